@@ -1,0 +1,30 @@
+/*
+ * From a test's data to its change points: what `analyze`, `regressions` and the agent share.
+ */
+#ifndef AGENT_ANALYZE_H
+#define AGENT_ANALYZE_H
+
+#include "agent/engine.h"
+
+/* The change points of one series. */
+struct findings {
+	const struct series *series;
+	const struct change *changes; /* indices are of the series' axis */
+	size_t count;
+};
+
+struct analysis {
+	const struct test *test;
+	const struct dataset *data;
+	struct findings *findings; /* one for each series of the dataset, same order */
+};
+
+/*
+ * Detects in each series with the detection of its metric (see struct test), over which the settings of the command line
+ * have been laid. Everything lives in `arena`.
+ */
+bool analysis_run(struct arena *arena, const struct schema *schema, const struct test *test,
+	const struct dataset *data, const struct setting *settings, size_t setting_count,
+	struct scratch *scratch, struct analysis *out, struct error *error) MUST_USE;
+
+#endif

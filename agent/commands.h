@@ -1,0 +1,18 @@
+/*
+ * The commands, one file each; the table in main.c lists them in the order of --help.
+ */
+#ifndef AGENT_COMMANDS_H
+#define AGENT_COMMANDS_H
+
+#include "agent/cli.h"
+
+extern const struct command analyze_command;
+extern const struct command detect_command;
+extern const struct command list_groups_command;
+extern const struct command list_metrics_command;
+extern const struct command list_tests_command;
+extern const struct command regressions_command;
+extern const struct command run_command;
+extern const struct command validate_command;
+
+#endif

@@ -1,0 +1,41 @@
+/*
+ * An arena: memory that is taken piece by piece and given back all at once.
+ *
+ * hunter-c knows two lifetimes, the configuration's and a job's, and each is one arena. Memory is zeroed and aligned
+ * for any type. Running out of memory aborts, so nothing here returns NULL; sizes that come from outside are capped
+ * by whoever reads them, before they get here. An arena belongs to one thread at a time.
+ */
+#ifndef CORE_ARENA_H
+#define CORE_ARENA_H
+
+#include <stdarg.h>
+#include <stddef.h>
+
+#include "agent/core/error.h"
+
+struct arena;
+
+/* The caller owns the arena until arena_free, which accepts NULL. */
+struct arena *arena_new(void);
+void arena_free(struct arena *arena);
+
+/* `size` zeroed bytes; size 0 gives a valid pointer. */
+void *arena_alloc(struct arena *arena, size_t size) __attribute__((malloc, returns_nonnull));
+
+/* Room for `count` items of `size` bytes, zeroed; aborts where the product overflows. */
+void *arena_array(struct arena *arena, size_t count, size_t size) __attribute__((malloc, returns_nonnull));
+
+/* Copies that live as long as the arena. arena_strdup(NULL) is NULL. */
+char *arena_strdup(struct arena *arena, const char *text);
+char *arena_strndup(struct arena *arena, const char *text, size_t length);
+char *arena_printf(struct arena *arena, const char *format, ...) PRINTF_LIKE(2, 3);
+char *arena_vprintf(struct arena *arena, const char *format, va_list arguments) PRINTF_LIKE(2, 0);
+
+/* Bytes taken from the system so far (blocks, not pieces). */
+size_t arena_size(const struct arena *arena);
+
+/* malloc and realloc that abort instead of returning NULL, for what does not live in an arena. */
+void *memory_new(size_t count, size_t size) __attribute__((returns_nonnull));
+void *memory_resize(void *memory, size_t count, size_t size) __attribute__((returns_nonnull));
+
+#endif

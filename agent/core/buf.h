@@ -1,0 +1,39 @@
+/*
+ * A growing byte buffer for text that is made piece by piece: messages, JSON, HTTP answers.
+ *
+ * The bytes are always followed by a NUL, so `data` is a C string when the content has none inside. A zeroed struct is
+ * an empty buffer. Running out of memory aborts; who fills a buffer from outside sets the cap himself.
+ */
+#ifndef CORE_BUF_H
+#define CORE_BUF_H
+
+#include <stdarg.h>
+#include <stddef.h>
+
+#include "agent/core/error.h"
+
+struct buf {
+	char *data; /* NULL until the first append */
+	size_t length, capacity;
+};
+
+void buf_free(struct buf *buf);  /* frees the memory, leaves an empty buffer */
+void buf_clear(struct buf *buf); /* empties it, keeps the memory */
+void buf_reserve(struct buf *buf, size_t more);
+void buf_append(struct buf *buf, const void *data, size_t length);
+void buf_text(struct buf *buf, const char *text);
+void buf_char(struct buf *buf, char c);
+void buf_printf(struct buf *buf, const char *format, ...) PRINTF_LIKE(2, 3);
+void buf_vprintf(struct buf *buf, const char *format, va_list arguments) PRINTF_LIKE(2, 0);
+
+/* The content as a malloc'd string the caller frees; the buffer is empty afterwards. Never NULL. */
+char *buf_steal(struct buf *buf);
+
+/* A JSON string with its quotes; control characters escaped, broken UTF-8 replaced by U+FFFD. */
+void buf_json_string(struct buf *buf, const char *text, size_t length);
+void buf_json_text(struct buf *buf, const char *text); /* the same for a C string; NULL gives null */
+
+/* A JSON number with 17 significant digits (shorter where it reads back exactly); non-finite gives null. */
+void buf_json_number(struct buf *buf, double value);
+
+#endif

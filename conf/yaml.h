@@ -1,0 +1,60 @@
+/*
+ * YAML documents as trees that remember line and column.
+ *
+ * libyaml parses; this module guards what libyaml lets through (files over the size cap, depth, alias bombs and cycles,
+ * duplicate keys, bad UTF-8, tabs), applies `<<` merge keys and hands out nodes that live in an arena. Problems are
+ * collected, not thrown: a file is read to its end where that is possible.
+ */
+#ifndef CONF_YAML_H
+#define CONF_YAML_H
+
+#include <stddef.h>
+
+#include "agent/core/arena.h"
+
+enum yaml_kind { YAML_SCALAR, YAML_LIST, YAML_MAP };
+
+struct yaml_node;
+
+struct yaml_entry {
+	const struct yaml_node *key, *value;
+};
+
+struct yaml_node {
+	enum yaml_kind kind;
+	const char *file;
+	int line, column; /* from 1 */
+	bool quoted;      /* a scalar in quotes or a block: never null, number or bool */
+	const char *text; /* scalar: its text, NUL-terminated */
+	size_t count;
+	const struct yaml_node *const *items; /* list */
+	const struct yaml_entry *entries;     /* map, in the file's order, without duplicates */
+};
+
+/* What is wrong with a configuration, all of it: errors and warnings as "file:line:col: text", in order of finding. */
+struct problems {
+	struct arena *arena;
+	struct problem {
+		bool warning;
+		const char *text;
+	} *items;
+	size_t count, errors; /* items kept (at most 1,000), errors in all */
+	size_t capacity;
+};
+
+void problems_add(struct problems *problems, bool warning, const struct yaml_node *where,
+	const char *format, ...) PRINTF_LIKE(4, 5);
+void problems_add_file(struct problems *problems, bool warning, const char *file, int line,
+	int column, const char *format, ...) PRINTF_LIKE(6, 7);
+
+/* The root of the file's one document, or NULL (empty file, or a problem was added). `length` is capped by the caller. */
+const struct yaml_node *yaml_parse(struct arena *arena, const char *file, const char *text,
+	size_t length, struct problems *problems);
+
+/* The value of a key of a map, or NULL; NULL for a node that is NULL or no map. */
+const struct yaml_node *yaml_get(const struct yaml_node *map, const char *key);
+
+/* An unquoted null, ~ or empty scalar. */
+bool yaml_is_null(const struct yaml_node *node);
+
+#endif

@@ -1,0 +1,56 @@
+/*
+ * Detectors: pure functions from a series to its change points, and the registry that knows them by name.
+ *
+ * Detectors need libc and libm only. They read no clock, hold no global state and give the same answer for the same
+ * input on every machine (no contraction of floating point, seeded randomness). Series with missing points (NaN) are
+ * welcome. Two threads may run the same detector at once, each with a scratch of its own.
+ */
+#ifndef DETECTORS_DETECTOR_H
+#define DETECTORS_DETECTOR_H
+
+#include <stdint.h>
+
+#include "agent/core/field.h"
+#include "detectors/change.h"
+
+struct samples {
+	const double *values; /* in time order; NaN where missing */
+	size_t n;
+	int direction; /* 1 higher is better, -1 lower is better, 0 either way or unknown */
+};
+
+/* Working memory that grows to what is needed and is reused from call to call; one thread's at a time. */
+struct scratch;
+struct scratch *scratch_new(void);
+void scratch_free(struct scratch *scratch);
+
+/* Incremental state of one series under one set of options. */
+struct stream;
+
+struct detector {
+	const char *name;
+	const char *summary; /* one line for --help and the docs */
+	const struct field *fields;
+	size_t options_size;
+
+	/* Writes the change points in order of index to out, which has room for samples->n, and returns their number. */
+	size_t (*detect)(const struct samples *samples, const void *options, struct scratch *scratch,
+		struct change *out);
+
+	/*
+	 * Optional, all three or none. stream_append takes `n` more values and returns all change points of the series
+	 * so far, identical to detect() on all values together; the array belongs to the stream and is good until the
+	 * next call. The options are copied.
+	 */
+	struct stream *(*stream_new)(const void *options);
+	const struct change *(*stream_append)(struct stream *stream, const double *values, size_t n,
+		struct scratch *scratch, size_t *count);
+	void (*stream_free)(struct stream *stream);
+};
+
+extern const struct detector *const detectors[]; /* ends with NULL; the first is the default */
+
+/* The detector of that name, or NULL. */
+const struct detector *detector_find(const char *name);
+
+#endif

@@ -1,0 +1,69 @@
+/*
+ * Notifiers: how people are told, and the registry that knows them by name.
+ *
+ * Telling has two halves. `render` turns a message into the text that is stored in the outbox; `step` carries rendered
+ * text out, as a state machine like a source's (called with NULL, then with each reply). Between the two the program
+ * may die: what was rendered is sent after the restart. A delivery keeps an opaque receipt (Slack's `ts`), stored after
+ * each step. Adding a notifier is one file and one registry line.
+ */
+#ifndef NOTIFIERS_NOTIFIER_H
+#define NOTIFIERS_NOTIFIER_H
+
+#include "agent/core/arena.h"
+#include "agent/core/buf.h"
+#include "agent/core/transfer.h"
+#include "detectors/change.h"
+
+/* One change as it is announced. Strings are borrowed. */
+struct announcement {
+	int64_t id; /* the store's, stable over restarts */
+	const char *test, *metric, *unit; /* unit may be NULL */
+	int direction; /* the metric's: 1 higher is better, -1 lower is better, 0 either way */
+	int64_t time;  /* ms, of the first point of the new regime */
+	struct change change;
+	/* Attributes at the last point before and the first point of the new regime; NULL where unknown. */
+	const char *commit_before, *commit_after;
+	const char *version_before, *version_after;
+};
+
+/* Changes that belong together, sorted by time, test, metric. */
+struct message {
+	const char *key; /* idempotency key of the delivery, stable over restarts */
+	const struct announcement *items;
+	size_t count;
+};
+
+struct delivery {
+	struct arena *arena;
+	const void *options;     /* of notifier->options_size */
+	const char *destination; /* Slack channel and the like; "" where there is one only */
+	const char *key;
+	const char *payload; /* what render made */
+	const char *receipt; /* in: the stored receipt or NULL; out: a new one, in the arena */
+	void *state;         /* the notifier's own, between steps */
+	bool retry;          /* out, on STEP_FAILED: true if trying again later may help */
+	int64_t retry_after; /* out: ms to wait at least, -1: the caller's backoff */
+};
+
+struct notifier {
+	const char *name;
+	const char *summary;
+	const struct field *fields; /* the section's options, e.g. of `slack:`, besides endpoint_fields */
+	size_t options_size;        /* the struct begins with a struct endpoint where `http` is true */
+	bool http;
+	/* The destinations of a message under these options, e.g. Slack channels; at least one, or none with an error. */
+	bool (*destinations)(const void *options, struct arena *arena, struct strings *out, struct error *error);
+	bool (*render)(const struct message *message, const void *options, const char *destination,
+		struct buf *payload, struct error *error);
+	enum step (*step)(struct delivery *delivery, const struct reply *last, struct transfer *next,
+		struct error *error);
+};
+
+extern const struct notifier *const notifiers[]; /* ends with NULL */
+
+const struct notifier *notifier_find(const char *name);
+
+/* 1 if the change is a regression in the metric's direction, -1 an improvement, 0 either way. */
+int announcement_verdict(const struct announcement *item);
+
+#endif

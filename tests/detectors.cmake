@@ -1,0 +1,1 @@
+# Tests, fuzz targets and benchmarks of detectors/.
