@@ -20,8 +20,8 @@ struct analysis {
 };
 
 /*
- * Detects in each series with the detection of its metric (see struct test), over which the settings of the command line
- * have been laid. Everything lives in `arena`.
+ * Detects in each series with the detection of its metric (see struct test), over which the
+ * settings of the command line have been laid. Everything lives in `arena`.
  */
 bool analysis_run(struct arena *arena, const struct schema *schema, const struct test *test,
 	const struct dataset *data, const struct setting *settings, size_t setting_count,

@@ -1,9 +1,9 @@
 /*
  * The command line: commands, their option tables, help and exit codes.
  *
- * A command is a row of the table in main.c: its name, the option tables it takes and a function. Flags are parsed by
- * the same struct field tables as YAML, so a flag's name, default, range and help are declared once. Results go to
- * cli->out, the log to stderr.
+ * A command is a row of the table in main.c: its name, the option tables it takes and a function.
+ * Flags are parsed by the same struct field tables as YAML, so a flag's name, default, range and
+ * help are declared once. Results go to cli->out, the log to stderr.
  */
 #ifndef AGENT_CLI_H
 #define AGENT_CLI_H
@@ -41,7 +41,7 @@ struct cli {
 	void *options;            /* of command->options_size */
 	struct strings arguments; /* what is no flag */
 	FILE *out;
-	int64_t now; /* ms */
+	int64_t now;   /* ms */
 	bool color;    /* out is a terminal and NO_COLOR is not set */
 	bool progress; /* stderr is a terminal */
 };
@@ -54,9 +54,9 @@ struct option_part {
 
 struct command {
 	const char *name;
-	const char *arguments; /* for the usage line: "[TEST|GROUP...]" */
-	const char *summary;   /* one line */
-	const char *details;   /* paragraphs for --help and the man page, or NULL */
+	const char *arguments;           /* for the usage line: "[TEST|GROUP...]" */
+	const char *summary;             /* one line */
+	const char *details;             /* paragraphs for --help and the man page, or NULL */
 	const struct option_part *parts; /* ends with a part without fields */
 	size_t options_size;
 	int (*run)(struct cli *cli);
@@ -72,8 +72,8 @@ int cli_fail(const struct error *error);
 int exit_code(enum error_kind kind);
 
 /*
- * Finds and loads the configuration of --config and prints its problems. NULL after an error, which was printed; the exit
- * code is then EXIT_USAGE. The configuration belongs to the caller.
+ * Finds and loads the configuration of --config and prints its problems. NULL after an error, which
+ * was printed; the exit code is then EXIT_USAGE. The configuration belongs to the caller.
  */
 struct config *cli_config(struct cli *cli);
 
@@ -81,8 +81,9 @@ struct config *cli_config(struct cli *cli);
 const struct schema *cli_schema(struct arena *arena);
 
 /*
- * The flags about detection: -P, -M, --window, --detector, --profile, --orig-edivisive. They are laid as settings over the
- * detection of each metric, so they are kept as text and parsed by the detector's own table.
+ * The flags about detection: -P, -M, --window, --detector, --profile, --orig-edivisive. They are
+ * laid as settings over the detection of each metric, so they are kept as text and parsed by the
+ * detector's own table.
  */
 struct detection_flags {
 	const char *detector, *profile, *window, *p_value, *magnitude;

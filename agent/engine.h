@@ -1,10 +1,11 @@
 /*
  * The engine: the one loop, the worker pool and the transfers.
  *
- * A task is one test's way from question to result: the source's steps, the transfers between them, and then `work` on
- * the data. Steps and work run on pool workers, blocking reads in a lane of their own, transfers and `done` on the loop's
- * thread. A task owns its arena; whoever holds the task (loop or worker) is the only one to touch it. One-shot commands
- * and the agent use the same engine.
+ * A task is one test's way from question to result: the source's steps, the transfers between them,
+ * and then `work` on the data. Steps and work run on pool workers, blocking reads in a lane of
+ * their own, transfers and `done` on the loop's thread. A task owns its arena; whoever holds the
+ * task (loop or worker) is the only one to touch it. One-shot commands and the agent use the same
+ * engine.
  */
 #ifndef AGENT_ENGINE_H
 #define AGENT_ENGINE_H
@@ -21,9 +22,11 @@ struct task {
 	/* Set by the caller of task_new, before engine_submit. */
 	const struct test *test;
 	struct query query; /* arena, test, options, server, now are filled by task_new */
-	bool (*work)(struct task *task, struct scratch *scratch, struct error *error); /* on a worker; may be NULL */
-	void (*done)(struct task *task); /* on the loop's thread; frees the task by task_free, or keeps it */
-	void *context;                   /* the caller's */
+	bool (*work)(struct task *task, struct scratch *scratch,
+		struct error *error); /* on a worker; may be NULL */
+	void (*done)(struct task
+			*task); /* on the loop's thread; frees the task by task_free, or keeps it */
+	void *context;          /* the caller's */
 
 	/* Set when done is called. */
 	void *result; /* of work; in the task's arena */
@@ -31,12 +34,13 @@ struct task {
 	struct error error;
 };
 
-/* A task for a test; the caller owns it until engine_submit, and again from done on. `now` is in ms. */
+/* A task for a test; the caller owns it until engine_submit, and again from done on. `now` is in
+ * ms. */
 struct task *task_new(const struct test *test, int64_t now);
 void task_free(struct task *task);
 
 struct engine_options {
-	size_t jobs; /* worker threads; 0: one a core */
+	size_t jobs;   /* worker threads; 0: one a core */
 	bool progress; /* a progress line on stderr after a second */
 };
 
@@ -47,22 +51,25 @@ void engine_free(struct engine *engine); /* waits for the workers; drops what is
 void engine_submit(struct engine *engine, struct task *task);
 
 /*
- * Carries a delivery out by the notifier's steps (on workers) and the transfers between them, then calls done on the
- * loop's thread. The delivery stays the caller's and must live until then.
+ * Carries a delivery out by the notifier's steps (on workers) and the transfers between them, then
+ * calls done on the loop's thread. The delivery stays the caller's and must live until then.
  */
-typedef void delivery_done(struct delivery *delivery, bool sent, const struct error *error, void *context);
-void engine_deliver(struct engine *engine, const struct notifier *notifier, struct delivery *delivery,
-	delivery_done *done, void *context);
+typedef void delivery_done(
+	struct delivery *delivery, bool sent, const struct error *error, void *context);
+void engine_deliver(struct engine *engine, const struct notifier *notifier,
+	struct delivery *delivery, delivery_done *done, void *context);
 
 typedef void engine_call(void *context);
 
-/* Calls back once on the loop's thread after `delay` ms of the monotonic clock; an open timer keeps engine_run going. */
+/* Calls back once on the loop's thread after `delay` ms of the monotonic clock; an open timer keeps
+ * engine_run going. */
 void engine_after(struct engine *engine, int64_t delay, engine_call *call, void *context);
 
 /* Calls back on the loop's thread soon; the only function here that other threads may call. */
 void engine_post(struct engine *engine, engine_call *call, void *context);
 
-/* Runs the loop until nothing is left to do, or a signal (SIGINT, SIGTERM) or engine_stop ends it. False: a signal. */
+/* Runs the loop until nothing is left to do, or a signal (SIGINT, SIGTERM) or engine_stop ends it.
+ * False: a signal. */
 bool engine_run(struct engine *engine);
 void engine_stop(struct engine *engine);
 

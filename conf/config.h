@@ -1,11 +1,13 @@
 /*
  * The configuration: what hunter.yaml says, checked, resolved and ready to use.
  *
- * Loading never stops at the first problem; all are collected with file, line and column. A configuration with an error
- * is not used. Templates, inheritance and the layers of detection options (file, template, test, metric) are resolved
- * here, so the rest of the program sees plain tests. The configuration lives in one arena and does not change.
+ * Loading never stops at the first problem; all are collected with file, line and column. A
+ * configuration with an error is not used. Templates, inheritance and the layers of detection
+ * options (file, template, test, metric) are resolved here, so the rest of the program sees plain
+ * tests. The configuration lives in one arena and does not change.
  *
- * This folder knows neither sources nor notifiers nor detectors: it is handed their names and option tables as a schema.
+ * This folder knows neither sources nor notifiers nor detectors: it is handed their names and
+ * option tables as a schema.
  */
 #ifndef CONF_CONFIG_H
 #define CONF_CONFIG_H
@@ -19,11 +21,14 @@
 /* A source, notifier or detector as far as the configuration needs to know it. */
 struct plugin {
 	const char *name;
-	const struct field *fields; /* sources, detectors: a test's options; notifiers: the section's */
+	const struct field
+		*fields; /* sources, detectors: a test's options; notifiers: the section's */
 	size_t options_size;
-	const struct field *server_fields; /* sources: of the section or of an entry of `sources:` */
+	const struct field
+		*server_fields; /* sources: of the section or of an entry of `sources:` */
 	size_t server_size;
-	bool endpoint; /* server (sources) or section (notifiers) also takes endpoint_fields, at offset 0 */
+	bool endpoint; /* server (sources) or section (notifiers) also takes endpoint_fields, at
+			  offset 0 */
 };
 
 /* Arrays end with a plugin without a name; the first detector is the default. */
@@ -44,7 +49,8 @@ struct setting {
 };
 
 struct server {
-	const char *name; /* "prometheus" for the section of that name, "eu" for an entry of `sources:` */
+	const char *name; /* "prometheus" for the section of that name, "eu" for an entry of
+			     `sources:` */
 	const struct plugin *source;
 	const void *options;
 };
@@ -82,7 +88,7 @@ struct agent_settings {
 	const char *listen; /* host:port */
 	const char *state;
 	int64_t interval, group_wait, max_age; /* ms; WHEN_NEVER */
-	int64_t jobs; /* worker threads, 0: one a core */
+	int64_t jobs;                          /* worker threads, 0: one a core */
 };
 
 extern const struct field agent_fields[];
@@ -112,25 +118,29 @@ struct config_source {
 };
 
 /*
- * Loads the file or folder. Returns NULL if there was an error; the problems (also warnings) are in *problems, whose
- * arena the caller sets. The caller owns the configuration until config_free.
+ * Loads the file or folder. Returns NULL if there was an error; the problems (also warnings) are in
+ * *problems, whose arena the caller sets. The caller owns the configuration until config_free.
  */
-struct config *config_load(const char *path, const struct config_source *source, struct problems *problems);
+struct config *config_load(
+	const char *path, const struct config_source *source, struct problems *problems);
 void config_free(struct config *config);
 
-/* Where the configuration is: `flag` if given, else $HUNTER_CONFIG, $OTAVA_CONFIG, ./hunter.yaml, ... An error names all. */
-bool config_find(const char *flag, const struct config_source *source, struct arena *arena, const char **path,
-	struct error *error) MUST_USE;
+/* Where the configuration is: `flag` if given, else $HUNTER_CONFIG, $OTAVA_CONFIG, ./hunter.yaml,
+ * ... An error names all. */
+bool config_find(const char *flag, const struct config_source *source, struct arena *arena,
+	const char **path, struct error *error) MUST_USE;
 
 const struct test *config_test(const struct config *config, const char *name);
 const struct group *config_group(const struct config *config, const char *name);
 
-/* The tests of the names (tests, groups, or shell patterns) in the order asked, each once; none: all. */
+/* The tests of the names (tests, groups, or shell patterns) in the order asked, each once; none:
+ * all. */
 bool config_select(const struct config *config, const struct strings *names, struct arena *arena,
 	const struct test *const **tests, size_t *count, struct error *error) MUST_USE;
 
 /* `base` with the settings laid over it; naming another detector drops the base's options. */
-bool detection_overlay(const struct schema *schema, const struct detection *base, const struct setting *settings,
-	size_t count, struct arena *arena, struct detection *out, struct error *error) MUST_USE;
+bool detection_overlay(const struct schema *schema, const struct detection *base,
+	const struct setting *settings, size_t count, struct arena *arena, struct detection *out,
+	struct error *error) MUST_USE;
 
 #endif

@@ -1,9 +1,10 @@
 /*
  * YAML documents as trees that remember line and column.
  *
- * libyaml parses; this module guards what libyaml lets through (files over the size cap, depth, alias bombs and cycles,
- * duplicate keys, bad UTF-8, tabs), applies `<<` merge keys and hands out nodes that live in an arena. Problems are
- * collected, not thrown: a file is read to its end where that is possible.
+ * libyaml parses; this module guards what libyaml lets through (files over the size cap, depth,
+ * alias bombs and cycles, duplicate keys, bad UTF-8, tabs), applies `<<` merge keys and hands out
+ * nodes that live in an arena. Problems are collected, not thrown: a file is read to its end where
+ * that is possible.
  */
 #ifndef CONF_YAML_H
 #define CONF_YAML_H
@@ -31,13 +32,14 @@ struct yaml_node {
 	const struct yaml_entry *entries;     /* map, in the file's order, without duplicates */
 };
 
-/* What is wrong with a configuration, all of it: errors and warnings as "file:line:col: text", in order of finding. */
+/* What is wrong with a configuration, all of it: errors and warnings as "file:line:col: text", in
+ * order of finding. */
 struct problems {
 	struct arena *arena;
 	struct problem {
 		bool warning;
 		const char *text;
-	} *items;
+	} * items;
 	size_t count, errors; /* items kept (at most 1,000), errors in all */
 	size_t capacity;
 };
@@ -47,7 +49,8 @@ void problems_add(struct problems *problems, bool warning, const struct yaml_nod
 void problems_add_file(struct problems *problems, bool warning, const char *file, int line,
 	int column, const char *format, ...) PRINTF_LIKE(6, 7);
 
-/* The root of the file's one document, or NULL (empty file, or a problem was added). `length` is capped by the caller. */
+/* The root of the file's one document, or NULL (empty file, or a problem was added). `length` is
+ * capped by the caller. */
 const struct yaml_node *yaml_parse(struct arena *arena, const char *file, const char *text,
 	size_t length, struct problems *problems);
 

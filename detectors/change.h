@@ -7,12 +7,14 @@
 #include <stddef.h>
 
 struct change {
-	size_t index;  /* of the first value of the new regime, counted in the caller's series, 1 <= index < n */
+	size_t index;  /* of the first value of the new regime, counted in the caller's series, 1 <=
+			  index < n */
 	double pvalue; /* 0..1, of the test between the two neighbouring segments */
 	double mean_before, mean_after;
 	double stddev_before, stddev_after;
 	size_t count_before, count_after; /* existing points in the two segments */
-	double magnitude; /* max(|after/before - 1|, |before/after - 1|); a ratio over zero counts as 0 */
+	double magnitude; /* max(|after/before - 1|, |before/after - 1|); a ratio over zero counts
+			     as 0 */
 };
 
 /* How much higher the new level is, in percent of the old; 0 where the old one is 0. */

@@ -1,9 +1,11 @@
 /*
- * Detectors: pure functions from a series to its change points, and the registry that knows them by name.
+ * Detectors: pure functions from a series to its change points, and the registry that knows them by
+ * name.
  *
- * Detectors need libc and libm only. They read no clock, hold no global state and give the same answer for the same
- * input on every machine (no contraction of floating point, seeded randomness). Series with missing points (NaN) are
- * welcome. Two threads may run the same detector at once, each with a scratch of its own.
+ * Detectors need libc and libm only. They read no clock, hold no global state and give the same
+ * answer for the same input on every machine (no contraction of floating point, seeded randomness).
+ * Series with missing points (NaN) are welcome. Two threads may run the same detector at once, each
+ * with a scratch of its own.
  */
 #ifndef DETECTORS_DETECTOR_H
 #define DETECTORS_DETECTOR_H
@@ -19,7 +21,8 @@ struct samples {
 	int direction; /* 1 higher is better, -1 lower is better, 0 either way or unknown */
 };
 
-/* Working memory that grows to what is needed and is reused from call to call; one thread's at a time. */
+/* Working memory that grows to what is needed and is reused from call to call; one thread's at a
+ * time. */
 struct scratch;
 struct scratch *scratch_new(void);
 void scratch_free(struct scratch *scratch);
@@ -33,14 +36,15 @@ struct detector {
 	const struct field *fields;
 	size_t options_size;
 
-	/* Writes the change points in order of index to out, which has room for samples->n, and returns their number. */
-	size_t (*detect)(const struct samples *samples, const void *options, struct scratch *scratch,
-		struct change *out);
+	/* Writes the change points in order of index to out, which has room for samples->n, and
+	 * returns their number. */
+	size_t (*detect)(const struct samples *samples, const void *options,
+		struct scratch *scratch, struct change *out);
 
 	/*
-	 * Optional, all three or none. stream_append takes `n` more values and returns all change points of the series
-	 * so far, identical to detect() on all values together; the array belongs to the stream and is good until the
-	 * next call. The options are copied.
+	 * Optional, all three or none. stream_append takes `n` more values and returns all change
+	 * points of the series so far, identical to detect() on all values together; the array
+	 * belongs to the stream and is good until the next call. The options are copied.
 	 */
 	struct stream *(*stream_new)(const void *options);
 	const struct change *(*stream_append)(struct stream *stream, const double *values, size_t n,

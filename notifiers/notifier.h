@@ -1,10 +1,11 @@
 /*
  * Notifiers: how people are told, and the registry that knows them by name.
  *
- * Telling has two halves. `render` turns a message into the text that is stored in the outbox; `step` carries rendered
- * text out, as a state machine like a source's (called with NULL, then with each reply). Between the two the program
- * may die: what was rendered is sent after the restart. A delivery keeps an opaque receipt (Slack's `ts`), stored after
- * each step. Adding a notifier is one file and one registry line.
+ * Telling has two halves. `render` turns a message into the text that is stored in the outbox;
+ * `step` carries rendered text out, as a state machine like a source's (called with NULL, then with
+ * each reply). Between the two the program may die: what was rendered is sent after the restart. A
+ * delivery keeps an opaque receipt (Slack's `ts`), stored after each step. Adding a notifier is one
+ * file and one registry line.
  */
 #ifndef NOTIFIERS_NOTIFIER_H
 #define NOTIFIERS_NOTIFIER_H
@@ -16,12 +17,13 @@
 
 /* One change as it is announced. Strings are borrowed. */
 struct announcement {
-	int64_t id; /* the store's, stable over restarts */
+	int64_t id;                       /* the store's, stable over restarts */
 	const char *test, *metric, *unit; /* unit may be NULL */
 	int direction; /* the metric's: 1 higher is better, -1 lower is better, 0 either way */
 	int64_t time;  /* ms, of the first point of the new regime */
 	struct change change;
-	/* Attributes at the last point before and the first point of the new regime; NULL where unknown. */
+	/* Attributes at the last point before and the first point of the new regime; NULL where
+	 * unknown. */
 	const char *commit_before, *commit_after;
 	const char *version_before, *version_after;
 };
@@ -48,15 +50,18 @@ struct delivery {
 struct notifier {
 	const char *name;
 	const char *summary;
-	const struct field *fields; /* the section's options, e.g. of `slack:`, besides endpoint_fields */
-	size_t options_size;        /* the struct begins with a struct endpoint where `http` is true */
+	const struct field
+		*fields;     /* the section's options, e.g. of `slack:`, besides endpoint_fields */
+	size_t options_size; /* the struct begins with a struct endpoint where `http` is true */
 	bool http;
-	/* The destinations of a message under these options, e.g. Slack channels; at least one, or none with an error. */
-	bool (*destinations)(const void *options, struct arena *arena, struct strings *out, struct error *error);
+	/* The destinations of a message under these options, e.g. Slack channels; at least one, or
+	 * none with an error. */
+	bool (*destinations)(
+		const void *options, struct arena *arena, struct strings *out, struct error *error);
 	bool (*render)(const struct message *message, const void *options, const char *destination,
 		struct buf *payload, struct error *error);
-	enum step (*step)(struct delivery *delivery, const struct reply *last, struct transfer *next,
-		struct error *error);
+	enum step (*step)(struct delivery *delivery, const struct reply *last,
+		struct transfer *next, struct error *error);
 };
 
 extern const struct notifier *const notifiers[]; /* ends with NULL */

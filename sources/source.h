@@ -1,9 +1,10 @@
 /*
  * Sources: where series come from, and the registry that knows them by name.
  *
- * A source turns one test's options into a dataset. An HTTP source is a state machine: `step` is called with NULL, then
- * with the reply to each transfer it yielded, until it is done; it runs on a worker and does no I/O. A file or SQL source
- * has `read` instead, which may block and runs in a lane of its own. Adding a source is one file and one registry line.
+ * A source turns one test's options into a dataset. An HTTP source is a state machine: `step` is
+ * called with NULL, then with the reply to each transfer it yielded, until it is done; it runs on a
+ * worker and does no I/O. A file or SQL source has `read` instead, which may block and runs in a
+ * lane of its own. Adding a source is one file and one registry line.
  */
 #ifndef SOURCES_SOURCE_H
 #define SOURCES_SOURCE_H
@@ -12,21 +13,23 @@
 #include "agent/core/series.h"
 #include "agent/core/transfer.h"
 
-/* One question to one source. The caller fills the first part, the source the second; all lives in `arena`. */
+/* One question to one source. The caller fills the first part, the source the second; all lives in
+ * `arena`. */
 struct query {
 	struct arena *arena;
-	const char *test;      /* for messages */
-	const void *options;   /* of source->options_size, parsed by source->fields */
-	const void *server;    /* of source->server_size, or NULL for sources without servers */
+	const char *test;    /* for messages */
+	const void *options; /* of source->options_size, parsed by source->fields */
+	const void *server;  /* of source->server_size, or NULL for sources without servers */
 	const struct metric *metrics; /* as configured; none: all the source finds, where it can */
 	size_t metric_count;
-	const char *branch;    /* or NULL */
-	int64_t since, until;  /* ms, [since, until); WHEN_ALWAYS and WHEN_NEVER are open ends */
-	int64_t now;           /* ms; the time of asking */
+	const char *branch;   /* or NULL */
+	int64_t since, until; /* ms, [since, until); WHEN_ALWAYS and WHEN_NEVER are open ends */
+	int64_t now;          /* ms; the time of asking */
 
 	struct dataset data;
-	struct strings notices; /* what the user should know though nothing failed; see query_notice */
-	void *state;            /* the source's own, between steps */
+	struct strings
+		notices; /* what the user should know though nothing failed; see query_notice */
+	void *state;     /* the source's own, between steps */
 };
 
 struct source {
@@ -34,7 +37,8 @@ struct source {
 	const char *summary;
 	const struct field *fields; /* the test's options */
 	size_t options_size;
-	const struct field *server_fields; /* the server's options besides endpoint_fields, or NULL */
+	const struct field
+		*server_fields; /* the server's options besides endpoint_fields, or NULL */
 	size_t server_size; /* 0: no server. Otherwise the struct begins with a struct endpoint */
 	enum step (*step)(struct query *query, const struct reply *last, struct transfer *next,
 		struct error *error);
@@ -47,7 +51,8 @@ extern const struct source *const sources[]; /* ends with NULL */
 
 const struct source *source_find(const char *name);
 
-/* Appends a sentence to query->notices. At most 100 are kept; the last says how many were left out. */
+/* Appends a sentence to query->notices. At most 100 are kept; the last says how many were left out.
+ */
 void query_notice(struct query *query, const char *format, ...) PRINTF_LIKE(2, 3);
 
 #endif

@@ -1,9 +1,10 @@
 /*
  * An arena: memory that is taken piece by piece and given back all at once.
  *
- * hunter-c knows two lifetimes, the configuration's and a job's, and each is one arena. Memory is zeroed and aligned
- * for any type. Running out of memory aborts, so nothing here returns NULL; sizes that come from outside are capped
- * by whoever reads them, before they get here. An arena belongs to one thread at a time.
+ * hunter-c knows two lifetimes, the configuration's and a job's, and each is one arena. Memory is
+ * zeroed and aligned for any type. Running out of memory aborts, so nothing here returns NULL;
+ * sizes that come from outside are capped by whoever reads them, before they get here. An arena
+ * belongs to one thread at a time.
  */
 #ifndef CORE_ARENA_H
 #define CORE_ARENA_H
@@ -23,7 +24,8 @@ void arena_free(struct arena *arena);
 void *arena_alloc(struct arena *arena, size_t size) __attribute__((malloc, returns_nonnull));
 
 /* Room for `count` items of `size` bytes, zeroed; aborts where the product overflows. */
-void *arena_array(struct arena *arena, size_t count, size_t size) __attribute__((malloc, returns_nonnull));
+void *arena_array(struct arena *arena, size_t count, size_t size)
+	__attribute__((malloc, returns_nonnull));
 
 /* Copies that live as long as the arena. arena_strdup(NULL) is NULL. */
 char *arena_strdup(struct arena *arena, const char *text);

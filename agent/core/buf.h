@@ -1,8 +1,9 @@
 /*
  * A growing byte buffer for text that is made piece by piece: messages, JSON, HTTP answers.
  *
- * The bytes are always followed by a NUL, so `data` is a C string when the content has none inside. A zeroed struct is
- * an empty buffer. Running out of memory aborts; who fills a buffer from outside sets the cap himself.
+ * The bytes are always followed by a NUL, so `data` is a C string when the content has none inside.
+ * A zeroed struct is an empty buffer. Running out of memory aborts; who fills a buffer from outside
+ * sets the cap himself.
  */
 #ifndef CORE_BUF_H
 #define CORE_BUF_H
@@ -31,9 +32,11 @@ char *buf_steal(struct buf *buf);
 
 /* A JSON string with its quotes; control characters escaped, broken UTF-8 replaced by U+FFFD. */
 void buf_json_string(struct buf *buf, const char *text, size_t length);
-void buf_json_text(struct buf *buf, const char *text); /* the same for a C string; NULL gives null */
+void buf_json_text(
+	struct buf *buf, const char *text); /* the same for a C string; NULL gives null */
 
-/* A JSON number with 17 significant digits (shorter where it reads back exactly); non-finite gives null. */
+/* A JSON number with 17 significant digits (shorter where it reads back exactly); non-finite gives
+ * null. */
 void buf_json_number(struct buf *buf, double value);
 
 #endif

@@ -1,9 +1,10 @@
 /*
  * What went wrong, as one sentence for a person, and whose fault it was.
  *
- * Every fallible function returns bool (false: failed) or an enum step and takes a trailing `struct error *`, which
- * it fills exactly when it fails. The text names what the reader can act on: file, line, key, column, host. It never
- * holds a secret. Errors live in the caller's frame; nothing is allocated.
+ * Every fallible function returns bool (false: failed) or an enum step and takes a trailing `struct
+ * error *`, which it fills exactly when it fails. The text names what the reader can act on: file,
+ * line, key, column, host. It never holds a secret. Errors live in the caller's frame; nothing is
+ * allocated.
  */
 #ifndef CORE_ERROR_H
 #define CORE_ERROR_H
@@ -12,7 +13,7 @@
 #include <stddef.h>
 
 #define MUST_USE __attribute__((warn_unused_result))
-#define PRINTF_LIKE(format, first) __attribute__((format(printf, format, first)))
+#define PRINTF_LIKE(text, first) __attribute__((format(printf, text, first)))
 
 enum { ERROR_TEXT = 1024 };
 
@@ -29,10 +30,13 @@ struct error {
 	char text[ERROR_TEXT];
 };
 
-/* Fills *error with a formatted sentence (cut at ERROR_TEXT, never inside a UTF-8 sequence). Always returns false. */
-bool error_set(struct error *error, enum error_kind kind, const char *format, ...) PRINTF_LIKE(3, 4);
+/* Fills *error with a formatted sentence (cut at ERROR_TEXT, never inside a UTF-8 sequence). Always
+ * returns false. */
+bool error_set(struct error *error, enum error_kind kind, const char *format, ...)
+	PRINTF_LIKE(3, 4);
 
-/* Puts formatted words before the text that is there ("results.csv: "), keeping the kind. Always returns false. */
+/* Puts formatted words before the text that is there ("results.csv: "), keeping the kind. Always
+ * returns false. */
 bool error_prefix(struct error *error, const char *format, ...) PRINTF_LIKE(2, 3);
 
 #endif

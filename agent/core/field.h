@@ -1,15 +1,16 @@
 /*
- * Option tables: every option of hunter-c is declared once, in an array of struct field, and that one declaration
- * serves YAML, the command line, --help, the man page and the docs.
+ * Option tables: every option of hunter-c is declared once, in an array of struct field, and that
+ * one declaration serves YAML, the command line, --help, the man page and the docs.
  *
  *     struct edivisive_options { int64_t window; double p_value; };
  *     static const struct field edivisive_fields[] = {
- *             {.name = "window", .type = FIELD_INT, .offset = offsetof(struct edivisive_options, window),
- *              .initial = "50", .min = 2, .max = 1e6, .help = "points a window holds"},
- *             {0}};
+ *         {.name = "window", .type = FIELD_INT, .initial = "50", .min = 2, .max = 1e6,
+ *          .offset = offsetof(struct edivisive_options, window), .help = "points a window has"},
+ *         {0}};
  *
- * A table ends with a field without a name. Values are parsed from text, checked against the range or the choices and
- * stored at `offset` of the options struct. This header needs nothing but libc, so that detectors may use it.
+ * A table ends with a field without a name. Values are parsed from text, checked against the range
+ * or the choices and stored at `offset` of the options struct. This header needs nothing but libc,
+ * so that detectors may use it.
  */
 #ifndef CORE_FIELD_H
 #define CORE_FIELD_H
@@ -37,25 +38,26 @@ struct pairs {
 	size_t count;
 };
 
-enum field_type {         /* what is stored at `offset`: */
-	FIELD_BOOL,       /* bool */
-	FIELD_INT,        /* int64_t */
-	FIELD_DOUBLE,     /* double */
-	FIELD_STRING,     /* const char *, NULL when not given */
-	FIELD_SECRET,     /* const char *; never printed. YAML knows NAME_file by a FIELD_STRING beside it */
-	FIELD_DURATION,   /* int64_t milliseconds; "never" is INT64_MAX */
-	FIELD_BYTES,      /* int64_t; "64MB", "1GiB" */
-	FIELD_CHOICE,     /* int: index into choices */
-	FIELD_LIST,       /* struct strings; on the command line "a,b", or the flag repeated */
-	FIELD_MAP,        /* struct pairs; YAML only */
+enum field_type {       /* what is stored at `offset`: */
+	FIELD_BOOL,     /* bool */
+	FIELD_INT,      /* int64_t */
+	FIELD_DOUBLE,   /* double */
+	FIELD_STRING,   /* const char *, NULL when not given */
+	FIELD_SECRET,   /* const char *; never printed */
+	FIELD_DURATION, /* int64_t milliseconds; "never" is INT64_MAX */
+	FIELD_BYTES,    /* int64_t; "64MB", "1GiB" */
+	FIELD_CHOICE,   /* int: index into choices */
+	FIELD_LIST,     /* struct strings; on the command line "a,b", or the flag repeated */
+	FIELD_MAP,      /* struct pairs; YAML only */
 };
 
 enum field_flag {
 	FIELD_REQUIRED = 1,
 	FIELD_MIN_OPEN = 2, /* the value must be above min, not equal */
 	FIELD_MAX_OPEN = 4,
-	FIELD_HIDDEN = 8, /* accepted, not shown in help: spellings kept for Hunter's and Otava's files */
-	FIELD_ENV = 16,   /* `$X` is expanded besides `${X}` (Hunter's service sections) */
+	FIELD_HIDDEN =
+		8, /* accepted, not shown in help: spellings kept for Hunter's and Otava's files */
+	FIELD_ENV = 16, /* `$X` is expanded besides `${X}` (Hunter's service sections) */
 };
 
 struct field {
@@ -79,8 +81,9 @@ void field_defaults(const struct field *fields, void *options);
 const struct field *field_find(const struct field *fields, const char *name);
 
 /*
- * Parses `text` and stores it, for every type but LIST and MAP (a LIST is split at commas and appended to what is
- * there). Copies go to the arena. Fails with a text that names the field: `p-value: "2" is not between 0 and 1`.
+ * Parses `text` and stores it, for every type but LIST and MAP (a LIST is split at commas and
+ * appended to what is there). Copies go to the arena. Fails with a text that names the field:
+ * `p-value: "2" is not between 0 and 1`.
  */
 bool field_parse(const struct field *field, void *options, const char *text, struct arena *arena,
 	struct error *error) MUST_USE;
@@ -88,7 +91,8 @@ bool field_parse(const struct field *field, void *options, const char *text, str
 /* Appends the value as text ("50", "0.001", "a,b"), secrets as "***". */
 void field_print(const struct field *field, const void *options, struct buf *out);
 
-/* The nearest of `count` names within a third of its length in edits, or NULL: for "did you mean". */
+/* The nearest of `count` names within a third of its length in edits, or NULL: for "did you mean".
+ */
 const char *field_suggest(const char *word, const char *const *names, size_t count);
 const char *field_suggest_name(const char *word, const struct field *fields);
 

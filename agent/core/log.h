@@ -4,8 +4,9 @@
  *     log_event(LEVEL_WARN, "source failed", LOG_TEXT("test", name), LOG_INT("status", 503));
  *     2026-01-02T03:04:05Z warn msg="source failed" test=checkout status=503
  *
- * The only module with mutable state of its own (level, format, stream, rate limit), set once at start. Lines are
- * written whole, from any thread. Nobody logs a secret: values that may hold one are not given to it.
+ * The only module with mutable state of its own (level, format, stream, rate limit), set once at
+ * start. Lines are written whole, from any thread. Nobody logs a secret: values that may hold one
+ * are not given to it.
  */
 #ifndef CORE_LOG_H
 #define CORE_LOG_H
@@ -35,7 +36,8 @@ struct log_pair {
 
 void log_setup(enum log_level level, enum log_format format, FILE *stream);
 bool log_enabled(enum log_level level);
-void log_pairs(enum log_level level, const char *message, const struct log_pair *pairs, size_t count);
+void log_pairs(
+	enum log_level level, const char *message, const struct log_pair *pairs, size_t count);
 
 /* At least one pair is needed; log_message is for an event that has none. */
 #define log_event(level, message, ...)                                                             \

@@ -1,9 +1,9 @@
 /*
  * Performance data in memory: what sources deliver, detectors read and reports print.
  *
- * A dataset holds the series of one test. Each series has a value for each point of its axis; series that were measured
- * together share an axis (all columns of a CSV file), others have their own (each label set of a Prometheus query). All
- * of it lives in the job's arena.
+ * A dataset holds the series of one test. Each series has a value for each point of its axis;
+ * series that were measured together share an axis (all columns of a CSV file), others have their
+ * own (each label set of a Prometheus query). All of it lives in the job's arena.
  */
 #ifndef CORE_SERIES_H
 #define CORE_SERIES_H
@@ -17,16 +17,17 @@ struct arena;
 /* How one metric of a test is to be read and judged; from the configuration. */
 struct metric {
 	const char *name;
-	int direction; /* 1: higher is better, -1: lower is better, 0: either way */
-	double scale;  /* multiplies every value */
-	const char *unit;      /* or NULL */
-	const char *column;    /* csv, postgres: the column, by default the name */
-	const char *suffix;    /* graphite: what follows the prefix */
-	const char *query;     /* prometheus: this metric's own query, or NULL */
+	int direction;           /* 1: higher is better, -1: lower is better, 0: either way */
+	double scale;            /* multiplies every value */
+	const char *unit;        /* or NULL */
+	const char *column;      /* csv, postgres: the column, by default the name */
+	const char *suffix;      /* graphite: what follows the prefix */
+	const char *query;       /* prometheus: this metric's own query, or NULL */
 	struct strings annotate; /* grafana tags */
 };
 
-/* A column of attributes (commit, version, branch, ...): one string a point, NULL where it has none. */
+/* A column of attributes (commit, version, branch, ...): one string a point, NULL where it has
+ * none. */
 struct column {
 	const char *name;
 	const char **values;
@@ -42,7 +43,8 @@ struct axis {
 struct series {
 	const struct metric *metric;
 	const char *name;     /* for people, unique in its dataset: "p99", "p99{region=\"eu\"}" */
-	const char *identity; /* for remembering: name and full sorted label set or target; stable over runs */
+	const char *identity; /* for remembering: name and full sorted label set or target; stable
+				 over runs */
 	struct axis *axis;
 	double *values; /* axis->n, scaled; NaN where missing */
 };
@@ -58,7 +60,8 @@ const struct column *axis_column(const struct axis *axis, const char *name);
 /* Sorts points by time, stably, with all that hangs on them. Returns true if anything moved. */
 bool dataset_sort(struct dataset *data, struct arena *scratch);
 
-/* Keeps the points of [from, to) of one axis, for all series on it; no copy, pointers move forward. */
+/* Keeps the points of [from, to) of one axis, for all series on it; no copy, pointers move forward.
+ */
 void dataset_keep(struct dataset *data, struct axis *axis, size_t from, size_t to);
 
 /* First index whose time is >= ms. */

@@ -1,9 +1,9 @@
 /*
  * One exchange with the outside, described as data.
  *
- * Sources and notifiers do no I/O: they yield a struct transfer and are called again with its struct reply. The engine
- * carries transfers out (HTTP by libcurl) with the limits and credentials of the endpoint. The same shapes let a test or
- * a fuzzer play the server.
+ * Sources and notifiers do no I/O: they yield a struct transfer and are called again with its
+ * struct reply. The engine carries transfers out (HTTP by libcurl) with the limits and credentials
+ * of the endpoint. The same shapes let a test or a fuzzer play the server.
  */
 #ifndef CORE_TRANSFER_H
 #define CORE_TRANSFER_H
@@ -16,7 +16,8 @@ enum step { STEP_TRANSFER, STEP_DONE, STEP_FAILED };
 
 enum transfer_kind { TRANSFER_HTTP, TRANSFER_SMTP, TRANSFER_STDOUT, TRANSFER_EXEC };
 
-/* Where and how to reach a server: the options every HTTP source and notifier shares (endpoint_fields). */
+/* Where and how to reach a server: the options every HTTP source and notifier shares
+ * (endpoint_fields). */
 struct endpoint {
 	const char *url;
 	const char *username, *password, *password_file;
@@ -37,7 +38,7 @@ struct transfer {
 	const char *method;              /* "GET", "POST" */
 	const char *url;                 /* whole, without credentials */
 	struct pairs headers;            /* besides the endpoint's */
-	const char *body;                /* POST body, or the text for stdout; borrowed from the job's arena */
+	const char *body; /* POST body, or the text for stdout; borrowed from the job's arena */
 	size_t body_length;
 	const char *bearer; /* a secret for this transfer only (Slack's token), or NULL */
 };
@@ -45,26 +46,29 @@ struct transfer {
 enum reply_kind {
 	REPLY_ANSWER,      /* the server answered: status, headers, body are set */
 	REPLY_UNREACHABLE, /* nothing was sent: no address, connection refused, TLS failed */
-	REPLY_AMBIGUOUS,   /* sent, but the answer did not come whole: timeout or reset after sending */
-	REPLY_TOO_BIG,     /* the body passed endpoint.max_body */
+	REPLY_AMBIGUOUS, /* sent, but the answer did not come whole: timeout or reset after sending
+			  */
+	REPLY_TOO_BIG,   /* the body passed endpoint.max_body */
 };
 
 struct reply {
 	enum reply_kind kind;
-	int status;             /* HTTP status of an answer */
-	int64_t retry_after;    /* ms from Retry-After, -1 if absent or rubbish */
+	int status;               /* HTTP status of an answer */
+	int64_t retry_after;      /* ms from Retry-After, -1 if absent or rubbish */
 	const char *content_type; /* or NULL */
-	const char *body;       /* NUL after length bytes; freed by the engine after the step */
+	const char *body;         /* NUL after length bytes; freed by the engine after the step */
 	size_t length;
-	const char *problem;    /* what failed, for people, when it is no answer; no secrets */
+	const char *problem; /* what failed, for people, when it is no answer; no secrets */
 };
 
 /*
- * Scheme, host, port and path of `url` without user info, query and fragment, for messages; into the arena.
+ * Scheme, host, port and path of `url` without user info, query and fragment, for messages; into
+ * the arena.
  */
 const char *transfer_safe_url(struct arena *arena, const char *url);
 
-/* `base` (with or without a trailing slash) and `path` joined; percent-encoding of a query value into a buf. */
+/* `base` (with or without a trailing slash) and `path` joined; percent-encoding of a query value
+ * into a buf. */
 const char *transfer_join_url(struct arena *arena, const char *base, const char *path);
 void transfer_encode(struct buf *out, const char *text);
 

@@ -1,0 +1,175 @@
+/*
+ * The buffer doubles as it grows and keeps a NUL behind the content. JSON text is written by the
+ * rules of RFC 8259; what is no valid UTF-8 becomes U+FFFD, so that one odd byte in somebody's
+ * label can not make a whole document unreadable.
+ */
+#include "agent/core/buf.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/arena.h"
+
+void buf_free(struct buf *buf)
+{
+	free(buf->data);
+	*buf = (struct buf){0};
+}
+
+void buf_clear(struct buf *buf)
+{
+	buf->length = 0;
+	if (buf->data)
+		buf->data[0] = '\0';
+}
+
+void buf_reserve(struct buf *buf, size_t more)
+{
+	if (buf->data && more < buf->capacity - buf->length)
+		return;
+	size_t need = buf->length + more + 1;
+	size_t capacity = buf->capacity ? buf->capacity : 64;
+	while (capacity < need && capacity <= SIZE_MAX / 2)
+		capacity *= 2;
+	buf->data = memory_resize(buf->data, capacity < need ? need : capacity, 1);
+	buf->capacity = capacity < need ? need : capacity;
+	buf->data[buf->length] = '\0';
+}
+
+void buf_append(struct buf *buf, const void *data, size_t length)
+{
+	buf_reserve(buf, length);
+	if (length > 0)
+		memcpy(buf->data + buf->length, data, length);
+	buf->length += length;
+	buf->data[buf->length] = '\0';
+}
+
+void buf_text(struct buf *buf, const char *text)
+{
+	buf_append(buf, text, strlen(text));
+}
+
+void buf_char(struct buf *buf, char c)
+{
+	buf_append(buf, &c, 1);
+}
+
+void buf_vprintf(struct buf *buf, const char *format, va_list arguments)
+{
+	va_list again;
+	va_copy(again, arguments);
+	buf_reserve(buf, 64);
+	size_t room = buf->capacity - buf->length;
+	int length = vsnprintf(buf->data + buf->length, room, format, again);
+	va_end(again);
+	if (length < 0)
+		return;
+	if ((size_t)length >= room) {
+		buf_reserve(buf, (size_t)length);
+		vsnprintf(buf->data + buf->length, (size_t)length + 1, format, arguments);
+	}
+	buf->length += (size_t)length;
+}
+
+void buf_printf(struct buf *buf, const char *format, ...)
+{
+	va_list arguments;
+	va_start(arguments, format);
+	buf_vprintf(buf, format, arguments);
+	va_end(arguments);
+}
+
+char *buf_steal(struct buf *buf)
+{
+	buf_reserve(buf, 0);
+	char *data = buf->data;
+	*buf = (struct buf){0};
+	return data;
+}
+
+/* Length of the valid UTF-8 sequence at `s`, 0 if there is none (RFC 3629: no overlong forms, no
+ * surrogates). */
+static size_t utf8_length(const unsigned char *s, size_t left)
+{
+	size_t length = s[0] < 0x80   ? 1
+			: s[0] < 0xC2 ? 0
+			: s[0] < 0xE0 ? 2
+			: s[0] < 0xF0 ? 3
+			: s[0] < 0xF5 ? 4
+				      : 0;
+	if (length == 0 || length > left)
+		return 0;
+	for (size_t i = 1; i < length; i++)
+		if ((s[i] & 0xC0) != 0x80)
+			return 0;
+	if ((s[0] == 0xE0 && s[1] < 0xA0) || (s[0] == 0xED && s[1] > 0x9F) ||
+		(s[0] == 0xF0 && s[1] < 0x90) || (s[0] == 0xF4 && s[1] > 0x8F))
+		return 0;
+	return length;
+}
+
+static void json_escape(struct buf *buf, unsigned char c)
+{
+	switch (c) {
+	case '"': buf_text(buf, "\\\""); break;
+	case '\\': buf_text(buf, "\\\\"); break;
+	case '\n': buf_text(buf, "\\n"); break;
+	case '\r': buf_text(buf, "\\r"); break;
+	case '\t': buf_text(buf, "\\t"); break;
+	default: buf_printf(buf, "\\u%04x", c); break;
+	}
+}
+
+void buf_json_string(struct buf *buf, const char *text, size_t length)
+{
+	const unsigned char *s = (const unsigned char *)text;
+	buf_reserve(buf, length + 2);
+	buf_char(buf, '"');
+	for (size_t i = 0, size; i < length; i += size) {
+		size_t plain = i;
+		while (plain < length && s[plain] >= 0x20 && s[plain] < 0x7F && s[plain] != '"' &&
+			s[plain] != '\\')
+			plain++;
+		buf_append(buf, s + i, plain - i);
+		size = plain - i;
+		if (size > 0)
+			continue;
+		size = utf8_length(s + i, length - i);
+		if (size == 0) {
+			buf_text(buf, "\xEF\xBF\xBD");
+			size = 1;
+		} else if (size == 1) {
+			json_escape(buf, s[i]);
+		} else {
+			buf_append(buf, s + i, size);
+		}
+	}
+	buf_char(buf, '"');
+}
+
+void buf_json_text(struct buf *buf, const char *text)
+{
+	if (text)
+		buf_json_string(buf, text, strlen(text));
+	else
+		buf_text(buf, "null");
+}
+
+void buf_json_number(struct buf *buf, double value)
+{
+	char text[32];
+	if (!isfinite(value)) {
+		buf_text(buf, "null");
+		return;
+	}
+	for (int digits = 15; digits <= 17; digits++) {
+		snprintf(text, sizeof text, "%.*g", digits, value);
+		if (strtod(text, NULL) == value)
+			break;
+	}
+	buf_text(buf, text);
+}

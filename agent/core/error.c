@@ -1,0 +1,50 @@
+/*
+ * Error texts are cut to a fixed size, so that reporting a failure can not itself fail. A cut text
+ * ends at a whole UTF-8 sequence.
+ */
+#include "agent/core/error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Drops an incomplete UTF-8 sequence at the end of a text that was cut. */
+static void mend_cut(char *text, size_t length)
+{
+	size_t start = length;
+	while (start > 0 && ((unsigned char)text[start - 1] & 0xC0) == 0x80)
+		start--;
+	if (start > 0 && ((unsigned char)text[start - 1] & 0xC0) == 0xC0)
+		text[start - 1] = '\0';
+}
+
+bool error_set(struct error *error, enum error_kind kind, const char *format, ...)
+{
+	va_list arguments;
+	error->kind = kind;
+	va_start(arguments, format);
+	int length = vsnprintf(error->text, sizeof error->text, format, arguments);
+	va_end(arguments);
+	if (length >= ERROR_TEXT)
+		mend_cut(error->text, ERROR_TEXT - 1);
+	return false;
+}
+
+bool error_prefix(struct error *error, const char *format, ...)
+{
+	char text[ERROR_TEXT];
+	va_list arguments;
+	va_start(arguments, format);
+	int length = vsnprintf(text, sizeof text, format, arguments);
+	va_end(arguments);
+	if (length < 0 || length >= ERROR_TEXT - 1)
+		return false;
+	size_t room = sizeof text - (size_t)length - 1;
+	size_t kept = strlen(error->text);
+	memcpy(text + length, error->text, kept < room ? kept : room);
+	text[(size_t)length + (kept < room ? kept : room)] = '\0';
+	if (kept > room)
+		mend_cut(text, ERROR_TEXT - 1);
+	memcpy(error->text, text, sizeof text);
+	return false;
+}
