@@ -1,0 +1,16 @@
+/*
+ * The table of commands, in the order of --help.
+ */
+#include "agent/commands.h"
+
+const struct command *const commands[] = {
+	&run_command,
+	&regressions_command,
+	&analyze_command,
+	&detect_command,
+	&list_tests_command,
+	&list_groups_command,
+	&list_metrics_command,
+	&validate_command,
+	NULL,
+};
