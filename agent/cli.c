@@ -38,6 +38,11 @@ const struct field common_fields[] = {
 		.offset = offsetof(struct common_options, help),
 		.letter = 'h',
 		.help = "show this help"},
+	{.name = "version",
+		.type = FIELD_BOOL,
+		.offset = offsetof(struct common_options, version),
+		.letter = 'V',
+		.help = "show the version and those of the libraries"},
 	{0},
 };
 
@@ -252,19 +257,16 @@ static bool parse_words(struct cli *cli, int argc, char **argv, struct error *er
 		const char *word = argv[i];
 		const char *next = i + 1 < argc ? argv[i + 1] : NULL;
 		bool used = false;
-		if (flags && strcmp(word, "--") == 0)
+		if (flags && strcmp(word, "--") == 0) {
 			flags = false;
-		else if (flags && word[0] == '-' && word[1] == '-' &&
-			 !long_flag(cli, word, next, &used, error))
-			return false;
-		else if (flags && word[0] == '-' && word[1] && word[1] != '-' &&
-			 !short_flag(cli, word, next, &used, error))
-			return false;
-		else if (!flags || word[0] != '-' || !word[1]) {
-			if (cli->command)
-				arguments[count++] = word;
-			else if (!choose_command(cli, word, error))
+		} else if (flags && word[0] == '-' && word[1]) {
+			bool is_long = word[1] == '-';
+			if (!(is_long ? long_flag : short_flag)(cli, word, next, &used, error))
 				return false;
+		} else if (cli->command) {
+			arguments[count++] = word;
+		} else if (!choose_command(cli, word, error)) {
+			return false;
 		}
 		i += used;
 	}
@@ -285,10 +287,6 @@ static int run(struct cli *cli, int argc, char **argv)
 	struct buf text = {0};
 	if (argc == 2 && strcmp(argv[1], "help") == 0)
 		argv[1] = (char[]){"--help"};
-	if (argc == 2 && (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0)) {
-		help_version(&text);
-		return print(&text, stdout, EXIT_NOTHING);
-	}
 	field_defaults(common_fields, &cli->common);
 	if (!parse_words(cli, argc, argv, &error)) {
 		int code = cli_fail(&error);
@@ -298,6 +296,10 @@ static int run(struct cli *cli, int argc, char **argv)
 	}
 	log_setup((enum log_level)cli->common.log_level, (enum log_format)cli->common.log_format,
 		stderr);
+	if (cli->common.version) {
+		help_version(&text);
+		return print(&text, stdout, EXIT_NOTHING);
+	}
 	if (cli->common.help && cli->command) {
 		help_command(&text, cli->command);
 		return print(&text, stdout, EXIT_NOTHING);

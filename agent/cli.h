@@ -28,7 +28,7 @@ enum exit_code {
 struct common_options {
 	const char *config; /* --config, --config-file */
 	int log_level, log_format;
-	bool help;
+	bool help, version;
 };
 
 extern const struct field common_fields[];
