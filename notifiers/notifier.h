@@ -43,7 +43,11 @@ struct delivery {
 	const char *payload; /* what render made */
 	const char *receipt; /* in: the stored receipt or NULL; out: a new one, in the arena */
 	void *state;         /* the notifier's own, between steps */
-	bool retry;          /* out, on STEP_FAILED: true if trying again later may help */
+	/*
+	 * Out, on STEP_FAILED. True: trying again later may help. False with an error of kind ERROR_USAGE: somebody must
+	 * change the configuration first; of another kind: it never will.
+	 */
+	bool retry;
 	int64_t retry_after; /* out: ms to wait at least, -1: the caller's backoff */
 };
 
@@ -54,6 +58,7 @@ struct notifier {
 		*fields;     /* the section's options, e.g. of `slack:`, besides endpoint_fields */
 	size_t options_size; /* the struct begins with a struct endpoint where `http` is true */
 	bool http;
+	int64_t spacing; /* ms to leave between two deliveries to one destination */
 	/* The destinations of a message under these options, e.g. Slack channels; at least one, or
 	 * none with an error. */
 	bool (*destinations)(
@@ -64,6 +69,7 @@ struct notifier {
 		struct transfer *next, struct error *error);
 };
 
+extern const struct notifier slack_notifier, stdout_notifier;
 extern const struct notifier *const notifiers[]; /* ends with NULL */
 
 const struct notifier *notifier_find(const char *name);

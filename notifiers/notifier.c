@@ -1,0 +1,16 @@
+/*
+ * The registry of notifiers. The order is that of the documentation.
+ */
+#include "notifiers/notifier.h"
+
+#include <string.h>
+
+const struct notifier *const notifiers[] = {&stdout_notifier, NULL};
+
+const struct notifier *notifier_find(const char *name)
+{
+	for (const struct notifier *const *at = notifiers; *at; at++)
+		if (strcmp((*at)->name, name) == 0)
+			return *at;
+	return NULL;
+}

@@ -1,0 +1,177 @@
+/*
+ * The terminal as a receiver: the grouped message as text.
+ *
+ * The message is rendered once, with colours, and kept so in the outbox; whether the colours
+ * survive is decided when it is printed, for only then is it known whether a terminal is there to
+ * show them. Nothing else in the text can hold an escape (text_clean), so taking the colours out is
+ * taking out what lies between ESC and 'm'.
+ */
+#include <assert.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/core/when.h"
+#include "notifiers/text.h"
+
+#define BOLD "\033[1m"
+#define RED "\033[31m"
+#define GREEN "\033[32m"
+#define PLAIN "\033[0m"
+
+enum { ITEMS_MAX = 1000, NAME_MAX_CHARS = 200 };
+enum color { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
+
+struct stdout_options {
+	int color;
+};
+
+static const char *const colors[] = {"auto", "always", "never", NULL};
+
+static const struct field stdout_fields[] = {
+	{.name = "color",
+		.type = FIELD_CHOICE,
+		.offset = offsetof(struct stdout_options, color),
+		.initial = "auto",
+		.choices = colors,
+		.help = "colour the text: auto does it on a terminal"},
+	{0},
+};
+
+static bool destinations(
+	const void *options, struct arena *arena, struct strings *out, struct error *error)
+{
+	static const char *const terminal[] = {""};
+
+	(void)options, (void)arena, (void)error;
+	*out = (struct strings){.items = terminal, .count = 1};
+	return true;
+}
+
+static void render_range(const struct announcement *item, struct buf *out)
+{
+	const char *before, *after;
+
+	announcement_range(item, &before, &after);
+	if (!before && !after)
+		return;
+	buf_text(out, "      ");
+	text_clean(out, before ? before : "?", NAME_MAX_CHARS);
+	buf_text(out, " .. ");
+	text_clean(out, after ? after : "?", NAME_MAX_CHARS);
+	buf_char(out, '\n');
+}
+
+/* "    p99: +24%  3.17e+07 --> 3.94e+07 ns  regression (p = 1e-05)" */
+static void render_item(const struct announcement *item, struct buf *out)
+{
+	int verdict = announcement_verdict(item);
+
+	buf_text(out, "    ");
+	text_clean(out, item->metric, NAME_MAX_CHARS);
+	buf_text(out, verdict > 0 ? ": " RED : verdict < 0 ? ": " GREEN : ": " BOLD);
+	text_percent(out, &item->change);
+	buf_text(out, PLAIN "  ");
+	text_level(out, item->change.mean_before);
+	buf_text(out, " --> ");
+	text_level(out, item->change.mean_after);
+	if (item->unit) {
+		buf_char(out, ' ');
+		text_clean(out, item->unit, NAME_MAX_CHARS);
+	}
+	buf_text(out, verdict > 0 ? "  regression" : verdict < 0 ? "  improvement" : "");
+	buf_printf(out, "  (p = %.2g)\n", item->change.pvalue);
+}
+
+static void render_head(const struct message *message, struct buf *out)
+{
+	struct tally tally = message_tally(message);
+
+	buf_text(out, BOLD "hunter-c has detected change points" PLAIN "\n");
+	text_tally(out, &tally);
+	buf_char(out, '\n');
+}
+
+static bool render(const struct message *message, const void *options, const char *destination,
+	struct buf *payload, struct error *error)
+{
+	size_t count = message->count < ITEMS_MAX ? message->count : ITEMS_MAX;
+	const struct announcement *last = NULL;
+	char when[WHEN_TEXT];
+
+	(void)options, (void)destination, (void)error;
+	render_head(message, payload);
+	for (size_t i = 0; i < count; i++) {
+		const struct announcement *item = &message->items[i];
+		bool new_time = !last || last->time != item->time;
+		bool new_test = new_time || strcmp(last->test, item->test) != 0;
+
+		if (last && (new_test || !announcement_same_range(last, item)))
+			render_range(last, payload);
+		if (new_time)
+			buf_printf(payload, "\n%s\n", when_format(item->time, when));
+		if (new_test) {
+			buf_text(payload, "  " BOLD);
+			text_clean(payload, item->test, NAME_MAX_CHARS);
+			buf_text(payload, PLAIN "\n");
+		}
+		render_item(item, payload);
+		last = item;
+	}
+	if (last)
+		render_range(last, payload);
+	if (count < message->count)
+		buf_printf(payload, "\n%zu more change points are left out here\n",
+			message->count - count);
+	buf_char(payload, '\n');
+	return true;
+}
+
+static void strip_colors(const char *text, struct buf *out)
+{
+	const char *escape;
+
+	for (; (escape = strchr(text, '\033')); text = escape + 1) {
+		buf_append(out, text, (size_t)(escape - text));
+		escape = strchr(escape, 'm');
+		if (!escape)
+			return;
+	}
+	buf_text(out, text);
+}
+
+static enum step step(struct delivery *delivery, const struct reply *last, struct transfer *next,
+	struct error *error)
+{
+	const struct stdout_options *options = delivery->options;
+	bool color = options->color == COLOR_ALWAYS ||
+		     (options->color == COLOR_AUTO && isatty(STDOUT_FILENO));
+	struct buf plain = {0};
+
+	if (last) {
+		if (last->kind == REPLY_ANSWER)
+			return STEP_DONE;
+		delivery->retry = true;
+		delivery->retry_after = -1;
+		error_set(error, ERROR_STATE, "stdout: %s", last->problem);
+		return STEP_FAILED;
+	}
+	*next = (struct transfer){.kind = TRANSFER_STDOUT, .body = delivery->payload};
+	if (!color) {
+		strip_colors(delivery->payload, &plain);
+		next->body =
+			arena_strndup(delivery->arena, plain.data ? plain.data : "", plain.length);
+		buf_free(&plain);
+	}
+	next->body_length = strlen(next->body);
+	return STEP_TRANSFER;
+}
+
+const struct notifier stdout_notifier = {
+	.name = "stdout",
+	.summary = "prints what was found on standard output",
+	.fields = stdout_fields,
+	.options_size = sizeof(struct stdout_options),
+	.destinations = destinations,
+	.render = render,
+	.step = step,
+};

@@ -1,0 +1,193 @@
+/*
+ * See text.h. Text is copied character by character, because the two things that matter, cutting
+ * between characters and stopping control characters, both need to know where characters begin.
+ */
+#include "notifiers/text.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+int announcement_verdict(const struct announcement *item)
+{
+	double delta = item->change.mean_after - item->change.mean_before;
+
+	if (item->direction == 0 || !(delta > 0 || delta < 0))
+		return 0;
+	return (delta > 0) == (item->direction < 0) ? 1 : -1;
+}
+
+int announcement_compare_weight(const struct announcement *a, const struct announcement *b)
+{
+	int verdict_a = announcement_verdict(a) > 0, verdict_b = announcement_verdict(b) > 0;
+
+	if (verdict_a != verdict_b)
+		return verdict_b - verdict_a;
+	return (b->change.magnitude > a->change.magnitude) -
+	       (a->change.magnitude > b->change.magnitude);
+}
+
+const struct announcement *message_worst(const struct message *message)
+{
+	const struct announcement *worst = NULL;
+
+	for (size_t i = 0; i < message->count; i++)
+		if (!worst || announcement_compare_weight(&message->items[i], worst) < 0)
+			worst = &message->items[i];
+	return worst;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static size_t count_tests(const struct message *message)
+{
+	const char **names = memory_new(message->count, sizeof *names);
+	size_t count = 0;
+
+	for (size_t i = 0; i < message->count; i++)
+		names[i] = message->items[i].test;
+	qsort(names, message->count, sizeof *names, compare_names);
+	for (size_t i = 0; i < message->count; i++)
+		count += i == 0 || strcmp(names[i], names[i - 1]) != 0;
+	free(names);
+	return count;
+}
+
+struct tally message_tally(const struct message *message)
+{
+	struct tally tally = {.changes = message->count, .tests = count_tests(message)};
+
+	for (size_t i = 0; i < message->count; i++) {
+		int verdict = announcement_verdict(&message->items[i]);
+
+		tally.regressions += verdict > 0;
+		tally.improvements += verdict < 0;
+	}
+	return tally;
+}
+
+static void count_of(struct buf *out, size_t count, const char *noun)
+{
+	buf_printf(out, "%zu %s%s", count, noun, count == 1 ? "" : "s");
+}
+
+void text_tally(struct buf *out, const struct tally *tally)
+{
+	count_of(out, tally->changes, "change point");
+	buf_text(out, " in ");
+	count_of(out, tally->tests, "test");
+	if (tally->regressions + tally->improvements == 0)
+		return;
+	buf_text(out, ": ");
+	if (tally->regressions > 0)
+		count_of(out, tally->regressions, "regression");
+	if (tally->regressions > 0 && tally->improvements > 0)
+		buf_text(out, ", ");
+	if (tally->improvements > 0)
+		count_of(out, tally->improvements, "improvement");
+}
+
+/* The length of the UTF-8 character at `text` and its code point; 0 if it is none. */
+static size_t decode(const unsigned char *text, uint32_t *code)
+{
+	static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
+	size_t length = *text < 0x80   ? 1
+			: *text < 0xc0 ? 0
+			: *text < 0xe0 ? 2
+			: *text < 0xf0 ? 3
+				       : 4;
+
+	if (length <= 1) {
+		*code = *text;
+		return length;
+	}
+	*code = *text & (0xffu >> (length + 1));
+	for (size_t i = 1; i < length; i++) {
+		if ((text[i] & 0xc0) != 0x80)
+			return 0;
+		*code = *code << 6 | (text[i] & 0x3f);
+	}
+	if (*text > 0xf4 || *code < smallest[length] || *code > 0x10ffff ||
+		(*code >= 0xd800 && *code < 0xe000))
+		return 0;
+	return length;
+}
+
+/* C0, DEL, C1, line and paragraph separators, and the marks that turn the direction of text. */
+static bool control(uint32_t code)
+{
+	return code < 0x20 || (code >= 0x7f && code < 0xa0) || (code >= 0x2028 && code <= 0x202e) ||
+	       (code >= 0x2066 && code <= 0x2069);
+}
+
+void text_clean(struct buf *out, const char *text, size_t limit)
+{
+	const unsigned char *at = (const unsigned char *)text;
+	size_t last_start = out->length;
+
+	for (size_t count = 0; *at; count++) {
+		uint32_t code;
+		size_t length = decode(at, &code);
+
+		if (count == limit) {
+			out->length = last_start;
+			buf_text(out, "…");
+			return;
+		}
+		last_start = out->length;
+		if (length == 0)
+			buf_text(out, "\xef\xbf\xbd");
+		else if (control(code))
+			buf_char(out, ' ');
+		else
+			buf_append(out, at, length);
+		at += length == 0 ? 1 : length;
+	}
+}
+
+void text_level(struct buf *out, double value)
+{
+	double size = fabs(value);
+
+	buf_printf(out, size >= 1e4 && size < 1e6 ? "%.0f" : "%.4g", value);
+}
+
+void text_percent(struct buf *out, const struct change *change)
+{
+	double percent = change_percent(change), size = fabs(percent);
+
+	if (change->mean_before == 0 || !isfinite(percent))
+		buf_text(out, "new");
+	else
+		buf_printf(out,
+			size < 10    ? "%+.1f%%"
+			: size < 1e5 ? "%+.0f%%"
+				     : "%+.2g%%",
+			percent);
+}
+
+void announcement_range(const struct announcement *item, const char **before, const char **after)
+{
+	bool commits = item->commit_before || item->commit_after;
+
+	*before = commits ? item->commit_before : item->version_before;
+	*after = commits ? item->commit_after : item->version_after;
+}
+
+static bool same(const char *a, const char *b)
+{
+	return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+bool announcement_same_range(const struct announcement *a, const struct announcement *b)
+{
+	const char *before_a, *after_a, *before_b, *after_b;
+
+	announcement_range(a, &before_a, &after_a);
+	announcement_range(b, &before_b, &after_b);
+	return same(before_a, before_b) && same(after_a, after_b);
+}

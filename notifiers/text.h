@@ -1,0 +1,46 @@
+/*
+ * Words that all notifiers share: how a change reads, and text from outside made harmless.
+ *
+ * Names, commits and units come from data. They may hold line breaks, terminal escapes, broken
+ * UTF-8 or a megabyte of anything; text_clean lets none of that through.
+ */
+#ifndef NOTIFIERS_TEXT_H
+#define NOTIFIERS_TEXT_H
+
+#include "notifiers/notifier.h"
+
+/* What a message holds, for its first line. */
+struct tally {
+	size_t changes, tests, regressions, improvements;
+};
+
+struct tally message_tally(const struct message *message);
+
+/* The most telling item: regressions before others, then by magnitude; NULL for an empty message.
+ */
+const struct announcement *message_worst(const struct message *message);
+
+/* Less than 0 if `a` matters more than `b`: the order of message_worst. */
+int announcement_compare_weight(const struct announcement *a, const struct announcement *b);
+
+/* "3 change points in 2 tests: 2 regressions, 1 improvement" */
+void text_tally(struct buf *out, const struct tally *tally);
+
+/* Control characters and broken UTF-8 become spaces and U+FFFD, what passes `limit` characters
+ * becomes "…". */
+void text_clean(struct buf *out, const char *text, size_t limit);
+
+/* "3.17e+07", "61023", "0.4012": four digits, without an exponent where that is short enough. */
+void text_level(struct buf *out, double value);
+
+/* "+24%", "-1.3%"; "new" where the old level is 0. */
+void text_percent(struct buf *out, const struct change *change);
+
+/* True where the attributes of both items name the same range of commits (or versions, where there
+ * are no commits). */
+bool announcement_same_range(const struct announcement *a, const struct announcement *b);
+
+/* Last good and first bad, by commit or else by version; both NULL where nothing is known. */
+void announcement_range(const struct announcement *item, const char **before, const char **after);
+
+#endif

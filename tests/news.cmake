@@ -1,0 +1,1 @@
+# What is news, the store, the notifiers and the agent itself.
