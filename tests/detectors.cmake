@@ -1,1 +1,2 @@
 # Tests, fuzz targets and benchmarks of detectors/.
+hunter_test(golden hunter_detectors PkgConfig::JANSSON)

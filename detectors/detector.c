@@ -1,0 +1,23 @@
+/*
+ * The registry. A new detector is one file and one line here.
+ */
+#include "detectors/detector.h"
+
+#include <string.h>
+
+#include "detectors/edivisive.h"
+#include "detectors/edivisive_permutation.h"
+
+const struct detector *const detectors[] = {
+	&edivisive_detector,
+	&edivisive_permutation_detector,
+	NULL,
+};
+
+const struct detector *detector_find(const char *name)
+{
+	for (const struct detector *const *detector = detectors; *detector; detector++)
+		if (strcmp((*detector)->name, name) == 0)
+			return *detector;
+	return NULL;
+}

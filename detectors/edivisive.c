@@ -1,0 +1,104 @@
+/*
+ * The face of e-divisive: its options, and the choice between the profiles.
+ */
+#include "detectors/edivisive.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "detectors/edivisive_internal.h"
+#include "detectors/scratch.h"
+
+static const char *const profiles[] = {"default", "otava", NULL};
+
+static const struct field edivisive_fields[] = {
+	{.name = "window",
+		.alias = "window_len",
+		.type = FIELD_INT,
+		.offset = offsetof(struct edivisive_options, window),
+		.initial = "50",
+		.min = 2,
+		.max = 1e6,
+		.metavar = "POINTS",
+		.help = "points a window holds"},
+	{.name = "p_value",
+		.alias = "max_pvalue",
+		.type = FIELD_DOUBLE,
+		.offset = offsetof(struct edivisive_options, p_value),
+		.initial = "0.001",
+		.min = 0,
+		.max = 1,
+		.flags = FIELD_MIN_OPEN,
+		.letter = 'P',
+		.metavar = "P",
+		.help = "a change point needs a p-value below it"},
+	{.name = "magnitude",
+		.alias = "min_magnitude",
+		.type = FIELD_DOUBLE,
+		.offset = offsetof(struct edivisive_options, magnitude),
+		.initial = "0.0",
+		.min = 0,
+		.max = 1e300,
+		.letter = 'M',
+		.metavar = "SHARE",
+		.help = "a change point needs a relative change above it, 0.05 for 5%"},
+	{.name = "profile",
+		.type = FIELD_CHOICE,
+		.offset = offsetof(struct edivisive_options, profile),
+		.initial = "default",
+		.choices = profiles,
+		.help = "default, or otava to get the change points of Apache Otava"},
+	{0},
+};
+
+struct stream {
+	enum edivisive_profile profile;
+	struct otava_stream *otava;
+};
+
+double change_magnitude(double before, double after)
+{
+	double up = before == 0 ? 0 : fabs(after / before - 1);
+	double down = after == 0 ? 0 : fabs(before / after - 1);
+	return up > down ? up : down;
+}
+
+static size_t edivisive_detect(const struct samples *samples, const void *options,
+	struct scratch *scratch, struct change *out)
+{
+	return otava_detect(samples, options, scratch, out);
+}
+
+static struct stream *edivisive_stream_new(const void *options)
+{
+	const struct edivisive_options *given = options;
+	struct stream *stream = scratch_resize(NULL, 1, sizeof(*stream));
+	stream->profile = given->profile == EDIVISIVE_OTAVA ? EDIVISIVE_OTAVA : EDIVISIVE_DEFAULT;
+	stream->otava = otava_stream_new(given);
+	return stream;
+}
+
+static const struct change *edivisive_stream_append(struct stream *stream, const double *values,
+	size_t n, struct scratch *scratch, size_t *count)
+{
+	return otava_stream_append(stream->otava, values, n, scratch, count);
+}
+
+static void edivisive_stream_free(struct stream *stream)
+{
+	if (!stream)
+		return;
+	otava_stream_free(stream->otava);
+	free(stream);
+}
+
+const struct detector edivisive_detector = {
+	.name = "edivisive",
+	.summary = "windowed e-divisive with bottom-up re-evaluation (Hunter)",
+	.fields = edivisive_fields,
+	.options_size = sizeof(struct edivisive_options),
+	.detect = edivisive_detect,
+	.stream_new = edivisive_stream_new,
+	.stream_append = edivisive_stream_append,
+	.stream_free = edivisive_stream_free,
+};

@@ -1,0 +1,201 @@
+/*
+ * The series is cut greedily at its best split; each candidate has to beat what the best split
+ * would be had the values of every current interval come in random order. No windows, no second
+ * pass: a search is O(n^2), a candidate costs `permutations` of them. Trials stop as soon as the
+ * candidate cannot become significant any more.
+ */
+#include "detectors/edivisive_permutation.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "detectors/edivisive_internal.h"
+#include "detectors/edivisive_search.h"
+#include "detectors/existing.h"
+#include "detectors/scratch.h"
+#include "detectors/stats.h"
+
+static const struct field permutation_fields[] = {
+	{.name = "permutations",
+		.type = FIELD_INT,
+		.offset = offsetof(struct edivisive_permutation_options, permutations),
+		.initial = "199",
+		.min = 1,
+		.max = 1e6,
+		.metavar = "COUNT",
+		.help = "random orders a candidate is compared with, at least as many as the "
+			"p-value needs"},
+	{.name = "p_value",
+		.alias = "max_pvalue",
+		.type = FIELD_DOUBLE,
+		.offset = offsetof(struct edivisive_permutation_options, p_value),
+		.initial = "0.05",
+		.min = 1e-6,
+		.max = 1,
+		.letter = 'P',
+		.metavar = "P",
+		.help = "largest p-value of a change point"},
+	{.name = "seed",
+		.type = FIELD_INT,
+		.offset = offsetof(struct edivisive_permutation_options, seed),
+		.initial = "1",
+		.min = 0,
+		.max = 9e15,
+		.metavar = "NUMBER",
+		.help = "of the random orders; the same seed gives the same answer"},
+	{0},
+};
+
+struct piece {
+	size_t start, end;
+	struct split split; /* tau counts from start */
+	double p;           /* of the change point at start */
+};
+
+struct trial {
+	const double *values;
+	double *shuffled;
+	size_t n;
+	struct search search;
+	struct piece *pieces;
+	size_t count;
+	size_t permutations;
+	double p_value;
+	uint64_t random;
+};
+
+/* Steele, Lea and Flood 2014: splitmix64. */
+static uint64_t next_random(uint64_t *state)
+{
+	uint64_t z = *state += 0x9e3779b97f4a7c15;
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+	return z ^ (z >> 31);
+}
+
+static void shuffle(double *values, size_t n, uint64_t *random)
+{
+	for (size_t i = n; i > 1; i--) {
+		size_t j = (size_t)(next_random(random) % i);
+		double value = values[i - 1];
+		values[i - 1] = values[j];
+		values[j] = value;
+	}
+}
+
+/* The largest q when the values of each piece come in a new random order. */
+static double best_by_chance(struct trial *trial)
+{
+	double best = -HUGE_VAL;
+	memcpy(trial->shuffled, trial->values, trial->n * sizeof(double));
+	for (size_t i = 0; i < trial->count; i++) {
+		double *values = trial->shuffled + trial->pieces[i].start;
+		size_t n = trial->pieces[i].end - trial->pieces[i].start;
+		shuffle(values, n, &trial->random);
+		double q = search_split(&trial->search, values, n).q;
+		best = q > best ? q : best;
+	}
+	return best;
+}
+
+/* Equal arrangements reach the same q up to rounding, which must count as reaching it. */
+static double candidate_p(struct trial *trial, double q)
+{
+	size_t reached = 1, all = trial->permutations + 1;
+	for (size_t i = 0; i < trial->permutations; i++) {
+		if (best_by_chance(trial) >= q - 1e-12 * fabs(q))
+			reached++;
+		if ((double)reached / (double)all > trial->p_value)
+			break;
+	}
+	return (double)reached / (double)all;
+}
+
+static void search_piece(const struct trial *trial, struct piece *piece)
+{
+	piece->split = search_split(
+		&trial->search, trial->values + piece->start, piece->end - piece->start);
+}
+
+static void cut_pieces(struct trial *trial)
+{
+	for (;;) {
+		struct piece *best = trial->pieces;
+		for (size_t i = 1; i < trial->count; i++)
+			if (trial->pieces[i].split.q > best->split.q)
+				best = trial->pieces + i;
+		if (best->split.tau == 0 || !(best->split.q > 0))
+			return;
+		double p = candidate_p(trial, best->split.q);
+		if (p > trial->p_value)
+			return;
+		size_t behind = (size_t)(trial->pieces + trial->count - best);
+		memmove(best + 1, best, behind * sizeof(*best));
+		trial->count++;
+		best[0].end = best[1].start = best[0].start + best[0].split.tau;
+		best[1].p = p;
+		search_piece(trial, &best[0]);
+		search_piece(trial, &best[1]);
+	}
+}
+
+static struct change change_between(const double *existing, const size_t *places,
+	const struct piece *left, const struct piece *right)
+{
+	struct moments before = moments_of(existing + left->start, left->end - left->start);
+	struct moments after = moments_of(existing + right->start, right->end - right->start);
+	return (struct change){
+		.index = places[right->start],
+		.pvalue = right->p,
+		.mean_before = before.mean,
+		.mean_after = after.mean,
+		.stddev_before = moments_stddev(before, 1),
+		.stddev_after = moments_stddev(after, 1),
+		.count_before = before.n,
+		.count_after = after.n,
+		.magnitude = change_magnitude(before.mean, after.mean),
+	};
+}
+
+static size_t permutation_detect(const struct samples *samples, const void *options,
+	struct scratch *scratch, struct change *out)
+{
+	const struct edivisive_permutation_options *given = options;
+	scratch_reset(scratch);
+	double *existing = scratch_take(scratch, samples->n, sizeof(double));
+	size_t *places = scratch_take(scratch, samples->n, sizeof(size_t));
+	size_t n = existing_values(samples->values, samples->n, existing, places);
+	if (n < 2)
+		return 0;
+	double *scaled = scratch_take(scratch, n, sizeof(double));
+	existing_scale(existing, n, scaled);
+	size_t needed = (size_t)ceil(1 / given->p_value) - 1;
+	size_t asked = (size_t)given->permutations;
+	struct trial trial = {
+		.values = scaled,
+		.shuffled = scratch_take(scratch, n, sizeof(double)),
+		.n = n,
+		.search = search_new(n, SEARCH_BEST, scratch),
+		.pieces = scratch_take(scratch, n + 1, sizeof(struct piece)),
+		.count = 1,
+		.permutations = asked > needed ? asked : needed,
+		.p_value = given->p_value,
+		.random = (uint64_t)given->seed,
+	};
+	trial.pieces[0] = (struct piece){.start = 0, .end = n};
+	search_piece(&trial, &trial.pieces[0]);
+	cut_pieces(&trial);
+	for (size_t i = 1; i < trial.count; i++)
+		out[i - 1] =
+			change_between(existing, places, &trial.pieces[i - 1], &trial.pieces[i]);
+	return trial.count - 1;
+}
+
+const struct detector edivisive_permutation_detector = {
+	.name = "edivisive_permutation",
+	.summary =
+		"e-divisive on the whole series, tested by permutations (Matteson and James 2014)",
+	.fields = permutation_fields,
+	.options_size = sizeof(struct edivisive_permutation_options),
+	.detect = permutation_detect,
+};

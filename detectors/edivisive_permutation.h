@@ -1,0 +1,19 @@
+/*
+ * e-divisive as first published (Matteson and James 2014): on the whole series, tested by
+ * permutations.
+ */
+#ifndef DETECTORS_EDIVISIVE_PERMUTATION_H
+#define DETECTORS_EDIVISIVE_PERMUTATION_H
+
+#include "detectors/detector.h"
+
+struct edivisive_permutation_options {
+	int64_t permutations; /* raised to what p_value needs: the least p is 1 / (permutations + 1)
+			       */
+	double p_value;
+	int64_t seed;
+};
+
+extern const struct detector edivisive_permutation_detector;
+
+#endif

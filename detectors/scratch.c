@@ -1,0 +1,95 @@
+/*
+ * Memory comes in blocks, each at least twice as large as the one before, so that a second call of
+ * the same size finds all of it in one: reset frees the smaller blocks and keeps the newest, which
+ * is larger than all the others together.
+ */
+#include "detectors/scratch.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "detectors/detector.h"
+
+enum { ALIGNMENT = 64, FIRST_BLOCK = 16384 };
+
+struct block {
+	struct block *older;
+	size_t size, used; /* bytes behind the header */
+};
+
+struct scratch {
+	struct block *newest;
+};
+
+struct scratch *scratch_new(void)
+{
+	return scratch_resize(NULL, 1, sizeof(struct scratch));
+}
+
+static void free_blocks(struct block *block)
+{
+	while (block) {
+		struct block *older = block->older;
+		free(block);
+		block = older;
+	}
+}
+
+void scratch_free(struct scratch *scratch)
+{
+	if (!scratch)
+		return;
+	free_blocks(scratch->newest);
+	free(scratch);
+}
+
+void scratch_reset(struct scratch *scratch)
+{
+	if (!scratch->newest)
+		return;
+	free_blocks(scratch->newest->older);
+	scratch->newest->older = NULL;
+	scratch->newest->used = 0;
+}
+
+static void add_block(struct scratch *scratch, size_t bytes)
+{
+	size_t size = scratch->newest ? 2 * scratch->newest->size : FIRST_BLOCK;
+	while (size < bytes)
+		size *= 2;
+	struct block *block = aligned_alloc(ALIGNMENT, ALIGNMENT + size);
+	if (!block)
+		abort();
+	*block = (struct block){.older = scratch->newest, .size = size};
+	scratch->newest = block;
+}
+
+void *scratch_take(struct scratch *scratch, size_t count, size_t size)
+{
+	size_t bytes;
+	if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX / 4)
+		abort();
+	bytes = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+	struct block *block = scratch->newest;
+	if (!block || block->size - block->used < bytes) {
+		add_block(scratch, bytes);
+		block = scratch->newest;
+	}
+	void *room = (char *)block + ALIGNMENT + block->used;
+	block->used += bytes;
+	return room;
+}
+
+void *scratch_resize(void *memory, size_t count, size_t size)
+{
+	size_t bytes;
+	if (__builtin_mul_overflow(count, size, &bytes))
+		abort();
+	if (!memory)
+		memory = calloc(bytes ? bytes : 1, 1);
+	else
+		memory = realloc(memory, bytes ? bytes : 1);
+	if (!memory)
+		abort();
+	return memory;
+}

@@ -1,0 +1,54 @@
+/*
+ * Statistics that detectors and reports share: moments of a sample, Student's t distribution,
+ * t-tests.
+ *
+ * All functions are pure and give the same bits on every machine whose libm does. Deviations are
+ * taken from the first value, so that constants come out exactly constant whatever their size.
+ */
+#ifndef DETECTORS_STATS_H
+#define DETECTORS_STATS_H
+
+#include <stddef.h>
+
+/* A sample in short: its size, its mean, the sum of squared deviations from that mean. An empty one
+ * is all zero. */
+struct moments {
+	size_t n;
+	double mean;
+	double squares;
+};
+
+/* Of n values without missing ones, in two passes. */
+struct moments moments_of(const double *values, size_t n);
+
+/* Of both samples together (Chan, Golub and LeVeque 1983). */
+struct moments moments_join(struct moments a, struct moments b);
+
+/* squares / (n - ddof); 0 where n <= ddof. */
+double moments_variance(struct moments sample, size_t ddof);
+double moments_stddev(struct moments sample, size_t ddof);
+
+/* P(|T| > |t|) of Student's distribution with df > 0 degrees of freedom, to 1e-12 relative; NaN for
+ * a NaN t. */
+double student_two_sided(double t, double df);
+
+struct ttest {
+	double t; /* NaN when both samples are constant and equal; 0 where p = 1 for want of points
+		   */
+	double df;
+	double p; /* two-sided; 1 where the samples are too small to tell, NaN with t */
+};
+
+/*
+ * Student's test with pooled variance as Otava does it: the samples' *population* variances are
+ * weighted with n - 1. n1 + n2 <= 2 gives p = 1, an infinite t gives 0.
+ */
+struct ttest ttest_pooled(struct moments a, struct moments b);
+
+/*
+ * Welch's test with sample variances. Where the two samples are constant: p = 1 if they are equal,
+ * else 0. A sample of less than two values cannot be judged: p = 1.
+ */
+struct ttest ttest_welch(struct moments a, struct moments b);
+
+#endif
