@@ -81,7 +81,7 @@ void *arena_alloc(struct arena *arena, size_t size)
 {
 	if (size > PTRDIFF_MAX)
 		out_of_memory();
-	size = (size + alignof(max_align_t) - 1) & ~(alignof(max_align_t) - 1);
+	size = ((size ? size : 1) + alignof(max_align_t) - 1) & ~(alignof(max_align_t) - 1);
 	if (size <= (size_t)(arena->end - arena->at)) {
 		void *piece = arena->at;
 		arena->at += size;

@@ -1,0 +1,193 @@
+/*
+ * Errors, arena, buffer, log: the small things everything stands on.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/arena.h"
+#include "agent/core/buf.h"
+#include "agent/core/log.h"
+
+static void error_is_formatted_and_prefixed(void **state)
+{
+	(void)state;
+	struct error error;
+	assert_false(error_set(&error, ERROR_DATA, "line %d", 7));
+	assert_false(error_prefix(&error, "%s: ", "results.csv"));
+	assert_int_equal(error.kind, ERROR_DATA);
+	assert_string_equal(error.text, "results.csv: line 7");
+}
+
+/* Every length around the limit, with two-, three- and four-byte characters at the cut. */
+static void error_cut_keeps_utf8_whole(void **state)
+{
+	(void)state;
+	static const char *const characters[] = {"\xC3\xA4", "\xE2\x82\xAC", "\xF0\x9F\x94\xB4"};
+	char text[ERROR_TEXT + 64];
+	for (size_t c = 0; c < 3; c++) {
+		for (size_t pad = ERROR_TEXT - 12; pad < ERROR_TEXT + 4; pad++) {
+			struct error error;
+			memset(text, 'x', pad);
+			text[pad] = '\0';
+			for (int i = 0; i < 8; i++)
+				strcat(text, characters[c]);
+			error_set(&error, ERROR_DATA, "%s", text);
+			size_t tail = strlen(error.text);
+			while (tail > pad && error.text[tail - 1] != 'x')
+				tail--;
+			size_t rest = strlen(error.text) - (tail > pad ? tail : pad);
+			if (strlen(error.text) > pad)
+				assert_int_equal(rest % strlen(characters[c]), 0);
+			error_prefix(&error, "%s: ", "file");
+			assert_true(strlen(error.text) < ERROR_TEXT);
+			assert_memory_equal(error.text, "file: x", 7);
+		}
+	}
+}
+
+static void arena_gives_zeroed_aligned_pieces(void **state)
+{
+	(void)state;
+	struct arena *arena = arena_new();
+	for (size_t size = 0; size < 3000; size += 7) {
+		unsigned char *piece = arena_alloc(arena, size);
+		assert_int_equal((uintptr_t)piece % 16, 0);
+		for (size_t i = 0; i < size; i++)
+			assert_int_equal(piece[i], 0);
+		memset(piece, 0xFF, size);
+	}
+	char *large = arena_alloc(arena, 10 << 20);
+	assert_int_equal(large[(10 << 20) - 1], 0);
+	assert_true(arena_size(arena) > 10 << 20);
+	assert_true(arena_size(arena) < 14 << 20);
+	arena_free(arena);
+	arena_free(NULL);
+}
+
+static void arena_copies_text(void **state)
+{
+	(void)state;
+	struct arena *arena = arena_new();
+	assert_string_equal(arena_printf(arena, "%s-%05d", "a", 42), "a-00042");
+	assert_string_equal(arena_strndup(arena, "abcdef", 3), "abc");
+	assert_null(arena_strdup(arena, NULL));
+	char *text = arena_printf(arena, "%5000s", "x");
+	assert_int_equal(strlen(text), 5000);
+	arena_free(arena);
+}
+
+static void buf_grows_and_stays_terminated(void **state)
+{
+	(void)state;
+	struct buf buf = {0};
+	for (int i = 0; i < 10000; i++)
+		buf_printf(&buf, "%d,", i % 10);
+	assert_int_equal(buf.length, 20000);
+	assert_int_equal(strlen(buf.data), 20000);
+	buf_clear(&buf);
+	assert_string_equal(buf.data, "");
+	buf_printf(&buf, "%300s", "x");
+	assert_int_equal(buf.length, 300);
+	char *text = buf_steal(&buf);
+	assert_int_equal(strlen(text), 300);
+	assert_null(buf.data);
+	free(text);
+	text = buf_steal(&buf);
+	assert_string_equal(text, "");
+	free(text);
+}
+
+static void assert_json(const char *text, size_t length, const char *wanted)
+{
+	struct buf buf = {0};
+	buf_json_string(&buf, text, length);
+	assert_string_equal(buf.data, wanted);
+	buf_free(&buf);
+}
+
+static void json_strings_are_escaped(void **state)
+{
+	(void)state;
+	assert_json("", 0, "\"\"");
+	assert_json("a\"b\\c\n\t\r\x01\x7F", 10, "\"a\\\"b\\\\c\\n\\t\\r\\u0001\\u007f\"");
+	assert_json("z\0z", 3, "\"z\\u0000z\"");
+	assert_json("\xC3\xA4\xF0\x9F\x94\xB4", 6, "\"\xC3\xA4\xF0\x9F\x94\xB4\"");
+	/* overlong, surrogate, beyond U+10FFFF, cut short: each bad byte is replaced */
+	assert_json("\xC0\x80", 2, "\"\xEF\xBF\xBD\xEF\xBF\xBD\"");
+	assert_json("\xED\xA0\x80", 3, "\"\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\"");
+	assert_json("\xF4\x90\x80\x80", 4, "\"\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\"");
+	assert_json("ok\xE2\x82", 4, "\"ok\xEF\xBF\xBD\xEF\xBF\xBD\"");
+}
+
+static void json_numbers_read_back(void **state)
+{
+	(void)state;
+	static const double values[] = {0, -0.0, 1, 0.1, 1.0 / 3, 1e300, 5e-324,
+		123456789.123456789, 1.7976931348623157e308, -2.5};
+	for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+		struct buf buf = {0};
+		buf_json_number(&buf, values[i]);
+		assert_true(strtod(buf.data, NULL) == values[i]);
+		buf_free(&buf);
+	}
+	struct buf buf = {0};
+	buf_json_number(&buf, 0.1);
+	buf_json_number(&buf, NAN);
+	buf_json_number(&buf, -INFINITY);
+	assert_string_equal(buf.data, "0.1nullnull");
+	buf_free(&buf);
+}
+
+static char *logged(enum log_format format, const char *message, const char *value)
+{
+	char *text = NULL;
+	size_t length = 0;
+	FILE *stream = open_memstream(&text, &length);
+	log_setup(LEVEL_INFO, format, stream);
+	log_event(
+		LEVEL_WARN, message, LOG_TEXT("key", value), LOG_INT("n", 7), LOG_DOUBLE("x", 0.5));
+	log_message(LEVEL_DEBUG, "not shown");
+	log_setup(LEVEL_INFO, LOG_FORMAT_TEXT, NULL);
+	fclose(stream);
+	return text;
+}
+
+/* A value can not begin a line or a pair of its own. */
+static void log_lines_are_one_line(void **state)
+{
+	(void)state;
+	char *text = logged(LOG_FORMAT_TEXT, "source failed", "a b\nlevel=x \"q\"");
+	assert_non_null(strstr(
+		text, " warn msg=\"source failed\" key=\"a b\\nlevel=x \\\"q\\\"\" n=7 x=0.5\n"));
+	assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1);
+	free(text);
+	text = logged(LOG_FORMAT_TEXT, "plain", "v1.2");
+	assert_non_null(strstr(text, " msg=plain key=v1.2 n=7"));
+	free(text);
+	text = logged(LOG_FORMAT_JSON, "source failed", "a\nb");
+	assert_non_null(strstr(text, "\"level\":\"warn\",\"msg\":\"source "
+				     "failed\",\"key\":\"a\\nb\",\"n\":7,\"x\":0.5}\n"));
+	free(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(error_is_formatted_and_prefixed),
+		cmocka_unit_test(error_cut_keeps_utf8_whole),
+		cmocka_unit_test(arena_gives_zeroed_aligned_pieces),
+		cmocka_unit_test(arena_copies_text),
+		cmocka_unit_test(buf_grows_and_stays_terminated),
+		cmocka_unit_test(json_strings_are_escaped),
+		cmocka_unit_test(json_numbers_read_back),
+		cmocka_unit_test(log_lines_are_one_line),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
