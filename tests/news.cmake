@@ -1,1 +1,2 @@
 # What is news, the store, the notifiers and the agent itself.
+hunter_test(reconcile hunter_agent)

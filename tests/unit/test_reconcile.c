@@ -1,0 +1,425 @@
+/*
+ * reconcile: examples of each rule, and properties on thousands of random series.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/arena.h"
+#include "agent/reconcile.h"
+
+enum { N = 200, MINUTE = 60000, CHANGES = 12, ROUNDS = 4000 };
+#define START INT64_C(1700000000000)
+
+struct fixture {
+	struct arena *arena;
+	int64_t times[N];
+	struct reconciliation result;
+};
+
+static uint64_t next_random(uint64_t *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return *state;
+}
+
+static size_t below(uint64_t *state, size_t limit)
+{
+	return (size_t)(next_random(state) % limit);
+}
+
+static int setup(void **state)
+{
+	struct fixture *fixture = calloc(1, sizeof *fixture);
+
+	fixture->arena = arena_new();
+	for (size_t i = 0; i < N; i++)
+		fixture->times[i] = START + (int64_t)i * MINUTE;
+	*state = fixture;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *fixture = *state;
+
+	arena_free(fixture->arena);
+	free(fixture);
+	return 0;
+}
+
+static int64_t at(int point)
+{
+	return START + (int64_t)point * MINUTE;
+}
+
+static void run(struct fixture *fixture, const struct known *known, size_t known_count,
+	const struct found *found, size_t found_count)
+{
+	reconcile(fixture->arena, fixture->times, N, known, known_count, found, found_count,
+		&fixture->result);
+}
+
+static void test_nothing_known_is_news(void **state)
+{
+	struct fixture *fixture = *state;
+	struct found found[] = {{.index = 20, .sign = 1}, {.index = 90, .sign = -1}};
+
+	run(fixture, NULL, 0, found, 2);
+	assert_int_equal(fixture->result.known_of[0], RECONCILE_NONE);
+	assert_int_equal(fixture->result.known_of[1], RECONCILE_NONE);
+}
+
+static void test_same_moved_gone(void **state)
+{
+	struct fixture *fixture = *state;
+	struct known known[] = {
+		{.id = 1, .time = at(20), .sign = 1},
+		{.id = 2, .time = at(90), .sign = -1},
+		{.id = 3, .time = at(150), .sign = 1},
+	};
+	struct found found[] = {{.index = 95, .sign = -1}, {.index = 20, .sign = 1}};
+
+	run(fixture, known, 3, found, 2);
+	assert_int_equal(fixture->result.fates[0], FATE_SAME);
+	assert_int_equal(fixture->result.fates[1], FATE_MOVED);
+	assert_int_equal(fixture->result.fates[2], FATE_GONE);
+	assert_int_equal(fixture->result.known_of[0], 1);
+	assert_int_equal(fixture->result.known_of[1], 0);
+	assert_int_equal(fixture->result.found_of[1], 0);
+}
+
+static void test_tolerance_ends_after_five_points(void **state)
+{
+	struct fixture *fixture = *state;
+	struct known known = {.id = 1, .time = at(90), .sign = 1};
+	struct found near = {.index = 85, .sign = 1}, far = {.index = 96, .sign = 1};
+
+	run(fixture, &known, 1, &near, 1);
+	assert_int_equal(fixture->result.known_of[0], 0);
+	run(fixture, &known, 1, &far, 1);
+	assert_int_equal(fixture->result.known_of[0], RECONCILE_NONE);
+	assert_int_equal(fixture->result.fates[0], FATE_GONE);
+}
+
+static void test_sign_separates(void **state)
+{
+	struct fixture *fixture = *state;
+	struct known known = {.id = 1, .time = at(90), .sign = 1};
+	struct found found = {.index = 90, .sign = -1};
+
+	run(fixture, &known, 1, &found, 1);
+	assert_int_equal(fixture->result.known_of[0], RECONCILE_NONE);
+}
+
+/* The nearest pair wins over the pair that comes first. */
+static void test_nearest_first(void **state)
+{
+	struct fixture *fixture = *state;
+	struct known known[] = {
+		{.id = 1, .time = at(50), .sign = 1}, {.id = 2, .time = at(54), .sign = 1}};
+	struct found found = {.index = 54, .sign = 1};
+
+	run(fixture, known, 2, &found, 1);
+	assert_int_equal(fixture->result.known_of[0], 1);
+	assert_int_equal(fixture->result.fates[0], FATE_GONE);
+}
+
+/* Two neighbours that both move by three points stay themselves, though the second is nearer to
+ * where the first was. */
+static void test_neighbours_move_together(void **state)
+{
+	struct fixture *fixture = *state;
+	struct known known[] = {
+		{.id = 1, .time = at(50), .sign = 1}, {.id = 2, .time = at(54), .sign = 1}};
+	struct found found[] = {{.index = 53, .sign = 1}, {.index = 57, .sign = 1}};
+
+	run(fixture, known, 2, found, 2);
+	assert_int_equal(fixture->result.known_of[0], 0);
+	assert_int_equal(fixture->result.known_of[1], 1);
+}
+
+static void test_before_the_data_is_not_gone(void **state)
+{
+	struct fixture *fixture = *state;
+	struct known known[] = {
+		{.id = 1, .time = at(-30), .sign = 1},
+		{.id = 2, .time = at(0), .sign = 1},
+		{.id = 3, .time = at(4), .sign = 1},
+		{.id = 4, .time = at(N + 3), .sign = 1},
+		{.id = 5, .time = at(5), .sign = 1},
+	};
+
+	run(fixture, known, 5, NULL, 0);
+	for (size_t i = 0; i < 4; i++)
+		assert_int_equal(fixture->result.fates[i], FATE_OUTSIDE);
+	assert_int_equal(fixture->result.fates[4], FATE_GONE);
+}
+
+/* A change that slid out of the range a year ago is not the one that is found at its start today.
+ */
+static void test_old_change_does_not_hide_a_new_one(void **state)
+{
+	struct fixture *fixture = *state;
+	struct known old = {.id = 1, .time = at(-500), .sign = 1};
+	struct known recent = {.id = 1, .time = at(-2), .sign = 1};
+	struct found found = {.index = 2, .sign = 1};
+
+	run(fixture, &old, 1, &found, 1);
+	assert_int_equal(fixture->result.known_of[0], RECONCILE_NONE);
+	run(fixture, &recent, 1, &found, 1);
+	assert_int_equal(fixture->result.known_of[0], 0);
+}
+
+/* Dates without a time of day: many points, one stamp. */
+static void test_points_that_share_a_time(void **state)
+{
+	struct fixture *fixture = *state;
+	struct known known = {.id = 1, .sign = 1};
+	struct found found = {.index = 79, .sign = 1};
+
+	for (size_t i = 0; i < N; i++)
+		fixture->times[i] = START + (int64_t)(i / 40) * MINUTE;
+	known.time = fixture->times[79];
+	run(fixture, &known, 1, &found, 1);
+	assert_int_equal(fixture->result.known_of[0], 0);
+	assert_int_equal(fixture->result.fates[0], FATE_SAME);
+}
+
+static void test_no_data_says_nothing(void **state)
+{
+	struct fixture *fixture = *state;
+	struct known known = {.id = 1, .time = at(50), .sign = 1};
+
+	reconcile(fixture->arena, NULL, 0, &known, 1, NULL, 0, &fixture->result);
+	assert_int_equal(fixture->result.fates[0], FATE_OUTSIDE);
+	reconcile(fixture->arena, fixture->times, 1, &known, 1, NULL, 0, &fixture->result);
+	assert_int_equal(fixture->result.fates[0], FATE_OUTSIDE);
+}
+
+static void test_live_before_withdrawn(void **state)
+{
+	struct fixture *fixture = *state;
+	struct known known[] = {
+		{.id = 1, .time = at(50), .sign = 1, .withdrawn = true},
+		{.id = 2, .time = at(54), .sign = 1},
+	};
+	struct found found = {.index = 52, .sign = 1};
+
+	run(fixture, known, 2, &found, 1);
+	assert_int_equal(fixture->result.known_of[0], 1);
+}
+
+/* Random found changes, distinct within one sign. Returns their number. */
+static size_t random_found(uint64_t *random, struct found *found)
+{
+	size_t count = below(random, CHANGES);
+
+	for (size_t i = 0; i < count; i++) {
+		bool taken = false;
+
+		found[i] = (struct found){
+			.index = 1 + below(random, N - 1), .sign = below(random, 2) ? 1 : -1};
+		for (size_t j = 0; j < i; j++)
+			taken |= found[j].index == found[i].index && found[j].sign == found[i].sign;
+		if (taken)
+			i--;
+	}
+	return count;
+}
+
+static size_t random_known(uint64_t *random, struct known *known)
+{
+	size_t count = below(random, CHANGES);
+
+	for (size_t i = 0; i < count; i++)
+		known[i] = (struct known){.id = (int64_t)i + 1,
+			.time = at((int)below(random, N + 40) - 20),
+			.sign = below(random, 2) ? 1 : -1,
+			.withdrawn = below(random, 4) == 0};
+	return count;
+}
+
+static void irregular_times(struct fixture *fixture, uint64_t *random)
+{
+	for (size_t i = 1; i < N; i++)
+		fixture->times[i] = fixture->times[i - 1] + (int64_t)below(random, 3) * MINUTE / 2;
+}
+
+static void assert_sound(const struct fixture *fixture, const struct known *known,
+	size_t known_count, const struct found *found, size_t found_count)
+{
+	for (size_t i = 0; i < found_count; i++) {
+		size_t partner = fixture->result.known_of[i];
+
+		if (partner == RECONCILE_NONE)
+			continue;
+		assert_true(partner < known_count);
+		assert_int_equal(fixture->result.found_of[partner], i);
+		assert_int_equal(known[partner].sign, found[i].sign);
+	}
+	for (size_t i = 0; i < known_count; i++) {
+		size_t partner = fixture->result.found_of[i];
+
+		if (partner != RECONCILE_NONE) {
+			assert_int_equal(fixture->result.known_of[partner], i);
+			assert_true(fixture->result.fates[i] == FATE_SAME ||
+				    fixture->result.fates[i] == FATE_MOVED);
+		} else if (known[i].time < fixture->times[0] ||
+			   known[i].time > fixture->times[N - 1]) {
+			assert_int_equal(fixture->result.fates[i], FATE_OUTSIDE);
+		}
+	}
+}
+
+/* One to one, signs agree, and the order of the input decides nothing. */
+static void test_property_order_decides_nothing(void **state)
+{
+	struct fixture *fixture = *state;
+	uint64_t random = 42;
+
+	for (int round = 0; round < ROUNDS; round++) {
+		struct known known[CHANGES], shuffled_known[CHANGES];
+		struct found found[CHANGES], shuffled_found[CHANGES];
+		size_t order_known[CHANGES], order_found[CHANGES];
+		size_t known_count = random_known(&random, known);
+		size_t found_count = random_found(&random, found);
+		struct reconciliation straight;
+
+		if (round % 2)
+			irregular_times(fixture, &random);
+		run(fixture, known, known_count, found, found_count);
+		assert_sound(fixture, known, known_count, found, found_count);
+		straight = fixture->result;
+		for (size_t i = 0; i < known_count; i++) {
+			size_t other = below(&random, i + 1);
+
+			order_known[i] = order_known[other];
+			order_known[other] = i;
+		}
+		for (size_t i = 0; i < found_count; i++) {
+			size_t other = below(&random, i + 1);
+
+			order_found[i] = order_found[other];
+			order_found[other] = i;
+		}
+		for (size_t i = 0; i < known_count; i++)
+			shuffled_known[i] = known[order_known[i]];
+		for (size_t i = 0; i < found_count; i++)
+			shuffled_found[i] = found[order_found[i]];
+		run(fixture, shuffled_known, known_count, shuffled_found, found_count);
+		for (size_t i = 0; i < known_count; i++) {
+			size_t partner = fixture->result.found_of[i];
+
+			assert_int_equal(fixture->result.fates[i], straight.fates[order_known[i]]);
+			assert_int_equal(partner == RECONCILE_NONE ? partner : order_found[partner],
+				straight.found_of[order_known[i]]);
+		}
+	}
+}
+
+/* Changes that stand well apart keep their ids when each moves by up to the tolerance. */
+static void test_property_shifts_keep_identity(void **state)
+{
+	struct fixture *fixture = *state;
+	uint64_t random = 7;
+
+	for (int round = 0; round < ROUNDS; round++) {
+		struct known known[CHANGES];
+		struct found found[CHANGES];
+		size_t count = 0;
+
+		for (int point = 6; point < N - 6; point += 11 + (int)below(&random, 40)) {
+			int shift = (int)below(&random, 2 * RECONCILE_TOLERANCE + 1) -
+				    RECONCILE_TOLERANCE;
+
+			if (count == CHANGES)
+				break;
+			known[count] =
+				(struct known){.id = (int64_t)count, .time = at(point), .sign = 1};
+			found[count] = (struct found){.index = (size_t)(point + shift), .sign = 1};
+			count++;
+		}
+		run(fixture, known, count, found, count);
+		for (size_t i = 0; i < count; i++)
+			assert_int_equal(fixture->result.known_of[i], i);
+	}
+}
+
+/*
+ * Many passes over one series whose changes jitter about their true places, vanish and come back:
+ * with what was gone kept as withdrawn, each is news once.
+ */
+static void test_property_announced_once(void **state)
+{
+	struct fixture *fixture = *state;
+	uint64_t random = 11;
+
+	for (int round = 0; round < 200; round++) {
+		struct known known[CHANGES];
+		size_t known_count = 0, true_count = 3 + below(&random, 6);
+
+		for (int pass = 0; pass < 20; pass++) {
+			struct found found[CHANGES];
+			size_t found_count = 0;
+
+			for (size_t i = 0; i < true_count; i++)
+				if (pass == 0 || below(&random, 3) > 0)
+					found[found_count++] = (struct found){
+						.index = 10 + 20 * i + below(&random, 5),
+						.sign = i % 2 ? 1 : -1};
+			run(fixture, known, known_count, found, found_count);
+			for (size_t i = 0; i < found_count; i++) {
+				size_t partner = fixture->result.known_of[i];
+
+				if (pass > 0) {
+					assert_int_not_equal(partner, RECONCILE_NONE);
+					known[partner].time = fixture->times[found[i].index];
+					continue;
+				}
+				assert_int_equal(partner, RECONCILE_NONE);
+				known[i] = (struct known){.id = (int64_t)i,
+					.time = fixture->times[found[i].index],
+					.sign = found[i].sign};
+			}
+			if (pass == 0)
+				known_count = found_count;
+			else
+				for (size_t i = 0; i < known_count; i++)
+					known[i].withdrawn = fixture->result.fates[i] == FATE_GONE;
+		}
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_nothing_known_is_news, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_same_moved_gone, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			test_tolerance_ends_after_five_points, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_sign_separates, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_nearest_first, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_neighbours_move_together, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_before_the_data_is_not_gone, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			test_old_change_does_not_hide_a_new_one, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_points_that_share_a_time, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_no_data_says_nothing, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_live_before_withdrawn, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			test_property_order_decides_nothing, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			test_property_shifts_keep_identity, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_property_announced_once, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
