@@ -18,26 +18,47 @@ enum { WHEN_TEXT = 40 };
 #define WHEN_NEVER INT64_MAX  /* "never", and an open end */
 #define WHEN_ALWAYS INT64_MIN /* an open beginning */
 
+/* A day of the proleptic Gregorian calendar. */
+struct date {
+	int64_t year;
+	int month, day; /* from 1 */
+};
+
+/* Midnight UTC of the day, and the day of a point in time. False for a day that does not exist. */
+bool when_from_date(struct date date, int64_t *out);
+struct date when_to_date(int64_t ms);
+
 /*
- * "now", "today", "yesterday", "6 weeks", "10 weeks ago", "-10m", "2026-01-02", "2026-01-02
- * 03:04[:05[.678]]", ISO 8601 with Z, +02:00 or +0200, epoch seconds (or milliseconds, from 1e11
- * on). Relative dates count from now_ms.
+ * A date as people write it; upper and lower case are the same. Relative dates count back from
+ * now_ms: "now", "today", "yesterday 14:00", "monday", "last week", "6 weeks", "10 weeks ago",
+ * "-10m", "an hour ago", "1 day 2 hours ago"; "+2h" and "in 2 hours" lie ahead. Units are ms s m h
+ * d w mo y, and their full names. Months and years are the calendar's, and a day past the end of
+ * the month becomes its last. "2026-01-02", "2026-01-02 03:04[:05[.678]]", ISO 8601, "2 Jan 2026",
+ * "Jan 2" (the latest that is not ahead), seconds since the epoch (from 1e11 on milliseconds).
+ * Fails (ERROR_USAGE) on all else, on days that do not exist, and outside the years 1 to 9999.
  */
 bool when_parse(const char *text, int64_t now_ms, int64_t *out, struct error *error) MUST_USE;
 
-/* A time stamp in data, `length` bytes: ISO 8601 with or without zone, "2026.01.02 03:04:05 +0000",
- * epoch s or ms. */
-bool when_parse_stamp(const char *text, size_t length, int64_t *out);
+/*
+ * A time stamp in data, `length` bytes: ISO 8601 with or without zone
+ * ("2026-01-02T03:04:05.678+02:00"), the same with dots or slashes in the date ("2026.01.02 3:04:05
+ * +0100"), or a number since the epoch: seconds, with or without a fraction; from 1e11 on
+ * milliseconds, from 1e14 microseconds, from 1e17 nanoseconds.
+ */
+bool when_parse_stamp(const char *text, size_t length, int64_t *out) MUST_USE;
 
-/* "30s", "5m", "1h", "14d", "6 weeks", "1h30m", "250ms", "never"; a bare number is seconds. */
+/*
+ * "30s", "5m", "1h30m", "14d", "6 weeks", "250ms", "never" (WHEN_NEVER); a bare number is seconds.
+ * A month is 30 days and a year 365. Never negative.
+ */
 bool when_parse_duration(const char *text, int64_t *out, struct error *error) MUST_USE;
 
 /* "2026-01-02 03:04:05 +0000" and "2026-01-02T03:04:05Z" (with ".678" where there are
- * milliseconds); returns `out`. */
+ * milliseconds); return `out`. */
 char *when_format(int64_t ms, char out[WHEN_TEXT]);
 char *when_format_iso(int64_t ms, char out[WHEN_TEXT]);
 
-/* "14d", "1h30m", "250ms", "never". */
+/* "14d", "1h30m", "250ms", "never"; when_parse_duration reads it back. Returns `out`. */
 char *when_format_duration(int64_t ms, char out[WHEN_TEXT]);
 
 #endif

@@ -1,0 +1,389 @@
+/*
+ * Dates and durations as people type them.
+ *
+ * The text is brought to lower case and tried as what it could be, from the strict to the loose: a
+ * time stamp, a day with a name, a date with the name of its month, an amount of time. Whatever
+ * ends in a time of day is rewritten as a stamp and read as one, so there is one reader of clocks
+ * and zones.
+ */
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/core/when.h"
+
+enum { TEXT_MAX = 80, MONTH_DAYS = 30 };
+
+#define SECOND INT64_C(1000)
+#define MINUTE (60 * SECOND)
+#define HOUR (60 * MINUTE)
+#define DAY (24 * HOUR)
+
+/* An amount of time. Months have no length until they are counted from a date. */
+struct span {
+	int64_t months, ms;
+};
+
+static const struct unit {
+	const char *name; /* also with an s, if it has more than one letter */
+	int64_t months, ms;
+} units[] = {
+	{"ms", 0, 1},
+	{"msec", 0, 1},
+	{"millisecond", 0, 1},
+	{"s", 0, SECOND},
+	{"sec", 0, SECOND},
+	{"second", 0, SECOND},
+	{"m", 0, MINUTE},
+	{"min", 0, MINUTE},
+	{"minute", 0, MINUTE},
+	{"h", 0, HOUR},
+	{"hr", 0, HOUR},
+	{"hour", 0, HOUR},
+	{"d", 0, DAY},
+	{"day", 0, DAY},
+	{"w", 0, 7 * DAY},
+	{"wk", 0, 7 * DAY},
+	{"week", 0, 7 * DAY},
+	{"mo", 1, 0},
+	{"mon", 1, 0},
+	{"month", 1, 0},
+	{"y", 12, 0},
+	{"yr", 12, 0},
+	{"year", 12, 0},
+};
+
+static const char *const weekdays[] = {"thursday", "friday", "saturday", "sunday", "monday",
+	"tuesday", "wednesday"}; /* from 1970-01-01 */
+
+static const char *const months[] = {"january", "february", "march", "april", "may", "june", "july",
+	"august", "september", "october", "november", "december"};
+
+static void skip_blanks(const char **at)
+{
+	while (**at == ' ' || **at == '\t' || **at == ',')
+		(*at)++;
+}
+
+/* Takes the letters at *at, NUL-terminated; false where there are none, or more than any word we
+ * know has. */
+static bool take_letters(const char **at, char word[TEXT_MAX])
+{
+	size_t length = 0;
+
+	while (islower((unsigned char)(*at)[length]))
+		length++;
+	memcpy(word, *at, length);
+	word[length] = '\0';
+	*at += length;
+	return length > 0;
+}
+
+static bool take_word(const char **at, const char *word)
+{
+	size_t length = strlen(word);
+
+	if (strncmp(*at, word, length) != 0 || islower((unsigned char)(*at)[length]))
+		return false;
+	*at += length;
+	skip_blanks(at);
+	return true;
+}
+
+/* The index of the name that `word` is, whole or its first letters (three at least); -1 if none. */
+static int find_name(const char *word, const char *const *names, int count)
+{
+	size_t length = strlen(word);
+
+	for (int i = 0; length >= 3 && i < count; i++)
+		if (strncmp(word, names[i], length) == 0)
+			return i;
+	return -1;
+}
+
+static const struct unit *find_unit(const char *word)
+{
+	size_t length = strlen(word);
+
+	for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+		size_t own = strlen(units[i].name);
+		bool plural = length == own + 1 && own > 1 && word[own] == 's';
+
+		if ((length == own || plural) && memcmp(word, units[i].name, own) == 0)
+			return &units[i];
+	}
+	return NULL;
+}
+
+/* "12", "1.5", "a", "an": in thousandths. */
+static bool take_amount(const char **at, int64_t *thousandths)
+{
+	int digits = 0;
+
+	if (take_word(at, "an") || take_word(at, "a")) {
+		*thousandths = 1000;
+		return true;
+	}
+	for (*thousandths = 0; isdigit((unsigned char)**at) && digits < 15; (*at)++, digits++)
+		*thousandths = *thousandths * 10 + (**at - '0');
+	*thousandths *= 1000;
+	if (!digits || isdigit((unsigned char)**at))
+		return false;
+	if (**at != '.')
+		return true;
+	(*at)++;
+	if (!isdigit((unsigned char)**at))
+		return false;
+	for (int64_t part = 100; isdigit((unsigned char)**at); (*at)++, part /= 10)
+		*thousandths += part * (**at - '0');
+	return true;
+}
+
+static bool span_add(struct span *span, const struct unit *unit, int64_t thousandths)
+{
+	int64_t ms, whole = thousandths / 1000;
+
+	if (unit->months)
+		return thousandths % 1000 == 0 &&
+		       !__builtin_mul_overflow(whole, unit->months, &whole) &&
+		       !__builtin_add_overflow(span->months, whole, &span->months);
+	return !__builtin_mul_overflow(whole, unit->ms, &ms) &&
+	       !__builtin_add_overflow(ms, thousandths % 1000 * unit->ms / 1000, &ms) &&
+	       !__builtin_add_overflow(span->ms, ms, &span->ms);
+}
+
+/* "6 weeks", "1h30m", "1 day and 2 hours": amounts with units up to the first that is none. */
+static bool take_span(const char **at, struct span *span)
+{
+	char word[TEXT_MAX];
+	int64_t thousandths;
+
+	*span = (struct span){0};
+	do {
+		if (!take_amount(at, &thousandths))
+			return false;
+		skip_blanks(at);
+		const struct unit *unit = take_letters(at, word) ? find_unit(word) : NULL;
+		if (!unit || !span_add(span, unit, thousandths))
+			return false;
+		skip_blanks(at);
+		take_word(at, "and");
+	} while (isdigit((unsigned char)**at));
+	return true;
+}
+
+/* now + sign * span, months first; the day is cut to the length of its month. */
+static bool shift(int64_t now, const struct span *span, int sign, int64_t *out)
+{
+	struct date date = when_to_date(now);
+	int64_t midnight, count, ms;
+
+	if (__builtin_add_overflow(date.year * 12 + date.month - 1, sign * span->months, &count) ||
+		count < 0)
+		return false;
+	if (!when_from_date(date, &midnight))
+		return false;
+	int64_t clock = now - midnight;
+	date.year = count / 12;
+	date.month = (int)(count % 12) + 1;
+	while (!when_from_date(date, &midnight))
+		if (--date.day < 28)
+			return false;
+	return !__builtin_add_overflow(midnight + clock, sign * span->ms, &ms) && (*out = ms, true);
+}
+
+/* "6 weeks", "10 weeks ago", "-10m", "+2h", "in 2 hours", "last week". */
+static bool parse_relative(const char *at, int64_t now, int64_t *out)
+{
+	struct span span;
+	int sign = -1;
+
+	if (take_word(&at, "last")) {
+		char word[TEXT_MAX];
+		const struct unit *unit = take_letters(&at, word) ? find_unit(word) : NULL;
+
+		span = (struct span){0};
+		return unit && !*at && span_add(&span, unit, 1000) && shift(now, &span, sign, out);
+	}
+	if (take_word(&at, "in") || *at == '+') {
+		sign = 1;
+		at += *at == '+';
+	} else if (*at == '-') {
+		at++;
+	}
+	skip_blanks(&at);
+	if (!take_span(&at, &span))
+		return false;
+	if (sign < 0)
+		take_word(&at, "ago");
+	return !*at && shift(now, &span, sign, out);
+}
+
+/* The day at midnight, or at the time of day that follows ("14:00", "at 14:00 +0200"). */
+static bool parse_clock(struct date date, const char *at, int64_t *out)
+{
+	char text[2 * TEXT_MAX];
+
+	skip_blanks(&at);
+	take_word(&at, "at");
+	int length = snprintf(text, sizeof text, "%04d-%02d-%02d%s%s", (int)date.year, date.month,
+		date.day, *at ? " " : "", at);
+	return length > 0 && (size_t)length < sizeof text &&
+	       when_parse_stamp(text, (size_t)length, out);
+}
+
+/* "now", "today", "yesterday 14:00", "tomorrow", "monday", "last monday": a weekday is the last one
+ * before today. */
+static bool parse_day(const char *at, int64_t now, int64_t *out)
+{
+	char word[TEXT_MAX];
+	int back;
+
+	if (strcmp(at, "now") == 0) {
+		*out = now;
+		return true;
+	}
+	if (take_word(&at, "today")) {
+		back = 0;
+	} else if (take_word(&at, "yesterday")) {
+		back = 1;
+	} else if (take_word(&at, "tomorrow")) {
+		back = -1;
+	} else {
+		take_word(&at, "last");
+		int day = take_letters(&at, word) ? find_name(word, weekdays, 7) : -1;
+		if (day < 0)
+			return false;
+		int today = (int)((now / DAY % 7 + (now % DAY < 0 ? -1 : 0) + 7) % 7);
+		back = (today - day + 6) % 7 + 1;
+	}
+	return parse_clock(when_to_date(now - back * DAY), at, out);
+}
+
+static bool take_number(const char **at, int *out)
+{
+	int digits = 0;
+
+	skip_blanks(at);
+	for (*out = 0; isdigit((unsigned char)**at) && digits < 4; (*at)++, digits++)
+		*out = *out * 10 + (**at - '0');
+	return digits > 0 && !isdigit((unsigned char)**at) && **at != ':';
+}
+
+/* "2 Jan 2026", "Jan 2, 2026", "January 2", each with a time of day if need be. */
+static bool parse_named_month(const char *at, int64_t now, int64_t *out)
+{
+	struct date date = {0};
+	char word[TEXT_MAX];
+	bool day_first = take_number(&at, &date.day);
+
+	skip_blanks(&at);
+	date.month = take_letters(&at, word) ? find_name(word, months, 12) + 1 : 0;
+	if (!date.month || (!day_first && !take_number(&at, &date.day)))
+		return false;
+	const char *rest = at;
+	int year;
+	if (take_number(&rest, &year)) {
+		date.year = year;
+		return parse_clock(date, rest, out);
+	}
+	date.year = when_to_date(now).year;
+	if (parse_clock(date, at, out) && *out <= now)
+		return true;
+	date.year--;
+	return parse_clock(date, at, out);
+}
+
+static bool lower(const char *text, char out[TEXT_MAX])
+{
+	size_t length;
+
+	while (isspace((unsigned char)*text))
+		text++;
+	length = strlen(text);
+	while (length > 0 && isspace((unsigned char)text[length - 1]))
+		length--;
+	if (length == 0 || length >= TEXT_MAX)
+		return false;
+	for (size_t i = 0; i < length; i++)
+		out[i] = (char)tolower((unsigned char)text[i]);
+	out[length] = '\0';
+	return true;
+}
+
+bool when_parse(const char *text, int64_t now_ms, int64_t *out, struct error *error)
+{
+	char word[TEXT_MAX];
+	int64_t ms;
+
+	if (lower(text, word) &&
+		(when_parse_stamp(word, strlen(word), &ms) || parse_day(word, now_ms, &ms) ||
+			parse_named_month(word, now_ms, &ms) ||
+			parse_relative(word, now_ms, &ms))) {
+		int64_t year = when_to_date(ms).year;
+		if (year >= 1 && year <= 9999) {
+			*out = ms;
+			return true;
+		}
+	}
+	return error_set(error, ERROR_USAGE,
+		"\"%.80s\" is not a date (try '6 weeks ago', 'yesterday', '2026-01-02' or "
+		"'2026-01-02 03:04')",
+		text);
+}
+
+bool when_parse_duration(const char *text, int64_t *out, struct error *error)
+{
+	char word[TEXT_MAX];
+	struct span span;
+	int64_t ms;
+
+	if (lower(text, word)) {
+		const char *at = word;
+
+		if (strcmp(word, "never") == 0) {
+			*out = WHEN_NEVER;
+			return true;
+		}
+		if (isdigit((unsigned char)*at) && take_amount(&at, &ms) && !*at) {
+			*out = ms;
+			return true;
+		}
+		at = word;
+		if (take_span(&at, &span) && !*at &&
+			!__builtin_mul_overflow(
+				span.months / 12 * 365 + span.months % 12 * MONTH_DAYS, DAY, &ms) &&
+			!__builtin_add_overflow(ms, span.ms, &ms)) {
+			*out = ms;
+			return true;
+		}
+	}
+	return error_set(error, ERROR_USAGE,
+		"\"%.80s\" is not a duration (try 30s, 5m, 1h30m, 14d, never)", text);
+}
+
+char *when_format_duration(int64_t ms, char out[WHEN_TEXT])
+{
+	static const struct {
+		const char *name;
+		uint64_t ms;
+	} parts[] = {{"d", DAY}, {"h", HOUR}, {"m", MINUTE}, {"s", SECOND}, {"ms", 1}};
+	uint64_t left = ms < 0 ? -(uint64_t)ms : (uint64_t)ms;
+	int length = 0;
+
+	if (ms == WHEN_NEVER || ms == 0) {
+		snprintf(out, WHEN_TEXT, "%s", ms ? "never" : "0s");
+		return out;
+	}
+	if (ms < 0)
+		length = snprintf(out, WHEN_TEXT, "-");
+	for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+		uint64_t count = left / parts[i].ms;
+
+		left %= parts[i].ms;
+		if (count)
+			length += snprintf(out + length, WHEN_TEXT - (size_t)length, "%llu%s",
+				(unsigned long long)count, parts[i].name);
+	}
+	return out;
+}
