@@ -40,19 +40,28 @@ struct task *task_new(const struct test *test, int64_t now);
 void task_free(struct task *task);
 
 struct engine_options {
-	size_t jobs;   /* worker threads; 0: one a core */
-	bool progress; /* a progress line on stderr after a second */
+	size_t jobs;         /* worker threads; 0: one a core */
+	bool progress;       /* a progress line on stderr after a second */
+	bool catch_signals;  /* SIGINT and SIGTERM end engine_run; see there */
+	int64_t retry_delay; /* ms before a source's request is tried again, doubled each time; 0:
+				500 */
 };
 
-/* NULL and an error if threads or descriptors cannot be had. */
+/* NULL and an error if descriptors cannot be had. Threads are started when there is work for them.
+ */
 struct engine *engine_new(const struct engine_options *options, struct error *error);
-void engine_free(struct engine *engine); /* waits for the workers; drops what is queued */
 
+/* Waits for the workers; frees the tasks that are not done, drops deliveries, calls and timers. */
+void engine_free(struct engine *engine);
+
+/* The task is the engine's until done; the source's requests are repeated up to twice where that
+ * may help. */
 void engine_submit(struct engine *engine, struct task *task);
 
 /*
  * Carries a delivery out by the notifier's steps (on workers) and the transfers between them, then
  * calls done on the loop's thread. The delivery stays the caller's and must live until then.
+ * Nothing is tried twice.
  */
 typedef void delivery_done(
 	struct delivery *delivery, bool sent, const struct error *error, void *context);
@@ -68,8 +77,29 @@ void engine_after(struct engine *engine, int64_t delay, engine_call *call, void 
 /* Calls back on the loop's thread soon; the only function here that other threads may call. */
 void engine_post(struct engine *engine, engine_call *call, void *context);
 
-/* Runs the loop until nothing is left to do, or a signal (SIGINT, SIGTERM) or engine_stop ends it.
- * False: a signal. */
+/* Keeps engine_run going while another thread has something to post; each hold needs its release.
+ * Loop's thread only. */
+void engine_hold(struct engine *engine);
+void engine_release(struct engine *engine);
+
+/*
+ * A descriptor of somebody else's that the loop serves (libmicrohttpd's): `serve` is called at the
+ * start, when `fd` is readable and when the time it asked for is over, and returns the ms it wants
+ * to wait at most, -1: no limit. A guest does not keep engine_run going.
+ */
+typedef int64_t engine_serve(void *context);
+void engine_host(struct engine *engine, int fd, engine_serve *serve, void *context);
+void engine_unhost(struct engine *engine, int fd);
+
+/* Milliseconds of the monotonic clock. */
+int64_t engine_now(void);
+
+/*
+ * Runs the loop until nothing is left to do or engine_stop is called (true), or a signal comes
+ * (false). It may be called again, to finish what is under way. Without catch_signals SIGINT and
+ * SIGTERM keep their usual meaning and end the process at once, which is what a one-shot command
+ * wants: it has nothing to save, and the shell sees 130.
+ */
 bool engine_run(struct engine *engine);
 void engine_stop(struct engine *engine);
 

@@ -58,7 +58,8 @@ struct reply {
 	const char *content_type; /* or NULL */
 	const char *body;         /* NUL after length bytes; freed by the engine after the step */
 	size_t length;
-	const char *problem; /* what failed, for people, when it is no answer; no secrets */
+	const char *redirected; /* the foreign host that answered; it got no credentials; or NULL */
+	const char *problem;    /* what failed, for people, when it is no answer; no secrets */
 };
 
 /*
@@ -67,8 +68,10 @@ struct reply {
  */
 const char *transfer_safe_url(struct arena *arena, const char *url);
 
-/* `base` (with or without a trailing slash) and `path` joined; percent-encoding of a query value
- * into a buf. */
+/*
+ * `base` (with or without a trailing slash) and `path` joined, without the base's user info, query
+ * and fragment; percent-encoding of a query value into a buf.
+ */
 const char *transfer_join_url(struct arena *arena, const char *base, const char *path);
 void transfer_encode(struct buf *out, const char *text);
 

@@ -1,0 +1,139 @@
+/*
+ * URLs are taken apart by hand here and only as far as messages and joining need it; what goes out
+ * is parsed by libcurl. The user info ends at the last @ before the path, as a password may hold
+ * one.
+ */
+#include "agent/core/transfer.h"
+
+#include <string.h>
+
+#include "agent/core/arena.h"
+#include "agent/core/buf.h"
+
+#define ENDPOINT(member) offsetof(struct endpoint, member)
+
+const struct field endpoint_fields[] = {
+	{.name = "url",
+		.type = FIELD_STRING,
+		.offset = ENDPOINT(url),
+		.flags = FIELD_ENV,
+		.help = "address of the server, with the path prefix it is served under"},
+	{.name = "username",
+		.alias = "user",
+		.type = FIELD_STRING,
+		.offset = ENDPOINT(username),
+		.flags = FIELD_ENV,
+		.help = "user for basic authentication"},
+	{.name = "password",
+		.type = FIELD_SECRET,
+		.offset = ENDPOINT(password),
+		.flags = FIELD_ENV,
+		.help = "password for basic authentication"},
+	{.name = "password_file",
+		.type = FIELD_STRING,
+		.offset = ENDPOINT(password_file),
+		.help = "file that holds the password, read at each use"},
+	{.name = "bearer_token",
+		.type = FIELD_SECRET,
+		.offset = ENDPOINT(bearer_token),
+		.help = "token sent as Authorization: Bearer"},
+	{.name = "bearer_token_file",
+		.type = FIELD_STRING,
+		.offset = ENDPOINT(bearer_token_file),
+		.help = "file that holds the token, read at each use"},
+	{.name = "headers",
+		.type = FIELD_MAP,
+		.offset = ENDPOINT(headers),
+		.help = "headers sent with each request"},
+	{.name = "ca_file",
+		.type = FIELD_STRING,
+		.offset = ENDPOINT(ca_file),
+		.help = "certificates that are trusted instead of the system's"},
+	{.name = "insecure_skip_verify",
+		.type = FIELD_BOOL,
+		.offset = ENDPOINT(insecure_skip_verify),
+		.help = "accept any TLS certificate"},
+	{.name = "connect_timeout",
+		.type = FIELD_DURATION,
+		.offset = ENDPOINT(connect_timeout),
+		.initial = "10s",
+		.min = 1,
+		.max = 3600e3,
+		.help = "how long a connection may take"},
+	{.name = "timeout",
+		.type = FIELD_DURATION,
+		.offset = ENDPOINT(timeout),
+		.initial = "30s",
+		.min = 1,
+		.max = 3600e3,
+		.help = "how long a request may take in all"},
+	{.name = "max_concurrent",
+		.type = FIELD_INT,
+		.offset = ENDPOINT(max_concurrent),
+		.initial = "16",
+		.min = 1,
+		.max = 256,
+		.help = "requests at once to this server"},
+	{.name = "max_body",
+		.type = FIELD_BYTES,
+		.offset = ENDPOINT(max_body),
+		.initial = "64MB",
+		.min = 1024,
+		.max = 1e9,
+		.help = "how large an answer may be"},
+	{0},
+};
+
+/* The parts of "scheme://user@host:port/path?query#fragment"; `scheme` counts the "://". */
+struct url_parts {
+	size_t scheme, host, path, end;
+};
+
+static struct url_parts url_split(const char *url)
+{
+	struct url_parts parts = {0};
+	const char *colon = strstr(url, "://");
+	if (colon)
+		parts.scheme = (size_t)(colon - url) + 3;
+	parts.path = parts.scheme + strcspn(url + parts.scheme, "/?#");
+	parts.host = parts.scheme;
+	for (size_t i = parts.scheme; i < parts.path; i++)
+		if (url[i] == '@')
+			parts.host = i + 1;
+	parts.end = parts.path + strcspn(url + parts.path, "?#");
+	return parts;
+}
+
+const char *transfer_safe_url(struct arena *arena, const char *url)
+{
+	struct url_parts parts = url_split(url);
+	return arena_printf(arena, "%.*s%.*s", (int)parts.scheme, url,
+		(int)(parts.end - parts.host), url + parts.host);
+}
+
+const char *transfer_join_url(struct arena *arena, const char *base, const char *path)
+{
+	const char *safe = transfer_safe_url(arena, base);
+	size_t length = strlen(safe);
+	while (length > 0 && safe[length - 1] == '/')
+		length--;
+	while (*path == '/')
+		path++;
+	return arena_printf(arena, "%.*s/%s", (int)length, safe, path);
+}
+
+void transfer_encode(struct buf *out, const char *text)
+{
+	static const char hex[] = "0123456789ABCDEF";
+	for (const char *at = text; *at; at++) {
+		unsigned char c = (unsigned char)*at;
+		bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+			     (c >= '0' && c <= '9') || strchr("-._~", c);
+		if (plain) {
+			buf_char(out, (char)c);
+			continue;
+		}
+		char escaped[3] = {'%', hex[c >> 4], hex[c & 15]};
+		buf_append(out, escaped, sizeof escaped);
+	}
+}

@@ -1,0 +1,233 @@
+/*
+ * A task with an HTTP source, and a delivery, run `step` on a worker until it is done, with a
+ * transfer between two steps; a task's `work` follows its last step on the same worker. A task with
+ * a reading source runs `read` in the lane for blocking calls and `work` in the other one.
+ *
+ * A source's request that was answered by 429 or 502 to 504, or not answered in full, is repeated
+ * up to twice: asking is harmless. A server that cannot be reached is not asked again, as its next
+ * run comes soon enough. Deliveries are never repeated here, since a notifier must look first
+ * whether the message has arrived.
+ */
+#include "agent/errand.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/pool.h"
+#include "agent/transfers.h"
+
+enum { RETRIES = 2, LONGEST_WAIT = 30000 };
+
+struct errand {
+	struct job job;
+	struct call call;
+	struct errands *owner;
+	struct errand *next, **link; /* among the live ones */
+
+	/* Either a task ... */
+	struct task *task;
+	const struct source *source;
+	/* ... or a delivery. */
+	const struct notifier *notifier;
+	struct delivery *delivery;
+	delivery_done *done;
+	void *context;
+
+	struct transfer transfer;
+	bool replied; /* call.reply is for the next step */
+	unsigned retries;
+	enum step step;
+	struct error error;
+};
+
+static struct errand *errand_of_job(struct job *job)
+{
+	return (struct errand *)((char *)job - offsetof(struct errand, job));
+}
+
+static struct errand *errand_of_call(struct call *call)
+{
+	return (struct errand *)((char *)call - offsetof(struct errand, call));
+}
+
+static void errand_end(struct errand *errand)
+{
+	struct errands *owner = errand->owner;
+	*errand->link = errand->next;
+	if (errand->next)
+		errand->next->link = errand->link;
+	owner->count--;
+	owner->ended++;
+
+	bool failed = errand->step == STEP_FAILED;
+	if (errand->task) {
+		errand->task->failed = failed;
+		errand->task->error = errand->error;
+		errand->task->done(errand->task);
+	} else {
+		errand->done(errand->delivery, !failed, &errand->error, errand->context);
+	}
+	free(errand);
+}
+
+static void run_work(struct job *job, struct scratch *scratch)
+{
+	struct errand *errand = errand_of_job(job);
+	struct task *task = errand->task;
+	if (task->work && !task->work(task, scratch, &errand->error))
+		errand->step = STEP_FAILED;
+}
+
+static void run_step(struct job *job, struct scratch *scratch)
+{
+	struct errand *errand = errand_of_job(job);
+	const struct reply *last = errand->replied ? &errand->call.reply : NULL;
+	struct transfer *next = &errand->transfer;
+	*next = (struct transfer){0};
+	if (!errand->task) {
+		errand->step = errand->notifier->step(errand->delivery, last, next, &errand->error);
+		return;
+	}
+	errand->step = errand->source->step(&errand->task->query, last, next, &errand->error);
+	if (errand->step == STEP_DONE)
+		run_work(job, scratch);
+}
+
+static void run_read(struct job *job, struct scratch *scratch)
+{
+	(void)scratch;
+	struct errand *errand = errand_of_job(job);
+	bool read = errand->source->read(&errand->task->query, &errand->error);
+	errand->step = read ? STEP_DONE : STEP_FAILED;
+}
+
+static void start_call(void *context);
+
+/* Splitmix64: spreads repeated requests, no more. */
+static uint64_t next_random(uint64_t *seed)
+{
+	uint64_t x = *seed += 0x9e3779b97f4a7c15;
+	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+	x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+	return x ^ (x >> 31);
+}
+
+static bool worth_retrying(const struct reply *reply)
+{
+	if (reply->kind == REPLY_AMBIGUOUS)
+		return true;
+	if (reply->kind != REPLY_ANSWER || reply->retry_after > LONGEST_WAIT)
+		return false;
+	return reply->status == 429 || (reply->status >= 502 && reply->status <= 504);
+}
+
+/* The doubled delay, half to one and a half times as long, but not before the server wants to be
+ * asked. */
+static int64_t retry_wait(struct errand *errand)
+{
+	struct errands *owner = errand->owner;
+	int64_t delay = owner->retry_delay << errand->retries;
+	delay = delay / 2 + (int64_t)(next_random(&owner->seed) % (uint64_t)(delay + 1));
+	return delay > errand->call.reply.retry_after ? delay : errand->call.reply.retry_after;
+}
+
+static void step_done(struct job *job)
+{
+	struct errand *errand = errand_of_job(job);
+	if (errand->replied)
+		transfers_release(errand->owner->transfers, &errand->call);
+	errand->replied = false;
+	errand->retries = 0;
+	if (errand->step == STEP_TRANSFER)
+		start_call(errand);
+	else
+		errand_end(errand);
+}
+
+static void read_done(struct job *job)
+{
+	struct errand *errand = errand_of_job(job);
+	if (errand->step != STEP_DONE || !errand->task->work) {
+		errand_end(errand);
+		return;
+	}
+	errand->job = (struct job){.run = run_work, .done = step_done};
+	pool_submit(errand->owner->pool, LANE_WORK, &errand->job);
+}
+
+static void submit_step(struct errand *errand)
+{
+	errand->job = (struct job){.run = run_step, .done = step_done};
+	pool_submit(errand->owner->pool, LANE_WORK, &errand->job);
+}
+
+static void call_done(struct call *call)
+{
+	struct errand *errand = errand_of_call(call);
+	if (errand->task && errand->retries < RETRIES && worth_retrying(&call->reply)) {
+		int64_t wait = retry_wait(errand);
+		errand->retries++;
+		transfers_release(errand->owner->transfers, call);
+		engine_after(errand->owner->engine, wait, start_call, errand);
+		return;
+	}
+	errand->replied = true;
+	submit_step(errand);
+}
+
+static void start_call(void *context)
+{
+	struct errand *errand = context;
+	errand->call = (struct call){.transfer = &errand->transfer, .done = call_done};
+	transfers_start(errand->owner->transfers, &errand->call);
+}
+
+static struct errand *errand_new(struct errands *errands)
+{
+	struct errand *errand = memory_new(1, sizeof *errand);
+	errand->owner = errands;
+	errand->link = &errands->live;
+	errand->next = errands->live;
+	if (errand->next)
+		errand->next->link = &errand->next;
+	errands->live = errand;
+	errands->count++;
+	return errand;
+}
+
+void errands_task(struct errands *errands, struct task *task)
+{
+	struct errand *errand = errand_new(errands);
+	errand->task = task;
+	errand->source = source_find(task->test->source->name);
+	if (!errand->source->read) {
+		submit_step(errand);
+		return;
+	}
+	errand->job = (struct job){.run = run_read, .done = read_done};
+	pool_submit(errands->pool, LANE_READ, &errand->job);
+}
+
+void errands_deliver(struct errands *errands, const struct notifier *notifier,
+	struct delivery *delivery, delivery_done *done, void *context)
+{
+	struct errand *errand = errand_new(errands);
+	errand->notifier = notifier;
+	errand->delivery = delivery;
+	errand->done = done;
+	errand->context = context;
+	submit_step(errand);
+}
+
+void errands_free(struct errands *errands)
+{
+	for (struct errand *errand = errands->live, *next; errand; errand = next) {
+		next = errand->next;
+		transfers_release(errands->transfers, &errand->call);
+		if (errand->task)
+			task_free(errand->task);
+		free(errand);
+	}
+	errands->live = NULL;
+	errands->count = 0;
+}

@@ -1,0 +1,32 @@
+/*
+ * Errands: what the engine does for a task or a delivery, step by step.
+ *
+ * An errand goes to and fro between a worker, which runs the next step, and the loop, which carries
+ * the transfer that the step asked for. All functions are for the loop's thread.
+ */
+#ifndef AGENT_ERRAND_H
+#define AGENT_ERRAND_H
+
+#include "agent/engine.h"
+
+struct errand;
+
+struct errands {
+	struct engine *engine;
+	struct pool *pool;
+	struct transfers *transfers;
+	int64_t retry_delay; /* ms */
+	uint64_t seed;       /* of the jitter */
+	struct errand *live;
+	size_t count, ended; /* under way, and ended since the start */
+};
+
+void errands_task(struct errands *errands, struct task *task);
+void errands_deliver(struct errands *errands, const struct notifier *notifier,
+	struct delivery *delivery, delivery_done *done, void *context);
+
+/* Cancels all: frees the tasks that are under way, drops the deliveries. The pool must have
+ * stopped. */
+void errands_free(struct errands *errands);
+
+#endif

@@ -1,0 +1,403 @@
+/*
+ * Redirects are followed here and not by libcurl, which keeps Authorization to itself on a foreign
+ * host but hands on every other header, and some of those are keys. A GET is followed for up to
+ * five hops; once it has left the configured origin (scheme, host and port) it carries neither
+ * credentials nor headers. A POST is followed only where the method is kept and the origin is the
+ * same, as its body is not for everybody.
+ *
+ * Problems name the origin and not the path: the path of a webhook is its secret.
+ */
+#include "agent/exchange.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "agent/core/buf.h"
+#include "agent/core/when.h"
+
+enum { MOST_HOPS = 5, MOST_HEADER_BYTES = 256 << 10, SECRET_BYTES = 64 << 10 };
+
+struct exchange {
+	CURL *easy;
+	const struct transfer *transfer;
+	struct arena *arena;
+	const char *origin; /* that was asked first */
+	const char *here;   /* that is asked now */
+	struct curl_slist *headers;
+	struct buf body;
+	size_t *held;
+	size_t header_bytes;
+	bool too_big, foreign;
+	int hops;
+	int64_t spent; /* ms, in earlier hops */
+	char message[CURL_ERROR_SIZE];
+};
+
+const char *exchange_origin(struct arena *arena, const char *url)
+{
+	CURLU *parts = curl_url();
+	char *scheme = NULL, *host = NULL, *port = NULL;
+	const char *origin = NULL;
+	if (!url || curl_url_set(parts, CURLUPART_URL, url, 0) != CURLUE_OK ||
+		curl_url_get(parts, CURLUPART_SCHEME, &scheme, 0) != CURLUE_OK ||
+		curl_url_get(parts, CURLUPART_HOST, &host, 0) != CURLUE_OK ||
+		curl_url_get(parts, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) != CURLUE_OK) {
+		/* not an address */
+	} else if (strcmp(scheme, "http") == 0 || strcmp(scheme, "https") == 0) {
+		for (char *at = host; *at; at++)
+			if (*at >= 'A' && *at <= 'Z')
+				*at = (char)(*at - 'A' + 'a');
+		origin = arena_printf(arena, "%s://%s:%s", scheme, host, port);
+	}
+	curl_free(scheme);
+	curl_free(host);
+	curl_free(port);
+	curl_url_cleanup(parts);
+	return origin;
+}
+
+static size_t take_body(char *data, size_t size, size_t count, void *context)
+{
+	struct exchange *exchange = context;
+	size_t length = size * count;
+	if (length > (size_t)exchange->transfer->endpoint->max_body - exchange->body.length) {
+		exchange->too_big = true;
+		return 0;
+	}
+	if (exchange->body.length == 0) {
+		curl_off_t announced = 0;
+		curl_easy_getinfo(exchange->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &announced);
+		if (announced > 0 && announced <= exchange->transfer->endpoint->max_body)
+			buf_reserve(&exchange->body, (size_t)announced);
+	}
+	buf_append(&exchange->body, data, length);
+	*exchange->held += length;
+	return length;
+}
+
+static size_t take_header(char *data, size_t size, size_t count, void *context)
+{
+	(void)data;
+	struct exchange *exchange = context;
+	exchange->header_bytes += size * count;
+	return exchange->header_bytes > MOST_HEADER_BYTES ? 0 : size * count;
+}
+
+/* The file's content without the white space at its end. */
+static bool read_secret(struct arena *arena, const char *option, const char *path,
+	const char **secret, struct error *error)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return error_set(error, ERROR_DATA, "%s %s: %s", option, path, strerror(errno));
+	char *text = arena_alloc(arena, SECRET_BYTES + 1);
+	ssize_t length = read(fd, text, SECRET_BYTES);
+	int failure = errno;
+	close(fd);
+	if (length < 0)
+		return error_set(error, ERROR_DATA, "%s %s: %s", option, path, strerror(failure));
+	while (length > 0 && strchr(" \t\r\n", text[length - 1]))
+		length--;
+	text[length] = '\0';
+	if (length == 0 || strpbrk(text, "\r\n"))
+		return error_set(error, ERROR_DATA, "%s %s: must hold one line", option, path);
+	*secret = text;
+	return true;
+}
+
+/* User and password within the endpoint's URL, where it has them. */
+static void use_url_credentials(struct exchange *exchange)
+{
+	const char *url = exchange->transfer->endpoint->url;
+	CURLU *parts = curl_url();
+	char *user = NULL, *password = NULL;
+	if (url && curl_url_set(parts, CURLUPART_URL, url, 0) == CURLUE_OK) {
+		if (curl_url_get(parts, CURLUPART_USER, &user, CURLU_URLDECODE) == CURLUE_OK)
+			curl_easy_setopt(exchange->easy, CURLOPT_USERNAME, user);
+		if (curl_url_get(parts, CURLUPART_PASSWORD, &password, CURLU_URLDECODE) ==
+			CURLUE_OK)
+			curl_easy_setopt(exchange->easy, CURLOPT_PASSWORD, password);
+	}
+	curl_free(user);
+	curl_free(password);
+	curl_url_cleanup(parts);
+}
+
+static bool use_credentials(struct exchange *exchange, bool trusted, struct error *error)
+{
+	const struct endpoint *endpoint = exchange->transfer->endpoint;
+	const char *bearer = exchange->transfer->bearer, *password = endpoint->password;
+	if (!bearer && trusted)
+		bearer = endpoint->bearer_token;
+	if (!bearer && trusted && endpoint->bearer_token_file &&
+		!read_secret(exchange->arena, "bearer_token_file", endpoint->bearer_token_file,
+			&bearer, error))
+		return false;
+	if (bearer) {
+		curl_easy_setopt(exchange->easy, CURLOPT_HTTPAUTH, CURLAUTH_BEARER);
+		curl_easy_setopt(exchange->easy, CURLOPT_XOAUTH2_BEARER, bearer);
+		return true;
+	}
+	if (!trusted)
+		return true;
+	curl_easy_setopt(exchange->easy, CURLOPT_HTTPAUTH, CURLAUTH_BASIC);
+	if (!endpoint->username) {
+		use_url_credentials(exchange);
+		return true;
+	}
+	if (!password && endpoint->password_file &&
+		!read_secret(exchange->arena, "password_file", endpoint->password_file, &password,
+			error))
+		return false;
+	curl_easy_setopt(exchange->easy, CURLOPT_USERNAME, endpoint->username);
+	curl_easy_setopt(exchange->easy, CURLOPT_PASSWORD, password ? password : "");
+	return true;
+}
+
+static bool add_headers(struct exchange *exchange, const struct pairs *headers, struct error *error)
+{
+	for (size_t i = 0; i < headers->count; i++) {
+		const struct pair *pair = &headers->items[i];
+		const char *value = pair->value ? pair->value : "";
+		if (!*pair->key || strpbrk(pair->key, "\r\n: \t") || strpbrk(value, "\r\n"))
+			return error_set(error, ERROR_DATA,
+				"header \"%s\" has a line break, or a colon or space in its name",
+				pair->key);
+		const char *line =
+			*value ? arena_printf(exchange->arena, "%s: %s", pair->key, value)
+			       : arena_printf(exchange->arena, "%s;", pair->key);
+		exchange->headers = curl_slist_append(exchange->headers, line);
+	}
+	return true;
+}
+
+static void set_body(struct exchange *exchange)
+{
+	const struct transfer *transfer = exchange->transfer;
+	if (strcmp(transfer->method, "GET") == 0)
+		return;
+	curl_easy_setopt(
+		exchange->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)transfer->body_length);
+	curl_easy_setopt(exchange->easy, CURLOPT_POSTFIELDS, transfer->body ? transfer->body : "");
+	if (strcmp(transfer->method, "POST") != 0)
+		curl_easy_setopt(exchange->easy, CURLOPT_CUSTOMREQUEST, transfer->method);
+	exchange->headers = curl_slist_append(exchange->headers, "Expect:");
+}
+
+static void set_limits(struct exchange *exchange)
+{
+	const struct endpoint *endpoint = exchange->transfer->endpoint;
+	CURL *easy = exchange->easy;
+	int64_t left = endpoint->timeout - exchange->spent;
+	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)(left > 0 ? left : 1));
+	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)endpoint->connect_timeout);
+	curl_easy_setopt(easy, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)endpoint->max_body);
+}
+
+static void set_handle(struct exchange *exchange, void *context)
+{
+	const struct endpoint *endpoint = exchange->transfer->endpoint;
+	CURL *easy = exchange->easy;
+	curl_easy_setopt(easy, CURLOPT_PRIVATE, context);
+	curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, exchange->message);
+	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+	curl_easy_setopt(easy, CURLOPT_DISALLOW_USERNAME_IN_URL, 1L);
+	curl_easy_setopt(easy, CURLOPT_USERAGENT, "hunter-c/" HUNTER_VERSION);
+	curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "");
+	curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
+	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_body);
+	curl_easy_setopt(easy, CURLOPT_WRITEDATA, exchange);
+	curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, take_header);
+	curl_easy_setopt(easy, CURLOPT_HEADERDATA, exchange);
+	if (endpoint->ca_file)
+		curl_easy_setopt(easy, CURLOPT_CAINFO, endpoint->ca_file);
+	if (endpoint->insecure_skip_verify) {
+		curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 0L);
+		curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 0L);
+	}
+	set_limits(exchange);
+}
+
+struct exchange *exchange_new(
+	const struct transfer *transfer, void *context, size_t *held, struct error *error)
+{
+	struct exchange *exchange = memory_new(1, sizeof *exchange);
+	exchange->transfer = transfer;
+	exchange->held = held;
+	exchange->arena = arena_new();
+	exchange->easy = curl_easy_init();
+	if (!exchange->easy)
+		abort();
+	exchange->origin = exchange->here = exchange_origin(exchange->arena, transfer->url);
+	const struct endpoint *endpoint = transfer->endpoint;
+	const char *configured =
+		endpoint->url ? exchange_origin(exchange->arena, endpoint->url) : exchange->origin;
+	bool trusted = configured && strcmp(configured, exchange->origin) == 0;
+
+	set_handle(exchange, context);
+	set_body(exchange);
+	if (!use_credentials(exchange, trusted, error) ||
+		(trusted && !add_headers(exchange, &endpoint->headers, error)) ||
+		!add_headers(exchange, &transfer->headers, error)) {
+		exchange_free(exchange);
+		return NULL;
+	}
+	curl_easy_setopt(exchange->easy, CURLOPT_URL, transfer->url);
+	curl_easy_setopt(exchange->easy, CURLOPT_HTTPHEADER, exchange->headers);
+	return exchange;
+}
+
+void exchange_free(struct exchange *exchange)
+{
+	if (!exchange)
+		return;
+	*exchange->held -= exchange->body.length;
+	curl_easy_cleanup(exchange->easy);
+	curl_slist_free_all(exchange->headers);
+	buf_free(&exchange->body);
+	arena_free(exchange->arena);
+	free(exchange);
+}
+
+CURL *exchange_easy(struct exchange *exchange)
+{
+	return exchange->easy;
+}
+
+static void forget_secrets(struct exchange *exchange)
+{
+	curl_easy_setopt(exchange->easy, CURLOPT_HTTPHEADER, NULL);
+	curl_easy_setopt(exchange->easy, CURLOPT_USERNAME, NULL);
+	curl_easy_setopt(exchange->easy, CURLOPT_PASSWORD, NULL);
+	curl_easy_setopt(exchange->easy, CURLOPT_XOAUTH2_BEARER, NULL);
+	exchange->foreign = true;
+}
+
+/* Turns the handle to where the answer points, if it may go there. */
+static bool follow(struct exchange *exchange, int status)
+{
+	char *target = NULL;
+	bool get = strcmp(exchange->transfer->method, "GET") == 0;
+	bool kept = status == 307 || status == 308;
+	if (status < 301 || status > 308 || (!kept && status > 303) || exchange->hops == MOST_HOPS)
+		return false;
+	curl_easy_getinfo(exchange->easy, CURLINFO_REDIRECT_URL, &target);
+	const char *origin = target ? exchange_origin(exchange->arena, target) : NULL;
+	bool same = origin && strcmp(origin, exchange->origin) == 0;
+	if (!origin || (!get && !(kept && same)))
+		return false;
+
+	curl_off_t took = 0;
+	curl_easy_getinfo(exchange->easy, CURLINFO_TOTAL_TIME_T, &took);
+	exchange->spent += took / 1000;
+	exchange->hops++;
+	exchange->here = origin;
+	if (!same)
+		forget_secrets(exchange);
+	*exchange->held -= exchange->body.length;
+	buf_clear(&exchange->body);
+	exchange->header_bytes = 0;
+	set_limits(exchange);
+	curl_easy_setopt(exchange->easy, CURLOPT_URL, arena_strdup(exchange->arena, target));
+	return true;
+}
+
+int64_t exchange_retry_after(const char *value, int64_t now)
+{
+	while (*value == ' ' || *value == '\t')
+		value++;
+	size_t digits = strspn(value, "0123456789");
+	if (digits > 0 && value[digits + strspn(value + digits, " \t")] == '\0')
+		return digits > 9 ? -1 : 1000 * strtoll(value, NULL, 10);
+	if (!strpbrk(value, ":") || digits > 0)
+		return -1;
+	int64_t when = (int64_t)curl_getdate(value, NULL);
+	if (when < 0)
+		return -1;
+	return when > now ? (when - now) * 1000 : 0;
+}
+
+static int64_t retry_after(CURL *easy)
+{
+	struct curl_header *header;
+	if (curl_easy_header(easy, "Date", 0, CURLH_HEADER, -1, &header) != CURLHE_OK)
+		header = NULL;
+	int64_t now = header ? (int64_t)curl_getdate(header->value, NULL) : -1;
+	if (now < 0)
+		now = (int64_t)time(NULL);
+	if (curl_easy_header(easy, "Retry-After", 0, CURLH_HEADER, -1, &header) != CURLHE_OK)
+		return -1;
+	return exchange_retry_after(header->value, now);
+}
+
+static const char *hint(CURLcode code, const char *message)
+{
+	if (code == CURLE_SSL_CONNECT_ERROR && strstr(message, "wrong version number"))
+		return " (no TLS is spoken there: is it http:// ?)";
+	if (code == CURLE_UNSUPPORTED_PROTOCOL || code == CURLE_WEIRD_SERVER_REPLY)
+		return " (no HTTP is spoken there: is it https:// ?)";
+	if (code == CURLE_PEER_FAILED_VERIFICATION)
+		return " (ca_file names the certificates to trust)";
+	return "";
+}
+
+static const char *explain(struct exchange *exchange, CURLcode code, bool sent)
+{
+	const struct endpoint *endpoint = exchange->transfer->endpoint;
+	char duration[WHEN_TEXT];
+	if (exchange->too_big || code == CURLE_FILESIZE_EXCEEDED)
+		return arena_printf(exchange->arena,
+			"%s: the answer is larger than max_body, %lld bytes", exchange->here,
+			(long long)endpoint->max_body);
+	if (code == CURLE_OPERATION_TIMEDOUT && sent)
+		return arena_printf(exchange->arena, "%s: no whole answer within %s",
+			exchange->here, when_format_duration(endpoint->timeout, duration));
+	if (code == CURLE_OPERATION_TIMEDOUT)
+		return arena_printf(exchange->arena, "cannot reach %s: no connection within %s",
+			exchange->here,
+			when_format_duration(endpoint->connect_timeout < endpoint->timeout
+						     ? endpoint->connect_timeout
+						     : endpoint->timeout,
+				duration));
+	long number = 0;
+	curl_easy_getinfo(exchange->easy, CURLINFO_OS_ERRNO, &number);
+	const char *message = exchange->message[0] ? exchange->message : curl_easy_strerror(code);
+	if (code == CURLE_COULDNT_CONNECT && number != 0)
+		message = strerror((int)number);
+	return arena_printf(exchange->arena, sent ? "%s: %s%s" : "cannot reach %s: %s%s",
+		exchange->here, message, hint(code, message));
+}
+
+bool exchange_finish(struct exchange *exchange, CURLcode code, struct reply *reply)
+{
+	long status = 0, request = 0;
+	curl_easy_getinfo(exchange->easy, CURLINFO_RESPONSE_CODE, &status);
+	if (code == CURLE_OK && follow(exchange, (int)status))
+		return false;
+	*reply = (struct reply){
+		.retry_after = -1, .body = exchange->body.data ? exchange->body.data : ""};
+	reply->length = exchange->body.length;
+	reply->redirected = exchange->foreign ? exchange->here : NULL;
+	if (code == CURLE_OK) {
+		reply->kind = REPLY_ANSWER;
+		reply->status = (int)status;
+		reply->retry_after = retry_after(exchange->easy);
+		char *type = NULL;
+		curl_easy_getinfo(exchange->easy, CURLINFO_CONTENT_TYPE, &type);
+		reply->content_type = type;
+		return true;
+	}
+	curl_easy_getinfo(exchange->easy, CURLINFO_REQUEST_SIZE, &request);
+	bool sent = request > 0 || exchange->hops > 0;
+	reply->kind = sent ? REPLY_AMBIGUOUS : REPLY_UNREACHABLE;
+	if (exchange->too_big || code == CURLE_FILESIZE_EXCEEDED)
+		reply->kind = REPLY_TOO_BIG;
+	reply->problem = explain(exchange, code, sent);
+	return true;
+}

@@ -1,0 +1,31 @@
+/*
+ * Timers: calls that are due at a time of the monotonic clock, in order of that time.
+ */
+#ifndef AGENT_TIMERS_H
+#define AGENT_TIMERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef void timer_call(void *context);
+
+/* Zeroed: no timers. */
+struct timers {
+	struct timer *heap;
+	size_t count, capacity;
+	uint64_t added;
+};
+
+void timers_free(struct timers *timers); /* without calling any */
+
+/* Timers that are due at the same ms are called in the order they were added. */
+void timers_add(struct timers *timers, int64_t due, timer_call *call, void *context);
+
+/* False if there is none. */
+bool timers_next(const struct timers *timers, int64_t *due);
+
+/* Calls what is due at `now`; what those calls add is left for the next time. */
+void timers_run(struct timers *timers, int64_t now);
+
+#endif
