@@ -1,0 +1,72 @@
+# What quickstart.sh and test.sh share: saying what is done, and installing what is missing. Sourced, not run.
+
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+# A line about what happens next, in bold on a terminal.
+say() {
+	if [ -t 1 ] && [ -z "${NO_COLOR:-}" ]; then
+		printf '\033[1m==> %s\033[0m\n' "$*"
+	else
+		printf '==> %s\n' "$*"
+	fi
+}
+
+die() {
+	printf '%s: %s\n' "$(basename "$0")" "$*" >&2
+	exit 1
+}
+
+as_root() {
+	if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
+}
+
+# What the build needs, as PROBE=PACKAGE: a command, or a pkg-config module after "lib:".
+build_needs='gcc=gcc cc=gcc lib:yaml-0.1=libyaml-dev cmake=cmake ninja=ninja-build pkg-config=pkg-config
+	lib:libcurl=libcurl4-openssl-dev lib:jansson=libjansson-dev lib:libmicrohttpd=libmicrohttpd-dev
+	lib:sqlite3=libsqlite3-dev header:stdio.h=libc6-dev'
+test_needs='lib:cmocka=libcmocka-dev python3=python3 pytest-3=python3-pytest'
+
+# Whether a probe finds what it asks for.
+present() {
+	case $1 in
+	lib:*) command -v pkg-config >/dev/null && pkg-config --exists "${1#lib:}" ;;
+	header:*) [ -e "/usr/include/${1#header:}" ] ;;
+	*) command -v "$1" >/dev/null ;;
+	esac
+}
+
+# The packages of the needs that are not there.
+missing() {
+	local need
+	for need in "$@"; do
+		present "${need%%=*}" || printf '%s\n' "${need#*=}"
+	done | sort -u
+}
+
+# Installs the packages of the needs that are missing, with apt; asks nothing.
+install_needs() {
+	local packages
+	packages=$(missing "$@" | tr '\n' ' ')
+	[ -n "$packages" ] || return 0
+	command -v apt-get >/dev/null ||
+		die "these Debian packages, or your system's like of them, are missing: $packages"
+	[ "$(id -u)" = 0 ] || command -v sudo >/dev/null ||
+		die "not root and no sudo; as root: apt-get install --no-install-recommends $packages"
+	say "Installing with apt: $packages"
+	as_root apt-get update -q >/dev/null
+	as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends \
+		$packages </dev/null >/dev/null
+}
+
+# Configures and builds the Release build in the folder "$1", further arguments go to cmake.
+build_release() {
+	local build=$1 launcher=()
+	shift
+	command -v ccache >/dev/null && launcher=(-DCMAKE_C_COMPILER_LAUNCHER=ccache)
+	say "Building (Release) in $build"
+	cmake -S "$top" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release "${launcher[@]}" "$@" >"$build.log" 2>&1 &&
+		cmake --build "$build" >>"$build.log" 2>&1 || {
+		tail -n 40 "$build.log" >&2
+		die "the build failed; all of it is in $build.log"
+	}
+}

@@ -1,0 +1,301 @@
+/*
+ * manual: fills the man pages and the shell completion from the option tables.
+ *
+ * Options are declared once, in tables of struct field; what was written about them by hand
+ * elsewhere would go stale. The templates beside this file hold the prose, and a line of theirs
+ * that is "@NAME" is replaced by the part of that name, made here:
+ *
+ *     manual hunter-c.1.in > hunter-c.1
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/cli.h"
+#include "agent/core/buf.h"
+#include "agent/core/transfer.h"
+#include "agent/help.h"
+#include "detectors/detector.h"
+#include "notifiers/notifier.h"
+#include "sources/source.h"
+
+/* Text for roff: dashes that can be copied, no requests or escapes by accident. */
+static void put_text(const char *text, size_t length)
+{
+	if (length && (*text == '.' || *text == '\''))
+		fputs("\\&", stdout);
+	for (const char *end = text + length; text < end; text++) {
+		if (*text == '-')
+			fputs("\\-", stdout);
+		else if (*text == '\\')
+			fputs("\\e", stdout);
+		else
+			putchar(*text);
+	}
+}
+
+static void put(const char *text)
+{
+	put_text(text, strlen(text));
+}
+
+static void put_sentence(const struct field *field)
+{
+	putchar('\n');
+	put(field->help);
+	if (field->flags & FIELD_REQUIRED) {
+		fputs(" (required)", stdout);
+	} else if (field->initial && field->type != FIELD_BOOL) {
+		fputs(" (default ", stdout);
+		put(field->initial);
+		putchar(')');
+	}
+	fputs(".\n", stdout);
+}
+
+/* "-P, --p-value P", the part up to the value in bold. */
+static void put_flag(const struct field *field)
+{
+	struct buf flag = {0};
+	help_flag(&flag, field);
+	const char *name = strstr(flag.data, "--");
+	size_t length = (size_t)(name - flag.data) + strcspn(name, " ");
+	fputs(".TP\n\\fB", stdout);
+	put_text(flag.data, length);
+	fputs("\\fR", stdout);
+	put(flag.data + length);
+	put_sentence(field);
+	buf_free(&flag);
+}
+
+/* "p_value: P". */
+static void put_key(const struct field *field)
+{
+	struct buf flag = {0};
+	help_flag(&flag, field);
+	const char *name = strstr(flag.data, "--");
+	const char *value = name + strcspn(name, " ");
+	fputs(".TP\n\\fB", stdout);
+	put(field->name);
+	fputs("\\fR: ", stdout);
+	put(field->type == FIELD_BOOL ? "true|false" : value + (*value == ' '));
+	put_sentence(field);
+	buf_free(&flag);
+}
+
+static void put_fields(const struct field *fields, void (*put_one)(const struct field *))
+{
+	for (; fields && fields->name; fields++)
+		if (!(fields->flags & FIELD_HIDDEN))
+			put_one(fields);
+}
+
+/* Paragraphs parted by empty lines; lines that begin with a blank are examples. */
+static void put_details(const char *details)
+{
+	bool example = false;
+	fputs(".PP\n", stdout);
+	for (const char *line = details; *line;) {
+		size_t length = strcspn(line, "\n");
+		if (length && (*line == ' ') != example) {
+			example = !example;
+			puts(example ? ".PP\n.nf" : ".fi");
+		}
+		if (length)
+			put_text(line, length);
+		else
+			fputs(".PP", stdout);
+		putchar('\n');
+		line += length + (line[length] == '\n');
+	}
+	if (example)
+		puts(".fi");
+}
+
+static void put_heading(const char *name, const char *rest)
+{
+	fputs(".SS ", stdout);
+	put(name);
+	if (rest) {
+		putchar(' ');
+		put(rest);
+	}
+	putchar('\n');
+}
+
+static void put_commands(void)
+{
+	for (const struct command *const *each = commands; *each; each++) {
+		put_heading((*each)->name, (*each)->arguments);
+		put((*each)->summary);
+		fputs(".\n", stdout);
+		if ((*each)->details)
+			put_details((*each)->details);
+		for (const struct option_part *part = (*each)->parts; part && part->fields; part++)
+			put_fields(part->fields, put_flag);
+	}
+}
+
+static void put_common(void)
+{
+	put_fields(common_fields, put_flag);
+}
+
+static void put_plugin(const char *name, const char *summary, const struct field *fields)
+{
+	put_heading(name, NULL);
+	put(summary);
+	fputs(".\n", stdout);
+	put_fields(fields, put_key);
+}
+
+static void put_sources(void)
+{
+	for (size_t i = 0; sources[i]; i++)
+		put_plugin(sources[i]->name, sources[i]->summary, sources[i]->fields);
+}
+
+static void put_servers(void)
+{
+	for (size_t i = 0; sources[i]; i++)
+		if (sources[i]->server_size)
+			put_plugin(
+				sources[i]->name, sources[i]->summary, sources[i]->server_fields);
+}
+
+static void put_notifiers(void)
+{
+	for (size_t i = 0; notifiers[i]; i++)
+		put_plugin(notifiers[i]->name, notifiers[i]->summary, notifiers[i]->fields);
+}
+
+static void put_detectors(void)
+{
+	for (size_t i = 0; detectors[i]; i++)
+		put_plugin(detectors[i]->name, detectors[i]->summary, detectors[i]->fields);
+}
+
+static void put_endpoint(void)
+{
+	put_fields(endpoint_fields, put_key);
+}
+
+static void put_agent(void)
+{
+	put_fields(agent_fields, put_key);
+}
+
+static void put_version(void)
+{
+	puts(".ds version " HUNTER_VERSION);
+}
+
+/* The rest is for the completion script: words of the shell, no roff. */
+static void put_dashed(const char *name)
+{
+	fputs(" --", stdout);
+	for (; *name; name++)
+		putchar(*name == '_' ? '-' : *name);
+}
+
+static void put_flag_word(const struct field *field)
+{
+	put_dashed(field->name);
+	if (field->letter)
+		printf(" -%c", field->letter);
+}
+
+static void put_command_words(void)
+{
+	fputs("\tlocal commands='", stdout);
+	for (const struct command *const *each = commands; *each; each++)
+		printf("%s%s", each == commands ? "" : " ", (*each)->name);
+	fputs("'\n\tlocal flags='", stdout);
+	put_fields(common_fields, put_flag_word);
+	puts("'");
+}
+
+static void put_flag_words(void)
+{
+	for (const struct command *const *each = commands; *each; each++) {
+		printf("\t%s) flags+='", (*each)->name);
+		for (const struct option_part *part = (*each)->parts; part && part->fields; part++)
+			put_fields(part->fields, put_flag_word);
+		puts("' ;;");
+	}
+}
+
+/* A pattern for each flag with a value: 'COMMAND --flag') words='known values' ;;, often none. */
+static void put_value_words(const char *command, const struct field *fields)
+{
+	for (; fields->name; fields++) {
+		if (fields->type == FIELD_BOOL)
+			continue;
+		printf("\t'%s", command);
+		put_dashed(fields->name);
+		fputs("') words='", stdout);
+		for (size_t i = 0; fields->type == FIELD_CHOICE && fields->choices[i]; i++)
+			printf("%s%s", i ? " " : "", fields->choices[i]);
+		puts("' ;;");
+	}
+}
+
+static void put_values(void)
+{
+	for (const struct command *const *each = commands; *each; each++) {
+		put_value_words((*each)->name, common_fields);
+		for (const struct option_part *part = (*each)->parts; part && part->fields; part++)
+			put_value_words((*each)->name, part->fields);
+	}
+}
+
+static const struct {
+	const char *name;
+	void (*put)(void);
+} parts[] = {
+	{"@version", put_version},
+	{"@commands", put_commands},
+	{"@common", put_common},
+	{"@agent", put_agent},
+	{"@endpoint", put_endpoint},
+	{"@sources", put_sources},
+	{"@servers", put_servers},
+	{"@notifiers", put_notifiers},
+	{"@detectors", put_detectors},
+	{"@command-words", put_command_words},
+	{"@flag-words", put_flag_words},
+	{"@value-words", put_values},
+};
+
+/* A line that begins with '@' must name a part: a template with a slip does not build. */
+static bool put_line(const char *line)
+{
+	if (line[0] != '@') {
+		fputs(line, stdout);
+		return true;
+	}
+	for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+		size_t length = strlen(parts[i].name);
+		if (strncmp(line, parts[i].name, length) == 0 && line[length] == '\n') {
+			parts[i].put();
+			return true;
+		}
+	}
+	fprintf(stderr, "manual: no part is called %s", line);
+	return false;
+}
+
+int main(int argc, char **argv)
+{
+	char line[4096];
+	FILE *template = argc == 2 ? fopen(argv[1], "r") : NULL;
+	if (!template) {
+		fprintf(stderr, "usage: manual TEMPLATE\n");
+		return 2;
+	}
+	bool good = true;
+	while (good && fgets(line, sizeof line, template))
+		good = put_line(line);
+	good = good && !ferror(template);
+	fclose(template);
+	return good && fflush(stdout) == 0 ? 0 : 1;
+}

@@ -1,0 +1,134 @@
+"""What is installed: the manual and the completion say what the program's own help says, and the example is complete."""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+import pytest
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+PROGRAM = pathlib.Path(os.environ.get("HUNTER_C", TOP / "build/release/hunter-c")).resolve()
+
+
+def output(*command, **kwargs):
+    return subprocess.run([str(c) for c in command], check=True, capture_output=True, text=True, **kwargs).stdout
+
+
+@pytest.fixture(scope="module")
+def prefix(tmp_path_factory):
+    root = tmp_path_factory.mktemp("prefix")
+    output("cmake", "--install", PROGRAM.parent, "--prefix", root)
+    return root
+
+
+@pytest.fixture(scope="module")
+def commands():
+    overview = output(PROGRAM, "--help")
+    return re.findall(r"^  ([a-z][a-z-]+)  ", overview.split("Commands:")[1].split("\n\n")[0], re.M)
+
+
+def flags_of(command):
+    """The flags of `hunter-c COMMAND --help`, as at the beginning of its lines: {"--p-value": "-P", ...}."""
+    text = output(PROGRAM, command, "--help")
+    return {name: letter for letter, name in re.findall(r"^  (?:(-\w), )?(--[a-z][a-z0-9-]*)", text, re.M)}
+
+
+def plain(roff):
+    """The page without its markup."""
+    text = re.sub(r"\\f[BIRP]", "", roff)
+    return re.sub(r"^\.[A-Z]+ ?", "", text, flags=re.M).replace("\\-", "-").replace("\\&", "").replace("\\e", "\\")
+
+
+def section_of(page, command):
+    """The part of hunter-c(1) about one command."""
+    start = re.search(rf"^\.SS {re.escape(command)}( .*)?$", page.replace("\\-", "-"), re.M)
+    assert start, f"hunter-c(1) has no section about {command}"
+    return plain(page.replace("\\-", "-")[start.end():].split("\n.S")[0])
+
+
+def test_what_is_installed(prefix):
+    installed = {str(p.relative_to(prefix)) for p in prefix.rglob("*") if p.is_file()}
+    for path in ["bin/hunter-c", "share/man/man1/hunter-c.1", "share/man/man5/hunter.yaml.5",
+                 "share/bash-completion/completions/hunter-c", "share/doc/hunter-c/LICENSE",
+                 "share/doc/hunter-c/README.md", "share/doc/hunter-c/conf/hunter.yaml",
+                 "share/doc/hunter-c/conf/example.yaml", "share/doc/hunter-c/conf/example/read.inmem.csv",
+                 "share/doc/hunter-c/docs/architecture.md"]:
+        assert path in installed
+    assert not [p for p in installed if p.endswith((".h", ".c", ".a"))]
+    assert output(prefix / "bin/hunter-c", "--version") == output(PROGRAM, "--version")
+
+
+def test_the_manual_has_every_command_and_flag(prefix, commands):
+    page = (prefix / "share/man/man1/hunter-c.1").read_text()
+    common = set(re.findall(r"^  (?:-\w, )?(--[a-z-]+)", output(PROGRAM, "--help"), re.M))
+    assert {"run", "regressions", "analyze", "detect"} <= set(commands)
+    assert common
+    for command in commands:
+        section = section_of(page, command)
+        flags = flags_of(command)
+        assert common <= set(flags)
+        for flag, letter in flags.items():
+            where = plain(page) if flag in common else section
+            assert re.search(rf"^{letter + ', ' if letter else ''}{flag}\b", where, re.M), (command, flag)
+        documented = set(re.findall(r"^(?:-\w, )?(--[a-z-]+)", section, re.M))
+        assert documented == set(flags) - common
+
+
+def test_the_manual_of_the_configuration_has_every_detector_and_source(prefix):
+    page = plain((prefix / "share/man/man5/hunter.yaml.5").read_text())
+    for word in ["csv", "json", "histostat", "prometheus", "slack", "edivisive", "edivisive_permutation", "time_column",
+                 "window", "p_value", "magnitude", "interval", "state", "max_age", "bearer_token_file"]:
+        assert re.search(rf"^{word}\b", page, re.M), word
+
+
+@pytest.mark.parametrize("page", ["man1/hunter-c.1", "man5/hunter.yaml.5"])
+def test_the_manual_formats_without_a_warning(prefix, page):
+    if not shutil.which("groff"):
+        pytest.skip("groff is not installed")
+    done = subprocess.run(["groff", "-man", "-Tutf8", "-ww", "-P-c", str(prefix / "share/man" / page)],
+                          capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    assert "EXIT STATUS" in done.stdout or "SOURCES" in done.stdout
+
+
+def complete(prefix, *words):
+    """What the completion offers for the last word."""
+    script = """
+        source "$1"; shift
+        COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))
+        _hunter_c
+        printf '%s\\n' "${COMPREPLY[@]}"
+    """
+    completion = prefix / "share/bash-completion/completions/hunter-c"
+    return output("bash", "-c", script, "bash", completion, *words, cwd=TOP).split()
+
+
+def test_completion_of_commands_flags_and_values(prefix, commands):
+    program = prefix / "bin/hunter-c"
+    assert complete(prefix, program, "") == commands
+    assert complete(prefix, program, "reg") == ["regressions"]
+    for command in commands:
+        offered = set(complete(prefix, program, command, "-"))
+        expected = flags_of(command)
+        assert offered == set(expected) | {letter for letter in expected.values() if letter}
+    assert "json" in complete(prefix, program, "analyze", "--output", "")
+    assert complete(prefix, program, "run", "--log-level", "deb") == ["debug"]
+    assert complete(prefix, program, "--log-format", "") == ["text", "json"]
+
+
+def test_completion_of_tests_and_groups(prefix):
+    program, config = prefix / "bin/hunter-c", "conf/example.yaml"
+    assert set(complete(prefix, program, "--config", config, "analyze", "demo.w")) == {
+        "demo.write.rf1", "demo.write.batch-10"}
+    assert complete(prefix, program, "regressions", "--config", config, "smo") == ["smoke"]
+    assert complete(prefix, program, "analyze", "--since", "") == []
+
+
+INJECTED = {
+    ("demo.read.inmem", "2026-07-19"): {"throughput", "p50", "p90", "p95", "p99"},
+    ("demo.read.inmem", "2026-10-02"): {"throughput", "p90", "p95", "p99"},
+    ("demo.read.range", "2026-06-19"): {"throughput", "p50", "p90", "p95", "p99"},
+    ("demo.read.range", "2026-07-04"): {"throughput", "p50", "p90", "p95", "p99"},
+    ("demo.write.batch-10", "2026-08-28"): {"throughput", "p50", "p90", "p95", "p99"},
+}
