@@ -1,8 +1,8 @@
 """Lets one pytest run everything: the C tests that CMake built, case by case, and the Python tests.
 
 The C tests are those that ctest knows (`ctest --show-only=json-v1` in the build folder), run on all cores from the start.
-Each case of a cmocka program is reported as a test of its own, so that what is skipped or fails is counted as such.
-`ctest` alone runs the same programs.
+Each case of a cmocka program that passes or is skipped counts as a test of its own; a program in which one fails counts
+as a failure. `ctest` alone runs the same programs.
 """
 import concurrent.futures
 import json
@@ -12,7 +12,8 @@ import subprocess
 
 import pytest
 
-CASE = re.compile(r"^\[ +(OK|FAILED|SKIPPED) +\] (?!\d+ test)(\w+)$", re.M)
+CASE = re.compile(r"^\[ +(OK|SKIPPED) +\] (\w+)$", re.M)
+SUMMARY = re.compile(r"^\[=+\] \d+ test\(s\) run\.$", re.M)
 
 
 def pytest_addoption(parser):
@@ -45,7 +46,7 @@ class Program(pytest.Item):
         super().__init__(**kwargs)
         self.command = test.get("command")
         self.properties = {p["name"]: p["value"] for p in test.get("properties", [])}
-        self.pool, self.outcome, self.cases = pool, None, 0
+        self.pool, self.outcome, self.cases = pool, None, []
 
     def start(self):
         if not self.outcome:
@@ -65,25 +66,19 @@ class Program(pytest.Item):
             done = self.outcome.result()
         except subprocess.TimeoutExpired as error:
             raise Failed(f"took more than {error.timeout:.0f} s") from None
-        for result, name in CASE.findall(done.stdout):
-            self.report(name, result, done.stdout)
+        self.cases = [self.case(m, done.stdout) for m in CASE.finditer(SUMMARY.split(done.stdout)[0])]
         if done.returncode == self.properties.get("SKIP_RETURN_CODE", -1):
             pytest.skip(done.stdout.strip().splitlines()[-1])
         if done.returncode != 0:
             raise Failed(f"exit status {done.returncode}\n{done.stdout}")
 
-    def report(self, name, result, output):
-        """One case, as if it were an item; what it printed is shown if the program as a whole fails."""
-        self.cases += 1
-        outcome = {"OK": "passed", "FAILED": "failed", "SKIPPED": "skipped"}[result]
-        longrepr = None
-        if outcome == "failed":
-            longrepr = f"{self.name} {name} failed; see {self.name}"
-        elif outcome == "skipped":
-            before = output[: output.index(f"[  SKIPPED ] {name}")].split(f"[ RUN      ] {name}")[-1].strip()
-            longrepr = (f"{self.name} {name}", None, f"Skipped: {before or 'says not why'}")
-        case = pytest.TestReport(f"{self.nodeid}::{name}", self.location, {}, outcome, longrepr, "call")
-        self.ihook.pytest_runtest_logreport(report=case)
+    def case(self, match, output):
+        """The report of one case, as if it were an item."""
+        outcome, reason = "passed", None
+        if match[1] == "SKIPPED":
+            said = output[: match.start()].split(f"[ RUN      ] {match[2]}")[-1].strip()
+            outcome, reason = "skipped", (f"{self.name} {match[2]}", None, f"Skipped: {said or 'it does not say why'}")
+        return pytest.TestReport(f"{self.nodeid}::{match[2]}", self.location, {}, outcome, reason, "call")
 
     def repr_failure(self, excinfo, style=None):
         return str(excinfo.value) if excinfo.errisinstance(Failed) else super().repr_failure(excinfo, style)
@@ -102,15 +97,18 @@ def pytest_sessionfinish(session):
             item.pool.shutdown(wait=False, cancel_futures=True)
 
 
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    """A program that passed is counted by its cases, where it has some."""
+    made = yield
+    if call.when == "call" and isinstance(item, Program):
+        made.get_result().counted = len(item.cases) > 0
+        for case in item.cases:
+            item.ihook.pytest_runtest_logreport(report=case)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_report_teststatus(report):
-    """A program whose cases were counted does not count once more."""
-    if report.when == "call" and report.passed and getattr(report, "counted", False):
+    if report.passed and getattr(report, "counted", False):
         return "", "", ""
     return None
-
-
-@pytest.hookimpl(hookwrapper=True)
-def pytest_runtest_makereport(item):
-    made = yield
-    made.get_result().counted = isinstance(item, Program) and item.cases > 0
