@@ -1,0 +1,124 @@
+/*
+ * The agent's memory: what is known, what was said, what waits to be said. A SQLite file, and the
+ * one thread that opens it.
+ *
+ * The loop hands requests over and gets them back, answered, on its own thread; what is answered
+ * without `failed` is on the disk. Requests that wait together are committed together. The file is
+ * locked for one agent, checked when it is opened, and never replaced: a damaged one is refused. It
+ * holds no points.
+ *
+ * A change is announced in three durable moves: recorded with NEWS_PENDING; queued as deliveries,
+ * rendered, together with the news becoming NEWS_QUEUED; sent. A program that dies in between goes
+ * on from there.
+ */
+#ifndef AGENT_STORE_H
+#define AGENT_STORE_H
+
+#include "agent/core/arena.h"
+#include "notifiers/notifier.h"
+
+struct store;
+
+enum change_state {
+	CHANGE_CONFIRMED = 1,
+	CHANGE_MOVED,     /* found again at another time */
+	CHANGE_WITHDRAWN, /* not found any more; remembered, so that its return is no news */
+};
+
+enum news {
+	NEWS_SILENT,  /* recorded only: too old to be told */
+	NEWS_PENDING, /* to be told, waits for its group */
+	NEWS_QUEUED,  /* in a delivery */
+};
+
+/* One change of one series. */
+struct record {
+	struct announcement item; /* its id is 0 until it is recorded */
+	const char *series;       /* identity of the metric */
+	const char *branch;       /* "" for none */
+	int sign;
+	enum change_state state;
+	enum news news;
+	int64_t first_seen; /* ms */
+};
+
+/* A change that is known and was seen otherwise. */
+struct record_update {
+	int64_t id, time, now; /* ms */
+	enum change_state state;
+};
+
+/* That a series was read. */
+struct series_run {
+	const char *test, *series, *branch;
+	int64_t run, last_point; /* ms */
+};
+
+enum parcel_state {
+	PARCEL_QUEUED = 1,
+	PARCEL_SENT,
+	PARCEL_ABANDONED, /* given up; `problem` says why */
+};
+
+/* A delivery in the outbox. */
+struct parcel {
+	int64_t id;
+	const char *key, *receiver, *destination, *payload;
+	const char *receipt, *problem; /* or NULL */
+	enum parcel_state state;
+	int64_t attempts, now;  /* now: ms, when it was made or settled */
+	const int64_t *changes; /* ids, for STORE_QUEUE */
+	size_t change_count;
+};
+
+enum store_kind {
+	STORE_RESTORE, /* out: the pending records and the queued parcels */
+	STORE_KNOWN,   /* in: test; out: its records (id, series, branch, sign, time and state only)
+			*/
+	STORE_RECORD,  /* in: new records (their ids come out), updates, runs */
+	STORE_QUEUE,   /* in: parcels (their ids come out), and their changes become NEWS_QUEUED */
+	STORE_SETTLE,  /* in: parcels whose state, receipt, problem and attempts are written */
+};
+
+struct store_request {
+	enum store_kind kind;
+	struct arena *arena; /* of the request; all its content lives there */
+	void (*reply)(
+		struct store_request *request); /* on the loop; owns the request from then on */
+	void *context;
+
+	const char *test;
+	struct record *records;
+	size_t record_count;
+	struct record_update *updates;
+	size_t update_count;
+	struct series_run *runs;
+	size_t run_count;
+	struct parcel *parcels;
+	size_t parcel_count;
+
+	bool failed; /* nothing of it was written; error says why */
+	struct error error;
+	struct store_request *next;
+};
+
+/* How the store calls back: runs `call` on the loop's thread soon. Called from the store's thread.
+ */
+typedef void store_call(void *argument);
+typedef void store_post(void *loop, store_call *call, void *argument);
+
+/* Opens or creates the file, locks and checks it. NULL and an ERROR_STATE otherwise. */
+struct store *store_open(const char *path, store_post *post, void *loop, struct error *error);
+
+/* Answers what was handed over, then closes. The replies are posted; run the loop to get them.
+ * Accepts NULL. */
+void store_close(struct store *store);
+
+struct store_request *store_request_new(
+	enum store_kind kind, void (*reply)(struct store_request *request), void *context);
+void store_request_free(struct store_request *request);
+
+/* Hands the request over. */
+void store_submit(struct store *store, struct store_request *request);
+
+#endif

@@ -1,0 +1,631 @@
+/*
+ * The store on real files: what is written is there after a reopen or a kill, and files that are
+ * not fit are refused and left alone.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <fcntl.h>
+#include <math.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "agent/store.h"
+
+/* The loop of these tests: replies wait here until await takes them. */
+struct loop {
+	pthread_mutex_t mutex;
+	pthread_cond_t filled;
+	struct {
+		store_call *call;
+		void *argument;
+	} calls[64];
+	size_t count;
+};
+
+struct fixture {
+	char folder[64], path[128];
+	struct loop loop;
+	struct store *store;
+	struct store_request *answer;
+	size_t answers;
+};
+
+static void post(void *argument, store_call *call, void *request)
+{
+	struct loop *loop = argument;
+
+	pthread_mutex_lock(&loop->mutex);
+	assert_true(loop->count < 64);
+	loop->calls[loop->count].call = call;
+	loop->calls[loop->count].argument = request;
+	loop->count++;
+	pthread_cond_signal(&loop->filled);
+	pthread_mutex_unlock(&loop->mutex);
+}
+
+static void run_one(struct loop *loop)
+{
+	store_call *call;
+	void *argument;
+
+	pthread_mutex_lock(&loop->mutex);
+	while (loop->count == 0)
+		pthread_cond_wait(&loop->filled, &loop->mutex);
+	call = loop->calls[0].call;
+	argument = loop->calls[0].argument;
+	loop->count--;
+	memmove(&loop->calls[0], &loop->calls[1], loop->count * sizeof *loop->calls);
+	pthread_mutex_unlock(&loop->mutex);
+	call(argument);
+}
+
+static void answered(struct store_request *request)
+{
+	struct fixture *fixture = request->context;
+
+	fixture->answer = request;
+	fixture->answers++;
+}
+
+/* Hands the request over and waits for its answer, which the caller frees. */
+static struct store_request *ask(struct fixture *fixture, struct store_request *request)
+{
+	size_t before = fixture->answers;
+
+	store_submit(fixture->store, request);
+	while (fixture->answers == before)
+		run_one(&fixture->loop);
+	return fixture->answer;
+}
+
+static struct store *open_store(struct fixture *fixture, struct error *error)
+{
+	return store_open(fixture->path, post, &fixture->loop, error);
+}
+
+static void open_fixture(struct fixture *fixture)
+{
+	struct error error;
+
+	fixture->store = open_store(fixture, &error);
+	if (!fixture->store)
+		fail_msg("%s", error.text);
+}
+
+static void reopen(struct fixture *fixture)
+{
+	store_close(fixture->store);
+	open_fixture(fixture);
+}
+
+static int setup(void **state)
+{
+	struct fixture *fixture = calloc(1, sizeof *fixture);
+
+	strcpy(fixture->folder, "/tmp/test_store.XXXXXX");
+	if (!mkdtemp(fixture->folder))
+		return -1;
+	snprintf(fixture->path, sizeof fixture->path, "%s/state.db", fixture->folder);
+	pthread_mutex_init(&fixture->loop.mutex, NULL);
+	pthread_cond_init(&fixture->loop.filled, NULL);
+	*state = fixture;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *fixture = *state;
+	char command[128];
+
+	store_close(fixture->store);
+	snprintf(command, sizeof command, "rm -rf %s", fixture->folder);
+	free(fixture);
+	return system(command);
+}
+
+static const struct record example = {
+	.item = {.test = "db.read",
+		.metric = "p99",
+		.unit = "ns",
+		.direction = -1,
+		.time = INT64_C(1700000000000),
+		.change = {.pvalue = 1e-300,
+			.mean_before = 1.5,
+			.mean_after = 2.5,
+			.stddev_before = 0.25,
+			.stddev_after = 0,
+			.count_before = 30,
+			.count_after = 20,
+			.magnitude = 0.6},
+		.commit_before = "a1",
+		.commit_after = "b2"},
+	.series = "p99{region=\"eu\"}",
+	.branch = "",
+	.sign = 1,
+	.state = CHANGE_CONFIRMED,
+	.news = NEWS_PENDING,
+	.first_seen = INT64_C(1700000600000),
+};
+
+static int64_t record_one(struct fixture *fixture, const struct record *record)
+{
+	struct store_request *request = store_request_new(STORE_RECORD, answered, fixture);
+	struct record copy = *record;
+	int64_t id;
+
+	request->records = &copy;
+	request->record_count = 1;
+	request = ask(fixture, request);
+	assert_false(request->failed);
+	id = copy.item.id;
+	assert_true(id > 0);
+	store_request_free(request);
+	return id;
+}
+
+static int64_t queue_one(struct fixture *fixture, int64_t change)
+{
+	struct store_request *request = store_request_new(STORE_QUEUE, answered, fixture);
+	struct parcel parcel = {.key = "k1",
+		.receiver = "slack",
+		.destination = "#perf",
+		.payload = "{\"text\": \"x\"}",
+		.now = 5,
+		.changes = &change,
+		.change_count = 1};
+
+	request->parcels = &parcel;
+	request->parcel_count = 1;
+	request = ask(fixture, request);
+	assert_false(request->failed);
+	store_request_free(request);
+	assert_true(parcel.id > 0);
+	return parcel.id;
+}
+
+static struct store_request *restore(struct fixture *fixture)
+{
+	struct store_request *request =
+		ask(fixture, store_request_new(STORE_RESTORE, answered, fixture));
+
+	assert_false(request->failed);
+	return request;
+}
+
+static struct store_request *known(struct fixture *fixture, const char *test)
+{
+	struct store_request *request = store_request_new(STORE_KNOWN, answered, fixture);
+
+	request->test = test;
+	request = ask(fixture, request);
+	assert_false(request->failed);
+	return request;
+}
+
+static void test_pending_survives_reopen(void **state)
+{
+	struct fixture *fixture = *state;
+	struct store_request *request;
+	const struct record *record;
+	int64_t id;
+
+	open_fixture(fixture);
+	id = record_one(fixture, &example);
+	reopen(fixture);
+	request = restore(fixture);
+	assert_int_equal(request->record_count, 1);
+	assert_int_equal(request->parcel_count, 0);
+	record = &request->records[0];
+	assert_int_equal(record->item.id, id);
+	assert_string_equal(record->item.test, "db.read");
+	assert_string_equal(record->item.metric, "p99");
+	assert_string_equal(record->item.unit, "ns");
+	assert_int_equal(record->item.direction, -1);
+	assert_int_equal(record->item.time, example.item.time);
+	assert_memory_equal(&record->item.change, &example.item.change, sizeof record->item.change);
+	assert_string_equal(record->item.commit_before, "a1");
+	assert_string_equal(record->item.commit_after, "b2");
+	assert_null(record->item.version_before);
+	assert_string_equal(record->series, example.series);
+	assert_int_equal(record->sign, 1);
+	assert_int_equal(record->first_seen, example.first_seen);
+	store_request_free(request);
+}
+
+static void test_queue_tells_and_keeps_the_message(void **state)
+{
+	struct fixture *fixture = *state;
+	struct store_request *request;
+	int64_t delivery;
+
+	open_fixture(fixture);
+	delivery = queue_one(fixture, record_one(fixture, &example));
+	reopen(fixture);
+	request = restore(fixture);
+	assert_int_equal(request->record_count, 0);
+	assert_int_equal(request->parcel_count, 1);
+	assert_int_equal(request->parcels[0].id, delivery);
+	assert_string_equal(request->parcels[0].key, "k1");
+	assert_string_equal(request->parcels[0].receiver, "slack");
+	assert_string_equal(request->parcels[0].destination, "#perf");
+	assert_string_equal(request->parcels[0].payload, "{\"text\": \"x\"}");
+	assert_null(request->parcels[0].receipt);
+	assert_int_equal(request->parcels[0].attempts, 0);
+	store_request_free(request);
+}
+
+static void settle(struct fixture *fixture, int64_t id, enum parcel_state state, int64_t attempts)
+{
+	struct store_request *request = store_request_new(STORE_SETTLE, answered, fixture);
+	struct parcel parcel = {.id = id,
+		.state = state,
+		.receipt = "1503435956.000247",
+		.attempts = attempts,
+		.now = 9};
+
+	request->parcels = &parcel;
+	request->parcel_count = 1;
+	request = ask(fixture, request);
+	assert_false(request->failed);
+	store_request_free(request);
+}
+
+static void test_settled_is_not_sent_again(void **state)
+{
+	struct fixture *fixture = *state;
+	struct store_request *request;
+	int64_t delivery;
+
+	open_fixture(fixture);
+	delivery = queue_one(fixture, record_one(fixture, &example));
+	settle(fixture, delivery, PARCEL_QUEUED, 3);
+	reopen(fixture);
+	request = restore(fixture);
+	assert_int_equal(request->parcel_count, 1);
+	assert_int_equal(request->parcels[0].attempts, 3);
+	assert_string_equal(request->parcels[0].receipt, "1503435956.000247");
+	store_request_free(request);
+	settle(fixture, delivery, PARCEL_SENT, 4);
+	reopen(fixture);
+	request = restore(fixture);
+	assert_int_equal(request->parcel_count, 0);
+	store_request_free(request);
+}
+
+static void test_known_is_of_one_test(void **state)
+{
+	struct fixture *fixture = *state;
+	struct record other = example, later = example;
+	struct store_request *request;
+	struct record_update update = {.state = CHANGE_WITHDRAWN, .time = 77, .now = 1};
+
+	open_fixture(fixture);
+	other.item.test = "db.write";
+	later.series = "p50";
+	later.sign = -1;
+	record_one(fixture, &example);
+	record_one(fixture, &other);
+	update.id = record_one(fixture, &later);
+	request = known(fixture, "db.read");
+	assert_int_equal(request->record_count, 2);
+	assert_string_equal(request->records[0].series, "p50");
+	assert_int_equal(request->records[0].sign, -1);
+	assert_string_equal(request->records[1].series, example.series);
+	store_request_free(request);
+
+	request = store_request_new(STORE_RECORD, answered, fixture);
+	request->updates = &update;
+	request->update_count = 1;
+	request->runs = &(struct series_run){
+		.test = "db.read", .series = "p50", .branch = "", .run = 1, .last_point = 2};
+	request->run_count = 1;
+	store_request_free(ask(fixture, request));
+	request = known(fixture, "db.read");
+	assert_int_equal(request->records[0].state, CHANGE_WITHDRAWN);
+	assert_int_equal(request->records[0].item.time, 77);
+	assert_int_equal(request->records[1].state, CHANGE_CONFIRMED);
+	store_request_free(request);
+	request = known(fixture, "nothing' OR 1=1 --");
+	assert_int_equal(request->record_count, 0);
+	store_request_free(request);
+}
+
+static void test_numbers_that_are_none(void **state)
+{
+	struct fixture *fixture = *state;
+	struct record record = example;
+	struct store_request *request;
+
+	record.item.change.pvalue = (double)NAN;
+	record.item.change.mean_after = HUGE_VAL;
+	open_fixture(fixture);
+	record_one(fixture, &record);
+	request = restore(fixture);
+	assert_true(isnan(request->records[0].item.change.pvalue));
+	assert_true(isinf(request->records[0].item.change.mean_after));
+	store_request_free(request);
+}
+
+/* A request that breaks a rule of the schema fails alone, though it was committed together with
+ * others. */
+static void test_bad_request_fails_alone(void **state)
+{
+	struct fixture *fixture = *state;
+	struct record good = example, bad = example;
+	struct store_request *requests[3], *request;
+
+	bad.series = NULL;
+	open_fixture(fixture);
+	for (int i = 0; i < 3; i++) {
+		requests[i] = store_request_new(STORE_RECORD, answered, fixture);
+		requests[i]->records = arena_alloc(requests[i]->arena, sizeof good);
+		requests[i]->records[0] = i == 1 ? bad : good;
+		requests[i]->record_count = 1;
+	}
+	for (int i = 0; i < 3; i++)
+		store_submit(fixture->store, requests[i]);
+	while (fixture->answers < 3)
+		run_one(&fixture->loop);
+	assert_false(requests[0]->failed);
+	assert_true(requests[1]->failed);
+	assert_int_equal(requests[1]->error.kind, ERROR_STATE);
+	assert_non_null(strstr(requests[1]->error.text, "NOT NULL"));
+	assert_false(requests[2]->failed);
+	for (int i = 0; i < 3; i++)
+		store_request_free(requests[i]);
+	request = restore(fixture);
+	assert_int_equal(request->record_count, 2);
+	store_request_free(request);
+}
+
+static void test_close_answers_what_waits(void **state)
+{
+	struct fixture *fixture = *state;
+
+	open_fixture(fixture);
+	for (int i = 0; i < 20; i++)
+		store_submit(fixture->store, store_request_new(STORE_RESTORE, answered, fixture));
+	store_close(fixture->store);
+	fixture->store = NULL;
+	for (int i = 0; i < 20; i++) {
+		run_one(&fixture->loop);
+		assert_false(fixture->answer->failed);
+		store_request_free(fixture->answer);
+	}
+	assert_int_equal(fixture->answers, 20);
+}
+
+static void refused(struct fixture *fixture, const char *words)
+{
+	struct error error = {0};
+
+	assert_null(open_store(fixture, &error));
+	assert_int_equal(error.kind, ERROR_STATE);
+	if (!strstr(error.text, words))
+		fail_msg("\"%s\" does not say \"%s\"", error.text, words);
+	assert_non_null(strstr(error.text, fixture->path));
+}
+
+static void test_second_opener_is_refused(void **state)
+{
+	struct fixture *fixture = *state;
+	char process[64];
+
+	open_fixture(fixture);
+	snprintf(process, sizeof process, "in use by another hunter-c (process %ld)",
+		(long)getpid());
+	refused(fixture, process);
+	record_one(fixture, &example);
+	reopen(fixture);
+}
+
+static void overwrite(const struct fixture *fixture, off_t offset, const void *data, size_t length)
+{
+	int file = open(fixture->path, O_WRONLY | O_CREAT, 0600);
+
+	assert_true(file >= 0);
+	assert_int_equal(pwrite(file, data, length, offset), (ssize_t)length);
+	close(file);
+}
+
+static void *slurp(const char *path, size_t *length)
+{
+	FILE *file = fopen(path, "rb");
+	char *content = malloc(1 << 20);
+
+	assert_non_null(file);
+	*length = fread(content, 1, 1 << 20, file);
+	fclose(file);
+	return content;
+}
+
+static void test_rubbish_is_refused_and_left_alone(void **state)
+{
+	struct fixture *fixture = *state;
+	char rubbish[5000], *content;
+	size_t length;
+
+	memset(rubbish, 'x', sizeof rubbish);
+	overwrite(fixture, 0, rubbish, sizeof rubbish);
+	refused(fixture, "is damaged");
+	content = slurp(fixture->path, &length);
+	assert_int_equal(length, sizeof rubbish);
+	assert_memory_equal(content, rubbish, length);
+	free(content);
+}
+
+static void test_damage_inside_is_refused_and_left_alone(void **state)
+{
+	struct fixture *fixture = *state;
+	char holes[8192], *before, *after;
+	size_t length_before, length_after;
+
+	open_fixture(fixture);
+	for (int i = 0; i < 200; i++)
+		record_one(fixture, &example);
+	store_close(fixture->store);
+	fixture->store = NULL;
+	memset(holes, 0x5a, sizeof holes);
+	overwrite(fixture, 4096, holes, sizeof holes);
+	before = slurp(fixture->path, &length_before);
+	refused(fixture, "is damaged");
+	after = slurp(fixture->path, &length_after);
+	assert_int_equal(length_before, length_after);
+	assert_memory_equal(before, after, length_before);
+	free(before);
+	free(after);
+}
+
+static void database_with(const struct fixture *fixture, const char *sql)
+{
+	sqlite3 *database;
+
+	assert_int_equal(sqlite3_open(fixture->path, &database), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(database, sql, NULL, NULL, NULL), SQLITE_OK);
+	sqlite3_close(database);
+}
+
+static void test_foreign_and_newer_are_refused(void **state)
+{
+	struct fixture *fixture = *state;
+
+	database_with(fixture, "CREATE TABLE recipes (name TEXT)");
+	refused(fixture, "another program");
+	assert_int_equal(unlink(fixture->path), 0);
+	open_fixture(fixture);
+	store_close(fixture->store);
+	fixture->store = NULL;
+	database_with(fixture, "PRAGMA user_version = 99");
+	refused(fixture, "newer hunter-c");
+}
+
+static void test_path_that_cannot_be(void **state)
+{
+	struct fixture *fixture = *state;
+
+	overwrite(fixture, 0, "x", 1);
+	strcat(fixture->path, "/state.db");
+	refused(fixture, "cannot create its lock");
+	snprintf(fixture->path, sizeof fixture->path, "%s/no/such/folder", fixture->folder);
+	refused(fixture, "No such file or directory");
+}
+
+/*
+ * Root may write to anything, so a folder that cannot be written is made by a mount, in a mount
+ * namespace of this process.
+ */
+static void mount_or_skip(const struct fixture *fixture, unsigned long flags, const char *size)
+{
+	if (unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+		mount("none", fixture->folder, "tmpfs", flags, size) == 0)
+		return;
+	print_message("mounting is not allowed here\n");
+	skip();
+}
+
+static void test_read_only_folder(void **state)
+{
+	struct fixture *fixture = *state;
+
+	open_fixture(fixture);
+	store_close(fixture->store);
+	fixture->store = NULL;
+	mount_or_skip(fixture, MS_RDONLY, "size=64k");
+	refused(fixture, "Read-only file system");
+	assert_int_equal(umount(fixture->folder), 0);
+}
+
+static void test_full_disk_fails_and_recovers(void **state)
+{
+	struct fixture *fixture = *state;
+	struct store_request *request;
+	char filler[160], block[4096] = {0};
+	struct record big = example;
+	char *name;
+	int file;
+
+	mount_or_skip(fixture, 0, "size=1m");
+	open_fixture(fixture);
+	record_one(fixture, &example);
+	snprintf(filler, sizeof filler, "%s/filler", fixture->folder);
+	file = open(filler, O_WRONLY | O_CREAT, 0600);
+	while (write(file, block, sizeof block) == (ssize_t)sizeof block)
+		;
+	close(file);
+	name = calloc(1, 200001);
+	memset(name, 'n', 200000);
+	big.item.metric = name;
+	request = store_request_new(STORE_RECORD, answered, fixture);
+	request->records = &big;
+	request->record_count = 1;
+	request = ask(fixture, request);
+	assert_true(request->failed);
+	assert_non_null(strstr(request->error.text, "full"));
+	store_request_free(request);
+	assert_int_equal(unlink(filler), 0);
+	record_one(fixture, &big);
+	free(name);
+	store_close(fixture->store);
+	fixture->store = NULL;
+	assert_int_equal(umount(fixture->folder), 0);
+}
+
+/* A process that dies without closing: what was answered is there, and the lock went with it. */
+static void test_kill_keeps_what_was_answered(void **state)
+{
+	struct fixture *fixture = *state;
+	struct store_request *request;
+	int status;
+	pid_t child = fork();
+
+	assert_true(child >= 0);
+	if (child == 0) {
+		open_fixture(fixture);
+		for (int i = 0; i < 10; i++)
+			record_one(fixture, &example);
+		kill(getpid(), SIGKILL);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFSIGNALED(status));
+	open_fixture(fixture);
+	request = restore(fixture);
+	assert_int_equal(request->record_count, 10);
+	store_request_free(request);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(test_kill_keeps_what_was_answered),
+		CASE(test_pending_survives_reopen),
+		CASE(test_queue_tells_and_keeps_the_message),
+		CASE(test_settled_is_not_sent_again),
+		CASE(test_known_is_of_one_test),
+		CASE(test_numbers_that_are_none),
+		CASE(test_bad_request_fails_alone),
+		CASE(test_close_answers_what_waits),
+		CASE(test_second_opener_is_refused),
+		CASE(test_rubbish_is_refused_and_left_alone),
+		CASE(test_damage_inside_is_refused_and_left_alone),
+		CASE(test_foreign_and_newer_are_refused),
+		CASE(test_path_that_cannot_be),
+		CASE(test_read_only_folder),
+		CASE(test_full_disk_fails_and_recovers),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
