@@ -29,7 +29,8 @@ struct query {
 	struct dataset data;
 	struct strings
 		notices; /* what the user should know though nothing failed; see query_notice */
-	void *state;     /* the source's own, between steps */
+	size_t notices_dropped; /* beyond those that are kept */
+	void *state;            /* the source's own, between steps */
 };
 
 struct source {

@@ -1,0 +1,45 @@
+/*
+ * The registry of sources, and their notices.
+ */
+#include "sources/source.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+#include "sources/files.h"
+
+enum { NOTICES_MAX = 100 };
+
+const struct source *const sources[] = {&csv_source, NULL};
+
+const struct source *source_find(const char *name)
+{
+	for (const struct source *const *at = sources; *at; at++)
+		if (strcmp((*at)->name, name) == 0)
+			return *at;
+	return NULL;
+}
+
+/* The list is copied for each notice: there are few, and readers may hold the old one. */
+void query_notice(struct query *query, const char *format, ...)
+{
+	size_t count = query->notices.count;
+	va_list arguments;
+	const char *text;
+
+	query->notices_dropped += count == NOTICES_MAX;
+	if (query->notices_dropped) {
+		count = NOTICES_MAX - 1;
+		text = arena_printf(
+			query->arena, "%zu more notices were left out", query->notices_dropped + 1);
+	} else {
+		va_start(arguments, format);
+		text = arena_vprintf(query->arena, format, arguments);
+		va_end(arguments);
+	}
+	const char **items = arena_array(query->arena, count + 1, sizeof *items);
+	if (count)
+		memcpy(items, query->notices.items, count * sizeof *items);
+	items[count] = text;
+	query->notices = (struct strings){items, count + 1};
+}
