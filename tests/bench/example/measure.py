@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""measure.py [OUTDIR]: makes the shipped example's data by running kvbench for 200 builds (about four minutes).
+"""measure.py [OUTDIR]: makes the shipped example's data by running kvbench for 200 builds (about ten minutes).
 
 Every number is measured: a row is the median of eleven executions of one workload at one build. The executions of all
 builds are shuffled with a fixed seed, so that the drift of the machine does not look like a change of the program.
