@@ -52,8 +52,8 @@ static const struct field edivisive_fields[] = {
 };
 
 struct stream {
-	enum edivisive_profile profile;
-	struct otava_stream *otava;
+	struct otava_stream *otava; /* one of the two */
+	struct default_stream *ours;
 };
 
 double change_magnitude(double before, double after)
@@ -66,29 +66,39 @@ double change_magnitude(double before, double after)
 static size_t edivisive_detect(const struct samples *samples, const void *options,
 	struct scratch *scratch, struct change *out)
 {
-	return otava_detect(samples, options, scratch, out);
+	const struct edivisive_options *given = options;
+	if (given->profile == EDIVISIVE_OTAVA)
+		return otava_detect(samples, given, scratch, out);
+	return default_detect(samples, given, scratch, out);
 }
 
 static struct stream *edivisive_stream_new(const void *options)
 {
 	const struct edivisive_options *given = options;
 	struct stream *stream = scratch_resize(NULL, 1, sizeof(*stream));
-	stream->profile = given->profile == EDIVISIVE_OTAVA ? EDIVISIVE_OTAVA : EDIVISIVE_DEFAULT;
-	stream->otava = otava_stream_new(given);
+	if (given->profile == EDIVISIVE_OTAVA)
+		stream->otava = otava_stream_new(given);
+	else
+		stream->ours = default_stream_new(given);
 	return stream;
 }
 
 static const struct change *edivisive_stream_append(struct stream *stream, const double *values,
 	size_t n, struct scratch *scratch, size_t *count)
 {
-	return otava_stream_append(stream->otava, values, n, scratch, count);
+	if (stream->otava)
+		return otava_stream_append(stream->otava, values, n, scratch, count);
+	return default_stream_append(stream->ours, values, n, scratch, count);
 }
 
 static void edivisive_stream_free(struct stream *stream)
 {
 	if (!stream)
 		return;
-	otava_stream_free(stream->otava);
+	if (stream->otava)
+		otava_stream_free(stream->otava);
+	else
+		default_stream_free(stream->ours);
 	free(stream);
 }
 

@@ -16,6 +16,15 @@ const struct change *otava_stream_append(struct otava_stream *stream, const doub
 	size_t n, struct scratch *scratch, size_t *count);
 void otava_stream_free(struct otava_stream *stream);
 
+size_t default_detect(const struct samples *samples, const struct edivisive_options *options,
+	struct scratch *scratch, struct change *out);
+
+struct default_stream;
+struct default_stream *default_stream_new(const struct edivisive_options *options);
+const struct change *default_stream_append(struct default_stream *stream, const double *values,
+	size_t n, struct scratch *scratch, size_t *count);
+void default_stream_free(struct default_stream *stream);
+
 /* max(|m2/m1 - 1|, |m1/m2 - 1|), a ratio over zero counting as 0. */
 double change_magnitude(double before, double after);
 

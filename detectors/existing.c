@@ -5,6 +5,7 @@
 #include "detectors/existing.h"
 
 #include <math.h>
+#include <string.h>
 
 size_t existing_values(const double *values, size_t n, double *existing, size_t *places)
 {
@@ -19,11 +20,11 @@ size_t existing_values(const double *values, size_t n, double *existing, size_t 
 
 /* The exponent that brings the largest |value - from| to [1/2, 1); 0 where all are equal to `from`.
  */
-static int exponent_of(const double *values, size_t n, double from)
+static int exponent_of(const double *values, size_t n)
 {
 	double largest = 0;
 	for (size_t i = 0; i < n; i++) {
-		double size = fabs(values[i] - from);
+		double size = fabs(values[i]);
 		largest = size > largest ? size : largest;
 	}
 	int exponent = 0;
@@ -39,18 +40,31 @@ static void scale(double *values, size_t n, int exponent)
 		values[i] = values[i] * first * second;
 }
 
-int existing_scale(const double *values, size_t n, double *scaled)
+/* The median of the first values: a single wild one in front would cost the others their digits. */
+static double middle_of_first(const double *values, size_t n)
+{
+	double first[5];
+	size_t count = n < 5 ? n : 5;
+	for (size_t i = 0; i < count; i++) {
+		size_t j = i;
+		for (; j > 0 && first[j - 1] > values[i]; j--)
+			first[j] = first[j - 1];
+		first[j] = values[i];
+	}
+	return first[count / 2];
+}
+
+struct scale existing_scale(const double *values, size_t n, double *scaled)
 {
 	if (n == 0)
-		return 0;
-	for (size_t i = 0; i < n; i++)
-		scaled[i] = values[i];
-	int before = exponent_of(scaled, n, 0) - 1;
+		return (struct scale){0};
+	memcpy(scaled, values, n * sizeof(double));
+	int before = exponent_of(scaled, n) - 1;
 	scale(scaled, n, before);
-	double first = scaled[0];
+	double middle = middle_of_first(scaled, n);
 	for (size_t i = 0; i < n; i++)
-		scaled[i] -= first;
-	int after = exponent_of(scaled, n, 0);
+		scaled[i] -= middle;
+	int after = exponent_of(scaled, n);
 	scale(scaled, n, after);
-	return before + after;
+	return (struct scale){.exponent = before + after, .shift = ldexp(middle, after)};
 }

@@ -12,11 +12,18 @@
  */
 size_t existing_values(const double *values, size_t n, double *existing, size_t *places);
 
+/* How scaled values come from those given: scaled = 2^exponent value - shift. */
+struct scale {
+	int exponent;
+	double shift;
+};
+
 /*
- * Writes values shifted to begin with 0 and scaled by a power of two to lie within [-1, 1], the
- * largest at least 1/2 in size (constants: all 0). Exact but for the rounding of the shift, for
- * values of any size. Returns the exponent e of the factor 2^e.
+ * Writes the values scaled and shifted, so that they lie within [-1, 1] and, but for constants, the
+ * largest is at least 1/2 in size; constants are all 0. The shift is the median of the first
+ * values. Differences of values of any size survive: nothing overflows, and nothing is rounded but
+ * by the shift.
  */
-int existing_scale(const double *values, size_t n, double *scaled);
+struct scale existing_scale(const double *values, size_t n, double *scaled);
 
 #endif

@@ -1,0 +1,106 @@
+/*
+ * The default profile of e-divisive on one chunk of a series: ALGORITHMS section 2, steps 1 to 8.
+ *
+ * A chunk holds existing values only, scaled and shifted. Its steps are functions of their own:
+ * clip, windows, test, passes. A chunk may be evaluated again after it has grown at its end; what
+ * the new points cannot have changed is kept from the last time, and the result is the same as
+ * without.
+ */
+#ifndef DETECTORS_EDIVISIVE_CHUNK_H
+#define DETECTORS_EDIVISIVE_CHUNK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "detectors/edivisive.h"
+#include "detectors/edivisive_search.h"
+
+/* The place and the numbers of one change point within a chunk; sides are capped to 2W points,
+ * values clipped. */
+struct step {
+	size_t tau; /* first point of the new regime, counted in the chunk */
+	double p;
+	double delta;    /* mean after - mean before, scaled */
+	double strength; /* n1 n2 / (n1 + n2) delta^2: what the point explains of the sum of squares
+			  */
+	double magnitude; /* as in struct change, but of the capped and clipped means */
+	double within;    /* sum of squares left within the two sides */
+};
+
+/* A window that was searched: [start, end), and how many candidates it and those before it found.
+ */
+struct window {
+	size_t start, end, found;
+};
+
+struct chunk {
+	struct edivisive_options options;
+	size_t n, capacity;
+	double *x;    /* scaled and shifted; the room's, during an evaluation */
+	double shift; /* x = 2^exponent value - shift, of the last evaluation */
+	int exponent;
+	double *y;          /* x clipped */
+	double *spread;     /* for each block of CLIP_BLOCK points the s of step 1 */
+	size_t *candidates; /* of all windows, ascending */
+	struct window *windows;
+	size_t window_count;
+};
+
+enum { CLIP_BLOCK = 25, CLIP_REACH = 25 };
+
+/* An interval of a window between the candidates found so far, with its best split. */
+struct interval {
+	size_t start, end;
+	struct split split; /* tau counts from start; 0 where the interval cannot be split */
+	double tie;         /* a q closer than this is as good */
+};
+
+/* Buffers that an evaluation needs and nothing is kept in. They belong to a scratch. */
+struct chunk_room {
+	double *x, *left, *right;
+	struct interval *intervals;
+	struct step *steps;
+};
+
+/* An empty chunk; its arrays grow with realloc. chunk_free frees them, not the struct. */
+struct chunk chunk_new(const struct edivisive_options *options);
+void chunk_free(struct chunk *chunk);
+
+/* Forgets what was kept, for a chunk that begins elsewhere. */
+void chunk_restart(struct chunk *chunk);
+
+/* For chunks of up to n values. */
+struct chunk_room chunk_room_new(
+	const struct edivisive_options *options, size_t n, struct scratch *scratch);
+
+/*
+ * Evaluates n values, which begin with those of the last evaluation since the chunk's start. Leaves
+ * the change points in room->steps and returns their number.
+ */
+size_t chunk_evaluate(
+	struct chunk *chunk, const double *values, size_t n, const struct chunk_room *room);
+
+/* Step 1. Fills y from x, of which the first `known` values are as before; returns how many values
+ * of y are so. */
+size_t chunk_clip(struct chunk *chunk, size_t known);
+
+/* Step 2. Fills candidates and returns their number; the first `same` values of y are as before. */
+size_t chunk_windows(struct chunk *chunk, size_t same, const struct chunk_room *room);
+
+/* The relaxed test of step 2 on the interval [start, end) split at tau. */
+double relaxed_p(const struct chunk *chunk, size_t start, size_t tau, size_t end);
+
+/* Steps 3 and 4 for the segments [start, tau) and [tau, end). */
+struct step chunk_test(const struct chunk *chunk, size_t start, size_t tau, size_t end);
+
+/* Sum of squares within the sides when the segments that chunk_test would take are split at `at`
+ * instead. */
+double chunk_within(const struct chunk *chunk, size_t start, size_t tau, size_t end, size_t at);
+
+/* Sum of squares around one straight line through both segments. */
+double chunk_line(const struct chunk *chunk, size_t start, size_t tau, size_t end);
+
+/* Steps 5 to 8; `steps` has room for `count` candidates. Returns how many stand. */
+size_t chunk_passes(const struct chunk *chunk, size_t count, struct step *steps);
+
+#endif

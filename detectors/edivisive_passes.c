@@ -1,0 +1,160 @@
+/*
+ * Steps 5 to 8 of the default profile: from candidates to change points.
+ *
+ * Candidates are judged over the segments between them. The least important of those that fail is
+ * removed and its two neighbours are judged anew, until all stand. Then what is no lasting change
+ * of level goes: excursions, which end within a few points, and the steps into which a ramp is cut.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "detectors/edivisive_chunk.h"
+
+enum { SHORTEST = 5, REFINE_REACH = 5, LEAST_SIDE = 2 };
+
+/* The points in work, first to last. */
+struct list {
+	const struct chunk *chunk;
+	struct step *steps;
+	size_t count;
+};
+
+static size_t segment_start(const struct list *list, size_t k)
+{
+	return k > 0 ? list->steps[k - 1].tau : 0;
+}
+
+static size_t segment_end(const struct list *list, size_t k)
+{
+	return k + 1 < list->count ? list->steps[k + 1].tau : list->chunk->n;
+}
+
+static void test_at(struct list *list, size_t k)
+{
+	list->steps[k] = chunk_test(
+		list->chunk, segment_start(list, k), list->steps[k].tau, segment_end(list, k));
+}
+
+/* Removes point k and judges its neighbours anew. */
+static void drop(struct list *list, size_t k)
+{
+	list->count--;
+	memmove(list->steps + k, list->steps + k + 1, (list->count - k) * sizeof(*list->steps));
+	if (k > 0)
+		test_at(list, k - 1);
+	if (k < list->count)
+		test_at(list, k);
+}
+
+static bool is_bad(const struct list *list, size_t k)
+{
+	const struct edivisive_options *options = &list->chunk->options;
+	const struct step *step = &list->steps[k];
+	return step->p >= options->p_value || step->magnitude <= options->magnitude ||
+	       step->tau - segment_start(list, k) < LEAST_SIDE ||
+	       segment_end(list, k) - step->tau < LEAST_SIDE;
+}
+
+static void merge(struct list *list)
+{
+	for (;;) {
+		size_t weakest = list->count;
+		for (size_t k = 0; k < list->count; k++)
+			if (is_bad(list, k) &&
+				(weakest == list->count ||
+					list->steps[k].strength < list->steps[weakest].strength))
+				weakest = k;
+		if (weakest == list->count)
+			return;
+		drop(list, weakest);
+	}
+}
+
+static void drop_excursions(struct list *list)
+{
+	for (;;) {
+		size_t shortest = SHORTEST, at = 0;
+		for (size_t k = 0; k + 1 < list->count; k++) {
+			size_t length = list->steps[k + 1].tau - list->steps[k].tau;
+			if (length < shortest) {
+				shortest = length;
+				at = k;
+			}
+		}
+		if (shortest == SHORTEST)
+			return;
+		const struct step *edges = list->steps + at;
+		drop(list, edges[1].strength < edges[0].strength ? at + 1 : at);
+		merge(list);
+	}
+}
+
+/* Moves point k to where the two sides it was judged by are most even within themselves. */
+static void refine_at(struct list *list, size_t k)
+{
+	size_t tau = list->steps[k].tau, start = segment_start(list, k), end = segment_end(list, k);
+	size_t from =
+		tau - start > REFINE_REACH + LEAST_SIDE ? tau - REFINE_REACH : start + LEAST_SIDE;
+	size_t to = end - tau > REFINE_REACH + LEAST_SIDE ? tau + REFINE_REACH : end - LEAST_SIDE;
+	struct step best = {.within = HUGE_VAL};
+	for (size_t at = from; at <= to; at++) {
+		double within = chunk_within(list->chunk, start, tau, end, at);
+		if (within < best.within) {
+			best.within = within;
+			best.tau = at;
+		}
+	}
+	list->steps[k].tau = best.tau;
+}
+
+static void refine(struct list *list)
+{
+	for (size_t k = 0; k < list->count; k++)
+		refine_at(list, k);
+	for (size_t k = 0; k < list->count; k++)
+		test_at(list, k);
+	merge(list);
+}
+
+static bool is_ramp(const struct list *list, size_t k)
+{
+	const struct step *steps = list->steps;
+	bool up = steps[k].delta > 0;
+	bool alone = (k == 0 || (steps[k - 1].delta > 0) != up) &&
+		     (k + 1 == list->count || (steps[k + 1].delta > 0) != up);
+	if (alone)
+		return false;
+	double line =
+		chunk_line(list->chunk, segment_start(list, k), steps[k].tau, segment_end(list, k));
+	return line < steps[k].within;
+}
+
+static void drop_ramps(struct list *list)
+{
+	for (;;) {
+		size_t weakest = list->count;
+		for (size_t k = 0; k < list->count; k++)
+			if (is_ramp(list, k) &&
+				(weakest == list->count ||
+					list->steps[k].strength < list->steps[weakest].strength))
+				weakest = k;
+		if (weakest == list->count)
+			return;
+		drop(list, weakest);
+		merge(list);
+	}
+}
+
+size_t chunk_passes(const struct chunk *chunk, size_t count, struct step *steps)
+{
+	struct list list = {.chunk = chunk, .steps = steps, .count = count};
+	for (size_t k = 0; k < count; k++)
+		steps[k].tau = chunk->candidates[k];
+	for (size_t k = 0; k < count; k++)
+		test_at(&list, k);
+	merge(&list);
+	drop_excursions(&list);
+	refine(&list);
+	drop_ramps(&list);
+	return list.count;
+}

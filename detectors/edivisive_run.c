@@ -1,0 +1,161 @@
+/*
+ * Numbers are reported over whole segments, however long: each segment's moments are added up from
+ * left to right in blocks, and a run keeps the sum up to the last chunk's start. Values of extreme
+ * size are brought to an ordinary one for it, by a power of two that the first of them decides.
+ */
+#include "detectors/edivisive_run.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "detectors/edivisive_internal.h"
+#include "detectors/scratch.h"
+
+enum { CHUNK_WINDOWS = 6, SETTLED_WINDOWS = 4, ADVANCE_WINDOWS = 2, ORDINARY_EXPONENT = 300 };
+
+struct run run_new(const struct edivisive_options *options)
+{
+	return (struct run){.chunk = chunk_new(options)};
+}
+
+void run_free(struct run *run)
+{
+	chunk_free(&run->chunk);
+	free(run->changes);
+}
+
+size_t run_first(const struct run *run)
+{
+	return run->fold.end;
+}
+
+/* Values so large or small that their squares leave the range of double are scaled by what the
+ * first of them needs. */
+static void choose_unit(struct run *run, const struct stretch *stretch)
+{
+	if (run->has_unit)
+		return;
+	while (run->zeros < stretch->end && stretch->values[run->zeros - stretch->first] == 0)
+		run->zeros++;
+	if (run->zeros == stretch->end)
+		return;
+	run->has_unit = true;
+	int exponent;
+	frexp(stretch->values[run->zeros - stretch->first], &exponent);
+	run->unit = abs(exponent) > ORDINARY_EXPONENT ? -exponent : 0;
+}
+
+static struct moments scaled_moments(const double *values, size_t n, int unit)
+{
+	double scaled[RUN_BLOCK];
+	if (unit == 0)
+		return moments_of(values, n);
+	for (size_t i = 0; i < n; i++)
+		scaled[i] = ldexp(values[i], unit);
+	return moments_of(scaled, n);
+}
+
+static void fold_to(struct fold *fold, size_t end, const struct stretch *stretch, int unit)
+{
+	while (fold->end < end) {
+		size_t stop = (fold->end / RUN_BLOCK + 1) * RUN_BLOCK;
+		stop = stop < end ? stop : end;
+		const double *values = stretch->values + (fold->end - stretch->first);
+		fold->moments =
+			moments_join(fold->moments, scaled_moments(values, stop - fold->end, unit));
+		fold->end = stop;
+	}
+}
+
+static void set_after(const struct run *run, struct change *change, struct moments after)
+{
+	change->mean_after = ldexp(after.mean, -run->unit);
+	change->stddev_after = ldexp(moments_stddev(after, 1), -run->unit);
+	change->count_after = after.n;
+	change->magnitude = change_magnitude(change->mean_before, change->mean_after);
+}
+
+static struct change change_at(const struct run *run, size_t place, double p, struct moments before)
+{
+	return (struct change){
+		.index = place,
+		.pvalue = p,
+		.mean_before = ldexp(before.mean, -run->unit),
+		.stddev_before = ldexp(moments_stddev(before, 1), -run->unit),
+		.count_before = before.n,
+	};
+}
+
+static void make_room(struct run *run, size_t more)
+{
+	if (run->settled + more <= run->capacity)
+		return;
+	run->capacity = 2 * (run->settled + more);
+	run->changes = scratch_resize(run->changes, run->capacity, sizeof(struct change));
+}
+
+/*
+ * Writes `count` steps of the chunk behind the settled changes, with the segments between them; the
+ * last one's right side reaches to `end`. Returns the open segment as far as it is folded.
+ */
+static struct fold write_changes(struct run *run, const struct stretch *stretch,
+	const struct step *steps, size_t count, size_t end)
+{
+	make_room(run, count);
+	struct fold fold = run->fold;
+	run->count = run->settled;
+	for (size_t k = 0; k <= count; k++) {
+		size_t stop = k < count ? run->chunk_start + steps[k].tau : end;
+		fold_to(&fold, stop, stretch, run->unit);
+		if (run->count > 0)
+			set_after(run, &run->changes[run->count - 1], fold.moments);
+		if (k == count)
+			break;
+		size_t place = stretch->places[stop - stretch->first];
+		run->changes[run->count++] = change_at(run, place, steps[k].p, fold.moments);
+		fold = (struct fold){.start = stop, .end = stop};
+	}
+	return fold;
+}
+
+/* Settles what the full chunk found before 4W and moves on. */
+static void settle_chunk(
+	struct run *run, const struct stretch *stretch, const struct step *steps, size_t count)
+{
+	size_t window = (size_t)run->chunk.options.window, settled = 0;
+	while (settled < count && steps[settled].tau < SETTLED_WINDOWS * window)
+		settled++;
+	size_t advance = ADVANCE_WINDOWS * window;
+	if (settled > 0 && steps[settled - 1].tau > advance)
+		advance = steps[settled - 1].tau;
+	size_t next = run->chunk_start + advance;
+	size_t last = settled > 0 ? run->chunk_start + steps[settled - 1].tau : run->fold.start;
+	size_t block = next / RUN_BLOCK * RUN_BLOCK;
+	run->fold = write_changes(run, stretch, steps, settled, last);
+	if (block > run->fold.end)
+		fold_to(&run->fold, block, stretch, run->unit);
+	run->settled = run->count;
+	run->chunk_start = next;
+	chunk_restart(&run->chunk);
+}
+
+void run_extend(struct run *run, const struct stretch *stretch, struct scratch *scratch)
+{
+	size_t longest = CHUNK_WINDOWS * (size_t)run->chunk.options.window;
+	size_t rest = stretch->end - run->chunk_start;
+	choose_unit(run, stretch);
+	struct chunk_room room =
+		chunk_room_new(&run->chunk.options, rest < longest ? rest : longest, scratch);
+	for (;;) {
+		size_t n = stretch->end - run->chunk_start;
+		bool is_last = n <= longest;
+		size_t count = chunk_evaluate(&run->chunk,
+			stretch->values + (run->chunk_start - stretch->first),
+			is_last ? n : longest, &room);
+		if (is_last) {
+			write_changes(run, stretch, room.steps, count, stretch->end);
+			return;
+		}
+		settle_chunk(run, stretch, room.steps, count);
+	}
+}

@@ -1,0 +1,55 @@
+/*
+ * The default profile on a whole series: ALGORITHMS section 2, step 9, and the numbers that are
+ * reported.
+ *
+ * A run goes over the existing values in chunks of 6W. Once there are values beyond a chunk, its
+ * change points before 4W are settled for good, and the next chunk begins at the last of them or 2W
+ * further on, whichever is later. Only the last chunk is evaluated again when values are added,
+ * which costs the same however long the series is; and as a full run does nothing else, the result
+ * is the same.
+ */
+#ifndef DETECTORS_EDIVISIVE_RUN_H
+#define DETECTORS_EDIVISIVE_RUN_H
+
+#include "detectors/edivisive_chunk.h"
+#include "detectors/stats.h"
+
+/* Moments of the values [start, end), added up from left to right in blocks that end at multiples
+ * of RUN_BLOCK. */
+struct fold {
+	size_t start, end;
+	struct moments moments;
+};
+
+enum { RUN_BLOCK = 64 };
+
+struct run {
+	struct chunk chunk;
+	size_t chunk_start;
+	struct fold fold;       /* of the open segment, from the last settled point to a block's end
+				   before the chunk */
+	struct change *changes; /* the result: `settled` ones and those of the last chunk */
+	size_t count, settled, capacity;
+	size_t zeros; /* values before the first that is not zero */
+	bool has_unit;
+	int unit; /* moments are taken of 2^unit value */
+};
+
+/* Existing values from number `first` to `end`, and their places in the series. */
+struct stretch {
+	const double *values;
+	const size_t *places;
+	size_t first, end;
+};
+
+struct run run_new(const struct edivisive_options *options);
+void run_free(struct run *run);
+
+/* The first value that will be needed again: a stretch may begin there. */
+size_t run_first(const struct run *run);
+
+/* Takes in the values up to stretch->end and leaves the change points of all values so far in
+ * run->changes. */
+void run_extend(struct run *run, const struct stretch *stretch, struct scratch *scratch);
+
+#endif

@@ -1,0 +1,205 @@
+/*
+ * Steps 3 and 4 of the default profile: is the difference between two neighbouring segments more
+ * than chance?
+ *
+ * A Welch test whose variances lean towards the pooled one (short sides know little of their own),
+ * with the variance of the means inflated by what the residuals' lag-1 autocorrelation says, and
+ * the p-value raised for the split having been chosen as the best of many. On top of it a rank test
+ * on the unclipped values has to agree, which distrusts differences that a few extreme values make.
+ */
+#include <math.h>
+
+#include "detectors/edivisive_chunk.h"
+#include "detectors/edivisive_internal.h"
+#include "detectors/stats.h"
+
+/* How many points of prior the pooled variance is worth, and the cap of the autocorrelation. */
+static const double PRIOR = 40, MOST_CORRELATED = 0.9;
+/* Sums of squares below this share of those around zero are rounding. */
+static const double ROUNDING = 1e-26;
+
+/* The two sides of a split in short. */
+struct sides {
+	struct moments before, after;
+	double total; /* points in both */
+	double delta;
+	double between; /* n1 n2 / N delta^2 */
+	double within;  /* sum of squares within both */
+};
+
+static struct moments side_of(const struct chunk *chunk, size_t start, size_t end)
+{
+	struct moments side = moments_of(chunk->y + start, end - start);
+	double level = side.mean + chunk->shift;
+	if (side.squares <= ROUNDING * (side.squares + (double)side.n * level * level))
+		side.squares = 0;
+	return side;
+}
+
+static struct sides sides_of(const struct chunk *chunk, size_t start, size_t tau, size_t end)
+{
+	struct sides sides = {
+		.before = side_of(chunk, start, tau),
+		.after = side_of(chunk, tau, end),
+		.total = (double)(end - start),
+	};
+	double n1 = (double)sides.before.n, n2 = (double)sides.after.n;
+	double level1 = sides.before.mean + chunk->shift, level2 = sides.after.mean + chunk->shift;
+	sides.delta = sides.after.mean - sides.before.mean;
+	sides.between = n1 * n2 / sides.total * sides.delta * sides.delta;
+	if (sides.between <= ROUNDING * (n1 * level1 * level1 + n2 * level2 * level2))
+		sides.between = sides.delta = 0;
+	sides.within = sides.before.squares + sides.after.squares;
+	return sides;
+}
+
+static double moderated_variance(const struct sides *sides, struct moments side)
+{
+	double pooled = sides->within / (sides->total - 2);
+	return (side.squares + PRIOR * pooled) / ((double)side.n + PRIOR - 1);
+}
+
+/* The two-sided p of the difference, given the variances of the two means; df is capped. */
+static double welch_p(const struct sides *sides, double error1, double error2, double most_df)
+{
+	double error = error1 + error2;
+	if (sides->delta == 0)
+		return 1;
+	if (error == 0)
+		return 0;
+	double share1 = error1 / error, share2 = error2 / error;
+	double f1 = (double)sides->before.n + PRIOR - 1, f2 = (double)sides->after.n + PRIOR - 1;
+	double df = 1 / (share1 * share1 / f1 + share2 * share2 / f2);
+	return student_two_sided(sides->delta / sqrt(error), df < most_df ? df : most_df);
+}
+
+double relaxed_p(const struct chunk *chunk, size_t start, size_t tau, size_t end)
+{
+	struct sides sides = sides_of(chunk, start, tau, end);
+	double error1 = moderated_variance(&sides, sides.before) / (double)sides.before.n;
+	double error2 = moderated_variance(&sides, sides.after) / (double)sides.after.n;
+	return welch_p(&sides, error1, error2, sides.total - 2);
+}
+
+/* Sum of products of successive deviations from the mean. */
+static double lagged_products(const double *y, size_t n, double mean)
+{
+	double lanes[4] = {0};
+	size_t i = 0;
+	for (; i + 5 <= n; i += 4)
+		for (size_t lane = 0; lane < 4; lane++)
+			lanes[lane] += (y[i + lane] - mean) * (y[i + lane + 1] - mean);
+	for (; i + 1 < n; i++)
+		lanes[0] += (y[i] - mean) * (y[i + 1] - mean);
+	return (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
+}
+
+/* Lag-1 autocorrelation within the sides, corrected for its bias and lowered by a quarter of its
+ * standard error. */
+static double autocorrelation(const struct sides *sides, const double *y)
+{
+	if (sides->within == 0)
+		return 0;
+	size_t n1 = sides->before.n, n2 = sides->after.n;
+	double r = (lagged_products(y, n1, sides->before.mean) +
+			   lagged_products(y + n1, n2, sides->after.mean)) /
+		   sides->within;
+	r += (2 + 3 * fmax(r, 0)) / sides->total;
+	r -= 0.25 / sqrt(sides->total);
+	return fmin(fmax(r, 0), MOST_CORRELATED);
+}
+
+/* By how much the variance of a mean of n values grows with an autocorrelation of r^lag. */
+static double inflation(double r, size_t n)
+{
+	if (r == 0)
+		return 1;
+	double count = (double)n, rest = 1 - r;
+	return fmax(1, (1 + r) / rest - 2 * r * (1 - pow(r, count)) / (count * rest * rest));
+}
+
+static double calibrated_p(const struct sides *sides, const double *y)
+{
+	double n = sides->total, r = autocorrelation(sides, y), most_df = n - 2;
+	double g1 = inflation(r, sides->before.n), g2 = inflation(r, sides->after.n);
+	if (g1 > 1 || g2 > 1)
+		most_df = fmin(most_df, fmax(2, n * (1 - r) / (1 + r) - 2));
+	double error1 = moderated_variance(sides, sides->before) * g1 / (double)sides->before.n;
+	double error2 = moderated_variance(sides, sides->after) * g2 / (double)sides->after.n;
+	double p = welch_p(sides, error1, error2, most_df);
+	return fmin(1, p * fmax(1, fmin(1 + 8 * log(n), n - 3)));
+}
+
+/* Sum over all pairs of the sign of after - before. */
+static double sign_sum(const double *before, size_t n1, const double *after, size_t n2)
+{
+	double sum = 0;
+	for (size_t i = 0; i < n1; i++) {
+		int signs = 0;
+		for (size_t j = 0; j < n2; j++)
+			signs += (after[j] > before[i]) - (after[j] < before[i]);
+		sum += signs;
+	}
+	return sum;
+}
+
+/* Step 4, on the W points to either side of tau. */
+static bool ranks_agree(const struct chunk *chunk, size_t start, size_t tau, size_t end)
+{
+	size_t window = (size_t)chunk->options.window;
+	start = tau - start > window ? tau - window : start;
+	end = end - tau > window ? tau + window : end;
+	double n1 = (double)(tau - start), n2 = (double)(end - tau), n = n1 + n2;
+	double sum = sign_sum(chunk->x + start, tau - start, chunk->x + tau, end - tau);
+	double z = fabs(sum) / sqrt(n1 * n2 * (n + 1) / 3);
+	double most = sqrt(3 * n1 * n2 / (n + 1));
+	double share = fmin(n1, n2) <= 3 ? 1 : 0.93;
+	double need = fmax(2.3, fmin(3, share * most));
+	return z >= need * (1 - 1e-9);
+}
+
+struct step chunk_test(const struct chunk *chunk, size_t start, size_t tau, size_t end)
+{
+	size_t cap = 2 * (size_t)chunk->options.window;
+	start = tau - start > cap ? tau - cap : start;
+	end = end - tau > cap ? tau + cap : end;
+	struct sides sides = sides_of(chunk, start, tau, end);
+	struct step step = {
+		.tau = tau,
+		.p = 1,
+		.delta = sides.delta,
+		.strength = sides.between,
+		.within = sides.within,
+		.magnitude = change_magnitude(
+			sides.before.mean + chunk->shift, sides.after.mean + chunk->shift),
+	};
+	if (sides.before.n < 2 || sides.after.n < 2)
+		return step;
+	double p = calibrated_p(&sides, chunk->y + start);
+	if (p < chunk->options.p_value && ranks_agree(chunk, start, tau, end))
+		step.p = p;
+	return step;
+}
+
+double chunk_within(const struct chunk *chunk, size_t start, size_t tau, size_t end, size_t at)
+{
+	size_t cap = 2 * (size_t)chunk->options.window;
+	start = tau - start > cap ? tau - cap : start;
+	end = end - tau > cap ? tau + cap : end;
+	return sides_of(chunk, start, at, end).within;
+}
+
+double chunk_line(const struct chunk *chunk, size_t start, size_t tau, size_t end)
+{
+	size_t cap = 2 * (size_t)chunk->options.window;
+	start = tau - start > cap ? tau - cap : start;
+	end = end - tau > cap ? tau + cap : end;
+	const double *y = chunk->y + start;
+	size_t n = end - start;
+	struct moments all = moments_of(y, n);
+	double middle = 0.5 * (double)(n - 1), product = 0;
+	for (size_t i = 0; i < n; i++)
+		product += ((double)i - middle) * (y[i] - all.mean);
+	double squares = (double)n * ((double)n * (double)n - 1) / 12;
+	return all.squares - product * product / squares;
+}
