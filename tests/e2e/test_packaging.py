@@ -1,4 +1,5 @@
 """What is installed: the manual and the completion say what the program's own help says, and the example is complete."""
+import json
 import os
 import pathlib
 import re
@@ -132,3 +133,34 @@ INJECTED = {
     ("demo.read.range", "2026-07-04"): {"throughput", "p50", "p90", "p95", "p99"},
     ("demo.write.batch-10", "2026-08-28"): {"throughput", "p50", "p90", "p95", "p99"},
 }
+
+
+def test_the_example_has_the_changes_that_were_injected_and_no_others():
+    document = json.loads(
+        output(PROGRAM, "analyze", "smoke", "--config", "conf/example.yaml", "--output", "json", cwd=TOP))
+    found = {}
+    for test in document["tests"]:
+        for change in test["changes"]:
+            found.setdefault((test["name"], change["time"][:10]), set()).add(change["metric"])
+    assert len(document["tests"]) == 4
+    assert found == INJECTED
+
+
+def test_the_agent_tells_the_example_once(tmp_path):
+    environment = os.environ | {"EXAMPLE_STATE": str(tmp_path / "state.db")}
+    command = [PROGRAM, "run", "--once", "--config", "conf/example.yaml"]
+    told, day, test = {}, None, None
+    for line in output(*command, cwd=TOP, env=environment).splitlines():
+        if match := re.match(r"(\d{4}-\d\d-\d\d) ", line):
+            day = match[1]
+        elif match := re.match(r"  (\S+)$", line):
+            test = match[1]
+        elif match := re.match(r"    (\w+): [+-]", line):
+            told.setdefault((test, day), set()).add(match[1])
+    assert told == INJECTED
+    assert output(*command, cwd=TOP, env=environment) == ""
+
+
+def test_the_picture_shows_what_the_program_prints():
+    done = subprocess.run([TOP / "docs/picture.py", "--check"], env=os.environ | {"HUNTER_C": str(PROGRAM)})
+    assert done.returncode == 0, "docs/picture.svg is stale: run docs/picture.py"
