@@ -1,0 +1,3 @@
+# The engine, its pieces, and the agent's HTTP face.
+hunter_test(schedule hunter_agent)
+hunter_test(transfers hunter_agent)

@@ -1,0 +1,716 @@
+/* Transfers against a server of our own that answers well, badly or not at all. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "agent/core/arena.h"
+#include "agent/exchange.h"
+#include "agent/transfers.h"
+#include "peer.h"
+
+enum { MOST_CALLS = 200 };
+
+/* What a test looks at after its calls have ended. */
+struct world {
+	struct transfers *transfers;
+	struct endpoint endpoint;
+	struct transfer requests[MOST_CALLS];
+	struct call calls[MOST_CALLS];
+	int order[MOST_CALLS]; /* in which the calls ended */
+	int count, ended;
+};
+
+static struct world *world; /* of the running test: cmocka's tests have no better place for it */
+
+static int set_up(void **state)
+{
+	(void)state;
+	world = calloc(1, sizeof *world);
+	world->transfers = transfers_new();
+	world->endpoint = (struct endpoint){.connect_timeout = 5000,
+		.timeout = 5000,
+		.max_concurrent = 16,
+		.max_body = 1 << 20};
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	for (int i = 0; i < world->count; i++)
+		transfers_release(world->transfers, &world->calls[i]);
+	transfers_free(world->transfers);
+	free(world);
+	return 0;
+}
+
+static void ended(struct call *call)
+{
+	world->order[world->ended++] = (int)(call - world->calls);
+}
+
+static void start(const struct transfer *transfer)
+{
+	struct call *call = &world->calls[world->count];
+	world->requests[world->count] = *transfer;
+	world->requests[world->count].endpoint = &world->endpoint;
+	*call = (struct call){.transfer = &world->requests[world->count++], .done = ended};
+	transfers_start(world->transfers, call);
+}
+
+static void start_get(const char *url)
+{
+	start(&(struct transfer){.method = "GET", .url = url});
+}
+
+static void run(int until_ended)
+{
+	while (world->ended < until_ended) {
+		transfers_run(world->transfers);
+		if (world->ended < until_ended)
+			transfers_wait(world->transfers, NULL, 0, 10000);
+	}
+}
+
+/* One call, carried out; its reply. */
+static const struct reply *ask(const struct transfer *transfer)
+{
+	start(transfer);
+	run(world->count);
+	return &world->calls[world->count - 1].reply;
+}
+
+static const struct reply *get(const char *url)
+{
+	return ask(&(struct transfer){.method = "GET", .url = url});
+}
+
+static const struct reply *post(const char *url, const char *body)
+{
+	struct pair headers[] = {{"Content-Type", "application/json"}};
+	return ask(&(struct transfer){.method = "POST",
+		.url = url,
+		.headers = {headers, 1},
+		.body = body,
+		.body_length = strlen(body)});
+}
+
+static bool answer_hello(struct peer *peer, int fd, const char *request)
+{
+	(void)peer, (void)request;
+	peer_answer(fd, 200, "Content-Type: text/plain\r\n", "hello");
+	return true;
+}
+
+static void test_answer(void **state)
+{
+	(void)state;
+	struct peer *peer = peer_new(answer_hello, NULL);
+	const struct reply *reply = get(peer->url);
+	assert_int_equal(reply->kind, REPLY_ANSWER);
+	assert_int_equal(reply->status, 200);
+	assert_int_equal(reply->retry_after, -1);
+	assert_string_equal(reply->content_type, "text/plain");
+	assert_string_equal(reply->body, "hello");
+	assert_int_equal(reply->length, 5);
+	assert_null(reply->redirected);
+	assert_null(reply->problem);
+	assert_true(peer_saw(peer, "User-Agent: hunter-c/"));
+	assert_true(peer_saw(peer, "Accept-Encoding: "));
+	assert_false(peer_saw(peer, "Authorization"));
+	peer_free(peer);
+}
+
+static void test_post_headers_and_credentials(void **state)
+{
+	(void)state;
+	struct peer *peer = peer_new(answer_hello, NULL);
+	struct pair fixed[] = {{"X-Scope-OrgID", "perf"}, {"X-Empty", ""}};
+	world->endpoint.url = peer->url;
+	world->endpoint.username = "me";
+	world->endpoint.password = "secret";
+	world->endpoint.headers = (struct pairs){fixed, 2};
+	assert_int_equal(post(peer->url, "{\"a\":1}")->status, 200);
+	assert_true(peer_saw(peer, "POST / HTTP/1.1\r\n"));
+	assert_true(peer_saw(peer, "Authorization: Basic bWU6c2VjcmV0\r\n"));
+	assert_true(peer_saw(peer, "X-Scope-OrgID: perf\r\n"));
+	assert_true(peer_saw(peer, "X-Empty:\r\n"));
+	assert_true(peer_saw(peer, "Content-Type: application/json\r\n"));
+	assert_true(peer_saw(peer, "\r\n\r\n{\"a\":1}"));
+	assert_false(peer_saw(peer, "Expect"));
+	peer_free(peer);
+}
+
+static void test_bearer_from_a_file_read_at_use(void **state)
+{
+	(void)state;
+	struct peer *peer = peer_new(answer_hello, NULL);
+	char path[] = "/tmp/hunter-token-XXXXXX";
+	int fd = mkstemp(path);
+	assert_int_equal(write(fd, "first\n", 6), 6);
+	world->endpoint.url = peer->url;
+	world->endpoint.bearer_token_file = path;
+	assert_int_equal(get(peer->url)->status, 200);
+	assert_true(peer_saw(peer, "Authorization: Bearer first\r\n"));
+	assert_int_equal(pwrite(fd, "other\n", 6, 0), 6);
+	assert_int_equal(get(peer->url)->status, 200);
+	assert_true(peer_saw(peer, "Authorization: Bearer other\r\n"));
+
+	assert_int_equal(pwrite(fd, "a\nb\n", 4, 0), 4);
+	assert_int_equal(get(peer->url)->kind, REPLY_UNREACHABLE);
+	unlink(path);
+	close(fd);
+	const struct reply *reply = get(peer->url);
+	assert_int_equal(reply->kind, REPLY_UNREACHABLE);
+	assert_non_null(strstr(reply->problem, "bearer_token_file"));
+	assert_non_null(strstr(reply->problem, "No such file"));
+	peer_free(peer);
+}
+
+static void test_credentials_go_to_the_configured_server_only(void **state)
+{
+	(void)state;
+	struct peer *peer = peer_new(answer_hello, NULL);
+	struct pair fixed[] = {{"X-Api-Key", "secret"}};
+	world->endpoint.url = "http://elsewhere.example/";
+	world->endpoint.bearer_token = "secret";
+	world->endpoint.headers = (struct pairs){fixed, 1};
+	assert_int_equal(get(peer->url)->status, 200);
+	assert_false(peer_saw(peer, "secret"));
+	world->endpoint.url = NULL; /* a notifier that knows its address itself */
+	assert_int_equal(get(peer->url)->status, 200);
+	assert_true(peer_saw(peer, "Bearer secret"));
+	assert_true(peer_saw(peer, "X-Api-Key: secret"));
+	peer_free(peer);
+}
+
+static void test_credentials_within_the_url(void **state)
+{
+	(void)state;
+	struct peer *peer = peer_new(answer_hello, NULL);
+	char url[128];
+	snprintf(url, sizeof url, "http://me:s%%40cret@127.0.0.1:%d/", peer->port);
+	world->endpoint.url = url;
+	assert_int_equal(get(peer->url)->status, 200);
+	assert_true(peer_saw(peer, "Authorization: Basic bWU6c0BjcmV0\r\n"));
+	peer_free(peer);
+}
+
+static void test_header_with_a_line_break(void **state)
+{
+	(void)state;
+	struct pair fixed[] = {{"X-Tag", "a\r\nX-Evil: b"}};
+	world->endpoint.headers = (struct pairs){fixed, 1};
+	const struct reply *reply = get("http://127.0.0.1:1/");
+	assert_int_equal(reply->kind, REPLY_UNREACHABLE);
+	assert_non_null(strstr(reply->problem, "\"X-Tag\""));
+	assert_null(strstr(reply->problem, "X-Evil"));
+}
+
+/* Sends /here elsewhere, with the status in `context`. */
+struct redirect {
+	int status;
+	char headers[256];
+};
+
+static bool answer_redirect(struct peer *peer, int fd, const char *request)
+{
+	struct redirect *redirect = peer->context;
+	if (strstr(request, " /there"))
+		peer_answer(fd, 200, "", "there");
+	else
+		peer_answer(fd, redirect->status, redirect->headers, "");
+	return true;
+}
+
+static void test_redirect_within_the_server(void **state)
+{
+	(void)state;
+	struct redirect redirect = {301, "Location: /there?a=1\r\n"};
+	struct peer *peer = peer_new(answer_redirect, &redirect);
+	world->endpoint.bearer_token = "secret";
+	const struct reply *reply = get(peer->url);
+	assert_int_equal(reply->status, 200);
+	assert_string_equal(reply->body, "there");
+	assert_null(reply->redirected);
+	assert_true(peer_saw(peer, "GET /there?a=1"));
+	assert_true(peer_saw(peer, "Bearer secret"));
+	peer_free(peer);
+}
+
+static void test_redirect_to_another_server_takes_no_secret_along(void **state)
+{
+	(void)state;
+	struct redirect redirect = {302, ""};
+	struct peer *peer = peer_new(answer_redirect, &redirect),
+		    *other = peer_new(answer_hello, NULL);
+	snprintf(redirect.headers, sizeof redirect.headers, "Location: %s/login\r\n", other->url);
+	struct pair fixed[] = {{"X-Api-Key", "secret"}};
+	world->endpoint.headers = (struct pairs){fixed, 1};
+	world->endpoint.username = "me";
+	world->endpoint.password = "secret";
+	const struct reply *reply = get(peer->url);
+	assert_int_equal(reply->status, 200);
+	assert_string_equal(reply->body, "hello");
+	assert_string_equal(reply->redirected, other->url);
+	assert_true(peer_saw(peer, "Authorization: Basic"));
+	assert_true(peer_saw(other, "GET /login"));
+	assert_false(peer_saw(other, "Authorization"));
+	assert_false(peer_saw(other, "secret"));
+	peer_free(peer);
+	peer_free(other);
+}
+
+static void test_redirects_that_are_not_followed(void **state)
+{
+	(void)state;
+	struct redirect redirect = {302, "Location: /here\r\n"};
+	struct peer *peer = peer_new(answer_redirect, &redirect);
+	assert_int_equal(get(peer->url)->status, 302); /* round and round */
+	assert_int_equal(atomic_load(&peer->requests), 6);
+
+	strcpy(redirect.headers, "Location: file:///etc/passwd\r\n");
+	assert_int_equal(get(peer->url)->status, 302);
+	strcpy(redirect.headers, "");
+	assert_int_equal(get(peer->url)->status, 302);
+
+	strcpy(redirect.headers, "Location: /there\r\n");
+	int before = atomic_load(&peer->requests);
+	assert_int_equal(post(peer->url, "")->status, 302);
+	assert_int_equal(atomic_load(&peer->requests), before + 1);
+
+	redirect.status = 307;
+	assert_string_equal(post(peer->url, "body")->body, "there");
+	assert_true(peer_saw(peer, "POST /there"));
+	assert_true(peer_saw(peer, "\r\n\r\nbody"));
+	peer_free(peer);
+}
+
+static void test_nobody_there(void **state)
+{
+	(void)state;
+	struct peer *peer = peer_new(answer_hello, NULL);
+	char url[64];
+	strcpy(url, peer->url);
+	peer_free(peer);
+	const struct reply *reply = get(url);
+	assert_int_equal(reply->kind, REPLY_UNREACHABLE);
+	assert_non_null(strstr(reply->problem, url));
+	assert_non_null(strstr(reply->problem, "Connection refused"));
+
+	assert_int_equal(get("ftp://127.0.0.1/")->kind, REPLY_UNREACHABLE);
+	reply = get("http://me:secret@:/x");
+	assert_int_equal(reply->kind, REPLY_UNREACHABLE);
+	assert_null(strstr(reply->problem, "secret"));
+}
+
+static bool answer_badly(struct peer *peer, int fd, const char *request)
+{
+	(void)peer;
+	if (strstr(request, " /cut"))
+		peer_text(fd, "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nhalf");
+	else if (strstr(request, " /reset"))
+		peer_reset(fd);
+	else if (strstr(request, " /hang"))
+		peer_hang(fd);
+	else if (strstr(request, " /drip")) {
+		peer_text(fd, "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nhalf");
+		peer_hang(fd);
+	} else if (strstr(request, " /alien"))
+		peer_text(fd, "\x15\x03\x03\x00\x02\x02\x46");
+	else if (strstr(request, " /headers"))
+		for (int i = 0; i < 40000; i++)
+			peer_text(fd, i ? "X-More: of the same\r\n" : "HTTP/1.1 200 OK\r\n");
+	return false;
+}
+
+static const struct reply *get_path(const struct peer *peer, const char *path)
+{
+	static char url[128];
+	snprintf(url, sizeof url, "%s%s", peer->url, path);
+	return get(url);
+}
+
+static void test_no_whole_answer(void **state)
+{
+	(void)state;
+	struct peer *peer = peer_new(answer_badly, NULL);
+	assert_int_equal(get_path(peer, "/cut")->kind, REPLY_AMBIGUOUS);
+	assert_int_equal(get_path(peer, "/reset")->kind, REPLY_AMBIGUOUS);
+	assert_int_equal(get_path(peer, "/close")->kind, REPLY_AMBIGUOUS);
+	assert_int_equal(get_path(peer, "/headers")->kind, REPLY_AMBIGUOUS);
+	world->endpoint.timeout = 150;
+	const struct reply *reply = get_path(peer, "/hang");
+	assert_int_equal(reply->kind, REPLY_AMBIGUOUS);
+	assert_non_null(strstr(reply->problem, "no whole answer within 150ms"));
+	assert_int_equal(get_path(peer, "/drip")->kind, REPLY_AMBIGUOUS);
+	reply = get_path(peer, "/alien");
+	assert_int_equal(reply->kind, REPLY_AMBIGUOUS);
+	assert_non_null(strstr(reply->problem, "no HTTP is spoken there"));
+	peer_free(peer);
+}
+
+static bool answer_plainly(struct peer *peer, int fd, const char *request)
+{
+	(void)peer, (void)request;
+	peer_text(fd, "HTTP/1.1 400 Bad Request\r\n\r\n");
+	return false;
+}
+
+static void test_tls_to_a_plain_port(void **state)
+{
+	(void)state;
+	struct peer *peer = peer_new(answer_plainly, NULL);
+	char url[64];
+	snprintf(url, sizeof url, "https://127.0.0.1:%d/", peer->port);
+	const struct reply *reply = get(url);
+	assert_int_equal(reply->kind, REPLY_UNREACHABLE);
+	assert_non_null(strstr(reply->problem, "no TLS is spoken there"));
+	peer_free(peer);
+}
+
+/* 100,000 zeros, by gzip. */
+static const unsigned char bomb[] = {
+	0x1f,
+	0x8b,
+	0x08,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x02,
+	0x03,
+	0xed,
+	0xc1,
+	0x31,
+	0x01,
+	0x00,
+	0x00,
+	0x00,
+	0xc2,
+	0xa0,
+	0x4a,
+	0xeb,
+	0x9f,
+	0xce,
+	0x1a,
+	0x1e,
+	0x40,
+	0x01,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0x00,
+	0xaf,
+	0x06,
+	0x85,
+	0xc2,
+	0x4d,
+	0xc5,
+	0xa0,
+	0x86,
+	0x01,
+	0x00,
+};
+
+static bool answer_much(struct peer *peer, int fd, const char *request)
+{
+	(void)peer;
+	char head[128];
+	if (strstr(request, " /announced")) {
+		peer_text(fd, "HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n");
+		return false;
+	}
+	if (strstr(request, " /chunks")) {
+		peer_text(fd, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+		for (int i = 0; i < 100; i++)
+			peer_text(fd, "40\r\n0123456789abcdef0123456789abcdef0123456789abcdef012345"
+				      "6789abcdef\r\n");
+		return false;
+	}
+	snprintf(head, sizeof head,
+		"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %zu\r\n\r\n",
+		sizeof bomb);
+	peer_text(fd, head);
+	peer_write(fd, bomb, sizeof bomb);
+	return false;
+}
+
+static void test_too_big(void **state)
+{
+	(void)state;
+	struct peer *peer = peer_new(answer_much, NULL);
+	world->endpoint.max_body = 4096;
+	const struct reply *reply = get_path(peer, "/announced");
+	assert_int_equal(reply->kind, REPLY_TOO_BIG);
+	assert_non_null(strstr(reply->problem, "max_body"));
+	assert_int_equal(get_path(peer, "/chunks")->kind, REPLY_TOO_BIG);
+	assert_int_equal(get_path(peer, "/bomb")->kind, REPLY_TOO_BIG);
+	world->endpoint.max_body = 100000;
+	assert_int_equal(get_path(peer, "/bomb")->length, 100000);
+	peer_free(peer);
+}
+
+static void test_retry_after(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *value;
+		int64_t wait;
+	} cases[] = {
+		{"0", 0},
+		{"3", 3000},
+		{" 600 ", 600000},
+		{"999999999", 999999999000},
+		{"9999999999", -1},
+		{"", -1},
+		{"-5", -1},
+		{"3.5", -1},
+		{"soon", -1},
+		{"3 s", -1},
+		{"1e3", -1},
+		{"Fri, 20 Nov 2026 12:00:20 GMT", 20000},
+		{"Fri, 20 Nov 2026 11:00:00 GMT", 0},
+		{"Friday, 20-Nov-26 12:00:20 GMT", 20000},
+		{"Fri Nov 20 12:00:20 2026", 20000},
+		{"Fri, 41 Nov 2026 12:00:20 GMT", -1},
+		{"12:00", -1},
+		{"a:b", -1},
+	};
+	const int64_t now = 1795176000; /* 2026-11-20 12:00:00 */
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+		if (exchange_retry_after(cases[i].value, now) != cases[i].wait)
+			fail_msg("\"%s\": %lld", cases[i].value,
+				(long long)exchange_retry_after(cases[i].value, now));
+}
+
+static bool answer_later(struct peer *peer, int fd, const char *request)
+{
+	(void)peer, (void)request;
+	peer_answer(fd, 429,
+		"Date: Fri, 20 Nov 2026 12:00:00 GMT\r\nRetry-After: Fri, 20 Nov 2026 12:00:07 "
+		"GMT\r\n",
+		"slow down");
+	return true;
+}
+
+static void test_retry_after_a_date_of_the_server(void **state)
+{
+	(void)state;
+	struct peer *peer = peer_new(answer_later, NULL);
+	const struct reply *reply = get(peer->url);
+	assert_int_equal(reply->status, 429);
+	assert_int_equal(reply->retry_after, 7000);
+	peer_free(peer);
+}
+
+static void test_limit_of_a_server(void **state)
+{
+	(void)state;
+	struct peer *peer = peer_new(answer_hello, NULL);
+	world->endpoint.max_concurrent = 3;
+	for (int i = 0; i < 100; i++)
+		start_get(peer->url);
+	while (world->ended < 100) {
+		transfers_run(world->transfers);
+		for (int i = 0; i < world->count; i++) /* as soon as they have ended */
+			if (world->calls[i].reply.status == 200)
+				transfers_release(world->transfers, &world->calls[i]);
+		if (world->ended < 100)
+			transfers_wait(world->transfers, NULL, 0, 10000);
+	}
+	assert_int_equal(atomic_load(&peer->requests), 100);
+	assert_in_range(atomic_load(&peer->most_at_once), 1, 3);
+	peer_free(peer);
+}
+
+/* A server with a long queue does not hold up another that was asked last. */
+static void test_servers_take_turns(void **state)
+{
+	(void)state;
+	struct peer *crowded = peer_new(answer_hello, NULL), *quiet = peer_new(answer_hello, NULL);
+	world->endpoint.max_concurrent = 2;
+	for (int i = 0; i < 100; i++)
+		start_get(crowded->url);
+	start_get(quiet->url);
+	run(101);
+	for (int i = 0; i < 101; i++)
+		assert_int_equal(world->calls[i].reply.status, 200);
+	for (int i = 0; i < 101; i++)
+		if (world->order[i] == 100)
+			assert_in_range(i, 0, 20);
+	peer_free(crowded);
+	peer_free(quiet);
+}
+
+static void test_cancel(void **state)
+{
+	(void)state;
+	struct peer *peer = peer_new(answer_badly, NULL);
+	char url[128];
+	snprintf(url, sizeof url, "%s/hang", peer->url);
+	world->endpoint.max_concurrent = 2;
+	for (int i = 0; i < 5; i++)
+		start_get(url);
+	while (atomic_load(&peer->requests) < 2) {
+		transfers_run(world->transfers);
+		transfers_wait(world->transfers, NULL, 0, 10);
+	}
+	transfers_release(world->transfers, &world->calls[3]); /* queued */
+	transfers_release(
+		world->transfers, &world->calls[0]); /* in flight: the next one takes its place */
+	while (atomic_load(&peer->requests) < 3) {
+		transfers_run(world->transfers);
+		transfers_wait(world->transfers, NULL, 0, 10);
+	}
+	assert_int_equal(world->ended, 0);
+	for (int i = 0; i < 5; i++)
+		transfers_release(world->transfers, &world->calls[i]);
+	peer_free(peer);
+}
+
+static void test_standard_output(void **state)
+{
+	(void)state;
+	char path[] = "/tmp/hunter-stdout-XXXXXX", text[16] = "";
+	int fd = mkstemp(path), kept = dup(STDOUT_FILENO);
+	fflush(stdout);
+	dup2(fd, STDOUT_FILENO);
+	struct transfer transfer = {
+		.kind = TRANSFER_STDOUT, .body = "a message\n", .body_length = 10};
+	world->calls[0] = (struct call){.transfer = &transfer, .done = ended};
+	world->count = 1;
+	transfers_start(world->transfers, &world->calls[0]);
+	run(1);
+	dup2(kept, STDOUT_FILENO);
+	assert_int_equal(world->calls[0].reply.kind, REPLY_ANSWER);
+	assert_int_equal(pread(fd, text, sizeof text - 1, 0), 10);
+	assert_string_equal(text, "a message\n");
+	close(fd);
+	close(kept);
+	unlink(path);
+}
+
+#define WORLD_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WORLD_TEST(test_answer),
+		WORLD_TEST(test_post_headers_and_credentials),
+		WORLD_TEST(test_bearer_from_a_file_read_at_use),
+		WORLD_TEST(test_credentials_go_to_the_configured_server_only),
+		WORLD_TEST(test_credentials_within_the_url),
+		WORLD_TEST(test_header_with_a_line_break),
+		WORLD_TEST(test_redirect_within_the_server),
+		WORLD_TEST(test_redirect_to_another_server_takes_no_secret_along),
+		WORLD_TEST(test_redirects_that_are_not_followed),
+		WORLD_TEST(test_nobody_there),
+		WORLD_TEST(test_no_whole_answer),
+		WORLD_TEST(test_tls_to_a_plain_port),
+		WORLD_TEST(test_too_big),
+		WORLD_TEST(test_retry_after),
+		WORLD_TEST(test_retry_after_a_date_of_the_server),
+		WORLD_TEST(test_limit_of_a_server),
+		WORLD_TEST(test_servers_take_turns),
+		WORLD_TEST(test_cancel),
+		WORLD_TEST(test_standard_output),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
