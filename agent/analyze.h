@@ -19,6 +19,12 @@ struct analysis {
 	struct findings *findings; /* one for each series of the dataset, same order */
 };
 
+/* The detection of a metric of the test (see struct test), over which the settings of the command
+ * line are laid. */
+bool analysis_detection(struct arena *arena, const struct schema *schema, const struct test *test,
+	const struct metric *metric, const struct setting *settings, size_t setting_count,
+	struct detection *out, struct error *error) MUST_USE;
+
 /*
  * Detects in each series with the detection of its metric (see struct test), over which the
  * settings of the command line have been laid. Everything lives in `arena`.

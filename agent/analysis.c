@@ -1,0 +1,63 @@
+/*
+ * Series of one metric follow each other in a dataset, so the detection that was resolved last is
+ * tried first.
+ */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/analyze.h"
+
+static const struct detection *configured(const struct test *test, const struct metric *metric)
+{
+	for (size_t i = 0; metric && i < test->metric_count; i++)
+		if (strcmp(test->metrics[i].name, metric->name) == 0)
+			return &test->detections[i];
+	return &test->detection;
+}
+
+bool analysis_detection(struct arena *arena, const struct schema *schema, const struct test *test,
+	const struct metric *metric, const struct setting *settings, size_t setting_count,
+	struct detection *out, struct error *error)
+{
+	const struct detection *base = configured(test, metric);
+	if (detection_overlay(schema, base, settings, setting_count, arena, out, error))
+		return true;
+	return error_prefix(error, "test \"%s\": ", test->name);
+}
+
+static struct findings detect(struct arena *arena, const struct series *series,
+	const struct detection *detection, struct scratch *scratch)
+{
+	const struct detector *detector = detector_find(detection->detector->name);
+	assert(detector);
+	size_t n = series->axis->n;
+	struct samples samples = {
+		series->values, n, series->metric ? series->metric->direction : 0};
+	struct change *found = memory_new(n, sizeof *found);
+	size_t count = detector->detect(&samples, detection->options, scratch, found);
+	struct change *changes = arena_array(arena, count, sizeof *changes);
+	memcpy(changes, found, count * sizeof *changes);
+	free(found);
+	return (struct findings){series, changes, count};
+}
+
+bool analysis_run(struct arena *arena, const struct schema *schema, const struct test *test,
+	const struct dataset *data, const struct setting *settings, size_t setting_count,
+	struct scratch *scratch, struct analysis *out, struct error *error)
+{
+	struct findings *findings = arena_array(arena, data->count, sizeof *findings);
+	struct detection detection;
+	const struct metric *resolved = NULL;
+	for (size_t s = 0; s < data->count; s++) {
+		const struct series *series = &data->series[s];
+		if ((s == 0 || series->metric != resolved) &&
+			!analysis_detection(arena, schema, test, series->metric, settings,
+				setting_count, &detection, error))
+			return false;
+		resolved = series->metric;
+		findings[s] = detect(arena, series, &detection, scratch);
+	}
+	*out = (struct analysis){test, data, findings};
+	return true;
+}

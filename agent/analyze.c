@@ -1,0 +1,139 @@
+/*
+ * `analyze`: the results of tests with the change points in them. Reading and detection are the
+ * engine's; this file connects its results to a report.
+ */
+#include "agent/analyze.h"
+
+#include <string.h>
+
+#include "agent/ask.h"
+#include "agent/commands.h"
+#include "agent/gather.h"
+#include "agent/report.h"
+
+struct output_flags {
+	int output; /* enum report_output */
+	bool verbose, fail_on_regression;
+};
+
+static const struct field output_fields[] = {
+	{.name = "output",
+		.type = FIELD_CHOICE,
+		.offset = offsetof(struct output_flags, output),
+		.initial = "text",
+		.choices = report_output_names,
+		.help = "how to print the results; log is another name for text"},
+	{.name = "verbose",
+		.type = FIELD_BOOL,
+		.offset = offsetof(struct output_flags, verbose),
+		.letter = 'v',
+		.help = "show the p-value of each change"},
+	{.name = "fail_on_regression",
+		.type = FIELD_BOOL,
+		.offset = offsetof(struct output_flags, fail_on_regression),
+		.help = "exit with 1 if a metric got worse"},
+	{0},
+};
+
+struct analyze_options {
+	struct output_flags output;
+	struct selection_flags selection;
+	struct detection_flags detection;
+};
+
+static const struct option_part analyze_parts[] = {
+	{output_fields, offsetof(struct analyze_options, output)},
+	{selection_fields, offsetof(struct analyze_options, selection)},
+	{detection_flag_fields, offsetof(struct analyze_options, detection)},
+	{0},
+};
+
+struct analyze {
+	struct ask ask;
+	struct report report;
+	bool regressed;
+};
+
+static bool work(struct task *task, struct scratch *scratch, struct error *error)
+{
+	const struct ask *ask = task->result;
+	struct query *query = &task->query;
+	struct analysis *analysis = arena_alloc(query->arena, sizeof *analysis);
+	if (!selection_apply(
+		    &ask->selection, task->test->name, query->arena, &query->data, error) ||
+		!analysis_run(query->arena, ask->schema, task->test, &query->data, ask->settings,
+			ask->setting_count, scratch, analysis, error))
+		return false;
+	task->result = analysis;
+	return true;
+}
+
+static void prepare(void *context, struct task *task, size_t part)
+{
+	(void)part;
+	struct analyze *analyze = context;
+	selection_query(&analyze->ask.selection, task->test, &task->query);
+	task->result = &analyze->ask; /* until work has its own */
+	task->work = work;
+}
+
+static void ready(void *context, struct task *const *tasks)
+{
+	struct analyze *analyze = context;
+	const struct task *task = tasks[0];
+	if (!gather_log(task)) {
+		report_failure(&analyze->report, task->test->name, task->error.text);
+		return;
+	}
+	const struct analysis *analysis = task->result;
+	report_test(&analyze->report, analysis, task->query.arena);
+	analyze->regressed = analyze->regressed || analysis_has_regression(analysis);
+}
+
+static int run(struct cli *cli)
+{
+	const struct analyze_options *options = cli->options;
+	struct analyze analyze = {0};
+	struct error error;
+	int code;
+	if (!ask_prepare(&analyze.ask, cli, &options->selection, &options->detection, &code))
+		return code;
+	analyze.report = (struct report){.out = cli->out,
+		.output = options->output.output,
+		.otava = analyze.ask.otava,
+		.verbose = options->output.verbose,
+		.color = cli->color,
+		.attributes = options->selection.attrs};
+	struct gather gather = {.tests = analyze.ask.tests,
+		.count = analyze.ask.count,
+		.parts = 1,
+		.prepare = prepare,
+		.ready = ready,
+		.context = &analyze};
+	report_begin(&analyze.report);
+	bool ran = gather_run(&gather, cli, &error);
+	report_end(&analyze.report);
+	ask_free(&analyze.ask);
+	if (!ran)
+		return cli_fail(&error);
+	fflush(cli->out);
+	gather_print_failed(&gather);
+	if (options->output.fail_on_regression && analyze.regressed)
+		gather.code = exit_stronger(gather.code, EXIT_REGRESSIONS);
+	return (int)gather.code;
+}
+
+const struct command analyze_command = {
+	.name = "analyze",
+	.arguments = "[TEST|GROUP...]",
+	.summary = "show the results of tests and where they changed",
+	.details = "Prints each test's results with a line of dots, the change in percent, and "
+		   "dots before the "
+		   "point where something changed. Several tests are printed one after the other "
+		   "in the order "
+		   "asked; without arguments all are.\n\n"
+		   "--profile otava selects Apache Otava's detection and its output formats.",
+	.parts = analyze_parts,
+	.options_size = sizeof(struct analyze_options),
+	.run = run,
+};

@@ -1,0 +1,43 @@
+/*
+ * Hunter's comparison: the level of a series at one point against the level at another.
+ *
+ * The level at a point is all points between the two nearest change points around it. Two levels
+ * differ when Welch's test says so. Pure functions; `regressions` is built on them.
+ */
+#ifndef AGENT_COMPARE_H
+#define AGENT_COMPARE_H
+
+#include "agent/analyze.h"
+
+struct span {
+	size_t from, to; /* points [from, to) of the series' axis */
+};
+
+struct level {
+	struct span span;
+	size_t count;        /* existing points; 0: there is no level */
+	double mean, stddev; /* sample deviation, 0 for a single point */
+};
+
+struct comparison {
+	struct level before, after;
+	double pvalue;
+	double percent; /* after over before, 0 where before is 0 */
+};
+
+/* From the last change point at or before `index` to the first after it; the ends of the series
+ * where there is none. */
+struct span stable_span(const struct findings *found, size_t index);
+
+/*
+ * Compares two spans of two series or the same one. A side of a single point is judged by the
+ * variance of the other (Student's test with n - 1 degrees of freedom); with fewer than three
+ * points in all p is 1.
+ */
+struct comparison compare_spans(
+	const struct series *a, struct span before, const struct series *b, struct span after);
+
+/* Worse in the metric's direction (0: either way) with p below the threshold. */
+bool comparison_is_regression(const struct comparison *comparison, int direction, double threshold);
+
+#endif

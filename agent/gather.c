@@ -1,0 +1,146 @@
+/*
+ * Slots hold the tests between submission and their turn. Results that come early wait in their
+ * slot; with each turn taken, the next test is submitted.
+ */
+#include "agent/gather.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { WINDOW = 64, NAMES_SHOWN = 20 };
+
+struct slot {
+	struct run *run;
+	struct task *tasks[GATHER_PARTS];
+	size_t pending;
+};
+
+struct run {
+	struct gather *gather;
+	struct cli *cli;
+	struct engine *engine;
+	struct slot slots[WINDOW]; /* test i is in slot i % WINDOW */
+	size_t submitted, handed;
+	const char **failed;
+};
+
+enum exit_code exit_stronger(enum exit_code a, enum exit_code b)
+{
+	static const int strength[] = {[EXIT_NOTHING] = 0,
+		[EXIT_DATA] = 1,
+		[EXIT_REGRESSIONS] = 2,
+		[EXIT_USAGE] = 3,
+		[EXIT_STATE] = 4};
+	return strength[a] >= strength[b] ? a : b;
+}
+
+static void task_done(struct task *task);
+
+static void submit_next(struct run *run)
+{
+	struct gather *gather = run->gather;
+	const struct test *test = gather->tests[run->submitted];
+	struct slot *slot = &run->slots[run->submitted++ % WINDOW];
+	*slot = (struct slot){.run = run, .pending = gather->parts};
+	for (size_t part = 0; part < gather->parts; part++) {
+		struct task *task = task_new(test, run->cli->now);
+		task->done = task_done;
+		gather->prepare(gather->context, task, part);
+		task->context = slot;
+		slot->tasks[part] = task;
+	}
+	for (size_t part = 0; part < gather->parts; part++) {
+		struct task *task = slot->tasks[part];
+		if (!test->unsupported) {
+			engine_submit(run->engine, task);
+			continue;
+		}
+		task->failed = !error_set(&task->error, ERROR_DATA, "%s", test->unsupported);
+		slot->pending--;
+	}
+}
+
+/* Notes a failure, whatever ready made of the tasks. */
+static void take_result(struct run *run, const struct slot *slot)
+{
+	struct gather *gather = run->gather;
+	for (size_t part = 0; part < gather->parts; part++) {
+		const struct task *task = slot->tasks[part];
+		if (!task->failed)
+			continue;
+		enum exit_code code = task->error.kind == ERROR_USAGE ? EXIT_USAGE : EXIT_DATA;
+		gather->code = exit_stronger(gather->code, code);
+		run->failed[gather->failed.count++] = task->test->name;
+		return;
+	}
+}
+
+static void hand_out(struct run *run)
+{
+	struct gather *gather = run->gather;
+	while (run->handed < run->submitted && run->slots[run->handed % WINDOW].pending == 0) {
+		struct slot *slot = &run->slots[run->handed++ % WINDOW];
+		gather->ready(gather->context, slot->tasks);
+		take_result(run, slot);
+		for (size_t part = 0; part < gather->parts; part++)
+			task_free(slot->tasks[part]);
+		if (run->submitted < gather->count)
+			submit_next(run);
+	}
+}
+
+static void task_done(struct task *task)
+{
+	struct slot *slot = task->context;
+	slot->pending--;
+	hand_out(slot->run);
+}
+
+bool gather_run(struct gather *gather, struct cli *cli, struct error *error)
+{
+	struct run *run = arena_alloc(cli->arena, sizeof *run);
+	run->gather = gather;
+	run->cli = cli;
+	run->failed = arena_array(cli->arena, gather->count, sizeof *run->failed);
+	gather->failed = (struct strings){run->failed, 0};
+	gather->code = EXIT_NOTHING;
+	run->engine = engine_new(&(struct engine_options){.progress = cli->progress}, error);
+	if (!run->engine)
+		return false;
+	while (run->submitted < gather->count && run->submitted < WINDOW)
+		submit_next(run);
+	hand_out(run); /* tests that are not supported are done already */
+	engine_run(run->engine);
+	engine_free(run->engine);
+	return true;
+}
+
+bool gather_log(const struct task *task)
+{
+	for (size_t i = 0; i < task->query.notices.count; i++)
+		log_event(LEVEL_WARN, task->query.notices.items[i],
+			LOG_TEXT("test", task->test->name));
+	if (!task->failed)
+		return true;
+	const char *name = task->test->name;
+	const char *quoted = strstr(task->error.text, name);
+	if (quoted) /* the message names the test already */
+		fprintf(stderr, "hunter-c: %s\n", task->error.text);
+	else
+		fprintf(stderr, "hunter-c: test \"%s\": %s\n", name, task->error.text);
+	return false;
+}
+
+void gather_print_failed(const struct gather *gather)
+{
+	const struct strings *failed = &gather->failed;
+	if (failed->count == 0 || gather->count == 1)
+		return;
+	fprintf(stderr, "hunter-c: %zu of %zu tests could not be read: ", failed->count,
+		gather->count);
+	for (size_t i = 0; i < failed->count && i < NAMES_SHOWN; i++)
+		fprintf(stderr, "%s%s", i ? ", " : "", failed->items[i]);
+	if (failed->count > NAMES_SHOWN)
+		fprintf(stderr, " and %zu more", failed->count - NAMES_SHOWN);
+	putc('\n', stderr);
+}

@@ -1,0 +1,106 @@
+/*
+ * `list-metrics`: what a test measures. The configuration is asked first, then the source without
+ * reading data; where neither knows, as for the label sets of a Prometheus query, the data are
+ * read.
+ */
+#include <stdlib.h>
+
+#include "agent/commands.h"
+#include "agent/gather.h"
+#include "agent/select.h"
+
+struct listing {
+	FILE *out;
+	struct selection all;
+};
+
+static void prepare(void *context, struct task *task, size_t part)
+{
+	(void)part;
+	const struct listing *listing = context;
+	selection_query(&listing->all, task->test, &task->query);
+}
+
+static void ready(void *context, struct task *const *tasks)
+{
+	const struct listing *listing = context;
+	if (!gather_log(tasks[0]))
+		return;
+	const struct dataset *data = &tasks[0]->query.data;
+	for (size_t s = 0; s < data->count; s++)
+		fprintf(listing->out, "%s\n", data->series[s].name);
+}
+
+static int list_read(struct cli *cli, const struct test *test, struct error *error)
+{
+	struct listing listing = {.out = cli->out};
+	if (!selection_resolve(&(struct selection_flags){0}, cli->now, &listing.all, error))
+		return cli_fail(error);
+	struct gather gather = {.tests = &test,
+		.count = 1,
+		.parts = 1,
+		.prepare = prepare,
+		.ready = ready,
+		.context = &listing};
+	if (!gather_run(&gather, cli, error))
+		return cli_fail(error);
+	return (int)gather.code;
+}
+
+static int list(struct cli *cli, const struct test *test)
+{
+	struct error error;
+	const struct source *source = test->unsupported ? NULL : source_find(test->source->name);
+	struct strings names = {0};
+	if (test->metric_count > 0) {
+		for (size_t i = 0; i < test->metric_count; i++)
+			fprintf(cli->out, "%s\n", test->metrics[i].name);
+		return EXIT_NOTHING;
+	}
+	if (!source || !source->list)
+		return list_read(cli, test, &error);
+	struct task *task = task_new(test, cli->now);
+	bool listed = source->list(&task->query, &names, &error);
+	for (size_t i = 0; listed && i < names.count; i++)
+		fprintf(cli->out, "%s\n", names.items[i]);
+	task_free(task);
+	return listed ? EXIT_NOTHING : cli_fail(&error);
+}
+
+static const struct test *find(const struct config *config, const char *name, struct error *error)
+{
+	const struct test *test = config_test(config, name);
+	if (test)
+		return test;
+	const char **names = memory_new(config->test_count, sizeof *names);
+	for (size_t i = 0; i < config->test_count; i++)
+		names[i] = config->tests[i].name;
+	const char *near = field_suggest(name, names, config->test_count);
+	error_set(error, ERROR_USAGE, "test not found: %.200s%s%s%s", name,
+		near ? " (did you mean \"" : "", near ? near : "", near ? "\"?)" : "");
+	free(names);
+	return NULL;
+}
+
+static int run(struct cli *cli)
+{
+	struct error error;
+	if (cli->arguments.count != 1) {
+		error_set(&error, ERROR_USAGE, "list-metrics needs the name of one test");
+		return cli_fail(&error);
+	}
+	struct config *config = cli_config(cli);
+	if (!config)
+		return EXIT_USAGE;
+	const struct test *test = find(config, cli->arguments.items[0], &error);
+	int code = test ? list(cli, test) : cli_fail(&error);
+	config_free(config);
+	return code;
+}
+
+const struct command list_metrics_command = {
+	.name = "list-metrics",
+	.arguments = "TEST",
+	.summary = "list the metrics of a test, one a line",
+	.run = run,
+};

@@ -1,0 +1,309 @@
+/*
+ * `regressions`: is the performance of now worse than at a baseline? Hunter's comparison, test by
+ * test.
+ *
+ * The baseline is the level around the point that --since names (the first at or after a date, the
+ * last of a version or commit; without it the beginning). Points of 30 days before it are read too,
+ * or there would be nothing to tell its level from. What it is compared with is the level at the
+ * end; --last makes a series of its own of the last points, and --branch takes the end of another
+ * branch. A branch without --since is compared with the end of the main branch.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/ask.h"
+#include "agent/commands.h"
+#include "agent/compare.h"
+#include "agent/core/when.h"
+#include "agent/gather.h"
+#include "agent/regressions.h"
+#include "agent/rows.h"
+
+#define EARLIER (INT64_C(30) * 24 * 3600 * 1000) /* ms */
+
+struct regression_flags {
+	int output; /* enum regression_output */
+	bool ignore_direction;
+	const char *base_branch;
+};
+
+static const char *const output_names[] = {"text", "json", "log", NULL};
+
+static const struct field regression_fields[] = {
+	{.name = "output",
+		.type = FIELD_CHOICE,
+		.offset = offsetof(struct regression_flags, output),
+		.initial = "text",
+		.choices = output_names,
+		.help = "how to print the results; log is another name for text"},
+	{.name = "ignore_direction",
+		.type = FIELD_BOOL,
+		.offset = offsetof(struct regression_flags, ignore_direction),
+		.help = "report improvements too"},
+	{.name = "base_branch",
+		.type = FIELD_STRING,
+		.offset = offsetof(struct regression_flags, base_branch),
+		.metavar = "NAME",
+		.help = "what --branch is compared with; by default the test's own main branch, "
+			"\"main\" in a CSV "
+			"file"},
+	{0},
+};
+
+struct regressions_options {
+	struct regression_flags flags;
+	struct selection_flags selection;
+	struct detection_flags detection;
+};
+
+static const struct option_part regressions_parts[] = {
+	{regression_fields, offsetof(struct regressions_options, flags)},
+	{selection_fields, offsetof(struct regressions_options, selection)},
+	{detection_flag_fields, offsetof(struct regressions_options, detection)},
+	{0},
+};
+
+struct regressions {
+	struct ask ask;
+	const struct regression_flags *flags;
+	struct regression_report report;
+};
+
+/* What one task found. */
+struct half {
+	const struct regressions *regressions;
+	bool is_branch;
+	struct analysis base; /* of the main branch's task */
+	struct analysis
+		target; /* what the base is compared with; of the branch's task, if there is one */
+	const size_t *points; /* of the base: by series, the baseline's index; the series' length
+				 for its end */
+};
+
+static bool any_points(const struct dataset *data)
+{
+	for (size_t s = 0; s < data->count; s++)
+		if (data->series[s].axis->n > 0)
+			return true;
+	return false;
+}
+
+static bool analyze(struct task *task, const struct half *half, const struct dataset *data,
+	struct scratch *scratch, struct analysis *out, struct error *error)
+{
+	const struct ask *ask = &half->regressions->ask;
+	if (!any_points(data))
+		return error_set(error, ERROR_DATA,
+			"test \"%s\": no data in the selected range%s%s%s", task->test->name,
+			task->query.branch ? " on branch \"" : "",
+			task->query.branch ? task->query.branch : "",
+			task->query.branch ? "\"" : "");
+	return analysis_run(task->query.arena, ask->schema, task->test, data, ask->settings,
+		ask->setting_count, scratch, out, error);
+}
+
+/* The time of the mark's last point on any axis. */
+static bool mark_time(const struct mark *mark, const struct dataset *data, int64_t *time)
+{
+	bool found = false;
+	for (size_t s = 0; s < data->count; s++) {
+		const struct axis *axis = data->series[s].axis;
+		size_t index;
+		if (!mark_find(mark, axis, true, &index))
+			continue;
+		*time = found && *time > axis->times[index] ? *time : axis->times[index];
+		found = true;
+	}
+	return found;
+}
+
+/* The point of each series at which the baseline is: an index, or the length for the level at the
+ * end. */
+static bool find_baseline(struct task *task, const struct half *half, const struct dataset *data,
+	const size_t **out, struct error *error)
+{
+	const struct selection *selection = &half->regressions->ask.selection;
+	const struct mark *mark = &selection->from;
+	size_t *points = arena_array(task->query.arena, data->count, sizeof *points);
+	int64_t since =
+		task->query.since == WHEN_ALWAYS ? WHEN_ALWAYS : task->query.since + EARLIER;
+	if (mark->attribute && !mark_time(mark, data, &since))
+		return mark_missing(mark, task->test->name, data, error);
+	for (size_t s = 0; s < data->count; s++) {
+		const struct axis *axis = data->series[s].axis;
+		if (!mark->attribute && selection->since == WHEN_ALWAYS && selection->branch)
+			points[s] = axis->n;
+		else if (!mark->attribute || !mark_find(mark, axis, true, &points[s]))
+			points[s] = axis_lower_bound(axis, since);
+	}
+	*out = points;
+	return true;
+}
+
+static bool work(struct task *task, struct scratch *scratch, struct error *error)
+{
+	struct half *half = task->result;
+	struct query *query = &task->query;
+	const struct selection *asked = &half->regressions->ask.selection;
+	struct selection selection = *asked;
+	selection.from = (struct mark){0};
+	selection.last = half->is_branch ? asked->last : 0;
+	if (asked->branch && !half->is_branch)
+		selection.to = (struct mark){0};
+	if (!selection_apply(&selection, task->test->name, query->arena, &query->data, error))
+		return false;
+	if (half->is_branch)
+		return analyze(task, half, &query->data, scratch, &half->target, error);
+
+	if (!analyze(task, half, &query->data, scratch, &half->base, error) ||
+		!find_baseline(task, half, &query->data, &half->points, error))
+		return false;
+	half->target = half->base;
+	if (asked->branch || asked->last == 0)
+		return true;
+	struct dataset *tail = arena_alloc(query->arena, sizeof *tail);
+	*tail = dataset_view(query->arena, &query->data);
+	selection = (struct selection){.last = asked->last};
+	return selection_apply(&selection, task->test->name, query->arena, tail, error) &&
+	       analyze(task, half, tail, scratch, &half->target, error);
+}
+
+/* The main branch is what the test has without a branch; a CSV file that holds several needs its
+ * name. */
+static const char *main_branch(const struct regressions *regressions, const struct test *test)
+{
+	if (!regressions->ask.selection.branch)
+		return NULL;
+	if (regressions->flags->base_branch)
+		return regressions->flags->base_branch;
+	return strcmp(test->source->name, "csv") == 0 ? "main" : NULL;
+}
+
+static void prepare(void *context, struct task *task, size_t part)
+{
+	struct regressions *regressions = context;
+	struct query *query = &task->query;
+	struct half *half = arena_alloc(query->arena, sizeof *half);
+	*half = (struct half){.regressions = regressions, .is_branch = part == 1};
+	selection_query(&regressions->ask.selection, task->test, query);
+	if (!half->is_branch) {
+		query->branch = main_branch(regressions, task->test);
+		if (query->since != WHEN_ALWAYS)
+			query->since -= EARLIER;
+	}
+	task->result = half;
+	task->work = work;
+}
+
+static const struct findings *find_series(const struct analysis *analysis, const char *name)
+{
+	for (size_t s = 0; s < analysis->data->count; s++)
+		if (strcmp(analysis->data->series[s].name, name) == 0)
+			return &analysis->findings[s];
+	return NULL;
+}
+
+static double threshold_of(const struct ask *ask, const struct test *test,
+	const struct metric *metric, struct arena *arena)
+{
+	struct detection detection;
+	struct error error;
+	if (!analysis_detection(arena, ask->schema, test, metric, ask->settings, ask->setting_count,
+		    &detection, &error))
+		return REGRESSION_P_VALUE; /* cannot be: the same settings were laid over it before
+					    */
+	const struct field *field = field_find(detection.detector->fields, "p_value");
+	if (!field || field->type != FIELD_DOUBLE)
+		return REGRESSION_P_VALUE;
+	return *(const double *)(const void *)((const char *)detection.options + field->offset);
+}
+
+static void compare(struct regressions *regressions, const struct task *task,
+	const struct half *main, const struct analysis *target)
+{
+	struct arena *arena = task->query.arena;
+	const struct dataset *data = main->base.data;
+	struct regression *worse = arena_array(arena, data->count, sizeof *worse);
+	size_t count = 0, compared = 0;
+	for (size_t s = 0; s < data->count; s++) {
+		const struct findings *base = &main->base.findings[s];
+		const struct findings *other = find_series(target, base->series->name);
+		if (!other)
+			continue;
+		const struct metric *metric = base->series->metric;
+		struct comparison comparison =
+			compare_spans(base->series, stable_span(base, main->points[s]),
+				other->series, stable_span(other, other->series->axis->n));
+		int direction =
+			metric && !regressions->flags->ignore_direction ? metric->direction : 0;
+		compared++;
+		if (comparison_is_regression(&comparison, direction,
+			    threshold_of(&regressions->ask, task->test, metric, arena)))
+			worse[count++] =
+				(struct regression){base->series, other->series, comparison};
+	}
+	regression_report_test(&regressions->report, task->test->name, worse, count, compared);
+}
+
+static void ready(void *context, struct task *const *tasks)
+{
+	struct regressions *regressions = context;
+	bool branch = regressions->ask.selection.branch != NULL;
+	for (size_t part = 0; part < (branch ? 2 : 1); part++)
+		if (!gather_log(tasks[part])) {
+			regression_report_failure(&regressions->report, tasks[part]->test->name,
+				tasks[part]->error.text);
+			return;
+		}
+	const struct half *main = tasks[0]->result;
+	const struct half *other = branch ? tasks[1]->result : main;
+	compare(regressions, tasks[0], main, &other->target);
+}
+
+static int run(struct cli *cli)
+{
+	const struct regressions_options *options = cli->options;
+	struct regressions regressions = {.flags = &options->flags,
+		.report = {.out = cli->out, .json = options->flags.output == 1}};
+	struct error error;
+	int code;
+	if (!ask_prepare(&regressions.ask, cli, &options->selection, &options->detection, &code))
+		return code;
+	struct gather gather = {.tests = regressions.ask.tests,
+		.count = regressions.ask.count,
+		.parts = regressions.ask.selection.branch ? 2 : 1,
+		.prepare = prepare,
+		.ready = ready,
+		.context = &regressions};
+	regression_report_begin(&regressions.report);
+	bool ran = gather_run(&gather, cli, &error);
+	regression_report_end(&regressions.report);
+	ask_free(&regressions.ask);
+	if (!ran)
+		return cli_fail(&error);
+	fflush(cli->out);
+	gather_print_failed(&gather);
+	if (regressions.report.regressed > 0)
+		gather.code = exit_stronger(gather.code, EXIT_REGRESSIONS);
+	return (int)gather.code;
+}
+
+const struct command regressions_command = {
+	.name = "regressions",
+	.arguments = "[TEST|GROUP...]",
+	.summary = "compare the performance of now with that at a baseline",
+	.details =
+		"The baseline is the level around the first point at or after --since, or the last "
+		"point of "
+		"--since-commit or --since-version; without these the beginning. It is compared "
+		"with the level "
+		"at the end, by Welch's test. A level is all points between two change points.\n\n"
+		"--last N compares with the last N points only. --branch compares the end of that "
+		"branch with "
+		"the main branch: with its end, or with the baseline that --since names.\n\n"
+		"Exits with 1 if a regression was found, else with 3 if a test could not be read.",
+	.parts = regressions_parts,
+	.options_size = sizeof(struct regressions_options),
+	.run = run,
+};

@@ -1,0 +1,378 @@
+/*
+ * Flags are kept as text until the clock is known; then they become a struct selection that no
+ * longer depends on it.
+ *
+ * Bounds by commit or version are found in the data itself: --since-commit starts at the first
+ * point of that commit,
+ * --until-commit ends behind its last. Series on an axis that does not know the commit are cut at
+ * the time of those that do.
+ */
+#include "agent/select.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/when.h"
+#include "agent/rows.h"
+
+#define AT(member) offsetof(struct selection_flags, member)
+
+const struct field selection_fields[] = {
+	{.name = "since",
+		.type = FIELD_STRING,
+		.offset = AT(since),
+		.metavar = "DATE",
+		.help = "look at points from then on; '6 weeks', yesterday, 2026-01-02, ISO 8601"},
+	{.name = "since_commit",
+		.type = FIELD_STRING,
+		.offset = AT(since_commit),
+		.metavar = "COMMIT",
+		.help = "look at points from the first one of that commit on"},
+	{.name = "since_version",
+		.type = FIELD_STRING,
+		.offset = AT(since_version),
+		.metavar = "VERSION",
+		.help = "look at points from the first one of that version on"},
+	{.name = "until",
+		.type = FIELD_STRING,
+		.offset = AT(until),
+		.metavar = "DATE",
+		.help = "look at points before then"},
+	{.name = "until_commit",
+		.type = FIELD_STRING,
+		.offset = AT(until_commit),
+		.metavar = "COMMIT",
+		.help = "look at points up to the last one of that commit"},
+	{.name = "until_version",
+		.type = FIELD_STRING,
+		.offset = AT(until_version),
+		.metavar = "VERSION",
+		.help = "look at points up to the last one of that version"},
+	{.name = "last",
+		.type = FIELD_INT,
+		.offset = AT(last),
+		.min = 1,
+		.max = 1e9,
+		.metavar = "N",
+		.help = "look at the last N of these points only"},
+	{.name = "branch",
+		.type = FIELD_STRING,
+		.offset = AT(branch),
+		.metavar = "NAME",
+		.help = "look at the results of that branch"},
+	{.name = "metrics",
+		.type = FIELD_LIST,
+		.offset = AT(metrics),
+		.metavar = "LIST",
+		.help = "look at these metrics only, in this order"},
+	{.name = "attrs",
+		.alias = "attributes",
+		.type = FIELD_LIST,
+		.offset = AT(attrs),
+		.metavar = "LIST",
+		.help = "show these attributes of the points, in this order"},
+	{0},
+};
+
+static bool parse_date(
+	const char *flag, const char *text, int64_t now, int64_t *out, struct error *error)
+{
+	if (!text || when_parse(text, now, out, error))
+		return true;
+	error->kind = ERROR_USAGE;
+	return error_prefix(error, "%s: ", flag);
+}
+
+static bool check_single(const char *side, const char *date, const char *commit,
+	const char *version, struct error *error)
+{
+	if ((date != NULL) + (commit != NULL) + (version != NULL) <= 1)
+		return true;
+	return error_set(error, ERROR_USAGE,
+		"only one of --%s, --%s-commit and --%s-version can be given", side, side, side);
+}
+
+static struct mark mark_of(const char *commit, const char *version)
+{
+	if (commit)
+		return (struct mark){"commit", commit};
+	if (version)
+		return (struct mark){"version", version};
+	return (struct mark){0};
+}
+
+bool selection_resolve(const struct selection_flags *flags, int64_t now, struct selection *out,
+	struct error *error)
+{
+	*out = (struct selection){
+		.since = WHEN_ALWAYS,
+		.until = WHEN_NEVER,
+		.from = mark_of(flags->since_commit, flags->since_version),
+		.to = mark_of(flags->until_commit, flags->until_version),
+		.last = (size_t)flags->last,
+		.branch = flags->branch && *flags->branch ? flags->branch : NULL,
+		.metrics = flags->metrics,
+		.attributes = flags->attrs,
+	};
+	if (!check_single(
+		    "since", flags->since, flags->since_commit, flags->since_version, error) ||
+		!check_single(
+			"until", flags->until, flags->until_commit, flags->until_version, error) ||
+		!parse_date("since", flags->since, now, &out->since, error) ||
+		!parse_date("until", flags->until, now, &out->until, error))
+		return false;
+	if (out->since <= out->until)
+		return true;
+	char since[WHEN_TEXT], until[WHEN_TEXT];
+	return error_set(error, ERROR_USAGE, "invalid time range: --since %s is after --until %s",
+		when_format(out->since, since), when_format(out->until, until));
+}
+
+static bool is_server(const struct test *test)
+{
+	return test->source->server_size > 0;
+}
+
+/* Whether the configuration names all metrics the test can have. */
+static bool knows_metrics(const struct test *test)
+{
+	return test->metric_count > 0 && !is_server(test);
+}
+
+static const struct metric *find_metric(const struct test *test, const char *name)
+{
+	for (size_t i = 0; i < test->metric_count; i++)
+		if (strcmp(test->metrics[i].name, name) == 0)
+			return &test->metrics[i];
+	return NULL;
+}
+
+static bool any_has(const struct test *const *tests, size_t count, const char *name)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!knows_metrics(tests[i]) || find_metric(tests[i], name))
+			return true;
+	return false;
+}
+
+/* The error about a metric that is not there, with the nearest of the names there are. */
+static bool unknown_metric(const char *test, const char *name, const char *const *names,
+	size_t count, struct error *error)
+{
+	const char *near = field_suggest(name, names, count);
+	error_set(error, ERROR_USAGE, "no metric \"%s\"", name);
+	if (test)
+		error_prefix(error, "test \"%s\": ", test);
+	if (!near)
+		return false;
+	struct error named = *error;
+	return error_set(error, ERROR_USAGE, "%s (did you mean \"%s\"?)", named.text, near);
+}
+
+bool selection_check(const struct selection *selection, const struct test *const *tests,
+	size_t count, struct error *error)
+{
+	for (size_t i = 0; i < selection->metrics.count; i++) {
+		const char *name = selection->metrics.items[i];
+		if (count == 0 || any_has(tests, count, name))
+			continue;
+		size_t known = 0;
+		for (size_t t = 0; t < count; t++)
+			known += tests[t]->metric_count;
+		const char **names = memory_new(known, sizeof *names);
+		known = 0;
+		for (size_t t = 0; t < count; t++)
+			for (size_t m = 0; m < tests[t]->metric_count; m++)
+				names[known++] = tests[t]->metrics[m].name;
+		unknown_metric(count == 1 ? tests[0]->name : NULL, name, names, known, error);
+		free(names);
+		return false;
+	}
+	return true;
+}
+
+bool selection_matches(const struct selection *selection, const struct test *test)
+{
+	if (selection->metrics.count == 0 || !knows_metrics(test))
+		return true;
+	for (size_t i = 0; i < selection->metrics.count; i++)
+		if (find_metric(test, selection->metrics.items[i]))
+			return true;
+	return false;
+}
+
+void selection_query(
+	const struct selection *selection, const struct test *test, struct query *query)
+{
+	query->since = selection->since;
+	query->until = selection->until;
+	if (query->since == WHEN_ALWAYS && is_server(test))
+		query->since = query->now - SELECTION_SERVER_RANGE;
+	query->branch = selection->branch;
+
+	struct metric *metrics =
+		arena_array(query->arena, selection->metrics.count, sizeof *metrics);
+	size_t count = 0;
+	for (size_t i = 0; i < selection->metrics.count; i++) {
+		const struct metric *metric = find_metric(test, selection->metrics.items[i]);
+		if (metric)
+			metrics[count++] = *metric;
+		else if (!knows_metrics(test))
+			return; /* the name may be one that the source finds: all metrics are read
+				 */
+	}
+	if (count > 0) {
+		query->metrics = metrics;
+		query->metric_count = count;
+	}
+}
+
+bool mark_find(const struct mark *mark, const struct axis *axis, bool last, size_t *index)
+{
+	const struct column *column = axis_column(axis, mark->attribute);
+	if (!column)
+		return false;
+	for (size_t i = 0; i < axis->n; i++) {
+		size_t at = last ? axis->n - 1 - i : i;
+		if (column->values[at] && strcmp(column->values[at], mark->value) == 0) {
+			*index = at;
+			return true;
+		}
+	}
+	return false;
+}
+
+bool mark_missing(
+	const struct mark *mark, const char *test, const struct dataset *data, struct error *error)
+{
+	const char *names[1000];
+	size_t count = 0;
+	bool known = false;
+	for (size_t s = 0; s < data->count; s++) {
+		const struct axis *axis = data->series[s].axis;
+		const struct column *column = axis_column(axis, mark->attribute);
+		known = known || column;
+		for (size_t i = axis->n; column && i > 0 && count < 1000; i--)
+			if (column->values[i - 1])
+				names[count++] = column->values[i - 1];
+	}
+	if (!known)
+		return error_set(error, ERROR_DATA,
+			"test \"%s\": its points have no attribute \"%s\" (\"%s\" was asked for)",
+			test, mark->attribute, mark->value);
+	const char *near = field_suggest(mark->value, names, count);
+	return error_set(error, ERROR_DATA,
+		"test \"%s\": no point in the selected range has %s \"%s\"%s%s%s", test,
+		mark->attribute, mark->value, near ? " (did you mean \"" : "", near ? near : "",
+		near ? "\"?)" : "");
+}
+
+/* The time of the mark's first (last) point on any axis. */
+static bool mark_time(
+	const struct mark *mark, struct axis *const *axes, size_t count, bool last, int64_t *time)
+{
+	bool found = false;
+	for (size_t a = 0; a < count; a++) {
+		size_t index;
+		if (!mark_find(mark, axes[a], last, &index))
+			continue;
+		int64_t at = axes[a]->times[index];
+		if (!found || (last ? at > *time : at < *time))
+			*time = at;
+		found = true;
+	}
+	return found;
+}
+
+/* Cuts every axis at the mark: before its first point, or behind its last. */
+static bool cut_at_mark(const struct mark *mark, bool last, const char *test, struct dataset *data,
+	struct axis *const *axes, size_t count, struct error *error)
+{
+	int64_t time = 0;
+	if (!mark->attribute)
+		return true;
+	if (!mark_time(mark, axes, count, last, &time))
+		return mark_missing(mark, test, data, error);
+	for (size_t a = 0; a < count; a++) {
+		struct axis *axis = axes[a];
+		size_t index;
+		if (!mark_find(mark, axis, last, &index))
+			index = axis_lower_bound(axis, last ? time + 1 : time);
+		else if (last)
+			index++;
+		if (last)
+			dataset_keep(data, axis, 0, index);
+		else
+			dataset_keep(data, axis, index, axis->n);
+	}
+	return true;
+}
+
+static bool series_named(const struct series *series, const char *name)
+{
+	return strcmp(series->name, name) == 0 ||
+	       (series->metric && strcmp(series->metric->name, name) == 0);
+}
+
+/* Keeps the series asked for, in the order asked. */
+static bool keep_metrics(const struct selection *selection, const char *test, struct arena *arena,
+	struct dataset *data, struct error *error)
+{
+	struct series *kept = arena_array(arena, data->count, sizeof *kept);
+	bool *taken = arena_array(arena, data->count, sizeof *taken);
+	size_t count = 0;
+	for (size_t i = 0; i < selection->metrics.count; i++)
+		for (size_t s = 0; s < data->count; s++)
+			if (!taken[s] &&
+				series_named(&data->series[s], selection->metrics.items[i])) {
+				kept[count++] = data->series[s];
+				taken[s] = true;
+			}
+	if (count == 0 && data->count > 0) {
+		const char **names = arena_array(arena, data->count, sizeof *names);
+		for (size_t s = 0; s < data->count; s++)
+			names[s] = data->series[s].name;
+		return unknown_metric(test, selection->metrics.items[0], names, data->count, error);
+	}
+	*data = (struct dataset){kept, count};
+	return true;
+}
+
+bool selection_apply(const struct selection *selection, const char *test, struct arena *arena,
+	struct dataset *data, struct error *error)
+{
+	if (selection->metrics.count > 0 && !keep_metrics(selection, test, arena, data, error))
+		return false;
+	size_t count;
+	struct axis **axes = dataset_axes(data, arena, &count);
+	if (!cut_at_mark(&selection->from, false, test, data, axes, count, error) ||
+		!cut_at_mark(&selection->to, true, test, data, axes, count, error))
+		return false;
+	for (size_t a = 0; a < count; a++)
+		if (selection->last > 0 && axes[a]->n > selection->last)
+			dataset_keep(data, axes[a], axes[a]->n - selection->last, axes[a]->n);
+	return true;
+}
+
+struct dataset dataset_view(struct arena *arena, const struct dataset *data)
+{
+	size_t count;
+	struct axis **axes = dataset_axes(data, arena, &count);
+	struct axis *copies = arena_array(arena, count, sizeof *copies);
+	for (size_t a = 0; a < count; a++) {
+		copies[a] = *axes[a];
+		copies[a].columns =
+			arena_array(arena, axes[a]->column_count, sizeof *copies[a].columns);
+		for (size_t c = 0; c < axes[a]->column_count; c++)
+			copies[a].columns[c] = axes[a]->columns[c];
+	}
+	struct dataset view = {arena_array(arena, data->count, sizeof *view.series), data->count};
+	for (size_t s = 0; s < data->count; s++) {
+		size_t a = 0;
+		while (axes[a] != data->series[s].axis)
+			a++;
+		view.series[s] = data->series[s];
+		view.series[s].axis = &copies[a];
+	}
+	return view;
+}

@@ -1,0 +1,79 @@
+/*
+ * Selection: which points and metrics of a test a command looks at, as --since, --last, --metrics
+ * and their like say.
+ *
+ * It acts in two places. What a source can use is put into the query (range, branch, metrics); what
+ * only the data can tell is applied to the dataset afterwards (commits, versions, the last N
+ * points). Since is inclusive and until is exclusive for dates; a commit or version names its own
+ * points, so both its bounds are inclusive, as in Hunter.
+ */
+#ifndef AGENT_SELECT_H
+#define AGENT_SELECT_H
+
+#include "agent/core/arena.h"
+#include "conf/config.h"
+#include "sources/source.h"
+
+/* How far back servers are asked when no --since is given, ms. */
+#define SELECTION_SERVER_RANGE (INT64_C(365) * 24 * 3600 * 1000)
+
+struct selection_flags {
+	const char *since, *since_commit, *since_version;
+	const char *until, *until_commit, *until_version;
+	const char *branch;
+	int64_t last;
+	struct strings metrics, attrs;
+};
+
+extern const struct field selection_fields[];
+
+/* A bound by attribute: the attribute's name and value. */
+struct mark {
+	const char *attribute, *value; /* NULL: no such bound */
+};
+
+struct selection {
+	int64_t since, until; /* ms; WHEN_ALWAYS, WHEN_NEVER where not given */
+	struct mark from, to;
+	size_t last; /* 0: all */
+	const char *branch;
+	struct strings metrics, attributes; /* none: all */
+};
+
+/* Dates count from `now` (ms). Strings are borrowed from the flags. Fails on a bad date, two bounds
+ * of one side, since > until. */
+bool selection_resolve(const struct selection_flags *flags, int64_t now, struct selection *out,
+	struct error *error) MUST_USE;
+
+/* A name of --metrics that none of the tests can have is an error; tests whose metrics are known
+ * only later have any. */
+bool selection_check(const struct selection *selection, const struct test *const *tests,
+	size_t count, struct error *error) MUST_USE;
+
+/* Whether the test can have one of the metrics asked for. */
+bool selection_matches(const struct selection *selection, const struct test *test);
+
+/* Sets the query's range, branch and metrics; query->now and arena are set. */
+void selection_query(
+	const struct selection *selection, const struct test *test, struct query *query);
+
+/*
+ * Cuts the dataset to marks and `last`, in this order, and drops series that were not asked for.
+ * Names the test and the commit, version or metric that is not there.
+ */
+bool selection_apply(const struct selection *selection, const char *test, struct arena *arena,
+	struct dataset *data, struct error *error) MUST_USE;
+
+/* The last point (or first) of the axis whose attribute has the mark's value; false if there is
+ * none. */
+bool mark_find(const struct mark *mark, const struct axis *axis, bool last, size_t *index);
+
+/* Fails with "test "x": no point has commit "y"", and the nearest known value. */
+bool mark_missing(
+	const struct mark *mark, const char *test, const struct dataset *data, struct error *error);
+
+/* A dataset of its own (series and axes) on the same values and times, so that cutting one leaves
+ * the other. */
+struct dataset dataset_view(struct arena *arena, const struct dataset *data);
+
+#endif

@@ -1,0 +1,248 @@
+/*
+ * The rules of alignment are tabulate's: a column is at least two wider than its header; numbers
+ * get as many blanks on their right as the longest tail behind a point (or behind an "e" where
+ * there is no point) has more characters than theirs; then they are aligned to the right. The
+ * headers of a table without rows stand on the left.
+ *
+ * Cells come from data of others, so control characters never reach the terminal.
+ */
+#include "agent/table.h"
+
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
+enum { GAP = 2, HEADER_PADDING = 2 };
+
+/* Decodes one character; *text moves behind it. Broken bytes count as one character each. */
+static unsigned decode(const char **text)
+{
+	const unsigned char *s = (const unsigned char *)*text;
+	size_t length = s[0] < 0xC0 ? 1 : s[0] < 0xE0 ? 2 : s[0] < 0xF0 ? 3 : 4;
+	unsigned code = length == 1 ? s[0] : s[0] & (0xFFU >> (length + 1));
+	for (size_t i = 1; i < length; i++) {
+		if ((s[i] & 0xC0) != 0x80) {
+			*text += i;
+			return 0xFFFD;
+		}
+		code = code << 6 | (s[i] & 0x3F);
+	}
+	*text += length;
+	return code;
+}
+
+static size_t code_width(unsigned code)
+{
+	static const struct {
+		unsigned from, to;
+		size_t width;
+	} ranges[] = {
+		{0x0300, 0x036F, 0},
+		{0x1100, 0x115F, 2},
+		{0x200B, 0x200F, 0},
+		{0x2E80, 0x303E, 2},
+		{0x3041, 0xA4CF, 2},
+		{0xAC00, 0xD7A3, 2},
+		{0xF900, 0xFAFF, 2},
+		{0xFE00, 0xFE0F, 0},
+		{0xFE30, 0xFE6F, 2},
+		{0xFF00, 0xFF60, 2},
+		{0xFFE0, 0xFFE6, 2},
+		{0x1F300, 0x1F64F, 2},
+		{0x1F900, 0x1F9FF, 2},
+		{0x20000, 0x3FFFD, 2},
+	};
+	for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
+		if (code >= ranges[i].from && code <= ranges[i].to)
+			return ranges[i].width;
+	return 1;
+}
+
+size_t text_width(const char *text)
+{
+	size_t width = 0;
+	while (*text)
+		width += code_width(decode(&text));
+	return width;
+}
+
+static void print_blanks(size_t count, FILE *out)
+{
+	for (size_t i = 0; i < count; i++)
+		putc(' ', out);
+}
+
+/* Control characters (also those of two bytes, U+0080 to U+009F) become a blank. */
+static void print_safe(const char *text, FILE *out)
+{
+	const unsigned char *s = (const unsigned char *)text;
+	for (; *s; s++) {
+		bool wide_control = s[0] == 0xC2 && s[1] >= 0x80 && s[1] < 0xA0;
+		putc(*s < ' ' || *s == 0x7F || wide_control ? ' ' : *s, out);
+		s += wide_control;
+	}
+}
+
+void text_print_padded(const char *text, size_t width, FILE *out)
+{
+	size_t taken = text_width(text);
+	print_safe(text, out);
+	if (taken < width)
+		print_blanks(width - taken, out);
+}
+
+static const char *skip_digits(const char *text)
+{
+	while (isdigit((unsigned char)*text))
+		text++;
+	return text;
+}
+
+bool text_is_integer(const char *text)
+{
+	if (*text == '+' || *text == '-')
+		text++;
+	return *text && *skip_digits(text) == '\0';
+}
+
+bool text_is_number(const char *text)
+{
+	if (strcasecmp(text, "inf") == 0 || strcasecmp(text, "-inf") == 0 ||
+		strcasecmp(text, "nan") == 0)
+		return true;
+	if (*text == '+' || *text == '-')
+		text++;
+	const char *end = skip_digits(text);
+	bool digits = end > text;
+	if (*end == '.') {
+		text = end + 1;
+		end = skip_digits(text);
+		digits = digits || end > text;
+	}
+	if (!digits)
+		return false;
+	if (*end != 'e' && *end != 'E')
+		return *end == '\0';
+	end++;
+	return text_is_integer(end);
+}
+
+/* Characters behind the point, or behind the "e" without one; -1 where there is neither. */
+static int decimals_of(const char *text)
+{
+	const char *point = strrchr(text, '.');
+	if (!point)
+		point = strrchr(text, 'e');
+	if (!point)
+		point = strrchr(text, 'E');
+	return point ? (int)strlen(point + 1) : -1;
+}
+
+void table_measure(struct table *table)
+{
+	char scratch[TABLE_SCRATCH];
+	for (size_t c = 0; c < table->column_count; c++) {
+		struct table_column *column = &table->columns[c];
+		size_t most = 0;
+		column->decimals = -1;
+		for (size_t row = 0; column->number && row < table->rows; row++) {
+			const char *text = table->cell(table->context, row, c, scratch);
+			int decimals = text ? decimals_of(text) : -1;
+			column->decimals =
+				decimals > column->decimals ? decimals : column->decimals;
+		}
+		for (size_t row = 0; row < table->rows; row++) {
+			const char *text = table->cell(table->context, row, c, scratch);
+			if (!text)
+				text = "";
+			size_t width = text_width(text);
+			if (column->number)
+				width += (size_t)(column->decimals - decimals_of(text));
+			most = width > most ? width : most;
+		}
+		size_t header = text_width(column->header) + HEADER_PADDING;
+		most = header > most ? header : most;
+		column->width = column->width > most ? column->width : most;
+	}
+}
+
+/* One line made of cells, without blanks at its end: they are held back until something follows. */
+struct line {
+	FILE *out;
+	size_t blanks;
+};
+
+static void line_put(
+	struct line *line, size_t before, const char *text, const char *color, size_t after)
+{
+	line->blanks += before;
+	if (*text) {
+		print_blanks(line->blanks, line->out);
+		line->blanks = 0;
+		fputs(color ? color : "", line->out);
+		print_safe(text, line->out);
+		fputs(color ? "\033[0m" : "", line->out);
+	}
+	line->blanks += after + GAP;
+}
+
+void table_print_header(const struct table *table, FILE *out)
+{
+	struct line line = {out, 0};
+	for (size_t c = 0; c < table->column_count; c++) {
+		const struct table_column *column = &table->columns[c];
+		size_t room = column->width - text_width(column->header);
+		bool right = column->number && table->rows > 0;
+		line_put(&line, right ? room : 0, column->header, NULL, right ? 0 : room);
+	}
+	for (size_t c = 0; c < table->column_count; c++) {
+		fputs(c == 0 ? "\n" : "  ", out);
+		for (size_t i = 0; i < table->columns[c].width; i++)
+			putc('-', out);
+	}
+	putc('\n', out);
+}
+
+void table_print_row(const struct table *table, size_t row, FILE *out)
+{
+	char scratch[TABLE_SCRATCH];
+	struct line line = {out, 0};
+	for (size_t c = 0; c < table->column_count; c++) {
+		const struct table_column *column = &table->columns[c];
+		const char *text = table->cell(table->context, row, c, scratch);
+		if (!text)
+			text = "";
+		size_t room = column->width - text_width(text);
+		size_t after =
+			column->number ? (size_t)(column->decimals - decimals_of(text)) : room;
+		line_put(&line, room - after, text, NULL, after);
+	}
+	putc('\n', out);
+}
+
+void table_print_notes(const struct table *table, const struct table_note *notes, FILE *out)
+{
+	struct line line = {out, 0};
+	for (size_t c = 0; c < table->column_count; c++) {
+		const char *text = notes[c].text ? notes[c].text : "";
+		size_t width = text_width(text), room = table->columns[c].width;
+		line_put(&line, width < room ? room - width : 0, text, notes[c].color, 0);
+	}
+	putc('\n', out);
+}
+
+void table_print_dots(const struct table *table, const struct table_note *notes, FILE *out)
+{
+	size_t blanks = 0;
+	for (size_t c = 0; c < table->column_count; c++) {
+		if (notes[c].text) {
+			print_blanks(blanks, out);
+			for (size_t i = 0; i < table->columns[c].width; i++)
+				fputs("\u00b7", out);
+			blanks = GAP;
+		} else {
+			blanks += table->columns[c].width + GAP;
+		}
+	}
+	putc('\n', out);
+}

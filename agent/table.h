@@ -1,0 +1,60 @@
+/*
+ * Tables of text as Hunter's users know them: columns two blanks apart, dashes under the headers,
+ * numbers aligned at their decimal point. The layout is that of Python's tabulate, widths included,
+ * because people's scripts read it.
+ *
+ * A table does not hold its cells. It asks for them twice, once to measure and once to print, so
+ * that a long one costs no memory.
+ */
+#ifndef AGENT_TABLE_H
+#define AGENT_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+enum { TABLE_SCRATCH = 32 };
+
+struct table_column {
+	const char *header;
+	bool number;  /* aligned at the decimal point; else to the left */
+	size_t width; /* set by table_measure; may be raised before and after */
+	int decimals; /* characters behind the point, the most of all cells; -1: no cell has a point
+		       */
+};
+
+struct table {
+	struct table_column *columns;
+	size_t column_count, rows;
+	/* A cell's text; it may be written into `scratch`. NULL is a blank cell. */
+	const char *(*cell)(
+		const void *context, size_t row, size_t column, char scratch[TABLE_SCRATCH]);
+	const void *context;
+};
+
+/* A piece of a line between rows: right-aligned text in the terminal colour, or NULL for blank. */
+struct table_note {
+	const char *text;
+	const char *color; /* escape sequence, or NULL */
+};
+
+void table_measure(struct table *table);
+void table_print_header(const struct table *table, FILE *out);
+void table_print_row(const struct table *table, size_t row, FILE *out);
+
+/* A line of one note a column, and one of dots in those columns that have a note. */
+void table_print_notes(const struct table *table, const struct table_note *notes, FILE *out);
+void table_print_dots(const struct table *table, const struct table_note *notes, FILE *out);
+
+/* Columns a text takes on a terminal: combining marks none, East Asian wide characters two. */
+size_t text_width(const char *text);
+
+/* Prints the text and blanks up to `width`; control characters become blanks. */
+void text_print_padded(const char *text, size_t width, FILE *out);
+
+/* Whether the text is a number as people write them ("12", "-1.5e3", "inf"), and whether it is a
+ * whole one. */
+bool text_is_number(const char *text);
+bool text_is_integer(const char *text);
+
+#endif

@@ -1,0 +1,386 @@
+/*
+ * Reports: the layout of tables, and each form on small analyses.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+
+#include "agent/report.h"
+#include "agent/rows.h"
+#include "agent/table.h"
+#include "data.h"
+
+struct capture {
+	struct arena *arena;
+	char *text;
+	size_t length;
+	FILE *out;
+};
+
+static int setup(void **state)
+{
+	struct capture *capture = calloc(1, sizeof *capture);
+	capture->arena = arena_new();
+	capture->out = open_memstream(&capture->text, &capture->length);
+	*state = capture;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct capture *capture = *state;
+	fclose(capture->out);
+	free(capture->text);
+	arena_free(capture->arena);
+	free(capture);
+	return 0;
+}
+
+static void assert_printed(struct capture *capture, const char *expected)
+{
+	fflush(capture->out);
+	assert_string_equal(capture->text, expected);
+}
+
+static void widths_count_columns_of_a_terminal(void **state)
+{
+	(void)state;
+	assert_int_equal(text_width(""), 0);
+	assert_int_equal(text_width("abc"), 3);
+	assert_int_equal(text_width("m\u00e9"), 2);
+	assert_int_equal(text_width("e\u0301"), 1);
+	assert_int_equal(text_width("\u6027\u80fd"), 4);
+	assert_int_equal(text_width("\xff\xfe"), 2);
+	assert_int_equal(text_width("a\xe6\x80"), 2);
+}
+
+static void numbers_are_told_from_words(void **state)
+{
+	(void)state;
+	static const char *const numbers[] = {
+		"0", "-1.5", "+3", ".5", "5.", "1e9", "1.2E-3", "inf", "-INF", "NaN"};
+	static const char *const words[] = {
+		"", "a", "1.2.3", "1e", "e5", "-", ".", "0x1f", "12a", "infinity"};
+	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+		assert_true(text_is_number(numbers[i]));
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		assert_false(text_is_number(words[i]));
+	assert_true(text_is_integer("-12"));
+	assert_false(text_is_integer("1.0"));
+}
+
+static const char *grid(const void *context, size_t row, size_t column, char scratch[TABLE_SCRATCH])
+{
+	(void)scratch;
+	const char *const(*cells)[3] = context;
+	return cells[row][column];
+}
+
+static void points_stand_below_each_other(void **state)
+{
+	struct capture *capture = *state;
+	static const char *const cells[][3] = {
+		{"a", "500.39", "1.887e+07"},
+		{"bc\x1b[1m", "496", "2e+07"},
+		{NULL, NULL, "inf"},
+		{"d", "499.791", "-12"},
+	};
+	struct table_column columns[] = {{.header = "name"}, {.header = "m", .number = true},
+		{.header = "metric", .number = true}};
+	struct table table = {
+		.columns = columns, .column_count = 3, .rows = 4, .cell = grid, .context = cells};
+	table_measure(&table);
+	table_print_header(&table, capture->out);
+	for (size_t row = 0; row < table.rows; row++)
+		table_print_row(&table, row, capture->out);
+	assert_printed(capture, "name          m       metric\n"
+				"------  -------  -----------\n"
+				"a       500.39     1.887e+07\n"
+				"bc [1m  496        2e+07\n"
+				"                 inf\n"
+				"d       499.791  -12\n");
+}
+
+static void headers_without_rows_stand_left(void **state)
+{
+	struct capture *capture = *state;
+	struct table_column columns[] = {{.header = "time"}, {.header = "m1", .number = true}};
+	struct table table = {.columns = columns, .column_count = 2, .cell = grid};
+	table_measure(&table);
+	table_print_header(&table, capture->out);
+	assert_printed(capture, "time    m1\n------  ----\n");
+}
+
+/* Six points; both metrics change at the fourth, y in an unknown direction. */
+struct sample {
+	struct test test;
+	struct dataset data;
+	struct change changes[2];
+	struct findings findings[2];
+	struct analysis analysis;
+};
+
+static struct sample *sample_of(struct arena *arena)
+{
+	static const char *const commits[] = {"c1", "c2", "c3", "c4", "caf\u00e9, \"5\"", NULL};
+	static const char *const versions[] = {NULL, NULL, NULL, NULL, NULL, NULL};
+	static const double x[] = {100, 101, 99.5, 120, 121, 120.5};
+	const double y[] = {1, 1.5, (double)NAN, 3, 3.25, 3};
+	struct sample *sample = arena_alloc(arena, sizeof *sample);
+	struct axis *axis = data_axis(arena, 6, NEW_YEAR, DAY);
+	data_attribute(arena, axis, "commit", commits);
+	data_attribute(arena, axis, "version", versions);
+	data_series(arena, &sample->data, axis, "demo.read.x", -1, x);
+	data_series(arena, &sample->data, axis, "demo.read.y", 0, y);
+	sample->test.name = "demo";
+	sample->changes[0] = (struct change){.index = 3,
+		.pvalue = 1.5e-5,
+		.mean_before = 100,
+		.mean_after = 120.5,
+		.stddev_before = 0.5,
+		.stddev_after = 0.25,
+		.count_before = 3,
+		.count_after = 3,
+		.magnitude = 0.205};
+	sample->changes[1] = (struct change){.index = 3,
+		.pvalue = 0,
+		.mean_before = 1.25,
+		.mean_after = 3,
+		.stddev_before = 0.5,
+		.stddev_after = 0.25,
+		.count_before = 2,
+		.count_after = 3,
+		.magnitude = 1.4};
+	for (size_t s = 0; s < 2; s++)
+		sample->findings[s] =
+			(struct findings){&sample->data.series[s], &sample->changes[s], 1};
+	sample->analysis = (struct analysis){&sample->test, &sample->data, sample->findings};
+	return sample;
+}
+
+static void print(struct capture *capture, struct report report, size_t times)
+{
+	struct sample *sample = sample_of(capture->arena);
+	report.out = capture->out;
+	report_begin(&report);
+	for (size_t i = 0; i < times; i++)
+		report_test(&report, &sample->analysis, capture->arena);
+	report_end(&report);
+}
+
+#define DOTS "\u00b7\u00b7\u00b7\u00b7\u00b7"
+
+static void our_table(void **state)
+{
+	print(*state, (struct report){.output = REPORT_TEXT}, 1);
+	assert_printed(*state,
+		"demo:\n"
+		"time                       commit          x        y\n"
+		"-------------------------  ---------  ------  -------\n"
+		"2026-01-01 00:00:00 +0000  c1          100       1\n"
+		"2026-01-02 00:00:00 +0000  c2          101       1.5\n"
+		"2026-01-03 00:00:00 +0000  c3           99.5\n"
+		"                                      " DOTS "\u00b7  " DOTS "\u00b7\u00b7\n"
+		"                                      +20.5%  +140.0%\n"
+		"                                      " DOTS "\u00b7  " DOTS "\u00b7\u00b7\n"
+		"2026-01-04 00:00:00 +0000  c4          120       3\n"
+		"2026-01-05 00:00:00 +0000  caf\u00e9, \"5\"   121       3.25\n"
+		"2026-01-06 00:00:00 +0000              120.5     3\n");
+}
+
+static void otavas_table(void **state)
+{
+	print(*state,
+		(struct report){
+			.output = REPORT_LOG, .otava = true, .verbose = true, .color = true},
+		1);
+	assert_printed(*state,
+		"time                       commit     version        x     y\n"
+		"-------------------------  ---------  ---------  -----  ----\n"
+		"2026-01-01 00:00:00 +0000  c1                    100    1\n"
+		"2026-01-02 00:00:00 +0000  c2                    101    1.5\n"
+		"2026-01-03 00:00:00 +0000  c3                     99.5\n"
+		"                                                 " DOTS "  \u00b7\u00b7\u00b7\u00b7\n"
+		"                                                 +20.5%  +140.0%\n"
+		"                                                 " DOTS "  \u00b7\u00b7\u00b7\u00b7\n"
+		"2026-01-04 00:00:00 +0000  c4                    120    3\n"
+		"2026-01-05 00:00:00 +0000  caf\u00e9, \"5\"             121    3.25\n"
+		"2026-01-06 00:00:00 +0000                        120.5  3\n");
+}
+
+static void pvalues_and_colours(void **state)
+{
+	struct capture *capture = *state;
+	print(capture, (struct report){.output = REPORT_TEXT, .verbose = true, .color = true}, 1);
+	fflush(capture->out);
+	assert_non_null(
+		strstr(capture->text, "\033[31m+20.5%\033[0m  \033[33m+140.0%\033[0m\n"
+				      "                                      p=1.5e-05      p=0\n"));
+}
+
+static void regressions_only(void **state)
+{
+	print(*state, (struct report){.output = REPORT_REGRESSIONS}, 1);
+	print(*state, (struct report){.output = REPORT_REGRESSIONS, .otava = true}, 1);
+	assert_printed(*state, "Regressions in demo:\n"
+			       "2026-01-04 00:00:00 +0000\n"
+			       "    demo.read.x     :\t    100.\t-->     120.\t( +20.5%)\n"
+			       "    demo.read.y     :\t    1.25\t-->     3.00\t(+140.0%)\n"
+			       "Regressions in demo:\n"
+			       "2026-01-04 00:00:00 +0000\n"
+			       "    demo.read.x     :\t    100.\t-->     120.\t( +20.5%)\n");
+}
+
+static void csv(void **state)
+{
+	const char *const attributes[] = {"commit", "version"};
+	print(*state, (struct report){.output = REPORT_CSV, .attributes = {attributes, 2}}, 1);
+	assert_printed(*state,
+		"test,metric,time,index,forward_change_percent,magnitude,mean_before,mean_after,"
+		"stddev_before,"
+		"stddev_after,pvalue,regression,commit,version\n"
+		"demo,demo.read.x,2026-01-04T00:00:00Z,3,20.500000000000007,0.205,100,120.5,0.5,0."
+		"25,1.5e-05,yes,c4,\n"
+		"demo,demo.read.y,2026-01-04T00:00:00Z,3,140,1.4,1.25,3,0.5,0.25,0,yes,c4,\n");
+}
+
+static void otavas_json(void **state)
+{
+	print(*state, (struct report){.output = REPORT_JSON, .otava = true}, 1);
+	assert_printed(*state,
+		"{\"demo\": [{\"time\": 1767484800, \"attributes\": {\"commit\": \"c4\", "
+		"\"version\": null}, "
+		"\"changes\": [{\"metric\": \"demo.read.x\", \"index\": 3, \"time\": 1767484800, "
+		"\"forward_change_percent\": \"21\", \"magnitude\": \"0.205000\", \"mean_before\": "
+		"\"100.000000\", "
+		"\"stddev_before\": \"0.500000\", \"mean_after\": \"120.500000\", "
+		"\"stddev_after\": \"0.250000\", "
+		"\"pvalue\": \"0.000015\"}, {\"metric\": \"demo.read.y\", \"index\": 3, \"time\": "
+		"1767484800, "
+		"\"forward_change_percent\": \"140\", \"magnitude\": \"1.400000\", "
+		"\"mean_before\": \"1.250000\", "
+		"\"stddev_before\": \"0.500000\", \"mean_after\": \"3.000000\", \"stddev_after\": "
+		"\"0.250000\", "
+		"\"pvalue\": \"0.000000\"}]}]}\n");
+}
+
+static void our_json(void **state)
+{
+	struct capture *capture = *state;
+	struct report report = {.out = capture->out, .output = REPORT_JSON};
+	struct sample *sample = sample_of(capture->arena);
+	sample->findings[1].count = 0;
+	report_begin(&report);
+	report_test(&report, &sample->analysis, capture->arena);
+	report_failure(&report, "other", "no \"file\"");
+	report_end(&report);
+	assert_printed(capture,
+		"{\"tests\": [\n"
+		"  {\"name\": \"demo\", \"metrics\": [\n"
+		"    {\"name\": \"demo.read.x\", \"direction\": -1, \"unit\": null, \"points\": 6, "
+		"\"missing\": 0},\n"
+		"    {\"name\": \"demo.read.y\", \"direction\": 0, \"unit\": null, \"points\": 6, "
+		"\"missing\": 1}],\n"
+		"   \"changes\": [\n"
+		"    {\"metric\": \"demo.read.x\", \"index\": 3, \"time\": "
+		"\"2026-01-04T00:00:00Z\", "
+		"\"timestamp\": 1767484800, \"attributes\": {\"commit\": \"c4\"}, "
+		"\"forward_change_percent\": 20.500000000000007, \"magnitude\": 0.205, "
+		"\"mean_before\": 100, "
+		"\"mean_after\": 120.5, \"stddev_before\": 0.5, \"stddev_after\": 0.25, "
+		"\"count_before\": 3, "
+		"\"count_after\": 3, \"pvalue\": 1.5e-05, \"regression\": true}]}\n"
+		"], \"failed\": [{\"name\": \"other\", \"error\": \"no \\\"file\\\"\"}]}\n");
+}
+
+/* Two axes: days 0 1 2 and 1 2 3, with day 2 twice on the second. */
+static void axes_are_merged_by_time(void **state)
+{
+	struct capture *capture = *state;
+	static const double x[] = {1, 2, 3}, y[] = {10, 20, 21, 30};
+	struct sample *sample = arena_alloc(capture->arena, sizeof *sample);
+	struct axis *first = data_axis(capture->arena, 3, NEW_YEAR, DAY);
+	struct axis *second = data_axis(capture->arena, 4, NEW_YEAR + DAY, DAY);
+	second->times[2] = second->times[1];
+	second->times[3] = NEW_YEAR + 3 * DAY;
+	data_series(capture->arena, &sample->data, first, "x", 1, x);
+	data_series(capture->arena, &sample->data, second, "y{host=\"a.b\"}", 1, y);
+	sample->test.name = "two";
+	sample->changes[0] = (struct change){.index = 2, .mean_before = 10, .mean_after = 20};
+	sample->findings[0] = (struct findings){&sample->data.series[0], NULL, 0};
+	sample->findings[1] = (struct findings){&sample->data.series[1], sample->changes, 1};
+	sample->analysis = (struct analysis){&sample->test, &sample->data, sample->findings};
+	struct report report = {.out = capture->out, .output = REPORT_TEXT};
+	report_begin(&report);
+	report_test(&report, &sample->analysis, capture->arena);
+	report_end(&report);
+	assert_printed(capture,
+		"two:\n"
+		"time                         x    y{host=\"a.b\"}\n"
+		"-------------------------  ---  ---------------\n"
+		"2026-01-01 00:00:00 +0000    1\n"
+		"2026-01-02 00:00:00 +0000    2               10\n"
+		"2026-01-03 00:00:00 +0000    3               20\n"
+		"                                \u00b7\u00b7\u00b7" DOTS DOTS "\u00b7\u00b7\n"
+		"                                        +100.0%\n"
+		"                                \u00b7\u00b7\u00b7" DOTS DOTS "\u00b7\u00b7\n"
+		"2026-01-03 00:00:00 +0000                    21\n"
+		"2026-01-04 00:00:00 +0000                    30\n");
+}
+
+static void an_empty_selection_is_said(void **state)
+{
+	struct capture *capture = *state;
+	struct sample *sample = arena_alloc(capture->arena, sizeof *sample);
+	sample->test.name = "none";
+	data_series(
+		capture->arena, &sample->data, data_axis(capture->arena, 0, 0, DAY), "m", 1, NULL);
+	sample->findings[0].series = sample->data.series;
+	sample->analysis = (struct analysis){&sample->test, &sample->data, sample->findings};
+	struct report report = {.out = capture->out, .output = REPORT_TEXT};
+	report_begin(&report);
+	report_test(&report, &sample->analysis, capture->arena);
+	report_end(&report);
+	assert_printed(capture, "none:\nno data in the selected range\n");
+}
+
+static void direction_decides_what_is_worse(void **state)
+{
+	struct capture *capture = *state;
+	struct sample *sample = sample_of(capture->arena);
+	struct series *series = &sample->data.series[0];
+	struct metric metric = *series->metric;
+	series->metric = &metric;
+	assert_true(change_is_regression(series, &sample->changes[0]));
+	metric.direction = 1;
+	assert_false(change_is_regression(series, &sample->changes[0]));
+	sample->findings[1].count = 0;
+	assert_false(analysis_has_regression(&sample->analysis));
+	metric.direction = 0;
+	assert_true(analysis_has_regression(&sample->analysis));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(widths_count_columns_of_a_terminal),
+		cmocka_unit_test(numbers_are_told_from_words),
+		cmocka_unit_test_setup_teardown(points_stand_below_each_other, setup, teardown),
+		cmocka_unit_test_setup_teardown(headers_without_rows_stand_left, setup, teardown),
+		cmocka_unit_test_setup_teardown(our_table, setup, teardown),
+		cmocka_unit_test_setup_teardown(otavas_table, setup, teardown),
+		cmocka_unit_test_setup_teardown(pvalues_and_colours, setup, teardown),
+		cmocka_unit_test_setup_teardown(regressions_only, setup, teardown),
+		cmocka_unit_test_setup_teardown(csv, setup, teardown),
+		cmocka_unit_test_setup_teardown(otavas_json, setup, teardown),
+		cmocka_unit_test_setup_teardown(our_json, setup, teardown),
+		cmocka_unit_test_setup_teardown(axes_are_merged_by_time, setup, teardown),
+		cmocka_unit_test_setup_teardown(an_empty_selection_is_said, setup, teardown),
+		cmocka_unit_test_setup_teardown(direction_decides_what_is_worse, setup, teardown),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
