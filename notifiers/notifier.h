@@ -44,8 +44,9 @@ struct delivery {
 	const char *receipt; /* in: the stored receipt or NULL; out: a new one, in the arena */
 	void *state;         /* the notifier's own, between steps */
 	/*
-	 * Out, on STEP_FAILED. True: trying again later may help. False with an error of kind ERROR_USAGE: somebody must
-	 * change the configuration first; of another kind: it never will.
+	 * Out, on STEP_FAILED. True: trying again later may help. False with an error of kind
+	 * ERROR_USAGE: somebody must change the configuration first; of another kind: it never
+	 * will.
 	 */
 	bool retry;
 	int64_t retry_after; /* out: ms to wait at least, -1: the caller's backoff */

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/core/utf8.h"
+
 int announcement_verdict(const struct announcement *item)
 {
 	double delta = item->change.mean_after - item->change.mean_before;
@@ -91,61 +93,41 @@ void text_tally(struct buf *out, const struct tally *tally)
 		count_of(out, tally->improvements, "improvement");
 }
 
-/* The length of the UTF-8 character at `text` and its code point; 0 if it is none. */
-static size_t decode(const unsigned char *text, uint32_t *code)
+/* C0, DEL, C1, the separators of lines and paragraphs, and the marks that turn the direction of
+ * text. */
+static bool control(const char *text, size_t length)
 {
-	static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
-	size_t length = *text < 0x80   ? 1
-			: *text < 0xc0 ? 0
-			: *text < 0xe0 ? 2
-			: *text < 0xf0 ? 3
-				       : 4;
+	const unsigned char *at = (const unsigned char *)text;
 
-	if (length <= 1) {
-		*code = *text;
-		return length;
-	}
-	*code = *text & (0xffu >> (length + 1));
-	for (size_t i = 1; i < length; i++) {
-		if ((text[i] & 0xc0) != 0x80)
-			return 0;
-		*code = *code << 6 | (text[i] & 0x3f);
-	}
-	if (*text > 0xf4 || *code < smallest[length] || *code > 0x10ffff ||
-		(*code >= 0xd800 && *code < 0xe000))
-		return 0;
-	return length;
-}
-
-/* C0, DEL, C1, line and paragraph separators, and the marks that turn the direction of text. */
-static bool control(uint32_t code)
-{
-	return code < 0x20 || (code >= 0x7f && code < 0xa0) || (code >= 0x2028 && code <= 0x202e) ||
-	       (code >= 0x2066 && code <= 0x2069);
+	if (length == 1)
+		return at[0] < 0x20 || at[0] == 0x7f;
+	if (length == 2)
+		return at[0] == 0xc2 && at[1] < 0xa0;
+	return at[0] == 0xe2 && ((at[1] == 0x80 && at[2] >= 0xa8 && at[2] <= 0xae) ||
+					(at[1] == 0x81 && at[2] >= 0xa6 && at[2] <= 0xa9));
 }
 
 void text_clean(struct buf *out, const char *text, size_t limit)
 {
-	const unsigned char *at = (const unsigned char *)text;
-	size_t last_start = out->length;
+	size_t left = strlen(text), last = out->length;
 
-	for (size_t count = 0; *at; count++) {
-		uint32_t code;
-		size_t length = decode(at, &code);
+	for (size_t count = 0; left > 0; count++) {
+		size_t length = utf8_length(text, left), taken = length == 0 ? 1 : length;
 
 		if (count == limit) {
-			out->length = last_start;
+			out->length = last;
 			buf_text(out, "…");
 			return;
 		}
-		last_start = out->length;
+		last = out->length;
 		if (length == 0)
 			buf_text(out, "\xef\xbf\xbd");
-		else if (control(code))
+		else if (control(text, length))
 			buf_char(out, ' ');
 		else
-			buf_append(out, at, length);
-		at += length == 0 ? 1 : length;
+			buf_append(out, text, length);
+		text += taken;
+		left -= taken;
 	}
 }
 

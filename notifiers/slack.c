@@ -1,0 +1,338 @@
+/*
+ * Slack, by bot token (chat.postMessage, to any number of channels) or by incoming webhook (to the
+ * channel it was made for).
+ *
+ * Slack says most of what goes wrong in the body of a 200. Its errors fall into three heaps: those
+ * that pass (try again), those that somebody must mend (token, scope, channel) and those that will
+ * never go through (a body it cannot read). An error that is not known is tried again; the caller
+ * gives up in the end. Blocks that Slack refuses are sent once more as plain text.
+ *
+ * The webhook's address is itself a secret: messages name its option, never the address.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "notifiers/slack_blocks.h"
+
+enum { SECRET_BYTES = 4096, REASON_MOST = 60, SPACING_MS = 1100 };
+
+static const char not_slack[] = "the answer is not Slack's";
+
+struct slack_options {
+	struct endpoint endpoint;
+	const char *bot_token, *bot_token_file;
+	const char *webhook_url, *webhook_url_file;
+	const char *api_url;
+	struct strings channels;
+};
+
+struct state {
+	bool plain; /* the blocks were refused, the text alone is under way */
+};
+
+#define OPTION(member) offsetof(struct slack_options, member)
+
+static const struct field slack_fields[] = {
+	{.name = "bot_token",
+		.alias = "token",
+		.type = FIELD_SECRET,
+		.offset = OPTION(bot_token),
+		.flags = FIELD_ENV,
+		.help = "token of the bot that posts (scope chat:write)"},
+	{.name = "bot_token_file",
+		.type = FIELD_STRING,
+		.offset = OPTION(bot_token_file),
+		.help = "file that holds the token, read at each use"},
+	{.name = "channels",
+		.alias = "channel",
+		.type = FIELD_LIST,
+		.offset = OPTION(channels),
+		.flags = FIELD_ENV,
+		.help = "channels the bot posts to, by name (#perf) or id"},
+	{.name = "webhook_url",
+		.type = FIELD_SECRET,
+		.offset = OPTION(webhook_url),
+		.flags = FIELD_ENV,
+		.help = "incoming webhook, instead of a bot; its channel is fixed"},
+	{.name = "webhook_url_file",
+		.type = FIELD_STRING,
+		.offset = OPTION(webhook_url_file),
+		.help = "file that holds the webhook's address, read at each use"},
+	{.name = "api_url",
+		.type = FIELD_STRING,
+		.offset = OPTION(api_url),
+		.initial = "https://slack.com/api/",
+		.help = "address of Slack's API"},
+	{0},
+};
+
+static bool by_bot(const struct slack_options *options)
+{
+	return options->bot_token || options->bot_token_file;
+}
+
+static bool by_webhook(const struct slack_options *options)
+{
+	return options->webhook_url || options->webhook_url_file;
+}
+
+static bool destinations(
+	const void *context, struct arena *arena, struct strings *out, struct error *error)
+{
+	static const char *const webhook[] = {""};
+	const struct slack_options *options = context;
+
+	(void)arena;
+	if (by_bot(options) && by_webhook(options))
+		return error_set(error, ERROR_USAGE,
+			"slack: give either a bot token or a webhook, not both");
+	if (by_webhook(options)) {
+		*out = (struct strings){.items = webhook, .count = 1};
+		return true;
+	}
+	if (!by_bot(options))
+		return error_set(error, ERROR_USAGE,
+			"slack: bot_token (with channels) or webhook_url is missing");
+	if (options->channels.count == 0)
+		return error_set(error, ERROR_USAGE,
+			"slack: channels is missing: where shall the bot post?");
+	*out = options->channels;
+	return true;
+}
+
+static bool render(const struct message *message, const void *options, const char *destination,
+	struct buf *payload, struct error *error)
+{
+	(void)options, (void)error;
+	slack_render(message, *destination ? destination : NULL, payload);
+	return true;
+}
+
+static enum step fail(struct delivery *delivery, bool retry, enum error_kind kind, const char *what,
+	struct error *error)
+{
+	delivery->retry = retry;
+	error_set(error, kind, "slack%s%s: %s", *delivery->destination ? " " : "",
+		delivery->destination, what);
+	return STEP_FAILED;
+}
+
+static enum step fail_for_now(struct delivery *delivery, const char *what, struct error *error)
+{
+	return fail(delivery, true, ERROR_DATA, what, error);
+}
+
+static enum step fail_until_mended(struct delivery *delivery, const char *what, struct error *error)
+{
+	return fail(delivery, false, ERROR_USAGE, what, error);
+}
+
+static enum step fail_for_good(struct delivery *delivery, const char *what, struct error *error)
+{
+	return fail(delivery, false, ERROR_DATA, what, error);
+}
+
+/* The secret itself, or the first line of the file that holds it. */
+static bool secret(struct arena *arena, const char *value, const char *option, const char *path,
+	const char **out, struct error *error)
+{
+	char *text = arena_alloc(arena, SECRET_BYTES + 1);
+	ssize_t length;
+	int file;
+
+	*out = value;
+	if (value)
+		return true;
+	file = open(path, O_RDONLY | O_CLOEXEC);
+	length = file < 0 ? -1 : read(file, text, SECRET_BYTES);
+	if (length < 0)
+		error_set(error, ERROR_USAGE, "%s %s: %s", option, path, strerror(errno));
+	if (file >= 0)
+		close(file);
+	if (length < 0)
+		return false;
+	text[strcspn(text, "\r\n")] = '\0';
+	if (!*text)
+		return error_set(error, ERROR_USAGE, "%s %s: is empty", option, path);
+	*out = text;
+	return true;
+}
+
+static enum step post(
+	struct delivery *delivery, const char *body, struct transfer *next, struct error *error)
+{
+	static const struct pair json[] = {
+		{.key = "Content-Type", .value = "application/json; charset=utf-8"}};
+	const struct slack_options *options = delivery->options;
+	struct error problem;
+
+	*next = (struct transfer){.kind = TRANSFER_HTTP,
+		.endpoint = &options->endpoint,
+		.method = "POST",
+		.headers = {.items = json, .count = 1},
+		.body = body,
+		.body_length = strlen(body)};
+	if (by_webhook(options)) {
+		if (!secret(delivery->arena, options->webhook_url, "webhook_url_file",
+			    options->webhook_url_file, &next->url, &problem))
+			return fail_until_mended(delivery, problem.text, error);
+		if (strncmp(next->url, "https://", 8) != 0 && strncmp(next->url, "http://", 7) != 0)
+			return fail_until_mended(
+				delivery, "webhook_url is not an https address", error);
+		return STEP_TRANSFER;
+	}
+	if (!by_bot(options))
+		return fail_until_mended(delivery, "bot_token is missing", error);
+	next->url = transfer_join_url(delivery->arena, options->api_url, "chat.postMessage");
+	if (!secret(delivery->arena, options->bot_token, "bot_token_file", options->bot_token_file,
+		    &next->bearer, &problem))
+		return fail_until_mended(delivery, problem.text, error);
+	return STEP_TRANSFER;
+}
+
+static bool among(const char *word, const char *const *list)
+{
+	for (; *list; list++)
+		if (strcmp(word, *list) == 0)
+			return true;
+	return false;
+}
+
+/* The message without its blocks, in the arena; NULL if it is no message of ours. */
+static const char *without_blocks(struct arena *arena, const char *payload)
+{
+	json_t *message = json_loads(payload, 0, NULL);
+	char *text = NULL;
+	const char *plain;
+
+	if (message && json_object_del(message, "blocks") == 0)
+		text = json_dumps(message, JSON_COMPACT);
+	plain = arena_strdup(arena, text);
+	free(text);
+	json_decref(message);
+	return plain;
+}
+
+static enum step refused(
+	struct delivery *delivery, const char *reason, struct transfer *next, struct error *error)
+{
+	static const char *const mend[] = {"not_authed", "invalid_auth", "account_inactive",
+		"token_revoked", "token_expired", "no_permission", "missing_scope",
+		"not_allowed_token_type", "channel_not_found", "not_in_channel", "is_archived",
+		"channel_is_archived", "restricted_action", "access_denied", "ekm_access_denied",
+		"enterprise_is_restricted", "org_login_required", "two_factor_setup_required",
+		"team_access_not_granted", "messages_tab_disabled", "no_service", "no_team",
+		"action_prohibited", "posting_to_general_channel_denied", "invalid_token", NULL};
+	static const char *const blocks[] = {"invalid_blocks", "invalid_blocks_format",
+		"msg_blocks_too_long", "invalid_attachments", NULL};
+	static const char *const forever[] = {"no_text", "msg_too_long", "invalid_arguments",
+		"invalid_arg_name", "invalid_array_arg", "invalid_charset", "invalid_form_data",
+		"invalid_post_type", "missing_post_type", "invalid_payload", "invalid_json",
+		"json_not_object", "metadata_too_large", "invalid_metadata_format",
+		"too_many_attachments", NULL};
+	struct state *state = delivery->state;
+	const char *plain;
+
+	if (among(reason, blocks) && !state->plain &&
+		(plain = without_blocks(delivery->arena, delivery->payload))) {
+		state->plain = true;
+		return post(delivery, plain, next, error);
+	}
+	if (among(reason, mend))
+		return fail_until_mended(delivery, reason, error);
+	if (among(reason, forever) || among(reason, blocks))
+		return fail_for_good(delivery, reason, error);
+	return fail_for_now(delivery, reason, error);
+}
+
+/*
+ * Slack's one-word reason in a body. Anything else is not shown: an error page may repeat the
+ * address it was asked for, and a webhook's address is a secret.
+ */
+static const char *reason_word(struct delivery *delivery, const struct reply *reply)
+{
+	size_t length = strspn(reply->body, "abcdefghijklmnopqrstuvwxyz0123456789_");
+	const char *rest = reply->body + length;
+
+	if (length == 0 || length > REASON_MOST || rest[strspn(rest, "\r\n")])
+		return not_slack;
+	return arena_strndup(delivery->arena, reply->body, length);
+}
+
+/* {"ok": true, "channel": "C1", "ts": "1503435956.000247"} or {"ok": false, "error": "..."} */
+static enum step api_answer(struct delivery *delivery, const struct reply *reply,
+	struct transfer *next, struct error *error)
+{
+	json_t *answer = json_loadb(reply->body, reply->length, 0, NULL);
+	json_t *ok = json_object_get(answer, "ok");
+	const char *stamp = json_string_value(json_object_get(answer, "ts"));
+	const char *reason = json_string_value(json_object_get(answer, "error"));
+	enum step step;
+
+	if (json_is_true(ok)) {
+		delivery->receipt = stamp ? arena_strdup(delivery->arena, stamp) : NULL;
+		step = STEP_DONE;
+	} else if (json_is_false(ok) && reason) {
+		step = refused(delivery,
+			arena_strndup(delivery->arena, reason, strnlen(reason, REASON_MOST)), next,
+			error);
+	} else {
+		step = fail_for_now(delivery, not_slack, error);
+	}
+	json_decref(answer);
+	return step;
+}
+
+static enum step http_error(struct delivery *delivery, const struct reply *reply,
+	struct transfer *next, struct error *error)
+{
+	const char *words = reason_word(delivery, reply);
+	const char *what =
+		arena_printf(delivery->arena, "HTTP status %d: %s", reply->status, words);
+
+	if (reply->status == 429) {
+		delivery->retry_after = reply->retry_after;
+		return fail_for_now(delivery, "too many messages (HTTP status 429)", error);
+	}
+	if (reply->status >= 500 || reply->status == 408 || reply->status < 400)
+		return fail_for_now(delivery, what, error);
+	if (reply->status == 400)
+		return refused(delivery, words, next, error);
+	return fail_until_mended(delivery, what, error);
+}
+
+static enum step step(struct delivery *delivery, const struct reply *last, struct transfer *next,
+	struct error *error)
+{
+	delivery->retry = false;
+	delivery->retry_after = -1;
+	if (!last) {
+		delivery->state = arena_alloc(delivery->arena, sizeof(struct state));
+		return post(delivery, delivery->payload, next, error);
+	}
+	if (last->kind != REPLY_ANSWER)
+		return fail_for_now(delivery, last->problem ? last->problem : "no answer", error);
+	if (last->status != 200)
+		return http_error(delivery, last, next, error);
+	if (by_bot(delivery->options))
+		return api_answer(delivery, last, next, error);
+	if (strcmp(reason_word(delivery, last), "ok") == 0)
+		return STEP_DONE;
+	return fail_for_now(delivery, reason_word(delivery, last), error);
+}
+
+const struct notifier slack_notifier = {
+	.name = "slack",
+	.summary = "posts to Slack channels, by bot token or incoming webhook",
+	.fields = slack_fields,
+	.options_size = sizeof(struct slack_options),
+	.http = true,
+	.spacing = SPACING_MS,
+	.destinations = destinations,
+	.render = render,
+	.step = step,
+};

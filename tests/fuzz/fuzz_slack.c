@@ -1,0 +1,64 @@
+/*
+ * Slack's answers: whatever a server says, the notifier ends in sent, failed with words, or one
+ * more post. The first byte chooses bot or webhook and the status, the rest is the body.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "notifiers/notifier.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static const int statuses[] = {200, 200, 200, 400, 404, 429, 500, 302};
+
+static void check(bool condition)
+{
+	if (!condition)
+		abort();
+}
+
+static void set_option(struct arena *arena, void *options, const char *name, const char *value)
+{
+	struct error error;
+
+	check(field_parse(field_find(slack_notifier.fields, name), options, value, arena, &error));
+}
+
+static void play(struct arena *arena, const void *options, const struct reply *reply)
+{
+	struct delivery delivery = {.arena = arena,
+		.options = options,
+		.destination = "#perf",
+		.payload = "{\"channel\":\"#perf\",\"text\":\"t\",\"blocks\":[]}"};
+	struct transfer transfer;
+	struct error error = {0};
+	enum step step = slack_notifier.step(&delivery, NULL, &transfer, &error);
+
+	for (int posts = 0; step == STEP_TRANSFER; posts++) {
+		check(posts < 2);
+		step = slack_notifier.step(&delivery, reply, &transfer, &error);
+	}
+	if (step == STEP_FAILED)
+		check(error.kind != ERROR_NONE && *error.text);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct arena *arena = arena_new();
+	void *options = arena_alloc(arena, slack_notifier.options_size);
+	struct reply reply = {.kind = REPLY_ANSWER, .retry_after = -1};
+
+	if (size > 0) {
+		field_defaults(slack_notifier.fields, options);
+		if (data[0] & 8)
+			set_option(arena, options, "webhook_url", "https://hooks.example/x");
+		else
+			set_option(arena, options, "bot_token", "xoxb");
+		reply.status = statuses[data[0] & 7];
+		reply.body = arena_strndup(arena, (const char *)data + 1, size - 1);
+		reply.length = size - 1;
+		play(arena, options, &reply);
+	}
+	arena_free(arena);
+	return 0;
+}

@@ -1,0 +1,641 @@
+/*
+ * Slack and stdout: what messages look like, that none of any size or content passes Slack's
+ * limits, and what the notifier makes of each answer.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "notifiers/notifier.h"
+#include "notifiers/slack_blocks.h"
+
+#define TOKEN "xoxb-canary-1234"
+#define DAY INT64_C(86400000)
+#define START INT64_C(1625184000000) /* 2021-07-02 00:00:00 */
+
+struct fixture {
+	struct arena *arena;
+	void *options;
+	struct delivery delivery;
+	struct transfer transfer;
+	struct error error;
+	struct buf out;
+};
+
+static const struct announcement examples[] = {
+	{.id = 11,
+		.test = "demo.lwt.1000-partitions",
+		.metric = "p95",
+		.direction = -1,
+		.time = START,
+		.change =
+			{.mean_before = 200, .mean_after = 170, .pvalue = 1e-5, .magnitude = 0.18},
+		.commit_before = "a60027ff",
+		.commit_after = "15ce8e36"},
+	{.id = 12,
+		.test = "demo.write.batch-10",
+		.metric = "p99",
+		.unit = "ns",
+		.direction = -1,
+		.time = START,
+		.change = {.mean_before = 3.17e7,
+			.mean_after = 3.94e7,
+			.pvalue = 1e-9,
+			.magnitude = 0.24},
+		.commit_before = "a60027ff",
+		.commit_after = "15ce8e36"},
+	{.id = 13,
+		.test = "demo.write.batch-10",
+		.metric = "<!channel> & co",
+		.direction = 0,
+		.time = START + DAY,
+		.change = {.mean_before = 0, .mean_after = 4, .pvalue = 1e-4},
+		.version_after = "1.2"},
+};
+
+static const struct message example = {.key = "k-1", .items = examples, .count = 3};
+
+static void set_option(struct fixture *fixture, const char *name, const char *value)
+{
+	const struct field *field = field_find(slack_notifier.fields, name);
+
+	assert_non_null(field);
+	if (!field_parse(field, fixture->options, value, fixture->arena, &fixture->error))
+		fail_msg("%s", fixture->error.text);
+}
+
+static int setup(void **state)
+{
+	struct fixture *fixture = calloc(1, sizeof *fixture);
+
+	fixture->arena = arena_new();
+	fixture->options = arena_alloc(fixture->arena, slack_notifier.options_size);
+	field_defaults(endpoint_fields, fixture->options);
+	field_defaults(slack_notifier.fields, fixture->options);
+	fixture->delivery = (struct delivery){.arena = fixture->arena,
+		.options = fixture->options,
+		.destination = "#perf",
+		.key = "k-1",
+		.payload = "{\"channel\":\"#perf\",\"text\":\"t\",\"blocks\":[]}"};
+	*state = fixture;
+	return 0;
+}
+
+static int setup_bot(void **state)
+{
+	struct fixture *fixture;
+
+	setup(state);
+	fixture = *state;
+	set_option(fixture, "token", TOKEN);
+	set_option(fixture, "channels", "#perf,#ci");
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *fixture = *state;
+
+	buf_free(&fixture->out);
+	arena_free(fixture->arena);
+	free(fixture);
+	return 0;
+}
+
+static enum step begin(struct fixture *fixture)
+{
+	return slack_notifier.step(&fixture->delivery, NULL, &fixture->transfer, &fixture->error);
+}
+
+static enum step answer(struct fixture *fixture, int status, const char *body)
+{
+	struct reply reply = {.kind = REPLY_ANSWER,
+		.status = status,
+		.retry_after = -1,
+		.body = body,
+		.length = strlen(body)};
+
+	return slack_notifier.step(&fixture->delivery, &reply, &fixture->transfer, &fixture->error);
+}
+
+/* The checker: Slack's rules for the blocks that we use, counted in characters. */
+
+static size_t characters(const char *text)
+{
+	size_t count = 0;
+
+	for (; *text; text++)
+		count += (*text & 0xc0) != 0x80;
+	return count;
+}
+
+static size_t check_text(const json_t *object, const char *type, size_t most)
+{
+	const char *text = json_string_value(json_object_get(object, "text"));
+	size_t count;
+
+	assert_int_equal(json_object_size(object), 2);
+	assert_string_equal(json_string_value(json_object_get(object, "type")), type);
+	assert_non_null(text);
+	count = characters(text);
+	assert_in_range(count, 1, most);
+	for (const char *at = text; *at; at++) {
+		assert_true((unsigned char)*at >= 0x20 || *at == '\n');
+		assert_true(*at != '<' && *at != '>');
+		if (*at == '&')
+			assert_true(strncmp(at, "&amp;", 5) == 0 || strncmp(at, "&lt;", 4) == 0 ||
+				    strncmp(at, "&gt;", 4) == 0);
+	}
+	return count;
+}
+
+static size_t check_section(const json_t *block)
+{
+	const json_t *fields = json_object_get(block, "fields"), *field;
+	size_t count = 0, i;
+
+	assert_int_equal(json_object_size(block), 2);
+	if (!fields)
+		return check_text(json_object_get(block, "text"), "mrkdwn", 3000);
+	assert_in_range(json_array_size(fields), 1, 10);
+	json_array_foreach(fields, i, field) count += check_text(field, "mrkdwn", 2000);
+	return count;
+}
+
+static json_t *check(const struct buf *payload, const char *channel)
+{
+	json_error_t problem;
+	json_t *body = json_loadb(payload->data, payload->length, JSON_REJECT_DUPLICATES, &problem);
+	const json_t *blocks, *block;
+	size_t total = 0, i;
+
+	if (!body)
+		fail_msg("%s", problem.text);
+	assert_in_range(characters(json_string_value(json_object_get(body, "text"))), 1, 4000);
+	if (channel)
+		assert_string_equal(json_string_value(json_object_get(body, "channel")), channel);
+	else
+		assert_null(json_object_get(body, "channel"));
+	blocks = json_object_get(body, "blocks");
+	assert_in_range(json_array_size(blocks), 1, 50);
+	json_array_foreach(blocks, i, block)
+	{
+		const char *type = json_string_value(json_object_get(block, "type"));
+
+		if (strcmp(type, "header") == 0)
+			total += check_text(json_object_get(block, "text"), "plain_text", 150);
+		else if (strcmp(type, "section") == 0)
+			total += check_section(block);
+		else
+			assert_string_equal(type, "divider");
+	}
+	assert_in_range(total, 1, 13000);
+	return body;
+}
+
+static void test_looks_like_hunters(void **state)
+{
+	struct fixture *fixture = *state;
+	const json_t *blocks, *fields;
+	json_t *body;
+
+	slack_render(&example, "#perf", &fixture->out);
+	body = check(&fixture->out, "#perf");
+	blocks = json_object_get(body, "blocks");
+	assert_int_equal(json_array_size(blocks), 8);
+	assert_string_equal(json_string_value(json_object_get(
+				    json_object_get(json_array_get(blocks, 3), "text"), "text")),
+		"*2021-07-02 00:00:00 +0000*");
+	fields = json_object_get(json_array_get(blocks, 4), "fields");
+	assert_int_equal(json_array_size(fields), 2);
+	assert_string_equal(json_string_value(json_object_get(json_array_get(fields, 0), "text")),
+		"*demo.lwt.1000-partitions*\n:large_blue_circle: p95: -15%  200 → 170 (p 1e-05)\n"
+		"a60027ff .. 15ce8e36");
+	assert_string_equal(json_string_value(json_object_get(json_array_get(fields, 1), "text")),
+		"*demo.write.batch-10*\n:red_circle: p99: +24%  3.17e+07 → 3.94e+07 ns (p 1e-09)\n"
+		"a60027ff .. 15ce8e36");
+	fields = json_object_get(json_array_get(blocks, 7), "fields");
+	assert_string_equal(json_string_value(json_object_get(json_array_get(fields, 0), "text")),
+		"*demo.write.batch-10*\n:white_circle: &lt;!channel&gt; &amp; co: new  0 → 4 (p "
+		"0.0001)\n? .. 1.2");
+	assert_non_null(strstr(
+		json_string_value(json_object_get(body, "text")), "3 change points in 2 tests"));
+	json_decref(body);
+}
+
+static void test_metadata_holds_key_and_ids(void **state)
+{
+	struct fixture *fixture = *state;
+	const json_t *event;
+	json_t *body;
+
+	slack_render(&example, "#perf", &fixture->out);
+	body = check(&fixture->out, "#perf");
+	event = json_object_get(json_object_get(body, "metadata"), "event_payload");
+	assert_string_equal(json_string_value(json_object_get(event, "key")), "k-1");
+	assert_int_equal(
+		json_integer_value(json_array_get(json_object_get(event, "changes"), 2)), 13);
+	json_decref(body);
+	buf_clear(&fixture->out);
+	slack_render(&example, NULL, &fixture->out);
+	body = check(&fixture->out, NULL);
+	assert_null(json_object_get(body, "metadata"));
+	json_decref(body);
+}
+
+static uint64_t next_random(uint64_t *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return *state;
+}
+
+/* Text of what hurts: markup, mentions, control characters, four-byte and broken UTF-8. */
+static const char *nasty(struct arena *arena, uint64_t *random, size_t most)
+{
+	static const char *const pieces[] = {"&", "<", ">", "<!channel>", "<@U1>", "a", "*", "`",
+		"\n", "\x1b[31m", "\xf0\x9f\x94\xa5", "\xff", "\xc3", "é", "\xe2\x80\xae", "\"",
+		"\\", " ", "&amp;", "\x01"};
+	size_t count = next_random(random) % (most + 1);
+	struct buf text = {0};
+	const char *copy;
+
+	for (size_t i = 0; i < count; i++)
+		buf_text(&text, pieces[next_random(random) % (sizeof pieces / sizeof *pieces)]);
+	copy = arena_strndup(arena, text.data ? text.data : "", text.length);
+	buf_free(&text);
+	return copy;
+}
+
+static double number(uint64_t *random)
+{
+	static const double numbers[] = {0, -0.0, 1e-300, 1e300, -5, 61000.25, 3.9e7, HUGE_VAL, 1};
+
+	return numbers[next_random(random) % (sizeof numbers / sizeof *numbers)];
+}
+
+enum { NAMES = 64 };
+
+static void random_names(struct arena *arena, uint64_t *random, size_t length, const char **names)
+{
+	for (size_t i = 0; i < NAMES; i++)
+		names[i] = nasty(arena, random, length);
+}
+
+static struct announcement random_item(struct arena *arena, uint64_t *random, size_t length,
+	const char *const *names, size_t tests)
+{
+	struct announcement item = {.id = (int64_t)next_random(random) / 2,
+		.direction = (int)(next_random(random) % 3) - 1,
+		.time = START + (int64_t)(next_random(random) % 30) * DAY,
+		.metric = nasty(arena, random, length),
+		.change = {.mean_before = number(random),
+			.mean_after = number(random),
+			.pvalue = 1e-300,
+			.magnitude = number(random)}};
+
+	item.test = names[next_random(random) % tests];
+	if (next_random(random) % 2)
+		item.unit = nasty(arena, random, length);
+	if (next_random(random) % 2)
+		item.commit_before = nasty(arena, random, length);
+	if (next_random(random) % 2)
+		item.version_after = nasty(arena, random, length);
+	return item;
+}
+
+static int compare_times(const void *a, const void *b)
+{
+	const struct announcement *left = a, *right = b;
+
+	if (left->time != right->time)
+		return left->time < right->time ? -1 : 1;
+	return strcmp(left->test, right->test);
+}
+
+static void test_property_limits_hold(void **state)
+{
+	struct fixture *fixture = *state;
+	static const size_t sizes[] = {1, 2, 9, 11, 60, 150, 151, 1000};
+	uint64_t random = 5;
+
+	for (int round = 0; round < 150; round++) {
+		struct arena *arena = arena_new();
+		size_t count = sizes[next_random(&random) % (sizeof sizes / sizeof *sizes)];
+		size_t length = (size_t)1 << (next_random(&random) % 11);
+		size_t tests = (size_t)1 << (next_random(&random) % 7);
+		struct announcement *items = arena_array(arena, count, sizeof *items);
+		struct message message = {.key = "key", .items = items, .count = count};
+		const char *names[NAMES];
+
+		random_names(arena, &random, length, names);
+		for (size_t i = 0; i < count; i++)
+			items[i] = random_item(arena, &random, length, names, tests);
+		qsort(items, count, sizeof *items, compare_times);
+		buf_clear(&fixture->out);
+		slack_render(&message, "C0123", &fixture->out);
+		json_decref(check(&fixture->out, "C0123"));
+		arena_free(arena);
+	}
+}
+
+/* 500 tests of 60 metrics in one go: the worst are there, the number left out is said, nothing
+ * passes a limit. */
+static void test_thirty_thousand_changes(void **state)
+{
+	struct fixture *fixture = *state;
+	enum { COUNT = 30000 };
+	struct announcement *items = calloc(COUNT, sizeof *items);
+	struct message message = {.key = "key", .items = items, .count = COUNT};
+	json_t *body;
+
+	for (size_t i = 0; i < COUNT; i++)
+		items[i] = (struct announcement){.id = (int64_t)i,
+			.test = arena_printf(fixture->arena, "suite.test-%03zu", i / 60),
+			.metric = arena_printf(fixture->arena, "metric-%02zu", i % 60),
+			.direction = -1,
+			.time = START,
+			.change = {.mean_before = 100,
+				.mean_after = i == 17777 ? 900 : 90,
+				.magnitude = i == 17777 ? 8 : 0.11,
+				.pvalue = 1e-6}};
+	slack_render(&message, "#perf", &fixture->out);
+	body = check(&fixture->out, "#perf");
+	assert_non_null(strstr(fixture->out.data, "30000 change points in 500 tests"));
+	assert_non_null(strstr(fixture->out.data, "are left out here"));
+	assert_non_null(strstr(fixture->out.data, "metric-17: +800%  100 → 900"));
+	json_decref(body);
+	free(items);
+}
+
+static void test_bot_posts_to_each_channel(void **state)
+{
+	struct fixture *fixture = *state;
+	struct strings channels;
+
+	assert_true(slack_notifier.destinations(
+		fixture->options, fixture->arena, &channels, &fixture->error));
+	assert_int_equal(channels.count, 2);
+	assert_string_equal(channels.items[1], "#ci");
+	assert_int_equal(begin(fixture), STEP_TRANSFER);
+	assert_string_equal(fixture->transfer.url, "https://slack.com/api/chat.postMessage");
+	assert_string_equal(fixture->transfer.method, "POST");
+	assert_string_equal(fixture->transfer.bearer, TOKEN);
+	assert_string_equal(fixture->transfer.body, fixture->delivery.payload);
+	assert_int_equal(
+		answer(fixture, 200, "{\"ok\":true,\"channel\":\"C1\",\"ts\":\"1503.02\"}"),
+		STEP_DONE);
+	assert_string_equal(fixture->delivery.receipt, "1503.02");
+}
+
+static void test_misconfigured_is_told(void **state)
+{
+	struct fixture *fixture = *state;
+	struct strings channels;
+
+	assert_false(slack_notifier.destinations(
+		fixture->options, fixture->arena, &channels, &fixture->error));
+	assert_int_equal(fixture->error.kind, ERROR_USAGE);
+	set_option(fixture, "bot_token", TOKEN);
+	assert_false(slack_notifier.destinations(
+		fixture->options, fixture->arena, &channels, &fixture->error));
+	assert_non_null(strstr(fixture->error.text, "channels"));
+	set_option(fixture, "webhook_url", "https://hooks.slack.com/services/T/B/X");
+	assert_false(slack_notifier.destinations(
+		fixture->options, fixture->arena, &channels, &fixture->error));
+	assert_non_null(strstr(fixture->error.text, "not both"));
+}
+
+/* Each answer, and which of the three heaps it falls into. */
+static void test_answers_are_classified(void **state)
+{
+	static const struct {
+		int status;
+		const char *body;
+		bool retry;
+		enum error_kind kind;
+	} cases[] = {
+		{200, "{\"ok\":false,\"error\":\"ratelimited\"}", true, ERROR_DATA},
+		{200, "{\"ok\":false,\"error\":\"internal_error\"}", true, ERROR_DATA},
+		{200, "{\"ok\":false,\"error\":\"never_heard_of\"}", true, ERROR_DATA},
+		{200, "{\"ok\":false,\"error\":\"invalid_auth\"}", false, ERROR_USAGE},
+		{200, "{\"ok\":false,\"error\":\"channel_not_found\"}", false, ERROR_USAGE},
+		{200, "{\"ok\":false,\"error\":\"not_in_channel\"}", false, ERROR_USAGE},
+		{200, "{\"ok\":false,\"error\":\"msg_too_long\"}", false, ERROR_DATA},
+		{200, "{\"ok\":false}", true, ERROR_DATA},
+		{200, "{\"ok\":1,\"error\":3}", true, ERROR_DATA},
+		{200, "[1]", true, ERROR_DATA},
+		{200, "<html>Log in to the proxy</html>", true, ERROR_DATA},
+		{200, "", true, ERROR_DATA},
+		{302, "", true, ERROR_DATA},
+		{400, "invalid_payload", false, ERROR_DATA},
+		{403, "invalid_token", false, ERROR_USAGE},
+		{404, "no_service", false, ERROR_USAGE},
+		{408, "", true, ERROR_DATA},
+		{429, "", true, ERROR_DATA},
+		{500, "", true, ERROR_DATA},
+		{503, "upstream", true, ERROR_DATA},
+	};
+	struct fixture *fixture = *state;
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		assert_int_equal(begin(fixture), STEP_TRANSFER);
+		if (answer(fixture, cases[i].status, cases[i].body) != STEP_FAILED ||
+			fixture->delivery.retry != cases[i].retry ||
+			fixture->error.kind != cases[i].kind)
+			fail_msg("%d %s: retry %d, %s", cases[i].status, cases[i].body,
+				fixture->delivery.retry, fixture->error.text);
+		assert_non_null(strstr(fixture->error.text, "slack #perf: "));
+	}
+}
+
+static void test_retry_after_is_handed_on(void **state)
+{
+	struct fixture *fixture = *state;
+	struct reply reply = {.kind = REPLY_ANSWER, .status = 429, .retry_after = 7000, .body = ""};
+
+	assert_int_equal(begin(fixture), STEP_TRANSFER);
+	assert_int_equal(slack_notifier.step(
+				 &fixture->delivery, &reply, &fixture->transfer, &fixture->error),
+		STEP_FAILED);
+	assert_true(fixture->delivery.retry);
+	assert_int_equal(fixture->delivery.retry_after, 7000);
+	assert_int_equal(begin(fixture), STEP_TRANSFER);
+	reply.retry_after = -1;
+	slack_notifier.step(&fixture->delivery, &reply, &fixture->transfer, &fixture->error);
+	assert_int_equal(fixture->delivery.retry_after, -1);
+}
+
+static void test_no_answer_is_tried_again(void **state)
+{
+	static const enum reply_kind kinds[] = {REPLY_UNREACHABLE, REPLY_AMBIGUOUS, REPLY_TOO_BIG};
+	struct fixture *fixture = *state;
+
+	for (size_t i = 0; i < 3; i++) {
+		struct reply reply = {.kind = kinds[i], .retry_after = -1, .problem = "reset"};
+
+		assert_int_equal(begin(fixture), STEP_TRANSFER);
+		assert_int_equal(slack_notifier.step(&fixture->delivery, &reply, &fixture->transfer,
+					 &fixture->error),
+			STEP_FAILED);
+		assert_true(fixture->delivery.retry);
+	}
+}
+
+/* Blocks that Slack refuses are sent once more as text, and only once. */
+static void test_refused_blocks_become_text(void **state)
+{
+	struct fixture *fixture = *state;
+	json_t *body;
+
+	assert_int_equal(begin(fixture), STEP_TRANSFER);
+	assert_int_equal(
+		answer(fixture, 200, "{\"ok\":false,\"error\":\"invalid_blocks\"}"), STEP_TRANSFER);
+	body = json_loadb(fixture->transfer.body, fixture->transfer.body_length, 0, NULL);
+	assert_non_null(body);
+	assert_null(json_object_get(body, "blocks"));
+	assert_string_equal(json_string_value(json_object_get(body, "text")), "t");
+	json_decref(body);
+	assert_int_equal(
+		answer(fixture, 200, "{\"ok\":false,\"error\":\"invalid_blocks\"}"), STEP_FAILED);
+	assert_false(fixture->delivery.retry);
+	assert_int_equal(fixture->error.kind, ERROR_DATA);
+}
+
+static void test_webhook(void **state)
+{
+	struct fixture *fixture = *state;
+	struct strings destinations;
+
+	set_option(fixture, "webhook_url", "https://hooks.slack.com/services/T/B/canary");
+	fixture->delivery.destination = "";
+	assert_true(slack_notifier.destinations(
+		fixture->options, fixture->arena, &destinations, &fixture->error));
+	assert_int_equal(destinations.count, 1);
+	assert_int_equal(begin(fixture), STEP_TRANSFER);
+	assert_string_equal(fixture->transfer.url, "https://hooks.slack.com/services/T/B/canary");
+	assert_null(fixture->transfer.bearer);
+	assert_int_equal(answer(fixture, 200, "ok"), STEP_DONE);
+	assert_int_equal(begin(fixture), STEP_TRANSFER);
+	assert_int_equal(
+		answer(fixture, 404, "<p>/services/T/B/canary was not found</p>"), STEP_FAILED);
+	assert_int_equal(fixture->error.kind, ERROR_USAGE);
+	assert_null(strstr(fixture->error.text, "canary"));
+	set_option(fixture, "webhook_url", "hooks.slack.com/canary");
+	assert_int_equal(begin(fixture), STEP_FAILED);
+	assert_int_equal(fixture->error.kind, ERROR_USAGE);
+	assert_null(strstr(fixture->error.text, "canary"));
+}
+
+static void test_secret_files(void **state)
+{
+	struct fixture *fixture = *state;
+	char path[] = "/tmp/test_slack.XXXXXX";
+	int file = mkstemp(path);
+
+	set_option(fixture, "bot_token_file", path);
+	assert_int_equal(begin(fixture), STEP_FAILED);
+	assert_int_equal(fixture->error.kind, ERROR_USAGE);
+	assert_non_null(strstr(fixture->error.text, "is empty"));
+	assert_int_equal(write(file, TOKEN "\n", strlen(TOKEN) + 1), strlen(TOKEN) + 1);
+	close(file);
+	assert_int_equal(begin(fixture), STEP_TRANSFER);
+	assert_string_equal(fixture->transfer.bearer, TOKEN);
+	unlink(path);
+	assert_int_equal(begin(fixture), STEP_FAILED);
+	assert_false(fixture->delivery.retry);
+	assert_non_null(strstr(fixture->error.text, path));
+}
+
+static void test_stdout_text(void **state)
+{
+	struct fixture *fixture = *state;
+	const int never = 2;
+
+	assert_true(stdout_notifier.render(&example, &never, "", &fixture->out, &fixture->error));
+	fixture->delivery.options = &never;
+	fixture->delivery.payload = fixture->out.data;
+	assert_int_equal(
+		stdout_notifier.step(&fixture->delivery, NULL, &fixture->transfer, &fixture->error),
+		STEP_TRANSFER);
+	assert_int_equal(fixture->transfer.kind, TRANSFER_STDOUT);
+	assert_string_equal(fixture->transfer.body,
+		"hunter-c has detected change points\n"
+		"3 change points in 2 tests: 1 regression, 1 improvement\n"
+		"\n"
+		"2021-07-02 00:00:00 +0000\n"
+		"  demo.lwt.1000-partitions\n"
+		"    p95: -15%  200 --> 170  improvement  (p = 1e-05)\n"
+		"      a60027ff .. 15ce8e36\n"
+		"  demo.write.batch-10\n"
+		"    p99: +24%  3.17e+07 --> 3.94e+07 ns  regression  (p = 1e-09)\n"
+		"      a60027ff .. 15ce8e36\n"
+		"\n"
+		"2021-07-03 00:00:00 +0000\n"
+		"  demo.write.batch-10\n"
+		"    <!channel> & co: new  0 --> 4  (p = 0.0001)\n"
+		"      ? .. 1.2\n"
+		"\n");
+	assert_int_equal(fixture->transfer.body_length, strlen(fixture->transfer.body));
+}
+
+/* No escape of the data reaches a terminal; what is left are our own colours. */
+static void test_stdout_property_no_escapes(void **state)
+{
+	struct fixture *fixture = *state;
+	uint64_t random = 9;
+	const int never = 2;
+
+	fixture->delivery.options = &never;
+	for (int round = 0; round < 300; round++) {
+		struct announcement items[5];
+		struct message message = {.key = "key", .items = items, .count = 5};
+		const char *names[NAMES];
+
+		random_names(fixture->arena, &random, 40, names);
+		for (size_t i = 0; i < 5; i++)
+			items[i] = random_item(fixture->arena, &random, 40, names, 4);
+		qsort(items, 5, sizeof *items, compare_times);
+		buf_clear(&fixture->out);
+		assert_true(stdout_notifier.render(
+			&message, &never, "", &fixture->out, &fixture->error));
+		fixture->delivery.payload = fixture->out.data;
+		stdout_notifier.step(&fixture->delivery, NULL, &fixture->transfer, &fixture->error);
+		for (const char *at = fixture->transfer.body; *at; at++)
+			assert_true((unsigned char)*at >= 0x20 || *at == '\n');
+	}
+}
+
+#define CASE(name, before) cmocka_unit_test_setup_teardown(name, before, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(test_looks_like_hunters, setup),
+		CASE(test_metadata_holds_key_and_ids, setup),
+		CASE(test_property_limits_hold, setup),
+		CASE(test_thirty_thousand_changes, setup),
+		CASE(test_bot_posts_to_each_channel, setup_bot),
+		CASE(test_misconfigured_is_told, setup),
+		CASE(test_answers_are_classified, setup_bot),
+		CASE(test_retry_after_is_handed_on, setup_bot),
+		CASE(test_no_answer_is_tried_again, setup_bot),
+		CASE(test_refused_blocks_become_text, setup_bot),
+		CASE(test_webhook, setup),
+		CASE(test_secret_files, setup),
+		CASE(test_stdout_text, setup),
+		CASE(test_stdout_property_no_escapes, setup),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
