@@ -357,11 +357,16 @@ static void print_problems(const struct problems *problems)
 			fprintf(stderr, "%s\n", problems->items[i].text);
 }
 
+struct config_source cli_config_source(struct cli *cli)
+{
+	return (struct config_source){.schema = cli_schema(cli->arena), .env = environment};
+}
+
 struct config *cli_config(struct cli *cli)
 {
 	struct error error;
 	const char *path;
-	struct config_source source = {.schema = cli_schema(cli->arena), .env = environment};
+	struct config_source source = cli_config_source(cli);
 	struct problems problems = {.arena = cli->arena};
 	if (!config_find(cli->common.config, &source, cli->arena, &path, &error)) {
 		cli_fail(&error);

@@ -77,6 +77,9 @@ int exit_code(enum error_kind kind);
  */
 struct config *cli_config(struct cli *cli);
 
+/* What config_load needs: the schema of this binary and the environment. */
+struct config_source cli_config_source(struct cli *cli);
+
 /* The schema of this binary: all registered sources, notifiers and detectors. */
 const struct schema *cli_schema(struct arena *arena);
 

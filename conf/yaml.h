@@ -40,7 +40,8 @@ struct problems {
 		bool warning;
 		const char *text;
 	} * items;
-	size_t count, errors; /* items kept (at most 1,000), errors in all */
+	size_t count, errors; /* items kept (at most 1,000 and a last line), errors in all */
+	size_t dropped;       /* problems that were not kept */
 	size_t capacity;
 };
 
@@ -48,6 +49,9 @@ void problems_add(struct problems *problems, bool warning, const struct yaml_nod
 	const char *format, ...) PRINTF_LIKE(4, 5);
 void problems_add_file(struct problems *problems, bool warning, const char *file, int line,
 	int column, const char *format, ...) PRINTF_LIKE(6, 7);
+
+/* Adds "... and 12 more problems" where some were not kept. */
+void problems_finish(struct problems *problems);
 
 /* The root of the file's one document, or NULL (empty file, or a problem was added). `length` is
  * capped by the caller. */

@@ -1,0 +1,277 @@
+/*
+ * Loading: files to trees, trees to sections, sections to settings, servers, receivers, templates,
+ * tests and groups.
+ *
+ * A folder's files are merged by section. `tests`, `templates`, `test_groups` and `sources` are
+ * maps of names that each file may add to; any other section stands in one file.
+ */
+#include "conf/config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "conf/files.h"
+#include "conf/load.h"
+
+const struct field agent_fields[] = {
+	{.name = "listen",
+		.type = FIELD_STRING,
+		.offset = offsetof(struct agent_settings, listen),
+		.initial = "127.0.0.1:9469",
+		.help = "address and port of /metrics and the page"},
+	{.name = "state",
+		.type = FIELD_STRING,
+		.offset = offsetof(struct agent_settings, state),
+		.initial = "/var/lib/hunter-c/state.db",
+		.help = "the file that remembers what was announced"},
+	{.name = "interval",
+		.type = FIELD_DURATION,
+		.offset = offsetof(struct agent_settings, interval),
+		.initial = "10m",
+		.min = 1000,
+		.max = (double)INT64_MAX,
+		.help = "how often a test is looked at; each may set its own"},
+	{.name = "group_wait",
+		.type = FIELD_DURATION,
+		.offset = offsetof(struct agent_settings, group_wait),
+		.initial = "30s",
+		.max = 86400000,
+		.help = "changes found within it travel in one message"},
+	{.name = "max_age",
+		.type = FIELD_DURATION,
+		.offset = offsetof(struct agent_settings, max_age),
+		.initial = "14d",
+		.max = (double)INT64_MAX,
+		.help = "an older change, first seen now, is recorded but not announced"},
+	{.name = "jobs",
+		.type = FIELD_INT,
+		.offset = offsetof(struct agent_settings, jobs),
+		.initial = "0",
+		.max = 1024,
+		.help = "worker threads, 0: one a core"},
+	{0},
+};
+
+static const char *const merged_sections[] = {"tests", "templates", "test_groups", "sources"};
+enum { MERGED = sizeof merged_sections / sizeof *merged_sections };
+
+/* A map in the making: entries of several files, each name once. */
+struct section {
+	struct yaml_entry *entries;
+	size_t count, capacity;
+	struct dict names; /* -> key */
+	const struct yaml_node *last;
+};
+
+/* The top level of all files: sections as they stand, and those that files add to. */
+struct sections {
+	struct loader *loader;
+	struct section plain, merged[MERGED];
+};
+
+static size_t merged_index(const char *name)
+{
+	size_t i = 0;
+	while (i < MERGED && strcmp(merged_sections[i], name) != 0)
+		i++;
+	return i;
+}
+
+/* Adds an entry; a name that is there is told with both places. */
+static void add_entry(struct loader *loader, struct section *section, const char *kind,
+	const struct yaml_entry *entry)
+{
+	const void **place = dict_place(&section->names, entry->key->text);
+	const struct yaml_node *first = *place;
+	struct subject subject = {.kind = kind};
+	if (first) {
+		loader_report(loader, false, entry->key, &subject, "\"%.200s\" is already at %s:%d",
+			entry->key->text, first->file, first->line);
+		return;
+	}
+	*place = entry->key;
+	if (section->count == section->capacity) {
+		section->capacity = section->capacity ? 2 * section->capacity : 16;
+		struct yaml_entry *entries =
+			arena_array(loader->arena, section->capacity, sizeof *entries);
+		for (size_t i = 0; i < section->count; i++)
+			entries[i] = section->entries[i];
+		section->entries = entries;
+	}
+	section->entries[section->count++] = *entry;
+}
+
+static void add_names(struct sections *sections, size_t which, const struct yaml_node *map)
+{
+	struct subject subject = {.kind = merged_sections[which]};
+	if (yaml_is_null(map))
+		return;
+	if (map->kind != YAML_MAP) {
+		loader_report(sections->loader, false, map, &subject,
+			"a map from names to their meaning is needed here");
+		return;
+	}
+	sections->merged[which].last = map;
+	for (size_t i = 0; i < map->count; i++)
+		add_entry(
+			sections->loader, &sections->merged[which], subject.kind, &map->entries[i]);
+}
+
+/* The section as one map, or NULL if no file has it. */
+static const struct yaml_node *merged_map(const struct sections *sections, const char *name)
+{
+	const struct section *section = &sections->merged[merged_index(name)];
+	if (!section->last)
+		return NULL;
+	struct yaml_node *map = arena_alloc(sections->loader->arena, sizeof *map);
+	*map = *section->last;
+	map->entries = section->entries;
+	map->count = section->count;
+	return map;
+}
+
+static void add_file(struct sections *sections, const struct yaml_node *root)
+{
+	if (root->kind != YAML_MAP) {
+		loader_report(sections->loader, false, root, NULL,
+			"a map of sections is needed here: tests, templates, ...");
+		return;
+	}
+	for (size_t i = 0; i < root->count; i++) {
+		size_t which = merged_index(root->entries[i].key->text);
+		if (which < MERGED)
+			add_names(sections, which, root->entries[i].value);
+		else
+			add_entry(sections->loader, &sections->plain, "section", &root->entries[i]);
+	}
+}
+
+static void read_files(struct sections *sections, const char *path)
+{
+	struct loader *loader = sections->loader;
+	struct strings files;
+	size_t room = CONFIG_BYTES_MAX;
+	if (!config_files(path, loader->arena, &files, loader->problems))
+		return;
+	for (size_t i = 0; i < files.count; i++) {
+		struct buf content = {0};
+		const struct yaml_node *root = NULL;
+		size_t errors = loader->problems->errors;
+		if (config_read_file(files.items[i], room, &content, loader->problems)) {
+			room -= content.length;
+			root = yaml_parse(loader->arena, files.items[i],
+				content.data ? content.data : "", content.length, loader->problems);
+			if (!root && loader->problems->errors == errors)
+				problems_add_file(loader->problems, true, files.items[i], 0, 0,
+					"there is nothing in it");
+		}
+		buf_free(&content);
+		if (root)
+			add_file(sections, root);
+	}
+}
+
+static void read_agent(struct loader *loader, const struct yaml_node *map)
+{
+	struct agent_settings *agent = &loader->config->agent;
+	struct reading reading = {.subject = {.kind = "agent"}, .tables = {{agent_fields, agent}}};
+	if (yaml_is_null(map))
+		return;
+	if (map->kind != YAML_MAP) {
+		loader_report(loader, false, map, &reading.subject, "a map is needed here");
+		return;
+	}
+	struct unset unset = options_read(loader, map, map, &reading);
+	if (unset.variable)
+		loader_missing(loader, &reading.subject, &unset);
+	const char *colon = strrchr(agent->listen, ':');
+	char *end = NULL;
+	unsigned long port =
+		colon && colon[1] >= '0' && colon[1] <= '9' ? strtoul(colon + 1, &end, 10) : 65536;
+	if (port > 65535 || *end)
+		loader_report(loader, false, yaml_get(map, "listen"), &reading.subject,
+			"listen: \"%.80s\" is not an address and a port, like 127.0.0.1:9469",
+			agent->listen);
+}
+
+static void report_section(struct loader *loader, const struct yaml_node *key)
+{
+	static const char *const names[] = {"tests", "templates", "test_groups", "sources", "agent",
+		"detection", "graphite", "grafana", "postgres", "slack", "prometheus", "bigquery",
+		"influxdb", "csv"};
+	/* x-NAME and .NAME hold anchors for the rest of a file. */
+	if (strncmp(key->text, "x-", 2) == 0 || key->text[0] == '.')
+		return;
+	loader_report(loader, true, key, NULL, "unknown section \"%.80s\"%s", key->text,
+		loader_hint(loader, key->text, names, sizeof names / sizeof *names));
+}
+
+static void read_sections(struct loader *loader, const struct sections *sections)
+{
+	struct subject file = {0};
+	for (size_t i = 0; i < sections->plain.count; i++) {
+		const struct yaml_entry *section = &sections->plain.entries[i];
+		if (strcmp(section->key->text, "agent") == 0)
+			read_agent(loader, section->value);
+		else if (strcmp(section->key->text, "detection") == 0)
+			loader->config->detection = detection_read(
+				loader, section->value, &file, &loader->config->detection);
+		else if (!services_section(loader, section))
+			report_section(loader, section->key);
+	}
+}
+
+static struct config *new_config(const char *path)
+{
+	struct arena *arena = arena_new();
+	struct config *config = arena_alloc(arena, sizeof *config);
+	config->arena = arena;
+	config->path = arena_strdup(arena, path);
+	field_defaults(agent_fields, &config->agent);
+	return config;
+}
+
+static void read_all(struct loader *loader)
+{
+	struct sections sections = {.loader = loader, .plain.names.arena = loader->arena};
+	for (size_t i = 0; i < MERGED; i++)
+		sections.merged[i].names.arena = loader->arena;
+	read_files(&sections, loader->config->path);
+	read_sections(loader, &sections);
+	services_sources(loader, merged_map(&sections, "sources"));
+	services_finish(loader);
+	templates_read(loader, merged_map(&sections, "templates"));
+	tests_read(loader, merged_map(&sections, "tests"));
+	groups_read(loader, merged_map(&sections, "test_groups"));
+}
+
+struct config *config_load(
+	const char *path, const struct config_source *source, struct problems *problems)
+{
+	struct config *config = new_config(path);
+	struct dict *tests = arena_alloc(config->arena, sizeof *tests);
+	struct loader loader = {.arena = config->arena,
+		.source = source,
+		.problems = problems,
+		.config = config,
+		.servers = {.arena = config->arena},
+		.receivers = {.arena = config->arena},
+		.templates = {.arena = config->arena},
+		.told = {.arena = config->arena}};
+	tests->arena = config->arena;
+	loader.tests = tests;
+	config->test_names = tests;
+	config->detection = detection_default(source->schema, config->arena);
+	read_all(&loader);
+	problems_finish(problems);
+	if (problems->errors == 0)
+		return config;
+	config_free(config);
+	return NULL;
+}
+
+void config_free(struct config *config)
+{
+	if (config)
+		arena_free(config->arena);
+}

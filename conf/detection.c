@@ -1,0 +1,165 @@
+/*
+ * Which detector, and with which options: layers of `detection:` from file, templates, test and
+ * metric, and the command line's settings on top. A layer that names another detector than the one
+ * below starts from that detector's defaults.
+ */
+#include <string.h>
+
+#include "conf/load.h"
+
+static const char layers_mark[] = "layers of detection"; /* the `text` of such a list */
+
+static const struct plugin *find_detector(const struct schema *schema, const char *name)
+{
+	for (const struct plugin *plugin = schema->detectors; plugin && plugin->name; plugin++)
+		if (strcmp(plugin->name, name) == 0)
+			return plugin;
+	return NULL;
+}
+
+/* The base's options to be changed, or another detector's defaults. */
+static void *begin(const struct detection *base, const struct plugin *detector, struct arena *arena)
+{
+	void *options = arena_alloc(arena, detector->options_size);
+	if (detector == base->detector)
+		memcpy(options, base->options, detector->options_size);
+	else
+		field_defaults(detector->fields, options);
+	return options;
+}
+
+struct detection detection_default(const struct schema *schema, struct arena *arena)
+{
+	const struct detection none = {0};
+	const struct plugin *first = schema->detectors;
+	if (!first || !first->name)
+		return none;
+	return (struct detection){first, begin(&none, first, arena)};
+}
+
+static bool unknown_detector(const struct schema *schema, const char *name, struct error *error)
+{
+	const char *names[64];
+	size_t count = 0;
+	for (const struct plugin *plugin = schema->detectors; plugin && plugin->name && count < 64;
+		plugin++)
+		names[count++] = plugin->name;
+	const char *near = field_suggest(name, names, count);
+	return error_set(error, ERROR_USAGE, "unknown detector \"%.80s\"%s%s%s", name,
+		near ? " (did you mean \"" : "", near ? near : "", near ? "\"?)" : "");
+}
+
+bool detection_overlay(const struct schema *schema, const struct detection *base,
+	const struct setting *settings, size_t count, struct arena *arena, struct detection *out,
+	struct error *error)
+{
+	const struct plugin *detector = base->detector;
+	for (size_t i = 0; i < count; i++) {
+		if (strcmp(settings[i].name, "detector") != 0)
+			continue;
+		detector = find_detector(schema, settings[i].value);
+		if (!detector)
+			return unknown_detector(schema, settings[i].value, error);
+	}
+	if (count == 0 || !detector) {
+		*out = *base;
+		return true;
+	}
+	void *options = begin(base, detector, arena);
+	for (size_t i = 0; i < count; i++) {
+		if (strcmp(settings[i].name, "detector") == 0)
+			continue;
+		const struct field *field = field_find(detector->fields, settings[i].name);
+		if (!field)
+			return error_set(error, ERROR_USAGE,
+				"the detector \"%s\" has no option \"%.80s\"", detector->name,
+				settings[i].name);
+		if (!field_parse(field, options, settings[i].value, arena, error))
+			return false;
+	}
+	*out = (struct detection){detector, options};
+	return true;
+}
+
+/* The detector that this layer names, or the one below. NULL after a report. */
+static const struct plugin *layer_detector(struct loader *loader, const struct yaml_node *map,
+	const struct subject *subject, const struct plugin *below)
+{
+	const struct yaml_node *value = yaml_get(map, "detector");
+	struct error error;
+	if (!value || yaml_is_null(value))
+		return below;
+	if (value->kind != YAML_SCALAR) {
+		loader_report(loader, false, value, subject, "detector: a name is needed here");
+		return NULL;
+	}
+	const char *missing = NULL;
+	const char *name = loader_expand(loader, value->text, false, &missing);
+	const struct plugin *detector = find_detector(loader->source->schema, name);
+	if (!detector) {
+		unknown_detector(loader->source->schema, name, &error);
+		loader_report(loader, false, value, subject, "%s", error.text);
+	}
+	return detector;
+}
+
+static struct detection read_layer(struct loader *loader, const struct yaml_node *map,
+	const struct subject *subject, const struct detection *base)
+{
+	static const char *const other_keys[] = {"detector", NULL};
+	if (yaml_is_null(map))
+		return *base;
+	if (map->kind != YAML_MAP) {
+		loader_report(loader, false, map, subject, "detection: a map is needed here");
+		return *base;
+	}
+	const struct plugin *detector = layer_detector(loader, map, subject, base->detector);
+	if (!detector)
+		return *base;
+	void *options = begin(base, detector, loader->arena);
+	struct reading reading = {.subject = *subject,
+		.tables = {{detector->fields, options}},
+		.other_keys = other_keys};
+	struct unset unset = options_read(loader, map, map, &reading);
+	if (unset.variable)
+		loader_report(loader, false, unset.where, subject, "detection: ${%s} is not set",
+			unset.variable);
+	return (struct detection){detector, options};
+}
+
+struct detection detection_read(struct loader *loader, const struct yaml_node *node,
+	const struct subject *subject, const struct detection *base)
+{
+	struct detection out = *base;
+	if (!node)
+		return out;
+	if (!detection_is_layers(node))
+		return read_layer(loader, node, subject, base);
+	for (size_t i = 0; i < node->count; i++)
+		out = read_layer(loader, node->items[i], subject, &out);
+	return out;
+}
+
+bool detection_is_layers(const struct yaml_node *node)
+{
+	return node->kind == YAML_LIST && node->text == layers_mark;
+}
+
+const struct yaml_node *detection_layers(
+	struct arena *arena, const struct yaml_node *below, const struct yaml_node *above)
+{
+	bool many_below = detection_is_layers(below), many_above = detection_is_layers(above);
+	size_t n = many_below ? below->count : 1, m = many_above ? above->count : 1;
+	const struct yaml_node **items = arena_array(arena, n + m, sizeof *items);
+	for (size_t i = 0; i < n; i++)
+		items[i] = many_below ? below->items[i] : below;
+	for (size_t i = 0; i < m; i++)
+		items[n + i] = many_above ? above->items[i] : above;
+	struct yaml_node *list = arena_alloc(arena, sizeof *list);
+	*list = *above;
+	list->kind = YAML_LIST;
+	list->text = layers_mark;
+	list->items = items;
+	list->count = n + m;
+	return list;
+}

@@ -1,0 +1,144 @@
+/*
+ * Groups of tests. A group may name groups, Hunter's never do; each test is in a group once, where
+ * it comes first.
+ */
+#include <string.h>
+
+#include "conf/load.h"
+
+enum { CHAIN_MAX = 50 };
+
+struct group_state {
+	const char *name;
+	const struct yaml_node *node;
+	const struct test **tests;
+	size_t count, capacity;
+	struct dict members;
+	bool open, done;
+};
+
+struct groups {
+	struct loader *loader;
+	struct group_state *items;
+	size_t count;
+	struct dict names;
+};
+
+static void resolve(struct groups *groups, struct group_state *group, int depth);
+
+static void add_test(struct groups *groups, struct group_state *group, const struct test *test)
+{
+	const void **place = dict_place(&group->members, test->name);
+	if (*place || !loader_spend(groups->loader, 1, group->node))
+		return;
+	*place = test;
+	if (group->count == group->capacity) {
+		group->capacity = group->capacity ? 2 * group->capacity : 8;
+		const struct test **tests =
+			arena_array(groups->loader->arena, group->capacity, sizeof *tests);
+		for (size_t i = 0; i < group->count; i++)
+			tests[i] = group->tests[i];
+		group->tests = tests;
+	}
+	group->tests[group->count++] = test;
+}
+
+static void report_unknown(struct groups *groups, const struct yaml_node *where,
+	const struct subject *subject, const char *name)
+{
+	const struct config *config = groups->loader->config;
+	size_t count = config->test_count + groups->count;
+	const char **names = arena_array(groups->loader->arena, count, sizeof *names);
+	for (size_t i = 0; i < config->test_count; i++)
+		names[i] = config->tests[i].name;
+	for (size_t i = 0; i < groups->count; i++)
+		names[config->test_count + i] = groups->items[i].name;
+	loader_report(groups->loader, false, where, subject, "there is no test \"%.200s\"%s", name,
+		loader_hint(groups->loader, name, names, count));
+}
+
+static void add_group(struct groups *groups, struct group_state *group,
+	const struct yaml_node *where, const struct subject *subject, struct group_state *member,
+	int depth)
+{
+	if (member->open || depth > CHAIN_MAX) {
+		loader_report(groups->loader, false, where, subject,
+			member->open ? "the group \"%.200s\" contains itself"
+				     : "more than 50 groups deep at \"%.200s\"",
+			member->name);
+		return;
+	}
+	resolve(groups, member, depth + 1);
+	for (size_t i = 0; i < member->count; i++)
+		add_test(groups, group, member->tests[i]);
+}
+
+static void resolve(struct groups *groups, struct group_state *group, int depth)
+{
+	struct loader *loader = groups->loader;
+	struct subject subject = {.kind = "group", .name = group->name};
+	if (group->done)
+		return;
+	group->open = true;
+	for (size_t i = 0; i < group->node->count; i++) {
+		const struct yaml_node *item = group->node->items[i];
+		const char *missing = NULL;
+		if (item->kind != YAML_SCALAR) {
+			loader_report(
+				loader, false, item, &subject, "the name of a test is needed here");
+			continue;
+		}
+		const char *name = loader_expand(loader, item->text, false, &missing);
+		const struct test *test = dict_get(loader->tests, name);
+		const struct group_state *member = dict_get(&groups->names, name);
+		if (test)
+			add_test(groups, group, test);
+		else if (member)
+			add_group(groups, group, item, &subject,
+				groups->items + (member - groups->items), depth);
+		else
+			report_unknown(groups, item, &subject, name);
+	}
+	group->open = false;
+	group->done = true;
+}
+
+static void read_group(struct groups *groups, const struct yaml_entry *entry)
+{
+	struct loader *loader = groups->loader;
+	const char *missing = NULL;
+	struct group_state *group = &groups->items[groups->count++];
+	group->name = loader_expand(loader, entry->key->text, false, &missing);
+	group->node = entry->value;
+	group->members.arena = loader->arena;
+	group->done = entry->value->kind != YAML_LIST;
+	struct subject subject = {.kind = "group", .name = group->name};
+	if (group->done && !yaml_is_null(entry->value))
+		loader_report(
+			loader, false, entry->value, &subject, "a list of tests is needed here");
+	*dict_place(&groups->names, group->name) = group;
+}
+
+void groups_read(struct loader *loader, const struct yaml_node *map)
+{
+	if (!map)
+		return;
+	struct groups groups = {.loader = loader,
+		.items = arena_array(loader->arena, map->count, sizeof *groups.items),
+		.names = {.arena = loader->arena}};
+	struct group *out = arena_array(loader->arena, map->count, sizeof *out);
+	struct dict *names = arena_alloc(loader->arena, sizeof *names);
+	names->arena = loader->arena;
+	for (size_t i = 0; i < map->count; i++)
+		read_group(&groups, &map->entries[i]);
+	for (size_t i = 0; i < map->count; i++)
+		resolve(&groups, &groups.items[i], 1);
+	for (size_t i = 0; i < map->count; i++) {
+		out[i] = (struct group){
+			groups.items[i].name, groups.items[i].tests, groups.items[i].count};
+		*dict_place(names, out[i].name) = &out[i];
+	}
+	loader->config->groups = out;
+	loader->config->group_count = map->count;
+	loader->config->group_names = names;
+}

@@ -1,0 +1,76 @@
+/*
+ * Hunter's and Otava's own kinds of tests and sections: what keys they may have. Where this binary
+ * has a plugin of the same name, the plugin's table says so in more detail; the rest is checked
+ * against these names and kept.
+ */
+#include <string.h>
+
+#include "conf/load.h"
+
+static const char *const none[] = {NULL};
+static const char *const file[] = {"file", NULL};
+static const char *const prefix[] = {"prefix", NULL};
+static const char *const query[] = {"query", NULL};
+
+static const char *const csv_keys[] = {"file", "time_column", "attributes", "csv_options", NULL};
+static const char *const json_keys[] = {"file", "base_branch", NULL};
+static const char *const graphite_keys[] = {"prefix", "branch_prefix", NULL};
+static const char *const sql_keys[] = {
+	"query", "update_statement", "time_column", "attributes", NULL};
+static const char *const influxdb_keys[] = {
+	"query", "query_language", "time_column", "attributes", NULL};
+
+static const struct kind test_kinds[] = {
+	{"csv", csv_keys, file, NULL},
+	{"json", json_keys, file, NULL},
+	{"histostat", file, file, NULL},
+	{"graphite", graphite_keys, prefix, NULL},
+	{"postgres", sql_keys, query, NULL},
+	{"bigquery", sql_keys, query, "BigQuery is not supported"},
+	{"influxdb", influxdb_keys, query, "InfluxDB is not supported"},
+	{NULL, NULL, NULL, NULL},
+};
+
+const char *const kind_all_keys[] = {"file", "time_column", "attributes", "csv_options",
+	"base_branch", "prefix", "branch_prefix", "query", "update_statement", "query_language",
+	NULL};
+
+static const char *const graphite_section[] = {"url", "suffixes", "timeout", NULL};
+static const char *const grafana_section[] = {"url", "user", "password", NULL};
+static const char *const slack_section[] = {"token", "bot_token", "channel", "channels", NULL};
+static const char *const postgres_section[] = {
+	"hostname", "port", "username", "password", "database", NULL};
+static const char *const bigquery_section[] = {"project_id", "dataset", "credentials", NULL};
+static const char *const influxdb_section[] = {"host", "database", "token", NULL};
+static const char *const csv_section[] = {"delimiter", "quote_char", "quotechar", NULL};
+static const char *const fallout_section[] = {"url", "user", "token", NULL};
+
+static const struct kind sections[] = {
+	{"graphite", graphite_section, none, NULL},
+	{"grafana", grafana_section, none, NULL},
+	{"slack", slack_section, none, NULL},
+	{"postgres", postgres_section, none, NULL},
+	{"bigquery", bigquery_section, none, NULL},
+	{"influxdb", influxdb_section, none, NULL},
+	{"csv", csv_section, none, NULL},
+	{"fallout", fallout_section, none, NULL},
+	{NULL, NULL, NULL, NULL},
+};
+
+static const struct kind *find(const struct kind *kinds, const char *name)
+{
+	for (const struct kind *kind = kinds; kind->name; kind++)
+		if (strcmp(kind->name, name) == 0)
+			return kind;
+	return NULL;
+}
+
+const struct kind *kind_find(const char *name)
+{
+	return find(test_kinds, name);
+}
+
+const struct kind *kind_section(const char *name)
+{
+	return find(sections, name);
+}

@@ -1,0 +1,146 @@
+/*
+ * What the parts of the configuration's loader share. Private to conf/.
+ *
+ * The loader walks the YAML tree once: agent and detection, servers and receivers, templates,
+ * tests, groups. Nothing here fails; what is wrong is reported and the walk goes on, so that all of
+ * it is told at once.
+ */
+#ifndef CONF_LOAD_H
+#define CONF_LOAD_H
+
+#include "conf/config.h"
+#include "conf/dict.h"
+
+/* Merging and group building may write out at most this many values; more is a bomb. */
+enum { LOADER_BUDGET = 20000000 };
+
+/* A variable that a value needs and the environment lacks, and the value. */
+struct unset {
+	const char *variable; /* NULL: none */
+	const struct yaml_node *where;
+};
+
+/* A server or receiver as declared. */
+struct declared {
+	const struct yaml_node *node;
+	struct unset unset;
+	struct server server; /* one of the two */
+	struct receiver receiver;
+	struct declared *next; /* in the file's order */
+};
+
+struct loader {
+	struct arena *arena; /* the configuration's */
+	const struct config_source *source;
+	struct problems *problems;
+	struct config *config;
+	struct dict servers, receivers; /* struct declared */
+	struct declared *first_server, *first_receiver;
+	struct dict templates; /* struct template, within template_list */
+	struct template *template_list;
+	size_t template_count;
+	struct dict *tests; /* struct test */
+	const struct yaml_node *tests_node;
+	struct strings all_receivers; /* a test's `notify` by default */
+	struct dict told;             /* problems, told once though many tests share the value */
+	const struct yaml_node *csv;  /* Otava's csv options for all tests */
+	size_t spent;                 /* of LOADER_BUDGET */
+	size_t suggestions;           /* made among many names */
+};
+
+/* Whose values are read: `test "x"`, `test "x": metric "p99"`, `slack` (no name). For messages. */
+struct subject {
+	const char *kind, *name, *metric;
+};
+
+/* Reports at a node. The same problem at the same node is told once: tests share the nodes of their
+ * templates. */
+void loader_report(struct loader *loader, bool warning, const struct yaml_node *where,
+	const struct subject *subject, const char *format, ...) PRINTF_LIKE(5, 6);
+
+/* Notes the first variable that is not set where it matters, in config->missing. */
+void loader_missing(
+	struct loader *loader, const struct subject *subject, const struct unset *unset);
+
+/* Counts against the budget; false, after a report, if it is spent. */
+bool loader_spend(struct loader *loader, size_t values, const struct yaml_node *where);
+
+/*
+ * The text with `${X}` and `${X:-default}` (with `dollar` also `$X`) replaced; `$${` stands for
+ * `${`. *missing is set to the first variable that is not set and has no default.
+ */
+const char *loader_expand(
+	struct loader *loader, const char *text, bool dollar, const char **missing);
+
+/* How a map's keys are read. */
+struct option_table {
+	const struct field *fields; /* NULL: no table */
+	void *options;              /* set to the defaults by the caller */
+};
+
+enum { READING_TABLES = 2 };
+
+struct reading {
+	struct subject subject;
+	struct option_table tables[READING_TABLES];
+	const char *const *other_keys;    /* read elsewhere, NULL-terminated; or NULL */
+	const char *const *harmless_keys; /* ignored without a word */
+	bool lenient;                     /* unknown keys are warnings */
+	bool dollar;                      /* `$X` is expanded */
+};
+
+/*
+ * Reads the values of `map` (or NULL) into the tables' options. Reports unknown keys, bad values
+ * and required keys that are absent (at `where`). Values with variables that are not set are left
+ * at their defaults; the first is returned.
+ */
+struct unset options_read(struct loader *loader, const struct yaml_node *map,
+	const struct yaml_node *where, const struct reading *reading);
+
+/* " (did you mean "x"?)" among `count` names, or "". A bounded number of times where there are many
+ * names. */
+const char *loader_hint(
+	struct loader *loader, const char *word, const char *const *names, size_t count);
+
+/* services.c: the sections agent, prometheus and its like, sources, slack and its like. True if the
+ * section is known. */
+bool services_section(struct loader *loader, const struct yaml_entry *section);
+void services_sources(struct loader *loader, const struct yaml_node *map);
+void services_finish(struct loader *loader);
+
+/* detection.c: lays a `detection:` value (a map, or the layers that templates gave) over `base`. */
+struct detection detection_read(struct loader *loader, const struct yaml_node *node,
+	const struct subject *subject, const struct detection *base);
+struct detection detection_default(const struct schema *schema, struct arena *arena);
+
+/* A list of `detection:` maps that templates and test contributed, in the order of laying them. */
+bool detection_is_layers(const struct yaml_node *node);
+const struct yaml_node *detection_layers(
+	struct arena *arena, const struct yaml_node *below, const struct yaml_node *above);
+
+/* templates.c: reads the section; then what a test is with all it inherits, or NULL after a report.
+ */
+void templates_read(struct loader *loader, const struct yaml_node *map);
+const struct yaml_node *templates_resolve(
+	struct loader *loader, const char *name, const struct yaml_node *test);
+
+/* tests.c, metrics.c, groups.c */
+void tests_read(struct loader *loader, const struct yaml_node *map);
+struct unset metrics_read(
+	struct loader *loader, const struct yaml_node *node, const char *type, struct test *test);
+void groups_read(struct loader *loader, const struct yaml_node *map);
+
+/* What Hunter and Otava know: kinds of tests and sections, for those this binary has no plugin for.
+ * kinds.c */
+struct kind {
+	const char *name;
+	const char *const *keys;     /* NULL-terminated */
+	const char *const *required; /* NULL-terminated */
+	const char *never;           /* why it will never be run, or NULL: not by this version */
+};
+
+const struct kind *kind_find(const char *name);    /* of tests, or NULL */
+const struct kind *kind_section(const char *name); /* of sections, or NULL */
+extern const char *const kind_all_keys[];          /* of tests, all kinds together */
+
+#endif

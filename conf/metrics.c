@@ -1,0 +1,166 @@
+/*
+ * A test's metrics: a list of names, or a map from names to options.
+ */
+#include <string.h>
+
+#include "conf/load.h"
+
+/* What a metric may say besides `detection`. */
+struct metric_options {
+	const char *column, *suffix, *query, *unit;
+	double direction, scale;
+	struct strings annotate;
+};
+
+static const struct field metric_fields[] = {
+	{.name = "column",
+		.type = FIELD_STRING,
+		.offset = offsetof(struct metric_options, column),
+		.help = "the column it is read from, by default its name"},
+	{.name = "suffix",
+		.type = FIELD_STRING,
+		.offset = offsetof(struct metric_options, suffix),
+		.help = "what follows the test's prefix in Graphite"},
+	{.name = "query",
+		.type = FIELD_STRING,
+		.offset = offsetof(struct metric_options, query),
+		.help = "this metric's own query"},
+	{.name = "direction",
+		.type = FIELD_DOUBLE,
+		.offset = offsetof(struct metric_options, direction),
+		.help = "1: higher is better, -1: lower is better, 0: either way"},
+	{.name = "scale",
+		.type = FIELD_DOUBLE,
+		.offset = offsetof(struct metric_options, scale),
+		.initial = "1",
+		.help = "multiplies every value"},
+	{.name = "unit",
+		.type = FIELD_STRING,
+		.offset = offsetof(struct metric_options, unit),
+		.help = "the unit, for display"},
+	{.name = "annotate",
+		.type = FIELD_LIST,
+		.offset = offsetof(struct metric_options, annotate),
+		.help = "tags of its annotations in Grafana"},
+	{0},
+};
+
+/* How the test's metrics are read. */
+struct metrics_reading {
+	struct loader *loader;
+	struct test *test;
+	bool hunters;  /* of a kind Hunter knows: unknown keys are warnings, higher is better by
+			  default */
+	bool graphite; /* a suffix is needed */
+	struct unset unset;
+};
+
+/* `map` is NULL where nothing but the name is given. */
+static void read_options(struct metrics_reading *metrics, const struct yaml_node *key,
+	const struct yaml_node *map, const struct subject *subject, struct metric *metric)
+{
+	static const char *const other_keys[] = {"detection", NULL};
+	struct loader *loader = metrics->loader;
+	struct metric_options options = {0};
+	struct reading reading = {.subject = *subject,
+		.tables = {{metric_fields, &options}},
+		.other_keys = other_keys,
+		.lenient = metrics->hunters};
+	field_defaults(metric_fields, &options);
+	options.direction = metrics->hunters ? 1 : 0;
+	struct unset unset = options_read(loader, map, key, &reading);
+	if (!metrics->unset.variable)
+		metrics->unset = unset;
+	if (options.direction != -1 && options.direction != 0 && options.direction != 1)
+		loader_report(loader, metrics->hunters, key, subject,
+			"direction: %g is none of 1, -1, 0", options.direction);
+	metric->direction = (options.direction > 0) - (options.direction < 0);
+	metric->scale = options.scale;
+	metric->unit = options.unit;
+	metric->column = options.column ? options.column : metric->name;
+	metric->suffix = options.suffix;
+	metric->query = options.query;
+	metric->annotate = options.annotate;
+	if (metrics->graphite && !options.suffix)
+		loader_report(loader, false, key, subject, "\"suffix\" is missing");
+}
+
+static void read_metric(struct metrics_reading *metrics, const struct yaml_entry *entry,
+	struct metric *metric, struct detection *detection)
+{
+	struct loader *loader = metrics->loader;
+	const char *missing = NULL;
+	*metric = (struct metric){.name = loader_expand(loader, entry->key->text, false, &missing)};
+	struct subject subject = {"test", metrics->test->name, metric->name};
+	const struct yaml_node *map = entry->value;
+	if (map && map->kind != YAML_MAP) {
+		if (!yaml_is_null(map))
+			loader_report(loader, false, map, &subject,
+				"a map of options is needed here, like {direction: -1}");
+		map = NULL;
+	}
+	read_options(metrics, entry->key, map, &subject, metric);
+	*detection = detection_read(
+		loader, yaml_get(map, "detection"), &subject, &metrics->test->detection);
+}
+
+/* A list of names, each once: entries without a value. */
+static struct yaml_entry *entries_of_list(
+	struct metrics_reading *metrics, const struct yaml_node *list, size_t *count)
+{
+	struct loader *loader = metrics->loader;
+	struct subject subject = {.kind = "test", .name = metrics->test->name};
+	struct yaml_entry *entries = arena_array(loader->arena, list->count, sizeof *entries);
+	struct dict seen = {.arena = loader->arena};
+	*count = 0;
+	for (size_t i = 0; i < list->count; i++) {
+		const struct yaml_node *item = list->items[i];
+		if (item->kind != YAML_SCALAR) {
+			loader_report(loader, false, item, &subject,
+				"metrics: a list holds names; options need a map, like "
+				"{p99: {direction: -1}}");
+			continue;
+		}
+		const void **place = dict_place(&seen, item->text);
+		if (!*place)
+			entries[(*count)++] = (struct yaml_entry){item, NULL};
+		*place = item;
+	}
+	return entries;
+}
+
+static void read_entries(
+	struct metrics_reading *metrics, const struct yaml_entry *entries, size_t count)
+{
+	struct arena *arena = metrics->loader->arena;
+	struct metric *metric = arena_array(arena, count, sizeof *metric);
+	struct detection *detection = arena_array(arena, count, sizeof *detection);
+	for (size_t i = 0; i < count; i++)
+		read_metric(metrics, &entries[i], &metric[i], &detection[i]);
+	metrics->test->metrics = metric;
+	metrics->test->detections = detection;
+	metrics->test->metric_count = count;
+}
+
+struct unset metrics_read(
+	struct loader *loader, const struct yaml_node *node, const char *type, struct test *test)
+{
+	struct metrics_reading metrics = {.loader = loader,
+		.test = test,
+		.hunters = kind_find(type) != NULL,
+		.graphite = strcmp(type, "graphite") == 0};
+	struct subject subject = {.kind = "test", .name = test->name};
+	if (!node || yaml_is_null(node))
+		return metrics.unset;
+	if (node->kind == YAML_MAP) {
+		read_entries(&metrics, node->entries, node->count);
+	} else if (node->kind == YAML_LIST) {
+		size_t count;
+		const struct yaml_entry *entries = entries_of_list(&metrics, node, &count);
+		read_entries(&metrics, entries, count);
+	} else {
+		loader_report(
+			loader, false, node, &subject, "metrics: a list or a map is needed here");
+	}
+	return metrics.unset;
+}

@@ -1,0 +1,197 @@
+/*
+ * From YAML maps to option structs, by their field tables.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/core/buf.h"
+#include "conf/load.h"
+
+static void *member(const struct field *field, void *options)
+{
+	return (char *)options + field->offset;
+}
+
+static bool listed(const char *const *names, const char *name)
+{
+	for (; names && *names; names++)
+		if (strcmp(*names, name) == 0)
+			return true;
+	return false;
+}
+
+static const struct field *find_field(
+	const struct reading *reading, const char *name, void **options)
+{
+	for (size_t i = 0; i < READING_TABLES; i++) {
+		const struct field *field = field_find(reading->tables[i].fields, name);
+		*options = reading->tables[i].options;
+		if (field)
+			return field;
+	}
+	return NULL;
+}
+
+/* A hint for an unknown key among all that could stand there. */
+static const char *key_hint(struct loader *loader, const char *word, const struct reading *reading)
+{
+	const char *names[200];
+	size_t count = 0;
+	for (size_t i = 0; i < READING_TABLES; i++) {
+		const struct field *field = reading->tables[i].fields;
+		for (; field && field->name && count < 150; field++)
+			if (!(field->flags & FIELD_HIDDEN))
+				names[count++] = field->name;
+	}
+	for (const char *const *key = reading->other_keys; key && *key && count < 200; key++)
+		names[count++] = *key;
+	return loader_hint(loader, word, names, count);
+}
+
+static void read_list(struct loader *loader, const struct field *field,
+	const struct yaml_node *value, const struct reading *reading, struct strings *out,
+	const char **missing)
+{
+	bool dollar = reading->dollar || field->flags & FIELD_ENV;
+	const struct yaml_node *const *items = value->kind == YAML_LIST ? value->items : &value;
+	size_t count = value->kind == YAML_LIST ? value->count : 1;
+	const char **texts = arena_array(loader->arena, count, sizeof *texts);
+	struct dict seen = {.arena = loader->arena};
+	size_t kept = 0;
+	for (size_t i = 0; i < count; i++) {
+		if (items[i]->kind != YAML_SCALAR) {
+			loader_report(loader, false, items[i], &reading->subject,
+				"%s: a list of words is needed here", field->name);
+			return;
+		}
+		const char *text = loader_expand(loader, items[i]->text, dollar, missing);
+		const void **place = dict_place(&seen, text);
+		if (!*place)
+			texts[kept++] = text;
+		*place = text;
+	}
+	*out = (struct strings){texts, kept};
+}
+
+static void read_pairs(struct loader *loader, const struct field *field,
+	const struct yaml_node *value, const struct reading *reading, struct pairs *out,
+	const char **missing)
+{
+	bool dollar = reading->dollar || field->flags & FIELD_ENV;
+	if (value->kind != YAML_MAP) {
+		loader_report(loader, false, value, &reading->subject,
+			"%s: a map of names and values is needed here", field->name);
+		return;
+	}
+	struct pair *pairs = arena_array(loader->arena, value->count, sizeof *pairs);
+	for (size_t i = 0; i < value->count; i++) {
+		const struct yaml_entry *entry = &value->entries[i];
+		if (entry->value->kind != YAML_SCALAR) {
+			loader_report(loader, false, entry->value, &reading->subject,
+				"%s: \"%.80s\" takes one value", field->name, entry->key->text);
+			return;
+		}
+		pairs[i].key = entry->key->text;
+		pairs[i].value = loader_expand(loader, entry->value->text, dollar, missing);
+	}
+	*out = (struct pairs){pairs, value->count};
+}
+
+/* What came from the environment may be a secret, so a message shows the reference instead of the
+ * value. */
+static void hide(struct error *error, const char *value, const char *reference)
+{
+	char shown[100], text[ERROR_TEXT];
+	snprintf(shown, sizeof shown, "\"%.80s\"", value);
+	const char *at = strstr(error->text, shown);
+	if (!at || !*value)
+		return;
+	snprintf(text, sizeof text, "%.*s\"%.80s\"%s", (int)(at - error->text), error->text,
+		reference, at + strlen(shown));
+	snprintf(error->text, sizeof error->text, "%s", text);
+}
+
+static void read_scalar(struct loader *loader, const struct field *field,
+	const struct yaml_node *value, const struct reading *reading, void *options,
+	const char **missing)
+{
+	struct error error;
+	bool dollar = reading->dollar || field->flags & FIELD_ENV;
+	if (value->kind != YAML_SCALAR) {
+		loader_report(loader, false, value, &reading->subject,
+			"%s: one value is needed here, not a %s", field->name,
+			value->kind == YAML_MAP ? "map" : "list");
+		return;
+	}
+	const char *text = loader_expand(loader, value->text, dollar, missing);
+	if (*missing || field_parse(field, options, text, loader->arena, &error))
+		return;
+	if (text != value->text)
+		hide(&error, text, value->text);
+	loader_report(loader, false, value, &reading->subject, "%s", error.text);
+}
+
+static void read_value(struct loader *loader, const struct field *field,
+	const struct yaml_node *value, const struct reading *reading, void *options,
+	struct unset *unset)
+{
+	const char *missing = NULL;
+	if (field->type == FIELD_LIST)
+		read_list(loader, field, value, reading, member(field, options), &missing);
+	else if (field->type == FIELD_MAP)
+		read_pairs(loader, field, value, reading, member(field, options), &missing);
+	else
+		read_scalar(loader, field, value, reading, options, &missing);
+	if (missing && !unset->variable)
+		*unset = (struct unset){missing, value};
+}
+
+static void report_unknown(
+	struct loader *loader, const struct yaml_node *key, const struct reading *reading)
+{
+	if (listed(reading->other_keys, key->text) || listed(reading->harmless_keys, key->text))
+		return;
+	loader_report(loader, reading->lenient, key, &reading->subject, "unknown key \"%.80s\"%s",
+		key->text, key_hint(loader, key->text, reading));
+}
+
+static void check_required(struct loader *loader, const struct yaml_node *where,
+	const struct reading *reading, const struct dict *given)
+{
+	for (size_t i = 0; i < READING_TABLES; i++)
+		for (const struct field *field = reading->tables[i].fields; field && field->name;
+			field++)
+			if (field->flags & FIELD_REQUIRED && !dict_get(given, field->name))
+				loader_report(loader, false, where, &reading->subject,
+					"\"%s\" is missing", field->name);
+}
+
+struct unset options_read(struct loader *loader, const struct yaml_node *map,
+	const struct yaml_node *where, const struct reading *reading)
+{
+	struct unset unset = {0};
+	struct dict given = {.arena = loader->arena};
+	for (size_t i = 0; map && i < map->count; i++) {
+		const struct yaml_node *key = map->entries[i].key;
+		const struct yaml_node *value = map->entries[i].value;
+		void *options;
+		const struct field *field = find_field(reading, key->text, &options);
+		if (!field) {
+			report_unknown(loader, key, reading);
+			continue;
+		}
+		if (yaml_is_null(value))
+			continue;
+		const void **place = dict_place(&given, field->name);
+		const struct yaml_node *before = *place;
+		*place = key;
+		if (before)
+			loader_report(loader, false, key, &reading->subject,
+				"\"%.80s\" says again what \"%.80s\" says", key->text,
+				before->text);
+		else
+			read_value(loader, field, value, reading, options, &unset);
+	}
+	check_required(loader, where, reading, &given);
+	return unset;
+}

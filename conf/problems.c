@@ -1,0 +1,89 @@
+/*
+ * The list of what is wrong. A hostile or generated file may have millions of problems, so only the
+ * first are kept; texts are cut and freed of control characters, since keys and names of the file
+ * stand in them.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "conf/yaml.h"
+
+enum { PROBLEMS_KEPT = 1000, PROBLEM_TEXT = 1000 };
+
+/* Cuts at a character's border and blanks what a terminal would obey. */
+static void clean(char *text, size_t length)
+{
+	if (length >= PROBLEM_TEXT) {
+		length = PROBLEM_TEXT - 1;
+		while (length > 0 && ((unsigned char)text[length] & 0xc0) == 0x80)
+			length--;
+		text[length] = '\0';
+	}
+	for (char *c = text; *c; c++)
+		if ((unsigned char)*c < 0x20 || *c == 0x7f)
+			*c = '?';
+}
+
+static void keep(struct problems *problems, bool warning, const char *text)
+{
+	if (problems->count == problems->capacity) {
+		size_t capacity = problems->capacity ? problems->capacity * 2 : 16;
+		struct problem *items = arena_array(problems->arena, capacity, sizeof *items);
+		for (size_t i = 0; i < problems->count; i++)
+			items[i] = problems->items[i];
+		problems->items = items;
+		problems->capacity = capacity;
+	}
+	problems->items[problems->count++] = (struct problem){warning, text};
+}
+
+static void add(struct problems *problems, bool warning, const char *file, int line, int column,
+	const char *format, va_list arguments) PRINTF_LIKE(6, 0);
+
+static void add(struct problems *problems, bool warning, const char *file, int line, int column,
+	const char *format, va_list arguments)
+{
+	char text[PROBLEM_TEXT + 1];
+	problems->errors += !warning;
+	if (problems->count >= PROBLEMS_KEPT) {
+		problems->dropped++;
+		return;
+	}
+	int length = vsnprintf(text, sizeof text, format, arguments);
+	clean(text, length > 0 ? (size_t)length : 0);
+	const char *kind = warning ? "warning: " : "";
+	if (line > 0)
+		keep(problems, warning,
+			arena_printf(
+				problems->arena, "%s:%d:%d: %s%s", file, line, column, kind, text));
+	else
+		keep(problems, warning,
+			arena_printf(problems->arena, "%s: %s%s", file, kind, text));
+}
+
+void problems_add(struct problems *problems, bool warning, const struct yaml_node *where,
+	const char *format, ...)
+{
+	va_list arguments;
+	va_start(arguments, format);
+	add(problems, warning, where->file, where->line, where->column, format, arguments);
+	va_end(arguments);
+}
+
+void problems_add_file(struct problems *problems, bool warning, const char *file, int line,
+	int column, const char *format, ...)
+{
+	va_list arguments;
+	va_start(arguments, format);
+	add(problems, warning, file, line, column, format, arguments);
+	va_end(arguments);
+}
+
+void problems_finish(struct problems *problems)
+{
+	if (problems->dropped == 0)
+		return;
+	keep(problems, problems->errors == 0,
+		arena_printf(problems->arena, "... and %zu more problems", problems->dropped));
+	problems->dropped = 0;
+}

@@ -1,0 +1,85 @@
+/*
+ * What the loader says about the file.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/core/buf.h"
+#include "conf/load.h"
+
+enum { SUGGESTIONS = 20, MANY_NAMES = 200, TOLD_MAX = 10000 };
+
+/* `test "x": metric "p99": ` */
+static void subject_text(const struct subject *subject, struct buf *out)
+{
+	if (!subject || !subject->kind)
+		return;
+	buf_text(out, subject->kind);
+	if (subject->name)
+		buf_printf(out, " \"%.200s\"", subject->name);
+	if (subject->metric)
+		buf_printf(out, ": metric \"%.200s\"", subject->metric);
+	buf_text(out, ": ");
+}
+
+static bool told_before(struct loader *loader, const struct yaml_node *where, const char *text)
+{
+	if (loader->told.count >= TOLD_MAX)
+		return false;
+	char *key = arena_printf(
+		loader->arena, "%s:%d:%d:%s", where->file, where->line, where->column, text);
+	const void **place = dict_place(&loader->told, key);
+	bool before = *place != NULL;
+	*place = where;
+	return before;
+}
+
+void loader_report(struct loader *loader, bool warning, const struct yaml_node *where,
+	const struct subject *subject, const char *format, ...)
+{
+	struct buf text = {0}, prefix = {0};
+	va_list arguments;
+	va_start(arguments, format);
+	buf_vprintf(&text, format, arguments);
+	va_end(arguments);
+	if (!told_before(loader, where, text.data)) {
+		subject_text(subject, &prefix);
+		problems_add(loader->problems, warning, where, "%s%s",
+			prefix.data ? prefix.data : "", text.data);
+	}
+	buf_free(&text);
+	buf_free(&prefix);
+}
+
+void loader_missing(struct loader *loader, const struct subject *subject, const struct unset *unset)
+{
+	if (loader->config->missing)
+		return;
+	struct buf prefix = {0};
+	subject_text(subject, &prefix);
+	loader->config->missing =
+		arena_printf(loader->arena, "%s:%d:%d: %s${%s} is not set", unset->where->file,
+			unset->where->line, unset->where->column, prefix.data, unset->variable);
+	buf_free(&prefix);
+}
+
+bool loader_spend(struct loader *loader, size_t values, const struct yaml_node *where)
+{
+	bool before = loader->spent > LOADER_BUDGET;
+	loader->spent += values;
+	if (loader->spent <= LOADER_BUDGET)
+		return true;
+	if (!before)
+		loader_report(loader, false, where, NULL,
+			"templates and groups write out to more than 20,000,000 values");
+	return false;
+}
+
+const char *loader_hint(
+	struct loader *loader, const char *word, const char *const *names, size_t count)
+{
+	if (count > MANY_NAMES && loader->suggestions++ >= SUGGESTIONS)
+		return "";
+	const char *near = field_suggest(word, names, count);
+	return near ? arena_printf(loader->arena, " (did you mean \"%.80s\"?)", near) : "";
+}

@@ -1,0 +1,98 @@
+/*
+ * Asking a loaded configuration for tests by name, group or pattern.
+ */
+#include <fnmatch.h>
+#include <string.h>
+
+#include "conf/config.h"
+#include "conf/dict.h"
+
+const struct test *config_test(const struct config *config, const char *name)
+{
+	return config->test_names ? dict_get(config->test_names, name) : NULL;
+}
+
+const struct group *config_group(const struct config *config, const char *name)
+{
+	return config->group_names ? dict_get(config->group_names, name) : NULL;
+}
+
+/* The tests chosen so far, each once. */
+struct selection {
+	const struct config *config;
+	const struct test **tests;
+	size_t count;
+	bool *chosen; /* by index in config->tests */
+};
+
+static void choose(struct selection *selection, const struct test *test)
+{
+	bool *chosen = &selection->chosen[test - selection->config->tests];
+	if (*chosen)
+		return;
+	*chosen = true;
+	selection->tests[selection->count++] = test;
+}
+
+static bool choose_pattern(struct selection *selection, const char *pattern)
+{
+	const struct config *config = selection->config;
+	bool any = false;
+	if (!strpbrk(pattern, "*?["))
+		return false;
+	for (size_t i = 0; i < config->test_count; i++) {
+		if (fnmatch(pattern, config->tests[i].name, 0) != 0)
+			continue;
+		choose(selection, &config->tests[i]);
+		any = true;
+	}
+	return any;
+}
+
+static bool unknown(
+	const struct config *config, const char *name, struct arena *arena, struct error *error)
+{
+	size_t count = 0;
+	const char **names =
+		arena_array(arena, config->test_count + config->group_count, sizeof *names);
+	for (size_t i = 0; i < config->test_count; i++)
+		names[count++] = config->tests[i].name;
+	for (size_t i = 0; i < config->group_count; i++)
+		names[count++] = config->groups[i].name;
+	const char *near = field_suggest(name, names, count);
+	return error_set(error, ERROR_USAGE,
+		"there is no test or group \"%.200s\" in %.200s%s%.200s%s", name, config->path,
+		near ? " (did you mean \"" : "", near ? near : "", near ? "\"?)" : "");
+}
+
+/* A group goes before a test of the same name, as in Hunter. */
+static bool choose_name(
+	struct selection *selection, const char *name, struct arena *arena, struct error *error)
+{
+	const struct group *group = config_group(selection->config, name);
+	const struct test *test = config_test(selection->config, name);
+	if (group)
+		for (size_t i = 0; i < group->count; i++)
+			choose(selection, group->tests[i]);
+	else if (test)
+		choose(selection, test);
+	else if (!choose_pattern(selection, name))
+		return unknown(selection->config, name, arena, error);
+	return true;
+}
+
+bool config_select(const struct config *config, const struct strings *names, struct arena *arena,
+	const struct test *const **tests, size_t *count, struct error *error)
+{
+	struct selection selection = {.config = config,
+		.tests = arena_array(arena, config->test_count, sizeof *selection.tests),
+		.chosen = arena_array(arena, config->test_count, sizeof *selection.chosen)};
+	for (size_t i = 0; i < names->count; i++)
+		if (!choose_name(&selection, names->items[i], arena, error))
+			return false;
+	for (size_t i = 0; names->count == 0 && i < config->test_count; i++)
+		choose(&selection, &config->tests[i]);
+	*tests = selection.tests;
+	*count = selection.count;
+	return true;
+}

@@ -1,0 +1,229 @@
+/*
+ * The sections about other programs: servers (`prometheus:`, entries of `sources:`) and receivers
+ * (`slack:`).
+ *
+ * A section that this binary has no plugin for is checked against Hunter's and Otava's keys and
+ * kept unread. One whose environment variables are not set spoils only what uses it.
+ */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "conf/load.h"
+
+static const struct plugin *find_plugin(const struct plugin *plugins, const char *name)
+{
+	for (const struct plugin *plugin = plugins; plugin && plugin->name; plugin++)
+		if (strcmp(plugin->name, name) == 0)
+			return plugin;
+	return NULL;
+}
+
+static const char *string_at(const struct field *field, const void *options)
+{
+	return *(const char *const *)(const void *)((const char *)options + field->offset);
+}
+
+/* Of a secret and the file that holds it at most one is given, and the file can be read. */
+static void check_files(struct loader *loader, const struct yaml_node *map,
+	const struct subject *subject, const struct option_table *table)
+{
+	for (const struct field *field = table->fields; field && field->name; field++) {
+		size_t length = strlen(field->name);
+		if (field->type != FIELD_STRING || length < 6 ||
+			strcmp(field->name + length - 5, "_file") != 0)
+			continue;
+		const char *path = string_at(field, table->options);
+		if (!path)
+			continue;
+		char *base = arena_strndup(loader->arena, field->name, length - 5);
+		const struct field *secret = field_find(table->fields, base);
+		if (secret && secret->type == FIELD_SECRET && string_at(secret, table->options))
+			loader_report(loader, false, map, subject,
+				"\"%s\" and \"%s\" are both given", base, field->name);
+		if (access(path, R_OK) != 0)
+			loader_report(loader, true, map, subject, "%s: cannot read \"%.200s\": %s",
+				field->name, path, strerror(errno));
+	}
+}
+
+/* Reads a server's or receiver's options. */
+static const void *read_options(struct loader *loader, const struct yaml_node *map,
+	const struct reading *like, const struct field *fields, size_t size, bool endpoint,
+	struct unset *unset)
+{
+	void *options = arena_alloc(loader->arena, size);
+	struct reading reading = *like;
+	size_t count = 0;
+	if (fields)
+		reading.tables[count++] = (struct option_table){fields, options};
+	if (endpoint)
+		reading.tables[count++] =
+			(struct option_table){loader->source->schema->endpoint_fields, options};
+	for (size_t i = 0; i < count; i++)
+		field_defaults(reading.tables[i].fields, options);
+	*unset = options_read(loader, map, map, &reading);
+	for (size_t i = 0; i < count; i++)
+		check_files(loader, map, &reading.subject, &reading.tables[i]);
+	return options;
+}
+
+static bool need_map(
+	struct loader *loader, const struct yaml_node *node, const struct subject *subject)
+{
+	if (node->kind == YAML_MAP)
+		return true;
+	loader_report(loader, false, node, subject, "a map is needed here");
+	return false;
+}
+
+static void append(struct declared **first, struct declared *declared)
+{
+	while (*first)
+		first = &(*first)->next;
+	*first = declared;
+}
+
+static void add_server(struct loader *loader, const struct yaml_node *map,
+	const struct plugin *plugin, const struct reading *reading, const char *name)
+{
+	struct declared *declared = arena_alloc(loader->arena, sizeof *declared);
+	declared->node = map;
+	declared->server.name = name;
+	declared->server.source = plugin;
+	declared->server.options = read_options(loader, map, reading, plugin->server_fields,
+		plugin->server_size, plugin->endpoint, &declared->unset);
+	*dict_place(&loader->servers, name) = declared;
+	append(&loader->first_server, declared);
+}
+
+static void add_receiver(struct loader *loader, const struct yaml_node *map,
+	const struct plugin *plugin, const struct reading *reading)
+{
+	struct declared *declared = arena_alloc(loader->arena, sizeof *declared);
+	declared->node = map;
+	declared->receiver.name = plugin->name;
+	declared->receiver.notifier = plugin;
+	declared->receiver.options = read_options(loader, map, reading, plugin->fields,
+		plugin->options_size, plugin->endpoint, &declared->unset);
+	*dict_place(&loader->receivers, plugin->name) = declared;
+	append(&loader->first_receiver, declared);
+}
+
+/* A section without a plugin: only its keys are looked at. */
+static void check_keys(struct loader *loader, const struct yaml_node *map, const struct kind *kind)
+{
+	struct reading reading = {
+		.subject = {.kind = kind->name}, .other_keys = kind->keys, .lenient = true};
+	options_read(loader, map, map, &reading);
+}
+
+bool services_section(struct loader *loader, const struct yaml_entry *section)
+{
+	const char *name = section->key->text;
+	const struct schema *schema = loader->source->schema;
+	const struct plugin *source = find_plugin(schema->sources, name);
+	const struct plugin *notifier = find_plugin(schema->notifiers, name);
+	const struct kind *kind = kind_section(name);
+	struct reading reading = {.subject = {.kind = name},
+		.other_keys = kind ? kind->keys : NULL,
+		.lenient = kind != NULL,
+		.dollar = kind != NULL};
+	bool server = source && source->server_size > 0;
+	if (!server && !notifier && !kind)
+		return false;
+	if (yaml_is_null(section->value) || !need_map(loader, section->value, &reading.subject))
+		return true;
+	if (server)
+		add_server(loader, section->value, source, &reading, name);
+	if (notifier)
+		add_receiver(loader, section->value, notifier, &reading);
+	if (strcmp(name, "csv") == 0)
+		loader->csv = section->value;
+	if (!server && !notifier)
+		check_keys(loader, section->value, kind);
+	return true;
+}
+
+static void report_type(
+	struct loader *loader, const struct yaml_node *where, const struct subject *subject)
+{
+	const char *names[64];
+	size_t count = 0;
+	const struct plugin *plugin = loader->source->schema->sources;
+	for (; plugin && plugin->name && count < 64; plugin++)
+		if (plugin->server_size > 0)
+			names[count++] = plugin->name;
+	const char *word = where->kind == YAML_SCALAR ? where->text : "";
+	loader_report(loader, false, where, subject, "type: there is no kind of server \"%.80s\"%s",
+		word, loader_hint(loader, word, names, count));
+}
+
+static void read_source(struct loader *loader, const struct yaml_entry *entry)
+{
+	static const char *const other_keys[] = {"type", NULL};
+	struct reading reading = {
+		.subject = {.kind = "source", .name = entry->key->text}, .other_keys = other_keys};
+	if (!need_map(loader, entry->value, &reading.subject))
+		return;
+	const struct yaml_node *type = yaml_get(entry->value, "type");
+	if (!type) {
+		loader_report(loader, false, entry->key, &reading.subject, "\"type\" is missing");
+		return;
+	}
+	const struct plugin *plugin =
+		type->kind == YAML_SCALAR ? find_plugin(loader->source->schema->sources, type->text)
+					  : NULL;
+	if (!plugin || plugin->server_size == 0) {
+		report_type(loader, type, &reading.subject);
+		return;
+	}
+	const struct declared *before = dict_get(&loader->servers, entry->key->text);
+	if (before) {
+		loader_report(loader, false, entry->key, &reading.subject,
+			"the section of that name at %s:%d is a server, too", before->node->file,
+			before->node->line);
+		return;
+	}
+	add_server(loader, entry->value, plugin, &reading, entry->key->text);
+}
+
+void services_sources(struct loader *loader, const struct yaml_node *map)
+{
+	for (size_t i = 0; map && i < map->count; i++)
+		read_source(loader, &map->entries[i]);
+}
+
+/* The servers and receivers as arrays; stdout is a receiver without being asked. */
+void services_finish(struct loader *loader)
+{
+	struct config *config = loader->config;
+	const struct plugin *out = find_plugin(loader->source->schema->notifiers, "stdout");
+	struct server *servers = arena_array(loader->arena, loader->servers.count, sizeof *servers);
+	struct receiver *receivers =
+		arena_array(loader->arena, loader->receivers.count + 1, sizeof *receivers);
+	for (const struct declared *d = loader->first_server; d; d = d->next)
+		servers[config->server_count++] = d->server;
+	for (const struct declared *d = loader->first_receiver; d; d = d->next) {
+		if (d->unset.variable)
+			loader_missing(
+				loader, &(struct subject){.kind = d->receiver.name}, &d->unset);
+		else
+			receivers[config->receiver_count++] = d->receiver;
+	}
+	bool implicit = out && !dict_get(&loader->receivers, "stdout");
+	if (implicit) {
+		void *options = arena_alloc(loader->arena, out->options_size);
+		field_defaults(out->fields, options);
+		receivers[config->receiver_count++] = (struct receiver){"stdout", out, options};
+	}
+	const char **names = arena_array(loader->arena, config->receiver_count + 1, sizeof *names);
+	size_t count = 0;
+	for (; count < config->receiver_count; count++)
+		names[count] = receivers[count].name;
+	if (count > 1 && implicit)
+		count--;
+	loader->all_receivers = (struct strings){names, count};
+	config->servers = servers;
+	config->receivers = receivers;
+}

@@ -1,0 +1,203 @@
+/*
+ * Inheritance: what a test is once its templates are laid under it, from left to right.
+ *
+ * Maps merge, lists append, a value replaces, null changes nothing: Hunter's rules. Two things are
+ * ours: templates may inherit from templates, and `detection` is kept as a list of layers, since
+ * naming another detector in one drops what lies below. What merging writes out is counted, for
+ * templates that inherit each other twice double at each step.
+ */
+#include <string.h>
+
+#include "conf/load.h"
+
+enum { CHAIN_MAX = 50 };
+
+struct template
+{
+	const char *name;
+	const struct yaml_node *node;     /* as written */
+	const struct yaml_node *resolved; /* with what it inherits; NULL: not yet, or broken */
+	bool open, done;
+};
+
+static const struct yaml_node *resolve(struct loader *loader, const struct subject *subject,
+	const struct yaml_node *map, int depth);
+
+static const struct yaml_node *merge_maps(
+	struct loader *loader, const struct yaml_node *below, const struct yaml_node *above);
+
+static const struct yaml_node *append_lists(
+	struct loader *loader, const struct yaml_node *below, const struct yaml_node *above)
+{
+	if (!loader_spend(loader, below->count + above->count, above))
+		return above;
+	struct yaml_node *list = arena_alloc(loader->arena, sizeof *list);
+	const struct yaml_node **items =
+		arena_array(loader->arena, below->count + above->count, sizeof *items);
+	for (size_t i = 0; i < below->count; i++)
+		items[i] = below->items[i];
+	for (size_t i = 0; i < above->count; i++)
+		items[below->count + i] = above->items[i];
+	*list = *above;
+	list->items = items;
+	list->count = below->count + above->count;
+	return list;
+}
+
+static const struct yaml_node *merge_values(struct loader *loader, const char *key,
+	const struct yaml_node *below, const struct yaml_node *above)
+{
+	if (yaml_is_null(above))
+		return below;
+	if (yaml_is_null(below))
+		return above;
+	if (strcmp(key, "detection") == 0) {
+		size_t n = detection_is_layers(below) ? below->count : 1;
+		return loader_spend(loader, n + 1, above)
+			       ? detection_layers(loader->arena, below, above)
+			       : above;
+	}
+	if (below->kind == YAML_MAP && above->kind == YAML_MAP)
+		return merge_maps(loader, below, above);
+	if (below->kind == YAML_LIST && above->kind == YAML_LIST)
+		return append_lists(loader, below, above);
+	return above;
+}
+
+static const struct yaml_node *merge_maps(
+	struct loader *loader, const struct yaml_node *below, const struct yaml_node *above)
+{
+	if (!loader_spend(loader, below->count + above->count, above))
+		return above;
+	struct yaml_entry *entries =
+		arena_array(loader->arena, below->count + above->count, sizeof *entries);
+	struct dict keys = {.arena = loader->arena};
+	size_t count = 0;
+	for (; count < below->count; count++) {
+		entries[count] = below->entries[count];
+		*dict_place(&keys, entries[count].key->text) = &entries[count];
+	}
+	for (size_t i = 0; i < above->count; i++) {
+		const struct yaml_entry *entry = &above->entries[i];
+		const void **place = dict_place(&keys, entry->key->text);
+		struct yaml_entry *to = &entries[count];
+		if (*place)
+			to = entries + ((const struct yaml_entry *)*place - entries);
+		else
+			count++;
+		const struct yaml_node *value =
+			*place ? merge_values(loader, entry->key->text, to->value, entry->value)
+			       : entry->value;
+		*to = (struct yaml_entry){entry->key, value};
+		*place = to;
+	}
+	struct yaml_node *map = arena_alloc(loader->arena, sizeof *map);
+	*map = *above;
+	map->entries = entries;
+	map->count = count;
+	return map;
+}
+
+static void report_unknown(struct loader *loader, const struct yaml_node *where,
+	const struct subject *subject, const char *name)
+{
+	const char *names[1000];
+	size_t count = 0;
+	for (; count < loader->template_count && count < 1000; count++)
+		names[count] = loader->template_list[count].name;
+	loader_report(loader, false, where, subject, "inherit: there is no template \"%.80s\"%s",
+		name, loader_hint(loader, name, names, count));
+}
+
+/* The template with all it inherits, or NULL if it cannot be had, which was reported. */
+static const struct yaml_node *resolve_template(struct loader *loader,
+	const struct subject *subject, const struct yaml_node *where, int depth)
+{
+	const char *missing = NULL;
+	const char *name = loader_expand(loader, where->text, false, &missing);
+	const struct template *found = dict_get(&loader->templates, name);
+	if (!found) {
+		report_unknown(loader, where, subject, name);
+		return NULL;
+	}
+	struct template *template = loader->template_list + (found - loader->template_list);
+	if (template->open || depth > CHAIN_MAX) {
+		loader_report(loader, false, where, subject,
+			template->open ? "inherit: the template \"%.80s\" inherits from itself"
+				       : "inherit: more than 50 templates deep at \"%.80s\"",
+			name);
+		return NULL;
+	}
+	if (template->done)
+		return template->resolved;
+	struct subject self = {.kind = "template", .name = name};
+	template->open = true;
+	template->resolved = resolve(loader, &self, template->node, depth + 1);
+	template->open = false;
+	template->done = true;
+	return template->resolved;
+}
+
+static const struct yaml_node *resolve(struct loader *loader, const struct subject *subject,
+	const struct yaml_node *map, int depth)
+{
+	const struct yaml_node *inherit = yaml_get(map, "inherit");
+	const struct yaml_node *sum = NULL;
+	if (!inherit || yaml_is_null(inherit))
+		return map;
+	const struct yaml_node *const *items =
+		inherit->kind == YAML_LIST ? inherit->items : &inherit;
+	size_t count = inherit->kind == YAML_LIST ? inherit->count : 1;
+	for (size_t i = 0; i < count; i++) {
+		if (items[i]->kind != YAML_SCALAR) {
+			loader_report(loader, false, items[i], subject,
+				"inherit: the name of a template is needed here");
+			return NULL;
+		}
+		const struct yaml_node *part = resolve_template(loader, subject, items[i], depth);
+		if (!part)
+			return NULL;
+		sum = sum ? merge_maps(loader, sum, part) : part;
+	}
+	return sum ? merge_maps(loader, sum, map) : map;
+}
+
+/* A template that says nothing, where one is empty or no map. */
+static const struct yaml_node *empty_map(struct arena *arena, const struct yaml_node *where)
+{
+	struct yaml_node *map = arena_alloc(arena, sizeof *map);
+	map->kind = YAML_MAP;
+	map->file = where->file;
+	map->line = where->line;
+	map->column = where->column;
+	return map;
+}
+
+void templates_read(struct loader *loader, const struct yaml_node *map)
+{
+	if (!map)
+		return;
+	loader->template_list = arena_array(loader->arena, map->count, sizeof(struct template));
+	loader->template_count = map->count;
+	for (size_t i = 0; i < map->count; i++) {
+		const struct yaml_entry *entry = &map->entries[i];
+		const char *missing = NULL;
+		struct template *template = &loader->template_list[i];
+		template->name = loader_expand(loader, entry->key->text, false, &missing);
+		struct subject subject = {.kind = "template", .name = template->name};
+		if (entry->value->kind != YAML_MAP && !yaml_is_null(entry->value))
+			loader_report(
+				loader, false, entry->value, &subject, "a map is needed here");
+		template->node = entry->value->kind == YAML_MAP
+					 ? entry->value
+					 : empty_map(loader->arena, entry->key);
+		*dict_place(&loader->templates, template->name) = template;
+	}
+}
+
+const struct yaml_node *templates_resolve(
+	struct loader *loader, const char *name, const struct yaml_node *test)
+{
+	struct subject subject = {.kind = "test", .name = name};
+	return resolve(loader, &subject, test, 1);
+}

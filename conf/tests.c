@@ -1,0 +1,313 @@
+/*
+ * From the section `tests` to struct test. A test of a kind that this binary has no source for, or
+ * that lacks an environment variable or a server, is kept with the reason: the others are none the
+ * worse.
+ */
+#include <string.h>
+
+#include "conf/load.h"
+
+/* What every test may say, whatever its source. */
+struct test_options {
+	const char *source;
+	int64_t interval;
+	struct strings notify, tags, annotate;
+};
+
+static const struct field test_fields[] = {
+	{.name = "source",
+		.type = FIELD_STRING,
+		.offset = offsetof(struct test_options, source),
+		.help = "the server, one of `sources`"},
+	{.name = "interval",
+		.type = FIELD_DURATION,
+		.offset = offsetof(struct test_options, interval),
+		.min = 1000,
+		.max = (double)INT64_MAX,
+		.help = "how often it is looked at"},
+	{.name = "notify",
+		.type = FIELD_LIST,
+		.offset = offsetof(struct test_options, notify),
+		.help = "who is told, by default all receivers that are configured"},
+	{.name = "tags",
+		.type = FIELD_LIST,
+		.offset = offsetof(struct test_options, tags),
+		.help = "tags of its Graphite events and Grafana annotations"},
+	{.name = "annotate",
+		.type = FIELD_LIST,
+		.offset = offsetof(struct test_options, annotate),
+		.help = "more tags of its Grafana annotations"},
+	{0},
+};
+
+static const char *const other_keys[] = {"type", "inherit", "metrics", "detection", NULL};
+
+static const struct plugin *find_source(const struct loader *loader, const char *name)
+{
+	const struct plugin *plugin = loader->source->schema->sources;
+	for (; plugin && plugin->name; plugin++)
+		if (strcmp(plugin->name, name) == 0)
+			return plugin;
+	return NULL;
+}
+
+static void report_type(struct loader *loader, const struct yaml_node *where,
+	const struct subject *subject, const char *type)
+{
+	static const char *const hunters[] = {"graphite", "postgres", "bigquery", "influxdb"};
+	const char *names[64];
+	size_t count = 0;
+	const struct plugin *plugin = loader->source->schema->sources;
+	for (; plugin && plugin->name && count < 60; plugin++)
+		names[count++] = plugin->name;
+	for (size_t i = 0; i < sizeof hunters / sizeof *hunters; i++)
+		names[count++] = hunters[i];
+	loader_report(loader, false, where, subject, "type: there is no \"%.80s\"%s", type,
+		loader_hint(loader, type, names, count));
+}
+
+/* The test's type, given or that of its server; NULL after a report. */
+static const char *read_type(
+	struct loader *loader, const struct yaml_node *map, const struct subject *subject)
+{
+	const struct yaml_node *type = yaml_get(map, "type");
+	const struct yaml_node *source = yaml_get(map, "source");
+	const char *missing = NULL;
+	if (type && type->kind == YAML_SCALAR && !yaml_is_null(type)) {
+		const char *name = loader_expand(loader, type->text, false, &missing);
+		if (find_source(loader, name) || kind_find(name))
+			return name;
+		report_type(loader, type, subject, name);
+		return NULL;
+	}
+	if (source && source->kind == YAML_SCALAR) {
+		const struct declared *declared = dict_get(
+			&loader->servers, loader_expand(loader, source->text, false, &missing));
+		if (declared)
+			return declared->server.source->name;
+	}
+	loader_report(loader, false, map, subject, "\"type\" is missing");
+	return NULL;
+}
+
+static const struct declared *only_server(const struct loader *loader, const struct plugin *plugin)
+{
+	const struct declared *found = dict_get(&loader->servers, plugin->name);
+	for (const struct declared *d = loader->first_server; d && !found; d = d->next) {
+		if (d->server.source != plugin)
+			continue;
+		for (const struct declared *other = d->next; other; other = other->next)
+			if (other->server.source == plugin)
+				return NULL;
+		found = d;
+	}
+	return found;
+}
+
+/* The server of `source:`, or NULL after a report. */
+static const struct declared *named_server(struct loader *loader, const struct yaml_node *map,
+	const struct subject *subject, const struct plugin *plugin, const char *name)
+{
+	const char *names[100];
+	size_t count = 0;
+	const struct declared *declared = dict_get(&loader->servers, name);
+	const struct yaml_node *where = yaml_get(map, "source");
+	if (declared && declared->server.source == plugin)
+		return declared;
+	for (const struct declared *d = loader->first_server; d && count < 100; d = d->next)
+		names[count++] = d->server.name;
+	if (declared)
+		loader_report(loader, false, where, subject,
+			"source: \"%.80s\" is of type %s, not %s", name,
+			declared->server.source->name, plugin->name);
+	else
+		loader_report(loader, false, where, subject, "source: there is no \"%.80s\"%s",
+			name, loader_hint(loader, name, names, count));
+	return NULL;
+}
+
+static void find_server(struct loader *loader, const struct yaml_node *map,
+	const struct subject *subject, const char *name, struct test *test)
+{
+	const struct plugin *plugin = test->source;
+	const struct declared *declared = name ? named_server(loader, map, subject, plugin, name)
+					       : only_server(loader, plugin);
+	if (declared) {
+		test->server = &declared->server;
+		if (!declared->unset.variable)
+			return;
+		loader_missing(
+			loader, &(struct subject){.kind = declared->server.name}, &declared->unset);
+		loader_report(loader, true, declared->unset.where,
+			&(struct subject){.kind = declared->server.name},
+			"${%s} is not set: its tests cannot be run", declared->unset.variable);
+		test->unsupported =
+			arena_printf(loader->arena, "${%s} is not set", declared->unset.variable);
+	} else if (!name && kind_find(plugin->name)) {
+		test->unsupported =
+			arena_printf(loader->arena, "there is no section \"%s\"", plugin->name);
+	} else if (!name) {
+		loader_report(loader, false, map, subject,
+			"it has no server: a section \"%s\" or \"source: NAME\" is needed",
+			plugin->name);
+	}
+}
+
+static bool is_csv_option(const char *name)
+{
+	return strcmp(name, "delimiter") == 0 || strcmp(name, "quote_char") == 0 ||
+	       strcmp(name, "quotechar") == 0;
+}
+
+/* Drops keys that mean nothing and adds those of Otava's section `csv`, which wins over the tests.
+ */
+static void complete_csv_options(struct loader *loader, const struct yaml_node *map,
+	const struct subject *subject, const struct field *field, void *options)
+{
+	struct pairs *given = (struct pairs *)(void *)((char *)options + field->offset);
+	const struct yaml_node *nested = yaml_get(map, "csv_options");
+	size_t more = loader->csv ? loader->csv->count : 0, count = 0;
+	struct pair *pairs = arena_array(loader->arena, given->count + more, sizeof *pairs);
+	for (size_t i = 0; i < given->count; i++) {
+		if (is_csv_option(given->items[i].key))
+			pairs[count++] = given->items[i];
+		else
+			loader_report(loader, true, nested->entries[i].key, subject,
+				"csv_options: unknown key \"%.80s\"", given->items[i].key);
+	}
+	for (size_t i = 0; i < more; i++) {
+		const struct yaml_entry *entry = &loader->csv->entries[i];
+		const char *missing = NULL;
+		if (is_csv_option(entry->key->text) && entry->value->kind == YAML_SCALAR)
+			pairs[count++] = (struct pair){entry->key->text,
+				loader_expand(loader, entry->value->text, true, &missing)};
+	}
+	*given = (struct pairs){pairs, count};
+}
+
+/* Notes what the environment lacks for this test. */
+static void note_unset(struct loader *loader, const struct subject *subject,
+	const struct unset *unset, struct test *test)
+{
+	if (!unset->variable)
+		return;
+	loader_missing(loader, subject, unset);
+	loader_report(loader, true, unset->where, subject,
+		"${%s} is not set: the test cannot be run", unset->variable);
+	if (!test->unsupported)
+		test->unsupported =
+			arena_printf(loader->arena, "${%s} is not set", unset->variable);
+}
+
+/* A kind that Hunter or Otava can read and this binary cannot: keys are checked, the rest is kept
+ * unread. */
+static void keep_unsupported(struct loader *loader, const struct yaml_node *map,
+	struct reading *reading, const struct kind *kind, struct test *test)
+{
+	static const struct subject whole = {.kind = "tests"};
+	for (const char *const *key = kind->required; *key; key++)
+		if (!yaml_get(map, *key))
+			loader_report(
+				loader, false, map, &reading->subject, "\"%s\" is missing", *key);
+	struct unset unset = options_read(loader, map, map, reading);
+	if (kind->never)
+		test->unsupported = kind->never;
+	else
+		test->unsupported = arena_printf(
+			loader->arena, "this version cannot read tests of type \"%s\"", kind->name);
+	loader_report(loader, true, loader->tests_node, &whole, "%s", test->unsupported);
+	note_unset(loader, &reading->subject, &unset, test);
+}
+
+static void read_options(struct loader *loader, const struct yaml_node *map,
+	struct reading *reading, const struct test_options *common, struct test *test)
+{
+	const struct plugin *plugin = test->source;
+	void *options = arena_alloc(loader->arena, plugin->options_size);
+	field_defaults(plugin->fields, options);
+	test->options = options;
+	reading->tables[1] = (struct option_table){plugin->fields, options};
+	struct unset unset = options_read(loader, map, map, reading);
+	note_unset(loader, &reading->subject, &unset, test);
+	const struct field *csv = field_find(plugin->fields, "csv_options");
+	if (csv && csv->type == FIELD_MAP)
+		complete_csv_options(loader, map, &reading->subject, csv, options);
+	if (plugin->server_size > 0)
+		find_server(loader, map, &reading->subject, common->source, test);
+	else if (common->source)
+		loader_report(loader, kind_find(plugin->name) != NULL, yaml_get(map, "source"),
+			&reading->subject, "source: tests of type \"%s\" have no server",
+			plugin->name);
+}
+
+/* Receivers are named by their section; by default all are told, stdout if there is none. */
+static void read_notify(struct loader *loader, const struct yaml_node *map,
+	const struct subject *subject, const struct test_options *common, struct test *test)
+{
+	test->notify = common->notify;
+	for (size_t i = 0; i < common->notify.count; i++) {
+		const char *name = common->notify.items[i];
+		if (strcmp(name, "stdout") != 0 && !dict_get(&loader->receivers, name))
+			loader_report(loader, false, yaml_get(map, "notify"), subject,
+				"notify: there is no section \"%.80s\"", name);
+	}
+	if (common->notify.count == 0)
+		test->notify = loader->all_receivers;
+}
+
+static void read_test(
+	struct loader *loader, const struct yaml_node *map, const char *name, struct test *test)
+{
+	struct subject subject = {.kind = "test", .name = name};
+	struct test_options common = {.interval = loader->config->agent.interval};
+	const char *type = read_type(loader, map, &subject);
+	if (!type)
+		return;
+	const struct kind *kind = kind_find(type);
+	struct reading reading = {.subject = subject,
+		.tables = {{test_fields, &common}},
+		.other_keys = other_keys,
+		.harmless_keys = kind ? kind_all_keys : NULL,
+		.lenient = kind != NULL};
+	test->source = find_source(loader, type);
+	if (test->source)
+		read_options(loader, map, &reading, &common, test);
+	else
+		keep_unsupported(loader, map, &reading, kind, test);
+	test->interval = common.interval;
+	test->tags = common.tags;
+	test->annotate = common.annotate;
+	test->detection = detection_read(
+		loader, yaml_get(map, "detection"), &subject, &loader->config->detection);
+	read_notify(loader, map, &subject, &common, test);
+	struct unset unset = metrics_read(loader, yaml_get(map, "metrics"), type, test);
+	note_unset(loader, &subject, &unset, test);
+}
+
+void tests_read(struct loader *loader, const struct yaml_node *map)
+{
+	if (!map)
+		return;
+	struct test *tests = arena_array(loader->arena, map->count, sizeof *tests);
+	loader->tests_node = map;
+	for (size_t i = 0; i < map->count; i++) {
+		const struct yaml_entry *entry = &map->entries[i];
+		const char *missing = NULL;
+		const char *name = loader_expand(loader, entry->key->text, false, &missing);
+		struct subject subject = {.kind = "test", .name = name};
+		struct test *test = &tests[i];
+		test->name = name;
+		test->file = entry->key->file;
+		test->line = entry->key->line;
+		*dict_place(loader->tests, name) = test;
+		if (entry->value->kind != YAML_MAP) {
+			loader_report(loader, false, entry->key, &subject, "a map is needed here");
+			continue;
+		}
+		const struct yaml_node *merged = templates_resolve(loader, name, entry->value);
+		if (merged)
+			read_test(loader, merged, name, test);
+	}
+	loader->config->tests = tests;
+	loader->config->test_count = map->count;
+}

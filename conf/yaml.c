@@ -1,0 +1,434 @@
+/*
+ * A reader on libyaml's events. The event interface is used and not its document tree, because the
+ * tree loads alias cycles, keeps duplicate keys and knows no limits: here depth, number of values
+ * and what aliases add to it are counted while the tree is built. An alias shares the node it
+ * names, so memory stays linear in the file; the count of what it would be when written out is
+ * limited, since whoever walks the tree walks that.
+ */
+#include "conf/yaml.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <yaml.h>
+
+#include "conf/dict.h"
+
+enum { DEPTH_MAX = 100, VALUES_MAX = 5000000 };
+
+struct anchor {
+	const struct yaml_node *node; /* NULL as long as it is being read */
+	size_t values;
+};
+
+struct reader {
+	yaml_parser_t parser;
+	struct arena *arena;
+	struct problems *problems;
+	const char *file, *text;
+	size_t length;
+	size_t values; /* nodes so far, with aliases written out */
+	struct dict anchors;
+	const struct yaml_node **stack; /* children of the nodes that are open */
+	size_t stack_count, stack_capacity;
+};
+
+static const struct yaml_node *read_node(struct reader *reader, yaml_event_t *event, int depth);
+
+const struct yaml_node *yaml_get(const struct yaml_node *map, const char *key)
+{
+	if (!map || map->kind != YAML_MAP)
+		return NULL;
+	for (size_t i = 0; i < map->count; i++)
+		if (strcmp(map->entries[i].key->text, key) == 0)
+			return map->entries[i].value;
+	return NULL;
+}
+
+bool yaml_is_null(const struct yaml_node *node)
+{
+	static const char *const nulls[] = {"", "~", "null", "Null", "NULL"};
+	if (node->kind != YAML_SCALAR || node->quoted)
+		return false;
+	for (size_t i = 0; i < sizeof nulls / sizeof *nulls; i++)
+		if (strcmp(node->text, nulls[i]) == 0)
+			return true;
+	return false;
+}
+
+static bool fail(const struct reader *reader, yaml_mark_t mark, const char *text)
+{
+	problems_add_file(reader->problems, false, reader->file, (int)mark.line + 1,
+		(int)mark.column + 1, "%s", text);
+	return false;
+}
+
+/* The byte at a mark; marks count characters, so it is looked for from the line's beginning. */
+static char byte_at(const struct reader *reader, yaml_mark_t mark)
+{
+	const char *c = reader->text, *end = reader->text + reader->length;
+	for (size_t line = 0; line < mark.line && c; line++) {
+		c = memchr(c, '\n', (size_t)(end - c));
+		c = c ? c + 1 : NULL;
+	}
+	for (size_t column = 0; c && c < end && column < mark.column; column++)
+		do
+			c++;
+		while (c < end && ((unsigned char)*c & 0xc0) == 0x80);
+	return c && c < end ? *c : '\0';
+}
+
+/* libyaml gives the offset of a byte that is no text; people want line and column. */
+static bool fail_encoding(const struct reader *reader)
+{
+	size_t offset = reader->parser.problem_offset;
+	yaml_mark_t mark = {0};
+	offset = offset < reader->length ? offset : reader->length;
+	for (size_t i = 0; i < offset; i++) {
+		bool newline = reader->text[i] == '\n';
+		mark.line += newline;
+		if (newline)
+			mark.column = 0;
+		else if (((unsigned char)reader->text[i] & 0xc0) != 0x80)
+			mark.column++;
+	}
+	char text[160];
+	int value = reader->parser.problem_value;
+	if (strstr(reader->parser.problem, "control"))
+		snprintf(text, sizeof text, "a control character (code %d)", value);
+	else
+		snprintf(text, sizeof text, "not UTF-8: byte 0x%02x", value & 0xff);
+	return fail(reader, mark, text);
+}
+
+static bool fail_syntax(struct reader *reader)
+{
+	const yaml_parser_t *parser = &reader->parser;
+	if (parser->error == YAML_READER_ERROR)
+		return fail_encoding(reader);
+	if (byte_at(reader, parser->problem_mark) == '\t')
+		return fail(reader, parser->problem_mark,
+			"a tab character: YAML is indented with spaces");
+	char text[300];
+	if (parser->context)
+		snprintf(text, sizeof text, "not YAML: %s (%s at line %zu)", parser->problem,
+			parser->context, parser->context_mark.line + 1);
+	else
+		snprintf(text, sizeof text, "not YAML: %s", parser->problem);
+	return fail(reader, parser->problem_mark, text);
+}
+
+static bool next_event(struct reader *reader, yaml_event_t *event)
+{
+	return yaml_parser_parse(&reader->parser, event) ? true : fail_syntax(reader);
+}
+
+static bool count_values(struct reader *reader, size_t more, yaml_mark_t mark)
+{
+	reader->values += more;
+	if (reader->values <= VALUES_MAX)
+		return true;
+	return fail(reader, mark, "too many values: more than 5,000,000, with aliases written out");
+}
+
+static void push(struct reader *reader, const struct yaml_node *node)
+{
+	if (reader->stack_count == reader->stack_capacity) {
+		reader->stack_capacity = reader->stack_capacity ? 2 * reader->stack_capacity : 256;
+		reader->stack =
+			memory_resize(reader->stack, reader->stack_capacity, sizeof *reader->stack);
+	}
+	reader->stack[reader->stack_count++] = node;
+}
+
+static struct yaml_node *new_node(
+	struct reader *reader, enum yaml_kind kind, const yaml_event_t *event)
+{
+	struct yaml_node *node = arena_alloc(reader->arena, sizeof *node);
+	node->kind = kind;
+	node->file = reader->file;
+	node->line = (int)event->start_mark.line + 1;
+	node->column = (int)event->start_mark.column + 1;
+	return node;
+}
+
+/* Tags of YAML's own types say nothing new; others ask for something we do not do. */
+static bool check_tag(
+	const struct reader *reader, const yaml_event_t *event, const yaml_char_t *tag)
+{
+	static const char ours[] = "tag:yaml.org,2002:";
+	if (!tag || strncmp((const char *)tag, ours, sizeof ours - 1) == 0 ||
+		strcmp((const char *)tag, "!") == 0)
+		return true;
+	char text[160];
+	snprintf(text, sizeof text, "the tag \"%.80s\" is not supported", (const char *)tag);
+	return fail(reader, event->start_mark, text);
+}
+
+static const struct yaml_node *read_scalar(struct reader *reader, const yaml_event_t *event)
+{
+	const char *text = (const char *)event->data.scalar.value;
+	size_t length = event->data.scalar.length;
+	if (!check_tag(reader, event, event->data.scalar.tag))
+		return NULL;
+	if (memchr(text, '\0', length)) {
+		fail(reader, event->start_mark, "a NUL character");
+		return NULL;
+	}
+	struct yaml_node *node = new_node(reader, YAML_SCALAR, event);
+	node->text = arena_strndup(reader->arena, text, length);
+	node->quoted =
+		event->data.scalar.style != YAML_PLAIN_SCALAR_STYLE || event->data.scalar.tag;
+	return node;
+}
+
+/* Reads children onto the stack until `end`. */
+static bool read_children(struct reader *reader, yaml_event_type_t end, int depth)
+{
+	for (;;) {
+		yaml_event_t event;
+		if (!next_event(reader, &event))
+			return false;
+		bool last = event.type == end;
+		const struct yaml_node *node = last ? NULL : read_node(reader, &event, depth + 1);
+		yaml_event_delete(&event);
+		if (last)
+			return true;
+		if (!node)
+			return false;
+		push(reader, node);
+	}
+}
+
+static const struct yaml_node *read_list(
+	struct reader *reader, const yaml_event_t *event, int depth)
+{
+	size_t base = reader->stack_count;
+	if (!check_tag(reader, event, event->data.sequence_start.tag) ||
+		!read_children(reader, YAML_SEQUENCE_END_EVENT, depth))
+		return NULL;
+	struct yaml_node *node = new_node(reader, YAML_LIST, event);
+	node->count = reader->stack_count - base;
+	const struct yaml_node **items = arena_array(reader->arena, node->count, sizeof *items);
+	for (size_t i = 0; i < node->count; i++)
+		items[i] = reader->stack[base + i];
+	node->items = items;
+	reader->stack_count = base;
+	return node;
+}
+
+static bool is_merge_key(const struct yaml_node *key)
+{
+	return key->kind == YAML_SCALAR && !key->quoted && strcmp(key->text, "<<") == 0;
+}
+
+/* A map in the making; `keys` knows the place of each. */
+struct map {
+	struct yaml_entry *entries;
+	size_t count;
+	struct dict keys;
+};
+
+static struct map new_map(struct reader *reader, size_t room)
+{
+	return (struct map){.entries = arena_array(reader->arena, room, sizeof(struct yaml_entry)),
+		.keys = {.arena = reader->arena}};
+}
+
+static void add_own(struct reader *reader, struct map *map, struct yaml_entry entry)
+{
+	if (entry.key->kind != YAML_SCALAR) {
+		problems_add(reader->problems, false, entry.key, "a key must be a word or a text");
+		return;
+	}
+	const void **place = dict_place(&map->keys, entry.key->text);
+	const struct yaml_entry *first = *place;
+	if (first) {
+		problems_add(reader->problems, false, entry.key,
+			"duplicate key \"%.80s\": it is already there at line %d", entry.key->text,
+			first->key->line);
+		return;
+	}
+	*place = &map->entries[map->count];
+	map->entries[map->count++] = entry;
+}
+
+/* Adds the entries; a key that is there keeps its place and takes the new value. */
+static void overlay(struct map *map, const struct yaml_entry *entries, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const void **place = dict_place(&map->keys, entries[i].key->text);
+		size_t index = map->count;
+		if (*place)
+			index = (size_t)((const struct yaml_entry *)*place - map->entries);
+		else
+			map->count++;
+		map->entries[index] = entries[i];
+		*place = &map->entries[index];
+	}
+}
+
+static size_t merge_size(const struct yaml_node *value)
+{
+	if (value->kind == YAML_MAP)
+		return value->count;
+	size_t sum = 0;
+	for (size_t i = 0; value->kind == YAML_LIST && i < value->count; i++)
+		if (value->items[i]->kind == YAML_MAP)
+			sum += value->items[i]->count;
+	return sum;
+}
+
+/* Merged keys come first, as in other programs' order; the map's own win, and earlier maps of a
+ * list over later. */
+static struct map merge(struct reader *reader, const struct map *own, const struct yaml_node *value)
+{
+	struct map map = new_map(reader, own->count + merge_size(value));
+	const struct yaml_node *const *items = value->kind == YAML_LIST ? value->items : &value;
+	for (size_t i = value->kind == YAML_LIST ? value->count : 1; i-- > 0;) {
+		if (items[i]->kind == YAML_MAP)
+			overlay(&map, items[i]->entries, items[i]->count);
+		else if (!yaml_is_null(items[i]))
+			problems_add(reader->problems, false, items[i],
+				"\"<<\" takes a map or a list of maps");
+	}
+	overlay(&map, own->entries, own->count);
+	return map;
+}
+
+static const struct yaml_node *read_map(struct reader *reader, const yaml_event_t *event, int depth)
+{
+	size_t base = reader->stack_count;
+	if (!check_tag(reader, event, event->data.mapping_start.tag) ||
+		!read_children(reader, YAML_MAPPING_END_EVENT, depth))
+		return NULL;
+	const struct yaml_node *merged = NULL;
+	struct map map = new_map(reader, (reader->stack_count - base) / 2);
+	for (size_t i = base; i + 1 < reader->stack_count; i += 2) {
+		struct yaml_entry entry = {reader->stack[i], reader->stack[i + 1]};
+		if (!merged && is_merge_key(entry.key))
+			merged = entry.value;
+		else
+			add_own(reader, &map, entry);
+	}
+	if (merged)
+		map = merge(reader, &map, merged);
+	struct yaml_node *node = new_node(reader, YAML_MAP, event);
+	node->entries = map.entries;
+	node->count = map.count;
+	reader->stack_count = base;
+	return node;
+}
+
+static const struct yaml_node *read_alias(struct reader *reader, const yaml_event_t *event)
+{
+	const char *name = (const char *)event->data.alias.anchor;
+	const struct anchor *anchor = dict_get(&reader->anchors, name);
+	char text[160];
+	if (!anchor || !anchor->node) {
+		snprintf(text, sizeof text,
+			anchor ? "the alias \"*%.80s\" stands within itself"
+			       : "the alias \"*%.80s\" names no anchor",
+			name);
+		fail(reader, event->start_mark, text);
+		return NULL;
+	}
+	return count_values(reader, anchor->values, event->start_mark) ? anchor->node : NULL;
+}
+
+static const struct yaml_node *read_content(struct reader *reader, yaml_event_t *event, int depth)
+{
+	switch (event->type) {
+	case YAML_SCALAR_EVENT: return read_scalar(reader, event);
+	case YAML_SEQUENCE_START_EVENT: return read_list(reader, event, depth);
+	case YAML_MAPPING_START_EVENT: return read_map(reader, event, depth);
+	case YAML_ALIAS_EVENT:
+	case YAML_NO_EVENT:
+	case YAML_STREAM_START_EVENT:
+	case YAML_STREAM_END_EVENT:
+	case YAML_DOCUMENT_START_EVENT:
+	case YAML_DOCUMENT_END_EVENT:
+	case YAML_SEQUENCE_END_EVENT:
+	case YAML_MAPPING_END_EVENT: break;
+	}
+	return NULL;
+}
+
+static const char *anchor_name(const yaml_event_t *event)
+{
+	const yaml_char_t *name = NULL;
+	if (event->type == YAML_SCALAR_EVENT)
+		name = event->data.scalar.anchor;
+	else if (event->type == YAML_SEQUENCE_START_EVENT)
+		name = event->data.sequence_start.anchor;
+	else if (event->type == YAML_MAPPING_START_EVENT)
+		name = event->data.mapping_start.anchor;
+	return (const char *)name;
+}
+
+static const struct yaml_node *read_node(struct reader *reader, yaml_event_t *event, int depth)
+{
+	if (event->type == YAML_ALIAS_EVENT)
+		return read_alias(reader, event);
+	if (depth > DEPTH_MAX) {
+		fail(reader, event->start_mark, "nested too deeply: more than 100 levels");
+		return NULL;
+	}
+	size_t before = reader->values;
+	if (!count_values(reader, 1, event->start_mark))
+		return NULL;
+	struct anchor *anchor = NULL;
+	if (anchor_name(event)) {
+		anchor = arena_alloc(reader->arena, sizeof *anchor);
+		*dict_place(&reader->anchors, arena_strdup(reader->arena, anchor_name(event))) =
+			anchor;
+	}
+	const struct yaml_node *node = read_content(reader, event, depth);
+	if (anchor)
+		*anchor = (struct anchor){node, reader->values - before};
+	return node;
+}
+
+/* Stream start, document start, the root, document end, stream end. */
+static const struct yaml_node *read_stream(struct reader *reader)
+{
+	const struct yaml_node *root = NULL;
+	for (size_t documents = 0;;) {
+		yaml_event_t event;
+		if (!next_event(reader, &event))
+			return NULL;
+		yaml_event_type_t type = event.type;
+		bool failed = false;
+		if (type == YAML_DOCUMENT_START_EVENT && ++documents > 1) {
+			fail(reader, event.start_mark, "a second document: one file holds one");
+			failed = true;
+		} else if (type == YAML_SCALAR_EVENT || type == YAML_SEQUENCE_START_EVENT ||
+			   type == YAML_MAPPING_START_EVENT || type == YAML_ALIAS_EVENT) {
+			root = read_node(reader, &event, 1);
+			failed = !root;
+		}
+		yaml_event_delete(&event);
+		if (failed)
+			return NULL;
+		if (type == YAML_STREAM_END_EVENT)
+			return root && yaml_is_null(root) ? NULL : root;
+	}
+}
+
+const struct yaml_node *yaml_parse(struct arena *arena, const char *file, const char *text,
+	size_t length, struct problems *problems)
+{
+	struct reader reader = {.arena = arena,
+		.problems = problems,
+		.file = file,
+		.text = text,
+		.length = length,
+		.anchors = {.arena = arena}};
+	if (!yaml_parser_initialize(&reader.parser))
+		abort(); /* out of memory */
+	yaml_parser_set_input_string(&reader.parser, (const unsigned char *)text, length);
+	const struct yaml_node *root = read_stream(&reader);
+	yaml_parser_delete(&reader.parser);
+	free(reader.stack);
+	return root;
+}
