@@ -12,6 +12,8 @@
 #include <string.h>
 
 #include "agent/core/arena.h"
+#include "agent/core/number.h"
+#include "agent/core/utf8.h"
 
 void buf_free(struct buf *buf)
 {
@@ -91,27 +93,6 @@ char *buf_steal(struct buf *buf)
 	return data;
 }
 
-/* Length of the valid UTF-8 sequence at `s`, 0 if there is none (RFC 3629: no overlong forms, no
- * surrogates). */
-static size_t utf8_length(const unsigned char *s, size_t left)
-{
-	size_t length = s[0] < 0x80   ? 1
-			: s[0] < 0xC2 ? 0
-			: s[0] < 0xE0 ? 2
-			: s[0] < 0xF0 ? 3
-			: s[0] < 0xF5 ? 4
-				      : 0;
-	if (length == 0 || length > left)
-		return 0;
-	for (size_t i = 1; i < length; i++)
-		if ((s[i] & 0xC0) != 0x80)
-			return 0;
-	if ((s[0] == 0xE0 && s[1] < 0xA0) || (s[0] == 0xED && s[1] > 0x9F) ||
-		(s[0] == 0xF0 && s[1] < 0x90) || (s[0] == 0xF4 && s[1] > 0x8F))
-		return 0;
-	return length;
-}
-
 static void json_escape(struct buf *buf, unsigned char c)
 {
 	switch (c) {
@@ -138,7 +119,7 @@ void buf_json_string(struct buf *buf, const char *text, size_t length)
 		size = plain - i;
 		if (size > 0)
 			continue;
-		size = utf8_length(s + i, length - i);
+		size = utf8_length(text + i, length - i);
 		if (size == 0) {
 			buf_text(buf, "\xEF\xBF\xBD");
 			size = 1;
@@ -161,15 +142,9 @@ void buf_json_text(struct buf *buf, const char *text)
 
 void buf_json_number(struct buf *buf, double value)
 {
-	char text[32];
-	if (!isfinite(value)) {
+	char text[NUMBER_TEXT];
+	if (isfinite(value))
+		buf_append(buf, text, number_format(value, text));
+	else
 		buf_text(buf, "null");
-		return;
-	}
-	for (int digits = 15; digits <= 17; digits++) {
-		snprintf(text, sizeof text, "%.*g", digits, value);
-		if (strtod(text, NULL) == value)
-			break;
-	}
-	buf_text(buf, text);
 }

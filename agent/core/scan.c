@@ -1,0 +1,222 @@
+/*
+ * Nothing here recurses: scan_value keeps a bit for each open array or object, so depth costs a bit
+ * and hostile nesting ends at SCAN_DEPTH, not at the end of the stack.
+ */
+#include "agent/core/scan.h"
+
+#include <limits.h>
+#include <string.h>
+
+#include "agent/core/number.h"
+#include "agent/core/utf8.h"
+
+bool scan_word(struct scan *scan, const char *word)
+{
+	size_t length = strlen(word);
+	if ((size_t)(scan->end - scan->at) < length || memcmp(scan->at, word, length) != 0)
+		return false;
+	scan->at += length;
+	return true;
+}
+
+static int hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c = (char)(c | 0x20);
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* The four digits of \uXXXX; -1 if they are not. */
+static int hex_quad(const char *at, const char *end)
+{
+	int code = 0;
+	if (end - at < 4)
+		return -1;
+	for (int i = 0; i < 4; i++) {
+		int digit = hex_digit(at[i]);
+		if (digit < 0)
+			return -1;
+		code = code * 16 + digit;
+	}
+	return code;
+}
+
+static bool is_high(int code)
+{
+	return code >= 0xD800 && code <= 0xDBFF;
+}
+
+static bool is_low(int code)
+{
+	return code >= 0xDC00 && code <= 0xDFFF;
+}
+
+/* What stands behind "\u"; with a pair of surrogates, both. */
+static bool scan_unicode(struct scan *scan)
+{
+	int code = hex_quad(scan->at, scan->end);
+	if (code <= 0 || is_low(code))
+		return false;
+	if (!is_high(code)) {
+		scan->at += 4;
+		return true;
+	}
+	if (scan->end - scan->at < 10 || scan->at[4] != '\\' || scan->at[5] != 'u' ||
+		!is_low(hex_quad(scan->at + 6, scan->end)))
+		return false;
+	scan->at += 10;
+	return true;
+}
+
+static bool scan_escape(struct scan *scan)
+{
+	if (scan->at + 1 >= scan->end || !strchr("\"\\/bfnrtu", scan->at[1]) || !scan->at[1])
+		return false;
+	scan->at += 2;
+	return scan->at[-1] != 'u' || scan_unicode(scan);
+}
+
+bool scan_string(struct scan *scan)
+{
+	if (!scan_take(scan, '"'))
+		return false;
+	while (scan->at < scan->end && *scan->at != '"') {
+		unsigned char c = (unsigned char)*scan->at;
+		if (c == '\\') {
+			if (!scan_escape(scan))
+				return false;
+			continue;
+		}
+		size_t length =
+			c < 0x20 ? 0 : utf8_length(scan->at, (size_t)(scan->end - scan->at));
+		if (length == 0)
+			return false;
+		scan->at += length;
+	}
+	return scan_take(scan, '"');
+}
+
+/* Decodes what stands behind "\u" and returns how many bytes it has. */
+static size_t decode_unicode(const char *at, const char *end, struct buf *out)
+{
+	char text[4];
+	size_t used = 4;
+	unsigned code = (unsigned)hex_quad(at, end);
+	if (is_high((int)code)) {
+		unsigned low = (unsigned)hex_quad(at + 6, end);
+		code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
+		used = 10;
+	}
+	buf_append(out, text, utf8_write(code, text));
+	return used;
+}
+
+void scan_decode(const char *from, const char *to, struct buf *out)
+{
+	static const char names[] = "bfnrt";
+	static const char codes[] = "\b\f\n\r\t";
+	const char *end = to - 1;
+	for (const char *at = from + 1; at < end; at++) {
+		const char *plain = memchr(at, '\\', (size_t)(end - at));
+		size_t length = (size_t)((plain ? plain : end) - at);
+		buf_append(out, at, length);
+		at += length;
+		if (!plain)
+			break;
+		char c = *++at;
+		const char *name = strchr(names, c);
+		if (c == 'u')
+			at += decode_unicode(at + 1, end, out);
+		else
+			buf_char(out, name ? codes[name - names] : c);
+	}
+}
+
+static bool scan_scalar(struct scan *scan)
+{
+	if (scan_sees(scan, '"'))
+		return scan_string(scan);
+	if (scan_word(scan, "null") || scan_word(scan, "true") || scan_word(scan, "false"))
+		return true;
+	double value;
+	const char *after = number_scan(scan->at, scan->end, &value);
+	scan->at = after ? after : scan->at;
+	return after != NULL;
+}
+
+/* The arrays and objects that are open: a bit each, set for an object. */
+struct nest {
+	unsigned char objects[SCAN_DEPTH / CHAR_BIT + 1];
+	int open;
+};
+
+static void nest_push(struct nest *nest, bool object)
+{
+	unsigned char bit = (unsigned char)(1 << nest->open % CHAR_BIT);
+	unsigned char *byte = &nest->objects[nest->open++ / CHAR_BIT];
+	*byte = object ? *byte | bit : *byte & (unsigned char)~bit;
+}
+
+static bool nest_in_object(const struct nest *nest)
+{
+	int top = nest->open - 1;
+	return nest->objects[top / CHAR_BIT] >> top % CHAR_BIT & 1;
+}
+
+/* Up to the next value within what is open: over the key, in an object. */
+static bool scan_to_value(struct scan *scan, const struct nest *nest)
+{
+	scan_space(scan);
+	if (!nest_in_object(nest))
+		return true;
+	if (!scan_string(scan))
+		return false;
+	scan_space(scan);
+	if (!scan_take(scan, ':'))
+		return false;
+	scan_space(scan);
+	return true;
+}
+
+/* Behind a value: closes what ends here and goes to the next value; *done if the outermost was
+ * closed. */
+static bool scan_onward(struct scan *scan, struct nest *nest, bool *done)
+{
+	while (nest->open > 0) {
+		scan_space(scan);
+		if (scan_take(scan, ','))
+			return scan_to_value(scan, nest);
+		if (!scan_take(scan, nest_in_object(nest) ? '}' : ']'))
+			return false;
+		nest->open--;
+	}
+	*done = true;
+	return true;
+}
+
+bool scan_value(struct scan *scan, int depth)
+{
+	struct nest nest;
+	nest.open = 0;
+	for (bool done = false; !done;) {
+		if (depth + nest.open > SCAN_DEPTH)
+			return false;
+		bool object = scan_sees(scan, '{');
+		if (object || scan_sees(scan, '[')) {
+			scan->at++;
+			nest_push(&nest, object);
+			scan_space(scan);
+			if (!scan_sees(scan, object ? '}' : ']')) {
+				if (!scan_to_value(scan, &nest))
+					return false;
+				continue;
+			}
+		} else if (!scan_scalar(scan)) {
+			return false;
+		}
+		if (!scan_onward(scan, &nest, &done))
+			return false;
+	}
+	return true;
+}

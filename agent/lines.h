@@ -1,0 +1,50 @@
+/*
+ * The lines that `detect --input jsonl` reads, in place and without a tree:
+ *
+ *     {"id": "a", "series": [1, 2.5, null], "options": {"window": 30, "profile": "otava"}}
+ *
+ * A line is one JSON object. Of keys that come twice the last one counts, keys it does not know are
+ * skipped, both as in jansson, with which the reader is fuzzed. In `series` null is a missing
+ * point; beyond JSON, "NaN" is one too, and "Infinity", "-Infinity" and numbers too big for a
+ * double are infinities, since Python and others write them.
+ */
+#ifndef AGENT_LINES_H
+#define AGENT_LINES_H
+
+#include <stddef.h>
+
+#include "agent/core/error.h"
+
+enum { LINE_OPTIONS_MAX = 64 };
+
+struct line_option {
+	const char *name,
+		*value; /* a number as it was written; "true", "false"; text without its quotes */
+};
+
+/* All of it points into the line's text or the reader's memory, until the next line is read. */
+struct line {
+	const char *
+		id; /* the JSON as it was written, string or number; NULL without one or for null */
+	size_t id_length;
+	const double *values; /* NaN where missing */
+	size_t n;
+	const struct line_option *options; /* without those that are null */
+	size_t option_count;
+	const char *options_text; /* all of them as written, to see whether they are those of the
+				     line before */
+	size_t options_length;
+};
+
+/* Its memory grows to what a line needs and is used again for the next. */
+struct line_reader;
+struct line_reader *line_reader_new(void);
+void line_reader_free(struct line_reader *reader);
+
+/*
+ * Reads one line. On failure out->id is still set where the line has one that can be read.
+ */
+bool line_read(struct line_reader *reader, const char *text, size_t length, struct line *out,
+	struct error *error) MUST_USE;
+
+#endif

@@ -1,0 +1,164 @@
+/*
+ * The reader of detect's lines against jansson: both must accept and reject the same texts, see the
+ * same series bit for bit, the same id and the same options. Two differences are wanted and stepped
+ * around: numbers too big for a double (jansson rejects the document) and the words NaN and
+ * Infinity (which are not JSON).
+ */
+#include <jansson.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/lines.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(bool holds, const char *what)
+{
+	if (holds)
+		return;
+	fprintf(stderr, "the readers differ: %s\n", what);
+	abort();
+}
+
+static bool is_scalar(const json_t *value)
+{
+	return !json_is_array(value) && !json_is_object(value);
+}
+
+static bool options_fit(json_t *options)
+{
+	const char *key;
+	json_t *value;
+	if (!options || json_is_null(options))
+		return true;
+	if (!json_is_object(options) || json_object_size(options) > LINE_OPTIONS_MAX)
+		return false;
+	json_object_foreach(options, key, value) if (!is_scalar(value)) return false;
+	return true;
+}
+
+/* What agent/lines.h promises, said about jansson's tree. */
+static bool has_shape(const json_t *row)
+{
+	const json_t *id = json_object_get(row, "id");
+	const json_t *series = json_object_get(row, "series");
+	if (!json_is_object(row) || !json_is_array(series))
+		return false;
+	if (id && !json_is_string(id) && !json_is_number(id) && !json_is_null(id))
+		return false;
+	for (size_t i = 0; i < json_array_size(series); i++) {
+		const json_t *value = json_array_get(series, i);
+		if (!json_is_number(value) && !json_is_null(value))
+			return false;
+	}
+	return options_fit(json_object_get(row, "options"));
+}
+
+static void compare_series(const json_t *series, const struct line *line)
+{
+	require(json_array_size(series) == line->n, "points of the series");
+	for (size_t i = 0; i < line->n; i++) {
+		const json_t *value = json_array_get(series, i);
+		double theirs = json_number_value(value);
+		if (json_is_null(value))
+			require(isnan(line->values[i]), "a missing point");
+		else
+			require(memcmp(&theirs, &line->values[i], sizeof theirs) == 0, "a value");
+	}
+}
+
+static void compare_id(const json_t *id, const struct line *line)
+{
+	if (!id || json_is_null(id)) {
+		require(!line->id, "no id");
+		return;
+	}
+	require(line->id != NULL, "an id");
+	json_error_t error;
+	json_t *ours = json_loadb(
+		line->id, line->id_length, JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL, &error);
+	require(ours && json_equal(ours, id), "the id's value");
+	json_decref(ours);
+}
+
+static void compare_option(const char *text, const json_t *value)
+{
+	if (json_is_string(value))
+		require(strcmp(text, json_string_value(value)) == 0, "an option's text");
+	else if (json_is_boolean(value))
+		require(strcmp(text, json_is_true(value) ? "true" : "false") == 0, "a truth");
+	else
+		require(strtod(text, NULL) == json_number_value(value), "an option's number");
+}
+
+static void compare_options(json_t *options, const struct line *line)
+{
+	const char *key;
+	json_t *value;
+	size_t count = 0;
+	json_object_foreach(options, key, value)
+	{
+		if (json_is_null(value))
+			continue;
+		bool found = false;
+		for (size_t i = 0; i < line->option_count; i++) {
+			if (strcmp(line->options[i].name, key) != 0)
+				continue;
+			found = true;
+			compare_option(line->options[i].value, value);
+		}
+		require(found, "an option");
+		count++;
+	}
+	require(count == line->option_count, "how many options there are");
+}
+
+/* Is there an 'N' or 'I' outside of strings, where no JSON has one? */
+static bool has_words(const uint8_t *data, size_t size)
+{
+	bool inside = false;
+	for (size_t i = 0; i < size; i++) {
+		if (data[i] == '"')
+			inside = !inside;
+		else if (inside && data[i] == '\\')
+			i++;
+		else if (!inside && (data[i] == 'N' || data[i] == 'I'))
+			return true;
+	}
+	return false;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct error mine;
+	json_error_t theirs;
+	struct line line;
+	struct line_reader *reader = line_reader_new();
+	/* A line before it must leave nothing behind. */
+	static const char before[] = "{\"id\":1,\"series\":[1,2],\"options\":{\"window\":3}}";
+	require(line_read(reader, before, sizeof before - 1, &line, &mine), "a plain line");
+
+	bool accepted = line_read(reader, (const char *)data, size, &line, &mine);
+	if (memchr(data, 0, size)) {
+		/* jansson 2.14 loses a NUL that stands behind a number. */
+		require(!accepted, "a NUL");
+		line_reader_free(reader);
+		return 0;
+	}
+	json_t *row = json_loadb((const char *)data, size, JSON_DECODE_INT_AS_REAL, &theirs);
+	bool wanted = !row && (json_error_code(&theirs) == json_error_numeric_overflow ||
+				      has_words(data, size));
+	if (!wanted)
+		require(accepted == (row && has_shape(row)), "whether the line is right");
+	if (row && accepted) {
+		compare_series(json_object_get(row, "series"), &line);
+		compare_id(json_object_get(row, "id"), &line);
+		compare_options(json_object_get(row, "options"), &line);
+	}
+	json_decref(row);
+	line_reader_free(reader);
+	return 0;
+}
