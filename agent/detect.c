@@ -1,0 +1,199 @@
+/*
+ * `hunter-c detect`, the plain filter: numbers in, change points out, no configuration.
+ *
+ * The files are done one after another, each in its own form. What is wrong with one costs that
+ * file, or with JSON lines that line, and the exit code.
+ */
+#include "agent/detect.h"
+
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "agent/commands.h"
+
+enum { MAX_JOBS = 256 };
+
+struct detect_options {
+	struct detection_flags detection;
+	int input, output;
+	const char *column, *delimiter;
+	int64_t jobs, max_line;
+};
+
+/* In the order of enum detect_form; no CSV is written. */
+static const char *const inputs[] = {"auto", "text", "csv", "jsonl", NULL};
+static const char *const outputs[] = {"auto", "text", "jsonl", NULL};
+static const enum detect_form output_forms[] = {DETECT_AUTO, DETECT_TEXT, DETECT_JSONL};
+
+static const struct field detect_fields[] = {
+	{.name = "input",
+		.type = FIELD_CHOICE,
+		.offset = offsetof(struct detect_options, input),
+		.initial = "auto",
+		.choices = inputs,
+		.help = "what is read; auto goes by the file's extension (csv, tsv, jsonl, "
+			"ndjson), else "
+			"text, or csv with --column"},
+	{.name = "column",
+		.type = FIELD_STRING,
+		.offset = offsetof(struct detect_options, column),
+		.metavar = "NAME|INDEX",
+		.help = "the column of a CSV file, by its name or counted from 1"},
+	{.name = "delimiter",
+		.type = FIELD_STRING,
+		.offset = offsetof(struct detect_options, delimiter),
+		.metavar = "CHAR",
+		.help = "what is between the columns of a CSV file: a character or \"tab\" (by "
+			"default a "
+			"comma; a tab in .tsv files)"},
+	{.name = "output",
+		.type = FIELD_CHOICE,
+		.offset = offsetof(struct detect_options, output),
+		.initial = "auto",
+		.choices = outputs,
+		.help = "what is written; auto follows the input: jsonl for jsonl, else text"},
+	{.name = "jobs",
+		.type = FIELD_INT,
+		.offset = offsetof(struct detect_options, jobs),
+		.initial = "0",
+		.max = MAX_JOBS,
+		.letter = 'j',
+		.help = "threads in all, for jsonl; 0 is one a core"},
+	{.name = "max_line",
+		.type = FIELD_BYTES,
+		.offset = offsetof(struct detect_options, max_line),
+		.initial = "16MiB",
+		.min = 1024,
+		.max = 1 << 30,
+		.help = "a line longer than this is a bad line"},
+	{0},
+};
+
+static const struct option_part detect_parts[] = {
+	{detect_fields, 0},
+	{detection_flag_fields, offsetof(struct detect_options, detection)},
+	{0},
+};
+
+static bool has_extension(const char *file, const char *extension)
+{
+	const char *dot = strrchr(file, '.');
+	return dot && strcasecmp(dot + 1, extension) == 0;
+}
+
+static enum detect_form input_form(const struct detect_options *options, const char *file)
+{
+	if (options->input != DETECT_AUTO)
+		return (enum detect_form)options->input;
+	if (has_extension(file, "csv") || has_extension(file, "tsv"))
+		return DETECT_CSV;
+	if (has_extension(file, "jsonl") || has_extension(file, "ndjson"))
+		return DETECT_JSONL;
+	return options->column ? DETECT_CSV : DETECT_TEXT;
+}
+
+static bool read_delimiter(
+	const struct detect_options *options, const char *file, char *out, struct error *error)
+{
+	const char *text = options->delimiter;
+	*out = has_extension(file, "tsv") ? '\t' : ',';
+	if (!text)
+		return true;
+	*out = strcmp(text, "tab") == 0 || strcmp(text, "\\t") == 0 ? '\t' : text[0];
+	if (*out == '\0' || (*out != '\t' && text[1]) || strchr("\"\r\n", *out))
+		return error_set(error, ERROR_USAGE,
+			"--delimiter: \"%.80s\" is neither one character nor \"tab\"", text);
+	return true;
+}
+
+/* The detection that the flags ask for, over the default of the first detector. */
+static bool read_detection(struct cli *cli, const struct schema *schema,
+	const struct detect_options *options, struct detection *out, struct error *error)
+{
+	struct setting settings[9] = {{"detector", schema->detectors[0].name}};
+	const struct detection none = {0};
+	struct detection base;
+	size_t count = detection_flag_settings(&options->detection, settings + 1);
+	return detection_overlay(schema, &none, settings, 1, cli->arena, &base, error) &&
+	       detection_overlay(schema, &base, settings + 1, count, cli->arena, out, error);
+}
+
+static size_t choose_jobs(int64_t jobs)
+{
+	long cores = sysconf(_SC_NPROCESSORS_ONLN);
+	if (jobs > 0)
+		return (size_t)jobs;
+	return cores < 1 ? 1 : cores > MAX_JOBS ? MAX_JOBS : (size_t)cores;
+}
+
+static int detect_file(struct detect_task *task, const struct detect_options *options)
+{
+	struct error error;
+	task->input = input_form(options, task->file);
+	task->output = output_forms[options->output];
+	if (task->output == DETECT_AUTO)
+		task->output = task->input == DETECT_JSONL ? DETECT_JSONL : DETECT_TEXT;
+	if (!read_delimiter(options, task->file, &task->delimiter, &error))
+		return cli_fail(&error);
+	return task->input == DETECT_JSONL ? detect_lines(task) : detect_values(task);
+}
+
+static int run_detect(struct cli *cli)
+{
+	static const char *const standard_input[] = {"-"};
+	const struct detect_options *options = cli->options;
+	struct strings files = cli->arguments;
+	struct error error;
+	if (files.count == 0)
+		files = (struct strings){standard_input, 1};
+	struct detect_task task = {.schema = cli_schema(cli->arena),
+		.show_file = files.count > 1,
+		.column = options->column,
+		.max_line = (size_t)options->max_line,
+		.jobs = choose_jobs(options->jobs),
+		.out = cli->out};
+	if (!read_detection(cli, task.schema, options, &task.detection, &error))
+		return cli_fail(&error);
+	int code = EXIT_NOTHING;
+	for (size_t i = 0; i < files.count && !ferror(cli->out); i++) {
+		task.file = files.items[i];
+		int now = detect_file(&task, options);
+		if (now == EXIT_USAGE)
+			return now;
+		code = now > code ? now : code;
+	}
+	return code;
+}
+
+const struct command detect_command = {
+	.name = "detect",
+	.arguments = "[FILE...]",
+	.summary = "find change points in plain numbers, CSV or JSON lines",
+	.details =
+		"Reads the files, or the standard input (also \"-\"), and needs no configuration. "
+		"Text is "
+		"one number a line; blank lines and lines that begin with # are skipped; nan and "
+		"null are "
+		"missing points. Each file is a series, and a line is written for each change "
+		"point: "
+		"index (from 0, of the first value of the new level), p, mean before, mean after, "
+		"change in "
+		"percent, with tabs between.\n"
+		"\n"
+		"JSON lines hold a series each, and an answer is written for each, in the same "
+		"order:\n"
+		"  {\"id\": \"a\", \"series\": [1, 2, null], \"options\": {\"window\": 30, "
+		"\"p_value\": 0.01}}\n"
+		"  {\"id\": \"a\", \"change_points\": [{\"index\": ..., \"pvalue\": ..., ...}]}\n"
+		"Every option of the detector may stand in \"options\" and wins over the flags. A "
+		"bad line "
+		"gives {\"id\": ..., \"error\": \"...\"} and exit code 3 in the end.\n"
+		"\n"
+		"  seq 1 100 | hunter-c detect\n"
+		"  hunter-c detect --input csv --column p99 results.csv\n"
+		"  hunter-c detect --input jsonl --jobs 4 < series.jsonl\n",
+	.parts = detect_parts,
+	.options_size = sizeof(struct detect_options),
+	.run = run_detect,
+};
