@@ -87,9 +87,8 @@ static bool split_is_significant(const struct window_pass *pass, const struct in
 	size_t tau = interval->split.tau, n = interval->end - interval->start;
 	if (tau == 0)
 		return false;
-	struct ttest test =
-		ttest_pooled(moments_of(values, tau), moments_of(values + tau, n - tau));
-	return test.p <= pass->threshold;
+	return ttest_pooled_at_most(
+		moments_of(values, tau), moments_of(values + tau, n - tau), pass->threshold);
 }
 
 static struct interval interval_of(const struct window_pass *pass, size_t start, size_t end)

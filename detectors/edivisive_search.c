@@ -24,16 +24,18 @@
 #include <immintrin.h>
 #endif
 
-/* Reads 1 / (b - 1) for b = kappa - tau at [tau]; 0 for b = 1, where B is 0, and NaN beyond the end
- * of Y. */
+enum { LANES = 4 };
+
+/* 1 / (b - 1) for b = kappa - tau, at [tau]; 0 for b = 1, where B is 0, and NaN beyond the end of
+ * Y. */
 static const double *reciprocals_at(const struct search *search, size_t kappa)
 {
-	return search->reciprocals + (search->capacity - kappa);
+	return search->reciprocals + (search->capacity + LANES - kappa);
 }
 
 static void sweep_scalar(const struct search *search, const double *values, size_t n)
 {
-	double *left = search->within_left, *right = search->within_right, *best = search->best;
+	double *left = search->left, *right = search->right[0], *best = search->best;
 	left[0] = left[1] = right[0] = 0;
 	for (size_t j = 1; j < n; j++) {
 		double distances = 0;
@@ -43,10 +45,9 @@ static void sweep_scalar(const struct search *search, const double *values, size
 			right[tau] += distances;
 		}
 		size_t kappa = j + 1;
-		double m = (double)kappa;
-		left[kappa] = right[0] / (double)j;
-		double whole = 2 * right[0] / m, weight = 2 * (m - 1) / m;
 		const double *reciprocals = reciprocals_at(search, kappa);
+		left[kappa] = right[0] * reciprocals[0];
+		double whole = right[0] * search->halves[kappa], weight = 2 - search->halves[kappa];
 		for (size_t tau = 1; tau < kappa; tau++) {
 			double q = whole - weight * (left[tau] + right[tau] * reciprocals[tau]);
 			best[tau] = q > best[tau] ? q : best[tau];
@@ -54,33 +55,160 @@ static void sweep_scalar(const struct search *search, const double *values, size
 	}
 }
 
+#if defined(__x86_64__)
+
+#define AVX2 __attribute__((target("avx2")))
+#define AVX2_INLINE static inline __attribute__((target("avx2"), always_inline))
+
+AVX2_INLINE __m256d distance(__m256d a, __m256d b)
+{
+	return _mm256_andnot_pd(_mm256_set1_pd(-0.0), _mm256_sub_pd(a, b));
+}
+
+AVX2_INLINE void transpose(__m256d *a, __m256d *b, __m256d *c, __m256d *d)
+{
+	__m256d ab_even = _mm256_unpacklo_pd(*a, *b), ab_odd = _mm256_unpackhi_pd(*a, *b);
+	__m256d cd_even = _mm256_unpacklo_pd(*c, *d), cd_odd = _mm256_unpackhi_pd(*c, *d);
+	*a = _mm256_permute2f128_pd(ab_even, cd_even, 0x20);
+	*b = _mm256_permute2f128_pd(ab_odd, cd_odd, 0x20);
+	*c = _mm256_permute2f128_pd(ab_even, cd_even, 0x31);
+	*d = _mm256_permute2f128_pd(ab_odd, cd_odd, 0x31);
+}
+
+/* Adds the transposed sums of distances of four kappas to B at tau .. tau + 3, one kappa after the
+ * other. */
+AVX2_INLINE void add_to_rows(const struct search *search, size_t tau, __m256d b, __m256d *sums)
+{
+	transpose(&sums[0], &sums[1], &sums[2], &sums[3]);
+	for (size_t k = 0; k < LANES; k++) {
+		b = _mm256_add_pd(b, sums[k]);
+		_mm256_store_pd(search->right[k] + tau, b);
+	}
+}
+
+/* B for the four kappas that points j .. j + 3 complete; the last row holds that of the kappa
+ * before. */
+AVX2 static void sweep_distances(const struct search *search, size_t j)
+{
+	const double *values = search->values;
+	__m256d point = _mm256_load_pd(values + j), zero = _mm256_setzero_pd();
+	__m256d sums[LANES];
+	/* On the diagonal a point's distances are to those before it: lanes above 2, 1, 0. */
+	sums[3] = zero;
+	sums[2] = _mm256_blend_pd(zero, distance(_mm256_set1_pd(values[j + 2]), point), 8);
+	sums[1] = _mm256_add_pd(
+		sums[2], _mm256_blend_pd(zero, distance(_mm256_set1_pd(values[j + 1]), point), 12));
+	sums[0] = _mm256_add_pd(
+		sums[1], _mm256_blend_pd(zero, distance(_mm256_set1_pd(values[j]), point), 14));
+	__m256d running = sums[0];
+	add_to_rows(search, j, zero, sums);
+	for (size_t tau = j; tau > 0;) {
+		tau -= LANES;
+		for (size_t k = LANES; k-- > 0;) {
+			__m256d other = _mm256_set1_pd(values[tau + k]);
+			running = _mm256_add_pd(running, distance(other, point));
+			sums[k] = running;
+		}
+		add_to_rows(search, tau, _mm256_load_pd(search->right[LANES - 1] + tau), sums);
+	}
+}
+
+/* Q for the four kappas from `first` on; those beyond n get NaN, which is never the best. */
+AVX2 static void sweep_statistics(const struct search *search, size_t first, size_t n)
+{
+	__m256d whole[LANES], weight[LANES];
+	const double *reciprocals[LANES];
+	for (size_t k = 0; k < LANES; k++) {
+		size_t kappa = first + k;
+		double sum = search->right[k][0], half = search->halves[kappa];
+		reciprocals[k] = reciprocals_at(search, kappa);
+		search->left[kappa] = sum * reciprocals[k][0];
+		whole[k] = _mm256_set1_pd(kappa > n ? nan("") : sum * half);
+		weight[k] = _mm256_set1_pd(2 - half);
+	}
+	for (size_t tau = 0; tau < first + LANES - 1; tau += LANES) {
+		__m256d left = _mm256_load_pd(search->left + tau);
+		__m256d best = _mm256_load_pd(search->best + tau);
+		for (size_t k = 0; k < LANES; k++) {
+			__m256d right = _mm256_mul_pd(_mm256_load_pd(search->right[k] + tau),
+				_mm256_loadu_pd(reciprocals[k] + tau));
+			__m256d q = _mm256_sub_pd(
+				whole[k], _mm256_mul_pd(weight[k], _mm256_add_pd(left, right)));
+			best = _mm256_max_pd(q, best);
+		}
+		_mm256_store_pd(search->best + tau, best);
+	}
+}
+
+AVX2 static void sweep_avx2(const struct search *search, const double *values, size_t n)
+{
+	memcpy(search->values, values, n * sizeof(double));
+	for (size_t i = n; i % LANES != 0; i++)
+		search->values[i] = values[n - 1];
+	search->left[0] = 0;
+	for (size_t j = 0; j < n; j += LANES) {
+		sweep_distances(search, j);
+		sweep_statistics(search, j + 1, n);
+	}
+}
+
+#endif
+
+static void choose_sweep(struct search *search, enum search_kind kind)
+{
+	search->sweep = sweep_scalar;
+#if defined(__x86_64__)
+	if (kind != SEARCH_SCALAR && __builtin_cpu_supports("avx2"))
+		search->sweep = sweep_avx2;
+#else
+	(void)kind;
+#endif
+}
+
 struct search search_new(size_t capacity, enum search_kind kind, struct scratch *scratch)
 {
-	size_t padded = (capacity + 3) / 4 * 4 + 4;
-	struct search search = {.capacity = capacity, .sweep = sweep_scalar};
-	(void)kind;
+	size_t padded = (capacity / LANES + 2) * LANES, table = capacity + LANES + padded;
+	struct search search = {.capacity = capacity};
+	choose_sweep(&search, kind);
 	search.values = scratch_take(scratch, padded, sizeof(double));
-	search.within_left = scratch_take(scratch, padded, sizeof(double));
-	search.within_right = scratch_take(scratch, 4 * padded, sizeof(double));
+	search.left = scratch_take(scratch, padded, sizeof(double));
 	search.best = scratch_take(scratch, padded, sizeof(double));
-	search.reciprocals = scratch_take(scratch, capacity + padded, sizeof(double));
-	for (size_t i = 0; i < capacity + padded; i++) {
-		double b = (double)capacity - (double)i;
+	for (size_t k = 0; k < LANES; k++)
+		search.right[k] = scratch_take(scratch, padded, sizeof(double));
+	search.halves = scratch_take(scratch, padded, sizeof(double));
+	search.reciprocals = scratch_take(scratch, table, sizeof(double));
+	for (size_t m = 0; m < padded; m++)
+		search.halves[m] = 2 / (double)m;
+	for (size_t i = 0; i < table; i++) {
+		double b = (double)(capacity + LANES) - (double)i;
 		search.reciprocals[i] = b > 1 ? 1 / (b - 1) : b == 1 ? 0 : nan("");
 	}
 	return search;
+}
+
+/* The first of the largest of best[1..n); what follows in the last vector is -HUGE_VAL. */
+static struct split best_split(const double *best, size_t n)
+{
+	double most[LANES] = {-HUGE_VAL, best[1], best[2], best[3]}, q = -HUGE_VAL;
+	for (size_t tau = LANES; tau < n; tau += LANES)
+		for (size_t lane = 0; lane < LANES; lane++)
+			most[lane] = best[tau + lane] > most[lane] ? best[tau + lane] : most[lane];
+	for (size_t lane = 0; lane < LANES; lane++)
+		q = most[lane] > q ? most[lane] : q;
+	if (q == -HUGE_VAL)
+		return (struct split){.q = q};
+	size_t tau = 1;
+	while (best[tau] != q)
+		tau++;
+	return (struct split){.tau = tau, .q = q};
 }
 
 struct split search_split(const struct search *search, const double *values, size_t n)
 {
 	if (n < 2)
 		return (struct split){.q = -HUGE_VAL};
-	for (size_t tau = 0; tau < n + 4; tau++)
+	for (size_t tau = 0; tau < n + LANES; tau++)
 		search->best[tau] = -HUGE_VAL;
 	search->sweep(search, values, n);
-	struct split split = {.q = -HUGE_VAL};
-	for (size_t tau = 1; tau < n; tau++)
-		if (search->best[tau] > split.q)
-			split = (struct split){.tau = tau, .q = search->best[tau]};
-	return split;
+	return best_split(search->best, n);
 }

@@ -21,11 +21,12 @@ struct split {
 /* Buffers for intervals of up to `capacity` points. They belong to the scratch. */
 struct search {
 	size_t capacity;
-	double *values;       /* the interval, padded to whole vectors */
-	double *within_left;  /* A(tau) / (tau - 1) */
-	double *within_right; /* four rows: B(tau, kappa) for the last kappas */
-	double *reciprocals;  /* 1 / (b - 1), read backwards */
-	double *best;         /* max over kappa of Q(tau, kappa) */
+	double *values;      /* the interval, padded to whole vectors */
+	double *left;        /* A(tau) / (a - 1) */
+	double *right[4];    /* B(tau, kappa), for the last one or four kappas */
+	double *halves;      /* 2 / m */
+	double *reciprocals; /* 1 / (b - 1), read backwards */
+	double *best;        /* max over kappa of Q(tau, kappa) */
 	void (*sweep)(const struct search *search, const double *values, size_t n);
 };
 

@@ -83,31 +83,47 @@ static double gamma_ratio(double a)
 	return factor * sqrt(a) * exp(series);
 }
 
-/* The continued fraction of I_x(a, b), by Lentz's method as modified by Thompson and Barnett. */
+/* Numerator and denominator of a continued fraction cut off after its newest and its second newest
+ * term. */
+struct fraction {
+	double top, last_top, bottom, last_bottom;
+};
+
+static inline void add_term(struct fraction *fraction, double term)
+{
+	double top = fraction->top + term * fraction->last_top;
+	double bottom = fraction->bottom + term * fraction->last_bottom;
+	fraction->last_top = fraction->top;
+	fraction->last_bottom = fraction->bottom;
+	fraction->top = top;
+	fraction->bottom = bottom;
+}
+
+/*
+ * 1 / (1 + d1 / (1 + d2 / (1 + ...))), the continued fraction of I_x(a, b), by forward recurrence:
+ * without divisions in the chain. Numerator and denominator shrink or grow slowly and are brought
+ * back before they leave the range.
+ */
 static double beta_fraction(double a, double b, double x)
 {
-	const double tiny = 1e-300;
-	double c = 1, d = 1 - (a + b) * x / (a + 1);
-	d = 1 / (fabs(d) < tiny ? tiny : d);
-	double h = d;
-	for (double m = 1; m < 1e6; m++) {
-		double even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
-		d = 1 + even * d;
-		c = 1 + even / c;
-		d = 1 / (fabs(d) < tiny ? tiny : d);
-		c = fabs(c) < tiny ? tiny : c;
-		h *= d * c;
-		double odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
-		d = 1 + odd * d;
-		c = 1 + odd / c;
-		d = 1 / (fabs(d) < tiny ? tiny : d);
-		c = fabs(c) < tiny ? tiny : c;
-		double step = d * c;
-		h *= step;
-		if (fabs(step - 1) < 2.3e-16)
+	struct fraction f = {.top = 1, .last_top = 1, .bottom = 1, .last_bottom = 0};
+	add_term(&f, -(a + b) * x / (a + 1));
+	for (double m = 1; m < 1e7; m++) {
+		double middle = a + 2 * m;
+		add_term(&f, m * (b - m) * x / ((middle - 1) * middle));
+		add_term(&f, -(a + m) * (a + b + m) * x / (middle * (middle + 1)));
+		double cross = f.last_top * f.bottom;
+		if (fabs(f.top * f.last_bottom - cross) <= 1.2e-16 * fabs(cross))
 			break;
+		double size = fabs(f.top) + fabs(f.bottom);
+		if (size < 1e-100 || size > 1e100) {
+			f.top /= size;
+			f.last_top /= size;
+			f.bottom /= size;
+			f.last_bottom /= size;
+		}
 	}
-	return h;
+	return f.bottom / f.top;
 }
 
 double student_two_sided(double t, double df)
@@ -128,15 +144,40 @@ double student_two_sided(double t, double df)
 	return 1 - front * beta_fraction(0.5, a, rest) / 0.5;
 }
 
-struct ttest ttest_pooled(struct moments a, struct moments b)
+/*
+ * Student's tails are heavier than the normal ones, so what is too likely for the normal
+ * distribution is too likely for Student's; erfc costs a fifth.
+ */
+bool student_at_most(double t, double df, double p)
+{
+	if (erfc(fabs(t) * M_SQRT1_2) > p * (1 + 1e-9))
+		return false;
+	return student_two_sided(t, df) <= p;
+}
+
+/* Of the pooled test: t and df, without p. */
+static struct ttest pooled_t(struct moments a, struct moments b)
 {
 	double n1 = (double)a.n, n2 = (double)b.n, df = n1 + n2 - 2;
-	if (a.n + b.n <= 2)
-		return (struct ttest){.p = 1};
 	double variance =
 		((n1 - 1) * moments_variance(a, 0) + (n2 - 1) * moments_variance(b, 0)) / df;
 	double t = (a.mean - b.mean) / sqrt(variance * (1 / n1 + 1 / n2));
-	return (struct ttest){.t = t, .df = df, .p = student_two_sided(t, df)};
+	return (struct ttest){.t = t, .df = df};
+}
+
+bool ttest_pooled_at_most(struct moments a, struct moments b, double p)
+{
+	struct ttest test = pooled_t(a, b);
+	return a.n + b.n <= 2 ? p >= 1 : student_at_most(test.t, test.df, p);
+}
+
+struct ttest ttest_pooled(struct moments a, struct moments b)
+{
+	if (a.n + b.n <= 2)
+		return (struct ttest){.p = 1};
+	struct ttest test = pooled_t(a, b);
+	test.p = student_two_sided(test.t, test.df);
+	return test;
 }
 
 struct ttest ttest_welch(struct moments a, struct moments b)

@@ -8,6 +8,7 @@
 #ifndef DETECTORS_STATS_H
 #define DETECTORS_STATS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* A sample in short: its size, its mean, the sum of squared deviations from that mean. An empty one
@@ -32,6 +33,9 @@ double moments_stddev(struct moments sample, size_t ddof);
  * a NaN t. */
 double student_two_sided(double t, double df);
 
+/* Whether that is at most p, at less cost where it plainly is not; false for a NaN t. */
+bool student_at_most(double t, double df, double p);
+
 struct ttest {
 	double t; /* NaN when both samples are constant and equal; 0 where p = 1 for want of points
 		   */
@@ -44,6 +48,9 @@ struct ttest {
  * weighted with n - 1. n1 + n2 <= 2 gives p = 1, an infinite t gives 0.
  */
 struct ttest ttest_pooled(struct moments a, struct moments b);
+
+/* Whether its p is at most that. */
+bool ttest_pooled_at_most(struct moments a, struct moments b, double p);
 
 /*
  * Welch's test with sample variances. Where the two samples are constant: p = 1 if they are equal,
