@@ -122,12 +122,12 @@ bool gather_log(const struct task *task)
 			LOG_TEXT("test", task->test->name));
 	if (!task->failed)
 		return true;
-	const char *name = task->test->name;
-	const char *quoted = strstr(task->error.text, name);
-	if (quoted) /* the message names the test already */
+	char named[ERROR_TEXT];
+	snprintf(named, sizeof named, "test \"%s\"", task->test->name);
+	if (strstr(task->error.text, named))
 		fprintf(stderr, "hunter-c: %s\n", task->error.text);
 	else
-		fprintf(stderr, "hunter-c: test \"%s\": %s\n", name, task->error.text);
+		fprintf(stderr, "hunter-c: %s: %s\n", named, task->error.text);
 	return false;
 }
 

@@ -80,7 +80,7 @@ static bool parse_date(
 	if (!text || when_parse(text, now, out, error))
 		return true;
 	error->kind = ERROR_USAGE;
-	return error_prefix(error, "%s: ", flag);
+	return error_prefix(error, "--%s: ", flag);
 }
 
 static bool check_single(const char *side, const char *date, const char *commit,

@@ -1,0 +1,34 @@
+"""What the end-to-end tests share: the program, run as a user runs it."""
+import os
+import pathlib
+import subprocess
+from typing import NamedTuple
+
+import pytest
+
+
+class Result(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture(scope="session")
+def program(request):
+    """The binary: $HUNTER_C, else that of the build folder (--build)."""
+    path = pathlib.Path(os.environ.get("HUNTER_C") or pathlib.Path(request.config.getoption("--build")) / "hunter-c").resolve()
+    assert path.is_file(), f"{path} was not built"
+    return path
+
+
+@pytest.fixture
+def hunter(program, tmp_path):
+    """hunter(ARGUMENTS..., cwd=, env={}, stdin="") runs hunter-c in tmp_path and returns its code, out and err."""
+
+    def run(*arguments, cwd=None, env=None, stdin=""):
+        clean = {k: v for k, v in os.environ.items() if k not in ("HUNTER_CONFIG", "OTAVA_CONFIG", "BRANCH")}
+        done = subprocess.run([str(program), *map(str, arguments)], cwd=cwd or tmp_path, env=clean | (env or {}),
+                              input=stdin, capture_output=True, text=True, encoding="utf-8", timeout=120)
+        return Result(done.returncode, done.stdout, done.stderr)
+
+    return run
