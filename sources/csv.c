@@ -14,6 +14,7 @@
 #include "agent/core/number.h"
 #include "agent/core/when.h"
 #include "sources/csv_plan.h"
+#include "sources/found.h"
 #include "sources/rows.h"
 
 enum { LIST_ROWS = 1000 }; /* that are looked at to list metrics without configuration */
@@ -248,39 +249,29 @@ bool csv_parse(struct query *query, struct input *input, struct error *error)
 	return parse(query, input, SIZE_MAX, error);
 }
 
-static bool csv_read(struct query *query, struct error *error)
+static bool read_file(struct query *query, size_t row_limit, struct error *error)
 {
 	const struct csv_options *options = query->options;
 	struct input input;
 
 	if (!input_open(&input, options->file, error))
 		return false;
-	bool good = parse(query, &input, SIZE_MAX, error);
+	bool good = parse(query, &input, row_limit, error);
 	input_close(&input);
 	return good;
+}
+
+static bool csv_read(struct query *query, struct error *error)
+{
+	return read_file(query, SIZE_MAX, error);
 }
 
 /* Configured metrics are known by their names; to find others takes a look at the first rows. */
 static bool csv_list(struct query *query, struct strings *names, struct error *error)
 {
-	const struct csv_options *options = query->options;
-	size_t count = query->metric_count;
-	struct input input;
-
-	if (!count) {
-		if (!input_open(&input, options->file, error))
-			return false;
-		bool good = parse(query, &input, LIST_ROWS, error);
-		input_close(&input);
-		if (!good)
-			return false;
-		count = query->data.count;
-	}
-	const char **items = arena_array(query->arena, count, sizeof *items);
-	for (size_t i = 0; i < count; i++)
-		items[i] =
-			query->metric_count ? query->metrics[i].name : query->data.series[i].name;
-	*names = (struct strings){items, count};
+	if (!query->metric_count && !read_file(query, LIST_ROWS, error))
+		return false;
+	*names = found_names(query);
 	return true;
 }
 

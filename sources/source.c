@@ -10,7 +10,7 @@
 
 enum { NOTICES_MAX = 100 };
 
-const struct source *const sources[] = {&csv_source, NULL};
+const struct source *const sources[] = {&csv_source, &json_source, &histostat_source, NULL};
 
 const struct source *source_find(const char *name)
 {

@@ -1,0 +1,39 @@
+/*
+ * Metrics that a file brings by name, row for row, each with a column of numbers: all there are, or
+ * those that are configured.
+ */
+#ifndef SOURCES_FOUND_H
+#define SOURCES_FOUND_H
+
+#include "sources/names.h"
+#include "sources/rows.h"
+
+/* A zeroed struct is empty; found_free ends it. A metric's number in `names` is its column's in the
+ * rows. */
+struct found {
+	struct query *query;
+	struct rows *rows;
+	struct names names;
+	const struct metric **metrics;
+	bool *seen;
+};
+
+/* Takes up the configured metrics, in their order. */
+bool found_start(
+	struct found *found, struct query *query, struct rows *rows, struct error *error) MUST_USE;
+void found_free(struct found *found);
+
+/*
+ * The column of the metric, NAMES_NONE if it is not wanted. Where none are configured it is made if
+ * it is new, with that direction.
+ */
+bool found_column(struct found *found, const char *name, size_t length, int direction,
+	size_t *column, struct error *error) MUST_USE;
+
+/* Ends the rows as rows_finish; configured metrics that no row had are left out, with a notice. */
+void found_finish(struct found *found, const char *file, const char *const *text_names);
+
+/* The names a `list` hook answers with: the configured ones, else those of query->data. */
+struct strings found_names(const struct query *query);
+
+#endif
