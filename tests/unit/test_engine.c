@@ -1,0 +1,438 @@
+/*
+ * The engine with real sources: CSV files, and Prometheus played by a server of our own. Notifiers
+ * are the tests' own, as they are handed to the engine by the caller.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <poll.h>
+#include <signal.h>
+
+#include "agent/engine.h"
+#include "agent/timers.h"
+#include "peer.h"
+#include "sources/files.h"
+
+static struct engine *engine_of(struct engine_options options)
+{
+	struct error error;
+	struct engine *engine = engine_new(&options, &error);
+	assert_non_null(engine);
+	return engine;
+}
+
+/* A CSV file of `rows` rows and a test that reads it. */
+struct file_test {
+	char path[32];
+	struct csv_options options;
+	struct metric metric;
+	struct plugin plugin;
+	struct test test;
+	int done;
+	bool failed;
+	struct error error;
+	size_t points;
+	double sum;
+};
+
+static void file_test_set(struct file_test *file, int rows)
+{
+	*file = (struct file_test){.path = "/tmp/hunter-engine-XXXXXX"};
+	int fd = mkstemp(file->path);
+	FILE *stream = fdopen(fd, "w");
+	fputs("time,value\n", stream);
+	for (int i = 0; i < rows; i++)
+		fprintf(stream, "%d,%d\n", 1700000000 + i, i);
+	fclose(stream);
+	field_defaults(csv_source.fields, &file->options);
+	file->options.file = file->path;
+	file->metric = (struct metric){.name = "value", .scale = 1, .column = "value"};
+	file->plugin = (struct plugin){.name = "csv"};
+	file->test = (struct test){.name = "file",
+		.source = &file->plugin,
+		.options = &file->options,
+		.metrics = &file->metric,
+		.metric_count = 1};
+}
+
+static bool add_up(struct task *task, struct scratch *scratch, struct error *error)
+{
+	(void)error;
+	assert_non_null(scratch);
+	double *sum = arena_alloc(task->query.arena, sizeof *sum);
+	const struct series *series = &task->query.data.series[0];
+	for (size_t i = 0; i < series->axis->n; i++)
+		*sum += series->values[i];
+	task->result = sum;
+	return true;
+}
+
+static bool refuse(struct task *task, struct scratch *scratch, struct error *error)
+{
+	(void)task, (void)scratch;
+	return error_set(error, ERROR_DATA, "no");
+}
+
+static void keep_result(struct task *task)
+{
+	struct file_test *file = task->context;
+	file->done++;
+	file->failed = task->failed;
+	file->error = task->error;
+	if (!task->failed) {
+		file->points = task->query.data.count ? task->query.data.series[0].axis->n : 0;
+		file->sum = task->result ? *(double *)task->result : 0;
+	}
+	task_free(task);
+}
+
+static struct task *file_task(struct file_test *file)
+{
+	struct task *task = task_new(&file->test, 1700001000000);
+	task->done = keep_result;
+	task->work = add_up;
+	task->context = file;
+	return task;
+}
+
+static void test_files_are_read_and_worked_on(void **state)
+{
+	(void)state;
+	enum { FILES = 20 };
+	struct file_test files[FILES];
+	struct engine *engine = engine_of((struct engine_options){.jobs = 2});
+	for (int i = 0; i < FILES; i++) {
+		file_test_set(&files[i], 100 + i);
+		engine_submit(engine, file_task(&files[i]));
+	}
+	assert_true(engine_run(engine));
+	for (int i = 0; i < FILES; i++) {
+		assert_int_equal(files[i].done, 1);
+		assert_false(files[i].failed);
+		assert_int_equal(files[i].points, 100 + i);
+		assert_true(files[i].sum == (100 + i) * (99 + i) / 2);
+		unlink(files[i].path);
+	}
+	engine_free(engine);
+}
+
+static void test_failures_are_told(void **state)
+{
+	(void)state;
+	struct file_test missing, refused, bare;
+	struct engine *engine = engine_of((struct engine_options){.jobs = 1});
+	file_test_set(&missing, 1);
+	unlink(missing.path);
+	file_test_set(&refused, 1);
+	file_test_set(&bare, 5);
+	struct task *task = file_task(&refused);
+	task->work = refuse;
+	struct task *without = file_task(&bare);
+	without->work = NULL;
+	engine_submit(engine, file_task(&missing));
+	engine_submit(engine, task);
+	engine_submit(engine, without);
+	assert_true(engine_run(engine));
+	assert_true(missing.failed && refused.failed && !bare.failed);
+	if (!strstr(missing.error.text, "no such file"))
+		fail_msg("%s", missing.error.text);
+	assert_string_equal(refused.error.text, "no");
+	assert_int_equal(bare.points, 5);
+	engine_free(engine);
+	unlink(refused.path);
+	unlink(bare.path);
+}
+
+static void test_freed_with_tasks_left(void **state)
+{
+	(void)state;
+	struct file_test file;
+	file_test_set(&file, 1000);
+	struct engine *engine = engine_of((struct engine_options){.jobs = 2});
+	for (int i = 0; i < 100; i++)
+		engine_submit(engine, file_task(&file));
+	engine_free(engine);
+	assert_int_equal(file.done, 0);
+	unlink(file.path);
+}
+
+/* Calls, timers and holds write letters. */
+struct letters {
+	struct engine *engine;
+	char text[32];
+	size_t length;
+};
+
+static void write_a(void *context)
+{
+	struct letters *letters = context;
+	letters->text[letters->length++] = 'a';
+}
+
+static void write_b_and_more(void *context)
+{
+	struct letters *letters = context;
+	letters->text[letters->length++] = 'b';
+	engine_after(letters->engine, 1, write_a, letters);
+	engine_post(letters->engine, write_a, letters);
+}
+
+static void write_c_and_stop(void *context)
+{
+	struct letters *letters = context;
+	letters->text[letters->length++] = 'c';
+	engine_stop(letters->engine);
+}
+
+static void test_timers_and_posts(void **state)
+{
+	(void)state;
+	struct letters letters = {.engine = engine_of((struct engine_options){.jobs = 1})};
+	assert_true(engine_run(letters.engine)); /* nothing to do */
+	engine_after(letters.engine, 20, write_c_and_stop, &letters);
+	engine_after(letters.engine, 10, write_b_and_more, &letters);
+	engine_after(letters.engine, 3600000, write_a, &letters);
+	engine_post(letters.engine, write_a, &letters);
+	int64_t before = engine_now();
+	assert_true(engine_run(letters.engine));
+	assert_in_range(engine_now() - before, 20, 10000);
+	assert_string_equal(letters.text, "abaac");
+	engine_free(letters.engine);
+}
+
+static void release(void *context)
+{
+	engine_release(context);
+}
+
+static void *post_release(void *engine)
+{
+	engine_post(engine, release, engine);
+	return NULL;
+}
+
+static void test_a_hold_waits_for_a_post(void **state)
+{
+	(void)state;
+	struct engine *engine = engine_of((struct engine_options){.jobs = 1});
+	pthread_t thread;
+	engine_hold(engine);
+	pthread_create(&thread, NULL, post_release, engine);
+	assert_true(engine_run(engine));
+	pthread_join(thread, NULL);
+	engine_post(engine, release, engine); /* dropped, not leaked */
+	engine_free(engine);
+}
+
+static void raise_term(void *context)
+{
+	(void)context;
+	kill(getpid(), SIGTERM);
+}
+
+static void test_a_signal_ends_the_run(void **state)
+{
+	(void)state;
+	struct letters letters = {
+		.engine = engine_of((struct engine_options){.jobs = 1, .catch_signals = true})};
+	engine_after(letters.engine, 0, raise_term, NULL);
+	engine_after(letters.engine, 3600000, write_a, &letters);
+	assert_false(engine_run(letters.engine));
+	/* What was under way may be finished. */
+	engine_after(letters.engine, 0, write_c_and_stop, &letters);
+	assert_true(engine_run(letters.engine));
+	assert_string_equal(letters.text, "c");
+	engine_free(letters.engine);
+}
+
+static void test_timers_in_order(void **state)
+{
+	(void)state;
+	struct letters letters = {0};
+	struct timers timers = {0};
+	int64_t due;
+	assert_false(timers_next(&timers, &due));
+	srand(3);
+	for (int i = 0; i < 1000; i++)
+		timers_add(&timers, rand() % 100, write_a, &letters);
+	for (int64_t now = 0; now < 100; now++) {
+		letters.length = 0;
+		while (timers_next(&timers, &due) && due == now) {
+			assert_true(letters.length < 31);
+			struct timers before = timers;
+			timers_run(&timers, now);
+			assert_int_equal(before.count - timers.count, letters.length);
+		}
+		assert_true(!timers_next(&timers, &due) || due > now);
+	}
+	assert_int_equal(timers.count, 0);
+	timers_free(&timers);
+}
+
+/* A guest counts how often it is served, through a pipe that it empties. */
+struct guest_state {
+	struct engine *engine;
+	int fds[2], served, read;
+};
+
+static int64_t serve_guest(void *context)
+{
+	struct guest_state *guest = context;
+	char byte;
+	guest->served++;
+	struct pollfd fd = {.fd = guest->fds[0], .events = POLLIN};
+	if (poll(&fd, 1, 0) == 1 && read(guest->fds[0], &byte, 1) == 1)
+		guest->read++;
+	if (guest->read == 2 && guest->served >= 5)
+		engine_stop(guest->engine);
+	return guest->read == 2 ? 1 : -1;
+}
+
+static void write_byte(void *context)
+{
+	struct guest_state *guest = context;
+	assert_int_equal(write(guest->fds[1], "x", 1), 1);
+}
+
+static void test_a_guest_is_served(void **state)
+{
+	(void)state;
+	struct guest_state guest = {.engine = engine_of((struct engine_options){.jobs = 1})};
+	assert_int_equal(pipe(guest.fds), 0);
+	engine_host(guest.engine, guest.fds[0], serve_guest, &guest);
+	assert_true(engine_run(guest.engine)); /* does not keep the loop going */
+	engine_after(guest.engine, 1, write_byte, &guest);
+	engine_after(guest.engine, 5, write_byte, &guest);
+	engine_after(guest.engine, 3600000, write_byte, &guest);
+	assert_true(engine_run(guest.engine));
+	assert_int_equal(guest.read, 2);
+	assert_int_equal(guest.served, 5);
+	engine_unhost(guest.engine, guest.fds[0]);
+	engine_free(guest.engine);
+	close(guest.fds[0]);
+	close(guest.fds[1]);
+}
+
+/* A notifier that posts its payload twice and keeps what it is told as receipt. */
+static const struct endpoint *receiver;
+
+static enum step step_twice(struct delivery *delivery, const struct reply *last,
+	struct transfer *next, struct error *error)
+{
+	if (last && last->kind != REPLY_ANSWER) {
+		delivery->retry = true;
+		error_set(error, ERROR_DATA, "%s", last->problem);
+		return STEP_FAILED;
+	}
+	if (last && delivery->receipt) {
+		delivery->receipt =
+			arena_printf(delivery->arena, "%s+%s", delivery->receipt, last->body);
+		return STEP_DONE;
+	}
+	if (last)
+		delivery->receipt = arena_strdup(delivery->arena, last->body);
+	*next = (struct transfer){.kind = TRANSFER_HTTP,
+		.endpoint = receiver,
+		.method = "POST",
+		.url = receiver->url,
+		.body = delivery->payload,
+		.body_length = strlen(delivery->payload)};
+	return STEP_TRANSFER;
+}
+
+static const struct notifier twice = {.name = "twice", .step = step_twice};
+
+struct outcome {
+	bool done, sent;
+	struct error error;
+};
+
+static void keep_outcome(
+	struct delivery *delivery, bool sent, const struct error *error, void *context)
+{
+	struct outcome *outcome = context;
+	(void)delivery;
+	outcome->done = true;
+	outcome->sent = sent;
+	outcome->error = *error;
+}
+
+static bool answer_number(struct peer *peer, int fd, const char *request)
+{
+	(void)request;
+	char text[16];
+	snprintf(text, sizeof text, "%d", atomic_load(&peer->requests));
+	peer_answer(fd, 200, "", text);
+	return true;
+}
+
+static bool answer_503(struct peer *peer, int fd, const char *request)
+{
+	(void)peer, (void)request;
+	peer_answer(fd, 503, "", "not now");
+	return true;
+}
+
+static struct outcome deliver(struct engine *engine, struct delivery *delivery)
+{
+	struct outcome outcome = {0};
+	engine_deliver(engine, &twice, delivery, keep_outcome, &outcome);
+	assert_true(engine_run(engine));
+	assert_true(outcome.done);
+	return outcome;
+}
+
+static void test_deliveries(void **state)
+{
+	(void)state;
+	struct peer *peer = peer_new(answer_number, NULL);
+	char url[64];
+	strcpy(url, peer->url);
+	struct endpoint endpoint = {.url = url,
+		.timeout = 5000,
+		.connect_timeout = 5000,
+		.max_body = 1000,
+		.max_concurrent = 1};
+	receiver = &endpoint;
+	struct engine *engine = engine_of((struct engine_options){.jobs = 1});
+	struct delivery delivery = {.arena = arena_new(), .payload = "news"};
+	assert_true(deliver(engine, &delivery).sent);
+	assert_string_equal(delivery.receipt, "1+2");
+	assert_true(peer_saw(peer, "\r\n\r\nnews"));
+	peer_free(peer);
+
+	delivery.receipt = NULL; /* nobody is there any more */
+	struct outcome outcome = deliver(engine, &delivery);
+	assert_false(outcome.sent);
+	assert_true(delivery.retry);
+	if (!strstr(outcome.error.text, "cannot reach"))
+		fail_msg("%s", outcome.error.text);
+
+	peer = peer_new(answer_503, NULL); /* nothing is sent twice unasked */
+	strcpy(url, peer->url);
+	assert_true(deliver(engine, &delivery).sent);
+	assert_int_equal(atomic_load(&peer->requests), 2);
+	engine_free(engine);
+	peer_free(peer);
+	arena_free(delivery.arena);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_files_are_read_and_worked_on),
+		cmocka_unit_test(test_failures_are_told),
+		cmocka_unit_test(test_freed_with_tasks_left),
+		cmocka_unit_test(test_timers_and_posts),
+		cmocka_unit_test(test_a_hold_waits_for_a_post),
+		cmocka_unit_test(test_a_signal_ends_the_run),
+		cmocka_unit_test(test_timers_in_order),
+		cmocka_unit_test(test_a_guest_is_served),
+		cmocka_unit_test(test_deliveries),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
