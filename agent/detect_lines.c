@@ -1,5 +1,5 @@
 /*
- * JSON lines, by several threads that all do the same: take the next chunk of whole lines, find the
+ * JSON lines, by several threads that all do the same: take the next batch of whole lines, find the
  * change points of each line, lay the answer into the ring. Whoever lays down the answer that is
  * due writes it, and all that follow and are done. So the output is in the input's order whatever
  * the number of threads, and the ring bounds what is held.
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/chunks.h"
+#include "agent/batch.h"
 #include "agent/detect.h"
 #include "agent/lines.h"
 #include "detectors/detector.h"
@@ -20,15 +20,15 @@ enum slot_state { SLOT_FREE, SLOT_BUSY, SLOT_DONE };
 
 struct slot {
 	enum slot_state state;
-	struct chunk chunk;
+	struct batch batch;
 	struct buf answer;
 };
 
 struct ring {
 	const struct detect_task *task;
-	/* Held while a chunk is read, so that chunks get their places in the order of reading. */
+	/* Held while a batch is read, so that batches get their places in the order of reading. */
 	pthread_mutex_t reading;
-	struct chunk_reader *reader;
+	struct batch_reader *reader;
 	size_t taken;
 	/* Guards what follows, and the states of the slots. */
 	pthread_mutex_t lock;
@@ -116,18 +116,18 @@ static void put_answer(struct worker *worker, const struct line *line, uint64_t 
 
 /* A bad line is answered as such; in text, where an answer has no room for it, it goes to stderr.
  */
-static void put_problem(struct worker *worker, const struct chunk *chunk, uint64_t number,
+static void put_problem(struct worker *worker, const struct batch *batch, uint64_t number,
 	const struct line *line, struct error *error, struct buf *out)
 {
 	worker->bad_data = true;
-	error_prefix(error, "%s:%llu: ", chunk->file, (unsigned long long)number);
+	error_prefix(error, "%s:%llu: ", batch->file, (unsigned long long)number);
 	if (worker->task->output == DETECT_JSONL)
 		detect_put_problem(out, line->id, line->id_length, error->text);
 	else
 		cli_fail(error);
 }
 
-static bool is_blank(const struct chunk_text *line)
+static bool is_blank(const struct batch_line *line)
 {
 	for (size_t i = 0; i < line->length; i++)
 		if (line->text[i] != ' ' && line->text[i] != '\t')
@@ -135,11 +135,11 @@ static bool is_blank(const struct chunk_text *line)
 	return true;
 }
 
-static void answer_chunk(struct worker *worker, const struct chunk *chunk, struct buf *out)
+static void answer_batch(struct worker *worker, const struct batch *batch, struct buf *out)
 {
-	struct chunk_text text;
+	struct batch_line text;
 	size_t offset = 0;
-	for (uint64_t number = chunk->line; chunk_line(chunk, &offset, &text); number++) {
+	for (uint64_t number = batch->line; batch_line(batch, &offset, &text); number++) {
 		struct line line;
 		struct error error;
 		const struct detection *detection;
@@ -153,7 +153,7 @@ static void answer_chunk(struct worker *worker, const struct chunk *chunk, struc
 		if (good && choose_detection(worker, &line, &detection, &error))
 			put_answer(worker, &line, number, detection, out);
 		else
-			put_problem(worker, chunk, number, &line, &error, out);
+			put_problem(worker, batch, number, &line, &error, out);
 	}
 }
 
@@ -169,27 +169,27 @@ static struct slot *next_slot(struct ring *ring)
 	return stop ? NULL : slot;
 }
 
-/* The next chunk in its slot, or NULL at the end. */
-static struct slot *take_chunk(struct ring *ring)
+/* The next batch in its slot, or NULL at the end. */
+static struct slot *take_batch(struct ring *ring)
 {
 	struct error error;
-	enum chunk_step step = CHUNK_END;
+	enum batch_step step = BATCH_END;
 	pthread_mutex_lock(&ring->reading);
 	struct slot *slot = next_slot(ring);
-	while (slot && (step = chunk_read(ring->reader, &slot->chunk, &error)) == CHUNK_FAILED) {
+	while (slot && (step = batch_read(ring->reader, &slot->batch, &error)) == BATCH_FAILED) {
 		cli_fail(&error);
 		pthread_mutex_lock(&ring->lock);
 		ring->bad_data = true;
 		pthread_mutex_unlock(&ring->lock);
 	}
-	if (step == CHUNK_LINES) {
+	if (step == BATCH_LINES) {
 		pthread_mutex_lock(&ring->lock);
 		slot->state = SLOT_BUSY;
 		pthread_mutex_unlock(&ring->lock);
 		ring->taken++;
 	}
 	pthread_mutex_unlock(&ring->reading);
-	return step == CHUNK_LINES ? slot : NULL;
+	return step == BATCH_LINES ? slot : NULL;
 }
 
 /* Writes and empties the answer; returns the errno of a failure. */
@@ -238,8 +238,8 @@ static void *work(void *context)
 	struct worker worker = {
 		.task = ring->task, .reader = line_reader_new(), .scratch = scratch_new()};
 	struct slot *slot;
-	while ((slot = take_chunk(ring))) {
-		answer_chunk(&worker, &slot->chunk, &slot->answer);
+	while ((slot = take_batch(ring))) {
+		answer_batch(&worker, &slot->batch, &slot->answer);
 		return_slot(ring, slot);
 	}
 	pthread_mutex_lock(&ring->lock);
@@ -273,16 +273,16 @@ int detect_lines(const struct detect_task *task)
 		.reading = PTHREAD_MUTEX_INITIALIZER,
 		.lock = PTHREAD_MUTEX_INITIALIZER,
 		.freed = PTHREAD_COND_INITIALIZER,
-		.reader = chunk_reader_new(&files, task->max_line),
+		.reader = batch_reader_new(&files, task->max_line),
 		.slot_count = task->jobs * SLOTS_A_THREAD};
 	ring.slots = memory_new(ring.slot_count, sizeof *ring.slots);
 	run_threads(&ring);
 	for (size_t i = 0; i < ring.slot_count; i++) {
-		chunk_free(&ring.slots[i].chunk);
+		batch_free(&ring.slots[i].batch);
 		buf_free(&ring.slots[i].answer);
 	}
 	free(ring.slots);
-	chunk_reader_free(ring.reader);
+	batch_reader_free(ring.reader);
 	errno = ring.failed; /* for who finds the stream's error */
 	return ring.bad_data ? EXIT_DATA : EXIT_NOTHING;
 }

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/chunks.h"
+#include "agent/batch.h"
 #include "agent/core/number.h"
 #include "agent/detect.h"
 #include "detectors/detector.h"
@@ -38,7 +38,7 @@ static bool add_value(struct values *values, const char *text, size_t length, st
 	return true;
 }
 
-static bool is_skipped(const struct chunk_text *line)
+static bool is_skipped(const struct batch_line *line)
 {
 	size_t blank = 0;
 	while (blank < line->length && isspace((unsigned char)line->text[blank]))
@@ -46,12 +46,12 @@ static bool is_skipped(const struct chunk_text *line)
 	return blank == line->length || line->text[blank] == '#';
 }
 
-static bool add_lines(const struct detect_task *task, const struct chunk *chunk,
+static bool add_lines(const struct detect_task *task, const struct batch *batch,
 	struct values *values, struct error *error)
 {
-	struct chunk_text line;
+	struct batch_line line;
 	size_t offset = 0;
-	for (uint64_t number = chunk->line; chunk_line(chunk, &offset, &line); number++) {
+	for (uint64_t number = batch->line; batch_line(batch, &offset, &line); number++) {
 		bool good = line.cut ? error_set(error, ERROR_DATA,
 					       "a line of more than %zu bytes (--max-line)",
 					       task->max_line)
@@ -59,7 +59,7 @@ static bool add_lines(const struct detect_task *task, const struct chunk *chunk,
 					       add_value(values, line.text, line.length, error);
 		if (!good)
 			return error_prefix(
-				error, "%s:%llu: ", chunk->file, (unsigned long long)number);
+				error, "%s:%llu: ", batch->file, (unsigned long long)number);
 	}
 	return true;
 }
@@ -67,14 +67,14 @@ static bool add_lines(const struct detect_task *task, const struct chunk *chunk,
 static bool read_text(const struct detect_task *task, struct values *values, struct error *error)
 {
 	const struct strings files = {&task->file, 1};
-	struct chunk_reader *reader = chunk_reader_new(&files, task->max_line);
-	struct chunk chunk = {0};
-	enum chunk_step step;
+	struct batch_reader *reader = batch_reader_new(&files, task->max_line);
+	struct batch batch = {0};
+	enum batch_step step;
 	bool good = true;
-	while (good && (step = chunk_read(reader, &chunk, error)) != CHUNK_END)
-		good = step == CHUNK_LINES && add_lines(task, &chunk, values, error);
-	chunk_free(&chunk);
-	chunk_reader_free(reader);
+	while (good && (step = batch_read(reader, &batch, error)) != BATCH_END)
+		good = step == BATCH_LINES && add_lines(task, &batch, values, error);
+	batch_free(&batch);
+	batch_reader_free(reader);
 	return good;
 }
 

@@ -10,6 +10,7 @@
  */
 #include "agent/core/number.h"
 
+#include <endian.h>
 #include <float.h>
 #include <limits.h>
 #include <math.h>
@@ -138,9 +139,27 @@ struct decimal {
 	int64_t exponent; /* the one that is written, cut at exponent_limit */
 };
 
+/* The value of eight digits, all in one register: pairs, then fours, then eight are added up. */
+static bool eight_digits(const char *at, uint64_t *value)
+{
+	uint64_t word;
+	memcpy(&word, at, sizeof word);
+	word = le64toh(word);
+	uint64_t high = word & 0xF0F0F0F0F0F0F0F0;
+	uint64_t carried = (word + 0x0606060606060606) & 0xF0F0F0F0F0F0F0F0;
+	if ((high | carried >> 4) != 0x3333333333333333)
+		return false;
+	word = (word & 0x0F0F0F0F0F0F0F0F) * (10 * 256 + 1) >> 8;
+	word = (word & 0x00FF00FF00FF00FF) * (100 * 65536 + 1) >> 16;
+	*value = (word & 0x0000FFFF0000FFFF) * (10000 * ((uint64_t)1 << 32) + 1) >> 32;
+	return true;
+}
+
 static const char *scan_digits(const char *at, const char *end, uint64_t *digits)
 {
-	uint64_t sum = *digits;
+	uint64_t sum = *digits, eight;
+	for (; end - at >= 8 && eight_digits(at, &eight); at += 8)
+		sum = sum * 100000000 + eight;
 	while (at < end && is_digit(*at))
 		sum = sum * 10 + (uint64_t)(*at++ - '0');
 	*digits = sum;

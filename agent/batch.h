@@ -5,15 +5,15 @@
  *
  * A line longer than the cap is stepped over; its beginning is handed on alone, marked as cut.
  */
-#ifndef AGENT_CHUNKS_H
-#define AGENT_CHUNKS_H
+#ifndef AGENT_BATCH_H
+#define AGENT_BATCH_H
 
 #include <stdint.h>
 
 #include "agent/core/field.h"
 
-/* A zeroed struct is an empty chunk; its memory is used again by the next chunk_read. */
-struct chunk {
+/* A zeroed struct is an empty batch; its memory is used again by the next batch_read. */
+struct batch {
 	char *data;
 	size_t length, capacity;
 	const char *file; /* for messages */
@@ -22,28 +22,28 @@ struct chunk {
 	size_t max_line;
 };
 
-struct chunk_text {
+struct batch_line {
 	const char *text; /* without the line's end (LF or CRLF) */
 	size_t length;
 	bool cut; /* the line is longer than the cap; only its beginning is here */
 };
 
-void chunk_free(struct chunk *chunk);
+void batch_free(struct batch *batch);
 
 /* The next line from *offset on; false if there is none. */
-bool chunk_line(const struct chunk *chunk, size_t *offset, struct chunk_text *out);
+bool batch_line(const struct batch *batch, size_t *offset, struct batch_line *out);
 
-struct chunk_reader;
+struct batch_reader;
 
-enum chunk_step { CHUNK_LINES, CHUNK_END, CHUNK_FAILED };
+enum batch_step { BATCH_LINES, BATCH_END, BATCH_FAILED };
 
 /* Reads the files one after another; "-" is the standard input. The names are borrowed. Lines have
  * up to `max_line` bytes. */
-struct chunk_reader *chunk_reader_new(const struct strings *files, size_t max_line);
-void chunk_reader_free(struct chunk_reader *reader);
+struct batch_reader *batch_reader_new(const struct strings *files, size_t max_line);
+void batch_reader_free(struct batch_reader *reader);
 
 /* After a failure (a file that cannot be read) the next call goes on with the next file. */
-enum chunk_step chunk_read(
-	struct chunk_reader *reader, struct chunk *chunk, struct error *error) MUST_USE;
+enum batch_step batch_read(
+	struct batch_reader *reader, struct batch *batch, struct error *error) MUST_USE;
 
 #endif
