@@ -23,6 +23,7 @@ enum change_state {
 	CHANGE_CONFIRMED = 1,
 	CHANGE_MOVED,     /* found again at another time */
 	CHANGE_WITHDRAWN, /* not found any more; remembered, so that its return is no news */
+	CHANGE_STATES,
 };
 
 enum news {
@@ -40,6 +41,7 @@ struct record {
 	enum change_state state;
 	enum news news;
 	int64_t first_seen; /* ms */
+	int64_t spacing;    /* ms from point to point of the series, near the change */
 };
 
 /* A change that is known and was seen otherwise. */
@@ -96,6 +98,9 @@ struct store_request {
 	size_t run_count;
 	struct parcel *parcels;
 	size_t parcel_count;
+
+	int64_t state_counts[CHANGE_STATES]; /* STORE_RESTORE: how many changes there are of each
+						state */
 
 	bool failed; /* nothing of it was written; error says why */
 	struct error error;

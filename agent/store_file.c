@@ -32,12 +32,13 @@ static const char *const migrations[] = {
 	" id INTEGER PRIMARY KEY, test TEXT NOT NULL, series TEXT NOT NULL, branch TEXT NOT NULL,"
 	" sign INTEGER NOT NULL, time INTEGER NOT NULL, state INTEGER NOT NULL, news INTEGER NOT "
 	"NULL,"
-	" first_seen INTEGER NOT NULL, updated INTEGER NOT NULL,"
+	" first_seen INTEGER NOT NULL, spacing INTEGER NOT NULL, updated INTEGER NOT NULL,"
 	" metric TEXT NOT NULL, unit TEXT, direction INTEGER NOT NULL,"
 	" pvalue REAL, mean_before REAL, mean_after REAL, stddev_before REAL, stddev_after REAL,"
 	" count_before INTEGER NOT NULL, count_after INTEGER NOT NULL, magnitude REAL,"
 	" commit_before TEXT, commit_after TEXT, version_before TEXT, version_after TEXT) STRICT;"
 	"CREATE INDEX changes_of_series ON changes (test, series, branch);"
+	"CREATE INDEX changes_of_state ON changes (state);"
 	"CREATE INDEX changes_pending ON changes (id) WHERE news = 1;"
 	"CREATE TABLE deliveries ("
 	" id INTEGER PRIMARY KEY, key TEXT NOT NULL, receiver TEXT NOT NULL, destination TEXT NOT "
@@ -69,12 +70,14 @@ static const char *const statement_texts[STATEMENT_COUNT] = {
 	[STATEMENT_RESTORE_PARCELS] =
 		"SELECT id, key, receiver, destination, payload, state, receipt, attempts, created"
 		" FROM deliveries WHERE state = 1 ORDER BY id",
+	[STATEMENT_RESTORE_COUNTS] = "SELECT state, count(*) FROM changes GROUP BY state",
 	[STATEMENT_KNOWN] = "SELECT id, series, branch, sign, time, state FROM changes"
 			    " WHERE test = ? ORDER BY series, branch, id",
 	[STATEMENT_RECORD] =
 		"INSERT INTO changes (test, series, branch, sign, time, state, news, first_seen,"
-		" updated, " ITEM_COLUMNS ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8,"
-		" ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23)",
+		" spacing, updated, " ITEM_COLUMNS
+		") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?8,"
+		" ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24)",
 	[STATEMENT_UPDATE] = "UPDATE changes SET time = ?2, state = ?3, updated = ?4 WHERE id = ?1",
 	[STATEMENT_RUN] =
 		"INSERT INTO series (test, series, branch, run, last_point) VALUES (?, ?, ?, ?, ?)"

@@ -133,6 +133,7 @@ static void read_pending(struct reader *reader, struct record *record)
 	record->state = (enum change_state)read_integer(reader);
 	record->news = (enum news)read_integer(reader);
 	record->first_seen = read_integer(reader);
+	record->spacing = read_integer(reader);
 	read_item(reader, &record->item);
 }
 
@@ -208,6 +209,22 @@ static bool load_parcels(
 	return result == SQLITE_DONE || store_file_fail(file, "read it", error);
 }
 
+static bool count_states(
+	struct store_file *file, struct store_request *request, struct error *error)
+{
+	sqlite3_stmt *statement = store_file_statement(file, STATEMENT_RESTORE_COUNTS);
+	int result;
+
+	while ((result = sqlite3_step(statement)) == SQLITE_ROW) {
+		int64_t state = sqlite3_column_int64(statement, 0);
+
+		if (state > 0 && state < CHANGE_STATES)
+			request->state_counts[state] = sqlite3_column_int64(statement, 1);
+	}
+	sqlite3_reset(statement);
+	return result == SQLITE_DONE || store_file_fail(file, "read it", error);
+}
+
 static bool insert_record(struct store_file *file, struct record *record, struct error *error)
 {
 	struct binder binder = {store_file_statement(file, STATEMENT_RECORD), 0};
@@ -220,6 +237,7 @@ static bool insert_record(struct store_file *file, struct record *record, struct
 	bind_integer(&binder, record->state);
 	bind_integer(&binder, record->news);
 	bind_integer(&binder, record->first_seen);
+	bind_integer(&binder, record->spacing);
 	bind_item(&binder, &record->item);
 	if (!finish(file, binder.statement, error))
 		return false;
@@ -317,7 +335,7 @@ bool store_file_perform(struct store_file *file, struct store_request *request, 
 	case STORE_RESTORE:
 		statement = store_file_statement(file, STATEMENT_RESTORE_RECORDS);
 		return load_records(file, request, statement, error) &&
-		       load_parcels(file, request, error);
+		       load_parcels(file, request, error) && count_states(file, request, error);
 	case STORE_KNOWN:
 		statement = store_file_statement(file, STATEMENT_KNOWN);
 		sqlite3_bind_text(statement, 1, request->test, -1, SQLITE_STATIC);

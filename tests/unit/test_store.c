@@ -157,6 +157,7 @@ static const struct record example = {
 	.state = CHANGE_CONFIRMED,
 	.news = NEWS_PENDING,
 	.first_seen = INT64_C(1700000600000),
+	.spacing = 60000,
 };
 
 static int64_t record_one(struct fixture *fixture, const struct record *record)
@@ -241,6 +242,9 @@ static void test_pending_survives_reopen(void **state)
 	assert_string_equal(record->series, example.series);
 	assert_int_equal(record->sign, 1);
 	assert_int_equal(record->first_seen, example.first_seen);
+	assert_int_equal(record->spacing, 60000);
+	assert_int_equal(request->state_counts[CHANGE_CONFIRMED], 1);
+	assert_int_equal(request->state_counts[CHANGE_WITHDRAWN], 0);
 	store_request_free(request);
 }
 

@@ -1,0 +1,204 @@
+/*
+ * Grouping: what belongs together, in which order, and that nothing is lost.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "agent/group.h"
+
+#define HOUR INT64_C(3600000)
+#define START INT64_C(1700000000000)
+enum { MOST = 12 };
+
+struct fixture {
+	struct arena *arena;
+	struct group_of *groups;
+	size_t count;
+};
+
+static int setup(void **state)
+{
+	struct arena *arena = arena_new();
+	struct fixture *fixture = arena_alloc(arena, sizeof *fixture);
+
+	fixture->arena = arena;
+	*state = fixture;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *fixture = *state;
+
+	arena_free(fixture->arena);
+	return 0;
+}
+
+static struct record change(int hour, const char *test, const char *metric, const char *commit)
+{
+	return (struct record){.item = {.test = test,
+				       .metric = metric,
+				       .time = START + hour * HOUR,
+				       .commit_after = commit},
+		.series = metric,
+		.spacing = HOUR};
+}
+
+static void group(struct fixture *fixture, const struct record *records, size_t count)
+{
+	const struct record *items[MOST];
+
+	for (size_t i = 0; i < count; i++)
+		items[i] = &records[i];
+	fixture->count = group_records(fixture->arena, items, count, &fixture->groups);
+}
+
+static void test_same_time_by_date_test_metric(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct record records[] = {
+		change(1, "b", "p50", NULL),
+		change(0, "b", "p99", NULL),
+		change(0, "a", "p99", NULL),
+		change(0, "b", "p50", NULL),
+	};
+	static const size_t order[] = {2, 3, 1, 0};
+
+	group(fixture, records, 4);
+	assert_int_equal(fixture->count, 1);
+	assert_int_equal(fixture->groups[0].count, 4);
+	for (size_t i = 0; i < 4; i++)
+		assert_ptr_equal(fixture->groups[0].items[i], &records[order[i]]);
+}
+
+static void test_time_apart_is_apart(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct record records[] = {change(20, "a", "p50", NULL), change(0, "a", "p50", NULL),
+		change(5, "b", "x", NULL)};
+
+	group(fixture, records, 3);
+	assert_int_equal(fixture->count, 2);
+	assert_int_equal(fixture->groups[0].count, 2);
+	assert_ptr_equal(fixture->groups[0].items[0], &records[1]);
+	assert_ptr_equal(fixture->groups[1].items[0], &records[0]);
+}
+
+static void test_chain_is_cut(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct record records[] = {
+		change(0, "a", "p", NULL), change(4, "b", "p", NULL), change(8, "c", "p", NULL)};
+
+	group(fixture, records, 3);
+	assert_int_equal(fixture->count, 2);
+}
+
+/* The finer of two series says what is near. */
+static void test_spacing_of_the_finer_counts(void **state)
+{
+	struct fixture *fixture = *state;
+	struct record records[] = {change(0, "a", "p", NULL), change(4, "b", "p", NULL)};
+
+	records[0].spacing = 60000;
+	group(fixture, records, 2);
+	assert_int_equal(fixture->count, 2);
+}
+
+static void test_same_commit_joins(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct record records[] = {
+		change(0, "a", "p", "c1"),
+		change(30, "b", "p", "c2"),
+		change(60, "c", "p", "c1"),
+		change(90, "d", "p", ""),
+		change(120, "e", "p", ""),
+	};
+
+	group(fixture, records, 3);
+	assert_int_equal(fixture->count, 2);
+	assert_int_equal(fixture->groups[0].count, 2);
+	assert_ptr_equal(fixture->groups[0].items[1], &records[2]);
+	group(fixture, &records[3], 2);
+	assert_int_equal(fixture->count, 2);
+}
+
+static void test_many_groups_become_one(void **state)
+{
+	struct fixture *fixture = *state;
+	struct record records[GROUPS_MOST + 1];
+
+	for (int i = 0; i <= GROUPS_MOST; i++)
+		records[i] = change(100 - 20 * i, "a", "p", NULL);
+	group(fixture, records, GROUPS_MOST + 1);
+	assert_int_equal(fixture->count, 1);
+	assert_int_equal(fixture->groups[0].count, GROUPS_MOST + 1);
+	assert_ptr_equal(fixture->groups[0].items[0], &records[GROUPS_MOST]);
+	group(fixture, records, GROUPS_MOST);
+	assert_int_equal(fixture->count, GROUPS_MOST);
+}
+
+static void test_none(void **state)
+{
+	struct fixture *fixture = *state;
+
+	group(fixture, NULL, 0);
+	assert_int_equal(fixture->count, 0);
+}
+
+/* Each record is in exactly one group, whatever their order. */
+static void test_property_nothing_is_lost(void **state)
+{
+	struct fixture *fixture = *state;
+	static const char *const commits[] = {NULL, "", "c1", "c2", "c3"};
+	uint32_t random = 1;
+
+	for (int round = 0; round < 2000; round++) {
+		struct record records[MOST];
+		size_t seen[MOST] = {0}, count = (random >> 8) % MOST;
+
+		for (size_t i = 0; i < count; i++) {
+			random = random * 1664525 + 1013904223;
+			records[i] = change((int)(random >> 8) % 40, random & 0x10000 ? "a" : "b",
+				random & 0x20000 ? "m" : "n", commits[(random >> 24) % 5]);
+		}
+		random = random * 1664525 + 1013904223;
+		group(fixture, records, count);
+		assert_true(fixture->count <= GROUPS_MOST);
+		for (size_t i = 0; i < fixture->count; i++)
+			for (size_t j = 0; j < fixture->groups[i].count; j++) {
+				const struct record *item = fixture->groups[i].items[j];
+
+				seen[item - records]++;
+				if (j > 0)
+					assert_true(fixture->groups[i].items[j - 1]->item.time <=
+						    item->item.time);
+			}
+		for (size_t i = 0; i < count; i++)
+			assert_int_equal(seen[i], 1);
+	}
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(test_same_time_by_date_test_metric),
+		CASE(test_time_apart_is_apart),
+		CASE(test_chain_is_cut),
+		CASE(test_spacing_of_the_finer_counts),
+		CASE(test_same_commit_joins),
+		CASE(test_many_groups_become_one),
+		CASE(test_none),
+		CASE(test_property_nothing_is_lost),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
