@@ -66,7 +66,7 @@ enum { VERSION = sizeof migrations / sizeof *migrations };
 static const char *const statement_texts[STATEMENT_COUNT] = {
 	[STATEMENT_RESTORE_RECORDS] =
 		"SELECT id, test, series, branch, sign, time, state, news, "
-		"first_seen, " ITEM_COLUMNS " FROM changes WHERE news = 1 ORDER BY id",
+		"first_seen, spacing, " ITEM_COLUMNS " FROM changes WHERE news = 1 ORDER BY id",
 	[STATEMENT_RESTORE_PARCELS] =
 		"SELECT id, key, receiver, destination, payload, state, receipt, attempts, created"
 		" FROM deliveries WHERE state = 1 ORDER BY id",
