@@ -99,6 +99,21 @@ size_t detection_flag_settings(const struct detection_flags *flags, struct setti
 	return count;
 }
 
+void detection_flag_error(struct error *error)
+{
+	size_t length = strcspn(error->text, ":");
+	char name[32];
+	if (error->text[length] != ':' || length >= sizeof name)
+		return;
+	memcpy(name, error->text, length);
+	name[length] = '\0';
+	if (!field_find(detection_flag_fields, name))
+		return;
+	for (size_t i = 0; i < length; i++)
+		error->text[i] = error->text[i] == '_' ? '-' : error->text[i];
+	error_prefix(error, "--");
+}
+
 int exit_code(enum error_kind kind)
 {
 	switch (kind) {

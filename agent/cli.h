@@ -98,4 +98,8 @@ extern const struct field detection_flag_fields[];
 /* The flags as settings, in the arena; `out` has room for 8. Returns their number. */
 size_t detection_flag_settings(const struct detection_flags *flags, struct setting *out);
 
+/* Where the error begins with the name of such an option ("p_value: "), puts the flag's
+ * ("--p-value: "). */
+void detection_flag_error(struct error *error);
+
 #endif

@@ -153,8 +153,10 @@ static int run_detect(struct cli *cli)
 		.max_line = (size_t)options->max_line,
 		.jobs = choose_jobs(options->jobs),
 		.out = cli->out};
-	if (!read_detection(cli, task.schema, options, &task.detection, &error))
+	if (!read_detection(cli, task.schema, options, &task.detection, &error)) {
+		detection_flag_error(&error);
 		return cli_fail(&error);
+	}
 	int code = EXIT_NOTHING;
 	for (size_t i = 0; i < files.count && !ferror(cli->out); i++) {
 		task.file = files.items[i];
