@@ -77,6 +77,21 @@ static void prepare(void *context, struct task *task, size_t part)
 	task->work = work;
 }
 
+/* An attribute of --attrs that no point can have is most likely a slip. */
+static void warn_unknown_attributes(const struct report *report, const struct analysis *analysis)
+{
+	for (size_t i = 0; i < report->attributes.count; i++) {
+		bool known = analysis->data->count == 0;
+		for (size_t s = 0; s < analysis->data->count && !known; s++)
+			known = axis_column(
+				analysis->data->series[s].axis, report->attributes.items[i]);
+		if (!known)
+			log_event(LEVEL_WARN, "the points have no such attribute",
+				LOG_TEXT("test", analysis->test->name),
+				LOG_TEXT("attribute", report->attributes.items[i]));
+	}
+}
+
 static void ready(void *context, struct task *const *tasks)
 {
 	struct analyze *analyze = context;
@@ -86,6 +101,7 @@ static void ready(void *context, struct task *const *tasks)
 		return;
 	}
 	const struct analysis *analysis = task->result;
+	warn_unknown_attributes(&analyze->report, analysis);
 	report_test(&analyze->report, analysis, task->query.arena);
 	analyze->regressed = analyze->regressed || analysis_has_regression(analysis);
 }

@@ -136,7 +136,7 @@ void gather_print_failed(const struct gather *gather)
 	const struct strings *failed = &gather->failed;
 	if (failed->count == 0 || gather->count == 1)
 		return;
-	fprintf(stderr, "hunter-c: %zu of %zu tests could not be read: ", failed->count,
+	fprintf(stderr, "hunter-c: %zu of %zu tests could not be analyzed: ", failed->count,
 		gather->count);
 	for (size_t i = 0; i < failed->count && i < NAMES_SHOWN; i++)
 		fprintf(stderr, "%s%s", i ? ", " : "", failed->items[i]);

@@ -37,7 +37,7 @@ bool gather_run(struct gather *gather, struct cli *cli, struct error *error) MUS
  * false if it failed. */
 bool gather_log(const struct task *task);
 
-/* On stderr, if any failed: "2 of 5 tests could not be read: a, b". */
+/* On stderr, if any failed: "2 of 5 tests could not be analyzed: a, b". */
 void gather_print_failed(const struct gather *gather);
 
 /* The stronger of two exit codes: 2 over 1 over 3 over 0. */

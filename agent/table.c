@@ -69,7 +69,7 @@ size_t text_width(const char *text)
 static void print_blanks(size_t count, FILE *out)
 {
 	for (size_t i = 0; i < count; i++)
-		putc(' ', out);
+		putc_unlocked(' ', out);
 }
 
 /* Control characters (also those of two bytes, U+0080 to U+009F) become a blank. */
@@ -78,7 +78,7 @@ static void print_safe(const char *text, FILE *out)
 	const unsigned char *s = (const unsigned char *)text;
 	for (; *s; s++) {
 		bool wide_control = s[0] == 0xC2 && s[1] >= 0x80 && s[1] < 0xA0;
-		putc(*s < ' ' || *s == 0x7F || wide_control ? ' ' : *s, out);
+		putc_unlocked(*s < ' ' || *s == 0x7F || wide_control ? ' ' : *s, out);
 		s += wide_control;
 	}
 }
@@ -138,32 +138,31 @@ static int decimals_of(const char *text)
 	return point ? (int)strlen(point + 1) : -1;
 }
 
+/* A number's tail behind the point is given as many blanks as the longest tail has more characters.
+ */
+static void measure_column(const struct table *table, size_t c)
+{
+	struct table_column *column = &table->columns[c];
+	char scratch[TABLE_SCRATCH];
+	int head = 1; /* the most characters up to the point */
+	column->decimals = -1;
+	for (size_t row = 0; row < table->rows; row++) {
+		const char *text = table->cell(table->context, row, c, scratch);
+		int decimals = text && column->number ? decimals_of(text) : -1;
+		int before = (text ? (int)text_width(text) : 0) - decimals;
+		head = before > head ? before : head;
+		column->decimals = decimals > column->decimals ? decimals : column->decimals;
+	}
+	size_t width = text_width(column->header) + HEADER_PADDING;
+	if (width < (size_t)(head + column->decimals))
+		width = (size_t)(head + column->decimals);
+	column->width = column->width > width ? column->width : width;
+}
+
 void table_measure(struct table *table)
 {
-	char scratch[TABLE_SCRATCH];
-	for (size_t c = 0; c < table->column_count; c++) {
-		struct table_column *column = &table->columns[c];
-		size_t most = 0;
-		column->decimals = -1;
-		for (size_t row = 0; column->number && row < table->rows; row++) {
-			const char *text = table->cell(table->context, row, c, scratch);
-			int decimals = text ? decimals_of(text) : -1;
-			column->decimals =
-				decimals > column->decimals ? decimals : column->decimals;
-		}
-		for (size_t row = 0; row < table->rows; row++) {
-			const char *text = table->cell(table->context, row, c, scratch);
-			if (!text)
-				text = "";
-			size_t width = text_width(text);
-			if (column->number)
-				width += (size_t)(column->decimals - decimals_of(text));
-			most = width > most ? width : most;
-		}
-		size_t header = text_width(column->header) + HEADER_PADDING;
-		most = header > most ? header : most;
-		column->width = column->width > most ? column->width : most;
-	}
+	for (size_t c = 0; c < table->column_count; c++)
+		measure_column(table, c);
 }
 
 /* One line made of cells, without blanks at its end: they are held back until something follows. */
@@ -198,9 +197,9 @@ void table_print_header(const struct table *table, FILE *out)
 	for (size_t c = 0; c < table->column_count; c++) {
 		fputs(c == 0 ? "\n" : "  ", out);
 		for (size_t i = 0; i < table->columns[c].width; i++)
-			putc('-', out);
+			putc_unlocked('-', out);
 	}
-	putc('\n', out);
+	putc_unlocked('\n', out);
 }
 
 void table_print_row(const struct table *table, size_t row, FILE *out)
@@ -217,7 +216,7 @@ void table_print_row(const struct table *table, size_t row, FILE *out)
 			column->number ? (size_t)(column->decimals - decimals_of(text)) : room;
 		line_put(&line, room - after, text, NULL, after);
 	}
-	putc('\n', out);
+	putc_unlocked('\n', out);
 }
 
 void table_print_notes(const struct table *table, const struct table_note *notes, FILE *out)
@@ -228,7 +227,7 @@ void table_print_notes(const struct table *table, const struct table_note *notes
 		size_t width = text_width(text), room = table->columns[c].width;
 		line_put(&line, width < room ? room - width : 0, text, notes[c].color, 0);
 	}
-	putc('\n', out);
+	putc_unlocked('\n', out);
 }
 
 void table_print_dots(const struct table *table, const struct table_note *notes, FILE *out)
@@ -244,5 +243,5 @@ void table_print_dots(const struct table *table, const struct table_note *notes,
 			blanks += table->columns[c].width + GAP;
 		}
 	}
-	putc('\n', out);
+	putc_unlocked('\n', out);
 }

@@ -1,0 +1,249 @@
+"""analyze and list-metrics on small CSV files: output forms, selection, exit codes and bad input."""
+import datetime
+import json
+import random
+import re
+
+import pytest
+
+DAY = datetime.timedelta(days=1)
+START = datetime.datetime(2026, 1, 1)
+
+
+def csv(values, header="time,commit,m"):
+    """One row a day from 2026-01-01, commits c0, c1, ..."""
+    rows = [f"{(START + i * DAY).isoformat()},c{i},{value}" for i, value in enumerate(values)]
+    return "\n".join([header, *rows]) + "\n"
+
+
+def noisy(levels, seed=1):
+    """20 points at each level, with a standard deviation of 1%."""
+    source = random.Random(seed)
+    return [f"{level * (1 + source.gauss(0, 0.01)):.6g}" for level in levels for _ in range(20)]
+
+
+FILES = {
+    "step": csv(noisy([100, 120])),
+    "better": csv(noisy([100, 80])),
+    "flat": csv(noisy([100, 100])),
+    "header": csv([]),
+    "empty": "",
+    "one": csv([5]),
+    "two": csv([5, 6]),
+    "missing": csv([""] * 20),
+    "constant": csv([5] * 20),
+    "infinite": csv(["inf" if i == 7 else 5 for i in range(20)]),
+    "tiny": csv(noisy([1e-300, 2e-300])),
+    "huge": csv(noisy([1e300, 0.5e300])),
+    "ragged": csv([1, 2, 3]) + "2026-01-04,c3\n",
+    "word": csv([1, 2, "three"]),
+    "twice": "time,commit,m,m\n2026-01-01,c0,1,2\n",
+    "timeless": csv([1, 2, 3], "when,commit,m"),
+}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path):
+    tests = ""
+    for name, text in FILES.items():
+        (tmp_path / f"{name}.csv").write_text(text)
+        tests += f"  {name}: {{type: csv, file: {name}.csv, attributes: [commit], metrics: {{m: {{direction: -1}}}}}}\n"
+    (tmp_path / "hunter.yaml").write_text(
+        f"tests:\n{tests}"
+        "  absent: {type: csv, file: absent.csv, metrics: [m]}\n"
+        "  folder: {type: csv, file: '.', metrics: [m]}\n"
+        "  wide: {type: csv, file: wide.csv, attributes: [commit, version], metrics: [app.read.a, app.read.b]}\n"
+        "test_groups: {moved: [step, better], all: [step, flat, absent, folder, better]}\n")
+    rows = [f"{(START + i * DAY).isoformat()},c{i},1.{i // 5},{100 if i < 20 else 130},{'' if i == 3 else 7}" for i in range(40)]
+    (tmp_path / "wide.csv").write_text("\n".join(["time,commit,version,app.read.a,app.read.b", *rows]) + "\n")
+    return tmp_path
+
+
+def changes(result):
+    return [(t["name"], c["metric"], c["index"]) for t in json.loads(result.out)["tests"] for c in t["changes"]]
+
+
+def test_the_table(hunter):
+    result = hunter("analyze", "wide")
+    lines = result.out.splitlines()
+    assert (result.code, result.err) == (0, "")
+    assert lines[:5] == [
+        "wide:",
+        "time                       commit    version         a    b",
+        "-------------------------  --------  ---------  ------  ---",
+        "2026-01-01 00:00:00 +0000  c0        1.0           100    7",
+        "2026-01-02 00:00:00 +0000  c1        1.0           100    7",
+    ]
+    assert lines[6].split() == ["2026-01-04", "00:00:00", "+0000", "c3", "1.0", "100"]
+    assert len(lines) == 43 + 3
+    dots = next(i for i, line in enumerate(lines) if "·" in line)
+    assert lines[dots + 1].split() == ["+30.0%"]
+    assert lines[dots] == lines[dots + 2]
+    assert lines[dots + 3].startswith("2026-01-21 00:00:00 +0000  c20 ")
+    assert "\033" not in result.out
+
+
+def test_verbose_shows_p_values(hunter):
+    lines = hunter("analyze", "step", "--verbose").out.splitlines()
+    dots = next(i for i, line in enumerate(lines) if "·" in line)
+    assert re.fullmatch(r" +\+\d+\.\d%", lines[dots + 1])
+    assert re.fullmatch(r" +p=\S+", lines[dots + 2])
+    assert float(lines[dots + 2].split("=")[1]) < 1e-10
+
+
+def test_log_is_text(hunter):
+    assert hunter("analyze", "step", "--output", "log").out == hunter("analyze", "step").out
+
+
+def test_json_is_one_document(hunter):
+    result = hunter("analyze", "step", "flat", "--output", "json")
+    document = json.loads(result.out)
+    step, flat = document["tests"]
+    assert document["failed"] == [] and result.code == 0
+    assert step["name"] == "step" and flat["changes"] == []
+    assert step["metrics"] == [{"name": "m", "direction": -1, "unit": None, "points": 40, "missing": 0}]
+    change = step["changes"][0]
+    assert change["time"] == "2026-01-21T00:00:00Z" and change["timestamp"] == 1768953600
+    assert change["attributes"] == {"commit": "c20"}
+    assert change["index"] == 20 and change["regression"] is True
+    assert change["forward_change_percent"] == pytest.approx(20, abs=2)
+    assert change["forward_change_percent"] == pytest.approx(100 * (change["mean_after"] / change["mean_before"] - 1))
+    assert (change["count_before"], change["count_after"]) == (20, 20)
+
+
+def test_csv_has_a_line_a_change(hunter):
+    lines = hunter("analyze", "moved", "--output", "csv").out.splitlines()
+    assert lines[0].split(",")[:4] == ["test", "metric", "time", "index"]
+    assert lines[0].split(",")[-4:] == ["commit", "version", "branch", "run"]
+    assert lines[1].startswith("step,m,2026-01-21T00:00:00Z,20,") and lines[1].endswith(",yes,c20,,,")
+    assert lines[2].startswith("better,m,2026-01-21T00:00:00Z,20,") and lines[2].endswith(",no,c20,,,")
+    assert len(lines) == 3
+
+
+def test_regressions_only(hunter):
+    result = hunter("analyze", "moved", "--output", "regressions_only")
+    assert re.fullmatch(
+        "Regressions in step:\n2026-01-21 00:00:00 \\+0000\n"
+        "    m               :\t {4}\\d+\\.\\d?\t--> {5}\\d+\\.\t\\( \\+\\d+\\.\\d%\\)\n"
+        "No regressions found in better.\n", result.out), result.out
+
+
+def test_results_come_in_the_order_asked(hunter):
+    result = hunter("analyze", "flat", "moved", "step", "--output", "json")
+    assert [t["name"] for t in json.loads(result.out)["tests"]] == ["flat", "step", "better"]
+
+
+def test_one_failure_costs_only_its_test(hunter):
+    result = hunter("analyze", "all", "--output", "json")
+    document = json.loads(result.out)
+    assert result.code == 3
+    assert [t["name"] for t in document["tests"]] == ["step", "flat", "better"]
+    assert [f["name"] for f in document["failed"]] == ["absent", "folder"]
+    assert 'test "absent": absent.csv: ' in result.err
+    assert result.err.splitlines()[-1] == "hunter-c: 2 of 5 tests could not be analyzed: absent, folder"
+
+
+@pytest.mark.parametrize("arguments, code", [
+    (["step"], 0), (["step", "--fail-on-regression"], 1), (["better", "--fail-on-regression"], 0),
+    (["flat", "absent", "--fail-on-regression"], 3), (["step", "absent", "--fail-on-regression"], 1),
+    (["nosuch", "--fail-on-regression"], 2)])
+def test_exit_codes(hunter, arguments, code):
+    assert hunter("analyze", *arguments).code == code
+
+
+@pytest.mark.parametrize("arguments, first, points", [
+    ([], "c0", 40),
+    (["--since", "2026-01-11"], "c10", 30),
+    (["--until", "2026-01-11"], "c0", 10),
+    (["--since", "2026-01-11", "--until", "2026-01-12"], "c10", 1),
+    (["--since", "2026-01-11T00:00:00.001Z", "--until", "2026-01-13T02:00:00+02:00"], "c11", 1),
+    (["--last", "7"], "c33", 7),
+    (["--until-commit", "c9", "--last", "3"], "c7", 3),
+    (["--since-commit", "c5", "--until-commit", "c9"], "c5", 5),
+    (["--since-version", "1.2", "--until-version", "1.3"], "c10", 10),
+    (["--since", "2030-01-01"], None, 0)])
+def test_selection_of_points(hunter, arguments, first, points):
+    result = hunter("analyze", "wide", *arguments)
+    rows = [line.split() for line in result.out.splitlines() if line.startswith("2026")]
+    assert result.code == 0 and len(rows) == points
+    assert not rows or rows[0][3] == first
+    assert rows or "no data in the selected range" in result.out
+
+
+def test_selection_of_metrics_and_attributes(hunter):
+    lines = hunter("analyze", "wide", "--metrics", "app.read.b,app.read.a", "--attrs", "version").out.splitlines()
+    assert lines[1].split() == ["time", "version", "b", "a"]
+    result = hunter("analyze", "wide", "--attrs", "nope")
+    assert result.code == 0 and "attribute=nope" in result.err
+    # A test that has none of the metrics is left out, with a word about it.
+    result = hunter("analyze", "step", "wide", "--metrics", "m")
+    assert "wide:" not in result.out and "test=wide" in result.err and result.code == 0
+
+
+@pytest.mark.parametrize("arguments, code, words", [
+    (["--metrics", "app.read.c"], 2, ['test "wide"', 'no metric "app.read.c"', 'did you mean "app.read.a"?']),
+    (["--since", "2026-02-01", "--until", "2026-01-01"], 2, ["invalid time range", "2026-02-01", "2026-01-01"]),
+    (["--since", "soonish"], 2, ["--since", '"soonish" is not a date']),
+    (["--since", "2026-01-01", "--since-commit", "c3"], 2, ["only one of --since"]),
+    (["--since-commit", "zzzzzz"], 3, ['test "wide"', 'commit "zzzzzz"']),
+    (["--until-commit", "c99"], 3, ['test "wide"', 'commit "c99"', "did you mean"]),
+    (["--window", "1"], 2, ["--window", '"1"']),
+    (["--p-value", "0"], 2, ["--p-value", '"0"']),
+    (["-P", "2"], 2, ["--p-value", '"2"']),
+    (["--magnitude", "-0.1"], 2, ["--magnitude", '"-0.1"']),
+    (["--last", "0"], 2, ["--last", '"0"']),
+    (["--detector", "edivisiv"], 2, ["edivisiv", 'did you mean "edivisive"?']),
+    (["--output", "xml"], 2, ["--output", "xml", "regressions_only"]),
+    (["--branch", "main"], 3, ["wide.csv", "branch"])])
+def test_impossible_options(hunter, arguments, code, words):
+    result = hunter("analyze", "wide", *arguments)
+    assert (result.code, result.out) == (code, "")
+    for word in words:
+        assert word in result.err
+
+
+@pytest.mark.parametrize("name, words", [
+    ("absent", ["absent.csv", "no such file"]), ("folder", ["directory"]), ("empty", ["empty.csv", "empty"]),
+    ("ragged", ["ragged.csv:5"]), ("word", ["word.csv:4", "three", '"m"']), ("twice", ["twice.csv", '"m"']),
+    ("timeless", ["timeless.csv", "time"])])
+def test_what_cannot_be_read(hunter, name, words):
+    result = hunter("analyze", name)
+    assert (result.code, result.out) == (3, "")
+    assert f'test "{name}"' in result.err
+    for word in words:
+        assert word in result.err
+
+
+@pytest.mark.parametrize("name", ["flat", "header", "one", "two", "missing", "constant"])
+def test_nothing_to_find(hunter, name):
+    for profile in ([], ["--profile", "otava"]):
+        result = hunter("analyze", name, "--output", "regressions_only", *profile)
+        assert (result.code, result.out) == (0, f"No regressions found in {name}.\n")
+        assert hunter("analyze", name, *profile).code == 0
+
+
+def test_extreme_values(hunter):
+    assert changes(hunter("analyze", "tiny", "huge", "--output", "json")) == [("tiny", "m", 20), ("huge", "m", 20)]
+    result = hunter("analyze", "infinite")
+    assert result.code == 0 and re.search(r"^2026-01-08 .* inf$", result.out, re.M)
+    assert changes(hunter("analyze", "infinite", "--output", "json")) == []
+
+
+def test_otava_prints_one_document_a_test(hunter):
+    lines = hunter("analyze", "moved", "--output", "json", "--profile", "otava").out.splitlines()
+    assert [list(json.loads(line)) for line in lines] == [["step"], ["better"]]
+    change = json.loads(lines[0])["step"][0]["changes"][0]
+    assert change["pvalue"] == "0.000000" and change["index"] == 20
+
+
+def test_header_without_rows_in_otava(hunter):
+    result = hunter("analyze", "header", "--profile", "otava")
+    assert result.out == "time    commit    m\n------  --------  ---\n"
+
+
+def test_list_metrics(hunter):
+    assert hunter("list-metrics", "wide") == (0, "app.read.a\napp.read.b\n", "")
+    result = hunter("list-metrics", "wied")
+    assert result.code == 2 and 'did you mean "wide"?' in result.err
+    assert hunter("list-metrics").code == 2
+    assert hunter("list-metrics", "wide", "step").code == 2

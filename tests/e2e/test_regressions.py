@@ -1,0 +1,185 @@
+"""regressions: Hunter's comparison on small CSV and JSON files."""
+import datetime
+import json
+import random
+
+import pytest
+
+DAY = datetime.timedelta(days=1)
+START = datetime.datetime(2026, 1, 1)
+LEVELS = {"up": [100, 120], "down": [100, 80], "same": [100, 100], "back": [100, 130, 100], "stairs": [100, 110, 125]}
+
+
+def values(levels, seed):
+    """20 points at each level, with a standard deviation of 1%."""
+    source = random.Random(seed)
+    return [level * (1 + source.gauss(0, 0.01)) for level in levels for _ in range(20)]
+
+
+def csv(columns, branches=None, start=START):
+    names = list(columns)
+    lines = [",".join(["time", "commit", "version", *(["branch"] if branches else []), *names])]
+    for i in range(len(columns[names[0]])):
+        row = [(start + i * DAY).isoformat(), f"c{i}", f"1.{i // 20}", *([branches[i]] if branches else [])]
+        lines.append(",".join(row + [f"{columns[name][i]:.6g}" for name in names]))
+    return "\n".join(lines) + "\n"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path):
+    columns = {name: values(levels, seed) for seed, (name, levels) in enumerate(LEVELS.items())}
+    tests = ""
+    for name, column in columns.items():
+        (tmp_path / f"{name}.csv").write_text(csv({"p90": column}))
+        tests += f"  {name}: {{type: csv, file: {name}.csv, attributes: [commit, version], metrics: {{p90: {{direction: -1}}}}}}\n"
+    two = {"p90": columns["up"], "throughput": columns["down"]}
+    (tmp_path / "two.csv").write_text(csv(two))
+    branches = ["main"] * 20 + ["dev"] * 12
+    dev = values([100], 7) + values([115], 8)[:12]
+    (tmp_path / "branches.csv").write_text(csv({"p90": dev}, branches))
+    (tmp_path / "header.csv").write_text("time,commit,version,p90\n")
+    (tmp_path / "hunter.yaml").write_text(
+        f"tests:\n{tests}"
+        "  two: {type: csv, file: two.csv, metrics: {p90: {direction: -1}, throughput: {direction: 1}}}\n"
+        "  branches: {type: csv, file: branches.csv, attributes: [commit, branch], metrics: {p90: {direction: -1}}}\n"
+        "  either: {type: csv, file: down.csv, metrics: {p90: {direction: 0}}}\n"
+        "  absent: {type: csv, file: absent.csv, metrics: [p90]}\n"
+        "  header: {type: csv, file: header.csv, metrics: [p90]}\n"
+        "test_groups: {smoke: [up, same], broken: [same, absent], worst: [up, absent]}\n")
+    return tmp_path
+
+
+def verdicts(result):
+    """{"up": ["p90"], "same": []} of the text; checks the closing line and the exit code."""
+    lines, found, current = result.out.splitlines(), {}, None
+    for line in lines[:-1]:
+        if line.startswith("    "):
+            found[current].append(line.split(":")[0].strip())
+        else:
+            current = line.split(":")[0]
+            found[current] = []
+            assert line == f"{current}: OK" or line == f"{current}:"
+    count = sum(bool(metrics) for metrics in found.values())
+    assert lines[-1] == {0: "No regressions found!", 1: "Regressions in 1 test found"}.get(
+        count, f"Regressions in {count} tests found")
+    assert result.code == (1 if count else 0)
+    return found
+
+
+def test_the_text(hunter):
+    result = hunter("regressions", "two")
+    document = json.loads(hunter("regressions", "two", "--output", "json").out)
+    expected = "two:\n"
+    for found in document["tests"][0]["regressions"]:
+        before, after = found["before"]["mean"], found["after"]["mean"]
+        expected += "    %-16s: %#8.3g --> %#8.3g (%+6.1f%%)\n" % (found["metric"], before, after, 100 * (after / before - 1))
+    assert result == (1, expected + "Regressions in 1 test found\n", "")
+    assert hunter("regressions", "same") == (0, "same: OK\nNo regressions found!\n", "")
+    assert hunter("regressions", "same", "--output", "log").out == "same: OK\nNo regressions found!\n"
+
+
+def test_several_tests(hunter):
+    assert verdicts(hunter("regressions", "smoke")) == {"up": ["p90"], "same": []}
+    assert verdicts(hunter("regressions", "down", "smoke", "two")) == {
+        "down": [], "up": ["p90"], "same": [], "two": ["p90", "throughput"]}
+
+
+def test_direction(hunter):
+    assert verdicts(hunter("regressions", "down", "either")) == {"down": [], "either": ["p90"]}
+    assert verdicts(hunter("regressions", "down", "--ignore-direction")) == {"down": ["p90"]}
+
+
+def test_the_baseline_is_the_level_around_since(hunter):
+    # Worse on day 20 and back on day 40: the end is as good as the beginning.
+    assert verdicts(hunter("regressions", "back")) == {"back": []}
+    assert verdicts(hunter("regressions", "up", "--since", "2026-01-10")) == {"up": ["p90"]}
+    # From the first point of the new level on there is nothing worse; one day before there is.
+    assert verdicts(hunter("regressions", "up", "--since", "2026-01-21")) == {"up": []}
+    assert verdicts(hunter("regressions", "up", "--since", "2026-01-20")) == {"up": ["p90"]}
+    assert verdicts(hunter("regressions", "up", "--since", "2026-02-20")) == {"up": []}
+    assert hunter("regressions", "up", "--since", "2027-01-01").code == 3  # nothing is left to compare
+
+
+def test_earlier_data_make_the_baseline(hunter):
+    # Two points of the old level are left after --since; the level is known from the 18 before them.
+    found = json.loads(hunter("regressions", "up", "--since", "2026-01-19", "--output", "json").out)
+    before = found["tests"][0]["regressions"][0]["before"]
+    assert (before["count"], before["first"], before["last"]) == (20, "2026-01-01T00:00:00Z", "2026-01-20T00:00:00Z")
+    # 30 days of them and no more.
+    found = json.loads(hunter("regressions", "stairs", "--since", "2026-02-09", "--output", "json").out)
+    before = found["tests"][0]["regressions"][0]["before"]
+    assert (before["count"], before["first"]) == (20, "2026-01-21T00:00:00Z")
+
+
+def test_the_baseline_of_a_commit_or_version_is_its_last_point(hunter):
+    assert verdicts(hunter("regressions", "stairs", "--since-version", "1.0")) == {"stairs": ["p90"]}
+    found = json.loads(hunter("regressions", "stairs", "--since-version", "1.1", "--output", "json").out)
+    before = found["tests"][0]["regressions"][0]["before"]
+    assert (before["first"], before["last"]) == ("2026-01-21T00:00:00Z", "2026-02-09T00:00:00Z")
+    assert verdicts(hunter("regressions", "stairs", "--since-commit", "c40")) == {"stairs": []}
+    assert verdicts(hunter("regressions", "stairs", "--since-commit", "c39")) == {"stairs": ["p90"]}
+    result = hunter("regressions", "stairs", "--since-version", "2.0")
+    assert result.code == 3 and 'test "stairs"' in result.err and 'version "2.0"' in result.err
+    assert result.out == ""
+
+
+def test_until_and_metrics(hunter):
+    assert verdicts(hunter("regressions", "up", "--until", "2026-01-20")) == {"up": []}
+    assert verdicts(hunter("regressions", "up", "--until-commit", "c19")) == {"up": []}
+    assert verdicts(hunter("regressions", "two", "--metrics", "throughput")) == {"two": ["throughput"]}
+
+
+def test_last_compares_with_the_last_points_only(hunter):
+    found = json.loads(hunter("regressions", "stairs", "--last", "5", "--output", "json").out)
+    assert found["tests"][0]["regressions"][0]["after"]["count"] == 5
+    # 30 points from the end hold a change: the level at the end is what follows it.
+    found = json.loads(hunter("regressions", "stairs", "--last", "30", "--output", "json").out)
+    assert found["tests"][0]["regressions"][0]["after"]["count"] == 20
+
+
+def test_a_branch_is_compared_with_the_main_branch(hunter):
+    result = hunter("regressions", "branches", "--branch", "dev", "--output", "json")
+    found = json.loads(result.out)["tests"][0]["regressions"][0]
+    assert result.code == 1
+    assert (found["before"]["count"], found["after"]["count"]) == (20, 12)
+    assert found["forward_change_percent"] == pytest.approx(15, abs=2)
+    found = json.loads(hunter("regressions", "branches", "--branch", "dev", "--last", "4", "--output", "json").out)
+    assert found["tests"][0]["regressions"][0]["after"]["count"] == 4
+    assert verdicts(hunter("regressions", "branches", "--branch", "dev", "--last", "1")) == {"branches": ["p90"]}
+    # The other way round it is an improvement.
+    assert verdicts(hunter("regressions", "branches", "--branch", "main", "--base-branch", "dev")) == {"branches": []}
+    result = hunter("regressions", "branches", "--branch", "nope")
+    assert result.code == 3 and "nope" in result.err
+
+
+def test_threshold(hunter):
+    found = json.loads(hunter("regressions", "two", "--output", "json").out)["tests"][0]["regressions"]
+    assert len(found) == 2 and all(f["pvalue"] < 0.001 for f in found)
+    least = min(f["pvalue"] for f in found)
+    assert verdicts(hunter("regressions", "two", "-P", str(least / 10))) == {"two": []}
+
+
+def test_tests_that_cannot_be_read(hunter):
+    result = hunter("regressions", "broken")
+    assert result.code == 3
+    assert result.out == "same: OK\nNo regressions found!\n"
+    assert result.err.splitlines()[-1] == "hunter-c: 1 of 2 tests could not be analyzed: absent"
+    assert hunter("regressions", "worst").code == 1  # 2 over 1 over 3
+    assert hunter("regressions", "worst", "nosuch").code == 2
+    document = json.loads(hunter("regressions", "worst", "--output", "json").out)
+    assert document["regressed"] == 1
+    assert [f["name"] for f in document["failed"]] == ["absent"]
+    assert "absent.csv" in document["failed"][0]["error"]
+
+
+def test_no_data_is_not_ok(hunter):
+    result = hunter("regressions", "header")
+    assert (result.code, result.out) == (3, "")
+    assert 'test "header": no data in the selected range' in result.err
+
+
+def test_bad_flags(hunter):
+    for arguments in (["--since", "2026-02-01", "--until", "2026-01-01"], ["--p-value", "2"], ["--output", "csv"],
+                      ["--since", "x"], ["--metrics", "nope"]):
+        result = hunter("regressions", "up", *arguments)
+        assert (result.code, result.out) == (2, "")
