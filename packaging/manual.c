@@ -7,6 +7,7 @@
  *
  *     manual hunter-c.1.in > hunter-c.1
  */
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -49,7 +50,7 @@ static void put_sentence(const struct field *field)
 		put(field->initial);
 		putchar(')');
 	}
-	fputs(".\n", stdout);
+	puts(".");
 }
 
 /* "-P, --p-value P", the part up to the value in bold. */
@@ -77,7 +78,12 @@ static void put_key(const struct field *field)
 	fputs(".TP\n\\fB", stdout);
 	put(field->name);
 	fputs("\\fR: ", stdout);
-	put(field->type == FIELD_BOOL ? "true|false" : value + (*value == ' '));
+	if (field->type == FIELD_BOOL)
+		fputs("true|false", stdout);
+	else if (field->type == FIELD_MAP)
+		fputs("{NAME: VALUE, ...}", stdout);
+	else
+		put(value + (*value == ' '));
 	put_sentence(field);
 	buf_free(&flag);
 }
@@ -98,7 +104,7 @@ static void put_details(const char *details)
 		size_t length = strcspn(line, "\n");
 		if (length && (*line == ' ') != example) {
 			example = !example;
-			puts(example ? ".PP\n.nf" : ".fi");
+			puts(example ? ".PP\n.nf" : ".fi\n.PP");
 		}
 		if (length)
 			put_text(line, length);
@@ -111,7 +117,8 @@ static void put_details(const char *details)
 		puts(".fi");
 }
 
-static void put_heading(const char *name, const char *rest)
+/* A subsection with its summary as a sentence. */
+static void put_heading(const char *name, const char *rest, const char *summary)
 {
 	fputs(".SS ", stdout);
 	put(name);
@@ -119,15 +126,15 @@ static void put_heading(const char *name, const char *rest)
 		putchar(' ');
 		put(rest);
 	}
-	putchar('\n');
+	printf("\n%c", toupper((unsigned char)*summary));
+	put(summary + 1);
+	puts(".");
 }
 
 static void put_commands(void)
 {
 	for (const struct command *const *each = commands; *each; each++) {
-		put_heading((*each)->name, (*each)->arguments);
-		put((*each)->summary);
-		fputs(".\n", stdout);
+		put_heading((*each)->name, (*each)->arguments, (*each)->summary);
 		if ((*each)->details)
 			put_details((*each)->details);
 		for (const struct option_part *part = (*each)->parts; part && part->fields; part++)
@@ -142,9 +149,7 @@ static void put_common(void)
 
 static void put_plugin(const char *name, const char *summary, const struct field *fields)
 {
-	put_heading(name, NULL);
-	put(summary);
-	fputs(".\n", stdout);
+	put_heading(name, NULL, summary);
 	put_fields(fields, put_key);
 }
 
@@ -232,6 +237,10 @@ static void put_value_words(const char *command, const struct field *fields)
 			continue;
 		printf("\t'%s", command);
 		put_dashed(fields->name);
+		if (fields->alias) {
+			printf("' | '%s", command);
+			put_dashed(fields->alias);
+		}
 		fputs("') words='", stdout);
 		for (size_t i = 0; fields->type == FIELD_CHOICE && fields->choices[i]; i++)
 			printf("%s%s", i ? " " : "", fields->choices[i]);

@@ -44,7 +44,7 @@ say "The example: four benchmarks of a key-value store over 200 nightly builds (
 show list-groups
 show_regressions regressions smoke --since 2026-06-01
 say "Where exactly? The table around one of the changes"
-show analyze demo.write.batch-10 --since 2026-08-20 --until 2026-09-04
+show analyze demo.write.batch-10 --since 2026-08-14 --until 2026-09-10
 say "The agent, one round: it reads every test, decides what is news, and tells it once"
 show run --once
 say "The same again: all of that has been told, so there is nothing to say"
