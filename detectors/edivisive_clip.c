@@ -45,15 +45,22 @@ static double select_rank(double *values, size_t n, size_t rank)
 	return values[rank];
 }
 
+/* The mean of sizes none of which counts for more than `most`: giants are what is to be cut. */
+static double capped_mean(const double *sizes, size_t m, double most)
+{
+	double sum = 0;
+	for (size_t i = 0; i < m; i++)
+		sum += sizes[i] < most ? sizes[i] : most;
+	return sum / (double)m;
+}
+
 /* s for the differences between n values, 2 <= n <= SAMPLE. */
 static double spread_of(const double *x, size_t n)
 {
-	double sizes[SAMPLE], sum = 0;
-	size_t m = n - 1;
-	for (size_t i = 0; i < m; i++) {
+	double sizes[SAMPLE];
+	size_t m = n - 1, rank = (size_t)floor(0.8 * (double)(m - 1));
+	for (size_t i = 0; i < m; i++)
 		sizes[i] = fabs(x[i + 1] - x[i]);
-		sum += sizes[i];
-	}
 	double median = select_rank(sizes, m, m / 2);
 	if (m % 2 == 0) {
 		double below = sizes[0];
@@ -61,11 +68,10 @@ static double spread_of(const double *x, size_t n)
 			below = sizes[i] > below ? sizes[i] : below;
 		median = 0.5 * (median + below);
 	}
-	size_t rank = (size_t)floor(0.8 * (double)(m - 1));
 	double high = rank <= m / 2 ? select_rank(sizes, m, rank)
 				    : select_rank(sizes + m / 2, m - m / 2, rank - m / 2);
-	double spread = 1.4826 / M_SQRT2 * median;
-	spread = fmax(spread, 0.2216 * (sum / (double)m));
+	double mean = capped_mean(sizes, m, high > 0 ? 20 * high : HUGE_VAL);
+	double spread = fmax(1.4826 / M_SQRT2 * median, 0.2216 * mean);
 	return fmax(spread, high / 1.812);
 }
 

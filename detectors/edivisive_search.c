@@ -154,11 +154,20 @@ AVX2 static void sweep_avx2(const struct search *search, const double *values, s
 
 #endif
 
+bool search_has(enum search_kind kind)
+{
+#if defined(__x86_64__)
+	return kind != SEARCH_AVX2 || __builtin_cpu_supports("avx2");
+#else
+	return kind != SEARCH_AVX2;
+#endif
+}
+
 static void choose_sweep(struct search *search, enum search_kind kind)
 {
 	search->sweep = sweep_scalar;
 #if defined(__x86_64__)
-	if (kind != SEARCH_SCALAR && __builtin_cpu_supports("avx2"))
+	if (kind != SEARCH_SCALAR && search_has(SEARCH_AVX2))
 		search->sweep = sweep_avx2;
 #else
 	(void)kind;

@@ -9,6 +9,7 @@
 #ifndef DETECTORS_EDIVISIVE_SEARCH_H
 #define DETECTORS_EDIVISIVE_SEARCH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "detectors/scratch.h"
@@ -33,6 +34,8 @@ struct search {
 /* What a machine can do; SEARCH_BEST takes the fastest. Asking for what the machine lacks gives the
  * scalar one. */
 enum search_kind { SEARCH_BEST, SEARCH_SCALAR, SEARCH_AVX2 };
+
+bool search_has(enum search_kind kind);
 
 struct search search_new(size_t capacity, enum search_kind kind, struct scratch *scratch);
 

@@ -1,3 +1,11 @@
 # Tests, fuzz targets and benchmarks of detectors/.
+hunter_test(stats hunter_detectors)
 hunter_test(golden hunter_detectors PkgConfig::JANSSON)
+hunter_test(edivisive hunter_detectors)
 hunter_test(edivisive_stream hunter_detectors)
+
+# Speed of detection alone (tests/bench/run calls it), and predictions for accuracy to be scored from.
+add_executable(bench_detectors bench/bench_detectors.c)
+target_link_libraries(bench_detectors PRIVATE hunter_detectors)
+add_executable(predict bench/predict.c)
+target_link_libraries(predict PRIVATE hunter_detectors PkgConfig::JANSSON)

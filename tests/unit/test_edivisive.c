@@ -1,0 +1,404 @@
+/*
+ * What e-divisive promises beside the reference results: edges, invariances, options, and that the
+ * fast search and the plain one are the same.
+ */
+/* clang-format off */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+/* clang-format on */
+
+#include <string.h>
+
+#include "detectors/edivisive.h"
+#include "detectors/edivisive_permutation.h"
+#include "detectors/edivisive_search.h"
+#include "tests/unit/close.h"
+#include "tests/unit/random_series.h"
+
+enum { MOST = 1000 };
+
+static struct change found[MOST];
+
+static size_t detect_with(const struct edivisive_options *options, const double *values, size_t n)
+{
+	struct scratch *scratch = scratch_new();
+	struct samples samples = {.values = values, .n = n};
+	size_t count = edivisive_detector.detect(&samples, options, scratch, found);
+	scratch_free(scratch);
+	return count;
+}
+
+static size_t detect(enum edivisive_profile profile, const double *values, size_t n)
+{
+	struct edivisive_options options = {
+		.window = 50, .p_value = 0.001, .profile = (int)profile};
+	return detect_with(&options, values, n);
+}
+
+static void noisy_step(uint64_t seed, double *values, size_t n, size_t at, double share)
+{
+	uint64_t state = seed * 7919 + 1;
+	for (size_t i = 0; i < n; i++)
+		values[i] = (i < at ? 100 : 100 * (1 + share)) + random_normal(&state);
+}
+
+static void test_registry(void **state)
+{
+	(void)state;
+	assert_ptr_equal(detectors[0], detector_find("edivisive"));
+	assert_ptr_equal(detector_find("edivisive_permutation"), &edivisive_permutation_detector);
+	assert_null(detector_find("edivisiv"));
+}
+
+static void test_options(void **state)
+{
+	(void)state;
+	struct edivisive_options options;
+	field_defaults(edivisive_detector.fields, &options);
+	assert_int_equal(options.window, 50);
+	assert_close(options.p_value, 0.001, 0);
+	assert_close(options.magnitude, 0, 0);
+	assert_int_equal(options.profile, EDIVISIVE_DEFAULT);
+	static const char *const bad[][2] = {{"window", "1"}, {"window_len", "0"},
+		{"window", "1e7"}, {"p_value", "0"}, {"max_pvalue", "2"}, {"p-value", "-1"},
+		{"magnitude", "-0.1"}, {"min_magnitude", "nan"}, {"profile", "hunter"}};
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		struct error error;
+		const struct field *field = field_find(edivisive_detector.fields, bad[i][0]);
+		assert_non_null(field);
+		assert_false(field_parse(field, &options, bad[i][1], NULL, &error));
+	}
+	struct error error;
+	const struct field *profile = field_find(edivisive_detector.fields, "profile");
+	assert_true(field_parse(profile, &options, "otava", NULL, &error));
+	assert_int_equal(options.profile, EDIVISIVE_OTAVA);
+}
+
+static void test_too_short_or_constant(void **state)
+{
+	(void)state;
+	double values[200];
+	static const double constants[] = {0, 0.1, 1e300, -1e-300, 5e-324};
+	for (int profile = EDIVISIVE_DEFAULT; profile <= EDIVISIVE_OTAVA; profile++)
+		for (size_t c = 0; c < 5; c++)
+			for (size_t n = 0; n <= 200; n += n < 8 ? 1 : 24) {
+				for (size_t i = 0; i < n; i++)
+					values[i] = constants[c];
+				assert_int_equal(
+					detect((enum edivisive_profile)profile, values, n), 0);
+			}
+	for (size_t i = 0; i < 200; i++)
+		values[i] = nan("");
+	assert_int_equal(detect(EDIVISIVE_DEFAULT, values, 200), 0);
+	assert_int_equal(detect(EDIVISIVE_OTAVA, values, 200), 0);
+	const double two[] = {1, 100};
+	assert_int_equal(detect(EDIVISIVE_DEFAULT, two, 2), 0);
+	assert_int_equal(detect(EDIVISIVE_OTAVA, two, 2), 0);
+}
+
+static void test_one_one_five(void **state)
+{
+	(void)state;
+	const double values[] = {1, 1, 5};
+	assert_int_equal(detect(EDIVISIVE_OTAVA, values, 3), 1);
+	assert_int_equal(found[0].index, 2);
+	assert_close(found[0].pvalue, 0, 0);
+	assert_close(change_percent(&found[0]), 400, 1e-15);
+	assert_int_equal(detect(EDIVISIVE_DEFAULT, values, 3), 0);
+}
+
+static void test_constant_step(void **state)
+{
+	(void)state;
+	double values[60];
+	for (size_t i = 0; i < 60; i++)
+		values[i] = i < 25 ? 0.1 : 0.3;
+	for (int profile = EDIVISIVE_DEFAULT; profile <= EDIVISIVE_OTAVA; profile++) {
+		assert_int_equal(detect((enum edivisive_profile)profile, values, 60), 1);
+		assert_int_equal(found[0].index, 25);
+		assert_close(found[0].pvalue, 0, 0);
+		assert_close(found[0].mean_before, 0.1, 0);
+		assert_close(found[0].mean_after, 0.3, 0);
+		assert_close(found[0].stddev_before, 0, 0);
+		assert_close(found[0].magnitude, 2, 1e-15);
+		assert_int_equal(found[0].count_before, 25);
+		assert_int_equal(found[0].count_after, 35);
+	}
+}
+
+static void test_infinity(void **state)
+{
+	(void)state;
+	double values[120];
+	noisy_step(3, values, 120, 60, 0.1);
+	values[30] = HUGE_VAL;
+	values[90] = -HUGE_VAL;
+	assert_int_equal(detect(EDIVISIVE_DEFAULT, values, 120), 1);
+	assert_int_equal(found[0].index, 60);
+	assert_int_equal(found[0].count_before, 59);
+	assert_true(isfinite(found[0].mean_after));
+	values[60] = HUGE_VAL;
+	assert_int_equal(detect(EDIVISIVE_OTAVA, values, 120), 0);
+}
+
+static void test_outlier_is_no_change(void **state)
+{
+	(void)state;
+	double values[200];
+	noisy_step(5, values, 200, 200, 0);
+	values[80] = 1000;
+	assert_int_equal(detect(EDIVISIVE_DEFAULT, values, 200), 0);
+	values[199] = 1000;
+	values[0] = 1e15;
+	assert_int_equal(detect(EDIVISIVE_DEFAULT, values, 200), 0);
+	for (size_t i = 100; i < 200; i++)
+		values[i] += 10;
+	assert_int_equal(detect(EDIVISIVE_DEFAULT, values, 200), 1);
+	assert_int_equal(found[0].index, 100);
+}
+
+/* Found where it is, in number and place, over many seeds; and hardly anything where nothing is. */
+static void test_accuracy(void **state)
+{
+	(void)state;
+	size_t close = 0, extra = 0, false_alarms = 0;
+	double values[200];
+	for (uint64_t seed = 1; seed <= 500; seed++) {
+		noisy_step(seed, values, 200, 60 + seed % 80, 0.04);
+		size_t count = detect(EDIVISIVE_DEFAULT, values, 200);
+		for (size_t i = 0; i < count; i++) {
+			size_t at = 60 + seed % 80;
+			bool near = found[i].index + 2 >= at && found[i].index <= at + 2;
+			close += near;
+			extra += !near;
+		}
+		noisy_step(seed + 1000, values, 200, 200, 0);
+		false_alarms += detect(EDIVISIVE_DEFAULT, values, 200);
+	}
+	assert_true(close >= 495 && close <= 500);
+	assert_true(extra <= 5);
+	assert_true(false_alarms <= 10); /* 0.1 in 1,000 points */
+}
+
+static void assert_same_indexes(const size_t *expected, size_t n, size_t count, const char *how)
+{
+	if (count != n)
+		fail_msg("%s: %zu change points instead of %zu", how, count, n);
+	for (size_t i = 0; i < n; i++)
+		if (found[i].index != expected[i])
+			fail_msg("%s: index %zu instead of %zu", how, found[i].index, expected[i]);
+}
+
+static void test_invariance(void **state)
+{
+	(void)state;
+	enum { N = 700 };
+	double values[N], changed[N];
+	size_t total = 0;
+	for (uint64_t seed = 1; seed <= 300; seed++) {
+		uint64_t random = seed;
+		double level = 0;
+		for (size_t i = 0; i < N; i++) {
+			level += random_below(&random, 80) == 0 ? 6 * random_normal(&random) : 0;
+			values[i] = level + random_normal(&random);
+		}
+		size_t count = detect(EDIVISIVE_DEFAULT, values, N), expected[N];
+		for (size_t i = 0; i < count; i++)
+			expected[i] = found[i].index;
+		total += count;
+		static const double factors[] = {1e-300, 1e300, -1, 0x1p-900, 0x1p900, 3};
+		for (size_t f = 0; f < 6; f++) {
+			double mean = count ? found[0].mean_after : 0;
+			for (size_t i = 0; i < N; i++)
+				changed[i] = values[i] * factors[f];
+			size_t got = detect(EDIVISIVE_DEFAULT, changed, N);
+			assert_same_indexes(expected, count, got, "scaled");
+			if (f > 0)
+				continue;
+			for (size_t i = 0; i < count; i++)
+				assert_true(isfinite(found[i].stddev_before) &&
+					    found[i].stddev_before > 0);
+			if (count > 0)
+				assert_close(found[0].mean_after, mean * 1e-300, 1e-9);
+		}
+		for (size_t i = 0; i < N; i++)
+			changed[i] = values[i] + 1e6;
+		assert_same_indexes(
+			expected, count, detect(EDIVISIVE_DEFAULT, changed, N), "shifted");
+	}
+	assert_true(total > 1500);
+}
+
+/* Missing values change nothing but the count of places. */
+static void test_missing_values(void **state)
+{
+	(void)state;
+	enum { N = 500 };
+	double values[N], thinned[N];
+	size_t places[N], total = 0;
+	static struct change all[MOST];
+	for (uint64_t seed = 1; seed <= 200; seed++) {
+		uint64_t random = seed;
+		size_t n = 0;
+		for (size_t i = 0; i < N; i++) {
+			double value = (i / 120 % 2 ? 100 : 105) + random_normal(&random);
+			values[i] = random_below(&random, 4) == 0 ? nan("") : value;
+			if (isnan(values[i]))
+				continue;
+			places[n] = i;
+			thinned[n++] = value;
+		}
+		size_t count = detect(EDIVISIVE_DEFAULT, values, N);
+		memcpy(all, found, count * sizeof(*found));
+		assert_int_equal(detect(EDIVISIVE_DEFAULT, thinned, n), count);
+		for (size_t i = 0; i < count; i++) {
+			found[i].index = places[found[i].index];
+			assert_memory_equal(&found[i], &all[i], sizeof(*found));
+		}
+		total += count;
+	}
+	assert_true(total > 600);
+}
+
+static void test_options_matter(void **state)
+{
+	(void)state;
+	double values[200];
+	noisy_step(12, values, 200, 100, 0.05);
+	for (int profile = EDIVISIVE_DEFAULT; profile <= EDIVISIVE_OTAVA; profile++) {
+		struct edivisive_options options = {
+			.window = 50, .p_value = 0.001, .profile = profile};
+		assert_int_equal(detect_with(&options, values, 200), 1);
+		assert_int_equal(found[0].index, 100);
+		assert_true(found[0].pvalue < 1e-30);
+		options.magnitude = 0.1;
+		assert_int_equal(detect_with(&options, values, 200), 0);
+		options.magnitude = 0.04;
+		options.p_value = 1e-200;
+		assert_int_equal(detect_with(&options, values, 200), 0);
+		options.p_value = 0.001;
+		options.window = 1000000;
+		assert_int_equal(detect_with(&options, values, 200), 1);
+		options.window = 2;
+		assert_true(detect_with(&options, values, 200) < 200);
+		options.p_value = 1;
+		assert_true(detect_with(&options, values, 200) < 200);
+	}
+}
+
+static void test_every_point_is_significant(void **state)
+{
+	(void)state;
+	static double values[MOST];
+	for (uint64_t seed = 1; seed <= 500; seed++) {
+		uint64_t random = seed;
+		random_series(&random, values, MOST);
+		size_t count = detect(EDIVISIVE_DEFAULT, values, MOST);
+		for (size_t i = 0; i < count; i++) {
+			assert_true(found[i].pvalue < 0.001);
+			assert_true(found[i].index > 0 && found[i].index < MOST);
+			assert_true(i == 0 || found[i].index > found[i - 1].index);
+			assert_true(i == 0 || found[i].count_before == found[i - 1].count_after);
+			assert_true(found[i].count_before >= 2 && found[i].count_after >= 2);
+		}
+	}
+}
+
+static void test_searches_agree_to_the_bit(void **state)
+{
+	(void)state;
+	if (!search_has(SEARCH_AVX2)) {
+		print_message("this machine has no AVX2: nothing to compare\n");
+		skip();
+	}
+	enum { N = 300 };
+	struct scratch *scratch = scratch_new();
+	struct search plain = search_new(N, SEARCH_SCALAR, scratch);
+	struct search fast = search_new(N, SEARCH_AVX2, scratch);
+	assert_true(plain.sweep != fast.sweep);
+	double values[N];
+	for (uint64_t seed = 1; seed <= 4000; seed++) {
+		uint64_t random = seed;
+		size_t n = seed <= 300 ? seed : 1 + random_below(&random, 120);
+		random_series(&random, values, n);
+		for (size_t i = 0; i < n; i++)
+			values[i] = isfinite(values[i]) ? values[i] : 7;
+		struct split a = search_split(&plain, values, n);
+		struct split b = search_split(&fast, values, n);
+		assert_int_equal(a.tau, b.tau);
+		assert_memory_equal(&a.q, &b.q, sizeof(double));
+		for (size_t tau = 1; tau < n; tau++)
+			assert_memory_equal(&plain.best[tau], &fast.best[tau], sizeof(double));
+	}
+	scratch_free(scratch);
+}
+
+static size_t permute(const double *values, size_t n, int64_t seed, double p_value)
+{
+	struct edivisive_permutation_options options;
+	field_defaults(edivisive_permutation_detector.fields, &options);
+	options.seed = seed;
+	options.p_value = p_value;
+	struct scratch *scratch = scratch_new();
+	struct samples samples = {.values = values, .n = n};
+	size_t count = edivisive_permutation_detector.detect(&samples, &options, scratch, found);
+	scratch_free(scratch);
+	return count;
+}
+
+static void test_permutation(void **state)
+{
+	(void)state;
+	double values[120];
+	noisy_step(1, values, 120, 50, 0.05);
+	values[10] = nan("");
+	size_t count = permute(values, 120, 1, 0.01);
+	assert_int_equal(count, 1);
+	assert_int_equal(found[0].index, 50);
+	assert_close(found[0].pvalue, 1.0 / 200, 1e-15);
+	assert_int_equal(found[0].count_before, 49);
+	struct change first = found[0];
+	assert_int_equal(permute(values, 120, 1, 0.01), 1);
+	assert_memory_equal(&first, &found[0], sizeof first);
+	/* A smaller p takes more permutations, however few are asked for. */
+	assert_int_equal(permute(values, 120, 1, 0.001), 1);
+	assert_close(found[0].pvalue, 0.001, 1e-12);
+	for (size_t i = 0; i < 120; i++)
+		values[i] *= 1e300;
+	assert_int_equal(permute(values, 120, 1, 0.01), 1);
+	assert_int_equal(found[0].index, 50);
+	for (size_t i = 0; i < 120; i++)
+		values[i] = 4;
+	assert_int_equal(permute(values, 120, 1, 0.05), 0);
+	assert_int_equal(permute(values, 0, 1, 0.05), 0);
+	size_t alarms = 0;
+	for (uint64_t seed = 1; seed <= 100; seed++) {
+		noisy_step(seed, values, 60, 60, 0);
+		alarms += permute(values, 60, 1, 0.05) > 0;
+	}
+	assert_true(alarms <= 12);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_registry),
+		cmocka_unit_test(test_options),
+		cmocka_unit_test(test_too_short_or_constant),
+		cmocka_unit_test(test_one_one_five),
+		cmocka_unit_test(test_constant_step),
+		cmocka_unit_test(test_infinity),
+		cmocka_unit_test(test_outlier_is_no_change),
+		cmocka_unit_test(test_accuracy),
+		cmocka_unit_test(test_invariance),
+		cmocka_unit_test(test_missing_values),
+		cmocka_unit_test(test_options_matter),
+		cmocka_unit_test(test_every_point_is_significant),
+		cmocka_unit_test(test_searches_agree_to_the_bit),
+		cmocka_unit_test(test_permutation),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
