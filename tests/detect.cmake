@@ -1,4 +1,5 @@
 # Tests of `detect` and of the readers and writers it is made of.
 hunter_test(number hunter_core)
+hunter_test(batch hunter_agent)
 hunter_test(lines hunter_agent)
 hunter_fuzz(lines hunter_agent PkgConfig::JANSSON)
