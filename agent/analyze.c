@@ -129,11 +129,11 @@ static int run(struct cli *cli)
 	report_begin(&analyze.report);
 	bool ran = gather_run(&gather, cli, &error);
 	report_end(&analyze.report);
+	fflush(cli->out);
+	gather_print_failed(&gather);
 	ask_free(&analyze.ask);
 	if (!ran)
 		return cli_fail(&error);
-	fflush(cli->out);
-	gather_print_failed(&gather);
 	if (options->output.fail_on_regression && analyze.regressed)
 		gather.code = exit_stronger(gather.code, EXIT_REGRESSIONS);
 	return (int)gather.code;

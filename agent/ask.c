@@ -90,8 +90,11 @@ bool ask_prepare(struct ask *ask, struct cli *cli, const struct selection_flags 
 {
 	struct error error;
 	*ask = (struct ask){.cli = cli, .schema = cli_schema(cli->arena)};
-	ask->setting_count = detection_flag_settings(detection, ask->settings);
 	ask->otava = detection->profile && strcmp(detection->profile, "otava") == 0;
+	struct detection_flags flags = *detection;
+	if (flags.orig_edivisive && ask->otava)
+		flags.profile = NULL; /* the output format is meant: the original has no profiles */
+	ask->setting_count = detection_flag_settings(&flags, ask->settings);
 	ask->config = cli_config(cli);
 	if (!ask->config) {
 		*code = EXIT_USAGE;

@@ -26,7 +26,7 @@ struct gather {
 	void *context;
 
 	/* Filled as it goes. */
-	struct strings failed; /* names of the tests of which a task failed, in the cli's arena */
+	struct strings failed; /* names of the tests of which a task failed, as the tests have them */
 	enum exit_code code;   /* EXIT_NOTHING, EXIT_DATA or EXIT_USAGE */
 };
 

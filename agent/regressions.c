@@ -279,11 +279,11 @@ static int run(struct cli *cli)
 	regression_report_begin(&regressions.report);
 	bool ran = gather_run(&gather, cli, &error);
 	regression_report_end(&regressions.report);
+	fflush(cli->out);
+	gather_print_failed(&gather);
 	ask_free(&regressions.ask);
 	if (!ran)
 		return cli_fail(&error);
-	fflush(cli->out);
-	gather_print_failed(&gather);
 	if (regressions.report.regressed > 0)
 		gather.code = exit_stronger(gather.code, EXIT_REGRESSIONS);
 	return (int)gather.code;

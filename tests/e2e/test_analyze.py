@@ -236,6 +236,11 @@ def test_otava_prints_one_document_a_test(hunter):
     assert change["pvalue"] == "0.000000" and change["index"] == 20
 
 
+def test_orig_edivisive_in_otavas_format(hunter):
+    result = hunter("analyze", "step", "--orig-edivisive", "--output", "json", "--profile", "otava")
+    assert [c["changes"][0]["index"] for c in json.loads(result.out)["step"]] == [20]
+
+
 def test_header_without_rows_in_otava(hunter):
     result = hunter("analyze", "header", "--profile", "otava")
     assert result.out == "time    commit    m\n------  --------  ---\n"
