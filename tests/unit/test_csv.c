@@ -1,0 +1,336 @@
+/*
+ * The CSV source on texts and on files: what is read, what is said, and what is refused.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "agent/core/buf.h"
+#include "tests/unit/filequery.h"
+
+static int setup(void **state)
+{
+	struct filequery *f = memory_new(1, sizeof *f);
+
+	filequery_start(f, &csv_source);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	filequery_free(*state);
+	free(*state);
+	return 0;
+}
+
+static void accept(struct filequery *f, const char *text, const char *points)
+{
+	if (!filequery_parse(f, csv_parse, text, strlen(text)))
+		fail_msg("%s", f->error.text);
+	assert_string_equal(filequery_points(f), points);
+}
+
+static void refuse(struct filequery *f, const char *text, const char *words)
+{
+	f->error = (struct error){0};
+	if (filequery_parse(f, csv_parse, text, strlen(text)))
+		fail_msg("accepted, but expected: %s", words);
+	assert_string_equal(f->error.text, words);
+	assert_int_equal(f->error.kind, ERROR_DATA);
+}
+
+static void reads_metrics(void **state)
+{
+	struct filequery *f = *state;
+
+	filequery_metric(f, "m1", 1);
+	filequery_metric(f, "p99", 0.001);
+	f->metrics[1].column = "p99 [us]";
+	accept(f,
+		"time,host,p99 [us],m1\r\n"
+		"1970-01-01T00:00:01Z,a,1500,7\r\n"
+		"1970.01.01 1:00:02 +0100,\"b,c\", 2.5e3 ,-.5\r\n"
+		"3,c,inf,8\n"
+		"4000000000,d,+1,0",
+		"1000:7,1.5 2000:-0.5,2.5 3000:8,inf 4000000000000:0,0.001");
+	assert_string_equal(f->query.data.series[1].name, "p99");
+	assert_string_equal(f->query.data.series[1].identity, "p99");
+	assert_ptr_equal(f->query.data.series[0].axis, f->query.data.series[1].axis);
+	assert_int_equal(f->query.notices.count, 0);
+}
+
+static void missing_values(void **state)
+{
+	struct filequery *f = *state;
+
+	filequery_metric(f, "a", 2);
+	accept(f, "time,a\n1,\n2,NaN\n3,null\n4, \n5,\"\"\n6,-nan\n7,1e999\n8,3\n",
+		"1000:nan 2000:nan 3000:nan 4000:nan 5000:nan 6000:nan 7000:inf 8000:6");
+}
+
+static void sorts_rows(void **state)
+{
+	struct filequery *f = *state;
+	static const char *const names[] = {"commit"};
+
+	filequery_metric(f, "a", 1);
+	f->options.csv.attributes = (struct strings){names, 1};
+	accept(f, "time,a,commit\n3,30,c\n1,10,\n2,20,b\n2,21,b2\n",
+		"1000:10 2000:20 2000:21 3000:30");
+	assert_true(filequery_noticed(f, "data: the rows are not in order of time"));
+	const struct column *commit = axis_column(f->query.data.series[0].axis, "commit");
+	assert_null(commit->values[0]);
+	assert_string_equal(commit->values[1], "b");
+	assert_string_equal(commit->values[2], "b2");
+	assert_string_equal(commit->values[3], "c");
+}
+
+static void keeps_attributes(void **state)
+{
+	struct filequery *f = *state;
+	static const char *const names[] = {"commit", "time", "commit", "note"};
+
+	filequery_metric(f, "a", 1);
+	f->options.csv.attributes = (struct strings){names, 4};
+	accept(f, "note,time,a, commit \n\"two\nlines\",1,1,x\n\"\"\"q\"\"\",2,2,x\n",
+		"1000:1 2000:2");
+	const struct axis *axis = f->query.data.series[0].axis;
+	assert_int_equal(axis->column_count, 2);
+	assert_string_equal(axis->columns[0].name, "commit");
+	assert_string_equal(axis->columns[1].values[0], "two\nlines");
+	assert_string_equal(axis->columns[1].values[1], "\"q\"");
+}
+
+static void limits_time(void **state)
+{
+	struct filequery *f = *state;
+
+	filequery_metric(f, "a", 1);
+	f->query.since = 2000;
+	f->query.until = 4000;
+	accept(f, "time,a\n1,word\n4,word\n3,3\n2,2\n", "2000:2 3000:3");
+}
+
+static void dialects(void **state)
+{
+	struct filequery *f = *state;
+	struct pair pairs[2] = {{"delimiter", ";"}, {"quotechar", "'"}};
+
+	filequery_metric(f, "a", 1);
+	f->options.csv.csv_options = (struct pairs){pairs, 2};
+	accept(f, "time;a;'x;y'\n1;'5';\"\n", "1000:5");
+	pairs[0].value = "\\t";
+	pairs[1] = (struct pair){"quote_char", ""};
+	accept(f, "time\ta\tx\n1\t5\t\"z\n", "1000:5");
+
+	static const struct {
+		struct pair pair;
+		const char *words;
+	} bad[] = {
+		{{"delimiter", ",,"}, "csv_options: delimiter must be one character, not \",,\""},
+		{{"delimiter", "\n"}, "csv_options: delimiter must be one character, not \"\n\""},
+		{{"delimiter", ""},
+			"csv_options: the delimiter must be there and differ from the quote"},
+		{{"delimiter", "\""},
+			"csv_options: the delimiter must be there and differ from the quote"},
+		{{"delimeter", ";"},
+			"csv_options: unknown key \"delimeter\" (did you mean \"delimiter\"?)"},
+	};
+	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+		f->options.csv.csv_options = (struct pairs){&bad[i].pair, 1};
+		assert_false(filequery_parse(f, csv_parse, "time,a\n", 7));
+		assert_string_equal(f->error.text, bad[i].words);
+		assert_int_equal(f->error.kind, ERROR_USAGE);
+	}
+}
+
+static void branches(void **state)
+{
+	struct filequery *f = *state;
+	const char *mixed =
+		"time,branch,a\n1,main,1\n2,feature-x,2\nrubbish,feature-x,rubbish\n3,main,3\n";
+
+	filequery_metric(f, "a", 1);
+	accept(f, "time,branch,a\n1,main,1\n2,main,2\n", "1000:1 2000:2");
+	refuse(f, mixed,
+		"data: the file holds several branches, which must not be compared as one series: "
+		"choose one with "
+		"--branch (feature-x, main)");
+	f->query.branch = "main";
+	accept(f, mixed, "1000:1 3000:3");
+	refuse(f, "time,a\n1,1\n",
+		"data:1: a branch was asked for (--branch), but there is no column \"branch\"");
+	f->query.branch = "feature";
+	refuse(f, mixed, "data: no row is of branch \"feature\" (there are: feature-x, main)");
+	accept(f, "time,branch,a\n", "");
+}
+
+static void refusals(void **state)
+{
+	struct filequery *f = *state;
+	static const char *const names[] = {"comit"};
+
+	filequery_metric(f, "p99", 1);
+	refuse(f, "", "data: the file is empty");
+	refuse(f, "\n\n", "data: the file is empty");
+	refuse(f, "a,p99\n1,2\n", "data:1: no column \"time\" for the time (see time_column)");
+	refuse(f, "tme,p99\n1,2\n",
+		"data:1: no column \"time\" for the time (see time_column) (did you mean "
+		"\"tme\"?)");
+	refuse(f, "time;p99\n1;2\n",
+		"data:1: no column \"time\" for the time (see time_column); the header has one "
+		"column: is another "
+		"delimiter meant (csv_options)?");
+	refuse(f, "time,p90\n1,2\n",
+		"data:1: no column \"p99\" for metric \"p99\" (did you mean \"p90\"?)");
+	refuse(f, "time,p99,p99\n1,2,3\n",
+		"data:1: column \"p99\" is there more than once (columns 2 and 3)");
+	accept(f, "time,p99,x,x\n1,2,3,4\n", "1000:2");
+	refuse(f, "time,p99\n1,2\n2\n", "data:3: 1 columns, but the header has 2");
+	refuse(f, "time,p99\n1,2\n2,3,4\n", "data:3: 3 columns, but the header has 2");
+	accept(f, "time,p99\n1,2,\n2,3,,\n", "1000:2 2000:3");
+	refuse(f, "time,p99\n\"1\",\"2\"\n2,fast\n",
+		"data:3: column \"p99\": \"fast\" is not a number");
+	refuse(f, "time,p99\n1,0x10\n", "data:2: column \"p99\": \"0x10\" is not a number");
+	refuse(f, "time,p99\n2026-02-30,1\n",
+		"data:2: column \"time\": \"2026-02-30\" is not a date");
+	refuse(f, "time,p99\n,1\n", "data:2: column \"time\": \"\" is not a date");
+	f->options.csv.attributes = (struct strings){names, 1};
+	refuse(f, "time,p99,commit\n1,2,c\n",
+		"data:1: no column \"comit\" for an attribute (did you mean \"commit\"?)");
+}
+
+static void header_only(void **state)
+{
+	struct filequery *f = *state;
+
+	filequery_metric(f, "a", 1);
+	accept(f, "time,a\n", "");
+	assert_int_equal(f->query.data.count, 1);
+	assert_int_equal(f->query.data.series[0].axis->n, 0);
+	assert_true(filequery_noticed(f, "data: no rows after the header"));
+}
+
+static void guesses_metrics(void **state)
+{
+	struct filequery *f = *state;
+	static const char *const names[] = {"build"};
+
+	f->options.csv.attributes = (struct strings){names, 1};
+	accept(f, "build,time,host,a,empty,b\n7,1,x,,,2\n8,2,y,3,,\n", "1000:nan,2 2000:3,nan");
+	assert_int_equal(f->query.data.count, 2);
+	assert_string_equal(f->query.data.series[0].name, "a");
+	assert_string_equal(f->query.data.series[1].name, "b");
+	refuse(f, "build,time,a\n1,1,5\n2,2,oops\n",
+		"data:3: column \"a\": \"oops\" is not a number");
+	accept(f, "build,time,a\n1,1,x\n", "");
+	assert_true(filequery_noticed(f, "data: no column holds numbers"));
+}
+
+/* Quoted cells, line ends and the columns' growth, over many blocks of input. */
+static void many_rows(void **state)
+{
+	struct filequery *f = *state;
+	struct buf text = {0};
+	enum { ROWS = 100000 };
+
+	buf_text(&text, "time,commit,a,b\r\n");
+	for (int i = 0; i < ROWS; i++)
+		buf_printf(&text, "%d,\"c\r\n%d\",%d.25,%d\r\n", 1600000000 + i, i / 3, i, -i);
+	filequery_metric(f, "b", 1);
+	filequery_metric(f, "a", 1);
+	static const char *const names[] = {"commit"};
+	f->options.csv.attributes = (struct strings){names, 1};
+	assert_true(filequery_parse(f, csv_parse, text.data, text.length));
+	const struct axis *axis = f->query.data.series[0].axis;
+	assert_int_equal(axis->n, ROWS);
+	for (int i = 0; i < ROWS; i++) {
+		char commit[20];
+
+		snprintf(commit, sizeof commit, "c\r\n%d", i / 3);
+		assert_true(f->query.data.series[0].values[i] == -i);
+		assert_true(f->query.data.series[1].values[i] == i + 0.25);
+		assert_string_equal(axis->columns[0].values[i], commit);
+	}
+	buf_printf(&text, "x,y,1,2\r\n");
+	assert_false(filequery_parse(f, csv_parse, text.data, text.length));
+	assert_string_equal(f->error.text, "data:200002: column \"time\": \"x\" is not a date");
+	buf_free(&text);
+}
+
+static void real_files(void **state)
+{
+	struct filequery *f = *state;
+	struct strings names;
+	char folder[] = "/tmp/hunter-csv-XXXXXX", path[64];
+
+	f->options.csv.file = HUNTER_TEST_DATA "/cases/csv/latency.csv";
+	filequery_metric(f, "p99", 1);
+	assert_true(csv_source.read(&f->query, &f->error));
+	assert_int_equal(f->query.data.series[0].axis->n, 4);
+	assert_true(csv_source.list(&f->query, &names, &f->error));
+	assert_int_equal(names.count, 1);
+	f->query.metric_count = 0;
+	f->query.data = (struct dataset){0};
+	assert_true(csv_source.list(&f->query, &names, &f->error));
+	assert_int_equal(names.count, 2);
+	assert_string_equal(names.items[0], "p50");
+
+	assert_non_null(mkdtemp(folder));
+	f->options.csv.file = folder;
+	assert_false(csv_source.read(&f->query, &f->error));
+	assert_non_null(strstr(f->error.text, "can not be read: Is a directory"));
+	assert_int_equal(f->error.kind, ERROR_DATA);
+	snprintf(path, sizeof path, "%s/none.csv", folder);
+	f->options.csv.file = path;
+	assert_false(csv_source.read(&f->query, &f->error));
+	assert_non_null(strstr(f->error.text, "none.csv: no such file"));
+	snprintf(path, sizeof path, "%s/loop", folder);
+	assert_int_equal(symlink("loop", path), 0);
+	assert_false(csv_source.read(&f->query, &f->error));
+	assert_non_null(strstr(f->error.text, "loop: can not be read: Too many levels"));
+	unlink(path);
+	rmdir(folder);
+}
+
+static void notices_are_few(void **state)
+{
+	struct filequery *f = *state;
+
+	for (int i = 0; i < 150; i++)
+		query_notice(&f->query, "notice %d", i);
+	assert_int_equal(f->query.notices.count, 100);
+	assert_string_equal(f->query.notices.items[98], "notice 98");
+	assert_string_equal(f->query.notices.items[99], "51 more notices were left out");
+	assert_ptr_equal(source_find("csv"), &csv_source);
+	assert_ptr_equal(source_find("histostat"), &histostat_source);
+	assert_null(source_find("cvs"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(reads_metrics, setup, teardown),
+		cmocka_unit_test_setup_teardown(missing_values, setup, teardown),
+		cmocka_unit_test_setup_teardown(sorts_rows, setup, teardown),
+		cmocka_unit_test_setup_teardown(keeps_attributes, setup, teardown),
+		cmocka_unit_test_setup_teardown(limits_time, setup, teardown),
+		cmocka_unit_test_setup_teardown(dialects, setup, teardown),
+		cmocka_unit_test_setup_teardown(branches, setup, teardown),
+		cmocka_unit_test_setup_teardown(refusals, setup, teardown),
+		cmocka_unit_test_setup_teardown(header_only, setup, teardown),
+		cmocka_unit_test_setup_teardown(guesses_metrics, setup, teardown),
+		cmocka_unit_test_setup_teardown(many_rows, setup, teardown),
+		cmocka_unit_test_setup_teardown(real_files, setup, teardown),
+		cmocka_unit_test_setup_teardown(notices_are_few, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
