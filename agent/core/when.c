@@ -247,7 +247,7 @@ char *when_format_iso(int64_t ms, char out[WHEN_TEXT])
 {
 	struct date date = when_to_date(ms);
 	int second = (int)(floor_divide(ms, 1000) - floor_divide(ms, DAY_MS) * 86400);
-	int fraction = (int)(ms - floor_divide(ms, 1000) * 1000);
+	int fraction = (int)((ms % 1000 + 1000) % 1000);
 	int length =
 		snprintf(out, WHEN_TEXT, "%04lld-%02d-%02dT%02d:%02d:%02d", (long long)date.year,
 			date.month, date.day, second / 3600, second / 60 % 60, second % 60);
@@ -255,5 +255,31 @@ char *when_format_iso(int64_t ms, char out[WHEN_TEXT])
 	if (fraction)
 		length += snprintf(out + length, WHEN_TEXT - (size_t)length, ".%03d", fraction);
 	snprintf(out + length, WHEN_TEXT - (size_t)length, "Z");
+	return out;
+}
+
+char *when_format_duration(int64_t ms, char out[WHEN_TEXT])
+{
+	static const struct {
+		const char *name;
+		uint64_t ms;
+	} parts[] = {{"d", DAY_MS}, {"h", 3600000}, {"m", 60000}, {"s", 1000}, {"ms", 1}};
+	uint64_t left = ms < 0 ? -(uint64_t)ms : (uint64_t)ms;
+	int length = 0;
+
+	if (ms == WHEN_NEVER || ms == 0) {
+		snprintf(out, WHEN_TEXT, "%s", ms ? "never" : "0s");
+		return out;
+	}
+	if (ms < 0)
+		length = snprintf(out, WHEN_TEXT, "-");
+	for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+		uint64_t count = left / parts[i].ms;
+
+		left %= parts[i].ms;
+		if (count)
+			length += snprintf(out + length, WHEN_TEXT - (size_t)length, "%llu%s",
+				(unsigned long long)count, parts[i].name);
+	}
 	return out;
 }

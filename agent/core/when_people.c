@@ -311,15 +311,38 @@ static bool lower(const char *text, char out[TEXT_MAX])
 	return true;
 }
 
+/* 20260102 is a day: as seconds since the epoch it would lie in 1970, where nobody looks. */
+static bool is_compact(const char *word)
+{
+	return strlen(word) == 8 && strspn(word, "0123456789") == 8 &&
+	       (memcmp(word, "19", 2) == 0 || memcmp(word, "20", 2) == 0);
+}
+
+static bool parse_compact(const char *word, int64_t *out)
+{
+	struct date date = {0};
+	int year;
+
+	if (sscanf(word, "%4d%2d%2d", &year, &date.month, &date.day) != 3)
+		return false;
+	date.year = year;
+	return when_from_date(date, out);
+}
+
+static bool parse_any(const char *word, int64_t now, int64_t *out)
+{
+	if (is_compact(word))
+		return parse_compact(word, out);
+	return when_parse_stamp(word, strlen(word), out) || parse_day(word, now, out) ||
+	       parse_named_month(word, now, out) || parse_relative(word, now, out);
+}
+
 bool when_parse(const char *text, int64_t now_ms, int64_t *out, struct error *error)
 {
 	char word[TEXT_MAX];
 	int64_t ms;
 
-	if (lower(text, word) &&
-		(when_parse_stamp(word, strlen(word), &ms) || parse_day(word, now_ms, &ms) ||
-			parse_named_month(word, now_ms, &ms) ||
-			parse_relative(word, now_ms, &ms))) {
+	if (lower(text, word) && parse_any(word, now_ms, &ms)) {
 		int64_t year = when_to_date(ms).year;
 		if (year >= 1 && year <= 9999) {
 			*out = ms;
@@ -360,30 +383,4 @@ bool when_parse_duration(const char *text, int64_t *out, struct error *error)
 	}
 	return error_set(error, ERROR_USAGE,
 		"\"%.80s\" is not a duration (try 30s, 5m, 1h30m, 14d, never)", text);
-}
-
-char *when_format_duration(int64_t ms, char out[WHEN_TEXT])
-{
-	static const struct {
-		const char *name;
-		uint64_t ms;
-	} parts[] = {{"d", DAY}, {"h", HOUR}, {"m", MINUTE}, {"s", SECOND}, {"ms", 1}};
-	uint64_t left = ms < 0 ? -(uint64_t)ms : (uint64_t)ms;
-	int length = 0;
-
-	if (ms == WHEN_NEVER || ms == 0) {
-		snprintf(out, WHEN_TEXT, "%s", ms ? "never" : "0s");
-		return out;
-	}
-	if (ms < 0)
-		length = snprintf(out, WHEN_TEXT, "-");
-	for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-		uint64_t count = left / parts[i].ms;
-
-		left %= parts[i].ms;
-		if (count)
-			length += snprintf(out + length, WHEN_TEXT - (size_t)length, "%llu%s",
-				(unsigned long long)count, parts[i].name);
-	}
-	return out;
 }
