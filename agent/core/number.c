@@ -318,7 +318,8 @@ bool number_parse(const char *text, size_t length, double *out)
 bool number_missing(const char *text, size_t length)
 {
 	trim(&text, &length);
-	return length == 0 || is_word(text, length, "nan") || is_word(text, length, "null");
+	return length == 0 || is_word(text, length, "nan") || is_word(text, length, "-nan") ||
+	       is_word(text, length, "null"); /* -nan: what printf makes of 0.0/0.0 on x86 */
 }
 
 /* Can scale() do it? From 2^-9 up to 2^53 the 53 bits times 10^19 or less fit 128 bits. */
