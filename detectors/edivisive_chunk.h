@@ -87,8 +87,8 @@ size_t chunk_clip(struct chunk *chunk, size_t known);
 /* Step 2. Fills candidates and returns their number; the first `same` values of y are as before. */
 size_t chunk_windows(struct chunk *chunk, size_t same, const struct chunk_room *room);
 
-/* The relaxed test of step 2 on the interval [start, end) split at tau. */
-double relaxed_p(const struct chunk *chunk, size_t start, size_t tau, size_t end);
+/* The test of step 2 on the interval [start, end) split at tau: is its p at most that? */
+bool relaxed_test(const struct chunk *chunk, size_t start, size_t tau, size_t end, double p);
 
 /* Steps 3 and 4 for the segments [start, tau) and [tau, end). */
 struct step chunk_test(const struct chunk *chunk, size_t start, size_t tau, size_t end);

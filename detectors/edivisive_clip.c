@@ -6,6 +6,7 @@
  * to nothing.
  */
 #include <math.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "detectors/edivisive_chunk.h"
@@ -139,15 +140,18 @@ static size_t clip_block(struct chunk *chunk, size_t from, size_t to, size_t kno
  */
 size_t chunk_clip(struct chunk *chunk, size_t known)
 {
-	size_t n = chunk->n, same = n;
+	size_t n = chunk->n, same = n, last_start = SIZE_MAX;
+	double spread = 0;
 	for (size_t from = 0; from < n; from += CLIP_BLOCK) {
 		size_t start = from < CLIP_REACH ? 0 : from - CLIP_REACH;
 		if (start + SAMPLE <= known)
 			continue;
 		if (start + SAMPLE > n)
 			start = n < SAMPLE ? 0 : n - SAMPLE;
-		size_t sample = n < SAMPLE ? n : SAMPLE;
-		chunk->spread[from / CLIP_BLOCK] = n < 2 ? 0 : spread_of(chunk->x + start, sample);
+		if (start != last_start && n > 1)
+			spread = spread_of(chunk->x + start, n < SAMPLE ? n : SAMPLE);
+		last_start = start;
+		chunk->spread[from / CLIP_BLOCK] = spread;
 		size_t to = from + CLIP_BLOCK < n ? from + CLIP_BLOCK : n;
 		size_t first = clip_block(chunk, from, to, known);
 		same = first < to && first < same ? first : same;

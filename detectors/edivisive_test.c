@@ -11,6 +11,7 @@
 
 #include "detectors/edivisive_chunk.h"
 #include "detectors/edivisive_internal.h"
+#include "detectors/edivisive_pairs.h"
 #include "detectors/stats.h"
 
 /* How many points of prior the pooled variance is worth, and the cap of the autocorrelation. */
@@ -59,26 +60,28 @@ static double moderated_variance(const struct sides *sides, struct moments side)
 	return (side.squares + PRIOR * pooled) / ((double)side.n + PRIOR - 1);
 }
 
-/* The two-sided p of the difference, given the variances of the two means; df is capped. */
-static double welch_p(const struct sides *sides, double error1, double error2, double most_df)
+/* The difference in units of its error, given the variances of the two means, and its degrees of
+ * freedom. */
+static struct ttest welch_t(const struct sides *sides, double error1, double error2, double most_df)
 {
 	double error = error1 + error2;
 	if (sides->delta == 0)
-		return 1;
+		return (struct ttest){.t = 0, .df = most_df};
 	if (error == 0)
-		return 0;
+		return (struct ttest){.t = HUGE_VAL, .df = most_df};
 	double share1 = error1 / error, share2 = error2 / error;
 	double f1 = (double)sides->before.n + PRIOR - 1, f2 = (double)sides->after.n + PRIOR - 1;
 	double df = 1 / (share1 * share1 / f1 + share2 * share2 / f2);
-	return student_two_sided(sides->delta / sqrt(error), df < most_df ? df : most_df);
+	return (struct ttest){.t = sides->delta / sqrt(error), .df = df < most_df ? df : most_df};
 }
 
-double relaxed_p(const struct chunk *chunk, size_t start, size_t tau, size_t end)
+bool relaxed_test(const struct chunk *chunk, size_t start, size_t tau, size_t end, double p)
 {
 	struct sides sides = sides_of(chunk, start, tau, end);
 	double error1 = moderated_variance(&sides, sides.before) / (double)sides.before.n;
 	double error2 = moderated_variance(&sides, sides.after) / (double)sides.after.n;
-	return welch_p(&sides, error1, error2, sides.total - 2);
+	struct ttest test = welch_t(&sides, error1, error2, sides.total - 2);
+	return student_at_most(test.t, test.df, p);
 }
 
 /* Sum of products of successive deviations from the mean. */
@@ -118,7 +121,8 @@ static double inflation(double r, size_t n)
 	return fmax(1, (1 + r) / rest - 2 * r * (1 - pow(r, count)) / (count * rest * rest));
 }
 
-static double calibrated_p(const struct sides *sides, const double *y)
+/* p of the test, raised for the choice of the split; 1 where it is not below `limit`. */
+static double calibrated_p(const struct sides *sides, const double *y, double limit)
 {
 	double n = sides->total, r = autocorrelation(sides, y), most_df = n - 2;
 	double g1 = inflation(r, sides->before.n), g2 = inflation(r, sides->after.n);
@@ -126,21 +130,12 @@ static double calibrated_p(const struct sides *sides, const double *y)
 		most_df = fmin(most_df, fmax(2, n * (1 - r) / (1 + r) - 2));
 	double error1 = moderated_variance(sides, sides->before) * g1 / (double)sides->before.n;
 	double error2 = moderated_variance(sides, sides->after) * g2 / (double)sides->after.n;
-	double p = welch_p(sides, error1, error2, most_df);
-	return fmin(1, p * fmax(1, fmin(1 + 8 * log(n), n - 3)));
-}
-
-/* Sum over all pairs of the sign of after - before. */
-static double sign_sum(const double *before, size_t n1, const double *after, size_t n2)
-{
-	double sum = 0;
-	for (size_t i = 0; i < n1; i++) {
-		int signs = 0;
-		for (size_t j = 0; j < n2; j++)
-			signs += (after[j] > before[i]) - (after[j] < before[i]);
-		sum += signs;
-	}
-	return sum;
+	struct ttest test = welch_t(sides, error1, error2, most_df);
+	double chosen_of = fmax(1, fmin(1 + 8 * log(n), n - 3));
+	if (!student_can_be(test.t, limit / chosen_of))
+		return 1;
+	double p = chosen_of * student_two_sided(test.t, test.df);
+	return p < limit ? p : 1;
 }
 
 /* Step 4, on the W points to either side of tau. */
@@ -150,7 +145,7 @@ static bool ranks_agree(const struct chunk *chunk, size_t start, size_t tau, siz
 	start = tau - start > window ? tau - window : start;
 	end = end - tau > window ? tau + window : end;
 	double n1 = (double)(tau - start), n2 = (double)(end - tau), n = n1 + n2;
-	double sum = sign_sum(chunk->x + start, tau - start, chunk->x + tau, end - tau);
+	double sum = sum_signs(chunk->x + start, tau - start, chunk->x + tau, end - tau);
 	double z = fabs(sum) / sqrt(n1 * n2 * (n + 1) / 3);
 	double most = sqrt(3 * n1 * n2 / (n + 1));
 	double share = fmin(n1, n2) <= 3 ? 1 : 0.93;
@@ -175,8 +170,8 @@ struct step chunk_test(const struct chunk *chunk, size_t start, size_t tau, size
 	};
 	if (sides.before.n < 2 || sides.after.n < 2)
 		return step;
-	double p = calibrated_p(&sides, chunk->y + start);
-	if (p < chunk->options.p_value && ranks_agree(chunk, start, tau, end))
+	double p = calibrated_p(&sides, chunk->y + start, chunk->options.p_value);
+	if (p < 1 && ranks_agree(chunk, start, tau, end))
 		step.p = p;
 	return step;
 }

@@ -11,31 +11,10 @@
 #include <string.h>
 
 #include "detectors/edivisive_chunk.h"
+#include "detectors/edivisive_pairs.h"
 
 static const double RELAXED_P = 0.1, TIE = 1e-12;
 enum { LEAST_SIDE = 2 };
-
-/* Fills left[j] with L[j] and right[i] with R[i]. */
-static void sum_distances(const double *y, size_t n, double *left, double *right)
-{
-	memset(left, 0, n * sizeof(double));
-	for (size_t i = 0; i < n; i++) {
-		double from = y[i], lanes[4] = {0};
-		size_t j = i + 1;
-		for (; j + 4 <= n; j += 4)
-			for (size_t lane = 0; lane < 4; lane++) {
-				double distance = fabs(from - y[j + lane]);
-				left[j + lane] += distance;
-				lanes[lane] += distance;
-			}
-		for (; j < n; j++) {
-			double distance = fabs(from - y[j]);
-			left[j] += distance;
-			lanes[0] += distance;
-		}
-		right[i] = (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
-	}
-}
 
 static struct interval interval_of(
 	const double *y, size_t start, size_t end, const struct chunk_room *room)
@@ -93,7 +72,8 @@ static size_t search_window(
 	for (;;) {
 		struct interval *cut = intervals + best_interval(intervals, parts);
 		size_t tau = cut->start + cut->split.tau;
-		if (cut->split.tau == 0 || relaxed_p(chunk, cut->start, tau, cut->end) > RELAXED_P)
+		if (cut->split.tau == 0 ||
+			!relaxed_test(chunk, cut->start, tau, cut->end, RELAXED_P))
 			break;
 		memmove(cut + 1, cut, (size_t)(intervals + parts - cut) * sizeof(*cut));
 		cut[0] = interval_of(chunk->y, cut[0].start, tau, room);

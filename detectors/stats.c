@@ -166,15 +166,14 @@ double student_two_sided(double t, double df)
 	return 1 - front * beta_fraction(0.5, a, rest) / 0.5;
 }
 
-/*
- * Student's tails are heavier than the normal ones, so what is too likely for the normal
- * distribution is too likely for Student's; erfc costs a fifth.
- */
+bool student_can_be(double t, double p)
+{
+	return erfc(fabs(t) * M_SQRT1_2) <= p * (1 + 1e-9);
+}
+
 bool student_at_most(double t, double df, double p)
 {
-	if (erfc(fabs(t) * M_SQRT1_2) > p * (1 + 1e-9))
-		return false;
-	return student_two_sided(t, df) <= p;
+	return student_can_be(t, p) && student_two_sided(t, df) <= p;
 }
 
 /* Of the pooled test: t and df, without p. */

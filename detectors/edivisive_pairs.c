@@ -1,0 +1,99 @@
+/*
+ * Loops in lanes of four, with the compilers' portable vector types: they come out as vectors of
+ * whatever width the target has, and every element and every lane sees the same operations in the
+ * same order.
+ */
+#include "detectors/edivisive_pairs.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+enum { LANES = 4 };
+
+typedef double vector __attribute__((vector_size(32), aligned(8), may_alias));
+typedef int64_t counts __attribute__((vector_size(32)));
+
+static inline __attribute__((always_inline)) void sum_distances_here(
+	const double *y, size_t n, double *left, double *right)
+{
+	const counts no_sign = {INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX};
+	memset(left, 0, n * sizeof(double));
+	for (size_t i = 0; i < n; i++) {
+		double from = y[i];
+		vector lanes = {0};
+		size_t j = i + 1;
+		for (; j + LANES <= n; j += LANES) {
+			vector difference = from - *(const vector *)(y + j);
+			vector distance = (vector)((counts)difference & no_sign);
+			*(vector *)(left + j) += distance;
+			lanes += distance;
+		}
+		for (; j < n; j++) {
+			double distance = fabs(from - y[j]);
+			left[j] += distance;
+			lanes[0] += distance;
+		}
+		right[i] = (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
+	}
+}
+
+static inline __attribute__((always_inline)) double sum_signs_here(
+	const double *before, size_t n1, const double *after, size_t n2)
+{
+	counts lanes = {0};
+	for (size_t i = 0; i < n1; i++) {
+		double from = before[i];
+		size_t j = 0;
+		for (; j + LANES <= n2; j += LANES) {
+			vector to = *(const vector *)(after + j);
+			lanes += (to < from) - (to > from);
+		}
+		for (; j < n2; j++)
+			lanes[0] += (after[j] > from) - (after[j] < from);
+	}
+	return (double)(lanes[0] + lanes[1] + lanes[2] + lanes[3]);
+}
+
+#if defined(__x86_64__)
+
+__attribute__((target("avx2"))) static void sum_distances_avx2(
+	const double *y, size_t n, double *left, double *right)
+{
+	sum_distances_here(y, n, left, right);
+}
+
+__attribute__((target("avx2"))) static double sum_signs_avx2(
+	const double *before, size_t n1, const double *after, size_t n2)
+{
+	return sum_signs_here(before, n1, after, n2);
+}
+
+void sum_distances(const double *y, size_t n, double *left, double *right)
+{
+	if (__builtin_cpu_supports("avx2"))
+		sum_distances_avx2(y, n, left, right);
+	else
+		sum_distances_here(y, n, left, right);
+}
+
+double sum_signs(const double *before, size_t n1, const double *after, size_t n2)
+{
+	if (__builtin_cpu_supports("avx2"))
+		return sum_signs_avx2(before, n1, after, n2);
+	return sum_signs_here(before, n1, after, n2);
+}
+
+#else
+
+void sum_distances(const double *y, size_t n, double *left, double *right)
+{
+	sum_distances_here(y, n, left, right);
+}
+
+double sum_signs(const double *before, size_t n1, const double *after, size_t n2)
+{
+	return sum_signs_here(before, n1, after, n2);
+}
+
+#endif
