@@ -1,0 +1,266 @@
+/*
+ * `run`: the agent, and with --once a single pass of it.
+ *
+ * The parts are made in the order in which they need one another, and the first that cannot be made
+ * ends the command with its reason: configuration 2, state file or port 4. A signal stops what is
+ * new at once and gives what is under way a grace, so that a message being sent is not sent twice.
+ */
+#include <stdlib.h>
+#include <time.h>
+
+#include "agent/commands.h"
+#include "agent/gather.h"
+#include "agent/http.h"
+#include "agent/pages.h"
+#include "agent/watch.h"
+
+enum { GRACE = 10000 };
+
+struct run_options {
+	bool once;
+};
+
+struct run {
+	struct cli *cli;
+	struct agent agent;
+	struct config *config;
+	const struct test *const *tests;
+	size_t test_count;
+	struct courier *courier;
+	struct announcer *announcer;
+	struct watch *watch;
+	struct pages pages;
+	struct http *http;
+	bool restored;
+};
+
+static const struct field run_fields[] = {
+	{.name = "once",
+		.type = FIELD_BOOL,
+		.offset = offsetof(struct run_options, once),
+		.help = "look at all tests once, tell what is new and end"},
+	{0},
+};
+
+static int64_t wall_clock(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static void post(void *engine, store_call *call, void *argument)
+{
+	engine_post(engine, call, argument);
+}
+
+static const char *unready(void *context)
+{
+	const struct run *run = context;
+
+	if (run->agent.ledger.kind != ERROR_NONE)
+		return run->agent.ledger.text;
+	return run->restored ? NULL : "the state file is being read";
+}
+
+static void collect(void *context)
+{
+	struct run *run = context;
+
+	courier_collect(run->courier);
+}
+
+/* A receiver that cannot work is better known now than when there is something to tell. */
+static bool check_receivers(struct run *run, struct error *error)
+{
+	for (size_t i = 0; i < run->test_count; i++)
+		for (size_t j = 0; j < run->tests[i]->notify.count; j++) {
+			const char *name = run->tests[i]->notify.items[j];
+			const struct receiver *receiver = agent_receiver(&run->agent, name);
+			struct strings destinations;
+
+			if (!receiver)
+				return error_set(error, ERROR_USAGE,
+					"test \"%s\": notify: \"%s\" is not configured",
+					run->tests[i]->name, name);
+			if (!notifier_find(receiver->notifier->name)
+					->destinations(receiver->options, run->cli->arena,
+						&destinations, error))
+				return false;
+		}
+	return true;
+}
+
+static bool open_parts(struct run *run, struct error *error)
+{
+	struct agent *agent = &run->agent;
+	const struct agent_settings *settings = &run->config->agent;
+
+	agent->engine = engine_new(&(struct engine_options){.jobs = (size_t)settings->jobs,
+					   .progress = agent->once && run->cli->progress,
+					   .catch_signals = true},
+		error);
+	if (!agent->engine)
+		return false;
+	agent->metrics = metrics_new();
+	agent->store = store_open(settings->state, post, agent->engine, error);
+	if (!agent->store)
+		return false;
+	run->courier = courier_new(agent);
+	run->announcer = announcer_new(agent, run->courier);
+	run->watch = watch_new(agent, run->announcer, run->tests, run->test_count);
+	run->pages = (struct pages){
+		.metrics = agent->metrics, .unready = unready, .collect = collect, .context = run};
+	if (!agent->once)
+		run->http = http_start(
+			agent->engine, settings->listen, pages_routes, &run->pages, error);
+	return agent->once || run->http;
+}
+
+static void close_parts(struct run *run)
+{
+	http_stop(run->http);
+	store_close(run->agent.store);
+	engine_free(run->agent.engine);
+	watch_free(run->watch);
+	announcer_free(run->announcer);
+	courier_free(run->courier);
+	metrics_free(run->agent.metrics);
+}
+
+/* What was left over is taken up again, then the watching begins. */
+static void restored(struct store_request *request)
+{
+	struct run *run = request->context;
+
+	if (request->failed) {
+		run->agent.stateless = true;
+		store_request_free(request);
+		engine_stop(run->agent.engine);
+		return;
+	}
+	run->restored = true;
+	for (size_t i = 0; i < request->parcel_count; i++)
+		courier_add(run->courier, &request->parcels[i]);
+	if (request->record_count + request->parcel_count > 0)
+		log_event(LEVEL_INFO, "taken up again", LOG_INT("changes", request->record_count),
+			LOG_INT("messages", request->parcel_count));
+	watch_start(run->watch, request->state_counts);
+	announcer_add(run->announcer, request);
+}
+
+static void stop(void *context)
+{
+	engine_stop(context);
+}
+
+/* Ends what is under way. A second signal ends the waiting. */
+static void wind_up(struct run *run)
+{
+	struct agent *agent = &run->agent;
+
+	log_message(LEVEL_INFO, "stopping");
+	agent->stopping = true;
+	if (agent_idle(agent))
+		return;
+	engine_after(agent->engine, GRACE, stop, agent->engine);
+	(void)engine_run(agent->engine);
+}
+
+static enum exit_code run_once(struct run *run)
+{
+	struct agent *agent = &run->agent;
+	enum exit_code code = EXIT_NOTHING;
+	bool done = engine_run(agent->engine);
+
+	if (done) {
+		announcer_flush(run->announcer);
+		done = engine_run(agent->engine);
+	}
+	if (!done)
+		wind_up(run);
+	if (agent->misconfigured)
+		code = exit_stronger(code, EXIT_USAGE);
+	if (agent->incomplete || !done)
+		code = exit_stronger(code, EXIT_DATA);
+	if (agent->stateless)
+		code = exit_stronger(code, EXIT_STATE);
+	return code;
+}
+
+static enum exit_code run_agent(struct run *run)
+{
+	struct agent *agent = &run->agent;
+
+	log_event(LEVEL_INFO, "started", LOG_TEXT("version", HUNTER_VERSION),
+		LOG_TEXT("config", run->config->path), LOG_INT("tests", run->test_count),
+		LOG_TEXT("state", run->config->agent.state),
+		LOG_TEXT("listen", run->config->agent.listen),
+		LOG_INT("port", http_port(run->http)));
+	engine_hold(agent->engine);
+	if (engine_run(agent->engine))
+		return EXIT_STATE;
+	wind_up(run);
+	return EXIT_NOTHING;
+}
+
+static int run_configured(struct run *run)
+{
+	struct cli *cli = run->cli;
+	struct error error;
+	enum exit_code code;
+
+	if (!config_select(run->config, &cli->arguments, cli->arena, &run->tests, &run->test_count,
+		    &error) ||
+		!check_receivers(run, &error))
+		return cli_fail(&error);
+	if (!open_parts(run, &error)) {
+		close_parts(run);
+		return cli_fail(&error);
+	}
+	ledger_ask(&run->agent, store_request_new(STORE_RESTORE, restored, run));
+	code = run->agent.once ? run_once(run) : run_agent(run);
+	close_parts(run);
+	return (int)code;
+}
+
+static int run_command_run(struct cli *cli)
+{
+	const struct run_options *options = cli->options;
+	struct run run = {.cli = cli, .config = cli_config(cli)};
+	int code;
+
+	if (!run.config)
+		return EXIT_USAGE;
+	run.agent = (struct agent){.config = run.config,
+		.schema = cli_schema(cli->arena),
+		.now = wall_clock,
+		.once = options->once};
+	code = run_configured(&run);
+	config_free(run.config);
+	return code;
+}
+
+static const struct option_part parts[] = {{run_fields, 0}, {0}};
+
+const struct command run_command = {
+	.name = "run",
+	.arguments = "[TEST|GROUP...]",
+	.summary = "watch the tests and tell what changes",
+	.details = "Looks at each test in its interval, remembers what it finds in the state file "
+		   "and tells the "
+		   "test's receivers what is new: once, in one message for what belongs together. "
+		   "Without "
+		   "arguments all tests are watched. SIGTERM and SIGINT end it. Metrics and health "
+		   "are served "
+		   "on agent.listen.\n\n"
+		   "With --once all tests are looked at once, what is new is told, and the exit "
+		   "code is 0, 2 (a "
+		   "receiver or test is misconfigured), 3 (some data could not be had, or a "
+		   "message could not "
+		   "be sent and stays queued) or 4 (no state file).",
+	.parts = parts,
+	.options_size = sizeof(struct run_options),
+	.run = run_command_run,
+};

@@ -1,0 +1,309 @@
+/*
+ * A test that fails is told in the log once, and again when it is well; in between it is a counter.
+ * The anchors that keep a sliding range from moving the detector's windows, and the streams that
+ * spare detection, will live in struct subject.
+ */
+#include "agent/watch.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "agent/core/when.h"
+#include "agent/news.h"
+#include "agent/schedule.h"
+
+enum { FIRST_SPREAD = 20 }; /* ms for each test, after the start */
+
+/* What is remembered of a test from pass to pass. */
+struct subject {
+	const struct test *test;
+	bool failing;
+	uint64_t notices; /* hash of those of the last pass */
+	uint64_t missed;
+};
+
+struct watch {
+	struct agent *agent;
+	struct announcer *announcer;
+	struct subject *subjects;
+	size_t count;
+	struct schedule *schedule;
+	int64_t armed; /* when the earliest timer is due */
+};
+
+/* One test's way through a pass; in the arena of its task. */
+struct pass {
+	struct watch *watch;
+	struct task *task;
+	size_t id;
+	struct analysis analysis;
+	int64_t started;  /* engine_now */
+	double detection; /* seconds */
+};
+
+struct watch *watch_new(struct agent *agent, struct announcer *announcer,
+	const struct test *const *tests, size_t count)
+{
+	struct watch *watch = memory_new(1, sizeof *watch);
+
+	*watch = (struct watch){.agent = agent,
+		.announcer = announcer,
+		.subjects = memory_new(count, sizeof *watch->subjects),
+		.schedule = schedule_new(),
+		.armed = INT64_MAX};
+	for (size_t i = 0; i < count; i++) {
+		if (!tests[i]->unsupported) {
+			watch->subjects[watch->count++].test = tests[i];
+			continue;
+		}
+		log_event(LEVEL_WARN, "test is not supported", LOG_TEXT("test", tests[i]->name),
+			LOG_TEXT("problem", tests[i]->unsupported));
+		agent->incomplete = true;
+	}
+	return watch;
+}
+
+void watch_free(struct watch *watch)
+{
+	if (!watch)
+		return;
+	schedule_free(watch->schedule);
+	free(watch->subjects);
+	free(watch);
+}
+
+static double seconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static bool detect(struct task *task, struct scratch *scratch, struct error *error)
+{
+	struct pass *pass = task->context;
+	double start = seconds();
+	bool done = analysis_run(task->query.arena, pass->watch->agent->schema, task->test,
+		&task->query.data, NULL, 0, scratch, &pass->analysis, error);
+
+	pass->detection = seconds() - start;
+	return done;
+}
+
+static void arm(struct watch *watch);
+
+static void end_pass(struct pass *pass)
+{
+	struct watch *watch = pass->watch;
+	struct agent *agent = watch->agent;
+	struct subject *subject = &watch->subjects[pass->id];
+	double duration = (double)(engine_now() - pass->started) / 1000;
+
+	metrics_observe(
+		agent->metrics, METRIC_RUN_DURATION, duration, subject->test->source->name, NULL);
+	agent->under_way--;
+	task_free(pass->task);
+	if (!agent->once) {
+		uint64_t missed;
+
+		schedule_done(watch->schedule, pass->id, engine_now());
+		missed = schedule_missed(watch->schedule, pass->id);
+		metrics_add(agent->metrics, METRIC_MISSED_RUNS, (double)(missed - subject->missed),
+			NULL, NULL);
+		subject->missed = missed;
+		arm(watch);
+	}
+	agent_ended(agent);
+}
+
+static const char *reason_of(enum error_kind kind)
+{
+	return kind == ERROR_USAGE ? "configuration" : kind == ERROR_STATE ? "state" : "data";
+}
+
+static void fail_pass(struct pass *pass, const struct error *error)
+{
+	struct agent *agent = pass->watch->agent;
+	struct subject *subject = &pass->watch->subjects[pass->id];
+
+	metrics_add(agent->metrics, METRIC_RUN_FAILURES, 1, subject->test->source->name,
+		reason_of(error->kind));
+	log_event(subject->failing ? LEVEL_DEBUG : LEVEL_WARN, "test failed",
+		LOG_TEXT("test", subject->test->name), LOG_TEXT("problem", error->text));
+	subject->failing = true;
+	agent->misconfigured |= error->kind == ERROR_USAGE;
+	agent->incomplete |= error->kind == ERROR_DATA;
+	agent->stateless |= error->kind == ERROR_STATE;
+	end_pass(pass);
+}
+
+static void log_notices(struct pass *pass)
+{
+	const struct strings *notices = &pass->task->query.notices;
+	struct subject *subject = &pass->watch->subjects[pass->id];
+	uint64_t hash = 0;
+
+	for (size_t i = 0; i < notices->count; i++)
+		for (const char *at = notices->items[i]; *at; at++)
+			hash = (hash ^ (unsigned char)*at) * UINT64_C(0x100000001b3) + 1;
+	for (size_t i = 0; i < notices->count && hash != subject->notices; i++)
+		log_event(LEVEL_WARN, notices->items[i], LOG_TEXT("test", subject->test->name));
+	subject->notices = hash;
+}
+
+static size_t count_points(const struct dataset *data)
+{
+	size_t points = 0;
+
+	for (size_t i = 0; i < data->count; i++)
+		points += data->series[i].axis->n;
+	return points;
+}
+
+static void note_news(struct pass *pass, const struct store_request *request)
+{
+	const struct news_tally *tally = pass->task->result;
+	struct agent *agent = pass->watch->agent;
+
+	metrics_add(
+		agent->metrics, METRIC_CHANGES_FOUND, (double)request->record_count, NULL, NULL);
+	metrics_add(agent->metrics, METRIC_CHANGES,
+		(double)(request->record_count + tally->returned), "known", NULL);
+	metrics_add(agent->metrics, METRIC_CHANGES, (double)tally->withdrawn, "withdrawn", NULL);
+	metrics_add(agent->metrics, METRIC_CHANGES, -(double)tally->withdrawn, "known", NULL);
+	metrics_add(agent->metrics, METRIC_CHANGES, -(double)tally->returned, "withdrawn", NULL);
+	if (request->record_count + request->update_count == 0)
+		return;
+	log_event(LEVEL_INFO, "changes", LOG_TEXT("test", pass->task->test->name),
+		LOG_INT("new", tally->fresh), LOG_INT("old", tally->silent),
+		LOG_INT("moved", tally->moved), LOG_INT("withdrawn", tally->withdrawn),
+		LOG_INT("returned", tally->returned));
+}
+
+static void recorded(struct store_request *request)
+{
+	struct pass *pass = request->context;
+	struct agent *agent = pass->watch->agent;
+	struct subject *subject = &pass->watch->subjects[pass->id];
+	const char *source = subject->test->source->name;
+
+	if (request->failed) {
+		fail_pass(pass, &request->error);
+		store_request_free(request);
+		return;
+	}
+	if (subject->failing)
+		log_event(LEVEL_INFO, "test is well again", LOG_TEXT("test", subject->test->name));
+	subject->failing = false;
+	note_news(pass, request);
+	metrics_add(agent->metrics, METRIC_RUNS, 1, source, NULL);
+	metrics_add(agent->metrics, METRIC_POINTS_READ,
+		(double)count_points(&pass->task->query.data), source, NULL);
+	metrics_add(agent->metrics, METRIC_DETECTION_SECONDS, pass->detection, NULL, NULL);
+	metrics_set(agent->metrics, METRIC_LAST_PASS, (double)agent->now() / 1000, NULL, NULL);
+	announcer_add(pass->watch->announcer, request);
+	end_pass(pass);
+}
+
+static void known_read(struct store_request *known)
+{
+	struct pass *pass = known->context;
+	struct agent *agent = pass->watch->agent;
+	int64_t now = agent->now(), max_age = agent->config->agent.max_age;
+	struct store_request *request;
+	struct news_tally *tally;
+
+	if (known->failed) {
+		fail_pass(pass, &known->error);
+		store_request_free(known);
+		return;
+	}
+	request = store_request_new(STORE_RECORD, recorded, pass);
+	tally = arena_alloc(pass->task->query.arena, sizeof *tally);
+	*tally = news_find(&pass->analysis, "", known->records, known->record_count, now,
+		max_age == WHEN_NEVER ? WHEN_ALWAYS : now - max_age, request);
+	pass->task->result = tally;
+	store_request_free(known);
+	ledger_ask(agent, request);
+}
+
+static void fetched(struct task *task)
+{
+	struct pass *pass = task->context;
+	struct store_request *request;
+
+	log_notices(pass);
+	if (task->failed) {
+		fail_pass(pass, &task->error);
+		return;
+	}
+	request = store_request_new(STORE_KNOWN, known_read, pass);
+	request->test = task->test->name;
+	ledger_ask(pass->watch->agent, request);
+}
+
+static void begin_pass(struct watch *watch, size_t id)
+{
+	struct agent *agent = watch->agent;
+	struct task *task = task_new(watch->subjects[id].test, agent->now());
+	struct pass *pass = arena_alloc(task->query.arena, sizeof *pass);
+
+	*pass = (struct pass){.watch = watch, .task = task, .id = id, .started = engine_now()};
+	task->work = detect;
+	task->done = fetched;
+	task->context = pass;
+	agent->under_way++;
+	engine_submit(agent->engine, task);
+}
+
+static void tick(void *context)
+{
+	struct watch *watch = context;
+	int64_t now = engine_now(), due = schedule_next(watch->schedule);
+	size_t id;
+
+	watch->armed = INT64_MAX;
+	while (!watch->agent->stopping && schedule_take(watch->schedule, now, &id)) {
+		metrics_observe(watch->agent->metrics, METRIC_SCHEDULE_LAG,
+			(double)(now - due) / 1000, NULL, NULL);
+		begin_pass(watch, id);
+		due = schedule_next(watch->schedule);
+	}
+	arm(watch);
+}
+
+/* Timers cannot be taken back, so one is only added when it is earlier than those there are. */
+static void arm(struct watch *watch)
+{
+	int64_t due = schedule_next(watch->schedule);
+
+	if (watch->agent->stopping || due >= watch->armed)
+		return;
+	watch->armed = due;
+	engine_after(watch->agent->engine, due - engine_now(), tick, watch);
+}
+
+void watch_start(struct watch *watch, const int64_t states[CHANGE_STATES])
+{
+	struct agent *agent = watch->agent;
+	int64_t now = engine_now();
+
+	metrics_set(agent->metrics, METRIC_TESTS, (double)watch->count, NULL, NULL);
+	metrics_set(agent->metrics, METRIC_CHANGES,
+		(double)(states[CHANGE_CONFIRMED] + states[CHANGE_MOVED]), "known", NULL);
+	metrics_set(agent->metrics, METRIC_CHANGES, (double)states[CHANGE_WITHDRAWN], "withdrawn",
+		NULL);
+	for (size_t i = 0; i < watch->count; i++) {
+		const struct test *test = watch->subjects[i].test;
+
+		if (agent->once)
+			begin_pass(watch, i);
+		else
+			schedule_add(watch->schedule, test->name, test->interval, now,
+				FIRST_SPREAD * (int64_t)watch->count);
+	}
+	if (!agent->once)
+		arm(watch);
+}
