@@ -26,8 +26,9 @@ struct gather {
 	void *context;
 
 	/* Filled as it goes. */
-	struct strings failed; /* names of the tests of which a task failed, as the tests have them */
-	enum exit_code code;   /* EXIT_NOTHING, EXIT_DATA or EXIT_USAGE */
+	struct strings
+		failed;      /* names of the tests of which a task failed, as the tests have them */
+	enum exit_code code; /* EXIT_NOTHING, EXIT_DATA or EXIT_USAGE */
 };
 
 /* False and an error if nothing could be started. */

@@ -103,21 +103,6 @@ static bool analyze(struct task *task, const struct half *half, const struct dat
 		ask->setting_count, scratch, out, error);
 }
 
-/* The time of the mark's last point on any axis. */
-static bool mark_time(const struct mark *mark, const struct dataset *data, int64_t *time)
-{
-	bool found = false;
-	for (size_t s = 0; s < data->count; s++) {
-		const struct axis *axis = data->series[s].axis;
-		size_t index;
-		if (!mark_find(mark, axis, true, &index))
-			continue;
-		*time = found && *time > axis->times[index] ? *time : axis->times[index];
-		found = true;
-	}
-	return found;
-}
-
 /* The point of each series at which the baseline is: an index, or the length for the level at the
  * end. */
 static bool find_baseline(struct task *task, const struct half *half, const struct dataset *data,
@@ -128,7 +113,7 @@ static bool find_baseline(struct task *task, const struct half *half, const stru
 	size_t *points = arena_array(task->query.arena, data->count, sizeof *points);
 	int64_t since =
 		task->query.since == WHEN_ALWAYS ? WHEN_ALWAYS : task->query.since + EARLIER;
-	if (mark->attribute && !mark_time(mark, data, &since))
+	if (mark->attribute && !mark_time(mark, data, true, &since))
 		return mark_missing(mark, task->test->name, data, error);
 	for (size_t s = 0; s < data->count; s++) {
 		const struct axis *axis = data->series[s].axis;
@@ -246,18 +231,47 @@ static void compare(struct regressions *regressions, const struct task *task,
 	regression_report_test(&regressions->report, task->test->name, worse, count, compared);
 }
 
+/* Whether all points of a series are among those of another one. */
+static bool is_part_of(const struct series *series, const struct series *whole)
+{
+	const struct axis *axis = series->axis, *other = whole->axis;
+	size_t from = axis->n > 0 ? axis_lower_bound(other, axis->times[0]) : 0;
+	return axis->n <= other->n - from &&
+	       memcmp(axis->times, other->times + from, axis->n * sizeof *axis->times) == 0 &&
+	       memcmp(series->values, whole->values + from, axis->n * sizeof *series->values) == 0;
+}
+
+/* A source that does not know branches gives the same data for each, which would always be "OK". */
+static bool is_same_data(const struct analysis *target, const struct analysis *base)
+{
+	for (size_t s = 0; s < target->data->count; s++) {
+		const struct series *series = &target->data->series[s];
+		const struct findings *found = find_series(base, series->name);
+		if (!found || !is_part_of(series, found->series))
+			return false;
+	}
+	return true;
+}
+
 static void ready(void *context, struct task *const *tasks)
 {
 	struct regressions *regressions = context;
-	bool branch = regressions->ask.selection.branch != NULL;
+	const char *branch = regressions->ask.selection.branch;
+	struct task *last = tasks[branch ? 1 : 0];
+	const struct half *main = tasks[0]->result, *other = last->result;
+	if (branch && !tasks[0]->failed && !last->failed &&
+		is_same_data(&other->target, &main->base))
+		last->failed = !error_set(&last->error, ERROR_DATA,
+			"branch \"%s\" has the same data as the main branch; does the test's "
+			"configuration use "
+			"the branch?",
+			branch);
 	for (size_t part = 0; part < (branch ? 2 : 1); part++)
 		if (!gather_log(tasks[part])) {
-			regression_report_failure(&regressions->report, tasks[part]->test->name,
-				tasks[part]->error.text);
+			regression_report_failure(
+				&regressions->report, last->test->name, tasks[part]->error.text);
 			return;
 		}
-	const struct half *main = tasks[0]->result;
-	const struct half *other = branch ? tasks[1]->result : main;
 	compare(regressions, tasks[0], main, &other->target);
 }
 

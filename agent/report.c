@@ -176,13 +176,18 @@ void report_test(struct report *report, const struct analysis *analysis, struct 
 	report->tests++;
 }
 
+void report_put_failure(struct buf *list, const char *test, const char *why)
+{
+	buf_text(list, list->length ? ", {\"name\": " : "{\"name\": ");
+	buf_json_text(list, test);
+	buf_text(list, ", \"error\": ");
+	buf_json_text(list, why);
+	buf_char(list, '}');
+}
+
 void report_failure(struct report *report, const char *test, const char *why)
 {
-	buf_text(&report->failed, report->failed.length ? ", {\"name\": " : "{\"name\": ");
-	buf_json_text(&report->failed, test);
-	buf_text(&report->failed, ", \"error\": ");
-	buf_json_text(&report->failed, why);
-	buf_char(&report->failed, '}');
+	report_put_failure(&report->failed, test, why);
 }
 
 void report_end(struct report *report)

@@ -33,6 +33,9 @@ void report_test(struct report *report, const struct analysis *analysis, struct 
 void report_failure(struct report *report, const char *test, const char *why);
 void report_end(struct report *report); /* frees what the report holds */
 
+/* Appends {"name": .., "error": ..} to a JSON list of tests that failed. */
+void report_put_failure(struct buf *list, const char *test, const char *why);
+
 /* Whether the metric got worse; where no direction is known every change counts. */
 bool change_is_regression(const struct series *series, const struct change *change);
 bool analysis_has_regression(const struct analysis *analysis);

@@ -3,6 +3,7 @@
  */
 #include "agent/core/when.h"
 #include "agent/regressions.h"
+#include "agent/report.h"
 #include "agent/table.h"
 
 void regression_report_begin(struct regression_report *report)
@@ -82,11 +83,7 @@ void regression_report_test(struct regression_report *report, const char *test,
 
 void regression_report_failure(struct regression_report *report, const char *test, const char *why)
 {
-	buf_text(&report->failed, report->failed.length ? ", {\"name\": " : "{\"name\": ");
-	buf_json_text(&report->failed, test);
-	buf_text(&report->failed, ", \"error\": ");
-	buf_json_text(&report->failed, why);
-	buf_char(&report->failed, '}');
+	report_put_failure(&report->failed, test, why);
 }
 
 void regression_report_end(struct regression_report *report)

@@ -33,6 +33,10 @@ struct hits {
 /* The distinct axes of a dataset, in the order of its series. */
 struct axis **dataset_axes(const struct dataset *data, struct arena *arena, size_t *count);
 
+/* Series and axes of their own on the same times and values, so that cutting one dataset leaves the
+ * other. */
+struct dataset dataset_view(struct arena *arena, const struct dataset *data);
+
 struct rows rows_of(struct arena *arena, const struct dataset *data);
 struct hits hits_of(struct arena *arena, const struct analysis *analysis, const struct rows *rows);
 

@@ -267,16 +267,17 @@ bool mark_missing(
 		near ? "\"?)" : "");
 }
 
-/* The time of the mark's first (last) point on any axis. */
-static bool mark_time(
-	const struct mark *mark, struct axis *const *axes, size_t count, bool last, int64_t *time)
+bool mark_time(const struct mark *mark, const struct dataset *data, bool last, int64_t *time)
 {
+	const struct axis *seen = NULL;
 	bool found = false;
-	for (size_t a = 0; a < count; a++) {
+	for (size_t s = 0; s < data->count; s++) {
+		const struct axis *axis = data->series[s].axis;
 		size_t index;
-		if (!mark_find(mark, axes[a], last, &index))
+		if (axis == seen || !mark_find(mark, axis, last, &index))
 			continue;
-		int64_t at = axes[a]->times[index];
+		seen = axis;
+		int64_t at = axis->times[index];
 		if (!found || (last ? at > *time : at < *time))
 			*time = at;
 		found = true;
@@ -291,7 +292,7 @@ static bool cut_at_mark(const struct mark *mark, bool last, const char *test, st
 	int64_t time = 0;
 	if (!mark->attribute)
 		return true;
-	if (!mark_time(mark, axes, count, last, &time))
+	if (!mark_time(mark, data, last, &time))
 		return mark_missing(mark, test, data, error);
 	for (size_t a = 0; a < count; a++) {
 		struct axis *axis = axes[a];
@@ -352,27 +353,4 @@ bool selection_apply(const struct selection *selection, const char *test, struct
 		if (selection->last > 0 && axes[a]->n > selection->last)
 			dataset_keep(data, axes[a], axes[a]->n - selection->last, axes[a]->n);
 	return true;
-}
-
-struct dataset dataset_view(struct arena *arena, const struct dataset *data)
-{
-	size_t count;
-	struct axis **axes = dataset_axes(data, arena, &count);
-	struct axis *copies = arena_array(arena, count, sizeof *copies);
-	for (size_t a = 0; a < count; a++) {
-		copies[a] = *axes[a];
-		copies[a].columns =
-			arena_array(arena, axes[a]->column_count, sizeof *copies[a].columns);
-		for (size_t c = 0; c < axes[a]->column_count; c++)
-			copies[a].columns[c] = axes[a]->columns[c];
-	}
-	struct dataset view = {arena_array(arena, data->count, sizeof *view.series), data->count};
-	for (size_t s = 0; s < data->count; s++) {
-		size_t a = 0;
-		while (axes[a] != data->series[s].axis)
-			a++;
-		view.series[s] = data->series[s];
-		view.series[s].axis = &copies[a];
-	}
-	return view;
 }

@@ -64,16 +64,15 @@ void selection_query(
 bool selection_apply(const struct selection *selection, const char *test, struct arena *arena,
 	struct dataset *data, struct error *error) MUST_USE;
 
-/* The last point (or first) of the axis whose attribute has the mark's value; false if there is
+/* The last (or first) point of the axis whose attribute has the mark's value; false if there is
  * none. */
 bool mark_find(const struct mark *mark, const struct axis *axis, bool last, size_t *index);
+
+/* The time of the mark's last (or first) point on any axis, ms; false if there is none. */
+bool mark_time(const struct mark *mark, const struct dataset *data, bool last, int64_t *time);
 
 /* Fails with "test "x": no point has commit "y"", and the nearest known value. */
 bool mark_missing(
 	const struct mark *mark, const char *test, const struct dataset *data, struct error *error);
-
-/* A dataset of its own (series and axes) on the same values and times, so that cutting one leaves
- * the other. */
-struct dataset dataset_view(struct arena *arena, const struct dataset *data);
 
 #endif

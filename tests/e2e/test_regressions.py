@@ -152,6 +152,18 @@ def test_a_branch_is_compared_with_the_main_branch(hunter):
     assert result.code == 3 and "nope" in result.err
 
 
+def test_a_branch_with_the_data_of_the_main_branch_is_not_ok(hunter, folder):
+    log = "#[StartTime: 1767225600.000 (seconds since epoch)]\n" + "".join(
+        f"Tag=read,{i},1,10,1,2,3,4,5,6,7,8,9,10,{11 + i % 3}\n" for i in range(30))
+    (folder / "log.csv").write_text(log)
+    (folder / "hunter.yaml").write_text("tests: {log: {type: histostat, file: log.csv}}\n")
+    assert verdicts(hunter("regressions", "log")) == {"log": []}
+    for arguments in ([], ["--last", "3"], ["--since", "2026-01-01T00:00:10Z"]):
+        result = hunter("regressions", "log", "--branch", "dev", *arguments)
+        assert (result.code, result.out) == (3, "")
+        assert 'test "log": branch "dev" has the same data as the main branch' in result.err
+
+
 def test_threshold(hunter):
     found = json.loads(hunter("regressions", "two", "--output", "json").out)["tests"][0]["regressions"]
     assert len(found) == 2 and all(f["pvalue"] < 0.001 for f in found)

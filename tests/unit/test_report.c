@@ -204,9 +204,11 @@ static void otavas_table(void **state)
 		"2026-01-01 00:00:00 +0000  c1                    100    1\n"
 		"2026-01-02 00:00:00 +0000  c2                    101    1.5\n"
 		"2026-01-03 00:00:00 +0000  c3                     99.5\n"
-		"                                                 " DOTS "  \u00b7\u00b7\u00b7\u00b7\n"
+		"                                                 " DOTS
+		"  \u00b7\u00b7\u00b7\u00b7\n"
 		"                                                 +20.5%  +140.0%\n"
-		"                                                 " DOTS "  \u00b7\u00b7\u00b7\u00b7\n"
+		"                                                 " DOTS
+		"  \u00b7\u00b7\u00b7\u00b7\n"
 		"2026-01-04 00:00:00 +0000  c4                    120    3\n"
 		"2026-01-05 00:00:00 +0000  caf\u00e9, \"5\"             121    3.25\n"
 		"2026-01-06 00:00:00 +0000                        120.5  3\n");
@@ -217,9 +219,9 @@ static void pvalues_and_colours(void **state)
 	struct capture *capture = *state;
 	print(capture, (struct report){.output = REPORT_TEXT, .verbose = true, .color = true}, 1);
 	fflush(capture->out);
-	assert_non_null(
-		strstr(capture->text, "\033[31m+20.5%\033[0m  \033[33m+140.0%\033[0m\n"
-				      "                                      p=1.5e-05      p=0\n"));
+	assert_non_null(strstr(capture->text,
+		"\033[31m+20.5%\033[0m  \033[33m+140.0%\033[0m\n"
+		"                                      p=1.5e-05      p=0\n"));
 }
 
 static void regressions_only(void **state)

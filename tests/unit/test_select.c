@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "agent/core/when.h"
+#include "agent/rows.h"
 #include "agent/select.h"
 #include "data.h"
 
