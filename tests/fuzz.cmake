@@ -2,6 +2,12 @@
 # hunter_fuzz(NAME LIBRARIES...) builds one. With HUNTER_FUZZ (clang; the preset "fuzz") it is a libFuzzer binary:
 #     build/fuzz/tests/fuzz_NAME -max_total_time=600 /tmp/NAME tests/fuzz/corpus/NAME
 # Otherwise it is a program that runs every file of the corpus once, registered as the test fuzz.NAME.
+if(HUNTER_FUZZ)
+  foreach(room core detectors conf sources notifiers agent)
+    target_compile_options(hunter_${room} PRIVATE -fsanitize=fuzzer-no-link)  # libFuzzer follows what they cover
+  endforeach()
+endif()
+
 function(hunter_fuzz name)
   add_executable(fuzz_${name} fuzz/fuzz_${name}.c)
   target_link_libraries(fuzz_${name} PRIVATE ${ARGN})

@@ -33,7 +33,7 @@ static void compare(
 	struct json_reader *reader, enum token token, json_t *expected, struct error *error)
 {
 	const char *key;
-	double number;
+	double number = 0;
 	json_t *value;
 	size_t index;
 
