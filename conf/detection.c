@@ -37,7 +37,9 @@ struct detection detection_default(const struct schema *schema, struct arena *ar
 	return (struct detection){first, begin(&none, first, arena)};
 }
 
-static bool unknown_detector(const struct schema *schema, const char *name, struct error *error)
+/* `shown` is the name as it is written: from the environment it may be a secret. */
+static bool unknown_detector(
+	const struct schema *schema, const char *name, const char *shown, struct error *error)
 {
 	const char *names[64];
 	size_t count = 0;
@@ -45,7 +47,7 @@ static bool unknown_detector(const struct schema *schema, const char *name, stru
 		plugin++)
 		names[count++] = plugin->name;
 	const char *near = field_suggest(name, names, count);
-	return error_set(error, ERROR_USAGE, "unknown detector \"%.80s\"%s%s%s", name,
+	return error_set(error, ERROR_USAGE, "unknown detector \"%.80s\"%s%s%s", shown,
 		near ? " (did you mean \"" : "", near ? near : "", near ? "\"?)" : "");
 }
 
@@ -59,7 +61,8 @@ bool detection_overlay(const struct schema *schema, const struct detection *base
 			continue;
 		detector = find_detector(schema, settings[i].value);
 		if (!detector)
-			return unknown_detector(schema, settings[i].value, error);
+			return unknown_detector(
+				schema, settings[i].value, settings[i].value, error);
 	}
 	if (count == 0 || !detector) {
 		*out = *base;
@@ -97,7 +100,7 @@ static const struct plugin *layer_detector(struct loader *loader, const struct y
 	const char *name = loader_expand(loader, value->text, false, &missing);
 	const struct plugin *detector = find_detector(loader->source->schema, name);
 	if (!detector) {
-		unknown_detector(loader->source->schema, name, &error);
+		unknown_detector(loader->source->schema, name, value->text, &error);
 		loader_report(loader, false, value, subject, "%s", error.text);
 	}
 	return detector;
@@ -110,7 +113,7 @@ static struct detection read_layer(struct loader *loader, const struct yaml_node
 	if (yaml_is_null(map))
 		return *base;
 	if (map->kind != YAML_MAP) {
-		loader_report(loader, false, map, subject, "detection: a map is needed here");
+		loader_report(loader, false, map, subject, "a map is needed here");
 		return *base;
 	}
 	const struct plugin *detector = layer_detector(loader, map, subject, base->detector);
@@ -122,8 +125,8 @@ static struct detection read_layer(struct loader *loader, const struct yaml_node
 		.other_keys = other_keys};
 	struct unset unset = options_read(loader, map, map, &reading);
 	if (unset.variable)
-		loader_report(loader, false, unset.where, subject, "detection: ${%s} is not set",
-			unset.variable);
+		loader_report(
+			loader, false, unset.where, subject, "${%s} is not set", unset.variable);
 	return (struct detection){detector, options};
 }
 
@@ -131,12 +134,14 @@ struct detection detection_read(struct loader *loader, const struct yaml_node *n
 	const struct subject *subject, const struct detection *base)
 {
 	struct detection out = *base;
+	struct subject part = *subject;
+	part.part = "detection";
 	if (!node)
 		return out;
 	if (!detection_is_layers(node))
-		return read_layer(loader, node, subject, base);
+		return read_layer(loader, node, &part, base);
 	for (size_t i = 0; i < node->count; i++)
-		out = read_layer(loader, node->items[i], subject, &out);
+		out = read_layer(loader, node->items[i], &part, &out);
 	return out;
 }
 

@@ -53,8 +53,8 @@ static void report_unknown(struct groups *groups, const struct yaml_node *where,
 		names[i] = config->tests[i].name;
 	for (size_t i = 0; i < groups->count; i++)
 		names[config->test_count + i] = groups->items[i].name;
-	loader_report(groups->loader, false, where, subject, "there is no test \"%.200s\"%s", name,
-		loader_hint(groups->loader, name, names, count));
+	loader_report(groups->loader, false, where, subject, "there is no test \"%.200s\"%s",
+		where->text, loader_hint(groups->loader, name, names, count));
 }
 
 static void add_group(struct groups *groups, struct group_state *group,

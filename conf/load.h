@@ -48,9 +48,10 @@ struct loader {
 	size_t suggestions;           /* made among many names */
 };
 
-/* Whose values are read: `test "x"`, `test "x": metric "p99"`, `slack` (no name). For messages. */
+/* Whose values are read, for messages: `test "x": metric "p99": detection`, `slack` (no name). */
 struct subject {
 	const char *kind, *name, *metric;
+	const char *part; /* within it: `detection`, or NULL */
 };
 
 /* Reports at a node. The same problem at the same node is told once: tests share the nodes of their

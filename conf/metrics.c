@@ -91,7 +91,8 @@ static void read_metric(struct metrics_reading *metrics, const struct yaml_entry
 	struct loader *loader = metrics->loader;
 	const char *missing = NULL;
 	*metric = (struct metric){.name = loader_expand(loader, entry->key->text, false, &missing)};
-	struct subject subject = {"test", metrics->test->name, metric->name};
+	struct subject subject = {
+		.kind = "test", .name = metrics->test->name, .metric = metric->name};
 	const struct yaml_node *map = entry->value;
 	if (map && map->kind != YAML_MAP) {
 		if (!yaml_is_null(map))

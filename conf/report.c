@@ -12,13 +12,15 @@ enum { SUGGESTIONS = 20, MANY_NAMES = 200, TOLD_MAX = 10000 };
 /* `test "x": metric "p99": ` */
 static void subject_text(const struct subject *subject, struct buf *out)
 {
-	if (!subject || !subject->kind)
+	if (!subject || (!subject->kind && !subject->part))
 		return;
-	buf_text(out, subject->kind);
+	buf_text(out, subject->kind ? subject->kind : "");
 	if (subject->name)
 		buf_printf(out, " \"%.200s\"", subject->name);
 	if (subject->metric)
 		buf_printf(out, ": metric \"%.200s\"", subject->metric);
+	if (subject->part)
+		buf_printf(out, "%s%s", subject->kind ? ": " : "", subject->part);
 	buf_text(out, ": ");
 }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/core/transfer.h"
 #include "conf/load.h"
 
 static const struct plugin *find_plugin(const struct plugin *plugins, const char *name)
@@ -77,6 +78,22 @@ static bool need_map(
 	return false;
 }
 
+/* A server has an address that libcurl can be given. */
+static void check_url(
+	struct loader *loader, const struct declared *declared, const struct subject *subject)
+{
+	const struct endpoint *endpoint = declared->server.options;
+	const struct yaml_node *url = yaml_get(declared->node, "url");
+	if (declared->unset.variable)
+		return;
+	if (!endpoint->url || !*endpoint->url)
+		loader_report(loader, false, declared->node, subject, "\"url\" is missing");
+	else if (strncmp(endpoint->url, "http://", 7) != 0 &&
+		 strncmp(endpoint->url, "https://", 8) != 0)
+		loader_report(
+			loader, false, url, subject, "url: it must begin with http:// or https://");
+}
+
 static void append(struct declared **first, struct declared *declared)
 {
 	while (*first)
@@ -93,6 +110,8 @@ static void add_server(struct loader *loader, const struct yaml_node *map,
 	declared->server.source = plugin;
 	declared->server.options = read_options(loader, map, reading, plugin->server_fields,
 		plugin->server_size, plugin->endpoint, &declared->unset);
+	if (plugin->endpoint)
+		check_url(loader, declared, &reading->subject);
 	*dict_place(&loader->servers, name) = declared;
 	append(&loader->first_server, declared);
 }

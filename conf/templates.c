@@ -106,7 +106,7 @@ static void report_unknown(struct loader *loader, const struct yaml_node *where,
 	for (; count < loader->template_count && count < 1000; count++)
 		names[count] = loader->template_list[count].name;
 	loader_report(loader, false, where, subject, "inherit: there is no template \"%.80s\"%s",
-		name, loader_hint(loader, name, names, count));
+		where->text, loader_hint(loader, name, names, count));
 }
 
 /* The template with all it inherits, or NULL if it cannot be had, which was reported. */
@@ -125,7 +125,7 @@ static const struct yaml_node *resolve_template(struct loader *loader,
 		loader_report(loader, false, where, subject,
 			template->open ? "inherit: the template \"%.80s\" inherits from itself"
 				       : "inherit: more than 50 templates deep at \"%.80s\"",
-			name);
+			where->text);
 		return NULL;
 	}
 	if (template->done)

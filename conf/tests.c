@@ -62,7 +62,7 @@ static void report_type(struct loader *loader, const struct yaml_node *where,
 		names[count++] = plugin->name;
 	for (size_t i = 0; i < sizeof hunters / sizeof *hunters; i++)
 		names[count++] = hunters[i];
-	loader_report(loader, false, where, subject, "type: there is no \"%.80s\"%s", type,
+	loader_report(loader, false, where, subject, "type: there is no \"%.80s\"%s", where->text,
 		loader_hint(loader, type, names, count));
 }
 
@@ -118,11 +118,11 @@ static const struct declared *named_server(struct loader *loader, const struct y
 		names[count++] = d->server.name;
 	if (declared)
 		loader_report(loader, false, where, subject,
-			"source: \"%.80s\" is of type %s, not %s", name,
+			"source: \"%.80s\" is of type %s, not %s", where->text,
 			declared->server.source->name, plugin->name);
 	else
 		loader_report(loader, false, where, subject, "source: there is no \"%.80s\"%s",
-			name, loader_hint(loader, name, names, count));
+			where->text, loader_hint(loader, name, names, count));
 	return NULL;
 }
 
@@ -244,12 +244,16 @@ static void read_options(struct loader *loader, const struct yaml_node *map,
 static void read_notify(struct loader *loader, const struct yaml_node *map,
 	const struct subject *subject, const struct test_options *common, struct test *test)
 {
+	const struct yaml_node *node = yaml_get(map, "notify");
+	bool list = node && node->kind == YAML_LIST;
 	test->notify = common->notify;
-	for (size_t i = 0; i < common->notify.count; i++) {
-		const char *name = common->notify.items[i];
+	for (size_t i = 0; common->notify.count > 0 && i < (list ? node->count : 1); i++) {
+		const struct yaml_node *item = list ? node->items[i] : node;
+		const char *missing = NULL;
+		const char *name = loader_expand(loader, item->text, false, &missing);
 		if (strcmp(name, "stdout") != 0 && !dict_get(&loader->receivers, name))
-			loader_report(loader, false, yaml_get(map, "notify"), subject,
-				"notify: there is no section \"%.80s\"", name);
+			loader_report(loader, false, item, subject,
+				"notify: there is no section \"%.80s\"", item->text);
 	}
 	if (common->notify.count == 0)
 		test->notify = loader->all_receivers;

@@ -12,7 +12,8 @@
 #include <string.h>
 #include <yaml.h>
 
-#include "conf/dict.h"
+#include "agent/core/utf8.h"
+#include "conf/yaml_map.h"
 
 enum { DEPTH_MAX = 100, VALUES_MAX = 5000000 };
 
@@ -78,26 +79,28 @@ static char byte_at(const struct reader *reader, yaml_mark_t mark)
 	return c && c < end ? *c : '\0';
 }
 
-/* libyaml gives the offset of a byte that is no text; people want line and column. */
+/* libyaml gives an offset, near the byte that is no text; people want line and column, and that
+ * byte. */
 static bool fail_encoding(const struct reader *reader)
 {
-	size_t offset = reader->parser.problem_offset;
+	bool control = strstr(reader->parser.problem, "control") != NULL;
+	size_t end = control ? reader->parser.problem_offset : reader->length, i = 0;
 	yaml_mark_t mark = {0};
-	offset = offset < reader->length ? offset : reader->length;
-	for (size_t i = 0; i < offset; i++) {
-		bool newline = reader->text[i] == '\n';
-		mark.line += newline;
-		if (newline)
-			mark.column = 0;
-		else if (((unsigned char)reader->text[i] & 0xc0) != 0x80)
-			mark.column++;
+	char text[80];
+	while (i < end && i < reader->length) {
+		size_t n = utf8_length(reader->text + i, reader->length - i);
+		if (n == 0)
+			break;
+		mark.column = reader->text[i] == '\n' ? 0 : mark.column + 1;
+		mark.line += reader->text[i] == '\n';
+		i += n;
 	}
-	char text[160];
-	int value = reader->parser.problem_value;
-	if (strstr(reader->parser.problem, "control"))
-		snprintf(text, sizeof text, "a control character (code %d)", value);
+	if (control)
+		snprintf(text, sizeof text, "a control character (code %d)",
+			reader->parser.problem_value);
 	else
-		snprintf(text, sizeof text, "not UTF-8: byte 0x%02x", value & 0xff);
+		snprintf(text, sizeof text, "not UTF-8: byte 0x%02x",
+			i < reader->length ? (unsigned)(unsigned char)reader->text[i] : 0);
 	return fail(reader, mark, text);
 }
 
@@ -222,80 +225,6 @@ static bool is_merge_key(const struct yaml_node *key)
 	return key->kind == YAML_SCALAR && !key->quoted && strcmp(key->text, "<<") == 0;
 }
 
-/* A map in the making; `keys` knows the place of each. */
-struct map {
-	struct yaml_entry *entries;
-	size_t count;
-	struct dict keys;
-};
-
-static struct map new_map(struct reader *reader, size_t room)
-{
-	return (struct map){.entries = arena_array(reader->arena, room, sizeof(struct yaml_entry)),
-		.keys = {.arena = reader->arena}};
-}
-
-static void add_own(struct reader *reader, struct map *map, struct yaml_entry entry)
-{
-	if (entry.key->kind != YAML_SCALAR) {
-		problems_add(reader->problems, false, entry.key, "a key must be a word or a text");
-		return;
-	}
-	const void **place = dict_place(&map->keys, entry.key->text);
-	const struct yaml_entry *first = *place;
-	if (first) {
-		problems_add(reader->problems, false, entry.key,
-			"duplicate key \"%.80s\": it is already there at line %d", entry.key->text,
-			first->key->line);
-		return;
-	}
-	*place = &map->entries[map->count];
-	map->entries[map->count++] = entry;
-}
-
-/* Adds the entries; a key that is there keeps its place and takes the new value. */
-static void overlay(struct map *map, const struct yaml_entry *entries, size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		const void **place = dict_place(&map->keys, entries[i].key->text);
-		size_t index = map->count;
-		if (*place)
-			index = (size_t)((const struct yaml_entry *)*place - map->entries);
-		else
-			map->count++;
-		map->entries[index] = entries[i];
-		*place = &map->entries[index];
-	}
-}
-
-static size_t merge_size(const struct yaml_node *value)
-{
-	if (value->kind == YAML_MAP)
-		return value->count;
-	size_t sum = 0;
-	for (size_t i = 0; value->kind == YAML_LIST && i < value->count; i++)
-		if (value->items[i]->kind == YAML_MAP)
-			sum += value->items[i]->count;
-	return sum;
-}
-
-/* Merged keys come first, as in other programs' order; the map's own win, and earlier maps of a
- * list over later. */
-static struct map merge(struct reader *reader, const struct map *own, const struct yaml_node *value)
-{
-	struct map map = new_map(reader, own->count + merge_size(value));
-	const struct yaml_node *const *items = value->kind == YAML_LIST ? value->items : &value;
-	for (size_t i = value->kind == YAML_LIST ? value->count : 1; i-- > 0;) {
-		if (items[i]->kind == YAML_MAP)
-			overlay(&map, items[i]->entries, items[i]->count);
-		else if (!yaml_is_null(items[i]))
-			problems_add(reader->problems, false, items[i],
-				"\"<<\" takes a map or a list of maps");
-	}
-	overlay(&map, own->entries, own->count);
-	return map;
-}
-
 static const struct yaml_node *read_map(struct reader *reader, const yaml_event_t *event, int depth)
 {
 	size_t base = reader->stack_count;
@@ -303,16 +232,16 @@ static const struct yaml_node *read_map(struct reader *reader, const yaml_event_
 		!read_children(reader, YAML_MAPPING_END_EVENT, depth))
 		return NULL;
 	const struct yaml_node *merged = NULL;
-	struct map map = new_map(reader, (reader->stack_count - base) / 2);
+	struct yaml_map map = yaml_map_new(reader->arena, (reader->stack_count - base) / 2);
 	for (size_t i = base; i + 1 < reader->stack_count; i += 2) {
 		struct yaml_entry entry = {reader->stack[i], reader->stack[i + 1]};
 		if (!merged && is_merge_key(entry.key))
 			merged = entry.value;
 		else
-			add_own(reader, &map, entry);
+			yaml_map_add(&map, entry, reader->problems);
 	}
 	if (merged)
-		map = merge(reader, &map, merged);
+		map = yaml_map_merge(&map, merged, reader->problems);
 	struct yaml_node *node = new_node(reader, YAML_MAP, event);
 	node->entries = map.entries;
 	node->count = map.count;

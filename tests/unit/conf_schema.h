@@ -1,0 +1,196 @@
+/*
+ * A schema for tests of conf/: plugins like the real ones, of which the tests know every option.
+ */
+#ifndef TESTS_UNIT_CONF_SCHEMA_H
+#define TESTS_UNIT_CONF_SCHEMA_H
+
+#include <string.h>
+
+#include "agent/core/transfer.h"
+#include "conf/config.h"
+
+struct csv_test {
+	const char *file, *time_column;
+	struct strings attributes;
+	struct pairs csv_options;
+};
+
+static const struct field csv_test_fields[] = {{.name = "file",
+						       .type = FIELD_STRING,
+						       .offset = offsetof(struct csv_test, file),
+						       .flags = FIELD_REQUIRED},
+	{.name = "time_column",
+		.type = FIELD_STRING,
+		.offset = offsetof(struct csv_test, time_column),
+		.initial = "time"},
+	{.name = "attributes", .type = FIELD_LIST, .offset = offsetof(struct csv_test, attributes)},
+	{.name = "csv_options",
+		.type = FIELD_MAP,
+		.offset = offsetof(struct csv_test, csv_options)},
+	{0}};
+
+struct json_test {
+	const char *file, *base_branch;
+};
+
+static const struct field json_test_fields[] = {{.name = "file",
+							.type = FIELD_STRING,
+							.offset = offsetof(struct json_test, file),
+							.flags = FIELD_REQUIRED},
+	{.name = "base_branch",
+		.type = FIELD_STRING,
+		.offset = offsetof(struct json_test, base_branch)},
+	{0}};
+
+struct prometheus_test {
+	const char *query;
+	int64_t range, step;
+};
+
+static const struct field prometheus_test_fields[] = {
+	{.name = "query",
+		.type = FIELD_STRING,
+		.offset = offsetof(struct prometheus_test, query),
+		.flags = FIELD_REQUIRED},
+	{.name = "range",
+		.type = FIELD_DURATION,
+		.offset = offsetof(struct prometheus_test, range),
+		.initial = "30d",
+		.min = 1000,
+		.max = 1e15},
+	{.name = "step", .type = FIELD_DURATION, .offset = offsetof(struct prometheus_test, step)},
+	{0}};
+
+struct edivisive_test {
+	int64_t window;
+	double p_value, magnitude;
+	int profile;
+};
+
+static const char *const profile_test_names[] = {"default", "otava", NULL};
+
+static const struct field edivisive_test_fields[] = {
+	{.name = "window",
+		.type = FIELD_INT,
+		.offset = offsetof(struct edivisive_test, window),
+		.initial = "50",
+		.min = 2,
+		.max = 1e6},
+	{.name = "p_value",
+		.type = FIELD_DOUBLE,
+		.offset = offsetof(struct edivisive_test, p_value),
+		.initial = "0.001",
+		.max = 1,
+		.flags = FIELD_MIN_OPEN | FIELD_MAX_OPEN},
+	{.name = "magnitude",
+		.type = FIELD_DOUBLE,
+		.offset = offsetof(struct edivisive_test, magnitude),
+		.initial = "0",
+		.max = 1e9},
+	{.name = "profile",
+		.type = FIELD_CHOICE,
+		.offset = offsetof(struct edivisive_test, profile),
+		.initial = "default",
+		.choices = profile_test_names},
+	{0}};
+
+struct stepfit_test {
+	double threshold;
+};
+
+static const struct field stepfit_test_fields[] = {
+	{.name = "threshold",
+		.type = FIELD_DOUBLE,
+		.offset = offsetof(struct stepfit_test, threshold),
+		.initial = "2",
+		.max = 100},
+	{0}};
+
+struct slack_test {
+	struct endpoint endpoint;
+	const char *bot_token, *bot_token_file;
+	struct strings channels;
+};
+
+static const struct field slack_test_fields[] = {
+	{.name = "bot_token",
+		.alias = "token",
+		.type = FIELD_SECRET,
+		.offset = offsetof(struct slack_test, bot_token)},
+	{.name = "bot_token_file",
+		.type = FIELD_STRING,
+		.offset = offsetof(struct slack_test, bot_token_file)},
+	{.name = "channels",
+		.alias = "channel",
+		.type = FIELD_LIST,
+		.offset = offsetof(struct slack_test, channels)},
+	{0}};
+
+struct stdout_test {
+	bool color;
+};
+
+static const struct field stdout_test_fields[] = {
+	{.name = "color", .type = FIELD_BOOL, .offset = offsetof(struct stdout_test, color)}, {0}};
+
+struct nothing_test {
+	char unused;
+};
+
+static const struct field nothing_test_fields[] = {{0}};
+
+static const struct plugin test_sources[] = {
+	{.name = "csv", .fields = csv_test_fields, .options_size = sizeof(struct csv_test)},
+	{.name = "json", .fields = json_test_fields, .options_size = sizeof(struct json_test)},
+	{.name = "prometheus",
+		.fields = prometheus_test_fields,
+		.options_size = sizeof(struct prometheus_test),
+		.server_fields = nothing_test_fields,
+		.server_size = sizeof(struct endpoint),
+		.endpoint = true},
+	{0}};
+
+static const struct plugin test_notifiers[] = {{.name = "slack",
+						       .fields = slack_test_fields,
+						       .options_size = sizeof(struct slack_test),
+						       .endpoint = true},
+	{.name = "stdout",
+		.fields = stdout_test_fields,
+		.options_size = sizeof(struct stdout_test)},
+	{0}};
+
+static const struct plugin test_detectors[] = {
+	{.name = "edivisive",
+		.fields = edivisive_test_fields,
+		.options_size = sizeof(struct edivisive_test)},
+	{.name = "stepfit",
+		.fields = stepfit_test_fields,
+		.options_size = sizeof(struct stepfit_test)},
+	{0}};
+
+static const struct schema test_schema = {
+	.sources = test_sources,
+	.notifiers = test_notifiers,
+	.detectors = test_detectors,
+	.endpoint_fields = endpoint_fields,
+};
+
+/* The environment of the tests: fixed. */
+static inline const char *test_environment(void *context, const char *name)
+{
+	static const struct pair variables[] = {
+		{"HOST", "prom.example:9090"},
+		{"TOKEN", "xoxb-secret"},
+		{"DATA", "/data/results"},
+		{"EMPTY", ""},
+		{"COLON", "a: b # c"},
+		{"NUMBER", "30"},
+	};
+	(void)context;
+	for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
+		if (strcmp(variables[i].key, name) == 0)
+			return variables[i].value;
+	return NULL;
+}
+
+#endif

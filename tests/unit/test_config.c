@@ -1,0 +1,472 @@
+/*
+ * conf/config: each tests/cases/config/NAME.yaml (or folder NAME.d) is loaded with the schema and
+ * the environment of conf_schema.h; the problems and, if it loads, a print of the whole
+ * configuration must be NAME.expected. HUNTER_WRITE_EXPECTED=1 writes them anew, to be read before
+ * they are committed.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/core/buf.h"
+#include "agent/core/when.h"
+#include "tests/unit/close.h"
+#include "tests/unit/conf_schema.h"
+
+static const struct config_source source = {.schema = &test_schema, .env = test_environment};
+
+/* Prints the options that are not at their defaults. */
+static void print_options(
+	struct buf *out, const struct field *fields, const void *options, size_t size)
+{
+	struct arena *arena = arena_new();
+	void *defaults = arena_alloc(arena, size);
+	field_defaults(fields, defaults);
+	for (const struct field *field = fields; field && field->name; field++) {
+		struct buf is = {0}, would_be = {0};
+		field_print(field, options, &is);
+		field_print(field, defaults, &would_be);
+		if (is.length != would_be.length ||
+			(is.length && memcmp(is.data, would_be.data, is.length) != 0))
+			buf_printf(out, " %s=%s", field->name, is.data ? is.data : "");
+		buf_free(&is);
+		buf_free(&would_be);
+	}
+	arena_free(arena);
+}
+
+static void print_detection(struct buf *out, const struct detection *detection)
+{
+	buf_printf(out, " %s", detection->detector->name);
+	print_options(out, detection->detector->fields, detection->options,
+		detection->detector->options_size);
+}
+
+static void print_strings(struct buf *out, const char *label, const struct strings *list)
+{
+	for (size_t i = 0; i < list->count; i++)
+		buf_printf(out, "%s%s", i ? "," : label, list->items[i]);
+}
+
+static void print_metric(
+	struct buf *out, const struct metric *metric, const struct detection *detection)
+{
+	buf_printf(out, "    %s %+d x%g", metric->name, metric->direction, metric->scale);
+	if (strcmp(metric->column, metric->name) != 0)
+		buf_printf(out, " column=%s", metric->column);
+	if (metric->suffix)
+		buf_printf(out, " suffix=%s", metric->suffix);
+	if (metric->query)
+		buf_printf(out, " query=%s", metric->query);
+	if (metric->unit)
+		buf_printf(out, " unit=%s", metric->unit);
+	print_strings(out, " annotate=", &metric->annotate);
+	print_detection(out, detection);
+	buf_char(out, '\n');
+}
+
+static void print_test(struct buf *out, const struct test *test)
+{
+	char interval[WHEN_TEXT];
+	buf_printf(out, "test %s: %s", test->name, test->source ? test->source->name : "-");
+	if (test->source)
+		print_options(out, test->source->fields, test->options, test->source->options_size);
+	if (test->server)
+		buf_printf(out, " server=%s", test->server->name);
+	buf_printf(out, " interval=%s", when_format_duration(test->interval, interval));
+	print_strings(out, " notify=", &test->notify);
+	print_strings(out, " tags=", &test->tags);
+	print_strings(out, " annotate=", &test->annotate);
+	buf_text(out, "\n   ");
+	print_detection(out, &test->detection);
+	buf_char(out, '\n');
+	for (size_t i = 0; i < test->metric_count; i++)
+		print_metric(out, &test->metrics[i], &test->detections[i]);
+	if (test->unsupported)
+		buf_printf(out, "    unsupported: %s\n", test->unsupported);
+}
+
+static void print_config(struct buf *out, const struct config *config)
+{
+	buf_text(out, "agent");
+	print_options(out, agent_fields, &config->agent, sizeof config->agent);
+	buf_text(out, "\ndetection");
+	print_detection(out, &config->detection);
+	buf_char(out, '\n');
+	for (size_t i = 0; i < config->server_count; i++) {
+		const struct server *server = &config->servers[i];
+		buf_printf(out, "server %s: %s", server->name, server->source->name);
+		print_options(out, endpoint_fields, server->options, server->source->server_size);
+		buf_char(out, '\n');
+	}
+	for (size_t i = 0; i < config->receiver_count; i++) {
+		const struct receiver *receiver = &config->receivers[i];
+		buf_printf(out, "receiver %s:", receiver->name);
+		print_options(out, receiver->notifier->fields, receiver->options,
+			receiver->notifier->options_size);
+		buf_char(out, '\n');
+	}
+	for (size_t i = 0; i < config->test_count; i++)
+		print_test(out, &config->tests[i]);
+	for (size_t i = 0; i < config->group_count; i++) {
+		buf_printf(out, "group %s:", config->groups[i].name);
+		for (size_t j = 0; j < config->groups[i].count; j++)
+			buf_printf(out, " %s", config->groups[i].tests[j]->name);
+		buf_char(out, '\n');
+	}
+	if (config->missing)
+		buf_printf(out, "missing: %s\n", config->missing);
+}
+
+/* What loading the file says and gives. */
+static char *describe(const char *path)
+{
+	struct buf out = {0};
+	struct arena *arena = arena_new();
+	struct problems problems = {.arena = arena};
+	struct config *config = config_load(path, &source, &problems);
+	for (size_t i = 0; i < problems.count; i++)
+		buf_printf(&out, "%s\n", problems.items[i].text);
+	assert_int_equal(config == NULL, problems.errors > 0);
+	if (config)
+		print_config(&out, config);
+	config_free(config);
+	arena_free(arena);
+	return buf_steal(&out);
+}
+
+static char *read_text(const char *path)
+{
+	struct buf text = {0};
+	char chunk[4096];
+	FILE *file = fopen(path, "r");
+	if (!file)
+		return NULL;
+	for (size_t n; (n = fread(chunk, 1, sizeof chunk, file)) > 0;)
+		buf_append(&text, chunk, n);
+	fclose(file);
+	return buf_steal(&text);
+}
+
+static bool check_case(const char *name)
+{
+	char path[300];
+	const char *dot = strrchr(name, '.');
+	snprintf(path, sizeof path, "%.*s.expected", (int)(dot - name), name);
+	char *is = describe(name);
+	if (getenv("HUNTER_WRITE_EXPECTED")) {
+		FILE *file = fopen(path, "w");
+		assert_non_null(file);
+		fputs(is, file);
+		fclose(file);
+	}
+	char *expected = read_text(path);
+	bool same = expected && strcmp(is, expected) == 0;
+	if (!same)
+		fprintf(stderr, "%s is not what %s expects:\n%s\n", name, path, is);
+	/* Whatever goes wrong, the environment's secret is in no message. */
+	assert_null(strstr(is, "xoxb"));
+	free(is);
+	free(expected);
+	return same;
+}
+
+static bool ends_with(const char *name, const char *ending)
+{
+	size_t n = strlen(name), m = strlen(ending);
+	return n > m && strcmp(name + n - m, ending) == 0;
+}
+
+static void test_cases(void **state)
+{
+	(void)state;
+	size_t cases = 0, bad = 0;
+	assert_int_equal(chdir(HUNTER_TEST_DATA "/cases/config"), 0);
+	DIR *dir = opendir(".");
+	assert_non_null(dir);
+	for (struct dirent *entry; (entry = readdir(dir));) {
+		if (!ends_with(entry->d_name, ".yaml") && !ends_with(entry->d_name, ".d"))
+			continue;
+		cases++;
+		bad += !check_case(entry->d_name);
+	}
+	closedir(dir);
+	assert_int_equal(bad, 0);
+	assert_in_range(cases, 40, 1000);
+}
+
+/* Loads a text as a file of its own; the caller frees both. */
+static struct config *load_text(const char *text, struct problems *problems)
+{
+	char path[] = "/tmp/hunter-config-XXXXXX";
+	int fd = mkstemp(path);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+	close(fd);
+	problems->arena = arena_new();
+	struct config *config = config_load(path, &source, problems);
+	unlink(path);
+	return config;
+}
+
+static const char selection_text[] = "tests:\n"
+				     "  b.one: {type: csv, file: x}\n"
+				     "  a.two: {type: csv, file: x}\n"
+				     "  a.one: {type: csv, file: x}\n"
+				     "  both: {type: csv, file: x}\n"
+				     "test_groups:\n"
+				     "  all: [a.one, b.one]\n"
+				     "  both: [a.two]\n";
+
+static const char *select_names(
+	const struct config *config, const char *const *names, size_t count, struct buf *out)
+{
+	struct error error;
+	const struct test *const *tests;
+	size_t n;
+	buf_clear(out);
+	if (!config_select(
+		    config, &(struct strings){names, count}, config->arena, &tests, &n, &error)) {
+		const char *at = strstr(error.text, " in /tmp");
+		assert_non_null(at);
+		buf_printf(out, "%.*s", (int)(at - error.text), error.text);
+		at = strstr(at, " (did");
+		buf_text(out, at ? at : "");
+		return out->data;
+	}
+	for (size_t i = 0; i < n; i++)
+		buf_printf(out, "%s ", tests[i]->name);
+	return out->data;
+}
+
+static void test_select(void **state)
+{
+	(void)state;
+	struct problems problems = {0};
+	struct buf out = {0};
+	struct config *config = load_text(selection_text, &problems);
+	assert_non_null(config);
+	assert_string_equal(select_names(config, NULL, 0, &out), "b.one a.two a.one both ");
+	assert_string_equal(
+		select_names(config, (const char *[]){"a.two", "all", "b.one"}, 3, &out),
+		"a.two a.one b.one ");
+	assert_string_equal(select_names(config, (const char *[]){"a.*"}, 1, &out), "a.two a.one ");
+	assert_string_equal(select_names(config, (const char *[]){"both"}, 1, &out), "a.two ");
+	assert_string_equal(select_names(config, (const char *[]){"a.tow"}, 1, &out),
+		"there is no test or group \"a.tow\" (did you mean \"a.two\"?)");
+	assert_string_equal(select_names(config, (const char *[]){"z*"}, 1, &out),
+		"there is no test or group \"z*\"");
+	assert_ptr_equal(config_test(config, "a.one"), &config->tests[2]);
+	assert_null(config_test(config, "all"));
+	assert_int_equal(config_group(config, "all")->count, 2);
+	assert_null(config_group(config, "a.one"));
+	buf_free(&out);
+	config_free(config);
+	arena_free(problems.arena);
+}
+
+static void test_overlay(void **state)
+{
+	(void)state;
+	struct error error;
+	struct detection out;
+	struct arena *arena = arena_new();
+	struct edivisive_test options = {30, 0.01, 0.05, 1};
+	const struct detection base = {&test_detectors[0], &options};
+	const struct setting p[] = {{"p_value", "0.5"}, {"window", "10"}};
+	assert_true(detection_overlay(&test_schema, &base, p, 2, arena, &out, &error));
+	const struct edivisive_test *got = out.options;
+	assert_close(got->p_value, 0.5, 0);
+	assert_int_equal(got->window, 10);
+	assert_int_equal(got->profile, 1);
+	assert_int_equal(options.window, 30);
+
+	const struct setting other[] = {{"threshold", "7"}, {"detector", "stepfit"}};
+	assert_true(detection_overlay(&test_schema, &base, other, 2, arena, &out, &error));
+	assert_string_equal(out.detector->name, "stepfit");
+	assert_close(((const struct stepfit_test *)out.options)->threshold, 7, 0);
+
+	const struct setting same[] = {{"detector", "edivisive"}};
+	assert_true(detection_overlay(&test_schema, &base, same, 1, arena, &out, &error));
+	assert_int_equal(((const struct edivisive_test *)out.options)->window, 30);
+
+	assert_false(detection_overlay(&test_schema, &base, other, 1, arena, &out, &error));
+	assert_string_equal(error.text, "the detector \"edivisive\" has no option \"threshold\"");
+	const struct setting bad[] = {{"p_value", "2"}};
+	assert_false(detection_overlay(&test_schema, &base, bad, 1, arena, &out, &error));
+	assert_string_equal(error.text, "p_value: \"2\" is not above 0 and below 1");
+	const struct setting unknown[] = {{"detector", "edivisve"}};
+	assert_false(detection_overlay(&test_schema, &base, unknown, 1, arena, &out, &error));
+	assert_string_equal(
+		error.text, "unknown detector \"edivisve\" (did you mean \"edivisive\"?)");
+	assert_int_equal(error.kind, ERROR_USAGE);
+	arena_free(arena);
+}
+
+static const char *place_environment(void *context, const char *name)
+{
+	const struct pair *variables = context;
+	for (; variables->key; variables++)
+		if (strcmp(variables->key, name) == 0)
+			return variables->value;
+	return NULL;
+}
+
+static void test_find(void **state)
+{
+	(void)state;
+	struct error error;
+	const char *path;
+	char home[] = "/tmp/hunter-home-XXXXXX", file[200], folder[100];
+	struct arena *arena = arena_new();
+	assert_non_null(mkdtemp(home));
+	assert_int_equal(chdir(home), 0);
+	struct pair variables[] = {{"HUNTER_CONFIG", "h.yaml"}, {"OTAVA_CONFIG", "o.yaml"},
+		{"HOME", home}, {NULL, NULL}};
+	struct config_source from = {
+		.schema = &test_schema, .env = place_environment, .env_context = variables};
+	assert_true(config_find("flag.yaml", &from, arena, &path, &error));
+	assert_string_equal(path, "flag.yaml");
+	assert_true(config_find(NULL, &from, arena, &path, &error));
+	assert_string_equal(path, "h.yaml");
+	variables[0].value = "";
+	assert_true(config_find(NULL, &from, arena, &path, &error));
+	assert_string_equal(path, "o.yaml");
+	variables[1].value = NULL;
+	snprintf(folder, sizeof folder, "%s/.hunter", home);
+	snprintf(file, sizeof file, "%s/hunter.yaml", folder);
+	assert_int_equal(mkdir(folder, 0700), 0);
+	fclose(fopen(file, "w"));
+	assert_true(config_find(NULL, &from, arena, &path, &error));
+	assert_string_equal(path, file);
+	fclose(fopen("hunter.yaml", "w"));
+	assert_true(config_find(NULL, &from, arena, &path, &error));
+	assert_string_equal(path, "hunter.yaml");
+	unlink("hunter.yaml");
+	unlink(file);
+	rmdir(folder);
+	if (access("/etc/hunter-c/hunter.yaml", F_OK) != 0) {
+		assert_false(config_find(NULL, &from, arena, &path, &error));
+		assert_non_null(strstr(error.text, "$HUNTER_CONFIG"));
+		assert_int_equal(error.kind, ERROR_USAGE);
+	}
+	assert_int_equal(chdir("/"), 0);
+	rmdir(home);
+	arena_free(arena);
+}
+
+static void expect_problem(const char *path, const char *text)
+{
+	struct problems problems = {.arena = arena_new()};
+	assert_null(config_load(path, &source, &problems));
+	assert_int_equal(problems.count, 1);
+	assert_string_equal(problems.items[0].text, text);
+	arena_free(problems.arena);
+}
+
+static void test_files(void **state)
+{
+	(void)state;
+	char big[] = "/tmp/hunter-big-XXXXXX", empty[] = "/tmp/hunter-empty-XXXXXX";
+	char text[200];
+	int fd = mkstemp(big);
+	assert_int_equal(ftruncate(fd, 100000001), 0);
+	close(fd);
+	snprintf(text, sizeof text, "%s: too big: a configuration may have 100 MB in all", big);
+	expect_problem(big, text);
+	unlink(big);
+	assert_non_null(mkdtemp(empty));
+	snprintf(text, sizeof text, "%s: there is no *.yaml in this folder", empty);
+	expect_problem(empty, text);
+	rmdir(empty);
+	expect_problem("/nonexistent.yaml",
+		"/nonexistent.yaml: cannot read it: No such file or directory");
+	expect_problem("/dev/zero", "/dev/zero: too big: a configuration may have 100 MB in all");
+}
+
+/* Templates that double at each step, and groups of groups: a sentence, in time. */
+static void test_bombs(void **state)
+{
+	(void)state;
+	struct buf text = {0};
+	buf_text(&text, "templates:\n  t0: {tags: [x], metrics: [m]}\n");
+	for (int i = 1; i < 45; i++)
+		buf_printf(&text, "  t%d: {inherit: [t%d, t%d]}\n", i, i - 1, i - 1);
+	buf_text(&text, "tests:\n  a: {inherit: t44, type: csv, file: x}\n");
+	struct problems problems = {0};
+	assert_null(load_text(text.data, &problems));
+	assert_int_equal(problems.errors, 1);
+	assert_non_null(strstr(problems.items[0].text,
+		"templates and groups write out to more than 20,000,000 values"));
+	arena_free(problems.arena);
+
+	buf_clear(&text);
+	buf_text(&text, "templates:\n  t0: {tags: [x]}\n");
+	for (int i = 1; i < 100; i++)
+		buf_printf(&text, "  t%d: {inherit: [t%d]}\n", i, i - 1);
+	buf_text(&text, "tests:\n  a: {inherit: t99, type: csv, file: x}\n");
+	problems = (struct problems){0};
+	assert_null(load_text(text.data, &problems));
+	assert_int_equal(problems.errors, 1);
+	assert_non_null(strstr(problems.items[0].text, "more than 50 templates deep"));
+	arena_free(problems.arena);
+	buf_free(&text);
+}
+
+/* A thousand problems are kept, the rest counted. */
+static void test_many_problems(void **state)
+{
+	(void)state;
+	struct buf text = {0};
+	struct problems problems = {0};
+	buf_text(&text, "tests:\n");
+	for (int i = 0; i < 1500; i++)
+		buf_printf(&text, "  t%d: {type: csv}\n", i);
+	assert_null(load_text(text.data, &problems));
+	assert_int_equal(problems.errors, 1500);
+	assert_int_equal(problems.count, 1001);
+	assert_string_equal(problems.items[1000].text, "... and 500 more problems");
+	buf_free(&text);
+	arena_free(problems.arena);
+}
+
+/* One line a problem in a template, however many tests inherit it. */
+static void test_told_once(void **state)
+{
+	(void)state;
+	struct buf text = {0};
+	struct problems problems = {0};
+	buf_text(&text,
+		"templates:\n  t: {type: csv, file: x, tiem_column: y, detection: {window: 1}}\n"
+		"tests:\n");
+	for (int i = 0; i < 100; i++)
+		buf_printf(&text, "  t%d: {inherit: t}\n", i);
+	assert_null(load_text(text.data, &problems));
+	assert_int_equal(problems.count, 2);
+	buf_free(&text);
+	arena_free(problems.arena);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_cases),
+		cmocka_unit_test(test_select),
+		cmocka_unit_test(test_overlay),
+		cmocka_unit_test(test_find),
+		cmocka_unit_test(test_files),
+		cmocka_unit_test(test_bombs),
+		cmocka_unit_test(test_many_problems),
+		cmocka_unit_test(test_told_once),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
