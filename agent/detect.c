@@ -152,6 +152,7 @@ static int run_detect(struct cli *cli)
 		.column = options->column,
 		.max_line = (size_t)options->max_line,
 		.jobs = choose_jobs(options->jobs),
+		.progress = cli->progress && !isatty(fileno(cli->out)),
 		.out = cli->out};
 	if (!read_detection(cli, task.schema, options, &task.detection, &error)) {
 		detection_flag_error(&error);

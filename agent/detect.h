@@ -25,6 +25,7 @@ struct detect_task {
 	char delimiter;
 	size_t max_line; /* bytes */
 	size_t jobs;     /* threads in all, at least 1 */
+	bool progress;   /* a line on stderr says how far it is, after a second */
 	FILE *out;
 };
 

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "agent/batch.h"
 #include "agent/detect.h"
@@ -15,6 +16,7 @@
 #include "detectors/detector.h"
 
 enum { SLOTS_A_THREAD = 3, ANSWER_KEPT = 1024 * 1024 };
+enum { PROGRESS_AFTER = 1000, PROGRESS_EVERY = 250 }; /* ms */
 
 enum slot_state { SLOT_FREE, SLOT_BUSY, SLOT_DONE };
 
@@ -22,6 +24,14 @@ struct slot {
 	enum slot_state state;
 	struct batch batch;
 	struct buf answer;
+	size_t lines;
+};
+
+/* The line on stderr that says how far it is; whoever writes answers writes it. */
+struct progress {
+	int64_t due; /* ms */
+	size_t lines;
+	bool shown;
 };
 
 struct ring {
@@ -36,8 +46,9 @@ struct ring {
 	struct slot *slots;
 	size_t slot_count;
 	size_t due;   /* place of the answer to be written next */
-	bool writing; /* some thread is at it */
-	int failed;   /* errno of a write that failed: nothing more is read or written */
+	bool writing; /* some thread is at it, and has `progress` */
+	struct progress progress;
+	int failed; /* errno of a write that failed: nothing more is read or written */
 	bool bad_data;
 };
 
@@ -135,11 +146,12 @@ static bool is_blank(const struct batch_line *line)
 	return true;
 }
 
-static void answer_batch(struct worker *worker, const struct batch *batch, struct buf *out)
+/* Returns the number of lines. */
+static size_t answer_batch(struct worker *worker, const struct batch *batch, struct buf *out)
 {
 	struct batch_line text;
-	size_t offset = 0;
-	for (uint64_t number = batch->line; batch_line(batch, &offset, &text); number++) {
+	size_t offset = 0, count = 0;
+	for (uint64_t number = batch->line; batch_line(batch, &offset, &text); number++, count++) {
 		struct line line;
 		struct error error;
 		const struct detection *detection;
@@ -155,6 +167,7 @@ static void answer_batch(struct worker *worker, const struct batch *batch, struc
 		else
 			put_problem(worker, batch, number, &line, &error, out);
 	}
+	return count;
 }
 
 /* Waits for room in the ring. NULL when a write has failed. */
@@ -192,6 +205,25 @@ static struct slot *take_batch(struct ring *ring)
 	return step == BATCH_LINES ? slot : NULL;
 }
 
+static int64_t clock_ms(void)
+{
+	struct timespec time;
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (int64_t)time.tv_sec * 1000 + time.tv_nsec / 1000000;
+}
+
+static void show_progress(struct ring *ring, size_t lines)
+{
+	struct progress *progress = &ring->progress;
+	progress->lines += lines;
+	if (!ring->task->progress || clock_ms() < progress->due)
+		return;
+	progress->due = clock_ms() + PROGRESS_EVERY;
+	progress->shown = true;
+	fprintf(stderr, "\r\033[K%zu lines done", progress->lines);
+	fflush(stderr);
+}
+
 /* Writes and empties the answer; returns the errno of a failure. */
 static int write_answer(FILE *out, struct slot *slot)
 {
@@ -222,6 +254,7 @@ static void return_slot(struct ring *ring, struct slot *slot)
 			break;
 		pthread_mutex_unlock(&ring->lock);
 		int failure = write_answer(ring->task->out, due);
+		show_progress(ring, due->lines);
 		pthread_mutex_lock(&ring->lock);
 		ring->failed = failure;
 		due->state = SLOT_FREE;
@@ -239,7 +272,7 @@ static void *work(void *context)
 		.task = ring->task, .reader = line_reader_new(), .scratch = scratch_new()};
 	struct slot *slot;
 	while ((slot = take_batch(ring))) {
-		answer_batch(&worker, &slot->batch, &slot->answer);
+		slot->lines = answer_batch(&worker, &slot->batch, &slot->answer);
 		return_slot(ring, slot);
 	}
 	pthread_mutex_lock(&ring->lock);
@@ -274,9 +307,12 @@ int detect_lines(const struct detect_task *task)
 		.lock = PTHREAD_MUTEX_INITIALIZER,
 		.freed = PTHREAD_COND_INITIALIZER,
 		.reader = batch_reader_new(&files, task->max_line),
-		.slot_count = task->jobs * SLOTS_A_THREAD};
+		.slot_count = task->jobs * SLOTS_A_THREAD,
+		.progress = {.due = clock_ms() + PROGRESS_AFTER}};
 	ring.slots = memory_new(ring.slot_count, sizeof *ring.slots);
 	run_threads(&ring);
+	if (ring.progress.shown)
+		fputs("\r\033[K", stderr);
 	for (size_t i = 0; i < ring.slot_count; i++) {
 		batch_free(&ring.slots[i].batch);
 		buf_free(&ring.slots[i].answer);
