@@ -43,20 +43,17 @@ static void submit_next(struct run *run)
 	struct slot *slot = &run->slots[run->submitted++ % WINDOW];
 	*slot = (struct slot){.run = run, .pending = gather->parts};
 	for (size_t part = 0; part < gather->parts; part++) {
-		struct task *task = task_new(test, run->cli->now);
+		struct task *task = slot->tasks[part] = task_new(test, run->cli->now);
 		task->done = task_done;
-		gather->prepare(gather->context, task, part);
 		task->context = slot;
-		slot->tasks[part] = task;
-	}
-	for (size_t part = 0; part < gather->parts; part++) {
-		struct task *task = slot->tasks[part];
-		if (!test->unsupported) {
-			engine_submit(run->engine, task);
+		if (test->unsupported) {
+			task->failed =
+				!error_set(&task->error, ERROR_DATA, "%s", test->unsupported);
+			slot->pending--;
 			continue;
 		}
-		task->failed = !error_set(&task->error, ERROR_DATA, "%s", test->unsupported);
-		slot->pending--;
+		gather->prepare(gather->context, task, part);
+		engine_submit(run->engine, task);
 	}
 }
 

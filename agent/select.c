@@ -130,7 +130,8 @@ bool selection_resolve(const struct selection_flags *flags, int64_t now, struct 
 
 static bool is_server(const struct test *test)
 {
-	return test->source->server_size > 0;
+	return test->source &&
+	       test->source->server_size > 0; /* none: a kind that is not supported */
 }
 
 /* Whether the configuration names all metrics the test can have. */

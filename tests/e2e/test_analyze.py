@@ -3,6 +3,7 @@ import datetime
 import json
 import random
 import re
+import subprocess
 
 import pytest
 
@@ -141,6 +142,32 @@ def test_one_failure_costs_only_its_test(hunter):
     assert [f["name"] for f in document["failed"]] == ["absent", "folder"]
     assert 'test "absent": absent.csv: ' in result.err
     assert result.err.splitlines()[-1] == "hunter-c: 2 of 5 tests could not be analyzed: absent, folder"
+
+
+def test_many_tests_keep_their_order(hunter, folder):
+    """More than are under way at once; every fifth cannot be read, every seventh is of a kind that is not supported."""
+    names = [f"t{i}" for i in range(150)]
+    lines = [f"  {name}: {{type: csv, file: {'absent' if i % 5 == 0 else 'two'}.csv, metrics: [m]}}"
+             if i % 7 else f"  {name}: {{type: bigquery, query: x, time_column: t, metrics: [m]}}"
+             for i, name in enumerate(names)]
+    (folder / "hunter.yaml").write_text("tests:\n" + "\n".join(lines) + "\n")
+    result = hunter("analyze", "--output", "json")
+    document = json.loads(result.out)
+    assert result.code == 3
+    assert [t["name"] for t in document["tests"]] == [n for i, n in enumerate(names) if i % 5 and i % 7]
+    assert [f["name"] for f in document["failed"]] == [n for i, n in enumerate(names) if not (i % 5 and i % 7)]
+    assert "and 27 more" in result.err.splitlines()[-1]
+    assert "bigquery" in document["failed"][0]["error"]
+
+
+def test_a_reader_that_goes_away(program, folder):
+    (folder / "long.csv").write_text(csv(range(20000)))
+    (folder / "hunter.yaml").write_text("tests: {long: {type: csv, file: long.csv, metrics: [m]}}\n")
+    process = subprocess.Popen([str(program), "analyze"], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout.readline() == b"long:\n"
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    process.wait()
 
 
 @pytest.mark.parametrize("arguments, code", [

@@ -152,6 +152,18 @@ def test_a_branch_is_compared_with_the_main_branch(hunter):
     assert result.code == 3 and "nope" in result.err
 
 
+def test_a_branch_of_a_json_file_is_compared_with_its_base_branch(hunter, folder):
+    results = [{"timestamp": int((START + i * DAY).timestamp()), "attributes": {"branch": branch},
+                "metrics": [{"name": "p90", "value": value}]}
+               for branch, level, seed in (("master", 100, 3), ("dev", 115, 4))
+               for i, value in enumerate(values([level], seed))]
+    (folder / "results.json").write_text(json.dumps(results))
+    (folder / "hunter.yaml").write_text(
+        "tests: {j: {type: json, file: results.json, base_branch: master, metrics: {p90: {direction: -1}}}}\n")
+    assert verdicts(hunter("regressions", "j")) == {"j": []}
+    assert verdicts(hunter("regressions", "j", "--branch", "dev")) == {"j": ["p90"]}
+
+
 def test_a_branch_with_the_data_of_the_main_branch_is_not_ok(hunter, folder):
     log = "#[StartTime: 1767225600.000 (seconds since epoch)]\n" + "".join(
         f"Tag=read,{i},1,10,1,2,3,4,5,6,7,8,9,10,{11 + i % 3}\n" for i in range(30))
