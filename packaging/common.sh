@@ -1,4 +1,5 @@
-# What quickstart.sh and test.sh share: saying what is done, and installing what is missing. Sourced, not run.
+# shellcheck shell=bash disable=SC2034
+# What quickstart.sh, test.sh and .ci/run share: saying what is done, and installing what is missing. Sourced, not run.
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
@@ -20,16 +21,18 @@ as_root() {
 	if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
 }
 
-# What the build needs, as PROBE=PACKAGE: a command, or a pkg-config module after "lib:".
+# What is needed, as PROBE=PACKAGE; a probe is a command, or one of the special ones in present().
 build_needs='gcc=gcc cc=gcc lib:yaml-0.1=libyaml-dev cmake=cmake ninja=ninja-build pkg-config=pkg-config
 	lib:libcurl=libcurl4-openssl-dev lib:jansson=libjansson-dev lib:libmicrohttpd=libmicrohttpd-dev
 	lib:sqlite3=libsqlite3-dev header:stdio.h=libc6-dev'
+fuzz_needs='clang=clang fuzzer=libclang-rt-dev'
 test_needs='lib:cmocka=libcmocka-dev python3=python3 pytest-3=python3-pytest'
 
 # Whether a probe finds what it asks for.
 present() {
 	case $1 in
 	lib:*) command -v pkg-config >/dev/null && pkg-config --exists "${1#lib:}" ;;
+	fuzzer) command -v clang >/dev/null && compgen -G "$(clang -print-resource-dir)/lib/linux/libclang_rt.fuzzer*" >/dev/null ;;
 	header:*) [ -e "/usr/include/${1#header:}" ] ;;
 	*) command -v "$1" >/dev/null ;;
 	esac

@@ -8,7 +8,7 @@ usage() {
 	cat <<'TEXT'
 usage: packaging/test.sh [--full] [--no-install] [--build-dir DIR] [-- PYTEST-ARGUMENT...]
 
-  --full           run the property tests with all their rounds (some minutes more)
+  --full           fuzz each target for a minute besides (clang)
   --no-install     install nothing; tests whose needs are missing are skipped, visibly
   --build-dir DIR  build there (build/release)
 
@@ -16,10 +16,10 @@ HUNTER_REFERENCE_DATA may name the folder of reference data; tests that want it 
 TEXT
 }
 
-install=yes build=$top/build/release
+install=yes full=no build=$top/build/release
 while [ $# -gt 0 ]; do
 	case $1 in
-	--full) export HUNTER_FULL=1 ;;
+	--full) full=yes ;;
 	--no-install) install=no ;;
 	--build-dir)
 		[ $# -gt 1 ] || die "--build-dir wants a folder"
@@ -68,6 +68,11 @@ unpack_prometheus() {
 mkdir -p "$build"
 build_release "$build"
 unpack_prometheus
+if [ $full = yes ]; then
+	[ $install = no ] || install_needs $fuzz_needs
+	say "Fuzzing each target for a minute"
+	"$top/tests/fuzz/run" 60
+fi
 say "Testing"
 cd "$top"
 export HUNTER_C=$build/hunter-c
