@@ -182,7 +182,7 @@ static size_t known_of_series(const struct record *known, size_t count, const ch
 	for (end = low; end < count && strcmp(known[end].series, series) == 0 &&
 			strcmp(known[end].branch, branch) == 0;)
 		end++;
-	*first = known + low;
+	*first = low < end ? known + low : NULL;
 	return end - low;
 }
 

@@ -1,0 +1,259 @@
+/*
+ * news: which records, updates and runs a pass leaves, on data made by hand.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <string.h>
+
+#include "agent/news.h"
+
+#define HOUR INT64_C(3600000)
+#define START INT64_C(1700000000000)
+#define NOW (START + 1000 * HOUR)
+#define ALWAYS INT64_MIN
+enum { N = 100 };
+
+struct fixture {
+	struct arena *arena;
+	struct metric metric;
+	struct test test;
+	struct axis axis;
+	struct column columns[2];
+	struct series series[2];
+	struct dataset data;
+	struct change changes[2];
+	struct findings findings[2];
+	struct analysis analysis;
+	struct store_request *request;
+};
+
+static struct change change_at(size_t index, double before, double after)
+{
+	return (struct change){
+		.index = index, .pvalue = 1e-6, .mean_before = before, .mean_after = after};
+}
+
+/* Two series on one axis of an hour's steps; the first has a change at 60 and commits, the second
+ * has none. */
+static int setup(void **state)
+{
+	struct arena *arena = arena_new();
+	struct fixture *f = arena_alloc(arena, sizeof *f);
+
+	f->arena = arena;
+	f->metric = (struct metric){.name = "p99", .direction = -1, .unit = "ns"};
+	f->test.name = "db.read";
+	f->axis.n = N;
+	f->axis.times = arena_array(arena, N, sizeof *f->axis.times);
+	f->axis.columns = f->columns;
+	f->axis.column_count = 2;
+	f->columns[0] = (struct column){"commit", arena_array(arena, N, sizeof(char *))};
+	f->columns[1] = (struct column){"version", arena_array(arena, N, sizeof(char *))};
+	for (size_t i = 0; i < N; i++) {
+		f->axis.times[i] = START + (int64_t)i * HOUR;
+		f->columns[0].values[i] = arena_printf(arena, "c%zu", i);
+	}
+	for (size_t i = 0; i < 2; i++) {
+		f->series[i] = (struct series){.metric = &f->metric,
+			.name = i == 0 ? "p99" : "p50",
+			.identity = i == 0 ? "p99{region=\"eu\"}" : "p50",
+			.axis = &f->axis,
+			.values = arena_array(arena, N, sizeof(double))};
+		f->findings[i] = (struct findings){.series = &f->series[i], .changes = f->changes};
+	}
+	f->changes[0] = change_at(60, 10, 12);
+	f->findings[0].count = 1;
+	f->data = (struct dataset){f->series, 2};
+	f->analysis = (struct analysis){&f->test, &f->data, f->findings};
+	f->request = store_request_new(STORE_RECORD, NULL, NULL);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	store_request_free(f->request);
+	arena_free(f->arena);
+	return 0;
+}
+
+static struct news_tally find(
+	struct fixture *f, const struct record *known, size_t count, int64_t oldest)
+{
+	store_request_free(f->request);
+	f->request = store_request_new(STORE_RECORD, NULL, NULL);
+	return news_find(&f->analysis, "", known, count, NOW, oldest, f->request);
+}
+
+static struct record known_at(int point, const char *series, enum change_state state)
+{
+	return (struct record){.item = {.id = 7, .time = START + point * HOUR},
+		.series = series,
+		.branch = "",
+		.sign = 1,
+		.state = state};
+}
+
+static void test_first_sight(void **state)
+{
+	struct fixture *f = *state;
+	struct news_tally tally = find(f, NULL, 0, ALWAYS);
+	const struct record *record = f->request->records;
+
+	assert_int_equal(tally.fresh, 1);
+	assert_int_equal(f->request->record_count, 1);
+	assert_int_equal(f->request->update_count, 0);
+	assert_string_equal(record->item.test, "db.read");
+	assert_string_equal(record->item.metric, "p99");
+	assert_string_equal(record->item.unit, "ns");
+	assert_int_equal(record->item.direction, -1);
+	assert_int_equal(record->item.time, START + 60 * HOUR);
+	assert_string_equal(record->item.commit_before, "c59");
+	assert_string_equal(record->item.commit_after, "c60");
+	assert_null(record->item.version_before);
+	assert_null(record->item.version_after);
+	assert_string_equal(record->series, "p99{region=\"eu\"}");
+	assert_string_equal(record->branch, "");
+	assert_int_equal(record->sign, 1);
+	assert_int_equal(record->state, CHANGE_CONFIRMED);
+	assert_int_equal(record->news, NEWS_PENDING);
+	assert_int_equal(record->first_seen, NOW);
+	assert_int_equal(record->spacing, HOUR);
+	assert_int_equal(f->request->run_count, 2);
+	assert_int_equal(f->request->runs[0].last_point, START + (N - 1) * HOUR);
+	assert_int_equal(f->request->runs[1].run, NOW);
+}
+
+/* The last good commit is that of the last point which exists in this series. */
+static void test_missing_points_have_no_commit(void **state)
+{
+	struct fixture *f = *state;
+
+	for (size_t i = 50; i < 60; i++)
+		f->series[0].values[i] = (double)NAN;
+	find(f, NULL, 0, ALWAYS);
+	assert_string_equal(f->request->records[0].item.commit_before, "c49");
+	assert_string_equal(f->request->records[0].item.commit_after, "c60");
+}
+
+static void test_old_is_recorded_silently(void **state)
+{
+	struct fixture *f = *state;
+	struct news_tally tally = find(f, NULL, 0, START + 61 * HOUR);
+
+	assert_int_equal(tally.fresh, 0);
+	assert_int_equal(tally.silent, 1);
+	assert_int_equal(f->request->records[0].news, NEWS_SILENT);
+	tally = find(f, NULL, 0, START + 60 * HOUR);
+	assert_int_equal(tally.fresh, 1);
+}
+
+static void test_known_is_no_news(void **state)
+{
+	struct fixture *f = *state;
+	struct record known = known_at(60, "p99{region=\"eu\"}", CHANGE_CONFIRMED);
+	struct news_tally tally = find(f, &known, 1, ALWAYS);
+
+	assert_int_equal(tally.fresh + tally.moved + tally.withdrawn + tally.returned, 0);
+	assert_int_equal(f->request->record_count, 0);
+	assert_int_equal(f->request->update_count, 0);
+}
+
+static void test_moved(void **state)
+{
+	struct fixture *f = *state;
+	struct record known = known_at(57, "p99{region=\"eu\"}", CHANGE_CONFIRMED);
+	struct news_tally tally = find(f, &known, 1, ALWAYS);
+
+	assert_int_equal(tally.moved, 1);
+	assert_int_equal(f->request->record_count, 0);
+	assert_int_equal(f->request->update_count, 1);
+	assert_int_equal(f->request->updates[0].id, 7);
+	assert_int_equal(f->request->updates[0].time, START + 60 * HOUR);
+	assert_int_equal(f->request->updates[0].state, CHANGE_MOVED);
+}
+
+/* Missing points do not widen the tolerance's five points: it is counted in points that exist. */
+static void test_tolerance_counts_existing_points(void **state)
+{
+	struct fixture *f = *state;
+	struct record known = known_at(40, "p99{region=\"eu\"}", CHANGE_CONFIRMED);
+
+	assert_int_equal(find(f, &known, 1, ALWAYS).fresh, 1);
+	for (size_t i = 41; i < 58; i++)
+		f->series[0].values[i] = (double)NAN;
+	assert_int_equal(find(f, &known, 1, ALWAYS).fresh, 0);
+}
+
+static void test_withdrawn_and_back(void **state)
+{
+	struct fixture *f = *state;
+	struct record known = known_at(60, "p99{region=\"eu\"}", CHANGE_CONFIRMED);
+	struct news_tally tally;
+
+	f->findings[0].count = 0;
+	tally = find(f, &known, 1, ALWAYS);
+	assert_int_equal(tally.withdrawn, 1);
+	assert_int_equal(f->request->updates[0].state, CHANGE_WITHDRAWN);
+	known.state = CHANGE_WITHDRAWN;
+	tally = find(f, &known, 1, ALWAYS);
+	assert_int_equal(tally.withdrawn, 0);
+	assert_int_equal(f->request->update_count, 0);
+	f->findings[0].count = 1;
+	tally = find(f, &known, 1, ALWAYS);
+	assert_int_equal(tally.returned, 1);
+	assert_int_equal(tally.fresh, 0);
+	assert_int_equal(f->request->updates[0].state, CHANGE_CONFIRMED);
+}
+
+/* What is known of a series that is not in the data stays as it is. */
+static void test_absent_series_is_left_alone(void **state)
+{
+	struct fixture *f = *state;
+	struct record known[] = {
+		known_at(60, "p50", CHANGE_CONFIRMED),
+		known_at(60, "p99{region=\"eu\"}", CHANGE_CONFIRMED),
+		known_at(60, "p99{region=\"us\"}", CHANGE_CONFIRMED),
+	};
+	struct news_tally tally = find(f, known, 3, ALWAYS);
+
+	assert_int_equal(tally.fresh, 0);
+	assert_int_equal(tally.withdrawn, 1);
+	assert_int_equal(f->request->update_count, 1);
+}
+
+static void test_branches_are_apart(void **state)
+{
+	struct fixture *f = *state;
+	struct record known = known_at(60, "p99{region=\"eu\"}", CHANGE_CONFIRMED);
+
+	known.branch = "feature";
+	assert_int_equal(find(f, &known, 1, ALWAYS).fresh, 1);
+	assert_int_equal(f->request->update_count, 0);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(test_first_sight),
+		CASE(test_missing_points_have_no_commit),
+		CASE(test_old_is_recorded_silently),
+		CASE(test_known_is_no_news),
+		CASE(test_moved),
+		CASE(test_tolerance_counts_existing_points),
+		CASE(test_withdrawn_and_back),
+		CASE(test_absent_series_is_left_alone),
+		CASE(test_branches_are_apart),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
