@@ -157,7 +157,7 @@ def test_many_tests_keep_their_order(hunter, folder):
     assert [t["name"] for t in document["tests"]] == [n for i, n in enumerate(names) if i % 5 and i % 7]
     assert [f["name"] for f in document["failed"]] == [n for i, n in enumerate(names) if not (i % 5 and i % 7)]
     assert "and 27 more" in result.err.splitlines()[-1]
-    assert "bigquery" in document["failed"][0]["error"]
+    assert "BigQuery" in document["failed"][0]["error"]
 
 
 def test_a_reader_that_goes_away(program, folder):
