@@ -27,7 +27,7 @@ struct gather {
 
 	/* Filled as it goes. */
 	struct strings
-		failed;      /* names of the tests of which a task failed, as the tests have them */
+		failed;      /* the names of tests of which a task failed; their configuration's */
 	enum exit_code code; /* EXIT_NOTHING, EXIT_DATA or EXIT_USAGE */
 };
 

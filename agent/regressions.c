@@ -74,11 +74,10 @@ struct regressions {
 struct half {
 	const struct regressions *regressions;
 	bool is_branch;
-	struct analysis base; /* of the main branch's task */
-	struct analysis
-		target; /* what the base is compared with; of the branch's task, if there is one */
-	const size_t *points; /* of the base: by series, the baseline's index; the series' length
-				 for its end */
+	struct analysis base;   /* of the main branch's task */
+	struct analysis target; /* compared with it; of the branch's task, if there is one */
+	const size_t
+		*points; /* by series of the base: the baseline's index, its length for the end */
 };
 
 static bool any_points(const struct dataset *data)
