@@ -26,9 +26,8 @@ struct gather {
 	void *context;
 
 	/* Filled as it goes. */
-	struct strings
-		failed;      /* the names of tests of which a task failed; their configuration's */
-	enum exit_code code; /* EXIT_NOTHING, EXIT_DATA or EXIT_USAGE */
+	struct strings failed; /* names of the tests that failed; the configuration's */
+	enum exit_code code;   /* EXIT_NOTHING, EXIT_DATA or EXIT_USAGE */
 };
 
 /* False and an error if nothing could be started. */

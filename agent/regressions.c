@@ -76,8 +76,7 @@ struct half {
 	bool is_branch;
 	struct analysis base;   /* of the main branch's task */
 	struct analysis target; /* compared with it; of the branch's task, if there is one */
-	const size_t
-		*points; /* by series of the base: the baseline's index, its length for the end */
+	const size_t *points;   /* by series of the base: the baseline; its length is the end */
 };
 
 static bool any_points(const struct dataset *data)
