@@ -1,0 +1,170 @@
+/*
+ * The reader of Prometheus' answers against jansson: what one accepts as an answer the other does,
+ * with the same series, labels, times and values to the bit. Texts in which a key comes twice,
+ * which ours may reject, and numbers too big for a double, which jansson rejects, are stepped
+ * around.
+ */
+#include <jansson.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/number.h"
+#include "sources/prometheus_answer.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(bool holds, const char *what)
+{
+	if (holds)
+		return;
+	fprintf(stderr, "the readers differ: %s\n", what);
+	abort();
+}
+
+/* Whether a point has the shape of one, and what it says. */
+static bool read_point(const json_t *point, int64_t *time, double *value)
+{
+	const json_t *stamp = json_array_get(point, 0), *text = json_array_get(point, 1);
+	if (json_array_size(point) != 2 || !json_is_number(stamp) || !json_is_string(text))
+		return false;
+	double seconds = json_number_value(stamp);
+	if (!(fabs(seconds) <= 1e11))
+		return false;
+	*time = llround(seconds * 1000);
+	if (strcmp(json_string_value(text), "NaN") == 0) {
+		*value = (double)NAN;
+		return true;
+	}
+	return number_parse(json_string_value(text), json_string_length(text), value);
+}
+
+static bool series_fits(const json_t *series)
+{
+	json_t *metric = json_object_get(series, "metric"), *label;
+	const json_t *values = json_object_get(series, "values");
+	const char *key;
+	int64_t before = INT64_MIN, time;
+	double value;
+	if (!json_is_object(metric) || json_object_size(metric) > 512)
+		return false;
+	json_object_foreach(metric, key, label)
+	{
+		if (!json_is_string(label))
+			return false;
+	}
+	if (!values)
+		return json_object_get(series, "histograms") != NULL;
+	if (!json_is_array(values))
+		return false;
+	for (size_t i = 0; i < json_array_size(values); i++) {
+		if (!read_point(json_array_get(values, i), &time, &value) || time < before)
+			return false;
+		before = time;
+	}
+	return true;
+}
+
+static bool texts_fit(const json_t *root)
+{
+	static const char *const names[] = {"status", "errorType", "error"};
+	for (int i = 0; i < 3; i++) {
+		const json_t *value = json_object_get(root, names[i]);
+		if (value && !json_is_string(value))
+			return false;
+	}
+	const json_t *warnings = json_object_get(root, "warnings");
+	for (size_t i = 0; i < json_array_size(warnings) && i < 20; i++)
+		if (!json_is_string(json_array_get(warnings, i)))
+			return false;
+	return json_object_get(root, "status") != NULL;
+}
+
+/* What sources/prometheus_answer.h promises, said about jansson's tree. */
+static bool has_shape(const json_t *root)
+{
+	const json_t *data = json_object_get(root, "data");
+	const json_t *type = json_object_get(data, "resultType");
+	const json_t *result = json_object_get(data, "result");
+	if (!json_is_object(root) || !texts_fit(root))
+		return false;
+	if (!data || json_is_null(data))
+		return true;
+	if (!json_is_object(data) || (type && !json_is_string(type)))
+		return false;
+	if (!type || strcmp(json_string_value(type), "matrix") != 0)
+		return true;
+	if (!json_is_array(result))
+		return false;
+	for (size_t i = 0; i < json_array_size(result); i++)
+		if (!series_fits(json_array_get(result, i)))
+			return false;
+	return true;
+}
+
+struct check {
+	const json_t *result; /* NULL: only read */
+	size_t at;
+};
+
+static void take(void *context, const struct answer_series *series)
+{
+	struct check *check = context;
+	if (!check->result)
+		return;
+	const json_t *theirs = json_array_get(check->result, check->at++);
+	const json_t *metric = json_object_get(theirs, "metric");
+	const json_t *values = json_object_get(theirs, "values");
+	require(json_object_size(metric) == series->label_count, "how many labels there are");
+	for (size_t i = 0; i < series->label_count; i++) {
+		const char *value =
+			json_string_value(json_object_get(metric, series->labels[i].key));
+		require(value && strcmp(value, series->labels[i].value) == 0, "a label");
+		require(i == 0 || strcmp(series->labels[i - 1].key, series->labels[i].key) < 0,
+			"the order of labels");
+	}
+	require(json_array_size(values) == series->n, "how many points there are");
+	require(series->histograms == (json_object_get(theirs, "histograms") != NULL),
+		"histograms");
+	for (size_t i = 0; i < series->n; i++) {
+		int64_t time;
+		double value;
+		require(read_point(json_array_get(values, i), &time, &value), "a point");
+		require(time == series->times[i], "a time");
+		require(memcmp(&value, &series->values[i], sizeof value) == 0 ||
+				(isnan(value) && isnan(series->values[i])),
+			"a value");
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	const char *text = (const char *)data;
+	if (memchr(data, 0, size))
+		return 0;
+	struct arena *arena = arena_new();
+	struct answer answer;
+	struct error error;
+	json_error_t problem;
+	json_t *root = json_loadb(text, size, JSON_DECODE_INT_AS_REAL, &problem);
+	json_t *unique =
+		json_loadb(text, size, JSON_DECODE_INT_AS_REAL | JSON_REJECT_DUPLICATES, &problem);
+	struct check check = {0};
+	if (root && unique && has_shape(root))
+		check.result = json_object_get(json_object_get(root, "data"), "result");
+	bool ours = answer_read(arena, text, size, take, &check, &answer, &error);
+	if (unique) {
+		require(ours == has_shape(unique), "what is an answer");
+		if (ours && answer.type && strcmp(answer.type, "matrix") == 0)
+			require(answer.series == check.at, "how many series there are");
+	} else if (ours && !root) {
+		require(json_error_code(&problem) == json_error_numeric_overflow,
+			"what is valid JSON");
+	}
+	json_decref(root);
+	json_decref(unique);
+	arena_free(arena);
+	return 0;
+}

@@ -1,0 +1,539 @@
+/* The Prometheus source, with recorded answers of real servers and with ours. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/when.h"
+#include "sources/prometheus.h"
+
+enum { HOUR = 3600000, MOST_TRANSFERS = 64 };
+
+/* One question, the answers in order, and what was asked. */
+struct talk {
+	struct query query;
+	struct prometheus_options options;
+	struct endpoint endpoint;
+	struct metric metrics[4];
+	char *bodies[MOST_TRANSFERS];
+	struct reply replies[MOST_TRANSFERS];
+	struct transfer asked[MOST_TRANSFERS];
+	int reply_count, asked_count;
+	enum step end;
+	struct error error;
+};
+
+static int set_up(void **state)
+{
+	struct talk *talk = calloc(1, sizeof *talk);
+	*state = talk;
+	talk->endpoint = (struct endpoint){.url = "http://prom:9090/base/", .timeout = 30000};
+	field_defaults(prometheus_source.fields, &talk->options);
+	talk->options.query = "bench_throughput";
+	talk->query = (struct query){
+		.arena = arena_new(),
+		.test = "test",
+		.options = &talk->options,
+		.server = &talk->endpoint,
+		.metrics = talk->metrics,
+		.since = WHEN_ALWAYS,
+		.until = WHEN_NEVER,
+		.now = 1795175999999,
+	};
+	for (int i = 0; i < 4; i++)
+		talk->metrics[i].scale = 1;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct talk *talk = *state;
+	arena_free(talk->query.arena);
+	for (int i = 0; i < talk->reply_count; i++)
+		free(talk->bodies[i]);
+	free(talk);
+	return 0;
+}
+
+static struct reply *say(struct talk *talk, int status, const char *body)
+{
+	struct reply *reply = &talk->replies[talk->reply_count];
+	char *copy = talk->bodies[talk->reply_count++] = strdup(body);
+	*reply = (struct reply){.kind = REPLY_ANSWER,
+		.status = status,
+		.retry_after = -1,
+		.body = copy,
+		.length = strlen(copy)};
+	return reply;
+}
+
+static struct reply *say_file(struct talk *talk, int status, const char *name)
+{
+	char path[512], *text = NULL;
+	size_t size = 0;
+	snprintf(path, sizeof path, "%s/samples/prometheus/%s", HUNTER_TEST_DATA, name);
+	FILE *file = fopen(path, "r");
+	assert_non_null(file);
+	assert_true(getdelim(&text, &size, EOF, file) > 0);
+	fclose(file);
+	struct reply *reply = say(talk, status, text);
+	free(text);
+	return reply;
+}
+
+static void run(struct talk *talk)
+{
+	const struct reply *last = NULL;
+	for (;;) {
+		struct transfer *next = &talk->asked[talk->asked_count];
+		talk->end = prometheus_source.step(&talk->query, last, next, &talk->error);
+		if (talk->end != STEP_TRANSFER)
+			return;
+		assert_true(talk->asked_count < talk->reply_count);
+		last = &talk->replies[talk->asked_count++];
+	}
+}
+
+static void done(struct talk *talk)
+{
+	run(talk);
+	if (talk->end != STEP_DONE)
+		fail_msg("%s", talk->error.text);
+	assert_int_equal(talk->asked_count, talk->reply_count);
+}
+
+static void failed(struct talk *talk, const char *words)
+{
+	run(talk);
+	assert_int_equal(talk->end, STEP_FAILED);
+	if (!strstr(talk->error.text, words))
+		fail_msg("\"%s\" lacks \"%s\"", talk->error.text, words);
+}
+
+static void test_raw_samples(void **state)
+{
+	struct talk *talk = *state;
+	say_file(talk, 200, "prom-query-rawmatrix.json");
+	done(talk);
+	assert_string_equal(talk->asked[0].method, "GET");
+	assert_string_equal(talk->asked[0].url,
+		"http://prom:9090/base/api/v1/query?query=bench_throughput%5B2592000000ms%5D"
+		"&time=1795175999.999&timeout=30000ms");
+	assert_int_equal(talk->query.data.count, 1);
+	const struct series *series = talk->query.data.series;
+	assert_string_equal(series->name, "bench_throughput");
+	assert_string_equal(series->identity,
+		"bench_throughput{__name__=\"bench_throughput\",test=\"my-product\"}");
+	assert_int_equal(series->axis->n, 695);
+	assert_int_equal(series->axis->times[0], 1792584000000);
+	assert_true(series->values[0] == 60923.236);
+	assert_int_equal(talk->query.notices.count, 0);
+}
+
+static void test_since_and_until_cut(void **state)
+{
+	struct talk *talk = *state;
+	talk->query.since = 1792587600000;
+	talk->query.until = 1792594800000;
+	say_file(talk, 200, "prom-query-rawmatrix.json");
+	done(talk);
+	assert_string_equal(talk->asked[0].url,
+		"http://prom:9090/base/api/v1/query?query=bench_throughput%5B7200000ms%5D"
+		"&time=1792594799.999&timeout=30000ms");
+	const struct axis *axis = talk->query.data.series[0].axis;
+	assert_int_equal(axis->n, 2);
+	assert_int_equal(axis->times[0], 1792587600000);
+	assert_int_equal(axis->times[1], 1792591200000);
+	assert_true(talk->query.data.series[0].values[1] == 60932.171);
+}
+
+static void test_grid(void **state)
+{
+	struct talk *talk = *state;
+	talk->options.step = HOUR;
+	talk->options.range = 3 * HOUR;
+	say_file(talk, 200, "prom-range-post.json"); /* 1795161600, 65200, 68800 */
+	talk->query.now = 1795172399000;             /* 1 s before a full hour */
+	done(talk);
+	assert_string_equal(talk->asked[0].url,
+		"http://prom:9090/base/api/v1/query_range?query=bench_throughput"
+		"&start=1795161600&end=1795168800&step=3600&timeout=30000ms");
+	assert_int_equal(talk->query.data.series[0].axis->n, 3);
+}
+
+static void test_grid_does_not_depend_on_the_time_of_asking(void **state)
+{
+	struct talk *talk = *state;
+	talk->options.step = HOUR;
+	talk->options.range = 3 * HOUR;
+	say_file(talk, 200, "prom-range-empty.json");
+	talk->query.now = 1795168800000; /* a full hour: it belongs to the range */
+	done(talk);
+	assert_non_null(strstr(talk->asked[0].url, "&start=1795161600&end=1795168800&"));
+}
+
+/* 25,000 points in three pieces; the answer's points lie on the edges of the pieces. */
+static void test_long_range_in_pieces(void **state)
+{
+	struct talk *talk = *state;
+	static const char *const values[] = {
+		"[1700000000,\"1\"],[1700010999,\"2\"],[1700011000,\"9\"]", /* the last is the next
+									       one's */
+		"[1700010000,\"9\"],[1700011000,\"3\"],[1700021999,\"4\"]",
+		"[1700022000,\"5\"],[1700024999,\"6\"],[1700025000,\"9\"]"};
+	talk->options.step = 1000;
+	talk->query.since = 1700000000000;
+	talk->query.until = 1700025000000;
+	for (int i = 0; i < 3; i++) {
+		char body[512];
+		snprintf(body, sizeof body,
+			"{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\",\"result\":["
+			"{\"metric\":{\"a\":\"%s\"},\"values\":[%s]},{\"metric\":{\"a\":\"%s\"},"
+			"\"values\":[%s]}"
+			"]}}",
+			i == 1 ? "y" : "x", values[i], i == 1 ? "x" : "y", values[i]);
+		say(talk, 200, body);
+	}
+	done(talk);
+	assert_non_null(strstr(talk->asked[0].url, "&start=1700000000&end=1700010999&step=1&"));
+	assert_non_null(strstr(talk->asked[1].url, "&start=1700011000&end=1700021999&step=1&"));
+	assert_non_null(strstr(talk->asked[2].url, "&start=1700022000&end=1700024999&step=1&"));
+	assert_int_equal(talk->query.data.count, 2);
+	for (int i = 0; i < 2; i++) {
+		const struct series *series = &talk->query.data.series[i];
+		assert_string_equal(series->name, i ? "value{a=\"y\"}" : "value{a=\"x\"}");
+		assert_int_equal(series->axis->n, 6);
+		for (int k = 0; k < 6; k++)
+			assert_true(series->values[k] == k + 1);
+	}
+	assert_ptr_equal(talk->query.data.series[0].axis, talk->query.data.series[1].axis);
+}
+
+static void test_fractions_of_seconds(void **state)
+{
+	struct talk *talk = *state;
+	say_file(talk, 200, "prom-range-fracts.json");
+	done(talk);
+	assert_int_equal(talk->query.data.series[0].axis->times[0], 1795161600123);
+	assert_int_equal(talk->query.data.series[0].axis->times[1], 1795165201123);
+}
+
+static void test_special_values(void **state)
+{
+	struct talk *talk = *state;
+	say_file(talk, 200, "prom-range-special.json");
+	done(talk);
+	static const double expected[] = {
+		1.7976931348623157e308, INFINITY, NAN, -0.0, -INFINITY, 5e-324};
+	static const char *const names[] = {"big", "inf", "nan", "neg0", "ninf", "tiny"};
+	assert_int_equal(talk->query.data.count, 6);
+	for (int i = 0; i < 6; i++) {
+		const struct series *series = &talk->query.data.series[i];
+		char name[64];
+		snprintf(name, sizeof name, "bench_special{k=\"%s\"}", names[i]);
+		assert_string_equal(series->name, name);
+		assert_true(isnan(expected[i]) ? isnan(series->values[0])
+					       : memcmp(&series->values[0], &expected[i], 8) == 0);
+		assert_ptr_equal(series->axis, talk->query.data.series[0].axis);
+	}
+}
+
+static void test_labels_are_escaped(void **state)
+{
+	struct talk *talk = *state;
+	say_file(talk, 200, "prom-range-label.json");
+	done(talk);
+	assert_string_equal(talk->query.data.series[0].identity,
+		"bench_label{__name__=\"bench_label\",path=\"C:\\\\x \\\"q\\\" é\\n\"}");
+}
+
+static void test_metrics_with_queries_and_scales(void **state)
+{
+	struct talk *talk = *state;
+	talk->options.query = NULL;
+	talk->query.metric_count = 2;
+	talk->metrics[0] = (struct metric){.name = "p50", .scale = 1000, .query = "a{q=\"0.5\"}"};
+	talk->metrics[1] = (struct metric){.name = "thr", .scale = 1, .query = "b"};
+	say_file(talk, 200, "prom-range-multi.json");
+	say_file(talk, 200, "prom-query-matrix.json");
+	done(talk);
+	assert_non_null(strstr(talk->asked[0].url, "query=a%7Bq%3D%220.5%22%7D%5B2592000000ms%5D"));
+	assert_non_null(strstr(talk->asked[1].url, "query=b%5B"));
+	const struct dataset *data = &talk->query.data;
+	assert_int_equal(data->count, 3);
+	assert_string_equal(data->series[0].name, "p50{q=\"0.5\"}");
+	assert_string_equal(data->series[1].name, "p50{q=\"0.99\"}");
+	assert_string_equal(data->series[2].name, "thr");
+	assert_ptr_equal(data->series[2].metric, &talk->metrics[1]);
+	assert_true(data->series[0].values[0] == 0.095326 * 1000);
+	assert_string_equal(data->series[0].identity,
+		"p50{__name__=\"bench_latency_seconds\",q=\"0.5\",test=\"my-product\"}");
+}
+
+/* A series that lacks a label differs in it; several __name__s are metrics of their own. */
+static void test_names_show_what_differs(void **state)
+{
+	struct talk *talk = *state;
+	say(talk, 200,
+		"{\"data\":{\"result\":["
+		"{\"metric\":{\"__name__\":\"a\",\"x\":\"1\",\"same\":\"s\"},\"values\":[["
+		"1795170000,\"1\"]]},"
+		"{\"values\":[[1795170000,\"1\"]],\"metric\":{\"same\":\"s\",\"__name__\":\"a\"}},"
+		"{\"metric\":{\"__name__\":\"a\",\"x\":\"2\",\"same\":\"s\",\"more\":\"m\"},"
+		"\"values\":[[1795170001,\"1\"]]},"
+		"{\"metric\":{\"__name__\":\"b\",\"x\":\"2\"},\"values\":[[1795170001,\"1\"]]},"
+		"{\"metric\":{\"__name__\":\"c\"},\"values\":[]}"
+		"],\"resultType\":\"matrix\"},\"status\":\"success\"}");
+	done(talk);
+	const struct dataset *data = &talk->query.data;
+	assert_int_equal(data->count, 4);
+	assert_string_equal(data->series[0].name, "a{x=\"1\"}");
+	assert_string_equal(data->series[1].name, "a");
+	assert_string_equal(data->series[2].name, "a{more=\"m\",x=\"2\"}");
+	assert_string_equal(data->series[3].name, "b");
+	assert_string_equal(data->series[1].identity, "a{__name__=\"a\",same=\"s\"}");
+	assert_ptr_equal(data->series[0].axis, data->series[1].axis);
+	assert_ptr_not_equal(data->series[1].axis, data->series[2].axis);
+	assert_ptr_equal(data->series[0].metric, data->series[2].metric);
+	assert_ptr_not_equal(data->series[2].metric, data->series[3].metric);
+}
+
+static void test_long_queries_go_by_post(void **state)
+{
+	struct talk *talk = *state;
+	char query[3000];
+	memset(query, 'a', sizeof query - 1);
+	query[sizeof query - 1] = '\0';
+	talk->options.query = query;
+	say_file(talk, 200, "prom-range-empty.json");
+	done(talk);
+	const struct transfer *asked = &talk->asked[0];
+	assert_string_equal(asked->method, "POST");
+	assert_string_equal(asked->url, "http://prom:9090/base/api/v1/query");
+	assert_int_equal(asked->body_length, strlen(asked->body));
+	assert_non_null(strstr(asked->body, "aaa%5B2592000000ms%5D&time="));
+	assert_string_equal(asked->headers.items[0].value, "application/x-www-form-urlencoded");
+}
+
+static void test_nothing_there(void **state)
+{
+	struct talk *talk = *state;
+	say_file(talk, 200, "prom-range-empty.json");
+	done(talk);
+	assert_int_equal(talk->query.data.count, 0);
+	assert_int_equal(talk->query.notices.count, 1);
+	assert_non_null(strstr(talk->query.notices.items[0], "no data"));
+}
+
+static void test_histograms_and_warnings(void **state)
+{
+	struct talk *talk = *state;
+	say(talk, 200,
+		"{\"status\":\"success\",\"warnings\":[\"partial "
+		"\\u0041\\nmore\"],\"infos\":[\"x\"],"
+		"\"data\":{\"resultType\":\"matrix\",\"result\":["
+		"{\"metric\":{\"__name__\":\"h\"},\"histograms\":[[1,{\"count\":\"1\",\"buckets\":["
+		"[0,\"1\"]]}]]},"
+		"{\"metric\":{\"__name__\":\"v\"},\"values\":[[1795170000,\"1\"]]}],\"stats\":{}}"
+		"}");
+	done(talk);
+	assert_int_equal(talk->query.data.count, 1);
+	assert_int_equal(talk->query.notices.count, 2);
+	assert_string_equal(talk->query.notices.items[0], "the server warns: partial A");
+	assert_non_null(strstr(talk->query.notices.items[1], "1 native histogram"));
+}
+
+static void test_refusals(void **state)
+{
+	static const struct {
+		int status;
+		const char *file;
+		int step;
+		const char *words[3];
+	} cases[] = {
+		{400, "prom-range-parseerr.json", 0,
+			{"http://prom:9090/base/api/v1/query: status 400: bad_data: 1:5: parse "
+			 "error",
+				"add \"step\""}},
+		{400, "prom-range-parseerr.json", HOUR,
+			{"query_range: status 400: bad_data: 1:5: parse error: "
+			 "unclosed left parenthesis"}},
+		{401, "prom-401.txt", 0, {"status 401: Unauthorized", "bearer_token"}},
+		{404, "prom-404.txt", 0, {"status 404: 404 page not found", "path"}},
+		{400, "prom-tls-plainhttp.txt", 0, {"status 400: Client sent", "use https://"}},
+		{422, "prom-toomany.json", 0, {"status 422: execution", "shorten range"}},
+		{503, "prom-range-timeout.json", HOUR, {"status 503: timeout: query timed out"}},
+		{422, "vm-range-parseerr.json", HOUR, {"status 422: 422: error when executing"}},
+		{200, "prom-query-instant.json", 0, {"gives a vector and no series"}},
+		{200, "prom-query-scalar.json", 0, {"gives a scalar"}},
+		{200, "prom-query-string.json", 0, {"gives a string"}},
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct talk *talk;
+		set_up((void **)&talk);
+		talk->options.step = cases[i].step;
+		say_file(talk, cases[i].status, cases[i].file);
+		run(talk);
+		assert_int_equal(talk->end, STEP_FAILED);
+		for (int k = 0; k < 3 && cases[i].words[k]; k++)
+			if (!strstr(talk->error.text, cases[i].words[k]))
+				fail_msg(
+					"\"%s\" lacks \"%s\"", talk->error.text, cases[i].words[k]);
+		tear_down((void **)&talk);
+	}
+}
+
+static void test_pages_and_redirects(void **state)
+{
+	struct talk *talk = *state;
+	struct reply *reply = say(talk, 200, "\n <!DOCTYPE html><title>Sign in</title>");
+	reply->redirected = "https://login.example:443";
+	failed(talk, "HTML page");
+	assert_non_null(strstr(talk->error.text, "answered by https://login.example:443"));
+}
+
+static void test_no_answer(void **state)
+{
+	struct talk *talk = *state;
+	struct reply *reply = say(talk, 0, "");
+	reply->kind = REPLY_UNREACHABLE;
+	reply->problem = "cannot reach http://prom:9090: Connection refused";
+	failed(talk, "Connection refused");
+}
+
+static void test_broken_answers(void **state)
+{
+	static const char *const bodies[] = {
+		"",
+		"{",
+		"[]",
+		"{}",
+		"null",
+		"\xff",
+		"{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\"}}",
+		"{\"status\":\"success\"}",
+		"{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\",\"result\":[{}]}}",
+		"{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\",\"result\":{}}}",
+		"{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\",\"result\":[{"
+		"\"metric\":{},"
+		"\"values\":[[1,\"x\"]]}]}}",
+		"{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\",\"result\":[{"
+		"\"metric\":{},"
+		"\"values\":[[1,2]]}]}}",
+		"{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\",\"result\":[{"
+		"\"metric\":{},"
+		"\"values\":[[1,\"2\"],[0,\"2\"]]}]}}",
+		"{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\",\"result\":[{"
+		"\"metric\":{},"
+		"\"values\":[[1e300,\"2\"]]}]}}",
+		"{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\",\"result\":[{"
+		"\"metric\":{\"a\":"
+		"\"1\",\"a\":\"2\"},\"values\":[[1,\"2\"]]}]}}",
+		"{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\",\"result\":[{"
+		"\"metric\":{\"a\":"
+		"1},\"values\":[[1,\"2\"]]}]}}",
+		"{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\",\"result\":[]}} x",
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
+		struct talk *talk;
+		set_up((void **)&talk);
+		say(talk, 200, bodies[i]);
+		run(talk);
+		if (talk->end != STEP_FAILED)
+			fail_msg("accepted: %s", bodies[i]);
+		tear_down((void **)&talk);
+	}
+}
+
+/* Cut at any byte, an answer fails and never counts as a shorter one. */
+static void test_truncated_answers(void **state)
+{
+	(void)state;
+	struct talk *whole;
+	set_up((void **)&whole);
+	say_file(whole, 200, "prom-range-multi.json");
+	size_t length = whole->replies[0].length;
+	while (length > 0 && whole->bodies[0][length - 1] != '}')
+		length--;
+	for (size_t i = 0; i < length; i++) {
+		struct talk *talk;
+		set_up((void **)&talk);
+		struct reply *reply = say(talk, 200, whole->bodies[0]);
+		talk->bodies[0][i] = '\0';
+		reply->length = i;
+		run(talk);
+		assert_int_equal(talk->end, STEP_FAILED);
+		tear_down((void **)&talk);
+	}
+	tear_down((void **)&whole);
+}
+
+static void test_configurations_that_cannot_work(void **state)
+{
+	struct talk *talk = *state;
+	talk->options.query = NULL;
+	failed(talk, "the test has no query");
+	talk->query.metric_count = 1;
+	talk->metrics[0].name = "p99";
+	failed(talk, "metric \"p99\" has no query");
+	talk->options.query = "up";
+	talk->query.metric_count = 2;
+	failed(talk, "2 metrics have no query of their own");
+	talk->query.metric_count = 0;
+	talk->options.step = 1;
+	failed(talk, "raise step");
+	talk->endpoint.url = NULL;
+	failed(talk, "no server");
+	assert_int_equal(talk->error.kind, ERROR_USAGE);
+}
+
+static void test_empty_range(void **state)
+{
+	struct talk *talk = *state;
+	talk->query.since = 1000;
+	talk->query.until = 1000;
+	done(talk);
+	assert_int_equal(talk->query.data.count, 0);
+	talk->options.step = HOUR; /* no place of the grid within the range */
+	talk->query.until = 2000;
+	done(talk);
+	assert_int_equal(talk->asked_count, 0);
+}
+
+#define TALK_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TALK_TEST(test_raw_samples),
+		TALK_TEST(test_since_and_until_cut),
+		TALK_TEST(test_grid),
+		TALK_TEST(test_grid_does_not_depend_on_the_time_of_asking),
+		TALK_TEST(test_long_range_in_pieces),
+		TALK_TEST(test_fractions_of_seconds),
+		TALK_TEST(test_special_values),
+		TALK_TEST(test_labels_are_escaped),
+		TALK_TEST(test_metrics_with_queries_and_scales),
+		TALK_TEST(test_names_show_what_differs),
+		TALK_TEST(test_long_queries_go_by_post),
+		TALK_TEST(test_nothing_there),
+		TALK_TEST(test_histograms_and_warnings),
+		cmocka_unit_test(test_refusals),
+		TALK_TEST(test_pages_and_redirects),
+		TALK_TEST(test_no_answer),
+		cmocka_unit_test(test_broken_answers),
+		cmocka_unit_test(test_truncated_answers),
+		TALK_TEST(test_configurations_that_cannot_work),
+		TALK_TEST(test_empty_range),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
