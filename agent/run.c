@@ -74,6 +74,8 @@ static void collect(void *context)
 /* A receiver that cannot work is better known now than when there is something to tell. */
 static bool check_receivers(struct run *run, struct error *error)
 {
+	if (run->config->missing)
+		return error_set(error, ERROR_USAGE, "%s", run->config->missing);
 	for (size_t i = 0; i < run->test_count; i++)
 		for (size_t j = 0; j < run->tests[i]->notify.count; j++) {
 			const char *name = run->tests[i]->notify.items[j];

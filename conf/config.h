@@ -75,7 +75,7 @@ struct test {
 	size_t metric_count;
 	struct detection detection; /* for metrics that the configuration does not name */
 	int64_t interval;           /* ms */
-	struct strings notify;      /* receivers, at least one: by default all sections', else stdout */
+	struct strings notify; /* receivers, at least one: by default all sections', else stdout */
 	struct strings tags, annotate;
 	const char *unsupported; /* why it cannot be run ("bigquery ..."), or NULL */
 };
@@ -109,8 +109,9 @@ struct config {
 	const struct receiver *receivers; /* those of sections, and stdout */
 	size_t receiver_count;
 	/*
-	 * "hunter.yaml:9:10: slack: ${SLACK_BOT_TOKEN} is not set", if a test, a server in use or a receiver lacks a
-	 * variable, else NULL. Such tests are unsupported and such receivers left out; the agent does not start.
+	 * "hunter.yaml:9:10: slack: ${SLACK_BOT_TOKEN} is not set", if a test, a server in use or a
+	 * receiver lacks a variable, else NULL. Such tests are unsupported and such receivers left
+	 * out; the agent does not start.
 	 */
 	const char *missing;
 	const struct dict *test_names, *group_names; /* for config_test and config_group */
