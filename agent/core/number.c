@@ -12,7 +12,6 @@
 
 #include <endian.h>
 #include <float.h>
-#include <limits.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -25,8 +25,8 @@ const char *number_scan(const char *text, const char *end, double *out);
  */
 bool number_parse(const char *text, size_t length, double *out);
 
-/* Does the text (blanks around it aside) stand for a missing value: nothing, "nan", "-nan" or "null"
- * in any case? */
+/* Does the text (blanks around it aside) stand for a missing value: nothing, "nan", "-nan" or
+ * "null" in any case? */
 bool number_missing(const char *text, size_t length);
 
 /*

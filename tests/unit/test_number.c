@@ -152,8 +152,8 @@ static void test_parse_words(void **state)
 static void test_missing(void **state)
 {
 	(void)state;
-	static const char *const yes[] = {"", "  ", "nan", "NaN", " NULL\t", "null"};
-	static const char *const no[] = {"0", "na", "nan0", "none", "inf", "-nan"};
+	static const char *const yes[] = {"", "  ", "nan", "NaN", "-nan", " NULL\t", "null"};
+	static const char *const no[] = {"0", "na", "nan0", "none", "inf", "-null"};
 	for (size_t i = 0; i < sizeof yes / sizeof *yes; i++)
 		assert_true(number_missing(yes[i], strlen(yes[i])));
 	for (size_t i = 0; i < sizeof no / sizeof *no; i++)
