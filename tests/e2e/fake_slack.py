@@ -1,0 +1,193 @@
+"""A Slack on loopback that is as strict as the real one: token, limits of every payload, a message a second a channel.
+
+What it accepts is in `posts`; what a payload did wrong is in `violations`, which every test expects to be empty. The
+server can be stopped and started again on its port, told to answer something else, or to hang.
+"""
+import http.server
+import json
+import threading
+import time
+
+BLOCKS, BLOCKS_TEXT, TEXT = 50, 13000, 4000
+WEBHOOK = "/services/T0001/B0001/"
+
+
+def check_text(problems, where, value, kind, most):
+    if not isinstance(value, dict) or value.get("type") != kind or set(value) - {"type", "text", "emoji", "verbatim"}:
+        problems.append(f"{where}: no {kind} text object")
+        return 0
+    text = value.get("text")
+    if not isinstance(text, str) or not 1 <= len(text) <= most:
+        problems.append(f"{where}: text is not 1 to {most} characters")
+        return 0
+    if "<" in text or ">" in text:
+        problems.append(f"{where}: unescaped markup")
+    return len(text)
+
+
+def check_block(problems, where, block):
+    kind = block.get("type")
+    if kind == "header":
+        return check_text(problems, where, block.get("text"), "plain_text", 150)
+    if kind == "section" and "fields" in block:
+        if not 1 <= len(block["fields"]) <= 10:
+            problems.append(f"{where}: {len(block['fields'])} fields")
+        return sum(check_text(problems, f"{where}.fields[{i}]", f, "mrkdwn", 2000) for i, f in enumerate(block["fields"]))
+    if kind == "section":
+        return check_text(problems, where, block.get("text"), "mrkdwn", 3000)
+    if kind != "divider":
+        problems.append(f"{where}: unexpected type {kind}")
+    return 0
+
+
+def check(message):
+    """What Slack would refuse in the body of a message."""
+    problems = []
+    if not 1 <= len(message.get("text") or "") <= TEXT:
+        problems.append("text is missing or too long")
+    blocks = message.get("blocks", [])
+    if not 1 <= len(blocks) <= BLOCKS:
+        problems.append(f"{len(blocks)} blocks")
+    if sum(check_block(problems, f"blocks[{i}]", b) for i, b in enumerate(blocks)) > BLOCKS_TEXT:
+        problems.append("too much text in all blocks")
+    return problems
+
+
+class FakeSlack:
+    def __init__(self, token, channels=("#perf",)):
+        self.token, self.channels = token, channels
+        self.posts, self.violations, self.refused = [], [], []
+        self.answers = []  # (status, body) given instead of looking at the request, first come first served
+        self.hang = False  # take the request, never answer
+        self.accept_then_hang = False  # the message is posted, but the answer never comes
+        self.delay = 0  # seconds before a good answer
+        self.server, self.port, self.last = None, 0, {}
+        self.lock, self.changed = threading.Lock(), threading.Condition()
+        self.start()
+
+    @property
+    def api(self):
+        return f"http://127.0.0.1:{self.port}/api/"
+
+    @property
+    def webhook(self):
+        return f"http://127.0.0.1:{self.port}{WEBHOOK}{self.token}"
+
+    def start(self):
+        slack = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                answer = slack.take(self.path, self.headers, body)
+                if answer is None:
+                    self.close_connection = True
+                    slack.released.wait(60)
+                    return
+                status, headers, text = answer
+                data = text.encode()
+                self.send_response(status)
+                for key, value in headers.items():
+                    self.send_header(key, value)
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+            def log_message(self, *_):
+                pass
+
+        class Server(http.server.ThreadingHTTPServer):
+            allow_reuse_address = daemon_threads = True
+
+            def handle_error(self, *_):
+                pass  # a client that was killed
+
+        self.released = threading.Event()
+        self.server = Server(("127.0.0.1", self.port), Handler)
+        self.port = self.server.server_address[1]
+        threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+
+    def stop(self):
+        self.released.set()
+        self.server.shutdown()
+        self.server.server_close()
+
+    def note(self, kind, value):
+        with self.changed:
+            kind.append(value)
+            self.changed.notify_all()
+
+    def take(self, path, headers, body):
+        with self.lock:
+            if self.answers:
+                status, text = self.answers.pop(0)
+                self.note(self.refused, status)
+                return status, {"Content-Type": "application/json"}, text
+            if self.hang:
+                self.note(self.refused, "hang")
+                return None
+            answer = self.webhook_post(path, headers, body) if path.startswith(WEBHOOK) else self.api_post(path, headers, body)
+        if answer[0] == 200 and self.delay:
+            time.sleep(self.delay)
+        return None if self.accept_then_hang else answer
+
+    def api_post(self, path, headers, body):
+        def answer(ok, **more):
+            return 200, {"Content-Type": "application/json; charset=utf-8"}, json.dumps({"ok": ok, **more})
+
+        if path != "/api/chat.postMessage":
+            return answer(False, error="unknown_method")
+        if headers.get("Authorization") != f"Bearer {self.token}":
+            self.note(self.refused, "invalid_auth")
+            return answer(False, error="invalid_auth")
+        if not headers.get("Content-Type", "").startswith("application/json"):
+            self.note(self.violations, "content type")
+        message = json.loads(body)
+        if message.get("channel") not in self.channels:
+            self.note(self.refused, "channel_not_found")
+            return answer(False, error="channel_not_found")
+        if not message.get("metadata", {}).get("event_payload", {}).get("key"):
+            self.note(self.violations, "no key in the metadata")
+        limited = self.limited(message["channel"])
+        if limited:
+            return limited
+        self.accept(message)
+        return answer(True, channel="C1", ts=f"{time.time():.6f}")
+
+    def webhook_post(self, path, headers, body):
+        if path != WEBHOOK + self.token:
+            return 404, {}, "no_service"
+        message = json.loads(body)
+        if "channel" in message:
+            self.note(self.violations, "a webhook's channel is fixed")
+        limited = self.limited("")
+        if limited:
+            return limited
+        self.accept(message)
+        return 200, {"Content-Type": "text/html"}, "ok"
+
+    def limited(self, channel):
+        now = time.monotonic()
+        if now - self.last.get(channel, -10) < 1:
+            self.note(self.refused, 429)
+            return 429, {"Retry-After": "1"}, ""
+        self.last[channel] = now
+        return None
+
+    def accept(self, message):
+        for problem in check(message):
+            self.note(self.violations, problem)
+        self.note(self.posts, message)
+
+    def wait(self, condition, timeout=30):
+        """Until condition() holds; looked at with each request."""
+        with self.changed:
+            assert self.changed.wait_for(condition, timeout), f"posts {len(self.posts)}, refused {self.refused}"
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()

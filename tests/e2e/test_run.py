@@ -1,0 +1,517 @@
+"""`hunter-c run`: what is new is told once, whatever happens in between.
+
+Data have fixed dates and known changes; Slack is a strict fake on loopback, Prometheus is the real one.
+"""
+import contextlib
+import csv
+import datetime
+import re
+import shutil
+import signal
+import subprocess
+import threading
+import urllib.request
+
+import pytest
+from fake_slack import FakeSlack
+
+CANARY = "xoxb-canary-7f3a9c"
+START = datetime.datetime(2024, 3, 1, tzinfo=datetime.timezone.utc)
+
+
+def noise(i):
+    """A fixed value in -1 .. 1 for each i."""
+    return ((i * 1103515245 + 12345) * (i + 7) % 65521) / 32760.5 - 1
+
+
+def level(i, steps, base=100.0):
+    """The base, times the factor of each step passed."""
+    for index, factor in steps:
+        if i >= index:
+            base *= factor
+    return base * (1 + 0.01 * noise(i))
+
+
+def write_csv(path, steps, points=60, name="p99"):
+    with open(path, "w", newline="") as out:
+        rows = csv.writer(out)
+        rows.writerow(["time", "commit", name])
+        for i in range(points):
+            rows.writerow([(START + datetime.timedelta(hours=i)).isoformat(), f"c{i:04d}", f"{level(i, steps):.4f}"])
+
+
+def config(tmp_path, tests, slack="", agent=""):
+    """Writes hunter.yaml and returns its path."""
+    path = tmp_path / "hunter.yaml"
+    path.write_text(f"""
+{slack}
+agent:
+  state: {tmp_path}/state.db
+  listen: 127.0.0.1:0
+  max_age: never
+  interval: 1s
+  group_wait: 0s
+{agent}
+tests:
+{tests}
+""")
+    return path
+
+
+def csv_test(path, name="db.read", extra=""):
+    return f"""
+  {name}:
+    type: csv
+    file: {path}
+    attributes: [commit]
+    metrics: {{p99: {{direction: -1, unit: ms}}}}
+{extra}
+"""
+
+
+def bot(slack, token=CANARY, channels="#perf"):
+    return f'slack: {{bot_token: "{token}", channels: ["{channels}"], api_url: "{slack.api}"}}'
+
+
+class Agent:
+    """A running agent, what it logs, and what its metrics say."""
+
+    def __init__(self, program, path, *arguments):
+        self.process = subprocess.Popen([program, "run", "--config", path, *arguments], stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, text=True, encoding="utf-8")
+        self.out, self.log, self.changed = [], [], threading.Condition()
+        self.readers = [threading.Thread(target=self.read, args=(self.process.stdout, self.out)),
+                        threading.Thread(target=self.read, args=(self.process.stderr, self.log))]
+        for reader in self.readers:
+            reader.start()
+
+    def read(self, stream, lines):
+        for line in stream:
+            with self.changed:
+                lines.append(line)
+                self.changed.notify_all()
+        with self.changed:
+            lines.append("")
+            self.changed.notify_all()
+
+    def wait_log(self, pattern, timeout=30):
+        """The first line of the log in which the pattern is found."""
+        found = []
+
+        def look():
+            found[:] = [line for line in self.log if re.search(pattern, line)]
+            return found or "" in self.log
+
+        with self.changed:
+            assert self.changed.wait_for(look, timeout) and found, f"no {pattern!r} in:\n{''.join(self.log)}"
+        return found[0]
+
+    def get(self, path):
+        port = re.search(r"port=(\d+)", self.wait_log("msg=started"))[1]
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=10) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+
+    def metric(self, name):
+        """The sum of the metric over its labels."""
+        return sum(float(v) for v in re.findall(rf"^{name}(?:{{[^}}]*}})? (\S+)$", self.get("/metrics")[1], re.M))
+
+    def wait_metric(self, name, least, timeout=30):
+        deadline = threading.Event()
+        timer = threading.Timer(timeout, deadline.set)
+        timer.start()
+        while self.metric(name) < least:
+            assert not deadline.is_set(), f"{name} is {self.metric(name)}, not {least}:\n{''.join(self.log)}"
+            deadline.wait(0.05)
+        timer.cancel()
+
+    def pass_by(self, passes=3):
+        """Waits until so many more passes are over."""
+        self.wait_metric("hunter_runs_total", self.metric("hunter_runs_total") + passes)
+
+    def end(self, how=signal.SIGTERM, timeout=15):
+        self.process.send_signal(how)
+        code = self.process.wait(timeout)
+        for reader in self.readers:
+            reader.join()
+        assert CANARY not in "".join(self.log + self.out)
+        return code
+
+
+@pytest.fixture
+def agents(program):
+    """agents(CONFIG, ARGUMENTS...) starts an agent; all are gone in the end."""
+    started = []
+
+    def start(path, *arguments):
+        started.append(Agent(program, path, *arguments))
+        return started[-1]
+
+    yield start
+    for agent in started:
+        with contextlib.suppress(ProcessLookupError):
+            agent.process.kill()
+        agent.process.wait()
+        for reader in agent.readers:
+            reader.join()
+
+
+@pytest.fixture
+def slack():
+    with FakeSlack(CANARY) as server:
+        yield server
+        assert server.violations == []
+
+
+def fields(message):
+    return [f["text"] for b in message["blocks"] for f in b.get("fields", [])]
+
+
+# One pass.
+
+
+def test_once_tells_once_on_the_terminal(hunter, tmp_path):
+    write_csv(tmp_path / "read.csv", [(30, 1.2)])
+    path = config(tmp_path, csv_test(tmp_path / "read.csv"))
+    first = hunter("run", "--once", "--config", path)
+    assert first.code == 0, first.err
+    assert first.out.splitlines()[:2] == ["hunter-c has detected change points", "1 change point in 1 test: 1 regression"]
+    assert re.search(r"2024-03-02 06:00:00 \+0000\n  db.read\n    p99: \+20%  .* --> .* ms  regression  \(p = .*\)\n"
+                     r"      c0029 .. c0030\n", first.out), first.out
+    second = hunter("run", "--once", "--config", path)
+    assert (second.code, second.out) == (0, "")
+
+
+def test_once_tells_only_what_is_new(hunter, tmp_path):
+    write_csv(tmp_path / "read.csv", [(30, 1.2)])
+    path = config(tmp_path, csv_test(tmp_path / "read.csv"))
+    assert "+20%" in hunter("run", "--once", "--config", path).out
+    write_csv(tmp_path / "read.csv", [(30, 1.2), (65, 0.8)], points=110)
+    second = hunter("run", "--once", "--config", path)
+    assert "-20%" in second.out and "improvement" in second.out and "+20%" not in second.out
+    assert hunter("run", "--once", "--config", path).out == ""
+
+
+def test_old_changes_are_recorded_not_told(hunter, tmp_path):
+    write_csv(tmp_path / "read.csv", [(30, 1.2)])
+    path = config(tmp_path, csv_test(tmp_path / "read.csv"))
+    path.write_text(path.read_text().replace("max_age: never", "max_age: 14d"))
+    assert hunter("run", "--once", "--config", path).out == ""
+    path.write_text(path.read_text().replace("max_age: 14d", "max_age: never"))
+    assert hunter("run", "--once", "--config", path).out == ""
+
+
+def test_a_failed_fetch_changes_nothing(hunter, tmp_path):
+    write_csv(tmp_path / "read.csv", [(30, 1.2)])
+    write_csv(tmp_path / "write.csv", [(30, 0.7)])
+    path = config(tmp_path, csv_test(tmp_path / "read.csv") + csv_test(tmp_path / "write.csv", "db.write"))
+    shutil.move(tmp_path / "write.csv", tmp_path / "away.csv")
+    first = hunter("run", "--once", "--config", path)
+    assert first.code == 3 and "write.csv" in first.err
+    assert "db.read" in first.out and "db.write" not in first.out
+    shutil.move(tmp_path / "away.csv", tmp_path / "write.csv")
+    second = hunter("run", "--once", "--config", path)
+    assert second.code == 0 and "db.write" in second.out and "db.read" not in second.out
+    (tmp_path / "read.csv").unlink()
+    assert hunter("run", "--once", "--config", path).code == 3
+    write_csv(tmp_path / "read.csv", [(30, 1.2)])
+    assert hunter("run", "--once", "--config", path).out == ""
+
+
+def test_data_that_are_empty_for_a_while(hunter, tmp_path):
+    write_csv(tmp_path / "read.csv", [(30, 1.2)])
+    path = config(tmp_path, csv_test(tmp_path / "read.csv"))
+    assert "+20%" in hunter("run", "--once", "--config", path).out
+    write_csv(tmp_path / "read.csv", [], points=0)
+    assert hunter("run", "--once", "--config", path).out == ""
+    write_csv(tmp_path / "read.csv", [(30, 1.2)])
+    assert hunter("run", "--once", "--config", path).out == ""
+
+
+def test_state_that_cannot_be_had(hunter, tmp_path):
+    write_csv(tmp_path / "read.csv", [])
+    path = config(tmp_path, csv_test(tmp_path / "read.csv"))
+    (tmp_path / "state.db").write_bytes(b"no database" * 1000)
+    done = hunter("run", "--once", "--config", path)
+    assert done.code == 4 and "damaged" in done.err and str(tmp_path / "state.db") in done.err
+    assert (tmp_path / "state.db").read_bytes() == b"no database" * 1000
+
+
+@pytest.mark.parametrize("section, words", [
+    ('slack: {bot_token: "x"}', "channels is missing"),
+    ('slack: {channels: ["#perf"]}', "bot_token"),
+    ('slack: {bot_token: "x", webhook_url: "https://hooks.slack.com/x"}', "not both"),
+])
+def test_a_receiver_that_cannot_work_is_told_at_the_start(hunter, tmp_path, section, words):
+    write_csv(tmp_path / "read.csv", [])
+    done = hunter("run", "--once", "--config", config(tmp_path, csv_test(tmp_path / "read.csv"), section))
+    assert done.code == 2 and words in done.err
+
+
+# Slack.
+
+
+def test_slack_in_one_pass(hunter, tmp_path, slack):
+    write_csv(tmp_path / "read.csv", [(30, 1.2)])
+    path = config(tmp_path, csv_test(tmp_path / "read.csv"), bot(slack))
+    first = hunter("run", "--once", "--config", path)
+    assert first.code == 0 and CANARY not in first.err + first.out
+    assert len(slack.posts) == 1
+    assert fields(slack.posts[0])[0].startswith("*db.read*\n:red_circle: p99: +20%")
+    assert "c0029 .. c0030" in fields(slack.posts[0])[0]
+    assert hunter("run", "--once", "--config", path).code == 0
+    assert len(slack.posts) == 1
+
+
+def test_names_cannot_mention_anybody(hunter, tmp_path, slack):
+    write_csv(tmp_path / "read.csv", [(30, 1.2)])
+    path = config(tmp_path, csv_test(tmp_path / "read.csv", '"<!channel> & <@U1>"'), bot(slack))
+    assert hunter("run", "--once", "--config", path).code == 0
+    assert fields(slack.posts[0])[0].startswith("*&lt;!channel&gt; &amp; &lt;@U1&gt;*")
+
+
+def test_webhook(hunter, tmp_path, slack):
+    write_csv(tmp_path / "read.csv", [(30, 1.2)])
+    path = config(tmp_path, csv_test(tmp_path / "read.csv"), f'slack: {{webhook_url: "{slack.webhook}"}}')
+    first = hunter("run", "--once", "--config", path)
+    assert first.code == 0 and len(slack.posts) == 1 and CANARY not in first.err + first.out
+
+
+def test_secret_in_a_file(hunter, tmp_path, slack):
+    write_csv(tmp_path / "read.csv", [(30, 1.2)])
+    (tmp_path / "token").write_text(CANARY + "\n")
+    path = config(tmp_path, csv_test(tmp_path / "read.csv"),
+                  f'slack: {{bot_token_file: {tmp_path}/token, channel: "#perf", api_url: "{slack.api}"}}')
+    assert hunter("run", "--once", "--config", path).code == 0
+    assert len(slack.posts) == 1
+
+
+def test_a_wrong_token_is_said_and_the_message_kept(hunter, tmp_path, slack):
+    write_csv(tmp_path / "read.csv", [(30, 1.2)])
+    path = config(tmp_path, csv_test(tmp_path / "read.csv"), bot(slack, token="xoxb-wrong"))
+    first = hunter("run", "--once", "--config", path)
+    assert first.code == 2 and "invalid_auth" in first.err and "xoxb-wrong" not in first.err
+    path.write_text(path.read_text().replace("xoxb-wrong", CANARY))
+    assert hunter("run", "--once", "--config", path).code == 0
+    assert len(slack.posts) == 1
+
+
+def test_a_wrong_webhook_is_said_without_its_address(hunter, tmp_path, slack):
+    write_csv(tmp_path / "read.csv", [(30, 1.2)])
+    path = config(tmp_path, csv_test(tmp_path / "read.csv"), f'slack: {{webhook_url: "{slack.webhook}-gone"}}')
+    first = hunter("run", "--once", "--config", path)
+    assert first.code == 2 and "no_service" in first.err and CANARY not in first.err
+
+
+def test_slack_down_keeps_the_message_for_the_next_run(hunter, tmp_path, slack):
+    write_csv(tmp_path / "read.csv", [(30, 1.2)])
+    path = config(tmp_path, csv_test(tmp_path / "read.csv"), bot(slack))
+    slack.stop()
+    first = hunter("run", "--once", "--config", path)
+    assert first.code == 3 and "stay queued" in first.err
+    slack.start()
+    assert hunter("run", "--once", "--config", path).code == 0
+    assert len(slack.posts) == 1
+
+
+def test_channels_and_their_pace(hunter, tmp_path):
+    """Three groups for each of two channels: a message a second each, and Slack never has to say 429."""
+    write_csv(tmp_path / "read.csv", [(30, 1.2), (70, 1.3), (110, 1.2)], points=150)
+    with FakeSlack(CANARY, channels=("#perf", "C0123")) as slack:
+        path = config(tmp_path, csv_test(tmp_path / "read.csv"), bot(slack).replace('"#perf"', '"#perf", "C0123"'))
+        assert hunter("run", "--once", "--config", path).code == 0
+        assert sorted(p["channel"] for p in slack.posts) == ["#perf"] * 3 + ["C0123"] * 3
+        assert slack.refused == [] and slack.violations == []
+
+
+def test_retry_after_is_obeyed(hunter, tmp_path, slack):
+    write_csv(tmp_path / "read.csv", [(30, 1.2)])
+    path = config(tmp_path, csv_test(tmp_path / "read.csv"), bot(slack))
+    slack.last["#perf"] = float("inf")  # until Retry-After has been answered once
+    slack.limited_once = slack.limited
+
+    def limited(channel):
+        answer = slack.limited_once(channel)
+        slack.last.pop(channel, None)
+        return answer
+
+    slack.limited = limited
+    assert hunter("run", "--once", "--config", path).code == 0
+    assert slack.refused == [429] and len(slack.posts) == 1
+
+
+def test_blocks_that_slack_refuses_become_text(hunter, tmp_path, slack):
+    write_csv(tmp_path / "read.csv", [(30, 1.2)])
+    path = config(tmp_path, csv_test(tmp_path / "read.csv"), bot(slack))
+    slack.answers.append((200, '{"ok": false, "error": "invalid_blocks"}'))
+    assert hunter("run", "--once", "--config", path).code == 0
+    assert len(slack.posts) == 1 and "blocks" not in slack.posts[0]
+    assert "db.read p99 +20%" in slack.posts[0]["text"]
+    slack.violations.clear()  # that there are no blocks
+
+
+def test_many_changes_within_the_limits(hunter, tmp_path, slack):
+    names = [f"m{i:02d}" for i in range(60)]
+    with open(tmp_path / "wide.csv", "w", newline="") as out:
+        rows = csv.writer(out)
+        rows.writerow(["time", *names])
+        for i in range(60):
+            rows.writerow([(START + datetime.timedelta(hours=i)).isoformat(),
+                           *(f"{level(i + 97 * j, [(30 + 97 * j, 1.2)]):.4f}" for j in range(60))])
+    tests = "".join(f"""
+  suite.test-{t:02d}:
+    type: csv
+    file: {tmp_path}/wide.csv
+    metrics: [{", ".join(names)}]
+""" for t in range(20))
+    assert hunter("run", "--once", "--config", config(tmp_path, tests, bot(slack))).code == 0
+    assert len(slack.posts) == 1
+    summary = slack.posts[0]["blocks"][1]["text"]["text"]
+    assert summary.startswith("1200 change points in 20 tests") and "left out here" in summary
+
+
+# The agent.
+
+
+def test_agent_tells_once_and_not_after_a_restart(agents, tmp_path, slack):
+    write_csv(tmp_path / "read.csv", [(30, 1.2)])
+    path = config(tmp_path, csv_test(tmp_path / "read.csv"), bot(slack))
+    agent = agents(path)
+    slack.wait(lambda: slack.posts)
+    agent.wait_log("msg=sent")
+    agent.pass_by()
+    assert agent.end() == 0
+    again = agents(path)
+    again.pass_by()
+    assert again.end(signal.SIGINT) == 0
+    assert len(slack.posts) == 1
+
+
+def test_agent_sees_what_is_added(agents, tmp_path, slack):
+    write_csv(tmp_path / "read.csv", [(30, 1.2)])
+    path = config(tmp_path, csv_test(tmp_path / "read.csv"), bot(slack))
+    agent = agents(path)
+    slack.wait(lambda: len(slack.posts) == 1)
+    write_csv(tmp_path / "new.csv", [(30, 1.2), (65, 0.8)], points=110)
+    shutil.move(tmp_path / "new.csv", tmp_path / "read.csv")
+    slack.wait(lambda: len(slack.posts) == 2)
+    agent.pass_by()
+    assert len(slack.posts) == 2
+    assert [line for f in fields(slack.posts[1]) for line in f.splitlines() if "p99" in line][0].startswith(
+        ":large_blue_circle: p99: -20%")
+    assert agent.end() == 0
+
+
+def test_metrics_and_health(agents, tmp_path, slack):
+    write_csv(tmp_path / "read.csv", [(30, 1.2)])
+    path = config(tmp_path, csv_test(tmp_path / "read.csv"), bot(slack))
+    agent = agents(path)
+    agent.wait_log("msg=sent")
+    agent.pass_by(1)
+    status, text = agent.get("/metrics")
+    assert status == 200 and CANARY not in text
+    promtool = shutil.which("promtool")
+    if promtool:
+        done = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr + done.stdout
+    assert agent.metric("hunter_tests") == 1
+    assert agent.metric("hunter_delivery_queue_length") == 0
+    assert re.search(r'^hunter_deliveries_total{receiver="slack",result="sent"} 1$', text, re.M)
+    assert re.search(r'^hunter_changes{state="known"} 1$', text, re.M)
+    assert agent.get("/-/healthy")[0] == 200 and agent.get("/-/ready")[0] == 200
+    assert agent.end() == 0
+
+
+def test_slack_down_then_up(agents, tmp_path, slack):
+    write_csv(tmp_path / "read.csv", [(30, 1.2)])
+    path = config(tmp_path, csv_test(tmp_path / "read.csv"), bot(slack))
+    slack.stop()
+    agent = agents(path)
+    agent.wait_log("will try again.*attempts=2")
+    slack.start()
+    slack.wait(lambda: slack.posts)
+    agent.wait_log("msg=sent")
+    agent.pass_by()
+    assert agent.end() == 0
+    assert len(slack.posts) == 1
+
+
+def test_kill_while_the_group_waits(agents, tmp_path, slack):
+    write_csv(tmp_path / "read.csv", [(30, 1.2)])
+    path = config(tmp_path, csv_test(tmp_path / "read.csv"), bot(slack))
+    path.write_text(path.read_text().replace("group_wait: 0s", "group_wait: 1h"))
+    agent = agents(path)
+    agent.wait_log("msg=changes.*new=1")
+    assert agent.end(signal.SIGKILL) == -signal.SIGKILL
+    assert slack.posts == []
+    path.write_text(path.read_text().replace("group_wait: 1h", "group_wait: 0s"))
+    again = agents(path)
+    again.wait_log("msg=sent")
+    again.pass_by()
+    assert again.end() == 0
+    assert len(slack.posts) == 1
+
+
+@pytest.mark.parametrize("mode, most", [("hang", 1), ("accept_then_hang", 2)])
+def test_kill_while_sending(agents, tmp_path, slack, mode, most):
+    """Killed between the first byte and the answer: told after the restart, at most once more for the kill."""
+    write_csv(tmp_path / "read.csv", [(30, 1.2)])
+    path = config(tmp_path, csv_test(tmp_path / "read.csv"), bot(slack))
+    setattr(slack, mode, True)
+    agent = agents(path)
+    slack.wait(lambda: slack.refused or slack.posts)
+    assert agent.end(signal.SIGKILL) == -signal.SIGKILL
+    setattr(slack, mode, False)
+    again = agents(path)
+    again.wait_log("msg=sent")
+    again.pass_by()
+    assert again.end() == 0
+    assert len(slack.posts) == most
+    assert len({p["metadata"]["event_payload"]["key"] for p in slack.posts}) == 1
+
+
+def test_sigterm_while_sending_waits_for_the_answer(agents, tmp_path, slack):
+    write_csv(tmp_path / "read.csv", [(30, 1.2)])
+    path = config(tmp_path, csv_test(tmp_path / "read.csv"), bot(slack))
+    slack.delay = 1.5
+    agent = agents(path)
+    slack.wait(lambda: slack.posts)
+    assert agent.end() == 0
+    slack.delay = 0
+    again = agents(path)
+    again.pass_by()
+    assert again.end() == 0
+    assert len(slack.posts) == 1
+
+
+def test_second_agent_on_the_same_state(agents, hunter, tmp_path):
+    write_csv(tmp_path / "read.csv", [])
+    path = config(tmp_path, csv_test(tmp_path / "read.csv"))
+    agent = agents(path)
+    agent.wait_log("msg=started")
+    second = hunter("run", "--once", "--config", path)
+    assert second.code == 4 and f"in use by another hunter-c (process {agent.process.pid})" in second.err
+    assert agent.end() == 0
+    assert hunter("run", "--once", "--config", path).code == 0
+
+
+def test_port_that_is_taken(agents, hunter, tmp_path, slack):
+    write_csv(tmp_path / "read.csv", [])
+    path = config(tmp_path, csv_test(tmp_path / "read.csv"))
+    path.write_text(path.read_text().replace("127.0.0.1:0", f"127.0.0.1:{slack.port}"))
+    done = hunter("run", "--config", path)
+    assert done.code == 4 and str(slack.port) in done.err
+
+
+def test_a_test_that_fails_is_told_once_and_again_when_well(agents, tmp_path):
+    write_csv(tmp_path / "read.csv", [])
+    path = config(tmp_path, csv_test(tmp_path / "read.csv") + csv_test(tmp_path / "late.csv", "db.late"))
+    agent = agents(path)
+    agent.wait_log("msg=\"test failed\" test=db.late")
+    agent.wait_metric("hunter_run_failures_total", 3)
+    write_csv(tmp_path / "late.csv", [])
+    agent.wait_log("well again.*db.late")
+    assert agent.end() == 0
+    assert len([line for line in agent.log if "test failed" in line]) == 1
