@@ -1,0 +1,157 @@
+/* The agent's metrics as text, and what promtool says of it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "agent/metrics.h"
+
+static struct buf printed(const struct metrics *metrics)
+{
+	struct buf text = {0};
+	metrics_print(metrics, &text);
+	return text;
+}
+
+static void holds(const struct metrics *metrics, const char *line)
+{
+	struct buf text = printed(metrics);
+	if (!strstr(text.data, line))
+		fail_msg("no \"%s\" in:\n%s", line, text.data);
+	buf_free(&text);
+}
+
+static void test_counters_and_gauges(void **state)
+{
+	(void)state;
+	struct metrics *metrics = metrics_new();
+	holds(metrics, "# TYPE hunter_build_info gauge\nhunter_build_info{version=\"" HUNTER_VERSION
+		       "\"} 1\n");
+	holds(metrics, "\nhunter_missed_runs_total 0\n");
+	metrics_add(metrics, METRIC_RUN_FAILURES, 1, "csv", "data");
+	metrics_add(metrics, METRIC_RUN_FAILURES, 2, "csv", "data");
+	metrics_add(metrics, METRIC_RUN_FAILURES, 1, "prometheus", "data");
+	metrics_set(metrics, METRIC_DELIVERY_QUEUE_LENGTH, 7, "slack", NULL);
+	metrics_add(metrics, METRIC_DELIVERY_QUEUE_LENGTH, -3.5, "slack", NULL);
+	metrics_add(metrics, METRIC_DETECTION_SECONDS, 0.25, NULL, NULL);
+	metrics_set(metrics, METRIC_LAST_PASS, 1795176000.5, NULL, NULL);
+	metrics_set(metrics, METRIC_CHANGES, INFINITY, "known", NULL);
+	holds(metrics, "# TYPE hunter_run_failures_total counter\n"
+		       "hunter_run_failures_total{source=\"csv\",reason=\"data\"} 3\n"
+		       "hunter_run_failures_total{source=\"prometheus\",reason=\"data\"} 1\n");
+	holds(metrics, "\nhunter_delivery_queue_length{receiver=\"slack\"} 3.5\n");
+	holds(metrics, "\nhunter_detection_seconds_total 0.25\n");
+	holds(metrics, "\nhunter_last_run_timestamp_seconds 1795176000.5\n");
+	holds(metrics, "\nhunter_changes{state=\"known\"} +Inf\n");
+	metrics_free(metrics);
+}
+
+static void test_histogram(void **state)
+{
+	(void)state;
+	struct metrics *metrics = metrics_new();
+	static const double seconds[] = {0.0005, 0.001, 0.002, 0.75, 1, 299, 1000};
+	for (size_t i = 0; i < sizeof seconds / sizeof *seconds; i++)
+		metrics_observe(metrics, METRIC_RUN_DURATION, seconds[i], "csv", NULL);
+	holds(metrics, "# TYPE hunter_run_duration_seconds histogram\n"
+		       "hunter_run_duration_seconds_bucket{source=\"csv\",le=\"0.001\"} 2\n"
+		       "hunter_run_duration_seconds_bucket{source=\"csv\",le=\"0.005\"} 3\n");
+	holds(metrics, "le=\"1\"} 5\n");
+	holds(metrics, "le=\"60\"} 5\n");
+	holds(metrics, "le=\"300\"} 6\n");
+	holds(metrics, "le=\"+Inf\"} 7\n"
+		       "hunter_run_duration_seconds_sum{source=\"csv\"} 1300.7535\n"
+		       "hunter_run_duration_seconds_count{source=\"csv\"} 7\n");
+	metrics_free(metrics);
+}
+
+static void test_label_values_are_escaped(void **state)
+{
+	(void)state;
+	struct metrics *metrics = metrics_new();
+	metrics_add(metrics, METRIC_RUNS, 1, "a\"b\\c\nd", NULL);
+	holds(metrics, "\nhunter_runs_total{source=\"a\\\"b\\\\c\\nd\"} 1\n");
+	metrics_free(metrics);
+}
+
+static void test_label_sets_are_bounded(void **state)
+{
+	(void)state;
+	struct metrics *metrics = metrics_new();
+	for (int round = 0; round < 2; round++)
+		for (int i = 0; i < 500; i++) {
+			char name[16];
+			snprintf(name, sizeof name, "r%d", i);
+			metrics_add(metrics, METRIC_DELIVERIES, 1, name, "sent");
+		}
+	holds(metrics, "{receiver=\"r0\",result=\"sent\"} 2\n");
+	holds(metrics, "{receiver=\"r199\",result=\"sent\"} 2\n");
+	holds(metrics, "{receiver=\"other\",result=\"other\"} 600\n");
+	struct buf text = printed(metrics);
+	assert_null(strstr(text.data, "\"r200\""));
+	buf_free(&text);
+	metrics_free(metrics);
+}
+
+static void test_process(void **state)
+{
+	(void)state;
+	struct metrics *metrics = metrics_new();
+	struct buf text = printed(metrics);
+	const char *resident = strstr(text.data, "\nprocess_resident_memory_bytes ");
+	const char *started = strstr(text.data, "\nprocess_start_time_seconds ");
+	assert_non_null(resident);
+	assert_non_null(started);
+	double bytes = strtod(strchr(resident, ' '), NULL),
+	       begin = strtod(strchr(started, ' '), NULL);
+	assert_true(bytes > 500e3 && bytes < 100e9);
+	assert_true(begin > 1.5e9 && begin < 1e11);
+	buf_free(&text);
+	metrics_free(metrics);
+}
+
+static void test_promtool_finds_nothing_to_say(void **state)
+{
+	(void)state;
+	if (system("command -v promtool >/dev/null") != 0) {
+		print_message("promtool is not installed\n");
+		skip();
+	}
+	struct metrics *metrics = metrics_new();
+	metrics_set(metrics, METRIC_TESTS, 3, NULL, NULL);
+	metrics_add(metrics, METRIC_RUNS, 1, "csv", NULL);
+	metrics_add(metrics, METRIC_RUN_FAILURES, 1, "csv", "data");
+	metrics_observe(metrics, METRIC_RUN_DURATION, 0.5, "csv", NULL);
+	metrics_observe(metrics, METRIC_SCHEDULE_LAG, 0.5, NULL, NULL);
+	metrics_add(metrics, METRIC_POINTS_READ, 1, "csv", NULL);
+	metrics_set(metrics, METRIC_CHANGES, 1, "known", NULL);
+	metrics_add(metrics, METRIC_DELIVERIES, 1, "slack", "sent");
+	metrics_set(metrics, METRIC_DELIVERY_QUEUE_LENGTH, 1, "slack", NULL);
+	struct buf text = printed(metrics);
+	FILE *promtool = popen("promtool check metrics 2>&1", "w");
+	fwrite(text.data, 1, text.length, promtool);
+	assert_int_equal(pclose(promtool), 0);
+	buf_free(&text);
+	metrics_free(metrics);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_counters_and_gauges),
+		cmocka_unit_test(test_histogram),
+		cmocka_unit_test(test_label_values_are_escaped),
+		cmocka_unit_test(test_label_sets_are_bounded),
+		cmocka_unit_test(test_process),
+		cmocka_unit_test(test_promtool_finds_nothing_to_say),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
