@@ -15,10 +15,11 @@ import tempfile
 
 TOP = pathlib.Path(__file__).resolve().parents[1]
 PROGRAM = os.path.abspath(os.environ.get("HUNTER_C", TOP / "build/release/hunter-c"))
+# The command, and how many lines of its output are shown.
 COMMANDS = [
-    ["regressions", "reads", "--since", "2026-06-01"],
-    ["analyze", "demo.write.batch-10", "--since", "2026-08-25", "--until", "2026-08-31"],
-    ["run", "--once"],
+    (["regressions", "reads", "--since", "2026-06-01"], 99),
+    (["analyze", "demo.read.inmem", "--since", "2026-09-25", "--until", "2026-10-10"], 99),
+    (["run", "--once"], 18),
 ]
 COLUMN, LINE, MARGIN = 8.4, 18, 16  # pixels
 COLORS = {"31": "#f2777a", "32": "#99cc99", "33": "#ffcc66", "34": "#6699cc", "35": "#cc99cc", "36": "#66cccc"}
@@ -107,9 +108,10 @@ def main():
         environment = {"PATH": os.environ["PATH"], "TERM": "xterm", "HUNTER_CONFIG": "conf/example.yaml",
                        "EXAMPLE_STATE": f"{scratch}/state.db"}
         screen = ""
-        for arguments in COMMANDS:
+        for arguments, limit in COMMANDS:
             screen += f"\x1b[1m$ hunter-c {' '.join(arguments)}\x1b[0m\n"
-            screen += run_on_terminal(arguments, environment).rstrip("\n") + "\n\n"
+            lines = run_on_terminal(arguments, environment).rstrip("\n").split("\n")
+            screen += "\n".join(lines[:limit] + (["..."] if len(lines) > limit else [])) + "\n\n"
     picture = TOP / "docs/picture.svg"
     if sys.argv[1:] == ["--check"]:
         return 0 if picture.read_text() == draw(screen) else 1

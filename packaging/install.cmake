@@ -5,9 +5,9 @@ target_link_libraries(manual PRIVATE hunter_agent)
 # The pages are made in the build folder, from the templates here and the option tables of this very build.
 set(PAGES)
 foreach(page hunter-c.1 hunter.yaml.5 hunter-c.bash)
-  set(made ${CMAKE_BINARY_DIR}/manual/${page})
+  set(made ${CMAKE_BINARY_DIR}/man/${page})
   add_custom_command(OUTPUT ${made}
-    COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/manual
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/man
     COMMAND manual ${CMAKE_SOURCE_DIR}/packaging/${page}.in > ${made}.new
     COMMAND ${CMAKE_COMMAND} -E rename ${made}.new ${made}
     DEPENDS manual ${CMAKE_SOURCE_DIR}/packaging/${page}.in VERBATIM)
@@ -15,11 +15,11 @@ foreach(page hunter-c.1 hunter.yaml.5 hunter-c.bash)
 endforeach()
 add_custom_target(manual_pages ALL DEPENDS ${PAGES})
 
-set(manual ${CMAKE_BINARY_DIR}/manual)
+set(pages ${CMAKE_BINARY_DIR}/man)
 install(TARGETS hunter-c)
-install(FILES ${manual}/hunter-c.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
-install(FILES ${manual}/hunter.yaml.5 DESTINATION ${CMAKE_INSTALL_MANDIR}/man5)
-install(FILES ${manual}/hunter-c.bash RENAME hunter-c
+install(FILES ${pages}/hunter-c.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES ${pages}/hunter.yaml.5 DESTINATION ${CMAKE_INSTALL_MANDIR}/man5)
+install(FILES ${pages}/hunter-c.bash RENAME hunter-c
   DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/conf/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/conf
   FILES_MATCHING PATTERN "*.yaml" PATTERN "*.csv" PATTERN "*.md")

@@ -250,6 +250,7 @@ static void put_value_words(const char *command, const struct field *fields)
 
 static void put_values(void)
 {
+	put_value_words("", common_fields);
 	for (const struct command *const *each = commands; *each; each++) {
 		put_value_words((*each)->name, common_fields);
 		for (const struct option_part *part = (*each)->parts; part && part->fields; part++)

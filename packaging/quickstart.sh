@@ -44,13 +44,13 @@ say "The example: four benchmarks of a key-value store over 200 nightly builds (
 show list-groups
 show_regressions regressions smoke --since 2026-06-01
 say "Where exactly? The table around one of the changes"
-show analyze demo.write.batch-10 --since 2026-08-14 --until 2026-09-10
+show analyze demo.read.inmem --since 2026-09-25 --until 2026-10-10
 say "The agent, one round: it reads every test, decides what is news, and tells it once"
-show run --once
+show run --once --log-level warn
 say "The same again: all of that has been told, so there is nothing to say"
-again=$(show run --once)
+again=$(show run --once --log-level warn)
 printf '%s\n' "$again"
 [ "$(printf '%s\n' "$again" | sed 1,2d)" = '' ] || die "the second run was not silent"
 echo '(nothing)'
 
-say "Done. The program is $build/hunter-c, its manual: man -l $build/manual/hunter-c.1"
+say "Done. The program is $build/hunter-c, its manual: man -l $build/man/hunter-c.1"

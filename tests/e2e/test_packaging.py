@@ -87,7 +87,7 @@ def test_the_manual_of_the_configuration_has_every_detector_and_source(prefix):
 def test_the_manual_formats_without_a_warning(prefix, page):
     if not shutil.which("groff"):
         pytest.skip("groff is not installed")
-    done = subprocess.run(["groff", "-man", "-Tutf8", "-ww", "-P-c", str(prefix / "share/man" / page)],
+    done = subprocess.run(["groff", "-man", "-Tutf8", "-ww", "-P-cbou", str(prefix / "share/man" / page)],
                           capture_output=True, text=True, check=True)
     assert done.stderr == ""
     assert "EXIT STATUS" in done.stdout or "SOURCES" in done.stdout
