@@ -94,6 +94,7 @@ static bool detect(struct task *task, struct scratch *scratch, struct error *err
 
 static void arm(struct watch *watch);
 
+/* The pass is gone afterwards. */
 static void end_pass(struct pass *pass)
 {
 	struct watch *watch = pass->watch;
@@ -104,7 +105,6 @@ static void end_pass(struct pass *pass)
 	metrics_observe(
 		agent->metrics, METRIC_RUN_DURATION, duration, subject->test->source->name, NULL);
 	agent->under_way--;
-	task_free(pass->task);
 	if (!agent->once) {
 		uint64_t missed;
 
@@ -115,6 +115,7 @@ static void end_pass(struct pass *pass)
 		subject->missed = missed;
 		arm(watch);
 	}
+	task_free(pass->task);
 	agent_ended(agent);
 }
 
