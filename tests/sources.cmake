@@ -10,3 +10,7 @@ hunter_fuzz(when hunter_core)
 hunter_fuzz(csv hunter_sources)
 hunter_fuzz(json hunter_sources PkgConfig::JANSSON)
 hunter_fuzz(histostat hunter_sources)
+
+# Speed of reading files, one tab-separated line a case.
+add_executable(bench_files bench/bench_files.c)
+target_link_libraries(bench_files PRIVATE hunter_sources)
