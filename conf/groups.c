@@ -116,7 +116,10 @@ static void read_group(struct groups *groups, const struct yaml_entry *entry)
 	if (group->done && !yaml_is_null(entry->value))
 		loader_report(
 			loader, false, entry->value, &subject, "a list of tests is needed here");
-	*dict_place(&groups->names, group->name) = group;
+	const void **place = dict_place(&groups->names, group->name);
+	if (*place)
+		loader_report(loader, false, entry->key, &subject, "it is already defined");
+	*place = group;
 }
 
 void groups_read(struct loader *loader, const struct yaml_node *map)

@@ -59,6 +59,11 @@ struct subject {
 void loader_report(struct loader *loader, bool warning, const struct yaml_node *where,
 	const struct subject *subject, const char *format, ...) PRINTF_LIKE(5, 6);
 
+/* Reports a name that is empty or has control characters: it goes to terminals, to Slack and into
+ * labels. */
+void loader_check_name(struct loader *loader, const struct yaml_node *where,
+	const struct subject *subject, const char *name);
+
 /* Notes the first variable that is not set where it matters, in config->missing. */
 void loader_missing(
 	struct loader *loader, const struct subject *subject, const struct unset *unset);

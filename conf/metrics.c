@@ -94,6 +94,7 @@ static void read_metric(struct metrics_reading *metrics, const struct yaml_entry
 	struct subject subject = {
 		.kind = "test", .name = metrics->test->name, .metric = metric->name};
 	const struct yaml_node *map = entry->value;
+	loader_check_name(loader, entry->key, &subject, metric->name);
 	if (map && map->kind != YAML_MAP) {
 		if (!yaml_is_null(map))
 			loader_report(loader, false, map, &subject,
@@ -136,8 +137,16 @@ static void read_entries(
 	struct arena *arena = metrics->loader->arena;
 	struct metric *metric = arena_array(arena, count, sizeof *metric);
 	struct detection *detection = arena_array(arena, count, sizeof *detection);
-	for (size_t i = 0; i < count; i++)
+	struct dict names = {.arena = arena};
+	for (size_t i = 0; i < count; i++) {
 		read_metric(metrics, &entries[i], &metric[i], &detection[i]);
+		const void **place = dict_place(&names, metric[i].name);
+		struct subject subject = {.kind = "test", .name = metrics->test->name};
+		if (*place)
+			loader_report(metrics->loader, false, entries[i].key, &subject,
+				"metrics: \"%.80s\" is there twice", entries[i].key->text);
+		*place = &metric[i];
+	}
 	metrics->test->metrics = metric;
 	metrics->test->detections = detection;
 	metrics->test->metric_count = count;

@@ -53,6 +53,17 @@ void loader_report(struct loader *loader, bool warning, const struct yaml_node *
 	buf_free(&prefix);
 }
 
+void loader_check_name(struct loader *loader, const struct yaml_node *where,
+	const struct subject *subject, const char *name)
+{
+	size_t n = 0;
+	while ((unsigned char)name[n] >= 0x20 && name[n] != 0x7f)
+		n++;
+	if (n == 0 || name[n])
+		loader_report(loader, false, where, subject,
+			"a name may not be empty nor have control characters");
+}
+
 void loader_missing(struct loader *loader, const struct subject *subject, const struct unset *unset)
 {
 	if (loader->config->missing)

@@ -191,7 +191,10 @@ void templates_read(struct loader *loader, const struct yaml_node *map)
 		template->node = entry->value->kind == YAML_MAP
 					 ? entry->value
 					 : empty_map(loader->arena, entry->key);
-		*dict_place(&loader->templates, template->name) = template;
+		const void **place = dict_place(&loader->templates, template->name);
+		if (*place)
+			loader_report(loader, false, entry->key, &subject, "it is already defined");
+		*place = template;
 	}
 }
 

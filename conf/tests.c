@@ -255,6 +255,9 @@ static void read_notify(struct loader *loader, const struct yaml_node *map,
 			loader_report(loader, false, item, subject,
 				"notify: there is no section \"%.80s\"", item->text);
 	}
+	if (list && node->count == 0)
+		loader_report(loader, false, node, subject,
+			"notify: nobody is named; leave it out to tell all receivers");
 	if (common->notify.count == 0)
 		test->notify = loader->all_receivers;
 }
@@ -288,30 +291,38 @@ static void read_test(
 	note_unset(loader, &subject, &unset, test);
 }
 
+static void read_entry(struct loader *loader, const struct yaml_entry *entry, struct test *test)
+{
+	const char *missing = NULL;
+	const char *name = loader_expand(loader, entry->key->text, false, &missing);
+	struct subject subject = {.kind = "test", .name = name};
+	const struct yaml_node *merged = NULL;
+	test->name = name;
+	test->file = entry->key->file;
+	test->line = entry->key->line;
+	const void **place = dict_place(loader->tests, name);
+	const struct test *before = *place;
+	*place = test;
+	if (before)
+		loader_report(loader, false, entry->key, &subject, "it is already at %s:%d",
+			before->file, before->line);
+	loader_check_name(loader, entry->key, &subject, name);
+	if (entry->value->kind == YAML_MAP)
+		merged = templates_resolve(loader, name, entry->value);
+	else
+		loader_report(loader, false, entry->key, &subject, "a map is needed here");
+	if (merged)
+		read_test(loader, merged, name, test);
+}
+
 void tests_read(struct loader *loader, const struct yaml_node *map)
 {
 	if (!map)
 		return;
 	struct test *tests = arena_array(loader->arena, map->count, sizeof *tests);
 	loader->tests_node = map;
-	for (size_t i = 0; i < map->count; i++) {
-		const struct yaml_entry *entry = &map->entries[i];
-		const char *missing = NULL;
-		const char *name = loader_expand(loader, entry->key->text, false, &missing);
-		struct subject subject = {.kind = "test", .name = name};
-		struct test *test = &tests[i];
-		test->name = name;
-		test->file = entry->key->file;
-		test->line = entry->key->line;
-		*dict_place(loader->tests, name) = test;
-		if (entry->value->kind != YAML_MAP) {
-			loader_report(loader, false, entry->key, &subject, "a map is needed here");
-			continue;
-		}
-		const struct yaml_node *merged = templates_resolve(loader, name, entry->value);
-		if (merged)
-			read_test(loader, merged, name, test);
-	}
+	for (size_t i = 0; i < map->count; i++)
+		read_entry(loader, &map->entries[i], &tests[i]);
 	loader->config->tests = tests;
 	loader->config->test_count = map->count;
 }
