@@ -53,7 +53,7 @@ static void resize(struct default_stream *stream, size_t capacity)
 static void add_values(struct default_stream *stream, const double *values, size_t n)
 {
 	size_t held = stream->end - stream->first;
-	if (held + n > stream->capacity)
+	if (held + n > stream->capacity || !stream->values)
 		resize(stream, held + n + (held + n) / 2);
 	size_t count = existing_values(values, n, stream->values + held, stream->places + held);
 	for (size_t i = 0; i < count; i++)

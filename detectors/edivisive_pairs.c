@@ -55,6 +55,16 @@ static inline __attribute__((always_inline)) double sum_signs_here(
 	return (double)(lanes[0] + lanes[1] + lanes[2] + lanes[3]);
 }
 
+void sum_distances_plain(const double *y, size_t n, double *left, double *right)
+{
+	sum_distances_here(y, n, left, right);
+}
+
+double sum_signs_plain(const double *before, size_t n1, const double *after, size_t n2)
+{
+	return sum_signs_here(before, n1, after, n2);
+}
+
 #if defined(__x86_64__)
 
 __attribute__((target("avx2"))) static void sum_distances_avx2(
@@ -74,26 +84,26 @@ void sum_distances(const double *y, size_t n, double *left, double *right)
 	if (__builtin_cpu_supports("avx2"))
 		sum_distances_avx2(y, n, left, right);
 	else
-		sum_distances_here(y, n, left, right);
+		sum_distances_plain(y, n, left, right);
 }
 
 double sum_signs(const double *before, size_t n1, const double *after, size_t n2)
 {
 	if (__builtin_cpu_supports("avx2"))
 		return sum_signs_avx2(before, n1, after, n2);
-	return sum_signs_here(before, n1, after, n2);
+	return sum_signs_plain(before, n1, after, n2);
 }
 
 #else
 
 void sum_distances(const double *y, size_t n, double *left, double *right)
 {
-	sum_distances_here(y, n, left, right);
+	sum_distances_plain(y, n, left, right);
 }
 
 double sum_signs(const double *before, size_t n1, const double *after, size_t n2)
 {
-	return sum_signs_here(before, n1, after, n2);
+	return sum_signs_plain(before, n1, after, n2);
 }
 
 #endif

@@ -14,4 +14,8 @@ void sum_distances(const double *y, size_t n, double *left, double *right);
 /* Sum over all pairs of the sign of after - before. */
 double sum_signs(const double *before, size_t n1, const double *after, size_t n2);
 
+/* The plain builds, for comparison. */
+void sum_distances_plain(const double *y, size_t n, double *left, double *right);
+double sum_signs_plain(const double *before, size_t n1, const double *after, size_t n2);
+
 #endif

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "detectors/edivisive.h"
+#include "detectors/edivisive_pairs.h"
 #include "detectors/edivisive_permutation.h"
 #include "detectors/edivisive_search.h"
 #include "tests/unit/close.h"
@@ -198,7 +199,7 @@ static void test_invariance(void **state)
 	enum { N = 700 };
 	double values[N], changed[N];
 	size_t total = 0;
-	for (uint64_t seed = 1; seed <= 300; seed++) {
+	for (uint64_t seed = 1; seed <= 100; seed++) {
 		uint64_t random = seed;
 		double level = 0;
 		for (size_t i = 0; i < N; i++) {
@@ -229,7 +230,7 @@ static void test_invariance(void **state)
 		assert_same_indexes(
 			expected, count, detect(EDIVISIVE_DEFAULT, changed, N), "shifted");
 	}
-	assert_true(total > 1500);
+	assert_true(total > 500);
 }
 
 /* Missing values change nothing but the count of places. */
@@ -293,7 +294,7 @@ static void test_every_point_is_significant(void **state)
 {
 	(void)state;
 	static double values[MOST];
-	for (uint64_t seed = 1; seed <= 500; seed++) {
+	for (uint64_t seed = 1; seed <= 200; seed++) {
 		uint64_t random = seed;
 		random_series(&random, values, MOST);
 		size_t count = detect(EDIVISIVE_DEFAULT, values, MOST);
@@ -320,7 +321,7 @@ static void test_searches_agree_to_the_bit(void **state)
 	struct search fast = search_new(N, SEARCH_AVX2, scratch);
 	assert_true(plain.sweep != fast.sweep);
 	double values[N];
-	for (uint64_t seed = 1; seed <= 4000; seed++) {
+	for (uint64_t seed = 1; seed <= 1500; seed++) {
 		uint64_t random = seed;
 		size_t n = seed <= 300 ? seed : 1 + random_below(&random, 120);
 		random_series(&random, values, n);
@@ -334,6 +335,30 @@ static void test_searches_agree_to_the_bit(void **state)
 			assert_memory_equal(&plain.best[tau], &fast.best[tau], sizeof(double));
 	}
 	scratch_free(scratch);
+}
+
+static void test_pair_sums_agree_to_the_bit(void **state)
+{
+	(void)state;
+	enum { N = 120 };
+	double values[N], left[N], right[N], plain_left[N], plain_right[N];
+	for (uint64_t seed = 1; seed <= 1500; seed++) {
+		uint64_t random = seed;
+		size_t n = 1 + random_below(&random, N), half = n / 2;
+		random_series(&random, values, n);
+		for (size_t i = 0; i < n; i++)
+			values[i] = isfinite(values[i]) ? values[i] : 7;
+		sum_distances(values, n, left, right);
+		sum_distances_plain(values, n, plain_left, plain_right);
+		assert_memory_equal(left, plain_left, n * sizeof(double));
+		assert_memory_equal(right, plain_right, n * sizeof(double));
+		double signs = 0;
+		for (size_t i = 0; i < half; i++)
+			for (size_t j = half; j < n; j++)
+				signs += (values[j] > values[i]) - (values[j] < values[i]);
+		assert_close(sum_signs(values, half, values + half, n - half), signs, 0);
+		assert_close(sum_signs_plain(values, half, values + half, n - half), signs, 0);
+	}
 }
 
 static size_t permute(const double *values, size_t n, int64_t seed, double p_value)
@@ -398,6 +423,7 @@ int main(void)
 		cmocka_unit_test(test_options_matter),
 		cmocka_unit_test(test_every_point_is_significant),
 		cmocka_unit_test(test_searches_agree_to_the_bit),
+		cmocka_unit_test(test_pair_sums_agree_to_the_bit),
 		cmocka_unit_test(test_permutation),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,7 +15,7 @@
 #include "detectors/edivisive.h"
 #include "tests/unit/random_series.h"
 
-enum { SERIES = 3000, LONGEST = 700 };
+enum { SERIES = 2000, LONGEST = 500 };
 
 static void assert_same(const struct change *a, size_t a_count, const struct change *b,
 	size_t b_count, uint64_t seed, size_t n)
@@ -66,7 +66,7 @@ static void stream_many(enum edivisive_profile profile)
 			.magnitude = seed % 7 ? 0 : 0.03,
 			.profile = (int)profile,
 		};
-		stream_one(seed, &options, seed % 10 ? 150 : 5, scratch, &found);
+		stream_one(seed, &options, seed % 20 ? 250 : 5, scratch, &found);
 	}
 	scratch_free(scratch);
 	assert_true(found > SERIES);
@@ -88,7 +88,7 @@ static void test_otava(void **state)
 static void test_long_one_by_one(void **state)
 {
 	(void)state;
-	enum { N = 6000, CHECK_EVERY = 67 };
+	enum { N = 3000, CHECK_EVERY = 97 };
 	static double values[N];
 	static struct change full[N];
 	struct scratch *scratch = scratch_new();
