@@ -63,21 +63,17 @@ static const char *cell(const void *context, size_t row, size_t column, char scr
 	return number_text(row_value(&view->rows, row, series, view->axes[column]), scratch);
 }
 
-/* Otava takes attributes that look like numbers for numbers. */
+/* Otava takes attributes for numbers if all of them look like numbers; an empty one does not. */
 static bool is_numeric(const struct rows *rows, const char *attribute, bool *whole)
 {
-	bool any = false;
 	*whole = true;
 	for (size_t row = 0; row < rows->count; row++) {
 		const char *text = row_attribute(rows, row, attribute);
-		if (!text)
-			continue;
-		if (!text_is_number(text))
+		if (!text || !text_is_number(text))
 			return false;
-		any = true;
 		*whole = *whole && text_is_integer(text);
 	}
-	return any;
+	return rows->count > 0;
 }
 
 /* The part of a name that may be cut off in front: up to the labels, which may hold points of their

@@ -9,6 +9,8 @@
 #include "agent/table.h"
 
 #include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -105,11 +107,9 @@ bool text_is_integer(const char *text)
 	return *text && *skip_digits(text) == '\0';
 }
 
-bool text_is_number(const char *text)
+/* The text of a number in decimals, however large. */
+static bool is_decimal(const char *text)
 {
-	if (strcasecmp(text, "inf") == 0 || strcasecmp(text, "-inf") == 0 ||
-		strcasecmp(text, "nan") == 0)
-		return true;
 	if (*text == '+' || *text == '-')
 		text++;
 	const char *end = skip_digits(text);
@@ -121,10 +121,15 @@ bool text_is_number(const char *text)
 	}
 	if (!digits)
 		return false;
-	if (*end != 'e' && *end != 'E')
-		return *end == '\0';
-	end++;
-	return text_is_integer(end);
+	return *end == '\0' || ((*end == 'e' || *end == 'E') && text_is_integer(end + 1));
+}
+
+bool text_is_number(const char *text)
+{
+	if (is_decimal(text))
+		return isfinite(strtod(text, NULL)); /* "12e4567" may well be a commit */
+	return strcasecmp(text, "inf") == 0 || strcasecmp(text, "-inf") == 0 ||
+	       strcasecmp(text, "nan") == 0;
 }
 
 /* Characters behind the point, or behind the "e" without one; -1 where there is neither. */

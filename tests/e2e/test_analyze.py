@@ -268,6 +268,20 @@ def test_orig_edivisive_in_otavas_format(hunter):
     assert [c["changes"][0]["index"] for c in json.loads(result.out)["step"]] == [20]
 
 
+def test_attributes_that_look_like_numbers(hunter, folder):
+    """Otava takes them for numbers; ours stay what they are."""
+    (folder / "wide.csv").write_text("time,commit,version,app.read.a,app.read.b\n"
+                                     "2026-01-01,100,4.10,1,1.5\n2026-01-02,7,4.5,2,20\n")
+    assert hunter("analyze", "wide", "--profile", "otava").out == (
+        "time                         commit    version    a     b\n"
+        "-------------------------  --------  ---------  ---  ----\n"
+        "2026-01-01 00:00:00 +0000       100        4.1    1   1.5\n"
+        "2026-01-02 00:00:00 +0000         7        4.5    2  20\n")
+    assert hunter("analyze", "wide").out.splitlines()[3:] == [
+        "2026-01-01 00:00:00 +0000  100       4.10         1   1.5",
+        "2026-01-02 00:00:00 +0000  7         4.5          2  20"]
+
+
 def test_header_without_rows_in_otava(hunter):
     result = hunter("analyze", "header", "--profile", "otava")
     assert result.out == "time    commit    m\n------  --------  ---\n"

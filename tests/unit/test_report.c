@@ -64,7 +64,7 @@ static void numbers_are_told_from_words(void **state)
 	static const char *const numbers[] = {
 		"0", "-1.5", "+3", ".5", "5.", "1e9", "1.2E-3", "inf", "-INF", "NaN"};
 	static const char *const words[] = {
-		"", "a", "1.2.3", "1e", "e5", "-", ".", "0x1f", "12a", "infinity"};
+		"", "a", "1.2.3", "1e", "e5", "-", ".", "0x1f", "12a", "infinity", "12e4567"};
 	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
 		assert_true(text_is_number(numbers[i]));
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
