@@ -13,6 +13,7 @@ struct planner {
 	const struct query *query;
 	const struct csv_options *options;
 	const char *file;
+	size_t line; /* of the header */
 	struct error *error;
 	struct names names; /* of the header */
 	size_t *first,
@@ -94,8 +95,8 @@ static bool find_column(const struct planner *planner, const char *name, size_t 
 	if (number == NAMES_NONE || !planner->again[number])
 		return true;
 	return error_set(planner->error, ERROR_DATA,
-		"%s:1: column \"%.100s\" is there more than once (columns %zu and %zu)",
-		planner->file, name, *column + 1, planner->again[number] + 1);
+		"%s:%zu: column \"%.100s\" is there more than once (columns %zu and %zu)",
+		planner->file, planner->line, name, *column + 1, planner->again[number] + 1);
 }
 
 /* The same for a column that must be there. */
@@ -109,15 +110,15 @@ static bool need_column(
 	if (*column != NO_COLUMN)
 		return true;
 	const char *near = field_suggest(name, header->items, header->count);
-	error_set(planner->error, ERROR_DATA, "%s:1: no column \"%.100s\" for %s%s%.100s%s",
-		planner->file, name, what, near ? " (did you mean \"" : "", near ? near : "",
-		near ? "\"?)" : "");
+	error_set(planner->error, ERROR_DATA, "%s:%zu: no column \"%.100s\" for %s%s%.100s%s",
+		planner->file, planner->line, name, what, near ? " (did you mean \"" : "",
+		near ? near : "", near ? "\"?)" : "");
 	if (header->count > 1)
 		return false;
 	return error_set(planner->error, ERROR_DATA,
-		"%s:1: no column \"%.100s\" for %s; the header has one column: is another "
+		"%s:%zu: no column \"%.100s\" for %s; the header has one column: is another "
 		"delimiter meant (csv_options)?",
-		planner->file, name, what);
+		planner->file, planner->line, name, what);
 }
 
 static bool plan_attributes(struct planner *planner)
@@ -200,9 +201,9 @@ static bool plan_columns(struct planner *planner)
 		return false;
 	if (query->branch && plan->branch == NO_COLUMN)
 		return error_set(planner->error, ERROR_DATA,
-			"%s:1: a branch was asked for (--branch), but there is no column "
+			"%s:%zu: a branch was asked for (--branch), but there is no column "
 			"\"branch\"",
-			planner->file);
+			planner->file, planner->line);
 	return plan_attributes(planner) &&
 	       (query->metric_count ? plan_metrics(planner) : plan_guess(planner));
 }
@@ -214,6 +215,7 @@ bool csv_plan_make(struct csv_plan *plan, const struct query *query, const char 
 		.query = query,
 		.options = query->options,
 		.file = file,
+		.line = header->line,
 		.error = error};
 
 	*plan = (struct csv_plan){0};

@@ -188,6 +188,8 @@ static void refusals(void **state)
 		"data:1: no column \"time\" for the time (see time_column); the header has one "
 		"column: is another "
 		"delimiter meant (csv_options)?");
+	refuse(f, "\n\r\na,p99\n1,2\n",
+		"data:3: no column \"time\" for the time (see time_column)");
 	refuse(f, "time,p90\n1,2\n",
 		"data:1: no column \"p99\" for metric \"p99\" (did you mean \"p90\"?)");
 	refuse(f, "time,p99,p99\n1,2,3\n",

@@ -96,8 +96,9 @@ static void refused_dates(void **state)
 		"1.5 months", "+2h ago", "--5m", "9999999999 years", "999999999999999 weeks",
 		"2026 years", "99999999999999999999999 days", "last", "last 6", "32 jan 2026",
 		"9000 years ahead",
-		"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
-		"aaaaaaaaaaaaa"};
+		("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+		 "a"
+		 "aaaaaaaaaaaaa")};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
