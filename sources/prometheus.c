@@ -196,9 +196,8 @@ static const char *advice(const struct asking *asking, const struct reply *reply
 	if (strstr(said, "too many samples"))
 		return ": shorten range, or raise step";
 	if (reply->status == 400 && asking->raw)
-		return " (a query without \"step\" must be a selector, as its raw samples are "
-		       "read: "
-		       "add \"step\" to the test)";
+		return " (without step the query must be a selector, as its raw samples are read: "
+		       "add step to the test)";
 	return "";
 }
 
@@ -272,7 +271,7 @@ static void finish(struct query *query, const struct asking *asking)
 				? "no series matches the selector, or none has samples in the range"
 				: "the query gives nothing in the range (a point is found if a "
 				  "sample is at "
-				  "most 5 minutes older; without \"step\" raw samples are read)");
+				  "most 5 minutes older; without step raw samples are read)");
 }
 
 /* Moves on to the next piece or metric; false if all was asked. */

@@ -361,7 +361,7 @@ static void test_refusals(void **state)
 		{400, "prom-range-parseerr.json", 0,
 			{"http://prom:9090/base/api/v1/query: status 400: bad_data: 1:5: parse "
 			 "error",
-				"add \"step\""}},
+				"add step"}},
 		{400, "prom-range-parseerr.json", HOUR,
 			{"query_range: status 400: bad_data: 1:5: parse error: "
 			 "unclosed left parenthesis"}},

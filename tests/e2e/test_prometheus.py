@@ -1,0 +1,269 @@
+"""analyze and regressions on a real Prometheus with history of ours, at fixed dates."""
+import json
+import re
+import socketserver
+import threading
+
+import pytest
+import servers
+
+START = 1709251200  # 2024-03-01 00:00:00 UTC
+MINUTE = 60
+POINTS = 120
+SINCE, UNTIL = "2024-03-01", "2024-03-02"
+
+
+def noise(i):
+    """A fixed value in -1 .. 1 for each i."""
+    return ((i * 1103515245 + 12345) * (i + 7) % 65521) / 32760.5 - 1
+
+
+def values(base, factor, at):
+    return [base * (factor if i >= at else 1) * (1 + 0.01 * noise(i)) for i in range(POINTS)]
+
+
+def history():
+    def rows(labels, base, factor, at):
+        return [(labels, f"{value:.6f}", START + MINUTE * i) for i, value in enumerate(values(base, factor, at))]
+
+    return servers.openmetrics({
+        # Worse by a tenth in eu from point 70 on; us stays.
+        "latency_seconds": rows({"job": "shop", "region": "eu"}, 0.2, 1.1, 70) + rows({"job": "shop", "region": "us"}, 0.3, 1, 0),
+        "throughput": rows({"job": "shop"}, 5000, 0.9, 50),
+        # One sample a run, an hour apart and off the grid: with the five minutes of lookback a grid misses all of it.
+        "sparse": [({"commit": "x"}, 10 if i < 12 else 12, START + 3600 * i + 1234.567) for i in range(24)],
+        "odd": [({"k": "a \"quoted\" \\ name"}, v, START + MINUTE * i)
+                for i, v in enumerate(["1", "NaN", "+Inf", "-Inf", "2.5", "NaN", "3"])],
+    })
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    with servers.prometheus(tmp_path_factory.mktemp("prometheus"), history()) as running:
+        yield running
+
+
+def config(folder, url, tests, more=""):
+    path = folder / "hunter.yaml"
+    path.write_text(f"prometheus: {{url: '{url}'{more}}}\ntests:\n{tests}")
+    return path
+
+
+LATENCY = """
+  shop:
+    type: prometheus
+    query: latency_seconds{job="shop"}
+    metrics: {latency: {direction: -1, unit: s}}
+"""
+
+
+def analyze(hunter, *arguments):
+    return hunter("analyze", "--since", SINCE, "--until", UNTIL, *arguments)
+
+
+def test_raw_samples_and_their_change(hunter, tmp_path, server):
+    config(tmp_path, server.url, LATENCY)
+    found = analyze(hunter, "shop", "--output", "json")
+    assert found.code == 0, found.err
+    names = json.dumps(json.loads(found.out))
+    assert r'latency{region=\"eu\"}' in names and r'latency{region=\"us\"}' in names
+    text = analyze(hunter, "shop").out
+    assert 'latency{region="eu"}' in text and 'latency{region="us"}' in text
+    assert text.count("%") == 1, text
+    assert re.search(r"\+(9\.[5-9]|10\.[0-5])%", text), text
+    lines = text.splitlines()
+    change = next(i for i, line in enumerate(lines) if "%" in line)
+    assert lines[change + 2].startswith("2024-03-01 01:10:00 +0000"), text
+    assert sum(line.startswith("2024-03-01") for line in lines) == POINTS
+
+
+def test_regressions(hunter, tmp_path, server):
+    config(tmp_path, server.url, LATENCY + """
+  speed:
+    type: prometheus
+    query: throughput
+    metrics: {throughput: {direction: -1}}
+""")
+    found = hunter("regressions", "--since", "2024-03-01 00:00", "--until", UNTIL)
+    assert found.code == 1, found.err
+    assert re.search(r'latency\{region="eu"\} *: .*\( *\+(9\.[5-9]|10\.[0-5])%\)', found.out), found.out
+    assert 'latency{region="us"}' not in found.out
+    assert "speed: OK" in found.out  # it fell, and lower is better
+    assert "Regressions in 1 test found" in found.out
+
+
+def test_without_metrics_each_name_is_one(hunter, tmp_path, server):
+    config(tmp_path, server.url, """
+  all:
+    type: prometheus
+    query: '{job="shop"}'
+""")
+    text = analyze(hunter, "all").out
+    assert 'latency_seconds{region="eu"}' in text and "throughput" in text and "job" not in text
+
+
+def test_a_grid_and_functions(hunter, tmp_path, server):
+    config(tmp_path, server.url, """
+  shop:
+    type: prometheus
+    query: sum by (job) (latency_seconds)
+    step: 5m
+    metrics: {latency: {scale: 1000}}
+""")
+    found = hunter("analyze", "shop", "--since", "2024-03-01 00:02", "--until", "2024-03-01 01:00")
+    rows = [line for line in found.out.splitlines() if line.startswith("2024-03-01")]
+    assert [row[11:16] for row in rows] == [f"00:{m:02d}" for m in range(5, 60, 5)], found.out + found.err
+    assert abs(float(rows[0].split()[-1]) - 1000 * (values(0.2, 1.1, 70)[5] + values(0.3, 1, 0)[5])) < 1
+
+
+def test_a_grid_misses_what_raw_samples_show(hunter, tmp_path, server):
+    config(tmp_path, server.url, """
+  raw: {type: prometheus, query: sparse}
+  grid: {type: prometheus, query: sparse, step: 1h}
+""")
+    raw = analyze(hunter, "raw")
+    stamps = [line[:19] for line in raw.out.splitlines() if line.startswith("2024-03-01")]
+    assert len(stamps) == 24 and all(stamp.endswith(":20:34") for stamp in stamps), raw.out + raw.err
+    assert "+20.0%" in raw.out
+    grid = analyze(hunter, "grid")
+    assert "no data" in grid.err and 'without step raw samples are read' in grid.err
+
+
+def test_an_expression_needs_a_step(hunter, tmp_path, server):
+    config(tmp_path, server.url, "  shop: {type: prometheus, query: 'rate(throughput[5m])'}\n")
+    found = analyze(hunter, "shop")
+    assert found.code == 3
+    assert "status 400" in found.err and 'add step' in found.err and "shop" in found.err
+
+
+def test_queries_of_metrics_and_a_long_one(hunter, tmp_path, server):
+    longer = " or ".join(f'absent_{i}' for i in range(200))
+    config(tmp_path, server.url, f"""
+  shop:
+    type: prometheus
+    step: 1m
+    metrics:
+      eu: {{query: 'latency_seconds{{region="eu"}}'}}
+      long: {{query: 'throughput or {longer}'}}
+""")
+    text = analyze(hunter, "shop")
+    assert text.code == 0, text.err
+    header = next(line for line in text.out.splitlines() if line.startswith("time"))
+    assert header.split() == ["time", "eu", "long"], text.out
+
+
+def test_special_values(hunter, tmp_path, server):
+    config(tmp_path, server.url, "  odd: {type: prometheus, query: odd}\n")
+    found = analyze(hunter, "odd")
+    assert found.code == 0, found.err
+    rows = [line for line in found.out.splitlines() if line.startswith("2024-03-01")]
+    assert len(rows) == 7, found.out
+
+
+def test_nothing_listens(hunter, tmp_path):
+    port = servers.free_port()
+    config(tmp_path, f"http://127.0.0.1:{port}", LATENCY)
+    found = analyze(hunter, "shop")
+    assert found.code == 3
+    assert f"cannot reach http://127.0.0.1:{port}: Connection refused" in found.err
+
+
+def test_wrong_path_and_tls(hunter, tmp_path, server):
+    config(tmp_path, server.url + "/prometheus", LATENCY)
+    found = analyze(hunter, "shop")
+    assert found.code == 3 and "status 404" in found.err and "path" in found.err
+    config(tmp_path, server.url.replace("http:", "https:"), LATENCY)
+    found = analyze(hunter, "shop")
+    assert found.code == 3 and "no TLS is spoken there" in found.err
+
+
+class Fault(socketserver.ThreadingTCPServer):
+    """Answers each request with the same bytes, and keeps what it was asked."""
+    allow_reuse_address = daemon_threads = True
+
+    def __init__(self, answers):
+        self.answers, self.requests = list(answers), []
+        super().__init__(("127.0.0.1", 0), Fault.Handler)
+        self.url = f"http://127.0.0.1:{self.server_address[1]}"
+        threading.Thread(target=self.serve_forever, args=(0.02,), daemon=True).start()
+
+    class Handler(socketserver.StreamRequestHandler):
+        def handle(self):
+            head = b""
+            while not head.endswith(b"\r\n\r\n"):
+                line = self.rfile.readline()
+                if not line:
+                    return
+                head += line
+            self.server.requests.append(head.decode())
+            answers = self.server.answers
+            self.wfile.write(answers.pop(0) if len(answers) > 1 else answers[0])
+
+
+def http(status, body, headers=""):
+    return f"HTTP/1.1 {status} X\r\nConnection: close\r\nContent-Length: {len(body)}\r\n{headers}\r\n{body}".encode()
+
+
+GOOD = json.dumps({"status": "success", "data": {"resultType": "matrix", "result": [
+    {"metric": {"region": "eu"}, "values": [[START + MINUTE * i, "1"] for i in range(20)]}]}})
+
+
+@pytest.fixture
+def fault():
+    running = []
+
+    def start(*answers):
+        running.append(Fault(answers))
+        return running[-1]
+
+    yield start
+    for server in running:
+        server.shutdown()
+        server.server_close()
+
+
+def test_credentials_are_sent_and_never_shown(hunter, tmp_path, fault):
+    server = fault(http(401, "Unauthorized"))
+    (tmp_path / "token").write_text("canary-token\n")
+    config(tmp_path, server.url, LATENCY, f", bearer_token_file: {tmp_path}/token, headers: {{X-Scope-OrgID: canary-tenant}}")
+    found = analyze(hunter, "shop")
+    assert "Authorization: Bearer canary-token\r\n" in server.requests[0]
+    assert "X-Scope-OrgID: canary-tenant\r\n" in server.requests[0]
+    assert found.code == 3 and "status 401: Unauthorized: check username" in found.err
+    assert "canary" not in found.out + found.err
+
+
+def test_redirect_to_another_host(hunter, tmp_path, fault):
+    other = fault(http(200, "<html>Sign in</html>"))
+    server = fault(http(302, "", f"Location: {other.url}/login\r\n"))
+    config(tmp_path, server.url, LATENCY, ", bearer_token: canary, headers: {X-Key: canary}")
+    found = analyze(hunter, "shop")
+    assert "canary" in server.requests[0] and "canary" not in other.requests[0] + found.err
+    assert found.code == 3 and "HTML page" in found.err and "after a redirect, without credentials" in found.err
+
+
+def test_a_server_that_recovers(hunter, tmp_path, fault):
+    server = fault(http(503, "not now"), b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nhalf", http(200, GOOD))
+    config(tmp_path, server.url, LATENCY)
+    found = analyze(hunter, "shop")
+    assert found.code == 0 and found.out.count("2024-03-01") == 20, found.err
+    assert len(server.requests) == 3
+
+
+BROKEN = {
+    "cut": (http(200, GOOD[:-20]), "not an answer of Prometheus' API"),
+    "empty": (http(200, ""), "not an answer of Prometheus' API"),
+    "deep": (http(200, "[" * 100000), "not an answer of Prometheus' API"),
+    "word": (http(200, GOOD.replace('"1"', '"one"', 1)), "a value is no number"),
+    "huge": (b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000000\r\n\r\n", "larger than max_body"),
+    "alien": (b"garbage\r\n\r\n", "no HTTP is spoken there"),
+    "verbose": (http(500, "x" * 100000), "status 500: xxxx"),
+}
+
+
+@pytest.mark.parametrize("answer,words", BROKEN.values(), ids=BROKEN)
+def test_broken_answers_fail_and_say_so(hunter, tmp_path, fault, answer, words):
+    config(tmp_path, fault(answer).url, LATENCY)
+    found = analyze(hunter, "shop")
+    assert found.code == 3 and words in found.err, found.err
+    assert len(found.err) < 3000
