@@ -260,6 +260,8 @@ struct config *config_load(
 		.told = {.arena = config->arena}};
 	tests->arena = config->arena;
 	loader.tests = tests;
+	loader.last_server = &loader.first_server;
+	loader.last_receiver = &loader.first_receiver;
 	config->test_names = tests;
 	config->detection = detection_default(source->schema, config->arena);
 	read_all(&loader);

@@ -22,6 +22,7 @@ struct groups {
 	struct group_state *items;
 	size_t count;
 	struct dict names;
+	const char **candidates; /* for "did you mean": made at the first unknown name */
 };
 
 static void resolve(struct groups *groups, struct group_state *group, int depth);
@@ -48,13 +49,16 @@ static void report_unknown(struct groups *groups, const struct yaml_node *where,
 {
 	const struct config *config = groups->loader->config;
 	size_t count = config->test_count + groups->count;
-	const char **names = arena_array(groups->loader->arena, count, sizeof *names);
-	for (size_t i = 0; i < config->test_count; i++)
-		names[i] = config->tests[i].name;
-	for (size_t i = 0; i < groups->count; i++)
-		names[config->test_count + i] = groups->items[i].name;
+	if (!groups->candidates) {
+		groups->candidates =
+			arena_array(groups->loader->arena, count, sizeof *groups->candidates);
+		for (size_t i = 0; i < config->test_count; i++)
+			groups->candidates[i] = config->tests[i].name;
+		for (size_t i = 0; i < groups->count; i++)
+			groups->candidates[config->test_count + i] = groups->items[i].name;
+	}
 	loader_report(groups->loader, false, where, subject, "there is no test \"%.200s\"%s",
-		where->text, loader_hint(groups->loader, name, names, count));
+		where->text, loader_hint(groups->loader, name, groups->candidates, count));
 }
 
 static void add_group(struct groups *groups, struct group_state *group,

@@ -35,7 +35,7 @@ struct loader {
 	struct problems *problems;
 	struct config *config;
 	struct dict servers, receivers; /* struct declared */
-	struct declared *first_server, *first_receiver;
+	struct declared *first_server, *first_receiver, **last_server, **last_receiver;
 	struct dict templates; /* struct template, within template_list */
 	struct template *template_list;
 	size_t template_count;
@@ -45,6 +45,7 @@ struct loader {
 	struct dict told;             /* problems, told once though many tests share the value */
 	const struct yaml_node *csv;  /* Otava's csv options for all tests */
 	size_t spent;                 /* of LOADER_BUDGET */
+	bool exhausted;               /* nothing more is reported: it would follow from that */
 	size_t suggestions;           /* made among many names */
 };
 

@@ -5,6 +5,8 @@
 
 #include "conf/load.h"
 
+enum { METRIC_VALUES = 5 }; /* what a metric counts against the loader's budget */
+
 /* What a metric may say besides `detection`. */
 struct metric_options {
 	const char *column, *suffix, *query, *unit;
@@ -52,6 +54,7 @@ struct metrics_reading {
 	bool hunters;  /* of a kind Hunter knows: unknown keys are warnings, higher is better by
 			  default */
 	bool graphite; /* a suffix is needed */
+	const struct yaml_node *where;
 	struct unset unset;
 };
 
@@ -135,6 +138,8 @@ static void read_entries(
 	struct metrics_reading *metrics, const struct yaml_entry *entries, size_t count)
 {
 	struct arena *arena = metrics->loader->arena;
+	if (!loader_spend(metrics->loader, METRIC_VALUES * count, metrics->where))
+		return;
 	struct metric *metric = arena_array(arena, count, sizeof *metric);
 	struct detection *detection = arena_array(arena, count, sizeof *detection);
 	struct dict names = {.arena = arena};
@@ -157,6 +162,7 @@ struct unset metrics_read(
 {
 	struct metrics_reading metrics = {.loader = loader,
 		.test = test,
+		.where = node,
 		.hunters = kind_find(type) != NULL,
 		.graphite = strcmp(type, "graphite") == 0};
 	struct subject subject = {.kind = "test", .name = test->name};

@@ -55,6 +55,8 @@ static void read_list(struct loader *loader, const struct field *field,
 	bool dollar = reading->dollar || field->flags & FIELD_ENV;
 	const struct yaml_node *const *items = value->kind == YAML_LIST ? value->items : &value;
 	size_t count = value->kind == YAML_LIST ? value->count : 1;
+	if (!loader_spend(loader, count, value))
+		return;
 	const char **texts = arena_array(loader->arena, count, sizeof *texts);
 	struct dict seen = {.arena = loader->arena};
 	size_t kept = 0;
@@ -83,7 +85,10 @@ static void read_pairs(struct loader *loader, const struct field *field,
 			"%s: a map of names and values is needed here", field->name);
 		return;
 	}
+	if (!loader_spend(loader, value->count, value))
+		return;
 	struct pair *pairs = arena_array(loader->arena, value->count, sizeof *pairs);
+	size_t count = 0;
 	for (size_t i = 0; i < value->count; i++) {
 		const struct yaml_entry *entry = &value->entries[i];
 		if (entry->value->kind != YAML_SCALAR) {
@@ -91,10 +96,11 @@ static void read_pairs(struct loader *loader, const struct field *field,
 				"%s: \"%.80s\" takes one value", field->name, entry->key->text);
 			return;
 		}
-		pairs[i].key = entry->key->text;
-		pairs[i].value = loader_expand(loader, entry->value->text, dollar, missing);
+		if (!yaml_is_null(entry->value))
+			pairs[count++] = (struct pair){entry->key->text,
+				loader_expand(loader, entry->value->text, dollar, missing)};
 	}
-	*out = (struct pairs){pairs, value->count};
+	*out = (struct pairs){pairs, count};
 }
 
 /* What came from the environment may be a secret, so a message shows the reference instead of the
@@ -171,6 +177,8 @@ struct unset options_read(struct loader *loader, const struct yaml_node *map,
 {
 	struct unset unset = {0};
 	struct dict given = {.arena = loader->arena};
+	if (map && !loader_spend(loader, map->count, map))
+		return unset;
 	for (size_t i = 0; map && i < map->count; i++) {
 		const struct yaml_node *key = map->entries[i].key;
 		const struct yaml_node *value = map->entries[i].value;

@@ -44,7 +44,7 @@ void loader_report(struct loader *loader, bool warning, const struct yaml_node *
 	va_start(arguments, format);
 	buf_vprintf(&text, format, arguments);
 	va_end(arguments);
-	if (!told_before(loader, where, text.data)) {
+	if (!loader->exhausted && !told_before(loader, where, text.data)) {
 		subject_text(subject, &prefix);
 		problems_add(loader->problems, warning, where, "%s%s",
 			prefix.data ? prefix.data : "", text.data);
@@ -78,19 +78,20 @@ void loader_missing(struct loader *loader, const struct subject *subject, const 
 
 bool loader_spend(struct loader *loader, size_t values, const struct yaml_node *where)
 {
-	bool before = loader->spent > LOADER_BUDGET;
 	loader->spent += values;
 	if (loader->spent <= LOADER_BUDGET)
 		return true;
-	if (!before)
-		loader_report(loader, false, where, NULL,
-			"templates and groups write out to more than 20,000,000 values");
+	loader_report(loader, false, where, NULL,
+		"too much: with templates and groups written out, more than 20,000,000 values");
+	loader->exhausted = true;
 	return false;
 }
 
 const char *loader_hint(
 	struct loader *loader, const char *word, const char *const *names, size_t count)
 {
+	if (loader->problems->dropped > 0)
+		return "";
 	if (count > MANY_NAMES && loader->suggestions++ >= SUGGESTIONS)
 		return "";
 	const char *near = field_suggest(word, names, count);

@@ -12,6 +12,8 @@
 #include "agent/core/transfer.h"
 #include "conf/load.h"
 
+enum { SERVERS_MAX = 1000 };
+
 static const struct plugin *find_plugin(const struct plugin *plugins, const char *name)
 {
 	for (const struct plugin *plugin = plugins; plugin && plugin->name; plugin++)
@@ -94,16 +96,13 @@ static void check_url(
 			loader, false, url, subject, "url: it must begin with http:// or https://");
 }
 
-static void append(struct declared **first, struct declared *declared)
-{
-	while (*first)
-		first = &(*first)->next;
-	*first = declared;
-}
-
 static void add_server(struct loader *loader, const struct yaml_node *map,
 	const struct plugin *plugin, const struct reading *reading, const char *name)
 {
+	if (loader->servers.count == SERVERS_MAX) {
+		loader_report(loader, false, map, NULL, "more than 1,000 servers");
+		return;
+	}
 	struct declared *declared = arena_alloc(loader->arena, sizeof *declared);
 	declared->node = map;
 	declared->server.name = name;
@@ -113,7 +112,8 @@ static void add_server(struct loader *loader, const struct yaml_node *map,
 	if (plugin->endpoint)
 		check_url(loader, declared, &reading->subject);
 	*dict_place(&loader->servers, name) = declared;
-	append(&loader->first_server, declared);
+	*loader->last_server = declared;
+	loader->last_server = &declared->next;
 }
 
 static void add_receiver(struct loader *loader, const struct yaml_node *map,
@@ -126,7 +126,8 @@ static void add_receiver(struct loader *loader, const struct yaml_node *map,
 	declared->receiver.options = read_options(loader, map, reading, plugin->fields,
 		plugin->options_size, plugin->endpoint, &declared->unset);
 	*dict_place(&loader->receivers, plugin->name) = declared;
-	append(&loader->first_receiver, declared);
+	*loader->last_receiver = declared;
+	loader->last_receiver = &declared->next;
 }
 
 /* A section without a plugin: only its keys are looked at. */

@@ -168,13 +168,13 @@ static void complete_csv_options(struct loader *loader, const struct yaml_node *
 	const struct yaml_node *nested = yaml_get(map, "csv_options");
 	size_t more = loader->csv ? loader->csv->count : 0, count = 0;
 	struct pair *pairs = arena_array(loader->arena, given->count + more, sizeof *pairs);
-	for (size_t i = 0; i < given->count; i++) {
+	for (size_t i = 0; i < given->count; i++)
 		if (is_csv_option(given->items[i].key))
 			pairs[count++] = given->items[i];
-		else
+	for (size_t i = 0; nested && nested->kind == YAML_MAP && i < nested->count; i++)
+		if (!is_csv_option(nested->entries[i].key->text))
 			loader_report(loader, true, nested->entries[i].key, subject,
-				"csv_options: unknown key \"%.80s\"", given->items[i].key);
-	}
+				"csv_options: unknown key \"%.80s\"", nested->entries[i].key->text);
 	for (size_t i = 0; i < more; i++) {
 		const struct yaml_entry *entry = &loader->csv->entries[i];
 		const char *missing = NULL;
@@ -185,18 +185,16 @@ static void complete_csv_options(struct loader *loader, const struct yaml_node *
 	*given = (struct pairs){pairs, count};
 }
 
-/* Notes what the environment lacks for this test. */
+/* Notes what the environment lacks for this test, if it could be run else. */
 static void note_unset(struct loader *loader, const struct subject *subject,
 	const struct unset *unset, struct test *test)
 {
-	if (!unset->variable)
+	if (!unset->variable || test->unsupported)
 		return;
 	loader_missing(loader, subject, unset);
 	loader_report(loader, true, unset->where, subject,
 		"${%s} is not set: the test cannot be run", unset->variable);
-	if (!test->unsupported)
-		test->unsupported =
-			arena_printf(loader->arena, "${%s} is not set", unset->variable);
+	test->unsupported = arena_printf(loader->arena, "${%s} is not set", unset->variable);
 }
 
 /* A kind that Hunter or Otava can read and this binary cannot: keys are checked, the rest is kept
@@ -209,14 +207,13 @@ static void keep_unsupported(struct loader *loader, const struct yaml_node *map,
 		if (!yaml_get(map, *key))
 			loader_report(
 				loader, false, map, &reading->subject, "\"%s\" is missing", *key);
-	struct unset unset = options_read(loader, map, map, reading);
+	options_read(loader, map, map, reading);
 	if (kind->never)
 		test->unsupported = kind->never;
 	else
 		test->unsupported = arena_printf(
 			loader->arena, "this version cannot read tests of type \"%s\"", kind->name);
 	loader_report(loader, true, loader->tests_node, &whole, "%s", test->unsupported);
-	note_unset(loader, &reading->subject, &unset, test);
 }
 
 static void read_options(struct loader *loader, const struct yaml_node *map,

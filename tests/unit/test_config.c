@@ -405,8 +405,21 @@ static void test_bombs(void **state)
 	struct problems problems = {0};
 	assert_null(load_text(text.data, &problems));
 	assert_int_equal(problems.errors, 1);
-	assert_non_null(strstr(problems.items[0].text,
-		"templates and groups write out to more than 20,000,000 values"));
+	assert_non_null(
+		strstr(problems.items[0].text, "too much: with templates and groups written out"));
+	arena_free(problems.arena);
+
+	buf_clear(&text);
+	buf_text(&text, "templates:\n  t: {type: csv, file: x, metrics: {");
+	for (int i = 0; i < 10000; i++)
+		buf_printf(&text, "m%d: {}, ", i);
+	buf_text(&text, "}}\ntests:\n");
+	for (int i = 0; i < 20000; i++)
+		buf_printf(&text, "  a%d: {inherit: t}\n", i);
+	problems = (struct problems){0};
+	assert_null(load_text(text.data, &problems));
+	assert_int_equal(problems.errors, 1);
+	assert_non_null(strstr(problems.items[0].text, "too much"));
 	arena_free(problems.arena);
 
 	buf_clear(&text);
