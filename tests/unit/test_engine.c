@@ -16,6 +16,7 @@
 #include "agent/timers.h"
 #include "peer.h"
 #include "sources/files.h"
+#include "sources/prometheus.h"
 
 static struct engine *engine_of(struct engine_options options)
 {
@@ -421,6 +422,166 @@ static void test_deliveries(void **state)
 	arena_free(delivery.arena);
 }
 
+/* A test of Prometheus played by a peer, whose answers are numbered from 0. */
+struct server_test {
+	struct endpoint endpoint;
+	struct prometheus_options options;
+	struct plugin plugin;
+	struct server server;
+	struct test test;
+	int done, failed;
+	size_t points;
+	struct error error;
+};
+
+#define MATRIX                                                                                     \
+	"{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\",\"result\":[{\"metric\":{},"  \
+	"\"values\":[[1700000000,\"1\"],[1700000001,\"2\"]]}]}}"
+
+static void server_test_set(struct server_test *test, const char *url)
+{
+	*test = (struct server_test){
+		.endpoint = {.url = url,
+			.timeout = 5000,
+			.connect_timeout = 5000,
+			.max_concurrent = 4,
+			.max_body = 100000},
+		.options = {.query = "up", .range = 3600000},
+		.plugin = {.name = "prometheus"},
+	};
+	test->server = (struct server){.name = "prometheus", .options = &test->endpoint};
+	test->test = (struct test){.name = "server",
+		.source = &test->plugin,
+		.server = &test->server,
+		.options = &test->options};
+}
+
+static void keep_points(struct task *task)
+{
+	struct server_test *test = task->context;
+	test->done++;
+	test->failed += task->failed;
+	test->error = task->error;
+	if (!task->failed && task->query.data.count == 1)
+		test->points += task->query.data.series[0].axis->n;
+	task_free(task);
+}
+
+static struct task *server_task(struct server_test *test)
+{
+	struct task *task = task_new(&test->test, 1700000100000);
+	task->done = keep_points;
+	task->context = test;
+	return task;
+}
+
+static bool answer_matrix(struct peer *peer, int fd, const char *request)
+{
+	(void)peer, (void)request;
+	peer_answer(fd, 200, "", MATRIX);
+	return true;
+}
+
+static bool answer_at_last(struct peer *peer, int fd, const char *request)
+{
+	(void)request;
+	int number = atomic_load(&peer->requests);
+	if (number == 1)
+		peer_answer(fd, 503, "Retry-After: 0\r\n", "not now");
+	else if (number == 2)
+		peer_reset(fd);
+	else
+		peer_answer(fd, 200, "", MATRIX);
+	return number != 2;
+}
+
+static bool answer_429(struct peer *peer, int fd, const char *request)
+{
+	(void)request;
+	peer_answer(fd, 429, peer->context, "slow down");
+	return true;
+}
+
+static void test_many_questions_to_a_server(void **state)
+{
+	(void)state;
+	struct peer *peer = peer_new(answer_matrix, NULL);
+	struct engine *engine = engine_of((struct engine_options){.jobs = 2});
+	struct server_test test;
+	server_test_set(&test, peer->url);
+	for (int i = 0; i < 300; i++)
+		engine_submit(engine, server_task(&test));
+	assert_true(engine_run(engine));
+	assert_int_equal(test.done, 300);
+	assert_int_equal(test.points, 600);
+	assert_in_range(atomic_load(&peer->most_at_once), 1, 4);
+	engine_free(engine);
+	peer_free(peer);
+}
+
+static int ask_once(struct peer *peer, struct server_test *test)
+{
+	struct engine *engine = engine_of((struct engine_options){.jobs = 1, .retry_delay = 1});
+	server_test_set(test, peer->url);
+	engine_submit(engine, server_task(test));
+	assert_true(engine_run(engine));
+	assert_int_equal(test->done, 1);
+	engine_free(engine);
+	return atomic_load(&peer->requests);
+}
+
+static void test_questions_are_repeated(void **state)
+{
+	(void)state;
+	struct server_test test;
+	struct peer *peer = peer_new(answer_at_last, NULL);
+	assert_int_equal(ask_once(peer, &test), 3);
+	assert_int_equal(test.points, 2);
+	peer_free(peer);
+
+	peer = peer_new(answer_503, NULL); /* but not for ever */
+	assert_int_equal(ask_once(peer, &test), 3);
+	assert_true(test.failed);
+	assert_non_null(strstr(test.error.text, "status 503"));
+	peer_free(peer);
+
+	char soon[] = "Retry-After: 0\r\n", late[] = "Retry-After: 31\r\n";
+	peer = peer_new(answer_429, soon);
+	assert_int_equal(ask_once(peer, &test), 3);
+	peer_free(peer);
+	peer = peer_new(
+		answer_429, late); /* nor where the server wants to be left alone for long */
+	assert_int_equal(ask_once(peer, &test), 1);
+	assert_true(test.failed);
+	peer_free(peer);
+}
+
+static bool answer_never(struct peer *peer, int fd, const char *request)
+{
+	(void)peer, (void)request;
+	peer_hang(fd);
+	return false;
+}
+
+static void test_freed_in_the_middle_of_transfers(void **state)
+{
+	(void)state;
+	struct peer *peer = peer_new(answer_never, NULL);
+	struct letters letters = {.engine = engine_of((struct engine_options){.jobs = 1})};
+	struct server_test test;
+	server_test_set(&test, peer->url);
+	for (int i = 0; i < 20; i++)
+		engine_submit(letters.engine, server_task(&test));
+	while (atomic_load(&peer->requests) < 4) {
+		letters.length = 0;
+		engine_after(letters.engine, 1, write_c_and_stop, &letters);
+		assert_true(engine_run(letters.engine));
+	}
+	engine_free(letters.engine);
+	assert_int_equal(test.done, 0);
+	peer_free(peer);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -433,6 +594,9 @@ int main(void)
 		cmocka_unit_test(test_timers_in_order),
 		cmocka_unit_test(test_a_guest_is_served),
 		cmocka_unit_test(test_deliveries),
+		cmocka_unit_test(test_many_questions_to_a_server),
+		cmocka_unit_test(test_questions_are_repeated),
+		cmocka_unit_test(test_freed_in_the_middle_of_transfers),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
