@@ -8,11 +8,13 @@ import datetime
 import re
 import shutil
 import signal
+import sqlite3
 import subprocess
 import threading
 import urllib.request
 
 import pytest
+import servers
 from fake_slack import FakeSlack
 
 CANARY = "xoxb-canary-7f3a9c"
@@ -147,6 +149,7 @@ def agents(program):
 
     def start(path, *arguments):
         started.append(Agent(program, path, *arguments))
+        started[-1].wait_log("msg=started")
         return started[-1]
 
     yield start
@@ -497,6 +500,29 @@ def test_second_agent_on_the_same_state(agents, hunter, tmp_path):
     assert hunter("run", "--once", "--config", path).code == 0
 
 
+def test_state_that_is_locked_for_a_while(agents, tmp_path, slack):
+    """What cannot be recorded is not told; it is told once the state can be had again."""
+    write_csv(tmp_path / "read.csv", [])
+    path = config(tmp_path, csv_test(tmp_path / "read.csv"), bot(slack))
+    agent = agents(path)
+    agent.pass_by(1)
+    with contextlib.closing(sqlite3.connect(tmp_path / "state.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        write_csv(tmp_path / "new.csv", [(30, 1.2)])
+        shutil.move(tmp_path / "new.csv", tmp_path / "read.csv")
+        agent.wait_log("state cannot be had.*locked")
+        status, text = agent.get("/-/ready")
+        assert status == 503 and "locked" in text and agent.get("/-/healthy")[0] == 200
+        assert slack.posts == []
+        other.execute("ROLLBACK")
+    slack.wait(lambda: slack.posts)
+    agent.wait_log("msg=sent")
+    assert agent.get("/-/ready")[0] == 200
+    agent.pass_by(1)
+    assert agent.end() == 0
+    assert len(slack.posts) == 1
+
+
 def test_port_that_is_taken(agents, hunter, tmp_path, slack):
     write_csv(tmp_path / "read.csv", [])
     path = config(tmp_path, csv_test(tmp_path / "read.csv"))
@@ -515,3 +541,44 @@ def test_a_test_that_fails_is_told_once_and_again_when_well(agents, tmp_path):
     agent.wait_log("well again.*db.late")
     assert agent.end() == 0
     assert len([line for line in agent.log if "test failed" in line]) == 1
+
+
+# The main job, whole: a real Prometheus, a strict Slack.
+
+
+def history():
+    """Three regions, a point a minute; in two of them latency rises at the same minute."""
+    rows = []
+    for region, base, steps in (("eu", 0.2, [(150, 1.15)]), ("us", 0.3, [(150, 1.25)]), ("ap", 0.25, [])):
+        rows += [({"job": "checkout", "region": region}, f"{level(i, steps, base):.6f}", int(START.timestamp()) + 60 * i)
+                 for i in range(300)]
+    return servers.openmetrics({"checkout_seconds": rows})
+
+
+def test_prometheus_to_slack(agents, tmp_path, slack):
+    with servers.prometheus(tmp_path, history()) as prometheus:
+        path = config(tmp_path, """
+  checkout.latency:
+    type: prometheus
+    query: checkout_seconds
+    range: 3650d
+    metrics: {checkout: {direction: -1, unit: s}}
+""", bot(slack) + f'\nprometheus: {{url: "{prometheus.url}"}}')
+        agent = agents(path)
+        slack.wait(lambda: slack.posts)
+        agent.wait_log("msg=sent")
+        agent.pass_by()
+        text = "\n".join(fields(slack.posts[0]))
+        assert len(slack.posts) == 1
+        assert "2024-03-01 02:30:00 +0000" in str(slack.posts[0])
+        assert re.search(r":red_circle: .*eu.*: \+15%", text) and re.search(r":red_circle: .*us.*: \+25%", text)
+        assert '"ap"' not in text
+        assert agent.end() == 0
+
+        again = agents(path)
+        again.pass_by()
+        prometheus.stop()
+        again.wait_log("test failed")
+        again.wait_metric("hunter_run_failures_total", 2)
+        assert again.end() == 0
+    assert len(slack.posts) == 1
