@@ -41,6 +41,7 @@ struct window_pass {
 	const double *values;
 	size_t n, window;
 	double threshold;
+	bool all_finite;
 	struct search search;
 	struct interval *intervals; /* as many as a window has points */
 	size_t *found;              /* room for n */
@@ -75,10 +76,10 @@ static void fill_back(double *values, size_t n)
 
 static bool all_finite(const double *values, size_t n)
 {
+	double zero = 0;
 	for (size_t i = 0; i < n; i++)
-		if (!isfinite(values[i]))
-			return false;
-	return true;
+		zero += values[i] - values[i];
+	return zero == 0;
 }
 
 static bool split_is_significant(const struct window_pass *pass, const struct interval *interval)
@@ -113,7 +114,7 @@ static void cut_interval(const struct window_pass *pass, size_t count, size_t at
  * are then. */
 static size_t detect_window(const struct window_pass *pass, size_t start, size_t end, size_t count)
 {
-	if (!all_finite(pass->values + start, end - start))
+	if (!pass->all_finite && !all_finite(pass->values + start, end - start))
 		return count;
 	struct interval *intervals = pass->intervals;
 	intervals[0] = interval_of(pass, start, end);
@@ -237,6 +238,7 @@ static struct window_pass window_pass_new(const double *values, size_t n,
 		.threshold = p < 0.05  ? 10 * p
 			     : p < 0.5 ? 2 * p
 				       : p,
+		.all_finite = all_finite(values, n),
 		.search = search_new(longest, SEARCH_BEST, scratch),
 		.intervals = scratch_take(scratch, longest, sizeof(struct interval)),
 	};

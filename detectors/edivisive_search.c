@@ -24,7 +24,7 @@
 #include <immintrin.h>
 #endif
 
-enum { LANES = 4 };
+enum { LANES = 4, ROWS = SEARCH_ROWS };
 
 /* 1 / (b - 1) for b = kappa - tau, at [tau]; 0 for b = 1, where B is 0, and NaN beyond the end of
  * Y. */
@@ -75,52 +75,91 @@ AVX2_INLINE void transpose(__m256d *a, __m256d *b, __m256d *c, __m256d *d)
 	*d = _mm256_permute2f128_pd(ab_odd, cd_odd, 0x31);
 }
 
-/* Adds the transposed sums of distances of four kappas to B at tau .. tau + 3, one kappa after the
- * other. */
-AVX2_INLINE void add_to_rows(const struct search *search, size_t tau, __m256d b, __m256d *sums)
+/*
+ * Adds the sums of distances of four points to B at tau .. tau + 3, one kappa after the other, and
+ * writes one row for each; returns the last.
+ */
+AVX2_INLINE __m256d add_to_rows(double *const *rows, size_t tau, __m256d b, __m256d *sums)
 {
 	transpose(&sums[0], &sums[1], &sums[2], &sums[3]);
 	for (size_t k = 0; k < LANES; k++) {
 		b = _mm256_add_pd(b, sums[k]);
-		_mm256_store_pd(search->right[k] + tau, b);
+		_mm256_store_pd(rows[k] + tau, b);
+	}
+	return b;
+}
+
+/* The sums for tau = j .. j + 3 of points j .. j + 3, whose distances are to those before them:
+ * lanes above 2, 1, 0. */
+AVX2_INLINE __m256d sum_diagonal(const double *values, __m256d points, __m256d *sums)
+{
+	__m256d zero = _mm256_setzero_pd();
+	sums[3] = zero;
+	sums[2] = _mm256_blend_pd(zero, distance(_mm256_set1_pd(values[2]), points), 8);
+	__m256d more = _mm256_blend_pd(zero, distance(_mm256_set1_pd(values[1]), points), 12);
+	sums[1] = _mm256_add_pd(sums[2], more);
+	more = _mm256_blend_pd(zero, distance(_mm256_set1_pd(values[0]), points), 14);
+	sums[0] = _mm256_add_pd(sums[1], more);
+	return sums[0];
+}
+
+/* The sums for four taus in front of those that `running` holds. */
+AVX2_INLINE __m256d sum_block(const double *values, __m256d points, __m256d running, __m256d *sums)
+{
+	for (size_t k = LANES; k-- > 0;) {
+		running = _mm256_add_pd(running, distance(_mm256_set1_pd(values[k]), points));
+		sums[k] = running;
+	}
+	return running;
+}
+
+/* B for the four kappas that points j .. j + 3 complete; the last of all rows holds that of the
+ * kappa before. */
+AVX2 static void sweep_four(const struct search *search, size_t j)
+{
+	const double *values = search->values;
+	__m256d points = _mm256_load_pd(values + j), sums[LANES];
+	__m256d running = sum_diagonal(values + j, points, sums);
+	add_to_rows(search->right, j, _mm256_setzero_pd(), sums);
+	for (size_t tau = j; tau > 0;) {
+		tau -= LANES;
+		running = sum_block(values + tau, points, running, sums);
+		__m256d b = _mm256_load_pd(search->right[ROWS - 1] + tau);
+		add_to_rows(search->right, tau, b, sums);
 	}
 }
 
-/* B for the four kappas that points j .. j + 3 complete; the last row holds that of the kappa
- * before. */
-AVX2 static void sweep_distances(const struct search *search, size_t j)
+/* The same for eight, so that two chains of additions run side by side. */
+AVX2 static void sweep_eight(const struct search *search, size_t j)
 {
 	const double *values = search->values;
-	__m256d point = _mm256_load_pd(values + j), zero = _mm256_setzero_pd();
-	__m256d sums[LANES];
-	/* On the diagonal a point's distances are to those before it: lanes above 2, 1, 0. */
-	sums[3] = zero;
-	sums[2] = _mm256_blend_pd(zero, distance(_mm256_set1_pd(values[j + 2]), point), 8);
-	sums[1] = _mm256_add_pd(
-		sums[2], _mm256_blend_pd(zero, distance(_mm256_set1_pd(values[j + 1]), point), 12));
-	sums[0] = _mm256_add_pd(
-		sums[1], _mm256_blend_pd(zero, distance(_mm256_set1_pd(values[j]), point), 14));
-	__m256d running = sums[0];
-	add_to_rows(search, j, zero, sums);
+	double *const *rows = search->right, *const *more_rows = search->right + LANES;
+	__m256d points = _mm256_load_pd(values + j), sums[LANES];
+	__m256d more_points = _mm256_load_pd(values + j + LANES), more_sums[LANES];
+	__m256d more_running = sum_diagonal(values + j + LANES, more_points, more_sums);
+	add_to_rows(more_rows, j + LANES, _mm256_setzero_pd(), more_sums);
+	__m256d running = sum_diagonal(values + j, points, sums);
+	__m256d b = add_to_rows(rows, j, _mm256_setzero_pd(), sums);
+	more_running = sum_block(values + j, more_points, more_running, more_sums);
+	add_to_rows(more_rows, j, b, more_sums);
 	for (size_t tau = j; tau > 0;) {
 		tau -= LANES;
-		for (size_t k = LANES; k-- > 0;) {
-			__m256d other = _mm256_set1_pd(values[tau + k]);
-			running = _mm256_add_pd(running, distance(other, point));
-			sums[k] = running;
-		}
-		add_to_rows(search, tau, _mm256_load_pd(search->right[LANES - 1] + tau), sums);
+		running = sum_block(values + tau, points, running, sums);
+		more_running = sum_block(values + tau, more_points, more_running, more_sums);
+		b = add_to_rows(rows, tau, _mm256_load_pd(more_rows[LANES - 1] + tau), sums);
+		add_to_rows(more_rows, tau, b, more_sums);
 	}
 }
 
 /* Q for the four kappas from `first` on; those beyond n get NaN, which is never the best. */
-AVX2 static void sweep_statistics(const struct search *search, size_t first, size_t n)
+AVX2 static void sweep_statistics(
+	const struct search *search, double *const *rows, size_t first, size_t n)
 {
 	__m256d whole[LANES], weight[LANES];
 	const double *reciprocals[LANES];
 	for (size_t k = 0; k < LANES; k++) {
 		size_t kappa = first + k;
-		double sum = search->right[k][0], half = search->halves[kappa];
+		double sum = rows[k][0], half = search->halves[kappa];
 		reciprocals[k] = reciprocals_at(search, kappa);
 		search->left[kappa] = sum * reciprocals[k][0];
 		whole[k] = _mm256_set1_pd(kappa > n ? nan("") : sum * half);
@@ -130,7 +169,7 @@ AVX2 static void sweep_statistics(const struct search *search, size_t first, siz
 		__m256d left = _mm256_load_pd(search->left + tau);
 		__m256d best = _mm256_load_pd(search->best + tau);
 		for (size_t k = 0; k < LANES; k++) {
-			__m256d right = _mm256_mul_pd(_mm256_load_pd(search->right[k] + tau),
+			__m256d right = _mm256_mul_pd(_mm256_load_pd(rows[k] + tau),
 				_mm256_loadu_pd(reciprocals[k] + tau));
 			__m256d q = _mm256_sub_pd(
 				whole[k], _mm256_mul_pd(weight[k], _mm256_add_pd(left, right)));
@@ -143,12 +182,18 @@ AVX2 static void sweep_statistics(const struct search *search, size_t first, siz
 AVX2 static void sweep_avx2(const struct search *search, const double *values, size_t n)
 {
 	memcpy(search->values, values, n * sizeof(double));
-	for (size_t i = n; i % LANES != 0; i++)
+	for (size_t i = n; i % ROWS != 0; i++)
 		search->values[i] = values[n - 1];
 	search->left[0] = 0;
-	for (size_t j = 0; j < n; j += LANES) {
-		sweep_distances(search, j);
-		sweep_statistics(search, j + 1, n);
+	for (size_t j = 0; j < n; j += ROWS) {
+		if (n - j <= LANES) {
+			sweep_four(search, j);
+			sweep_statistics(search, search->right, j + 1, n);
+			return;
+		}
+		sweep_eight(search, j);
+		sweep_statistics(search, search->right, j + 1, n);
+		sweep_statistics(search, search->right + LANES, j + LANES + 1, n);
 	}
 }
 
@@ -176,22 +221,24 @@ static void choose_sweep(struct search *search, enum search_kind kind)
 
 struct search search_new(size_t capacity, enum search_kind kind, struct scratch *scratch)
 {
-	size_t padded = (capacity / LANES + 2) * LANES, table = capacity + LANES + padded;
+	size_t padded = (capacity / ROWS + 2) * ROWS, table = capacity + LANES + padded;
 	struct search search = {.capacity = capacity};
 	choose_sweep(&search, kind);
 	search.values = scratch_take(scratch, padded, sizeof(double));
 	search.left = scratch_take(scratch, padded, sizeof(double));
 	search.best = scratch_take(scratch, padded, sizeof(double));
-	for (size_t k = 0; k < LANES; k++)
+	for (size_t k = 0; k < ROWS; k++)
 		search.right[k] = scratch_take(scratch, padded, sizeof(double));
 	search.halves = scratch_take(scratch, padded, sizeof(double));
 	search.reciprocals = scratch_take(scratch, table, sizeof(double));
 	for (size_t m = 0; m < padded; m++)
 		search.halves[m] = 2 / (double)m;
-	for (size_t i = 0; i < table; i++) {
-		double b = (double)(capacity + LANES) - (double)i;
-		search.reciprocals[i] = b > 1 ? 1 / (b - 1) : b == 1 ? 0 : nan("");
-	}
+	size_t least = capacity + LANES - 1; /* the place of b = 1 */
+	for (size_t i = 0; i < least; i++)
+		search.reciprocals[i] = 1 / (double)(least - i);
+	search.reciprocals[least] = 0;
+	for (size_t i = least + 1; i < table; i++)
+		search.reciprocals[i] = nan("");
 	return search;
 }
 

@@ -19,15 +19,17 @@ struct split {
 	double q;   /* the statistic there */
 };
 
+enum { SEARCH_ROWS = 8 };
+
 /* Buffers for intervals of up to `capacity` points. They belong to the scratch. */
 struct search {
 	size_t capacity;
-	double *values;      /* the interval, padded to whole vectors */
-	double *left;        /* A(tau) / (a - 1) */
-	double *right[4];    /* B(tau, kappa), for the last one or four kappas */
-	double *halves;      /* 2 / m */
-	double *reciprocals; /* 1 / (b - 1), read backwards */
-	double *best;        /* max over kappa of Q(tau, kappa) */
+	double *values;             /* the interval, padded to whole vectors */
+	double *left;               /* A(tau) / (a - 1) */
+	double *right[SEARCH_ROWS]; /* B(tau, kappa), for the last one or eight kappas */
+	double *halves;             /* 2 / m */
+	double *reciprocals;        /* 1 / (b - 1), read backwards */
+	double *best;               /* max over kappa of Q(tau, kappa) */
 	void (*sweep)(const struct search *search, const double *values, size_t n);
 };
 
