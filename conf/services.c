@@ -80,20 +80,21 @@ static bool need_map(
 	return false;
 }
 
-/* A server has an address that libcurl can be given. */
+/* A server has an address that libcurl can be given; Hunter's files may be used without it. */
 static void check_url(
-	struct loader *loader, const struct declared *declared, const struct subject *subject)
+	struct loader *loader, const struct declared *declared, const struct reading *reading)
 {
 	const struct endpoint *endpoint = declared->server.options;
 	const struct yaml_node *url = yaml_get(declared->node, "url");
 	if (declared->unset.variable)
 		return;
 	if (!endpoint->url || !*endpoint->url)
-		loader_report(loader, false, declared->node, subject, "\"url\" is missing");
+		loader_report(loader, reading->lenient, declared->node, &reading->subject,
+			"\"url\" is missing");
 	else if (strncmp(endpoint->url, "http://", 7) != 0 &&
 		 strncmp(endpoint->url, "https://", 8) != 0)
-		loader_report(
-			loader, false, url, subject, "url: it must begin with http:// or https://");
+		loader_report(loader, reading->lenient, url, &reading->subject,
+			"url: it must begin with http:// or https://");
 }
 
 static void add_server(struct loader *loader, const struct yaml_node *map,
@@ -110,7 +111,7 @@ static void add_server(struct loader *loader, const struct yaml_node *map,
 	declared->server.options = read_options(loader, map, reading, plugin->server_fields,
 		plugin->server_size, plugin->endpoint, &declared->unset);
 	if (plugin->endpoint)
-		check_url(loader, declared, &reading->subject);
+		check_url(loader, declared, reading);
 	*dict_place(&loader->servers, name) = declared;
 	*loader->last_server = declared;
 	loader->last_server = &declared->next;
