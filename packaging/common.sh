@@ -21,10 +21,11 @@ as_root() {
 	if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
 }
 
-# What is needed, as PROBE=PACKAGE; a probe is a command, or one of the special ones in present().
+# What the build and the program need, as PROBE=PACKAGE; a probe is a command, a file, or one of the special ones in present().
 build_needs='gcc=gcc cc=gcc lib:yaml-0.1=libyaml-dev cmake=cmake ninja=ninja-build pkg-config=pkg-config
 	lib:libcurl=libcurl4-openssl-dev lib:jansson=libjansson-dev lib:libmicrohttpd=libmicrohttpd-dev
-	lib:sqlite3=libsqlite3-dev header:stdio.h=libc6-dev'
+	lib:sqlite3=libsqlite3-dev /usr/include/stdio.h=libc6-dev
+	/etc/ssl/certs/ca-certificates.crt=ca-certificates'
 fuzz_needs='clang=clang fuzzer=libclang-rt-dev'
 test_needs='lib:cmocka=libcmocka-dev python3=python3 pytest-3=python3-pytest'
 
@@ -33,7 +34,7 @@ present() {
 	case $1 in
 	lib:*) command -v pkg-config >/dev/null && pkg-config --exists "${1#lib:}" ;;
 	fuzzer) command -v clang >/dev/null && compgen -G "$(clang -print-resource-dir)/lib/linux/libclang_rt.fuzzer*" >/dev/null ;;
-	header:*) [ -e "/usr/include/${1#header:}" ] ;;
+	/*) [ -e "$1" ] ;;
 	*) command -v "$1" >/dev/null ;;
 	esac
 }
