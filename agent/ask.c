@@ -25,28 +25,15 @@ static void drop_unasked(struct ask *ask)
 	ask->count = count;
 }
 
-/* "p_value: ..." becomes "--p-value: ...": on the command line the option is a flag. */
-static bool name_flag(const struct ask *ask, struct error *error)
-{
-	for (size_t i = 0; i < ask->setting_count; i++) {
-		size_t length = strlen(ask->settings[i].name);
-		if (strncmp(error->text, ask->settings[i].name, length) != 0 ||
-			error->text[length] != ':')
-			continue;
-		for (size_t c = 0; c < length; c++)
-			error->text[c] = error->text[c] == '_' ? '-' : error->text[c];
-		return error_prefix(error, "--");
-	}
-	return false;
-}
-
 static bool try_detection(const struct ask *ask, const struct detection *base, struct arena *arena,
 	struct error *error)
 {
 	struct detection detection;
-	return detection_overlay(ask->schema, base, ask->settings, ask->setting_count, arena,
-		       &detection, error) ||
-	       name_flag(ask, error);
+	if (detection_overlay(ask->schema, base, ask->settings, ask->setting_count, arena,
+		    &detection, error))
+		return true;
+	detection_flag_error(error);
+	return false;
 }
 
 /* Tries the settings on every detection; `arena` is for what only the trial needs. */
