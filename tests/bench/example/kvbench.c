@@ -1,10 +1,11 @@
 /*
  * kvbench: a small in-memory key-value benchmark whose measurements feed the shipped example.
  *
- * It measures itself for real: one run executes a workload for a given number of operations and prints throughput
- * (operations per second) and latency quantiles (nanoseconds). Changes are injected as real work, not as edited
- * numbers: `build` stands for the number of a nightly build, and some builds make an operation do more, or less.
- * measure.py runs it for every build and writes the CSV files; conf/example/README.md tells their story.
+ * It measures itself for real: one run executes a workload for a given number of operations and
+ * prints throughput (operations per second) and latency quantiles (nanoseconds). Changes are
+ * injected as real work, not as edited numbers: `build` stands for the number of a nightly build,
+ * and some builds make an operation do more, or less. measure.py runs it for every build and writes
+ * the CSV files; conf/example/README.md tells their story.
  *
  *   kvbench WORKLOAD BUILD   WORKLOAD: read.inmem, read.range, write.rf1, write.batch-10
  */
@@ -49,7 +50,8 @@ static uint64_t checksum(const uint8_t *p, size_t n)
 	return h;
 }
 
-/* Reads one record. Injected: builds 90.. check 64 more bytes; builds 165.. walk the bytes again in one of 8 reads. */
+/* Reads one record. Injected: builds 90.. check 64 more bytes; builds 165.. walk the bytes again in
+ * one of 8 reads. */
 static void read_one(uint64_t i, int build)
 {
 	const struct record *r = &table[mix(i) % SLOTS];
@@ -58,7 +60,8 @@ static void read_one(uint64_t i, int build)
 		sink += checksum(r->value, RECORD);
 }
 
-/* Reads neighbouring records. Injected: builds 60..74 read two more (a mistake, mended in build 75). */
+/* Reads neighbouring records. Injected: builds 60..74 read two more (a mistake, mended in build
+ * 75). */
 static void read_range(uint64_t i, int build)
 {
 	size_t at = mix(i) % (SLOTS - 8);
@@ -75,7 +78,8 @@ static void write_one(uint64_t i)
 	sink += checksum(r->value, RECORD - 64);
 }
 
-/* Writes ten records. Injected: from build 130 the checksum covers the batch's headers only (an improvement). */
+/* Writes ten records. Injected: from build 130 the checksum covers the batch's headers only (an
+ * improvement). */
 static void write_batch(uint64_t i, int build)
 {
 	for (uint64_t k = 0; k < 10; k++) {
@@ -121,6 +125,7 @@ int main(int argc, char **argv)
 	double seconds = (double)(now_ns() - start) / 1e9;
 	qsort(latency, OPERATIONS, sizeof latency[0], by_size);
 	printf("%.0f,%u,%u,%u,%u\n", OPERATIONS / seconds, latency[OPERATIONS / 2],
-	       latency[OPERATIONS * 9 / 10], latency[OPERATIONS * 95 / 100], latency[OPERATIONS * 99 / 100]);
+		latency[OPERATIONS * 9 / 10], latency[OPERATIONS * 95 / 100],
+		latency[OPERATIONS * 99 / 100]);
 	return sink == 42;
 }
