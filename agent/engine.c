@@ -101,6 +101,7 @@ static bool catch_signals(struct engine *engine, struct error *error)
 	if (engine->signal_fd < 0)
 		return error_set(error, ERROR_STATE, "signalfd: %s", strerror(errno));
 	pthread_sigmask(SIG_BLOCK, &set, &engine->signals_before);
+	signal(SIGPIPE, SIG_IGN); /* whoever writes sees EPIPE */
 	return true;
 }
 
@@ -227,7 +228,7 @@ static void show_progress(struct engine *engine, int64_t now)
 		return;
 	engine->progress_due = now + PROGRESS_EVERY;
 	engine->progress_shown = true;
-	fprintf(stderr, "\r\033[K%zu of %zu done", engine->errands.ended,
+	fprintf(stderr, "\r\033[K%zu of %zu tests", engine->errands.ended,
 		engine->errands.ended + engine->errands.count);
 	fflush(stderr);
 }

@@ -154,8 +154,7 @@ static void start_next(struct transfers *transfers, struct host *host)
 	curl_multi_add_handle(transfers->multi, exchange_easy(call->exchange));
 }
 
-/* Answers count from their last byte on only; what is on its way is bounded by the number of calls.
- */
+/* The answers of the calls in flight may grow past the mark by their max_body each. */
 static bool has_room(const struct transfers *transfers)
 {
 	if (transfers->active >= TRANSFERS_AT_ONCE)
@@ -198,15 +197,15 @@ static void enqueue(struct transfers *transfers, struct call *call)
 {
 	struct arena *arena = arena_new();
 	const struct transfer *transfer = call->transfer;
+	assert(transfer->endpoint);
 	const char *origin = exchange_origin(arena, transfer->url);
 	if (origin) {
 		call->host = host_get(transfers, origin, transfer->endpoint->max_concurrent);
 		list_add(&call->host->waiting, call);
 		transfers->waiting++;
 	} else {
-		fail(transfers, call,
-			arena_printf(arena, "\"%s\" is not an http or https address",
-				transfer_safe_url(arena, transfer->url)));
+		/* The address itself may be a secret: a webhook's is. */
+		fail(transfers, call, "the address is no http:// or https:// URL");
 	}
 	arena_free(arena);
 }

@@ -582,6 +582,51 @@ static void test_freed_in_the_middle_of_transfers(void **state)
 	peer_free(peer);
 }
 
+/* Stops the engine when something was written to the file. */
+struct watched {
+	struct engine *engine;
+	int fd;
+};
+
+static void stop_when_written(void *context)
+{
+	struct watched *watched = context;
+	char byte;
+	if (pread(watched->fd, &byte, 1, 0) == 1)
+		engine_stop(watched->engine);
+	else
+		engine_after(watched->engine, 10, stop_when_written, watched);
+}
+
+/* A server that does not answer: after a second the line appears, and at the end it is wiped. */
+static void test_progress(void **state)
+{
+	(void)state;
+	static const char line[] = "\r\033[K0 of 2 tests", wiped[] = "\r\033[K";
+	char path[] = "/tmp/hunter-progress-XXXXXX", text[4096] = "";
+	int fd = mkstemp(path), kept = dup(STDERR_FILENO);
+	struct peer *peer = peer_new(answer_never, NULL);
+	struct watched watched = {
+		engine_of((struct engine_options){.jobs = 1, .progress = true}), fd};
+	struct server_test test;
+	server_test_set(&test, peer->url);
+	engine_submit(watched.engine, server_task(&test));
+	engine_submit(watched.engine, server_task(&test));
+	stop_when_written(&watched);
+	dup2(fd, STDERR_FILENO);
+	assert_true(engine_run(watched.engine));
+	dup2(kept, STDERR_FILENO);
+	ssize_t length = pread(fd, text, sizeof text - 1, 0);
+	assert_true(length > (ssize_t)sizeof line);
+	assert_memory_equal(text, line, sizeof line - 1);
+	assert_string_equal(text + length - (sizeof wiped - 1), wiped);
+	engine_free(watched.engine);
+	peer_free(peer);
+	close(fd);
+	close(kept);
+	unlink(path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -597,6 +642,7 @@ int main(void)
 		cmocka_unit_test(test_many_questions_to_a_server),
 		cmocka_unit_test(test_questions_are_repeated),
 		cmocka_unit_test(test_freed_in_the_middle_of_transfers),
+		cmocka_unit_test(test_progress),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -43,7 +43,7 @@ static void test_counters_and_gauges(void **state)
 	metrics_add(metrics, METRIC_DELIVERY_QUEUE_LENGTH, -3.5, "slack", NULL);
 	metrics_add(metrics, METRIC_DETECTION_SECONDS, 0.25, NULL, NULL);
 	metrics_set(metrics, METRIC_LAST_PASS, 1795176000.5, NULL, NULL);
-	metrics_set(metrics, METRIC_CHANGES, INFINITY, "known", NULL);
+	metrics_set(metrics, METRIC_CHANGES, HUGE_VAL, "known", NULL);
 	holds(metrics, "# TYPE hunter_run_failures_total counter\n"
 		       "hunter_run_failures_total{source=\"csv\",reason=\"data\"} 3\n"
 		       "hunter_run_failures_total{source=\"prometheus\",reason=\"data\"} 1\n");

@@ -231,7 +231,7 @@ static void test_special_values(void **state)
 	say_file(talk, 200, "prom-range-special.json");
 	done(talk);
 	static const double expected[] = {
-		1.7976931348623157e308, INFINITY, NAN, -0.0, -INFINITY, 5e-324};
+		1.7976931348623157e308, HUGE_VAL, (double)NAN, -0.0, -HUGE_VAL, 5e-324};
 	static const char *const names[] = {"big", "inf", "nan", "neg0", "ninf", "tiny"};
 	assert_int_equal(talk->query.data.count, 6);
 	for (int i = 0; i < 6; i++) {

@@ -302,6 +302,8 @@ static void test_nobody_there(void **state)
 	assert_non_null(strstr(reply->problem, "Connection refused"));
 
 	assert_int_equal(get("ftp://127.0.0.1/")->kind, REPLY_UNREACHABLE);
+	assert_int_equal(get("hooks.example/secret")->kind, REPLY_UNREACHABLE);
+	assert_null(strstr(world->calls[world->count - 1].reply.problem, "secret"));
 	reply = get("http://me:secret@:/x");
 	assert_int_equal(reply->kind, REPLY_UNREACHABLE);
 	assert_null(strstr(reply->problem, "secret"));
