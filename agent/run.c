@@ -213,6 +213,10 @@ static int run_configured(struct run *run)
 	struct error error;
 	enum exit_code code;
 
+	if (run->config->missing) {
+		error_set(&error, ERROR_USAGE, "%s", run->config->missing);
+		return cli_fail(&error);
+	}
 	if (!config_select(run->config, &cli->arguments, cli->arena, &run->tests, &run->test_count,
 		    &error) ||
 		!check_receivers(run, &error))

@@ -102,6 +102,7 @@ static void end_pass(struct pass *pass)
 	struct subject *subject = &watch->subjects[pass->id];
 	double duration = (double)(engine_now() - pass->started) / 1000;
 
+	metrics_add(agent->metrics, METRIC_RUNS, 1, subject->test->source->name, NULL);
 	metrics_observe(
 		agent->metrics, METRIC_RUN_DURATION, duration, subject->test->source->name, NULL);
 	agent->under_way--;
@@ -171,9 +172,9 @@ static void note_news(struct pass *pass, const struct store_request *request)
 	metrics_add(
 		agent->metrics, METRIC_CHANGES_FOUND, (double)request->record_count, NULL, NULL);
 	metrics_add(agent->metrics, METRIC_CHANGES,
-		(double)(request->record_count + tally->returned), "known", NULL);
+		(double)(request->record_count + tally->returned), "active", NULL);
 	metrics_add(agent->metrics, METRIC_CHANGES, (double)tally->withdrawn, "withdrawn", NULL);
-	metrics_add(agent->metrics, METRIC_CHANGES, -(double)tally->withdrawn, "known", NULL);
+	metrics_add(agent->metrics, METRIC_CHANGES, -(double)tally->withdrawn, "active", NULL);
 	metrics_add(agent->metrics, METRIC_CHANGES, -(double)tally->returned, "withdrawn", NULL);
 	if (request->record_count + request->update_count == 0)
 		return;
@@ -199,7 +200,6 @@ static void recorded(struct store_request *request)
 		log_event(LEVEL_INFO, "test is well again", LOG_TEXT("test", subject->test->name));
 	subject->failing = false;
 	note_news(pass, request);
-	metrics_add(agent->metrics, METRIC_RUNS, 1, source, NULL);
 	metrics_add(agent->metrics, METRIC_POINTS_READ,
 		(double)count_points(&pass->task->query.data), source, NULL);
 	metrics_add(agent->metrics, METRIC_DETECTION_SECONDS, pass->detection, NULL, NULL);
@@ -293,7 +293,7 @@ void watch_start(struct watch *watch, const int64_t states[CHANGE_STATES])
 
 	metrics_set(agent->metrics, METRIC_TESTS, (double)watch->count, NULL, NULL);
 	metrics_set(agent->metrics, METRIC_CHANGES,
-		(double)(states[CHANGE_CONFIRMED] + states[CHANGE_MOVED]), "known", NULL);
+		(double)(states[CHANGE_CONFIRMED] + states[CHANGE_MOVED]), "active", NULL);
 	metrics_set(agent->metrics, METRIC_CHANGES, (double)states[CHANGE_WITHDRAWN], "withdrawn",
 		NULL);
 	for (size_t i = 0; i < watch->count; i++) {
