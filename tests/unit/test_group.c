@@ -51,7 +51,7 @@ static struct record change(int hour, const char *test, const char *metric, cons
 
 static void group(struct fixture *fixture, const struct record *records, size_t count)
 {
-	const struct record *items[MOST];
+	const struct record *items[MOST] = {0};
 
 	for (size_t i = 0; i < count; i++)
 		items[i] = &records[i];

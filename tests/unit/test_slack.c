@@ -594,7 +594,7 @@ static void test_stdout_property_no_escapes(void **state)
 {
 	struct fixture *fixture = *state;
 	uint64_t random = 9;
-	const int never = 2;
+	static const int never = 2;
 
 	fixture->delivery.options = &never;
 	for (int round = 0; round < 300; round++) {
