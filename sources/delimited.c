@@ -12,7 +12,7 @@
 
 #include "agent/core/arena.h"
 
-enum { BLOCK = 256 << 10 };
+enum { FIRST_BLOCK = 16 << 10, BLOCK = 256 << 10 };
 
 struct delimited {
 	struct input *input;
@@ -57,19 +57,19 @@ static bool fail(const struct delimited *reader, struct error *error, const char
 	return error_set(error, ERROR_DATA, "%s:%zu: %s", reader->input->name, reader->line, what);
 }
 
-/* Makes room behind what is left in the block and fills it. */
+/* Makes room behind what is left in the block, which grows while the file goes on, and fills it. */
 static bool refill(struct delimited *reader, struct error *error)
 {
 	size_t left = reader->length - reader->at, got;
 
-	if (left == reader->capacity) {
-		if (reader->capacity >= DELIMITED_ROW_MAX)
-			return fail(reader, error,
-				"a row of more than 64 MB (a quote that is never closed?)");
-		reader->capacity = reader->capacity ? reader->capacity * 2 : BLOCK;
-		reader->data = memory_resize(reader->data, reader->capacity, 1);
-	} else if (left) {
+	if (left == DELIMITED_ROW_MAX)
+		return fail(
+			reader, error, "a row of more than 64 MB (a quote that is never closed?)");
+	if (left)
 		memmove(reader->data, reader->data + reader->at, left);
+	if (left == reader->capacity || reader->capacity < BLOCK) {
+		reader->capacity = reader->capacity ? reader->capacity * 2 : FIRST_BLOCK;
+		reader->data = memory_resize(reader->data, reader->capacity, 1);
 	}
 	reader->at = 0;
 	reader->length = left;
