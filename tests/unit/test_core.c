@@ -139,8 +139,8 @@ static void json_numbers_read_back(void **state)
 	}
 	struct buf buf = {0};
 	buf_json_number(&buf, 0.1);
-	buf_json_number(&buf, NAN);
-	buf_json_number(&buf, -INFINITY);
+	buf_json_number(&buf, (double)NAN);
+	buf_json_number(&buf, -(double)INFINITY);
 	assert_string_equal(buf.data, "0.1nullnull");
 	buf_free(&buf);
 }

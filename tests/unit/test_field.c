@@ -46,7 +46,7 @@ static const struct field fields[] = {
 		.initial = "0.001",
 		.max = 1,
 		.flags = FIELD_MIN_OPEN},
-	{.name = "magnitude", .type = FIELD_DOUBLE, AT(magnitude), .max = INFINITY},
+	{.name = "magnitude", .type = FIELD_DOUBLE, AT(magnitude), .max = (double)INFINITY},
 	{.name = "name", .type = FIELD_STRING, AT(name)},
 	{.name = "token", .type = FIELD_SECRET, AT(token)},
 	{.name = "profile",
