@@ -163,14 +163,16 @@ static inline void peer_text(int fd, const char *text)
 	peer_write(fd, text, strlen(text));
 }
 
-/* A whole answer; `headers` are lines with their line breaks, or "". */
+/* A whole answer, in one piece; `headers` are lines with their line breaks, or "". */
 static inline void peer_answer(int fd, int status, const char *headers, const char *body)
 {
-	char head[2048];
-	snprintf(head, sizeof head, "HTTP/1.1 %d X\r\nContent-Length: %zu\r\n%s\r\n", status,
-		strlen(body), headers);
-	peer_text(fd, head);
-	peer_text(fd, body);
+	char *text = NULL;
+	int length = asprintf(&text, "HTTP/1.1 %d X\r\nContent-Length: %zu\r\n%s\r\n%s", status,
+		strlen(body), headers, body);
+	if (length < 0)
+		abort();
+	peer_write(fd, text, (size_t)length);
+	free(text);
 }
 
 /* Waits until the other side closes the connection. */

@@ -1,0 +1,95 @@
+/* Addresses: what may be shown of them, how they are joined, and the defaults of an endpoint. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "agent/core/arena.h"
+#include "agent/core/buf.h"
+#include "agent/core/transfer.h"
+
+static void test_safe_url(void **state)
+{
+	(void)state;
+	static const char *const cases[][2] = {
+		{"http://a:9090/b/c?token=secret#secret", "http://a:9090/b/c"},
+		{"https://me:secret@a/b", "https://a/b"},
+		{"https://me:sec@ret@a/b@c", "https://a/b@c"},
+		{"http://a?secret", "http://a"},
+		{"http://a#secret", "http://a"},
+		{"http://[::1]:80/x", "http://[::1]:80/x"},
+		{"a/b?secret", "a/b"},
+		{"", ""},
+	};
+	struct arena *arena = arena_new();
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+		assert_string_equal(transfer_safe_url(arena, cases[i][0]), cases[i][1]);
+	arena_free(arena);
+}
+
+static void test_join(void **state)
+{
+	(void)state;
+	static const char *const cases[][3] = {
+		{"http://a", "b", "http://a/b"},
+		{"http://a/", "b", "http://a/b"},
+		{"http://a/p//", "/b/c", "http://a/p/b/c"},
+		{"http://me:secret@a/p/?x=1", "b?y=2", "http://a/p/b?y=2"},
+	};
+	struct arena *arena = arena_new();
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+		assert_string_equal(
+			transfer_join_url(arena, cases[i][0], cases[i][1]), cases[i][2]);
+	arena_free(arena);
+}
+
+static void test_encode(void **state)
+{
+	(void)state;
+	struct buf out = {0};
+	transfer_encode(&out, "aZ09-._~ +&=%/é\"{}\n");
+	assert_string_equal(out.data, "aZ09-._~%20%2B%26%3D%25%2F%C3%A9%22%7B%7D%0A");
+	buf_free(&out);
+}
+
+static void test_defaults(void **state)
+{
+	(void)state;
+	struct endpoint endpoint = {0};
+	field_defaults(endpoint_fields, &endpoint);
+	assert_null(endpoint.url);
+	assert_null(endpoint.password);
+	assert_int_equal(endpoint.headers.count, 0);
+	assert_false(endpoint.insecure_skip_verify);
+	assert_int_equal(endpoint.connect_timeout, 10000);
+	assert_int_equal(endpoint.timeout, 30000);
+	assert_int_equal(endpoint.max_concurrent, 16);
+	assert_int_equal(endpoint.max_body, 64000000);
+}
+
+static void test_secrets_are_not_printed(void **state)
+{
+	(void)state;
+	struct endpoint endpoint = {.password = "canary", .bearer_token = "canary"};
+	struct buf out = {0};
+	for (const struct field *field = endpoint_fields; field->name; field++)
+		field_print(field, &endpoint, &out);
+	assert_null(strstr(out.data, "canary"));
+	buf_free(&out);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_safe_url),
+		cmocka_unit_test(test_join),
+		cmocka_unit_test(test_encode),
+		cmocka_unit_test(test_defaults),
+		cmocka_unit_test(test_secrets_are_not_printed),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
