@@ -72,7 +72,6 @@ const struct command list_tests_command = {
 
 const struct command list_groups_command = {
 	.name = "list-groups",
-	.arguments = "",
 	.summary = "Print the names of the groups of tests",
 	.parts = no_parts,
 	.run = list_groups,

@@ -108,6 +108,11 @@ static int validate(struct cli *cli)
 	struct problems problems = {.arena = cli->arena};
 	struct config_source source = cli_config_source(cli);
 	struct verdict verdict = {.problems = &problems};
+	if (cli->arguments.count > 0) {
+		error_set(&error, ERROR_USAGE,
+			"validate takes no arguments; name the file by --config");
+		return cli_fail(&error);
+	}
 	if (!config_find(cli->common.config, &source, cli->arena, &verdict.path, &error))
 		return cli_fail(&error);
 	struct config *config = config_load(verdict.path, &source, &problems);
@@ -126,7 +131,6 @@ static int validate(struct cli *cli)
 
 const struct command validate_command = {
 	.name = "validate",
-	.arguments = "",
 	.summary = "Check the configuration",
 	.details =
 		"Reads the configuration, prints every problem with file, line and column, and a "

@@ -36,9 +36,12 @@ def test_unknown_group(hunter, tmp_path):
     assert 'there is no test or group "lat" in hunter.yaml (did you mean "late"?)' in result.err
 
 
-def test_list_groups_takes_no_argument(hunter, tmp_path):
+def test_arguments_that_mean_nothing(hunter, tmp_path):
     (tmp_path / "hunter.yaml").write_text(GOOD)
-    assert hunter("list-groups", "late").code == 2
+    for command in ("list-groups", "validate"):
+        result = hunter(command, "hunter.yaml")
+        assert (result.code, result.out) == (2, ""), command
+        assert "takes no arguments" in result.err
 
 
 def test_all_problems_at_once(hunter, tmp_path):
