@@ -26,8 +26,9 @@ void chunk_free(struct chunk *chunk)
 	free(chunk->windows);
 }
 
-void chunk_restart(struct chunk *chunk)
+void chunk_restart(struct chunk *chunk, size_t decided)
 {
+	chunk->decided = decided;
 	chunk->n = 0;
 	chunk->window_count = 0;
 }

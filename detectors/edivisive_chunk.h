@@ -36,8 +36,9 @@ struct window {
 struct chunk {
 	struct edivisive_options options;
 	size_t n, capacity;
-	double *x;    /* scaled and shifted; the room's, during an evaluation */
-	double shift; /* x = 2^exponent value - shift, of the last evaluation */
+	size_t decided; /* candidates before it do not count */
+	double *x;      /* scaled and shifted; the room's, during an evaluation */
+	double shift;   /* x = 2^exponent value - shift, of the last evaluation */
 	int exponent;
 	double *y;          /* x clipped */
 	double *spread;     /* for each block of CLIP_BLOCK points the s of step 1 */
@@ -46,7 +47,7 @@ struct chunk {
 	size_t window_count;
 };
 
-enum { CLIP_BLOCK = 25, CLIP_REACH = 25 };
+enum { CLIP_BLOCK = 25, CLIP_REACH = 25, REFINE_REACH = 5 };
 
 /* An interval of a window between the candidates found so far, with its best split. */
 struct interval {
@@ -66,8 +67,9 @@ struct chunk_room {
 struct chunk chunk_new(const struct edivisive_options *options);
 void chunk_free(struct chunk *chunk);
 
-/* Forgets what was kept, for a chunk that begins elsewhere. */
-void chunk_restart(struct chunk *chunk);
+/* Forgets what was kept, for a chunk that begins elsewhere and takes no candidates before
+ * `decided`. */
+void chunk_restart(struct chunk *chunk, size_t decided);
 
 /* For chunks of up to n values. */
 struct chunk_room chunk_room_new(
@@ -84,7 +86,8 @@ size_t chunk_evaluate(
  * of y are so. */
 size_t chunk_clip(struct chunk *chunk, size_t known);
 
-/* Step 2. Fills candidates and returns their number; the first `same` values of y are as before. */
+/* Step 2, from W before `decided` on. Fills candidates and returns their number; the first `same`
+ * values of y are as before. */
 size_t chunk_windows(struct chunk *chunk, size_t same, const struct chunk_room *room);
 
 /* The test of step 2 on the interval [start, end) split at tau: is its p at most that? */

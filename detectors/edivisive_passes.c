@@ -10,7 +10,7 @@
 
 #include "detectors/edivisive_chunk.h"
 
-enum { SHORTEST = 5, REFINE_REACH = 5, LEAST_SIDE = 2 };
+enum { SHORTEST = 5, LEAST_SIDE = 2 };
 
 /* The points in work, first to last. */
 struct list {
@@ -147,10 +147,11 @@ static void drop_ramps(struct list *list)
 
 size_t chunk_passes(const struct chunk *chunk, size_t count, struct step *steps)
 {
-	struct list list = {.chunk = chunk, .steps = steps, .count = count};
+	struct list list = {.chunk = chunk, .steps = steps};
 	for (size_t k = 0; k < count; k++)
-		steps[k].tau = chunk->candidates[k];
-	for (size_t k = 0; k < count; k++)
+		if (chunk->candidates[k] >= chunk->decided)
+			steps[list.count++].tau = chunk->candidates[k];
+	for (size_t k = 0; k < list.count; k++)
 		test_at(&list, k);
 	merge(&list);
 	drop_excursions(&list);

@@ -135,8 +135,9 @@ static void settle_chunk(
 	if (block > run->fold.end)
 		fold_to(&run->fold, block, stretch, run->unit);
 	run->settled = run->count;
+	size_t decided = run->chunk_start + SETTLED_WINDOWS * window - REFINE_REACH;
 	run->chunk_start = next;
-	chunk_restart(&run->chunk);
+	chunk_restart(&run->chunk, decided > next ? decided - next : 0);
 }
 
 void run_extend(struct run *run, const struct stretch *stretch, struct scratch *scratch)

@@ -4,9 +4,10 @@
  *
  * A run goes over the existing values in chunks of 6W. Once there are values beyond a chunk, its
  * change points before 4W are settled for good, and the next chunk begins at the last of them or 2W
- * further on, whichever is later. Only the last chunk is evaluated again when values are added,
- * which costs the same however long the series is; and as a full run does nothing else, the result
- * is the same.
+ * further on, whichever is later. It takes no candidates where its predecessor, which knew more of
+ * what was before, has already found none. Only the last chunk is evaluated again when values are
+ * added, which costs the same however long the series is; and as a full run does nothing else, the
+ * result is the same.
  */
 #ifndef DETECTORS_EDIVISIVE_RUN_H
 #define DETECTORS_EDIVISIVE_RUN_H

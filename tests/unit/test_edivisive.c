@@ -184,6 +184,34 @@ static void test_accuracy(void **state)
 	assert_true(false_alarms <= 10); /* 0.1 in 1,000 points */
 }
 
+/* The same over many chunks. */
+static void test_accuracy_of_long_series(void **state)
+{
+	(void)state;
+	enum { N = 3000, EVERY = 300, SERIES = 20 };
+	static double values[N];
+	static struct change room[N];
+	size_t close = 0, all = 0, false_alarms = 0;
+	struct scratch *scratch = scratch_new();
+	struct edivisive_options options = {.window = 50, .p_value = 0.001};
+	struct samples samples = {.values = values, .n = N};
+	for (uint64_t seed = 1; seed <= SERIES; seed++) {
+		noisy_step(seed, values, N, N, 0);
+		false_alarms += edivisive_detector.detect(&samples, &options, scratch, room);
+		for (size_t i = 0; i < N; i++)
+			values[i] += i / EVERY % 2 ? 4 : 0;
+		size_t count = edivisive_detector.detect(&samples, &options, scratch, room);
+		for (size_t i = 0; i < count; i++)
+			close += (room[i].index + 2) % EVERY <= 4;
+		all += count;
+	}
+	scratch_free(scratch);
+	size_t changes = SERIES * (N / EVERY - 1);
+	assert_true(close >= changes - 2 && close <= changes);
+	assert_true(all <= close + 6);
+	assert_true(false_alarms <= 6); /* 0.1 in 1,000 points */
+}
+
 static void assert_same_indexes(const size_t *expected, size_t n, size_t count, const char *how)
 {
 	if (count != n)
@@ -418,6 +446,7 @@ int main(void)
 		cmocka_unit_test(test_infinity),
 		cmocka_unit_test(test_outlier_is_no_change),
 		cmocka_unit_test(test_accuracy),
+		cmocka_unit_test(test_accuracy_of_long_series),
 		cmocka_unit_test(test_invariance),
 		cmocka_unit_test(test_missing_values),
 		cmocka_unit_test(test_options_matter),
