@@ -3,6 +3,10 @@
  * transfer between two steps; a task's `work` follows its last step on the same worker. A task with
  * a reading source runs `read` in the lane for blocking calls and `work` in the other one.
  *
+ * Of the tasks that ask the same server only so many are begun as keep it busy; the others wait
+ * with nothing but their name, so that ten thousand cost little and answers are never far from
+ * their work.
+ *
  * A source's request that was answered by 429 or 502 to 504, or not answered in full, is repeated
  * up to twice: asking is harmless. A server that cannot be reached is not asked again, as its next
  * run comes soon enough. Deliveries are never repeated here, since a notifier must look first
@@ -16,7 +20,15 @@
 #include "agent/pool.h"
 #include "agent/transfers.h"
 
-enum { RETRIES = 2, LONGEST_WAIT = 30000 };
+enum { RETRIES = 2, LONGEST_WAIT = 30000, BEGUN_PER_REQUEST = 2, BEGUN_LEAST = 32 };
+
+/* The tasks that ask one server. */
+struct crowd {
+	struct crowd *next;
+	const void *server; /* its options */
+	size_t begun, limit;
+	struct errand *first, *last; /* that wait */
+};
 
 struct errand {
 	struct job job;
@@ -27,6 +39,8 @@ struct errand {
 	/* Either a task ... */
 	struct task *task;
 	const struct source *source;
+	struct crowd *crowd;
+	struct errand *after; /* in the crowd */
 	/* ... or a delivery. */
 	const struct notifier *notifier;
 	struct delivery *delivery;
@@ -37,7 +51,7 @@ struct errand {
 	bool replied; /* call.reply is for the next step */
 	unsigned retries;
 	enum step step;
-	struct error error;
+	struct error *error; /* the task's, or the delivery's own */
 };
 
 static struct errand *errand_of_job(struct job *job)
@@ -50,31 +64,11 @@ static struct errand *errand_of_call(struct call *call)
 	return (struct errand *)((char *)call - offsetof(struct errand, call));
 }
 
-static void errand_end(struct errand *errand)
-{
-	struct errands *owner = errand->owner;
-	*errand->link = errand->next;
-	if (errand->next)
-		errand->next->link = errand->link;
-	owner->count--;
-	owner->ended++;
-
-	bool failed = errand->step == STEP_FAILED;
-	if (errand->task) {
-		errand->task->failed = failed;
-		errand->task->error = errand->error;
-		errand->task->done(errand->task);
-	} else {
-		errand->done(errand->delivery, !failed, &errand->error, errand->context);
-	}
-	free(errand);
-}
-
 static void run_work(struct job *job, struct scratch *scratch)
 {
 	struct errand *errand = errand_of_job(job);
 	struct task *task = errand->task;
-	if (task->work && !task->work(task, scratch, &errand->error))
+	if (task->work && !task->work(task, scratch, errand->error))
 		errand->step = STEP_FAILED;
 }
 
@@ -85,10 +79,10 @@ static void run_step(struct job *job, struct scratch *scratch)
 	struct transfer *next = &errand->transfer;
 	*next = (struct transfer){0};
 	if (!errand->task) {
-		errand->step = errand->notifier->step(errand->delivery, last, next, &errand->error);
+		errand->step = errand->notifier->step(errand->delivery, last, next, errand->error);
 		return;
 	}
-	errand->step = errand->source->step(&errand->task->query, last, next, &errand->error);
+	errand->step = errand->source->step(&errand->task->query, last, next, errand->error);
 	if (errand->step == STEP_DONE)
 		run_work(job, scratch);
 }
@@ -97,8 +91,79 @@ static void run_read(struct job *job, struct scratch *scratch)
 {
 	(void)scratch;
 	struct errand *errand = errand_of_job(job);
-	bool read = errand->source->read(&errand->task->query, &errand->error);
+	bool read = errand->source->read(&errand->task->query, errand->error);
 	errand->step = read ? STEP_DONE : STEP_FAILED;
+}
+
+static void submit_step(struct errand *errand);
+
+static struct crowd *crowd_get(struct errands *owner, const struct task *task)
+{
+	const struct endpoint *endpoint = task->query.server;
+	for (struct crowd *crowd = owner->crowds; crowd; crowd = crowd->next)
+		if (crowd->server == task->query.server)
+			return crowd;
+	struct crowd *crowd = memory_new(1, sizeof *crowd);
+	crowd->server = task->query.server;
+	crowd->limit = endpoint ? BEGUN_PER_REQUEST * (size_t)endpoint->max_concurrent : 0;
+	if (crowd->limit < BEGUN_LEAST)
+		crowd->limit = BEGUN_LEAST;
+	crowd->next = owner->crowds;
+	owner->crowds = crowd;
+	return crowd;
+}
+
+static void crowd_begin(struct crowd *crowd)
+{
+	while (crowd->first && crowd->begun < crowd->limit) {
+		struct errand *errand = crowd->first;
+		crowd->first = errand->after;
+		crowd->begun++;
+		submit_step(errand);
+	}
+}
+
+static void crowd_add(struct crowd *crowd, struct errand *errand)
+{
+	errand->crowd = crowd;
+	*(crowd->first ? &crowd->last->after : &crowd->first) = errand;
+	crowd->last = errand;
+	crowd_begin(crowd);
+}
+
+static void crowd_leave(struct errands *owner, struct crowd *crowd)
+{
+	crowd->begun--;
+	crowd_begin(crowd);
+	if (crowd->begun > 0)
+		return;
+	struct crowd **link = &owner->crowds;
+	while (*link != crowd)
+		link = &(*link)->next;
+	*link = crowd->next;
+	free(crowd);
+}
+
+static void errand_end(struct errand *errand)
+{
+	struct errands *owner = errand->owner;
+	*errand->link = errand->next;
+	if (errand->next)
+		errand->next->link = errand->link;
+	owner->count--;
+	owner->ended++;
+	if (errand->crowd)
+		crowd_leave(owner, errand->crowd);
+
+	bool failed = errand->step == STEP_FAILED;
+	if (errand->task) {
+		errand->task->failed = failed;
+		errand->task->done(errand->task);
+	} else {
+		errand->done(errand->delivery, !failed, errand->error, errand->context);
+		free(errand->error);
+	}
+	free(errand);
 }
 
 static void start_call(void *context);
@@ -199,9 +264,10 @@ void errands_task(struct errands *errands, struct task *task)
 {
 	struct errand *errand = errand_new(errands);
 	errand->task = task;
+	errand->error = &task->error;
 	errand->source = source_find(task->test->source->name);
 	if (!errand->source->read) {
-		submit_step(errand);
+		crowd_add(crowd_get(errands, task), errand);
 		return;
 	}
 	errand->job = (struct job){.run = run_read, .done = read_done};
@@ -214,6 +280,7 @@ void errands_deliver(struct errands *errands, const struct notifier *notifier,
 	struct errand *errand = errand_new(errands);
 	errand->notifier = notifier;
 	errand->delivery = delivery;
+	errand->error = memory_new(1, sizeof *errand->error);
 	errand->done = done;
 	errand->context = context;
 	submit_step(errand);
@@ -226,8 +293,15 @@ void errands_free(struct errands *errands)
 		transfers_release(errands->transfers, &errand->call);
 		if (errand->task)
 			task_free(errand->task);
+		else
+			free(errand->error);
 		free(errand);
 	}
+	for (struct crowd *crowd = errands->crowds, *next; crowd; crowd = next) {
+		next = crowd->next;
+		free(crowd);
+	}
+	errands->crowds = NULL;
 	errands->live = NULL;
 	errands->count = 0;
 }

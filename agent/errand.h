@@ -18,7 +18,8 @@ struct errands {
 	int64_t retry_delay; /* ms */
 	uint64_t seed;       /* of the jitter */
 	struct errand *live;
-	size_t count, ended; /* under way, and ended since the start */
+	struct crowd *crowds; /* tasks by the server they ask */
+	size_t count, ended;  /* under way, and ended since the start */
 };
 
 void errands_task(struct errands *errands, struct task *task);
