@@ -25,7 +25,7 @@ struct agent {
 	bool misconfigured, incomplete, stateless; /* what makes the exit code */
 
 	size_t asked;        /* requests the store has not answered */
-	size_t under_way;    /* passes and deliveries that have begun */
+	size_t under_way;    /* deliveries that have begun */
 	struct error ledger; /* why the store failed last; ERROR_NONE: it works */
 };
 
@@ -35,11 +35,11 @@ struct agent {
  */
 void ledger_ask(struct agent *agent, struct store_request *request);
 
-/* To be called when something that was under way has ended: ends the loop of an agent that is
+/* To be called when something has ended: ends the loop of an agent that is
  * stopping. */
 void agent_ended(struct agent *agent);
 
-/* True if nothing is under way and the store has answered all. */
+/* True if no delivery is under way and the store has answered all. */
 bool agent_idle(const struct agent *agent);
 
 /* The receiver of that name, or NULL. */

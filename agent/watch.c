@@ -105,7 +105,6 @@ static void end_pass(struct pass *pass)
 	metrics_add(agent->metrics, METRIC_RUNS, 1, subject->test->source->name, NULL);
 	metrics_observe(
 		agent->metrics, METRIC_RUN_DURATION, duration, subject->test->source->name, NULL);
-	agent->under_way--;
 	if (!agent->once) {
 		uint64_t missed;
 
@@ -178,10 +177,11 @@ static void note_news(struct pass *pass, const struct store_request *request)
 	metrics_add(agent->metrics, METRIC_CHANGES, -(double)tally->returned, "withdrawn", NULL);
 	if (request->record_count + request->update_count == 0)
 		return;
-	log_event(LEVEL_INFO, "changes", LOG_TEXT("test", pass->task->test->name),
-		LOG_INT("new", tally->fresh), LOG_INT("old", tally->silent),
-		LOG_INT("moved", tally->moved), LOG_INT("withdrawn", tally->withdrawn),
-		LOG_INT("returned", tally->returned));
+	log_event(tally->moved == request->update_count && request->record_count == 0 ? LEVEL_DEBUG
+										      : LEVEL_INFO,
+		"changes", LOG_TEXT("test", pass->task->test->name), LOG_INT("new", tally->fresh),
+		LOG_INT("old", tally->silent), LOG_INT("moved", tally->moved),
+		LOG_INT("withdrawn", tally->withdrawn), LOG_INT("returned", tally->returned));
 }
 
 static void recorded(struct store_request *request)
@@ -235,6 +235,10 @@ static void fetched(struct task *task)
 	struct pass *pass = task->context;
 	struct store_request *request;
 
+	if (pass->watch->agent->stopping) {
+		end_pass(pass);
+		return;
+	}
 	log_notices(pass);
 	if (task->failed) {
 		fail_pass(pass, &task->error);
@@ -255,7 +259,6 @@ static void begin_pass(struct watch *watch, size_t id)
 	task->work = detect;
 	task->done = fetched;
 	task->context = pass;
-	agent->under_way++;
 	engine_submit(agent->engine, task);
 }
 
@@ -289,7 +292,7 @@ static void arm(struct watch *watch)
 void watch_start(struct watch *watch, const int64_t states[CHANGE_STATES])
 {
 	struct agent *agent = watch->agent;
-	int64_t now = engine_now();
+	int64_t now = engine_now(), spread = FIRST_SPREAD * (int64_t)watch->count;
 
 	metrics_set(agent->metrics, METRIC_TESTS, (double)watch->count, NULL, NULL);
 	metrics_set(agent->metrics, METRIC_CHANGES,
@@ -303,7 +306,7 @@ void watch_start(struct watch *watch, const int64_t states[CHANGE_STATES])
 			begin_pass(watch, i);
 		else
 			schedule_add(watch->schedule, test->name, test->interval, now,
-				FIRST_SPREAD * (int64_t)watch->count);
+				spread < test->interval ? spread : test->interval);
 	}
 	if (!agent->once)
 		arm(watch);

@@ -8,6 +8,7 @@ import datetime
 import re
 import shutil
 import signal
+import socket
 import sqlite3
 import subprocess
 import threading
@@ -268,6 +269,21 @@ def test_slack_in_one_pass(hunter, tmp_path, slack):
     assert len(slack.posts) == 1
 
 
+def test_tests_choose_who_is_told(hunter, tmp_path, slack):
+    """One message for what belongs together, across tests; each receiver hears of the tests that name it."""
+    for name in ("read", "write", "scan"):
+        write_csv(tmp_path / f"{name}.csv", [(30, 1.2)])
+    path = config(tmp_path, csv_test(tmp_path / "read.csv", "db.read") +
+                  csv_test(tmp_path / "write.csv", "db.write", "    notify: [slack, stdout]") +
+                  csv_test(tmp_path / "scan.csv", "db.scan", "    notify: [stdout]"), bot(slack))
+    done = hunter("run", "--once", "--config", path)
+    assert done.code == 0
+    assert re.findall(r"^  (\S+)$", done.out, re.M) == ["db.scan", "db.write"]
+    assert len(slack.posts) == 1
+    assert [f.splitlines()[0] for f in fields(slack.posts[0])] == ["*db.read*", "*db.write*"]
+    assert hunter("run", "--once", "--config", path).out == "" and len(slack.posts) == 1
+
+
 def test_names_cannot_mention_anybody(hunter, tmp_path, slack):
     write_csv(tmp_path / "read.csv", [(30, 1.2)])
     path = config(tmp_path, csv_test(tmp_path / "read.csv", '"<!channel> & <@U1>"'), bot(slack))
@@ -487,6 +503,20 @@ def test_sigterm_while_sending_waits_for_the_answer(agents, tmp_path, slack):
     again.pass_by()
     assert again.end() == 0
     assert len(slack.posts) == 1
+
+
+def test_sigterm_does_not_wait_for_a_source(agents, tmp_path):
+    """A server that takes the question and never answers: the agent ends at once all the same."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        path = config(tmp_path, """
+  checkout: {type: prometheus, query: up}
+""", f'prometheus: {{url: "http://127.0.0.1:{server.getsockname()[1]}"}}')
+        agent = agents(path)
+        server.settimeout(20)
+        connection, _ = server.accept()
+        with connection:
+            assert connection.recv(1000)
+            assert agent.end(timeout=5) == 0
 
 
 def test_second_agent_on_the_same_state(agents, hunter, tmp_path):
