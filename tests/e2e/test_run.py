@@ -491,6 +491,31 @@ def test_kill_while_sending(agents, tmp_path, slack, mode, most):
     assert len({p["metadata"]["event_payload"]["key"] for p in slack.posts}) == 1
 
 
+def test_kills_at_any_moment(agents, tmp_path, slack):
+    """Each time there is one more change, and each time the agent dies a little later: all is told, little is told twice."""
+    kills = 12
+    steps = []
+    for kill in range(kills):
+        steps.append((40 * (kill + 1), 1.2 if kill % 2 else 0.8))
+        write_csv(tmp_path / "new.csv", steps, points=40 * (kill + 2))
+        shutil.move(tmp_path / "new.csv", tmp_path / "read.csv")
+        path = config(tmp_path, csv_test(tmp_path / "read.csv"), bot(slack))
+        agent = agents(path)
+        threading.Event().wait(0.012 * kill)
+        assert agent.end(signal.SIGKILL) == -signal.SIGKILL
+    last = agents(path)
+    last.pass_by(1)
+    last.wait_metric("hunter_changes", kills)
+    while last.metric("hunter_delivery_queue_length") > 0:
+        threading.Event().wait(0.05)
+    assert last.end() == 0
+    keys = [p["metadata"]["event_payload"]["key"] for p in slack.posts]
+    told = {c for p in slack.posts for c in p["metadata"]["event_payload"]["changes"]}
+    times = {t for p in slack.posts for t in re.findall(r"2024-\d\d-\d\d \d\d:00", str(p))}
+    assert len(told) == len(times) == kills
+    assert len(keys) - len(set(keys)) <= kills
+
+
 def test_sigterm_while_sending_waits_for_the_answer(agents, tmp_path, slack):
     write_csv(tmp_path / "read.csv", [(30, 1.2)])
     path = config(tmp_path, csv_test(tmp_path / "read.csv"), bot(slack))
