@@ -3,6 +3,7 @@ hunter_test(stats hunter_detectors)
 hunter_test(golden hunter_detectors PkgConfig::JANSSON)
 hunter_test(edivisive hunter_detectors)
 hunter_test(edivisive_stream hunter_detectors)
+hunter_fuzz(detectors hunter_detectors)
 
 # Speed of detection alone (tests/bench/run calls it), and predictions for accuracy to be scored from.
 add_executable(bench_detectors bench/bench_detectors.c)
