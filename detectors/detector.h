@@ -4,8 +4,9 @@
  *
  * Detectors need libc and libm only. They read no clock, hold no global state and give the same
  * answer for the same input on every machine (no contraction of floating point, seeded randomness).
- * Series with missing points (NaN) are welcome. Two threads may run the same detector at once, each
- * with a scratch of its own.
+ * Series with missing points (NaN) are welcome; an infinite value counts as missing, except in
+ * edivisive's profile otava, where it blinds its windows as it does in Otava. Two threads may run
+ * the same detector at once, each with a scratch of its own.
  */
 #ifndef DETECTORS_DETECTOR_H
 #define DETECTORS_DETECTOR_H
