@@ -76,4 +76,4 @@ fi
 say "Testing"
 cd "$top"
 export HUNTER_C=$build/hunter-c
-exec pytest-3 -q -rs -p no:cacheprovider --build "$build" "$@" tests
+exec pytest-3 -q -rs -p no:cacheprovider --build="$build" "$@" tests
