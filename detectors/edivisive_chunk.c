@@ -33,18 +33,21 @@ void chunk_restart(struct chunk *chunk, size_t decided)
 	chunk->window_count = 0;
 }
 
-/* Windows begin at least W/2 points apart. */
+/* Windows begin at least W/2 points apart, candidates two. Streams are many: nothing grows beyond a
+ * full chunk. */
 static void make_room(struct chunk *chunk, size_t n)
 {
 	if (n <= chunk->capacity)
 		return;
+	size_t window = (size_t)chunk->options.window, full = CHUNK_WINDOWS * window;
 	size_t capacity = n + n / 2 + 16;
-	size_t windows = capacity / ((size_t)chunk->options.window / 2) + 1;
+	capacity = capacity < full ? capacity : full;
 	chunk->capacity = capacity;
 	chunk->y = scratch_resize(chunk->y, capacity, sizeof(double));
 	chunk->spread = scratch_resize(chunk->spread, capacity / CLIP_BLOCK + 1, sizeof(double));
-	chunk->candidates = scratch_resize(chunk->candidates, capacity, sizeof(size_t));
-	chunk->windows = scratch_resize(chunk->windows, windows, sizeof(struct window));
+	chunk->candidates = scratch_resize(chunk->candidates, capacity / 2 + 1, sizeof(size_t));
+	chunk->windows =
+		scratch_resize(chunk->windows, capacity / (window / 2) + 1, sizeof(struct window));
 }
 
 struct chunk_room chunk_room_new(

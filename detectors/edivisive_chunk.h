@@ -47,7 +47,8 @@ struct chunk {
 	size_t window_count;
 };
 
-enum { CLIP_BLOCK = 25, CLIP_REACH = 25, REFINE_REACH = 5 };
+/* A chunk has at most CHUNK_WINDOWS windows of points. */
+enum { CHUNK_WINDOWS = 6, CLIP_BLOCK = 25, CLIP_REACH = 25, REFINE_REACH = 5 };
 
 /* An interval of a window between the candidates found so far, with its best split. */
 struct interval {

@@ -11,7 +11,7 @@
 #include "detectors/edivisive_internal.h"
 #include "detectors/scratch.h"
 
-enum { CHUNK_WINDOWS = 6, SETTLED_WINDOWS = 4, ADVANCE_WINDOWS = 2, ORDINARY_EXPONENT = 300 };
+enum { SETTLED_WINDOWS = 4, ADVANCE_WINDOWS = 2, ORDINARY_EXPONENT = 300 };
 
 struct run run_new(const struct edivisive_options *options)
 {
