@@ -284,6 +284,7 @@ static void carried(struct delivery *delivery, bool done, const struct error *er
 {
 	struct lane *lane = context;
 	struct letter *letter = lane->first;
+	struct arena *arena = delivery->arena; /* the lane's delivery may be the next one soon */
 
 	lane->busy = false;
 	lane->courier->agent->under_way--;
@@ -293,7 +294,7 @@ static void carried(struct delivery *delivery, bool done, const struct error *er
 		sent(lane);
 	else
 		failed(lane, delivery, error);
-	arena_free(delivery->arena);
+	arena_free(arena);
 	agent_ended(lane->courier->agent);
 }
 

@@ -198,6 +198,17 @@ def test_once_tells_only_what_is_new(hunter, tmp_path):
     assert hunter("run", "--once", "--config", path).out == ""
 
 
+def test_changes_apart_are_messages_apart_up_to_three(hunter, tmp_path):
+    steps = [(30, 1.2), (70, 1.3), (110, 1.2), (150, 1.3)]
+    for count, messages in ((3, 3), (4, 1)):
+        write_csv(tmp_path / "read.csv", steps[:count], points=190)
+        path = config(tmp_path, csv_test(tmp_path / "read.csv"))
+        path.write_text(path.read_text().replace("state.db", f"state{count}.db"))
+        done = hunter("run", "--once", "--config", path)
+        assert done.code == 0, done.err
+        assert done.out.count("has detected") == messages and done.out.count("regression  (p") == count
+
+
 def test_old_changes_are_recorded_not_told(hunter, tmp_path):
     write_csv(tmp_path / "read.csv", [(30, 1.2)])
     path = config(tmp_path, csv_test(tmp_path / "read.csv"))
