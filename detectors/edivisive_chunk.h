@@ -87,7 +87,7 @@ size_t chunk_evaluate(
  * of y are so. */
 size_t chunk_clip(struct chunk *chunk, size_t known);
 
-/* Step 2, from W before `decided` on. Fills candidates and returns their number; the first `same`
+/* Step 2. Fills candidates and returns their number; the first `same`
  * values of y are as before. */
 size_t chunk_windows(struct chunk *chunk, size_t same, const struct chunk_room *room);
 

@@ -88,8 +88,7 @@ static size_t search_window(
 size_t chunk_windows(struct chunk *chunk, size_t same, const struct chunk_room *room)
 {
 	size_t n = chunk->n, window = (size_t)chunk->options.window, step = window / 2;
-	size_t start = chunk->decided > window ? chunk->decided - window : 0;
-	size_t found = 0, k = 0, kept = chunk->window_count;
+	size_t start = 0, found = 0, k = 0, kept = chunk->window_count;
 	for (; start < n; k++) {
 		struct window *done = chunk->windows + k;
 		size_t end = n - start < window ? n : start + window, before = found;

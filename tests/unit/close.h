@@ -7,7 +7,8 @@
 #include <math.h>
 #include <stdbool.h>
 
-/* Whether the two agree to `relative` of the larger; infinities and NaN agree with themselves only. */
+/* Whether the two agree to `relative` of the larger; infinities and NaN agree with themselves only.
+ */
 static inline bool is_close(double a, double b, double relative)
 {
 	if (isnan(a) || isnan(b))
