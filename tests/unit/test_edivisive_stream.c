@@ -15,7 +15,7 @@
 #include "detectors/edivisive.h"
 #include "tests/unit/random_series.h"
 
-enum { SERIES = 2000, LONGEST = 500 };
+enum { SERIES = 1500, LONGEST = 500 };
 
 static void assert_same(const struct change *a, size_t a_count, const struct change *b,
 	size_t b_count, uint64_t seed, size_t n)
