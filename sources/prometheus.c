@@ -13,12 +13,12 @@
 #include "agent/core/buf.h"
 #include "agent/core/when.h"
 #include "sources/prometheus_series.h"
+#include "sources/refuse.h"
 
 enum {
 	PIECE_POINTS = 11000, /* Prometheus' limit */
 	GRID_POINTS_MAX = 1000000,
 	GET_URL_MAX = 2000, /* longer ones go by POST */
-	LINE_MAX_SHOWN = 300,
 };
 
 #define OPTION(member) offsetof(struct prometheus_options, member)
@@ -164,64 +164,21 @@ static void ask(struct query *query, struct asking *asking, struct transfer *nex
 		query->metric_count ? &query->metrics[asking->at] : NULL, asking->from, asking->to);
 }
 
-/* The first line of what the server says, fit to be shown. */
-static const char *first_line(struct arena *arena, const char *text)
-{
-	while (*text == ' ' || *text == '\n' || *text == '\r' || *text == '\t')
-		text++;
-	size_t length = strcspn(text, "\r\n");
-	char *line = arena_strndup(arena, text, length < LINE_MAX_SHOWN ? length : LINE_MAX_SHOWN);
-	for (char *at = line; *at; at++)
-		if ((unsigned char)*at < ' ' || *at == 0x7f)
-			*at = ' ';
-	return line;
-}
-
-static bool is_page(const struct reply *reply)
-{
-	const char *text = reply->body + strspn(reply->body, " \t\r\n");
-	return (reply->content_type && strstr(reply->content_type, "html")) || *text == '<';
-}
-
+/* What to do about an answer that is no success, where this source knows more than others. */
 static const char *advice(const struct asking *asking, const struct reply *reply, const char *said)
 {
-	if (reply->status == 401 || reply->status == 403)
-		return ": check username and password, or bearer_token";
-	if (reply->status == 404)
-		return ": does url hold the path the server is under?";
-	if (reply->status >= 300 && reply->status < 400)
-		return ": a redirect that is not followed; give the final address as url";
-	if (strstr(said, "HTTP request to an HTTPS server"))
-		return ": use https:// in url";
 	if (strstr(said, "too many samples"))
 		return ": shorten range, or raise step";
-	if (reply->status == 400 && asking->raw)
+	if (reply->status == 400 && asking->raw && !strstr(said, "HTTPS server"))
 		return " (without step the query must be a selector, as its raw samples are read: "
 		       "add step to the test)";
-	return "";
+	return NULL;
 }
 
-/* The error of an answer that is no success; `said` are the server's own words. */
 static enum step refuse(const struct asking *asking, const struct reply *reply, const char *said,
 	struct error *error)
 {
-	const char *elsewhere = reply->redirected ? reply->redirected : "";
-	if (is_page(reply))
-		error_set(error, ERROR_DATA,
-			"%s: status %d with an HTML page: a login page, or not the address of the "
-			"API",
-			asking->address, reply->status);
-	else
-		error_set(error, ERROR_DATA, "%s: status %d%s%s%s", asking->address, reply->status,
-			*said ? ": " : "", said, advice(asking, reply, said));
-	if (*elsewhere) {
-		char text[ERROR_TEXT];
-		memcpy(text, error->text, sizeof text);
-		error_set(error, ERROR_DATA,
-			"%s (answered by %s after a redirect, without credentials)", text,
-			elsewhere);
-	}
-	return STEP_FAILED;
+	return refuse_answer(asking->address, reply, said, advice(asking, reply, said), error);
 }
 
 static enum step take_answer(struct query *query, const struct reply *reply, struct error *error)
@@ -232,13 +189,13 @@ static enum step take_answer(struct query *query, const struct reply *reply, str
 		error_set(error, ERROR_DATA, "%s", reply->problem);
 		return STEP_FAILED;
 	}
-	if (is_page(reply))
+	if (refuse_is_page(reply))
 		return refuse(asking, reply, "", error);
 	bool read = answer_read(query->arena, reply->body, reply->length, collection_take,
 		asking->collection, &answer, error);
 	if (reply->status != 200 || (read && answer.failure))
 		return refuse(asking, reply,
-			first_line(query->arena,
+			refuse_line(query->arena,
 				read && answer.failure ? answer.failure : reply->body),
 			error);
 	if (!read) {
@@ -252,7 +209,7 @@ static enum step take_answer(struct query *query, const struct reply *reply, str
 	}
 	for (size_t i = 0; i < answer.warnings.count; i++)
 		query_notice(query, "the server warns: %s",
-			first_line(query->arena, answer.warnings.items[i]));
+			refuse_line(query->arena, answer.warnings.items[i]));
 	return STEP_DONE;
 }
 

@@ -1,0 +1,64 @@
+/*
+ * The words of an HTML page are not shown: they are markup, or a login form's.
+ */
+#include "sources/refuse.h"
+
+#include <string.h>
+
+enum { LINE_MAX_SHOWN = 300 };
+
+const char *refuse_line(struct arena *arena, const char *text)
+{
+	while (*text == ' ' || *text == '\n' || *text == '\r' || *text == '\t')
+		text++;
+	size_t length = strcspn(text, "\r\n");
+	char *line = arena_strndup(arena, text, length < LINE_MAX_SHOWN ? length : LINE_MAX_SHOWN);
+	for (char *at = line; *at; at++)
+		if ((unsigned char)*at < ' ' || *at == 0x7f)
+			*at = ' ';
+	return line;
+}
+
+bool refuse_is_page(const struct reply *reply)
+{
+	const char *text = reply->body + strspn(reply->body, " \t\r\n");
+	return (reply->content_type && strstr(reply->content_type, "html")) || *text == '<';
+}
+
+static const char *common_advice(const struct reply *reply, const char *said)
+{
+	if (reply->status == 401 || reply->status == 403)
+		return ": check username and password, or bearer_token";
+	if (reply->status == 404)
+		return ": does url hold the path the server is under?";
+	if (reply->status >= 300 && reply->status < 400)
+		return ": a redirect that is not followed; give the final address as url";
+	if (strstr(said, "HTTP request to an HTTPS server"))
+		return ": use https:// in url";
+	return "";
+}
+
+enum step refuse_answer(const char *address, const struct reply *reply, const char *said,
+	const char *advice, struct error *error)
+{
+	if (!refuse_is_page(reply))
+		error_set(error, ERROR_DATA, "%s: status %d%s%s%s", address, reply->status,
+			*said ? ": " : "", said, advice ? advice : common_advice(reply, said));
+	else if (reply->status >= 500)
+		error_set(error, ERROR_DATA,
+			"%s: status %d with an HTML page: something failed within the server, and "
+			"its log says what",
+			address, reply->status);
+	else
+		error_set(error, ERROR_DATA,
+			"%s: status %d with an HTML page: a login page, or not the address of the "
+			"API",
+			address, reply->status);
+	if (reply->redirected) {
+		struct error own = *error;
+		error_set(error, ERROR_DATA,
+			"%s (answered by %s after a redirect, without credentials)", own.text,
+			reply->redirected);
+	}
+	return STEP_FAILED;
+}
