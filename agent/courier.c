@@ -26,7 +26,7 @@ struct letter {
 	struct arena *arena;
 	struct courier *courier;
 	struct parcel parcel;
-	int64_t created;
+	int64_t expires; /* engine_now */
 	struct letter *next;
 };
 
@@ -240,16 +240,21 @@ static void give_up(struct lane *lane, const struct error *error)
 	lane_wait(lane, 0);
 }
 
+static int64_t clamp(int64_t value, int64_t least, int64_t most)
+{
+	return value < least ? least : value > most ? most : value;
+}
+
+/* Never earlier than the receiver wants. */
 static int64_t wait_after(const struct lane *lane, const struct delivery *delivery, bool mend)
 {
-	int64_t attempts = lane->first->parcel.attempts;
-	int64_t wait = attempts > 9 ? LONGEST_WAIT : FIRST_WAIT << (attempts - 1);
+	int64_t attempts = clamp(lane->first->parcel.attempts, 1, 10);
 
+	if (delivery->retry_after >= 0)
+		return clamp(delivery->retry_after, FIRST_WAIT, GIVE_UP_AFTER);
 	if (mend)
 		return MENDING_WAIT;
-	if (wait > LONGEST_WAIT)
-		wait = LONGEST_WAIT;
-	return delivery->retry_after >= 0 ? delivery->retry_after : wait;
+	return clamp((int64_t)FIRST_WAIT << (attempts - 1), FIRST_WAIT, LONGEST_WAIT);
 }
 
 static void failed(struct lane *lane, const struct delivery *delivery, const struct error *error)
@@ -261,7 +266,7 @@ static void failed(struct lane *lane, const struct delivery *delivery, const str
 
 	letter->parcel.attempts++;
 	letter->parcel.problem = arena_strdup(letter->arena, error->text);
-	if ((!delivery->retry && !mend) || agent->now() - letter->created > GIVE_UP_AFTER) {
+	if ((!delivery->retry && !mend) || engine_now() > letter->expires) {
 		give_up(lane, error);
 		return;
 	}
@@ -330,8 +335,10 @@ static struct letter *letter_new(struct courier *courier, const struct parcel *p
 	struct arena *arena = arena_new();
 	struct letter *letter = arena_alloc(arena, sizeof *letter);
 
-	*letter = (struct letter){
-		.arena = arena, .courier = courier, .parcel = *parcel, .created = parcel->now};
+	*letter = (struct letter){.arena = arena,
+		.courier = courier,
+		.parcel = *parcel,
+		.expires = engine_now() + GIVE_UP_AFTER - age};
 	letter->parcel.key = arena_strdup(arena, parcel->key);
 	letter->parcel.receiver = arena_strdup(arena, parcel->receiver);
 	letter->parcel.destination = arena_strdup(arena, parcel->destination);

@@ -294,10 +294,8 @@ static enum step http_error(struct delivery *delivery, const struct reply *reply
 	const char *what =
 		arena_printf(delivery->arena, "HTTP status %d: %s", reply->status, words);
 
-	if (reply->status == 429) {
-		delivery->retry_after = reply->retry_after;
+	if (reply->status == 429)
 		return fail_for_now(delivery, "too many messages (HTTP status 429)", error);
-	}
 	if (reply->status >= 500 || reply->status == 408 || reply->status < 400)
 		return fail_for_now(delivery, what, error);
 	if (reply->status == 400)
@@ -314,6 +312,7 @@ static enum step step(struct delivery *delivery, const struct reply *last, struc
 		delivery->state = arena_alloc(delivery->arena, sizeof(struct state));
 		return post(delivery, delivery->payload, next, error);
 	}
+	delivery->retry_after = last->retry_after;
 	if (last->kind != REPLY_ANSWER)
 		return fail_for_now(delivery, last->problem ? last->problem : "no answer", error);
 	if (last->status != 200)

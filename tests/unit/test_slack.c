@@ -470,6 +470,10 @@ static void test_retry_after_is_handed_on(void **state)
 		STEP_FAILED);
 	assert_true(fixture->delivery.retry);
 	assert_int_equal(fixture->delivery.retry_after, 7000);
+	reply.status = 503;
+	assert_int_equal(begin(fixture), STEP_TRANSFER);
+	slack_notifier.step(&fixture->delivery, &reply, &fixture->transfer, &fixture->error);
+	assert_int_equal(fixture->delivery.retry_after, 7000);
 	assert_int_equal(begin(fixture), STEP_TRANSFER);
 	reply.retry_after = -1;
 	slack_notifier.step(&fixture->delivery, &reply, &fixture->transfer, &fixture->error);
