@@ -334,7 +334,10 @@ static struct letter *letter_new(struct courier *courier, const struct parcel *p
 {
 	struct arena *arena = arena_new();
 	struct letter *letter = arena_alloc(arena, sizeof *letter);
+	int64_t age = courier->agent->now() - parcel->now;
 
+	if (age < 0)
+		age = 0;
 	*letter = (struct letter){.arena = arena,
 		.courier = courier,
 		.parcel = *parcel,
