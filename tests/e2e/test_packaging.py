@@ -164,3 +164,23 @@ def test_the_agent_tells_the_example_once(tmp_path):
 def test_the_picture_shows_what_the_program_prints():
     done = subprocess.run([TOP / "docs/picture.py", "--check"], env=os.environ | {"HUNTER_C": str(PROGRAM)})
     assert done.returncode == 0, "docs/picture.svg is stale: run docs/picture.py"
+
+
+def test_the_configurations_in_the_readme_are_good(tmp_path):
+    blocks = re.findall(r"^```yaml\n(.*?)^```", (TOP / "README.md").read_text(), re.M | re.S)
+    assert len(blocks) == 2
+    for i, block in enumerate(blocks):
+        path = tmp_path / f"{i}.yaml"
+        path.write_text(block)
+        done = subprocess.run([PROGRAM, "validate", "--config", path], capture_output=True, text=True,
+                              env=os.environ | {"SLACK_BOT_TOKEN": "xoxb-not-a-token"})
+        assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_links_between_the_documents_lead_somewhere():
+    seen = 0
+    for page in [*TOP.glob("*.md"), *TOP.glob("docs/*.md"), *TOP.glob("conf/**/*.md")]:
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.relative_to(TOP)}: {target}"
+            seen += 1
+    assert seen > 10
