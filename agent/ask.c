@@ -29,8 +29,8 @@ static bool try_detection(const struct ask *ask, const struct detection *base, s
 	struct error *error)
 {
 	struct detection detection;
-	if (detection_overlay(ask->schema, base, ask->settings, ask->setting_count, arena,
-		    &detection, error))
+	if (detection_overlay(
+		    ask->schema, base, ask->settings, ask->setting_count, arena, &detection, error))
 		return true;
 	detection_flag_error(error);
 	return false;
