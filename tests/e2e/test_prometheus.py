@@ -1,7 +1,10 @@
 """analyze and regressions on a real Prometheus with history of ours, at fixed dates."""
 import json
 import re
+import shutil
 import socketserver
+import ssl
+import subprocess
 import threading
 
 import pytest
@@ -181,13 +184,25 @@ class Fault(socketserver.ThreadingTCPServer):
     """Answers each request with the same bytes, and keeps what it was asked."""
     allow_reuse_address = daemon_threads = True
 
-    def __init__(self, answers):
+    def __init__(self, answers, tls=None):
         self.answers, self.requests = list(answers), []
         super().__init__(("127.0.0.1", 0), Fault.Handler)
-        self.url = f"http://127.0.0.1:{self.server_address[1]}"
+        self.tls = tls
+        self.url = f"{'https' if tls else 'http'}://127.0.0.1:{self.server_address[1]}"
         threading.Thread(target=self.serve_forever, args=(0.02,), daemon=True).start()
 
+    def handle_error(self, request, client_address):
+        """Clients that break off are what some tests are about."""
+
     class Handler(socketserver.StreamRequestHandler):
+        timeout = 20
+
+        def setup(self):
+            self.request.settimeout(self.timeout)
+            if self.server.tls:
+                self.request = self.server.tls.wrap_socket(self.request, server_side=True)
+            super().setup()
+
         def handle(self):
             head = b""
             while not head.endswith(b"\r\n\r\n"):
@@ -212,8 +227,8 @@ GOOD = json.dumps({"status": "success", "data": {"resultType": "matrix", "result
 def fault():
     running = []
 
-    def start(*answers):
-        running.append(Fault(answers))
+    def start(*answers, tls=None):
+        running.append(Fault(answers, tls))
         return running[-1]
 
     yield start
@@ -248,6 +263,49 @@ def test_a_server_that_recovers(hunter, tmp_path, fault):
     found = analyze(hunter, "shop")
     assert found.code == 0 and found.out.count("2024-03-01") == 20, found.err
     assert len(server.requests) == 3
+
+
+def certificate(folder, name, alternative):
+    """A self-signed certificate that is its own authority, and a server's context that shows it."""
+    if not shutil.which("openssl"):
+        pytest.skip("openssl is not installed (Debian: apt install openssl)")
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+                    "-subj", f"/CN={name}", "-addext", f"subjectAltName={alternative}",
+                    "-keyout", folder / f"{name}.key", "-out", folder / f"{name}.pem"], check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder / f"{name}.pem", folder / f"{name}.key")
+    return folder / f"{name}.pem", context
+
+
+def test_tls_is_checked(hunter, tmp_path, fault):
+    trusted, context = certificate(tmp_path, "here", "IP:127.0.0.1")
+    server = fault(http(200, GOOD), tls=context)
+    config(tmp_path, server.url, LATENCY, ", bearer_token: canary")
+    found = analyze(hunter, "shop")
+    assert found.code == 3 and "ca_file names the certificates to trust" in found.err, found.err
+    assert server.requests == []
+    config(tmp_path, server.url, LATENCY, f", ca_file: {trusted}")
+    assert analyze(hunter, "shop").code == 0
+    config(tmp_path, server.url, LATENCY, ", insecure_skip_verify: true")
+    assert analyze(hunter, "shop").code == 0
+
+    other, context = certificate(tmp_path, "elsewhere", "DNS:elsewhere.example")
+    server = fault(http(200, GOOD), tls=context)
+    config(tmp_path, server.url, LATENCY, f", ca_file: {other}")
+    found = analyze(hunter, "shop")
+    assert found.code == 3 and server.requests == [], found.err
+    config(tmp_path, server.url, LATENCY, f", ca_file: {tmp_path}/missing.pem")
+    found = analyze(hunter, "shop")
+    assert found.code == 3 and "missing.pem" in found.err, found.err
+
+
+def test_an_https_port_asked_by_http(hunter, tmp_path, fault):
+    _, context = certificate(tmp_path, "here", "IP:127.0.0.1")
+    server = fault(http(200, GOOD), tls=context)
+    config(tmp_path, server.url.replace("https:", "http:"), LATENCY, ", timeout: 5s")
+    found = analyze(hunter, "shop")
+    assert found.code == 3 and server.requests == []
+    assert re.search("is it https://|Recv failure|Empty reply|no whole answer", found.err), found.err
 
 
 BROKEN = {
