@@ -68,6 +68,7 @@ struct task *task_new(const struct test *test, int64_t now)
 		.server = test->server ? test->server->options : NULL,
 		.metrics = test->metrics,
 		.metric_count = test->metric_count,
+		.tags = test->tags,
 		.since = INT64_MIN,
 		.until = INT64_MAX,
 		.now = now,

@@ -1,7 +1,7 @@
 /*
  * `list-metrics`: what a test measures. The configuration is asked first, then the source without
  * reading data; where neither knows, as for the label sets of a Prometheus query, the data are
- * read.
+ * read. Graphite is asked always: what a path with wildcards stands for, it knows alone.
  */
 #include <stdlib.h>
 
@@ -19,6 +19,7 @@ static void prepare(void *context, struct task *task, size_t part)
 	(void)part;
 	const struct listing *listing = context;
 	selection_query(&listing->all, task->test, &task->query);
+	task->query.listing = true;
 }
 
 static void ready(void *context, struct task *const *tasks)
@@ -52,7 +53,7 @@ static int list(struct cli *cli, const struct test *test)
 	struct error error;
 	const struct source *source = test->unsupported ? NULL : source_find(test->source->name);
 	struct strings names = {0};
-	if (test->metric_count > 0) {
+	if (test->metric_count > 0 && !(source && source->asks)) {
 		for (size_t i = 0; i < test->metric_count; i++)
 			fprintf(cli->out, "%s\n", test->metrics[i].name);
 		return EXIT_NOTHING;

@@ -18,6 +18,7 @@ static const struct plugin *source_plugins(struct arena *arena)
 			.options_size = sources[i]->options_size,
 			.server_fields = sources[i]->server_fields,
 			.server_size = sources[i]->server_size,
+			.check = sources[i]->check,
 			.endpoint = sources[i]->server_size > 0};
 	return plugins;
 }

@@ -27,6 +27,8 @@ struct plugin {
 	const struct field
 		*server_fields; /* sources: of the section or of an entry of `sources:` */
 	size_t server_size;
+	bool (*check)(const void *options,
+		struct error *error); /* sources: what the fields cannot say, or NULL */
 	bool endpoint; /* server (sources) or section (notifiers) also takes endpoint_fields, at
 			  offset 0 */
 };

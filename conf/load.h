@@ -134,7 +134,7 @@ const struct yaml_node *templates_resolve(
 /* tests.c, metrics.c, groups.c */
 void tests_read(struct loader *loader, const struct yaml_node *map);
 struct unset metrics_read(
-	struct loader *loader, const struct yaml_node *node, const char *type, struct test *test);
+	struct loader *loader, const struct yaml_node *map, const char *type, struct test *test);
 void groups_read(struct loader *loader, const struct yaml_node *map);
 
 /* What Hunter and Otava know: kinds of tests and sections, for those this binary has no plugin for.

@@ -24,9 +24,10 @@ static const struct field metric_fields[] = {
 		.offset = offsetof(struct metric_options, suffix),
 		.help = "what follows the test's prefix in Graphite"},
 	{.name = "query",
+		.alias = "target",
 		.type = FIELD_STRING,
 		.offset = offsetof(struct metric_options, query),
-		.help = "this metric's own query"},
+		.help = "this metric's own query, or target in Graphite"},
 	{.name = "direction",
 		.type = FIELD_DOUBLE,
 		.offset = offsetof(struct metric_options, direction),
@@ -51,9 +52,9 @@ static const struct field metric_fields[] = {
 struct metrics_reading {
 	struct loader *loader;
 	struct test *test;
-	bool hunters;  /* of a kind Hunter knows: unknown keys are warnings, higher is better by
-			  default */
-	bool graphite; /* a suffix is needed */
+	bool hunters; /* of a kind Hunter knows: unknown keys are warnings, higher is better by
+			 default */
+	bool suffix;  /* is needed, where there is no query */
 	const struct yaml_node *where;
 	struct unset unset;
 };
@@ -84,7 +85,7 @@ static void read_options(struct metrics_reading *metrics, const struct yaml_node
 	metric->suffix = options.suffix;
 	metric->query = options.query;
 	metric->annotate = options.annotate;
-	if (metrics->graphite && !options.suffix)
+	if (metrics->suffix && !options.suffix && !options.query)
 		loader_report(loader, false, key, subject, "\"suffix\" is missing");
 }
 
@@ -158,13 +159,14 @@ static void read_entries(
 }
 
 struct unset metrics_read(
-	struct loader *loader, const struct yaml_node *node, const char *type, struct test *test)
+	struct loader *loader, const struct yaml_node *map, const char *type, struct test *test)
 {
+	const struct yaml_node *node = yaml_get(map, "metrics");
 	struct metrics_reading metrics = {.loader = loader,
 		.test = test,
 		.where = node,
 		.hunters = kind_find(type) != NULL,
-		.graphite = strcmp(type, "graphite") == 0};
+		.suffix = strcmp(type, "graphite") == 0 && !yaml_get(map, "target")};
 	struct subject subject = {.kind = "test", .name = test->name};
 	if (!node || yaml_is_null(node))
 		return metrics.unset;

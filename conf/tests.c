@@ -226,6 +226,9 @@ static void read_options(struct loader *loader, const struct yaml_node *map,
 	reading->tables[1] = (struct option_table){plugin->fields, options};
 	struct unset unset = options_read(loader, map, map, reading);
 	note_unset(loader, &reading->subject, &unset, test);
+	struct error error;
+	if (plugin->check && !unset.variable && !plugin->check(options, &error))
+		loader_report(loader, false, map, &reading->subject, "%s", error.text);
 	const struct field *csv = field_find(plugin->fields, "csv_options");
 	if (csv && csv->type == FIELD_MAP)
 		complete_csv_options(loader, map, &reading->subject, csv, options);
@@ -284,7 +287,7 @@ static void read_test(
 	test->detection = detection_read(
 		loader, yaml_get(map, "detection"), &subject, &loader->config->detection);
 	read_notify(loader, map, &subject, &common, test);
-	struct unset unset = metrics_read(loader, yaml_get(map, "metrics"), type, test);
+	struct unset unset = metrics_read(loader, map, type, test);
 	note_unset(loader, &subject, &unset, test);
 }
 

@@ -1,5 +1,6 @@
 /*
- * The words of an HTML page are not shown: they are markup, or a login form's.
+ * The words of an HTML page are not shown: they are markup, or a login form's. Graphite calls its
+ * plain errors text/html, so where the status is one of failure the text decides.
  */
 #include "sources/refuse.h"
 
@@ -22,7 +23,8 @@ const char *refuse_line(struct arena *arena, const char *text)
 bool refuse_is_page(const struct reply *reply)
 {
 	const char *text = reply->body + strspn(reply->body, " \t\r\n");
-	return (reply->content_type && strstr(reply->content_type, "html")) || *text == '<';
+	bool named = reply->content_type && strstr(reply->content_type, "html");
+	return *text == '<' || (named && reply->status == 200);
 }
 
 static const char *common_advice(const struct reply *reply, const char *said)

@@ -7,12 +7,13 @@
 #include <string.h>
 
 #include "sources/files.h"
+#include "sources/graphite.h"
 #include "sources/prometheus.h"
 
 enum { NOTICES_MAX = 100 };
 
 const struct source *const sources[] = {
-	&csv_source, &json_source, &histostat_source, &prometheus_source, NULL};
+	&csv_source, &json_source, &histostat_source, &graphite_source, &prometheus_source, NULL};
 
 const struct source *source_find(const char *name)
 {

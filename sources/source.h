@@ -22,9 +22,11 @@ struct query {
 	const void *server;  /* of source->server_size, or NULL for sources without servers */
 	const struct metric *metrics; /* as configured; none: all the source finds, where it can */
 	size_t metric_count;
+	struct strings tags;  /* the test's, of the events that belong to it */
 	const char *branch;   /* or NULL */
 	int64_t since, until; /* ms, [since, until); WHEN_ALWAYS and WHEN_NEVER are open ends */
 	int64_t now;          /* ms; the time of asking */
+	bool listing;         /* only the names of the series are wanted, points may be left out */
 
 	struct dataset data;
 	struct strings
@@ -46,6 +48,10 @@ struct source {
 	bool (*read)(struct query *query, struct error *error);
 	/* Optional: the names of the metrics a test of this kind has, without reading data. */
 	bool (*list)(struct query *query, struct strings *names, struct error *error);
+	/* The server alone knows the names, whatever the test says: `step` heeds query->listing. */
+	bool asks;
+	/* Optional: what the table of fields cannot say about the options. */
+	bool (*check)(const void *options, struct error *error);
 };
 
 extern const struct source *const sources[]; /* ends with NULL */

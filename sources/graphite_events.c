@@ -1,0 +1,182 @@
+/*
+ * Graphite rounds the time of a point down to its resolution, and so is the time of an event here.
+ * A resolution that is coarser than the step is found as Hunter does: the greatest that divides
+ * all times, at most the least distance and a day.
+ */
+#include "sources/graphite_events.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <string.h>
+#include <strings.h>
+
+#include "sources/python.h"
+
+enum { EVENTS_MAX = 1000000, TEXT_MAX = 1000 };
+
+static const int64_t second = 1000, day = 86400000, latest = 100000000000;
+
+const char *const graphite_attributes[GRAPHITE_ATTRIBUTES] = {"run", "branch", "version", "commit"};
+
+/* As they are called within an event. */
+static const char *const event_keys[GRAPHITE_ATTRIBUTES] = {
+	"run_id", "branch", "version", "commit"};
+
+/* Hunter's publishers write "null" and "" for what they do not know. */
+static const char *meaningful(const char *value)
+{
+	return value && *value && strcasecmp(value, "null") != 0 ? value : NULL;
+}
+
+/* A copy, cut between two characters. */
+static const char *shorten(struct arena *arena, const char *value)
+{
+	size_t length = strnlen(value, TEXT_MAX);
+	while (value[length] && length > 0 && ((unsigned char)value[length] & 0xc0) == 0x80)
+		length--;
+	return arena_strndup(arena, value, length);
+}
+
+static void read_data(
+	struct arena *arena, const char *text, size_t length, struct graphite_event *event)
+{
+	struct pairs pairs;
+	if (!python_read_dict(arena, text, length, &pairs))
+		return;
+	for (size_t i = 0; i < pairs.count; i++) {
+		const char *key = pairs.items[i].key, *value = meaningful(pairs.items[i].value);
+		for (int k = 0; k < GRAPHITE_ATTRIBUTES; k++)
+			if (strcmp(key, event_keys[k]) == 0 ||
+				strcmp(key, graphite_attributes[k]) == 0)
+				event->values[k] = value ? shorten(arena, value) : NULL;
+	}
+}
+
+/* An object within `data`, as servers may send that keep what was posted. */
+static void read_object(struct arena *arena, const json_t *data, struct graphite_event *event)
+{
+	char *text = json_dumps(data, JSON_COMPACT);
+	if (!text)
+		return;
+	read_data(arena, text, strlen(text), event);
+	free(text);
+}
+
+static bool says_something(const struct graphite_event *event)
+{
+	for (int k = 0; k < GRAPHITE_ATTRIBUTES; k++)
+		if (event->values[k])
+			return true;
+	return false;
+}
+
+/* False if the item is no event. */
+static bool read_event(struct arena *arena, const json_t *item, struct graphite_events *out)
+{
+	const json_t *when = json_object_get(item, "when"), *data = json_object_get(item, "data");
+	struct graphite_event event = {0};
+	double seconds = json_number_value(when);
+	if (!json_is_number(when) || !(fabs(seconds) <= (double)latest))
+		return false;
+	event.when = (int64_t)(floor(seconds) * (double)second);
+	if (json_is_string(data))
+		read_data(arena, json_string_value(data), json_string_length(data), &event);
+	else if (json_is_object(data))
+		read_object(arena, data, &event);
+	if (says_something(&event))
+		out->items[out->count++] = event;
+	else
+		out->silent++;
+	return true;
+}
+
+bool graphite_events_read(struct arena *arena, const char *text, size_t length,
+	struct graphite_events *out, struct error *error)
+{
+	json_error_t problem;
+	json_t *root = json_loadb(text, length, JSON_ALLOW_NUL, &problem);
+	size_t count = json_array_size(root);
+	bool good = json_is_array(root);
+	*out = (struct graphite_events){0};
+	if (!root)
+		error_set(error, ERROR_DATA, "not an answer of Graphite's events API: %s",
+			problem.text);
+	else if (!good)
+		error_set(
+			error, ERROR_DATA, "not an answer of Graphite's events API: it is no list");
+	else if (count > EVENTS_MAX)
+		good = error_set(error, ERROR_DATA, "more than %d events: shorten range or --since",
+			EVENTS_MAX);
+	if (good)
+		out->items = arena_array(arena, count, sizeof *out->items);
+	for (size_t i = 0; good && i < count; i++)
+		if (!read_event(arena, json_array_get(root, i), out))
+			good = error_set(error, ERROR_DATA,
+				"not an answer of Graphite's events API: item %zu is no event",
+				i + 1);
+	json_decref(root);
+	return good;
+}
+
+static int64_t common_divisor(int64_t a, int64_t b)
+{
+	while (b != 0) {
+		int64_t rest = a % b;
+		a = b;
+		b = rest;
+	}
+	return a < 0 ? -a : a;
+}
+
+static int64_t resolution(const struct axis *axis, int64_t step)
+{
+	int64_t result = day;
+	if (axis->n < 2)
+		return step > 0 ? step : day;
+	for (size_t i = 1; i < axis->n; i++) {
+		int64_t distance = axis->times[i] - axis->times[i - 1];
+		if (distance > 0 && distance < result)
+			result = distance;
+	}
+	for (size_t i = 0; i < axis->n; i++)
+		result = common_divisor(result, axis->times[i]);
+	return result > step ? result : step;
+}
+
+/* The point whose bucket the time is in, or n. */
+static size_t find_point(const struct axis *axis, int64_t when, int64_t width)
+{
+	size_t behind = axis_lower_bound(axis, when + 1);
+	if (behind == 0 || when - axis->times[behind - 1] >= width)
+		return axis->n;
+	return behind - 1;
+}
+
+void graphite_events_match(
+	const struct graphite_events *events, struct axis *axis, int64_t step, struct arena *arena)
+{
+	int64_t width = resolution(axis, step);
+	const struct graphite_event **last = arena_array(arena, axis->n, sizeof *last);
+	bool said[GRAPHITE_ATTRIBUTES] = {false};
+	for (size_t i = 0; i < events->count; i++) {
+		const struct graphite_event *event = &events->items[i];
+		size_t at = find_point(axis, event->when, width);
+		if (at < axis->n && (!last[at] || event->when >= last[at]->when))
+			last[at] = event;
+	}
+	for (size_t i = 0; i < axis->n; i++)
+		for (int k = 0; last[i] && k < GRAPHITE_ATTRIBUTES; k++)
+			said[k] = said[k] || last[i]->values[k];
+
+	axis->columns = arena_array(arena, GRAPHITE_ATTRIBUTES, sizeof *axis->columns);
+	axis->column_count = 0;
+	for (int k = 0; k < GRAPHITE_ATTRIBUTES; k++) {
+		if (!said[k])
+			continue;
+		const char **values = arena_array(arena, axis->n, sizeof *values);
+		for (size_t i = 0; i < axis->n; i++)
+			values[i] = last[i] ? last[i]->values[k] : NULL;
+		axis->columns[axis->column_count++] =
+			(struct column){graphite_attributes[k], values};
+	}
+}

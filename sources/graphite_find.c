@@ -1,0 +1,228 @@
+/*
+ * An empty list is Graphite's answer to a metric that does not exist and to an expression that it
+ * cannot read, too. The metrics that a silent target names are asked for one by one, so that the
+ * user learns which of the three it is.
+ */
+#include "sources/graphite_find.h"
+
+#include <jansson.h>
+#include <string.h>
+
+enum {
+	LEAVES_MAX = 1000,
+	FOLDERS_MAX = 500,
+	EXPLAINED_MAX = 20, /* silent targets that are inquired into */
+	SHOWN = 200,
+};
+
+static bool read_node(struct arena *arena, const json_t *item, struct graphite_node *out)
+{
+	const json_t *id = json_object_get(item, "id"), *leaf = json_object_get(item, "leaf");
+	if (!id)
+		id = json_object_get(item, "path");
+	if (!leaf)
+		leaf = json_object_get(item, "is_leaf");
+	if (!json_is_string(id) || !(json_is_boolean(leaf) || json_is_integer(leaf)))
+		return false;
+	out->path = arena_strdup(arena, json_string_value(id));
+	out->leaf = json_is_true(leaf) || json_integer_value(leaf) != 0;
+	return true;
+}
+
+bool graphite_find_read(struct arena *arena, const char *text, size_t length,
+	struct graphite_nodes *out, struct error *error)
+{
+	json_error_t problem;
+	json_t *root = json_loadb(text, length, 0, &problem);
+	size_t count = json_array_size(root);
+	bool good = json_is_array(root);
+	*out = (struct graphite_nodes){0};
+	if (!good)
+		error_set(error, ERROR_DATA, "not an answer of Graphite's find API: %s",
+			root ? "it is no list" : problem.text);
+	if (count > FOUND_MAX)
+		count = FOUND_MAX;
+	if (good)
+		out->items = arena_array(arena, count, sizeof *out->items);
+	for (size_t i = 0; good && i < count; i++) {
+		good = read_node(arena, json_array_get(root, i), &out->items[i]);
+		if (!good)
+			error_set(error, ERROR_DATA,
+				"not an answer of Graphite's find API: item %zu is no metric",
+				i + 1);
+		out->count += good;
+	}
+	json_decref(root);
+	return good;
+}
+
+struct leaves {
+	struct arena *arena;
+	const char *prefix;
+	const char *folders[FOLDERS_MAX];
+	size_t folder_at, folder_count;
+	const char *paths[LEAVES_MAX];
+	size_t count;
+};
+
+struct leaves *leaves_new(struct arena *arena, const char *prefix)
+{
+	struct leaves *leaves = arena_alloc(arena, sizeof *leaves);
+	leaves->arena = arena;
+	leaves->prefix = prefix;
+	leaves->folders[leaves->folder_count++] = prefix;
+	return leaves;
+}
+
+const char *leaves_ask(const struct leaves *leaves)
+{
+	if (leaves->folder_at == leaves->folder_count)
+		return NULL;
+	return arena_printf(leaves->arena, "%s.*", leaves->folders[leaves->folder_at]);
+}
+
+bool leaves_take(struct leaves *leaves, const struct graphite_nodes *nodes, struct error *error)
+{
+	leaves->folder_at++;
+	for (size_t i = 0; i < nodes->count; i++) {
+		const struct graphite_node *node = &nodes->items[i];
+		bool full = node->leaf ? leaves->count == LEAVES_MAX
+				       : leaves->folder_count == FOLDERS_MAX;
+		if (full)
+			return error_set(error, ERROR_DATA,
+				"more than %d metrics or %d folders below \"%.*s\": name those "
+				"that "
+				"are wanted in metrics",
+				LEAVES_MAX, FOLDERS_MAX, SHOWN, leaves->prefix);
+		if (node->leaf)
+			leaves->paths[leaves->count++] = node->path;
+		else
+			leaves->folders[leaves->folder_count++] = node->path;
+	}
+	return true;
+}
+
+struct target *leaves_targets(const struct leaves *leaves, size_t *count)
+{
+	struct target *targets = arena_array(leaves->arena, leaves->count, sizeof *targets);
+	size_t length = strlen(leaves->prefix);
+	for (size_t i = 0; i < leaves->count; i++) {
+		const char *path = leaves->paths[i];
+		bool below = strncmp(path, leaves->prefix, length) == 0 && path[length] == '.';
+		struct metric *metric = arena_alloc(leaves->arena, sizeof *metric);
+		*metric = (struct metric){.name = below ? path + length + 1 : path, .scale = 1};
+		targets[i] = (struct target){
+			.metric = metric, .text = path, .plain = target_is_plain(path)};
+	}
+	*count = leaves->count;
+	return targets;
+}
+
+struct inquiry {
+	struct query *query;
+	const struct target *targets;
+	size_t count, at;
+	size_t explained, silent;
+	struct expression expression; /* of the target under way */
+	size_t path;                  /* asked for */
+	bool begun;
+};
+
+struct inquiry *inquiry_new(struct query *query, const struct target *targets, size_t count)
+{
+	struct inquiry *inquiry = arena_alloc(query->arena, sizeof *inquiry);
+	inquiry->query = query;
+	inquiry->targets = targets;
+	inquiry->count = count;
+	return inquiry;
+}
+
+static bool is_path(const struct inquiry *inquiry, const struct target *target)
+{
+	const struct strings *paths = &inquiry->expression.paths;
+	return paths->count == 1 && strcmp(paths->items[0], target->text) == 0;
+}
+
+/* All that the target names is there. */
+static void say_exists(const struct inquiry *inquiry, const struct target *target)
+{
+	if (is_path(inquiry, target))
+		query_notice(inquiry->query,
+			"metric \"%.*s\" exists, but the server has no data of it in the range",
+			SHOWN, target->text);
+	else if (inquiry->expression.paths.count > 0)
+		query_notice(inquiry->query,
+			"target \"%.*s\" gives no series, though its metrics exist: none has data "
+			"in the range, or a function leaves all of them out",
+			SHOWN, target->text);
+	else
+		query_notice(inquiry->query,
+			"target \"%.*s\" gives no series: none has these tags, or none has data in "
+			"the range",
+			SHOWN, target->text);
+}
+
+static void move_on(struct inquiry *inquiry)
+{
+	inquiry->at++;
+	inquiry->path = 0;
+	inquiry->begun = false;
+}
+
+static bool begin(struct inquiry *inquiry, const struct target *target, struct error *error)
+{
+	inquiry->begun = true;
+	inquiry->expression = target_read(inquiry->query->arena, target->text);
+	if (inquiry->expression.problem)
+		return error_set(error, ERROR_DATA,
+			"target \"%.*s\" is broken, so the server gives nothing: %s (character "
+			"%zu)",
+			SHOWN, target->text, inquiry->expression.problem, inquiry->expression.at);
+	return true;
+}
+
+bool inquiry_ask(struct inquiry *inquiry, const char **pattern, struct error *error)
+{
+	*pattern = NULL;
+	for (; inquiry->at < inquiry->count; move_on(inquiry)) {
+		const struct target *target = &inquiry->targets[inquiry->at];
+		if (target->answered)
+			continue;
+		if (!inquiry->begun && !begin(inquiry, target, error))
+			return false;
+		if (inquiry->explained == EXPLAINED_MAX) {
+			inquiry->silent++;
+			continue;
+		}
+		if (inquiry->path < inquiry->expression.paths.count) {
+			*pattern = inquiry->expression.paths.items[inquiry->path];
+			return true;
+		}
+		say_exists(inquiry, target);
+		inquiry->explained++;
+	}
+	if (inquiry->silent > 0)
+		query_notice(inquiry->query, "%zu more targets gave no series", inquiry->silent);
+	inquiry->silent = 0;
+	return true;
+}
+
+void inquiry_take(struct inquiry *inquiry, const struct graphite_nodes *nodes)
+{
+	const struct target *target = &inquiry->targets[inquiry->at];
+	const char *path = inquiry->expression.paths.items[inquiry->path++];
+	for (size_t i = 0; i < nodes->count; i++)
+		if (nodes->items[i].leaf)
+			return;
+	if (is_path(inquiry, target))
+		query_notice(inquiry->query,
+			nodes->count > 0 ? "\"%.*s\" is a folder of metrics and no metric"
+					 : "the server has no metric \"%.*s\"",
+			SHOWN, path);
+	else
+		query_notice(inquiry->query,
+			"target \"%.*s\" gives no series: the server has no metric \"%.*s\"", SHOWN,
+			target->text, SHOWN, path);
+	inquiry->explained++;
+	move_on(inquiry);
+}

@@ -1,0 +1,294 @@
+/*
+ * Points are kept as they come, without the missing ones; a series whose times are those of the one
+ * before borrows them. At the end the times of all series of a resolution are merged, and series
+ * that lack some of them are spread out with NaN between.
+ */
+#include "sources/graphite_series.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sources/graphite_names.h"
+
+enum { SERIES_MAX = 10000, NAME_SHOWN = 200 };
+
+struct found {
+	struct found *next;
+	const struct target *target;
+	const char *text; /* as the server calls it */
+	int64_t step;     /* ms, or 0 */
+	size_t n;
+	int64_t *times;
+	double *values;
+	size_t order;
+	struct axis *axis;
+};
+
+struct gathering {
+	struct query *query;
+	int64_t from, to;
+	bool empty, overflow;
+	struct target *targets;
+	size_t target_count;
+	struct found *found, **last;
+	const struct found *before; /* the one taken last that has points */
+	size_t count, broken;
+	const char *first_broken;
+};
+
+struct gathering *gathering_new(struct query *query, int64_t from, int64_t to, bool empty)
+{
+	struct gathering *gathering = arena_alloc(query->arena, sizeof *gathering);
+	gathering->query = query;
+	gathering->from = from;
+	gathering->to = to;
+	gathering->empty = empty;
+	gathering->last = &gathering->found;
+	return gathering;
+}
+
+void gathering_expect(struct gathering *gathering, struct target *targets, size_t count)
+{
+	gathering->targets = targets;
+	gathering->target_count = count;
+}
+
+size_t gathering_count(const struct gathering *gathering)
+{
+	return gathering->count;
+}
+
+bool gathering_overflow(const struct gathering *gathering)
+{
+	return gathering->overflow;
+}
+
+static void keep_points(struct gathering *gathering, struct found *found,
+	const struct graphite_series *series, size_t begin, size_t n)
+{
+	struct arena *arena = gathering->query->arena;
+	const struct found *before = gathering->before;
+	const int64_t *times = series->times + begin;
+	double scale = found->target->metric ? found->target->metric->scale : 1;
+	found->n = n;
+	if (n == 0)
+		return;
+	if (before && before->n == n && memcmp(before->times, times, n * sizeof *times) == 0) {
+		found->times = before->times;
+	} else {
+		found->times = arena_array(arena, n, sizeof *times);
+		memcpy(found->times, times, n * sizeof *times);
+	}
+	found->values = arena_array(arena, n, sizeof *found->values);
+	for (size_t i = 0; i < n; i++)
+		found->values[i] = series->values[begin + i] * scale;
+	gathering->before = found;
+}
+
+static void add(
+	struct gathering *gathering, struct target *target, const struct graphite_series *series)
+{
+	size_t begin = 0, end = series->n;
+	while (begin < end && series->times[begin] < gathering->from)
+		begin++;
+	while (end > begin && series->times[end - 1] >= gathering->to)
+		end--;
+	target->points = target->points || begin < end;
+	if (begin == end && !gathering->empty)
+		return;
+	if (gathering->count == SERIES_MAX) {
+		gathering->overflow = true;
+		return;
+	}
+	struct found *found = arena_alloc(gathering->query->arena, sizeof *found);
+	found->target = target;
+	found->text = arena_strdup(gathering->query->arena, series->target);
+	found->step = series->step * 1000;
+	keep_points(gathering, found, series, begin, end - begin);
+	*gathering->last = found;
+	gathering->last = &found->next;
+	found->order = gathering->count++;
+}
+
+void gathering_take(void *context, const struct graphite_series *series)
+{
+	struct gathering *gathering = context;
+	bool only = gathering->target_count == 1;
+	if (series->broken > 0 && !gathering->first_broken)
+		gathering->first_broken = arena_strdup(gathering->query->arena, series->target);
+	gathering->broken += series->broken;
+	for (size_t i = 0; i < gathering->target_count; i++) {
+		struct target *target = &gathering->targets[i];
+		bool its = (only && !target->plain) || (only && !target->answered) ||
+			   (!target->answered && strcmp(target->text, series->target) == 0);
+		if (!its)
+			continue;
+		target->answered = true;
+		add(gathering, target, series);
+	}
+}
+
+/* Series that share an axis. */
+struct group {
+	int64_t step, phase;
+	struct axis *axis;
+	struct found **members;
+	size_t count;
+};
+
+static int64_t phase_of(const struct found *found)
+{
+	return found->step > 0 && found->n > 0 ? found->times[0] % found->step : 0;
+}
+
+static int compare_found(const void *a, const void *b)
+{
+	const struct found *one = *(struct found *const *)a, *two = *(struct found *const *)b;
+	if (one->step != two->step)
+		return one->step < two->step ? -1 : 1;
+	int64_t difference = phase_of(one) - phase_of(two);
+	return (difference > 0) - (difference < 0);
+}
+
+struct times {
+	int64_t *items;
+	size_t n;
+};
+
+/* The times of both, each once. */
+static struct times merge(struct arena *arena, struct times a, struct times b)
+{
+	if (b.n == 0 || (a.n == b.n && memcmp(a.items, b.items, a.n * sizeof *a.items) == 0))
+		return a;
+	if (a.n == 0)
+		return b;
+	struct times out = {arena_array(arena, a.n + b.n, sizeof *out.items), 0};
+	for (size_t i = 0, k = 0; i < a.n || k < b.n; out.n++) {
+		bool first = k == b.n || (i < a.n && a.items[i] <= b.items[k]);
+		int64_t time = first ? a.items[i] : b.items[k];
+		out.items[out.n] = time;
+		i += i < a.n && a.items[i] == time;
+		k += k < b.n && b.items[k] == time;
+	}
+	return out;
+}
+
+/* Merged pairwise, so that each time is looked at as many times as the members can be halved. */
+static struct times merge_all(struct arena *arena, struct found *const *members, size_t count)
+{
+	if (count == 1)
+		return (struct times){members[0]->times, members[0]->n};
+	struct times a = merge_all(arena, members, count / 2);
+	return merge(arena, a, merge_all(arena, members + count / 2, count - count / 2));
+}
+
+/* Graphite gives a time once; a server that does not shall not have its points lost. */
+static bool ascends(const struct found *found)
+{
+	for (size_t i = 1; i < found->n; i++)
+		if (found->times[i] == found->times[i - 1])
+			return false;
+	return true;
+}
+
+static void spread(struct arena *arena, const struct axis *axis, struct found *found)
+{
+	if (found->n == axis->n)
+		return;
+	double *values = arena_array(arena, axis->n, sizeof *values);
+	for (size_t i = 0, k = 0; i < axis->n; i++)
+		values[i] = k < found->n && found->times[k] == axis->times[i] ? found->values[k++]
+									      : (double)NAN;
+	found->values = values;
+}
+
+/* An axis for found[0], and how many of those that follow it share it. */
+static size_t share_axis(struct arena *arena, struct found **found, size_t count, struct axis *axis)
+{
+	size_t members = 1;
+	bool single = !ascends(found[0]);
+	while (!single && members < count && compare_found(&found[0], &found[members]) == 0 &&
+		ascends(found[members]))
+		members++;
+	struct arena *scratch = arena_new();
+	struct times times = merge_all(scratch, found, members);
+	axis->n = times.n;
+	axis->times = arena_array(arena, times.n, sizeof *axis->times);
+	if (times.n > 0)
+		memcpy(axis->times, times.items, times.n * sizeof *axis->times);
+	arena_free(scratch);
+	for (size_t i = 0; i < members; i++)
+		spread(arena, axis, found[i]);
+	return members;
+}
+
+static void make_axes(struct gathering *gathering, struct found *const *in_order,
+	const struct graphite_events *events)
+{
+	struct arena *arena = gathering->query->arena;
+	size_t count = gathering->count;
+	struct found **sorted = arena_array(arena, count, sizeof *sorted);
+	if (count > 0)
+		memcpy(sorted, in_order, count * sizeof *sorted);
+	qsort(sorted, count, sizeof *sorted, compare_found);
+	for (size_t i = 0; i < count;) {
+		struct axis *axis = arena_alloc(arena, sizeof *axis);
+		size_t members = share_axis(arena, sorted + i, count - i, axis);
+		if (events)
+			graphite_events_match(events, axis, sorted[i]->step, arena);
+		for (; members > 0; members--)
+			sorted[i++]->axis = axis;
+	}
+}
+
+/* By target, then by name, since a server may give them in any order. */
+static int compare_names(const void *a, const void *b)
+{
+	const struct found *one = *(struct found *const *)a, *two = *(struct found *const *)b;
+	if (one->target != two->target)
+		return one->target < two->target ? -1 : 1;
+	int order = strcmp(one->text, two->text);
+	return order ? order : (one->order > two->order) - (one->order < two->order);
+}
+
+static void name_all(struct gathering *gathering, struct found **found, struct series *series)
+{
+	struct query *query = gathering->query;
+	qsort(found, gathering->count, sizeof *found, compare_names);
+	const char **texts = arena_array(query->arena, gathering->count, sizeof *texts);
+	for (size_t i = 0; i < gathering->count; i++)
+		texts[i] = found[i]->text;
+	for (size_t i = 0, behind; i < gathering->count; i = behind) {
+		const struct target *target = found[i]->target;
+		for (behind = i; behind < gathering->count && found[behind]->target == target;)
+			behind++;
+		size_t twice = names_give(query->arena, target, texts + i, behind - i, series + i);
+		if (twice > 0)
+			query_notice(query,
+				"target \"%.*s\" gives %zu series the same name as others: "
+				"aliasByNode() or aliasByTags() tells them apart",
+				NAME_SHOWN, target->text, twice);
+	}
+}
+
+void gathering_finish(struct gathering *gathering, const struct graphite_events *events)
+{
+	struct query *query = gathering->query;
+	size_t at = 0;
+	struct found **found = arena_array(query->arena, gathering->count, sizeof *found);
+	struct series *series = arena_array(query->arena, gathering->count, sizeof *series);
+	for (struct found *each = gathering->found; each; each = each->next)
+		found[at++] = each;
+	name_all(gathering, found, series);
+	make_axes(gathering, found, events);
+	for (size_t i = 0; i < gathering->count; i++) {
+		series[i].axis = found[i]->axis;
+		series[i].values = found[i]->values;
+	}
+	query->data = (struct dataset){series, gathering->count};
+	if (gathering->broken > 0)
+		query_notice(query,
+			"%zu values that are no numbers were left out, first of \"%.*s\"",
+			gathering->broken, NAME_SHOWN, gathering->first_broken);
+}
