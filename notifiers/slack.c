@@ -9,16 +9,14 @@
  *
  * The webhook's address is itself a secret: messages name its option, never the address.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "agent/core/secret.h"
 #include "notifiers/slack_blocks.h"
 
-enum { SECRET_BYTES = 4096, REASON_MOST = 60, SPACING_MS = 1100 };
+enum { REASON_MOST = 60, SPACING_MS = 1100 };
 
 static const char not_slack[] = "the answer is not Slack's";
 
@@ -136,29 +134,13 @@ static enum step fail_for_good(struct delivery *delivery, const char *what, stru
 	return fail(delivery, false, ERROR_DATA, what, error);
 }
 
-/* The secret itself, or the first line of the file that holds it. */
+/* The secret itself, or the one that the file holds. */
 static bool secret(struct arena *arena, const char *value, const char *option, const char *path,
 	const char **out, struct error *error)
 {
-	char *text = arena_alloc(arena, SECRET_BYTES + 1);
-	ssize_t length;
-	int file;
-
+	if (!value)
+		return secret_read(arena, option, path, out, error);
 	*out = value;
-	if (value)
-		return true;
-	file = open(path, O_RDONLY | O_CLOEXEC);
-	length = file < 0 ? -1 : read(file, text, SECRET_BYTES);
-	if (length < 0)
-		error_set(error, ERROR_USAGE, "%s %s: %s", option, path, strerror(errno));
-	if (file >= 0)
-		close(file);
-	if (length < 0)
-		return false;
-	text[strcspn(text, "\r\n")] = '\0';
-	if (!*text)
-		return error_set(error, ERROR_USAGE, "%s %s: is empty", option, path);
-	*out = text;
 	return true;
 }
 

@@ -550,11 +550,15 @@ static void test_secret_files(void **state)
 	set_option(fixture, "bot_token_file", path);
 	assert_int_equal(begin(fixture), STEP_FAILED);
 	assert_int_equal(fixture->error.kind, ERROR_USAGE);
-	assert_non_null(strstr(fixture->error.text, "is empty"));
+	assert_non_null(strstr(fixture->error.text, "must hold one line"));
 	assert_int_equal(write(file, TOKEN "\n", strlen(TOKEN) + 1), strlen(TOKEN) + 1);
-	close(file);
 	assert_int_equal(begin(fixture), STEP_TRANSFER);
 	assert_string_equal(fixture->transfer.bearer, TOKEN);
+	assert_int_equal(pwrite(file, "two\nlines\n", 10, 0), 10);
+	assert_int_equal(begin(fixture), STEP_FAILED);
+	assert_int_equal(ftruncate(file, 100000), 0);
+	assert_int_equal(begin(fixture), STEP_FAILED);
+	close(file);
 	unlink(path);
 	assert_int_equal(begin(fixture), STEP_FAILED);
 	assert_false(fixture->delivery.retry);
