@@ -6,6 +6,7 @@
 #define AGENT_ASK_H
 
 #include "agent/cli.h"
+#include "agent/detection_flags.h"
 #include "agent/select.h"
 
 struct ask {

@@ -1,7 +1,6 @@
 /*
- * Flags may stand before and behind the command's arguments; the common ones also before the
- * command. `--` ends them. A flag that takes a value takes the next word whatever it looks like, so
- * that `--since -10m` works.
+ * What every command begins and ends with: parse the words, set up the log, answer --help and
+ * --version, run, and see that the output was written.
  */
 #include "agent/cli.h"
 
@@ -11,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "agent/core/when.h"
+#include "agent/flags.h"
 #include "agent/help.h"
 
 const struct field common_fields[] = {
@@ -46,74 +45,6 @@ const struct field common_fields[] = {
 	{0},
 };
 
-const struct field detection_flag_fields[] = {
-	{.name = "p_value",
-		.type = FIELD_STRING,
-		.offset = offsetof(struct detection_flags, p_value),
-		.letter = 'P',
-		.metavar = "P",
-		.help = "significance a change point needs, for all metrics"},
-	{.name = "magnitude",
-		.type = FIELD_STRING,
-		.offset = offsetof(struct detection_flags, magnitude),
-		.letter = 'M',
-		.metavar = "M",
-		.help = "size a change needs, relative: 0.05 is 5%"},
-	{.name = "window",
-		.type = FIELD_STRING,
-		.offset = offsetof(struct detection_flags, window),
-		.metavar = "N",
-		.help = "points a window has"},
-	{.name = "detector",
-		.type = FIELD_STRING,
-		.offset = offsetof(struct detection_flags, detector),
-		.metavar = "NAME",
-		.help = "the detector, for all metrics"},
-	{.name = "profile",
-		.type = FIELD_STRING,
-		.offset = offsetof(struct detection_flags, profile),
-		.metavar = "default|otava",
-		.help = "the detector's variant: our own, or index-exact with Apache Otava"},
-	{.name = "orig_edivisive",
-		.type = FIELD_BOOL,
-		.offset = offsetof(struct detection_flags, orig_edivisive),
-		.help = "the original e-divisive with its permutation test, without windows"},
-	{0},
-};
-
-size_t detection_flag_settings(const struct detection_flags *flags, struct setting *out)
-{
-	size_t count = 0;
-	if (flags->orig_edivisive)
-		out[count++] = (struct setting){"detector", "edivisive_permutation"};
-	if (flags->detector)
-		out[count++] = (struct setting){"detector", flags->detector};
-	if (flags->profile)
-		out[count++] = (struct setting){"profile", flags->profile};
-	if (flags->window)
-		out[count++] = (struct setting){"window", flags->window};
-	if (flags->p_value)
-		out[count++] = (struct setting){"p_value", flags->p_value};
-	if (flags->magnitude)
-		out[count++] = (struct setting){"magnitude", flags->magnitude};
-	return count;
-}
-
-void detection_flag_error(struct error *error)
-{
-	size_t length = strcspn(error->text, ":");
-	char name[32];
-	if (error->text[length] != ':' || length >= sizeof name)
-		return;
-	memcpy(name, error->text, length);
-	name[length] = '\0';
-	if (!field_find(detection_flag_fields, name))
-		return;
-	for (size_t i = 0; i < length; i++)
-		error->text[i] = error->text[i] == '_' ? '-' : error->text[i];
-	error_prefix(error, "--");
-}
-
 int exit_code(enum error_kind kind)
 {
 	switch (kind) {
@@ -131,164 +62,6 @@ int cli_fail(const struct error *error)
 	return exit_code(error->kind);
 }
 
-/* A flag that was found: its field and the options struct it belongs to. */
-struct target {
-	const struct field *field;
-	void *options;
-};
-
-static struct target find_flag(struct cli *cli, const char *name, char letter)
-{
-	const struct field *tables[16] = {common_fields};
-	void *options[16] = {&cli->common};
-	size_t count = 1;
-	const struct option_part *part = cli->command ? cli->command->parts : NULL;
-	for (; part && part->fields && count < 16; part++, count++) {
-		tables[count] = part->fields;
-		options[count] = (char *)cli->options + part->offset;
-	}
-	for (size_t i = 0; i < count; i++) {
-		if (name && field_find(tables[i], name))
-			return (struct target){field_find(tables[i], name), options[i]};
-		for (const struct field *field = tables[i]; letter && field->name; field++)
-			if (field->letter == letter)
-				return (struct target){field, options[i]};
-	}
-	return (struct target){0};
-}
-
-static bool unknown_flag(const struct cli *cli, const char *word, struct error *error)
-{
-	const char *name = word + strspn(word, "-");
-	const char *near = field_suggest_name(name, common_fields);
-	const struct option_part *part = cli->command ? cli->command->parts : NULL;
-	for (; part && part->fields; part++)
-		if (field_suggest_name(name, part->fields))
-			near = field_suggest_name(name, part->fields);
-	error_set(error, ERROR_USAGE, "unknown option %.80s", word);
-	size_t length = strlen(error->text);
-	if (near && word[1] == '-') {
-		snprintf(error->text + length, sizeof error->text - length, " (did you mean --%s?)",
-			near);
-		for (char *c = error->text + length; *c; c++)
-			*c = *c == '_' ? '-' : *c;
-	}
-	return false;
-}
-
-/* Parses the value under the flag's own spelling, so that the message says --p-value. */
-static bool set_flag(struct cli *cli, const struct target *target, const char *spelling,
-	const char *value, struct error *error)
-{
-	struct field field = *target->field;
-	field.name = spelling;
-	return field_parse(&field, target->options, value, cli->arena, error);
-}
-
-static bool missing_value(const char *spelling, struct error *error)
-{
-	return error_set(error, ERROR_USAGE, "%.80s needs a value", spelling);
-}
-
-/* "--name", "--name=value", "--no-name"; *used is set if the next word was its value. */
-static bool long_flag(
-	struct cli *cli, const char *word, const char *next, bool *used, struct error *error)
-{
-	const char *equals = strchr(word, '=');
-	char *name = equals ? arena_strndup(cli->arena, word, (size_t)(equals - word))
-			    : arena_strdup(cli->arena, word);
-	struct target target = find_flag(cli, name + 2, 0);
-	if (!target.field && strncmp(name, "--no-", 5) == 0 && !equals) {
-		target = find_flag(cli, name + 5, 0);
-		if (target.field && target.field->type == FIELD_BOOL)
-			return set_flag(cli, &target, name, "false", error);
-	}
-	if (!target.field)
-		return unknown_flag(cli, name, error);
-	if (equals)
-		return set_flag(cli, &target, name, equals + 1, error);
-	if (target.field->type == FIELD_BOOL)
-		return set_flag(cli, &target, name, "true", error);
-	if (!next)
-		return missing_value(name, error);
-	*used = true;
-	return set_flag(cli, &target, name, next, error);
-}
-
-/* "-P 0.01", "-P0.01", "-h". */
-static bool short_flag(
-	struct cli *cli, const char *word, const char *next, bool *used, struct error *error)
-{
-	struct target target = find_flag(cli, NULL, word[1]);
-	const char spelling[3] = {'-', word[1], '\0'};
-	if (!target.field)
-		return unknown_flag(cli, word, error);
-	if (target.field->type == FIELD_BOOL) {
-		if (word[2])
-			return unknown_flag(cli, word, error);
-		return set_flag(cli, &target, spelling, "true", error);
-	}
-	if (word[2])
-		return set_flag(cli, &target, spelling, word + 2, error);
-	if (!next)
-		return missing_value(spelling, error);
-	*used = true;
-	return set_flag(cli, &target, spelling, next, error);
-}
-
-static const struct command *find_command(const char *name)
-{
-	for (const struct command *const *command = commands; *command; command++)
-		if (strcmp((*command)->name, name) == 0)
-			return *command;
-	return NULL;
-}
-
-static bool choose_command(struct cli *cli, const char *name, struct error *error)
-{
-	const char *names[64];
-	size_t count = 0;
-	cli->command = find_command(name);
-	if (cli->command) {
-		cli->options = arena_alloc(cli->arena, cli->command->options_size);
-		const struct option_part *part = cli->command->parts;
-		for (; part && part->fields; part++)
-			field_defaults(part->fields, (char *)cli->options + part->offset);
-		return true;
-	}
-	for (; commands[count] && count < 64; count++)
-		names[count] = commands[count]->name;
-	const char *near = field_suggest(name, names, count);
-	return error_set(error, ERROR_USAGE, "unknown command \"%.80s\"%s%s%s", name,
-		near ? " (did you mean \"" : "", near ? near : "", near ? "\"?)" : "");
-}
-
-static bool parse_words(struct cli *cli, int argc, char **argv, struct error *error)
-{
-	const char **arguments = arena_array(cli->arena, (size_t)argc, sizeof *arguments);
-	size_t count = 0;
-	bool flags = true;
-	for (int i = 1; i < argc; i++) {
-		const char *word = argv[i];
-		const char *next = i + 1 < argc ? argv[i + 1] : NULL;
-		bool used = false;
-		if (flags && strcmp(word, "--") == 0) {
-			flags = false;
-		} else if (flags && word[0] == '-' && word[1]) {
-			bool is_long = word[1] == '-';
-			if (!(is_long ? long_flag : short_flag)(cli, word, next, &used, error))
-				return false;
-		} else if (cli->command) {
-			arguments[count++] = word;
-		} else if (!choose_command(cli, word, error)) {
-			return false;
-		}
-		i += used;
-	}
-	cli->arguments = (struct strings){arguments, count};
-	return true;
-}
-
 static int print(struct buf *text, FILE *stream, int code)
 {
 	fwrite(text->data, 1, text->length, stream);
@@ -303,7 +76,7 @@ static int run(struct cli *cli, int argc, char **argv)
 	if (argc == 2 && strcmp(argv[1], "help") == 0)
 		argv[1] = (char[]){"--help"};
 	field_defaults(common_fields, &cli->common);
-	if (!parse_words(cli, argc, argv, &error)) {
+	if (!flags_parse(cli, argc, argv, &error)) {
 		int code = cli_fail(&error);
 		fprintf(stderr, "Try 'hunter-c%s%s --help'.\n", cli->command ? " " : "",
 			cli->command ? cli->command->name : "");

@@ -83,23 +83,4 @@ struct config_source cli_config_source(struct cli *cli);
 /* The schema of this binary: all registered sources, notifiers and detectors. */
 const struct schema *cli_schema(struct arena *arena);
 
-/*
- * The flags about detection: -P, -M, --window, --detector, --profile, --orig-edivisive. They are
- * laid as settings over the detection of each metric, so they are kept as text and parsed by the
- * detector's own table.
- */
-struct detection_flags {
-	const char *detector, *profile, *window, *p_value, *magnitude;
-	bool orig_edivisive;
-};
-
-extern const struct field detection_flag_fields[];
-
-/* The flags as settings, in the arena; `out` has room for 8. Returns their number. */
-size_t detection_flag_settings(const struct detection_flags *flags, struct setting *out);
-
-/* Where the error begins with the name of such an option ("p_value: "), puts the flag's
- * ("--p-value: "). */
-void detection_flag_error(struct error *error);
-
 #endif

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "agent/commands.h"
+#include "agent/detection_flags.h"
 
 enum { MAX_JOBS = 256 };
 

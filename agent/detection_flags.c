@@ -1,0 +1,75 @@
+/*
+ * The ranges of these flags are the detector's, so their text goes through the detector's table and
+ * its errors come back in the table's spelling; on the command line they are told as the flag.
+ */
+#include "agent/detection_flags.h"
+
+#include <string.h>
+
+const struct field detection_flag_fields[] = {
+	{.name = "p_value",
+		.type = FIELD_STRING,
+		.offset = offsetof(struct detection_flags, p_value),
+		.letter = 'P',
+		.metavar = "P",
+		.help = "significance a change point needs, for all metrics"},
+	{.name = "magnitude",
+		.type = FIELD_STRING,
+		.offset = offsetof(struct detection_flags, magnitude),
+		.letter = 'M',
+		.metavar = "M",
+		.help = "size a change needs, relative: 0.05 is 5%"},
+	{.name = "window",
+		.type = FIELD_STRING,
+		.offset = offsetof(struct detection_flags, window),
+		.metavar = "N",
+		.help = "points a window has"},
+	{.name = "detector",
+		.type = FIELD_STRING,
+		.offset = offsetof(struct detection_flags, detector),
+		.metavar = "NAME",
+		.help = "the detector, for all metrics"},
+	{.name = "profile",
+		.type = FIELD_STRING,
+		.offset = offsetof(struct detection_flags, profile),
+		.metavar = "default|otava",
+		.help = "the detector's variant: our own, or index-exact with Apache Otava"},
+	{.name = "orig_edivisive",
+		.type = FIELD_BOOL,
+		.offset = offsetof(struct detection_flags, orig_edivisive),
+		.help = "the original e-divisive with its permutation test, without windows"},
+	{0},
+};
+
+size_t detection_flag_settings(const struct detection_flags *flags, struct setting *out)
+{
+	size_t count = 0;
+	if (flags->orig_edivisive)
+		out[count++] = (struct setting){"detector", "edivisive_permutation"};
+	if (flags->detector)
+		out[count++] = (struct setting){"detector", flags->detector};
+	if (flags->profile)
+		out[count++] = (struct setting){"profile", flags->profile};
+	if (flags->window)
+		out[count++] = (struct setting){"window", flags->window};
+	if (flags->p_value)
+		out[count++] = (struct setting){"p_value", flags->p_value};
+	if (flags->magnitude)
+		out[count++] = (struct setting){"magnitude", flags->magnitude};
+	return count;
+}
+
+void detection_flag_error(struct error *error)
+{
+	size_t length = strcspn(error->text, ":");
+	char name[32];
+	if (error->text[length] != ':' || length >= sizeof name)
+		return;
+	memcpy(name, error->text, length);
+	name[length] = '\0';
+	if (!field_find(detection_flag_fields, name))
+		return;
+	for (size_t i = 0; i < length; i++)
+		error->text[i] = error->text[i] == '_' ? '-' : error->text[i];
+	error_prefix(error, "--");
+}

@@ -1,0 +1,24 @@
+/*
+ * The flags about detection, the same for every command that detects: -P, -M, --window, --detector,
+ * --profile, --orig-edivisive. They are laid as settings over the detection of each metric.
+ */
+#ifndef AGENT_DETECTION_FLAGS_H
+#define AGENT_DETECTION_FLAGS_H
+
+#include "conf/config.h"
+
+struct detection_flags {
+	const char *detector, *profile, *window, *p_value, *magnitude;
+	bool orig_edivisive;
+};
+
+extern const struct field detection_flag_fields[];
+
+/* The flags that were given, as settings; `out` has room for 8. Returns their number. */
+size_t detection_flag_settings(const struct detection_flags *flags, struct setting *out);
+
+/* Where the error begins with the name of such an option ("p_value: "), puts the flag's
+ * ("--p-value: "). */
+void detection_flag_error(struct error *error);
+
+#endif
