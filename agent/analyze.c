@@ -10,10 +10,11 @@
 #include "agent/commands.h"
 #include "agent/gather.h"
 #include "agent/report.h"
+#include "agent/update.h"
 
 struct output_flags {
 	int output; /* enum report_output */
-	bool verbose, fail_on_regression;
+	bool verbose, fail_on_regression, update_postgres;
 };
 
 static const struct field output_fields[] = {
@@ -32,6 +33,10 @@ static const struct field output_fields[] = {
 		.type = FIELD_BOOL,
 		.offset = offsetof(struct output_flags, fail_on_regression),
 		.help = "exit with 1 if a metric got worse"},
+	{.name = "update_postgres",
+		.type = FIELD_BOOL,
+		.offset = offsetof(struct output_flags, update_postgres),
+		.help = "write the changes back by the tests' update_statement"},
 	{0},
 };
 
@@ -51,21 +56,34 @@ static const struct option_part analyze_parts[] = {
 struct analyze {
 	struct ask ask;
 	struct report report;
-	bool regressed;
+	bool update, regressed;
+	enum exit_code code; /* of the updates */
+};
+
+/* What is made of a test. */
+struct analyzed {
+	struct analysis analysis;
+	struct update update;
 };
 
 static bool work(struct task *task, struct scratch *scratch, struct error *error)
 {
 	const struct ask *ask = task->result;
 	struct query *query = &task->query;
-	struct analysis *analysis = arena_alloc(query->arena, sizeof *analysis);
+	struct analyzed *analyzed = arena_alloc(query->arena, sizeof *analyzed);
 	if (!selection_apply(
 		    &ask->selection, task->test->name, query->arena, &query->data, error) ||
 		!analysis_run(query->arena, ask->schema, task->test, &query->data, ask->settings,
-			ask->setting_count, scratch, analysis, error))
+			ask->setting_count, scratch, &analyzed->analysis, error))
 		return false;
-	task->result = analysis;
+	task->result = analyzed;
 	return true;
+}
+
+static void settle(struct task *task)
+{
+	struct analyzed *analyzed = task->result;
+	update_run(&task->query, &analyzed->analysis, &analyzed->update);
 }
 
 static void prepare(void *context, struct task *task, size_t part)
@@ -75,6 +93,8 @@ static void prepare(void *context, struct task *task, size_t part)
 	selection_query(&analyze->ask.selection, task->test, &task->query);
 	task->result = &analyze->ask; /* until work has its own */
 	task->work = work;
+	if (analyze->update && update_applies(task->test))
+		task->settle = settle;
 }
 
 /* An attribute of --attrs that no point can have is most likely a slip. */
@@ -100,10 +120,14 @@ static void ready(void *context, struct task *const *tasks)
 		report_failure(&analyze->report, task->test->name, task->error.text);
 		return;
 	}
-	const struct analysis *analysis = task->result;
+	const struct analyzed *analyzed = task->result;
+	const struct analysis *analysis = &analyzed->analysis;
 	warn_unknown_attributes(&analyze->report, analysis);
 	report_test(&analyze->report, analysis, task->query.arena);
 	analyze->regressed = analyze->regressed || analysis_has_regression(analysis);
+	if (!update_log(task->test, &analyzed->update))
+		analyze->code = exit_stronger(
+			analyze->code, (enum exit_code)exit_code(analyzed->update.error.kind));
 }
 
 static int run(struct cli *cli)
@@ -114,6 +138,11 @@ static int run(struct cli *cli)
 	int code;
 	if (!ask_prepare(&analyze.ask, cli, &options->selection, &options->detection, &code))
 		return code;
+	analyze.update = options->output.update_postgres;
+	if (analyze.update && !update_check(&analyze.ask, &error)) {
+		ask_free(&analyze.ask);
+		return cli_fail(&error);
+	}
 	analyze.report = (struct report){.out = cli->out,
 		.output = options->output.output,
 		.otava = analyze.ask.otava,
@@ -134,6 +163,7 @@ static int run(struct cli *cli)
 	ask_free(&analyze.ask);
 	if (!ran)
 		return cli_fail(&error);
+	gather.code = exit_stronger(gather.code, analyze.code);
 	if (options->output.fail_on_regression && analyze.regressed)
 		gather.code = exit_stronger(gather.code, EXIT_REGRESSIONS);
 	return (int)gather.code;

@@ -23,7 +23,8 @@ struct task {
 	const struct test *test;
 	struct query query; /* arena, test, options, server, now are filled by task_new */
 	bool (*work)(struct task *task, struct scratch *scratch,
-		struct error *error); /* on a worker; may be NULL */
+		struct error *error);      /* on a worker; may be NULL */
+	void (*settle)(struct task *task); /* after work that went well; may block, may be NULL */
 	void (*done)(struct task
 			*task); /* on the loop's thread; frees the task by task_free, or keeps it */
 	void *context;          /* the caller's */

@@ -1,7 +1,8 @@
 /*
  * A task with an HTTP source, and a delivery, run `step` on a worker until it is done, with a
  * transfer between two steps; a task's `work` follows its last step on the same worker. A task with
- * a reading source runs `read` in the lane for blocking calls and `work` in the other one.
+ * a reading source runs `read` in the lane for blocking calls and `work` in the other one; what a
+ * task has to `settle` after its work blocks too.
  *
  * Of the tasks that ask the same server only so many are begun as keep it busy; the others wait
  * with nothing but their name, so that ten thousand cost little and answers are never far from
@@ -166,6 +167,29 @@ static void errand_end(struct errand *errand)
 	free(errand);
 }
 
+static void run_settle(struct job *job, struct scratch *scratch)
+{
+	(void)scratch;
+	struct task *task = errand_of_job(job)->task;
+	task->settle(task);
+}
+
+static void settle_done(struct job *job)
+{
+	errand_end(errand_of_job(job));
+}
+
+/* What follows the last step or work: what the task has to settle, or the end. */
+static void settle_or_end(struct errand *errand)
+{
+	if (!errand->task || errand->step != STEP_DONE || !errand->task->settle) {
+		errand_end(errand);
+		return;
+	}
+	errand->job = (struct job){.run = run_settle, .done = settle_done};
+	pool_submit(errand->owner->pool, LANE_READ, &errand->job);
+}
+
 static void start_call(void *context);
 
 /* Splitmix64: spreads repeated requests, no more. */
@@ -206,14 +230,14 @@ static void step_done(struct job *job)
 	if (errand->step == STEP_TRANSFER)
 		start_call(errand);
 	else
-		errand_end(errand);
+		settle_or_end(errand);
 }
 
 static void read_done(struct job *job)
 {
 	struct errand *errand = errand_of_job(job);
 	if (errand->step != STEP_DONE || !errand->task->work) {
-		errand_end(errand);
+		settle_or_end(errand);
 		return;
 	}
 	errand->job = (struct job){.run = run_work, .done = step_done};

@@ -12,6 +12,7 @@
 #include <yaml.h>
 
 #include "agent/core/arena.h"
+#include "sources/postgres.h"
 
 enum { INDENT = 2, COLUMN = 30, WIDTH = 96 };
 
@@ -161,8 +162,11 @@ void help_overview(struct buf *out)
 
 void help_version(struct buf *out)
 {
+	char libpq[POSTGRES_LIBRARY_TEXT];
 	buf_printf(out, "hunter-c %s\n", HUNTER_VERSION);
-	buf_printf(out, "libcurl %s, libyaml %s, jansson %s, libmicrohttpd %s, SQLite %s\n",
+	buf_printf(out,
+		"libcurl %s, libyaml %s, jansson %s, libmicrohttpd %s, SQLite %s, libpq %s\n",
 		curl_version_info(CURLVERSION_NOW)->version, yaml_get_version_string(),
-		jansson_version_str(), MHD_get_version(), sqlite3_libversion());
+		jansson_version_str(), MHD_get_version(), sqlite3_libversion(),
+		postgres_library(libpq));
 }

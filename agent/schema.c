@@ -19,7 +19,7 @@ static const struct plugin *source_plugins(struct arena *arena)
 			.server_fields = sources[i]->server_fields,
 			.server_size = sources[i]->server_size,
 			.check = sources[i]->check,
-			.endpoint = sources[i]->server_size > 0};
+			.endpoint = sources[i]->server_size > 0 && sources[i]->step};
 	return plugins;
 }
 

@@ -137,7 +137,7 @@ static bool is_server(const struct test *test)
 /* Whether the configuration names all metrics the test can have. */
 static bool knows_metrics(const struct test *test)
 {
-	return test->metric_count > 0 && !is_server(test);
+	return test->metric_count > 0 && !(test->source && test->source->endpoint);
 }
 
 static const struct metric *find_metric(const struct test *test, const char *name)

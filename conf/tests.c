@@ -126,6 +126,24 @@ static const struct declared *named_server(struct loader *loader, const struct y
 	return NULL;
 }
 
+static bool any_server(const struct loader *loader, const struct plugin *plugin)
+{
+	for (const struct declared *d = loader->first_server; d; d = d->next)
+		if (d->server.source == plugin)
+			return true;
+	return false;
+}
+
+/* A server whose address need not be configured, as the environment knows it (PGHOST). */
+static const struct server *default_server(struct loader *loader, const struct plugin *plugin)
+{
+	struct server *server = arena_alloc(loader->arena, sizeof *server);
+	void *options = arena_alloc(loader->arena, plugin->server_size);
+	field_defaults(plugin->server_fields, options);
+	*server = (struct server){plugin->name, plugin, options};
+	return server;
+}
+
 static void find_server(struct loader *loader, const struct yaml_node *map,
 	const struct subject *subject, const char *name, struct test *test)
 {
@@ -143,7 +161,9 @@ static void find_server(struct loader *loader, const struct yaml_node *map,
 			"${%s} is not set: its tests cannot be run", declared->unset.variable);
 		test->unsupported =
 			arena_printf(loader->arena, "${%s} is not set", declared->unset.variable);
-	} else if (!name && kind_find(plugin->name)) {
+	} else if (!name && !plugin->endpoint && !any_server(loader, plugin)) {
+		test->server = default_server(loader, plugin);
+	} else if (!name && kind_find(plugin->name) && plugin->endpoint) {
 		test->unsupported =
 			arena_printf(loader->arena, "there is no section \"%s\"", plugin->name);
 	} else if (!name) {

@@ -8,12 +8,13 @@
 
 #include "sources/files.h"
 #include "sources/graphite.h"
+#include "sources/postgres.h"
 #include "sources/prometheus.h"
 
 enum { NOTICES_MAX = 100 };
 
-const struct source *const sources[] = {
-	&csv_source, &json_source, &histostat_source, &graphite_source, &prometheus_source, NULL};
+const struct source *const sources[] = {&csv_source, &json_source, &histostat_source,
+	&graphite_source, &prometheus_source, &postgres_source, NULL};
 
 const struct source *source_find(const char *name)
 {

@@ -42,7 +42,7 @@ struct source {
 	size_t options_size;
 	const struct field
 		*server_fields; /* the server's options besides endpoint_fields, or NULL */
-	size_t server_size; /* 0: no server. Otherwise the struct begins with a struct endpoint */
+	size_t server_size; /* 0: no server. With `step` the struct begins with a struct endpoint */
 	enum step (*step)(struct query *query, const struct reply *last, struct transfer *next,
 		struct error *error);
 	bool (*read)(struct query *query, struct error *error);

@@ -4,9 +4,15 @@
         server.url      # http://127.0.0.1:PORT
 """
 import contextlib
+import glob
+import os
+import pathlib
+import pwd
 import shutil
+import signal
 import socket
 import subprocess
+import tempfile
 import time
 import urllib.error
 import urllib.request
@@ -100,3 +106,114 @@ def prometheus(tmp_path, history, arguments=()):
         yield server
     finally:
         server.stop()
+
+
+class Postgres:
+    """A running cluster: user "admin" with password "secret" may do all; `folder` has the socket, which trusts."""
+
+    host, user, password = "127.0.0.1", "admin", "secret"
+
+    def __init__(self, process, port, folder, tools):
+        self.process, self.port, self.folder, self.tools = process, port, folder, tools
+
+    def sql(self, text, database="postgres"):
+        """Runs statements as admin; returns the rows, fields separated by |."""
+        done = subprocess.run(
+            [self.tools / "psql", "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-h", self.folder, "-p", str(self.port),
+             "-U", self.user, "-d", database, "-f", "-"], input=text, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.splitlines()
+
+    def stop(self):
+        self.process.send_signal(signal.SIGINT)  # the fast way: open sessions are ended
+        try:
+            self.process.wait(20)
+        except subprocess.TimeoutExpired:
+            self.process.send_signal(signal.SIGQUIT)
+            self.process.wait(20)
+
+
+def _postgres_tools():
+    """The folder of initdb, postgres and psql: in PATH, or where Debian keeps it out of it."""
+    folders = sorted(glob.glob("/usr/lib/postgresql/*/bin"), key=lambda f: int(f.split("/")[4]))
+    for folder in os.environ["PATH"].split(":") + folders[::-1]:
+        if all((pathlib.Path(folder) / name).is_file() for name in ("initdb", "postgres", "psql")):
+            return pathlib.Path(folder)
+    return None
+
+
+def _unprivileged():
+    """PostgreSQL does not run as root: the user it runs as instead, or None."""
+    if os.getuid() != 0:
+        return None
+    for name in ("postgres", "nobody"):
+        with contextlib.suppress(KeyError):
+            return pwd.getpwnam(name)
+    return pytest.skip("root, and no other user to run PostgreSQL as")
+
+
+def _certificate(folder):
+    """server.crt and server.key for localhost, signed by itself."""
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "30", "-subj", "/CN=localhost",
+                    "-addext", "subjectAltName=DNS:localhost", "-keyout", folder / "server.key", "-out", folder / "server.crt"],
+                   check=True, capture_output=True, timeout=60)
+    (folder / "server.key").chmod(0o600)
+
+
+HBA = """
+local     all     all                    trust
+hostnossl encrypted all  127.0.0.1/32     reject
+host      closed  all    127.0.0.1/32     reject
+host      all     admin,reader,stranger  127.0.0.1/32     scram-sha-256
+host      all     admin,reader,stranger  ::1/128          scram-sha-256
+"""
+
+
+def _start_postgres(folder, tools, user):
+    """A running cluster of the folder's data, or None if its port was taken meanwhile."""
+    port = free_port()
+    with open(folder / "server.log", "w") as log:
+        process = subprocess.Popen(
+            [tools / "postgres", "-D", folder / "data", "-p", str(port), "-c", "listen_addresses=127.0.0.1",
+             "-c", f"unix_socket_directories={folder}", "-c", "fsync=off", "-c", "ssl=on",
+             "-c", f"ssl_cert_file={folder}/server.crt", "-c", f"ssl_key_file={folder}/server.key"],
+            stdout=log, stderr=log, stdin=subprocess.DEVNULL, cwd=folder, **user)
+    server = Postgres(process, port, folder, tools)
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and process.poll() is None:
+        with contextlib.suppress(AssertionError):
+            server.sql("SELECT 1")
+            return server
+        time.sleep(0.05)
+    if process.poll() is None:
+        server.stop()
+    return None
+
+
+@contextlib.contextmanager
+def postgres():
+    """An empty PostgreSQL with TLS, on a free port of the loopback, in a folder of its own that its user can reach."""
+    tools = _postgres_tools()
+    if not tools or not shutil.which("openssl"):
+        pytest.skip("PostgreSQL's server or openssl is not installed (Debian: apt install postgresql openssl)")
+    account = _unprivileged()
+    user = {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []} if account else {}
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="hunter-postgres-"))
+    server = None
+    try:
+        _certificate(folder)
+        (folder / "password").write_text("secret")
+        for path in (folder, *folder.iterdir()):
+            os.chown(path, account.pw_uid, account.pw_gid) if account else None
+        subprocess.run([tools / "initdb", "-D", folder / "data", "-U", "admin", "--pwfile", folder / "password", "-E", "UTF8",
+                        "--locale=C", "-A", "scram-sha-256", "--no-sync"], check=True, capture_output=True, timeout=120,
+                       cwd=folder, **user)
+        (folder / "data" / "pg_hba.conf").write_text(HBA)
+        for _ in range(3):
+            server = server or _start_postgres(folder, tools, user)
+        assert server, (folder / "server.log").read_text()
+        yield server
+    finally:
+        if server:
+            server.stop()
+        shutil.rmtree(folder)

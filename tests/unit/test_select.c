@@ -74,7 +74,8 @@ static void refuses_impossible_flags(void **state)
 
 static const struct metric two_metrics[] = {{.name = "p90"}, {.name = "p99"}};
 static const struct plugin file_source = {.name = "csv"};
-static const struct plugin server_source = {.name = "prometheus", .server_size = 8};
+static const struct plugin server_source = {
+	.name = "prometheus", .server_size = 8, .endpoint = true};
 
 static struct test test_of(const struct plugin *source, const char *name)
 {
