@@ -128,20 +128,26 @@ static bool put_number(struct binder *binder, const char *at)
 	return put_parameter(binder, text, BIND_TYPE_FLOAT8, " ", " ");
 }
 
-/* A part of a name without quotes: nothing that could end it. */
+/* Whether the value can be a part of a name without quotes: nothing that could end it. */
+static bool is_word(const char *value)
+{
+	if (!value || !*value)
+		return false;
+	for (; *value; value++)
+		if (!sql_in_word(*value) || *value == '$' || *value & 0x80)
+			return false;
+	return true;
+}
+
 static bool put_word(struct binder *binder, const struct mark *mark, const char *at)
 {
-	const char *value = mark->value ? mark->value : "";
-	for (const char *c = value; *c; c++)
-		if (!sql_in_word(*c) || *c == '$' || *c & 0x80)
-			return error_set(binder->error, ERROR_DATA,
-				"update_statement: \"%.*s\" is a part of a name and may hold "
-				"letters, "
-				"digits and underscores only, but it is \"%.100s\": put the name "
-				"into "
-				"double quotes",
-				(int)mark->length, at, value);
-	buf_text(&binder->out, value);
+	if (!is_word(mark->value))
+		return error_set(binder->error, ERROR_DATA,
+			"update_statement: \"%.*s\" is a part of a name and may hold letters, "
+			"digits and underscores only, but it is \"%.100s\": put the name into "
+			"double quotes",
+			(int)mark->length, at, mark->value ? mark->value : "");
+	buf_text(&binder->out, mark->value);
 	return true;
 }
 
@@ -150,20 +156,35 @@ static bool touches_word(char c)
 	return sql_in_word(c) || c == '.' || c == '{' || c == '}';
 }
 
+/* Whether what the placeholder touches could become something else together with its value: the
+ * tag of a string ($tag$), the prefix of one (E'...'). */
+static bool is_fragile(const char *at, const char *behind, const char *begin, const char *end)
+{
+	bool dollar = false;
+	if (behind < end && strchr("'\"&", *behind))
+		return true;
+	for (; at > begin && sql_in_word(at[-1]); at--)
+		dollar |= at[-1] == '$';
+	for (; behind < end && sql_in_word(*behind); behind++)
+		dollar |= *behind == '$';
+	return dollar;
+}
+
 /* A placeholder in plain code. A value that touches a name is a part of it. */
 static bool put_mark(struct binder *binder, const struct mark *mark, const char *at,
 	const char *begin, const char *end)
 {
 	const char *behind = at + mark->length;
-	if ((at > begin && at[-1] == '$') || (behind < end && *behind == '$'))
-		return fail_at(binder, at, mark->length, "a placeholder cannot stand beside a $");
 	bool part = binder->update && ((at > begin && touches_word(at[-1])) ||
 					      (behind < end && touches_word(*behind)));
 	if (mark->kind == MARK_NUMBER)
 		return put_number(binder, at);
-	if (mark->kind == MARK_NAME || part)
-		return put_word(binder, mark, at);
-	return put_parameter(binder, mark->value, 0, " ", " ");
+	if (mark->kind != MARK_NAME && !part)
+		return put_parameter(binder, mark->value, 0, " ", " ");
+	if (is_fragile(at, behind, begin, end))
+		return fail_at(binder, at, mark->length,
+			"it is a part of a name, which cannot stand beside a quote or have a $");
+	return put_word(binder, mark, at);
 }
 
 /* How many placeholders the piece holds; *wrong is set to one that is unknown. */

@@ -93,7 +93,7 @@ static void branch_elsewhere(void **state)
 	assert_non_null(strstr(query("n'%{BRANCH}'"), "single quotes"));
 	assert_non_null(strstr(query("'%{BRANCH}"), "not closed"));
 	assert_non_null(strstr(query("x = $1"), "parameters of its own"));
-	assert_non_null(strstr(query("$%{BRANCH}"), "beside a $"));
+	assert_string_equal(query("$%{BRANCH}$"), "$ $1 $");
 	assert_string_equal(query("a$1 $x$ $1 $x$ '$1' \"$1\""), "a$1 $x$ $1 $x$ '$1' \"$1\"");
 }
 
@@ -168,7 +168,10 @@ static void wrong_updates(void **state)
 	assert_non_null(strstr(update("a { b"), "neither"));
 	assert_non_null(strstr(update("%s %s %s %s"), "a fourth"));
 	assert_non_null(strstr(update("$x${commit}$x$"), "single quotes"));
-	assert_non_null(strstr(update("${id}$ x ${id}$"), "beside a $"));
+	assert_non_null(strstr(update("${id}$ x ${id}$"), "have a $"));
+	assert_non_null(strstr(update("$a{id}b$ x $a{id}b$"), "have a $"));
+	assert_non_null(strstr(update("{metric}'x'"), "beside a quote"));
+	assert_non_null(strstr(update("a_{none}"), "double quotes"));
 	assert_non_null(strstr(update("%s = $1"), "parameters of its own"));
 }
 
