@@ -5,6 +5,7 @@
 #include "agent/cli.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -73,8 +74,6 @@ static int run(struct cli *cli, int argc, char **argv)
 {
 	struct error error;
 	struct buf text = {0};
-	if (argc == 2 && strcmp(argv[1], "help") == 0)
-		argv[1] = (char[]){"--help"};
 	field_defaults(common_fields, &cli->common);
 	if (!flags_parse(cli, argc, argv, &error)) {
 		int code = cli_fail(&error);
@@ -107,14 +106,22 @@ static int64_t wall_clock(void)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+/* Whether standard output is a pipe that nobody reads any more. */
+static bool reader_went_away(void)
+{
+	struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+	return poll(&out, 1, 0) == 1 && (out.revents & POLLERR);
+}
+
 /* What could not be written was not told; a reader that went away does not want to be told. */
 static int finish_output(int code)
 {
-	if (fflush(stdout) == 0 && !ferror(stdout))
+	errno = 0;
+	bool flushed = fflush(stdout) == 0;
+	if ((flushed && !ferror(stdout)) || reader_went_away())
 		return code;
-	if (errno == EPIPE)
-		return code;
-	fprintf(stderr, "hunter-c: cannot write the output: %s\n", strerror(errno));
+	fprintf(stderr, "hunter-c: cannot write the output%s%s\n", errno ? ": " : "",
+		errno ? strerror(errno) : "");
 	return code == EXIT_NOTHING || code == EXIT_REGRESSIONS ? EXIT_DATA : code;
 }
 

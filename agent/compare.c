@@ -35,13 +35,14 @@ static int exponent_of(const struct series *series, struct span span, int least)
 	return least;
 }
 
-/* The moments of the existing values, divided by 2^exponent. */
+/* The moments of the finite values, divided by 2^exponent; an infinity says nothing of the level.
+ */
 static struct moments scaled_moments(const struct series *series, struct span span, int exponent)
 {
 	double *values = memory_new(span.to - span.from, sizeof *values);
 	size_t n = 0;
 	for (size_t i = span.from; i < span.to; i++)
-		if (!isnan(series->values[i]))
+		if (isfinite(series->values[i]))
 			values[n++] = ldexp(series->values[i], -exponent);
 	struct moments moments = moments_of(values, n);
 	free(values);

@@ -121,10 +121,15 @@ static const struct command *find_command(const char *name)
 	return NULL;
 }
 
+/* "help" is no command of its own: `help analyze` is `analyze --help`. */
 static bool choose_command(struct cli *cli, const char *name, struct error *error)
 {
 	const char *names[64];
 	size_t count = 0;
+	if (strcmp(name, "help") == 0) {
+		cli->common.help = true;
+		return true;
+	}
 	cli->command = find_command(name);
 	if (cli->command) {
 		cli->options = arena_alloc(cli->arena, cli->command->options_size);

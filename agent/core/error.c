@@ -12,9 +12,13 @@
 static void mend_cut(char *text, size_t length)
 {
 	size_t start = length;
-	while (start > 0 && ((unsigned char)text[start - 1] & 0xC0) == 0x80)
+	while (start > 0 && length - start < 3 && ((unsigned char)text[start - 1] & 0xC0) == 0x80)
 		start--;
-	if (start > 0 && ((unsigned char)text[start - 1] & 0xC0) == 0xC0)
+	if (start == 0)
+		return;
+	unsigned char lead = (unsigned char)text[start - 1];
+	size_t wanted = lead < 0xC0 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+	if (lead >= 0xC0 && length - (start - 1) < wanted)
 		text[start - 1] = '\0';
 }
 
@@ -37,8 +41,13 @@ bool error_prefix(struct error *error, const char *format, ...)
 	va_start(arguments, format);
 	int length = vsnprintf(text, sizeof text, format, arguments);
 	va_end(arguments);
-	if (length < 0 || length >= ERROR_TEXT - 1)
+	if (length < 0)
 		return false;
+	if (length >= ERROR_TEXT) {
+		length = ERROR_TEXT - 1;
+		mend_cut(text, (size_t)length);
+		length = (int)strlen(text);
+	}
 	size_t room = sizeof text - (size_t)length - 1;
 	size_t kept = strlen(error->text);
 	memcpy(text + length, error->text, kept < room ? kept : room);

@@ -34,7 +34,7 @@ bool log_enabled(enum log_level level)
 static bool is_plain(const char *text)
 {
 	for (const char *c = text; *c; c++)
-		if (*c <= ' ' || *c == '"' || *c == '=' || *c == '\\' || *c == 0x7F)
+		if (*c <= ' ' || *c > '~' || *c == '"' || *c == '=' || *c == '\\')
 			return false;
 	return *text != '\0';
 }

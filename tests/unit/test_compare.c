@@ -115,7 +115,7 @@ static void edges_are_no_regressions(void **state)
 	static const double constant[] = {5, 5, 5, 5, 5, 5};
 	static const double steps[] = {5, 5, 5, 6, 6, 6};
 	const double missing[] = {(double)NAN, (double)NAN, (double)NAN, 6, 6, 6};
-	const double infinite[] = {5, 5, 5, 6, (double)INFINITY, 6};
+	const double infinite[] = {5, 5, 5, (double)INFINITY, (double)INFINITY, -(double)INFINITY};
 	static const double zeros[] = {0, 0, 0, 1, 1.5, 1};
 	struct comparison c = compare(*state, constant, 6, 3);
 	assert_true(c.pvalue == 1 && c.percent == 0);
@@ -125,11 +125,26 @@ static void edges_are_no_regressions(void **state)
 	assert_int_equal(c.before.count, 0);
 	assert_false(comparison_is_regression(&c, 0, 0.001));
 	c = compare(*state, infinite, 6, 3);
+	assert_int_equal(c.after.count, 0);
 	assert_false(comparison_is_regression(&c, 0, 0.001));
 	c = compare(*state, zeros, 6, 3);
 	assert_true(c.percent == 0);
 	c = compare(*state, constant, 6, 0);
 	assert_false(comparison_is_regression(&c, 0, 0.001));
+}
+
+/* An infinity (a division by zero somewhere) must not hide a regression. */
+static void infinities_are_no_part_of_a_level(void **state)
+{
+	static const double values[] = {
+		10, 11, INFINITY, 10, 11, 10, 20, 21, -INFINITY, 20, 21, 20};
+	struct series *series = series_of(*state, values, N);
+	struct comparison found =
+		compare_spans(series, (struct span){0, 6}, series, (struct span){6, N});
+	assert_int_equal(found.before.count, 5);
+	assert_close(found.before.mean, 10.4, 1e-12);
+	assert_close(found.after.mean, 20.4, 1e-12);
+	assert_true(comparison_is_regression(&found, -1, 0.001));
 }
 
 int main(void)
@@ -140,6 +155,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(scale_changes_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_single_point_can_be_judged, setup, teardown),
 		cmocka_unit_test_setup_teardown(edges_are_no_regressions, setup, teardown),
+		cmocka_unit_test_setup_teardown(infinities_are_no_part_of_a_level, setup, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,75 @@
+"""The command line itself: help, version, flags, output that cannot be written."""
+
+import re
+import subprocess
+
+import pytest
+
+COMMANDS = ["run", "regressions", "analyze", "detect", "list-tests", "list-groups", "list-metrics", "validate"]
+
+
+def test_overview(hunter):
+    for arguments in (["--help"], ["-h"], ["help"]):
+        result = hunter(*arguments)
+        assert result.code == 0 and result.err == ""
+        for command in COMMANDS:
+            assert re.search(rf"^  {command} ", result.out, re.M), command
+
+
+def test_no_command_is_wrong_usage(hunter):
+    result = hunter()
+    assert result.code == 2 and result.out == "" and "Commands:" in result.err
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_a_command(hunter, command):
+    result = hunter(command, "--help")
+    assert result.code == 0 and result.out.startswith(f"Usage: hunter-c {command} ")
+    assert max(map(len, result.out.splitlines())) <= 100
+    assert hunter("help", command).out == result.out
+    assert hunter("--help", command).out == result.out
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["-V"], ["analyze", "--version"]])
+def test_version_names_the_libraries(hunter, arguments):
+    result = hunter(*arguments)
+    assert result.code == 0
+    for name in ("hunter-c", "libcurl", "libyaml", "jansson", "libmicrohttpd", "SQLite"):
+        assert re.search(rf"{name} \d+\.\d+", result.out), name
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["analyse"], 'unknown command "analyse" (did you mean "analyze"?)'),
+        (["detect", "--windw", "3"], "unknown option --windw (did you mean --window?)"),
+        (["detect", "-x"], "unknown option -x"),
+        (["detect", "--window"], "--window needs a value"),
+        (["detect", "-P"], "-P needs a value"),
+        (["detect", "--jobs=x"], '--jobs: "x" is not a whole number'),
+        (["detect", "--log-level", "loud"], '--log-level: "loud" is not one of error, warn, info, debug'),
+        (["analyze", "--verbose=perhaps"], '--verbose: "perhaps" is not true or false'),
+    ],
+)
+def test_wrong_words(hunter, arguments, message):
+    result = hunter(*arguments)
+    assert result.code == 2 and result.out == ""
+    assert f"hunter-c: {message}\n" in result.err and "--help'" in result.err
+
+
+def test_two_dashes_end_the_flags(hunter):
+    result = hunter("detect", "--", "--window")
+    assert result.code == 3 and "--window" in result.err and "no such file" in result.err
+
+
+def test_full_disk_is_told(program):
+    with open("/dev/full", "w") as full:
+        result = subprocess.run([program, "--help"], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert result.returncode == 3
+    assert result.stderr == "hunter-c: cannot write the output: No space left on device\n"
+
+
+def test_reader_that_goes_away_is_not_told(program):
+    command = f"seq 1 200000 | sed 's/.*/{{\"id\": \"&\", \"series\": [1, 2]}}/' | {program} detect --input jsonl | head -n 1"
+    result = subprocess.run(["sh", "-c", command], capture_output=True, text=True)
+    assert result.stdout == '{"id": "1", "change_points": []}\n' and result.stderr == ""
