@@ -43,31 +43,54 @@ while [ $# -gt 0 ]; do
 	shift
 done
 
-# Prometheus comes as Debian's package, unpacked beside the build: installing it would start and enable a service.
-unpack_prometheus() {
-	local tools=$build/tools
-	export PATH=$tools/usr/bin:$PATH
-	if command -v prometheus >/dev/null && command -v promtool >/dev/null; then
-		return
-	fi
+# Servers come as Debian's packages, unpacked beside the build: installing them would start and enable services.
+tools=$build/tools
+
+# Unpacks packages there; fails if that is not possible or not wanted.
+unpack() {
 	if [ $install = no ] || ! command -v apt-get >/dev/null; then
-		say "No prometheus in PATH: the tests against it will be skipped"
-		return
+		say "No $1: the tests against it will be skipped"
+		return 1
 	fi
-	say "Unpacking Debian's prometheus in $tools (nothing of it is installed, no service started)"
+	say "Unpacking Debian's $* in $tools (nothing of it is installed, no service started)"
 	mkdir -p "$tools"
-	if ! (cd "$tools" && apt-get download -q prometheus >/dev/null 2>&1); then
+	if ! (cd "$tools" && apt-get download -q "$@" >/dev/null 2>&1); then
 		as_root apt-get update -q >/dev/null
-		(cd "$tools" && apt-get download -q prometheus >/dev/null 2>&1) || die "apt-get download prometheus failed"
+		(cd "$tools" && apt-get download -q "$@" >/dev/null 2>&1) || die "apt-get download $* failed"
 	fi
-	dpkg-deb -x "$tools"/prometheus_*.deb "$tools"
-	rm -f "$tools"/prometheus_*.deb
+	local package
+	for package in "$@"; do
+		dpkg-deb -x "$tools/$package"_*.deb "$tools"
+		rm -f "$tools/$package"_*.deb
+	done
+}
+
+unpack_prometheus() {
+	export PATH=$tools/usr/bin:$PATH
+	command -v prometheus >/dev/null && command -v promtool >/dev/null || unpack prometheus || return 0
+}
+
+# An installed PostgreSQL is used where it is; of an unpacked one the libraries must be there.
+unpack_postgres() {
+	local version depends
+	compgen -G "$tools/usr/lib/postgresql/*/bin" >/dev/null || compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || {
+		version=$(apt-cache depends postgresql 2>/dev/null | sed -n 's/.*Depends: postgresql-\([0-9]*\)$/\1/p')
+		unpack "postgresql-${version:-15}" "postgresql-client-${version:-15}" || return 0
+		depends=$(apt-cache depends "postgresql-${version:-15}" "postgresql-client-${version:-15}" |
+			sed -n 's/^ *Depends: \(lib.*\)/\1/p' | grep -Ev '^lib(llvm|xslt)' | sort -u)
+		as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $depends tzdata \
+			</dev/null >/dev/null
+	}
+	for version in "$tools"/usr/lib/postgresql/*/bin; do
+		[ ! -d "$version" ] || export PATH=$version:$PATH
+	done
 }
 
 [ $install = no ] || install_needs $build_needs $test_needs
 mkdir -p "$build"
 build_release "$build"
 unpack_prometheus
+unpack_postgres
 if [ $full = yes ]; then
 	[ $install = no ] || install_needs $fuzz_needs
 	say "Fuzzing each target for a minute"
