@@ -1,38 +1,42 @@
 /*
- * Redirects are followed here and not by libcurl, which keeps Authorization to itself on a foreign
- * host but hands on every other header, and some of those are keys. A GET is followed for up to
- * five hops; once it has left the configured origin (scheme, host and port) it carries neither
- * credentials nor headers. A POST is followed only where the method is kept and the origin is the
- * same, as its body is not for everybody.
+ * Redirects are followed here and not by libcurl, which keeps Authorization to
+ * itself on a foreign host but hands on every other header, and some of those
+ * are keys. A GET is followed for up to five hops; once it has left the
+ * configured origin (scheme, host and port) it carries neither credentials nor
+ * headers. A POST is followed only where the method is kept and the origin is
+ * the same, as its body is not for everybody.
  *
- * Problems name the origin and not the path: the path of a webhook is its secret.
+ * Problems name the origin and not the path: the path of a webhook is its
+ * secret.
  */
 #include "agent/exchange.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "agent/core/buf.h"
-#include "agent/core/when.h"
+#include "agent/credentials.h"
+#include "agent/problem.h"
+#include "agent/transport.h"
 
-enum { MOST_HOPS = 5, MOST_HEADER_BYTES = 256 << 10, SECRET_BYTES = 64 << 10 };
+enum { MOST_HOPS = 5, MOST_HEADER_BYTES = 256 << 10 };
 
 struct exchange {
 	CURL *easy;
 	const struct transfer *transfer;
 	struct arena *arena;
 	const char *origin; /* that was asked first */
+	const char *alias;  /* the same with server_name for its host, or the same */
 	const char *here;   /* that is asked now */
 	struct curl_slist *headers;
+	struct transport transport;
 	struct buf body;
 	size_t *held;
 	size_t header_bytes;
-	bool too_big, foreign;
+	bool trusted; /* the origin is the endpoint's */
+	bool foreign; /* a redirect has led away */
+	bool too_big;
 	int hops;
 	int64_t spent; /* ms, in earlier hops */
 	char message[CURL_ERROR_SIZE];
@@ -88,94 +92,6 @@ static size_t take_header(char *data, size_t size, size_t count, void *context)
 	return exchange->header_bytes > MOST_HEADER_BYTES ? 0 : size * count;
 }
 
-/* The file's content without the white space at its end. */
-static bool read_secret(struct arena *arena, const char *option, const char *path,
-	const char **secret, struct error *error)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return error_set(error, ERROR_DATA, "%s %s: %s", option, path, strerror(errno));
-	char *text = arena_alloc(arena, SECRET_BYTES + 1);
-	ssize_t length = read(fd, text, SECRET_BYTES);
-	int failure = errno;
-	close(fd);
-	if (length < 0)
-		return error_set(error, ERROR_DATA, "%s %s: %s", option, path, strerror(failure));
-	while (length > 0 && strchr(" \t\r\n", text[length - 1]))
-		length--;
-	text[length] = '\0';
-	if (length == 0 || strpbrk(text, "\r\n"))
-		return error_set(error, ERROR_DATA, "%s %s: must hold one line", option, path);
-	*secret = text;
-	return true;
-}
-
-/* User and password within the endpoint's URL, where it has them. */
-static void use_url_credentials(struct exchange *exchange)
-{
-	const char *url = exchange->transfer->endpoint->url;
-	CURLU *parts = curl_url();
-	char *user = NULL, *password = NULL;
-	if (url && curl_url_set(parts, CURLUPART_URL, url, 0) == CURLUE_OK) {
-		if (curl_url_get(parts, CURLUPART_USER, &user, CURLU_URLDECODE) == CURLUE_OK)
-			curl_easy_setopt(exchange->easy, CURLOPT_USERNAME, user);
-		if (curl_url_get(parts, CURLUPART_PASSWORD, &password, CURLU_URLDECODE) ==
-			CURLUE_OK)
-			curl_easy_setopt(exchange->easy, CURLOPT_PASSWORD, password);
-	}
-	curl_free(user);
-	curl_free(password);
-	curl_url_cleanup(parts);
-}
-
-static bool use_credentials(struct exchange *exchange, bool trusted, struct error *error)
-{
-	const struct endpoint *endpoint = exchange->transfer->endpoint;
-	const char *bearer = exchange->transfer->bearer, *password = endpoint->password;
-	if (!bearer && trusted)
-		bearer = endpoint->bearer_token;
-	if (!bearer && trusted && endpoint->bearer_token_file &&
-		!read_secret(exchange->arena, "bearer_token_file", endpoint->bearer_token_file,
-			&bearer, error))
-		return false;
-	if (bearer) {
-		curl_easy_setopt(exchange->easy, CURLOPT_HTTPAUTH, CURLAUTH_BEARER);
-		curl_easy_setopt(exchange->easy, CURLOPT_XOAUTH2_BEARER, bearer);
-		return true;
-	}
-	if (!trusted)
-		return true;
-	curl_easy_setopt(exchange->easy, CURLOPT_HTTPAUTH, CURLAUTH_BASIC);
-	if (!endpoint->username) {
-		use_url_credentials(exchange);
-		return true;
-	}
-	if (!password && endpoint->password_file &&
-		!read_secret(exchange->arena, "password_file", endpoint->password_file, &password,
-			error))
-		return false;
-	curl_easy_setopt(exchange->easy, CURLOPT_USERNAME, endpoint->username);
-	curl_easy_setopt(exchange->easy, CURLOPT_PASSWORD, password ? password : "");
-	return true;
-}
-
-static bool add_headers(struct exchange *exchange, const struct pairs *headers, struct error *error)
-{
-	for (size_t i = 0; i < headers->count; i++) {
-		const struct pair *pair = &headers->items[i];
-		const char *value = pair->value ? pair->value : "";
-		if (!*pair->key || strpbrk(pair->key, "\r\n: \t") || strpbrk(value, "\r\n"))
-			return error_set(error, ERROR_DATA,
-				"header \"%s\" has a line break, or a colon or space in its name",
-				pair->key);
-		const char *line =
-			*value ? arena_printf(exchange->arena, "%s: %s", pair->key, value)
-			       : arena_printf(exchange->arena, "%s;", pair->key);
-		exchange->headers = curl_slist_append(exchange->headers, line);
-	}
-	return true;
-}
-
 static void set_body(struct exchange *exchange)
 {
 	const struct transfer *transfer = exchange->transfer;
@@ -193,7 +109,10 @@ static void set_limits(struct exchange *exchange)
 {
 	const struct endpoint *endpoint = exchange->transfer->endpoint;
 	CURL *easy = exchange->easy;
-	int64_t left = endpoint->timeout - exchange->spent;
+	int64_t allowed = exchange->transfer->timeout;
+	if (allowed <= 0 || allowed > endpoint->timeout)
+		allowed = endpoint->timeout;
+	int64_t left = allowed - exchange->spent;
 	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)(left > 0 ? left : 1));
 	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)endpoint->connect_timeout);
 	curl_easy_setopt(easy, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)endpoint->max_body);
@@ -201,7 +120,6 @@ static void set_limits(struct exchange *exchange)
 
 static void set_handle(struct exchange *exchange, void *context)
 {
-	const struct endpoint *endpoint = exchange->transfer->endpoint;
 	CURL *easy = exchange->easy;
 	curl_easy_setopt(easy, CURLOPT_PRIVATE, context);
 	curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, exchange->message);
@@ -215,13 +133,13 @@ static void set_handle(struct exchange *exchange, void *context)
 	curl_easy_setopt(easy, CURLOPT_WRITEDATA, exchange);
 	curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, take_header);
 	curl_easy_setopt(easy, CURLOPT_HEADERDATA, exchange);
-	if (endpoint->ca_file)
-		curl_easy_setopt(easy, CURLOPT_CAINFO, endpoint->ca_file);
-	if (endpoint->insecure_skip_verify) {
-		curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 0L);
-		curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 0L);
-	}
 	set_limits(exchange);
+}
+
+static const char *aim(struct exchange *exchange, const char *url, bool own)
+{
+	return transport_aim(&exchange->transport, exchange->easy, exchange->arena,
+		exchange->transfer->endpoint, url, own, &exchange->headers);
 }
 
 struct exchange *exchange_new(
@@ -239,17 +157,17 @@ struct exchange *exchange_new(
 	const char *configured =
 		endpoint->url ? exchange_origin(exchange->arena, endpoint->url) : exchange->origin;
 	bool trusted = configured && strcmp(configured, exchange->origin) == 0;
+	exchange->trusted = trusted;
 
 	set_handle(exchange, context);
 	set_body(exchange);
-	if (!use_credentials(exchange, trusted, error) ||
-		(trusted && !add_headers(exchange, &endpoint->headers, error)) ||
-		!add_headers(exchange, &transfer->headers, error)) {
+	if (!transport_set(exchange->easy, endpoint, error) ||
+		!credentials_set(exchange->easy, exchange->arena, transfer, trusted,
+			&exchange->headers, error)) {
 		exchange_free(exchange);
 		return NULL;
 	}
-	curl_easy_setopt(exchange->easy, CURLOPT_URL, transfer->url);
-	curl_easy_setopt(exchange->easy, CURLOPT_HTTPHEADER, exchange->headers);
+	exchange->alias = exchange_origin(exchange->arena, aim(exchange, transfer->url, trusted));
 	return exchange;
 }
 
@@ -260,6 +178,7 @@ void exchange_free(struct exchange *exchange)
 	*exchange->held -= exchange->body.length;
 	curl_easy_cleanup(exchange->easy);
 	curl_slist_free_all(exchange->headers);
+	transport_free(&exchange->transport);
 	buf_free(&exchange->body);
 	arena_free(exchange->arena);
 	free(exchange);
@@ -268,15 +187,6 @@ void exchange_free(struct exchange *exchange)
 CURL *exchange_easy(struct exchange *exchange)
 {
 	return exchange->easy;
-}
-
-static void forget_secrets(struct exchange *exchange)
-{
-	curl_easy_setopt(exchange->easy, CURLOPT_HTTPHEADER, NULL);
-	curl_easy_setopt(exchange->easy, CURLOPT_USERNAME, NULL);
-	curl_easy_setopt(exchange->easy, CURLOPT_PASSWORD, NULL);
-	curl_easy_setopt(exchange->easy, CURLOPT_XOAUTH2_BEARER, NULL);
-	exchange->foreign = true;
 }
 
 /* Turns the handle to where the answer points, if it may go there. */
@@ -289,7 +199,8 @@ static bool follow(struct exchange *exchange, int status)
 		return false;
 	curl_easy_getinfo(exchange->easy, CURLINFO_REDIRECT_URL, &target);
 	const char *origin = target ? exchange_origin(exchange->arena, target) : NULL;
-	bool same = origin && strcmp(origin, exchange->origin) == 0;
+	bool same = origin && !exchange->foreign &&
+		    (strcmp(origin, exchange->origin) == 0 || strcmp(origin, exchange->alias) == 0);
 	if (!origin || (!get && !(kept && same)))
 		return false;
 
@@ -297,14 +208,16 @@ static bool follow(struct exchange *exchange, int status)
 	curl_easy_getinfo(exchange->easy, CURLINFO_TOTAL_TIME_T, &took);
 	exchange->spent += took / 1000;
 	exchange->hops++;
-	exchange->here = origin;
-	if (!same)
-		forget_secrets(exchange);
+	exchange->here = same ? exchange->origin : origin;
+	if (!same) {
+		credentials_forget(exchange->easy);
+		exchange->foreign = true;
+	}
 	*exchange->held -= exchange->body.length;
 	buf_clear(&exchange->body);
 	exchange->header_bytes = 0;
 	set_limits(exchange);
-	curl_easy_setopt(exchange->easy, CURLOPT_URL, arena_strdup(exchange->arena, target));
+	aim(exchange, target, same && exchange->trusted);
 	return true;
 }
 
@@ -336,44 +249,6 @@ static int64_t retry_after(CURL *easy)
 	return exchange_retry_after(header->value, now);
 }
 
-static const char *hint(CURLcode code, const char *message)
-{
-	if (code == CURLE_SSL_CONNECT_ERROR && strstr(message, "wrong version number"))
-		return " (no TLS is spoken there: is it http:// ?)";
-	if (code == CURLE_UNSUPPORTED_PROTOCOL || code == CURLE_WEIRD_SERVER_REPLY)
-		return " (no HTTP is spoken there: is it https:// ?)";
-	if (code == CURLE_PEER_FAILED_VERIFICATION)
-		return " (ca_file names the certificates to trust)";
-	return "";
-}
-
-static const char *explain(struct exchange *exchange, CURLcode code, bool sent)
-{
-	const struct endpoint *endpoint = exchange->transfer->endpoint;
-	char duration[WHEN_TEXT];
-	if (exchange->too_big || code == CURLE_FILESIZE_EXCEEDED)
-		return arena_printf(exchange->arena,
-			"%s: the answer is larger than max_body, %lld bytes", exchange->here,
-			(long long)endpoint->max_body);
-	if (code == CURLE_OPERATION_TIMEDOUT && sent)
-		return arena_printf(exchange->arena, "%s: no whole answer within %s",
-			exchange->here, when_format_duration(endpoint->timeout, duration));
-	if (code == CURLE_OPERATION_TIMEDOUT)
-		return arena_printf(exchange->arena, "cannot reach %s: no connection within %s",
-			exchange->here,
-			when_format_duration(endpoint->connect_timeout < endpoint->timeout
-						     ? endpoint->connect_timeout
-						     : endpoint->timeout,
-				duration));
-	long number = 0;
-	curl_easy_getinfo(exchange->easy, CURLINFO_OS_ERRNO, &number);
-	const char *message = exchange->message[0] ? exchange->message : curl_easy_strerror(code);
-	if (code == CURLE_COULDNT_CONNECT && number != 0)
-		message = strerror((int)number);
-	return arena_printf(exchange->arena, sent ? "%s: %s%s" : "cannot reach %s: %s%s",
-		exchange->here, message, hint(code, message));
-}
-
 bool exchange_finish(struct exchange *exchange, CURLcode code, struct reply *reply)
 {
 	long status = 0, request = 0;
@@ -398,6 +273,16 @@ bool exchange_finish(struct exchange *exchange, CURLcode code, struct reply *rep
 	reply->kind = sent ? REPLY_AMBIGUOUS : REPLY_UNREACHABLE;
 	if (exchange->too_big || code == CURLE_FILESIZE_EXCEEDED)
 		reply->kind = REPLY_TOO_BIG;
-	reply->problem = explain(exchange, code, sent);
+	const struct problem problem = {
+		.easy = exchange->easy,
+		.code = code,
+		.message = exchange->message,
+		.endpoint = exchange->transfer->endpoint,
+		.here = exchange->here,
+		.sent = sent,
+		.body_too_big = reply->kind == REPLY_TOO_BIG,
+		.head_too_big = exchange->header_bytes > MOST_HEADER_BYTES,
+	};
+	reply->problem = problem_explain(&problem, exchange->arena);
 	return true;
 }

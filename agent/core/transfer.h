@@ -23,11 +23,16 @@ struct endpoint {
 	const char *username, *password, *password_file;
 	const char *bearer_token, *bearer_token_file;
 	struct pairs headers;
-	const char *ca_file;
+	const char *ca_file, *cert_file, *key_file;
+	const char *server_name; /* that the certificate must hold, or NULL: the URL's host */
 	bool insecure_skip_verify;
+	const char *proxy; /* its address, "none", or NULL: the environment says */
+	struct strings no_proxy;
 	int64_t connect_timeout, timeout; /* ms */
+	int64_t retry_for;                /* ms after the first failure; see engine_submit */
 	int64_t max_concurrent;
-	int64_t max_body; /* bytes an answer may have */
+	int64_t max_body;   /* bytes an answer may have, unpacked */
+	int64_t max_points; /* that a source's series may have; 0: no limit */
 };
 
 extern const struct field endpoint_fields[];
@@ -41,6 +46,7 @@ struct transfer {
 	const char *body; /* POST body, or the text for stdout; borrowed from the job's arena */
 	size_t body_length;
 	const char *bearer; /* a secret for this transfer only (Slack's token), or NULL */
+	int64_t timeout;    /* ms, the engine's: a repeated request has less time; 0: all */
 };
 
 enum reply_kind {
