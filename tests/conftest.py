@@ -8,6 +8,7 @@ import concurrent.futures
 import json
 import os
 import re
+import signal
 import subprocess
 
 import pytest
@@ -18,6 +19,12 @@ SUMMARY = re.compile(r"^\[=+\] \d+ test\(s\) run\.$", re.M)
 
 def pytest_addoption(parser):
     parser.addoption("--build", default="build/release", help="the CMake build folder whose C tests are run")
+
+
+def pytest_configure():
+    """A shell starts what runs in the background with SIGINT ignored, and children inherit that; some tests send it."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collect_file(file_path, parent):
