@@ -29,6 +29,7 @@ struct crowd {
 	const void *server; /* its options */
 	size_t begun, limit;
 	struct errand *first, *last; /* that wait */
+	_Atomic int learnt;          /* for query.learnt */
 };
 
 struct errand {
@@ -127,6 +128,7 @@ static void crowd_begin(struct crowd *crowd)
 static void crowd_add(struct crowd *crowd, struct errand *errand)
 {
 	errand->crowd = crowd;
+	errand->task->query.learnt = &crowd->learnt;
 	*(crowd->first ? &crowd->last->after : &crowd->first) = errand;
 	crowd->last = errand;
 	crowd_begin(crowd);

@@ -1,98 +1,157 @@
 /*
  * A test without a step is read as raw samples: an instant query of `selector[range]` answers with
- * every sample at its true time, be they a minute or a day apart. With a step it is `query_range`
- * on a grid of multiples of the step, so that the result does not depend on the time of asking,
- * split under the 11,000 points a series may have in one answer. Requests follow one another,
- * metric by metric and piece by piece.
+ * every sample at its true time, be they a minute or a day apart. VictoriaMetrics is recognised and
+ * asked through its export, as its instant query would put an expression on a grid of its own
+ * instead of refusing it. With a step it is `query_range` on a grid of multiples of the step.
+ *
+ * Requests follow one another: query by query, and piece by piece of the range. A piece that is too
+ * much for the server, or for us, is asked again in halves.
  */
 #include "sources/prometheus.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/core/buf.h"
-#include "agent/core/when.h"
+#include "agent/core/log.h"
+#include "sources/prometheus_ask.h"
+#include "sources/prometheus_export.h"
+#include "sources/prometheus_promql.h"
 #include "sources/prometheus_series.h"
 #include "sources/refuse.h"
 
-enum {
-	PIECE_POINTS = 11000, /* Prometheus' limit */
-	GRID_POINTS_MAX = 1000000,
-	GET_URL_MAX = 2000, /* longer ones go by POST */
-};
+enum { HALVINGS_MAX = 6 };
 
 #define OPTION(member) offsetof(struct prometheus_options, member)
+#define SERVER(member) offsetof(struct prometheus_server, member)
 
 static const struct field prometheus_fields[] = {
 	{.name = "query",
 		.type = FIELD_STRING,
 		.offset = OPTION(query),
 		.metavar = "PROMQL",
-		.help = "PromQL; every label set it returns is a metric of its own"},
+		.help = "PromQL; every label set it returns is a metric of its own; %{BRANCH} in "
+			"it is the branch asked for"},
 	{.name = "range",
 		.type = FIELD_DURATION,
 		.offset = OPTION(range),
-		.initial = "30d",
 		.min = 1000,
 		.max = 315360000e3,
-		.help = "how far back to look where no --since is given"},
+		.help = "how far back to look where no --since is given; by default 365 days, with "
+			"a step at most 11,000 steps"},
 	{.name = "step",
 		.type = FIELD_DURATION,
 		.offset = OPTION(step),
 		.max = 315360000e3,
 		.help = "distance of the points; without it the query is a selector, and its raw "
 			"samples are read with their true time stamps"},
+	{.name = "base_branch",
+		.type = FIELD_STRING,
+		.offset = OPTION(base_branch),
+		.initial = "main",
+		.metavar = "NAME",
+		.help = "what %{BRANCH} is where no --branch is given"},
+	{.name = "commit_label",
+		.type = FIELD_STRING,
+		.offset = OPTION(commit_label),
+		.metavar = "LABEL",
+		.help = "the label that holds a point's commit; it does not name a series"},
+	{.name = "version_label",
+		.type = FIELD_STRING,
+		.offset = OPTION(version_label),
+		.metavar = "LABEL",
+		.help = "the label that holds a point's version; it does not name a series"},
+	{.name = "attributes",
+		.type = FIELD_LIST,
+		.offset = OPTION(attributes),
+		.metavar = "LABELS",
+		.help = "more labels that say something about points, shown with a change, "
+			"instead of naming a series"},
+	{.name = "build_info",
+		.type = FIELD_STRING,
+		.offset = OPTION(build_info),
+		.metavar = "PROMQL",
+		.help = "a second query, whose series have these labels; each point gets those of "
+			"the build that ran then (by default revision and version)"},
 	{0}};
 
-/* What is asked next: the piece [from, to) of the range [begin, end) of metric `at`. */
+static const char *const flavors[] = {"auto", "prometheus", "victoriametrics", NULL};
+static const char *const partial_responses[] = {"fail", "allow", NULL};
+
+static const struct field server_fields[] = {
+	{.name = "flavor",
+		.type = FIELD_CHOICE,
+		.offset = SERVER(flavor),
+		.initial = "auto",
+		.choices = flavors,
+		.help = "what the server is; auto asks it, where it makes a difference"},
+	{.name = "partial_response",
+		.type = FIELD_CHOICE,
+		.offset = SERVER(partial_response),
+		.initial = "fail",
+		.choices = partial_responses,
+		.help = "whether an answer is taken that lacks a part, as the server says"},
+	{0}};
+
+/* What is asked next: which query, and which piece of its range. */
 struct asking {
+	struct piece_of_range range;
 	struct collection *collection;
-	size_t at;
+	struct builds *builds; /* or NULL */
+	struct pairs said;     /* labels and the attributes they become */
+	size_t at;             /* metric */
+	bool at_builds;        /* the metrics are done */
+	bool at_flavor;        /* the server is asked what it is */
 	const char *query;
-	int64_t begin, end;
-	int64_t from, to;
 	const char *address; /* for messages, without the query */
-	bool raw;
+	int halvings;
 };
 
-/* Rounds up to a multiple, for times before 1970 too. */
-static int64_t round_up(int64_t value, int64_t step)
+static void say_label(struct pair *said, size_t *count, const char *label, const char *attribute)
 {
-	int64_t rest = value % step;
-	if (rest == 0)
-		return value;
-	return rest > 0 ? value - rest + step : value - rest;
+	for (size_t i = 0; i < *count; i++)
+		if (strcmp(said[i].key, label) == 0 || strcmp(said[i].value, attribute) == 0)
+			return;
+	said[(*count)++] = (struct pair){label, attribute};
 }
 
-static bool set_range(struct query *query, struct asking *asking, struct error *error)
+static struct pairs said_labels(struct query *query)
 {
 	const struct prometheus_options *options = query->options;
-	int64_t end = query->until == WHEN_NEVER ? query->now + 1 : query->until;
-	int64_t begin = query->since == WHEN_ALWAYS ? end - options->range : query->since;
-	if (begin < 0)
-		begin = 0;
-	if (options->step > 0) {
-		begin = round_up(begin, options->step);
-		if (begin < end && (end - 1 - begin) / options->step >= GRID_POINTS_MAX)
-			return error_set(error, ERROR_USAGE,
-				"range and step ask for more than %d points: raise step",
-				GRID_POINTS_MAX);
+	const char *commit = options->commit_label, *version = options->version_label;
+	size_t count = 0;
+	struct pair *said = arena_array(query->arena, options->attributes.count + 2, sizeof *said);
+	if (options->build_info && !commit && !version && options->attributes.count == 0) {
+		commit = "revision";
+		version = "version";
 	}
-	asking->begin = asking->from = begin;
-	asking->end = end;
-	asking->raw = options->step == 0;
-	return true;
+	if (commit)
+		say_label(said, &count, commit, "commit");
+	if (version)
+		say_label(said, &count, version, "version");
+	for (size_t i = 0; i < options->attributes.count; i++)
+		say_label(said, &count, options->attributes.items[i], options->attributes.items[i]);
+	return (struct pairs){said, count};
 }
 
-static bool find_query(const struct query *query, struct asking *asking, struct error *error)
+static bool fill_query(struct query *query, const char *text, const char **out, struct error *error)
+{
+	const struct prometheus_options *options = query->options;
+	const char *branch = query->branch ? query->branch : options->base_branch;
+	return promql_fill_branch(query->arena, text, branch, out, error);
+}
+
+static bool find_query(struct query *query, struct asking *asking, struct error *error)
 {
 	const struct prometheus_options *options = query->options;
 	const struct metric *metric = query->metric_count ? &query->metrics[asking->at] : NULL;
+	const char *text = metric && metric->query ? metric->query : options->query;
 	size_t sharing = 0;
 	for (size_t i = 0; i < query->metric_count; i++)
 		sharing += !query->metrics[i].query;
-	asking->query = metric && metric->query ? metric->query : options->query;
-	if (!asking->query)
+	if (asking->at_builds)
+		return fill_query(query, options->build_info, &asking->query, error);
+	if (!text)
 		return metric ? error_set(error, ERROR_USAGE,
 					"metric \"%s\" has no query, and the test neither",
 					metric->name)
@@ -101,122 +160,198 @@ static bool find_query(const struct query *query, struct asking *asking, struct 
 		return error_set(error, ERROR_USAGE,
 			"%zu metrics have no query of their own, so they would be the same",
 			sharing);
+	if (query->branch && !promql_has_branch(text))
+		return error_set(error, ERROR_USAGE,
+			"the test does not support branches: use %%{BRANCH} in its query");
+	return fill_query(query, text, &asking->query, error);
+}
+
+static bool ask(
+	struct query *query, struct asking *asking, struct transfer *next, struct error *error)
+{
+	struct piece_of_range *range = &asking->range;
+	if (!find_query(query, asking, error))
+		return false;
+	asking_next(range);
+	asking->address = asking_request(query, range, asking->query, next);
+	collection_expect(asking->collection,
+		query->metric_count && !asking->at_builds ? &query->metrics[asking->at] : NULL,
+		range->from, range->to);
+	if (log_enabled(LEVEL_DEBUG))
+		log_event(LEVEL_DEBUG,
+			range->how == ASKING_GRID  ? "asking for points on a grid"
+			: range->how == ASKING_RAW ? "asking for raw samples"
+						   : "asking for exported raw samples",
+			LOG_TEXT("test", query->test), LOG_TEXT("url", asking->address),
+			LOG_TEXT("query", asking->query), LOG_INT("from_ms", range->from),
+			LOG_INT("to_ms", range->to), LOG_INT("step_ms", range->step));
 	return true;
 }
 
-/* Seconds with up to three decimals, as the API takes times. */
-static void write_seconds(struct buf *out, const char *name, int64_t ms)
+/* VictoriaMetrics' own words, without the request that it repeats before them. */
+static const char *cut_request(const char *said)
 {
-	buf_printf(out, "&%s=%lld", name, (long long)(ms / 1000));
-	if (ms % 1000)
-		buf_printf(out, ".%03d", (int)(ms % 1000));
+	const char *request = strstr(said, "requestURI: ");
+	const char *end = request ? strstr(request, "; ") : NULL;
+	return end && strncmp(said, "remoteAddr: ", 12) == 0 ? end + 2 : said;
 }
 
-static const char *parameters(const struct query *query, struct asking *asking)
+/* Whether less of the range may be had where this much cannot. */
+static bool is_too_much(const struct reply *reply, const char *said)
 {
-	const struct prometheus_options *options = query->options;
-	const struct endpoint *endpoint = query->server;
-	struct buf promql = {0}, out = {0};
-	buf_text(&promql, asking->query);
-	if (asking->raw) {
-		asking->to = asking->end;
-		buf_printf(&promql, "[%lldms]", (long long)(asking->to - asking->from));
-	}
-	buf_text(&out, "query=");
-	transfer_encode(&out, promql.data);
-	if (asking->raw) {
-		write_seconds(&out, "time", asking->to - 1);
-	} else {
-		int64_t left = (asking->end - 1 - asking->from) / options->step + 1;
-		int64_t points = left < PIECE_POINTS ? left : PIECE_POINTS;
-		asking->to = asking->from + points * options->step;
-		write_seconds(&out, "start", asking->from);
-		write_seconds(&out, "end", asking->to - options->step);
-		write_seconds(&out, "step", options->step);
-	}
-	buf_printf(&out, "&timeout=%lldms", (long long)endpoint->timeout);
-	const char *text = arena_strndup(query->arena, out.data, out.length);
-	buf_free(&promql);
-	buf_free(&out);
-	return text;
-}
-
-static void ask(struct query *query, struct asking *asking, struct transfer *next)
-{
-	static const struct pair form[] = {{"Content-Type", "application/x-www-form-urlencoded"}};
-	const struct endpoint *endpoint = query->server;
-	const char *address = transfer_join_url(
-		query->arena, endpoint->url, asking->raw ? "api/v1/query" : "api/v1/query_range");
-	const char *text = parameters(query, asking);
-	asking->address = address;
-	*next = (struct transfer){.kind = TRANSFER_HTTP, .endpoint = endpoint};
-	if (strlen(address) + strlen(text) < GET_URL_MAX) {
-		next->method = "GET";
-		next->url = arena_printf(query->arena, "%s?%s", address, text);
-	} else {
-		next->method = "POST";
-		next->url = address;
-		next->headers = (struct pairs){form, 1};
-		next->body = text;
-		next->body_length = strlen(text);
-	}
-	collection_expect(asking->collection,
-		query->metric_count ? &query->metrics[asking->at] : NULL, asking->from, asking->to);
+	static const char *const words[] = {"too many samples", "exceeded maximum resolution",
+		"exceeds the limit", "-search.max", "max-query-length", "timed out", "timeout"};
+	if (reply->kind == REPLY_TOO_BIG)
+		return true;
+	if (reply->kind != REPLY_ANSWER || reply->status < 400 || reply->status == 401 ||
+		reply->status == 403 || reply->status == 429)
+		return false;
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		if (strstr(said, words[i]))
+			return true;
+	return reply->status == 413;
 }
 
 /* What to do about an answer that is no success, where this source knows more than others. */
 static const char *advice(const struct asking *asking, const struct reply *reply, const char *said)
 {
-	if (strstr(said, "too many samples"))
-		return ": shorten range, or raise step";
-	if (reply->status == 400 && asking->raw && !strstr(said, "HTTPS server"))
+	bool raw = asking->range.how != ASKING_GRID;
+	if (is_too_much(reply, said))
+		return raw ? ": shorten range, or narrow query"
+			   : ": shorten range, raise step, or narrow query";
+	if (reply->status == 400 && raw && !strstr(said, "HTTPS server"))
 		return " (without step the query must be a selector, as its raw samples are read: "
 		       "add step to the test)";
+	if (reply->status == 404 && asking->range.how == ASKING_EXPORT)
+		return ": it was taken for VictoriaMetrics; set flavor: prometheus if it is none";
 	return NULL;
 }
 
-static enum step refuse(const struct asking *asking, const struct reply *reply, const char *said,
-	struct error *error)
+/* The piece failed: with `said`, or without an answer. True if shorter ones are to be asked. */
+static bool shorten(struct asking *asking, const struct reply *reply, const char *said)
 {
-	return refuse_answer(asking->address, reply, said, advice(asking, reply, said), error);
+	if (!is_too_much(reply, said) || asking->halvings == HALVINGS_MAX ||
+		!asking_halve(&asking->range))
+		return false;
+	asking->halvings++;
+	asking->range.to = asking->range.from; /* nothing of it was had */
+	return true;
 }
 
+static enum step refuse(struct query *query, struct asking *asking, const struct reply *reply,
+	const char *said, struct error *error)
+{
+	const char *line = refuse_line(query->arena, cut_request(said));
+	if (!refuse_is_page(reply) && shorten(asking, reply, line))
+		return STEP_DONE;
+	return refuse_answer(asking->address, reply, line, advice(asking, reply, line), error);
+}
+
+static void notice_once(struct query *query, const char *what, const char *text)
+{
+	const char *line = refuse_line(query->arena, text);
+	const char *notice = arena_printf(query->arena, "the server %s: %s", what, line);
+	for (size_t i = 0; i < query->notices.count; i++)
+		if (strcmp(query->notices.items[i], notice) == 0)
+			return;
+	query_notice(query, "%s", notice);
+}
+
+/* Warnings that are not about PromQL say that data are missing: a store that does not answer. */
+static bool take_warnings(struct query *query, const struct asking *asking,
+	const struct answer *answer, struct error *error)
+{
+	static const char promql[] = "PromQL ";
+	const struct prometheus_server *server = query->server;
+	for (size_t i = 0; i < answer->warnings.count; i++) {
+		const char *text = answer->warnings.items[i];
+		if (strncmp(text, promql, strlen(promql)) != 0 && !server->partial_response)
+			return error_set(error, ERROR_DATA,
+				"%s: the answer may lack data: %s (partial_response: allow takes "
+				"it nevertheless)",
+				asking->address, refuse_line(query->arena, text));
+		notice_once(query, "warns", text);
+	}
+	for (size_t i = 0; i < answer->infos.count; i++)
+		notice_once(query, "notes", answer->infos.items[i]);
+	if (!answer->partial)
+		return true;
+	if (!server->partial_response)
+		return error_set(error, ERROR_DATA,
+			"%s: the answer lacks data, as a part of the cluster does not answer "
+			"(partial_response: allow takes it nevertheless)",
+			asking->address);
+	notice_once(query, "warns", "the answer lacks data of a part of the cluster");
+	return true;
+}
+
+/* Reads an answer; STEP_DONE also if the piece is to be asked again in halves. */
 static enum step take_answer(struct query *query, const struct reply *reply, struct error *error)
 {
 	struct asking *asking = query->state;
+	answer_take *take = asking->at_builds ? builds_take : collection_take;
+	void *taker = asking->at_builds ? (void *)asking->builds : asking->collection;
 	struct answer answer = {0};
 	if (reply->kind != REPLY_ANSWER) {
-		error_set(error, ERROR_DATA, "%s", reply->problem);
+		if (shorten(asking, reply, ""))
+			return STEP_DONE;
+		error_set(error, ERROR_DATA, "%s%s", reply->problem,
+			reply->kind == REPLY_TOO_BIG ? ": shorten range, or narrow query" : "");
 		return STEP_FAILED;
 	}
 	if (refuse_is_page(reply))
-		return refuse(asking, reply, "", error);
-	bool read = answer_read(query->arena, reply->body, reply->length, collection_take,
-		asking->collection, &answer, error);
+		return refuse(query, asking, reply, "", error);
+	bool exported = asking->range.how == ASKING_EXPORT;
+	if (exported && reply->status != 200)
+		return refuse(query, asking, reply, reply->body, error);
+	bool read =
+		exported ? export_read(query->arena, reply->body, reply->length, take, taker, error)
+			 : answer_read(query->arena, reply->body, reply->length, take, taker,
+				   &answer, error);
 	if (reply->status != 200 || (read && answer.failure))
-		return refuse(asking, reply,
-			refuse_line(query->arena,
-				read && answer.failure ? answer.failure : reply->body),
-			error);
+		return refuse(query, asking, reply,
+			read && answer.failure ? answer.failure : reply->body, error);
 	if (!read) {
 		error_prefix(error, "%s: ", asking->address);
 		return STEP_FAILED;
 	}
-	if (!answer.type || strcmp(answer.type, "matrix") != 0) {
+	if (!exported && (!answer.type || strcmp(answer.type, "matrix") != 0)) {
 		error_set(error, ERROR_DATA, "%s: the query gives a %s and no series over time",
 			asking->address, answer.type ? answer.type : "nothing");
 		return STEP_FAILED;
 	}
-	for (size_t i = 0; i < answer.warnings.count; i++)
-		query_notice(query, "the server warns: %s",
-			refuse_line(query->arena, answer.warnings.items[i]));
+	if (!take_warnings(query, asking, &answer, error) ||
+		!collection_check(asking->collection, error))
+		return STEP_FAILED;
+	if (asking->builds && builds_overflow(asking->builds)) {
+		error_set(error, ERROR_DATA,
+			"build_info has more than %d samples: shorten range, or narrow it",
+			BUILDS_SAMPLES_MAX);
+		return STEP_FAILED;
+	}
 	return STEP_DONE;
 }
 
-static void finish(struct query *query, const struct asking *asking)
+static void notice_labels(struct query *query, const struct asking *asking)
+{
+	if (asking->builds) {
+		if (builds_count(asking->builds, false) == 0)
+			query_notice(query, "build_info gives no data in the range");
+		else if (builds_count(asking->builds, true) == 0)
+			query_notice(query, "no series of build_info has the label \"%s\"",
+				asking->said.items[0].key);
+		return;
+	}
+	for (size_t i = 0; i < asking->said.count; i++)
+		if (!collection_said(asking->collection, i))
+			query_notice(
+				query, "no series has the label \"%s\"", asking->said.items[i].key);
+}
+
+static enum step finish(struct query *query, const struct asking *asking)
 {
 	size_t histograms = collection_histograms(asking->collection);
-	query->data = collection_dataset(asking->collection);
+	query->data = collection_dataset(asking->collection, asking->builds);
 	if (histograms > 0)
 		query_notice(query,
 			"%zu native histograms were left out: ask for histogram_quantile() or "
@@ -224,54 +359,105 @@ static void finish(struct query *query, const struct asking *asking)
 			histograms);
 	if (query->data.count == 0)
 		query_notice(query, "no data: %s",
-			asking->raw
+			asking->range.how != ASKING_GRID
 				? "no series matches the selector, or none has samples in the range"
 				: "the query gives nothing in the range (a point is found if a "
 				  "sample is at "
 				  "most 5 minutes older; without step raw samples are read)");
+	else
+		notice_labels(query, asking);
+	return STEP_DONE;
 }
 
-/* Moves on to the next piece or metric; false if all was asked. */
+/* Moves on to the next piece or query; false if all was asked. */
 static bool advance(const struct query *query, struct asking *asking)
 {
-	asking->from = asking->to;
-	if (asking->from < asking->end)
+	struct piece_of_range *range = &asking->range;
+	range->from = range->to;
+	if (range->from < range->end)
 		return true;
-	asking->from = asking->begin;
-	return ++asking->at < query->metric_count;
+	range->from = range->begin;
+	if (asking->at_builds)
+		return false;
+	if (++asking->at < query->metric_count)
+		return true;
+	asking->at_builds = asking->builds;
+	return asking->at_builds;
+}
+
+static bool start(struct query *query, struct error *error)
+{
+	const struct endpoint *endpoint = query->server;
+	const struct prometheus_options *options = query->options;
+	struct asking *asking = query->state = arena_alloc(query->arena, sizeof *asking);
+	if (!endpoint || !endpoint->url)
+		return error_set(
+			error, ERROR_USAGE, "no server: set url in the prometheus section");
+	asking->said = said_labels(query);
+	asking->collection = collection_new(
+		query->arena, options->build_info ? (struct pairs){0} : asking->said);
+	if (options->build_info)
+		asking->builds = builds_new(query->arena, asking->said);
+	return asking_range(query, &asking->range, error) && find_query(query, asking, error);
+}
+
+/* What the server is as far as is known; FLAVOR_AUTO: it is to be asked. */
+static int known_flavor(const struct query *query)
+{
+	const struct prometheus_server *server = query->server;
+	if (server->flavor != FLAVOR_AUTO || !query->learnt)
+		return server->flavor;
+	return atomic_load(query->learnt);
+}
+
+static void learn_flavor(struct query *query, struct asking *asking, const struct reply *reply)
+{
+	bool victoria = reply->status == 200 &&
+			asking_is_victoria(query->arena, reply->body, reply->length);
+	if (victoria)
+		asking->range.how = ASKING_EXPORT;
+	if (query->learnt)
+		atomic_store(query->learnt, victoria ? FLAVOR_VICTORIAMETRICS : FLAVOR_PROMETHEUS);
+	asking->at_flavor = false;
+}
+
+static enum step begin(struct query *query, struct transfer *next, struct error *error)
+{
+	if (!start(query, error))
+		return STEP_FAILED;
+	struct asking *asking = query->state;
+	int flavor = known_flavor(query);
+	if (asking->range.begin >= asking->range.end)
+		return finish(query, asking);
+	if (asking->range.how == ASKING_RAW && flavor == FLAVOR_VICTORIAMETRICS)
+		asking->range.how = ASKING_EXPORT;
+	if (asking->range.how == ASKING_RAW && flavor == FLAVOR_AUTO) {
+		asking->at_flavor = true;
+		asking_flavor(query, next);
+		return STEP_TRANSFER;
+	}
+	return ask(query, asking, next, error) ? STEP_TRANSFER : STEP_FAILED;
 }
 
 static enum step prometheus_step(
 	struct query *query, const struct reply *last, struct transfer *next, struct error *error)
 {
 	struct asking *asking = query->state;
-	const struct endpoint *endpoint = query->server;
-	if (!last) {
-		asking = query->state = arena_alloc(query->arena, sizeof *asking);
-		asking->collection = collection_new(query->arena);
-		if (!endpoint || !endpoint->url) {
-			error_set(
-				error, ERROR_USAGE, "no server: set url in the prometheus section");
+	if (!last)
+		return begin(query, next, error);
+	if (asking->at_flavor) {
+		if (last->kind != REPLY_ANSWER) {
+			error_set(error, ERROR_DATA, "%s", last->problem);
 			return STEP_FAILED;
 		}
-		if (!set_range(query, asking, error))
-			return STEP_FAILED;
+		learn_flavor(query, asking, last);
 	} else {
 		if (take_answer(query, last, error) == STEP_FAILED)
 			return STEP_FAILED;
-		if (!advance(query, asking)) {
-			finish(query, asking);
-			return STEP_DONE;
-		}
+		if (!advance(query, asking))
+			return finish(query, asking);
 	}
-	if (asking->begin >= asking->end) {
-		finish(query, asking);
-		return STEP_DONE;
-	}
-	if (!find_query(query, asking, error))
-		return STEP_FAILED;
-	ask(query, asking, next);
-	return STEP_TRANSFER;
+	return ask(query, asking, next, error) ? STEP_TRANSFER : STEP_FAILED;
 }
 
 const struct source prometheus_source = {
@@ -279,6 +465,7 @@ const struct source prometheus_source = {
 	.summary = "Prometheus, VictoriaMetrics, Thanos, Mimir: PromQL over HTTP",
 	.fields = prometheus_fields,
 	.options_size = sizeof(struct prometheus_options),
-	.server_size = sizeof(struct endpoint),
+	.server_fields = server_fields,
+	.server_size = sizeof(struct prometheus_server),
 	.step = prometheus_step,
 };

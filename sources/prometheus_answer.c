@@ -10,245 +10,108 @@
 #include <string.h>
 
 #include "agent/core/number.h"
-#include "agent/core/scan.h"
+#include "sources/prometheus_json.h"
 
-enum { LABELS_MAX = 512, WARNINGS_MAX = 20 };
+enum { SENTENCES_MAX = 20 };
 
 static const double latest = 1e11; /* seconds: the year 5138 */
 
 struct reader {
-	struct scan scan;
-	const char *begin;
-	struct arena *arena;
+	struct parse parse;
 	answer_take *take;
 	void *context;
 	struct answer *out;
-	const char *problem; /* why it is no answer, for people */
-	struct buf text;     /* a string that was decoded */
 
 	const char *status, *error_type, *error;
-	bool seen_data, seen_result, seen_warnings;
-	struct scan later; /* a result that came before its type */
+	bool seen_data, seen_result, seen_warnings, seen_infos;
+	struct scan later;         /* a result that came before its type */
+	struct strings *sentences; /* that are being read */
 
-	struct pair labels[LABELS_MAX];
-	size_t label_count;
-	int64_t *times;
-	double *values;
-	size_t n, capacity;
+	size_t n;
 	bool seen_metric, seen_values, seen_histograms;
 };
 
-/* The key is good until something is decoded. */
-typedef bool read_value(struct reader *reader, const char *key, int depth);
-
-static bool fail(struct reader *reader, const char *problem)
+static struct reader *reader_of(struct parse *parse)
 {
-	if (!reader->problem)
-		reader->problem = problem;
-	return false;
-}
-
-static bool expect(struct reader *reader, char c)
-{
-	scan_space(&reader->scan);
-	return scan_take(&reader->scan, c) || fail(reader, "it is no valid JSON");
-}
-
-static bool skip(struct reader *reader, int depth)
-{
-	return scan_value(&reader->scan, depth) || fail(reader, "it is no valid JSON");
-}
-
-/* Decodes the string that is next into reader->text, where it stays until the next one. */
-static bool decode(struct reader *reader)
-{
-	const char *from = reader->scan.at;
-	if (!scan_sees(&reader->scan, '"'))
-		return fail(reader, "a text is missing");
-	if (!scan_string(&reader->scan))
-		return fail(reader, "it is no valid JSON");
-	buf_clear(&reader->text);
-	buf_reserve(&reader->text, 0);
-	scan_decode(from, reader->scan.at, &reader->text);
-	return true;
-}
-
-/* What was decoded, in the arena: `before` itself if it is the same text. */
-static const char *keep(struct reader *reader, const char *before)
-{
-	if (before && strcmp(before, reader->text.data) == 0)
-		return before;
-	return arena_strndup(reader->arena, reader->text.data, reader->text.length);
-}
-
-static bool read_string(struct reader *reader, const char **out)
-{
-	if (!decode(reader))
-		return false;
-	*out = keep(reader, NULL);
-	return true;
-}
-
-static bool read_once(struct reader *reader, const char **out)
-{
-	return *out ? fail(reader, "a key comes twice") : read_string(reader, out);
-}
-
-static bool once(struct reader *reader, bool *seen)
-{
-	if (*seen)
-		return fail(reader, "a key comes twice");
-	*seen = true;
-	return true;
-}
-
-/* An object at `depth`, each of whose values is read by `read`. */
-static bool read_object(struct reader *reader, int depth, read_value *read)
-{
-	if (!scan_sees(&reader->scan, '{'))
-		return fail(reader, "an object is missing");
-	reader->scan.at++;
-	scan_space(&reader->scan);
-	if (scan_take(&reader->scan, '}'))
-		return true;
-	do {
-		scan_space(&reader->scan);
-		if (!decode(reader) || !expect(reader, ':'))
-			return false;
-		scan_space(&reader->scan);
-		if (!read(reader, reader->text.data, depth + 1))
-			return false;
-		scan_space(&reader->scan);
-	} while (scan_take(&reader->scan, ','));
-	return expect(reader, '}');
-}
-
-typedef bool read_item(struct reader *reader, int depth);
-
-static bool read_array(struct reader *reader, int depth, read_item *read)
-{
-	if (!scan_sees(&reader->scan, '['))
-		return fail(reader, "an array is missing");
-	reader->scan.at++;
-	scan_space(&reader->scan);
-	if (scan_take(&reader->scan, ']'))
-		return true;
-	do {
-		scan_space(&reader->scan);
-		if (!read(reader, depth + 1))
-			return false;
-		scan_space(&reader->scan);
-	} while (scan_take(&reader->scan, ','));
-	return expect(reader, ']');
-}
-
-/* Series follow one another with mostly the same labels: what is equal is kept once. */
-static bool read_label(struct reader *reader, const char *key, int depth)
-{
-	(void)key, (void)depth;
-	if (reader->label_count == LABELS_MAX)
-		return fail(reader, "a series has more than 512 labels");
-	struct pair *label = &reader->labels[reader->label_count++];
-	label->key = keep(reader, label->key);
-	if (!decode(reader))
-		return false;
-	label->value = keep(reader, label->value);
-	return true;
-}
-
-static int compare_labels(const void *a, const void *b)
-{
-	return strcmp(((const struct pair *)a)->key, ((const struct pair *)b)->key);
-}
-
-static bool read_metric(struct reader *reader, int depth)
-{
-	if (!read_object(reader, depth, read_label))
-		return false;
-	qsort(reader->labels, reader->label_count, sizeof *reader->labels, compare_labels);
-	for (size_t i = 1; i < reader->label_count; i++)
-		if (strcmp(reader->labels[i - 1].key, reader->labels[i].key) == 0)
-			return fail(reader, "a label comes twice");
-	return true;
+	return (struct reader *)parse;
 }
 
 /* The number within a string: "1.5", "NaN", "+Inf". */
-static bool read_sample(struct reader *reader, double *out)
+static bool read_sample(struct parse *parse, double *out)
 {
-	struct scan *scan = &reader->scan;
+	struct scan *scan = &parse->scan;
 	if (!scan_sees(scan, '"'))
-		return fail(reader, "a value is no text");
+		return parse_fail(parse, "a value is no text");
 	const char *after = number_scan(scan->at + 1, scan->end, out);
 	if (after && after < scan->end && *after == '"') {
 		scan->at = after + 1;
 		return true;
 	}
-	if (!decode(reader))
+	if (!parse_text(parse))
 		return false;
-	if (strcmp(reader->text.data, "NaN") == 0)
+	if (strcmp(parse->text.data, "NaN") == 0)
 		*out = (double)NAN;
-	else if (!number_parse(reader->text.data, reader->text.length, out))
-		return fail(reader, "a value is no number");
+	else if (!number_parse(parse->text.data, parse->text.length, out))
+		return parse_fail(parse, "a value is no number");
 	return true;
 }
 
-static bool read_stamp(struct reader *reader, int64_t *out)
+static bool read_stamp(struct parse *parse, int64_t *out)
 {
 	double seconds;
-	const char *after = number_scan(reader->scan.at, reader->scan.end, &seconds);
+	const char *after = number_scan(parse->scan.at, parse->scan.end, &seconds);
 	if (!after || !(fabs(seconds) <= latest))
-		return fail(reader, "a time stamp is no number of seconds");
-	reader->scan.at = after;
+		return parse_fail(parse, "a time stamp is no number of seconds");
+	parse->scan.at = after;
 	*out = llround(seconds * 1000);
 	return true;
 }
 
-static bool read_point(struct reader *reader, int depth)
+static bool read_point(struct parse *parse, int depth)
 {
 	(void)depth;
-	if (reader->n == reader->capacity) {
-		reader->capacity = reader->capacity ? 2 * reader->capacity : 1024;
-		reader->times =
-			memory_resize(reader->times, reader->capacity, sizeof *reader->times);
-		reader->values =
-			memory_resize(reader->values, reader->capacity, sizeof *reader->values);
-	}
+	struct reader *reader = reader_of(parse);
+	if (reader->n == parse->capacity)
+		parse_grow(parse);
 	size_t n = reader->n++;
-	if (!scan_take(&reader->scan, '['))
-		return fail(reader, "a point is no pair");
-	scan_space(&reader->scan);
-	if (!read_stamp(reader, &reader->times[n]) || !expect(reader, ','))
+	if (!scan_take(&parse->scan, '['))
+		return parse_fail(parse, "a point is no pair");
+	scan_space(&parse->scan);
+	if (!read_stamp(parse, &parse->times[n]) || !parse_expect(parse, ','))
 		return false;
-	if (n > 0 && reader->times[n] < reader->times[n - 1])
-		return fail(reader, "the time stamps of a series do not ascend");
-	scan_space(&reader->scan);
-	return read_sample(reader, &reader->values[n]) && expect(reader, ']');
+	if (n > 0 && parse->times[n] < parse->times[n - 1])
+		return parse_fail(parse, "the time stamps of a series do not ascend");
+	scan_space(&parse->scan);
+	return read_sample(parse, &parse->values[n]) && parse_expect(parse, ']');
 }
 
-static bool read_series_key(struct reader *reader, const char *key, int depth)
+static bool read_series_key(struct parse *parse, const char *key, int depth)
 {
+	struct reader *reader = reader_of(parse);
 	if (strcmp(key, "metric") == 0)
-		return once(reader, &reader->seen_metric) && read_metric(reader, depth);
+		return parse_once(parse, &reader->seen_metric) && parse_labels(parse, depth);
 	if (strcmp(key, "values") == 0)
-		return once(reader, &reader->seen_values) && read_array(reader, depth, read_point);
+		return parse_once(parse, &reader->seen_values) &&
+		       parse_array(parse, depth, read_point);
 	if (strcmp(key, "histograms") == 0)
-		return once(reader, &reader->seen_histograms) && skip(reader, depth);
-	return skip(reader, depth);
+		return parse_once(parse, &reader->seen_histograms) && parse_skip(parse, depth);
+	return parse_skip(parse, depth);
 }
 
-static bool read_series(struct reader *reader, int depth)
+static bool read_series(struct parse *parse, int depth)
 {
-	reader->label_count = reader->n = 0;
+	struct reader *reader = reader_of(parse);
+	reader->n = 0;
 	reader->seen_metric = reader->seen_values = reader->seen_histograms = false;
-	if (!read_object(reader, depth, read_series_key))
+	if (!parse_object(parse, depth, read_series_key))
 		return false;
 	if (!reader->seen_metric || !(reader->seen_values || reader->seen_histograms))
-		return fail(reader, "a series lacks its metric or its values");
+		return parse_fail(parse, "a series lacks its metric or its values");
 	const struct answer_series series = {
-		.labels = reader->labels,
-		.label_count = reader->label_count,
-		.times = reader->times,
-		.values = reader->values,
+		.labels = parse->labels,
+		.label_count = parse->label_count,
+		.times = parse->times,
+		.values = parse->values,
 		.n = reader->n,
 		.histograms = reader->seen_histograms,
 	};
@@ -262,82 +125,99 @@ static bool is_matrix(const struct reader *reader)
 	return reader->out->type && strcmp(reader->out->type, "matrix") == 0;
 }
 
-static bool read_data_key(struct reader *reader, const char *key, int depth)
+static bool read_data_key(struct parse *parse, const char *key, int depth)
 {
+	struct reader *reader = reader_of(parse);
 	if (strcmp(key, "resultType") == 0)
-		return read_once(reader, &reader->out->type);
+		return parse_string_once(parse, &reader->out->type);
 	if (strcmp(key, "result") != 0)
-		return skip(reader, depth);
-	if (!once(reader, &reader->seen_result))
+		return parse_skip(parse, depth);
+	if (!parse_once(parse, &reader->seen_result))
 		return false;
 	if (is_matrix(reader))
-		return read_array(reader, depth, read_series);
-	reader->later = reader->scan;
-	return skip(reader, depth);
+		return parse_array(parse, depth, read_series);
+	reader->later = parse->scan;
+	return parse_skip(parse, depth);
 }
 
-static bool read_data(struct reader *reader, int depth)
+static bool read_data(struct parse *parse, int depth)
 {
-	if (scan_sees(&reader->scan, 'n')) /* null, as some proxies put beside an error */
-		return skip(reader, depth);
-	if (!read_object(reader, depth, read_data_key))
+	struct reader *reader = reader_of(parse);
+	if (scan_sees(&parse->scan, 'n')) /* null, as some proxies put beside an error */
+		return parse_skip(parse, depth);
+	if (!parse_object(parse, depth, read_data_key))
 		return false;
 	if (!is_matrix(reader))
 		return true;
 	if (!reader->seen_result)
-		return fail(reader, "data lacks its result");
+		return parse_fail(parse, "data lacks its result");
 	if (!reader->later.at)
 		return true;
-	struct scan here = reader->scan;
-	reader->scan.at = reader->later.at;
-	if (!read_array(reader, depth + 1, read_series))
+	struct scan here = parse->scan;
+	parse->scan.at = reader->later.at;
+	if (!parse_array(parse, depth + 1, read_series))
 		return false;
-	reader->scan = here;
+	parse->scan = here;
 	return true;
 }
 
-static bool read_warning(struct reader *reader, int depth)
+static bool read_sentence(struct parse *parse, int depth)
 {
-	struct strings *warnings = &reader->out->warnings;
-	if (warnings->count == WARNINGS_MAX)
-		return skip(reader, depth);
-	const char **items = arena_array(reader->arena, warnings->count + 1, sizeof *items);
-	if (warnings->count > 0)
-		memcpy(items, warnings->items, warnings->count * sizeof *items);
-	if (!read_string(reader, &items[warnings->count]))
+	struct strings *sentences = reader_of(parse)->sentences;
+	if (sentences->count == SENTENCES_MAX)
+		return parse_skip(parse, depth);
+	const char **items = arena_array(parse->arena, sentences->count + 1, sizeof *items);
+	if (sentences->count > 0)
+		memcpy(items, sentences->items, sentences->count * sizeof *items);
+	if (!parse_string_once(parse, &items[sentences->count]))
 		return false;
-	*warnings = (struct strings){items, warnings->count + 1};
+	*sentences = (struct strings){items, sentences->count + 1};
 	return true;
 }
 
-static bool read_top_key(struct reader *reader, const char *key, int depth)
+/* A list of them, or null. */
+static bool read_sentences(struct parse *parse, bool *seen, struct strings *sentences, int depth)
 {
+	if (!scan_sees(&parse->scan, '['))
+		return parse_skip(parse, depth);
+	reader_of(parse)->sentences = sentences;
+	return parse_once(parse, seen) && parse_array(parse, depth, read_sentence);
+}
+
+static bool read_top_key(struct parse *parse, const char *key, int depth)
+{
+	struct reader *reader = reader_of(parse);
+	struct answer *out = reader->out;
 	if (strcmp(key, "status") == 0)
-		return read_once(reader, &reader->status);
+		return parse_string_once(parse, &reader->status);
 	if (strcmp(key, "errorType") == 0)
-		return read_once(reader, &reader->error_type);
+		return parse_string_once(parse, &reader->error_type);
 	if (strcmp(key, "error") == 0)
-		return read_once(reader, &reader->error);
+		return parse_string_once(parse, &reader->error);
 	if (strcmp(key, "data") == 0)
-		return once(reader, &reader->seen_data) && read_data(reader, depth);
-	if (strcmp(key, "warnings") == 0 && scan_sees(&reader->scan, '['))
-		return once(reader, &reader->seen_warnings) &&
-		       read_array(reader, depth, read_warning);
-	return skip(reader, depth);
+		return parse_once(parse, &reader->seen_data) && read_data(parse, depth);
+	if (strcmp(key, "warnings") == 0)
+		return read_sentences(parse, &reader->seen_warnings, &out->warnings, depth);
+	if (strcmp(key, "infos") == 0)
+		return read_sentences(parse, &reader->seen_infos, &out->infos, depth);
+	if (strcmp(key, "isPartial") == 0)
+		out->partial = out->partial || scan_sees(&parse->scan, 't');
+	return parse_skip(parse, depth);
 }
 
 static bool read_all(struct reader *reader)
 {
-	scan_space(&reader->scan);
-	if (!read_object(reader, 1, read_top_key))
+	struct parse *parse = &reader->parse;
+	scan_space(&parse->scan);
+	if (!parse_object(parse, 1, read_top_key))
 		return false;
-	scan_space(&reader->scan);
-	if (reader->scan.at < reader->scan.end)
-		return fail(reader, "it is no valid JSON");
+	scan_space(&parse->scan);
+	if (parse->scan.at < parse->scan.end)
+		return parse_fail(parse, "it is no valid JSON");
 	if (!reader->status)
-		return fail(reader, "it has no status");
+		return parse_fail(parse, "it has no status");
 	if (strcmp(reader->status, "success") != 0)
-		reader->out->failure = arena_printf(reader->arena, "%s: %s",
+		reader->out->failure = arena_printf(parse->arena, "%s: %s",
 			reader->error_type ? reader->error_type : reader->status,
 			reader->error ? reader->error : "no reason is given");
 	return true;
@@ -347,21 +227,18 @@ bool answer_read(struct arena *arena, const char *text, size_t length, answer_ta
 	void *context, struct answer *out, struct error *error)
 {
 	struct reader *reader = memory_new(1, sizeof *reader);
+	struct parse *parse = &reader->parse;
 	*out = (struct answer){0};
-	reader->scan = (struct scan){text, text + length};
-	reader->begin = text;
-	reader->arena = arena;
+	parse_start(parse, arena, text, length);
 	reader->take = take;
 	reader->context = context;
 	reader->out = out;
 	bool read = read_all(reader);
 	if (!read)
 		error_set(error, ERROR_DATA,
-			"not an answer of Prometheus' API: %s (byte %zu of %zu)", reader->problem,
-			(size_t)(reader->scan.at - reader->begin), length);
-	buf_free(&reader->text);
-	free(reader->times);
-	free(reader->values);
+			"not an answer of Prometheus' API: %s (byte %zu of %zu)", parse->problem,
+			(size_t)(parse->scan.at - parse->begin), length);
+	parse_end(parse);
 	free(reader);
 	return read;
 }

@@ -4,7 +4,7 @@
  *     {"status": "success", "data": {"resultType": "matrix", "result": [
  *         {"metric": {"__name__": "up", "job": "a"}, "values": [[1795161600.123, "1"], ...]}]}}
  *
- * Keys may come in any order; those that are not known (infos, stats, a proxy's own) are skipped.
+ * Keys may come in any order; those that are not known (stats, a proxy's own) are skipped.
  * What is accepted is what jansson accepts, with which the reader is fuzzed, but for two things: a
  * known key or a label that comes twice is an error here, a skipped number may be too big for a
  * double.
@@ -29,7 +29,8 @@ struct answer_series {
 struct answer {
 	const char *failure; /* the server's own "errorType: error" if it failed, else NULL */
 	const char *type;    /* "matrix", "vector", ...; NULL if there is no data */
-	struct strings warnings;
+	struct strings warnings, infos; /* at most 20 of each */
+	bool partial;  /* "isPartial": a part of VictoriaMetrics' cluster is missing */
 	size_t series; /* handed over */
 };
 

@@ -1,27 +1,30 @@
 /*
  * A series is found again by its metric and its labels, written as one text, in a hash table.
- * Pieces of one series come in order of time and are joined at the end. Most answers have the same
- * time stamps in all series; a piece whose stamps are those of the piece before borrows them, so
- * such an answer costs eight bytes a point.
+ * Pieces of one series, in time or in what is said about its points, are joined at the end. Most
+ * answers have the same time stamps in all series; a piece whose stamps are those of the piece
+ * before borrows them, so such an answer costs eight bytes a point.
  */
 #include "sources/prometheus_series.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "agent/core/buf.h"
 
-enum { RECENT_AXES = 8 };
+enum { RECENT_AXES = 8, SERIES_MAX = 100000, POINTS_MAX = 20000000 };
 
 struct piece {
 	struct piece *next;
 	size_t n;
 	int64_t *times;
 	double *values;
+	const char **said; /* the piece's attributes, one for each said label, or NULL */
 };
 
 /* The series of one metric, and which labels of the first one all others have too. */
 struct family {
 	const struct metric *metric;
+	size_t rank; /* its metric's place where that is configured */
 	const struct found *first;
 	bool *common;
 };
@@ -38,6 +41,8 @@ struct found {
 
 struct collection {
 	struct arena *arena;
+	struct pairs said;
+	bool *was_said; /* one for each: a series had the label */
 	int64_t from, to;
 	const struct metric *metric; /* NULL: by name */
 	struct found *found, **last;
@@ -47,13 +52,17 @@ struct collection {
 	const struct piece *before; /* the piece taken last */
 	struct family **families;
 	size_t family_count, family_capacity;
-	size_t histograms;
+	size_t histograms, points;
+	const struct found *too_long;
+	bool too_many;
 };
 
-struct collection *collection_new(struct arena *arena)
+struct collection *collection_new(struct arena *arena, struct pairs said)
 {
 	struct collection *collection = arena_alloc(arena, sizeof *collection);
 	collection->arena = arena;
+	collection->said = said;
+	collection->was_said = arena_array(arena, said.count, sizeof(bool));
 	collection->last = &collection->found;
 	collection->table_size = 64;
 	collection->table = arena_array(arena, collection->table_size, sizeof(struct found *));
@@ -71,6 +80,25 @@ void collection_expect(
 size_t collection_histograms(const struct collection *collection)
 {
 	return collection->histograms;
+}
+
+bool collection_said(const struct collection *collection, size_t label)
+{
+	return collection->was_said[label];
+}
+
+bool collection_check(const struct collection *collection, struct error *error)
+{
+	if (collection->too_long)
+		return error_set(error, ERROR_DATA,
+			"%.300s has more than %d points: shorten range, or raise step",
+			collection->too_long->identity, COLLECTION_POINTS_MAX);
+	if (collection->too_many)
+		return error_set(error, ERROR_DATA,
+			"the query gives more than %d series or %d points: narrow it, shorten "
+			"range, or raise step",
+			SERIES_MAX, POINTS_MAX);
+	return true;
 }
 
 static const char *label_value(const struct pair *labels, size_t count, const char *name)
@@ -93,6 +121,7 @@ static struct family *family_add(struct collection *collection, const struct met
 	}
 	struct family *family = arena_alloc(collection->arena, sizeof *family);
 	family->metric = metric;
+	family->rank = collection->metric ? collection->family_count : 0;
 	collection->families[collection->family_count++] = family;
 	return family;
 }
@@ -195,24 +224,39 @@ static void table_grow(struct collection *collection)
 	collection->table_size = size;
 }
 
+/* The labels that name the series: neither said ones nor empty ones. */
+static size_t naming_labels(
+	const struct collection *collection, const struct answer_series *series, struct pair *out)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < series->label_count; i++) {
+		const struct pair *label = &series->labels[i];
+		bool said = false;
+		for (size_t k = 0; k < collection->said.count && !said; k++)
+			said = strcmp(collection->said.items[k].key, label->key) == 0;
+		if (!said && *label->value)
+			out[count++] = *label;
+	}
+	return count;
+}
+
 static struct found *find(struct collection *collection, const struct answer_series *series)
 {
 	struct arena *arena = collection->arena;
 	struct family *family = family_of(collection, series);
-	const char *identity = write_name(arena, family, series->labels, series->label_count, true);
+	struct pair *labels = arena_array(arena, series->label_count, sizeof *labels);
+	size_t count = naming_labels(collection, series, labels);
+	const char *identity = write_name(arena, family, labels, count, true);
 	size_t place = hash_text(identity) & (collection->table_size - 1);
 	for (struct found *at = collection->table[place]; at; at = at->same_hash)
 		if (at->family == family && strcmp(at->identity, identity) == 0)
 			return at;
 
 	struct found *found = arena_alloc(arena, sizeof *found);
-	struct pair *labels = arena_array(arena, series->label_count, sizeof *labels);
-	if (series->label_count > 0)
-		memcpy(labels, series->labels, series->label_count * sizeof *labels);
 	found->family = family;
 	found->identity = identity;
 	found->labels = labels;
-	found->label_count = series->label_count;
+	found->label_count = count;
 	found->last = &found->pieces;
 	family_join(arena, family, found);
 	found->same_hash = collection->table[place];
@@ -222,6 +266,35 @@ static struct found *find(struct collection *collection, const struct answer_ser
 	if (++collection->count > collection->table_size)
 		table_grow(collection);
 	return found;
+}
+
+/* What the series' labels say about its points; NULL if nothing. */
+static const char **find_said(struct collection *collection, const struct answer_series *series)
+{
+	const char **said = NULL;
+	for (size_t i = 0; i < collection->said.count; i++) {
+		const char *value = label_value(
+			series->labels, series->label_count, collection->said.items[i].key);
+		if (!*value)
+			continue;
+		if (!said)
+			said = arena_array(collection->arena, collection->said.count, sizeof *said);
+		said[i] = value;
+		collection->was_said[i] = true;
+	}
+	return said;
+}
+
+/* Room for n more points of the series. */
+static bool has_room(struct collection *collection, const struct found *found, size_t n)
+{
+	if (n > COLLECTION_POINTS_MAX - found->n)
+		collection->too_long = found;
+	else if (n > POINTS_MAX - collection->points || collection->count > SERIES_MAX)
+		collection->too_many = true;
+	else
+		return true;
+	return false;
 }
 
 void collection_take(void *context, const struct answer_series *series)
@@ -234,10 +307,12 @@ void collection_take(void *context, const struct answer_series *series)
 	while (end > begin && series->times[end - 1] >= collection->to)
 		end--;
 	size_t n = end - begin;
-	if (n == 0)
+	if (n == 0 || collection->too_long || collection->too_many)
+		return;
+	struct found *found = find(collection, series);
+	if (!has_room(collection, found, n))
 		return;
 
-	struct found *found = find(collection, series);
 	struct piece *piece = arena_alloc(collection->arena, sizeof *piece);
 	const struct piece *before = collection->before;
 	const int64_t *times = series->times + begin;
@@ -251,62 +326,144 @@ void collection_take(void *context, const struct answer_series *series)
 	piece->values = arena_array(collection->arena, n, sizeof *piece->values);
 	for (size_t i = 0; i < n; i++)
 		piece->values[i] = series->values[begin + i] * found->family->metric->scale;
+	piece->said = find_said(collection, series);
 	*found->last = piece;
 	found->last = &piece->next;
 	found->n += n;
+	collection->points += n;
 	collection->before = piece;
 }
 
-/* The points of all pieces as one. */
-static struct piece *join(struct arena *arena, const struct found *found)
+static struct column *add_columns(
+	const struct collection *collection, const struct found *found, struct axis *axis)
 {
-	if (!found->pieces->next)
-		return found->pieces;
-	struct piece *all = arena_alloc(arena, sizeof *all);
-	all->times = arena_array(arena, found->n, sizeof *all->times);
-	all->values = arena_array(arena, found->n, sizeof *all->values);
-	for (const struct piece *piece = found->pieces; piece; piece = piece->next) {
-		memcpy(all->times + all->n, piece->times, piece->n * sizeof *all->times);
-		memcpy(all->values + all->n, piece->values, piece->n * sizeof *all->values);
-		all->n += piece->n;
+	size_t count = collection->said.count;
+	struct column *columns = arena_array(collection->arena, count, sizeof *columns);
+	for (size_t k = 0; k < count; k++) {
+		const char **values = NULL;
+		size_t at = 0;
+		for (const struct piece *piece = found->pieces; piece; piece = piece->next) {
+			if (piece->said && piece->said[k] && !values)
+				values = arena_array(collection->arena, found->n, sizeof *values);
+			for (size_t i = 0; i < piece->n; i++, at++)
+				if (piece->said && piece->said[k])
+					values[at] = piece->said[k];
+		}
+		if (values)
+			columns[axis->column_count++] =
+				(struct column){collection->said.items[k].value, values};
 	}
-	return all;
+	return columns;
 }
 
-/* One of the axes used lately, if it has these stamps, or a new one. */
-static struct axis *axis_for(struct arena *arena, struct axis *recent[RECENT_AXES], size_t *used,
-	const struct piece *points)
+/* Its points, in order of time, on an axis of its own, which has what is said about them. */
+static struct series join(const struct collection *collection, const struct found *found)
 {
-	for (size_t i = 0; i < RECENT_AXES && recent[i]; i++)
-		if (recent[i]->n == points->n &&
-			(recent[i]->times == points->times ||
-				memcmp(recent[i]->times, points->times,
-					points->n * sizeof *points->times) == 0))
-			return recent[i];
+	struct arena *arena = collection->arena;
 	struct axis *axis = arena_alloc(arena, sizeof *axis);
-	axis->n = points->n;
-	axis->times = points->times;
-	recent[(*used)++ % RECENT_AXES] = axis;
+	struct series series = {.axis = axis};
+	axis->columns = add_columns(collection, found, axis);
+	axis->n = found->n;
+	if (!found->pieces->next) {
+		axis->times = found->pieces->times;
+		series.values = found->pieces->values;
+		return series;
+	}
+	size_t at = 0;
+	axis->times = arena_array(arena, found->n, sizeof *axis->times);
+	series.values = arena_array(arena, found->n, sizeof *series.values);
+	for (const struct piece *piece = found->pieces; piece; piece = piece->next) {
+		memcpy(axis->times + at, piece->times, piece->n * sizeof *axis->times);
+		memcpy(series.values + at, piece->values, piece->n * sizeof *series.values);
+		at += piece->n;
+	}
+	struct dataset one = {&series, 1};
+	struct arena *scratch = arena_new();
+	dataset_sort(&one, scratch);
+	arena_free(scratch);
+	return series;
+}
+
+static bool same_column(const struct column *a, const struct column *b, size_t n)
+{
+	if (strcmp(a->name, b->name) != 0)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (a->values[i] != b->values[i] &&
+			(!a->values[i] || !b->values[i] || strcmp(a->values[i], b->values[i]) != 0))
+			return false;
+	return true;
+}
+
+static bool same_axis(const struct axis *a, const struct axis *b)
+{
+	if (a->n != b->n || a->column_count != b->column_count ||
+		(a->times != b->times && memcmp(a->times, b->times, a->n * sizeof *a->times) != 0))
+		return false;
+	for (size_t i = 0; i < a->column_count; i++)
+		if (!same_column(&a->columns[i], &b->columns[i], a->n))
+			return false;
+	return true;
+}
+
+/* Axes that were made lately, with the builds that have yet to be applied to them. */
+struct axes {
+	struct axis *axis[RECENT_AXES];
+	const struct timeline *timeline[RECENT_AXES];
+	size_t used;
+};
+
+/* One of the recent axes, if it says the same, or this one. */
+static struct axis *share_axis(struct axes *recent, struct axis *axis, struct builds *builds,
+	const struct timeline *timeline)
+{
+	for (size_t i = 0; i < RECENT_AXES && recent->axis[i]; i++)
+		if (recent->timeline[i] == timeline && recent->axis[i]->n == axis->n &&
+			(builds ? recent->axis[i]->times == axis->times ||
+						memcmp(recent->axis[i]->times, axis->times,
+							axis->n * sizeof *axis->times) == 0
+				: same_axis(recent->axis[i], axis)))
+			return recent->axis[i];
+	size_t place = recent->used++ % RECENT_AXES;
+	recent->axis[place] = axis;
+	recent->timeline[place] = timeline;
+	if (builds)
+		builds_apply(builds, timeline, axis);
 	return axis;
 }
 
-struct dataset collection_dataset(struct collection *collection)
+static int compare_found(const void *a, const void *b)
+{
+	const struct found *x = *(const struct found *const *)a;
+	const struct found *y = *(const struct found *const *)b;
+	if (x->family->rank != y->family->rank)
+		return x->family->rank < y->family->rank ? -1 : 1;
+	return strcmp(x->identity, y->identity);
+}
+
+struct dataset collection_dataset(struct collection *collection, struct builds *builds)
 {
 	struct arena *arena = collection->arena;
 	struct dataset data = {.count = collection->count};
-	struct axis *recent[RECENT_AXES] = {0};
-	size_t used = 0, at = 0;
+	struct axes recent = {0};
+	size_t at = 0;
+	const struct found **all = arena_array(arena, data.count, sizeof *all);
 	data.series = arena_array(arena, data.count, sizeof *data.series);
-	for (const struct found *found = collection->found; found; found = found->next) {
-		struct piece *points = join(arena, found);
-		data.series[at++] = (struct series){
-			.metric = found->family->metric,
-			.name = write_name(
-				arena, found->family, found->labels, found->label_count, false),
-			.identity = found->identity,
-			.axis = axis_for(arena, recent, &used, points),
-			.values = points->values,
-		};
+	for (const struct found *found = collection->found; found; found = found->next)
+		all[at++] = found;
+	if (data.count > 0)
+		qsort(all, data.count, sizeof *all, compare_found);
+	for (at = 0; at < data.count; at++) {
+		const struct found *found = all[at];
+		struct series *series = &data.series[at];
+		*series = join(collection, found);
+		series->metric = found->family->metric;
+		series->name =
+			write_name(arena, found->family, found->labels, found->label_count, false);
+		series->identity = found->identity;
+		const struct timeline *timeline =
+			builds ? builds_timeline(builds, found->labels, found->label_count) : NULL;
+		series->axis = share_axis(&recent, series->axis, builds, timeline);
 	}
 	return data;
 }

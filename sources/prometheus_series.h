@@ -5,13 +5,18 @@
 #ifndef SOURCES_PROMETHEUS_SERIES_H
 #define SOURCES_PROMETHEUS_SERIES_H
 
-#include "sources/prometheus_answer.h"
+#include "sources/prometheus_builds.h"
 #include "sources/source.h"
+
+enum { COLLECTION_POINTS_MAX = 1000000 }; /* of one series */
 
 struct collection;
 
-/* All of it lives in the arena. */
-struct collection *collection_new(struct arena *arena);
+/*
+ * `said`: labels that say something about points, and the attributes they become. They do not name
+ * a series: those that differ in nothing else are one. All of it lives in the arena.
+ */
+struct collection *collection_new(struct arena *arena, struct pairs said);
 
 /*
  * The series that follow are of this metric (NULL: each is of a metric named by its __name__), and
@@ -26,11 +31,19 @@ void collection_take(void *collection, const struct answer_series *series);
 /* Native histograms that were left out, since collection_new. */
 size_t collection_histograms(const struct collection *collection);
 
+/* Whether a series had the said label of that number. */
+bool collection_said(const struct collection *collection, size_t label);
+
+/* Fails if more came than is held: what came behind is not there. */
+bool collection_check(const struct collection *collection, struct error *error) MUST_USE;
+
 /*
- * The dataset: a series for each label set that has points. Its name is the metric's with the
- * labels in which the metric's series differ, its identity the metric's with all labels. Series
- * with the same time stamps share an axis. Values are scaled.
+ * The dataset: a series for each label set that has points, by metric and then by labels. Its name
+ * is the metric's with the labels in which the metric's series differ, its identity the metric's
+ * with all labels. Points are in order of time; equal ones are kept. Series with the same time
+ * stamps and attributes share an axis. Values are scaled. With `builds` (or NULL) the points have
+ * the attributes of the builds that belong to their series.
  */
-struct dataset collection_dataset(struct collection *collection);
+struct dataset collection_dataset(struct collection *collection, struct builds *builds);
 
 #endif

@@ -424,7 +424,7 @@ static void test_deliveries(void **state)
 
 /* A test of Prometheus played by a peer, whose answers are numbered from 0. */
 struct server_test {
-	struct endpoint endpoint;
+	struct prometheus_server prometheus;
 	struct prometheus_options options;
 	struct plugin plugin;
 	struct server server;
@@ -441,15 +441,16 @@ struct server_test {
 static void server_test_set(struct server_test *test, const char *url)
 {
 	*test = (struct server_test){
-		.endpoint = {.url = url,
-			.timeout = 5000,
-			.connect_timeout = 5000,
-			.max_concurrent = 4,
-			.max_body = 100000},
+		.prometheus = {.endpoint = {.url = url,
+				       .timeout = 5000,
+				       .connect_timeout = 5000,
+				       .max_concurrent = 4,
+				       .max_body = 100000},
+			.flavor = FLAVOR_PROMETHEUS},
 		.options = {.query = "up", .range = 3600000},
 		.plugin = {.name = "prometheus"},
 	};
-	test->server = (struct server){.name = "prometheus", .options = &test->endpoint};
+	test->server = (struct server){.name = "prometheus", .options = &test->prometheus};
 	test->test = (struct test){.name = "server",
 		.source = &test->plugin,
 		.server = &test->server,

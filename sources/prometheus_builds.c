@@ -1,0 +1,244 @@
+/*
+ * A timeline is the sorted samples of its builds, of which only those are kept where the build
+ * changes; a point finds its build by walking along.
+ */
+#include "sources/prometheus_builds.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct build {
+	const struct pair *labels; /* that have to fit */
+	size_t label_count;
+	const char **attributes; /* one for each said label, or NULL */
+	bool says;
+	int64_t *times; /* capacity: a power of two */
+	size_t n;
+};
+
+struct builds {
+	struct arena *arena;
+	struct pairs said;
+	struct build **items;
+	size_t count, samples;
+	struct timeline *timelines;
+	bool overflow;
+};
+
+struct turn {
+	int64_t time;
+	size_t build;
+	int64_t first; /* when that build was first seen */
+};
+
+struct timeline {
+	struct timeline *next;
+	size_t *members; /* of builds->items */
+	size_t member_count;
+	struct turn *turns;
+	size_t turn_count;
+};
+
+struct builds *builds_new(struct arena *arena, struct pairs said)
+{
+	struct builds *builds = arena_alloc(arena, sizeof *builds);
+	builds->arena = arena;
+	builds->said = said;
+	return builds;
+}
+
+size_t builds_count(const struct builds *builds, bool saying)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < builds->count; i++)
+		count += !saying || builds->items[i]->says;
+	return count;
+}
+
+bool builds_overflow(const struct builds *builds)
+{
+	return builds->overflow;
+}
+
+static bool is_power_of_two(size_t n)
+{
+	return (n & (n - 1)) == 0;
+}
+
+static const struct pair *find_label(const struct pair *labels, size_t count, const char *name)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(labels[i].key, name) == 0)
+			return &labels[i];
+	return NULL;
+}
+
+static bool is_said(const struct builds *builds, const char *name)
+{
+	return find_label(builds->said.items, builds->said.count, name);
+}
+
+static bool same_labels(const struct pair *a, size_t a_count, const struct pair *b, size_t b_count)
+{
+	if (a_count != b_count)
+		return false;
+	for (size_t i = 0; i < a_count; i++)
+		if (strcmp(a[i].key, b[i].key) != 0 || strcmp(a[i].value, b[i].value) != 0)
+			return false;
+	return true;
+}
+
+/* The build of the labels in a later piece of the range, or a new one. */
+static struct build *find_build(struct builds *builds, const struct answer_series *series)
+{
+	for (size_t i = 0; i < builds->count; i++)
+		if (same_labels(builds->items[i]->labels, builds->items[i]->label_count,
+			    series->labels, series->label_count))
+			return builds->items[i];
+	struct arena *arena = builds->arena;
+	struct build *build = arena_alloc(arena, sizeof *build);
+	struct pair *labels = arena_array(arena, series->label_count, sizeof *labels);
+	if (series->label_count > 0)
+		memcpy(labels, series->labels, series->label_count * sizeof *labels);
+	build->labels = labels;
+	build->label_count = series->label_count;
+	build->attributes = arena_array(arena, builds->said.count, sizeof *build->attributes);
+	for (size_t i = 0; i < builds->said.count; i++) {
+		const struct pair *label =
+			find_label(labels, build->label_count, builds->said.items[i].key);
+		build->attributes[i] = label && *label->value ? label->value : NULL;
+		build->says = build->says || build->attributes[i];
+	}
+	if (is_power_of_two(builds->count)) {
+		size_t capacity = builds->count ? 2 * builds->count : 1;
+		struct build **more = arena_array(arena, capacity, sizeof *more);
+		if (builds->count > 0)
+			memcpy(more, builds->items, builds->count * sizeof *more);
+		builds->items = more;
+	}
+	builds->items[builds->count++] = build;
+	return build;
+}
+
+void builds_take(void *context, const struct answer_series *series)
+{
+	struct builds *builds = context;
+	if (series->n == 0)
+		return;
+	if (series->n > BUILDS_SAMPLES_MAX - builds->samples) {
+		builds->overflow = true;
+		return;
+	}
+	struct build *build = find_build(builds, series);
+	int64_t *times = arena_array(builds->arena, build->n + series->n, sizeof *times);
+	if (build->n > 0)
+		memcpy(times, build->times, build->n * sizeof *times);
+	memcpy(times + build->n, series->times, series->n * sizeof *times);
+	build->times = times;
+	build->n += series->n;
+	builds->samples += series->n;
+}
+
+static bool fits(const struct builds *builds, const struct build *build, const struct pair *labels,
+	size_t count)
+{
+	for (size_t i = 0; i < build->label_count; i++) {
+		const struct pair *own = &build->labels[i];
+		if (strcmp(own->key, "__name__") == 0 || is_said(builds, own->key))
+			continue;
+		const struct pair *other = find_label(labels, count, own->key);
+		if (other && strcmp(other->value, own->value) != 0)
+			return false;
+	}
+	return true;
+}
+
+static int compare_turns(const void *a, const void *b)
+{
+	const struct turn *x = a, *y = b;
+	if (x->time != y->time)
+		return x->time < y->time ? -1 : 1;
+	if (x->first != y->first)
+		return x->first < y->first ? -1 : 1;
+	return (x->build > y->build) - (x->build < y->build);
+}
+
+/* The times at which the build becomes another one. */
+static void find_turns(const struct builds *builds, struct timeline *timeline)
+{
+	size_t count = 0, n = 0;
+	for (size_t i = 0; i < timeline->member_count; i++)
+		count += builds->items[timeline->members[i]]->n;
+	struct turn *all = memory_new(count, sizeof *all);
+	for (size_t i = 0; i < timeline->member_count; i++) {
+		const struct build *build = builds->items[timeline->members[i]];
+		for (size_t k = 0; k < build->n; k++)
+			all[n++] = (struct turn){
+				build->times[k], timeline->members[i], build->times[0]};
+	}
+	qsort(all, count, sizeof *all, compare_turns);
+	size_t kept = 0;
+	for (size_t i = 0; i < count; i++) {
+		bool last = i + 1 == count || all[i + 1].time != all[i].time;
+		if (last && (kept == 0 || all[kept - 1].build != all[i].build))
+			all[kept++] = all[i];
+	}
+	timeline->turns = arena_array(builds->arena, kept, sizeof *all);
+	timeline->turn_count = kept;
+	memcpy(timeline->turns, all, kept * sizeof *all);
+	free(all);
+}
+
+const struct timeline *builds_timeline(
+	struct builds *builds, const struct pair *labels, size_t count)
+{
+	size_t *members = memory_new(builds->count, sizeof *members);
+	size_t member_count = 0;
+	for (size_t i = 0; i < builds->count; i++)
+		if (fits(builds, builds->items[i], labels, count))
+			members[member_count++] = i;
+	struct timeline *timeline = builds->timelines;
+	while (timeline &&
+		(timeline->member_count != member_count ||
+			memcmp(timeline->members, members, member_count * sizeof *members) != 0))
+		timeline = timeline->next;
+	if (!timeline) {
+		timeline = arena_alloc(builds->arena, sizeof *timeline);
+		timeline->members = arena_array(builds->arena, member_count, sizeof *members);
+		memcpy(timeline->members, members, member_count * sizeof *members);
+		timeline->member_count = member_count;
+		find_turns(builds, timeline);
+		timeline->next = builds->timelines;
+		builds->timelines = timeline;
+	}
+	free(members);
+	return timeline;
+}
+
+/* Writes the attribute at each point; whether it is known at one. */
+static bool fill(const struct builds *builds, const struct timeline *timeline, size_t attribute,
+	const struct axis *axis, const char **values)
+{
+	size_t next = 0;
+	bool known = false;
+	for (size_t i = 0; i < axis->n; i++) {
+		while (next < timeline->turn_count && timeline->turns[next].time <= axis->times[i])
+			next++;
+		if (next > 0)
+			values[i] = builds->items[timeline->turns[next - 1].build]
+					    ->attributes[attribute];
+		known = known || values[i];
+	}
+	return known;
+}
+
+void builds_apply(const struct builds *builds, const struct timeline *timeline, struct axis *axis)
+{
+	axis->columns = arena_array(builds->arena, builds->said.count, sizeof *axis->columns);
+	for (size_t i = 0; i < builds->said.count && timeline->turn_count > 0; i++) {
+		const char **values = arena_array(builds->arena, axis->n, sizeof *values);
+		if (fill(builds, timeline, i, axis, values))
+			axis->columns[axis->column_count++] =
+				(struct column){builds->said.items[i].value, values};
+	}
+}
