@@ -78,6 +78,7 @@ unpack_postgres() {
 		unpack "postgresql-${version:-15}" "postgresql-client-${version:-15}" || return 0
 		depends=$(apt-cache depends "postgresql-${version:-15}" "postgresql-client-${version:-15}" |
 			sed -n 's/^ *Depends: \(lib.*\)/\1/p' | grep -Ev '^lib(llvm|xslt)' | sort -u)
+		say "Installing with apt the libraries it wants:" $depends tzdata
 		as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $depends tzdata \
 			</dev/null >/dev/null
 	}
