@@ -22,77 +22,6 @@
 
 enum { HALVINGS_MAX = 6 };
 
-#define OPTION(member) offsetof(struct prometheus_options, member)
-#define SERVER(member) offsetof(struct prometheus_server, member)
-
-static const struct field prometheus_fields[] = {
-	{.name = "query",
-		.type = FIELD_STRING,
-		.offset = OPTION(query),
-		.metavar = "PROMQL",
-		.help = "PromQL; every label set it returns is a metric of its own; %{BRANCH} in "
-			"it is the branch asked for"},
-	{.name = "range",
-		.type = FIELD_DURATION,
-		.offset = OPTION(range),
-		.min = 1000,
-		.max = 315360000e3,
-		.help = "how far back to look where no --since is given; by default 365 days, with "
-			"a step at most 11,000 steps"},
-	{.name = "step",
-		.type = FIELD_DURATION,
-		.offset = OPTION(step),
-		.max = 315360000e3,
-		.help = "distance of the points; without it the query is a selector, and its raw "
-			"samples are read with their true time stamps"},
-	{.name = "base_branch",
-		.type = FIELD_STRING,
-		.offset = OPTION(base_branch),
-		.initial = "main",
-		.metavar = "NAME",
-		.help = "what %{BRANCH} is where no --branch is given"},
-	{.name = "commit_label",
-		.type = FIELD_STRING,
-		.offset = OPTION(commit_label),
-		.metavar = "LABEL",
-		.help = "the label that holds a point's commit; it does not name a series"},
-	{.name = "version_label",
-		.type = FIELD_STRING,
-		.offset = OPTION(version_label),
-		.metavar = "LABEL",
-		.help = "the label that holds a point's version; it does not name a series"},
-	{.name = "attributes",
-		.type = FIELD_LIST,
-		.offset = OPTION(attributes),
-		.metavar = "LABELS",
-		.help = "more labels that say something about points, shown with a change, "
-			"instead of naming a series"},
-	{.name = "build_info",
-		.type = FIELD_STRING,
-		.offset = OPTION(build_info),
-		.metavar = "PROMQL",
-		.help = "a second query, whose series have these labels; each point gets those of "
-			"the build that ran then (by default revision and version)"},
-	{0}};
-
-static const char *const flavors[] = {"auto", "prometheus", "victoriametrics", NULL};
-static const char *const partial_responses[] = {"fail", "allow", NULL};
-
-static const struct field server_fields[] = {
-	{.name = "flavor",
-		.type = FIELD_CHOICE,
-		.offset = SERVER(flavor),
-		.initial = "auto",
-		.choices = flavors,
-		.help = "what the server is; auto asks it, where it makes a difference"},
-	{.name = "partial_response",
-		.type = FIELD_CHOICE,
-		.offset = SERVER(partial_response),
-		.initial = "fail",
-		.choices = partial_responses,
-		.help = "whether an answer is taken that lacks a part, as the server says"},
-	{0}};
-
 /* What is asked next: which query, and which piece of its range. */
 struct asking {
 	struct piece_of_range range;
@@ -416,7 +345,7 @@ static void learn_flavor(struct query *query, struct asking *asking, const struc
 			asking_is_victoria(query->arena, reply->body, reply->length);
 	if (victoria)
 		asking->range.how = ASKING_EXPORT;
-	if (query->learnt)
+	if (query->learnt && reply->status < 500)
 		atomic_store(query->learnt, victoria ? FLAVOR_VICTORIAMETRICS : FLAVOR_PROMETHEUS);
 	asking->at_flavor = false;
 }
@@ -465,7 +394,7 @@ const struct source prometheus_source = {
 	.summary = "Prometheus, VictoriaMetrics, Thanos, Mimir: PromQL over HTTP",
 	.fields = prometheus_fields,
 	.options_size = sizeof(struct prometheus_options),
-	.server_fields = server_fields,
+	.server_fields = prometheus_server_fields,
 	.server_size = sizeof(struct prometheus_server),
 	.step = prometheus_step,
 };

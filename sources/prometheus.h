@@ -25,6 +25,7 @@ struct prometheus_server {
 	int partial_response; /* 1: data that lack a part are taken */
 };
 
+extern const struct field prometheus_fields[], prometheus_server_fields[];
 extern const struct source prometheus_source;
 
 #endif

@@ -1,0 +1,57 @@
+/*
+ * What collection_take puts together, for collection_dataset to make series of; nobody else's.
+ */
+#ifndef SOURCES_PROMETHEUS_COLLECTION_H
+#define SOURCES_PROMETHEUS_COLLECTION_H
+
+#include "sources/prometheus_series.h"
+
+struct piece {
+	struct piece *next;
+	size_t n;
+	int64_t *times;
+	double *values;
+	const char **said; /* the piece's attributes, one for each said label, or NULL */
+};
+
+/* The series of one metric, and which labels of the first one all others have too. */
+struct family {
+	const struct metric *metric;
+	size_t rank; /* its metric's place where that is configured */
+	const struct found *first;
+	bool *common;
+};
+
+struct found {
+	struct found *next, *same_hash;
+	struct family *family;
+	const char *identity;
+	const struct pair *labels;
+	size_t label_count;
+	size_t n;
+	struct piece *pieces, **last;
+};
+
+struct collection {
+	struct arena *arena;
+	struct pairs said;
+	bool *was_said; /* one for each: a series had the label */
+	int64_t from, to;
+	const struct metric *metric; /* NULL: by name */
+	struct found *found, **last;
+	size_t count;
+	struct found **table; /* a power of two */
+	size_t table_size;
+	const struct piece *before; /* the piece taken last */
+	struct family **families;
+	size_t family_count, family_capacity;
+	size_t histograms, points;
+	const struct found *too_long;
+	bool too_many;
+};
+
+/* The metric's name with its labels, all or those in which the metric's series differ. */
+const char *collection_name(struct arena *arena, const struct family *family,
+	const struct pair *labels, size_t count, bool all);
+
+#endif

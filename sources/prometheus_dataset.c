@@ -1,0 +1,187 @@
+/*
+ * Pieces become series: joined, sorted by time where series were merged that differ in what is said
+ * about their points, named, and put on common axes.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/buf.h"
+#include "sources/prometheus_collection.h"
+
+enum { RECENT_AXES = 8 };
+
+static bool is_common(const struct family *family, const char *name)
+{
+	for (size_t i = 0; i < family->first->label_count; i++)
+		if (strcmp(family->first->labels[i].key, name) == 0)
+			return family->common[i];
+	return false;
+}
+
+static void write_label(struct buf *out, const struct pair *label, bool first)
+{
+	buf_printf(out, "%s%s=\"", first ? "{" : ",", label->key);
+	for (const char *at = label->value; *at; at++) {
+		if (*at == '\\' || *at == '"')
+			buf_char(out, '\\');
+		if (*at == '\n')
+			buf_text(out, "\\n");
+		else
+			buf_char(out, *at);
+	}
+	buf_char(out, '"');
+}
+
+/* The metric's name with its labels, all or those that are not `common`; an empty one is none. */
+const char *collection_name(struct arena *arena, const struct family *family,
+	const struct pair *labels, size_t count, bool all)
+{
+	struct buf text = {0};
+	bool first = true;
+	buf_text(&text, family->metric->name);
+	for (size_t i = 0; i < count; i++) {
+		if (!*labels[i].value || (!all && is_common(family, labels[i].key)))
+			continue;
+		write_label(&text, &labels[i], first);
+		first = false;
+	}
+	if (!first)
+		buf_char(&text, '}');
+	const char *name = arena_strndup(arena, text.data, text.length);
+	buf_free(&text);
+	return name;
+}
+
+static struct column *add_columns(
+	const struct collection *collection, const struct found *found, struct axis *axis)
+{
+	size_t count = collection->said.count;
+	struct column *columns = arena_array(collection->arena, count, sizeof *columns);
+	for (size_t k = 0; k < count; k++) {
+		const char **values = NULL;
+		size_t at = 0;
+		for (const struct piece *piece = found->pieces; piece; piece = piece->next) {
+			if (piece->said && piece->said[k] && !values)
+				values = arena_array(collection->arena, found->n, sizeof *values);
+			for (size_t i = 0; i < piece->n; i++, at++)
+				if (piece->said && piece->said[k])
+					values[at] = piece->said[k];
+		}
+		if (values)
+			columns[axis->column_count++] =
+				(struct column){collection->said.items[k].value, values};
+	}
+	return columns;
+}
+
+/* Its points, in order of time, on an axis of its own, which has what is said about them. */
+static struct series join(const struct collection *collection, const struct found *found)
+{
+	struct arena *arena = collection->arena;
+	struct axis *axis = arena_alloc(arena, sizeof *axis);
+	struct series series = {.axis = axis};
+	axis->columns = add_columns(collection, found, axis);
+	axis->n = found->n;
+	if (!found->pieces->next) {
+		axis->times = found->pieces->times;
+		series.values = found->pieces->values;
+		return series;
+	}
+	size_t at = 0;
+	axis->times = arena_array(arena, found->n, sizeof *axis->times);
+	series.values = arena_array(arena, found->n, sizeof *series.values);
+	for (const struct piece *piece = found->pieces; piece; piece = piece->next) {
+		memcpy(axis->times + at, piece->times, piece->n * sizeof *axis->times);
+		memcpy(series.values + at, piece->values, piece->n * sizeof *series.values);
+		at += piece->n;
+	}
+	struct dataset one = {&series, 1};
+	struct arena *scratch = arena_new();
+	dataset_sort(&one, scratch);
+	arena_free(scratch);
+	return series;
+}
+
+static bool same_column(const struct column *a, const struct column *b, size_t n)
+{
+	if (strcmp(a->name, b->name) != 0)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (a->values[i] != b->values[i] &&
+			(!a->values[i] || !b->values[i] || strcmp(a->values[i], b->values[i]) != 0))
+			return false;
+	return true;
+}
+
+static bool same_axis(const struct axis *a, const struct axis *b)
+{
+	if (a->n != b->n || a->column_count != b->column_count ||
+		(a->times != b->times && memcmp(a->times, b->times, a->n * sizeof *a->times) != 0))
+		return false;
+	for (size_t i = 0; i < a->column_count; i++)
+		if (!same_column(&a->columns[i], &b->columns[i], a->n))
+			return false;
+	return true;
+}
+
+/* Axes that were made lately, with the builds that have yet to be applied to them. */
+struct axes {
+	struct axis *axis[RECENT_AXES];
+	const struct timeline *timeline[RECENT_AXES];
+	size_t used;
+};
+
+/* One of the recent axes, if it says the same, or this one. */
+static struct axis *share_axis(struct axes *recent, struct axis *axis, struct builds *builds,
+	const struct timeline *timeline)
+{
+	for (size_t i = 0; i < RECENT_AXES && recent->axis[i]; i++)
+		if (recent->timeline[i] == timeline && recent->axis[i]->n == axis->n &&
+			(builds ? recent->axis[i]->times == axis->times ||
+						memcmp(recent->axis[i]->times, axis->times,
+							axis->n * sizeof *axis->times) == 0
+				: same_axis(recent->axis[i], axis)))
+			return recent->axis[i];
+	size_t place = recent->used++ % RECENT_AXES;
+	recent->axis[place] = axis;
+	recent->timeline[place] = timeline;
+	if (builds)
+		builds_apply(builds, timeline, axis);
+	return axis;
+}
+
+static int compare_found(const void *a, const void *b)
+{
+	const struct found *x = *(const struct found *const *)a;
+	const struct found *y = *(const struct found *const *)b;
+	if (x->family->rank != y->family->rank)
+		return x->family->rank < y->family->rank ? -1 : 1;
+	return strcmp(x->identity, y->identity);
+}
+
+struct dataset collection_dataset(struct collection *collection, struct builds *builds)
+{
+	struct arena *arena = collection->arena;
+	struct dataset data = {.count = collection->count};
+	struct axes recent = {0};
+	size_t at = 0;
+	const struct found **all = arena_array(arena, data.count, sizeof *all);
+	data.series = arena_array(arena, data.count, sizeof *data.series);
+	for (const struct found *found = collection->found; found; found = found->next)
+		all[at++] = found;
+	if (data.count > 0)
+		qsort(all, data.count, sizeof *all, compare_found);
+	for (at = 0; at < data.count; at++) {
+		const struct found *found = all[at];
+		struct series *series = &data.series[at];
+		*series = join(collection, found);
+		series->metric = found->family->metric;
+		series->name = collection_name(
+			arena, found->family, found->labels, found->label_count, false);
+		series->identity = found->identity;
+		const struct timeline *timeline =
+			builds ? builds_timeline(builds, found->labels, found->label_count) : NULL;
+		series->axis = share_axis(&recent, series->axis, builds, timeline);
+	}
+	return data;
+}
