@@ -368,6 +368,18 @@ def test_tls(hunter, tmp_path, server):
     assert found.code == 3 and "sslrootcert" in found.err, found.err
 
 
+def test_the_agent_tells_it_once(hunter, tmp_path, server):
+    path = config(tmp_path, section(server), STORE.replace("time_column", "base_branch: main\n    time_column"))
+    path.write_text(path.read_text() + f"agent: {{state: {tmp_path}/state.db, max_age: never, group_wait: 0s, listen: '127.0.0.1:0'}}\n")
+    first = hunter("run", "--once", "--log-level", "warn")
+    assert first.code == 0 and "store" in first.out and "p99" in first.out and "2024-02-10" in first.out, first.out + first.err
+    again = hunter("run", "--once", "--log-level", "warn")
+    assert again.code == 0 and again.out == "", again.out
+    path.write_text(path.read_text().replace(str(server.port), str(servers.free_port())))
+    down = hunter("run", "--once", "--log-level", "warn")
+    assert down.code == 3 and down.out == "" and "Connection refused" in down.err, down.out + down.err
+
+
 def test_a_row_cap(hunter, tmp_path, server):
     config(tmp_path, section(server, ", max_rows: 1000"),
            "  odd: {type: postgres, metrics: [x], query: \"SELECT timestamp '2024-01-01' + i * interval '1 s' AS time, i AS x "
