@@ -134,6 +134,12 @@ static bool is_server(const struct test *test)
 	       test->source->server_size > 0; /* none: a kind that is not supported */
 }
 
+/* Whether its source knows how far to look back where no date is given. */
+static bool has_range(const struct test *test)
+{
+	return test->source->fields && field_find(test->source->fields, "range");
+}
+
 /* Whether the configuration names all metrics the test can have. */
 static bool knows_metrics(const struct test *test)
 {
@@ -207,7 +213,7 @@ void selection_query(
 {
 	query->since = selection->since;
 	query->until = selection->until;
-	if (query->since == WHEN_ALWAYS && is_server(test))
+	if (query->since == WHEN_ALWAYS && is_server(test) && !has_range(test))
 		query->since = query->now - SELECTION_SERVER_RANGE;
 	query->branch = selection->branch;
 

@@ -14,7 +14,7 @@
 #include "conf/config.h"
 #include "sources/source.h"
 
-/* How far back servers are asked when no --since is given, ms. */
+/* How far back servers are asked when no --since is given, and their tests have no range; ms. */
 #define SELECTION_SERVER_RANGE (INT64_C(365) * 24 * 3600 * 1000)
 
 struct selection_flags {

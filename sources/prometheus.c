@@ -397,4 +397,5 @@ const struct source prometheus_source = {
 	.server_fields = prometheus_server_fields,
 	.server_size = sizeof(struct prometheus_server),
 	.step = prometheus_step,
+	.asks = true,
 };

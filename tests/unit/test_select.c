@@ -124,6 +124,15 @@ static void fills_the_query(void **state)
 
 	selection_query(&selection, &server, &query);
 	assert_int_equal(query.since, NOW - 365 * DAY);
+
+	static const struct field range[] = {{.name = "range", .type = FIELD_DURATION}, {0}};
+	static const struct plugin ranged = {.name = "prometheus",
+		.fields = range,
+		.server_size = 8,
+		.endpoint = true};
+	server = test_of(&ranged, "server");
+	selection_query(&selection, &server, &query);
+	assert_true(query.since == WHEN_ALWAYS);
 }
 
 /* Ten points with commits a a b b - c c b - d on one axis, and a series on another that starts two
