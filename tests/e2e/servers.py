@@ -108,6 +108,46 @@ def prometheus(tmp_path, history, arguments=()):
         server.stop()
 
 
+def _start_victoria(folder):
+    """A running server, or None if its port was taken meanwhile."""
+    port = free_port()
+    with open(folder / "victoria.log", "w") as log:
+        process = subprocess.Popen(
+            ["victoria-metrics", f"-storageDataPath={folder}/data", f"-httpListenAddr=127.0.0.1:{port}", "-retentionPeriod=100y",
+             "-search.latencyOffset=0s"], stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+    server = Server(process, port, folder)
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and process.poll() is None:
+        if _answers(f"{server.url}/health"):
+            return server
+        time.sleep(0.05)
+    if process.poll() is None:
+        server.stop()
+    return None
+
+
+@contextlib.contextmanager
+def victoria(tmp_path, history):
+    """A VictoriaMetrics that holds `history`: rows of (labels with __name__, values, time stamps in ms)."""
+    if not shutil.which("victoria-metrics"):
+        pytest.skip("VictoriaMetrics is not installed (Debian: apt install victoria-metrics)")
+    folder = tmp_path / "victoria"
+    folder.mkdir()
+    server = None
+    for _ in range(3):
+        server = server or _start_victoria(folder)
+    assert server, (folder / "victoria.log").read_text()
+    try:
+        lines = "".join(json.dumps({"metric": labels, "values": values, "timestamps": stamps}) + "\n"
+                        for labels, values, stamps in history)
+        for path, body in (("api/v1/import", lines.encode()), ("internal/force_flush", None)):
+            with urllib.request.urlopen(f"{server.url}/{path}", data=body, timeout=20) as answer:
+                assert answer.status in (200, 204)
+        yield server
+    finally:
+        server.stop()
+
+
 class Postgres:
     """A running cluster: user "admin" with password "secret" may do all; `folder` has the socket, which trusts."""
 
