@@ -259,7 +259,7 @@ def test_redirect_to_another_host(hunter, tmp_path, fault):
 
 def test_a_server_that_recovers(hunter, tmp_path, fault):
     server = fault(http(503, "not now"), b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nhalf", http(200, GOOD))
-    config(tmp_path, server.url, LATENCY)
+    config(tmp_path, server.url, LATENCY, ", flavor: prometheus")
     found = analyze(hunter, "shop")
     assert found.code == 0 and found.out.count("2024-03-01") == 20, found.err
     assert len(server.requests) == 3
