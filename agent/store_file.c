@@ -1,22 +1,16 @@
 /*
- * Opening the state file.
- *
- * The lock is a flock on a file beside the database, so that a second agent is refused and named
- * while tools may still read the database. SQLite's own locks would not do: they come and go with
- * transactions. The schema's version is SQLite's user_version; migrations are an array of scripts
- * of which each brings the file one version on.
+ * Opening the state file. The schema's version is SQLite's user_version; migrations are an array of
+ * scripts of which each brings the file one version on.
  */
 #include "agent/store_file.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
+
+#include "agent/store_lock.h"
 
 enum { APPLICATION_ID = 0x48554e54, BUSY_MS = 5000 };
 
@@ -118,54 +112,33 @@ static bool execute(
 	return true;
 }
 
-/* The first column of the first row, as text into `out` and as the returned number; -1 if there is
- * none. */
-static int64_t ask(struct store_file *file, const char *sql, char *out, size_t size)
+/* Asks for a single number or, with `text`, for a single text. */
+static bool ask(struct store_file *file, const char *sql, int64_t *number, char *text, size_t size,
+	struct error *error)
 {
 	sqlite3_stmt *statement;
-	int64_t answer = -1;
+	bool answered;
 
 	if (sqlite3_prepare_v2(file->database, sql, -1, &statement, NULL) != SQLITE_OK)
-		return -1;
-	if (sqlite3_step(statement) == SQLITE_ROW) {
-		const char *text = (const char *)sqlite3_column_text(statement, 0);
+		return store_file_fail(file, "read it", error);
+	answered = sqlite3_step(statement) == SQLITE_ROW;
+	if (answered && text) {
+		const char *answer = (const char *)sqlite3_column_text(statement, 0);
 
-		answer = sqlite3_column_int64(statement, 0);
-		if (out)
-			snprintf(out, size, "%s", text ? text : "");
+		snprintf(text, size, "%s", answer ? answer : "");
+	} else if (answered) {
+		*number = sqlite3_column_int64(statement, 0);
+	} else {
+		store_file_fail(file, "read it", error);
 	}
 	sqlite3_finalize(statement);
-	return answer;
+	return answered;
 }
 
-/* Takes the lock, or says which process has it. */
-static bool lock_file(struct store_file *file, struct error *error)
+static bool ask_number(
+	struct store_file *file, const char *sql, int64_t *number, struct error *error)
 {
-	char owner[32] = "", *name = NULL;
-	ssize_t length;
-
-	if (asprintf(&name, "%s.lock", file->path) < 0)
-		abort();
-	file->lock = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0640);
-	free(name);
-	if (file->lock < 0)
-		return error_set(error, ERROR_STATE, "state file %s: cannot create its lock: %s",
-			file->path, strerror(errno));
-	if (flock(file->lock, LOCK_EX | LOCK_NB) == 0) {
-		length = snprintf(owner, sizeof owner, "%ld\n", (long)getpid());
-		if (ftruncate(file->lock, 0) != 0 ||
-			pwrite(file->lock, owner, (size_t)length, 0) != length)
-			return error_set(error, ERROR_STATE,
-				"state file %s: cannot write its lock: %s", file->path,
-				strerror(errno));
-		return true;
-	}
-	length = pread(file->lock, owner, sizeof owner - 1, 0);
-	owner[length > 0 ? strcspn(owner, "\n") : 0] = '\0';
-	return error_set(error, ERROR_STATE,
-		"state file %s is in use by another hunter-c%s%s%s: stop that one, or give this one"
-		" a state file of its own (agent.state)",
-		file->path, *owner ? " (process " : "", owner, *owner ? ")" : "");
+	return ask(file, sql, number, NULL, 0, error);
 }
 
 static bool damaged(struct store_file *file, const char *what, struct error *error)
@@ -176,10 +149,9 @@ static bool damaged(struct store_file *file, const char *what, struct error *err
 		file->path, what);
 }
 
-static bool check(struct store_file *file, struct error *error)
+static bool check_pages(struct store_file *file, struct error *error)
 {
 	char answer[256] = "";
-	int64_t version, application;
 
 	if (sqlite3_exec(file->database, "SELECT count(*) FROM sqlite_schema", NULL, NULL, NULL) !=
 		SQLITE_OK)
@@ -188,27 +160,35 @@ static bool check(struct store_file *file, struct error *error)
 		case SQLITE_CORRUPT: return damaged(file, sqlite3_errmsg(file->database), error);
 		default: return store_file_fail(file, "open it", error);
 		}
-	ask(file, "PRAGMA quick_check(1)", answer, sizeof answer);
-	if (strcmp(answer, "ok") != 0)
-		return damaged(file, *answer ? answer : sqlite3_errmsg(file->database), error);
-	version = ask(file, "PRAGMA user_version", NULL, 0);
-	application = ask(file, "PRAGMA application_id", NULL, 0);
-	if (application != APPLICATION_ID &&
-		(version != 0 || ask(file, "SELECT count(*) FROM sqlite_schema", NULL, 0) != 0))
+	if (!ask(file, "PRAGMA quick_check(1)", NULL, answer, sizeof answer, error))
+		return damaged(file, sqlite3_errmsg(file->database), error);
+	return strcmp(answer, "ok") == 0 || damaged(file, answer, error);
+}
+
+/* An empty file is new, and version 0. */
+static bool check_version(struct store_file *file, int64_t *version, struct error *error)
+{
+	int64_t application, tables;
+
+	if (!ask_number(file, "PRAGMA user_version", version, error) ||
+		!ask_number(file, "PRAGMA application_id", &application, error) ||
+		!ask_number(file, "SELECT count(*) FROM sqlite_schema", &tables, error))
+		return false;
+	if (application != APPLICATION_ID && (*version != 0 || tables != 0))
 		return error_set(error, ERROR_STATE,
 			"state file %s is a database of another program", file->path);
-	if (version > VERSION)
+	if (*version < 0)
+		return damaged(file, "its version is negative", error);
+	if (*version > VERSION)
 		return error_set(error, ERROR_STATE,
 			"state file %s was written by a newer hunter-c (version %lld of the file,"
 			" this one knows %d)",
-			file->path, (long long)version, VERSION);
+			file->path, (long long)*version, VERSION);
 	return true;
 }
 
-static bool migrate(struct store_file *file, struct error *error)
+static bool migrate(struct store_file *file, int64_t version, struct error *error)
 {
-	int64_t version = ask(file, "PRAGMA user_version", NULL, 0);
-
 	for (; version < VERSION; version++) {
 		char mark[96];
 
@@ -239,42 +219,27 @@ static bool prepare(struct store_file *file, struct error *error)
 static bool open_database(struct store_file *file, struct error *error)
 {
 	int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
+	int64_t version;
 
 	if (sqlite3_open_v2(file->path, &file->database, flags, NULL) != SQLITE_OK)
 		return store_file_fail(file, "open it", error);
 	sqlite3_busy_timeout(file->database, BUSY_MS);
 	if (sqlite3_db_readonly(file->database, "main"))
 		return error_set(error, ERROR_STATE, "state file %s cannot be written", file->path);
-	return check(file, error) &&
+	return check_pages(file, error) && check_version(file, &version, error) &&
 	       execute(file, "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL", "write it",
 		       error) &&
-	       migrate(file, error) && prepare(file, error);
-}
-
-/* Creates the folder the file lies in, if it is missing and its parent is there. */
-static void make_folder(const char *path)
-{
-	char *folder = strdup(path), *slash;
-
-	if (!folder)
-		abort();
-	slash = strrchr(folder, '/');
-	if (slash && slash > folder) {
-		*slash = '\0';
-		(void)mkdir(folder, 0750);
-	}
-	free(folder);
+	       migrate(file, version, error) && prepare(file, error);
 }
 
 struct store_file *store_file_open(const char *path, struct error *error)
 {
 	struct store_file *file = memory_new(1, sizeof *file);
 
-	*file = (struct store_file){.path = strdup(path), .lock = -1};
-	if (!file->path)
-		abort();
-	make_folder(path);
-	if (lock_file(file, error) && open_database(file, error))
+	*file = (struct store_file){.path = store_path_new(path, error), .lock = -1};
+	if (file->path)
+		file->lock = store_lock(file->path, error);
+	if (file->lock >= 0 && open_database(file, error))
 		return file;
 	store_file_close(file);
 	return NULL;

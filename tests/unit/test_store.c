@@ -35,7 +35,7 @@ struct loop {
 };
 
 struct fixture {
-	char folder[64], path[128];
+	char folder[64], path[192];
 	struct loop loop;
 	struct store *store;
 	struct store_request *answer;
@@ -515,13 +515,49 @@ static void test_foreign_and_newer_are_refused(void **state)
 	refused(fixture, "newer hunter-c");
 }
 
+/* A version before the first is no version: migrations are counted from 0. */
+static void test_negative_version_is_refused(void **state)
+{
+	struct fixture *fixture = *state;
+
+	open_fixture(fixture);
+	store_close(fixture->store);
+	fixture->store = NULL;
+	database_with(fixture, "PRAGMA user_version = -1");
+	refused(fixture, "is damaged (its version is negative)");
+}
+
+/* Two names of one file are one lock; a link to nowhere names no file. */
+static void test_links_do_not_hide_the_lock(void **state)
+{
+	struct fixture *fixture = *state;
+	char file[192], other[192];
+
+	open_fixture(fixture);
+	strcpy(file, fixture->path);
+	snprintf(other, sizeof other, "%s/by-another-name.db", fixture->folder);
+	assert_int_equal(symlink(file, other), 0);
+	strcpy(fixture->path, other);
+	{
+		struct error error = {0};
+
+		assert_null(open_store(fixture, &error));
+		assert_non_null(strstr(error.text, "in use by another hunter-c"));
+	}
+	store_close(fixture->store);
+	assert_int_equal(unlink(file), 0);
+	refused(fixture, "leads nowhere");
+	fixture->store = NULL;
+	strcpy(fixture->path, file);
+}
+
 static void test_path_that_cannot_be(void **state)
 {
 	struct fixture *fixture = *state;
 
 	overwrite(fixture, 0, "x", 1);
 	strcat(fixture->path, "/state.db");
-	refused(fixture, "cannot create its lock");
+	refused(fixture, "Not a directory");
 	snprintf(fixture->path, sizeof fixture->path, "%s/no/such/folder", fixture->folder);
 	refused(fixture, "No such file or directory");
 }
@@ -626,6 +662,8 @@ int main(void)
 		CASE(test_rubbish_is_refused_and_left_alone),
 		CASE(test_damage_inside_is_refused_and_left_alone),
 		CASE(test_foreign_and_newer_are_refused),
+		CASE(test_negative_version_is_refused),
+		CASE(test_links_do_not_hide_the_lock),
 		CASE(test_path_that_cannot_be),
 		CASE(test_read_only_folder),
 		CASE(test_full_disk_fails_and_recovers),

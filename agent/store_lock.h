@@ -1,0 +1,24 @@
+/*
+ * Which state file is meant, and the lock that keeps it for one agent.
+ *
+ * The lock is a flock on a file beside the database, so that a second agent is refused and named
+ * while tools may still read the database. SQLite's own locks would not do: they come and go with
+ * transactions. Links are followed first, so that two names of one file are one lock.
+ */
+#ifndef AGENT_STORE_LOCK_H
+#define AGENT_STORE_LOCK_H
+
+#include "agent/core/error.h"
+
+/*
+ * The file's path without links; the caller frees it. The file itself need not exist; the folder it
+ * lies in is created, if its parent is there. NULL and an ERROR_STATE for a path that leads
+ * nowhere.
+ */
+char *store_path_new(const char *path, struct error *error);
+
+/* Takes the lock: a descriptor that holds it until it is closed. -1 and an ERROR_STATE if another
+ * process has it (which is named) or if it cannot be had. */
+int store_lock(const char *path, struct error *error);
+
+#endif
