@@ -247,7 +247,7 @@ bool session_send(struct session *session, const struct bound *bound, struct err
 	if (!send_bound(session, bound, error))
 		return false;
 	if (!PQsetSingleRowMode(session->connection))
-		abort(); /* it was just sent: a bug */
+		return postgres_fail_lost(session, error);
 	return send_all(session, error);
 }
 
