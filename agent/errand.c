@@ -8,20 +8,21 @@
  * with nothing but their name, so that ten thousand cost little and answers are never far from
  * their work.
  *
- * A source's request that was answered by 429 or 502 to 504, or not answered in full, is repeated
- * up to twice: asking is harmless. A server that cannot be reached is not asked again, as its next
- * run comes soon enough. Deliveries are never repeated here, since a notifier must look first
- * whether the message has arrived.
+ * A source's request that was answered by 429, 500 or 502 to 504, or not answered in full, is
+ * repeated up to twice within the endpoint's retry_for: asking is harmless. A server that cannot be
+ * reached is not asked again, as its next run comes soon enough. Deliveries are never repeated
+ * here, since a notifier must look first whether the message has arrived.
  */
 #include "agent/errand.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/core/log.h"
 #include "agent/pool.h"
 #include "agent/transfers.h"
 
-enum { RETRIES = 2, LONGEST_WAIT = 30000, BEGUN_PER_REQUEST = 2, BEGUN_LEAST = 32 };
+enum { RETRIES = 2, BEGUN_PER_REQUEST = 2, BEGUN_LEAST = 32 };
 
 /* The tasks that ask one server. */
 struct crowd {
@@ -52,6 +53,7 @@ struct errand {
 	struct transfer transfer;
 	bool replied; /* call.reply is for the next step */
 	unsigned retries;
+	int64_t retry_until; /* engine_now's clock; set by the first failure */
 	enum step step;
 	struct error *error; /* the task's, or the delivery's own */
 };
@@ -207,9 +209,10 @@ static bool worth_retrying(const struct reply *reply)
 {
 	if (reply->kind == REPLY_AMBIGUOUS)
 		return true;
-	if (reply->kind != REPLY_ANSWER || reply->retry_after > LONGEST_WAIT)
+	if (reply->kind != REPLY_ANSWER)
 		return false;
-	return reply->status == 429 || (reply->status >= 502 && reply->status <= 504);
+	return reply->status == 429 || reply->status == 500 ||
+	       (reply->status >= 502 && reply->status <= 504);
 }
 
 /* The doubled delay, half to one and a half times as long, but not before the server wants to be
@@ -252,16 +255,34 @@ static void submit_step(struct errand *errand)
 	pool_submit(errand->owner->pool, LANE_WORK, &errand->job);
 }
 
+/* Has the request made again later; false if it is not worth while or no time is left. */
+static bool retry(struct errand *errand)
+{
+	const struct reply *reply = &errand->call.reply;
+	if (!errand->task || errand->retries == RETRIES || !worth_retrying(reply))
+		return false;
+	int64_t now = engine_now(), wait = retry_wait(errand);
+	if (errand->retries == 0)
+		errand->retry_until = now + errand->transfer.endpoint->retry_for;
+	int64_t left = errand->retry_until - now - wait;
+	if (left <= 0)
+		return false;
+	log_event(LEVEL_DEBUG, "a request failed and is repeated",
+		LOG_TEXT("test", errand->task->test->name), LOG_INT("status", reply->status),
+		LOG_TEXT("problem", reply->problem ? reply->problem : ""),
+		LOG_INT("wait_ms", wait));
+	errand->retries++;
+	errand->transfer.timeout = left;
+	transfers_release(errand->owner->transfers, &errand->call);
+	engine_after(errand->owner->engine, wait, start_call, errand);
+	return true;
+}
+
 static void call_done(struct call *call)
 {
 	struct errand *errand = errand_of_call(call);
-	if (errand->task && errand->retries < RETRIES && worth_retrying(&call->reply)) {
-		int64_t wait = retry_wait(errand);
-		errand->retries++;
-		transfers_release(errand->owner->transfers, call);
-		engine_after(errand->owner->engine, wait, start_call, errand);
+	if (retry(errand))
 		return;
-	}
 	errand->replied = true;
 	submit_step(errand);
 }

@@ -1,13 +1,11 @@
 /*
- * Redirects are followed here and not by libcurl, which keeps Authorization to
- * itself on a foreign host but hands on every other header, and some of those
- * are keys. A GET is followed for up to five hops; once it has left the
- * configured origin (scheme, host and port) it carries neither credentials nor
- * headers. A POST is followed only where the method is kept and the origin is
- * the same, as its body is not for everybody.
+ * Redirects are followed here and not by libcurl, which keeps Authorization to itself on a foreign
+ * host but hands on every other header, and some of those are keys. A GET is followed for up to
+ * five hops; once it has left the configured origin (scheme, host and port) it carries neither
+ * credentials nor headers. A POST is followed only where the method is kept and the origin is the
+ * same, as its body is not for everybody.
  *
- * Problems name the origin and not the path: the path of a webhook is its
- * secret.
+ * Problems name the origin and not the path: the path of a webhook is its secret.
  */
 #include "agent/exchange.h"
 

@@ -26,6 +26,9 @@ static const char *hint(const struct problem *problem, const char *message)
 		return " (the server wants to see a certificate of ours: cert_file, key_file)";
 	if (strstr(message, "response 407"))
 		return " (the proxy wants a user and password within its address)";
+	if (tls && !problem->sent && !problem->endpoint->cert_file &&
+		(problem->code == CURLE_RECV_ERROR || problem->code == CURLE_SEND_ERROR))
+		return " (perhaps it wants to see a certificate of ours: cert_file, key_file)";
 	if (problem->code == CURLE_SSL_CONNECT_ERROR && strstr(message, "wrong version number"))
 		return " (no TLS is spoken there: is it http:// ?)";
 	if (problem->code == CURLE_UNSUPPORTED_PROTOCOL ||
@@ -91,6 +94,8 @@ const char *problem_explain(const struct problem *problem, struct arena *arena)
 		proxy = unreached_proxy(problem, arena);
 		message = strerror((int)number);
 	}
+	if (strncmp(message, "getpeername()", 13) == 0)
+		message = "the connection was closed";
 	const char *advice = hint(problem, message);
 	if (proxy)
 		return arena_printf(

@@ -21,20 +21,11 @@ void transport_free(struct transport *transport)
 
 static bool check_proxy(const char *proxy, struct error *error)
 {
-	static const char *const schemes[] = {
-		"http", "https", "socks4", "socks4a", "socks5", "socks5h"};
 	CURLU *parts = curl_url();
-	char *scheme = NULL;
-	bool known = false;
-	if (curl_url_set(parts, CURLUPART_URL, proxy, CURLU_NON_SUPPORT_SCHEME) == CURLUE_OK &&
-		curl_url_get(parts, CURLUPART_SCHEME, &scheme, 0) == CURLUE_OK)
-		for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++)
-			known = known || strcmp(scheme, schemes[i]) == 0;
-	curl_free(scheme);
+	bool known =
+		curl_url_set(parts, CURLUPART_URL, proxy, CURLU_NON_SUPPORT_SCHEME) == CURLUE_OK;
 	curl_url_cleanup(parts);
-	return known || error_set(error, ERROR_USAGE,
-				"proxy: it must be an address like http://proxy:3128 or "
-				"socks5h://proxy:1080, or none");
+	return known || error_set(error, ERROR_USAGE, "proxy: it must be an address");
 }
 
 static bool set_proxy(CURL *easy, const struct endpoint *endpoint, struct error *error)

@@ -66,6 +66,9 @@ static const void *read_options(struct loader *loader, const struct yaml_node *m
 	for (size_t i = 0; i < count; i++)
 		field_defaults(reading.tables[i].fields, options);
 	*unset = options_read(loader, map, map, &reading);
+	struct error error;
+	if (endpoint && !unset->variable && !endpoint_check(options, &error))
+		loader_report(loader, false, map, &reading.subject, "%s", error.text);
 	for (size_t i = 0; i < count; i++)
 		check_files(loader, map, &reading.subject, &reading.tables[i]);
 	return options;

@@ -33,6 +33,8 @@ static const char *common_advice(const struct reply *reply, const char *said)
 		return ": check username and password, or bearer_token";
 	if (reply->status == 404)
 		return ": does url hold the path the server is under?";
+	if (reply->status == 407)
+		return ": the proxy wants a user and password within its address";
 	if (reply->status >= 300 && reply->status < 400)
 		return ": a redirect that is not followed; give the final address as url";
 	if (strstr(said, "HTTP request to an HTTPS server"))

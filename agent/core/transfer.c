@@ -6,6 +6,7 @@
 #include "agent/core/transfer.h"
 
 #include <string.h>
+#include <strings.h>
 
 #include "agent/core/arena.h"
 #include "agent/core/buf.h"
@@ -121,6 +122,34 @@ const struct field endpoint_fields[] = {
 		.help = "how many points a source's series may have"},
 	{0},
 };
+
+static bool is_proxy(const char *text)
+{
+	static const char *const schemes[] = {
+		"http://", "https://", "socks4://", "socks4a://", "socks5://", "socks5h://"};
+	for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++)
+		if (strncasecmp(text, schemes[i], strlen(schemes[i])) == 0)
+			return true;
+	return strcmp(text, "none") == 0;
+}
+
+bool endpoint_check(const struct endpoint *endpoint, struct error *error)
+{
+	bool token = endpoint->bearer_token || endpoint->bearer_token_file;
+	bool password = endpoint->password || endpoint->password_file;
+	if (token && (endpoint->username || password))
+		return error_set(error, ERROR_USAGE,
+			"a bearer token and username or password: only one of them can be sent");
+	if (password && !endpoint->username)
+		return error_set(error, ERROR_USAGE, "password: it needs a username");
+	if (endpoint->key_file && !endpoint->cert_file)
+		return error_set(error, ERROR_USAGE, "key_file: it needs its cert_file");
+	if (endpoint->proxy && !is_proxy(endpoint->proxy))
+		return error_set(error, ERROR_USAGE,
+			"proxy: it must be an address like http://proxy:3128 or "
+			"socks5h://proxy:1080, or none");
+	return true;
+}
 
 /* The parts of "scheme://user@host:port/path?query#fragment"; `scheme` counts the "://". */
 struct url_parts {

@@ -37,6 +37,10 @@ struct endpoint {
 
 extern const struct field endpoint_fields[];
 
+/* What the fields cannot say one by one: options that exclude or need each other, and the forms of
+ * addresses. The text names the option and no secret. */
+bool endpoint_check(const struct endpoint *endpoint, struct error *error) MUST_USE;
+
 struct transfer {
 	enum transfer_kind kind;
 	const struct endpoint *endpoint; /* borrowed from the configuration */

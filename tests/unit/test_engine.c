@@ -520,15 +520,21 @@ static void test_many_questions_to_a_server(void **state)
 	peer_free(peer);
 }
 
-static int ask_once(struct peer *peer, struct server_test *test)
+static int ask_once_within(struct peer *peer, struct server_test *test, int64_t retry_for)
 {
 	struct engine *engine = engine_of((struct engine_options){.jobs = 1, .retry_delay = 1});
 	server_test_set(test, peer->url);
+	test->prometheus.endpoint.retry_for = retry_for;
 	engine_submit(engine, server_task(test));
 	assert_true(engine_run(engine));
 	assert_int_equal(test->done, 1);
 	engine_free(engine);
 	return atomic_load(&peer->requests);
+}
+
+static int ask_once(struct peer *peer, struct server_test *test)
+{
+	return ask_once_within(peer, test, 30000);
 }
 
 static void test_questions_are_repeated(void **state)
@@ -544,6 +550,11 @@ static void test_questions_are_repeated(void **state)
 	assert_int_equal(ask_once(peer, &test), 3);
 	assert_true(test.failed);
 	assert_non_null(strstr(test.error.text, "status 503"));
+	peer_free(peer);
+
+	peer = peer_new(answer_503, NULL);
+	assert_int_equal(ask_once_within(peer, &test, 0), 1);
+	assert_true(test.failed);
 	peer_free(peer);
 
 	char soon[] = "Retry-After: 0\r\n", late[] = "Retry-After: 31\r\n";

@@ -67,14 +67,45 @@ static void test_defaults(void **state)
 	assert_false(endpoint.insecure_skip_verify);
 	assert_int_equal(endpoint.connect_timeout, 10000);
 	assert_int_equal(endpoint.timeout, 30000);
+	assert_int_equal(endpoint.retry_for, 60000);
 	assert_int_equal(endpoint.max_concurrent, 16);
+	assert_int_equal(endpoint.max_points, 1000000);
 	assert_int_equal(endpoint.max_body, 64000000);
+}
+
+static const char *complaint(struct endpoint endpoint)
+{
+	static struct error error;
+	return endpoint_check(&endpoint, &error) ? NULL : error.text;
+}
+
+static void test_options_that_exclude_or_need_each_other(void **state)
+{
+	(void)state;
+	assert_null(complaint((struct endpoint){0}));
+	assert_null(complaint((struct endpoint){.bearer_token_file = "t"}));
+	assert_null(complaint((struct endpoint){.username = "u", .password_file = "p"}));
+	assert_non_null(strstr(
+		complaint((struct endpoint){.username = "u", .bearer_token = "canary"}), "token"));
+	assert_non_null(strstr(complaint((struct endpoint){.password = "canary"}), "username"));
+	assert_null(complaint((struct endpoint){.cert_file = "c"}));
+	assert_non_null(strstr(complaint((struct endpoint){.key_file = "k"}), "cert_file"));
+	assert_null(complaint((struct endpoint){.proxy = "none"}));
+	assert_null(complaint((struct endpoint){.proxy = "http://user:canary@proxy:3128"}));
+	assert_null(complaint((struct endpoint){.proxy = "SOCKS5H://proxy"}));
+	static const char *const wrong[] = {"", "canary", "proxy:3128", "ftp://canary", "http:/x"};
+	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+		const char *text = complaint((struct endpoint){.proxy = wrong[i]});
+		assert_non_null(text);
+		assert_null(strstr(text, "canary"));
+	}
 }
 
 static void test_secrets_are_not_printed(void **state)
 {
 	(void)state;
-	struct endpoint endpoint = {.password = "canary", .bearer_token = "canary"};
+	struct endpoint endpoint = {
+		.password = "canary", .bearer_token = "canary", .proxy = "http://u:canary@p"};
 	struct buf out = {0};
 	for (const struct field *field = endpoint_fields; field->name; field++)
 		field_print(field, &endpoint, &out);
@@ -89,6 +120,7 @@ int main(void)
 		cmocka_unit_test(test_join),
 		cmocka_unit_test(test_encode),
 		cmocka_unit_test(test_defaults),
+		cmocka_unit_test(test_options_that_exclude_or_need_each_other),
 		cmocka_unit_test(test_secrets_are_not_printed),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
