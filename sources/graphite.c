@@ -15,6 +15,7 @@
 #include "agent/core/buf.h"
 #include "agent/core/when.h"
 #include "sources/graphite_find.h"
+#include "sources/graphite_plan.h"
 #include "sources/graphite_series.h"
 #include "sources/refuse.h"
 
@@ -72,90 +73,6 @@ struct asking {
 	const char *address; /* for messages, without the query */
 };
 
-static bool branch_missing(const char *option, struct error *error)
-{
-	return error_set(error, ERROR_USAGE,
-		"the test does not support branches: set branch_prefix, or use %%{BRANCH} in its "
-		"%s",
-		option);
-}
-
-static bool find_prefix(const struct query *query, const char **out, struct error *error)
-{
-	const struct graphite_options *options = query->options;
-	const char *prefix = options->prefix;
-	if (query->branch && options->branch_prefix)
-		prefix = options->branch_prefix;
-	else if (query->branch && prefix && !strstr(prefix, "%{BRANCH}"))
-		return branch_missing("prefix", error);
-	*out = prefix;
-	return !prefix || target_fill_branch(query->arena, prefix, query->branch, out, error);
-}
-
-static bool find_target(
-	const struct query *query, const char *text, struct target *out, struct error *error)
-{
-	if (query->branch && !strstr(text, "%{BRANCH}"))
-		return branch_missing("target", error);
-	if (!target_fill_branch(query->arena, text, query->branch, &out->text, error))
-		return false;
-	out->plain = target_is_plain(out->text);
-	return true;
-}
-
-/* The target of a metric: its own, its suffix behind the prefix, or the test's. */
-static bool metric_target(const struct query *query, const struct metric *metric,
-	const char *prefix, struct target *out, struct error *error)
-{
-	const struct graphite_options *options = query->options;
-	out->metric = metric;
-	if (metric->query)
-		return find_target(query, metric->query, out, error);
-	if (metric->suffix && prefix) {
-		const char *suffix;
-		if (!target_fill_branch(
-			    query->arena, metric->suffix, query->branch, &suffix, error))
-			return false;
-		out->text = arena_printf(query->arena, "%s.%s", prefix, suffix);
-		out->plain = target_is_plain(out->text);
-		return true;
-	}
-	if (options->target && !metric->suffix)
-		return find_target(query, options->target, out, error);
-	return error_set(error, ERROR_USAGE, "metric \"%s\" has no %s", metric->name,
-		metric->suffix ? "prefix: the test lacks it" : "suffix and no target");
-}
-
-static bool find_targets(struct query *query, struct asking *asking, struct error *error)
-{
-	const struct graphite_options *options = query->options;
-	const char *prefix = NULL;
-	size_t sharing = 0;
-	for (size_t i = 0; i < query->metric_count; i++)
-		sharing += !query->metrics[i].query && !query->metrics[i].suffix;
-	if (sharing > 1 && options->target)
-		return error_set(error, ERROR_USAGE,
-			"%zu metrics have no target of their own, so they would be the same",
-			sharing);
-	if (!find_prefix(query, &prefix, error))
-		return false;
-	asking->phase = RENDER;
-	asking->target_count = query->metric_count ? query->metric_count : 1;
-	asking->targets = arena_array(query->arena, asking->target_count, sizeof *asking->targets);
-	for (size_t i = 0; i < query->metric_count; i++)
-		if (!metric_target(query, &query->metrics[i], prefix, &asking->targets[i], error))
-			return false;
-	if (query->metric_count > 0)
-		return true;
-	if (options->target)
-		return find_target(query, options->target, asking->targets, error);
-	if (!prefix)
-		return error_set(error, ERROR_USAGE, "the test has neither prefix nor target");
-	asking->phase = LEAVES;
-	asking->leaves = leaves_new(query->arena, prefix);
-	return true;
-}
-
 static void set_range(const struct query *query, struct asking *asking)
 {
 	const struct graphite_options *options = query->options;
@@ -171,13 +88,19 @@ static bool start(struct query *query, struct error *error)
 {
 	const struct endpoint *endpoint = query->server;
 	struct asking *asking = query->state = arena_alloc(query->arena, sizeof *asking);
+	struct graphite_plan plan;
 	if (!endpoint || !endpoint->url)
 		return error_set(error, ERROR_USAGE, "no server: set url in the graphite section");
 	asking->at_once = TARGETS_AT_ONCE;
 	set_range(query, asking);
 	asking->gathering = gathering_new(query, asking->begin, asking->end, query->listing);
-	if (!find_targets(query, asking, error))
+	if (!graphite_plan(query, &plan, error))
 		return false;
+	asking->targets = plan.targets;
+	asking->target_count = plan.count;
+	asking->phase = plan.targets ? RENDER : LEAVES;
+	if (!plan.targets)
+		asking->leaves = leaves_new(query->arena, plan.prefix);
 	if (asking->begin >= asking->end)
 		asking->phase = END;
 	return true;

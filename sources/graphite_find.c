@@ -143,10 +143,22 @@ static bool is_path(const struct inquiry *inquiry, const struct target *target)
 	return paths->count == 1 && strcmp(paths->items[0], target->text) == 0;
 }
 
+static bool is_ascii(const char *text)
+{
+	while (*text && !(*text & 0x80))
+		text++;
+	return !*text;
+}
+
 /* All that the target names is there. */
 static void say_exists(const struct inquiry *inquiry, const struct target *target)
 {
-	if (is_path(inquiry, target))
+	if (!is_ascii(target->text))
+		query_notice(inquiry->query,
+			"target \"%.*s\" gives no series: a server without UTF8_METRICS in its "
+			"settings reads no letters beyond ASCII, but ? stands for each",
+			SHOWN, target->text);
+	else if (is_path(inquiry, target))
 		query_notice(inquiry->query,
 			"metric \"%.*s\" exists, but the server has no data of it in the range",
 			SHOWN, target->text);

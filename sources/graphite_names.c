@@ -58,12 +58,12 @@ static bool read_tagged(struct arena *arena, const char *text, struct tagged *ou
 	char *rest = arena_strdup(arena, text);
 	out->name = strsep(&rest, ";");
 	out->count = 0;
-	if (!rest || !*out->name)
+	if (!rest || !*out->name || strpbrk(out->name, "( "))
 		return false;
 	while (rest) {
 		char *value = strsep(&rest, ";");
 		const char *key = strsep(&value, "=");
-		if (!*key || !value || out->count == TAGS_MAX || strpbrk(key, "()' \""))
+		if (!*key || !value || out->count == TAGS_MAX || strpbrk(key, "( "))
 			return false;
 		tags[out->count++] = (struct pair){key, value};
 	}

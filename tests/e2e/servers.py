@@ -5,6 +5,7 @@
 """
 import contextlib
 import glob
+import json
 import os
 import pathlib
 import pwd
@@ -15,6 +16,7 @@ import subprocess
 import tempfile
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 
 import pytest
@@ -257,3 +259,146 @@ def postgres():
         if server:
             server.stop()
         shutil.rmtree(folder)
+
+
+CARBON = """
+[cache]
+STORAGE_DIR = {folder}
+LOCAL_DATA_DIR = {folder}/whisper
+CONF_DIR = {folder}
+LOG_DIR = {folder}
+PID_DIR = {folder}
+USER =
+MAX_CREATES_PER_MINUTE = inf
+MAX_UPDATES_PER_SECOND = inf
+LINE_RECEIVER_INTERFACE = 127.0.0.1
+LINE_RECEIVER_PORT = {line}
+PICKLE_RECEIVER_INTERFACE = 127.0.0.1
+PICKLE_RECEIVER_PORT = {pickle}
+CACHE_QUERY_INTERFACE = 127.0.0.1
+CACHE_QUERY_PORT = {cache}
+ENABLE_UDP_LISTENER = False
+ENABLE_LOGROTATION = False
+ENABLE_TAGS = False
+LOG_UPDATES = False
+"""
+
+# Graphite takes no point that is older than its archive: twelve years.
+CARBON_SCHEMAS = "[days]\npattern = ^day\\.\nretentions = 1d:12y\n[hours]\npattern = .*\nretentions = 1h:12y\n"
+
+GRAPHITE_WEB = """
+SECRET_KEY = 'test'
+ALLOWED_HOSTS = ['*']
+TIME_ZONE = 'Europe/Berlin'
+LOG_ROTATION = False
+LOG_DIR = CONF_DIR = STORAGE_DIR = '{folder}'
+WHISPER_DIR = '{folder}/whisper'
+INDEX_FILE = '{folder}/index'
+CARBONLINK_HOSTS = ['127.0.0.1:{cache}']
+DEFAULT_CACHE_DURATION = 0
+DATABASES = {{'default': {{'ENGINE': 'django.db.backends.sqlite3', 'NAME': '{folder}/graphite.db'}}}}
+"""
+
+
+class Graphite:
+    """graphite-web on `url`, with a carbon behind it."""
+
+    def __init__(self, folder, ports):
+        self.folder, self.ports, self.processes = folder, ports, []
+        self.url = f"http://127.0.0.1:{ports['web']}"
+
+    def start(self, *command):
+        environment = os.environ | {"PYTHONPATH": str(self.folder), "GRAPHITE_SETTINGS_MODULE": "hunter_graphite",
+                                    "DJANGO_SETTINGS_MODULE": "graphite.settings", "PYTHONWARNINGS": "ignore"}
+        log = open(self.folder / "log", "a")
+        with log:
+            self.processes.append(subprocess.Popen(["/usr/bin/python3", *command], stdout=log, stderr=log, cwd=self.folder,
+                                                   stdin=subprocess.DEVNULL, env=environment))
+        return self.processes[-1]
+
+    def wait(self, ready):
+        """Whether ready() came true before a process ended."""
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline and all(process.poll() is None for process in self.processes):
+            if ready():
+                return True
+            time.sleep(0.05)
+        return False
+
+    def listens(self, port):
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self.ports[port])) == 0
+
+    def render(self, target, since, until):
+        address = f"{self.url}/render?target={urllib.parse.quote(target)}&from={since}&until={until}&format=raw"
+        with urllib.request.urlopen(address, timeout=20) as answer:
+            return answer.read().decode()
+
+    def feed(self, series):
+        """Sends points, {path: [(value, time in s), ...]}, and waits until the last is there."""
+        lines = [f"{path} {value} {stamp}\n" for path, rows in series.items() for value, stamp in rows]
+        last = max(stamp for rows in series.values() for _, stamp in rows)
+        lines.append(f"fed.canary {len(lines)}.5 {last}\n")
+        with socket.create_connection(("127.0.0.1", self.ports["line"])) as carbon:
+            carbon.sendall("".join(lines).encode())
+        wanted = f"{len(lines) - 1}.5"
+        assert self.wait(lambda: wanted in self.render("fed.canary", last - 7200, last)), (self.folder / "log").read_text()
+
+    def post(self, path, data, content_type):
+        request = urllib.request.Request(self.url + path, data.encode(), {"Content-Type": content_type})
+        urllib.request.urlopen(request, timeout=20).read()
+
+    def event(self, when, tags, **more):
+        """Posts an event; `data` may be an object or text."""
+        self.post("/events/", json.dumps({"what": "Performance Test", "when": when, "tags": tags} | more), "application/json")
+
+    def tag(self, path):
+        """Makes a series name;tag=value;... known to seriesByTag()."""
+        self.post("/tags/tagSeries", "path=" + urllib.parse.quote(path), "application/x-www-form-urlencoded")
+
+    def stop(self):
+        for process in self.processes:
+            process.terminate()
+        for process in self.processes:
+            try:
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait(20)
+
+
+def _start_graphite(folder):
+    """A running server, or None if a port was taken meanwhile."""
+    ports = {name: free_port() for name in ("web", "line", "pickle", "cache")}
+    (folder / "carbon.conf").write_text(CARBON.format(folder=folder, **ports))
+    (folder / "storage-schemas.conf").write_text(CARBON_SCHEMAS)
+    (folder / "storage-aggregation.conf").write_text("[all]\npattern = .*\nxFilesFactor = 0\n")
+    (folder / "hunter_graphite.py").write_text(GRAPHITE_WEB.format(folder=folder, **ports))
+    server = Graphite(folder, ports)
+    made = server.start("/usr/bin/graphite-manage", "migrate", "--run-syncdb", "-v0").wait(60)
+    assert made == 0, (folder / "log").read_text()
+    server.processes.clear()
+    server.start("/usr/bin/carbon-cache", f"--config={folder}/carbon.conf", f"--logdir={folder}", f"--pidfile={folder}/pid",
+                 "--nodaemon", "start")
+    server.start("/usr/bin/gunicorn", "--bind", f"127.0.0.1:{ports['web']}", "--workers=1", "graphite.wsgi:application")
+    if server.wait(lambda: server.listens("line") and server.listens("cache") and _answers(server.url + "/metrics/find?query=*")):
+        return server
+    server.stop()
+    return None
+
+
+@contextlib.contextmanager
+def graphite(tmp_path):
+    """An empty graphite-web with carbon (hours are kept, below day. days), in another time zone than ours."""
+    if not all(os.path.exists(f"/usr/bin/{name}") for name in ("carbon-cache", "graphite-manage", "gunicorn")):
+        pytest.skip("Graphite is not installed (Debian: apt install graphite-carbon graphite-web gunicorn)")
+    folder = tmp_path / "graphite"
+    (folder / "whisper").mkdir(parents=True)
+    server = None
+    for _ in range(3):
+        server = server or _start_graphite(folder)
+    assert server, (folder / "log").read_text()
+    try:
+        yield server
+    finally:
+        server.stop()
