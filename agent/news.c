@@ -211,7 +211,6 @@ struct news_tally news_find(const struct analysis *analysis, const char *branch,
 
 	request->records = arena_array(arena, count_changes(analysis), sizeof *request->records);
 	request->updates = arena_array(arena, known_count, sizeof *request->updates);
-	request->runs = arena_array(arena, analysis->data->count, sizeof *request->runs);
 	for (size_t i = 0; i < analysis->data->count; i++) {
 		struct subject subject = shared;
 		const struct record *first;
@@ -221,13 +220,6 @@ struct news_tally news_find(const struct analysis *analysis, const char *branch,
 		subject.series = arena_strdup(arena, subject.findings->series->identity);
 		count = known_of_series(known, known_count, subject.series, branch, &first);
 		find_in_series(&subject, scratch, first, count);
-		if (subject.n > 0)
-			request->runs[request->run_count++] =
-				(struct series_run){.test = subject.test,
-					.series = subject.series,
-					.branch = subject.branch,
-					.run = now,
-					.last_point = subject.times[subject.n - 1]};
 	}
 	arena_free(scratch);
 	return tally;

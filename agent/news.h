@@ -13,7 +13,7 @@ struct news_tally {
 };
 
 /*
- * Fills `request` (STORE_RECORD) with new records, updates and runs. `known` are the test's records
+ * Fills `request` (STORE_RECORD) with new records and updates. `known` are the test's records
  * as STORE_KNOWN gives them, in its order. A change older than `oldest` (ms) is recorded as
  * NEWS_SILENT. Everything is copied to the request's arena.
  */

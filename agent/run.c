@@ -16,6 +16,9 @@
 
 enum { GRACE = 10000 };
 
+#define DAY INT64_C(86400000)
+#define REMEMBERED (90 * DAY) /* deliveries that are settled */
+
 struct run_options {
 	bool once;
 };
@@ -131,6 +134,28 @@ static void close_parts(struct run *run)
 	metrics_free(run->agent.metrics);
 }
 
+static void pruned(struct store_request *request)
+{
+	store_request_free(request);
+}
+
+/* Every day, as an agent may run for years. */
+static void prune(void *context)
+{
+	struct run *run = context;
+	struct agent *agent = &run->agent;
+	struct store_request *request = store_request_new(STORE_PRUNE, pruned, NULL);
+
+	if (agent->stopping) {
+		store_request_free(request);
+		return;
+	}
+	request->before = agent->now() - REMEMBERED;
+	ledger_ask(agent, request);
+	if (!agent->once)
+		engine_after(agent->engine, DAY, prune, run);
+}
+
 /* What was left over is taken up again, then the watching begins. */
 static void restored(struct store_request *request)
 {
@@ -150,6 +175,7 @@ static void restored(struct store_request *request)
 			LOG_INT("messages", request->parcel_count));
 	watch_start(run->watch, request->state_counts);
 	announcer_add(run->announcer, request);
+	prune(run);
 }
 
 static void stop(void *context)

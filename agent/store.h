@@ -50,12 +50,6 @@ struct record_update {
 	enum change_state state;
 };
 
-/* That a series was read. */
-struct series_run {
-	const char *test, *series, *branch;
-	int64_t run, last_point; /* ms */
-};
-
 enum parcel_state {
 	PARCEL_QUEUED = 1,
 	PARCEL_SENT,
@@ -77,9 +71,10 @@ enum store_kind {
 	STORE_RESTORE, /* out: the pending records and the queued parcels */
 	STORE_KNOWN,   /* in: test; out: its records (id, series, branch, sign, time and state only)
 			*/
-	STORE_RECORD,  /* in: new records (their ids come out), updates, runs */
+	STORE_RECORD,  /* in: new records (their ids come out), updates */
 	STORE_QUEUE,   /* in: parcels (their ids come out), and their changes become NEWS_QUEUED */
 	STORE_SETTLE,  /* in: parcels whose state, receipt, problem and attempts are written */
+	STORE_PRUNE,   /* in: before; parcels that were sent or given up before it are forgotten */
 };
 
 struct store_request {
@@ -90,12 +85,11 @@ struct store_request {
 	void *context;
 
 	const char *test;
+	int64_t before; /* ms */
 	struct record *records;
 	size_t record_count;
 	struct record_update *updates;
 	size_t update_count;
-	struct series_run *runs;
-	size_t run_count;
 	struct parcel *parcels;
 	size_t parcel_count;
 

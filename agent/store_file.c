@@ -48,6 +48,9 @@ static const char *const migrations[] = {
 	" test TEXT NOT NULL, series TEXT NOT NULL, branch TEXT NOT NULL,"
 	" run INTEGER NOT NULL, last_point INTEGER NOT NULL,"
 	" PRIMARY KEY (test, series, branch)) STRICT, WITHOUT ROWID;",
+	"DROP TABLE series;"
+	"CREATE INDEX deliveries_settled ON deliveries (updated) WHERE state != 1;"
+	"CREATE INDEX announced_by ON announced (delivery);",
 };
 
 enum { VERSION = sizeof migrations / sizeof *migrations };
@@ -73,9 +76,6 @@ static const char *const statement_texts[STATEMENT_COUNT] = {
 		") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?8,"
 		" ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24)",
 	[STATEMENT_UPDATE] = "UPDATE changes SET time = ?2, state = ?3, updated = ?4 WHERE id = ?1",
-	[STATEMENT_RUN] =
-		"INSERT INTO series (test, series, branch, run, last_point) VALUES (?, ?, ?, ?, ?)"
-		" ON CONFLICT DO UPDATE SET run = excluded.run, last_point = excluded.last_point",
 	[STATEMENT_QUEUE] =
 		"INSERT INTO deliveries (key, receiver, destination, payload, state, receipt,"
 		" problem, attempts, created, updated) VALUES (?1, ?2, ?3, ?4, ?5, NULL, NULL, 0,"
@@ -84,6 +84,9 @@ static const char *const statement_texts[STATEMENT_COUNT] = {
 	[STATEMENT_TELL] = "UPDATE changes SET news = 2 WHERE id = ?",
 	[STATEMENT_SETTLE] = "UPDATE deliveries SET state = ?2, receipt = ?3, problem = ?4,"
 			     " attempts = ?5, updated = ?6 WHERE id = ?1",
+	[STATEMENT_PRUNE_LINKS] = "DELETE FROM announced WHERE delivery IN"
+				  " (SELECT id FROM deliveries WHERE state != 1 AND updated < ?)",
+	[STATEMENT_PRUNE] = "DELETE FROM deliveries WHERE state != 1 AND updated < ?",
 };
 
 sqlite3 *store_file_database(struct store_file *file)

@@ -257,18 +257,6 @@ static bool update_record(
 	return finish(file, binder.statement, error);
 }
 
-static bool upsert_run(struct store_file *file, const struct series_run *run, struct error *error)
-{
-	struct binder binder = {store_file_statement(file, STATEMENT_RUN), 0};
-
-	bind_text(&binder, run->test);
-	bind_text(&binder, run->series);
-	bind_text(&binder, run->branch);
-	bind_integer(&binder, run->run);
-	bind_integer(&binder, run->last_point);
-	return finish(file, binder.statement, error);
-}
-
 static bool record(struct store_file *file, struct store_request *request, struct error *error)
 {
 	for (size_t i = 0; i < request->record_count; i++)
@@ -276,9 +264,6 @@ static bool record(struct store_file *file, struct store_request *request, struc
 			return false;
 	for (size_t i = 0; i < request->update_count; i++)
 		if (!update_record(file, &request->updates[i], error))
-			return false;
-	for (size_t i = 0; i < request->run_count; i++)
-		if (!upsert_run(file, &request->runs[i], error))
 			return false;
 	return true;
 }
@@ -327,6 +312,17 @@ static bool settle(struct store_file *file, const struct parcel *parcel, struct 
 	return finish(file, binder.statement, error);
 }
 
+/* A delivery's links go first, as it is they who point. */
+static bool prune(struct store_file *file, int64_t before, struct error *error)
+{
+	struct binder links = {store_file_statement(file, STATEMENT_PRUNE_LINKS), 0};
+	struct binder parcels = {store_file_statement(file, STATEMENT_PRUNE), 0};
+
+	bind_integer(&links, before);
+	bind_integer(&parcels, before);
+	return finish(file, links.statement, error) && finish(file, parcels.statement, error);
+}
+
 bool store_file_perform(struct store_file *file, struct store_request *request, struct error *error)
 {
 	sqlite3_stmt *statement;
@@ -351,6 +347,7 @@ bool store_file_perform(struct store_file *file, struct store_request *request, 
 			if (!settle(file, &request->parcels[i], error))
 				return false;
 		return true;
+	case STORE_PRUNE: return prune(file, request->before, error);
 	}
 	return error_set(error, ERROR_STATE, "unknown request %d", (int)request->kind);
 }

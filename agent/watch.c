@@ -184,18 +184,13 @@ static void note_news(struct pass *pass, const struct store_request *request)
 		LOG_INT("withdrawn", tally->withdrawn), LOG_INT("returned", tally->returned));
 }
 
-static void recorded(struct store_request *request)
+/* A pass that went well: what it found is in the store. */
+static void note_pass(struct pass *pass, struct store_request *request)
 {
-	struct pass *pass = request->context;
 	struct agent *agent = pass->watch->agent;
 	struct subject *subject = &pass->watch->subjects[pass->id];
 	const char *source = subject->test->source->name;
 
-	if (request->failed) {
-		fail_pass(pass, &request->error);
-		store_request_free(request);
-		return;
-	}
 	if (subject->failing)
 		log_event(LEVEL_INFO, "test is well again", LOG_TEXT("test", subject->test->name));
 	subject->failing = false;
@@ -206,6 +201,18 @@ static void recorded(struct store_request *request)
 	metrics_set(agent->metrics, METRIC_LAST_PASS, (double)agent->now() / 1000, NULL, NULL);
 	announcer_add(pass->watch->announcer, request);
 	end_pass(pass);
+}
+
+static void recorded(struct store_request *request)
+{
+	struct pass *pass = request->context;
+
+	if (!request->failed) {
+		note_pass(pass, request);
+		return;
+	}
+	fail_pass(pass, &request->error);
+	store_request_free(request);
 }
 
 static void known_read(struct store_request *known)
@@ -227,7 +234,10 @@ static void known_read(struct store_request *known)
 		max_age == WHEN_NEVER ? WHEN_ALWAYS : now - max_age, request);
 	pass->task->result = tally;
 	store_request_free(known);
-	ledger_ask(agent, request);
+	if (request->record_count + request->update_count > 0)
+		ledger_ask(agent, request);
+	else
+		note_pass(pass, request);
 }
 
 static void fetched(struct task *task)

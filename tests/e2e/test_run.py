@@ -454,6 +454,32 @@ def test_metrics_and_health(agents, tmp_path, slack):
     assert agent.end() == 0
 
 
+def test_passes_without_news_write_nothing(agents, tmp_path, slack):
+    """An agent that finds nothing new leaves the disk alone."""
+    write_csv(tmp_path / "read.csv", [(30, 1.2)])
+    agent = agents(config(tmp_path, csv_test(tmp_path / "read.csv"), bot(slack)))
+    agent.wait_log("msg=sent")
+    agent.pass_by(1)
+    before = [(tmp_path / name).read_bytes() for name in ("state.db", "state.db-wal")]
+    agent.pass_by()
+    assert [(tmp_path / name).read_bytes() for name in ("state.db", "state.db-wal")] == before
+    assert agent.end() == 0
+
+
+def test_what_was_sent_is_forgotten_after_ninety_days(hunter, tmp_path, slack):
+    write_csv(tmp_path / "read.csv", [(30, 1.2)])
+    path = config(tmp_path, csv_test(tmp_path / "read.csv"), bot(slack))
+    assert hunter("run", "--once", "--config", path).code == 0
+    for days, left in ((89, 1), (91, 0)):
+        with contextlib.closing(sqlite3.connect(tmp_path / "state.db", isolation_level=None)) as state:
+            state.execute("UPDATE deliveries SET updated = (unixepoch() - ? * 86400) * 1000", (days,))
+        assert hunter("run", "--once", "--config", path).code == 0
+        with contextlib.closing(sqlite3.connect(tmp_path / "state.db")) as state:
+            assert state.execute("SELECT count(*) FROM deliveries").fetchone() == (left,)
+            assert state.execute("SELECT count(*) FROM changes").fetchone() == (1,)
+    assert len(slack.posts) == 1
+
+
 def test_slack_down_then_up(agents, tmp_path, slack):
     write_csv(tmp_path / "read.csv", [(30, 1.2)])
     path = config(tmp_path, csv_test(tmp_path / "read.csv"), bot(slack))

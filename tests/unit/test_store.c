@@ -308,6 +308,53 @@ static void test_settled_is_not_sent_again(void **state)
 	store_request_free(request);
 }
 
+static int64_t count_rows(const struct fixture *fixture, const char *table)
+{
+	char sql[64];
+	sqlite3 *database;
+	sqlite3_stmt *statement;
+	int64_t count;
+
+	snprintf(sql, sizeof sql, "SELECT count(*) FROM %s", table);
+	assert_int_equal(sqlite3_open(fixture->path, &database), SQLITE_OK);
+	assert_int_equal(sqlite3_prepare_v2(database, sql, -1, &statement, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
+	count = sqlite3_column_int64(statement, 0);
+	sqlite3_finalize(statement);
+	sqlite3_close(database);
+	return count;
+}
+
+static void prune(struct fixture *fixture, int64_t before)
+{
+	struct store_request *request = store_request_new(STORE_PRUNE, answered, fixture);
+
+	request->before = before;
+	request = ask(fixture, request);
+	assert_false(request->failed);
+	store_request_free(request);
+}
+
+/* What waits is never forgotten, what is settled only after its time; what was found stays. */
+static void test_prune_forgets_what_is_settled(void **state)
+{
+	struct fixture *fixture = *state;
+	int64_t sent, given_up;
+
+	open_fixture(fixture);
+	sent = queue_one(fixture, record_one(fixture, &example));
+	given_up = queue_one(fixture, record_one(fixture, &example));
+	queue_one(fixture, record_one(fixture, &example));
+	settle(fixture, sent, PARCEL_SENT, 1);
+	settle(fixture, given_up, PARCEL_ABANDONED, 1);
+	prune(fixture, 9);
+	assert_int_equal(count_rows(fixture, "deliveries"), 3);
+	prune(fixture, 10);
+	assert_int_equal(count_rows(fixture, "deliveries"), 1);
+	assert_int_equal(count_rows(fixture, "announced"), 1);
+	assert_int_equal(count_rows(fixture, "changes"), 3);
+}
+
 static void test_known_is_of_one_test(void **state)
 {
 	struct fixture *fixture = *state;
@@ -332,9 +379,6 @@ static void test_known_is_of_one_test(void **state)
 	request = store_request_new(STORE_RECORD, answered, fixture);
 	request->updates = &update;
 	request->update_count = 1;
-	request->runs = &(struct series_run){
-		.test = "db.read", .series = "p50", .branch = "", .run = 1, .last_point = 2};
-	request->run_count = 1;
 	store_request_free(ask(fixture, request));
 	request = known(fixture, "db.read");
 	assert_int_equal(request->records[0].state, CHANGE_WITHDRAWN);
@@ -515,6 +559,29 @@ static void test_foreign_and_newer_are_refused(void **state)
 	refused(fixture, "newer hunter-c");
 }
 
+/* A file of the first version, with what it held beside the changes. */
+static void test_first_version_is_brought_up_to_date(void **state)
+{
+	struct fixture *fixture = *state;
+	struct store_request *request;
+
+	open_fixture(fixture);
+	queue_one(fixture, record_one(fixture, &example));
+	record_one(fixture, &example);
+	store_close(fixture->store);
+	database_with(fixture,
+		"DROP INDEX deliveries_settled; DROP INDEX announced_by;"
+		"CREATE TABLE series (test TEXT NOT NULL); INSERT INTO series VALUES ('db.read');"
+		"PRAGMA user_version = 1");
+	open_fixture(fixture);
+	request = restore(fixture);
+	assert_int_equal(request->record_count, 1);
+	assert_int_equal(request->parcel_count, 1);
+	store_request_free(request);
+	assert_int_equal(count_rows(fixture, "sqlite_schema WHERE name = 'series'"), 0);
+	assert_int_equal(count_rows(fixture, "sqlite_schema WHERE name = 'announced_by'"), 1);
+}
+
 /* A version before the first is no version: migrations are counted from 0. */
 static void test_negative_version_is_refused(void **state)
 {
@@ -654,6 +721,8 @@ int main(void)
 		CASE(test_pending_survives_reopen),
 		CASE(test_queue_tells_and_keeps_the_message),
 		CASE(test_settled_is_not_sent_again),
+		CASE(test_prune_forgets_what_is_settled),
+		CASE(test_first_version_is_brought_up_to_date),
 		CASE(test_known_is_of_one_test),
 		CASE(test_numbers_that_are_none),
 		CASE(test_bad_request_fails_alone),
