@@ -15,6 +15,7 @@
 #include "agent/ask.h"
 #include "agent/commands.h"
 #include "agent/compare.h"
+#include "agent/core/log.h"
 #include "agent/core/when.h"
 #include "agent/gather.h"
 #include "agent/regressions.h"
@@ -202,13 +203,39 @@ static double threshold_of(const struct ask *ask, const struct test *test,
 	return *(const double *)(const void *)((const char *)detection.options + field->offset);
 }
 
-static void compare(struct regressions *regressions, const struct task *task,
+/* What the comparison of one test found. */
+struct comparisons {
+	struct regression *worse;
+	size_t count, compared; /* compared: metrics that have values on both sides */
+};
+
+static bool any_value(const struct series *series, size_t from)
+{
+	for (size_t i = from; i < series->axis->n; i++)
+		if (isfinite(series->values[i]))
+			return true;
+	return false;
+}
+
+/* A metric that has nothing new to compare with is told: its benchmark may be dead. */
+static bool has_both_sides(const struct task *task, const struct comparison *comparison,
+	const struct series *series, size_t from)
+{
+	bool after = comparison->after.count > 0 && any_value(series, from);
+	if (comparison->before.count > 0 && after)
+		return true;
+	log_event(LEVEL_WARN, "a metric has no values to compare",
+		LOG_TEXT("test", task->test->name), LOG_TEXT("metric", series->name),
+		LOG_TEXT("missing", after ? "at the baseline" : "since the baseline"));
+	return false;
+}
+
+static struct comparisons compare(const struct regressions *regressions, const struct task *task,
 	const struct half *main, const struct analysis *target)
 {
 	struct arena *arena = task->query.arena;
 	const struct dataset *data = main->base.data;
-	struct regression *worse = arena_array(arena, data->count, sizeof *worse);
-	size_t count = 0, compared = 0;
+	struct comparisons out = {arena_array(arena, data->count, sizeof *out.worse), 0, 0};
 	for (size_t s = 0; s < data->count; s++) {
 		const struct findings *base = &main->base.findings[s];
 		const struct findings *other = find_series(target, base->series->name);
@@ -218,15 +245,18 @@ static void compare(struct regressions *regressions, const struct task *task,
 		struct comparison comparison =
 			compare_spans(base->series, stable_span(base, main->points[s]),
 				other->series, stable_span(other, other->series->axis->n));
+		size_t since = other == base ? main->points[s] : 0;
+		if (!has_both_sides(task, &comparison, other->series, since))
+			continue;
 		int direction =
 			metric && !regressions->flags->ignore_direction ? metric->direction : 0;
-		compared++;
+		out.compared++;
 		if (comparison_is_regression(&comparison, direction,
 			    threshold_of(&regressions->ask, task->test, metric, arena)))
-			worse[count++] =
+			out.worse[out.count++] =
 				(struct regression){base->series, other->series, comparison};
 	}
-	regression_report_test(&regressions->report, task->test->name, worse, count, compared);
+	return out;
 }
 
 /* Whether all points of a series are among those of another one. */
@@ -264,13 +294,22 @@ static void ready(void *context, struct task *const *tasks)
 			"configuration use "
 			"the branch?",
 			branch);
+	struct comparisons found = {0};
+	if (!tasks[0]->failed && !last->failed) {
+		found = compare(regressions, tasks[0], main, &other->target);
+		if (found.compared == 0)
+			last->failed = !error_set(&last->error, ERROR_DATA,
+				"test \"%s\": no metric has values on both sides of the comparison",
+				last->test->name);
+	}
 	for (size_t part = 0; part < (branch ? 2 : 1); part++)
 		if (!gather_log(tasks[part])) {
 			regression_report_failure(
 				&regressions->report, last->test->name, tasks[part]->error.text);
 			return;
 		}
-	compare(regressions, tasks[0], main, &other->target);
+	regression_report_test(
+		&regressions->report, last->test->name, found.worse, found.count, found.compared);
 }
 
 static int run(struct cli *cli)

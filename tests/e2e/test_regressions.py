@@ -96,8 +96,8 @@ def test_the_baseline_is_the_level_around_since(hunter):
     # From the first point of the new level on there is nothing worse; one day before there is.
     assert verdicts(hunter("regressions", "up", "--since", "2026-01-21")) == {"up": []}
     assert verdicts(hunter("regressions", "up", "--since", "2026-01-20")) == {"up": ["p90"]}
-    assert verdicts(hunter("regressions", "up", "--since", "2026-02-20")) == {"up": []}
-    assert hunter("regressions", "up", "--since", "2027-01-01").code == 3  # nothing is left to compare
+    for since in "2026-02-20", "2027-01-01":  # no point since then: nothing can be said
+        assert hunter("regressions", "up", "--since", since).code == 3
 
 
 def test_earlier_data_make_the_baseline(hunter):
@@ -200,6 +200,25 @@ def test_no_data_is_not_ok(hunter):
     result = hunter("regressions", "header")
     assert (result.code, result.out) == (3, "")
     assert 'test "header": no data in the selected range' in result.err
+
+
+def test_a_metric_without_values_is_not_ok(hunter, folder):
+    """A benchmark that died must not pass the gate."""
+    alive = values([100], 3) + values([100], 4)
+    columns = {"never": [float("nan")] * 40, "died": alive[:25] + [float("nan")] * 15,
+               "broke": alive[:25] + [float("inf")] * 15, "alive": alive}
+    (folder / "dead.csv").write_text(csv(columns))
+    (folder / "dead.yaml").write_text("tests:\n  t: {type: csv, file: dead.csv, metrics: {m: {column: COLUMN, direction: -1}}}\n"
+                                      "  all: {type: csv, file: dead.csv, metrics: [never, died, broke, alive]}\n")
+    for column, since in ("never", "2026-01-01"), ("died", "2026-01-30"), ("broke", "2026-01-30"):
+        (folder / "one.yaml").write_text((folder / "dead.yaml").read_text().replace("COLUMN", column))
+        result = hunter("regressions", "t", "--config", "one.yaml", "--since", since)
+        assert result.code == 3 and "t: OK" not in result.out, result
+        assert 'test "t": no metric has values on both sides of the comparison' in result.err
+    result = hunter("regressions", "all", "--config", "dead.yaml", "--since", "2026-01-30", "--output", "json")
+    assert result.code == 0 and json.loads(result.out)["tests"][0]["compared"] == 1
+    for column in "never", "died", "broke":
+        assert f"metric={column}" in result.err
 
 
 def test_bad_flags(hunter):
