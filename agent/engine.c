@@ -185,6 +185,11 @@ void engine_after(struct engine *engine, int64_t delay, engine_call *call, void 
 	timers_add(&engine->timers, due, call, context);
 }
 
+void engine_alarm(struct engine *engine, struct alarm *alarm, int64_t due)
+{
+	timers_set_alarm(&engine->timers, alarm, due);
+}
+
 void engine_post(struct engine *engine, engine_call *call, void *context)
 {
 	struct post *post = memory_new(1, sizeof *post);

@@ -75,6 +75,10 @@ typedef void engine_call(void *context);
  * engine_run going. */
 void engine_after(struct engine *engine, int64_t delay, engine_call *call, void *context);
 
+/* Sets an alarm (see agent/timers.h) to a time of engine_now; it must outlive the engine. */
+struct alarm;
+void engine_alarm(struct engine *engine, struct alarm *alarm, int64_t due);
+
 /* Calls back on the loop's thread soon; the only function here that other threads may call. */
 void engine_post(struct engine *engine, engine_call *call, void *context);
 

@@ -72,9 +72,30 @@ static struct timer take_first(struct timers *timers)
 	}
 }
 
+static void ring(void *context)
+{
+	struct alarm *alarm = context;
+
+	if (!alarm->set || alarm->timers->now < alarm->due)
+		return;
+	alarm->set = false;
+	alarm->call(alarm->context);
+}
+
+void timers_set_alarm(struct timers *timers, struct alarm *alarm, int64_t due)
+{
+	if (alarm->set && alarm->due <= due)
+		return;
+	alarm->timers = timers;
+	alarm->due = due;
+	alarm->set = true;
+	timers_add(timers, due, ring, alarm);
+}
+
 void timers_run(struct timers *timers, int64_t now)
 {
 	uint64_t until = timers->added;
+	timers->now = now;
 	while (timers->count > 0 && timers->heap[0].due <= now && timers->heap[0].order < until) {
 		struct timer timer = take_first(timers);
 		timer.call(timer.context);

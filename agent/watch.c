@@ -12,6 +12,7 @@
 #include "agent/core/when.h"
 #include "agent/news.h"
 #include "agent/schedule.h"
+#include "agent/timers.h"
 
 enum { FIRST_SPREAD = 20 }; /* ms for each test, after the start */
 
@@ -29,7 +30,7 @@ struct watch {
 	struct subject *subjects;
 	size_t count;
 	struct schedule *schedule;
-	int64_t armed; /* when the earliest timer is due */
+	struct alarm alarm; /* at the next test that is due */
 };
 
 /* One test's way through a pass; in the arena of its task. */
@@ -42,6 +43,8 @@ struct pass {
 	double detection; /* seconds */
 };
 
+static void tick(void *context);
+
 struct watch *watch_new(struct agent *agent, struct announcer *announcer,
 	const struct test *const *tests, size_t count)
 {
@@ -51,7 +54,7 @@ struct watch *watch_new(struct agent *agent, struct announcer *announcer,
 		.announcer = announcer,
 		.subjects = memory_new(count, sizeof *watch->subjects),
 		.schedule = schedule_new(),
-		.armed = INT64_MAX};
+		.alarm = {.call = tick, .context = watch}};
 	for (size_t i = 0; i < count; i++) {
 		if (!tests[i]->unsupported) {
 			watch->subjects[watch->count++].test = tests[i];
@@ -278,7 +281,6 @@ static void tick(void *context)
 	int64_t now = engine_now(), due = schedule_next(watch->schedule);
 	size_t id;
 
-	watch->armed = INT64_MAX;
 	while (!watch->agent->stopping && schedule_take(watch->schedule, now, &id)) {
 		metrics_observe(watch->agent->metrics, METRIC_SCHEDULE_LAG,
 			(double)(now - due) / 1000, NULL, NULL);
@@ -288,15 +290,12 @@ static void tick(void *context)
 	arm(watch);
 }
 
-/* Timers cannot be taken back, so one is only added when it is earlier than those there are. */
 static void arm(struct watch *watch)
 {
 	int64_t due = schedule_next(watch->schedule);
 
-	if (watch->agent->stopping || due >= watch->armed)
-		return;
-	watch->armed = due;
-	engine_after(watch->agent->engine, due - engine_now(), tick, watch);
+	if (!watch->agent->stopping && due != INT64_MAX)
+		engine_alarm(watch->agent->engine, &watch->alarm, due);
 }
 
 void watch_start(struct watch *watch, const int64_t states[CHANGE_STATES])

@@ -250,6 +250,75 @@ static void test_a_signal_ends_the_run(void **state)
 	engine_free(letters.engine);
 }
 
+/* A simulated day of tests that run every minute and take their time: each run that ends sets the
+ * alarm for its own next one, as the agent does. */
+struct simulation {
+	struct timers timers;
+	struct alarm alarm;
+	int64_t now, due[20], ends[20];
+	int calls, runs;
+};
+
+static int64_t next_due(const struct simulation *simulation)
+{
+	int64_t due = INT64_MAX;
+	for (size_t i = 0; i < 20; i++)
+		if (simulation->due[i] < due)
+			due = simulation->due[i];
+	return due;
+}
+
+static void start_due(void *context)
+{
+	struct simulation *simulation = context;
+	simulation->calls++;
+	for (size_t i = 0; i < 20; i++)
+		if (simulation->due[i] <= simulation->now) {
+			simulation->due[i] = INT64_MAX;
+			simulation->ends[i] = simulation->now + 1 + rand() % 70000;
+		}
+	timers_set_alarm(&simulation->timers, &simulation->alarm, next_due(simulation));
+}
+
+static void end_runs(struct simulation *simulation)
+{
+	for (size_t i = 0; i < 20; i++) {
+		if (simulation->ends[i] > simulation->now)
+			continue;
+		simulation->ends[i] = INT64_MAX;
+		simulation->due[i] = (simulation->now / 60000 + 1) * 60000 + (int64_t)i * 1000;
+		simulation->runs++;
+		timers_set_alarm(&simulation->timers, &simulation->alarm, next_due(simulation));
+	}
+}
+
+static void test_alarms_do_not_multiply(void **state)
+{
+	(void)state;
+	struct simulation simulation = {0};
+	size_t most = 0;
+	simulation.alarm = (struct alarm){.call = start_due, .context = &simulation};
+	for (size_t i = 0; i < 20; i++) {
+		simulation.due[i] = 1 + (int64_t)i * 20;
+		simulation.ends[i] = INT64_MAX;
+	}
+	timers_set_alarm(&simulation.timers, &simulation.alarm, 1);
+	srand(7);
+	for (; simulation.now < INT64_C(86400000); simulation.now += 50) {
+		timers_run(&simulation.timers, simulation.now);
+		end_runs(&simulation);
+		for (size_t i = 0; i < 20; i++)
+			assert_true(simulation.due[i] > simulation.now - 50 ||
+				    simulation.due[i] == INT64_MAX);
+		if (simulation.timers.count > most)
+			most = simulation.timers.count;
+	}
+	assert_true(simulation.runs > 20 * 24 * 60 / 2);
+	assert_true(simulation.calls <= simulation.runs + 20);
+	assert_true(most <= 40);
+	timers_free(&simulation.timers);
+}
+
 static void test_timers_in_order(void **state)
 {
 	(void)state;
@@ -649,6 +718,7 @@ int main(void)
 		cmocka_unit_test(test_a_hold_waits_for_a_post),
 		cmocka_unit_test(test_a_signal_ends_the_run),
 		cmocka_unit_test(test_timers_in_order),
+		cmocka_unit_test(test_alarms_do_not_multiply),
 		cmocka_unit_test(test_a_guest_is_served),
 		cmocka_unit_test(test_deliveries),
 		cmocka_unit_test(test_many_questions_to_a_server),
