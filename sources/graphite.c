@@ -262,10 +262,11 @@ static bool ask_otherwise(struct asking *asking, const struct reply *reply)
 static bool take_render(struct query *query, const struct reply *reply, struct error *error)
 {
 	struct asking *asking = query->state;
+	const struct endpoint *endpoint = query->server;
 	const char *text = reply->body + strspn(reply->body, " \t\r\n");
 	bool json = asking->json || *text == '[';
-	if (!(json ? graphite_read_json : graphite_read_raw)(
-		    reply->body, reply->length, gathering_take, asking->gathering, error))
+	if (!(json ? graphite_read_json : graphite_read_raw)(reply->body, reply->length,
+		    endpoint->max_points, gathering_take, asking->gathering, error))
 		return false;
 	if (gathering_overflow(asking->gathering))
 		return error_set(

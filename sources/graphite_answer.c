@@ -28,6 +28,7 @@ struct reader {
 	int64_t *times;
 	double *values;
 	size_t n, capacity, broken;
+	size_t most; /* points */
 };
 
 static bool fail(const struct reader *reader, const char *problem)
@@ -41,15 +42,15 @@ static bool fail(const struct reader *reader, const char *problem)
 static bool keep(struct reader *reader, int64_t seconds, double value)
 {
 	if (reader->n == reader->capacity) {
-		if (reader->n >= GRAPHITE_POINTS_MAX)
+		if (reader->n >= reader->most)
 			return error_set(reader->error, ERROR_DATA,
-				"\"%.*s\" has more than %d points: shorten range or --since, or "
-				"ask for summarize() of it",
+				"\"%.*s\" has more points than max_points, %zu: shorten range or "
+				"--since, ask for summarize() of it, or raise max_points",
 				NAME_SHOWN, reader->target.data ? reader->target.data : "",
-				GRAPHITE_POINTS_MAX);
+				reader->most);
 		reader->capacity = reader->capacity ? 2 * reader->capacity : 1024;
-		if (reader->capacity > GRAPHITE_POINTS_MAX)
-			reader->capacity = GRAPHITE_POINTS_MAX;
+		if (reader->capacity > reader->most)
+			reader->capacity = reader->most;
 		reader->times =
 			memory_resize(reader->times, reader->capacity, sizeof *reader->times);
 		reader->values =
@@ -328,7 +329,7 @@ static bool read_json(struct reader *reader)
 	return good && (scan->at == scan->end || fail(reader, "it is no valid JSON"));
 }
 
-static bool read_with(bool (*read)(struct reader *), const char *text, size_t length,
+static bool read_with(bool (*read)(struct reader *), const char *text, size_t length, int64_t most,
 	graphite_take *take, void *context, struct error *error)
 {
 	struct reader reader = {
@@ -337,6 +338,7 @@ static bool read_with(bool (*read)(struct reader *), const char *text, size_t le
 		.take = take,
 		.context = context,
 		.error = error,
+		.most = most > 0 ? (size_t)most : SIZE_MAX,
 	};
 	bool good = read(&reader);
 	buf_free(&reader.target);
@@ -345,14 +347,14 @@ static bool read_with(bool (*read)(struct reader *), const char *text, size_t le
 	return good;
 }
 
-bool graphite_read_raw(
-	const char *text, size_t length, graphite_take *take, void *context, struct error *error)
+bool graphite_read_raw(const char *text, size_t length, int64_t most, graphite_take *take,
+	void *context, struct error *error)
 {
-	return read_with(read_raw, text, length, take, context, error);
+	return read_with(read_raw, text, length, most, take, context, error);
 }
 
-bool graphite_read_json(
-	const char *text, size_t length, graphite_take *take, void *context, struct error *error)
+bool graphite_read_json(const char *text, size_t length, int64_t most, graphite_take *take,
+	void *context, struct error *error)
 {
-	return read_with(read_json, text, length, take, context, error);
+	return read_with(read_json, text, length, most, take, context, error);
 }

@@ -16,8 +16,6 @@
 
 #include "agent/core/error.h"
 
-enum { GRAPHITE_POINTS_MAX = 1000000 }; /* that have a value, of one series */
-
 /* Good until the next series. */
 struct graphite_series {
 	const char *target;   /* with a NUL */
@@ -31,10 +29,10 @@ struct graphite_series {
 typedef void graphite_take(void *context, const struct graphite_series *series);
 
 /* Calls `take` for each series in the answer's order; some may have been taken before an error is
- * seen. */
-bool graphite_read_raw(const char *text, size_t length, graphite_take *take, void *context,
-	struct error *error) MUST_USE;
-bool graphite_read_json(const char *text, size_t length, graphite_take *take, void *context,
-	struct error *error) MUST_USE;
+ * seen. A series may have `most` points that have a value, or any number if that is 0. */
+bool graphite_read_raw(const char *text, size_t length, int64_t most, graphite_take *take,
+	void *context, struct error *error) MUST_USE;
+bool graphite_read_json(const char *text, size_t length, int64_t most, graphite_take *take,
+	void *context, struct error *error) MUST_USE;
 
 #endif

@@ -323,8 +323,8 @@ static bool start(struct query *query, struct error *error)
 		return error_set(
 			error, ERROR_USAGE, "no server: set url in the prometheus section");
 	asking->said = said_labels(query);
-	asking->collection = collection_new(
-		query->arena, options->build_info ? (struct pairs){0} : asking->said);
+	asking->collection = collection_new(query->arena,
+		options->build_info ? (struct pairs){0} : asking->said, endpoint->max_points);
 	if (options->build_info)
 		asking->builds = builds_new(query->arena, asking->said);
 	return asking_range(query, &asking->range, error) && find_query(query, asking, error);

@@ -13,8 +13,7 @@
 
 enum {
 	PIECE_POINTS = 11000, /* Prometheus' limit */
-	GRID_POINTS_MAX = 1000000,
-	GET_URL_MAX = 2000, /* longer ones go by POST */
+	GET_URL_MAX = 2000,   /* longer ones go by POST */
 };
 
 static const int64_t year = INT64_C(365) * 24 * 3600 * 1000;
@@ -37,7 +36,8 @@ static int64_t default_range(int64_t step)
 bool asking_range(const struct query *query, struct piece_of_range *range, struct error *error)
 {
 	const struct prometheus_options *options = query->options;
-	int64_t step = options->step;
+	const struct endpoint *endpoint = query->server;
+	int64_t step = options->step, most = endpoint->max_points;
 	int64_t back = options->range > 0 ? options->range : default_range(step);
 	int64_t end = query->until == WHEN_NEVER ? query->now + 1 : query->until;
 	int64_t begin = query->since == WHEN_ALWAYS ? end - back : query->since;
@@ -45,10 +45,11 @@ bool asking_range(const struct query *query, struct piece_of_range *range, struc
 		begin = 0;
 	if (step > 0) {
 		begin = round_up(begin, step);
-		if (begin < end && (end - 1 - begin) / step >= GRID_POINTS_MAX)
+		if (begin < end && most > 0 && (end - 1 - begin) / step >= most)
 			return error_set(error, ERROR_USAGE,
-				"range and step ask for more than %d points: raise step",
-				GRID_POINTS_MAX);
+				"range and step ask for more points than max_points, %lld: raise "
+				"step",
+				(long long)most);
 	}
 	*range = (struct piece_of_range){
 		.how = step > 0 ? ASKING_GRID : ASKING_RAW,

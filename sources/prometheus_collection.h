@@ -46,6 +46,7 @@ struct collection {
 	struct family **families;
 	size_t family_count, family_capacity;
 	size_t histograms, points;
+	size_t max_points; /* of one series */
 	const struct found *too_long;
 	bool too_many;
 };

@@ -10,11 +10,12 @@
 
 enum { SERIES_MAX = 100000, POINTS_MAX = 20000000 };
 
-struct collection *collection_new(struct arena *arena, struct pairs said)
+struct collection *collection_new(struct arena *arena, struct pairs said, int64_t max_points)
 {
 	struct collection *collection = arena_alloc(arena, sizeof *collection);
 	collection->arena = arena;
 	collection->said = said;
+	collection->max_points = max_points > 0 ? (size_t)max_points : SIZE_MAX;
 	collection->was_said = arena_array(arena, said.count, sizeof(bool));
 	collection->last = &collection->found;
 	collection->table_size = 64;
@@ -44,8 +45,9 @@ bool collection_check(const struct collection *collection, struct error *error)
 {
 	if (collection->too_long)
 		return error_set(error, ERROR_DATA,
-			"%.300s has more than %d points: shorten range, or raise step",
-			collection->too_long->identity, COLLECTION_POINTS_MAX);
+			"%.300s has more points than max_points, %zu: shorten range, or raise step "
+			"or max_points",
+			collection->too_long->identity, collection->max_points);
 	if (collection->too_many)
 		return error_set(error, ERROR_DATA,
 			"the query gives more than %d series or %d points: narrow it, shorten "
@@ -199,7 +201,7 @@ static const char **find_said(struct collection *collection, const struct answer
 /* Room for n more points of the series. */
 static bool has_room(struct collection *collection, const struct found *found, size_t n)
 {
-	if (n > COLLECTION_POINTS_MAX - found->n)
+	if (n > collection->max_points - found->n)
 		collection->too_long = found;
 	else if (n > POINTS_MAX - collection->points || collection->count > SERIES_MAX)
 		collection->too_many = true;

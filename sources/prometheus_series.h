@@ -8,15 +8,14 @@
 #include "sources/prometheus_builds.h"
 #include "sources/source.h"
 
-enum { COLLECTION_POINTS_MAX = 1000000 }; /* of one series */
-
 struct collection;
 
 /*
  * `said`: labels that say something about points, and the attributes they become. They do not name
- * a series: those that differ in nothing else are one. All of it lives in the arena.
+ * a series: those that differ in nothing else are one. A series may have max_points, or any number
+ * if that is 0. All of it lives in the arena.
  */
-struct collection *collection_new(struct arena *arena, struct pairs said);
+struct collection *collection_new(struct arena *arena, struct pairs said, int64_t max_points);
 
 /*
  * The series that follow are of this metric (NULL: each is of a metric named by its __name__), and

@@ -199,7 +199,7 @@ static void fuzz_raw(const char *text, size_t size)
 	struct error error;
 	bool theirs = plain_raw(&plains, text, size);
 	plains.check = theirs;
-	bool ours = graphite_read_raw(text, size, take, &plains, &error);
+	bool ours = graphite_read_raw(text, size, 1000000, take, &plains, &error);
 	require(ours == theirs, "what is a raw answer");
 	require(!ours || plains.at == plains.count, "how many series there are");
 	plain_free(&plains);
@@ -215,7 +215,7 @@ static void fuzz_json(const char *text, size_t size)
 		json_loadb(text, size, JSON_DECODE_INT_AS_REAL | JSON_REJECT_DUPLICATES, &problem);
 	bool theirs = unique && plain_json(&plains, unique);
 	plains.check = theirs;
-	bool ours = graphite_read_json(text, size, take, &plains, &error);
+	bool ours = graphite_read_json(text, size, 1000000, take, &plains, &error);
 	if (unique)
 		require(ours == theirs, "what is a JSON answer");
 	else if (ours && !root)
