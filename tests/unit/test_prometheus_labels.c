@@ -1,0 +1,502 @@
+/* Labels of points, builds, branches, and VictoriaMetrics' export. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "agent/core/buf.h"
+#include "sources/prometheus_promql.h"
+#include "tests/unit/prometheus_talk.h"
+
+enum { T = 1795100000 }; /* s */
+
+/* A matrix of "labels|stamp value,stamp value" rows; stamps count from T. */
+static void say_rows(struct talk *talk, const char *const *rows)
+{
+	struct buf body = {0};
+	buf_text(&body, "{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\",\"result\":[");
+	for (size_t i = 0; rows[i]; i++) {
+		const char *at = strchr(rows[i], '|');
+		buf_printf(&body, "%s{\"metric\":{%.*s},\"values\":[", i ? "," : "",
+			(int)(at - rows[i]), rows[i]);
+		for (bool first = true; *at; first = false) {
+			char *end;
+			long stamp = strtol(at + 1, &end, 10);
+			double value = strtod(end, &end);
+			buf_printf(&body, "%s[%ld,\"%g\"]", first ? "" : ",", T + stamp, value);
+			at = end;
+		}
+		buf_text(&body, "]}");
+	}
+	buf_text(&body, "]}}");
+	say(talk, 200, body.data);
+	buf_free(&body);
+}
+
+/* "0:1 10:2/commit=a,-" : stamps, values, and an attribute's values. */
+static void check_series(const struct series *series, const char *attribute, const char *expected)
+{
+	const struct axis *axis = series->axis;
+	const struct column *column = axis_column(axis, attribute);
+	struct buf text = {0};
+	buf_text(&text, "");
+	buf_reserve(&text, 1);
+	for (size_t i = 0; i < axis->n; i++)
+		buf_printf(&text, "%s%ld:%g%s%s", i ? " " : "", (long)(axis->times[i] / 1000 - T),
+			series->values[i], column ? "@" : "",
+			!column             ? ""
+			: column->values[i] ? column->values[i]
+					    : "-");
+	assert_string_equal(text.data, expected);
+	buf_free(&text);
+}
+
+/* One sample a build, each a series of its own for the server; two commits at one time are kept. */
+static void test_series_that_differ_in_the_commit_are_one(void **state)
+{
+	struct talk *talk = *state;
+	talk->options.commit_label = "sha";
+	say_rows(talk, (const char *[]){"\"__name__\":\"m\",\"bench\":\"r\",\"sha\":\"a\"|30 3",
+			       "\"__name__\":\"m\",\"bench\":\"r\",\"sha\":\"b\"|10 1,20 2",
+			       "\"__name__\":\"m\",\"bench\":\"r\",\"sha\":\"c\"|20 4",
+			       "\"__name__\":\"m\",\"bench\":\"r\"|40 5",
+			       "\"__name__\":\"m\",\"bench\":\"w\",\"sha\":\"b\"|10 7", NULL});
+	done(talk);
+	const struct dataset *data = &talk->query.data;
+	assert_int_equal(data->count, 2);
+	assert_string_equal(data->series[0].identity, "m{__name__=\"m\",bench=\"r\"}");
+	assert_string_equal(data->series[0].name, "m{bench=\"r\"}");
+	check_series(&data->series[0], "commit", "10:1@b 20:2@b 20:4@c 30:3@a 40:5@-");
+	check_series(&data->series[1], "commit", "10:7@b");
+	assert_int_equal(talk->query.notices.count, 0);
+}
+
+static void test_more_labels_of_points(void **state)
+{
+	struct talk *talk = *state;
+	static const char *const more[] = {"host", "commit", "run"};
+	talk->options.commit_label = "sha";
+	talk->options.version_label = "v";
+	talk->options.attributes = (struct strings){more, 3};
+	say_rows(talk, (const char *[]){"\"__name__\":\"m\",\"sha\":\"a\",\"v\":\"1\",\"host\":"
+					"\"x\",\"commit\":\"z\"|1 1",
+			       "\"__name__\":\"m\",\"sha\":\"b\",\"v\":\"\",\"host\":\"y\","
+			       "\"commit\":\"z\"|2 2",
+			       NULL});
+	done(talk);
+	assert_int_equal(talk->query.data.count, 1);
+	const struct series *series = talk->query.data.series;
+	/* `commit` is taken already, so that label names the series. */
+	assert_string_equal(series->identity, "m{__name__=\"m\",commit=\"z\"}");
+	check_series(series, "commit", "1:1@a 2:2@b");
+	check_series(series, "version", "1:1@1 2:2@-");
+	check_series(series, "host", "1:1@x 2:2@y");
+	assert_int_equal(series->axis->column_count, 3);
+	assert_int_equal(talk->query.notices.count, 1);
+	assert_string_equal(talk->query.notices.items[0], "no series has the label \"run\"");
+}
+
+/* Series that were measured together share an axis if all is the same, else they do not. */
+static void test_axes_with_attributes(void **state)
+{
+	struct talk *talk = *state;
+	talk->options.commit_label = "sha";
+	say_rows(talk, (const char *[]){"\"__name__\":\"p50\",\"sha\":\"a\"|1 1",
+			       "\"__name__\":\"p50\",\"sha\":\"b\"|2 2",
+			       "\"__name__\":\"p99\",\"sha\":\"b\"|2 3",
+			       "\"__name__\":\"p99\",\"sha\":\"a\"|1 4",
+			       "\"__name__\":\"rate\",\"sha\":\"a\"|1 5,2 6", NULL});
+	done(talk);
+	const struct dataset *data = &talk->query.data;
+	assert_int_equal(data->count, 3);
+	check_series(&data->series[1], "commit", "1:4@a 2:3@b");
+	assert_ptr_equal(data->series[0].axis, data->series[1].axis);
+	assert_ptr_not_equal(data->series[1].axis, data->series[2].axis);
+}
+
+static void test_pieces_with_commits(void **state)
+{
+	struct talk *talk = *state;
+	talk->options.commit_label = "sha";
+	talk->options.step = 1000;
+	talk->query.since = T * 1000LL;
+	talk->query.until = (T + 22000) * 1000LL;
+	say_rows(talk, (const char *[]){"\"sha\":\"a\"|1 1,2 2", "\"sha\":\"b\"|2 3", NULL});
+	say_rows(talk, (const char *[]){"\"sha\":\"b\"|11000 4", NULL});
+	done(talk);
+	assert_int_equal(talk->query.data.count, 1);
+	check_series(talk->query.data.series, "commit", "1:1@a 2:2@a 2:3@b 11000:4@b");
+}
+
+/* Two series, and two builds with a rollout from 20 on: the one that came last counts. */
+static void test_builds(void **state)
+{
+	struct talk *talk = *state;
+	talk->options.step = 10000;
+	talk->options.build_info = "build_info{b=\"%{BRANCH}\"}";
+	talk->query.since = T * 1000LL;
+	talk->query.until = (T + 60) * 1000LL;
+	say_rows(talk, (const char *[]){"\"region\":\"eu\"|0 1,10 2,20 3,30 4,40 5,50 6",
+			       "\"region\":\"us\"|0 1,10 2,20 3,30 4,40 5,50 6", NULL});
+	say_rows(talk,
+		(const char *[]){"\"__name__\":\"build_info\",\"i\":\"1\",\"revision\":\"b\","
+				 "\"version\":\"2\"|20 1,30 1,40 1",
+			"\"__name__\":\"build_info\",\"i\":\"2\",\"revision\":\"a\",\"version\":"
+			"\"\"|10 1,20 1,30 1",
+			"\"__name__\":\"build_info\",\"i\":\"1\",\"revision\":\"a\"|10 1", NULL});
+	done(talk);
+	assert_non_null(strstr(talk->asked[1].url, "query=build_info%7Bb%3D%22main%22%7D&start="));
+	const struct dataset *data = &talk->query.data;
+	assert_int_equal(data->count, 2);
+	for (int i = 0; i < 2; i++) {
+		check_series(
+			&data->series[i], "commit", "0:1@- 10:2@a 20:3@b 30:4@b 40:5@b 50:6@b");
+		check_series(
+			&data->series[i], "version", "0:1@- 10:2@- 20:3@2 30:4@2 40:5@2 50:6@2");
+	}
+	assert_ptr_equal(data->series[0].axis, data->series[1].axis);
+	assert_int_equal(talk->query.notices.count, 0);
+}
+
+/* A label that both have must be the same; `version` is the build's and need not. */
+static void test_builds_of_a_job(void **state)
+{
+	struct talk *talk = *state;
+	talk->options.build_info = "build_info";
+	talk->options.version_label = "version";
+	talk->query.since = T * 1000LL;
+	talk->query.until = (T + 60) * 1000LL;
+	say_rows(talk, (const char *[]){"\"job\":\"a\",\"version\":\"x\"|5 1,15 2",
+			       "\"job\":\"b\"|5 1,15 2", "\"job\":\"c\"|5 1,15 2", NULL});
+	say_rows(talk, (const char *[]){"\"job\":\"a\",\"version\":\"1\"|0 1",
+			       "\"job\":\"a\",\"version\":\"2\"|10 1",
+			       "\"job\":\"b\",\"version\":\"9\"|10 1", NULL});
+	done(talk);
+	const struct dataset *data = &talk->query.data;
+	check_series(&data->series[0], "version", "5:1@1 15:2@2");
+	check_series(&data->series[1], "version", "5:1@- 15:2@9");
+	check_series(&data->series[2], "version", "5:1 15:2");
+	assert_string_equal(data->series[0].identity, "value{job=\"a\",version=\"x\"}");
+}
+
+static void test_builds_that_say_nothing(void **state)
+{
+	static const char *const rows[][2] = {{NULL}, {"\"job\":\"a\"|0 1", NULL}};
+	static const char *const words[] = {"build_info gives no data", "the label \"revision\""};
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct talk *talk;
+		set_up((void **)&talk);
+		talk->options.build_info = "build_info";
+		say_rows(talk, (const char *[]){"|5 1", NULL});
+		say_rows(talk, rows[i]);
+		done(talk);
+		assert_int_equal(talk->query.data.series[0].axis->column_count, 0);
+		assert_int_equal(talk->query.notices.count, 1);
+		assert_non_null(strstr(talk->query.notices.items[0], words[i]));
+		tear_down((void **)&talk);
+	}
+}
+
+static void test_victoria_is_recognised(void **state)
+{
+	struct talk *talk = *state;
+	_Atomic int learnt = 0;
+	talk->query.learnt = &learnt;
+	talk->server.flavor = FLAVOR_AUTO;
+	say_file(talk, 200, "vm-buildinfo.json");
+	say_file(talk, 200, "vm-export.jsonl");
+	done(talk);
+	assert_string_equal(talk->asked[0].url, "http://prom:9090/base/api/v1/status/buildinfo");
+	assert_string_equal(talk->asked[1].url,
+		"http://prom:9090/base/api/v1/export?match[]=bench_throughput"
+		"&start=1792584000&end=1795175999.999");
+	assert_int_equal(learnt, FLAVOR_VICTORIAMETRICS);
+	assert_int_equal(talk->query.data.count, 1);
+	const struct series *series = talk->query.data.series;
+	assert_string_equal(series->identity,
+		"bench_throughput{__name__=\"bench_throughput\",test=\"my-product\"}");
+	assert_int_equal(series->axis->n, 23);
+	assert_int_equal(series->axis->times[0], 1795089600000);
+	assert_true(series->values[22] == 56797.237);
+}
+
+static void test_others_are_no_victoria(void **state)
+{
+	static const struct {
+		int status;
+		const char *body;
+		int learnt;
+	} cases[] = {
+		{200,
+			"{\"status\":\"success\",\"data\":{\"version\":\"2.42.0\",\"revision\":"
+			"\"x\"}}",
+			FLAVOR_PROMETHEUS},
+		{200,
+			"{\"status\":\"success\",\"data\":{\"application\":\"Grafana "
+			"Mimir\",\"version\":\"2\"}}",
+			FLAVOR_PROMETHEUS},
+		{404, "404 page not found", FLAVOR_PROMETHEUS},
+		{200, "<html>", FLAVOR_PROMETHEUS},
+		{200, "{\"status\":\"success\",\"data\":{\"version\":\"2.24.0\"",
+			FLAVOR_PROMETHEUS},
+		{503, "{\"status\":\"success\",\"data\":{}}", 0},
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct talk *talk;
+		_Atomic int learnt = 0;
+		set_up((void **)&talk);
+		talk->query.learnt = &learnt;
+		talk->server.flavor = FLAVOR_AUTO;
+		say(talk, cases[i].status, cases[i].body);
+		say_file(talk, 200, "prom-query-rawmatrix.json");
+		done(talk);
+		assert_int_equal(learnt, cases[i].learnt);
+		assert_int_equal(talk->query.data.count, 1);
+		tear_down((void **)&talk);
+	}
+}
+
+static void test_what_is_known_is_not_asked(void **state)
+{
+	(void)state;
+	for (int flavor = FLAVOR_PROMETHEUS; flavor <= FLAVOR_VICTORIAMETRICS; flavor++) {
+		struct talk *talk;
+		_Atomic int learnt = flavor;
+		set_up((void **)&talk);
+		talk->query.learnt = &learnt;
+		talk->server.flavor = FLAVOR_AUTO;
+		say_file(talk, 200,
+			flavor == FLAVOR_PROMETHEUS ? "prom-query-rawmatrix.json"
+						    : "vm-export.jsonl");
+		done(talk);
+		tear_down((void **)&talk);
+	}
+	struct talk *talk; /* a grid is asked for in the same way everywhere */
+	set_up((void **)&talk);
+	talk->server.flavor = FLAVOR_AUTO;
+	talk->options.step = HOUR;
+	say_file(talk, 200, "prom-range-empty.json");
+	done(talk);
+	tear_down((void **)&talk);
+}
+
+static void test_exports_that_fail(void **state)
+{
+	static const struct {
+		int status;
+		const char *body, *words;
+	} cases[] = {
+		{400,
+			"remoteAddr: \"1.2.3.4:5\"; requestURI: /api/v1/export?x; cannot parse "
+			"matches[]=rate(m): expecting metricSelector",
+			"export: status 400: cannot parse matches[]=rate(m): expecting "
+			"metricSelector (without step"},
+		{404, "404 page not found", "set flavor: prometheus"},
+		{200, "{\"metric\":{},\"values\":[1],\"timestamps\":[1,2]}", "not as many"},
+		{200, "{\"metric\":{},\"values\":[1],\"timestamps\":[1", "no valid JSON"},
+		{200, "{\"metric\":{},\"values\":[one],\"timestamps\":[1]}", "no number"},
+		{200, "{\"metric\":{},\"values\":[1,2],\"timestamps\":[2,1]}", "do not ascend"},
+		{200, "{\"metric\":{},\"values\":[1],\"timestamps\":[1e300]}", "time stamp"},
+		{200, "{\"metric\":{},\"values\":[1]}", "lacks its metric, values or timestamps"},
+		{200, "{\"metric\":{},\"values\":[],\"values\":[]}", "a key comes twice"},
+		{200, "missing", "an object is missing"},
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct talk *talk;
+		set_up((void **)&talk);
+		talk->server.flavor = FLAVOR_VICTORIAMETRICS;
+		say(talk, cases[i].status, cases[i].body);
+		failed(talk, cases[i].words);
+		tear_down((void **)&talk);
+	}
+}
+
+/* Lines of one series, in any order, and words where numbers cannot be. */
+static void test_exported_lines(void **state)
+{
+	struct talk *talk = *state;
+	talk->server.flavor = FLAVOR_VICTORIAMETRICS;
+	talk->options.commit_label = "sha";
+	say(talk, 200,
+		"{\"metric\":{\"__name__\":\"m\"},\"values\":[+Inf,null],"
+		"\"timestamps\":[1795100020000,1795100021000]}\n"
+		"{\"timestamps\":[1795100000000,1795100001000,1795100002000],"
+		"\"values\":[1,\"-Infinity\",NaN],\"metric\":{\"__name__\":\"m\",\"sha\":\"a\"}}"
+		"\n");
+	done(talk);
+	assert_int_equal(talk->query.data.count, 1);
+	check_series(talk->query.data.series, "commit", "0:1@a 1:-inf@a 20:inf@-");
+}
+
+static void test_default_range(void **state)
+{
+	static const struct {
+		int64_t step;
+		const char *words;
+	} cases[] = {
+		{0, "%5B31536000000ms%5D&time=1795175999.999"},
+		{HOUR, "&start=1763640000&end=1795172400&"},  /* 365 days */
+		{60000, "&start=1794516000&end=1795175940&"}, /* 11,000 minutes */
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct talk *talk;
+		set_up((void **)&talk);
+		talk->options.range = 0;
+		talk->options.step = cases[i].step;
+		say_file(talk, 200, "prom-range-empty.json");
+		done(talk);
+		if (!strstr(talk->asked[0].url, cases[i].words))
+			fail_msg("\"%s\" lacks \"%s\"", talk->asked[0].url, cases[i].words);
+		tear_down((void **)&talk);
+	}
+}
+
+static void test_too_many_points(void **state)
+{
+	struct talk *talk = *state;
+	struct buf body = {0};
+	buf_text(&body, "{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\",\"result\":[{"
+			"\"metric\":{\"__name__\":\"m\"},\"values\":[");
+	for (int i = 0; i < 1000001; i++)
+		buf_printf(&body, "%s[%d,\"1\"]", i ? "," : "", 1794000000 + i);
+	buf_text(&body, "]}]}}");
+	say(talk, 200, body.data);
+	buf_free(&body);
+	failed(talk, "m{__name__=\"m\"} has more points than max_points, 1000000");
+}
+
+static void filled(const char *query, const char *branch, const char *expected)
+{
+	struct arena *arena = arena_new();
+	struct error error;
+	const char *text;
+	if (!promql_fill_branch(arena, query, branch, &text, &error))
+		fail_msg("%s", error.text);
+	assert_string_equal(text, expected);
+	arena_free(arena);
+}
+
+static void refused(const char *query, const char *branch, const char *words)
+{
+	struct arena *arena = arena_new();
+	struct error error;
+	const char *text;
+	assert_false(promql_fill_branch(arena, query, branch, &text, &error));
+	assert_int_equal(error.kind, ERROR_USAGE);
+	assert_non_null(strstr(error.text, words));
+	arena_free(arena);
+}
+
+static void test_branches_in_queries(void **state)
+{
+	(void)state;
+	filled("m{b=\"%{BRANCH}\"} \n", "main", "m{b=\"main\"}");
+	filled("m", "main", "m");
+	filled("m_%{BRANCH}", "feature_1", "m_feature_1");
+	refused("m_%{BRANCH}", "feature/1", "put %{BRANCH} into quotes");
+	filled("m{b=\"%{BRANCH}\"}", "a\"b'c\\d\ne", "m{b=\"a\\\"b'c\\\\d\\ne\"}");
+	filled("m{b='%{BRANCH}'}", "a\"b'c\\d\x01", "m{b='a\"b\\'c\\\\d\\x01'}");
+	filled("m{b=`%{BRANCH}`}", "a\"b'c\\d", "m{b=`a\"b'c\\d`}");
+	refused("m{b=`%{BRANCH}`}", "a`b", "backquotes");
+	refused("m{b=~`%{BRANCH}`}", "a.b", "backquotes");
+	filled("m{b=~\"x|%{BRANCH}\", c=\"%{BRANCH}\"}", "r-1.2",
+		"m{b=~\"x|r-1\\\\.2\", c=\"r-1.2\"}");
+	filled("m{b !~ '%{BRANCH}'}", "a\\'b", "m{b !~ 'a\\\\\\\\\\'b'}");
+	filled("m{a=\"\\\"\", b=\"%{BRANCH}\"}", "\"", "m{a=\"\\\"\", b=\"\\\"\"}");
+	filled("m # it's \"%{BRANCH}\n{b=\"%{BRANCH}\"}", "\"",
+		"m # it's \"%{BRANCH}\n{b=\"\\\"\"}");
+}
+
+/* Reads a quoted string as PromQL does; the bytes behind its end, or NULL. */
+static const char *unquote(const char *at, char *out)
+{
+	char quote = *at++;
+	for (; *at && *at != quote; at++) {
+		if (*at == '\n')
+			return NULL;
+		if (*at != '\\') {
+			*out++ = *at;
+			continue;
+		}
+		at++;
+		if (*at == 'x') {
+			*out++ = (char)strtol((char[]){at[1], at[2], 0}, NULL, 16);
+			at += 2;
+		} else if (*at == 'n' || *at == '\\' || *at == quote) {
+			*out++ = *at == 'n' ? '\n' : *at;
+		} else {
+			return NULL;
+		}
+	}
+	*out = '\0';
+	return *at == quote ? at + 1 : NULL;
+}
+
+/* Whatever the branch, the string it stands in reads as the branch and ends where it did. */
+static void test_no_branch_leaves_its_quotes(void **state)
+{
+	static const char alphabet[] = "\"'`\\\n}{n%x1#";
+	const size_t letters = sizeof alphabet - 1;
+	(void)state;
+	for (size_t code = 0; code < letters * letters * letters; code++) {
+		const char branch[] = {alphabet[code % letters], alphabet[code / letters % letters],
+			alphabet[code / letters / letters], 0};
+		for (int i = 0; i < 2; i++) {
+			struct arena *arena = arena_new();
+			struct error error;
+			const char *text;
+			char read[64];
+			assert_true(promql_fill_branch(arena,
+				i ? "m{b='%{BRANCH}'}" : "m{b=\"%{BRANCH}\"}", branch, &text,
+				&error));
+			const char *end = unquote(text + 4, read);
+			assert_non_null(end);
+			assert_string_equal(end, "}");
+			assert_string_equal(read, branch);
+			arena_free(arena);
+		}
+	}
+}
+
+static void test_branches_are_asked_for(void **state)
+{
+	struct talk *talk = *state;
+	talk->options.query = "m{b=\"%{BRANCH}\"}";
+	talk->query.branch = "x y";
+	say_file(talk, 200, "prom-range-empty.json");
+	done(talk);
+	assert_non_null(strstr(talk->asked[0].url, "?query=m%7Bb%3D%22x%20y%22%7D%5B"));
+	talk->options.query = "m";
+	failed(talk, "does not support branches");
+	assert_int_equal(talk->error.kind, ERROR_USAGE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TALK_TEST(test_series_that_differ_in_the_commit_are_one),
+		TALK_TEST(test_more_labels_of_points),
+		TALK_TEST(test_axes_with_attributes),
+		TALK_TEST(test_pieces_with_commits),
+		TALK_TEST(test_builds),
+		TALK_TEST(test_builds_of_a_job),
+		cmocka_unit_test(test_builds_that_say_nothing),
+		TALK_TEST(test_victoria_is_recognised),
+		cmocka_unit_test(test_others_are_no_victoria),
+		cmocka_unit_test(test_what_is_known_is_not_asked),
+		cmocka_unit_test(test_exports_that_fail),
+		TALK_TEST(test_exported_lines),
+		cmocka_unit_test(test_default_range),
+		TALK_TEST(test_too_many_points),
+		cmocka_unit_test(test_branches_in_queries),
+		cmocka_unit_test(test_no_branch_leaves_its_quotes),
+		TALK_TEST(test_branches_are_asked_for),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
