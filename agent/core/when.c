@@ -100,33 +100,48 @@ static bool take_fraction(struct cursor *cursor, int *ms)
 	return digits > 0;
 }
 
+/* 20260102 is a day: as seconds since the epoch it would lie in 1970, where nobody looks. */
+static bool is_compact(struct cursor cursor)
+{
+	int century, rest;
+
+	return take_digits(&cursor, 2, 2, &century) && (century == 19 || century == 20) &&
+	       take_digits(&cursor, 6, 6, &rest) &&
+	       (cursor.at == cursor.end || *cursor.at == ' ' || (*cursor.at | 0x20) == 't');
+}
+
 static bool take_date(struct cursor *cursor, int64_t *ms)
 {
+	bool compact = is_compact(*cursor);
 	struct date date;
 	int year;
 
 	if (!take_digits(cursor, 4, 4, &year) || cursor->at == cursor->end)
 		return false;
 	char separator = *cursor->at;
-	if (separator != '-' && separator != '.' && separator != '/')
+	if (!compact && separator != '-' && separator != '.' && separator != '/')
 		return false;
-	cursor->at++;
-	if (!take_digits(cursor, 1, 2, &date.month) || !take(cursor, separator) ||
+	cursor->at += !compact;
+	if (!take_digits(cursor, 1, 2, &date.month) || !(compact || take(cursor, separator)) ||
 		!take_digits(cursor, 1, 2, &date.day))
 		return false;
 	date.year = year;
 	return when_from_date(date, ms);
 }
 
-/* H:MM[:SS[.fff]]; second 60 is a leap second, which the count of milliseconds does not know. */
+/* H:MM[:SS[.fff]] or HHMM[SS]; second 60 is a leap second, which the count of milliseconds does
+ * not know. */
 static bool take_clock(struct cursor *cursor, int64_t *ms)
 {
 	int hour, minute, second = 0, fraction = 0;
 
-	if (!take_digits(cursor, 1, 2, &hour) || !take(cursor, ':') ||
-		!take_digits(cursor, 2, 2, &minute))
+	if (!take_digits(cursor, 1, 2, &hour))
 		return false;
-	if (take(cursor, ':')) {
+	bool colons = take(cursor, ':');
+	if (!take_digits(cursor, 2, 2, &minute))
+		return false;
+	bool digit_next = cursor->at < cursor->end && (unsigned)(*cursor->at - '0') < 10;
+	if (colons ? take(cursor, ':') : digit_next) {
 		if (!take_digits(cursor, 2, 2, &second))
 			return false;
 		if ((take(cursor, '.') || take(cursor, ',')) && !take_fraction(cursor, &fraction))
@@ -230,7 +245,7 @@ bool when_parse_stamp(const char *text, size_t length, int64_t *out)
 		cursor.end--;
 	if (cursor.at == cursor.end)
 		return false;
-	return parse_calendar(cursor, out) || parse_epoch(cursor, out);
+	return parse_calendar(cursor, out) || (!is_compact(cursor) && parse_epoch(cursor, out));
 }
 
 char *when_format(int64_t ms, char out[WHEN_TEXT])

@@ -8,6 +8,7 @@
  */
 #include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "agent/core/when.h"
@@ -311,30 +312,22 @@ static bool lower(const char *text, char out[TEXT_MAX])
 	return true;
 }
 
-/* 20260102 is a day: as seconds since the epoch it would lie in 1970, where nobody looks. */
-static bool is_compact(const char *word)
+/* A year by itself is its first day, not a moment of 1970. */
+static bool parse_year(const char *word, int64_t *out)
 {
-	return strlen(word) == 8 && strspn(word, "0123456789") == 8 &&
-	       (memcmp(word, "19", 2) == 0 || memcmp(word, "20", 2) == 0);
-}
+	struct date date = {.month = 1, .day = 1};
 
-static bool parse_compact(const char *word, int64_t *out)
-{
-	struct date date = {0};
-	int year;
-
-	if (sscanf(word, "%4d%2d%2d", &year, &date.month, &date.day) != 3)
+	if (strlen(word) != 4 || strspn(word, "0123456789") != 4)
 		return false;
-	date.year = year;
-	return when_from_date(date, out);
+	date.year = atoi(word);
+	return date.year >= 1970 && when_from_date(date, out);
 }
 
 static bool parse_any(const char *word, int64_t now, int64_t *out)
 {
-	if (is_compact(word))
-		return parse_compact(word, out);
-	return when_parse_stamp(word, strlen(word), out) || parse_day(word, now, out) ||
-	       parse_named_month(word, now, out) || parse_relative(word, now, out);
+	return parse_year(word, out) || when_parse_stamp(word, strlen(word), out) ||
+	       parse_day(word, now, out) || parse_named_month(word, now, out) ||
+	       parse_relative(word, now, out);
 }
 
 bool when_parse(const char *text, int64_t now_ms, int64_t *out, struct error *error)
