@@ -126,10 +126,8 @@ static void fills_the_query(void **state)
 	assert_int_equal(query.since, NOW - 365 * DAY);
 
 	static const struct field range[] = {{.name = "range", .type = FIELD_DURATION}, {0}};
-	static const struct plugin ranged = {.name = "prometheus",
-		.fields = range,
-		.server_size = 8,
-		.endpoint = true};
+	static const struct plugin ranged = {
+		.name = "prometheus", .fields = range, .server_size = 8, .endpoint = true};
 	server = test_of(&ranged, "server");
 	selection_query(&selection, &server, &query);
 	assert_true(query.since == WHEN_ALWAYS);
