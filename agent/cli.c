@@ -5,6 +5,7 @@
 #include "agent/cli.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -125,8 +126,21 @@ static int finish_output(int code)
 	return code == EXIT_NOTHING || code == EXIT_REGRESSIONS ? EXIT_DATA : code;
 }
 
+/*
+ * A descriptor that the caller closed would be given to the first file that is opened, and the log
+ * be written into it. What stands in for it can not be used, so that a failure stays one.
+ */
+static void hold_standard_descriptors(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF &&
+			open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0)
+			_exit(EXIT_STATE);
+}
+
 int cli_main(int argc, char **argv)
 {
+	hold_standard_descriptors();
 	struct cli cli = {
 		.arena = arena_new(),
 		.out = stdout,

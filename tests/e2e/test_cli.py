@@ -73,3 +73,17 @@ def test_reader_that_goes_away_is_not_told(program):
     command = f"seq 1 200000 | sed 's/.*/{{\"id\": \"&\", \"series\": [1, 2]}}/' | {program} detect --input jsonl | head -n 1"
     result = subprocess.run(["sh", "-c", command], capture_output=True, text=True)
     assert result.stdout == '{"id": "1", "change_points": []}\n' and result.stderr == ""
+
+
+def test_closed_descriptors_are_not_reused(program, tmp_path):
+    """The first file that is opened must not become standard error: the log would be written into it."""
+    (tmp_path / "m.csv").write_text("time,m\n2026-01-01,1\n")
+    (tmp_path / "hunter.yaml").write_text("agent: {state: state.db}\ntests: {t: {type: csv, file: m.csv, metrics: [m]}}\n")
+    subprocess.run(["sh", "-c", f"exec {program} run --once --log-level debug <&- >&- 2>&-"], cwd=tmp_path, timeout=60)
+    assert (tmp_path / "state.db").read_bytes().startswith(b"SQLite format 3\0")
+    for path in tmp_path.iterdir():
+        assert b"msg=" not in path.read_bytes(), path
+    result = subprocess.run(["sh", "-c", f"{program} --help >&-"], capture_output=True, text=True)
+    assert result.returncode == 3 and "cannot write the output: Bad file descriptor" in result.stderr
+    result = subprocess.run(["sh", "-c", f"{program} detect <&-"], capture_output=True, text=True)
+    assert result.returncode == 3 and "Bad file descriptor" in result.stderr
