@@ -133,7 +133,7 @@ static size_t read_tree(const struct buf *body)
 }
 
 struct way {
-	const char *name, *work;
+	const char *form;
 	struct buf (*write)(int series);
 	size_t (*read)(const struct buf *body);
 };
@@ -147,8 +147,9 @@ static void measure(const struct way *way, int series)
 		exit(1);
 	double seconds = now() - start, megabytes = (double)body.length / 1e6;
 	getrusage(RUSAGE_SELF, &usage);
-	printf("%s\t%s, %d series x %d points, %.0f MB\t%.2f s\t%.1f million points/s\t%.0f MB\n",
-		way->name, way->work, series, POINTS, megabytes, seconds,
+	printf("graphite\tread %d series x %d points, %.0f MB of %s\t%.2f s\t%.1f M points/s\t%.0f "
+	       "MB\n",
+		series, POINTS, megabytes, way->form, seconds,
 		(double)series * POINTS / seconds / 1e6, (double)usage.ru_maxrss / 1024);
 	fflush(stdout);
 	buf_free(&body);
@@ -157,9 +158,9 @@ static void measure(const struct way *way, int series)
 int main(int argc, char **argv)
 {
 	static const struct way ways[] = {
-		{"graphite-raw", "Graphite's raw form", write_raw, read_source},
-		{"graphite-json", "Graphite's JSON, our reader", write_json, read_source},
-		{"graphite-tree", "Graphite's JSON, jansson's tree", write_json, read_tree},
+		{"raw", write_raw, read_source},
+		{"JSON", write_json, read_source},
+		{"JSON, jansson's tree", write_json, read_tree},
 	};
 	int series = argc > 1 ? (int)strtol(argv[1], NULL, 10) : SERIES, failures = 0;
 	for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {

@@ -1,7 +1,9 @@
 """analyze, regressions, list-metrics and run on a real Graphite (carbon and graphite-web) with history of ours, at fixed dates."""
 import json
+import os
+import pathlib
 import re
-import sqlite3
+import subprocess
 
 import pytest
 import servers
@@ -264,18 +266,28 @@ def test_run_once_tells_it_once(hunter, tmp_path, server):
     assert "shop" in first.out and "p99" in first.out and "throughput" in first.out and "c0070" in first.out, first.out
     again = hunter("run", "--once")
     assert again.code == 0 and "p99" not in again.out, again.out
-    with sqlite3.connect(tmp_path / "state.db") as store:
-        tables = [name for (name,) in store.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-    assert tables
 
 
-def test_wrong_addresses(hunter, tmp_path, server):
+def test_the_shipped_example(hunter, program, server):
+    """What conf/graphite.yaml says to try is tried."""
+    path = pathlib.Path(__file__).parents[2] / "conf" / "graphite.yaml"
+    script = "\n".join(line[4:] for line in path.read_text().splitlines() if line.startswith("#   "))
+    assert script.startswith("for i") and script.endswith("hunter-c analyze store.read --config conf/graphite.yaml")
+    feed = script.rsplit("\n", 1)[0]
+    environment = os.environ | {"GRAPHITE_URL": server.url, "CARBON": f"127.0.0.1/{server.ports['line']}"}
+    subprocess.run(["bash", "-euc", feed], check=True, timeout=120, env=environment)
+    server.feed({"fed.last": [(1, START)]})
+    found = hunter("analyze", "store.read", "--config", path, env=environment)
+    assert re.search(r"\+(9\.[5-9]|10\.[0-5])%", found.out) and found.out.count("%") == 1, found.out + found.err
+    assert re.search(r"159 +main +1\.0 +c159 ", found.out) and re.search(r"160 +main +1\.0 +c160 ", found.out)
+    assert hunter("list-metrics", "store.all", "--config", path, env=environment).out.split() == [
+        "read.throughput", "read.latency.p99"]
+
+
+def test_a_wrong_path(hunter, tmp_path, server):
     config(tmp_path, server.url + "/wrong", SHOP)
     found = analyze(hunter, "shop")
     assert found.code == 3 and "status 404" in found.err and "shop" in found.err
-    config(tmp_path, f"http://127.0.0.1:{server.ports['line']}", SHOP)
-    found = analyze(hunter, "shop")
-    assert found.code == 3 and found.err
 
 
 def test_validate(hunter, tmp_path):
