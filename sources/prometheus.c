@@ -293,7 +293,7 @@ static enum step finish(struct query *query, const struct asking *asking)
 				: "the query gives nothing in the range (a point is found if a "
 				  "sample is at "
 				  "most 5 minutes older; without step raw samples are read)");
-	else
+	else if (!query->listing)
 		notice_labels(query, asking);
 	return STEP_DONE;
 }
@@ -325,7 +325,7 @@ static bool start(struct query *query, struct error *error)
 	asking->said = said_labels(query);
 	asking->collection = collection_new(query->arena,
 		options->build_info ? (struct pairs){0} : asking->said, endpoint->max_points);
-	if (options->build_info)
+	if (options->build_info && !query->listing)
 		asking->builds = builds_new(query->arena, asking->said);
 	return asking_range(query, &asking->range, error) && find_query(query, asking, error);
 }

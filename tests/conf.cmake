@@ -5,7 +5,7 @@ hunter_fuzz(yaml hunter_conf)
 hunter_fuzz(config hunter_conf)
 
 # What we ship, and what Hunter's and Otava's users have, is accepted by the very program.
-foreach(name hunter example)
+foreach(name hunter example prometheus)
   add_test(NAME cases.config.shipped.${name}
     COMMAND hunter-c validate --config ${CMAKE_SOURCE_DIR}/conf/${name}.yaml)
 endforeach()
