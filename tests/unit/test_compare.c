@@ -137,7 +137,7 @@ static void edges_are_no_regressions(void **state)
 static void infinities_are_no_part_of_a_level(void **state)
 {
 	static const double values[] = {
-		10, 11, INFINITY, 10, 11, 10, 20, 21, -INFINITY, 20, 21, 20};
+		10, 11, (double)INFINITY, 10, 11, 10, 20, 21, -(double)INFINITY, 20, 21, 20};
 	struct series *series = series_of(*state, values, N);
 	struct comparison found =
 		compare_spans(series, (struct span){0, 6}, series, (struct span){6, N});
