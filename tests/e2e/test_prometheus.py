@@ -1,5 +1,6 @@
 """analyze and regressions on a real Prometheus with history of ours, at fixed dates."""
 import json
+import pathlib
 import re
 import shutil
 import socketserver
@@ -13,6 +14,7 @@ import servers
 START = 1709251200  # 2024-03-01 00:00:00 UTC
 MINUTE = 60
 POINTS = 120
+EXAMPLE = pathlib.Path(__file__).parents[2] / "conf" / "prometheus.yaml"
 SINCE, UNTIL = "2024-03-01", "2024-03-02"
 
 
@@ -163,6 +165,81 @@ def test_special_values(hunter, tmp_path, server):
     assert len(rows) == 7, found.out
 
 
+@pytest.fixture(scope="module")
+def example(tmp_path_factory):
+    """A Prometheus with the data that the head of conf/prometheus.yaml makes, and a service with two builds."""
+    folder = tmp_path_factory.mktemp("example")
+    script = re.search(r"^#   \{ echo.*?>history.txt$", EXAMPLE.read_text(), re.M | re.S)[0]
+    subprocess.run(["bash", "-ec", "\n".join(line[1:] for line in script.splitlines())], cwd=folder, check=True)
+    bench = (folder / "history.txt").read_text().replace("# EOF\n", "")
+    with servers.prometheus(folder, bench + service()) as running:
+        yield running
+
+
+def service():
+    """A service that is scraped each minute for six hours; from 03:00 on it is another build, and slower."""
+    def rows(labels, value):
+        return [(labels | {"instance": i}, value(k), START + MINUTE * k) for i in ("a:80", "b:80") for k in range(360)]
+
+    return servers.openmetrics({
+        "work_seconds": rows({"job": "shop"}, lambda k: f"{0.2 * (1.2 if k >= 180 else 1) * (1 + 0.01 * noise(k)):.6f}"),
+        # During the rollout, of ten minutes, both are there.
+        "shop_build_info": [({"job": "shop", "instance": i, "revision": revision, "version": version}, 1, START + MINUTE * k)
+                            for i, delay in (("a:80", 0), ("b:80", 10))
+                            for revision, version, of in (("a60027ff", "1.4", range(0, 180 + delay)),
+                                                          ("15ce8e36", "1.5", range(180 + delay, 360))) for k in of]})
+
+
+def test_the_example_finds_what_is_in_its_data(hunter, tmp_path, example):
+    def ask(*arguments):
+        return hunter(*arguments, "--config", EXAMPLE, env={"PROMETHEUS_URL": example.url})
+
+    found = ask("analyze", "bench.read", "--since", "2024-01-01")
+    lines = found.out.splitlines()
+    assert found.code == 0 and found.err == "" and sum(line.startswith("2024-") for line in lines) == 90, found.out + found.err
+    assert sum("%" in line for line in lines) == 1, found.out
+    change = next(i for i, line in enumerate(lines) if "%" in line)
+    assert lines[change + 2].startswith("2024-03-01 06:00:00 +0000") and lines[change + 2].split()[3:5] == ["c60", "1.2"], found.out
+    found = ask("regressions", "bench.read", "--since-commit", "c40")
+    assert found.code == 3 and "no data in the selected range" in found.err  # the last 365 days have none
+    found = ask("regressions", "bench.read", "--since", "2024-01-20")
+    assert found.code == 1 and re.search(r"p99 *: .*\( *\+(9\.[5-9]|10\.[0-5])%\)", found.out), found.out
+    found = ask("analyze", "bench.read", "--since", "2024-01-01", "--branch", 'no"ne')
+    assert found.code == 0 and "no data" in found.err
+    assert "bench_p99_seconds" in ask("analyze", "bench.all", "--since", "2024-01-01").out
+
+
+def test_a_service_knows_its_build(hunter, tmp_path, example):
+    config(tmp_path, example.url, """
+  shop:
+    type: prometheus
+    query: avg by (job) (work_seconds)
+    step: 5m
+    build_info: shop_build_info{job="shop"}
+    metrics: {work: {direction: -1}}
+""")
+    text = hunter("analyze", "shop", "--since", "2024-03-01", "--until", "2024-03-01 06:00").out
+    lines = [line for line in text.splitlines() if line.startswith("2024-03-01")]
+    assert len(lines) == 72 and text.count("%") == 1, text
+    assert [line.split()[3:5] for line in lines] == [["a60027ff", "1.4"]] * 36 + [["15ce8e36", "1.5"]] * 36, text
+    found = hunter("analyze", "shop", "--until", "2024-03-01 06:00", "--since-commit", "15ce8e36")
+    assert sum(line.startswith("2024-03-01") for line in found.out.splitlines()) == 36, found.out + found.err
+    found = hunter("regressions", "--since-version", "1.4", "--until", "2024-03-01 06:00")
+    assert found.code == 1 and "work" in found.out, found.out + found.err
+
+
+def test_list_metrics_asks_the_server(hunter, tmp_path, example):
+    config(tmp_path, example.url, """
+  shop:
+    type: prometheus
+    query: work_seconds
+    range: 3650d
+    build_info: shop_build_info
+    metrics: {work: {direction: -1}}
+""")
+    assert hunter("list-metrics", "shop") == (0, 'work{instance="a:80"}\nwork{instance="b:80"}\n', "")
+
+
 def test_nothing_listens(hunter, tmp_path):
     port = servers.free_port()
     config(tmp_path, f"http://127.0.0.1:{port}", LATENCY)
@@ -221,6 +298,36 @@ def http(status, body, headers=""):
 
 GOOD = json.dumps({"status": "success", "data": {"resultType": "matrix", "result": [
     {"metric": {"region": "eu"}, "values": [[START + MINUTE * i, "1"] for i in range(20)]}]}})
+
+
+PART = GOOD[:-1] + ', "warnings": ["No StoreAPIs matched for this query"]}'
+
+
+def test_half_of_the_data_is_none(hunter, tmp_path, fault):
+    server = fault(http(200, PART))
+    config(tmp_path, server.url, LATENCY)
+    found = analyze(hunter, "shop")
+    assert found.code == 3 and "may lack data: No StoreAPIs matched" in found.err and "partial_response: allow" in found.err
+    assert found.out == ""
+    config(tmp_path, server.url, LATENCY, ", partial_response: allow")
+    found = analyze(hunter, "shop")
+    assert found.code == 0 and found.out.count("2024-03-01") == 20 and "No StoreAPIs matched" in found.err
+
+
+def test_too_much_is_asked_in_halves(hunter, tmp_path, fault):
+    server = fault(http(422, json.dumps({"status": "error", "errorType": "execution", "error": "too many samples"})), http(200, GOOD))
+    config(tmp_path, server.url, LATENCY, ", flavor: prometheus")
+    found = analyze(hunter, "shop")
+    assert found.code == 0 and found.out.count("2024-03-01") == 20, found.err
+    ranges = [re.search(r"%5B(\d+)ms%5D&time=(\d+)", request).groups() for request in server.requests]
+    assert ranges == [("86400000", "1709337599"), ("43200000", "1709294399"), ("43200000", "1709337599")]
+
+
+def test_many_tests_ask_once_what_the_server_is(hunter, tmp_path, fault):
+    server = fault(http(200, GOOD))
+    config(tmp_path, server.url, "".join(f"  t{i}: {{type: prometheus, query: m{i}}}\n" for i in range(200)), ", max_concurrent: 1")
+    assert hunter("regressions", "--since", SINCE, "--until", UNTIL).code == 0
+    assert sum("buildinfo" in request for request in server.requests) <= 40 and len(server.requests) >= 200
 
 
 @pytest.fixture
