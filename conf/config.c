@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "conf/files.h"
 #include "conf/load.h"
@@ -171,6 +172,17 @@ static void read_files(struct sections *sections, const char *path)
 	}
 }
 
+/* SQLite takes an empty name, ":memory:" and "file:...?mode=memory" for databases that are gone
+ * when the agent ends: it would announce everything again. */
+static void check_state(struct loader *loader, const struct yaml_node *map,
+	const struct subject *subject, const char *state)
+{
+	if (!*state || strcmp(state, ":memory:") == 0 || strncasecmp(state, "file:", 5) == 0)
+		loader_report(loader, false, yaml_get(map, "state"), subject,
+			"state: the path of a file is needed here, which stays when the agent "
+			"ends");
+}
+
 static void read_agent(struct loader *loader, const struct yaml_node *map)
 {
 	struct agent_settings *agent = &loader->config->agent;
@@ -184,6 +196,7 @@ static void read_agent(struct loader *loader, const struct yaml_node *map)
 	struct unset unset = options_read(loader, map, map, &reading);
 	if (unset.variable)
 		loader_missing(loader, &reading.subject, &unset);
+	check_state(loader, map, &reading.subject, agent->state);
 	const char *colon = strrchr(agent->listen, ':');
 	char *end = NULL;
 	unsigned long port =
@@ -194,31 +207,57 @@ static void read_agent(struct loader *loader, const struct yaml_node *map)
 			agent->listen);
 }
 
+/* Whether a letter that lacks, is too many, is another, or two that are swapped make the one word
+ * of the other. */
+static bool one_slip(const char *a, const char *b)
+{
+	size_t m = strlen(a), n = strlen(b), i = 0;
+	while (a[i] && a[i] == b[i])
+		i++;
+	if (m > n)
+		return m == n + 1 && strcmp(a + i + 1, b + i) == 0;
+	if (m < n)
+		return n == m + 1 && strcmp(a + i, b + i + 1) == 0;
+	if (i == m || strcmp(a + i + 1, b + i + 1) == 0)
+		return true;
+	return a[i] == b[i + 1] && a[i + 1] == b[i] && strcmp(a + i + 2, b + i + 2) == 0;
+}
+
+/* What is nearly one of our own sections is an error, since all it says would be lost. */
 static void report_section(struct loader *loader, const struct yaml_node *key)
 {
+	enum { OURS = 8 };
 	static const char *const names[] = {"tests", "templates", "test_groups", "sources", "agent",
-		"detection", "graphite", "grafana", "postgres", "slack", "prometheus", "bigquery",
-		"influxdb", "csv"};
+		"detection", "prometheus", "stdout", "graphite", "grafana", "postgres", "slack",
+		"bigquery", "influxdb", "csv", "fallout"};
+	const size_t count = sizeof names / sizeof *names;
 	/* x-NAME and .NAME hold anchors for the rest of a file. */
 	if (strncmp(key->text, "x-", 2) == 0 || key->text[0] == '.')
 		return;
-	loader_report(loader, true, key, NULL, "unknown section \"%.80s\"%s", key->text,
-		loader_hint(loader, key->text, names, sizeof names / sizeof *names));
+	bool ours = false;
+	for (size_t i = 0; i < OURS; i++)
+		ours = ours || one_slip(key->text, names[i]);
+	loader_report(loader, !ours, key, NULL, "unknown section \"%.80s\"%s", key->text,
+		loader_hint(loader, key->text, names, count));
 }
 
 static void read_sections(struct loader *loader, const struct sections *sections)
 {
 	struct subject file = {0};
+	struct unset unset = {0};
 	for (size_t i = 0; i < sections->plain.count; i++) {
 		const struct yaml_entry *section = &sections->plain.entries[i];
 		if (strcmp(section->key->text, "agent") == 0)
 			read_agent(loader, section->value);
 		else if (strcmp(section->key->text, "detection") == 0)
 			loader->config->detection = detection_read(
-				loader, section->value, &file, &loader->config->detection);
+				loader, section->value, &file, &loader->config->detection, &unset);
 		else if (!services_section(loader, section))
 			report_section(loader, section->key);
 	}
+	if (unset.variable)
+		loader_report(loader, false, unset.where, &(struct subject){.part = "detection"},
+			"${%s} is not set", unset.variable);
 }
 
 static struct config *new_config(const char *path)
@@ -257,7 +296,8 @@ struct config *config_load(
 		.servers = {.arena = config->arena},
 		.receivers = {.arena = config->arena},
 		.templates = {.arena = config->arena},
-		.told = {.arena = config->arena}};
+		.told = {.arena = config->arena},
+		.unexpanded = {.arena = config->arena}};
 	tests->arena = config->arena;
 	loader.tests = tests;
 	loader.last_server = &loader.first_server;

@@ -85,8 +85,16 @@ bool detection_overlay(const struct schema *schema, const struct detection *base
 }
 
 /* The detector that this layer names, or the one below. NULL after a report. */
+static void note_unset(struct unset *unset, const char *variable, const struct yaml_node *where)
+{
+	if (!unset->variable)
+		*unset = (struct unset){variable, where};
+}
+
+/* The layer's detector, by default the one below; NULL if it cannot be had, which was reported or
+ * noted. */
 static const struct plugin *layer_detector(struct loader *loader, const struct yaml_node *map,
-	const struct subject *subject, const struct plugin *below)
+	const struct subject *subject, const struct plugin *below, struct unset *unset)
 {
 	const struct yaml_node *value = yaml_get(map, "detector");
 	struct error error;
@@ -97,7 +105,11 @@ static const struct plugin *layer_detector(struct loader *loader, const struct y
 		return NULL;
 	}
 	const char *missing = NULL;
-	const char *name = loader_expand(loader, value->text, false, &missing);
+	const char *name = loader_expand(loader, value, false, &missing);
+	if (missing) {
+		note_unset(unset, missing, value);
+		return NULL;
+	}
 	const struct plugin *detector = find_detector(loader->source->schema, name);
 	if (!detector) {
 		unknown_detector(loader->source->schema, name, value->text, &error);
@@ -107,7 +119,7 @@ static const struct plugin *layer_detector(struct loader *loader, const struct y
 }
 
 static struct detection read_layer(struct loader *loader, const struct yaml_node *map,
-	const struct subject *subject, const struct detection *base)
+	const struct subject *subject, const struct detection *base, struct unset *unset)
 {
 	static const char *const other_keys[] = {"detector", NULL};
 	if (yaml_is_null(map))
@@ -116,22 +128,20 @@ static struct detection read_layer(struct loader *loader, const struct yaml_node
 		loader_report(loader, false, map, subject, "a map is needed here");
 		return *base;
 	}
-	const struct plugin *detector = layer_detector(loader, map, subject, base->detector);
+	const struct plugin *detector = layer_detector(loader, map, subject, base->detector, unset);
 	if (!detector)
 		return *base;
 	void *options = begin(base, detector, loader->arena);
 	struct reading reading = {.subject = *subject,
 		.tables = {{detector->fields, options}},
 		.other_keys = other_keys};
-	struct unset unset = options_read(loader, map, map, &reading);
-	if (unset.variable)
-		loader_report(
-			loader, false, unset.where, subject, "${%s} is not set", unset.variable);
+	struct unset own = options_read(loader, map, map, &reading);
+	note_unset(unset, own.variable, own.where);
 	return (struct detection){detector, options};
 }
 
 struct detection detection_read(struct loader *loader, const struct yaml_node *node,
-	const struct subject *subject, const struct detection *base)
+	const struct subject *subject, const struct detection *base, struct unset *unset)
 {
 	struct detection out = *base;
 	struct subject part = *subject;
@@ -139,9 +149,9 @@ struct detection detection_read(struct loader *loader, const struct yaml_node *n
 	if (!node)
 		return out;
 	if (!detection_is_layers(node))
-		return read_layer(loader, node, &part, base);
+		return read_layer(loader, node, &part, base, unset);
 	for (size_t i = 0; i < node->count; i++)
-		out = read_layer(loader, node->items[i], &part, &out);
+		out = read_layer(loader, node->items[i], &part, &out, unset);
 	return out;
 }
 

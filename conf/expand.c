@@ -2,82 +2,129 @@
  * Environment variables in values. Hunter expands the whole file as text before it parses it; here
  * scalars are expanded after parsing, so that a value with a colon or a newline stays one value.
  * Names are those of a shell, so that PromQL's `${1}` and a regular expression's `$` stay what they
- * are.
+ * are. Of what is no reference the first problem is told, and the rest of the value stays as it is.
  */
-#include <ctype.h>
 #include <string.h>
 
 #include "agent/core/buf.h"
 #include "conf/load.h"
+#include "conf/reference.h"
 
-static size_t name_length(const char *text)
-{
-	size_t n = 0;
-	if (isalpha((unsigned char)text[0]) || text[0] == '_')
-		while (isalnum((unsigned char)text[n]) || text[n] == '_')
-			n++;
-	return n;
-}
+enum { SHOWN = 60 };
 
-/* Appends the variable's value, or its default; notes it as missing if it has neither. */
-static void append_variable(struct loader *loader, struct buf *out, const char *name, size_t length,
-	const char *fallback, size_t fallback_length, const char **missing)
+struct expansion {
+	struct loader *loader;
+	const struct yaml_node *where;
+	bool dollar, failed;
+	const char **missing;
+	struct buf out;
+};
+
+static const char *variable(const struct loader *loader, const char *name)
 {
 	const struct config_source *source = loader->source;
-	const char *copy = arena_strndup(loader->arena, name, length);
-	const char *value = source->env ? source->env(source->env_context, copy) : NULL;
-	if (fallback && (!value || !*value))
-		buf_append(out, fallback, fallback_length);
-	else if (value)
-		buf_text(out, value);
-	else if (!*missing)
-		*missing = copy;
+	return source->env ? source->env(source->env_context, name) : NULL;
 }
 
-/* Handles what stands at a `$`; returns how much of the text it was. */
-static size_t append_reference(
-	struct loader *loader, struct buf *out, const char *text, bool dollar, const char **missing)
+static void expand(struct expansion *expansion, const char *text, const char *end);
+
+/* Appends the variable's value, or its default; notes it as missing if it has neither. */
+static void append_variable(struct expansion *expansion, const struct reference *reference)
 {
-	if (strncmp(text, "$${", 3) == 0) {
-		buf_text(out, "${");
-		return 3;
+	const char *name =
+		arena_strndup(expansion->loader->arena, reference->name, reference->name_length);
+	const char *value = variable(expansion->loader, name);
+	if (reference->fallback && (!value || (reference->if_empty && !*value)))
+		expand(expansion, reference->fallback,
+			reference->fallback + reference->fallback_length);
+	else if (value)
+		buf_text(&expansion->out, value);
+	else if (!*expansion->missing)
+		*expansion->missing = name;
+}
+
+/* Hunter's files may have `$NAME` anywhere. Where that is text it is kept, and said once if there
+ * is such a variable. */
+static void keep_name(struct expansion *expansion, const char *text, size_t length)
+{
+	struct loader *loader = expansion->loader;
+	const char *name = arena_strndup(loader->arena, text, length);
+	const char *value = variable(loader, name);
+	if (!value || !*value)
+		return;
+	const void **place = dict_place(&loader->unexpanded, name);
+	if (!*place)
+		loader_report(loader, true, expansion->where, NULL,
+			"\"$%.80s\" is not expanded here: write ${%.80s}", name, name);
+	*place = name;
+}
+
+/* Handles what stands at a `$`; returns where it ends. */
+static const char *expand_reference(struct expansion *expansion, const char *text, const char *end)
+{
+	struct reference reference = {0};
+	const char *problem;
+	if (end - text >= 3 && memcmp(text, "$${", 3) == 0) {
+		buf_text(&expansion->out, "${");
+		return text + 3;
 	}
-	if (text[1] == '{') {
-		const char *name = text + 2;
-		size_t length = name_length(name);
-		const char *end = strchr(name, '}');
-		const char *rest = name + length;
-		if (length > 0 && rest == end) {
-			append_variable(loader, out, name, length, NULL, 0, missing);
-			return (size_t)(end + 1 - text);
+	if (end - text >= 2 && text[1] == '{') {
+		switch (reference_parse(text, end, &reference, &problem)) {
+		case REFERENCE_GOOD:
+			append_variable(expansion, &reference);
+			return text + reference.length;
+		case REFERENCE_TEXT: break;
+		case REFERENCE_BAD:
+			loader_report(expansion->loader, false, expansion->where, NULL,
+				"\"%.*s\" %s; $${ stands for the characters ${",
+				(int)(end - text < SHOWN ? end - text : SHOWN), text, problem);
+			expansion->failed = true;
 		}
-		if (length > 0 && end && strncmp(rest, ":-", 2) == 0) {
-			append_variable(loader, out, name, length, rest + 2,
-				(size_t)(end - rest - 2), missing);
-			return (size_t)(end + 1 - text);
+	} else if ((reference.name_length = reference_name(text + 1, end)) > 0) {
+		reference.name = text + 1;
+		if (expansion->dollar) {
+			append_variable(expansion, &reference);
+			return text + 1 + reference.name_length;
 		}
-	} else if (dollar && name_length(text + 1) > 0) {
-		append_variable(loader, out, text + 1, name_length(text + 1), NULL, 0, missing);
-		return 1 + name_length(text + 1);
+		keep_name(expansion, reference.name, reference.name_length);
 	}
-	buf_char(out, '$');
-	return 1;
+	buf_char(&expansion->out, '$');
+	return text + 1;
+}
+
+static void expand(struct expansion *expansion, const char *text, const char *end)
+{
+	while (text < end) {
+		const char *dollar = memchr(text, '$', (size_t)(end - text));
+		if (!dollar || expansion->failed)
+			dollar = end;
+		buf_append(&expansion->out, text, (size_t)(dollar - text));
+		text = dollar < end ? expand_reference(expansion, dollar, end) : end;
+	}
 }
 
 const char *loader_expand(
-	struct loader *loader, const char *text, bool dollar, const char **missing)
+	struct loader *loader, const struct yaml_node *where, bool dollar, const char **missing)
 {
+	const char *text = where->text;
 	if (!strchr(text, '$'))
 		return text;
-	struct buf out = {0};
-	while (*text) {
-		size_t plain = strcspn(text, "$");
-		buf_append(&out, text, plain);
-		text += plain;
-		if (*text)
-			text += append_reference(loader, &out, text, dollar, missing);
-	}
-	const char *result = arena_strndup(loader->arena, out.data ? out.data : "", out.length);
-	buf_free(&out);
+	struct expansion expansion = {
+		.loader = loader, .where = where, .dollar = dollar, .missing = missing};
+	expand(&expansion, text, text + strlen(text));
+	const struct buf *out = &expansion.out;
+	const char *result = arena_strndup(loader->arena, out->data ? out->data : "", out->length);
+	buf_free(&expansion.out);
 	return result;
+}
+
+const char *loader_path(struct loader *loader, const char *text, const char **missing)
+{
+	if (strncmp(text, "~/", 2) != 0)
+		return text;
+	const char *home = variable(loader, "HOME");
+	if (home && *home)
+		return arena_printf(loader->arena, "%s%s", home, text + 1);
+	*missing = "HOME";
+	return text;
 }

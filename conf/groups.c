@@ -92,10 +92,12 @@ static void resolve(struct groups *groups, struct group_state *group, int depth)
 				loader, false, item, &subject, "the name of a test is needed here");
 			continue;
 		}
-		const char *name = loader_expand(loader, item->text, false, &missing);
+		const char *name = loader_expand(loader, item, false, &missing);
 		const struct test *test = dict_get(loader->tests, name);
 		const struct group_state *member = dict_get(&groups->names, name);
-		if (test)
+		if (missing)
+			loader_report(loader, false, item, &subject, "${%s} is not set", missing);
+		else if (test)
 			add_test(groups, group, test);
 		else if (member)
 			add_group(groups, group, item, &subject,
@@ -112,7 +114,7 @@ static void read_group(struct groups *groups, const struct yaml_entry *entry)
 	struct loader *loader = groups->loader;
 	const char *missing = NULL;
 	struct group_state *group = &groups->items[groups->count++];
-	group->name = loader_expand(loader, entry->key->text, false, &missing);
+	group->name = loader_expand(loader, entry->key, false, &missing);
 	group->node = entry->value;
 	group->members.arena = loader->arena;
 	group->done = entry->value->kind != YAML_LIST;

@@ -43,6 +43,7 @@ struct loader {
 	const struct yaml_node *tests_node;
 	struct strings all_receivers; /* a test's `notify` by default */
 	struct dict told;             /* problems, told once though many tests share the value */
+	struct dict unexpanded;       /* variables whose `$X` was said to be text */
 	const struct yaml_node *csv;  /* Otava's csv options for all tests */
 	size_t spent;                 /* of LOADER_BUDGET */
 	bool exhausted;               /* nothing more is reported: it would follow from that */
@@ -73,11 +74,15 @@ void loader_missing(
 bool loader_spend(struct loader *loader, size_t values, const struct yaml_node *where);
 
 /*
- * The text with `${X}` and `${X:-default}` (with `dollar` also `$X`) replaced; `$${` stands for
- * `${`. *missing is set to the first variable that is not set and has no default.
+ * The scalar's text with references (reference.h; with `dollar` also `$X`) replaced; `$${` stands
+ * for `${`. *missing is set to the first variable that is not set and has no default. Reports what
+ * is no reference.
  */
 const char *loader_expand(
-	struct loader *loader, const char *text, bool dollar, const char **missing);
+	struct loader *loader, const struct yaml_node *where, bool dollar, const char **missing);
+
+/* The path with a `~/` at its beginning replaced by $HOME. */
+const char *loader_path(struct loader *loader, const char *text, const char **missing);
 
 /* How a map's keys are read. */
 struct option_table {
@@ -115,9 +120,10 @@ bool services_section(struct loader *loader, const struct yaml_entry *section);
 void services_sources(struct loader *loader, const struct yaml_node *map);
 void services_finish(struct loader *loader);
 
-/* detection.c: lays a `detection:` value (a map, or the layers that templates gave) over `base`. */
+/* detection.c: lays a `detection:` value (a map, or the layers that templates gave) over `base`.
+ * The first variable that is not set is noted in *unset, if there is none yet. */
 struct detection detection_read(struct loader *loader, const struct yaml_node *node,
-	const struct subject *subject, const struct detection *base);
+	const struct subject *subject, const struct detection *base, struct unset *unset);
 struct detection detection_default(const struct schema *schema, struct arena *arena);
 
 /* A list of `detection:` maps that templates and test contributed, in the order of laying them. */

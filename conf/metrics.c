@@ -76,8 +76,11 @@ static void read_options(struct metrics_reading *metrics, const struct yaml_node
 	if (!metrics->unset.variable)
 		metrics->unset = unset;
 	if (options.direction != -1 && options.direction != 0 && options.direction != 1)
-		loader_report(loader, metrics->hunters, key, subject,
-			"direction: %g is none of 1, -1, 0", options.direction);
+		loader_report(loader, false, key, subject, "direction: %g is none of 1, -1, 0",
+			options.direction);
+	if (options.scale == 0)
+		loader_report(loader, false, key, subject,
+			"scale: 0 makes all values the same, and nothing would ever be found");
 	metric->direction = (options.direction > 0) - (options.direction < 0);
 	metric->scale = options.scale;
 	metric->unit = options.unit;
@@ -94,7 +97,7 @@ static void read_metric(struct metrics_reading *metrics, const struct yaml_entry
 {
 	struct loader *loader = metrics->loader;
 	const char *missing = NULL;
-	*metric = (struct metric){.name = loader_expand(loader, entry->key->text, false, &missing)};
+	*metric = (struct metric){.name = loader_expand(loader, entry->key, false, &missing)};
 	struct subject subject = {
 		.kind = "test", .name = metrics->test->name, .metric = metric->name};
 	const struct yaml_node *map = entry->value;
@@ -106,8 +109,8 @@ static void read_metric(struct metrics_reading *metrics, const struct yaml_entry
 		map = NULL;
 	}
 	read_options(metrics, entry->key, map, &subject, metric);
-	*detection = detection_read(
-		loader, yaml_get(map, "detection"), &subject, &metrics->test->detection);
+	*detection = detection_read(loader, yaml_get(map, "detection"), &subject,
+		&metrics->test->detection, &metrics->unset);
 }
 
 /* A list of names, each once: entries without a value. */

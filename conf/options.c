@@ -66,7 +66,12 @@ static void read_list(struct loader *loader, const struct field *field,
 				"%s: a list of words is needed here", field->name);
 			return;
 		}
-		const char *text = loader_expand(loader, items[i]->text, dollar, missing);
+		const char *lacks = NULL;
+		const char *text = loader_expand(loader, items[i], dollar, &lacks);
+		if (lacks) {
+			*missing = *missing ? *missing : lacks;
+			continue;
+		}
 		const void **place = dict_place(&seen, text);
 		if (!*place)
 			texts[kept++] = text;
@@ -98,7 +103,7 @@ static void read_pairs(struct loader *loader, const struct field *field,
 		}
 		if (!yaml_is_null(entry->value))
 			pairs[count++] = (struct pair){entry->key->text,
-				loader_expand(loader, entry->value->text, dollar, missing)};
+				loader_expand(loader, entry->value, dollar, missing)};
 	}
 	*out = (struct pairs){pairs, count};
 }
@@ -117,6 +122,15 @@ static void hide(struct error *error, const char *value, const char *reference)
 	snprintf(error->text, sizeof error->text, "%s", text);
 }
 
+/* Options that name a file of this machine: `file`, `state`, `password_file`. */
+static bool is_path(const struct field *field)
+{
+	size_t length = strlen(field->name);
+	return field->type == FIELD_STRING &&
+	       (strcmp(field->name, "file") == 0 || strcmp(field->name, "state") == 0 ||
+		       (length > 5 && strcmp(field->name + length - 5, "_file") == 0));
+}
+
 static void read_scalar(struct loader *loader, const struct field *field,
 	const struct yaml_node *value, const struct reading *reading, void *options,
 	const char **missing)
@@ -129,8 +143,17 @@ static void read_scalar(struct loader *loader, const struct field *field,
 			value->kind == YAML_MAP ? "map" : "list");
 		return;
 	}
-	const char *text = loader_expand(loader, value->text, dollar, missing);
-	if (*missing || field_parse(field, options, text, loader->arena, &error))
+	const char *text = loader_expand(loader, value, dollar, missing);
+	if (is_path(field))
+		text = loader_path(loader, text, missing);
+	if (*missing)
+		return;
+	if (!*value->text && field->flags & FIELD_REQUIRED) {
+		loader_report(
+			loader, false, value, &reading->subject, "%s: it is empty", field->name);
+		return;
+	}
+	if (field_parse(field, options, text, loader->arena, &error))
 		return;
 	if (text != value->text)
 		hide(&error, text, value->text);

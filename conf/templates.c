@@ -114,7 +114,11 @@ static const struct yaml_node *resolve_template(struct loader *loader,
 	const struct subject *subject, const struct yaml_node *where, int depth)
 {
 	const char *missing = NULL;
-	const char *name = loader_expand(loader, where->text, false, &missing);
+	const char *name = loader_expand(loader, where, false, &missing);
+	if (missing) {
+		loader_report(loader, false, where, subject, "inherit: ${%s} is not set", missing);
+		return NULL;
+	}
 	const struct template *found = dict_get(&loader->templates, name);
 	if (!found) {
 		report_unknown(loader, where, subject, name);
@@ -183,7 +187,7 @@ void templates_read(struct loader *loader, const struct yaml_node *map)
 		const struct yaml_entry *entry = &map->entries[i];
 		const char *missing = NULL;
 		struct template *template = &loader->template_list[i];
-		template->name = loader_expand(loader, entry->key->text, false, &missing);
+		template->name = loader_expand(loader, entry->key, false, &missing);
 		struct subject subject = {.kind = "template", .name = template->name};
 		if (entry->value->kind != YAML_MAP && !yaml_is_null(entry->value))
 			loader_report(

@@ -74,19 +74,24 @@ static const char *read_type(
 	const struct yaml_node *source = yaml_get(map, "source");
 	const char *missing = NULL;
 	if (type && type->kind == YAML_SCALAR && !yaml_is_null(type)) {
-		const char *name = loader_expand(loader, type->text, false, &missing);
-		if (find_source(loader, name) || kind_find(name))
+		const char *name = loader_expand(loader, type, false, &missing);
+		if (!missing && (find_source(loader, name) || kind_find(name)))
 			return name;
-		report_type(loader, type, subject, name);
-		return NULL;
-	}
-	if (source && source->kind == YAML_SCALAR) {
-		const struct declared *declared = dict_get(
-			&loader->servers, loader_expand(loader, source->text, false, &missing));
-		if (declared)
+		if (!missing) {
+			report_type(loader, type, subject, name);
+			return NULL;
+		}
+	} else if (source && source->kind == YAML_SCALAR) {
+		const struct declared *declared =
+			dict_get(&loader->servers, loader_expand(loader, source, false, &missing));
+		if (!missing && declared)
 			return declared->server.source->name;
+		type = source;
 	}
-	loader_report(loader, false, map, subject, "\"type\" is missing");
+	if (missing)
+		loader_report(loader, false, type, subject, "${%s} is not set", missing);
+	else
+		loader_report(loader, false, map, subject, "\"type\" is missing");
 	return NULL;
 }
 
@@ -200,7 +205,7 @@ static void complete_csv_options(struct loader *loader, const struct yaml_node *
 		const char *missing = NULL;
 		if (is_csv_option(entry->key->text) && entry->value->kind == YAML_SCALAR)
 			pairs[count++] = (struct pair){entry->key->text,
-				loader_expand(loader, entry->value->text, true, &missing)};
+				loader_expand(loader, entry->value, true, &missing)};
 	}
 	*given = (struct pairs){pairs, count};
 }
@@ -270,8 +275,8 @@ static void read_notify(struct loader *loader, const struct yaml_node *map,
 	for (size_t i = 0; common->notify.count > 0 && i < (list ? node->count : 1); i++) {
 		const struct yaml_node *item = list ? node->items[i] : node;
 		const char *missing = NULL;
-		const char *name = loader_expand(loader, item->text, false, &missing);
-		if (strcmp(name, "stdout") != 0 && !dict_get(&loader->receivers, name))
+		const char *name = loader_expand(loader, item, false, &missing);
+		if (!missing && strcmp(name, "stdout") != 0 && !dict_get(&loader->receivers, name))
 			loader_report(loader, false, item, subject,
 				"notify: there is no section \"%.80s\"", item->text);
 	}
@@ -304,17 +309,19 @@ static void read_test(
 	test->interval = common.interval;
 	test->tags = common.tags;
 	test->annotate = common.annotate;
+	struct unset unset = {0};
 	test->detection = detection_read(
-		loader, yaml_get(map, "detection"), &subject, &loader->config->detection);
+		loader, yaml_get(map, "detection"), &subject, &loader->config->detection, &unset);
+	note_unset(loader, &subject, &unset, test);
 	read_notify(loader, map, &subject, &common, test);
-	struct unset unset = metrics_read(loader, map, type, test);
+	unset = metrics_read(loader, map, type, test);
 	note_unset(loader, &subject, &unset, test);
 }
 
 static void read_entry(struct loader *loader, const struct yaml_entry *entry, struct test *test)
 {
 	const char *missing = NULL;
-	const char *name = loader_expand(loader, entry->key->text, false, &missing);
+	const char *name = loader_expand(loader, entry->key, false, &missing);
 	struct subject subject = {.kind = "test", .name = name};
 	const struct yaml_node *merged = NULL;
 	test->name = name;

@@ -12,7 +12,9 @@
 #include <string.h>
 #include <yaml.h>
 
+#include "agent/core/buf.h"
 #include "agent/core/utf8.h"
+#include "conf/reference.h"
 #include "conf/yaml_map.h"
 
 enum { DEPTH_MAX = 100, VALUES_MAX = 5000000 };
@@ -28,6 +30,7 @@ struct reader {
 	struct problems *problems;
 	const char *file, *text;
 	size_t length;
+	bool guarded;  /* references_guard was at it */
 	size_t values; /* nodes so far, with aliases written out */
 	struct dict anchors;
 	const struct yaml_node **stack; /* children of the nodes that are open */
@@ -179,7 +182,10 @@ static const struct yaml_node *read_scalar(struct reader *reader, const yaml_eve
 		return NULL;
 	}
 	struct yaml_node *node = new_node(reader, YAML_SCALAR, event);
-	node->text = arena_strndup(reader->arena, text, length);
+	char *copy = arena_strndup(reader->arena, text, length);
+	if (reader->guarded)
+		references_unguard(copy);
+	node->text = copy;
 	node->quoted =
 		event->data.scalar.style != YAML_PLAIN_SCALAR_STYLE || event->data.scalar.tag;
 	return node;
@@ -347,17 +353,25 @@ static const struct yaml_node *read_stream(struct reader *reader)
 const struct yaml_node *yaml_parse(struct arena *arena, const char *file, const char *text,
 	size_t length, struct problems *problems)
 {
+	struct buf guarded = {0};
 	struct reader reader = {.arena = arena,
 		.problems = problems,
 		.file = file,
 		.text = text,
 		.length = length,
 		.anchors = {.arena = arena}};
+	reader.guarded = references_guard(text, length, &guarded);
+	if (reader.guarded) {
+		reader.text = guarded.data;
+		reader.length = guarded.length;
+	}
 	if (!yaml_parser_initialize(&reader.parser))
 		abort(); /* out of memory */
-	yaml_parser_set_input_string(&reader.parser, (const unsigned char *)text, length);
+	yaml_parser_set_input_string(
+		&reader.parser, (const unsigned char *)reader.text, reader.length);
 	const struct yaml_node *root = read_stream(&reader);
 	yaml_parser_delete(&reader.parser);
 	free(reader.stack);
+	buf_free(&guarded);
 	return root;
 }

@@ -185,6 +185,7 @@ static inline const char *test_environment(void *context, const char *name)
 		{"EMPTY", ""},
 		{"COLON", "a: b # c"},
 		{"NUMBER", "30"},
+		{"HOME", "/home/ann"},
 	};
 	(void)context;
 	for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
