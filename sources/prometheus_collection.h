@@ -26,7 +26,7 @@ struct found {
 	struct found *next, *same_hash;
 	struct family *family;
 	const char *identity;
-	const struct pair *labels;
+	struct pair *labels;
 	size_t label_count;
 	size_t n;
 	struct piece *pieces, **last;
@@ -51,8 +51,8 @@ struct collection {
 	bool too_many;
 };
 
-/* The metric's name with its labels, all or those in which the metric's series differ. */
-const char *collection_name(struct arena *arena, const struct family *family,
-	const struct pair *labels, size_t count, bool all);
+/* Appends the metric's name with its labels, all or those in which the metric's series differ. */
+void collection_name(struct buf *out, const struct family *family, const struct pair *labels,
+	size_t count, bool all);
 
 #endif

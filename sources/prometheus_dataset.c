@@ -32,21 +32,26 @@ static void write_label(struct buf *out, const struct pair *label, bool first)
 	buf_char(out, '"');
 }
 
-/* The metric's name with its labels, all or those that are not `common`; an empty one is none. */
-const char *collection_name(struct arena *arena, const struct family *family,
-	const struct pair *labels, size_t count, bool all)
+/* An empty label is none. */
+void collection_name(struct buf *out, const struct family *family, const struct pair *labels,
+	size_t count, bool all)
 {
-	struct buf text = {0};
 	bool first = true;
-	buf_text(&text, family->metric->name);
+	buf_text(out, family->metric->name);
 	for (size_t i = 0; i < count; i++) {
 		if (!*labels[i].value || (!all && is_common(family, labels[i].key)))
 			continue;
-		write_label(&text, &labels[i], first);
+		write_label(out, &labels[i], first);
 		first = false;
 	}
 	if (!first)
-		buf_char(&text, '}');
+		buf_char(out, '}');
+}
+
+static const char *name_of(struct arena *arena, const struct found *found)
+{
+	struct buf text = {0};
+	collection_name(&text, found->family, found->labels, found->label_count, false);
 	const char *name = arena_strndup(arena, text.data, text.length);
 	buf_free(&text);
 	return name;
@@ -176,8 +181,7 @@ struct dataset collection_dataset(struct collection *collection, struct builds *
 		struct series *series = &data.series[at];
 		*series = join(collection, found);
 		series->metric = found->family->metric;
-		series->name = collection_name(
-			arena, found->family, found->labels, found->label_count, false);
+		series->name = name_of(arena, found);
 		series->identity = found->identity;
 		const struct timeline *timeline =
 			builds ? builds_timeline(builds, found->labels, found->label_count) : NULL;

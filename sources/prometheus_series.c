@@ -8,6 +8,9 @@
 
 #include <string.h>
 
+#include "agent/core/buf.h"
+#include "sources/prometheus_json.h"
+
 enum { SERIES_MAX = 100000, POINTS_MAX = 20000000 };
 
 struct collection *collection_new(struct arena *arena, struct pairs said, int64_t max_points)
@@ -153,31 +156,36 @@ static size_t naming_labels(
 	return count;
 }
 
+/* What is met again costs nothing: the results of each build come as a series of their own. */
 static struct found *find(struct collection *collection, const struct answer_series *series)
 {
 	struct arena *arena = collection->arena;
 	struct family *family = family_of(collection, series);
-	struct pair *labels = arena_array(arena, series->label_count, sizeof *labels);
+	struct pair labels[PARSE_LABELS_MAX];
+	struct buf identity = {0};
 	size_t count = naming_labels(collection, series, labels);
-	const char *identity = collection_name(arena, family, labels, count, true);
-	size_t place = hash_text(identity) & (collection->table_size - 1);
-	for (struct found *at = collection->table[place]; at; at = at->same_hash)
-		if (at->family == family && strcmp(at->identity, identity) == 0)
-			return at;
-
-	struct found *found = arena_alloc(arena, sizeof *found);
-	found->family = family;
-	found->identity = identity;
-	found->labels = labels;
-	found->label_count = count;
-	found->last = &found->pieces;
-	family_join(arena, family, found);
-	found->same_hash = collection->table[place];
-	collection->table[place] = found;
-	*collection->last = found;
-	collection->last = &found->next;
-	if (++collection->count > collection->table_size)
-		table_grow(collection);
+	collection_name(&identity, family, labels, count, true);
+	size_t place = hash_text(identity.data) & (collection->table_size - 1);
+	struct found *found = collection->table[place];
+	while (found && (found->family != family || strcmp(found->identity, identity.data) != 0))
+		found = found->same_hash;
+	if (!found) {
+		found = arena_alloc(arena, sizeof *found);
+		found->family = family;
+		found->identity = arena_strndup(arena, identity.data, identity.length);
+		found->labels = arena_array(arena, count, sizeof *labels);
+		memcpy(found->labels, labels, count * sizeof *labels);
+		found->label_count = count;
+		found->last = &found->pieces;
+		family_join(arena, family, found);
+		found->same_hash = collection->table[place];
+		collection->table[place] = found;
+		*collection->last = found;
+		collection->last = &found->next;
+		if (++collection->count > collection->table_size)
+			table_grow(collection);
+	}
+	buf_free(&identity);
 	return found;
 }
 
