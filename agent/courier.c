@@ -1,32 +1,26 @@
 /*
- * See courier.h. A delivery that ended with the program in the middle of it is sent again after the
- * restart: at least once is promised, not exactly once.
- *
- * In a single pass (`run --once`) nobody waits for a receiver that is down: after three attempts,
- * or where it wants to be left alone for longer than half a minute, the parcel stays in the outbox
- * for the next run.
+ * See courier.h. A delivery that ended with the program in the middle of it is taken up again after
+ * the restart. How far the earlier process came with it is not known, so whatever was in the outbox
+ * at the start is in doubt, and the notifier looks first, if it can: at least once is promised,
+ * once is what is tried.
  */
 #include "agent/courier.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-	FIRST_WAIT = 1000,
-	LONGEST_WAIT = 300000,
-	MENDING_WAIT = 300000,
-	SETTLE_AGAIN = 5000,
-	ONCE_ATTEMPTS = 3,
-	ONCE_WAIT = 30000
-};
+#include "agent/patience.h"
 
-#define GIVE_UP_AFTER INT64_C(86400000)
+enum { SETTLE_AGAIN = 5000 };
 
 struct letter {
 	struct arena *arena;
 	struct courier *courier;
 	struct parcel parcel;
-	int64_t expires; /* engine_now */
+	enum doubt doubt;
+	int64_t made;  /* ms */
+	int64_t since; /* engine_now, for setback.trying */
+	int64_t tries; /* of this process */
 	struct letter *next;
 };
 
@@ -38,7 +32,7 @@ struct lane {
 	struct letter *first, **last;
 	size_t count;
 	struct delivery delivery; /* of the first letter, while busy */
-	bool busy, timer;
+	bool busy, timer, noticed;
 	int64_t not_before; /* engine_now */
 	struct lane *next;
 };
@@ -116,18 +110,12 @@ static void lane_timer(void *context)
 	lane_advance(lane);
 }
 
-/* In a single pass: true if the lane is not worth waiting for; what it holds is for the next run.
- */
-static bool leave_for_next_run(const struct lane *lane, int64_t wait)
+static void leave_for_next_run(const struct lane *lane)
 {
-	struct agent *agent = lane->courier->agent;
-
-	if (!agent->once || (lane->first->parcel.attempts < ONCE_ATTEMPTS && wait <= ONCE_WAIT))
-		return false;
 	log_event(LEVEL_WARN, "messages stay queued for the next run",
 		LOG_TEXT("receiver", lane->receiver->name),
 		LOG_TEXT("destination", lane->destination), LOG_INT("messages", lane->count));
-	return true;
+	lane->courier->agent->incomplete = true;
 }
 
 static void lane_wait(struct lane *lane, int64_t wait)
@@ -240,37 +228,30 @@ static void give_up(struct lane *lane, const struct error *error)
 	lane_wait(lane, 0);
 }
 
-static int64_t clamp(int64_t value, int64_t least, int64_t most)
-{
-	return value < least ? least : value > most ? most : value;
-}
-
-/* Never earlier than the receiver wants. */
-static int64_t wait_after(const struct lane *lane, const struct delivery *delivery, bool mend)
-{
-	int64_t attempts = clamp(lane->first->parcel.attempts, 1, 10);
-
-	if (delivery->retry_after >= 0)
-		return clamp(delivery->retry_after, FIRST_WAIT, GIVE_UP_AFTER);
-	if (mend)
-		return MENDING_WAIT;
-	return clamp((int64_t)FIRST_WAIT << (attempts - 1), FIRST_WAIT, LONGEST_WAIT);
-}
-
 static void failed(struct lane *lane, const struct delivery *delivery, const struct error *error)
 {
 	struct agent *agent = lane->courier->agent;
 	struct letter *letter = lane->first;
-	bool mend = !delivery->retry && error->kind == ERROR_USAGE;
+	struct setback setback = {.kind = error->kind,
+		.retry = delivery->retry,
+		.doubt = delivery->doubt,
+		.retry_after = delivery->retry_after,
+		.tries = ++letter->tries,
+		.trying = engine_now() - letter->since,
+		.once = agent->once};
 	int64_t wait;
+	enum patience patience = patience_with(&setback, &wait);
+	bool mend = error->kind == ERROR_USAGE && !delivery->retry;
 
+	letter->doubt = delivery->doubt;
 	letter->parcel.attempts++;
 	letter->parcel.problem = arena_strdup(letter->arena, error->text);
-	if ((!delivery->retry && !mend) || engine_now() > letter->expires) {
+	if (patience == PATIENCE_GIVE_UP) {
 		give_up(lane, error);
 		return;
 	}
-	wait = wait_after(lane, delivery, mend);
+	if (mend)
+		letter->since = engine_now();
 	log_event(mend ? LEVEL_ERROR : LEVEL_WARN, "not delivered, will try again",
 		LOG_TEXT("receiver", lane->receiver->name),
 		LOG_TEXT("destination", lane->destination), LOG_TEXT("problem", error->text),
@@ -278,11 +259,18 @@ static void failed(struct lane *lane, const struct delivery *delivery, const str
 	count(lane, mend ? "misconfigured" : "retried");
 	agent->misconfigured |= mend && agent->once;
 	note_attempt(lane->courier, &letter->parcel);
-	if (leave_for_next_run(lane, wait)) {
-		agent->incomplete = true;
-		return;
-	}
-	lane_wait(lane, wait);
+	if (patience == PATIENCE_LEAVE)
+		leave_for_next_run(lane);
+	else
+		lane_wait(lane, wait);
+}
+
+/* What people should know of a receiver is said once. */
+static void note(struct lane *lane, const char *notice)
+{
+	if (notice && !lane->noticed)
+		log_event(LEVEL_WARN, notice, LOG_TEXT("receiver", lane->receiver->name));
+	lane->noticed |= notice != NULL;
 }
 
 static void carried(struct delivery *delivery, bool done, const struct error *error, void *context)
@@ -293,6 +281,7 @@ static void carried(struct delivery *delivery, bool done, const struct error *er
 
 	lane->busy = false;
 	lane->courier->agent->under_way--;
+	note(lane, delivery->notice);
 	if (delivery->receipt)
 		letter->parcel.receipt = arena_strdup(letter->arena, delivery->receipt);
 	if (done)
@@ -325,6 +314,8 @@ static void lane_advance(struct lane *lane)
 		.destination = lane->destination,
 		.key = letter->parcel.key,
 		.payload = letter->parcel.payload,
+		.made = letter->made,
+		.doubt = letter->doubt,
 		.receipt = letter->parcel.receipt,
 		.retry_after = -1};
 	engine_deliver(agent->engine, lane->notifier, &lane->delivery, carried, lane);
@@ -334,14 +325,13 @@ static struct letter *letter_new(struct courier *courier, const struct parcel *p
 {
 	struct arena *arena = arena_new();
 	struct letter *letter = arena_alloc(arena, sizeof *letter);
-	int64_t age = courier->agent->now() - parcel->now;
 
-	if (age < 0)
-		age = 0;
 	*letter = (struct letter){.arena = arena,
 		.courier = courier,
 		.parcel = *parcel,
-		.expires = engine_now() + GIVE_UP_AFTER - age};
+		.doubt = parcel->restored ? DOUBT_LOOK : DOUBT_NONE,
+		.made = parcel->now,
+		.since = engine_now()};
 	letter->parcel.key = arena_strdup(arena, parcel->key);
 	letter->parcel.receiver = arena_strdup(arena, parcel->receiver);
 	letter->parcel.destination = arena_strdup(arena, parcel->destination);

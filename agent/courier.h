@@ -3,8 +3,8 @@
  *
  * Each destination of each receiver has a lane: one parcel at a time, in order, with the receiver's
  * spacing between two. A lane that fails waits, longer each time or as long as the receiver says,
- * and holds up no other. What was sent is settled in the store; what cannot be sent for a day is
- * given up, and said to be.
+ * and holds up no other. What was sent is settled in the store; what cannot be sent in a day
+ * of trying is given up, and said to be.
  */
 #ifndef AGENT_COURIER_H
 #define AGENT_COURIER_H

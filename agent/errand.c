@@ -84,6 +84,7 @@ static void run_step(struct job *job, struct scratch *scratch)
 	*next = (struct transfer){0};
 	if (!errand->task) {
 		errand->step = errand->notifier->step(errand->delivery, last, next, errand->error);
+		next->once = next->method && strcmp(next->method, "GET") != 0;
 		return;
 	}
 	errand->step = errand->source->step(&errand->task->query, last, next, errand->error);

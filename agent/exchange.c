@@ -103,6 +103,18 @@ static void set_body(struct exchange *exchange)
 	exchange->headers = curl_slist_append(exchange->headers, "Expect:");
 }
 
+/*
+ * libcurl repeats a request on its own where a connection that was used before is closed instead of
+ * answered. On a connection of its own a request leaves once.
+ */
+static void set_once(struct exchange *exchange)
+{
+	if (!exchange->transfer->once)
+		return;
+	curl_easy_setopt(exchange->easy, CURLOPT_FRESH_CONNECT, 1L);
+	curl_easy_setopt(exchange->easy, CURLOPT_FORBID_REUSE, 1L);
+}
+
 static void set_limits(struct exchange *exchange)
 {
 	const struct endpoint *endpoint = exchange->transfer->endpoint;
@@ -131,6 +143,7 @@ static void set_handle(struct exchange *exchange, void *context)
 	curl_easy_setopt(easy, CURLOPT_WRITEDATA, exchange);
 	curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, take_header);
 	curl_easy_setopt(easy, CURLOPT_HEADERDATA, exchange);
+	set_once(exchange);
 	set_limits(exchange);
 }
 

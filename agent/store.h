@@ -62,7 +62,8 @@ struct parcel {
 	const char *key, *receiver, *destination, *payload;
 	const char *receipt, *problem; /* or NULL */
 	enum parcel_state state;
-	int64_t attempts, now;  /* now: ms, when it was made or settled */
+	int64_t attempts, now; /* now: ms, when it was made or settled */
+	bool restored; /* STORE_RESTORE: nobody knows how far an earlier process came with it */
 	const int64_t *changes; /* ids, for STORE_QUEUE */
 	size_t change_count;
 };

@@ -166,6 +166,7 @@ static void read_parcel(struct reader *reader, struct parcel *parcel)
 	parcel->receipt = read_text(reader);
 	parcel->attempts = read_integer(reader);
 	parcel->now = read_integer(reader);
+	parcel->restored = true;
 }
 
 static bool load_records(struct store_file *file, struct store_request *request,

@@ -4,8 +4,8 @@
  * Telling has two halves. `render` turns a message into the text that is stored in the outbox;
  * `step` carries rendered text out, as a state machine like a source's (called with NULL, then with
  * each reply). Between the two the program may die: what was rendered is sent after the restart. A
- * delivery keeps an opaque receipt (Slack's `ts`), stored after each step. Adding a notifier is one
- * file and one registry line.
+ * delivery keeps an opaque receipt (Slack's `ts`), stored when an attempt has ended. Adding a
+ * notifier is one file and one registry line.
  */
 #ifndef NOTIFIERS_NOTIFIER_H
 #define NOTIFIERS_NOTIFIER_H
@@ -35,14 +35,28 @@ struct message {
 	size_t count;
 };
 
+/* Whether a delivery may have arrived though nobody said so. */
+enum doubt {
+	DOUBT_NONE,
+	DOUBT_LOOK,  /* it may, and the notifier looks first when it is called again */
+	DOUBT_BLIND, /* it may, and nobody can look: it is sent once more */
+};
+
 struct delivery {
 	struct arena *arena;
 	const void *options;     /* of notifier->options_size */
 	const char *destination; /* Slack channel and the like; "" where there is one only */
 	const char *key;
 	const char *payload; /* what render made */
+	int64_t made;        /* ms, when it was queued first */
 	const char *receipt; /* in: the stored receipt or NULL; out: a new one, in the arena */
 	void *state;         /* the notifier's own, between steps */
+	/*
+	 * In: anything but DOUBT_NONE if an earlier attempt may have arrived. Out, on STEP_FAILED:
+	 * what is to be thought of this one.
+	 */
+	enum doubt doubt;
+	const char *notice; /* out: what people should know though it goes on, in the arena */
 	/*
 	 * Out, on STEP_FAILED. True: trying again later may help. False with an error of kind
 	 * ERROR_USAGE: somebody must change the configuration first; of another kind: it never

@@ -7,6 +7,9 @@
  * never go through (a body it cannot read). An error that is not known is tried again; the caller
  * gives up in the end. Blocks that Slack refuses are sent once more as plain text.
  *
+ * Where an earlier attempt may have arrived, a bot first looks for the message in the channel. A
+ * webhook cannot look, and without the scope for it neither can a bot: then it is posted again.
+ *
  * The webhook's address is itself a secret: messages name its option, never the address.
  */
 #include <jansson.h>
@@ -15,6 +18,7 @@
 
 #include "agent/core/secret.h"
 #include "notifiers/slack_blocks.h"
+#include "notifiers/slack_search.h"
 
 enum { REASON_MOST = 60, SPACING_MS = 1100 };
 
@@ -29,7 +33,9 @@ struct slack_options {
 };
 
 struct state {
-	bool plain; /* the blocks were refused, the text alone is under way */
+	bool plain;   /* the blocks were refused, the text alone is under way */
+	bool looking; /* the search is under way */
+	struct slack_search search;
 };
 
 #define OPTION(member) offsetof(struct slack_options, member)
@@ -40,7 +46,9 @@ static const struct field slack_fields[] = {
 		.type = FIELD_SECRET,
 		.offset = OPTION(bot_token),
 		.flags = FIELD_ENV,
-		.help = "token of the bot that posts (scope chat:write)"},
+		.help = "token of the bot that posts (scopes chat:write, and channels:read and "
+			"channels:history to look before it posts again; for private channels "
+			"groups:read and groups:history)"},
 	{.name = "bot_token_file",
 		.type = FIELD_STRING,
 		.offset = OPTION(bot_token_file),
@@ -124,6 +132,13 @@ static enum step fail_for_now(struct delivery *delivery, const char *what, struc
 	return fail(delivery, true, ERROR_DATA, what, error);
 }
 
+/* As fail_for_now, but the message may be there. */
+static enum step fail_in_doubt(struct delivery *delivery, const char *what, struct error *error)
+{
+	delivery->doubt = by_bot(delivery->options) ? DOUBT_LOOK : DOUBT_BLIND;
+	return fail_for_now(delivery, what, error);
+}
+
 static enum step fail_until_mended(struct delivery *delivery, const char *what, struct error *error)
 {
 	return fail(delivery, false, ERROR_USAGE, what, error);
@@ -142,6 +157,20 @@ static bool secret(struct arena *arena, const char *value, const char *option, c
 		return secret_read(arena, option, path, out, error);
 	*out = value;
 	return true;
+}
+
+static bool bot_token(struct delivery *delivery, const char **token, struct error *error)
+{
+	const struct slack_options *options = delivery->options;
+	struct error problem;
+
+	if (!by_bot(options))
+		error_set(&problem, ERROR_USAGE, "bot_token is missing");
+	else if (secret(delivery->arena, options->bot_token, "bot_token_file",
+			 options->bot_token_file, token, &problem))
+		return true;
+	(void)fail_until_mended(delivery, problem.text, error);
+	return false;
 }
 
 static enum step post(
@@ -165,15 +194,63 @@ static enum step post(
 		if (strncmp(next->url, "https://", 8) != 0 && strncmp(next->url, "http://", 7) != 0)
 			return fail_until_mended(
 				delivery, "webhook_url is not an https address", error);
-		return STEP_TRANSFER;
+	} else {
+		next->url =
+			transfer_join_url(delivery->arena, options->api_url, "chat.postMessage");
+		if (!bot_token(delivery, &next->bearer, error))
+			return STEP_FAILED;
 	}
-	if (!by_bot(options))
-		return fail_until_mended(delivery, "bot_token is missing", error);
-	next->url = transfer_join_url(delivery->arena, options->api_url, "chat.postMessage");
-	if (!secret(delivery->arena, options->bot_token, "bot_token_file", options->bot_token_file,
-		    &next->bearer, &problem))
-		return fail_until_mended(delivery, problem.text, error);
+	delivery->doubt = DOUBT_NONE;
 	return STEP_TRANSFER;
+}
+
+static enum step look(struct delivery *delivery, struct transfer *next, struct error *error)
+{
+	const struct slack_options *options = delivery->options;
+	struct state *state = delivery->state;
+
+	*next = (struct transfer){
+		.kind = TRANSFER_HTTP, .endpoint = &options->endpoint, .method = "GET"};
+	next->url = transfer_join_url(delivery->arena, options->api_url, state->search.question);
+	return bot_token(delivery, &next->bearer, error) ? STEP_TRANSFER : STEP_FAILED;
+}
+
+static enum step begin(struct delivery *delivery, struct transfer *next, struct error *error)
+{
+	struct state *state = arena_alloc(delivery->arena, sizeof *state);
+
+	delivery->state = state;
+	if (delivery->doubt == DOUBT_NONE || !by_bot(delivery->options))
+		return post(delivery, delivery->payload, next, error);
+	state->looking = true;
+	state->search = (struct slack_search){.arena = delivery->arena,
+		.channel = delivery->destination,
+		.key = delivery->key,
+		.since = delivery->made};
+	slack_search_begin(&state->search);
+	return look(delivery, next, error);
+}
+
+static enum step looked(struct delivery *delivery, const struct reply *reply, struct transfer *next,
+	struct error *error)
+{
+	struct state *state = delivery->state;
+	struct slack_search *search = &state->search;
+
+	switch (slack_search_take(search, reply)) {
+	case SEARCH_ON: return look(delivery, next, error);
+	case SEARCH_FOUND: delivery->receipt = search->stamp; return STEP_DONE;
+	case SEARCH_LATER: return fail_in_doubt(delivery, search->reason, error);
+	case SEARCH_DENIED:
+		delivery->notice = arena_printf(delivery->arena,
+			"slack %s: it cannot be looked up whether a message has arrived (%s), so it"
+			" is posted again and may be there twice",
+			delivery->destination, search->reason);
+		break;
+	case SEARCH_ABSENT: break;
+	}
+	state->looking = false;
+	return post(delivery, delivery->payload, next, error);
 }
 
 static bool among(const char *word, const char *const *list)
@@ -216,6 +293,8 @@ static enum step refused(
 		"invalid_post_type", "missing_post_type", "invalid_payload", "invalid_json",
 		"json_not_object", "metadata_too_large", "invalid_metadata_format",
 		"too_many_attachments", NULL};
+	static const char *const not_yet[] = {
+		"ratelimited", "rate_limited", "message_limit_exceeded", NULL};
 	struct state *state = delivery->state;
 	const char *plain;
 
@@ -228,7 +307,9 @@ static enum step refused(
 		return fail_until_mended(delivery, reason, error);
 	if (among(reason, forever) || among(reason, blocks))
 		return fail_for_good(delivery, reason, error);
-	return fail_for_now(delivery, reason, error);
+	if (among(reason, not_yet))
+		return fail_for_now(delivery, reason, error);
+	return fail_in_doubt(delivery, reason, error);
 }
 
 /*
@@ -263,7 +344,7 @@ static enum step api_answer(struct delivery *delivery, const struct reply *reply
 			arena_strndup(delivery->arena, reason, strnlen(reason, REASON_MOST)), next,
 			error);
 	} else {
-		step = fail_for_now(delivery, not_slack, error);
+		step = fail_in_doubt(delivery, not_slack, error);
 	}
 	json_decref(answer);
 	return step;
@@ -278,7 +359,9 @@ static enum step http_error(struct delivery *delivery, const struct reply *reply
 
 	if (reply->status == 429)
 		return fail_for_now(delivery, "too many messages (HTTP status 429)", error);
-	if (reply->status >= 500 || reply->status == 408 || reply->status < 400)
+	if (reply->status >= 500 || reply->status == 408 || reply->status < 300)
+		return fail_in_doubt(delivery, what, error);
+	if (reply->status < 400)
 		return fail_for_now(delivery, what, error);
 	if (reply->status == 400)
 		return refused(delivery, words, next, error);
@@ -290,20 +373,23 @@ static enum step step(struct delivery *delivery, const struct reply *last, struc
 {
 	delivery->retry = false;
 	delivery->retry_after = -1;
-	if (!last) {
-		delivery->state = arena_alloc(delivery->arena, sizeof(struct state));
-		return post(delivery, delivery->payload, next, error);
-	}
+	if (!last)
+		return begin(delivery, next, error);
 	delivery->retry_after = last->retry_after;
+	if (((struct state *)delivery->state)->looking)
+		return looked(delivery, last, next, error);
+	if (last->kind == REPLY_UNREACHABLE)
+		return fail_for_now(
+			delivery, last->problem ? last->problem : "not reachable", error);
 	if (last->kind != REPLY_ANSWER)
-		return fail_for_now(delivery, last->problem ? last->problem : "no answer", error);
+		return fail_in_doubt(delivery, last->problem ? last->problem : "no answer", error);
 	if (last->status != 200)
 		return http_error(delivery, last, next, error);
 	if (by_bot(delivery->options))
 		return api_answer(delivery, last, next, error);
 	if (strcmp(reason_word(delivery, last), "ok") == 0)
 		return STEP_DONE;
-	return fail_for_now(delivery, reason_word(delivery, last), error);
+	return fail_in_doubt(delivery, reason_word(delivery, last), error);
 }
 
 const struct notifier slack_notifier = {

@@ -50,6 +50,7 @@ struct transfer {
 	const char *body; /* POST body, or the text for stdout; borrowed from the job's arena */
 	size_t body_length;
 	const char *bearer; /* a secret for this transfer only (Slack's token), or NULL */
+	bool once; /* the engine's: it may have an effect, so it must not leave twice */
 	int64_t timeout;    /* ms, the engine's: a repeated request has less time; 0: all */
 };
 

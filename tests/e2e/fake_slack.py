@@ -1,5 +1,7 @@
 """A Slack on loopback that is as strict as the real one: token, limits of every payload, a message a second a channel.
 
+A bot may look what is in its channels (users.conversations, conversations.history), if it has the scopes.
+
 What it accepts is in `posts`; what a payload did wrong is in `violations`, which every test expects to be empty. The
 server can be stopped and started again on its port, told to answer something else, or to hang.
 """
@@ -7,6 +9,7 @@ import http.server
 import json
 import threading
 import time
+import urllib.parse
 
 BLOCKS, BLOCKS_TEXT, TEXT = 50, 13000, 4000
 WEBHOOK = "/services/T0001/B0001/"
@@ -53,13 +56,21 @@ def check(message):
     return problems
 
 
+def answer(ok, **more):
+    return 200, {"Content-Type": "application/json; charset=utf-8"}, json.dumps({"ok": ok, **more})
+
+
 class FakeSlack:
     def __init__(self, token, channels=("#perf",)):
         self.token, self.channels = token, channels
         self.posts, self.violations, self.refused = [], [], []
+        self.stamps = []  # `ts` of each post
         self.answers = []  # (status, body) given instead of looking at the request, first come first served
         self.hang = False  # take the request, never answer
         self.accept_then_hang = False  # the message is posted, but the answer never comes
+        self.close_after = set()  # numbers of the posts that are taken and not answered: the connection is closed
+        self.scopes = {"channels:read", "channels:history"}
+        self.looks = []  # what was asked about channels
         self.delay = 0  # seconds before a good answer
         self.server, self.port, self.last = None, 0, {}
         self.lock, self.changed = threading.Lock(), threading.Condition()
@@ -79,9 +90,18 @@ class FakeSlack:
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
+            def do_GET(self):
+                with slack.lock:
+                    self.answer(slack.look(self.path, self.headers))
+
             def do_POST(self):
                 body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-                answer = slack.take(self.path, self.headers, body)
+                self.answer(slack.take(self.path, self.headers, body))
+
+            def answer(self, answer):
+                if answer == "close":
+                    self.close_connection = True
+                    return
                 if answer is None:
                     self.close_connection = True
                     slack.released.wait(60)
@@ -129,14 +149,44 @@ class FakeSlack:
                 self.note(self.refused, "hang")
                 return None
             answer = self.webhook_post(path, headers, body) if path.startswith(WEBHOOK) else self.api_post(path, headers, body)
+            if answer[0] == 200 and len(self.posts) in self.close_after:
+                return "close"
         if answer[0] == 200 and self.delay:
             time.sleep(self.delay)
         return None if self.accept_then_hang else answer
 
-    def api_post(self, path, headers, body):
-        def answer(ok, **more):
-            return 200, {"Content-Type": "application/json; charset=utf-8"}, json.dumps({"ok": ok, **more})
+    def channel_id(self, channel):
+        return f"C{self.channels.index(channel):04d}" if channel.startswith("#") else channel
 
+    def look(self, path, headers):
+        """Two channels or messages a page, the oldest first."""
+        address = urllib.parse.urlsplit(path)
+        asked = dict(urllib.parse.parse_qsl(address.query))
+        method = address.path.removeprefix("/api/")
+        self.note(self.looks, method)
+        if headers.get("Authorization") != f"Bearer {self.token}":
+            return answer(False, error="invalid_auth")
+        needed = {"users.conversations": "channels:read", "conversations.history": "channels:history"}.get(method)
+        if not needed:
+            return answer(False, error="unknown_method")
+        if needed not in self.scopes or "private" in asked.get("types", "") and "groups:read" not in self.scopes:
+            return answer(False, error="missing_scope", needed=needed, provided="chat:write")
+        ids = {self.channel_id(c): c for c in self.channels}
+        if method == "users.conversations":
+            key, found = "channels", [{"id": i, "name": c.lstrip("#")} for i, c in ids.items()]
+        elif asked.get("channel") not in ids:
+            return answer(False, error="channel_not_found")
+        else:
+            shown = ("text", "metadata") if asked.get("include_all_metadata") == "true" else ("text",)
+            key, found = "messages", [
+                {"type": "message", "ts": ts} | {k: p[k] for k in shown}
+                for p, ts in zip(self.posts, self.stamps)
+                if p.get("channel") in (asked["channel"], ids[asked["channel"]]) and float(ts) >= float(asked.get("oldest", 0))]
+        start = int(asked.get("cursor", "0"))
+        more = str(start + 2) if start + 2 < len(found) else ""
+        return answer(True, **{key: found[start:start + 2]}, has_more=bool(more), response_metadata={"next_cursor": more})
+
+    def api_post(self, path, headers, body):
         if path != "/api/chat.postMessage":
             return answer(False, error="unknown_method")
         if headers.get("Authorization") != f"Bearer {self.token}":
@@ -154,7 +204,7 @@ class FakeSlack:
         if limited:
             return limited
         self.accept(message)
-        return answer(True, channel="C1", ts=f"{time.time():.6f}")
+        return answer(True, channel=self.channel_id(message["channel"]), ts=self.stamps[-1])
 
     def webhook_post(self, path, headers, body):
         if path != WEBHOOK + self.token:
@@ -179,6 +229,7 @@ class FakeSlack:
     def accept(self, message):
         for problem in check(message):
             self.note(self.violations, problem)
+        self.stamps.append(f"{time.time():.6f}")
         self.note(self.posts, message)
 
     def wait(self, condition, timeout=30):

@@ -510,9 +510,9 @@ def test_kill_while_the_group_waits(agents, tmp_path, slack):
     assert len(slack.posts) == 1
 
 
-@pytest.mark.parametrize("mode, most", [("hang", 1), ("accept_then_hang", 2)])
-def test_kill_while_sending(agents, tmp_path, slack, mode, most):
-    """Killed between the first byte and the answer: told after the restart, at most once more for the kill."""
+@pytest.mark.parametrize("mode", ["hang", "accept_then_hang"])
+def test_kill_while_sending(agents, tmp_path, slack, mode):
+    """Killed between the first byte and the answer: after the restart Slack is asked, and told if it does not know."""
     write_csv(tmp_path / "read.csv", [(30, 1.2)])
     path = config(tmp_path, csv_test(tmp_path / "read.csv"), bot(slack))
     setattr(slack, mode, True)
@@ -524,8 +524,80 @@ def test_kill_while_sending(agents, tmp_path, slack, mode, most):
     again.wait_log("msg=sent")
     again.pass_by()
     assert again.end() == 0
-    assert len(slack.posts) == most
+    assert len(slack.posts) == 1
     assert len({p["metadata"]["event_payload"]["key"] for p in slack.posts}) == 1
+
+
+def quick_bot(slack):
+    return bot(slack).replace("{", "{timeout: 1s, ", 1)
+
+
+def test_accepted_but_not_answered(agents, tmp_path, slack):
+    """Slack takes the message and never says so: it is looked for and not posted again."""
+    write_csv(tmp_path / "read.csv", [(30, 1.2)])
+    slack.accept_then_hang = True
+    agent = agents(config(tmp_path, csv_test(tmp_path / "read.csv"), quick_bot(slack)))
+    agent.wait_log("will try again.*no whole answer.*wait_ms=3000")
+    slack.accept_then_hang = False
+    agent.wait_log("msg=sent")
+    agent.pass_by(1)
+    assert agent.end() == 0
+    assert len(slack.posts) == 1
+    assert slack.looks == ["users.conversations", "users.conversations", "conversations.history"]
+
+
+def test_a_connection_that_is_closed_instead_of_answered(hunter, tmp_path, slack):
+    """The first message is answered; the second is read whole, and the connection, kept until then, is closed."""
+    write_csv(tmp_path / "read.csv", [(30, 1.2), (70, 1.3), (110, 1.2)], points=150)
+    slack.close_after = {2}
+    path = config(tmp_path, csv_test(tmp_path / "read.csv"), bot(slack, channels="#perf"))
+    assert hunter("run", "--once", "--config", path).code == 0
+    assert slack.refused == []
+    assert len(slack.posts) == 3
+    assert len({p["metadata"]["event_payload"]["key"] for p in slack.posts}) == 3
+
+
+def test_a_bot_that_may_not_look_posts_again(hunter, tmp_path, slack):
+    write_csv(tmp_path / "read.csv", [(30, 1.2), (70, 1.3), (110, 1.2)], points=150)
+    slack.close_after = {1, 3}
+    slack.scopes.remove("channels:history")
+    path = config(tmp_path, csv_test(tmp_path / "read.csv"), bot(slack))
+    done = hunter("run", "--once", "--config", path)
+    assert done.code == 0
+    assert done.err.count("cannot be looked up") == 1 and "missing_scope: channels:history" in done.err
+    keys = [p["metadata"]["event_payload"]["key"] for p in slack.posts]
+    assert len(keys) == 5 and len(set(keys)) == 3
+
+
+def test_a_webhook_waits_before_it_posts_again(hunter, tmp_path, slack):
+    write_csv(tmp_path / "read.csv", [(30, 1.2)])
+    slack.close_after = {1}
+    path = config(tmp_path, csv_test(tmp_path / "read.csv"), f'slack: {{webhook_url: "{slack.webhook}"}}')
+    first = hunter("run", "--once", "--config", path)
+    assert first.code == 3 and "wait_ms=60000" in first.err and "stay queued" in first.err
+    assert len(slack.posts) == 1
+
+
+def age_the_outbox(tmp_path, days):
+    with contextlib.closing(sqlite3.connect(tmp_path / "state.db", isolation_level=None)) as state:
+        assert state.execute("UPDATE deliveries SET created = created - ? * 86400000 WHERE state = 1", (days,)).rowcount == 1
+
+
+def test_what_waited_for_days_is_not_thrown_away(hunter, agents, tmp_path, slack):
+    """Only time spent trying counts, not time in which nobody tried."""
+    write_csv(tmp_path / "read.csv", [(30, 1.2)])
+    path = config(tmp_path, csv_test(tmp_path / "read.csv"), bot(slack))
+    slack.stop()
+    assert hunter("run", "--once", "--config", path).code == 3
+    age_the_outbox(tmp_path, 3)
+    again = hunter("run", "--once", "--config", path)
+    assert again.code == 3 and "given up" not in again.err
+    agent = agents(path)
+    agent.wait_log("will try again")
+    slack.start()
+    agent.wait_log("msg=sent")
+    assert agent.end() == 0
+    assert len(slack.posts) == 1
 
 
 def test_kills_at_any_moment(agents, tmp_path, slack):

@@ -1,6 +1,7 @@
 /*
  * Slack's answers: whatever a server says, the notifier ends in sent, failed with words, or one
- * more post. The first byte chooses bot or webhook and the status, the rest is the body.
+ * more post, and a search for an earlier one ends. The first byte chooses bot or webhook, the
+ * status and whether there is a search, the rest is the body.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -24,18 +25,20 @@ static void set_option(struct arena *arena, void *options, const char *name, con
 	check(field_parse(field_find(slack_notifier.fields, name), options, value, arena, &error));
 }
 
-static void play(struct arena *arena, const void *options, const struct reply *reply)
+static void play(struct arena *arena, const void *options, const struct reply *reply, bool doubtful)
 {
 	struct delivery delivery = {.arena = arena,
 		.options = options,
 		.destination = "#perf",
+		.key = "k-1",
+		.doubt = doubtful ? DOUBT_LOOK : DOUBT_NONE,
 		.payload = "{\"channel\":\"#perf\",\"text\":\"t\",\"blocks\":[]}"};
 	struct transfer transfer;
 	struct error error = {0};
 	enum step step = slack_notifier.step(&delivery, NULL, &transfer, &error);
 
 	for (int posts = 0; step == STEP_TRANSFER; posts++) {
-		check(posts < 2);
+		check(posts < (doubtful ? 110 : 2));
 		step = slack_notifier.step(&delivery, reply, &transfer, &error);
 	}
 	if (step == STEP_FAILED)
@@ -57,7 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		reply.status = statuses[data[0] & 7];
 		reply.body = arena_strndup(arena, (const char *)data + 1, size - 1);
 		reply.length = size - 1;
-		play(arena, options, &reply);
+		play(arena, options, &reply, data[0] & 16);
 	}
 	arena_free(arena);
 	return 0;

@@ -113,6 +113,7 @@ static int teardown(void **state)
 
 static enum step begin(struct fixture *fixture)
 {
+	fixture->delivery.doubt = DOUBT_NONE;
 	return slack_notifier.step(&fixture->delivery, NULL, &fixture->transfer, &fixture->error);
 }
 
@@ -424,27 +425,30 @@ static void test_answers_are_classified(void **state)
 		const char *body;
 		bool retry;
 		enum error_kind kind;
+		enum doubt doubt;
 	} cases[] = {
-		{200, "{\"ok\":false,\"error\":\"ratelimited\"}", true, ERROR_DATA},
-		{200, "{\"ok\":false,\"error\":\"internal_error\"}", true, ERROR_DATA},
-		{200, "{\"ok\":false,\"error\":\"never_heard_of\"}", true, ERROR_DATA},
-		{200, "{\"ok\":false,\"error\":\"invalid_auth\"}", false, ERROR_USAGE},
-		{200, "{\"ok\":false,\"error\":\"channel_not_found\"}", false, ERROR_USAGE},
-		{200, "{\"ok\":false,\"error\":\"not_in_channel\"}", false, ERROR_USAGE},
-		{200, "{\"ok\":false,\"error\":\"msg_too_long\"}", false, ERROR_DATA},
-		{200, "{\"ok\":false}", true, ERROR_DATA},
-		{200, "{\"ok\":1,\"error\":3}", true, ERROR_DATA},
-		{200, "[1]", true, ERROR_DATA},
-		{200, "<html>Log in to the proxy</html>", true, ERROR_DATA},
-		{200, "", true, ERROR_DATA},
-		{302, "", true, ERROR_DATA},
-		{400, "invalid_payload", false, ERROR_DATA},
-		{403, "invalid_token", false, ERROR_USAGE},
-		{404, "no_service", false, ERROR_USAGE},
-		{408, "", true, ERROR_DATA},
-		{429, "", true, ERROR_DATA},
-		{500, "", true, ERROR_DATA},
-		{503, "upstream", true, ERROR_DATA},
+		{200, "{\"ok\":false,\"error\":\"ratelimited\"}", true, ERROR_DATA, DOUBT_NONE},
+		{200, "{\"ok\":false,\"error\":\"internal_error\"}", true, ERROR_DATA, DOUBT_LOOK},
+		{200, "{\"ok\":false,\"error\":\"never_heard_of\"}", true, ERROR_DATA, DOUBT_LOOK},
+		{200, "{\"ok\":false,\"error\":\"invalid_auth\"}", false, ERROR_USAGE, DOUBT_NONE},
+		{200, "{\"ok\":false,\"error\":\"channel_not_found\"}", false, ERROR_USAGE,
+			DOUBT_NONE},
+		{200, "{\"ok\":false,\"error\":\"not_in_channel\"}", false, ERROR_USAGE,
+			DOUBT_NONE},
+		{200, "{\"ok\":false,\"error\":\"msg_too_long\"}", false, ERROR_DATA, DOUBT_NONE},
+		{200, "{\"ok\":false}", true, ERROR_DATA, DOUBT_LOOK},
+		{200, "{\"ok\":1,\"error\":3}", true, ERROR_DATA, DOUBT_LOOK},
+		{200, "[1]", true, ERROR_DATA, DOUBT_LOOK},
+		{200, "<html>Log in to the proxy</html>", true, ERROR_DATA, DOUBT_LOOK},
+		{200, "", true, ERROR_DATA, DOUBT_LOOK},
+		{302, "", true, ERROR_DATA, DOUBT_NONE},
+		{400, "invalid_payload", false, ERROR_DATA, DOUBT_NONE},
+		{403, "invalid_token", false, ERROR_USAGE, DOUBT_NONE},
+		{404, "no_service", false, ERROR_USAGE, DOUBT_NONE},
+		{408, "", true, ERROR_DATA, DOUBT_LOOK},
+		{429, "", true, ERROR_DATA, DOUBT_NONE},
+		{500, "", true, ERROR_DATA, DOUBT_LOOK},
+		{503, "upstream", true, ERROR_DATA, DOUBT_LOOK},
 	};
 	struct fixture *fixture = *state;
 
@@ -452,9 +456,11 @@ static void test_answers_are_classified(void **state)
 		assert_int_equal(begin(fixture), STEP_TRANSFER);
 		if (answer(fixture, cases[i].status, cases[i].body) != STEP_FAILED ||
 			fixture->delivery.retry != cases[i].retry ||
-			fixture->error.kind != cases[i].kind)
-			fail_msg("%d %s: retry %d, %s", cases[i].status, cases[i].body,
-				fixture->delivery.retry, fixture->error.text);
+			fixture->error.kind != cases[i].kind ||
+			fixture->delivery.doubt != cases[i].doubt)
+			fail_msg("%d %s: retry %d, doubt %d, %s", cases[i].status, cases[i].body,
+				fixture->delivery.retry, (int)fixture->delivery.doubt,
+				fixture->error.text);
 		assert_non_null(strstr(fixture->error.text, "slack #perf: "));
 	}
 }
@@ -493,7 +499,138 @@ static void test_no_answer_is_tried_again(void **state)
 					 &fixture->error),
 			STEP_FAILED);
 		assert_true(fixture->delivery.retry);
+		assert_int_equal(fixture->delivery.doubt,
+			kinds[i] == REPLY_UNREACHABLE ? DOUBT_NONE : DOUBT_LOOK);
 	}
+}
+
+static enum step begin_in_doubt(struct fixture *fixture, const char *channel)
+{
+	fixture->delivery.doubt = DOUBT_LOOK;
+	fixture->delivery.made = START;
+	fixture->delivery.destination = channel;
+	fixture->delivery.notice = NULL;
+	return slack_notifier.step(&fixture->delivery, NULL, &fixture->transfer, &fixture->error);
+}
+
+static const char channels_page[] =
+	"{\"ok\":true,\"channels\":[{\"id\":\"C1\",\"name\":\"other\"},{\"id\":\"C77\",\"name\":"
+	"\"perf\"}]}";
+
+static void assert_posts(struct fixture *fixture)
+{
+	assert_string_equal(fixture->transfer.method, "POST");
+	assert_string_equal(fixture->transfer.url, "https://slack.com/api/chat.postMessage");
+}
+
+/* The id of the channel, the pages of its history since an hour before, and the message is there.
+ */
+static void test_doubt_looks_first(void **state)
+{
+	struct fixture *fixture = *state;
+
+	assert_int_equal(begin_in_doubt(fixture, "#perf"), STEP_TRANSFER);
+	assert_string_equal(fixture->transfer.method, "GET");
+	assert_string_equal(fixture->transfer.bearer, TOKEN);
+	assert_non_null(
+		strstr(fixture->transfer.url, "https://slack.com/api/users.conversations?"));
+	assert_int_equal(answer(fixture, 200, channels_page), STEP_TRANSFER);
+	assert_string_equal(fixture->transfer.url,
+		"https://slack.com/api/conversations.history?channel=C77&include_all_metadata=true"
+		"&limit=200&oldest=1625180400");
+	assert_int_equal(answer(fixture, 200,
+				 "{\"ok\":true,\"messages\":[{\"ts\":\"1.0\"},7],\"has_more\":true,"
+				 "\"response_metadata\":{\"next_cursor\":\"a=\"}}"),
+		STEP_TRANSFER);
+	assert_non_null(strstr(fixture->transfer.url, "&cursor=a%3D"));
+	assert_int_equal(answer(fixture, 200,
+				 "{\"ok\":true,\"messages\":[{\"ts\":\"2.5\",\"metadata\":{\"event_"
+				 "payload\":"
+				 "{\"key\":\"k-1\"}}}]}"),
+		STEP_DONE);
+	assert_string_equal(fixture->delivery.receipt, "2.5");
+	assert_null(fixture->delivery.notice);
+}
+
+static void test_what_is_not_there_is_posted(void **state)
+{
+	struct fixture *fixture = *state;
+
+	assert_int_equal(begin_in_doubt(fixture, "C77"), STEP_TRANSFER);
+	assert_non_null(strstr(fixture->transfer.url, "history?channel=C77&"));
+	assert_int_equal(answer(fixture, 200, "{\"ok\":true,\"messages\":[]}"), STEP_TRANSFER);
+	assert_posts(fixture);
+	assert_null(fixture->delivery.notice);
+	assert_int_equal(answer(fixture, 429, ""), STEP_FAILED);
+	assert_int_equal(fixture->delivery.doubt, DOUBT_NONE);
+}
+
+/* Whoever may not look posts again, and says that it may be there twice. */
+static void test_search_that_is_denied(void **state)
+{
+	static const char missing[] =
+		"{\"ok\":false,\"error\":\"missing_scope\",\"needed\":\"channels:read\"}";
+	struct fixture *fixture = *state;
+
+	assert_int_equal(begin_in_doubt(fixture, "#perf"), STEP_TRANSFER);
+	assert_non_null(strstr(fixture->transfer.url, "private_channel"));
+	assert_int_equal(answer(fixture, 200, missing), STEP_TRANSFER);
+	assert_null(strstr(fixture->transfer.url, "private_channel"));
+	assert_int_equal(answer(fixture, 200, missing), STEP_TRANSFER);
+	assert_posts(fixture);
+	assert_non_null(strstr(fixture->delivery.notice, "missing_scope: channels:read"));
+	assert_int_equal(begin_in_doubt(fixture, "#nowhere"), STEP_TRANSFER);
+	assert_int_equal(answer(fixture, 200, channels_page), STEP_TRANSFER);
+	assert_posts(fixture);
+	assert_non_null(strstr(fixture->delivery.notice, "the bot is not in the channel"));
+	assert_int_equal(begin_in_doubt(fixture, "C77"), STEP_TRANSFER);
+	assert_int_equal(answer(fixture, 404, ""), STEP_TRANSFER);
+	assert_posts(fixture);
+}
+
+static void test_search_waits_until_slack_is_well(void **state)
+{
+	static const struct {
+		int status;
+		const char *body;
+	} cases[] = {{503, ""}, {429, ""}, {200, "<html>"},
+		{200, "{\"ok\":false,\"error\":\"internal_error\"}"}, {200, ""}};
+	struct fixture *fixture = *state;
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		assert_int_equal(begin_in_doubt(fixture, "C77"), STEP_TRANSFER);
+		assert_int_equal(answer(fixture, cases[i].status, cases[i].body), STEP_FAILED);
+		assert_true(fixture->delivery.retry);
+		assert_int_equal(fixture->delivery.doubt, DOUBT_LOOK);
+	}
+}
+
+/* A history that never ends is left in the end. */
+static void test_search_ends(void **state)
+{
+	struct fixture *fixture = *state;
+	int pages = 0;
+
+	assert_int_equal(begin_in_doubt(fixture, "C77"), STEP_TRANSFER);
+	while (strcmp(fixture->transfer.method, "GET") == 0) {
+		assert_true(++pages <= 50);
+		assert_int_equal(
+			answer(fixture, 200,
+				"{\"ok\":true,\"response_metadata\":{\"next_cursor\":\"x\"}}"),
+			STEP_TRANSFER);
+	}
+	assert_non_null(strstr(fixture->delivery.notice, "too long"));
+}
+
+static void test_webhook_cannot_look(void **state)
+{
+	struct fixture *fixture = *state;
+
+	set_option(fixture, "webhook_url", "https://hooks.slack.com/services/T/B/canary");
+	assert_int_equal(begin_in_doubt(fixture, ""), STEP_TRANSFER);
+	assert_string_equal(fixture->transfer.method, "POST");
+	assert_int_equal(answer(fixture, 503, ""), STEP_FAILED);
+	assert_int_equal(fixture->delivery.doubt, DOUBT_BLIND);
 }
 
 /* Blocks that Slack refuses are sent once more as text, and only once. */
@@ -638,6 +775,12 @@ int main(void)
 		CASE(test_answers_are_classified, setup_bot),
 		CASE(test_retry_after_is_handed_on, setup_bot),
 		CASE(test_no_answer_is_tried_again, setup_bot),
+		CASE(test_doubt_looks_first, setup_bot),
+		CASE(test_what_is_not_there_is_posted, setup_bot),
+		CASE(test_search_that_is_denied, setup_bot),
+		CASE(test_search_waits_until_slack_is_well, setup_bot),
+		CASE(test_search_ends, setup_bot),
+		CASE(test_webhook_cannot_look, setup),
 		CASE(test_refused_blocks_become_text, setup_bot),
 		CASE(test_webhook, setup),
 		CASE(test_secret_files, setup),
