@@ -5,7 +5,8 @@
  * nothing; /events/get_data for commits and versions.
  *
  * The raw format is asked for. A server that lacks it is asked for JSON, and so is one whose raw
- * answer is too large for a single metric: JSON can leave the missing values out.
+ * answers hold next to nothing or are too large for a single metric: JSON can leave the missing
+ * values out. How many paths are asked for at once follows from how large the last answer was.
  */
 #include "sources/graphite.h"
 
@@ -21,7 +22,10 @@
 
 enum {
 	GET_URL_MAX = 2000, /* longer ones go by POST */
+	TARGETS_AT_FIRST = 10,
 	TARGETS_AT_ONCE = 100,
+	SPARSE_LEAST = 1 << 20, /* bytes of a raw answer that is worth another form */
+	JSON_POINT = 32,        /* bytes at most of a point in JSON, nearly always */
 	SHOWN = 200,
 };
 
@@ -64,8 +68,8 @@ struct asking {
 	struct leaves *leaves;
 	struct target *targets;
 	size_t target_count;
-	size_t at, batch; /* targets that are asked for: [at, at + batch) */
-	size_t at_once;
+	size_t at, batch;      /* targets that are asked for: [at, at + batch) */
+	size_t at_once, limit; /* paths in one request; the limit is lowered by answers too large */
 	bool json;
 	struct gathering *gathering;
 	struct inquiry *inquiry;
@@ -91,7 +95,8 @@ static bool start(struct query *query, struct error *error)
 	struct graphite_plan plan;
 	if (!endpoint || !endpoint->url)
 		return error_set(error, ERROR_USAGE, "no server: set url in the graphite section");
-	asking->at_once = TARGETS_AT_ONCE;
+	asking->at_once = TARGETS_AT_FIRST;
+	asking->limit = TARGETS_AT_ONCE;
 	set_range(query, asking);
 	asking->gathering = gathering_new(query, asking->begin, asking->end, query->listing);
 	if (!graphite_plan(query, &plan, error))
@@ -246,7 +251,7 @@ static bool ask_otherwise(struct asking *asking, const struct reply *reply)
 	if (asking->phase != RENDER)
 		return false;
 	if (reply->kind == REPLY_TOO_BIG && asking->batch > 1) {
-		asking->at_once = asking->batch / 2;
+		asking->at_once = asking->limit = asking->batch / 2;
 		return true;
 	}
 	if (asking->json)
@@ -259,18 +264,35 @@ static bool ask_otherwise(struct asking *asking, const struct reply *reply)
 	return asking->json;
 }
 
+/* The next answer is to be half as large as may be. */
+static void learn(
+	struct asking *asking, const struct endpoint *endpoint, size_t length, size_t points)
+{
+	size_t each = length / asking->batch + 1, room = (size_t)endpoint->max_body / 2;
+	bool sparse = length >= SPARSE_LEAST && points < length / JSON_POINT / 4;
+	if (sparse && !asking->json) {
+		asking->json = true;
+		each = points * JSON_POINT / asking->batch + 1;
+	}
+	asking->at_once = asking->limit;
+	if (room > 0 && room / each < asking->limit)
+		asking->at_once = room / each > 0 ? room / each : 1;
+}
+
 static bool take_render(struct query *query, const struct reply *reply, struct error *error)
 {
 	struct asking *asking = query->state;
 	const struct endpoint *endpoint = query->server;
 	const char *text = reply->body + strspn(reply->body, " \t\r\n");
 	bool json = asking->json || *text == '[';
+	size_t before = gathering_points(asking->gathering);
 	if (!(json ? graphite_read_json : graphite_read_raw)(reply->body, reply->length,
 		    endpoint->max_points, gathering_take, asking->gathering, error))
 		return false;
 	if (gathering_overflow(asking->gathering))
 		return error_set(
 			error, ERROR_DATA, "more than 10,000 series: ask for fewer of them");
+	learn(asking, endpoint, reply->length, gathering_points(asking->gathering) - before);
 	asking->at += asking->batch;
 	return true;
 }

@@ -11,7 +11,7 @@
 
 #include "sources/graphite_names.h"
 
-enum { SERIES_MAX = 10000, NAME_SHOWN = 200 };
+enum { SERIES_MAX = 10000, GRIDS_MAX = 16, NAME_SHOWN = 200 };
 
 struct found {
 	struct found *next;
@@ -33,7 +33,7 @@ struct gathering {
 	size_t target_count;
 	struct found *found, **last;
 	const struct found *before; /* the one taken last that has points */
-	size_t count, broken;
+	size_t count, points, broken;
 	const char *first_broken;
 };
 
@@ -59,6 +59,11 @@ size_t gathering_count(const struct gathering *gathering)
 	return gathering->count;
 }
 
+size_t gathering_points(const struct gathering *gathering)
+{
+	return gathering->points;
+}
+
 bool gathering_overflow(const struct gathering *gathering)
 {
 	return gathering->overflow;
@@ -72,6 +77,7 @@ static void keep_points(struct gathering *gathering, struct found *found,
 	const int64_t *times = series->times + begin;
 	double scale = found->target->metric ? found->target->metric->scale : 1;
 	found->n = n;
+	gathering->points += n;
 	if (n == 0)
 		return;
 	if (before && before->n == n && memcmp(before->times, times, n * sizeof *times) == 0) {
@@ -149,6 +155,31 @@ static int compare_found(const void *a, const void *b)
 		return one->step < two->step ? -1 : 1;
 	int64_t difference = phase_of(one) - phase_of(two);
 	return (difference > 0) - (difference < 0);
+}
+
+static bool fits(const struct found *found, const struct found *grid)
+{
+	for (size_t i = 0; i < found->n; i++)
+		if ((found->times[i] - grid->times[0]) % grid->step != 0)
+			return false;
+	return true;
+}
+
+/* Series read as JSON, whose resolution is not said, take that of one read before, if they fit. */
+static void adopt_steps(struct found *const *sorted, size_t count)
+{
+	const struct found *grids[GRIDS_MAX];
+	size_t grid_count = 0;
+	for (size_t i = 0; i < count && grid_count < GRIDS_MAX; i++) {
+		bool known =
+			grid_count > 0 && compare_found(&grids[grid_count - 1], &sorted[i]) == 0;
+		if (sorted[i]->step > 0 && sorted[i]->n > 0 && !known)
+			grids[grid_count++] = sorted[i];
+	}
+	for (size_t i = 0; i < count && sorted[i]->step == 0; i++)
+		for (size_t k = 0; k < grid_count && sorted[i]->step == 0; k++)
+			if (fits(sorted[i], grids[k]))
+				sorted[i]->step = grids[k]->step;
 }
 
 struct times {
@@ -231,6 +262,8 @@ static void make_axes(struct gathering *gathering, struct found *const *in_order
 	struct found **sorted = arena_array(arena, count, sizeof *sorted);
 	if (count > 0)
 		memcpy(sorted, in_order, count * sizeof *sorted);
+	qsort(sorted, count, sizeof *sorted, compare_found);
+	adopt_steps(sorted, count);
 	qsort(sorted, count, sizeof *sorted, compare_found);
 	for (size_t i = 0; i < count;) {
 		struct axis *axis = arena_alloc(arena, sizeof *axis);

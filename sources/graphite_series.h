@@ -25,8 +25,9 @@ void gathering_expect(struct gathering *gathering, struct target *targets, size_
 /* A graphite_take; the context is the gathering. */
 void gathering_take(void *gathering, const struct graphite_series *series);
 
-/* How many series there are so far. */
+/* How many series, and points of all of them, there are so far. */
 size_t gathering_count(const struct gathering *gathering);
+size_t gathering_points(const struct gathering *gathering);
 
 /* More series came than there may be in one test. */
 bool gathering_overflow(const struct gathering *gathering);

@@ -534,27 +534,36 @@ static void test_long_requests_go_by_post(void **state)
 	assert_string_equal(asked->headers.items[0].value, "application/x-www-form-urlencoded");
 }
 
-/* 250 metrics are three requests; an answer that is too large halves them. */
+/* A test with this many metrics, p.m0 and so on. */
+static void ask_many(struct talk *talk, struct metric *metrics, char (*names)[16], size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		snprintf(names[i], sizeof names[i], "m%zu", i);
+		metrics[i] = (struct metric){.name = names[i], .suffix = names[i], .scale = 1};
+	}
+	talk->options.prefix = "p";
+	talk->query.metrics = metrics;
+	talk->query.metric_count = count;
+}
+
+/* Ten are asked for first, then as many as the answer lets expect; one that is too large halves
+ * them for good. */
 static void test_many_metrics(void **state)
 {
 	struct talk *talk = *state;
 	static struct metric metrics[250];
 	static char names[250][16];
+	static const size_t batches[] = {10, 0, 50, 50, 50, 50, 40};
 	size_t at = 0;
-	static const size_t batches[] = {50, 50, 50, 50, 50};
-	for (int i = 0; i < 250; i++) {
-		snprintf(names[i], sizeof names[i], "m%d", i);
-		metrics[i] = (struct metric){.name = names[i], .suffix = names[i], .scale = 1};
-	}
-	talk->options.prefix = "p";
-	talk->query.metrics = metrics;
-	talk->query.metric_count = 250;
-	say(talk, 0, "")->kind = REPLY_TOO_BIG;
-	for (size_t b = 0; b < 5; b++) {
+	ask_many(talk, metrics, names, 250);
+	for (size_t b = 0; b < sizeof batches / sizeof *batches; b++) {
 		struct buf body = {0};
+		buf_reserve(&body, 1);
 		for (size_t i = 0; i < batches[b]; i++, at++)
 			buf_printf(&body, "p.m%zu,1795185000,1795185060,60|%zu.0\n", at, at);
-		say(talk, 200, body.data);
+		struct reply *reply = say(talk, 200, body.data);
+		if (batches[b] == 0)
+			reply->kind = REPLY_TOO_BIG;
 		buf_free(&body);
 	}
 	done(talk);
@@ -564,6 +573,42 @@ static void test_many_metrics(void **state)
 		assert_true(talk->query.data.series[i].values[0] == (double)i);
 		assert_ptr_equal(talk->query.data.series[i].axis, talk->query.data.series[0].axis);
 	}
+}
+
+/* Where next to nothing is in the archives, JSON without the missing points is asked for. */
+static void test_sparse_archives(void **state)
+{
+	struct talk *talk = *state;
+	static struct metric metrics[30];
+	static char names[30][16];
+	struct buf raw = {0}, json = {0};
+	ask_many(talk, metrics, names, 30);
+	talk->endpoint.max_body = 64000000;
+	for (int s = 0; s < 10; s++) {
+		buf_printf(&raw, "p.m%d,1789185000,1790985000,60|", s);
+		for (int i = 0; i < 30000; i++)
+			buf_text(&raw, i ? i % 1440 ? ",None" : ",1.0" : "1.0");
+		buf_char(&raw, '\n');
+	}
+	for (int s = 10; s < 30; s++)
+		buf_printf(&json,
+			"%s{\"target\": \"p.m%d\", \"datapoints\": [[2.0, 1789185000], [3.0, "
+			"1789271400]]}",
+			s > 10 ? "," : "[", s);
+	buf_char(&json, ']');
+	say(talk, 200, raw.data);
+	say(talk, 200, json.data);
+	done(talk);
+	buf_free(&raw);
+	buf_free(&json);
+	assert_non_null(strstr(talk->asked[0].url, "format=raw"));
+	assert_non_null(strstr(talk->asked[1].url, "format=json&noNullPoints=true"));
+	assert_int_equal(talk->query.data.count, 30);
+	const struct series *series = talk->query.data.series;
+	assert_int_equal(series->axis->n, 21);
+	for (int s = 0; s < 30; s++)
+		assert_ptr_equal(series[s].axis, series->axis);
+	assert_true(series[29].values[1] == 3 && isnan(series[29].values[2]));
 }
 
 static void test_json_where_raw_cannot_be(void **state)
@@ -749,13 +794,8 @@ static void test_many_silent_targets(void **state)
 	struct talk *talk = *state;
 	static struct metric metrics[50];
 	static char names[50][16];
-	for (int i = 0; i < 50; i++) {
-		snprintf(names[i], sizeof names[i], "m%d", i);
-		metrics[i] = (struct metric){.name = names[i], .suffix = names[i], .scale = 1};
-	}
-	talk->options.prefix = "p";
-	talk->query.metrics = metrics;
-	talk->query.metric_count = 50;
+	ask_many(talk, metrics, names, 50);
+	say(talk, 200, "");
 	say(talk, 200, "");
 	for (int i = 0; i < 20; i++)
 		say(talk, 200, "[]");
@@ -970,6 +1010,7 @@ int main(void)
 		TALK_TEST(test_expressions_of_metrics),
 		TALK_TEST(test_long_requests_go_by_post),
 		TALK_TEST(test_many_metrics),
+		TALK_TEST(test_sparse_archives),
 		cmocka_unit_test(test_json_where_raw_cannot_be),
 		TALK_TEST(test_too_big_even_so),
 		cmocka_unit_test(test_recorded_json),
