@@ -114,16 +114,17 @@ static bool reader_went_away(void)
 	return poll(&out, 1, 0) == 1 && (out.revents & POLLERR);
 }
 
-/* What could not be written was not told; a reader that went away does not want to be told. */
+/*
+ * What could not be written was not told; a reader that went away does not want to be told. If an
+ * earlier write failed, errno is as it left it: nothing that fails comes between it and here.
+ */
 static int finish_output(int code)
 {
-	errno = 0;
 	bool flushed = fflush(stdout) == 0;
 	if ((flushed && !ferror(stdout)) || reader_went_away())
 		return code;
-	fprintf(stderr, "hunter-c: cannot write the output%s%s\n", errno ? ": " : "",
-		errno ? strerror(errno) : "");
-	return code == EXIT_NOTHING || code == EXIT_REGRESSIONS ? EXIT_DATA : code;
+	fprintf(stderr, "hunter-c: cannot write the output: %s\n", strerror(errno));
+	return code == EXIT_NOTHING ? EXIT_DATA : code;
 }
 
 /*
