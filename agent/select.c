@@ -234,6 +234,14 @@ void selection_query(
 	}
 }
 
+int64_t selection_standing_since(int64_t now, int64_t range)
+{
+	int64_t grid = range / 2 > 0 ? range / 2 : 1, since = now - range;
+	int64_t beyond = since % grid;
+
+	return since - (beyond < 0 ? beyond + grid : beyond);
+}
+
 bool mark_find(const struct mark *mark, const struct axis *axis, bool last, size_t *index)
 {
 	const struct column *column = axis_column(axis, mark->attribute);

@@ -58,6 +58,13 @@ void selection_query(
 	const struct selection *selection, const struct test *test, struct query *query);
 
 /*
+ * From when on to ask at `now` for a range that slides (ms): at least `range` before, and the same
+ * for half a range of nows, also after a restart. Windows of detection lie relative to the first
+ * point; if they slid with every run, noise would get a new chance to look like a change each time.
+ */
+int64_t selection_standing_since(int64_t now, int64_t range);
+
+/*
  * Cuts the dataset to marks and `last`, in this order, and drops series that were not asked for.
  * Names the test and the commit, version or metric that is not there.
  */

@@ -1,7 +1,7 @@
 /*
  * A test that fails is told in the log once, and again when it is well; in between it is a counter.
- * The anchors that keep a sliding range from moving the detector's windows, and the streams that
- * spare detection, will live in struct subject.
+ * Where a source's range slides, it is asked from a start that stands still for half a range, so
+ * that noise does not look new because the detector's windows moved.
  */
 #include "agent/watch.h"
 
@@ -12,6 +12,7 @@
 #include "agent/core/when.h"
 #include "agent/news.h"
 #include "agent/schedule.h"
+#include "agent/select.h"
 #include "agent/timers.h"
 
 enum { FIRST_SPREAD = 20 }; /* ms for each test, after the start */
@@ -267,8 +268,12 @@ static void begin_pass(struct watch *watch, size_t id)
 	struct agent *agent = watch->agent;
 	struct task *task = task_new(watch->subjects[id].test, agent->now());
 	struct pass *pass = arena_alloc(task->query.arena, sizeof *pass);
+	const struct source *source = source_find(task->test->source->name);
+	int64_t range = source_range(source, task->test->options);
 
 	*pass = (struct pass){.watch = watch, .task = task, .id = id, .started = engine_now()};
+	if (range > 0)
+		task->query.since = selection_standing_since(task->query.now, range);
 	task->work = detect;
 	task->done = fetched;
 	task->context = pass;

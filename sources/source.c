@@ -24,6 +24,16 @@ const struct source *source_find(const char *name)
 	return NULL;
 }
 
+int64_t source_range(const struct source *source, const void *options)
+{
+	const struct field *field = source->fields ? field_find(source->fields, "range") : NULL;
+	int64_t range = 0;
+
+	if (field && field->type == FIELD_DURATION)
+		memcpy(&range, (const char *)options + field->offset, sizeof range);
+	return range;
+}
+
 /* The list is copied for each notice: there are few, and readers may hold the old one. */
 void query_notice(struct query *query, const char *format, ...)
 {

@@ -52,13 +52,23 @@ struct source {
 	bool (*list)(struct query *query, struct strings *names, struct error *error);
 	/* The server alone knows the names, whatever the test says: `step` heeds query->listing. */
 	bool asks;
-	/* Optional: what the table of fields cannot say about the options. */
+	/*
+	 * Optional: what the table of fields cannot say about the options, alone and together with
+	 * the metrics of the configuration. A text that begins with "OPTION: " is told at that
+	 * option. ERROR_USAGE is an error, ERROR_DATA a warning: the test may fail when it is read.
+	 */
 	bool (*check)(const void *options, struct error *error);
+	bool (*check_metrics)(const void *options, const struct metric *metrics, size_t count,
+		struct error *error);
 };
 
 extern const struct source *const sources[]; /* ends with NULL */
 
 const struct source *source_find(const char *name);
+
+/* How far back the source looks where it is asked for all, ms: its option `range`. 0: it has none
+ * and gives all there is. */
+int64_t source_range(const struct source *source, const void *options);
 
 /* Appends a sentence to query->notices. At most 100 are kept; the last says how many were left out.
  */

@@ -5,6 +5,7 @@ Data have fixed dates and known changes; Slack is a strict fake on loopback, Pro
 import contextlib
 import csv
 import datetime
+import http.server
 import re
 import shutil
 import signal
@@ -12,6 +13,7 @@ import socket
 import sqlite3
 import subprocess
 import threading
+import urllib.parse
 import urllib.request
 
 import pytest
@@ -717,6 +719,38 @@ def history():
         rows += [({"job": "checkout", "region": region}, f"{level(i, steps, base):.6f}", int(START.timestamp()) + 60 * i)
                  for i in range(300)]
     return servers.openmetrics({"checkout_seconds": rows})
+
+
+def test_windows_do_not_slide_with_each_run(agents, tmp_path):
+    """The start that the server is asked for stays where it is from run to run; only the end moves on."""
+    asked = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            address = urllib.parse.urlsplit(self.path)
+            if address.path == "/api/v1/query_range":
+                asked.append({k: float(v) for k, v in urllib.parse.parse_qsl(address.query) if k in ("start", "end")})
+            data = b'{"status": "success", "data": {"resultType": "matrix", "result": []}}'
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+        agent = agents(config(tmp_path, """
+  checkout: {type: prometheus, query: up, range: 20h, step: 1s}
+""", f'prometheus: {{url: "http://127.0.0.1:{server.server_address[1]}"}}'))
+        agent.pass_by(3)
+        assert agent.end() == 0
+        server.shutdown()
+    firsts = [a["start"] for a in asked if a["start"] % 36000 == 0]
+    assert len(firsts) >= 3 and len(set(firsts)) <= 2  # 2: half a range passed just now
+    assert len({a["end"] for a in asked}) >= 3
+    assert all(20 * 3600 <= max(a["end"] for a in asked) - start <= 31 * 3600 for start in firsts)
 
 
 def test_prometheus_to_slack(agents, tmp_path, slack):

@@ -239,6 +239,29 @@ static void empty_data_is_no_crash(void **state)
 	assert_false(selection_apply(&selection, "t", *state, &data, &error));
 }
 
+/* Every hour for 120 days: never less than the range, never more than half of it in addition, and a
+ * new start once in half a range only. */
+static void a_sliding_range_stands_still(void **state)
+{
+	const int64_t range = 30 * DAY;
+	int64_t last = 0;
+	int moves = 0;
+
+	(void)state;
+	for (int64_t now = NOW; now < NOW + 120 * DAY; now += DAY / 24) {
+		int64_t since = selection_standing_since(now, range);
+
+		assert_true(now - since >= range && now - since < range + range / 2);
+		assert_true(since >= last);
+		moves += since != last;
+		last = since;
+	}
+	assert_true(moves >= 8 && moves <= 9);
+	assert_int_equal(selection_standing_since(NOW, 1), NOW - 1);
+	assert_int_equal(selection_standing_since(1000, 4000), -4000);
+	assert_int_equal(selection_standing_since(1001, 4000), -4000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -251,6 +274,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(names_what_is_missing, setup, teardown),
 		cmocka_unit_test_setup_teardown(keeps_metrics_in_the_order_asked, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_view_is_cut_alone, setup, teardown),
+		cmocka_unit_test(a_sliding_range_stands_still),
 		cmocka_unit_test_setup_teardown(empty_data_is_no_crash, setup, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
