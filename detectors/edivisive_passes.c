@@ -55,19 +55,23 @@ static bool is_bad(const struct list *list, size_t k)
 	       segment_end(list, k) - step->tau < LEAST_SIDE;
 }
 
+/* The weakest of the points of a kind, or the count if there is none. */
+static size_t weakest_of(const struct list *list, bool (*is_one)(const struct list *, size_t))
+{
+	size_t weakest = list->count;
+	for (size_t k = 0; k < list->count; k++)
+		if (is_one(list, k) &&
+			(weakest == list->count ||
+				list->steps[k].strength < list->steps[weakest].strength))
+			weakest = k;
+	return weakest;
+}
+
 static void merge(struct list *list)
 {
-	for (;;) {
-		size_t weakest = list->count;
-		for (size_t k = 0; k < list->count; k++)
-			if (is_bad(list, k) &&
-				(weakest == list->count ||
-					list->steps[k].strength < list->steps[weakest].strength))
-				weakest = k;
-		if (weakest == list->count)
-			return;
-		drop(list, weakest);
-	}
+	size_t k;
+	while ((k = weakest_of(list, is_bad)) < list->count)
+		drop(list, k);
 }
 
 static void drop_excursions(struct list *list)
@@ -131,16 +135,9 @@ static bool is_ramp(const struct list *list, size_t k)
 
 static void drop_ramps(struct list *list)
 {
-	for (;;) {
-		size_t weakest = list->count;
-		for (size_t k = 0; k < list->count; k++)
-			if (is_ramp(list, k) &&
-				(weakest == list->count ||
-					list->steps[k].strength < list->steps[weakest].strength))
-				weakest = k;
-		if (weakest == list->count)
-			return;
-		drop(list, weakest);
+	size_t k;
+	while ((k = weakest_of(list, is_ramp)) < list->count) {
+		drop(list, k);
 		merge(list);
 	}
 }
