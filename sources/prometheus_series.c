@@ -48,8 +48,8 @@ bool collection_check(const struct collection *collection, struct error *error)
 {
 	if (collection->too_long)
 		return error_set(error, ERROR_DATA,
-			"%.300s has more points than max_points, %zu: shorten range, or raise step "
-			"or max_points",
+			"%.300s has more points than max_points, %zu: shorten range, or ask with a "
+			"step, or a longer one",
 			collection->too_long->identity, collection->max_points);
 	if (collection->too_many)
 		return error_set(error, ERROR_DATA,

@@ -87,8 +87,8 @@ def _start_prometheus(folder, arguments):
 
 
 @contextlib.contextmanager
-def prometheus(tmp_path, history, arguments=()):
-    """A Prometheus that holds `history` (OpenMetrics text; see openmetrics) and scrapes nothing.
+def prometheus(tmp_path, history, arguments=(), scrape=""):
+    """A Prometheus that holds `history` (OpenMetrics text; see openmetrics) and scrapes nothing but what `scrape` says (YAML).
 
     Every two hours that hold a sample become a block, which takes some 60 ms: points a minute apart come cheap.
     """
@@ -96,7 +96,7 @@ def prometheus(tmp_path, history, arguments=()):
         pytest.skip("prometheus is not installed (Debian: apt install prometheus)")
     folder = tmp_path / "prometheus"
     folder.mkdir()
-    (folder / "prometheus.yml").write_text("global: {scrape_interval: 1m}\n")
+    (folder / "prometheus.yml").write_text("global: {scrape_interval: 1m}\n" + scrape)
     (folder / "history.txt").write_text(history)
     subprocess.run(["promtool", "tsdb", "create-blocks-from", "openmetrics", "--quiet", folder / "history.txt",
                     folder / "data"], check=True, capture_output=True, timeout=300)

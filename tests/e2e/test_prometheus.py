@@ -7,6 +7,8 @@ import socketserver
 import ssl
 import subprocess
 import threading
+import time
+from http import server as http_server
 
 import pytest
 import servers
@@ -432,3 +434,40 @@ def test_broken_answers_fail_and_say_so(hunter, tmp_path, fault, answer, words):
     found = analyze(hunter, "shop")
     assert found.code == 3 and words in found.err, found.err
     assert len(found.err) < 3000
+
+
+class Exporter(http_server.BaseHTTPRequestHandler):
+    """A target whose metric has the value of the scrape's number; after the tenth it has it no more."""
+    scrapes = 0
+
+    def do_GET(self):
+        Exporter.scrapes += 1
+        body = f"work {Exporter.scrapes}\n" if Exporter.scrapes <= 10 else "other 1\n"
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body.encode())
+
+    def log_message(self, *arguments):
+        """Nobody reads it."""
+
+
+def test_what_is_scraped_now(hunter, tmp_path):
+    """Samples as they come, and none where a series has ended: Prometheus marks it stale, which is no point."""
+    target = http_server.ThreadingHTTPServer(("127.0.0.1", 0), Exporter)
+    threading.Thread(target=target.serve_forever, args=(0.02,), daemon=True).start()
+    scrape = ("scrape_configs: [{job_name: live, scrape_interval: 100ms, scrape_timeout: 100ms, "
+              f"static_configs: [{{targets: ['127.0.0.1:{target.server_address[1]}']}}]}}]\n")
+    try:
+        with servers.prometheus(tmp_path, servers.openmetrics({"unrelated": [({}, 1, START)]}), scrape=scrape) as server:
+            deadline = time.monotonic() + 30
+            while Exporter.scrapes < 20 and time.monotonic() < deadline:
+                time.sleep(0.05)
+            config(tmp_path, server.url, "  live: {type: prometheus, query: work, range: 1h}\n")
+            found = hunter("analyze", "live")
+    finally:
+        target.shutdown()
+        target.server_close()
+    values = [line.split()[-1] for line in found.out.splitlines() if line.startswith("20")]
+    expected = [str(i) for i in range(1, 11)]  # a busy machine may miss a scrape
+    assert found.code == 0 and len(values) >= 5 and values == [v for v in expected if v in values], found.out + found.err
