@@ -6,8 +6,9 @@
  * A pair within the tolerance is worth the more the nearer it is, and the matching of the greatest
  * worth is wanted. Both sides lie on a line and worth falls with distance, so crossing pairs can
  * always be uncrossed without loss; it is enough to look at matchings in order, which dynamic
- * programming does. Where a gap is wider than the tolerance the problem falls apart, so the tables
- * stay small however long the series is.
+ * programming does: over the pairs, of which a change has few, as only what lies within the
+ * tolerance makes one. So time and memory grow with the changes and not with their product, however
+ * many withdrawn ones have gathered.
  */
 #include "agent/reconcile.h"
 
@@ -15,6 +16,9 @@
 #include <stdlib.h>
 
 #include "agent/core/arena.h"
+
+enum { REACH_MOST = 64 }; /* pairs that a known change may make */
+#define NO_PAIR SIZE_MAX
 
 /* A change of either side on the line of points. */
 struct place {
@@ -137,59 +141,137 @@ static double worth(const struct place *known, const struct place *found)
 	return RECONCILE_TOLERANCE + 1 - distance - (known->withdrawn ? 1e-6 : 0);
 }
 
-/* The best matching of a run of known and found changes. best[i][j]: of the first i known and the
- * first j found. */
-static void match_run(struct arena *scratch, const struct place *known, size_t known_count,
-	const struct place *found, size_t found_count, struct reconciliation *out)
+/* A known and a found change that may be one, and the best chain of pairs that ends with this one.
+ */
+struct pair {
+	size_t known, found; /* places */
+	double total;
+	size_t before; /* the pair before it in the chain; NO_PAIR: none */
+};
+
+/* The chains seen so far. `best` is a Fenwick tree: the best pair of those whose found place lies
+ * below a bound. */
+struct chains {
+	struct pair *pairs;
+	size_t count;
+	size_t *best;
+	size_t places;
+};
+
+static size_t chains_best_below(const struct chains *chains, size_t found)
 {
-	size_t width = found_count + 1;
-	double *best = arena_array(scratch, (known_count + 1) * width, sizeof *best);
+	size_t best = NO_PAIR;
 
-	for (size_t i = 1; i <= known_count; i++)
-		for (size_t j = 1; j <= found_count; j++) {
-			double pair = worth(&known[i - 1], &found[j - 1]);
-			double skip = fmax(best[(i - 1) * width + j], best[i * width + j - 1]);
+	for (size_t at = found; at > 0; at &= at - 1) {
+		size_t pair = chains->best[at];
 
-			best[i * width + j] =
-				fmax(skip, pair > 0 ? best[(i - 1) * width + j - 1] + pair : 0);
-		}
-	for (size_t i = known_count, j = found_count; i > 0 && j > 0;) {
-		if (best[i * width + j] == best[(i - 1) * width + j]) {
-			i--;
-		} else if (best[i * width + j] == best[i * width + j - 1]) {
-			j--;
-		} else {
-			i--, j--;
-			out->found_of[known[i].index] = found[j].index;
-			out->known_of[found[j].index] = known[i].index;
-		}
+		if (pair != NO_PAIR &&
+			(best == NO_PAIR || chains->pairs[pair].total > chains->pairs[best].total))
+			best = pair;
 	}
+	return best;
+}
+
+static void chains_enter(struct chains *chains, size_t pair)
+{
+	for (size_t at = chains->pairs[pair].found + 1; at <= chains->places; at += at & -at) {
+		size_t *best = &chains->best[at];
+
+		if (*best == NO_PAIR || chains->pairs[pair].total > chains->pairs[*best].total)
+			*best = pair;
+	}
+}
+
+static size_t first_from(const struct side *side, double low)
+{
+	size_t from = 0, to = side->count;
+
+	while (from < to) {
+		size_t middle = from + (to - from) / 2;
+
+		if (side->places[middle].low < low)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from;
+}
+
+/*
+ * The found changes that a known one can be: those within the tolerance, [*first, *last). Where
+ * many points carry one stamp there may be many, all equally near; of these the k-th known change
+ * of the stamp looks at those about the k-th found one, as in order they meet anyway.
+ */
+static void reach(const struct side *known, size_t at, size_t rank, const struct side *found,
+	size_t *first, size_t *last)
+{
+	const struct place *place = &known->places[at];
+	size_t most;
+
+	*first = first_from(found, place->low - RECONCILE_TOLERANCE);
+	*last = first_from(found, place->high + RECONCILE_TOLERANCE + 1);
+	if (*last - *first <= REACH_MOST)
+		return;
+	most = *last - REACH_MOST;
+	*first += rank > REACH_MOST / 2 ? rank - REACH_MOST / 2 : 0;
+	if (*first > most)
+		*first = most;
+	*last = *first + REACH_MOST;
+}
+
+static size_t rank_in_stamp(const struct side *known, size_t at, size_t rank_before)
+{
+	return at > 0 && known->places[at].low == known->places[at - 1].low ? rank_before + 1 : 0;
+}
+
+static size_t count_pairs(const struct side *known, const struct side *found)
+{
+	size_t count = 0;
+
+	for (size_t i = 0, rank = 0; i < known->count; i++) {
+		size_t first, last;
+
+		rank = rank_in_stamp(known, i, rank);
+		reach(known, i, rank, found, &first, &last);
+		count += last - first;
+	}
+	return count;
 }
 
 static void match(
 	struct arena *arena, struct side known, struct side found, struct reconciliation *out)
 {
-	size_t i = 0, j = 0;
+	struct chains chains = {.places = found.count};
 
-	while (i < known.count && j < found.count) {
-		size_t first_known = i, first_found = j;
-		double reach = fmin(known.places[i].low, found.places[j].low);
+	chains.pairs = arena_array(arena, count_pairs(&known, &found), sizeof *chains.pairs);
+	chains.best = arena_array(arena, found.count + 1, sizeof *chains.best);
+	for (size_t i = 0; i <= found.count; i++)
+		chains.best[i] = NO_PAIR;
+	for (size_t i = 0, rank = 0; i < known.count; i++) {
+		size_t first, last, before = chains.count;
 
-		while (true) {
-			const struct place *next = NULL;
+		rank = rank_in_stamp(&known, i, rank);
+		reach(&known, i, rank, &found, &first, &last);
+		for (size_t j = first; j < last; j++) {
+			double value = worth(&known.places[i], &found.places[j]);
+			size_t best = chains_best_below(&chains, j);
 
-			if (i < known.count && known.places[i].low <= reach + RECONCILE_TOLERANCE)
-				next = &known.places[i++];
-			else if (j < found.count &&
-				 found.places[j].low <= reach + RECONCILE_TOLERANCE)
-				next = &found.places[j++];
-			else
-				break;
-			reach = fmax(reach, next->high);
+			if (value <= 0)
+				continue;
+			if (best != NO_PAIR)
+				value += chains.pairs[best].total;
+			chains.pairs[chains.count++] = (struct pair){i, j, value, best};
 		}
-		if (i > first_known && j > first_found)
-			match_run(arena, known.places + first_known, i - first_known,
-				found.places + first_found, j - first_found, out);
+		for (size_t pair = before; pair < chains.count; pair++)
+			chains_enter(&chains, pair);
+	}
+	for (size_t at = chains_best_below(&chains, found.count); at != NO_PAIR;
+		at = chains.pairs[at].before) {
+		size_t mine = known.places[chains.pairs[at].known].index;
+		size_t other = found.places[chains.pairs[at].found].index;
+
+		out->found_of[mine] = other;
+		out->known_of[other] = mine;
 	}
 }
 

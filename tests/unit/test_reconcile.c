@@ -325,6 +325,110 @@ static void test_property_order_decides_nothing(void **state)
 	}
 }
 
+/* What a pair is worth, on a series without equal stamps. */
+static double worth(const struct known *known, size_t index)
+{
+	double place = (double)(known->time - START) / MINUTE;
+	double distance = place > (double)index ? place - (double)index : (double)index - place;
+
+	if (distance > RECONCILE_TOLERANCE)
+		return 0;
+	return RECONCILE_TOLERANCE + 1 - distance - (known->withdrawn ? 1e-6 : 0);
+}
+
+/* The most that a matching in any order can be worth, by trying all: few changes close together. */
+static double best_of_all(const struct known *known, size_t known_count, const struct found *found,
+	size_t found_count, unsigned taken)
+{
+	double best, with;
+
+	if (known_count == 0)
+		return 0;
+	best = best_of_all(known + 1, known_count - 1, found, found_count, taken);
+	for (size_t j = 0; j < found_count; j++) {
+		double value = worth(known, found[j].index);
+
+		if (value <= 0 || (taken & 1u << j))
+			continue;
+		with = value +
+		       best_of_all(known + 1, known_count - 1, found, found_count, taken | 1u << j);
+		best = with > best ? with : best;
+	}
+	return best;
+}
+
+static void test_property_best_matching(void **state)
+{
+	struct fixture *fixture = *state;
+	uint64_t random = 23;
+
+	for (int round = 0; round < ROUNDS; round++) {
+		struct known known[5];
+		struct found found[5];
+		size_t known_count = below(&random, 6), found_count = below(&random, 6);
+		double total = 0, best;
+
+		for (size_t i = 0; i < known_count; i++)
+			known[i] = (struct known){.id = (int64_t)i,
+				.time = at(50 + (int)below(&random, 12)),
+				.sign = 1,
+				.withdrawn = below(&random, 3) == 0};
+		for (size_t i = 0, at = 48; i < found_count; i++)
+			found[i] = (struct found){.index = at += 1 + below(&random, 3), .sign = 1};
+		run(fixture, known, known_count, found, found_count);
+		for (size_t i = 0; i < known_count; i++)
+			if (fixture->result.found_of[i] != RECONCILE_NONE)
+				total += worth(&known[i], found[fixture->result.found_of[i]].index);
+		best = best_of_all(known, known_count, found, found_count, 0);
+		assert_true(total > best - 1e-9 && total < best + 1e-9);
+	}
+}
+
+/* Years of withdrawn changes all over a long series: memory does not grow with known x found. */
+static void test_many_changes_need_little(void **state)
+{
+	enum { POINTS = 40000, KNOWN = 20000, FOUND = 10000 };
+	struct fixture *fixture = *state;
+	int64_t *times = arena_array(fixture->arena, POINTS, sizeof *times);
+	struct known *known = arena_array(fixture->arena, KNOWN, sizeof *known);
+	struct found *found = arena_array(fixture->arena, FOUND, sizeof *found);
+
+	for (size_t i = 0; i < POINTS; i++)
+		times[i] = at((int)i);
+	for (size_t i = 0; i < KNOWN; i++)
+		known[i] = (struct known){.id = (int64_t)i,
+			.time = at(2 * (int)i + (int)(i % 2)),
+			.sign = 1,
+			.withdrawn = i % 3 > 0};
+	for (size_t i = 0; i < FOUND; i++)
+		found[i] = (struct found){.index = 4 * i + 3, .sign = 1};
+	reconcile(fixture->arena, times, POINTS, known, KNOWN, found, FOUND, &fixture->result);
+	for (size_t i = 0; i < FOUND; i++)
+		assert_int_not_equal(fixture->result.known_of[i], RECONCILE_NONE);
+	assert_true(arena_size(fixture->arena) < 32 << 20);
+}
+
+/* All on one day, and nothing but the day is known: in order, each is itself. */
+static void test_many_changes_of_one_stamp(void **state)
+{
+	enum { POINTS = 4000, COUNT = 1000 };
+	struct fixture *fixture = *state;
+	int64_t *times = arena_array(fixture->arena, POINTS, sizeof *times);
+	struct known *known = arena_array(fixture->arena, COUNT, sizeof *known);
+	struct found *found = arena_array(fixture->arena, COUNT, sizeof *found);
+
+	for (size_t i = 0; i < POINTS; i++)
+		times[i] = START;
+	for (size_t i = 0; i < COUNT; i++) {
+		known[i] = (struct known){.id = (int64_t)i, .time = START, .sign = 1};
+		found[i] = (struct found){.index = 4 * i + 3, .sign = 1};
+	}
+	reconcile(fixture->arena, times, POINTS, known, COUNT, found, COUNT, &fixture->result);
+	for (size_t i = 0; i < COUNT; i++)
+		assert_int_equal(fixture->result.known_of[i], i);
+	assert_true(arena_size(fixture->arena) < 8 << 20);
+}
+
 /* Changes that stand well apart keep their ids when each moves by up to the tolerance. */
 static void test_property_shifts_keep_identity(void **state)
 {
@@ -414,6 +518,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_points_that_share_a_time, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_data_says_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_live_before_withdrawn, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_property_best_matching, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_many_changes_need_little, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_many_changes_of_one_stamp, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			test_property_order_decides_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(
