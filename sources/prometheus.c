@@ -17,10 +17,11 @@
 #include "sources/prometheus_ask.h"
 #include "sources/prometheus_export.h"
 #include "sources/prometheus_promql.h"
+#include "sources/prometheus_refusal.h"
 #include "sources/prometheus_series.h"
 #include "sources/refuse.h"
 
-enum { HALVINGS_MAX = 6 };
+enum { HALVINGS_MAX = 6, HALVINGS_AFTER_TIMEOUTS = 3 };
 
 /* What is asked next: which query, and which piece of its range. */
 struct asking {
@@ -70,25 +71,60 @@ static bool fill_query(struct query *query, const char *text, const char **out, 
 	return promql_fill_branch(query->arena, text, branch, out, error);
 }
 
+/* Whether there is a query for each metric, and each its own. */
+static bool check_queries(const struct prometheus_options *options, const struct metric *metrics,
+	size_t count, struct error *error)
+{
+	size_t sharing = 0;
+	if (count == 0 && !options->query)
+		return error_set(error, ERROR_USAGE, "the test has no query");
+	for (size_t i = 0; i < count; i++) {
+		if (!metrics[i].query && !options->query)
+			return error_set(error, ERROR_USAGE,
+				"metric \"%s\" has no query, and the test neither",
+				metrics[i].name);
+		sharing += !metrics[i].query;
+	}
+	if (sharing > 1)
+		return error_set(error, ERROR_USAGE,
+			"%zu metrics have no query of their own, so they would be the same",
+			sharing);
+	return true;
+}
+
+/* The end of a function's call, an aggregation's or a range's. */
+static bool is_expression(const char *text)
+{
+	size_t length = text ? strlen(text) : 0;
+	while (length > 0 && strchr(" \t\r\n", text[length - 1]))
+		length--;
+	return length > 0 && (text[length - 1] == ')' || text[length - 1] == ']');
+}
+
+static bool prometheus_check_metrics(
+	const void *context, const struct metric *metrics, size_t count, struct error *error)
+{
+	const struct prometheus_options *options = context;
+	bool selector = !is_expression(options->query);
+	if (!check_queries(options, metrics, count, error))
+		return false;
+	for (size_t i = 0; i < count; i++)
+		selector = selector && !is_expression(metrics[i].query);
+	if (selector || options->step > 0)
+		return true;
+	return error_set(error, ERROR_DATA,
+		"query: without step it must be a plain selector, and this is an expression");
+}
+
 static bool find_query(struct query *query, struct asking *asking, struct error *error)
 {
 	const struct prometheus_options *options = query->options;
 	const struct metric *metric = query->metric_count ? &query->metrics[asking->at] : NULL;
 	const char *text = metric && metric->query ? metric->query : options->query;
-	size_t sharing = 0;
-	for (size_t i = 0; i < query->metric_count; i++)
-		sharing += !query->metrics[i].query;
 	if (asking->at_builds)
 		return fill_query(query, options->build_info, &asking->query, error);
-	if (!text)
-		return metric ? error_set(error, ERROR_USAGE,
-					"metric \"%s\" has no query, and the test neither",
-					metric->name)
-			      : error_set(error, ERROR_USAGE, "the test has no query");
-	if (sharing > 1)
-		return error_set(error, ERROR_USAGE,
-			"%zu metrics have no query of their own, so they would be the same",
-			sharing);
+	if (!check_queries(options, query->metrics, query->metric_count, error))
+		return false;
 	if (query->branch && !promql_has_branch(text))
 		return error_set(error, ERROR_USAGE,
 			"the test does not support branches: use %%{BRANCH} in its query");
@@ -117,49 +153,12 @@ static bool ask(
 	return true;
 }
 
-/* VictoriaMetrics' own words, without the request that it repeats before them. */
-static const char *cut_request(const char *said)
-{
-	const char *request = strstr(said, "requestURI: ");
-	const char *end = request ? strstr(request, "; ") : NULL;
-	return end && strncmp(said, "remoteAddr: ", 12) == 0 ? end + 2 : said;
-}
-
-/* Whether less of the range may be had where this much cannot. */
-static bool is_too_much(const struct reply *reply, const char *said)
-{
-	static const char *const words[] = {"too many samples", "exceeded maximum resolution",
-		"exceeds the limit", "-search.max", "max-query-length", "timed out", "timeout"};
-	if (reply->kind == REPLY_TOO_BIG)
-		return true;
-	if (reply->kind != REPLY_ANSWER || reply->status < 400 || reply->status == 401 ||
-		reply->status == 403 || reply->status == 429)
-		return false;
-	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-		if (strstr(said, words[i]))
-			return true;
-	return reply->status == 413;
-}
-
-/* What to do about an answer that is no success, where this source knows more than others. */
-static const char *advice(const struct asking *asking, const struct reply *reply, const char *said)
-{
-	bool raw = asking->range.how != ASKING_GRID;
-	if (is_too_much(reply, said))
-		return raw ? ": shorten range, or narrow query"
-			   : ": shorten range, raise step, or narrow query";
-	if (reply->status == 400 && raw && !strstr(said, "HTTPS server"))
-		return " (without step the query must be a selector, as its raw samples are read: "
-		       "add step to the test)";
-	if (reply->status == 404 && asking->range.how == ASKING_EXPORT)
-		return ": it was taken for VictoriaMetrics; set flavor: prometheus if it is none";
-	return NULL;
-}
-
 /* The piece failed: with `said`, or without an answer. True if shorter ones are to be asked. */
 static bool shorten(struct asking *asking, const struct reply *reply, const char *said)
 {
-	if (!is_too_much(reply, said) || asking->halvings == HALVINGS_MAX ||
+	bool timeout = reply->status == 503 || reply->status == 504;
+	if (!refusal_too_much(reply, said) ||
+		asking->halvings >= (timeout ? HALVINGS_AFTER_TIMEOUTS : HALVINGS_MAX) ||
 		!asking_halve(&asking->range))
 		return false;
 	asking->halvings++;
@@ -170,10 +169,11 @@ static bool shorten(struct asking *asking, const struct reply *reply, const char
 static enum step refuse(struct query *query, struct asking *asking, const struct reply *reply,
 	const char *said, struct error *error)
 {
-	const char *line = refuse_line(query->arena, cut_request(said));
+	const char *line = refuse_line(query->arena, refusal_words(said));
 	if (!refuse_is_page(reply) && shorten(asking, reply, line))
 		return STEP_DONE;
-	return refuse_answer(asking->address, reply, line, advice(asking, reply, line), error);
+	return refuse_answer(asking->address, reply, line,
+		refusal_advice(asking->range.how, reply, line), error);
 }
 
 static void notice_once(struct query *query, const char *what, const char *text)
@@ -398,4 +398,5 @@ const struct source prometheus_source = {
 	.server_size = sizeof(struct prometheus_server),
 	.step = prometheus_step,
 	.asks = true,
+	.check_metrics = prometheus_check_metrics,
 };

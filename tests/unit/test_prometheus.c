@@ -348,6 +348,15 @@ static void test_halving_has_an_end(void **state)
 	assert_int_equal(talk->asked_count, 7);
 }
 
+static void test_timeouts_are_dear(void **state)
+{
+	struct talk *talk = *state;
+	for (int i = 0; i < 4; i++)
+		say_file(talk, 503, "prom-range-timeout.json");
+	failed(talk, "status 503: timeout: query timed out");
+	assert_int_equal(talk->asked_count, 4);
+}
+
 static void test_refusals(void **state)
 {
 	static const struct {
@@ -526,6 +535,7 @@ int main(void)
 		TALK_TEST(test_too_much_is_asked_in_halves),
 		TALK_TEST(test_halves_of_a_grid_stay_on_it),
 		TALK_TEST(test_halving_has_an_end),
+		TALK_TEST(test_timeouts_are_dear),
 		cmocka_unit_test(test_refusals),
 		TALK_TEST(test_pages_and_redirects),
 		TALK_TEST(test_no_answer),

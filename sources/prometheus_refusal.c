@@ -1,0 +1,43 @@
+/*
+ * Limits are known by the words of the servers: Prometheus, Thanos, Mimir and VictoriaMetrics have
+ * statuses of their own for them.
+ */
+#include "sources/prometheus_refusal.h"
+
+#include <string.h>
+
+const char *refusal_words(const char *said)
+{
+	const char *request = strstr(said, "requestURI: ");
+	const char *end = request ? strstr(request, "; ") : NULL;
+	return end && strncmp(said, "remoteAddr: ", 12) == 0 ? end + 2 : said;
+}
+
+bool refusal_too_much(const struct reply *reply, const char *said)
+{
+	static const char *const words[] = {"too many samples", "exceeded maximum resolution",
+		"exceeds the limit", "-search.max", "max-query-length", "timed out", "timeout"};
+	if (reply->kind == REPLY_TOO_BIG)
+		return true;
+	if (reply->kind != REPLY_ANSWER || reply->status < 400 || reply->status == 401 ||
+		reply->status == 403 || reply->status == 429)
+		return false;
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		if (strstr(said, words[i]))
+			return true;
+	return reply->status == 413;
+}
+
+const char *refusal_advice(enum asking_how how, const struct reply *reply, const char *said)
+{
+	bool raw = how != ASKING_GRID;
+	if (refusal_too_much(reply, said))
+		return raw ? ": shorten range, or narrow query"
+			   : ": shorten range, raise step, or narrow query";
+	if (reply->status == 400 && raw && !strstr(said, "HTTPS server"))
+		return " (without step the query must be a selector, as its raw samples are read: "
+		       "add step to the test)";
+	if (reply->status == 404 && how == ASKING_EXPORT)
+		return ": it was taken for VictoriaMetrics; set flavor: prometheus if it is none";
+	return NULL;
+}
