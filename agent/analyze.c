@@ -152,6 +152,7 @@ static int run(struct cli *cli)
 	struct gather gather = {.tests = analyze.ask.tests,
 		.count = analyze.ask.count,
 		.parts = 1,
+		.read_timeout = analyze.ask.config->agent.read_timeout,
 		.prepare = prepare,
 		.ready = ready,
 		.context = &analyze};

@@ -96,6 +96,7 @@ bool ask_prepare(struct ask *ask, struct cli *cli, const struct selection_flags 
 
 void ask_free(struct ask *ask)
 {
-	config_free(ask->config);
+	if (!ask->cli->abandoned)
+		config_free(ask->config);
 	ask->config = NULL;
 }

@@ -1,11 +1,9 @@
 /*
- * What follows the last line end of a block is carried over to the next batch. read(2) is called
- * directly: a block is what the other side has written, not what fills a buffer.
+ * What follows the last line end of a block is carried over to the next batch. A block is what the
+ * other side has written, not what fills a buffer.
  */
 #include "agent/batch.h"
 
-#include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -84,32 +82,21 @@ static bool open_next(struct batch_reader *reader, struct error *error)
 	reader->line = 1;
 	reader->fresh = true;
 	if (strcmp(name, "-") != 0)
-		return input_open(&reader->input, name, error);
-	reader->input = (struct input){.name = "standard input", .fd = STDIN_FILENO};
+		return input_open(&reader->input, name, 0, error);
+	reader->input = input_descriptor("standard input", STDIN_FILENO);
 	return true;
 }
 
-/* What is there, at most a block, behind what the batch holds; 0 at the end, -1 after an error. */
-static ssize_t read_block(struct batch_reader *reader, struct batch *batch, struct error *error)
+/* What is there, at most a block, goes behind what the batch holds; *got is 0 at the end. */
+static bool read_block(
+	struct batch_reader *reader, struct batch *batch, size_t *got, struct error *error)
 {
 	size_t need = batch->length + BLOCK;
 	if (batch->capacity < need) {
 		batch->capacity = need + need / 2;
 		batch->data = memory_resize(batch->data, batch->capacity, 1);
 	}
-	for (;;) {
-		ssize_t got = read(reader->input.fd, batch->data + batch->length, BLOCK);
-		if (got >= 0)
-			return got;
-		if (errno == EAGAIN) {
-			struct pollfd ready = {.fd = reader->input.fd, .events = POLLIN};
-			poll(&ready, 1, -1);
-		} else if (errno != EINTR) {
-			error_set(error, ERROR_DATA, "%s: cannot be read: %s", reader->input.name,
-				strerror(errno));
-			return -1;
-		}
-	}
+	return input_read_some(&reader->input, batch->data + batch->length, BLOCK, got, error);
 }
 
 /* Drops a byte order mark at the beginning of a file. */
@@ -172,13 +159,13 @@ static enum batch_step read_lines(
 	struct batch_reader *reader, struct batch *batch, struct error *error)
 {
 	for (;;) {
-		size_t searched = batch->length;
-		ssize_t got = read_block(reader, batch, error);
-		if (got <= 0) {
+		size_t searched = batch->length, got;
+		bool read = read_block(reader, batch, &got, error);
+		if (!read || got == 0) {
 			close_file(reader);
-			return got < 0 ? BATCH_FAILED : batch->length ? BATCH_LINES : BATCH_END;
+			return !read ? BATCH_FAILED : batch->length ? BATCH_LINES : BATCH_END;
 		}
-		batch->length += (size_t)got;
+		batch->length += got;
 		drop_mark(reader, batch);
 		drop_rest(reader, batch);
 		if (searched > batch->length)

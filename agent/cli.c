@@ -9,9 +9,9 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "agent/core/clock.h"
 #include "agent/flags.h"
 #include "agent/help.h"
 
@@ -100,13 +100,6 @@ static int run(struct cli *cli, int argc, char **argv)
 	return cli->command->run(cli);
 }
 
-static int64_t wall_clock(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* Whether standard output is a pipe that nobody reads any more. */
 static bool reader_went_away(void)
 {
@@ -145,13 +138,21 @@ int cli_main(int argc, char **argv)
 	struct cli cli = {
 		.arena = arena_new(),
 		.out = stdout,
-		.now = wall_clock(),
+		.now = clock_wall(),
 		.color = isatty(STDOUT_FILENO) && !getenv("NO_COLOR"),
 		.progress = isatty(STDERR_FILENO),
 	};
-	int code = finish_output(run(&cli, argc, argv));
+	int code = run(&cli, argc, argv);
+	if (cli.abandoned)
+		cli_leave(code);
+	code = finish_output(code);
 	arena_free(cli.arena);
 	return code;
+}
+
+void cli_leave(int code)
+{
+	_exit(finish_output(code));
 }
 
 static const char *environment(void *context, const char *name)

@@ -41,9 +41,10 @@ struct cli {
 	void *options;            /* of command->options_size */
 	struct strings arguments; /* what is no flag */
 	FILE *out;
-	int64_t now;   /* ms */
-	bool color;    /* out is a terminal and NO_COLOR is not set */
-	bool progress; /* stderr is a terminal */
+	int64_t now;    /* ms */
+	bool color;     /* out is a terminal and NO_COLOR is not set */
+	bool progress;  /* stderr is a terminal */
+	bool abandoned; /* a worker does not end and uses the configuration: free nothing */
 };
 
 /* A part of a command's options: a table and where its struct lies within the command's options. */
@@ -66,6 +67,9 @@ extern const struct command *const commands[]; /* ends with NULL; in main.c */
 
 /* Parses argv and runs the command; returns the exit code. */
 int cli_main(int argc, char **argv);
+
+/* Writes what is to be written and ends the process, whatever its other threads do. */
+_Noreturn void cli_leave(int code);
 
 /* Prints "hunter-c: text" on stderr and returns the exit code of the error's kind. */
 int cli_fail(const struct error *error);

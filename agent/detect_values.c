@@ -179,9 +179,9 @@ static bool read_rows(const struct detect_task *task, const struct input *input,
 
 static bool read_csv(const struct detect_task *task, struct values *values, struct error *error)
 {
-	struct input input = {.name = "standard input", .fd = STDIN_FILENO};
+	struct input input = input_descriptor("standard input", STDIN_FILENO);
 	bool standard = strcmp(task->file, "-") == 0;
-	if (!standard && !input_open(&input, task->file, error))
+	if (!standard && !input_open(&input, task->file, 0, error))
 		return false;
 	struct delimited *reader = delimited_new(&input, task->delimiter, '"');
 	bool good = read_rows(task, &input, reader, values, error);

@@ -17,15 +17,21 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "agent/core/clock.h"
 #include "agent/errand.h"
 #include "agent/pool.h"
 #include "agent/timers.h"
 #include "agent/transfers.h"
 
-enum { MOST_GUESTS = 6, PROGRESS_AFTER = 1000, PROGRESS_EVERY = 250, RETRY_DELAY = 500 };
+enum {
+	MOST_GUESTS = 6,
+	PROGRESS_AFTER = 1000,
+	PROGRESS_EVERY = 250,
+	RETRY_DELAY = 500,
+	PATIENCE = 1000
+};
 
 struct guest {
 	int fd;
@@ -78,15 +84,15 @@ struct task *task_new(const struct test *test, int64_t now)
 
 void task_free(struct task *task)
 {
-	if (task)
+	if (task && task->lent)
+		task->freed = true;
+	else if (task)
 		arena_free(task->query.arena);
 }
 
 int64_t engine_now(void)
 {
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+	return clock_monotonic();
 }
 
 static bool catch_signals(struct engine *engine, struct error *error)
@@ -125,6 +131,8 @@ struct engine *engine_new(const struct engine_options *options, struct error *er
 		.pool = engine->pool,
 		.transfers = engine->transfers,
 		.retry_delay = options->retry_delay ? options->retry_delay : RETRY_DELAY,
+		.printer = {.pool = engine->pool},
+		.readings = {.pool = engine->pool, .timeout = options->read_timeout},
 		.seed = (uint64_t)engine_now() ^ (uint64_t)getpid() << 32,
 	};
 	return engine;
@@ -147,12 +155,13 @@ static void drop_posts(struct pool *pool)
 			free((char *)job - offsetof(struct post, job));
 }
 
-void engine_free(struct engine *engine)
+bool engine_free(struct engine *engine)
 {
 	if (!engine)
-		return;
+		return true;
+	if (engine->pool && !pool_stop(engine->pool, PATIENCE))
+		return false;
 	if (engine->pool) {
-		pool_stop(engine->pool);
 		drop_posts(engine->pool);
 		errands_free(&engine->errands);
 		transfers_free(engine->transfers);
@@ -164,6 +173,7 @@ void engine_free(struct engine *engine)
 		pthread_sigmask(SIG_SETMASK, &engine->signals_before, NULL);
 	}
 	free(engine);
+	return true;
 }
 
 void engine_submit(struct engine *engine, struct task *task)
@@ -246,6 +256,14 @@ static void take_jobs(struct engine *engine)
 		job->done(job);
 }
 
+static void take_overdue(struct engine *engine)
+{
+	struct job *job;
+	bool running;
+	while ((job = pool_overdue(engine->pool, engine_now(), &running)))
+		job->overdue(job, running);
+}
+
 static void take_signal(struct engine *engine)
 {
 	struct signalfd_siginfo info;
@@ -277,12 +295,14 @@ static void serve_guests(struct engine *engine, const struct pollfd *fds, size_t
 	}
 }
 
-/* Milliseconds until the next timer, guest or progress line; -1: none. */
+/* Milliseconds until the next timer, guest, progress line or end of patience; -1: none. */
 static int next_wait(const struct engine *engine, int64_t now)
 {
-	int64_t due = INT64_MAX, timer;
-	if (timers_next(&engine->timers, &timer))
-		due = timer;
+	int64_t due = INT64_MAX, other;
+	if (timers_next(&engine->timers, &other))
+		due = other;
+	if (pool_due(engine->pool, now, &other) && other < due)
+		due = other;
 	for (size_t i = 0; i < engine->guest_count; i++)
 		if (engine->guests[i].due < due)
 			due = engine->guests[i].due;
@@ -323,6 +343,7 @@ bool engine_run(struct engine *engine)
 	engine->progress_due = engine_now() + PROGRESS_AFTER;
 	while (!engine->signalled) {
 		take_jobs(engine);
+		take_overdue(engine);
 		transfers_run(engine->transfers);
 		timers_run(&engine->timers, engine_now());
 		if (engine->stopped || !engine_busy(engine))

@@ -33,6 +33,9 @@ struct task {
 	void *result; /* of work; in the task's arena */
 	bool failed;
 	struct error error;
+
+	/* The engine's: a read that was given up still uses the task's memory. */
+	bool lent, freed;
 };
 
 /* A task for a test; the caller owns it until engine_submit, and again from done on. `now` is in
@@ -41,19 +44,24 @@ struct task *task_new(const struct test *test, int64_t now);
 void task_free(struct task *task);
 
 struct engine_options {
-	size_t jobs;         /* worker threads; 0: one a core */
-	bool progress;       /* a progress line on stderr after a second */
-	bool catch_signals;  /* SIGINT and SIGTERM end engine_run; see there */
-	int64_t retry_delay; /* ms before a source's request is tried again, doubled each time; 0:
-				500 */
+	size_t jobs;          /* worker threads; 0: one a core */
+	bool progress;        /* a progress line on stderr after a second */
+	bool catch_signals;   /* SIGINT and SIGTERM end engine_run; see there */
+	int64_t retry_delay;  /* ms before a source's request is tried again, doubled each time; 0:
+				 500 */
+	int64_t read_timeout; /* ms a source may take to read; 0: no limit. See query.timeout */
 };
 
 /* NULL and an error if descriptors cannot be had. Threads are started when there is work for them.
  */
 struct engine *engine_new(const struct engine_options *options, struct error *error);
 
-/* Waits for the workers; frees the tasks that are not done, drops deliveries, calls and timers. */
-void engine_free(struct engine *engine);
+/*
+ * Waits for the workers, but no longer than a second; frees the tasks that are not done, drops
+ * deliveries, calls and timers. False: a worker is in a call or a calculation that does not end.
+ * Then nothing is freed, what tasks use must stay, and the program should leave by cli_leave.
+ */
+bool engine_free(struct engine *engine);
 
 /* The task is the engine's until done; the source's requests are repeated up to twice where that
  * may help. */

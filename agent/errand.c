@@ -1,12 +1,12 @@
 /*
  * A task with an HTTP source, and a delivery, run `step` on a worker until it is done, with a
  * transfer between two steps; a task's `work` follows its last step on the same worker. A task with
- * a reading source runs `read` in the lane for blocking calls and `work` in the other one; what a
- * task has to `settle` after its work blocks too.
+ * a reading source runs `read` in the lane for blocking calls (see reading.h) and `work` in the
+ * other one; what a task has to `settle` after its work blocks too.
  *
- * Of the tasks that ask the same server only so many are begun as keep it busy; the others wait
- * with nothing but their name, so that ten thousand cost little and answers are never far from
- * their work.
+ * Of the tasks that ask the same server only so many are begun as keep it busy, and of those that
+ * read only so many as keep readers and workers busy; the others wait with nothing but their name,
+ * so that ten thousand cost little and answers are never far from their work.
  *
  * A source's request that was answered by 429, 500 or 502 to 504, or not answered in full, is
  * repeated up to twice within the endpoint's retry_for: asking is harmless. A server that cannot be
@@ -22,12 +22,17 @@
 #include "agent/pool.h"
 #include "agent/transfers.h"
 
-enum { RETRIES = 2, BEGUN_PER_REQUEST = 2, BEGUN_LEAST = 32 };
+enum {
+	RETRIES = 2,
+	BEGUN_PER_REQUEST = 2,
+	BEGUN_LEAST = 32,
+	BEGUN_SPARE = 2 /* reads for whoever is free next */
+};
 
-/* The tasks that ask one server. */
+/* The tasks that ask one server, or those that read. */
 struct crowd {
 	struct crowd *next;
-	const void *server; /* its options */
+	const void *server; /* its options; of those that read: the errands */
 	size_t begun, limit;
 	struct errand *first, *last; /* that wait */
 	_Atomic int learnt;          /* for query.learnt */
@@ -42,6 +47,7 @@ struct errand {
 	/* Either a task ... */
 	struct task *task;
 	const struct source *source;
+	struct reading *reading;
 	struct crowd *crowd;
 	struct errand *after; /* in the crowd */
 	/* ... or a delivery. */
@@ -51,7 +57,8 @@ struct errand {
 	void *context;
 
 	struct transfer transfer;
-	bool replied; /* call.reply is for the next step */
+	struct printing printing; /* a transfer to standard output */
+	bool replied;             /* call.reply is for the next step */
 	unsigned retries;
 	int64_t retry_until; /* engine_now's clock; set by the first failure */
 	enum step step;
@@ -92,30 +99,34 @@ static void run_step(struct job *job, struct scratch *scratch)
 		run_work(job, scratch);
 }
 
-static void run_read(struct job *job, struct scratch *scratch)
-{
-	(void)scratch;
-	struct errand *errand = errand_of_job(job);
-	bool read = errand->source->read(&errand->task->query, errand->error);
-	errand->step = read ? STEP_DONE : STEP_FAILED;
-}
-
 static void submit_step(struct errand *errand);
+static void submit_read(struct errand *errand);
 
-static struct crowd *crowd_get(struct errands *owner, const struct task *task)
+static struct crowd *crowd_get(struct errands *owner, const void *server, size_t limit)
 {
-	const struct endpoint *endpoint = task->query.server;
 	for (struct crowd *crowd = owner->crowds; crowd; crowd = crowd->next)
-		if (crowd->server == task->query.server)
+		if (crowd->server == server)
 			return crowd;
 	struct crowd *crowd = memory_new(1, sizeof *crowd);
-	crowd->server = task->query.server;
-	crowd->limit = endpoint ? BEGUN_PER_REQUEST * (size_t)endpoint->max_concurrent : 0;
-	if (crowd->limit < BEGUN_LEAST)
-		crowd->limit = BEGUN_LEAST;
+	crowd->server = server;
+	crowd->limit = limit;
 	crowd->next = owner->crowds;
 	owner->crowds = crowd;
 	return crowd;
+}
+
+static struct crowd *crowd_of_server(struct errands *owner, const struct task *task)
+{
+	const struct endpoint *endpoint = task->query.server;
+	size_t limit = endpoint ? BEGUN_PER_REQUEST * (size_t)endpoint->max_concurrent : 0;
+	return crowd_get(owner, endpoint, limit < BEGUN_LEAST ? BEGUN_LEAST : limit);
+}
+
+static struct crowd *crowd_of_readers(struct errands *owner)
+{
+	return crowd_get(owner, owner,
+		pool_limit(owner->pool, LANE_READ) + pool_limit(owner->pool, LANE_WORK) +
+			BEGUN_SPARE);
 }
 
 static void crowd_begin(struct crowd *crowd)
@@ -124,7 +135,10 @@ static void crowd_begin(struct crowd *crowd)
 		struct errand *errand = crowd->first;
 		crowd->first = errand->after;
 		crowd->begun++;
-		submit_step(errand);
+		if (errand->source->read)
+			submit_read(errand);
+		else
+			submit_step(errand);
 	}
 }
 
@@ -239,15 +253,23 @@ static void step_done(struct job *job)
 		settle_or_end(errand);
 }
 
-static void read_done(struct job *job)
+static void read_done(void *context, bool good)
 {
-	struct errand *errand = errand_of_job(job);
-	if (errand->step != STEP_DONE || !errand->task->work) {
+	struct errand *errand = context;
+	errand->reading = NULL;
+	errand->step = good ? STEP_DONE : STEP_FAILED;
+	if (!good || !errand->task->work) {
 		settle_or_end(errand);
 		return;
 	}
 	errand->job = (struct job){.run = run_work, .done = step_done};
 	pool_submit(errand->owner->pool, LANE_WORK, &errand->job);
+}
+
+static void submit_read(struct errand *errand)
+{
+	errand->reading = reading_begin(
+		&errand->owner->readings, errand->task, errand->source, read_done, errand);
 }
 
 static void submit_step(struct errand *errand)
@@ -288,11 +310,25 @@ static void call_done(struct call *call)
 	submit_step(errand);
 }
 
+static void print_done(struct printing *printing)
+{
+	struct errand *errand =
+		(struct errand *)((char *)printing - offsetof(struct errand, printing));
+	errand->call.reply = printing->reply;
+	errand->replied = true;
+	submit_step(errand);
+}
+
 static void start_call(void *context)
 {
 	struct errand *errand = context;
+	struct errands *owner = errand->owner;
+	if (errand->transfer.kind == TRANSFER_STDOUT) {
+		printing_begin(&errand->printing, &owner->printer, &errand->transfer, print_done);
+		return;
+	}
 	errand->call = (struct call){.transfer = &errand->transfer, .done = call_done};
-	transfers_start(errand->owner->transfers, &errand->call);
+	transfers_start(owner->transfers, &errand->call);
 }
 
 static struct errand *errand_new(struct errands *errands)
@@ -314,12 +350,8 @@ void errands_task(struct errands *errands, struct task *task)
 	errand->task = task;
 	errand->error = &task->error;
 	errand->source = source_find(task->test->source->name);
-	if (!errand->source->read) {
-		crowd_add(crowd_get(errands, task), errand);
-		return;
-	}
-	errand->job = (struct job){.run = run_read, .done = read_done};
-	pool_submit(errands->pool, LANE_READ, &errand->job);
+	crowd_add(errand->source->read ? crowd_of_readers(errands) : crowd_of_server(errands, task),
+		errand);
 }
 
 void errands_deliver(struct errands *errands, const struct notifier *notifier,
@@ -339,6 +371,7 @@ void errands_free(struct errands *errands)
 	for (struct errand *errand = errands->live, *next; errand; errand = next) {
 		next = errand->next;
 		transfers_release(errands->transfers, &errand->call);
+		reading_free(errand->reading);
 		if (errand->task)
 			task_free(errand->task);
 		else
@@ -349,6 +382,8 @@ void errands_free(struct errands *errands)
 		next = crowd->next;
 		free(crowd);
 	}
+	readings_free(&errands->readings);
+	printer_free(&errands->printer);
 	errands->crowds = NULL;
 	errands->live = NULL;
 	errands->count = 0;

@@ -8,6 +8,8 @@
 #define AGENT_ERRAND_H
 
 #include "agent/engine.h"
+#include "agent/printing.h"
+#include "agent/reading.h"
 
 struct errand;
 
@@ -16,7 +18,9 @@ struct errands {
 	struct pool *pool;
 	struct transfers *transfers;
 	int64_t retry_delay; /* ms */
-	uint64_t seed;       /* of the jitter */
+	struct readings readings;
+	struct printer printer;
+	uint64_t seed; /* of the jitter */
 	struct errand *live;
 	struct crowd *crowds; /* tasks by the server they ask */
 	size_t count, ended;  /* under way, and ended since the start */

@@ -101,14 +101,16 @@ bool gather_run(struct gather *gather, struct cli *cli, struct error *error)
 	run->failed = arena_array(cli->arena, gather->count, sizeof *run->failed);
 	gather->failed = (struct strings){run->failed, 0};
 	gather->code = EXIT_NOTHING;
-	run->engine = engine_new(&(struct engine_options){.progress = cli->progress}, error);
+	run->engine = engine_new(&(struct engine_options){.progress = cli->progress,
+					 .read_timeout = gather->read_timeout},
+		error);
 	if (!run->engine)
 		return false;
 	while (run->submitted < gather->count && run->submitted < WINDOW)
 		submit_next(run);
 	hand_out(run); /* tests that are not supported are done already */
 	engine_run(run->engine);
-	engine_free(run->engine);
+	cli->abandoned = !engine_free(run->engine);
 	return true;
 }
 

@@ -15,7 +15,8 @@ enum { GATHER_PARTS = 2 };
 struct gather {
 	const struct test *const *tests;
 	size_t count;
-	size_t parts; /* tasks a test needs, at most GATHER_PARTS */
+	int64_t read_timeout; /* ms; the configuration's */
+	size_t parts;         /* tasks a test needs, at most GATHER_PARTS */
 
 	/* Sets the query and the work of one of the test's tasks. */
 	void (*prepare)(void *context, struct task *task, size_t part);

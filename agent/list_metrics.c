@@ -32,7 +32,8 @@ static void ready(void *context, struct task *const *tasks)
 		fprintf(listing->out, "%s\n", data->series[s].name);
 }
 
-static int list_read(struct cli *cli, const struct test *test, struct error *error)
+static int list_read(
+	struct cli *cli, const struct test *test, int64_t read_timeout, struct error *error)
 {
 	struct listing listing = {.out = cli->out};
 	if (!selection_resolve(&(struct selection_flags){0}, cli->now, &listing.all, error))
@@ -40,6 +41,7 @@ static int list_read(struct cli *cli, const struct test *test, struct error *err
 	struct gather gather = {.tests = &test,
 		.count = 1,
 		.parts = 1,
+		.read_timeout = read_timeout,
 		.prepare = prepare,
 		.ready = ready,
 		.context = &listing};
@@ -48,7 +50,7 @@ static int list_read(struct cli *cli, const struct test *test, struct error *err
 	return (int)gather.code;
 }
 
-static int list(struct cli *cli, const struct test *test)
+static int list(struct cli *cli, const struct test *test, int64_t read_timeout)
 {
 	struct error error;
 	const struct source *source = test->unsupported ? NULL : source_find(test->source->name);
@@ -59,8 +61,9 @@ static int list(struct cli *cli, const struct test *test)
 		return EXIT_NOTHING;
 	}
 	if (!source || !source->list)
-		return list_read(cli, test, &error);
+		return list_read(cli, test, read_timeout, &error);
 	struct task *task = task_new(test, cli->now);
+	task->query.timeout = read_timeout;
 	bool listed = source->list(&task->query, &names, &error);
 	for (size_t i = 0; listed && i < names.count; i++)
 		fprintf(cli->out, "%s\n", names.items[i]);
@@ -94,8 +97,9 @@ static int run(struct cli *cli)
 	if (!config)
 		return EXIT_USAGE;
 	const struct test *test = find(config, cli->arguments.items[0], &error);
-	int code = test ? list(cli, test) : cli_fail(&error);
-	config_free(config);
+	int code = test ? list(cli, test, config->agent.read_timeout) : cli_fail(&error);
+	if (!cli->abandoned)
+		config_free(config);
 	return code;
 }
 

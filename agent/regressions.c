@@ -324,6 +324,7 @@ static int run(struct cli *cli)
 	struct gather gather = {.tests = regressions.ask.tests,
 		.count = regressions.ask.count,
 		.parts = regressions.ask.selection.branch ? 2 : 1,
+		.read_timeout = regressions.ask.config->agent.read_timeout,
 		.prepare = prepare,
 		.ready = ready,
 		.context = &regressions};

@@ -6,9 +6,9 @@
  * new at once and gives what is under way a grace, so that a message being sent is not sent twice.
  */
 #include <stdlib.h>
-#include <time.h>
 
 #include "agent/commands.h"
+#include "agent/core/clock.h"
 #include "agent/gather.h"
 #include "agent/http.h"
 #include "agent/pages.h"
@@ -44,14 +44,6 @@ static const struct field run_fields[] = {
 		.help = "look at all tests once, tell what is new and end"},
 	{0},
 };
-
-static int64_t wall_clock(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 static void post(void *engine, store_call *call, void *argument)
 {
@@ -103,6 +95,7 @@ static bool open_parts(struct run *run, struct error *error)
 	const struct agent_settings *settings = &run->config->agent;
 
 	agent->engine = engine_new(&(struct engine_options){.jobs = (size_t)settings->jobs,
+					   .read_timeout = settings->read_timeout,
 					   .progress = agent->once && run->cli->progress,
 					   .catch_signals = true},
 		error);
@@ -123,11 +116,16 @@ static bool open_parts(struct run *run, struct error *error)
 	return agent->once || run->http;
 }
 
-static void close_parts(struct run *run)
+/* What was asked of the store is on disk when it is closed; a worker in a call or a calculation
+ * that does not end has nothing to save. */
+static void close_parts(struct run *run, int code)
 {
 	http_stop(run->http);
 	store_close(run->agent.store);
-	engine_free(run->agent.engine);
+	if (!engine_free(run->agent.engine)) {
+		log_message(LEVEL_INFO, "left without waiting for a worker");
+		cli_leave(code);
+	}
 	watch_free(run->watch);
 	announcer_free(run->announcer);
 	courier_free(run->courier);
@@ -248,12 +246,13 @@ static int run_configured(struct run *run)
 		!check_receivers(run, &error))
 		return cli_fail(&error);
 	if (!open_parts(run, &error)) {
-		close_parts(run);
-		return cli_fail(&error);
+		int failure = cli_fail(&error);
+		close_parts(run, failure);
+		return failure;
 	}
 	ledger_ask(&run->agent, store_request_new(STORE_RESTORE, restored, run));
 	code = run->agent.once ? run_once(run) : run_agent(run);
-	close_parts(run);
+	close_parts(run, (int)code);
 	return (int)code;
 }
 
@@ -267,7 +266,7 @@ static int run_command_run(struct cli *cli)
 		return EXIT_USAGE;
 	run.agent = (struct agent){.config = run.config,
 		.schema = cli_schema(cli->arena),
-		.now = wall_clock,
+		.now = clock_wall,
 		.once = options->once};
 	code = run_configured(&run);
 	config_free(run.config);

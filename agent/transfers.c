@@ -178,21 +178,6 @@ static void start_calls(struct transfers *transfers)
 	}
 }
 
-static void print(struct transfers *transfers, struct call *call)
-{
-	const struct transfer *transfer = call->transfer;
-	size_t written = fwrite(transfer->body, 1, transfer->body_length, stdout);
-	if (written != transfer->body_length || fflush(stdout) != 0) {
-		char problem[128];
-		snprintf(problem, sizeof problem, "standard output: %s", strerror(errno));
-		fail(transfers, call, problem);
-		return;
-	}
-	call->reply =
-		(struct reply){.kind = REPLY_ANSWER, .status = 200, .retry_after = -1, .body = ""};
-	list_add(&transfers->ended, call);
-}
-
 static void enqueue(struct transfers *transfers, struct call *call)
 {
 	struct arena *arena = arena_new();
@@ -218,7 +203,7 @@ void transfers_start(struct transfers *transfers, struct call *call)
 		enqueue(transfers, call);
 		start_calls(transfers);
 		return;
-	case TRANSFER_STDOUT: print(transfers, call); return;
+	case TRANSFER_STDOUT:
 	case TRANSFER_SMTP:
 	case TRANSFER_EXEC: break;
 	}

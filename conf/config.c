@@ -50,6 +50,13 @@ const struct field agent_fields[] = {
 		.initial = "0",
 		.max = 1024,
 		.help = "worker threads, 0: one a core"},
+	{.name = "read_timeout",
+		.type = FIELD_DURATION,
+		.offset = offsetof(struct agent_settings, read_timeout),
+		.initial = "5m",
+		.min = 1,
+		.max = 86400000,
+		.help = "how long reading a file of a test may take, a pipe's writer included"},
 	{0},
 };
 

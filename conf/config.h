@@ -93,6 +93,7 @@ struct agent_settings {
 	const char *state;
 	int64_t interval, group_wait, max_age; /* ms; WHEN_NEVER */
 	int64_t jobs;                          /* worker threads, 0: one a core */
+	int64_t read_timeout;                  /* ms */
 };
 
 extern const struct field agent_fields[];

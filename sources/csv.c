@@ -254,7 +254,7 @@ static bool read_file(struct query *query, size_t row_limit, struct error *error
 	const struct csv_options *options = query->options;
 	struct input input;
 
-	if (!input_open(&input, options->file, error))
+	if (!input_open(&input, options->file, query->timeout, error))
 		return false;
 	bool good = parse(query, &input, row_limit, error);
 	input_close(&input);

@@ -248,7 +248,7 @@ static bool read_file(struct query *query, bool one_round, struct error *error)
 	const struct histostat_options *options = query->options;
 	struct input input;
 
-	if (!input_open(&input, options->file, error))
+	if (!input_open(&input, options->file, query->timeout, error))
 		return false;
 	bool good = parse(query, &input, one_round, error);
 	input_close(&input);

@@ -148,7 +148,7 @@ static bool json_read(struct query *query, struct error *error)
 	const struct json_options *options = query->options;
 	struct input input;
 
-	if (!input_open(&input, options->file, error))
+	if (!input_open(&input, options->file, query->timeout, error))
 		return false;
 	bool good = json_parse(query, &input, error);
 	input_close(&input);

@@ -187,6 +187,13 @@ const char *postgres_library(char out[POSTGRES_LIBRARY_TEXT])
 	return out;
 }
 
+static int64_t postgres_timeout(const struct query *query)
+{
+	const struct postgres_server *server = query->server;
+
+	return server->timeout;
+}
+
 const struct source postgres_source = {
 	.name = "postgres",
 	.summary = "PostgreSQL: a query with a row for each run",
@@ -195,4 +202,5 @@ const struct source postgres_source = {
 	.server_fields = server_fields,
 	.server_size = sizeof(struct postgres_server),
 	.read = postgres_read,
+	.timeout = postgres_timeout,
 };

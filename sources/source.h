@@ -28,6 +28,7 @@ struct query {
 	int64_t now;          /* ms; the time of asking */
 	_Atomic int *learnt;  /* what queries of this server learn of it and tell each other, at
 				 first 0, while there are any; or NULL */
+	int64_t timeout;      /* ms that a file may take to be read; 0: no limit */
 	bool listing;         /* only the names of the series are wanted, points may be left out */
 
 	struct dataset data;
@@ -48,6 +49,9 @@ struct source {
 	enum step (*step)(struct query *query, const struct reply *last, struct transfer *next,
 		struct error *error);
 	bool (*read)(struct query *query, struct error *error);
+	/* Optional: ms that `read` may take where that is not query->timeout but an option of the
+	 * server's. */
+	int64_t (*timeout)(const struct query *query);
 	/* Optional: the names of the metrics a test of this kind has, without reading data. */
 	bool (*list)(struct query *query, struct strings *names, struct error *error);
 	/* The server alone knows the names, whatever the test says: `step` heeds query->listing. */

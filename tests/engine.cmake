@@ -1,5 +1,6 @@
 # The engine, its pieces, the Prometheus source, and the agent's HTTP face.
 hunter_test(engine hunter_agent)
+target_link_options(test_engine PRIVATE -Wl,--wrap=source_find) # it brings a source of its own
 hunter_test(http hunter_agent)
 hunter_test(metrics hunter_agent)
 hunter_test(pool hunter_agent)

@@ -139,6 +139,17 @@ char *arena_printf(struct arena *arena, const char *format, ...)
 	return text;
 }
 
+void arena_join(struct arena *arena, struct arena *other)
+{
+	struct block **end = &other->blocks;
+	while (*end)
+		end = &(*end)->next;
+	*end = arena->blocks;
+	arena->blocks = other->blocks;
+	arena->taken += other->taken;
+	free(other);
+}
+
 size_t arena_size(const struct arena *arena)
 {
 	return arena->taken;

@@ -33,6 +33,9 @@ char *arena_strndup(struct arena *arena, const char *text, size_t length);
 char *arena_printf(struct arena *arena, const char *format, ...) PRINTF_LIKE(2, 3);
 char *arena_vprintf(struct arena *arena, const char *format, va_list arguments) PRINTF_LIKE(2, 0);
 
+/* All of the other arena becomes part of this one; the other is gone. */
+void arena_join(struct arena *arena, struct arena *other);
+
 /* Bytes taken from the system so far (blocks, not pieces). */
 size_t arena_size(const struct arena *arena);
 

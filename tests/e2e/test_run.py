@@ -5,8 +5,11 @@ Data have fixed dates and known changes; Slack is a strict fake on loopback, Pro
 import contextlib
 import csv
 import datetime
+import fcntl
 import http.server
+import os
 import re
+import select
 import shutil
 import signal
 import socket
@@ -480,6 +483,74 @@ def test_what_was_sent_is_forgotten_after_ninety_days(hunter, tmp_path, slack):
             assert state.execute("SELECT count(*) FROM deliveries").fetchone() == (left,)
             assert state.execute("SELECT count(*) FROM changes").fetchone() == (1,)
     assert len(slack.posts) == 1
+
+
+# What does not end.
+
+
+def test_pipes_without_writers_hold_up_nothing(agents, tmp_path, slack):
+    write_csv(tmp_path / "read.csv", [(30, 1.2)])
+    tests = csv_test(tmp_path / "read.csv")
+    for i in range(5):
+        os.mkfifo(tmp_path / f"pipe{i}")
+        tests += csv_test(tmp_path / f"pipe{i}", f"pipe{i}")
+    agent = agents(config(tmp_path, tests, bot(slack), "  read_timeout: 300ms"))
+    agent.wait_log("test=pipe0 .*pipe0: was not read to its end within 300ms")
+    slack.wait(lambda: slack.posts)
+    agent.pass_by(12)
+    assert agent.end(timeout=5) == 0
+
+
+def test_a_pipe_with_a_writer(hunter, tmp_path):
+    write_csv(tmp_path / "read.csv", [(30, 1.2)])
+    os.mkfifo(tmp_path / "pipe")
+    with open(tmp_path / "read.csv", "rb") as data:
+        writer = subprocess.Popen(["tee", tmp_path / "pipe"], stdin=data, stdout=subprocess.DEVNULL)
+    first = hunter("run", "--once", "--config", config(tmp_path, csv_test(tmp_path / "pipe")))
+    assert writer.wait(10) == 0 and first.code == 0 and "+20%" in first.out
+
+
+@pytest.mark.parametrize("what", ["pipe", "calculation"])
+def test_the_end_waits_for_nothing_that_does_not_end(agents, tmp_path, what):
+    if what == "pipe":
+        os.mkfifo(tmp_path / "data")
+    else:
+        write_csv(tmp_path / "data", [(i, 1.1) for i in range(500, 200000, 1000)], points=200000)
+    tests = csv_test(tmp_path / "data", "slow", "    detection: {detector: edivisive_permutation}")
+    agent = agents(config(tmp_path, tests))
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        agent.process.wait(1)  # until it is at it
+    assert agent.metric("hunter_runs_total") == 0
+    assert agent.end(timeout=5) == 0
+    assert "left without waiting" in "".join(agent.log)
+
+
+def test_nobody_reads_what_is_printed(program, tmp_path):
+    write_csv(tmp_path / "read.csv", [(30, 1.2)])
+    path = config(tmp_path, "".join(csv_test(tmp_path / "read.csv", f"db.read{i}") for i in range(80)))
+    out, into = os.pipe()
+    fcntl.fcntl(into, fcntl.F_SETPIPE_SZ, 4096)
+    log = tmp_path / "log"
+    with open(log, "w") as err:
+        process = subprocess.Popen([program, "run", "--config", path], stdout=into, stderr=err)
+    os.close(into)
+    try:
+        select.select([out], [], [], 30)
+        port = re.search(r"msg=started.* port=(\d+)", log.read_text())[1]
+        for _ in range(3):
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/-/healthy", timeout=10) as answer:
+                assert answer.status == 200
+        process.send_signal(signal.SIGTERM)  # what is being sent has a grace
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(1)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(5) == 0
+    finally:
+        process.kill()
+        process.wait()
+        os.close(out)
+    again = subprocess.run([program, "run", "--once", "--config", path], capture_output=True, text=True)
+    assert again.returncode == 0 and again.stdout.count("db.read") == 80  # it was queued, and is told whole
 
 
 def test_slack_down_then_up(agents, tmp_path, slack):

@@ -110,7 +110,7 @@ static void any_boundary(void **state)
 		_exit(0);
 	}
 	close(ends[1]);
-	struct input piped = {.name = "data", .fd = ends[0]};
+	struct input piped = input_descriptor("data", ends[0]);
 	char *rows = rows_of(&piped, ',', '"');
 	input_close(&piped);
 	assert_string_equal(rows, expected);

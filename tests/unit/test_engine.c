@@ -9,14 +9,42 @@
 
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/stat.h>
 
 #include "agent/engine.h"
 #include "agent/timers.h"
 #include "peer.h"
 #include "sources/files.h"
 #include "sources/prometheus.h"
+
+/*
+ * A source of our own, whose read blocks in the kernel until a byte is written to a pipe: what a
+ * file on a server that is gone does. The linker is told to hand look-ups to us first.
+ */
+static int stuck_pipe[2];
+
+static bool read_stuck(struct query *query, struct error *error)
+{
+	char byte;
+	query_notice(query, "began");
+	if (read(stuck_pipe[0], &byte, 1) != 1)
+		return error_set(error, ERROR_DATA, "no byte");
+	query_notice(query, "%s ended", query->branch);
+	return true;
+}
+
+static const struct source stuck_source = {.name = "stuck", .read = read_stuck};
+
+const struct source *__real_source_find(const char *name);
+const struct source *__wrap_source_find(const char *name);
+
+const struct source *__wrap_source_find(const char *name)
+{
+	return strcmp(name, "stuck") == 0 ? &stuck_source : __real_source_find(name);
+}
 
 static struct engine *engine_of(struct engine_options options)
 {
@@ -27,6 +55,8 @@ static struct engine *engine_of(struct engine_options options)
 }
 
 /* A CSV file of `rows` rows and a test that reads it. */
+struct feeder;
+
 struct file_test {
 	char path[32];
 	struct csv_options options;
@@ -38,6 +68,7 @@ struct file_test {
 	struct error error;
 	size_t points;
 	double sum;
+	struct feeder *feeder;
 };
 
 static void file_test_set(struct file_test *file, int rows)
@@ -159,6 +190,159 @@ static void test_freed_with_tasks_left(void **state)
 	engine_free(engine);
 	assert_int_equal(file.done, 0);
 	unlink(file.path);
+}
+
+static struct task *stuck_task(struct file_test *file)
+{
+	struct task *task = file_task(file);
+	task->work = NULL;
+	task->query.branch = arena_strdup(task->query.arena, "the branch");
+	return task;
+}
+
+static void test_a_read_that_does_not_end(void **state)
+{
+	(void)state;
+	static const struct plugin plugin = {.name = "stuck"};
+	struct file_test stuck[5], file;
+	struct engine *engine = engine_of((struct engine_options){.jobs = 1, .read_timeout = 20});
+	assert_int_equal(pipe(stuck_pipe), 0);
+	for (int i = 0; i < 5; i++) { /* one more than there are threads for reading */
+		stuck[i] = (struct file_test){.plugin = plugin};
+		stuck[i].test = (struct test){.name = "stuck", .source = &stuck[i].plugin};
+		engine_submit(engine, stuck_task(&stuck[i]));
+	}
+	file_test_set(&file, 3);
+	engine_submit(engine, file_task(&file));
+	assert_true(engine_run(engine));
+	for (int i = 0; i < 5; i++) {
+		assert_int_equal(stuck[i].done, 1);
+		assert_non_null(strstr(stuck[i].error.text, "does not end within"));
+	}
+	assert_int_equal(file.done, 1);
+	assert_int_equal(file.points, 3);
+
+	/* Once more: no other thread is spent on it. */
+	engine_submit(engine, stuck_task(&stuck[0]));
+	assert_true(engine_run(engine));
+	assert_int_equal(stuck[0].done, 2);
+	assert_non_null(strstr(stuck[0].error.text, "has not ended yet"));
+	assert_false(engine_free(engine));
+
+	assert_int_equal(write(stuck_pipe[1], "12345", 5), 5);
+	while (!engine_free(engine)) /* which does not wait for them */
+		poll(NULL, 0, 1);
+	close(stuck_pipe[0]);
+	close(stuck_pipe[1]);
+	unlink(file.path);
+}
+
+static void test_a_read_that_ends_late(void **state)
+{
+	(void)state;
+	struct file_test stuck = {.plugin = {.name = "stuck"}};
+	struct engine *engine = engine_of((struct engine_options){.jobs = 1, .read_timeout = 10});
+	stuck.test = (struct test){.name = "stuck", .source = &stuck.plugin};
+	assert_int_equal(pipe(stuck_pipe), 0);
+	engine_submit(engine, stuck_task(&stuck));
+	assert_true(engine_run(engine));
+	assert_true(stuck.failed);
+	assert_int_equal(write(stuck_pipe[1], "12", 2), 2);
+	for (int runs = 2; stuck.failed; runs++) { /* until what was left has come back */
+		engine_submit(engine, stuck_task(&stuck));
+		assert_true(engine_run(engine));
+		assert_int_equal(stuck.done, runs);
+	}
+	assert_true(engine_free(engine));
+	close(stuck_pipe[0]);
+	close(stuck_pipe[1]);
+}
+
+/* A pipe into which nobody writes costs no thread: the source itself notices. */
+static void test_a_pipe_without_a_writer(void **state)
+{
+	(void)state;
+	struct file_test file;
+	struct engine *engine = engine_of((struct engine_options){.jobs = 1, .read_timeout = 50});
+	file_test_set(&file, 0);
+	unlink(file.path);
+	assert_int_equal(mkfifo(file.path, 0600), 0);
+	engine_submit(engine, file_task(&file));
+	assert_true(engine_run(engine));
+	assert_int_equal(file.done, 1);
+	assert_non_null(strstr(file.error.text, "was not read to its end within 50ms"));
+	assert_true(engine_free(engine));
+	unlink(file.path);
+}
+
+/* Feeds rows into named pipes, one after the other, as soon as each is read. */
+struct feeder {
+	struct file_test files[30];
+	int done[2];
+	atomic_int fed;
+};
+
+static void *feed(void *context)
+{
+	struct feeder *feeder = context;
+	for (int i = 0; i < 30; i++) {
+		int fd = open(feeder->files[i].path, O_WRONLY | O_CLOEXEC);
+		assert_int_equal(write(fd, "time,value\n1,2\n", 15), 15);
+		atomic_fetch_add(&feeder->fed, 1);
+		close(fd);
+	}
+	assert_int_equal(write(feeder->done[1], "x", 1), 1);
+	return NULL;
+}
+
+static int fed_while_working;
+
+/* The first work waits for all to be read, in vain. */
+static bool watch_feeder(struct task *task, struct scratch *scratch, struct error *error)
+{
+	(void)scratch, (void)error;
+	struct file_test *file = task->context;
+	struct feeder *feeder = file->feeder;
+	struct pollfd fd = {.fd = feeder->done[0], .events = POLLIN};
+	if (fed_while_working == 0) {
+		poll(&fd, 1, 500);
+		fed_while_working = atomic_load(&feeder->fed);
+	}
+	return true;
+}
+
+/* Files are not read long before somebody can work on them. */
+static void test_reading_does_not_run_ahead(void **state)
+{
+	(void)state;
+	struct feeder *feeder = calloc(1, sizeof *feeder);
+	struct engine *engine = engine_of((struct engine_options){.jobs = 1});
+	pthread_t thread;
+	assert_int_equal(pipe(feeder->done), 0);
+	fed_while_working = 0;
+	for (int i = 0; i < 30; i++) {
+		struct file_test *file = &feeder->files[i];
+		file_test_set(file, 0);
+		unlink(file->path);
+		assert_int_equal(mkfifo(file->path, 0600), 0);
+		struct task *task = file_task(file);
+		file->feeder = feeder;
+		task->work = watch_feeder;
+		engine_submit(engine, task);
+	}
+	pthread_create(&thread, NULL, feed, feeder);
+	assert_true(engine_run(engine));
+	pthread_join(thread, NULL);
+	assert_in_range(fed_while_working, 1, 4 + 1 + 2);
+	for (int i = 0; i < 30; i++) {
+		assert_int_equal(feeder->files[i].done, 1);
+		assert_int_equal(feeder->files[i].failed, 0);
+		unlink(feeder->files[i].path);
+	}
+	assert_true(engine_free(engine));
+	close(feeder->done[0]);
+	close(feeder->done[1]);
+	free(feeder);
 }
 
 /* Calls, timers and holds write letters. */
@@ -491,6 +675,154 @@ static void test_deliveries(void **state)
 	arena_free(delivery.arena);
 }
 
+/* A notifier that prints its payload once. */
+static enum step say_step(struct delivery *delivery, const struct reply *last,
+	struct transfer *next, struct error *error)
+{
+	if (last && last->kind == REPLY_ANSWER)
+		return STEP_DONE;
+	if (last) {
+		error_set(error, ERROR_STATE, "%s", last->problem);
+		return STEP_FAILED;
+	}
+	*next = (struct transfer){.kind = TRANSFER_STDOUT,
+		.body = delivery->payload,
+		.body_length = strlen(delivery->payload)};
+	return STEP_TRANSFER;
+}
+
+static const struct notifier say = {.name = "say", .step = say_step};
+
+/* Standard output is a small pipe, or a file, while `kept` holds the real one. */
+struct stage {
+	int kept, ends[2];
+};
+
+static void stage_set(struct stage *stage, int fd)
+{
+	fflush(stdout);
+	stage->kept = dup(STDOUT_FILENO);
+	dup2(fd, STDOUT_FILENO);
+}
+
+static void stage_clear(struct stage *stage)
+{
+	dup2(stage->kept, STDOUT_FILENO);
+	close(stage->kept);
+}
+
+enum { LONG_TEXT = 20000 };
+
+static const char *long_text(struct arena *arena, char begin)
+{
+	char *text = arena_alloc(arena, LONG_TEXT + 1);
+	for (int i = 0; i < LONG_TEXT; i++)
+		text[i] = (char)(begin + i % 26);
+	return text;
+}
+
+/* The first call of a timer: the loop is alive, though nobody reads. Then somebody does. */
+static void read_some(void *context)
+{
+	struct stage *stage = context;
+	char text[4096];
+	assert_true(read(stage->ends[0], text, sizeof text) > 0);
+	close(stage->ends[0]);
+}
+
+static void *read_all(void *context)
+{
+	struct stage *stage = context;
+	char *text = calloc(1, 3 * LONG_TEXT);
+	size_t length = 0;
+	ssize_t got;
+	while ((got = read(stage->ends[0], text + length, 3 * LONG_TEXT - length)) > 0)
+		length += (size_t)got;
+	return text;
+}
+
+static void start_reader(void *context)
+{
+	pthread_t *thread = (pthread_t *)((void **)context)[1];
+	pthread_create(thread, NULL, read_all, ((void **)context)[0]);
+}
+
+static void test_printing_does_not_hold_up_the_loop(void **state)
+{
+	(void)state;
+	struct stage stage;
+	struct engine *engine = engine_of((struct engine_options){.jobs = 2});
+	struct arena *arena = arena_new();
+	struct delivery deliveries[2] = {{.arena = arena, .payload = long_text(arena, 'a')},
+		{.arena = arena, .payload = long_text(arena, 'A')}};
+	struct outcome outcomes[2] = {0};
+	pthread_t thread;
+	void *context[] = {&stage, &thread}, *text;
+	assert_int_equal(pipe(stage.ends), 0);
+	assert_true(fcntl(stage.ends[1], F_SETPIPE_SZ, 4096) > 0);
+	stage_set(&stage, stage.ends[1]);
+	for (int i = 0; i < 2; i++)
+		engine_deliver(engine, &say, &deliveries[i], keep_outcome, &outcomes[i]);
+	engine_after(engine, 20, start_reader, context);
+	bool ran = engine_run(engine);
+	close(stage.ends[1]);
+	stage_clear(&stage);
+	assert_true(ran);
+	pthread_join(thread, &text);
+	for (int i = 0; i < 2; i++)
+		assert_true(outcomes[i].sent);
+	/* Whole, and one after the other, whichever came first. */
+	assert_int_equal(strlen(text), 2 * LONG_TEXT);
+	int first = *(char *)text == 'a' ? 0 : 1;
+	assert_memory_equal(text, deliveries[first].payload, LONG_TEXT);
+	assert_memory_equal((char *)text + LONG_TEXT, deliveries[1 - first].payload, LONG_TEXT);
+	free(text);
+	close(stage.ends[0]);
+	assert_true(engine_free(engine));
+	arena_free(arena);
+}
+
+/* A text that was cut off goes on where it was, and another one is printed whole. */
+static void test_a_print_that_was_cut_off(void **state)
+{
+	(void)state;
+	char path[] = "/tmp/hunter-stdout-XXXXXX", rest[2 * LONG_TEXT] = "";
+	struct stage stage;
+	struct engine *engine =
+		engine_of((struct engine_options){.jobs = 1, .catch_signals = true});
+	struct delivery delivery = {.arena = arena_new()};
+	struct outcome outcome = {0};
+	delivery.payload = long_text(delivery.arena, 'a');
+	assert_int_equal(pipe(stage.ends), 0);
+	assert_true(fcntl(stage.ends[1], F_SETPIPE_SZ, 4096) > 0);
+	stage_set(&stage, stage.ends[1]);
+	close(stage.ends[1]);
+	engine_deliver(engine, &say, &delivery, keep_outcome, &outcome);
+	engine_after(engine, 20, read_some, &stage); /* some of it, then it goes away */
+	bool ran = engine_run(engine);
+	stage_clear(&stage);
+	assert_true(ran && outcome.done);
+	assert_false(outcome.sent);
+	assert_string_equal(outcome.error.text, "standard output: Broken pipe");
+
+	int fd = mkstemp(path);
+	stage_set(&stage, fd);
+	for (int i = 0; i < 2; i++)
+		engine_deliver(engine, &say, &delivery, keep_outcome, &outcome);
+	ran = engine_run(engine);
+	stage_clear(&stage);
+	assert_true(ran && outcome.sent);
+	ssize_t length = pread(fd, rest, sizeof rest - 1, 0);
+	assert_in_range(length, LONG_TEXT + 1, 2 * LONG_TEXT - 4096);
+	length -= LONG_TEXT;
+	assert_memory_equal(rest, delivery.payload + LONG_TEXT - length, (size_t)length);
+	assert_memory_equal(rest + length, delivery.payload, LONG_TEXT);
+	close(fd);
+	unlink(path);
+	assert_true(engine_free(engine));
+	arena_free(delivery.arena);
+}
+
 /* A test of Prometheus played by a peer, whose answers are numbered from 0. */
 struct server_test {
 	struct prometheus_server prometheus;
@@ -714,6 +1046,10 @@ int main(void)
 		cmocka_unit_test(test_files_are_read_and_worked_on),
 		cmocka_unit_test(test_failures_are_told),
 		cmocka_unit_test(test_freed_with_tasks_left),
+		cmocka_unit_test(test_a_read_that_does_not_end),
+		cmocka_unit_test(test_a_read_that_ends_late),
+		cmocka_unit_test(test_a_pipe_without_a_writer),
+		cmocka_unit_test(test_reading_does_not_run_ahead),
 		cmocka_unit_test(test_timers_and_posts),
 		cmocka_unit_test(test_a_hold_waits_for_a_post),
 		cmocka_unit_test(test_a_signal_ends_the_run),
@@ -721,6 +1057,8 @@ int main(void)
 		cmocka_unit_test(test_alarms_do_not_multiply),
 		cmocka_unit_test(test_a_guest_is_served),
 		cmocka_unit_test(test_deliveries),
+		cmocka_unit_test(test_printing_does_not_hold_up_the_loop),
+		cmocka_unit_test(test_a_print_that_was_cut_off),
 		cmocka_unit_test(test_many_questions_to_a_server),
 		cmocka_unit_test(test_questions_are_repeated),
 		cmocka_unit_test(test_freed_in_the_middle_of_transfers),

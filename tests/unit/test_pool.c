@@ -9,7 +9,9 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <unistd.h>
 
+#include "agent/core/clock.h"
 #include "agent/pool.h"
 
 struct sum {
@@ -45,6 +47,12 @@ static struct pool *pool_of(size_t threads)
 	return pool;
 }
 
+static void stop_and_free(struct pool *pool)
+{
+	assert_true(pool_stop(pool, 60000));
+	pool_free(pool);
+}
+
 static void test_everything_comes_back_once(void **state)
 {
 	(void)state;
@@ -65,7 +73,7 @@ static void test_everything_comes_back_once(void **state)
 	struct pollfd fd = {.fd = pool_fd(pool), .events = POLLIN};
 	assert_int_equal(poll(&fd, 1, 0), 0);
 	assert_in_range(pool_threads(pool), 2, 3 + 4);
-	pool_free(pool);
+	stop_and_free(pool);
 	free(sums);
 }
 
@@ -82,7 +90,7 @@ static void test_threads_are_started_when_needed(void **state)
 	/* One, or two where the first had not yet gone back to sleep. */
 	assert_in_range(pool_threads(pool), 1, 2);
 	assert_int_equal(sum.runs, 100);
-	pool_free(pool);
+	stop_and_free(pool);
 }
 
 struct gate {
@@ -115,8 +123,128 @@ static void test_blocked_reads_hold_up_no_work(void **state)
 	pthread_barrier_wait(&barrier);
 	for (int i = 0; i < READS; i++)
 		take(pool);
-	pool_free(pool);
+	stop_and_free(pool);
 	pthread_barrier_destroy(&barrier);
+}
+
+/* Blocks until a byte is written to the pipe. */
+struct stuck {
+	struct job job;
+	int fd, given_up;
+	bool running;
+};
+
+static void run_stuck(struct job *job, struct scratch *scratch)
+{
+	(void)scratch;
+	char byte;
+	assert_int_equal(read(((struct stuck *)job)->fd, &byte, 1), 1);
+}
+
+static void note_overdue(struct job *job, bool running)
+{
+	struct stuck *stuck = (struct stuck *)job;
+	stuck->given_up++;
+	stuck->running = running;
+}
+
+/* Waits for the next job that is given up, by what the pool says of when that will be. */
+static struct stuck *take_overdue(struct pool *pool)
+{
+	struct job *job;
+	bool running;
+	while (!(job = pool_overdue(pool, clock_monotonic(), &running))) {
+		int64_t due, now = clock_monotonic();
+		assert_true(pool_due(pool, now, &due));
+		poll(NULL, 0, due > now ? (int)(due - now) : 0);
+	}
+	job->overdue(job, running);
+	return (struct stuck *)job;
+}
+
+/* Jobs that do not end cost a thread each; the lane goes on with others until too many are lost. */
+static void test_what_does_not_end_is_given_up(void **state)
+{
+	(void)state;
+	enum { JOBS = POOL_LOST + 1 };
+	struct pool *pool = pool_of(1);
+	struct stuck stuck[JOBS];
+	struct sum sum = {.job = {.run = run_sum}, .to = 10};
+	int pipes[2];
+	assert_int_equal(pipe(pipes), 0);
+	for (int i = 0; i < JOBS; i++)
+		stuck[i] = (struct stuck){.fd = pipes[0],
+			.job = {.run = run_stuck, .overdue = note_overdue, .limit = 1}};
+	for (int i = 0; i < JOBS - 1; i++) {
+		pool_submit(pool, LANE_READ, &stuck[i].job);
+		assert_ptr_equal(take_overdue(pool), &stuck[i]);
+		assert_int_equal(stuck[i].given_up, 1);
+		assert_true(stuck[i].running);
+		if (i == JOBS - 2)
+			break;
+		pool_submit(pool, LANE_READ, &sum.job);
+		assert_ptr_equal(take(pool), &sum.job);
+	}
+	assert_false(pool_stop(pool, 0)); /* at once, as nobody waits for what was given up */
+	assert_int_equal(write(pipes[1], "0123456789abcdef", POOL_LOST), POOL_LOST);
+	for (int i = 0; i < JOBS - 1; i++)
+		assert_int_equal(((struct stuck *)take(pool))->given_up, 1);
+	stop_and_free(pool);
+	close(pipes[0]);
+	close(pipes[1]);
+}
+
+/* With all threads of a lane lost, what waits there is handed back unrun. */
+static void test_a_lane_without_threads(void **state)
+{
+	(void)state;
+	enum { JOBS = POOL_LOST + 4 };
+	struct pool *pool = pool_of(1);
+	struct stuck stuck[JOBS + 1];
+	int pipes[2], running = 0;
+	char bytes[JOBS] = {0};
+	assert_int_equal(pipe(pipes), 0);
+	for (int i = 0; i <= JOBS; i++) {
+		stuck[i] = (struct stuck){.fd = pipes[0],
+			.job = {.run = run_stuck, .overdue = note_overdue, .limit = 1}};
+		pool_submit(pool, LANE_READ, &stuck[i].job);
+	}
+	for (int i = 0; i <= JOBS; i++)
+		running += take_overdue(pool)->running;
+	assert_in_range(running, POOL_LOST, JOBS);
+	assert_int_equal(write(pipes[1], bytes, (size_t)running), running);
+	for (int i = 0; i < running; i++)
+		take(pool);
+	struct sum sum = {.job = {.run = run_sum}, .to = 10}; /* and it lives again */
+	pool_submit(pool, LANE_READ, &sum.job);
+	assert_ptr_equal(take(pool), &sum.job);
+	stop_and_free(pool);
+	close(pipes[0]);
+	close(pipes[1]);
+}
+
+/* A job without a limit is not given up, but not waited for without end either. */
+static void test_stopping_has_its_time(void **state)
+{
+	(void)state;
+	struct pool *pool = pool_of(1);
+	struct stuck stuck = {.job = {.run = run_stuck}};
+	int pipes[2];
+	int64_t due;
+	bool running;
+	assert_int_equal(pipe(pipes), 0);
+	stuck.fd = pipes[0];
+	pool_submit(pool, LANE_WORK, &stuck.job);
+	assert_false(pool_due(pool, clock_monotonic(), &due));
+	assert_null(pool_overdue(pool, INT64_MAX, &running));
+	int64_t before = clock_monotonic();
+	bool stopped = pool_stop(pool, 20);
+	if (!stopped) /* else it had not begun */
+		assert_in_range(clock_monotonic() - before, 20, 10000);
+	assert_int_equal(write(pipes[1], "x", 1), 1);
+	stop_and_free(pool);
+	close(pipes[0]);
+	close(pipes[1]);
 }
 
 static void *give_back(void *argument)
@@ -139,7 +267,7 @@ static void test_other_threads_may_return_jobs(void **state)
 		assert_ptr_equal(take(pool), &sums[i].job);
 	pthread_join(thread, NULL);
 	assert_int_equal(pool_threads(pool), 0);
-	pool_free(pool);
+	stop_and_free(pool);
 	free(sums);
 }
 
@@ -152,7 +280,7 @@ static void test_freed_with_work_left(void **state)
 		sums[i] = (struct sum){.job = {.run = run_sum}, .to = 1000};
 		pool_submit(pool, LANE_WORK, &sums[i].job);
 	}
-	pool_free(pool);
+	stop_and_free(pool);
 	for (int i = 0; i < 1000; i++)
 		assert_in_range(sums[i].runs, 0, 1);
 	free(sums);
@@ -166,6 +294,9 @@ int main(void)
 		cmocka_unit_test(test_blocked_reads_hold_up_no_work),
 		cmocka_unit_test(test_other_threads_may_return_jobs),
 		cmocka_unit_test(test_freed_with_work_left),
+		cmocka_unit_test(test_what_does_not_end_is_given_up),
+		cmocka_unit_test(test_a_lane_without_threads),
+		cmocka_unit_test(test_stopping_has_its_time),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

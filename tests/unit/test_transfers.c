@@ -667,28 +667,6 @@ static void test_cancel(void **state)
 	peer_free(peer);
 }
 
-static void test_standard_output(void **state)
-{
-	(void)state;
-	char path[] = "/tmp/hunter-stdout-XXXXXX", text[16] = "";
-	int fd = mkstemp(path), kept = dup(STDOUT_FILENO);
-	fflush(stdout);
-	dup2(fd, STDOUT_FILENO);
-	struct transfer transfer = {
-		.kind = TRANSFER_STDOUT, .body = "a message\n", .body_length = 10};
-	world->calls[0] = (struct call){.transfer = &transfer, .done = ended};
-	world->count = 1;
-	transfers_start(world->transfers, &world->calls[0]);
-	run(1);
-	dup2(kept, STDOUT_FILENO);
-	assert_int_equal(world->calls[0].reply.kind, REPLY_ANSWER);
-	assert_int_equal(pread(fd, text, sizeof text - 1, 0), 10);
-	assert_string_equal(text, "a message\n");
-	close(fd);
-	close(kept);
-	unlink(path);
-}
-
 #define WORLD_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
@@ -712,7 +690,6 @@ int main(void)
 		WORLD_TEST(test_limit_of_a_server),
 		WORLD_TEST(test_servers_take_turns),
 		WORLD_TEST(test_cancel),
-		WORLD_TEST(test_standard_output),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
