@@ -19,7 +19,7 @@
 #include "agent/core/when.h"
 #include "agent/gather.h"
 #include "agent/regressions.h"
-#include "agent/rows.h"
+#include "agent/timeline.h"
 
 #define EARLIER (INT64_C(30) * 24 * 3600 * 1000) /* ms */
 

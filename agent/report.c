@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "agent/core/when.h"
-#include "agent/rows.h"
 #include "agent/table.h"
+#include "agent/timeline.h"
 
 const char *const report_output_names[] = {"text", "json", "csv", "regressions_only", "log", NULL};
 
@@ -45,9 +45,9 @@ static bool is_shown(
 static void report_regressions(
 	const struct report *report, const struct analysis *analysis, struct arena *arena)
 {
-	struct rows rows = rows_of(arena, analysis->data);
-	struct hits hits = hits_of(arena, analysis, &rows);
-	size_t shown = 0, row = SIZE_MAX;
+	struct hits hits = hits_of(analysis, arena);
+	size_t shown = 0;
+	const struct moment *last = NULL;
 	for (size_t i = 0; i < hits.count; i++) {
 		const struct series *series = analysis->findings[hits.items[i].series].series;
 		const struct change *change = hits.items[i].change;
@@ -56,10 +56,10 @@ static void report_regressions(
 			continue;
 		if (shown++ == 0)
 			fprintf(report->out, "Regressions in %s:\n", analysis->test->name);
-		if (hits.items[i].row != row)
-			fprintf(report->out, "%s\n",
-				when_format(rows.times[hits.items[i].row], time));
-		row = hits.items[i].row;
+		const struct moment *moment = &hits.items[i].moment;
+		if (!last || moment_compare(last, moment) != 0)
+			fprintf(report->out, "%s\n", when_format(moment->time, time));
+		last = moment;
 		fputs("    ", report->out);
 		text_print_padded(series->name, 16, report->out);
 		fprintf(report->out, ":\t%#8.3g\t--> %#8.3g\t(%+6.1f%%)\n", change->mean_before,
@@ -123,8 +123,8 @@ static void report_csv(
 	const struct report *report, const struct analysis *analysis, struct arena *arena)
 {
 	struct strings attributes = csv_columns(report);
-	struct rows rows = rows_of(arena, analysis->data);
-	struct hits hits = hits_of(arena, analysis, &rows);
+	struct timeline timeline = timeline_of(arena, analysis->data);
+	struct hits hits = hits_of(analysis, arena);
 	for (size_t i = 0; i < hits.count; i++) {
 		const struct series *series = analysis->findings[hits.items[i].series].series;
 		const struct change *change = hits.items[i].change;
@@ -132,8 +132,8 @@ static void report_csv(
 		put_field(analysis->test->name, report->out);
 		putc(',', report->out);
 		put_field(series->name, report->out);
-		fprintf(report->out, ",%s,%zu",
-			when_format_iso(rows.times[hits.items[i].row], time), change->index);
+		fprintf(report->out, ",%s,%zu", when_format_iso(hits.items[i].moment.time, time),
+			change->index);
 		const double numbers[] = {change_percent(change), change->magnitude,
 			change->mean_before, change->mean_after, change->stddev_before,
 			change->stddev_after, change->pvalue};
@@ -142,7 +142,8 @@ static void report_csv(
 		fputs(change_is_regression(series, change) ? ",yes" : ",no", report->out);
 		for (size_t a = 0; a < attributes.count; a++) {
 			putc(',', report->out);
-			put_field(row_attribute(&rows, hits.items[i].row, attributes.items[a]),
+			put_field(timeline_attribute(
+					  &timeline, &hits.items[i].moment, attributes.items[a]),
 				report->out);
 		}
 		putc('\n', report->out);

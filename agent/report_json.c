@@ -9,7 +9,7 @@
 #include <math.h>
 
 #include "agent/core/when.h"
-#include "agent/rows.h"
+#include "agent/timeline.h"
 
 static void put_key(struct buf *out, const char *key)
 {
@@ -23,13 +23,13 @@ static void put_number(struct buf *out, const char *key, double value)
 }
 
 /* The attributes a point has. */
-static void put_attributes(
-	struct buf *out, const struct rows *rows, size_t row, const struct strings *names)
+static void put_attributes(struct buf *out, const struct timeline *timeline,
+	const struct moment *moment, const struct strings *names)
 {
 	size_t count = 0;
 	buf_char(out, '{');
 	for (size_t i = 0; i < names->count; i++) {
-		const char *value = row_attribute(rows, row, names->items[i]);
+		const char *value = timeline_attribute(timeline, moment, names->items[i]);
 		if (!value)
 			continue;
 		buf_text(out, count++ ? ", " : "");
@@ -72,9 +72,9 @@ static void put_metric(struct buf *out, const struct findings *found)
 
 void report_json(const struct report *report, const struct analysis *analysis, struct arena *arena)
 {
-	struct rows rows = rows_of(arena, analysis->data);
-	struct hits hits = hits_of(arena, analysis, &rows);
-	struct strings names = rows_attributes(arena, &rows, report->attributes, false);
+	struct timeline timeline = timeline_of(arena, analysis->data);
+	struct hits hits = hits_of(analysis, arena);
+	struct strings names = timeline_attributes(arena, &timeline, report->attributes, false);
 	struct buf out = {0};
 	buf_text(&out, report->tests ? ",\n  {\"name\": " : "\n  {\"name\": ");
 	buf_json_text(&out, analysis->test->name);
@@ -86,7 +86,7 @@ void report_json(const struct report *report, const struct analysis *analysis, s
 	buf_text(&out, "],\n   \"changes\": [");
 	for (size_t i = 0; i < hits.count; i++) {
 		const struct series *series = analysis->findings[hits.items[i].series].series;
-		int64_t ms = rows.times[hits.items[i].row];
+		int64_t ms = hits.items[i].moment.time;
 		char time[WHEN_TEXT];
 		buf_text(&out, i ? ",\n    {\"metric\": " : "\n    {\"metric\": ");
 		buf_json_text(&out, series->name);
@@ -94,7 +94,7 @@ void report_json(const struct report *report, const struct analysis *analysis, s
 			when_format_iso(ms, time));
 		put_number(&out, "timestamp", (double)ms / 1000);
 		put_key(&out, "attributes");
-		put_attributes(&out, &rows, hits.items[i].row, &names);
+		put_attributes(&out, &timeline, &hits.items[i].moment, &names);
 		put_change(&out, series, hits.items[i].change);
 	}
 	buf_text(&out, "]}");
@@ -153,15 +153,15 @@ static void put_otava_change(
 	buf_char(out, '}');
 }
 
-static void put_otava_attributes(
-	struct buf *out, const struct rows *rows, size_t row, const struct strings *names)
+static void put_otava_attributes(struct buf *out, const struct timeline *timeline,
+	const struct moment *moment, const struct strings *names)
 {
 	buf_char(out, '{');
 	for (size_t i = 0; i < names->count; i++) {
 		buf_text(out, i ? ", " : "");
 		put_ascii(out, names->items[i]);
 		buf_text(out, ": ");
-		put_ascii(out, row_attribute(rows, row, names->items[i]));
+		put_ascii(out, timeline_attribute(timeline, moment, names->items[i]));
 	}
 	buf_char(out, '}');
 }
@@ -169,22 +169,22 @@ static void put_otava_attributes(
 void report_json_otava(
 	const struct report *report, const struct analysis *analysis, struct arena *arena)
 {
-	struct rows rows = rows_of(arena, analysis->data);
-	struct hits hits = hits_of(arena, analysis, &rows);
-	struct strings names = rows_attributes(arena, &rows, report->attributes, true);
+	struct timeline timeline = timeline_of(arena, analysis->data);
+	struct hits hits = hits_of(analysis, arena);
+	struct strings names = timeline_attributes(arena, &timeline, report->attributes, true);
 	struct buf out = {0};
 	buf_char(&out, '{');
 	put_ascii(&out, analysis->test->name);
 	buf_text(&out, ": [");
 	for (size_t i = 0; i < hits.count; i++) {
 		const struct hit *hit = &hits.items[i];
-		int64_t ms = rows.times[hit->row];
+		int64_t ms = hit->moment.time;
 		int64_t time = (ms - ((ms % 1000) + 1000) % 1000) / 1000;
-		if (i == 0 || hit[-1].row != hit->row) {
+		if (i == 0 || moment_compare(&hit[-1].moment, &hit->moment) != 0) {
 			buf_printf(&out,
 				"%s{\"time\": %" PRId64 ", \"attributes\": ", i ? "]}, " : "",
 				time);
-			put_otava_attributes(&out, &rows, hit->row, &names);
+			put_otava_attributes(&out, &timeline, &hit->moment, &names);
 			buf_text(&out, ", \"changes\": [");
 		} else {
 			buf_text(&out, ", ");

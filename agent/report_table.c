@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "agent/core/when.h"
-#include "agent/rows.h"
 #include "agent/table.h"
+#include "agent/timeline.h"
 
 #define RED "\033[31m"
 #define GREEN "\033[32m"
@@ -23,7 +23,8 @@
 struct view {
 	const struct report *report;
 	const struct analysis *analysis;
-	struct rows rows;
+	struct table_note *percents, *pvalues; /* by column, for the lines between rows */
+	struct cursor *cursor;                 /* on the row that the table asks for */
 	struct strings attributes;
 	const bool *rounded; /* by attribute: a column of numbers that are not all whole, which
 				Otava rounds */
@@ -48,32 +49,42 @@ static const char *time_text(int64_t ms, bool otava, char scratch[TABLE_SCRATCH]
 	return scratch;
 }
 
-static const char *cell(const void *context, size_t row, size_t column, char scratch[TABLE_SCRATCH])
+static bool next_row(const void *context, bool first)
+{
+	const struct view *view = context;
+	if (first)
+		cursor_rewind(view->cursor);
+	return cursor_next(view->cursor);
+}
+
+static const char *cell(const void *context, size_t column, char scratch[TABLE_SCRATCH])
 {
 	const struct view *view = context;
 	if (column == 0)
-		return time_text(view->rows.times[row], view->report->otava, scratch);
+		return time_text(view->cursor->moment.time, view->report->otava, scratch);
 	if (--column < view->attributes.count) {
-		const char *text = row_attribute(&view->rows, row, view->attributes.items[column]);
+		const char *text = cursor_attribute(view->cursor, view->attributes.items[column]);
 		return text && view->rounded[column] ? number_text(strtod(text, NULL), scratch)
 						     : text;
 	}
 	column -= view->attributes.count;
 	const struct series *series = &view->analysis->data->series[column];
-	return number_text(row_value(&view->rows, row, series, view->axes[column]), scratch);
+	return number_text(cursor_value(view->cursor, series, view->axes[column]), scratch);
 }
 
 /* Otava takes attributes for numbers if all of them look like numbers; an empty one does not. */
-static bool is_numeric(const struct rows *rows, const char *attribute, bool *whole)
+static bool is_numeric(struct cursor *cursor, const char *attribute, bool *whole)
 {
+	bool some = false;
 	*whole = true;
-	for (size_t row = 0; row < rows->count; row++) {
-		const char *text = row_attribute(rows, row, attribute);
+	cursor_rewind(cursor);
+	for (; cursor_next(cursor); some = true) {
+		const char *text = cursor_attribute(cursor, attribute);
 		if (!text || !text_is_number(text))
 			return false;
 		*whole = *whole && text_is_integer(text);
 	}
-	return rows->count > 0;
+	return some;
 }
 
 /* The part of a name that may be cut off in front: up to the labels, which may hold points of their
@@ -113,7 +124,7 @@ static struct table_column *columns_of(const struct view *view, bool *rounded, s
 	for (size_t a = 0; a < view->attributes.count; a++) {
 		const char *name = view->attributes.items[a];
 		bool whole = true;
-		bool number = view->report->otava && is_numeric(&view->rows, name, &whole);
+		bool number = view->report->otava && is_numeric(view->cursor, name, &whole);
 		rounded[a] = number && !whole;
 		columns[count++] = (struct table_column){.header = name, .number = number};
 	}
@@ -165,8 +176,9 @@ static void print_changes(const struct view *view, const struct table *table,
 	const struct hit *hits, size_t count, struct arena *arena)
 {
 	FILE *out = view->report->out;
-	struct table_note *percents = arena_array(arena, table->column_count, sizeof *percents);
-	struct table_note *pvalues = arena_array(arena, table->column_count, sizeof *pvalues);
+	struct table_note *percents = view->percents, *pvalues = view->pvalues;
+	memset(percents, 0, table->column_count * sizeof *percents);
+	memset(pvalues, 0, table->column_count * sizeof *pvalues);
 	for (size_t i = 0; i < count; i++) {
 		const struct series *series = view->analysis->findings[hits[i].series].series;
 		size_t column = 1 + view->attributes.count + hits[i].series;
@@ -185,41 +197,45 @@ static void print_body(const struct view *view, const struct table *table, const
 	struct arena *arena)
 {
 	size_t next = 0;
-	for (size_t row = 0; row < table->rows; row++) {
+	for (bool row = next_row(view, true); row; row = next_row(view, false)) {
 		size_t end = next;
-		while (end < hits->count && hits->items[end].row == row)
+		while (end < hits->count &&
+			moment_compare(&hits->items[end].moment, &view->cursor->moment) == 0)
 			end++;
 		if (end > next)
 			print_changes(view, table, &hits->items[next], end - next, arena);
 		next = end;
-		table_print_row(table, row, view->report->out);
+		table_print_row(table, view->report->out);
 	}
 }
 
 void report_table(const struct report *report, const struct analysis *analysis, struct arena *arena)
 {
-	struct view view = {
-		.report = report, .analysis = analysis, .rows = rows_of(arena, analysis->data)};
-	view.attributes = rows_attributes(arena, &view.rows, report->attributes, report->otava);
+	struct timeline timeline = timeline_of(arena, analysis->data);
+	struct cursor cursor = cursor_of(arena, &timeline);
+	struct view view = {.report = report, .analysis = analysis, .cursor = &cursor};
+	view.attributes = timeline_attributes(arena, &timeline, report->attributes, report->otava);
 	bool *rounded = arena_array(arena, view.attributes.count, sizeof *rounded);
 	size_t *axes = arena_array(arena, analysis->data->count, sizeof *axes);
 	for (size_t s = 0; s < analysis->data->count; s++)
-		axes[s] = rows_axis(&view.rows, &analysis->data->series[s]);
+		axes[s] = timeline_axis(&timeline, &analysis->data->series[s]);
 	view.rounded = rounded;
 	view.axes = axes;
 
 	if (!report->otava)
 		fprintf(report->out, "%s%s:\n", report->tests ? "\n" : "", analysis->test->name);
-	if (!report->otava && view.rows.count == 0) {
+	if (!report->otava && !next_row(&view, true)) {
 		fputs("no data in the selected range\n", report->out);
 		return;
 	}
 	struct table table = {.columns = columns_of(&view, rounded, arena),
 		.column_count = 1 + view.attributes.count + analysis->data->count,
-		.rows = view.rows.count,
+		.next = next_row,
 		.cell = cell,
 		.context = &view};
-	struct hits hits = hits_of(arena, analysis, &view.rows);
+	view.percents = arena_array(arena, table.column_count, sizeof *view.percents);
+	view.pvalues = arena_array(arena, table.column_count, sizeof *view.pvalues);
+	struct hits hits = hits_of(analysis, arena);
 	if (!report->otava)
 		widen(&view, &table, &hits, arena);
 	table_measure(&table);

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "agent/core/when.h"
-#include "agent/rows.h"
+#include "agent/timeline.h"
 
 #define AT(member) offsetof(struct selection_flags, member)
 

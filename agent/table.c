@@ -143,31 +143,38 @@ static int decimals_of(const char *text)
 	return point ? (int)strlen(point + 1) : -1;
 }
 
-/* A number's tail behind the point is given as many blanks as the longest tail has more characters.
- */
-static void measure_column(const struct table *table, size_t c)
+static void measure_row(struct table *table)
 {
-	struct table_column *column = &table->columns[c];
 	char scratch[TABLE_SCRATCH];
-	int head = 1; /* the most characters up to the point */
-	column->decimals = -1;
-	for (size_t row = 0; row < table->rows; row++) {
-		const char *text = table->cell(table->context, row, c, scratch);
+	for (size_t c = 0; c < table->column_count; c++) {
+		struct table_column *column = &table->columns[c];
+		const char *text = table->cell(table->context, c, scratch);
 		int decimals = text && column->number ? decimals_of(text) : -1;
 		int before = (text ? (int)text_width(text) : 0) - decimals;
-		head = before > head ? before : head;
+		column->head = before > column->head ? before : column->head;
 		column->decimals = decimals > column->decimals ? decimals : column->decimals;
 	}
-	size_t width = text_width(column->header) + HEADER_PADDING;
-	if (width < (size_t)(head + column->decimals))
-		width = (size_t)(head + column->decimals);
-	column->width = column->width > width ? column->width : width;
 }
 
+/* A number's tail behind the point is given as many blanks as the longest tail has more characters.
+ */
 void table_measure(struct table *table)
 {
-	for (size_t c = 0; c < table->column_count; c++)
-		measure_column(table, c);
+	for (size_t c = 0; c < table->column_count; c++) {
+		table->columns[c].head = 1;
+		table->columns[c].decimals = -1;
+	}
+	bool more = table->next(table->context, true);
+	table->empty = !more;
+	for (; more; more = table->next(table->context, false))
+		measure_row(table);
+	for (size_t c = 0; c < table->column_count; c++) {
+		struct table_column *column = &table->columns[c];
+		size_t width = text_width(column->header) + HEADER_PADDING;
+		if (width < (size_t)(column->head + column->decimals))
+			width = (size_t)(column->head + column->decimals);
+		column->width = column->width > width ? column->width : width;
+	}
 }
 
 /* One line made of cells, without blanks at its end: they are held back until something follows. */
@@ -196,7 +203,7 @@ void table_print_header(const struct table *table, FILE *out)
 	for (size_t c = 0; c < table->column_count; c++) {
 		const struct table_column *column = &table->columns[c];
 		size_t room = column->width - text_width(column->header);
-		bool right = column->number && table->rows > 0;
+		bool right = column->number && !table->empty;
 		line_put(&line, right ? room : 0, column->header, NULL, right ? 0 : room);
 	}
 	for (size_t c = 0; c < table->column_count; c++) {
@@ -207,13 +214,13 @@ void table_print_header(const struct table *table, FILE *out)
 	putc_unlocked('\n', out);
 }
 
-void table_print_row(const struct table *table, size_t row, FILE *out)
+void table_print_row(const struct table *table, FILE *out)
 {
 	char scratch[TABLE_SCRATCH];
 	struct line line = {out, 0};
 	for (size_t c = 0; c < table->column_count; c++) {
 		const struct table_column *column = &table->columns[c];
-		const char *text = table->cell(table->context, row, c, scratch);
+		const char *text = table->cell(table->context, c, scratch);
 		if (!text)
 			text = "";
 		size_t room = column->width - text_width(text);

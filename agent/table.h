@@ -3,8 +3,8 @@
  * numbers aligned at their decimal point. The layout is that of Python's tabulate, widths included,
  * because people's scripts read it.
  *
- * A table does not hold its cells. It asks for them twice, once to measure and once to print, so
- * that a long one costs no memory.
+ * A table does not hold its cells. It is gone through twice, row by row, once to measure and once
+ * to print, so that a long one costs no memory.
  */
 #ifndef AGENT_TABLE_H
 #define AGENT_TABLE_H
@@ -19,17 +19,21 @@ struct table_column {
 	const char *header;
 	bool number;  /* aligned at the decimal point; else to the left */
 	size_t width; /* set by table_measure; may be raised before and after */
+	int head;     /* the most characters up to the point; table_measure's */
 	int decimals; /* characters behind the point, the most of all cells; -1: no cell has a point
 		       */
 };
 
 struct table {
 	struct table_column *columns;
-	size_t column_count, rows;
-	/* A cell's text; it may be written into `scratch`. NULL is a blank cell. */
-	const char *(*cell)(
-		const void *context, size_t row, size_t column, char scratch[TABLE_SCRATCH]);
+	size_t column_count;
+	/* Goes to the first or the next row; false if there is none. */
+	bool (*next)(const void *context, bool first);
+	/* The text of a cell of that row; it may be written into `scratch`. NULL is a blank cell.
+	 */
+	const char *(*cell)(const void *context, size_t column, char scratch[TABLE_SCRATCH]);
 	const void *context;
+	bool empty; /* has no rows; set by table_measure */
 };
 
 /* A piece of a line between rows: right-aligned text in the terminal colour, or NULL for blank. */
@@ -40,7 +44,7 @@ struct table_note {
 
 void table_measure(struct table *table);
 void table_print_header(const struct table *table, FILE *out);
-void table_print_row(const struct table *table, size_t row, FILE *out);
+void table_print_row(const struct table *table, FILE *out); /* the row `next` went to */
 
 /* A line of one note a column, and one of dots in those columns that have a note. */
 void table_print_notes(const struct table *table, const struct table_note *notes, FILE *out);

@@ -528,6 +528,7 @@ def test_the_end_waits_for_nothing_that_does_not_end(agents, tmp_path, what):
 def test_nobody_reads_what_is_printed(program, tmp_path):
     write_csv(tmp_path / "read.csv", [(30, 1.2)])
     path = config(tmp_path, "".join(csv_test(tmp_path / "read.csv", f"db.read{i}") for i in range(80)))
+    path.write_text(path.read_text().replace("group_wait: 0s", "group_wait: 2s"))  # one message of 10 KB
     out, into = os.pipe()
     fcntl.fcntl(into, fcntl.F_SETPIPE_SZ, 4096)
     log = tmp_path / "log"

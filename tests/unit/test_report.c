@@ -7,11 +7,13 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "agent/report.h"
-#include "agent/rows.h"
 #include "agent/table.h"
+#include "agent/timeline.h"
 #include "data.h"
 
 struct capture {
@@ -73,11 +75,23 @@ static void numbers_are_told_from_words(void **state)
 	assert_false(text_is_integer("1.0"));
 }
 
-static const char *grid(const void *context, size_t row, size_t column, char scratch[TABLE_SCRATCH])
+struct grid {
+	const char *const (*cells)[3];
+	size_t rows, *row;
+};
+
+static bool grid_next(const void *context, bool first)
+{
+	const struct grid *grid = context;
+	*grid->row = first ? 0 : *grid->row + 1;
+	return *grid->row < grid->rows;
+}
+
+static const char *grid_cell(const void *context, size_t column, char scratch[TABLE_SCRATCH])
 {
 	(void)scratch;
-	const char *const(*cells)[3] = context;
-	return cells[row][column];
+	const struct grid *grid = context;
+	return grid->cells[*grid->row][column];
 }
 
 static void points_stand_below_each_other(void **state)
@@ -91,12 +105,17 @@ static void points_stand_below_each_other(void **state)
 	};
 	struct table_column columns[] = {{.header = "name"}, {.header = "m", .number = true},
 		{.header = "metric", .number = true}};
-	struct table table = {
-		.columns = columns, .column_count = 3, .rows = 4, .cell = grid, .context = cells};
+	size_t row;
+	struct grid grid = {cells, 4, &row};
+	struct table table = {.columns = columns,
+		.column_count = 3,
+		.next = grid_next,
+		.cell = grid_cell,
+		.context = &grid};
 	table_measure(&table);
 	table_print_header(&table, capture->out);
-	for (size_t row = 0; row < table.rows; row++)
-		table_print_row(&table, row, capture->out);
+	for (bool more = grid_next(&grid, true); more; more = grid_next(&grid, false))
+		table_print_row(&table, capture->out);
 	assert_printed(capture, "name          m       metric\n"
 				"------  -------  -----------\n"
 				"a       500.39     1.887e+07\n"
@@ -109,7 +128,13 @@ static void headers_without_rows_stand_left(void **state)
 {
 	struct capture *capture = *state;
 	struct table_column columns[] = {{.header = "time"}, {.header = "m1", .number = true}};
-	struct table table = {.columns = columns, .column_count = 2, .cell = grid};
+	size_t row;
+	struct grid grid = {NULL, 0, &row};
+	struct table table = {.columns = columns,
+		.column_count = 2,
+		.next = grid_next,
+		.cell = grid_cell,
+		.context = &grid};
 	table_measure(&table);
 	table_print_header(&table, capture->out);
 	assert_printed(capture, "time    m1\n------  ----\n");
@@ -366,6 +391,81 @@ static void direction_decides_what_is_worse(void **state)
 	assert_true(analysis_has_regression(&sample->analysis));
 }
 
+/* Series of many axes, each with times of its own: raw samples of as many instances. */
+static void rows_cost_no_memory(void **state)
+{
+	struct capture *capture = *state;
+	enum { AXES = 60, POINTS = 100 };
+	struct arena *arena = capture->arena;
+	struct test test = {.name = "raw"};
+	struct dataset data = {arena_array(arena, AXES, sizeof *data.series), AXES};
+	struct findings *findings = arena_array(arena, AXES, sizeof *findings);
+	struct change change = {.index = 50, .mean_before = 1, .mean_after = 2, .pvalue = 0.001};
+	double values[POINTS] = {0};
+	for (int i = 0; i < AXES; i++) {
+		struct dataset one = {&data.series[i], 0};
+		struct axis *axis = data_axis(arena, POINTS, 1700000000000 + i, 1000);
+		data_series(arena, &one, axis, arena_printf(arena, "s%d", i), 0, values);
+		findings[i] = (struct findings){&data.series[i], &change, 1};
+	}
+	struct analysis analysis = {&test, &data, findings};
+	size_t before = arena_size(arena);
+	for (int output = REPORT_TEXT; output <= REPORT_REGRESSIONS; output++) {
+		struct report report = {.out = capture->out, .output = output};
+		report_begin(&report);
+		report_test(&report, &analysis, arena);
+		report_end(&report);
+	}
+	fflush(capture->out);
+	assert_in_range(arena_size(arena) - before, 0, 500000); /* rows x axes would be 3 MB */
+
+	/* The rows of the changes, in order. */
+	const char *at = strstr(capture->text, "Regressions in raw:");
+	assert_non_null(at);
+	for (int i = 0; i < AXES; i++) {
+		char line[64];
+		snprintf(line, sizeof line, "2023-11-14 22:14:10 +0000\n    s%d ", i);
+		assert_non_null(at = strstr(at, line));
+	}
+}
+
+/* Points of one time on one axis are rows of their own; those of two axes share them in order. */
+static void rows_of_one_time(void **state)
+{
+	struct capture *capture = *state;
+	struct arena *arena = capture->arena;
+	static const double values[] = {1, 2, 3};
+	struct dataset data = {arena_array(arena, 8, sizeof *data.series), 0};
+	struct axis *a = data_axis(arena, 3, 1000, 0), *b = data_axis(arena, 2, 1000, 1000);
+	data_series(arena, &data, a, "a", 0, values);
+	data_series(arena, &data, b, "b", 0, values);
+	static const char *const commits[] = {NULL, "second", "third"};
+	data_attribute(arena, a, "commit", commits);
+	struct timeline timeline = timeline_of(arena, &data);
+	struct cursor cursor = cursor_of(arena, &timeline);
+	static const struct {
+		struct moment moment;
+		double a, b;
+		const char *commit;
+	} rows[] = {{{1000, 0}, 1, 1, NULL}, {{1000, 1}, 2, NAN, "second"},
+		{{1000, 2}, 3, NAN, "third"}, {{2000, 0}, NAN, 2, NULL}};
+	for (int pass = 0; pass < 2; pass++, cursor_rewind(&cursor)) {
+		for (size_t i = 0; i < 4; i++) {
+			assert_true(cursor_next(&cursor));
+			assert_int_equal(moment_compare(&cursor.moment, &rows[i].moment), 0);
+			double of_a = cursor_value(&cursor, &data.series[0], 0);
+			double of_b = cursor_value(&cursor, &data.series[1], 1);
+			assert_true(of_a == rows[i].a || (isnan(of_a) && isnan(rows[i].a)));
+			assert_true(of_b == rows[i].b || (isnan(of_b) && isnan(rows[i].b)));
+			const char *commit =
+				timeline_attribute(&timeline, &rows[i].moment, "commit");
+			assert_ptr_equal(commit, rows[i].commit);
+			assert_ptr_equal(cursor_attribute(&cursor, "commit"), commit);
+		}
+		assert_false(cursor_next(&cursor));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -373,6 +473,8 @@ int main(void)
 		cmocka_unit_test(numbers_are_told_from_words),
 		cmocka_unit_test_setup_teardown(points_stand_below_each_other, setup, teardown),
 		cmocka_unit_test_setup_teardown(headers_without_rows_stand_left, setup, teardown),
+		cmocka_unit_test_setup_teardown(rows_cost_no_memory, setup, teardown),
+		cmocka_unit_test_setup_teardown(rows_of_one_time, setup, teardown),
 		cmocka_unit_test_setup_teardown(our_table, setup, teardown),
 		cmocka_unit_test_setup_teardown(otavas_table, setup, teardown),
 		cmocka_unit_test_setup_teardown(pvalues_and_colours, setup, teardown),

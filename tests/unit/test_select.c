@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "agent/core/when.h"
-#include "agent/rows.h"
+#include "agent/timeline.h"
 #include "agent/select.h"
 #include "data.h"
 

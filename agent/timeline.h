@@ -1,0 +1,78 @@
+/*
+ * A dataset as people read it: one row a point in time, whatever axes its series are on, and the
+ * change points on them.
+ *
+ * Rows are never laid out in memory, as series with times of their own have as many rows as points
+ * and most of them nothing on each: a row is known by its moment and found by search, and a cursor
+ * goes through all of them.
+ */
+#ifndef AGENT_TIMELINE_H
+#define AGENT_TIMELINE_H
+
+#include "agent/analyze.h"
+
+struct timeline {
+	struct axis **axes;
+	size_t axis_count;
+};
+
+/* A row. Points of one time share one, but points of one axis never do: the first of each axis are
+ * on the row of ordinal 0, the second on that of 1. */
+struct moment {
+	int64_t time; /* ms */
+	size_t ordinal;
+};
+
+/* A change point, the row it is on and the number of its series in the dataset. */
+struct hit {
+	struct moment moment;
+	size_t series;
+	const struct change *change;
+};
+
+/* By row, then by series. */
+struct hits {
+	const struct hit *items;
+	size_t count;
+};
+
+/* The distinct axes of a dataset, in the order of its series. */
+struct axis **dataset_axes(const struct dataset *data, struct arena *arena, size_t *count);
+
+/* Series and axes of their own on the same times and values, so that cutting one dataset leaves the
+ * other. */
+struct dataset dataset_view(struct arena *arena, const struct dataset *data);
+
+struct timeline timeline_of(struct arena *arena, const struct dataset *data);
+struct hits hits_of(const struct analysis *analysis, struct arena *arena);
+int moment_compare(const struct moment *a, const struct moment *b);
+
+/* The number of a series' axis. */
+size_t timeline_axis(const struct timeline *timeline, const struct series *series);
+
+/* The attribute on a row, of the first axis that has it there, or NULL. */
+const char *timeline_attribute(
+	const struct timeline *timeline, const struct moment *moment, const char *name);
+
+/* Names of attributes: `wanted` if there are any, else those of the axes; without `all` only those
+ * that are set somewhere. */
+struct strings timeline_attributes(
+	struct arena *arena, const struct timeline *timeline, struct strings wanted, bool all);
+
+/* Goes through the rows: before the first one at the beginning and after a rewind. */
+struct cursor {
+	const struct timeline *timeline;
+	struct moment moment;
+	size_t *next;  /* by axis: the first point after this row */
+	size_t *point; /* by axis: the one on this row, or SIZE_MAX */
+};
+
+struct cursor cursor_of(struct arena *arena, const struct timeline *timeline);
+void cursor_rewind(struct cursor *cursor);
+bool cursor_next(struct cursor *cursor); /* false behind the last row */
+
+/* The value of a series on the row, NaN where it has none; `axis` is the number of its axis. */
+double cursor_value(const struct cursor *cursor, const struct series *series, size_t axis);
+const char *cursor_attribute(const struct cursor *cursor, const char *name);
+
+#endif
