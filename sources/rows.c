@@ -24,21 +24,45 @@ void rows_free(struct rows *rows)
 	*rows = (struct rows){0};
 }
 
-static bool check_size(size_t columns, size_t capacity, struct error *error)
-{
-	if (columns <= ROWS_CELLS_MAX / (capacity ? capacity : 1))
-		return true;
-	return error_set(error, ERROR_DATA, "too much data: more than %d values", ROWS_CELLS_MAX);
-}
-
 static size_t column_count(const struct rows *rows)
 {
 	return rows->number_count + rows->text_count + 1;
 }
 
+static void set_capacity(struct rows *rows, size_t capacity)
+{
+	rows->times = memory_resize(rows->times, capacity, sizeof *rows->times);
+	for (size_t i = 0; i < rows->number_count; i++)
+		rows->numbers[i] =
+			memory_resize(rows->numbers[i], capacity, sizeof **rows->numbers);
+	for (size_t i = 0; i < rows->text_count; i++)
+		rows->texts[i] = memory_resize(rows->texts[i], capacity, sizeof **rows->texts);
+	rows->capacity = capacity;
+}
+
+static bool fail_size(struct error *error)
+{
+	return error_set(error, ERROR_DATA,
+		"too much data: more than %d values (rows times columns); read less by --since, "
+		"or fewer columns",
+		ROWS_CELLS_MAX);
+}
+
+/* Makes sure that one column more is not too much, and that the room in the columns is not. */
+static bool make_room(struct rows *rows, struct error *error)
+{
+	size_t most = ROWS_CELLS_MAX / (column_count(rows) + 1);
+
+	if (rows->n > most)
+		return fail_size(error);
+	if (rows->capacity > most)
+		set_capacity(rows, most);
+	return true;
+}
+
 bool rows_add_number(struct rows *rows, size_t *index, struct error *error)
 {
-	if (!check_size(column_count(rows) + 1, rows->capacity, error))
+	if (!make_room(rows, error))
 		return false;
 	double *column = memory_new(rows->capacity, sizeof *column);
 	for (size_t i = 0; i < rows->n; i++)
@@ -53,7 +77,7 @@ bool rows_add_number(struct rows *rows, size_t *index, struct error *error)
 
 bool rows_add_text(struct rows *rows, size_t *index, struct error *error)
 {
-	if (!check_size(column_count(rows) + 1, rows->capacity, error))
+	if (!make_room(rows, error))
 		return false;
 	*index = rows->text_count;
 	if ((rows->text_count & (rows->text_count + 1)) == 0)
@@ -66,18 +90,13 @@ bool rows_add_text(struct rows *rows, size_t *index, struct error *error)
 static bool grow(struct rows *rows, struct error *error)
 {
 	size_t capacity = rows->capacity ? 2 * rows->capacity : FIRST_CAPACITY;
+	size_t most = ROWS_CELLS_MAX / column_count(rows);
 
 	if (rows->n == ROWS_MAX)
 		return error_set(error, ERROR_DATA, "more than %d rows", ROWS_MAX);
-	if (!check_size(column_count(rows), capacity, error))
-		return false;
-	rows->times = memory_resize(rows->times, capacity, sizeof *rows->times);
-	for (size_t i = 0; i < rows->number_count; i++)
-		rows->numbers[i] =
-			memory_resize(rows->numbers[i], capacity, sizeof **rows->numbers);
-	for (size_t i = 0; i < rows->text_count; i++)
-		rows->texts[i] = memory_resize(rows->texts[i], capacity, sizeof **rows->texts);
-	rows->capacity = capacity;
+	if (rows->n >= most)
+		return fail_size(error);
+	set_capacity(rows, capacity < most ? capacity : most);
 	return true;
 }
 

@@ -9,7 +9,8 @@
 
 enum {
 	ROWS_MAX = 100000000,
-	ROWS_CELLS_MAX = 1 << 29, /* of eight bytes */
+	ROWS_CELLS_MAX =
+		1 << 26, /* of eight bytes: rows times columns, that of the time included */
 	ROWS_RECENT = 1024,
 };
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "agent/core/buf.h"
+#include "sources/rows.h"
 #include "tests/unit/filequery.h"
 
 static int setup(void **state)
@@ -302,6 +303,36 @@ static void real_files(void **state)
 	rmdir(folder);
 }
 
+/* Rows times columns have a limit; what doubling makes room for does not count. The rows are
+ * pretended, as they would take half a gigabyte. */
+static void too_many_values(void **state)
+{
+	(void)state;
+	struct rows rows = {0};
+	struct error error;
+	size_t index;
+
+	for (int i = 0; i < 5; i++)
+		assert_true(rows_add_number(&rows, &index, &error));
+	rows.n = rows.capacity = 10000000;
+	assert_true(rows_append(&rows, 0, &error)); /* ten million rows of five metrics fit */
+	assert_in_range(rows.capacity, 10000001, ROWS_CELLS_MAX / 6);
+	assert_true(rows.numbers[4][10000000] != rows.numbers[4][10000000]);
+
+	rows.n = ROWS_CELLS_MAX / 6;
+	assert_false(rows_add_text(&rows, &index, &error));
+	assert_int_equal(error.kind, ERROR_DATA);
+	rows.capacity = rows.n;
+	assert_false(rows_append(&rows, 0, &error));
+	assert_non_null(strstr(error.text, "too much data: more than 67108864 values"));
+	assert_int_equal(rows.n, ROWS_CELLS_MAX / 6);
+
+	rows.n = 1000; /* a column more takes back what is spare */
+	assert_true(rows_add_text(&rows, &index, &error));
+	assert_int_equal(rows.capacity, ROWS_CELLS_MAX / 7);
+	rows_free(&rows);
+}
+
 static void notices_are_few(void **state)
 {
 	struct filequery *f = *state;
@@ -331,6 +362,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(guesses_metrics, setup, teardown),
 		cmocka_unit_test_setup_teardown(many_rows, setup, teardown),
 		cmocka_unit_test_setup_teardown(real_files, setup, teardown),
+		cmocka_unit_test(too_many_values),
 		cmocka_unit_test_setup_teardown(notices_are_few, setup, teardown),
 	};
 
