@@ -242,6 +242,29 @@ def test_list_metrics_asks_the_server(hunter, tmp_path, example):
     assert hunter("list-metrics", "shop") == (0, 'work{instance="a:80"}\nwork{instance="b:80"}\n', "")
 
 
+def test_a_small_server_is_asked_in_pieces(hunter, tmp_path):
+    """A server that loads 100 samples a query at most gives the 240 of two series, raw and on a grid."""
+    rows = [({"region": region}, 10 + i, START + MINUTE * i) for region in ("eu", "us") for i in range(POINTS)]
+    with servers.prometheus(tmp_path, servers.openmetrics({"work": rows}), ["--query.max-samples=100"]) as small:
+        config(tmp_path, small.url, """
+  raw: {type: prometheus, query: work}
+  grid: {type: prometheus, query: work, step: 1m}
+""")
+        for test in ("raw", "grid"):
+            found = analyze(hunter, test, "--until", "2024-03-01 02:00")
+            points = [line.split()[3:] for line in found.out.splitlines() if line.startswith("2024-03-01")]
+            assert found.err == "" and points == [[str(10 + i)] * 2 for i in range(POINTS)], found.out + found.err
+
+
+def test_more_steps_than_an_answer_may_have(hunter, tmp_path, server):
+    """Two pieces; after the last sample there are five minutes in which it is repeated."""
+    config(tmp_path, server.url, "  fine: {type: prometheus, query: 'avg(latency_seconds)', step: 10s, range: 2d}\n")
+    found = hunter("analyze", "fine", "--until", "2024-03-01 02:30", "--log-level", "debug")
+    assert found.code == 0 and found.err.count("on a grid") == 2, found.err
+    points = sum(line.startswith("2024-03-01") for line in found.out.splitlines())
+    assert points - 6 * (119 + 5) in (0, 1), found.out  # Prometheus 3 leaves the end of the five minutes out
+
+
 def test_nothing_listens(hunter, tmp_path):
     port = servers.free_port()
     config(tmp_path, f"http://127.0.0.1:{port}", LATENCY)
