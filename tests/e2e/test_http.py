@@ -2,6 +2,7 @@
 import base64
 import http.server
 import json
+import pathlib
 import re
 import select
 import shutil
@@ -408,3 +409,11 @@ def test_bad_endpoints_are_configuration_errors(hunter, tmp_path):
         config(tmp_path, f"prometheus: {{url: 'http://prom.internal', {wrong}}}")
         found = hunter("validate")
         assert found.code == 2 and words in found.out + found.err and "canary" not in found.out + found.err, found.out + found.err
+
+
+def test_the_documentation_lists_every_option():
+    top = pathlib.Path(__file__).resolve().parents[2]
+    names = re.findall(r'\{\.name = "(\w+)"', (top / "agent/core/transfer.c").read_text())
+    section = (top / "docs/configuration.md").read_text().split("### HTTP")[1].split("\n## ")[0]
+    assert len(names) > 15
+    assert [name for name in names if f"`{name}`" not in section.split("**Credentials**")[0]] == []
