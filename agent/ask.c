@@ -77,6 +77,10 @@ bool ask_prepare(struct ask *ask, struct cli *cli, const struct selection_flags 
 {
 	struct error error;
 	*ask = (struct ask){.cli = cli, .schema = cli_schema(cli->arena)};
+	if (!detection_flags_check(detection, &error)) {
+		*code = cli_fail(&error);
+		return false;
+	}
 	ask->otava = detection->profile && strcmp(detection->profile, "otava") == 0;
 	struct detection_flags flags = *detection;
 	if (flags.orig_edivisive && ask->otava)

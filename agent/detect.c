@@ -94,6 +94,21 @@ static enum detect_form input_form(const struct detect_options *options, const c
 	return options->column ? DETECT_CSV : DETECT_TEXT;
 }
 
+/* A column of what is no CSV: the numbers would be others than those asked for. */
+static bool check_csv_flags(
+	const struct detect_options *options, const struct strings *files, struct error *error)
+{
+	for (size_t i = 0; i < files->count; i++) {
+		enum detect_form form = input_form(options, files->items[i]);
+		if (form != DETECT_CSV && (options->column || options->delimiter))
+			return error_set(error, ERROR_USAGE,
+				"--%s is for CSV, and \"%.200s\" is read as %s",
+				options->column ? "column" : "delimiter", files->items[i],
+				inputs[form]);
+	}
+	return true;
+}
+
 static bool read_delimiter(
 	const struct detect_options *options, const char *file, char *out, struct error *error)
 {
@@ -155,6 +170,9 @@ static int run_detect(struct cli *cli)
 		.jobs = choose_jobs(options->jobs),
 		.progress = cli->progress && !isatty(fileno(cli->out)),
 		.out = cli->out};
+	if (!detection_flags_check(&options->detection, &error) ||
+		!check_csv_flags(options, &files, &error))
+		return cli_fail(&error);
 	if (!read_detection(cli, task.schema, options, &task.detection, &error)) {
 		detection_flag_error(&error);
 		return cli_fail(&error);

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+static const char original[] = "edivisive_permutation";
+
 const struct field detection_flag_fields[] = {
 	{.name = "p_value",
 		.type = FIELD_STRING,
@@ -41,11 +43,20 @@ const struct field detection_flag_fields[] = {
 	{0},
 };
 
+bool detection_flags_check(const struct detection_flags *flags, struct error *error)
+{
+	if (!flags->orig_edivisive || !flags->detector || strcmp(flags->detector, original) == 0)
+		return true;
+	return error_set(error, ERROR_USAGE,
+		"--orig-edivisive and --detector %.80s: only one of them can be meant",
+		flags->detector);
+}
+
 size_t detection_flag_settings(const struct detection_flags *flags, struct setting *out)
 {
 	size_t count = 0;
 	if (flags->orig_edivisive)
-		out[count++] = (struct setting){"detector", "edivisive_permutation"};
+		out[count++] = (struct setting){"detector", original};
 	if (flags->detector)
 		out[count++] = (struct setting){"detector", flags->detector};
 	if (flags->profile)

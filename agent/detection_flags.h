@@ -14,6 +14,9 @@ struct detection_flags {
 
 extern const struct field detection_flag_fields[];
 
+/* Fails (ERROR_USAGE) on flags that contradict each other. */
+bool detection_flags_check(const struct detection_flags *flags, struct error *error) MUST_USE;
+
 /* The flags that were given, as settings; `out` has room for 8. Returns their number. */
 size_t detection_flag_settings(const struct detection_flags *flags, struct setting *out);
 

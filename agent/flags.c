@@ -34,9 +34,23 @@ static struct target find_flag(struct cli *cli, const char *name, char letter)
 	return (struct target){0};
 }
 
+/* What Hunter and Otava take and this version does not. */
+static bool is_hunters(const char *word)
+{
+	static const char *const flags[] = {"--update-grafana", "--notify-slack",
+		"--cph-report-since", "--update-postgres", "--update-bigquery"};
+	for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+		if (strcmp(word, flags[i]) == 0)
+			return true;
+	return false;
+}
+
 static bool unknown_flag(const struct cli *cli, const char *word, struct error *error)
 {
 	const char *name = word + strspn(word, "-");
+	if (is_hunters(word))
+		return error_set(error, ERROR_USAGE, "%s is not in this version of %s", word,
+			cli->command ? cli->command->name : "hunter-c");
 	const char *near = field_suggest_name(name, common_fields);
 	const struct option_part *part = cli->command ? cli->command->parts : NULL;
 	for (; part && part->fields; part++)
@@ -59,6 +73,8 @@ static bool set_flag(struct cli *cli, const struct target *target, const char *s
 {
 	struct field field = *target->field;
 	field.name = spelling;
+	if (!value[strspn(value, field.type == FIELD_LIST ? " ," : " ")])
+		return error_set(error, ERROR_USAGE, "%.80s is empty", spelling);
 	return field_parse(&field, target->options, value, cli->arena, error);
 }
 
@@ -138,6 +154,8 @@ static bool choose_command(struct cli *cli, const char *name, struct error *erro
 			field_defaults(part->fields, (char *)cli->options + part->offset);
 		return true;
 	}
+	if (strcmp(name, "remove-annotations") == 0)
+		return error_set(error, ERROR_USAGE, "%s is not in this version", name);
 	for (; commands[count] && count < 64; count++)
 		names[count] = commands[count]->name;
 	const char *near = field_suggest(name, names, count);

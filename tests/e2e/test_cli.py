@@ -49,12 +49,55 @@ def test_version_names_the_libraries(hunter, arguments):
         (["detect", "--jobs=x"], '--jobs: "x" is not a whole number'),
         (["detect", "--log-level", "loud"], '--log-level: "loud" is not one of error, warn, info, debug'),
         (["analyze", "--verbose=perhaps"], '--verbose: "perhaps" is not true or false'),
+        (["analyze", "--output", "--config", "x"], '--output: "--config" is not one of text, json, csv, regressions_only, log'),
+        (["analyze", "--branch", ""], "--branch is empty"),
+        (["analyze", "--metrics="], "--metrics is empty"),
+        (["analyze", "--metrics", ", ,"], "--metrics is empty"),
+        (["analyze", "--attrs", " "], "--attrs is empty"),
+        (["regressions", "--since-commit", ""], "--since-commit is empty"),
+        (["regressions", "--until", ""], "--until is empty"),
+        (["analyze", "--last", ""], "--last is empty"),
+        (["analyze", "-P", ""], "-P is empty"),
+        (["detect", "--delimiter", ""], "--delimiter is empty"),
+        (["validate", "--config", ""], "--config is empty"),
+        (["analyze", "a", "--update-grafana"], "--update-grafana is not in this version of analyze"),
+        (["analyze", "a", "--notify-slack", "c"], "--notify-slack is not in this version of analyze"),
+        (["remove-annotations"], "remove-annotations is not in this version"),
     ],
 )
 def test_wrong_words(hunter, arguments, message):
     result = hunter(*arguments)
     assert result.code == 2 and result.out == ""
     assert f"hunter-c: {message}\n" in result.err and "--help'" in result.err
+
+
+@pytest.mark.parametrize("command", ["analyze", "regressions", "detect"])
+def test_two_detectors(hunter, tmp_path, command):
+    (tmp_path / "hunter.yaml").write_text("tests: {}\n")
+    result = hunter(command, "--detector", "edivisive", "--orig-edivisive")
+    assert (result.code, result.out) == (2, "")
+    assert result.err == "hunter-c: --orig-edivisive and --detector edivisive: only one of them can be meant\n"
+    assert hunter(command, "--detector", "edivisive_permutation", "--orig-edivisive").code == 0
+
+
+@pytest.mark.parametrize(
+    "arguments, form",
+    [
+        (["--column", "x", "--input", "jsonl"], '"-" is read as jsonl'),
+        (["--column", "x", "--input", "text"], '"-" is read as text'),
+        (["--column", "x", "a.jsonl"], '"a.jsonl" is read as jsonl'),
+        (["--column", "x", "a.csv", "b.ndjson"], '"b.ndjson" is read as jsonl'),
+    ],
+)
+def test_column_of_what_is_no_csv(hunter, arguments, form):
+    result = hunter("detect", *arguments, stdin="1\n")
+    assert (result.code, result.out) == (2, "")
+    assert result.err == f"hunter-c: --column is for CSV, and {form}\n"
+
+
+def test_delimiter_of_what_is_no_csv(hunter):
+    assert hunter("detect", "--delimiter", ";", stdin="1\n").err == 'hunter-c: --delimiter is for CSV, and "-" is read as text\n'
+    assert hunter("detect", "--delimiter", ";", "--column", "1", stdin="x;y\n1;2\n").code == 0
 
 
 def test_two_dashes_end_the_flags(hunter):
