@@ -6,12 +6,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/core/error.h"
 #include "conf/yaml.h"
 
 enum { PROBLEMS_KEPT = 1000, PROBLEM_TEXT = 1000 };
 
-/* Cuts at a character's border and blanks what a terminal would obey. */
-static void clean(char *text, size_t length)
+/* Cuts at a character's border. */
+static void cut(char *text, size_t length)
 {
 	if (length >= PROBLEM_TEXT) {
 		length = PROBLEM_TEXT - 1;
@@ -19,9 +20,6 @@ static void clean(char *text, size_t length)
 			length--;
 		text[length] = '\0';
 	}
-	for (char *c = text; *c; c++)
-		if ((unsigned char)*c < 0x20 || *c == 0x7f)
-			*c = '?';
 }
 
 static void keep(struct problems *problems, bool warning, const char *text)
@@ -50,15 +48,13 @@ static void add(struct problems *problems, bool warning, const char *file, int l
 		return;
 	}
 	int length = vsnprintf(text, sizeof text, format, arguments);
-	clean(text, length > 0 ? (size_t)length : 0);
+	cut(text, length > 0 ? (size_t)length : 0);
 	const char *kind = warning ? "warning: " : "";
-	if (line > 0)
-		keep(problems, warning,
-			arena_printf(
-				problems->arena, "%s:%d:%d: %s%s", file, line, column, kind, text));
-	else
-		keep(problems, warning,
-			arena_printf(problems->arena, "%s: %s%s", file, kind, text));
+	char *whole = line > 0 ? arena_printf(problems->arena, "%s:%d:%d: %s%s", file, line, column,
+					 kind, text)
+			       : arena_printf(problems->arena, "%s: %s%s", file, kind, text);
+	error_blank(whole);
+	keep(problems, warning, whole);
 }
 
 void problems_add(struct problems *problems, bool warning, const struct yaml_node *where,

@@ -22,6 +22,13 @@ static void mend_cut(char *text, size_t length)
 		text[start - 1] = '\0';
 }
 
+void error_blank(char *text)
+{
+	for (char *c = text; *c; c++)
+		if ((unsigned char)*c < 0x20 || *c == 0x7f)
+			*c = '?';
+}
+
 bool error_set(struct error *error, enum error_kind kind, const char *format, ...)
 {
 	va_list arguments;
@@ -31,6 +38,7 @@ bool error_set(struct error *error, enum error_kind kind, const char *format, ..
 	va_end(arguments);
 	if (length >= ERROR_TEXT)
 		mend_cut(error->text, ERROR_TEXT - 1);
+	error_blank(error->text);
 	return false;
 }
 
@@ -55,5 +63,6 @@ bool error_prefix(struct error *error, const char *format, ...)
 	if (kept > room)
 		mend_cut(text, ERROR_TEXT - 1);
 	memcpy(error->text, text, sizeof text);
+	error_blank(error->text);
 	return false;
 }

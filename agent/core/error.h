@@ -30,13 +30,16 @@ struct error {
 	char text[ERROR_TEXT];
 };
 
-/* Fills *error with a formatted sentence (cut at ERROR_TEXT, never inside a UTF-8 sequence). Always
- * returns false. */
+/* Fills *error with a formatted sentence (cut at ERROR_TEXT, never inside a UTF-8 sequence; control
+ * characters, which files and servers may put into it, are blanked). Always returns false. */
 bool error_set(struct error *error, enum error_kind kind, const char *format, ...)
 	PRINTF_LIKE(3, 4);
 
 /* Puts formatted words before the text that is there ("results.csv: "), keeping the kind. Always
  * returns false. */
 bool error_prefix(struct error *error, const char *format, ...) PRINTF_LIKE(2, 3);
+
+/* Puts '?' for what a terminal would obey. */
+void error_blank(char *text);
 
 #endif
