@@ -68,7 +68,10 @@ static int list(struct cli *cli, const struct test *test, int64_t read_timeout)
 	for (size_t i = 0; listed && i < names.count; i++)
 		fprintf(cli->out, "%s\n", names.items[i]);
 	task_free(task);
-	return listed ? EXIT_NOTHING : cli_fail(&error);
+	if (listed)
+		return EXIT_NOTHING;
+	error_prefix(&error, "test \"%s\": ", test->name);
+	return cli_fail(&error);
 }
 
 static const struct test *find(const struct config *config, const char *name, struct error *error)

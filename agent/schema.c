@@ -19,6 +19,7 @@ static const struct plugin *source_plugins(struct arena *arena)
 			.server_fields = sources[i]->server_fields,
 			.server_size = sources[i]->server_size,
 			.check = sources[i]->check,
+			.check_metrics = sources[i]->check_metrics,
 			.endpoint = sources[i]->server_size > 0 && sources[i]->step};
 	return plugins;
 }
@@ -33,6 +34,7 @@ static const struct plugin *notifier_plugins(struct arena *arena)
 		plugins[i] = (struct plugin){.name = notifiers[i]->name,
 			.fields = notifiers[i]->fields,
 			.options_size = notifiers[i]->options_size,
+			.check = notifiers[i]->check,
 			.endpoint = notifiers[i]->http};
 	return plugins;
 }

@@ -3,6 +3,7 @@
  */
 #include "agent/commands.h"
 #include "agent/core/buf.h"
+#include "conf/dict.h"
 
 enum { OUTPUT_TEXT, OUTPUT_JSON };
 
@@ -37,12 +38,34 @@ static const char *plural(size_t count)
 	return count == 1 ? "" : "s";
 }
 
+/* Why tests cannot be run, each reason once. */
+static void print_reasons(const struct verdict *verdict, FILE *out)
+{
+	const struct config *config = verdict->config;
+	struct dict reasons = {.arena = config->arena};
+	size_t *counts = arena_array(config->arena, config->test_count, sizeof *counts);
+	for (size_t i = 0; i < config->test_count; i++) {
+		if (!config->tests[i].unsupported)
+			continue;
+		const void **place = dict_place(&reasons, config->tests[i].unsupported);
+		if (!*place)
+			*place = &counts[i];
+		counts[(const size_t *)*place - counts]++;
+	}
+	for (size_t i = 0; i < config->test_count; i++)
+		if (counts[i] > 0)
+			fprintf(out, "%s: %zu test%s cannot be run: %s\n", verdict->path, counts[i],
+				plural(counts[i]), config->tests[i].unsupported);
+}
+
 static void print_text(const struct verdict *verdict, FILE *out)
 {
 	const struct problems *problems = verdict->problems;
 	const struct config *config = verdict->config;
 	for (size_t i = 0; i < problems->count; i++)
 		fprintf(out, "%s\n", problems->items[i].text);
+	if (config)
+		print_reasons(verdict, out);
 	if (config && config->missing)
 		fprintf(out, "%s: the agent will not start\n", config->missing);
 	fprintf(out, "%s: ", verdict->path);

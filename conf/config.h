@@ -27,8 +27,14 @@ struct plugin {
 	const struct field
 		*server_fields; /* sources: of the section or of an entry of `sources:` */
 	size_t server_size;
-	bool (*check)(const void *options,
-		struct error *error); /* sources: what the fields cannot say, or NULL */
+	/*
+	 * What the fields cannot say, or NULL: of a test's or a receiver's options, and of a test's
+	 * together with its metrics. A text that begins with "OPTION: " is told at that option.
+	 * ERROR_USAGE is an error. ERROR_DATA is a warning; a receiver is then left out.
+	 */
+	bool (*check)(const void *options, struct error *error);
+	bool (*check_metrics)(const void *options, const struct metric *metrics, size_t count,
+		struct error *error);
 	bool endpoint; /* server (sources) or section (notifiers) also takes endpoint_fields, at
 			  offset 0 */
 };
@@ -113,8 +119,8 @@ struct config {
 	size_t receiver_count;
 	/*
 	 * "hunter.yaml:9:10: slack: ${SLACK_BOT_TOKEN} is not set", if a test, a server in use or a
-	 * receiver lacks a variable, else NULL. Such tests are unsupported and such receivers left
-	 * out; the agent does not start.
+	 * receiver lacks a variable, or a receiver cannot be used for another reason, else NULL.
+	 * Such tests are unsupported and such receivers left out; the agent does not start.
 	 */
 	const char *missing;
 	const struct dict *test_names, *group_names; /* for config_test and config_group */

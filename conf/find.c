@@ -58,8 +58,14 @@ static int compare(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
+static bool is_folder(const char *path)
+{
+	struct stat info;
+	return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
 /* The folder's *.yaml and *.yml in order of name; hidden ones are an editor's or Kubernetes'
- * business. */
+ * business, those below it another's. */
 static bool list_folder(
 	const char *folder, struct arena *arena, struct strings *files, struct problems *problems)
 {
@@ -72,11 +78,13 @@ static bool list_folder(
 	const char **names = arena_array(arena, FILES_MAX, sizeof *names);
 	size_t count = 0, length = strlen(folder);
 	const char *slash = length > 0 && folder[length - 1] == '/' ? "" : "/";
-	for (struct dirent *entry; (entry = readdir(dir)) && count < FILES_MAX;)
-		if (entry->d_name[0] != '.' &&
-			(has_ending(entry->d_name, ".yaml") || has_ending(entry->d_name, ".yml")))
-			names[count++] =
-				arena_printf(arena, "%s%s%s", folder, slash, entry->d_name);
+	for (struct dirent *entry; (entry = readdir(dir)) && count < FILES_MAX;) {
+		if (entry->d_name[0] == '.' ||
+			!(has_ending(entry->d_name, ".yaml") || has_ending(entry->d_name, ".yml")))
+			continue;
+		names[count] = arena_printf(arena, "%s%s%s", folder, slash, entry->d_name);
+		count += !is_folder(names[count]);
+	}
 	closedir(dir);
 	qsort(names, count, sizeof *names, compare);
 	*files = (struct strings){names, count};
@@ -90,8 +98,7 @@ static bool list_folder(
 bool config_files(
 	const char *path, struct arena *arena, struct strings *files, struct problems *problems)
 {
-	struct stat info;
-	if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+	if (is_folder(path))
 		return list_folder(path, arena, files, problems);
 	const char **names = arena_array(arena, 1, sizeof *names);
 	names[0] = path;
@@ -102,15 +109,16 @@ bool config_files(
 bool config_read_file(const char *path, size_t room, struct buf *content, struct problems *problems)
 {
 	struct stat info;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 || fstat(fd, &info) != 0) {
-		problems_add_file(
-			problems, false, path, 0, 0, "cannot read it: %s", strerror(errno));
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	bool there = fd >= 0 && fstat(fd, &info) == 0;
+	if (!there || !S_ISREG(info.st_mode)) {
+		problems_add_file(problems, false, path, 0, 0, "cannot read it: %s",
+			there ? "it is no regular file" : strerror(errno));
 		if (fd >= 0)
 			close(fd);
 		return false;
 	}
-	bool big = S_ISREG(info.st_mode) && (size_t)info.st_size > room;
+	bool big = (size_t)info.st_size > room;
 	ssize_t n = 0;
 	int saved = 0;
 	while (!big) {

@@ -128,6 +128,17 @@ static void read_group(struct groups *groups, const struct yaml_entry *entry)
 	*place = group;
 }
 
+/* Commands mean the group where a test has the same name, so the test cannot be asked for alone. */
+static void check_hiding(
+	struct groups *groups, const struct group_state *group, const struct yaml_node *where)
+{
+	struct subject subject = {.kind = "group", .name = group->name};
+	const struct test *test = dict_get(groups->loader->tests, group->name);
+	if (test && !(group->count == 1 && group->tests[0] == test))
+		loader_report(groups->loader, true, where, &subject,
+			"it hides the test of the same name at %s:%d", test->file, test->line);
+}
+
 void groups_read(struct loader *loader, const struct yaml_node *map)
 {
 	if (!map)
@@ -142,6 +153,8 @@ void groups_read(struct loader *loader, const struct yaml_node *map)
 		read_group(&groups, &map->entries[i]);
 	for (size_t i = 0; i < map->count; i++)
 		resolve(&groups, &groups.items[i], 1);
+	for (size_t i = 0; i < map->count; i++)
+		check_hiding(&groups, &groups.items[i], map->entries[i].key);
 	for (size_t i = 0; i < map->count; i++) {
 		out[i] = (struct group){
 			groups.items[i].name, groups.items[i].tests, groups.items[i].count};

@@ -74,3 +74,26 @@ const struct kind *kind_section(const char *name)
 {
 	return find(sections, name);
 }
+
+static bool listed(const char *const *names, const char *name)
+{
+	for (; *names; names++)
+		if (strcmp(*names, name) == 0)
+			return true;
+	return false;
+}
+
+void kind_check(struct loader *loader, const struct kind *kind, const struct yaml_node *map,
+	const struct subject *subject)
+{
+	static const char *const lists[] = {
+		"attributes", "suffixes", "channel", "channels", "csv_options", NULL};
+	for (size_t i = 0; i < map->count; i++) {
+		const char *key = map->entries[i].key->text;
+		const struct yaml_node *value = map->entries[i].value;
+		if (listed(kind->keys, key) && !listed(lists, key) && value->kind != YAML_SCALAR)
+			loader_report(loader, false, value, subject,
+				"%s: one value is needed here, not a %s", key,
+				value->kind == YAML_MAP ? "map" : "list");
+	}
+}

@@ -24,6 +24,7 @@ struct unset {
 struct declared {
 	const struct yaml_node *node;
 	struct unset unset;
+	bool useless;         /* nobody can be told by it */
 	struct server server; /* one of the two */
 	struct receiver receiver;
 	struct declared *next; /* in the file's order */
@@ -39,8 +40,7 @@ struct loader {
 	struct dict templates; /* struct template, within template_list */
 	struct template *template_list;
 	size_t template_count;
-	struct dict *tests; /* struct test */
-	const struct yaml_node *tests_node;
+	struct dict *tests;           /* struct test */
 	struct strings all_receivers; /* a test's `notify` by default */
 	struct dict told;             /* problems, told once though many tests share the value */
 	struct dict unexpanded;       /* variables whose `$X` was said to be text */
@@ -65,6 +65,14 @@ void loader_report(struct loader *loader, bool warning, const struct yaml_node *
  * labels. */
 void loader_check_name(struct loader *loader, const struct yaml_node *where,
 	const struct subject *subject, const char *name);
+
+/* Reports what a plugin's check says of the options read from `map`, at the option it is about. */
+void loader_complain(struct loader *loader, const struct yaml_node *map,
+	const struct subject *subject, const struct error *error);
+
+/* Notes the first reason for the agent not to start, in config->missing. */
+void loader_hold(struct loader *loader, const struct yaml_node *where,
+	const struct subject *subject, const char *text);
 
 /* Notes the first variable that is not set where it matters, in config->missing. */
 void loader_missing(
@@ -151,6 +159,10 @@ struct kind {
 	const char *const *required; /* NULL-terminated */
 	const char *never;           /* why it will never be run, or NULL: not by this version */
 };
+
+/* Reports where the kind's keys have a map or a list for a value, or a value for a list. */
+void kind_check(struct loader *loader, const struct kind *kind, const struct yaml_node *map,
+	const struct subject *subject);
 
 const struct kind *kind_find(const char *name);    /* of tests, or NULL */
 const struct kind *kind_section(const char *name); /* of sections, or NULL */

@@ -64,16 +64,47 @@ void loader_check_name(struct loader *loader, const struct yaml_node *where,
 			"a name may not be empty nor have control characters");
 }
 
-void loader_missing(struct loader *loader, const struct subject *subject, const struct unset *unset)
+/* The key that the text is about, as it is spelt in the map, or the map. */
+static const struct yaml_node *place_of(const struct yaml_node *map, const char *text)
+{
+	size_t length = strcspn(text, ":");
+	for (size_t i = 0; text[length] && i < map->count; i++) {
+		const struct yaml_node *key = map->entries[i].key;
+		size_t same = 0;
+		while (same < length && (key->text[same] == text[same] ||
+						(key->text[same] == '-' && text[same] == '_')))
+			same++;
+		if (same == length && !key->text[same])
+			return key;
+	}
+	return map;
+}
+
+void loader_complain(struct loader *loader, const struct yaml_node *map,
+	const struct subject *subject, const struct error *error)
+{
+	loader_report(loader, error->kind == ERROR_DATA, place_of(map, error->text), subject, "%s",
+		error->text);
+}
+
+void loader_hold(struct loader *loader, const struct yaml_node *where,
+	const struct subject *subject, const char *text)
 {
 	if (loader->config->missing)
 		return;
 	struct buf prefix = {0};
 	subject_text(subject, &prefix);
-	loader->config->missing =
-		arena_printf(loader->arena, "%s:%d:%d: %s${%s} is not set", unset->where->file,
-			unset->where->line, unset->where->column, prefix.data, unset->variable);
+	loader->config->missing = arena_printf(loader->arena, "%s:%d:%d: %s%s", where->file,
+		where->line, where->column, prefix.data ? prefix.data : "", text);
 	buf_free(&prefix);
+}
+
+void loader_missing(struct loader *loader, const struct subject *subject, const struct unset *unset)
+{
+	if (loader->config->missing)
+		return;
+	loader_hold(loader, unset->where, subject,
+		arena_printf(loader->arena, "${%s} is not set", unset->variable));
 }
 
 bool loader_spend(struct loader *loader, size_t values, const struct yaml_node *where)

@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "agent/core/transfer.h"
@@ -50,6 +51,22 @@ static void check_files(struct loader *loader, const struct yaml_node *map,
 	}
 }
 
+/* A line break would end the header and begin another. */
+static void check_headers(struct loader *loader, const struct yaml_node *map,
+	const struct subject *subject, const struct endpoint *endpoint)
+{
+	const struct yaml_node *node = yaml_get(map, "headers");
+	for (size_t i = 0; node && i < endpoint->headers.count; i++) {
+		const struct pair *header = &endpoint->headers.items[i];
+		if (!*header->key || strpbrk(header->key, " \t\r\n:"))
+			loader_report(loader, false, node, subject,
+				"headers: \"%.80s\" is no name of a header", header->key);
+		else if (strpbrk(header->value, "\r\n"))
+			loader_report(loader, false, node, subject,
+				"headers: the value of \"%.80s\" has a line break", header->key);
+	}
+}
+
 /* Reads a server's or receiver's options. */
 static const void *read_options(struct loader *loader, const struct yaml_node *map,
 	const struct reading *like, const struct field *fields, size_t size, bool endpoint,
@@ -68,7 +85,9 @@ static const void *read_options(struct loader *loader, const struct yaml_node *m
 	*unset = options_read(loader, map, map, &reading);
 	struct error error;
 	if (endpoint && !unset->variable && !endpoint_check(options, &error))
-		loader_report(loader, false, map, &reading.subject, "%s", error.text);
+		loader_complain(loader, map, &reading.subject, &error);
+	if (endpoint)
+		check_headers(loader, map, &reading.subject, options);
 	for (size_t i = 0; i < count; i++)
 		check_files(loader, map, &reading.subject, &reading.tables[i]);
 	return options;
@@ -94,10 +113,13 @@ static void check_url(
 	if (!endpoint->url || !*endpoint->url)
 		loader_report(loader, reading->lenient, declared->node, &reading->subject,
 			"\"url\" is missing");
-	else if (strncmp(endpoint->url, "http://", 7) != 0 &&
-		 strncmp(endpoint->url, "https://", 8) != 0)
+	else if (strncasecmp(endpoint->url, "http://", 7) != 0 &&
+		 strncasecmp(endpoint->url, "https://", 8) != 0)
 		loader_report(loader, reading->lenient, url, &reading->subject,
 			"url: it must begin with http:// or https://");
+	else if (strpbrk(endpoint->url, " \t\r\n"))
+		loader_report(loader, reading->lenient, url, &reading->subject,
+			"url: it has a blank or a line break in it");
 }
 
 static void add_server(struct loader *loader, const struct yaml_node *map,
@@ -124,22 +146,31 @@ static void add_receiver(struct loader *loader, const struct yaml_node *map,
 	const struct plugin *plugin, const struct reading *reading)
 {
 	struct declared *declared = arena_alloc(loader->arena, sizeof *declared);
+	size_t errors = loader->problems->errors;
+	struct error error;
 	declared->node = map;
 	declared->receiver.name = plugin->name;
 	declared->receiver.notifier = plugin;
 	declared->receiver.options = read_options(loader, map, reading, plugin->fields,
 		plugin->options_size, plugin->endpoint, &declared->unset);
+	if (!declared->unset.variable && errors == loader->problems->errors && plugin->check &&
+		!plugin->check(declared->receiver.options, &error)) {
+		declared->useless = true;
+		loader_complain(loader, map, &reading->subject, &error);
+		loader_hold(loader, map, &reading->subject, error.text);
+	}
 	*dict_place(&loader->receivers, plugin->name) = declared;
 	*loader->last_receiver = declared;
 	loader->last_receiver = &declared->next;
 }
 
-/* A section without a plugin: only its keys are looked at. */
+/* A section without a plugin: its keys are looked at, and whether their values are of the kind. */
 static void check_keys(struct loader *loader, const struct yaml_node *map, const struct kind *kind)
 {
 	struct reading reading = {
 		.subject = {.kind = kind->name}, .other_keys = kind->keys, .lenient = true};
 	options_read(loader, map, map, &reading);
+	kind_check(loader, kind, map, &reading.subject);
 }
 
 bool services_section(struct loader *loader, const struct yaml_entry *section)
@@ -232,7 +263,7 @@ void services_finish(struct loader *loader)
 		if (d->unset.variable)
 			loader_missing(
 				loader, &(struct subject){.kind = d->receiver.name}, &d->unset);
-		else
+		else if (!d->useless)
 			receivers[config->receiver_count++] = d->receiver;
 	}
 	bool implicit = out && !dict_get(&loader->receivers, "stdout");

@@ -227,21 +227,34 @@ static void note_unset(struct loader *loader, const struct subject *subject,
 static void keep_unsupported(struct loader *loader, const struct yaml_node *map,
 	struct reading *reading, const struct kind *kind, struct test *test)
 {
-	static const struct subject whole = {.kind = "tests"};
 	for (const char *const *key = kind->required; *key; key++)
 		if (!yaml_get(map, *key))
 			loader_report(
 				loader, false, map, &reading->subject, "\"%s\" is missing", *key);
 	options_read(loader, map, map, reading);
+	kind_check(loader, kind, map, &reading->subject);
 	if (kind->never)
 		test->unsupported = kind->never;
 	else
 		test->unsupported = arena_printf(
 			loader->arena, "this version cannot read tests of type \"%s\"", kind->name);
-	loader_report(loader, true, loader->tests_node, &whole, "%s", test->unsupported);
 }
 
-static void read_options(struct loader *loader, const struct yaml_node *map,
+/* What the plugin says of options and metrics that were read without an error. */
+static void check(struct loader *loader, const struct yaml_node *map, const struct subject *subject,
+	const struct test *test)
+{
+	const struct plugin *plugin = test->source;
+	struct error error;
+	if (plugin->check && !plugin->check(test->options, &error))
+		loader_complain(loader, map, subject, &error);
+	else if (plugin->check_metrics &&
+		 !plugin->check_metrics(test->options, test->metrics, test->metric_count, &error))
+		loader_complain(loader, map, subject, &error);
+}
+
+/* True if the environment has all that its options need. */
+static bool read_options(struct loader *loader, const struct yaml_node *map,
 	struct reading *reading, const struct test_options *common, struct test *test)
 {
 	const struct plugin *plugin = test->source;
@@ -251,9 +264,6 @@ static void read_options(struct loader *loader, const struct yaml_node *map,
 	reading->tables[1] = (struct option_table){plugin->fields, options};
 	struct unset unset = options_read(loader, map, map, reading);
 	note_unset(loader, &reading->subject, &unset, test);
-	struct error error;
-	if (plugin->check && !unset.variable && !plugin->check(options, &error))
-		loader_report(loader, false, map, &reading->subject, "%s", error.text);
 	const struct field *csv = field_find(plugin->fields, "csv_options");
 	if (csv && csv->type == FIELD_MAP)
 		complete_csv_options(loader, map, &reading->subject, csv, options);
@@ -263,6 +273,7 @@ static void read_options(struct loader *loader, const struct yaml_node *map,
 		loader_report(loader, kind_find(plugin->name) != NULL, yaml_get(map, "source"),
 			&reading->subject, "source: tests of type \"%s\" have no server",
 			plugin->name);
+	return !unset.variable;
 }
 
 /* Receivers are named by their section; by default all are told, stdout if there is none. */
@@ -301,9 +312,11 @@ static void read_test(
 		.other_keys = other_keys,
 		.harmless_keys = kind ? kind_all_keys : NULL,
 		.lenient = kind != NULL};
+	size_t errors = loader->problems->errors;
+	bool whole = false;
 	test->source = find_source(loader, type);
 	if (test->source)
-		read_options(loader, map, &reading, &common, test);
+		whole = read_options(loader, map, &reading, &common, test);
 	else
 		keep_unsupported(loader, map, &reading, kind, test);
 	test->interval = common.interval;
@@ -316,6 +329,8 @@ static void read_test(
 	read_notify(loader, map, &subject, &common, test);
 	unset = metrics_read(loader, map, type, test);
 	note_unset(loader, &subject, &unset, test);
+	if (whole && !unset.variable && errors == loader->problems->errors)
+		check(loader, map, &subject, test);
 }
 
 static void read_entry(struct loader *loader, const struct yaml_entry *entry, struct test *test)
@@ -347,7 +362,6 @@ void tests_read(struct loader *loader, const struct yaml_node *map)
 	if (!map)
 		return;
 	struct test *tests = arena_array(loader->arena, map->count, sizeof *tests);
-	loader->tests_node = map;
 	for (size_t i = 0; i < map->count; i++)
 		read_entry(loader, &map->entries[i], &tests[i]);
 	loader->config->tests = tests;

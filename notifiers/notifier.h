@@ -73,6 +73,9 @@ struct notifier {
 		*fields;     /* the section's options, e.g. of `slack:`, besides endpoint_fields */
 	size_t options_size; /* the struct begins with a struct endpoint where `http` is true */
 	bool http;
+	/* Optional: what the table of fields cannot say; as a source's. ERROR_DATA: nobody can be
+	 * told by these options, though they are no mistake. */
+	bool (*check)(const void *options, struct error *error);
 	int64_t spacing; /* ms to leave between two deliveries to one destination */
 	/* The destinations of a message under these options, e.g. Slack channels; at least one, or
 	 * none with an error. */

@@ -86,6 +86,29 @@ static bool by_webhook(const struct slack_options *options)
 	return options->webhook_url || options->webhook_url_file;
 }
 
+/* A token without channels is what Hunter's files have, where the command line names them. */
+static bool check(const void *context, struct error *error)
+{
+	const struct slack_options *options = context;
+	const char *webhook = options->webhook_url;
+	if (by_bot(options) && by_webhook(options))
+		return error_set(
+			error, ERROR_USAGE, "give either a bot token or a webhook, not both");
+	if (!by_bot(options) && !by_webhook(options))
+		return error_set(
+			error, ERROR_USAGE, "bot_token (with channels) or webhook_url is missing");
+	if ((options->bot_token && !*options->bot_token) || (webhook && !*webhook))
+		return error_set(error, ERROR_DATA, "%s: it is empty",
+			webhook ? "webhook_url" : "bot_token");
+	if (webhook && strncmp(webhook, "https://", 8) != 0 && strncmp(webhook, "http://", 7) != 0)
+		return error_set(
+			error, ERROR_USAGE, "webhook_url: it must begin with http:// or https://");
+	if (by_bot(options) && options->channels.count == 0)
+		return error_set(
+			error, ERROR_DATA, "channels is missing: where shall the bot post?");
+	return true;
+}
+
 static bool destinations(
 	const void *context, struct arena *arena, struct strings *out, struct error *error)
 {
@@ -93,19 +116,14 @@ static bool destinations(
 	const struct slack_options *options = context;
 
 	(void)arena;
-	if (by_bot(options) && by_webhook(options))
-		return error_set(error, ERROR_USAGE,
-			"slack: give either a bot token or a webhook, not both");
+	if (!check(options, error)) {
+		error->kind = ERROR_USAGE;
+		return error_prefix(error, "slack: ");
+	}
 	if (by_webhook(options)) {
 		*out = (struct strings){.items = webhook, .count = 1};
 		return true;
 	}
-	if (!by_bot(options))
-		return error_set(error, ERROR_USAGE,
-			"slack: bot_token (with channels) or webhook_url is missing");
-	if (options->channels.count == 0)
-		return error_set(error, ERROR_USAGE,
-			"slack: channels is missing: where shall the bot post?");
 	*out = options->channels;
 	return true;
 }
@@ -398,6 +416,7 @@ const struct notifier slack_notifier = {
 	.fields = slack_fields,
 	.options_size = sizeof(struct slack_options),
 	.http = true,
+	.check = check,
 	.spacing = SPACING_MS,
 	.destinations = destinations,
 	.render = render,

@@ -275,6 +275,24 @@ static bool csv_list(struct query *query, struct strings *names, struct error *e
 	return true;
 }
 
+static bool csv_check(const void *options, struct error *error)
+{
+	char delimiter, quote;
+	return csv_dialect(options, &delimiter, &quote, error);
+}
+
+static bool csv_check_metrics(
+	const void *options, const struct metric *metrics, size_t count, struct error *error)
+{
+	const struct csv_options *csv = options;
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(metrics[i].column, csv->time_column) == 0)
+			return error_set(error, ERROR_DATA,
+				"time_column: it is the column of metric \"%.200s\", too",
+				metrics[i].name);
+	return true;
+}
+
 const struct source csv_source = {
 	.name = "csv",
 	.summary = "a CSV file with a row for each run",
@@ -282,4 +300,6 @@ const struct source csv_source = {
 	.options_size = sizeof(struct csv_options),
 	.read = csv_read,
 	.list = csv_list,
+	.check = csv_check,
+	.check_metrics = csv_check_metrics,
 };

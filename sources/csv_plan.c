@@ -26,8 +26,7 @@ static bool parse_byte(const char *key, const char *value, char *out, struct err
 	if (strcmp(value, "\\t") == 0)
 		value = "\t";
 	if (strlen(value) > 1 || *value == '\r' || *value == '\n')
-		return error_set(error, ERROR_USAGE,
-			"csv_options: %s must be one character, not \"%.20s\"", key, value);
+		return error_set(error, ERROR_USAGE, "csv_options: %s must be one character", key);
 	*out = *value;
 	return true;
 }

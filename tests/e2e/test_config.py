@@ -1,7 +1,10 @@
 """validate, list-tests and list-groups: where the configuration is found, what is printed, and the exit codes."""
 import json
+import os
 import pathlib
 import random
+
+import pytest
 
 GOOD = """\
 tests:
@@ -146,3 +149,134 @@ def test_hostile_files_end(hunter, tmp_path):
         result = hunter("validate", "--config", f"{name}.yaml")
         assert result.code == 2, name
         assert result.out.startswith(f"{name}.yaml:"), name
+
+
+def test_references_in_flow_style(hunter, tmp_path):
+    """As text they would be no YAML: {file: ${X}}."""
+    (tmp_path / "hunter.yaml").write_text(
+        "tests:\n  a: {type: csv, file: ${DIR:-${BASE}/x}/a.csv, metrics: [${M-p99}]}\n")
+    (tmp_path / "b" / "x").mkdir(parents=True)
+    (tmp_path / "b" / "x" / "a.csv").write_text("time,p99\n2026-01-01,1\n")
+    result = hunter("analyze", "a", "--metrics", "p99", env={"BASE": "b"})
+    assert (result.code, result.err) == (0, "")
+    result = hunter("validate")
+    assert result.code == 0
+    assert "${BASE} is not set: the test cannot be run" in result.out
+    assert "hunter.yaml: 1 test cannot be run: ${BASE} is not set" in result.out
+
+
+def test_home(hunter, tmp_path):
+    (tmp_path / "a.csv").write_text("time,m\n2026-01-01,1\n")
+    (tmp_path / "hunter.yaml").write_text("tests:\n  a: {type: csv, file: ~/a.csv}\n")
+    assert hunter("list-metrics", "a", env={"HOME": str(tmp_path)}).out == "m\n"
+
+
+# What the options' tables cannot say, with the place where it is told.
+CHECKS = [
+    ("slack: {webhook_url: 'https://x/', token: t, channels: [c]}", ":1:8: slack: give either a bot token or a webhook, not both"),
+    ("slack: {channels: [c]}", ":1:8: slack: bot_token (with channels) or webhook_url is missing"),
+    ("slack: {}", ":1:8: slack: bot_token (with channels) or webhook_url is missing"),
+    ("slack: {webhook_url: hooks.slack.com/x}", ":1:9: slack: webhook_url: it must begin with http:// or https://"),
+    ("tests: {a: {type: csv, file: x, csv_options: {delimiter: '||'}}}",
+     ':1:33: test "a": csv_options: delimiter must be one character'),
+    ("tests: {a: {type: csv, file: x, csv_options: {quote_char: ab}}}",
+     ':1:33: test "a": csv_options: quote_char must be one character'),
+    ("tests: {a: {type: csv, file: x, csv_options: {delimiter: ';', quote_char: ';'}}}",
+     ':1:33: test "a": csv_options: the delimiter must be there and differ from the quote'),
+    ("tests: {a: {type: csv, file: ''}}", ':1:30: test "a": file: it is empty'),
+    ("prometheus: {url: 'http://x/'}\ntests: {a: {type: prometheus}}", ':2:12: test "a": the test has no query'),
+    ("prometheus: {url: 'http://x/'}\ntests: {a: {type: prometheus, metrics: {m: {query: up}, n: {}}}}",
+     ':2:12: test "a": metric "n" has no query, and the test neither'),
+    ("prometheus: {url: 'http://x/'}\ntests: {a: {type: prometheus, query: up, metrics: [m, n]}}",
+     ':2:12: test "a": 2 metrics have no query of their own, so they would be the same'),
+    ("prometheus: {url: \"http://x/\\r\\n\"}", ":1:19: prometheus: url: it has a blank or a line break in it"),
+    ("prometheus: {url: 'http://x/', headers: {X: \"a\\r\\nb\"}}",
+     ':1:41: prometheus: headers: the value of "X" has a line break'),
+    ("agent: {state: ':memory:'}", ":1:16: agent: state: the path of a file is needed here"),
+    ("tests: {a: {type: csv, file: x, metrics: {m: {scale: 0}}}}", ':1:43: test "a": metric "m": scale: 0 makes'),
+]
+
+WARNINGS = [
+    ("slack: {token: t}", ":1:8: warning: slack: channels is missing: where shall the bot post?"),
+    ("slack: {token: '', channels: [c]}", ":1:8: warning: slack: bot_token: it is empty"),
+    ("tests: {a: {type: csv, file: x, metrics: {m: {column: time}}}}",
+     ':1:12: warning: test "a": time_column: it is the column of metric "m", too'),
+    ("prometheus: {url: 'http://x/'}\ntests: {a: {type: prometheus, query: 'rate(x[5m]) '}}",
+     ':2:31: warning: test "a": query: without step it must be a plain selector, and this is an expression'),
+    ("test_groups: {a: [a, b]}\ntests: {a: {type: csv, file: x}, b: {type: csv, file: x}}",
+     ':1:15: warning: group "a": it hides the test of the same name at hunter.yaml:2'),
+    ("tests: {a: {type: csv, file: $PLACE/x.csv}}", ':1:30: warning: "$PLACE" is not expanded here: write ${PLACE}'),
+]
+
+
+@pytest.mark.parametrize("text, said", CHECKS, ids=range(len(CHECKS)))
+def test_what_can_never_work_is_an_error(hunter, tmp_path, text, said):
+    (tmp_path / "hunter.yaml").write_text(text + "\n")
+    result = hunter("validate")
+    assert (result.code, result.out.splitlines()[-1]) == (2, "hunter.yaml: 1 error")
+    assert result.out.startswith("hunter.yaml" + said)
+
+
+@pytest.mark.parametrize("text, said", WARNINGS, ids=range(len(WARNINGS)))
+def test_what_may_not_work_is_a_warning(hunter, tmp_path, text, said):
+    (tmp_path / "hunter.yaml").write_text(text + "\n")
+    result = hunter("validate", env={"PLACE": "p"})
+    assert result.code == 0, result.out
+    assert result.out.startswith("hunter.yaml" + said)
+    assert result.out.rstrip().endswith(", 1 warning")
+
+
+def test_step_makes_an_expression_right(hunter, tmp_path):
+    (tmp_path / "hunter.yaml").write_text(
+        "prometheus: {url: 'http://x/'}\ntests: {a: {type: prometheus, query: 'rate(x[5m])', step: 1h}}\n")
+    assert hunter("validate").out == "hunter.yaml: OK, 1 test, 0 groups\n"
+
+
+def test_hunters_slack_section_without_channels(hunter, tmp_path):
+    """Hunter names them on the command line: the commands work, the agent would tell nobody and does not start."""
+    (tmp_path / "a.csv").write_text("time,m\n2026-01-01,1\n")
+    (tmp_path / "hunter.yaml").write_text("slack: {token: t}\ntests: {a: {type: csv, file: a.csv}}\n")
+    assert hunter("analyze", "a").code == 0
+    result = hunter("run", "--once")
+    assert result.code == 2
+    assert "hunter.yaml:1:8: slack: channels is missing" in result.err
+
+
+def test_kinds_that_cannot_be_read(hunter, tmp_path):
+    """Only validate and what would read them says so."""
+    (tmp_path / "hunter.yaml").write_text(
+        "tests:\n  a: {type: bigquery, query: x, metrics: [m]}\n  b: {type: bigquery, query: y, metrics: [m]}\n"
+        "  c: {type: csv, file: c.csv, metrics: [m]}\n")
+    (tmp_path / "c.csv").write_text("time,m\n2026-01-01,1\n")
+    for command in (("list-tests",), ("list-groups",), ("list-metrics", "a"), ("analyze", "c")):
+        result = hunter(*command)
+        assert (result.code, result.err) == (0, ""), command
+    assert hunter("validate").out.startswith("hunter.yaml: 2 tests cannot be run: BigQuery is not supported\n")
+    result = hunter("analyze", "a")
+    assert result.code == 3 and "BigQuery is not supported" in result.err
+
+
+def test_control_characters_do_not_reach_the_terminal(hunter, tmp_path):
+    (tmp_path / "hunter.yaml").write_text('tests: {a: {type: csv, file: "x\\r\\n\\e[31m.csv"}}\n')
+    for command in ("analyze", "list-metrics"):
+        err = hunter(command, "a").err
+        assert "x??" in err and "\r" not in err and "\x1b" not in err, command
+
+
+def test_list_metrics_names_the_test(hunter, tmp_path):
+    (tmp_path / "hunter.yaml").write_text("tests: {a: {type: csv, file: none.csv}}\n")
+    result = hunter("list-metrics", "a")
+    assert result.code == 3
+    assert result.err.startswith('hunter-c: test "a": ')
+
+
+def test_pipe_as_configuration(hunter, tmp_path):
+    os.mkfifo(tmp_path / "hunter.yaml")
+    result = hunter("validate")
+    assert (result.code, result.out.splitlines()[0]) == (2, "hunter.yaml: cannot read it: it is no regular file")
+
+
+def test_folder_with_a_folder(hunter, tmp_path):
+    (tmp_path / "conf.d" / "3.yaml").mkdir(parents=True)
+    (tmp_path / "conf.d" / "1.yaml").write_text("tests: {a: {type: csv, file: x}}\n")
+    assert hunter("validate", "--config", "conf.d").out == "conf.d: OK, 1 test, 0 groups\n"

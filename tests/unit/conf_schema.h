@@ -139,8 +139,37 @@ struct nothing_test {
 
 static const struct field nothing_test_fields[] = {{0}};
 
-static const struct plugin test_sources[] = {
-	{.name = "csv", .fields = csv_test_fields, .options_size = sizeof(struct csv_test)},
+static bool csv_test_check(const void *options, struct error *error)
+{
+	const struct csv_test *csv = options;
+	if (csv->time_column && strcmp(csv->time_column, "never") == 0)
+		return error_set(error, ERROR_USAGE, "time_column: it may not be that");
+	return true;
+}
+
+static bool csv_test_check_metrics(
+	const void *options, const struct metric *metrics, size_t count, struct error *error)
+{
+	const struct csv_test *csv = options;
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(metrics[i].column, csv->time_column) == 0)
+			return error_set(error, ERROR_DATA, "metric and time are the same");
+	return true;
+}
+
+static bool slack_test_check(const void *options, struct error *error)
+{
+	const struct slack_test *slack = options;
+	if (slack->channels.count > 0 && strcmp(slack->channels.items[0], "#nobody") == 0)
+		return error_set(error, ERROR_DATA, "channels: nobody is there");
+	return true;
+}
+
+static const struct plugin test_sources[] = {{.name = "csv",
+						     .fields = csv_test_fields,
+						     .options_size = sizeof(struct csv_test),
+						     .check = csv_test_check,
+						     .check_metrics = csv_test_check_metrics},
 	{.name = "json", .fields = json_test_fields, .options_size = sizeof(struct json_test)},
 	{.name = "prometheus",
 		.fields = prometheus_test_fields,
@@ -153,6 +182,7 @@ static const struct plugin test_sources[] = {
 static const struct plugin test_notifiers[] = {{.name = "slack",
 						       .fields = slack_test_fields,
 						       .options_size = sizeof(struct slack_test),
+						       .check = slack_test_check,
 						       .endpoint = true},
 	{.name = "stdout",
 		.fields = stdout_test_fields,

@@ -377,7 +377,7 @@ static void test_files(void **state)
 {
 	(void)state;
 	char big[] = "/tmp/hunter-big-XXXXXX", empty[] = "/tmp/hunter-empty-XXXXXX";
-	char text[200];
+	char text[200], inside[100];
 	int fd = mkstemp(big);
 	assert_int_equal(ftruncate(fd, 100000001), 0);
 	close(fd);
@@ -387,10 +387,19 @@ static void test_files(void **state)
 	assert_non_null(mkdtemp(empty));
 	snprintf(text, sizeof text, "%s: there is no *.yaml in this folder", empty);
 	expect_problem(empty, text);
+	snprintf(inside, sizeof inside, "%s/1.yaml", empty);
+	assert_int_equal(mkdir(inside, 0700), 0);
+	expect_problem(empty, text); /* a folder is no file of it */
+	rmdir(inside);
+	assert_int_equal(mkfifo(inside, 0600), 0);
+	snprintf(text, sizeof text, "%s: cannot read it: it is no regular file", inside);
+	expect_problem(empty, text); /* and does not wait for a writer */
+	expect_problem(inside, text);
+	unlink(inside);
 	rmdir(empty);
 	expect_problem("/nonexistent.yaml",
 		"/nonexistent.yaml: cannot read it: No such file or directory");
-	expect_problem("/dev/zero", "/dev/zero: too big: a configuration may have 100 MB in all");
+	expect_problem("/dev/zero", "/dev/zero: cannot read it: it is no regular file");
 }
 
 /* Templates that double at each step, and groups of groups: a sentence, in time. */
