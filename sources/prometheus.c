@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "agent/core/log.h"
+#include "agent/core/when.h"
 #include "sources/prometheus_ask.h"
 #include "sources/prometheus_export.h"
 #include "sources/prometheus_promql.h"
@@ -21,7 +22,7 @@
 #include "sources/prometheus_series.h"
 #include "sources/refuse.h"
 
-enum { HALVINGS_MAX = 6, HALVINGS_AFTER_TIMEOUTS = 3 };
+enum { HALVINGS_MAX = 6, HALVINGS_AFTER_TIMEOUTS = 3, DENSE_POINTS = 20000 };
 
 /* What is asked next: which query, and which piece of its range. */
 struct asking {
@@ -36,33 +37,6 @@ struct asking {
 	const char *address; /* for messages, without the query */
 	int halvings;
 };
-
-static void say_label(struct pair *said, size_t *count, const char *label, const char *attribute)
-{
-	for (size_t i = 0; i < *count; i++)
-		if (strcmp(said[i].key, label) == 0 || strcmp(said[i].value, attribute) == 0)
-			return;
-	said[(*count)++] = (struct pair){label, attribute};
-}
-
-static struct pairs said_labels(struct query *query)
-{
-	const struct prometheus_options *options = query->options;
-	const char *commit = options->commit_label, *version = options->version_label;
-	size_t count = 0;
-	struct pair *said = arena_array(query->arena, options->attributes.count + 2, sizeof *said);
-	if (options->build_info && !commit && !version && options->attributes.count == 0) {
-		commit = "revision";
-		version = "version";
-	}
-	if (commit)
-		say_label(said, &count, commit, "commit");
-	if (version)
-		say_label(said, &count, version, "version");
-	for (size_t i = 0; i < options->attributes.count; i++)
-		say_label(said, &count, options->attributes.items[i], options->attributes.items[i]);
-	return (struct pairs){said, count};
-}
 
 static bool fill_query(struct query *query, const char *text, const char **out, struct error *error)
 {
@@ -87,7 +61,8 @@ static bool check_queries(const struct prometheus_options *options, const struct
 	}
 	if (sharing > 1)
 		return error_set(error, ERROR_USAGE,
-			"%zu metrics have no query of their own, so they would be the same",
+			"%zu metrics have no query of their own, so they would be the same: "
+			"give each one",
 			sharing);
 	return true;
 }
@@ -277,6 +252,27 @@ static void notice_labels(struct query *query, const struct asking *asking)
 				query, "no series has the label \"%s\"", asking->said.items[i].key);
 }
 
+/* Nobody has that many builds: somebody forgot the step. */
+static void notice_density(struct query *query)
+{
+	char apart[WHEN_TEXT];
+	for (size_t i = 0; i < query->data.count; i++) {
+		const struct series *series = &query->data.series[i];
+		size_t n = series->axis->n;
+		if (n <= DENSE_POINTS)
+			continue;
+		int64_t took = series->axis->times[n - 1] - series->axis->times[0];
+		int64_t apart_ms = took / (int64_t)(n - 1);
+		if (apart_ms > 1000)
+			apart_ms = (apart_ms + 500) / 1000 * 1000;
+		query_notice(query,
+			"%s has %zu raw samples, one every %s: with a step there are fewer points, "
+			"and changes are found in what is averaged by the query",
+			series->name, n, when_format_duration(apart_ms, apart));
+		return;
+	}
+}
+
 static enum step finish(struct query *query, const struct asking *asking)
 {
 	size_t histograms = collection_histograms(asking->collection);
@@ -286,6 +282,8 @@ static enum step finish(struct query *query, const struct asking *asking)
 			"%zu native histograms were left out: ask for histogram_quantile() or "
 			"histogram_count() of them",
 			histograms);
+	if (asking->range.how != ASKING_GRID)
+		notice_density(query);
 	if (query->data.count == 0)
 		query_notice(query, "no data: %s",
 			asking->range.how != ASKING_GRID
@@ -322,7 +320,7 @@ static bool start(struct query *query, struct error *error)
 	if (!endpoint || !endpoint->url)
 		return error_set(
 			error, ERROR_USAGE, "no server: set url in the prometheus section");
-	asking->said = said_labels(query);
+	asking->said = prometheus_said(query);
 	asking->collection = collection_new(query->arena,
 		options->build_info ? (struct pairs){0} : asking->said, endpoint->max_points);
 	if (options->build_info && !query->listing)

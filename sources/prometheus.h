@@ -28,4 +28,7 @@ struct prometheus_server {
 extern const struct field prometheus_fields[], prometheus_server_fields[];
 extern const struct source prometheus_source;
 
+/* The labels that say something about points, and the attributes they become; each once. */
+struct pairs prometheus_said(const struct query *query);
+
 #endif

@@ -371,6 +371,23 @@ static void test_too_many_points(void **state)
 	failed(talk, "m{__name__=\"m\"} has more points than max_points, 1000000");
 }
 
+static void test_somebody_forgot_the_step(void **state)
+{
+	struct talk *talk = *state;
+	struct buf body = {0};
+	buf_text(&body, "{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\",\"result\":[{"
+			"\"metric\":{\"__name__\":\"m\"},\"values\":[");
+	for (int i = 0; i < 20001; i++)
+		buf_printf(&body, "%s[%d.%03d,\"1\"]", i ? "," : "", 1794000000 + 15 * i, i % 9);
+	buf_text(&body, "]}]}}");
+	say(talk, 200, body.data);
+	buf_free(&body);
+	done(talk);
+	assert_int_equal(talk->query.notices.count, 1);
+	assert_non_null(strstr(talk->query.notices.items[0],
+		"m has 20001 raw samples, one every 15s: with a step"));
+}
+
 static void filled(const char *query, const char *branch, const char *expected)
 {
 	struct arena *arena = arena_new();
@@ -494,6 +511,7 @@ int main(void)
 		TALK_TEST(test_exported_lines),
 		cmocka_unit_test(test_default_range),
 		TALK_TEST(test_too_many_points),
+		TALK_TEST(test_somebody_forgot_the_step),
 		cmocka_unit_test(test_branches_in_queries),
 		cmocka_unit_test(test_no_branch_leaves_its_quotes),
 		TALK_TEST(test_branches_are_asked_for),
