@@ -102,24 +102,27 @@ static bool need_map(
 	return false;
 }
 
+/* What is wrong with an address that is there, or NULL. */
+static const char *url_problem(const char *url)
+{
+	if (strncasecmp(url, "http://", 7) != 0 && strncasecmp(url, "https://", 8) != 0)
+		return "it must begin with http:// or https://";
+	return strpbrk(url, " \t\r\n") ? "it has a blank or a line break in it" : NULL;
+}
+
 /* A server has an address that libcurl can be given; Hunter's files may be used without it. */
 static void check_url(
 	struct loader *loader, const struct declared *declared, const struct reading *reading)
 {
 	const struct endpoint *endpoint = declared->server.options;
-	const struct yaml_node *url = yaml_get(declared->node, "url");
 	if (declared->unset.variable)
 		return;
 	if (!endpoint->url || !*endpoint->url)
 		loader_report(loader, reading->lenient, declared->node, &reading->subject,
 			"\"url\" is missing");
-	else if (strncasecmp(endpoint->url, "http://", 7) != 0 &&
-		 strncasecmp(endpoint->url, "https://", 8) != 0)
-		loader_report(loader, reading->lenient, url, &reading->subject,
-			"url: it must begin with http:// or https://");
-	else if (strpbrk(endpoint->url, " \t\r\n"))
-		loader_report(loader, reading->lenient, url, &reading->subject,
-			"url: it has a blank or a line break in it");
+	else if (url_problem(endpoint->url))
+		loader_report(loader, reading->lenient, yaml_get(declared->node, "url"),
+			&reading->subject, "url: %s", url_problem(endpoint->url));
 }
 
 static void add_server(struct loader *loader, const struct yaml_node *map,
@@ -171,6 +174,13 @@ static void check_keys(struct loader *loader, const struct yaml_node *map, const
 		.subject = {.kind = kind->name}, .other_keys = kind->keys, .lenient = true};
 	options_read(loader, map, map, &reading);
 	kind_check(loader, kind, map, &reading.subject);
+	const struct yaml_node *url = yaml_get(map, "url");
+	const char *missing = NULL;
+	if (!url || url->kind != YAML_SCALAR || yaml_is_null(url))
+		return;
+	const char *text = loader_expand(loader, url, true, &missing);
+	if (!missing && *text && url_problem(text))
+		loader_report(loader, true, url, &reading.subject, "url: %s", url_problem(text));
 }
 
 bool services_section(struct loader *loader, const struct yaml_entry *section)

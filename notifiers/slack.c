@@ -103,6 +103,10 @@ static bool check(const void *context, struct error *error)
 	if (webhook && strncmp(webhook, "https://", 8) != 0 && strncmp(webhook, "http://", 7) != 0)
 		return error_set(
 			error, ERROR_USAGE, "webhook_url: it must begin with http:// or https://");
+	if (strncmp(options->api_url, "https://", 8) != 0 &&
+		strncmp(options->api_url, "http://", 7) != 0)
+		return error_set(
+			error, ERROR_USAGE, "api_url: it must begin with http:// or https://");
 	if (by_bot(options) && options->channels.count == 0)
 		return error_set(
 			error, ERROR_DATA, "channels is missing: where shall the bot post?");

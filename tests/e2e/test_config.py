@@ -176,6 +176,7 @@ CHECKS = [
     ("slack: {webhook_url: 'https://x/', token: t, channels: [c]}", ":1:8: slack: give either a bot token or a webhook, not both"),
     ("slack: {channels: [c]}", ":1:8: slack: bot_token (with channels) or webhook_url is missing"),
     ("slack: {}", ":1:8: slack: bot_token (with channels) or webhook_url is missing"),
+    ("slack: {token: t, channels: [c], api_url: slack.com}", ":1:34: slack: api_url: it must begin with http:// or https://"),
     ("slack: {webhook_url: hooks.slack.com/x}", ":1:9: slack: webhook_url: it must begin with http:// or https://"),
     ("tests: {a: {type: csv, file: x, csv_options: {delimiter: '||'}}}",
      ':1:33: test "a": csv_options: delimiter must be one character'),
