@@ -149,17 +149,17 @@ TOKEN = "bearer_token: canary-token"
 USER = "username: canary-user, password: canary-password"
 
 
-def config(kind, url, faults, credentials):
+def config(kind, url, faults, credentials, timeout):
     tests = "".join(f"  bad_{fault}: {kind.test('fault_' + fault)}\n" for fault in faults)
-    return (f"{kind.name}: {{url: '{url}', timeout: 1s, {credentials}, headers: {{X-Key: canary-header}}}}\n"
+    return (f"{kind.name}: {{url: '{url}', timeout: {timeout}, {credentials}, headers: {{X-Key: canary-header}}}}\n"
             f"tests:\n{tests}  good: {kind.test('good')}\n  fine: {kind.test('fine')}\n")
 
 
-def run(program, folder, kind, faults, credentials=TOKEN):
+def run(program, folder, kind, faults, credentials=TOKEN, timeout="1s"):
     folder.mkdir()
     with faulty.Server(kind) as elsewhere, faulty.Server(kind, elsewhere.url) as server:
         elsewhere.elsewhere = server.url
-        (folder / "hunter.yaml").write_text(config(kind, server.url, faults, credentials))
+        (folder / "hunter.yaml").write_text(config(kind, server.url, faults, credentials, timeout))
         start = time.monotonic()
         done = subprocess.run([sys.executable, "-S", "-E", "-c", LAUNCHER, folder / "memory", program, "analyze", "--config",
                                folder / "hunter.yaml", "--since", "2024-03-01", "--until", "2024-03-02"],
@@ -182,9 +182,13 @@ def kind(request, program):
 def runs(kind, program, tmp_path_factory):
     """A run of the program for each fault, several at once, as most of them wait most of the time."""
     folder = tmp_path_factory.mktemp(kind.name)
+    faults = [*FAIL, *AGAIN, "overflow"]
+
+    def start(fault):
+        return run(program, folder / fault, kind, [fault], timeout="20s" if fault in TOO_MUCH else "1s")
+
     with concurrent.futures.ThreadPoolExecutor(6) as pool:
-        return dict(zip([*FAIL, *AGAIN, "overflow"],
-                        pool.map(lambda fault: run(program, folder / fault, kind, [fault]), [*FAIL, *AGAIN, "overflow"])))
+        return dict(zip(faults, pool.map(start, faults)))
 
 
 @pytest.fixture(scope="module")
