@@ -9,8 +9,8 @@
 
 #include "agent/core/arena.h"
 
-/* The one line that the file holds, without the white space at its end, into the arena. Fails with
- * ERROR_DATA. */
+/* The one line that the regular file holds, without the white space at its end, into the arena.
+ * Fails with ERROR_DATA. */
 bool secret_read(struct arena *arena, const char *option, const char *path, const char **secret,
 	struct error *error) MUST_USE;
 

@@ -10,10 +10,13 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "agent/core/arena.h"
 #include "agent/core/buf.h"
 #include "agent/core/log.h"
+#include "agent/core/secret.h"
 
 static void error_is_formatted_and_prefixed(void **state)
 {
@@ -175,6 +178,60 @@ static void log_lines_are_one_line(void **state)
 	free(text);
 }
 
+static void write_file(const char *path, const char *text)
+{
+	FILE *file = fopen(path, "w");
+	fputs(text, file);
+	fclose(file);
+}
+
+static void secrets_are_one_line_of_a_file(void **state)
+{
+	(void)state;
+	char folder[] = "/tmp/hunter-secret-XXXXXX", path[64];
+	struct arena *arena = arena_new();
+	struct error error;
+	const char *secret = NULL;
+	assert_non_null(mkdtemp(folder));
+	snprintf(path, sizeof path, "%s/token", folder);
+	assert_false(secret_read(arena, "token_file", path, &secret, &error));
+	assert_non_null(strstr(error.text, "token: No such file"));
+	write_file(path, "s3cret \r\n");
+	assert_true(secret_read(arena, "token_file", path, &secret, &error));
+	assert_string_equal(secret, "s3cret");
+	static const char *const wrong[] = {"", "\n", "s3cret\ns3cret"};
+	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+		write_file(path, wrong[i]);
+		assert_false(secret_read(arena, "token_file", path, &secret, &error));
+		assert_null(strstr(error.text, "s3cret"));
+	}
+	unlink(path);
+	assert_int_equal(mkfifo(path, 0600), 0); /* nobody is waited for */
+	assert_false(secret_read(arena, "token_file", path, &secret, &error));
+	assert_non_null(strstr(error.text, "token: is no regular file"));
+	unlink(path);
+	assert_false(secret_read(arena, "token_file", folder, &secret, &error));
+	assert_int_equal(error.kind, ERROR_DATA);
+	rmdir(folder);
+	arena_free(arena);
+}
+
+static void joined_arenas_are_one(void **state)
+{
+	(void)state;
+	struct arena *arena = arena_new(), *other = arena_new();
+	char *ours = arena_strdup(arena, "ours"), *theirs = arena_strdup(other, "theirs");
+	arena_alloc(other, 100000);
+	size_t sum = arena_size(arena) + arena_size(other);
+	arena_join(arena, other);
+	arena_join(arena, arena_new());
+	assert_int_equal(arena_size(arena), sum);
+	assert_string_equal(arena_strdup(arena, "more"), "more");
+	assert_string_equal(ours, "ours");
+	assert_string_equal(theirs, "theirs");
+	arena_free(arena);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -186,6 +243,8 @@ int main(void)
 		cmocka_unit_test(json_strings_are_escaped),
 		cmocka_unit_test(json_numbers_read_back),
 		cmocka_unit_test(log_lines_are_one_line),
+		cmocka_unit_test(secrets_are_one_line_of_a_file),
+		cmocka_unit_test(joined_arenas_are_one),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
