@@ -120,6 +120,11 @@ static void check_url(
 	if (!endpoint->url || !*endpoint->url)
 		loader_report(loader, reading->lenient, declared->node, &reading->subject,
 			"\"url\" is missing");
+	else if (transfer_url_ambiguous(endpoint->url))
+		loader_report(loader, false, yaml_get(declared->node, "url"), &reading->subject,
+			"url: a \"/\", \"?\" or \"#\" of a password is written %%2F, %%3F or "
+			"%%23 here, and an \"@\" behind the host %%40; or use username and "
+			"password");
 	else if (url_problem(endpoint->url))
 		loader_report(loader, reading->lenient, yaml_get(declared->node, "url"),
 			&reading->subject, "url: %s", url_problem(endpoint->url));

@@ -171,22 +171,33 @@ static struct url_parts url_split(const char *url)
 	return parts;
 }
 
+bool transfer_url_ambiguous(const char *url)
+{
+	struct url_parts parts = url_split(url);
+	if (!strchr(url + parts.path, '@'))
+		return false;
+	return parts.host > parts.scheme ||
+	       memchr(url + parts.scheme, ':', parts.path - parts.scheme) != NULL;
+}
+
 const char *transfer_safe_url(struct arena *arena, const char *url)
 {
 	struct url_parts parts = url_split(url);
+	if (transfer_url_ambiguous(url))
+		return arena_printf(arena, "%.*s...", (int)parts.scheme, url);
 	return arena_printf(arena, "%.*s%.*s", (int)parts.scheme, url,
 		(int)(parts.end - parts.host), url + parts.host);
 }
 
 const char *transfer_join_url(struct arena *arena, const char *base, const char *path)
 {
-	const char *safe = transfer_safe_url(arena, base);
-	size_t length = strlen(safe);
-	while (length > 0 && safe[length - 1] == '/')
-		length--;
+	struct url_parts parts = url_split(base);
+	while (parts.end > parts.host && base[parts.end - 1] == '/')
+		parts.end--;
 	while (*path == '/')
 		path++;
-	return arena_printf(arena, "%.*s/%s", (int)length, safe, path);
+	return arena_printf(arena, "%.*s%.*s/%s", (int)parts.scheme, base,
+		(int)(parts.end - parts.host), base + parts.host, path);
 }
 
 void transfer_encode(struct buf *out, const char *text)

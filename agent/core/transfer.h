@@ -50,7 +50,7 @@ struct transfer {
 	const char *body; /* POST body, or the text for stdout; borrowed from the job's arena */
 	size_t body_length;
 	const char *bearer; /* a secret for this transfer only (Slack's token), or NULL */
-	bool once; /* the engine's: it may have an effect, so it must not leave twice */
+	bool once;          /* the engine's: it may have an effect, so it must not leave twice */
 	int64_t timeout;    /* ms, the engine's: a repeated request has less time; 0: all */
 };
 
@@ -73,9 +73,13 @@ struct reply {
 	const char *problem;    /* what failed, for people, when it is no answer; no secrets */
 };
 
+/* Whether what stands before an @ may be a password with a /, ? or # in it, which would have to be
+ * percent-encoded there; such an @ may as well belong to the path. */
+bool transfer_url_ambiguous(const char *url);
+
 /*
  * Scheme, host, port and path of `url` without user info, query and fragment, for messages; into
- * the arena.
+ * the arena. Of an ambiguous one only the scheme.
  */
 const char *transfer_safe_url(struct arena *arena, const char *url);
 
