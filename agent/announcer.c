@@ -3,6 +3,9 @@
  * message for each of its destinations. All messages of a flush enter the outbox in one transaction
  * together with the changes being told, so that none is told twice and none forgotten, whenever the
  * program dies.
+ *
+ * A receiver for which no message can be written holds up no other: those get theirs, and the
+ * changes stay pending, with a note of who has been told, until that receiver can be told, too.
  */
 #include "agent/announcer.h"
 
@@ -11,22 +14,30 @@
 #include <string.h>
 
 #include "agent/group.h"
+#include "agent/timers.h"
 
-enum { FLUSH_AGAIN = 30000 };
+enum { FLUSH_AGAIN = 30000, MEND_AGAIN = 300000 };
 
 struct announcer {
 	struct agent *agent;
 	struct courier *courier;
 	struct store_request *waiting; /* linked by next */
 	struct store_request *queuing; /* their messages are on the way to the outbox */
-	bool timer;
+	struct alarm alarm;            /* of the next flush */
 };
+
+static void flush_alarm(void *announcer)
+{
+	announcer_flush(announcer);
+}
 
 struct announcer *announcer_new(struct agent *agent, struct courier *courier)
 {
 	struct announcer *announcer = memory_new(1, sizeof *announcer);
 
-	*announcer = (struct announcer){.agent = agent, .courier = courier};
+	*announcer = (struct announcer){.agent = agent,
+		.courier = courier,
+		.alarm = {.call = flush_alarm, .context = announcer}};
 	return announcer;
 }
 
@@ -47,20 +58,10 @@ void announcer_free(struct announcer *announcer)
 	free(announcer);
 }
 
-static void flush_timer(void *context)
-{
-	struct announcer *announcer = context;
-
-	announcer->timer = false;
-	announcer_flush(announcer);
-}
-
 static void flush_after(struct announcer *announcer, int64_t wait)
 {
-	if (announcer->timer || announcer->agent->once)
-		return;
-	announcer->timer = true;
-	engine_after(announcer->agent->engine, wait, flush_timer, announcer);
+	if (!announcer->agent->once)
+		engine_alarm(announcer->agent->engine, &announcer->alarm, engine_now() + wait);
 }
 
 void announcer_add(struct announcer *announcer, struct store_request *records)
@@ -92,6 +93,18 @@ static bool concerns(
 	return false;
 }
 
+/* Whether the record is to be told to the receiver and was not yet. */
+static bool lacks(
+	const struct config *config, const struct record *record, const struct receiver *receiver)
+{
+	if (record->news != NEWS_PENDING || !concerns(config, record, receiver))
+		return false;
+	for (size_t i = 0; i < record->told.count; i++)
+		if (strcmp(record->told.items[i], receiver->name) == 0)
+			return false;
+	return true;
+}
+
 static size_t records_for(const struct announcer *announcer, struct arena *arena,
 	const struct receiver *receiver, const struct record ***out)
 {
@@ -102,8 +115,7 @@ static size_t records_for(const struct announcer *announcer, struct arena *arena
 	*out = arena_array(arena, room, sizeof **out);
 	for (const struct store_request *at = announcer->queuing; at; at = at->next)
 		for (size_t i = 0; i < at->record_count; i++)
-			if (at->records[i].news == NEWS_PENDING &&
-				concerns(announcer->agent->config, &at->records[i], receiver))
+			if (lacks(announcer->agent->config, &at->records[i], receiver))
 				(*out)[count++] = &at->records[i];
 	return count;
 }
@@ -147,8 +159,9 @@ static struct parcel *next_parcel(struct store_request *request)
 	return &request->parcels[used];
 }
 
-static void add_parcel(struct announcer *announcer, struct store_request *request,
-	const struct receiver *receiver, const char *destination, const struct group_of *group)
+static bool add_parcel(struct announcer *announcer, struct store_request *request,
+	const struct receiver *receiver, const char *destination, const struct group_of *group,
+	struct error *error)
 {
 	const struct notifier *notifier = notifier_find(receiver->notifier->name);
 	struct arena *arena = request->arena;
@@ -158,13 +171,14 @@ static void add_parcel(struct announcer *announcer, struct store_request *reques
 		.items = items,
 		.count = group->count};
 	struct buf payload = {0};
-	struct error error;
+	bool written;
 
 	for (size_t i = 0; i < group->count; i++) {
 		items[i] = group->items[i]->item;
 		ids[i] = items[i].id;
 	}
-	if (notifier->render(&message, receiver->options, destination, &payload, &error))
+	written = notifier->render(&message, receiver->options, destination, &payload, error);
+	if (written)
 		*next_parcel(request) = (struct parcel){.key = message.key,
 			.receiver = receiver->name,
 			.destination = arena_strdup(arena, destination),
@@ -172,63 +186,140 @@ static void add_parcel(struct announcer *announcer, struct store_request *reques
 			.now = announcer->agent->now(),
 			.changes = ids,
 			.change_count = group->count};
-	else
-		log_event(LEVEL_ERROR, "message cannot be written",
-			LOG_TEXT("receiver", receiver->name), LOG_TEXT("problem", error.text));
 	buf_free(&payload);
+	return written;
 }
 
-static void add_parcels(
-	struct announcer *announcer, struct store_request *request, const struct receiver *receiver)
+/* All messages of the receiver, or none and an error. */
+static bool add_parcels(struct announcer *announcer, struct store_request *request,
+	const struct receiver *receiver, const struct record **records, size_t count,
+	struct error *error)
 {
 	const struct notifier *notifier = notifier_find(receiver->notifier->name);
-	const struct record **records;
+	size_t before = request->parcel_count, group_count;
 	struct group_of *groups;
 	struct strings destinations;
-	struct error error;
-	size_t count = records_for(announcer, request->arena, receiver, &records), group_count;
 
-	if (count == 0)
-		return;
-	if (!notifier->destinations(receiver->options, request->arena, &destinations, &error)) {
-		log_event(LEVEL_ERROR, "receiver cannot be told",
-			LOG_TEXT("receiver", receiver->name), LOG_TEXT("problem", error.text));
-		announcer->agent->misconfigured = true;
-		return;
-	}
+	if (!notifier->destinations(receiver->options, request->arena, &destinations, error))
+		return false;
 	group_count = group_records(request->arena, records, count, &groups);
 	for (size_t i = 0; i < group_count; i++)
 		for (size_t j = 0; j < destinations.count; j++)
-			add_parcel(announcer, request, receiver, destinations.items[j], &groups[i]);
+			if (!add_parcel(announcer, request, receiver, destinations.items[j],
+				    &groups[i], error)) {
+				request->parcel_count = before;
+				return false;
+			}
+	return true;
 }
 
-/* Back to what waits, for another try. */
-static void put_back(struct announcer *announcer)
+static void mark_told(struct announcer *announcer, const struct receiver *receiver)
 {
-	struct store_request **end = &announcer->waiting;
+	const struct config *config = announcer->agent->config;
 
-	while (*end)
-		end = &(*end)->next;
-	*end = announcer->queuing;
+	for (struct store_request *at = announcer->queuing; at; at = at->next)
+		for (size_t i = 0; i < at->record_count; i++)
+			if (lacks(config, &at->records[i], receiver))
+				record_told(at->arena, &at->records[i],
+					arena_strdup(at->arena, receiver->name));
+}
+
+static void tell(
+	struct announcer *announcer, struct store_request *request, const struct receiver *receiver)
+{
+	const struct record **records;
+	struct error error;
+	size_t count = records_for(announcer, request->arena, receiver, &records);
+
+	if (count == 0)
+		return;
+	if (add_parcels(announcer, request, receiver, records, count, &error)) {
+		mark_told(announcer, receiver);
+		return;
+	}
+	log_event(LEVEL_ERROR, "no message can be written, will try again",
+		LOG_TEXT("receiver", receiver->name), LOG_TEXT("problem", error.text),
+		LOG_INT("changes", count));
+	metrics_add(announcer->agent->metrics, METRIC_DELIVERIES, 1, receiver->name, "unwritten");
+	announcer->agent->misconfigured = true;
+}
+
+/* True if nobody who is to be told of the record lacks it. */
+static bool complete(const struct announcer *announcer, const struct record *record)
+{
+	const struct config *config = announcer->agent->config;
+
+	for (size_t i = 0; i < config->receiver_count; i++)
+		if (lacks(config, record, &config->receivers[i]))
+			return false;
+	return record->told.count > 0;
+}
+
+static void list_told(const struct announcer *announcer, struct store_request *request)
+{
+	size_t room = 0;
+	int64_t *told;
+
+	for (const struct store_request *at = announcer->queuing; at; at = at->next)
+		room += at->record_count;
+	told = arena_array(request->arena, room, sizeof *told);
+	for (const struct store_request *at = announcer->queuing; at; at = at->next)
+		for (size_t i = 0; i < at->record_count; i++)
+			if (at->records[i].news == NEWS_PENDING &&
+				complete(announcer, &at->records[i]))
+				told[request->told_count++] = at->records[i].item.id;
+	request->told = told;
+}
+
+/* The store has it, or has not: then nobody has been told. Returns how many are still pending. */
+static size_t settle(const struct announcer *announcer, struct store_request *records, bool stored)
+{
+	size_t pending = 0;
+
+	for (size_t i = 0; i < records->record_count; i++) {
+		struct record *record = &records->records[i];
+
+		if (stored)
+			record->told_stored = record->told.count;
+		else
+			record->told.count = record->told_stored;
+		if (record->news == NEWS_PENDING && complete(announcer, record))
+			record->news = NEWS_QUEUED;
+		pending += record->news == NEWS_PENDING;
+	}
+	return pending;
+}
+
+/* What is not told to all goes back to what waits. */
+static void settle_all(struct announcer *announcer, bool stored)
+{
+	struct store_request *records = announcer->queuing;
+
 	announcer->queuing = NULL;
-	announcer->agent->stateless = true;
-	flush_after(announcer, FLUSH_AGAIN);
+	for (struct store_request *next; records; records = next) {
+		next = records->next;
+		if (settle(announcer, records, stored) == 0) {
+			store_request_free(records);
+			continue;
+		}
+		records->next = announcer->waiting;
+		announcer->waiting = records;
+		flush_after(announcer, stored ? MEND_AGAIN : FLUSH_AGAIN);
+	}
 }
 
 static void queued(struct store_request *request)
 {
 	struct announcer *announcer = request->context;
+	bool fresh = announcer->waiting;
 
-	if (request->failed) {
-		put_back(announcer);
-	} else {
-		requests_free(announcer->queuing);
-		announcer->queuing = NULL;
-		for (size_t i = 0; i < request->parcel_count; i++)
-			courier_add(announcer->courier, &request->parcels[i]);
-		if (announcer->waiting)
-			flush_after(announcer, announcer->agent->config->agent.group_wait);
-	}
+	settle_all(announcer, !request->failed);
+	if (request->failed)
+		announcer->agent->stateless = true;
+	for (size_t i = 0; i < request->parcel_count && !request->failed; i++)
+		courier_add(announcer->courier, &request->parcels[i]);
+	if (fresh)
+		flush_after(announcer, announcer->agent->config->agent.group_wait);
 	store_request_free(request);
 }
 
@@ -243,6 +334,7 @@ void announcer_flush(struct announcer *announcer)
 	announcer->waiting = NULL;
 	request = store_request_new(STORE_QUEUE, queued, announcer);
 	for (size_t i = 0; i < config->receiver_count; i++)
-		add_parcels(announcer, request, &config->receivers[i]);
+		tell(announcer, request, &config->receivers[i]);
+	list_told(announcer, request);
 	ledger_ask(announcer->agent, request);
 }

@@ -42,6 +42,7 @@ struct courier {
 	struct arena *arena; /* of the lanes */
 	struct lane *lanes;
 	struct letter *unsettled; /* were carried out, but the store did not take it */
+	struct letter *settling;  /* the store has been asked to */
 };
 
 struct courier *courier_new(struct agent *agent)
@@ -70,6 +71,7 @@ void courier_free(struct courier *courier)
 		letters_free(lane->first);
 	}
 	letters_free(courier->unsettled);
+	letters_free(courier->settling);
 	arena_free(courier->arena);
 	free(courier);
 }
@@ -156,7 +158,11 @@ static void settled(struct store_request *request)
 	struct letter *letter = request->context;
 	struct courier *courier = letter->courier;
 	bool failed = request->failed;
+	struct letter **link = &courier->settling;
 
+	while (*link != letter)
+		link = &(*link)->next;
+	*link = letter->next;
 	store_request_free(request);
 	if (!failed) {
 		arena_free(letter->arena);
@@ -173,6 +179,8 @@ static void settle(struct letter *letter)
 {
 	struct store_request *request = store_request_new(STORE_SETTLE, settled, letter);
 
+	letter->next = letter->courier->settling;
+	letter->courier->settling = letter;
 	letter->parcel.now = letter->courier->agent->now();
 	request->parcels = &letter->parcel;
 	request->parcel_count = 1;

@@ -58,7 +58,7 @@ struct engine {
 
 struct post {
 	struct job job;
-	engine_call *call;
+	engine_call *call, *drop;
 	void *context;
 };
 
@@ -145,14 +145,19 @@ static void post_done(struct job *job)
 	free(post);
 }
 
-/* Workers have stopped: what they handed back is dropped, as its owners are freed elsewhere; posts
- * have no other. */
+/* Workers have stopped. The jobs they handed back lie within errands, which are freed as such; what
+ * was posted has no other owner than the post. */
 static void drop_posts(struct pool *pool)
 {
 	struct job *job;
-	while ((job = pool_take(pool)))
-		if (job->done == post_done)
-			free((char *)job - offsetof(struct post, job));
+	while ((job = pool_take(pool))) {
+		if (job->done != post_done)
+			continue;
+		struct post *post = (struct post *)((char *)job - offsetof(struct post, job));
+		if (post->drop)
+			post->drop(post->context);
+		free(post);
+	}
 }
 
 bool engine_free(struct engine *engine)
@@ -181,6 +186,11 @@ void engine_submit(struct engine *engine, struct task *task)
 	errands_task(&engine->errands, task);
 }
 
+void engine_work(struct engine *engine, struct task *task)
+{
+	errands_work(&engine->errands, task);
+}
+
 void engine_deliver(struct engine *engine, const struct notifier *notifier,
 	struct delivery *delivery, delivery_done *done, void *context)
 {
@@ -200,10 +210,11 @@ void engine_alarm(struct engine *engine, struct alarm *alarm, int64_t due)
 	timers_set_alarm(&engine->timers, alarm, due);
 }
 
-void engine_post(struct engine *engine, engine_call *call, void *context)
+void engine_post(struct engine *engine, engine_call *call, engine_call *drop, void *context)
 {
 	struct post *post = memory_new(1, sizeof *post);
-	*post = (struct post){.job = {.done = post_done}, .call = call, .context = context};
+	*post = (struct post){
+		.job = {.done = post_done}, .call = call, .drop = drop, .context = context};
 	pool_return(engine->pool, &post->job);
 }
 
@@ -245,7 +256,7 @@ static void show_progress(struct engine *engine, int64_t now)
 	engine->progress_due = now + PROGRESS_EVERY;
 	engine->progress_shown = true;
 	fprintf(stderr, "\r\033[K%zu of %zu tests", engine->errands.ended,
-		engine->errands.ended + engine->errands.count);
+		engine->errands.ended + engine->errands.count - engine->errands.again);
 	fflush(stderr);
 }
 

@@ -67,6 +67,10 @@ bool engine_free(struct engine *engine);
  * may help. */
 void engine_submit(struct engine *engine, struct task *task);
 
+/* Runs the task's `work`, which the caller may have changed, on a worker once more, then done: for
+ * a task that has its data. It is the engine's until then. */
+void engine_work(struct engine *engine, struct task *task);
+
 /*
  * Carries a delivery out by the notifier's steps (on workers) and the transfers between them, then
  * calls done on the loop's thread. The delivery stays the caller's and must live until then.
@@ -87,8 +91,9 @@ void engine_after(struct engine *engine, int64_t delay, engine_call *call, void 
 struct alarm;
 void engine_alarm(struct engine *engine, struct alarm *alarm, int64_t due);
 
-/* Calls back on the loop's thread soon; the only function here that other threads may call. */
-void engine_post(struct engine *engine, engine_call *call, void *context);
+/* Calls back on the loop's thread soon; the only function here that other threads may call. If the
+ * engine is freed first, `drop` is called instead, unless it is NULL. */
+void engine_post(struct engine *engine, engine_call *call, engine_call *drop, void *context);
 
 /* Keeps engine_run going while another thread has something to post; each hold needs its release.
  * Loop's thread only. */

@@ -59,6 +59,7 @@ struct errand {
 	struct transfer transfer;
 	struct printing printing; /* a transfer to standard output */
 	bool replied;             /* call.reply is for the next step */
+	bool again;   /* by errands_work */
 	unsigned retries;
 	int64_t retry_until; /* engine_now's clock; set by the first failure */
 	enum step step;
@@ -171,7 +172,8 @@ static void errand_end(struct errand *errand)
 	if (errand->next)
 		errand->next->link = errand->link;
 	owner->count--;
-	owner->ended++;
+	owner->again -= errand->again;
+	owner->ended += !errand->again;
 	if (errand->crowd)
 		crowd_leave(owner, errand->crowd);
 
@@ -352,6 +354,18 @@ void errands_task(struct errands *errands, struct task *task)
 	errand->source = source_find(task->test->source->name);
 	crowd_add(errand->source->read ? crowd_of_readers(errands) : crowd_of_server(errands, task),
 		errand);
+}
+
+void errands_work(struct errands *errands, struct task *task)
+{
+	struct errand *errand = errand_new(errands);
+	errand->task = task;
+	errand->error = &task->error;
+	errand->step = STEP_DONE;
+	errand->again = true;
+	errands->again++;
+	errand->job = (struct job){.run = run_work, .done = step_done};
+	pool_submit(errands->pool, LANE_WORK, &errand->job);
 }
 
 void errands_deliver(struct errands *errands, const struct notifier *notifier,

@@ -24,9 +24,14 @@ struct errands {
 	struct errand *live;
 	struct crowd *crowds; /* tasks by the server they ask */
 	size_t count, ended;  /* under way, and ended since the start */
+	size_t again;         /* of those under way: by errands_work */
 };
 
 void errands_task(struct errands *errands, struct task *task);
+
+/* Only the task's work, on a worker, and done: for a task that has been fetched before. */
+void errands_work(struct errands *errands, struct task *task);
+
 void errands_deliver(struct errands *errands, const struct notifier *notifier,
 	struct delivery *delivery, delivery_done *done, void *context);
 

@@ -1,6 +1,7 @@
 /*
- * Each series is reconciled with what is known of it. The points that count are those that exist: a
- * row of a file in which this series has no value is no point of it.
+ * Each series is reconciled with what is known of it, if anything is or was found: what that takes
+ * is as long as the series and is given back after each. The points that count are those that
+ * exist: a row of a file in which this series has no value is no point of it.
  */
 #include "agent/news.h"
 
@@ -54,22 +55,34 @@ static int64_t spacing_at(const struct subject *subject, size_t position)
 	return (subject->times[last] - subject->times[first]) / (int64_t)(last - first);
 }
 
-/* The attribute at the point and at the last one before it that exists in this series. */
+/* The attribute of a point of this series; NULL if the point or the attribute is missing. */
+static const char *value_at(const struct series *series, const struct column *column, size_t index)
+{
+	const char *value = column->values[index];
+
+	return isnan(series->values[index]) || !value || !*value ? NULL : value;
+}
+
+/*
+ * The attribute of the last point before the change and of the first one from it on. A row may lack
+ * it: then the next one that has it counts, as the range must hold what caused the change.
+ */
 static void attribute(const struct subject *subject, const char *name, size_t index,
 	const char **before, const char **after)
 {
 	const struct series *series = subject->findings->series;
 	const struct column *column = axis_column(series->axis, name);
-	size_t last = index;
+	const char *value = NULL;
 
 	if (!column)
 		return;
-	*after = arena_strdup(subject->request->arena, column->values[index]);
-	while (last-- > 0)
-		if (!isnan(series->values[last])) {
-			*before = arena_strdup(subject->request->arena, column->values[last]);
-			return;
-		}
+	for (size_t at = index; at < series->axis->n && !value; at++)
+		value = value_at(series, column, at);
+	*after = arena_strdup(subject->request->arena, value);
+	value = NULL;
+	for (size_t at = index; at > 0 && !value; at--)
+		value = value_at(series, column, at - 1);
+	*before = arena_strdup(subject->request->arena, value);
 }
 
 static void add_record(struct subject *subject, const struct change *change)
@@ -132,10 +145,10 @@ static void judge_known(
 	subject->tally->returned += withdrawn;
 }
 
-static void find_in_series(
-	struct subject *subject, struct arena *scratch, const struct record *known, size_t count)
+static void find_in_series(struct subject *subject, const struct record *known, size_t count)
 {
 	const struct findings *findings = subject->findings;
+	struct arena *scratch = arena_new();
 	struct known *before = arena_array(scratch, count, sizeof *before);
 	struct found *now = arena_array(scratch, findings->count, sizeof *now);
 	struct reconciliation result;
@@ -160,6 +173,7 @@ static void find_in_series(
 
 		judge_known(subject, &known[i], result.fates[i], time);
 	}
+	arena_free(scratch);
 }
 
 /* The known records of the series and branch, which lie together. */
@@ -199,7 +213,7 @@ struct news_tally news_find(const struct analysis *analysis, const char *branch,
 	const struct record *known, size_t known_count, int64_t now, int64_t oldest,
 	struct store_request *request)
 {
-	struct arena *arena = request->arena, *scratch = arena_new();
+	struct arena *arena = request->arena;
 	struct news_tally tally = {0};
 	struct subject shared = {.request = request,
 		.test = arena_strdup(arena, analysis->test->name),
@@ -219,8 +233,8 @@ struct news_tally news_find(const struct analysis *analysis, const char *branch,
 		subject.findings = &analysis->findings[i];
 		subject.series = arena_strdup(arena, subject.findings->series->identity);
 		count = known_of_series(known, known_count, subject.series, branch, &first);
-		find_in_series(&subject, scratch, first, count);
+		if (subject.findings->count + count > 0)
+			find_in_series(&subject, first, count);
 	}
-	arena_free(scratch);
 	return tally;
 }

@@ -15,7 +15,8 @@ struct news_tally {
 /*
  * Fills `request` (STORE_RECORD) with new records and updates. `known` are the test's records
  * as STORE_KNOWN gives them, in its order. A change older than `oldest` (ms) is recorded as
- * NEWS_SILENT. Everything is copied to the request's arena.
+ * NEWS_SILENT. Everything is copied to the request's arena. For a worker, as it looks at each
+ * point.
  */
 struct news_tally news_find(const struct analysis *analysis, const char *branch,
 	const struct record *known, size_t known_count, int64_t now, int64_t oldest,

@@ -45,9 +45,9 @@ static const struct field run_fields[] = {
 	{0},
 };
 
-static void post(void *engine, store_call *call, void *argument)
+static void post(void *engine, store_call *call, store_call *drop, void *argument)
 {
-	engine_post(engine, call, argument);
+	engine_post(engine, call, drop, argument);
 }
 
 static const char *unready(void *context)

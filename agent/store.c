@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "agent/store_file.h"
 
@@ -26,6 +27,11 @@ static void reply(void *argument)
 	struct store_request *request = argument;
 
 	request->reply(request);
+}
+
+static void drop(void *argument)
+{
+	store_request_free(argument);
 }
 
 static bool perform_alone(
@@ -61,7 +67,7 @@ static void perform(struct store *store, struct store_request *first)
 		first->next = NULL;
 		if (!together)
 			first->failed = !perform_alone(store->file, first, &first->error);
-		store->post(store->loop, reply, first);
+		store->post(store->loop, reply, drop, first);
 	}
 }
 
@@ -124,6 +130,17 @@ void store_close(struct store *store)
 	pthread_mutex_destroy(&store->mutex);
 	store_file_close(store->file);
 	free(store);
+}
+
+void record_told(struct arena *arena, struct record *record, const char *receiver)
+{
+	size_t count = record->told.count;
+	const char **items = arena_array(arena, count + 1, sizeof *items);
+
+	if (count > 0)
+		memcpy(items, record->told.items, count * sizeof *items);
+	items[count] = receiver;
+	record->told = (struct strings){items, count + 1};
 }
 
 struct store_request *store_request_new(

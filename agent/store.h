@@ -8,8 +8,8 @@
  * holds no points.
  *
  * A change is announced in three durable moves: recorded with NEWS_PENDING; queued as deliveries,
- * rendered, together with the news becoming NEWS_QUEUED; sent. A program that dies in between goes
- * on from there.
+ * rendered, together with the news becoming NEWS_QUEUED when all its receivers have theirs; sent. A
+ * program that dies in between goes on from there.
  */
 #ifndef AGENT_STORE_H
 #define AGENT_STORE_H
@@ -40,8 +40,10 @@ struct record {
 	int sign;
 	enum change_state state;
 	enum news news;
-	int64_t first_seen; /* ms */
-	int64_t spacing;    /* ms from point to point of the series, near the change */
+	int64_t first_seen;  /* ms */
+	int64_t spacing;     /* ms from point to point of the series, near the change */
+	struct strings told; /* NEWS_PENDING: receivers that have it in the outbox already */
+	size_t told_stored;  /* how many of them are in the store */
 };
 
 /* A change that is known and was seen otherwise. */
@@ -64,7 +66,7 @@ struct parcel {
 	enum parcel_state state;
 	int64_t attempts, now; /* now: ms, when it was made or settled */
 	bool restored; /* STORE_RESTORE: nobody knows how far an earlier process came with it */
-	const int64_t *changes; /* ids, for STORE_QUEUE */
+	const int64_t *changes; /* ids of those in it, for STORE_QUEUE */
 	size_t change_count;
 };
 
@@ -73,7 +75,7 @@ enum store_kind {
 	STORE_KNOWN,   /* in: test; out: its records (id, series, branch, sign, time and state only)
 			*/
 	STORE_RECORD,  /* in: new records (their ids come out), updates */
-	STORE_QUEUE,   /* in: parcels (their ids come out), and their changes become NEWS_QUEUED */
+	STORE_QUEUE,   /* in: parcels (their ids come out); told: changes that become NEWS_QUEUED */
 	STORE_SETTLE,  /* in: parcels whose state, receipt, problem and attempts are written */
 	STORE_PRUNE,   /* in: before; parcels that were sent or given up before it are forgotten */
 };
@@ -93,6 +95,8 @@ struct store_request {
 	size_t update_count;
 	struct parcel *parcels;
 	size_t parcel_count;
+	const int64_t *told; /* ids */
+	size_t told_count;
 
 	int64_t state_counts[CHANGE_STATES]; /* STORE_RESTORE: how many changes there are of each
 						state */
@@ -102,10 +106,10 @@ struct store_request {
 	struct store_request *next;
 };
 
-/* How the store calls back: runs `call` on the loop's thread soon. Called from the store's thread.
- */
+/* How the store calls back: runs `call` on the loop's thread soon, or `drop` if the loop ends
+ * before. Called from the store's thread. */
 typedef void store_call(void *argument);
-typedef void store_post(void *loop, store_call *call, void *argument);
+typedef void store_post(void *loop, store_call *call, store_call *drop, void *argument);
 
 /* Opens or creates the file, locks and checks it. NULL and an ERROR_STATE otherwise. */
 struct store *store_open(const char *path, store_post *post, void *loop, struct error *error);
@@ -113,6 +117,9 @@ struct store *store_open(const char *path, store_post *post, void *loop, struct 
 /* Answers what was handed over, then closes. The replies are posted; run the loop to get them.
  * Accepts NULL. */
 void store_close(struct store *store);
+
+/* Adds a receiver to those that have been told of the record. */
+void record_told(struct arena *arena, struct record *record, const char *receiver);
 
 struct store_request *store_request_new(
 	enum store_kind kind, void (*reply)(struct store_request *request), void *context);

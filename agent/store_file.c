@@ -64,6 +64,10 @@ static const char *const statement_texts[STATEMENT_COUNT] = {
 	[STATEMENT_RESTORE_RECORDS] =
 		"SELECT id, test, series, branch, sign, time, state, news, "
 		"first_seen, spacing, " ITEM_COLUMNS " FROM changes WHERE news = 1 ORDER BY id",
+	[STATEMENT_RESTORE_TOLD] =
+		"SELECT DISTINCT changes.id, receiver FROM changes"
+		" JOIN announced ON change = changes.id JOIN deliveries ON delivery = deliveries.id"
+		" WHERE news = 1 ORDER BY changes.id, receiver",
 	[STATEMENT_RESTORE_PARCELS] =
 		"SELECT id, key, receiver, destination, payload, state, receipt, attempts, created"
 		" FROM deliveries WHERE state = 1 ORDER BY id",

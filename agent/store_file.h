@@ -26,6 +26,7 @@ bool store_file_perform(
 /* What store_file_perform needs of the file. */
 enum statement {
 	STATEMENT_RESTORE_RECORDS,
+	STATEMENT_RESTORE_TOLD,
 	STATEMENT_RESTORE_PARCELS,
 	STATEMENT_RESTORE_COUNTS,
 	STATEMENT_KNOWN,

@@ -191,6 +191,28 @@ static bool load_records(struct store_file *file, struct store_request *request,
 	return result == SQLITE_DONE || store_file_fail(file, "read it", error);
 }
 
+/* Both the records and what has been told come in the order of the changes. */
+static bool load_told(struct store_file *file, struct store_request *request, struct error *error)
+{
+	sqlite3_stmt *statement = store_file_statement(file, STATEMENT_RESTORE_TOLD);
+	size_t at = 0;
+	int result;
+
+	while ((result = sqlite3_step(statement)) == SQLITE_ROW) {
+		struct reader reader = {.statement = statement, .arena = request->arena};
+		int64_t id = read_integer(&reader);
+
+		while (at < request->record_count && request->records[at].item.id < id)
+			at++;
+		if (at < request->record_count && request->records[at].item.id == id) {
+			record_told(request->arena, &request->records[at], read_text(&reader));
+			request->records[at].told_stored = request->records[at].told.count;
+		}
+	}
+	sqlite3_reset(statement);
+	return result == SQLITE_DONE || store_file_fail(file, "read it", error);
+}
+
 static bool load_parcels(
 	struct store_file *file, struct store_request *request, struct error *error)
 {
@@ -271,13 +293,19 @@ static bool record(struct store_file *file, struct store_request *request, struc
 
 static bool announce(struct store_file *file, int64_t change, int64_t delivery, struct error *error)
 {
-	struct binder link = {store_file_statement(file, STATEMENT_ANNOUNCE), 0};
-	struct binder tell = {store_file_statement(file, STATEMENT_TELL), 0};
+	struct binder binder = {store_file_statement(file, STATEMENT_ANNOUNCE), 0};
 
-	bind_integer(&link, change);
-	bind_integer(&link, delivery);
-	bind_integer(&tell, change);
-	return finish(file, link.statement, error) && finish(file, tell.statement, error);
+	bind_integer(&binder, change);
+	bind_integer(&binder, delivery);
+	return finish(file, binder.statement, error);
+}
+
+static bool tell(struct store_file *file, int64_t change, struct error *error)
+{
+	struct binder binder = {store_file_statement(file, STATEMENT_TELL), 0};
+
+	bind_integer(&binder, change);
+	return finish(file, binder.statement, error);
 }
 
 static bool queue(struct store_file *file, struct parcel *parcel, struct error *error)
@@ -332,7 +360,8 @@ bool store_file_perform(struct store_file *file, struct store_request *request, 
 	case STORE_RESTORE:
 		statement = store_file_statement(file, STATEMENT_RESTORE_RECORDS);
 		return load_records(file, request, statement, error) &&
-		       load_parcels(file, request, error) && count_states(file, request, error);
+		       load_told(file, request, error) && load_parcels(file, request, error) &&
+		       count_states(file, request, error);
 	case STORE_KNOWN:
 		statement = store_file_statement(file, STATEMENT_KNOWN);
 		sqlite3_bind_text(statement, 1, request->test, -1, SQLITE_STATIC);
@@ -341,6 +370,9 @@ bool store_file_perform(struct store_file *file, struct store_request *request, 
 	case STORE_QUEUE:
 		for (size_t i = 0; i < request->parcel_count; i++)
 			if (!queue(file, &request->parcels[i], error))
+				return false;
+		for (size_t i = 0; i < request->told_count; i++)
+			if (!tell(file, request->told[i], error))
 				return false;
 		return true;
 	case STORE_SETTLE:

@@ -23,6 +23,11 @@ struct subject {
 	bool failing;
 	uint64_t notices; /* hash of those of the last pass */
 	uint64_t missed;
+
+	/* What a pass that has its data owns between two places that work on it. */
+	struct task *task;           /* while it is not the engine's */
+	struct store_request *known; /* what the store knows of the test */
+	struct store_request *news;  /* what is to be recorded */
 };
 
 struct watch {
@@ -40,8 +45,11 @@ struct pass {
 	struct task *task;
 	size_t id;
 	struct analysis analysis;
-	int64_t started;  /* engine_now */
-	double detection; /* seconds */
+	const struct store_request *known;
+	struct store_request *news;
+	int64_t now, oldest; /* ms, for news_find */
+	int64_t started;     /* engine_now */
+	double detection;    /* seconds */
 };
 
 static void tick(void *context);
@@ -68,11 +76,23 @@ struct watch *watch_new(struct agent *agent, struct announcer *announcer,
 	return watch;
 }
 
+static void drop_request(struct store_request **request)
+{
+	if (*request)
+		store_request_free(*request);
+	*request = NULL;
+}
+
 void watch_free(struct watch *watch)
 {
 	if (!watch)
 		return;
 	schedule_free(watch->schedule);
+	for (size_t i = 0; i < watch->count; i++) {
+		drop_request(&watch->subjects[i].known);
+		drop_request(&watch->subjects[i].news);
+		task_free(watch->subjects[i].task);
+	}
 	free(watch->subjects);
 	free(watch);
 }
@@ -119,6 +139,7 @@ static void end_pass(struct pass *pass)
 		subject->missed = missed;
 		arm(watch);
 	}
+	subject->task = NULL;
 	task_free(pass->task);
 	agent_ended(agent);
 }
@@ -219,29 +240,54 @@ static void recorded(struct store_request *request)
 	store_request_free(request);
 }
 
+/* On a worker: a long series takes a while. */
+static bool find_news(struct task *task, struct scratch *scratch, struct error *error)
+{
+	struct pass *pass = task->context;
+	struct news_tally *tally = arena_alloc(task->query.arena, sizeof *tally);
+
+	(void)scratch, (void)error;
+	*tally = news_find(&pass->analysis, "", pass->known->records, pass->known->record_count,
+		pass->now, pass->oldest, pass->news);
+	task->result = tally;
+	return true;
+}
+
+static void news_found(struct task *task)
+{
+	struct pass *pass = task->context;
+	struct subject *subject = &pass->watch->subjects[pass->id];
+	struct store_request *request = subject->news;
+
+	subject->task = task;
+	subject->news = NULL;
+	drop_request(&subject->known);
+	if (request->record_count + request->update_count > 0)
+		ledger_ask(pass->watch->agent, request);
+	else
+		note_pass(pass, request);
+}
+
 static void known_read(struct store_request *known)
 {
 	struct pass *pass = known->context;
 	struct agent *agent = pass->watch->agent;
-	int64_t now = agent->now(), max_age = agent->config->agent.max_age;
-	struct store_request *request;
-	struct news_tally *tally;
+	struct subject *subject = &pass->watch->subjects[pass->id];
+	int64_t max_age = agent->config->agent.max_age;
 
 	if (known->failed) {
 		fail_pass(pass, &known->error);
 		store_request_free(known);
 		return;
 	}
-	request = store_request_new(STORE_RECORD, recorded, pass);
-	tally = arena_alloc(pass->task->query.arena, sizeof *tally);
-	*tally = news_find(&pass->analysis, "", known->records, known->record_count, now,
-		max_age == WHEN_NEVER ? WHEN_ALWAYS : now - max_age, request);
-	pass->task->result = tally;
-	store_request_free(known);
-	if (request->record_count + request->update_count > 0)
-		ledger_ask(agent, request);
-	else
-		note_pass(pass, request);
+	pass->now = agent->now();
+	pass->oldest = max_age == WHEN_NEVER ? WHEN_ALWAYS : pass->now - max_age;
+	pass->known = subject->known = known;
+	pass->news = subject->news = store_request_new(STORE_RECORD, recorded, pass);
+	pass->task->work = find_news;
+	pass->task->done = news_found;
+	subject->task = NULL;
+	engine_work(agent->engine, pass->task);
 }
 
 static void fetched(struct task *task)
@@ -249,6 +295,7 @@ static void fetched(struct task *task)
 	struct pass *pass = task->context;
 	struct store_request *request;
 
+	pass->watch->subjects[pass->id].task = task;
 	if (pass->watch->agent->stopping) {
 		end_pass(pass);
 		return;

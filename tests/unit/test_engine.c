@@ -363,7 +363,7 @@ static void write_b_and_more(void *context)
 	struct letters *letters = context;
 	letters->text[letters->length++] = 'b';
 	engine_after(letters->engine, 1, write_a, letters);
-	engine_post(letters->engine, write_a, letters);
+	engine_post(letters->engine, write_a, NULL, letters);
 }
 
 static void write_c_and_stop(void *context)
@@ -381,7 +381,7 @@ static void test_timers_and_posts(void **state)
 	engine_after(letters.engine, 20, write_c_and_stop, &letters);
 	engine_after(letters.engine, 10, write_b_and_more, &letters);
 	engine_after(letters.engine, 3600000, write_a, &letters);
-	engine_post(letters.engine, write_a, &letters);
+	engine_post(letters.engine, write_a, NULL, &letters);
 	int64_t before = engine_now();
 	assert_true(engine_run(letters.engine));
 	assert_in_range(engine_now() - before, 20, 10000);
@@ -396,7 +396,7 @@ static void release(void *context)
 
 static void *post_release(void *engine)
 {
-	engine_post(engine, release, engine);
+	engine_post(engine, release, NULL, engine);
 	return NULL;
 }
 
@@ -409,7 +409,67 @@ static void test_a_hold_waits_for_a_post(void **state)
 	pthread_create(&thread, NULL, post_release, engine);
 	assert_true(engine_run(engine));
 	pthread_join(thread, NULL);
-	engine_post(engine, release, engine); /* dropped, not leaked */
+	engine_free(engine);
+}
+
+/* What was posted and not called any more is handed to whoever drops it. */
+static void test_posts_are_dropped(void **state)
+{
+	(void)state;
+	struct letters letters = {.engine = engine_of((struct engine_options){.jobs = 1})};
+	engine_post(letters.engine, write_c_and_stop, write_a, &letters);
+	engine_post(letters.engine, write_c_and_stop, NULL, &letters);
+	engine_free(letters.engine);
+	assert_string_equal(letters.text, "a");
+}
+
+struct second_work {
+	struct engine *engine;
+	pthread_t loop;
+	int works, ends;
+	bool elsewhere;
+};
+
+static bool work_again(struct task *task, struct scratch *scratch, struct error *error)
+{
+	struct second_work *second = task->context;
+	second->elsewhere = !pthread_equal(pthread_self(), second->loop);
+	second->works++;
+	return second->works < 2 || (scratch && error_set(error, ERROR_DATA, "the second time"));
+}
+
+static void worked_again(struct task *task)
+{
+	struct second_work *second = task->context;
+	assert_true(pthread_equal(pthread_self(), second->loop));
+	assert_true(second->elsewhere);
+	if (second->ends++ == 0) {
+		assert_false(task->failed);
+		assert_int_equal(task->query.data.count, 1);
+		engine_work(second->engine, task);
+		return;
+	}
+	assert_true(task->failed);
+	assert_string_equal(task->error.text, "the second time");
+	task_free(task);
+}
+
+static void test_work_on_what_was_fetched(void **state)
+{
+	(void)state;
+	struct engine *engine = engine_of((struct engine_options){.jobs = 2});
+	struct second_work second = {.engine = engine, .loop = pthread_self()};
+	struct file_test file;
+	file_test_set(&file, 10);
+	struct task *task = task_new(&file.test, 0);
+	task->work = work_again;
+	task->done = worked_again;
+	task->context = &second;
+	engine_submit(engine, task);
+	assert_true(engine_run(engine));
+	assert_int_equal(second.works, 2);
+	assert_int_equal(second.ends, 2);
+	unlink(file.path);
 	engine_free(engine);
 }
 
@@ -1052,6 +1112,8 @@ int main(void)
 		cmocka_unit_test(test_reading_does_not_run_ahead),
 		cmocka_unit_test(test_timers_and_posts),
 		cmocka_unit_test(test_a_hold_waits_for_a_post),
+		cmocka_unit_test(test_posts_are_dropped),
+		cmocka_unit_test(test_work_on_what_was_fetched),
 		cmocka_unit_test(test_a_signal_ends_the_run),
 		cmocka_unit_test(test_timers_in_order),
 		cmocka_unit_test(test_alarms_do_not_multiply),

@@ -113,7 +113,7 @@ static void *run_client(void *argument)
 {
 	struct world *world = argument;
 	world->client(world);
-	engine_post(world->engine, stop, world->engine);
+	engine_post(world->engine, stop, NULL, world->engine);
 	return NULL;
 }
 

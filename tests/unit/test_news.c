@@ -9,6 +9,7 @@
 #include <cmocka.h>
 #include <math.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "agent/news.h"
 
@@ -140,6 +141,53 @@ static void test_missing_points_have_no_commit(void **state)
 	assert_string_equal(f->request->records[0].item.commit_after, "c60");
 }
 
+/* Rows without a commit widen the range, so that what caused the change lies within it. */
+static void test_rows_without_commit_widen_the_range(void **state)
+{
+	struct fixture *f = *state;
+
+	for (size_t i = 58; i < 63; i++)
+		f->columns[0].values[i] = i % 2 ? NULL : "";
+	find(f, NULL, 0, ALWAYS);
+	assert_string_equal(f->request->records[0].item.commit_before, "c57");
+	assert_string_equal(f->request->records[0].item.commit_after, "c63");
+	for (size_t i = 0; i < N; i++)
+		f->columns[0].values[i] = NULL;
+	find(f, NULL, 0, ALWAYS);
+	assert_null(f->request->records[0].item.commit_before);
+	assert_null(f->request->records[0].item.commit_after);
+}
+
+#if !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__
+/* Many long series: what one takes is given back before the next. */
+static void test_series_share_the_memory(void **state)
+{
+	enum { SERIES = 200, POINTS = 100000, MOST_MB = 100 };
+	struct fixture *f = *state;
+	struct series *series = arena_array(f->arena, SERIES, sizeof *series);
+	struct findings *findings = arena_array(f->arena, SERIES, sizeof *findings);
+	struct rusage before, after;
+
+	f->axis.n = POINTS;
+	f->axis.times = arena_array(f->arena, POINTS, sizeof *f->axis.times);
+	f->axis.column_count = 0;
+	for (size_t i = 0; i < POINTS; i++)
+		f->axis.times[i] = START + (int64_t)i * 60000;
+	for (size_t i = 0; i < SERIES; i++) {
+		series[i] = f->series[0];
+		series[i].identity = arena_printf(f->arena, "p99{n=\"%zu\"}", i);
+		series[i].values = arena_array(f->arena, POINTS, sizeof(double));
+		findings[i] = (struct findings){&series[i], f->changes, 1};
+	}
+	f->data = (struct dataset){series, SERIES};
+	f->analysis.findings = findings;
+	getrusage(RUSAGE_SELF, &before);
+	assert_int_equal(find(f, NULL, 0, ALWAYS).fresh, SERIES);
+	getrusage(RUSAGE_SELF, &after);
+	assert_true(after.ru_maxrss - before.ru_maxrss < MOST_MB * 1024);
+}
+#endif
+
 static void test_old_is_recorded_silently(void **state)
 {
 	struct fixture *f = *state;
@@ -243,6 +291,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(test_first_sight),
 		CASE(test_missing_points_have_no_commit),
+		CASE(test_rows_without_commit_widen_the_range),
+#if !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__
+		CASE(test_series_share_the_memory),
+#endif
 		CASE(test_old_is_recorded_silently),
 		CASE(test_known_is_no_news),
 		CASE(test_moved),

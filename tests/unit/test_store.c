@@ -42,10 +42,11 @@ struct fixture {
 	size_t answers;
 };
 
-static void post(void *argument, store_call *call, void *request)
+static void post(void *argument, store_call *call, store_call *drop, void *request)
 {
 	struct loop *loop = argument;
 
+	assert_non_null(drop);
 	pthread_mutex_lock(&loop->mutex);
 	assert_true(loop->count < 64);
 	loop->calls[loop->count].call = call;
@@ -176,11 +177,12 @@ static int64_t record_one(struct fixture *fixture, const struct record *record)
 	return id;
 }
 
-static int64_t queue_one(struct fixture *fixture, int64_t change)
+static int64_t queue_for(
+	struct fixture *fixture, int64_t change, const char *receiver, bool complete)
 {
 	struct store_request *request = store_request_new(STORE_QUEUE, answered, fixture);
 	struct parcel parcel = {.key = "k1",
-		.receiver = "slack",
+		.receiver = receiver,
 		.destination = "#perf",
 		.payload = "{\"text\": \"x\"}",
 		.now = 5,
@@ -189,11 +191,18 @@ static int64_t queue_one(struct fixture *fixture, int64_t change)
 
 	request->parcels = &parcel;
 	request->parcel_count = 1;
+	request->told = &change;
+	request->told_count = complete;
 	request = ask(fixture, request);
 	assert_false(request->failed);
 	store_request_free(request);
 	assert_true(parcel.id > 0);
 	return parcel.id;
+}
+
+static int64_t queue_one(struct fixture *fixture, int64_t change)
+{
+	return queue_for(fixture, change, "slack", true);
 }
 
 static struct store_request *restore(struct fixture *fixture)
@@ -267,6 +276,32 @@ static void test_queue_tells_and_keeps_the_message(void **state)
 	assert_string_equal(request->parcels[0].payload, "{\"text\": \"x\"}");
 	assert_null(request->parcels[0].receipt);
 	assert_int_equal(request->parcels[0].attempts, 0);
+	store_request_free(request);
+}
+
+/* A change that not all receivers have in the outbox is still pending, and who has it is known. */
+static void test_half_told_is_pending(void **state)
+{
+	struct fixture *fixture = *state;
+	struct store_request *request;
+	int64_t ids[3];
+
+	open_fixture(fixture);
+	for (int i = 0; i < 3; i++)
+		ids[i] = record_one(fixture, &example);
+	queue_for(fixture, ids[1], "stdout", false);
+	queue_for(fixture, ids[1], "mail", false);
+	queue_for(fixture, ids[2], "stdout", true);
+	reopen(fixture);
+	request = restore(fixture);
+	assert_int_equal(request->parcel_count, 3);
+	assert_int_equal(request->record_count, 2);
+	assert_int_equal(request->records[0].told.count, 0);
+	assert_int_equal(request->records[1].item.id, ids[1]);
+	assert_int_equal(request->records[1].told.count, 2);
+	assert_int_equal(request->records[1].told_stored, 2);
+	assert_string_equal(request->records[1].told.items[0], "mail");
+	assert_string_equal(request->records[1].told.items[1], "stdout");
 	store_request_free(request);
 }
 
@@ -720,6 +755,7 @@ int main(void)
 		CASE(test_kill_keeps_what_was_answered),
 		CASE(test_pending_survives_reopen),
 		CASE(test_queue_tells_and_keeps_the_message),
+		CASE(test_half_told_is_pending),
 		CASE(test_settled_is_not_sent_again),
 		CASE(test_prune_forgets_what_is_settled),
 		CASE(test_first_version_is_brought_up_to_date),

@@ -1,0 +1,263 @@
+/*
+ * The announcer with a real store, engine and receivers: one of them cannot be written to for a
+ * while. Slack is played by a server of our own; what stdout gets is printed by this program.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <sqlite3.h>
+
+#include "agent/announcer.h"
+#include "peer.h"
+
+static const char yaml[] =
+	"slack: {bot_token: x, channels: [\"#perf\"], api_url: \"%s/api/\"}\n"
+	"agent: {state: \"%s/state.db\"}\n"
+	"tests:\n"
+	"  db.read: {type: csv, file: a.csv, metrics: [p99], notify: [slack, stdout]}\n";
+
+struct fixture {
+	char folder[64], path[96], state[96];
+	struct arena *arena;
+	struct peer *slack;
+	struct config *config;
+	struct agent agent;
+	struct courier *courier;
+	struct announcer *announcer;
+	struct store_request *answer;
+};
+
+static int64_t clock_at_rest(void)
+{
+	return INT64_C(1700000000000);
+}
+
+static bool serve(struct peer *peer, int fd, const char *request)
+{
+	(void)peer, (void)request;
+	peer_answer(fd, 200, "", "{\"ok\":true,\"ts\":\"1.0\"}");
+	return true;
+}
+
+static void post(void *engine, store_call *call, store_call *drop, void *argument)
+{
+	engine_post(engine, call, drop, argument);
+}
+
+static const char *no_environment(void *context, const char *name)
+{
+	(void)context, (void)name;
+	return NULL;
+}
+
+static void begin(struct fixture *f)
+{
+	struct config_source source = {.schema = cli_schema(f->arena), .env = no_environment};
+	struct problems problems = {.arena = f->arena};
+	struct error error;
+
+	f->config = config_load(f->path, &source, &problems);
+	assert_non_null(f->config);
+	f->agent = (struct agent){.config = f->config, .now = clock_at_rest, .once = true};
+	f->agent.engine = engine_new(&(struct engine_options){.jobs = 1}, &error);
+	f->agent.metrics = metrics_new();
+	f->agent.store = store_open(f->state, post, f->agent.engine, &error);
+	assert_non_null(f->agent.store);
+	f->courier = courier_new(&f->agent);
+	f->announcer = announcer_new(&f->agent, f->courier);
+}
+
+static void end(struct fixture *f)
+{
+	store_close(f->agent.store);
+	engine_free(f->agent.engine);
+	announcer_free(f->announcer);
+	courier_free(f->courier);
+	metrics_free(f->agent.metrics);
+	config_free(f->config);
+}
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof *f);
+	FILE *file;
+
+	strcpy(f->folder, "/tmp/test_announcer.XXXXXX");
+	assert_non_null(mkdtemp(f->folder));
+	snprintf(f->path, sizeof f->path, "%s/hunter.yaml", f->folder);
+	snprintf(f->state, sizeof f->state, "%s/state.db", f->folder);
+	f->arena = arena_new();
+	f->slack = peer_new(serve, NULL);
+	file = fopen(f->path, "w");
+	fprintf(file, yaml, f->slack->url, f->folder);
+	fclose(file);
+	begin(f);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+	char command[128];
+
+	end(f);
+	peer_free(f->slack);
+	arena_free(f->arena);
+	snprintf(command, sizeof command, "rm -rf %s", f->folder);
+	free(f);
+	return system(command);
+}
+
+/* Slack's options with and without channels: without, nobody knows where to post. */
+static void set_channels(struct fixture *f, struct strings channels)
+{
+	struct receiver *receiver =
+		(struct receiver *)(uintptr_t)agent_receiver(&f->agent, "slack");
+	const struct field *field = field_find(slack_notifier.fields, "channels");
+	char *options = arena_alloc(f->arena, slack_notifier.options_size);
+
+	memcpy(options, receiver->options, slack_notifier.options_size);
+	memcpy(options + field->offset, &channels, sizeof channels);
+	receiver->options = options;
+}
+
+static void answered(struct store_request *request)
+{
+	struct fixture *f = request->context;
+
+	f->answer = request;
+}
+
+static struct store_request *ask(struct fixture *f, struct store_request *request)
+{
+	f->answer = NULL;
+	ledger_ask(&f->agent, request);
+	assert_true(engine_run(f->agent.engine));
+	assert_non_null(f->answer);
+	assert_false(f->answer->failed);
+	return f->answer;
+}
+
+static struct store_request *record_one(struct fixture *f, const char *metric)
+{
+	struct store_request *request = store_request_new(STORE_RECORD, answered, f);
+
+	request->records = arena_alloc(request->arena, sizeof *request->records);
+	request->records[0] =
+		(struct record){.item = {.test = "db.read",
+					.metric = metric,
+					.time = INT64_C(1699990000000),
+					.change = {.mean_before = 1, .mean_after = 2}},
+			.series = metric,
+			.branch = "",
+			.sign = 1,
+			.state = CHANGE_CONFIRMED,
+			.news = NEWS_PENDING,
+			.first_seen = clock_at_rest()};
+	request->record_count = 1;
+	return ask(f, request);
+}
+
+static void flush(struct fixture *f)
+{
+	announcer_flush(f->announcer);
+	assert_true(engine_run(f->agent.engine));
+}
+
+static int count(struct fixture *f, const char *what)
+{
+	char sql[160];
+	sqlite3 *database;
+	sqlite3_stmt *statement;
+	int number;
+
+	snprintf(sql, sizeof sql, "SELECT count(*) FROM %s", what);
+	assert_int_equal(sqlite3_open(f->state, &database), SQLITE_OK);
+	assert_int_equal(sqlite3_prepare_v2(database, sql, -1, &statement, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
+	number = sqlite3_column_int(statement, 0);
+	sqlite3_finalize(statement);
+	sqlite3_close(database);
+	return number;
+}
+
+static void assert_told(struct fixture *f, int standard_output, int slack, int pending)
+{
+	assert_int_equal(
+		count(f, "deliveries WHERE receiver = 'stdout' AND state = 2"), standard_output);
+	assert_int_equal(count(f, "deliveries WHERE receiver = 'slack' AND state = 2"), slack);
+	assert_int_equal(count(f, "changes WHERE news = 1"), pending);
+	assert_int_equal(atomic_load(&f->slack->requests), slack);
+}
+
+static void test_all_are_told(void **state)
+{
+	struct fixture *f = *state;
+
+	announcer_add(f->announcer, record_one(f, "p99"));
+	flush(f);
+	assert_told(f, 1, 1, 0);
+	flush(f);
+	assert_told(f, 1, 1, 0);
+}
+
+/* The one that can be told is told at once and once; the other when it can be. */
+static void test_one_receiver_that_cannot_be_told(void **state)
+{
+	struct fixture *f = *state;
+	struct strings channels = {(const char *const[]){"#perf"}, 1};
+	struct buf text = {0};
+
+	set_channels(f, (struct strings){0});
+	announcer_add(f->announcer, record_one(f, "p99"));
+	flush(f);
+	assert_told(f, 1, 0, 1);
+	assert_true(f->agent.misconfigured);
+	metrics_print(f->agent.metrics, &text);
+	assert_non_null(strstr(
+		text.data, "hunter_deliveries_total{receiver=\"slack\",result=\"unwritten\"} 1"));
+	buf_free(&text);
+	announcer_add(f->announcer, record_one(f, "p50"));
+	flush(f);
+	assert_told(f, 2, 0, 2);
+	set_channels(f, channels);
+	flush(f);
+	assert_told(f, 2, 1, 0);
+	flush(f);
+	assert_told(f, 2, 1, 0);
+}
+
+static void test_who_was_told_is_known_after_a_restart(void **state)
+{
+	struct fixture *f = *state;
+	struct store_request *request;
+
+	set_channels(f, (struct strings){0});
+	announcer_add(f->announcer, record_one(f, "p99"));
+	flush(f);
+	assert_told(f, 1, 0, 1);
+	end(f);
+	begin(f);
+	request = ask(f, store_request_new(STORE_RESTORE, answered, f));
+	assert_int_equal(request->record_count, 1);
+	announcer_add(f->announcer, request);
+	flush(f);
+	assert_told(f, 1, 1, 0);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(test_all_are_told),
+		CASE(test_one_receiver_that_cannot_be_told),
+		CASE(test_who_was_told_is_known_after_a_restart),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
