@@ -7,6 +7,7 @@ every other request is answered well, so that good and bad tests run side by sid
 import collections
 import datetime
 import email.utils
+import gzip
 import http.client
 import re
 import socket
@@ -37,6 +38,12 @@ def bomb():
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
     block = packer.compress(b" " * (1 << 20)) + packer.flush(zlib.Z_FULL_FLUSH)
     return b"\x1f\x8b\x08\0\0\0\0\0\0\xff" + block * (GIGABYTE >> 20)
+
+
+def zstd(data):
+    """A frame of one block that is stored as it is."""
+    assert len(data) < 1 << 17
+    return b"\x28\xb5\x2f\xfd\xa0" + struct.pack("<I", len(data)) + struct.pack("<I", len(data) << 3 | 1)[:3] + data
 
 
 class Connection(socketserver.BaseRequestHandler):
@@ -74,6 +81,7 @@ class Connection(socketserver.BaseRequestHandler):
         request = self.receive()
         if not request:
             return False
+        self.accepts = re.search(rb"(?i)\r\naccept-encoding: ([^\r]*)", request)
         word = WORD.search(request)
         fault = word[1].decode() if word else None
         count = self.server.note(fault, request)
@@ -134,6 +142,17 @@ class Connection(socketserver.BaseRequestHandler):
     def bomb(self, *_):
         data = self.server.bomb()
         self.request.sendall(http_head(200, len(data), ["Content-Encoding: gzip"]) + data)
+
+    def packed(self, good, _):
+        """No fault: gzip."""
+        self.request.sendall(http_answer(200, gzip.compress(good), ["Content-Encoding: gzip"]))
+        return True
+
+    def packed_by_zstd(self, good, _):
+        """No fault, if it is asked for: libcurl may lack it."""
+        asked = self.accepts and b"zstd" in self.accepts[1]
+        self.request.sendall(http_answer(200, zstd(good), ["Content-Encoding: zstd"]) if asked else http_answer(200, good))
+        return True
 
     def bad_gzip(self, good, _):
         self.request.sendall(http_answer(200, b"\x1f\x8b\x08" + good, ["Content-Encoding: gzip"]))

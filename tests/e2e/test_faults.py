@@ -125,6 +125,8 @@ TOO_MUCH = {"huge", "huge_announced", "bomb"}
 # libcurl asks again by itself, up to five times, where a connection that was used before turns out to be dead.
 DEAD_CONNECTIONS = {"reset"}
 
+PACKED = ("packed", "packed_by_zstd")
+
 # Graphite's raw format is plain text, so what breaks JSON there breaks nothing, or something else.
 NOT_GRAPHITE = {"cut_unannounced", "stamp", "latin", "nul", "deep_within", "empty", "no_content"}
 
@@ -182,7 +184,7 @@ def kind(request, program):
 def runs(kind, program, tmp_path_factory):
     """A run of the program for each fault, several at once, as most of them wait most of the time."""
     folder = tmp_path_factory.mktemp(kind.name)
-    faults = [*FAIL, *AGAIN, "overflow"]
+    faults = [*FAIL, *AGAIN, *PACKED, "overflow"]
 
     def start(fault):
         return run(program, folder / fault, kind, [fault], timeout="20s" if fault in TOO_MUCH else "1s")
@@ -245,6 +247,15 @@ def test_what_passes_is_asked_again(runs, measured, fault):
         complete(found, test)
     first, second = found.server.times_of(fault)[:2]
     assert second - first >= AGAIN[fault]
+
+
+@pytest.mark.parametrize("packing", PACKED)
+def test_packed_answers(runs, measured, packing):
+    found = runs[packing]
+    assert found.code == 0, found.err
+    bounded(found, measured)
+    complete(found, f"bad_{packing}")
+    assert re.search(rb"(?i)accept-encoding: [^\r]*gzip", found.server.requests[0])
 
 
 def test_a_value_beyond_a_double_costs_that_point_only(runs, measured):
