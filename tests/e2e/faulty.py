@@ -256,13 +256,20 @@ class Server(socketserver.ThreadingTCPServer):
     allow_reuse_address = daemon_threads = True
     request_queue_size = 256
 
-    def __init__(self, kind, elsewhere=None):
+    def __init__(self, kind, elsewhere=None, tls=None):
+        self.tls = tls  # a server's SSLContext
         self.kind, self.elsewhere, self.good = kind, elsewhere, kind.good
         self.requests, self.times = [], collections.defaultdict(list)
         self.room, self.lock, self.bytes = threading.BoundedSemaphore(200), threading.Lock(), None
         super().__init__(("127.0.0.1", 0), Connection)
-        self.url = f"http://127.0.0.1:{self.server_address[1]}"
+        self.url = f"{'https' if tls else 'http'}://127.0.0.1:{self.server_address[1]}"
         threading.Thread(target=self.serve_forever, args=(0.02,), daemon=True).start()
+
+    def get_request(self):
+        connection, address = super().get_request()
+        if self.tls:
+            connection = self.tls.wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
+        return connection, address
 
     def note(self, fault, request):
         """Keeps the request; returns how many there were before of this fault."""

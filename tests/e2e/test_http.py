@@ -130,6 +130,20 @@ def test_the_certificate_must_hold_the_name(hunter, tmp_path, authority, secured
     assert analyze(hunter).code == 3
 
 
+def test_redirects_of_a_server_with_another_name(hunter, tmp_path, authority):
+    """They stay with the server, whatever name it goes by, and so do the credentials."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(authority / "server.pem", authority / "server.key")
+    with faulty.Server(Prometheus, tls=context) as server:
+        config(tmp_path, f"prometheus: {{url: '{server.url}', ca_file: {authority}/ca.pem, server_name: prom.internal, "
+                         "bearer_token: canary-token}", "  shop: {type: prometheus, step: 1m, query: fault_loop}\n")
+        found = analyze(hunter)
+        assert found.code == 3 and f"{server.url}/api/v1/query_range: status 302: a redirect that is not followed" in found.err
+        assert len(server.times_of("loop")) == 6
+        place = server.url.removeprefix("https://").encode()
+        assert all(b"Bearer canary-token" in request and b"Host: " + place in request for request in server.requests)
+
+
 def test_plain_http_to_the_tls_port(hunter, tmp_path, secured):
     config(tmp_path, f"prometheus: {{url: '{secured.replace('https:', 'http:')}'}}")
     found = analyze(hunter)
