@@ -59,7 +59,7 @@ struct errand {
 	struct transfer transfer;
 	struct printing printing; /* a transfer to standard output */
 	bool replied;             /* call.reply is for the next step */
-	bool again;   /* by errands_work */
+	bool again;               /* by errands_work */
 	unsigned retries;
 	int64_t retry_until; /* engine_now's clock; set by the first failure */
 	enum step step;
