@@ -8,9 +8,9 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "agent/batch.h"
+#include "agent/core/clock.h"
 #include "agent/detect.h"
 #include "agent/lines.h"
 #include "detectors/detector.h"
@@ -205,20 +205,13 @@ static struct slot *take_batch(struct ring *ring)
 	return step == BATCH_LINES ? slot : NULL;
 }
 
-static int64_t clock_ms(void)
-{
-	struct timespec time;
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (int64_t)time.tv_sec * 1000 + time.tv_nsec / 1000000;
-}
-
 static void show_progress(struct ring *ring, size_t lines)
 {
 	struct progress *progress = &ring->progress;
 	progress->lines += lines;
-	if (!ring->task->progress || clock_ms() < progress->due)
+	if (!ring->task->progress || clock_monotonic() < progress->due)
 		return;
-	progress->due = clock_ms() + PROGRESS_EVERY;
+	progress->due = clock_monotonic() + PROGRESS_EVERY;
 	progress->shown = true;
 	fprintf(stderr, "\r\033[K%zu lines done", progress->lines);
 	fflush(stderr);
@@ -308,7 +301,7 @@ int detect_lines(const struct detect_task *task)
 		.freed = PTHREAD_COND_INITIALIZER,
 		.reader = batch_reader_new(&files, task->max_line),
 		.slot_count = task->jobs * SLOTS_A_THREAD,
-		.progress = {.due = clock_ms() + PROGRESS_AFTER}};
+		.progress = {.due = clock_monotonic() + PROGRESS_AFTER}};
 	ring.slots = memory_new(ring.slot_count, sizeof *ring.slots);
 	run_threads(&ring);
 	if (ring.progress.shown)

@@ -16,20 +16,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "agent/core/clock.h"
 #include "agent/core/secret.h"
 #include "agent/core/when.h"
 #include "sources/postgres_errors.h"
 
 enum { CONNECT_OPTIONS = 16 };
-
-static int64_t now_ms(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 static bool fail_timeout(const struct session *session, const char *what, const char *option,
 	int64_t ms, struct error *error)
@@ -50,7 +43,7 @@ static bool wait_socket(const struct session *session, short events, int64_t dea
 {
 	struct pollfd fd = {.fd = PQsocket(session->connection), .events = events};
 	for (;;) {
-		int64_t left = deadline - now_ms();
+		int64_t left = deadline - clock_monotonic();
 		if (left <= 0)
 			return false;
 		int ready = poll(&fd, 1, left > 60000 ? 60000 : (int)left);
@@ -107,7 +100,7 @@ static void take_notice(void *context, const PGresult *result)
 static bool connect_all(struct session *session, struct error *error)
 {
 	int64_t limit = session->server->connect_timeout;
-	int64_t deadline = now_ms() + limit;
+	int64_t deadline = clock_monotonic() + limit;
 	PostgresPollingStatusType polled = PGRES_POLLING_WRITING;
 	if (deadline > session->deadline)
 		deadline = session->deadline;
@@ -182,7 +175,8 @@ static bool run_simple(struct session *session, const char *sql, struct error *e
 /* For the server, ms: less than what is left for us, so that its own words arrive in time. */
 static int64_t statement_limit(const struct session *session)
 {
-	int64_t left = session->deadline - now_ms(), limit = session->server->statement_timeout;
+	int64_t left = session->deadline - clock_monotonic(),
+		limit = session->server->statement_timeout;
 	left -= left / 10 < 1000 ? left / 10 : 1000;
 	if (left < 1)
 		left = 1;
@@ -212,7 +206,7 @@ bool session_open(
 	const char *password = server->password;
 	char port[24];
 	*session = (struct session){.query = query, .server = server};
-	session->deadline = now_ms() + server->timeout;
+	session->deadline = clock_monotonic() + server->timeout;
 	snprintf(port, sizeof port, "%lld", (long long)server->port);
 	if (server->password_file && !password &&
 		!secret_read(
