@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/core/hash.h"
 #include "agent/group.h"
 #include "agent/timers.h"
 
@@ -120,25 +121,18 @@ static size_t records_for(const struct announcer *announcer, struct arena *arena
 	return count;
 }
 
-static void hash(uint64_t *sum, const void *data, size_t length)
-{
-	const unsigned char *at = data;
-
-	for (size_t i = 0; i < length; i++)
-		*sum = (*sum ^ at[i]) * UINT64_C(0x100000001b3);
-}
-
 /* The same for the same changes to the same destination, and for no others. */
 static const char *message_key(struct arena *arena, const struct receiver *receiver,
 	const char *destination, const struct group_of *group)
 {
-	uint64_t sum = UINT64_C(0xcbf29ce484222325);
+	uint64_t sum = HASH_START;
 
-	hash(&sum, receiver->name, strlen(receiver->name) + 1);
-	hash(&sum, destination, strlen(destination) + 1);
+	sum = hash_add(sum, receiver->name, strlen(receiver->name) + 1);
+	sum = hash_add(sum, destination, strlen(destination) + 1);
 	for (size_t i = 0; i < group->count; i++) {
-		hash(&sum, &group->items[i]->item.id, sizeof group->items[i]->item.id);
-		hash(&sum, &group->items[i]->first_seen, sizeof group->items[i]->first_seen);
+		sum = hash_add(sum, &group->items[i]->item.id, sizeof group->items[i]->item.id);
+		sum = hash_add(
+			sum, &group->items[i]->first_seen, sizeof group->items[i]->first_seen);
 	}
 	return arena_printf(arena, "%016" PRIx64, sum);
 }

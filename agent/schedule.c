@@ -7,8 +7,10 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "agent/core/arena.h"
+#include "agent/core/hash.h"
 #include "agent/core/when.h"
 
 struct slot {
@@ -25,9 +27,7 @@ struct schedule {
 
 static uint64_t hash_name(const char *name)
 {
-	uint64_t hash = 0xcbf29ce484222325;
-	for (const char *at = name; *at; at++)
-		hash = (hash ^ (unsigned char)*at) * 0x100000001b3;
+	uint64_t hash = hash_add(HASH_START, name, strlen(name));
 	hash ^= hash >> 33;
 	hash *= 0xff51afd7ed558ccd;
 	return hash ^ (hash >> 33);

@@ -7,8 +7,9 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "agent/core/clock.h"
+#include "agent/core/hash.h"
 #include "agent/core/when.h"
 #include "agent/news.h"
 #include "agent/schedule.h"
@@ -97,22 +98,14 @@ void watch_free(struct watch *watch)
 	free(watch);
 }
 
-static double seconds(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 static bool detect(struct task *task, struct scratch *scratch, struct error *error)
 {
 	struct pass *pass = task->context;
-	double start = seconds();
+	int64_t start = clock_monotonic_ns();
 	bool done = analysis_run(task->query.arena, pass->watch->agent->schema, task->test,
 		&task->query.data, NULL, 0, scratch, &pass->analysis, error);
 
-	pass->detection = seconds() - start;
+	pass->detection = 1e-9 * (double)(clock_monotonic_ns() - start);
 	return done;
 }
 
@@ -169,11 +162,10 @@ static void log_notices(struct pass *pass)
 {
 	const struct strings *notices = &pass->task->query.notices;
 	struct subject *subject = &pass->watch->subjects[pass->id];
-	uint64_t hash = 0;
+	uint64_t hash = notices->count ? HASH_START : 0;
 
 	for (size_t i = 0; i < notices->count; i++)
-		for (const char *at = notices->items[i]; *at; at++)
-			hash = (hash ^ (unsigned char)*at) * UINT64_C(0x100000001b3) + 1;
+		hash = hash_add(hash, notices->items[i], strlen(notices->items[i]) + 1);
 	for (size_t i = 0; i < notices->count && hash != subject->notices; i++)
 		log_event(LEVEL_WARN, notices->items[i], LOG_TEXT("test", subject->test->name));
 	subject->notices = hash;

@@ -3,20 +3,13 @@
  */
 #include "conf/dict.h"
 
-#include <stdint.h>
 #include <string.h>
 
-static size_t hash(const char *name)
-{
-	uint64_t h = 14695981039346656037u;
-	for (; *name; name++)
-		h = (h ^ (unsigned char)*name) * 1099511628211u;
-	return (size_t)(h ^ (h >> 32));
-}
+#include "agent/core/hash.h"
 
 static struct dict_slot *probe(struct dict_slot *slots, size_t capacity, const char *name)
 {
-	size_t i = hash(name) & (capacity - 1);
+	size_t i = hash_slot(name, strlen(name)) & (capacity - 1);
 	while (slots[i].name && strcmp(slots[i].name, name) != 0)
 		i = (i + 1) & (capacity - 1);
 	return &slots[i];

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/core/hash.h"
+
 enum { FIRST_SLOTS = 64 };
 
 void names_free(struct names *names)
@@ -15,20 +17,10 @@ void names_free(struct names *names)
 	*names = (struct names){0};
 }
 
-/* FNV-1a, its high half folded in. */
-static size_t hash(const char *text, size_t length)
-{
-	uint64_t value = UINT64_C(0xCBF29CE484222325);
-
-	for (size_t i = 0; i < length; i++)
-		value = (value ^ (unsigned char)text[i]) * UINT64_C(0x100000001B3);
-	return (size_t)(value ^ value >> 32);
-}
-
 /* The slot that holds the name, or the empty one where it belongs. */
 static size_t *find_slot(const struct names *names, const char *text, size_t length)
 {
-	for (size_t at = hash(text, length);; at++) {
+	for (size_t at = hash_slot(text, length);; at++) {
 		size_t *slot = &names->slots[at & (names->slot_count - 1)];
 
 		if (!*slot)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "agent/core/buf.h"
+#include "agent/core/hash.h"
 #include "sources/prometheus_json.h"
 
 enum { SERIES_MAX = 100000, POINTS_MAX = 20000000 };
@@ -121,10 +122,7 @@ static void family_join(struct arena *arena, struct family *family, const struct
 
 static size_t hash_text(const char *text)
 {
-	uint64_t hash = 0xcbf29ce484222325;
-	for (; *text; text++)
-		hash = (hash ^ (unsigned char)*text) * 0x100000001b3;
-	return (size_t)(hash ^ hash >> 32);
+	return hash_slot(text, strlen(text));
 }
 
 static void table_grow(struct collection *collection)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "agent/core/buf.h"
+#include "agent/core/hash.h"
 
 enum { FIRST_CAPACITY = 1024 };
 
@@ -120,11 +121,8 @@ static bool same(const char *known, const char *text, size_t length)
 
 const char *rows_text(struct rows *rows, struct arena *arena, const char *text, size_t length)
 {
-	uint64_t hash = length;
+	const char **slot = &rows->recent[hash_slot(text, length) % ROWS_RECENT];
 
-	for (size_t i = 0; i < length; i++)
-		hash = (hash ^ (unsigned char)text[i]) * UINT64_C(0x100000001B3);
-	const char **slot = &rows->recent[(hash ^ hash >> 32) % ROWS_RECENT];
 	if (!same(*slot, text, length))
 		*slot = arena_strndup(arena, text, length);
 	return *slot;

@@ -11,10 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "agent/core/arena.h"
 #include "agent/core/buf.h"
+#include "agent/core/clock.h"
+#include "agent/core/hash.h"
 #include "agent/core/log.h"
 #include "agent/core/secret.h"
 
@@ -216,6 +219,27 @@ static void secrets_are_one_line_of_a_file(void **state)
 	arena_free(arena);
 }
 
+/* The hashes of announced messages lie in state files: they must not change. */
+static void hashes_are_those_of_fnv(void **state)
+{
+	(void)state;
+	assert_true(hash_add(HASH_START, "", 0) == UINT64_C(0xcbf29ce484222325));
+	assert_true(hash_add(HASH_START, "a", 1) == UINT64_C(0xaf63dc4c8601ec8c));
+	assert_true(hash_add(HASH_START, "foobar", 6) == UINT64_C(0x85944171f73967e8));
+	assert_true(hash_add(hash_add(HASH_START, "foo", 3), "bar", 3) ==
+		    hash_add(HASH_START, "foobar", 6));
+	assert_int_equal(hash_slot("foobar", 6), hash_slot("foobarx", 6));
+	assert_int_not_equal(hash_slot("ab", 2), hash_slot("ba", 2));
+}
+
+static void clocks_agree_with_the_date(void **state)
+{
+	(void)state;
+	int64_t before = clock_monotonic(), ns = clock_monotonic_ns(), now = clock_wall();
+	assert_in_range(now / 1000, time(NULL) - 2, time(NULL));
+	assert_true(ns / 1000000 >= before && ns / 1000000 <= clock_monotonic());
+}
+
 static void joined_arenas_are_one(void **state)
 {
 	(void)state;
@@ -245,6 +269,8 @@ int main(void)
 		cmocka_unit_test(log_lines_are_one_line),
 		cmocka_unit_test(secrets_are_one_line_of_a_file),
 		cmocka_unit_test(joined_arenas_are_one),
+		cmocka_unit_test(hashes_are_those_of_fnv),
+		cmocka_unit_test(clocks_agree_with_the_date),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,18 @@
+/*
+ * FNV-1a: a hash for tables and for telling texts apart, not for what an attacker chooses.
+ */
+#ifndef CORE_HASH_H
+#define CORE_HASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define HASH_START UINT64_C(0xcbf29ce484222325)
+
+/* `hash`, HASH_START at first, with the bytes added. Its value may be stored: it stays the same. */
+uint64_t hash_add(uint64_t hash, const void *bytes, size_t length);
+
+/* For the slots of a table: the low bits are as good as the high ones. */
+size_t hash_slot(const char *text, size_t length);
+
+#endif
