@@ -20,6 +20,7 @@ struct family {
 	size_t rank; /* its metric's place where that is configured */
 	const struct found *first;
 	bool *common;
+	struct family *same_hash;
 };
 
 struct found {
@@ -43,8 +44,8 @@ struct collection {
 	struct found **table; /* a power of two */
 	size_t table_size;
 	const struct piece *before; /* the piece taken last */
-	struct family **families;
-	size_t family_count, family_capacity;
+	struct family **families;   /* by the name's hash, a power of two */
+	size_t family_count, family_slots;
 	size_t histograms, points;
 	size_t max_points; /* of one series */
 	const struct found *too_long;

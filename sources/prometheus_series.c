@@ -68,20 +68,46 @@ static const char *label_value(const struct pair *labels, size_t count, const ch
 	return "";
 }
 
-static struct family *family_add(struct collection *collection, const struct metric *metric)
+static size_t hash_text(const char *text)
 {
-	if (collection->family_count == collection->family_capacity) {
-		size_t capacity = 2 * collection->family_capacity + 8;
-		struct family **more = arena_array(collection->arena, capacity, sizeof *more);
-		if (collection->family_count > 0)
-			memcpy(more, collection->families, collection->family_count * sizeof *more);
-		collection->families = more;
-		collection->family_capacity = capacity;
+	return hash_slot(text, strlen(text));
+}
+
+static void families_grow(struct collection *collection)
+{
+	size_t slots = collection->family_slots ? 2 * collection->family_slots : 8;
+	struct family **table = arena_array(collection->arena, slots, sizeof *table);
+	for (size_t i = 0; i < collection->family_slots; i++)
+		for (struct family *family = collection->families[i], *next; family;
+			family = next) {
+			next = family->same_hash;
+			struct family **place =
+				&table[hash_text(family->metric->name) & (slots - 1)];
+			family->same_hash = *place;
+			*place = family;
+		}
+	collection->families = table;
+	collection->family_slots = slots;
+}
+
+static struct family *family_add(
+	struct collection *collection, const struct metric *metric, const char *name)
+{
+	if (collection->family_count == collection->family_slots)
+		families_grow(collection);
+	if (!metric) {
+		struct metric *named = arena_alloc(collection->arena, sizeof *named);
+		*named = (struct metric){.name = arena_strdup(collection->arena, name), .scale = 1};
+		metric = named;
 	}
 	struct family *family = arena_alloc(collection->arena, sizeof *family);
-	family->metric = metric;
-	family->rank = collection->metric ? collection->family_count : 0;
-	collection->families[collection->family_count++] = family;
+	struct family **place =
+		&collection->families[hash_text(metric->name) & (collection->family_slots - 1)];
+	*family = (struct family){.metric = metric,
+		.rank = collection->metric ? collection->family_count : 0,
+		.same_hash = *place};
+	*place = family;
+	collection->family_count++;
 	return family;
 }
 
@@ -92,17 +118,15 @@ static struct family *family_of(struct collection *collection, const struct answ
 	const char *name = label_value(series->labels, series->label_count, "__name__");
 	if (!*name)
 		name = "value";
-	for (size_t i = collection->family_count; i-- > 0;) {
-		struct family *family = collection->families[i];
-		if (metric ? family->metric == metric : strcmp(family->metric->name, name) == 0)
-			return family;
-	}
-	if (!metric) {
-		struct metric *named = arena_alloc(collection->arena, sizeof *named);
-		*named = (struct metric){.name = name, .scale = 1};
-		metric = named;
-	}
-	return family_add(collection, metric);
+	if (metric)
+		name = metric->name;
+	struct family *family = NULL;
+	if (collection->family_slots > 0)
+		family = collection->families[hash_text(name) & (collection->family_slots - 1)];
+	while (family &&
+		(metric ? family->metric != metric : strcmp(family->metric->name, name) != 0))
+		family = family->same_hash;
+	return family ? family : family_add(collection, metric, name);
 }
 
 static void family_join(struct arena *arena, struct family *family, const struct found *found)
@@ -118,11 +142,6 @@ static void family_join(struct arena *arena, struct family *family, const struct
 		family->common[i] =
 			(first || family->common[i]) && strcmp(other, label->value) == 0;
 	}
-}
-
-static size_t hash_text(const char *text)
-{
-	return hash_slot(text, strlen(text));
 }
 
 static void table_grow(struct collection *collection)
