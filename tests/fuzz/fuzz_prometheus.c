@@ -75,10 +75,13 @@ static bool texts_fit(const json_t *root)
 		if (value && !json_is_string(value))
 			return false;
 	}
-	const json_t *warnings = json_object_get(root, "warnings");
-	for (size_t i = 0; i < json_array_size(warnings) && i < 20; i++)
-		if (!json_is_string(json_array_get(warnings, i)))
-			return false;
+	static const char *const lists[] = {"warnings", "infos"};
+	for (int k = 0; k < 2; k++) {
+		const json_t *list = json_object_get(root, lists[k]);
+		for (size_t i = 0; i < json_array_size(list) && i < 20; i++)
+			if (!json_is_string(json_array_get(list, i)))
+				return false;
+	}
 	return json_object_get(root, "status") != NULL;
 }
 
