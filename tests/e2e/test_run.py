@@ -713,6 +713,23 @@ def test_sigterm_while_sending_waits_for_the_answer(agents, tmp_path, slack):
     assert len(slack.posts) == 1
 
 
+def test_sigterm_twice_while_sending(agents, tmp_path, slack):
+    """The second one does not wait for the answer any more; the next agent looks whether the message is there."""
+    write_csv(tmp_path / "read.csv", [(30, 1.2)])
+    path = config(tmp_path, csv_test(tmp_path / "read.csv"), bot(slack))
+    slack.accept_then_hang = True
+    agent = agents(path)
+    slack.wait(lambda: slack.posts)
+    agent.process.send_signal(signal.SIGTERM)
+    agent.wait_log("msg=stopping")
+    assert agent.end(timeout=5) == 0
+    slack.accept_then_hang = False
+    again = agents(path)
+    again.wait_log("msg=sent")
+    assert again.end() == 0
+    assert len(slack.posts) == 1
+
+
 def test_sigterm_does_not_wait_for_a_source(agents, tmp_path):
     """A server that takes the question and never answers: the agent ends at once all the same."""
     with socket.create_server(("127.0.0.1", 0)) as server:
