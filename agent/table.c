@@ -14,6 +14,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "agent/core/utf8.h"
+
 enum { GAP = 2, HEADER_PADDING = 2 };
 
 /* Decodes one character; *text moves behind it. Broken bytes count as one character each. */
@@ -74,14 +76,18 @@ static void print_blanks(size_t count, FILE *out)
 		putc_unlocked(' ', out);
 }
 
-/* Control characters (also those of two bytes, U+0080 to U+009F) become a blank. */
+/* Control characters become a blank each. */
 static void print_safe(const char *text, FILE *out)
 {
-	const unsigned char *s = (const unsigned char *)text;
-	for (; *s; s++) {
-		bool wide_control = s[0] == 0xC2 && s[1] >= 0x80 && s[1] < 0xA0;
-		putc_unlocked(*s < ' ' || *s == 0x7F || wide_control ? ' ' : *s, out);
-		s += wide_control;
+	for (size_t left = strlen(text), length; left > 0; text += length, left -= length) {
+		length = utf8_length(text, left);
+		if (length > 0 && utf8_is_control(text, length)) {
+			putc_unlocked(' ', out);
+			continue;
+		}
+		length = length > 0 ? length : 1;
+		for (size_t i = 0; i < length; i++)
+			putc_unlocked(text[i], out);
 	}
 }
 

@@ -93,20 +93,6 @@ void text_tally(struct buf *out, const struct tally *tally)
 		count_of(out, tally->improvements, "improvement");
 }
 
-/* C0, DEL, C1, the separators of lines and paragraphs, and the marks that turn the direction of
- * text. */
-static bool control(const char *text, size_t length)
-{
-	const unsigned char *at = (const unsigned char *)text;
-
-	if (length == 1)
-		return at[0] < 0x20 || at[0] == 0x7f;
-	if (length == 2)
-		return at[0] == 0xc2 && at[1] < 0xa0;
-	return at[0] == 0xe2 && ((at[1] == 0x80 && at[2] >= 0xa8 && at[2] <= 0xae) ||
-					(at[1] == 0x81 && at[2] >= 0xa6 && at[2] <= 0xa9));
-}
-
 void text_clean(struct buf *out, const char *text, size_t limit)
 {
 	size_t left = strlen(text), last = out->length;
@@ -122,7 +108,7 @@ void text_clean(struct buf *out, const char *text, size_t limit)
 		last = out->length;
 		if (length == 0)
 			buf_text(out, "\xef\xbf\xbd");
-		else if (control(text, length))
+		else if (utf8_is_control(text, length))
 			buf_char(out, ' ');
 		else
 			buf_append(out, text, length);

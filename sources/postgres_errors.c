@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "agent/core/utf8.h"
+
 enum { LINE_SHOWN = 400 };
 
 struct advice {
@@ -25,9 +27,7 @@ static const char *clean(struct arena *arena, const char *text, size_t length)
 	if (length > LINE_SHOWN)
 		length = LINE_SHOWN;
 	char *line = arena_strndup(arena, text, length);
-	for (char *at = line; *at; at++)
-		if ((unsigned char)*at < ' ' || *at == 0x7f)
-			*at = ' ';
+	utf8_blank(line, ' ');
 	return line;
 }
 

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "agent/core/utf8.h"
+
 enum { LINE_MAX_SHOWN = 300 };
 
 const char *refuse_line(struct arena *arena, const char *text)
@@ -14,9 +16,7 @@ const char *refuse_line(struct arena *arena, const char *text)
 		text++;
 	size_t length = strcspn(text, "\r\n");
 	char *line = arena_strndup(arena, text, length < LINE_MAX_SHOWN ? length : LINE_MAX_SHOWN);
-	for (char *at = line; *at; at++)
-		if ((unsigned char)*at < ' ' || *at == 0x7f)
-			*at = ' ';
+	utf8_blank(line, ' ');
 	return line;
 }
 

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/core/utf8.h"
+
 /* Drops an incomplete UTF-8 sequence at the end of a text that was cut. */
 static void mend_cut(char *text, size_t length)
 {
@@ -24,9 +26,7 @@ static void mend_cut(char *text, size_t length)
 
 void error_blank(char *text)
 {
-	for (char *c = text; *c; c++)
-		if ((unsigned char)*c < 0x20 || *c == 0x7f)
-			*c = '?';
+	utf8_blank(text, '?');
 }
 
 bool error_set(struct error *error, enum error_kind kind, const char *format, ...)

@@ -1,5 +1,7 @@
 #include "agent/core/utf8.h"
 
+#include <string.h>
+
 size_t utf8_length(const char *text, size_t left)
 {
 	const unsigned char *s = (const unsigned char *)text;
@@ -18,6 +20,28 @@ size_t utf8_length(const char *text, size_t left)
 		(s[0] == 0xF0 && s[1] < 0x90) || (s[0] == 0xF4 && s[1] > 0x8F))
 		return 0;
 	return length;
+}
+
+bool utf8_is_control(const char *text, size_t length)
+{
+	const unsigned char *at = (const unsigned char *)text;
+
+	if (length == 1)
+		return at[0] < 0x20 || at[0] == 0x7f;
+	if (length == 2)
+		return at[0] == 0xc2 && at[1] < 0xa0;
+	return at[0] == 0xe2 && ((at[1] == 0x80 && at[2] >= 0xa8 && at[2] <= 0xae) ||
+					(at[1] == 0x81 && at[2] >= 0xa6 && at[2] <= 0xa9));
+}
+
+void utf8_blank(char *text, char blank)
+{
+	for (size_t left = strlen(text), length; left > 0; text += length, left -= length) {
+		length = utf8_length(text, left);
+		if (length > 0 && utf8_is_control(text, length))
+			memset(text, blank, length);
+		length = length > 0 ? length : 1;
+	}
 }
 
 size_t utf8_write(unsigned code, char out[4])

@@ -20,6 +20,7 @@
 #include "agent/core/hash.h"
 #include "agent/core/log.h"
 #include "agent/core/secret.h"
+#include "agent/core/utf8.h"
 
 static void error_is_formatted_and_prefixed(void **state)
 {
@@ -219,6 +220,21 @@ static void secrets_are_one_line_of_a_file(void **state)
 	arena_free(arena);
 }
 
+static void control_characters_are_blanked(void **state)
+{
+	(void)state;
+	static const char *const cases[][2] = {{"", ""}, {"a\tb\x7f\x1b[31m", "a?b??[31m"},
+		{"caf\u00e9 \u6027 \u2026", "caf\u00e9 \u6027 \u2026"},
+		{"\xc2\x85\xc2\x9b", "????"}, {"a\u2028\u202e\u2066z", "a?????????z"},
+		{"\xc2", "\xc2"}, {"\xe2\x80", "\xe2\x80"}, {"\xff\n", "\xff?"}};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		char text[64];
+		strcpy(text, cases[i][0]);
+		utf8_blank(text, '?');
+		assert_string_equal(text, cases[i][1]);
+	}
+}
+
 /* The hashes of announced messages lie in state files: they must not change. */
 static void hashes_are_those_of_fnv(void **state)
 {
@@ -270,6 +286,7 @@ int main(void)
 		cmocka_unit_test(secrets_are_one_line_of_a_file),
 		cmocka_unit_test(joined_arenas_are_one),
 		cmocka_unit_test(hashes_are_those_of_fnv),
+		cmocka_unit_test(control_characters_are_blanked),
 		cmocka_unit_test(clocks_agree_with_the_date),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
