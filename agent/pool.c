@@ -291,7 +291,7 @@ static struct job *give_up(struct pool *pool, int64_t now)
 	for (size_t i = 0; i < pool->worker_count; i++) {
 		struct worker *worker = &pool->workers[i];
 		struct worker_lane *lane = worker->lane;
-		if (!worker->job || worker->lost || worker->due > now)
+		if (!worker->job || !worker->job->overdue || worker->lost || worker->due > now)
 			continue;
 		worker->lost = true;
 		lane->threads--;
