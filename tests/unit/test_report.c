@@ -447,8 +447,8 @@ static void rows_of_one_time(void **state)
 		struct moment moment;
 		double a, b;
 		const char *commit;
-	} rows[] = {{{1000, 0}, 1, 1, NULL}, {{1000, 1}, 2, NAN, "second"},
-		{{1000, 2}, 3, NAN, "third"}, {{2000, 0}, NAN, 2, NULL}};
+	} rows[] = {{{1000, 0}, 1, 1, NULL}, {{1000, 1}, 2, (double)NAN, "second"},
+		{{1000, 2}, 3, (double)NAN, "third"}, {{2000, 0}, (double)NAN, 2, NULL}};
 	for (int pass = 0; pass < 2; pass++, cursor_rewind(&cursor)) {
 		for (size_t i = 0; i < 4; i++) {
 			assert_true(cursor_next(&cursor));
