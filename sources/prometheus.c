@@ -229,8 +229,9 @@ static enum step take_answer(struct query *query, const struct reply *reply, str
 		return STEP_FAILED;
 	if (asking->builds && builds_overflow(asking->builds)) {
 		error_set(error, ERROR_DATA,
-			"build_info has more than %d samples: shorten range, or narrow it",
-			BUILDS_SAMPLES_MAX);
+			"build_info has more than %d series or %d samples: shorten range, or "
+			"narrow it",
+			BUILDS_MAX, BUILDS_SAMPLES_MAX);
 		return STEP_FAILED;
 	}
 	return STEP_DONE;

@@ -7,13 +7,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/core/hash.h"
+
+enum { TABLE_SIZE = 16384 };
+
 struct build {
 	const struct pair *labels; /* that have to fit */
 	size_t label_count;
 	const char **attributes; /* one for each said label, or NULL */
 	bool says;
-	int64_t *times; /* capacity: a power of two */
-	size_t n;
+	int64_t *times;
+	size_t n, capacity;
+	struct build *same_hash;
 };
 
 struct builds {
@@ -21,6 +26,7 @@ struct builds {
 	struct pairs said;
 	struct build **items;
 	size_t count, samples;
+	struct build **table; /* by the labels' hash */
 	struct timeline *timelines;
 	bool overflow;
 };
@@ -44,6 +50,7 @@ struct builds *builds_new(struct arena *arena, struct pairs said)
 	struct builds *builds = arena_alloc(arena, sizeof *builds);
 	builds->arena = arena;
 	builds->said = said;
+	builds->table = arena_array(arena, TABLE_SIZE, sizeof(struct build *));
 	return builds;
 }
 
@@ -88,13 +95,18 @@ static bool same_labels(const struct pair *a, size_t a_count, const struct pair 
 	return true;
 }
 
-/* The build of the labels in a later piece of the range, or a new one. */
-static struct build *find_build(struct builds *builds, const struct answer_series *series)
+static size_t hash_labels(const struct pair *labels, size_t count)
 {
-	for (size_t i = 0; i < builds->count; i++)
-		if (same_labels(builds->items[i]->labels, builds->items[i]->label_count,
-			    series->labels, series->label_count))
-			return builds->items[i];
+	uint64_t hash = HASH_START;
+	for (size_t i = 0; i < count; i++) {
+		hash = hash_add(hash, labels[i].key, strlen(labels[i].key) + 1);
+		hash = hash_add(hash, labels[i].value, strlen(labels[i].value) + 1);
+	}
+	return (size_t)(hash ^ hash >> 32) & (TABLE_SIZE - 1);
+}
+
+static struct build *build_new(const struct builds *builds, const struct answer_series *series)
+{
 	struct arena *arena = builds->arena;
 	struct build *build = arena_alloc(arena, sizeof *build);
 	struct pair *labels = arena_array(arena, series->label_count, sizeof *labels);
@@ -109,34 +121,62 @@ static struct build *find_build(struct builds *builds, const struct answer_serie
 		build->attributes[i] = label && *label->value ? label->value : NULL;
 		build->says = build->says || build->attributes[i];
 	}
+	return build;
+}
+
+/* The build of the labels, of an earlier series or piece of the range, or a new one; NULL if there
+ * are too many. */
+static struct build *find_build(struct builds *builds, const struct answer_series *series)
+{
+	struct build **place = &builds->table[hash_labels(series->labels, series->label_count)];
+	for (struct build *build = *place; build; build = build->same_hash)
+		if (same_labels(
+			    build->labels, build->label_count, series->labels, series->label_count))
+			return build;
+	if (builds->count == BUILDS_MAX)
+		return NULL;
 	if (is_power_of_two(builds->count)) {
 		size_t capacity = builds->count ? 2 * builds->count : 1;
-		struct build **more = arena_array(arena, capacity, sizeof *more);
+		struct build **more = arena_array(builds->arena, capacity, sizeof *more);
 		if (builds->count > 0)
 			memcpy(more, builds->items, builds->count * sizeof *more);
 		builds->items = more;
 	}
+	struct build *build = build_new(builds, series);
+	build->same_hash = *place;
+	*place = build;
 	builds->items[builds->count++] = build;
 	return build;
+}
+
+/* The room doubles, as a build may come in as many series as there are samples. */
+static void add_times(struct builds *builds, struct build *build, const int64_t *times, size_t n)
+{
+	if (n > build->capacity - build->n) {
+		size_t need = build->n + n, twice = 2 * build->capacity;
+		build->capacity = need > twice ? need : twice;
+		int64_t *more = arena_array(builds->arena, build->capacity, sizeof *more);
+		if (build->n > 0)
+			memcpy(more, build->times, build->n * sizeof *more);
+		build->times = more;
+	}
+	memcpy(build->times + build->n, times, n * sizeof *times);
+	build->n += n;
+	builds->samples += n;
 }
 
 void builds_take(void *context, const struct answer_series *series)
 {
 	struct builds *builds = context;
-	if (series->n == 0)
+	if (series->n == 0 || builds->overflow)
 		return;
-	if (series->n > BUILDS_SAMPLES_MAX - builds->samples) {
+	struct build *build = series->n <= BUILDS_SAMPLES_MAX - builds->samples
+				      ? find_build(builds, series)
+				      : NULL;
+	if (build)
+		add_times(builds, build, series->times, series->n);
+	else
 		builds->overflow = true;
-		return;
-	}
-	struct build *build = find_build(builds, series);
-	int64_t *times = arena_array(builds->arena, build->n + series->n, sizeof *times);
-	if (build->n > 0)
-		memcpy(times, build->times, build->n * sizeof *times);
-	memcpy(times + build->n, series->times, series->n * sizeof *times);
-	build->times = times;
-	build->n += series->n;
-	builds->samples += series->n;
 }
 
 static bool fits(const struct builds *builds, const struct build *build, const struct pair *labels,

@@ -13,7 +13,7 @@
 #include "agent/core/series.h"
 #include "sources/prometheus_answer.h"
 
-enum { BUILDS_SAMPLES_MAX = 5000000 };
+enum { BUILDS_MAX = 10000, BUILDS_SAMPLES_MAX = 5000000 };
 
 struct builds;
 struct timeline;
@@ -27,7 +27,8 @@ void builds_take(void *builds, const struct answer_series *series);
 /* Label sets that came; with `saying`, those that have one of the labels. */
 size_t builds_count(const struct builds *builds, bool saying);
 
-/* There were more than BUILDS_SAMPLES_MAX samples; what came behind is not there. */
+/* There were more than BUILDS_MAX label sets or BUILDS_SAMPLES_MAX samples; what came behind is not
+ * there. */
 bool builds_overflow(const struct builds *builds);
 
 /*

@@ -200,6 +200,53 @@ static void test_builds_that_say_nothing(void **state)
 	}
 }
 
+/* A series whose labels are the same n times over costs what its samples cost. */
+static void test_a_build_in_many_series(void **state)
+{
+	struct talk *talk = *state;
+	struct buf body = {0};
+	talk->options.build_info = "build_info";
+	say_rows(talk, (const char *[]){"|40000 1", NULL});
+	buf_text(&body, "{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\",\"result\":[");
+	for (int i = 0; i < 20000; i++)
+		buf_printf(&body, "%s{\"metric\":{\"revision\":\"a\"},\"values\":[[%d,\"1\"]]}",
+			i ? "," : "", T + i);
+	buf_text(&body, "]}}");
+	say(talk, 200, body.data);
+	buf_free(&body);
+	done(talk);
+	check_series(talk->query.data.series, "commit", "40000:1@a");
+	assert_true(arena_size(talk->query.arena) < 4 << 20);
+}
+
+static void test_too_many_builds(void **state)
+{
+	(void)state;
+	for (int more = 0; more < 2; more++) {
+		struct talk *talk;
+		struct buf body = {0};
+		set_up((void **)&talk);
+		talk->options.build_info = "build_info";
+		say_rows(talk, (const char *[]){"|40000 1", NULL});
+		buf_text(&body, "{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\","
+				"\"result\":[");
+		for (int i = 0; i < 10000 + more; i++)
+			buf_printf(&body,
+				"%s{\"metric\":{\"revision\":\"%d\"},\"values\":[[%d,\"1\"]]}",
+				i ? "," : "", i, T + i);
+		buf_text(&body, "]}}");
+		say(talk, 200, body.data);
+		buf_free(&body);
+		if (more) {
+			failed(talk, "build_info has more than 10000 series");
+		} else {
+			done(talk);
+			check_series(talk->query.data.series, "commit", "40000:1@9999");
+		}
+		tear_down((void **)&talk);
+	}
+}
+
 static void test_victoria_is_recognised(void **state)
 {
 	struct talk *talk = *state;
@@ -504,6 +551,8 @@ int main(void)
 		TALK_TEST(test_builds),
 		TALK_TEST(test_builds_of_a_job),
 		cmocka_unit_test(test_builds_that_say_nothing),
+		TALK_TEST(test_a_build_in_many_series),
+		cmocka_unit_test(test_too_many_builds),
 		TALK_TEST(test_victoria_is_recognised),
 		cmocka_unit_test(test_others_are_no_victoria),
 		cmocka_unit_test(test_what_is_known_is_not_asked),
