@@ -200,15 +200,35 @@ CURL *exchange_easy(struct exchange *exchange)
 	return exchange->easy;
 }
 
+/*
+ * Where the answer points, without a user: libcurl puts the handle's own into it, and a server has
+ * none to give. NULL if it points nowhere.
+ */
+static const char *redirect_target(const struct exchange *exchange)
+{
+	const char *target = NULL;
+	char *url = NULL;
+	curl_easy_getinfo(exchange->easy, CURLINFO_REDIRECT_URL, &target);
+	CURLU *parts = curl_url();
+	const char *out = NULL;
+	if (target && curl_url_set(parts, CURLUPART_URL, target, 0) == CURLUE_OK &&
+		curl_url_set(parts, CURLUPART_USER, NULL, 0) == CURLUE_OK &&
+		curl_url_set(parts, CURLUPART_PASSWORD, NULL, 0) == CURLUE_OK &&
+		curl_url_get(parts, CURLUPART_URL, &url, 0) == CURLUE_OK)
+		out = arena_strdup(exchange->arena, url);
+	curl_free(url);
+	curl_url_cleanup(parts);
+	return out;
+}
+
 /* Turns the handle to where the answer points, if it may go there. */
 static bool follow(struct exchange *exchange, int status)
 {
-	char *target = NULL;
 	bool get = strcmp(exchange->transfer->method, "GET") == 0;
 	bool kept = status == 307 || status == 308;
 	if (status < 301 || status > 308 || (!kept && status > 303) || exchange->hops == MOST_HOPS)
 		return false;
-	curl_easy_getinfo(exchange->easy, CURLINFO_REDIRECT_URL, &target);
+	const char *target = redirect_target(exchange);
 	const char *origin = target ? exchange_origin(exchange->arena, target) : NULL;
 	bool same = origin && !exchange->foreign &&
 		    (strcmp(origin, exchange->origin) == 0 || strcmp(origin, exchange->alias) == 0);

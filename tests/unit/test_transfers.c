@@ -241,6 +241,21 @@ static void test_redirect_within_the_server(void **state)
 	peer_free(peer);
 }
 
+static void test_redirect_within_the_server_keeps_the_user(void **state)
+{
+	(void)state;
+	struct redirect redirect = {302, "Location: /there\r\n"};
+	struct peer *peer = peer_new(answer_redirect, &redirect);
+	world->endpoint.username = "me";
+	world->endpoint.password = "secret";
+	const struct reply *reply = get(peer->url);
+	assert_int_equal(reply->kind, REPLY_ANSWER);
+	assert_string_equal(reply->body, "there");
+	assert_true(peer_saw(peer, "GET /there"));
+	assert_true(peer_saw(peer, "Authorization: Basic bWU6c2VjcmV0"));
+	peer_free(peer);
+}
+
 static void test_redirect_to_another_server_takes_no_secret_along(void **state)
 {
 	(void)state;
@@ -679,6 +694,7 @@ int main(void)
 		WORLD_TEST(test_credentials_within_the_url),
 		WORLD_TEST(test_header_with_a_line_break),
 		WORLD_TEST(test_redirect_within_the_server),
+		WORLD_TEST(test_redirect_within_the_server_keeps_the_user),
 		WORLD_TEST(test_redirect_to_another_server_takes_no_secret_along),
 		WORLD_TEST(test_redirects_that_are_not_followed),
 		WORLD_TEST(test_nobody_there),
