@@ -161,6 +161,8 @@ static double raw_value(struct reader *reader)
 	return (double)NAN;
 }
 
+/* Functions leave the end as it was when they make values beyond it, as sumSeries() does of two
+ * resolutions and constantLine() always: only the start and the step count. */
 static bool raw_line(struct reader *reader)
 {
 	struct scan *scan = &reader->scan;
@@ -175,8 +177,9 @@ static bool raw_line(struct reader *reader)
 		double value = raw_value(reader);
 		if (scan->at == scan->end)
 			return fail(reader, "its last line does not end");
-		if (++count > expected)
-			return fail(reader, "a line has more values than its header says");
+		if (time > latest)
+			return fail(reader, "a line goes on beyond the year 5138");
+		count++;
 		if (!isnan(value) && !keep(reader, time, value))
 			return false;
 		time += header.step;

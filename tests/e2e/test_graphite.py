@@ -205,6 +205,23 @@ def test_resolutions(hunter, tmp_path, server):
     assert len(lines(found.out)) == 60 and "+30" in found.out or "+29" in found.out, found.out + found.err
 
 
+def test_functions_that_give_more_values_than_they_announce(hunter, tmp_path, server):
+    """sumSeries() of hours and days has its last day beyond the end it names in most windows."""
+    config(tmp_path, server.url, """
+  sum: {type: graphite, target: 'sumSeries(day.build, servers.web1.cpu)'}
+  ratio: {type: graphite, target: 'divideSeries(servers.web1.cpu, day.build)'}
+  line: {type: graphite, target: 'constantLine(5)'}
+  limit: {type: graphite, target: 'threshold(7)'}
+""")
+    for name in ("sum", "ratio"):
+        for until in ("03:00", "07:00", "12:30", "17:00", "23:59"):
+            found = hunter("analyze", name, "--since", SINCE, "--until", f"2024-03-04 {until}")
+            assert found.code == 0 and lines(found.out), name + until + found.err
+    for name in ("line", "limit"):
+        found = analyze(hunter, name)
+        assert found.code == 0 and lines(found.out), name + found.err
+
+
 def test_what_gives_nothing_is_explained(hunter, tmp_path, server):
     config(tmp_path, server.url, """
   broken: {type: graphite, target: 'scale(servers.web1.cpu, 2'}

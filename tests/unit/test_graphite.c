@@ -869,8 +869,8 @@ static void test_broken_answers(void **state)
 		"a,1795185000,1795185060,60|1.0",
 		"a,1795185000,1795185060,0|1.0\n",
 		"a,1795185000,1795185060,-60|1.0\n",
-		"a,1795185000,1795185060,60|1.0,2.0\n",
 		"a,1795185000,1795185120,60|1.0\n",
+		"a,99999999999,99999999999,999999999999|1.0,2.0,3.0\n",
 		"a,1795185060,1795185000,60|\n",
 		"a,1795185000,99999999999999999999,60|1.0\n",
 		"a,1795185000,1795185060,60|1.0\nb",
@@ -944,6 +944,23 @@ static void test_odd_targets(void **state)
 	assert_string_equal(talk->query.data.series[0].name, "f(a,1,2,3)");
 	assert_string_equal(talk->query.data.series[1].name, "two\nlines");
 	assert_string_equal(talk->query.data.series[2].name, "x|y");
+}
+
+/* As graphite-web 1.1.10 answers constantLine(5), and sums of two resolutions in some windows. */
+static void test_more_values_than_the_header_says(void **state)
+{
+	struct talk *talk = *state;
+	talk->options.target = "f(a)";
+	say(talk, 200,
+		"5,1795185000,1795185120,60|5,5,5\n"
+		"sumSeries(a,b),1795185000,1795185000,60|1.0\n");
+	done(talk);
+	const struct series *series = talk->query.data.series;
+	assert_int_equal(talk->query.data.count, 2);
+	assert_int_equal(series[0].axis->n, 3);
+	assert_int_equal(series[0].axis->times[2], 1795185120000);
+	assert_true(series[0].values[2] == 5);
+	assert_true(series[1].values[0] == 1 && isnan(series[1].values[1]));
 }
 
 static void count_series(void *context, const struct graphite_series *series)
@@ -1027,6 +1044,7 @@ int main(void)
 		cmocka_unit_test(test_broken_answers),
 		cmocka_unit_test(test_truncated_answers),
 		TALK_TEST(test_odd_targets),
+		TALK_TEST(test_more_values_than_the_header_says),
 		cmocka_unit_test(test_too_many_points),
 		TALK_TEST(test_too_many_series),
 	};
