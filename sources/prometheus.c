@@ -338,15 +338,31 @@ static int known_flavor(const struct query *query)
 	return atomic_load(query->learnt);
 }
 
-static void learn_flavor(struct query *query, struct asking *asking, const struct reply *reply)
+/* Old servers and proxies in front of others do not know the question. Any other failure says
+ * nothing of what the server is, and of VictoriaMetrics a wrong guess reads expressions. */
+static enum step learn_flavor(
+	struct query *query, struct asking *asking, const struct reply *reply, struct error *error)
 {
-	bool victoria = reply->status == 200 &&
-			asking_is_victoria(query->arena, reply->body, reply->length);
+	int status = reply->status;
+	if (reply->kind != REPLY_ANSWER) {
+		error_set(error, ERROR_DATA, "%s", reply->problem);
+		return STEP_FAILED;
+	}
+	if (status != 200 && status != 400 && status != 404 && status != 405 && status != 501)
+		return refuse_answer(asking->address, reply,
+			refuse_line(query->arena, refusal_words(reply->body)),
+			status == 403 ? ": check username and password, or bearer_token; if only "
+					"queries are allowed there, set flavor"
+				      : NULL,
+			error);
+	bool victoria =
+		status == 200 && asking_is_victoria(query->arena, reply->body, reply->length);
 	if (victoria)
 		asking->range.how = ASKING_EXPORT;
-	if (query->learnt && reply->status < 500)
+	if (query->learnt)
 		atomic_store(query->learnt, victoria ? FLAVOR_VICTORIAMETRICS : FLAVOR_PROMETHEUS);
 	asking->at_flavor = false;
+	return STEP_DONE;
 }
 
 static enum step begin(struct query *query, struct transfer *next, struct error *error)
@@ -361,7 +377,7 @@ static enum step begin(struct query *query, struct transfer *next, struct error 
 		asking->range.how = ASKING_EXPORT;
 	if (asking->range.how == ASKING_RAW && flavor == FLAVOR_AUTO) {
 		asking->at_flavor = true;
-		asking_flavor(query, next);
+		asking->address = asking_flavor(query, next);
 		return STEP_TRANSFER;
 	}
 	return ask(query, asking, next, error) ? STEP_TRANSFER : STEP_FAILED;
@@ -374,11 +390,8 @@ static enum step prometheus_step(
 	if (!last)
 		return begin(query, next, error);
 	if (asking->at_flavor) {
-		if (last->kind != REPLY_ANSWER) {
-			error_set(error, ERROR_DATA, "%s", last->problem);
+		if (learn_flavor(query, asking, last, error) == STEP_FAILED)
 			return STEP_FAILED;
-		}
-		learn_flavor(query, asking, last);
 	} else {
 		if (take_answer(query, last, error) == STEP_FAILED)
 			return STEP_FAILED;

@@ -149,7 +149,7 @@ const char *asking_request(const struct query *query, const struct piece_of_rang
 	return address;
 }
 
-void asking_flavor(const struct query *query, struct transfer *next)
+const char *asking_flavor(const struct query *query, struct transfer *next)
 {
 	const struct endpoint *endpoint = query->server;
 	*next = (struct transfer){
@@ -158,6 +158,7 @@ void asking_flavor(const struct query *query, struct transfer *next)
 		.method = "GET",
 		.url = transfer_join_url(query->arena, endpoint->url, "api/v1/status/buildinfo"),
 	};
+	return next->url;
 }
 
 struct build_info {

@@ -34,8 +34,10 @@ bool asking_halve(struct piece_of_range *range);
 const char *asking_request(const struct query *query, const struct piece_of_range *range,
 	const char *promql, struct transfer *next);
 
-/* The request that tells servers apart, and whether an answer to it is VictoriaMetrics'. */
-void asking_flavor(const struct query *query, struct transfer *next);
+/* The request that tells servers apart; its address. */
+const char *asking_flavor(const struct query *query, struct transfer *next);
+
+/* Whether the body of an answer to it is VictoriaMetrics'. */
 bool asking_is_victoria(struct arena *arena, const char *text, size_t length);
 
 #endif

@@ -289,7 +289,9 @@ static void test_others_are_no_victoria(void **state)
 		{200, "<html>", FLAVOR_PROMETHEUS},
 		{200, "{\"status\":\"success\",\"data\":{\"version\":\"2.24.0\"",
 			FLAVOR_PROMETHEUS},
-		{503, "{\"status\":\"success\",\"data\":{}}", 0},
+		{400, "", FLAVOR_PROMETHEUS},
+		{405, "Method Not Allowed", FLAVOR_PROMETHEUS},
+		{501, "{\"status\":\"success\",\"data\":{}}", FLAVOR_PROMETHEUS},
 	};
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -303,6 +305,38 @@ static void test_others_are_no_victoria(void **state)
 		done(talk);
 		assert_int_equal(learnt, cases[i].learnt);
 		assert_int_equal(talk->query.data.count, 1);
+		tear_down((void **)&talk);
+	}
+}
+
+/* What the server is stays unknown, so nothing else is asked, and nothing is learnt. */
+static void test_questions_that_are_not_answered(void **state)
+{
+	static const struct {
+		int status;
+		const char *body, *words;
+	} cases[] = {
+		{503, "{\"status\":\"success\",\"data\":{}}",
+			"api/v1/status/buildinfo: status 503"},
+		{500, "<html>", "api/v1/status/buildinfo: status 500 with an HTML page"},
+		{429, "slow down", "status 429: slow down"},
+		{401, "who?", "status 401: who?: check username"},
+		{403, "no",
+			"status 403: no: check username and password, or bearer_token; if "
+			"only queries are allowed there, set flavor"},
+		{302, "", "status 302: a redirect"},
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct talk *talk;
+		_Atomic int learnt = 0;
+		set_up((void **)&talk);
+		talk->query.learnt = &learnt;
+		talk->server.flavor = FLAVOR_AUTO;
+		say(talk, cases[i].status, cases[i].body);
+		failed(talk, cases[i].words);
+		assert_int_equal(talk->asked_count, 1);
+		assert_int_equal(learnt, 0);
 		tear_down((void **)&talk);
 	}
 }
@@ -555,6 +589,7 @@ int main(void)
 		cmocka_unit_test(test_too_many_builds),
 		TALK_TEST(test_victoria_is_recognised),
 		cmocka_unit_test(test_others_are_no_victoria),
+		cmocka_unit_test(test_questions_that_are_not_answered),
 		cmocka_unit_test(test_what_is_known_is_not_asked),
 		cmocka_unit_test(test_exports_that_fail),
 		TALK_TEST(test_exported_lines),
