@@ -144,9 +144,13 @@ bool references_guard(const char *text, size_t length, struct buf *out)
 	const char *end = text + length, *at = memmem(text, length, "${", 2);
 	if (!at || has_guards(text, length))
 		return false;
+	const char *line_end = text;
 	for (; at; at = memmem(text, (size_t)(end - text), "${", 2)) {
-		const char *newline = memchr(at, '\n', (size_t)(end - at));
-		size_t n = guard_length(at, newline ? newline : end);
+		if (line_end <= at)
+			line_end = memchr(at, '\n', (size_t)(end - at));
+		if (!line_end)
+			line_end = end;
+		size_t n = guard_length(at, line_end);
 		buf_append(out, text, (size_t)(at + 2 - text) - (n > 0));
 		if (n > 0)
 			write_guarded(out, at + 1, n - 1);

@@ -52,7 +52,12 @@ static bool check_queries(const struct prometheus_options *options, const struct
 	size_t sharing = 0;
 	if (count == 0 && !options->query)
 		return error_set(error, ERROR_USAGE, "the test has no query");
+	if (options->query && !*options->query)
+		return error_set(error, ERROR_USAGE, "query: it is empty");
 	for (size_t i = 0; i < count; i++) {
+		if (metrics[i].query && !*metrics[i].query)
+			return error_set(error, ERROR_USAGE, "metric \"%s\": query: it is empty",
+				metrics[i].name);
 		if (!metrics[i].query && !options->query)
 			return error_set(error, ERROR_USAGE,
 				"metric \"%s\" has no query, and the test neither",

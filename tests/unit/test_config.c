@@ -445,6 +445,23 @@ static void test_bombs(void **state)
 }
 
 /* A thousand problems are kept, the rest counted. */
+/* The search for the ends of references is linear in the line. */
+static void test_many_references(void **state)
+{
+	(void)state;
+	struct buf text = {0};
+	struct problems problems = {0};
+	buf_text(&text, "x-a: '");
+	for (int i = 0; i < 1000000; i++)
+		buf_text(&text, "${A:-");
+	buf_text(&text, "'\n");
+	struct config *config = load_text(text.data, &problems);
+	assert_non_null(config);
+	config_free(config);
+	buf_free(&text);
+	arena_free(problems.arena);
+}
+
 static void test_many_problems(void **state)
 {
 	(void)state;
@@ -487,6 +504,7 @@ int main(void)
 		cmocka_unit_test(test_find),
 		cmocka_unit_test(test_files),
 		cmocka_unit_test(test_bombs),
+		cmocka_unit_test(test_many_references),
 		cmocka_unit_test(test_many_problems),
 		cmocka_unit_test(test_told_once),
 	};
