@@ -360,6 +360,7 @@ void courier_add(struct courier *courier, const struct parcel *parcel)
 	if (!receiver) {
 		log_event(LEVEL_WARN, "message stays queued, its receiver is not configured",
 			LOG_TEXT("receiver", parcel->receiver), LOG_TEXT("key", parcel->key));
+		courier->agent->incomplete = true;
 		return;
 	}
 	letter = letter_new(courier, parcel);

@@ -351,6 +351,21 @@ def test_slack_down_keeps_the_message_for_the_next_run(hunter, tmp_path, slack):
     assert len(slack.posts) == 1
 
 
+def test_a_message_whose_receiver_went_away_is_not_well(hunter, tmp_path, slack):
+    """It stays queued and is sent once the receiver is back; until then no run ends with 0."""
+    write_csv(tmp_path / "a.csv", [(30, 1.2)])
+    path = config(tmp_path, csv_test(tmp_path / "a.csv"), bot(slack))
+    slack.stop()
+    assert hunter("run", "--once", "--config", path).code == 3
+    slack.start()
+    config(tmp_path, csv_test(tmp_path / "a.csv"))
+    result = hunter("run", "--once", "--config", path)
+    assert result.code == 3 and "its receiver is not configured" in result.err
+    config(tmp_path, csv_test(tmp_path / "a.csv"), bot(slack))
+    assert hunter("run", "--once", "--config", path).code == 0
+    assert hunter("run", "--once", "--config", path).code == 0 and len(slack.posts) == 1
+
+
 def test_channels_and_their_pace(hunter, tmp_path):
     """Three groups for each of two channels: a message a second each, and Slack never has to say 429."""
     write_csv(tmp_path / "read.csv", [(30, 1.2), (70, 1.3), (110, 1.2)], points=150)
