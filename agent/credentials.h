@@ -14,10 +14,11 @@
 
 /*
  * Sets what the transfer brings along itself and, if its address is `trusted` to be the endpoint's,
- * the endpoint's own. `headers` must outlive the handle's use.
+ * the endpoint's own. `headers` must outlive the handle's use. `secrets`, in the arena, are those
+ * that the server may repeat in its answer, in all forms they are sent in.
  */
 bool credentials_set(CURL *easy, struct arena *arena, const struct transfer *transfer, bool trusted,
-	struct curl_slist **headers, struct error *error) MUST_USE;
+	struct curl_slist **headers, struct strings *secrets, struct error *error) MUST_USE;
 
 /* From now on the handle goes to somebody else: takes all of it back. */
 void credentials_forget(CURL *easy);

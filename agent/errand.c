@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "agent/core/log.h"
+#include "agent/core/secret.h"
 #include "agent/pool.h"
 #include "agent/transfers.h"
 
@@ -84,18 +85,45 @@ static void run_work(struct job *job, struct scratch *scratch)
 		errand->step = STEP_FAILED;
 }
 
+/* Keeps what was sent out of the words of an answer that are to be shown: those of an error and of
+ * the notices after the first `told`. */
+static void mask_words(struct errand *errand, size_t told)
+{
+	const struct strings *secrets = &errand->call.reply.secrets;
+	if (errand->step == STEP_FAILED)
+		secret_mask(errand->error->text, strlen(errand->error->text), secrets);
+	if (!errand->task || errand->task->query.notices.count <= told)
+		return;
+	struct query *query = &errand->task->query;
+	size_t count = query->notices.count;
+	const char **items = arena_array(query->arena, count, sizeof *items);
+	memcpy(items, query->notices.items, count * sizeof *items);
+	for (size_t i = told; i < count; i++) {
+		char *text = arena_strdup(query->arena, items[i]);
+		secret_mask(text, strlen(text), secrets);
+		items[i] = text;
+	}
+	query->notices = (struct strings){items, count};
+}
+
 static void run_step(struct job *job, struct scratch *scratch)
 {
 	struct errand *errand = errand_of_job(job);
+	size_t told = errand->task ? errand->task->query.notices.count : 0;
 	const struct reply *last = errand->replied ? &errand->call.reply : NULL;
 	struct transfer *next = &errand->transfer;
 	*next = (struct transfer){0};
 	if (!errand->task) {
 		errand->step = errand->notifier->step(errand->delivery, last, next, errand->error);
 		next->once = next->method && strcmp(next->method, "GET") != 0;
-		return;
+	} else {
+		errand->step =
+			errand->source->step(&errand->task->query, last, next, errand->error);
 	}
-	errand->step = errand->source->step(&errand->task->query, last, next, errand->error);
+	if (last)
+		mask_words(errand, told);
+	if (!errand->task)
+		return;
 	if (errand->step == STEP_DONE)
 		run_work(job, scratch);
 }

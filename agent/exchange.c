@@ -5,6 +5,9 @@
  * credentials nor headers. A POST is followed only where the method is kept and the origin is the
  * same, as its body is not for everybody.
  *
+ * A server that refuses may repeat the request with its secrets. Those are blanked in an answer of
+ * failure, which is read for its words only; in others they are blanked where words are shown.
+ *
  * Problems name the origin and not the path: the path of a webhook is its secret.
  */
 #include "agent/exchange.h"
@@ -14,6 +17,7 @@
 #include <time.h>
 
 #include "agent/core/buf.h"
+#include "agent/core/secret.h"
 #include "agent/credentials.h"
 #include "agent/problem.h"
 #include "agent/transport.h"
@@ -30,6 +34,7 @@ struct exchange {
 	struct curl_slist *headers;
 	struct transport transport;
 	struct buf body;
+	struct strings secrets;
 	size_t *held;
 	size_t header_bytes;
 	bool trusted; /* the origin is the endpoint's */
@@ -174,7 +179,7 @@ struct exchange *exchange_new(
 	set_body(exchange);
 	if (!transport_set(exchange->easy, endpoint, error) ||
 		!credentials_set(exchange->easy, exchange->arena, transfer, trusted,
-			&exchange->headers, error)) {
+			&exchange->headers, &exchange->secrets, error)) {
 		exchange_free(exchange);
 		return NULL;
 	}
@@ -286,12 +291,15 @@ bool exchange_finish(struct exchange *exchange, CURLcode code, struct reply *rep
 	curl_easy_getinfo(exchange->easy, CURLINFO_RESPONSE_CODE, &status);
 	if (code == CURLE_OK && follow(exchange, (int)status))
 		return false;
-	*reply = (struct reply){
-		.retry_after = -1, .body = exchange->body.data ? exchange->body.data : ""};
+	*reply = (struct reply){.retry_after = -1,
+		.body = exchange->body.data ? exchange->body.data : "",
+		.secrets = exchange->secrets};
 	reply->length = exchange->body.length;
 	reply->redirected = exchange->foreign ? exchange->here : NULL;
 	if (code == CURLE_OK) {
 		reply->kind = REPLY_ANSWER;
+		if (status < 200 || status > 299)
+			secret_mask(exchange->body.data, exchange->body.length, &exchange->secrets);
 		reply->status = (int)status;
 		reply->retry_after = retry_after(exchange->easy);
 		char *type = NULL;

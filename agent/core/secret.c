@@ -6,7 +6,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -40,11 +42,77 @@ bool secret_read(struct arena *arena, const char *option, const char *path, cons
 	if (length > SECRET_BYTES || memchr(text, '\0', (size_t)length))
 		return error_set(
 			error, ERROR_DATA, "%s %s: is no secret in a line of text", option, path);
-	while (length > 0 && strchr(" \t\r\n", text[length - 1]))
-		length--;
+	text[length] = '\0';
+	length = (ssize_t)secret_length(text);
 	text[length] = '\0';
 	if (length == 0 || strpbrk(text, "\r\n"))
 		return error_set(error, ERROR_DATA, "%s %s: must hold one line", option, path);
 	*secret = text;
 	return true;
+}
+
+size_t secret_length(const char *secret)
+{
+	size_t length = strlen(secret);
+	while (length > 0 && strchr(" \t\r\n", secret[length - 1]))
+		length--;
+	return length;
+}
+
+bool secret_check(const char *option, const char *secret, struct error *error)
+{
+	size_t length = secret_length(secret);
+	if (length == 0)
+		return error_set(error, ERROR_USAGE, "%s: it is empty", option);
+	for (size_t i = 0; i < length; i++)
+		if ((unsigned char)secret[i] < 0x20 || secret[i] == 0x7f)
+			return error_set(error, ERROR_USAGE,
+				"%s: there is a line break or another control character in it",
+				option);
+	return true;
+}
+
+/* Bytes of `text` that stand for `c` by JSON's escapes; 0: it is not escaped, or something else. */
+static size_t escaped_length(const char *text, size_t left, char c)
+{
+	char code[8];
+	if (left < 2 || text[0] != '\\')
+		return 0;
+	if (text[1] == c && strchr("\"\\/", c))
+		return 2;
+	snprintf(code, sizeof code, "\\u%04x", (unsigned char)c);
+	return left >= 6 && strncasecmp(text, code, 6) == 0 ? 6 : 0;
+}
+
+/* Bytes of `text` that are the secret; 0: it does not begin here. */
+static size_t match(const char *text, size_t left, const char *secret)
+{
+	size_t length = strlen(secret), at = 0;
+	if (length <= left && memcmp(text, secret, length) == 0)
+		return length;
+	for (; *secret; secret++) {
+		size_t escaped = escaped_length(text + at, left - at, *secret);
+		if (!escaped && (at == left || text[at] != *secret))
+			return 0;
+		at += escaped ? escaped : 1;
+	}
+	return at;
+}
+
+/* A byte is blanked once nothing that begins at it is looked for any more: secrets may overlap. */
+void secret_mask(char *text, size_t length, const struct strings *secrets)
+{
+	size_t until = 0;
+	for (size_t at = 0; at < length; at++) {
+		for (size_t i = 0; i < secrets->count; i++) {
+			const char *secret = secrets->items[i];
+			if ((text[at] != *secret && text[at] != '\\') ||
+				strlen(secret) < SECRET_SHORTEST)
+				continue;
+			size_t end = at + match(text + at, length - at, secret);
+			until = end > until ? end : until;
+		}
+		if (at < until)
+			text[at] = '*';
+	}
 }

@@ -1,17 +1,33 @@
 /*
- * Secrets that lie in files: the `*_file` options.
+ * Secrets: those that lie in files (the `*_file` options), what they may hold, and how they are
+ * kept out of what others say.
  *
- * They are read at each use, so that a token can be changed while the agent runs. Errors name the
+ * Files are read at each use, so that a token can be changed while the agent runs. Errors name the
  * option and the file, never the content.
  */
 #ifndef CORE_SECRET_H
 #define CORE_SECRET_H
 
 #include "agent/core/arena.h"
+#include "agent/core/field.h"
 
 /* The one line that the regular file holds, without the white space at its end, into the arena.
  * Fails with ERROR_DATA. */
 bool secret_read(struct arena *arena, const char *option, const char *path, const char **secret,
 	struct error *error) MUST_USE;
+
+/* Its bytes without the white space at the end. */
+size_t secret_length(const char *secret);
+
+/* Whether it can be sent in a header: something without control characters, but for the white space
+ * at its end. Fails with ERROR_USAGE. */
+bool secret_check(const char *option, const char *secret, struct error *error) MUST_USE;
+
+/*
+ * Puts '*' for each byte of the secrets in a text, as they are or with JSON's escapes. Those
+ * shorter than SECRET_SHORTEST stay, as every other word would have to go with them.
+ */
+enum { SECRET_SHORTEST = 4 };
+void secret_mask(char *text, size_t length, const struct strings *secrets);
 
 #endif

@@ -10,6 +10,7 @@
 
 #include "agent/core/arena.h"
 #include "agent/core/buf.h"
+#include "agent/core/secret.h"
 
 #define ENDPOINT(member) offsetof(struct endpoint, member)
 
@@ -140,6 +141,8 @@ bool endpoint_check(const struct endpoint *endpoint, struct error *error)
 	if (token && (endpoint->username || password))
 		return error_set(error, ERROR_USAGE,
 			"a bearer token and username or password: only one of them can be sent");
+	if (endpoint->bearer_token && !secret_check("bearer_token", endpoint->bearer_token, error))
+		return false;
 	if (password && !endpoint->username)
 		return error_set(error, ERROR_USAGE, "password: it needs a username");
 	if (endpoint->key_file && !endpoint->cert_file)

@@ -370,13 +370,23 @@ def fault():
 
 
 def test_credentials_are_sent_and_never_shown(hunter, tmp_path, fault):
-    server = fault(http(401, "Unauthorized"))
+    server = fault(http(401, "Unauthorized: Bearer canary-token"))
     (tmp_path / "token").write_text("canary-token\n")
     config(tmp_path, server.url, LATENCY, f", bearer_token_file: {tmp_path}/token, headers: {{X-Scope-OrgID: canary-tenant}}")
     found = analyze(hunter, "shop")
     assert "Authorization: Bearer canary-token\r\n" in server.requests[0]
     assert "X-Scope-OrgID: canary-tenant\r\n" in server.requests[0]
-    assert found.code == 3 and "status 401: Unauthorized: check username" in found.err
+    assert found.code == 3 and "status 401: Unauthorized: Bearer ************: check username" in found.err
+    assert "canary" not in found.out + found.err
+
+
+@pytest.mark.parametrize("more", ["", ", partial_response: allow"])
+def test_secrets_are_not_shown_where_a_good_answer_repeats_them(hunter, tmp_path, fault, more):
+    server = fault(http(200, PART.replace("No StoreAPIs", "Bearer canary-token, canary-tenant: no StoreAPIs")))
+    (tmp_path / "token").write_text("canary-token\n")
+    config(tmp_path, server.url, LATENCY, f", bearer_token_file: {tmp_path}/token, headers: {{X-Scope-OrgID: canary-tenant}}" + more)
+    found = analyze(hunter, "shop")
+    assert "Bearer ************, *************: no StoreAPIs" in found.err
     assert "canary" not in found.out + found.err
 
 

@@ -220,6 +220,44 @@ static void secrets_are_one_line_of_a_file(void **state)
 	arena_free(arena);
 }
 
+static void expect_masked(const char *text, const char *wanted)
+{
+	static const char *const items[] = {"s3cret", "abcabd", "cabdef", "a/b\\c\"d=", "abc"};
+	const struct strings secrets = {items, sizeof items / sizeof *items};
+	char copy[64];
+	snprintf(copy, sizeof copy, "%s", text);
+	secret_mask(copy, strlen(copy), &secrets);
+	assert_string_equal(copy, wanted);
+}
+
+static void secrets_are_kept_out_of_words(void **state)
+{
+	(void)state;
+	expect_masked("", "");
+	expect_masked("s3cre", "s3cre");
+	expect_masked("s3cret: s3s3crets3cret.", "******: s3************.");
+	expect_masked(
+		"abcabcabdef abc", "abc******** abc"); /* overlap; three bytes are no secret */
+	expect_masked("a/b\\c\"d=", "********");
+	expect_masked("a\\/b\\\\c\\\"d\\u003D!", "****************!");
+	expect_masked("a\\/b\\\\c\\\"d\\u003", "a\\/b\\\\c\\\"d\\u003");
+}
+
+static void secrets_that_fit_a_header(void **state)
+{
+	(void)state;
+	static const char *const wrong[] = {
+		"", " \r\n", "s3cret\r\nX: y", "s3cret\x7f.", "\ts3cret"};
+	struct error error;
+	assert_true(secret_check("token", "s3cr\xc3\xa9t x \r\n", &error));
+	assert_int_equal(secret_length("s3cret \r\n"), 6);
+	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+		assert_false(secret_check("token", wrong[i], &error));
+		assert_memory_equal(error.text, "token: ", 7);
+		assert_null(strstr(error.text, "s3cret"));
+	}
+}
+
 static void control_characters_are_blanked(void **state)
 {
 	(void)state;
@@ -284,6 +322,8 @@ int main(void)
 		cmocka_unit_test(json_numbers_read_back),
 		cmocka_unit_test(log_lines_are_one_line),
 		cmocka_unit_test(secrets_are_one_line_of_a_file),
+		cmocka_unit_test(secrets_are_kept_out_of_words),
+		cmocka_unit_test(secrets_that_fit_a_header),
 		cmocka_unit_test(joined_arenas_are_one),
 		cmocka_unit_test(hashes_are_those_of_fnv),
 		cmocka_unit_test(control_characters_are_blanked),

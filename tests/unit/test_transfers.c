@@ -199,6 +199,76 @@ static void test_credentials_within_the_url(void **state)
 	peer_free(peer);
 }
 
+/* Refuses, or not, and repeats what it was sent, as a proxy's page of errors may. */
+static bool answer_echo(struct peer *peer, int fd, const char *request)
+{
+	(void)peer;
+	peer_answer(fd, strstr(request, " /refuse") ? 401 : 200, "", request);
+	return true;
+}
+
+static void expect_silence(const struct peer *peer, const char *const secrets[], size_t count)
+{
+	char url[128];
+	snprintf(url, sizeof url, "%s/refuse", peer->url);
+	const struct reply *reply = get(url);
+	assert_int_equal(reply->status, 401);
+	assert_non_null(strstr(reply->body, "User-Agent: hunter-c"));
+	for (size_t i = 0; i < count; i++)
+		assert_null(strstr(reply->body, secrets[i]));
+	snprintf(url, sizeof url, "%s/", peer->url);
+	reply = get(url); /* data: left as they are, and the secrets told to who shows some */
+	assert_int_equal(reply->status, 200);
+	for (size_t i = 0; i < count; i++) {
+		bool told = false;
+		assert_non_null(strstr(reply->body, secrets[i]));
+		for (size_t k = 0; k < reply->secrets.count; k++)
+			told |= strcmp(reply->secrets.items[k], secrets[i]) == 0;
+		assert_true(told);
+	}
+}
+
+static void test_secrets_that_a_server_repeats(void **state)
+{
+	(void)state;
+	struct peer *peer = peer_new(answer_echo, NULL);
+	struct pair fixed[] = {{"X-Api-Key", "k3yk3y"}, {"X-Auth", "Token t0ken"}};
+	char url[128], path[] = "/tmp/hunter-password-XXXXXX";
+	int fd = mkstemp(path);
+	assert_int_equal(write(fd, "c\xc3\xa4nary\n", 8), 8);
+	world->endpoint.url = peer->url;
+	world->endpoint.headers = (struct pairs){fixed, 2};
+	world->endpoint.bearer_token = "s3cret\n";
+	expect_silence(peer, (const char *const[]){"k3yk3y", "t0ken", "s3cret"}, 3);
+	assert_true(peer_saw(peer, "Authorization: Bearer s3cret\r\n"));
+
+	world->endpoint.bearer_token = NULL;
+	world->endpoint.headers = (struct pairs){0};
+	world->endpoint.username = "u";
+	world->endpoint.password_file = path;
+	expect_silence(peer, (const char *const[]){"dTpjw6RuYXJ5"}, 1);
+
+	world->endpoint.username = NULL;
+	snprintf(url, sizeof url, "http://me:s%%40cret@127.0.0.1:%d/", peer->port);
+	world->endpoint.url = url;
+	expect_silence(peer, (const char *const[]){"bWU6c0BjcmV0"}, 1);
+	unlink(path);
+	close(fd);
+	peer_free(peer);
+}
+
+static void test_token_with_a_line_break(void **state)
+{
+	(void)state;
+	world->endpoint.bearer_token = "s3cret\r\nX-Evil: b";
+	const struct reply *reply = get("http://127.0.0.1:1/");
+	assert_int_equal(reply->kind, REPLY_UNREACHABLE);
+	assert_non_null(strstr(reply->problem, "bearer_token: there is a line break"));
+	reply = ask(&(struct transfer){
+		.method = "GET", .url = "http://127.0.0.1:1/", .bearer = "s3cret\nX-Evil: b"});
+	assert_non_null(strstr(reply->problem, "the token: there is a line break"));
+}
+
 static void test_header_with_a_line_break(void **state)
 {
 	(void)state;
@@ -692,6 +762,8 @@ int main(void)
 		WORLD_TEST(test_bearer_from_a_file_read_at_use),
 		WORLD_TEST(test_credentials_go_to_the_configured_server_only),
 		WORLD_TEST(test_credentials_within_the_url),
+		WORLD_TEST(test_secrets_that_a_server_repeats),
+		WORLD_TEST(test_token_with_a_line_break),
 		WORLD_TEST(test_header_with_a_line_break),
 		WORLD_TEST(test_redirect_within_the_server),
 		WORLD_TEST(test_redirect_within_the_server_keeps_the_user),
