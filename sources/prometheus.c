@@ -194,11 +194,20 @@ static bool take_warnings(struct query *query, const struct asking *asking,
 	return true;
 }
 
+/* An error's data, where a server sends some, are not points: its piece may be asked again. */
+static void take_nothing(void *context, const struct answer_series *series)
+{
+	(void)context;
+	(void)series;
+}
+
 /* Reads an answer; STEP_DONE also if the piece is to be asked again in halves. */
 static enum step take_answer(struct query *query, const struct reply *reply, struct error *error)
 {
 	struct asking *asking = query->state;
-	answer_take *take = asking->at_builds ? builds_take : collection_take;
+	answer_take *take = reply->status != 200 ? take_nothing
+			    : asking->at_builds  ? builds_take
+						 : collection_take;
 	void *taker = asking->at_builds ? (void *)asking->builds : asking->collection;
 	struct answer answer = {0};
 	if (reply->kind != REPLY_ANSWER) {

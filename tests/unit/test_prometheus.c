@@ -316,6 +316,46 @@ static void test_too_much_is_asked_in_halves(void **state)
 	assert_int_equal(talk->query.notices.count, 0);
 }
 
+/* What comes beside an error, and is asked again, is no data. */
+static void test_data_of_errors_are_none(void **state)
+{
+	struct talk *talk = *state;
+	talk->query.since = 1700000000000;
+	talk->query.until = 1700000200000;
+	say(talk, 422,
+		"{\"status\":\"error\",\"data\":{\"resultType\":\"matrix\",\"result\":[{\"metric\":"
+		"{},"
+		"\"values\":[[1700000001,\"9\"],[1700000101,\"9\"]]}]},\"error\":\"too many "
+		"samples\"}");
+	for (int i = 0; i < 2; i++) {
+		char body[300];
+		snprintf(body, sizeof body,
+			"{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\",\"result\":["
+			"{\"metric\":{},\"values\":[[%d,\"%d\"]]}]}}",
+			1700000002 + 100 * i, i);
+		say(talk, 200, body);
+	}
+	done(talk);
+	assert_int_equal(talk->query.data.count, 1);
+	const struct series *series = talk->query.data.series;
+	assert_int_equal(series->axis->n, 2);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(series->axis->times[i], 1700000002000 + 100000 * i);
+		assert_true(series->values[i] == i);
+	}
+}
+
+/* A failure under status 200 is known when its data are taken: there is no second question. */
+static void test_failures_with_status_200_are_final(void **state)
+{
+	struct talk *talk = *state;
+	say(talk, 200,
+		"{\"data\":{\"resultType\":\"matrix\",\"result\":[{\"metric\":{},\"values\":"
+		"[[1795170000,\"9\"]]}]},\"status\":\"error\",\"error\":\"too many samples\"}");
+	failed(talk, "status 200: error: too many samples");
+	assert_int_equal(talk->asked_count, 1);
+}
+
 static void test_halves_of_a_grid_stay_on_it(void **state)
 {
 	struct talk *talk = *state;
@@ -533,6 +573,8 @@ int main(void)
 		cmocka_unit_test(test_partial_answers_are_failures),
 		cmocka_unit_test(test_partial_answers_may_be_allowed),
 		TALK_TEST(test_too_much_is_asked_in_halves),
+		TALK_TEST(test_data_of_errors_are_none),
+		TALK_TEST(test_failures_with_status_200_are_final),
 		TALK_TEST(test_halves_of_a_grid_stay_on_it),
 		TALK_TEST(test_halving_has_an_end),
 		TALK_TEST(test_timeouts_are_dear),
