@@ -300,8 +300,21 @@ static void copy_piece(struct binder *binder, const struct sql_piece *piece)
 	}
 }
 
+/* Whether a quoted piece of an update holds %s, which the driver of Otava would fill in there. */
+static bool holds_number(const struct sql_piece *piece)
+{
+	for (size_t i = 1; i + 1 < piece->length; i++)
+		if (piece->text[i] == '%' && piece->text[i + 1] == 's' && piece->text[i - 1] != '%')
+			return true;
+	return false;
+}
+
 static bool put_quoted(struct binder *binder, const struct sql_piece *piece)
 {
+	if (binder->update && piece->kind != SQL_COMMENT && holds_number(piece))
+		return fail_at(binder, piece->text, piece->length,
+			"%s is filled in outside of quotes only; within them write %%s for the two "
+			"characters");
 	const char *wrong;
 	size_t length = 0, marks = count_marks(binder, piece, &wrong, &length);
 	if (marks == 0 || piece->kind == SQL_COMMENT) {

@@ -145,8 +145,8 @@ static void updates(void **state)
 		"[25] [-20] [0.0001] [c'1\"] [42]");
 	assert_string_equal(update("'{metric}' {none} '{at}'"),
 		" $1   $2   $3  [p99] [NULL] [2024-01-01 00:00:00.123456+00]");
-	assert_string_equal(update("'{metric}/{commit}%s'"),
-		" ($1::text || '/' || $2::text || '%s') [p99] [c'1\"]");
+	assert_string_equal(update("'{metric}/{commit}%d'"),
+		" ($1::text || '/' || $2::text || '%d') [p99] [c'1\"]");
 	assert_string_equal(update("\"{metric} {commit}\" = 1"), "\"p99 c'1\"\"\" = 1");
 	assert_string_equal(update("'{{\"a\": {id}}}' {{}} %% '%%'"),
 		" ('{\"a\": ' || $1::text || '}') {} % '%%' [42]");
@@ -170,6 +170,9 @@ static void wrong_updates(void **state)
 	assert_non_null(strstr(update("$x${commit}$x$"), "single quotes"));
 	assert_non_null(strstr(update("${id}$ x ${id}$"), "have a $"));
 	assert_non_null(strstr(update("$a{id}b$ x $a{id}b$"), "have a $"));
+	assert_non_null(strstr(update("a = '{metric}/%s'"), "outside of quotes only"));
+	assert_non_null(strstr(update("\"a%s\" = 1"), "outside of quotes only"));
+	assert_string_equal(update("a LIKE '%%s' /* '%s' */"), "a LIKE '%%s' /* '%s' */");
 	assert_non_null(strstr(update("{metric}'x'"), "beside a quote"));
 	assert_non_null(strstr(update("a_{none}"), "double quotes"));
 	assert_non_null(strstr(update("%s = $1"), "parameters of its own"));
