@@ -5,10 +5,10 @@
  *     [{"target": "servers.web1.cpu", "datapoints": [[0.25, 1795175040], ...]}]    format=json
  *
  * The raw form is a third of the size and names the resolution; it has no escapes, so the last
- * three numbers before the bar are the header and all before them is the target. A line may have more
- * values than its header says, as some functions of Graphite make them. A value that is no number
- * costs its point only; a header or a shape that is wrong, or a line that does not end or has too
- * few values, is an error, since what follows cannot be trusted.
+ * three numbers before the bar are the header and all before them is the target. A line may have
+ * more values than its header says, as some functions of Graphite make them. A value that is no
+ * number costs its point only; a header or a shape that is wrong, or a line that does not end or
+ * has too few values, is an error, since what follows cannot be trusted.
  */
 #ifndef SOURCES_GRAPHITE_ANSWER_H
 #define SOURCES_GRAPHITE_ANSWER_H

@@ -5,11 +5,11 @@
  */
 #include "sources/graphite_events.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <string.h>
 #include <strings.h>
 
+#include "sources/graphite_list.h"
 #include "sources/python.h"
 
 enum { EVENTS_MAX = 1000000, TEXT_MAX = 1000 };
@@ -40,9 +40,10 @@ static const char *shorten(struct arena *arena, const char *value)
 static void read_data(
 	struct arena *arena, const char *text, size_t length, struct graphite_event *event)
 {
-	struct pairs pairs;
-	if (!python_read_dict(arena, text, length, &pairs))
-		return;
+	struct pairs pairs = {0};
+	struct arena *scratch = arena_new();
+	if (!python_read_dict(scratch, text, length, &pairs))
+		pairs.count = 0;
 	for (size_t i = 0; i < pairs.count; i++) {
 		const char *key = pairs.items[i].key, *value = meaningful(pairs.items[i].value);
 		for (int k = 0; k < GRAPHITE_ATTRIBUTES; k++)
@@ -50,6 +51,7 @@ static void read_data(
 				strcmp(key, graphite_attributes[k]) == 0)
 				event->values[k] = value ? shorten(arena, value) : NULL;
 	}
+	arena_free(scratch);
 }
 
 /* An object within `data`, as servers may send that keep what was posted. */
@@ -70,52 +72,48 @@ static bool says_something(const struct graphite_event *event)
 	return false;
 }
 
-/* False if the item is no event. */
-static bool read_event(struct arena *arena, const json_t *item, struct graphite_events *out)
+struct reading {
+	struct arena *arena;
+	struct graphite_events *out;
+	bool too_many;
+};
+
+static bool read_event(void *context, const json_t *item)
 {
+	struct reading *reading = context;
+	struct graphite_events *out = reading->out;
 	const json_t *when = json_object_get(item, "when"), *data = json_object_get(item, "data");
 	struct graphite_event event = {0};
 	double seconds = json_number_value(when);
-	if (!json_is_number(when) || !(fabs(seconds) <= (double)latest))
+	reading->too_many = out->count + out->silent == EVENTS_MAX;
+	if (reading->too_many || !json_is_number(when) || !(fabs(seconds) <= (double)latest))
 		return false;
 	event.when = (int64_t)(floor(seconds) * (double)second);
 	if (json_is_string(data))
-		read_data(arena, json_string_value(data), json_string_length(data), &event);
+		read_data(
+			reading->arena, json_string_value(data), json_string_length(data), &event);
 	else if (json_is_object(data))
-		read_object(arena, data, &event);
-	if (says_something(&event))
-		out->items[out->count++] = event;
-	else
+		read_object(reading->arena, data, &event);
+	if (!says_something(&event)) {
 		out->silent++;
+		return true;
+	}
+	out->items = graphite_list_grow(reading->arena, out->items, out->count, sizeof *out->items);
+	out->items[out->count++] = event;
 	return true;
 }
 
 bool graphite_events_read(struct arena *arena, const char *text, size_t length,
 	struct graphite_events *out, struct error *error)
 {
-	json_error_t problem;
-	json_t *root = json_loadb(text, length, JSON_ALLOW_NUL, &problem);
-	size_t count = json_array_size(root);
-	bool good = json_is_array(root);
+	struct reading reading = {arena, out, false};
 	*out = (struct graphite_events){0};
-	if (!root)
-		error_set(error, ERROR_DATA, "not an answer of Graphite's events API: %s",
-			problem.text);
-	else if (!good)
-		error_set(
-			error, ERROR_DATA, "not an answer of Graphite's events API: it is no list");
-	else if (count > EVENTS_MAX)
-		good = error_set(error, ERROR_DATA, "more than %d events: shorten range or --since",
+	if (graphite_list_read(text, length, "events", "event", read_event, &reading, error))
+		return true;
+	if (reading.too_many)
+		error_set(error, ERROR_DATA, "more than %d events: shorten range or --since",
 			EVENTS_MAX);
-	if (good)
-		out->items = arena_array(arena, count, sizeof *out->items);
-	for (size_t i = 0; good && i < count; i++)
-		if (!read_event(arena, json_array_get(root, i), out))
-			good = error_set(error, ERROR_DATA,
-				"not an answer of Graphite's events API: item %zu is no event",
-				i + 1);
-	json_decref(root);
-	return good;
+	return false;
 }
 
 static int64_t common_divisor(int64_t a, int64_t b)

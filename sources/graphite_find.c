@@ -5,8 +5,9 @@
  */
 #include "sources/graphite_find.h"
 
-#include <jansson.h>
 #include <string.h>
+
+#include "sources/graphite_list.h"
 
 enum {
 	LEAVES_MAX = 1000,
@@ -15,45 +16,38 @@ enum {
 	SHOWN = 200,
 };
 
-static bool read_node(struct arena *arena, const json_t *item, struct graphite_node *out)
+struct reading {
+	struct arena *arena;
+	struct graphite_nodes *out;
+};
+
+static bool read_node(void *context, const json_t *item)
 {
+	struct reading *reading = context;
+	struct graphite_nodes *out = reading->out;
 	const json_t *id = json_object_get(item, "id"), *leaf = json_object_get(item, "leaf");
 	if (!id)
 		id = json_object_get(item, "path");
 	if (!leaf)
 		leaf = json_object_get(item, "is_leaf");
-	if (!json_is_string(id) || !(json_is_boolean(leaf) || json_is_integer(leaf)))
+	if (!json_is_string(id) || strlen(json_string_value(id)) != json_string_length(id) ||
+		!(json_is_boolean(leaf) || json_is_integer(leaf)))
 		return false;
-	out->path = arena_strdup(arena, json_string_value(id));
-	out->leaf = json_is_true(leaf) || json_integer_value(leaf) != 0;
+	if (out->count == FOUND_MAX)
+		return true;
+	out->items = graphite_list_grow(reading->arena, out->items, out->count, sizeof *out->items);
+	out->items[out->count++] =
+		(struct graphite_node){arena_strdup(reading->arena, json_string_value(id)),
+			json_is_true(leaf) || json_integer_value(leaf) != 0};
 	return true;
 }
 
 bool graphite_find_read(struct arena *arena, const char *text, size_t length,
 	struct graphite_nodes *out, struct error *error)
 {
-	json_error_t problem;
-	json_t *root = json_loadb(text, length, 0, &problem);
-	size_t count = json_array_size(root);
-	bool good = json_is_array(root);
+	struct reading reading = {arena, out};
 	*out = (struct graphite_nodes){0};
-	if (!good)
-		error_set(error, ERROR_DATA, "not an answer of Graphite's find API: %s",
-			root ? "it is no list" : problem.text);
-	if (count > FOUND_MAX)
-		count = FOUND_MAX;
-	if (good)
-		out->items = arena_array(arena, count, sizeof *out->items);
-	for (size_t i = 0; good && i < count; i++) {
-		good = read_node(arena, json_array_get(root, i), &out->items[i]);
-		if (!good)
-			error_set(error, ERROR_DATA,
-				"not an answer of Graphite's find API: item %zu is no metric",
-				i + 1);
-		out->count += good;
-	}
-	json_decref(root);
-	return good;
+	return graphite_list_read(text, length, "find", "metric", read_node, &reading, error);
 }
 
 struct leaves {

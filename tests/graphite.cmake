@@ -1,5 +1,5 @@
 # Tests, fuzz targets and the benchmark of the Graphite source.
-hunter_test(graphite hunter_sources)
+hunter_test(graphite hunter_sources PkgConfig::JANSSON)
 hunter_test(graphite_target hunter_sources)
 hunter_test(python hunter_sources PkgConfig::JANSSON)
 hunter_fuzz(graphite hunter_sources PkgConfig::JANSSON)

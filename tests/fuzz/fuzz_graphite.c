@@ -1,7 +1,8 @@
 /*
  * The readers of Graphite's answers: the raw form against a plain reader that splits lines at
  * commas, the JSON form against jansson (numbers too big for a double aside, which jansson
- * rejects). Those of events, of /metrics/find and of expressions must only survive.
+ * rejects), and lists that are read item by item against jansson, too. Those of events, of
+ * /metrics/find and of expressions must only survive.
  */
 #include <jansson.h>
 #include <math.h>
@@ -15,6 +16,7 @@
 #include "sources/graphite_answer.h"
 #include "sources/graphite_events.h"
 #include "sources/graphite_find.h"
+#include "sources/graphite_list.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -232,6 +234,28 @@ static void fuzz_json(const char *text, size_t size)
 	plain_free(&plains);
 }
 
+static bool take_item(void *context, const json_t *item)
+{
+	(void)context;
+	(void)item;
+	return true;
+}
+
+/* What is a list item by item is one as a whole, one that is nested too deeply as a whole aside. */
+static void fuzz_list(const char *text, size_t size)
+{
+	json_error_t problem = {0};
+	struct error error;
+	if (memchr(text, 0, size))
+		return;
+	json_t *root = json_loadb(text, size, JSON_ALLOW_NUL, &problem);
+	bool ours = graphite_list_read(text, size, "list", "item", take_item, NULL, &error);
+	require(ours == json_is_array(root) ||
+			(!root && json_error_code(&problem) == json_error_stack_overflow),
+		"what is a list");
+	json_decref(root);
+}
+
 /* The way from an answer to the dataset: axes are shared, names and identities differ. */
 static void fuzz_step(const char *text, size_t size, bool metric)
 {
@@ -278,6 +302,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct error error;
 	fuzz_raw(text, size);
 	fuzz_json(text, size);
+	fuzz_list(text, size);
 	fuzz_step(text, size, size % 2);
 	if (graphite_events_read(arena, text, size, &events, &error)) {
 		int64_t times[] = {1795182900000, 1795182960000, 1795183500000};

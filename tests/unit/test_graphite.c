@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,9 @@
 #include "agent/core/when.h"
 #include "sources/graphite.h"
 #include "sources/graphite_answer.h"
+#include "sources/graphite_events.h"
+#include "sources/graphite_find.h"
+#include "sources/graphite_list.h"
 
 enum { MOST_TRANSFERS = 64 };
 
@@ -390,8 +394,11 @@ static void test_servers_without_events(void **state)
 
 static void test_broken_events_fail(void **state)
 {
-	static const char *const bodies[] = {
-		"", "{}", "[1]", "[{}]", "[{\"when\": \"1\"}]", "[{\"when\": 1e300}]", "[", "x"};
+	static const char *const bodies[] = {"", "{}", "[1]", "[{}]", "[{\"when\": \"1\"}]",
+		"[{\"when\": 1e300}]", "[", "x", "[{\"when\": 1}", "[{\"when\": 1},]",
+		"[,{\"when\": 1}]", "[{\"when\": 1}]]", "[{\"when\": 1} {\"when\": 2}]",
+		"[{\"when\": 1]}", "[{\"when\": 1, \"data\": \"", "[{\"when\": 1, \"data\": \"\\",
+		"[{\"when\": 1, \"data\": [}]}]"};
 	(void)state;
 	for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
 		struct talk *talk;
@@ -731,6 +738,88 @@ static void test_too_much_below_a_prefix(void **state)
 	failed(talk, "more than 1000 metrics");
 }
 
+/* Brackets, commas and quotes within texts end no item. */
+static void test_nodes_of_odd_names(void **state)
+{
+	static const char text[] =
+		" [ {\"id\": \"a.]},[{\\\"b\", \"leaf\": 1, \"context\": {\"x\": [1, {}]}} ,"
+		"{\"id\":\"a.\\\\\",\"leaf\":false}\n] ";
+	struct arena *arena = arena_new();
+	struct graphite_nodes nodes;
+	struct error error;
+	(void)state;
+	assert_true(graphite_find_read(arena, text, strlen(text), &nodes, &error));
+	assert_int_equal(nodes.count, 2);
+	assert_string_equal(nodes.items[0].path, "a.]},[{\"b");
+	assert_true(nodes.items[0].leaf && !nodes.items[1].leaf);
+	assert_string_equal(nodes.items[1].path, "a.\\");
+	arena_free(arena);
+}
+
+/* However large the answer, what is a tree of it at a time is small. */
+static void test_items_that_are_too_large(void **state)
+{
+	struct arena *arena = arena_new();
+	(void)state;
+	for (int more = 0; more < 2; more++) {
+		static const char before[] = "{\"id\":\"a\",\"leaf\":1,\"x\":\"", after[] = "\"}";
+		struct graphite_nodes nodes;
+		struct error error;
+		struct buf body = {0};
+		buf_printf(&body, "[%s", before);
+		for (size_t i = strlen(before) + strlen(after);
+			i < GRAPHITE_ITEM_MAX + (size_t)more; i++)
+			buf_char(&body, 'x');
+		buf_printf(&body, "%s]", after);
+		bool good = graphite_find_read(arena, body.data, body.length, &nodes, &error);
+		assert_int_equal(good, !more);
+		if (!good)
+			assert_non_null(strstr(error.text, "item 1 has more than 1048576 bytes"));
+		buf_free(&body);
+	}
+	arena_free(arena);
+}
+
+static size_t live_blocks, most_blocks; /* of jansson */
+
+static void *count_malloc(size_t size)
+{
+	if (++live_blocks > most_blocks)
+		most_blocks = live_blocks;
+	return malloc(size);
+}
+
+static void count_free(void *block)
+{
+	live_blocks -= block != NULL;
+	free(block);
+}
+
+/* A tree of many small values is 75 times its text: never of more than an item at a time. */
+static void test_lists_are_no_trees(void **state)
+{
+	struct buf body = {0};
+	struct graphite_nodes nodes;
+	struct graphite_events events;
+	struct arena *arena = arena_new();
+	struct error error;
+	(void)state;
+	buf_text(&body, "[{\"id\":\"a\",\"leaf\":1,\"when\":1}");
+	for (int i = 0; i < 2 * FOUND_MAX; i++)
+		buf_text(&body, ",{\"id\":\"a\",\"leaf\":1,\"when\":1,\"x\":[[],[],[],[]]}");
+	buf_char(&body, ']');
+	json_set_alloc_funcs(count_malloc, count_free);
+	assert_true(graphite_find_read(arena, body.data, body.length, &nodes, &error));
+	assert_true(graphite_events_read(arena, body.data, body.length, &events, &error));
+	json_set_alloc_funcs(malloc, free);
+	assert_int_equal(nodes.count, FOUND_MAX);
+	assert_int_equal(events.silent, 2 * FOUND_MAX + 1);
+	assert_int_equal(live_blocks, 0);
+	assert_in_range(most_blocks, 1, 100);
+	buf_free(&body);
+	arena_free(arena);
+}
+
 static void test_names_only(void **state)
 {
 	struct talk *talk = *state;
@@ -1034,6 +1123,9 @@ int main(void)
 		TALK_TEST(test_all_below_a_prefix),
 		TALK_TEST(test_nothing_below_a_prefix),
 		TALK_TEST(test_too_much_below_a_prefix),
+		cmocka_unit_test(test_nodes_of_odd_names),
+		cmocka_unit_test(test_items_that_are_too_large),
+		cmocka_unit_test(test_lists_are_no_trees),
 		TALK_TEST(test_names_only),
 		cmocka_unit_test(test_silent_targets),
 		TALK_TEST(test_broken_expressions),
