@@ -149,11 +149,16 @@ static bool shorten(struct asking *asking, const struct reply *reply, const char
 static enum step refuse(struct query *query, struct asking *asking, const struct reply *reply,
 	const char *said, struct error *error)
 {
-	const char *line = refuse_line(query->arena, refusal_words(said));
-	if (!refuse_is_page(reply) && shorten(asking, reply, line))
+	bool page = refuse_is_page(reply);
+	const char *line = page ? reply->body : refuse_line(query->arena, refusal_words(said));
+	if (shorten(asking, reply, line))
 		return STEP_DONE;
-	return refuse_answer(asking->address, reply, line,
-		refusal_advice(asking->range.how, reply, line), error);
+	const char *advice = refusal_advice(asking->range.how, reply, line);
+	if (!page || !refusal_too_much(reply, line))
+		return refuse_answer(asking->address, reply, line, advice, error);
+	error_set(error, ERROR_DATA, "%s: status %d with an HTML page%s", asking->address,
+		reply->status, advice);
+	return STEP_FAILED;
 }
 
 static void notice_once(struct query *query, const char *what, const char *text)

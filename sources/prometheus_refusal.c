@@ -1,10 +1,13 @@
 /*
  * Limits are known by the words of the servers: Prometheus, Thanos, Mimir and VictoriaMetrics have
- * statuses of their own for them.
+ * statuses of their own for them. Proxies in front of them have pages for theirs, of which only
+ * statuses that are about load and size are read.
  */
 #include "sources/prometheus_refusal.h"
 
 #include <string.h>
+
+#include "sources/refuse.h"
 
 const char *refusal_words(const char *said)
 {
@@ -22,10 +25,14 @@ bool refusal_too_much(const struct reply *reply, const char *said)
 	if (reply->kind != REPLY_ANSWER || reply->status < 400 || reply->status == 401 ||
 		reply->status == 403 || reply->status == 429)
 		return false;
+	if (reply->status == 413 || reply->status == 504)
+		return true;
+	if (reply->status != 503 && refuse_is_page(reply))
+		return false;
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
 		if (strstr(said, words[i]))
 			return true;
-	return reply->status == 413;
+	return false;
 }
 
 const char *refusal_advice(enum asking_how how, const struct reply *reply, const char *said)

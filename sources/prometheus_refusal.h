@@ -9,7 +9,7 @@
 /* The server's own words; VictoriaMetrics repeats the request before them. */
 const char *refusal_words(const char *said);
 
-/* Whether less of the range may be had where this much cannot. */
+/* Whether less of the range may be had where this much cannot; `said` is all of an HTML page. */
 bool refusal_too_much(const struct reply *reply, const char *said);
 
 /* What to do about an answer that is no success, where this source knows more than others; or

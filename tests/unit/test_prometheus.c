@@ -397,6 +397,41 @@ static void test_timeouts_are_dear(void **state)
 	assert_int_equal(talk->asked_count, 4);
 }
 
+/* A proxy's page says it by its status, or, if that may mean that nobody is there, by its words. */
+static void test_pages_of_proxies_are_asked_in_halves(void **state)
+{
+	static const struct {
+		int status;
+		const char *body;
+		int asked;
+		const char *words;
+	} cases[] = {
+		{413, "<html><h1>413 Request Entity Too Large</h1>", 7,
+			"status 413 with an HTML page: shorten range"},
+		{504, "<html><h1>504 Gateway Time-out</h1>", 4,
+			"status 504 with an HTML page: shorten range"},
+		{504, "Gateway", 4, "status 504: Gateway: shorten range"},
+		{503, "<html>\n<h1>upstream request timeout</h1>", 4,
+			"status 503 with an HTML page: shorten range"},
+		{503, "<html><h1>Service Unavailable</h1>", 1,
+			"status 503 with an HTML page: something failed"},
+		{500, "<html><script>timeout</script>", 1,
+			"status 500 with an HTML page: something failed"},
+		{200, "<html><script>timeout</script>", 1, "a login page"},
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct talk *talk;
+		set_up((void **)&talk);
+		for (int k = 0; k < cases[i].asked; k++)
+			say(talk, cases[i].status, cases[i].body);
+		failed(talk, cases[i].words);
+		assert_null(strstr(talk->error.text, "<"));
+		assert_int_equal(talk->asked_count, cases[i].asked);
+		tear_down((void **)&talk);
+	}
+}
+
 static void test_refusals(void **state)
 {
 	static const struct {
@@ -578,6 +613,7 @@ int main(void)
 		TALK_TEST(test_halves_of_a_grid_stay_on_it),
 		TALK_TEST(test_halving_has_an_end),
 		TALK_TEST(test_timeouts_are_dear),
+		cmocka_unit_test(test_pages_of_proxies_are_asked_in_halves),
 		cmocka_unit_test(test_refusals),
 		TALK_TEST(test_pages_and_redirects),
 		TALK_TEST(test_no_answer),
