@@ -171,21 +171,19 @@ static void notice_once(struct query *query, const char *what, const char *text)
 	query_notice(query, "%s", notice);
 }
 
-/* Warnings that are not about PromQL say that data are missing: a store that does not answer. */
 static bool take_warnings(struct query *query, const struct asking *asking,
 	const struct answer *answer, struct error *error)
 {
-	static const char promql[] = "PromQL ";
 	const struct prometheus_server *server = query->server;
-	for (size_t i = 0; i < answer->warnings.count; i++) {
-		const char *text = answer->warnings.items[i];
-		if (strncmp(text, promql, strlen(promql)) != 0 && !server->partial_response)
-			return error_set(error, ERROR_DATA,
-				"%s: the answer may lack data: %s (partial_response: allow takes "
-				"it nevertheless)",
-				asking->address, refuse_line(query->arena, text));
-		notice_once(query, "warns", text);
-	}
+	if (answer->lacking && !server->partial_response)
+		return error_set(error, ERROR_DATA,
+			"%s: the answer may lack data: %s (partial_response: allow takes it "
+			"nevertheless)",
+			asking->address, refuse_line(query->arena, answer->lacking));
+	if (answer->lacking)
+		notice_once(query, "warns", answer->lacking);
+	for (size_t i = 0; i < answer->warnings.count; i++)
+		notice_once(query, "warns", answer->warnings.items[i]);
 	for (size_t i = 0; i < answer->infos.count; i++)
 		notice_once(query, "notes", answer->infos.items[i]);
 	if (!answer->partial)

@@ -161,16 +161,27 @@ static bool read_data(struct parse *parse, int depth)
 	return true;
 }
 
+/* Judges each warning, and keeps the first ones. */
 static bool read_sentence(struct parse *parse, int depth)
 {
+	static const char promql[] = "PromQL ";
 	struct strings *sentences = reader_of(parse)->sentences;
-	if (sentences->count == SENTENCES_MAX)
+	struct answer *out = reader_of(parse)->out;
+	bool full = sentences->count == SENTENCES_MAX;
+	if (full && (sentences != &out->warnings || out->lacking || !scan_sees(&parse->scan, '"')))
 		return parse_skip(parse, depth);
+	if (!parse_text(parse))
+		return false;
+	const char *text = NULL;
+	if (!out->lacking && sentences == &out->warnings &&
+		strncmp(parse->text.data, promql, strlen(promql)) != 0)
+		out->lacking = text = parse_keep(parse, NULL);
+	if (full)
+		return true;
 	const char **items = arena_array(parse->arena, sentences->count + 1, sizeof *items);
 	if (sentences->count > 0)
 		memcpy(items, sentences->items, sentences->count * sizeof *items);
-	if (!parse_string_once(parse, &items[sentences->count]))
-		return false;
+	items[sentences->count] = text ? text : parse_keep(parse, NULL);
 	*sentences = (struct strings){items, sentences->count + 1};
 	return true;
 }

@@ -30,8 +30,10 @@ struct answer {
 	const char *failure; /* the server's own "errorType: error" if it failed, else NULL */
 	const char *type;    /* "matrix", "vector", ...; NULL if there is no data */
 	struct strings warnings, infos; /* at most 20 of each */
-	bool partial;  /* "isPartial": a part of VictoriaMetrics' cluster is missing */
-	size_t series; /* handed over */
+	const char *lacking; /* the first of all warnings that is not about PromQL, or NULL: data
+				are missing, as of a store that does not answer */
+	bool partial;        /* "isPartial": a part of VictoriaMetrics' cluster is missing */
+	size_t series;       /* handed over */
 };
 
 typedef void answer_take(void *context, const struct answer_series *series);

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "agent/core/buf.h"
 #include "tests/unit/prometheus_talk.h"
 
 static void test_raw_samples(void **state)
@@ -278,6 +279,34 @@ static void test_partial_answers_may_be_allowed(void **state)
 		done(talk);
 		assert_int_equal(talk->query.data.count, 1);
 		assert_int_equal(talk->query.notices.count, 1);
+		tear_down((void **)&talk);
+	}
+}
+
+/* Behind more warnings than are shown it counts all the same; behind as many infos too. */
+static void test_a_partial_answer_behind_other_warnings(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		struct talk *talk;
+		struct buf body = {0};
+		set_up((void **)&talk);
+		talk->server.partial_response = i > 0;
+		buf_printf(&body, "{\"status\":\"success\",\"%s\":[", i < 2 ? "warnings" : "infos");
+		for (int k = 0; k < 30; k++)
+			buf_printf(&body, "\"PromQL warning: %d\",", k);
+		buf_text(&body, "\"a store is away\",\"another\"]," ONE_POINT("") "}");
+		say(talk, 200, body.data);
+		buf_free(&body);
+		if (i == 0) {
+			failed(talk, "the answer may lack data: a store is away (partial_response");
+		} else {
+			done(talk);
+			assert_int_equal(talk->query.notices.count, i == 1 ? 21 : 20);
+			assert_string_equal(talk->query.notices.items[0],
+				i == 1 ? "the server warns: a store is away"
+				       : "the server notes: PromQL warning: 0");
+		}
 		tear_down((void **)&talk);
 	}
 }
@@ -607,6 +636,7 @@ int main(void)
 		TALK_TEST(test_histograms_and_sentences),
 		cmocka_unit_test(test_partial_answers_are_failures),
 		cmocka_unit_test(test_partial_answers_may_be_allowed),
+		cmocka_unit_test(test_a_partial_answer_behind_other_warnings),
 		TALK_TEST(test_too_much_is_asked_in_halves),
 		TALK_TEST(test_data_of_errors_are_none),
 		TALK_TEST(test_failures_with_status_200_are_final),
