@@ -66,6 +66,17 @@ static void report_type(struct loader *loader, const struct yaml_node *where,
 		loader_hint(loader, type, names, count));
 }
 
+static void report_server(struct loader *loader, const struct yaml_node *where,
+	const struct subject *subject, const char *name)
+{
+	const char *names[100];
+	size_t count = 0;
+	for (const struct declared *d = loader->first_server; d && count < 100; d = d->next)
+		names[count++] = d->server.name;
+	loader_report(loader, false, where, subject, "source: there is no \"%.80s\"%s", where->text,
+		loader_hint(loader, name, names, count));
+}
+
 /* The test's type, given or that of its server; NULL after a report. */
 static const char *read_type(
 	struct loader *loader, const struct yaml_node *map, const struct subject *subject)
@@ -82,10 +93,14 @@ static const char *read_type(
 			return NULL;
 		}
 	} else if (source && source->kind == YAML_SCALAR) {
-		const struct declared *declared =
-			dict_get(&loader->servers, loader_expand(loader, source, false, &missing));
+		const char *name = loader_expand(loader, source, false, &missing);
+		const struct declared *declared = dict_get(&loader->servers, name);
 		if (!missing && declared)
 			return declared->server.source->name;
+		if (!missing) {
+			report_server(loader, source, subject, name);
+			return NULL;
+		}
 		type = source;
 	}
 	if (missing)
@@ -113,21 +128,16 @@ static const struct declared *only_server(const struct loader *loader, const str
 static const struct declared *named_server(struct loader *loader, const struct yaml_node *map,
 	const struct subject *subject, const struct plugin *plugin, const char *name)
 {
-	const char *names[100];
-	size_t count = 0;
 	const struct declared *declared = dict_get(&loader->servers, name);
 	const struct yaml_node *where = yaml_get(map, "source");
 	if (declared && declared->server.source == plugin)
 		return declared;
-	for (const struct declared *d = loader->first_server; d && count < 100; d = d->next)
-		names[count++] = d->server.name;
 	if (declared)
 		loader_report(loader, false, where, subject,
 			"source: \"%.80s\" is of type %s, not %s", where->text,
 			declared->server.source->name, plugin->name);
 	else
-		loader_report(loader, false, where, subject, "source: there is no \"%.80s\"%s",
-			where->text, loader_hint(loader, name, names, count));
+		report_server(loader, where, subject, name);
 	return NULL;
 }
 
