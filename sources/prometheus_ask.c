@@ -103,6 +103,8 @@ static const char *write_parameters(
 	transfer_encode(&out, promql);
 	switch (range->how) {
 	case ASKING_RAW:
+		if (strchr(promql, '#')) /* a comment's end */
+			transfer_encode(&out, "\n");
 		buf_printf(&out, "%%5B%lldms%%5D", (long long)(range->to - range->from));
 		write_seconds(&out, "time", range->to - 1);
 		write_timeout(&out, query);

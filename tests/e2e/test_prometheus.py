@@ -41,6 +41,9 @@ def history():
         "sparse": [({"commit": "x"}, 10 if i < 12 else 12, START + 3600 * i + 1234.567) for i in range(24)],
         "odd": [({"k": "a \"quoted\" \\ name"}, v, START + MINUTE * i)
                 for i, v in enumerate(["1", "NaN", "+Inf", "-Inf", "2.5", "NaN", "3"])],
+        # Two repositories whose benchmarks run at the same minute, each on a commit of its own.
+        "nightly": [({"bench": bench, "suite": bench * 2, "commit": f"{bench}{i}"}, f"{value:.6f}", START + 1800 * i)
+                    for bench in "ab" for i, value in enumerate(values(10, 1.2, 30)[:40])],
     })
 
 
@@ -84,6 +87,31 @@ def test_raw_samples_and_their_change(hunter, tmp_path, server):
     assert sum(line.startswith("2024-03-01") for line in lines) == POINTS
 
 
+NIGHTLY = """
+  nightly:
+    type: prometheus
+    query: nightly
+    commit_label: commit
+    metrics: {nightly: {direction: -1}}
+"""
+
+
+def test_series_of_one_time_keep_their_commits(hunter, tmp_path, server):
+    config(tmp_path, server.url, NIGHTLY)
+    series = ['nightly{bench="a",suite="aa"}', 'nightly{bench="b",suite="bb"}']
+    found = analyze(hunter, "nightly", "--output", "json")
+    document = json.loads(found.out)["tests"][0]
+    assert [m["name"] for m in document["metrics"]] == series, found.out + found.err
+    assert [(c["metric"], c["attributes"]["commit"]) for c in document["changes"]] == list(zip(series, ["a30", "b30"]))
+    groups = json.loads(analyze(hunter, "nightly", "--output", "json", "--profile", "otava").out)["nightly"]
+    assert [(g["attributes"]["commit"], [c["metric"] for c in g["changes"]]) for g in groups] == [
+        ("a30", series[:1]), ("b30", series[1:])]
+    lines = analyze(hunter, "nightly", "--output", "csv", "--attrs", "commit").out.splitlines()
+    assert [line.rsplit(",", 1)[1] for line in lines] == ["commit", "a30", "b30"]
+    rows = [line.split() for line in analyze(hunter, "nightly").out.splitlines() if line.startswith("2024-03-01")]
+    assert len(rows) == 80 and [row[3] for row in rows[:4]] == ["a0", "b0", "a1", "b1"]
+
+
 def test_regressions(hunter, tmp_path, server):
     config(tmp_path, server.url, LATENCY + """
   speed:
@@ -107,6 +135,16 @@ def test_without_metrics_each_name_is_one(hunter, tmp_path, server):
 """)
     text = analyze(hunter, "all").out
     assert 'latency_seconds{region="eu"}' in text and "throughput" in text and "job" not in text
+
+
+def test_a_query_may_end_in_a_comment(hunter, tmp_path, server):
+    config(tmp_path, server.url, """
+  shop: {type: prometheus, query: 'throughput{job="shop"} # "all" of it'}
+  grid: {type: prometheus, query: 'throughput{job="shop"} # "all" of it', step: 1m}
+""")
+    for test in ("shop", "grid"):
+        found = analyze(hunter, test)
+        assert found.code == 0 and found.out.count("\n2024-03-01") >= POINTS, found.out + found.err
 
 
 def test_a_grid_and_functions(hunter, tmp_path, server):

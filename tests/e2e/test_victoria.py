@@ -75,6 +75,13 @@ def test_one_point_a_day(hunter, tmp_path, server, more):
     assert found.out.splitlines()[change + 2].split()[3] == f"{60:08x}", found.out
 
 
+def test_a_query_may_end_in_a_comment(hunter, tmp_path, server):
+    for more in ("", ", flavor: prometheus"):
+        config(tmp_path, server.url, "  load: {type: prometheus, query: 'load # all of it'}\n", more)
+        found = hunter("analyze", "load", "--since", SINCE, "--until", UNTIL)
+        assert found.code == 0 and len(rows(found.out)) == 600, found.out + found.err
+
+
 def test_how_it_was_asked_is_logged(hunter, tmp_path, server):
     for more, words in (("", "api/v1/export"), (", flavor: prometheus", "api/v1/query ")):
         config(tmp_path, server.url, NIGHTLY, more)

@@ -562,6 +562,16 @@ static void test_no_branch_leaves_its_quotes(void **state)
 	}
 }
 
+static void test_a_comment_at_the_end_does_not_take_the_range(void **state)
+{
+	struct talk *talk = *state;
+	talk->options.query = "m # all of them\n";
+	say_file(talk, 200, "prom-range-empty.json");
+	done(talk);
+	assert_non_null(strstr(
+		talk->asked[0].url, "?query=m%20%23%20all%20of%20them%0A%5B2592000000ms%5D&time="));
+}
+
 static void test_branches_are_asked_for(void **state)
 {
 	struct talk *talk = *state;
@@ -598,6 +608,7 @@ int main(void)
 		TALK_TEST(test_somebody_forgot_the_step),
 		cmocka_unit_test(test_branches_in_queries),
 		cmocka_unit_test(test_no_branch_leaves_its_quotes),
+		TALK_TEST(test_a_comment_at_the_end_does_not_take_the_range),
 		TALK_TEST(test_branches_are_asked_for),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
