@@ -12,6 +12,8 @@
  * repeated up to twice within the endpoint's retry_for: asking is harmless. A server that cannot be
  * reached is not asked again, as its next run comes soon enough. Deliveries are never repeated
  * here, since a notifier must look first whether the message has arrived.
+ *
+ * What a source asks has no end of its own: the requests of a task have a limit of time together.
  */
 #include "agent/errand.h"
 
@@ -20,11 +22,13 @@
 
 #include "agent/core/log.h"
 #include "agent/core/secret.h"
+#include "agent/core/when.h"
 #include "agent/pool.h"
 #include "agent/transfers.h"
 
 enum {
 	RETRIES = 2,
+	TIMEOUTS_PER_TASK = 20, /* all requests of a task together may take so many timeouts */
 	BEGUN_PER_REQUEST = 2,
 	BEGUN_LEAST = 32,
 	BEGUN_SPARE = 2 /* reads for whoever is free next */
@@ -62,6 +66,8 @@ struct errand {
 	bool replied;             /* call.reply is for the next step */
 	bool again;               /* by errands_work */
 	unsigned retries;
+	size_t requests;
+	int64_t spent;       /* microseconds, in the task's requests; waits do not count */
 	int64_t retry_until; /* engine_now's clock; set by the first failure */
 	enum step step;
 	struct error *error; /* the task's, or the delivery's own */
@@ -270,13 +276,39 @@ static int64_t retry_wait(struct errand *errand)
 	return delay > errand->call.reply.retry_after ? delay : errand->call.reply.retry_after;
 }
 
+static void call_release(struct errand *errand)
+{
+	errand->requests++;
+	errand->spent += errand->call.reply.took;
+	transfers_release(errand->owner->transfers, &errand->call);
+}
+
+/* A server that answers slowly, in pieces, must not keep a test for ever. */
+static bool spent_too_much(struct errand *errand)
+{
+	const struct endpoint *endpoint = errand->transfer.endpoint;
+	char text[WHEN_TEXT];
+	if (!errand->task || !endpoint || endpoint->timeout <= 0 ||
+		errand->spent / 1000 < TIMEOUTS_PER_TASK * endpoint->timeout)
+		return false;
+	error_set(errand->error, ERROR_DATA,
+		"%s: %zu requests took %s, %d times timeout, and there are more to make: shorten "
+		"range",
+		transfer_safe_url(errand->task->query.arena, errand->transfer.url),
+		errand->requests, when_format_duration(errand->spent / 1000, text),
+		TIMEOUTS_PER_TASK);
+	return true;
+}
+
 static void step_done(struct job *job)
 {
 	struct errand *errand = errand_of_job(job);
 	if (errand->replied)
-		transfers_release(errand->owner->transfers, &errand->call);
+		call_release(errand);
 	errand->replied = false;
 	errand->retries = 0;
+	if (errand->step == STEP_TRANSFER && spent_too_much(errand))
+		errand->step = STEP_FAILED;
 	if (errand->step == STEP_TRANSFER)
 		start_call(errand);
 	else
@@ -326,7 +358,7 @@ static bool retry(struct errand *errand)
 		LOG_INT("wait_ms", wait));
 	errand->retries++;
 	errand->transfer.timeout = left;
-	transfers_release(errand->owner->transfers, &errand->call);
+	call_release(errand);
 	engine_after(errand->owner->engine, wait, start_call, errand);
 	return true;
 }

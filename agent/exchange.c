@@ -41,7 +41,7 @@ struct exchange {
 	bool foreign; /* a redirect has led away */
 	bool too_big;
 	int hops;
-	int64_t spent; /* ms, in earlier hops */
+	int64_t spent; /* microseconds, in earlier hops */
 	char message[CURL_ERROR_SIZE];
 };
 
@@ -127,7 +127,7 @@ static void set_limits(struct exchange *exchange)
 	int64_t allowed = exchange->transfer->timeout;
 	if (allowed <= 0 || allowed > endpoint->timeout)
 		allowed = endpoint->timeout;
-	int64_t left = allowed - exchange->spent;
+	int64_t left = allowed - exchange->spent / 1000;
 	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)(left > 0 ? left : 1));
 	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)endpoint->connect_timeout);
 	curl_easy_setopt(easy, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)endpoint->max_body);
@@ -152,10 +152,10 @@ static void set_handle(struct exchange *exchange, void *context)
 	set_limits(exchange);
 }
 
-static const char *aim(struct exchange *exchange, const char *url, bool own)
+static const char *aim(struct exchange *exchange, const char *url, bool own, struct error *error)
 {
 	return transport_aim(&exchange->transport, exchange->easy, exchange->arena,
-		exchange->transfer->endpoint, url, own, &exchange->headers);
+		exchange->transfer->endpoint, url, own, &exchange->headers, error);
 }
 
 struct exchange *exchange_new(
@@ -183,7 +183,12 @@ struct exchange *exchange_new(
 		exchange_free(exchange);
 		return NULL;
 	}
-	exchange->alias = exchange_origin(exchange->arena, aim(exchange, transfer->url, trusted));
+	const char *aimed = aim(exchange, transfer->url, trusted, error);
+	if (!aimed) {
+		exchange_free(exchange);
+		return NULL;
+	}
+	exchange->alias = exchange_origin(exchange->arena, aimed);
 	return exchange;
 }
 
@@ -226,6 +231,32 @@ static const char *redirect_target(const struct exchange *exchange)
 	return out;
 }
 
+static int64_t took_now(CURL *easy)
+{
+	curl_off_t took = 0;
+	curl_easy_getinfo(easy, CURLINFO_TOTAL_TIME_T, &took);
+	return (int64_t)took;
+}
+
+static const char *header_value(CURL *easy, const char *name)
+{
+	struct curl_header *header;
+	return curl_easy_header(easy, name, 0, CURLH_HEADER, -1, &header) == CURLHE_OK
+		       ? header->value
+		       : NULL;
+}
+
+/* Neither a length nor a last chunk nor a frame of HTTP/2 said where the body ends. */
+static bool is_open_ended(CURL *easy)
+{
+	long version = 0;
+	curl_easy_getinfo(easy, CURLINFO_HTTP_VERSION, &version);
+	if (version >= CURL_HTTP_VERSION_2_0)
+		return false;
+	const char *coding = header_value(easy, "Transfer-Encoding");
+	return !(coding && strcasestr(coding, "chunked")) && !header_value(easy, "Content-Length");
+}
+
 /* Turns the handle to where the answer points, if it may go there. */
 static bool follow(struct exchange *exchange, int status)
 {
@@ -240,9 +271,7 @@ static bool follow(struct exchange *exchange, int status)
 	if (!origin || (!get && !(kept && same)))
 		return false;
 
-	curl_off_t took = 0;
-	curl_easy_getinfo(exchange->easy, CURLINFO_TOTAL_TIME_T, &took);
-	exchange->spent += took / 1000;
+	exchange->spent += took_now(exchange->easy);
 	exchange->hops++;
 	exchange->here = same ? exchange->origin : origin;
 	if (!same) {
@@ -253,8 +282,8 @@ static bool follow(struct exchange *exchange, int status)
 	buf_clear(&exchange->body);
 	exchange->header_bytes = 0;
 	set_limits(exchange);
-	aim(exchange, target, same && exchange->trusted);
-	return true;
+	struct error error;
+	return aim(exchange, target, same && exchange->trusted, &error) != NULL;
 }
 
 int64_t exchange_retry_after(const char *value, int64_t now)
@@ -274,15 +303,12 @@ int64_t exchange_retry_after(const char *value, int64_t now)
 
 static int64_t retry_after(CURL *easy)
 {
-	struct curl_header *header;
-	if (curl_easy_header(easy, "Date", 0, CURLH_HEADER, -1, &header) != CURLHE_OK)
-		header = NULL;
-	int64_t now = header ? (int64_t)curl_getdate(header->value, NULL) : -1;
+	const char *date = header_value(easy, "Date"), *later;
+	int64_t now = date ? (int64_t)curl_getdate(date, NULL) : -1;
 	if (now < 0)
 		now = (int64_t)time(NULL);
-	if (curl_easy_header(easy, "Retry-After", 0, CURLH_HEADER, -1, &header) != CURLHE_OK)
-		return -1;
-	return exchange_retry_after(header->value, now);
+	later = header_value(easy, "Retry-After");
+	return later ? exchange_retry_after(later, now) : -1;
 }
 
 bool exchange_finish(struct exchange *exchange, CURLcode code, struct reply *reply)
@@ -295,6 +321,7 @@ bool exchange_finish(struct exchange *exchange, CURLcode code, struct reply *rep
 		.body = exchange->body.data ? exchange->body.data : "",
 		.secrets = exchange->secrets};
 	reply->length = exchange->body.length;
+	reply->took = exchange->spent + took_now(exchange->easy);
 	reply->redirected = exchange->foreign ? exchange->here : NULL;
 	if (code == CURLE_OK) {
 		reply->kind = REPLY_ANSWER;
@@ -302,6 +329,7 @@ bool exchange_finish(struct exchange *exchange, CURLcode code, struct reply *rep
 			secret_mask(exchange->body.data, exchange->body.length, &exchange->secrets);
 		reply->status = (int)status;
 		reply->retry_after = retry_after(exchange->easy);
+		reply->open_ended = is_open_ended(exchange->easy);
 		char *type = NULL;
 		curl_easy_getinfo(exchange->easy, CURLINFO_CONTENT_TYPE, &type);
 		reply->content_type = type;

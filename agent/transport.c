@@ -85,7 +85,8 @@ static void keep_way(
 }
 
 const char *transport_aim(struct transport *transport, CURL *easy, struct arena *arena,
-	const struct endpoint *endpoint, const char *url, bool own, struct curl_slist **headers)
+	const struct endpoint *endpoint, const char *url, bool own, struct curl_slist **headers,
+	struct error *error)
 {
 	CURLU *parts = curl_url();
 	char *renamed = NULL;
@@ -94,8 +95,12 @@ const char *transport_aim(struct transport *transport, CURL *easy, struct arena 
 		      curl_url_set(parts, CURLUPART_URL, url, 0) == CURLUE_OK;
 	if (rename) {
 		keep_way(transport, arena, parts, headers);
-		curl_url_set(parts, CURLUPART_HOST, endpoint->server_name, 0);
-		curl_url_get(parts, CURLUPART_URL, &renamed, 0);
+		if (curl_url_set(parts, CURLUPART_HOST, endpoint->server_name, 0) != CURLUE_OK ||
+			curl_url_get(parts, CURLUPART_URL, &renamed, 0) != CURLUE_OK) {
+			curl_url_cleanup(parts);
+			error_set(error, ERROR_USAGE, "server_name: it must be the name of a host");
+			return NULL;
+		}
 		curl_easy_setopt(easy, CURLOPT_HTTPHEADER, *headers);
 	}
 	const char *aimed = arena_strdup(arena, renamed ? renamed : url);

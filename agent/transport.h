@@ -23,9 +23,11 @@ bool transport_set(CURL *easy, const struct endpoint *endpoint, struct error *er
  * Sets the handle's address. With `own` it is the endpoint's server, which server_name may give
  * another name than it is reached by: the connection still goes to the URL's host and the Host
  * header names it, while the certificate must hold server_name. Returns the URL that libcurl works
- * on, from which it makes that of a redirect.
+ * on, from which it makes that of a redirect; NULL and an error (ERROR_USAGE) if server_name is no
+ * name.
  */
 const char *transport_aim(struct transport *transport, CURL *easy, struct arena *arena,
-	const struct endpoint *endpoint, const char *url, bool own, struct curl_slist **headers);
+	const struct endpoint *endpoint, const char *url, bool own, struct curl_slist **headers,
+	struct error *error);
 
 #endif

@@ -69,6 +69,8 @@ struct reply {
 	const char *content_type; /* or NULL */
 	const char *body;         /* NUL after length bytes; freed by the engine after the step */
 	size_t length;
+	bool open_ended; /* where the connection ended, as nothing else said where: it may be cut */
+	int64_t took;    /* microseconds on the wire */
 	struct strings secrets; /* that were sent: what is shown of the answer must not hold them */
 	const char *redirected; /* the foreign host that answered; it got no credentials; or NULL */
 	const char *problem;    /* what failed, for people, when it is no answer; no secrets */

@@ -38,12 +38,27 @@ static bool read_stuck(struct query *query, struct error *error)
 
 static const struct source stuck_source = {.name = "stuck", .read = read_stuck};
 
+/* And one that always has another question. */
+static enum step ask_on(
+	struct query *query, const struct reply *last, struct transfer *next, struct error *error)
+{
+	const struct prometheus_server *server = query->server;
+	(void)last, (void)error;
+	*next = (struct transfer){
+		.endpoint = &server->endpoint, .method = "GET", .url = server->endpoint.url};
+	return STEP_TRANSFER;
+}
+
+static const struct source curious_source = {.name = "curious", .step = ask_on};
+
 const struct source *__real_source_find(const char *name);
 const struct source *__wrap_source_find(const char *name);
 
 const struct source *__wrap_source_find(const char *name)
 {
-	return strcmp(name, "stuck") == 0 ? &stuck_source : __real_source_find(name);
+	return strcmp(name, "stuck") == 0     ? &stuck_source
+	       : strcmp(name, "curious") == 0 ? &curious_source
+					      : __real_source_find(name);
 }
 
 static struct engine *engine_of(struct engine_options options)
@@ -1029,6 +1044,23 @@ static void test_questions_are_repeated(void **state)
 	peer_free(peer);
 }
 
+static void test_questions_have_an_end(void **state)
+{
+	(void)state;
+	struct server_test test;
+	struct peer *peer = peer_new(answer_matrix, NULL);
+	struct engine *engine = engine_of((struct engine_options){.jobs = 1, .retry_delay = 1});
+	server_test_set(&test, peer->url);
+	test.plugin.name = "curious";
+	test.prometheus.endpoint.timeout = 5;
+	engine_submit(engine, server_task(&test));
+	assert_true(engine_run(engine));
+	assert_true(test.failed);
+	assert_non_null(strstr(test.error.text, "20 times timeout"));
+	engine_free(engine);
+	peer_free(peer);
+}
+
 static bool answer_never(struct peer *peer, int fd, const char *request)
 {
 	(void)peer, (void)request;
@@ -1123,6 +1155,7 @@ int main(void)
 		cmocka_unit_test(test_a_print_that_was_cut_off),
 		cmocka_unit_test(test_many_questions_to_a_server),
 		cmocka_unit_test(test_questions_are_repeated),
+		cmocka_unit_test(test_questions_have_an_end),
 		cmocka_unit_test(test_freed_in_the_middle_of_transfers),
 		cmocka_unit_test(test_progress),
 	};

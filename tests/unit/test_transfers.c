@@ -88,6 +88,13 @@ static const struct reply *get(const char *url)
 	return ask(&(struct transfer){.method = "GET", .url = url});
 }
 
+static const struct reply *get_path(const struct peer *peer, const char *path)
+{
+	static char url[128];
+	snprintf(url, sizeof url, "%s%s", peer->url, path);
+	return get(url);
+}
+
 static const struct reply *post(const char *url, const char *body)
 {
 	struct pair headers[] = {{"Content-Type", "application/json"}};
@@ -269,6 +276,43 @@ static void test_token_with_a_line_break(void **state)
 	assert_non_null(strstr(reply->problem, "the token: there is a line break"));
 }
 
+static void test_server_name_that_is_none(void **state)
+{
+	(void)state;
+	world->endpoint.url = "https://127.0.0.1:1/";
+	world->endpoint.server_name = "prom.internal/x";
+	const struct reply *reply = get("https://127.0.0.1:1/");
+	assert_int_equal(reply->kind, REPLY_UNREACHABLE);
+	assert_string_equal(reply->problem, "server_name: it must be the name of a host");
+}
+
+static bool answer_with_an_end(struct peer *peer, int fd, const char *request)
+{
+	(void)peer;
+	peer_text(fd, "HTTP/1.1 200 OK\r\n");
+	if (strstr(request, " /length"))
+		peer_text(fd, "Content-Length: 2\r\n\r\nab");
+	else if (strstr(request, " /chunks"))
+		peer_text(fd, "Transfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n");
+	else
+		peer_text(fd, "Connection: close\r\n\r\nab");
+	return false;
+}
+
+static void test_where_the_body_ends(void **state)
+{
+	(void)state;
+	struct peer *peer = peer_new(answer_with_an_end, NULL);
+	const char *const paths[] = {"/length", "/chunks", "/close"};
+	for (size_t i = 0; i < 3; i++) {
+		const struct reply *reply = get_path(peer, paths[i]);
+		assert_string_equal(reply->body, "ab");
+		assert_int_equal(reply->open_ended, i == 2);
+		assert_true(reply->took > 0);
+	}
+	peer_free(peer);
+}
+
 static void test_header_with_a_line_break(void **state)
 {
 	(void)state;
@@ -412,13 +456,6 @@ static bool answer_badly(struct peer *peer, int fd, const char *request)
 		for (int i = 0; i < 40000; i++)
 			peer_text(fd, i ? "X-More: of the same\r\n" : "HTTP/1.1 200 OK\r\n");
 	return false;
-}
-
-static const struct reply *get_path(const struct peer *peer, const char *path)
-{
-	static char url[128];
-	snprintf(url, sizeof url, "%s%s", peer->url, path);
-	return get(url);
 }
 
 static void test_no_whole_answer(void **state)
@@ -764,6 +801,8 @@ int main(void)
 		WORLD_TEST(test_credentials_within_the_url),
 		WORLD_TEST(test_secrets_that_a_server_repeats),
 		WORLD_TEST(test_token_with_a_line_break),
+		WORLD_TEST(test_server_name_that_is_none),
+		WORLD_TEST(test_where_the_body_ends),
 		WORLD_TEST(test_header_with_a_line_break),
 		WORLD_TEST(test_redirect_within_the_server),
 		WORLD_TEST(test_redirect_within_the_server_keeps_the_user),
