@@ -290,8 +290,9 @@ static bool take_render(struct query *query, const struct reply *reply, struct e
 		    endpoint->max_points, gathering_take, asking->gathering, error))
 		return false;
 	if (gathering_overflow(asking->gathering))
-		return error_set(
-			error, ERROR_DATA, "more than 10,000 series: ask for fewer of them");
+		return error_set(error, ERROR_DATA,
+			"more than 10,000 series or 20,000,000 points: ask for fewer of them, or "
+			"shorten range");
 	learn(asking, endpoint, reply->length, gathering_points(asking->gathering) - before);
 	asking->at += asking->batch;
 	return true;

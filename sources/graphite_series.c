@@ -1,7 +1,8 @@
 /*
  * Points are kept as they come, without the missing ones; a series whose times are those of the one
  * before borrows them. At the end the times of all series of a resolution are merged, and series
- * that lack some of them are spread out with NaN between.
+ * that lack some of them are spread out with NaN between. Where they have so few times in common
+ * that this would cost several times the points' own memory, only neighbours share an axis.
  */
 #include "sources/graphite_series.h"
 
@@ -11,7 +12,14 @@
 
 #include "sources/graphite_names.h"
 
-enum { SERIES_MAX = 10000, GRIDS_MAX = 16, NAME_SHOWN = 200 };
+enum {
+	SERIES_MAX = 10000,
+	POINTS_MAX = 20000000,
+	GRIDS_MAX = 16,
+	NAME_SHOWN = 200,
+	SPREAD = 4,      /* values of an axis' series, missing ones too, for each that came, */
+	SPARE = 1 << 20, /* and what all axes together may have beyond that */
+};
 
 struct found {
 	struct found *next;
@@ -34,6 +42,7 @@ struct gathering {
 	struct found *found, **last;
 	const struct found *before; /* the one taken last that has points */
 	size_t count, points, broken;
+	size_t spare; /* of SPARE */
 	const char *first_broken;
 };
 
@@ -45,6 +54,7 @@ struct gathering *gathering_new(struct query *query, int64_t from, int64_t to, b
 	gathering->to = to;
 	gathering->empty = empty;
 	gathering->last = &gathering->found;
+	gathering->spare = SPARE;
 	return gathering;
 }
 
@@ -103,7 +113,7 @@ static void add(
 	target->points = target->points || begin < end;
 	if (begin == end && !gathering->empty)
 		return;
-	if (gathering->count == SERIES_MAX) {
+	if (gathering->count == SERIES_MAX || end - begin > POINTS_MAX - gathering->points) {
 		gathering->overflow = true;
 		return;
 	}
@@ -135,14 +145,6 @@ void gathering_take(void *context, const struct graphite_series *series)
 	}
 }
 
-/* Series that share an axis. */
-struct group {
-	int64_t step, phase;
-	struct axis *axis;
-	struct found **members;
-	size_t count;
-};
-
 static int64_t phase_of(const struct found *found)
 {
 	return found->step > 0 && found->n > 0 ? found->times[0] % found->step : 0;
@@ -155,6 +157,14 @@ static int compare_found(const void *a, const void *b)
 		return one->step < two->step ? -1 : 1;
 	int64_t difference = phase_of(one) - phase_of(two);
 	return (difference > 0) - (difference < 0);
+}
+
+/* As those come that are equal. */
+static int compare_order(const void *a, const void *b)
+{
+	const struct found *one = *(struct found *const *)a, *two = *(struct found *const *)b;
+	int order = compare_found(a, b);
+	return order ? order : (one->order > two->order) - (one->order < two->order);
 }
 
 static bool fits(const struct found *found, const struct found *grid)
@@ -185,16 +195,27 @@ static void adopt_steps(struct found *const *sorted, size_t count)
 struct times {
 	int64_t *items;
 	size_t n;
+	bool own; /* to be freed */
 };
 
-/* The times of both, each once. */
-static struct times merge(struct arena *arena, struct times a, struct times b)
+static void times_free(struct times times)
 {
-	if (b.n == 0 || (a.n == b.n && memcmp(a.items, b.items, a.n * sizeof *a.items) == 0))
-		return a;
+	if (times.own)
+		free(times.items);
+}
+
+/* The times of both, each once. Takes over what they own. */
+static struct times merge(struct times a, struct times b)
+{
 	if (a.n == 0)
 		return b;
-	struct times out = {arena_array(arena, a.n + b.n, sizeof *out.items), 0};
+	if (b.n == 0)
+		return a;
+	if (a.n == b.n && memcmp(a.items, b.items, a.n * sizeof *a.items) == 0) {
+		times_free(b);
+		return a;
+	}
+	struct times out = {memory_new(a.n + b.n, sizeof *out.items), 0, true};
 	for (size_t i = 0, k = 0; i < a.n || k < b.n; out.n++) {
 		bool first = k == b.n || (i < a.n && a.items[i] <= b.items[k]);
 		int64_t time = first ? a.items[i] : b.items[k];
@@ -202,16 +223,18 @@ static struct times merge(struct arena *arena, struct times a, struct times b)
 		i += i < a.n && a.items[i] == time;
 		k += k < b.n && b.items[k] == time;
 	}
+	times_free(a);
+	times_free(b);
 	return out;
 }
 
 /* Merged pairwise, so that each time is looked at as many times as the members can be halved. */
-static struct times merge_all(struct arena *arena, struct found *const *members, size_t count)
+static struct times merge_all(struct found *const *members, size_t count)
 {
 	if (count == 1)
-		return (struct times){members[0]->times, members[0]->n};
-	struct times a = merge_all(arena, members, count / 2);
-	return merge(arena, a, merge_all(arena, members + count / 2, count - count / 2));
+		return (struct times){members[0]->times, members[0]->n, false};
+	struct times a = merge_all(members, count / 2);
+	return merge(a, merge_all(members + count / 2, count - count / 2));
 }
 
 /* Graphite gives a time once; a server that does not shall not have its points lost. */
@@ -234,44 +257,68 @@ static void spread(struct arena *arena, const struct axis *axis, struct found *f
 	found->values = values;
 }
 
-/* An axis for found[0], and how many of those that follow it share it. */
-static size_t share_axis(struct arena *arena, struct found **found, size_t count, struct axis *axis)
+static void use_axis(struct gathering *gathering, struct found **found, size_t members,
+	struct times times, const struct graphite_events *events)
 {
-	size_t members = 1;
-	bool single = !ascends(found[0]);
-	while (!single && members < count && compare_found(&found[0], &found[members]) == 0 &&
-		ascends(found[members]))
-		members++;
-	struct arena *scratch = arena_new();
-	struct times times = merge_all(scratch, found, members);
+	struct arena *arena = gathering->query->arena;
+	struct axis *axis = arena_alloc(arena, sizeof *axis);
 	axis->n = times.n;
 	axis->times = arena_array(arena, times.n, sizeof *axis->times);
 	if (times.n > 0)
 		memcpy(axis->times, times.items, times.n * sizeof *axis->times);
-	arena_free(scratch);
-	for (size_t i = 0; i < members; i++)
+	if (events)
+		graphite_events_match(events, axis, found[0]->step, arena);
+	for (size_t i = 0; i < members; i++) {
 		spread(arena, axis, found[i]);
+		found[i]->axis = axis;
+	}
+}
+
+/* Gives the series an axis, or several of them where one would be too large. */
+static void share_axis(struct gathering *gathering, struct found **found, size_t members,
+	const struct graphite_events *events)
+{
+	struct times times = merge_all(found, members);
+	size_t cells = members * times.n, allowed = 0, part = members;
+	for (size_t i = 0; i < members; i++)
+		allowed += SPREAD * found[i]->n;
+	if (members == 1 || cells <= allowed + gathering->spare) {
+		gathering->spare -= cells > allowed ? cells - allowed : 0;
+		use_axis(gathering, found, members, times, events);
+	} else {
+		part = (allowed + gathering->spare) / times.n;
+		part = part < members / 2 ? part : members / 2;
+	}
+	times_free(times);
+	for (size_t i = 0; part < members && i < members; i += part)
+		share_axis(gathering, found + i, members - i < part ? members - i : part, events);
+}
+
+/* How many, from the first on, may share an axis. */
+static size_t count_alike(struct found **found, size_t count)
+{
+	size_t members = 1;
+	if (!ascends(found[0]))
+		return 1;
+	while (members < count && compare_found(&found[0], &found[members]) == 0 &&
+		ascends(found[members]))
+		members++;
 	return members;
 }
 
 static void make_axes(struct gathering *gathering, struct found *const *in_order,
 	const struct graphite_events *events)
 {
-	struct arena *arena = gathering->query->arena;
 	size_t count = gathering->count;
-	struct found **sorted = arena_array(arena, count, sizeof *sorted);
+	struct found **sorted = arena_array(gathering->query->arena, count, sizeof *sorted);
 	if (count > 0)
 		memcpy(sorted, in_order, count * sizeof *sorted);
-	qsort(sorted, count, sizeof *sorted, compare_found);
+	qsort(sorted, count, sizeof *sorted, compare_order);
 	adopt_steps(sorted, count);
-	qsort(sorted, count, sizeof *sorted, compare_found);
-	for (size_t i = 0; i < count;) {
-		struct axis *axis = arena_alloc(arena, sizeof *axis);
-		size_t members = share_axis(arena, sorted + i, count - i, axis);
-		if (events)
-			graphite_events_match(events, axis, sorted[i]->step, arena);
-		for (; members > 0; members--)
-			sorted[i++]->axis = axis;
+	qsort(sorted, count, sizeof *sorted, compare_order);
+	for (size_t i = 0, members; i < count; i += members) {
+		members = count_alike(sorted + i, count - i);
+		share_axis(gathering, sorted + i, members, events);
 	}
 }
 

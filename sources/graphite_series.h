@@ -1,6 +1,7 @@
 /*
  * What Graphite answered, on its way to a dataset: names for people, and one axis for all series of
- * a resolution, so that what was measured in one run is one row.
+ * a resolution, so that what was measured in one run is one row; several where they have hardly any
+ * times in common.
  */
 #ifndef SOURCES_GRAPHITE_SERIES_H
 #define SOURCES_GRAPHITE_SERIES_H
@@ -29,7 +30,7 @@ void gathering_take(void *gathering, const struct graphite_series *series);
 size_t gathering_count(const struct gathering *gathering);
 size_t gathering_points(const struct gathering *gathering);
 
-/* More series came than there may be in one test. */
+/* More series or points came than there may be in one test. */
 bool gathering_overflow(const struct gathering *gathering);
 
 /*

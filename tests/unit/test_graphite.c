@@ -19,6 +19,7 @@
 #include "sources/graphite_events.h"
 #include "sources/graphite_find.h"
 #include "sources/graphite_list.h"
+#include "sources/graphite_series.h"
 
 enum { MOST_TRANSFERS = 64 };
 
@@ -1093,6 +1094,77 @@ static void test_too_many_series(void **state)
 	failed(talk, "more than 10,000 series");
 }
 
+static void test_too_many_points_of_all(void **state)
+{
+	enum { N = 5000000 };
+	struct talk *talk = *state;
+	struct target target = {.text = "*"};
+	int64_t *times = memory_new(N, sizeof *times);
+	double *values = memory_new(N, sizeof *values);
+	for (int i = 0; i < N; i++)
+		times[i] = i;
+	struct gathering *gathering = gathering_new(&talk->query, 0, N, false);
+	struct graphite_series series = {.target = "a", .times = times, .values = values, .n = N};
+	gathering_expect(gathering, &target, 1);
+	for (int i = 0; i < 4; i++)
+		gathering_take(gathering, &series);
+	assert_false(gathering_overflow(gathering));
+	series.n = 1;
+	gathering_take(gathering, &series);
+	assert_true(gathering_overflow(gathering));
+	assert_int_equal(gathering_points(gathering), 4 * N);
+	free(times);
+	free(values);
+}
+
+/* Series that have no times in common are not spread over the times of all. */
+static void test_disjoint_series_stay_small(void **state)
+{
+	enum { SERIES = 1500, POINTS = 100 };
+	struct talk *talk = *state;
+	struct buf body = {0};
+	talk->options.target = "*";
+	for (int s = 0; s < SERIES; s++) {
+		int begin = 1780000020 + s * POINTS * 60;
+		buf_printf(&body, "m%04d,%d,%d,60|", s, begin, begin + POINTS * 60);
+		for (int i = 0; i < POINTS; i++)
+			buf_text(&body, i + 1 < POINTS ? "1," : "2\n");
+	}
+	say(talk, 200, body.data);
+	buf_free(&body);
+	done(talk);
+	assert_int_equal(talk->query.data.count, SERIES);
+	assert_in_range(arena_size(talk->query.arena), 1, 32000000);
+	for (int s = 0; s < SERIES; s++) {
+		const struct series *series = &talk->query.data.series[s];
+		int64_t begin = 1780000020 + s * POINTS * 60;
+		size_t first = axis_lower_bound(series->axis, begin * 1000);
+		assert_true(first + POINTS <= series->axis->n);
+		assert_int_equal(series->axis->times[first], begin * 1000);
+		assert_true(series->values[first] == 1 && series->values[first + POINTS - 1] == 2);
+		assert_true(first == 0 || isnan(series->values[first - 1]));
+	}
+}
+
+/* Few series share an axis whatever their times are. */
+static void test_few_disjoint_series_share_an_axis(void **state)
+{
+	struct talk *talk = *state;
+	struct buf body = {0};
+	talk->options.target = "*";
+	for (int s = 0; s < 9; s++)
+		buf_printf(
+			&body, "m%d,%d,%d,60|%d\n", s, 1795180020 + s * 60, 1795180080 + s * 60, s);
+	say(talk, 200, body.data);
+	buf_free(&body);
+	done(talk);
+	assert_int_equal(talk->query.data.count, 9);
+	for (int s = 0; s < 9; s++) {
+		assert_ptr_equal(talk->query.data.series[s].axis, talk->query.data.series->axis);
+		assert_true(talk->query.data.series[s].values[s] == s);
+	}
+}
+
 #define TALK_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
@@ -1139,6 +1211,9 @@ int main(void)
 		TALK_TEST(test_more_values_than_the_header_says),
 		cmocka_unit_test(test_too_many_points),
 		TALK_TEST(test_too_many_series),
+		TALK_TEST(test_too_many_points_of_all),
+		TALK_TEST(test_disjoint_series_stay_small),
+		TALK_TEST(test_few_disjoint_series_share_an_axis),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
