@@ -45,7 +45,8 @@ static bool is_shown(
 static void report_regressions(
 	const struct report *report, const struct analysis *analysis, struct arena *arena)
 {
-	struct hits hits = hits_of(analysis, arena);
+	struct timeline timeline = timeline_of(arena, analysis->data);
+	struct hits hits = hits_of(analysis, &timeline, arena);
 	size_t shown = 0;
 	const struct moment *last = NULL;
 	for (size_t i = 0; i < hits.count; i++) {
@@ -124,7 +125,7 @@ static void report_csv(
 {
 	struct strings attributes = csv_columns(report);
 	struct timeline timeline = timeline_of(arena, analysis->data);
-	struct hits hits = hits_of(analysis, arena);
+	struct hits hits = hits_of(analysis, &timeline, arena);
 	for (size_t i = 0; i < hits.count; i++) {
 		const struct series *series = analysis->findings[hits.items[i].series].series;
 		const struct change *change = hits.items[i].change;
@@ -142,9 +143,8 @@ static void report_csv(
 		fputs(change_is_regression(series, change) ? ",yes" : ",no", report->out);
 		for (size_t a = 0; a < attributes.count; a++) {
 			putc(',', report->out);
-			put_field(timeline_attribute(
-					  &timeline, &hits.items[i].moment, attributes.items[a]),
-				report->out);
+			put_field(
+				change_attribute(series, change, attributes.items[a]), report->out);
 		}
 		putc('\n', report->out);
 	}

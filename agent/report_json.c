@@ -22,14 +22,14 @@ static void put_number(struct buf *out, const char *key, double value)
 	buf_json_number(out, value);
 }
 
-/* The attributes a point has. */
-static void put_attributes(struct buf *out, const struct timeline *timeline,
-	const struct moment *moment, const struct strings *names)
+/* The attributes the point has at which the series changed. */
+static void put_attributes(struct buf *out, const struct series *series,
+	const struct change *change, const struct strings *names)
 {
 	size_t count = 0;
 	buf_char(out, '{');
 	for (size_t i = 0; i < names->count; i++) {
-		const char *value = timeline_attribute(timeline, moment, names->items[i]);
+		const char *value = change_attribute(series, change, names->items[i]);
 		if (!value)
 			continue;
 		buf_text(out, count++ ? ", " : "");
@@ -73,7 +73,7 @@ static void put_metric(struct buf *out, const struct findings *found)
 void report_json(const struct report *report, const struct analysis *analysis, struct arena *arena)
 {
 	struct timeline timeline = timeline_of(arena, analysis->data);
-	struct hits hits = hits_of(analysis, arena);
+	struct hits hits = hits_of(analysis, &timeline, arena);
 	struct strings names = timeline_attributes(arena, &timeline, report->attributes, false);
 	struct buf out = {0};
 	buf_text(&out, report->tests ? ",\n  {\"name\": " : "\n  {\"name\": ");
@@ -94,7 +94,7 @@ void report_json(const struct report *report, const struct analysis *analysis, s
 			when_format_iso(ms, time));
 		put_number(&out, "timestamp", (double)ms / 1000);
 		put_key(&out, "attributes");
-		put_attributes(&out, &timeline, &hits.items[i].moment, &names);
+		put_attributes(&out, series, hits.items[i].change, &names);
 		put_change(&out, series, hits.items[i].change);
 	}
 	buf_text(&out, "]}");
@@ -153,24 +153,38 @@ static void put_otava_change(
 	buf_char(out, '}');
 }
 
-static void put_otava_attributes(struct buf *out, const struct timeline *timeline,
-	const struct moment *moment, const struct strings *names)
+/* Those of the `count` changes on one row, which never disagree. */
+static void put_otava_attributes(struct buf *out, const struct analysis *analysis,
+	const struct hit *hits, size_t count, const struct strings *names)
 {
 	buf_char(out, '{');
 	for (size_t i = 0; i < names->count; i++) {
+		const char *value = NULL;
+		for (size_t h = 0; h < count && !value; h++)
+			value = change_attribute(analysis->findings[hits[h].series].series,
+				hits[h].change, names->items[i]);
 		buf_text(out, i ? ", " : "");
 		put_ascii(out, names->items[i]);
 		buf_text(out, ": ");
-		put_ascii(out, timeline_attribute(timeline, moment, names->items[i]));
+		put_ascii(out, value);
 	}
 	buf_char(out, '}');
+}
+
+/* How many of the hits are on the row of the first. */
+static size_t count_on_row(const struct hit *hits, size_t count)
+{
+	size_t on = 1;
+	while (on < count && moment_compare(&hits[0].moment, &hits[on].moment) == 0)
+		on++;
+	return on;
 }
 
 void report_json_otava(
 	const struct report *report, const struct analysis *analysis, struct arena *arena)
 {
 	struct timeline timeline = timeline_of(arena, analysis->data);
-	struct hits hits = hits_of(analysis, arena);
+	struct hits hits = hits_of(analysis, &timeline, arena);
 	struct strings names = timeline_attributes(arena, &timeline, report->attributes, true);
 	struct buf out = {0};
 	buf_char(&out, '{');
@@ -184,7 +198,8 @@ void report_json_otava(
 			buf_printf(&out,
 				"%s{\"time\": %" PRId64 ", \"attributes\": ", i ? "]}, " : "",
 				time);
-			put_otava_attributes(&out, &timeline, &hit->moment, &names);
+			put_otava_attributes(
+				&out, analysis, hit, count_on_row(hit, hits.count - i), &names);
 			buf_text(&out, ", \"changes\": [");
 		} else {
 			buf_text(&out, ", ");

@@ -235,7 +235,7 @@ void report_table(const struct report *report, const struct analysis *analysis, 
 		.context = &view};
 	view.percents = arena_array(arena, table.column_count, sizeof *view.percents);
 	view.pvalues = arena_array(arena, table.column_count, sizeof *view.pvalues);
-	struct hits hits = hits_of(analysis, arena);
+	struct hits hits = hits_of(analysis, &timeline, arena);
 	if (!report->otava)
 		widen(&view, &table, &hits, arena);
 	table_measure(&table);

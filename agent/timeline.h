@@ -1,6 +1,7 @@
 /*
  * A dataset as people read it: one row a point in time, whatever axes its series are on, and the
- * change points on them.
+ * change points on them. Points of one time share a row unless an attribute tells them apart: two
+ * series that were measured at midnight on different commits were not measured together.
  *
  * Rows are never laid out in memory, as series with times of their own have as many rows as points
  * and most of them nothing on each: a row is known by its moment and found by search, and a cursor
@@ -14,10 +15,12 @@
 struct timeline {
 	struct axis **axes;
 	size_t axis_count;
+	struct strings names;          /* of the attributes, each once */
+	const struct column **columns; /* by axis, then by name; NULL where it has no such */
 };
 
-/* A row. Points of one time share one, but points of one axis never do: the first of each axis are
- * on the row of ordinal 0, the second on that of 1. */
+/* A row: its time, and its number among the rows of that time. Points of one axis are never on one
+ * row, nor are two that have different values of an attribute; one without it goes with any. */
 struct moment {
 	int64_t time; /* ms */
 	size_t ordinal;
@@ -44,15 +47,16 @@ struct axis **dataset_axes(const struct dataset *data, struct arena *arena, size
 struct dataset dataset_view(struct arena *arena, const struct dataset *data);
 
 struct timeline timeline_of(struct arena *arena, const struct dataset *data);
-struct hits hits_of(const struct analysis *analysis, struct arena *arena);
+struct hits hits_of(
+	const struct analysis *analysis, const struct timeline *timeline, struct arena *arena);
 int moment_compare(const struct moment *a, const struct moment *b);
 
 /* The number of a series' axis. */
 size_t timeline_axis(const struct timeline *timeline, const struct series *series);
 
-/* The attribute on a row, of the first axis that has it there, or NULL. */
-const char *timeline_attribute(
-	const struct timeline *timeline, const struct moment *moment, const char *name);
+/* The attribute of the point at which a series changed, or NULL. */
+const char *change_attribute(
+	const struct series *series, const struct change *change, const char *name);
 
 /* Names of attributes: `wanted` if there are any, else those of the axes; without `all` only those
  * that are set somewhere. */
@@ -62,9 +66,11 @@ struct strings timeline_attributes(
 /* Goes through the rows: before the first one at the beginning and after a rewind. */
 struct cursor {
 	const struct timeline *timeline;
+	bool started; /* it is on a row, or behind the last */
 	struct moment moment;
-	size_t *next;  /* by axis: the first point after this row */
-	size_t *point; /* by axis: the one on this row, or SIZE_MAX */
+	size_t *next;            /* by axis: the first point after this row */
+	size_t *point;           /* by axis: the one on this row, or SIZE_MAX */
+	const char **attributes; /* by name: what the row's points have, or NULL */
 };
 
 struct cursor cursor_of(struct arena *arena, const struct timeline *timeline);

@@ -457,13 +457,101 @@ static void rows_of_one_time(void **state)
 			double of_b = cursor_value(&cursor, &data.series[1], 1);
 			assert_true(of_a == rows[i].a || (isnan(of_a) && isnan(rows[i].a)));
 			assert_true(of_b == rows[i].b || (isnan(of_b) && isnan(rows[i].b)));
-			const char *commit =
-				timeline_attribute(&timeline, &rows[i].moment, "commit");
-			assert_ptr_equal(commit, rows[i].commit);
-			assert_ptr_equal(cursor_attribute(&cursor, "commit"), commit);
+			assert_ptr_equal(cursor_attribute(&cursor, "commit"), rows[i].commit);
+			assert_null(cursor_attribute(&cursor, "version"));
 		}
 		assert_false(cursor_next(&cursor));
 	}
+}
+
+/* Two nights; a and b are measured at midnight on commits of their own, c knows none, d is b's.
+ * Each changes on the second night. */
+static struct analysis of_many_commits(struct arena *arena, struct test *test)
+{
+	static const char *const commits[][2] = {{"a0", "a1"}, {"b0", "b1"}, {NULL, NULL}};
+	static const char *const names[] = {"a", "b", "c", "d"};
+	static const double values[] = {1, 2};
+	struct dataset *data = arena_alloc(arena, sizeof *data);
+	struct findings *findings = arena_array(arena, 4, sizeof *findings);
+	struct change *change = arena_alloc(arena, sizeof *change);
+	*change = (struct change){.index = 1, .mean_before = 1, .mean_after = 2};
+	for (size_t s = 0; s < 4; s++) {
+		struct axis *axis = data_axis(arena, 2, NEW_YEAR, DAY);
+		if (s != 2)
+			data_attribute(arena, axis, "commit", commits[s == 3 ? 1 : s]);
+		data_series(arena, data, axis, names[s], -1, values);
+		findings[s] = (struct findings){&data->series[s], change, 1};
+	}
+	test->name = "nightly";
+	return (struct analysis){test, data, findings};
+}
+
+static char *reported(struct capture *capture, struct report report)
+{
+	struct test test = {0};
+	struct analysis analysis = of_many_commits(capture->arena, &test);
+	report.out = capture->out;
+	report_begin(&report);
+	report_test(&report, &analysis, capture->arena);
+	report_end(&report);
+	fflush(capture->out);
+	return capture->text;
+}
+
+static void commits_of_one_time_are_told_apart(void **state)
+{
+	reported(*state, (struct report){.output = REPORT_TEXT});
+	assert_printed(*state,
+		"nightly:\n"
+		"time                       commit          a        b        c        d\n"
+		"-------------------------  --------  -------  -------  -------  -------\n"
+		"2026-01-01 00:00:00 +0000  a0              1                 1\n"
+		"2026-01-01 00:00:00 +0000  b0                       1                 1\n"
+		"                                     " DOTS "\u00b7\u00b7           " DOTS
+		"\u00b7\u00b7\n"
+		"                                     +100.0%           +100.0%\n"
+		"                                     " DOTS "\u00b7\u00b7           " DOTS
+		"\u00b7\u00b7\n"
+		"2026-01-02 00:00:00 +0000  a1              2                 2\n"
+		"                                              " DOTS "\u00b7\u00b7           " DOTS
+		"\u00b7\u00b7\n"
+		"                                              +100.0%           +100.0%\n"
+		"                                              " DOTS "\u00b7\u00b7           " DOTS
+		"\u00b7\u00b7\n"
+		"2026-01-02 00:00:00 +0000  b1                       2                 2\n");
+}
+
+/* In the order of the rows: a, c, b, d. */
+static void a_change_has_the_attributes_of_its_series(void **state)
+{
+	static const char *const json[] = {"\"metric\": \"a\"",
+		"\"attributes\": {\"commit\": \"a1\"}", "\"metric\": \"c\"", "\"attributes\": {}",
+		"\"metric\": \"b\"", "\"commit\": \"b1\"", "\"metric\": \"d\"",
+		"\"commit\": \"b1\""};
+	const char *at = reported(*state, (struct report){.output = REPORT_JSON});
+	for (size_t i = 0; i < sizeof json / sizeof *json; i++)
+		assert_non_null(at = strstr(at, json[i]));
+}
+
+static void a_line_of_csv_has_the_attributes_of_its_series(void **state)
+{
+	const char *const commit = "commit";
+	static const char *const lines[] = {"nightly,a,", ",a1\n", "nightly,c,", ",yes,\n",
+		"nightly,b,", ",b1\n", "nightly,d,", ",b1\n"};
+	const char *at =
+		reported(*state, (struct report){.output = REPORT_CSV, .attributes = {&commit, 1}});
+	for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+		assert_non_null(at = strstr(at, lines[i]));
+}
+
+static void otavas_groups_have_one_commit(void **state)
+{
+	static const char *const json[] = {"\"attributes\": {\"commit\": \"a1\"}",
+		"\"metric\": \"a\"", "\"metric\": \"c\"", "\"attributes\": {\"commit\": \"b1\"}",
+		"\"metric\": \"b\"", "\"metric\": \"d\""};
+	const char *at = reported(*state, (struct report){.output = REPORT_JSON, .otava = true});
+	for (size_t i = 0; i < sizeof json / sizeof *json; i++)
+		assert_non_null(at = strstr(at, json[i]));
 }
 
 int main(void)
@@ -475,6 +563,13 @@ int main(void)
 		cmocka_unit_test_setup_teardown(headers_without_rows_stand_left, setup, teardown),
 		cmocka_unit_test_setup_teardown(rows_cost_no_memory, setup, teardown),
 		cmocka_unit_test_setup_teardown(rows_of_one_time, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			commits_of_one_time_are_told_apart, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			a_change_has_the_attributes_of_its_series, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			a_line_of_csv_has_the_attributes_of_its_series, setup, teardown),
+		cmocka_unit_test_setup_teardown(otavas_groups_have_one_commit, setup, teardown),
 		cmocka_unit_test_setup_teardown(our_table, setup, teardown),
 		cmocka_unit_test_setup_teardown(otavas_table, setup, teardown),
 		cmocka_unit_test_setup_teardown(pvalues_and_colours, setup, teardown),
