@@ -1,0 +1,34 @@
+"""Input a hundred times larger than usual: a file of ten million rows, in memory beside its two columns."""
+import json
+import subprocess
+
+ROWS, BLOCK, CHANGE = 10_000_000, 10_000, 5_000_000
+START, STEP = 1_600_000_000, 10
+
+
+def write(path):
+    """A level of 100 that becomes 130 in the middle, with a spread of 2."""
+    with open(path, "w") as out:
+        out.write("time,m\n")
+        for first in range(0, ROWS, BLOCK):
+            level = 100 if first < CHANGE else 130
+            rows = range(first, first + BLOCK)
+            out.write("".join(f"{START + i * STEP},{level + i * 7919 % 101 / 50:.2f}\n" for i in rows))
+
+
+def test_ten_million_rows(program, tmp_path):
+    write(tmp_path / "large.csv")
+    (tmp_path / "hunter.yaml").write_text("tests: {t: {type: csv, file: large.csv, metrics: [m]}}\n")
+    timed = ["/usr/bin/env", "python3", "-c",
+             "import resource, subprocess, sys\n"
+             "code = subprocess.run(sys.argv[1:]).returncode\n"
+             "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr)\n"
+             "sys.exit(code)"]
+    done = subprocess.run([*timed, program, "analyze", "t", "--output", "json"], cwd=tmp_path, timeout=280,
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)["tests"][0]["changes"]
+    assert [change["index"] for change in found] == [CHANGE]
+    assert found[0]["count_before"] == found[0]["count_after"] == CHANGE
+    columns = ROWS * 16 / 1024
+    assert int(done.stderr.splitlines()[-1]) < 4 * columns
