@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/core/buf.h"
 #include "agent/core/hash.h"
 
 enum { TABLE_SIZE = 16384 };
@@ -27,6 +28,7 @@ struct builds {
 	struct build **items;
 	size_t count, samples;
 	struct build **table; /* by the labels' hash */
+	struct hash_key key;
 	struct timeline *timelines;
 	bool overflow;
 };
@@ -50,6 +52,7 @@ struct builds *builds_new(struct arena *arena, struct pairs said)
 	struct builds *builds = arena_alloc(arena, sizeof *builds);
 	builds->arena = arena;
 	builds->said = said;
+	builds->key = hash_key_new();
 	builds->table = arena_array(arena, TABLE_SIZE, sizeof(struct build *));
 	return builds;
 }
@@ -95,14 +98,16 @@ static bool same_labels(const struct pair *a, size_t a_count, const struct pair 
 	return true;
 }
 
-static size_t hash_labels(const struct pair *labels, size_t count)
+static size_t hash_labels(const struct builds *builds, const struct pair *labels, size_t count)
 {
-	uint64_t hash = HASH_START;
+	struct buf text = {0};
 	for (size_t i = 0; i < count; i++) {
-		hash = hash_add(hash, labels[i].key, strlen(labels[i].key) + 1);
-		hash = hash_add(hash, labels[i].value, strlen(labels[i].value) + 1);
+		buf_append(&text, labels[i].key, strlen(labels[i].key) + 1);
+		buf_append(&text, labels[i].value, strlen(labels[i].value) + 1);
 	}
-	return (size_t)(hash ^ hash >> 32) & (TABLE_SIZE - 1);
+	uint64_t hash = hash_keyed(builds->key, text.data, text.length);
+	buf_free(&text);
+	return (size_t)hash & (TABLE_SIZE - 1);
 }
 
 static struct build *build_new(const struct builds *builds, const struct answer_series *series)
@@ -128,7 +133,8 @@ static struct build *build_new(const struct builds *builds, const struct answer_
  * are too many. */
 static struct build *find_build(struct builds *builds, const struct answer_series *series)
 {
-	struct build **place = &builds->table[hash_labels(series->labels, series->label_count)];
+	struct build **place =
+		&builds->table[hash_labels(builds, series->labels, series->label_count)];
 	for (struct build *build = *place; build; build = build->same_hash)
 		if (same_labels(
 			    build->labels, build->label_count, series->labels, series->label_count))

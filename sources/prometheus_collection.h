@@ -4,6 +4,7 @@
 #ifndef SOURCES_PROMETHEUS_COLLECTION_H
 #define SOURCES_PROMETHEUS_COLLECTION_H
 
+#include "agent/core/hash.h"
 #include "sources/prometheus_series.h"
 
 struct piece {
@@ -35,6 +36,7 @@ struct found {
 
 struct collection {
 	struct arena *arena;
+	struct hash_key key; /* labels are what a server chooses */
 	struct pairs said;
 	bool *was_said; /* one for each: a series had the label */
 	int64_t from, to;

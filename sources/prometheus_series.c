@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "agent/core/buf.h"
-#include "agent/core/hash.h"
 #include "sources/prometheus_json.h"
 
 enum { SERIES_MAX = 100000, POINTS_MAX = 20000000 };
@@ -18,6 +17,7 @@ struct collection *collection_new(struct arena *arena, struct pairs said, int64_
 {
 	struct collection *collection = arena_alloc(arena, sizeof *collection);
 	collection->arena = arena;
+	collection->key = hash_key_new();
 	collection->said = said;
 	collection->max_points = max_points > 0 ? (size_t)max_points : SIZE_MAX;
 	collection->was_said = arena_array(arena, said.count, sizeof(bool));
@@ -68,9 +68,9 @@ static const char *label_value(const struct pair *labels, size_t count, const ch
 	return "";
 }
 
-static size_t hash_text(const char *text)
+static size_t hash_text(const struct collection *collection, const char *text)
 {
-	return hash_slot(text, strlen(text));
+	return (size_t)hash_keyed(collection->key, text, strlen(text));
 }
 
 static void families_grow(struct collection *collection)
@@ -82,7 +82,7 @@ static void families_grow(struct collection *collection)
 			family = next) {
 			next = family->same_hash;
 			struct family **place =
-				&table[hash_text(family->metric->name) & (slots - 1)];
+				&table[hash_text(collection, family->metric->name) & (slots - 1)];
 			family->same_hash = *place;
 			*place = family;
 		}
@@ -101,8 +101,8 @@ static struct family *family_add(
 		metric = named;
 	}
 	struct family *family = arena_alloc(collection->arena, sizeof *family);
-	struct family **place =
-		&collection->families[hash_text(metric->name) & (collection->family_slots - 1)];
+	struct family **place = &collection->families[hash_text(collection, metric->name) &
+						      (collection->family_slots - 1)];
 	*family = (struct family){.metric = metric,
 		.rank = collection->metric ? collection->family_count : 0,
 		.same_hash = *place};
@@ -122,7 +122,8 @@ static struct family *family_of(struct collection *collection, const struct answ
 		name = metric->name;
 	struct family *family = NULL;
 	if (collection->family_slots > 0)
-		family = collection->families[hash_text(name) & (collection->family_slots - 1)];
+		family = collection->families[hash_text(collection, name) &
+					      (collection->family_slots - 1)];
 	while (family &&
 		(metric ? family->metric != metric : strcmp(family->metric->name, name) != 0))
 		family = family->same_hash;
@@ -149,7 +150,7 @@ static void table_grow(struct collection *collection)
 	size_t size = 2 * collection->table_size;
 	struct found **table = arena_array(collection->arena, size, sizeof *table);
 	for (struct found *found = collection->found; found; found = found->next) {
-		struct found **place = &table[hash_text(found->identity) & (size - 1)];
+		struct found **place = &table[hash_text(collection, found->identity) & (size - 1)];
 		found->same_hash = *place;
 		*place = found;
 	}
@@ -182,7 +183,7 @@ static struct found *find(struct collection *collection, const struct answer_ser
 	struct buf identity = {0};
 	size_t count = naming_labels(collection, series, labels);
 	collection_name(&identity, family, labels, count, true);
-	size_t place = hash_text(identity.data) & (collection->table_size - 1);
+	size_t place = hash_text(collection, identity.data) & (collection->table_size - 1);
 	struct found *found = collection->table[place];
 	while (found && (found->family != family || strcmp(found->identity, identity.data) != 0))
 		found = found->same_hash;

@@ -1,4 +1,10 @@
+/*
+ * SipHash is Aumasson's and Bernstein's; its words are little-endian, so they are put together byte
+ * by byte.
+ */
 #include "agent/core/hash.h"
+
+#include <unistd.h>
 
 uint64_t hash_add(uint64_t hash, const void *bytes, size_t length)
 {
@@ -12,4 +18,62 @@ size_t hash_slot(const char *text, size_t length)
 {
 	uint64_t hash = hash_add(HASH_START, text, length);
 	return (size_t)(hash ^ hash >> 32);
+}
+
+/* Where the system has no random bytes the hash is as good as one without a key. */
+struct hash_key hash_key_new(void)
+{
+	struct hash_key key;
+	if (getentropy(&key, sizeof key) != 0)
+		key = (struct hash_key){0};
+	return key;
+}
+
+static uint64_t rotate(uint64_t word, int bits)
+{
+	return word << bits | word >> (64 - bits);
+}
+
+static void sip_rounds(uint64_t v[4], int rounds)
+{
+	for (int i = 0; i < rounds; i++) {
+		v[0] += v[1];
+		v[1] = rotate(v[1], 13) ^ v[0];
+		v[0] = rotate(v[0], 32);
+		v[2] += v[3];
+		v[3] = rotate(v[3], 16) ^ v[2];
+		v[0] += v[3];
+		v[3] = rotate(v[3], 21) ^ v[0];
+		v[2] += v[1];
+		v[1] = rotate(v[1], 17) ^ v[2];
+		v[2] = rotate(v[2], 32);
+	}
+}
+
+static void sip_add(uint64_t v[4], uint64_t word)
+{
+	v[3] ^= word;
+	sip_rounds(v, 2);
+	v[0] ^= word;
+}
+
+uint64_t hash_keyed(struct hash_key key, const void *bytes, size_t length)
+{
+	const unsigned char *at = bytes;
+	uint64_t v[4] = {key.words[0] ^ UINT64_C(0x736f6d6570736575),
+		key.words[1] ^ UINT64_C(0x646f72616e646f6d),
+		key.words[0] ^ UINT64_C(0x6c7967656e657261),
+		key.words[1] ^ UINT64_C(0x7465646279746573)};
+	uint64_t word = 0;
+	for (size_t i = 0; i < length; i++) {
+		word |= (uint64_t)at[i] << (i % 8 * 8);
+		if (i % 8 == 7) {
+			sip_add(v, word);
+			word = 0;
+		}
+	}
+	sip_add(v, word | (uint64_t)length << 56);
+	v[2] ^= 0xff;
+	sip_rounds(v, 4);
+	return v[0] ^ v[1] ^ v[2] ^ v[3];
 }

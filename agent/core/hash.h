@@ -1,5 +1,6 @@
 /*
- * FNV-1a: a hash for tables and for telling texts apart, not for what an attacker chooses.
+ * Two hashes: FNV-1a for tables and for telling texts apart, and SipHash-2-4 for tables whose
+ * keys somebody chooses who might want them in one slot.
  */
 #ifndef CORE_HASH_H
 #define CORE_HASH_H
@@ -14,5 +15,15 @@ uint64_t hash_add(uint64_t hash, const void *bytes, size_t length);
 
 /* For the slots of a table: the low bits are as good as the high ones. */
 size_t hash_slot(const char *text, size_t length);
+
+/* A secret of the table, without which nobody knows which texts share a slot. */
+struct hash_key {
+	uint64_t words[2];
+};
+
+/* A random one. */
+struct hash_key hash_key_new(void);
+
+uint64_t hash_keyed(struct hash_key key, const void *bytes, size_t length);
 
 #endif

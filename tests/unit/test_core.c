@@ -286,6 +286,26 @@ static void hashes_are_those_of_fnv(void **state)
 	assert_int_not_equal(hash_slot("ab", 2), hash_slot("ba", 2));
 }
 
+/* Known are those of SipHash's authors: the key is 00 .. 0f, the text 00, 01, 02 ... */
+static void keyed_hashes(void **state)
+{
+	(void)state;
+	static const struct {
+		size_t length;
+		uint64_t hash;
+	} known[] = {{0, UINT64_C(0x726fdb47dd0e0e31)}, {1, UINT64_C(0x74f839c593dc67fd)},
+		{8, UINT64_C(0x93f5f5799a932462)}, {15, UINT64_C(0xa129ca6149be45e5)}};
+	const struct hash_key key = {{UINT64_C(0x0706050403020100), UINT64_C(0x0f0e0d0c0b0a0908)}};
+	unsigned char text[15];
+	for (unsigned char i = 0; i < sizeof text; i++)
+		text[i] = i;
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+		assert_true(hash_keyed(key, text, known[i].length) == known[i].hash);
+	struct hash_key one = hash_key_new(), other = hash_key_new();
+	assert_true(hash_keyed(one, "a", 1) != hash_keyed(other, "a", 1));
+	assert_true(hash_keyed(one, "a", 1) == hash_keyed(one, "a", 1));
+}
+
 static void clocks_agree_with_the_date(void **state)
 {
 	(void)state;
@@ -326,6 +346,7 @@ int main(void)
 		cmocka_unit_test(secrets_that_fit_a_header),
 		cmocka_unit_test(joined_arenas_are_one),
 		cmocka_unit_test(hashes_are_those_of_fnv),
+		cmocka_unit_test(keyed_hashes),
 		cmocka_unit_test(control_characters_are_blanked),
 		cmocka_unit_test(clocks_agree_with_the_date),
 	};
