@@ -6,6 +6,7 @@
 #include "sources/graphite_events.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -83,7 +84,7 @@ static bool read_event(void *context, const json_t *item)
 	struct reading *reading = context;
 	struct graphite_events *out = reading->out;
 	const json_t *when = json_object_get(item, "when"), *data = json_object_get(item, "data");
-	struct graphite_event event = {0};
+	struct graphite_event event = {.order = out->count};
 	double seconds = json_number_value(when);
 	reading->too_many = out->count + out->silent == EVENTS_MAX;
 	if (reading->too_many || !json_is_number(when) || !(fabs(seconds) <= (double)latest))
@@ -103,13 +104,24 @@ static bool read_event(void *context, const json_t *item)
 	return true;
 }
 
+static int compare_events(const void *a, const void *b)
+{
+	const struct graphite_event *one = a, *two = b;
+	if (one->when != two->when)
+		return one->when < two->when ? -1 : 1;
+	return (one->order > two->order) - (one->order < two->order);
+}
+
 bool graphite_events_read(struct arena *arena, const char *text, size_t length,
 	struct graphite_events *out, struct error *error)
 {
 	struct reading reading = {arena, out, false};
 	*out = (struct graphite_events){0};
-	if (graphite_list_read(text, length, "events", "event", read_event, &reading, error))
+	if (graphite_list_read(text, length, "events", "event", read_event, &reading, error)) {
+		if (out->count > 0)
+			qsort(out->items, out->count, sizeof *out->items, compare_events);
 		return true;
+	}
 	if (reading.too_many)
 		error_set(error, ERROR_DATA, "more than %d events: shorten range or --since",
 			EVENTS_MAX);
@@ -141,13 +153,19 @@ static int64_t resolution(const struct axis *axis, int64_t step)
 	return result > step ? result : step;
 }
 
-/* The point whose bucket the time is in, or n. */
-static size_t find_point(const struct axis *axis, int64_t when, int64_t width)
+/* The last event before `end`, if it is not before `begin`, or NULL. */
+static const struct graphite_event *last_within(
+	const struct graphite_events *events, int64_t begin, int64_t end)
 {
-	size_t behind = axis_lower_bound(axis, when + 1);
-	if (behind == 0 || when - axis->times[behind - 1] >= width)
-		return axis->n;
-	return behind - 1;
+	size_t low = 0, high = events->count;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (events->items[middle].when < end)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low > 0 && events->items[low - 1].when >= begin ? &events->items[low - 1] : NULL;
 }
 
 void graphite_events_match(
@@ -156,11 +174,11 @@ void graphite_events_match(
 	int64_t width = resolution(axis, step);
 	const struct graphite_event **last = arena_array(arena, axis->n, sizeof *last);
 	bool said[GRAPHITE_ATTRIBUTES] = {false};
-	for (size_t i = 0; i < events->count; i++) {
-		const struct graphite_event *event = &events->items[i];
-		size_t at = find_point(axis, event->when, width);
-		if (at < axis->n && (!last[at] || event->when >= last[at]->when))
-			last[at] = event;
+	for (size_t i = 0; i < axis->n; i++) {
+		int64_t end = axis->times[i] + width;
+		if (i + 1 < axis->n && axis->times[i + 1] < end)
+			end = axis->times[i + 1];
+		last[i] = last_within(events, axis->times[i], end);
 	}
 	for (size_t i = 0; i < axis->n; i++)
 		for (int k = 0; last[i] && k < GRAPHITE_ATTRIBUTES; k++)

@@ -15,11 +15,12 @@ extern const char
 
 struct graphite_event {
 	int64_t when;                            /* ms */
+	size_t order;                            /* its place in the answer */
 	const char *values[GRAPHITE_ATTRIBUTES]; /* NULL where it says nothing */
 };
 
 struct graphite_events {
-	struct graphite_event *items; /* in the answer's order, those that say something */
+	struct graphite_event *items; /* by time, then by order; those that say something */
 	size_t count;
 	size_t silent; /* events that say nothing about any attribute */
 };
