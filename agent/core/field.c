@@ -190,6 +190,40 @@ static bool parse_choice(
 	return false;
 }
 
+/* Behind the bracket or quotation mark that closes the one at `text`; NULL if none does. */
+static const char *group_end(const char *text)
+{
+	size_t depth = 0;
+	bool quoted = false;
+	for (; *text; text++) {
+		if (*text == '"')
+			quoted = !quoted;
+		else if (quoted && *text == '\\' && text[1])
+			text++;
+		else if (!quoted && strchr("([{", *text))
+			depth++;
+		else if (!quoted && depth > 0 && strchr(")]}", *text))
+			depth--;
+		if (!quoted && depth == 0)
+			return text + 1;
+	}
+	return NULL;
+}
+
+/* Bytes up to the comma that ends an item. One within brackets or quotation marks does not, as
+ * labels and functions hold some; where these are not closed they are characters like others. */
+static size_t item_length(const char *text, bool *closed)
+{
+	const char *end = text;
+	while (*end && *end != ',') {
+		bool opens = *closed && strchr("([{\"", *end);
+		const char *behind = opens ? group_end(end) : NULL;
+		*closed = *closed && (!opens || behind);
+		end = behind ? behind : end + 1;
+	}
+	return (size_t)(end - text);
+}
+
 static void parse_list(
 	const struct field *field, void *options, const char *text, struct arena *arena)
 {
@@ -201,8 +235,9 @@ static void parse_list(
 	for (size_t i = 0; i < list->count; i++)
 		items[i] = list->items[i];
 	size_t count = list->count;
+	bool closed = true;
 	while (*text) {
-		size_t length = strcspn(text, ",");
+		size_t length = item_length(text, &closed);
 		const char *next = text + length + (text[length] == ',');
 		while (length > 0 && *text == ' ')
 			text++, length--;

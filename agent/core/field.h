@@ -81,9 +81,9 @@ void field_defaults(const struct field *fields, void *options);
 const struct field *field_find(const struct field *fields, const char *name);
 
 /*
- * Parses `text` and stores it, for every type but LIST and MAP (a LIST is split at commas and
- * appended to what is there). Copies go to the arena. Fails with a text that names the field:
- * `p-value: "2" is not between 0 and 1`.
+ * Parses `text` and stores it, for every type but LIST and MAP (a LIST is split at commas
+ * outside of brackets and quotation marks, and appended to what is there). Copies go to the arena.
+ * Fails with a text that names the field: `p-value: "2" is not between 0 and 1`.
  */
 bool field_parse(const struct field *field, void *options, const char *text, struct arena *arena,
 	struct error *error) MUST_USE;

@@ -119,6 +119,31 @@ static void names_are_found_by_alias_and_dashes(void **state)
 	assert_null(field_find(fields, ""));
 }
 
+static void accept_list(const char *text, const char *const *items, size_t count)
+{
+	struct error error;
+	options.metrics = (struct strings){0};
+	assert_true(field_parse(field_find(fields, "metrics"), &options, text, arena, &error));
+	assert_int_equal(options.metrics.count, count);
+	for (size_t i = 0; i < count; i++)
+		assert_string_equal(options.metrics.items[i], items[i]);
+}
+
+static void names_with_commas_are_one_item(void **state)
+{
+	(void)state;
+	static const char *const labels[] = {"many{g=\"g0\",h=\"x\"}", "p50"};
+	accept_list("many{g=\"g0\",h=\"x\"}, p50", labels, 2);
+	static const char *const quoted[] = {"m{a=\"}\\\",\",b=\"{\"}", "n"};
+	accept_list("m{a=\"}\\\",\",b=\"{\"},n", quoted, 2);
+	static const char *const functions[] = {"scale(sum(a.{b,c}),2)", "x[1,2]", "\"a,b\""};
+	accept_list("scale(sum(a.{b,c}),2),x[1,2],\"a,b\"", functions, 3);
+	static const char *const open[] = {"a{b", "c", "5\" disk", "d(e", "f)"};
+	accept_list("a{b,c,5\" disk,d(e,f)", open, 5);
+	static const char *const closers[] = {"a}", "b)"};
+	accept_list("a},b)", closers, 2);
+}
+
 static void values_are_parsed(void **state)
 {
 	(void)state;
@@ -183,6 +208,7 @@ int main(void)
 		cmocka_unit_test(defaults_come_from_the_table),
 		cmocka_unit_test(names_are_found_by_alias_and_dashes),
 		cmocka_unit_test(values_are_parsed),
+		cmocka_unit_test(names_with_commas_are_one_item),
 		cmocka_unit_test(bad_values_are_told),
 		cmocka_unit_test(near_misses_are_suggested),
 	};
