@@ -107,7 +107,8 @@ static void mask_words(struct errand *errand, size_t told)
 	for (size_t i = told; i < count; i++) {
 		char *text = arena_strdup(query->arena, items[i]);
 		secret_mask(text, strlen(text), secrets);
-		items[i] = text;
+		if (strcmp(text, items[i]) != 0)
+			items[i] = text;
 	}
 	query->notices = (struct strings){items, count};
 }

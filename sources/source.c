@@ -4,6 +4,7 @@
 #include "sources/source.h"
 
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "sources/files.h"
@@ -11,7 +12,7 @@
 #include "sources/postgres.h"
 #include "sources/prometheus.h"
 
-enum { NOTICES_MAX = 100 };
+enum { NOTICES_MAX = 100, MORE_TEXT = 64 };
 
 const struct source *const sources[] = {&csv_source, &json_source, &histostat_source,
 	&graphite_source, &prometheus_source, &postgres_source, NULL};
@@ -34,23 +35,36 @@ int64_t source_range(const struct source *source, const void *options)
 	return range;
 }
 
+/* Takes the place of the last one. Servers may say a great deal: from then on nothing is allocated,
+ * and the text is written over. */
+static void count_dropped(struct query *query)
+{
+	if (!query->notices_more) {
+		size_t last = query->notices.count - 1;
+		const char **items = arena_array(query->arena, last + 1, sizeof *items);
+		query->notices_more = arena_alloc(query->arena, MORE_TEXT);
+		memcpy(items, query->notices.items, last * sizeof *items);
+		items[last] = query->notices_more;
+		query->notices.items = items;
+		query->notices_dropped++;
+	}
+	snprintf(query->notices_more, MORE_TEXT, "%zu more notices were left out",
+		++query->notices_dropped);
+}
+
 /* The list is copied for each notice: there are few, and readers may hold the old one. */
 void query_notice(struct query *query, const char *format, ...)
 {
 	size_t count = query->notices.count;
 	va_list arguments;
-	const char *text;
 
-	query->notices_dropped += count == NOTICES_MAX;
-	if (query->notices_dropped) {
-		count = NOTICES_MAX - 1;
-		text = arena_printf(
-			query->arena, "%zu more notices were left out", query->notices_dropped + 1);
-	} else {
-		va_start(arguments, format);
-		text = arena_vprintf(query->arena, format, arguments);
-		va_end(arguments);
+	if (count == NOTICES_MAX) {
+		count_dropped(query);
+		return;
 	}
+	va_start(arguments, format);
+	const char *text = arena_vprintf(query->arena, format, arguments);
+	va_end(arguments);
 	const char **items = arena_array(query->arena, count + 1, sizeof *items);
 	if (count)
 		memcpy(items, query->notices.items, count * sizeof *items);

@@ -35,6 +35,7 @@ struct query {
 	struct strings
 		notices; /* what the user should know though nothing failed; see query_notice */
 	size_t notices_dropped; /* beyond those that are kept */
+	char *notices_more;     /* the last notice, that says how many */
 	void *state;            /* the source's own, between steps */
 };
 

@@ -342,6 +342,11 @@ static void notices_are_few(void **state)
 	assert_int_equal(f->query.notices.count, 100);
 	assert_string_equal(f->query.notices.items[98], "notice 98");
 	assert_string_equal(f->query.notices.items[99], "51 more notices were left out");
+	const char *const *items = f->query.notices.items, *last = items[99];
+	query_notice(&f->query, "one more");
+	assert_ptr_equal(f->query.notices.items, items); /* nothing is allocated any more */
+	assert_ptr_equal(items[99], last);
+	assert_string_equal(last, "52 more notices were left out");
 	assert_ptr_equal(source_find("csv"), &csv_source);
 	assert_ptr_equal(source_find("histostat"), &histostat_source);
 	assert_null(source_find("cvs"));
