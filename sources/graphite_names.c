@@ -4,6 +4,7 @@
  */
 #include "sources/graphite_names.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "agent/core/buf.h"
@@ -161,15 +162,33 @@ static void name_paths(struct arena *arena, const struct metric *metric, const c
 	}
 }
 
+static int compare_texts(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* The least number after `number` with which the text is not what the server calls another one. */
+static size_t next_number(struct arena *arena, const char *const *texts, size_t count,
+	const char *text, size_t number)
+{
+	const char *numbered;
+	do
+		numbered = arena_printf(arena, "%s#%zu", text, ++number);
+	while (bsearch(&numbered, texts, count, sizeof *texts, compare_texts));
+	return number;
+}
+
 /* Series that the server calls alike get a number. */
 static size_t number_equals(
 	struct arena *arena, const char *const *texts, size_t count, struct series *series)
 {
 	size_t twice = 0;
 	for (size_t i = 1, number = 1; i < count; i++) {
-		number = strcmp(texts[i], texts[i - 1]) == 0 ? number + 1 : 1;
-		if (number == 1)
+		if (strcmp(texts[i], texts[i - 1]) != 0) {
+			number = 1;
 			continue;
+		}
+		number = next_number(arena, texts, count, texts[i], number);
 		series[i].name = arena_printf(arena, "%s#%zu", series[i].name, number);
 		series[i].identity = arena_printf(arena, "%s#%zu", series[i].identity, number);
 		twice++;

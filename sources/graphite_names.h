@@ -11,7 +11,8 @@
  * A series alone is called as its metric or, without one, as the server calls it; several are
  * METRIC{web1}, METRIC{web2}, where the servers' names are servers.web1.cpu and servers.web2.cpu;
  * of tagged series the tags that differ are shown: METRIC{host="a"}. Returns how many have the
- * server's name of another one; they are numbered.
+ * server's name of another one; they are numbered in
+ * the order in which they come.
  */
 size_t names_give(struct arena *arena, const struct target *target, const char *const *texts,
 	size_t count, struct series *series);

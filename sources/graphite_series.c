@@ -346,8 +346,10 @@ static void name_all(struct gathering *gathering, struct found **found, struct s
 		size_t twice = names_give(query->arena, target, texts + i, behind - i, series + i);
 		if (twice > 0)
 			query_notice(query,
-				"target \"%.*s\" gives %zu series the same name as others: "
-				"aliasByNode() or aliasByTags() tells them apart",
+				"target \"%.*s\" gives %zu series the same name as others, "
+				"numbered "
+				"in the server's order, which may change: aliasByNode() or "
+				"aliasByTags() tells them apart",
 				NAME_SHOWN, target->text, twice);
 	}
 }

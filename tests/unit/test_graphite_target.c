@@ -117,6 +117,7 @@ static void test_names(void **state)
 		{NULL, {"eu", "us"}, {"eu", "us"}, 0},
 		{"m", {"x", "x", "x"}, {"m", "m#2", "m#3"}, 2},
 		{NULL, {"a.x", "a.x", "a.y"}, {"x", "x#2", "y"}, 1},
+		{NULL, {"x", "x", "x#2"}, {"x", "x#3", "x#2"}, 1},
 		{NULL, {"disk;dc=1;host=a", "disk;dc=1;host=b"},
 			{"disk{host=\"a\"}", "disk{host=\"b\"}"}, 0},
 		{"d", {"disk;dc=1;host=a", "disk;dc=2;host=a;rack=7", "disk;host=a"},
