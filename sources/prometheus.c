@@ -204,6 +204,16 @@ static void take_nothing(void *context, const struct answer_series *series)
 	(void)series;
 }
 
+static bool check_builds(const struct asking *asking, struct error *error)
+{
+	if (!asking->builds || !builds_overflow(asking->builds))
+		return true;
+	return error_set(error, ERROR_DATA,
+		"build_info has more than %d series or %d samples, or the query gives too many "
+		"series for so many: shorten range, or narrow one of them",
+		BUILDS_MAX, BUILDS_SAMPLES_MAX);
+}
+
 /* Reads an answer; STEP_DONE also if the piece is to be asked again in halves. */
 static enum step take_answer(struct query *query, const struct reply *reply, struct error *error)
 {
@@ -244,14 +254,7 @@ static enum step take_answer(struct query *query, const struct reply *reply, str
 	if (!take_warnings(query, asking, &answer, error) ||
 		!collection_check(asking->collection, error))
 		return STEP_FAILED;
-	if (asking->builds && builds_overflow(asking->builds)) {
-		error_set(error, ERROR_DATA,
-			"build_info has more than %d series or %d samples: shorten range, or "
-			"narrow it",
-			BUILDS_MAX, BUILDS_SAMPLES_MAX);
-		return STEP_FAILED;
-	}
-	return STEP_DONE;
+	return check_builds(asking, error) ? STEP_DONE : STEP_FAILED;
 }
 
 static void notice_labels(struct query *query, const struct asking *asking)
@@ -291,10 +294,12 @@ static void notice_density(struct query *query)
 	}
 }
 
-static enum step finish(struct query *query, const struct asking *asking)
+static enum step finish(struct query *query, const struct asking *asking, struct error *error)
 {
 	size_t histograms = collection_histograms(asking->collection);
 	query->data = collection_dataset(asking->collection, asking->builds);
+	if (!check_builds(asking, error))
+		return STEP_FAILED;
 	if (histograms > 0)
 		query_notice(query,
 			"%zu native histograms were left out: ask for histogram_quantile() or "
@@ -389,7 +394,7 @@ static enum step begin(struct query *query, struct transfer *next, struct error 
 	struct asking *asking = query->state;
 	int flavor = known_flavor(query);
 	if (asking->range.begin >= asking->range.end)
-		return finish(query, asking);
+		return finish(query, asking, error);
 	if (asking->range.how == ASKING_RAW && flavor == FLAVOR_VICTORIAMETRICS)
 		asking->range.how = ASKING_EXPORT;
 	if (asking->range.how == ASKING_RAW && flavor == FLAVOR_AUTO) {
@@ -413,7 +418,7 @@ static enum step prometheus_step(
 		if (take_answer(query, last, error) == STEP_FAILED)
 			return STEP_FAILED;
 		if (!advance(query, asking))
-			return finish(query, asking);
+			return finish(query, asking, error);
 	}
 	return ask(query, asking, next, error) ? STEP_TRANSFER : STEP_FAILED;
 }

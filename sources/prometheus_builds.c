@@ -10,7 +10,7 @@
 #include "agent/core/buf.h"
 #include "agent/core/hash.h"
 
-enum { TABLE_SIZE = 16384 };
+enum { TABLE_SIZE = 16384, COMPARED_MAX = 20000000, SORTED_MAX = 2 * BUILDS_SAMPLES_MAX };
 
 struct build {
 	const struct pair *labels; /* that have to fit */
@@ -29,7 +29,8 @@ struct builds {
 	size_t count, samples;
 	struct build **table; /* by the labels' hash */
 	struct hash_key key;
-	struct timeline *timelines;
+	struct timeline **timelines; /* by the members' hash */
+	size_t compared, sorted;     /* builds and samples, for timelines */
 	bool overflow;
 };
 
@@ -40,7 +41,7 @@ struct turn {
 };
 
 struct timeline {
-	struct timeline *next;
+	struct timeline *same_hash;
 	size_t *members; /* of builds->items */
 	size_t member_count;
 	struct turn *turns;
@@ -54,6 +55,7 @@ struct builds *builds_new(struct arena *arena, struct pairs said)
 	builds->said = said;
 	builds->key = hash_key_new();
 	builds->table = arena_array(arena, TABLE_SIZE, sizeof(struct build *));
+	builds->timelines = arena_array(arena, TABLE_SIZE, sizeof(struct timeline *));
 	return builds;
 }
 
@@ -209,12 +211,18 @@ static int compare_turns(const void *a, const void *b)
 	return (x->build > y->build) - (x->build < y->build);
 }
 
+static size_t count_samples(const struct builds *builds, const size_t *members, size_t count)
+{
+	size_t samples = 0;
+	for (size_t i = 0; i < count; i++)
+		samples += builds->items[members[i]]->n;
+	return samples;
+}
+
 /* The times at which the build becomes another one. */
 static void find_turns(const struct builds *builds, struct timeline *timeline)
 {
-	size_t count = 0, n = 0;
-	for (size_t i = 0; i < timeline->member_count; i++)
-		count += builds->items[timeline->members[i]]->n;
+	size_t count = count_samples(builds, timeline->members, timeline->member_count), n = 0;
 	struct turn *all = memory_new(count, sizeof *all);
 	for (size_t i = 0; i < timeline->member_count; i++) {
 		const struct build *build = builds->items[timeline->members[i]];
@@ -235,30 +243,49 @@ static void find_turns(const struct builds *builds, struct timeline *timeline)
 	free(all);
 }
 
+/* The timeline of these builds, made if there is none; NULL if that is too much. */
+static struct timeline *find_timeline(struct builds *builds, const size_t *members, size_t count)
+{
+	uint64_t hash = hash_keyed(builds->key, members, count * sizeof *members);
+	struct timeline **place = &builds->timelines[hash & (TABLE_SIZE - 1)];
+	for (struct timeline *timeline = *place; timeline; timeline = timeline->same_hash)
+		if (timeline->member_count == count &&
+			memcmp(timeline->members, members, count * sizeof *members) == 0)
+			return timeline;
+	size_t samples = count_samples(builds, members, count);
+	if (samples > SORTED_MAX - builds->sorted)
+		return NULL;
+	builds->sorted += samples;
+	struct timeline *timeline = arena_alloc(builds->arena, sizeof *timeline);
+	timeline->members = arena_array(builds->arena, count, sizeof *members);
+	memcpy(timeline->members, members, count * sizeof *members);
+	timeline->member_count = count;
+	find_turns(builds, timeline);
+	timeline->same_hash = *place;
+	*place = timeline;
+	return timeline;
+}
+
 const struct timeline *builds_timeline(
 	struct builds *builds, const struct pair *labels, size_t count)
 {
+	static const struct timeline none = {0};
+	if (builds->count > COMPARED_MAX - builds->compared) {
+		builds->overflow = true;
+		return &none;
+	}
+	builds->compared += builds->count;
 	size_t *members = memory_new(builds->count, sizeof *members);
 	size_t member_count = 0;
 	for (size_t i = 0; i < builds->count; i++)
 		if (fits(builds, builds->items[i], labels, count))
 			members[member_count++] = i;
-	struct timeline *timeline = builds->timelines;
-	while (timeline &&
-		(timeline->member_count != member_count ||
-			memcmp(timeline->members, members, member_count * sizeof *members) != 0))
-		timeline = timeline->next;
-	if (!timeline) {
-		timeline = arena_alloc(builds->arena, sizeof *timeline);
-		timeline->members = arena_array(builds->arena, member_count, sizeof *members);
-		memcpy(timeline->members, members, member_count * sizeof *members);
-		timeline->member_count = member_count;
-		find_turns(builds, timeline);
-		timeline->next = builds->timelines;
-		builds->timelines = timeline;
-	}
+	const struct timeline *timeline = find_timeline(builds, members, member_count);
 	free(members);
-	return timeline;
+	if (timeline)
+		return timeline;
+	builds->overflow = true;
+	return &none;
 }
 
 /* Writes the attribute at each point; whether it is known at one. */

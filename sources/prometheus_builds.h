@@ -27,8 +27,8 @@ void builds_take(void *builds, const struct answer_series *series);
 /* Label sets that came; with `saying`, those that have one of the labels. */
 size_t builds_count(const struct builds *builds, bool saying);
 
-/* There were more than BUILDS_MAX label sets or BUILDS_SAMPLES_MAX samples; what came behind is not
- * there. */
+/* There were more than BUILDS_MAX label sets or BUILDS_SAMPLES_MAX samples, or too many of them for
+ * all the series whose timelines were asked for; not all of it is there. */
 bool builds_overflow(const struct builds *builds);
 
 /*
