@@ -22,7 +22,7 @@
 #include "agent/core/when.h"
 #include "sources/postgres_errors.h"
 
-enum { CONNECT_OPTIONS = 16 };
+enum { CONNECT_OPTIONS = 16, POLL_MS = 200 };
 
 static bool fail_timeout(const struct session *session, const char *what, const char *option,
 	int64_t ms, struct error *error)
@@ -38,18 +38,22 @@ static bool fail_slow(const struct session *session, struct error *error)
 		session, "the answer did not come", "timeout", session->server->timeout, error);
 }
 
-/* Waits for the connection's socket; false when the deadline has passed. */
-static bool wait_socket(const struct session *session, short events, int64_t deadline)
+enum ready { READY, NOT_YET, TOO_LATE };
+
+/*
+ * Waits for the connection's socket, a while at most: what TLS has read ahead makes no socket
+ * ready, so libpq is asked to look for input all the same.
+ */
+static enum ready wait_socket(const struct session *session, short events, int64_t deadline)
 {
 	struct pollfd fd = {.fd = PQsocket(session->connection), .events = events};
-	for (;;) {
-		int64_t left = deadline - clock_monotonic();
-		if (left <= 0)
-			return false;
-		int ready = poll(&fd, 1, left > 60000 ? 60000 : (int)left);
-		if (ready > 0 || (ready < 0 && errno != EINTR))
-			return true; /* libpq finds out what is wrong */
-	}
+	int64_t left = deadline - clock_monotonic();
+	if (left <= 0)
+		return TOO_LATE;
+	int ready = poll(&fd, 1, left > POLL_MS ? POLL_MS : (int)left);
+	if (ready > 0 || (ready < 0 && errno != EINTR))
+		return READY; /* libpq finds out what is wrong */
+	return NOT_YET;
 }
 
 /* The server's options as libpq names them; NULL values are libpq's defaults and the PG* variables.
@@ -91,10 +95,14 @@ static void take_notice(void *context, const PGresult *result)
 {
 	struct session *session = context;
 	const char *severity = PQresultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED);
-	if (severity && strcmp(severity, "WARNING") == 0)
-		query_notice(session->query, "%s: %s", session->place,
-			postgres_first_line(session->query->arena,
-				PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY)));
+	if (!severity || strcmp(severity, "WARNING") != 0)
+		return;
+	struct query *query = session->query;
+	const char *line = query->notices_dropped
+				   ? "" /* for the count; the text would pile up */
+				   : postgres_first_line(query->arena,
+					     PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY));
+	query_notice(query, "%s: %s", session->place, line);
 }
 
 static bool connect_all(struct session *session, struct error *error)
@@ -106,9 +114,12 @@ static bool connect_all(struct session *session, struct error *error)
 		deadline = session->deadline;
 	while (PQstatus(session->connection) != CONNECTION_BAD && polled != PGRES_POLLING_OK) {
 		short events = polled == PGRES_POLLING_READING ? POLLIN : POLLOUT;
-		if (!wait_socket(session, events, deadline))
+		enum ready ready = wait_socket(session, events, deadline);
+		if (ready == TOO_LATE)
 			return fail_timeout(
 				session, "no connection", "connect_timeout", limit, error);
+		if (ready == NOT_YET)
+			continue;
 		polled = PQconnectPoll(session->connection);
 		if (polled == PGRES_POLLING_FAILED)
 			break;
@@ -120,7 +131,7 @@ static bool send_all(struct session *session, struct error *error)
 {
 	int left;
 	while ((left = PQflush(session->connection)) > 0) {
-		if (!wait_socket(session, POLLIN | POLLOUT, session->deadline))
+		if (wait_socket(session, POLLIN | POLLOUT, session->deadline) == TOO_LATE)
 			return fail_slow(session, error);
 		if (!PQconsumeInput(session->connection))
 			return postgres_fail_lost(session, error);
@@ -131,7 +142,7 @@ static bool send_all(struct session *session, struct error *error)
 enum session_step session_next(struct session *session, PGresult **result, struct error *error)
 {
 	while (PQisBusy(session->connection)) {
-		if (!wait_socket(session, POLLIN, session->deadline)) {
+		if (wait_socket(session, POLLIN, session->deadline) == TOO_LATE) {
 			fail_slow(session, error);
 			return SESSION_FAILED;
 		}
