@@ -132,6 +132,13 @@ static const struct field server_fields[] = {
 		.min = 1,
 		.max = ROWS_MAX,
 		.help = "how many rows of the selected range a query may return"},
+	{.name = "max_body",
+		.type = FIELD_BYTES,
+		.offset = SERVER(max_body),
+		.initial = "500MB",
+		.min = 1024,
+		.max = 1e12,
+		.help = "how large the values of all rows that a query returns may be together"},
 	{0}};
 
 static bool bind(struct query *query, struct bound *bound, struct error *error)
@@ -170,8 +177,10 @@ static bool postgres_read(struct query *query, struct error *error)
 		return false;
 	bool good = session_open(&session, query, SESSION_READ, error) &&
 		    session_send(&session, &bound, error);
-	struct postgres_rows rows = {
-		.query = query, .place = session.place, .max_rows = server->max_rows};
+	struct postgres_rows rows = {.query = query,
+		.place = session.place,
+		.max_rows = server->max_rows,
+		.max_body = server->max_body};
 	good = good && read_results(&session, &rows, error);
 	session_close(&session);
 	if (good)

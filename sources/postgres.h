@@ -15,6 +15,7 @@ struct postgres_server {
 	const char *sslrootcert, *sslcert, *sslkey;
 	int64_t connect_timeout, timeout, statement_timeout; /* ms; the last 0: as timeout */
 	int64_t max_rows;
+	int64_t max_body; /* bytes */
 };
 
 extern const char *const postgres_ssl_modes[];

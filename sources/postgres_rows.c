@@ -220,6 +220,19 @@ static bool take_texts(
 	return true;
 }
 
+/* Rows are counted in the selected range only, so a query may go on for ever outside of it. */
+static bool count_bytes(
+	struct postgres_rows *rows, const PGresult *result, int row, struct error *error)
+{
+	for (int column = 0; column < PQnfields(result); column++)
+		rows->bytes += PQgetlength(result, row, column);
+	if (rows->bytes <= rows->max_body)
+		return true;
+	return error_set(error, ERROR_DATA,
+		"%s: the rows are larger than %lld bytes: narrow the query down, or raise max_body",
+		rows->place, (long long)rows->max_body);
+}
+
 /* A time that is NULL or infinite is nowhere on the axis. */
 static bool is_timeless(const PGresult *result, int row, int column)
 {
@@ -234,6 +247,8 @@ static bool take_row(
 	const struct query *query = rows->query;
 	int64_t time;
 	rows->seen++;
+	if (!count_bytes(rows, result, row, error))
+		return false;
 	if (is_timeless(result, row, rows->time)) {
 		rows->timeless++;
 		return true;

@@ -13,11 +13,12 @@
 enum { TYPE_INT8 = 20, TYPE_INT2 = 21, TYPE_INT4 = 23, TYPE_FLOAT4 = 700, TYPE_FLOAT8 = 701 };
 enum { TYPE_NUMERIC = 1700 };
 
-/* A zeroed struct with the first three set is ready; postgres_rows_free ends it. */
+/* A zeroed struct with the first four set is ready; postgres_rows_free ends it. */
 struct postgres_rows {
 	struct query *query;
 	const char *place; /* for messages */
 	int64_t max_rows;
+	int64_t max_body; /* bytes of all values, rows outside the range included */
 	struct rows rows;
 	bool planned;
 	int time;     /* columns of the result */
@@ -27,6 +28,7 @@ struct postgres_rows {
 	const char **names;
 	int stamp_text; /* the text that holds the time as the server wrote it, or -1 */
 	size_t seen, timeless, text_bytes;
+	int64_t bytes;
 };
 
 /* The time stamps of the dataset as the server wrote them: query->state once it is read. */

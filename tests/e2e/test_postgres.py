@@ -388,6 +388,23 @@ def test_a_row_cap(hunter, tmp_path, server):
     assert found.code == 3 and "more than 1000 rows" in found.err and "max_rows" in found.err, found.err
 
 
+def test_a_cap_of_bytes(hunter, tmp_path, server):
+    """Rows outside of the range are not counted as rows, and there may be any number of them."""
+    config(tmp_path, section(server, ", max_body: 1MB"),
+           "  odd: {type: postgres, metrics: [x], query: \"SELECT timestamp '1990-01-01' AS time, i AS x "
+           "FROM generate_series(1, 100000000) i\"}\n")
+    found = analyze(hunter, "odd")
+    assert found.code == 3 and "larger than 1000000 bytes" in found.err and "max_body" in found.err, found.err
+
+
+def test_many_warnings_are_counted(hunter, tmp_path, server):
+    server.sql("""CREATE OR REPLACE FUNCTION grumble() RETURNS int LANGUAGE plpgsql AS $$
+        BEGIN FOR i IN 1 .. 20000 LOOP RAISE WARNING 'grumble %', i; END LOOP; RETURN 1; END $$""")
+    config(tmp_path, section(server), "  odd: {type: postgres, metrics: [x], query: \"SELECT timestamp '2024-01-01' AS time, grumble() AS x\"}\n")
+    found = analyze(hunter, "odd")
+    assert found.code == 0 and found.err.count("grumble ") == 99 and "19901 more notices were left out" in found.err, found.err
+
+
 UPDATE = STORE.replace("    metrics:", """    update_statement: |
       UPDATE results
         SET {metric}_forward=%s, {metric}_backward=%s, {metric}_p=%s
@@ -420,14 +437,14 @@ def test_an_update_cannot_be_broken_out_of(hunter, tmp_path, server):
     type: postgres
     time_column: at
     attributes: [evil]
-    update_statement: INSERT INTO written VALUES ('{metric}/{evil}%s{{}}', %s)
+    update_statement: INSERT INTO written VALUES ('{metric}/{evil}%%s{{}}', %s)
     metrics: {"a'b": {column: p99}}
     query: |
       SELECT at, p99, 'x''; DROP TABLE written; --'::text AS evil FROM results WHERE branch = 'main' ORDER BY at
 """)
     found = analyze(hunter, "store", "--update-postgres")
     assert found.code == 0 and "rows=1" in found.err, found.err
-    assert server.sql("SELECT words FROM written") == ["a'b/" + evil + "%s{}"]
+    assert server.sql("SELECT words FROM written") == ["a'b/" + evil + "%%s{}"]
 
 
 def test_updates_that_fail_change_nothing(hunter, tmp_path, server):

@@ -247,7 +247,8 @@ static void rows(void **state)
 		.options = &options,
 		.since = INT64_C(1704067200000),
 		.until = WHEN_NEVER};
-	struct postgres_rows rows = {.query = &query, .place = "db", .max_rows = 3};
+	struct postgres_rows rows = {
+		.query = &query, .place = "db", .max_rows = 3, .max_body = 1000};
 	struct error error;
 	PGresult *result = result_new(4, names, types);
 	for (int i = 0; i < 6; i++)
@@ -286,7 +287,8 @@ static const char *refused(const char *time, const char *value, int64_t max_rows
 		.metric_count = 1,
 		.since = WHEN_ALWAYS,
 		.until = WHEN_NEVER};
-	struct postgres_rows rows = {.query = &query, .place = "db", .max_rows = max_rows};
+	struct postgres_rows rows = {
+		.query = &query, .place = "db", .max_rows = max_rows, .max_body = 40};
 	struct error error = {0};
 	PGresult *result = result_new(2, names, types);
 	const char *const good[] = {"2024-01-01", " 1.5 "}, *const bad[] = {time, value};
@@ -311,6 +313,11 @@ static void values(void **state)
 	assert_string_equal(refused("0044-03-15 BC", "1", 2),
 		"db: row 2, column \"at\": \"0044-03-15 BC\" is not a date");
 	assert_non_null(strstr(refused("2024-01-02", "7", 1), "more than 1 rows"));
+	/* 15 bytes the first row; all values count, whether the row does or not */
+	assert_string_equal(refused("2024-01-02", "123456789012345", 2), "");
+	assert_non_null(strstr(refused("2024-01-02", "1234567890123456", 2),
+		"larger than 40 bytes: narrow the query down, or raise max_body"));
+	assert_non_null(strstr(refused(NULL, "12345678901234567890123456", 2), "max_body"));
 }
 
 int main(void)
