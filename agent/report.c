@@ -42,6 +42,13 @@ static bool is_shown(
 	return (series->metric ? series->metric->direction : 0) * change_percent(change) < 0;
 }
 
+static void print_heading(const char *before, const char *test, const char *after, FILE *out)
+{
+	fputs(before, out);
+	text_print(test, out);
+	fputs(after, out);
+}
+
 static void report_regressions(
 	const struct report *report, const struct analysis *analysis, struct arena *arena)
 {
@@ -56,7 +63,7 @@ static void report_regressions(
 		if (!is_shown(report, series, change))
 			continue;
 		if (shown++ == 0)
-			fprintf(report->out, "Regressions in %s:\n", analysis->test->name);
+			print_heading("Regressions in ", analysis->test->name, ":\n", report->out);
 		const struct moment *moment = &hits.items[i].moment;
 		if (!last || moment_compare(last, moment) != 0)
 			fprintf(report->out, "%s\n", when_format(moment->time, time));
@@ -67,7 +74,7 @@ static void report_regressions(
 			change->mean_after, change_percent(change));
 	}
 	if (shown == 0)
-		fprintf(report->out, "No regressions found in %s.\n", analysis->test->name);
+		print_heading("No regressions found in ", analysis->test->name, ".\n", report->out);
 }
 
 static struct strings csv_columns(const struct report *report)
@@ -77,22 +84,25 @@ static struct strings csv_columns(const struct report *report)
 	return (struct strings){csv_attributes, sizeof csv_attributes / sizeof *csv_attributes};
 }
 
-/* A field of RFC 4180: quoted where it must be. */
+/* A field of RFC 4180: quoted where it must be; always on one line. */
 static void put_field(const char *text, FILE *out)
 {
 	if (!text)
 		return;
-	if (!text[strcspn(text, ",\"\r\n")]) {
-		fputs(text, out);
+	if (!text[strcspn(text, ",\"")]) {
+		text_print(text, out);
 		return;
 	}
-	putc('"', out);
+	struct buf quoted = {0};
 	for (; *text; text++) {
 		if (*text == '"')
-			putc('"', out);
-		putc(*text, out);
+			buf_char(&quoted, '"');
+		buf_char(&quoted, *text);
 	}
 	putc('"', out);
+	text_print(quoted.data, out);
+	putc('"', out);
+	buf_free(&quoted);
 }
 
 static void put_number(double value, FILE *out)

@@ -15,7 +15,8 @@ void regression_report_begin(struct regression_report *report)
 static void print_text(const struct regression_report *report, const char *test,
 	const struct regression *worse, size_t count)
 {
-	fprintf(report->out, count > 0 ? "%s:\n" : "%s: OK\n", test);
+	text_print(test, report->out);
+	fputs(count > 0 ? ":\n" : ": OK\n", report->out);
 	for (size_t i = 0; i < count; i++) {
 		const struct comparison *comparison = &worse[i].comparison;
 		fputs("    ", report->out);

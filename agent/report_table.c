@@ -222,8 +222,11 @@ void report_table(const struct report *report, const struct analysis *analysis, 
 	view.rounded = rounded;
 	view.axes = axes;
 
-	if (!report->otava)
-		fprintf(report->out, "%s%s:\n", report->tests ? "\n" : "", analysis->test->name);
+	if (!report->otava) {
+		fputs(report->tests ? "\n" : "", report->out);
+		text_print(analysis->test->name, report->out);
+		fputs(":\n", report->out);
+	}
 	if (!report->otava && !next_row(&view, true)) {
 		fputs("no data in the selected range\n", report->out);
 		return;

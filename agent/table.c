@@ -4,7 +4,8 @@
  * there is no point) has more characters than theirs; then they are aligned to the right. The
  * headers of a table without rows stand on the left.
  *
- * Cells come from data of others, so control characters never reach the terminal.
+ * Cells come from data of others, so neither control characters nor broken UTF-8 reach the
+ * terminal.
  */
 #include "agent/table.h"
 
@@ -18,20 +19,19 @@
 
 enum { GAP = 2, HEADER_PADDING = 2 };
 
-/* Decodes one character; *text moves behind it. Broken bytes count as one character each. */
+#define REPLACEMENT "\uFFFD"
+
+/* Decodes one character; *text moves behind it. Each broken byte is a character of its own. */
 static unsigned decode(const char **text)
 {
 	const unsigned char *s = (const unsigned char *)*text;
-	size_t length = s[0] < 0xC0 ? 1 : s[0] < 0xE0 ? 2 : s[0] < 0xF0 ? 3 : 4;
+	size_t length = utf8_length(*text, strnlen(*text, 4));
+	*text += length > 0 ? length : 1;
+	if (length == 0)
+		return 0xFFFD;
 	unsigned code = length == 1 ? s[0] : s[0] & (0xFFU >> (length + 1));
-	for (size_t i = 1; i < length; i++) {
-		if ((s[i] & 0xC0) != 0x80) {
-			*text += i;
-			return 0xFFFD;
-		}
+	for (size_t i = 1; i < length; i++)
 		code = code << 6 | (s[i] & 0x3F);
-	}
-	*text += length;
 	return code;
 }
 
@@ -76,17 +76,17 @@ static void print_blanks(size_t count, FILE *out)
 		putc_unlocked(' ', out);
 }
 
-/* Control characters become a blank each. */
-static void print_safe(const char *text, FILE *out)
+void text_print(const char *text, FILE *out)
 {
 	for (size_t left = strlen(text), length; left > 0; text += length, left -= length) {
 		length = utf8_length(text, left);
-		if (length > 0 && utf8_is_control(text, length)) {
+		bool broken = length == 0, control = !broken && utf8_is_control(text, length);
+		length = broken ? 1 : length;
+		if (broken)
+			fputs(REPLACEMENT, out);
+		else if (control)
 			putc_unlocked(' ', out);
-			continue;
-		}
-		length = length > 0 ? length : 1;
-		for (size_t i = 0; i < length; i++)
+		for (size_t i = 0; i < length && !broken && !control; i++)
 			putc_unlocked(text[i], out);
 	}
 }
@@ -94,7 +94,7 @@ static void print_safe(const char *text, FILE *out)
 void text_print_padded(const char *text, size_t width, FILE *out)
 {
 	size_t taken = text_width(text);
-	print_safe(text, out);
+	text_print(text, out);
 	if (taken < width)
 		print_blanks(width - taken, out);
 }
@@ -197,7 +197,7 @@ static void line_put(
 		print_blanks(line->blanks, line->out);
 		line->blanks = 0;
 		fputs(color ? color : "", line->out);
-		print_safe(text, line->out);
+		text_print(text, line->out);
 		fputs(color ? "\033[0m" : "", line->out);
 	}
 	line->blanks += after + GAP;

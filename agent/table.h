@@ -53,7 +53,10 @@ void table_print_dots(const struct table *table, const struct table_note *notes,
 /* Columns a text takes on a terminal: combining marks none, East Asian wide characters two. */
 size_t text_width(const char *text);
 
-/* Prints the text and blanks up to `width`; control characters become blanks. */
+/* Prints the text of others: a control character becomes a blank, each broken byte U+FFFD. */
+void text_print(const char *text, FILE *out);
+
+/* The same, and blanks up to `width`. */
 void text_print_padded(const char *text, size_t width, FILE *out);
 
 /* Whether the text is a number as people write them ("12", "-1.5e3", "inf"), and whether it is a

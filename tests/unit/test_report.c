@@ -57,7 +57,15 @@ static void widths_count_columns_of_a_terminal(void **state)
 	assert_int_equal(text_width("e\u0301"), 1);
 	assert_int_equal(text_width("\u6027\u80fd"), 4);
 	assert_int_equal(text_width("\xff\xfe"), 2);
-	assert_int_equal(text_width("a\xe6\x80"), 2);
+	assert_int_equal(text_width("a\xe6\x80"), 3);
+}
+
+static void texts_of_others_are_cleaned(void **state)
+{
+	struct capture *capture = *state;
+	text_print_padded("\x1b[1m\xff\xe6\x80|", 9, capture->out);
+	text_print("\u202ea\n\u00e9\x9b", capture->out);
+	assert_printed(capture, " [1m\uFFFD\uFFFD\uFFFD|  a \u00e9\uFFFD");
 }
 
 static void numbers_are_told_from_words(void **state)
@@ -273,6 +281,34 @@ static void csv(void **state)
 		"demo,demo.read.x,2026-01-04T00:00:00Z,3,20.500000000000007,0.205,100,120.5,0.5,0."
 		"25,1.5e-05,yes,c4,\n"
 		"demo,demo.read.y,2026-01-04T00:00:00Z,3,140,1.4,1.25,3,0.5,0.25,0,yes,c4,\n");
+}
+
+/* A line stays a line, and what it holds does nothing to a terminal. */
+static void no_form_has_control_characters(void **state)
+{
+	struct capture *capture = *state;
+	static const char *const evil[] = {"a\x1b[2J", "b\n\xff,\"", NULL};
+	for (int output = REPORT_TEXT; output <= REPORT_LOG; output++)
+		for (int otava = 0; otava < 2; otava++) {
+			struct sample *sample = sample_of(capture->arena);
+			struct column *column = &sample->data.series[0].axis->columns[0];
+			column->values[3] = evil[0];
+			column->values[4] = evil[1];
+			sample->changes[1].index = 4;
+			sample->test.name = sample->data.series[0].name = "e\x1b]0;\r\xc3";
+			struct report report = {
+				.out = capture->out, .output = output, .otava = otava > 0};
+			report_begin(&report);
+			report_test(&report, &sample->analysis, capture->arena);
+			report_end(&report);
+		}
+	fflush(capture->out);
+	for (const char *at = capture->text; *at; at++)
+		assert_true(*at == '\n' || *at == '\t' || (unsigned char)*at >= 0x20);
+	assert_null(strchr(capture->text, '\xff'));
+	assert_non_null(strstr(capture->text, ",yes,a [2J,"));
+	assert_non_null(strstr(capture->text, ",yes,\"b \uFFFD,\"\"\","));
+	assert_non_null(strstr(capture->text, "Regressions in e ]0; \uFFFD:\n"));
 }
 
 static void otavas_json(void **state)
@@ -558,6 +594,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(widths_count_columns_of_a_terminal),
+		cmocka_unit_test_setup_teardown(texts_of_others_are_cleaned, setup, teardown),
 		cmocka_unit_test(numbers_are_told_from_words),
 		cmocka_unit_test_setup_teardown(points_stand_below_each_other, setup, teardown),
 		cmocka_unit_test_setup_teardown(headers_without_rows_stand_left, setup, teardown),
@@ -575,6 +612,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(pvalues_and_colours, setup, teardown),
 		cmocka_unit_test_setup_teardown(regressions_only, setup, teardown),
 		cmocka_unit_test_setup_teardown(csv, setup, teardown),
+		cmocka_unit_test_setup_teardown(no_form_has_control_characters, setup, teardown),
 		cmocka_unit_test_setup_teardown(otavas_json, setup, teardown),
 		cmocka_unit_test_setup_teardown(our_json, setup, teardown),
 		cmocka_unit_test_setup_teardown(axes_are_merged_by_time, setup, teardown),
