@@ -8,17 +8,48 @@
 #include "agent/commands.h"
 #include "agent/gather.h"
 #include "agent/select.h"
+#include "agent/table.h"
+
+#define AT(member) offsetof(struct selection_flags, member)
+
+/* What a server can be asked; files name their metrics whatever their points are. */
+static const struct field list_fields[] = {
+	{.name = "since",
+		.type = FIELD_STRING,
+		.offset = AT(since),
+		.metavar = "DATE",
+		.help = "ask servers for metrics with points from then on"},
+	{.name = "until",
+		.type = FIELD_STRING,
+		.offset = AT(until),
+		.metavar = "DATE",
+		.help = "ask servers for metrics with points before then"},
+	{.name = "branch",
+		.type = FIELD_STRING,
+		.offset = AT(branch),
+		.metavar = "NAME",
+		.help = "ask servers for the metrics of that branch"},
+	{0},
+};
+
+static const struct option_part list_parts[] = {{list_fields, 0}, {0}};
 
 struct listing {
 	FILE *out;
-	struct selection all;
+	struct selection selection;
 };
+
+static void print_name(const char *name, FILE *out)
+{
+	text_print(name, out);
+	putc('\n', out);
+}
 
 static void prepare(void *context, struct task *task, size_t part)
 {
 	(void)part;
 	const struct listing *listing = context;
-	selection_query(&listing->all, task->test, &task->query);
+	selection_query(&listing->selection, task->test, &task->query);
 	task->query.listing = true;
 }
 
@@ -29,15 +60,13 @@ static void ready(void *context, struct task *const *tasks)
 		return;
 	const struct dataset *data = &tasks[0]->query.data;
 	for (size_t s = 0; s < data->count; s++)
-		fprintf(listing->out, "%s\n", data->series[s].name);
+		print_name(data->series[s].name, listing->out);
 }
 
-static int list_read(
-	struct cli *cli, const struct test *test, int64_t read_timeout, struct error *error)
+static int list_read(struct cli *cli, const struct test *test, const struct selection *selection,
+	int64_t read_timeout, struct error *error)
 {
-	struct listing listing = {.out = cli->out};
-	if (!selection_resolve(&(struct selection_flags){0}, cli->now, &listing.all, error))
-		return cli_fail(error);
+	struct listing listing = {.out = cli->out, .selection = *selection};
 	struct gather gather = {.tests = &test,
 		.count = 1,
 		.parts = 1,
@@ -50,23 +79,24 @@ static int list_read(
 	return (int)gather.code;
 }
 
-static int list(struct cli *cli, const struct test *test, int64_t read_timeout)
+static int list(struct cli *cli, const struct test *test, const struct selection *selection,
+	int64_t read_timeout)
 {
 	struct error error;
 	const struct source *source = test->unsupported ? NULL : source_find(test->source->name);
 	struct strings names = {0};
 	if (test->metric_count > 0 && !(source && source->asks)) {
 		for (size_t i = 0; i < test->metric_count; i++)
-			fprintf(cli->out, "%s\n", test->metrics[i].name);
+			print_name(test->metrics[i].name, cli->out);
 		return EXIT_NOTHING;
 	}
 	if (!source || !source->list)
-		return list_read(cli, test, read_timeout, &error);
+		return list_read(cli, test, selection, read_timeout, &error);
 	struct task *task = task_new(test, cli->now);
 	task->query.timeout = read_timeout;
 	bool listed = source->list(&task->query, &names, &error);
 	for (size_t i = 0; listed && i < names.count; i++)
-		fprintf(cli->out, "%s\n", names.items[i]);
+		print_name(names.items[i], cli->out);
 	task_free(task);
 	if (listed)
 		return EXIT_NOTHING;
@@ -96,11 +126,15 @@ static int run(struct cli *cli)
 		error_set(&error, ERROR_USAGE, "list-metrics needs the name of one test");
 		return cli_fail(&error);
 	}
+	struct selection selection;
+	if (!selection_resolve(cli->options, cli->now, &selection, &error))
+		return cli_fail(&error);
 	struct config *config = cli_config(cli);
 	if (!config)
 		return EXIT_USAGE;
 	const struct test *test = find(config, cli->arguments.items[0], &error);
-	int code = test ? list(cli, test, config->agent.read_timeout) : cli_fail(&error);
+	int code =
+		test ? list(cli, test, &selection, config->agent.read_timeout) : cli_fail(&error);
 	if (!cli->abandoned)
 		config_free(config);
 	return code;
@@ -110,5 +144,7 @@ const struct command list_metrics_command = {
 	.name = "list-metrics",
 	.arguments = "TEST",
 	.summary = "list the metrics of a test, one a line",
+	.parts = list_parts,
+	.options_size = sizeof(struct selection_flags),
 	.run = run,
 };

@@ -287,9 +287,17 @@ def test_header_without_rows_in_otava(hunter):
     assert result.out == "time    commit    m\n------  --------  ---\n"
 
 
+def test_names_do_nothing_to_the_terminal(hunter, folder):
+    (folder / "evil.csv").write_bytes(b"time,a\x1b[2J,b\n" + b"".join(b"2026-01-%02d,1,2\n" % i for i in range(1, 9)))
+    (folder / "hunter.yaml").write_text("tests: {evil: {type: csv, file: evil.csv}}\n")
+    assert hunter("list-metrics", "evil") == (0, "a [2J\nb\n", "")
+
+
 def test_list_metrics(hunter):
     assert hunter("list-metrics", "wide") == (0, "app.read.a\napp.read.b\n", "")
     result = hunter("list-metrics", "wied")
     assert result.code == 2 and 'did you mean "wide"?' in result.err
+    result = hunter("list-metrics", "wide", "--since", "soonish")
+    assert result.code == 2 and '"soonish" is not a date' in result.err
     assert hunter("list-metrics").code == 2
     assert hunter("list-metrics", "wide", "step").code == 2

@@ -112,6 +112,21 @@ def test_series_of_one_time_keep_their_commits(hunter, tmp_path, server):
     assert len(rows) == 80 and [row[3] for row in rows[:4]] == ["a0", "b0", "a1", "b1"]
 
 
+def test_what_list_metrics_prints_can_be_asked_for(hunter, tmp_path, server):
+    config(tmp_path, server.url, NIGHTLY)
+    names = hunter("list-metrics", "nightly", "--since", SINCE, "--until", UNTIL).out.splitlines()
+    assert names == ['nightly{bench="a",suite="aa"}', 'nightly{bench="b",suite="bb"}']
+    assert hunter("list-metrics", "nightly", "--since", UNTIL, "--until", "2024-03-03").out == ""
+
+    def found(*arguments):
+        document = json.loads(analyze(hunter, "nightly", "--output", "json", *arguments).out)
+        return [m["name"] for m in document["tests"][0]["metrics"]]
+
+    assert found("--metrics", names[1]) == names[1:]
+    assert found("--metrics", ",".join(names[::-1])) == names[::-1]
+    assert found("--metrics", names[1], "--metrics", names[0]) == names[::-1]
+
+
 def test_regressions(hunter, tmp_path, server):
     config(tmp_path, server.url, LATENCY + """
   speed:
