@@ -6,8 +6,9 @@
  *
  * The raw format is asked for. A server that lacks it is asked for JSON, and so is one whose raw
  * answers hold next to nothing or are too large for a single metric: JSON can leave the missing
- * values out. How many paths are asked for at once follows from how large the last answer was.
- */
+ * values out. Where nothing says where a raw answer ends, it may have been cut at the end of a
+ * line; JSON's own brackets tell. How many paths are asked for at once follows from how large the
+ * last answer was.
 #include "sources/graphite.h"
 
 #include <stdio.h>
@@ -260,7 +261,8 @@ static bool ask_otherwise(struct asking *asking, const struct reply *reply)
 		     strncmp(reply->content_type, "image/", 6) == 0;
 	bool refused = reply->kind == REPLY_ANSWER && reply->status == 400 &&
 		       strstr(reply->body, "format");
-	asking->json = reply->kind == REPLY_TOO_BIG || image || refused;
+	bool cut = reply->kind == REPLY_ANSWER && reply->status == 200 && reply->open_ended;
+	asking->json = reply->kind == REPLY_TOO_BIG || image || refused || cut;
 	return asking->json;
 }
 
@@ -318,12 +320,17 @@ static bool take_events(struct query *query, const struct reply *reply, struct e
 		query->arena, reply->body, reply->length, &asking->events, error);
 }
 
-/* A server that speaks the render API only has no events: the points are true without them. */
-static bool lacks_events(struct query *query, const struct reply *reply)
+/* A server that speaks the render API only: the points are true without events, and without a
+ * reason why there are none. */
+static bool render_only(struct query *query, const struct reply *reply)
 {
 	struct asking *asking = query->state;
-	if (asking->phase != EVENTS || reply->status != 404)
+	if (reply->status != 404 || (asking->phase != EVENTS && asking->phase != INQUIRE))
 		return false;
+	if (asking->phase == INQUIRE) {
+		inquiry_blind(asking->inquiry);
+		return true;
+	}
 	query_notice(
 		query, "%s: the server has no events, so no commits and versions", asking->address);
 	asking->phase = END;
@@ -340,7 +347,7 @@ static enum step take_answer(struct query *query, const struct reply *reply, str
 		error_set(error, ERROR_DATA, "%s", reply->problem);
 		return STEP_FAILED;
 	}
-	if (lacks_events(query, reply))
+	if (render_only(query, reply))
 		return STEP_DONE;
 	if (reply->status != 200 || refuse_is_page(reply))
 		return refuse_answer(asking->address, reply, refuse_line(query->arena, reply->body),

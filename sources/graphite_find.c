@@ -120,6 +120,7 @@ struct inquiry {
 	struct expression expression; /* of the target under way */
 	size_t path;                  /* asked for */
 	bool begun;
+	bool blind; /* nobody can be asked */
 };
 
 struct inquiry *inquiry_new(struct query *query, const struct target *targets, size_t count)
@@ -144,10 +145,15 @@ static bool is_ascii(const char *text)
 	return !*text;
 }
 
-/* All that the target names is there. */
+/* All that the target names is there, as far as is known. */
 static void say_exists(const struct inquiry *inquiry, const struct target *target)
 {
-	if (!is_ascii(target->text))
+	if (inquiry->blind)
+		query_notice(inquiry->query,
+			"target \"%.*s\" gives no series, and the server, without /metrics/find, "
+			"cannot be asked why",
+			SHOWN, target->text);
+	else if (!is_ascii(target->text))
 		query_notice(inquiry->query,
 			"target \"%.*s\" gives no series: a server without UTF8_METRICS in its "
 			"settings reads no letters beyond ASCII, but ? stands for each",
@@ -200,7 +206,7 @@ bool inquiry_ask(struct inquiry *inquiry, const char **pattern, struct error *er
 			inquiry->silent++;
 			continue;
 		}
-		if (inquiry->path < inquiry->expression.paths.count) {
+		if (!inquiry->blind && inquiry->path < inquiry->expression.paths.count) {
 			*pattern = inquiry->expression.paths.items[inquiry->path];
 			return true;
 		}
@@ -231,4 +237,9 @@ void inquiry_take(struct inquiry *inquiry, const struct graphite_nodes *nodes)
 			target->text, SHOWN, path);
 	inquiry->explained++;
 	move_on(inquiry);
+}
+
+void inquiry_blind(struct inquiry *inquiry)
+{
+	inquiry->blind = true;
 }

@@ -49,4 +49,7 @@ struct inquiry *inquiry_new(struct query *query, const struct target *targets, s
 bool inquiry_ask(struct inquiry *inquiry, const char **pattern, struct error *error) MUST_USE;
 void inquiry_take(struct inquiry *inquiry, const struct graphite_nodes *nodes);
 
+/* The server has no /metrics/find: nothing more is asked for. */
+void inquiry_blind(struct inquiry *inquiry);
+
 #endif

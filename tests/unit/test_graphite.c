@@ -674,7 +674,7 @@ static void test_json_where_raw_cannot_be(void **state)
 		"[[1.5, 1795185000], [1e9999, 1795185060], [null, 1795185120], [\"x\", "
 		"1795185180]]}]";
 	(void)state;
-	for (int way = 0; way < 4; way++) {
+	for (int way = 0; way < 5; way++) {
 		struct talk *talk;
 		set_up((void **)&talk);
 		talk->options.target = "a";
@@ -684,9 +684,11 @@ static void test_json_where_raw_cannot_be(void **state)
 			say(talk, 200, "\x89PNG")->content_type = "image/png";
 		if (way == 2)
 			say(talk, 0, "")->kind = REPLY_TOO_BIG;
-		say(talk, 200, json);
+		if (way == 3)
+			say(talk, 200, "a,1795185000,1795185060,60|7\n")->open_ended = true;
+		say(talk, 200, json)->open_ended = way == 3;
 		done(talk);
-		if (way < 3)
+		if (way < 4)
 			assert_non_null(
 				strstr(talk->asked[1].url, "&format=json&noNullPoints=true"));
 		const struct series *series = talk->query.data.series;
@@ -939,6 +941,32 @@ static void test_many_silent_targets(void **state)
 		say(talk, 200, "[]");
 	done(talk);
 	noticed(talk, 21, "30 more targets gave no series");
+}
+
+/* A server that renders only: what gives nothing is said, and what gives something is used. */
+static void test_servers_without_find(void **state)
+{
+	struct talk *talk = *state;
+	talk->options.prefix = "p";
+	talk->query.metric_count = 3;
+	talk->metrics[0] = (struct metric){.name = "a", .suffix = "a", .scale = 1};
+	talk->metrics[1] = (struct metric){.name = "b", .suffix = "b", .scale = 1};
+	talk->metrics[2] = (struct metric){.name = "c", .suffix = "c", .scale = 1};
+	say(talk, 200, "p.b,1795185000,1795185060,60|2.0\n");
+	say(talk, 404, "not found");
+	done(talk);
+	assert_int_equal(talk->query.data.count, 1);
+	noticed(talk, 2, "\"p.a\" gives no series, and the server, without /metrics/find,");
+	noticed(talk, 2, "\"p.c\" gives no series");
+}
+
+/* All below a prefix cannot be known without it. */
+static void test_a_prefix_without_find(void **state)
+{
+	struct talk *talk = *state;
+	talk->options.prefix = "p";
+	say(talk, 404, "not found");
+	failed(talk, "metrics/find: status 404");
 }
 
 static void test_metrics_without_values(void **state)
@@ -1252,6 +1280,8 @@ int main(void)
 		cmocka_unit_test(test_silent_targets),
 		TALK_TEST(test_broken_expressions),
 		TALK_TEST(test_many_silent_targets),
+		TALK_TEST(test_servers_without_find),
+		TALK_TEST(test_a_prefix_without_find),
 		TALK_TEST(test_metrics_without_values),
 		cmocka_unit_test(test_refusals),
 		TALK_TEST(test_no_answer),
