@@ -9,6 +9,7 @@
  * values out. Where nothing says where a raw answer ends, it may have been cut at the end of a
  * line; JSON's own brackets tell. How many paths are asked for at once follows from how large the
  * last answer was.
+ */
 #include "sources/graphite.h"
 
 #include <stdio.h>

@@ -235,6 +235,13 @@ static enum step take_answer(struct query *query, const struct reply *reply, str
 	bool exported = asking->range.how == ASKING_EXPORT;
 	if (exported && reply->status != 200)
 		return refuse(query, asking, reply, reply->body, error);
+	if (exported && reply->open_ended) {
+		error_set(error, ERROR_DATA,
+			"%s: the exported lines may have been cut, as the server, or a proxy "
+			"before it, does not say where they end: give the test a step",
+			asking->address);
+		return STEP_FAILED;
+	}
 	bool read =
 		exported ? export_read(query->arena, reply->body, reply->length, take, taker, error)
 			 : answer_read(query->arena, reply->body, reply->length, take, taker,

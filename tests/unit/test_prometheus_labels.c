@@ -439,6 +439,14 @@ static void test_what_is_known_is_not_asked(void **state)
 	tear_down((void **)&talk);
 }
 
+static void test_an_export_that_may_be_cut(void **state)
+{
+	struct talk *talk = *state;
+	talk->server.flavor = FLAVOR_VICTORIAMETRICS;
+	say_file(talk, 200, "vm-export.jsonl")->open_ended = true;
+	failed(talk, "the exported lines may have been cut");
+}
+
 static void test_exports_that_fail(void **state)
 {
 	static const struct {
@@ -677,6 +685,7 @@ int main(void)
 		cmocka_unit_test(test_others_are_no_victoria),
 		cmocka_unit_test(test_questions_that_are_not_answered),
 		cmocka_unit_test(test_what_is_known_is_not_asked),
+		TALK_TEST(test_an_export_that_may_be_cut),
 		cmocka_unit_test(test_exports_that_fail),
 		TALK_TEST(test_exported_lines),
 		cmocka_unit_test(test_default_range),
