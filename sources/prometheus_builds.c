@@ -13,8 +13,10 @@
 enum { TABLE_SIZE = 16384, COMPARED_MAX = 20000000, SORTED_MAX = 2 * BUILDS_SAMPLES_MAX };
 
 struct build {
-	const struct pair *labels; /* that have to fit */
+	const struct pair *labels;
 	size_t label_count;
+	struct pair *fitting; /* those that have to fit */
+	size_t fitting_count;
 	const char **attributes; /* one for each said label, or NULL */
 	bool says;
 	int64_t *times;
@@ -121,6 +123,10 @@ static struct build *build_new(const struct builds *builds, const struct answer_
 		memcpy(labels, series->labels, series->label_count * sizeof *labels);
 	build->labels = labels;
 	build->label_count = series->label_count;
+	build->fitting = arena_array(arena, series->label_count, sizeof *labels);
+	for (size_t i = 0; i < series->label_count; i++)
+		if (strcmp(labels[i].key, "__name__") != 0 && !is_said(builds, labels[i].key))
+			build->fitting[build->fitting_count++] = labels[i];
 	build->attributes = arena_array(arena, builds->said.count, sizeof *build->attributes);
 	for (size_t i = 0; i < builds->said.count; i++) {
 		const struct pair *label =
@@ -187,13 +193,10 @@ void builds_take(void *context, const struct answer_series *series)
 		builds->overflow = true;
 }
 
-static bool fits(const struct builds *builds, const struct build *build, const struct pair *labels,
-	size_t count)
+static bool fits(const struct build *build, const struct pair *labels, size_t count)
 {
-	for (size_t i = 0; i < build->label_count; i++) {
-		const struct pair *own = &build->labels[i];
-		if (strcmp(own->key, "__name__") == 0 || is_said(builds, own->key))
-			continue;
+	for (size_t i = 0; i < build->fitting_count; i++) {
+		const struct pair *own = &build->fitting[i];
 		const struct pair *other = find_label(labels, count, own->key);
 		if (other && strcmp(other->value, own->value) != 0)
 			return false;
@@ -278,7 +281,7 @@ const struct timeline *builds_timeline(
 	size_t *members = memory_new(builds->count, sizeof *members);
 	size_t member_count = 0;
 	for (size_t i = 0; i < builds->count; i++)
-		if (fits(builds, builds->items[i], labels, count))
+		if (fits(builds->items[i], labels, count))
 			members[member_count++] = i;
 	const struct timeline *timeline = find_timeline(builds, members, member_count);
 	free(members);
