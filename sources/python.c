@@ -182,6 +182,15 @@ static bool read_number(struct reader *reader)
 	return true;
 }
 
+/* The letters that may stand before a string's quote. */
+static bool is_prefix(const char *text, size_t length)
+{
+	for (size_t i = 0; i < length; i++)
+		if (!strchr("uUbBrR", text[i]) || !text[i])
+			return false;
+	return true;
+}
+
 static bool read_word(struct reader *reader)
 {
 	static const char *const words[] = {
@@ -198,8 +207,8 @@ static bool read_word(struct reader *reader)
 		return true;
 	}
 	/* u'text', b'text', rb"text" */
-	if (length == 0 || length > 2 || reader->at == reader->end ||
-		strspn(from, "uUbBrR") < length || (*reader->at != '\'' && *reader->at != '"'))
+	if (length == 0 || length > 2 || reader->at == reader->end || !is_prefix(from, length) ||
+		(*reader->at != '\'' && *reader->at != '"'))
 		return false;
 	return read_string(reader, memchr(from, 'r', length) || memchr(from, 'R', length));
 }
