@@ -84,12 +84,12 @@ static void keep_points(struct gathering *gathering, struct found *found,
 {
 	struct arena *arena = gathering->query->arena;
 	const struct found *before = gathering->before;
-	const int64_t *times = series->times + begin;
 	double scale = found->target->metric ? found->target->metric->scale : 1;
 	found->n = n;
 	gathering->points += n;
 	if (n == 0)
 		return;
+	const int64_t *times = series->times + begin;
 	if (before && before->n == n && memcmp(before->times, times, n * sizeof *times) == 0) {
 		found->times = before->times;
 	} else {
