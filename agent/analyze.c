@@ -4,6 +4,7 @@
  */
 #include "agent/analyze.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "agent/ask.h"
@@ -32,7 +33,7 @@ static const struct field output_fields[] = {
 	{.name = "fail_on_regression",
 		.type = FIELD_BOOL,
 		.offset = offsetof(struct output_flags, fail_on_regression),
-		.help = "exit with 1 if a metric got worse"},
+		.help = "exit with 1 if a metric got worse, with 3 if a test has no data"},
 	{.name = "update_postgres",
 		.type = FIELD_BOOL,
 		.offset = offsetof(struct output_flags, update_postgres),
@@ -56,8 +57,8 @@ static const struct option_part analyze_parts[] = {
 struct analyze {
 	struct ask ask;
 	struct report report;
-	bool update, regressed;
-	enum exit_code code; /* of the updates */
+	bool update, fail_on_regression, regressed;
+	enum exit_code code; /* of the updates, and of tests without data */
 };
 
 /* What is made of a test. */
@@ -112,6 +113,29 @@ static void warn_unknown_attributes(const struct report *report, const struct an
 	}
 }
 
+static bool has_values(const struct dataset *data)
+{
+	for (size_t s = 0; s < data->count; s++)
+		for (size_t i = 0; i < data->series[s].axis->n; i++)
+			if (!isnan(data->series[s].values[i]))
+				return true;
+	return false;
+}
+
+/* Whoever lets a release wait for this must not take silence for a good sign. */
+static void judge(struct analyze *analyze, const struct task *task, const struct analysis *analysis)
+{
+	const char *branch = task->query.branch;
+	analyze->regressed = analyze->regressed || analysis_has_regression(analysis);
+	if (!analyze->fail_on_regression || has_values(analysis->data))
+		return;
+	struct error error;
+	error_set(&error, ERROR_DATA, "test \"%s\": no data in the selected range%s%s%s",
+		task->test->name, branch ? " on branch \"" : "", branch ? branch : "",
+		branch ? "\"" : "");
+	analyze->code = exit_stronger(analyze->code, (enum exit_code)cli_fail(&error));
+}
+
 static void ready(void *context, struct task *const *tasks)
 {
 	struct analyze *analyze = context;
@@ -124,7 +148,7 @@ static void ready(void *context, struct task *const *tasks)
 	const struct analysis *analysis = &analyzed->analysis;
 	warn_unknown_attributes(&analyze->report, analysis);
 	report_test(&analyze->report, analysis, task->query.arena);
-	analyze->regressed = analyze->regressed || analysis_has_regression(analysis);
+	judge(analyze, task, analysis);
 	if (!update_log(task->test, &analyzed->update))
 		analyze->code = exit_stronger(
 			analyze->code, (enum exit_code)exit_code(analyzed->update.error.kind));
@@ -139,6 +163,7 @@ static int run(struct cli *cli)
 	if (!ask_prepare(&analyze.ask, cli, &options->selection, &options->detection, &code))
 		return code;
 	analyze.update = options->output.update_postgres;
+	analyze.fail_on_regression = options->output.fail_on_regression;
 	if (analyze.update && !update_check(&analyze.ask, &error)) {
 		ask_free(&analyze.ask);
 		return cli_fail(&error);
@@ -165,7 +190,7 @@ static int run(struct cli *cli)
 	if (!ran)
 		return cli_fail(&error);
 	gather.code = exit_stronger(gather.code, analyze.code);
-	if (options->output.fail_on_regression && analyze.regressed)
+	if (analyze.fail_on_regression && analyze.regressed)
 		gather.code = exit_stronger(gather.code, EXIT_REGRESSIONS);
 	return (int)gather.code;
 }

@@ -178,6 +178,18 @@ def test_exit_codes(hunter, arguments, code):
     assert hunter("analyze", *arguments).code == code
 
 
+@pytest.mark.parametrize("arguments, code", [
+    (["step", "--since", "2030-01-01"], 3), (["missing"], 3), (["header", "flat"], 3), (["header", "step"], 1),
+    (["one"], 0), (["infinite"], 0), (["wide", "--metrics", "app.read.b", "--since", "2026-01-04", "--until", "2026-01-05"], 3)])
+@pytest.mark.parametrize("output", ["text", "json", "csv", "regressions_only"])
+def test_no_data_is_no_good_sign(hunter, arguments, code, output):
+    result = hunter("analyze", *arguments, "--output", output, "--fail-on-regression", "--log-level", "error")
+    said = f'hunter-c: test "{arguments[0]}": no data in the selected range\n'
+    empty = code == 3 or arguments[0] == "header"
+    assert (result.code, result.err) == (code, said if empty else "")
+    assert hunter("analyze", *arguments, "--output", output).code == 0
+
+
 @pytest.mark.parametrize("arguments, first, points", [
     ([], "c0", 40),
     (["--since", "2026-01-11"], "c10", 30),
