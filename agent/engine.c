@@ -125,7 +125,7 @@ struct engine *engine_new(const struct engine_options *options, struct error *er
 		engine_free(engine);
 		return NULL;
 	}
-	engine->transfers = transfers_new();
+	engine->transfers = transfers_new(TRANSFERS_HELD);
 	engine->errands = (struct errands){
 		.engine = engine,
 		.pool = engine->pool,

@@ -210,6 +210,11 @@ CURL *exchange_easy(struct exchange *exchange)
 	return exchange->easy;
 }
 
+size_t exchange_held(const struct exchange *exchange)
+{
+	return exchange->body.length;
+}
+
 /*
  * Where the answer points, without a user: libcurl puts the handle's own into it, and a server has
  * none to give. NULL if it points nowhere.

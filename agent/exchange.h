@@ -25,6 +25,9 @@ struct exchange *exchange_new(
 void exchange_free(struct exchange *exchange);
 CURL *exchange_easy(struct exchange *exchange);
 
+/* Bytes of the answer so far. */
+size_t exchange_held(const struct exchange *exchange);
+
 /* What to do when libcurl is done: false if the handle is to be added again (a redirect is
  * followed), else the reply. */
 bool exchange_finish(struct exchange *exchange, CURLcode code, struct reply *reply);

@@ -35,9 +35,10 @@ struct transfers {
 	struct host **hosts;
 	size_t host_count, host_capacity, turn;
 	size_t active, running,
-		waiting;        /* calls not released, handles in the multi, calls in queues */
-	size_t held;            /* bytes of answers */
-	struct call_list ended; /* done is to be called */
+		waiting;         /* calls not released, handles in the multi, calls in queues */
+	size_t held, mark;       /* bytes of answers; with so many nothing new is asked */
+	struct call_list flying; /* in the multi, the oldest first */
+	struct call_list ended;  /* done is to be called */
 };
 
 static void list_add(struct call_list *list, struct call *call)
@@ -49,6 +50,15 @@ static void list_add(struct call_list *list, struct call *call)
 	list->last = call;
 }
 
+static void list_add_first(struct call_list *list, struct call *call)
+{
+	call->list = list;
+	call->previous = NULL;
+	call->next = list->first;
+	*(list->first ? &list->first->previous : &list->last) = call;
+	list->first = call;
+}
+
 static void list_remove(struct call *call)
 {
 	struct call_list *list = call->list;
@@ -57,9 +67,11 @@ static void list_remove(struct call *call)
 	call->list = NULL;
 }
 
-struct transfers *transfers_new(void)
+struct transfers *transfers_new(size_t held)
 {
-	return memory_new(1, sizeof(struct transfers));
+	struct transfers *transfers = memory_new(1, sizeof *transfers);
+	transfers->mark = held;
+	return transfers;
 }
 
 void transfers_free(struct transfers *transfers)
@@ -151,15 +163,15 @@ static void start_next(struct transfers *transfers, struct host *host)
 	multi_start(transfers);
 	host->active++;
 	transfers->running++;
+	list_add(&transfers->flying, call);
 	curl_multi_add_handle(transfers->multi, exchange_easy(call->exchange));
 }
 
-/* The answers of the calls in flight may grow past the mark by their max_body each. */
 static bool has_room(const struct transfers *transfers)
 {
 	if (transfers->active >= TRANSFERS_AT_ONCE)
 		return false;
-	return transfers->held < TRANSFERS_HELD || transfers->active == 0;
+	return transfers->held < transfers->mark || transfers->active == 0;
 }
 
 static void start_calls(struct transfers *transfers)
@@ -210,26 +222,33 @@ void transfers_start(struct transfers *transfers, struct call *call)
 	fail(transfers, call, "this build sends by HTTP and to standard output only");
 }
 
-static void stop_running(struct transfers *transfers, struct call *call)
+/* Takes the call out of the air. */
+static void land(struct transfers *transfers, struct call *call)
 {
 	curl_multi_remove_handle(transfers->multi, exchange_easy(call->exchange));
+	list_remove(call);
 	transfers->running--;
 	call->host->active--;
+}
+
+static void stop_running(struct transfers *transfers, struct call *call)
+{
+	land(transfers, call);
 	host_drop_if_idle(transfers, call->host);
 	call->host = NULL;
 }
 
 void transfers_release(struct transfers *transfers, struct call *call)
 {
-	if (call->list) {
+	if (call->list && call->list == &transfers->flying) {
+		stop_running(transfers, call);
+	} else if (call->list) {
 		struct host *host = call->list == &transfers->ended ? NULL : call->host;
 		list_remove(call);
 		if (host) {
 			transfers->waiting--;
 			host_drop_if_idle(transfers, host);
 		}
-	} else if (call->host) {
-		stop_running(transfers, call);
 	}
 	if (call->counted)
 		transfers->active--;
@@ -277,6 +296,36 @@ static void collect(struct transfers *transfers)
 	}
 }
 
+/* The youngest call that holds something and may be asked again; NULL: the oldest alone is left. */
+static struct call *call_to_put_back(const struct transfers *transfers)
+{
+	struct call *call = transfers->flying.last;
+	while (call && (call->transfer->once || exchange_held(call->exchange) == 0))
+		call = call->previous;
+	return call == transfers->flying.first ? NULL : call;
+}
+
+/*
+ * The answers in flight grow after they were asked for. As the oldest call goes on to its end, so
+ * do all others in their turn; and as room is made down to the mark before anything is asked again,
+ * few are asked for more than twice.
+ */
+static void bound_answers(struct transfers *transfers)
+{
+	struct call *call;
+	if (transfers->held / 2 <= transfers->mark)
+		return;
+	while (transfers->held > transfers->mark && (call = call_to_put_back(transfers))) {
+		land(transfers, call);
+		exchange_free(call->exchange);
+		call->exchange = NULL;
+		call->counted = false;
+		transfers->active--;
+		list_add_first(&call->host->waiting, call);
+		transfers->waiting++;
+	}
+}
+
 void transfers_run(struct transfers *transfers)
 {
 	start_calls(transfers);
@@ -284,6 +333,7 @@ void transfers_run(struct transfers *transfers)
 		int running;
 		curl_multi_perform(transfers->multi, &running);
 		collect(transfers);
+		bound_answers(transfers);
 	}
 	while (transfers->ended.first) {
 		struct call *call = transfers->ended.first;

@@ -5,7 +5,8 @@
  * take turns, each has at most its endpoint's max_concurrent requests in flight, all together
  * TRANSFERS_AT_ONCE. A call counts until it is released, and no new one is started while the
  * answers held pass TRANSFERS_HELD bytes: who is slow to read answers stops the asking, not the
- * machine. libcurl is initialised with the first HTTP transfer.
+ * machine. Where the answers in flight grow past twice of that, the youngest are given up and asked
+ * for again later. libcurl is initialised with the first HTTP transfer.
  */
 #ifndef AGENT_TRANSFERS_H
 #define AGENT_TRANSFERS_H
@@ -34,7 +35,7 @@ struct call {
 	bool counted;
 };
 
-struct transfers *transfers_new(void);
+struct transfers *transfers_new(size_t held);     /* TRANSFERS_HELD, or another mark */
 void transfers_free(struct transfers *transfers); /* all calls are released */
 
 /* Queues the call; done is called from a later transfers_run. The transfer must live until the

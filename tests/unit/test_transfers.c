@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include <sched.h>
+
 #include "agent/core/arena.h"
 #include "agent/exchange.h"
 #include "agent/transfers.h"
@@ -29,7 +31,7 @@ static int set_up(void **state)
 {
 	(void)state;
 	world = calloc(1, sizeof *world);
-	world->transfers = transfers_new();
+	world->transfers = transfers_new(TRANSFERS_HELD);
 	world->endpoint = (struct endpoint){.connect_timeout = 5000,
 		.timeout = 5000,
 		.max_concurrent = 16,
@@ -789,6 +791,61 @@ static void test_cancel(void **state)
 	peer_free(peer);
 }
 
+enum { LARGE_CALLS = 8, LARGE_PART = 400 << 10, LARGE = 1000 << 10 };
+
+/* None is answered in whole before one is asked for again. */
+static bool answer_in_parts(struct peer *peer, int fd, const char *request)
+{
+	(void)request;
+	static char body[LARGE];
+	char head[64];
+	atomic_bool *over = peer->context;
+	snprintf(head, sizeof head, "HTTP/1.1 200 X\r\nContent-Length: %d\r\n\r\n", LARGE);
+	peer_text(fd, head);
+	peer_write(fd, body, LARGE_PART);
+	while (atomic_load(&peer->requests) <= LARGE_CALLS && !atomic_load(over))
+		sched_yield();
+	peer_write(fd, body, LARGE - LARGE_PART);
+	return true;
+}
+
+static size_t held_in_flight(void)
+{
+	size_t held = 0;
+	for (int i = 0; i < world->count; i++)
+		held += world->calls[i].exchange ? exchange_held(world->calls[i].exchange) : 0;
+	return held;
+}
+
+static void test_answers_in_flight_are_bounded(void **state)
+{
+	(void)state;
+	atomic_bool over = false;
+	struct peer *peer = peer_new(answer_in_parts, &over);
+	int seen = 0;
+	size_t most = 0;
+	transfers_free(world->transfers);
+	world->transfers = transfers_new(LARGE);
+	for (int i = 0; i < LARGE_CALLS; i++)
+		start_get(peer->url);
+	while (seen < LARGE_CALLS) {
+		transfers_run(world->transfers);
+		for (; seen < world->ended; seen++) {
+			struct call *call = &world->calls[world->order[seen]];
+			assert_int_equal(call->reply.status, 200);
+			assert_int_equal(call->reply.length, LARGE);
+			transfers_release(world->transfers, call);
+		}
+		most = most > held_in_flight() ? most : held_in_flight();
+		atomic_store(&over, most > 2 * LARGE); /* it has failed, and must end */
+		if (seen < LARGE_CALLS)
+			transfers_wait(world->transfers, NULL, 0, 10000);
+	}
+	assert_true(most <= 2 * LARGE);
+	assert_true(atomic_load(&peer->requests) > LARGE_CALLS);
+	peer_free(peer);
+}
+
 #define WORLD_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
@@ -817,6 +874,7 @@ int main(void)
 		WORLD_TEST(test_limit_of_a_server),
 		WORLD_TEST(test_servers_take_turns),
 		WORLD_TEST(test_cancel),
+		WORLD_TEST(test_answers_in_flight_are_bounded),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
