@@ -530,7 +530,7 @@ def test_the_end_waits_for_nothing_that_does_not_end(agents, tmp_path, what):
     if what == "pipe":
         os.mkfifo(tmp_path / "data")
     else:
-        write_csv(tmp_path / "data", [(i, 1.1) for i in range(500, 200000, 1000)], points=200000)
+        write_csv(tmp_path / "data", [(i, 1.1) for i in range(500, 20000, 1000)], points=20000)
     tests = csv_test(tmp_path / "data", "slow", "    detection: {detector: edivisive_permutation}")
     agent = agents(config(tmp_path, tests))
     with contextlib.suppress(subprocess.TimeoutExpired):
