@@ -313,8 +313,7 @@ static bool put_quoted(struct binder *binder, const struct sql_piece *piece)
 {
 	if (binder->update && piece->kind != SQL_COMMENT && holds_number(piece))
 		return fail_at(binder, piece->text, piece->length,
-			"%s is filled in outside of quotes only; within them write %%s for the two "
-			"characters");
+			"%s is filled in outside of quotes only");
 	const char *wrong;
 	size_t length = 0, marks = count_marks(binder, piece, &wrong, &length);
 	if (marks == 0 || piece->kind == SQL_COMMENT) {
