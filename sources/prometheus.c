@@ -351,8 +351,9 @@ static bool start(struct query *query, struct error *error)
 		return error_set(
 			error, ERROR_USAGE, "no server: set url in the prometheus section");
 	asking->said = prometheus_said(query);
-	asking->collection = collection_new(query->arena,
-		options->build_info ? (struct pairs){0} : asking->said, endpoint->max_points);
+	asking->collection =
+		collection_new(query->arena, options->build_info ? (struct pairs){0} : asking->said,
+			options->step > 0, endpoint->max_points);
 	if (options->build_info && !query->listing)
 		asking->builds = builds_new(query->arena, asking->said);
 	return asking_range(query, &asking->range, error) && find_query(query, asking, error);

@@ -39,6 +39,7 @@ struct collection {
 	struct hash_key key; /* labels are what a server chooses */
 	struct pairs said;
 	bool *was_said; /* one for each: a series had the label */
+	bool grid;      /* points of one time: one of them */
 	int64_t from, to;
 	const struct metric *metric; /* NULL: by name */
 	struct found *found, **last;

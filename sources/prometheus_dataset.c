@@ -80,9 +80,56 @@ static struct column *add_columns(
 }
 
 /* Its points, in order of time, on an axis of its own, which has what is said about them. */
-static struct series join(const struct collection *collection, const struct found *found)
+/* By where they begin, and of those that begin together by where they end. */
+static int by_age(const void *a, const void *b)
 {
-	struct arena *arena = collection->arena;
+	const struct piece *x = *(const struct piece *const *)a;
+	const struct piece *y = *(const struct piece *const *)b;
+	int64_t begin = x->times[0], other = y->times[0];
+	if (begin == other) {
+		begin = x->times[x->n - 1];
+		other = y->times[y->n - 1];
+	}
+	return begin < other ? -1 : begin > other;
+}
+
+static void order_by_age(struct found *found, struct arena *scratch)
+{
+	size_t count = 0;
+	for (const struct piece *piece = found->pieces; piece; piece = piece->next)
+		count++;
+	struct piece **pieces = arena_array(scratch, count, sizeof *pieces);
+	size_t at = 0;
+	for (struct piece *piece = found->pieces; piece; piece = piece->next)
+		pieces[at++] = piece;
+	qsort(pieces, count, sizeof *pieces, by_age);
+	for (size_t k = 0; k < count; k++)
+		pieces[k]->next = k + 1 < count ? pieces[k + 1] : NULL;
+	found->pieces = pieces[0];
+}
+
+/* Keeps the last of the points of one time. */
+static void keep_last(struct series *series)
+{
+	struct axis *axis = series->axis;
+	size_t kept = 0;
+	for (size_t i = 0; i < axis->n; i++) {
+		if (i + 1 < axis->n && axis->times[i + 1] == axis->times[i])
+			continue;
+		axis->times[kept] = axis->times[i];
+		series->values[kept] = series->values[i];
+		for (size_t k = 0; k < axis->column_count; k++)
+			axis->columns[k].values[kept] = axis->columns[k].values[i];
+		kept++;
+	}
+	axis->n = kept;
+}
+
+static struct series join(const struct collection *collection, struct found *found)
+{
+	struct arena *arena = collection->arena, *scratch = arena_new();
+	if (collection->grid)
+		order_by_age(found, scratch);
 	struct axis *axis = arena_alloc(arena, sizeof *axis);
 	struct series series = {.axis = axis};
 	axis->columns = add_columns(collection, found, axis);
@@ -90,6 +137,7 @@ static struct series join(const struct collection *collection, const struct foun
 	if (!found->pieces->next) {
 		axis->times = found->pieces->times;
 		series.values = found->pieces->values;
+		arena_free(scratch);
 		return series;
 	}
 	size_t at = 0;
@@ -101,9 +149,10 @@ static struct series join(const struct collection *collection, const struct foun
 		at += piece->n;
 	}
 	struct dataset one = {&series, 1};
-	struct arena *scratch = arena_new();
 	dataset_sort(&one, scratch);
 	arena_free(scratch);
+	if (collection->grid)
+		keep_last(&series);
 	return series;
 }
 
@@ -170,14 +219,14 @@ struct dataset collection_dataset(struct collection *collection, struct builds *
 	struct dataset data = {.count = collection->count};
 	struct axes recent = {0};
 	size_t at = 0;
-	const struct found **all = arena_array(arena, data.count, sizeof *all);
+	struct found **all = arena_array(arena, data.count, sizeof *all);
 	data.series = arena_array(arena, data.count, sizeof *data.series);
-	for (const struct found *found = collection->found; found; found = found->next)
+	for (struct found *found = collection->found; found; found = found->next)
 		all[at++] = found;
 	if (data.count > 0)
 		qsort(all, data.count, sizeof *all, compare_found);
 	for (at = 0; at < data.count; at++) {
-		const struct found *found = all[at];
+		struct found *found = all[at];
 		struct series *series = &data.series[at];
 		*series = join(collection, found);
 		series->metric = found->family->metric;

@@ -13,12 +13,14 @@
 
 enum { SERIES_MAX = 100000, POINTS_MAX = 20000000 };
 
-struct collection *collection_new(struct arena *arena, struct pairs said, int64_t max_points)
+struct collection *collection_new(
+	struct arena *arena, struct pairs said, bool grid, int64_t max_points)
 {
 	struct collection *collection = arena_alloc(arena, sizeof *collection);
 	collection->arena = arena;
 	collection->key = hash_key_new();
 	collection->said = said;
+	collection->grid = grid;
 	collection->max_points = max_points > 0 ? (size_t)max_points : SIZE_MAX;
 	collection->was_said = arena_array(arena, said.count, sizeof(bool));
 	collection->last = &collection->found;

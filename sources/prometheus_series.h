@@ -12,10 +12,12 @@ struct collection;
 
 /*
  * `said`: labels that say something about points, and the attributes they become. They do not name
- * a series: those that differ in nothing else are one. A series may have max_points, or any number
- * if that is 0. All of it lives in the arena.
+ * a series: those that differ in nothing else are one. On a `grid` (a step) they have one point at
+ * a time, that of the one that began last: the server repeats the last sample of those that ended.
+ * A series may have max_points, or any number if that is 0. All of it lives in the arena.
  */
-struct collection *collection_new(struct arena *arena, struct pairs said, int64_t max_points);
+struct collection *collection_new(
+	struct arena *arena, struct pairs said, bool grid, int64_t max_points);
 
 /*
  * The series that follow are of this metric (NULL: each is of a metric named by its __name__), and

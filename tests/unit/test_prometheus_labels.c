@@ -127,7 +127,39 @@ static void test_pieces_with_commits(void **state)
 	say_rows(talk, (const char *[]){"\"sha\":\"b\"|11000 4", NULL});
 	done(talk);
 	assert_int_equal(talk->query.data.count, 1);
-	check_series(talk->query.data.series, "commit", "1:1@a 2:2@a 2:3@b 11000:4@b");
+	check_series(talk->query.data.series, "commit", "1:1@a 2:3@b 11000:4@b");
+}
+
+/* With a step the server repeats the last sample of an old build beside those of the new one. */
+static void test_stale_builds_on_a_grid(void **state)
+{
+	struct talk *talk = *state;
+	talk->options.commit_label = "sha";
+	talk->options.step = 1000;
+	talk->query.since = T * 1000LL;
+	talk->query.until = (T + 20) * 1000LL;
+	say_rows(talk, (const char *[]){"\"sha\":\"new\"|3 9,4 8,5 7,6 6,7 5",
+			       "\"sha\":\"old\"|1 1,2 2,3 2,4 2,5 2,6 2", NULL});
+	done(talk);
+	check_series(talk->query.data.series, "commit",
+		"1:1@old 2:2@old 3:9@new 4:8@new 5:7@new 6:6@new 7:5@new");
+}
+
+/* A rollout just before a piece of the range begins: who goes on is the newer. */
+static void test_stale_builds_where_pieces_meet(void **state)
+{
+	struct talk *talk = *state;
+	talk->options.commit_label = "sha";
+	talk->options.step = 1000;
+	talk->query.since = T * 1000LL;
+	talk->query.until = (T + 22000) * 1000LL;
+	say_rows(talk,
+		(const char *[]){"\"sha\":\"old\"|1 1,10999 2", "\"sha\":\"new\"|10999 3", NULL});
+	say_rows(talk, (const char *[]){"\"sha\":\"new\"|11000 4,11001 5,11002 6",
+			       "\"sha\":\"old\"|11000 2,11001 2", NULL});
+	done(talk);
+	check_series(talk->query.data.series, "commit",
+		"1:1@old 10999:3@new 11000:4@new 11001:5@new 11002:6@new");
 }
 
 /* Two series, and two builds with a rollout from 20 on: the one that came last counts. */
@@ -651,6 +683,8 @@ int main(void)
 		TALK_TEST(test_more_labels_of_points),
 		TALK_TEST(test_axes_with_attributes),
 		TALK_TEST(test_pieces_with_commits),
+		TALK_TEST(test_stale_builds_on_a_grid),
+		TALK_TEST(test_stale_builds_where_pieces_meet),
 		TALK_TEST(test_builds),
 		TALK_TEST(test_builds_of_a_job),
 		cmocka_unit_test(test_builds_that_say_nothing),
