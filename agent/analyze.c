@@ -10,7 +10,7 @@
 #include "agent/ask.h"
 #include "agent/commands.h"
 #include "agent/gather.h"
-#include "agent/report.h"
+#include "agent/report/report.h"
 #include "agent/update.h"
 
 struct output_flags {

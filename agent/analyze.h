@@ -4,7 +4,7 @@
 #ifndef AGENT_ANALYZE_H
 #define AGENT_ANALYZE_H
 
-#include "agent/engine.h"
+#include "agent/engine/engine.h"
 
 /* The change points of one series. */
 struct findings {

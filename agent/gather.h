@@ -8,7 +8,7 @@
 #define AGENT_GATHER_H
 
 #include "agent/cli.h"
-#include "agent/engine.h"
+#include "agent/engine/engine.h"
 
 enum { GATHER_PARTS = 2 };
 

@@ -7,8 +7,8 @@
 
 #include "agent/commands.h"
 #include "agent/gather.h"
+#include "agent/report/table.h"
 #include "agent/select.h"
-#include "agent/table.h"
 
 #define AT(member) offsetof(struct selection_flags, member)
 

@@ -14,12 +14,12 @@
 
 #include "agent/ask.h"
 #include "agent/commands.h"
-#include "agent/compare.h"
 #include "agent/core/log.h"
 #include "agent/core/when.h"
 #include "agent/gather.h"
 #include "agent/regressions.h"
-#include "agent/timeline.h"
+#include "agent/report/compare.h"
+#include "agent/report/timeline.h"
 
 #define EARLIER (INT64_C(30) * 24 * 3600 * 1000) /* ms */
 

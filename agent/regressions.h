@@ -6,8 +6,8 @@
 
 #include <stdio.h>
 
-#include "agent/compare.h"
 #include "agent/core/buf.h"
+#include "agent/report/compare.h"
 
 /* The threshold for p where a metric's detector has none. */
 #define REGRESSION_P_VALUE 0.001

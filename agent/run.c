@@ -10,9 +10,9 @@
 #include "agent/commands.h"
 #include "agent/core/clock.h"
 #include "agent/gather.h"
-#include "agent/http.h"
-#include "agent/pages.h"
-#include "agent/watch.h"
+#include "agent/watch/http.h"
+#include "agent/watch/pages.h"
+#include "agent/watch/watch.h"
 
 enum { GRACE = 10000 };
 

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "agent/core/when.h"
-#include "agent/timeline.h"
+#include "agent/report/timeline.h"
 
 #define AT(member) offsetof(struct selection_flags, member)
 

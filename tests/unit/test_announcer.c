@@ -10,7 +10,7 @@
 #include <cmocka.h>
 #include <sqlite3.h>
 
-#include "agent/announcer.h"
+#include "agent/watch/announcer.h"
 #include "peer.h"
 
 static const char yaml[] =

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "agent/compare.h"
+#include "agent/report/compare.h"
 #include "close.h"
 #include "data.h"
 

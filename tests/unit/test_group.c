@@ -9,7 +9,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "agent/group.h"
+#include "agent/news/group.h"
 
 #define HOUR INT64_C(3600000)
 #define START INT64_C(1700000000000)

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "agent/metrics.h"
+#include "agent/watch/metrics.h"
 
 static struct buf printed(const struct metrics *metrics)
 {

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "agent/news.h"
+#include "agent/news/news.h"
 
 #define HOUR INT64_C(3600000)
 #define START INT64_C(1700000000000)

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "agent/patience.h"
+#include "agent/watch/patience.h"
 
 #define DAY INT64_C(86400000)
 

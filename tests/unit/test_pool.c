@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "agent/core/clock.h"
-#include "agent/pool.h"
+#include "agent/engine/pool.h"
 
 struct sum {
 	struct job job;

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "agent/core/arena.h"
-#include "agent/reconcile.h"
+#include "agent/news/reconcile.h"
 
 enum { N = 200, MINUTE = 60000, CHANGES = 12, ROUNDS = 4000 };
 #define START INT64_C(1700000000000)

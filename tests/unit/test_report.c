@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/report.h"
-#include "agent/table.h"
-#include "agent/timeline.h"
+#include "agent/report/report.h"
+#include "agent/report/table.h"
+#include "agent/report/timeline.h"
 #include "data.h"
 
 struct capture {

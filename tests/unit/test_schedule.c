@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "agent/core/when.h"
-#include "agent/schedule.h"
+#include "agent/watch/schedule.h"
 
 enum { MINUTE = 60000 };
 

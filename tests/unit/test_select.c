@@ -9,8 +9,8 @@
 #include <cmocka.h>
 
 #include "agent/core/when.h"
+#include "agent/report/timeline.h"
 #include "agent/select.h"
-#include "agent/timeline.h"
 #include "data.h"
 
 #define NOW (NEW_YEAR + 100 * DAY)

@@ -21,7 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent/store.h"
+#include "agent/news/store.h"
 
 /* The loop of these tests: replies wait here until await takes them. */
 struct loop {

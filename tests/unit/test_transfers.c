@@ -9,8 +9,8 @@
 #include <sched.h>
 
 #include "agent/core/arena.h"
-#include "agent/exchange.h"
-#include "agent/transfers.h"
+#include "agent/engine/exchange.h"
+#include "agent/engine/transfers.h"
 #include "peer.h"
 
 enum { MOST_CALLS = 200 };

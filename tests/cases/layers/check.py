@@ -5,13 +5,18 @@ import re
 import sys
 
 # A room may include itself and these. Single files that cross the floor are named in full.
+GROUND = {"agent/core", "detectors"}
 MAY = {
     "agent/core": {"agent/core", "detectors/change.h"},
     "detectors": {"detectors", "agent/core/field.h", "agent/core/error.h"},
     "conf": {"conf", "agent/core", "detectors"},
     "sources": {"sources", "agent/core", "detectors"},
     "notifiers": {"notifiers", "agent/core", "detectors"},
-    "agent": {"agent", "agent/core", "conf", "sources", "notifiers", "detectors"},
+    "agent/engine": {"agent/engine", *GROUND, "conf", "sources", "notifiers"},
+    "agent/report": {"agent/report", "agent/engine", "agent/analyze.h", "agent/cli.h", "agent/regressions.h", "agent/select.h", *GROUND, "conf", "sources", "notifiers"},
+    "agent/news": {"agent/news", "agent/engine", "agent/analyze.h", *GROUND, "conf", "notifiers"},
+    "agent/watch": {"agent/watch", "agent/news", "agent/engine", "agent/analyze.h", "agent/cli.h", "agent/select.h", *GROUND, "conf", "sources", "notifiers"},
+    "agent": {"agent", "agent/core", "agent/engine", "agent/report", "agent/news", "agent/watch", "conf", "sources", "notifiers", "detectors"},
 }
 
 

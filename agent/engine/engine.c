@@ -1,0 +1,387 @@
+/*
+ * The loop. It waits in one place, for transfers, finished jobs, signals and guests at once, and
+ * never for long in any other: steps and work are the workers', queues are the transfers'. A turn
+ * hands on what is finished, moves transfers, calls timers, and only when nothing is left to hand
+ * on does it wait.
+ *
+ * Posts travel through the pool as jobs that need no worker, so the pool's lock and its eventfd
+ * serve them too.
+ */
+#include "agent/engine/engine.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "agent/core/clock.h"
+#include "agent/engine/errand.h"
+#include "agent/engine/pool.h"
+#include "agent/engine/timers.h"
+#include "agent/engine/transfers.h"
+
+enum {
+	MOST_GUESTS = 6,
+	PROGRESS_AFTER = 1000,
+	PROGRESS_EVERY = 250,
+	RETRY_DELAY = 500,
+	PATIENCE = 1000
+};
+
+struct guest {
+	int fd;
+	engine_serve *serve;
+	void *context;
+	int64_t due; /* INT64_MAX: no limit */
+};
+
+struct engine {
+	struct engine_options options;
+	struct pool *pool;
+	struct transfers *transfers;
+	struct errands errands;
+	struct timers timers;
+	struct guest guests[MOST_GUESTS];
+	size_t guest_count;
+	size_t holds;
+	int64_t time;  /* of a clock that jumps */
+	int signal_fd; /* -1: signals are not caught */
+	sigset_t signals_before;
+	bool stopped, signalled;
+	int64_t progress_due;
+	bool progress_shown;
+};
+
+struct post {
+	struct job job;
+	engine_call *call, *drop;
+	void *context;
+};
+
+struct task *task_new(const struct test *test, int64_t now)
+{
+	struct arena *arena = arena_new();
+	struct task *task = arena_alloc(arena, sizeof *task);
+	task->test = test;
+	task->query = (struct query){
+		.arena = arena,
+		.test = test->name,
+		.options = test->options,
+		.server = test->server ? test->server->options : NULL,
+		.metrics = test->metrics,
+		.metric_count = test->metric_count,
+		.tags = test->tags,
+		.since = INT64_MIN,
+		.until = INT64_MAX,
+		.now = now,
+	};
+	return task;
+}
+
+void task_free(struct task *task)
+{
+	if (task && task->lent)
+		task->freed = true;
+	else if (task)
+		arena_free(task->query.arena);
+}
+
+int64_t engine_now(const struct engine *engine)
+{
+	return engine->options.jumping ? engine->time : clock_monotonic();
+}
+
+static bool catch_signals(struct engine *engine, struct error *error)
+{
+	engine->signal_fd = -1;
+	if (!engine->options.catch_signals)
+		return true;
+	sigset_t set;
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	engine->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (engine->signal_fd < 0)
+		return error_set(error, ERROR_STATE, "signalfd: %s", strerror(errno));
+	pthread_sigmask(SIG_BLOCK, &set, &engine->signals_before);
+	signal(SIGPIPE, SIG_IGN); /* whoever writes sees EPIPE */
+	return true;
+}
+
+struct engine *engine_new(const struct engine_options *options, struct error *error)
+{
+	struct engine *engine = memory_new(1, sizeof *engine);
+	engine->options = *options;
+	if (!catch_signals(engine, error)) {
+		free(engine);
+		return NULL;
+	}
+	engine->pool = pool_new(options->jobs, error);
+	if (!engine->pool) {
+		engine_free(engine);
+		return NULL;
+	}
+	engine->transfers = transfers_new(TRANSFERS_HELD);
+	engine->errands = (struct errands){
+		.engine = engine,
+		.pool = engine->pool,
+		.transfers = engine->transfers,
+		.retry_delay = options->retry_delay ? options->retry_delay : RETRY_DELAY,
+		.printer = {.pool = engine->pool},
+		.readings = {.pool = engine->pool, .timeout = options->read_timeout},
+		.seed = (uint64_t)clock_monotonic() ^ (uint64_t)getpid() << 32,
+	};
+	return engine;
+}
+
+static void post_done(struct job *job)
+{
+	struct post *post = (struct post *)((char *)job - offsetof(struct post, job));
+	post->call(post->context);
+	free(post);
+}
+
+/* Workers have stopped. The jobs they handed back lie within errands, which are freed as such; what
+ * was posted has no other owner than the post. */
+static void drop_posts(struct pool *pool)
+{
+	struct job *job;
+	while ((job = pool_take(pool))) {
+		if (job->done != post_done)
+			continue;
+		struct post *post = (struct post *)((char *)job - offsetof(struct post, job));
+		if (post->drop)
+			post->drop(post->context);
+		free(post);
+	}
+}
+
+bool engine_free(struct engine *engine)
+{
+	if (!engine)
+		return true;
+	if (engine->pool && !pool_stop(engine->pool, PATIENCE))
+		return false;
+	if (engine->pool) {
+		drop_posts(engine->pool);
+		errands_free(&engine->errands);
+		transfers_free(engine->transfers);
+		pool_free(engine->pool);
+	}
+	timers_free(&engine->timers);
+	if (engine->signal_fd >= 0) {
+		close(engine->signal_fd);
+		pthread_sigmask(SIG_SETMASK, &engine->signals_before, NULL);
+	}
+	free(engine);
+	return true;
+}
+
+void engine_submit(struct engine *engine, struct task *task)
+{
+	errands_task(&engine->errands, task);
+}
+
+void engine_work(struct engine *engine, struct task *task)
+{
+	errands_work(&engine->errands, task);
+}
+
+void engine_deliver(struct engine *engine, const struct notifier *notifier,
+	struct delivery *delivery, delivery_done *done, void *context)
+{
+	errands_deliver(&engine->errands, notifier, delivery, done, context);
+}
+
+void engine_after(struct engine *engine, int64_t delay, engine_call *call, void *context)
+{
+	int64_t due;
+	if (__builtin_add_overflow(engine_now(engine), delay > 0 ? delay : 0, &due))
+		due = INT64_MAX;
+	timers_add(&engine->timers, due, call, context);
+}
+
+void engine_alarm(struct engine *engine, struct alarm *alarm, int64_t due)
+{
+	timers_set_alarm(&engine->timers, alarm, due);
+}
+
+void engine_post(struct engine *engine, engine_call *call, engine_call *drop, void *context)
+{
+	struct post *post = memory_new(1, sizeof *post);
+	*post = (struct post){
+		.job = {.done = post_done}, .call = call, .drop = drop, .context = context};
+	pool_return(engine->pool, &post->job);
+}
+
+void engine_hold(struct engine *engine)
+{
+	engine->holds++;
+}
+
+void engine_release(struct engine *engine)
+{
+	assert(engine->holds > 0);
+	engine->holds--;
+}
+
+void engine_host(struct engine *engine, int fd, engine_serve *serve, void *context)
+{
+	assert(engine->guest_count < MOST_GUESTS);
+	engine->guests[engine->guest_count++] = (struct guest){fd, serve, context, 0};
+}
+
+void engine_unhost(struct engine *engine, int fd)
+{
+	for (size_t i = 0; i < engine->guest_count; i++)
+		if (engine->guests[i].fd == fd)
+			engine->guests[i--] = engine->guests[--engine->guest_count];
+}
+
+static void hide_progress(struct engine *engine)
+{
+	if (engine->progress_shown)
+		fputs("\r\033[K", stderr);
+	engine->progress_shown = false;
+}
+
+static void show_progress(struct engine *engine, int64_t now)
+{
+	if (!engine->options.progress || now < engine->progress_due || engine->errands.count == 0)
+		return;
+	engine->progress_due = now + PROGRESS_EVERY;
+	engine->progress_shown = true;
+	fprintf(stderr, "\r\033[K%zu of %zu tests", engine->errands.ended,
+		engine->errands.ended + engine->errands.count - engine->errands.again);
+	fflush(stderr);
+}
+
+static void take_jobs(struct engine *engine)
+{
+	struct job *job;
+	while (!engine->stopped && (job = pool_take(engine->pool)))
+		job->done(job);
+}
+
+static void take_overdue(struct engine *engine)
+{
+	struct job *job;
+	bool running;
+	while ((job = pool_overdue(engine->pool, clock_monotonic(), &running)))
+		job->overdue(job, running);
+}
+
+static void take_signal(struct engine *engine)
+{
+	struct signalfd_siginfo info;
+	if (read(engine->signal_fd, &info, sizeof info) == sizeof info)
+		engine->signalled = true;
+}
+
+static struct guest *guest_of(struct engine *engine, int fd)
+{
+	for (size_t i = 0; i < engine->guest_count; i++)
+		if (engine->guests[i].fd == fd)
+			return &engine->guests[i];
+	return NULL;
+}
+
+/* `fds` are those of the guests that were there when the waiting began; serving may add and remove
+ * some. */
+static void serve_guests(struct engine *engine, const struct pollfd *fds, size_t count)
+{
+	int64_t now = clock_monotonic();
+	for (size_t i = 0; i < count; i++) {
+		struct guest *guest = guest_of(engine, fds[i].fd);
+		if (!guest || (!fds[i].revents && guest->due > now))
+			continue;
+		int64_t wait = guest->serve(guest->context);
+		guest = guest_of(engine, fds[i].fd);
+		if (guest)
+			guest->due = wait < 0 ? INT64_MAX : clock_monotonic() + wait;
+	}
+}
+
+/* Milliseconds until the next timer, guest, progress line or end of patience; -1: none. */
+static int next_wait(const struct engine *engine, int64_t now)
+{
+	int64_t due = INT64_MAX, other;
+	if (!engine->options.jumping && timers_next(&engine->timers, &other))
+		due = other;
+	if (pool_due(engine->pool, now, &other) && other < due)
+		due = other;
+	for (size_t i = 0; i < engine->guest_count; i++)
+		if (engine->guests[i].due < due)
+			due = engine->guests[i].due;
+	if (engine->options.progress && engine->errands.count > 0 && engine->progress_due < due)
+		due = engine->progress_due;
+	if (due == INT64_MAX)
+		return -1;
+	if (due <= now)
+		return 0;
+	return due - now > INT_MAX ? INT_MAX : (int)(due - now);
+}
+
+static void wait_and_serve(struct engine *engine)
+{
+	struct pollfd fds[MOST_GUESTS + 2];
+	size_t guests = engine->guest_count, count = 0;
+	for (; count < guests; count++)
+		fds[count] = (struct pollfd){.fd = engine->guests[count].fd, .events = POLLIN};
+	fds[count++] = (struct pollfd){.fd = pool_fd(engine->pool), .events = POLLIN};
+	if (engine->signal_fd >= 0)
+		fds[count++] = (struct pollfd){.fd = engine->signal_fd, .events = POLLIN};
+
+	transfers_wait(engine->transfers, fds, count, next_wait(engine, clock_monotonic()));
+	if (engine->signal_fd >= 0 && fds[count - 1].revents)
+		take_signal(engine);
+	serve_guests(engine, fds, guests);
+}
+
+static bool engine_busy(const struct engine *engine)
+{
+	int64_t due;
+	return engine->errands.count > 0 || engine->holds > 0 || timers_next(&engine->timers, &due);
+}
+
+/* Moves a jumping clock to the next timer, unless something is under way that may yet add one. */
+static bool jump(struct engine *engine)
+{
+	int64_t due;
+	if (!engine->options.jumping || engine->holds > 0 ||
+		engine->errands.count > engine->errands.waiting ||
+		!timers_next(&engine->timers, &due))
+		return false;
+	if (due > engine->time)
+		engine->time = due;
+	return true;
+}
+
+bool engine_run(struct engine *engine)
+{
+	engine->stopped = engine->signalled = false;
+	engine->progress_due = clock_monotonic() + PROGRESS_AFTER;
+	while (!engine->signalled) {
+		take_jobs(engine);
+		take_overdue(engine);
+		transfers_run(engine->transfers);
+		timers_run(&engine->timers, engine_now(engine));
+		if (engine->stopped || !engine_busy(engine))
+			break;
+		show_progress(engine, clock_monotonic());
+		if (!jump(engine))
+			wait_and_serve(engine);
+	}
+	hide_progress(engine);
+	return !engine->signalled;
+}
+
+void engine_stop(struct engine *engine)
+{
+	engine->stopped = true;
+}

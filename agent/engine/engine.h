@@ -1,0 +1,129 @@
+/*
+ * The engine: the one loop, the worker pool and the transfers.
+ *
+ * A task is one test's way from question to result: the source's steps, the transfers between them,
+ * and then `work` on the data. Steps and work run on pool workers, blocking reads in a lane of
+ * their own, transfers and `done` on the loop's thread. A task owns its arena; whoever holds the
+ * task (loop or worker) is the only one to touch it. One-shot commands and the agent use the same
+ * engine.
+ */
+#ifndef AGENT_ENGINE_H
+#define AGENT_ENGINE_H
+
+#include "agent/core/arena.h"
+#include "conf/config.h"
+#include "detectors/detector.h"
+#include "notifiers/notifier.h"
+#include "sources/source.h"
+
+struct engine;
+
+struct task {
+	/* Set by the caller of task_new, before engine_submit. */
+	const struct test *test;
+	struct query query; /* arena, test, options, server, now are filled by task_new */
+	bool (*work)(struct task *task, struct scratch *scratch,
+		struct error *error);      /* on a worker; may be NULL */
+	void (*settle)(struct task *task); /* after work that went well; may block, may be NULL */
+	void (*done)(struct task
+			*task); /* on the loop's thread; frees the task by task_free, or keeps it */
+	void *context;          /* the caller's */
+
+	/* Set when done is called. */
+	void *result; /* of work; in the task's arena */
+	bool failed;
+	struct error error;
+
+	/* The engine's: a read that was given up still uses the task's memory. */
+	bool lent, freed;
+};
+
+/* A task for a test; the caller owns it until engine_submit, and again from done on. `now` is in
+ * ms. */
+struct task *task_new(const struct test *test, int64_t now);
+void task_free(struct task *task);
+
+struct engine_options {
+	size_t jobs;          /* worker threads; 0: one a core */
+	bool progress;        /* a progress line on stderr after a second */
+	bool catch_signals;   /* SIGINT and SIGTERM end engine_run; see there */
+	int64_t retry_delay;  /* ms before a source's request is tried again, doubled each time; 0:
+				 500 */
+	int64_t read_timeout; /* ms a source may take to read; 0: no limit. See query.timeout */
+	/*
+	 * The clock stands still while anything is under way, and jumps to the next timer when
+	 * nothing is: a year passes in the time its work takes. For replay and tests.
+	 */
+	bool jumping;
+};
+
+/* NULL and an error if descriptors cannot be had. Threads are started when there is work for them.
+ */
+struct engine *engine_new(const struct engine_options *options, struct error *error);
+
+/*
+ * Waits for the workers, but no longer than a second; frees the tasks that are not done, drops
+ * deliveries, calls and timers. False: a worker is in a call or a calculation that does not end.
+ * Then nothing is freed, what tasks use must stay, and the program should leave by cli_leave.
+ */
+bool engine_free(struct engine *engine);
+
+/* The task is the engine's until done; the source's requests are repeated up to twice where that
+ * may help. */
+void engine_submit(struct engine *engine, struct task *task);
+
+/* Runs the task's `work`, which the caller may have changed, on a worker once more, then done: for
+ * a task that has its data. It is the engine's until then. */
+void engine_work(struct engine *engine, struct task *task);
+
+/*
+ * Carries a delivery out by the notifier's steps (on workers) and the transfers between them, then
+ * calls done on the loop's thread. The delivery stays the caller's and must live until then.
+ * Nothing is tried twice.
+ */
+typedef void delivery_done(
+	struct delivery *delivery, bool sent, const struct error *error, void *context);
+void engine_deliver(struct engine *engine, const struct notifier *notifier,
+	struct delivery *delivery, delivery_done *done, void *context);
+
+typedef void engine_call(void *context);
+
+/* Calls back once on the loop's thread after `delay` ms of the engine's clock; an open timer keeps
+ * engine_run going. */
+void engine_after(struct engine *engine, int64_t delay, engine_call *call, void *context);
+
+/* Sets an alarm (see agent/engine/timers.h) to a time of engine_now; it must outlive the engine. */
+struct alarm;
+void engine_alarm(struct engine *engine, struct alarm *alarm, int64_t due);
+
+/* Calls back on the loop's thread soon; the only function here that other threads may call. If the
+ * engine is freed first, `drop` is called instead, unless it is NULL. */
+void engine_post(struct engine *engine, engine_call *call, engine_call *drop, void *context);
+
+/* Keeps engine_run going while another thread has something to post; each hold needs its release.
+ * Loop's thread only. */
+void engine_hold(struct engine *engine);
+void engine_release(struct engine *engine);
+
+/*
+ * A descriptor of somebody else's that the loop serves (libmicrohttpd's): `serve` is called at the
+ * start, when `fd` is readable and when the time it asked for is over, and returns the ms it wants
+ * to wait at most, -1: no limit. A guest does not keep engine_run going.
+ */
+typedef int64_t engine_serve(void *context);
+void engine_host(struct engine *engine, int fd, engine_serve *serve, void *context);
+void engine_unhost(struct engine *engine, int fd);
+
+/* Milliseconds of the engine's clock: the monotonic one, or with `jumping` one that begins at 0. */
+int64_t engine_now(const struct engine *engine);
+
+/*
+ * Runs the loop until nothing is left to do or engine_stop is called (true), or a signal comes
+ * (false). It may be called again, to finish what is under way. Without catch_signals SIGINT and
+ * SIGTERM keep their usual meaning and end the process at once, which is what a one-shot command
+ * wants: it has nothing to save, and the shell sees 130.
+ */
+bool engine_run(struct engine *engine);
+void engine_stop(struct engine *engine);
+
+#endif

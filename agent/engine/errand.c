@@ -1,0 +1,473 @@
+/*
+ * A task with an HTTP source, and a delivery, run `step` on a worker until it is done, with a
+ * transfer between two steps; a task's `work` follows its last step on the same worker. A task with
+ * a reading source runs `read` in the lane for blocking calls (see reading.h) and `work` in the
+ * other one; what a task has to `settle` after its work blocks too.
+ *
+ * Of the tasks that ask the same server only so many are begun as keep it busy, and of those that
+ * read only so many as keep readers and workers busy; the others wait with nothing but their name,
+ * so that ten thousand cost little and answers are never far from their work.
+ *
+ * A source's request that was answered by 429, 500 or 502 to 504, or not answered in full, is
+ * repeated up to twice within the endpoint's retry_for: asking is harmless. A server that cannot be
+ * reached is not asked again, as its next run comes soon enough. Deliveries are never repeated
+ * here, since a notifier must look first whether the message has arrived.
+ *
+ * What a source asks has no end of its own: the requests of a task have a limit of time together.
+ */
+#include "agent/engine/errand.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/log.h"
+#include "agent/core/secret.h"
+#include "agent/core/when.h"
+#include "agent/engine/pool.h"
+#include "agent/engine/transfers.h"
+
+enum {
+	RETRIES = 2,
+	TIMEOUTS_PER_TASK = 20, /* all requests of a task together may take so many timeouts */
+	BEGUN_PER_REQUEST = 2,
+	BEGUN_LEAST = 32,
+	BEGUN_SPARE = 2 /* reads for whoever is free next */
+};
+
+/* The tasks that ask one server, or those that read. */
+struct crowd {
+	struct crowd *next;
+	const void *server; /* its options; of those that read: the errands */
+	size_t begun, limit;
+	struct errand *first, *last; /* that wait */
+	_Atomic int learnt;          /* for query.learnt */
+};
+
+struct errand {
+	struct job job;
+	struct call call;
+	struct errands *owner;
+	struct errand *next, **link; /* among the live ones */
+
+	/* Either a task ... */
+	struct task *task;
+	const struct source *source;
+	struct reading *reading;
+	struct crowd *crowd;
+	struct errand *after; /* in the crowd */
+	/* ... or a delivery. */
+	const struct notifier *notifier;
+	struct delivery *delivery;
+	delivery_done *done;
+	void *context;
+
+	struct transfer transfer;
+	struct printing printing; /* a transfer to standard output */
+	bool replied;             /* call.reply is for the next step */
+	bool again;               /* by errands_work */
+	unsigned retries;
+	size_t requests;
+	int64_t spent;       /* microseconds, in the task's requests; waits do not count */
+	int64_t retry_until; /* engine_now's clock; set by the first failure */
+	enum step step;
+	struct error *error; /* the task's, or the delivery's own */
+};
+
+static struct errand *errand_of_job(struct job *job)
+{
+	return (struct errand *)((char *)job - offsetof(struct errand, job));
+}
+
+static struct errand *errand_of_call(struct call *call)
+{
+	return (struct errand *)((char *)call - offsetof(struct errand, call));
+}
+
+static void run_work(struct job *job, struct scratch *scratch)
+{
+	struct errand *errand = errand_of_job(job);
+	struct task *task = errand->task;
+	if (task->work && !task->work(task, scratch, errand->error))
+		errand->step = STEP_FAILED;
+}
+
+/* Keeps what was sent out of the words of an answer that are to be shown: those of an error and of
+ * the notices after the first `told`. */
+static void mask_words(struct errand *errand, size_t told)
+{
+	const struct strings *secrets = &errand->call.reply.secrets;
+	if (errand->step == STEP_FAILED)
+		secret_mask(errand->error->text, strlen(errand->error->text), secrets);
+	if (!errand->task || errand->task->query.notices.count <= told)
+		return;
+	struct query *query = &errand->task->query;
+	size_t count = query->notices.count;
+	const char **items = arena_array(query->arena, count, sizeof *items);
+	memcpy(items, query->notices.items, count * sizeof *items);
+	for (size_t i = told; i < count; i++) {
+		char *text = arena_strdup(query->arena, items[i]);
+		secret_mask(text, strlen(text), secrets);
+		if (strcmp(text, items[i]) != 0)
+			items[i] = text;
+	}
+	query->notices = (struct strings){items, count};
+}
+
+static void run_step(struct job *job, struct scratch *scratch)
+{
+	struct errand *errand = errand_of_job(job);
+	size_t told = errand->task ? errand->task->query.notices.count : 0;
+	const struct reply *last = errand->replied ? &errand->call.reply : NULL;
+	struct transfer *next = &errand->transfer;
+	*next = (struct transfer){0};
+	if (!errand->task) {
+		errand->step = errand->notifier->step(errand->delivery, last, next, errand->error);
+		next->once = next->method && strcmp(next->method, "GET") != 0;
+	} else {
+		errand->step =
+			errand->source->step(&errand->task->query, last, next, errand->error);
+	}
+	if (last)
+		mask_words(errand, told);
+	if (!errand->task)
+		return;
+	if (errand->step == STEP_DONE)
+		run_work(job, scratch);
+}
+
+static void submit_step(struct errand *errand);
+static void submit_read(struct errand *errand);
+
+static struct crowd *crowd_get(struct errands *owner, const void *server, size_t limit)
+{
+	for (struct crowd *crowd = owner->crowds; crowd; crowd = crowd->next)
+		if (crowd->server == server)
+			return crowd;
+	struct crowd *crowd = memory_new(1, sizeof *crowd);
+	crowd->server = server;
+	crowd->limit = limit;
+	crowd->next = owner->crowds;
+	owner->crowds = crowd;
+	return crowd;
+}
+
+static struct crowd *crowd_of_server(struct errands *owner, const struct task *task)
+{
+	const struct endpoint *endpoint = task->query.server;
+	size_t limit = endpoint ? BEGUN_PER_REQUEST * (size_t)endpoint->max_concurrent : 0;
+	return crowd_get(owner, endpoint, limit < BEGUN_LEAST ? BEGUN_LEAST : limit);
+}
+
+static struct crowd *crowd_of_readers(struct errands *owner)
+{
+	return crowd_get(owner, owner,
+		pool_limit(owner->pool, LANE_READ) + pool_limit(owner->pool, LANE_WORK) +
+			BEGUN_SPARE);
+}
+
+static void crowd_begin(struct crowd *crowd)
+{
+	while (crowd->first && crowd->begun < crowd->limit) {
+		struct errand *errand = crowd->first;
+		crowd->first = errand->after;
+		crowd->begun++;
+		if (errand->source->read)
+			submit_read(errand);
+		else
+			submit_step(errand);
+	}
+}
+
+static void crowd_add(struct crowd *crowd, struct errand *errand)
+{
+	errand->crowd = crowd;
+	errand->task->query.learnt = &crowd->learnt;
+	*(crowd->first ? &crowd->last->after : &crowd->first) = errand;
+	crowd->last = errand;
+	crowd_begin(crowd);
+}
+
+static void crowd_leave(struct errands *owner, struct crowd *crowd)
+{
+	crowd->begun--;
+	crowd_begin(crowd);
+	if (crowd->begun > 0)
+		return;
+	struct crowd **link = &owner->crowds;
+	while (*link != crowd)
+		link = &(*link)->next;
+	*link = crowd->next;
+	free(crowd);
+}
+
+static void errand_end(struct errand *errand)
+{
+	struct errands *owner = errand->owner;
+	*errand->link = errand->next;
+	if (errand->next)
+		errand->next->link = errand->link;
+	owner->count--;
+	owner->again -= errand->again;
+	owner->ended += !errand->again;
+	if (errand->crowd)
+		crowd_leave(owner, errand->crowd);
+
+	bool failed = errand->step == STEP_FAILED;
+	if (errand->task) {
+		errand->task->failed = failed;
+		errand->task->done(errand->task);
+	} else {
+		errand->done(errand->delivery, !failed, errand->error, errand->context);
+		free(errand->error);
+	}
+	free(errand);
+}
+
+static void run_settle(struct job *job, struct scratch *scratch)
+{
+	(void)scratch;
+	struct task *task = errand_of_job(job)->task;
+	task->settle(task);
+}
+
+static void settle_done(struct job *job)
+{
+	errand_end(errand_of_job(job));
+}
+
+/* What follows the last step or work: what the task has to settle, or the end. */
+static void settle_or_end(struct errand *errand)
+{
+	if (!errand->task || errand->step != STEP_DONE || !errand->task->settle) {
+		errand_end(errand);
+		return;
+	}
+	errand->job = (struct job){.run = run_settle, .done = settle_done};
+	pool_submit(errand->owner->pool, LANE_READ, &errand->job);
+}
+
+static void start_call(void *context);
+
+/* Splitmix64: spreads repeated requests, no more. */
+static uint64_t next_random(uint64_t *seed)
+{
+	uint64_t x = *seed += 0x9e3779b97f4a7c15;
+	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+	x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+	return x ^ (x >> 31);
+}
+
+static bool worth_retrying(const struct reply *reply)
+{
+	if (reply->kind == REPLY_AMBIGUOUS)
+		return true;
+	if (reply->kind != REPLY_ANSWER)
+		return false;
+	return reply->status == 429 || reply->status == 500 ||
+	       (reply->status >= 502 && reply->status <= 504);
+}
+
+/* The doubled delay, half to one and a half times as long, but not before the server wants to be
+ * asked. */
+static int64_t retry_wait(struct errand *errand)
+{
+	struct errands *owner = errand->owner;
+	int64_t delay = owner->retry_delay << errand->retries;
+	delay = delay / 2 + (int64_t)(next_random(&owner->seed) % (uint64_t)(delay + 1));
+	return delay > errand->call.reply.retry_after ? delay : errand->call.reply.retry_after;
+}
+
+static void call_release(struct errand *errand)
+{
+	errand->requests++;
+	errand->spent += errand->call.reply.took;
+	transfers_release(errand->owner->transfers, &errand->call);
+}
+
+/* A server that answers slowly, in pieces, must not keep a test for ever. */
+static bool spent_too_much(struct errand *errand)
+{
+	const struct endpoint *endpoint = errand->transfer.endpoint;
+	char text[WHEN_TEXT];
+	if (!errand->task || !endpoint || endpoint->timeout <= 0 ||
+		errand->spent / 1000 < TIMEOUTS_PER_TASK * endpoint->timeout)
+		return false;
+	error_set(errand->error, ERROR_DATA,
+		"%s: %zu requests took %s, %d times timeout, and there are more to make: shorten "
+		"range",
+		transfer_safe_url(errand->task->query.arena, errand->transfer.url),
+		errand->requests, when_format_duration(errand->spent / 1000, text),
+		TIMEOUTS_PER_TASK);
+	return true;
+}
+
+static void step_done(struct job *job)
+{
+	struct errand *errand = errand_of_job(job);
+	if (errand->replied)
+		call_release(errand);
+	errand->replied = false;
+	errand->retries = 0;
+	if (errand->step == STEP_TRANSFER && spent_too_much(errand))
+		errand->step = STEP_FAILED;
+	if (errand->step == STEP_TRANSFER)
+		start_call(errand);
+	else
+		settle_or_end(errand);
+}
+
+static void read_done(void *context, bool good)
+{
+	struct errand *errand = context;
+	errand->reading = NULL;
+	errand->step = good ? STEP_DONE : STEP_FAILED;
+	if (!good || !errand->task->work) {
+		settle_or_end(errand);
+		return;
+	}
+	errand->job = (struct job){.run = run_work, .done = step_done};
+	pool_submit(errand->owner->pool, LANE_WORK, &errand->job);
+}
+
+static void submit_read(struct errand *errand)
+{
+	errand->reading = reading_begin(
+		&errand->owner->readings, errand->task, errand->source, read_done, errand);
+}
+
+static void submit_step(struct errand *errand)
+{
+	errand->job = (struct job){.run = run_step, .done = step_done};
+	pool_submit(errand->owner->pool, LANE_WORK, &errand->job);
+}
+
+static void start_again(void *context)
+{
+	struct errand *errand = context;
+	errand->owner->waiting--;
+	start_call(errand);
+}
+
+/* Has the request made again later; false if it is not worth while or no time is left. */
+static bool retry(struct errand *errand)
+{
+	const struct reply *reply = &errand->call.reply;
+	if (!errand->task || errand->retries == RETRIES || !worth_retrying(reply))
+		return false;
+	int64_t now = engine_now(errand->owner->engine), wait = retry_wait(errand);
+	if (errand->retries == 0)
+		errand->retry_until = now + errand->transfer.endpoint->retry_for;
+	int64_t left = errand->retry_until - now - wait;
+	if (left <= 0)
+		return false;
+	log_event(LEVEL_DEBUG, "a request failed and is repeated",
+		LOG_TEXT("test", errand->task->test->name), LOG_INT("status", reply->status),
+		LOG_TEXT("problem", reply->problem ? reply->problem : ""),
+		LOG_INT("wait_ms", wait));
+	errand->retries++;
+	errand->transfer.timeout = left;
+	call_release(errand);
+	errand->owner->waiting++;
+	engine_after(errand->owner->engine, wait, start_again, errand);
+	return true;
+}
+
+static void call_done(struct call *call)
+{
+	struct errand *errand = errand_of_call(call);
+	if (retry(errand))
+		return;
+	errand->replied = true;
+	submit_step(errand);
+}
+
+static void print_done(struct printing *printing)
+{
+	struct errand *errand =
+		(struct errand *)((char *)printing - offsetof(struct errand, printing));
+	errand->call.reply = printing->reply;
+	errand->replied = true;
+	submit_step(errand);
+}
+
+static void start_call(void *context)
+{
+	struct errand *errand = context;
+	struct errands *owner = errand->owner;
+	if (errand->transfer.kind == TRANSFER_STDOUT) {
+		printing_begin(&errand->printing, &owner->printer, &errand->transfer, print_done);
+		return;
+	}
+	errand->call = (struct call){.transfer = &errand->transfer, .done = call_done};
+	transfers_start(owner->transfers, &errand->call);
+}
+
+static struct errand *errand_new(struct errands *errands)
+{
+	struct errand *errand = memory_new(1, sizeof *errand);
+	errand->owner = errands;
+	errand->link = &errands->live;
+	errand->next = errands->live;
+	if (errand->next)
+		errand->next->link = &errand->next;
+	errands->live = errand;
+	errands->count++;
+	return errand;
+}
+
+void errands_task(struct errands *errands, struct task *task)
+{
+	struct errand *errand = errand_new(errands);
+	errand->task = task;
+	errand->error = &task->error;
+	errand->source = source_find(task->test->source->name);
+	crowd_add(errand->source->read ? crowd_of_readers(errands) : crowd_of_server(errands, task),
+		errand);
+}
+
+void errands_work(struct errands *errands, struct task *task)
+{
+	struct errand *errand = errand_new(errands);
+	errand->task = task;
+	errand->error = &task->error;
+	errand->step = STEP_DONE;
+	errand->again = true;
+	errands->again++;
+	errand->job = (struct job){.run = run_work, .done = step_done};
+	pool_submit(errands->pool, LANE_WORK, &errand->job);
+}
+
+void errands_deliver(struct errands *errands, const struct notifier *notifier,
+	struct delivery *delivery, delivery_done *done, void *context)
+{
+	struct errand *errand = errand_new(errands);
+	errand->notifier = notifier;
+	errand->delivery = delivery;
+	errand->error = memory_new(1, sizeof *errand->error);
+	errand->done = done;
+	errand->context = context;
+	submit_step(errand);
+}
+
+void errands_free(struct errands *errands)
+{
+	for (struct errand *errand = errands->live, *next; errand; errand = next) {
+		next = errand->next;
+		transfers_release(errands->transfers, &errand->call);
+		reading_free(errand->reading);
+		if (errand->task)
+			task_free(errand->task);
+		else
+			free(errand->error);
+		free(errand);
+	}
+	for (struct crowd *crowd = errands->crowds, *next; crowd; crowd = next) {
+		next = crowd->next;
+		free(crowd);
+	}
+	readings_free(&errands->readings);
+	printer_free(&errands->printer);
+	errands->crowds = NULL;
+	errands->live = NULL;
+	errands->count = 0;
+}

@@ -1,0 +1,43 @@
+/*
+ * Errands: what the engine does for a task or a delivery, step by step.
+ *
+ * An errand goes to and fro between a worker, which runs the next step, and the loop, which carries
+ * the transfer that the step asked for. All functions are for the loop's thread.
+ */
+#ifndef AGENT_ERRAND_H
+#define AGENT_ERRAND_H
+
+#include "agent/engine/engine.h"
+#include "agent/engine/printing.h"
+#include "agent/engine/reading.h"
+
+struct errand;
+
+struct errands {
+	struct engine *engine;
+	struct pool *pool;
+	struct transfers *transfers;
+	int64_t retry_delay; /* ms */
+	struct readings readings;
+	struct printer printer;
+	uint64_t seed; /* of the jitter */
+	struct errand *live;
+	struct crowd *crowds; /* tasks by the server they ask */
+	size_t count, ended;  /* under way, and ended since the start */
+	size_t again;         /* of those under way: by errands_work */
+	size_t waiting;       /* of those under way: for the time to ask again */
+};
+
+void errands_task(struct errands *errands, struct task *task);
+
+/* Only the task's work, on a worker, and done: for a task that has been fetched before. */
+void errands_work(struct errands *errands, struct task *task);
+
+void errands_deliver(struct errands *errands, const struct notifier *notifier,
+	struct delivery *delivery, delivery_done *done, void *context);
+
+/* Cancels all: frees the tasks that are under way, drops the deliveries. The pool must have
+ * stopped. */
+void errands_free(struct errands *errands);
+
+#endif

@@ -1,0 +1,36 @@
+/*
+ * Printing: transfers to standard output, written by a thread of their own, so that a reader who
+ * does not read holds up nothing else.
+ */
+#ifndef AGENT_PRINTING_H
+#define AGENT_PRINTING_H
+
+#include "agent/core/transfer.h"
+#include "agent/engine/pool.h"
+
+/* What all prints share; zeroed to begin with. */
+struct printer {
+	struct pool *pool;
+	/* The text that was cut off by an error, and how much of it was written. */
+	char *torn;
+	size_t torn_length, torn_written;
+};
+
+/* A transfer being printed; lies within the caller's own struct. */
+struct printing {
+	struct job job;
+	struct printer *printer;
+	const struct transfer *transfer;
+	void (*done)(struct printing *printing); /* on the loop's thread */
+	struct reply reply;                      /* set when done is called */
+	char problem[128];
+};
+
+/* Prints come out in the order of their beginning. One whose text is that of the print that failed
+ * before goes on where that was cut off. */
+void printing_begin(struct printing *printing, struct printer *printer,
+	const struct transfer *transfer, void (*done)(struct printing *printing));
+
+void printer_free(struct printer *printer); /* the pool has stopped */
+
+#endif

@@ -1,0 +1,344 @@
+/*
+ * Thousands of calls may be queued, few are in flight: curl_multi_poll's cost grows with the
+ * handles it watches, and no server likes a crowd. Servers take turns, one call each, so that a
+ * server with many tests does not starve the others.
+ *
+ * SIGPIPE is ignored from the first HTTP transfer on, as OpenSSL writes to sockets whose peer may
+ * have gone.
+ */
+#include "agent/engine/transfers.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/engine/exchange.h"
+
+enum { MOST_FDS = 16 };
+
+struct call_list {
+	struct call *first, *last;
+};
+
+struct host {
+	char *origin;
+	struct call_list waiting;
+	size_t active, limit;
+};
+
+struct transfers {
+	CURLM *multi; /* NULL until the first HTTP transfer */
+	struct host **hosts;
+	size_t host_count, host_capacity, turn;
+	size_t active, running,
+		waiting;         /* calls not released, handles in the multi, calls in queues */
+	size_t held, mark;       /* bytes of answers; with so many nothing new is asked */
+	struct call_list flying; /* in the multi, the oldest first */
+	struct call_list ended;  /* done is to be called */
+};
+
+static void list_add(struct call_list *list, struct call *call)
+{
+	call->list = list;
+	call->next = NULL;
+	call->previous = list->last;
+	*(list->last ? &list->last->next : &list->first) = call;
+	list->last = call;
+}
+
+static void list_add_first(struct call_list *list, struct call *call)
+{
+	call->list = list;
+	call->previous = NULL;
+	call->next = list->first;
+	*(list->first ? &list->first->previous : &list->last) = call;
+	list->first = call;
+}
+
+static void list_remove(struct call *call)
+{
+	struct call_list *list = call->list;
+	*(call->previous ? &call->previous->next : &list->first) = call->next;
+	*(call->next ? &call->next->previous : &list->last) = call->previous;
+	call->list = NULL;
+}
+
+struct transfers *transfers_new(size_t held)
+{
+	struct transfers *transfers = memory_new(1, sizeof *transfers);
+	transfers->mark = held;
+	return transfers;
+}
+
+void transfers_free(struct transfers *transfers)
+{
+	if (!transfers)
+		return;
+	assert(transfers->active == 0 && transfers->host_count == 0);
+	if (transfers->multi) {
+		curl_multi_cleanup(transfers->multi);
+		curl_global_cleanup();
+	}
+	free(transfers->hosts);
+	free(transfers);
+}
+
+static void multi_start(struct transfers *transfers)
+{
+	if (transfers->multi)
+		return;
+	signal(SIGPIPE, SIG_IGN);
+	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK ||
+		!(transfers->multi = curl_multi_init())) {
+		fputs("hunter-c: libcurl cannot be initialised\n", stderr);
+		abort();
+	}
+	curl_multi_setopt(transfers->multi, CURLMOPT_MAXCONNECTS, (long)TRANSFERS_AT_ONCE);
+}
+
+/* The host of that origin; the newest call's limit counts, as a reload may have changed it. */
+static struct host *host_get(struct transfers *transfers, const char *origin, int64_t limit)
+{
+	struct host *host = NULL;
+	for (size_t i = 0; i < transfers->host_count && !host; i++)
+		if (strcmp(transfers->hosts[i]->origin, origin) == 0)
+			host = transfers->hosts[i];
+	if (!host) {
+		if (transfers->host_count == transfers->host_capacity) {
+			transfers->host_capacity = 2 * transfers->host_capacity + 4;
+			transfers->hosts = memory_resize(
+				transfers->hosts, transfers->host_capacity, sizeof(struct host *));
+		}
+		host = memory_new(1, sizeof *host);
+		host->origin = strdup(origin);
+		transfers->hosts[transfers->host_count++] = host;
+	}
+	host->limit = limit > 0 ? (size_t)limit : 16;
+	return host;
+}
+
+static void host_drop_if_idle(struct transfers *transfers, struct host *host)
+{
+	if (host->active > 0 || host->waiting.first)
+		return;
+	size_t at = 0;
+	while (transfers->hosts[at] != host)
+		at++;
+	transfers->host_count--;
+	memmove(&transfers->hosts[at], &transfers->hosts[at + 1],
+		(transfers->host_count - at) * sizeof(struct host *));
+	if (transfers->turn > at)
+		transfers->turn--;
+	free(host->origin);
+	free(host);
+}
+
+static void fail(struct transfers *transfers, struct call *call, const char *problem)
+{
+	call->failure = strdup(problem);
+	call->reply = (struct reply){
+		.kind = REPLY_UNREACHABLE, .retry_after = -1, .problem = call->failure};
+	list_add(&transfers->ended, call);
+}
+
+static void start_next(struct transfers *transfers, struct host *host)
+{
+	struct call *call = host->waiting.first;
+	list_remove(call);
+	transfers->waiting--;
+	transfers->active++;
+	call->counted = true;
+	struct error error;
+	call->exchange = exchange_new(call->transfer, call, &transfers->held, &error);
+	if (!call->exchange) {
+		fail(transfers, call, error.text);
+		call->host = NULL;
+		host_drop_if_idle(transfers, host);
+		return;
+	}
+	multi_start(transfers);
+	host->active++;
+	transfers->running++;
+	list_add(&transfers->flying, call);
+	curl_multi_add_handle(transfers->multi, exchange_easy(call->exchange));
+}
+
+static bool has_room(const struct transfers *transfers)
+{
+	if (transfers->active >= TRANSFERS_AT_ONCE)
+		return false;
+	return transfers->held < transfers->mark || transfers->active == 0;
+}
+
+static void start_calls(struct transfers *transfers)
+{
+	for (size_t passed = 0; passed < transfers->host_count && transfers->waiting > 0;) {
+		if (!has_room(transfers))
+			return;
+		if (transfers->turn >= transfers->host_count)
+			transfers->turn = 0;
+		struct host *host = transfers->hosts[transfers->turn++];
+		passed++;
+		if (host->waiting.first && host->active < host->limit) {
+			start_next(transfers, host);
+			passed = 0;
+		}
+	}
+}
+
+static void enqueue(struct transfers *transfers, struct call *call)
+{
+	struct arena *arena = arena_new();
+	const struct transfer *transfer = call->transfer;
+	assert(transfer->endpoint);
+	const char *origin = exchange_origin(arena, transfer->url);
+	if (origin) {
+		call->host = host_get(transfers, origin, transfer->endpoint->max_concurrent);
+		list_add(&call->host->waiting, call);
+		transfers->waiting++;
+	} else {
+		/* The address itself may be a secret: a webhook's is. */
+		fail(transfers, call, "the address is no http:// or https:// URL");
+	}
+	arena_free(arena);
+}
+
+void transfers_start(struct transfers *transfers, struct call *call)
+{
+	assert(!call->list && !call->exchange);
+	switch (call->transfer->kind) {
+	case TRANSFER_HTTP:
+		enqueue(transfers, call);
+		start_calls(transfers);
+		return;
+	case TRANSFER_STDOUT:
+	case TRANSFER_SMTP:
+	case TRANSFER_EXEC: break;
+	}
+	fail(transfers, call, "this build sends by HTTP and to standard output only");
+}
+
+/* Takes the call out of the air. */
+static void land(struct transfers *transfers, struct call *call)
+{
+	curl_multi_remove_handle(transfers->multi, exchange_easy(call->exchange));
+	list_remove(call);
+	transfers->running--;
+	call->host->active--;
+}
+
+static void stop_running(struct transfers *transfers, struct call *call)
+{
+	land(transfers, call);
+	host_drop_if_idle(transfers, call->host);
+	call->host = NULL;
+}
+
+void transfers_release(struct transfers *transfers, struct call *call)
+{
+	if (call->list && call->list == &transfers->flying) {
+		stop_running(transfers, call);
+	} else if (call->list) {
+		struct host *host = call->list == &transfers->ended ? NULL : call->host;
+		list_remove(call);
+		if (host) {
+			transfers->waiting--;
+			host_drop_if_idle(transfers, host);
+		}
+	}
+	if (call->counted)
+		transfers->active--;
+	exchange_free(call->exchange);
+	free(call->failure);
+	*call = (struct call){.transfer = call->transfer, .done = call->done};
+}
+
+void transfers_wait(struct transfers *transfers, struct pollfd *fds, size_t count, int timeout)
+{
+	assert(count <= MOST_FDS);
+	if (transfers->ended.first)
+		timeout = 0;
+	if (transfers->running == 0) {
+		if (poll(fds, count, timeout) < 0)
+			for (size_t i = 0; i < count; i++)
+				fds[i].revents = 0; /* EINTR: nothing is known */
+		return;
+	}
+	struct curl_waitfd extra[MOST_FDS];
+	for (size_t i = 0; i < count; i++)
+		extra[i] = (struct curl_waitfd){.fd = fds[i].fd, .events = CURL_WAIT_POLLIN};
+	curl_multi_poll(
+		transfers->multi, extra, (unsigned)count, timeout < 0 ? INT_MAX : timeout, NULL);
+	for (size_t i = 0; i < count; i++)
+		fds[i].revents = extra[i].revents;
+}
+
+static void collect(struct transfers *transfers)
+{
+	CURLMsg *message;
+	int left;
+	while ((message = curl_multi_info_read(transfers->multi, &left))) {
+		CURL *easy = message->easy_handle;
+		CURLcode code = message->data.result;
+		struct call *call = NULL;
+		curl_easy_getinfo(easy, CURLINFO_PRIVATE, (char **)&call);
+		if (exchange_finish(call->exchange, code, &call->reply)) {
+			stop_running(transfers, call);
+			list_add(&transfers->ended, call);
+			continue;
+		}
+		curl_multi_remove_handle(transfers->multi, easy);
+		curl_multi_add_handle(transfers->multi, easy);
+	}
+}
+
+/* The youngest call that holds something and may be asked again; NULL: the oldest alone is left. */
+static struct call *call_to_put_back(const struct transfers *transfers)
+{
+	struct call *call = transfers->flying.last;
+	while (call && (call->transfer->once || exchange_held(call->exchange) == 0))
+		call = call->previous;
+	return call == transfers->flying.first ? NULL : call;
+}
+
+/*
+ * The answers in flight grow after they were asked for. As the oldest call goes on to its end, so
+ * do all others in their turn; and as room is made down to the mark before anything is asked again,
+ * few are asked for more than twice.
+ */
+static void bound_answers(struct transfers *transfers)
+{
+	struct call *call;
+	if (transfers->held / 2 <= transfers->mark)
+		return;
+	while (transfers->held > transfers->mark && (call = call_to_put_back(transfers))) {
+		land(transfers, call);
+		exchange_free(call->exchange);
+		call->exchange = NULL;
+		call->counted = false;
+		transfers->active--;
+		list_add_first(&call->host->waiting, call);
+		transfers->waiting++;
+	}
+}
+
+void transfers_run(struct transfers *transfers)
+{
+	start_calls(transfers);
+	if (transfers->running > 0) {
+		int running;
+		curl_multi_perform(transfers->multi, &running);
+		collect(transfers);
+		bound_answers(transfers);
+	}
+	while (transfers->ended.first) {
+		struct call *call = transfers->ended.first;
+		list_remove(call);
+		call->done(call);
+	}
+	start_calls(transfers);
+}

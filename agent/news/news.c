@@ -1,0 +1,240 @@
+/*
+ * Each series is reconciled with what is known of it, if anything is or was found: what that takes
+ * is as long as the series and is given back after each. The points that count are those that
+ * exist: a row of a file in which this series has no value is no point of it.
+ */
+#include "agent/news/news.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "agent/news/reconcile.h"
+
+/* One series on its way from findings to news. */
+struct subject {
+	struct store_request *request;
+	const struct findings *findings;
+	const char *test, *branch, *series; /* in the request's arena */
+	int64_t now, oldest;
+	int64_t *times;    /* of the points that exist */
+	size_t *positions; /* for each point of the axis: how many exist before it */
+	size_t n, update_room;
+	struct news_tally *tally;
+};
+
+static int sign_of(const struct change *change)
+{
+	return (change->mean_after > change->mean_before) -
+	       (change->mean_after < change->mean_before);
+}
+
+static void existing_points(struct subject *subject, struct arena *scratch)
+{
+	const struct series *series = subject->findings->series;
+	size_t n = series->axis->n;
+
+	subject->times = arena_array(scratch, n, sizeof *subject->times);
+	subject->positions = arena_array(scratch, n, sizeof *subject->positions);
+	for (size_t i = 0; i < n; i++) {
+		subject->positions[i] = subject->n;
+		if (!isnan(series->values[i]))
+			subject->times[subject->n++] = series->axis->times[i];
+	}
+}
+
+/* The mean distance of the points around one. */
+static int64_t spacing_at(const struct subject *subject, size_t position)
+{
+	size_t first = position > RECONCILE_TOLERANCE ? position - RECONCILE_TOLERANCE : 0;
+	size_t last = position + RECONCILE_TOLERANCE < subject->n ? position + RECONCILE_TOLERANCE
+								  : subject->n - 1;
+
+	if (last <= first)
+		return 0;
+	return (subject->times[last] - subject->times[first]) / (int64_t)(last - first);
+}
+
+/* The attribute of a point of this series; NULL if the point or the attribute is missing. */
+static const char *value_at(const struct series *series, const struct column *column, size_t index)
+{
+	const char *value = column->values[index];
+
+	return isnan(series->values[index]) || !value || !*value ? NULL : value;
+}
+
+/*
+ * The attribute of the last point before the change and of the first one from it on. A row may lack
+ * it: then the next one that has it counts, as the range must hold what caused the change.
+ */
+static void attribute(const struct subject *subject, const char *name, size_t index,
+	const char **before, const char **after)
+{
+	const struct series *series = subject->findings->series;
+	const struct column *column = axis_column(series->axis, name);
+	const char *value = NULL;
+
+	if (!column)
+		return;
+	for (size_t at = index; at < series->axis->n && !value; at++)
+		value = value_at(series, column, at);
+	*after = arena_strdup(subject->request->arena, value);
+	value = NULL;
+	for (size_t at = index; at > 0 && !value; at--)
+		value = value_at(series, column, at - 1);
+	*before = arena_strdup(subject->request->arena, value);
+}
+
+static void add_record(struct subject *subject, const struct change *change)
+{
+	struct store_request *request = subject->request;
+	const struct series *series = subject->findings->series;
+	struct record *record = &request->records[request->record_count++];
+	struct announcement *item = &record->item;
+
+	*item = (struct announcement){.test = subject->test,
+		.metric = arena_strdup(request->arena, series->name),
+		.unit = series->metric ? arena_strdup(request->arena, series->metric->unit) : NULL,
+		.direction = series->metric ? series->metric->direction : 0,
+		.time = series->axis->times[change->index],
+		.change = *change};
+	attribute(subject, "commit", change->index, &item->commit_before, &item->commit_after);
+	attribute(subject, "version", change->index, &item->version_before, &item->version_after);
+	record->series = subject->series;
+	record->branch = subject->branch;
+	record->sign = sign_of(change);
+	record->state = CHANGE_CONFIRMED;
+	record->news = item->time < subject->oldest ? NEWS_SILENT : NEWS_PENDING;
+	record->first_seen = subject->now;
+	record->spacing = spacing_at(subject, subject->positions[change->index]);
+	if (record->news == NEWS_PENDING)
+		subject->tally->fresh++;
+	else
+		subject->tally->silent++;
+}
+
+static void add_update(
+	struct subject *subject, const struct record *known, enum change_state state, int64_t time)
+{
+	struct store_request *request = subject->request;
+
+	assert(request->update_count < subject->update_room);
+	request->updates[request->update_count++] = (struct record_update){
+		.id = known->item.id, .state = state, .time = time, .now = subject->now};
+}
+
+static void judge_known(
+	struct subject *subject, const struct record *known, enum fate fate, int64_t found_at)
+{
+	bool withdrawn = known->state == CHANGE_WITHDRAWN;
+
+	switch (fate) {
+	case FATE_SAME:
+		if (withdrawn)
+			add_update(subject, known, CHANGE_CONFIRMED, known->item.time);
+		break;
+	case FATE_MOVED: add_update(subject, known, CHANGE_MOVED, found_at); break;
+	case FATE_GONE:
+		if (!withdrawn)
+			add_update(subject, known, CHANGE_WITHDRAWN, known->item.time);
+		subject->tally->withdrawn += !withdrawn;
+		return;
+	case FATE_OUTSIDE: return;
+	}
+	subject->tally->moved += fate == FATE_MOVED;
+	subject->tally->returned += withdrawn;
+}
+
+static void find_in_series(struct subject *subject, const struct record *known, size_t count)
+{
+	const struct findings *findings = subject->findings;
+	struct arena *scratch = arena_new();
+	struct known *before = arena_array(scratch, count, sizeof *before);
+	struct found *now = arena_array(scratch, findings->count, sizeof *now);
+	struct reconciliation result;
+
+	existing_points(subject, scratch);
+	for (size_t i = 0; i < count; i++)
+		before[i] = (struct known){.id = known[i].item.id,
+			.time = known[i].item.time,
+			.sign = known[i].sign,
+			.withdrawn = known[i].state == CHANGE_WITHDRAWN};
+	for (size_t i = 0; i < findings->count; i++)
+		now[i] = (struct found){.index = subject->positions[findings->changes[i].index],
+			.sign = sign_of(&findings->changes[i])};
+	reconcile(
+		scratch, subject->times, subject->n, before, count, now, findings->count, &result);
+	for (size_t i = 0; i < findings->count; i++)
+		if (result.known_of[i] == RECONCILE_NONE)
+			add_record(subject, &findings->changes[i]);
+	for (size_t i = 0; i < count; i++) {
+		size_t partner = result.found_of[i];
+		int64_t time = partner == RECONCILE_NONE ? 0 : subject->times[now[partner].index];
+
+		judge_known(subject, &known[i], result.fates[i], time);
+	}
+	arena_free(scratch);
+}
+
+/* The known records of the series and branch, which lie together. */
+static size_t known_of_series(const struct record *known, size_t count, const char *series,
+	const char *branch, const struct record **first)
+{
+	size_t low = 0, high = count, end;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		int order = strcmp(known[middle].series, series);
+
+		if (order == 0)
+			order = strcmp(known[middle].branch, branch);
+		if (order < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (end = low; end < count && strcmp(known[end].series, series) == 0 &&
+			strcmp(known[end].branch, branch) == 0;)
+		end++;
+	*first = low < end ? known + low : NULL;
+	return end - low;
+}
+
+static size_t count_changes(const struct analysis *analysis)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < analysis->data->count; i++)
+		count += analysis->findings[i].count;
+	return count;
+}
+
+struct news_tally news_find(const struct analysis *analysis, const char *branch,
+	const struct record *known, size_t known_count, int64_t now, int64_t oldest,
+	struct store_request *request)
+{
+	struct arena *arena = request->arena;
+	struct news_tally tally = {0};
+	struct subject shared = {.request = request,
+		.test = arena_strdup(arena, analysis->test->name),
+		.branch = arena_strdup(arena, branch),
+		.now = now,
+		.oldest = oldest,
+		.update_room = known_count,
+		.tally = &tally};
+
+	request->records = arena_array(arena, count_changes(analysis), sizeof *request->records);
+	request->updates = arena_array(arena, known_count, sizeof *request->updates);
+	for (size_t i = 0; i < analysis->data->count; i++) {
+		struct subject subject = shared;
+		const struct record *first;
+		size_t count;
+
+		subject.findings = &analysis->findings[i];
+		subject.series = arena_strdup(arena, subject.findings->series->identity);
+		count = known_of_series(known, known_count, subject.series, branch, &first);
+		if (subject.findings->count + count > 0)
+			find_in_series(&subject, first, count);
+	}
+	return tally;
+}

@@ -1,0 +1,173 @@
+/*
+ * The store's thread. It sleeps until requests are there, takes all of them, performs them in one
+ * transaction and posts the answers. Should the transaction fail, each request gets one of its own,
+ * so that one bad request does not take the others along.
+ */
+#include "agent/news/store.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/news/store_file.h"
+
+struct store {
+	struct store_file *file;
+	store_post *post;
+	void *loop;
+	pthread_t thread;
+	pthread_mutex_t mutex; /* guards what follows */
+	pthread_cond_t filled;
+	struct store_request *first, **last;
+	bool closing;
+};
+
+static void reply(void *argument)
+{
+	struct store_request *request = argument;
+
+	request->reply(request);
+}
+
+static void drop(void *argument)
+{
+	store_request_free(argument);
+}
+
+static bool perform_alone(
+	struct store_file *file, struct store_request *request, struct error *error)
+{
+	if (!store_file_begin(file, error))
+		return false;
+	if (store_file_perform(file, request, error) && store_file_commit(file, error))
+		return true;
+	store_file_rollback(file);
+	return false;
+}
+
+static bool perform_together(struct store_file *file, struct store_request *first)
+{
+	struct error error;
+	bool done = store_file_begin(file, &error);
+
+	for (struct store_request *at = first; at && done; at = at->next)
+		done = store_file_perform(file, at, &error);
+	done = done && store_file_commit(file, &error);
+	if (!done)
+		store_file_rollback(file);
+	return done;
+}
+
+static void perform(struct store *store, struct store_request *first)
+{
+	bool together = first->next && perform_together(store->file, first);
+
+	for (struct store_request *next; first; first = next) {
+		next = first->next;
+		first->next = NULL;
+		if (!together)
+			first->failed = !perform_alone(store->file, first, &first->error);
+		store->post(store->loop, reply, drop, first);
+	}
+}
+
+/* The requests that are there, waiting for the first; NULL when the store closes and none is left.
+ */
+static struct store_request *take(struct store *store)
+{
+	struct store_request *first;
+
+	pthread_mutex_lock(&store->mutex);
+	while (!store->first && !store->closing)
+		pthread_cond_wait(&store->filled, &store->mutex);
+	first = store->first;
+	store->first = NULL;
+	store->last = &store->first;
+	pthread_mutex_unlock(&store->mutex);
+	return first;
+}
+
+static void *run(void *argument)
+{
+	struct store *store = argument;
+	struct store_request *first;
+
+	while ((first = take(store)))
+		perform(store, first);
+	return NULL;
+}
+
+struct store *store_open(const char *path, store_post *post, void *loop, struct error *error)
+{
+	struct store_file *file = store_file_open(path, error);
+	struct store *store;
+
+	if (!file)
+		return NULL;
+	store = memory_new(1, sizeof *store);
+	*store = (struct store){.file = file, .post = post, .loop = loop};
+	store->last = &store->first;
+	pthread_mutex_init(&store->mutex, NULL);
+	pthread_cond_init(&store->filled, NULL);
+	if (pthread_create(&store->thread, NULL, run, store) == 0)
+		return store;
+	error_set(error, ERROR_STATE, "cannot start the thread of the state file");
+	store_file_close(file);
+	free(store);
+	return NULL;
+}
+
+void store_close(struct store *store)
+{
+	if (!store)
+		return;
+	pthread_mutex_lock(&store->mutex);
+	store->closing = true;
+	pthread_cond_signal(&store->filled);
+	pthread_mutex_unlock(&store->mutex);
+	pthread_join(store->thread, NULL);
+	pthread_cond_destroy(&store->filled);
+	pthread_mutex_destroy(&store->mutex);
+	store_file_close(store->file);
+	free(store);
+}
+
+void record_told(struct arena *arena, struct record *record, const char *receiver)
+{
+	size_t count = record->told.count;
+	const char **items = arena_array(arena, count + 1, sizeof *items);
+
+	if (count > 0)
+		memcpy(items, record->told.items, count * sizeof *items);
+	items[count] = receiver;
+	record->told = (struct strings){items, count + 1};
+}
+
+struct store_request *store_request_new(
+	enum store_kind kind, void (*answer)(struct store_request *request), void *context)
+{
+	struct arena *arena = arena_new();
+	struct store_request *request = arena_alloc(arena, sizeof *request);
+
+	request->kind = kind;
+	request->arena = arena;
+	request->reply = answer;
+	request->context = context;
+	return request;
+}
+
+void store_request_free(struct store_request *request)
+{
+	arena_free(request->arena);
+}
+
+void store_submit(struct store *store, struct store_request *request)
+{
+	request->next = NULL;
+	request->failed = false;
+	pthread_mutex_lock(&store->mutex);
+	*store->last = request;
+	store->last = &request->next;
+	pthread_cond_signal(&store->filled);
+	pthread_mutex_unlock(&store->mutex);
+}

@@ -1,0 +1,55 @@
+/*
+ * The store's file: lock, schema and statements. Used by one thread at a time; see store.h for who
+ * that is.
+ */
+#ifndef AGENT_STORE_FILE_H
+#define AGENT_STORE_FILE_H
+
+#include "agent/news/store.h"
+
+struct store_file;
+
+/* Opens or creates the file. NULL and an ERROR_STATE if it is locked, damaged, foreign, too new or
+ * not writable. */
+struct store_file *store_file_open(const char *path, struct error *error);
+void store_file_close(struct store_file *file);
+
+/* One transaction. After a failed commit nothing was written. */
+bool store_file_begin(struct store_file *file, struct error *error) MUST_USE;
+bool store_file_commit(struct store_file *file, struct error *error) MUST_USE;
+void store_file_rollback(struct store_file *file);
+
+/* Does what the request asks, inside a transaction. */
+bool store_file_perform(
+	struct store_file *file, struct store_request *request, struct error *error) MUST_USE;
+
+/* What store_file_perform needs of the file. */
+enum statement {
+	STATEMENT_RESTORE_RECORDS,
+	STATEMENT_RESTORE_TOLD,
+	STATEMENT_RESTORE_PARCELS,
+	STATEMENT_RESTORE_COUNTS,
+	STATEMENT_KNOWN,
+	STATEMENT_RECORD,
+	STATEMENT_UPDATE,
+	STATEMENT_QUEUE,
+	STATEMENT_ANNOUNCE,
+	STATEMENT_TELL,
+	STATEMENT_SETTLE,
+	STATEMENT_PRUNE_LINKS,
+	STATEMENT_PRUNE,
+	STATEMENT_COUNT,
+};
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+struct sqlite3 *store_file_database(struct store_file *file);
+
+/* A prepared statement, reset and without bindings. */
+struct sqlite3_stmt *store_file_statement(struct store_file *file, enum statement statement);
+
+/* Fills the error with the path and SQLite's words. Always false. */
+bool store_file_fail(struct store_file *file, const char *doing, struct error *error);
+
+#endif

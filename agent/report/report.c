@@ -1,0 +1,210 @@
+/*
+ * The frame of all forms, and the two short ones: regressions only, and CSV with one line a change
+ * point.
+ */
+#include "agent/report/report.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "agent/core/when.h"
+#include "agent/report/table.h"
+#include "agent/report/timeline.h"
+
+const char *const report_output_names[] = {"text", "json", "csv", "regressions_only", "log", NULL};
+
+/* Attributes every CSV has a column for, unless --attrs names others: those Hunter knows. */
+static const char *const csv_attributes[] = {"commit", "version", "branch", "run"};
+
+bool change_is_regression(const struct series *series, const struct change *change)
+{
+	int direction = series->metric ? series->metric->direction : 0;
+	return direction == 0 || direction * (change->mean_after - change->mean_before) < 0;
+}
+
+bool analysis_has_regression(const struct analysis *analysis)
+{
+	for (size_t s = 0; s < analysis->data->count; s++) {
+		const struct findings *found = &analysis->findings[s];
+		for (size_t i = 0; i < found->count; i++)
+			if (change_is_regression(found->series, &found->changes[i]))
+				return true;
+	}
+	return false;
+}
+
+/* Otava judges by the sign of the percentage, and knows no "either way". */
+static bool is_shown(
+	const struct report *report, const struct series *series, const struct change *change)
+{
+	if (!report->otava)
+		return change_is_regression(series, change);
+	return (series->metric ? series->metric->direction : 0) * change_percent(change) < 0;
+}
+
+static void print_heading(const char *before, const char *test, const char *after, FILE *out)
+{
+	fputs(before, out);
+	text_print(test, out);
+	fputs(after, out);
+}
+
+static void report_regressions(
+	const struct report *report, const struct analysis *analysis, struct arena *arena)
+{
+	struct timeline timeline = timeline_of(arena, analysis->data);
+	struct hits hits = hits_of(analysis, &timeline, arena);
+	size_t shown = 0;
+	const struct moment *last = NULL;
+	for (size_t i = 0; i < hits.count; i++) {
+		const struct series *series = analysis->findings[hits.items[i].series].series;
+		const struct change *change = hits.items[i].change;
+		char time[WHEN_TEXT];
+		if (!is_shown(report, series, change))
+			continue;
+		if (shown++ == 0)
+			print_heading("Regressions in ", analysis->test->name, ":\n", report->out);
+		const struct moment *moment = &hits.items[i].moment;
+		if (!last || moment_compare(last, moment) != 0)
+			fprintf(report->out, "%s\n", when_format(moment->time, time));
+		last = moment;
+		fputs("    ", report->out);
+		text_print_padded(series->name, 16, report->out);
+		fprintf(report->out, ":\t%#8.3g\t--> %#8.3g\t(%+6.1f%%)\n", change->mean_before,
+			change->mean_after, change_percent(change));
+	}
+	if (shown == 0)
+		print_heading("No regressions found in ", analysis->test->name, ".\n", report->out);
+}
+
+static struct strings csv_columns(const struct report *report)
+{
+	if (report->attributes.count > 0)
+		return report->attributes;
+	return (struct strings){csv_attributes, sizeof csv_attributes / sizeof *csv_attributes};
+}
+
+/* A field of RFC 4180: quoted where it must be; always on one line. */
+static void put_field(const char *text, FILE *out)
+{
+	if (!text)
+		return;
+	if (!text[strcspn(text, ",\"")]) {
+		text_print(text, out);
+		return;
+	}
+	struct buf quoted = {0};
+	for (; *text; text++) {
+		if (*text == '"')
+			buf_char(&quoted, '"');
+		buf_char(&quoted, *text);
+	}
+	putc('"', out);
+	text_print(quoted.data, out);
+	putc('"', out);
+	buf_free(&quoted);
+}
+
+static void put_number(double value, FILE *out)
+{
+	struct buf text = {0};
+	if (isfinite(value))
+		buf_json_number(&text, value);
+	else
+		buf_text(&text, isnan(value) ? "nan" : value < 0 ? "-inf" : "inf");
+	fprintf(out, ",%s", text.data);
+	buf_free(&text);
+}
+
+static void report_csv_header(const struct report *report)
+{
+	struct strings attributes = csv_columns(report);
+	fputs("test,metric,time,index,forward_change_percent,magnitude,mean_before,mean_after,"
+	      "stddev_before,"
+	      "stddev_after,pvalue,regression",
+		report->out);
+	for (size_t i = 0; i < attributes.count; i++) {
+		putc(',', report->out);
+		put_field(attributes.items[i], report->out);
+	}
+	putc('\n', report->out);
+}
+
+static void report_csv(
+	const struct report *report, const struct analysis *analysis, struct arena *arena)
+{
+	struct strings attributes = csv_columns(report);
+	struct timeline timeline = timeline_of(arena, analysis->data);
+	struct hits hits = hits_of(analysis, &timeline, arena);
+	for (size_t i = 0; i < hits.count; i++) {
+		const struct series *series = analysis->findings[hits.items[i].series].series;
+		const struct change *change = hits.items[i].change;
+		char time[WHEN_TEXT];
+		put_field(analysis->test->name, report->out);
+		putc(',', report->out);
+		put_field(series->name, report->out);
+		fprintf(report->out, ",%s,%zu", when_format_iso(hits.items[i].moment.time, time),
+			change->index);
+		const double numbers[] = {change_percent(change), change->magnitude,
+			change->mean_before, change->mean_after, change->stddev_before,
+			change->stddev_after, change->pvalue};
+		for (size_t n = 0; n < sizeof numbers / sizeof *numbers; n++)
+			put_number(numbers[n], report->out);
+		fputs(change_is_regression(series, change) ? ",yes" : ",no", report->out);
+		for (size_t a = 0; a < attributes.count; a++) {
+			putc(',', report->out);
+			put_field(
+				change_attribute(series, change, attributes.items[a]), report->out);
+		}
+		putc('\n', report->out);
+	}
+}
+
+void report_begin(struct report *report)
+{
+	report->tests = 0;
+	report->failed = (struct buf){0};
+	if (report->output == REPORT_CSV)
+		report_csv_header(report);
+	if (report->output == REPORT_JSON && !report->otava)
+		fputs("{\"tests\": [", report->out);
+}
+
+void report_test(struct report *report, const struct analysis *analysis, struct arena *arena)
+{
+	switch ((enum report_output)report->output) {
+	case REPORT_TEXT:
+	case REPORT_LOG: report_table(report, analysis, arena); break;
+	case REPORT_CSV: report_csv(report, analysis, arena); break;
+	case REPORT_REGRESSIONS: report_regressions(report, analysis, arena); break;
+	case REPORT_JSON:
+		if (report->otava)
+			report_json_otava(report, analysis, arena);
+		else
+			report_json(report, analysis, arena);
+		break;
+	}
+	report->tests++;
+}
+
+void report_put_failure(struct buf *list, const char *test, const char *why)
+{
+	buf_text(list, list->length ? ", {\"name\": " : "{\"name\": ");
+	buf_json_text(list, test);
+	buf_text(list, ", \"error\": ");
+	buf_json_text(list, why);
+	buf_char(list, '}');
+}
+
+void report_failure(struct report *report, const char *test, const char *why)
+{
+	report_put_failure(&report->failed, test, why);
+}
+
+void report_end(struct report *report)
+{
+	if (report->output == REPORT_JSON && !report->otava)
+		fprintf(report->out, "%s], \"failed\": [%s]}\n", report->tests ? "\n" : "",
+			report->failed.length ? report->failed.data : "");
+	buf_free(&report->failed);
+}

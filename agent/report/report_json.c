@@ -1,0 +1,212 @@
+/*
+ * JSON in two forms. Ours is one document over all tests, with numbers as numbers. Otava's is one
+ * document a test, on a line of its own, with statistics as rounded strings; key order, spacing and
+ * escapes are those of Python's json.dumps.
+ */
+#include "agent/report/report.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#include "agent/core/when.h"
+#include "agent/report/timeline.h"
+
+static void put_key(struct buf *out, const char *key)
+{
+	buf_printf(out, ", \"%s\": ", key);
+}
+
+static void put_number(struct buf *out, const char *key, double value)
+{
+	put_key(out, key);
+	buf_json_number(out, value);
+}
+
+/* The attributes the point has at which the series changed. */
+static void put_attributes(struct buf *out, const struct series *series,
+	const struct change *change, const struct strings *names)
+{
+	size_t count = 0;
+	buf_char(out, '{');
+	for (size_t i = 0; i < names->count; i++) {
+		const char *value = change_attribute(series, change, names->items[i]);
+		if (!value)
+			continue;
+		buf_text(out, count++ ? ", " : "");
+		buf_json_text(out, names->items[i]);
+		buf_text(out, ": ");
+		buf_json_text(out, value);
+	}
+	buf_char(out, '}');
+}
+
+static void put_change(struct buf *out, const struct series *series, const struct change *change)
+{
+	put_number(out, "forward_change_percent", change_percent(change));
+	put_number(out, "magnitude", change->magnitude);
+	put_number(out, "mean_before", change->mean_before);
+	put_number(out, "mean_after", change->mean_after);
+	put_number(out, "stddev_before", change->stddev_before);
+	put_number(out, "stddev_after", change->stddev_after);
+	buf_printf(out, ", \"count_before\": %zu, \"count_after\": %zu", change->count_before,
+		change->count_after);
+	put_number(out, "pvalue", change->pvalue);
+	buf_printf(out, ", \"regression\": %s}",
+		change_is_regression(series, change) ? "true" : "false");
+}
+
+static void put_metric(struct buf *out, const struct findings *found)
+{
+	const struct series *series = found->series;
+	size_t missing = 0;
+	for (size_t i = 0; i < series->axis->n; i++)
+		missing += isnan(series->values[i]) ? 1 : 0;
+	buf_text(out, "\n    {\"name\": ");
+	buf_json_text(out, series->name);
+	put_key(out, "direction");
+	buf_printf(out, "%d", series->metric ? series->metric->direction : 0);
+	put_key(out, "unit");
+	buf_json_text(out, series->metric ? series->metric->unit : NULL);
+	buf_printf(out, ", \"points\": %zu, \"missing\": %zu}", series->axis->n, missing);
+}
+
+void report_json(const struct report *report, const struct analysis *analysis, struct arena *arena)
+{
+	struct timeline timeline = timeline_of(arena, analysis->data);
+	struct hits hits = hits_of(analysis, &timeline, arena);
+	struct strings names = timeline_attributes(arena, &timeline, report->attributes, false);
+	struct buf out = {0};
+	buf_text(&out, report->tests ? ",\n  {\"name\": " : "\n  {\"name\": ");
+	buf_json_text(&out, analysis->test->name);
+	buf_text(&out, ", \"metrics\": [");
+	for (size_t s = 0; s < analysis->data->count; s++) {
+		buf_text(&out, s ? "," : "");
+		put_metric(&out, &analysis->findings[s]);
+	}
+	buf_text(&out, "],\n   \"changes\": [");
+	for (size_t i = 0; i < hits.count; i++) {
+		const struct series *series = analysis->findings[hits.items[i].series].series;
+		int64_t ms = hits.items[i].moment.time;
+		char time[WHEN_TEXT];
+		buf_text(&out, i ? ",\n    {\"metric\": " : "\n    {\"metric\": ");
+		buf_json_text(&out, series->name);
+		buf_printf(&out, ", \"index\": %zu, \"time\": \"%s\"", hits.items[i].change->index,
+			when_format_iso(ms, time));
+		put_number(&out, "timestamp", (double)ms / 1000);
+		put_key(&out, "attributes");
+		put_attributes(&out, series, hits.items[i].change, &names);
+		put_change(&out, series, hits.items[i].change);
+	}
+	buf_text(&out, "]}");
+	fwrite(out.data, 1, out.length, report->out);
+	buf_free(&out);
+}
+
+/* A JSON string of ASCII only, as json.dumps writes it. */
+static void put_ascii(struct buf *out, const char *text)
+{
+	struct buf plain = {0};
+	buf_json_text(&plain, text);
+	const unsigned char *s = (const unsigned char *)plain.data;
+	while (*s) {
+		if (*s < 0x80) {
+			buf_char(out, (char)*s++);
+			continue;
+		}
+		unsigned length = *s < 0xE0   ? 2
+				  : *s < 0xF0 ? 3
+					      : 4; /* valid UTF-8, by buf_json_text */
+		unsigned code = *s & (0xFFU >> (length + 1));
+		for (unsigned i = 1; i < length; i++)
+			code = code << 6 | (s[i] & 0x3F);
+		s += length;
+		if (code >= 0x10000)
+			buf_printf(out, "\\u%04x\\u%04x", 0xD7C0 + (code >> 10),
+				0xDC00 + (code & 0x3FF));
+		else
+			buf_printf(out, "\\u%04x", code);
+	}
+	buf_free(&plain);
+}
+
+static void put_rounded(struct buf *out, const char *key, int digits, double value)
+{
+	if (isnan(value)) /* never "-nan" */
+		buf_printf(out, ", \"%s\": \"nan\"", key);
+	else
+		buf_printf(out, ", \"%s\": \"%.*f\"", key, digits, value);
+}
+
+static void put_otava_change(
+	struct buf *out, const struct series *series, const struct change *change, int64_t time)
+{
+	buf_text(out, "{\"metric\": ");
+	put_ascii(out, series->name);
+	buf_printf(out, ", \"index\": %zu, \"time\": %" PRId64, change->index, time);
+	put_rounded(out, "forward_change_percent", 0, change_percent(change));
+	put_rounded(out, "magnitude", 6, change->magnitude);
+	put_rounded(out, "mean_before", 6, change->mean_before);
+	put_rounded(out, "stddev_before", 6, change->stddev_before);
+	put_rounded(out, "mean_after", 6, change->mean_after);
+	put_rounded(out, "stddev_after", 6, change->stddev_after);
+	put_rounded(out, "pvalue", 6, change->pvalue);
+	buf_char(out, '}');
+}
+
+/* Those of the `count` changes on one row, which never disagree. */
+static void put_otava_attributes(struct buf *out, const struct analysis *analysis,
+	const struct hit *hits, size_t count, const struct strings *names)
+{
+	buf_char(out, '{');
+	for (size_t i = 0; i < names->count; i++) {
+		const char *value = NULL;
+		for (size_t h = 0; h < count && !value; h++)
+			value = change_attribute(analysis->findings[hits[h].series].series,
+				hits[h].change, names->items[i]);
+		buf_text(out, i ? ", " : "");
+		put_ascii(out, names->items[i]);
+		buf_text(out, ": ");
+		put_ascii(out, value);
+	}
+	buf_char(out, '}');
+}
+
+/* How many of the hits are on the row of the first. */
+static size_t count_on_row(const struct hit *hits, size_t count)
+{
+	size_t on = 1;
+	while (on < count && moment_compare(&hits[0].moment, &hits[on].moment) == 0)
+		on++;
+	return on;
+}
+
+void report_json_otava(
+	const struct report *report, const struct analysis *analysis, struct arena *arena)
+{
+	struct timeline timeline = timeline_of(arena, analysis->data);
+	struct hits hits = hits_of(analysis, &timeline, arena);
+	struct strings names = timeline_attributes(arena, &timeline, report->attributes, true);
+	struct buf out = {0};
+	buf_char(&out, '{');
+	put_ascii(&out, analysis->test->name);
+	buf_text(&out, ": [");
+	for (size_t i = 0; i < hits.count; i++) {
+		const struct hit *hit = &hits.items[i];
+		int64_t ms = hit->moment.time;
+		int64_t time = (ms - ((ms % 1000) + 1000) % 1000) / 1000;
+		if (i == 0 || moment_compare(&hit[-1].moment, &hit->moment) != 0) {
+			buf_printf(&out,
+				"%s{\"time\": %" PRId64 ", \"attributes\": ", i ? "]}, " : "",
+				time);
+			put_otava_attributes(
+				&out, analysis, hit, count_on_row(hit, hits.count - i), &names);
+			buf_text(&out, ", \"changes\": [");
+		} else {
+			buf_text(&out, ", ");
+		}
+		put_otava_change(&out, analysis->findings[hit->series].series, hit->change, time);
+	}
+	buf_text(&out, hits.count ? "]}]}\n" : "]}\n");
+	fwrite(out.data, 1, out.length, report->out);
+	buf_free(&out);
+}

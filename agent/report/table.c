@@ -1,0 +1,265 @@
+/*
+ * The rules of alignment are tabulate's: a column is at least two wider than its header; numbers
+ * get as many blanks on their right as the longest tail behind a point (or behind an "e" where
+ * there is no point) has more characters than theirs; then they are aligned to the right. The
+ * headers of a table without rows stand on the left.
+ *
+ * Cells come from data of others, so neither control characters nor broken UTF-8 reach the
+ * terminal.
+ */
+#include "agent/report/table.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "agent/core/utf8.h"
+
+enum { GAP = 2, HEADER_PADDING = 2 };
+
+#define REPLACEMENT "\uFFFD"
+
+/* Decodes one character; *text moves behind it. Each broken byte is a character of its own. */
+static unsigned decode(const char **text)
+{
+	const unsigned char *s = (const unsigned char *)*text;
+	size_t length = utf8_length(*text, strnlen(*text, 4));
+	*text += length > 0 ? length : 1;
+	if (length == 0)
+		return 0xFFFD;
+	unsigned code = length == 1 ? s[0] : s[0] & (0xFFU >> (length + 1));
+	for (size_t i = 1; i < length; i++)
+		code = code << 6 | (s[i] & 0x3F);
+	return code;
+}
+
+static size_t code_width(unsigned code)
+{
+	static const struct {
+		unsigned from, to;
+		size_t width;
+	} ranges[] = {
+		{0x0300, 0x036F, 0},
+		{0x1100, 0x115F, 2},
+		{0x200B, 0x200F, 0},
+		{0x2E80, 0x303E, 2},
+		{0x3041, 0xA4CF, 2},
+		{0xAC00, 0xD7A3, 2},
+		{0xF900, 0xFAFF, 2},
+		{0xFE00, 0xFE0F, 0},
+		{0xFE30, 0xFE6F, 2},
+		{0xFF00, 0xFF60, 2},
+		{0xFFE0, 0xFFE6, 2},
+		{0x1F300, 0x1F64F, 2},
+		{0x1F900, 0x1F9FF, 2},
+		{0x20000, 0x3FFFD, 2},
+	};
+	for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
+		if (code >= ranges[i].from && code <= ranges[i].to)
+			return ranges[i].width;
+	return 1;
+}
+
+size_t text_width(const char *text)
+{
+	size_t width = 0;
+	while (*text)
+		width += code_width(decode(&text));
+	return width;
+}
+
+static void print_blanks(size_t count, FILE *out)
+{
+	for (size_t i = 0; i < count; i++)
+		putc_unlocked(' ', out);
+}
+
+void text_print(const char *text, FILE *out)
+{
+	for (size_t left = strlen(text), length; left > 0; text += length, left -= length) {
+		length = utf8_length(text, left);
+		bool broken = length == 0, control = !broken && utf8_is_control(text, length);
+		length = broken ? 1 : length;
+		if (broken)
+			fputs(REPLACEMENT, out);
+		else if (control)
+			putc_unlocked(' ', out);
+		for (size_t i = 0; i < length && !broken && !control; i++)
+			putc_unlocked(text[i], out);
+	}
+}
+
+void text_print_padded(const char *text, size_t width, FILE *out)
+{
+	size_t taken = text_width(text);
+	text_print(text, out);
+	if (taken < width)
+		print_blanks(width - taken, out);
+}
+
+static const char *skip_digits(const char *text)
+{
+	while (isdigit((unsigned char)*text))
+		text++;
+	return text;
+}
+
+bool text_is_integer(const char *text)
+{
+	if (*text == '+' || *text == '-')
+		text++;
+	return *text && *skip_digits(text) == '\0';
+}
+
+/* The text of a number in decimals, however large. */
+static bool is_decimal(const char *text)
+{
+	if (*text == '+' || *text == '-')
+		text++;
+	const char *end = skip_digits(text);
+	bool digits = end > text;
+	if (*end == '.') {
+		text = end + 1;
+		end = skip_digits(text);
+		digits = digits || end > text;
+	}
+	if (!digits)
+		return false;
+	return *end == '\0' || ((*end == 'e' || *end == 'E') && text_is_integer(end + 1));
+}
+
+bool text_is_number(const char *text)
+{
+	if (is_decimal(text))
+		return isfinite(strtod(text, NULL)); /* "12e4567" may well be a commit */
+	return strcasecmp(text, "inf") == 0 || strcasecmp(text, "-inf") == 0 ||
+	       strcasecmp(text, "nan") == 0;
+}
+
+/* Characters behind the point, or behind the "e" without one; -1 where there is neither. */
+static int decimals_of(const char *text)
+{
+	const char *point = strrchr(text, '.');
+	if (!point)
+		point = strrchr(text, 'e');
+	if (!point)
+		point = strrchr(text, 'E');
+	return point ? (int)strlen(point + 1) : -1;
+}
+
+static void measure_row(struct table *table)
+{
+	char scratch[TABLE_SCRATCH];
+	for (size_t c = 0; c < table->column_count; c++) {
+		struct table_column *column = &table->columns[c];
+		const char *text = table->cell(table->context, c, scratch);
+		int decimals = text && column->number ? decimals_of(text) : -1;
+		int before = (text ? (int)text_width(text) : 0) - decimals;
+		column->head = before > column->head ? before : column->head;
+		column->decimals = decimals > column->decimals ? decimals : column->decimals;
+	}
+}
+
+/* A number's tail behind the point is given as many blanks as the longest tail has more characters.
+ */
+void table_measure(struct table *table)
+{
+	for (size_t c = 0; c < table->column_count; c++) {
+		table->columns[c].head = 1;
+		table->columns[c].decimals = -1;
+	}
+	bool more = table->next(table->context, true);
+	table->empty = !more;
+	for (; more; more = table->next(table->context, false))
+		measure_row(table);
+	for (size_t c = 0; c < table->column_count; c++) {
+		struct table_column *column = &table->columns[c];
+		size_t width = text_width(column->header) + HEADER_PADDING;
+		if (width < (size_t)(column->head + column->decimals))
+			width = (size_t)(column->head + column->decimals);
+		column->width = column->width > width ? column->width : width;
+	}
+}
+
+/* One line made of cells, without blanks at its end: they are held back until something follows. */
+struct line {
+	FILE *out;
+	size_t blanks;
+};
+
+static void line_put(
+	struct line *line, size_t before, const char *text, const char *color, size_t after)
+{
+	line->blanks += before;
+	if (*text) {
+		print_blanks(line->blanks, line->out);
+		line->blanks = 0;
+		fputs(color ? color : "", line->out);
+		text_print(text, line->out);
+		fputs(color ? "\033[0m" : "", line->out);
+	}
+	line->blanks += after + GAP;
+}
+
+void table_print_header(const struct table *table, FILE *out)
+{
+	struct line line = {out, 0};
+	for (size_t c = 0; c < table->column_count; c++) {
+		const struct table_column *column = &table->columns[c];
+		size_t room = column->width - text_width(column->header);
+		bool right = column->number && !table->empty;
+		line_put(&line, right ? room : 0, column->header, NULL, right ? 0 : room);
+	}
+	for (size_t c = 0; c < table->column_count; c++) {
+		fputs(c == 0 ? "\n" : "  ", out);
+		for (size_t i = 0; i < table->columns[c].width; i++)
+			putc_unlocked('-', out);
+	}
+	putc_unlocked('\n', out);
+}
+
+void table_print_row(const struct table *table, FILE *out)
+{
+	char scratch[TABLE_SCRATCH];
+	struct line line = {out, 0};
+	for (size_t c = 0; c < table->column_count; c++) {
+		const struct table_column *column = &table->columns[c];
+		const char *text = table->cell(table->context, c, scratch);
+		if (!text)
+			text = "";
+		size_t room = column->width - text_width(text);
+		size_t after =
+			column->number ? (size_t)(column->decimals - decimals_of(text)) : room;
+		line_put(&line, room - after, text, NULL, after);
+	}
+	putc_unlocked('\n', out);
+}
+
+void table_print_notes(const struct table *table, const struct table_note *notes, FILE *out)
+{
+	struct line line = {out, 0};
+	for (size_t c = 0; c < table->column_count; c++) {
+		const char *text = notes[c].text ? notes[c].text : "";
+		size_t width = text_width(text), room = table->columns[c].width;
+		line_put(&line, width < room ? room - width : 0, text, notes[c].color, 0);
+	}
+	putc_unlocked('\n', out);
+}
+
+void table_print_dots(const struct table *table, const struct table_note *notes, FILE *out)
+{
+	size_t blanks = 0;
+	for (size_t c = 0; c < table->column_count; c++) {
+		if (notes[c].text) {
+			print_blanks(blanks, out);
+			for (size_t i = 0; i < table->columns[c].width; i++)
+				fputs("\u00b7", out);
+			blanks = GAP;
+		} else {
+			blanks += table->columns[c].width + GAP;
+		}
+	}
+	putc_unlocked('\n', out);
+}

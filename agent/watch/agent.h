@@ -1,0 +1,48 @@
+/*
+ * The running agent: what its parts share.
+ *
+ * The parts are watch (passes over the tests), announcer (what is new waits for its group and
+ * becomes messages) and courier (messages go out). They live on the loop's thread and know one
+ * another in that order only. The ledger stands between them and the store.
+ */
+#ifndef AGENT_AGENT_H
+#define AGENT_AGENT_H
+
+#include "agent/cli.h"
+#include "agent/engine/engine.h"
+#include "agent/news/store.h"
+#include "agent/watch/metrics.h"
+
+struct agent {
+	const struct config *config;
+	const struct schema *schema;
+	struct engine *engine;
+	struct metrics *metrics;
+	struct store *store;
+	int64_t (*now)(void); /* wall clock, ms */
+	bool once;            /* one pass, then all is told and the program ends */
+	bool stopping;        /* nothing new is begun */
+	bool misconfigured, incomplete, stateless; /* what makes the exit code */
+
+	size_t asked;        /* requests the store has not answered */
+	size_t under_way;    /* deliveries that have begun */
+	struct error ledger; /* why the store failed last; ERROR_NONE: it works */
+};
+
+/*
+ * Hands a request to the store; `reply` is called with the answer, which it owns, and with what the
+ * request's context was. Keeps the engine running until then and notes whether the store works.
+ */
+void ledger_ask(struct agent *agent, struct store_request *request);
+
+/* To be called when something has ended: ends the loop of an agent that is
+ * stopping. */
+void agent_ended(struct agent *agent);
+
+/* True if no delivery is under way and the store has answered all. */
+bool agent_idle(const struct agent *agent);
+
+/* The receiver of that name, or NULL. */
+const struct receiver *agent_receiver(const struct agent *agent, const char *name);
+
+#endif

@@ -1,0 +1,26 @@
+/*
+ * The announcer holds what is new until its group is complete, and makes messages of it.
+ *
+ * What it is handed is in the store already, as pending. Once the messages are in the store's
+ * outbox, they are the courier's.
+ */
+#ifndef AGENT_ANNOUNCER_H
+#define AGENT_ANNOUNCER_H
+
+#include "agent/watch/courier.h"
+
+struct announcer;
+
+struct announcer *announcer_new(struct agent *agent, struct courier *courier);
+void announcer_free(struct announcer *announcer);
+
+/*
+ * Takes over a request whose records are recorded; those with NEWS_PENDING will be told. They wait
+ * for `group_wait` from the first on, in a single pass for announcer_flush.
+ */
+void announcer_add(struct announcer *announcer, struct store_request *records);
+
+/* Makes messages of all that waits. */
+void announcer_flush(struct announcer *announcer);
+
+#endif

@@ -1,0 +1,72 @@
+/*
+ * Requests to the store, as the loop sees them. A request on its way holds the engine, as the store
+ * is another thread.
+ */
+#include <string.h>
+
+#include "agent/watch/agent.h"
+
+/* What the request was before it was wrapped. */
+struct ticket {
+	struct agent *agent;
+	void (*reply)(struct store_request *request);
+	void *context;
+};
+
+static void note_state(struct agent *agent, const struct store_request *request)
+{
+	if (request->failed && agent->ledger.kind == ERROR_NONE)
+		log_event(LEVEL_ERROR, "state cannot be had",
+			LOG_TEXT("problem", request->error.text));
+	else if (!request->failed && agent->ledger.kind != ERROR_NONE)
+		log_message(LEVEL_INFO, "state can be had again");
+	if (request->failed)
+		agent->ledger = request->error;
+	else
+		agent->ledger.kind = ERROR_NONE;
+}
+
+static void answered(struct store_request *request)
+{
+	struct ticket *ticket = request->context;
+	struct agent *agent = ticket->agent;
+
+	engine_release(agent->engine);
+	agent->asked--;
+	note_state(agent, request);
+	request->context = ticket->context;
+	request->reply = ticket->reply;
+	request->reply(request);
+	agent_ended(agent);
+}
+
+void ledger_ask(struct agent *agent, struct store_request *request)
+{
+	struct ticket *ticket = arena_alloc(request->arena, sizeof *ticket);
+
+	*ticket = (struct ticket){agent, request->reply, request->context};
+	request->context = ticket;
+	request->reply = answered;
+	agent->asked++;
+	engine_hold(agent->engine);
+	store_submit(agent->store, request);
+}
+
+bool agent_idle(const struct agent *agent)
+{
+	return agent->asked == 0 && agent->under_way == 0;
+}
+
+void agent_ended(struct agent *agent)
+{
+	if (agent->stopping && agent_idle(agent))
+		engine_stop(agent->engine);
+}
+
+const struct receiver *agent_receiver(const struct agent *agent, const char *name)
+{
+	for (size_t i = 0; i < agent->config->receiver_count; i++)
+		if (strcmp(agent->config->receivers[i].name, name) == 0)
+			return &agent->config->receivers[i];
+	return NULL;
+}

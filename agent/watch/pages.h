@@ -1,0 +1,23 @@
+/*
+ * The pages every agent has: /metrics, /-/healthy and /-/ready.
+ */
+#ifndef AGENT_PAGES_H
+#define AGENT_PAGES_H
+
+#include "agent/watch/http.h"
+#include "agent/watch/metrics.h"
+
+struct pages {
+	struct metrics *metrics;
+	/* Why the agent is not ready, as a sentence for people, or NULL if it is; NULL: always
+	 * ready. */
+	const char *(*unready)(void *context);
+	/* Called before /metrics is printed, to set gauges; may be NULL. */
+	void (*collect)(void *context);
+	void *context;
+};
+
+/* For http_start, whose context is a struct pages. */
+extern const struct route pages_routes[];
+
+#endif
