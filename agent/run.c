@@ -26,9 +26,6 @@ struct run_options {
 struct run {
 	struct cli *cli;
 	struct agent agent;
-	struct config *config;
-	const struct test *const *tests;
-	size_t test_count;
 	struct courier *courier;
 	struct announcer *announcer;
 	struct watch *watch;
@@ -69,18 +66,18 @@ static void collect(void *context)
 /* A receiver that cannot work is better known now than when there is something to tell. */
 static bool check_receivers(struct run *run, struct error *error)
 {
-	if (run->config->missing)
-		return error_set(error, ERROR_USAGE, "%s", run->config->missing);
-	for (size_t i = 0; i < run->test_count; i++)
-		for (size_t j = 0; j < run->tests[i]->notify.count; j++) {
-			const char *name = run->tests[i]->notify.items[j];
+	const struct generation *generation = run->agent.generation;
+
+	for (size_t i = 0; i < generation->test_count; i++)
+		for (size_t j = 0; j < generation->tests[i]->notify.count; j++) {
+			const char *name = generation->tests[i]->notify.items[j];
 			const struct receiver *receiver = agent_receiver(&run->agent, name);
 			struct strings destinations;
 
 			if (!receiver)
 				return error_set(error, ERROR_USAGE,
 					"test \"%s\": notify: \"%s\" is not configured",
-					run->tests[i]->name, name);
+					generation->tests[i]->name, name);
 			if (!notifier_find(receiver->notifier->name)
 					->destinations(receiver->options, run->cli->arena,
 						&destinations, error))
@@ -92,7 +89,7 @@ static bool check_receivers(struct run *run, struct error *error)
 static bool open_parts(struct run *run, struct error *error)
 {
 	struct agent *agent = &run->agent;
-	const struct agent_settings *settings = &run->config->agent;
+	const struct agent_settings *settings = &run->agent.config->agent;
 
 	agent->engine = engine_new(&(struct engine_options){.jobs = (size_t)settings->jobs,
 					   .read_timeout = settings->read_timeout,
@@ -107,7 +104,8 @@ static bool open_parts(struct run *run, struct error *error)
 		return false;
 	run->courier = courier_new(agent);
 	run->announcer = announcer_new(agent, run->courier);
-	run->watch = watch_new(agent, run->announcer, run->tests, run->test_count);
+	run->watch = watch_new(
+		agent, run->announcer, agent->generation->tests, agent->generation->test_count);
 	run->pages = (struct pages){
 		.metrics = agent->metrics, .unready = unready, .collect = collect, .context = run};
 	if (!agent->once)
@@ -220,9 +218,10 @@ static enum exit_code run_agent(struct run *run)
 	struct agent *agent = &run->agent;
 
 	log_event(LEVEL_INFO, "started", LOG_TEXT("version", HUNTER_VERSION),
-		LOG_TEXT("config", run->config->path), LOG_INT("tests", run->test_count),
-		LOG_TEXT("state", run->config->agent.state),
-		LOG_TEXT("listen", run->config->agent.listen),
+		LOG_TEXT("config", agent->config->path),
+		LOG_INT("tests", agent->generation->test_count),
+		LOG_TEXT("state", agent->config->agent.state),
+		LOG_TEXT("listen", agent->config->agent.listen),
 		LOG_INT("port", http_port(run->http)));
 	engine_hold(agent->engine);
 	if (engine_run(agent->engine))
@@ -231,19 +230,29 @@ static enum exit_code run_agent(struct run *run)
 	return EXIT_NOTHING;
 }
 
+/* The configuration as a generation, or NULL after an error that was printed. It frees the
+ * configuration. */
+static struct generation *first_generation(struct cli *cli, struct config *config)
+{
+	const struct test *const *tests;
+	size_t count;
+	struct error error;
+
+	if (config->missing)
+		error_set(&error, ERROR_USAGE, "%s", config->missing);
+	else if (config_select(config, &cli->arguments, config->arena, &tests, &count, &error))
+		return generation_new(config, tests, count);
+	cli_fail(&error);
+	config_free(config);
+	return NULL;
+}
+
 static int run_configured(struct run *run)
 {
-	struct cli *cli = run->cli;
 	struct error error;
 	enum exit_code code;
 
-	if (run->config->missing) {
-		error_set(&error, ERROR_USAGE, "%s", run->config->missing);
-		return cli_fail(&error);
-	}
-	if (!config_select(run->config, &cli->arguments, cli->arena, &run->tests, &run->test_count,
-		    &error) ||
-		!check_receivers(run, &error))
+	if (!check_receivers(run, &error))
 		return cli_fail(&error);
 	if (!open_parts(run, &error)) {
 		int failure = cli_fail(&error);
@@ -259,17 +268,20 @@ static int run_configured(struct run *run)
 static int run_command_run(struct cli *cli)
 {
 	const struct run_options *options = cli->options;
-	struct run run = {.cli = cli, .config = cli_config(cli)};
+	struct config *config = cli_config(cli);
+	struct generation *generation = config ? first_generation(cli, config) : NULL;
+	struct run run = {.cli = cli};
 	int code;
 
-	if (!run.config)
+	if (!generation)
 		return EXIT_USAGE;
-	run.agent = (struct agent){.config = run.config,
+	run.agent = (struct agent){.generation = generation,
+		.config = generation->config,
 		.schema = cli_schema(cli->arena),
 		.now = clock_wall,
 		.once = options->once};
 	code = run_configured(&run);
-	config_free(run.config);
+	generation_release(run.agent.generation);
 	return code;
 }
 

@@ -85,10 +85,17 @@ struct task *task_new(const struct test *test, int64_t now)
 
 void task_free(struct task *task)
 {
-	if (task && task->lent)
+	if (!task)
+		return;
+	if (task->lent) {
 		task->freed = true;
-	else if (task)
-		arena_free(task->query.arena);
+		return;
+	}
+	void (*release)(void *) = task->release;
+	void *holder = task->holder;
+	arena_free(task->query.arena);
+	if (release)
+		release(holder);
 }
 
 int64_t engine_now(const struct engine *engine)

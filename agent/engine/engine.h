@@ -28,6 +28,10 @@ struct task {
 	void (*done)(struct task
 			*task); /* on the loop's thread; frees the task by task_free, or keeps it */
 	void *context;          /* the caller's */
+	/* Called, unless NULL, once nothing uses the task and the test any more: after task_free,
+	 * and after the end of a read that was given up. */
+	void (*release)(void *holder);
+	void *holder;
 
 	/* Set when done is called. */
 	void *result; /* of work; in the task's arena */

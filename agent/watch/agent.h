@@ -13,8 +13,29 @@
 #include "agent/news/store.h"
 #include "agent/watch/metrics.h"
 
+/*
+ * A configuration in use. After a reload the one before stays for whoever began under it (a pass, a
+ * delivery that is being sent), and the last holder frees it. For the loop's thread.
+ */
+struct generation {
+	struct config *config;
+	const struct test *const *tests; /* those that are watched */
+	size_t test_count;
+	size_t holders;
+};
+
+/* Takes the configuration over; the tests lie in its arena. Its one holder is the caller. */
+struct generation *generation_new(
+	struct config *config, const struct test *const *tests, size_t test_count);
+struct generation *generation_hold(struct generation *generation);
+void generation_release(struct generation *generation); /* NULL is welcome */
+
+/* The same for the `release` of a task, whose `holder` is the generation. */
+void generation_release_task(void *generation);
+
 struct agent {
-	const struct config *config;
+	struct generation *generation; /* the current one, ... */
+	const struct config *config;   /* ... and its configuration */
 	const struct schema *schema;
 	struct engine *engine;
 	struct metrics *metrics;
