@@ -11,6 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "agent/core/hash.h"
 #include "conf/files.h"
 #include "conf/load.h"
 
@@ -273,6 +274,7 @@ static struct config *new_config(const char *path)
 	struct config *config = arena_alloc(arena, sizeof *config);
 	config->arena = arena;
 	config->path = arena_strdup(arena, path);
+	config->hash = HASH_START;
 	field_defaults(agent_fields, &config->agent);
 	return config;
 }
@@ -284,6 +286,8 @@ static void read_all(struct loader *loader)
 		sections.merged[i].names.arena = loader->arena;
 	read_files(&sections, loader->config->path);
 	read_sections(loader, &sections);
+	uint64_t settings = HASH_START;
+	fingerprint_fields(loader, &settings, agent_fields, &loader->config->agent);
 	services_sources(loader, merged_map(&sections, "sources"));
 	services_finish(loader);
 	templates_read(loader, merged_map(&sections, "templates"));

@@ -69,6 +69,7 @@ struct receiver {
 	const char *name; /* as tests' `notify:` names it */
 	const struct plugin *notifier;
 	const void *options;
+	uint64_t fingerprint; /* of all that it means; see struct test */
 };
 
 struct test {
@@ -86,6 +87,10 @@ struct test {
 	struct strings notify; /* receivers, at least one: by default all sections', else stdout */
 	struct strings tags, annotate;
 	const char *unsupported; /* why it cannot be run ("bigquery ..."), or NULL */
+	/* A hash of all that it means, with its server, its metrics, its receivers' names and what
+	 * templates gave: equal as long as nothing of it changes. Secrets are in it, so it is not
+	 * to be shown. */
+	uint64_t fingerprint;
 };
 
 struct group {
@@ -123,6 +128,10 @@ struct config {
 	 * Such tests are unsupported and such receivers left out; the agent does not start.
 	 */
 	const char *missing;
+	/* The same for a file of a secret that cannot be read now, which is a warning at the start.
+	 */
+	const char *unreadable;
+	uint64_t hash;                               /* of all that it says but secrets */
 	const struct dict *test_names, *group_names; /* for config_test and config_group */
 };
 

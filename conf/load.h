@@ -74,6 +74,10 @@ void loader_complain(struct loader *loader, const struct yaml_node *map,
 void loader_hold(struct loader *loader, const struct yaml_node *where,
 	const struct subject *subject, const char *text);
 
+/* Notes the first file of a secret that cannot be read, in config->unreadable. */
+void loader_unreadable(struct loader *loader, const struct yaml_node *where,
+	const struct subject *subject, const char *text);
+
 /* Notes the first variable that is not set where it matters, in config->missing. */
 void loader_missing(
 	struct loader *loader, const struct subject *subject, const struct unset *unset);
@@ -144,6 +148,16 @@ const struct yaml_node *detection_layers(
 void templates_read(struct loader *loader, const struct yaml_node *map);
 const struct yaml_node *templates_resolve(
 	struct loader *loader, const char *name, const struct yaml_node *test);
+
+/*
+ * fingerprint.c: adds options, or a text (or NULL), to a fingerprint and, without secrets, to the
+ * configuration's hash; then all of a test that is resolved, or of a receiver.
+ */
+void fingerprint_fields(struct loader *loader, uint64_t *fingerprint, const struct field *fields,
+	const void *options);
+void fingerprint_text(struct loader *loader, uint64_t *fingerprint, const char *text);
+void fingerprint_test(struct loader *loader, struct test *test);
+void fingerprint_receiver(struct loader *loader, struct receiver *receiver);
 
 /* tests.c, metrics.c, groups.c */
 void tests_read(struct loader *loader, const struct yaml_node *map);

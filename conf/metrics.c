@@ -81,6 +81,7 @@ static void read_options(struct metrics_reading *metrics, const struct yaml_node
 	if (options.scale == 0)
 		loader_report(loader, false, key, subject,
 			"scale: 0 makes all values the same, and nothing would ever be found");
+	fingerprint_fields(loader, &metrics->test->fingerprint, metric_fields, &options);
 	metric->direction = (options.direction > 0) - (options.direction < 0);
 	metric->scale = options.scale;
 	metric->unit = options.unit;

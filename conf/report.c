@@ -87,16 +87,28 @@ void loader_complain(struct loader *loader, const struct yaml_node *map,
 		error->text);
 }
 
-void loader_hold(struct loader *loader, const struct yaml_node *where,
+static void note_first(struct loader *loader, const char **note, const struct yaml_node *where,
 	const struct subject *subject, const char *text)
 {
-	if (loader->config->missing)
+	if (*note)
 		return;
 	struct buf prefix = {0};
 	subject_text(subject, &prefix);
-	loader->config->missing = arena_printf(loader->arena, "%s:%d:%d: %s%s", where->file,
-		where->line, where->column, prefix.data ? prefix.data : "", text);
+	*note = arena_printf(loader->arena, "%s:%d:%d: %s%s", where->file, where->line,
+		where->column, prefix.data ? prefix.data : "", text);
 	buf_free(&prefix);
+}
+
+void loader_hold(struct loader *loader, const struct yaml_node *where,
+	const struct subject *subject, const char *text)
+{
+	note_first(loader, &loader->config->missing, where, subject, text);
+}
+
+void loader_unreadable(struct loader *loader, const struct yaml_node *where,
+	const struct subject *subject, const char *text)
+{
+	note_first(loader, &loader->config->unreadable, where, subject, text);
 }
 
 void loader_missing(struct loader *loader, const struct subject *subject, const struct unset *unset)

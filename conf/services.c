@@ -45,9 +45,13 @@ static void check_files(struct loader *loader, const struct yaml_node *map,
 		if (secret && secret->type == FIELD_SECRET && string_at(secret, table->options))
 			loader_report(loader, false, map, subject,
 				"\"%s\" and \"%s\" are both given", base, field->name);
-		if (access(path, R_OK) != 0)
-			loader_report(loader, true, map, subject, "%s: cannot read \"%.200s\": %s",
-				field->name, path, strerror(errno));
+		if (access(path, R_OK) != 0) {
+			const char *text =
+				arena_printf(loader->arena, "%s: cannot read \"%.200s\": %s",
+					field->name, path, strerror(errno));
+			loader_report(loader, true, map, subject, "%s", text);
+			loader_unreadable(loader, map, subject, text);
+		}
 	}
 }
 
@@ -285,8 +289,11 @@ void services_finish(struct loader *loader)
 	if (implicit) {
 		void *options = arena_alloc(loader->arena, out->options_size);
 		field_defaults(out->fields, options);
-		receivers[config->receiver_count++] = (struct receiver){"stdout", out, options};
+		receivers[config->receiver_count++] =
+			(struct receiver){.name = "stdout", .notifier = out, .options = options};
 	}
+	for (size_t i = 0; i < config->receiver_count; i++)
+		fingerprint_receiver(loader, &receivers[i]);
 	const char **names = arena_array(loader->arena, config->receiver_count + 1, sizeof *names);
 	size_t count = 0;
 	for (; count < config->receiver_count; count++)

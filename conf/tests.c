@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "agent/core/hash.h"
 #include "conf/load.h"
 
 /* What every test may say, whatever its source. */
@@ -316,6 +317,7 @@ static void read_test(
 	const char *type = read_type(loader, map, &subject);
 	if (!type)
 		return;
+	test->fingerprint = HASH_START;
 	const struct kind *kind = kind_find(type);
 	struct reading reading = {.subject = subject,
 		.tables = {{test_fields, &common}},
@@ -329,6 +331,7 @@ static void read_test(
 		whole = read_options(loader, map, &reading, &common, test);
 	else
 		keep_unsupported(loader, map, &reading, kind, test);
+	fingerprint_fields(loader, &test->fingerprint, test_fields, &common);
 	test->interval = common.interval;
 	test->tags = common.tags;
 	test->annotate = common.annotate;
@@ -339,6 +342,7 @@ static void read_test(
 	read_notify(loader, map, &subject, &common, test);
 	unset = metrics_read(loader, map, type, test);
 	note_unset(loader, &subject, &unset, test);
+	fingerprint_test(loader, test);
 	if (whole && !unset.variable && errors == loader->problems->errors)
 		check(loader, map, &subject, test);
 }

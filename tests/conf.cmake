@@ -1,6 +1,7 @@
 # Tests, fuzz targets and benchmarks of conf/.
 hunter_test(yaml hunter_conf)
 hunter_test(config hunter_conf)
+hunter_test(fingerprint hunter_conf)
 hunter_fuzz(yaml hunter_conf)
 hunter_fuzz(config hunter_conf)
 

@@ -10,6 +10,7 @@
 #include "agent/engine/reading.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "agent/core/when.h"
 #include "agent/engine/pool.h"
@@ -120,11 +121,15 @@ static void overdue(struct job *job, bool running)
 	done(context, false);
 }
 
+/* Also after a reload that did not change the test. */
 static bool is_left(const struct readings *readings, const struct test *test)
 {
-	for (const struct reading *reading = readings->left; reading; reading = reading->next)
-		if (reading->task->test == test)
+	for (const struct reading *reading = readings->left; reading; reading = reading->next) {
+		const struct test *left = reading->task->test;
+		if (left == test || (left->fingerprint == test->fingerprint &&
+					    strcmp(left->name, test->name) == 0))
 			return true;
+	}
 	return false;
 }
 

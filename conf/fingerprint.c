@@ -1,0 +1,141 @@
+/*
+ * Fingerprints: whether two configurations mean the same by a test or a receiver.
+ *
+ * They are hashes over the values of the option tables, so an option that is added to a table is
+ * part of them without being named here. What is secret goes into a fingerprint, which nobody is
+ * shown, but not into config->hash, which is: a password that is short could be found by trying.
+ */
+#include <string.h>
+
+#include "agent/core/hash.h"
+#include "conf/load.h"
+
+/* Both hashes; `shown` is the configuration's. */
+struct hashes {
+	uint64_t *whole, *shown;
+};
+
+static void add_bytes(struct hashes hashes, const void *bytes, size_t length, bool secret)
+{
+	*hashes.whole = hash_add(*hashes.whole, bytes, length);
+	if (!secret)
+		*hashes.shown = hash_add(*hashes.shown, bytes, length);
+}
+
+/* With its end, so that "ab", "c" is not "a", "bc"; NULL is not "". */
+static void add_text(struct hashes hashes, const char *text, bool secret)
+{
+	add_bytes(hashes, text ? "+" : "-", 1, false);
+	if (text)
+		add_bytes(hashes, text, strlen(text) + 1, secret);
+}
+
+/* An address may have a name and a password in it. */
+static void add_address(struct hashes hashes, const char *text)
+{
+	const char *host = text ? strstr(text, "//") : NULL;
+	const char *at = host ? strrchr(host, '@') : NULL;
+
+	add_text(hashes, text, at != NULL);
+	if (at)
+		*hashes.shown = hash_add(*hashes.shown, at, strlen(at) + 1);
+}
+
+static void add_list(struct hashes hashes, const struct strings *list)
+{
+	add_bytes(hashes, &list->count, sizeof list->count, false);
+	for (size_t i = 0; i < list->count; i++)
+		add_text(hashes, list->items[i], false);
+}
+
+/* Headers are among the maps. */
+static void add_map(struct hashes hashes, const struct pairs *map)
+{
+	add_bytes(hashes, &map->count, sizeof map->count, false);
+	for (size_t i = 0; i < map->count; i++) {
+		add_text(hashes, map->items[i].key, false);
+		add_text(hashes, map->items[i].value, true);
+	}
+}
+
+static void add_field(struct hashes hashes, const struct field *field, const void *value)
+{
+	switch (field->type) {
+	case FIELD_BOOL: add_bytes(hashes, value, sizeof(bool), false); break;
+	case FIELD_INT:
+	case FIELD_DURATION:
+	case FIELD_BYTES: add_bytes(hashes, value, sizeof(int64_t), false); break;
+	case FIELD_DOUBLE: add_bytes(hashes, value, sizeof(double), false); break;
+	case FIELD_CHOICE: add_bytes(hashes, value, sizeof(int), false); break;
+	case FIELD_STRING: add_address(hashes, *(const char *const *)value); break;
+	case FIELD_SECRET: add_text(hashes, *(const char *const *)value, true); break;
+	case FIELD_LIST: add_list(hashes, value); break;
+	case FIELD_MAP: add_map(hashes, value); break;
+	}
+}
+
+void fingerprint_fields(struct loader *loader, uint64_t *fingerprint, const struct field *fields,
+	const void *options)
+{
+	struct hashes hashes = {fingerprint, &loader->config->hash};
+
+	for (const struct field *field = fields; field && field->name; field++)
+		add_field(hashes, field, (const char *)options + field->offset);
+}
+
+void fingerprint_text(struct loader *loader, uint64_t *fingerprint, const char *text)
+{
+	add_text((struct hashes){fingerprint, &loader->config->hash}, text, false);
+}
+
+static void add_detection(
+	struct loader *loader, uint64_t *fingerprint, const struct detection *detection)
+{
+	fingerprint_text(
+		loader, fingerprint, detection->detector ? detection->detector->name : NULL);
+	if (detection->detector)
+		fingerprint_fields(
+			loader, fingerprint, detection->detector->fields, detection->options);
+}
+
+static void add_server(struct loader *loader, uint64_t *fingerprint, const struct server *server)
+{
+	const struct plugin *plugin = server->source;
+
+	fingerprint_text(loader, fingerprint, server->name);
+	fingerprint_fields(loader, fingerprint, plugin->server_fields, server->options);
+	if (plugin->endpoint)
+		fingerprint_fields(loader, fingerprint, loader->source->schema->endpoint_fields,
+			server->options);
+}
+
+void fingerprint_test(struct loader *loader, struct test *test)
+{
+	uint64_t *fingerprint = &test->fingerprint;
+
+	fingerprint_text(loader, fingerprint, test->name);
+	fingerprint_text(loader, fingerprint, test->unsupported);
+	fingerprint_text(loader, fingerprint, test->source ? test->source->name : NULL);
+	if (test->source)
+		fingerprint_fields(loader, fingerprint, test->source->fields, test->options);
+	if (test->server)
+		add_server(loader, fingerprint, test->server);
+	add_list((struct hashes){fingerprint, &loader->config->hash}, &test->notify);
+	add_detection(loader, fingerprint, &test->detection);
+	for (size_t i = 0; i < test->metric_count; i++) {
+		fingerprint_text(loader, fingerprint, test->metrics[i].name);
+		add_detection(loader, fingerprint, &test->detections[i]);
+	}
+}
+
+void fingerprint_receiver(struct loader *loader, struct receiver *receiver)
+{
+	const struct plugin *plugin = receiver->notifier;
+
+	receiver->fingerprint = HASH_START;
+	fingerprint_text(loader, &receiver->fingerprint, receiver->name);
+	fingerprint_fields(loader, &receiver->fingerprint, plugin->fields, receiver->options);
+	if (plugin->endpoint)
+		fingerprint_fields(loader, &receiver->fingerprint,
+			loader->source->schema->endpoint_fields, receiver->options);
+}
