@@ -4,7 +4,8 @@
  * Telling has two halves. `render` turns a message into the text that is stored in the outbox;
  * `step` carries rendered text out, as a state machine like a source's (called with NULL, then with
  * each reply). Between the two the program may die: what was rendered is sent after the restart. A
- * delivery keeps an opaque receipt (Slack's `ts`), stored when an attempt has ended. Adding a
+ * message that goes out in several posts is carried in as many rounds: each ends with a receipt
+ * (Slack's `ts` and how many are there), which is stored before the next round begins. Adding a
  * notifier is one file and one registry line.
  */
 #ifndef NOTIFIERS_NOTIFIER_H
@@ -26,13 +27,35 @@ struct announcement {
 	 * unknown. */
 	const char *commit_before, *commit_after;
 	const char *version_before, *version_after;
+	/* Of a cluster: how many series moved alike, of which this is one, and what they share
+	 * ("96% renderer=gpu"). 0 and NULL of a single series. */
+	size_t members;
+	const char *shared;
+	/* Pages about the commit and the range, http(s) and escaped; NULL where unknown. */
+	const char *commit_url, *compare_url;
 };
 
-/* Changes that belong together, sorted by time, test, metric. */
+/* Something other than a change that people should know, as that a server is down. */
+struct notice {
+	const char *subject; /* whom or what it is about: "prometheus", a test's name */
+	const char *text;    /* one sentence */
+	int64_t time;        /* ms, since when */
+	bool recovered;      /* it is well again */
+};
+
+enum message_kind { MESSAGE_CHANGES, MESSAGE_NOTICE };
+
 struct message {
 	const char *key; /* idempotency key of the delivery, stable over restarts */
+	enum message_kind kind;
+	/* Changes that belong together, sorted by time, test, worst first. */
 	const struct announcement *items;
 	size_t count;
+	/* An earlier message these belong to: its key and its first change; NULL if there is none.
+	 */
+	const char *thread;
+	const struct announcement *more_of;
+	const struct notice *notice; /* of MESSAGE_NOTICE, which has no items */
 };
 
 /* Whether a delivery may have arrived though nobody said so. */
@@ -50,6 +73,7 @@ struct delivery {
 	const char *payload; /* what render made */
 	int64_t made;        /* ms, when it was queued first */
 	const char *receipt; /* in: the stored receipt or NULL; out: a new one, in the arena */
+	const char *thread;  /* receipt of the message it continues, or NULL */
 	void *state;         /* the notifier's own, between steps */
 	/*
 	 * In: anything but DOUBT_NONE if an earlier attempt may have arrived. Out, on STEP_FAILED:
@@ -57,6 +81,9 @@ struct delivery {
 	 */
 	enum doubt doubt;
 	const char *notice; /* out: what people should know though it goes on, in the arena */
+	/* Out, on STEP_DONE: there is more to send. To be carried again with the receipt, after the
+	 * spacing. */
+	bool more;
 	/*
 	 * Out, on STEP_FAILED. True: trying again later may help. False with an error of kind
 	 * ERROR_USAGE: somebody must change the configuration first; of another kind: it never

@@ -14,7 +14,13 @@
 #include "agent/core/when.h"
 #include "notifiers/text.h"
 
-enum { TEST_CHARS = 100, METRIC_CHARS = 120, UNIT_CHARS = 24, COMMIT_CHARS = 48 };
+enum {
+	TEST_CHARS = 100,
+	METRIC_CHARS = 120,
+	UNIT_CHARS = 24,
+	COMMIT_CHARS = 48,
+	NOTICE_CHARS = 500
+};
 enum { SHOWN_MOST = 150, FALLBACK_LINES = 5, METADATA_CHANGES = 50 };
 
 #define TITLE "hunter-c has detected change points"
@@ -284,13 +290,30 @@ static void fallback_text(
 	buf_free(&line);
 }
 
+/* One section and its text, which is also what notifications show. */
+static void notice_blocks(struct blocks *blocks, struct buf *text, const struct notice *notice)
+{
+	struct buf section = {0};
+	char when[WHEN_TEXT];
+
+	escaped(text, notice->subject, TEST_CHARS);
+	buf_text(text, ": ");
+	escaped(text, notice->text, NOTICE_CHARS);
+	buf_text(&section, notice->recovered ? ":large_green_circle: *" : ":warning: *");
+	escaped(&section, notice->subject, TEST_CHARS);
+	buf_printf(&section, "*  %s\n", when_format(notice->time, when));
+	escaped(&section, notice->text, NOTICE_CHARS);
+	block_of_text(blocks, "section", "mrkdwn", &section);
+	buf_free(&section);
+}
+
 /* The delivery's key and the changes' ids, so that a message can be found again by them. */
 static void metadata(struct buf *out, const struct message *message)
 {
 	size_t count = message->count < METADATA_CHANGES ? message->count : METADATA_CHANGES;
 
-	buf_text(out,
-		",\"metadata\":{\"event_type\":\"hunter_c_changes\",\"event_payload\":{\"key\":");
+	buf_printf(out, ",\"metadata\":{\"event_type\":\"%s\",\"event_payload\":{\"key\":",
+		message->kind == MESSAGE_NOTICE ? "hunter_c_notice" : "hunter_c_changes");
 	buf_json_text(out, message->key);
 	buf_text(out, ",\"changes\":[");
 	for (size_t i = 0; i < count; i++)
@@ -304,8 +327,12 @@ void slack_render(const struct message *message, const char *channel, struct buf
 	struct blocks blocks = {0};
 	struct buf text = {0};
 
-	blocks_build(&blocks, message, items);
-	fallback_text(&text, message, items);
+	if (message->kind == MESSAGE_NOTICE) {
+		notice_blocks(&blocks, &text, message->notice);
+	} else {
+		blocks_build(&blocks, message, items);
+		fallback_text(&text, message, items);
+	}
 	buf_char(payload, '{');
 	if (channel) {
 		buf_text(payload, "\"channel\":");

@@ -18,7 +18,7 @@
 #define GREEN "\033[32m"
 #define PLAIN "\033[0m"
 
-enum { ITEMS_MAX = 1000, NAME_MAX_CHARS = 200 };
+enum { ITEMS_MAX = 1000, NAME_MAX_CHARS = 200, TEXT_MAX_CHARS = 1000 };
 enum color { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
 
 struct stdout_options {
@@ -91,14 +91,24 @@ static void render_head(const struct message *message, struct buf *out)
 	buf_char(out, '\n');
 }
 
-static bool render(const struct message *message, const void *options, const char *destination,
-	struct buf *payload, struct error *error)
+/* "prometheus is not well / since 2021-07-02: it does not answer" */
+static void render_notice(const struct notice *notice, struct buf *out)
+{
+	char when[WHEN_TEXT];
+
+	buf_text(out, notice->recovered ? BOLD GREEN : BOLD RED);
+	text_clean(out, notice->subject, NAME_MAX_CHARS);
+	buf_printf(out, PLAIN "  %s\n    ", when_format(notice->time, when));
+	text_clean(out, notice->text, TEXT_MAX_CHARS);
+	buf_text(out, "\n\n");
+}
+
+static void render_changes(const struct message *message, struct buf *payload)
 {
 	size_t count = message->count < ITEMS_MAX ? message->count : ITEMS_MAX;
 	const struct announcement *last = NULL;
 	char when[WHEN_TEXT];
 
-	(void)options, (void)destination, (void)error;
 	render_head(message, payload);
 	for (size_t i = 0; i < count; i++) {
 		const struct announcement *item = &message->items[i];
@@ -123,6 +133,16 @@ static bool render(const struct message *message, const void *options, const cha
 		buf_printf(payload, "\n%zu more change points are left out here\n",
 			message->count - count);
 	buf_char(payload, '\n');
+}
+
+static bool render(const struct message *message, const void *options, const char *destination,
+	struct buf *payload, struct error *error)
+{
+	(void)options, (void)destination, (void)error;
+	switch (message->kind) {
+	case MESSAGE_CHANGES: render_changes(message, payload); break;
+	case MESSAGE_NOTICE: render_notice(message->notice, payload); break;
+	}
 	return true;
 }
 

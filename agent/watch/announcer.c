@@ -9,13 +9,13 @@
  */
 #include "agent/watch/announcer.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/core/hash.h"
 #include "agent/engine/timers.h"
 #include "agent/news/group.h"
+#include "agent/watch/parcels.h"
 
 enum { FLUSH_AGAIN = 30000, MEND_AGAIN = 300000 };
 
@@ -24,6 +24,7 @@ struct announcer {
 	struct courier *courier;
 	struct store_request *waiting; /* linked by next */
 	struct store_request *queuing; /* their messages are on the way to the outbox */
+	struct store_request *notices; /* that the store did not take */
 	struct alarm alarm;            /* of the next flush */
 };
 
@@ -56,6 +57,7 @@ void announcer_free(struct announcer *announcer)
 		return;
 	requests_free(announcer->waiting);
 	requests_free(announcer->queuing);
+	requests_free(announcer->notices);
 	free(announcer);
 }
 
@@ -122,67 +124,29 @@ static size_t records_for(const struct announcer *announcer, struct arena *arena
 	return count;
 }
 
-/* The same for the same changes to the same destination, and for no others. */
-static const char *message_key(struct arena *arena, const struct receiver *receiver,
-	const char *destination, const struct group_of *group)
+/* Adds the group's message to each destination. */
+static bool add_group(struct announcer *announcer, struct store_request *request,
+	const struct receiver *receiver, const struct strings *destinations,
+	const struct group_of *group, struct error *error)
 {
-	uint64_t sum = HASH_START;
-
-	sum = hash_add(sum, receiver->name, strlen(receiver->name) + 1);
-	sum = hash_add(sum, destination, strlen(destination) + 1);
-	for (size_t i = 0; i < group->count; i++) {
-		sum = hash_add(sum, &group->items[i]->item.id, sizeof group->items[i]->item.id);
-		sum = hash_add(
-			sum, &group->items[i]->first_seen, sizeof group->items[i]->first_seen);
-	}
-	return arena_printf(arena, "%016" PRIx64, sum);
-}
-
-static struct parcel *next_parcel(struct store_request *request)
-{
-	size_t used = request->parcel_count;
-
-	if ((used & (used - 1)) == 0) {
-		struct parcel *more =
-			arena_array(request->arena, used == 0 ? 1 : 2 * used, sizeof *more);
-
-		if (used > 0)
-			memcpy(more, request->parcels, used * sizeof *more);
-		request->parcels = more;
-	}
-	request->parcel_count++;
-	return &request->parcels[used];
-}
-
-static bool add_parcel(struct announcer *announcer, struct store_request *request,
-	const struct receiver *receiver, const char *destination, const struct group_of *group,
-	struct error *error)
-{
-	const struct notifier *notifier = notifier_find(receiver->notifier->name);
-	struct arena *arena = request->arena;
-	struct announcement *items = arena_array(arena, group->count, sizeof *items);
-	int64_t *ids = arena_array(arena, group->count, sizeof *ids);
-	struct message message = {.key = message_key(arena, receiver, destination, group),
-		.items = items,
-		.count = group->count};
-	struct buf payload = {0};
-	bool written;
+	struct announcement *items = arena_array(request->arena, group->count, sizeof *items);
+	struct message message = {.items = items, .count = group->count};
+	uint64_t content = HASH_START;
 
 	for (size_t i = 0; i < group->count; i++) {
-		items[i] = group->items[i]->item;
-		ids[i] = items[i].id;
+		const struct record *record = group->items[i];
+
+		items[i] = record->item;
+		content = hash_add(content, &record->item.id, sizeof record->item.id);
+		content = hash_add(content, &record->first_seen, sizeof record->first_seen);
 	}
-	written = notifier->render(&message, receiver->options, destination, &payload, error);
-	if (written)
-		*next_parcel(request) = (struct parcel){.key = message.key,
-			.receiver = receiver->name,
-			.destination = arena_strdup(arena, destination),
-			.payload = arena_strndup(arena, payload.data, payload.length),
-			.now = announcer->agent->now(),
-			.changes = ids,
-			.change_count = group->count};
-	buf_free(&payload);
-	return written;
+	for (size_t i = 0; i < destinations->count; i++) {
+		struct addressee to = {receiver, destinations->items[i]};
+
+		if (!parcels_add(request, &to, &message, content, announcer->agent->now(), error))
+			return false;
+	}
+	return true;
 }
 
 /* All messages of the receiver, or none and an error. */
@@ -199,12 +163,10 @@ static bool add_parcels(struct announcer *announcer, struct store_request *reque
 		return false;
 	group_count = group_records(request->arena, records, count, &groups);
 	for (size_t i = 0; i < group_count; i++)
-		for (size_t j = 0; j < destinations.count; j++)
-			if (!add_parcel(announcer, request, receiver, destinations.items[j],
-				    &groups[i], error)) {
-				request->parcel_count = before;
-				return false;
-			}
+		if (!add_group(announcer, request, receiver, &destinations, &groups[i], error)) {
+			request->parcel_count = before;
+			return false;
+		}
 	return true;
 }
 
@@ -219,6 +181,15 @@ static void mark_told(struct announcer *announcer, const struct receiver *receiv
 					arena_strdup(at->arena, receiver->name));
 }
 
+static void complain(
+	struct announcer *announcer, const struct receiver *receiver, const struct error *error)
+{
+	log_event(LEVEL_ERROR, "no message can be written, will try again",
+		LOG_TEXT("receiver", receiver->name), LOG_TEXT("problem", error->text));
+	metrics_add(announcer->agent->metrics, METRIC_DELIVERIES, 1, receiver->name, "unwritten");
+	announcer->agent->misconfigured = true;
+}
+
 static void tell(
 	struct announcer *announcer, struct store_request *request, const struct receiver *receiver)
 {
@@ -228,15 +199,10 @@ static void tell(
 
 	if (count == 0)
 		return;
-	if (add_parcels(announcer, request, receiver, records, count, &error)) {
+	if (add_parcels(announcer, request, receiver, records, count, &error))
 		mark_told(announcer, receiver);
-		return;
-	}
-	log_event(LEVEL_ERROR, "no message can be written, will try again",
-		LOG_TEXT("receiver", receiver->name), LOG_TEXT("problem", error.text),
-		LOG_INT("changes", count));
-	metrics_add(announcer->agent->metrics, METRIC_DELIVERIES, 1, receiver->name, "unwritten");
-	announcer->agent->misconfigured = true;
+	else
+		complain(announcer, receiver, &error);
 }
 
 /* True if nobody who is to be told of the record lacks it. */
@@ -331,5 +297,82 @@ void announcer_flush(struct announcer *announcer)
 	for (size_t i = 0; i < config->receiver_count; i++)
 		tell(announcer, request, &config->receivers[i]);
 	list_told(announcer, request);
+	ledger_ask(announcer->agent, request);
+}
+
+static void notice_queued(struct store_request *request);
+
+static void queue_notices(void *context)
+{
+	struct announcer *announcer = context;
+	struct store_request *request = announcer->notices;
+
+	announcer->notices = NULL;
+	for (struct store_request *next; request; request = next) {
+		next = request->next;
+		ledger_ask(announcer->agent, request);
+	}
+}
+
+/* A store that does not take it is asked again: whoever is to know that something is down should
+ * not depend on the minute. */
+static void notice_queued(struct store_request *request)
+{
+	struct announcer *announcer = request->context;
+	struct agent *agent = announcer->agent;
+
+	if (request->failed && !agent->once && !agent->stopping) {
+		if (!announcer->notices)
+			engine_after(agent->engine, FLUSH_AGAIN, queue_notices, announcer);
+		request->next = announcer->notices;
+		announcer->notices = request;
+		return;
+	}
+	agent->stateless |= request->failed;
+	for (size_t i = 0; i < request->parcel_count && !request->failed; i++)
+		courier_add(announcer->courier, &request->parcels[i]);
+	store_request_free(request);
+}
+
+static bool add_notice(struct announcer *announcer, struct store_request *request,
+	const struct receiver *receiver, const struct notice *notice, struct error *error)
+{
+	struct message message = {.kind = MESSAGE_NOTICE, .notice = notice};
+	uint64_t content = hash_add(HASH_START, notice->subject, strlen(notice->subject) + 1);
+	struct strings destinations;
+
+	content = hash_add(content, notice->text, strlen(notice->text) + 1);
+	content = hash_add(content, &notice->time, sizeof notice->time);
+	content = hash_add(content, &notice->recovered, sizeof notice->recovered);
+	if (!notifier_find(receiver->notifier->name)
+			->destinations(receiver->options, request->arena, &destinations, error))
+		return false;
+	for (size_t i = 0; i < destinations.count; i++) {
+		struct addressee to = {receiver, destinations.items[i]};
+
+		if (!parcels_add(request, &to, &message, content, announcer->agent->now(), error))
+			return false;
+	}
+	return true;
+}
+
+void announcer_notice(
+	struct announcer *announcer, const struct notice *notice, const struct strings *receivers)
+{
+	struct store_request *request = store_request_new(STORE_QUEUE, notice_queued, announcer);
+	struct error error;
+
+	log_event(notice->recovered ? LEVEL_INFO : LEVEL_WARN, "notice",
+		LOG_TEXT("subject", notice->subject), LOG_TEXT("text", notice->text));
+	for (size_t i = 0; i < receivers->count; i++) {
+		const struct receiver *receiver =
+			agent_receiver(announcer->agent, receivers->items[i]);
+		size_t before = request->parcel_count;
+
+		if (!receiver || add_notice(announcer, request, receiver, notice, &error))
+			continue;
+		request->parcel_count = before;
+		complain(announcer, receiver, &error);
+	}
 	ledger_ask(announcer->agent, request);
 }

@@ -23,4 +23,11 @@ void announcer_add(struct announcer *announcer, struct store_request *records);
 /* Makes messages of all that waits. */
 void announcer_flush(struct announcer *announcer);
 
+/*
+ * Queues a notice to the receivers of those names; a name that is not configured is passed over.
+ * What is in the outbox is sent whatever happens; until then it is lost if the program ends.
+ */
+void announcer_notice(
+	struct announcer *announcer, const struct notice *notice, const struct strings *receivers);
+
 #endif

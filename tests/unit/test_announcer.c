@@ -249,6 +249,27 @@ static void test_who_was_told_is_known_after_a_restart(void **state)
 	assert_told(f, 1, 1, 0);
 }
 
+/* To those who are named and configured, through the outbox. */
+static void test_notice(void **state)
+{
+	struct fixture *f = *state;
+	static const char *const names[] = {"slack", "pager"};
+	struct notice notice = {.subject = "prometheus",
+		.text = "does not answer: connection refused",
+		.time = INT64_C(1699990000000)};
+
+	announcer_notice(f->announcer, &notice, &(struct strings){names, 2});
+	assert_true(engine_run(f->agent.engine));
+	assert_told(f, 0, 1, 0);
+	assert_int_equal(
+		count(f, "deliveries WHERE payload LIKE '%:warning: *prometheus*  2023-11-14%'"),
+		1);
+	notice.recovered = true;
+	announcer_notice(f->announcer, &notice, &(struct strings){names, 2});
+	assert_true(engine_run(f->agent.engine));
+	assert_int_equal(count(f, "deliveries WHERE state = 2"), 2);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -257,6 +278,7 @@ int main(void)
 		CASE(test_all_are_told),
 		CASE(test_one_receiver_that_cannot_be_told),
 		CASE(test_who_was_told_is_known_after_a_restart),
+		CASE(test_notice),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

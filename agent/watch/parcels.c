@@ -1,0 +1,67 @@
+/*
+ * See parcels.h.
+ */
+#include "agent/watch/parcels.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "agent/core/hash.h"
+
+static const char *key_of(struct arena *arena, const struct addressee *to, uint64_t content)
+{
+	uint64_t sum = HASH_START;
+
+	sum = hash_add(sum, to->receiver->name, strlen(to->receiver->name) + 1);
+	sum = hash_add(sum, to->destination, strlen(to->destination) + 1);
+	sum = hash_add(sum, &content, sizeof content);
+	return arena_printf(arena, "%016" PRIx64, sum);
+}
+
+static struct parcel *next_parcel(struct store_request *request)
+{
+	size_t used = request->parcel_count;
+
+	if ((used & (used - 1)) == 0) {
+		struct parcel *more =
+			arena_array(request->arena, used == 0 ? 1 : 2 * used, sizeof *more);
+
+		if (used > 0)
+			memcpy(more, request->parcels, used * sizeof *more);
+		request->parcels = more;
+	}
+	request->parcel_count++;
+	return &request->parcels[used];
+}
+
+static const int64_t *ids_of(struct arena *arena, const struct message *message)
+{
+	int64_t *ids = arena_array(arena, message->count, sizeof *ids);
+
+	for (size_t i = 0; i < message->count; i++)
+		ids[i] = message->items[i].id;
+	return ids;
+}
+
+bool parcels_add(struct store_request *request, const struct addressee *to,
+	const struct message *message, uint64_t content, int64_t now, struct error *error)
+{
+	const struct notifier *notifier = notifier_find(to->receiver->notifier->name);
+	struct arena *arena = request->arena;
+	struct message keyed = *message;
+	struct buf payload = {0};
+	bool written;
+
+	keyed.key = key_of(arena, to, content);
+	written = notifier->render(&keyed, to->receiver->options, to->destination, &payload, error);
+	if (written)
+		*next_parcel(request) = (struct parcel){.key = keyed.key,
+			.receiver = arena_strdup(arena, to->receiver->name),
+			.destination = arena_strdup(arena, to->destination),
+			.payload = arena_strndup(arena, payload.data, payload.length),
+			.now = now,
+			.changes = ids_of(arena, message),
+			.change_count = message->count};
+	buf_free(&payload);
+	return written;
+}
