@@ -15,10 +15,16 @@
 
 /* Labels in parentheses, in the order in which their values are given. */
 enum metric_id {
-	METRIC_BUILD_INFO,            /* gauge (version): 1 */
+	METRIC_BUILD_INFO,            /* info (version, revision, compiler) */
+	METRIC_READY,                 /* gauge: 1 or 0, as /-/ready says */
+	METRIC_CONFIG_HASH,           /* gauge: the first 48 bits of a hash of the configuration */
+	METRIC_RELOAD_SUCCESSFUL,     /* gauge: 1 or 0, of the last reload */
+	METRIC_RELOAD_TIME,           /* gauge: unix seconds of the last reload that went well */
 	METRIC_TESTS,                 /* gauge: tests of the configuration */
 	METRIC_RUNS,                  /* counter (source) */
 	METRIC_RUN_FAILURES,          /* counter (source, reason) */
+	METRIC_FETCH_ERRORS,          /* counter (server or source, reason: see struct task) */
+	METRIC_SOURCE_UP,             /* gauge (server): 1 or 0 */
 	METRIC_MISSED_RUNS,           /* counter */
 	METRIC_RUN_DURATION,          /* histogram (source), seconds */
 	METRIC_SCHEDULE_LAG,          /* histogram, seconds between due and started */
@@ -29,6 +35,13 @@ enum metric_id {
 	METRIC_CHANGES_FOUND,         /* counter */
 	METRIC_DELIVERIES,            /* counter (receiver, result) */
 	METRIC_DELIVERY_QUEUE_LENGTH, /* gauge (receiver) */
+	METRIC_STORE_SIZE,            /* gauge, bytes of the state file and its log */
+	METRIC_PROCESS_CPU,           /* from here on as every Prometheus client has them */
+	METRIC_PROCESS_RESIDENT,
+	METRIC_PROCESS_VIRTUAL,
+	METRIC_PROCESS_OPEN_FDS,
+	METRIC_PROCESS_MAX_FDS,
+	METRIC_PROCESS_START_TIME,
 	METRIC_COUNT,
 };
 
@@ -36,6 +49,9 @@ struct metrics;
 
 struct metrics *metrics_new(void);
 void metrics_free(struct metrics *metrics);
+
+/* The metric's name, as in the text format. */
+const char *metrics_name(enum metric_id id);
 
 /* Label values that the metric does not have are NULL. A counter is never decreased, a gauge may
  * be. */
@@ -46,7 +62,14 @@ void metrics_set(struct metrics *metrics, enum metric_id id, double value, const
 void metrics_observe(struct metrics *metrics, enum metric_id id, double value, const char *first,
 	const char *second);
 
-/* Appends everything as Prometheus' text format 0.0.4, with the process' own metrics. */
-void metrics_print(const struct metrics *metrics, struct buf *out);
+/* Sets what the kernel knows of the process; what it does not tell is left out. */
+void metrics_collect_process(struct metrics *metrics);
+
+enum metrics_format { METRICS_TEXT, METRICS_OPENMETRICS };
+
+extern const char *const metrics_content_types[]; /* by format */
+
+/* Appends everything: as Prometheus' text format 0.0.4, or as OpenMetrics 1.0.0. */
+void metrics_print(const struct metrics *metrics, enum metrics_format format, struct buf *out);
 
 #endif

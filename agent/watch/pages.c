@@ -9,8 +9,9 @@ static void get_metrics(void *context, struct http_answer *answer)
 	const struct pages *pages = context;
 	if (pages->collect)
 		pages->collect(pages->context);
-	answer->type = "text/plain; version=0.0.4; charset=utf-8";
-	metrics_print(pages->metrics, &answer->body);
+	metrics_collect_process(pages->metrics);
+	answer->type = metrics_content_types[METRICS_TEXT];
+	metrics_print(pages->metrics, METRICS_TEXT, &answer->body);
 }
 
 static void get_healthy(void *context, struct http_answer *answer)
