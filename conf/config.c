@@ -39,6 +39,29 @@ const struct field agent_fields[] = {
 		.initial = "30s",
 		.max = 86400000,
 		.help = "changes found within it travel in one message"},
+	{.name = "group_interval",
+		.type = FIELD_DURATION,
+		.offset = offsetof(struct agent_settings, group_interval),
+		.initial = "0",
+		.max = 86400000,
+		.help = "a change found so soon after others that it belongs to goes into their "
+			"thread; 0: the longest interval of their tests"},
+	{.name = "give_up_after",
+		.type = FIELD_DURATION,
+		.offset = offsetof(struct agent_settings, give_up_after),
+		.initial = "24h",
+		.min = 60000,
+		.max = (double)INT64_MAX,
+		.help = "how long a message is tried to be delivered"},
+	{.name = "commit_url",
+		.type = FIELD_STRING,
+		.offset = offsetof(struct agent_settings, commit_url),
+		.help = "page about a commit, for links: https://example.com/app/commit/{commit}"},
+	{.name = "compare_url",
+		.type = FIELD_STRING,
+		.offset = offsetof(struct agent_settings, compare_url),
+		.help = "page about a range of commits, for links: "
+			"https://example.com/app/compare/{before}...{after}"},
 	{.name = "max_age",
 		.type = FIELD_DURATION,
 		.offset = offsetof(struct agent_settings, max_age),
@@ -205,6 +228,7 @@ static void read_agent(struct loader *loader, const struct yaml_node *map)
 	if (unset.variable)
 		loader_missing(loader, &reading.subject, &unset);
 	check_state(loader, map, &reading.subject, agent->state);
+	loader_check_links(loader, map, &reading.subject, agent->commit_url, agent->compare_url);
 	const char *colon = strrchr(agent->listen, ':');
 	char *end = NULL;
 	unsigned long port =

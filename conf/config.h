@@ -86,7 +86,8 @@ struct test {
 	int64_t interval;           /* ms */
 	struct strings notify; /* receivers, at least one: by default all sections', else stdout */
 	struct strings tags, annotate;
-	const char *unsupported; /* why it cannot be run ("bigquery ..."), or NULL */
+	const char *commit_url, *compare_url; /* templates of agent/core/link.h, or NULL */
+	const char *unsupported;              /* why it cannot be run ("bigquery ..."), or NULL */
 	/* A hash of all that it means, with its server, its metrics, its receivers' names and what
 	 * templates gave: equal as long as nothing of it changes. Secrets are in it, so it is not
 	 * to be shown. */
@@ -103,8 +104,11 @@ struct agent_settings {
 	const char *listen; /* host:port */
 	const char *state;
 	int64_t interval, group_wait, max_age; /* ms; WHEN_NEVER */
+	int64_t group_interval;                /* ms; 0: the longest interval of the tests */
+	int64_t give_up_after;                 /* ms; WHEN_NEVER */
 	int64_t jobs;                          /* worker threads, 0: one a core */
 	int64_t read_timeout;                  /* ms */
+	const char *commit_url, *compare_url;  /* of tests that have none of their own */
 };
 
 extern const struct field agent_fields[];

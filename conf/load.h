@@ -70,6 +70,10 @@ void loader_check_name(struct loader *loader, const struct yaml_node *where,
 void loader_complain(struct loader *loader, const struct yaml_node *map,
 	const struct subject *subject, const struct error *error);
 
+/* Checks the templates of links that `map` gives. */
+void loader_check_links(struct loader *loader, const struct yaml_node *map,
+	const struct subject *subject, const char *commit_url, const char *compare_url);
+
 /* Notes the first reason for the agent not to start, in config->missing. */
 void loader_hold(struct loader *loader, const struct yaml_node *where,
 	const struct subject *subject, const char *text);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agent/core/buf.h"
+#include "agent/core/link.h"
 #include "conf/load.h"
 
 enum { SUGGESTIONS = 20, MANY_NAMES = 200, TOLD_MAX = 10000 };
@@ -85,6 +86,18 @@ void loader_complain(struct loader *loader, const struct yaml_node *map,
 {
 	loader_report(loader, error->kind == ERROR_DATA, place_of(map, error->text), subject, "%s",
 		error->text);
+}
+
+void loader_check_links(struct loader *loader, const struct yaml_node *map,
+	const struct subject *subject, const char *commit_url, const char *compare_url)
+{
+	const struct pair links[] = {{"commit_url", commit_url}, {"compare_url", compare_url}};
+	for (size_t i = 0; i < sizeof links / sizeof *links; i++) {
+		struct error error;
+		if (yaml_get(map, links[i].key) && links[i].value &&
+			!link_check(links[i].key, links[i].value, &error))
+			loader_complain(loader, map, subject, &error);
+	}
 }
 
 static void note_first(struct loader *loader, const char **note, const struct yaml_node *where,

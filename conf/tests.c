@@ -13,6 +13,7 @@ struct test_options {
 	const char *source;
 	int64_t interval;
 	struct strings notify, tags, annotate;
+	const char *commit_url, *compare_url;
 };
 
 static const struct field test_fields[] = {
@@ -38,6 +39,14 @@ static const struct field test_fields[] = {
 		.type = FIELD_LIST,
 		.offset = offsetof(struct test_options, annotate),
 		.help = "more tags of its Grafana annotations"},
+	{.name = "commit_url",
+		.type = FIELD_STRING,
+		.offset = offsetof(struct test_options, commit_url),
+		.help = "page about a commit; by default agent.commit_url, \"\": none"},
+	{.name = "compare_url",
+		.type = FIELD_STRING,
+		.offset = offsetof(struct test_options, compare_url),
+		.help = "page about a range of commits; by default agent.compare_url, \"\": none"},
 	{0},
 };
 
@@ -313,7 +322,10 @@ static void read_test(
 	struct loader *loader, const struct yaml_node *map, const char *name, struct test *test)
 {
 	struct subject subject = {.kind = "test", .name = name};
-	struct test_options common = {.interval = loader->config->agent.interval};
+	const struct agent_settings *agent = &loader->config->agent;
+	struct test_options common = {.interval = agent->interval,
+		.commit_url = agent->commit_url,
+		.compare_url = agent->compare_url};
 	const char *type = read_type(loader, map, &subject);
 	if (!type)
 		return;
@@ -335,6 +347,9 @@ static void read_test(
 	test->interval = common.interval;
 	test->tags = common.tags;
 	test->annotate = common.annotate;
+	test->commit_url = common.commit_url;
+	test->compare_url = common.compare_url;
+	loader_check_links(loader, map, &subject, common.commit_url, common.compare_url);
 	struct unset unset = {0};
 	test->detection = detection_read(
 		loader, yaml_get(map, "detection"), &subject, &loader->config->detection, &unset);

@@ -86,6 +86,10 @@ static void print_test(struct buf *out, const struct test *test)
 	print_strings(out, " notify=", &test->notify);
 	print_strings(out, " tags=", &test->tags);
 	print_strings(out, " annotate=", &test->annotate);
+	if (test->commit_url)
+		buf_printf(out, " commit_url=%s", test->commit_url);
+	if (test->compare_url)
+		buf_printf(out, " compare_url=%s", test->compare_url);
 	buf_text(out, "\n   ");
 	print_detection(out, &test->detection);
 	buf_char(out, '\n');

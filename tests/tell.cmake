@@ -1,0 +1,2 @@
+# Telling: links, and what is told where.
+hunter_test(link hunter_core)
