@@ -10,18 +10,16 @@
 #include "agent/engine/engine.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "agent/core/clock.h"
+#include "agent/engine/chore.h"
 #include "agent/engine/errand.h"
 #include "agent/engine/pool.h"
+#include "agent/engine/signals.h"
 #include "agent/engine/timers.h"
 #include "agent/engine/transfers.h"
 
@@ -45,13 +43,13 @@ struct engine {
 	struct pool *pool;
 	struct transfers *transfers;
 	struct errands errands;
+	struct chores chores;
 	struct timers timers;
 	struct guest guests[MOST_GUESTS];
 	size_t guest_count;
 	size_t holds;
-	int64_t time;  /* of a clock that jumps */
-	int signal_fd; /* -1: signals are not caught */
-	sigset_t signals_before;
+	int64_t time; /* of a clock that jumps */
+	struct signals signals;
 	bool stopped, signalled;
 	int64_t progress_due;
 	bool progress_shown;
@@ -103,28 +101,13 @@ int64_t engine_now(const struct engine *engine)
 	return engine->options.jumping ? engine->time : clock_monotonic();
 }
 
-static bool catch_signals(struct engine *engine, struct error *error)
-{
-	engine->signal_fd = -1;
-	if (!engine->options.catch_signals)
-		return true;
-	sigset_t set;
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	engine->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (engine->signal_fd < 0)
-		return error_set(error, ERROR_STATE, "signalfd: %s", strerror(errno));
-	pthread_sigmask(SIG_BLOCK, &set, &engine->signals_before);
-	signal(SIGPIPE, SIG_IGN); /* whoever writes sees EPIPE */
-	return true;
-}
-
 struct engine *engine_new(const struct engine_options *options, struct error *error)
 {
 	struct engine *engine = memory_new(1, sizeof *engine);
 	engine->options = *options;
-	if (!catch_signals(engine, error)) {
+	engine->signals.fd = -1;
+	if (options->catch_signals &&
+		!signals_catch(&engine->signals, options->hangup != NULL, error)) {
 		free(engine);
 		return NULL;
 	}
@@ -133,6 +116,7 @@ struct engine *engine_new(const struct engine_options *options, struct error *er
 		engine_free(engine);
 		return NULL;
 	}
+	engine->chores.pool = engine->pool;
 	engine->transfers = transfers_new(TRANSFERS_HELD);
 	engine->errands = (struct errands){
 		.engine = engine,
@@ -177,14 +161,12 @@ bool engine_free(struct engine *engine)
 	if (engine->pool) {
 		drop_posts(engine->pool);
 		errands_free(&engine->errands);
+		chores_free(&engine->chores);
 		transfers_free(engine->transfers);
 		pool_free(engine->pool);
 	}
 	timers_free(&engine->timers);
-	if (engine->signal_fd >= 0) {
-		close(engine->signal_fd);
-		pthread_sigmask(SIG_SETMASK, &engine->signals_before, NULL);
-	}
+	signals_restore(&engine->signals);
 	free(engine);
 	return true;
 }
@@ -203,6 +185,21 @@ void engine_deliver(struct engine *engine, const struct notifier *notifier,
 	struct delivery *delivery, delivery_done *done, void *context)
 {
 	errands_deliver(&engine->errands, notifier, delivery, done, context);
+}
+
+void engine_chore(struct engine *engine, engine_call *work, engine_call *done, void *context)
+{
+	chores_begin(&engine->chores, work, done, context);
+}
+
+void engine_close(struct engine *engine)
+{
+	engine->errands.closed = true;
+}
+
+void engine_set_read_timeout(struct engine *engine, int64_t timeout)
+{
+	engine->errands.readings.timeout = timeout;
 }
 
 void engine_after(struct engine *engine, int64_t delay, engine_call *call, void *context)
@@ -283,11 +280,13 @@ static void take_overdue(struct engine *engine)
 		job->overdue(job, running);
 }
 
-static void take_signal(struct engine *engine)
+static void take_signals(struct engine *engine)
 {
-	struct signalfd_siginfo info;
-	if (read(engine->signal_fd, &info, sizeof info) == sizeof info)
-		engine->signalled = true;
+	for (int number; (number = signals_take(&engine->signals)) != 0;)
+		if (number == SIGHUP)
+			engine->options.hangup(engine->options.context);
+		else
+			engine->signalled = true;
 }
 
 static struct guest *guest_of(struct engine *engine, int fd)
@@ -341,26 +340,27 @@ static void wait_and_serve(struct engine *engine)
 	for (; count < guests; count++)
 		fds[count] = (struct pollfd){.fd = engine->guests[count].fd, .events = POLLIN};
 	fds[count++] = (struct pollfd){.fd = pool_fd(engine->pool), .events = POLLIN};
-	if (engine->signal_fd >= 0)
-		fds[count++] = (struct pollfd){.fd = engine->signal_fd, .events = POLLIN};
+	if (engine->signals.fd >= 0)
+		fds[count++] = (struct pollfd){.fd = engine->signals.fd, .events = POLLIN};
 
 	transfers_wait(engine->transfers, fds, count, next_wait(engine, clock_monotonic()));
-	if (engine->signal_fd >= 0 && fds[count - 1].revents)
-		take_signal(engine);
+	if (engine->signals.fd >= 0 && fds[count - 1].revents)
+		take_signals(engine);
 	serve_guests(engine, fds, guests);
 }
 
 static bool engine_busy(const struct engine *engine)
 {
 	int64_t due;
-	return engine->errands.count > 0 || engine->holds > 0 || timers_next(&engine->timers, &due);
+	return engine->errands.count > 0 || engine->chores.count > 0 || engine->holds > 0 ||
+	       timers_next(&engine->timers, &due);
 }
 
 /* Moves a jumping clock to the next timer, unless something is under way that may yet add one. */
 static bool jump(struct engine *engine)
 {
 	int64_t due;
-	if (!engine->options.jumping || engine->holds > 0 ||
+	if (!engine->options.jumping || engine->holds > 0 || engine->chores.count > 0 ||
 		engine->errands.count > engine->errands.waiting ||
 		!timers_next(&engine->timers, &due))
 		return false;

@@ -48,9 +48,12 @@ struct task *task_new(const struct test *test, int64_t now);
 void task_free(struct task *task);
 
 struct engine_options {
-	size_t jobs;          /* worker threads; 0: one a core */
-	bool progress;        /* a progress line on stderr after a second */
-	bool catch_signals;   /* SIGINT and SIGTERM end engine_run; see there */
+	size_t jobs;                   /* worker threads; 0: one a core */
+	bool progress;                 /* a progress line on stderr after a second */
+	bool catch_signals;            /* SIGINT and SIGTERM end engine_run; see there */
+	void (*hangup)(void *context); /* with catch_signals: called from the loop at SIGHUP, unless
+					  NULL */
+	void *context;                 /* of hangup */
 	int64_t retry_delay;  /* ms before a source's request is tried again, doubled each time; 0:
 				 500 */
 	int64_t read_timeout; /* ms a source may take to read; 0: no limit. See query.timeout */
@@ -103,6 +106,17 @@ void engine_alarm(struct engine *engine, struct alarm *alarm, int64_t due);
 /* Calls back on the loop's thread soon; the only function here that other threads may call. If the
  * engine is freed first, `drop` is called instead, unless it is NULL. */
 void engine_post(struct engine *engine, engine_call *call, engine_call *drop, void *context);
+
+/* Runs `work` on a worker for calls that may block, then `done` on the loop's thread. If the engine
+ * is freed first, `done` is not called; keeps engine_run going. */
+void engine_chore(struct engine *engine, engine_call *work, engine_call *done, void *context);
+
+/* Begins no task any more; those under way are left where they are until the engine is freed.
+ * Deliveries go on. */
+void engine_close(struct engine *engine);
+
+/* Sets what read_timeout set, for reads that begin from now on. */
+void engine_set_read_timeout(struct engine *engine, int64_t timeout);
 
 /* Keeps engine_run going while another thread has something to post; each hold needs its release.
  * Loop's thread only. */

@@ -167,6 +167,8 @@ static struct crowd *crowd_of_readers(struct errands *owner)
 
 static void crowd_begin(struct crowd *crowd)
 {
+	if (crowd->first && crowd->first->owner->closed)
+		return;
 	while (crowd->first && crowd->begun < crowd->limit) {
 		struct errand *errand = crowd->first;
 		crowd->first = errand->after;
@@ -335,8 +337,16 @@ static void submit_read(struct errand *errand)
 		&errand->owner->readings, errand->task, errand->source, read_done, errand);
 }
 
+/* A task that is to go no further stays among the live ones. */
+static bool is_closed(const struct errand *errand)
+{
+	return errand->task && errand->owner->closed;
+}
+
 static void submit_step(struct errand *errand)
 {
+	if (is_closed(errand))
+		return;
 	errand->job = (struct job){.run = run_step, .done = step_done};
 	pool_submit(errand->owner->pool, LANE_WORK, &errand->job);
 }
@@ -394,6 +404,8 @@ static void start_call(void *context)
 {
 	struct errand *errand = context;
 	struct errands *owner = errand->owner;
+	if (is_closed(errand))
+		return;
 	if (errand->transfer.kind == TRANSFER_STDOUT) {
 		printing_begin(&errand->printing, &owner->printer, &errand->transfer, print_done);
 		return;

@@ -26,6 +26,7 @@ struct errands {
 	size_t count, ended;  /* under way, and ended since the start */
 	size_t again;         /* of those under way: by errands_work */
 	size_t waiting;       /* of those under way: for the time to ask again */
+	bool closed;          /* tasks go no further */
 };
 
 void errands_task(struct errands *errands, struct task *task);

@@ -208,11 +208,20 @@ static void test_freed_with_tasks_left(void **state)
 	unlink(file.path);
 }
 
+static int released; /* tasks that nothing uses any more */
+
+static void count_release(void *counter)
+{
+	(*(int *)counter)++;
+}
+
 static struct task *stuck_task(struct file_test *file)
 {
 	struct task *task = file_task(file);
 	task->work = NULL;
 	task->query.branch = arena_strdup(task->query.arena, "the branch");
+	task->release = count_release;
+	task->holder = &released;
 	return task;
 }
 
@@ -220,12 +229,15 @@ static void test_a_read_that_does_not_end(void **state)
 {
 	(void)state;
 	static const struct plugin plugin = {.name = "stuck"};
-	struct file_test stuck[5], file;
+	struct file_test stuck[5], file, reloaded;
+	released = 0;
 	struct engine *engine = engine_of((struct engine_options){.jobs = 1, .read_timeout = 20});
 	assert_int_equal(pipe(stuck_pipe), 0);
 	for (int i = 0; i < 5; i++) { /* one more than there are threads for reading */
 		stuck[i] = (struct file_test){.plugin = plugin};
-		stuck[i].test = (struct test){.name = "stuck", .source = &stuck[i].plugin};
+		stuck[i].test = (struct test){.name = "stuck",
+			.source = &stuck[i].plugin,
+			.fingerprint = (uint64_t)i + 1};
 		engine_submit(engine, stuck_task(&stuck[i]));
 	}
 	file_test_set(&file, 3);
@@ -243,11 +255,19 @@ static void test_a_read_that_does_not_end(void **state)
 	assert_true(engine_run(engine));
 	assert_int_equal(stuck[0].done, 2);
 	assert_non_null(strstr(stuck[0].error.text, "has not ended yet"));
+
+	/* Nor after the configuration was read again. */
+	reloaded = stuck[0];
+	engine_submit(engine, stuck_task(&reloaded));
+	assert_true(engine_run(engine));
+	assert_non_null(strstr(reloaded.error.text, "has not ended yet"));
+	assert_int_equal(released, 2); /* what the five reads use is still held */
 	assert_false(engine_free(engine));
 
 	assert_int_equal(write(stuck_pipe[1], "12345", 5), 5);
 	while (!engine_free(engine)) /* which does not wait for them */
 		poll(NULL, 0, 1);
+	assert_int_equal(released, 7);
 	close(stuck_pipe[0]);
 	close(stuck_pipe[1]);
 	unlink(file.path);
@@ -508,6 +528,66 @@ static void test_a_signal_ends_the_run(void **state)
 	assert_true(engine_run(letters.engine));
 	assert_string_equal(letters.text, "c");
 	engine_free(letters.engine);
+}
+
+static void raise_hangup(void *context)
+{
+	(void)context;
+	kill(getpid(), SIGHUP);
+}
+
+static atomic_int worked; /* chores */
+
+static void work(void *context)
+{
+	(void)context;
+	worked++;
+}
+
+static void begin_chore(void *context)
+{
+	struct letters *letters = context;
+	write_a(letters);
+	engine_chore(letters->engine, work, write_c_and_stop, letters);
+}
+
+/* A hangup is a call, and what is done for it may block. */
+static void test_a_hangup_and_a_chore(void **state)
+{
+	(void)state;
+	struct letters letters = {0};
+	letters.engine = engine_of((struct engine_options){
+		.jobs = 1, .catch_signals = true, .hangup = begin_chore, .context = &letters});
+	engine_after(letters.engine, 0, raise_hangup, NULL);
+	engine_hold(letters.engine);
+	assert_true(engine_run(letters.engine));
+	assert_string_equal(letters.text, "ac");
+	assert_int_equal(worked, 1);
+
+	engine_chore(letters.engine, work, write_c_and_stop, &letters);
+	engine_free(letters.engine);
+	assert_string_equal(letters.text, "ac"); /* it was not done */
+}
+
+/* Tasks go no further, deliveries do. */
+static void test_closed(void **state)
+{
+	(void)state;
+	struct file_test file;
+	struct letters letters = {.engine = engine_of((struct engine_options){.jobs = 1})};
+	file_test_set(&file, 3);
+	engine_close(letters.engine);
+	struct task *task = file_task(&file);
+	released = 0;
+	task->release = count_release;
+	task->holder = &released;
+	engine_submit(letters.engine, task);
+	engine_after(letters.engine, 10, write_c_and_stop, &letters);
+	assert_true(engine_run(letters.engine));
+	assert_int_equal(file.done, 0);
+	engine_free(letters.engine);
+	assert_int_equal(released, 1);
+	unlink(file.path);
 }
 
 /* A simulated day of tests that run every minute and take their time: each run that ends sets the
@@ -1148,6 +1228,8 @@ int main(void)
 		cmocka_unit_test(test_posts_are_dropped),
 		cmocka_unit_test(test_work_on_what_was_fetched),
 		cmocka_unit_test(test_a_signal_ends_the_run),
+		cmocka_unit_test(test_a_hangup_and_a_chore),
+		cmocka_unit_test(test_closed),
 		cmocka_unit_test(test_timers_in_order),
 		cmocka_unit_test(test_alarms_do_not_multiply),
 		cmocka_unit_test(test_a_guest_is_served),

@@ -1,0 +1,26 @@
+/*
+ * Chores: calls that may block and belong to no task, such as loading the configuration anew.
+ *
+ * All functions are for the loop's thread.
+ */
+#ifndef AGENT_CHORE_H
+#define AGENT_CHORE_H
+
+#include <stddef.h>
+
+#include "agent/engine/engine.h"
+
+struct pool;
+
+struct chores {
+	struct pool *pool;
+	struct chore *live;
+	size_t count; /* under way */
+};
+
+void chores_begin(struct chores *chores, engine_call *work, engine_call *done, void *context);
+
+/* Drops those that are under way; the pool must have stopped. */
+void chores_free(struct chores *chores);
+
+#endif
