@@ -1,5 +1,6 @@
 /*
- * A heap of the tests that wait, by the time they are due; running tests are in no heap. The hash
+ * A heap of the tests that wait, by the time they are due, those that never are included; running
+ * tests are in no heap. The hash
  * is FNV-1a with a final mix, so that names which differ in their last letter lie far apart on the
  * grid, and part of no file or message: it may change between versions without harm.
  */
@@ -15,15 +16,19 @@
 
 struct slot {
 	int64_t interval, phase, due;
-	uint64_t missed;
+	uint64_t hash, missed;
 	bool running;
+	size_t place; /* in the heap, if it is not running; of a removed test the next such id */
 };
 
 struct schedule {
 	struct slot *slots;
 	size_t *heap; /* ids */
 	size_t count, capacity, waiting;
+	size_t removed; /* the first id that is free again; NONE */
 };
+
+#define NONE SIZE_MAX
 
 static uint64_t hash_name(const char *name)
 {
@@ -35,7 +40,10 @@ static uint64_t hash_name(const char *name)
 
 struct schedule *schedule_new(void)
 {
-	return memory_new(1, sizeof(struct schedule));
+	struct schedule *schedule = memory_new(1, sizeof *schedule);
+
+	schedule->removed = NONE;
+	return schedule;
 }
 
 void schedule_free(struct schedule *schedule)
@@ -54,42 +62,65 @@ static bool before(const struct schedule *schedule, size_t a, size_t b)
 	return due_a != due_b ? due_a < due_b : a < b;
 }
 
-static void swap(size_t *a, size_t *b)
+static void set_place(struct schedule *schedule, size_t place, size_t id)
 {
-	size_t kept = *a;
-	*a = *b;
-	*b = kept;
+	schedule->heap[place] = id;
+	schedule->slots[id].place = place;
+}
+
+/* Brings the test at the place up to where it belongs. */
+static void heap_rise(struct schedule *schedule, size_t at)
+{
+	size_t *heap = schedule->heap, id = heap[at];
+
+	for (; at > 0 && before(schedule, id, heap[(at - 1) / 2]); at = (at - 1) / 2)
+		set_place(schedule, at, heap[(at - 1) / 2]);
+	set_place(schedule, at, id);
+}
+
+/* The same downwards. */
+static void heap_sink(struct schedule *schedule, size_t at)
+{
+	size_t *heap = schedule->heap, id = heap[at];
+
+	for (;;) {
+		size_t child = 2 * at + 1;
+
+		if (child + 1 < schedule->waiting && before(schedule, heap[child + 1], heap[child]))
+			child++;
+		if (child >= schedule->waiting || !before(schedule, heap[child], id))
+			break;
+		set_place(schedule, at, heap[child]);
+		at = child;
+	}
+	set_place(schedule, at, id);
 }
 
 static void heap_add(struct schedule *schedule, size_t id)
 {
-	size_t *heap = schedule->heap, at = schedule->waiting++;
-	heap[at] = id;
-	for (; at > 0 && before(schedule, heap[at], heap[(at - 1) / 2]); at = (at - 1) / 2)
-		swap(&heap[at], &heap[(at - 1) / 2]);
+	schedule->heap[schedule->waiting] = id;
+	heap_rise(schedule, schedule->waiting++);
 }
 
-static size_t heap_take(struct schedule *schedule)
+static void heap_remove(struct schedule *schedule, size_t id)
 {
-	size_t *heap = schedule->heap, first = heap[0], count = --schedule->waiting, at = 0;
-	heap[0] = heap[count];
-	for (;;) {
-		size_t child = 2 * at + 1;
-		if (child >= count)
-			return first;
-		if (child + 1 < count && before(schedule, heap[child + 1], heap[child]))
-			child++;
-		if (!before(schedule, heap[child], heap[at]))
-			return first;
-		swap(&heap[at], &heap[child]);
-		at = child;
+	size_t at = schedule->slots[id].place, last = schedule->heap[--schedule->waiting];
+
+	if (last == id)
+		return;
+	set_place(schedule, at, last);
+	heap_rise(schedule, at);
+	heap_sink(schedule, schedule->slots[last].place);
+}
+
+static size_t new_id(struct schedule *schedule)
+{
+	size_t id = schedule->removed;
+
+	if (id != NONE) {
+		schedule->removed = schedule->slots[id].place;
+		return id;
 	}
-}
-
-size_t schedule_add(struct schedule *schedule, const char *name, int64_t interval, int64_t now,
-	int64_t first_within)
-{
-	assert(interval > 0 && now >= 0);
 	if (schedule->count == schedule->capacity) {
 		schedule->capacity = schedule->capacity ? 2 * schedule->capacity : 64;
 		schedule->slots =
@@ -97,14 +128,22 @@ size_t schedule_add(struct schedule *schedule, const char *name, int64_t interva
 		schedule->heap =
 			memory_resize(schedule->heap, schedule->capacity, sizeof *schedule->heap);
 	}
+	return schedule->count++;
+}
+
+size_t schedule_add(struct schedule *schedule, const char *name, int64_t interval, int64_t now,
+	int64_t first_within)
+{
+	assert(interval > 0 && now >= 0);
 	uint64_t hash = hash_name(name);
 	int64_t within = first_within < interval ? first_within : interval;
 	int64_t offset = within > 0 ? (int64_t)(hash % (uint64_t)within) : 0;
-	size_t id = schedule->count++;
+	size_t id = new_id(schedule);
 	schedule->slots[id] = (struct slot){
 		.interval = interval,
 		.phase = (int64_t)(hash % (uint64_t)interval),
 		.due = now + offset,
+		.hash = hash,
 	};
 	heap_add(schedule, id);
 	return id;
@@ -114,9 +153,24 @@ bool schedule_take(struct schedule *schedule, int64_t now, size_t *id)
 {
 	if (schedule_next(schedule) > now)
 		return false;
-	*id = heap_take(schedule);
-	schedule->slots[*id].running = true;
+	*id = schedule->heap[0];
+	schedule_pick(schedule, *id);
 	return true;
+}
+
+void schedule_pick(struct schedule *schedule, size_t id)
+{
+	assert(!schedule->slots[id].running);
+	heap_remove(schedule, id);
+	schedule->slots[id].running = true;
+}
+
+void schedule_remove(struct schedule *schedule, size_t id)
+{
+	if (!schedule->slots[id].running)
+		heap_remove(schedule, id);
+	schedule->slots[id].place = schedule->removed;
+	schedule->removed = id;
 }
 
 /* The number of the last place on the grid that is not after `time`; -1 for a time before the
@@ -128,17 +182,43 @@ static int64_t grid_place(const struct slot *slot, int64_t time)
 	return (time - slot->phase) / slot->interval;
 }
 
+/* The first place on the grid after `now`. */
+static int64_t next_due(const struct slot *slot, int64_t now)
+{
+	if (slot->interval == WHEN_NEVER)
+		return INT64_MAX;
+	return slot->phase + (grid_place(slot, now) + 1) * slot->interval;
+}
+
 void schedule_done(struct schedule *schedule, size_t id, int64_t now)
 {
 	struct slot *slot = &schedule->slots[id];
-	assert(slot->running && now >= slot->due);
+
+	assert(slot->running);
 	slot->running = false;
-	if (slot->interval == WHEN_NEVER)
-		return;
-	int64_t last = grid_place(slot, now);
-	slot->missed += (uint64_t)(last - grid_place(slot, slot->due));
-	slot->due = slot->phase + (last + 1) * slot->interval;
+	if (now >= slot->due) {
+		slot->missed += (uint64_t)(grid_place(slot, now) - grid_place(slot, slot->due));
+		slot->due = next_due(slot, now);
+	}
 	heap_add(schedule, id);
+}
+
+void schedule_change(struct schedule *schedule, size_t id, int64_t interval, int64_t now)
+{
+	struct slot *slot = &schedule->slots[id];
+
+	if (!slot->running)
+		heap_remove(schedule, id);
+	slot->phase = (int64_t)(slot->hash % (uint64_t)interval);
+	slot->interval = interval;
+	slot->due = next_due(slot, now);
+	if (!slot->running)
+		heap_add(schedule, id);
+}
+
+int64_t schedule_due(const struct schedule *schedule, size_t id)
+{
+	return schedule->slots[id].due;
 }
 
 int64_t schedule_next(const struct schedule *schedule)

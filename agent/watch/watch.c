@@ -1,59 +1,41 @@
 /*
- * A test that fails is told in the log once, and again when it is well; in between it is a counter.
- * Where a source's range slides, it is asked from a start that stands still for half a range, so
- * that noise does not look new because the detector's windows moved.
+ * Subjects are kept in order of their tests' names, in which a new generation's are merged with
+ * them. One that was removed while its pass runs stays aside until that has ended. The schedule
+ * knows them by the ids that it gave; in a single pass there is none.
  */
 #include "agent/watch/watch.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/clock.h"
-#include "agent/core/hash.h"
-#include "agent/core/when.h"
 #include "agent/engine/timers.h"
-#include "agent/news/news.h"
-#include "agent/select.h"
+#include "agent/watch/pass.h"
 #include "agent/watch/schedule.h"
 
-enum { FIRST_SPREAD = 20 }; /* ms for each test, after the start */
+enum { FIRST_SPREAD = 20 }; /* ms for each new test */
 
-/* What is remembered of a test from pass to pass. */
-struct subject {
-	const struct test *test;
-	bool failing;
-	uint64_t notices; /* hash of those of the last pass */
-	uint64_t missed;
-
-	/* What a pass that has its data owns between two places that work on it. */
-	struct task *task;           /* while it is not the engine's */
-	struct store_request *known; /* what the store knows of the test */
-	struct store_request *news;  /* what is to be recorded */
+/* Somebody who waits for the end of a pass. */
+struct waiter {
+	watch_run_done *done;
+	void *context;
+	struct waiter *next;
 };
 
 struct watch {
 	struct agent *agent;
-	struct announcer *announcer;
-	struct subject *subjects;
+	struct passes passes;
+	struct subject **subjects; /* by name */
 	size_t count;
+	struct subject *leaving;    /* removed, while their passes run */
+	struct subject **scheduled; /* by id */
+	size_t scheduled_room;
 	struct schedule *schedule;
 	struct alarm alarm; /* at the next test that is due */
-};
-
-/* One test's way through a pass; in the arena of its task. */
-struct pass {
-	struct watch *watch;
-	struct task *task;
-	size_t id;
-	struct analysis analysis;
-	const struct store_request *known;
-	struct store_request *news;
-	int64_t now, oldest; /* ms, for news_find */
-	int64_t started;     /* engine_now */
-	double detection;    /* seconds */
+	bool started;
 };
 
 static void tick(void *context);
+static void pass_done(void *context, struct subject *subject, const struct pass_report *report);
 
 struct watch *watch_new(struct agent *agent, struct announcer *announcer,
 	const struct test *const *tests, size_t count)
@@ -61,27 +43,27 @@ struct watch *watch_new(struct agent *agent, struct announcer *announcer,
 	struct watch *watch = memory_new(1, sizeof *watch);
 
 	*watch = (struct watch){.agent = agent,
-		.announcer = announcer,
-		.subjects = memory_new(count, sizeof *watch->subjects),
+		.passes = {agent, announcer, pass_done, watch},
 		.schedule = schedule_new(),
 		.alarm = {.call = tick, .context = watch}};
-	for (size_t i = 0; i < count; i++) {
-		if (!tests[i]->unsupported) {
-			watch->subjects[watch->count++].test = tests[i];
-			continue;
-		}
-		log_event(LEVEL_WARN, "test is not supported", LOG_TEXT("test", tests[i]->name),
-			LOG_TEXT("problem", tests[i]->unsupported));
-		agent->incomplete = true;
-	}
+	watch_adopt(watch, tests, count);
 	return watch;
 }
 
-static void drop_request(struct store_request **request)
+static void free_waiters(struct waiter *waiter)
 {
-	if (*request)
-		store_request_free(*request);
-	*request = NULL;
+	for (struct waiter *next; waiter; waiter = next) {
+		next = waiter->next;
+		free(waiter);
+	}
+}
+
+static void free_subject(struct subject *subject)
+{
+	free_waiters(subject->waiting);
+	free_waiters(subject->served);
+	pass_clear(subject);
+	free(subject);
 }
 
 void watch_free(struct watch *watch)
@@ -89,235 +71,84 @@ void watch_free(struct watch *watch)
 	if (!watch)
 		return;
 	schedule_free(watch->schedule);
-	for (size_t i = 0; i < watch->count; i++) {
-		drop_request(&watch->subjects[i].known);
-		drop_request(&watch->subjects[i].news);
-		task_free(watch->subjects[i].task);
+	for (size_t i = 0; i < watch->count; i++)
+		free_subject(watch->subjects[i]);
+	for (struct subject *next, *at = watch->leaving; at; at = next) {
+		next = at->next;
+		free_subject(at);
 	}
 	free(watch->subjects);
+	free(watch->scheduled);
 	free(watch);
 }
 
-static bool detect(struct task *task, struct scratch *scratch, struct error *error)
+static void arm(struct watch *watch)
 {
-	struct pass *pass = task->context;
-	int64_t start = clock_monotonic_ns();
-	bool done = analysis_run(task->query.arena, pass->watch->agent->schema, task->test,
-		&task->query.data, NULL, 0, scratch, &pass->analysis, error);
+	int64_t due = schedule_next(watch->schedule);
 
-	pass->detection = 1e-9 * (double)(clock_monotonic_ns() - start);
-	return done;
+	if (!watch->agent->stopping && due != INT64_MAX)
+		engine_alarm(watch->agent->engine, &watch->alarm, due);
 }
 
-static void arm(struct watch *watch);
-
-/* The pass is gone afterwards. */
-static void end_pass(struct pass *pass)
+/* Calls whoever waits in the list, which is empty afterwards. */
+static void answer(struct waiter **waiters, const struct pass_report *report)
 {
-	struct watch *watch = pass->watch;
-	struct agent *agent = watch->agent;
-	struct subject *subject = &watch->subjects[pass->id];
-	double duration = (double)(engine_now(agent->engine) - pass->started) / 1000;
+	struct waiter *waiter = *waiters;
 
-	metrics_add(agent->metrics, METRIC_RUNS, 1, subject->test->source->name, NULL);
-	metrics_observe(
-		agent->metrics, METRIC_RUN_DURATION, duration, subject->test->source->name, NULL);
-	if (!agent->once) {
-		uint64_t missed;
-
-		schedule_done(watch->schedule, pass->id, engine_now(agent->engine));
-		missed = schedule_missed(watch->schedule, pass->id);
-		metrics_add(agent->metrics, METRIC_MISSED_RUNS, (double)(missed - subject->missed),
-			NULL, NULL);
-		subject->missed = missed;
-		arm(watch);
+	*waiters = NULL;
+	for (struct waiter *next; waiter; waiter = next) {
+		next = waiter->next;
+		waiter->done(waiter->context, report);
+		free(waiter);
 	}
-	subject->task = NULL;
-	task_free(pass->task);
-	agent_ended(agent);
 }
 
-static const char *reason_of(enum error_kind kind)
+static void begin(struct watch *watch, struct subject *subject)
 {
-	return kind == ERROR_USAGE ? "configuration" : kind == ERROR_STATE ? "state" : "data";
+	subject->served = subject->waiting;
+	subject->waiting = NULL;
+	subject->again = false;
+	pass_begin(&watch->passes, subject);
 }
 
-static void fail_pass(struct pass *pass, const struct error *error)
+static void leave(struct watch *watch, struct subject *subject)
 {
-	struct agent *agent = pass->watch->agent;
-	struct subject *subject = &pass->watch->subjects[pass->id];
+	struct subject **at = &watch->leaving;
 
-	metrics_add(agent->metrics, METRIC_RUN_FAILURES, 1, subject->test->source->name,
-		reason_of(error->kind));
-	log_event(subject->failing ? LEVEL_DEBUG : LEVEL_WARN, "test failed",
-		LOG_TEXT("test", subject->test->name), LOG_TEXT("problem", error->text));
-	subject->failing = true;
-	agent->misconfigured |= error->kind == ERROR_USAGE;
-	agent->incomplete |= error->kind == ERROR_DATA;
-	agent->stateless |= error->kind == ERROR_STATE;
-	end_pass(pass);
+	while (*at != subject)
+		at = &(*at)->next;
+	*at = subject->next;
+	free_subject(subject);
 }
 
-static void log_notices(struct pass *pass)
+static void note_missed(struct watch *watch, struct subject *subject)
 {
-	const struct strings *notices = &pass->task->query.notices;
-	struct subject *subject = &pass->watch->subjects[pass->id];
-	uint64_t hash = notices->count ? HASH_START : 0;
+	uint64_t missed = schedule_missed(watch->schedule, subject->id);
 
-	for (size_t i = 0; i < notices->count; i++)
-		hash = hash_add(hash, notices->items[i], strlen(notices->items[i]) + 1);
-	for (size_t i = 0; i < notices->count && hash != subject->notices; i++)
-		log_event(LEVEL_WARN, notices->items[i], LOG_TEXT("test", subject->test->name));
-	subject->notices = hash;
+	metrics_add(watch->agent->metrics, METRIC_MISSED_RUNS, (double)(missed - subject->missed),
+		NULL, NULL);
+	subject->missed = missed;
 }
 
-static size_t count_points(const struct dataset *data)
+static void pass_done(void *context, struct subject *subject, const struct pass_report *report)
 {
-	size_t points = 0;
+	struct watch *watch = context;
 
-	for (size_t i = 0; i < data->count; i++)
-		points += data->series[i].axis->n;
-	return points;
-}
-
-static void note_news(struct pass *pass, const struct store_request *request)
-{
-	const struct news_tally *tally = pass->task->result;
-	struct agent *agent = pass->watch->agent;
-
-	metrics_add(
-		agent->metrics, METRIC_CHANGES_FOUND, (double)request->record_count, NULL, NULL);
-	metrics_add(agent->metrics, METRIC_CHANGES,
-		(double)(request->record_count + tally->returned), "active", NULL);
-	metrics_add(agent->metrics, METRIC_CHANGES, (double)tally->withdrawn, "withdrawn", NULL);
-	metrics_add(agent->metrics, METRIC_CHANGES, -(double)tally->withdrawn, "active", NULL);
-	metrics_add(agent->metrics, METRIC_CHANGES, -(double)tally->returned, "withdrawn", NULL);
-	if (request->record_count + request->update_count == 0)
-		return;
-	log_event(tally->moved == request->update_count && request->record_count == 0 ? LEVEL_DEBUG
-										      : LEVEL_INFO,
-		"changes", LOG_TEXT("test", pass->task->test->name), LOG_INT("new", tally->fresh),
-		LOG_INT("old", tally->silent), LOG_INT("moved", tally->moved),
-		LOG_INT("withdrawn", tally->withdrawn), LOG_INT("returned", tally->returned));
-}
-
-/* A pass that went well: what it found is in the store. */
-static void note_pass(struct pass *pass, struct store_request *request)
-{
-	struct agent *agent = pass->watch->agent;
-	struct subject *subject = &pass->watch->subjects[pass->id];
-	const char *source = subject->test->source->name;
-
-	if (subject->failing)
-		log_event(LEVEL_INFO, "test is well again", LOG_TEXT("test", subject->test->name));
-	subject->failing = false;
-	note_news(pass, request);
-	metrics_add(agent->metrics, METRIC_POINTS_READ,
-		(double)count_points(&pass->task->query.data), source, NULL);
-	metrics_add(agent->metrics, METRIC_DETECTION_SECONDS, pass->detection, NULL, NULL);
-	metrics_set(agent->metrics, METRIC_LAST_PASS, (double)agent->now() / 1000, NULL, NULL);
-	announcer_add(pass->watch->announcer, request);
-	end_pass(pass);
-}
-
-static void recorded(struct store_request *request)
-{
-	struct pass *pass = request->context;
-
-	if (!request->failed) {
-		note_pass(pass, request);
+	answer(&subject->served, report);
+	if (subject->removed) {
+		answer(&subject->waiting, report);
+		leave(watch, subject);
 		return;
 	}
-	fail_pass(pass, &request->error);
-	store_request_free(request);
-}
-
-/* On a worker: a long series takes a while. */
-static bool find_news(struct task *task, struct scratch *scratch, struct error *error)
-{
-	struct pass *pass = task->context;
-	struct news_tally *tally = arena_alloc(task->query.arena, sizeof *tally);
-
-	(void)scratch, (void)error;
-	*tally = news_find(&pass->analysis, "", pass->known->records, pass->known->record_count,
-		pass->now, pass->oldest, pass->news);
-	task->result = tally;
-	return true;
-}
-
-static void news_found(struct task *task)
-{
-	struct pass *pass = task->context;
-	struct subject *subject = &pass->watch->subjects[pass->id];
-	struct store_request *request = subject->news;
-
-	subject->task = task;
-	subject->news = NULL;
-	drop_request(&subject->known);
-	if (request->record_count + request->update_count > 0)
-		ledger_ask(pass->watch->agent, request);
-	else
-		note_pass(pass, request);
-}
-
-static void known_read(struct store_request *known)
-{
-	struct pass *pass = known->context;
-	struct agent *agent = pass->watch->agent;
-	struct subject *subject = &pass->watch->subjects[pass->id];
-	int64_t max_age = agent->config->agent.max_age;
-
-	if (known->failed) {
-		fail_pass(pass, &known->error);
-		store_request_free(known);
+	if (watch->agent->once)
 		return;
+	schedule_done(watch->schedule, subject->id, engine_now(watch->agent->engine));
+	note_missed(watch, subject);
+	if (subject->again && !watch->agent->stopping) {
+		schedule_pick(watch->schedule, subject->id);
+		begin(watch, subject);
 	}
-	pass->now = agent->now();
-	pass->oldest = max_age == WHEN_NEVER ? WHEN_ALWAYS : pass->now - max_age;
-	pass->known = subject->known = known;
-	pass->news = subject->news = store_request_new(STORE_RECORD, recorded, pass);
-	pass->task->work = find_news;
-	pass->task->done = news_found;
-	subject->task = NULL;
-	engine_work(agent->engine, pass->task);
-}
-
-static void fetched(struct task *task)
-{
-	struct pass *pass = task->context;
-	struct store_request *request;
-
-	pass->watch->subjects[pass->id].task = task;
-	if (pass->watch->agent->stopping) {
-		end_pass(pass);
-		return;
-	}
-	log_notices(pass);
-	if (task->failed) {
-		fail_pass(pass, &task->error);
-		return;
-	}
-	request = store_request_new(STORE_KNOWN, known_read, pass);
-	request->test = task->test->name;
-	ledger_ask(pass->watch->agent, request);
-}
-
-static void begin_pass(struct watch *watch, size_t id)
-{
-	struct agent *agent = watch->agent;
-	struct task *task = task_new(watch->subjects[id].test, agent->now());
-	struct pass *pass = arena_alloc(task->query.arena, sizeof *pass);
-	const struct source *source = source_find(task->test->source->name);
-	int64_t range = source_range(source, task->test->options);
-
-	*pass = (struct pass){
-		.watch = watch, .task = task, .id = id, .started = engine_now(agent->engine)};
-	if (range > 0)
-		task->query.since = selection_standing_since(task->query.now, range);
-	task->work = detect;
-	task->done = fetched;
-	task->context = pass;
-	engine_submit(agent->engine, task);
+	arm(watch);
 }
 
 static void tick(void *context)
@@ -329,39 +160,241 @@ static void tick(void *context)
 	while (!watch->agent->stopping && schedule_take(watch->schedule, now, &id)) {
 		metrics_observe(watch->agent->metrics, METRIC_SCHEDULE_LAG,
 			(double)(now - due) / 1000, NULL, NULL);
-		begin_pass(watch, id);
+		begin(watch, watch->scheduled[id]);
 		due = schedule_next(watch->schedule);
 	}
 	arm(watch);
 }
 
-static void arm(struct watch *watch)
+static void schedule_subject(struct watch *watch, struct subject *subject, int64_t within)
 {
-	int64_t due = schedule_next(watch->schedule);
+	const struct test *test = subject->test;
 
-	if (!watch->agent->stopping && due != INT64_MAX)
-		engine_alarm(watch->agent->engine, &watch->alarm, due);
+	subject->id = schedule_add(watch->schedule, test->name, test->interval,
+		engine_now(watch->agent->engine), within);
+	if (subject->id >= watch->scheduled_room) {
+		watch->scheduled_room = 2 * (subject->id + 1);
+		watch->scheduled = memory_resize(
+			watch->scheduled, watch->scheduled_room, sizeof *watch->scheduled);
+	}
+	watch->scheduled[subject->id] = subject;
+}
+
+/* New tests are spread over the first moments. */
+static void begin_watching(struct watch *watch, size_t fresh)
+{
+	metrics_set(watch->agent->metrics, METRIC_TESTS, (double)watch->count, NULL, NULL);
+	for (size_t i = 0; i < watch->count; i++) {
+		struct subject *subject = watch->subjects[i];
+
+		if (!subject->fresh)
+			continue;
+		subject->fresh = false;
+		if (watch->agent->once)
+			begin(watch, subject);
+		else
+			schedule_subject(watch, subject, FIRST_SPREAD * (int64_t)fresh);
+	}
+	if (!watch->agent->once)
+		arm(watch);
 }
 
 void watch_start(struct watch *watch, const int64_t states[CHANGE_STATES])
 {
-	struct agent *agent = watch->agent;
-	int64_t now = engine_now(agent->engine), spread = FIRST_SPREAD * (int64_t)watch->count;
+	struct metrics *metrics = watch->agent->metrics;
 
-	metrics_set(agent->metrics, METRIC_TESTS, (double)watch->count, NULL, NULL);
-	metrics_set(agent->metrics, METRIC_CHANGES,
+	metrics_set(metrics, METRIC_CHANGES,
 		(double)(states[CHANGE_CONFIRMED] + states[CHANGE_MOVED]), "active", NULL);
-	metrics_set(agent->metrics, METRIC_CHANGES, (double)states[CHANGE_WITHDRAWN], "withdrawn",
-		NULL);
-	for (size_t i = 0; i < watch->count; i++) {
-		const struct test *test = watch->subjects[i].test;
+	metrics_set(metrics, METRIC_CHANGES, (double)states[CHANGE_WITHDRAWN], "withdrawn", NULL);
+	watch->started = true;
+	begin_watching(watch, watch->count);
+}
 
-		if (agent->once)
-			begin_pass(watch, i);
-		else
-			schedule_add(watch->schedule, test->name, test->interval, now,
-				spread < test->interval ? spread : test->interval);
+/* True if the new generation's test means what the one of that name did before. */
+static bool same_meaning(const struct test *before, const struct test *now)
+{
+	return before->fingerprint == now->fingerprint;
+}
+
+static void remove_subject(struct watch *watch, struct subject *subject)
+{
+	if (watch->started)
+		schedule_remove(watch->schedule, subject->id);
+	if (!subject->running) {
+		free_subject(subject);
+		return;
 	}
-	if (!agent->once)
-		arm(watch);
+	subject->removed = subject->dropped = true;
+	subject->next = watch->leaving;
+	watch->leaving = subject;
+}
+
+/* What runs is of no use any more: a pass of what the test is now follows it, for those who wait,
+ * too. */
+static void rerun(struct subject *subject)
+{
+	struct waiter **end = &subject->served;
+
+	while (*end)
+		end = &(*end)->next;
+	*end = subject->waiting;
+	subject->waiting = subject->served;
+	subject->served = NULL;
+	subject->dropped = subject->again = true;
+}
+
+static void adopt_test(struct watch *watch, struct subject *subject, const struct test *test)
+{
+	bool same = same_meaning(subject->test, test);
+
+	if (watch->started && subject->test->interval != test->interval)
+		schedule_change(watch->schedule, subject->id, test->interval,
+			engine_now(watch->agent->engine));
+	subject->test = test;
+	if (same)
+		return;
+	if (subject->running)
+		rerun(subject);
+	else
+		pass_clear(subject);
+	subject->failing = false;
+	subject->notices = 0;
+}
+
+static int compare_tests(const void *a, const void *b)
+{
+	const struct test *const *left = a, *const *right = b;
+
+	return strcmp((*left)->name, (*right)->name);
+}
+
+/* Those that can be run, in order of their names. The caller frees the array. */
+static const struct test **order_tests(
+	struct agent *agent, const struct test *const *tests, size_t *count)
+{
+	const struct test **ordered = memory_new(*count, sizeof *ordered);
+	size_t kept = 0;
+
+	for (size_t i = 0; i < *count; i++) {
+		if (!tests[i]->unsupported) {
+			ordered[kept++] = tests[i];
+			continue;
+		}
+		log_event(LEVEL_WARN, "test is not supported", LOG_TEXT("test", tests[i]->name),
+			LOG_TEXT("problem", tests[i]->unsupported));
+		agent->incomplete = true;
+	}
+	qsort(ordered, kept, sizeof *ordered, compare_tests);
+	*count = kept;
+	return ordered;
+}
+
+/* Merges the tests into the subjects; both are in order of names. Returns how many are new. */
+static size_t merge(struct watch *watch, const struct test *const *tests, size_t count)
+{
+	struct subject **merged = memory_new(count, sizeof *merged);
+	size_t old = 0, fresh = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		int order = 1;
+
+		for (; old < watch->count; old++) {
+			order = strcmp(watch->subjects[old]->test->name, tests[i]->name);
+			if (order >= 0)
+				break;
+			remove_subject(watch, watch->subjects[old]);
+		}
+		if (old < watch->count && order == 0) {
+			merged[i] = watch->subjects[old++];
+			adopt_test(watch, merged[i], tests[i]);
+			continue;
+		}
+		merged[i] = memory_new(1, sizeof **merged);
+		merged[i]->test = tests[i];
+		merged[i]->fresh = true;
+		fresh++;
+	}
+	for (; old < watch->count; old++)
+		remove_subject(watch, watch->subjects[old]);
+	free(watch->subjects);
+	watch->subjects = merged;
+	watch->count = count;
+	return fresh;
+}
+
+void watch_adopt(struct watch *watch, const struct test *const *tests, size_t count)
+{
+	const struct test **ordered = order_tests(watch->agent, tests, &count);
+	size_t fresh = merge(watch, ordered, count);
+
+	free(ordered);
+	if (watch->started)
+		begin_watching(watch, fresh);
+}
+
+static struct subject *find_subject(const struct watch *watch, const char *name)
+{
+	size_t low = 0, high = watch->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		int order = strcmp(watch->subjects[middle]->test->name, name);
+
+		if (order == 0)
+			return watch->subjects[middle];
+		if (order < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return NULL;
+}
+
+bool watch_run_now(struct watch *watch, const char *test, watch_run_done *done, void *context)
+{
+	struct subject *subject = find_subject(watch, test);
+	struct waiter *waiter;
+
+	if (!subject)
+		return false;
+	if (!watch->started || watch->agent->once || watch->agent->stopping) {
+		done(context, &(struct pass_report){.test = subject->test->name,
+				      .failed = true,
+				      .problem = watch->agent->stopping ? "the agent is stopping"
+									: "the agent is starting"});
+		return true;
+	}
+	waiter = memory_new(1, sizeof *waiter);
+	*waiter = (struct waiter){done, context, subject->waiting};
+	subject->waiting = waiter;
+	if (subject->running) {
+		subject->again = true;
+		return true;
+	}
+	schedule_pick(watch->schedule, subject->id);
+	begin(watch, subject);
+	return true;
+}
+
+void watch_each(const struct watch *watch,
+	void (*call)(void *context, const struct watch_state *state), void *context)
+{
+	int64_t now = engine_now(watch->agent->engine), wall = watch->agent->now();
+
+	for (size_t i = 0; i < watch->count; i++) {
+		const struct subject *subject = watch->subjects[i];
+		int64_t due = watch->started && !watch->agent->once
+				      ? schedule_due(watch->schedule, subject->id)
+				      : INT64_MAX;
+
+		call(context, &(struct watch_state){.test = subject->test,
+				      .running = subject->running,
+				      .failing = subject->failing,
+				      .problem = subject->problem,
+				      .last_run = subject->last_run,
+				      .next_due = due == INT64_MAX ? due : wall + (due - now),
+				      .duration = subject->duration,
+				      .series = subject->series,
+				      .points = subject->points});
+	}
 }

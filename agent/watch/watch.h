@@ -1,9 +1,8 @@
 /*
- * Watching: pass after pass over the tests, from the source's answer to what is new.
+ * Watching: pass after pass over the tests, each by its schedule.
  *
- * A pass reads a test's data and detects on a worker, asks the store what is known, has both
- * reconciled and the difference recorded, and hands what is new to the announcer. A pass that fails
- * changes nothing. Several tests are on their way at once, a single test is only once.
+ * Several tests are on their way at once, a single test is only once. What is configured may change
+ * while passes run.
  */
 #ifndef AGENT_WATCH_H
 #define AGENT_WATCH_H
@@ -12,13 +11,56 @@
 
 struct watch;
 
-/* The tests are borrowed. */
+/* The tests are of the agent's generation. */
 struct watch *watch_new(struct agent *agent, struct announcer *announcer,
 	const struct test *const *tests, size_t count);
+/* After the engine was freed. Nobody who waits for a pass is called any more. */
 void watch_free(struct watch *watch);
 
 /* Begins: by schedule, or in a single pass all tests at once. `states` counts the changes in the
  * store by state. */
 void watch_start(struct watch *watch, const int64_t states[CHANGE_STATES]);
+
+/*
+ * Takes a new generation's tests, which is the agent's current one. A test that means what it meant
+ * keeps its schedule and what is remembered of it; a changed one begins anew, at its place in the
+ * schedule; the results of a removed or changed one's running pass are dropped.
+ */
+void watch_adopt(struct watch *watch, const struct test *const *tests, size_t count);
+
+/* How a pass ended. */
+struct pass_report {
+	const char *test;
+	bool failed;
+	const char *problem; /* why, or NULL */
+	size_t series, points;
+	size_t fresh;      /* changes that are told */
+	size_t candidates; /* changes that are not believed yet */
+	size_t withdrawn;
+	int64_t duration; /* ms */
+};
+
+typedef void watch_run_done(void *context, const struct pass_report *report);
+
+/*
+ * Runs the test at once, beside its schedule; if it is running, once more afterwards. `done` is
+ * called on the loop's thread when that pass has ended, or failed to begin, which may be before
+ * this returns. False: there is no such test, and `done` is not called.
+ */
+bool watch_run_now(struct watch *watch, const char *test, watch_run_done *done, void *context);
+
+struct watch_state {
+	const struct test *test;
+	bool running, failing;
+	const char *problem;   /* of a failing one, or NULL */
+	int64_t last_run;      /* wall clock, ms; 0: not yet */
+	int64_t next_due;      /* wall clock, ms; INT64_MAX: never */
+	int64_t duration;      /* ms, of the last run */
+	size_t series, points; /* of the last run that went well */
+};
+
+/* Calls back with each test that is watched, in order of names. */
+void watch_each(const struct watch *watch,
+	void (*call)(void *context, const struct watch_state *state), void *context);
 
 #endif

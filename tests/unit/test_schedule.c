@@ -179,6 +179,100 @@ static void test_order(void **state)
 	schedule_free(schedule);
 }
 
+static void test_out_of_turn(void **state)
+{
+	(void)state;
+	struct schedule *schedule = schedule_new();
+	size_t id = schedule_add(schedule, "checkout", MINUTE, 0, 0);
+	schedule_add(schedule, "other", MINUTE, 0, 0);
+	assert_true(schedule_take(schedule, 0, &id));
+	schedule_done(schedule, id, 1);
+	int64_t due = schedule_due(schedule, id);
+
+	schedule_pick(schedule, id);
+	schedule_done(schedule, id, due - 1);
+	assert_int_equal(schedule_due(schedule, id), due);
+	schedule_pick(schedule, id); /* and its turn comes while it runs */
+	schedule_done(schedule, id, due + 1);
+	assert_int_equal(schedule_due(schedule, id), due + MINUTE);
+	assert_int_equal(schedule_missed(schedule, id), 0);
+
+	id = schedule_add(schedule, "once", WHEN_NEVER, due, 0);
+	assert_int_equal(id, 2);
+	schedule_pick(schedule, id);
+	schedule_done(schedule, id, due);
+	assert_int_equal(schedule_due(schedule, id), INT64_MAX);
+	schedule_pick(schedule, id);
+	schedule_done(schedule, id, due + 1);
+	assert_int_equal(schedule_due(schedule, id), INT64_MAX);
+	schedule_free(schedule);
+}
+
+static void test_change(void **state)
+{
+	(void)state;
+	struct schedule *schedule = schedule_new();
+	size_t id = schedule_add(schedule, "checkout", MINUTE, 0, 0);
+	assert_true(schedule_take(schedule, 0, &id));
+	schedule_change(schedule, id, 10 * MINUTE, 5);
+	int64_t due = schedule_due(schedule, id);
+	assert_in_range(due, 6, 5 + 10 * MINUTE);
+	schedule_done(schedule, id, 10);
+	assert_int_equal(schedule_next(schedule), due);
+
+	schedule_change(schedule, id, WHEN_NEVER, 11);
+	assert_int_equal(schedule_next(schedule), INT64_MAX);
+	schedule_change(schedule, id, 10 * MINUTE, 12);
+	assert_int_equal(schedule_next(schedule), due);
+	schedule_free(schedule);
+}
+
+/* Tests come and go: who is there comes in order, who is gone does not come, ids are used again. */
+static void test_remove(void **state)
+{
+	(void)state;
+	enum { MOST = 60 };
+	struct schedule *schedule = schedule_new();
+	bool there[MOST] = {false}, running[MOST] = {false};
+	int64_t now = 0;
+	srand(5);
+	for (int turn = 0; turn < 20000; turn++, now += rand() % 50) {
+		size_t at = (size_t)rand() % MOST, id;
+		if (rand() % 3 == 0 && there[at]) {
+			schedule_remove(schedule, at);
+			there[at] = running[at] = false;
+		} else if (there[at] && running[at]) {
+			schedule_done(schedule, at, now);
+			running[at] = false;
+		} else if (there[at] && rand() % 2 == 0) {
+			schedule_pick(schedule, at);
+			running[at] = true;
+		} else {
+			size_t count = 0;
+			for (size_t i = 0; i < MOST; i++)
+				count += there[i];
+			if (count < MOST) {
+				id = schedule_add(schedule, "any", 1 + rand() % 900, now, 100);
+				assert_in_range(id, 0, MOST - 1);
+				assert_false(there[id]);
+				there[id] = true;
+				running[id] = false;
+			}
+		}
+		int64_t next = INT64_MAX;
+		for (size_t i = 0; i < MOST; i++)
+			if (there[i] && !running[i] && schedule_due(schedule, i) < next)
+				next = schedule_due(schedule, i);
+		assert_int_equal(schedule_next(schedule), next);
+		if (rand() % 4 == 0 && schedule_take(schedule, now, &id)) {
+			assert_true(there[id] && !running[id]);
+			assert_int_equal(schedule_due(schedule, id), next);
+			running[id] = true;
+		}
+	}
+	schedule_free(schedule);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -189,6 +283,9 @@ int main(void)
 		cmocka_unit_test(test_spread),
 		cmocka_unit_test(test_runs_and_missed_make_the_grid),
 		cmocka_unit_test(test_order),
+		cmocka_unit_test(test_out_of_turn),
+		cmocka_unit_test(test_change),
+		cmocka_unit_test(test_remove),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

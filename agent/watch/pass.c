@@ -1,0 +1,319 @@
+/*
+ * Each step hands the task on: engine, store, engine, store. In between the subject owns it, so
+ * that nothing is lost when the program ends at such a place; where the engine or the store has it,
+ * they free it. Whether the results are still wanted is asked before each step that would have
+ * consequences. What is recorded is always told, as nobody else would before the next start.
+ *
+ * A test that fails is told in the log once, and again when it is well; in between it is a counter.
+ * Where a source's range slides, it is asked from a start that stands still for half a range, so
+ * that noise does not look new because the detector's windows moved.
+ */
+#include "agent/watch/pass.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/clock.h"
+#include "agent/core/hash.h"
+#include "agent/core/when.h"
+#include "agent/news/news.h"
+#include "agent/select.h"
+
+/* In the arena of its task. */
+struct pass {
+	const struct passes *passes;
+	struct agent *agent;
+	struct subject *subject;
+	const struct test *test; /* of the generation that it began under */
+	struct task *task;
+	struct analysis analysis;
+	const struct store_request *known;
+	struct store_request *news;
+	int64_t now, oldest; /* ms, for news_find */
+	int64_t started;     /* engine_now */
+	double detection;    /* seconds */
+	struct news_tally tally;
+};
+
+static void drop_request(struct store_request **request)
+{
+	if (*request)
+		store_request_free(*request);
+	*request = NULL;
+}
+
+static void keep_problem(struct subject *subject, const char *problem)
+{
+	free(subject->problem);
+	subject->problem = NULL;
+	if (!problem)
+		return;
+	subject->problem = memory_new(strlen(problem) + 1, 1);
+	strcpy(subject->problem, problem);
+}
+
+void pass_clear(struct subject *subject)
+{
+	drop_request(&subject->known);
+	drop_request(&subject->news);
+	task_free(subject->task);
+	subject->task = NULL;
+	keep_problem(subject, NULL);
+}
+
+static bool detect(struct task *task, struct scratch *scratch, struct error *error)
+{
+	struct pass *pass = task->context;
+	int64_t start = clock_monotonic_ns();
+	bool done = analysis_run(task->query.arena, pass->agent->schema, task->test,
+		&task->query.data, NULL, 0, scratch, &pass->analysis, error);
+
+	pass->detection = 1e-9 * (double)(clock_monotonic_ns() - start);
+	return done;
+}
+
+/* The pass is gone afterwards. */
+static void end_pass(struct pass *pass, struct pass_report *report)
+{
+	const struct passes *passes = pass->passes;
+	struct subject *subject = pass->subject;
+	struct agent *agent = pass->agent;
+	struct task *task = pass->task;
+
+	report->test = pass->test->name;
+	report->duration = engine_now(agent->engine) - pass->started;
+	subject->task = NULL;
+	subject->running = subject->dropped = false;
+	subject->last_run = agent->now();
+	subject->duration = report->duration;
+	passes->done(passes->context, subject, report);
+	task_free(task);
+	agent_ended(agent);
+}
+
+/* A pass that came to an end, good or bad. */
+static void finish_pass(struct pass *pass, struct pass_report *report)
+{
+	const char *source = pass->test->source->name;
+	double duration = (double)(engine_now(pass->agent->engine) - pass->started) / 1000;
+
+	metrics_add(pass->agent->metrics, METRIC_RUNS, 1, source, NULL);
+	metrics_observe(pass->agent->metrics, METRIC_RUN_DURATION, duration, source, NULL);
+	end_pass(pass, report);
+}
+
+/* If nobody wants what the pass would do next, it ends here. */
+static bool end_unwanted(struct pass *pass)
+{
+	struct pass_report report = {.failed = true, .problem = "the agent is stopping"};
+
+	if (!pass->agent->stopping && !pass->subject->dropped)
+		return false;
+	if (!pass->agent->stopping)
+		report.problem = "the test was changed or removed meanwhile";
+	end_pass(pass, &report);
+	return true;
+}
+
+static const char *reason_of(enum error_kind kind)
+{
+	return kind == ERROR_USAGE ? "configuration" : kind == ERROR_STATE ? "state" : "data";
+}
+
+static void fail_pass(struct pass *pass, const struct error *error)
+{
+	struct agent *agent = pass->agent;
+	struct subject *subject = pass->subject;
+	struct pass_report report = {.failed = true, .problem = error->text};
+
+	metrics_add(agent->metrics, METRIC_RUN_FAILURES, 1, pass->test->source->name,
+		reason_of(error->kind));
+	log_event(subject->failing ? LEVEL_DEBUG : LEVEL_WARN, "test failed",
+		LOG_TEXT("test", pass->test->name), LOG_TEXT("problem", error->text));
+	subject->failing = true;
+	keep_problem(subject, error->text);
+	agent->misconfigured |= error->kind == ERROR_USAGE;
+	agent->incomplete |= error->kind == ERROR_DATA;
+	agent->stateless |= error->kind == ERROR_STATE;
+	finish_pass(pass, &report);
+}
+
+static void log_notices(struct pass *pass)
+{
+	const struct strings *notices = &pass->task->query.notices;
+	struct subject *subject = pass->subject;
+	uint64_t hash = notices->count ? HASH_START : 0;
+
+	for (size_t i = 0; i < notices->count; i++)
+		hash = hash_add(hash, notices->items[i], strlen(notices->items[i]) + 1);
+	for (size_t i = 0; i < notices->count && hash != subject->notices; i++)
+		log_event(LEVEL_WARN, notices->items[i], LOG_TEXT("test", pass->test->name));
+	subject->notices = hash;
+}
+
+static size_t count_points(const struct dataset *data)
+{
+	size_t points = 0;
+
+	for (size_t i = 0; i < data->count; i++)
+		points += data->series[i].axis->n;
+	return points;
+}
+
+static void note_news(struct pass *pass, const struct store_request *request)
+{
+	const struct news_tally *tally = &pass->tally;
+	struct agent *agent = pass->agent;
+
+	metrics_add(
+		agent->metrics, METRIC_CHANGES_FOUND, (double)request->record_count, NULL, NULL);
+	metrics_add(agent->metrics, METRIC_CHANGES,
+		(double)(request->record_count + tally->returned), "active", NULL);
+	metrics_add(agent->metrics, METRIC_CHANGES, (double)tally->withdrawn, "withdrawn", NULL);
+	metrics_add(agent->metrics, METRIC_CHANGES, -(double)tally->withdrawn, "active", NULL);
+	metrics_add(agent->metrics, METRIC_CHANGES, -(double)tally->returned, "withdrawn", NULL);
+	if (request->record_count + request->update_count == 0)
+		return;
+	log_event(tally->moved == request->update_count && request->record_count == 0 ? LEVEL_DEBUG
+										      : LEVEL_INFO,
+		"changes", LOG_TEXT("test", pass->test->name), LOG_INT("new", tally->fresh),
+		LOG_INT("old", tally->silent), LOG_INT("moved", tally->moved),
+		LOG_INT("withdrawn", tally->withdrawn), LOG_INT("returned", tally->returned));
+}
+
+static void note_well(struct subject *subject)
+{
+	if (subject->failing)
+		log_event(LEVEL_INFO, "test is well again", LOG_TEXT("test", subject->test->name));
+	subject->failing = false;
+	keep_problem(subject, NULL);
+}
+
+/* A pass that went well: what it found is in the store. */
+static void note_pass(struct pass *pass, struct store_request *request)
+{
+	struct agent *agent = pass->agent;
+	struct subject *subject = pass->subject;
+	struct pass_report report = {.series = pass->task->query.data.count,
+		.points = count_points(&pass->task->query.data),
+		.fresh = pass->tally.fresh,
+		.withdrawn = pass->tally.withdrawn};
+
+	note_well(subject);
+	subject->series = report.series;
+	subject->points = report.points;
+	note_news(pass, request);
+	metrics_add(agent->metrics, METRIC_POINTS_READ, (double)report.points,
+		pass->test->source->name, NULL);
+	metrics_add(agent->metrics, METRIC_DETECTION_SECONDS, pass->detection, NULL, NULL);
+	metrics_set(agent->metrics, METRIC_LAST_PASS, (double)agent->now() / 1000, NULL, NULL);
+	announcer_add(pass->passes->announcer, request);
+	finish_pass(pass, &report);
+}
+
+static void recorded(struct store_request *request)
+{
+	struct pass *pass = request->context;
+
+	if (!request->failed) {
+		note_pass(pass, request);
+		return;
+	}
+	fail_pass(pass, &request->error);
+	store_request_free(request);
+}
+
+/* On a worker: a long series takes a while. */
+static bool find_news(struct task *task, struct scratch *scratch, struct error *error)
+{
+	struct pass *pass = task->context;
+
+	(void)scratch, (void)error;
+	pass->tally = news_find(&pass->analysis, "", pass->known->records,
+		pass->known->record_count, pass->now, pass->oldest, pass->news);
+	return true;
+}
+
+static void news_found(struct task *task)
+{
+	struct pass *pass = task->context;
+	struct subject *subject = pass->subject;
+	struct store_request *request = subject->news;
+
+	subject->task = task;
+	drop_request(&subject->known);
+	if (pass->subject->dropped) {
+		drop_request(&subject->news);
+		(void)end_unwanted(pass);
+		return;
+	}
+	subject->news = NULL;
+	if (request->record_count + request->update_count > 0)
+		ledger_ask(pass->agent, request);
+	else
+		note_pass(pass, request);
+}
+
+static void known_read(struct store_request *known)
+{
+	struct pass *pass = known->context;
+	struct agent *agent = pass->agent;
+	struct subject *subject = pass->subject;
+	int64_t max_age = agent->config->agent.max_age;
+
+	if (known->failed) {
+		fail_pass(pass, &known->error);
+		store_request_free(known);
+		return;
+	}
+	pass->now = agent->now();
+	pass->oldest = max_age == WHEN_NEVER ? WHEN_ALWAYS : pass->now - max_age;
+	pass->known = subject->known = known;
+	pass->news = subject->news = store_request_new(STORE_RECORD, recorded, pass);
+	pass->task->work = find_news;
+	pass->task->done = news_found;
+	subject->task = NULL;
+	engine_work(agent->engine, pass->task);
+}
+
+static void fetched(struct task *task)
+{
+	struct pass *pass = task->context;
+	struct store_request *request;
+
+	pass->subject->task = task;
+	if (end_unwanted(pass))
+		return;
+	log_notices(pass);
+	if (task->failed) {
+		fail_pass(pass, &task->error);
+		return;
+	}
+	request = store_request_new(STORE_KNOWN, known_read, pass);
+	request->test = task->test->name;
+	ledger_ask(pass->agent, request);
+}
+
+void pass_begin(const struct passes *passes, struct subject *subject)
+{
+	struct agent *agent = passes->agent;
+	struct task *task = task_new(subject->test, agent->now());
+	struct pass *pass = arena_alloc(task->query.arena, sizeof *pass);
+	int64_t range = source_range(source_find(task->test->source->name), task->test->options);
+
+	*pass = (struct pass){.passes = passes,
+		.agent = agent,
+		.subject = subject,
+		.test = subject->test,
+		.task = task,
+		.started = engine_now(agent->engine)};
+	if (range > 0)
+		task->query.since = selection_standing_since(task->query.now, range);
+	task->work = detect;
+	task->done = fetched;
+	task->context = pass;
+	task->release = generation_release_task;
+	task->holder = generation_hold(agent->generation);
+	subject->running = true;
+	engine_submit(agent->engine, task);
+}
