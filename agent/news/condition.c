@@ -1,0 +1,343 @@
+/*
+ * See condition.h. A source's outages are counted. A test counts its failures within one outage
+ * only, so that those which the source was to blame for are not held against the test once the
+ * source is well.
+ */
+#include "agent/news/condition.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/buf.h"
+#include "agent/core/when.h"
+#include "agent/news/condition_text.h"
+#include "agent/news/troubles.h"
+
+enum { FAILURES = 3, OUTAGE = 300000 };
+
+struct conditions {
+	struct troubles tables;
+	struct buf subjects[CONDITION_TURNS], texts[CONDITION_TURNS];
+};
+
+/* A call under way: what it is about, and what it has to say. */
+struct noting {
+	struct conditions *conditions;
+	const struct outcome *outcome;
+	struct supplier *source;
+	struct subject *test;
+	struct condition *turns;
+	size_t count;
+};
+
+static const struct {
+	enum condition_kind one, many;
+} aspects[ASPECTS] = {
+	{CONDITION_TEST, CONDITION_MANY_FAIL},
+	{CONDITION_STALE, CONDITION_MANY_STALE},
+};
+
+static const char *const prefixes[] = {[CONDITION_SOURCE] = "source ",
+	[CONDITION_TEST] = "test ",
+	[CONDITION_STALE] = "data ",
+	[CONDITION_MANY_FAIL] = "tests of ",
+	[CONDITION_MANY_STALE] = "data of "};
+
+struct conditions *conditions_new(void)
+{
+	struct conditions *conditions = memory_new(1, sizeof *conditions);
+
+	conditions->tables = troubles_new();
+	return conditions;
+}
+
+void conditions_free(struct conditions *conditions)
+{
+	if (!conditions)
+		return;
+	for (size_t i = 0; i < CONDITION_TURNS; i++) {
+		buf_free(&conditions->texts[i]);
+		buf_free(&conditions->subjects[i]);
+	}
+	troubles_free(&conditions->tables);
+	free(conditions);
+}
+
+const char *condition_name(const struct condition *condition)
+{
+	return condition->subject + strlen(prefixes[condition->kind]);
+}
+
+/* The condition that a subject is in, or was in; its subject's text is in the buffer. */
+static struct condition condition_of(struct buf *subject, enum condition_kind kind,
+	const char *name, const struct trouble *trouble)
+{
+	buf_clear(subject);
+	buf_printf(subject, "%s%s", prefixes[kind], name);
+	return (struct condition){.subject = subject->data,
+		.kind = kind,
+		.since = trouble->since,
+		.text = "",
+		.over = trouble->state == TROUBLE_NONE};
+}
+
+static void tell(struct noting *noting, enum condition_kind kind, const char *name,
+	const struct trouble *trouble)
+{
+	size_t at = noting->count++;
+	struct buf *text = &noting->conditions->texts[at];
+
+	noting->turns[at] = condition_of(&noting->conditions->subjects[at], kind, name, trouble);
+	buf_clear(text);
+	condition_text(&noting->turns[at], noting->outcome, noting->test->newest, text);
+	noting->turns[at].text = text->data;
+}
+
+static void begin(struct noting *noting, enum aspect aspect)
+{
+	struct trouble *trouble = &noting->test->troubles[aspect];
+	struct crowd *crowd = &noting->source->crowds[aspect];
+	bool hushed = crowd->told >= CONDITION_TOLD_SINGLY;
+
+	trouble->state = hushed ? TROUBLE_HUSHED : TROUBLE_TOLD;
+	crowd_count(crowd, trouble, 1);
+	if (!hushed)
+		tell(noting, aspects[aspect].one, noting->test->name, trouble);
+	if (!hushed || crowd->many.state)
+		return;
+	crowd->many = (struct trouble){TROUBLE_TOLD, noting->outcome->now, 0};
+	tell(noting, aspects[aspect].many, noting->source->name, &crowd->many);
+}
+
+static void end(struct noting *noting, enum aspect aspect)
+{
+	struct trouble *trouble = &noting->test->troubles[aspect];
+	struct crowd *crowd = &noting->source->crowds[aspect];
+	bool told = trouble->state == TROUBLE_TOLD;
+
+	crowd_count(crowd, trouble, SIZE_MAX);
+	trouble->state = TROUBLE_NONE;
+	if (told)
+		tell(noting, aspects[aspect].one, noting->test->name, trouble);
+	if (!crowd->many.state || crowd->hushed > 0 || crowd->told >= CONDITION_TOLD_SINGLY)
+		return;
+	crowd->many.state = TROUBLE_NONE;
+	tell(noting, aspects[aspect].many, noting->source->name, &crowd->many);
+}
+
+static void count_failure(struct trouble *trouble, int64_t now)
+{
+	if (trouble->failures++ == 0 && !trouble->state)
+		trouble->since = now;
+}
+
+/* Counts the run against its test and, unless that is known to fail, against its source. */
+static void note_failure(struct noting *noting)
+{
+	struct supplier *source = noting->source;
+	struct subject *test = noting->test;
+	struct trouble *fails = &test->troubles[ASPECT_FAILS];
+	int64_t now = noting->outcome->now, clock = noting->outcome->clock;
+
+	if (fails->state)
+		return;
+	if (fails->failures == 0)
+		test->answered = source->answered;
+	if (test->outage != source->outages)
+		fails->failures = 0;
+	test->outage = source->outages;
+	count_failure(fails, now);
+	if (source->down.failures == 0)
+		source->clock = clock;
+	count_failure(&source->down, now);
+	if (source->down.state)
+		return;
+	if (fails->failures >= FAILURES && source->answered != test->answered) {
+		begin(noting, ASPECT_FAILS);
+	} else if (source->down.failures >= FAILURES &&
+		   (fails->failures >= FAILURES || clock - source->clock >= OUTAGE)) {
+		source->down.state = TROUBLE_TOLD;
+		tell(noting, CONDITION_SOURCE, source->name, &source->down);
+	}
+}
+
+static void note_success(struct noting *noting)
+{
+	struct supplier *source = noting->source;
+
+	source->answered++;
+	source->down.failures = 0;
+	if (source->down.state) {
+		source->down.state = TROUBLE_NONE;
+		source->outages++;
+		tell(noting, CONDITION_SOURCE, source->name, &source->down);
+	}
+	if (noting->test->troubles[ASPECT_FAILS].state)
+		end(noting, ASPECT_FAILS);
+	noting->test->troubles[ASPECT_FAILS].failures = 0;
+}
+
+/* A newest point that is older than before, as a range slides or data are deleted, is no arrival.
+ */
+static void note_arrival(struct noting *noting)
+{
+	const struct outcome *outcome = noting->outcome;
+	struct subject *test = noting->test;
+	struct trouble *trouble = &test->troubles[ASPECT_STALE];
+	int64_t age = 0;
+	bool stale;
+
+	if (!test->seen && outcome->newest != WHEN_ALWAYS && outcome->now > outcome->newest)
+		age = outcome->now - outcome->newest;
+	if (!test->seen || outcome->newest > test->newest) {
+		test->arrived = outcome->clock - age;
+		test->newest = outcome->newest;
+	}
+	test->seen = true;
+	stale = outcome->stale_after != WHEN_NEVER &&
+		outcome->clock - test->arrived > outcome->stale_after;
+	if (stale == (trouble->state != TROUBLE_NONE))
+		return;
+	if (!stale) {
+		end(noting, ASPECT_STALE);
+		return;
+	}
+	trouble->since = test->newest == WHEN_ALWAYS ? outcome->now : test->newest;
+	begin(noting, ASPECT_STALE);
+}
+
+size_t conditions_note(struct conditions *conditions, const struct outcome *outcome,
+	struct condition turns[CONDITION_TURNS])
+{
+	struct troubles *tables = &conditions->tables;
+	size_t source = troubles_source(tables, outcome->source);
+	struct noting noting = {.conditions = conditions,
+		.outcome = outcome,
+		.source = &tables->sources[source],
+		.test = troubles_test(tables, outcome->test, source),
+		.turns = turns};
+
+	if (outcome->problem) {
+		note_failure(&noting);
+	} else {
+		note_success(&noting);
+		note_arrival(&noting);
+	}
+	return noting.count;
+}
+
+static struct supplier *source_of(struct troubles *tables, const char *name)
+{
+	size_t at = troubles_source(tables, name);
+
+	return &tables->sources[at];
+}
+
+void conditions_restore(struct conditions *conditions, const struct condition *condition)
+{
+	const char *name = condition_name(condition);
+	bool stale = condition->kind == CONDITION_STALE || condition->kind == CONDITION_MANY_STALE;
+	enum aspect aspect = stale ? ASPECT_STALE : ASPECT_FAILS;
+	struct trouble *trouble;
+
+	if (condition->kind == CONDITION_TEST || condition->kind == CONDITION_STALE)
+		trouble = &troubles_test(&conditions->tables, name, TROUBLES_NOWHERE)
+				   ->troubles[aspect];
+	else if (condition->kind == CONDITION_SOURCE)
+		trouble = &source_of(&conditions->tables, name)->down;
+	else
+		trouble = &source_of(&conditions->tables, name)->crowds[aspect].many;
+	*trouble = (struct trouble){.state = TROUBLE_TOLD, .since = condition->since};
+}
+
+/* What was told of what is lost. */
+static void lose(struct conditions *conditions, const struct trouble *trouble,
+	enum condition_kind kind, const char *name, conditions_lost *lost, void *context)
+{
+	struct condition condition;
+
+	if (trouble->state != TROUBLE_TOLD)
+		return;
+	condition = condition_of(&conditions->subjects[0], kind, name, trouble);
+	lost(context, &condition);
+}
+
+static void retain_sources(struct conditions *conditions, struct troubles *kept,
+	conditions_keep *keeps, conditions_lost *lost, void *context)
+{
+	const struct troubles *old = &conditions->tables;
+
+	for (size_t i = 0; i < old->source_index.count; i++) {
+		const struct supplier *source = &old->sources[i];
+		struct supplier *copy;
+		const char *name;
+
+		if (keeps(context, false, source->name)) {
+			copy = source_of(kept, source->name);
+			name = copy->name;
+			*copy = *source;
+			copy->name = name;
+			for (size_t a = 0; a < ASPECTS; a++)
+				copy->crowds[a].told = copy->crowds[a].hushed = 0;
+			continue;
+		}
+		lose(conditions, &source->down, CONDITION_SOURCE, source->name, lost, context);
+		for (size_t a = 0; a < ASPECTS; a++)
+			lose(conditions, &source->crowds[a].many, aspects[a].many, source->name,
+				lost, context);
+	}
+}
+
+static void retain_tests(struct conditions *conditions, struct troubles *kept,
+	conditions_keep *keeps, conditions_lost *lost, void *context)
+{
+	const struct troubles *old = &conditions->tables;
+
+	for (size_t i = 0; i < old->test_index.count; i++) {
+		const struct subject *test = &old->tests[i];
+		struct subject *copy;
+		const char *name;
+
+		if (keeps(context, true, test->name)) {
+			copy = troubles_test(kept, test->name, TROUBLES_NOWHERE);
+			name = copy->name;
+			*copy = *test;
+			copy->name = name;
+			if (test->source != TROUBLES_NOWHERE)
+				copy->source =
+					troubles_source(kept, old->sources[test->source].name);
+			troubles_count(kept, copy, 1);
+			continue;
+		}
+		for (size_t a = 0; a < ASPECTS; a++)
+			lose(conditions, &test->troubles[a], aspects[a].one, test->name, lost,
+				context);
+	}
+}
+
+void conditions_retain(
+	struct conditions *conditions, conditions_keep *keeps, conditions_lost *lost, void *context)
+{
+	struct troubles kept = troubles_new();
+
+	retain_sources(conditions, &kept, keeps, lost, context);
+	retain_tests(conditions, &kept, keeps, lost, context);
+	troubles_free(&conditions->tables);
+	conditions->tables = kept;
+}
+
+bool conditions_up(const struct conditions *conditions, const char *source)
+{
+	const size_t *at = dict_get(&conditions->tables.source_index.dict, source);
+
+	return !at || !conditions->tables.sources[*at].down.state;
+}
+
+size_t conditions_stale(const struct conditions *conditions)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < conditions->tables.test_index.count; i++)
+		count += conditions->tables.tests[i].troubles[ASPECT_STALE].state != TROUBLE_NONE;
+	return count;
+}

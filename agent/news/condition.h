@@ -1,0 +1,89 @@
+/*
+ * Conditions: what is wrong with the data's way here, not in the data.
+ *
+ * A pure state machine. It is told how each run of a test ended and says when people should know
+ * that a source is down, that a test fails alone, or that a test's data have stopped arriving, and
+ * when that is over. It looks at no clock and writes to nobody. What has begun is told once,
+ * however long it lasts, and what is over is told only if its beginning was:
+ *
+ * - A source (a server; for files the kind of source) is down when its runs fail and none succeeds
+ *   in between: three of one test, or three in all over five minutes, so that the blink of a server
+ *   that many tests ask is no outage. Its first success ends that. While it is down, its tests'
+ *   failures are its own.
+ * - A test fails alone when it has failed three times in a row and its source has answered others
+ *   meanwhile. From then on it says nothing about its source.
+ * - Data are stale when no newer point has come for `stale_after`. A failed run tells nothing about
+ *   that. The time is counted on the monotonic clock, so that a wall clock that jumps makes nothing
+ *   stale; only for what was there at the first look the age of the point counts.
+ * - Of the tests of one source that fail alone, or are stale, five are told one by one. The rest is
+ *   one more notice, however many they are.
+ */
+#ifndef AGENT_CONDITION_H
+#define AGENT_CONDITION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct conditions;
+struct arena;
+
+/* Stored: the numbers stay. */
+enum condition_kind {
+	CONDITION_SOURCE = 1, /* is down */
+	CONDITION_TEST,       /* fails alone */
+	CONDITION_STALE,      /* a test's data */
+	CONDITION_MANY_FAIL,  /* more tests of a source than are told one by one */
+	CONDITION_MANY_STALE,
+};
+
+/* What has begun, or is over. */
+struct condition {
+	const char *subject; /* unique: "source NAME", "test NAME", "data NAME", ... */
+	enum condition_kind kind;
+	int64_t since;    /* ms, wall clock: the first failure, the last point */
+	const char *text; /* for people, one sentence; of one that is over: that it is */
+	bool over;
+};
+
+/* The name of the source or test within a subject. */
+const char *condition_name(const struct condition *condition);
+
+/* How a run ended. */
+struct outcome {
+	const char *test, *source; /* names */
+	const char *problem;       /* why it failed; NULL: it went well */
+	int64_t newest;            /* ms, of its newest point; WHEN_ALWAYS: there is none */
+	int64_t stale_after;       /* ms; WHEN_NEVER */
+	int64_t now;               /* ms, wall clock */
+	int64_t clock;             /* ms, monotonic */
+};
+
+struct conditions *conditions_new(void);
+void conditions_free(struct conditions *conditions);
+
+/* Takes up what an earlier process told and stored. */
+void conditions_restore(struct conditions *conditions, const struct condition *condition);
+
+/* Notes a run and fills in what has begun or is over by it; their texts are good until the next
+ * call. Returns how many. */
+enum { CONDITION_TURNS = 5 };
+size_t conditions_note(struct conditions *conditions, const struct outcome *outcome,
+	struct condition turns[CONDITION_TURNS]);
+
+/*
+ * Forgets the tests and sources that `keeps` does not want any more, as the configuration has lost
+ * them: nobody is told, but `lost` gets each condition that was told, to be forgotten in the store.
+ */
+typedef bool conditions_keep(void *context, bool test, const char *name);
+typedef void conditions_lost(void *context, const struct condition *condition);
+void conditions_retain(struct conditions *conditions, conditions_keep *keeps, conditions_lost *lost,
+	void *context);
+
+/* False while the source is known to be down. */
+bool conditions_up(const struct conditions *conditions, const char *source);
+
+/* How many tests have stale data now. */
+size_t conditions_stale(const struct conditions *conditions);
+
+#endif
