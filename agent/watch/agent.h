@@ -30,6 +30,14 @@ struct generation *generation_new(
 struct generation *generation_hold(struct generation *generation);
 void generation_release(struct generation *generation); /* NULL is welcome */
 
+/*
+ * The tests of those names, or all, of a configuration that was loaded and is complete; receivers
+ * that cannot work are better known now than when there is something to tell. NULL and an error
+ * after freeing the configuration. May be called on a worker.
+ */
+struct generation *generation_of(
+	struct config *config, const struct strings *names, struct error *error);
+
 /* The same for the `release` of a task, whose `holder` is the generation. */
 void generation_release_task(void *generation);
 
@@ -40,9 +48,10 @@ struct agent {
 	struct engine *engine;
 	struct metrics *metrics;
 	struct store *store;
-	int64_t (*now)(void); /* wall clock, ms */
-	bool once;            /* one pass, then all is told and the program ends */
-	bool stopping;        /* nothing new is begun */
+	struct reloader *reloader; /* NULL: the configuration is not read again; see reload.h */
+	int64_t (*now)(void);      /* wall clock, ms */
+	bool once;                 /* one pass, then all is told and the program ends */
+	bool stopping;             /* nothing new is begun */
 	bool misconfigured, incomplete, stateless; /* what makes the exit code */
 
 	size_t asked;        /* requests the store has not answered */

@@ -2,8 +2,6 @@
  * Requests to the store, as the loop sees them. A request on its way holds the engine, as the store
  * is another thread.
  */
-#include <string.h>
-
 #include "agent/watch/agent.h"
 
 /* What the request was before it was wrapped. */
@@ -61,12 +59,4 @@ void agent_ended(struct agent *agent)
 {
 	if (agent->stopping && agent_idle(agent))
 		engine_stop(agent->engine);
-}
-
-const struct receiver *agent_receiver(const struct agent *agent, const char *name)
-{
-	for (size_t i = 0; i < agent->config->receiver_count; i++)
-		if (strcmp(agent->config->receivers[i].name, name) == 0)
-			return &agent->config->receivers[i];
-	return NULL;
 }
