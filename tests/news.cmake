@@ -2,6 +2,7 @@
 hunter_test(announcer hunter_agent)
 hunter_test(reconcile hunter_agent)
 hunter_test(store hunter_agent)
+hunter_test(store_versions hunter_agent)
 hunter_test(slack hunter_notifiers PkgConfig::JANSSON)
 hunter_fuzz(slack hunter_notifiers)
 hunter_test(group hunter_agent)

@@ -6,8 +6,10 @@
 #include "agent/news/store.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "agent/news/store_file.h"
 
@@ -20,6 +22,28 @@ struct store {
 	pthread_cond_t filled;
 	struct store_request *first, **last;
 	bool closing;
+};
+
+const char *const change_state_names[CHANGE_STATES] = {
+	[CHANGE_CONFIRMED] = "confirmed",
+	[CHANGE_MOVED] = "moved",
+	[CHANGE_WITHDRAWN] = "withdrawn",
+	[CHANGE_CANDIDATE] = "candidate",
+};
+
+const char *const news_names[NEWS_COUNT] = {
+	[NEWS_SILENT] = "silent",
+	[NEWS_PENDING] = "pending",
+	[NEWS_QUEUED] = "queued",
+};
+
+const char *const event_names[EVENT_KINDS] = {
+	[EVENT_FOUND] = "found",
+	[EVENT_CONFIRMED] = "confirmed",
+	[EVENT_MOVED] = "moved",
+	[EVENT_WITHDRAWN] = "withdrawn",
+	[EVENT_RETURNED] = "returned",
+	[EVENT_ANNOUNCED] = "announced",
 };
 
 static void reply(void *argument)
@@ -130,6 +154,26 @@ void store_close(struct store *store)
 	pthread_mutex_destroy(&store->mutex);
 	store_file_close(store->file);
 	free(store);
+}
+
+static int64_t size_of(const char *path, const char *suffix)
+{
+	struct stat status;
+	char *name;
+	int64_t size;
+
+	if (asprintf(&name, "%s%s", path, suffix) < 0)
+		abort();
+	size = stat(name, &status) == 0 ? status.st_size : 0;
+	free(name);
+	return size;
+}
+
+int64_t store_size(const struct store *store)
+{
+	const char *path = store_file_path(store->file);
+
+	return size_of(path, "") + size_of(path, "-wal");
 }
 
 void record_told(struct arena *arena, struct record *record, const char *receiver)

@@ -15,41 +15,83 @@
 #define AGENT_STORE_H
 
 #include "agent/core/arena.h"
+#include "agent/news/condition.h"
 #include "notifiers/notifier.h"
 
 struct store;
 
+/* Stored, as are the numbers of the enums below: they stay. */
 enum change_state {
 	CHANGE_CONFIRMED = 1,
 	CHANGE_MOVED,     /* found again at another time */
 	CHANGE_WITHDRAWN, /* not found any more; remembered, so that its return is no news */
+	CHANGE_CANDIDATE, /* seen, not yet believed; not announced */
 	CHANGE_STATES,
 };
 
 enum news {
-	NEWS_SILENT,  /* recorded only: too old to be told */
+	NEWS_SILENT,  /* recorded only: too old to be told, or not yet believed */
 	NEWS_PENDING, /* to be told, waits for its group */
 	NEWS_QUEUED,  /* in a delivery */
+	NEWS_COUNT,
+};
+
+/* What happens to a change. */
+enum event_kind {
+	EVENT_FOUND = 1, /* first seen */
+	EVENT_CONFIRMED, /* a candidate is believed */
+	EVENT_MOVED,
+	EVENT_WITHDRAWN,
+	EVENT_RETURNED,  /* is found again after it was withdrawn */
+	EVENT_ANNOUNCED, /* a message about it has arrived */
+	EVENT_KINDS,
+};
+
+/* By the numbers of the enums, NULL for 0 where that is none: "confirmed", "pending", "found" ...
+ */
+extern const char *const change_state_names[CHANGE_STATES];
+extern const char *const news_names[NEWS_COUNT];
+extern const char *const event_names[EVENT_KINDS];
+
+struct event {
+	enum event_kind kind;
+	int64_t time;                       /* ms, when it happened */
+	int64_t point;                      /* ms, the change's time by then */
+	const char *receiver, *destination; /* EVENT_ANNOUNCED; else NULL */
 };
 
 /* One change of one series. */
 struct record {
-	struct announcement item; /* its id is 0 until it is recorded */
+	struct announcement item; /* its id is 0 until it is recorded; has no URLs */
 	const char *series;       /* identity of the metric */
 	const char *branch;       /* "" for none */
 	int sign;
 	enum change_state state;
 	enum news news;
-	int64_t first_seen;  /* ms */
-	int64_t spacing;     /* ms from point to point of the series, near the change */
-	struct strings told; /* NEWS_PENDING: receivers that have it in the outbox already */
-	size_t told_stored;  /* how many of them are in the store */
+	int64_t first_seen;         /* ms */
+	int64_t spacing;            /* ms from point to point of the series, near the change */
+	int64_t runs;               /* passes in which it was seen */
+	int64_t updated;            /* ms, when it was written last; of a believed one: now */
+	struct strings told;        /* NEWS_PENDING: receivers that have it in the outbox already */
+	size_t told_stored;         /* how many of them are in the store */
+	bool believed;              /* STORE_RECORD: is no new one, but a candidate of this id */
+	const struct event *events; /* STORE_LIST: its history, oldest first */
+	size_t event_count;
 };
 
 /* A change that is known and was seen otherwise. */
 struct record_update {
 	int64_t id, time, now; /* ms */
 	enum change_state state;
+	int64_t runs;                    /* 0: as they were */
+	const struct announcement *item; /* its numbers, commits and members now; or NULL */
+};
+
+/* Where a series of a test stands. */
+struct series_mark {
+	const char *series, *branch;
+	int64_t anchor;     /* ms: points before it are not looked at */
+	int64_t last_point; /* ms */
 };
 
 enum parcel_state {
@@ -62,22 +104,61 @@ enum parcel_state {
 struct parcel {
 	int64_t id;
 	const char *key, *receiver, *destination, *payload;
-	const char *receipt, *problem; /* or NULL */
+	const char *thread;            /* key of the delivery whose thread it goes into, or NULL */
+	const char *receipt, *problem; /* or NULL; a receipt that is stored is not lost by NULL */
 	enum parcel_state state;
 	int64_t attempts, now; /* now: ms, when it was made or settled */
 	bool restored; /* STORE_RESTORE: nobody knows how far an earlier process came with it */
 	const int64_t *changes; /* ids of those in it, for STORE_QUEUE */
 	size_t change_count;
+	const struct record *records; /* `recent` of STORE_RESTORE: the changes in it */
+	size_t record_count;
+};
+
+/* Which changes are asked for. What is 0 or NULL asks for all. */
+struct change_filter {
+	unsigned states;      /* bits 1 << enum change_state */
+	int64_t since, until; /* ms, of the change's time; until exclusive */
+	const char *test;     /* name or shell pattern */
+	int64_t before_id;    /* only those recorded before this one */
+	int64_t limit;
+};
+
+/* What STORE_PRUNE has forgotten. */
+struct pruned {
+	int64_t changes, deliveries, events, marks;
 };
 
 enum store_kind {
-	STORE_RESTORE, /* out: the pending records and the queued parcels */
-	STORE_KNOWN,   /* in: test; out: its records (id, series, branch, sign, time and state only)
-			*/
-	STORE_RECORD,  /* in: new records (their ids come out), updates */
-	STORE_QUEUE,   /* in: parcels (their ids come out); told: changes that become NEWS_QUEUED */
-	STORE_SETTLE,  /* in: parcels whose state, receipt, problem and attempts are written */
-	STORE_PRUNE,   /* in: before; parcels that were sent or given up before it are forgotten */
+	/*
+	 * Out: the pending records, the queued parcels, how many changes there are of each state,
+	 * the conditions, and `recent`: the last 1,000 parcels about changes that were sent at or
+	 * after `since`, newest first, without payloads.
+	 */
+	STORE_RESTORE,
+	/* In: test; out: its records (id, series, branch, sign, time, state, news, first_seen,
+	 * spacing and runs only), ordered by series, branch and id. */
+	STORE_KNOWN,
+	STORE_MARKS, /* in: test; out: its marks, ordered by series and branch */
+	/*
+	 * In: records (ids come out), updates; marks of `test`, which are added or replaced. A
+	 * record that is `believed` has its id and is written anew whole, its first_seen excepted.
+	 */
+	STORE_RECORD,
+	STORE_QUEUE,  /* in: parcels (their ids come out); told: changes that become NEWS_QUEUED */
+	STORE_SETTLE, /* in: parcels whose state, receipt, problem and attempts are written */
+	STORE_CONDITION, /* in: conditions, added or replaced by subject; `over`: forgotten */
+	STORE_LIST, /* in: filter; out: records with their history, latest recorded first; more */
+	/*
+	 * In: before, tests. Forgets what was settled before it: parcels that were sent or given
+	 * up, withdrawn changes and candidates that lie before their series' anchor, all but the
+	 * announcements in the history of others. If `tests` has any, they are those there still
+	 * are: the changes of all others go, too, and their marks. With `thorough` so do
+	 * confirmed changes before their series' anchor. What is to be told, or was in a message
+	 * that is still remembered, stays. Out: pruned.
+	 */
+	STORE_PRUNE,
+	STORE_PROBE, /* writes and says whether that can be done */
 };
 
 struct store_request {
@@ -89,17 +170,28 @@ struct store_request {
 
 	const char *test;
 	int64_t before; /* ms */
+	int64_t since;  /* ms */
 	struct record *records;
 	size_t record_count;
 	struct record_update *updates;
 	size_t update_count;
+	struct series_mark *marks;
+	size_t mark_count;
 	struct parcel *parcels;
 	size_t parcel_count;
+	struct parcel *recent;
+	size_t recent_count;
 	const int64_t *told; /* ids */
 	size_t told_count;
+	struct condition *conditions;
+	size_t condition_count;
+	struct change_filter filter;
+	bool more; /* there are more records than the filter's limit */
+	struct strings tests;
+	bool thorough;
+	struct pruned pruned;
 
-	int64_t state_counts[CHANGE_STATES]; /* STORE_RESTORE: how many changes there are of each
-						state */
+	int64_t state_counts[CHANGE_STATES];
 
 	bool failed; /* nothing of it was written; error says why */
 	struct error error;
@@ -117,6 +209,9 @@ struct store *store_open(const char *path, store_post *post, void *loop, struct 
 /* Answers what was handed over, then closes. The replies are posted; run the loop to get them.
  * Accepts NULL. */
 void store_close(struct store *store);
+
+/* Bytes that the file takes on the disk, its log included. For any thread. */
+int64_t store_size(const struct store *store);
 
 /* Adds a receiver to those that have been told of the record. */
 void record_told(struct arena *arena, struct record *record, const char *receiver);

@@ -1,9 +1,10 @@
 /*
- * Opening the state file. The schema's version is SQLite's user_version; migrations are an array of
- * scripts of which each brings the file one version on.
+ * Opening the state file: nothing is written to it before it is known to be ours, whole, and of a
+ * version we know.
  */
 #include "agent/news/store_file.h"
 
+#include <fnmatch.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +13,11 @@
 
 #include "agent/news/store_lock.h"
 
-enum { APPLICATION_ID = 0x48554e54, BUSY_MS = 5000 };
+enum { BUSY_MS = 5000 };
+
+/* The log is cut back to 8 MB when a big transaction has made it longer. */
+static const char settings[] = "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"
+			       "PRAGMA journal_size_limit = 8388608; PRAGMA temp_store = MEMORY";
 
 struct store_file {
 	char *path;
@@ -21,81 +26,19 @@ struct store_file {
 	sqlite3_stmt *statements[STATEMENT_COUNT];
 };
 
-static const char *const migrations[] = {
-	"CREATE TABLE changes ("
-	" id INTEGER PRIMARY KEY, test TEXT NOT NULL, series TEXT NOT NULL, branch TEXT NOT NULL,"
-	" sign INTEGER NOT NULL, time INTEGER NOT NULL, state INTEGER NOT NULL, news INTEGER NOT "
-	"NULL,"
-	" first_seen INTEGER NOT NULL, spacing INTEGER NOT NULL, updated INTEGER NOT NULL,"
-	" metric TEXT NOT NULL, unit TEXT, direction INTEGER NOT NULL,"
-	" pvalue REAL, mean_before REAL, mean_after REAL, stddev_before REAL, stddev_after REAL,"
-	" count_before INTEGER NOT NULL, count_after INTEGER NOT NULL, magnitude REAL,"
-	" commit_before TEXT, commit_after TEXT, version_before TEXT, version_after TEXT) STRICT;"
-	"CREATE INDEX changes_of_series ON changes (test, series, branch);"
-	"CREATE INDEX changes_of_state ON changes (state);"
-	"CREATE INDEX changes_pending ON changes (id) WHERE news = 1;"
-	"CREATE TABLE deliveries ("
-	" id INTEGER PRIMARY KEY, key TEXT NOT NULL, receiver TEXT NOT NULL, destination TEXT NOT "
-	"NULL,"
-	" payload TEXT NOT NULL, state INTEGER NOT NULL, receipt TEXT, problem TEXT,"
-	" attempts INTEGER NOT NULL, created INTEGER NOT NULL, updated INTEGER NOT NULL) STRICT;"
-	"CREATE INDEX deliveries_queued ON deliveries (id) WHERE state = 1;"
-	"CREATE TABLE announced ("
-	" change INTEGER NOT NULL REFERENCES changes, delivery INTEGER NOT NULL REFERENCES "
-	"deliveries,"
-	" PRIMARY KEY (change, delivery)) STRICT, WITHOUT ROWID;"
-	"CREATE TABLE series ("
-	" test TEXT NOT NULL, series TEXT NOT NULL, branch TEXT NOT NULL,"
-	" run INTEGER NOT NULL, last_point INTEGER NOT NULL,"
-	" PRIMARY KEY (test, series, branch)) STRICT, WITHOUT ROWID;",
-	"DROP TABLE series;"
-	"CREATE INDEX deliveries_settled ON deliveries (updated) WHERE state != 1;"
-	"CREATE INDEX announced_by ON announced (delivery);",
-};
-
-enum { VERSION = sizeof migrations / sizeof *migrations };
-
-#define ITEM_COLUMNS                                                                               \
-	"metric, unit, direction, pvalue, mean_before, mean_after, stddev_before, stddev_after,"   \
-	" count_before, count_after, magnitude, commit_before, commit_after, version_before,"      \
-	" version_after"
-
-static const char *const statement_texts[STATEMENT_COUNT] = {
-	[STATEMENT_RESTORE_RECORDS] =
-		"SELECT id, test, series, branch, sign, time, state, news, "
-		"first_seen, spacing, " ITEM_COLUMNS " FROM changes WHERE news = 1 ORDER BY id",
-	[STATEMENT_RESTORE_TOLD] =
-		"SELECT DISTINCT changes.id, receiver FROM changes"
-		" JOIN announced ON change = changes.id JOIN deliveries ON delivery = deliveries.id"
-		" WHERE news = 1 ORDER BY changes.id, receiver",
-	[STATEMENT_RESTORE_PARCELS] =
-		"SELECT id, key, receiver, destination, payload, state, receipt, attempts, created"
-		" FROM deliveries WHERE state = 1 ORDER BY id",
-	[STATEMENT_RESTORE_COUNTS] = "SELECT state, count(*) FROM changes GROUP BY state",
-	[STATEMENT_KNOWN] = "SELECT id, series, branch, sign, time, state FROM changes"
-			    " WHERE test = ? ORDER BY series, branch, id",
-	[STATEMENT_RECORD] =
-		"INSERT INTO changes (test, series, branch, sign, time, state, news, first_seen,"
-		" spacing, updated, " ITEM_COLUMNS
-		") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?8,"
-		" ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24)",
-	[STATEMENT_UPDATE] = "UPDATE changes SET time = ?2, state = ?3, updated = ?4 WHERE id = ?1",
-	[STATEMENT_QUEUE] =
-		"INSERT INTO deliveries (key, receiver, destination, payload, state, receipt,"
-		" problem, attempts, created, updated) VALUES (?1, ?2, ?3, ?4, ?5, NULL, NULL, 0,"
-		" ?6, ?6)",
-	[STATEMENT_ANNOUNCE] = "INSERT INTO announced (change, delivery) VALUES (?, ?)",
-	[STATEMENT_TELL] = "UPDATE changes SET news = 2 WHERE id = ?",
-	[STATEMENT_SETTLE] = "UPDATE deliveries SET state = ?2, receipt = ?3, problem = ?4,"
-			     " attempts = ?5, updated = ?6 WHERE id = ?1",
-	[STATEMENT_PRUNE_LINKS] = "DELETE FROM announced WHERE delivery IN"
-				  " (SELECT id FROM deliveries WHERE state != 1 AND updated < ?)",
-	[STATEMENT_PRUNE] = "DELETE FROM deliveries WHERE state != 1 AND updated < ?",
-};
-
-sqlite3 *store_file_database(struct store_file *file)
+const char *store_file_path(const struct store_file *file)
 {
-	return file->database;
+	return file->path;
+}
+
+int64_t store_file_inserted(struct store_file *file)
+{
+	return sqlite3_last_insert_rowid(file->database);
+}
+
+int64_t store_file_changed(struct store_file *file)
+{
+	return sqlite3_changes64(file->database);
 }
 
 sqlite3_stmt *store_file_statement(struct store_file *file, enum statement statement)
@@ -181,30 +124,30 @@ static bool check_version(struct store_file *file, int64_t *version, struct erro
 		!ask_number(file, "PRAGMA application_id", &application, error) ||
 		!ask_number(file, "SELECT count(*) FROM sqlite_schema", &tables, error))
 		return false;
-	if (application != APPLICATION_ID && (*version != 0 || tables != 0))
+	if (application != STORE_APPLICATION && (*version != 0 || tables != 0))
 		return error_set(error, ERROR_STATE,
 			"state file %s is a database of another program", file->path);
 	if (*version < 0)
 		return damaged(file, "its version is negative", error);
-	if (*version > VERSION)
+	if (*version > STORE_VERSION)
 		return error_set(error, ERROR_STATE,
 			"state file %s was written by a newer hunter-c (version %lld of the file,"
 			" this one knows %d)",
-			file->path, (long long)*version, VERSION);
+			file->path, (long long)*version, STORE_VERSION);
 	return true;
 }
 
 static bool migrate(struct store_file *file, int64_t version, struct error *error)
 {
-	for (; version < VERSION; version++) {
+	for (; version < STORE_VERSION; version++) {
 		char mark[96];
 
 		snprintf(mark, sizeof mark,
-			"PRAGMA application_id = %d; PRAGMA user_version = %lld", APPLICATION_ID,
+			"PRAGMA application_id = %d; PRAGMA user_version = %lld", STORE_APPLICATION,
 			(long long)version + 1);
 		if (!store_file_begin(file, error))
 			return false;
-		if (!execute(file, migrations[version], "bring it up to date", error) ||
+		if (!execute(file, store_migrations[version], "bring it up to date", error) ||
 			!execute(file, mark, "bring it up to date", error) ||
 			!store_file_commit(file, error)) {
 			store_file_rollback(file);
@@ -214,10 +157,30 @@ static bool migrate(struct store_file *file, int64_t version, struct error *erro
 	return true;
 }
 
+/* matches(pattern, text), as the shell matches. */
+static void matches(sqlite3_context *context, int count, sqlite3_value **values)
+{
+	const char *pattern = (const char *)sqlite3_value_text(values[0]);
+	const char *text = (const char *)sqlite3_value_text(values[1]);
+
+	(void)count;
+	sqlite3_result_int(context, pattern && text && fnmatch(pattern, text, 0) == 0);
+}
+
+static bool add_function(struct store_file *file, struct error *error)
+{
+	if (sqlite3_create_function(file->database, "matches", 2,
+		    SQLITE_UTF8 | SQLITE_DETERMINISTIC, NULL, matches, NULL, NULL) != SQLITE_OK)
+		return store_file_fail(file, "use it", error);
+	return true;
+}
+
 static bool prepare(struct store_file *file, struct error *error)
 {
+	if (!add_function(file, error) || !execute(file, store_temporary, "use it", error))
+		return false;
 	for (size_t i = 0; i < STATEMENT_COUNT; i++)
-		if (sqlite3_prepare_v3(file->database, statement_texts[i], -1,
+		if (sqlite3_prepare_v3(file->database, store_statements[i], -1,
 			    SQLITE_PREPARE_PERSISTENT, &file->statements[i], NULL) != SQLITE_OK)
 			return store_file_fail(file, "use it", error);
 	return true;
@@ -234,9 +197,8 @@ static bool open_database(struct store_file *file, struct error *error)
 	if (sqlite3_db_readonly(file->database, "main"))
 		return error_set(error, ERROR_STATE, "state file %s cannot be written", file->path);
 	return check_pages(file, error) && check_version(file, &version, error) &&
-	       execute(file, "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL", "write it",
-		       error) &&
-	       migrate(file, version, error) && prepare(file, error);
+	       execute(file, settings, "write it", error) && migrate(file, version, error) &&
+	       prepare(file, error);
 }
 
 struct store_file *store_file_open(const char *path, struct error *error)

@@ -6,6 +6,7 @@
 #define AGENT_STORE_FILE_H
 
 #include "agent/news/store.h"
+#include "agent/news/store_schema.h"
 
 struct store_file;
 
@@ -19,32 +20,19 @@ bool store_file_begin(struct store_file *file, struct error *error) MUST_USE;
 bool store_file_commit(struct store_file *file, struct error *error) MUST_USE;
 void store_file_rollback(struct store_file *file);
 
+const char *store_file_path(const struct store_file *file);
+
 /* Does what the request asks, inside a transaction. */
 bool store_file_perform(
 	struct store_file *file, struct store_request *request, struct error *error) MUST_USE;
 
-/* What store_file_perform needs of the file. */
-enum statement {
-	STATEMENT_RESTORE_RECORDS,
-	STATEMENT_RESTORE_TOLD,
-	STATEMENT_RESTORE_PARCELS,
-	STATEMENT_RESTORE_COUNTS,
-	STATEMENT_KNOWN,
-	STATEMENT_RECORD,
-	STATEMENT_UPDATE,
-	STATEMENT_QUEUE,
-	STATEMENT_ANNOUNCE,
-	STATEMENT_TELL,
-	STATEMENT_SETTLE,
-	STATEMENT_PRUNE_LINKS,
-	STATEMENT_PRUNE,
-	STATEMENT_COUNT,
-};
-
-struct sqlite3;
 struct sqlite3_stmt;
 
-struct sqlite3 *store_file_database(struct store_file *file);
+/* The id of the row that was inserted last. */
+int64_t store_file_inserted(struct store_file *file);
+
+/* How many rows the last statement has changed. */
+int64_t store_file_changed(struct store_file *file);
 
 /* A prepared statement, reset and without bindings. */
 struct sqlite3_stmt *store_file_statement(struct store_file *file, enum statement statement);

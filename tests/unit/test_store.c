@@ -10,9 +10,7 @@
 #include <cmocka.h>
 #include <fcntl.h>
 #include <math.h>
-#include <pthread.h>
 #include <sched.h>
-#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,208 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent/news/store.h"
-
-/* The loop of these tests: replies wait here until await takes them. */
-struct loop {
-	pthread_mutex_t mutex;
-	pthread_cond_t filled;
-	struct {
-		store_call *call;
-		void *argument;
-	} calls[64];
-	size_t count;
-};
-
-struct fixture {
-	char folder[64], path[192];
-	struct loop loop;
-	struct store *store;
-	struct store_request *answer;
-	size_t answers;
-};
-
-static void post(void *argument, store_call *call, store_call *drop, void *request)
-{
-	struct loop *loop = argument;
-
-	assert_non_null(drop);
-	pthread_mutex_lock(&loop->mutex);
-	assert_true(loop->count < 64);
-	loop->calls[loop->count].call = call;
-	loop->calls[loop->count].argument = request;
-	loop->count++;
-	pthread_cond_signal(&loop->filled);
-	pthread_mutex_unlock(&loop->mutex);
-}
-
-static void run_one(struct loop *loop)
-{
-	store_call *call;
-	void *argument;
-
-	pthread_mutex_lock(&loop->mutex);
-	while (loop->count == 0)
-		pthread_cond_wait(&loop->filled, &loop->mutex);
-	call = loop->calls[0].call;
-	argument = loop->calls[0].argument;
-	loop->count--;
-	memmove(&loop->calls[0], &loop->calls[1], loop->count * sizeof *loop->calls);
-	pthread_mutex_unlock(&loop->mutex);
-	call(argument);
-}
-
-static void answered(struct store_request *request)
-{
-	struct fixture *fixture = request->context;
-
-	fixture->answer = request;
-	fixture->answers++;
-}
-
-/* Hands the request over and waits for its answer, which the caller frees. */
-static struct store_request *ask(struct fixture *fixture, struct store_request *request)
-{
-	size_t before = fixture->answers;
-
-	store_submit(fixture->store, request);
-	while (fixture->answers == before)
-		run_one(&fixture->loop);
-	return fixture->answer;
-}
-
-static struct store *open_store(struct fixture *fixture, struct error *error)
-{
-	return store_open(fixture->path, post, &fixture->loop, error);
-}
-
-static void open_fixture(struct fixture *fixture)
-{
-	struct error error;
-
-	fixture->store = open_store(fixture, &error);
-	if (!fixture->store)
-		fail_msg("%s", error.text);
-}
-
-static void reopen(struct fixture *fixture)
-{
-	store_close(fixture->store);
-	open_fixture(fixture);
-}
-
-static int setup(void **state)
-{
-	struct fixture *fixture = calloc(1, sizeof *fixture);
-
-	strcpy(fixture->folder, "/tmp/test_store.XXXXXX");
-	if (!mkdtemp(fixture->folder))
-		return -1;
-	snprintf(fixture->path, sizeof fixture->path, "%s/state.db", fixture->folder);
-	pthread_mutex_init(&fixture->loop.mutex, NULL);
-	pthread_cond_init(&fixture->loop.filled, NULL);
-	*state = fixture;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct fixture *fixture = *state;
-	char command[128];
-
-	store_close(fixture->store);
-	snprintf(command, sizeof command, "rm -rf %s", fixture->folder);
-	free(fixture);
-	return system(command);
-}
-
-static const struct record example = {
-	.item = {.test = "db.read",
-		.metric = "p99",
-		.unit = "ns",
-		.direction = -1,
-		.time = INT64_C(1700000000000),
-		.change = {.pvalue = 1e-300,
-			.mean_before = 1.5,
-			.mean_after = 2.5,
-			.stddev_before = 0.25,
-			.stddev_after = 0,
-			.count_before = 30,
-			.count_after = 20,
-			.magnitude = 0.6},
-		.commit_before = "a1",
-		.commit_after = "b2"},
-	.series = "p99{region=\"eu\"}",
-	.branch = "",
-	.sign = 1,
-	.state = CHANGE_CONFIRMED,
-	.news = NEWS_PENDING,
-	.first_seen = INT64_C(1700000600000),
-	.spacing = 60000,
-};
-
-static int64_t record_one(struct fixture *fixture, const struct record *record)
-{
-	struct store_request *request = store_request_new(STORE_RECORD, answered, fixture);
-	struct record copy = *record;
-	int64_t id;
-
-	request->records = &copy;
-	request->record_count = 1;
-	request = ask(fixture, request);
-	assert_false(request->failed);
-	id = copy.item.id;
-	assert_true(id > 0);
-	store_request_free(request);
-	return id;
-}
-
-static int64_t queue_for(
-	struct fixture *fixture, int64_t change, const char *receiver, bool complete)
-{
-	struct store_request *request = store_request_new(STORE_QUEUE, answered, fixture);
-	struct parcel parcel = {.key = "k1",
-		.receiver = receiver,
-		.destination = "#perf",
-		.payload = "{\"text\": \"x\"}",
-		.now = 5,
-		.changes = &change,
-		.change_count = 1};
-
-	request->parcels = &parcel;
-	request->parcel_count = 1;
-	request->told = &change;
-	request->told_count = complete;
-	request = ask(fixture, request);
-	assert_false(request->failed);
-	store_request_free(request);
-	assert_true(parcel.id > 0);
-	return parcel.id;
-}
-
-static int64_t queue_one(struct fixture *fixture, int64_t change)
-{
-	return queue_for(fixture, change, "slack", true);
-}
-
-static struct store_request *restore(struct fixture *fixture)
-{
-	struct store_request *request =
-		ask(fixture, store_request_new(STORE_RESTORE, answered, fixture));
-
-	assert_false(request->failed);
-	return request;
-}
-
-static struct store_request *known(struct fixture *fixture, const char *test)
-{
-	struct store_request *request = store_request_new(STORE_KNOWN, answered, fixture);
-
-	request->test = test;
-	request = ask(fixture, request);
-	assert_false(request->failed);
-	return request;
-}
+#include "tests/unit/store_talk.h"
 
 static void test_pending_survives_reopen(void **state)
 {
@@ -305,22 +102,6 @@ static void test_half_told_is_pending(void **state)
 	store_request_free(request);
 }
 
-static void settle(struct fixture *fixture, int64_t id, enum parcel_state state, int64_t attempts)
-{
-	struct store_request *request = store_request_new(STORE_SETTLE, answered, fixture);
-	struct parcel parcel = {.id = id,
-		.state = state,
-		.receipt = "1503435956.000247",
-		.attempts = attempts,
-		.now = 9};
-
-	request->parcels = &parcel;
-	request->parcel_count = 1;
-	request = ask(fixture, request);
-	assert_false(request->failed);
-	store_request_free(request);
-}
-
 static void test_settled_is_not_sent_again(void **state)
 {
 	struct fixture *fixture = *state;
@@ -341,23 +122,6 @@ static void test_settled_is_not_sent_again(void **state)
 	request = restore(fixture);
 	assert_int_equal(request->parcel_count, 0);
 	store_request_free(request);
-}
-
-static int64_t count_rows(const struct fixture *fixture, const char *table)
-{
-	char sql[64];
-	sqlite3 *database;
-	sqlite3_stmt *statement;
-	int64_t count;
-
-	snprintf(sql, sizeof sql, "SELECT count(*) FROM %s", table);
-	assert_int_equal(sqlite3_open(fixture->path, &database), SQLITE_OK);
-	assert_int_equal(sqlite3_prepare_v2(database, sql, -1, &statement, NULL), SQLITE_OK);
-	assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
-	count = sqlite3_column_int64(statement, 0);
-	sqlite3_finalize(statement);
-	sqlite3_close(database);
-	return count;
 }
 
 static void prune(struct fixture *fixture, int64_t before)
@@ -490,17 +254,6 @@ static void test_close_answers_what_waits(void **state)
 	assert_int_equal(fixture->answers, 20);
 }
 
-static void refused(struct fixture *fixture, const char *words)
-{
-	struct error error = {0};
-
-	assert_null(open_store(fixture, &error));
-	assert_int_equal(error.kind, ERROR_STATE);
-	if (!strstr(error.text, words))
-		fail_msg("\"%s\" does not say \"%s\"", error.text, words);
-	assert_non_null(strstr(error.text, fixture->path));
-}
-
 static void test_second_opener_is_refused(void **state)
 {
 	struct fixture *fixture = *state;
@@ -571,15 +324,6 @@ static void test_damage_inside_is_refused_and_left_alone(void **state)
 	free(after);
 }
 
-static void database_with(const struct fixture *fixture, const char *sql)
-{
-	sqlite3 *database;
-
-	assert_int_equal(sqlite3_open(fixture->path, &database), SQLITE_OK);
-	assert_int_equal(sqlite3_exec(database, sql, NULL, NULL, NULL), SQLITE_OK);
-	sqlite3_close(database);
-}
-
 static void test_foreign_and_newer_are_refused(void **state)
 {
 	struct fixture *fixture = *state;
@@ -592,29 +336,6 @@ static void test_foreign_and_newer_are_refused(void **state)
 	fixture->store = NULL;
 	database_with(fixture, "PRAGMA user_version = 99");
 	refused(fixture, "newer hunter-c");
-}
-
-/* A file of the first version, with what it held beside the changes. */
-static void test_first_version_is_brought_up_to_date(void **state)
-{
-	struct fixture *fixture = *state;
-	struct store_request *request;
-
-	open_fixture(fixture);
-	queue_one(fixture, record_one(fixture, &example));
-	record_one(fixture, &example);
-	store_close(fixture->store);
-	database_with(fixture,
-		"DROP INDEX deliveries_settled; DROP INDEX announced_by;"
-		"CREATE TABLE series (test TEXT NOT NULL); INSERT INTO series VALUES ('db.read');"
-		"PRAGMA user_version = 1");
-	open_fixture(fixture);
-	request = restore(fixture);
-	assert_int_equal(request->record_count, 1);
-	assert_int_equal(request->parcel_count, 1);
-	store_request_free(request);
-	assert_int_equal(count_rows(fixture, "sqlite_schema WHERE name = 'series'"), 0);
-	assert_int_equal(count_rows(fixture, "sqlite_schema WHERE name = 'announced_by'"), 1);
 }
 
 /* A version before the first is no version: migrations are counted from 0. */
@@ -747,8 +468,6 @@ static void test_kill_keeps_what_was_answered(void **state)
 	store_request_free(request);
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -758,7 +477,6 @@ int main(void)
 		CASE(test_half_told_is_pending),
 		CASE(test_settled_is_not_sent_again),
 		CASE(test_prune_forgets_what_is_settled),
-		CASE(test_first_version_is_brought_up_to_date),
 		CASE(test_known_is_of_one_test),
 		CASE(test_numbers_that_are_none),
 		CASE(test_bad_request_fails_alone),

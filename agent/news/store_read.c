@@ -1,0 +1,285 @@
+/*
+ * Rows become structs in the request's arena. Each list is read to its end or to its limit, so what
+ * can be long has one.
+ */
+#include "agent/news/store_read.h"
+
+#include <string.h>
+
+#include "agent/news/store_rows.h"
+
+enum { MOST_LISTED = 1000000 };
+
+static struct reader open_reader(
+	struct store_file *file, const struct store_request *request, enum statement statement)
+{
+	return (struct reader){.binder = bind_to(file, statement), .arena = request->arena};
+}
+
+/* Reads whole records until there are no more. */
+static struct record *read_records(struct reader *reader, size_t *count, struct error *error)
+{
+	struct record *records = NULL;
+
+	*count = 0;
+	while (reader_next(reader, error)) {
+		records = rows_grow(reader->arena, records, count, sizeof *records);
+		read_record(reader, &records[*count - 1]);
+	}
+	return records;
+}
+
+static bool load_pending(
+	struct store_file *file, struct store_request *request, struct error *error)
+{
+	struct reader reader = open_reader(file, request, STATEMENT_PENDING);
+
+	request->records = read_records(&reader, &request->record_count, error);
+	return !reader.failed;
+}
+
+/* Both the records and what has been told come in the order of the changes. */
+static bool load_told(struct store_file *file, struct store_request *request, struct error *error)
+{
+	struct reader reader = open_reader(file, request, STATEMENT_TOLD);
+	size_t at = 0;
+
+	while (reader_next(&reader, error)) {
+		int64_t id = read_integer(&reader);
+
+		while (at < request->record_count && request->records[at].item.id < id)
+			at++;
+		if (at < request->record_count && request->records[at].item.id == id) {
+			record_told(request->arena, &request->records[at], read_text(&reader));
+			request->records[at].told_stored = request->records[at].told.count;
+		}
+	}
+	return !reader.failed;
+}
+
+static void read_parcel(struct reader *reader, struct parcel *parcel)
+{
+	parcel->id = read_integer(reader);
+	parcel->key = read_text(reader);
+	parcel->receiver = read_text(reader);
+	parcel->destination = read_text(reader);
+	parcel->payload = read_text(reader);
+	parcel->thread = read_text(reader);
+	parcel->state = (enum parcel_state)read_integer(reader);
+	parcel->receipt = read_text(reader);
+	parcel->attempts = read_integer(reader);
+	parcel->now = read_integer(reader);
+	parcel->restored = true;
+}
+
+static struct parcel *read_parcels(struct reader *reader, size_t *count, struct error *error)
+{
+	struct parcel *parcels = NULL;
+
+	*count = 0;
+	while (reader_next(reader, error)) {
+		parcels = rows_grow(reader->arena, parcels, count, sizeof *parcels);
+		read_parcel(reader, &parcels[*count - 1]);
+	}
+	return parcels;
+}
+
+static bool load_parcels(
+	struct store_file *file, struct store_request *request, struct error *error)
+{
+	struct reader reader = open_reader(file, request, STATEMENT_PARCELS);
+
+	request->parcels = read_parcels(&reader, &request->parcel_count, error);
+	return !reader.failed;
+}
+
+static bool load_members(struct store_file *file, struct store_request *request,
+	struct parcel *parcel, struct error *error)
+{
+	struct reader reader = open_reader(file, request, STATEMENT_RECENT_RECORDS);
+
+	bind_integer(&reader.binder, parcel->id);
+	parcel->records = read_records(&reader, &parcel->record_count, error);
+	return !reader.failed;
+}
+
+static bool load_recent(struct store_file *file, struct store_request *request, struct error *error)
+{
+	struct reader reader = open_reader(file, request, STATEMENT_RECENT);
+
+	if (request->since == 0)
+		return true;
+	bind_integer(&reader.binder, request->since);
+	request->recent = read_parcels(&reader, &request->recent_count, error);
+	for (size_t i = 0; i < request->recent_count && !reader.failed; i++)
+		reader.failed = !load_members(file, request, &request->recent[i], error);
+	return !reader.failed;
+}
+
+static bool load_counts(struct store_file *file, struct store_request *request, struct error *error)
+{
+	struct reader reader = open_reader(file, request, STATEMENT_COUNTS);
+
+	while (reader_next(&reader, error)) {
+		int64_t state = read_integer(&reader);
+
+		if (state > 0 && state < CHANGE_STATES)
+			request->state_counts[state] = read_integer(&reader);
+	}
+	return !reader.failed;
+}
+
+static bool load_conditions(
+	struct store_file *file, struct store_request *request, struct error *error)
+{
+	struct reader reader = open_reader(file, request, STATEMENT_CONDITIONS);
+
+	request->condition_count = 0;
+	while (reader_next(&reader, error)) {
+		struct condition *condition;
+
+		request->conditions = rows_grow(request->arena, request->conditions,
+			&request->condition_count, sizeof *condition);
+		condition = &request->conditions[request->condition_count - 1];
+		condition->subject = read_text(&reader);
+		condition->kind = (enum condition_kind)read_integer(&reader);
+		condition->since = read_integer(&reader);
+		condition->text = read_text(&reader);
+	}
+	return !reader.failed;
+}
+
+bool store_restore(struct store_file *file, struct store_request *request, struct error *error)
+{
+	return load_pending(file, request, error) && load_told(file, request, error) &&
+	       load_parcels(file, request, error) && load_recent(file, request, error) &&
+	       load_counts(file, request, error) && load_conditions(file, request, error);
+}
+
+/* Series repeat from row to row: each name is copied once. */
+static void read_known(struct reader *reader, const struct record *last, struct record *record)
+{
+	record->item.id = read_integer(reader);
+	record->series = read_text_again(reader, last ? last->series : NULL);
+	record->branch = read_text_again(reader, last ? last->branch : NULL);
+	record->sign = (int)read_integer(reader);
+	record->item.time = read_integer(reader);
+	record->state = (enum change_state)read_integer(reader);
+	record->news = (enum news)read_integer(reader);
+	record->first_seen = read_integer(reader);
+	record->spacing = read_integer(reader);
+	record->runs = read_integer(reader);
+}
+
+bool store_known(struct store_file *file, struct store_request *request, struct error *error)
+{
+	struct reader reader = open_reader(file, request, STATEMENT_KNOWN);
+
+	bind_text(&reader.binder, request->test);
+	request->record_count = 0;
+	while (reader_next(&reader, error)) {
+		size_t count = request->record_count;
+
+		request->records = rows_grow(request->arena, request->records,
+			&request->record_count, sizeof *request->records);
+		read_known(&reader, count > 0 ? &request->records[count - 1] : NULL,
+			&request->records[count]);
+	}
+	return !reader.failed;
+}
+
+bool store_marks(struct store_file *file, struct store_request *request, struct error *error)
+{
+	struct reader reader = open_reader(file, request, STATEMENT_MARKS);
+
+	bind_text(&reader.binder, request->test);
+	request->mark_count = 0;
+	while (reader_next(&reader, error)) {
+		struct series_mark *mark;
+
+		request->marks = rows_grow(
+			request->arena, request->marks, &request->mark_count, sizeof *mark);
+		mark = &request->marks[request->mark_count - 1];
+		mark->series = read_text(&reader);
+		mark->branch = read_text(&reader);
+		mark->anchor = read_integer(&reader);
+		mark->last_point = read_integer(&reader);
+	}
+	return !reader.failed;
+}
+
+/* The record itself says when it was found. */
+static bool load_events(struct store_file *file, struct store_request *request,
+	struct record *record, struct error *error)
+{
+	struct reader reader = open_reader(file, request, STATEMENT_EVENTS);
+	struct event *events = NULL, found = {.kind = EVENT_FOUND, .time = record->first_seen};
+
+	record->event_count = 0;
+	events = rows_grow(request->arena, events, &record->event_count, sizeof *events);
+	bind_integer(&reader.binder, record->item.id);
+	while (reader_next(&reader, error)) {
+		struct event *event;
+
+		events = rows_grow(request->arena, events, &record->event_count, sizeof *events);
+		event = &events[record->event_count - 1];
+		event->kind = (enum event_kind)read_integer(&reader);
+		event->time = read_integer(&reader);
+		event->point = read_integer(&reader);
+		event->receiver = read_text(&reader);
+		event->destination = read_text(&reader);
+	}
+	found.point = record->event_count > 1 ? events[1].point : record->item.time;
+	events[0] = found;
+	record->events = events;
+	return !reader.failed;
+}
+
+static bool is_pattern(const char *text)
+{
+	return text && strpbrk(text, "*?[\\") != NULL;
+}
+
+/* The index that leaves the least to look at, as far as one can tell. */
+static struct reader list_reader(
+	struct store_file *file, struct store_request *request, unsigned states)
+{
+	const struct change_filter *filter = &request->filter;
+	bool one_state = (states & (states - 1)) == 0;
+	bool named = filter->test && !is_pattern(filter->test);
+	bool timed = filter->since != 0 || filter->until != 0;
+	struct reader reader = open_reader(file, request,
+		named       ? STATEMENT_LIST_TEST
+		: timed     ? STATEMENT_LIST_TIME
+		: one_state ? STATEMENT_LIST_STATE
+			    : STATEMENT_LIST);
+
+	if (named)
+		bind_text(&reader.binder, filter->test);
+	else
+		bind_integer(&reader.binder, states ? __builtin_ctz(states) : 0);
+	return reader;
+}
+
+bool store_list(struct store_file *file, struct store_request *request, struct error *error)
+{
+	const struct change_filter *filter = &request->filter;
+	unsigned states = filter->states ? filter->states : (1U << CHANGE_STATES) - 1;
+	int64_t limit =
+		filter->limit > 0 && filter->limit < MOST_LISTED ? filter->limit : MOST_LISTED;
+	struct reader reader = list_reader(file, request, states);
+
+	bind_integer(&reader.binder, filter->since != 0 ? filter->since : INT64_MIN);
+	bind_integer(&reader.binder, filter->until != 0 ? filter->until : INT64_MAX);
+	bind_integer(&reader.binder, states);
+	bind_integer(&reader.binder, filter->before_id > 0 ? filter->before_id : INT64_MAX);
+	bind_integer(&reader.binder, limit + 1);
+	bind_text(&reader.binder, is_pattern(filter->test) ? filter->test : NULL);
+	request->records = read_records(&reader, &request->record_count, error);
+	request->more = request->record_count > (size_t)limit;
+	if (request->more)
+		request->record_count = (size_t)limit;
+	for (size_t i = 0; i < request->record_count && !reader.failed; i++)
+		reader.failed = !load_events(file, request, &request->records[i], error);
+	return !reader.failed;
+}

@@ -1,0 +1,18 @@
+/*
+ * What the store answers with rows. For store_work.c.
+ */
+#ifndef AGENT_STORE_READ_H
+#define AGENT_STORE_READ_H
+
+#include "agent/news/store_file.h"
+
+bool store_restore(
+	struct store_file *file, struct store_request *request, struct error *error) MUST_USE;
+bool store_known(
+	struct store_file *file, struct store_request *request, struct error *error) MUST_USE;
+bool store_marks(
+	struct store_file *file, struct store_request *request, struct error *error) MUST_USE;
+bool store_list(
+	struct store_file *file, struct store_request *request, struct error *error) MUST_USE;
+
+#endif

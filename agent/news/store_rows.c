@@ -1,0 +1,153 @@
+/*
+ * NaN has no place in SQLite: it is bound as NULL and read back as NaN.
+ */
+#include "agent/news/store_rows.h"
+
+#include <math.h>
+#include <sqlite3.h>
+#include <string.h>
+
+struct binder bind_to(struct store_file *file, enum statement statement)
+{
+	return (struct binder){.file = file, .statement = store_file_statement(file, statement)};
+}
+
+void bind_integer(struct binder *binder, int64_t value)
+{
+	sqlite3_bind_int64(binder->statement, ++binder->column, value);
+}
+
+void bind_number(struct binder *binder, double value)
+{
+	sqlite3_bind_double(binder->statement, ++binder->column, value);
+}
+
+void bind_text(struct binder *binder, const char *text)
+{
+	sqlite3_bind_text(binder->statement, ++binder->column, text, -1, SQLITE_STATIC);
+}
+
+void bind_item(struct binder *binder, const struct announcement *item)
+{
+	bind_text(binder, item->metric);
+	bind_text(binder, item->unit);
+	bind_integer(binder, item->direction);
+	bind_number(binder, item->change.pvalue);
+	bind_number(binder, item->change.mean_before);
+	bind_number(binder, item->change.mean_after);
+	bind_number(binder, item->change.stddev_before);
+	bind_number(binder, item->change.stddev_after);
+	bind_integer(binder, (int64_t)item->change.count_before);
+	bind_integer(binder, (int64_t)item->change.count_after);
+	bind_number(binder, item->change.magnitude);
+	bind_text(binder, item->commit_before);
+	bind_text(binder, item->commit_after);
+	bind_text(binder, item->version_before);
+	bind_text(binder, item->version_after);
+	bind_integer(binder, (int64_t)item->members);
+	bind_text(binder, item->shared);
+}
+
+bool bind_finish(struct binder *binder, struct error *error)
+{
+	bool done = sqlite3_step(binder->statement) == SQLITE_DONE;
+
+	if (!done)
+		store_file_fail(binder->file, "write to it", error);
+	sqlite3_reset(binder->statement);
+	return done;
+}
+
+bool reader_next(struct reader *reader, struct error *error)
+{
+	int result = sqlite3_step(reader->binder.statement);
+
+	reader->column = 0;
+	if (result == SQLITE_ROW)
+		return true;
+	if (result != SQLITE_DONE)
+		reader->failed = !store_file_fail(reader->binder.file, "read it", error);
+	sqlite3_reset(reader->binder.statement);
+	return false;
+}
+
+int64_t read_integer(struct reader *reader)
+{
+	return sqlite3_column_int64(reader->binder.statement, reader->column++);
+}
+
+double read_number(struct reader *reader)
+{
+	int column = reader->column++;
+
+	if (sqlite3_column_type(reader->binder.statement, column) == SQLITE_NULL)
+		return (double)NAN;
+	return sqlite3_column_double(reader->binder.statement, column);
+}
+
+const char *read_text(struct reader *reader)
+{
+	return read_text_again(reader, NULL);
+}
+
+const char *read_text_again(struct reader *reader, const char *before)
+{
+	const char *text =
+		(const char *)sqlite3_column_text(reader->binder.statement, reader->column++);
+
+	return before && text && strcmp(before, text) == 0 ? before
+							   : arena_strdup(reader->arena, text);
+}
+
+static void read_item(struct reader *reader, struct announcement *item)
+{
+	item->metric = read_text(reader);
+	item->unit = read_text(reader);
+	item->direction = (int)read_integer(reader);
+	item->change.pvalue = read_number(reader);
+	item->change.mean_before = read_number(reader);
+	item->change.mean_after = read_number(reader);
+	item->change.stddev_before = read_number(reader);
+	item->change.stddev_after = read_number(reader);
+	item->change.count_before = (size_t)read_integer(reader);
+	item->change.count_after = (size_t)read_integer(reader);
+	item->change.magnitude = read_number(reader);
+	item->commit_before = read_text(reader);
+	item->commit_after = read_text(reader);
+	item->version_before = read_text(reader);
+	item->version_after = read_text(reader);
+	item->members = (size_t)read_integer(reader);
+	item->shared = read_text(reader);
+}
+
+void read_record(struct reader *reader, struct record *record)
+{
+	record->item.id = read_integer(reader);
+	record->item.test = read_text(reader);
+	record->series = read_text(reader);
+	record->branch = read_text(reader);
+	record->sign = (int)read_integer(reader);
+	record->item.time = read_integer(reader);
+	record->state = (enum change_state)read_integer(reader);
+	record->news = (enum news)read_integer(reader);
+	record->first_seen = read_integer(reader);
+	record->spacing = read_integer(reader);
+	record->runs = read_integer(reader);
+	record->updated = read_integer(reader);
+	read_item(reader, &record->item);
+}
+
+void *rows_grow(struct arena *arena, void *items, size_t *count, size_t size)
+{
+	size_t used = *count;
+
+	if ((used & (used - 1)) == 0) {
+		void *more = arena_array(arena, used == 0 ? 1 : 2 * used, size);
+
+		if (used > 0)
+			memcpy(more, items, used * size);
+		items = more;
+	}
+	++*count;
+	return items;
+}

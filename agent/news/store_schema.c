@@ -1,0 +1,213 @@
+/*
+ * The schema's version is SQLite's user_version. A migration, once released, is never changed.
+ *
+ * How many changes there are of each state is counted by triggers, as a start must not read a
+ * million rows for that. When a change was first found is written in its row alone; its history
+ * holds what came after. Indices are named in the statements that list changes: SQLite, which has
+ * no statistics here, would guess.
+ */
+#include "agent/news/store_schema.h"
+
+#define VERSION_1                                                                                  \
+	"CREATE TABLE changes ("                                                                   \
+	" id INTEGER PRIMARY KEY, test TEXT NOT NULL, series TEXT NOT NULL, branch TEXT NOT NULL," \
+	" sign INTEGER NOT NULL, time INTEGER NOT NULL, state INTEGER NOT NULL, news INTEGER NOT " \
+	"NULL,"                                                                                    \
+	" first_seen INTEGER NOT NULL, spacing INTEGER NOT NULL, updated INTEGER NOT NULL,"        \
+	" metric TEXT NOT NULL, unit TEXT, direction INTEGER NOT NULL,"                            \
+	" pvalue REAL, mean_before REAL, mean_after REAL, stddev_before REAL, stddev_after REAL,"  \
+	" count_before INTEGER NOT NULL, count_after INTEGER NOT NULL, magnitude REAL,"            \
+	" commit_before TEXT, commit_after TEXT, version_before TEXT, version_after TEXT) STRICT;" \
+	"CREATE INDEX changes_of_series ON changes (test, series, branch);"                        \
+	"CREATE INDEX changes_of_state ON changes (state);"                                        \
+	"CREATE INDEX changes_pending ON changes (id) WHERE news = 1;"                             \
+	"CREATE TABLE deliveries ("                                                                \
+	" id INTEGER PRIMARY KEY, key TEXT NOT NULL, receiver TEXT NOT NULL, destination TEXT "    \
+	"NOT "                                                                                     \
+	"NULL,"                                                                                    \
+	" payload TEXT NOT NULL, state INTEGER NOT NULL, receipt TEXT, problem TEXT,"              \
+	" attempts INTEGER NOT NULL, created INTEGER NOT NULL, updated INTEGER NOT NULL) STRICT;"  \
+	"CREATE INDEX deliveries_queued ON deliveries (id) WHERE state = 1;"                       \
+	"CREATE TABLE announced ("                                                                 \
+	" change INTEGER NOT NULL REFERENCES changes, delivery INTEGER NOT NULL REFERENCES "       \
+	"deliveries,"                                                                              \
+	" PRIMARY KEY (change, delivery)) STRICT, WITHOUT ROWID;"                                  \
+	"CREATE TABLE series ("                                                                    \
+	" test TEXT NOT NULL, series TEXT NOT NULL, branch TEXT NOT NULL,"                         \
+	" run INTEGER NOT NULL, last_point INTEGER NOT NULL,"                                      \
+	" PRIMARY KEY (test, series, branch)) STRICT, WITHOUT ROWID;"
+
+#define VERSION_2                                                                                  \
+	"DROP TABLE series;"                                                                       \
+	"CREATE INDEX deliveries_settled ON deliveries (updated) WHERE state != 1;"                \
+	"CREATE INDEX announced_by ON announced (delivery);"
+
+/* Of what has happened before, the history gets what is known: messages that arrived, and the last
+ * move or withdrawal. */
+#define VERSION_3                                                                                  \
+	"ALTER TABLE changes ADD COLUMN runs INTEGER NOT NULL DEFAULT 1;"                          \
+	"ALTER TABLE changes ADD COLUMN members INTEGER NOT NULL DEFAULT 0;"                       \
+	"ALTER TABLE changes ADD COLUMN shared TEXT;"                                              \
+	"ALTER TABLE deliveries ADD COLUMN thread TEXT;"                                           \
+	"CREATE INDEX changes_of_time ON changes (time);"                                          \
+	"CREATE TABLE history ("                                                                   \
+	" change INTEGER NOT NULL REFERENCES changes, number INTEGER NOT NULL,"                    \
+	" event INTEGER NOT NULL, time INTEGER NOT NULL, point INTEGER NOT NULL,"                  \
+	" receiver TEXT, destination TEXT,"                                                        \
+	" PRIMARY KEY (change, number)) STRICT, WITHOUT ROWID;"                                    \
+	"INSERT INTO history SELECT change,"                                                       \
+	" row_number() OVER (PARTITION BY change ORDER BY deliveries.updated, deliveries.id),"     \
+	" 6, deliveries.updated, changes.time, receiver, destination FROM announced"               \
+	" JOIN changes ON changes.id = change"                                                     \
+	" JOIN deliveries ON deliveries.id = delivery WHERE deliveries.state = 2;"                 \
+	"INSERT INTO history SELECT id,"                                                           \
+	" (SELECT coalesce(max(number), 0) + 1 FROM history WHERE change = id),"                   \
+	" iif(state = 2, 3, 4), updated, time, NULL, NULL FROM changes WHERE state IN (2, 3);"     \
+	"CREATE TABLE series ("                                                                    \
+	" test TEXT NOT NULL, series TEXT NOT NULL, branch TEXT NOT NULL,"                         \
+	" anchor INTEGER NOT NULL, last_point INTEGER NOT NULL,"                                   \
+	" PRIMARY KEY (test, series, branch)) STRICT, WITHOUT ROWID;"                              \
+	"CREATE TABLE conditions ("                                                                \
+	" subject TEXT PRIMARY KEY, kind INTEGER NOT NULL, since INTEGER NOT NULL,"                \
+	" text TEXT NOT NULL) STRICT, WITHOUT ROWID;"                                              \
+	"CREATE TABLE counts (state INTEGER PRIMARY KEY, count INTEGER NOT NULL) STRICT;"          \
+	"INSERT INTO counts VALUES (1, 0), (2, 0), (3, 0), (4, 0);"                                \
+	"UPDATE counts SET count ="                                                                \
+	" (SELECT count(*) FROM changes WHERE changes.state = counts.state);"                      \
+	"CREATE TRIGGER counts_insert AFTER INSERT ON changes BEGIN"                               \
+	" UPDATE counts SET count = count + 1 WHERE state = new.state; END;"                       \
+	"CREATE TRIGGER counts_delete AFTER DELETE ON changes BEGIN"                               \
+	" UPDATE counts SET count = count - 1 WHERE state = old.state; END;"                       \
+	"CREATE TRIGGER counts_update AFTER UPDATE OF state ON changes"                            \
+	" WHEN old.state != new.state BEGIN"                                                       \
+	" UPDATE counts SET count = count - 1 WHERE state = old.state;"                            \
+	" UPDATE counts SET count = count + 1 WHERE state = new.state; END;"
+
+const char *const store_migrations[STORE_VERSION] = {VERSION_1, VERSION_2, VERSION_3};
+
+const char store_temporary[] = "CREATE TEMP TABLE present (test TEXT PRIMARY KEY) WITHOUT ROWID;"
+			       "CREATE TEMP TABLE doomed (change INTEGER PRIMARY KEY);";
+
+/* The columns of an announcement, as bind_item and read_item take them. */
+#define ITEM_COLUMNS                                                                               \
+	"metric, unit, direction, pvalue, mean_before, mean_after, stddev_before, stddev_after,"   \
+	" count_before, count_after, magnitude, commit_before, commit_after, version_before,"      \
+	" version_after, members, shared"
+
+/* The columns of a record, as read_record takes them. */
+#define RECORD_COLUMNS                                                                             \
+	"changes.id, test, series, branch, sign, time, changes.state, news, first_seen, spacing,"  \
+	" runs, changes.updated, " ITEM_COLUMNS
+
+/* ?1 what the index is asked for, ?2 since, ?3 until, ?4 states, ?5 before_id, ?6 limit, ?7 pattern
+ */
+#define LIST(index, condition)                                                                     \
+	"SELECT " RECORD_COLUMNS " FROM changes " index " WHERE " condition                        \
+	" AND time >= ?2 AND time < ?3 AND (?4 >> state) & 1 AND id < ?5"                          \
+	" AND (?7 IS NULL OR matches(?7, test)) ORDER BY id DESC LIMIT ?6"
+
+/* All tests that have changes, by a jump through the index for each. */
+#define TESTS_OF_CHANGES                                                                           \
+	"WITH RECURSIVE tests (name) AS (SELECT min(test) FROM changes UNION ALL"                  \
+	" SELECT (SELECT min(test) FROM changes WHERE test > name) FROM tests"                     \
+	" WHERE name IS NOT NULL)"
+
+const char *const store_statements[STATEMENT_COUNT] = {
+	[STATEMENT_PENDING] =
+		"SELECT " RECORD_COLUMNS " FROM changes WHERE news = 1 ORDER BY changes.id",
+	[STATEMENT_TOLD] =
+		"SELECT DISTINCT changes.id, receiver FROM changes"
+		" JOIN announced ON change = changes.id JOIN deliveries ON delivery = deliveries.id"
+		" WHERE news = 1 ORDER BY changes.id, receiver",
+	[STATEMENT_PARCELS] =
+		"SELECT id, key, receiver, destination, payload, thread, state, receipt, attempts,"
+		" created FROM deliveries WHERE state = 1 ORDER BY id",
+	[STATEMENT_COUNTS] = "SELECT state, count FROM counts",
+	[STATEMENT_CONDITIONS] = "SELECT subject, kind, since, text FROM conditions",
+	[STATEMENT_RECENT] =
+		"SELECT id, key, receiver, destination, NULL, thread, state, receipt, attempts,"
+		" updated FROM deliveries INDEXED BY deliveries_settled"
+		" WHERE state != 1 AND updated >= ? AND state = 2"
+		" AND EXISTS (SELECT 1 FROM announced WHERE delivery = deliveries.id)"
+		" ORDER BY updated DESC LIMIT 1000",
+	[STATEMENT_RECENT_RECORDS] =
+		"SELECT " RECORD_COLUMNS
+		" FROM announced JOIN changes ON change = changes.id WHERE delivery = ?",
+	[STATEMENT_KNOWN] = "SELECT id, series, branch, sign, time, state, news, first_seen,"
+			    " spacing, runs FROM changes INDEXED BY changes_of_series"
+			    " WHERE test = ? ORDER BY series, branch, id",
+	[STATEMENT_MARKS] = "SELECT series, branch, anchor, last_point FROM series WHERE test = ?",
+	[STATEMENT_LIST] = LIST("NOT INDEXED", "true"),
+	[STATEMENT_LIST_TEST] = LIST("INDEXED BY changes_of_series", "test = ?1"),
+	[STATEMENT_LIST_TIME] = LIST("INDEXED BY changes_of_time", "true"),
+	[STATEMENT_LIST_STATE] = LIST("INDEXED BY changes_of_state", "state = ?1"),
+	[STATEMENT_EVENTS] = "SELECT event, time, point, receiver, destination FROM history"
+			     " WHERE change = ? ORDER BY number",
+	[STATEMENT_RECORD] =
+		"INSERT INTO changes (test, series, branch, sign, time, state, news, first_seen,"
+		" spacing, runs, updated, " ITEM_COLUMNS
+		") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?8, ?11, ?12, ?13, ?14, ?15,"
+		" ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27)",
+	[STATEMENT_BELIEVE] =
+		"UPDATE changes SET sign = ?2, time = ?3, state = ?4, news = ?5, spacing = ?6,"
+		" runs = ?7, updated = ?8 WHERE id = ?1",
+	[STATEMENT_STATE_OF] = "SELECT state, time FROM changes WHERE id = ?",
+	[STATEMENT_UPDATE] = "UPDATE changes SET time = ?2, state = ?3, updated = ?4,"
+			     " runs = iif(?5 = 0, runs, ?5) WHERE id = ?1",
+	[STATEMENT_RENEW] =
+		"UPDATE changes SET (" ITEM_COLUMNS ") = (?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10,"
+		" ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18) WHERE id = ?1",
+	[STATEMENT_EVENT] = "INSERT INTO history VALUES (?1,"
+			    " (SELECT coalesce(max(number), 0) + 1 FROM history WHERE change = ?1),"
+			    " ?2, ?3, ?4, NULL, NULL)",
+	[STATEMENT_FORGET_EVENT] =
+		"DELETE FROM history WHERE change = ?1 AND event != 6"
+		" AND number = (SELECT max(number) FROM history WHERE change = ?1) - ?2",
+	[STATEMENT_MARK] = "INSERT INTO series VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO UPDATE"
+			   " SET anchor = ?4, last_point = ?5",
+	[STATEMENT_QUEUE] =
+		"INSERT INTO deliveries (key, receiver, destination, payload, thread, state,"
+		" attempts, created, updated) VALUES (?1, ?2, ?3, ?4, ?5, 1, 0, ?6, ?6)",
+	[STATEMENT_ANNOUNCE] = "INSERT INTO announced (change, delivery) VALUES (?, ?)",
+	[STATEMENT_TELL] = "UPDATE changes SET news = 2 WHERE id = ?",
+	[STATEMENT_SETTLE] =
+		"UPDATE deliveries SET state = ?2, receipt = coalesce(?3, receipt), problem = ?4,"
+		" attempts = ?5, updated = ?6 WHERE id = ?1",
+	[STATEMENT_ARRIVED] = "INSERT INTO history SELECT change,"
+			      " (SELECT coalesce(max(number), 0) + 1 FROM history"
+			      "  WHERE history.change = announced.change),"
+			      " 6, ?2, changes.time, receiver, destination FROM announced"
+			      " JOIN changes ON changes.id = change"
+			      " JOIN deliveries ON deliveries.id = delivery WHERE delivery = ?1",
+	[STATEMENT_CONDITION] = "INSERT INTO conditions VALUES (?1, ?2, ?3, ?4)"
+				" ON CONFLICT DO UPDATE SET kind = ?2, since = ?3, text = ?4",
+	[STATEMENT_CONDITION_OVER] = "DELETE FROM conditions WHERE subject = ?",
+	[STATEMENT_PROBE] = "UPDATE counts SET count = count WHERE state = 1",
+	[STATEMENT_PRESENT_CLEAR] = "DELETE FROM present",
+	[STATEMENT_PRESENT] = "INSERT OR IGNORE INTO present VALUES (?)",
+	[STATEMENT_PRUNE_LINKS] = "DELETE FROM announced WHERE delivery IN"
+				  " (SELECT id FROM deliveries INDEXED BY deliveries_settled"
+				  " WHERE state != 1 AND updated < ?)",
+	[STATEMENT_PRUNE_DELIVERIES] = "DELETE FROM deliveries INDEXED BY deliveries_settled"
+				       " WHERE state != 1 AND updated < ?",
+	[STATEMENT_DOOM_WITHDRAWN] =
+		"INSERT INTO doomed SELECT id FROM changes INDEXED BY changes_of_state"
+		" JOIN series USING (test, series, branch)"
+		" WHERE state IN (3, 4) AND time < anchor AND updated < ? AND news != 1"
+		" AND NOT EXISTS (SELECT 1 FROM announced WHERE change = id)",
+	[STATEMENT_DOOM_OUTLIVED] =
+		"INSERT OR IGNORE INTO doomed SELECT id FROM series CROSS JOIN changes"
+		" INDEXED BY changes_of_series USING (test, series, branch)"
+		" WHERE time < anchor AND updated < ? AND news != 1"
+		" AND NOT EXISTS (SELECT 1 FROM announced WHERE change = id)",
+	[STATEMENT_DOOM_ABSENT] =
+		TESTS_OF_CHANGES " INSERT OR IGNORE INTO doomed SELECT id FROM changes"
+				 " WHERE test IN (SELECT name FROM tests WHERE name NOT IN present)"
+				 " AND updated < ? AND news != 1"
+				 " AND NOT EXISTS (SELECT 1 FROM announced WHERE change = id)",
+	[STATEMENT_DOOMED_EVENTS] = "DELETE FROM history WHERE change IN doomed",
+	[STATEMENT_DOOMED_CHANGES] = "DELETE FROM changes WHERE id IN doomed",
+	[STATEMENT_DOOMED_CLEAR] = "DELETE FROM doomed",
+	[STATEMENT_PRUNE_EVENTS] = "DELETE FROM history WHERE event != 6 AND time < ?",
+	[STATEMENT_PRUNE_MARKS] = "DELETE FROM series WHERE last_point < ? AND test NOT IN present",
+};

@@ -1,0 +1,274 @@
+/*
+ * A store on a file in a folder of its own, a loop that its answers come to, and requests that wait
+ * for theirs. Includes what every test of the store needs; cmocka's headers come before it.
+ */
+#ifndef TESTS_STORE_TALK_H
+#define TESTS_STORE_TALK_H
+
+#include <pthread.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/news/store.h"
+
+/* The loop of these tests: replies wait here until await takes them. */
+struct loop {
+	pthread_mutex_t mutex;
+	pthread_cond_t filled;
+	struct {
+		store_call *call;
+		void *argument;
+	} calls[64];
+	size_t count;
+};
+
+struct fixture {
+	char folder[64], path[192];
+	struct loop loop;
+	struct store *store;
+	struct store_request *answer;
+	size_t answers;
+};
+
+static inline void post(void *argument, store_call *call, store_call *drop, void *request)
+{
+	struct loop *loop = argument;
+
+	assert_non_null(drop);
+	pthread_mutex_lock(&loop->mutex);
+	assert_true(loop->count < 64);
+	loop->calls[loop->count].call = call;
+	loop->calls[loop->count].argument = request;
+	loop->count++;
+	pthread_cond_signal(&loop->filled);
+	pthread_mutex_unlock(&loop->mutex);
+}
+
+static inline void run_one(struct loop *loop)
+{
+	store_call *call;
+	void *argument;
+
+	pthread_mutex_lock(&loop->mutex);
+	while (loop->count == 0)
+		pthread_cond_wait(&loop->filled, &loop->mutex);
+	call = loop->calls[0].call;
+	argument = loop->calls[0].argument;
+	loop->count--;
+	memmove(&loop->calls[0], &loop->calls[1], loop->count * sizeof *loop->calls);
+	pthread_mutex_unlock(&loop->mutex);
+	call(argument);
+}
+
+static inline void answered(struct store_request *request)
+{
+	struct fixture *fixture = request->context;
+
+	fixture->answer = request;
+	fixture->answers++;
+}
+
+/* Hands the request over and waits for its answer, which the caller frees. */
+static inline struct store_request *ask(struct fixture *fixture, struct store_request *request)
+{
+	size_t before = fixture->answers;
+
+	store_submit(fixture->store, request);
+	while (fixture->answers == before)
+		run_one(&fixture->loop);
+	return fixture->answer;
+}
+
+static inline struct store *open_store(struct fixture *fixture, struct error *error)
+{
+	return store_open(fixture->path, post, &fixture->loop, error);
+}
+
+static inline void open_fixture(struct fixture *fixture)
+{
+	struct error error;
+
+	fixture->store = open_store(fixture, &error);
+	if (!fixture->store)
+		fail_msg("%s", error.text);
+}
+
+static inline void reopen(struct fixture *fixture)
+{
+	store_close(fixture->store);
+	open_fixture(fixture);
+}
+
+static inline int setup(void **state)
+{
+	struct fixture *fixture = calloc(1, sizeof *fixture);
+
+	strcpy(fixture->folder, "/tmp/test_store.XXXXXX");
+	if (!mkdtemp(fixture->folder))
+		return -1;
+	snprintf(fixture->path, sizeof fixture->path, "%s/state.db", fixture->folder);
+	pthread_mutex_init(&fixture->loop.mutex, NULL);
+	pthread_cond_init(&fixture->loop.filled, NULL);
+	*state = fixture;
+	return 0;
+}
+
+static inline int teardown(void **state)
+{
+	struct fixture *fixture = *state;
+	char command[128];
+
+	store_close(fixture->store);
+	snprintf(command, sizeof command, "rm -rf %s", fixture->folder);
+	free(fixture);
+	return system(command);
+}
+
+static const struct record example = {
+	.item = {.test = "db.read",
+		.metric = "p99",
+		.unit = "ns",
+		.direction = -1,
+		.time = INT64_C(1700000000000),
+		.change = {.pvalue = 1e-300,
+			.mean_before = 1.5,
+			.mean_after = 2.5,
+			.stddev_before = 0.25,
+			.stddev_after = 0,
+			.count_before = 30,
+			.count_after = 20,
+			.magnitude = 0.6},
+		.commit_before = "a1",
+		.commit_after = "b2"},
+	.series = "p99{region=\"eu\"}",
+	.branch = "",
+	.sign = 1,
+	.state = CHANGE_CONFIRMED,
+	.news = NEWS_PENDING,
+	.first_seen = INT64_C(1700000600000),
+	.spacing = 60000,
+};
+
+static inline int64_t record_one(struct fixture *fixture, const struct record *record)
+{
+	struct store_request *request = store_request_new(STORE_RECORD, answered, fixture);
+	struct record copy = *record;
+	int64_t id;
+
+	request->records = &copy;
+	request->record_count = 1;
+	request = ask(fixture, request);
+	assert_false(request->failed);
+	id = copy.item.id;
+	assert_true(id > 0);
+	store_request_free(request);
+	return id;
+}
+
+static inline int64_t queue_for(
+	struct fixture *fixture, int64_t change, const char *receiver, bool complete)
+{
+	struct store_request *request = store_request_new(STORE_QUEUE, answered, fixture);
+	struct parcel parcel = {.key = "k1",
+		.receiver = receiver,
+		.destination = "#perf",
+		.payload = "{\"text\": \"x\"}",
+		.now = 5,
+		.changes = &change,
+		.change_count = 1};
+
+	request->parcels = &parcel;
+	request->parcel_count = 1;
+	request->told = &change;
+	request->told_count = complete;
+	request = ask(fixture, request);
+	assert_false(request->failed);
+	store_request_free(request);
+	assert_true(parcel.id > 0);
+	return parcel.id;
+}
+
+static inline int64_t queue_one(struct fixture *fixture, int64_t change)
+{
+	return queue_for(fixture, change, "slack", true);
+}
+
+static inline struct store_request *restore(struct fixture *fixture)
+{
+	struct store_request *request =
+		ask(fixture, store_request_new(STORE_RESTORE, answered, fixture));
+
+	assert_false(request->failed);
+	return request;
+}
+
+static inline struct store_request *known(struct fixture *fixture, const char *test)
+{
+	struct store_request *request = store_request_new(STORE_KNOWN, answered, fixture);
+
+	request->test = test;
+	request = ask(fixture, request);
+	assert_false(request->failed);
+	return request;
+}
+
+static inline void settle(
+	struct fixture *fixture, int64_t id, enum parcel_state state, int64_t attempts)
+{
+	struct store_request *request = store_request_new(STORE_SETTLE, answered, fixture);
+	struct parcel parcel = {.id = id,
+		.state = state,
+		.receipt = "1503435956.000247",
+		.attempts = attempts,
+		.now = 9};
+
+	request->parcels = &parcel;
+	request->parcel_count = 1;
+	request = ask(fixture, request);
+	assert_false(request->failed);
+	store_request_free(request);
+}
+
+static inline int64_t count_rows(const struct fixture *fixture, const char *table)
+{
+	char sql[64];
+	sqlite3 *database;
+	sqlite3_stmt *statement;
+	int64_t count;
+
+	snprintf(sql, sizeof sql, "SELECT count(*) FROM %s", table);
+	assert_int_equal(sqlite3_open(fixture->path, &database), SQLITE_OK);
+	assert_int_equal(sqlite3_prepare_v2(database, sql, -1, &statement, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
+	count = sqlite3_column_int64(statement, 0);
+	sqlite3_finalize(statement);
+	sqlite3_close(database);
+	return count;
+}
+
+static inline void database_with(const struct fixture *fixture, const char *sql)
+{
+	sqlite3 *database;
+
+	assert_int_equal(sqlite3_open(fixture->path, &database), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(database, sql, NULL, NULL, NULL), SQLITE_OK);
+	sqlite3_close(database);
+}
+
+static inline void refused(struct fixture *fixture, const char *words)
+{
+	struct error error = {0};
+
+	assert_null(open_store(fixture, &error));
+	assert_int_equal(error.kind, ERROR_STATE);
+	if (!strstr(error.text, words))
+		fail_msg("\"%s\" does not say \"%s\"", error.text, words);
+	assert_non_null(strstr(error.text, fixture->path));
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+#endif

@@ -1,0 +1,173 @@
+/*
+ * Files that earlier versions have written, made by the words they made them with, are brought up
+ * to date with all that they hold.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/store_talk.h"
+
+static const char version_1[] =
+	"CREATE TABLE changes (id INTEGER PRIMARY KEY, test TEXT NOT NULL, series TEXT NOT NULL,"
+	" branch TEXT NOT NULL, sign INTEGER NOT NULL, time INTEGER NOT NULL,"
+	" state INTEGER NOT NULL, news INTEGER NOT NULL, first_seen INTEGER NOT NULL,"
+	" spacing INTEGER NOT NULL, updated INTEGER NOT NULL, metric TEXT NOT NULL, unit TEXT,"
+	" direction INTEGER NOT NULL, pvalue REAL, mean_before REAL, mean_after REAL,"
+	" stddev_before REAL, stddev_after REAL, count_before INTEGER NOT NULL,"
+	" count_after INTEGER NOT NULL, magnitude REAL, commit_before TEXT, commit_after TEXT,"
+	" version_before TEXT, version_after TEXT) STRICT;"
+	"CREATE INDEX changes_of_series ON changes (test, series, branch);"
+	"CREATE INDEX changes_of_state ON changes (state);"
+	"CREATE INDEX changes_pending ON changes (id) WHERE news = 1;"
+	"CREATE TABLE deliveries (id INTEGER PRIMARY KEY, key TEXT NOT NULL,"
+	" receiver TEXT NOT NULL, destination TEXT NOT NULL, payload TEXT NOT NULL,"
+	" state INTEGER NOT NULL, receipt TEXT, problem TEXT, attempts INTEGER NOT NULL,"
+	" created INTEGER NOT NULL, updated INTEGER NOT NULL) STRICT;"
+	"CREATE INDEX deliveries_queued ON deliveries (id) WHERE state = 1;"
+	"CREATE TABLE announced (change INTEGER NOT NULL REFERENCES changes,"
+	" delivery INTEGER NOT NULL REFERENCES deliveries,"
+	" PRIMARY KEY (change, delivery)) STRICT, WITHOUT ROWID;"
+	"CREATE TABLE series (test TEXT NOT NULL, series TEXT NOT NULL, branch TEXT NOT NULL,"
+	" run INTEGER NOT NULL, last_point INTEGER NOT NULL,"
+	" PRIMARY KEY (test, series, branch)) STRICT, WITHOUT ROWID;"
+	"INSERT INTO series VALUES ('db.read', 'p99', '', 3, 4);"
+	"PRAGMA application_id = 1213550164; PRAGMA user_version = 1;";
+
+static const char version_2[] =
+	"DROP TABLE series;"
+	"CREATE INDEX deliveries_settled ON deliveries (updated) WHERE state != 1;"
+	"CREATE INDEX announced_by ON announced (delivery);"
+	"PRAGMA user_version = 2;";
+
+/* One change that was announced twice and moved, one withdrawn, one to be told, one in a queue. */
+static const char content[] =
+	"INSERT INTO changes VALUES"
+	" (1, 'db.read', 'p99', '', 1, 1000, 2, 2, 2000, 60, 5000, 'p99', 'ns', -1,"
+	"  0.001, 1.5, 2.5, 0.25, 0.5, 30, 20, 0.6, 'a1', 'b2', NULL, NULL),"
+	" (2, 'db.read', 'p50', '', -1, 1100, 3, 0, 2000, 60, 6000, 'p50', NULL, 0,"
+	"  NULL, 1, 2, 0, 0, 9, 9, 1, NULL, NULL, 'v1', 'v2'),"
+	" (3, 'db.write', 'p99', 'dev', 1, 1200, 1, 1, 2000, 60, 2000, 'p99', NULL, 1,"
+	"  0, 1, 2, 0, 0, 9, 9, 1, NULL, NULL, NULL, NULL),"
+	" (4, 'db.write', 'p99', '', 1, 1300, 1, 2, 2000, 60, 2000, 'p99', NULL, 1,"
+	"  0, 1, 2, 0, 0, 9, 9, 1, NULL, NULL, NULL, NULL);"
+	"INSERT INTO deliveries VALUES"
+	" (1, 'k1', 'slack', '#perf', '{}', 2, '15.2', NULL, 1, 2500, 3000),"
+	" (2, 'k2', 'slack', '#ops', '{}', 2, '15.3', NULL, 1, 2500, 3500),"
+	" (3, 'k3', 'slack', '#perf', '{}', 1, NULL, NULL, 0, 2600, 2600);"
+	"INSERT INTO announced VALUES (1, 1), (1, 2), (4, 3);";
+
+static void check_restored(struct fixture *fixture)
+{
+	struct store_request *request = restore(fixture);
+
+	assert_int_equal(request->record_count, 1);
+	assert_int_equal(request->records[0].item.id, 3);
+	assert_string_equal(request->records[0].branch, "dev");
+	assert_int_equal(request->records[0].runs, 1);
+	assert_int_equal(request->records[0].item.members, 0);
+	assert_null(request->records[0].item.shared);
+	assert_int_equal(request->parcel_count, 1);
+	assert_string_equal(request->parcels[0].key, "k3");
+	assert_null(request->parcels[0].thread);
+	assert_int_equal(request->state_counts[CHANGE_CONFIRMED], 2);
+	assert_int_equal(request->state_counts[CHANGE_MOVED], 1);
+	assert_int_equal(request->state_counts[CHANGE_WITHDRAWN], 1);
+	assert_int_equal(request->state_counts[CHANGE_CANDIDATE], 0);
+	store_request_free(request);
+}
+
+static void check_event(
+	const struct event *event, enum event_kind kind, int64_t time, const char *destination)
+{
+	assert_int_equal(event->kind, kind);
+	assert_int_equal(event->time, time);
+	if (destination)
+		assert_string_equal(event->destination, destination);
+	else
+		assert_null(event->destination);
+}
+
+/* What an earlier version did not write down is not made up. */
+static void check_history(struct fixture *fixture)
+{
+	struct store_request *request =
+		ask(fixture, store_request_new(STORE_LIST, answered, fixture));
+	const struct record *withdrawn, *moved;
+
+	assert_false(request->failed);
+	assert_int_equal(request->record_count, 4);
+	moved = &request->records[3];
+	assert_int_equal(moved->item.id, 1);
+	assert_int_equal(moved->event_count, 4);
+	check_event(&moved->events[0], EVENT_FOUND, 2000, NULL);
+	check_event(&moved->events[1], EVENT_ANNOUNCED, 3000, "#perf");
+	check_event(&moved->events[2], EVENT_ANNOUNCED, 3500, "#ops");
+	check_event(&moved->events[3], EVENT_MOVED, 5000, NULL);
+	withdrawn = &request->records[2];
+	assert_string_equal(withdrawn->item.version_after, "v2");
+	assert_int_equal(withdrawn->event_count, 2);
+	check_event(&withdrawn->events[1], EVENT_WITHDRAWN, 6000, NULL);
+	assert_int_equal(request->records[1].event_count, 1);
+	store_request_free(request);
+}
+
+static void bring_up_to_date(struct fixture *fixture)
+{
+	open_fixture(fixture);
+	check_restored(fixture);
+	check_history(fixture);
+	reopen(fixture);
+	check_restored(fixture);
+	assert_int_equal(count_rows(fixture, "pragma_user_version WHERE user_version = 3"), 1);
+	assert_int_equal(count_rows(fixture, "series"), 0);
+}
+
+static void test_version_1(void **state)
+{
+	struct fixture *fixture = *state;
+
+	database_with(fixture, version_1);
+	database_with(fixture, content);
+	bring_up_to_date(fixture);
+}
+
+static void test_version_2(void **state)
+{
+	struct fixture *fixture = *state;
+
+	database_with(fixture, version_1);
+	database_with(fixture, version_2);
+	database_with(fixture, content);
+	bring_up_to_date(fixture);
+}
+
+/* A migration that fails leaves the file in the version it had. */
+static void test_failed_migration_changes_nothing(void **state)
+{
+	struct fixture *fixture = *state;
+
+	database_with(fixture, version_1);
+	database_with(fixture, version_2);
+	database_with(fixture, content);
+	database_with(fixture, "CREATE TABLE conditions (x)");
+	refused(fixture, "cannot bring it up to date: table conditions already exists");
+	assert_int_equal(count_rows(fixture, "pragma_user_version WHERE user_version = 2"), 1);
+	assert_int_equal(count_rows(fixture, "sqlite_schema WHERE name = 'history'"), 0);
+	database_with(fixture, "DROP TABLE conditions");
+	bring_up_to_date(fixture);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(test_version_1),
+		CASE(test_version_2),
+		CASE(test_failed_migration_changes_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
