@@ -1,0 +1,528 @@
+/*
+ * What the store remembers of changes beside what waits: history, lists, marks of series,
+ * conditions, what was sent lately; and what it forgets.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+
+#include "tests/unit/store_talk.h"
+
+static struct store_request *new_request(struct fixture *fixture, enum store_kind kind)
+{
+	return store_request_new(kind, answered, fixture);
+}
+
+static void done(struct fixture *fixture, struct store_request *request)
+{
+	request = ask(fixture, request);
+	if (request->failed)
+		fail_msg("%s", request->error.text);
+	store_request_free(request);
+}
+
+static void update(struct fixture *fixture, struct record_update update)
+{
+	struct store_request *request = new_request(fixture, STORE_RECORD);
+
+	request->updates = &update;
+	request->update_count = 1;
+	done(fixture, request);
+}
+
+static struct store_request *list(struct fixture *fixture, struct change_filter filter)
+{
+	struct store_request *request = new_request(fixture, STORE_LIST);
+
+	request->filter = filter;
+	request = ask(fixture, request);
+	if (request->failed)
+		fail_msg("%s", request->error.text);
+	return request;
+}
+
+static int64_t record_named(struct fixture *fixture, const char *test, const char *series,
+	enum change_state state, int64_t time)
+{
+	struct record record = example;
+
+	record.item.test = test;
+	record.series = series;
+	record.state = state;
+	record.news = NEWS_SILENT;
+	record.item.time = time;
+	return record_one(fixture, &record);
+}
+
+static void check_event(
+	const struct event *event, enum event_kind kind, int64_t time, int64_t point)
+{
+	assert_int_equal(event->kind, kind);
+	assert_int_equal(event->time, time);
+	assert_int_equal(event->point, point);
+	if (kind != EVENT_ANNOUNCED) {
+		assert_null(event->receiver);
+		return;
+	}
+	assert_string_equal(event->receiver, "slack");
+	assert_string_equal(event->destination, "#perf");
+}
+
+static void test_history_tells_what_happened(void **state)
+{
+	struct fixture *fixture = *state;
+	struct store_request *request;
+	const struct event *events;
+	int64_t id, found = example.first_seen, time = example.item.time;
+
+	open_fixture(fixture);
+	id = record_one(fixture, &example);
+	settle(fixture, queue_one(fixture, id), PARCEL_QUEUED, 1);
+	update(fixture, (struct record_update){id, time + 1, 20, .state = CHANGE_MOVED});
+	update(fixture, (struct record_update){id, time + 1, 21, .state = CHANGE_MOVED});
+	update(fixture, (struct record_update){id, time + 1, 22, .state = CHANGE_WITHDRAWN});
+	update(fixture, (struct record_update){id, time + 1, 23, .state = CHANGE_WITHDRAWN});
+	update(fixture, (struct record_update){id, time + 2, 24, .state = CHANGE_MOVED});
+	settle(fixture, 1, PARCEL_SENT, 2);
+	reopen(fixture);
+	request = list(fixture, (struct change_filter){0});
+	assert_int_equal(request->record_count, 1);
+	assert_int_equal(request->records[0].event_count, 5);
+	events = request->records[0].events;
+	check_event(&events[0], EVENT_FOUND, found, time + 1);
+	check_event(&events[1], EVENT_MOVED, 20, time + 1);
+	check_event(&events[2], EVENT_WITHDRAWN, 22, time + 1);
+	check_event(&events[3], EVENT_RETURNED, 24, time + 2);
+	check_event(&events[4], EVENT_ANNOUNCED, 9, time + 2);
+	assert_int_equal(request->records[0].state, CHANGE_MOVED);
+	assert_int_equal(request->records[0].news, NEWS_QUEUED);
+	assert_int_equal(request->records[0].updated, 24);
+	assert_false(request->more);
+	store_request_free(request);
+}
+
+/* A change that moves to and fro for ever does not fill the disk; what was said is kept. */
+static void test_history_is_bounded(void **state)
+{
+	struct fixture *fixture = *state;
+	struct store_request *request;
+	int64_t id;
+
+	open_fixture(fixture);
+	id = record_one(fixture, &example);
+	settle(fixture, queue_one(fixture, id), PARCEL_SENT, 1);
+	for (int64_t i = 1; i <= 200; i++)
+		update(fixture, (struct record_update){id, i, i, .state = CHANGE_MOVED});
+	request = list(fixture, (struct change_filter){0});
+	assert_int_equal(request->records[0].event_count, 52);
+	assert_int_equal(request->records[0].events[1].kind, EVENT_ANNOUNCED);
+	check_event(&request->records[0].events[51], EVENT_MOVED, 200, 200);
+	store_request_free(request);
+}
+
+static void check_counts(struct fixture *fixture, int64_t confirmed, int64_t moved,
+	int64_t withdrawn, int64_t candidates)
+{
+	struct store_request *request = restore(fixture);
+
+	assert_int_equal(request->state_counts[CHANGE_CONFIRMED], confirmed);
+	assert_int_equal(request->state_counts[CHANGE_MOVED], moved);
+	assert_int_equal(request->state_counts[CHANGE_WITHDRAWN], withdrawn);
+	assert_int_equal(request->state_counts[CHANGE_CANDIDATE], candidates);
+	store_request_free(request);
+}
+
+/* A candidate is not to be told; one that is believed is, with its numbers of then. */
+static void test_candidate_is_believed(void **state)
+{
+	struct fixture *fixture = *state;
+	struct record believed = example;
+	struct store_request *request;
+
+	believed.state = CHANGE_CANDIDATE;
+	believed.news = NEWS_SILENT;
+	believed.runs = 1;
+	open_fixture(fixture);
+	believed.item.id = record_one(fixture, &believed);
+	check_counts(fixture, 0, 0, 0, 1);
+	request = known(fixture, "db.read");
+	assert_int_equal(request->records[0].runs, 1);
+	assert_int_equal(request->records[0].first_seen, example.first_seen);
+	assert_int_equal(request->records[0].news, NEWS_SILENT);
+	store_request_free(request);
+	update(fixture, (struct record_update){believed.item.id, example.item.time, 30,
+				.state = CHANGE_CANDIDATE, .runs = 2});
+	request = new_request(fixture, STORE_RECORD);
+	believed.believed = true;
+	believed.state = CHANGE_CONFIRMED;
+	believed.news = NEWS_PENDING;
+	believed.runs = 3;
+	believed.updated = 40;
+	believed.first_seen = 1;
+	believed.item.change.mean_after = 99;
+	believed.item.members = 1336;
+	believed.item.shared = "96% renderer=gpu";
+	request->records = &believed;
+	request->record_count = 1;
+	done(fixture, request);
+	check_counts(fixture, 1, 0, 0, 0);
+	request = restore(fixture);
+	assert_int_equal(request->record_count, 1);
+	assert_int_equal(request->records[0].item.id, believed.item.id);
+	assert_int_equal(request->records[0].runs, 3);
+	assert_int_equal(request->records[0].first_seen, example.first_seen);
+	assert_true(request->records[0].item.change.mean_after == 99);
+	assert_int_equal(request->records[0].item.members, 1336);
+	assert_string_equal(request->records[0].item.shared, "96% renderer=gpu");
+	store_request_free(request);
+	request = list(fixture, (struct change_filter){0});
+	assert_int_equal(request->records[0].event_count, 2);
+	check_event(&request->records[0].events[1], EVENT_CONFIRMED, 40, example.item.time);
+	store_request_free(request);
+}
+
+static void test_update_renews_numbers(void **state)
+{
+	struct fixture *fixture = *state;
+	struct announcement item = example.item;
+	struct store_request *request;
+	int64_t id;
+
+	open_fixture(fixture);
+	id = record_one(fixture, &example);
+	item.change.pvalue = 0.25;
+	item.commit_after = NULL;
+	update(fixture, (struct record_update){id, example.item.time, 50, .state = CHANGE_CONFIRMED,
+				.runs = 7, .item = &item});
+	request = restore(fixture);
+	assert_true(request->records[0].item.change.pvalue == 0.25);
+	assert_null(request->records[0].item.commit_after);
+	assert_string_equal(request->records[0].item.commit_before, "a1");
+	assert_int_equal(request->records[0].runs, 7);
+	store_request_free(request);
+	update(fixture,
+		(struct record_update){id, example.item.time, 60, .state = CHANGE_CONFIRMED});
+	request = restore(fixture);
+	assert_int_equal(request->records[0].runs, 7);
+	assert_true(request->records[0].item.change.pvalue == 0.25);
+	store_request_free(request);
+}
+
+static void check_list(struct fixture *fixture, struct change_filter filter, const char *expected)
+{
+	struct store_request *request = list(fixture, filter);
+	char ids[200] = "";
+
+	for (size_t i = 0; i < request->record_count; i++)
+		sprintf(ids + strlen(ids), "%d ", (int)request->records[i].item.id);
+	if (request->more)
+		strcat(ids, "...");
+	assert_string_equal(ids, expected);
+	store_request_free(request);
+}
+
+static void test_list_gives_what_is_asked_for(void **state)
+{
+	struct fixture *fixture = *state;
+	unsigned withdrawn = 1U << CHANGE_WITHDRAWN, moved = 1U << CHANGE_MOVED;
+
+	open_fixture(fixture);
+	record_named(fixture, "db.read", "p99", CHANGE_CONFIRMED, 1000);
+	record_named(fixture, "db.read", "p50", CHANGE_WITHDRAWN, 2000);
+	record_named(fixture, "db.write", "p99", CHANGE_MOVED, 3000);
+	record_named(fixture, "net", "p99", CHANGE_WITHDRAWN, 1500);
+	record_named(fixture, "a[b", "p99", CHANGE_CONFIRMED, -5);
+	check_list(fixture, (struct change_filter){0}, "5 4 3 2 1 ");
+	check_list(fixture, (struct change_filter){.limit = 2}, "5 4 ...");
+	check_list(fixture, (struct change_filter){.limit = 2, .before_id = 4}, "3 2 ...");
+	check_list(fixture, (struct change_filter){.limit = 2, .before_id = 3}, "2 1 ");
+	check_list(fixture, (struct change_filter){.states = withdrawn}, "4 2 ");
+	check_list(fixture, (struct change_filter){.states = withdrawn | moved}, "4 3 2 ");
+	check_list(fixture, (struct change_filter){.since = 1500}, "4 3 2 ");
+	check_list(fixture, (struct change_filter){.until = 1500}, "5 1 ");
+	check_list(fixture, (struct change_filter){.since = 1500, .until = 2000}, "4 ");
+	check_list(fixture, (struct change_filter){.since = 1500, .states = moved}, "3 ");
+	check_list(fixture, (struct change_filter){.since = 1000, .limit = 1}, "4 ...");
+	check_list(fixture, (struct change_filter){.test = "db.read"}, "2 1 ");
+	check_list(fixture, (struct change_filter){.test = "db.read", .states = withdrawn}, "2 ");
+	check_list(fixture, (struct change_filter){.test = "db.*"}, "3 2 1 ");
+	check_list(fixture, (struct change_filter){.test = "db.*", .limit = 1}, "3 ...");
+	check_list(fixture, (struct change_filter){.test = "*[!d]", .since = 1500}, "4 3 ");
+	check_list(fixture, (struct change_filter){.test = "a\\[b"}, "5 ");
+	check_list(fixture, (struct change_filter){.test = "nothing' OR 1=1 --"}, "");
+}
+
+static void test_marks_are_of_one_test(void **state)
+{
+	struct fixture *fixture = *state;
+	struct store_request *request;
+	struct series_mark marks[] = {{"p99", "", 10, 20}, {"p50", "dev", 11, 21}};
+
+	open_fixture(fixture);
+	for (int64_t i = 0; i < 2; i++) {
+		request = new_request(fixture, STORE_RECORD);
+		request->test = "db.read";
+		request->marks = marks;
+		request->mark_count = 2;
+		done(fixture, request);
+		marks[0].last_point = 120;
+		marks[0].anchor = 110;
+	}
+	reopen(fixture);
+	request = new_request(fixture, STORE_MARKS);
+	request->test = "db.read";
+	request = ask(fixture, request);
+	assert_int_equal(request->mark_count, 2);
+	assert_string_equal(request->marks[0].series, "p50");
+	assert_string_equal(request->marks[0].branch, "dev");
+	assert_int_equal(request->marks[0].anchor, 11);
+	assert_int_equal(request->marks[0].last_point, 21);
+	assert_string_equal(request->marks[1].series, "p99");
+	assert_int_equal(request->marks[1].anchor, 110);
+	assert_int_equal(request->marks[1].last_point, 120);
+	store_request_free(request);
+	request = new_request(fixture, STORE_MARKS);
+	request->test = "db";
+	request = ask(fixture, request);
+	assert_int_equal(request->mark_count, 0);
+	store_request_free(request);
+}
+
+static void test_conditions_last_until_they_are_over(void **state)
+{
+	struct fixture *fixture = *state;
+	struct condition conditions[] = {
+		{"source prometheus", CONDITION_SOURCE, 5, "no answer", false},
+		{"data db.read", CONDITION_STALE, 6, "no point since noon", false}};
+	struct store_request *request;
+
+	open_fixture(fixture);
+	for (int i = 0; i < 2; i++) {
+		request = new_request(fixture, STORE_CONDITION);
+		request->conditions = conditions;
+		request->condition_count = 2;
+		done(fixture, request);
+		conditions[0].text = "no route";
+		conditions[1].over = true;
+	}
+	reopen(fixture);
+	request = restore(fixture);
+	assert_int_equal(request->condition_count, 1);
+	assert_string_equal(request->conditions[0].subject, "source prometheus");
+	assert_string_equal(request->conditions[0].text, "no route");
+	assert_int_equal(request->conditions[0].kind, CONDITION_SOURCE);
+	assert_int_equal(request->conditions[0].since, 5);
+	assert_false(request->conditions[0].over);
+	store_request_free(request);
+}
+
+/* What was sent lately is there for those that continue it, with its receipt and its changes. */
+static void test_recent_parcels(void **state)
+{
+	struct fixture *fixture = *state;
+	struct parcel reply = {.key = "k2",
+		.receiver = "slack",
+		.destination = "#perf",
+		.payload = "{}",
+		.thread = "k1",
+		.now = 6};
+	struct store_request *request;
+	int64_t first, second;
+
+	open_fixture(fixture);
+	first = record_one(fixture, &example);
+	settle(fixture, queue_one(fixture, first), PARCEL_SENT, 1);
+	second = record_one(fixture, &example);
+	reply.changes = &second;
+	reply.change_count = 1;
+	request = new_request(fixture, STORE_QUEUE);
+	request->parcels = &reply;
+	request->parcel_count = 1;
+	done(fixture, request);
+	reopen(fixture);
+	request = restore(fixture);
+	assert_int_equal(request->recent_count, 0);
+	assert_int_equal(request->parcel_count, 1);
+	assert_string_equal(request->parcels[0].thread, "k1");
+	store_request_free(request);
+	request = new_request(fixture, STORE_RESTORE);
+	request->since = 10;
+	request = ask(fixture, request);
+	assert_int_equal(request->recent_count, 0);
+	store_request_free(request);
+	request = new_request(fixture, STORE_RESTORE);
+	request->since = 9;
+	request = ask(fixture, request);
+	assert_int_equal(request->recent_count, 1);
+	assert_string_equal(request->recent[0].key, "k1");
+	assert_string_equal(request->recent[0].receipt, "1503435956.000247");
+	assert_int_equal(request->recent[0].now, 9);
+	assert_null(request->recent[0].payload);
+	assert_int_equal(request->recent[0].record_count, 1);
+	assert_int_equal(request->recent[0].records[0].item.id, first);
+	assert_string_equal(request->recent[0].records[0].item.commit_after, "b2");
+	store_request_free(request);
+}
+
+/* A receipt once stored outlives an attempt that brings none. */
+static void test_receipt_is_kept(void **state)
+{
+	struct fixture *fixture = *state;
+	struct parcel parcel = {.state = PARCEL_QUEUED, .problem = "reset", .now = 11};
+	struct store_request *request;
+
+	open_fixture(fixture);
+	parcel.id = queue_one(fixture, record_one(fixture, &example));
+	settle(fixture, parcel.id, PARCEL_QUEUED, 1);
+	request = new_request(fixture, STORE_SETTLE);
+	request->parcels = &parcel;
+	request->parcel_count = 1;
+	done(fixture, request);
+	request = restore(fixture);
+	assert_string_equal(request->parcels[0].receipt, "1503435956.000247");
+	store_request_free(request);
+}
+
+static void mark(struct fixture *fixture, const char *test, const char *series, int64_t anchor)
+{
+	struct store_request *request = new_request(fixture, STORE_RECORD);
+	struct series_mark mark = {series, "", anchor, anchor + 5};
+
+	request->test = test;
+	request->marks = &mark;
+	request->mark_count = 1;
+	done(fixture, request);
+}
+
+static struct pruned prune(
+	struct fixture *fixture, int64_t before, struct strings tests, bool thorough)
+{
+	struct store_request *request = new_request(fixture, STORE_PRUNE);
+	struct pruned pruned;
+
+	request->before = before;
+	request->tests = tests;
+	request->thorough = thorough;
+	request = ask(fixture, request);
+	assert_false(request->failed);
+	pruned = request->pruned;
+	store_request_free(request);
+	return pruned;
+}
+
+/* What lies within the range of its series would be found again, and so is never forgotten. */
+static void test_prune_keeps_what_would_be_found_again(void **state)
+{
+	struct fixture *fixture = *state;
+	const char *const names[] = {"db.read"};
+	const int64_t seen = example.first_seen;
+	struct pruned pruned;
+
+	open_fixture(fixture);
+	record_named(fixture, "db.read", "p99", CHANGE_WITHDRAWN, 1000);
+	record_named(fixture, "db.read", "p99", CHANGE_WITHDRAWN, 2000);
+	record_named(fixture, "db.read", "p99", CHANGE_CONFIRMED, 1000);
+	record_named(fixture, "db.read", "p99", CHANGE_CONFIRMED, 2000);
+	record_named(fixture, "db.read", "no mark", CHANGE_WITHDRAWN, 1000);
+	record_named(fixture, "gone", "p99", CHANGE_CONFIRMED, 1000);
+	record_named(fixture, "db.read", "p99", CHANGE_CANDIDATE, 1999);
+	update(fixture, (struct record_update){1, 1000, seen, .state = CHANGE_CONFIRMED});
+	update(fixture, (struct record_update){1, 1000, seen, .state = CHANGE_WITHDRAWN});
+	mark(fixture, "db.read", "p99", 2000);
+	pruned = prune(fixture, seen, (struct strings){names, 1}, true);
+	assert_int_equal(pruned.changes, 0);
+	mark(fixture, "gone", "p99", 2000);
+	pruned = prune(fixture, seen + 1, (struct strings){0}, false);
+	assert_int_equal(pruned.changes, 2);
+	assert_int_equal(pruned.events, 2);
+	assert_int_equal(pruned.marks, 0);
+	check_list(fixture, (struct change_filter){0}, "6 5 4 3 2 ");
+	check_counts(fixture, 3, 0, 2, 0);
+	pruned = prune(fixture, seen + 1, (struct strings){names, 1}, false);
+	assert_int_equal(pruned.changes, 1);
+	assert_int_equal(pruned.marks, 1);
+	check_list(fixture, (struct change_filter){0}, "5 4 3 2 ");
+	pruned = prune(fixture, seen + 1, (struct strings){names, 1}, true);
+	assert_int_equal(pruned.changes, 1);
+	check_list(fixture, (struct change_filter){0}, "5 4 2 ");
+	check_counts(fixture, 1, 0, 2, 0);
+}
+
+/* What is to be told is told, however old; its message outlives it not, but keeps it. */
+static void test_prune_keeps_what_is_to_be_told(void **state)
+{
+	struct fixture *fixture = *state;
+	struct record old = example;
+	const char *const names[] = {"other"};
+	int64_t later = example.first_seen + 1, delivery;
+
+	old.item.time = 5;
+	old.state = CHANGE_WITHDRAWN;
+	open_fixture(fixture);
+	record_one(fixture, &old);
+	mark(fixture, old.item.test, old.series, 1000);
+	assert_int_equal(prune(fixture, later, (struct strings){names, 1}, true).changes, 0);
+	delivery = queue_one(fixture, 1);
+	assert_int_equal(prune(fixture, later, (struct strings){names, 1}, true).changes, 0);
+	settle(fixture, delivery, PARCEL_SENT, 1);
+	assert_int_equal(prune(fixture, 9, (struct strings){names, 1}, true).deliveries, 0);
+	assert_int_equal(prune(fixture, later, (struct strings){names, 1}, true).changes, 1);
+	assert_int_equal(count_rows(fixture, "history"), 0);
+	assert_int_equal(count_rows(fixture, "announced"), 0);
+}
+
+/* The history of what stays is cut, but what was said, and to whom, is not forgotten. */
+static void test_prune_cuts_history(void **state)
+{
+	struct fixture *fixture = *state;
+	int64_t id;
+
+	open_fixture(fixture);
+	id = record_one(fixture, &example);
+	settle(fixture, queue_one(fixture, id), PARCEL_SENT, 1);
+	update(fixture, (struct record_update){id, 1, 10, .state = CHANGE_MOVED});
+	update(fixture, (struct record_update){id, 2, 20, .state = CHANGE_MOVED});
+	assert_int_equal(prune(fixture, 20, (struct strings){0}, false).events, 1);
+	assert_int_equal(count_rows(fixture, "history"), 2);
+	assert_int_equal(prune(fixture, 21, (struct strings){0}, false).events, 1);
+	assert_int_equal(count_rows(fixture, "history WHERE event = 6"), 1);
+}
+
+static void test_probe_and_size(void **state)
+{
+	struct fixture *fixture = *state;
+	int64_t size;
+
+	open_fixture(fixture);
+	size = store_size(fixture->store);
+	assert_true(size > 4096);
+	done(fixture, new_request(fixture, STORE_PROBE));
+	for (int i = 0; i < 100; i++)
+		record_one(fixture, &example);
+	assert_true(store_size(fixture->store) > size);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(test_history_tells_what_happened),
+		CASE(test_history_is_bounded),
+		CASE(test_candidate_is_believed),
+		CASE(test_update_renews_numbers),
+		CASE(test_list_gives_what_is_asked_for),
+		CASE(test_marks_are_of_one_test),
+		CASE(test_conditions_last_until_they_are_over),
+		CASE(test_recent_parcels),
+		CASE(test_receipt_is_kept),
+		CASE(test_prune_keeps_what_would_be_found_again),
+		CASE(test_prune_keeps_what_is_to_be_told),
+		CASE(test_prune_cuts_history),
+		CASE(test_probe_and_size),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
