@@ -2,13 +2,16 @@
  * Slack, by bot token (chat.postMessage, to any number of channels) or by incoming webhook (to the
  * channel it was made for).
  *
- * Slack says most of what goes wrong in the body of a 200. Its errors fall into three heaps: those
- * that pass (try again), those that somebody must mend (token, scope, channel) and those that will
- * never go through (a body it cannot read). An error that is not known is tried again; the caller
- * gives up in the end. Blocks that Slack refuses are sent once more as plain text.
+ * Slack says most of what goes wrong in the body of a 200. Its errors fall into heaps
+ * (slack_reason.h): those that pass, those that somebody must mend and those that will never go
+ * through. An error that is not known is tried again; the caller gives up in the end. Blocks that
+ * Slack refuses are sent once more as plain text, a reply that it refuses as a message.
  *
  * Where an earlier attempt may have arrived, a bot first looks for the message in the channel. A
  * webhook cannot look, and without the scope for it neither can a bot: then it is posted again.
+ *
+ * A payload holds one body a line, and each is a round of its own. The receipt is the `ts` of the
+ * message that begins the thread and the number of bodies that are there: "1503435956.000247 2".
  *
  * The webhook's address is itself a secret: messages name its option, never the address.
  */
@@ -17,7 +20,8 @@
 #include <string.h>
 
 #include "agent/core/secret.h"
-#include "notifiers/slack_blocks.h"
+#include "notifiers/slack_reason.h"
+#include "notifiers/slack_render.h"
 #include "notifiers/slack_search.h"
 
 enum { REASON_MOST = 60, SPACING_MS = 1100 };
@@ -33,8 +37,11 @@ struct slack_options {
 };
 
 struct state {
-	bool plain;   /* the blocks were refused, the text alone is under way */
-	bool looking; /* the search is under way */
+	const char *body;   /* of this round */
+	const char *thread; /* ts of the message in whose thread it goes, or NULL */
+	size_t part;        /* from 1 on */
+	bool plain;         /* the blocks were refused, the text alone is under way */
+	bool looking;       /* the search is under way */
 	struct slack_search search;
 };
 
@@ -195,12 +202,29 @@ static bool bot_token(struct delivery *delivery, const char **token, struct erro
 	return false;
 }
 
-static enum step post(
-	struct delivery *delivery, const char *body, struct transfer *next, struct error *error)
+/* The body with the thread it goes into. */
+static const char *in_thread(struct arena *arena, const char *body, const char *thread)
+{
+	struct buf out = {0};
+	const char *whole;
+
+	if (!thread || *body != '{')
+		return body;
+	buf_text(&out, "{\"thread_ts\":");
+	buf_json_text(&out, thread);
+	buf_printf(&out, ",%s", body + 1);
+	whole = arena_strndup(arena, out.data, out.length);
+	buf_free(&out);
+	return whole;
+}
+
+static enum step post(struct delivery *delivery, struct transfer *next, struct error *error)
 {
 	static const struct pair json[] = {
 		{.key = "Content-Type", .value = "application/json; charset=utf-8"}};
 	const struct slack_options *options = delivery->options;
+	const struct state *state = delivery->state;
+	const char *body = in_thread(delivery->arena, state->body, state->thread);
 	struct error problem;
 
 	*next = (struct transfer){.kind = TRANSFER_HTTP,
@@ -237,20 +261,57 @@ static enum step look(struct delivery *delivery, struct transfer *next, struct e
 	return bot_token(delivery, &next->bearer, error) ? STEP_TRANSFER : STEP_FAILED;
 }
 
+/* "1503435956.000247 2": the ts, and how many are there (1 where it does not say). */
+static const char *receipt_read(struct arena *arena, const char *receipt, size_t *posted)
+{
+	size_t length = receipt ? strcspn(receipt, " ") : 0;
+
+	*posted = 0;
+	if (length == 0)
+		return NULL;
+	*posted = receipt[length] ? strtoul(receipt + length, NULL, 10) : 1;
+	return arena_strndup(arena, receipt, length);
+}
+
 static enum step begin(struct delivery *delivery, struct transfer *next, struct error *error)
 {
-	struct state *state = arena_alloc(delivery->arena, sizeof *state);
+	struct arena *arena = delivery->arena;
+	struct state *state = arena_alloc(arena, sizeof *state);
+	bool bot = by_bot(delivery->options);
+	size_t posted, others;
+	const char *own = receipt_read(arena, delivery->receipt, &posted);
+	const char *thread = receipt_read(arena, delivery->thread, &others);
 
 	delivery->state = state;
-	if (delivery->doubt == DOUBT_NONE || !by_bot(delivery->options))
-		return post(delivery, delivery->payload, next, error);
+	state->part = posted + 1;
+	state->body = slack_body(arena, delivery->payload, posted);
+	if (!state->body)
+		return STEP_DONE;
+	if (bot)
+		state->thread = own ? own : thread;
+	if (delivery->doubt == DOUBT_NONE || !bot)
+		return post(delivery, next, error);
 	state->looking = true;
-	state->search = (struct slack_search){.arena = delivery->arena,
+	state->search = (struct slack_search){.arena = arena,
 		.channel = delivery->destination,
 		.key = delivery->key,
+		.part = state->part,
+		.thread = state->thread,
 		.since = delivery->made};
 	slack_search_begin(&state->search);
 	return look(delivery, next, error);
+}
+
+/* The body of this round is there, with that ts; NULL if Slack does not say. */
+static enum step posted(struct delivery *delivery, const char *stamp)
+{
+	struct state *state = delivery->state;
+	const char *thread = state->thread ? state->thread : stamp;
+
+	if (thread)
+		delivery->receipt = arena_printf(delivery->arena, "%s %zu", thread, state->part);
+	delivery->more = thread && state->part < slack_body_count(delivery->payload);
+	return STEP_DONE;
 }
 
 static enum step looked(struct delivery *delivery, const struct reply *reply, struct transfer *next,
@@ -261,7 +322,7 @@ static enum step looked(struct delivery *delivery, const struct reply *reply, st
 
 	switch (slack_search_take(search, reply)) {
 	case SEARCH_ON: return look(delivery, next, error);
-	case SEARCH_FOUND: delivery->receipt = search->stamp; return STEP_DONE;
+	case SEARCH_FOUND: return posted(delivery, search->stamp);
 	case SEARCH_LATER: return fail_in_doubt(delivery, search->reason, error);
 	case SEARCH_DENIED:
 		delivery->notice = arena_printf(delivery->arena,
@@ -272,15 +333,7 @@ static enum step looked(struct delivery *delivery, const struct reply *reply, st
 	case SEARCH_ABSENT: break;
 	}
 	state->looking = false;
-	return post(delivery, delivery->payload, next, error);
-}
-
-static bool among(const char *word, const char *const *list)
-{
-	for (; *list; list++)
-		if (strcmp(word, *list) == 0)
-			return true;
-	return false;
+	return post(delivery, next, error);
 }
 
 /* The message without its blocks, in the arena; NULL if it is no message of ours. */
@@ -298,40 +351,40 @@ static const char *without_blocks(struct arena *arena, const char *payload)
 	return plain;
 }
 
-static enum step refused(
-	struct delivery *delivery, const char *reason, struct transfer *next, struct error *error)
+/* Posts the message once more as it may be taken: false if that was tried already. */
+static bool simpler(struct delivery *delivery, enum slack_reason reason)
 {
-	static const char *const mend[] = {"not_authed", "invalid_auth", "account_inactive",
-		"token_revoked", "token_expired", "no_permission", "missing_scope",
-		"not_allowed_token_type", "channel_not_found", "not_in_channel", "is_archived",
-		"channel_is_archived", "restricted_action", "access_denied", "ekm_access_denied",
-		"enterprise_is_restricted", "org_login_required", "two_factor_setup_required",
-		"team_access_not_granted", "messages_tab_disabled", "no_service", "no_team",
-		"action_prohibited", "posting_to_general_channel_denied", "invalid_token", NULL};
-	static const char *const blocks[] = {"invalid_blocks", "invalid_blocks_format",
-		"msg_blocks_too_long", "invalid_attachments", NULL};
-	static const char *const forever[] = {"no_text", "msg_too_long", "invalid_arguments",
-		"invalid_arg_name", "invalid_array_arg", "invalid_charset", "invalid_form_data",
-		"invalid_post_type", "missing_post_type", "invalid_payload", "invalid_json",
-		"json_not_object", "metadata_too_large", "invalid_metadata_format",
-		"too_many_attachments", NULL};
-	static const char *const not_yet[] = {
-		"ratelimited", "rate_limited", "message_limit_exceeded", NULL};
 	struct state *state = delivery->state;
 	const char *plain;
 
-	if (among(reason, blocks) && !state->plain &&
-		(plain = without_blocks(delivery->arena, delivery->payload))) {
-		state->plain = true;
-		return post(delivery, plain, next, error);
+	if (reason == SLACK_THREAD && state->thread) {
+		state->thread = NULL;
+		return true;
 	}
-	if (among(reason, mend))
-		return fail_until_mended(delivery, reason, error);
-	if (among(reason, forever) || among(reason, blocks))
-		return fail_for_good(delivery, reason, error);
-	if (among(reason, not_yet))
-		return fail_for_now(delivery, reason, error);
-	return fail_in_doubt(delivery, reason, error);
+	if (reason != SLACK_LAYOUT || state->plain ||
+		!(plain = without_blocks(delivery->arena, state->body)))
+		return false;
+	state->plain = true;
+	state->body = plain;
+	return true;
+}
+
+static enum step refused(
+	struct delivery *delivery, const char *word, struct transfer *next, struct error *error)
+{
+	enum slack_reason reason = slack_reason(word);
+
+	switch (reason) {
+	case SLACK_UNSURE: break;
+	case SLACK_PASSES: return fail_for_now(delivery, word, error);
+	case SLACK_MEND: return fail_until_mended(delivery, word, error);
+	case SLACK_NEVER: return fail_for_good(delivery, word, error);
+	case SLACK_LAYOUT:
+	case SLACK_THREAD:
+		return simpler(delivery, reason) ? post(delivery, next, error)
+						 : fail_for_good(delivery, word, error);
+	}
+	return fail_in_doubt(delivery, word, error);
 }
 
 /*
@@ -358,9 +411,8 @@ static enum step api_answer(struct delivery *delivery, const struct reply *reply
 	const char *reason = json_string_value(json_object_get(answer, "error"));
 	enum step step;
 
-	if (json_is_true(ok)) {
-		delivery->receipt = stamp ? arena_strdup(delivery->arena, stamp) : NULL;
-		step = STEP_DONE;
+	if (json_is_true(ok) && (stamp || slack_body_count(delivery->payload) == 1)) {
+		step = posted(delivery, stamp ? arena_strdup(delivery->arena, stamp) : NULL);
 	} else if (json_is_false(ok) && reason) {
 		step = refused(delivery,
 			arena_strndup(delivery->arena, reason, strnlen(reason, REASON_MOST)), next,
@@ -394,6 +446,7 @@ static enum step step(struct delivery *delivery, const struct reply *last, struc
 	struct error *error)
 {
 	delivery->retry = false;
+	delivery->more = false;
 	delivery->retry_after = -1;
 	if (!last)
 		return begin(delivery, next, error);
@@ -410,7 +463,7 @@ static enum step step(struct delivery *delivery, const struct reply *last, struc
 	if (by_bot(delivery->options))
 		return api_answer(delivery, last, next, error);
 	if (strcmp(reason_word(delivery, last), "ok") == 0)
-		return STEP_DONE;
+		return posted(delivery, NULL);
 	return fail_in_doubt(delivery, reason_word(delivery, last), error);
 }
 

@@ -1,5 +1,5 @@
 /*
- * A message as Slack's Block Kit, within Slack's limits at any size.
+ * Blocks of Slack's Block Kit, written one after the other, and Slack's limits.
  */
 #ifndef NOTIFIERS_SLACK_BLOCKS_H
 #define NOTIFIERS_SLACK_BLOCKS_H
@@ -7,13 +7,13 @@
 #include "notifiers/notifier.h"
 
 /*
- * Slack's limits. Slack counts characters; we count the bytes of what is sent, which are never
- * fewer. What all blocks may hold together is not documented; posts were refused from about 13,200
- * on.
+ * Slack counts characters; we count the bytes of what is sent, which are never fewer. What all
+ * blocks may hold together is not documented; posts were refused from about 13,200 on. Ours is
+ * lower, as what a first post says of the rest gets its numbers last.
  */
 enum {
 	SLACK_BLOCKS = 50,
-	SLACK_BLOCKS_TEXT = 13000,
+	SLACK_BLOCKS_TEXT = 12800,
 	SLACK_HEADER = 150,
 	SLACK_SECTION = 3000,
 	SLACK_FIELDS = 10,
@@ -21,10 +21,26 @@ enum {
 	SLACK_TEXT = 4000,
 };
 
-/*
- * Appends the JSON body of chat.postMessage, or of an incoming webhook where `channel` is NULL.
- * Where not all changes fit, the worst are shown and the number left out is said.
+/* Blocks as JSON, and what they come to. Zeroed: none. */
+struct slack_blocks {
+	struct buf json;
+	struct buf field; /* the text of the field that is being written */
+	size_t count, text, fields;
+};
+
+void slack_blocks_free(struct slack_blocks *blocks);
+void slack_blocks_clear(struct slack_blocks *blocks);
+
+/* Whether Slack would take them. */
+bool slack_blocks_fit(const struct slack_blocks *blocks);
+
+/* Take the text and empty the buffer. */
+void slack_blocks_header(struct slack_blocks *blocks, struct buf *text);
+void slack_blocks_section(struct slack_blocks *blocks, struct buf *text);
+
+/* A time, under it a field for each test, in it a line for each metric and the commits at the end.
  */
-void slack_render(const struct message *message, const char *channel, struct buf *payload);
+void slack_blocks_changes(
+	struct slack_blocks *blocks, const struct announcement *const *items, size_t count);
 
 #endif

@@ -26,8 +26,13 @@ static void ask(struct slack_search *search, const char *cursor)
 	int64_t oldest = search->since > CLOCKS_APART ? (search->since - CLOCKS_APART) / 1000 : 0;
 
 	if (search->id) {
-		buf_text(&out, "conversations.history?channel=");
+		buf_printf(
+			&out, "conversations.%s?channel=", search->thread ? "replies" : "history");
 		transfer_encode(&out, search->id);
+		if (search->thread) {
+			buf_text(&out, "&ts=");
+			transfer_encode(&out, search->thread);
+		}
 		buf_printf(&out, "&include_all_metadata=true&limit=200&oldest=%lld",
 			(long long)oldest);
 	} else {
@@ -81,6 +86,8 @@ static enum slack_found refused(struct slack_search *search, const json_t *answe
 
 	if (passes(reason))
 		return give_up(search, SEARCH_LATER, *reason ? words : "the answer is not Slack's");
+	if (strcmp(reason, "thread_not_found") == 0)
+		return SEARCH_ABSENT;
 	if (strcmp(reason, "missing_scope") == 0 && !search->id && !search->public_only) {
 		search->public_only = true;
 		ask(search, NULL);
@@ -124,6 +131,14 @@ static enum slack_found take_channels(struct slack_search *search, const json_t 
 	return next_page(search, answer, SEARCH_DENIED);
 }
 
+/* Messages of one part need not say so. */
+static json_int_t part_of(const json_t *payload)
+{
+	const json_t *part = json_object_get(payload, "part");
+
+	return part ? json_integer_value(part) : 1;
+}
+
 static enum slack_found take_messages(struct slack_search *search, const json_t *answer)
 {
 	const json_t *list = json_object_get(answer, "messages");
@@ -133,7 +148,8 @@ static enum slack_found take_messages(struct slack_search *search, const json_t 
 		const json_t *metadata = json_object_get(message, "metadata");
 		const json_t *payload = json_object_get(metadata, "event_payload");
 
-		if (strcmp(text_of(payload, "key"), search->key) != 0)
+		if (strcmp(text_of(payload, "key"), search->key) != 0 ||
+			part_of(payload) != (json_int_t)search->part)
 			continue;
 		search->stamp = arena_strdup(search->arena, text_of(message, "ts"));
 		return SEARCH_FOUND;

@@ -3,7 +3,8 @@
  *
  * Slack has no idempotency key. A message carries the delivery's key in its metadata, and after an
  * answer that did not come the channel's history since the delivery was made is read, page by page,
- * until the key is found. The history is asked by the channel's id; for a name the id is looked up
+ * until the key is found; a reply in a thread is no part of that history, so for one the thread is
+ * read. The history is asked by the channel's id; for a name the id is looked up
  * first among the channels of the bot. No I/O here: the notifier carries the questions.
  */
 #ifndef NOTIFIERS_SLACK_SEARCH_H
@@ -15,7 +16,9 @@
 struct slack_search {
 	struct arena *arena;
 	const char *channel, *key; /* as the delivery has them */
-	int64_t since;             /* ms */
+	size_t part;               /* of the message, from 1 on */
+	const char *thread;        /* ts of the message in whose thread it is, or NULL */
+	int64_t since;             /* ms, when the message was made */
 	const char *id;            /* the channel's, once it is known */
 	bool public_only;          /* the scope for private channels is missing */
 	unsigned pages;

@@ -1,2 +1,3 @@
 # Telling: links, and what is told where.
 hunter_test(link hunter_core)
+hunter_test(slack_thread hunter_notifiers PkgConfig::JANSSON)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "agent/news/reconcile.h"
+#include "notifiers/text.h"
 
 static int compare_text(const char *a, const char *b)
 {
@@ -25,6 +26,8 @@ static int compare_place(const void *a, const void *b)
 	if (left->item.time != right->item.time)
 		return left->item.time < right->item.time ? -1 : 1;
 	order = strcmp(left->item.test, right->item.test);
+	if (order == 0)
+		order = announcement_compare_weight(&left->item, &right->item);
 	if (order == 0)
 		order = strcmp(left->item.metric, right->item.metric);
 	if (order == 0)
@@ -67,13 +70,18 @@ static void join(size_t *parents, size_t a, size_t b)
 		parents[a] = b;
 }
 
+bool group_near(int64_t time, int64_t spacing, int64_t other_time, int64_t other_spacing)
+{
+	int64_t apart = time < other_time ? other_time - time : time - other_time;
+
+	return apart <= RECONCILE_TOLERANCE * (spacing < other_spacing ? spacing : other_spacing);
+}
+
 /* The first of the group decides who is near, so that a chain of neighbours does not make one group
  * of a month. */
 static bool near(const struct record *first, const struct record *other)
 {
-	int64_t spacing = first->spacing < other->spacing ? first->spacing : other->spacing;
-
-	return other->item.time - first->item.time <= RECONCILE_TOLERANCE * spacing;
+	return group_near(first->item.time, first->spacing, other->item.time, other->spacing);
 }
 
 static void join_times(const struct record *const *items, size_t count, size_t *parents)

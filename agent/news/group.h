@@ -14,9 +14,13 @@
 enum { GROUPS_MOST = 3 }; /* messages at once; what is more becomes one */
 
 struct group_of {
-	const struct record **items; /* by time, test, metric */
+	const struct record **items; /* by time, test, worst first, metric */
 	size_t count;
 };
+
+/* Whether two changes have the same time, within the tolerance of the finer of their series; all in
+ * ms. */
+bool group_near(int64_t time, int64_t spacing, int64_t other_time, int64_t other_spacing);
 
 /* The groups of the records, ordered by their first; in the arena, the records are borrowed.
  * Returns their number. */

@@ -1,7 +1,7 @@
 /*
  * Slack's answers: whatever a server says, the notifier ends in sent, failed with words, or one
  * more post, and a search for an earlier one ends. The first byte chooses bot or webhook, the
- * status and whether there is a search, the rest is the body.
+ * status, whether there is a search and whether it goes into a thread, the rest is the body.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -25,24 +25,29 @@ static void set_option(struct arena *arena, void *options, const char *name, con
 	check(field_parse(field_find(slack_notifier.fields, name), options, value, arena, &error));
 }
 
-static void play(struct arena *arena, const void *options, const struct reply *reply, bool doubtful)
+static void play(struct arena *arena, const void *options, const struct reply *reply, bool doubtful,
+	bool threaded)
 {
 	struct delivery delivery = {.arena = arena,
 		.options = options,
 		.destination = "#perf",
 		.key = "k-1",
 		.doubt = doubtful ? DOUBT_LOOK : DOUBT_NONE,
-		.payload = "{\"channel\":\"#perf\",\"text\":\"t\",\"blocks\":[]}"};
+		.thread = threaded ? "1503.02 1" : NULL,
+		.payload =
+			"{\"channel\":\"#perf\",\"text\":\"t\",\"blocks\":[]}\n{\"text\":\"2\"}"};
 	struct transfer transfer;
 	struct error error = {0};
 	enum step step = slack_notifier.step(&delivery, NULL, &transfer, &error);
 
 	for (int posts = 0; step == STEP_TRANSFER; posts++) {
-		check(posts < (doubtful ? 110 : 2));
+		check(posts < (doubtful ? 110 : 3));
 		step = slack_notifier.step(&delivery, reply, &transfer, &error);
 	}
 	if (step == STEP_FAILED)
 		check(error.kind != ERROR_NONE && *error.text);
+	else
+		check(!delivery.more || delivery.receipt);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -60,7 +65,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		reply.status = statuses[data[0] & 7];
 		reply.body = arena_strndup(arena, (const char *)data + 1, size - 1);
 		reply.length = size - 1;
-		play(arena, options, &reply, data[0] & 16);
+		play(arena, options, &reply, data[0] & 16, data[0] & 32);
 	}
 	arena_free(arena);
 	return 0;

@@ -1,0 +1,31 @@
+/*
+ * The lines of a Slack message, in its mrkdwn.
+ *
+ * All text from outside passes through slack_escaped, which leaves no way to write a mention or a
+ * link. Limits are in bytes as they are sent, never fewer than the characters that Slack counts; a
+ * test, a metric and its commits together always fit one field.
+ */
+#ifndef NOTIFIERS_SLACK_LINES_H
+#define NOTIFIERS_SLACK_LINES_H
+
+#include "notifiers/notifier.h"
+
+enum { SLACK_NAME = 300, SLACK_SENTENCE = 2000 };
+
+/* The text, clean and escaped, in `most` bytes at most; "…" stands for what is cut. */
+void slack_escaped(struct buf *out, const char *text, size_t most);
+
+/* "*test*" */
+void slack_test_line(struct buf *out, const struct announcement *item);
+
+/* "\n:red_circle: p99: +24%  3.17e+07 → 3.94e+07 ns (p 1e-09)" */
+void slack_item_line(struct buf *out, const struct announcement *item);
+
+/* "\na60027ff .. 15ce8e36 (compare)", with links where there are pages; nothing where no commit is
+ * known. */
+void slack_range_line(struct buf *out, const struct announcement *item);
+
+/* "test p99 +24%", without markup. */
+void slack_short_line(struct buf *out, const struct announcement *item);
+
+#endif

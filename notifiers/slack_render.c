@@ -1,0 +1,355 @@
+/*
+ * A post is built as often as it takes: with as many changes as could fit, then, while a limit is
+ * passed, with fewer of them. Rendering costs microseconds, and counting what was really built is
+ * simpler than predicting it. One change always fits.
+ *
+ * Which changes are shown at all is decided by weight; in a post they stand by time, test, and
+ * weight within a test, as the message has them.
+ */
+#include "notifiers/slack_render.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/when.h"
+#include "notifiers/slack_blocks.h"
+#include "notifiers/slack_lines.h"
+#include "notifiers/text.h"
+
+enum { POST_ITEMS = 150, WORST_ITEMS = 20, FALLBACK_LINES = 5, METADATA_CHANGES = 50 };
+
+#define TITLE "hunter-c has detected change points"
+
+/* One post in the making. */
+struct post {
+	const struct announcement *const *items;
+	size_t count, number, of; /* number: from 0 on */
+};
+
+struct rendering {
+	const struct message *message;
+	const char *channel;
+	const struct announcement **by_weight; /* all, worst first */
+	const struct announcement **items;     /* those that are shown, by post */
+	struct post posts[SLACK_POSTS];
+	size_t post_count, shown;
+	struct slack_blocks blocks;
+	struct buf *payload;
+};
+
+static int compare_weight(const void *a, const void *b)
+{
+	const struct announcement *left = *(const struct announcement *const *)a;
+	const struct announcement *right = *(const struct announcement *const *)b;
+	int weight = announcement_compare_weight(left, right);
+
+	return weight != 0 ? weight : (left > right) - (left < right);
+}
+
+static const struct announcement **items_by_weight(const struct message *message)
+{
+	const struct announcement **items = memory_new(message->count, sizeof *items);
+
+	for (size_t i = 0; i < message->count; i++)
+		items[i] = &message->items[i];
+	qsort(items, message->count, sizeof *items, compare_weight);
+	return items;
+}
+
+static int compare_place(const void *a, const void *b)
+{
+	const struct announcement *left = *(const struct announcement *const *)a;
+	const struct announcement *right = *(const struct announcement *const *)b;
+
+	return (left > right) - (left < right);
+}
+
+static void worst_line(struct buf *out, const struct message *message)
+{
+	const struct announcement *worst = message_worst(message);
+
+	if (message->count < 2)
+		return;
+	buf_text(out, "\nWorst: ");
+	slack_test_line(out, worst);
+	buf_char(out, ' ');
+	slack_escaped(out, worst->metric, SLACK_NAME);
+	buf_char(out, ' ');
+	text_percent(out, &worst->change);
+}
+
+/* What is not in the first post. */
+static void rest_line(struct buf *out, const struct rendering *rendering)
+{
+	size_t first = rendering->posts[0].count, thread = rendering->shown - first;
+	size_t left = rendering->message->count - rendering->shown;
+
+	if (thread + left == 0)
+		return;
+	buf_printf(out, "\nThe %zu worst are shown", first);
+	if (thread > 0)
+		buf_printf(out, "; %zu more are in the thread", thread);
+	if (left > 0)
+		buf_printf(out, "; %zu %s left out, `hunter-c changes` lists them", left,
+			left == 1 ? "is" : "are");
+}
+
+/* "More of the change points of 2021-07-02 00:00:00 +0000 (a60027ff .. 15ce8e36)" */
+static void more_line(struct buf *out, const struct announcement *first)
+{
+	const char *before, *after;
+	char when[WHEN_TEXT];
+
+	announcement_range(first, &before, &after);
+	buf_printf(out, "More of the change points of %s", when_format(first->time, when));
+	if (before || after) {
+		buf_text(out, " (");
+		slack_escaped(out, before ? before : "?", SLACK_NAME);
+		buf_text(out, " .. ");
+		slack_escaped(out, after ? after : "?", SLACK_NAME);
+		buf_char(out, ')');
+	}
+	buf_text(out, ": ");
+}
+
+static void head_blocks(struct rendering *rendering)
+{
+	const struct message *message = rendering->message;
+	struct tally tally = message_tally(message);
+	struct buf text = {0};
+
+	if (message->more_of) {
+		more_line(&text, message->more_of);
+	} else {
+		buf_text(&text, TITLE);
+		slack_blocks_header(&rendering->blocks, &text);
+	}
+	text_tally(&text, &tally);
+	worst_line(&text, message);
+	rest_line(&text, rendering);
+	slack_blocks_section(&rendering->blocks, &text);
+	buf_free(&text);
+}
+
+static void build(struct rendering *rendering, const struct post *post)
+{
+	struct buf text = {0};
+
+	slack_blocks_clear(&rendering->blocks);
+	if (post->number == 0) {
+		head_blocks(rendering);
+	} else {
+		buf_printf(&text, "Change points, %zu of %zu", post->number + 1, post->of);
+		slack_blocks_section(&rendering->blocks, &text);
+	}
+	slack_blocks_changes(&rendering->blocks, post->items, post->count);
+	buf_free(&text);
+}
+
+/* Cuts the post's items to those that fit. */
+static void fit(struct rendering *rendering, struct post *post)
+{
+	if (post->count > POST_ITEMS)
+		post->count = POST_ITEMS;
+	for (build(rendering, post); !slack_blocks_fit(&rendering->blocks); build(rendering, post))
+		post->count -= post->count / 8 + 1;
+}
+
+/* Puts the weightiest behind the first `done` into place, and returns them. */
+static const struct announcement *const *pick(
+	struct rendering *rendering, size_t done, size_t count)
+{
+	const struct announcement **items = rendering->items + done;
+
+	memcpy(items, rendering->by_weight + done, count * sizeof *items);
+	qsort(items, count, sizeof *items, compare_place);
+	return items;
+}
+
+/* As many as fit, all of them at best; with a thread to follow only the worst. */
+static void plan_first(struct rendering *rendering)
+{
+	size_t all = rendering->message->count, count = all < POST_ITEMS ? all : POST_ITEMS;
+	struct post *post = &rendering->posts[0];
+
+	for (;; count = count - count / 8 - 1) {
+		if (count < all && rendering->channel && count > WORST_ITEMS)
+			count = WORST_ITEMS;
+		*post = (struct post){.items = pick(rendering, 0, count), .count = count, .of = 1};
+		build(rendering, post);
+		if (slack_blocks_fit(&rendering->blocks) || count <= 1)
+			return;
+	}
+}
+
+/* Distributes `count` items, which follow those of the first post, over the posts of the thread;
+ * false if they are too many. */
+static bool plan_thread(struct rendering *rendering, size_t count)
+{
+	const struct announcement *const *items = pick(rendering, rendering->posts[0].count, count);
+
+	rendering->post_count = 1;
+	while (count > 0 && rendering->post_count < SLACK_POSTS) {
+		size_t number = rendering->post_count++;
+		struct post *post = &rendering->posts[number];
+
+		*post = (struct post){
+			.items = items, .count = count, .number = number, .of = SLACK_POSTS};
+		fit(rendering, post);
+		items += post->count;
+		count -= post->count;
+	}
+	return count == 0;
+}
+
+static void plan(struct rendering *rendering)
+{
+	enum { THREAD_ITEMS = (SLACK_POSTS - 1) * POST_ITEMS };
+	size_t first, count;
+
+	rendering->shown = rendering->message->count;
+	plan_first(rendering);
+	first = rendering->posts[0].count;
+	count = rendering->channel ? rendering->message->count - first : 0;
+	if (count > THREAD_ITEMS)
+		count = THREAD_ITEMS;
+	while (!plan_thread(rendering, count))
+		count -= count / 8 + 1;
+	rendering->shown = first + count;
+	for (size_t i = 0; i < rendering->post_count; i++)
+		rendering->posts[i].of = rendering->post_count;
+}
+
+/* What notifications and screen readers get: the tally and the worst, worst first. */
+static void fallback_text(struct buf *out, const struct rendering *rendering)
+{
+	const struct message *message = rendering->message;
+	struct tally tally = message_tally(message);
+	struct buf line = {0};
+	size_t shown = 0;
+
+	buf_text(out, TITLE ": ");
+	text_tally(out, &tally);
+	for (; shown < message->count && shown < FALLBACK_LINES; shown++) {
+		buf_clear(&line);
+		buf_char(&line, '\n');
+		slack_short_line(&line, rendering->by_weight[shown]);
+		if (out->length + line.length > SLACK_TEXT - 100)
+			break;
+		buf_append(out, line.data, line.length);
+	}
+	if (shown < message->count)
+		buf_printf(out, "\nand %zu more", message->count - shown);
+	buf_free(&line);
+}
+
+/* The delivery's key, the post's number and the changes' ids, so that a post can be found again by
+ * them. */
+static void metadata(struct buf *out, const struct message *message, const struct post *post)
+{
+	size_t count = post->count < METADATA_CHANGES ? post->count : METADATA_CHANGES;
+
+	buf_printf(out, ",\"metadata\":{\"event_type\":\"%s\",\"event_payload\":{\"key\":",
+		message->kind == MESSAGE_NOTICE ? "hunter_c_notice" : "hunter_c_changes");
+	buf_json_text(out, message->key);
+	buf_printf(out, ",\"part\":%zu,\"changes\":[", post->number + 1);
+	for (size_t i = 0; i < count; i++)
+		buf_printf(out, "%s%lld", i == 0 ? "" : ",", (long long)post->items[i]->id);
+	buf_text(out, "]}}");
+}
+
+/* Writes the body around the blocks that are built. */
+static void write_body(struct rendering *rendering, const struct post *post, const struct buf *text)
+{
+	struct buf *out = rendering->payload;
+
+	buf_text(out, post->number > 0 ? "\n{" : "{");
+	if (rendering->channel) {
+		buf_text(out, "\"channel\":");
+		buf_json_text(out, rendering->channel);
+		buf_char(out, ',');
+	}
+	buf_text(out, "\"text\":");
+	buf_json_string(out, text->data, text->length);
+	buf_text(out, ",\"unfurl_links\":false,\"unfurl_media\":false,\"blocks\":[");
+	buf_append(out, rendering->blocks.json.data, rendering->blocks.json.length);
+	buf_char(out, ']');
+	if (rendering->channel)
+		metadata(out, rendering->message, post);
+	buf_char(out, '}');
+}
+
+static void render_changes(struct rendering *rendering)
+{
+	const struct message *message = rendering->message;
+	struct buf text = {0};
+
+	rendering->items = memory_new(message->count, sizeof *rendering->items);
+	rendering->by_weight = items_by_weight(message);
+	plan(rendering);
+	for (size_t i = 0; i < rendering->post_count; i++) {
+		const struct post *post = &rendering->posts[i];
+
+		build(rendering, post);
+		buf_clear(&text);
+		if (i == 0)
+			fallback_text(&text, rendering);
+		else
+			buf_printf(&text, "Change points, %zu of %zu", i + 1, post->of);
+		write_body(rendering, post, &text);
+	}
+	buf_free(&text);
+	free(rendering->items);
+	free(rendering->by_weight);
+}
+
+/* One section and its text, which is also what notifications show. */
+static void render_notice(struct rendering *rendering)
+{
+	const struct notice *notice = rendering->message->notice;
+	struct buf section = {0}, text = {0};
+	char when[WHEN_TEXT];
+
+	slack_escaped(&text, notice->subject, SLACK_NAME);
+	buf_text(&text, ": ");
+	slack_escaped(&text, notice->text, SLACK_SENTENCE);
+	buf_text(&section, notice->recovered ? ":large_green_circle: *" : ":warning: *");
+	slack_escaped(&section, notice->subject, SLACK_NAME);
+	buf_printf(&section, "*  %s\n", when_format(notice->time, when));
+	slack_escaped(&section, notice->text, SLACK_SENTENCE);
+	slack_blocks_section(&rendering->blocks, &section);
+	write_body(rendering, &(struct post){.of = 1}, &text);
+	buf_free(&section);
+	buf_free(&text);
+}
+
+void slack_render(const struct message *message, const char *channel, struct buf *payload)
+{
+	struct rendering rendering = {.message = message, .channel = channel, .payload = payload};
+
+	switch (message->kind) {
+	case MESSAGE_CHANGES: render_changes(&rendering); break;
+	case MESSAGE_NOTICE: render_notice(&rendering); break;
+	}
+	slack_blocks_free(&rendering.blocks);
+}
+
+const char *slack_body(struct arena *arena, const char *payload, size_t number)
+{
+	for (; number > 0 && payload; number--) {
+		payload = strchr(payload, '\n');
+		payload += payload != NULL;
+	}
+	return payload ? arena_strndup(arena, payload, strcspn(payload, "\n")) : NULL;
+}
+
+size_t slack_body_count(const char *payload)
+{
+	size_t count = 1;
+
+	while ((payload = strchr(payload, '\n'))) {
+		payload++;
+		count++;
+	}
+	return count;
+}

@@ -1,0 +1,298 @@
+/*
+ * Slack's threads: a message of many posts, one that continues another, what is looked for after a
+ * crash in the middle, and that nothing is left out unsaid.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "notifiers/slack_render.h"
+#include "slack_payload.h"
+
+#define START INT64_C(1625184000000) /* 2021-07-02 00:00:00 */
+
+struct fixture {
+	struct arena *arena;
+	void *options;
+	struct delivery delivery;
+	struct transfer transfer;
+	struct error error;
+	struct buf out;
+};
+
+static void set_option(struct fixture *fixture, const char *name, const char *value)
+{
+	const struct field *field = field_find(slack_notifier.fields, name);
+
+	assert_non_null(field);
+	assert_true(field_parse(field, fixture->options, value, fixture->arena, &fixture->error));
+}
+
+static int setup(void **state)
+{
+	struct fixture *fixture = calloc(1, sizeof *fixture);
+
+	fixture->arena = arena_new();
+	fixture->options = arena_alloc(fixture->arena, slack_notifier.options_size);
+	field_defaults(endpoint_fields, fixture->options);
+	field_defaults(slack_notifier.fields, fixture->options);
+	set_option(fixture, "token", "xoxb-canary");
+	set_option(fixture, "channels", "#perf");
+	fixture->delivery = (struct delivery){.arena = fixture->arena,
+		.options = fixture->options,
+		.destination = "C0001",
+		.key = "k-1",
+		.payload = "{\"text\":\"1\"}\n{\"text\":\"2\"}\n{\"text\":\"3\"}"};
+	*state = fixture;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *fixture = *state;
+
+	buf_free(&fixture->out);
+	arena_free(fixture->arena);
+	free(fixture);
+	return 0;
+}
+
+static enum step begin(struct fixture *fixture)
+{
+	return slack_notifier.step(&fixture->delivery, NULL, &fixture->transfer, &fixture->error);
+}
+
+static enum step answer(struct fixture *fixture, const char *body)
+{
+	struct reply reply = {.kind = REPLY_ANSWER,
+		.status = 200,
+		.retry_after = -1,
+		.body = body,
+		.length = strlen(body)};
+
+	return slack_notifier.step(&fixture->delivery, &reply, &fixture->transfer, &fixture->error);
+}
+
+static void assert_posts(struct fixture *fixture, const char *body)
+{
+	assert_string_equal(fixture->transfer.url, "https://slack.com/api/chat.postMessage");
+	assert_string_equal(fixture->transfer.body, body);
+}
+
+static void test_each_body_is_a_round(void **state)
+{
+	struct fixture *fixture = *state;
+	struct delivery *delivery = &fixture->delivery;
+
+	assert_int_equal(begin(fixture), STEP_TRANSFER);
+	assert_posts(fixture, "{\"text\":\"1\"}");
+	assert_int_equal(answer(fixture, "{\"ok\":true,\"ts\":\"1503.02\"}"), STEP_DONE);
+	assert_string_equal(delivery->receipt, "1503.02 1");
+	assert_true(delivery->more);
+	assert_int_equal(begin(fixture), STEP_TRANSFER);
+	assert_posts(fixture, "{\"thread_ts\":\"1503.02\",\"text\":\"2\"}");
+	assert_int_equal(answer(fixture, "{\"ok\":true,\"ts\":\"1504.00\"}"), STEP_DONE);
+	assert_string_equal(delivery->receipt, "1503.02 2");
+	assert_true(delivery->more);
+	assert_int_equal(begin(fixture), STEP_TRANSFER);
+	assert_int_equal(answer(fixture, "{\"ok\":true,\"ts\":\"1505.00\"}"), STEP_DONE);
+	assert_string_equal(delivery->receipt, "1503.02 3");
+	assert_false(delivery->more);
+	assert_int_equal(begin(fixture), STEP_DONE);
+}
+
+static void test_more_goes_into_the_thread(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->delivery.thread = "1503.02 3";
+	fixture->delivery.payload = "{\"text\":\"more\"}";
+	assert_int_equal(begin(fixture), STEP_TRANSFER);
+	assert_posts(fixture, "{\"thread_ts\":\"1503.02\",\"text\":\"more\"}");
+	assert_int_equal(answer(fixture, "{\"ok\":true,\"ts\":\"1600.00\"}"), STEP_DONE);
+	assert_string_equal(fixture->delivery.receipt, "1503.02 1");
+	assert_false(fixture->delivery.more);
+}
+
+/* The message may have been deleted, or its thread closed. */
+static void test_a_thread_that_is_gone(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->delivery.thread = "1503.02 3";
+	assert_int_equal(begin(fixture), STEP_TRANSFER);
+	assert_int_equal(
+		answer(fixture, "{\"ok\":false,\"error\":\"thread_not_found\"}"), STEP_TRANSFER);
+	assert_posts(fixture, "{\"text\":\"1\"}");
+	assert_int_equal(answer(fixture, "{\"ok\":true,\"ts\":\"1700.00\"}"), STEP_DONE);
+	assert_string_equal(fixture->delivery.receipt, "1700.00 1");
+	assert_true(fixture->delivery.more);
+}
+
+/* After a crash: the first body is known to be there, the second is, the third is not. */
+static void test_looks_for_each_in_turn(void **state)
+{
+	struct fixture *fixture = *state;
+	static const char thread[] =
+		"{\"ok\":true,\"messages\":["
+		"{\"ts\":\"1.0\",\"metadata\":{\"event_payload\":{\"key\":\"k-1\",\"part\":1}}},"
+		"{\"ts\":\"2.0\",\"metadata\":{\"event_payload\":{\"key\":\"k-0\",\"part\":3}}},"
+		"{\"ts\":\"3.0\",\"metadata\":{\"event_payload\":{\"key\":\"k-1\",\"part\":2}}}]}";
+
+	fixture->delivery.receipt = "1.0 1";
+	fixture->delivery.doubt = DOUBT_LOOK;
+	fixture->delivery.made = START;
+	assert_int_equal(begin(fixture), STEP_TRANSFER);
+	assert_string_equal(fixture->transfer.url,
+		"https://slack.com/api/conversations.replies?channel=C0001&ts=1.0"
+		"&include_all_metadata=true&limit=200&oldest=1625180400");
+	assert_int_equal(answer(fixture, thread), STEP_DONE);
+	assert_string_equal(fixture->delivery.receipt, "1.0 2");
+	assert_true(fixture->delivery.more);
+	assert_int_equal(fixture->delivery.doubt, DOUBT_LOOK);
+	assert_int_equal(begin(fixture), STEP_TRANSFER);
+	assert_int_equal(answer(fixture, thread), STEP_TRANSFER);
+	assert_posts(fixture, "{\"thread_ts\":\"1.0\",\"text\":\"3\"}");
+	assert_int_equal(fixture->delivery.doubt, DOUBT_NONE);
+	assert_int_equal(answer(fixture, "{\"ok\":true,\"ts\":\"4.0\"}"), STEP_DONE);
+	assert_false(fixture->delivery.more);
+}
+
+static void test_an_answer_without_ts_is_in_doubt(void **state)
+{
+	struct fixture *fixture = *state;
+
+	assert_int_equal(begin(fixture), STEP_TRANSFER);
+	assert_int_equal(answer(fixture, "{\"ok\":true}"), STEP_FAILED);
+	assert_true(fixture->delivery.retry);
+	assert_int_equal(fixture->delivery.doubt, DOUBT_LOOK);
+}
+
+/* Each of `count` changes is in the posts once, or in the number of those left out. */
+static void assert_complete(struct fixture *fixture, size_t count, bool bot)
+{
+	struct announcement *items = calloc(count, sizeof *items);
+	struct message message = {.key = "key", .items = items, .count = count};
+	size_t shown = 0, left = 0;
+	const char *at;
+
+	for (size_t i = 0; i < count; i++)
+		items[i] = (struct announcement){.id = (int64_t)i,
+			.test = arena_printf(fixture->arena, "suite.test-%03zu", i / 60),
+			.metric = arena_printf(fixture->arena, "metric-%02zu", i % 60),
+			.direction = -1,
+			.time = START + (int64_t)(i / 600) * 86400000,
+			.change = {.mean_before = 100,
+				.mean_after = 120 + (double)(i % 7),
+				.magnitude = 0.2 + 0.01 * (double)(i % 7),
+				.pvalue = 1e-6}};
+	buf_clear(&fixture->out);
+	slack_render(&message, bot ? "#perf" : NULL, &fixture->out);
+	assert_in_range(
+		slack_check_all(fixture->out.data, bot ? "#perf" : NULL), 1, bot ? SLACK_POSTS : 1);
+	for (at = fixture->out.data; (at = strstr(at, ":red_circle:")); at++)
+		shown++;
+	at = strstr(fixture->out.data, " left out, `hunter-c changes` lists them");
+	if (at) {
+		while (at[-1] != ';')
+			at--;
+		left = strtoul(at, NULL, 10);
+		assert_true(left > 0);
+	}
+	assert_int_equal(shown + left, count);
+	free(items);
+}
+
+static void test_nothing_is_left_out_unsaid(void **state)
+{
+	static const size_t counts[] = {1, 2, 20, 21, 100, 149, 150, 151, 400, 900, 1400, 30000};
+
+	for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+		assert_complete(*state, counts[i], true);
+		assert_complete(*state, counts[i], false);
+	}
+}
+
+static void test_links(void **state)
+{
+	struct fixture *fixture = *state;
+	struct announcement item = {.test = "db.read",
+		.metric = "p99",
+		.time = START,
+		.change = {.mean_before = 1, .mean_after = 2, .pvalue = 0.001},
+		.commit_before = "a|1",
+		.commit_after = "b2",
+		.commit_url = "https://example.com/b2",
+		.compare_url = "https://example.com/?x=1&y=2",
+		.members = 1336,
+		.shared = "96% renderer=gpu"};
+	struct message message = {.key = "key", .items = &item, .count = 1};
+
+	slack_render(&message, "#perf", &fixture->out);
+	json_decref(slack_check(fixture->out.data, "#perf"));
+	assert_non_null(strstr(fixture->out.data,
+		"p99 (1336 series, 96% renderer=gpu): +100%  1 → 2 (p 0.001)\\n"
+		"a|1 .. <https://example.com/b2|b2> "
+		"(<https://example.com/?x=1&amp;y=2|compare>)"));
+}
+
+static void test_more_of(void **state)
+{
+	struct fixture *fixture = *state;
+	struct announcement first = {.time = START, .commit_before = "<a>", .commit_after = "b"};
+	struct announcement item = {
+		.test = "db.read", .metric = "p99", .time = START, .change = {.mean_after = 1}};
+	struct message message = {
+		.key = "key", .items = &item, .count = 1, .thread = "other", .more_of = &first};
+
+	slack_render(&message, "#perf", &fixture->out);
+	json_decref(slack_check(fixture->out.data, "#perf"));
+	assert_non_null(strstr(fixture->out.data,
+		"More of the change points of 2021-07-02 00:00:00 +0000 (&lt;a&gt; .. b): "
+		"1 change point in 1 test"));
+	assert_null(strstr(fixture->out.data, "\"header\""));
+}
+
+static void test_notice(void **state)
+{
+	struct fixture *fixture = *state;
+	struct notice notice = {
+		.subject = "prom<!here>", .text = "it is down & out", .time = START};
+	struct message message = {.key = "key", .kind = MESSAGE_NOTICE, .notice = &notice};
+
+	slack_render(&message, "#perf", &fixture->out);
+	json_decref(slack_check(fixture->out.data, "#perf"));
+	assert_non_null(strstr(fixture->out.data,
+		":warning: *prom&lt;!here&gt;*  2021-07-02 00:00:00 +0000\\nit is down &amp; out"));
+	assert_non_null(strstr(fixture->out.data, "hunter_c_notice"));
+	notice.recovered = true;
+	buf_clear(&fixture->out);
+	slack_render(&message, NULL, &fixture->out);
+	json_decref(slack_check(fixture->out.data, NULL));
+	assert_non_null(strstr(fixture->out.data, ":large_green_circle:"));
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(test_each_body_is_a_round),
+		CASE(test_more_goes_into_the_thread),
+		CASE(test_a_thread_that_is_gone),
+		CASE(test_looks_for_each_in_turn),
+		CASE(test_an_answer_without_ts_is_in_doubt),
+		CASE(test_nothing_is_left_out_unsaid),
+		CASE(test_links),
+		CASE(test_more_of),
+		CASE(test_notice),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
