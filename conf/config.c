@@ -20,7 +20,13 @@ const struct field agent_fields[] = {
 		.type = FIELD_STRING,
 		.offset = offsetof(struct agent_settings, listen),
 		.initial = "127.0.0.1:9469",
-		.help = "address and port of /metrics and the page"},
+		.help = "address and port of all pages; of this machine only, unless run "
+			"--insecure"},
+	{.name = "metrics_listen",
+		.type = FIELD_STRING,
+		.offset = offsetof(struct agent_settings, metrics_listen),
+		.help = "another address and port, which other machines may reach, for /metrics, "
+			"/-/healthy and /-/ready alone"},
 	{.name = "state",
 		.type = FIELD_STRING,
 		.offset = offsetof(struct agent_settings, state),
@@ -68,6 +74,12 @@ const struct field agent_fields[] = {
 		.initial = "14d",
 		.max = (double)INT64_MAX,
 		.help = "an older change, first seen now, is recorded but not announced"},
+	{.name = "grace",
+		.type = FIELD_DURATION,
+		.offset = offsetof(struct agent_settings, grace),
+		.initial = "10s",
+		.max = 3600000,
+		.help = "how long a message that is being sent is waited for when the agent ends"},
 	{.name = "jobs",
 		.type = FIELD_INT,
 		.offset = offsetof(struct agent_settings, jobs),
@@ -214,6 +226,20 @@ static void check_state(struct loader *loader, const struct yaml_node *map,
 			"ends");
 }
 
+static void check_listen(struct loader *loader, const struct yaml_node *map,
+	const struct subject *subject, const char *key, const char *listen)
+{
+	const char *colon = strrchr(listen, ':');
+	char *end = NULL;
+	unsigned long port =
+		colon && colon[1] >= '0' && colon[1] <= '9' ? strtoul(colon + 1, &end, 10) : 65536;
+
+	if (port > 65535 || *end)
+		loader_report(loader, false, yaml_get(map, key), subject,
+			"%s: \"%.80s\" is not an address and a port, like 127.0.0.1:9469", key,
+			listen);
+}
+
 static void read_agent(struct loader *loader, const struct yaml_node *map)
 {
 	struct agent_settings *agent = &loader->config->agent;
@@ -229,14 +255,10 @@ static void read_agent(struct loader *loader, const struct yaml_node *map)
 		loader_missing(loader, &reading.subject, &unset);
 	check_state(loader, map, &reading.subject, agent->state);
 	loader_check_links(loader, map, &reading.subject, agent->commit_url, agent->compare_url);
-	const char *colon = strrchr(agent->listen, ':');
-	char *end = NULL;
-	unsigned long port =
-		colon && colon[1] >= '0' && colon[1] <= '9' ? strtoul(colon + 1, &end, 10) : 65536;
-	if (port > 65535 || *end)
-		loader_report(loader, false, yaml_get(map, "listen"), &reading.subject,
-			"listen: \"%.80s\" is not an address and a port, like 127.0.0.1:9469",
-			agent->listen);
+	check_listen(loader, map, &reading.subject, "listen", agent->listen);
+	if (agent->metrics_listen)
+		check_listen(
+			loader, map, &reading.subject, "metrics_listen", agent->metrics_listen);
 }
 
 /* Whether a letter that lacks, is too many, is another, or two that are swapped make the one word

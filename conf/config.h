@@ -87,7 +87,8 @@ struct test {
 	struct strings notify; /* receivers, at least one: by default all sections', else stdout */
 	struct strings tags, annotate;
 	const char *commit_url, *compare_url; /* templates of agent/core/link.h, or NULL */
-	const char *unsupported;              /* why it cannot be run ("bigquery ..."), or NULL */
+	const char *watched;     /* the file whose writes are runs (`watch: true`), or NULL */
+	const char *unsupported; /* why it cannot be run ("bigquery ..."), or NULL */
 	/* A hash of all that it means, with its server, its metrics, its receivers' names and what
 	 * templates gave: equal as long as nothing of it changes. Secrets are in it, so it is not
 	 * to be shown. */
@@ -101,11 +102,13 @@ struct group {
 };
 
 struct agent_settings {
-	const char *listen; /* host:port */
+	const char *listen;         /* host:port */
+	const char *metrics_listen; /* the same, or NULL */
 	const char *state;
 	int64_t interval, group_wait, max_age; /* ms; WHEN_NEVER */
 	int64_t group_interval;                /* ms; 0: the longest interval of the tests */
 	int64_t give_up_after;                 /* ms; WHEN_NEVER */
+	int64_t grace;                         /* ms */
 	int64_t jobs;                          /* worker threads, 0: one a core */
 	int64_t read_timeout;                  /* ms */
 	const char *commit_url, *compare_url;  /* of tests that have none of their own */

@@ -12,6 +12,7 @@
 struct test_options {
 	const char *source;
 	int64_t interval;
+	bool watch;
 	struct strings notify, tags, annotate;
 	const char *commit_url, *compare_url;
 };
@@ -27,6 +28,10 @@ static const struct field test_fields[] = {
 		.min = 1000,
 		.max = (double)INT64_MAX,
 		.help = "how often it is looked at"},
+	{.name = "watch",
+		.type = FIELD_BOOL,
+		.offset = offsetof(struct test_options, watch),
+		.help = "of a test that reads a file: run it as soon as the file is written"},
 	{.name = "notify",
 		.type = FIELD_LIST,
 		.offset = offsetof(struct test_options, notify),
@@ -260,6 +265,19 @@ static void keep_unsupported(struct loader *loader, const struct yaml_node *map,
 			loader->arena, "this version cannot read tests of type \"%s\"", kind->name);
 }
 
+/* The file that the test reads, if it is to be watched. */
+static void read_watch(struct loader *loader, const struct yaml_node *map,
+	const struct subject *subject, struct test *test)
+{
+	const struct field *file = test->source ? field_find(test->source->fields, "file") : NULL;
+	if (file && file->type == FIELD_STRING && test->options)
+		test->watched = *(const char *const *)(const void *)((const char *)test->options +
+								     file->offset);
+	else
+		loader_report(loader, false, yaml_get(map, "watch"), subject,
+			"watch: this test reads no file");
+}
+
 /* What the plugin says of options and metrics that were read without an error. */
 static void check(struct loader *loader, const struct yaml_node *map, const struct subject *subject,
 	const struct test *test)
@@ -345,6 +363,8 @@ static void read_test(
 		keep_unsupported(loader, map, &reading, kind, test);
 	fingerprint_fields(loader, &test->fingerprint, test_fields, &common);
 	test->interval = common.interval;
+	if (common.watch)
+		read_watch(loader, map, &subject, test);
 	test->tags = common.tags;
 	test->annotate = common.annotate;
 	test->commit_url = common.commit_url;
