@@ -1,7 +1,8 @@
 /*
  * The store's thread. It sleeps until requests are there, takes all of them, performs them in one
  * transaction and posts the answers. Should the transaction fail, each request gets one of its own,
- * so that one bad request does not take the others along.
+ * so that one bad request does not take the others along; but where it is the file that cannot be
+ * written, all that would write fail at once, as waiting for each would keep all waiting.
  */
 #include "agent/news/store.h"
 
@@ -58,10 +59,27 @@ static void drop(void *argument)
 	store_request_free(argument);
 }
 
+bool store_writes(enum store_kind kind)
+{
+	switch (kind) {
+	case STORE_RESTORE:
+	case STORE_KNOWN:
+	case STORE_MARKS:
+	case STORE_LIST: return false;
+	case STORE_RECORD:
+	case STORE_QUEUE:
+	case STORE_SETTLE:
+	case STORE_CONDITION:
+	case STORE_PRUNE:
+	case STORE_PROBE: return true;
+	}
+	return true;
+}
+
 static bool perform_alone(
 	struct store_file *file, struct store_request *request, struct error *error)
 {
-	if (!store_file_begin(file, error))
+	if (!store_file_begin(file, store_writes(request->kind), error))
 		return false;
 	if (store_file_perform(file, request, error) && store_file_commit(file, error))
 		return true;
@@ -69,14 +87,17 @@ static bool perform_alone(
 	return false;
 }
 
-static bool perform_together(struct store_file *file, struct store_request *first)
+static bool perform_together(
+	struct store_file *file, struct store_request *first, struct error *error)
 {
-	struct error error;
-	bool done = store_file_begin(file, &error);
+	bool writes = false, done;
 
+	for (struct store_request *at = first; at; at = at->next)
+		writes |= store_writes(at->kind);
+	done = store_file_begin(file, writes, error);
 	for (struct store_request *at = first; at && done; at = at->next)
-		done = store_file_perform(file, at, &error);
-	done = done && store_file_commit(file, &error);
+		done = store_file_perform(file, at, error);
+	done = done && store_file_commit(file, error);
 	if (!done)
 		store_file_rollback(file);
 	return done;
@@ -84,13 +105,19 @@ static bool perform_together(struct store_file *file, struct store_request *firs
 
 static void perform(struct store *store, struct store_request *first)
 {
-	bool together = first->next && perform_together(store->file, first);
+	struct error error;
+	bool together = first->next && perform_together(store->file, first, &error);
+	bool stuck = first->next && !together && store_file_stuck(store->file);
 
 	for (struct store_request *next; first; first = next) {
 		next = first->next;
 		first->next = NULL;
-		if (!together)
+		if (stuck && store_writes(first->kind)) {
+			first->failed = true;
+			first->error = error;
+		} else if (!together) {
 			first->failed = !perform_alone(store->file, first, &first->error);
+		}
 		store->post(store->loop, reply, drop, first);
 	}
 }

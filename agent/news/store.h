@@ -161,6 +161,9 @@ enum store_kind {
 	STORE_PROBE, /* writes and says whether that can be done */
 };
 
+/* False for those that only read. */
+bool store_writes(enum store_kind kind);
+
 struct store_request {
 	enum store_kind kind;
 	struct arena *arena; /* of the request; all its content lives there */

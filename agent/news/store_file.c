@@ -24,6 +24,7 @@ struct store_file {
 	int lock;
 	sqlite3 *database;
 	sqlite3_stmt *statements[STATEMENT_COUNT];
+	bool stuck;
 };
 
 const char *store_file_path(const struct store_file *file)
@@ -50,6 +51,10 @@ sqlite3_stmt *store_file_statement(struct store_file *file, enum statement state
 
 bool store_file_fail(struct store_file *file, const char *doing, struct error *error)
 {
+	int code = sqlite3_errcode(file->database) & 0xff;
+
+	file->stuck = code != SQLITE_CONSTRAINT && code != SQLITE_MISMATCH &&
+		      code != SQLITE_TOOBIG && code != SQLITE_ERROR;
 	return error_set(error, ERROR_STATE, "state file %s: cannot %s: %s", file->path, doing,
 		sqlite3_errmsg(file->database));
 }
@@ -145,7 +150,7 @@ static bool migrate(struct store_file *file, int64_t version, struct error *erro
 		snprintf(mark, sizeof mark,
 			"PRAGMA application_id = %d; PRAGMA user_version = %lld", STORE_APPLICATION,
 			(long long)version + 1);
-		if (!store_file_begin(file, error))
+		if (!store_file_begin(file, true, error))
 			return false;
 		if (!execute(file, store_migrations[version], "bring it up to date", error) ||
 			!execute(file, mark, "bring it up to date", error) ||
@@ -225,9 +230,11 @@ void store_file_close(struct store_file *file)
 	free(file);
 }
 
-bool store_file_begin(struct store_file *file, struct error *error)
+/* A transaction that takes the lock of writers when it is late to ask for it may be refused at
+ * once, without waiting for another to end. */
+bool store_file_begin(struct store_file *file, bool writes, struct error *error)
 {
-	return execute(file, "BEGIN", "begin a transaction", error);
+	return execute(file, writes ? "BEGIN IMMEDIATE" : "BEGIN", "begin a transaction", error);
 }
 
 bool store_file_commit(struct store_file *file, struct error *error)
@@ -239,4 +246,9 @@ void store_file_rollback(struct store_file *file)
 {
 	if (!sqlite3_get_autocommit(file->database))
 		(void)sqlite3_exec(file->database, "ROLLBACK", NULL, NULL, NULL);
+}
+
+bool store_file_stuck(const struct store_file *file)
+{
+	return file->stuck;
 }

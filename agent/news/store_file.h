@@ -16,9 +16,12 @@ struct store_file *store_file_open(const char *path, struct error *error);
 void store_file_close(struct store_file *file);
 
 /* One transaction. After a failed commit nothing was written. */
-bool store_file_begin(struct store_file *file, struct error *error) MUST_USE;
+bool store_file_begin(struct store_file *file, bool writes, struct error *error) MUST_USE;
 bool store_file_commit(struct store_file *file, struct error *error) MUST_USE;
 void store_file_rollback(struct store_file *file);
+
+/* Whether the last failure was the file's (it is locked, the disk is full), not the request's. */
+bool store_file_stuck(const struct store_file *file);
 
 const char *store_file_path(const struct store_file *file);
 

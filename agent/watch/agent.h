@@ -10,6 +10,7 @@
 
 #include "agent/cli.h"
 #include "agent/engine/engine.h"
+#include "agent/engine/timers.h"
 #include "agent/news/store.h"
 #include "agent/watch/metrics.h"
 
@@ -57,6 +58,7 @@ struct agent {
 	size_t asked;        /* requests the store has not answered */
 	size_t under_way;    /* deliveries that have begun */
 	struct error ledger; /* why the store failed last; ERROR_NONE: it works */
+	struct alarm probe;  /* the next look whether it works again */
 };
 
 /*

@@ -4,6 +4,8 @@
  */
 #include "agent/watch/agent.h"
 
+enum { PROBE_AGAIN = 5000 };
+
 /* What the request was before it was wrapped. */
 struct ticket {
 	struct agent *agent;
@@ -11,17 +13,44 @@ struct ticket {
 	void *context;
 };
 
+static void probed(struct store_request *request)
+{
+	store_request_free(request);
+}
+
+/* Nothing else may need the store for a long time, and people wait for it to be well. */
+static void probe(void *context)
+{
+	struct agent *agent = context;
+
+	if (agent->ledger.kind != ERROR_NONE && !agent->stopping)
+		ledger_ask(agent, store_request_new(STORE_PROBE, probed, NULL));
+}
+
+static void probe_soon(struct agent *agent)
+{
+	agent->probe.call = probe;
+	agent->probe.context = agent;
+	if (!agent->once)
+		engine_alarm(agent->engine, &agent->probe, engine_now(agent->engine) + PROBE_AGAIN);
+}
+
+/* A store that can be read tells nothing of one that cannot be written. */
 static void note_state(struct agent *agent, const struct store_request *request)
 {
+	if (!request->failed && !store_writes(request->kind))
+		return;
 	if (request->failed && agent->ledger.kind == ERROR_NONE)
 		log_event(LEVEL_ERROR, "state cannot be had",
 			LOG_TEXT("problem", request->error.text));
 	else if (!request->failed && agent->ledger.kind != ERROR_NONE)
 		log_message(LEVEL_INFO, "state can be had again");
-	if (request->failed)
+	if (request->failed) {
 		agent->ledger = request->error;
-	else
+		probe_soon(agent);
+	} else {
 		agent->ledger.kind = ERROR_NONE;
+	}
 }
 
 static void answered(struct store_request *request)
