@@ -51,6 +51,16 @@ struct detector {
 	const struct change *(*stream_append)(struct stream *stream, const double *values, size_t n,
 		struct scratch *scratch, size_t *count);
 	void (*stream_free)(struct stream *stream);
+
+	/*
+	 * Optional, both or none; for a caller who has the values anyway and many streams.
+	 * stream_rest lets go of the values: the next append begins with that of the number it
+	 * returns. From number *fixed on they may be others than before; what is found is then as
+	 * if they always had been. stream_chunk is the last number up to `at` from which on a
+	 * stream of its own sees the windows that this one sees; at least 0.
+	 */
+	size_t (*stream_rest)(struct stream *stream, size_t *fixed);
+	size_t (*stream_chunk)(const struct stream *stream, size_t at);
 };
 
 extern const struct detector *const detectors[]; /* ends with NULL; the first is the default */

@@ -102,6 +102,19 @@ static void edivisive_stream_free(struct stream *stream)
 	free(stream);
 }
 
+static size_t edivisive_stream_rest(struct stream *stream, size_t *fixed)
+{
+	if (!stream->otava)
+		return default_stream_rest(stream->ours, fixed);
+	otava_stream_rest(stream->otava);
+	return *fixed = 0;
+}
+
+static size_t edivisive_stream_chunk(const struct stream *stream, size_t at)
+{
+	return stream->otava ? 0 : default_stream_chunk(stream->ours, at);
+}
+
 const struct detector edivisive_detector = {
 	.name = "edivisive",
 	.summary = "windowed e-divisive with bottom-up re-evaluation (Hunter)",
@@ -111,4 +124,6 @@ const struct detector edivisive_detector = {
 	.stream_new = edivisive_stream_new,
 	.stream_append = edivisive_stream_append,
 	.stream_free = edivisive_stream_free,
+	.stream_rest = edivisive_stream_rest,
+	.stream_chunk = edivisive_stream_chunk,
 };

@@ -93,6 +93,39 @@ const struct change *default_stream_append(struct default_stream *stream, const 
 	return stream->run.changes;
 }
 
+/* The place of existing value `number`, or where the next one would be. */
+static size_t place_of(const struct default_stream *stream, size_t number)
+{
+	return number < stream->end ? stream->places[number - stream->first] : stream->n;
+}
+
+size_t default_stream_rest(struct default_stream *stream, size_t *fixed)
+{
+	struct run *run = &stream->run;
+	size_t rest = place_of(stream, stream->first);
+
+	*fixed = run->fixed > 0 ? place_of(stream, run->fixed - 1) + 1 : 0;
+	run_rest(run);
+	free(stream->values);
+	free(stream->places);
+	stream->values = NULL;
+	stream->places = NULL;
+	stream->capacity = 0;
+	stream->end = stream->first;
+	stream->n = rest;
+	return rest;
+}
+
+size_t default_stream_chunk(const struct default_stream *stream, size_t at)
+{
+	const struct run *run = &stream->run;
+	size_t count = run->start_count;
+
+	while (count > 0 && run->starts[count - 1] > at)
+		count--;
+	return count > 0 ? run->starts[count - 1] : 0;
+}
+
 void default_stream_free(struct default_stream *stream)
 {
 	run_free(&stream->run);

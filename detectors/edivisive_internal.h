@@ -14,6 +14,7 @@ struct otava_stream;
 struct otava_stream *otava_stream_new(const struct edivisive_options *options);
 const struct change *otava_stream_append(struct otava_stream *stream, const double *values,
 	size_t n, struct scratch *scratch, size_t *count);
+void otava_stream_rest(struct otava_stream *stream);
 void otava_stream_free(struct otava_stream *stream);
 
 size_t default_detect(const struct samples *samples, const struct edivisive_options *options,
@@ -23,6 +24,8 @@ struct default_stream;
 struct default_stream *default_stream_new(const struct edivisive_options *options);
 const struct change *default_stream_append(struct default_stream *stream, const double *values,
 	size_t n, struct scratch *scratch, size_t *count);
+size_t default_stream_rest(struct default_stream *stream, size_t *fixed);
+size_t default_stream_chunk(const struct default_stream *stream, size_t at);
 void default_stream_free(struct default_stream *stream);
 
 /* max(|m2/m1 - 1|, |m1/m2 - 1|), a ratio over zero counting as 0. */

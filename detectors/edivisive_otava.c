@@ -310,6 +310,17 @@ const struct change *otava_stream_append(struct otava_stream *stream, const doub
 	return stream->changes;
 }
 
+/* All segments are judged anew each time, so nothing is kept. */
+void otava_stream_rest(struct otava_stream *stream)
+{
+	struct edivisive_options options = stream->options;
+
+	free(stream->values);
+	free(stream->found);
+	free(stream->changes);
+	*stream = (struct otava_stream){.options = options};
+}
+
 void otava_stream_free(struct otava_stream *stream)
 {
 	free(stream->values);

@@ -22,6 +22,21 @@ void run_free(struct run *run)
 {
 	chunk_free(&run->chunk);
 	free(run->changes);
+	free(run->starts);
+}
+
+void run_rest(struct run *run)
+{
+	size_t decided = run->chunk.decided;
+
+	chunk_free(&run->chunk);
+	run->chunk = chunk_new(&run->chunk.options);
+	chunk_restart(&run->chunk, decided);
+	if (run->zeros < run->fixed)
+		return;
+	run->zeros = run->fixed;
+	run->has_unit = false;
+	run->unit = 0;
 }
 
 size_t run_first(const struct run *run)
@@ -135,6 +150,12 @@ static void settle_chunk(
 	if (block > run->fold.end)
 		fold_to(&run->fold, block, stretch, run->unit);
 	run->settled = run->count;
+	run->fixed = run->chunk_start + CHUNK_WINDOWS * window + 1;
+	if (run->start_count == run->start_capacity) {
+		run->start_capacity = 2 * run->start_count + 1;
+		run->starts = scratch_resize(run->starts, run->start_capacity, sizeof(size_t));
+	}
+	run->starts[run->start_count++] = stretch->places[next - stretch->first];
 	size_t decided = run->chunk_start + SETTLED_WINDOWS * window - REFINE_REACH;
 	run->chunk_start = next;
 	chunk_restart(&run->chunk, decided > next ? decided - next : 0);

@@ -31,6 +31,9 @@ struct run {
 				   before the chunk */
 	struct change *changes; /* the result: `settled` ones and those of the last chunk */
 	size_t count, settled, capacity;
+	size_t fixed; /* values that what is settled rests on, that there is a next one included */
+	size_t *starts; /* places where the chunks after the first began */
+	size_t start_count, start_capacity;
 	size_t zeros; /* values before the first that is not zero */
 	bool has_unit;
 	int unit; /* moments are taken of 2^unit value */
@@ -48,6 +51,12 @@ void run_free(struct run *run);
 
 /* The first value that will be needed again: a stretch may begin there. */
 size_t run_first(const struct run *run);
+
+/*
+ * Lets go of what can be computed again from the values from run_first on. Those from number
+ * `fixed` on may then be others.
+ */
+void run_rest(struct run *run);
 
 /* Takes in the values up to stretch->end and leaves the change points of all values so far in
  * run->changes. */
