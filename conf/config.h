@@ -86,6 +86,8 @@ struct test {
 	int64_t interval;           /* ms */
 	struct strings notify; /* receivers, at least one: by default all sections', else stdout */
 	struct strings tags, annotate;
+	int64_t evaluation_delay; /* ms: younger points are left for later runs */
+	int64_t stale_after;      /* ms without a newer point, until that is told; WHEN_NEVER */
 	const char *commit_url, *compare_url; /* templates of agent/core/link.h, or NULL */
 	const char *watched;     /* the file whose writes are runs (`watch: true`), or NULL */
 	const char *unsupported; /* why it cannot be run ("bigquery ..."), or NULL */
@@ -101,12 +103,15 @@ struct group {
 	size_t count;
 };
 
+#define EVALUATION_DELAY_MAX 31536000000.0 /* ms, a year */
+
 struct agent_settings {
 	const char *listen;         /* host:port */
 	const char *metrics_listen; /* the same, or NULL */
 	const char *state;
 	int64_t interval, group_wait, max_age; /* ms; WHEN_NEVER */
 	int64_t group_interval;                /* ms; 0: the longest interval of the tests */
+	int64_t evaluation_delay, stale_after; /* of tests that have none of their own */
 	int64_t give_up_after;                 /* ms; WHEN_NEVER */
 	int64_t grace;                         /* ms */
 	int64_t jobs;                          /* worker threads, 0: one a core */

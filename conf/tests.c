@@ -11,7 +11,7 @@
 /* What every test may say, whatever its source. */
 struct test_options {
 	const char *source;
-	int64_t interval;
+	int64_t interval, evaluation_delay, stale_after;
 	bool watch;
 	struct strings notify, tags, annotate;
 	const char *commit_url, *compare_url;
@@ -32,6 +32,19 @@ static const struct field test_fields[] = {
 		.type = FIELD_BOOL,
 		.offset = offsetof(struct test_options, watch),
 		.help = "of a test that reads a file: run it as soon as the file is written"},
+	{.name = "evaluation_delay",
+		.type = FIELD_DURATION,
+		.offset = offsetof(struct test_options, evaluation_delay),
+		.max = EVALUATION_DELAY_MAX,
+		.help = "points younger than that are left for later; by default "
+			"agent.evaluation_delay"},
+	{.name = "stale_after",
+		.type = FIELD_DURATION,
+		.offset = offsetof(struct test_options, stale_after),
+		.min = 1000,
+		.max = (double)INT64_MAX,
+		.help = "being without a new point for so long is told; by default "
+			"agent.stale_after"},
 	{.name = "notify",
 		.type = FIELD_LIST,
 		.offset = offsetof(struct test_options, notify),
@@ -342,6 +355,8 @@ static void read_test(
 	struct subject subject = {.kind = "test", .name = name};
 	const struct agent_settings *agent = &loader->config->agent;
 	struct test_options common = {.interval = agent->interval,
+		.evaluation_delay = agent->evaluation_delay,
+		.stale_after = agent->stale_after,
 		.commit_url = agent->commit_url,
 		.compare_url = agent->compare_url};
 	const char *type = read_type(loader, map, &subject);
@@ -365,6 +380,8 @@ static void read_test(
 	test->interval = common.interval;
 	if (common.watch)
 		read_watch(loader, map, &subject, test);
+	test->evaluation_delay = common.evaluation_delay;
+	test->stale_after = common.stale_after;
 	test->tags = common.tags;
 	test->annotate = common.annotate;
 	test->commit_url = common.commit_url;

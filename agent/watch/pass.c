@@ -309,6 +309,8 @@ void pass_begin(const struct passes *passes, struct subject *subject)
 		.started = engine_now(agent->engine)};
 	if (range > 0)
 		task->query.since = selection_standing_since(task->query.now, range);
+	if (task->test->evaluation_delay > 0)
+		task->query.until = task->query.now - task->test->evaluation_delay;
 	task->work = detect;
 	task->done = fetched;
 	task->context = pass;

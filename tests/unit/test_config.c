@@ -76,13 +76,18 @@ static void print_metric(
 
 static void print_test(struct buf *out, const struct test *test)
 {
-	char interval[WHEN_TEXT];
+	char interval[WHEN_TEXT], delay[WHEN_TEXT];
 	buf_printf(out, "test %s: %s", test->name, test->source ? test->source->name : "-");
 	if (test->source)
 		print_options(out, test->source->fields, test->options, test->source->options_size);
 	if (test->server)
 		buf_printf(out, " server=%s", test->server->name);
 	buf_printf(out, " interval=%s", when_format_duration(test->interval, interval));
+	if (test->evaluation_delay != 0)
+		buf_printf(out, " evaluation_delay=%s",
+			when_format_duration(test->evaluation_delay, delay));
+	if (test->stale_after != WHEN_NEVER)
+		buf_printf(out, " stale_after=%s", when_format_duration(test->stale_after, delay));
 	print_strings(out, " notify=", &test->notify);
 	print_strings(out, " tags=", &test->tags);
 	print_strings(out, " annotate=", &test->annotate);
