@@ -10,8 +10,7 @@
 #include "agent/commands.h"
 #include "agent/core/clock.h"
 #include "agent/gather.h"
-#include "agent/watch/http.h"
-#include "agent/watch/pages.h"
+#include "agent/watch/face.h"
 #include "agent/watch/watch.h"
 
 enum { GRACE = 10000 };
@@ -20,7 +19,7 @@ enum { GRACE = 10000 };
 #define REMEMBERED (90 * DAY) /* deliveries that are settled */
 
 struct run_options {
-	bool once;
+	bool once, insecure;
 };
 
 struct run {
@@ -29,8 +28,8 @@ struct run {
 	struct courier *courier;
 	struct announcer *announcer;
 	struct watch *watch;
-	struct pages pages;
-	struct http *http;
+	struct face *face;
+	bool insecure;
 	bool restored;
 };
 
@@ -39,6 +38,11 @@ static const struct field run_fields[] = {
 		.type = FIELD_BOOL,
 		.offset = offsetof(struct run_options, once),
 		.help = "look at all tests once, tell what is new and end"},
+	{.name = "insecure",
+		.type = FIELD_BOOL,
+		.offset = offsetof(struct run_options, insecure),
+		.help = "let agent.listen be an address that other machines can reach, though "
+			"nobody is asked who is there"},
 	{0},
 };
 
@@ -106,24 +110,27 @@ static bool open_parts(struct run *run, struct error *error)
 	run->announcer = announcer_new(agent, run->courier);
 	run->watch = watch_new(
 		agent, run->announcer, agent->generation->tests, agent->generation->test_count);
-	run->pages = (struct pages){
-		.metrics = agent->metrics, .unready = unready, .collect = collect, .context = run};
 	if (!agent->once)
-		run->http = http_start(
-			agent->engine, settings->listen, pages_routes, &run->pages, error);
-	return agent->once || run->http;
+		run->face = face_open(agent, run->watch,
+			&(struct face_options){.insecure = run->insecure,
+				.unready = unready,
+				.collect = collect,
+				.context = run},
+			error);
+	return agent->once || run->face;
 }
 
 /* What was asked of the store is on disk when it is closed; a worker in a call or a calculation
  * that does not end has nothing to save. */
 static void close_parts(struct run *run, int code)
 {
-	http_stop(run->http);
+	face_stop(run->face);
 	store_close(run->agent.store);
 	if (!engine_free(run->agent.engine)) {
 		log_message(LEVEL_INFO, "left without waiting for a worker");
 		cli_leave(code);
 	}
+	face_free(run->face);
 	watch_free(run->watch);
 	announcer_free(run->announcer);
 	courier_free(run->courier);
@@ -222,7 +229,11 @@ static enum exit_code run_agent(struct run *run)
 		LOG_INT("tests", agent->generation->test_count),
 		LOG_TEXT("state", agent->config->agent.state),
 		LOG_TEXT("listen", agent->config->agent.listen),
-		LOG_INT("port", http_port(run->http)));
+		LOG_INT("port", face_port(run->face)));
+	if (face_metrics_port(run->face))
+		log_event(LEVEL_INFO, "metrics are served",
+			LOG_TEXT("listen", agent->config->agent.metrics_listen),
+			LOG_INT("port", face_metrics_port(run->face)));
 	engine_hold(agent->engine);
 	if (engine_run(agent->engine))
 		return EXIT_STATE;
@@ -270,7 +281,7 @@ static int run_command_run(struct cli *cli)
 	const struct run_options *options = cli->options;
 	struct config *config = cli_config(cli);
 	struct generation *generation = config ? first_generation(cli, config) : NULL;
-	struct run run = {.cli = cli};
+	struct run run = {.cli = cli, .insecure = options->insecure};
 	int code;
 
 	if (!generation)

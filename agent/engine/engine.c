@@ -234,6 +234,14 @@ void engine_release(struct engine *engine)
 	engine->holds--;
 }
 
+static struct guest *guest_of(struct engine *engine, int fd)
+{
+	for (size_t i = 0; i < engine->guest_count; i++)
+		if (engine->guests[i].fd == fd)
+			return &engine->guests[i];
+	return NULL;
+}
+
 void engine_host(struct engine *engine, int fd, engine_serve *serve, void *context)
 {
 	assert(engine->guest_count < MOST_GUESTS);
@@ -245,6 +253,14 @@ void engine_unhost(struct engine *engine, int fd)
 	for (size_t i = 0; i < engine->guest_count; i++)
 		if (engine->guests[i].fd == fd)
 			engine->guests[i--] = engine->guests[--engine->guest_count];
+}
+
+void engine_rouse(struct engine *engine, int fd)
+{
+	struct guest *guest = guest_of(engine, fd);
+
+	if (guest)
+		guest->due = 0;
 }
 
 static void hide_progress(struct engine *engine)
@@ -287,14 +303,6 @@ static void take_signals(struct engine *engine)
 			engine->options.hangup(engine->options.context);
 		else
 			engine->signalled = true;
-}
-
-static struct guest *guest_of(struct engine *engine, int fd)
-{
-	for (size_t i = 0; i < engine->guest_count; i++)
-		if (engine->guests[i].fd == fd)
-			return &engine->guests[i];
-	return NULL;
 }
 
 /* `fds` are those of the guests that were there when the waiting began; serving may add and remove

@@ -131,6 +131,7 @@ void engine_release(struct engine *engine);
 typedef int64_t engine_serve(void *context);
 void engine_host(struct engine *engine, int fd, engine_serve *serve, void *context);
 void engine_unhost(struct engine *engine, int fd);
+void engine_rouse(struct engine *engine, int fd); /* the guest wants to be served soon */
 
 /* Milliseconds of the engine's clock: the monotonic one, or with `jumping` one that begins at 0. */
 int64_t engine_now(const struct engine *engine);

@@ -2,105 +2,397 @@
  * libmicrohttpd runs without threads, on an epoll descriptor that the engine's loop watches. After
  * each event it is run until it asks to wait (0.9.75 leaves work behind after one MHD_run), and the
  * loop is told how long it wants to wait.
+ *
+ * A request lives from its first line until its connection is done with it and, where a route has
+ * kept it, until it is answered: whichever is later. While a client waits, its connection is
+ * suspended, which libmicrohttpd does not watch; that one has left is seen when it is answered.
+ * Whoever waits for longer than the route's patience is told so, and the late answer is dropped.
  */
 #include "agent/watch/http.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <microhttpd.h>
-#include <netdb.h>
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
+#include <strings.h>
 #include <unistd.h>
 
-#include "agent/core/arena.h"
+#include "agent/core/clock.h"
 #include "agent/engine/engine.h"
+#include "agent/watch/http_guard.h"
+#include "agent/watch/http_listen.h"
+#include "agent/watch/http_query.h"
 
-enum { CONNECTIONS = 64, IDLE_SECONDS = 15, MEMORY = 32 << 10, BACKLOG = 64, RUNS = 100 };
+enum {
+	CONNECTIONS = 64,
+	MOST_KEPT = 32, /* so that there is always a connection for /-/healthy */
+	IDLE_SECONDS = 15,
+	MEMORY = 32 << 10,
+	RUNS = 100,
+	MOST_BODY = 64 << 10,
+	MOST_DROPPED = 1 << 20, /* of a body that is too large, so that its client reads why */
+	HOST = 256,
+};
+
+static const char form[] = "application/x-www-form-urlencoded";
 
 struct http {
 	struct engine *engine;
-	struct MHD_Daemon *daemon;
-	const struct route *routes;
-	void *context;
+	struct MHD_Daemon *daemon; /* NULL: stopped */
+	struct http_options options;
+	char listen_host[HOST], machine[HOST];
 	int epoll;
 	uint16_t port;
+	struct http_request *requests;
+	size_t kept;  /* by routes, not answered */
+	bool resumed; /* a connection goes on when libmicrohttpd is run */
 };
 
-static int64_t serve(void *context)
+enum stage {
+	STAGE_HEAD,     /* nothing but the first line has come */
+	STAGE_BODY,     /* the body is coming */
+	STAGE_SERVING,  /* the route has it */
+	STAGE_WAITING,  /* the route has kept it, the client waits */
+	STAGE_ANSWERED, /* there is an answer to send */
+	STAGE_SENT,
+};
+
+struct http_request {
+	struct http *http;
+	struct arena *arena;
+	struct MHD_Connection *connection; /* NULL: it is done with the request */
+	struct http_request *next, **link;
+	const struct route *route;
+	const char *query; /* not decoded */
+	struct http_query parameters;
+	bool posted;
+	struct buf body;
+	size_t dropped; /* bytes of the body */
+	enum stage stage;
+	bool kept; /* by its route */
+	int64_t deadline;
+	struct http_answer answer;
+	const char *allow; /* goes with 405 */
+};
+
+static void request_free(struct http_request *request)
 {
-	struct http *http = context;
-	MHD_UNSIGNED_LONG_LONG wait = 0;
-	for (int i = 0; i < RUNS; i++) {
-		MHD_run(http->daemon);
-		if (MHD_get_timeout(http->daemon, &wait) != MHD_YES)
-			return -1;
-		if (wait > 0)
-			break;
-	}
-	return (int64_t)wait;
+	*request->link = request->next;
+	if (request->next)
+		request->next->link = request->link;
+	buf_free(&request->body);
+	buf_free(&request->answer.body);
+	arena_free(request->arena);
 }
 
-static enum MHD_Result send_answer(
-	struct MHD_Connection *connection, struct http_answer *answer, const char *allow)
+/* Called with the first line of a request; what it returns is the request's state from then on. */
+static void *begin_request(void *context, const char *uri, struct MHD_Connection *connection)
 {
+	struct http *http = context;
+	struct arena *arena = arena_new();
+	struct http_request *request = arena_alloc(arena, sizeof *request);
+	const char *query = strchr(uri, '?');
+
+	*request = (struct http_request){.http = http,
+		.arena = arena,
+		.connection = connection,
+		.next = http->requests,
+		.link = &http->requests,
+		.query = query ? arena_strdup(arena, query + 1) : ""};
+	if (request->next)
+		request->next->link = &request->next;
+	http->requests = request;
+	return request;
+}
+
+static void end_request(void *context, struct MHD_Connection *connection, void **state,
+	enum MHD_RequestTerminationCode code)
+{
+	struct http_request *request = *state;
+
+	(void)context, (void)connection, (void)code;
+	*state = NULL;
+	if (!request)
+		return;
+	request->connection = NULL;
+	if (!request->kept)
+		request_free(request);
+}
+
+/* Sets the answer; it is sent when libmicrohttpd asks for it. */
+static void set_answer(struct http_request *request, struct http_answer *answer)
+{
+	bool waited = request->stage == STAGE_WAITING;
+
+	request->answer = *answer;
+	answer->body = (struct buf){0};
+	request->stage = STAGE_ANSWERED;
+	if (!waited)
+		return;
+	MHD_resume_connection(request->connection);
+	request->http->resumed = true;
+	engine_rouse(request->http->engine, request->http->epoll);
+}
+
+static struct http_answer failure_of(int status, const char *problem)
+{
+	struct http_answer answer = {.status = status};
+
+	buf_text(&answer.body, "{\"error\": ");
+	buf_json_text(&answer.body, problem);
+	buf_text(&answer.body, "}\n");
+	return answer;
+}
+
+static void set_failure(struct http_request *request, int status, const char *problem)
+{
+	struct http_answer answer = failure_of(status, problem);
+
+	set_answer(request, &answer);
+}
+
+void http_answer(struct http_request *request, struct http_answer *answer)
+{
+	assert(request->kept);
+	request->kept = false;
+	request->http->kept--;
+	if (request->stage == STAGE_SERVING || request->stage == STAGE_WAITING) {
+		set_answer(request, answer);
+		return;
+	}
+	buf_free(&answer->body); /* nobody waits for it any more */
+	if (!request->connection)
+		request_free(request);
+}
+
+void http_fail(struct http_request *request, int status, const char *format, ...)
+{
+	struct http_answer answer;
+	va_list arguments;
+
+	va_start(arguments, format);
+	answer = failure_of(status, arena_vprintf(request->arena, format, arguments));
+	va_end(arguments);
+	http_answer(request, &answer);
+}
+
+int http_status_of(const struct error *error)
+{
+	if (error->kind == ERROR_USAGE)
+		return MHD_HTTP_BAD_REQUEST;
+	return error->kind == ERROR_STATE ? MHD_HTTP_SERVICE_UNAVAILABLE : MHD_HTTP_BAD_GATEWAY;
+}
+
+static enum MHD_Result send_answer(struct http_request *request)
+{
+	struct http_answer *answer = &request->answer;
 	size_t length = answer->body.length;
 	struct MHD_Response *response = MHD_create_response_from_buffer(
 		length, buf_steal(&answer->body), MHD_RESPMEM_MUST_FREE);
+	unsigned status = answer->status ? (unsigned)answer->status : MHD_HTTP_OK;
+
 	if (!response)
 		abort(); /* out of memory */
-	MHD_add_response_header(response, "Content-Type", answer->type);
+	request->stage = STAGE_SENT;
+	MHD_add_response_header(
+		response, "Content-Type", answer->type ? answer->type : "application/json");
 	MHD_add_response_header(response, "Cache-Control", "no-store");
 	MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
-	if (allow)
-		MHD_add_response_header(response, "Allow", allow);
-	enum MHD_Result queued = MHD_queue_response(connection, (unsigned)answer->status, response);
+	if (request->allow)
+		MHD_add_response_header(response, "Allow", request->allow);
+	if (status == MHD_HTTP_SERVICE_UNAVAILABLE)
+		MHD_add_response_header(response, "Retry-After", "10");
+	enum MHD_Result queued = MHD_queue_response(request->connection, status, response);
 	MHD_destroy_response(response);
 	return queued;
 }
 
-static enum MHD_Result send_error(
-	struct MHD_Connection *connection, int status, const char *problem, const char *allow)
+static const struct route *find_in(const struct route *routes, const char *path)
 {
-	struct http_answer answer = {.status = status, .type = "application/json"};
-	buf_text(&answer.body, "{\"error\": ");
-	buf_json_text(&answer.body, problem);
-	buf_text(&answer.body, "}\n");
-	return send_answer(connection, &answer, allow);
+	while (routes && routes->path && strcmp(routes->path, path) != 0)
+		routes++;
+	return routes && routes->path ? routes : NULL;
 }
 
-static const struct route *route_find(const struct http *http, const char *path)
+static const struct route *find_route(const struct http *http, const char *path)
 {
-	const struct route *route = http->routes;
-	while (route->path && strcmp(route->path, path) != 0)
-		route++;
-	return route->path ? route : NULL;
+	const struct route *route = find_in(http->options.routes, path);
+
+	return route ? route : find_in(http->options.more, path);
 }
 
-/* Called with the headers, then with pieces of a body, then at its end; *state tells the first. */
-static enum MHD_Result answer_request(void *context, struct MHD_Connection *connection,
-	const char *path, const char *method, const char *version, const char *body,
-	size_t *body_size, void **state)
+static bool check_method(struct http_request *request, const char *method)
 {
-	(void)version, (void)body;
-	const struct http *http = context;
-	const struct route *route = route_find(http, path);
 	bool reads = strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
-	if (!route)
-		return send_error(connection, MHD_HTTP_NOT_FOUND, "there is no such page", NULL);
-	if (!reads)
-		return send_error(connection, MHD_HTTP_METHOD_NOT_ALLOWED,
-			"this page is for reading only", "GET, HEAD");
-	if (!*state || *body_size > 0) { /* a body is passed over */
-		*state = context;
-		*body_size = 0;
-		return MHD_YES;
+	unsigned methods = request->route->methods;
+
+	request->posted = strcmp(method, "POST") == 0;
+	if ((reads && methods & HTTP_READ) || (request->posted && methods & HTTP_POST))
+		return true;
+	request->allow = methods == HTTP_READ   ? "GET, HEAD"
+			 : methods == HTTP_POST ? "POST"
+						: "GET, HEAD, POST";
+	set_failure(request, MHD_HTTP_METHOD_NOT_ALLOWED,
+		methods == HTTP_READ ? "this page is for reading only"
+				     : "this page does not take this method");
+	return false;
+}
+
+static bool check_guard(struct http_request *request)
+{
+	struct http_claim claim = {.host = http_header(request, "Host"),
+		.origin = http_header(request, "Origin"),
+		.site = http_header(request, "Sec-Fetch-Site"),
+		.mode = http_header(request, "Sec-Fetch-Mode"),
+		.posted = request->posted,
+		.names = {request->http->listen_host, request->http->machine}};
+	struct error error;
+
+	if (!request->route->guarded || http_guard(&claim, &error))
+		return true;
+	set_failure(request, MHD_HTTP_FORBIDDEN, error.text);
+	return false;
+}
+
+/* Only forms have a body that means something here. */
+static bool check_body(struct http_request *request)
+{
+	const char *length = http_header(request, "Content-Length");
+	const char *type = http_header(request, "Content-Type");
+	bool chunked = http_header(request, "Transfer-Encoding") != NULL;
+
+	if (!request->posted || (!chunked && (!length || atoll(length) == 0)))
+		return true;
+	if (length && atoll(length) > MOST_BODY) {
+		set_failure(request, MHD_HTTP_CONTENT_TOO_LARGE, "the body is too large");
+		return false;
 	}
-	struct http_answer answer = {.status = 200, .type = "text/plain; charset=utf-8"};
-	route->get(http->context, &answer);
-	return send_answer(connection, &answer, NULL);
+	if (type && strncasecmp(type, form, strlen(form)) == 0)
+		return true;
+	set_failure(request, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE,
+		"parameters are taken from the address and from forms "
+		"(application/x-www-form-urlencoded) only");
+	return false;
+}
+
+/* What can be said before the body has come. */
+static void take_head(struct http_request *request, const char *path, const char *method)
+{
+	request->stage = STAGE_BODY;
+	request->route = find_route(request->http, path);
+	if (!request->route)
+		set_failure(request, MHD_HTTP_NOT_FOUND, "there is no such page");
+	else if (check_method(request, method) && check_guard(request))
+		(void)check_body(request);
+}
+
+/* MHD_NO, which ends the connection, for one that sends without end. */
+static enum MHD_Result take_body(struct http_request *request, const char *body, size_t *size)
+{
+	if (request->posted && request->body.length + *size <= MOST_BODY)
+		buf_append(&request->body, body, *size);
+	else
+		request->dropped += *size;
+	*size = 0;
+	return request->dropped <= MOST_DROPPED ? MHD_YES : MHD_NO;
+}
+
+static bool parse(struct http_request *request, struct error *error)
+{
+	const char *const *names = request->route->parameters;
+
+	return http_query_parse(request->arena, request->query, strlen(request->query), names,
+		       &request->parameters, error) &&
+	       (request->body.length == 0 ||
+		       http_query_parse(request->arena, request->body.data, request->body.length,
+			       names, &request->parameters, error));
+}
+
+static void serve_request(struct http_request *request)
+{
+	struct http *http = request->http;
+	struct error error;
+
+	if (request->posted && request->dropped > 0) {
+		set_failure(request, MHD_HTTP_CONTENT_TOO_LARGE, "the body is too large");
+	} else if (!parse(request, &error)) {
+		set_failure(request, MHD_HTTP_BAD_REQUEST, error.text);
+	} else if (request->route->patience > 0 && http->kept >= MOST_KEPT) {
+		set_failure(request, MHD_HTTP_SERVICE_UNAVAILABLE,
+			"too many requests wait for their answers already");
+	} else {
+		request->stage = STAGE_SERVING;
+		request->kept = true;
+		http->kept++;
+		request->route->serve(http->options.context, request);
+	}
+	if (request->stage != STAGE_SERVING)
+		return;
+	assert(request->route->patience > 0);
+	request->stage = STAGE_WAITING;
+	request->deadline = clock_monotonic() + request->route->patience;
+	MHD_suspend_connection(request->connection);
+}
+
+/* Called with the headers, then with pieces of a body, at its end, and when it goes on after it was
+ * suspended. */
+static enum MHD_Result handle(void *context, struct MHD_Connection *connection, const char *path,
+	const char *method, const char *version, const char *body, size_t *body_size, void **state)
+{
+	struct http_request *request = *state;
+
+	(void)context, (void)connection, (void)version;
+	if (request->stage == STAGE_HEAD)
+		take_head(request, path, method);
+	else if (request->stage == STAGE_BODY && *body_size > 0)
+		return take_body(request, body, body_size);
+	else if (request->stage == STAGE_BODY)
+		serve_request(request);
+	return request->stage == STAGE_ANSWERED ? send_answer(request) : MHD_YES;
+}
+
+/* Answers those who have waited for too long (libmicrohttpd then wants to run); returns the ms
+ * until the next one has, or -1. */
+static int64_t give_up(struct http *http)
+{
+	int64_t now = clock_monotonic(), next = -1;
+
+	for (struct http_request *request = http->requests; request; request = request->next) {
+		if (request->stage != STAGE_WAITING)
+			continue;
+		if (request->deadline <= now)
+			set_failure(request, MHD_HTTP_GATEWAY_TIMEOUT,
+				"this takes too long to wait for here; it goes on without you");
+		else if (next < 0 || request->deadline - now < next)
+			next = request->deadline - now;
+	}
+	return next;
+}
+
+/* Returns the ms until the next turn is wanted, -1: no sooner than something comes. */
+static int64_t turn(struct http *http)
+{
+	MHD_UNSIGNED_LONG_LONG wait;
+	int64_t due;
+
+	http->resumed = false;
+	MHD_run(http->daemon);
+	due = give_up(http);
+	if (http->resumed)
+		return 0;
+	if (MHD_get_timeout(http->daemon, &wait) != MHD_YES)
+		return due;
+	return due >= 0 && due < (int64_t)wait ? due : (int64_t)wait;
+}
+
+static int64_t serve(void *context)
+{
+	int64_t wait = 0;
+
+	for (int i = 0; i < RUNS && wait == 0; i++)
+		wait = turn(context);
+	return wait;
 }
 
 static void keep_quiet(void *context, const char *format, va_list arguments)
@@ -108,113 +400,32 @@ static void keep_quiet(void *context, const char *format, va_list arguments)
 	(void)context, (void)format, (void)arguments;
 }
 
-/* Cuts "host:port" or "[host]:port" in two. */
-static bool split_listen(const char *listen, char host[256], char port[6], struct error *error)
+static struct MHD_Daemon *start_daemon(struct http *http, int fd)
 {
-	const char *colon = strrchr(listen, ':');
-	size_t length = colon ? (size_t)(colon - listen) : 0;
-	const char *begin = listen;
-	if (length > 1 && listen[0] == '[' && colon[-1] == ']') {
-		begin++;
-		length -= 2;
-	} else if (colon && memchr(listen, ':', length)) {
-		length = 0; /* an IPv6 address needs its brackets */
-	}
-	size_t digits = colon ? strspn(colon + 1, "0123456789") : 0;
-	if (length == 0 || length > 255 || digits == 0 || digits > 5 || colon[1 + digits] ||
-		atol(colon + 1) > 65535)
-		return error_set(error, ERROR_USAGE,
-			"listen: \"%.200s\" is not of the form host:port, as 127.0.0.1:9469 or "
-			"[::1]:9469 are",
-			listen);
-	memcpy(host, begin, length);
-	host[length] = '\0';
-	strcpy(port, colon + 1);
-	return true;
+	return MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_ERROR_LOG | MHD_ALLOW_SUSPEND_RESUME, 0,
+		NULL, NULL, handle, http, MHD_OPTION_EXTERNAL_LOGGER, keep_quiet, NULL,
+		MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS,
+		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS,
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY, MHD_OPTION_URI_LOG_CALLBACK,
+		begin_request, http, MHD_OPTION_NOTIFY_COMPLETED, end_request, http,
+		MHD_OPTION_END);
 }
 
-static bool is_loopback(const struct sockaddr *address)
+struct http *http_start(
+	struct engine *engine, const struct http_options *options, struct error *error)
 {
-	if (address->sa_family == AF_INET) {
-		struct sockaddr_in v4;
-		memcpy(&v4, address, sizeof v4);
-		return ntohl(v4.sin_addr.s_addr) >> 24 == 127;
-	}
-	struct sockaddr_in6 v6;
-	if (address->sa_family != AF_INET6)
-		return false;
-	memcpy(&v6, address, sizeof v6);
-	return IN6_IS_ADDR_LOOPBACK(&v6.sin6_addr);
-}
+	int fd = http_listen_open(options->listen, options->open, error);
+	char port[6];
 
-static uint16_t port_of(int fd)
-{
-	struct sockaddr_storage address = {0};
-	socklen_t size = sizeof address;
-	if (getsockname(fd, (struct sockaddr *)&address, &size) != 0)
-		return 0;
-	/* The port lies at the same place in both families. */
-	struct sockaddr_in v4;
-	memcpy(&v4, &address, sizeof v4);
-	return ntohs(v4.sin_port);
-}
-
-static int open_address(const char *listen_on, const struct addrinfo *found, struct error *error)
-{
-	int fd = socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), yes = 1;
-	if (fd >= 0)
-		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-	if (fd < 0 || bind(fd, found->ai_addr, found->ai_addrlen) != 0 ||
-		listen(fd, BACKLOG) != 0) {
-		error_set(error, ERROR_STATE, "cannot listen on %.200s: %s", listen_on,
-			strerror(errno));
-		if (fd >= 0)
-			close(fd);
-		return -1;
-	}
-	return fd;
-}
-
-static int open_listener(const char *listen_on, struct error *error)
-{
-	char host[256], port[6];
-	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV}, *found;
-	if (!split_listen(listen_on, host, port, error))
-		return -1;
-	int failed = getaddrinfo(host, port, &hints, &found);
-	if (failed) {
-		error_set(error, ERROR_USAGE, "listen: %s: %s", host, gai_strerror(failed));
-		return -1;
-	}
-	int fd = -1;
-	if (is_loopback(found->ai_addr))
-		fd = open_address(listen_on, found, error);
-	else
-		error_set(error, ERROR_USAGE,
-			"listen: %s can be reached from other machines, and the agent does not ask "
-			"who "
-			"is there; use 127.0.0.1:%s",
-			listen_on, port);
-	freeaddrinfo(found);
-	return fd;
-}
-
-struct http *http_start(struct engine *engine, const char *listen_on, const struct route *routes,
-	void *context, struct error *error)
-{
-	int fd = open_listener(listen_on, error);
 	if (fd < 0)
 		return NULL;
 	struct http *http = memory_new(1, sizeof *http);
-	*http = (struct http){
-		.engine = engine, .routes = routes, .context = context, .port = port_of(fd)};
-	http->daemon = MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_ERROR_LOG, 0, NULL, NULL,
-		answer_request, http, MHD_OPTION_EXTERNAL_LOGGER, keep_quiet, NULL,
-		MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS,
-		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS,
-		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY, MHD_OPTION_END);
+	*http = (struct http){.engine = engine, .options = *options, .port = http_listen_port(fd)};
+	(void)!http_listen_split(options->listen, http->listen_host, port, error); /* was opened */
+	(void)!gethostname(http->machine, sizeof http->machine - 1);
+	http->daemon = start_daemon(http, fd);
 	if (!http->daemon) {
-		error_set(error, ERROR_STATE, "cannot listen on %.200s: %s", listen_on,
+		error_set(error, ERROR_STATE, "cannot listen on %.200s: %s", options->listen,
 			strerror(errno));
 		close(fd);
 		free(http);
@@ -227,14 +438,47 @@ struct http *http_start(struct engine *engine, const char *listen_on, const stru
 
 void http_stop(struct http *http)
 {
-	if (!http)
+	if (!http || !http->daemon)
 		return;
+	for (struct http_request *request = http->requests; request; request = request->next)
+		if (request->stage == STAGE_WAITING)
+			set_failure(request, MHD_HTTP_SERVICE_UNAVAILABLE, "the agent is stopping");
+	(void)serve(http);
 	engine_unhost(http->engine, http->epoll);
 	MHD_stop_daemon(http->daemon);
+	http->daemon = NULL;
+}
+
+void http_free(struct http *http)
+{
+	http_stop(http);
+	while (http && http->requests)
+		request_free(http->requests);
 	free(http);
 }
 
 uint16_t http_port(const struct http *http)
 {
 	return http->port;
+}
+
+const char *http_parameter(const struct http_request *request, const char *name)
+{
+	return http_query_get(&request->parameters, name);
+}
+
+/* Not for later: the connection may be gone. */
+const char *http_header(const struct http_request *request, const char *name)
+{
+	return MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, name);
+}
+
+bool http_posted(const struct http_request *request)
+{
+	return request->posted;
+}
+
+struct arena *http_arena(struct http_request *request)
+{
+	return request->arena;
 }

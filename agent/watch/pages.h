@@ -1,5 +1,5 @@
 /*
- * The pages every agent has: /metrics, /-/healthy and /-/ready.
+ * The pages for machines that look after the agent: /metrics, /-/healthy and /-/ready.
  */
 #ifndef AGENT_PAGES_H
 #define AGENT_PAGES_H
@@ -15,6 +15,7 @@ struct pages {
 	/* Called before /metrics is printed, to set gauges; may be NULL. */
 	void (*collect)(void *context);
 	void *context;
+	struct api *api; /* for api_routes; NULL: they are not served */
 };
 
 /* For http_start, whose context is a struct pages. */

@@ -29,6 +29,9 @@ struct world {
 	struct pages pages;
 	const char *why; /* it is not ready */
 	int collected;
+	struct http_request *kept[40];
+	_Atomic size_t kept_count;
+	int waiting;
 	void (*client)(struct world *world);
 	char answer[ANSWER];
 };
@@ -44,6 +47,67 @@ static void collect(void *context)
 	metrics_set(world->metrics, METRIC_TESTS, ++world->collected, NULL, NULL);
 }
 
+static struct world *world_of(void *context)
+{
+	return ((struct pages *)context)->context;
+}
+
+/* Says what it was asked. */
+static void say(void *context, struct http_request *request)
+{
+	struct http_answer answer = {.type = "text/plain"};
+
+	(void)context;
+	buf_printf(&answer.body, "%s a=%s b=%s\n", http_posted(request) ? "posted" : "read",
+		http_parameter(request, "a"), http_parameter(request, "b"));
+	http_answer(request, &answer);
+}
+
+/* Keeps the request; the test answers it. */
+static void keep(void *context, struct http_request *request)
+{
+	struct world *world = world_of(context);
+
+	world->kept[world->kept_count++] = request;
+}
+
+static void answer_kept(void *context)
+{
+	struct world *world = context;
+
+	for (size_t i = 0; i < world->kept_count; i++) {
+		struct http_answer answer = {.status = 201};
+
+		buf_printf(&answer.body, "late %s\n", http_parameter(world->kept[i], "a"));
+		http_answer(world->kept[i], &answer);
+	}
+	world->kept_count = 0;
+}
+
+static void release(void *context, struct http_request *request)
+{
+	say(context, request);
+	answer_kept(world_of(context));
+}
+
+static const char *const test_names[] = {"a", "b", NULL};
+
+static const struct route test_routes[] = {
+	{"/say", HTTP_READ | HTTP_POST, true, 0, test_names, say},
+	{"/post", HTTP_POST, true, 0, test_names, say},
+	{"/keep", HTTP_READ, true, 60000, test_names, keep},
+	{"/impatient", HTTP_READ, true, 20, test_names, keep},
+	{"/release", HTTP_READ, false, 0, test_names, release},
+	{0},
+};
+
+static struct http *start(struct world *world, const char *listen, bool open, struct error *error)
+{
+	return http_start(world->engine,
+		&(struct http_options){listen, open, pages_routes, test_routes, &world->pages},
+		error);
+}
+
 static int set_up(void **state)
 {
 	struct world *world = calloc(1, sizeof *world);
@@ -51,8 +115,8 @@ static int set_up(void **state)
 	*state = world;
 	world->engine = engine_new(&(struct engine_options){.jobs = 1}, &error);
 	world->metrics = metrics_new();
-	world->pages = (struct pages){world->metrics, unready, collect, world};
-	world->http = http_start(world->engine, "127.0.0.1:0", pages_routes, &world->pages, &error);
+	world->pages = (struct pages){world->metrics, unready, collect, world, NULL};
+	world->http = start(world, "127.0.0.1:0", false, &error);
 	return world->engine && world->http ? 0 : -1;
 }
 
@@ -60,7 +124,9 @@ static int tear_down(void **state)
 {
 	struct world *world = *state;
 	http_stop(world->http);
+	answer_kept(world); /* nobody waits for it */
 	engine_free(world->engine);
+	http_free(world->http);
 	metrics_free(world->metrics);
 	free(world);
 	return 0;
@@ -222,6 +288,206 @@ static void test_other_requests(void **state)
 	assert_null(strstr(world->answer, " 200 "));
 }
 
+static void expect(struct world *world, const char *request, const char *first, const char *second)
+{
+	ask(world, request);
+	saw(world, first);
+	saw(world, second);
+}
+
+#define HEAD(method, uri, more)                                                                    \
+	method " " uri " HTTP/1.1\r\nHost: localhost:9\r\nConnection: close\r\n" more "\r\n"
+
+static void ask_with_parameters(struct world *world)
+{
+	expect(world, HEAD("GET", "/say?a=x+y%26&b=%C3%A4", ""), " 200 ",
+		"read a=x y& b=\xC3\xA4\n");
+	expect(world, HEAD("GET", "/say?&a&", ""), " 200 ", "read a= b=(null)\n");
+	expect(world, HEAD("GET", "/say?aa=1", ""), " 400 ",
+		"{\"error\": \"there is no parameter \\\"aa\\\"");
+	expect(world, HEAD("GET", "/say?a=1&a=1", ""), " 400 ",
+		"parameter \\\"a\\\" is given more than once");
+	expect(world, HEAD("GET", "/say?a=%zz", ""), " 400 ", "\\\"a\\\" is not percent-encoded");
+	expect(world, HEAD("GET", "/metrics?a=1", ""), " 400 ", "there is no parameter");
+	expect(world,
+		HEAD("POST", "/say?a=1",
+			"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 5\r\n") "b="
+												    "%41",
+		" 200 ", "posted a=1 b=A\n");
+	expect(world,
+		HEAD("POST", "/say?a=1",
+			"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 3\r\n") "a="
+												    "2",
+		" 400 ", "more than once");
+	expect(world,
+		HEAD("POST", "/say", "Content-Type: text/plain\r\nContent-Length: 3\r\n") "a=2",
+		" 415 ", "forms");
+	expect(world, HEAD("POST", "/say?a=1", "Content-Length: 0\r\n"), " 200 ", "posted a=1");
+}
+
+static void test_parameters(void **state)
+{
+	run(*state, ask_with_parameters);
+}
+
+static void ask_by_other_methods(struct world *world)
+{
+	expect(world, HEAD("GET", "/post", ""), " 405 ", "\r\nAllow: POST\r\n");
+	expect(world, HEAD("PUT", "/say", "Content-Length: 0\r\n"), " 405 ",
+		"\r\nAllow: GET, HEAD, POST\r\n");
+	expect(world, HEAD("DELETE", "/metrics", ""), " 405 ", "\r\nAllow: GET, HEAD\r\n");
+	expect(world, HEAD("OPTIONS", "/post", "Origin: http://localhost:9\r\n"), " 405 ", "POST");
+}
+
+static void test_methods(void **state)
+{
+	run(*state, ask_by_other_methods);
+}
+
+/* What would be more than 64 kB is not taken, whether it says so first or not. */
+static void post_much(struct world *world)
+{
+	expect(world,
+		HEAD("POST", "/say",
+			"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: "
+			"65537\r\n"),
+		" 413 ", "too large");
+	int fd = connect_to(world);
+	send_text(fd, HEAD("POST", "/say",
+			      "Content-Type: application/x-www-form-urlencoded\r\n"
+			      "Transfer-Encoding: chunked\r\n"));
+	for (int i = 0; i < 5000; i++)
+		send_text(fd, "10\r\na=0123456789abcd\r\n");
+	send_text(fd, "0\r\n\r\n");
+	receive(world, fd);
+	saw(world, " 413 ");
+	fd = connect_to(world);
+	send_text(fd, HEAD("POST", "/say",
+			      "Content-Type: application/x-www-form-urlencoded\r\n"
+			      "Transfer-Encoding: chunked\r\n"));
+	for (int i = 0; i < 500000; i++)
+		send_text(fd, "10\r\na=0123456789abcd\r\n");
+	receive(world, fd);
+	assert_null(strstr(world->answer, " 200 "));
+}
+
+static void test_bodies_are_bounded(void **state)
+{
+	run(*state, post_much);
+}
+
+static void ask_as_a_page_of_another_site(struct world *world)
+{
+	expect(world, "POST /say HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n",
+		" 403 ", "not a name of this agent");
+	expect(world, HEAD("POST", "/say", "Origin: http://evil.example\r\n"), " 403 ",
+		"other sites");
+	expect(world, HEAD("POST", "/say", "Origin: null\r\n"), " 403 ", "other sites");
+	expect(world, HEAD("POST", "/say", "Sec-Fetch-Site: cross-site\r\n"), " 403 ",
+		"other sites");
+	expect(world,
+		HEAD("POST", "/say",
+			"Origin: http://localhost:9\r\nSec-Fetch-Site: same-origin\r\n"),
+		" 200 ", "posted");
+	expect(world, "GET /metrics HTTP/1.1\r\nHost: any.example\r\nConnection: close\r\n\r\n",
+		" 200 ", "hunter_tests");
+}
+
+static void test_other_sites_are_kept_out(void **state)
+{
+	run(*state, ask_as_a_page_of_another_site);
+}
+
+/* Waits for its answer, which another request brings about. */
+static void ask_and_wait(struct world *world)
+{
+	int fd = connect_to(world), other = connect_to(world), gone = connect_to(world);
+	send_text(fd, HEAD("GET", "/keep?a=1", ""));
+	send_text(other, HEAD("HEAD", "/keep?a=2", ""));
+	send_text(gone, HEAD("GET", "/keep?a=3", ""));
+	close(gone);
+	do
+		ask(world, HEAD("GET", "/metrics", ""));
+	while (world->kept_count < 3); /* read by the other thread, but only to wait */
+	expect(world, HEAD("GET", "/release?a=4", ""), " 200 ", "read a=4");
+	receive(world, fd);
+	saw(world, " 201 ");
+	saw(world, "\r\n\r\nlate 1\n");
+	receive(world, other);
+	saw(world, " 201 ");
+	assert_string_equal(strstr(world->answer, "\r\n\r\n"), "\r\n\r\n");
+}
+
+static void test_late_answers(void **state)
+{
+	run(*state, ask_and_wait);
+}
+
+static void ask_without_patience(struct world *world)
+{
+	expect(world, HEAD("GET", "/impatient?a=1", ""), " 504 ", "takes too long");
+}
+
+static void ask_for_release(struct world *world)
+{
+	expect(world, HEAD("GET", "/release", ""), " 200 ", "read");
+}
+
+static void test_patience_ends(void **state)
+{
+	struct world *world = *state;
+	run(world, ask_without_patience);
+	assert_int_equal(world->kept_count, 1);
+	run(world, ask_for_release); /* the answer comes after all */
+	assert_int_equal(world->kept_count, 0);
+	run(world, ask_without_patience);
+	world->kept_count = 0; /* this one's never */
+}
+
+static void keep_many(struct world *world)
+{
+	int waiting[32];
+	for (int i = 0; i < 32; i++) {
+		waiting[i] = connect_to(world);
+		send_text(waiting[i], HEAD("GET", "/keep?a=1", ""));
+	}
+	do
+		ask(world, HEAD("GET", "/keep?a=2", ""));
+	while (!strstr(world->answer, " 503 "));
+	saw(world, "\r\nRetry-After: 10\r\n");
+	expect(world, HEAD("GET", "/-/healthy", ""), " 200 ", "healthy");
+	ask(world, HEAD("GET", "/release", ""));
+	for (int i = 0; i < 32; i++) {
+		receive(world, waiting[i]);
+		saw(world, "late 1");
+	}
+}
+
+static void test_few_may_wait(void **state)
+{
+	run(*state, keep_many);
+}
+
+static void keep_one(struct world *world)
+{
+	int fd = connect_to(world);
+	send_text(fd, HEAD("GET", "/keep?a=1", ""));
+	do
+		ask(world, HEAD("GET", "/metrics", ""));
+	while (world->kept_count < 1);
+	world->waiting = fd;
+}
+
+static void test_stopping_tells_those_who_wait(void **state)
+{
+	struct world *world = *state;
+	run(world, keep_one);
+	http_stop(world->http);
+	receive(world, world->waiting);
+	saw(world, " 503 ");
+	saw(world, "the agent is stopping");
+}
+
 static void get_huge(struct world *world)
 {
 	int fd = connect_to(world);
@@ -297,28 +563,37 @@ static void test_addresses(void **state)
 		{"127.0.0.1:65536", ERROR_USAGE, "not of the form"},
 		{"127.0.0.1:-1", ERROR_USAGE, "not of the form"},
 		{"::1:9469", ERROR_USAGE, "not of the form"},
+		{"[::1:9469", ERROR_USAGE, "not of the form"},
 		{"0.0.0.0:9469", ERROR_USAGE, "can be reached from other machines"},
 		{"[::]:9469", ERROR_USAGE, "can be reached from other machines"},
 		{"192.0.2.1:9469", ERROR_USAGE, "can be reached from other machines"},
 	};
 	struct error error;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		assert_null(http_start(world->engine, cases[i].listen, pages_routes, NULL, &error));
+		assert_null(start(world, cases[i].listen, false, &error));
 		assert_int_equal(error.kind, cases[i].kind);
 		if (!strstr(error.text, cases[i].words))
 			fail_msg("%s: %s", cases[i].listen, error.text);
 	}
 	char busy[32];
 	snprintf(busy, sizeof busy, "127.0.0.1:%d", http_port(world->http));
-	assert_null(http_start(world->engine, busy, pages_routes, NULL, &error));
+	assert_null(start(world, busy, false, &error));
 	assert_int_equal(error.kind, ERROR_STATE);
 	assert_non_null(strstr(error.text, "Address already in use"));
 
-	struct http *other =
-		http_start(world->engine, "localhost:0", pages_routes, &world->pages, &error);
+	struct http *other = start(world, "localhost:0", false, &error);
 	assert_non_null(other);
 	assert_int_not_equal(http_port(other), 0);
-	http_stop(other);
+	http_free(other);
+
+	static const char *const open[] = {"0.0.0.0:0", "[::]:0", "[::1]:0"};
+	for (size_t i = 0; i < sizeof open / sizeof *open; i++) {
+		other = start(world, open[i], true, &error);
+		if (!other)
+			fail_msg("%s: %s", open[i], error.text);
+		assert_int_not_equal(http_port(other), 0);
+		http_free(other);
+	}
 }
 
 #define WORLD_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
@@ -329,6 +604,14 @@ int main(void)
 		WORLD_TEST(test_metrics),
 		WORLD_TEST(test_health),
 		WORLD_TEST(test_other_requests),
+		WORLD_TEST(test_parameters),
+		WORLD_TEST(test_methods),
+		WORLD_TEST(test_bodies_are_bounded),
+		WORLD_TEST(test_other_sites_are_kept_out),
+		WORLD_TEST(test_late_answers),
+		WORLD_TEST(test_patience_ends),
+		WORLD_TEST(test_few_may_wait),
+		WORLD_TEST(test_stopping_tells_those_who_wait),
 		WORLD_TEST(test_requests_are_bounded),
 		WORLD_TEST(test_idle_connections_hold_up_nobody),
 		WORLD_TEST(test_often),
