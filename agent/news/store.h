@@ -131,9 +131,9 @@ struct pruned {
 
 enum store_kind {
 	/*
-	 * Out: the pending records, the queued parcels, how many changes there are of each state,
-	 * the conditions, and `recent`: the last 1,000 parcels about changes that were sent at or
-	 * after `since`, newest first, without payloads.
+	 * Out: the pending records, the queued parcels, how many changes there are
+	 * of each state, the conditions, and `recent`: the last 1,000 parcels about changes that
+	 * were sent at or after `since`, newest first, without payloads.
 	 */
 	STORE_RESTORE,
 	/* In: test; out: its records (id, series, branch, sign, time, state, news, first_seen,
@@ -145,8 +145,14 @@ enum store_kind {
 	 * record that is `believed` has its id and is written anew whole, its first_seen excepted.
 	 */
 	STORE_RECORD,
-	STORE_QUEUE,  /* in: parcels (their ids come out); told: changes that become NEWS_QUEUED */
-	STORE_SETTLE, /* in: parcels whose state, receipt, problem and attempts are written */
+	STORE_QUEUE,   /* in: parcels (their ids come out); told: changes that become NEWS_QUEUED */
+	STORE_SETTLE,  /* in: parcels whose state, receipt, problem and attempts are written */
+	STORE_PAYLOAD, /* in: parcels (ids); out: their payloads, NULL where there is none */
+	/*
+	 * In: parcels that nobody can deliver any more. They are given up, for their problem, and
+	 * their changes are to be told again. Out: these, as pending records.
+	 */
+	STORE_REOPEN,
 	STORE_CONDITION, /* in: conditions, added or replaced by subject; `over`: forgotten */
 	STORE_LIST, /* in: filter; out: records with their history, latest recorded first; more */
 	/*

@@ -122,6 +122,12 @@ const char *const store_statements[STATEMENT_COUNT] = {
 	[STATEMENT_PARCELS] =
 		"SELECT id, key, receiver, destination, payload, thread, state, receipt, attempts,"
 		" created FROM deliveries WHERE state = 1 ORDER BY id",
+	[STATEMENT_PAYLOAD] = "SELECT payload FROM deliveries WHERE id = ?",
+	[STATEMENT_REOPEN] = "UPDATE changes SET news = 1 WHERE news = 2"
+			     " AND id IN (SELECT change FROM announced WHERE delivery = ?)",
+	[STATEMENT_TOLD_OF] =
+		"SELECT DISTINCT receiver FROM announced JOIN deliveries ON delivery = id"
+		" WHERE change = ? ORDER BY receiver",
 	[STATEMENT_COUNTS] = "SELECT state, count FROM counts",
 	[STATEMENT_CONDITIONS] = "SELECT subject, kind, since, text FROM conditions",
 	[STATEMENT_RECENT] =

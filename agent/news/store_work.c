@@ -3,6 +3,7 @@
  * with rows is in store_read.c.
  */
 
+#include "agent/news/store_outbox.h"
 #include "agent/news/store_prune.h"
 #include "agent/news/store_read.h"
 #include "agent/news/store_rows.h"
@@ -273,6 +274,8 @@ bool store_file_perform(struct store_file *file, struct store_request *request, 
 	case STORE_RECORD: return record(file, request, error);
 	case STORE_QUEUE: return queue(file, request, error);
 	case STORE_SETTLE: return settle(file, request, error);
+	case STORE_PAYLOAD: return store_payloads(file, request, error);
+	case STORE_REOPEN: return store_reopen(file, request, error);
 	case STORE_CONDITION: return write_conditions(file, request, error);
 	case STORE_PRUNE: return store_prune(file, request, error);
 	case STORE_PROBE: return probe(file, error);

@@ -54,6 +54,20 @@ static void test_pending_survives_reopen(void **state)
 	store_request_free(request);
 }
 
+static struct store_request *parcels_request(
+	struct fixture *fixture, enum store_kind kind, const int64_t *ids, size_t count)
+{
+	struct store_request *request = store_request_new(kind, answered, fixture);
+
+	request->parcels = arena_array(request->arena, count, sizeof *request->parcels);
+	request->parcel_count = count;
+	for (size_t i = 0; i < count; i++)
+		request->parcels[i] = (struct parcel){.id = ids[i], .problem = "gone", .now = 7};
+	request = ask(fixture, request);
+	assert_false(request->failed);
+	return request;
+}
+
 static void test_queue_tells_and_keeps_the_message(void **state)
 {
 	struct fixture *fixture = *state;
@@ -70,9 +84,43 @@ static void test_queue_tells_and_keeps_the_message(void **state)
 	assert_string_equal(request->parcels[0].key, "k1");
 	assert_string_equal(request->parcels[0].receiver, "slack");
 	assert_string_equal(request->parcels[0].destination, "#perf");
-	assert_string_equal(request->parcels[0].payload, "{\"text\": \"x\"}");
 	assert_null(request->parcels[0].receipt);
 	assert_int_equal(request->parcels[0].attempts, 0);
+	store_request_free(request);
+	request = parcels_request(fixture, STORE_PAYLOAD, (const int64_t[]){delivery, 99}, 2);
+	assert_string_equal(request->parcels[0].payload, "{\"text\": \"x\"}");
+	assert_null(request->parcels[1].payload);
+	store_request_free(request);
+}
+
+/* Two messages to a receiver that is gone, one of them also told elsewhere. */
+static void test_what_nobody_can_deliver_is_told_again(void **state)
+{
+	struct fixture *fixture = *state;
+	struct store_request *request;
+	int64_t ids[3], deliveries[2];
+
+	open_fixture(fixture);
+	for (int i = 0; i < 3; i++)
+		ids[i] = record_one(fixture, &example);
+	queue_for(fixture, ids[0], "stdout", true);
+	deliveries[0] = queue_for(fixture, ids[0], "slack", true);
+	deliveries[1] = queue_for(fixture, ids[0], "slack", true);
+	queue_for(fixture, ids[1], "stdout", true);
+	request = parcels_request(fixture, STORE_REOPEN, deliveries, 2);
+	assert_int_equal(request->record_count, 1);
+	assert_int_equal(request->records[0].item.id, ids[0]);
+	assert_int_equal(request->records[0].news, NEWS_PENDING);
+	assert_string_equal(request->records[0].series, example.series);
+	assert_int_equal(request->records[0].told.count, 2);
+	assert_int_equal(request->records[0].told_stored, 2);
+	store_request_free(request);
+	reopen(fixture);
+	request = restore(fixture);
+	assert_int_equal(request->parcel_count, 2);
+	assert_int_equal(request->record_count, 2);
+	assert_int_equal(request->records[0].item.id, ids[0]);
+	assert_int_equal(request->records[1].item.id, ids[2]);
 	store_request_free(request);
 }
 
@@ -474,6 +522,7 @@ int main(void)
 		CASE(test_kill_keeps_what_was_answered),
 		CASE(test_pending_survives_reopen),
 		CASE(test_queue_tells_and_keeps_the_message),
+		CASE(test_what_nobody_can_deliver_is_told_again),
 		CASE(test_half_told_is_pending),
 		CASE(test_settled_is_not_sent_again),
 		CASE(test_prune_forgets_what_is_settled),

@@ -1,0 +1,95 @@
+/*
+ * See store_outbox.h.
+ */
+#include "agent/news/store_outbox.h"
+
+#include <stdlib.h>
+
+#include "agent/news/store_rows.h"
+
+static bool load_payload(struct store_file *file, struct store_request *request,
+	struct parcel *parcel, struct error *error)
+{
+	struct reader reader = {
+		.binder = bind_to(file, STATEMENT_PAYLOAD), .arena = request->arena};
+
+	parcel->payload = NULL;
+	bind_integer(&reader.binder, parcel->id);
+	while (reader_next(&reader, error))
+		parcel->payload = read_text(&reader);
+	return !reader.failed;
+}
+
+bool store_payloads(struct store_file *file, struct store_request *request, struct error *error)
+{
+	for (size_t i = 0; i < request->parcel_count; i++)
+		if (!load_payload(file, request, &request->parcels[i], error))
+			return false;
+	return true;
+}
+
+static bool abandon(struct store_file *file, const struct parcel *parcel, struct error *error)
+{
+	struct binder binder = bind_to(file, STATEMENT_SETTLE);
+
+	bind_integer(&binder, parcel->id);
+	bind_integer(&binder, PARCEL_ABANDONED);
+	bind_text(&binder, parcel->receipt);
+	bind_text(&binder, parcel->problem);
+	bind_integer(&binder, parcel->attempts);
+	bind_integer(&binder, parcel->now);
+	return bind_finish(&binder, error);
+}
+
+/* Adds the parcel's changes that nobody is about to tell, and marks them as those that are. */
+static bool reopen_changes(struct store_file *file, struct store_request *request,
+	const struct parcel *parcel, struct error *error)
+{
+	struct reader reader = {
+		.binder = bind_to(file, STATEMENT_RECENT_RECORDS), .arena = request->arena};
+	struct binder mark;
+
+	bind_integer(&reader.binder, parcel->id);
+	while (reader_next(&reader, error)) {
+		struct record record = {0};
+
+		read_record(&reader, &record);
+		if (record.news != NEWS_QUEUED)
+			continue;
+		record.news = NEWS_PENDING;
+		request->records = rows_grow(request->arena, request->records,
+			&request->record_count, sizeof *request->records);
+		request->records[request->record_count - 1] = record;
+	}
+	if (reader.failed)
+		return false;
+	mark = bind_to(file, STATEMENT_REOPEN);
+	bind_integer(&mark, parcel->id);
+	return bind_finish(&mark, error);
+}
+
+static bool load_told(struct store_file *file, struct store_request *request, struct record *record,
+	struct error *error)
+{
+	struct reader reader = {
+		.binder = bind_to(file, STATEMENT_TOLD_OF), .arena = request->arena};
+
+	bind_integer(&reader.binder, record->item.id);
+	while (reader_next(&reader, error))
+		record_told(request->arena, record, read_text(&reader));
+	record->told_stored = record->told.count;
+	return !reader.failed;
+}
+
+bool store_reopen(struct store_file *file, struct store_request *request, struct error *error)
+{
+	request->record_count = 0;
+	for (size_t i = 0; i < request->parcel_count; i++)
+		if (!abandon(file, &request->parcels[i], error) ||
+			!reopen_changes(file, request, &request->parcels[i], error))
+			return false;
+	for (size_t i = 0; i < request->record_count; i++)
+		if (!load_told(file, request, &request->records[i], error))
+			return false;
+	return true;
+}
