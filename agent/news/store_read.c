@@ -65,7 +65,7 @@ static void read_parcel(struct reader *reader, struct parcel *parcel)
 	parcel->destination = read_text(reader);
 	parcel->payload = read_text(reader);
 	parcel->thread = read_text(reader);
-	parcel->state = (enum parcel_state)read_integer(reader);
+	parcel->state = (enum parcel_state)read_choice(reader, 1, PARCEL_ABANDONED);
 	parcel->receipt = read_text(reader);
 	parcel->attempts = read_integer(reader);
 	parcel->now = read_integer(reader);
@@ -142,7 +142,8 @@ static bool load_conditions(
 			&request->condition_count, sizeof *condition);
 		condition = &request->conditions[request->condition_count - 1];
 		condition->subject = read_text(&reader);
-		condition->kind = (enum condition_kind)read_integer(&reader);
+		condition->kind =
+			(enum condition_kind)read_choice(&reader, 1, CONDITION_MANY_STALE);
 		condition->since = read_integer(&reader);
 		condition->text = read_text(&reader);
 	}
@@ -164,8 +165,8 @@ static void read_known(struct reader *reader, const struct record *last, struct 
 	record->branch = read_text_again(reader, last ? last->branch : NULL);
 	record->sign = (int)read_integer(reader);
 	record->item.time = read_integer(reader);
-	record->state = (enum change_state)read_integer(reader);
-	record->news = (enum news)read_integer(reader);
+	record->state = (enum change_state)read_choice(reader, 1, CHANGE_STATES - 1);
+	record->news = (enum news)read_choice(reader, 0, NEWS_COUNT - 1);
 	record->first_seen = read_integer(reader);
 	record->spacing = read_integer(reader);
 	record->runs = read_integer(reader);
@@ -223,7 +224,7 @@ static bool load_events(struct store_file *file, struct store_request *request,
 
 		events = rows_grow(request->arena, events, &record->event_count, sizeof *events);
 		event = &events[record->event_count - 1];
-		event->kind = (enum event_kind)read_integer(&reader);
+		event->kind = (enum event_kind)read_choice(&reader, 1, EVENT_KINDS - 1);
 		event->time = read_integer(&reader);
 		event->point = read_integer(&reader);
 		event->receiver = read_text(&reader);

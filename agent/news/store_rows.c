@@ -60,12 +60,16 @@ bool bind_finish(struct binder *binder, struct error *error)
 
 bool reader_next(struct reader *reader, struct error *error)
 {
-	int result = sqlite3_step(reader->binder.statement);
+	int result = reader->strange ? SQLITE_CORRUPT : sqlite3_step(reader->binder.statement);
 
 	reader->column = 0;
 	if (result == SQLITE_ROW)
 		return true;
-	if (result != SQLITE_DONE)
+	if (reader->strange)
+		reader->failed = !error_set(error, ERROR_STATE,
+			"state file %s is damaged: a number in it stands for nothing",
+			store_file_path(reader->binder.file));
+	else if (result != SQLITE_DONE)
 		reader->failed = !store_file_fail(reader->binder.file, "read it", error);
 	sqlite3_reset(reader->binder.statement);
 	return false;
@@ -74,6 +78,16 @@ bool reader_next(struct reader *reader, struct error *error)
 int64_t read_integer(struct reader *reader)
 {
 	return sqlite3_column_int64(reader->binder.statement, reader->column++);
+}
+
+int64_t read_choice(struct reader *reader, int64_t first, int64_t last)
+{
+	int64_t value = read_integer(reader);
+
+	if (value >= first && value <= last)
+		return value;
+	reader->strange = true;
+	return first;
 }
 
 double read_number(struct reader *reader)
@@ -128,8 +142,8 @@ void read_record(struct reader *reader, struct record *record)
 	record->branch = read_text(reader);
 	record->sign = (int)read_integer(reader);
 	record->item.time = read_integer(reader);
-	record->state = (enum change_state)read_integer(reader);
-	record->news = (enum news)read_integer(reader);
+	record->state = (enum change_state)read_choice(reader, 1, CHANGE_STATES - 1);
+	record->news = (enum news)read_choice(reader, 0, NEWS_COUNT - 1);
 	record->first_seen = read_integer(reader);
 	record->spacing = read_integer(reader);
 	record->runs = read_integer(reader);

@@ -28,12 +28,14 @@ struct reader {
 	struct arena *arena;
 	int column;
 	bool failed;
+	bool strange; /* a number was no choice; the next row is an error */
 };
 
 /* True if there is a row; false at the end, or with `failed` and an error. */
 bool reader_next(struct reader *reader, struct error *error);
 int64_t read_integer(struct reader *reader);
-double read_number(struct reader *reader); /* NULL becomes NaN */
+int64_t read_choice(struct reader *reader, int64_t first, int64_t last); /* of an enum */
+double read_number(struct reader *reader);                               /* NULL becomes NaN */
 const char *read_text(struct reader *reader);
 /* As read_text; the text before it, if it is the same. */
 const char *read_text_again(struct reader *reader, const char *before);
