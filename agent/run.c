@@ -11,9 +11,9 @@
 #include "agent/core/clock.h"
 #include "agent/gather.h"
 #include "agent/watch/face.h"
-#include "agent/watch/watch.h"
-
-enum { GRACE = 10000 };
+#include "agent/watch/files.h"
+#include "agent/watch/reload.h"
+#include "agent/watch/systemd.h"
 
 #define DAY INT64_C(86400000)
 #define REMEMBERED (90 * DAY) /* deliveries that are settled */
@@ -28,6 +28,8 @@ struct run {
 	struct courier *courier;
 	struct announcer *announcer;
 	struct watch *watch;
+	struct files *files;
+	struct systemd *systemd;
 	struct face *face;
 	bool insecure;
 	bool restored;
@@ -67,26 +69,60 @@ static void collect(void *context)
 	courier_collect(run->courier);
 }
 
-/* A receiver that cannot work is better known now than when there is something to tell. */
-static bool check_receivers(struct run *run, struct error *error)
+static void hang_up(void *context)
 {
+	struct run *run = context;
+
+	if (run->agent.reloader)
+		agent_reload(&run->agent, NULL, NULL);
+}
+
+static void adopt(void *context)
+{
+	struct run *run = context;
 	const struct generation *generation = run->agent.generation;
 
-	for (size_t i = 0; i < generation->test_count; i++)
-		for (size_t j = 0; j < generation->tests[i]->notify.count; j++) {
-			const char *name = generation->tests[i]->notify.items[j];
-			const struct receiver *receiver = agent_receiver(&run->agent, name);
-			struct strings destinations;
+	watch_adopt(run->watch, generation->tests, generation->test_count);
+	files_follow(run->files);
+}
 
-			if (!receiver)
-				return error_set(error, ERROR_USAGE,
-					"test \"%s\": notify: \"%s\" is not configured",
-					generation->tests[i]->name, name);
-			if (!notifier_find(receiver->notifier->name)
-					->destinations(receiver->options, run->cli->arena,
-						&destinations, error))
-				return false;
-		}
+static void reload_begun(void *context)
+{
+	struct run *run = context;
+
+	systemd_reloading(run->systemd);
+}
+
+static void reload_ended(void *context, const struct reload_report *report)
+{
+	struct run *run = context;
+
+	(void)report;
+	systemd_ready(run->systemd);
+}
+
+/* What an agent has and a single pass has not. */
+static bool open_service(struct run *run, struct error *error)
+{
+	struct agent *agent = &run->agent;
+	struct config_source source = cli_config_source(run->cli);
+
+	run->face = face_open(agent, run->watch,
+		&(struct face_options){.insecure = run->insecure,
+			.unready = unready,
+			.collect = collect,
+			.context = run},
+		error);
+	if (!run->face)
+		return false;
+	run->files = files_new(agent, run->watch);
+	run->systemd = systemd_new(agent, source.env, source.env_context);
+	reloader_new(agent, &(struct reloader_options){.source = source,
+				    .names = &run->cli->arguments,
+				    .adopt = adopt,
+				    .begun = reload_begun,
+				    .ended = reload_ended,
+				    .context = run});
 	return true;
 }
 
@@ -98,7 +134,9 @@ static bool open_parts(struct run *run, struct error *error)
 	agent->engine = engine_new(&(struct engine_options){.jobs = (size_t)settings->jobs,
 					   .read_timeout = settings->read_timeout,
 					   .progress = agent->once && run->cli->progress,
-					   .catch_signals = true},
+					   .catch_signals = true,
+					   .hangup = agent->once ? NULL : hang_up,
+					   .context = run},
 		error);
 	if (!agent->engine)
 		return false;
@@ -110,14 +148,7 @@ static bool open_parts(struct run *run, struct error *error)
 	run->announcer = announcer_new(agent, run->courier);
 	run->watch = watch_new(
 		agent, run->announcer, agent->generation->tests, agent->generation->test_count);
-	if (!agent->once)
-		run->face = face_open(agent, run->watch,
-			&(struct face_options){.insecure = run->insecure,
-				.unready = unready,
-				.collect = collect,
-				.context = run},
-			error);
-	return agent->once || run->face;
+	return agent->once || open_service(run, error);
 }
 
 /* What was asked of the store is on disk when it is closed; a worker in a call or a calculation
@@ -125,11 +156,14 @@ static bool open_parts(struct run *run, struct error *error)
 static void close_parts(struct run *run, int code)
 {
 	face_stop(run->face);
+	files_free(run->files);
 	store_close(run->agent.store);
 	if (!engine_free(run->agent.engine)) {
 		log_message(LEVEL_INFO, "left without waiting for a worker");
 		cli_leave(code);
 	}
+	reloader_free(run->agent.reloader);
+	systemd_free(run->systemd);
 	face_free(run->face);
 	watch_free(run->watch);
 	announcer_free(run->announcer);
@@ -179,6 +213,11 @@ static void restored(struct store_request *request)
 	watch_start(run->watch, request->state_counts);
 	announcer_add(run->announcer, request);
 	prune(run);
+	if (run->agent.once)
+		return;
+	files_follow(run->files);
+	reloader_start(run->agent.reloader);
+	systemd_ready(run->systemd);
 }
 
 static void stop(void *context)
@@ -192,11 +231,20 @@ static void wind_up(struct run *run)
 	struct agent *agent = &run->agent;
 
 	log_message(LEVEL_INFO, "stopping");
+	systemd_stopping(run->systemd);
 	agent->stopping = true;
+	engine_close(agent->engine);
+	if (agent->reloader)
+		reloader_stop(agent->reloader);
 	if (agent_idle(agent))
 		return;
-	engine_after(agent->engine, GRACE, stop, agent->engine);
+	engine_after(agent->engine, agent->config->agent.grace, stop, agent->engine);
 	(void)engine_run(agent->engine);
+	if (agent->under_way > 0)
+		log_event(LEVEL_WARN,
+			"not waited for what is being sent; the next start looks "
+			"whether it arrived",
+			LOG_INT("messages", agent->under_way));
 }
 
 static enum exit_code run_once(struct run *run)
@@ -241,30 +289,11 @@ static enum exit_code run_agent(struct run *run)
 	return EXIT_NOTHING;
 }
 
-/* The configuration as a generation, or NULL after an error that was printed. It frees the
- * configuration. */
-static struct generation *first_generation(struct cli *cli, struct config *config)
-{
-	const struct test *const *tests;
-	size_t count;
-	struct error error;
-
-	if (config->missing)
-		error_set(&error, ERROR_USAGE, "%s", config->missing);
-	else if (config_select(config, &cli->arguments, config->arena, &tests, &count, &error))
-		return generation_new(config, tests, count);
-	cli_fail(&error);
-	config_free(config);
-	return NULL;
-}
-
 static int run_configured(struct run *run)
 {
 	struct error error;
 	enum exit_code code;
 
-	if (!check_receivers(run, &error))
-		return cli_fail(&error);
 	if (!open_parts(run, &error)) {
 		int failure = cli_fail(&error);
 		close_parts(run, failure);
@@ -280,12 +309,16 @@ static int run_command_run(struct cli *cli)
 {
 	const struct run_options *options = cli->options;
 	struct config *config = cli_config(cli);
-	struct generation *generation = config ? first_generation(cli, config) : NULL;
+	struct generation *generation;
 	struct run run = {.cli = cli, .insecure = options->insecure};
+	struct error error;
 	int code;
 
-	if (!generation)
+	if (!config)
 		return EXIT_USAGE;
+	generation = generation_of(config, &cli->arguments, &error);
+	if (!generation)
+		return cli_fail(&error);
 	run.agent = (struct agent){.generation = generation,
 		.config = generation->config,
 		.schema = cli_schema(cli->arena),
@@ -306,7 +339,9 @@ const struct command run_command = {
 		   "and tells the "
 		   "test's receivers what is new: once, in one message for what belongs together. "
 		   "Without "
-		   "arguments all tests are watched. SIGTERM and SIGINT end it. Metrics and health "
+		   "arguments all tests are watched. SIGHUP and POST /-/reload have the "
+		   "configuration read again: whole, or not at all. SIGTERM and SIGINT end it, "
+		   "after what is being sent. Metrics and health "
 		   "are served "
 		   "on agent.listen.\n\n"
 		   "With --once all tests are looked at once, what is new is told, and the exit "

@@ -82,6 +82,31 @@ void reloader_free(struct reloader *reloader)
 	free(reloader);
 }
 
+/* The first error, which is the one to begin with, and how many there are besides. */
+static void set_error(struct load *load)
+{
+	const struct problems *problems = &load->problems;
+	size_t first = 0;
+
+	while (first < problems->count && problems->items[first].warning)
+		first++;
+	error_set(&load->error, ERROR_USAGE, "%s",
+		first < problems->count ? problems->items[first].text : "it cannot be read");
+	if (problems->errors > 1)
+		error_prefix(&load->error, "%zu errors, the first: ", problems->errors);
+}
+
+/* What is a warning at the start, when somebody looks, is none when the agent would be worse off
+ * than before. A file without tests is most likely one that is being written. */
+static bool check(const struct config *config, struct error *error)
+{
+	if (config->unreadable)
+		return error_set(error, ERROR_USAGE, "%s", config->unreadable);
+	if (config->test_count == 0)
+		return error_set(error, ERROR_USAGE, "%s: there are no tests in it", config->path);
+	return true;
+}
+
 /* On a worker. */
 static void read_configuration(void *context)
 {
@@ -91,12 +116,10 @@ static void read_configuration(void *context)
 	struct config *config = config_load(load->path, &options->source, &load->problems);
 
 	if (!config) {
-		error_set(&load->error, ERROR_USAGE, "%zu errors in the configuration",
-			load->problems.errors);
+		set_error(load);
 		return;
 	}
-	if (config->unreadable) {
-		error_set(&load->error, ERROR_USAGE, "%s", config->unreadable);
+	if (!check(config, &load->error)) {
 		config_free(config);
 		return;
 	}
@@ -139,7 +162,7 @@ static bool keep_setting(struct config *config, const struct agent_settings *old
 
 static void keep_settings(struct load *load, struct reload_report *report)
 {
-	static const char *const names[] = {"listen", "state", "jobs"};
+	static const char *const names[] = {"listen", "metrics_listen", "state", "jobs"};
 	enum { COUNT = sizeof names / sizeof *names };
 	const struct agent *agent = load->reloader->agent;
 	const char **kept = arena_array(load->arena, COUNT, sizeof *kept);

@@ -1,0 +1,119 @@
+/*
+ * An agent for tests: its engine, store and watch over a configuration that the test writes. What
+ * it tells goes nowhere.
+ */
+#ifndef TESTS_UNIT_AGENT_PARTS_H
+#define TESTS_UNIT_AGENT_PARTS_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/core/clock.h"
+#include "agent/watch/watch.h"
+
+struct parts {
+	char folder[64], path[96], state[96];
+	struct arena *arena;
+	struct config_source source;
+	struct strings names; /* of tests: all */
+	struct agent agent;
+	struct courier *courier;
+	struct announcer *announcer;
+	struct watch *watch;
+};
+
+static inline const char *parts_env(void *context, const char *name)
+{
+	(void)context, (void)name;
+	return NULL;
+}
+
+static inline void parts_post(void *engine, store_call *call, store_call *drop, void *argument)
+{
+	engine_post(engine, call, drop, argument);
+}
+
+static inline void parts_write(const struct parts *parts, const char *name, const char *text)
+{
+	char path[160];
+
+	snprintf(path, sizeof path, "%s/%s", parts->folder, name);
+	FILE *file = fopen(path, "w");
+	assert_non_null(file);
+	fputs(text, file);
+	fclose(file);
+}
+
+/* A folder with a hunter.yaml of this text, in which each %s is the folder. */
+static inline void parts_configure(const struct parts *parts, const char *yaml)
+{
+	struct buf text = {0};
+
+	for (const char *at = yaml, *hit; *at; at = hit + 2) {
+		hit = strstr(at, "%s");
+		if (!hit) {
+			buf_text(&text, at);
+			break;
+		}
+		buf_printf(&text, "%.*s%s", (int)(hit - at), at, parts->folder);
+	}
+	parts_write(parts, "hunter.yaml", text.data ? text.data : "");
+	buf_free(&text);
+}
+
+static inline struct parts *parts_new(const char *yaml)
+{
+	struct parts *parts = calloc(1, sizeof *parts);
+	struct problems problems = {0};
+	struct error error;
+
+	strcpy(parts->folder, "/tmp/test_agent.XXXXXX");
+	assert_non_null(mkdtemp(parts->folder));
+	snprintf(parts->path, sizeof parts->path, "%s/hunter.yaml", parts->folder);
+	snprintf(parts->state, sizeof parts->state, "%s/state.db", parts->folder);
+	parts_configure(parts, yaml);
+	parts->arena = problems.arena = arena_new();
+	parts->source =
+		(struct config_source){.schema = cli_schema(parts->arena), .env = parts_env};
+	struct config *config = config_load(parts->path, &parts->source, &problems);
+	if (!config)
+		fail_msg("%s", problems.items[0].text);
+	struct generation *generation = generation_of(config, &parts->names, &error);
+	if (!generation)
+		fail_msg("%s", error.text);
+	parts->agent = (struct agent){.generation = generation,
+		.config = generation->config,
+		.schema = parts->source.schema,
+		.now = clock_wall,
+		.metrics = metrics_new()};
+	parts->agent.engine = engine_new(&(struct engine_options){.jobs = 1}, &error);
+	parts->agent.store = store_open(parts->state, parts_post, parts->agent.engine, &error);
+	assert_non_null(parts->agent.store);
+	parts->courier = courier_new(&parts->agent);
+	parts->announcer = announcer_new(&parts->agent, parts->courier);
+	parts->watch = watch_new(
+		&parts->agent, parts->announcer, generation->tests, generation->test_count);
+	return parts;
+}
+
+/* The engine's guests are the caller's to remove before. */
+static inline void parts_free(struct parts *parts)
+{
+	char command[128];
+
+	store_close(parts->agent.store);
+	assert_true(engine_free(parts->agent.engine));
+	watch_free(parts->watch);
+	announcer_free(parts->announcer);
+	courier_free(parts->courier);
+	metrics_free(parts->agent.metrics);
+	generation_release(parts->agent.generation);
+	arena_free(parts->arena);
+	snprintf(command, sizeof command, "rm -rf %s", parts->folder);
+	assert_int_equal(system(command), 0);
+	free(parts);
+}
+
+#endif
