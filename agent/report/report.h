@@ -36,6 +36,14 @@ void report_end(struct report *report); /* frees what the report holds */
 /* Appends {"name": .., "error": ..} to a JSON list of tests that failed. */
 void report_put_failure(struct buf *list, const char *test, const char *why);
 
+/* Appends a change as a JSON object, with those of the named attributes that its point has. */
+void report_put_change(struct buf *out, const struct series *series, const struct change *change,
+	const struct strings *attributes);
+
+/* Appends what a series is (name, direction, unit, points, missing) as a JSON object that is left
+ * open. */
+void report_put_series(struct buf *out, const struct series *series);
+
 /* Whether the metric got worse; where no direction is known every change counts. */
 bool change_is_regression(const struct series *series, const struct change *change);
 bool analysis_has_regression(const struct analysis *analysis);

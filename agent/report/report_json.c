@@ -40,7 +40,7 @@ static void put_attributes(struct buf *out, const struct series *series,
 	buf_char(out, '}');
 }
 
-static void put_change(struct buf *out, const struct series *series, const struct change *change)
+static void put_numbers(struct buf *out, const struct series *series, const struct change *change)
 {
 	put_number(out, "forward_change_percent", change_percent(change));
 	put_number(out, "magnitude", change->magnitude);
@@ -55,19 +55,33 @@ static void put_change(struct buf *out, const struct series *series, const struc
 		change_is_regression(series, change) ? "true" : "false");
 }
 
-static void put_metric(struct buf *out, const struct findings *found)
+void report_put_change(struct buf *out, const struct series *series, const struct change *change,
+	const struct strings *attributes)
 {
-	const struct series *series = found->series;
+	int64_t ms = series->axis->times[change->index];
+	char time[WHEN_TEXT];
+	buf_text(out, "{\"metric\": ");
+	buf_json_text(out, series->name);
+	buf_printf(out, ", \"index\": %zu, \"time\": \"%s\"", change->index,
+		when_format_iso(ms, time));
+	put_number(out, "timestamp", (double)ms / 1000);
+	put_key(out, "attributes");
+	put_attributes(out, series, change, attributes);
+	put_numbers(out, series, change);
+}
+
+void report_put_series(struct buf *out, const struct series *series)
+{
 	size_t missing = 0;
 	for (size_t i = 0; i < series->axis->n; i++)
 		missing += isnan(series->values[i]) ? 1 : 0;
-	buf_text(out, "\n    {\"name\": ");
+	buf_text(out, "{\"name\": ");
 	buf_json_text(out, series->name);
 	put_key(out, "direction");
 	buf_printf(out, "%d", series->metric ? series->metric->direction : 0);
 	put_key(out, "unit");
 	buf_json_text(out, series->metric ? series->metric->unit : NULL);
-	buf_printf(out, ", \"points\": %zu, \"missing\": %zu}", series->axis->n, missing);
+	buf_printf(out, ", \"points\": %zu, \"missing\": %zu", series->axis->n, missing);
 }
 
 void report_json(const struct report *report, const struct analysis *analysis, struct arena *arena)
@@ -80,22 +94,15 @@ void report_json(const struct report *report, const struct analysis *analysis, s
 	buf_json_text(&out, analysis->test->name);
 	buf_text(&out, ", \"metrics\": [");
 	for (size_t s = 0; s < analysis->data->count; s++) {
-		buf_text(&out, s ? "," : "");
-		put_metric(&out, &analysis->findings[s]);
+		buf_text(&out, s ? ",\n    " : "\n    ");
+		report_put_series(&out, analysis->findings[s].series);
+		buf_char(&out, '}');
 	}
 	buf_text(&out, "],\n   \"changes\": [");
 	for (size_t i = 0; i < hits.count; i++) {
-		const struct series *series = analysis->findings[hits.items[i].series].series;
-		int64_t ms = hits.items[i].moment.time;
-		char time[WHEN_TEXT];
-		buf_text(&out, i ? ",\n    {\"metric\": " : "\n    {\"metric\": ");
-		buf_json_text(&out, series->name);
-		buf_printf(&out, ", \"index\": %zu, \"time\": \"%s\"", hits.items[i].change->index,
-			when_format_iso(ms, time));
-		put_number(&out, "timestamp", (double)ms / 1000);
-		put_key(&out, "attributes");
-		put_attributes(&out, series, hits.items[i].change, &names);
-		put_change(&out, series, hits.items[i].change);
+		buf_text(&out, i ? ",\n    " : "\n    ");
+		report_put_change(&out, analysis->findings[hits.items[i].series].series,
+			hits.items[i].change, &names);
 	}
 	buf_text(&out, "]}");
 	fwrite(out.data, 1, out.length, report->out);
