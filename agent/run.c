@@ -210,7 +210,7 @@ static void restored(struct store_request *request)
 	if (request->record_count + request->parcel_count > 0)
 		log_event(LEVEL_INFO, "taken up again", LOG_INT("changes", request->record_count),
 			LOG_INT("messages", request->parcel_count));
-	watch_start(run->watch, request->state_counts);
+	watch_start(run->watch, request);
 	announcer_add(run->announcer, request);
 	prune(run);
 	if (run->agent.once)

@@ -337,7 +337,10 @@ size_t conditions_stale(const struct conditions *conditions)
 {
 	size_t count = 0;
 
-	for (size_t i = 0; i < conditions->tables.test_index.count; i++)
-		count += conditions->tables.tests[i].troubles[ASPECT_STALE].state != TROUBLE_NONE;
+	for (size_t i = 0; i < conditions->tables.source_index.count; i++) {
+		const struct crowd *crowd = &conditions->tables.sources[i].crowds[ASPECT_STALE];
+
+		count += crowd->told + crowd->hushed;
+	}
 	return count;
 }

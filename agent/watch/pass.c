@@ -30,6 +30,7 @@ struct pass {
 	const struct store_request *known;
 	struct store_request *news;
 	int64_t now, oldest; /* ms, for news_find */
+	int64_t newest;      /* ms, of the points read */
 	int64_t started;     /* engine_now */
 	double detection;    /* seconds */
 	struct news_tally tally;
@@ -68,6 +69,7 @@ static bool detect(struct task *task, struct scratch *scratch, struct error *err
 	bool done = analysis_run(task->query.arena, pass->agent->schema, task->test,
 		&task->query.data, NULL, 0, scratch, &pass->analysis, error);
 
+	pass->newest = sentinel_newest(&task->query.data);
 	pass->detection = 1e-9 * (double)(clock_monotonic_ns() - start);
 	return done;
 }
@@ -132,6 +134,8 @@ static void fail_pass(struct pass *pass, const struct error *error)
 		LOG_TEXT("test", pass->test->name), LOG_TEXT("problem", error->text));
 	subject->failing = true;
 	keep_problem(subject, error->text);
+	if (error->kind != ERROR_STATE) /* that is ours, not the source's */
+		sentinel_note(pass->passes->sentinel, pass->test, error->text, WHEN_ALWAYS);
 	agent->misconfigured |= error->kind == ERROR_USAGE;
 	agent->incomplete |= error->kind == ERROR_DATA;
 	agent->stateless |= error->kind == ERROR_STATE;
@@ -200,6 +204,7 @@ static void note_pass(struct pass *pass, struct store_request *request)
 		.withdrawn = pass->tally.withdrawn};
 
 	note_well(subject);
+	sentinel_note(pass->passes->sentinel, pass->test, NULL, pass->newest);
 	subject->series = report.series;
 	subject->points = report.points;
 	note_news(pass, request);

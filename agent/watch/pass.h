@@ -9,6 +9,7 @@
 #define AGENT_PASS_H
 
 #include "agent/watch/announcer.h"
+#include "agent/watch/sentinel.h"
 #include "agent/watch/watch.h"
 
 /* A test that is watched, and what its passes leave for one another. */
@@ -43,6 +44,7 @@ struct subject {
 struct passes {
 	struct agent *agent;
 	struct announcer *announcer;
+	struct sentinel *sentinel;
 	void (*done)(void *context, struct subject *subject, const struct pass_report *report);
 	void *context;
 };

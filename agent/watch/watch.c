@@ -43,7 +43,7 @@ struct watch *watch_new(struct agent *agent, struct announcer *announcer,
 	struct watch *watch = memory_new(1, sizeof *watch);
 
 	*watch = (struct watch){.agent = agent,
-		.passes = {agent, announcer, pass_done, watch},
+		.passes = {agent, announcer, sentinel_new(agent, announcer), pass_done, watch},
 		.schedule = schedule_new(),
 		.alarm = {.call = tick, .context = watch}};
 	watch_adopt(watch, tests, count);
@@ -77,6 +77,7 @@ void watch_free(struct watch *watch)
 		next = at->next;
 		free_subject(at);
 	}
+	sentinel_free(watch->passes.sentinel);
 	free(watch->subjects);
 	free(watch->scheduled);
 	free(watch);
@@ -199,13 +200,15 @@ static void begin_watching(struct watch *watch, size_t fresh)
 		arm(watch);
 }
 
-void watch_start(struct watch *watch, const int64_t states[CHANGE_STATES])
+void watch_start(struct watch *watch, const struct store_request *restored)
 {
 	struct metrics *metrics = watch->agent->metrics;
+	const int64_t *states = restored->state_counts;
 
 	metrics_set(metrics, METRIC_CHANGES,
 		(double)(states[CHANGE_CONFIRMED] + states[CHANGE_MOVED]), "active", NULL);
 	metrics_set(metrics, METRIC_CHANGES, (double)states[CHANGE_WITHDRAWN], "withdrawn", NULL);
+	sentinel_restore(watch->passes.sentinel, restored->conditions, restored->condition_count);
 	watch->started = true;
 	begin_watching(watch, watch->count);
 }
@@ -328,8 +331,10 @@ void watch_adopt(struct watch *watch, const struct test *const *tests, size_t co
 	size_t fresh = merge(watch, ordered, count);
 
 	free(ordered);
-	if (watch->started)
-		begin_watching(watch, fresh);
+	if (!watch->started)
+		return;
+	sentinel_adopt(watch->passes.sentinel);
+	begin_watching(watch, fresh);
 }
 
 static struct subject *find_subject(const struct watch *watch, const char *name)

@@ -17,9 +17,9 @@ struct watch *watch_new(struct agent *agent, struct announcer *announcer,
 /* After the engine was freed. Nobody who waits for a pass is called any more. */
 void watch_free(struct watch *watch);
 
-/* Begins: by schedule, or in a single pass all tests at once. `states` counts the changes in the
- * store by state. */
-void watch_start(struct watch *watch, const int64_t states[CHANGE_STATES]);
+/* Begins: by schedule, or in a single pass all tests at once. `restored` is the answer to
+ * STORE_RESTORE. */
+void watch_start(struct watch *watch, const struct store_request *restored);
 
 /*
  * Takes a new generation's tests, which is the agent's current one. A test that means what it meant

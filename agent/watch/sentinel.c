@@ -1,0 +1,189 @@
+/*
+ * See sentinel.h. A test without a server is one of its kind of source: if no file can be read any
+ * more, that is one trouble as well.
+ */
+#include "agent/watch/sentinel.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/when.h"
+#include "conf/dict.h"
+
+struct sentinel {
+	struct agent *agent;
+	struct announcer *announcer;
+	struct conditions *conditions;
+};
+
+struct sentinel *sentinel_new(struct agent *agent, struct announcer *announcer)
+{
+	struct sentinel *sentinel = memory_new(1, sizeof *sentinel);
+
+	*sentinel = (struct sentinel){agent, announcer, conditions_new()};
+	return sentinel;
+}
+
+void sentinel_free(struct sentinel *sentinel)
+{
+	if (!sentinel)
+		return;
+	conditions_free(sentinel->conditions);
+	free(sentinel);
+}
+
+static const char *source_of(const struct test *test)
+{
+	return test->server ? test->server->name : test->source->name;
+}
+
+static bool about_test(enum condition_kind kind)
+{
+	return kind == CONDITION_TEST || kind == CONDITION_STALE;
+}
+
+static void forgotten(struct store_request *request)
+{
+	store_request_free(request);
+}
+
+/* The store keeps what has begun and forgets what is over. */
+static void keep(const struct sentinel *sentinel, const struct condition *condition)
+{
+	struct store_request *request = store_request_new(STORE_CONDITION, forgotten, NULL);
+
+	request->conditions = arena_alloc(request->arena, sizeof *condition);
+	*request->conditions = *condition;
+	request->conditions->subject = arena_strdup(request->arena, condition->subject);
+	request->conditions->text = arena_strdup(request->arena, condition->text);
+	request->condition_count = 1;
+	ledger_ask(sentinel->agent, request);
+}
+
+/* Adds the test's receivers to those that are in the list, which has room for them. */
+static void add_receivers(
+	const char **names, size_t *count, struct dict *seen, const struct test *test)
+{
+	for (size_t i = 0; i < test->notify.count; i++) {
+		const void **place = dict_place(seen, test->notify.items[i]);
+
+		if (!*place)
+			names[(*count)++] = test->notify.items[i];
+		*place = test;
+	}
+}
+
+static void tell(const struct sentinel *sentinel, const struct condition *condition)
+{
+	const struct config *config = sentinel->agent->config;
+	struct arena *arena = arena_new();
+	struct dict seen = {.arena = arena};
+	struct notice notice = {.subject = condition_name(condition),
+		.text = condition->text,
+		.time = condition->since,
+		.recovered = condition->over};
+	const char **names;
+	size_t room = 0, count = 0;
+
+	for (size_t i = 0; i < config->test_count; i++)
+		room += config->tests[i].notify.count;
+	names = arena_array(arena, room, sizeof *names);
+	for (size_t i = 0; i < config->test_count; i++) {
+		const struct test *test = &config->tests[i];
+
+		if (test->source &&
+			strcmp(about_test(condition->kind) ? test->name : source_of(test),
+				notice.subject) == 0)
+			add_receivers(names, &count, &seen, test);
+	}
+	announcer_notice(sentinel->announcer, &notice, &(struct strings){names, count});
+	arena_free(arena);
+}
+
+void sentinel_restore(struct sentinel *sentinel, const struct condition *conditions, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		conditions_restore(sentinel->conditions, &conditions[i]);
+	sentinel_adopt(sentinel);
+}
+
+void sentinel_note(
+	struct sentinel *sentinel, const struct test *test, const char *problem, int64_t newest)
+{
+	struct agent *agent = sentinel->agent;
+	struct condition turns[CONDITION_TURNS];
+	struct outcome outcome = {.test = test->name,
+		.source = source_of(test),
+		.problem = problem,
+		.newest = newest,
+		.stale_after = test->stale_after,
+		.now = agent->now(),
+		.clock = engine_now(agent->engine)};
+	size_t count = conditions_note(sentinel->conditions, &outcome, turns);
+
+	for (size_t i = 0; i < count; i++) {
+		tell(sentinel, &turns[i]);
+		keep(sentinel, &turns[i]);
+	}
+	metrics_set(agent->metrics, METRIC_SOURCE_UP,
+		conditions_up(sentinel->conditions, outcome.source), outcome.source, NULL);
+	metrics_set(agent->metrics, METRIC_STALE_TESTS,
+		(double)conditions_stale(sentinel->conditions), NULL, NULL);
+}
+
+/* The names that a generation has. */
+struct names {
+	const struct sentinel *sentinel;
+	struct dict tests, sources;
+};
+
+static bool is_there(void *context, bool test, const char *name)
+{
+	const struct names *names = context;
+
+	return dict_get(test ? &names->tests : &names->sources, name);
+}
+
+static void forget(void *context, const struct condition *condition)
+{
+	const struct names *names = context;
+	struct condition over = *condition;
+
+	over.over = true;
+	keep(names->sentinel, &over);
+}
+
+void sentinel_adopt(struct sentinel *sentinel)
+{
+	const struct config *config = sentinel->agent->config; /* not only what is watched */
+	struct arena *arena = arena_new();
+	struct names names = {sentinel, {.arena = arena}, {.arena = arena}};
+
+	for (size_t i = 0; i < config->test_count; i++) {
+		const struct test *test = &config->tests[i];
+
+		if (!test->source)
+			continue;
+		*dict_place(&names.tests, test->name) = test;
+		*dict_place(&names.sources, source_of(test)) = test;
+	}
+	conditions_retain(sentinel->conditions, is_there, forget, &names);
+	arena_free(arena);
+}
+
+int64_t sentinel_newest(const struct dataset *data)
+{
+	int64_t newest = WHEN_ALWAYS;
+
+	for (size_t i = 0; i < data->count; i++) {
+		const struct series *series = &data->series[i];
+		size_t n = series->axis->n;
+
+		while (n > 0 && isnan(series->values[n - 1]) && series->axis->times[n - 1] > newest)
+			n--;
+		if (n > 0 && !isnan(series->values[n - 1]) && series->axis->times[n - 1] > newest)
+			newest = series->axis->times[n - 1];
+	}
+	return newest;
+}

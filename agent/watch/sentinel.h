@@ -1,0 +1,33 @@
+/*
+ * The sentinel: whoever is to know is told that a source is down, a test fails or data have
+ * stopped, and when that is over.
+ *
+ * Passes tell it how they ended; what that means is for agent/news/condition.h to say. A notice
+ * goes to the receivers of the test, or of all tests of the source, and into the store, so that
+ * neither a restart nor a run once an hour tells it again.
+ */
+#ifndef AGENT_SENTINEL_H
+#define AGENT_SENTINEL_H
+
+#include "agent/watch/announcer.h"
+
+struct sentinel;
+
+struct sentinel *sentinel_new(struct agent *agent, struct announcer *announcer);
+void sentinel_free(struct sentinel *sentinel);
+
+/* What STORE_RESTORE says had been told; before the first pass. */
+void sentinel_restore(struct sentinel *sentinel, const struct condition *conditions, size_t count);
+
+/* Notes the end of a pass: why the data could not be had, or NULL and the time of their newest
+ * point. */
+void sentinel_note(
+	struct sentinel *sentinel, const struct test *test, const char *problem, int64_t newest);
+
+/* The agent has a new configuration: what is not in it is forgotten. */
+void sentinel_adopt(struct sentinel *sentinel);
+
+/* The time of the newest value of a dataset, ms; WHEN_ALWAYS: it has none. */
+int64_t sentinel_newest(const struct dataset *data);
+
+#endif

@@ -1,0 +1,176 @@
+"""What is wrong with the way of the data is told once, and when it is over: sources that are down, data that stop.
+
+The server is a fake on loopback with a switch; Prometheus' own answers are what test_prometheus.py is about.
+"""
+import datetime
+import http.server
+import json
+import signal
+import sqlite3
+import threading
+import time
+
+import faulty
+import pytest
+from test_faults import FAIL, KINDS, NOT_GRAPHITE, TOO_MUCH, Graphite
+from test_run import agents, config, csv_test, write_csv  # noqa: F401 (agents is a fixture)
+
+HOUR = datetime.timedelta(hours=1)
+
+
+class Switch:
+    """A Prometheus that can be turned off: it answers then, but with errors."""
+
+    def __init__(self):
+        self.on = True
+        self.asked = 0
+        switch = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def answer(self):
+                self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                switch.asked += 1
+                now = int(time.time())
+                body = json.dumps({"status": "success", "data": {"resultType": "matrix", "result": [
+                    {"metric": {"__name__": "up"}, "values": [[now - 60 * i, "1"] for i in range(9, -1, -1)]}]}}).encode()
+                self.send_response(200 if switch.on else 500)
+                self.send_header("Content-Length", len(body) if switch.on else 0)
+                self.end_headers()
+                if switch.on:
+                    self.wfile.write(body)
+
+            do_GET = do_POST = answer
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+@pytest.fixture
+def switch():
+    switch = Switch()
+    yield switch
+    switch.close()
+
+
+def prometheus_tests(count):
+    return "".join(f"  t{i}: {{type: prometheus, query: up, range: 1h}}\n" for i in range(count))
+
+
+def wait_out(agent, text):
+    with agent.changed:
+        assert agent.changed.wait_for(lambda: any(text in line for line in agent.out) or "" in agent.out, 30)
+        assert any(text in line for line in agent.out), f"no {text!r} in:\n{''.join(agent.out)}{''.join(agent.log)}"
+
+
+def count(agent, text):
+    return sum(text in line for line in agent.out)
+
+
+def test_a_source_that_is_down_is_one_notice(agents, tmp_path, switch):
+    path = config(tmp_path, prometheus_tests(5), f"prometheus: {{url: '{switch.url}', retry_for: 0s}}")
+    agent = agents(path)
+    agent.pass_by(5)
+    assert 'hunter_source_up{source="prometheus"} 1' in agent.get("/metrics")[1]
+    switch.on = False
+    wait_out(agent, "source prometheus is down")
+    agent.pass_by(25)
+    assert 'hunter_source_up{source="prometheus"} 0' in agent.get("/metrics")[1]
+    assert count(agent, "source prometheus is down") == 1
+    agent.end(signal.SIGKILL)
+    with sqlite3.connect(tmp_path / "state.db") as state:
+        assert state.execute("SELECT subject FROM conditions").fetchall() == [("source prometheus",)]
+
+    agent = agents(path)
+    agent.pass_by(25)
+    assert count(agent, "source prometheus is down") == 0
+    switch.on = True
+    wait_out(agent, "source prometheus is up again, after")
+    agent.pass_by(10)
+    agent.end()
+    assert count(agent, "is up again") == 1 and count(agent, "test \"t") == 0
+    with sqlite3.connect(tmp_path / "state.db") as state:
+        assert state.execute("SELECT count(*) FROM conditions").fetchone() == (0,)
+
+
+def test_a_test_that_fails_alone(agents, tmp_path):
+    for name in ("good", "bad"):
+        write_csv(tmp_path / f"{name}.csv", [])
+    path = config(tmp_path, csv_test(tmp_path / "good.csv", "good") + csv_test(tmp_path / "bad.csv", "bad"))
+    agent = agents(path)
+    agent.pass_by(2)
+    (tmp_path / "bad.csv").rename(tmp_path / "away")
+    wait_out(agent, 'test "bad" has failed since')
+    agent.pass_by(10)
+    (tmp_path / "away").rename(tmp_path / "bad.csv")
+    wait_out(agent, 'test "bad" is well again, after')
+    agent.end()
+    assert count(agent, "has failed since") == 1 and count(agent, "is well again") == 1 and count(agent, "is down") == 0
+
+
+def test_data_that_stop(agents, tmp_path):
+    write_csv(tmp_path / "data.csv", [])
+    path = config(tmp_path, csv_test(tmp_path / "data.csv", extra="    stale_after: 1h\n"))
+    agent = agents(path)
+    wait_out(agent, 'test "db.read" has had no new data for longer than 1h: its last point is of 2024-03-03 11:00:00 +0000')
+    assert "hunter_stale_tests 1" in agent.get("/metrics")[1]
+    agent.end()
+    agent = agents(path)
+    agent.pass_by(3)
+    assert count(agent, "no new data") == 0
+    with open(tmp_path / "data.csv", "a") as out:
+        out.write(f"{datetime.datetime.now(datetime.timezone.utc).isoformat()},c9999,100\n")
+    wait_out(agent, 'test "db.read" has new data again')
+    assert "hunter_stale_tests 0" in agent.get("/metrics")[1]
+    agent.end()
+
+
+def test_late_data_are_left_for_later(hunter, tmp_path):
+    """A newest point that is not final (half a bucket) makes no change while it is younger than evaluation_delay."""
+    now = datetime.datetime.now(datetime.timezone.utc).replace(microsecond=0)
+    with open(tmp_path / "data.csv", "w") as out:
+        out.write("time,commit,p99\n")
+        for i in range(60, 0, -1):
+            value = 100 if i > 7 else 200
+            out.write(f"{(now - i * HOUR + HOUR / 2).isoformat()},c{i},{value + i % 3}\n")
+
+    def found(delay):
+        (tmp_path / "state.db").unlink(missing_ok=True)
+        path = config(tmp_path, csv_test(tmp_path / "data.csv", extra=f"    evaluation_delay: {delay}\n"))
+        done = hunter("run", "--once", "--config", path)
+        assert done.code == 0, done.err
+        return done.out.count("p99: +")
+
+    assert found("0") == 1
+    assert found("7h") == 0
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_every_fault_of_a_source_is_one_notice(agents, tmp_path, kind):
+    """Sources that answer wrongly, each in its way, run after run: no change is found, and each is told once."""
+    faults = [f for f in FAIL if f not in TOO_MUCH and f != "limit_hour" and  # that one is well when it is asked again
+              not (kind is Graphite and f in NOT_GRAPHITE)]
+    with faulty.Server(kind) as elsewhere, faulty.Server(kind, elsewhere.url) as server:
+        elsewhere.elsewhere = server.url
+        names = {**{f"s-{fault}": f"fault_{fault}" for fault in faults}, "s-good": "good"}
+        sources = "sources:\n" + "".join(
+            f"  {name}: {{type: {kind.name}, url: '{server.url}', timeout: 1s, retry_for: 0s}}\n" for name in names)
+        tests = "".join(f"  {name}.{i}: {kind.test(word)[:-1]}, source: {name}, range: 3000d}}\n"
+                        for name, word in names.items() for i in range(3))
+        agent = agents(config(tmp_path, tests, sources))
+        for fault in faults:
+            wait_out(agent, f"source s-{fault} is down")
+        agent.pass_by(4 * 3 * len(names))
+        agent.end()
+    assert all(count(agent, f"source s-{fault} is down") == 1 for fault in faults)
+    assert count(agent, " is down: ") == len(faults) and count(agent, "s-good") == 0
+    assert count(agent, "change point") == 0 and count(agent, "test \"") == len(faults)
