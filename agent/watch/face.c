@@ -3,33 +3,25 @@
  */
 #include "agent/watch/face.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 
 #include "agent/core/arena.h"
+#include "agent/watch/api.h"
 
 struct face {
 	struct agent *agent;
 	struct face_options options;
+	struct api api;
 	struct pages pages;
 	struct http *http, *metrics;
-	char *state, *state_log; /* paths, as the settings may change but the file stays */
 };
-
-static double size_of(const char *path)
-{
-	struct stat status;
-
-	return stat(path, &status) == 0 ? (double)status.st_size : 0;
-}
 
 static void collect(void *context)
 {
 	struct face *face = context;
 
-	metrics_set(face->agent->metrics, METRIC_STORE_SIZE,
-		size_of(face->state) + size_of(face->state_log), NULL, NULL);
+	metrics_set(face->agent->metrics, METRIC_STORE_SIZE, (double)store_size(face->agent->store),
+		NULL, NULL);
 	if (face->options.collect)
 		face->options.collect(face->options.context);
 }
@@ -48,6 +40,7 @@ static bool open_both(struct face *face, struct error *error)
 	struct http_options options = {.listen = settings->listen,
 		.open = face->options.insecure,
 		.routes = pages_routes,
+		.more = api_routes,
 		.context = &face->pages};
 
 	face->http = http_start(engine, &options, error);
@@ -68,16 +61,14 @@ struct face *face_open(struct agent *agent, struct watch *watch, const struct fa
 {
 	struct face *face = memory_new(1, sizeof *face);
 
-	(void)watch;
 	*face = (struct face){.agent = agent,
 		.options = *options,
+		.api = {.agent = agent, .watch = watch},
 		.pages = {.metrics = agent->metrics,
 			.unready = unready,
 			.collect = collect,
-			.context = face}};
-	if (asprintf(&face->state, "%s", agent->config->agent.state) < 0 ||
-		asprintf(&face->state_log, "%s-wal", agent->config->agent.state) < 0)
-		abort(); /* out of memory */
+			.context = face,
+			.api = &face->api}};
 	if (open_both(face, error))
 		return face;
 	face_free(face);
@@ -98,8 +89,6 @@ void face_free(struct face *face)
 		return;
 	http_free(face->http);
 	http_free(face->metrics);
-	free(face->state);
-	free(face->state_log);
 	free(face);
 }
 

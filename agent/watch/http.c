@@ -67,7 +67,7 @@ struct http_request {
 	const char *query; /* not decoded */
 	struct http_query parameters;
 	bool posted;
-	struct buf body;
+	struct buf body, buffer;
 	size_t dropped; /* bytes of the body */
 	enum stage stage;
 	bool kept; /* by its route */
@@ -82,6 +82,7 @@ static void request_free(struct http_request *request)
 	if (request->next)
 		request->next->link = request->link;
 	buf_free(&request->body);
+	buf_free(&request->buffer);
 	buf_free(&request->answer.body);
 	arena_free(request->arena);
 }
@@ -481,4 +482,9 @@ bool http_posted(const struct http_request *request)
 struct arena *http_arena(struct http_request *request)
 {
 	return request->arena;
+}
+
+struct buf *http_buffer(struct http_request *request)
+{
+	return &request->buffer;
 }

@@ -65,6 +65,7 @@ const char *http_parameter(const struct http_request *request, const char *name)
 const char *http_header(const struct http_request *request, const char *name);
 bool http_posted(const struct http_request *request);
 struct arena *http_arena(struct http_request *request);
+struct buf *http_buffer(struct http_request *request); /* for what is made of the answer */
 
 /* Answers; takes the body. The request is gone for its route then. */
 void http_answer(struct http_request *request, struct http_answer *answer);

@@ -2,6 +2,7 @@
  * What every Prometheus client tells of its process, from /proc.
  */
 #include <dirent.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -65,8 +66,9 @@ void metrics_collect_process(struct metrics *metrics)
 		double age = seconds_of(CLOCK_BOOTTIME) -
 			     (double)process.started / (double)sysconf(_SC_CLK_TCK);
 
-		metrics_set(metrics, METRIC_PROCESS_START_TIME, seconds_of(CLOCK_REALTIME) - age,
-			NULL, NULL);
+		/* As exact as the ticks are, so that it stands still. */
+		metrics_set(metrics, METRIC_PROCESS_START_TIME,
+			round((seconds_of(CLOCK_REALTIME) - age) * 10) / 10, NULL, NULL);
 		metrics_set(metrics, METRIC_PROCESS_VIRTUAL, (double)process.bytes, NULL, NULL);
 		metrics_set(metrics, METRIC_PROCESS_RESIDENT,
 			(double)process.pages * (double)sysconf(_SC_PAGESIZE), NULL, NULL);

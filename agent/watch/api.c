@@ -1,0 +1,95 @@
+/*
+ * The table of routes, and what their files share.
+ */
+#include "agent/watch/api.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/when.h"
+#include "agent/watch/pages.h"
+
+struct api *api_of(void *context)
+{
+	return ((struct pages *)context)->api;
+}
+
+bool api_limit(const struct http_request *request, int64_t initial, int64_t most, int64_t *out,
+	struct error *error)
+{
+	const char *text = http_parameter(request, "limit");
+	char *end;
+
+	*out = initial;
+	if (!text)
+		return true;
+	*out = strspn(text, "0123456789") == strlen(text) ? strtoll(text, &end, 10) : 0;
+	return (*out >= 1 && *out <= most) ||
+	       error_set(error, ERROR_USAGE, "limit: a number from 1 to %lld is needed",
+		       (long long)most);
+}
+
+bool api_date(const struct http_request *request, const char *name, int64_t now, int64_t open,
+	int64_t *out, struct error *error)
+{
+	const char *text = http_parameter(request, name);
+
+	*out = open;
+	if (!text || when_parse(text, now, out, error))
+		return true;
+	error->kind = ERROR_USAGE;
+	return error_prefix(error, "%s: ", name);
+}
+
+void api_put_text(struct buf *out, const char *key, const char *value)
+{
+	buf_printf(out, ", \"%s\": ", key);
+	buf_json_text(out, value);
+}
+
+void api_put_time(struct buf *out, const char *key, int64_t ms)
+{
+	char text[WHEN_TEXT];
+
+	api_put_text(out, key, ms == WHEN_NEVER ? NULL : when_format_iso(ms, text));
+}
+
+void api_put_seconds(struct buf *out, const char *key, int64_t ms)
+{
+	buf_printf(out, ", \"%s\": ", key);
+	if (ms == WHEN_NEVER)
+		buf_text(out, "null");
+	else
+		buf_json_number(out, (double)ms / 1000);
+}
+
+void api_put_bool(struct buf *out, const char *key, bool value)
+{
+	buf_printf(out, ", \"%s\": %s", key, value ? "true" : "false");
+}
+
+void api_put_strings(struct buf *out, const char *key, const struct strings *values)
+{
+	buf_printf(out, ", \"%s\": [", key);
+	for (size_t i = 0; i < values->count; i++) {
+		buf_text(out, i ? ", " : "");
+		buf_json_text(out, values->items[i]);
+	}
+	buf_char(out, ']');
+}
+
+static const char *const tests_parameters[] = {"test", "after", "limit", NULL};
+static const char *const series_parameters[] = {
+	"test", "metric", "since", "until", "last", "branch", "after", "limit", NULL};
+static const char *const changes_parameters[] = {
+	"state", "test", "since", "until", "before", "limit", NULL};
+static const char *const run_parameters[] = {"test", "group", "wait", NULL};
+
+const struct route api_routes[] = {
+	{"/-/reload", HTTP_POST, true, 60000, NULL, api_post_reload},
+	{"/api/v1/tests", HTTP_READ, true, 0, tests_parameters, api_get_tests},
+	{"/api/v1/series", HTTP_READ, true, 60000, series_parameters, api_get_series},
+	{"/api/v1/changes", HTTP_READ, true, 30000, changes_parameters, api_get_changes},
+	{"/api/v1/run", HTTP_POST, true, 600000, run_parameters, api_post_run},
+	{0},
+};

@@ -1,0 +1,48 @@
+/*
+ * The API: what the agent knows and does, as JSON (docs/api.md).
+ *
+ * An answer is bounded in what it holds; where there is more, it says from where to go on. Nothing
+ * here blocks: what has to be fetched or run is answered when it is there.
+ */
+#ifndef AGENT_API_H
+#define AGENT_API_H
+
+#include "agent/watch/http.h"
+#include "agent/watch/watch.h"
+
+struct api {
+	struct agent *agent;
+	struct watch *watch;
+	size_t fetches; /* for /api/v1/series, under way */
+};
+
+/* For http_start, whose context is a struct pages that has an api. */
+extern const struct route api_routes[];
+
+/* What the routes' files share. */
+
+struct api *api_of(void *context);
+
+/* A parameter that is a number from 1 to `most`, by default `initial`. */
+bool api_limit(const struct http_request *request, int64_t initial, int64_t most, int64_t *out,
+	struct error *error) MUST_USE;
+
+/* A parameter that is a date as people write it, by default `open`. */
+bool api_date(const struct http_request *request, const char *name, int64_t now, int64_t open,
+	int64_t *out, struct error *error) MUST_USE;
+
+/* ", "KEY": " and a value; null for NULL and WHEN_NEVER. Times are ISO 8601, durations seconds. */
+void api_put_text(struct buf *out, const char *key, const char *value);
+void api_put_time(struct buf *out, const char *key, int64_t ms);
+void api_put_seconds(struct buf *out, const char *key, int64_t ms);
+void api_put_bool(struct buf *out, const char *key, bool value);
+void api_put_strings(struct buf *out, const char *key, const struct strings *values);
+
+/* The routes. */
+void api_get_tests(void *context, struct http_request *request);
+void api_get_series(void *context, struct http_request *request);
+void api_get_changes(void *context, struct http_request *request);
+void api_post_run(void *context, struct http_request *request);
+void api_post_reload(void *context, struct http_request *request);
+
+#endif

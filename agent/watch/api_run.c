@@ -1,0 +1,259 @@
+/*
+ * /api/v1/run: tests are looked at now, and what was found is the answer. And /-/reload.
+ *
+ * Those who ask wait for the last of their tests; then the store is asked once for what those runs
+ * have written.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/when.h"
+#include "agent/news/record_json.h"
+#include "agent/watch/api.h"
+#include "agent/watch/reload.h"
+
+enum { MOST_REPORTS = 1000, MOST_CHANGES = 500 };
+
+/* In the arena of its request. */
+struct job {
+	struct agent *agent;
+	struct http_request *request;
+	const char **names; /* of the tests, which a reload may take away */
+	size_t count, pending;
+	int64_t started; /* wall clock, ms */
+	int64_t begun;   /* engine_now */
+	size_t failed, series, points, fresh, candidates, withdrawn, reported;
+};
+
+static void put_counts(struct buf *out, size_t series, size_t points, size_t fresh,
+	size_t candidates, size_t withdrawn)
+{
+	buf_printf(out,
+		", \"series\": %zu, \"points\": %zu, \"new\": %zu, \"candidates\": %zu, "
+		"\"withdrawn\": %zu",
+		series, points, fresh, candidates, withdrawn);
+}
+
+static void put_report(struct buf *out, const struct pass_report *report)
+{
+	buf_text(out, "{\"test\": ");
+	buf_json_text(out, report->test);
+	api_put_bool(out, "failed", report->failed);
+	api_put_text(out, "problem", report->problem);
+	put_counts(out, report->series, report->points, report->fresh, report->candidates,
+		report->withdrawn);
+	api_put_seconds(out, "duration_seconds", report->duration);
+	buf_char(out, '}');
+}
+
+static void add_report(struct job *job, const struct pass_report *report)
+{
+	struct buf *out = http_buffer(job->request);
+
+	job->failed += report->failed;
+	job->series += report->series;
+	job->points += report->points;
+	job->fresh += report->fresh;
+	job->candidates += report->candidates;
+	job->withdrawn += report->withdrawn;
+	if (job->reported == MOST_REPORTS)
+		return;
+	buf_text(out, job->reported++ ? ",\n  " : "\n  ");
+	put_report(out, report);
+}
+
+static bool was_run(const struct job *job, const char *test)
+{
+	for (size_t i = 0; i < job->count; i++)
+		if (strcmp(job->names[i], test) == 0)
+			return true;
+	return false;
+}
+
+static void put_changes(const struct job *job, const struct store_request *list, struct buf *out)
+{
+	size_t put = 0;
+
+	buf_text(out, ",\n \"changes\": [");
+	for (size_t i = 0; list && i < list->record_count; i++) {
+		const struct record *record = &list->records[i];
+
+		if (record->updated < job->started || !was_run(job, record->item.test))
+			continue;
+		buf_text(out, put++ ? ",\n  " : "\n  ");
+		record_put_json(out, record);
+	}
+	buf_char(out, ']');
+}
+
+/* `list`: what was written lately, or NULL if nothing of interest was. */
+static void finish(struct job *job, const struct store_request *list)
+{
+	struct http_answer answer = {0};
+	struct buf *reports = http_buffer(job->request), *out = &answer.body;
+	int64_t duration = engine_now(job->agent->engine) - job->begun;
+
+	buf_printf(out, "{\"count\": %zu, \"failed\": %zu", job->count, job->failed);
+	put_counts(out, job->series, job->points, job->fresh, job->candidates, job->withdrawn);
+	api_put_seconds(out, "duration_seconds", duration);
+	put_changes(job, list, out);
+	buf_text(out, ",\n \"tests\": [");
+	buf_append(out, reports->data, reports->length);
+	buf_printf(out, "], \"left_out\": %zu}\n", job->count - job->reported);
+	http_answer(job->request, &answer);
+}
+
+static void listed(struct store_request *list)
+{
+	struct job *job = list->context;
+
+	if (list->failed)
+		http_fail(job->request, http_status_of(&list->error), "%s", list->error.text);
+	else
+		finish(job, list);
+	store_request_free(list);
+}
+
+static void all_done(struct job *job)
+{
+	struct store_request *list;
+
+	if (job->fresh + job->candidates + job->withdrawn == 0) {
+		finish(job, NULL);
+		return;
+	}
+	list = store_request_new(STORE_LIST, listed, job);
+	list->filter.limit = MOST_CHANGES;
+	if (job->count == 1)
+		list->filter.test = arena_strdup(list->arena, job->names[0]);
+	ledger_ask(job->agent, list);
+}
+
+static void one_done(void *context, const struct pass_report *report)
+{
+	struct job *job = context;
+
+	add_report(job, report);
+	if (--job->pending == 0)
+		all_done(job);
+}
+
+static void nobody_waits(void *context, const struct pass_report *report)
+{
+	(void)context, (void)report;
+}
+
+static void run_and_wait(struct api *api, struct http_request *request,
+	const struct test *const *tests, size_t count)
+{
+	struct arena *arena = http_arena(request);
+	struct job *job = arena_alloc(arena, sizeof *job);
+
+	*job = (struct job){.agent = api->agent,
+		.request = request,
+		.names = arena_array(arena, count, sizeof *job->names),
+		.pending = 1, /* this function */
+		.started = api->agent->now(),
+		.begun = engine_now(api->agent->engine)};
+	for (size_t i = 0; i < count; i++) {
+		job->pending++;
+		job->names[job->count++] = arena_strdup(arena, tests[i]->name);
+		if (watch_run_now(api->watch, tests[i]->name, one_done, job))
+			continue;
+		job->pending--;
+		job->count--;
+	}
+	if (job->count == 0)
+		http_fail(request, 404, "the agent does not watch what is asked for");
+	else if (--job->pending == 0)
+		all_done(job);
+}
+
+static void run_and_leave(struct api *api, struct http_request *request,
+	const struct test *const *tests, size_t count)
+{
+	struct http_answer answer = {.status = 202};
+	size_t begun = 0;
+
+	for (size_t i = 0; i < count; i++)
+		begun += watch_run_now(api->watch, tests[i]->name, nobody_waits, NULL);
+	if (begun == 0) {
+		http_fail(request, 404, "the agent does not watch what is asked for");
+		return;
+	}
+	buf_printf(&answer.body, "{\"count\": %zu}\n", begun);
+	http_answer(request, &answer);
+}
+
+/* The tests of the request; false after an answer. */
+static bool choose(const struct config *config, struct http_request *request,
+	const struct test *const **tests, size_t *count)
+{
+	const char *name = http_parameter(request, "test");
+	const char *group = http_parameter(request, "group");
+	const struct test *test = name ? config_test(config, name) : NULL;
+	const struct test **one = arena_array(http_arena(request), 1, sizeof *one);
+	struct strings names = {name ? &name : &group, 1};
+	struct error error;
+
+	if (!name == !group)
+		http_fail(request, 400, "one of the parameters \"test\" and \"group\" is needed");
+	else if (group && !config_group(config, group))
+		http_fail(request, 404, "there is no group \"%.200s\"", group);
+	else if (test) { /* goes before a group of that name, as it was called a test */
+		*one = test;
+		*tests = one;
+		*count = 1;
+		return true;
+	} else if (config_select(config, &names, http_arena(request), tests, count, &error))
+		return true;
+	else
+		http_fail(request, 404, "%s", error.text);
+	return false;
+}
+
+void api_post_run(void *context, struct http_request *request)
+{
+	struct api *api = api_of(context);
+	const char *wait = http_parameter(request, "wait");
+	const struct test *const *tests;
+	size_t count;
+
+	if (wait && strcmp(wait, "true") != 0 && strcmp(wait, "false") != 0)
+		http_fail(request, 400, "wait: true or false is needed");
+	else if (api->agent->stopping)
+		http_fail(request, 503, "the agent is stopping");
+	else if (!choose(api->agent->config, request, &tests, &count))
+		return;
+	else if (wait && strcmp(wait, "false") == 0)
+		run_and_leave(api, request, tests, count);
+	else
+		run_and_wait(api, request, tests, count);
+}
+
+static void reloaded(void *context, const struct reload_report *report)
+{
+	struct http_request *request = context;
+	struct http_answer answer = {.status = report->loaded ? 200 : 500};
+	struct buf *out = &answer.body;
+
+	buf_printf(out, "{\"loaded\": %s", report->loaded ? "true" : "false");
+	api_put_text(out, "error", report->problem);
+	api_put_strings(out, "problems", &report->problems);
+	api_put_strings(out, "need_restart", &report->kept);
+	buf_printf(out, ", \"tests\": %zu, \"added\": %zu, \"removed\": %zu, \"changed\": %zu}\n",
+		report->tests, report->added, report->removed, report->changed);
+	http_answer(request, &answer);
+}
+
+void api_post_reload(void *context, struct http_request *request)
+{
+	struct agent *agent = api_of(context)->agent;
+
+	if (agent->reloader && !agent->stopping)
+		agent_reload(agent, reloaded, request);
+	else
+		http_fail(request, 503, "%s",
+			agent->stopping ? "the agent is stopping"
+					: "the configuration is not read again");
+}
