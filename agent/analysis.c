@@ -32,8 +32,9 @@ static struct findings detect(struct arena *arena, const struct series *series,
 	const struct detector *detector = detector_find(detection->detector->name);
 	assert(detector);
 	size_t n = series->axis->n;
-	struct samples samples = {
-		series->values, n, series->metric ? series->metric->direction : 0};
+	const struct samples samples = {.values = series->values,
+		.n = n,
+		.direction = series->metric ? series->metric->direction : 0};
 	struct change *found = memory_new(n, sizeof *found);
 	size_t count = detector->detect(&samples, detection->options, scratch, found);
 	struct change *changes = arena_array(arena, count, sizeof *changes);

@@ -48,7 +48,8 @@ static const struct plugin *detector_plugins(struct arena *arena)
 	for (size_t i = 0; i < count; i++)
 		plugins[i] = (struct plugin){.name = detectors[i]->name,
 			.fields = detectors[i]->fields,
-			.options_size = detectors[i]->options_size};
+			.options_size = detectors[i]->options_size,
+			.check = detectors[i]->check};
 	return plugins;
 }
 

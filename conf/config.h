@@ -28,8 +28,8 @@ struct plugin {
 		*server_fields; /* sources: of the section or of an entry of `sources:` */
 	size_t server_size;
 	/*
-	 * What the fields cannot say, or NULL: of a test's or a receiver's options, and of a test's
-	 * together with its metrics. A text that begins with "OPTION: " is told at that option.
+	 * What the fields cannot say, or NULL: of a test's, a receiver's or a detector's options,
+	 * and of a test's together with its metrics. A text that begins with "OPTION: " is told at that option.
 	 * ERROR_USAGE is an error. ERROR_DATA is a warning; a receiver is then left out.
 	 */
 	bool (*check)(const void *options, struct error *error);

@@ -81,7 +81,7 @@ bool detection_overlay(const struct schema *schema, const struct detection *base
 			return false;
 	}
 	*out = (struct detection){detector, options};
-	return true;
+	return !detector->check || detector->check(options, error);
 }
 
 /* The detector that this layer names, or the one below. NULL after a report. */
@@ -140,6 +140,18 @@ static struct detection read_layer(struct loader *loader, const struct yaml_node
 	return (struct detection){detector, options};
 }
 
+/* Of all layers together, told at the last. */
+static void check(struct loader *loader, const struct yaml_node *last,
+	const struct subject *subject, const struct detection *detection, const struct unset *unset)
+{
+	struct error error;
+	const struct plugin *detector = detection->detector;
+	if (!detector || !detector->check || unset->variable || last->kind != YAML_MAP)
+		return;
+	if (!detector->check(detection->options, &error))
+		loader_complain(loader, last, subject, &error);
+}
+
 struct detection detection_read(struct loader *loader, const struct yaml_node *node,
 	const struct subject *subject, const struct detection *base, struct unset *unset)
 {
@@ -148,10 +160,13 @@ struct detection detection_read(struct loader *loader, const struct yaml_node *n
 	part.part = "detection";
 	if (!node)
 		return out;
-	if (!detection_is_layers(node))
-		return read_layer(loader, node, &part, base, unset);
-	for (size_t i = 0; i < node->count; i++)
-		out = read_layer(loader, node->items[i], &part, &out, unset);
+	bool many = detection_is_layers(node);
+	const struct yaml_node *const *layers = many ? node->items : &node;
+	size_t count = many ? node->count : 1;
+	for (size_t i = 0; i < count; i++)
+		out = read_layer(loader, layers[i], &part, &out, unset);
+	if (count > 0)
+		check(loader, layers[count - 1], &part, &out, unset);
 	return out;
 }
 

@@ -7,10 +7,18 @@
 
 #include "detectors/edivisive.h"
 #include "detectors/edivisive_permutation.h"
+#include "detectors/kernel.h"
+#include "detectors/lookback.h"
+#include "detectors/modes.h"
+#include "detectors/stepfit.h"
 
 const struct detector *const detectors[] = {
 	&edivisive_detector,
 	&edivisive_permutation_detector,
+	&kernel_detector,
+	&stepfit_detector,
+	&modes_detector,
+	&lookback_detector,
 	NULL,
 };
 

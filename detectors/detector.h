@@ -20,6 +20,10 @@ struct samples {
 	const double *values; /* in time order; NaN where missing */
 	size_t n;
 	int direction; /* 1 higher is better, -1 lower is better, 0 either way or unknown */
+	/* Of each point, or NULL. Detectors that know no runs take each point for itself. */
+	const size_t *runs; /* the number of its run, which never falls: points that were measured
+			       together share one; NULL: each is a run of its own */
+	const uint64_t *hashes; /* of the binary it was measured with; 0: unknown */
 };
 
 /* Working memory that grows to what is needed and is reused from call to call; one thread's at a
@@ -36,6 +40,9 @@ struct detector {
 	const char *summary; /* one line for --help and the docs */
 	const struct field *fields;
 	size_t options_size;
+
+	/* What the fields cannot say of options, or NULL: a text "OPTION: ..." (ERROR_USAGE). */
+	bool (*check)(const void *options, struct error *error);
 
 	/* Writes the change points in order of index to out, which has room for samples->n, and
 	 * returns their number. */

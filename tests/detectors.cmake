@@ -3,6 +3,11 @@ hunter_test(stats hunter_detectors)
 hunter_test(golden hunter_detectors PkgConfig::JANSSON)
 hunter_test(edivisive hunter_detectors)
 hunter_test(edivisive_stream hunter_detectors)
+hunter_test(mannwhitney hunter_detectors)
+hunter_test(stepfit hunter_detectors PkgConfig::JANSSON)
+hunter_test(kernel hunter_detectors)
+hunter_test(modes hunter_detectors)
+hunter_test(lookback hunter_detectors PkgConfig::JANSSON)
 hunter_fuzz(detectors hunter_detectors)
 
 # Speed of detection alone (tests/bench/run calls it), and predictions for accuracy to be scored from.

@@ -11,12 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Calls `each` for every line of the file in this tests/ folder; returns their number. */
+/* Calls `each` for every line of the file, by its full path or in this tests/ folder; returns their
+ * number. */
 static inline size_t jsonl_each(
 	const char *name, void (*each)(json_t *row, void *context), void *context)
 {
-	char path[1024];
-	snprintf(path, sizeof path, "%s/%s", HUNTER_TEST_DATA, name);
+	char path[2048];
+	snprintf(path, sizeof path, "%s%s%s", *name == '/' ? "" : HUNTER_TEST_DATA,
+		*name == '/' ? "" : "/", name);
 	FILE *file = fopen(path, "r");
 	if (!file)
 		fail_msg("%s cannot be opened", path);

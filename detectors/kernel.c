@@ -1,0 +1,285 @@
+/*
+ * No matrix is held: each candidate for the last cut carries the sum of the kernel over its
+ * segment, and a new value adds to all of them from one walk back along the series. That makes time
+ * quadratic where nothing changes (PELT has nothing to prune there) and memory linear. Series of
+ * more than CHUNK values are done in chunks that overlap, which bounds time as well: a cut counts
+ * if it lies in the first three quarters of its chunk, and the next chunk begins at the last such
+ * cut, but not before the middle of them.
+ */
+#include "detectors/kernel.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "detectors/existing.h"
+#include "detectors/scratch.h"
+#include "detectors/segments.h"
+
+enum { CHUNK = 10000, DECIDED = 7500, ADVANCE = 3750 };
+
+static const struct field kernel_fields[] = {
+	{.name = "penalty",
+		.type = FIELD_DOUBLE,
+		.offset = offsetof(struct kernel_options, penalty),
+		.initial = "1",
+		.min = 0,
+		.max = 1e6,
+		.flags = FIELD_MIN_OPEN,
+		.metavar = "C",
+		.help = "a change has to save C ln n; more means fewer changes"},
+	{.name = "min_size",
+		.type = FIELD_INT,
+		.offset = offsetof(struct kernel_options, min_size),
+		.initial = "2",
+		.min = 1,
+		.max = 10000,
+		.metavar = "POINTS",
+		.help = "points between two changes, at least"},
+	{.name = "magnitude",
+		.alias = "min_magnitude",
+		.type = FIELD_DOUBLE,
+		.offset = offsetof(struct kernel_options, magnitude),
+		.initial = "0.0",
+		.min = 0,
+		.max = 1e300,
+		.letter = 'M',
+		.metavar = "SHARE",
+		.help = "a change point needs a relative change above it, 0.05 for 5%"},
+	{0},
+};
+
+static int by_size(const void *a, const void *b)
+{
+	double one = *(const double *)a, other = *(const double *)b;
+	return (one > other) - (one < other);
+}
+
+/* Pairs of sorted values at most `distance` apart. */
+static uint64_t pairs_within(const double *sorted, size_t n, double distance)
+{
+	uint64_t pairs = 0;
+	size_t low = 0;
+	for (size_t high = 1; high < n; high++) {
+		while (sorted[high] - sorted[low] > distance)
+			low++;
+		pairs += high - low;
+	}
+	return pairs;
+}
+
+/*
+ * The distance that has number `rank` (from 1) in order. Doubles that are not negative are ordered
+ * as their bits, so that halving the interval of bits ends at it.
+ */
+static double ranked_distance(const double *sorted, size_t n, uint64_t rank)
+{
+	uint64_t low = 0, high;
+	double widest = sorted[n - 1] - sorted[0];
+	memcpy(&high, &widest, sizeof high);
+	while (low < high) {
+		uint64_t middle = low + (high - low) / 2;
+		double distance;
+		memcpy(&distance, &middle, sizeof distance);
+		if (pairs_within(sorted, n, distance) >= rank)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	double distance;
+	memcpy(&distance, &low, sizeof distance);
+	return distance;
+}
+
+double kernel_gamma(const double *values, size_t n, struct scratch *scratch)
+{
+	double *sorted = scratch_take(scratch, n, sizeof(double));
+	memcpy(sorted, values, n * sizeof(double));
+	qsort(sorted, n, sizeof(double), by_size);
+	if (n < 2 || sorted[n - 1] - sorted[0] == 0)
+		return 0;
+	uint64_t pairs = (uint64_t)n * (n - 1) / 2, zero = pairs_within(sorted, n, 0);
+	if (zero <= pairs / 2)
+		zero = 0;
+	uint64_t count = pairs - zero;
+	double lower = ranked_distance(sorted, n, zero + (count + 1) / 2);
+	double upper = ranked_distance(sorted, n, zero + count / 2 + 1);
+	double median = 0.5 * (lower * lower + upper * upper);
+	return median > 0 ? 1 / median : 0;
+}
+
+/* A place where the last segment may begin. */
+struct candidate {
+	size_t start;
+	double sum;    /* of the kernel over all ordered pairs from start to here */
+	size_t retire; /* is out of the race from this end on */
+};
+
+struct pelt {
+	const double *values;
+	double gamma, penalty;
+	size_t min_size;
+	double *best;  /* of the values before each end */
+	size_t *begin; /* of the last segment there */
+	struct candidate *candidates;
+	size_t count;
+};
+
+static void add_value(struct pelt *pelt, size_t end)
+{
+	const double *values = pelt->values;
+	double last = values[end - 1], sum = 0;
+	size_t at = end - 1;
+	for (size_t c = pelt->count; c-- > 0;) {
+		for (; at > pelt->candidates[c].start; at--) {
+			double distance = values[at - 1] - last;
+			sum += exp(-pelt->gamma * distance * distance);
+		}
+		pelt->candidates[c].sum += 2 * sum + 1;
+	}
+}
+
+static double total(const struct pelt *pelt, const struct candidate *candidate, size_t end)
+{
+	double length = (double)(end - candidate->start);
+	return pelt->best[candidate->start] + length - candidate->sum / length;
+}
+
+static void choose_begin(struct pelt *pelt, size_t end)
+{
+	double best = HUGE_VAL;
+	for (size_t c = 0; c < pelt->count; c++) {
+		const struct candidate *candidate = &pelt->candidates[c];
+		if (end - candidate->start < pelt->min_size)
+			break;
+		double cost = total(pelt, candidate, end);
+		if (cost < best) {
+			best = cost;
+			pelt->begin[end] = candidate->start;
+		}
+	}
+	pelt->best[end] = best + pelt->penalty;
+}
+
+/*
+ * Cutting a segment never costs more than leaving it whole, but for the penalty; so who is worse
+ * here, without paying for a cut, than a cut here stays worse once a segment fits between.
+ */
+static void prune(struct pelt *pelt, size_t end)
+{
+	const double rounding = 1e-9;
+	size_t kept = 0;
+	for (size_t c = 0; c < pelt->count; c++) {
+		struct candidate candidate = pelt->candidates[c];
+		bool fits = end - candidate.start >= pelt->min_size;
+		if (fits && candidate.retire == SIZE_MAX &&
+			total(pelt, &candidate, end) > pelt->best[end] + rounding * (double)end)
+			candidate.retire = end + pelt->min_size;
+		if (candidate.retire > end + 1)
+			pelt->candidates[kept++] = candidate;
+	}
+	pelt->count = kept;
+	if (end >= pelt->min_size)
+		pelt->candidates[pelt->count++] =
+			(struct candidate){.start = end, .retire = SIZE_MAX};
+}
+
+static size_t trace(const struct pelt *pelt, size_t n, size_t *cuts)
+{
+	size_t count = 0;
+	for (size_t end = pelt->begin[n]; end > 0; end = pelt->begin[end])
+		count++;
+	size_t at = count;
+	for (size_t end = pelt->begin[n]; end > 0; end = pelt->begin[end])
+		cuts[--at] = end;
+	return count;
+}
+
+size_t kernel_partition(const double *values, size_t n, double gamma, double penalty,
+	size_t min_size, struct scratch *scratch, size_t *cuts)
+{
+	struct pelt pelt = {
+		.values = values,
+		.gamma = gamma,
+		.penalty = penalty,
+		.min_size = min_size,
+		.best = scratch_take(scratch, n + 1, sizeof(double)),
+		.begin = scratch_take(scratch, n + 1, sizeof(size_t)),
+		.candidates = scratch_take(scratch, n + 1, sizeof(struct candidate)),
+		.count = 1,
+	};
+	if (n < min_size)
+		return 0;
+	pelt.best[0] = -penalty;
+	pelt.candidates[0] = (struct candidate){.start = 0, .retire = SIZE_MAX};
+	for (size_t end = 1; end <= n; end++) {
+		add_value(&pelt, end);
+		choose_begin(&pelt, end);
+		prune(&pelt, end);
+	}
+	return trace(&pelt, n, cuts);
+}
+
+/* Takes the cuts of a chunk at `start` that count: those in [from, to). */
+static size_t take_cuts(
+	const size_t *found, size_t count, size_t start, size_t from, size_t to, size_t *cuts)
+{
+	size_t taken = 0;
+	for (size_t i = 0; i < count; i++)
+		if (start + found[i] >= from && start + found[i] < to)
+			cuts[taken++] = start + found[i];
+	return taken;
+}
+
+static size_t cut_chunks(const double *values, size_t n, const struct kernel_options *options,
+	struct scratch *scratch, size_t *cuts)
+{
+	double penalty = options->penalty * log((double)n);
+	size_t count = 0, start = 0, from = 0, longest = n < CHUNK ? n : CHUNK;
+	size_t *found = scratch_take(scratch, longest, sizeof(size_t));
+	struct scratch *work = scratch_new();
+	for (;;) {
+		bool is_last = n - start <= CHUNK;
+		size_t length = is_last ? n - start : CHUNK;
+		size_t to = is_last ? n : start + DECIDED;
+		scratch_reset(work);
+		double gamma = kernel_gamma(values + start, length, work);
+		size_t in_chunk = gamma > 0
+					  ? kernel_partition(values + start, length, gamma, penalty,
+						    (size_t)options->min_size, work, found)
+					  : 0;
+		count += take_cuts(found, in_chunk, start, from, to, cuts + count);
+		if (is_last)
+			break;
+		size_t last = count > 0 ? cuts[count - 1] : 0;
+		start = last > start + ADVANCE ? last : start + ADVANCE;
+		from = to;
+	}
+	scratch_free(work);
+	return count;
+}
+
+static size_t kernel_detect(const struct samples *samples, const void *options,
+	struct scratch *scratch, struct change *out)
+{
+	const struct kernel_options *given = options;
+	scratch_reset(scratch);
+	struct segments segments = segments_of(samples, scratch);
+	if (segments.n < 2)
+		return 0;
+	double *scaled = scratch_take(scratch, segments.n, sizeof(double));
+	size_t *cuts = scratch_take(scratch, segments.n, sizeof(size_t));
+	existing_scale(segments.values, segments.n, scaled);
+	size_t count = cut_chunks(scaled, segments.n, given, scratch, cuts);
+	count = segments_drop_small(&segments, cuts, count, given->magnitude, scratch);
+	segments_changes(&segments, cuts, count, out);
+	return count;
+}
+
+const struct detector kernel_detector = {
+	.name = "kernel",
+	.summary = "the partition with the least cost under a Gaussian kernel (PELT)",
+	.fields = kernel_fields,
+	.options_size = sizeof(struct kernel_options),
+	.detect = kernel_detect,
+};

@@ -1,0 +1,215 @@
+/*
+ * A run is compared with the *nearest* of all values of the runs before it: a level that was there
+ * lately is no news, which makes it deaf to noise of several modes and to the way back of a spike.
+ *
+ * With hashes of the binaries, successive runs of one binary are pooled: they cannot differ, and
+ * their values together say more.
+ */
+#include "detectors/lookback.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "detectors/mannwhitney.h"
+#include "detectors/runs.h"
+#include "detectors/scratch.h"
+#include "detectors/stats.h"
+
+static const char *const bests[] = {"auto", "min", "max", "median", NULL};
+
+static const struct field lookback_fields[] = {
+	{.name = "runs",
+		.type = FIELD_INT,
+		.offset = offsetof(struct lookback_options, runs),
+		.initial = "10",
+		.min = 1,
+		.max = 1000,
+		.metavar = "COUNT",
+		.help = "runs that are looked back at"},
+	{.name = "best",
+		.type = FIELD_CHOICE,
+		.offset = offsetof(struct lookback_options, best),
+		.initial = "auto",
+		.choices = bests,
+		.help = "which of its samples stands for a run; auto is max where higher is "
+			"better, else min"},
+	{.name = "magnitude",
+		.alias = "min_magnitude",
+		.type = FIELD_DOUBLE,
+		.offset = offsetof(struct lookback_options, magnitude),
+		.initial = "0.01",
+		.min = 0,
+		.max = 1e300,
+		.letter = 'M',
+		.metavar = "SHARE",
+		.help = "smaller relative changes do not count, 0.01 for 1%"},
+	{.name = "floor",
+		.type = FIELD_DOUBLE,
+		.offset = offsetof(struct lookback_options, floor),
+		.initial = "0",
+		.min = 0,
+		.max = 1e300,
+		.metavar = "X",
+		.help = "smaller changes do not count, in the unit of the values"},
+	{.name = "p_value",
+		.alias = "max_pvalue",
+		.type = FIELD_DOUBLE,
+		.offset = offsetof(struct lookback_options, p_value),
+		.initial = "0.05",
+		.min = 0,
+		.max = 1,
+		.flags = FIELD_MIN_OPEN,
+		.letter = 'P',
+		.metavar = "P",
+		.help = "a change needs a p-value below it, where there are samples enough for a "
+			"Mann-Whitney test"},
+	{.name = "min_samples",
+		.type = FIELD_INT,
+		.offset = offsetof(struct lookback_options, min_samples),
+		.initial = "4",
+		.min = 1,
+		.max = 1e6,
+		.metavar = "COUNT",
+		.help = "samples that the test needs on each side"},
+	{.name = "deviations",
+		.type = FIELD_DOUBLE,
+		.offset = offsetof(struct lookback_options, deviations),
+		.initial = "2.576",
+		.min = 0,
+		.max = 1e6,
+		.metavar = "X",
+		.help = "a change needs to be larger than so many deviations of the run's "
+			"samples, where it has several"},
+	{0},
+};
+
+static int by_size(const void *a, const void *b)
+{
+	double one = *(const double *)a, other = *(const double *)b;
+	return (one > other) - (one < other);
+}
+
+static double median_of(const struct lookback_side *side, struct scratch *scratch)
+{
+	scratch_reset(scratch);
+	double *sorted = memcpy(scratch_take(scratch, side->n, sizeof(double)), side->values,
+		side->n * sizeof(double));
+	qsort(sorted, side->n, sizeof(double), by_size);
+	return 0.5 * (sorted[(side->n - 1) / 2] + sorted[side->n / 2]);
+}
+
+static double best_of(
+	const struct lookback_side *side, int best, int direction, struct scratch *scratch)
+{
+	if (best == LOOKBACK_MEDIAN)
+		return median_of(side, scratch);
+	bool largest = best == LOOKBACK_MAX || (best == LOOKBACK_AUTO && direction > 0);
+	double found = side->values[0];
+	for (size_t i = 1; i < side->n; i++)
+		if (largest ? side->values[i] > found : side->values[i] < found)
+			found = side->values[i];
+	return found;
+}
+
+static double nearest_to(const struct lookback_side *side, double value)
+{
+	double nearest = side->values[0];
+	for (size_t i = 1; i < side->n; i++)
+		if (fabs(side->values[i] - value) < fabs(nearest - value))
+			nearest = side->values[i];
+	return nearest;
+}
+
+/* Does the test say that the samples are of a kind? */
+static bool is_alike(const struct lookback_side *now, const struct lookback_side *before,
+	const struct lookback_options *options, struct scratch *scratch,
+	struct lookback_result *result)
+{
+	size_t least = (size_t)options->min_samples;
+	if (now->n < least || before->n < least)
+		return false;
+	result->p = mannwhitney_test(now->values, now->n, before->values, before->n, scratch).p;
+	result->tested = true;
+	return result->p > options->p_value;
+}
+
+struct lookback_result lookback_compare(const struct lookback_side *now,
+	const struct lookback_side *before, int direction, const struct lookback_options *options,
+	struct scratch *scratch)
+{
+	struct lookback_result result = {.p = 1};
+	if (now->n == 0 || before->n == 0)
+		return result;
+	double best = best_of(now, options->best, direction, scratch);
+	double nearest = nearest_to(before, best), size;
+	result.delta = best - nearest;
+	size = fabs(result.delta);
+	bool same_binary = now->hash != 0 && now->hash == before->hash;
+	if (same_binary || size == 0 || size < options->magnitude * fabs(nearest) ||
+		size < options->floor)
+		return result;
+	if (is_alike(now, before, options, scratch, &result))
+		return result;
+	double deviation = moments_stddev(moments_of(now->values, now->n), 1);
+	if (now->n > 1 && size <= options->deviations * deviation)
+		return result;
+	bool better = direction > 0 ? result.delta > 0 : result.delta < 0;
+	result.verdict = better ? LOOKBACK_IMPROVED : LOOKBACK_REGRESSED;
+	return result;
+}
+
+static struct lookback_side side_of(
+	const struct runs *runs, const struct segments *segments, size_t from, size_t to)
+{
+	size_t start = runs->starts[from];
+	return (struct lookback_side){segments->values + start, runs->starts[to] - start,
+		to > from ? runs->hashes[to - 1] : 0};
+}
+
+/* Writes where a run was not like those before, and the p-values of the tests, -1 for none. */
+static size_t find_cuts(const struct runs *runs, const struct segments *segments, int direction,
+	const struct lookback_options *options, size_t *cuts, double *pvalues)
+{
+	struct scratch *tests = scratch_new();
+	size_t count = 0;
+	for (size_t run = 1; run < runs->count; run++) {
+		size_t back = run < (size_t)options->runs ? run : (size_t)options->runs;
+		struct lookback_side now = side_of(runs, segments, run, run + 1);
+		struct lookback_side before = side_of(runs, segments, run - back, run);
+		struct lookback_result result =
+			lookback_compare(&now, &before, direction, options, tests);
+		if (result.verdict == LOOKBACK_UNCHANGED)
+			continue;
+		pvalues[count] = result.tested ? result.p : -1;
+		cuts[count++] = runs->starts[run];
+	}
+	scratch_free(tests);
+	return count;
+}
+
+static size_t lookback_detect(const struct samples *samples, const void *options,
+	struct scratch *scratch, struct change *out)
+{
+	struct lookback_options given = *(const struct lookback_options *)options;
+	scratch_reset(scratch);
+	struct segments segments = segments_of(samples, scratch);
+	struct runs runs = runs_of(samples, &segments, scratch);
+	runs_pool(&runs);
+	size_t *cuts = scratch_take(scratch, runs.count, sizeof(size_t));
+	double *pvalues = scratch_take(scratch, runs.count, sizeof(double));
+	given.floor = ldexp(given.floor, segments.unit);
+	size_t count = find_cuts(&runs, &segments, samples->direction, &given, cuts, pvalues);
+	segments_changes(&segments, cuts, count, out);
+	for (size_t i = 0; i < count; i++)
+		out[i].pvalue = pvalues[i] < 0 ? out[i].pvalue : pvalues[i];
+	return count;
+}
+
+const struct detector lookback_detector = {
+	.name = "lookback",
+	.summary = "each run against the recent ones, with the rules of LNT (LLVM)",
+	.fields = lookback_fields,
+	.options_size = sizeof(struct lookback_options),
+	.detect = lookback_detect,
+};

@@ -1,0 +1,45 @@
+/*
+ * Each run against the ones just before it, as LNT (LLVM's performance tracker) compares them.
+ */
+#ifndef DETECTORS_LOOKBACK_H
+#define DETECTORS_LOOKBACK_H
+
+#include "detectors/detector.h"
+
+enum lookback_best { LOOKBACK_AUTO, LOOKBACK_MIN, LOOKBACK_MAX, LOOKBACK_MEDIAN };
+
+struct lookback_options {
+	int64_t runs; /* that are looked back at */
+	int best;     /* enum lookback_best: what stands for a run */
+	double magnitude, floor;
+	double p_value;
+	double deviations;
+	int64_t min_samples; /* on each side, for the Mann-Whitney test */
+};
+
+struct lookback_side {
+	const double *values;
+	size_t n;
+	uint64_t hash; /* 0: unknown */
+};
+
+enum lookback_verdict { LOOKBACK_UNCHANGED, LOOKBACK_IMPROVED, LOOKBACK_REGRESSED };
+
+struct lookback_result {
+	enum lookback_verdict verdict;
+	double delta; /* of the run's best and the nearest earlier value */
+	double p;     /* of the Mann-Whitney test, 1 where none was made */
+	bool tested;
+};
+
+/*
+ * Compares a run's values with those of the runs before it; `direction` as in struct samples, where
+ * 0 is taken for lower is better. `scratch` is for this alone and is emptied.
+ */
+struct lookback_result lookback_compare(const struct lookback_side *now,
+	const struct lookback_side *before, int direction, const struct lookback_options *options,
+	struct scratch *scratch);
+
+extern const struct detector lookback_detector;
+
+#endif

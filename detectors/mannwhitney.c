@@ -1,0 +1,168 @@
+/*
+ * The exact distribution comes from going through the groups of equal values from the smallest up
+ * and choosing from each how many belong to the first sample: ways[j][w] is the number of choices
+ * of j values so far whose U, doubled, is w. Without ties every group has one value, and this is
+ * the classic recursion.
+ */
+#include "detectors/mannwhitney.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "detectors/scratch.h"
+
+enum { EXACT_MOST = 50, EXACT_MOST_TIED = 25 };
+
+struct ranked {
+	double value;
+	bool first;
+};
+
+/* All values in order, and how many of each size there are. */
+struct ranking {
+	size_t n1, n2;
+	size_t *groups;
+	size_t count;
+	double u;
+	double tied; /* sum of t^3 - t over the groups */
+};
+
+static int by_value(const void *a, const void *b)
+{
+	const struct ranked *one = a, *other = b;
+	return (one->value > other->value) - (one->value < other->value);
+}
+
+static struct ranking rank(
+	const double *first, size_t n1, const double *second, size_t n2, struct scratch *scratch)
+{
+	size_t n = n1 + n2;
+	scratch_reset(scratch);
+	struct ranking ranking = {
+		.n1 = n1, .n2 = n2, .groups = scratch_take(scratch, n, sizeof(size_t))};
+	struct ranked *all = scratch_take(scratch, n, sizeof(*all));
+	for (size_t i = 0; i < n; i++) {
+		double value = i < n1 ? first[i] : second[i - n1];
+		all[i] = (struct ranked){isnan(value) ? HUGE_VAL : value, i < n1};
+	}
+	qsort(all, n, sizeof(*all), by_value);
+	size_t seconds = 0; /* below the group */
+	for (size_t from = 0, to; from < n; from = to) {
+		size_t firsts = 0;
+		for (to = from; to < n && all[to].value == all[from].value; to++)
+			firsts += all[to].first;
+		size_t others = to - from - firsts;
+		ranking.u += (double)firsts * ((double)seconds + 0.5 * (double)others);
+		seconds += others;
+		double t = (double)(to - from);
+		ranking.tied += t * t * t - t;
+		ranking.groups[ranking.count++] = to - from;
+	}
+	return ranking;
+}
+
+/* t over c */
+static double choose(size_t t, size_t c)
+{
+	double ways = 1;
+	for (size_t i = 1; i <= c; i++)
+		ways = ways * (double)(t - c + i) / (double)i;
+	return ways;
+}
+
+struct table {
+	double *ways; /* [j][w], w = 2U up to `most` */
+	size_t most;
+};
+
+/*
+ * Takes in a group of t values with `below` values before it. Of c chosen from it after j earlier
+ * ones, each is larger than the below - j values not chosen, and ties with t - c. Goes from many
+ * chosen to few, so that the table is overwritten only where it was read.
+ */
+static void add_group(struct table *table, size_t n1, size_t n2, size_t below, size_t t)
+{
+	size_t width = table->most + 1;
+	for (size_t chosen = n1 < below + t ? n1 : below + t; chosen > 0; chosen--) {
+		double *to = table->ways + chosen * width;
+		for (size_t c = 1; c <= t && c <= chosen; c++) {
+			size_t j = chosen - c;
+			if (j > below || below - j > n2 || below - j + t - c > n2)
+				continue;
+			size_t more = c * (2 * (below - j) + (t - c));
+			const double *from = table->ways + j * width;
+			double weight = choose(t, c);
+			for (size_t w = more; w < width; w++)
+				to[w] += weight * from[w - more];
+		}
+	}
+}
+
+/* P(U <= u) over all choices of n1 values. */
+static double lower_tail(
+	const struct ranking *ranking, size_t n1, size_t n2, double u, struct scratch *scratch)
+{
+	struct table table = {.most = (size_t)(2 * u)};
+	size_t size = (n1 + 1) * (table.most + 1), below = 0;
+	table.ways = scratch_take(scratch, size, sizeof(double));
+	memset(table.ways, 0, size * sizeof(double));
+	table.ways[0] = 1;
+	for (size_t i = 0; i < ranking->count; i++) {
+		add_group(&table, n1, n2, below, ranking->groups[i]);
+		below += ranking->groups[i];
+	}
+	double sum = 0;
+	for (size_t w = 0; w <= table.most; w++)
+		sum += table.ways[n1 * (table.most + 1) + w];
+	return sum / choose(n1 + n2, n1);
+}
+
+/* Ties make the distribution of U lopsided: the upper tail is the other sample's lower one. */
+static double exact_p(const struct ranking *ranking, struct scratch *scratch)
+{
+	size_t n1 = ranking->n1, n2 = ranking->n2;
+	double u = ranking->u, other = (double)n1 * (double)n2 - u;
+	double p = u <= other ? 2 * lower_tail(ranking, n1, n2, u, scratch)
+			      : 2 * lower_tail(ranking, n2, n1, other, scratch);
+	return p < 1 ? p : 1;
+}
+
+static double normal_p(const struct ranking *ranking)
+{
+	double n1 = (double)ranking->n1, n2 = (double)ranking->n2, n = n1 + n2;
+	double variance = n1 * n2 / 12 * (n + 1 - ranking->tied / (n * (n - 1)));
+	double away = fabs(ranking->u - n1 * n2 / 2) - 0.5;
+	return away <= 0 || !(variance > 0) ? 1 : erfc(away / sqrt(2 * variance));
+}
+
+static bool is_exact(const struct ranking *ranking)
+{
+	size_t larger = ranking->n1 > ranking->n2 ? ranking->n1 : ranking->n2;
+	return larger <= (ranking->tied > 0 ? EXACT_MOST_TIED : EXACT_MOST);
+}
+
+static struct mannwhitney test(const double *first, size_t n1, const double *second, size_t n2,
+	bool exact, struct scratch *scratch)
+{
+	if (n1 == 0 || n2 == 0)
+		return (struct mannwhitney){.p = 1};
+	struct ranking ranking = rank(first, n1, second, n2, scratch);
+	struct mannwhitney result = {.u = ranking.u, .p = 1, .flat = ranking.count == 1};
+	if (!result.flat)
+		result.p = exact && is_exact(&ranking) ? exact_p(&ranking, scratch)
+						       : normal_p(&ranking);
+	return result;
+}
+
+struct mannwhitney mannwhitney_test(
+	const double *first, size_t n1, const double *second, size_t n2, struct scratch *scratch)
+{
+	return test(first, n1, second, n2, true, scratch);
+}
+
+struct mannwhitney mannwhitney_normal(
+	const double *first, size_t n1, const double *second, size_t n2, struct scratch *scratch)
+{
+	return test(first, n1, second, n2, false, scratch);
+}

@@ -1,0 +1,29 @@
+/*
+ * The Mann-Whitney U test (Mann and Whitney 1947), right with ties and for small samples.
+ */
+#ifndef DETECTORS_MANNWHITNEY_H
+#define DETECTORS_MANNWHITNEY_H
+
+#include "detectors/detector.h"
+
+struct mannwhitney {
+	double u;  /* pairs in which the first sample's value is the larger one; ties count half */
+	double p;  /* two-sided; 1 where a sample is empty or all values are equal */
+	bool flat; /* all values are equal */
+};
+
+/*
+ * The p-value counts the orders of all values, ties included, exactly where both samples have at
+ * most 50 values, or 25 if there are ties; beyond, it is the normal approximation with corrections
+ * for ties and continuity. Infinities are values; a NaN counts as positive
+ * infinity. `scratch` is
+ * one for these tests alone: each empties it.
+ */
+struct mannwhitney mannwhitney_test(
+	const double *first, size_t n1, const double *second, size_t n2, struct scratch *scratch);
+
+/* The same with the normal approximation whatever the size, which costs less. */
+struct mannwhitney mannwhitney_normal(
+	const double *first, size_t n1, const double *second, size_t n2, struct scratch *scratch);
+
+#endif

@@ -1,0 +1,381 @@
+/*
+ * The groups are found by dynamic programming over the sorted means. The best start of the last
+ * group never falls as values are added, so each row is filled by halving: O(k n log n).
+ */
+#include "detectors/modes.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "detectors/existing.h"
+#include "detectors/runs.h"
+#include "detectors/scratch.h"
+#include "detectors/segments.h"
+
+static const struct field modes_fields[] = {
+	{.name = "window",
+		.type = FIELD_INT,
+		.offset = offsetof(struct modes_options, window),
+		.initial = "6",
+		.min = 2,
+		.max = 1000,
+		.metavar = "RUNS",
+		.help = "a level that lasts less than it by 2 runs or more is an excursion, and "
+			"one at the end waits until it lacks no more than 1"},
+	{.name = "modes",
+		.type = FIELD_INT,
+		.offset = offsetof(struct modes_options, modes),
+		.initial = "6",
+		.min = 1,
+		.max = MODES_MOST,
+		.metavar = "COUNT",
+		.help = "levels that are looked for, at most"},
+	{.name = "apart",
+		.type = FIELD_DOUBLE,
+		.offset = offsetof(struct modes_options, apart),
+		.initial = "0.02",
+		.min = 0,
+		.max = 1e6,
+		.metavar = "SHARE",
+		.help = "levels nearer to each other are one, 0.02 for 2%"},
+	{.name = "magnitude",
+		.alias = "min_magnitude",
+		.type = FIELD_DOUBLE,
+		.offset = offsetof(struct modes_options, magnitude),
+		.initial = "0.0",
+		.min = 0,
+		.max = 1e300,
+		.letter = 'M',
+		.metavar = "SHARE",
+		.help = "a change point needs a relative change above it, 0.05 for 5%"},
+	{0},
+};
+
+struct modes_partition {
+	size_t n;
+	const double *sums, *squares; /* of the values before each number */
+	double *row, *next;           /* the least cost of the values before each number */
+	uint32_t *starts[MODES_MOST]; /* where the last of k + 1 groups begins */
+	double least[MODES_MOST];
+};
+
+static double group_cost(const struct modes_partition *partition, size_t from, size_t to)
+{
+	double sum = partition->sums[to] - partition->sums[from];
+	double cost =
+		partition->squares[to] - partition->squares[from] - sum * sum / (double)(to - from);
+	return cost > 0 ? cost : 0;
+}
+
+/* Fills row k for ends [low, high], whose starts lie within [first, last]. */
+static void fill_row(struct modes_partition *partition, size_t k, size_t low, size_t high,
+	size_t first, size_t last)
+{
+	while (low <= high) {
+		size_t end = low + (high - low) / 2, best = 0;
+		double least = HUGE_VAL;
+		for (size_t from = first > k ? first : k; from <= last && from < end; from++) {
+			double cost = partition->row[from] + group_cost(partition, from, end);
+			if (cost < least) {
+				least = cost;
+				best = from;
+			}
+		}
+		partition->next[end] = least;
+		partition->starts[k][end] = (uint32_t)best;
+		if (end > low)
+			fill_row(partition, k, low, end - 1, first, best);
+		low = end + 1;
+		first = best;
+	}
+}
+
+static void add_up(const double *sorted, size_t n, double *sums, double *squares)
+{
+	sums[0] = squares[0] = 0;
+	for (size_t i = 0; i < n; i++) {
+		sums[i + 1] = sums[i] + sorted[i];
+		squares[i + 1] = squares[i] + sorted[i] * sorted[i];
+	}
+}
+
+struct modes_partition *modes_partition(
+	const double *sorted, size_t n, size_t most, struct scratch *scratch)
+{
+	struct modes_partition *partition = scratch_take(scratch, 1, sizeof(*partition));
+	double *sums = scratch_take(scratch, n + 1, sizeof(double));
+	double *squares = scratch_take(scratch, n + 1, sizeof(double));
+	add_up(sorted, n, sums, squares);
+	*partition = (struct modes_partition){.n = n, .sums = sums, .squares = squares};
+	partition->row = scratch_take(scratch, n + 1, sizeof(double));
+	partition->next = scratch_take(scratch, n + 1, sizeof(double));
+	for (size_t end = 1; end <= n; end++)
+		partition->row[end] = group_cost(partition, 0, end);
+	partition->least[0] = partition->row[n];
+	for (size_t k = 1; k < most; k++) {
+		partition->starts[k] = scratch_take(scratch, n + 1, sizeof(uint32_t));
+		fill_row(partition, k, k + 1, n, k, n - 1);
+		double *row = partition->row;
+		partition->row = partition->next;
+		partition->next = row;
+		partition->least[k] = partition->row[n];
+	}
+	return partition;
+}
+
+double modes_squares(const struct modes_partition *partition, size_t k)
+{
+	return partition->least[k - 1];
+}
+
+void modes_starts(const struct modes_partition *partition, size_t k, size_t *starts)
+{
+	size_t end = partition->n;
+	while (k-- > 1)
+		end = starts[k] = partition->starts[k][end];
+	starts[0] = 0;
+}
+
+static int by_size(const void *a, const void *b)
+{
+	double one = *(const double *)a, other = *(const double *)b;
+	return (one > other) - (one < other);
+}
+
+static double median(double *values, size_t n)
+{
+	qsort(values, n, sizeof(double), by_size);
+	return 0.5 * (values[(n - 1) / 2] + values[n / 2]);
+}
+
+/* Of one value's noise, from the differences of successive ones: levels hardly matter to it. */
+static double noise_of(const double *values, size_t n, double *room)
+{
+	const double normal = 1.4826;
+	for (size_t i = 0; i + 1 < n; i++)
+		room[i] = values[i + 1] - values[i];
+	double middle = median(room, n - 1);
+	for (size_t i = 0; i + 1 < n; i++)
+		room[i] = fabs(values[i + 1] - values[i] - middle);
+	return normal * median(room, n - 1) / M_SQRT2;
+}
+
+static size_t choose_count(const struct modes_partition *partition, size_t most, double noise)
+{
+	double n = (double)partition->n, least = HUGE_VAL, floor = 0.1 * noise;
+	size_t best = 1;
+	for (size_t k = 1; k <= most; k++) {
+		double bic = n * log(modes_squares(partition, k) / n + floor * floor) +
+			     2 * (double)k * log(n);
+		if (bic < least) {
+			least = bic;
+			best = k;
+		}
+	}
+	return best;
+}
+
+struct level {
+	double top; /* its largest value */
+	double mean;
+	double count;
+};
+
+struct levels {
+	struct level items[MODES_MOST];
+	size_t count;
+};
+
+static struct levels read_levels(
+	const struct modes_partition *partition, const double *sorted, size_t count)
+{
+	struct levels levels = {.count = count};
+	size_t starts[MODES_MOST];
+	modes_starts(partition, count, starts);
+	for (size_t k = 0; k < count; k++) {
+		size_t from = starts[k], to = k + 1 < count ? starts[k + 1] : partition->n;
+		double sum = partition->sums[to] - partition->sums[from];
+		levels.items[k] = (struct level){
+			sorted[to - 1], sum / (double)(to - from), (double)(to - from)};
+	}
+	return levels;
+}
+
+/* Joins the nearest two levels that are too near, until none are. `shift` is what was taken off
+ * all values. */
+static void join_levels(struct levels *levels, double noise, double apart, double shift)
+{
+	for (;;) {
+		size_t nearest = 0;
+		double least = HUGE_VAL;
+		for (size_t k = 0; k + 1 < levels->count; k++) {
+			double one = levels->items[k].mean, other = levels->items[k + 1].mean;
+			double size = fmax(fabs(one + shift), fabs(other + shift));
+			bool near = other - one < fmax(2 * noise, apart * size);
+			if (near && other - one < least) {
+				least = other - one;
+				nearest = k + 1;
+			}
+		}
+		if (nearest == 0)
+			return;
+		struct level *low = &levels->items[nearest - 1], high = levels->items[nearest];
+		low->mean += (high.mean - low->mean) * high.count / (low->count + high.count);
+		low->count += high.count;
+		low->top = high.top;
+		levels->count--;
+		memmove(low + 1, low + 2, (levels->count - nearest) * sizeof(*low));
+	}
+}
+
+static struct levels find_levels(const double *values, size_t n,
+	const struct modes_options *options, double shift, struct scratch *scratch)
+{
+	double *sorted = scratch_take(scratch, n, sizeof(double));
+	double noise = noise_of(values, n, sorted);
+	memcpy(sorted, values, n * sizeof(double));
+	qsort(sorted, n, sizeof(double), by_size);
+	size_t most = n / 4 > 0 ? n / 4 : 1;
+	most = most < (size_t)options->modes ? most : (size_t)options->modes;
+	struct modes_partition *partition = modes_partition(sorted, n, most, scratch);
+	struct levels levels = read_levels(partition, sorted, choose_count(partition, most, noise));
+	join_levels(&levels, noise, options->apart, shift);
+	return levels;
+}
+
+/* Successive runs on one level, in a list by index. */
+struct stay {
+	size_t from, to;
+	size_t level;
+	size_t before, after; /* stays, or NONE */
+};
+
+#define NONE SIZE_MAX
+
+static size_t level_of(const struct levels *levels, double value)
+{
+	size_t k = 0;
+	while (k + 1 < levels->count && value > levels->items[k].top)
+		k++;
+	return k;
+}
+
+static size_t list_stays(
+	const double *values, size_t n, const struct levels *levels, struct stay *stays)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < n; i++) {
+		size_t level = level_of(levels, values[i]);
+		if (count > 0 && stays[count - 1].level == level) {
+			stays[count - 1].to = i + 1;
+			continue;
+		}
+		stays[count] = (struct stay){i, i + 1, level, count - 1, NONE};
+		if (count > 0)
+			stays[count - 1].after = count;
+		count++;
+	}
+	return count;
+}
+
+/* Of a stay's two neighbours the one whose level is nearer to its values. */
+static size_t nearer(
+	const struct stay *stays, size_t at, const struct levels *levels, const double *values)
+{
+	const struct stay *stay = &stays[at];
+	if (stay->before == NONE)
+		return stay->after;
+	double sum = 0;
+	for (size_t i = stay->from; i < stay->to; i++)
+		sum += values[i];
+	double mean = sum / (double)(stay->to - stay->from);
+	double before = fabs(mean - levels->items[stays[stay->before].level].mean);
+	double after = fabs(mean - levels->items[stays[stay->after].level].mean);
+	return before <= after ? stay->before : stay->after;
+}
+
+/* The stay takes in the one after it. */
+static void take_in(struct stay *stays, size_t at)
+{
+	size_t gone = stays[at].after;
+	stays[at].to = stays[gone].to;
+	stays[at].after = stays[gone].after;
+	if (stays[at].after != NONE)
+		stays[stays[at].after].before = at;
+}
+
+/*
+ * Gives each stay of `length` that others follow to its nearer neighbour. What comes of it is
+ * longer, so that one walk is enough for a length.
+ */
+static void absorb(
+	struct stay *stays, size_t length, const struct levels *levels, const double *values)
+{
+	for (size_t at = 0; at != NONE && stays[at].after != NONE;) {
+		if (stays[at].to - stays[at].from != length) {
+			at = stays[at].after;
+			continue;
+		}
+		stays[at].level = stays[nearer(stays, at, levels, values)].level;
+		if (stays[stays[at].after].level == stays[at].level)
+			take_in(stays, at);
+		size_t before = stays[at].before;
+		if (before != NONE && stays[before].level == stays[at].level) {
+			at = before;
+			take_in(stays, at);
+		}
+		at = stays[at].after;
+	}
+}
+
+/* Writes the starts of the stays that count as levels, but for the first. */
+static size_t find_cuts(const double *values, size_t n, const struct levels *levels, size_t window,
+	struct scratch *scratch, size_t *cuts)
+{
+	struct stay *stays = scratch_take(scratch, n, sizeof(*stays));
+	list_stays(values, n, levels, stays);
+	for (size_t length = 1; length + 2 <= window; length++)
+		absorb(stays, length, levels, values);
+	size_t count = 0;
+	for (size_t at = stays[0].after; at != NONE; at = stays[at].after) {
+		bool pending =
+			stays[at].after == NONE && stays[at].to - stays[at].from + 1 < window;
+		if (!pending)
+			cuts[count++] = stays[at].from;
+	}
+	return count;
+}
+
+static size_t modes_detect(const struct samples *samples, const void *options,
+	struct scratch *scratch, struct change *out)
+{
+	const struct modes_options *given = options;
+	scratch_reset(scratch);
+	struct segments segments = segments_of(samples, scratch);
+	struct runs runs = runs_of(samples, &segments, scratch);
+	size_t n = runs.count;
+	if (n < 2 || n >= UINT32_MAX)
+		return 0;
+	double *means = scratch_take(scratch, n, sizeof(double));
+	double *scaled = scratch_take(scratch, n, sizeof(double));
+	size_t *cuts = scratch_take(scratch, n, sizeof(size_t));
+	runs_means(&runs, &segments, means);
+	double shift = existing_scale(means, n, scaled).shift;
+	struct levels levels = find_levels(scaled, n, given, shift, scratch);
+	size_t count = find_cuts(scaled, n, &levels, (size_t)given->window, scratch, cuts);
+	for (size_t i = 0; i < count; i++)
+		cuts[i] = runs.starts[cuts[i]];
+	count = segments_drop_small(&segments, cuts, count, given->magnitude, scratch);
+	segments_changes(&segments, cuts, count, out);
+	return count;
+}
+
+const struct detector modes_detector = {
+	.name = "modes",
+	.summary = "levels by k-means of the runs' means, with short excursions taken back "
+		   "(Firefox OS)",
+	.fields = modes_fields,
+	.options_size = sizeof(struct modes_options),
+	.detect = modes_detect,
+};

@@ -1,0 +1,149 @@
+/*
+ * Values are multiplied by a power of two that brings the largest below 1 where it is of extreme
+ * size; that rounds nothing but what is smaller than the largest by 300 digits.
+ */
+#include "detectors/segments.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "detectors/edivisive_internal.h"
+#include "detectors/existing.h"
+#include "detectors/scratch.h"
+#include "detectors/stats.h"
+
+enum { ORDINARY_EXPONENT = 300 };
+
+static int unit_of(const double *values, size_t n)
+{
+	double largest = 0;
+	int exponent = 0;
+	for (size_t i = 0; i < n; i++)
+		largest = fmax(largest, fabs(values[i]));
+	frexp(largest, &exponent);
+	return abs(exponent) > ORDINARY_EXPONENT ? -exponent : 0;
+}
+
+struct segments segments_of(const struct samples *samples, struct scratch *scratch)
+{
+	struct segments segments = {
+		.values = scratch_take(scratch, samples->n, sizeof(double)),
+		.places = scratch_take(scratch, samples->n, sizeof(size_t)),
+	};
+	segments.n = existing_values(samples->values, samples->n, segments.values, segments.places);
+	segments.unit = unit_of(segments.values, segments.n);
+	for (size_t i = 0; segments.unit != 0 && i < segments.n; i++)
+		segments.values[i] = ldexp(segments.values[i], segments.unit);
+	return segments;
+}
+
+/* Student's test for a side of one value: the other's variance is taken for both. */
+static double single_p(struct moments a, struct moments b)
+{
+	double n1 = (double)a.n, n2 = (double)b.n, df = n1 + n2 - 2;
+	double delta = a.mean - b.mean;
+	if (df < 1 || delta == 0)
+		return 1;
+	return student_two_sided(
+		delta / sqrt((a.squares + b.squares) / df * (1 / n1 + 1 / n2)), df);
+}
+
+static double moments_p(struct moments a, struct moments b)
+{
+	return a.n < 2 || b.n < 2 ? single_p(a, b) : ttest_welch(a, b).p;
+}
+
+double segments_test(const double *before, size_t n1, const double *after, size_t n2)
+{
+	return moments_p(moments_of(before, n1), moments_of(after, n2));
+}
+
+static struct moments moments_between(const struct segments *segments, size_t from, size_t to)
+{
+	return moments_of(segments->values + from, to - from);
+}
+
+static struct change change_at(
+	const struct segments *segments, size_t cut, struct moments before, struct moments after)
+{
+	struct change change = {
+		.index = segments->places[cut],
+		.pvalue = moments_p(before, after),
+		.mean_before = ldexp(before.mean, -segments->unit),
+		.mean_after = ldexp(after.mean, -segments->unit),
+		.stddev_before = ldexp(moments_stddev(before, 1), -segments->unit),
+		.stddev_after = ldexp(moments_stddev(after, 1), -segments->unit),
+		.count_before = before.n,
+		.count_after = after.n,
+	};
+	change.magnitude = change_magnitude(change.mean_before, change.mean_after);
+	return change;
+}
+
+void segments_changes(
+	const struct segments *segments, const size_t *cuts, size_t count, struct change *out)
+{
+	if (count == 0)
+		return;
+	struct moments before = moments_between(segments, 0, cuts[0]);
+	for (size_t i = 0; i < count; i++) {
+		size_t end = i + 1 < count ? cuts[i + 1] : segments->n;
+		struct moments after = moments_between(segments, cuts[i], end);
+		out[i] = change_at(segments, cuts[i], before, after);
+		before = after;
+	}
+}
+
+/* A segment with the magnitude of the cut at its start. */
+struct stretch {
+	struct moments moments;
+	size_t cut;
+	double magnitude;
+};
+
+static void measure(struct stretch *stretches, size_t i)
+{
+	stretches[i].magnitude =
+		change_magnitude(stretches[i - 1].moments.mean, stretches[i].moments.mean);
+}
+
+static size_t smallest_of(const struct stretch *stretches, size_t count)
+{
+	size_t smallest = 1;
+	for (size_t i = 2; i <= count; i++)
+		if (stretches[i].magnitude < stretches[smallest].magnitude)
+			smallest = i;
+	return smallest;
+}
+
+size_t segments_drop_small(const struct segments *segments, size_t *cuts, size_t count,
+	double magnitude, struct scratch *scratch)
+{
+	if (count == 0 || magnitude <= 0)
+		return count;
+	struct stretch *stretches = scratch_take(scratch, count + 1, sizeof(*stretches));
+	for (size_t i = 0; i <= count; i++) {
+		size_t from = i > 0 ? cuts[i - 1] : 0, to = i < count ? cuts[i] : segments->n;
+		stretches[i] = (struct stretch){
+			.moments = moments_between(segments, from, to), .cut = from};
+		if (i > 0)
+			measure(stretches, i);
+	}
+	while (count > 0) {
+		size_t k = smallest_of(stretches, count);
+		if (stretches[k].magnitude > magnitude)
+			break;
+		stretches[k - 1].moments =
+			moments_join(stretches[k - 1].moments, stretches[k].moments);
+		for (size_t i = k; i < count; i++)
+			stretches[i] = stretches[i + 1];
+		count--;
+		if (k > 1)
+			measure(stretches, k - 1);
+		if (k <= count)
+			measure(stretches, k);
+	}
+	for (size_t i = 0; i < count; i++)
+		cuts[i] = stretches[i + 1].cut;
+	return count;
+}

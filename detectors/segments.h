@@ -1,0 +1,39 @@
+/*
+ * What the detectors share that name places and leave it to plain statistics what happened there:
+ * the numbers of the segments between them.
+ */
+#ifndef DETECTORS_SEGMENTS_H
+#define DETECTORS_SEGMENTS_H
+
+#include "detectors/detector.h"
+
+/* The existing values of a series, in a scratch. */
+struct segments {
+	double *values; /* times 2^unit, so that their squares stay within double's range */
+	size_t *places; /* of each in the series */
+	size_t n;
+	int unit;
+};
+
+struct segments segments_of(const struct samples *samples, struct scratch *scratch);
+
+/* What the changes below say of two neighbouring segments of segments.values. */
+double segments_test(const double *before, size_t n1, const double *after, size_t n2);
+
+/*
+ * Writes a change for each of `count` cuts (numbers of existing values, ascending, within 1..n - 1)
+ * with means, deviations (n - 1) and counts of its two neighbouring segments. The p-value is that
+ * of Welch's test between them; where one has a single value, of Student's, which lends it the
+ * other's variance. Nothing is taken off for the choice of the cut.
+ */
+void segments_changes(
+	const struct segments *segments, const size_t *cuts, size_t count, struct change *out);
+
+/*
+ * Drops cuts whose magnitude is not above `magnitude`, the smallest first; what follows is judged
+ * by the segments as they are then. Returns how many are left.
+ */
+size_t segments_drop_small(const struct segments *segments, size_t *cuts, size_t count,
+	double magnitude, struct scratch *scratch);
+
+#endif

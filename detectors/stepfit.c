@@ -1,0 +1,316 @@
+/*
+ * The arithmetic of Skia's six algorithms, with its quirks: all but `original` leave the last of an
+ * odd number of values out; sums and means skip missing values, counts in `original` do not; there
+ * equal means leave an error beyond all bounds, so that nothing is found; the Mann-Whitney test
+ * takes a missing value for a very large one.
+ */
+#include "detectors/stepfit.h"
+
+#include <float.h>
+#include <math.h>
+
+#include "detectors/mannwhitney.h"
+#include "detectors/scratch.h"
+#include "detectors/segments.h"
+#include "detectors/stats.h"
+
+static const char *const algorithms[] = {
+	"original", "absolute", "const", "percent", "cohen", "mannwhitneyu", NULL};
+
+static const struct field stepfit_fields[] = {
+	{.name = "algorithm",
+		.type = FIELD_CHOICE,
+		.offset = offsetof(struct stepfit_options, algorithm),
+		.initial = "cohen",
+		.choices = algorithms,
+		.help = "what is asked of the values on both sides of a point"},
+	{.name = "threshold",
+		.type = FIELD_DOUBLE,
+		.offset = offsetof(struct stepfit_options, threshold),
+		.initial = "0",
+		.min = 0,
+		.max = 1e300,
+		.metavar = "X",
+		.help = "from where on a step is one, for mannwhitneyu the largest p-value; 0 is "
+			"the algorithm's own (original 50, percent 0.05, cohen 2, mannwhitneyu "
+			"0.001), which absolute and const have not"},
+	{.name = "radius",
+		.type = FIELD_INT,
+		.offset = offsetof(struct stepfit_options, radius),
+		.initial = "10",
+		.min = 2,
+		.max = 10000,
+		.metavar = "POINTS",
+		.help = "points that are looked at on each side"},
+	{.name = "min_stddev",
+		.alias = "stddev_threshold",
+		.type = FIELD_DOUBLE,
+		.offset = offsetof(struct stepfit_options, min_stddev),
+		.initial = "0.001",
+		.min = 0,
+		.max = 1e300,
+		.flags = FIELD_MIN_OPEN,
+		.metavar = "X",
+		.help = "original, cohen: a smaller deviation counts as this one"},
+	{0},
+};
+
+/* Of the values that exist, in a mean that is 0 where none does. */
+static struct moments existing_moments(const double *values, size_t n)
+{
+	double first = 0, sum = 0;
+	size_t count = 0;
+	for (size_t i = 0; i < n; i++) {
+		if (isnan(values[i]))
+			continue;
+		first = count == 0 ? values[i] : first;
+		sum += values[i] - first;
+		count++;
+	}
+	struct moments moments = {.n = count, .mean = count ? first + sum / (double)count : 0};
+	for (size_t i = 0; i < n; i++)
+		if (!isnan(values[i]))
+			moments.squares += (values[i] - moments.mean) * (values[i] - moments.mean);
+	return moments;
+}
+
+/* Mean 0 and population deviation 1, the latter only where it was above the least. */
+static void normalise(const double *values, size_t n, double min_stddev, double *out)
+{
+	struct moments all = existing_moments(values, n);
+	double deviation = moments_stddev(all, 0);
+	double unit = deviation > min_stddev ? deviation : 1;
+	for (size_t i = 0; i < n; i++)
+		out[i] = (values[i] - all.mean) / unit;
+}
+
+static enum stepfit_status status_of(double regression, double threshold)
+{
+	return regression >= threshold    ? STEPFIT_LOW
+	       : regression <= -threshold ? STEPFIT_HIGH
+					  : STEPFIT_UNINTERESTING;
+}
+
+static struct stepfit fit_original(const double *values, size_t n,
+	const struct stepfit_options *options, struct scratch *scratch)
+{
+	scratch_reset(scratch);
+	double *normal = scratch_take(scratch, n, sizeof(double));
+	normalise(values, n, options->min_stddev, normal);
+	size_t middle = n / 2;
+	struct moments left = existing_moments(normal, middle);
+	struct moments right = existing_moments(normal + middle, n - middle);
+	bool level = left.mean == right.mean;
+	double step = level ? -1 : left.mean - right.mean;
+	double squares = level ? (double)FLT_MAX : left.squares + right.squares;
+	double error = sqrt(squares) / (double)n;
+	double regression = step / fmax(error, options->min_stddev);
+	return (struct stepfit){
+		middle, step, regression, error, status_of(regression, options->threshold)};
+}
+
+static struct stepfit fit_cohen(struct moments left, struct moments right,
+	const struct stepfit_options *options, struct stepfit fit)
+{
+	double deviation = 0.5 * (moments_stddev(left, 1) + moments_stddev(right, 1));
+	fit.step = (left.mean - right.mean) / fmax(deviation, options->min_stddev);
+	fit.regression = fit.step;
+	return fit;
+}
+
+static struct stepfit fit_percent(struct moments left, struct moments right, struct stepfit fit)
+{
+	double step = left.mean - right.mean;
+	fit.step = step == 0 ? 0 : step / left.mean;
+	fit.regression = fit.step;
+	return fit;
+}
+
+/* A regression is a p-value here, with the sign of the step where it is small enough. */
+static struct stepfit fit_mannwhitney(const double *values, size_t n,
+	const struct stepfit_options *options, struct stepfit fit, struct scratch *scratch)
+{
+	size_t middle = n / 2;
+	struct mannwhitney test =
+		mannwhitney_test(values, middle, values + middle, n - middle, scratch);
+	if (test.flat)
+		return (struct stepfit){0};
+	fit.least_squares = test.u;
+	fit.regression = test.p;
+	if (test.p > options->threshold)
+		return fit;
+	fit.status = fit.step < 0 ? STEPFIT_HIGH : STEPFIT_LOW;
+	fit.regression = fit.step < 0 ? -test.p : test.p;
+	return fit;
+}
+
+static size_t fewest_values(int algorithm)
+{
+	return algorithm == STEPFIT_ORIGINAL ? 3 : algorithm == STEPFIT_COHEN ? 4 : 2;
+}
+
+struct stepfit stepfit_fit(const double *values, size_t n, const struct stepfit_options *options,
+	struct scratch *scratch)
+{
+	if (n < fewest_values(options->algorithm))
+		return (struct stepfit){0};
+	if (options->algorithm == STEPFIT_ORIGINAL)
+		return fit_original(values, n, options, scratch);
+	size_t middle = n / 2;
+	struct moments left = existing_moments(values, middle);
+	struct moments right = existing_moments(values + middle, middle);
+	struct stepfit fit = {middle, left.mean - right.mean, left.mean - right.mean, -1, 0};
+	switch ((enum stepfit_algorithm)options->algorithm) {
+	case STEPFIT_CONST:
+		fit.step = -1;
+		fit.regression = isnan(values[middle]) ? HUGE_VAL : fabs(values[middle]);
+		break;
+	case STEPFIT_PERCENT: fit = fit_percent(left, right, fit); break;
+	case STEPFIT_COHEN: fit = fit_cohen(left, right, options, fit); break;
+	case STEPFIT_MANNWHITNEYU:
+		return fit_mannwhitney(values, 2 * middle, options, fit, scratch);
+	case STEPFIT_ORIGINAL:
+	case STEPFIT_ABSOLUTE: break;
+	}
+	fit.status = status_of(fit.regression, options->threshold);
+	return fit;
+}
+
+/* What interests Skia's users by default; 0 where only they can know. */
+static double own_threshold(int algorithm)
+{
+	switch ((enum stepfit_algorithm)algorithm) {
+	case STEPFIT_ORIGINAL: return 50;
+	case STEPFIT_PERCENT: return 0.05;
+	case STEPFIT_COHEN: return 2;
+	case STEPFIT_MANNWHITNEYU: return 0.001;
+	case STEPFIT_ABSOLUTE:
+	case STEPFIT_CONST: break;
+	}
+	return 0;
+}
+
+/* A place that may be a change, with its fit. */
+struct hit {
+	size_t cut;
+	struct stepfit fit;
+	double p;
+};
+
+struct sliding {
+	const struct segments *segments;
+	struct stepfit_options options;
+	size_t radius;
+	struct scratch *tests;
+};
+
+/* Saves the exact test where the normal approximation leaves no doubt that it is in vain. */
+static bool is_hopeless(const struct sliding *sliding, const double *values)
+{
+	size_t r = sliding->radius;
+	const size_t roughly_normal = 8;
+	if (sliding->options.algorithm != STEPFIT_MANNWHITNEYU || r < roughly_normal)
+		return false;
+	double p = mannwhitney_normal(values, r, values + r, r, sliding->tests).p;
+	return p > 2 * sliding->options.threshold + 1 / (double)r;
+}
+
+static bool fit_at(const struct sliding *sliding, size_t cut, struct hit *hit)
+{
+	size_t r = sliding->radius, from = cut - r, rest = sliding->segments->n - from;
+	const double *values = sliding->segments->values + from;
+	if (is_hopeless(sliding, values))
+		return false;
+	size_t n = rest < 2 * r + 1 ? rest : 2 * r + 1;
+	*hit = (struct hit){cut, stepfit_fit(values, n, &sliding->options, sliding->tests), 0};
+	if (hit->fit.status == STEPFIT_UNINTERESTING)
+		return false;
+	hit->p = sliding->options.algorithm == STEPFIT_MANNWHITNEYU
+			 ? fabs(hit->fit.regression)
+			 : segments_test(values, r, values + r, r);
+	return true;
+}
+
+/* The one farther beyond the threshold; for a p-value that is the smaller one. */
+static bool is_better(const struct sliding *sliding, const struct hit *one, const struct hit *other)
+{
+	double a = fabs(one->fit.regression), b = fabs(other->fit.regression);
+	if (sliding->options.algorithm != STEPFIT_MANNWHITNEYU)
+		return a > b;
+	return a < b || (a == b && fabs(one->fit.step) > fabs(other->fit.step));
+}
+
+/* Hits of one direction less than a radius apart are one change; returns how many there are. */
+static size_t slide(const struct sliding *sliding, struct hit *best)
+{
+	size_t count = 0, last = 0, r = sliding->radius;
+	struct hit hit;
+	for (size_t cut = r; cut + r <= sliding->segments->n; cut++) {
+		if (!fit_at(sliding, cut, &hit))
+			continue;
+		bool same =
+			count > 0 && cut - last < r && best[count - 1].fit.status == hit.fit.status;
+		last = cut;
+		if (!same)
+			best[count++] = hit;
+		else if (is_better(sliding, &hit, &best[count - 1]))
+			best[count - 1] = hit;
+	}
+	return count;
+}
+
+/* The options as they are for values times 2^unit. */
+static struct stepfit_options options_in(const struct stepfit_options *given, int unit)
+{
+	struct stepfit_options options = *given;
+	int algorithm = options.algorithm;
+	if (options.threshold == 0)
+		options.threshold = own_threshold(algorithm);
+	if (algorithm == STEPFIT_ABSOLUTE || algorithm == STEPFIT_CONST)
+		options.threshold = ldexp(options.threshold, unit);
+	options.min_stddev = ldexp(options.min_stddev, unit);
+	return options;
+}
+
+static size_t stepfit_detect(const struct samples *samples, const void *options,
+	struct scratch *scratch, struct change *out)
+{
+	const struct stepfit_options *given = options;
+	scratch_reset(scratch);
+	struct segments segments = segments_of(samples, scratch);
+	struct sliding sliding = {.segments = &segments,
+		.options = options_in(given, segments.unit),
+		.radius = (size_t)given->radius};
+	if (segments.n < 2 * sliding.radius)
+		return 0;
+	struct hit *hits = scratch_take(scratch, segments.n, sizeof(*hits));
+	sliding.tests = scratch_new();
+	size_t count = slide(&sliding, hits);
+	scratch_free(sliding.tests);
+	size_t *cuts = scratch_take(scratch, count, sizeof(*cuts));
+	for (size_t i = 0; i < count; i++)
+		cuts[i] = hits[i].cut;
+	segments_changes(&segments, cuts, count, out);
+	for (size_t i = 0; i < count; i++)
+		out[i].pvalue = hits[i].p;
+	return count;
+}
+
+static bool stepfit_check(const void *options, struct error *error)
+{
+	const struct stepfit_options *given = options;
+	if (given->threshold > 0 || own_threshold(given->algorithm) > 0)
+		return true;
+	return error_set(error, ERROR_USAGE,
+		"threshold: the algorithm %s needs one, in the unit of the values",
+		algorithms[given->algorithm]);
+}
+
+const struct detector stepfit_detector = {
+	.name = "stepfit",
+	.summary = "a step in the middle of a sliding window, by six algorithms (Skia Perf)",
+	.fields = stepfit_fields,
+	.options_size = sizeof(struct stepfit_options),
+	.check = stepfit_check,
+	.detect = stepfit_detect,
+};

@@ -1,0 +1,44 @@
+/*
+ * Skia Perf's step fits (Skia's "go/stepfit"): six ways to ask whether a short stretch of values
+ * steps in its middle, and the detector that slides such a stretch along a series.
+ */
+#ifndef DETECTORS_STEPFIT_H
+#define DETECTORS_STEPFIT_H
+
+#include "detectors/detector.h"
+
+enum stepfit_algorithm {
+	STEPFIT_ORIGINAL,
+	STEPFIT_ABSOLUTE,
+	STEPFIT_CONST,
+	STEPFIT_PERCENT,
+	STEPFIT_COHEN,
+	STEPFIT_MANNWHITNEYU,
+};
+
+enum stepfit_status { STEPFIT_UNINTERESTING, STEPFIT_HIGH, STEPFIT_LOW };
+
+struct stepfit_options {
+	int algorithm;    /* enum stepfit_algorithm */
+	double threshold; /* 0: the algorithm's own */
+	double min_stddev;
+	int64_t radius; /* points on each side of a step */
+};
+
+struct stepfit {
+	size_t turning_point; /* 0 where the values are too few to be judged */
+	double step, regression, least_squares;
+	enum stepfit_status status; /* high: the values went up */
+};
+
+/*
+ * Fits the step in the middle of n values, NaN where missing, as Skia's code does, in double
+ * precision. The options' threshold must be above 0 and their radius is not used. `scratch` is for
+ * this alone and is emptied.
+ */
+struct stepfit stepfit_fit(const double *values, size_t n, const struct stepfit_options *options,
+	struct scratch *scratch);
+
+extern const struct detector stepfit_detector;
+
+#endif
