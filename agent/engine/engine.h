@@ -37,6 +37,9 @@ struct task {
 	void *result; /* of work; in the task's arena */
 	bool failed;
 	struct error error;
+	const char *trouble; /* of a failed one, in a word: "unreachable", "no_answer", "denied",
+				"limited", "server_error", "too_big", "timeout", "configuration"
+				or "data" */
 
 	/* The engine's: a read that was given up still uses the task's memory. */
 	bool lent, freed;

@@ -279,6 +279,35 @@ static int64_t retry_wait(struct errand *errand)
 	return delay > errand->call.reply.retry_after ? delay : errand->call.reply.retry_after;
 }
 
+static const char *trouble_of(const struct reply *reply)
+{
+	if (reply->kind == REPLY_UNREACHABLE)
+		return "unreachable";
+	if (reply->kind == REPLY_AMBIGUOUS)
+		return "no_answer";
+	if (reply->kind == REPLY_TOO_BIG)
+		return "too_big";
+	if (reply->status == 429)
+		return "limited";
+	if (reply->status >= 500)
+		return "server_error";
+	return reply->status == 401 || reply->status == 403 || reply->status == 407 ? "denied"
+										    : NULL;
+}
+
+/* What the last reply says goes before what was made of it. */
+static void note_trouble(struct errand *errand)
+{
+	struct task *task = errand->task;
+
+	if (!task || errand->step != STEP_FAILED)
+		return;
+	if (errand->replied)
+		task->trouble = trouble_of(&errand->call.reply);
+	if (!task->trouble)
+		task->trouble = errand->error->kind == ERROR_USAGE ? "configuration" : "data";
+}
+
 static void call_release(struct errand *errand)
 {
 	errand->requests++;
@@ -294,6 +323,7 @@ static bool spent_too_much(struct errand *errand)
 	if (!errand->task || !endpoint || endpoint->timeout <= 0 ||
 		errand->spent / 1000 < TIMEOUTS_PER_TASK * endpoint->timeout)
 		return false;
+	errand->task->trouble = "timeout";
 	error_set(errand->error, ERROR_DATA,
 		"%s: %zu requests took %s, %d times timeout, and there are more to make: shorten "
 		"range",
@@ -306,6 +336,7 @@ static bool spent_too_much(struct errand *errand)
 static void step_done(struct job *job)
 {
 	struct errand *errand = errand_of_job(job);
+	note_trouble(errand);
 	if (errand->replied)
 		call_release(errand);
 	errand->replied = false;
@@ -323,6 +354,7 @@ static void read_done(void *context, bool good)
 	struct errand *errand = context;
 	errand->reading = NULL;
 	errand->step = good ? STEP_DONE : STEP_FAILED;
+	note_trouble(errand);
 	if (!good || !errand->task->work) {
 		settle_or_end(errand);
 		return;

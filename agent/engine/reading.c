@@ -109,6 +109,7 @@ static void overdue(struct job *job, bool running)
 			"reading does not end within %s and is given up (a disk or server that "
 			"does not answer?)",
 			when_format_duration(job->limit, duration));
+		task->trouble = "timeout";
 		reading->done = NULL;
 		task->lent = true;
 		reading->next = owner->left;

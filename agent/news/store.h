@@ -200,7 +200,7 @@ struct store_request {
 	bool thorough;
 	struct pruned pruned;
 
-	int64_t state_counts[CHANGE_STATES];
+	int64_t state_counts[CHANGE_STATES]; /* out, of RESTORE, RECORD and PRUNE */
 
 	bool failed; /* nothing of it was written; error says why */
 	struct error error;

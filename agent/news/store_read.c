@@ -116,7 +116,7 @@ static bool load_recent(struct store_file *file, struct store_request *request, 
 	return !reader.failed;
 }
 
-static bool load_counts(struct store_file *file, struct store_request *request, struct error *error)
+bool store_counts(struct store_file *file, struct store_request *request, struct error *error)
 {
 	struct reader reader = open_reader(file, request, STATEMENT_COUNTS);
 
@@ -154,7 +154,7 @@ bool store_restore(struct store_file *file, struct store_request *request, struc
 {
 	return load_pending(file, request, error) && load_told(file, request, error) &&
 	       load_parcels(file, request, error) && load_recent(file, request, error) &&
-	       load_counts(file, request, error) && load_conditions(file, request, error);
+	       store_counts(file, request, error) && load_conditions(file, request, error);
 }
 
 /* Series repeat from row to row: each name is copied once. */

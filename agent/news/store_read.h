@@ -15,4 +15,8 @@ bool store_marks(
 bool store_list(
 	struct store_file *file, struct store_request *request, struct error *error) MUST_USE;
 
+/* How many changes there are of each state by now. */
+bool store_counts(
+	struct store_file *file, struct store_request *request, struct error *error) MUST_USE;
+
 #endif

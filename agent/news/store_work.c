@@ -271,13 +271,15 @@ bool store_file_perform(struct store_file *file, struct store_request *request, 
 	case STORE_KNOWN: return store_known(file, request, error);
 	case STORE_MARKS: return store_marks(file, request, error);
 	case STORE_LIST: return store_list(file, request, error);
-	case STORE_RECORD: return record(file, request, error);
+	case STORE_RECORD:
+		return record(file, request, error) && store_counts(file, request, error);
 	case STORE_QUEUE: return queue(file, request, error);
 	case STORE_SETTLE: return settle(file, request, error);
 	case STORE_PAYLOAD: return store_payloads(file, request, error);
 	case STORE_REOPEN: return store_reopen(file, request, error);
 	case STORE_CONDITION: return write_conditions(file, request, error);
-	case STORE_PRUNE: return store_prune(file, request, error);
+	case STORE_PRUNE:
+		return store_prune(file, request, error) && store_counts(file, request, error);
 	case STORE_PROBE: return probe(file, error);
 	}
 	return error_set(error, ERROR_STATE, "unknown request %d", (int)request->kind);

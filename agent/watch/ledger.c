@@ -53,6 +53,16 @@ static void note_state(struct agent *agent, const struct store_request *request)
 	}
 }
 
+static void note_counts(struct agent *agent, const struct store_request *request)
+{
+	if (request->failed || (request->kind != STORE_RESTORE && request->kind != STORE_RECORD &&
+				       request->kind != STORE_PRUNE))
+		return;
+	for (int state = 1; state < CHANGE_STATES; state++)
+		metrics_set(agent->metrics, METRIC_CHANGES, (double)request->state_counts[state],
+			change_state_names[state], NULL);
+}
+
 static void answered(struct store_request *request)
 {
 	struct ticket *ticket = request->context;
@@ -61,6 +71,7 @@ static void answered(struct store_request *request)
 	engine_release(agent->engine);
 	agent->asked--;
 	note_state(agent, request);
+	note_counts(agent, request);
 	request->context = ticket->context;
 	request->reply = ticket->reply;
 	request->reply(request);

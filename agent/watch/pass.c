@@ -171,11 +171,6 @@ static void note_news(struct pass *pass, const struct store_request *request)
 
 	metrics_add(
 		agent->metrics, METRIC_CHANGES_FOUND, (double)request->record_count, NULL, NULL);
-	metrics_add(agent->metrics, METRIC_CHANGES,
-		(double)(request->record_count + tally->returned), "active", NULL);
-	metrics_add(agent->metrics, METRIC_CHANGES, (double)tally->withdrawn, "withdrawn", NULL);
-	metrics_add(agent->metrics, METRIC_CHANGES, -(double)tally->withdrawn, "active", NULL);
-	metrics_add(agent->metrics, METRIC_CHANGES, -(double)tally->returned, "withdrawn", NULL);
 	if (request->record_count + request->update_count == 0)
 		return;
 	log_event(tally->moved == request->update_count && request->record_count == 0 ? LEVEL_DEBUG
@@ -291,6 +286,9 @@ static void fetched(struct task *task)
 		return;
 	log_notices(pass);
 	if (task->failed) {
+		metrics_add(pass->agent->metrics, METRIC_FETCH_ERRORS, 1,
+			task->test->server ? task->test->server->name : task->test->source->name,
+			task->trouble);
 		fail_pass(pass, &task->error);
 		return;
 	}

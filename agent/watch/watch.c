@@ -202,12 +202,6 @@ static void begin_watching(struct watch *watch, size_t fresh)
 
 void watch_start(struct watch *watch, const struct store_request *restored)
 {
-	struct metrics *metrics = watch->agent->metrics;
-	const int64_t *states = restored->state_counts;
-
-	metrics_set(metrics, METRIC_CHANGES,
-		(double)(states[CHANGE_CONFIRMED] + states[CHANGE_MOVED]), "active", NULL);
-	metrics_set(metrics, METRIC_CHANGES, (double)states[CHANGE_WITHDRAWN], "withdrawn", NULL);
 	sentinel_restore(watch->passes.sentinel, restored->conditions, restored->condition_count);
 	watch->started = true;
 	begin_watching(watch, watch->count);
