@@ -187,7 +187,7 @@ static void prune(void *context)
 		store_request_free(request);
 		return;
 	}
-	request->before = agent->now() - REMEMBERED;
+	request->before = agent_now(agent) - REMEMBERED;
 	ledger_ask(agent, request);
 	if (!agent->once)
 		engine_after(agent->engine, DAY, prune, run);

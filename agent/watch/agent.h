@@ -42,7 +42,23 @@ struct generation *generation_of(
 /* The same for the `release` of a task, whose `holder` is the generation. */
 void generation_release_task(void *generation);
 
+struct agent;
+
+/*
+ * What stands between the agent's parts and the world where that is not the world itself: a replay
+ * (agent/replay.c) puts other data and another time under the same parts.
+ */
+struct stage {
+	int64_t (*now)(const struct agent *agent); /* wall clock, ms */
+	/* Gets a task its data and has its work done, as engine_submit does. */
+	void (*fetch)(struct agent *agent, struct task *task);
+	/* After a run of the test: until when, in engine_now's time, it need not run again. */
+	int64_t (*rest)(struct agent *agent, const struct test *test);
+	void (*notice)(struct agent *agent, const struct notice *notice); /* one is told */
+};
+
 struct agent {
+	const struct stage *stage;     /* NULL: the world */
 	struct generation *generation; /* the current one, ... */
 	const struct config *config;   /* ... and its configuration */
 	const struct schema *schema;
@@ -60,6 +76,9 @@ struct agent {
 	struct error ledger; /* why the store failed last; ERROR_NONE: it works */
 	struct alarm probe;  /* the next look whether it works again */
 };
+
+/* The wall clock, ms: for what people see, and for ages. Waits are engine_now's. */
+int64_t agent_now(const struct agent *agent);
 
 /*
  * Hands a request to the store; `reply` is called with the answer, which it owns, and with what the

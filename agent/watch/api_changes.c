@@ -89,7 +89,7 @@ void api_get_changes(void *context, struct http_request *request)
 	struct store_request *list = store_request_new(STORE_LIST, listed, request);
 	struct error error;
 
-	if (parse(request, agent->now(), list->arena, &list->filter, &error)) {
+	if (parse(request, agent_now(agent), list->arena, &list->filter, &error)) {
 		ledger_ask(agent, list);
 		return;
 	}

@@ -153,7 +153,7 @@ static void run_and_wait(struct api *api, struct http_request *request,
 		.request = request,
 		.names = arena_array(arena, count, sizeof *job->names),
 		.pending = 1, /* this function */
-		.started = api->agent->now(),
+		.started = agent_now(api->agent),
 		.begun = engine_now(api->agent->engine)};
 	for (size_t i = 0; i < count; i++) {
 		job->pending++;

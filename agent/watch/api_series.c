@@ -217,7 +217,7 @@ static bool parse(const struct http_request *request, const struct test *test, i
 static void begin_fetch(struct api *api, struct http_request *request, const struct test *test)
 {
 	struct agent *agent = api->agent;
-	struct task *task = task_new(test, agent->now());
+	struct task *task = task_new(test, agent_now(agent));
 	struct fetch *fetch = arena_alloc(task->query.arena, sizeof *fetch);
 	struct error error;
 

@@ -90,6 +90,11 @@ void ledger_ask(struct agent *agent, struct store_request *request)
 	store_submit(agent->store, request);
 }
 
+int64_t agent_now(const struct agent *agent)
+{
+	return agent->stage ? agent->stage->now(agent) : agent->now();
+}
+
 bool agent_idle(const struct agent *agent)
 {
 	return agent->asked == 0 && agent->under_way == 0;

@@ -86,7 +86,7 @@ static void end_pass(struct pass *pass, struct pass_report *report)
 	report->duration = engine_now(agent->engine) - pass->started;
 	subject->task = NULL;
 	subject->running = subject->dropped = false;
-	subject->last_run = agent->now();
+	subject->last_run = agent_now(agent);
 	subject->duration = report->duration;
 	passes->done(passes->context, subject, report);
 	task_free(task);
@@ -206,7 +206,7 @@ static void note_pass(struct pass *pass, struct store_request *request)
 	metrics_add(agent->metrics, METRIC_POINTS_READ, (double)report.points,
 		pass->test->source->name, NULL);
 	metrics_add(agent->metrics, METRIC_DETECTION_SECONDS, pass->detection, NULL, NULL);
-	metrics_set(agent->metrics, METRIC_LAST_PASS, (double)agent->now() / 1000, NULL, NULL);
+	metrics_set(agent->metrics, METRIC_LAST_PASS, (double)agent_now(agent) / 1000, NULL, NULL);
 	announcer_add(pass->passes->announcer, request);
 	finish_pass(pass, &report);
 }
@@ -266,8 +266,10 @@ static void known_read(struct store_request *known)
 		store_request_free(known);
 		return;
 	}
-	pass->now = agent->now();
+	pass->now = agent_now(agent);
 	pass->oldest = max_age == WHEN_NEVER ? WHEN_ALWAYS : pass->now - max_age;
+	if (agent->stage && subject->last_run == 0) /* it was found before, by an agent that ran */
+		pass->oldest = WHEN_NEVER;
 	pass->known = subject->known = known;
 	pass->news = subject->news = store_request_new(STORE_RECORD, recorded, pass);
 	pass->task->work = find_news;
@@ -300,7 +302,7 @@ static void fetched(struct task *task)
 void pass_begin(const struct passes *passes, struct subject *subject)
 {
 	struct agent *agent = passes->agent;
-	struct task *task = task_new(subject->test, agent->now());
+	struct task *task = task_new(subject->test, agent_now(agent));
 	struct pass *pass = arena_alloc(task->query.arena, sizeof *pass);
 	int64_t range = source_range(source_find(task->test->source->name), task->test->options);
 
@@ -320,5 +322,8 @@ void pass_begin(const struct passes *passes, struct subject *subject)
 	task->release = generation_release_task;
 	task->holder = generation_hold(agent->generation);
 	subject->running = true;
-	engine_submit(agent->engine, task);
+	if (agent->stage)
+		agent->stage->fetch(agent, task);
+	else
+		engine_submit(agent->engine, task);
 }

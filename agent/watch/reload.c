@@ -234,7 +234,7 @@ static void note_metrics(struct agent *agent, bool loaded)
 	metrics_set(metrics, METRIC_RELOAD_SUCCESSFUL, loaded, NULL, NULL);
 	if (!loaded)
 		return;
-	metrics_set(metrics, METRIC_RELOAD_TIME, (double)(agent->now() / 1000), NULL, NULL);
+	metrics_set(metrics, METRIC_RELOAD_TIME, (double)(agent_now(agent) / 1000), NULL, NULL);
 	metrics_set(metrics, METRIC_CONFIG_HASH, (double)(agent->config->hash >> 16), NULL, NULL);
 }
 

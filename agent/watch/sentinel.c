@@ -97,6 +97,8 @@ static void tell(const struct sentinel *sentinel, const struct condition *condit
 				notice.subject) == 0)
 			add_receivers(names, &count, &seen, test);
 	}
+	if (sentinel->agent->stage)
+		sentinel->agent->stage->notice(sentinel->agent, &notice);
 	announcer_notice(sentinel->announcer, &notice, &(struct strings){names, count});
 	arena_free(arena);
 }
@@ -118,7 +120,7 @@ void sentinel_note(
 		.problem = problem,
 		.newest = newest,
 		.stale_after = test->stale_after,
-		.now = agent->now(),
+		.now = agent_now(agent),
 		.clock = engine_now(agent->engine)};
 	size_t count = conditions_note(sentinel->conditions, &outcome, turns);
 

@@ -131,6 +131,12 @@ static void note_missed(struct watch *watch, struct subject *subject)
 	subject->missed = missed;
 }
 
+/* When a pass of the test counts as ended. */
+static int64_t rest_of(struct agent *agent, const struct test *test)
+{
+	return agent->stage ? agent->stage->rest(agent, test) : engine_now(agent->engine);
+}
+
 static void pass_done(void *context, struct subject *subject, const struct pass_report *report)
 {
 	struct watch *watch = context;
@@ -143,7 +149,7 @@ static void pass_done(void *context, struct subject *subject, const struct pass_
 	}
 	if (watch->agent->once)
 		return;
-	schedule_done(watch->schedule, subject->id, engine_now(watch->agent->engine));
+	schedule_done(watch->schedule, subject->id, rest_of(watch->agent, subject->test));
 	note_missed(watch, subject);
 	if (subject->again && !watch->agent->stopping) {
 		schedule_pick(watch->schedule, subject->id);
@@ -378,7 +384,7 @@ bool watch_run_now(struct watch *watch, const char *test, watch_run_done *done, 
 void watch_each(const struct watch *watch,
 	void (*call)(void *context, const struct watch_state *state), void *context)
 {
-	int64_t now = engine_now(watch->agent->engine), wall = watch->agent->now();
+	int64_t now = engine_now(watch->agent->engine), wall = agent_now(watch->agent);
 
 	for (size_t i = 0; i < watch->count; i++) {
 		const struct subject *subject = watch->subjects[i];
