@@ -12,5 +12,7 @@ const struct command *const commands[] = {
 	&list_groups_command,
 	&list_metrics_command,
 	&validate_command,
+	&changes_command,
+	&store_command,
 	NULL,
 };

@@ -7,12 +7,14 @@
 #include "agent/cli.h"
 
 extern const struct command analyze_command;
+extern const struct command changes_command;
 extern const struct command detect_command;
 extern const struct command list_groups_command;
 extern const struct command list_metrics_command;
 extern const struct command list_tests_command;
 extern const struct command regressions_command;
 extern const struct command run_command;
+extern const struct command store_command;
 extern const struct command validate_command;
 
 #endif

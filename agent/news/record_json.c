@@ -76,7 +76,7 @@ void record_put_json(struct buf *out, const struct record *record)
 	buf_printf(out, ", \"direction\": %d", item->direction);
 	put_time(out, "time", item->time);
 	put_numbers(out, &item->change);
-	buf_printf(out, ", \"regression\": %s", announcement_verdict(item) > 0 ? "true" : "false");
+	buf_printf(out, ", \"regression\": %s", announcement_verdict(item) >= 0 ? "true" : "false");
 	put_text(out, "commit_before", item->commit_before);
 	put_text(out, "commit_after", item->commit_after);
 	put_text(out, "version_before", item->version_before);

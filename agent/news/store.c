@@ -7,10 +7,8 @@
 #include "agent/news/store.h"
 
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "agent/news/store_file.h"
 
@@ -185,24 +183,9 @@ void store_close(struct store *store)
 	free(store);
 }
 
-static int64_t size_of(const char *path, const char *suffix)
-{
-	struct stat status;
-	char *name;
-	int64_t size;
-
-	if (asprintf(&name, "%s%s", path, suffix) < 0)
-		abort();
-	size = stat(name, &status) == 0 ? status.st_size : 0;
-	free(name);
-	return size;
-}
-
 int64_t store_size(const struct store *store)
 {
-	const char *path = store_file_path(store->file);
-
-	return size_of(path, "") + size_of(path, "-wal");
+	return store_file_size(store_file_path(store->file));
 }
 
 void record_told(struct arena *arena, struct record *record, const char *receiver)

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "agent/news/store_lock.h"
@@ -26,6 +27,24 @@ struct store_file {
 	sqlite3_stmt *statements[STATEMENT_COUNT];
 	bool stuck;
 };
+
+static int64_t size_of(const char *path, const char *suffix)
+{
+	struct stat status;
+	char *name;
+	int64_t size;
+
+	if (asprintf(&name, "%s%s", path, suffix) < 0)
+		abort();
+	size = stat(name, &status) == 0 ? status.st_size : 0;
+	free(name);
+	return size;
+}
+
+int64_t store_file_size(const char *path)
+{
+	return size_of(path, "") + size_of(path, "-wal");
+}
 
 const char *store_file_path(const struct store_file *file)
 {
@@ -104,10 +123,8 @@ static bool damaged(struct store_file *file, const char *what, struct error *err
 		file->path, what);
 }
 
-static bool check_pages(struct store_file *file, struct error *error)
+static bool check_schema(struct store_file *file, struct error *error)
 {
-	char answer[256] = "";
-
 	if (sqlite3_exec(file->database, "SELECT count(*) FROM sqlite_schema", NULL, NULL, NULL) !=
 		SQLITE_OK)
 		switch (sqlite3_errcode(file->database)) {
@@ -115,6 +132,15 @@ static bool check_pages(struct store_file *file, struct error *error)
 		case SQLITE_CORRUPT: return damaged(file, sqlite3_errmsg(file->database), error);
 		default: return store_file_fail(file, "open it", error);
 		}
+	return true;
+}
+
+static bool check_pages(struct store_file *file, struct error *error)
+{
+	char answer[256] = "";
+
+	if (!check_schema(file, error))
+		return false;
 	if (!ask(file, "PRAGMA quick_check(1)", NULL, answer, sizeof answer, error))
 		return damaged(file, sqlite3_errmsg(file->database), error);
 	return strcmp(answer, "ok") == 0 || damaged(file, answer, error);
@@ -214,6 +240,35 @@ struct store_file *store_file_open(const char *path, struct error *error)
 	if (file->path)
 		file->lock = store_lock(file->path, error);
 	if (file->lock >= 0 && open_database(file, error))
+		return file;
+	store_file_close(file);
+	return NULL;
+}
+
+/* Only an agent may change the version. */
+static bool check_reader(struct store_file *file, struct error *error)
+{
+	int64_t version;
+
+	if (!check_schema(file, error) || !check_version(file, &version, error))
+		return false;
+	if (version < STORE_VERSION)
+		return error_set(error, ERROR_STATE,
+			"state file %s was written by an older hunter-c: the agent brings it up to"
+			" date when it is started",
+			file->path);
+	return execute(file, "PRAGMA temp_store = MEMORY", "read it", error) &&
+	       prepare(file, error);
+}
+
+struct store_file *store_file_of(const char *path, sqlite3 *database, struct error *error)
+{
+	struct store_file *file = memory_new(1, sizeof *file);
+
+	*file = (struct store_file){.path = strdup(path), .lock = -1, .database = database};
+	if (!file->path)
+		abort();
+	if (check_reader(file, error))
 		return file;
 	store_file_close(file);
 	return NULL;

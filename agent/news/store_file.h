@@ -9,11 +9,15 @@
 #include "agent/news/store_schema.h"
 
 struct store_file;
+struct sqlite3;
 
 /* Opens or creates the file. NULL and an ERROR_STATE if it is locked, damaged, foreign, too new or
  * not writable. */
 struct store_file *store_file_open(const char *path, struct error *error);
 void store_file_close(struct store_file *file);
+
+/* The file seen through a connection that only reads, which it takes over; for store_reader.c. */
+struct store_file *store_file_of(const char *path, struct sqlite3 *database, struct error *error);
 
 /* One transaction. After a failed commit nothing was written. */
 bool store_file_begin(struct store_file *file, bool writes, struct error *error) MUST_USE;
@@ -22,6 +26,9 @@ void store_file_rollback(struct store_file *file);
 
 /* Whether the last failure was the file's (it is locked, the disk is full), not the request's. */
 bool store_file_stuck(const struct store_file *file);
+
+/* Bytes on the disk, the log's included. */
+int64_t store_file_size(const char *path);
 
 const char *store_file_path(const struct store_file *file);
 

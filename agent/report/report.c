@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "agent/core/when.h"
+#include "agent/report/csv.h"
 #include "agent/report/table.h"
 #include "agent/report/timeline.h"
 
@@ -84,38 +85,6 @@ static struct strings csv_columns(const struct report *report)
 	return (struct strings){csv_attributes, sizeof csv_attributes / sizeof *csv_attributes};
 }
 
-/* A field of RFC 4180: quoted where it must be; always on one line. */
-static void put_field(const char *text, FILE *out)
-{
-	if (!text)
-		return;
-	if (!text[strcspn(text, ",\"")]) {
-		text_print(text, out);
-		return;
-	}
-	struct buf quoted = {0};
-	for (; *text; text++) {
-		if (*text == '"')
-			buf_char(&quoted, '"');
-		buf_char(&quoted, *text);
-	}
-	putc('"', out);
-	text_print(quoted.data, out);
-	putc('"', out);
-	buf_free(&quoted);
-}
-
-static void put_number(double value, FILE *out)
-{
-	struct buf text = {0};
-	if (isfinite(value))
-		buf_json_number(&text, value);
-	else
-		buf_text(&text, isnan(value) ? "nan" : value < 0 ? "-inf" : "inf");
-	fprintf(out, ",%s", text.data);
-	buf_free(&text);
-}
-
 static void report_csv_header(const struct report *report)
 {
 	struct strings attributes = csv_columns(report);
@@ -125,7 +94,7 @@ static void report_csv_header(const struct report *report)
 		report->out);
 	for (size_t i = 0; i < attributes.count; i++) {
 		putc(',', report->out);
-		put_field(attributes.items[i], report->out);
+		csv_put_text(attributes.items[i], report->out);
 	}
 	putc('\n', report->out);
 }
@@ -140,20 +109,20 @@ static void report_csv(
 		const struct series *series = analysis->findings[hits.items[i].series].series;
 		const struct change *change = hits.items[i].change;
 		char time[WHEN_TEXT];
-		put_field(analysis->test->name, report->out);
+		csv_put_text(analysis->test->name, report->out);
 		putc(',', report->out);
-		put_field(series->name, report->out);
+		csv_put_text(series->name, report->out);
 		fprintf(report->out, ",%s,%zu", when_format_iso(hits.items[i].moment.time, time),
 			change->index);
 		const double numbers[] = {change_percent(change), change->magnitude,
 			change->mean_before, change->mean_after, change->stddev_before,
 			change->stddev_after, change->pvalue};
 		for (size_t n = 0; n < sizeof numbers / sizeof *numbers; n++)
-			put_number(numbers[n], report->out);
+			csv_put_number(numbers[n], report->out);
 		fputs(change_is_regression(series, change) ? ",yes" : ",no", report->out);
 		for (size_t a = 0; a < attributes.count; a++) {
 			putc(',', report->out);
-			put_field(
+			csv_put_text(
 				change_attribute(series, change, attributes.items[a]), report->out);
 		}
 		putc('\n', report->out);

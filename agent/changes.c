@@ -1,0 +1,142 @@
+/*
+ * `changes`: what the agent knows. Reads the state file beside a running agent, or without one.
+ */
+#include "agent/changes.h"
+
+#include <string.h>
+
+#include "agent/commands.h"
+#include "agent/core/when.h"
+#include "agent/news/store_reader.h"
+#include "agent/state_file.h"
+
+struct changes_options {
+	struct strings states;
+	const char *since, *until, *test;
+	int64_t limit;
+	int output; /* enum changes_output */
+	const char *state_file;
+};
+
+#define AT(member) offsetof(struct changes_options, member)
+
+static const struct field changes_fields[] = {
+	{.name = "state",
+		.type = FIELD_LIST,
+		.offset = AT(states),
+		.metavar = "STATE,...",
+		.help = "only those that are confirmed, moved, withdrawn or candidate (seen, but "
+			"not "
+			"yet believed); all by default"},
+	{.name = "since",
+		.type = FIELD_STRING,
+		.offset = AT(since),
+		.metavar = "DATE",
+		.help = "only changes from then on; not when they were found"},
+	{.name = "until",
+		.type = FIELD_STRING,
+		.offset = AT(until),
+		.metavar = "DATE",
+		.help = "only changes before then"},
+	{.name = "test",
+		.type = FIELD_STRING,
+		.offset = AT(test),
+		.metavar = "NAME",
+		.help = "only changes of the test, or of tests whose names match a pattern"},
+	{.name = "limit",
+		.type = FIELD_INT,
+		.offset = AT(limit),
+		.initial = "1000",
+		.min = 1,
+		.max = 1000000,
+		.help = "at most so many, those found last"},
+	{.name = "output",
+		.type = FIELD_CHOICE,
+		.offset = AT(output),
+		.initial = "text",
+		.choices = changes_output_names,
+		.help = "how to print them; json has their history, too"},
+	{.name = "state_file",
+		.type = FIELD_STRING,
+		.offset = AT(state_file),
+		.metavar = "PATH",
+		.help = STATE_FILE_HELP},
+	{0},
+};
+
+static bool add_state(const char *name, unsigned *states, struct error *error)
+{
+	for (unsigned i = 1; i < CHANGE_STATES; i++)
+		if (strcmp(change_state_names[i], name) == 0) {
+			*states |= 1U << i;
+			return true;
+		}
+	return error_set(error, ERROR_USAGE,
+		"--state: \"%.100s\" is none of confirmed, moved, withdrawn, candidate", name);
+}
+
+static bool parse_time(const struct cli *cli, const char *flag, const char *text, int64_t *out,
+	struct error *error)
+{
+	if (!text || when_parse(text, cli->now, out, error))
+		return true;
+	return error_prefix(error, "--%s: ", flag);
+}
+
+static bool make_filter(const struct cli *cli, struct change_filter *filter, struct error *error)
+{
+	const struct changes_options *options = cli->options;
+
+	*filter = (struct change_filter){.test = options->test, .limit = options->limit};
+	for (size_t i = 0; i < options->states.count; i++)
+		if (!add_state(options->states.items[i], &filter->states, error))
+			return false;
+	return parse_time(cli, "since", options->since, &filter->since, error) &&
+	       parse_time(cli, "until", options->until, &filter->until, error);
+}
+
+static int run(struct cli *cli)
+{
+	const struct changes_options *options = cli->options;
+	struct error error;
+	struct store_request *request;
+	struct change_filter filter;
+	const char *path;
+	bool done;
+
+	if (cli->arguments.count > 0) {
+		error_set(&error, ERROR_USAGE, "changes takes no arguments (--test names a test)");
+		return cli_fail(&error);
+	}
+	if (!make_filter(cli, &filter, &error))
+		return cli_fail(&error);
+	path = state_file(cli, options->state_file);
+	if (!path)
+		return EXIT_USAGE;
+	request = store_request_new(STORE_LIST, NULL, NULL);
+	request->filter = filter;
+	done = store_read(path, request, &error);
+	if (done)
+		changes_print(request, (enum changes_output)options->output, cli->out);
+	if (done && request->more)
+		log_event(LEVEL_WARN, "there are more (--limit, --since, --test)",
+			LOG_INT("shown", request->record_count));
+	store_request_free(request);
+	return done ? EXIT_NOTHING : cli_fail(&error);
+}
+
+static const struct option_part parts[] = {{changes_fields, 0}, {0}};
+
+const struct command changes_command = {
+	.name = "changes",
+	.summary = "list the changes that the agent knows",
+	.details = "Lists what the agent has recorded, latest change first, whether it was "
+		   "announced or not: "
+		   "the state file is read beside a running agent, or without one, and nothing is "
+		   "written. "
+		   "With --output json each change comes with its history: when it was found, "
+		   "confirmed, moved, withdrawn, found again, and announced to whom.",
+	.parts = parts,
+	.options_size = sizeof(struct changes_options),
+	.run = run,
+};

@@ -1,0 +1,236 @@
+/*
+ * The table's columns are chosen for people; JSON has all that is known, with the history.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/changes.h"
+#include "agent/core/when.h"
+#include "agent/news/record_json.h"
+#include "agent/report/csv.h"
+#include "agent/report/table.h"
+#include "notifiers/text.h"
+
+const char *const changes_output_names[] = {"text", "json", "csv", NULL};
+
+enum column {
+	COLUMN_TIME,
+	COLUMN_TEST,
+	COLUMN_METRIC,
+	COLUMN_BEFORE,
+	COLUMN_AFTER,
+	COLUMN_PERCENT,
+	COLUMN_PVALUE,
+	COLUMN_COMMITS,
+	COLUMN_STATE,
+	COLUMN_ANNOUNCED,
+	COLUMNS,
+};
+
+struct row {
+	const char *cells[COLUMNS];
+};
+
+struct rows {
+	const struct row *rows;
+	size_t count, *at;
+};
+
+static int compare(const void *a, const void *b)
+{
+	const struct record *left = a, *right = b;
+
+	if (left->item.time != right->item.time)
+		return left->item.time > right->item.time ? -1 : 1;
+	return (right->item.id > left->item.id) - (right->item.id < left->item.id);
+}
+
+static const char *taken(struct arena *arena, struct buf *text)
+{
+	const char *copy = arena_strndup(arena, text->data ? text->data : "", text->length);
+
+	buf_free(text);
+	return copy;
+}
+
+static const char *level(struct arena *arena, double value)
+{
+	struct buf text = {0};
+
+	text_level(&text, value);
+	return taken(arena, &text);
+}
+
+static const char *percent(struct arena *arena, const struct change *change)
+{
+	struct buf text = {0};
+
+	text_percent(&text, change);
+	return taken(arena, &text);
+}
+
+static const char *commits(struct arena *arena, const struct announcement *item)
+{
+	const char *before, *after;
+
+	announcement_range(item, &before, &after);
+	if (!before && !after)
+		return NULL;
+	return arena_printf(arena, "%s..%s", before ? before : "", after ? after : "");
+}
+
+static const char *time_text(struct arena *arena, int64_t time)
+{
+	char text[WHEN_TEXT];
+
+	return arena_strdup(arena, when_format(time, text));
+}
+
+/* A change that was told long ago may be one whose messages are forgotten. */
+static const char *announced(struct arena *arena, const struct record *record)
+{
+	int64_t time = record_announced(record);
+
+	if (time != 0)
+		return time_text(arena, time);
+	switch (record->news) {
+	case NEWS_PENDING: return "waits";
+	case NEWS_QUEUED: return "queued";
+	case NEWS_SILENT:
+	case NEWS_COUNT: break;
+	}
+	return NULL;
+}
+
+static struct row row_of(struct arena *arena, const struct record *record)
+{
+	const struct announcement *item = &record->item;
+
+	return (struct row){{
+		[COLUMN_TIME] = time_text(arena, item->time),
+		[COLUMN_TEST] = item->test,
+		[COLUMN_METRIC] = *record->branch ? arena_printf(arena, "%s (%s)", item->metric,
+							    record->branch)
+						  : item->metric,
+		[COLUMN_BEFORE] = level(arena, item->change.mean_before),
+		[COLUMN_AFTER] = level(arena, item->change.mean_after),
+		[COLUMN_PERCENT] = percent(arena, &item->change),
+		[COLUMN_PVALUE] = arena_printf(arena, "%.2g", item->change.pvalue),
+		[COLUMN_COMMITS] = commits(arena, item),
+		[COLUMN_STATE] = change_state_names[record->state],
+		[COLUMN_ANNOUNCED] = announced(arena, record),
+	}};
+}
+
+static bool next_row(const void *context, bool first)
+{
+	const struct rows *rows = context;
+
+	*rows->at = first ? 0 : *rows->at + 1;
+	return *rows->at < rows->count;
+}
+
+static const char *cell(const void *context, size_t column, char scratch[TABLE_SCRATCH])
+{
+	const struct rows *rows = context;
+
+	(void)scratch;
+	return rows->rows[*rows->at].cells[column];
+}
+
+static void print_table(struct arena *arena, const struct record *records, size_t count, FILE *out)
+{
+	struct row *cells = arena_array(arena, count, sizeof *cells);
+	size_t at = 0;
+	struct rows rows = {cells, count, &at};
+	struct table_column columns[COLUMNS] = {
+		[COLUMN_TIME] = {.header = "time"},
+		[COLUMN_TEST] = {.header = "test"},
+		[COLUMN_METRIC] = {.header = "metric"},
+		[COLUMN_BEFORE] = {.header = "before", .number = true},
+		[COLUMN_AFTER] = {.header = "after", .number = true},
+		[COLUMN_PERCENT] = {.header = "change", .number = true},
+		[COLUMN_PVALUE] = {.header = "p", .number = true},
+		[COLUMN_COMMITS] = {.header = "commits"},
+		[COLUMN_STATE] = {.header = "state"},
+		[COLUMN_ANNOUNCED] = {.header = "announced"},
+	};
+	struct table table = {.columns = columns,
+		.column_count = COLUMNS,
+		.next = next_row,
+		.cell = cell,
+		.context = &rows};
+
+	for (size_t i = 0; i < count; i++)
+		cells[i] = row_of(arena, &records[i]);
+	table_measure(&table);
+	table_print_header(&table, out);
+	for (bool row = next_row(&rows, true); row; row = next_row(&rows, false))
+		table_print_row(&table, out);
+}
+
+static void print_json(const struct record *records, size_t count, bool more, FILE *out)
+{
+	fputs("{\"changes\": [", out);
+	for (size_t i = 0; i < count; i++) {
+		struct buf text = {0};
+
+		buf_text(&text, i > 0 ? ",\n  " : "\n  ");
+		record_put_json(&text, &records[i]);
+		fwrite(text.data, 1, text.length, out);
+		buf_free(&text);
+	}
+	fprintf(out, "%s], \"more\": %s}\n", count > 0 ? "\n" : "", more ? "true" : "false");
+}
+
+static void print_csv_row(const struct record *record, FILE *out)
+{
+	const struct announcement *item = &record->item;
+	const struct change *change = &item->change;
+	const double numbers[] = {change_percent(change), change->magnitude, change->mean_before,
+		change->mean_after, change->stddev_before, change->stddev_after, change->pvalue};
+	const int64_t told = record_announced(record);
+	char time[WHEN_TEXT];
+	const char *const texts[] = {item->commit_before, item->commit_after, item->version_before,
+		item->version_after, change_state_names[record->state], news_names[record->news]};
+
+	fprintf(out, "%" PRId64 ",%s,", item->id, when_format_iso(item->time, time));
+	csv_put_text(item->test, out);
+	putc(',', out);
+	csv_put_text(item->metric, out);
+	putc(',', out);
+	csv_put_text(record->branch, out);
+	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+		csv_put_number(numbers[i], out);
+	fputs(announcement_verdict(item) >= 0 ? ",yes" : ",no", out);
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+		putc(',', out);
+		csv_put_text(texts[i], out);
+	}
+	fprintf(out, ",%s", when_format_iso(record->first_seen, time));
+	fprintf(out, ",%s\n", told != 0 ? when_format_iso(told, time) : "");
+}
+
+static void print_csv(const struct record *records, size_t count, FILE *out)
+{
+	fputs("id,time,test,metric,branch,forward_change_percent,magnitude,mean_before,mean_after,"
+	      "stddev_before,stddev_after,pvalue,regression,commit_before,commit_after,"
+	      "version_before,version_after,state,news,first_seen,announced\n",
+		out);
+	for (size_t i = 0; i < count; i++)
+		print_csv_row(&records[i], out);
+}
+
+void changes_print(const struct store_request *list, enum changes_output output, FILE *out)
+{
+	size_t count = list->record_count;
+
+	if (count > 0)
+		qsort(list->records, count, sizeof *list->records, compare);
+	switch (output) {
+	case CHANGES_TEXT: print_table(list->arena, list->records, count, out); break;
+	case CHANGES_JSON: print_json(list->records, count, list->more, out); break;
+	case CHANGES_CSV: print_csv(list->records, count, out); break;
+	}
+}

@@ -1,0 +1,135 @@
+/*
+ * `store backup`: SQLite's online backup into a new file beside the target, which then takes the
+ * target's name. A run that is broken off leaves the new file, whose name says what it is.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/news/store_reader.h"
+#include "agent/news/store_tools.h"
+
+static bool fail(const char *target, const char *why, struct error *error)
+{
+	return error_set(error, ERROR_STATE, "backup %s: %s", target, why);
+}
+
+/* All pages in one go are all of one moment; writers beside go on into their log. */
+static bool copy(sqlite3 *from, const char *path, struct error *error)
+{
+	sqlite3 *to;
+	sqlite3_backup *backup = NULL;
+	bool done = sqlite3_open_v2(path, &to, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK;
+
+	if (done)
+		backup = sqlite3_backup_init(to, "main", from, "main");
+	if (backup) {
+		(void)sqlite3_backup_step(backup, -1);
+		done = sqlite3_backup_finish(backup) == SQLITE_OK;
+	}
+	done = done && backup;
+	if (!done)
+		fail(path, sqlite3_errmsg(to), error);
+	sqlite3_close(to);
+	return done;
+}
+
+static bool copy_from(const char *path, const char *target, struct error *error)
+{
+	bool settled, done = false;
+
+	for (int i = 0; i < 2; i++) {
+		sqlite3 *from = store_reader_connect(path, &settled, error);
+
+		done = from && copy(from, target, error);
+		sqlite3_close(from);
+		if (!store_reader_overtaken(path, settled))
+			break;
+	}
+	return done;
+}
+
+static bool verify(const char *path, struct error *error)
+{
+	struct arena *arena = arena_new();
+	struct store_report report;
+	bool whole = store_check(path, arena, &report, error);
+
+	if (whole && report.problems.count > 0)
+		whole = error_set(error, ERROR_STATE,
+			"the copy is damaged, as the state file is: %s", report.problems.items[0]);
+	arena_free(arena);
+	return whole;
+}
+
+static bool sync_path(const char *path, int flags, struct error *error)
+{
+	int file = open(path, flags | O_CLOEXEC);
+	bool done = file >= 0 && fsync(file) == 0;
+
+	if (!done)
+		fail(path, strerror(errno), error);
+	if (file >= 0)
+		close(file);
+	return done;
+}
+
+static bool sync_folder(const char *path, struct error *error)
+{
+	const char *slash = strrchr(path, '/');
+	char *folder = slash == path ? strdup("/")
+		       : slash       ? strndup(path, (size_t)(slash - path))
+				     : strdup(".");
+	bool done;
+
+	if (!folder)
+		abort();
+	done = sync_path(folder, O_RDONLY | O_DIRECTORY, error);
+	free(folder);
+	return done;
+}
+
+/* A link does not replace what is there, a rename does. */
+static bool give_name(const char *path, const char *target, bool force, struct error *error)
+{
+	if (force ? rename(path, target) == 0 : link(path, target) == 0)
+		return true;
+	if (errno == EEXIST)
+		return fail(target, "there is such a file already (--force replaces it)", error);
+	return fail(target, strerror(errno), error);
+}
+
+static bool fill(
+	const char *path, const char *copied, const char *target, bool force, struct error *error)
+{
+	return copy_from(path, copied, error) && verify(copied, error) &&
+	       sync_path(copied, O_RDWR, error) && give_name(copied, target, force, error) &&
+	       sync_folder(target, error);
+}
+
+bool store_backup(const char *path, const char *target, bool force, struct error *error)
+{
+	char *copied;
+	int file;
+	bool done;
+
+	if (!force && access(target, F_OK) == 0)
+		return fail(target, "there is such a file already (--force replaces it)", error);
+	if (asprintf(&copied, "%s.new-XXXXXX", target) < 0)
+		abort();
+	file = mkostemp(copied, O_CLOEXEC);
+	if (file < 0) {
+		fail(target, strerror(errno), error);
+		free(copied);
+		return false;
+	}
+	close(file);
+	done = fill(path, copied, target, force, error);
+	(void)unlink(copied);
+	free(copied);
+	return done;
+}

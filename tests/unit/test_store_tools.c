@@ -1,0 +1,314 @@
+/*
+ * Looking at a state file and caring for it: beside a running store, without one, and when the file
+ * is damaged.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "agent/news/store_file.h"
+#include "agent/news/store_reader.h"
+#include "agent/news/store_tools.h"
+#include "tests/unit/store_talk.h"
+
+/* The names of the files there are, sorted. */
+static void expect_files(const struct fixture *fixture, const char *expected)
+{
+	struct dirent **entries;
+	int count = scandir(fixture->folder, &entries, NULL, alphasort);
+	char names[400] = "";
+
+	assert_true(count >= 0);
+	for (int i = 0; i < count; i++) {
+		if (entries[i]->d_name[0] != '.')
+			sprintf(names + strlen(names), "%s ", entries[i]->d_name);
+		free(entries[i]);
+	}
+	free(entries);
+	assert_string_equal(names, expected);
+}
+
+static size_t count_listed(const struct fixture *fixture)
+{
+	struct store_request *request = store_request_new(STORE_LIST, NULL, NULL);
+	struct error error;
+	size_t count;
+
+	if (!store_read(fixture->path, request, &error))
+		fail_msg("%s", error.text);
+	count = request->record_count;
+	store_request_free(request);
+	return count;
+}
+
+static void read_fails(const struct fixture *fixture, const char *words)
+{
+	struct store_request *request = store_request_new(STORE_LIST, NULL, NULL);
+	struct error error = {0};
+
+	assert_false(store_read(fixture->path, request, &error));
+	store_request_free(request);
+	assert_int_equal(error.kind, ERROR_STATE);
+	if (!strstr(error.text, words))
+		fail_msg("\"%s\" does not say \"%s\"", error.text, words);
+	assert_non_null(strstr(error.text, fixture->path));
+}
+
+static void close_fixture(struct fixture *fixture)
+{
+	store_close(fixture->store);
+	fixture->store = NULL;
+}
+
+static void test_read_beside_a_running_store(void **state)
+{
+	struct fixture *fixture = *state;
+
+	open_fixture(fixture);
+	for (size_t i = 1; i <= 5; i++) {
+		record_one(fixture, &example);
+		assert_int_equal(count_listed(fixture), i);
+	}
+	expect_files(fixture, "state.db state.db-shm state.db-wal state.db.lock ");
+}
+
+static void test_read_alone_makes_no_file(void **state)
+{
+	struct fixture *fixture = *state;
+
+	open_fixture(fixture);
+	record_one(fixture, &example);
+	close_fixture(fixture);
+	expect_files(fixture, "state.db state.db.lock ");
+	assert_int_equal(count_listed(fixture), 1);
+	expect_files(fixture, "state.db state.db.lock ");
+}
+
+/* What a process that died has left in its log is read, too, and left to the next agent. */
+static void test_read_after_a_kill(void **state)
+{
+	struct fixture *fixture = *state, dead = *fixture;
+	char copy[300];
+
+	strcat(dead.folder, "/dead");
+	snprintf(dead.path, sizeof dead.path, "%s/state.db", dead.folder);
+	open_fixture(fixture);
+	record_one(fixture, &example);
+	snprintf(copy, sizeof copy, "cd %s && mkdir dead && cp state.db* dead && rm dead/*.lock",
+		fixture->folder);
+	assert_int_equal(system(copy), 0);
+	close_fixture(fixture);
+	assert_int_equal(count_listed(&dead), 1);
+	expect_files(&dead, "state.db state.db-shm state.db-wal ");
+}
+
+static void test_read_of_odd_names(void **state)
+{
+	struct fixture *fixture = *state;
+
+	strcat(fixture->path, "%20?x#y");
+	open_fixture(fixture);
+	record_one(fixture, &example);
+	assert_int_equal(count_listed(fixture), 1);
+	close_fixture(fixture);
+	assert_int_equal(count_listed(fixture), 1);
+	expect_files(fixture, "state.db%20?x#y state.db%20?x#y.lock ");
+}
+
+static void damage(const struct fixture *fixture, off_t offset)
+{
+	char holes[4096];
+	int file = open(fixture->path, O_WRONLY);
+
+	memset(holes, 0x5a, sizeof holes);
+	assert_true(file >= 0);
+	assert_int_equal(pwrite(file, holes, sizeof holes, offset), sizeof holes);
+	close(file);
+}
+
+static void test_what_cannot_be_read(void **state)
+{
+	struct fixture *fixture = *state;
+
+	read_fails(fixture, "No such file");
+	expect_files(fixture, "");
+	database_with(fixture, "CREATE TABLE recipes (name TEXT)");
+	read_fails(fixture, "another program");
+	assert_int_equal(unlink(fixture->path), 0);
+	open_fixture(fixture);
+	close_fixture(fixture);
+	database_with(fixture, "PRAGMA user_version = 99");
+	read_fails(fixture, "newer hunter-c");
+	database_with(fixture, "PRAGMA user_version = 2");
+	read_fails(fixture, "older hunter-c");
+	damage(fixture, 0);
+	read_fails(fixture, "damaged");
+}
+
+/* A number that stands for nothing is not taken for something. */
+static void test_strange_numbers(void **state)
+{
+	struct fixture *fixture = *state;
+
+	open_fixture(fixture);
+	record_one(fixture, &example);
+	close_fixture(fixture);
+	database_with(fixture, "UPDATE changes SET news = 3");
+	read_fails(fixture, "stands for nothing");
+	database_with(fixture, "UPDATE changes SET news = -1");
+	read_fails(fixture, "stands for nothing");
+}
+
+static struct store_report check(const struct fixture *fixture, struct arena *arena)
+{
+	struct store_report report;
+	struct error error;
+
+	if (!store_check(fixture->path, arena, &report, &error))
+		fail_msg("%s", error.text);
+	return report;
+}
+
+static void expect_problem(const struct fixture *fixture, const char *words)
+{
+	struct arena *arena = arena_new();
+	struct store_report report = check(fixture, arena);
+	bool said = false;
+
+	for (size_t i = 0; i < report.problems.count; i++)
+		said |= strstr(report.problems.items[i], words) != NULL;
+	if (!said)
+		fail_msg("%zu problems, none says \"%s\" (%s)", report.problems.count, words,
+			report.problems.count ? report.problems.items[0] : "");
+	arena_free(arena);
+}
+
+static void expect_whole(const struct fixture *fixture)
+{
+	struct arena *arena = arena_new();
+	struct store_report report = check(fixture, arena);
+
+	if (report.problems.count > 0)
+		fail_msg("%s", report.problems.items[0]);
+	assert_int_equal(report.version, STORE_VERSION);
+	assert_int_equal(report.changes, 3);
+	assert_int_equal(report.deliveries, 1);
+	assert_int_equal(report.queued, 1);
+	assert_true(report.size > 4096);
+	arena_free(arena);
+}
+
+static void fill(struct fixture *fixture)
+{
+	open_fixture(fixture);
+	record_one(fixture, &example);
+	record_one(fixture, &example);
+	queue_one(fixture, record_one(fixture, &example));
+}
+
+static void test_check_of_a_whole_file(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fill(fixture);
+	expect_whole(fixture);
+	close_fixture(fixture);
+	expect_whole(fixture);
+	expect_files(fixture, "state.db state.db.lock ");
+}
+
+static void test_check_finds_what_is_wrong(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fill(fixture);
+	close_fixture(fixture);
+	database_with(fixture, "DROP INDEX changes_of_time");
+	expect_problem(fixture, "\"changes_of_time\" is missing");
+	database_with(fixture, "CREATE INDEX changes_of_time ON changes (test)");
+	expect_problem(fixture, "\"changes_of_time\" is not as it was made");
+	database_with(fixture, "CREATE TABLE aaa (x)");
+	expect_problem(fixture, "\"aaa\" is not ours");
+	database_with(fixture, "UPDATE counts SET count = 7 WHERE state = 3");
+	expect_problem(fixture, "changes of state 3 are counted as 7");
+	database_with(fixture, "DELETE FROM changes");
+	expect_problem(fixture, "a row of announced points to one of changes");
+	damage(fixture, 8192);
+	expect_problem(fixture, "");
+	damage(fixture, 0);
+	expect_problem(fixture, "not a database");
+}
+
+static void backup_fails(
+	const struct fixture *fixture, const char *target, bool force, const char *words)
+{
+	struct error error = {0};
+
+	assert_false(store_backup(fixture->path, target, force, &error));
+	assert_int_equal(error.kind, ERROR_STATE);
+	if (!strstr(error.text, words))
+		fail_msg("\"%s\" does not say \"%s\"", error.text, words);
+}
+
+static void test_backup_is_whole_and_replaces_nothing(void **state)
+{
+	struct fixture *fixture = *state, copied = **(struct fixture **)state;
+	struct error error;
+
+	snprintf(copied.path, sizeof copied.path, "%s/copy.db", fixture->folder);
+	fill(fixture);
+	assert_true(store_backup(fixture->path, copied.path, false, &error));
+	expect_files(fixture, "copy.db state.db state.db-shm state.db-wal state.db.lock ");
+	record_one(fixture, &example);
+	backup_fails(fixture, copied.path, false, "there is such a file already");
+	expect_whole(&copied);
+	assert_true(store_backup(fixture->path, copied.path, true, &error));
+	assert_int_equal(count_listed(&copied), 4);
+	close_fixture(fixture);
+	assert_true(store_backup(fixture->path, copied.path, true, &error));
+	assert_int_equal(count_listed(&copied), 4);
+	expect_files(fixture, "copy.db state.db state.db.lock ");
+	backup_fails(fixture, "/nowhere/copy.db", false, "No such file");
+	/* What was copied can be gone on with. */
+	strcpy(fixture->path, copied.path);
+	open_fixture(fixture);
+	record_one(fixture, &example);
+	assert_int_equal(count_listed(fixture), 5);
+}
+
+static void test_backup_of_a_damaged_file_is_none(void **state)
+{
+	struct fixture *fixture = *state;
+	char target[200];
+
+	snprintf(target, sizeof target, "%s/copy.db", fixture->folder);
+	fill(fixture);
+	close_fixture(fixture);
+	damage(fixture, 8192);
+	backup_fails(fixture, target, false, "damaged");
+	expect_files(fixture, "state.db state.db.lock ");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(test_read_beside_a_running_store),
+		CASE(test_read_alone_makes_no_file),
+		CASE(test_read_after_a_kill),
+		CASE(test_read_of_odd_names),
+		CASE(test_what_cannot_be_read),
+		CASE(test_strange_numbers),
+		CASE(test_check_of_a_whole_file),
+		CASE(test_check_finds_what_is_wrong),
+		CASE(test_backup_is_whole_and_replaces_nothing),
+		CASE(test_backup_of_a_damaged_file_is_none),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
