@@ -83,6 +83,7 @@ static void adopt(void *context)
 	const struct generation *generation = run->agent.generation;
 
 	watch_adopt(run->watch, generation->tests, generation->test_count);
+	courier_adopt(run->courier);
 	files_follow(run->files);
 }
 
@@ -291,6 +292,7 @@ static enum exit_code run_agent(struct run *run)
 
 static int run_configured(struct run *run)
 {
+	struct store_request *request;
 	struct error error;
 	enum exit_code code;
 
@@ -299,7 +301,9 @@ static int run_configured(struct run *run)
 		close_parts(run, failure);
 		return failure;
 	}
-	ledger_ask(&run->agent, store_request_new(STORE_RESTORE, restored, run));
+	request = store_request_new(STORE_RESTORE, restored, run);
+	request->since = run->agent.now() - DAY;
+	ledger_ask(&run->agent, request);
 	code = run->agent.once ? run_once(run) : run_agent(run);
 	close_parts(run, (int)code);
 	return (int)code;

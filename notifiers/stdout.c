@@ -59,6 +59,22 @@ static void render_range(const struct announcement *item, struct buf *out)
 	buf_text(out, " .. ");
 	text_clean(out, after ? after : "?", NAME_MAX_CHARS);
 	buf_char(out, '\n');
+	if (item->compare_url || item->commit_url)
+		buf_printf(out, "      %s\n",
+			item->compare_url ? item->compare_url : item->commit_url);
+}
+
+/* " (1336 series, 96% renderer=gpu)" */
+static void render_cluster(const struct announcement *item, struct buf *out)
+{
+	if (item->members == 0)
+		return;
+	buf_printf(out, " (%zu series", item->members);
+	if (item->shared) {
+		buf_text(out, ", ");
+		text_clean(out, item->shared, NAME_MAX_CHARS);
+	}
+	buf_char(out, ')');
 }
 
 /* "    p99: +24%  3.17e+07 --> 3.94e+07 ns  regression (p = 1e-05)" */
@@ -68,6 +84,7 @@ static void render_item(const struct announcement *item, struct buf *out)
 
 	buf_text(out, "    ");
 	text_clean(out, item->metric, NAME_MAX_CHARS);
+	render_cluster(item, out);
 	buf_text(out, verdict > 0 ? ": " RED : verdict < 0 ? ": " GREEN : ": " BOLD);
 	text_percent(out, &item->change);
 	buf_text(out, PLAIN "  ");
@@ -85,13 +102,18 @@ static void render_item(const struct announcement *item, struct buf *out)
 static void render_head(const struct message *message, struct buf *out)
 {
 	struct tally tally = message_tally(message);
+	char when[WHEN_TEXT];
 
-	buf_text(out, BOLD "hunter-c has detected change points" PLAIN "\n");
+	if (message->more_of)
+		buf_printf(out, BOLD "more of the change points of %s" PLAIN "\n",
+			when_format(message->more_of->time, when));
+	else
+		buf_text(out, BOLD "hunter-c has detected change points" PLAIN "\n");
 	text_tally(out, &tally);
 	buf_char(out, '\n');
 }
 
-/* "prometheus is not well / since 2021-07-02: it does not answer" */
+/* "prometheus  2021-07-02 00:00:00 +0000", under it what is wrong. */
 static void render_notice(const struct notice *notice, struct buf *out)
 {
 	char when[WHEN_TEXT];

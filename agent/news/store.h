@@ -111,7 +111,7 @@ struct parcel {
 	bool restored; /* STORE_RESTORE: nobody knows how far an earlier process came with it */
 	const int64_t *changes; /* ids of those in it, for STORE_QUEUE */
 	size_t change_count;
-	const struct record *records; /* `recent` of STORE_RESTORE: the changes in it */
+	const struct record *records; /* the changes in it, for who carries it */
 	size_t record_count;
 };
 
@@ -131,7 +131,7 @@ struct pruned {
 
 enum store_kind {
 	/*
-	 * Out: the pending records, the queued parcels, how many changes there are
+	 * Out: the pending records, the queued parcels without payloads, how many changes there are
 	 * of each state, the conditions, and `recent`: the last 1,000 parcels about changes that
 	 * were sent at or after `since`, newest first, without payloads.
 	 */
@@ -147,7 +147,8 @@ enum store_kind {
 	STORE_RECORD,
 	STORE_QUEUE,   /* in: parcels (their ids come out); told: changes that become NEWS_QUEUED */
 	STORE_SETTLE,  /* in: parcels whose state, receipt, problem and attempts are written */
-	STORE_PAYLOAD, /* in: parcels (ids); out: their payloads, NULL where there is none */
+	STORE_PAYLOAD, /* in: parcels (ids); out: their payloads, NULL where there is none, and
+			  records */
 	/*
 	 * In: parcels that nobody can deliver any more. They are given up, for their problem, and
 	 * their changes are to be told again. Out: these, as pending records.

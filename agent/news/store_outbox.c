@@ -3,8 +3,7 @@
  */
 #include "agent/news/store_outbox.h"
 
-#include <stdlib.h>
-
+#include "agent/news/store_read.h"
 #include "agent/news/store_rows.h"
 
 static bool load_payload(struct store_file *file, struct store_request *request,
@@ -17,7 +16,7 @@ static bool load_payload(struct store_file *file, struct store_request *request,
 	bind_integer(&reader.binder, parcel->id);
 	while (reader_next(&reader, error))
 		parcel->payload = read_text(&reader);
-	return !reader.failed;
+	return !reader.failed && store_members(file, request, parcel, error);
 }
 
 bool store_payloads(struct store_file *file, struct store_request *request, struct error *error)

@@ -93,8 +93,8 @@ static bool load_parcels(
 	return !reader.failed;
 }
 
-static bool load_members(struct store_file *file, struct store_request *request,
-	struct parcel *parcel, struct error *error)
+bool store_members(struct store_file *file, struct store_request *request, struct parcel *parcel,
+	struct error *error)
 {
 	struct reader reader = open_reader(file, request, STATEMENT_RECENT_RECORDS);
 
@@ -112,7 +112,7 @@ static bool load_recent(struct store_file *file, struct store_request *request, 
 	bind_integer(&reader.binder, request->since);
 	request->recent = read_parcels(&reader, &request->recent_count, error);
 	for (size_t i = 0; i < request->recent_count && !reader.failed; i++)
-		reader.failed = !load_members(file, request, &request->recent[i], error);
+		reader.failed = !store_members(file, request, &request->recent[i], error);
 	return !reader.failed;
 }
 

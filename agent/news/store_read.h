@@ -15,6 +15,10 @@ bool store_marks(
 bool store_list(
 	struct store_file *file, struct store_request *request, struct error *error) MUST_USE;
 
+/* Loads the changes that are in the parcel into its `records`. */
+bool store_members(struct store_file *file, struct store_request *request, struct parcel *parcel,
+	struct error *error) MUST_USE;
+
 /* How many changes there are of each state by now. */
 bool store_counts(
 	struct store_file *file, struct store_request *request, struct error *error) MUST_USE;

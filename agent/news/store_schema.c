@@ -120,7 +120,7 @@ const char *const store_statements[STATEMENT_COUNT] = {
 		" JOIN announced ON change = changes.id JOIN deliveries ON delivery = deliveries.id"
 		" WHERE news = 1 ORDER BY changes.id, receiver",
 	[STATEMENT_PARCELS] =
-		"SELECT id, key, receiver, destination, payload, thread, state, receipt, attempts,"
+		"SELECT id, key, receiver, destination, NULL, thread, state, receipt, attempts,"
 		" created FROM deliveries WHERE state = 1 ORDER BY id",
 	[STATEMENT_PAYLOAD] = "SELECT payload FROM deliveries WHERE id = ?",
 	[STATEMENT_REOPEN] = "UPDATE changes SET news = 1 WHERE news = 2"

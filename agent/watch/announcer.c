@@ -12,35 +12,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/hash.h"
 #include "agent/engine/timers.h"
-#include "agent/news/group.h"
-#include "agent/watch/parcels.h"
+#include "agent/watch/telling.h"
 
 enum { FLUSH_AGAIN = 30000, MEND_AGAIN = 300000 };
 
 struct announcer {
 	struct agent *agent;
-	struct courier *courier;
+	struct telling telling;
 	struct store_request *waiting; /* linked by next */
 	struct store_request *queuing; /* their messages are on the way to the outbox */
-	struct store_request *notices; /* that the store did not take */
+	struct store_request *refused; /* notices, and what is told anew: the store did not take it
+					*/
 	struct alarm alarm;            /* of the next flush */
 };
 
 static void flush_alarm(void *announcer)
 {
 	announcer_flush(announcer);
-}
-
-struct announcer *announcer_new(struct agent *agent, struct courier *courier)
-{
-	struct announcer *announcer = memory_new(1, sizeof *announcer);
-
-	*announcer = (struct announcer){.agent = agent,
-		.courier = courier,
-		.alarm = {.call = flush_alarm, .context = announcer}};
-	return announcer;
 }
 
 static void requests_free(struct store_request *request)
@@ -57,7 +46,7 @@ void announcer_free(struct announcer *announcer)
 		return;
 	requests_free(announcer->waiting);
 	requests_free(announcer->queuing);
-	requests_free(announcer->notices);
+	requests_free(announcer->refused);
 	free(announcer);
 }
 
@@ -72,6 +61,8 @@ void announcer_add(struct announcer *announcer, struct store_request *records)
 {
 	size_t pending = 0;
 
+	for (size_t i = records->recent_count; i > 0; i--)
+		telling_remember(&announcer->telling, &records->recent[i - 1]);
 	for (size_t i = 0; i < records->record_count; i++)
 		pending += records->records[i].news == NEWS_PENDING;
 	if (pending == 0) {
@@ -124,52 +115,6 @@ static size_t records_for(const struct announcer *announcer, struct arena *arena
 	return count;
 }
 
-/* Adds the group's message to each destination. */
-static bool add_group(struct announcer *announcer, struct store_request *request,
-	const struct receiver *receiver, const struct strings *destinations,
-	const struct group_of *group, struct error *error)
-{
-	struct announcement *items = arena_array(request->arena, group->count, sizeof *items);
-	struct message message = {.items = items, .count = group->count};
-	uint64_t content = HASH_START;
-
-	for (size_t i = 0; i < group->count; i++) {
-		const struct record *record = group->items[i];
-
-		items[i] = record->item;
-		content = hash_add(content, &record->item.id, sizeof record->item.id);
-		content = hash_add(content, &record->first_seen, sizeof record->first_seen);
-	}
-	for (size_t i = 0; i < destinations->count; i++) {
-		struct addressee to = {receiver, destinations->items[i]};
-
-		if (!parcels_add(request, &to, &message, content, announcer->agent->now(), error))
-			return false;
-	}
-	return true;
-}
-
-/* All messages of the receiver, or none and an error. */
-static bool add_parcels(struct announcer *announcer, struct store_request *request,
-	const struct receiver *receiver, const struct record **records, size_t count,
-	struct error *error)
-{
-	const struct notifier *notifier = notifier_find(receiver->notifier->name);
-	size_t before = request->parcel_count, group_count;
-	struct group_of *groups;
-	struct strings destinations;
-
-	if (!notifier->destinations(receiver->options, request->arena, &destinations, error))
-		return false;
-	group_count = group_records(request->arena, records, count, &groups);
-	for (size_t i = 0; i < group_count; i++)
-		if (!add_group(announcer, request, receiver, &destinations, &groups[i], error)) {
-			request->parcel_count = before;
-			return false;
-		}
-	return true;
-}
-
 static void mark_told(struct announcer *announcer, const struct receiver *receiver)
 {
 	const struct config *config = announcer->agent->config;
@@ -199,7 +144,7 @@ static void tell(
 
 	if (count == 0)
 		return;
-	if (add_parcels(announcer, request, receiver, records, count, &error))
+	if (telling_changes(&announcer->telling, request, receiver, records, count, &error))
 		mark_told(announcer, receiver);
 	else
 		complain(announcer, receiver, &error);
@@ -274,11 +219,11 @@ static void queued(struct store_request *request)
 	struct announcer *announcer = request->context;
 	bool fresh = announcer->waiting;
 
+	if (!request->failed)
+		telling_send(&announcer->telling, request);
 	settle_all(announcer, !request->failed);
 	if (request->failed)
 		announcer->agent->stateless = true;
-	for (size_t i = 0; i < request->parcel_count && !request->failed; i++)
-		courier_add(announcer->courier, &request->parcels[i]);
 	if (fresh)
 		flush_after(announcer, announcer->agent->config->agent.group_wait);
 	store_request_free(request);
@@ -300,60 +245,42 @@ void announcer_flush(struct announcer *announcer)
 	ledger_ask(announcer->agent, request);
 }
 
-static void notice_queued(struct store_request *request);
-
-static void queue_notices(void *context)
+static void ask_again(void *context)
 {
 	struct announcer *announcer = context;
-	struct store_request *request = announcer->notices;
+	struct store_request *request = announcer->refused;
 
-	announcer->notices = NULL;
+	announcer->refused = NULL;
 	for (struct store_request *next; request; request = next) {
 		next = request->next;
 		ledger_ask(announcer->agent, request);
 	}
 }
 
-/* A store that does not take it is asked again: whoever is to know that something is down should
- * not depend on the minute. */
+/* Keeps what the store did not take, for later; false if it did take it, or there is no later. */
+static bool put_off(struct announcer *announcer, struct store_request *request)
+{
+	struct agent *agent = announcer->agent;
+
+	agent->stateless |= request->failed;
+	if (!request->failed || agent->once || agent->stopping)
+		return false;
+	if (!announcer->refused)
+		engine_after(agent->engine, FLUSH_AGAIN, ask_again, announcer);
+	request->next = announcer->refused;
+	announcer->refused = request;
+	return true;
+}
+
 static void notice_queued(struct store_request *request)
 {
 	struct announcer *announcer = request->context;
-	struct agent *agent = announcer->agent;
 
-	if (request->failed && !agent->once && !agent->stopping) {
-		if (!announcer->notices)
-			engine_after(agent->engine, FLUSH_AGAIN, queue_notices, announcer);
-		request->next = announcer->notices;
-		announcer->notices = request;
+	if (put_off(announcer, request))
 		return;
-	}
-	agent->stateless |= request->failed;
-	for (size_t i = 0; i < request->parcel_count && !request->failed; i++)
-		courier_add(announcer->courier, &request->parcels[i]);
+	if (!request->failed)
+		telling_send(&announcer->telling, request);
 	store_request_free(request);
-}
-
-static bool add_notice(struct announcer *announcer, struct store_request *request,
-	const struct receiver *receiver, const struct notice *notice, struct error *error)
-{
-	struct message message = {.kind = MESSAGE_NOTICE, .notice = notice};
-	uint64_t content = hash_add(HASH_START, notice->subject, strlen(notice->subject) + 1);
-	struct strings destinations;
-
-	content = hash_add(content, notice->text, strlen(notice->text) + 1);
-	content = hash_add(content, &notice->time, sizeof notice->time);
-	content = hash_add(content, &notice->recovered, sizeof notice->recovered);
-	if (!notifier_find(receiver->notifier->name)
-			->destinations(receiver->options, request->arena, &destinations, error))
-		return false;
-	for (size_t i = 0; i < destinations.count; i++) {
-		struct addressee to = {receiver, destinations.items[i]};
-
-		if (!parcels_add(request, &to, &message, content, announcer->agent->now(), error))
-			return false;
-	}
-	return true;
 }
 
 void announcer_notice(
@@ -367,12 +294,43 @@ void announcer_notice(
 	for (size_t i = 0; i < receivers->count; i++) {
 		const struct receiver *receiver =
 			agent_receiver(announcer->agent, receivers->items[i]);
-		size_t before = request->parcel_count;
 
-		if (!receiver || add_notice(announcer, request, receiver, notice, &error))
-			continue;
-		request->parcel_count = before;
-		complain(announcer, receiver, &error);
+		if (receiver &&
+			!telling_notice(&announcer->telling, request, receiver, notice, &error))
+			complain(announcer, receiver, &error);
 	}
 	ledger_ask(announcer->agent, request);
+}
+
+static void reopened(struct store_request *request)
+{
+	struct announcer *announcer = request->context;
+
+	if (put_off(announcer, request))
+		return;
+	if (request->failed)
+		store_request_free(request);
+	else
+		announcer_add(announcer, request);
+}
+
+/* What was for a receiver that is gone is told to those there are. */
+static void reopen(void *context)
+{
+	struct announcer *announcer = context;
+	struct store_request *request = store_request_new(STORE_REOPEN, reopened, announcer);
+
+	courier_orphans(announcer->telling.courier, request);
+	ledger_ask(announcer->agent, request);
+}
+
+struct announcer *announcer_new(struct agent *agent, struct courier *courier)
+{
+	struct announcer *announcer = memory_new(1, sizeof *announcer);
+
+	*announcer = (struct announcer){.agent = agent,
+		.telling = {agent, courier},
+		.alarm = {.call = flush_alarm, .context = announcer}};
+	courier_listen(courier, reopen, announcer);
+	return announcer;
 }

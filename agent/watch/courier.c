@@ -9,30 +9,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/watch/outbox.h"
 #include "agent/watch/patience.h"
 
-enum { SETTLE_AGAIN = 5000 };
-
-struct letter {
-	struct arena *arena;
-	struct courier *courier;
-	struct parcel parcel;
-	enum doubt doubt;
-	int64_t made;  /* ms */
-	int64_t since; /* engine_now, for setback.trying */
-	int64_t tries; /* of this process */
-	struct letter *next;
-};
+enum { FETCH_AGAIN = 5000 };
 
 struct lane {
 	struct courier *courier;
-	const struct receiver *receiver;
-	const struct notifier *notifier;
-	const char *destination;
+	const char *receiver, *destination;
 	struct letter *first, **last;
 	size_t count;
-	struct delivery delivery; /* of the first letter, while busy */
-	bool busy, timer, noticed;
+	const struct notifier *notifier;
+	struct generation *generation; /* of the delivery, while busy */
+	struct delivery delivery;      /* of the first letter, while busy */
+	bool busy;                     /* the first letter is being fetched or sent */
+	bool timer, noticed;
 	int64_t not_before; /* engine_now */
 	struct lane *next;
 };
@@ -41,24 +32,31 @@ struct courier {
 	struct agent *agent;
 	struct arena *arena; /* of the lanes */
 	struct lane *lanes;
-	struct letter *unsettled; /* were carried out, but the store did not take it */
-	struct letter *settling;  /* the store has been asked to */
+	struct outbox *outbox;
+	struct threads *threads;
+	struct letter *orphans;
+	bool orphans_told;
+	void (*orphaned)(void *context);
+	void *context;
 };
 
 struct courier *courier_new(struct agent *agent)
 {
 	struct courier *courier = memory_new(1, sizeof *courier);
 
-	*courier = (struct courier){.agent = agent, .arena = arena_new()};
+	*courier = (struct courier){.agent = agent,
+		.arena = arena_new(),
+		.outbox = outbox_new(agent),
+		.threads = threads_new()};
 	return courier;
 }
 
-static void letters_free(struct letter *letter)
+static void delivery_end(struct lane *lane)
 {
-	for (struct letter *next; letter; letter = next) {
-		next = letter->next;
-		arena_free(letter->arena);
-	}
+	arena_free(lane->delivery.arena);
+	lane->delivery.arena = NULL;
+	generation_release(lane->generation);
+	lane->generation = NULL;
 }
 
 void courier_free(struct courier *courier)
@@ -66,30 +64,34 @@ void courier_free(struct courier *courier)
 	if (!courier)
 		return;
 	for (struct lane *lane = courier->lanes; lane; lane = lane->next) {
-		if (lane->busy)
-			arena_free(lane->delivery.arena);
+		delivery_end(lane);
 		letters_free(lane->first);
 	}
-	letters_free(courier->unsettled);
-	letters_free(courier->settling);
+	letters_free(courier->orphans);
+	outbox_free(courier->outbox);
+	threads_free(courier->threads);
 	arena_free(courier->arena);
 	free(courier);
 }
 
-static struct lane *lane_of(
-	struct courier *courier, const struct receiver *receiver, const char *destination)
+struct threads *courier_threads(struct courier *courier)
+{
+	return courier->threads;
+}
+
+static struct lane *lane_of(struct courier *courier, const struct parcel *parcel)
 {
 	struct lane *lane = courier->lanes;
 
-	while (lane && (lane->receiver != receiver || strcmp(lane->destination, destination) != 0))
+	while (lane && (strcmp(lane->receiver, parcel->receiver) != 0 ||
+			       strcmp(lane->destination, parcel->destination) != 0))
 		lane = lane->next;
 	if (lane)
 		return lane;
 	lane = arena_alloc(courier->arena, sizeof *lane);
 	*lane = (struct lane){.courier = courier,
-		.receiver = receiver,
-		.notifier = notifier_find(receiver->notifier->name),
-		.destination = arena_strdup(courier->arena, destination),
+		.receiver = arena_strdup(courier->arena, parcel->receiver),
+		.destination = arena_strdup(courier->arena, parcel->destination),
 		.next = courier->lanes};
 	lane->last = &lane->first;
 	courier->lanes = lane;
@@ -98,8 +100,7 @@ static struct lane *lane_of(
 
 static void count(const struct lane *lane, const char *result)
 {
-	metrics_add(
-		lane->courier->agent->metrics, METRIC_DELIVERIES, 1, lane->receiver->name, result);
+	metrics_add(lane->courier->agent->metrics, METRIC_DELIVERIES, 1, lane->receiver, result);
 }
 
 static void lane_advance(struct lane *lane);
@@ -115,8 +116,8 @@ static void lane_timer(void *context)
 static void leave_for_next_run(const struct lane *lane)
 {
 	log_event(LEVEL_WARN, "messages stay queued for the next run",
-		LOG_TEXT("receiver", lane->receiver->name),
-		LOG_TEXT("destination", lane->destination), LOG_INT("messages", lane->count));
+		LOG_TEXT("receiver", lane->receiver), LOG_TEXT("destination", lane->destination),
+		LOG_INT("messages", lane->count));
 	lane->courier->agent->incomplete = true;
 }
 
@@ -126,114 +127,58 @@ static void lane_wait(struct lane *lane, int64_t wait)
 	lane_advance(lane);
 }
 
-static struct letter *take_first(struct lane *lane)
+/* Takes the letter that the link points to out of the lane. */
+static struct letter *take(struct lane *lane, struct letter **link)
 {
-	struct letter *letter = lane->first;
+	struct letter *letter = *link;
 
-	lane->first = letter->next;
-	if (!lane->first)
-		lane->last = &lane->first;
+	*link = letter->next;
+	if (!*link)
+		lane->last = link;
 	lane->count--;
 	letter->next = NULL;
 	return letter;
 }
 
-static void settle(struct letter *letter);
-
-static void settle_again(void *context)
-{
-	struct courier *courier = context;
-	struct letter *letter = courier->unsettled;
-
-	courier->unsettled = NULL;
-	for (struct letter *next; letter; letter = next) {
-		next = letter->next;
-		settle(letter);
-	}
-}
-
-/* The store has the last word on a letter: one that it does not take is kept until it does. */
-static void settled(struct store_request *request)
-{
-	struct letter *letter = request->context;
-	struct courier *courier = letter->courier;
-	bool failed = request->failed;
-	struct letter **link = &courier->settling;
-
-	while (*link != letter)
-		link = &(*link)->next;
-	*link = letter->next;
-	store_request_free(request);
-	if (!failed) {
-		arena_free(letter->arena);
-		return;
-	}
-	courier->agent->stateless = true;
-	if (!courier->unsettled && !courier->agent->once)
-		engine_after(courier->agent->engine, SETTLE_AGAIN, settle_again, courier);
-	letter->next = courier->unsettled;
-	courier->unsettled = letter;
-}
-
-static void settle(struct letter *letter)
-{
-	struct store_request *request = store_request_new(STORE_SETTLE, settled, letter);
-
-	letter->next = letter->courier->settling;
-	letter->courier->settling = letter;
-	letter->parcel.now = letter->courier->agent->now();
-	request->parcels = &letter->parcel;
-	request->parcel_count = 1;
-	ledger_ask(letter->courier->agent, request);
-}
-
-static void forgotten(struct store_request *request)
-{
-	store_request_free(request);
-}
-
-/* Writes down an attempt; losing that costs nothing. */
-static void note_attempt(struct courier *courier, const struct parcel *parcel)
-{
-	struct store_request *request = store_request_new(STORE_SETTLE, forgotten, NULL);
-
-	request->parcels = arena_alloc(request->arena, sizeof *parcel);
-	*request->parcels = *parcel;
-	request->parcels->receipt = arena_strdup(request->arena, parcel->receipt);
-	request->parcels->problem = arena_strdup(request->arena, parcel->problem);
-	request->parcels->now = courier->agent->now();
-	request->parcel_count = 1;
-	ledger_ask(courier->agent, request);
-}
-
-static void finish(struct lane *lane, enum parcel_state state)
-{
-	struct letter *letter = take_first(lane);
-
-	letter->parcel.state = state;
-	settle(letter);
-}
-
 static void sent(struct lane *lane)
 {
-	log_event(LEVEL_INFO, "sent", LOG_TEXT("receiver", lane->receiver->name),
-		LOG_TEXT("destination", lane->destination),
-		LOG_TEXT("key", lane->first->parcel.key));
+	struct letter *letter = lane->first;
+	const struct parcel *parcel = &letter->parcel;
+
+	log_event(LEVEL_INFO, "sent", LOG_TEXT("receiver", lane->receiver),
+		LOG_TEXT("destination", lane->destination), LOG_TEXT("key", parcel->key));
 	count(lane, "sent");
-	finish(lane, PARCEL_SENT);
+	threads_sent(lane->courier->threads, parcel->thread ? parcel->thread : parcel->key,
+		parcel->receipt);
+	letter_settle(take(lane, &lane->first), PARCEL_SENT);
 	lane_wait(lane, lane->notifier->spacing);
 }
 
-static void give_up(struct lane *lane, const struct error *error)
+/* One post of several is there; the next follows. */
+static void continued(struct lane *lane)
 {
-	log_event(LEVEL_ERROR, "not delivered, given up",
-		LOG_TEXT("receiver", lane->receiver->name),
-		LOG_TEXT("destination", lane->destination),
-		LOG_TEXT("key", lane->first->parcel.key), LOG_TEXT("problem", error->text));
-	count(lane, "abandoned");
+	struct letter *letter = lane->first;
+
+	letter->doubt = lane->delivery.doubt;
+	letter->tries = 0;
+	letter->since = engine_now(lane->courier->agent->engine);
+	letter_note(letter);
+	lane_wait(lane, lane->notifier->spacing);
+}
+
+static void abandon(
+	struct lane *lane, struct letter **link, const char *result, const char *problem)
+{
+	struct letter *letter = take(lane, link);
+
+	log_event(LEVEL_ERROR, "not delivered, given up", LOG_TEXT("receiver", lane->receiver),
+		LOG_TEXT("destination", lane->destination), LOG_TEXT("key", letter->parcel.key),
+		LOG_TEXT("what", letter->what ? letter->what : "a notice"),
+		LOG_TEXT("problem", problem), LOG_INT("attempts", letter->parcel.attempts));
+	count(lane, result);
 	lane->courier->agent->incomplete = true;
-	finish(lane, PARCEL_ABANDONED);
-	lane_wait(lane, 0);
+	letter->parcel.problem = arena_strdup(letter->arena, problem);
+	letter_settle(letter, PARCEL_ABANDONED);
 }
 
 static void failed(struct lane *lane, const struct delivery *delivery, const struct error *error)
@@ -246,6 +191,7 @@ static void failed(struct lane *lane, const struct delivery *delivery, const str
 		.retry_after = delivery->retry_after,
 		.tries = ++letter->tries,
 		.trying = engine_now(agent->engine) - letter->since,
+		.give_up_after = agent->config->agent.give_up_after,
 		.once = agent->once};
 	int64_t wait;
 	enum patience patience = patience_with(&setback, &wait);
@@ -255,18 +201,19 @@ static void failed(struct lane *lane, const struct delivery *delivery, const str
 	letter->parcel.attempts++;
 	letter->parcel.problem = arena_strdup(letter->arena, error->text);
 	if (patience == PATIENCE_GIVE_UP) {
-		give_up(lane, error);
+		abandon(lane, &lane->first, "abandoned", error->text);
+		lane_wait(lane, 0);
 		return;
 	}
 	if (mend)
 		letter->since = engine_now(agent->engine);
 	log_event(mend ? LEVEL_ERROR : LEVEL_WARN, "not delivered, will try again",
-		LOG_TEXT("receiver", lane->receiver->name),
-		LOG_TEXT("destination", lane->destination), LOG_TEXT("problem", error->text),
-		LOG_INT("attempts", letter->parcel.attempts), LOG_INT("wait_ms", wait));
+		LOG_TEXT("receiver", lane->receiver), LOG_TEXT("destination", lane->destination),
+		LOG_TEXT("problem", error->text), LOG_INT("attempts", letter->parcel.attempts),
+		LOG_INT("wait_ms", wait));
 	count(lane, mend ? "misconfigured" : "retried");
 	agent->misconfigured |= mend && agent->once;
-	note_attempt(lane->courier, &letter->parcel);
+	letter_note(letter);
 	if (patience == PATIENCE_LEAVE)
 		leave_for_next_run(lane);
 	else
@@ -277,38 +224,105 @@ static void failed(struct lane *lane, const struct delivery *delivery, const str
 static void note(struct lane *lane, const char *notice)
 {
 	if (notice && !lane->noticed)
-		log_event(LEVEL_WARN, notice, LOG_TEXT("receiver", lane->receiver->name));
+		log_event(LEVEL_WARN, notice, LOG_TEXT("receiver", lane->receiver));
 	lane->noticed |= notice != NULL;
 }
 
-static void carried(struct delivery *delivery, bool done, const struct error *error, void *context)
+/* The lane's delivery may be the next one before this returns. */
+static void carried(struct delivery *finished, bool done, const struct error *error, void *context)
 {
 	struct lane *lane = context;
+	struct agent *agent = lane->courier->agent;
 	struct letter *letter = lane->first;
-	struct arena *arena = delivery->arena; /* the lane's delivery may be the next one soon */
+	struct delivery delivery = *finished;
+	struct generation *generation = lane->generation;
 
 	lane->busy = false;
-	lane->courier->agent->under_way--;
-	note(lane, delivery->notice);
-	if (delivery->receipt)
-		letter->parcel.receipt = arena_strdup(letter->arena, delivery->receipt);
-	if (done)
-		sent(lane);
+	lane->delivery.arena = NULL;
+	lane->generation = NULL;
+	agent->under_way--;
+	note(lane, delivery.notice);
+	if (delivery.receipt)
+		letter->parcel.receipt = arena_strdup(letter->arena, delivery.receipt);
+	if (!done)
+		failed(lane, &delivery, error);
+	else if (delivery.more)
+		continued(lane);
 	else
-		failed(lane, delivery, error);
-	arena_free(arena);
-	agent_ended(lane->courier->agent);
+		sent(lane);
+	arena_free(delivery.arena);
+	generation_release(generation);
+	agent_ended(agent);
+}
+
+static void begin(struct lane *lane, const struct receiver *receiver)
+{
+	struct courier *courier = lane->courier;
+	struct agent *agent = courier->agent;
+	struct letter *letter = lane->first;
+
+	agent->under_way++;
+	lane->generation = agent->generation ? generation_hold(agent->generation) : NULL;
+	lane->notifier = notifier_find(receiver->notifier->name);
+	lane->delivery = (struct delivery){.arena = arena_new(),
+		.options = receiver->options,
+		.destination = lane->destination,
+		.key = letter->parcel.key,
+		.payload = letter->parcel.payload,
+		.made = letter->made,
+		.doubt = letter->doubt,
+		.receipt = letter->parcel.receipt,
+		.thread = letter->parcel.thread
+				  ? threads_receipt(courier->threads, letter->parcel.thread)
+				  : NULL,
+		.retry_after = -1};
+	engine_deliver(agent->engine, lane->notifier, &lane->delivery, carried, lane);
+}
+
+static void fetched(void *context, bool read)
+{
+	struct lane *lane = context;
+
+	lane->busy = false;
+	if (read && !lane->first->parcel.payload)
+		abandon(lane, &lane->first, "abandoned", "it is not in the state file any more");
+	lane_wait(lane, read ? 0 : FETCH_AGAIN);
+}
+
+static void tell_orphans(void *context)
+{
+	struct courier *courier = context;
+
+	courier->orphans_told = false;
+	if (courier->orphans && courier->orphaned)
+		courier->orphaned(courier->context);
+}
+
+static void orphan(struct courier *courier, struct letter *letter)
+{
+	letter->parcel.payload = NULL;
+	letter->next = courier->orphans;
+	courier->orphans = letter;
+	if (!courier->orphans_told)
+		engine_after(courier->agent->engine, 0, tell_orphans, courier);
+	courier->orphans_told = true;
 }
 
 /* Sends the first letter of the lane, or sees to it that this happens when it may. */
 static void lane_advance(struct lane *lane)
 {
 	struct agent *agent = lane->courier->agent;
-	struct letter *letter = lane->first;
 	int64_t wait = lane->not_before - engine_now(agent->engine);
+	const struct receiver *receiver;
 
-	if (lane->busy || !letter || agent->stopping)
+	if (lane->busy || !lane->first || agent->stopping)
 		return;
+	receiver = agent_receiver(agent, lane->receiver);
+	if (!receiver) {
+		while (lane->first)
+			orphan(lane->courier, take(lane, &lane->first));
+		return;
+	}
 	if (wait > 0) {
 		if (!lane->timer)
 			engine_after(agent->engine, wait, lane_timer, lane);
@@ -316,59 +330,64 @@ static void lane_advance(struct lane *lane)
 		return;
 	}
 	lane->busy = true;
-	agent->under_way++;
-	lane->delivery = (struct delivery){.arena = arena_new(),
-		.options = lane->receiver->options,
-		.destination = lane->destination,
-		.key = letter->parcel.key,
-		.payload = letter->parcel.payload,
-		.made = letter->made,
-		.doubt = letter->doubt,
-		.receipt = letter->parcel.receipt,
-		.retry_after = -1};
-	engine_deliver(agent->engine, lane->notifier, &lane->delivery, carried, lane);
-}
-
-static struct letter *letter_new(struct courier *courier, const struct parcel *parcel)
-{
-	struct arena *arena = arena_new();
-	struct letter *letter = arena_alloc(arena, sizeof *letter);
-
-	*letter = (struct letter){.arena = arena,
-		.courier = courier,
-		.parcel = *parcel,
-		.doubt = parcel->restored ? DOUBT_LOOK : DOUBT_NONE,
-		.made = parcel->now,
-		.since = engine_now(courier->agent->engine)};
-	letter->parcel.key = arena_strdup(arena, parcel->key);
-	letter->parcel.receiver = arena_strdup(arena, parcel->receiver);
-	letter->parcel.destination = arena_strdup(arena, parcel->destination);
-	letter->parcel.payload = arena_strdup(arena, parcel->payload);
-	letter->parcel.receipt = arena_strdup(arena, parcel->receipt);
-	letter->parcel.problem = NULL;
-	letter->parcel.changes = NULL;
-	letter->parcel.change_count = 0;
-	return letter;
+	if (lane->first->parcel.payload)
+		begin(lane, receiver);
+	else
+		letter_fetch(lane->first, fetched, lane);
 }
 
 void courier_add(struct courier *courier, const struct parcel *parcel)
 {
-	const struct receiver *receiver = agent_receiver(courier->agent, parcel->receiver);
-	struct letter *letter;
-	struct lane *lane;
+	struct lane *lane = lane_of(courier, parcel);
+	struct letter *letter = letter_new(courier->outbox, parcel, lane->count == 0);
 
-	if (!receiver) {
-		log_event(LEVEL_WARN, "message stays queued, its receiver is not configured",
-			LOG_TEXT("receiver", parcel->receiver), LOG_TEXT("key", parcel->key));
-		courier->agent->incomplete = true;
-		return;
-	}
-	letter = letter_new(courier, parcel);
-	lane = lane_of(courier, receiver, parcel->destination);
 	*lane->last = letter;
 	lane->last = &letter->next;
-	lane->count++;
+	if (++lane->count > COURIER_QUEUE)
+		abandon(lane, &lane->first->next, "dropped", "too many messages wait");
 	lane_advance(lane);
+}
+
+void courier_adopt(struct courier *courier)
+{
+	for (struct lane *lane = courier->lanes; lane; lane = lane->next) {
+		lane->noticed = false;
+		lane_advance(lane);
+	}
+}
+
+void courier_listen(struct courier *courier, void (*orphaned)(void *context), void *context)
+{
+	courier->orphaned = orphaned;
+	courier->context = context;
+}
+
+void courier_orphans(struct courier *courier, struct store_request *request)
+{
+	struct arena *arena = request->arena;
+	size_t room = 0;
+
+	for (const struct letter *letter = courier->orphans; letter; letter = letter->next)
+		room++;
+	request->parcels = arena_array(arena, room, sizeof *request->parcels);
+	for (const struct letter *letter = courier->orphans; letter; letter = letter->next) {
+		const struct parcel *parcel = &letter->parcel;
+
+		log_event(LEVEL_WARN,
+			"not delivered, its receiver is not configured; its changes are told to "
+			"the "
+			"others",
+			LOG_TEXT("receiver", parcel->receiver), LOG_TEXT("key", parcel->key),
+			LOG_TEXT("what", letter->what ? letter->what : ""));
+		metrics_add(courier->agent->metrics, METRIC_DELIVERIES, 1, parcel->receiver,
+			"rerouted");
+		request->parcels[request->parcel_count++] = (struct parcel){.id = parcel->id,
+			.problem = "its receiver is not configured",
+			.attempts = parcel->attempts,
+			.now = agent_now(courier->agent)};
+	}
+	letters_free(courier->orphans);
+	courier->orphans = NULL;
 }
 
 void courier_collect(struct courier *courier)
@@ -376,12 +395,13 @@ void courier_collect(struct courier *courier)
 	const struct config *config = courier->agent->config;
 
 	for (size_t i = 0; i < config->receiver_count; i++) {
+		const char *name = config->receivers[i].name;
 		size_t length = 0;
 
 		for (const struct lane *lane = courier->lanes; lane; lane = lane->next)
-			if (lane->receiver == &config->receivers[i])
+			if (strcmp(lane->receiver, name) == 0)
 				length += lane->count;
 		metrics_set(courier->agent->metrics, METRIC_DELIVERY_QUEUE_LENGTH, (double)length,
-			config->receivers[i].name, NULL);
+			name, NULL);
 	}
 }

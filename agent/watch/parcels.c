@@ -34,17 +34,8 @@ static struct parcel *next_parcel(struct store_request *request)
 	return &request->parcels[used];
 }
 
-static const int64_t *ids_of(struct arena *arena, const struct message *message)
-{
-	int64_t *ids = arena_array(arena, message->count, sizeof *ids);
-
-	for (size_t i = 0; i < message->count; i++)
-		ids[i] = message->items[i].id;
-	return ids;
-}
-
 bool parcels_add(struct store_request *request, const struct addressee *to,
-	const struct message *message, uint64_t content, int64_t now, struct error *error)
+	const struct message *message, const struct content *content, struct error *error)
 {
 	const struct notifier *notifier = notifier_find(to->receiver->notifier->name);
 	struct arena *arena = request->arena;
@@ -52,16 +43,19 @@ bool parcels_add(struct store_request *request, const struct addressee *to,
 	struct buf payload = {0};
 	bool written;
 
-	keyed.key = key_of(arena, to, content);
+	keyed.key = key_of(arena, to, content->hash);
 	written = notifier->render(&keyed, to->receiver->options, to->destination, &payload, error);
 	if (written)
 		*next_parcel(request) = (struct parcel){.key = keyed.key,
 			.receiver = arena_strdup(arena, to->receiver->name),
 			.destination = arena_strdup(arena, to->destination),
 			.payload = arena_strndup(arena, payload.data, payload.length),
-			.now = now,
-			.changes = ids_of(arena, message),
-			.change_count = message->count};
+			.thread = arena_strdup(arena, message->thread),
+			.now = content->now,
+			.changes = content->ids,
+			.change_count = content->record_count,
+			.records = content->records,
+			.record_count = content->record_count};
 	buf_free(&payload);
 	return written;
 }

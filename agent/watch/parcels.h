@@ -13,13 +13,21 @@ struct addressee {
 	const char *destination;
 };
 
+/* What is told, the same to all; the parcel borrows it. */
+struct content {
+	uint64_t hash; /* of what is told */
+	const struct record *records;
+	size_t record_count;
+	const int64_t *ids; /* of the records */
+	int64_t now;        /* ms */
+};
+
 /*
- * Adds a parcel with the message, rendered, to a request of STORE_QUEUE. `content` is a hash of
- * what is told: the parcel's key is the same for the same content to the same addressee, and for no
- * other. The message's own key is ignored. `now` is in ms. False and an error: it cannot be
- * rendered, and nothing is added.
+ * Adds a parcel with the message, rendered, to a request of STORE_QUEUE. The parcel's key is the
+ * same for the same content to the same addressee, and for no other; the message's own key is
+ * ignored. False and an error: it cannot be rendered, and nothing is added.
  */
 bool parcels_add(struct store_request *request, const struct addressee *to,
-	const struct message *message, uint64_t content, int64_t now, struct error *error) MUST_USE;
+	const struct message *message, const struct content *content, struct error *error) MUST_USE;
 
 #endif

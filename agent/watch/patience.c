@@ -15,7 +15,7 @@ enum {
 	ONCE_WAIT = 30000
 };
 
-#define GIVE_UP_AFTER INT64_C(86400000)
+#define LONGEST_WISH INT64_C(86400000) /* of a receiver, how long it is left alone */
 
 static int64_t clamp(int64_t value, int64_t least, int64_t most)
 {
@@ -30,7 +30,7 @@ static int64_t wait_of(const struct setback *setback, bool mend)
 						       : FIRST_WAIT;
 
 	if (setback->retry_after >= 0)
-		return clamp(setback->retry_after, least, GIVE_UP_AFTER);
+		return clamp(setback->retry_after, least, LONGEST_WISH);
 	return mend ? MENDING_WAIT : clamp(doubled, least, LONGEST_WAIT);
 }
 
@@ -45,6 +45,7 @@ enum patience patience_with(const struct setback *setback, int64_t *wait)
 		return PATIENCE_LEAVE;
 	if (mend)
 		return PATIENCE_MEND;
-	return setback->trying > GIVE_UP_AFTER && !setback->once ? PATIENCE_GIVE_UP
-								 : PATIENCE_TRY_AGAIN;
+	if (setback->trying > setback->give_up_after && !setback->once)
+		return PATIENCE_GIVE_UP;
+	return PATIENCE_TRY_AGAIN;
 }

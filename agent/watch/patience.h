@@ -16,19 +16,20 @@
 
 struct setback {
 	enum error_kind kind;
-	bool retry;          /* delivery.retry */
-	enum doubt doubt;    /* delivery.doubt */
-	int64_t retry_after; /* delivery.retry_after */
-	int64_t tries;       /* of this process, with this one: 1, 2, ... */
-	int64_t trying;      /* ms since this process took it up, or since it had to be mended */
-	bool once;           /* a single pass */
+	bool retry;            /* delivery.retry */
+	enum doubt doubt;      /* delivery.doubt */
+	int64_t retry_after;   /* delivery.retry_after */
+	int64_t tries;         /* of this process, with this one: 1, 2, ... */
+	int64_t trying;        /* ms since this process took it up, or since it had to be mended */
+	int64_t give_up_after; /* ms; WHEN_NEVER */
+	bool once;             /* a single pass */
 };
 
 enum patience {
 	PATIENCE_TRY_AGAIN,
 	PATIENCE_MEND,    /* somebody must act; tried again, in case it was done */
 	PATIENCE_LEAVE,   /* for the next run; a single pass only */
-	PATIENCE_GIVE_UP, /* it never will, or a day of trying did not help */
+	PATIENCE_GIVE_UP, /* it never will, or trying for so long did not help */
 };
 
 /* `wait` is in ms, until the next attempt. */

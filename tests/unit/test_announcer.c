@@ -13,6 +13,8 @@
 #include "agent/watch/announcer.h"
 #include "peer.h"
 
+#define FIRST INT64_C(1699990000000)
+
 static const char yaml[] =
 	"slack: {bot_token: x, channels: [\"#perf\"], api_url: \"%s/api/\"}\n"
 	"agent: {state: \"%s/state.db\"}\n"
@@ -23,6 +25,7 @@ struct fixture {
 	char folder[64], path[96], state[96];
 	struct arena *arena;
 	struct peer *slack;
+	atomic_int replies; /* in the first post's thread */
 	struct config *config;
 	struct agent agent;
 	struct courier *courier;
@@ -35,9 +38,18 @@ static int64_t clock_at_rest(void)
 	return INT64_C(1700000000000);
 }
 
+static int64_t an_hour_later(void)
+{
+	return clock_at_rest() + 3600000;
+}
+
+/* Says ok, and whether the post was a reply in the thread of the first. */
 static bool serve(struct peer *peer, int fd, const char *request)
 {
-	(void)peer, (void)request;
+	atomic_int *replies = peer->context;
+
+	if (strstr(request, "\"thread_ts\":\"1.0\""))
+		atomic_fetch_add(replies, 1);
 	peer_answer(fd, 200, "", "{\"ok\":true,\"ts\":\"1.0\"}");
 	return true;
 }
@@ -90,7 +102,7 @@ static int setup(void **state)
 	snprintf(f->path, sizeof f->path, "%s/hunter.yaml", f->folder);
 	snprintf(f->state, sizeof f->state, "%s/state.db", f->folder);
 	f->arena = arena_new();
-	f->slack = peer_new(serve, NULL);
+	f->slack = peer_new(serve, &f->replies);
 	file = fopen(f->path, "w");
 	fprintf(file, yaml, f->slack->url, f->folder);
 	fclose(file);
@@ -142,7 +154,7 @@ static struct store_request *ask(struct fixture *f, struct store_request *reques
 	return f->answer;
 }
 
-static struct store_request *record_one(struct fixture *f, const char *metric)
+static struct store_request *record_at(struct fixture *f, const char *metric, int64_t time)
 {
 	struct store_request *request = store_request_new(STORE_RECORD, answered, f);
 
@@ -150,7 +162,7 @@ static struct store_request *record_one(struct fixture *f, const char *metric)
 	request->records[0] =
 		(struct record){.item = {.test = "db.read",
 					.metric = metric,
-					.time = INT64_C(1699990000000),
+					.time = time,
 					.change = {.mean_before = 1, .mean_after = 2}},
 			.series = metric,
 			.branch = "",
@@ -160,6 +172,11 @@ static struct store_request *record_one(struct fixture *f, const char *metric)
 			.first_seen = clock_at_rest()};
 	request->record_count = 1;
 	return ask(f, request);
+}
+
+static struct store_request *record_one(struct fixture *f, const char *metric)
+{
+	return record_at(f, metric, FIRST);
 }
 
 static void flush(struct fixture *f)
@@ -217,7 +234,7 @@ static void test_one_receiver_that_cannot_be_told(void **state)
 	flush(f);
 	assert_told(f, 1, 0, 1);
 	assert_true(f->agent.misconfigured);
-	metrics_print(f->agent.metrics, &text);
+	metrics_print(f->agent.metrics, METRICS_TEXT, &text);
 	assert_non_null(strstr(
 		text.data, "hunter_deliveries_total{receiver=\"slack\",result=\"unwritten\"} 1"));
 	buf_free(&text);
@@ -270,6 +287,72 @@ static void test_notice(void **state)
 	assert_int_equal(count(f, "deliveries WHERE state = 2"), 2);
 }
 
+/* What is found later, of the same time, goes into the thread of what was told: also after a
+ * restart, and not when too much time has passed. */
+static void test_later_siblings_go_into_the_thread(void **state)
+{
+	struct fixture *f = *state;
+	struct store_request *request;
+
+	announcer_add(f->announcer, record_one(f, "p99"));
+	flush(f);
+	assert_int_equal(atomic_load(&f->replies), 0);
+	announcer_add(f->announcer, record_one(f, "p50"));
+	flush(f);
+	assert_told(f, 2, 2, 0);
+	assert_int_equal(atomic_load(&f->replies), 1);
+	announcer_add(f->announcer, record_at(f, "p50", FIRST + 86400000));
+	flush(f);
+	assert_int_equal(atomic_load(&f->replies), 1);
+	end(f);
+	begin(f);
+	request = store_request_new(STORE_RESTORE, answered, f);
+	request->since = 1;
+	announcer_add(f->announcer, ask(f, request));
+	announcer_add(f->announcer, record_one(f, "p75"));
+	flush(f);
+	assert_told(f, 4, 4, 0);
+	assert_int_equal(atomic_load(&f->replies), 2);
+	assert_int_equal(count(f, "deliveries WHERE thread IS NOT NULL"), 4);
+	f->agent.now = an_hour_later;
+	announcer_add(f->announcer, record_one(f, "p90"));
+	flush(f);
+	assert_told(f, 5, 5, 0);
+	assert_int_equal(atomic_load(&f->replies), 2);
+}
+
+/* Slack is gone from the configuration when its message is taken up again: stdout has its own, so
+ * nobody is left to be told; what only Slack was told goes to stdout. */
+static void test_a_receiver_that_is_gone(void **state)
+{
+	struct fixture *f = *state;
+	struct store_request *request;
+
+	f->agent.stopping = true; /* nothing leaves */
+	announcer_add(f->announcer, record_one(f, "p99"));
+	f->agent.stopping = false;
+	announcer_flush(f->announcer);
+	f->agent.stopping = true;
+	assert_true(engine_run(f->agent.engine));
+	assert_int_equal(count(f, "deliveries WHERE state = 1"), 2);
+	end(f);
+	begin(f);
+	((struct config *)(uintptr_t)f->agent.config)->receivers =
+		agent_receiver(&f->agent, "stdout");
+	((struct config *)(uintptr_t)f->agent.config)->receiver_count = 1;
+	request = ask(f, store_request_new(STORE_RESTORE, answered, f));
+	for (size_t i = 0; i < request->parcel_count; i++)
+		courier_add(f->courier, &request->parcels[i]);
+	announcer_add(f->announcer, request);
+	assert_true(engine_run(f->agent.engine));
+	flush(f);
+	assert_int_equal(count(f, "deliveries WHERE receiver = 'slack' AND state = 3"), 1);
+	assert_int_equal(count(f, "deliveries WHERE receiver = 'stdout' AND state = 2"), 1);
+	assert_int_equal(count(f, "deliveries WHERE state = 1"), 0);
+	assert_int_equal(count(f, "changes WHERE news = 1"), 0);
+	assert_int_equal(atomic_load(&f->slack->requests), 0);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -279,6 +362,8 @@ int main(void)
 		CASE(test_one_receiver_that_cannot_be_told),
 		CASE(test_who_was_told_is_known_after_a_restart),
 		CASE(test_notice),
+		CASE(test_later_siblings_go_into_the_thread),
+		CASE(test_a_receiver_that_is_gone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,7 +11,7 @@
 #define DAY INT64_C(86400000)
 
 static const struct setback passing = {
-	.kind = ERROR_DATA, .retry = true, .retry_after = -1, .tries = 1};
+	.kind = ERROR_DATA, .retry = true, .retry_after = -1, .tries = 1, .give_up_after = DAY};
 static const struct setback misconfigured = {
 	.kind = ERROR_USAGE, .retry_after = -1, .tries = 1, .trying = 30 * DAY};
 
@@ -75,6 +75,10 @@ static void test_a_day_of_trying_is_enough(void **state)
 	assert_int_equal(patience_with(&setback, &wait), PATIENCE_TRY_AGAIN);
 	setback.trying++;
 	assert_int_equal(patience_with(&setback, &wait), PATIENCE_GIVE_UP);
+	setback.give_up_after = INT64_MAX;
+	setback.trying = 1000 * DAY;
+	assert_int_equal(patience_with(&setback, &wait), PATIENCE_TRY_AGAIN);
+	setback.give_up_after = DAY;
 	setback.once = true;
 	assert_int_equal(patience_with(&setback, &wait), PATIENCE_TRY_AGAIN);
 }

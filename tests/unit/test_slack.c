@@ -666,6 +666,29 @@ static void test_stdout_text(void **state)
 }
 
 /* No escape of the data reaches a terminal; what is left are our own colours. */
+static void test_stdout_links_clusters_and_more(void **state)
+{
+	struct fixture *fixture = *state;
+	struct announcement item = {.test = "db.read",
+		.metric = "p99",
+		.time = START,
+		.change = {.mean_before = 1, .mean_after = 2, .pvalue = 0.001},
+		.commit_before = "a1",
+		.commit_after = "b2",
+		.commit_url = "https://example.com/b2",
+		.compare_url = "https://example.com/a1...b2",
+		.members = 1336,
+		.shared = "96% renderer=gpu"};
+	struct message message = {
+		.key = "key", .items = &item, .count = 1, .thread = "k0", .more_of = &item};
+
+	assert_true(stdout_notifier.render(&message, NULL, "", &fixture->out, &fixture->error));
+	assert_non_null(strstr(
+		fixture->out.data, "more of the change points of 2021-07-02 00:00:00 +0000"));
+	assert_non_null(strstr(fixture->out.data, "p99 (1336 series, 96% renderer=gpu): "));
+	assert_non_null(strstr(fixture->out.data, "a1 .. b2\n      https://example.com/a1...b2\n"));
+}
+
 static void test_stdout_property_no_escapes(void **state)
 {
 	struct fixture *fixture = *state;
@@ -716,6 +739,7 @@ int main(void)
 		CASE(test_webhook, setup),
 		CASE(test_secret_files, setup),
 		CASE(test_stdout_text, setup),
+		CASE(test_stdout_links_clusters_and_more, setup),
 		CASE(test_stdout_property_no_escapes, setup),
 	};
 

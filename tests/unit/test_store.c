@@ -84,12 +84,16 @@ static void test_queue_tells_and_keeps_the_message(void **state)
 	assert_string_equal(request->parcels[0].key, "k1");
 	assert_string_equal(request->parcels[0].receiver, "slack");
 	assert_string_equal(request->parcels[0].destination, "#perf");
+	assert_null(request->parcels[0].payload);
 	assert_null(request->parcels[0].receipt);
 	assert_int_equal(request->parcels[0].attempts, 0);
 	store_request_free(request);
 	request = parcels_request(fixture, STORE_PAYLOAD, (const int64_t[]){delivery, 99}, 2);
 	assert_string_equal(request->parcels[0].payload, "{\"text\": \"x\"}");
+	assert_int_equal(request->parcels[0].record_count, 1);
+	assert_string_equal(request->parcels[0].records[0].item.metric, "p99");
 	assert_null(request->parcels[1].payload);
+	assert_int_equal(request->parcels[1].record_count, 0);
 	store_request_free(request);
 }
 

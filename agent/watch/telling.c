@@ -1,0 +1,161 @@
+/*
+ * See telling.h.
+ */
+#include "agent/watch/telling.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/hash.h"
+#include "agent/core/link.h"
+#include "agent/news/group.h"
+#include "agent/watch/parcels.h"
+#include "notifiers/text.h"
+
+/* How long the thread of the records is open to others. */
+static int64_t open_for(
+	const struct config *config, const struct record *const *records, size_t count)
+{
+	int64_t longest = config->agent.group_interval;
+
+	for (size_t i = 0; i < count && config->agent.group_interval == 0; i++) {
+		const struct test *test = config_test(config, records[i]->item.test);
+
+		if (test && test->interval > longest)
+			longest = test->interval;
+	}
+	return longest;
+}
+
+static void add_links(const struct config *config, struct arena *arena, struct announcement *item)
+{
+	const struct test *test = config_test(config, item->test);
+	struct link_values values = {.commit = item->commit_after};
+
+	if (!test)
+		return;
+	announcement_range(item, &values.before, &values.after);
+	item->commit_url = link_expand(arena, test->commit_url, &values);
+	item->compare_url = link_expand(arena, test->compare_url, &values);
+}
+
+static struct content content_of(
+	const struct telling *telling, struct arena *arena, const struct group_of *group)
+{
+	struct record *records = arena_array(arena, group->count, sizeof *records);
+	int64_t *ids = arena_array(arena, group->count, sizeof *ids);
+	uint64_t hash = HASH_START;
+
+	for (size_t i = 0; i < group->count; i++) {
+		records[i] = *group->items[i];
+		ids[i] = records[i].item.id;
+		hash = hash_add(hash, &ids[i], sizeof ids[i]);
+		hash = hash_add(hash, &records[i].first_seen, sizeof records[i].first_seen);
+	}
+	return (struct content){.hash = hash,
+		.records = records,
+		.record_count = group->count,
+		.ids = ids,
+		.now = telling->agent->now()};
+}
+
+/* Adds the group's message to each destination: as one that continues another, where one was told
+ * lately that it belongs to. */
+static bool add_group(const struct telling *telling, struct store_request *request,
+	const struct receiver *receiver, const struct strings *destinations,
+	const struct group_of *group, struct error *error)
+{
+	const struct config *config = telling->agent->config;
+	struct announcement *items = arena_array(request->arena, group->count, sizeof *items);
+	struct content content = content_of(telling, request->arena, group);
+	struct message message = {.items = items, .count = group->count};
+	int64_t interval = open_for(config, group->items, group->count);
+
+	for (size_t i = 0; i < group->count; i++) {
+		items[i] = content.records[i].item;
+		add_links(config, request->arena, &items[i]);
+	}
+	for (size_t i = 0; i < destinations->count; i++) {
+		struct addressee to = {receiver, destinations->items[i]};
+		const struct thread *thread =
+			threads_find(courier_threads(telling->courier), receiver->name,
+				to.destination, group->items, group->count, interval, content.now);
+
+		message.thread = thread ? thread->key : NULL;
+		message.more_of = thread ? &thread->first : NULL;
+		if (!parcels_add(request, &to, &message, &content, error))
+			return false;
+	}
+	return true;
+}
+
+bool telling_changes(const struct telling *telling, struct store_request *request,
+	const struct receiver *receiver, const struct record **records, size_t count,
+	struct error *error)
+{
+	const struct notifier *notifier = notifier_find(receiver->notifier->name);
+	size_t before = request->parcel_count, group_count;
+	struct group_of *groups;
+	struct strings destinations;
+
+	if (!notifier->destinations(receiver->options, request->arena, &destinations, error))
+		return false;
+	group_count = group_records(request->arena, records, count, &groups);
+	for (size_t i = 0; i < group_count; i++)
+		if (!add_group(telling, request, receiver, &destinations, &groups[i], error)) {
+			request->parcel_count = before;
+			return false;
+		}
+	return true;
+}
+
+static uint64_t notice_hash(const struct notice *notice)
+{
+	uint64_t hash = hash_add(HASH_START, notice->subject, strlen(notice->subject) + 1);
+
+	hash = hash_add(hash, notice->text, strlen(notice->text) + 1);
+	hash = hash_add(hash, &notice->time, sizeof notice->time);
+	return hash_add(hash, &notice->recovered, sizeof notice->recovered);
+}
+
+bool telling_notice(const struct telling *telling, struct store_request *request,
+	const struct receiver *receiver, const struct notice *notice, struct error *error)
+{
+	struct message message = {.kind = MESSAGE_NOTICE, .notice = notice};
+	struct content content = {.hash = notice_hash(notice), .now = telling->agent->now()};
+	size_t before = request->parcel_count;
+	struct strings destinations;
+
+	if (!notifier_find(receiver->notifier->name)
+			->destinations(receiver->options, request->arena, &destinations, error))
+		return false;
+	for (size_t i = 0; i < destinations.count; i++) {
+		struct addressee to = {receiver, destinations.items[i]};
+
+		if (!parcels_add(request, &to, &message, &content, error)) {
+			request->parcel_count = before;
+			return false;
+		}
+	}
+	return true;
+}
+
+void telling_remember(const struct telling *telling, const struct parcel *parcel)
+{
+	const struct config *config = telling->agent->config;
+	const struct record **records = memory_new(parcel->record_count, sizeof *records);
+
+	for (size_t i = 0; i < parcel->record_count; i++)
+		records[i] = &parcel->records[i];
+	threads_add(courier_threads(telling->courier), parcel,
+		open_for(config, records, parcel->record_count));
+	free(records);
+}
+
+void telling_send(const struct telling *telling, const struct store_request *request)
+{
+	for (size_t i = 0; i < request->parcel_count; i++) {
+		telling_remember(telling, &request->parcels[i]);
+		courier_add(telling->courier, &request->parcels[i]);
+	}
+}

@@ -1,0 +1,193 @@
+/*
+ * Threads: what a later change belongs to. Examples, and what holds for any.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/news/group.h"
+#include "agent/news/threads.h"
+
+#define HOUR INT64_C(3600000)
+#define START INT64_C(1700000000000)
+
+static struct record change(int hour, const char *commit)
+{
+	return (struct record){.item = {.test = "t",
+				       .metric = "m",
+				       .time = START + hour * HOUR,
+				       .commit_after = commit},
+		.series = "m",
+		.spacing = HOUR};
+}
+
+static void tell(struct threads *threads, const char *key, const char *thread,
+	const struct record *record, int64_t now)
+{
+	struct parcel parcel = {.key = key,
+		.thread = thread,
+		.receiver = "slack",
+		.destination = "#perf",
+		.records = record,
+		.record_count = 1,
+		.now = now};
+
+	threads_add(threads, &parcel, HOUR);
+}
+
+static const char *find(const struct threads *threads, struct record record, int64_t now)
+{
+	const struct record *records[] = {&record};
+	const struct thread *thread =
+		threads_find(threads, "slack", "#perf", records, 1, HOUR, now);
+
+	return thread ? thread->key : NULL;
+}
+
+static void test_same_time_or_commit(void **state)
+{
+	struct threads *threads = threads_new();
+	struct record told = change(0, "c1");
+
+	(void)state;
+	tell(threads, "k1", NULL, &told, START);
+	assert_string_equal(find(threads, change(5, NULL), START + HOUR), "k1");
+	assert_string_equal(find(threads, change(-5, "c2"), START), "k1");
+	assert_string_equal(find(threads, change(99, "c1"), START), "k1");
+	assert_null(find(threads, change(6, "c2"), START));
+	assert_null(find(threads, change(6, ""), START));
+	assert_null(find(threads, change(0, "c1"), START + HOUR + 1));
+	threads_free(threads);
+}
+
+static void test_each_destination_has_its_own(void **state)
+{
+	struct threads *threads = threads_new();
+	struct record told = change(0, "c1");
+	const struct record *records[] = {&told};
+
+	(void)state;
+	tell(threads, "k1", NULL, &told, START);
+	assert_null(threads_find(threads, "slack", "#ci", records, 1, HOUR, START));
+	assert_null(threads_find(threads, "stdout", "#perf", records, 1, HOUR, START));
+	assert_non_null(threads_find(threads, "slack", "#perf", records, 1, HOUR, START));
+	threads_free(threads);
+}
+
+/* What goes into a thread keeps it open, adds its commits, and is no thread of its own. */
+static void test_a_thread_goes_on(void **state)
+{
+	struct threads *threads = threads_new();
+	struct record first = change(0, "c1"), second = change(1, "c2");
+
+	(void)state;
+	tell(threads, "k1", NULL, &first, START);
+	tell(threads, "k2", "k1", &second, START + HOUR);
+	assert_string_equal(find(threads, change(99, "c2"), START + 2 * HOUR), "k1");
+	assert_null(find(threads, change(0, NULL), START + 2 * HOUR + 1));
+	threads_free(threads);
+}
+
+static void test_receipts(void **state)
+{
+	struct threads *threads = threads_new();
+	struct record told = change(0, "c1");
+
+	(void)state;
+	tell(threads, "k1", NULL, &told, START);
+	assert_null(threads_receipt(threads, "k1"));
+	threads_sent(threads, "k1", NULL);
+	assert_null(threads_receipt(threads, "k1"));
+	threads_sent(threads, "k1", "1503.02 1");
+	threads_sent(threads, "k1", "other");
+	threads_sent(threads, "k9", "other");
+	assert_string_equal(threads_receipt(threads, "k1"), "1503.02 1");
+	assert_null(threads_receipt(threads, "k9"));
+	threads_free(threads);
+}
+
+static void test_the_latest_wins(void **state)
+{
+	struct threads *threads = threads_new();
+	struct record old = change(0, "c1"), new = change(40, "c1");
+
+	(void)state;
+	tell(threads, "new", NULL, &new, START + 2);
+	tell(threads, "old", NULL, &old, START + 1);
+	assert_string_equal(find(threads, change(99, "c1"), START + 3), "new");
+	threads_free(threads);
+}
+
+static void test_memory_is_bounded(void **state)
+{
+	struct threads *threads = threads_new();
+	char key[32];
+
+	(void)state;
+	for (int i = 0; i < 5000; i++) {
+		struct record told = change(20 * i, NULL);
+
+		snprintf(key, sizeof key, "k%d", i);
+		tell(threads, key, NULL, &told, START + i);
+	}
+	assert_null(find(threads, change(0, NULL), START));
+	assert_string_equal(find(threads, change(20 * 4999, NULL), START), "k4999");
+	threads_free(threads);
+}
+
+/* Whatever was told and is asked: a thread is of that destination, still open, and would have made
+ * one group with what is asked. */
+static void test_property_belongs(void **state)
+{
+	static const char *const commits[] = {NULL, "", "c1", "c2", "c3"};
+	struct arena *arena = arena_new();
+	uint32_t random = 7;
+	size_t found = 0;
+
+	(void)state;
+	for (int round = 0; round < 3000; round++) {
+		struct threads *threads = threads_new();
+		struct record pair[2];
+		int64_t told_at = START, asked_at;
+		const struct record *records[] = {&pair[0], &pair[1]};
+		struct group_of *groups;
+		bool together, open;
+
+		for (int i = 0; i < 2; i++) {
+			random = random * 1664525 + 1013904223;
+			pair[i] = change((int)(random >> 8) % 12, commits[(random >> 24) % 5]);
+			pair[i].spacing = (random >> 5) % 2 ? HOUR : HOUR / 2;
+		}
+		random = random * 1664525 + 1013904223;
+		asked_at = told_at + (int64_t)(random >> 8) % (2 * HOUR);
+		tell(threads, "k", NULL, &pair[0], told_at);
+		together = group_records(arena, records, 2, &groups) == 1;
+		open = asked_at - told_at <= HOUR;
+		assert_int_equal(find(threads, pair[1], asked_at) != NULL, together && open);
+		found += together && open;
+		threads_free(threads);
+	}
+	assert_in_range(found, 300, 2700);
+	arena_free(arena);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_same_time_or_commit),
+		cmocka_unit_test(test_each_destination_has_its_own),
+		cmocka_unit_test(test_a_thread_goes_on),
+		cmocka_unit_test(test_receipts),
+		cmocka_unit_test(test_the_latest_wins),
+		cmocka_unit_test(test_memory_is_bounded),
+		cmocka_unit_test(test_property_belongs),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
