@@ -12,6 +12,7 @@
 #include "detectors/edivisive_internal.h"
 #include "detectors/edivisive_search.h"
 #include "detectors/existing.h"
+#include "detectors/random.h"
 #include "detectors/scratch.h"
 #include "detectors/stats.h"
 
@@ -64,19 +65,10 @@ struct trial {
 	uint64_t random;
 };
 
-/* Steele, Lea and Flood 2014: splitmix64. */
-static uint64_t next_random(uint64_t *state)
-{
-	uint64_t z = *state += 0x9e3779b97f4a7c15;
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-	return z ^ (z >> 31);
-}
-
 static void shuffle(double *values, size_t n, uint64_t *random)
 {
 	for (size_t i = n; i > 1; i--) {
-		size_t j = (size_t)(next_random(random) % i);
+		size_t j = (size_t)(random_next(random) % i);
 		double value = values[i - 1];
 		values[i - 1] = values[j];
 		values[j] = value;

@@ -1,0 +1,612 @@
+/*
+ * Most rows stay where they are from one iteration to the next. A row's distance to its own
+ * centroid is worked out anew each time, as the error needs it; the others are looked at only if
+ * that distance is above both half the gap to the nearest other centroid and a lower bound on the
+ * distance to the second nearest, which sinks by as much as centroids have moved.
+ *
+ * Seeds come from a sample, on which several attempts are made and iterated; the best goes on with
+ * all rows. It costs a small part of the time and leaves an error at or below that of the best of
+ * many random starts.
+ */
+#include "detectors/kmeans.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "detectors/distance.h"
+#include "detectors/random.h"
+#include "detectors/scratch.h"
+
+enum {
+	MOST_PARTS = 16,
+	PART_ROWS = 512,
+	ITERATIONS = 100,
+	SAMPLE = 8192,
+	SAMPLE_EACH = 32, /* rows of the sample for each cluster, at least */
+	ATTEMPTS = 3,
+	MOST_TRIALS = 16, /* rows that are tried for one seed */
+	ATTEMPT_ITERATIONS = 12,
+	BATCH = DISTANCE_ROWS
+};
+
+/* Bounds are of single precision: a lower one gives way by this share of the row's length. */
+#define SLACK 1e-3F
+
+/* What one part of the rows adds up. */
+struct part {
+	double *sums; /* k rows of stride */
+	uint64_t *counts;
+	double error;
+	float farthest;
+	size_t farthest_row;
+};
+
+struct run {
+	const struct matrix *matrix;
+	const struct distance *distance;
+	const struct parallel *parallel;
+	struct kmeans *result;
+	struct part *parts;
+	size_t part_count;
+	float *squares; /* of each row's length */
+	float *lower;   /* bound on the distance of each row to its second centroid */
+	float *centroid_squares, *half_gaps, *before;
+	double *sum; /* of one cluster's rows */
+	bool first;  /* no row has a cluster yet */
+	float most_moved, second_moved;
+	size_t most_moved_cluster;
+};
+
+static void *room(size_t count, size_t size)
+{
+	return memset(scratch_resize(NULL, count > 0 ? count : 1, size), 0, count * size);
+}
+
+static const float *row_of(const struct matrix *matrix, size_t row)
+{
+	return matrix->rows + row * matrix->stride;
+}
+
+static size_t count_parts(size_t n)
+{
+	size_t parts = n / PART_ROWS;
+
+	return parts < 1 ? 1 : parts > MOST_PARTS ? MOST_PARTS : parts;
+}
+
+static size_t part_begin(size_t n, size_t parts, size_t index)
+{
+	return n / parts * index + (index < n % parts ? index : n % parts);
+}
+
+static void in_parts(const struct parallel *parallel, void (*part)(void *argument, size_t index),
+	void *argument, size_t count)
+{
+	if (parallel && parallel->run) {
+		parallel->run(parallel->context, part, argument, count);
+		return;
+	}
+	for (size_t i = 0; i < count; i++)
+		part(argument, i);
+}
+
+static float length(float square)
+{
+	return sqrtf(square > 0 ? square : 0);
+}
+
+/* Rows that may become the next seed, and what each would leave. */
+struct seeding {
+	const struct matrix *matrix;
+	const struct distance *distance;
+	const struct parallel *parallel;
+	const float *squares;
+	float *nearest; /* squared distance of each row to the nearest seed */
+	float *trials;  /* rows, one after the other */
+	float trial_squares[MOST_TRIALS];
+	size_t trial_count, chosen;
+	size_t part_count;
+	double (*left)[MOST_TRIALS]; /* for each part */
+	bool keep;                   /* note the nearest for the chosen one */
+};
+
+static float squared(const struct seeding *seeding, size_t row, size_t trial, float dot)
+{
+	float square = seeding->squares[row] + seeding->trial_squares[trial] - 2 * dot;
+
+	return square > 0 ? square : 0;
+}
+
+static void try_rows(struct seeding *seeding, size_t first, size_t count, double *left)
+{
+	float dots[BATCH][MOST_TRIALS], *out[BATCH];
+	const float *rows[BATCH];
+
+	for (size_t i = 0; i < BATCH; i++) {
+		rows[i] = row_of(seeding->matrix, first + (i < count ? i : 0));
+		out[i] = dots[i];
+	}
+	seeding->distance->dots(
+		rows, seeding->trials, seeding->trial_count, seeding->matrix->stride, out);
+	for (size_t i = 0; i < count; i++)
+		for (size_t trial = 0; trial < seeding->trial_count; trial++) {
+			float *nearest = &seeding->nearest[first + i];
+			float square = squared(seeding, first + i, trial, dots[i][trial]);
+
+			if (square > *nearest)
+				square = *nearest;
+			left[trial] += (double)square;
+			if (seeding->keep)
+				*nearest = square;
+		}
+}
+
+static void try_part(void *argument, size_t index)
+{
+	struct seeding *seeding = argument;
+	size_t n = seeding->matrix->n, end = part_begin(n, seeding->part_count, index + 1);
+	double *left = seeding->left[index];
+
+	memset(left, 0, sizeof seeding->left[index]);
+	for (size_t row = part_begin(n, seeding->part_count, index); row < end; row += BATCH)
+		try_rows(seeding, row, end - row < BATCH ? end - row : BATCH, left);
+}
+
+static void set_trial(struct seeding *seeding, size_t trial, size_t row)
+{
+	size_t stride = seeding->matrix->stride;
+
+	memcpy(seeding->trials + trial * stride, row_of(seeding->matrix, row),
+		stride * sizeof *seeding->trials);
+	seeding->trial_squares[trial] = seeding->squares[row];
+}
+
+/* A row, by its share in what is left; any row if nothing is. */
+static size_t draw(const struct seeding *seeding, double total, uint64_t *random)
+{
+	size_t n = seeding->matrix->n;
+	double at = random_unit(random) * total;
+
+	if (total <= 0)
+		return (size_t)(random_next(random) % n);
+	for (size_t row = 0; row < n; row++) {
+		at -= (double)seeding->nearest[row];
+		if (at < 0)
+			return row;
+	}
+	return n - 1;
+}
+
+static double left_by(const struct seeding *seeding, size_t trial)
+{
+	double sum = 0;
+
+	for (size_t part = 0; part < seeding->part_count; part++)
+		sum += seeding->left[part][trial];
+	return sum;
+}
+
+/* Draws the trials, takes the one that leaves least as the seed and returns what it leaves. */
+static double choose_seed(
+	struct seeding *seeding, size_t trials, double total, uint64_t *random, float *seed)
+{
+	size_t stride = seeding->matrix->stride, best = 0;
+
+	seeding->trial_count = trials;
+	seeding->keep = false;
+	for (size_t trial = 0; trial < trials; trial++)
+		set_trial(seeding, trial, draw(seeding, total, random));
+	if (trials > 1)
+		in_parts(seeding->parallel, try_part, seeding, seeding->part_count);
+	for (size_t trial = 1; trial < trials; trial++)
+		if (left_by(seeding, trial) < left_by(seeding, best))
+			best = trial;
+	memmove(seeding->trials, seeding->trials + best * stride, stride * sizeof *seeding->trials);
+	seeding->trial_squares[0] = seeding->trial_squares[best];
+	memcpy(seed, seeding->trials, stride * sizeof *seed);
+	seeding->trial_count = 1;
+	seeding->keep = true;
+	in_parts(seeding->parallel, try_part, seeding, seeding->part_count);
+	return left_by(seeding, 0);
+}
+
+static void seed_centroids(struct run *run, uint64_t *random)
+{
+	const struct matrix *matrix = run->matrix;
+	size_t k = run->result->k, trials = 2 + (size_t)log((double)k);
+	struct seeding seeding = {.matrix = matrix,
+		.distance = run->distance,
+		.parallel = run->parallel,
+		.squares = run->squares,
+		.nearest = room(matrix->n, sizeof *seeding.nearest),
+		.trials = room(MOST_TRIALS * matrix->stride, sizeof *seeding.trials),
+		.part_count = run->part_count,
+		.left = room(run->part_count, sizeof *seeding.left)};
+	double total = 0;
+
+	for (size_t row = 0; row < matrix->n; row++)
+		seeding.nearest[row] = FLT_MAX;
+	for (size_t i = 0; i < k; i++)
+		total = choose_seed(&seeding,
+			i == 0                 ? 1
+			: trials < MOST_TRIALS ? trials
+					       : MOST_TRIALS,
+			i == 0 ? 0 : total, random, run->result->centroids + i * matrix->stride);
+	free(seeding.nearest);
+	free(seeding.trials);
+	free(seeding.left);
+}
+
+static void measure_gaps(struct run *run)
+{
+	const struct kmeans *result = run->result;
+	size_t stride = run->matrix->stride;
+
+	for (size_t i = 0; i < result->k; i++) {
+		const float *centroid = result->centroids + i * stride;
+		float least = FLT_MAX;
+
+		run->centroid_squares[i] = 0;
+		for (size_t j = 0; j < stride; j++)
+			run->centroid_squares[i] += centroid[j] * centroid[j];
+		for (size_t j = 0; j < result->k; j++) {
+			float square = j == i ? FLT_MAX
+					      : run->distance->square(centroid,
+							result->centroids + j * stride, stride);
+
+			least = square < least ? square : least;
+		}
+		run->half_gaps[i] = least == FLT_MAX ? FLT_MAX : 0.5F * length(least);
+	}
+}
+
+static float own_distance(const struct run *run, size_t row)
+{
+	size_t stride = run->matrix->stride;
+
+	return length(run->distance->square(row_of(run->matrix, row),
+		run->result->centroids + run->result->clusters[row] * stride, stride));
+}
+
+/* Of the nearest and the second nearest centroid; `dots` are the row's with all of them. */
+static void place(struct run *run, size_t row, const float *dots)
+{
+	struct kmeans *result = run->result;
+	float best = -FLT_MAX, second = -FLT_MAX;
+	size_t cluster = 0;
+
+	for (size_t i = 0; i < result->k; i++) {
+		float nearness = 2 * dots[i] - run->centroid_squares[i];
+
+		if (nearness > best) {
+			second = best;
+			best = nearness;
+			cluster = i;
+		} else if (nearness > second) {
+			second = nearness;
+		}
+	}
+	run->lower[row] = result->k == 1 ? FLT_MAX
+					 : length(run->squares[row] - second) -
+						   SLACK * length(run->squares[row]);
+	result->clusters[row] = (uint32_t)cluster;
+	result->distances[row] = own_distance(run, row);
+}
+
+/* Whether the row may have a nearer centroid than its own. */
+static bool unsure(struct run *run, size_t row)
+{
+	struct kmeans *result = run->result;
+	size_t cluster = result->clusters[row];
+
+	run->lower[row] -= cluster == run->most_moved_cluster ? run->second_moved : run->most_moved;
+	result->distances[row] = own_distance(run, row);
+	return result->distances[row] > run->lower[row] &&
+	       result->distances[row] > run->half_gaps[cluster];
+}
+
+/* Puts a row into its cluster, or takes it out of one. */
+static void add_row(const struct run *run, struct part *part, size_t row, size_t cluster, bool out)
+{
+	const float *values = row_of(run->matrix, row);
+	size_t stride = run->matrix->stride;
+	double *sums = part->sums + cluster * stride, sign = out ? -1 : 1;
+
+	for (size_t i = 0; i < stride; i++)
+		sums[i] += sign * (double)values[i];
+	part->counts[cluster] += out ? (uint64_t)-1 : 1;
+}
+
+static void place_rows(
+	struct run *run, struct part *part, const size_t *rows, size_t count, float *dots)
+{
+	struct kmeans *result = run->result;
+	const float *batch[BATCH];
+	float *out[BATCH];
+
+	for (size_t i = 0; i < BATCH; i++) {
+		batch[i] = row_of(run->matrix, rows[i < count ? i : 0]);
+		out[i] = dots + i * result->k;
+	}
+	run->distance->dots(batch, result->centroids, result->k, run->matrix->stride, out);
+	for (size_t i = 0; i < count; i++) {
+		uint32_t before = result->clusters[rows[i]];
+
+		place(run, rows[i], out[i]);
+		if (run->first)
+			add_row(run, part, rows[i], result->clusters[rows[i]], false);
+		else if (result->clusters[rows[i]] != before) {
+			add_row(run, part, rows[i], before, true);
+			add_row(run, part, rows[i], result->clusters[rows[i]], false);
+		}
+	}
+}
+
+static void note_errors(const struct run *run, struct part *part, size_t begin, size_t end)
+{
+	part->error = 0;
+	part->farthest = -1;
+	for (size_t row = begin; row < end; row++) {
+		float distance = run->result->distances[row];
+
+		part->error += (double)distance;
+		if (distance > part->farthest) {
+			part->farthest = distance;
+			part->farthest_row = row;
+		}
+	}
+}
+
+/* Assigns the rows of a part; the sums follow those that go elsewhere. */
+static void assign_part(void *argument, size_t index)
+{
+	struct run *run = argument;
+	struct part *part = &run->parts[index];
+	size_t n = run->matrix->n, waiting = 0, rows[BATCH];
+	size_t begin = part_begin(n, run->part_count, index);
+	size_t end = part_begin(n, run->part_count, index + 1);
+	float *dots = room(BATCH * run->result->k, sizeof *dots);
+
+	for (size_t row = begin; row < end; row++) {
+		if (run->first || unsure(run, row))
+			rows[waiting++] = row;
+		if (waiting == BATCH || (waiting > 0 && row + 1 == end)) {
+			place_rows(run, part, rows, waiting, dots);
+			waiting = 0;
+		}
+	}
+	note_errors(run, part, begin, end);
+	free(dots);
+}
+
+/* An empty cluster begins anew at the row that lies farthest from its own. */
+static size_t farthest_row(struct run *run)
+{
+	struct part *farthest = &run->parts[0];
+
+	for (size_t i = 1; i < run->part_count; i++)
+		if (run->parts[i].farthest > farthest->farthest)
+			farthest = &run->parts[i];
+	farthest->farthest = -1;
+	return farthest->farthest_row;
+}
+
+static void set_centroid(struct run *run, size_t cluster)
+{
+	size_t stride = run->matrix->stride;
+	float *centroid = run->result->centroids + cluster * stride;
+	uint64_t count = 0;
+
+	memset(run->sum, 0, stride * sizeof *run->sum);
+	for (size_t part = 0; part < run->part_count; part++) {
+		const double *sums = run->parts[part].sums + cluster * stride;
+
+		count += run->parts[part].counts[cluster];
+		for (size_t i = 0; i < stride; i++)
+			run->sum[i] += sums[i];
+	}
+	if (count == 0) {
+		memcpy(centroid, row_of(run->matrix, farthest_row(run)), stride * sizeof *centroid);
+		return;
+	}
+	for (size_t i = 0; i < stride; i++)
+		centroid[i] = (float)(run->sum[i] / (double)count);
+}
+
+static void move_centroids(struct run *run)
+{
+	struct kmeans *result = run->result;
+	size_t stride = run->matrix->stride;
+
+	memcpy(run->before, result->centroids, result->k * stride * sizeof *run->before);
+	run->most_moved = run->second_moved = 0;
+	for (size_t i = 0; i < result->k; i++) {
+		float moved;
+
+		set_centroid(run, i);
+		moved = length(run->distance->square(
+			run->before + i * stride, result->centroids + i * stride, stride));
+		if (moved > run->most_moved) {
+			run->second_moved = run->most_moved;
+			run->most_moved = moved;
+			run->most_moved_cluster = i;
+		} else if (moved > run->second_moved) {
+			run->second_moved = moved;
+		}
+	}
+}
+
+static double assign(struct run *run)
+{
+	double error = 0;
+
+	measure_gaps(run);
+	in_parts(run->parallel, assign_part, run, run->part_count);
+	for (size_t i = 0; i < run->part_count; i++)
+		error += run->parts[i].error;
+	return error;
+}
+
+static void iterate(struct run *run, size_t iterations, double settled)
+{
+	struct kmeans *result = run->result;
+
+	run->first = true;
+	result->error = assign(run);
+	run->first = false;
+	for (result->iterations = 1; result->iterations < iterations; result->iterations++) {
+		double before = result->error;
+
+		move_centroids(run);
+		result->error = assign(run);
+		if (fabs(before - result->error) < settled)
+			break;
+	}
+}
+
+static struct kmeans *result_new(size_t n, size_t k, size_t stride)
+{
+	struct kmeans *result = room(1, sizeof *result);
+
+	*result = (struct kmeans){.k = k,
+		.centroids = room(k * stride, sizeof *result->centroids),
+		.clusters = room(n, sizeof *result->clusters),
+		.distances = room(n, sizeof *result->distances)};
+	return result;
+}
+
+void kmeans_free(struct kmeans *result)
+{
+	if (!result)
+		return;
+	free(result->centroids);
+	free(result->clusters);
+	free(result->distances);
+	free(result);
+}
+
+static void run_open(struct run *run)
+{
+	size_t n = run->matrix->n, stride = run->matrix->stride, k = run->result->k;
+
+	run->distance = distance_best();
+	run->part_count = count_parts(n);
+	run->parts = room(run->part_count, sizeof *run->parts);
+	for (size_t i = 0; i < run->part_count; i++) {
+		run->parts[i].sums = room(k * stride, sizeof *run->parts[i].sums);
+		run->parts[i].counts = room(k, sizeof *run->parts[i].counts);
+	}
+	run->squares = room(n, sizeof *run->squares);
+	run->lower = room(n, sizeof *run->lower);
+	run->centroid_squares = room(k, sizeof *run->centroid_squares);
+	run->half_gaps = room(k, sizeof *run->half_gaps);
+	run->before = room(k * stride, sizeof *run->before);
+	run->sum = room(stride, sizeof *run->sum);
+	run->most_moved_cluster = k;
+	for (size_t row = 0; row < n; row++) {
+		const float *values = row_of(run->matrix, row);
+
+		for (size_t i = 0; i < stride; i++)
+			run->squares[row] += values[i] * values[i];
+	}
+}
+
+static void run_close(struct run *run)
+{
+	for (size_t i = 0; i < run->part_count; i++) {
+		free(run->parts[i].sums);
+		free(run->parts[i].counts);
+	}
+	free(run->parts);
+	free(run->squares);
+	free(run->lower);
+	free(run->centroid_squares);
+	free(run->half_gaps);
+	free(run->before);
+	free(run->sum);
+}
+
+/* Every so-many-th row from a random one on: rows that come in groups are all in it. */
+static float *sample_new(const struct matrix *matrix, size_t size, uint64_t *random)
+{
+	float *rows = room(size * matrix->stride, sizeof *rows);
+	double step = (double)matrix->n / (double)size, at = random_unit(random) * step;
+
+	for (size_t i = 0; i < size; i++) {
+		size_t row = (size_t)(at + (double)i * step);
+
+		memcpy(rows + i * matrix->stride,
+			row_of(matrix, row < matrix->n ? row : matrix->n - 1),
+			matrix->stride * sizeof *rows);
+	}
+	return rows;
+}
+
+/* One attempt on the sample, seeded and iterated. */
+static struct kmeans *attempt(
+	const struct matrix *sample, size_t k, const struct parallel *parallel, uint64_t *random)
+{
+	struct run run = {.matrix = sample,
+		.parallel = parallel,
+		.result = result_new(sample->n, k, sample->stride)};
+
+	run_open(&run);
+	seed_centroids(&run, random);
+	iterate(&run, ATTEMPT_ITERATIONS, 1);
+	run_close(&run);
+	return run.result;
+}
+
+static struct kmeans *best_attempt(
+	const struct matrix *matrix, size_t k, const struct kmeans_options *options)
+{
+	uint64_t random = options->seed;
+	size_t wanted = SAMPLE_EACH * k > SAMPLE ? SAMPLE_EACH * k : SAMPLE;
+	struct matrix sample = *matrix;
+	float *copy = NULL;
+	struct kmeans *best = NULL;
+
+	if (wanted < matrix->n) {
+		copy = sample_new(matrix, wanted, &random);
+		sample = (struct matrix){copy, wanted, matrix->stride};
+	}
+	for (size_t i = 0; i < ATTEMPTS; i++) {
+		struct kmeans *next = attempt(&sample, k, options->parallel, &random);
+		bool better = !best || next->error < best->error;
+
+		kmeans_free(better ? best : next);
+		best = better ? next : best;
+	}
+	free(copy);
+	return best;
+}
+
+struct kmeans *kmeans_new(const struct matrix *matrix, const struct kmeans_options *options)
+{
+	size_t k = options->k < matrix->n ? options->k : matrix->n;
+	struct run run = {.matrix = matrix, .parallel = options->parallel};
+	struct kmeans *start;
+
+	if (k == 0)
+		return result_new(matrix->n, 0, matrix->stride);
+	start = best_attempt(matrix, k, options);
+	run.result = result_new(matrix->n, k, matrix->stride);
+	memcpy(run.result->centroids, start->centroids,
+		k * matrix->stride * sizeof *start->centroids);
+	kmeans_free(start);
+	run_open(&run);
+	iterate(&run, options->iterations ? options->iterations : ITERATIONS,
+		options->settled > 0 ? options->settled : 1);
+	run_close(&run);
+	return run.result;
+}
+
+size_t kmeans_default_k(size_t n)
+{
+	size_t k = (size_t)(40.0 * (double)n / 30000) + 10;
+
+	return k < n ? k : n;
+}
