@@ -16,7 +16,7 @@
 #include "agent/watch/systemd.h"
 
 #define DAY INT64_C(86400000)
-#define REMEMBERED (90 * DAY) /* deliveries that are settled */
+#define REMEMBERED (90 * DAY) /* what is settled or withdrawn */
 
 struct run_options {
 	bool once, insecure;
@@ -189,6 +189,7 @@ static void prune(void *context)
 		return;
 	}
 	request->before = agent_now(agent) - REMEMBERED;
+	request->tests = config_test_names(agent->config, request->arena);
 	ledger_ask(agent, request);
 	if (!agent->once)
 		engine_after(agent->engine, DAY, prune, run);

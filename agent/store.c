@@ -87,16 +87,6 @@ static int backup(struct cli *cli)
 	return EXIT_NOTHING;
 }
 
-/* The names of all tests, without which none is taken for one that is gone. */
-static struct strings test_names(const struct cli *cli, const struct config *config)
-{
-	const char **names = arena_array(cli->arena, config->test_count, sizeof *names);
-
-	for (size_t i = 0; i < config->test_count; i++)
-		names[i] = arena_strdup(cli->arena, config->tests[i].name);
-	return (struct strings){names, config->test_count};
-}
-
 static bool perform(
 	struct store_file *file, struct store_request *request, bool dry_run, struct error *error)
 {
@@ -163,7 +153,7 @@ static int prune(struct cli *cli)
 		config = cli_config(cli);
 		if (!config)
 			return EXIT_USAGE;
-		tests = test_names(cli, config);
+		tests = config_test_names(config, cli->arena);
 		path = arena_strdup(cli->arena, config->agent.state);
 		config_free(config);
 	}

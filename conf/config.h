@@ -170,6 +170,7 @@ bool config_find(const char *flag, const struct config_source *source, struct ar
 	const char **path, struct error *error) MUST_USE;
 
 const struct test *config_test(const struct config *config, const char *name);
+struct strings config_test_names(const struct config *config, struct arena *arena); /* copies */
 const struct group *config_group(const struct config *config, const char *name);
 
 /* The tests of the names (tests, groups, or shell patterns) in the order asked, each once; none:

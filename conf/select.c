@@ -12,6 +12,15 @@ const struct test *config_test(const struct config *config, const char *name)
 	return config->test_names ? dict_get(config->test_names, name) : NULL;
 }
 
+struct strings config_test_names(const struct config *config, struct arena *arena)
+{
+	const char **names = arena_array(arena, config->test_count, sizeof *names);
+
+	for (size_t i = 0; i < config->test_count; i++)
+		names[i] = arena_strdup(arena, config->tests[i].name);
+	return (struct strings){names, config->test_count};
+}
+
 const struct group *config_group(const struct config *config, const char *name)
 {
 	return config->group_names ? dict_get(config->group_names, name) : NULL;
