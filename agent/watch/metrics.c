@@ -14,10 +14,6 @@
 
 enum { MOST_CHILDREN = 200 };
 
-#ifndef HUNTER_REVISION
-#define HUNTER_REVISION "unknown"
-#endif
-
 /* A run takes from a millisecond (a small file) to minutes (a slow server, asked in pieces). */
 const double metric_bounds[METRIC_BUCKETS] = {
 	0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 10, 30, 60, 300};

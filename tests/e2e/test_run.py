@@ -469,7 +469,7 @@ def test_metrics_and_health(agents, tmp_path, slack):
     assert agent.metric("hunter_tests") == 1
     assert agent.metric("hunter_delivery_queue_length") == 0
     assert re.search(r'^hunter_deliveries_total{receiver="slack",result="sent"} 1$', text, re.M)
-    assert re.search(r'^hunter_changes{state="active"} 1$', text, re.M)
+    assert re.search(r'^hunter_changes{state="confirmed"} 1$', text, re.M)
     assert agent.get("/-/healthy")[0] == 200 and agent.get("/-/ready")[0] == 200
     assert agent.end() == 0
 

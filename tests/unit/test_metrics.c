@@ -14,19 +14,29 @@
 
 #include "agent/watch/metrics.h"
 
-static struct buf printed(const struct metrics *metrics)
+static struct buf printed_as(const struct metrics *metrics, enum metrics_format format)
 {
 	struct buf text = {0};
-	metrics_print(metrics, METRICS_TEXT, &text);
+	metrics_print(metrics, format, &text);
 	return text;
+}
+
+static struct buf printed(const struct metrics *metrics)
+{
+	return printed_as(metrics, METRICS_TEXT);
+}
+
+static void holds_as(const struct metrics *metrics, enum metrics_format format, const char *line)
+{
+	struct buf text = printed_as(metrics, format);
+	if (!strstr(text.data, line))
+		fail_msg("no \"%s\" in:\n%s", line, text.data);
+	buf_free(&text);
 }
 
 static void holds(const struct metrics *metrics, const char *line)
 {
-	struct buf text = printed(metrics);
-	if (!strstr(text.data, line))
-		fail_msg("no \"%s\" in:\n%s", line, text.data);
-	buf_free(&text);
+	holds_as(metrics, METRICS_TEXT, line);
 }
 
 static void test_counters_and_gauges(void **state)
@@ -119,6 +129,59 @@ static void test_process(void **state)
 	metrics_free(metrics);
 }
 
+/* Where OpenMetrics differs: names of counters and infos, units, bounds, the end. */
+static void test_openmetrics(void **state)
+{
+	(void)state;
+	struct metrics *metrics = metrics_new();
+	const enum metrics_format open = METRICS_OPENMETRICS;
+	metrics_add(metrics, METRIC_RUNS, 2, "csv", NULL);
+	metrics_observe(metrics, METRIC_RUN_DURATION, 0.75, "csv", NULL);
+	holds_as(metrics, open, "# TYPE hunter_build info\nhunter_build_info{version=");
+	holds_as(
+		metrics, open, "# TYPE hunter_runs counter\nhunter_runs_total{source=\"csv\"} 2\n");
+	holds_as(metrics, open,
+		"# TYPE hunter_detection_seconds counter\n# UNIT hunter_detection_seconds seconds\n"
+		"hunter_detection_seconds_total 0\n");
+	holds_as(metrics, open,
+		"# TYPE hunter_run_duration_seconds histogram\n"
+		"# UNIT hunter_run_duration_seconds seconds\n");
+	holds_as(metrics, open, "{source=\"csv\",le=\"0.5\"} 0\n");
+	holds_as(metrics, open, "{source=\"csv\",le=\"1.0\"} 1\n");
+	holds_as(metrics, open, "{source=\"csv\",le=\"+Inf\"} 1\n");
+	struct buf text = printed_as(metrics, open);
+	assert_true(text.length > 6);
+	assert_string_equal(text.data + text.length - 6, "# EOF\n");
+	assert_null(strstr(text.data, "\n\n"));
+	buf_free(&text);
+	metrics_free(metrics);
+}
+
+/* Each has its line in the table of docs/operations.md, and the table names no other. */
+static void test_the_manual_has_each_metric(void **state)
+{
+	(void)state;
+	struct buf page = {0};
+	FILE *file = fopen(HUNTER_TEST_DATA "/../docs/operations.md", "r");
+	char line[4096];
+	size_t rows = 0;
+	assert_non_null(file);
+	while (fgets(line, sizeof line, file)) {
+		buf_text(&page, line);
+		rows += strncmp(line, "| `hunter_", 10) == 0 ||
+			strncmp(line, "| `process_", 11) == 0;
+	}
+	fclose(file);
+	for (enum metric_id id = 0; id < METRIC_COUNT; id++) {
+		char row[256];
+		snprintf(row, sizeof row, "\n| `%s`", metrics_name(id));
+		if (!strstr(page.data, row))
+			fail_msg("docs/operations.md has no row for %s", metrics_name(id));
+	}
+	assert_int_equal(rows, METRIC_COUNT);
+	buf_free(&page);
+}
+
 static void test_promtool_finds_nothing_to_say(void **state)
 {
 	(void)state;
@@ -152,6 +215,8 @@ int main(void)
 		cmocka_unit_test(test_label_values_are_escaped),
 		cmocka_unit_test(test_label_sets_are_bounded),
 		cmocka_unit_test(test_process),
+		cmocka_unit_test(test_openmetrics),
+		cmocka_unit_test(test_the_manual_has_each_metric),
 		cmocka_unit_test(test_promtool_finds_nothing_to_say),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
