@@ -31,6 +31,12 @@ const struct field detection_flag_fields[] = {
 		.offset = offsetof(struct detection_flags, detector),
 		.metavar = "NAME",
 		.help = "the detector, for all metrics"},
+	{.name = "combine",
+		.type = FIELD_STRING,
+		.offset = offsetof(struct detection_flags, combine),
+		.metavar = "HOW",
+		.help = "several detectors instead of one: \"2 within 5: edivisive, "
+			"kernel(penalty=2), modes\"; any or all may stand for the number"},
 	{.name = "profile",
 		.type = FIELD_STRING,
 		.offset = offsetof(struct detection_flags, profile),
@@ -59,6 +65,8 @@ size_t detection_flag_settings(const struct detection_flags *flags, struct setti
 		out[count++] = (struct setting){"detector", original};
 	if (flags->detector)
 		out[count++] = (struct setting){"detector", flags->detector};
+	if (flags->combine)
+		out[count++] = (struct setting){"combine", flags->combine};
 	if (flags->profile)
 		out[count++] = (struct setting){"profile", flags->profile};
 	if (flags->window)

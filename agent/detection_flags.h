@@ -1,6 +1,6 @@
 /*
  * The flags about detection, the same for every command that detects: -P, -M, --window, --detector,
- * --profile, --orig-edivisive. They are laid as settings over the detection of each metric.
+ * --combine, --profile, --orig-edivisive. They are laid as settings over the detection of each metric.
  */
 #ifndef AGENT_DETECTION_FLAGS_H
 #define AGENT_DETECTION_FLAGS_H
@@ -8,7 +8,7 @@
 #include "conf/config.h"
 
 struct detection_flags {
-	const char *detector, *profile, *window, *p_value, *magnitude;
+	const char *detector, *combine, *profile, *window, *p_value, *magnitude;
 	bool orig_edivisive;
 };
 

@@ -29,8 +29,9 @@ struct plugin {
 	size_t server_size;
 	/*
 	 * What the fields cannot say, or NULL: of a test's, a receiver's or a detector's options,
-	 * and of a test's together with its metrics. A text that begins with "OPTION: " is told at that option.
-	 * ERROR_USAGE is an error. ERROR_DATA is a warning; a receiver is then left out.
+	 * and of a test's together with its metrics. A text that begins with "OPTION: " is told at
+	 * that option. ERROR_USAGE is an error. ERROR_DATA is a warning; a receiver is then left
+	 * out.
 	 */
 	bool (*check)(const void *options, struct error *error);
 	bool (*check_metrics)(const void *options, const struct metric *metrics, size_t count,
@@ -182,5 +183,11 @@ bool config_select(const struct config *config, const struct strings *names, str
 bool detection_overlay(const struct schema *schema, const struct detection *base,
 	const struct setting *settings, size_t count, struct arena *arena, struct detection *out,
 	struct error *error) MUST_USE;
+
+/* The detections that one of `combine` is made of, and how many of them have to agree; 0 for any
+ * other. `out` has room for COMBINE_MOST (detectors/combine.h). */
+size_t combine_members(
+	const struct schema *schema, const struct detection *detection, struct detection *out);
+size_t combine_need(const struct detection *detection);
 
 #endif

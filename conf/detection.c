@@ -7,9 +7,10 @@
 
 #include "conf/load.h"
 
+static const char only_one[] = "detector and combine: only one of them can be meant";
 static const char layers_mark[] = "layers of detection"; /* the `text` of such a list */
 
-static const struct plugin *find_detector(const struct schema *schema, const char *name)
+const struct plugin *detection_plugin(const struct schema *schema, const char *name)
 {
 	for (const struct plugin *plugin = schema->detectors; plugin && plugin->name; plugin++)
 		if (strcmp(plugin->name, name) == 0)
@@ -51,19 +52,33 @@ static bool unknown_detector(
 		near ? " (did you mean \"" : "", near ? near : "", near ? "\"?)" : "");
 }
 
+/* The detector that the settings name, if any does; `combine` names that of its name. */
+static bool settings_detector(const struct schema *schema, const struct setting *settings,
+	size_t count, const struct plugin **detector, struct error *error)
+{
+	const char *named = NULL;
+	for (size_t i = 0; i < count; i++) {
+		bool combines = strcmp(settings[i].name, DETECTION_COMBINE) == 0;
+		if (!combines && strcmp(settings[i].name, "detector") != 0)
+			continue;
+		const char *name = combines ? DETECTION_COMBINE : settings[i].value;
+		if (named && strcmp(named, name) != 0)
+			return error_set(error, ERROR_USAGE, "%s", only_one);
+		named = name;
+		*detector = detection_plugin(schema, name);
+		if (!*detector)
+			return unknown_detector(schema, name, name, error);
+	}
+	return true;
+}
+
 bool detection_overlay(const struct schema *schema, const struct detection *base,
 	const struct setting *settings, size_t count, struct arena *arena, struct detection *out,
 	struct error *error)
 {
 	const struct plugin *detector = base->detector;
-	for (size_t i = 0; i < count; i++) {
-		if (strcmp(settings[i].name, "detector") != 0)
-			continue;
-		detector = find_detector(schema, settings[i].value);
-		if (!detector)
-			return unknown_detector(
-				schema, settings[i].value, settings[i].value, error);
-	}
+	if (!settings_detector(schema, settings, count, &detector, error))
+		return false;
 	if (count == 0 || !detector) {
 		*out = *base;
 		return true;
@@ -72,6 +87,12 @@ bool detection_overlay(const struct schema *schema, const struct detection *base
 	for (size_t i = 0; i < count; i++) {
 		if (strcmp(settings[i].name, "detector") == 0)
 			continue;
+		if (strcmp(settings[i].name, DETECTION_COMBINE) == 0) {
+			if (!combine_parse(
+				    schema, detector, settings[i].value, arena, options, error))
+				return false;
+			continue;
+		}
 		const struct field *field = field_find(detector->fields, settings[i].name);
 		if (!field)
 			return error_set(error, ERROR_USAGE,
@@ -97,7 +118,13 @@ static const struct plugin *layer_detector(struct loader *loader, const struct y
 	const struct subject *subject, const struct plugin *below, struct unset *unset)
 {
 	const struct yaml_node *value = yaml_get(map, "detector");
+	const struct yaml_node *combine = yaml_get(map, DETECTION_COMBINE);
 	struct error error;
+	if (combine && !yaml_is_null(combine)) {
+		if (value && !yaml_is_null(value))
+			loader_report(loader, false, value, subject, "%s", only_one);
+		return detection_plugin(loader->source->schema, DETECTION_COMBINE);
+	}
 	if (!value || yaml_is_null(value))
 		return below;
 	if (value->kind != YAML_SCALAR) {
@@ -110,7 +137,7 @@ static const struct plugin *layer_detector(struct loader *loader, const struct y
 		note_unset(unset, missing, value);
 		return NULL;
 	}
-	const struct plugin *detector = find_detector(loader->source->schema, name);
+	const struct plugin *detector = detection_plugin(loader->source->schema, name);
 	if (!detector) {
 		unknown_detector(loader->source->schema, name, value->text, &error);
 		loader_report(loader, false, value, subject, "%s", error.text);
@@ -118,10 +145,10 @@ static const struct plugin *layer_detector(struct loader *loader, const struct y
 	return detector;
 }
 
-static struct detection read_layer(struct loader *loader, const struct yaml_node *map,
+struct detection detection_layer(struct loader *loader, const struct yaml_node *map,
 	const struct subject *subject, const struct detection *base, struct unset *unset)
 {
-	static const char *const other_keys[] = {"detector", NULL};
+	static const char *const other_keys[] = {"detector", DETECTION_COMBINE, NULL};
 	if (yaml_is_null(map))
 		return *base;
 	if (map->kind != YAML_MAP) {
@@ -137,11 +164,13 @@ static struct detection read_layer(struct loader *loader, const struct yaml_node
 		.other_keys = other_keys};
 	struct unset own = options_read(loader, map, map, &reading);
 	note_unset(unset, own.variable, own.where);
+	const struct yaml_node *combine = yaml_get(map, DETECTION_COMBINE);
+	if (combine && !yaml_is_null(combine))
+		combine_read(loader, combine, subject, detector, options, unset);
 	return (struct detection){detector, options};
 }
 
-/* Of all layers together, told at the last. */
-static void check(struct loader *loader, const struct yaml_node *last,
+void detection_check(struct loader *loader, const struct yaml_node *last,
 	const struct subject *subject, const struct detection *detection, const struct unset *unset)
 {
 	struct error error;
@@ -163,10 +192,11 @@ struct detection detection_read(struct loader *loader, const struct yaml_node *n
 	bool many = detection_is_layers(node);
 	const struct yaml_node *const *layers = many ? node->items : &node;
 	size_t count = many ? node->count : 1;
+	size_t errors = loader->problems->errors;
 	for (size_t i = 0; i < count; i++)
-		out = read_layer(loader, layers[i], &part, &out, unset);
-	if (count > 0)
-		check(loader, layers[count - 1], &part, &out, unset);
+		out = detection_layer(loader, layers[i], &part, &out, unset);
+	if (count > 0 && loader->problems->errors == errors)
+		detection_check(loader, layers[count - 1], &part, &out, unset);
 	return out;
 }
 

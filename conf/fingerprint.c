@@ -9,6 +9,7 @@
 
 #include "agent/core/hash.h"
 #include "conf/load.h"
+#include "detectors/combine.h"
 
 /* Both hashes; `shown` is the configuration's. */
 struct hashes {
@@ -93,9 +94,17 @@ static void add_detection(
 {
 	fingerprint_text(
 		loader, fingerprint, detection->detector ? detection->detector->name : NULL);
-	if (detection->detector)
-		fingerprint_fields(
-			loader, fingerprint, detection->detector->fields, detection->options);
+	if (!detection->detector)
+		return;
+	fingerprint_fields(loader, fingerprint, detection->detector->fields, detection->options);
+	struct detection members[COMBINE_MOST];
+	size_t count = combine_members(loader->source->schema, detection, members);
+	uint64_t need = combine_need(detection);
+	for (size_t i = 0; i < count; i++)
+		add_detection(loader, fingerprint, &members[i]);
+	if (count > 0)
+		add_bytes((struct hashes){fingerprint, &loader->config->hash}, &need, sizeof need,
+			false);
 }
 
 static void add_server(struct loader *loader, uint64_t *fingerprint, const struct server *server)

@@ -142,6 +142,23 @@ struct detection detection_read(struct loader *loader, const struct yaml_node *n
 	const struct subject *subject, const struct detection *base, struct unset *unset);
 struct detection detection_default(const struct schema *schema, struct arena *arena);
 
+/* One map laid over `base`, and what its detector's check says, told at the last of the maps. */
+struct detection detection_layer(struct loader *loader, const struct yaml_node *map,
+	const struct subject *subject, const struct detection *base, struct unset *unset);
+void detection_check(struct loader *loader, const struct yaml_node *last,
+	const struct subject *subject, const struct detection *detection,
+	const struct unset *unset);
+const struct plugin *detection_plugin(const struct schema *schema, const char *name);
+
+/* combine.c: the detector of this name and the key that stands for it. Both forms set the options
+ * of that detector; errors of the text begin with "combine: ". */
+#define DETECTION_COMBINE "combine"
+void combine_read(struct loader *loader, const struct yaml_node *value,
+	const struct subject *subject, const struct plugin *detector, void *options,
+	struct unset *unset);
+bool combine_parse(const struct schema *schema, const struct plugin *detector, const char *text,
+	struct arena *arena, void *options, struct error *error) MUST_USE;
+
 /* A list of `detection:` maps that templates and test contributed, in the order of laying them. */
 bool detection_is_layers(const struct yaml_node *node);
 const struct yaml_node *detection_layers(

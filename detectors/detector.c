@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "detectors/combine.h"
 #include "detectors/edivisive.h"
 #include "detectors/edivisive_permutation.h"
 #include "detectors/kernel.h"
@@ -19,6 +20,7 @@ const struct detector *const detectors[] = {
 	&stepfit_detector,
 	&modes_detector,
 	&lookback_detector,
+	&combine_detector,
 	NULL,
 };
 

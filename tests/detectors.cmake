@@ -8,6 +8,7 @@ hunter_test(stepfit hunter_detectors PkgConfig::JANSSON)
 hunter_test(kernel hunter_detectors)
 hunter_test(kmeans hunter_detectors)
 hunter_test(modes hunter_detectors)
+hunter_test(combine hunter_detectors)
 hunter_test(lookback hunter_detectors PkgConfig::JANSSON)
 hunter_fuzz(detectors hunter_detectors)
 

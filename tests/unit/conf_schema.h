@@ -8,6 +8,7 @@
 
 #include "agent/core/transfer.h"
 #include "conf/config.h"
+#include "detectors/combine.h"
 
 struct csv_test {
 	const char *file, *time_column;
@@ -106,6 +107,21 @@ static const struct field stepfit_test_fields[] = {
 		.max = 100},
 	{0}};
 
+/* The real struct, which conf/ knows; this room has no detectors. */
+static const struct field combine_test_fields[] = {
+	{.name = "tolerance",
+		.type = FIELD_INT,
+		.offset = offsetof(struct combine_options, tolerance),
+		.initial = "5",
+		.max = 100},
+	{0}};
+
+static bool combine_test_check(const void *options, struct error *error)
+{
+	const struct combine_options *given = options;
+	return given->count > 0 || error_set(error, ERROR_USAGE, "combine: of what?");
+}
+
 struct slack_test {
 	struct endpoint endpoint;
 	const char *bot_token, *bot_token_file;
@@ -196,6 +212,10 @@ static const struct plugin test_detectors[] = {
 	{.name = "stepfit",
 		.fields = stepfit_test_fields,
 		.options_size = sizeof(struct stepfit_test)},
+	{.name = "combine",
+		.fields = combine_test_fields,
+		.options_size = sizeof(struct combine_options),
+		.check = combine_test_check},
 	{0}};
 
 static const struct schema test_schema = {

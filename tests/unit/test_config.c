@@ -49,6 +49,13 @@ static void print_detection(struct buf *out, const struct detection *detection)
 	buf_printf(out, " %s", detection->detector->name);
 	print_options(out, detection->detector->fields, detection->options,
 		detection->detector->options_size);
+	struct detection members[COMBINE_MOST];
+	size_t count = combine_members(&test_schema, detection, members);
+	if (count > 0)
+		buf_printf(out, " %zu of (", combine_need(detection));
+	for (size_t i = 0; i < count; i++)
+		print_detection(out, &members[i]);
+	buf_text(out, count > 0 ? " )" : "");
 }
 
 static void print_strings(struct buf *out, const char *label, const struct strings *list)
@@ -321,6 +328,59 @@ static void test_overlay(void **state)
 	arena_free(arena);
 }
 
+static void test_overlay_combine(void **state)
+{
+	(void)state;
+	struct error error;
+	struct detection out, members[COMBINE_MOST];
+	struct arena *arena = arena_new();
+	struct edivisive_test options = {30, 0.01, 0.05, 1};
+	const struct detection base = {&test_detectors[0], &options};
+	const struct setting good[] = {{"combine", " 2 within 7 : edivisive ( window = 9 , "
+						   "p_value=0.5 ), stepfit,stepfit(threshold=4)"}};
+	assert_true(detection_overlay(&test_schema, &base, good, 1, arena, &out, &error));
+	assert_int_equal(combine_members(&test_schema, &out, members), 3);
+	assert_int_equal(combine_need(&out), 2);
+	assert_int_equal(((const struct combine_options *)out.options)->tolerance, 7);
+	assert_int_equal(((const struct edivisive_test *)members[0].options)->window, 9);
+	assert_close(((const struct stepfit_test *)members[1].options)->threshold, 2, 0);
+	assert_close(((const struct stepfit_test *)members[2].options)->threshold, 4, 0);
+	static const struct setting over[] = {{"tolerance", "1"}};
+	struct detection laid;
+	assert_true(detection_overlay(&test_schema, &out, over, 1, arena, &laid, &error));
+	assert_int_equal(combine_members(&test_schema, &laid, members), 3);
+	assert_int_equal(combine_need(&base), 0);
+	static const char *const bad[][2] = {
+		{"stepfit",
+			"combine: \"stepfit\" is not like \"all: edivisive, kernel(penalty=2)\""},
+		{"all:", "combine: from 1 to 16 detectors are needed"},
+		{"3: stepfit, stepfit",
+			"combine: \"3\" of 2 is neither any nor all nor a number of them"},
+		{"-1: stepfit", "combine: \"-1\" of 1 is neither any nor all nor a number of them"},
+		{"all: stepfti",
+			"combine: unknown detector \"stepfti\" (did you mean \"stepfit\"?)"},
+		{"all: stepfit(threshold=", "combine: \"stepfit(threshold=\" lacks a )"},
+		{"all: stepfit(threshold)", "combine: \"threshold\" is not like OPTION=VALUE"},
+		{"all: stepfit(window=3)",
+			"combine: the detector \"stepfit\" has no option \"window\""},
+		{"all: combine", "combine: combine: of what?"},
+		{"all: combine(combine=x)", "combine: combine: \"x\" is not like \"all: edivisive, "
+					    "kernel(penalty=2)\""},
+		{"all within 1000: stepfit",
+			"combine: tolerance: \"1000\" is not at least 0 and at most 100"},
+	};
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		const struct setting setting = {"combine", bad[i][0]};
+		assert_false(
+			detection_overlay(&test_schema, &base, &setting, 1, arena, &out, &error));
+		assert_string_equal(error.text, bad[i][1]);
+	}
+	const struct setting both[] = {{"detector", "stepfit"}, {"combine", "any: stepfit"}};
+	assert_false(detection_overlay(&test_schema, &base, both, 2, arena, &out, &error));
+	assert_string_equal(error.text, "detector and combine: only one of them can be meant");
+	arena_free(arena);
+}
+
 static const char *place_environment(void *context, const char *name)
 {
 	const struct pair *variables = context;
@@ -510,6 +570,7 @@ int main(void)
 		cmocka_unit_test(test_cases),
 		cmocka_unit_test(test_select),
 		cmocka_unit_test(test_overlay),
+		cmocka_unit_test(test_overlay_combine),
 		cmocka_unit_test(test_find),
 		cmocka_unit_test(test_files),
 		cmocka_unit_test(test_bombs),

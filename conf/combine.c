@@ -1,0 +1,269 @@
+/*
+ * `combine`: a detection made of several. In YAML a map,
+ *
+ *     combine: {2: [edivisive, {detector: kernel, penalty: 2}, modes], tolerance: 5}
+ *
+ * and as text, for flags and for whoever wants it short, "2 within 5: edivisive,
+ * kernel(penalty=2), modes". Either becomes the options of the detector of that name. Each member
+ * begins with its detector's defaults, not with what is said of a detection around it.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "conf/load.h"
+#include "detectors/combine.h"
+
+static const char shape[] = "\"all: edivisive, kernel(penalty=2)\"";
+
+/* "any", "all" or a number, of `count` members. */
+static bool read_need(const char *word, size_t count, size_t *need, struct error *error)
+{
+	char *end;
+	unsigned long number = strtoul(word, &end, 10);
+	if (count < 1 || count > COMBINE_MOST)
+		return error_set(error, ERROR_USAGE, "combine: from 1 to %d detectors are needed",
+			COMBINE_MOST);
+	if (strcmp(word, "any") == 0)
+		number = 1;
+	else if (strcmp(word, "all") == 0)
+		number = count;
+	else if (!*word || *end || *word == '-' || *word == '+' || number < 1 || number > count)
+		return error_set(error, ERROR_USAGE,
+			"combine: \"%.80s\" of %zu is neither any nor all nor a number of them",
+			word, count);
+	*need = number;
+	return true;
+}
+
+static bool is_combine(const struct plugin *detector)
+{
+	return detector && strcmp(detector->name, DETECTION_COMBINE) == 0;
+}
+
+/* A copy without the blanks around it. */
+static char *trimmed(struct arena *arena, const char *text, size_t length)
+{
+	while (length > 0 && *text == ' ')
+		text++, length--;
+	while (length > 0 && text[length - 1] == ' ')
+		length--;
+	return arena_strndup(arena, text, length);
+}
+
+/* What a member of a text says: a name and options in brackets. */
+static bool read_text_member(const struct schema *schema, const char *text, struct arena *arena,
+	struct combine_member *member, struct error *error)
+{
+	static const struct field options = {.name = "combine", .type = FIELD_LIST};
+	const struct detection none = {0};
+	struct strings pairs = {0};
+	size_t length = strcspn(text, "("), end = strlen(text);
+	char *inside = arena_strdup(arena, text[length] ? text + length + 1 : "");
+	if (text[length] && text[end - 1] != ')')
+		return error_set(error, ERROR_USAGE, "combine: \"%.80s\" lacks a )", text);
+	if (*inside)
+		inside[strlen(inside) - 1] = '\0';
+	if (!field_parse(&options, &pairs, inside, arena, error))
+		return false;
+	struct setting *settings = arena_array(arena, pairs.count + 1, sizeof *settings);
+	settings[0] = (struct setting){"detector", trimmed(arena, text, length)};
+	for (size_t i = 0; i < pairs.count; i++) {
+		const char *pair = pairs.items[i], *equals = strchr(pair, '=');
+		if (!equals)
+			return error_set(error, ERROR_USAGE,
+				"combine: \"%.80s\" is not like OPTION=VALUE", pair);
+		settings[i + 1].name = trimmed(arena, pair, (size_t)(equals - pair));
+		settings[i + 1].value = trimmed(arena, equals + 1, strlen(equals + 1));
+	}
+	struct detection detection;
+	if (!detection_overlay(schema, &none, settings, pairs.count + 1, arena, &detection, error))
+		return error_prefix(error, "combine: ");
+	if (is_combine(detection.detector))
+		return error_set(error, ERROR_USAGE, "combine: one within another");
+	*member = (struct combine_member){detection.detector->name, detection.options};
+	return true;
+}
+
+/* Reads "WORD within N", of which the word is left. */
+static bool read_head(const struct field *tolerance, const char *text, size_t length,
+	struct arena *arena, void *options, char **word, struct error *error)
+{
+	static const char separator[] = " within ";
+	*word = trimmed(arena, text, length);
+	char *within = strstr(*word, separator);
+	if (!within)
+		return true;
+	const char *number = within + strlen(separator);
+	if (!field_parse(tolerance, options, trimmed(arena, number, strlen(number)), arena, error))
+		return error_prefix(error, "combine: ");
+	*word = trimmed(arena, *word, (size_t)(within - *word));
+	return true;
+}
+
+bool combine_parse(const struct schema *schema, const struct plugin *detector, const char *text,
+	struct arena *arena, void *options, struct error *error)
+{
+	static const struct field list = {.name = "combine", .type = FIELD_LIST};
+	struct combine_options *out = options;
+	struct strings items = {0};
+	const char *colon = strchr(text, ':');
+	if (!colon)
+		return error_set(
+			error, ERROR_USAGE, "combine: \"%.80s\" is not like %s", text, shape);
+	char *word;
+	if (!read_head(field_find(detector->fields, "tolerance"), text, (size_t)(colon - text),
+		    arena, options, &word, error) ||
+		!field_parse(&list, &items, colon + 1, arena, error) ||
+		!read_need(word, items.count, &out->need, error))
+		return false;
+	struct combine_member *members = arena_array(arena, items.count, sizeof *members);
+	for (size_t i = 0; i < items.count; i++)
+		if (!read_text_member(schema, items.items[i], arena, &members[i], error))
+			return false;
+	out->members = members;
+	out->count = items.count;
+	return true;
+}
+
+/* A member of a list: a name, or a map with `detector` and its options. */
+static bool read_member(struct loader *loader, const struct yaml_node *node,
+	const struct subject *subject, struct unset *unset, struct combine_member *member)
+{
+	const struct detection none = {0};
+	struct yaml_node name = {.kind = YAML_SCALAR, .text = "detector"};
+	const struct yaml_entry entry = {&name, node};
+	struct yaml_node named = *node;
+	const struct yaml_node *map = node;
+	if (node->kind == YAML_SCALAR) {
+		name.file = node->file;
+		name.line = node->line;
+		name.column = node->column;
+		named.kind = YAML_MAP;
+		named.entries = &entry;
+		named.count = 1;
+		map = &named;
+	}
+	if (map->kind != YAML_MAP || !yaml_get(map, "detector") || yaml_is_null(node)) {
+		loader_report(loader, false, node, subject,
+			"the name of a detector is needed here, or a map with \"detector\"");
+		return false;
+	}
+	struct detection detection = detection_layer(loader, map, subject, &none, unset);
+	if (is_combine(detection.detector))
+		loader_report(loader, false, node, subject, "one within another");
+	if (!detection.detector || is_combine(detection.detector))
+		return false;
+	detection_check(loader, map, subject, &detection, unset);
+	*member = (struct combine_member){detection.detector->name, detection.options};
+	return true;
+}
+
+/* The entry that says how many and which; NULL after a report. */
+static const struct yaml_entry *find_list(
+	struct loader *loader, const struct yaml_node *map, const struct subject *subject)
+{
+	const struct yaml_entry *found = NULL;
+	for (size_t i = 0; i < map->count; i++) {
+		const struct yaml_entry *entry = &map->entries[i];
+		if (entry->value->kind != YAML_LIST)
+			continue;
+		if (found) {
+			loader_report(loader, false, entry->key, subject,
+				"\"%.80s\" says again what \"%.80s\" says", entry->key->text,
+				found->key->text);
+			return NULL;
+		}
+		found = entry;
+	}
+	if (!found)
+		loader_report(loader, false, map, subject,
+			"a list is needed here, under any, all or a number");
+	return found;
+}
+
+static void read_members(struct loader *loader, const struct yaml_entry *entry,
+	const struct subject *subject, struct combine_options *out, struct unset *unset)
+{
+	struct error error;
+	const struct yaml_node *list = entry->value;
+	if (!read_need(entry->key->text, list->count, &out->need, &error)) {
+		loader_report(
+			loader, false, entry->key, subject, "%s", error.text + strlen("combine: "));
+		return;
+	}
+	struct combine_member *members = arena_array(loader->arena, list->count, sizeof *members);
+	bool whole = true;
+	for (size_t i = 0; i < list->count; i++)
+		whole &= read_member(loader, list->items[i], subject, unset, &members[i]);
+	if (!whole)
+		return;
+	out->members = members;
+	out->count = list->count;
+}
+
+/* The text form, within YAML. What came from the environment may be a secret, and is not shown. */
+static void read_text(struct loader *loader, const struct yaml_node *value,
+	const struct subject *subject, const struct plugin *detector, void *options,
+	struct unset *unset)
+{
+	struct error error;
+	const char *missing = NULL;
+	const char *text = loader_expand(loader, value, false, &missing);
+	if (missing) {
+		if (!unset->variable)
+			*unset = (struct unset){missing, value};
+		return;
+	}
+	if (combine_parse(loader->source->schema, detector, text, loader->arena, options, &error))
+		return;
+	if (text == value->text)
+		loader_report(
+			loader, false, value, subject, "%s", error.text + strlen("combine: "));
+	else
+		loader_report(loader, false, value, subject, "\"%.80s\" is not like %s",
+			value->text, shape);
+}
+
+void combine_read(struct loader *loader, const struct yaml_node *value,
+	const struct subject *subject, const struct plugin *detector, void *options,
+	struct unset *unset)
+{
+	struct subject part = *subject;
+	part.part = "detection: combine";
+	if (value->kind == YAML_SCALAR) {
+		read_text(loader, value, &part, detector, options, unset);
+		return;
+	}
+	if (value->kind != YAML_MAP) {
+		loader_report(loader, false, value, &part, "a map is needed here");
+		return;
+	}
+	const struct yaml_entry *entry = find_list(loader, value, &part);
+	const char *const other_keys[] = {
+		entry ? entry->key->text : "any", entry ? NULL : "all", NULL};
+	struct reading reading = {
+		.subject = part, .tables = {{detector->fields, options}}, .other_keys = other_keys};
+	struct unset own = options_read(loader, value, value, &reading);
+	if (own.variable && !unset->variable)
+		*unset = own;
+	if (entry)
+		read_members(loader, entry, &part, options, unset);
+}
+
+size_t combine_members(
+	const struct schema *schema, const struct detection *detection, struct detection *out)
+{
+	if (!is_combine(detection->detector))
+		return 0;
+	const struct combine_options *options = detection->options;
+	for (size_t i = 0; i < options->count; i++)
+		out[i] = (struct detection){detection_plugin(schema, options->members[i].detector),
+			options->members[i].options};
+	return options->count;
+}
+
+size_t combine_need(const struct detection *detection)
+{
+	const struct combine_options *options = detection->options;
+	return is_combine(detection->detector) ? options->need : 0;
+}

@@ -1,0 +1,162 @@
+/*
+ * All members' change points are gone through in order. Those of different members within
+ * `tolerance` points of the first are one agreement, with at most one of each member; the one with
+ * the smallest p-value gives it its place and p. The means and deviations are those of the segments
+ * between the agreements.
+ */
+#include "detectors/combine.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "detectors/scratch.h"
+#include "detectors/segments.h"
+
+static const struct field combine_fields[] = {
+	{.name = "tolerance",
+		.type = FIELD_INT,
+		.offset = offsetof(struct combine_options, tolerance),
+		.initial = "5",
+		.min = 0,
+		.max = 1e6,
+		.metavar = "POINTS",
+		.help = "how far apart the detectors may place one change"},
+	{0},
+};
+
+struct vote {
+	size_t index, member;
+	double p;
+	bool used;
+};
+
+static int by_index(const void *a, const void *b)
+{
+	const struct vote *one = a, *other = b;
+	if (one->index != other->index)
+		return one->index < other->index ? -1 : 1;
+	return (one->member > other->member) - (one->member < other->member);
+}
+
+/* Runs the members; returns the number of votes, which have room for all. */
+static size_t take_votes(const struct samples *samples, const struct combine_options *options,
+	struct scratch *work, struct change *room, struct vote *votes)
+{
+	size_t count = 0;
+	for (size_t m = 0; m < options->count; m++) {
+		const struct combine_member *member = &options->members[m];
+		const struct detector *detector = detector_find(member->detector);
+		assert(detector && detector != &combine_detector);
+		size_t found = detector->detect(samples, member->options, work, room);
+		for (size_t i = 0; i < found; i++)
+			votes[count++] = (struct vote){room[i].index, m, room[i].pvalue, false};
+	}
+	qsort(votes, count, sizeof(*votes), by_index);
+	return count;
+}
+
+/*
+ * The agreement that begins with votes[first]; its votes are used up. Returns the vote with the
+ * smallest p, or NULL where too few agree, and then nothing is used.
+ */
+static const struct vote *agreement(
+	struct vote *votes, size_t count, size_t first, const struct combine_options *options)
+{
+	struct vote *taken[COMBINE_MOST] = {0};
+	const struct vote *best = &votes[first];
+	size_t members = 0, reach = votes[first].index + (size_t)options->tolerance;
+	for (size_t i = first; i < count && votes[i].index <= reach; i++) {
+		if (votes[i].used || taken[votes[i].member])
+			continue;
+		taken[votes[i].member] = &votes[i];
+		members++;
+		best = votes[i].p < best->p ? &votes[i] : best;
+	}
+	if (members < options->need)
+		return NULL;
+	for (size_t m = 0; m < options->count; m++)
+		if (taken[m])
+			taken[m]->used = true;
+	return best;
+}
+
+/* Agreements overlap where one member has several changes within the tolerance: they are put in
+ * order, and of those at one place the best is kept. */
+static size_t put_in_order(struct vote *agreed, size_t count)
+{
+	size_t kept = 0;
+	qsort(agreed, count, sizeof(*agreed), by_index);
+	for (size_t i = 0; i < count; i++) {
+		if (kept > 0 && agreed[kept - 1].index == agreed[i].index) {
+			if (agreed[i].p < agreed[kept - 1].p)
+				agreed[kept - 1].p = agreed[i].p;
+			continue;
+		}
+		agreed[kept++] = agreed[i];
+	}
+	return kept;
+}
+
+static size_t find_agreements(const struct combine_options *options, struct vote *votes,
+	size_t count, struct vote *agreed)
+{
+	size_t found = 0;
+	for (size_t i = 0; i < count; i++) {
+		const struct vote *best =
+			votes[i].used ? NULL : agreement(votes, count, i, options);
+		if (best)
+			agreed[found++] = *best;
+	}
+	return put_in_order(agreed, found);
+}
+
+/* The changes at the agreements, which are at places of existing values. */
+static void describe(const struct samples *samples, const struct vote *agreed, size_t count,
+	struct scratch *scratch, struct change *out)
+{
+	struct segments segments = segments_of(samples, scratch);
+	size_t *cuts = scratch_take(scratch, count, sizeof(*cuts));
+	for (size_t i = 0, at = 0; i < count; i++) {
+		while (segments.places[at] < agreed[i].index)
+			at++;
+		cuts[i] = at;
+	}
+	segments_changes(&segments, cuts, count, out);
+	for (size_t i = 0; i < count; i++)
+		out[i].pvalue = agreed[i].p;
+}
+
+static size_t combine_detect(const struct samples *samples, const void *options,
+	struct scratch *scratch, struct change *out)
+{
+	const struct combine_options *given = options;
+	scratch_reset(scratch);
+	size_t most = samples->n * given->count;
+	struct vote *votes = scratch_take(scratch, most, sizeof(*votes));
+	struct vote *agreed = scratch_take(scratch, most, sizeof(*agreed));
+	struct scratch *work = scratch_new();
+	size_t count = take_votes(samples, given, work, out, votes);
+	scratch_free(work);
+	count = find_agreements(given, votes, count, agreed);
+	describe(samples, agreed, count, scratch, out);
+	return count;
+}
+
+static bool combine_check(const void *options, struct error *error)
+{
+	const struct combine_options *given = options;
+	if (given->count > 0)
+		return true;
+	return error_set(error, ERROR_USAGE,
+		"combine: the detectors are missing, as in {all: [edivisive, kernel]}");
+}
+
+const struct detector combine_detector = {
+	.name = "combine",
+	.summary = "changes on which several detectors agree",
+	.fields = combine_fields,
+	.options_size = sizeof(struct combine_options),
+	.check = combine_check,
+	.detect = combine_detect,
+};
