@@ -15,6 +15,8 @@
 #include "agent/watch/reload.h"
 #include "agent/watch/systemd.h"
 
+enum { LOG_AGAIN = 600000 }; /* ms before a problem that goes on is told again */
+
 #define DAY INT64_C(86400000)
 #define REMEMBERED (90 * DAY) /* what is settled or withdrawn */
 
@@ -284,6 +286,7 @@ static enum exit_code run_agent(struct run *run)
 		log_event(LEVEL_INFO, "metrics are served",
 			LOG_TEXT("listen", agent->config->agent.metrics_listen),
 			LOG_INT("port", face_metrics_port(run->face)));
+	log_limit(LOG_AGAIN);
 	engine_hold(agent->engine);
 	if (engine_run(agent->engine))
 		return EXIT_STATE;

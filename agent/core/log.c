@@ -5,12 +5,16 @@
  */
 #include "agent/core/log.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "agent/core/buf.h"
+#include "agent/core/clock.h"
+#include "agent/core/hash.h"
+#include "agent/core/repeats.h"
 
 const char *const log_level_names[] = {"error", "warn", "info", "debug", NULL};
 const char *const log_format_names[] = {"text", "json", NULL};
@@ -18,12 +22,20 @@ const char *const log_format_names[] = {"text", "json", NULL};
 static atomic_int current_level = LEVEL_INFO;
 static atomic_int current_format = LOG_FORMAT_TEXT;
 static FILE *_Atomic current_stream;
+static _Atomic int64_t period; /* ms; 0: all is told */
+static struct repeats repeats; /* by the lock */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 void log_setup(enum log_level level, enum log_format format, FILE *stream)
 {
 	current_level = (int)level;
 	current_format = (int)format;
 	current_stream = stream;
+}
+
+void log_limit(int64_t every)
+{
+	period = every;
 }
 
 bool log_enabled(enum log_level level)
@@ -70,33 +82,76 @@ static void put_pair(struct buf *line, const struct log_pair *pair, bool json)
 	put_value(line, pair, json);
 }
 
-void log_pairs(
-	enum log_level level, const char *message, const struct log_pair *pairs, size_t count)
+/* The line's beginning: when, how bad, and what. */
+static void put_head(struct buf *line, enum log_level level, const char *message, bool json)
 {
-	if (!log_enabled(level))
-		return;
-	bool json = current_format == LOG_FORMAT_JSON;
 	struct timespec now;
 	struct tm date;
 	char stamp[40];
+
 	clock_gettime(CLOCK_REALTIME, &now);
 	gmtime_r(&now.tv_sec, &date);
 	size_t length = strftime(stamp, sizeof stamp, "%Y-%m-%dT%H:%M:%S", &date);
 	snprintf(stamp + length, sizeof stamp - length, ".%03ldZ", now.tv_nsec / 1000000);
-	struct buf line = {0};
 	if (json) {
-		buf_printf(&line, "{\"time\":\"%s\",\"level\":\"%s\",\"msg\":", stamp,
+		buf_printf(line, "{\"time\":\"%s\",\"level\":\"%s\",\"msg\":", stamp,
 			log_level_names[level]);
-		buf_json_text(&line, message);
+		buf_json_text(line, message);
 	} else {
-		buf_printf(&line, "%s %s msg=", stamp, log_level_names[level]);
-		put_value(&line, &(struct log_pair){.type = LOG_PAIR_TEXT, .text = message}, false);
+		buf_printf(line, "%s %s msg=", stamp, log_level_names[level]);
+		put_value(line, &(struct log_pair){.type = LOG_PAIR_TEXT, .text = message}, false);
 	}
+}
+
+static void write_line(enum log_level level, const char *message, const struct log_pair *pairs,
+	size_t count, uint64_t repeated)
+{
+	bool json = current_format == LOG_FORMAT_JSON;
+	FILE *stream = current_stream;
+	struct buf line = {0};
+
+	put_head(&line, level, message, json);
 	for (size_t i = 0; i < count; i++)
 		put_pair(&line, &pairs[i], json);
+	if (repeated > 0)
+		put_pair(&line, &LOG_INT("repeated", repeated), json);
 	buf_text(&line, json ? "}\n" : "\n");
-	FILE *stream = current_stream;
 	fwrite(line.data, 1, line.length, stream ? stream : stderr);
 	fflush(stream ? stream : stderr);
 	buf_free(&line);
+}
+
+static uint64_t cause_of(const char *message, const struct log_pair *pairs, size_t count)
+{
+	uint64_t hash = hash_add(HASH_START, message, strlen(message) + 1);
+
+	for (size_t i = 0; i < count; i++)
+		if (pairs[i].type == LOG_PAIR_TEXT && pairs[i].text)
+			hash = hash_add(hash, pairs[i].text, strlen(pairs[i].text) + 1);
+	return hash;
+}
+
+void log_answer_pairs(
+	enum log_level level, const char *message, const struct log_pair *pairs, size_t count)
+{
+	if (log_enabled(level))
+		write_line(level, message, pairs, count, 0);
+}
+
+void log_pairs(
+	enum log_level level, const char *message, const struct log_pair *pairs, size_t count)
+{
+	uint64_t repeated = 0;
+	bool told = true;
+
+	if (!log_enabled(level))
+		return;
+	if (level <= LEVEL_WARN && period > 0) {
+		pthread_mutex_lock(&lock);
+		told = repeats_tell(&repeats, cause_of(message, pairs, count), clock_monotonic(),
+			period, &repeated);
+		pthread_mutex_unlock(&lock);
+	}
+	if (told)
+		write_line(level, message, pairs, count, repeated);
 }

@@ -35,13 +35,28 @@ struct log_pair {
 #define LOG_DOUBLE(k, v) ((struct log_pair){.key = (k), .type = LOG_PAIR_DOUBLE, .number = (v)})
 
 void log_setup(enum log_level level, enum log_format format, FILE *stream);
+
+/*
+ * From now on a warning or error that has been told is told again after `period` ms at the soonest,
+ * with how often it was not ("repeated=12"). The same are those of one message whose texts are the
+ * same, whatever their numbers.
+ */
+void log_limit(int64_t period);
+
 bool log_enabled(enum log_level level);
 void log_pairs(
+	enum log_level level, const char *message, const struct log_pair *pairs, size_t count);
+
+/* Told every time: the answer to what somebody did. */
+void log_answer_pairs(
 	enum log_level level, const char *message, const struct log_pair *pairs, size_t count);
 
 /* At least one pair is needed; log_message is for an event that has none. */
 #define log_event(level, message, ...)                                                             \
 	log_pairs((level), (message), (const struct log_pair[]){__VA_ARGS__},                      \
+		sizeof((const struct log_pair[]){__VA_ARGS__}) / sizeof(struct log_pair))
+#define log_answer(level, message, ...)                                                            \
+	log_answer_pairs((level), (message), (const struct log_pair[]){__VA_ARGS__},               \
 		sizeof((const struct log_pair[]){__VA_ARGS__}) / sizeof(struct log_pair))
 #define log_message(level, message) log_pairs((level), (message), NULL, 0)
 

@@ -209,20 +209,20 @@ static void log_report(const struct load *load, const struct reload_report *repo
 	const struct problems *problems = &load->problems;
 
 	for (size_t i = 0; i < problems->count && i < TOLD_IN_LOG; i++)
-		log_event(problems->items[i].warning ? LEVEL_WARN : LEVEL_ERROR, "configuration",
+		log_answer(problems->items[i].warning ? LEVEL_WARN : LEVEL_ERROR, "configuration",
 			LOG_TEXT("problem", problems->items[i].text));
 	if (problems->count > TOLD_IN_LOG)
-		log_event(LEVEL_WARN, "configuration: more problems, `validate` tells all",
+		log_answer(LEVEL_WARN, "configuration: more problems, `validate` tells all",
 			LOG_INT("problems", problems->count));
 	for (size_t i = 0; i < report->kept.count; i++)
-		log_event(LEVEL_WARN, "setting needs a restart, its value stays",
+		log_answer(LEVEL_WARN, "setting needs a restart, its value stays",
 			LOG_TEXT("setting", report->kept.items[i]));
 	if (report->loaded)
-		log_event(LEVEL_INFO, "configuration reloaded", LOG_INT("tests", report->tests),
+		log_answer(LEVEL_INFO, "configuration reloaded", LOG_INT("tests", report->tests),
 			LOG_INT("added", report->added), LOG_INT("removed", report->removed),
 			LOG_INT("changed", report->changed));
 	else
-		log_event(LEVEL_ERROR, "configuration not reloaded, the one before stays",
+		log_answer(LEVEL_ERROR, "configuration not reloaded, the one before stays",
 			LOG_TEXT("problem", report->problem));
 }
 

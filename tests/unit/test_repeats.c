@@ -1,0 +1,139 @@
+/*
+ * agent/core/repeats, and the log that uses it.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/log.h"
+#include "agent/core/repeats.h"
+
+static void test_first_then_once_a_period(void **state)
+{
+	(void)state;
+	struct repeats *repeats = calloc(1, sizeof *repeats);
+	uint64_t meanwhile = 99;
+
+	assert_true(repeats_tell(repeats, 7, 1000, 600, &meanwhile));
+	assert_int_equal(meanwhile, 0);
+	for (int64_t now = 1001; now < 1600; now += 100)
+		assert_false(repeats_tell(repeats, 7, now, 600, &meanwhile));
+	assert_true(repeats_tell(repeats, 8, 1550, 600, &meanwhile));
+	assert_int_equal(meanwhile, 0);
+	assert_true(repeats_tell(repeats, 7, 1600, 600, &meanwhile));
+	assert_int_equal(meanwhile, 6);
+	assert_false(repeats_tell(repeats, 7, 1601, 600, &meanwhile));
+	assert_true(repeats_tell(repeats, 7, 100000, 600, &meanwhile)); /* after a long silence */
+	assert_int_equal(meanwhile, 1);
+	free(repeats);
+}
+
+/* Whatever happens in whatever order: each cause is told first, and never twice in a period. */
+static void test_never_twice_in_a_period(void **state)
+{
+	(void)state;
+	struct repeats *repeats = calloc(1, sizeof *repeats);
+	int64_t told[40];
+	uint64_t counted = 0, untold[40] = {0}, meanwhile;
+
+	srand(5);
+	for (int i = 0; i < 40; i++)
+		told[i] = -1;
+	for (int64_t now = 0; now < 200000; now += rand() % 20) {
+		int cause = rand() % 40;
+		bool tell = repeats_tell(repeats, (uint64_t)cause, now, 5000, &meanwhile);
+
+		assert_int_equal(tell, told[cause] < 0 || now - told[cause] >= 5000);
+		if (!tell) {
+			untold[cause]++;
+			continue;
+		}
+		assert_int_equal(meanwhile, untold[cause]);
+		told[cause] = now;
+		untold[cause] = 0;
+		counted++;
+	}
+	assert_true(counted > 40);
+	free(repeats);
+}
+
+/* Those told longest ago make room. */
+static void test_full(void **state)
+{
+	(void)state;
+	struct repeats *repeats = calloc(1, sizeof *repeats);
+	uint64_t meanwhile;
+
+	for (uint64_t i = 0; i < REPEATS_CAUSES + 10; i++)
+		assert_true(repeats_tell(repeats, i, (int64_t)i, 1000000, &meanwhile));
+	assert_int_equal(repeats->count, REPEATS_CAUSES);
+	assert_false(repeats_tell(repeats, REPEATS_CAUSES, 2000, 1000000, &meanwhile));
+	assert_false(repeats_tell(repeats, 10, 2000, 1000000, &meanwhile));
+	assert_true(repeats_tell(repeats, 9, 2000, 1000000, &meanwhile)); /* was forgotten */
+	free(repeats);
+}
+
+static int lines_with(const char *log, const char *words)
+{
+	int count = 0;
+
+	for (const char *at = log; (at = strstr(at, words)); at++)
+		count++;
+	return count;
+}
+
+static void test_log(void **state)
+{
+	(void)state;
+	char *text = NULL;
+	size_t size = 0;
+	FILE *stream = open_memstream(&text, &size);
+
+	log_setup(LEVEL_INFO, LOG_FORMAT_TEXT, stream);
+	for (int i = 0; i < 3; i++)
+		log_event(LEVEL_WARN, "before", LOG_INT("i", i));
+	log_limit(3600000);
+	for (int i = 0; i < 5; i++) {
+		log_event(LEVEL_WARN, "failed", LOG_TEXT("who", "a"), LOG_INT("i", i));
+		log_event(LEVEL_ERROR, "failed", LOG_TEXT("who", "b"), LOG_INT("i", i));
+		log_event(LEVEL_INFO, "went well", LOG_INT("i", i));
+		log_answer(LEVEL_ERROR, "not loaded", LOG_TEXT("problem", "x"));
+		log_message(LEVEL_WARN, "nothing more");
+		log_event(LEVEL_DEBUG, "never", LOG_INT("i", i));
+	}
+	log_limit(1);
+	for (int64_t i = 0; !lines_with(text, "repeated="); i++) { /* until a ms is over */
+		log_event(LEVEL_WARN, "failed", LOG_TEXT("who", "a"), LOG_INT("i", i));
+		fflush(stream);
+	}
+	log_limit(0);
+	log_setup(LEVEL_INFO, LOG_FORMAT_TEXT, stderr);
+	fclose(stream);
+	assert_int_equal(lines_with(text, "msg=before"), 3);
+	assert_int_equal(lines_with(text, "who=b"), 1);
+	assert_int_equal(lines_with(text, "went well"), 5);
+	assert_int_equal(lines_with(text, "not loaded"), 5);
+	assert_int_equal(lines_with(text, "nothing more"), 1);
+	assert_int_equal(lines_with(text, "never"), 0);
+	assert_int_equal(lines_with(text, "repeated="), 1);
+	assert_true(lines_with(text, "who=a i=0\n") >= 1);
+	free(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_first_then_once_a_period),
+		cmocka_unit_test(test_never_twice_in_a_period),
+		cmocka_unit_test(test_full),
+		cmocka_unit_test(test_log),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
