@@ -234,7 +234,7 @@ static inline void settle(
 
 static inline int64_t count_rows(const struct fixture *fixture, const char *table)
 {
-	char sql[64];
+	char sql[200];
 	sqlite3 *database;
 	sqlite3_stmt *statement;
 	int64_t count;
