@@ -293,10 +293,10 @@ static bool one_slip(const char *a, const char *b)
 /* What is nearly one of our own sections is an error, since all it says would be lost. */
 static void report_section(struct loader *loader, const struct yaml_node *key)
 {
-	enum { OURS = 8 };
+	enum { OURS = 9 };
 	static const char *const names[] = {"tests", "templates", "test_groups", "sources", "agent",
-		"detection", "prometheus", "stdout", "graphite", "grafana", "postgres", "slack",
-		"bigquery", "influxdb", "csv", "fallout"};
+		"detection", "prometheus", "stdout", "webhook", "graphite", "grafana", "postgres",
+		"slack", "bigquery", "influxdb", "csv", "fallout"};
 	const size_t count = sizeof names / sizeof *names;
 	/* x-NAME and .NAME hold anchors for the rest of a file. */
 	if (strncmp(key->text, "x-", 2) == 0 || key->text[0] == '.')

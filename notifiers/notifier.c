@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-const struct notifier *const notifiers[] = {&slack_notifier, &stdout_notifier, NULL};
+const struct notifier *const notifiers[] = {
+	&slack_notifier, &webhook_notifier, &stdout_notifier, NULL};
 
 const struct notifier *notifier_find(const char *name)
 {

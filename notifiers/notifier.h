@@ -72,6 +72,7 @@ struct delivery {
 	const char *key;
 	const char *payload; /* what render made */
 	int64_t made;        /* ms, when it was queued first */
+	int64_t now;         /* ms, wall clock, when this round began */
 	const char *receipt; /* in: the stored receipt or NULL; out: a new one, in the arena */
 	const char *thread;  /* receipt of the message it continues, or NULL */
 	void *state;         /* the notifier's own, between steps */
@@ -114,7 +115,7 @@ struct notifier {
 		struct transfer *next, struct error *error);
 };
 
-extern const struct notifier slack_notifier, stdout_notifier;
+extern const struct notifier slack_notifier, stdout_notifier, webhook_notifier;
 extern const struct notifier *const notifiers[]; /* ends with NULL */
 
 const struct notifier *notifier_find(const char *name);

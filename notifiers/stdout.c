@@ -6,7 +6,7 @@
  * show them. Nothing else in the text can hold an escape (text_clean), so taking the colours out is
  * taking out what lies between ESC and 'm'.
  */
-#include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -127,13 +127,15 @@ static void render_notice(const struct notice *notice, struct buf *out)
 
 static void render_changes(const struct message *message, struct buf *payload)
 {
+	const struct announcement **items = memory_new(message->count, sizeof *items);
 	size_t count = message->count < ITEMS_MAX ? message->count : ITEMS_MAX;
 	const struct announcement *last = NULL;
 	char when[WHEN_TEXT];
 
+	message_select(message, count, items);
 	render_head(message, payload);
 	for (size_t i = 0; i < count; i++) {
-		const struct announcement *item = &message->items[i];
+		const struct announcement *item = items[i];
 		bool new_time = !last || last->time != item->time;
 		bool new_test = new_time || strcmp(last->test, item->test) != 0;
 
@@ -152,9 +154,11 @@ static void render_changes(const struct message *message, struct buf *payload)
 	if (last)
 		render_range(last, payload);
 	if (count < message->count)
-		buf_printf(payload, "\n%zu more change points are left out here\n",
+		buf_printf(payload,
+			"\n%zu more change points are left out; hunter-c changes lists them\n",
 			message->count - count);
 	buf_char(payload, '\n');
+	free(items);
 }
 
 static bool render(const struct message *message, const void *options, const char *destination,

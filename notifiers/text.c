@@ -40,6 +40,33 @@ const struct announcement *message_worst(const struct message *message)
 	return worst;
 }
 
+static int compare_weight(const void *a, const void *b)
+{
+	const struct announcement *left = *(const struct announcement *const *)a;
+	const struct announcement *right = *(const struct announcement *const *)b;
+	int weight = announcement_compare_weight(left, right);
+
+	return weight != 0 ? weight : (left > right) - (left < right);
+}
+
+static int compare_place(const void *a, const void *b)
+{
+	const struct announcement *left = *(const struct announcement *const *)a;
+	const struct announcement *right = *(const struct announcement *const *)b;
+
+	return (left > right) - (left < right);
+}
+
+void message_select(const struct message *message, size_t count, const struct announcement **out)
+{
+	for (size_t i = 0; i < message->count; i++)
+		out[i] = &message->items[i];
+	if (count >= message->count)
+		return;
+	qsort(out, message->count, sizeof *out, compare_weight);
+	qsort(out, count, sizeof *out, compare_place);
+}
+
 static int compare_names(const void *a, const void *b)
 {
 	return strcmp(*(const char *const *)a, *(const char *const *)b);

@@ -20,6 +20,10 @@ struct tally message_tally(const struct message *message);
  */
 const struct announcement *message_worst(const struct message *message);
 
+/* The `count` items that matter most, in the order of the message, into `out`, which has room for
+ * all. */
+void message_select(const struct message *message, size_t count, const struct announcement **out);
+
 /* Less than 0 if `a` matters more than `b`: the order of message_worst. */
 int announcement_compare_weight(const struct announcement *a, const struct announcement *b);
 

@@ -2,3 +2,5 @@
 hunter_test(link hunter_core)
 hunter_test(slack_thread hunter_notifiers PkgConfig::JANSSON)
 hunter_test(threads hunter_agent)
+hunter_test(sha256 hunter_core)
+hunter_test(webhook hunter_notifiers PkgConfig::JANSSON)

@@ -1,0 +1,261 @@
+/*
+ * A webhook: each message as a JSON document in a POST, for programs.
+ *
+ * The document's form is docs/webhook.schema.json; what is there stays, what is added is optional,
+ * and anything else would be another `version`. The header Idempotency-Key names the message, so a
+ * receiver can tell that it has it already; that is why a doubtful answer is simply tried again.
+ *
+ * With a secret the sender can be known: X-Hunter-Signature is the HMAC-SHA256 of the time stamp, a
+ * full stop and the body. The address may hold a key of its own, so messages do not show it.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/secret.h"
+#include "agent/core/sha256.h"
+#include "agent/core/when.h"
+#include "notifiers/text.h"
+
+enum { VERSION = 1, ITEMS_MAX = 1000, NAME_MOST = 1000 };
+
+struct webhook_options {
+	struct endpoint endpoint;
+	const char *secret, *secret_file;
+};
+
+#define OPTION(member) offsetof(struct webhook_options, member)
+
+static const struct field webhook_fields[] = {
+	{.name = "secret",
+		.type = FIELD_SECRET,
+		.offset = OPTION(secret),
+		.help = "key of the signature in X-Hunter-Signature; without one nothing is "
+			"signed"},
+	{.name = "secret_file",
+		.type = FIELD_STRING,
+		.offset = OPTION(secret_file),
+		.help = "file that holds the key, read at each use"},
+	{0},
+};
+
+static bool check(const void *context, struct error *error)
+{
+	const struct webhook_options *options = context;
+	const char *url = options->endpoint.url;
+
+	if (!url || !*url)
+		return error_set(error, ERROR_USAGE, "\"url\" is missing");
+	if (strncmp(url, "https://", 8) != 0 && strncmp(url, "http://", 7) != 0)
+		return error_set(error, ERROR_USAGE, "url: it must begin with http:// or https://");
+	if (options->secret && !*options->secret)
+		return error_set(error, ERROR_DATA, "secret: it is empty");
+	return true;
+}
+
+static bool destinations(
+	const void *options, struct arena *arena, struct strings *out, struct error *error)
+{
+	static const char *const one[] = {""};
+
+	(void)options, (void)arena, (void)error;
+	*out = (struct strings){.items = one, .count = 1};
+	return true;
+}
+
+static void text_member(struct buf *out, const char *name, const char *text)
+{
+	struct buf clean = {0};
+
+	buf_printf(out, ",\"%s\":", name);
+	if (text)
+		text_clean(&clean, text, NAME_MOST);
+	buf_json_text(out, text ? (clean.data ? clean.data : "") : NULL);
+	buf_free(&clean);
+}
+
+static void number_member(struct buf *out, const char *name, double value)
+{
+	buf_printf(out, ",\"%s\":", name);
+	buf_json_number(out, value);
+}
+
+static void time_member(struct buf *out, const char *name, int64_t time)
+{
+	char when[WHEN_TEXT];
+
+	buf_printf(out, ",\"%s\":\"%s\"", name, when_format_iso(time, when));
+}
+
+static void render_item(struct buf *out, const struct announcement *item)
+{
+	int verdict = announcement_verdict(item);
+	const struct change *change = &item->change;
+
+	buf_printf(out, "{\"id\":%lld", (long long)item->id);
+	text_member(out, "test", item->test);
+	text_member(out, "metric", item->metric);
+	text_member(out, "unit", item->unit);
+	buf_printf(out, ",\"direction\":%d", item->direction);
+	time_member(out, "time", item->time);
+	buf_printf(out, ",\"verdict\":\"%s\"",
+		verdict > 0   ? "regression"
+		: verdict < 0 ? "improvement"
+			      : "change");
+	number_member(out, "before", change->mean_before);
+	number_member(out, "after", change->mean_after);
+	if (change->mean_before != 0)
+		number_member(out, "percent", change_percent(change));
+	else
+		text_member(out, "percent", NULL);
+	number_member(out, "pvalue", change->pvalue);
+	number_member(out, "magnitude", change->magnitude);
+	text_member(out, "commit_before", item->commit_before);
+	text_member(out, "commit_after", item->commit_after);
+	text_member(out, "version_before", item->version_before);
+	text_member(out, "version_after", item->version_after);
+	text_member(out, "commit_url", item->commit_url);
+	text_member(out, "compare_url", item->compare_url);
+	buf_printf(out, ",\"members\":%zu", item->members > 0 ? item->members : 1);
+	text_member(out, "shared", item->shared);
+	buf_char(out, '}');
+}
+
+static void render_changes(struct buf *out, const struct message *message)
+{
+	const struct announcement **items = memory_new(message->count, sizeof *items);
+	size_t count = message->count < ITEMS_MAX ? message->count : ITEMS_MAX;
+	struct tally tally = message_tally(message);
+	struct buf summary = {0};
+
+	message_select(message, count, items);
+	text_tally(&summary, &tally);
+	text_member(out, "continues", message->thread);
+	text_member(out, "summary", summary.data);
+	buf_printf(out,
+		",\"counts\":{\"changes\":%zu,\"tests\":%zu,\"regressions\":%zu,"
+		"\"improvements\":%zu},\"left_out\":%zu,\"changes\":[",
+		tally.changes, tally.tests, tally.regressions, tally.improvements,
+		message->count - count);
+	for (size_t i = 0; i < count; i++) {
+		if (i > 0)
+			buf_char(out, ',');
+		render_item(out, items[i]);
+	}
+	buf_char(out, ']');
+	buf_free(&summary);
+	free(items);
+}
+
+static void render_notice(struct buf *out, const struct notice *notice)
+{
+	text_member(out, "summary", notice->text);
+	text_member(out, "subject", notice->subject);
+	time_member(out, "since", notice->time);
+	buf_printf(out, ",\"recovered\":%s", notice->recovered ? "true" : "false");
+}
+
+static bool render(const struct message *message, const void *options, const char *destination,
+	struct buf *payload, struct error *error)
+{
+	(void)options, (void)destination, (void)error;
+	buf_printf(payload, "{\"version\":%d,\"kind\":\"%s\"", VERSION,
+		message->kind == MESSAGE_NOTICE ? "notice" : "changes");
+	text_member(payload, "key", message->key);
+	if (message->kind == MESSAGE_NOTICE)
+		render_notice(payload, message->notice);
+	else
+		render_changes(payload, message);
+	buf_char(payload, '}');
+	return true;
+}
+
+static const char *sign(
+	struct arena *arena, const char *secret, const char *stamp, const char *body)
+{
+	unsigned char sum[SHA256_BYTES];
+	char hex[2 * SHA256_BYTES + 1];
+	struct hmac code;
+
+	hmac_begin(&code, secret, secret_length(secret));
+	hmac_add(&code, stamp, strlen(stamp));
+	hmac_add(&code, ".", 1);
+	hmac_add(&code, body, strlen(body));
+	hmac_end(&code, sum);
+	sha256_hex(sum, hex);
+	return arena_printf(arena, "sha256=%s", hex);
+}
+
+static enum step post(struct delivery *delivery, struct transfer *next, struct error *error)
+{
+	enum { HEADERS = 4 };
+	const struct webhook_options *options = delivery->options;
+	const char *secret = options->secret;
+	const char *stamp =
+		arena_printf(delivery->arena, "%lld", (long long)(delivery->now / 1000));
+	struct pair *headers = arena_array(delivery->arena, HEADERS, sizeof *headers);
+	size_t count = 0;
+
+	if (options->secret_file && !secret_read(delivery->arena, "secret_file",
+					    options->secret_file, &secret, error)) {
+		error->kind = ERROR_USAGE;
+		(void)error_prefix(error, "webhook: ");
+		return STEP_FAILED;
+	}
+	headers[count++] = (struct pair){"Content-Type", "application/json"};
+	headers[count++] = (struct pair){"Idempotency-Key", delivery->key};
+	if (secret) {
+		headers[count++] = (struct pair){"X-Hunter-Timestamp", stamp};
+		headers[count++] = (struct pair){"X-Hunter-Signature",
+			sign(delivery->arena, secret, stamp, delivery->payload)};
+	}
+	*next = (struct transfer){.kind = TRANSFER_HTTP,
+		.endpoint = &options->endpoint,
+		.method = "POST",
+		.url = options->endpoint.url,
+		.headers = {headers, count},
+		.body = delivery->payload,
+		.body_length = strlen(delivery->payload)};
+	return STEP_TRANSFER;
+}
+
+/* Refused for good are bodies; what concerns the address or the credentials can be mended. */
+static enum step refused(struct delivery *delivery, int status, struct error *error)
+{
+	bool passes = status == 408 || status == 425 || status == 429 || status >= 500;
+	bool body = status == 400 || status == 413 || status == 415 || status == 422;
+
+	delivery->retry = passes;
+	error_set(error, passes || body ? ERROR_DATA : ERROR_USAGE, "webhook: HTTP status %d",
+		status);
+	return STEP_FAILED;
+}
+
+static enum step step(struct delivery *delivery, const struct reply *last, struct transfer *next,
+	struct error *error)
+{
+	delivery->retry = false;
+	delivery->retry_after = -1;
+	delivery->doubt = DOUBT_NONE;
+	if (!last)
+		return post(delivery, next, error);
+	delivery->retry_after = last->retry_after;
+	if (last->kind == REPLY_ANSWER && last->status >= 200 && last->status < 300)
+		return STEP_DONE;
+	if (last->kind == REPLY_ANSWER)
+		return refused(delivery, last->status, error);
+	delivery->retry = true;
+	error_set(error, ERROR_DATA, "webhook: %s", last->problem ? last->problem : "no answer");
+	return STEP_FAILED;
+}
+
+const struct notifier webhook_notifier = {
+	.name = "webhook",
+	.summary = "posts JSON to an address, for programs",
+	.fields = webhook_fields,
+	.options_size = sizeof(struct webhook_options),
+	.http = true,
+	.check = check,
+	.destinations = destinations,
+	.render = render,
+	.step = step,
+};

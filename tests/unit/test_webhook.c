@@ -1,0 +1,281 @@
+/*
+ * The webhook notifier: what it writes, signs and makes of each answer. Its documents are held
+ * against the schema in tests/e2e/test_webhook.py.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "notifiers/notifier.h"
+
+#define START INT64_C(1625184000000) /* 2021-07-02 00:00:00 */
+
+struct fixture {
+	struct arena *arena;
+	void *options;
+	struct delivery delivery;
+	struct transfer transfer;
+	struct error error;
+	struct buf out;
+};
+
+static void set_option(struct fixture *fixture, const char *name, const char *value)
+{
+	const struct field *field = field_find(webhook_notifier.fields, name);
+
+	if (!field)
+		field = field_find(endpoint_fields, name);
+	assert_non_null(field);
+	assert_true(field_parse(field, fixture->options, value, fixture->arena, &fixture->error));
+}
+
+static int setup(void **state)
+{
+	struct fixture *fixture = calloc(1, sizeof *fixture);
+
+	fixture->arena = arena_new();
+	fixture->options = arena_alloc(fixture->arena, webhook_notifier.options_size);
+	field_defaults(endpoint_fields, fixture->options);
+	field_defaults(webhook_notifier.fields, fixture->options);
+	set_option(fixture, "url", "https://example.com/hook/canary");
+	fixture->delivery = (struct delivery){.arena = fixture->arena,
+		.options = fixture->options,
+		.destination = "",
+		.key = "00112233",
+		.payload = "{\"x\":1}",
+		.now = START};
+	*state = fixture;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *fixture = *state;
+
+	buf_free(&fixture->out);
+	arena_free(fixture->arena);
+	free(fixture);
+	return 0;
+}
+
+static json_t *render(struct fixture *fixture, const struct message *message)
+{
+	json_t *document;
+
+	buf_clear(&fixture->out);
+	assert_true(webhook_notifier.render(
+		message, fixture->options, "", &fixture->out, &fixture->error));
+	document = json_loadb(fixture->out.data, fixture->out.length, JSON_REJECT_DUPLICATES, NULL);
+	assert_non_null(document);
+	return document;
+}
+
+static void test_document(void **state)
+{
+	struct fixture *fixture = *state;
+	struct announcement items[] = {
+		{.id = 7,
+			.test = "db.read",
+			.metric = "p99\x1b[31m\xff",
+			.direction = -1,
+			.time = START,
+			.change = {.mean_before = 100, .mean_after = 120, .pvalue = 1e-5},
+			.commit_after = "b2",
+			.compare_url = "https://example.com/a1...b2"},
+		{.id = 8,
+			.test = "db.read",
+			.metric = "new",
+			.time = START,
+			.change = {.mean_after = 1},
+			.members = 12,
+			.shared = "all host=a"},
+	};
+	struct message message = {.key = "k", .items = items, .count = 2, .thread = "k0"};
+	json_t *document = render(fixture, &message);
+	const json_t *first = json_array_get(json_object_get(document, "changes"), 0);
+	const json_t *second = json_array_get(json_object_get(document, "changes"), 1);
+
+	assert_int_equal(json_integer_value(json_object_get(document, "version")), 1);
+	assert_string_equal(json_string_value(json_object_get(document, "continues")), "k0");
+	assert_string_equal(json_string_value(json_object_get(first, "verdict")), "regression");
+	assert_string_equal(
+		json_string_value(json_object_get(first, "metric")), "p99 [31m\xef\xbf\xbd");
+	assert_string_equal(
+		json_string_value(json_object_get(first, "time")), "2021-07-02T00:00:00Z");
+	assert_true(json_number_value(json_object_get(first, "percent")) > 19.99);
+	assert_true(json_is_null(json_object_get(first, "commit_before")));
+	assert_true(json_is_null(json_object_get(second, "percent")));
+	assert_int_equal(json_integer_value(json_object_get(second, "members")), 12);
+	json_decref(document);
+}
+
+/* The worst are kept, the number of the others is said. */
+static void test_many(void **state)
+{
+	struct fixture *fixture = *state;
+	enum { COUNT = 30000 };
+	struct announcement *items = calloc(COUNT, sizeof *items);
+	struct message message = {.key = "k", .items = items, .count = COUNT};
+	json_t *document;
+
+	for (size_t i = 0; i < COUNT; i++)
+		items[i] = (struct announcement){.id = (int64_t)i,
+			.test = "t",
+			.metric = "m",
+			.change = {.magnitude = i == 29999 ? 8 : 0.1}};
+	document = render(fixture, &message);
+	assert_int_equal(json_array_size(json_object_get(document, "changes")), 1000);
+	assert_int_equal(json_integer_value(json_object_get(document, "left_out")), 29000);
+	assert_non_null(strstr(fixture->out.data, "{\"id\":29999,"));
+	json_decref(document);
+	free(items);
+}
+
+static void test_notice(void **state)
+{
+	struct fixture *fixture = *state;
+	struct notice notice = {.subject = "prom", .text = "is down", .time = START};
+	struct message message = {.key = "k", .kind = MESSAGE_NOTICE, .notice = &notice};
+	json_t *document = render(fixture, &message);
+
+	assert_string_equal(json_string_value(json_object_get(document, "kind")), "notice");
+	assert_string_equal(json_string_value(json_object_get(document, "summary")), "is down");
+	assert_true(json_is_false(json_object_get(document, "recovered")));
+	json_decref(document);
+}
+
+static enum step begin(struct fixture *fixture)
+{
+	return webhook_notifier.step(&fixture->delivery, NULL, &fixture->transfer, &fixture->error);
+}
+
+static const char *header(const struct fixture *fixture, const char *name)
+{
+	for (size_t i = 0; i < fixture->transfer.headers.count; i++)
+		if (strcmp(fixture->transfer.headers.items[i].key, name) == 0)
+			return fixture->transfer.headers.items[i].value;
+	return NULL;
+}
+
+/* The signature is that of openssl dgst -sha256 -hmac key for 1625184000.{"x":1} */
+static void test_signature(void **state)
+{
+	struct fixture *fixture = *state;
+
+	assert_int_equal(begin(fixture), STEP_TRANSFER);
+	assert_string_equal(fixture->transfer.url, "https://example.com/hook/canary");
+	assert_string_equal(header(fixture, "Idempotency-Key"), "00112233");
+	assert_null(header(fixture, "X-Hunter-Signature"));
+	set_option(fixture, "secret", "key");
+	assert_int_equal(begin(fixture), STEP_TRANSFER);
+	assert_string_equal(header(fixture, "X-Hunter-Timestamp"), "1625184000");
+	assert_string_equal(header(fixture, "X-Hunter-Signature"),
+		"sha256=8120b263a6ef40e06249d39539c6e4bc3bdae322ce30ea6a56543b0358927e83");
+}
+
+static void test_a_secret_file_that_is_missing(void **state)
+{
+	struct fixture *fixture = *state;
+
+	set_option(fixture, "secret_file", "/nonexistent/secret");
+	assert_int_equal(begin(fixture), STEP_FAILED);
+	assert_int_equal(fixture->error.kind, ERROR_USAGE);
+	assert_false(fixture->delivery.retry);
+	assert_non_null(strstr(fixture->error.text, "secret_file"));
+}
+
+static void test_answers(void **state)
+{
+	struct fixture *fixture = *state;
+	static const struct {
+		int status;
+		enum step step;
+		bool retry;
+		enum error_kind kind;
+	} answers[] = {
+		{200, STEP_DONE, false, ERROR_NONE},
+		{204, STEP_DONE, false, ERROR_NONE},
+		{302, STEP_FAILED, false, ERROR_USAGE},
+		{400, STEP_FAILED, false, ERROR_DATA},
+		{401, STEP_FAILED, false, ERROR_USAGE},
+		{404, STEP_FAILED, false, ERROR_USAGE},
+		{408, STEP_FAILED, true, ERROR_DATA},
+		{413, STEP_FAILED, false, ERROR_DATA},
+		{429, STEP_FAILED, true, ERROR_DATA},
+		{500, STEP_FAILED, true, ERROR_DATA},
+		{503, STEP_FAILED, true, ERROR_DATA},
+	};
+
+	for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
+		struct reply reply = {.kind = REPLY_ANSWER,
+			.status = answers[i].status,
+			.retry_after = 3000,
+			.body = ""};
+
+		assert_int_equal(begin(fixture), STEP_TRANSFER);
+		assert_int_equal(webhook_notifier.step(&fixture->delivery, &reply,
+					 &fixture->transfer, &fixture->error),
+			answers[i].step);
+		if (answers[i].step == STEP_DONE)
+			continue;
+		assert_int_equal(fixture->delivery.retry, answers[i].retry);
+		assert_int_equal(fixture->error.kind, answers[i].kind);
+		assert_int_equal(fixture->delivery.retry_after, 3000);
+		assert_null(strstr(fixture->error.text, "canary"));
+	}
+}
+
+static void test_no_answer_is_tried_again(void **state)
+{
+	struct fixture *fixture = *state;
+	static const enum reply_kind kinds[] = {REPLY_UNREACHABLE, REPLY_AMBIGUOUS, REPLY_TOO_BIG};
+
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+		struct reply reply = {.kind = kinds[i], .retry_after = -1, .problem = "so it is"};
+
+		assert_int_equal(begin(fixture), STEP_TRANSFER);
+		assert_int_equal(webhook_notifier.step(&fixture->delivery, &reply,
+					 &fixture->transfer, &fixture->error),
+			STEP_FAILED);
+		assert_true(fixture->delivery.retry);
+		assert_int_equal(fixture->delivery.doubt, DOUBT_NONE);
+		assert_string_equal(fixture->error.text, "webhook: so it is");
+	}
+}
+
+static void test_options(void **state)
+{
+	struct fixture *fixture = *state;
+
+	assert_true(webhook_notifier.check(fixture->options, &fixture->error));
+	set_option(fixture, "url", "example.com");
+	assert_false(webhook_notifier.check(fixture->options, &fixture->error));
+	set_option(fixture, "url", "http://example.com");
+	set_option(fixture, "secret", "");
+	assert_false(webhook_notifier.check(fixture->options, &fixture->error));
+	assert_int_equal(fixture->error.kind, ERROR_DATA);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(test_document),
+		CASE(test_many),
+		CASE(test_notice),
+		CASE(test_signature),
+		CASE(test_a_secret_file_that_is_missing),
+		CASE(test_answers),
+		CASE(test_no_answer_is_tried_again),
+		CASE(test_options),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
