@@ -175,15 +175,20 @@ struct config_source cli_config_source(struct cli *cli)
 
 struct config *cli_config(struct cli *cli)
 {
+	struct config_source source = cli_config_source(cli);
+	return cli_config_from(cli, &source);
+}
+
+struct config *cli_config_from(struct cli *cli, const struct config_source *source)
+{
 	struct error error;
 	const char *path;
-	struct config_source source = cli_config_source(cli);
 	struct problems problems = {.arena = cli->arena};
-	if (!config_find(cli->common.config, &source, cli->arena, &path, &error)) {
+	if (!config_find(cli->common.config, source, cli->arena, &path, &error)) {
 		cli_fail(&error);
 		return NULL;
 	}
-	struct config *config = config_load(path, &source, &problems);
+	struct config *config = config_load(path, source, &problems);
 	print_problems(&problems);
 	return config;
 }

@@ -80,6 +80,7 @@ int exit_code(enum error_kind kind);
  * was printed; the exit code is then EXIT_USAGE. The configuration belongs to the caller.
  */
 struct config *cli_config(struct cli *cli);
+struct config *cli_config_from(struct cli *cli, const struct config_source *source);
 
 /* What config_load needs: the schema of this binary and the environment. */
 struct config_source cli_config_source(struct cli *cli);

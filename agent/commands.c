@@ -5,6 +5,7 @@
 
 const struct command *const commands[] = {
 	&run_command,
+	&replay_command,
 	&regressions_command,
 	&analyze_command,
 	&detect_command,

@@ -306,7 +306,7 @@ static int run_configured(struct run *run)
 		return failure;
 	}
 	request = store_request_new(STORE_RESTORE, restored, run);
-	request->since = run->agent.now() - DAY;
+	request->since = agent_now(&run->agent) - DAY;
 	ledger_ask(&run->agent, request);
 	code = run->agent.once ? run_once(run) : run_agent(run);
 	close_parts(run, (int)code);

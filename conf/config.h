@@ -155,6 +155,10 @@ struct config_source {
 	const struct schema *schema;
 	config_env *env;
 	void *env_context;
+	/* For a replay: stdout is the only receiver, whatever is configured, and all tests'
+	 * interval is this one, unless it is 0. */
+	bool stdout_only;
+	int64_t interval; /* ms */
 };
 
 /*

@@ -279,6 +279,8 @@ void services_finish(struct loader *loader)
 	for (const struct declared *d = loader->first_server; d; d = d->next)
 		servers[config->server_count++] = d->server;
 	for (const struct declared *d = loader->first_receiver; d; d = d->next) {
+		if (loader->source->stdout_only && d->receiver.notifier != out)
+			continue;
 		if (d->unset.variable)
 			loader_missing(
 				loader, &(struct subject){.kind = d->receiver.name}, &d->unset);

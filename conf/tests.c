@@ -345,7 +345,7 @@ static void read_notify(struct loader *loader, const struct yaml_node *map,
 	if (list && node->count == 0)
 		loader_report(loader, false, node, subject,
 			"notify: nobody is named; leave it out to tell all receivers");
-	if (common->notify.count == 0)
+	if (common->notify.count == 0 || loader->source->stdout_only)
 		test->notify = loader->all_receivers;
 }
 
@@ -377,7 +377,7 @@ static void read_test(
 	else
 		keep_unsupported(loader, map, &reading, kind, test);
 	fingerprint_fields(loader, &test->fingerprint, test_fields, &common);
-	test->interval = common.interval;
+	test->interval = loader->source->interval ? loader->source->interval : common.interval;
 	if (common.watch)
 		read_watch(loader, map, &subject, test);
 	test->evaluation_delay = common.evaluation_delay;

@@ -19,13 +19,16 @@
 #define PLAIN "\033[0m"
 
 enum { ITEMS_MAX = 1000, NAME_MAX_CHARS = 200, TEXT_MAX_CHARS = 1000 };
+enum print { PRINT_PLAIN, PRINT_DATED, PRINT_NOTHING };
 enum color { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
 
 struct stdout_options {
-	int color;
+	int color, print;
 };
 
 static const char *const colors[] = {"auto", "always", "never", NULL};
+
+static const char *const prints[] = {"plain", "dated", "nothing", NULL};
 
 static const struct field stdout_fields[] = {
 	{.name = "color",
@@ -34,6 +37,12 @@ static const struct field stdout_fields[] = {
 		.initial = "auto",
 		.choices = colors,
 		.help = "colour the text: auto does it on a terminal"},
+	{.name = "print",
+		.type = FIELD_CHOICE,
+		.offset = offsetof(struct stdout_options, print),
+		.initial = "plain",
+		.choices = prints,
+		.help = "print each message, or the time it was made before it, or nothing"},
 	{0},
 };
 
@@ -191,8 +200,11 @@ static enum step step(struct delivery *delivery, const struct reply *last, struc
 	const struct stdout_options *options = delivery->options;
 	bool color = options->color == COLOR_ALWAYS ||
 		     (options->color == COLOR_AUTO && isatty(STDOUT_FILENO));
-	struct buf plain = {0};
+	struct buf text = {0};
+	char made[WHEN_TEXT];
 
+	if (options->print == PRINT_NOTHING)
+		return STEP_DONE;
 	if (last) {
 		if (last->kind == REPLY_ANSWER)
 			return STEP_DONE;
@@ -201,13 +213,15 @@ static enum step step(struct delivery *delivery, const struct reply *last, struc
 		error_set(error, ERROR_STATE, "stdout: %s", last->problem);
 		return STEP_FAILED;
 	}
-	*next = (struct transfer){.kind = TRANSFER_STDOUT, .body = delivery->payload};
-	if (!color) {
-		strip_colors(delivery->payload, &plain);
-		next->body =
-			arena_strndup(delivery->arena, plain.data ? plain.data : "", plain.length);
-		buf_free(&plain);
-	}
+	if (options->print == PRINT_DATED)
+		buf_printf(&text, "[%s]\n", when_format(delivery->made, made));
+	if (color)
+		buf_text(&text, delivery->payload);
+	else
+		strip_colors(delivery->payload, &text);
+	*next = (struct transfer){.kind = TRANSFER_STDOUT,
+		.body = arena_strndup(delivery->arena, text.data ? text.data : "", text.length)};
+	buf_free(&text);
 	next->body_length = strlen(next->body);
 	return STEP_TRANSFER;
 }

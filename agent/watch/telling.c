@@ -56,7 +56,7 @@ static struct content content_of(
 		.records = records,
 		.record_count = group->count,
 		.ids = ids,
-		.now = telling->agent->now()};
+		.now = agent_now(telling->agent)};
 }
 
 /* Adds the group's message to each destination: as one that continues another, where one was told
@@ -122,7 +122,7 @@ bool telling_notice(const struct telling *telling, struct store_request *request
 	const struct receiver *receiver, const struct notice *notice, struct error *error)
 {
 	struct message message = {.kind = MESSAGE_NOTICE, .notice = notice};
-	struct content content = {.hash = notice_hash(notice), .now = telling->agent->now()};
+	struct content content = {.hash = notice_hash(notice), .now = agent_now(telling->agent)};
 	size_t before = request->parcel_count;
 	struct strings destinations;
 

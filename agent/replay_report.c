@@ -1,0 +1,216 @@
+/*
+ * A change counts as told when a message about it arrived, which its history says. What was told
+ * and withdrawn later would have been a false alarm, or one that later points took back.
+ */
+#include "agent/replay.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/buf.h"
+#include "agent/core/when.h"
+#include "agent/report/table.h"
+
+/* When it happened first, ms; WHEN_NEVER: it did not. */
+static int64_t happened(const struct record *record, enum event_kind kind)
+{
+	for (size_t i = 0; i < record->event_count; i++)
+		if (record->events[i].kind == kind)
+			return record->events[i].time;
+	return WHEN_NEVER;
+}
+
+static bool was_told(const struct record *record)
+{
+	return happened(record, EVENT_ANNOUNCED) != WHEN_NEVER;
+}
+
+/* When it was withdrawn, if it stayed so. */
+static int64_t withdrawn(const struct record *record)
+{
+	int64_t time = WHEN_NEVER;
+
+	for (size_t i = 0; i < record->event_count; i++)
+		if (record->events[i].kind == EVENT_WITHDRAWN)
+			time = record->events[i].time;
+	return record->state == CHANGE_WITHDRAWN ? time : WHEN_NEVER;
+}
+
+/* The changes of one test, or of all. */
+struct tally {
+	const char *test;
+	size_t told, withdrawn;
+};
+
+static void add(struct tally *tally, const struct record *record)
+{
+	if (!was_told(record))
+		return;
+	tally->told++;
+	tally->withdrawn += withdrawn(record) != WHEN_NEVER;
+}
+
+static int by_test(const void *a, const void *b)
+{
+	const struct record *const *left = a, *const *right = b;
+
+	return strcmp((*left)->item.test, (*right)->item.test);
+}
+
+/* A tally for each test that has changes, by name; the caller frees them. */
+static struct tally *tallies(const struct replay_report *report, size_t *count)
+{
+	struct tally *tallies = memory_new(report->record_count, sizeof *tallies);
+	const struct record **records = memory_new(report->record_count, sizeof *records);
+
+	for (size_t i = 0; i < report->record_count; i++)
+		records[i] = &report->records[i];
+	qsort(records, report->record_count, sizeof *records, by_test);
+	*count = 0;
+	for (size_t i = 0; i < report->record_count; i++) {
+		const char *test = records[i]->item.test;
+
+		if (*count == 0 || strcmp(tallies[*count - 1].test, test) != 0)
+			tallies[(*count)++] = (struct tally){.test = test};
+		add(&tallies[*count - 1], records[i]);
+	}
+	free(records);
+	return tallies;
+}
+
+static const char *plural(size_t count)
+{
+	return count == 1 ? "" : "s";
+}
+
+static void print_tests(const struct replay_report *report, FILE *out)
+{
+	size_t count;
+	struct tally *tests = tallies(report, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		if (tests[i].told == 0)
+			continue;
+		fputs("  ", out);
+		text_print(tests[i].test, out);
+		fprintf(out, ": %zu told, %zu withdrawn later\n", tests[i].told,
+			tests[i].withdrawn);
+	}
+	free(tests);
+}
+
+void replay_print(const struct replay_report *report, FILE *out)
+{
+	struct tally all = {0};
+	char from[WHEN_TEXT], until[WHEN_TEXT];
+
+	for (size_t i = 0; i < report->record_count; i++)
+		add(&all, &report->records[i]);
+	fprintf(out, "%s %s .. %s: %zu test%s, %zu run%s\n",
+		report->interrupted ? "interrupted, replayed" : "replayed",
+		when_format(report->from, from), when_format(report->until, until), report->tests,
+		plural(report->tests), report->runs, plural(report->runs));
+	fprintf(out, "%zu%s message%s told %zu change%s, of which %zu were withdrawn later; ",
+		report->messages, report->more ? " or more" : "", plural(report->messages),
+		all.told, plural(all.told), all.withdrawn);
+	fprintf(out, "%zu notice%s\n", report->notice_count, plural(report->notice_count));
+	print_tests(report, out);
+}
+
+static void json_time(struct buf *out, const char *key, int64_t time)
+{
+	char text[WHEN_TEXT];
+
+	buf_printf(out, ",\"%s\":", key);
+	if (time == WHEN_NEVER)
+		buf_text(out, "null");
+	else
+		buf_json_text(out, when_format_iso(time, text));
+}
+
+static void json_text(struct buf *out, const char *key, const char *text)
+{
+	buf_printf(out, ",\"%s\":", key);
+	buf_json_text(out, text);
+}
+
+static void json_number(struct buf *out, const char *key, double value)
+{
+	buf_printf(out, ",\"%s\":", key);
+	buf_json_number(out, value);
+}
+
+static void json_change(struct buf *out, const struct record *record)
+{
+	const struct announcement *item = &record->item;
+
+	buf_text(out, "{\"test\":");
+	buf_json_text(out, item->test);
+	json_text(out, "metric", item->metric);
+	json_time(out, "time", item->time);
+	json_time(out, "found", record->first_seen);
+	json_time(out, "told", happened(record, EVENT_ANNOUNCED));
+	json_time(out, "withdrawn", withdrawn(record));
+	json_number(out, "mean_before", item->change.mean_before);
+	json_number(out, "mean_after", item->change.mean_after);
+	json_number(out, "pvalue", item->change.pvalue);
+	json_text(out, "commit_before", item->commit_before);
+	json_text(out, "commit_after", item->commit_after);
+	buf_char(out, '}');
+}
+
+static void json_notice(struct buf *out, const struct replay_notice *notice)
+{
+	buf_text(out, "{\"subject\":");
+	buf_json_text(out, notice->subject);
+	json_text(out, "text", notice->text);
+	json_time(out, "told", notice->told);
+	json_time(out, "since", notice->since);
+	buf_printf(out, ",\"recovered\":%s}", notice->recovered ? "true" : "false");
+}
+
+static void json_tests(struct buf *out, const struct replay_report *report)
+{
+	size_t count;
+	struct tally *tests = tallies(report, &count);
+
+	buf_text(out, ",\"by_test\":[");
+	for (size_t i = 0; i < count; i++) {
+		buf_text(out, i ? ",{\"test\":" : "{\"test\":");
+		buf_json_text(out, tests[i].test);
+		buf_printf(
+			out, ",\"told\":%zu,\"withdrawn\":%zu}", tests[i].told, tests[i].withdrawn);
+	}
+	buf_char(out, ']');
+	free(tests);
+}
+
+void replay_print_json(const struct replay_report *report, FILE *out)
+{
+	struct buf text = {0};
+	char time[WHEN_TEXT];
+
+	buf_text(&text, "{\"from\":");
+	buf_json_text(&text, when_format_iso(report->from, time));
+	json_time(&text, "until", report->until);
+	buf_printf(&text,
+		",\"interrupted\":%s,\"tests\":%zu,\"runs\":%zu,\"messages\":%zu,"
+		"\"more_messages\":%s",
+		report->interrupted ? "true" : "false", report->tests, report->runs,
+		report->messages, report->more ? "true" : "false");
+	json_tests(&text, report);
+	buf_text(&text, ",\"changes\":[");
+	for (size_t i = 0; i < report->record_count; i++) {
+		buf_text(&text, i ? ",\n" : "\n");
+		json_change(&text, &report->records[i]);
+	}
+	buf_text(&text, "],\"notices\":[");
+	for (const struct replay_notice *at = report->notices; at; at = at->next) {
+		buf_text(&text, at == report->notices ? "\n" : ",\n");
+		json_notice(&text, at);
+	}
+	buf_text(&text, "]}\n");
+	fwrite(text.data, 1, text.length, out);
+	buf_free(&text);
+}

@@ -1,0 +1,143 @@
+"""`hunter-c replay`: the agent's whole way over past data, with a clock of its own."""
+import datetime
+import glob
+import json
+import re
+import signal
+import subprocess
+import time
+
+import faulty
+import pytest
+from test_faults import KINDS
+from test_run import START, config, level
+
+DAY = datetime.timedelta(days=1)
+FROM, TO = START + 40 * DAY, START + 200 * DAY
+FOLDERS = ("/dev/shm/hunter-replay-*", "/tmp/hunter-replay-*")
+
+
+def write_daily(path, steps, points=200):
+    with open(path, "w") as out:
+        out.write("time,commit,p99\n")
+        for i in range(points):
+            out.write(f"{(START + i * DAY).isoformat()},c{i:04d},{level(i, steps):.4f}\n")
+
+
+def daily_test(path, name="db.read", extra=""):
+    return f"""
+  {name}:
+    type: csv
+    file: {path}
+    attributes: [commit]
+    metrics: {{p99: {{direction: -1, unit: ms}}}}
+{extra}
+"""
+
+
+def folders():
+    return {path for pattern in FOLDERS for path in glob.glob(pattern)}
+
+
+def replay(hunter, path, *arguments, since=FROM, until=TO):
+    return hunter("replay", "--config", path, "--from", since.isoformat(), "--to", until.isoformat(), *arguments)
+
+
+def told(out):
+    """The times at which messages were told."""
+    return [datetime.datetime.strptime(t, "[%Y-%m-%d %H:%M:%S %z]") for t in re.findall(r"^\[.*\]$", out, re.M)]
+
+
+def test_what_would_have_been_told(hunter, tmp_path):
+    write_daily(tmp_path / "read.csv", [(30, 1.5), (60, 1.2), (120, 0.8)])
+    # Nobody is asked for the token, as nobody but the terminal is told.
+    path = config(tmp_path, daily_test(tmp_path / "read.csv"), 'slack: {bot_token: "${NOT_SET_ANYWHERE}", channels: ["#x"]}',
+                  "  evaluation_delay: 0")
+    before = folders()
+    done = replay(hunter, path, "--interval", "1h")
+    assert done.code == 0, done.err
+    assert done.err == ""
+    assert re.findall(r"p99: (\S+)  ", done.out) == ["+20%", "-20%"]  # what was known at the beginning is not told
+    for time_told, index in zip(told(done.out), (60, 120), strict=True):
+        assert DAY / 2 < time_told - (START + index * DAY) < 5 * DAY, time_told
+    assert done.out.endswith("2 messages told 2 changes, of which 0 were withdrawn later; 0 notices\n"
+                             "  db.read: 2 told, 0 withdrawn later\n"), done.out
+    assert not (tmp_path / "state.db").exists()
+    assert folders() <= before
+    assert replay(hunter, path, "--interval", "1h").out == done.out
+
+    found = json.loads(replay(hunter, path, "--interval", "1h", "--output", "json").out)
+    changes = [change for change in found["changes"] if change["told"]]
+    assert [change["commit_after"] for change in changes] == ["c0060", "c0120"]
+    assert [datetime.datetime.fromisoformat(change["told"]).replace(microsecond=0) for change in changes] == told(done.out)
+    assert [change["commit_after"] for change in found["changes"] if not change["told"]] == ["c0030"]
+    assert found["by_test"] == [{"test": "db.read", "told": 2, "withdrawn": 0}]
+    assert (found["messages"], found["tests"], found["notices"]) == (2, 1, [])
+
+
+def test_a_delay_is_kept(hunter, tmp_path):
+    write_daily(tmp_path / "read.csv", [(60, 1.5)])
+    soon = replay(hunter, config(tmp_path, daily_test(tmp_path / "read.csv")), "--interval", "1m")
+    late = replay(hunter, config(tmp_path, daily_test(tmp_path / "read.csv", extra="    evaluation_delay: 50h\n")), "--interval", "1m")
+    (first,), (second,) = told(soon.out), told(late.out)
+    assert datetime.timedelta(0) <= second - first - datetime.timedelta(hours=50) <= datetime.timedelta(minutes=1)
+
+
+def test_data_that_stop_and_come_again(hunter, tmp_path):
+    with open(tmp_path / "read.csv", "w") as out:
+        out.write("time,commit,p99\n")
+        for i in [*range(60), *range(80, 100)]:
+            out.write(f"{(START + i * DAY).isoformat()},c{i},{level(i, []):.4f}\n")
+    done = replay(hunter, config(tmp_path, daily_test(tmp_path / "read.csv", extra="    stale_after: 3d\n")), "--interval", "1h",
+                  until=START + 100 * DAY)
+    assert done.code == 0, done.err
+    stopped, again = told(done.out)
+    assert datetime.timedelta(0) <= stopped - (START + 62 * DAY) <= datetime.timedelta(hours=2)
+    assert datetime.timedelta(0) <= again - (START + 80 * DAY) <= datetime.timedelta(hours=2)
+    assert "has had no new data for longer than 3d" in done.out and "has new data again" in done.out
+
+
+def test_what_cannot_be_read_is_said(hunter, tmp_path):
+    write_daily(tmp_path / "read.csv", [(60, 1.5)])
+    path = config(tmp_path, daily_test(tmp_path / "read.csv") + daily_test(tmp_path / "gone.csv", "gone"))
+    done = replay(hunter, path)
+    assert done.code == 3 and 'gone.csv: no such file' in done.err
+    assert "p99: +" in done.out and ": 1 test, " in done.out
+
+
+@pytest.mark.parametrize("arguments, problem", [
+    ([], "--from is needed"), (["--from", "tomorrow-ish"], "--from: "), (["--from", "2024-03-01", "--to", "2024-02-01"], "not before"),
+    (["--from", "2024-03-01", "nobody"], "nobody"), (["--from", "2024-03-01", "--interval", "1ms"], "interval")])
+def test_wrong_flags(hunter, tmp_path, arguments, problem):
+    write_daily(tmp_path / "read.csv", [])
+    done = hunter("replay", "--config", config(tmp_path, daily_test(tmp_path / "read.csv")), *arguments)
+    assert done.code == 2 and problem in done.err, done.err
+
+
+def test_a_server_is_asked_once(hunter, tmp_path):
+    kind = KINDS["prometheus"]
+    with faulty.Server(kind) as server:
+        path = config(tmp_path, "  a: {type: prometheus, query: good, range: 30d}\n", f"prometheus: {{url: '{server.url}'}}")
+        done = replay(hunter, path, since=START - 10 * DAY, until=START + 10 * DAY)
+        assert done.code == 0, done.err
+        assert len(server.requests) <= 2  # a series and what is known of it
+    assert re.search(r"1 test, \d+ runs", done.out)
+
+
+def test_an_interrupted_replay_leaves_nothing(program, tmp_path):
+    tests = ""
+    for i in range(300):
+        write_daily(tmp_path / f"{i}.csv", [(60 + i % 50, 1.5)])
+        tests += daily_test(tmp_path / f"{i}.csv", f"t{i}")
+    before = folders()
+    process = subprocess.Popen([program, "replay", "--config", config(tmp_path, tests), "--from", FROM.isoformat(), "--to", TO.isoformat()],
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not folders() - before:
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 3, err
+    assert "interrupted, replayed " in out
+    assert folders() <= before
