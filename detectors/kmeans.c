@@ -17,17 +17,15 @@
 #include <string.h>
 
 #include "detectors/distance.h"
+#include "detectors/kmeans_seed.h"
 #include "detectors/random.h"
 #include "detectors/scratch.h"
 
 enum {
-	MOST_PARTS = 16,
-	PART_ROWS = 512,
 	ITERATIONS = 100,
 	SAMPLE = 8192,
 	SAMPLE_EACH = 32, /* rows of the sample for each cluster, at least */
 	ATTEMPTS = 3,
-	MOST_TRIALS = 16, /* rows that are tried for one seed */
 	ATTEMPT_ITERATIONS = 12,
 	BATCH = DISTANCE_ROWS
 };
@@ -65,179 +63,9 @@ static void *room(size_t count, size_t size)
 	return memset(scratch_resize(NULL, count > 0 ? count : 1, size), 0, count * size);
 }
 
-static const float *row_of(const struct matrix *matrix, size_t row)
-{
-	return matrix->rows + row * matrix->stride;
-}
-
-static size_t count_parts(size_t n)
-{
-	size_t parts = n / PART_ROWS;
-
-	return parts < 1 ? 1 : parts > MOST_PARTS ? MOST_PARTS : parts;
-}
-
-static size_t part_begin(size_t n, size_t parts, size_t index)
-{
-	return n / parts * index + (index < n % parts ? index : n % parts);
-}
-
-static void in_parts(const struct parallel *parallel, void (*part)(void *argument, size_t index),
-	void *argument, size_t count)
-{
-	if (parallel && parallel->run) {
-		parallel->run(parallel->context, part, argument, count);
-		return;
-	}
-	for (size_t i = 0; i < count; i++)
-		part(argument, i);
-}
-
 static float length(float square)
 {
 	return sqrtf(square > 0 ? square : 0);
-}
-
-/* Rows that may become the next seed, and what each would leave. */
-struct seeding {
-	const struct matrix *matrix;
-	const struct distance *distance;
-	const struct parallel *parallel;
-	const float *squares;
-	float *nearest; /* squared distance of each row to the nearest seed */
-	float *trials;  /* rows, one after the other */
-	float trial_squares[MOST_TRIALS];
-	size_t trial_count, chosen;
-	size_t part_count;
-	double (*left)[MOST_TRIALS]; /* for each part */
-	bool keep;                   /* note the nearest for the chosen one */
-};
-
-static float squared(const struct seeding *seeding, size_t row, size_t trial, float dot)
-{
-	float square = seeding->squares[row] + seeding->trial_squares[trial] - 2 * dot;
-
-	return square > 0 ? square : 0;
-}
-
-static void try_rows(struct seeding *seeding, size_t first, size_t count, double *left)
-{
-	float dots[BATCH][MOST_TRIALS], *out[BATCH];
-	const float *rows[BATCH];
-
-	for (size_t i = 0; i < BATCH; i++) {
-		rows[i] = row_of(seeding->matrix, first + (i < count ? i : 0));
-		out[i] = dots[i];
-	}
-	seeding->distance->dots(
-		rows, seeding->trials, seeding->trial_count, seeding->matrix->stride, out);
-	for (size_t i = 0; i < count; i++)
-		for (size_t trial = 0; trial < seeding->trial_count; trial++) {
-			float *nearest = &seeding->nearest[first + i];
-			float square = squared(seeding, first + i, trial, dots[i][trial]);
-
-			if (square > *nearest)
-				square = *nearest;
-			left[trial] += (double)square;
-			if (seeding->keep)
-				*nearest = square;
-		}
-}
-
-static void try_part(void *argument, size_t index)
-{
-	struct seeding *seeding = argument;
-	size_t n = seeding->matrix->n, end = part_begin(n, seeding->part_count, index + 1);
-	double *left = seeding->left[index];
-
-	memset(left, 0, sizeof seeding->left[index]);
-	for (size_t row = part_begin(n, seeding->part_count, index); row < end; row += BATCH)
-		try_rows(seeding, row, end - row < BATCH ? end - row : BATCH, left);
-}
-
-static void set_trial(struct seeding *seeding, size_t trial, size_t row)
-{
-	size_t stride = seeding->matrix->stride;
-
-	memcpy(seeding->trials + trial * stride, row_of(seeding->matrix, row),
-		stride * sizeof *seeding->trials);
-	seeding->trial_squares[trial] = seeding->squares[row];
-}
-
-/* A row, by its share in what is left; any row if nothing is. */
-static size_t draw(const struct seeding *seeding, double total, uint64_t *random)
-{
-	size_t n = seeding->matrix->n;
-	double at = random_unit(random) * total;
-
-	if (total <= 0)
-		return (size_t)(random_next(random) % n);
-	for (size_t row = 0; row < n; row++) {
-		at -= (double)seeding->nearest[row];
-		if (at < 0)
-			return row;
-	}
-	return n - 1;
-}
-
-static double left_by(const struct seeding *seeding, size_t trial)
-{
-	double sum = 0;
-
-	for (size_t part = 0; part < seeding->part_count; part++)
-		sum += seeding->left[part][trial];
-	return sum;
-}
-
-/* Draws the trials, takes the one that leaves least as the seed and returns what it leaves. */
-static double choose_seed(
-	struct seeding *seeding, size_t trials, double total, uint64_t *random, float *seed)
-{
-	size_t stride = seeding->matrix->stride, best = 0;
-
-	seeding->trial_count = trials;
-	seeding->keep = false;
-	for (size_t trial = 0; trial < trials; trial++)
-		set_trial(seeding, trial, draw(seeding, total, random));
-	if (trials > 1)
-		in_parts(seeding->parallel, try_part, seeding, seeding->part_count);
-	for (size_t trial = 1; trial < trials; trial++)
-		if (left_by(seeding, trial) < left_by(seeding, best))
-			best = trial;
-	memmove(seeding->trials, seeding->trials + best * stride, stride * sizeof *seeding->trials);
-	seeding->trial_squares[0] = seeding->trial_squares[best];
-	memcpy(seed, seeding->trials, stride * sizeof *seed);
-	seeding->trial_count = 1;
-	seeding->keep = true;
-	in_parts(seeding->parallel, try_part, seeding, seeding->part_count);
-	return left_by(seeding, 0);
-}
-
-static void seed_centroids(struct run *run, uint64_t *random)
-{
-	const struct matrix *matrix = run->matrix;
-	size_t k = run->result->k, trials = 2 + (size_t)log((double)k);
-	struct seeding seeding = {.matrix = matrix,
-		.distance = run->distance,
-		.parallel = run->parallel,
-		.squares = run->squares,
-		.nearest = room(matrix->n, sizeof *seeding.nearest),
-		.trials = room(MOST_TRIALS * matrix->stride, sizeof *seeding.trials),
-		.part_count = run->part_count,
-		.left = room(run->part_count, sizeof *seeding.left)};
-	double total = 0;
-
-	for (size_t row = 0; row < matrix->n; row++)
-		seeding.nearest[row] = FLT_MAX;
-	for (size_t i = 0; i < k; i++)
-		total = choose_seed(&seeding,
-			i == 0                 ? 1
-			: trials < MOST_TRIALS ? trials
-					       : MOST_TRIALS,
-			i == 0 ? 0 : total, random, run->result->centroids + i * matrix->stride);
-	free(seeding.nearest);
-	free(seeding.trials);
-	free(seeding.left);
 }
 
 static void measure_gaps(struct run *run)
@@ -267,7 +95,7 @@ static float own_distance(const struct run *run, size_t row)
 {
 	size_t stride = run->matrix->stride;
 
-	return length(run->distance->square(row_of(run->matrix, row),
+	return length(run->distance->square(matrix_row(run->matrix, row),
 		run->result->centroids + run->result->clusters[row] * stride, stride));
 }
 
@@ -311,7 +139,7 @@ static bool unsure(struct run *run, size_t row)
 /* Puts a row into its cluster, or takes it out of one. */
 static void add_row(const struct run *run, struct part *part, size_t row, size_t cluster, bool out)
 {
-	const float *values = row_of(run->matrix, row);
+	const float *values = matrix_row(run->matrix, row);
 	size_t stride = run->matrix->stride;
 	double *sums = part->sums + cluster * stride, sign = out ? -1 : 1;
 
@@ -328,7 +156,7 @@ static void place_rows(
 	float *out[BATCH];
 
 	for (size_t i = 0; i < BATCH; i++) {
-		batch[i] = row_of(run->matrix, rows[i < count ? i : 0]);
+		batch[i] = matrix_row(run->matrix, rows[i < count ? i : 0]);
 		out[i] = dots + i * result->k;
 	}
 	run->distance->dots(batch, result->centroids, result->k, run->matrix->stride, out);
@@ -366,8 +194,8 @@ static void assign_part(void *argument, size_t index)
 	struct run *run = argument;
 	struct part *part = &run->parts[index];
 	size_t n = run->matrix->n, waiting = 0, rows[BATCH];
-	size_t begin = part_begin(n, run->part_count, index);
-	size_t end = part_begin(n, run->part_count, index + 1);
+	size_t begin = parts_begin(n, run->part_count, index);
+	size_t end = parts_begin(n, run->part_count, index + 1);
 	float *dots = room(BATCH * run->result->k, sizeof *dots);
 
 	for (size_t row = begin; row < end; row++) {
@@ -409,7 +237,8 @@ static void set_centroid(struct run *run, size_t cluster)
 			run->sum[i] += sums[i];
 	}
 	if (count == 0) {
-		memcpy(centroid, row_of(run->matrix, farthest_row(run)), stride * sizeof *centroid);
+		memcpy(centroid, matrix_row(run->matrix, farthest_row(run)),
+			stride * sizeof *centroid);
 		return;
 	}
 	for (size_t i = 0; i < stride; i++)
@@ -444,7 +273,7 @@ static double assign(struct run *run)
 	double error = 0;
 
 	measure_gaps(run);
-	in_parts(run->parallel, assign_part, run, run->part_count);
+	parts_run(run->parallel, assign_part, run, run->part_count);
 	for (size_t i = 0; i < run->part_count; i++)
 		error += run->parts[i].error;
 	return error;
@@ -493,7 +322,7 @@ static void run_open(struct run *run)
 	size_t n = run->matrix->n, stride = run->matrix->stride, k = run->result->k;
 
 	run->distance = distance_best();
-	run->part_count = count_parts(n);
+	run->part_count = parts_count(n);
 	run->parts = room(run->part_count, sizeof *run->parts);
 	for (size_t i = 0; i < run->part_count; i++) {
 		run->parts[i].sums = room(k * stride, sizeof *run->parts[i].sums);
@@ -507,7 +336,7 @@ static void run_open(struct run *run)
 	run->sum = room(stride, sizeof *run->sum);
 	run->most_moved_cluster = k;
 	for (size_t row = 0; row < n; row++) {
-		const float *values = row_of(run->matrix, row);
+		const float *values = matrix_row(run->matrix, row);
 
 		for (size_t i = 0; i < stride; i++)
 			run->squares[row] += values[i] * values[i];
@@ -539,7 +368,7 @@ static float *sample_new(const struct matrix *matrix, size_t size, uint64_t *ran
 		size_t row = (size_t)(at + (double)i * step);
 
 		memcpy(rows + i * matrix->stride,
-			row_of(matrix, row < matrix->n ? row : matrix->n - 1),
+			matrix_row(matrix, row < matrix->n ? row : matrix->n - 1),
 			matrix->stride * sizeof *rows);
 	}
 	return rows;
@@ -554,7 +383,7 @@ static struct kmeans *attempt(
 		.result = result_new(sample->n, k, sample->stride)};
 
 	run_open(&run);
-	seed_centroids(&run, random);
+	kmeans_seed(sample, run.squares, k, parallel, random, run.result->centroids);
 	iterate(&run, ATTEMPT_ITERATIONS, 1);
 	run_close(&run);
 	return run.result;

@@ -9,22 +9,20 @@
 #ifndef DETECTORS_KMEANS_H
 #define DETECTORS_KMEANS_H
 
-#include <stddef.h>
 #include <stdint.h>
 
-/* How parts of the work are run: `run` calls part(argument, i) for each i below count, in any
- * order, perhaps at once, and returns when all are done. NULL: one after the other. */
-struct parallel {
-	void (*run)(void *context, void (*part)(void *argument, size_t index), void *argument,
-		size_t count);
-	void *context;
-};
+#include "detectors/parallel.h"
 
 /* `n` rows of distance_stride(width) floats, the padding being 0. Finite. */
 struct matrix {
 	const float *rows;
 	size_t n, stride;
 };
+
+static inline const float *matrix_row(const struct matrix *matrix, size_t row)
+{
+	return matrix->rows + row * matrix->stride;
+}
 
 struct kmeans_options {
 	size_t k; /* at least 1; no more than there are rows are made */
