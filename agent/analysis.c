@@ -1,12 +1,13 @@
 /*
- * Series of one metric follow each other in a dataset, so the detection that was resolved last is
- * tried first.
+ * Series of one metric follow each other in a dataset, and those of one axis, so what was resolved
+ * last is tried first.
  */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/analyze.h"
+#include "agent/sampling.h"
 
 static const struct detection *configured(const struct test *test, const struct metric *metric)
 {
@@ -27,14 +28,12 @@ bool analysis_detection(struct arena *arena, const struct schema *schema, const 
 }
 
 static struct findings detect(struct arena *arena, const struct series *series,
-	const struct detection *detection, struct scratch *scratch)
+	const struct sampling *sampling, const struct detection *detection, struct scratch *scratch)
 {
 	const struct detector *detector = detector_find(detection->detector->name);
 	assert(detector);
 	size_t n = series->axis->n;
-	const struct samples samples = {.values = series->values,
-		.n = n,
-		.direction = series->metric ? series->metric->direction : 0};
+	const struct samples samples = sampling_of(sampling, series);
 	struct change *found = memory_new(n, sizeof *found);
 	size_t count = detector->detect(&samples, detection->options, scratch, found);
 	struct change *changes = arena_array(arena, count, sizeof *changes);
@@ -49,6 +48,7 @@ bool analysis_run(struct arena *arena, const struct schema *schema, const struct
 {
 	struct findings *findings = arena_array(arena, data->count, sizeof *findings);
 	struct detection detection;
+	struct sampling sampling = {0};
 	const struct metric *resolved = NULL;
 	for (size_t s = 0; s < data->count; s++) {
 		const struct series *series = &data->series[s];
@@ -57,7 +57,10 @@ bool analysis_run(struct arena *arena, const struct schema *schema, const struct
 				setting_count, &detection, error))
 			return false;
 		resolved = series->metric;
-		findings[s] = detect(arena, series, &detection, scratch);
+		if (sampling.axis != series->axis &&
+			!sampling_read(arena, test, series->axis, &sampling, error))
+			return false;
+		findings[s] = detect(arena, series, &sampling, &detection, scratch);
 	}
 	*out = (struct analysis){test, data, findings};
 	return true;

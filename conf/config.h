@@ -90,6 +90,8 @@ struct test {
 	int64_t evaluation_delay; /* ms: younger points are left for later runs */
 	int64_t stale_after;      /* ms without a newer point, until that is told; WHEN_NEVER */
 	const char *commit_url, *compare_url; /* templates of agent/core/link.h, or NULL */
+	const char *run_attribute;            /* groups points into runs; NULL: their time does */
+	const char *hash_attribute;           /* of what was measured, or NULL */
 	const char *watched;     /* the file whose writes are runs (`watch: true`), or NULL */
 	const char *unsupported; /* why it cannot be run ("bigquery ..."), or NULL */
 	/* A hash of all that it means, with its server, its metrics, its receivers' names and what

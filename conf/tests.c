@@ -15,6 +15,7 @@ struct test_options {
 	bool watch;
 	struct strings notify, tags, annotate;
 	const char *commit_url, *compare_url;
+	const char *run_attribute, *hash_attribute;
 };
 
 static const struct field test_fields[] = {
@@ -65,6 +66,15 @@ static const struct field test_fields[] = {
 		.type = FIELD_STRING,
 		.offset = offsetof(struct test_options, compare_url),
 		.help = "page about a range of commits; by default agent.compare_url, \"\": none"},
+	{.name = "run_attribute",
+		.type = FIELD_STRING,
+		.offset = offsetof(struct test_options, run_attribute),
+		.help = "points in succession that have the same value of it are one run; by "
+			"default those with the same time"},
+	{.name = "hash_attribute",
+		.type = FIELD_STRING,
+		.offset = offsetof(struct test_options, hash_attribute),
+		.help = "what tells binaries apart: runs with the same value of it cannot differ"},
 	{0},
 };
 
@@ -382,6 +392,8 @@ static void read_test(
 		read_watch(loader, map, &subject, test);
 	test->evaluation_delay = common.evaluation_delay;
 	test->stale_after = common.stale_after;
+	test->run_attribute = common.run_attribute;
+	test->hash_attribute = common.hash_attribute;
 	test->tags = common.tags;
 	test->annotate = common.annotate;
 	test->commit_url = common.commit_url;
