@@ -1,0 +1,567 @@
+"""What the agent shows over HTTP: the API, health and metrics, for those who may ask, however they ask."""
+import concurrent.futures
+import contextlib
+import csv
+import http.client
+import http.server
+import json
+import pathlib
+import re
+import socket
+import threading
+import time
+import urllib.request
+
+import pytest
+import servers
+from test_run import CANARY, agents, config, csv_test, write_csv  # noqa: F401 (agents is a fixture)
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+
+
+class Answer:
+    def __init__(self, response, body):
+        self.status, self.headers, self.text = response.status, response.headers, body.decode()
+
+    @property
+    def json(self):
+        def unique(pairs):
+            assert len({k for k, _ in pairs}) == len(pairs), pairs
+            return dict(pairs)
+
+        def number(text):
+            raise AssertionError(f"{text} is no JSON")
+
+        assert self.headers["Content-Type"] == "application/json", self.text
+        return json.loads(self.text, object_pairs_hook=unique, parse_constant=number)
+
+
+def port_of(agent, listen="msg=started"):
+    return int(re.search(r" port=(\d+)", agent.wait_log(listen))[1])
+
+
+def ask(port, path, method="GET", body=None, headers=None, timeout=30, host="127.0.0.1"):
+    connection = http.client.HTTPConnection(host, port, timeout=timeout)
+    with contextlib.closing(connection):
+        connection.request(method, path, body=body, headers=headers or {})
+        response = connection.getresponse()
+        return Answer(response, response.read())
+
+
+def on_demand(path):
+    """Tests then run at the start, and when they are asked for."""
+    path.write_text(path.read_text().replace("interval: 1s", "interval: 1d"))
+    return path
+
+
+@pytest.fixture
+def watched(agents, tmp_path):
+    """An agent that has looked once at db.read (a change) and db.write (none), with its port."""
+    write_csv(tmp_path / "read.csv", [(30, 1.2)])
+    write_csv(tmp_path / "write.csv", [])
+    path = on_demand(config(tmp_path, csv_test(tmp_path / "read.csv") + csv_test(tmp_path / "write.csv", "db.write")
+                            + "test_groups: {db: [db.read, db.write]}\n"))
+    agent = agents(path)
+    agent.wait_metric("hunter_runs_total", 2)
+    agent.port = port_of(agent)
+    return agent
+
+
+def test_tests(watched):
+    answer = ask(watched.port, "/api/v1/tests").json
+    assert [test["name"] for test in answer["tests"]] == ["db.read", "db.write"]
+    assert answer["total"] == 2 and answer["next"] is None
+    read = answer["tests"][0]
+    assert (read["type"], read["source"], read["interval_seconds"], read["metrics"]) == ("csv", None, 86400, ["p99"])
+    assert (read["series"], read["points"], read["failing"], read["running"], read["problem"]) == (1, 60, False, False, None)
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", read["last_run"])
+    first = ask(watched.port, "/api/v1/tests?limit=1").json
+    assert [test["name"] for test in first["tests"]] == ["db.read"] and first["next"] == "db.read"
+    second = ask(watched.port, f"/api/v1/tests?limit=1&after={first['next']}").json
+    assert [test["name"] for test in second["tests"]] == ["db.write"] and second["next"] is None
+    assert [test["name"] for test in ask(watched.port, "/api/v1/tests?test=*.w*").json["tests"]] == ["db.write"]
+
+
+def test_changes(watched):
+    answer = ask(watched.port, "/api/v1/changes").json
+    assert answer["next"] is None and len(answer["changes"]) == 1
+    change = answer["changes"][0]
+    assert (change["test"], change["metric"], change["time"], change["state"]) == (
+        "db.read", "p99", "2024-03-02T06:00:00Z", "confirmed")
+    assert 19 < change["forward_change_percent"] < 21 and change["regression"] is True
+    assert (change["commit_before"], change["commit_after"]) == ("c0029", "c0030")
+    assert change["history"][0]["event"] == "found"
+
+    def count(query):
+        return len(ask(watched.port, "/api/v1/changes?" + query).json["changes"])
+
+    assert count("state=confirmed,moved&test=db.*&since=2024-03-01&until=2024-03-03&limit=5") == 1
+    assert count("state=withdrawn") == count("test=db.write") == count("until=2024-03-01") == count("since=yesterday") == 0
+    assert count(f"before={change['id']}") == 0 and count(f"before={change['id'] + 1}") == 1
+
+
+def test_pages_of_changes(agents, tmp_path):
+    tests = ""
+    for i in range(7):
+        write_csv(tmp_path / f"{i}.csv", [(30, 1.2)])
+        tests += csv_test(tmp_path / f"{i}.csv", f"t{i}")
+    agent = agents(on_demand(config(tmp_path, tests)))
+    agent.wait_metric("hunter_changes_found_total", 7)
+    seen, query = [], ""
+    while query is not None:
+        answer = ask(port_of(agent), "/api/v1/changes?limit=3" + query).json
+        seen.append([change["id"] for change in answer["changes"]])
+        query = answer["next"] and f"&before={answer['next']}"
+    assert [len(ids) for ids in seen] == [3, 3, 1] and sum(seen, []) == sorted(sum(seen, []), reverse=True)
+
+
+def test_series(watched, tmp_path):
+    answer = ask(watched.port, "/api/v1/series?test=db.read&metric=p99").json
+    with open(tmp_path / "read.csv") as file:
+        rows = list(csv.DictReader(file))
+    series = answer["series"][0]
+    assert (answer["test"], answer["total"], answer["next"], len(answer["series"])) == ("db.read", 1, None, 1)
+    assert (series["name"], series["unit"], series["direction"], series["points"], series["skipped"]) == ("p99", "ms", -1, 60, 0)
+    assert series["values"] == [float(row["p99"]) for row in rows]
+    assert series["attributes"] == {"commit": [row["commit"] for row in rows]}
+    assert series["times"][0] == "2024-03-01T00:00:00Z" and len(series["times"]) == 60
+    assert [(change["index"], change["time"], change["attributes"]) for change in series["changes"]] == [
+        (30, "2024-03-02T06:00:00Z", {"commit": "c0030"})]
+    assert series["changes"][0]["regression"] is True
+
+    def times(query):
+        return ask(watched.port, "/api/v1/series?test=db.read&" + query).json["series"][0]["times"]
+
+    assert len(times("last=5")) == 5 and times("last=5")[-1] == "2024-03-03T11:00:00Z"
+    assert times("since=2024-03-02&until=2024-03-02T02:00:00Z") == ["2024-03-02T00:00:00Z", "2024-03-02T01:00:00Z"]
+    assert times("since=10+years+ago&last=1") == ["2024-03-03T11:00:00Z"]
+    assert ask(watched.port, "/api/v1/series?test=db.read&since=yesterday").json["series"][0]["times"] == []
+
+
+def test_missing_values_are_null(agents, tmp_path):
+    (tmp_path / "gap.csv").write_text("time,p99\n2024-03-01T00:00:00Z,1.5\n2024-03-01T01:00:00Z,\n2024-03-01T02:00:00Z,nan\n")
+    agent = agents(on_demand(config(tmp_path, csv_test(tmp_path / "gap.csv").replace("attributes: [commit]", "attributes: []"))))
+    series = ask(port_of(agent), "/api/v1/series?test=db.read").json["series"][0]
+    assert series["values"] == [1.5, None, None] and series["missing"] == 2
+
+
+def test_series_are_bounded(agents, tmp_path):
+    """120,000 points come in pages, and none is twice or left out."""
+    names = [f"m{i:03d}" for i in range(300)]
+    with open(tmp_path / "wide.csv", "w") as file:
+        file.write("time," + ",".join(names) + "\n")
+        for i in range(400):
+            file.write(f"{1700000000 + 60 * i}," + ",".join(str(100 + (i * 7 + m) % 5) for m in range(300)) + "\n")
+    agent = agents(on_demand(config(tmp_path, f"""
+  wide: {{type: csv, file: {tmp_path}/wide.csv, metrics: [{", ".join(names)}]}}
+""")))
+    port, seen, query, pages = port_of(agent), [], "", 0
+    while query is not None:
+        answer = ask(port, "/api/v1/series?test=wide&limit=1000" + query).json
+        assert sum(len(series["values"]) for series in answer["series"]) <= 50000 and answer["total"] == 300
+        seen += [series["name"] for series in answer["series"]]
+        query = answer["next"] and "&after=" + answer["next"]
+        pages += 1
+    assert seen == names and pages == 3
+
+
+def test_wrong_questions(watched):
+    for path, status, words in [
+            ("/api/v1/changes?sate=x", 400, 'there is no parameter "sate" (did you mean "state"?)'),
+            ("/api/v1/changes?state=lost", 400, 'state: "lost" is none of'),
+            ("/api/v1/changes?limit=0", 400, "limit: a number from 1 to 1000 is needed"),
+            ("/api/v1/changes?limit=1001", 400, "limit"),
+            ("/api/v1/changes?limit=1&limit=2", 400, 'parameter "limit" is given more than once'),
+            ("/api/v1/changes?before=x", 400, "before: the id of a change is needed"),
+            ("/api/v1/changes?since=someday", 400, "since: "),
+            ("/api/v1/changes?test=%ff", 400, 'parameter "test" is not percent-encoded UTF-8'),
+            ("/api/v1/tests?x=1", 400, 'there is no parameter "x"'),
+            ("/api/v1/series", 400, 'the parameter "test" is needed'),
+            ("/api/v1/series?test=db.reed", 404, 'there is no test "db.reed"'),
+            ("/api/v1/series?test=db.read&metric=p98", 400, 'no metric "p98" (did you mean "p99"?)'),
+            ("/api/v1/series?test=db.read&last=none", 400, "last: a number of points is needed"),
+            ("/api/v1/series?test=db.read&since=today&until=yesterday", 400, "since is after until"),
+            ("/api/v1/series?test=db.read&after=p98", 400, 'after: there is no series "p98"'),
+            ("/api/v2/tests", 404, "there is no such page"),
+            ("/metrics?name=x", 400, 'there is no parameter "name"')]:
+        answer = ask(watched.port, path)
+        assert (answer.status, words in answer.json["error"]) == (status, True), (path, answer.status, answer.text)
+    for path, status, words in [("/api/v1/run", 400, '"test" and "group"'), ("/api/v1/run?test=a&group=b", 400, '"test" and "group"'),
+                                ("/api/v1/run?test=db.reed", 404, 'did you mean "db.read"?'),
+                                ("/api/v1/run?group=dbs", 404, 'there is no group "dbs"'),
+                                ("/api/v1/run?test=db.read&wait=later", 400, "wait: true or false")]:
+        answer = ask(watched.port, path, "POST")
+        assert (answer.status, words in answer.json["error"]) == (status, True), (path, answer.status, answer.text)
+
+
+def test_run_now(watched, tmp_path):
+    """What a CI job does: it pushes a result, and asks what that has changed."""
+    nothing = ask(watched.port, "/api/v1/run?test=db.read", "POST").json
+    assert (nothing["count"], nothing["failed"], nothing["new"], nothing["changes"], nothing["left_out"]) == (1, 0, 0, [], 0)
+    assert nothing["tests"][0] | {"duration_seconds": 0} == {
+        "test": "db.read", "failed": False, "problem": None, "series": 1, "points": 60, "new": 0, "candidates": 0,
+        "withdrawn": 0, "duration_seconds": 0}
+    write_csv(tmp_path / "write.csv", [(55, 0.7)], points=90)
+    found = ask(watched.port, "/api/v1/run", "POST", body="test=db.write",
+                headers={"Content-Type": "application/x-www-form-urlencoded"}).json
+    assert found["count"] == 1 and found["new"] + found["candidates"] == 1, found
+    assert [(change["test"], change["time"], change["regression"]) for change in found["changes"]] == [
+        ("db.write", "2024-03-03T07:00:00Z", False)]
+    write_csv(tmp_path / "write.csv", [(55, 0.7)], points=91)
+    both = ask(watched.port, "/api/v1/run?group=db", "POST").json
+    assert both["count"] == 2 and {test["test"] for test in both["tests"]} == {"db.read", "db.write"}
+    assert both["points"] == 60 + 91
+    assert ask(watched.port, "/api/v1/run?test=*.read", "POST").json["count"] == 1
+    (tmp_path / "read.csv").unlink()
+    failed = ask(watched.port, "/api/v1/run?test=db.*", "POST").json
+    assert failed["count"] == 2 and failed["failed"] == 1
+    assert "no such file" in [test["problem"] for test in failed["tests"] if test["failed"]][0]
+    runs = watched.metric("hunter_runs_total")
+    later = ask(watched.port, "/api/v1/run?test=db.write&wait=false", "POST")
+    assert later.status == 202 and later.json == {"count": 1}
+    watched.wait_metric("hunter_runs_total", runs + 1)
+
+
+def test_run_answers_at_once(watched):
+    """From the question to the answer, files on a local disk: the best of some, as other work goes on beside."""
+    best = 10.0
+    for _ in range(10):
+        begun = time.monotonic()
+        assert ask(watched.port, "/api/v1/run?test=db.read", "POST").status == 200
+        best = min(best, time.monotonic() - begun)
+    assert best < 0.2
+
+
+class Slow(http.server.ThreadingHTTPServer):
+    """A Prometheus that answers when it is let."""
+
+    daemon_threads = True
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), Slow.Handler)
+        self.let, self.asked = threading.Event(), threading.Semaphore(0)
+        threading.Thread(target=self.serve_forever, args=(0.02,), daemon=True).start()
+
+    def __exit__(self, *_):
+        self.let.set()
+        self.shutdown()
+        self.server_close()
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.server.asked.release()
+            self.server.let.wait(60)
+            values = [[1709251200 + 3600 * i, str(100 + i % 3)] for i in range(60)]
+            body = json.dumps({"status": "success", "data": {"resultType": "matrix", "result": [
+                {"metric": {"__name__": "speed"}, "values": values}]}}).encode()
+            with contextlib.suppress(OSError):
+                self.send_response(200)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+        do_POST = do_GET
+
+        def log_message(self, *_):
+            pass
+
+
+def test_clients_that_wait_and_those_that_leave(agents, tmp_path):
+    """A run is answered when its data have come; whoever has left by then is no harm, nor is a third that asks meanwhile."""
+    with Slow() as server:
+        agent = agents(on_demand(config(tmp_path, "  speed: {type: prometheus, query: speed, range: 3650d}\n",
+                                        f"prometheus: {{url: 'http://127.0.0.1:{server.server_address[1]}', timeout: 50s}}")))
+        port = port_of(agent)
+        assert server.asked.acquire(timeout=30)
+        with concurrent.futures.ThreadPoolExecutor(3) as pool:
+            waiting = [pool.submit(ask, port, "/api/v1/run?test=speed", "POST") for _ in range(2)]
+            series = pool.submit(ask, port, "/api/v1/series?test=speed")
+            for path, method in (("/api/v1/run?test=speed", "POST"), ("/api/v1/series?test=speed", "GET")):
+                leaving = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+                leaving.request(method, path)
+                assert ask(port, "/-/healthy").status == 200
+                leaving.close()
+            assert not any(one.done() for one in waiting)
+            server.let.set()
+            for one in waiting:
+                assert one.result(30).json["tests"][0]["points"] == 60, one.result().text
+            assert len(series.result(30).json["series"][0]["values"]) == 60
+        assert ask(port, "/api/v1/run?test=speed", "POST").json["failed"] == 0
+        assert agent.end() == 0
+
+
+def test_those_who_wait_are_told_that_the_agent_stops(agents, tmp_path):
+    with Slow() as server:
+        agent = agents(on_demand(config(tmp_path, "  speed: {type: prometheus, query: speed, range: 3650d}\n",
+                                        f"prometheus: {{url: 'http://127.0.0.1:{server.server_address[1]}', timeout: 50s}}")))
+        port = port_of(agent)
+        assert server.asked.acquire(timeout=30)
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            waiting = pool.submit(ask, port, "/api/v1/series?test=speed")
+            assert server.asked.acquire(timeout=30)
+            assert agent.end() == 0
+            assert waiting.result(30).status == 503 and "stopping" in waiting.result().text
+
+
+def test_reload(watched, tmp_path):
+    path = tmp_path / "hunter.yaml"
+    good = path.read_text()
+    answer = ask(watched.port, "/-/reload", "POST")
+    assert answer.status == 200 and answer.json["loaded"] is True and answer.json["tests"] == 2
+    path.write_text(good + "tests: [\n")
+    answer = ask(watched.port, "/-/reload", "POST")
+    assert answer.status == 500 and answer.json["loaded"] is False
+    assert "hunter.yaml:" in answer.text
+    assert watched.metric("hunter_config_last_reload_successful") == 0
+    path.write_text(good.replace("db.write", "db.wrote"))
+    answer = ask(watched.port, "/-/reload", "POST").json
+    assert (answer["added"], answer["removed"]) == (1, 1)
+    assert [test["name"] for test in ask(watched.port, "/api/v1/tests").json["tests"]] == ["db.read", "db.wrote"]
+    assert watched.metric("hunter_config_last_reload_successful") == 1
+
+
+def test_pages_of_other_sites_are_refused(watched):
+    def status(path, method="POST", **headers):
+        return ask(watched.port, path, method, headers={k.replace("_", "-"): v for k, v in headers.items()}).status
+
+    here = f"localhost:{watched.port}"
+    run = "/api/v1/run?test=db.read"
+    assert status(run) == status(run, Host=here) == 200
+    assert status(run, Host=here, Origin=f"http://{here}", Sec_Fetch_Site="same-origin") == 200
+    runs = watched.metric("hunter_runs_total")
+    for headers in ({"Host": "evil.example"}, {"Host": f"evil.example:{watched.port}"}, {"Origin": "http://evil.example"},
+                    {"Origin": "null"}, {"Sec_Fetch_Site": "cross-site"}, {"Sec_Fetch_Site": "same-site"},
+                    {"Host": here, "Origin": "http://localhost:1"}):
+        for path in (run, "/-/reload"):
+            assert status(path, **headers) == 403, (path, headers)
+    for path in ("/api/v1/tests", "/api/v1/changes", "/api/v1/series?test=db.read"):
+        assert status(path, "GET", Host="evil.example") == 403
+        answer = ask(watched.port, path)
+        assert answer.status == 200 and not any("Access-Control" in name for name in answer.headers)
+    assert status("/metrics", "GET", Host="prometheus.example") == 200
+    assert watched.metric("hunter_runs_total") == runs
+
+
+def test_listening_for_others(agents, hunter, tmp_path):
+    write_csv(tmp_path / "read.csv", [])
+    path = on_demand(config(tmp_path, csv_test(tmp_path / "read.csv"), agent="  metrics_listen: 0.0.0.0:0"))
+    agent = agents(path)
+    port = port_of(agent, "metrics are served")
+    assert "hunter_tests 1\n" in ask(port, "/metrics").text
+    assert ask(port, "/-/healthy").status == 200 and ask(port, "/-/ready").status == 200
+    for page in ("/api/v1/tests", "/api/v1/changes", "/api/v1/series?test=db.read"):
+        assert ask(port, page).status == 404
+    for page in ("/-/reload", "/api/v1/run?test=db.read"):
+        assert ask(port, page, "POST").status == 404
+    for page in ("/metrics", "/-/healthy", "/-/ready"):
+        for method in ("POST", "PUT", "DELETE"):
+            assert ask(port, page, method).status == 405
+    assert agent.end() == 0
+
+    open_to_all = path.read_text().replace("listen: 127.0.0.1:0", "listen: 0.0.0.0:0", 1)
+    path.write_text(open_to_all)
+    refused = hunter("run", "--config", path)
+    assert refused.code == 2 and "agent.listen: 0.0.0.0:0 can be reached from other machines" in refused.err, refused.err
+    agent = agents(path, "--insecure")
+    assert ask(port_of(agent), "/api/v1/tests").json["total"] == 1
+    assert agent.end() == 0
+    for wrong in ("here", "127.0.0.1", "127.0.0.1:99999"):
+        path.write_text(open_to_all.replace("metrics_listen: 0.0.0.0:0", f"metrics_listen: '{wrong}'"))
+        refused = hunter("validate", "--config", path)
+        assert refused.code == 2 and "metrics_listen" in refused.out + refused.err
+
+
+def test_ipv6(agents, tmp_path):
+    with socket.socket(socket.AF_INET6) as probe:
+        try:
+            probe.bind(("::1", 0))
+        except OSError:
+            pytest.skip("no IPv6 on this machine")
+    write_csv(tmp_path / "read.csv", [])
+    path = on_demand(config(tmp_path, csv_test(tmp_path / "read.csv"), agent='  metrics_listen: "[::]:0"'))
+    path.write_text(path.read_text().replace("listen: 127.0.0.1:0", 'listen: "[::1]:0"', 1))
+    agent = agents(path)
+    assert ask(port_of(agent), "/api/v1/tests", host="::1").status == 200
+    port = port_of(agent, "metrics are served")
+    assert ask(port, "/metrics", host="::1").status == ask(port, "/metrics", host="127.0.0.1").status == 200
+
+
+def test_a_hundred_at_once(watched):
+    """Of all kinds, while others say half of what they want, or nothing."""
+    slow = []
+    for i in range(30):
+        slow.append(socket.create_connection(("127.0.0.1", watched.port), 30))
+        slow[-1].sendall((b"", b"GET /api", b"POST /api/v1/run?test=db.read HTTP/1.1\r\nHost: localhost\r\nContent-Le")[i % 3])
+    paths = [("/api/v1/run?test=db.*", "POST"), ("/api/v1/tests", "GET"), ("/api/v1/changes", "GET"), ("/metrics", "GET"),
+             ("/api/v1/tests", "HEAD"), ("/api/v1/run?test=db.read&wait=false", "POST"), ("/-/healthy", "GET"), ("/nothing", "GET"),
+             ("/api/v1/tests", "DELETE"), ("/api/v1/series?test=db.read", "GET")]
+
+    def one(i):
+        path, method = paths[i % len(paths)]
+        while True:
+            answer = ask(watched.port, path, method, timeout=60)
+            if answer.status != 503:  # too many wait: come again
+                return i % len(paths), answer.status
+            assert answer.headers["Retry-After"]
+            time.sleep(0.02)
+
+    with concurrent.futures.ThreadPoolExecutor(100) as pool:
+        answers = set(pool.map(one, range(100)))
+    assert answers == set(enumerate([200, 200, 200, 200, 200, 202, 200, 404, 405, 200]))
+    for connection in slow:
+        connection.close()
+    assert ask(watched.port, "/-/ready").status == 200
+    assert watched.end() == 0
+
+
+def test_requests_of_all_sizes(watched):
+    def raw(request):
+        with socket.create_connection(("127.0.0.1", watched.port), 30) as connection:
+            with contextlib.suppress(OSError):
+                connection.sendall(request)
+                connection.shutdown(socket.SHUT_WR)
+            got = b""
+            with contextlib.suppress(OSError):
+                while more := connection.recv(65536):
+                    got += more
+            return got
+
+    head = b"GET /-/healthy HTTP/1.1\r\nHost: localhost\r\n"
+    assert b"200 OK" in raw(head + b"\r\n")
+    assert b" 200 " not in raw(head + b"X: " + b"y" * 100000 + b"\r\n\r\n")
+    assert b" 200 " not in raw(head + b"X: y\r\n" * 10000 + b"\r\n")
+    assert b" 200 " not in raw(b"GET /api/v1/tests?test=" + b"x" * 100000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    assert b" 400 " in raw(b"GET /api/v1/tests?test=" + b"x" * 5000 + b" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+    form = b"POST /api/v1/run HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+    assert b" 413 " in raw(form + b"Content-Length: 70000\r\n\r\n" + b"x" * 70000)
+    assert b" 415 " in raw(form.replace(b"x-www-form-urlencoded", b"json") + b"Content-Length: 2\r\n\r\n{}")
+    assert b" 200 " not in raw(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03")
+    head_only = raw(b"HEAD /api/v1/tests HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+    assert head_only.startswith(b"HTTP/1.1 200 OK") and head_only.endswith(b"\r\n\r\n")
+    assert int(re.search(rb"Content-Length: (\d+)", head_only)[1]) > 100
+    assert ask(watched.port, "/-/ready").status == 200
+
+
+def test_no_secret_is_shown(agents, tmp_path):
+    """Not even where a server quotes what it was sent."""
+
+    class Echo(Slow.Handler):
+        def do_GET(self):
+            body = (f"refused: {self.headers['Authorization']}").encode()
+            self.send_response(401)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        do_POST = do_GET
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Echo) as server:
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        agent = agents(on_demand(config(tmp_path, "  speed: {type: prometheus, query: speed, range: 3650d}\n", f"""
+prometheus: {{url: 'http://127.0.0.1:{server.server_address[1]}', bearer_token: {CANARY}}}
+slack: {{bot_token: {CANARY}, channels: ["#perf"], api_url: 'http://127.0.0.1:1/{CANARY}'}}
+""")))
+        port = port_of(agent)
+        agent.wait_metric("hunter_run_failures_total", 1)
+        answers = [ask(port, path, method) for path, method in (
+            ("/api/v1/tests", "GET"), ("/api/v1/changes", "GET"), ("/api/v1/series?test=speed", "GET"), ("/metrics", "GET"),
+            ("/api/v1/run?test=speed", "POST"), ("/-/reload", "POST"), ("/-/ready", "GET"))]
+        assert [answer.status for answer in answers] == [200, 200, 502, 200, 200, 200, 200]
+        assert not any(CANARY in answer.text or CANARY in str(answer.headers) for answer in answers)
+        assert 'hunter_fetch_errors_total{source="prometheus",reason="denied"}' in answers[3].text
+        assert agent.end() == 0
+        server.shutdown()
+
+
+class Plain(http.server.ThreadingHTTPServer):
+    """Hands an agent's metrics on, asked for as somebody asks who does not know OpenMetrics."""
+
+    daemon_threads = True
+
+    def __init__(self, port):
+        super().__init__(("127.0.0.1", 0), Plain.Handler)
+        self.behind = port
+        threading.Thread(target=self.serve_forever, args=(0.02,), daemon=True).start()
+
+    def __exit__(self, *_):
+        self.shutdown()
+        self.server_close()
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            answer = ask(self.server.behind, "/metrics")
+            self.send_response(answer.status)
+            self.send_header("Content-Type", answer.headers["Content-Type"])
+            self.end_headers()
+            self.wfile.write(answer.text.encode())
+
+        def log_message(self, *_):
+            pass
+
+
+def test_scraped_by_prometheus(watched, tmp_path):
+    """Both formats, by the real one: it takes them, and reads the same from both."""
+    openmetrics = ask(watched.port, "/metrics", headers={
+        "Accept": "application/openmetrics-text;version=1.0.0;q=0.75,text/plain;version=0.0.4;q=0.3,*/*;q=0.2"})
+    assert openmetrics.headers["Content-Type"] == "application/openmetrics-text; version=1.0.0; charset=utf-8"
+    assert openmetrics.text.endswith("\n# EOF\n")
+    for accept in ("*/*", "text/plain", "text/html,*/*;q=0.8"):
+        assert ask(watched.port, "/metrics", headers={"Accept": accept}).headers["Content-Type"] == (
+            "text/plain; version=0.0.4; charset=utf-8")
+    with Plain(watched.port) as plain:
+        scrape = f"""
+scrape_configs:
+  - job_name: open
+    scrape_interval: 500ms
+    scrape_timeout: 500ms
+    static_configs: [{{targets: ["127.0.0.1:{watched.port}"]}}]
+  - job_name: plain
+    scrape_interval: 500ms
+    scrape_timeout: 500ms
+    static_configs: [{{targets: ["127.0.0.1:{plain.server_address[1]}"]}}]
+"""
+        history = servers.openmetrics({"old": [({}, 1, 1700000000)]})
+        with servers.prometheus(tmp_path, history, scrape=scrape) as server:
+            def query(expression):
+                with urllib.request.urlopen(f"{server.url}/api/v1/query?query={expression}", timeout=10) as answer:
+                    return {(r["metric"].get("job"), r["metric"].get("source")): float(r["value"][1])
+                            for r in json.load(answer)["data"]["result"]}
+
+            deadline = time.monotonic() + 60
+            while query("up==1").keys() != {("open", None), ("plain", None)}:
+                with urllib.request.urlopen(f"{server.url}/api/v1/targets", timeout=10) as answer:
+                    assert time.monotonic() < deadline, json.load(answer)["data"]["activeTargets"]
+                time.sleep(0.1)
+            for name, labels, value in (("hunter_tests", None, 2), ("hunter_ready", None, 1), ("hunter_runs_total", "csv", 2),
+                                        ("hunter_build_info", None, 1), ("hunter_run_duration_seconds_count", "csv", 2),
+                                        ("hunter_store_size_bytes", None, None)):
+                found = query(name)
+                assert found.keys() == {("open", labels), ("plain", labels)}, (name, found)
+                assert value is None or set(found.values()) == {value}, (name, found)
+            with urllib.request.urlopen(f"{server.url}/api/v1/targets/metadata?metric=hunter_run_duration_seconds",
+                                        timeout=10) as answer:
+                assert {(m["target"]["job"], m["type"], m["unit"]) for m in json.load(answer)["data"]} == {
+                    ("open", "histogram", "seconds"), ("plain", "histogram", "")}
+
+
+def keys_of(value):
+    if isinstance(value, list):
+        return set().union(*map(keys_of, value), set())
+    if not isinstance(value, dict):
+        return set()
+    return set(value) | set().union(*(keys_of(v) for k, v in value.items() if k != "attributes"), set())
+
+
+def test_the_documentation_has_every_field_and_parameter(watched, tmp_path):
+    page = (TOP / "docs/api.md").read_text()
+    write_csv(tmp_path / "write.csv", [(55, 0.7)], points=90)
+    answers = [ask(watched.port, path, method).json for path, method in (
+        ("/api/v1/tests", "GET"), ("/api/v1/run?group=db", "POST"), ("/api/v1/changes", "GET"), ("/-/reload", "POST"),
+        ("/api/v1/series?test=db.read", "GET"), ("/api/v1/none", "GET"))]
+    fields = keys_of(answers)
+    assert len(fields) > 50 and [name for name in sorted(fields) if f"`{name}`" not in page] == []
+    table = (TOP / "agent/watch/api.c").read_text()
+    names = set(re.findall(r'"(\w+)"', "".join(re.findall(r"_parameters\[\] = \{(.*?)\}", table, re.S))))
+    assert len(names) > 8 and [name for name in sorted(names) if f"`{name}`" not in page] == []
+    assert [path for path in re.findall(r'\{"(/[^"]+)"', table) if f"{path}`" not in page] == []
