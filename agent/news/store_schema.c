@@ -188,7 +188,7 @@ const char *const store_statements[STATEMENT_COUNT] = {
 	[STATEMENT_CONDITION] = "INSERT INTO conditions VALUES (?1, ?2, ?3, ?4)"
 				" ON CONFLICT DO UPDATE SET kind = ?2, since = ?3, text = ?4",
 	[STATEMENT_CONDITION_OVER] = "DELETE FROM conditions WHERE subject = ?",
-	[STATEMENT_PROBE] = "UPDATE counts SET count = count WHERE state = 1",
+	[STATEMENT_PROBE] = "PRAGMA user_version = 3" /* SQLite does not skip this write */,
 	[STATEMENT_PRESENT_CLEAR] = "DELETE FROM present",
 	[STATEMENT_PRESENT] = "INSERT OR IGNORE INTO present VALUES (?)",
 	[STATEMENT_PRUNE_LINKS] = "DELETE FROM announced WHERE delivery IN"

@@ -1,0 +1,207 @@
+/*
+ * What the state file takes when it holds a million changes of 10,000 tests: writing them, opening
+ * it, and the questions that the agent and people ask. Prints tab-separated rows of name, work,
+ * time, rate and memory for tests/bench/run; the file, whose path is the argument, stays.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/core/clock.h"
+#include "agent/news/store.h"
+
+enum { TESTS = 10000, CHANGES = 100, AT_ONCE = 32 };
+
+/* The loop: answers are handed from the store's thread to this one. */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t filled = PTHREAD_COND_INITIALIZER;
+static struct store_request *answers[AT_ONCE + 1];
+static size_t answer_count;
+
+static void answered(struct store_request *request)
+{
+	(void)request;
+}
+
+static void post(void *loop, store_call *call, store_call *drop, void *argument)
+{
+	(void)loop, (void)call, (void)drop;
+	pthread_mutex_lock(&mutex);
+	answers[answer_count++] = argument;
+	pthread_cond_signal(&filled);
+	pthread_mutex_unlock(&mutex);
+}
+
+static struct store_request *take(void)
+{
+	struct store_request *request;
+
+	pthread_mutex_lock(&mutex);
+	while (answer_count == 0)
+		pthread_cond_wait(&filled, &mutex);
+	request = answers[--answer_count];
+	pthread_mutex_unlock(&mutex);
+	if (request->failed) {
+		fprintf(stderr, "bench_store: %s\n", request->error.text);
+		exit(1);
+	}
+	return request;
+}
+
+static double seconds_since(int64_t start)
+{
+	return 1e-9 * (double)(clock_monotonic_ns() - start);
+}
+
+static void print_row(const char *work, double seconds, const char *rate)
+{
+	if (seconds >= 1)
+		printf("store\t%s\t%.3g s", work, seconds);
+	else
+		printf("store\t%s\t%.3g ms", work, 1e3 * seconds);
+	printf("\t%s\t\n", rate);
+	fflush(stdout);
+}
+
+static struct store_request *record_test(int number)
+{
+	struct store_request *request = store_request_new(STORE_RECORD, answered, NULL);
+	struct arena *arena = request->arena;
+	const char *name = arena_printf(arena, "service-%02d.benchmark-%05d", number % 50, number);
+
+	request->test = name;
+	request->records = arena_array(arena, CHANGES, sizeof *request->records);
+	request->record_count = CHANGES;
+	for (int i = 0; i < CHANGES; i++) {
+		struct record *record = &request->records[i];
+
+		record->item = (struct announcement){.test = name,
+			.metric = "p99",
+			.unit = "ms",
+			.direction = -1,
+			.time = INT64_C(1700000000000) + i * INT64_C(86400000) + number,
+			.change = {.pvalue = 1e-9,
+				.mean_before = 100 + i,
+				.mean_after = 120 + i,
+				.stddev_before = 1,
+				.stddev_after = 1.5,
+				.count_before = 30,
+				.count_after = 30,
+				.magnitude = 0.2},
+			.commit_before = arena_printf(arena, "%08x", 7919U * (unsigned)i),
+			.commit_after = arena_printf(arena, "%08x", 7919U * (unsigned)i + 1)};
+		record->series = "p99{region=\"eu\"}";
+		record->branch = "";
+		record->sign = 1;
+		record->state = i % 10 == 0 ? CHANGE_WITHDRAWN : CHANGE_CONFIRMED;
+		record->first_seen = record->item.time + 3600000;
+		record->spacing = 86400000;
+	}
+	request->marks = arena_alloc(arena, sizeof *request->marks);
+	*request->marks = (struct series_mark){
+		"p99{region=\"eu\"}", "", INT64_C(1700000000000), INT64_C(1710000000000)};
+	request->mark_count = 1;
+	return request;
+}
+
+static void fill(struct store *store)
+{
+	int64_t start = clock_monotonic_ns();
+	double seconds;
+	char rate[40];
+
+	for (int i = 0; i < TESTS + AT_ONCE; i++) {
+		if (i >= AT_ONCE)
+			store_request_free(take());
+		if (i < TESTS)
+			store_submit(store, record_test(i));
+	}
+	seconds = seconds_since(start);
+	snprintf(rate, sizeof rate, "%.0f changes/s", TESTS * CHANGES / seconds);
+	print_row("record 1,000,000 changes of 10,000 tests, on the disk", seconds, rate);
+}
+
+static void ask(struct store *store, const char *work, struct store_request *request)
+{
+	int64_t start = clock_monotonic_ns();
+	double seconds;
+	char found[40] = "";
+
+	store_submit(store, request);
+	request = take();
+	seconds = seconds_since(start);
+	if (request->kind == STORE_PRUNE)
+		snprintf(found, sizeof found, "%lld forgotten", (long long)request->pruned.changes);
+	else if (request->kind != STORE_PROBE)
+		snprintf(found, sizeof found, "%zu found", request->record_count);
+	print_row(work, seconds, found);
+	store_request_free(request);
+}
+
+static void list(struct store *store, const char *work, struct change_filter filter)
+{
+	struct store_request *request = store_request_new(STORE_LIST, answered, NULL);
+
+	request->filter = filter;
+	ask(store, work, request);
+}
+
+static void ask_all(struct store *store)
+{
+	struct store_request *known = store_request_new(STORE_KNOWN, answered, NULL);
+
+	known->test = "service-07.benchmark-00007";
+	ask(store, "what is known of a test", known);
+	ask(store, "a write, on the disk", store_request_new(STORE_PROBE, answered, NULL));
+	list(store, "list the last 1,000", (struct change_filter){.limit = 1000});
+	list(store, "list 1,000 by time",
+		(struct change_filter){.limit = 1000, .since = INT64_C(1708000000000)});
+	list(store, "list 1,000 by pattern, found at the very end",
+		(struct change_filter){.limit = 1000, .test = "*.benchmark-0000?"});
+}
+
+static void prune(struct store *store)
+{
+	struct store_request *request = store_request_new(STORE_PRUNE, answered, NULL);
+	const char **names = arena_array(request->arena, TESTS, sizeof *names);
+
+	for (int i = 0; i < TESTS; i++)
+		names[i] = arena_printf(request->arena, "service-%02d.benchmark-%05d", i % 50, i);
+	request->tests = (struct strings){names, TESTS};
+	request->before = INT64_C(1800000000000);
+	ask(store, "the daily look at what can be forgotten", request);
+}
+
+static struct store *open_or_die(const char *path)
+{
+	struct error error;
+	struct store *store = store_open(path, post, NULL, &error);
+
+	if (store)
+		return store;
+	fprintf(stderr, "bench_store: %s\n", error.text);
+	exit(1);
+}
+
+int main(int argc, char **argv)
+{
+	struct store *store;
+	int64_t start;
+
+	if (argc != 2)
+		return 2;
+	store = open_or_die(argv[1]);
+	fill(store);
+	store_close(store);
+	start = clock_monotonic_ns();
+	store = open_or_die(argv[1]);
+	store_submit(store, store_request_new(STORE_RESTORE, answered, NULL));
+	store_request_free(take());
+	print_row("open it, check it, take up what waits", seconds_since(start), "");
+	ask_all(store);
+	prune(store);
+	store_close(store);
+	return 0;
+}
