@@ -29,3 +29,8 @@ install(FILES ${CMAKE_SOURCE_DIR}/packaging/alerts.yaml RENAME hunter-c-alerts.y
   DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(FILES ${CMAKE_SOURCE_DIR}/README.md ${CMAKE_SOURCE_DIR}/CHANGELOG.md ${CMAKE_SOURCE_DIR}/LICENSE
   DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+# The service. Its user and folders come from sysusers.d and tmpfiles.d; a package's scripts call both.
+install(FILES packaging/systemd/hunter-c.service DESTINATION lib/systemd/system)
+install(FILES packaging/systemd/hunter-c.sysusers RENAME hunter-c.conf DESTINATION lib/sysusers.d)
+install(FILES packaging/systemd/hunter-c.tmpfiles RENAME hunter-c.conf DESTINATION lib/tmpfiles.d)

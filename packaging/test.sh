@@ -8,7 +8,8 @@ usage() {
 	cat <<'TEXT'
 usage: packaging/test.sh [--full] [--no-install] [--build-dir DIR] [-- PYTEST-ARGUMENT...]
 
-  --full           fuzz each target for a minute besides (clang)
+  --full           fuzz each target for a minute besides (clang), and repeat what is killed, reloaded and ended
+                   ten times as often
   --no-install     install nothing; tests whose needs are missing are skipped, visibly
   --build-dir DIR  build there (build/release)
 
@@ -114,4 +115,5 @@ fi
 say "Testing"
 cd "$top"
 export HUNTER_C=$build/hunter-c
+[ $full = no ] || export HUNTER_TEST_FULL=1
 pytest-3 -q -rs -p no:cacheprovider --build="$build" "$@" tests

@@ -574,7 +574,7 @@ def test_slack_down_then_up(agents, tmp_path, slack):
     path = config(tmp_path, csv_test(tmp_path / "read.csv"), bot(slack))
     slack.stop()
     agent = agents(path)
-    agent.wait_log("will try again.*attempts=2")
+    agent.wait_metric("hunter_deliveries_total", 2)
     slack.start()
     slack.wait(lambda: slack.posts)
     agent.wait_log("msg=sent")
