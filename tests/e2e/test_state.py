@@ -1,0 +1,254 @@
+"""The state file: what people can ask it (`changes`, `store`), and an agent whose state cannot be had for a while.
+
+Whatever happens to the file, nothing is told that is not recorded, /-/ready says so, and all goes on by itself.
+"""
+import contextlib
+import csv
+import io
+import json
+import os
+import re
+import shutil
+import sqlite3
+import subprocess
+import threading
+
+import pytest
+from test_run import agents, bot, config, csv_test, slack, write_csv  # noqa: F401  (fixtures)
+
+LOCKED = 30 if os.environ.get("HUNTER_TEST_FULL") else 0
+
+
+def files(path):
+    return sorted(p.name for p in path.iterdir() if p.name.startswith("state.db"))
+
+
+def replace_csv(tmp_path, steps, points=60):
+    write_csv(tmp_path / "new.csv", steps, points)
+    shutil.move(tmp_path / "new.csv", tmp_path / "read.csv")
+
+
+def known(hunter, path, *arguments):
+    done = hunter("changes", "--config", path, "--output", "json", *arguments)
+    assert done.code == 0, done.err
+    return json.loads(done.out)["changes"]
+
+
+@pytest.fixture
+def told(hunter, tmp_path):
+    """A configuration whose state holds one change that was told: its path."""
+    write_csv(tmp_path / "read.csv", [(30, 1.2)])
+    path = config(tmp_path, csv_test(tmp_path / "read.csv"))
+    assert hunter("run", "--once", "--config", path).code == 0
+    return path
+
+
+# changes
+
+
+def test_changes_as_a_table(hunter, told, tmp_path):
+    before = files(tmp_path)
+    done = hunter("changes", "--config", told)
+    assert done.code == 0 and done.err == ""
+    head, dashes, row = done.out.splitlines()
+    assert re.split(r"\s{2,}", head.strip()) == ["time", "test", "metric", "before", "after", "change", "p", "commits",
+                                                "state", "announced"]
+    cells = re.split(r"\s{2,}", row.strip())
+    assert cells[:3] == ["2024-03-02 06:00:00 +0000", "db.read", "p99"]
+    assert cells[5] == "+20%" and cells[7:9] == ["c0029..c0030", "confirmed"]
+    assert re.fullmatch(r"20\d\d-\d\d-\d\d \d\d:\d\d:\d\d \+0000", cells[9])
+    assert files(tmp_path) == before == ["state.db", "state.db.lock"]
+
+
+def test_changes_as_csv_and_json(hunter, told, tmp_path):
+    rows = list(csv.DictReader(io.StringIO(hunter("changes", "--state-file", tmp_path / "state.db", "--output", "csv").out)))
+    change, = known(hunter, told)
+    assert [rows[0][k] for k in ("test", "metric", "commit_before", "commit_after", "state", "regression")] == [
+        "db.read", "p99", "c0029", "c0030", "confirmed", "yes"]
+    assert float(rows[0]["mean_after"]) == change["mean_after"] and rows[0]["announced"] == change["announced"]
+    assert [e["event"] for e in change["history"]] == ["found", "announced"]
+    assert change["history"][1]["receiver"] == "stdout"
+    assert change["time"] == "2024-03-02T06:00:00Z" and change["unit"] == "ms" and change["regression"] is True
+
+
+def test_changes_that_are_asked_for(hunter, told, tmp_path):
+    write_csv(tmp_path / "read.csv", [])
+    assert hunter("run", "--once", "--config", told).code == 0
+    change, = known(hunter, told)
+    assert change["state"] == "withdrawn" and [e["event"] for e in change["history"]] == ["found", "announced", "withdrawn"]
+    assert len(known(hunter, told, "--state", "withdrawn,moved")) == 1
+    assert known(hunter, told, "--state", "confirmed") == []
+    assert len(known(hunter, told, "--since", "2024-03-02 06:00", "--test", "db.*")) == 1
+    assert known(hunter, told, "--until", "2024-03-02 06:00") == []
+    assert known(hunter, told, "--test", "db") == []
+
+
+def test_changes_beside_a_running_agent(agents, hunter, told, tmp_path):
+    agent = agents(told)
+    agent.pass_by(1)
+    before = files(tmp_path)
+    assert len(known(hunter, told)) == 1
+    assert files(tmp_path) == before
+    replace_csv(tmp_path, [(30, 1.2), (65, 0.8)], points=110)
+    agent.wait_log("msg=sent")
+    assert [c["state"] for c in known(hunter, told)] == ["confirmed", "confirmed"]
+    assert hunter("changes", "--config", told, "--limit", "1").err.count("there are more") == 1
+    assert agent.end() == 0
+
+
+@pytest.mark.parametrize("arguments, code, words", [
+    (["changes", "--state-file", "none.db"], 4, "none.db: No such file"),
+    (["changes", "--state-file", "hunter.yaml"], 4, "damaged"),
+    (["changes", "--state-file", "state.db", "--state", "gone"], 2, '"gone" is none of confirmed'),
+    (["changes", "--state-file", "state.db", "--since", "yesterweek"], 2, "--since"),
+    (["changes", "--state-file", "state.db", "db.read"], 2, "--test"),
+    (["store"], 2, "check, backup FILE, prune"),
+    (["store", "backup"], 2, "check, backup FILE, prune"),
+    (["store", "prune", "--state-file", "state.db"], 2, "--older-than"),
+    (["store", "check", "--state-file", "none.db"], 4, "none.db: No such file"),
+    (["store", "backup", "copy.db", "--state-file", "none.db"], 4, "none.db: No such file"),
+    (["store", "prune", "--older-than", "1d", "--state-file", "none.db"], 4, "none.db: No such file"),
+])
+def test_what_is_refused(hunter, told, tmp_path, arguments, code, words):
+    before = sorted(p.name for p in tmp_path.iterdir())
+    done = hunter(*arguments)
+    assert done.code == code and words in done.err and done.out == ""
+    assert sorted(p.name for p in tmp_path.iterdir()) == before
+
+
+# store
+
+
+def test_check_and_backup_beside_a_running_agent(agents, hunter, told, tmp_path):
+    agent = agents(told)
+    agent.pass_by(1)
+    done = hunter("store", "check", "--config", told)
+    assert done.code == 0 and "1 changes, 1 messages (0 to be sent)" in done.out and done.out.endswith("OK\n")
+    assert hunter("store", "backup", "copy.db", "--config", told).code == 0
+    again = hunter("store", "backup", "copy.db", "--config", told)
+    assert again.code == 4 and "--force" in again.err
+    assert hunter("store", "backup", "copy.db", "--config", told, "--force").code == 0
+    assert hunter("store", "check", "--state-file", "copy.db").code == 0
+    assert agent.end() == 0
+    # An agent goes on from the copy as from the file it was made of.
+    for name in files(tmp_path):
+        (tmp_path / name).unlink()
+    shutil.copy(tmp_path / "copy.db", tmp_path / "state.db")
+    assert hunter("run", "--once", "--config", told).out == ""
+
+
+def test_check_of_a_damaged_file(hunter, told, tmp_path):
+    with open(tmp_path / "state.db", "r+b") as file:
+        file.seek(4096)
+        file.write(b"Z" * 4096)
+    before = (tmp_path / "state.db").read_bytes()
+    done = hunter("store", "check", "--config", told)
+    assert done.code == 4 and "damaged: " in done.out and "OK" not in done.out
+    copied = hunter("store", "backup", "copy.db", "--config", told)
+    assert copied.code == 4 and not (tmp_path / "copy.db").exists()
+    started = hunter("run", "--once", "--config", told)
+    assert started.code == 4 and "is damaged" in started.err
+    assert (tmp_path / "state.db").read_bytes() == before
+
+
+def test_prune(agents, hunter, told, tmp_path):
+    agent = agents(told)
+    refused = hunter("store", "prune", "--older-than", "0s", "--config", told)
+    assert refused.code == 4 and f"process {agent.process.pid}" in refused.err
+    assert agent.end() == 0
+    assert "0 messages" in hunter("store", "prune", "--older-than", "90d", "--config", told).out
+    assert "would be forgotten: 0 changes, 0 entries of history, 1 messages" in hunter(
+        "store", "prune", "--older-than", "0s", "--dry-run", "--config", told).out
+    assert "forgotten: 0 changes, 0 entries of history, 1 messages" in hunter(
+        "store", "prune", "--older-than", "0s", "--config", told).out
+    assert len(known(hunter, told)) == 1
+    told.write_text(told.read_text().replace("db.read", "db.other"))
+    assert "forgotten: 1 changes" in hunter("store", "prune", "--older-than", "0s", "--config", told).out
+    assert known(hunter, told) == []
+
+
+# The agent, and a state that cannot be had
+
+
+def wait_ready(agent, timeout=30):
+    ready, timer = threading.Event(), threading.Event()
+    alarm = threading.Timer(timeout, timer.set)
+    alarm.start()
+    while agent.get("/-/ready")[0] != 200:
+        assert not timer.is_set(), agent.get("/-/ready")[1]
+        ready.wait(0.05)
+    alarm.cancel()
+
+
+def test_locked_state_comes_back_without_news(agents, tmp_path, slack):
+    """What failed was never told; when the change is gone by then, the agent is ready all the same."""
+    write_csv(tmp_path / "read.csv", [])
+    agent = agents(config(tmp_path, csv_test(tmp_path / "read.csv"), bot(slack)))
+    agent.pass_by(1)
+    with contextlib.closing(sqlite3.connect(tmp_path / "state.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        replace_csv(tmp_path, [(30, 1.2)])
+        agent.wait_log("state cannot be had.*locked")
+        replace_csv(tmp_path, [])
+        assert agent.get("/-/ready")[0] == 503
+        threading.Event().wait(LOCKED)
+        assert agent.get("/-/ready")[0] == 503
+        other.execute("ROLLBACK")
+    wait_ready(agent)
+    agent.wait_log("state can be had again")
+    assert agent.end() == 0
+    assert slack.posts == []
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A disk of 2 MB for the state, at tmp_path/disk."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "none", disk], capture_output=True, text=True)
+    if done.returncode != 0:
+        pytest.skip(f"mounting is not allowed here: {done.stderr.strip()}")
+    yield disk
+    subprocess.run(["umount", "-l", disk], check=True)
+
+
+def test_disk_full(agents, hunter, tmp_path, slack, small_disk):
+    write_csv(tmp_path / "read.csv", [])
+    path = config(tmp_path, csv_test(tmp_path / "read.csv"), bot(slack))
+    path.write_text(path.read_text().replace("/state.db", "/disk/state.db"))
+    agent = agents(path)
+    agent.pass_by(1)
+    with open(small_disk / "filler", "wb", buffering=0) as filler, contextlib.suppress(OSError):
+        while filler.write(b"x" * 4096) == 4096:
+            pass
+    replace_csv(tmp_path, [(30, 1.2)])
+    agent.wait_log("state cannot be had.*full")
+    status, text = agent.get("/-/ready")
+    assert status == 503 and "full" in text and agent.get("/-/healthy")[0] == 200
+    agent.pass_by(2)
+    assert slack.posts == []
+    (small_disk / "filler").unlink()
+    slack.wait(lambda: slack.posts)
+    agent.wait_log("msg=sent")
+    wait_ready(agent)
+    agent.pass_by(2)
+    assert agent.end() == 0
+    assert len(slack.posts) == 1
+    assert hunter("store", "check", "--config", path).code == 0
+    assert len(known(hunter, path)) == 1
+
+
+def test_state_on_a_read_only_disk(hunter, tmp_path, slack, small_disk):
+    """An agent does not start on it; people can look at what is there."""
+    write_csv(tmp_path / "read.csv", [(30, 1.2)])
+    path = config(tmp_path, csv_test(tmp_path / "read.csv"), bot(slack))
+    path.write_text(path.read_text().replace("/state.db", "/disk/state.db"))
+    assert hunter("run", "--once", "--config", path).code == 0
+    subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
+    done = hunter("run", "--once", "--config", path)
+    assert done.code == 4 and "Read-only file system" in done.err
+    assert len(known(hunter, path)) == 1
+    assert hunter("store", "check", "--config", path).code == 0
+    subprocess.run(["mount", "-o", "remount,rw", small_disk], check=True)
+    assert hunter("run", "--once", "--config", path).code == 0
+    assert len(slack.posts) == 1
