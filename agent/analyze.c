@@ -10,6 +10,7 @@
 #include "agent/ask.h"
 #include "agent/commands.h"
 #include "agent/gather.h"
+#include "agent/notify.h"
 #include "agent/report/report.h"
 #include "agent/update.h"
 
@@ -43,12 +44,14 @@ static const struct field output_fields[] = {
 
 struct analyze_options {
 	struct output_flags output;
+	struct notify_flags notify;
 	struct selection_flags selection;
 	struct detection_flags detection;
 };
 
 static const struct option_part analyze_parts[] = {
 	{output_fields, offsetof(struct analyze_options, output)},
+	{notify_fields, offsetof(struct analyze_options, notify)},
 	{selection_fields, offsetof(struct analyze_options, selection)},
 	{detection_flag_fields, offsetof(struct analyze_options, detection)},
 	{0},
@@ -57,6 +60,7 @@ static const struct option_part analyze_parts[] = {
 struct analyze {
 	struct ask ask;
 	struct report report;
+	struct notify *notify; /* or NULL */
 	bool update, fail_on_regression, regressed;
 	enum exit_code code; /* of the updates, and of tests without data */
 };
@@ -148,6 +152,7 @@ static void ready(void *context, struct task *const *tasks)
 	const struct analysis *analysis = &analyzed->analysis;
 	warn_unknown_attributes(&analyze->report, analysis);
 	report_test(&analyze->report, analysis, task->query.arena);
+	notify_add(analyze->notify, analysis);
 	judge(analyze, task, analysis);
 	if (!update_log(task->test, &analyzed->update))
 		analyze->code = exit_stronger(
@@ -165,6 +170,11 @@ static int run(struct cli *cli)
 	analyze.update = options->output.update_postgres;
 	analyze.fail_on_regression = options->output.fail_on_regression;
 	if (analyze.update && !update_check(&analyze.ask, &error)) {
+		ask_free(&analyze.ask);
+		return cli_fail(&error);
+	}
+	analyze.notify = notify_new(&options->notify, analyze.ask.config, cli, &error);
+	if (error.kind != ERROR_NONE) {
 		ask_free(&analyze.ask);
 		return cli_fail(&error);
 	}
@@ -186,6 +196,9 @@ static int run(struct cli *cli)
 	report_end(&analyze.report);
 	fflush(cli->out);
 	gather_print_failed(&gather);
+	if (ran && analyze.notify)
+		analyze.code = exit_stronger(analyze.code, notify_send(analyze.notify));
+	notify_free(analyze.notify);
 	ask_free(&analyze.ask);
 	if (!ran)
 		return cli_fail(&error);

@@ -37,8 +37,8 @@ static struct target find_flag(struct cli *cli, const char *name, char letter)
 /* What Hunter and Otava take and this version does not. */
 static bool is_hunters(const char *word)
 {
-	static const char *const flags[] = {"--update-grafana", "--notify-slack",
-		"--cph-report-since", "--update-postgres", "--update-bigquery"};
+	static const char *const flags[] = {
+		"--update-grafana", "--update-postgres", "--update-bigquery"};
 	for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
 		if (strcmp(word, flags[i]) == 0)
 			return true;
@@ -83,9 +83,10 @@ static bool missing_value(const char *spelling, struct error *error)
 	return error_set(error, ERROR_USAGE, "%.80s needs a value", spelling);
 }
 
-/* "--name", "--name=value", "--no-name"; *used is set if the next word was its value. */
+/* "--name", "--name=value", "--no-name"; *used is set to how many of the words that follow are its
+ * values. */
 static bool long_flag(
-	struct cli *cli, const char *word, const char *next, bool *used, struct error *error)
+	struct cli *cli, const char *word, char *const *next, int *used, struct error *error)
 {
 	const char *equals = strchr(word, '=');
 	char *name = equals ? arena_strndup(cli->arena, word, (size_t)(equals - word))
@@ -102,15 +103,20 @@ static bool long_flag(
 		return set_flag(cli, &target, name, equals + 1, error);
 	if (target.field->type == FIELD_BOOL)
 		return set_flag(cli, &target, name, "true", error);
-	if (!next)
+	if (!*next)
 		return missing_value(name, error);
-	*used = true;
-	return set_flag(cli, &target, name, next, error);
+	*used = 1;
+	if (!set_flag(cli, &target, name, *next, error))
+		return false;
+	while (target.field->flags & FIELD_MANY && next[*used] && next[*used][0] != '-')
+		if (!set_flag(cli, &target, name, next[(*used)++], error))
+			return false;
+	return true;
 }
 
 /* "-P 0.01", "-P0.01", "-h". */
 static bool short_flag(
-	struct cli *cli, const char *word, const char *next, bool *used, struct error *error)
+	struct cli *cli, const char *word, char *const *next, int *used, struct error *error)
 {
 	struct target target = find_flag(cli, NULL, word[1]);
 	const char spelling[3] = {'-', word[1], '\0'};
@@ -123,10 +129,10 @@ static bool short_flag(
 	}
 	if (word[2])
 		return set_flag(cli, &target, spelling, word + 2, error);
-	if (!next)
+	if (!*next)
 		return missing_value(spelling, error);
-	*used = true;
-	return set_flag(cli, &target, spelling, next, error);
+	*used = 1;
+	return set_flag(cli, &target, spelling, *next, error);
 }
 
 static const struct command *find_command(const char *name)
@@ -170,13 +176,13 @@ bool flags_parse(struct cli *cli, int argc, char **argv, struct error *error)
 	bool flags = true;
 	for (int i = 1; i < argc; i++) {
 		const char *word = argv[i];
-		const char *next = i + 1 < argc ? argv[i + 1] : NULL;
-		bool used = false;
+		int used = 0;
 		if (flags && strcmp(word, "--") == 0) {
 			flags = false;
 		} else if (flags && word[0] == '-' && word[1]) {
 			bool is_long = word[1] == '-';
-			if (!(is_long ? long_flag : short_flag)(cli, word, next, &used, error))
+			if (!(is_long ? long_flag : short_flag)(
+				    cli, word, argv + i + 1, &used, error))
 				return false;
 		} else if (cli->command) {
 			arguments[count++] = word;

@@ -137,6 +137,8 @@ struct config {
 	size_t server_count;
 	const struct receiver *receivers; /* those of sections, and stdout */
 	size_t receiver_count;
+	const struct receiver *idle; /* that can tell nobody unless they are told whom */
+	size_t idle_count;
 	/*
 	 * "hunter.yaml:9:10: slack: ${SLACK_BOT_TOKEN} is not set", if a test, a server in use or a
 	 * receiver lacks a variable, or a receiver cannot be used for another reason, else NULL.

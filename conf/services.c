@@ -276,6 +276,7 @@ void services_finish(struct loader *loader)
 	struct server *servers = arena_array(loader->arena, loader->servers.count, sizeof *servers);
 	struct receiver *receivers =
 		arena_array(loader->arena, loader->receivers.count + 1, sizeof *receivers);
+	struct receiver *idle = arena_array(loader->arena, loader->receivers.count, sizeof *idle);
 	for (const struct declared *d = loader->first_server; d; d = d->next)
 		servers[config->server_count++] = d->server;
 	for (const struct declared *d = loader->first_receiver; d; d = d->next) {
@@ -286,6 +287,8 @@ void services_finish(struct loader *loader)
 				loader, &(struct subject){.kind = d->receiver.name}, &d->unset);
 		else if (!d->useless)
 			receivers[config->receiver_count++] = d->receiver;
+		else
+			idle[config->idle_count++] = d->receiver;
 	}
 	bool implicit = out && !dict_get(&loader->receivers, "stdout");
 	if (implicit) {
@@ -305,4 +308,5 @@ void services_finish(struct loader *loader)
 	loader->all_receivers = (struct strings){names, count};
 	config->servers = servers;
 	config->receivers = receivers;
+	config->idle = idle;
 }

@@ -109,6 +109,8 @@ struct notifier {
 	 * none with an error. */
 	bool (*destinations)(
 		const void *options, struct arena *arena, struct strings *out, struct error *error);
+	/* Optional: whether these options can tell destinations that they do not name. */
+	bool (*addresses)(const void *options, struct error *error);
 	bool (*render)(const struct message *message, const void *options, const char *destination,
 		struct buf *payload, struct error *error);
 	enum step (*step)(struct delivery *delivery, const struct reply *last,

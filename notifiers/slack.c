@@ -139,6 +139,13 @@ static bool destinations(
 	return true;
 }
 
+static bool addresses(const void *options, struct error *error)
+{
+	return by_bot(options) ||
+	       error_set(error, ERROR_USAGE,
+		       "slack: a bot_token is needed: the channel of a webhook is fixed");
+}
+
 static bool render(const struct message *message, const void *options, const char *destination,
 	struct buf *payload, struct error *error)
 {
@@ -476,6 +483,7 @@ const struct notifier slack_notifier = {
 	.check = check,
 	.spacing = SPACING_MS,
 	.destinations = destinations,
+	.addresses = addresses,
 	.render = render,
 	.step = step,
 };

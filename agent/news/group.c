@@ -136,6 +136,11 @@ static size_t collect(struct arena *arena, const struct record **items, size_t c
 	return group_count;
 }
 
+void group_sort(const struct record **records, size_t count)
+{
+	qsort(records, count, sizeof *records, compare_place);
+}
+
 size_t group_records(struct arena *arena, const struct record *const *records, size_t count,
 	struct group_of **groups)
 {
@@ -146,7 +151,7 @@ size_t group_records(struct arena *arena, const struct record *const *records, s
 		items[i] = records[i];
 		parents[i] = i;
 	}
-	qsort(items, count, sizeof *items, compare_place);
+	group_sort(items, count);
 	join_times(items, count, parents);
 	join_commits(arena, items, count, parents);
 	group_count = collect(arena, items, count, parents, groups);

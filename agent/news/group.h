@@ -22,6 +22,9 @@ struct group_of {
  * ms. */
 bool group_near(int64_t time, int64_t spacing, int64_t other_time, int64_t other_spacing);
 
+/* By time, test, worst first, metric. */
+void group_sort(const struct record **records, size_t count);
+
 /* The groups of the records, ordered by their first; in the arena, the records are borrowed.
  * Returns their number. */
 size_t group_records(struct arena *arena, const struct record *const *records, size_t count,

@@ -7,10 +7,9 @@
 #include <string.h>
 
 #include "agent/core/hash.h"
-#include "agent/core/link.h"
+#include "agent/news/announce.h"
 #include "agent/news/group.h"
 #include "agent/watch/parcels.h"
-#include "notifiers/text.h"
 
 /* How long the thread of the records is open to others. */
 static int64_t open_for(
@@ -25,18 +24,6 @@ static int64_t open_for(
 			longest = test->interval;
 	}
 	return longest;
-}
-
-static void add_links(const struct config *config, struct arena *arena, struct announcement *item)
-{
-	const struct test *test = config_test(config, item->test);
-	struct link_values values = {.commit = item->commit_after};
-
-	if (!test)
-		return;
-	announcement_range(item, &values.before, &values.after);
-	item->commit_url = link_expand(arena, test->commit_url, &values);
-	item->compare_url = link_expand(arena, test->compare_url, &values);
 }
 
 static struct content content_of(
@@ -73,7 +60,7 @@ static bool add_group(const struct telling *telling, struct store_request *reque
 
 	for (size_t i = 0; i < group->count; i++) {
 		items[i] = content.records[i].item;
-		add_links(config, request->arena, &items[i]);
+		announce_links(request->arena, config_test(config, items[i].test), &items[i]);
 	}
 	for (size_t i = 0; i < destinations->count; i++) {
 		struct addressee to = {receiver, destinations->items[i]};

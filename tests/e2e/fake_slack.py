@@ -1,17 +1,20 @@
 """A Slack on loopback that is as strict as the real one: token, limits of every payload, a message a second a channel.
 
-A bot may look what is in its channels (users.conversations, conversations.history), if it has the scopes.
+A bot may look what is in its channels (users.conversations, conversations.history, conversations.replies), if it has
+the scopes. What goes into a thread is no part of the channel's history, as with the real one.
 
 What it accepts is in `posts`; what a payload did wrong is in `violations`, which every test expects to be empty. The
 server can be stopped and started again on its port, told to answer something else, or to hang.
 """
 import http.server
 import json
+import re
 import threading
 import time
 import urllib.parse
 
 BLOCKS, BLOCKS_TEXT, TEXT = 50, 13000, 4000
+LINK = re.compile(r"<https?://[^<>|\s]{1,2000}\|[^<>]+>")
 WEBHOOK = "/services/T0001/B0001/"
 
 
@@ -23,7 +26,8 @@ def check_text(problems, where, value, kind, most):
     if not isinstance(text, str) or not 1 <= len(text) <= most:
         problems.append(f"{where}: text is not 1 to {most} characters")
         return 0
-    if "<" in text or ">" in text:
+    plain = LINK.sub("", text)
+    if "<" in plain or ">" in plain or re.search("&(?!amp;|lt;|gt;)", plain):
         problems.append(f"{where}: unescaped markup")
     return len(text)
 
@@ -46,6 +50,10 @@ def check_block(problems, where, block):
 def check(message):
     """What Slack would refuse in the body of a message."""
     problems = []
+    if set(message) - {"channel", "text", "blocks", "metadata", "thread_ts", "unfurl_links", "unfurl_media"}:
+        problems.append(f"unknown arguments in {sorted(message)}")
+    if len(json.dumps(message.get("metadata", {}))) > 8000:
+        problems.append("metadata is too large")
     if not 1 <= len(message.get("text") or "") <= TEXT:
         problems.append("text is missing or too long")
     blocks = message.get("blocks", [])
@@ -65,7 +73,10 @@ class FakeSlack:
         self.token, self.channels = token, channels
         self.posts, self.violations, self.refused = [], [], []
         self.stamps = []  # `ts` of each post
-        self.answers = []  # (status, body) given instead of looking at the request, first come first served
+        # (status, body) or (status, body, headers) given instead of looking at the request, first come first served
+        self.answers = []
+        self.answer_after = {}  # number of posts that are there -> the same, given once, from then on
+        self.times = []  # (time.monotonic(), channel) of each request to post
         self.hang = False  # take the request, never answer
         self.accept_then_hang = False  # the message is posted, but the answer never comes
         self.close_after = set()  # numbers of the posts that are taken and not answered: the connection is closed
@@ -141,10 +152,12 @@ class FakeSlack:
 
     def take(self, path, headers, body):
         with self.lock:
-            if self.answers:
-                status, text = self.answers.pop(0)
+            self.times.append((time.monotonic(), self.channel_of(body)))
+            given = self.answers.pop(0) if self.answers else self.answer_after.pop(len(self.posts), None)
+            if given:
+                status, text, *more = given
                 self.note(self.refused, status)
-                return status, {"Content-Type": "application/json"}, text
+                return status, {"Content-Type": "application/json"} | (more[0] if more else {}), text
             if self.hang:
                 self.note(self.refused, "hang")
                 return None
@@ -154,6 +167,13 @@ class FakeSlack:
         if answer[0] == 200 and self.delay:
             time.sleep(self.delay)
         return None if self.accept_then_hang else answer
+
+    @staticmethod
+    def channel_of(body):
+        try:
+            return json.loads(body).get("channel", "")
+        except ValueError:
+            return ""
 
     def channel_id(self, channel):
         return f"C{self.channels.index(channel):04d}" if channel.startswith("#") else channel
@@ -166,7 +186,8 @@ class FakeSlack:
         self.note(self.looks, method)
         if headers.get("Authorization") != f"Bearer {self.token}":
             return answer(False, error="invalid_auth")
-        needed = {"users.conversations": "channels:read", "conversations.history": "channels:history"}.get(method)
+        needed = {"users.conversations": "channels:read", "conversations.history": "channels:history",
+                  "conversations.replies": "channels:history"}.get(method)
         if not needed:
             return answer(False, error="unknown_method")
         if needed not in self.scopes or "private" in asked.get("types", "") and "groups:read" not in self.scopes:
@@ -177,11 +198,14 @@ class FakeSlack:
         elif asked.get("channel") not in ids:
             return answer(False, error="channel_not_found")
         else:
+            thread = asked.get("ts") if method == "conversations.replies" else None
+            if thread and thread not in self.stamps:
+                return answer(False, error="thread_not_found")
             shown = ("text", "metadata") if asked.get("include_all_metadata") == "true" else ("text",)
             key, found = "messages", [
                 {"type": "message", "ts": ts} | {k: p[k] for k in shown}
                 for p, ts in zip(self.posts, self.stamps)
-                if p.get("channel") in (asked["channel"], ids[asked["channel"]]) and float(ts) >= float(asked.get("oldest", 0))]
+                if (ts == thread or p.get("thread_ts") == thread) and p.get("channel") in (asked["channel"], ids[asked["channel"]]) and float(ts) >= float(asked.get("oldest", 0))]
         start = int(asked.get("cursor", "0"))
         more = str(start + 2) if start + 2 < len(found) else ""
         return answer(True, **{key: found[start:start + 2]}, has_more=bool(more), response_metadata={"next_cursor": more})
@@ -203,6 +227,9 @@ class FakeSlack:
         limited = self.limited(message["channel"])
         if limited:
             return limited
+        if "thread_ts" in message and message["thread_ts"] not in self.stamps:
+            self.note(self.refused, "thread_not_found")
+            return answer(False, error="thread_not_found")
         self.accept(message)
         return answer(True, channel=self.channel_id(message["channel"]), ts=self.stamps[-1])
 
@@ -210,7 +237,7 @@ class FakeSlack:
         if path != WEBHOOK + self.token:
             return 404, {}, "no_service"
         message = json.loads(body)
-        if "channel" in message:
+        if "channel" in message or "thread_ts" in message:
             self.note(self.violations, "a webhook's channel is fixed")
         limited = self.limited("")
         if limited:

@@ -61,7 +61,6 @@ def test_version_names_the_libraries(hunter, arguments):
         (["detect", "--delimiter", ""], "--delimiter is empty"),
         (["validate", "--config", ""], "--config is empty"),
         (["analyze", "a", "--update-grafana"], "--update-grafana is not in this version of analyze"),
-        (["analyze", "a", "--notify-slack", "c"], "--notify-slack is not in this version of analyze"),
         (["remove-annotations"], "remove-annotations is not in this version"),
     ],
 )

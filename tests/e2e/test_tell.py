@@ -1,0 +1,396 @@
+"""Telling: Slack in every mood, threads, links, the webhook, and `analyze --notify-slack`.
+
+Never early, never lost, at most two posts, and what goes wrong in one channel holds up no other.
+"""
+import hashlib
+import hmac
+import http.server
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+from fake_slack import FakeSlack
+from test_run import CANARY, Agent, bot, config, csv_test, write_csv
+
+SCHEMA = json.loads((pathlib.Path(__file__).parents[2] / "docs/webhook.schema.json").read_text())
+REFERENCE = os.environ.get("HUNTER_REFERENCE_DATA")
+
+
+@pytest.fixture
+def slack():
+    with FakeSlack(CANARY, ["#perf", "#other"]) as slack:
+        yield slack
+        assert slack.violations == []
+
+
+@pytest.fixture
+def agents(program):
+    running = []
+
+    def start(*arguments):
+        running.append(Agent(program, *arguments))
+        return running[-1]
+
+    yield start
+    for agent in running:
+        agent.process.kill()
+        agent.process.wait()
+        for reader in agent.readers:
+            reader.join()
+
+
+def two_channels(slack):
+    return f'slack: {{bot_token: "{CANARY}", channels: ["#perf", "#other"], api_url: "{slack.api}", timeout: 1s}}'
+
+
+def posts_to(slack, channel):
+    return [p for p in slack.posts if p["channel"] == channel]
+
+
+def wait_posts(slack, count, timeout=30):
+    slack.wait(lambda: len(slack.posts) >= count, timeout)
+
+
+# Each: what the first answers to #perf are, how long until the next attempt at least (s).
+PASSING = {
+    "429, Retry-After 0": ([(429, "", {"Retry-After": "0"})], 1),
+    "429, Retry-After 3": ([(429, "", {"Retry-After": "3"})], 3),
+    "429, Retry-After rubbish": ([(429, "", {"Retry-After": "soon"})], 1),
+    "429, no Retry-After": ([(429, "")], 1),
+    "500": ([(500, "oops")], 3),
+    "502, a page": ([(502, "<html>bad gateway</html>")], 3),
+    "ok:false, ratelimited": ([(200, '{"ok":false,"error":"ratelimited"}', {"Retry-After": "2"})], 2),
+    "ok:false, fatal_error": ([(200, '{"ok":false,"error":"fatal_error"}')], 3),
+    "ok:false, unheard of": ([(200, '{"ok":false,"error":"moon_phase"}')], 3),
+    "no JSON": ([(200, "hello")], 3),
+    "half an answer": ([(200, '{"ok":tr')], 3),
+}
+
+
+@pytest.mark.parametrize("case", PASSING)
+def test_what_passes_is_tried_again_not_early(agents, tmp_path, slack, case):
+    answers, wait = PASSING[case]
+    write_csv(tmp_path / "a.csv", [(30, 1.2)])
+    slack.channels = ["#perf"]
+    slack.answers = list(answers)
+    agents(config(tmp_path, csv_test(tmp_path / "a.csv"), bot(slack)))
+    wait_posts(slack, 1)
+    first, second = (t for t, _ in slack.times[:2])
+    assert second - first >= wait - 0.01
+    assert len(slack.posts) == 1
+
+
+def test_retry_after_of_ten_minutes_holds_one_channel_only(agents, tmp_path, slack):
+    """The other goes on with its second message while the first waits."""
+    write_csv(tmp_path / "a.csv", [(30, 1.2)])
+    answered = []
+
+    def take(path, headers, body):
+        if b'"#perf"' in body and not answered:
+            answered.append(time.monotonic())
+            return 429, {"Retry-After": "600"}, ""
+        return original(path, headers, body)
+
+    original, slack.take = slack.take, take
+    agent = agents(config(tmp_path, csv_test(tmp_path / "a.csv"), two_channels(slack)))
+    assert "wait_ms=600000" in agent.wait_log("will try again")
+    wait_posts(slack, 1)
+    write_csv(tmp_path / "a.csv", [(30, 1.2), (60, 1.4)], points=100)
+    wait_posts(slack, 2)
+    assert len(posts_to(slack, "#other")) == 2 and posts_to(slack, "#perf") == []
+
+
+@pytest.mark.parametrize("mood", ["hang", "accept_then_hang", "close"])
+def test_no_answer(agents, tmp_path, slack, mood):
+    """A bot looks whether it has arrived: it is there once, whatever became of the answer."""
+    write_csv(tmp_path / "a.csv", [(30, 1.2)])
+    slack.channels = ["#perf"]
+    if mood == "close":
+        slack.close_after = {1}
+    else:
+        setattr(slack, mood, True)
+    agent = agents(config(tmp_path, csv_test(tmp_path / "a.csv"), bot(slack).replace("}", ", timeout: 1s}")))
+    agent.wait_log("will try again")
+    slack.hang = slack.accept_then_hang = False
+    agent.wait_log("msg=sent")
+    assert len(slack.posts) == 1
+
+
+MISCONFIGURED = ["invalid_auth", "token_revoked", "missing_scope", "channel_not_found", "not_in_channel", "is_archived"]
+
+
+@pytest.mark.parametrize("word", MISCONFIGURED)
+def test_what_somebody_must_mend_is_said_and_kept(hunter, tmp_path, slack, word):
+    write_csv(tmp_path / "a.csv", [(30, 1.2)])
+    path = config(tmp_path, csv_test(tmp_path / "a.csv"), bot(slack))
+    slack.answers = [(200, json.dumps({"ok": False, "error": word}))]
+    result = hunter("run", "--once", "--config", path)
+    assert result.code == 2 and word in result.err and slack.posts == []
+    assert hunter("run", "--once", "--config", path).code == 0
+    assert len(slack.posts) == 1
+
+
+@pytest.mark.parametrize("word", ["msg_too_long", "no_text", "metadata_too_large"])
+def test_what_never_will_is_given_up_and_said(hunter, tmp_path, slack, word):
+    write_csv(tmp_path / "a.csv", [(30, 1.2)])
+    path = config(tmp_path, csv_test(tmp_path / "a.csv"), bot(slack))
+    slack.answers = [(200, json.dumps({"ok": False, "error": word}))]
+    result = hunter("run", "--once", "--config", path)
+    assert result.code == 3 and word in result.err and slack.posts == []
+    assert 'not delivered, given up' in result.err and 'what="db.read p99"' in result.err
+    assert hunter("run", "--once", "--config", path).code == 0 and slack.posts == []
+
+
+def wide(path, metrics, name="m"):
+    """A file in which every metric changes by its own amount at the same point."""
+    with open(path, "w") as out:
+        out.write("time,commit," + ",".join(f"{name}{i:03d}" for i in range(metrics)) + "\n")
+        for row in range(60):
+            values = [f"{(100 + i) * (1.2 + i / 1000 if row >= 30 else 1) + (row * 7919 + i) % 13 / 20:.3f}" for i in range(metrics)]
+            out.write(f"2024-03-{1 + row // 24:02d}T{row % 24:02d}:00:00Z,c{row:04d}," + ",".join(values) + "\n")
+    return f"""
+  suite.wide:
+    type: csv
+    file: {path}
+    attributes: [commit]
+    metrics: [{", ".join(f"{name}{i:03d}" for i in range(metrics))}]
+"""
+
+
+def parts(slack):
+    return [p["metadata"]["event_payload"]["part"] for p in slack.posts]
+
+
+def test_kill_in_the_middle_of_a_thread(agents, tmp_path, slack):
+    """Killed when the third of several posts has arrived and is not answered: the rest follows, nothing is there twice."""
+    path = config(tmp_path, wide(tmp_path / "w.csv", 500), bot(slack))
+    slack.close_after = {3}
+    agent = agents(path)
+    wait_posts(slack, 3)
+    agent.process.kill()
+    agent.process.wait()
+    slack.close_after = set()
+    agents(path).wait_log("msg=sent")
+    count = len(slack.posts)
+    assert count > 4 and parts(slack) == list(range(1, count + 1))
+    assert {p.get("thread_ts") for p in slack.posts[1:]} == {slack.stamps[0]}
+    assert "conversations.replies" in slack.looks
+
+
+def test_thread_is_refused_in_the_middle(agents, tmp_path, slack):
+    """An answer that passes between two posts of a thread costs a wait, not the thread."""
+    slack.answer_after = {2: (429, "", {"Retry-After": "1"})}
+    agents(config(tmp_path, wide(tmp_path / "w.csv", 300), bot(slack))).wait_log("msg=sent", 60)
+    assert parts(slack) == list(range(1, len(slack.posts) + 1)) and len(slack.posts) > 2
+
+
+@pytest.mark.skipif(not REFERENCE, reason="HUNTER_REFERENCE_DATA is not set")
+def test_payloads_pass_the_reference_checker(hunter, tmp_path, slack):
+    path = config(tmp_path, wide(tmp_path / "w.csv", 400), bot(slack), '  compare_url: "https://x.test/{before}...{after}"')
+    assert hunter("run", "--once", "--config", path).code == 0
+    files = []
+    for i, post in enumerate(slack.posts):
+        files.append(tmp_path / f"post{i}.json")
+        files[-1].write_text(json.dumps(post))
+    checker = pathlib.Path(REFERENCE) / "slack/slack_validate.py"
+    done = subprocess.run([sys.executable, checker, *files], capture_output=True, text=True)
+    assert len(files) > 2 and done.returncode == 0, done.stdout
+
+
+def test_siblings_of_a_slower_test_go_into_the_thread(hunter, tmp_path, slack):
+    write_csv(tmp_path / "a.csv", [(30, 1.2)])
+    path = config(tmp_path, csv_test(tmp_path / "a.csv"), bot(slack), "  group_interval: 1h")
+    assert hunter("run", "--once", "--config", path).code == 0
+    write_csv(tmp_path / "b.csv", [(31, 1.5)])
+    config(tmp_path, csv_test(tmp_path / "a.csv") + csv_test(tmp_path / "b.csv", "db.write"), bot(slack), "  group_interval: 1h")
+    assert hunter("run", "--once", "--config", path).code == 0
+    first, second = slack.posts
+    assert second["thread_ts"] == slack.stamps[0] and "thread_ts" not in first
+    assert second["blocks"][0]["text"]["text"].startswith("More of the change points of 2024-03-02 06:00:00 +0000 (c0029 .. c0030)")
+
+
+def test_links(hunter, tmp_path, slack):
+    write_csv(tmp_path / "a.csv", [(30, 1.2)])
+    links = '  commit_url: "https://git.test/c/{commit}"\n  compare_url: "https://git.test/{before}...{after}?a=1&b=2"'
+    path = config(tmp_path, csv_test(tmp_path / "a.csv", extra="    notify: [slack, stdout]"), bot(slack), links)
+    result = hunter("run", "--once", "--config", path)
+    assert "      https://git.test/c0029...c0030?a=1&b=2\n" in result.out
+    text = slack.posts[0]["blocks"][-1]["fields"][0]["text"]
+    assert text.endswith("c0029 .. <https://git.test/c/c0030|c0030> (<https://git.test/c0029...c0030?a=1&amp;b=2|compare>)")
+
+
+# The webhook.
+
+
+def valid(schema, value, where="$"):
+    """The part of JSON Schema that our schema uses; raises at the first breach."""
+    if "$ref" in schema:
+        valid(SCHEMA["$defs"][schema["$ref"].rsplit("/", 1)[1]], value, where)
+    if "const" in schema:
+        assert value == schema["const"], where
+    if "enum" in schema:
+        assert value in schema["enum"], where
+    if "oneOf" in schema:
+        fits = 0
+        for choice in schema["oneOf"]:
+            try:
+                valid(choice, value, where)
+                fits += 1
+            except AssertionError as error:
+                problem = error
+        assert fits == 1, problem
+    kinds = {"object": dict, "array": list, "string": str, "integer": int, "number": (int, float), "null": type(None), "boolean": bool}
+    if "type" in schema:
+        types = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+        assert any(isinstance(value, kinds[t]) and (t == "boolean") == isinstance(value, bool) for t in types), where
+    if "pattern" in schema:
+        assert re.search(schema["pattern"], value), where
+    if "minimum" in schema:
+        assert value >= schema["minimum"], where
+    if isinstance(value, dict):
+        assert set(schema.get("required", [])) <= set(value), where
+        if schema.get("additionalProperties") is False:
+            assert set(value) <= set(schema["properties"]), where
+        for name, part in schema.get("properties", {}).items():
+            if name in value:
+                valid(part, value[name], f"{where}.{name}")
+    if isinstance(value, list) and "items" in schema:
+        for i, item in enumerate(value):
+            valid(schema["items"], item, f"{where}[{i}]")
+
+
+class Hook:
+    """Takes posts; answers what it is told to, then 204."""
+
+    def __init__(self):
+        self.taken, self.statuses = [], []
+        hook = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                status = hook.statuses.pop(0) if hook.statuses else 204
+                hook.taken.append((dict(self.headers), body, status))
+                self.send_response(status)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}/hook/path-canary"
+        threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+
+
+@pytest.fixture
+def hook():
+    hook = Hook()
+    yield hook
+    hook.server.shutdown()
+    hook.server.server_close()
+
+
+def test_webhook_document_and_signature(hunter, tmp_path, hook):
+    write_csv(tmp_path / "a.csv", [(30, 1.2), (45, 0.7)])
+    section = f'webhook: {{url: "{hook.url}", secret: "{CANARY}", headers: {{X-Team: perf}}}}'
+    result = hunter("run", "--once", "--config", config(tmp_path, csv_test(tmp_path / "a.csv"), section))
+    assert result.code == 0 and CANARY not in result.err + result.out
+    for headers, body, _ in hook.taken:
+        document = json.loads(body)
+        valid(SCHEMA, document)
+        signed = headers["X-Hunter-Timestamp"].encode() + b"." + body
+        assert headers["X-Hunter-Signature"] == "sha256=" + hmac.new(CANARY.encode(), signed, hashlib.sha256).hexdigest()
+        assert abs(int(headers["X-Hunter-Timestamp"]) - time.time()) < 60
+        assert headers["Idempotency-Key"] == document["key"] and headers["X-Team"] == "perf"
+        assert CANARY.encode() not in body
+    changes = [c for _, body, _ in hook.taken for c in json.loads(body)["changes"]]
+    assert [(c["test"], c["metric"], c["commit_after"], c["verdict"]) for c in changes] == [
+        ("db.read", "p99", "c0030", "regression"), ("db.read", "p99", "c0045", "improvement")]
+
+
+def test_webhook_is_tried_again_with_the_same_key(hunter, tmp_path, hook):
+    write_csv(tmp_path / "a.csv", [(30, 1.2)])
+    hook.statuses = [500, 429]
+    path = config(tmp_path, csv_test(tmp_path / "a.csv"), f'webhook: {{url: "{hook.url}"}}')
+    assert hunter("run", "--once", "--config", path).code == 0
+    assert [status for _, _, status in hook.taken] == [500, 429, 204]
+    assert len({headers["Idempotency-Key"] for headers, _, _ in hook.taken}) == 1
+    assert "X-Hunter-Signature" not in hook.taken[0][0]
+
+
+def test_webhook_that_refuses(hunter, tmp_path, hook):
+    write_csv(tmp_path / "a.csv", [(30, 1.2)])
+    path = config(tmp_path, csv_test(tmp_path / "a.csv"), f'webhook: {{url: "{hook.url}"}}')
+    hook.statuses = [403]
+    result = hunter("run", "--once", "--config", path)
+    assert result.code == 2 and "HTTP status 403" in result.err and "path-canary" not in result.err
+    hook.statuses = [422]
+    result = hunter("run", "--once", "--config", path)
+    assert result.code == 3 and "given up" in result.err
+    assert hunter("run", "--once", "--config", path).code == 0 and len(hook.taken) == 2
+
+
+def test_webhook_gets_notices(agents, tmp_path, hook):
+    section = f'webhook: {{url: "{hook.url}"}}'
+    agent = agents(config(tmp_path, csv_test(tmp_path / "missing.csv"), section))
+    agent.wait_log("msg=sent", 60)
+    document = json.loads(hook.taken[0][1])
+    valid(SCHEMA, document)
+    assert document["kind"] == "notice" and document["subject"] and document["recovered"] is False
+
+
+# analyze --notify-slack
+
+
+def test_analyze_notifies_the_channels_named(hunter, tmp_path, slack):
+    write_csv(tmp_path / "a.csv", [(20, 1.2), (45, 0.7)])
+    section = f'slack: {{token: "{CANARY}", api_url: "{slack.api}"}}'  # no channels, as in Hunter's files
+    path = config(tmp_path, csv_test(tmp_path / "a.csv"), section)
+    result = hunter("analyze", "db.read", "--config", path, "--notify-slack", "#perf", "#other")
+    assert result.code == 0 and "p99" in result.out
+    assert sorted(p["channel"] for p in slack.posts) == ["#other", "#perf"]
+    text = str(slack.posts[0]["blocks"])
+    assert "c0019 .. c0020" in text and "c0044 .. c0045" in text
+    slack.posts.clear()
+    result = hunter("analyze", "db.read", "--config", path, "--notify-slack", "#perf", "--cph-report-since", "2024-03-02 12:00")
+    text = str(slack.posts[0]["blocks"])
+    assert result.code == 0 and "c0019 .. c0020" not in text and "c0044 .. c0045" in text
+
+
+def test_analyze_tells_that_there_is_nothing(hunter, tmp_path, slack):
+    write_csv(tmp_path / "a.csv", [])
+    path = config(tmp_path, csv_test(tmp_path / "a.csv"), bot(slack))
+    assert hunter("analyze", "--config", path, "--notify-slack", "#perf").code == 0
+    assert "did not detect any change points" in slack.posts[0]["text"] and "1 test analyzed" in slack.posts[0]["text"]
+
+
+@pytest.mark.parametrize("flags, section, code, words", [
+    (["--notify-slack", "#nowhere"], "bot", 2, "channel_not_found"),
+    (["--notify-slack", "#perf"], "", 2, "no section slack"),
+    (["--notify-slack", "#perf"], "webhook", 2, "a bot_token is needed"),
+    (["--notify-slack", "#perf", "--cph-report-since", "whenever"], "bot", 2, "--cph-report-since: "),
+])
+def test_analyze_that_cannot_notify(hunter, tmp_path, slack, flags, section, code, words):
+    write_csv(tmp_path / "a.csv", [(30, 1.2)])
+    text = {"bot": bot(slack), "": "", "webhook": f'slack: {{webhook_url: "{slack.webhook}"}}'}[section]
+    path = config(tmp_path, csv_test(tmp_path / "a.csv"), text)
+    result = hunter("analyze", "--config", path, *flags)
+    assert result.code == code and words in result.err and slack.posts == []
+
+
+def test_analyze_notifies_after_a_hiccup_and_says_when_it_cannot(hunter, tmp_path, slack):
+    write_csv(tmp_path / "a.csv", [(30, 1.2)])
+    path = config(tmp_path, csv_test(tmp_path / "a.csv"), bot(slack))
+    slack.answers = [(429, "", {"Retry-After": "1"})]
+    assert hunter("analyze", "--config", path, "--notify-slack", "#perf").code == 0
+    assert len(slack.posts) == 1
+    slack.answers = [(429, "", {"Retry-After": "600"})]
+    result = hunter("analyze", "--config", path, "--notify-slack", "#perf")
+    assert result.code == 3 and "too many messages" in result.err and len(slack.posts) == 1
