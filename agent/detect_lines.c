@@ -99,7 +99,8 @@ static bool choose_detection(struct worker *worker, const struct line *line,
 static void put_answer(struct worker *worker, const struct line *line, uint64_t number,
 	const struct detection *detection, struct buf *out)
 {
-	const struct samples samples = {.values = line->values, .n = line->n};
+	const struct samples samples = {
+		.values = line->values, .n = line->n, .runs = line->runs, .hashes = line->hashes};
 	if (line->n > worker->capacity) {
 		free(worker->changes);
 		worker->changes = memory_new(line->n, sizeof *worker->changes);

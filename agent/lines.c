@@ -13,6 +13,7 @@
 #include "agent/core/arena.h"
 #include "agent/core/number.h"
 #include "agent/core/scan.h"
+#include "agent/marks.h"
 
 enum { FIRST_VALUES = 1024 };
 #define NO_INDEX SIZE_MAX
@@ -30,6 +31,7 @@ struct line_reader {
 	const char *id, *id_end;
 	const char *options_text, *options_end;
 	bool series_seen;
+	struct marks runs, hashes;
 	/* What is wrong with a part, or NULL. */
 	const char *id_problem, *series_problem, *options_problem;
 	size_t bad_value; /* the index the series' problem is about, or NO_INDEX */
@@ -48,6 +50,8 @@ void line_reader_free(struct line_reader *reader)
 	if (!reader)
 		return;
 	free(reader->values);
+	marks_free(&reader->runs);
+	marks_free(&reader->hashes);
 	buf_free(&reader->text);
 	buf_free(&reader->key);
 	free(reader);
@@ -248,6 +252,10 @@ static bool read_member(struct line_reader *reader, struct scan *scan)
 		return read_id(reader, scan);
 	if (is_key(reader, "options"))
 		return read_options(reader, scan);
+	if (is_key(reader, "runs"))
+		return marks_read(&reader->runs, scan, DEPTH_PART);
+	if (is_key(reader, "hashes"))
+		return marks_read(&reader->hashes, scan, DEPTH_PART);
 	return scan_value(scan, DEPTH_PART);
 }
 
@@ -285,7 +293,8 @@ static bool check_shape(const struct line_reader *reader, struct error *error)
 			reader->series_problem);
 	if (reader->options_problem)
 		return error_set(error, ERROR_DATA, "%s", reader->options_problem);
-	return true;
+	return marks_check(&reader->runs, "runs", reader->value_count, error) &&
+	       marks_check(&reader->hashes, "hashes", reader->value_count, error);
 }
 
 bool line_read(struct line_reader *reader, const char *text, size_t length, struct line *out,
@@ -295,6 +304,8 @@ bool line_read(struct line_reader *reader, const char *text, size_t length, stru
 	reader->id = NULL;
 	reader->id_problem = reader->series_problem = reader->options_problem = NULL;
 	reader->series_seen = false;
+	marks_clear(&reader->runs);
+	marks_clear(&reader->hashes);
 	reader->options_text = reader->options_end = NULL;
 	reader->value_count = reader->option_count = 0;
 	bool whole = read_object(reader, &scan);
@@ -307,6 +318,8 @@ bool line_read(struct line_reader *reader, const char *text, size_t length, stru
 		return false;
 	out->values = reader->values;
 	out->n = reader->value_count;
+	out->runs = marks_number(&reader->runs);
+	out->hashes = reader->hashes.seen ? reader->hashes.items : NULL;
 	out->options = reader->options;
 	out->option_count = reader->option_count;
 	out->options_text = reader->options_text;

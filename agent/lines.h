@@ -2,6 +2,9 @@
  * The lines that `detect --input jsonl` reads, in place and without a tree:
  *
  *     {"id": "a", "series": [1, 2.5, null], "options": {"window": 30, "profile": "otava"}}
+ * and, where points were measured together or with binaries that are known,
+ *
+ *     {"series": [1, 2.5, 2.6], "runs": [7, 8, 8], "hashes": ["c0ffee", null, null]}
  *
  * A line is one JSON object. Of keys that come twice the last one counts, keys it does not know are
  * skipped, both as in jansson, with which the reader is fuzzed. In `series` null is a missing
@@ -12,6 +15,7 @@
 #define AGENT_LINES_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "agent/core/error.h"
 
@@ -29,6 +33,8 @@ struct line {
 	size_t id_length;
 	const double *values; /* NaN where missing */
 	size_t n;
+	const size_t *runs;     /* of each point, as in struct samples; NULL without "runs" */
+	const uint64_t *hashes; /* of each point, as in struct samples; NULL without "hashes" */
 	const struct line_option *options; /* without those that are null */
 	size_t option_count;
 	const char *options_text; /* all of them as written, to see whether they are those of the

@@ -40,6 +40,20 @@ static bool options_fit(json_t *options)
 	return true;
 }
 
+static bool marks_fit(const json_t *marks, size_t n)
+{
+	if (!marks || json_is_null(marks))
+		return true;
+	if (!json_is_array(marks) || json_array_size(marks) != n)
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		const json_t *mark = json_array_get(marks, i);
+		if (!json_is_string(mark) && !json_is_number(mark) && !json_is_null(mark))
+			return false;
+	}
+	return true;
+}
+
 /* What agent/lines.h promises, said about jansson's tree. */
 static bool has_shape(const json_t *row)
 {
@@ -54,7 +68,10 @@ static bool has_shape(const json_t *row)
 		if (!json_is_number(value) && !json_is_null(value))
 			return false;
 	}
-	return options_fit(json_object_get(row, "options"));
+	size_t n = json_array_size(series);
+	return marks_fit(json_object_get(row, "runs"), n) &&
+	       marks_fit(json_object_get(row, "hashes"), n) &&
+	       options_fit(json_object_get(row, "options"));
 }
 
 static void compare_series(const json_t *series, const struct line *line)
@@ -67,6 +84,24 @@ static void compare_series(const json_t *series, const struct line *line)
 			require(isnan(line->values[i]), "a missing point");
 		else
 			require(memcmp(&theirs, &line->values[i], sizeof theirs) == 0, "a value");
+	}
+}
+
+/* Of equal names, that they are equal where they are written alike; and what is none. */
+static void compare_marks(const json_t *row, const struct line *line)
+{
+	const json_t *runs = json_object_get(row, "runs");
+	const json_t *hashes = json_object_get(row, "hashes");
+	require(json_is_array(runs) == (line->runs != NULL), "runs");
+	require(json_is_array(hashes) == (line->hashes != NULL), "hashes");
+	for (size_t i = 0; line->hashes && i < line->n; i++)
+		require(json_is_null(json_array_get(hashes, i)) == (line->hashes[i] == 0),
+			"a hash");
+	for (size_t i = 1; line->runs && i < line->n; i++) {
+		bool same = line->runs[i] == line->runs[i - 1];
+		const json_t *one = json_array_get(runs, i - 1), *other = json_array_get(runs, i);
+		require(same || line->runs[i] == line->runs[i - 1] + 1, "the next run");
+		require(!same || (!json_is_null(one) && json_equal(one, other)), "a run");
 	}
 }
 
@@ -138,7 +173,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct line line;
 	struct line_reader *reader = line_reader_new();
 	/* A line before it must leave nothing behind. */
-	static const char before[] = "{\"id\":1,\"series\":[1,2],\"options\":{\"window\":3}}";
+	static const char before[] = "{\"id\":1,\"series\":[1,2],\"options\":{\"window\":3},"
+				     "\"runs\":[1,1],\"hashes\":[\"a\",null]}";
 	require(line_read(reader, before, sizeof before - 1, &line, &mine), "a plain line");
 
 	bool accepted = line_read(reader, (const char *)data, size, &line, &mine);
@@ -155,6 +191,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		require(accepted == (row && has_shape(row)), "whether the line is right");
 	if (row && accepted) {
 		compare_series(json_object_get(row, "series"), &line);
+		compare_marks(row, &line);
 		compare_id(json_object_get(row, "id"), &line);
 		compare_options(json_object_get(row, "options"), &line);
 	}

@@ -253,6 +253,35 @@ static void memory_is_used_again(void **state)
 	assert_null(line.options_text);
 }
 
+static void reads_runs_and_hashes(void **state)
+{
+	(void)state;
+	struct line line = read_good("{\"runs\": [1, 1, \"1\", null, null, 7], \"hashes\": [\"a\", "
+				     "\"b\", \"a\", null, 3, 3.0], \"series\": [1,2,3,4,5,6]}");
+	static const size_t runs[] = {0, 0, 1, 2, 3, 4};
+	assert_memory_equal(line.runs, runs, sizeof runs);
+	const uint64_t *hashes = line.hashes;
+	assert_true(hashes[0] == hashes[2] && hashes[0] != hashes[1] && hashes[0] != 0);
+	assert_true(hashes[3] == 0 && hashes[4] != 0 && hashes[4] != hashes[5]);
+	line = read_good("{\"series\": [1], \"runs\": null}");
+	assert_null(line.runs);
+	assert_null(line.hashes);
+	line = read_good("{\"series\": [], \"runs\": [], \"hashes\": []}");
+	assert_int_equal(line.n, 0);
+	line = read_good("{\"series\": [1, 2], \"runs\": 3, \"runs\": [5, 5]}");
+	assert_int_equal(line.runs[1], 0);
+	check_bad("{\"series\": [1, 2], \"runs\": [1]}", NULL,
+		"\"runs\" has 1 items and \"series\" 2");
+	check_bad("{\"series\": [1], \"hashes\": [1, 2]}", NULL,
+		"\"hashes\" has 2 items and \"series\" 1");
+	check_bad("{\"series\": [1], \"runs\": \"a\"}", NULL, "\"runs\" is not an array");
+	check_bad("{\"series\": [1], \"hashes\": [{}]}", NULL,
+		"\"hashes\" has what is neither a string nor a number");
+	check_bad("{\"series\": [1], \"hashes\": [true]}", NULL,
+		"\"hashes\" has what is neither a string nor a number");
+	check_bad("{\"series\": [1], \"runs\": [1,]}", NULL, "not valid JSON at byte 28");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -266,6 +295,7 @@ int main(void)
 		cmocka_unit_test(depth_is_bounded),
 		cmocka_unit_test(options_are_bounded),
 		cmocka_unit_test(memory_is_used_again),
+		cmocka_unit_test(reads_runs_and_hashes),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }

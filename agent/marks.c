@@ -1,0 +1,90 @@
+/*
+ * Only whether two names are equal matters, so their hashes are kept.
+ */
+#include "agent/marks.h"
+
+#include <stdlib.h>
+
+#include "agent/core/arena.h"
+#include "agent/core/hash.h"
+
+enum { FIRST_MARKS = 1024 };
+
+void marks_clear(struct marks *marks)
+{
+	marks->count = 0;
+	marks->seen = false;
+	marks->problem = NULL;
+}
+
+void marks_free(struct marks *marks)
+{
+	free(marks->items);
+	free(marks->numbers);
+}
+
+static void add_mark(struct marks *marks, uint64_t mark)
+{
+	if (marks->count == marks->capacity) {
+		marks->capacity = marks->capacity ? 2 * marks->capacity : FIRST_MARKS;
+		marks->items = memory_resize(marks->items, marks->capacity, sizeof *marks->items);
+	}
+	marks->items[marks->count++] = mark;
+}
+
+static bool read_mark(struct marks *marks, struct scan *scan, int depth)
+{
+	const char *from = scan->at;
+	if (!scan_value(scan, depth))
+		return false;
+	bool names = *from == '"' || *from == '-' || (*from >= '0' && *from <= '9');
+	if (!names && *from != 'n')
+		marks->problem = "has what is neither a string nor a number";
+	add_mark(marks, names ? hash_add(HASH_START, from, (size_t)(scan->at - from)) | 1 : 0);
+	return true;
+}
+
+bool marks_read(struct marks *marks, struct scan *scan, int depth)
+{
+	marks_clear(marks);
+	if (scan_word(scan, "null"))
+		return true;
+	marks->seen = true;
+	if (!scan_take(scan, '[')) {
+		marks->problem = "is not an array";
+		return scan_value(scan, depth);
+	}
+	scan_space(scan);
+	if (scan_take(scan, ']'))
+		return true;
+	do {
+		scan_space(scan);
+		if (!read_mark(marks, scan, depth + 1))
+			return false;
+		scan_space(scan);
+	} while (scan_take(scan, ','));
+	return scan_take(scan, ']');
+}
+
+bool marks_check(const struct marks *marks, const char *key, size_t n, struct error *error)
+{
+	if (marks->problem)
+		return error_set(error, ERROR_DATA, "\"%s\" %s", key, marks->problem);
+	if (marks->seen && marks->count != n)
+		return error_set(error, ERROR_DATA, "\"%s\" has %zu items and \"series\" %zu", key,
+			marks->count, n);
+	return true;
+}
+
+const size_t *marks_number(struct marks *marks)
+{
+	if (!marks->seen)
+		return NULL;
+	marks->numbers = memory_resize(marks->numbers, marks->count + 1, sizeof *marks->numbers);
+	marks->numbers[0] = 0;
+	for (size_t i = 1; i < marks->count; i++) {
+		bool same = marks->items[i] != 0 && marks->items[i] == marks->items[i - 1];
+		marks->numbers[i] = marks->numbers[i - 1] + !same;
+	}
+	return marks->numbers;
+}
