@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # From a bare Debian 12 to the agent at work: installs what the build needs, builds, and shows on the shipped example
-# what hunter-c does. It starts no service and leaves no process behind; run it as often as you like.
+# what hunter-c does; in the end the agent runs, announces the example's changes, and is stopped. It starts no service and
+# leaves no process behind; run it as often as you like.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
@@ -21,7 +22,7 @@ build_release "$build"
 cd "$top"
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-export HUNTER_CONFIG=conf/example.yaml EXAMPLE_STATE=$scratch/state.db
+export HUNTER_CONFIG=conf/example.yaml EXAMPLE_STATE=$scratch/state.db EXAMPLE_LISTEN=127.0.0.1:0
 hunter=$build/hunter-c
 
 # Shows a command as it would be typed, then its output.
@@ -45,9 +46,44 @@ show list-groups
 show_regressions regressions smoke --since 2026-06-01
 say "Where exactly? The table around one of the changes"
 show analyze demo.read.inmem --since 2026-09-25 --until 2026-10-10
-say "The agent, one round: it reads every test, decides what is news, and tells it once"
-show run --once --log-level warn
-say "The same again: all of that has been told, so there is nothing to say"
+# Answers of the agent's pages, without the help of a program that may not be installed.
+page() {
+	exec 3<>"/dev/tcp/127.0.0.1/$port"
+	printf 'GET %s HTTP/1.0\r\n\r\n' "$1" >&3
+	sed '1,/^\r$/d' <&3
+	exec 3>&-
+}
+
+# Waits up to a minute for words in the agent's log.
+await() {
+	local i
+	for ((i = 0; i < 600; i++)); do
+		! grep -q "$1" "$scratch/log" || return 0
+		kill -0 "$agent" 2>/dev/null || break
+		sleep 0.1
+	done
+	cat "$scratch/log" >&2
+	die "the agent did not get as far as \"$1\""
+}
+
+say "The agent: it reads every test on a schedule, decides what is news, and tells it once (here: on the terminal)"
+printf '\n$ hunter-c run\n'
+"$hunter" run >"$scratch/told" 2>"$scratch/log" &
+agent=$!
+trap 'kill "$agent" 2>/dev/null || true; rm -rf "$scratch"' EXIT
+await msg=sent
+cat "$scratch/told" "$scratch/log"
+port=$(sed -n 's/.*msg=started .* port=\([0-9]*\).*/\1/p' "$scratch/log")
+say "Its own metrics, for Prometheus"
+printf '\n$ curl -s http://127.0.0.1:%s/metrics\n' "$port"
+page /metrics | grep -E '^hunter_(build_info|tests|runs_total|changes|changes_found_total|deliveries_total)[ {]'
+say "It ends when it is asked to, and finishes what it is sending"
+printf '\n$ kill %s\n' "$agent"
+kill "$agent"
+wait "$agent"
+trap 'rm -rf "$scratch"' EXIT
+tail -n 1 "$scratch/log"
+say "What has been told is told: another look finds nothing to say"
 again=$(show run --once --log-level warn)
 printf '%s\n' "$again"
 [ "$(printf '%s\n' "$again" | sed 1,2d)" = '' ] || die "the second run was not silent"
