@@ -1,0 +1,444 @@
+/*
+ * The courier over days, in no time: the engine's clock jumps. A real store; the receivers are
+ * played by this program in place of Slack and stdout: each says what its script holds, then ok.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/watch/courier.h"
+
+#define HOUR INT64_C(3600000)
+#define WALL INT64_C(1700000000000)
+
+enum { POSTS = 4000 };
+
+/* One answer of a receiver. */
+struct answer {
+	int64_t retry_after;
+	bool mend, never, more;
+};
+
+struct script {
+	struct answer answers[8];
+	size_t count;
+	struct answer last; /* what it says from then on, if it is `dead` */
+	bool dead;
+	int64_t times[POSTS]; /* engine_now of each attempt */
+	char payloads[POSTS][24], threads[POSTS][24];
+	size_t attempts;
+};
+
+struct fixture {
+	char folder[64], path[96], state[96];
+	struct arena *arena;
+	struct config *config;
+	struct agent agent;
+	struct courier *courier;
+	struct script slack, printed;
+	struct store_request *answer;
+};
+
+static struct fixture *current; /* the steps below are called without a context */
+
+const struct notifier *__real_notifier_find(const char *name);
+const struct notifier *__wrap_notifier_find(const char *name);
+
+static enum step speak(struct script *script, struct delivery *delivery, struct error *error)
+{
+	size_t at = script->attempts++;
+	struct answer answer = at < script->count ? script->answers[at] : script->last;
+
+	assert_true(at < POSTS);
+	script->times[at] = engine_now(current->agent.engine);
+	snprintf(script->payloads[at], sizeof script->payloads[at], "%s", delivery->payload);
+	snprintf(script->threads[at], sizeof script->threads[at], "%s",
+		delivery->thread ? delivery->thread : "");
+	delivery->doubt = DOUBT_NONE;
+	delivery->retry_after = answer.retry_after;
+	if (at >= script->count && !script->dead) {
+		delivery->receipt = arena_printf(delivery->arena, "ts%zu", at);
+		return STEP_DONE;
+	}
+	if (answer.more) {
+		delivery->receipt = arena_printf(delivery->arena, "part%zu", at);
+		delivery->more = true;
+		return STEP_DONE;
+	}
+	delivery->retry = !answer.mend && !answer.never;
+	error_set(error, answer.mend ? ERROR_USAGE : ERROR_DATA, "the script says so");
+	return STEP_FAILED;
+}
+
+static enum step slack_step(struct delivery *delivery, const struct reply *last,
+	struct transfer *next, struct error *error)
+{
+	(void)last, (void)next;
+	return speak(&current->slack, delivery, error);
+}
+
+static enum step printed_step(struct delivery *delivery, const struct reply *last,
+	struct transfer *next, struct error *error)
+{
+	(void)last, (void)next;
+	return speak(&current->printed, delivery, error);
+}
+
+static const struct notifier slack = {.name = "slack", .spacing = 1100, .step = slack_step};
+static const struct notifier printed = {.name = "stdout", .step = printed_step};
+
+const struct notifier *__wrap_notifier_find(const char *name)
+{
+	if (strcmp(name, "slack") == 0)
+		return &slack;
+	return strcmp(name, "stdout") == 0 ? &printed : __real_notifier_find(name);
+}
+
+static int64_t wall(void)
+{
+	return WALL + engine_now(current->agent.engine);
+}
+
+static void post(void *engine, store_call *call, store_call *drop, void *argument)
+{
+	engine_post(engine, call, drop, argument);
+}
+
+static const char *no_environment(void *context, const char *name)
+{
+	(void)context, (void)name;
+	return NULL;
+}
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof *f);
+	struct problems problems;
+	struct config_source source = {.env = no_environment};
+	struct error error;
+	FILE *file;
+
+	strcpy(f->folder, "/tmp/test_courier.XXXXXX");
+	assert_non_null(mkdtemp(f->folder));
+	snprintf(f->path, sizeof f->path, "%s/hunter.yaml", f->folder);
+	snprintf(f->state, sizeof f->state, "%s/state.db", f->folder);
+	file = fopen(f->path, "w");
+	fputs("slack: {bot_token: x, channels: [\"#a\", \"#b\"]}\n"
+	      "tests: {t: {type: csv, file: a.csv, notify: [slack, stdout]}}\n",
+		file);
+	fclose(file);
+	f->arena = arena_new();
+	source.schema = cli_schema(f->arena);
+	problems = (struct problems){.arena = f->arena};
+	f->config = config_load(f->path, &source, &problems);
+	assert_non_null(f->config);
+	f->agent = (struct agent){.config = f->config, .now = wall};
+	f->agent.engine = engine_new(&(struct engine_options){.jobs = 1, .jumping = true}, &error);
+	f->agent.metrics = metrics_new();
+	f->agent.store = store_open(f->state, post, f->agent.engine, &error);
+	assert_non_null(f->agent.store);
+	f->courier = courier_new(&f->agent);
+	*state = current = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+	char command[128];
+
+	store_close(f->agent.store);
+	engine_free(f->agent.engine);
+	courier_free(f->courier);
+	metrics_free(f->agent.metrics);
+	config_free(f->config);
+	arena_free(f->arena);
+	snprintf(command, sizeof command, "rm -rf %s", f->folder);
+	free(f);
+	return system(command);
+}
+
+static void answered(struct store_request *request)
+{
+	struct fixture *f = request->context;
+
+	f->answer = request;
+	engine_stop(f->agent.engine);
+}
+
+static struct parcel parcel_to(const char *receiver, const char *destination, const char *payload)
+{
+	return (struct parcel){.key = payload,
+		.receiver = receiver,
+		.destination = destination,
+		.payload = payload,
+		.now = wall()};
+}
+
+/* Queues the parcel in the store; the courier does not have it yet. */
+static void queue(struct fixture *f, struct parcel *parcel)
+{
+	struct store_request *request = store_request_new(STORE_QUEUE, answered, f);
+
+	request->parcels = parcel;
+	request->parcel_count = 1;
+	ledger_ask(&f->agent, request);
+	(void)engine_run(f->agent.engine);
+	assert_false(f->answer->failed);
+	store_request_free(f->answer);
+}
+
+static void send(
+	struct fixture *f, const char *receiver, const char *destination, const char *payload)
+{
+	struct parcel parcel = parcel_to(receiver, destination, payload);
+
+	queue(f, &parcel);
+	courier_add(f->courier, &parcel);
+}
+
+static int count(struct fixture *f, const char *what)
+{
+	char sql[160];
+	sqlite3 *database;
+	sqlite3_stmt *statement;
+	int number;
+
+	snprintf(sql, sizeof sql, "SELECT count(*) FROM %s", what);
+	assert_int_equal(sqlite3_open(f->state, &database), SQLITE_OK);
+	assert_int_equal(sqlite3_prepare_v2(database, sql, -1, &statement, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
+	number = sqlite3_column_int(statement, 0);
+	sqlite3_finalize(statement);
+	sqlite3_close(database);
+	return number;
+}
+
+static void assert_metric(struct fixture *f, const char *line)
+{
+	struct buf text = {0};
+
+	courier_collect(f->courier);
+	metrics_print(f->agent.metrics, METRICS_TEXT, &text);
+	assert_non_null(strstr(text.data, line));
+	buf_free(&text);
+}
+
+static void test_in_order_and_spaced(void **state)
+{
+	struct fixture *f = *state;
+
+	send(f, "slack", "#a", "one");
+	send(f, "slack", "#a", "two");
+	send(f, "slack", "#b", "three");
+	assert_true(engine_run(f->agent.engine));
+	assert_int_equal(f->slack.attempts, 3);
+	assert_string_equal(f->slack.payloads[0], "one");
+	assert_string_equal(f->slack.payloads[2], "two");
+	assert_true(f->slack.times[1] - f->slack.times[0] < 1100);
+	assert_true(f->slack.times[2] - f->slack.times[0] >= 1100);
+	assert_int_equal(count(f, "deliveries WHERE state = 2"), 3);
+	assert_metric(f, "hunter_deliveries_total{receiver=\"slack\",result=\"sent\"} 3");
+}
+
+/* Ten minutes in one channel; the others go on. */
+static void test_a_long_wait_is_obeyed_to_the_second(void **state)
+{
+	struct fixture *f = *state;
+
+	f->slack.answers[0] = (struct answer){.retry_after = 600000};
+	f->slack.count = 1;
+	send(f, "slack", "#a", "one");
+	send(f, "slack", "#b", "two");
+	send(f, "stdout", "", "three");
+	assert_true(engine_run(f->agent.engine));
+	assert_int_equal(f->slack.attempts, 3);
+	assert_string_equal(f->slack.payloads[1], "two");
+	assert_true(f->slack.times[1] < 600000);
+	assert_int_equal(f->slack.times[2] - f->slack.times[0], 600000);
+	assert_int_equal(f->printed.attempts, 1);
+}
+
+static void test_given_up_after_a_day_and_said(void **state)
+{
+	struct fixture *f = *state;
+
+	f->slack.dead = true;
+	f->slack.last = (struct answer){.retry_after = -1};
+	send(f, "slack", "#a", "one");
+	assert_true(engine_run(f->agent.engine));
+	assert_int_equal(count(f, "deliveries WHERE state = 3 AND problem != ''"), 1);
+	assert_in_range(f->slack.times[f->slack.attempts - 1], 24 * HOUR, 24 * HOUR + 300000);
+	assert_in_range(f->slack.attempts, 250, 350);
+	assert_metric(f, "hunter_deliveries_total{receiver=\"slack\",result=\"abandoned\"} 1");
+}
+
+static void test_give_up_after_is_a_setting(void **state)
+{
+	struct fixture *f = *state;
+
+	f->config->agent.give_up_after = HOUR;
+	f->slack.dead = true;
+	f->slack.last = (struct answer){.retry_after = -1};
+	send(f, "slack", "#a", "one");
+	assert_true(engine_run(f->agent.engine));
+	assert_in_range(f->slack.times[f->slack.attempts - 1], HOUR, HOUR + 300000);
+	assert_int_equal(count(f, "deliveries WHERE state = 3"), 1);
+}
+
+static void stop_the_engine(void *context)
+{
+	struct fixture *f = context;
+
+	engine_stop(f->agent.engine);
+}
+
+/* A receiver that is dead takes no memory for what waits, bounded in number, and holds up nobody:
+ * what is dropped is the oldest that has not begun. */
+static void test_a_dead_receiver_costs_little(void **state)
+{
+	enum { MANY = COURIER_QUEUE + 20 };
+	struct fixture *f = *state;
+	char payload[24];
+
+	f->slack.dead = true;
+	f->slack.last = (struct answer){.retry_after = HOUR};
+	for (int i = 0; i < MANY; i++) {
+		snprintf(payload, sizeof payload, "p%04d", i);
+		send(f, "slack", "#a", payload);
+	}
+	send(f, "stdout", "", "other");
+	engine_after(f->agent.engine, HOUR / 2, stop_the_engine, f);
+	assert_true(engine_run(f->agent.engine));
+	assert_int_equal(f->printed.attempts, 1);
+	assert_int_equal(count(f, "deliveries WHERE receiver = 'slack' AND state = 3"), 20);
+	assert_int_equal(count(f, "deliveries WHERE payload = 'p0000' AND state = 1"), 1);
+	assert_int_equal(count(f, "deliveries WHERE payload = 'p0001' AND state = 3"), 1);
+	assert_int_equal(count(f, "deliveries WHERE payload = 'p0020' AND state = 3"), 1);
+	assert_int_equal(count(f, "deliveries WHERE payload = 'p0021' AND state = 1"), 1);
+	assert_metric(f, "hunter_deliveries_total{receiver=\"slack\",result=\"dropped\"} 20");
+	assert_metric(f, "hunter_delivery_queue_length{receiver=\"slack\"} 1000");
+	f->slack.dead = false;
+	f->slack.count = 0;
+	assert_true(engine_run(f->agent.engine));
+	assert_int_equal(count(f, "deliveries WHERE state = 2"), 1 + COURIER_QUEUE);
+	assert_string_equal(f->slack.payloads[f->slack.attempts - 1], "p1019");
+	assert_string_equal(f->slack.payloads[f->slack.attempts - COURIER_QUEUE + 1], "p0021");
+}
+
+/* What somebody must mend is kept for as long as it takes. */
+static void test_misconfigured_for_a_week(void **state)
+{
+	struct fixture *f = *state;
+
+	f->slack.dead = true;
+	f->slack.last = (struct answer){.mend = true, .retry_after = -1};
+	send(f, "slack", "#a", "one");
+	engine_after(f->agent.engine, 7 * 24 * HOUR, stop_the_engine, f);
+	assert_true(engine_run(f->agent.engine));
+	assert_int_equal(count(f, "deliveries WHERE state = 1"), 1);
+	f->slack.dead = false;
+	f->slack.count = 0;
+	assert_true(engine_run(f->agent.engine));
+	assert_int_equal(count(f, "deliveries WHERE state = 2"), 1);
+}
+
+/* Rounds keep the spacing, and the receipt of each is in the store before the next could matter. */
+static void test_several_posts(void **state)
+{
+	struct fixture *f = *state;
+
+	f->slack.answers[0] = f->slack.answers[1] = (struct answer){.more = true};
+	f->slack.answers[2] = (struct answer){.retry_after = 5000};
+	f->slack.count = 3;
+	send(f, "slack", "#a", "one");
+	engine_after(f->agent.engine, 1000, stop_the_engine, f);
+	assert_true(engine_run(f->agent.engine));
+	assert_int_equal(count(f, "deliveries WHERE state = 1 AND receipt = 'part0'"), 1);
+	assert_true(engine_run(f->agent.engine));
+	assert_int_equal(f->slack.attempts, 4);
+	assert_int_equal(f->slack.times[1] - f->slack.times[0], 1100);
+	assert_int_equal(f->slack.times[3] - f->slack.times[2], 5000);
+	assert_int_equal(count(f, "deliveries WHERE state = 2 AND receipt = 'ts3'"), 1);
+}
+
+static void test_continues_what_was_told(void **state)
+{
+	struct fixture *f = *state;
+	struct record record = {.item = {.test = "t", .metric = "m", .time = 5}};
+	struct parcel parcel = parcel_to("slack", "#a", "more");
+
+	send(f, "slack", "#a", "first");
+	threads_add(courier_threads(f->courier),
+		&(struct parcel){.key = "first",
+			.receiver = "slack",
+			.destination = "#a",
+			.records = &record,
+			.record_count = 1},
+		HOUR);
+	parcel.thread = "first";
+	queue(f, &parcel);
+	courier_add(f->courier, &parcel);
+	assert_true(engine_run(f->agent.engine));
+	assert_string_equal(f->slack.threads[0], "");
+	assert_string_equal(f->slack.threads[1], "ts0");
+}
+
+static void note_orphans(void *context)
+{
+	struct store_request *request = store_request_new(STORE_REOPEN, answered, context);
+
+	courier_orphans(current->courier, request);
+	assert_int_equal(request->parcel_count, 2);
+	ledger_ask(&current->agent, request);
+}
+
+/* While one post is under way the configuration loses the receiver: that post is carried to its
+ * end, what waits behind it is given back. */
+static void test_a_receiver_that_goes_away(void **state)
+{
+	struct fixture *f = *state;
+
+	courier_listen(f->courier, note_orphans, f);
+	f->slack.answers[0] = (struct answer){.retry_after = 60000};
+	f->slack.count = 1;
+	send(f, "slack", "#a", "one");
+	send(f, "slack", "#a", "two");
+	engine_after(f->agent.engine, 1000, stop_the_engine, f);
+	assert_true(engine_run(f->agent.engine));
+	f->config->receivers = agent_receiver(&f->agent, "stdout");
+	f->config->receiver_count = 1;
+	courier_adopt(f->courier);
+	(void)engine_run(f->agent.engine);
+	store_request_free(f->answer);
+	assert_int_equal(f->slack.attempts, 1);
+	assert_int_equal(count(f, "deliveries WHERE state = 3"), 2);
+	assert_metric(f, "hunter_deliveries_total{receiver=\"slack\",result=\"rerouted\"} 2");
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(test_in_order_and_spaced),
+		CASE(test_a_long_wait_is_obeyed_to_the_second),
+		CASE(test_given_up_after_a_day_and_said),
+		CASE(test_give_up_after_is_a_setting),
+		CASE(test_a_dead_receiver_costs_little),
+		CASE(test_misconfigured_for_a_week),
+		CASE(test_several_posts),
+		CASE(test_continues_what_was_told),
+		CASE(test_a_receiver_that_goes_away),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
