@@ -9,6 +9,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "agent/news/announce.h"
 #include "agent/news/reconcile.h"
 
 /* One series on its way from findings to news. */
@@ -55,56 +56,18 @@ static int64_t spacing_at(const struct subject *subject, size_t position)
 	return (subject->times[last] - subject->times[first]) / (int64_t)(last - first);
 }
 
-/* The attribute of a point of this series; NULL if the point or the attribute is missing. */
-static const char *value_at(const struct series *series, const struct column *column, size_t index)
-{
-	const char *value = column->values[index];
-
-	return isnan(series->values[index]) || !value || !*value ? NULL : value;
-}
-
-/*
- * The attribute of the last point before the change and of the first one from it on. A row may lack
- * it: then the next one that has it counts, as the range must hold what caused the change.
- */
-static void attribute(const struct subject *subject, const char *name, size_t index,
-	const char **before, const char **after)
-{
-	const struct series *series = subject->findings->series;
-	const struct column *column = axis_column(series->axis, name);
-	const char *value = NULL;
-
-	if (!column)
-		return;
-	for (size_t at = index; at < series->axis->n && !value; at++)
-		value = value_at(series, column, at);
-	*after = arena_strdup(subject->request->arena, value);
-	value = NULL;
-	for (size_t at = index; at > 0 && !value; at--)
-		value = value_at(series, column, at - 1);
-	*before = arena_strdup(subject->request->arena, value);
-}
-
 static void add_record(struct subject *subject, const struct change *change)
 {
 	struct store_request *request = subject->request;
-	const struct series *series = subject->findings->series;
 	struct record *record = &request->records[request->record_count++];
-	struct announcement *item = &record->item;
 
-	*item = (struct announcement){.test = subject->test,
-		.metric = arena_strdup(request->arena, series->name),
-		.unit = series->metric ? arena_strdup(request->arena, series->metric->unit) : NULL,
-		.direction = series->metric ? series->metric->direction : 0,
-		.time = series->axis->times[change->index],
-		.change = *change};
-	attribute(subject, "commit", change->index, &item->commit_before, &item->commit_after);
-	attribute(subject, "version", change->index, &item->version_before, &item->version_after);
+	record->item =
+		announce_change(request->arena, subject->test, subject->findings->series, change);
 	record->series = subject->series;
 	record->branch = subject->branch;
 	record->sign = sign_of(change);
 	record->state = CHANGE_CONFIRMED;
-	record->news = item->time < subject->oldest ? NEWS_SILENT : NEWS_PENDING;
+	record->news = record->item.time < subject->oldest ? NEWS_SILENT : NEWS_PENDING;
 	record->first_seen = subject->now;
 	record->spacing = spacing_at(subject, subject->positions[change->index]);
 	if (record->news == NEWS_PENDING)
