@@ -9,12 +9,11 @@
 #include <math.h>
 #include <string.h>
 
-#include "detectors/edivisive_internal.h"
 #include "detectors/edivisive_search.h"
 #include "detectors/existing.h"
 #include "detectors/random.h"
 #include "detectors/scratch.h"
-#include "detectors/stats.h"
+#include "detectors/segments.h"
 
 static const struct field permutation_fields[] = {
 	{.name = "permutations",
@@ -131,22 +130,17 @@ static void cut_pieces(struct trial *trial)
 	}
 }
 
-static struct change change_between(const double *existing, const size_t *places,
-	const struct piece *left, const struct piece *right)
+static size_t write_changes(const struct segments *segments, const struct trial *trial,
+	struct scratch *scratch, struct change *out)
 {
-	struct moments before = moments_of(existing + left->start, left->end - left->start);
-	struct moments after = moments_of(existing + right->start, right->end - right->start);
-	return (struct change){
-		.index = places[right->start],
-		.pvalue = right->p,
-		.mean_before = before.mean,
-		.mean_after = after.mean,
-		.stddev_before = moments_stddev(before, 1),
-		.stddev_after = moments_stddev(after, 1),
-		.count_before = before.n,
-		.count_after = after.n,
-		.magnitude = change_magnitude(before.mean, after.mean),
-	};
+	size_t count = trial->count - 1;
+	size_t *cuts = scratch_take(scratch, count, sizeof(*cuts));
+	for (size_t i = 0; i < count; i++)
+		cuts[i] = trial->pieces[i + 1].start;
+	segments_changes(segments, cuts, count, out);
+	for (size_t i = 0; i < count; i++)
+		out[i].pvalue = trial->pieces[i + 1].p;
+	return count;
 }
 
 static size_t permutation_detect(const struct samples *samples, const void *options,
@@ -154,13 +148,12 @@ static size_t permutation_detect(const struct samples *samples, const void *opti
 {
 	const struct edivisive_permutation_options *given = options;
 	scratch_reset(scratch);
-	double *existing = scratch_take(scratch, samples->n, sizeof(double));
-	size_t *places = scratch_take(scratch, samples->n, sizeof(size_t));
-	size_t n = existing_values(samples->values, samples->n, existing, places);
+	struct segments segments = segments_of(samples, scratch);
+	size_t n = segments.n;
 	if (n < 2)
 		return 0;
 	double *scaled = scratch_take(scratch, n, sizeof(double));
-	existing_scale(existing, n, scaled);
+	existing_scale(segments.values, n, scaled);
 	size_t needed = (size_t)ceil(1 / given->p_value) - 1;
 	size_t asked = (size_t)given->permutations;
 	struct trial trial = {
@@ -177,10 +170,7 @@ static size_t permutation_detect(const struct samples *samples, const void *opti
 	trial.pieces[0] = (struct piece){.start = 0, .end = n};
 	search_piece(&trial, &trial.pieces[0]);
 	cut_pieces(&trial);
-	for (size_t i = 1; i < trial.count; i++)
-		out[i - 1] =
-			change_between(existing, places, &trial.pieces[i - 1], &trial.pieces[i]);
-	return trial.count - 1;
+	return write_changes(&segments, &trial, scratch, out);
 }
 
 const struct detector edivisive_permutation_detector = {

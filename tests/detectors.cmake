@@ -1,6 +1,7 @@
 # Tests, fuzz targets and benchmarks of detectors/.
 hunter_test(stats hunter_detectors)
 hunter_test(golden hunter_detectors PkgConfig::JANSSON)
+hunter_test(detectors hunter_detectors)
 hunter_test(edivisive hunter_detectors)
 hunter_test(edivisive_stream hunter_detectors)
 hunter_test(mannwhitney hunter_detectors)
