@@ -15,10 +15,13 @@ static bool name_of(const char *host, char out[NAME])
 {
 	const char *end = *host == '[' ? strchr(host, ']') : strchrnul(host, ':');
 	size_t length = end ? (size_t)(end - host) : 0;
+	const char *rest = end ? end + (*end == ']') : "";
 
+	if (*rest == ':')
+		rest += 1 + strspn(rest + 1, "0123456789");
 	if (*host == '[' && length > 0)
 		host++, length--;
-	if (length == 0 || length >= NAME)
+	if (length == 0 || length >= NAME || *rest)
 		return false;
 	memcpy(out, host, length);
 	out[length] = '\0';

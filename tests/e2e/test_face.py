@@ -64,7 +64,8 @@ def watched(agents, tmp_path):
     agent = agents(path)
     agent.wait_metric("hunter_runs_total", 2)
     agent.port = port_of(agent)
-    return agent
+    yield agent
+    assert agent.end() == 0
 
 
 def test_tests(watched):
@@ -412,7 +413,6 @@ def test_a_hundred_at_once(watched):
     for connection in slow:
         connection.close()
     assert ask(watched.port, "/-/ready").status == 200
-    assert watched.end() == 0
 
 
 def test_requests_of_all_sizes(watched):
@@ -420,14 +420,13 @@ def test_requests_of_all_sizes(watched):
         with socket.create_connection(("127.0.0.1", watched.port), 30) as connection:
             with contextlib.suppress(OSError):
                 connection.sendall(request)
-                connection.shutdown(socket.SHUT_WR)
             got = b""
             with contextlib.suppress(OSError):
                 while more := connection.recv(65536):
                     got += more
             return got
 
-    head = b"GET /-/healthy HTTP/1.1\r\nHost: localhost\r\n"
+    head = b"GET /-/healthy HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
     assert b"200 OK" in raw(head + b"\r\n")
     assert b" 200 " not in raw(head + b"X: " + b"y" * 100000 + b"\r\n\r\n")
     assert b" 200 " not in raw(head + b"X: y\r\n" * 10000 + b"\r\n")
@@ -436,7 +435,7 @@ def test_requests_of_all_sizes(watched):
     form = b"POST /api/v1/run HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\n"
     assert b" 413 " in raw(form + b"Content-Length: 70000\r\n\r\n" + b"x" * 70000)
     assert b" 415 " in raw(form.replace(b"x-www-form-urlencoded", b"json") + b"Content-Length: 2\r\n\r\n{}")
-    assert b" 200 " not in raw(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03")
+    assert b" 200 " not in raw(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n")
     head_only = raw(b"HEAD /api/v1/tests HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
     assert head_only.startswith(b"HTTP/1.1 200 OK") and head_only.endswith(b"\r\n\r\n")
     assert int(re.search(rb"Content-Length: (\d+)", head_only)[1]) > 100
