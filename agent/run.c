@@ -10,6 +10,7 @@
 #include "agent/commands.h"
 #include "agent/core/clock.h"
 #include "agent/gather.h"
+#include "agent/watch/crew.h"
 #include "agent/watch/face.h"
 #include "agent/watch/files.h"
 #include "agent/watch/reload.h"
@@ -26,10 +27,7 @@ struct run_options {
 
 struct run {
 	struct cli *cli;
-	struct agent agent;
-	struct courier *courier;
-	struct announcer *announcer;
-	struct watch *watch;
+	struct crew crew;
 	struct files *files;
 	struct systemd *systemd;
 	struct face *face;
@@ -50,17 +48,12 @@ static const struct field run_fields[] = {
 	{0},
 };
 
-static void post(void *engine, store_call *call, store_call *drop, void *argument)
-{
-	engine_post(engine, call, drop, argument);
-}
-
 static const char *unready(void *context)
 {
 	const struct run *run = context;
 
-	if (run->agent.ledger.kind != ERROR_NONE)
-		return run->agent.ledger.text;
+	if (run->crew.agent.ledger.kind != ERROR_NONE)
+		return run->crew.agent.ledger.text;
 	return run->restored ? NULL : "the state file is being read";
 }
 
@@ -68,24 +61,24 @@ static void collect(void *context)
 {
 	struct run *run = context;
 
-	courier_collect(run->courier);
+	courier_collect(run->crew.courier);
 }
 
 static void hang_up(void *context)
 {
 	struct run *run = context;
 
-	if (run->agent.reloader)
-		agent_reload(&run->agent, NULL, NULL);
+	if (run->crew.agent.reloader)
+		agent_reload(&run->crew.agent, NULL, NULL);
 }
 
 static void adopt(void *context)
 {
 	struct run *run = context;
-	const struct generation *generation = run->agent.generation;
+	const struct generation *generation = run->crew.agent.generation;
 
-	watch_adopt(run->watch, generation->tests, generation->test_count);
-	courier_adopt(run->courier);
+	watch_adopt(run->crew.watch, generation->tests, generation->test_count);
+	courier_adopt(run->crew.courier);
 	files_follow(run->files);
 }
 
@@ -107,10 +100,10 @@ static void reload_ended(void *context, const struct reload_report *report)
 /* What an agent has and a single pass has not. */
 static bool open_service(struct run *run, struct error *error)
 {
-	struct agent *agent = &run->agent;
+	struct agent *agent = &run->crew.agent;
 	struct config_source source = cli_config_source(run->cli);
 
-	run->face = face_open(agent, run->watch,
+	run->face = face_open(agent, run->crew.watch,
 		&(struct face_options){.insecure = run->insecure,
 			.unready = unready,
 			.collect = collect,
@@ -118,7 +111,7 @@ static bool open_service(struct run *run, struct error *error)
 		error);
 	if (!run->face)
 		return false;
-	run->files = files_new(agent, run->watch);
+	run->files = files_new(agent, run->crew.watch);
 	run->systemd = systemd_new(agent, source.env, source.env_context);
 	reloader_new(agent, &(struct reloader_options){.source = source,
 				    .names = &run->cli->arguments,
@@ -131,26 +124,17 @@ static bool open_service(struct run *run, struct error *error)
 
 static bool open_parts(struct run *run, struct error *error)
 {
-	struct agent *agent = &run->agent;
-	const struct agent_settings *settings = &run->agent.config->agent;
+	struct agent *agent = &run->crew.agent;
+	const struct agent_settings *settings = &agent->config->agent;
+	struct engine_options options = {.jobs = (size_t)settings->jobs,
+		.read_timeout = settings->read_timeout,
+		.progress = agent->once && run->cli->progress,
+		.catch_signals = true,
+		.hangup = agent->once ? NULL : hang_up,
+		.context = run};
 
-	agent->engine = engine_new(&(struct engine_options){.jobs = (size_t)settings->jobs,
-					   .read_timeout = settings->read_timeout,
-					   .progress = agent->once && run->cli->progress,
-					   .catch_signals = true,
-					   .hangup = agent->once ? NULL : hang_up,
-					   .context = run},
-		error);
-	if (!agent->engine)
+	if (!crew_open(&run->crew, &options, settings->state, error))
 		return false;
-	agent->metrics = metrics_new();
-	agent->store = store_open(settings->state, post, agent->engine, error);
-	if (!agent->store)
-		return false;
-	run->courier = courier_new(agent);
-	run->announcer = announcer_new(agent, run->courier);
-	run->watch = watch_new(
-		agent, run->announcer, agent->generation->tests, agent->generation->test_count);
 	return agent->once || open_service(run, error);
 }
 
@@ -160,18 +144,14 @@ static void close_parts(struct run *run, int code)
 {
 	face_stop(run->face);
 	files_free(run->files);
-	store_close(run->agent.store);
-	if (!engine_free(run->agent.engine)) {
+	if (!crew_stop(&run->crew)) {
 		log_message(LEVEL_INFO, "left without waiting for a worker");
 		cli_leave(code);
 	}
-	reloader_free(run->agent.reloader);
+	reloader_free(run->crew.agent.reloader);
 	systemd_free(run->systemd);
 	face_free(run->face);
-	watch_free(run->watch);
-	announcer_free(run->announcer);
-	courier_free(run->courier);
-	metrics_free(run->agent.metrics);
+	crew_free(&run->crew);
 }
 
 static void pruned(struct store_request *request)
@@ -183,7 +163,7 @@ static void pruned(struct store_request *request)
 static void prune(void *context)
 {
 	struct run *run = context;
-	struct agent *agent = &run->agent;
+	struct agent *agent = &run->crew.agent;
 	struct store_request *request = store_request_new(STORE_PRUNE, pruned, NULL);
 
 	if (agent->stopping) {
@@ -203,24 +183,18 @@ static void restored(struct store_request *request)
 	struct run *run = request->context;
 
 	if (request->failed) {
-		run->agent.stateless = true;
+		run->crew.agent.stateless = true;
 		store_request_free(request);
-		engine_stop(run->agent.engine);
+		engine_stop(run->crew.agent.engine);
 		return;
 	}
 	run->restored = true;
-	for (size_t i = 0; i < request->parcel_count; i++)
-		courier_add(run->courier, &request->parcels[i]);
-	if (request->record_count + request->parcel_count > 0)
-		log_event(LEVEL_INFO, "taken up again", LOG_INT("changes", request->record_count),
-			LOG_INT("messages", request->parcel_count));
-	watch_start(run->watch, request);
-	announcer_add(run->announcer, request);
+	crew_begin(&run->crew, request);
 	prune(run);
-	if (run->agent.once)
+	if (run->crew.agent.once)
 		return;
 	files_follow(run->files);
-	reloader_start(run->agent.reloader);
+	reloader_start(run->crew.agent.reloader);
 	systemd_ready(run->systemd);
 }
 
@@ -232,7 +206,7 @@ static void stop(void *context)
 /* Ends what is under way. A second signal ends the waiting. */
 static void wind_up(struct run *run)
 {
-	struct agent *agent = &run->agent;
+	struct agent *agent = &run->crew.agent;
 
 	log_message(LEVEL_INFO, "stopping");
 	systemd_stopping(run->systemd);
@@ -253,12 +227,12 @@ static void wind_up(struct run *run)
 
 static enum exit_code run_once(struct run *run)
 {
-	struct agent *agent = &run->agent;
+	struct agent *agent = &run->crew.agent;
 	enum exit_code code = EXIT_NOTHING;
 	bool done = engine_run(agent->engine);
 
 	if (done) {
-		announcer_flush(run->announcer);
+		announcer_flush(run->crew.announcer);
 		done = engine_run(agent->engine);
 	}
 	if (!done)
@@ -274,7 +248,7 @@ static enum exit_code run_once(struct run *run)
 
 static enum exit_code run_agent(struct run *run)
 {
-	struct agent *agent = &run->agent;
+	struct agent *agent = &run->crew.agent;
 
 	log_event(LEVEL_INFO, "started", LOG_TEXT("version", HUNTER_VERSION),
 		LOG_TEXT("config", agent->config->path),
@@ -306,9 +280,9 @@ static int run_configured(struct run *run)
 		return failure;
 	}
 	request = store_request_new(STORE_RESTORE, restored, run);
-	request->since = agent_now(&run->agent) - DAY;
-	ledger_ask(&run->agent, request);
-	code = run->agent.once ? run_once(run) : run_agent(run);
+	request->since = agent_now(&run->crew.agent) - DAY;
+	ledger_ask(&run->crew.agent, request);
+	code = run->crew.agent.once ? run_once(run) : run_agent(run);
 	close_parts(run, (int)code);
 	return (int)code;
 }
@@ -327,13 +301,13 @@ static int run_command_run(struct cli *cli)
 	generation = generation_of(config, &cli->arguments, &error);
 	if (!generation)
 		return cli_fail(&error);
-	run.agent = (struct agent){.generation = generation,
+	run.crew.agent = (struct agent){.generation = generation,
 		.config = generation->config,
 		.schema = cli_schema(cli->arena),
 		.now = clock_wall,
 		.once = options->once};
 	code = run_configured(&run);
-	generation_release(run.agent.generation);
+	generation_release(run.crew.agent.generation);
 	return code;
 }
 

@@ -1,3 +1,4 @@
-# Time: the engine's clock that jumps, and conditions.
+# Time: the engine's clock that jumps, conditions, and the agent under wall clocks that jump.
 hunter_test(condition hunter_agent)
 hunter_test(jumping hunter_agent)
+hunter_test(time hunter_agent)

@@ -270,7 +270,7 @@ static void begin(struct lane *lane, const struct receiver *receiver)
 		.key = letter->parcel.key,
 		.payload = letter->parcel.payload,
 		.made = letter->made,
-		.now = agent->now(),
+		.now = agent_now(agent),
 		.doubt = letter->doubt,
 		.receipt = letter->parcel.receipt,
 		.thread = letter->parcel.thread
