@@ -178,6 +178,8 @@ static void set_query(const struct fetch *fetch, struct task *task)
 	selection_query(&fetch->selection, task->test, &task->query);
 	if (fetch->selection.since == WHEN_ALWAYS && range > 0)
 		task->query.since = selection_standing_since(task->query.now, range);
+	if (fetch->selection.until == WHEN_NEVER && task->test->evaluation_delay > 0)
+		task->query.until = task->query.now - task->test->evaluation_delay;
 }
 
 static bool parse_last(const char *text, size_t *out, struct error *error)
