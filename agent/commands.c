@@ -8,6 +8,7 @@ const struct command *const commands[] = {
 	&replay_command,
 	&regressions_command,
 	&analyze_command,
+	&cluster_command,
 	&detect_command,
 	&list_tests_command,
 	&list_groups_command,

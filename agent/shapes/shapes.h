@@ -1,0 +1,70 @@
+/*
+ * Shapes: series of many tests that changed together, found by clustering.
+ *
+ * Series are collected as their tests come in, put on one axis of times, clustered by their shape
+ * (k-means), and the clusters whose centroid is a step are reported, each with the series in it and
+ * what these have in common. Skia Perf's method (https://perf.skia.org).
+ */
+#ifndef AGENT_SHAPES_SHAPES_H
+#define AGENT_SHAPES_SHAPES_H
+
+#include "agent/core/arena.h"
+#include "agent/core/series.h"
+#include "detectors/kmeans.h"
+
+struct shapes;
+
+struct shapes *shapes_new(void);
+void shapes_free(struct shapes *shapes);
+
+/* Copies the series of a test. */
+void shapes_add(struct shapes *shapes, const char *test, const struct dataset *data);
+
+struct shape_options {
+	int64_t k; /* clusters; 0: by the number of series */
+	int64_t seed;
+	double interesting; /* a cluster is told if its regression is at least this */
+	int64_t least;      /* and has at least so many members */
+};
+
+extern const struct field shape_fields[];
+
+struct shape_member {
+	const char *test, *series, *identity;
+};
+
+/* What members have in common: "region=eu" with the share of the members and of all series that
+ * have it. */
+struct shape_label {
+	const char *text;
+	double share, overall;
+};
+
+/* An interesting cluster. */
+struct shape {
+	int64_t time;      /* ms, of the first point behind the step */
+	int sign;          /* 1: up, -1: down */
+	double regression; /* negative: up, as Skia has it */
+	double ratio;      /* median over the members of level behind by level before; NaN: none */
+	const char *commit_before, *commit_after; /* of the best member; NULL where unknown */
+	const struct shape_member *members;       /* nearest to the centroid first */
+	size_t count;
+	const struct shape_label *labels; /* most telling first */
+	size_t label_count;
+};
+
+struct shape_report {
+	const struct shape *shapes; /* largest regression first */
+	size_t count;
+	size_t series;   /* that were clustered */
+	size_t left_out; /* with too few values on the axis */
+	size_t points;   /* of the axis */
+	size_t k, iterations;
+	double error;
+};
+
+/* In the arena; names are borrowed from the shapes. `parallel` may be NULL. */
+void shapes_find(const struct shapes *shapes, const struct shape_options *options,
+	const struct parallel *parallel, struct arena *arena, struct shape_report *out);
+
+#endif

@@ -1,0 +1,89 @@
+#include "detectors/cluster.h"
+
+#include <float.h>
+#include <math.h>
+
+/* The nearest value from `at` on, or NaN. */
+static double next_value(const double *values, size_t n, size_t at)
+{
+	while (at < n && !isfinite(values[at]))
+		at++;
+	return at < n ? values[at] : (double)NAN;
+}
+
+static double largest(const double *values, size_t n)
+{
+	double most = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (isfinite(values[i]) && fabs(values[i]) > most)
+			most = fabs(values[i]);
+	return most;
+}
+
+/* Values with the gaps filled, divided by the largest so that no square overflows. */
+static bool fill(const double *values, size_t n, double unit, float *row)
+{
+	double last = (double)NAN;
+
+	for (size_t i = n; i-- > 0;) {
+		if (isfinite(values[i]))
+			last = values[i];
+		row[i] = (float)(last / unit);
+	}
+	last = next_value(values, n, 0);
+	for (size_t i = 0; i < n; i++) {
+		if (isfinite(values[i]))
+			last = values[i];
+		if (isnan(row[i]))
+			row[i] = (float)(last / unit);
+	}
+	return n > 0 && isfinite(last);
+}
+
+bool cluster_shape(const double *values, size_t n, float *row, size_t stride)
+{
+	double unit = largest(values, n), mean = 0, squares = 0, scale;
+
+	for (size_t i = n; i < stride; i++)
+		row[i] = 0;
+	if (!fill(values, n, unit > 0 ? unit : 1, row))
+		return false;
+	for (size_t i = 0; i < n; i++)
+		mean += (double)row[i];
+	mean /= (double)n;
+	for (size_t i = 0; i < n; i++)
+		squares += ((double)row[i] - mean) * ((double)row[i] - mean);
+	scale = sqrt(squares / (double)n);
+	if (scale <= CLUSTER_LEAST)
+		scale = 1;
+	for (size_t i = 0; i < n; i++)
+		row[i] = (float)(((double)row[i] - mean) / scale);
+	return true;
+}
+
+struct step_fit cluster_fit(const float *shape, size_t n)
+{
+	struct step_fit best = {.error = DBL_MAX};
+	double total = 0, squares = 0, left = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		total += (double)shape[i];
+		squares += (double)shape[i] * (double)shape[i];
+	}
+	for (size_t split = 1; split < n; split++) {
+		double a = (double)split, b = (double)(n - split), error;
+
+		left += (double)shape[split - 1];
+		error = squares - left * left / a - (total - left) * (total - left) / b;
+		error = sqrt(error > 0 ? error : 0) / (double)n;
+		if (error < best.error * (1 - 1e-9))
+			best = (struct step_fit){.index = split,
+				.before = left / a,
+				.after = (total - left) / b,
+				.error = error};
+	}
+	best.regression = (best.before - best.after) /
+			  (best.error > CLUSTER_LEAST ? best.error : CLUSTER_LEAST);
+	return best;
+}
