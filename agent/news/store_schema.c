@@ -88,6 +88,8 @@ const char *const store_migrations[STORE_VERSION] = {VERSION_1, VERSION_2, VERSI
 const char store_temporary[] = "CREATE TEMP TABLE present (test TEXT PRIMARY KEY) WITHOUT ROWID;"
 			       "CREATE TEMP TABLE doomed (change INTEGER PRIMARY KEY);";
 
+_Static_assert(STORE_VERSION == 3, "STATEMENT_PROBE writes the version");
+
 /* The columns of an announcement, as bind_item and read_item take them. */
 #define ITEM_COLUMNS                                                                               \
 	"metric, unit, direction, pvalue, mean_before, mean_after, stddev_before, stddev_after,"   \

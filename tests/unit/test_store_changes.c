@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 #include <math.h>
+#include <sys/stat.h>
 
 #include "tests/unit/store_talk.h"
 
@@ -505,6 +506,35 @@ static void test_probe_and_size(void **state)
 	assert_int_equal(count_rows(fixture, "pragma_user_version WHERE user_version = 3"), 1);
 }
 
+static int64_t log_size(const struct fixture *fixture)
+{
+	char name[220];
+	struct stat status;
+
+	snprintf(name, sizeof name, "%s-wal", fixture->path);
+	assert_int_equal(stat(name, &status), 0);
+	return status.st_size;
+}
+
+/* A big transaction makes the log long; it does not stay so. */
+static void test_log_is_bounded(void **state)
+{
+	struct fixture *fixture = *state;
+	struct store_request *request = new_request(fixture, STORE_RECORD);
+
+	open_fixture(fixture);
+	request->record_count = 80000;
+	request->records =
+		arena_array(request->arena, request->record_count, sizeof *request->records);
+	for (size_t i = 0; i < request->record_count; i++)
+		request->records[i] = example;
+	done(fixture, request);
+	assert_true(log_size(fixture) > 9 << 20);
+	for (int i = 0; i < 3; i++)
+		record_one(fixture, &example);
+	assert_true(log_size(fixture) <= 8 << 20);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -521,6 +551,7 @@ int main(void)
 		CASE(test_prune_keeps_what_is_to_be_told),
 		CASE(test_prune_cuts_history),
 		CASE(test_probe_and_size),
+		CASE(test_log_is_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
