@@ -8,6 +8,7 @@
  */
 #include "detectors/kernel.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,7 +106,7 @@ double kernel_gamma(const double *values, size_t n, struct scratch *scratch)
 	double lower = ranked_distance(sorted, n, zero + (count + 1) / 2);
 	double upper = ranked_distance(sorted, n, zero + count / 2 + 1);
 	double median = 0.5 * (lower * lower + upper * upper);
-	return median > 0 ? 1 / median : 0;
+	return median >= DBL_MIN ? 1 / median : 0;
 }
 
 /* A place where the last segment may begin. */

@@ -24,7 +24,8 @@ size_t kernel_partition(const double *values, size_t n, double gamma, double pen
 
 /*
  * 1 / the median of the squared distances between all pairs of the n values, of those that are not
- * 0 where more than half are; 0 where all are equal. Takes from `scratch`.
+ * 0 where more than half are; 0 where all are equal, or so near to each other that a
+ * double cannot tell the square. Takes from `scratch`.
  */
 double kernel_gamma(const double *values, size_t n, struct scratch *scratch);
 
