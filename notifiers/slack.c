@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "agent/core/secret.h"
+#include "notifiers/slack_options.h"
 #include "notifiers/slack_reason.h"
 #include "notifiers/slack_render.h"
 #include "notifiers/slack_search.h"
@@ -27,14 +28,6 @@
 enum { REASON_MOST = 60, SPACING_MS = 1100 };
 
 static const char not_slack[] = "the answer is not Slack's";
-
-struct slack_options {
-	struct endpoint endpoint;
-	const char *bot_token, *bot_token_file;
-	const char *webhook_url, *webhook_url_file;
-	const char *api_url;
-	struct strings channels;
-};
 
 struct state {
 	const char *body;   /* of this round */
@@ -45,81 +38,6 @@ struct state {
 	struct slack_search search;
 };
 
-#define OPTION(member) offsetof(struct slack_options, member)
-
-static const struct field slack_fields[] = {
-	{.name = "bot_token",
-		.alias = "token",
-		.type = FIELD_SECRET,
-		.offset = OPTION(bot_token),
-		.flags = FIELD_ENV,
-		.help = "token of the bot that posts (scopes chat:write, and channels:read and "
-			"channels:history to look before it posts again; for private channels "
-			"groups:read and groups:history)"},
-	{.name = "bot_token_file",
-		.type = FIELD_STRING,
-		.offset = OPTION(bot_token_file),
-		.help = "file that holds the token, read at each use"},
-	{.name = "channels",
-		.alias = "channel",
-		.type = FIELD_LIST,
-		.offset = OPTION(channels),
-		.flags = FIELD_ENV,
-		.help = "channels the bot posts to, by name (#perf) or id"},
-	{.name = "webhook_url",
-		.type = FIELD_SECRET,
-		.offset = OPTION(webhook_url),
-		.flags = FIELD_ENV,
-		.help = "incoming webhook, instead of a bot; its channel is fixed"},
-	{.name = "webhook_url_file",
-		.type = FIELD_STRING,
-		.offset = OPTION(webhook_url_file),
-		.help = "file that holds the webhook's address, read at each use"},
-	{.name = "api_url",
-		.type = FIELD_STRING,
-		.offset = OPTION(api_url),
-		.initial = "https://slack.com/api/",
-		.help = "address of Slack's API"},
-	{0},
-};
-
-static bool by_bot(const struct slack_options *options)
-{
-	return options->bot_token || options->bot_token_file;
-}
-
-static bool by_webhook(const struct slack_options *options)
-{
-	return options->webhook_url || options->webhook_url_file;
-}
-
-/* A token without channels is what Hunter's files have, where the command line names them. */
-static bool check(const void *context, struct error *error)
-{
-	const struct slack_options *options = context;
-	const char *webhook = options->webhook_url;
-	if (by_bot(options) && by_webhook(options))
-		return error_set(
-			error, ERROR_USAGE, "give either a bot token or a webhook, not both");
-	if (!by_bot(options) && !by_webhook(options))
-		return error_set(
-			error, ERROR_USAGE, "bot_token (with channels) or webhook_url is missing");
-	if ((options->bot_token && !*options->bot_token) || (webhook && !*webhook))
-		return error_set(error, ERROR_DATA, "%s: it is empty",
-			webhook ? "webhook_url" : "bot_token");
-	if (webhook && strncmp(webhook, "https://", 8) != 0 && strncmp(webhook, "http://", 7) != 0)
-		return error_set(
-			error, ERROR_USAGE, "webhook_url: it must begin with http:// or https://");
-	if (strncmp(options->api_url, "https://", 8) != 0 &&
-		strncmp(options->api_url, "http://", 7) != 0)
-		return error_set(
-			error, ERROR_USAGE, "api_url: it must begin with http:// or https://");
-	if (by_bot(options) && options->channels.count == 0)
-		return error_set(
-			error, ERROR_DATA, "channels is missing: where shall the bot post?");
-	return true;
-}
-
 static bool destinations(
 	const void *context, struct arena *arena, struct strings *out, struct error *error)
 {
@@ -127,11 +45,11 @@ static bool destinations(
 	const struct slack_options *options = context;
 
 	(void)arena;
-	if (!check(options, error)) {
+	if (!slack_check(options, error)) {
 		error->kind = ERROR_USAGE;
 		return error_prefix(error, "slack: ");
 	}
-	if (by_webhook(options)) {
+	if (slack_by_webhook(options)) {
 		*out = (struct strings){.items = webhook, .count = 1};
 		return true;
 	}
@@ -141,7 +59,7 @@ static bool destinations(
 
 static bool addresses(const void *options, struct error *error)
 {
-	return by_bot(options) ||
+	return slack_by_bot(options) ||
 	       error_set(error, ERROR_USAGE,
 		       "slack: a bot_token is needed: the channel of a webhook is fixed");
 }
@@ -171,7 +89,7 @@ static enum step fail_for_now(struct delivery *delivery, const char *what, struc
 /* As fail_for_now, but the message may be there. */
 static enum step fail_in_doubt(struct delivery *delivery, const char *what, struct error *error)
 {
-	delivery->doubt = by_bot(delivery->options) ? DOUBT_LOOK : DOUBT_BLIND;
+	delivery->doubt = slack_by_bot(delivery->options) ? DOUBT_LOOK : DOUBT_BLIND;
 	return fail_for_now(delivery, what, error);
 }
 
@@ -200,7 +118,7 @@ static bool bot_token(struct delivery *delivery, const char **token, struct erro
 	const struct slack_options *options = delivery->options;
 	struct error problem;
 
-	if (!by_bot(options))
+	if (!slack_by_bot(options))
 		error_set(&problem, ERROR_USAGE, "bot_token is missing");
 	else if (secret(delivery->arena, options->bot_token, "bot_token_file",
 			 options->bot_token_file, token, &problem))
@@ -240,7 +158,7 @@ static enum step post(struct delivery *delivery, struct transfer *next, struct e
 		.headers = {.items = json, .count = 1},
 		.body = body,
 		.body_length = strlen(body)};
-	if (by_webhook(options)) {
+	if (slack_by_webhook(options)) {
 		if (!secret(delivery->arena, options->webhook_url, "webhook_url_file",
 			    options->webhook_url_file, &next->url, &problem))
 			return fail_until_mended(delivery, problem.text, error);
@@ -284,7 +202,7 @@ static enum step begin(struct delivery *delivery, struct transfer *next, struct 
 {
 	struct arena *arena = delivery->arena;
 	struct state *state = arena_alloc(arena, sizeof *state);
-	bool bot = by_bot(delivery->options);
+	bool bot = slack_by_bot(delivery->options);
 	size_t posted, others;
 	const char *own = receipt_read(arena, delivery->receipt, &posted);
 	const char *thread = receipt_read(arena, delivery->thread, &others);
@@ -467,7 +385,7 @@ static enum step step(struct delivery *delivery, const struct reply *last, struc
 		return fail_in_doubt(delivery, last->problem ? last->problem : "no answer", error);
 	if (last->status != 200)
 		return http_error(delivery, last, next, error);
-	if (by_bot(delivery->options))
+	if (slack_by_bot(delivery->options))
 		return api_answer(delivery, last, next, error);
 	if (strcmp(reason_word(delivery, last), "ok") == 0)
 		return posted(delivery, NULL);
@@ -480,7 +398,7 @@ const struct notifier slack_notifier = {
 	.fields = slack_fields,
 	.options_size = sizeof(struct slack_options),
 	.http = true,
-	.check = check,
+	.check = slack_check,
 	.spacing = SPACING_MS,
 	.destinations = destinations,
 	.addresses = addresses,

@@ -37,33 +37,6 @@ struct rendering {
 	struct buf *payload;
 };
 
-static int compare_weight(const void *a, const void *b)
-{
-	const struct announcement *left = *(const struct announcement *const *)a;
-	const struct announcement *right = *(const struct announcement *const *)b;
-	int weight = announcement_compare_weight(left, right);
-
-	return weight != 0 ? weight : (left > right) - (left < right);
-}
-
-static const struct announcement **items_by_weight(const struct message *message)
-{
-	const struct announcement **items = memory_new(message->count, sizeof *items);
-
-	for (size_t i = 0; i < message->count; i++)
-		items[i] = &message->items[i];
-	qsort(items, message->count, sizeof *items, compare_weight);
-	return items;
-}
-
-static int compare_place(const void *a, const void *b)
-{
-	const struct announcement *left = *(const struct announcement *const *)a;
-	const struct announcement *right = *(const struct announcement *const *)b;
-
-	return (left > right) - (left < right);
-}
-
 static void worst_line(struct buf *out, const struct message *message)
 {
 	const struct announcement *worst = message_worst(message);
@@ -162,7 +135,7 @@ static const struct announcement *const *pick(
 	const struct announcement **items = rendering->items + done;
 
 	memcpy(items, rendering->by_weight + done, count * sizeof *items);
-	qsort(items, count, sizeof *items, compare_place);
+	message_in_place(items, count);
 	return items;
 }
 
@@ -285,7 +258,8 @@ static void render_changes(struct rendering *rendering)
 	struct buf text = {0};
 
 	rendering->items = memory_new(message->count, sizeof *rendering->items);
-	rendering->by_weight = items_by_weight(message);
+	rendering->by_weight = memory_new(message->count, sizeof *rendering->by_weight);
+	message_by_weight(message, rendering->by_weight);
 	plan(rendering);
 	for (size_t i = 0; i < rendering->post_count; i++) {
 		const struct post *post = &rendering->posts[i];

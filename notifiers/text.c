@@ -57,14 +57,22 @@ static int compare_place(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
-void message_select(const struct message *message, size_t count, const struct announcement **out)
+void message_by_weight(const struct message *message, const struct announcement **out)
 {
 	for (size_t i = 0; i < message->count; i++)
 		out[i] = &message->items[i];
-	if (count >= message->count)
-		return;
 	qsort(out, message->count, sizeof *out, compare_weight);
-	qsort(out, count, sizeof *out, compare_place);
+}
+
+void message_in_place(const struct announcement **items, size_t count)
+{
+	qsort(items, count, sizeof *items, compare_place);
+}
+
+void message_select(const struct message *message, size_t count, const struct announcement **out)
+{
+	message_by_weight(message, out);
+	message_in_place(out, count < message->count ? count : message->count);
 }
 
 static int compare_names(const void *a, const void *b)

@@ -20,6 +20,10 @@ struct tally message_tally(const struct message *message);
  */
 const struct announcement *message_worst(const struct message *message);
 
+/* All items, those that matter most first, into `out`; and back into the order of the message. */
+void message_by_weight(const struct message *message, const struct announcement **out);
+void message_in_place(const struct announcement **items, size_t count);
+
 /* The `count` items that matter most, in the order of the message, into `out`, which has room for
  * all. */
 void message_select(const struct message *message, size_t count, const struct announcement **out);

@@ -1,0 +1,81 @@
+/*
+ * See slack_options.h.
+ */
+#include "notifiers/slack_options.h"
+
+#include <string.h>
+
+#define OPTION(member) offsetof(struct slack_options, member)
+
+const struct field slack_fields[] = {
+	{.name = "bot_token",
+		.alias = "token",
+		.type = FIELD_SECRET,
+		.offset = OPTION(bot_token),
+		.flags = FIELD_ENV,
+		.help = "token of the bot that posts (scopes chat:write, and channels:read and "
+			"channels:history to look before it posts again; for private channels "
+			"groups:read and groups:history)"},
+	{.name = "bot_token_file",
+		.type = FIELD_STRING,
+		.offset = OPTION(bot_token_file),
+		.help = "file that holds the token, read at each use"},
+	{.name = "channels",
+		.alias = "channel",
+		.type = FIELD_LIST,
+		.offset = OPTION(channels),
+		.flags = FIELD_ENV,
+		.help = "channels the bot posts to, by name (#perf) or id"},
+	{.name = "webhook_url",
+		.type = FIELD_SECRET,
+		.offset = OPTION(webhook_url),
+		.flags = FIELD_ENV,
+		.help = "incoming webhook, instead of a bot; its channel is fixed"},
+	{.name = "webhook_url_file",
+		.type = FIELD_STRING,
+		.offset = OPTION(webhook_url_file),
+		.help = "file that holds the webhook's address, read at each use"},
+	{.name = "api_url",
+		.type = FIELD_STRING,
+		.offset = OPTION(api_url),
+		.initial = "https://slack.com/api/",
+		.help = "address of Slack's API"},
+	{0},
+};
+
+bool slack_by_bot(const struct slack_options *options)
+{
+	return options->bot_token || options->bot_token_file;
+}
+
+bool slack_by_webhook(const struct slack_options *options)
+{
+	return options->webhook_url || options->webhook_url_file;
+}
+
+/* A token without channels is what Hunter's files have, where the command line names them. */
+bool slack_check(const void *context, struct error *error)
+{
+	const struct slack_options *options = context;
+	const char *webhook = options->webhook_url;
+	if (slack_by_bot(options) && slack_by_webhook(options))
+		return error_set(
+			error, ERROR_USAGE, "give either a bot token or a webhook, not both");
+	if (!slack_by_bot(options) && !slack_by_webhook(options))
+		return error_set(
+			error, ERROR_USAGE, "bot_token (with channels) or webhook_url is missing");
+	if ((options->bot_token && !*options->bot_token) || (webhook && !*webhook))
+		return error_set(error, ERROR_DATA, "%s: it is empty",
+			webhook ? "webhook_url" : "bot_token");
+	if (webhook && strncmp(webhook, "https://", 8) != 0 && strncmp(webhook, "http://", 7) != 0)
+		return error_set(
+			error, ERROR_USAGE, "webhook_url: it must begin with http:// or https://");
+	if (strncmp(options->api_url, "https://", 8) != 0 &&
+		strncmp(options->api_url, "http://", 7) != 0)
+		return error_set(
+			error, ERROR_USAGE, "api_url: it must begin with http:// or https://");
+	if (slack_by_bot(options) && options->channels.count == 0)
+		return error_set(
+			error, ERROR_DATA, "channels is missing: where shall the bot post?");
+	return true;
+}
