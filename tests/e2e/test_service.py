@@ -148,7 +148,7 @@ def test_a_test_that_is_removed_while_it_is_read(agents, tmp_path):
     assert count_log(agent, "checkout") == 0
 
 
-def test_many_reloads_under_load(agents, tmp_path, slack):
+def test_many_reloads_under_load(agents, program, tmp_path, slack):
     """Nothing is told twice, and neither descriptors nor memory grow."""
     rounds = 1000 if FULL else 100
     names = [f"suite.test-{i:02d}" for i in range(20)]
@@ -181,7 +181,9 @@ def test_many_reloads_under_load(agents, tmp_path, slack):
     agent.pass_by(60)
     assert agent.end() == 0
     assert after[0] <= before[0] + 4, f"descriptors: {before[0]}, then {after[0]}"
-    assert after[1] <= before[1] + 6000, f"anonymous memory in kB: {before[1]}, then {after[1]}"
+    print(f"after {rounds // 2} reloads {before}, after {rounds} {after}: descriptors, kB of anonymous memory")
+    if b"__asan_init" not in program.read_bytes():  # AddressSanitizer keeps what was freed
+        assert after[1] <= before[1] + 6000, f"anonymous memory in kB: {before[1]}, then {after[1]}"
     changes = [number for p in slack.posts for number in p["metadata"]["event_payload"]["changes"]]
     assert len(changes) == len(set(changes)) == len(names)
 
