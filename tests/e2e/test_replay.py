@@ -124,6 +124,29 @@ def test_a_server_is_asked_once(hunter, tmp_path):
     assert re.search(r"1 test, \d+ runs", done.out)
 
 
+def test_series_of_their_own(hunter, tmp_path):
+    """Label sets that begin at different times, one of which moves up and one down."""
+    def values(first, steps):
+        return [[int((START + i * DAY).timestamp()), f"{level(i, steps):.4f}"] for i in range(first, 200)]
+
+    class Kind(KINDS["prometheus"]):
+        @staticmethod
+        def good(_):
+            return json.dumps({"status": "success", "data": {"resultType": "matrix", "result": [
+                {"metric": {"__name__": "m", "host": "a"}, "values": values(0, [(60, 1.3)])},
+                {"metric": {"__name__": "m", "host": "b"}, "values": values(90, [(150, 0.7)])}]}}).encode()
+
+    with faulty.Server(Kind) as server:
+        path = config(tmp_path, "  a: {type: prometheus, query: m, range: 300d, interval: 1h}\n", f"prometheus: {{url: '{server.url}'}}")
+        done = replay(hunter, path, "--output", "json")
+    assert done.code == 0, done.err
+    changes = json.loads(done.out)["changes"]
+    assert [(change["metric"].split("host=")[-1][:3], change["mean_after"] > change["mean_before"]) for change in changes] == [
+        ('"a"', True), ('"b"', False)], changes
+    for change, index in zip(changes, (60, 150)):
+        assert datetime.timedelta(0) < datetime.datetime.fromisoformat(change["told"]) - (START + index * DAY) < 6 * DAY
+
+
 def test_an_interrupted_replay_leaves_nothing(program, tmp_path):
     tests = ""
     for i in range(300):
