@@ -9,7 +9,7 @@
 #include "agent/analyze.h"
 #include "agent/sampling.h"
 
-static const struct detection *configured(const struct test *test, const struct metric *metric)
+const struct detection *analysis_configured(const struct test *test, const struct metric *metric)
 {
 	for (size_t i = 0; metric && i < test->metric_count; i++)
 		if (strcmp(test->metrics[i].name, metric->name) == 0)
@@ -21,23 +21,30 @@ bool analysis_detection(struct arena *arena, const struct schema *schema, const 
 	const struct metric *metric, const struct setting *settings, size_t setting_count,
 	struct detection *out, struct error *error)
 {
-	const struct detection *base = configured(test, metric);
+	const struct detection *base = analysis_configured(test, metric);
 	if (detection_overlay(schema, base, settings, setting_count, arena, out, error))
 		return true;
 	return error_prefix(error, "test \"%s\": ", test->name);
 }
 
-static struct findings detect(struct arena *arena, const struct series *series,
-	const struct sampling *sampling, const struct detection *detection, struct scratch *scratch)
+struct findings analysis_detect(struct arena *arena, const struct series *series,
+	const struct sampling *sampling, const struct detection *detection, size_t from, size_t to,
+	struct scratch *scratch)
 {
 	const struct detector *detector = detector_find(detection->detector->name);
 	assert(detector);
-	size_t n = series->axis->n;
-	const struct samples samples = sampling_of(sampling, series);
+	size_t n = to - from;
+	struct samples samples = sampling_of(sampling, series);
+	samples.values += from;
+	samples.n = n;
+	samples.runs += samples.runs ? from : 0;
+	samples.hashes += samples.hashes ? from : 0;
 	struct change *found = memory_new(n, sizeof *found);
 	size_t count = detector->detect(&samples, detection->options, scratch, found);
 	struct change *changes = arena_array(arena, count, sizeof *changes);
 	memcpy(changes, found, count * sizeof *changes);
+	for (size_t i = 0; i < count; i++)
+		changes[i].index += from;
 	free(found);
 	return (struct findings){series, changes, count};
 }
@@ -60,7 +67,8 @@ bool analysis_run(struct arena *arena, const struct schema *schema, const struct
 		if (sampling.axis != series->axis &&
 			!sampling_read(arena, test, series->axis, &sampling, error))
 			return false;
-		findings[s] = detect(arena, series, &sampling, &detection, scratch);
+		findings[s] = analysis_detect(
+			arena, series, &sampling, &detection, 0, series->axis->n, scratch);
 	}
 	*out = (struct analysis){test, data, findings};
 	return true;

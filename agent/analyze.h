@@ -5,6 +5,7 @@
 #define AGENT_ANALYZE_H
 
 #include "agent/engine/engine.h"
+#include "agent/sampling.h"
 
 /* The change points of one series. */
 struct findings {
@@ -18,6 +19,14 @@ struct analysis {
 	const struct dataset *data;
 	struct findings *findings; /* one for each series of the dataset, same order */
 };
+
+/* The detection of a metric of the test, as configured. */
+const struct detection *analysis_configured(const struct test *test, const struct metric *metric);
+
+/* Detects in the series' points [from, to); indices are of the axis. */
+struct findings analysis_detect(struct arena *arena, const struct series *series,
+	const struct sampling *sampling, const struct detection *detection, size_t from, size_t to,
+	struct scratch *scratch);
 
 /* The detection of a metric of the test (see struct test), over which the settings of the command
  * line are laid. */

@@ -7,6 +7,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "agent/news/announce.h"
@@ -16,6 +17,7 @@
 struct subject {
 	struct store_request *request;
 	const struct findings *findings;
+	struct hindsight *hindsight;        /* or NULL */
 	const char *test, *branch, *series; /* in the request's arena */
 	int64_t now, oldest;
 	int64_t *times;    /* of the points that exist */
@@ -24,7 +26,7 @@ struct subject {
 	struct news_tally *tally;
 };
 
-static int sign_of(const struct change *change)
+int change_sign(const struct change *change)
 {
 	return (change->mean_after > change->mean_before) -
 	       (change->mean_after < change->mean_before);
@@ -56,7 +58,7 @@ static int64_t spacing_at(const struct subject *subject, size_t position)
 	return (subject->times[last] - subject->times[first]) / (int64_t)(last - first);
 }
 
-static void add_record(struct subject *subject, const struct change *change)
+static void add_record(struct subject *subject, const struct change *change, bool rejected)
 {
 	struct store_request *request = subject->request;
 	struct record *record = &request->records[request->record_count++];
@@ -65,9 +67,9 @@ static void add_record(struct subject *subject, const struct change *change)
 		announce_change(request->arena, subject->test, subject->findings->series, change);
 	record->series = subject->series;
 	record->branch = subject->branch;
-	record->sign = sign_of(change);
+	record->sign = change_sign(change);
 	record->state = CHANGE_CONFIRMED;
-	record->news = record->item.time < subject->oldest ? NEWS_SILENT : NEWS_PENDING;
+	record->news = rejected || record->item.time < subject->oldest ? NEWS_SILENT : NEWS_PENDING;
 	record->first_seen = subject->now;
 	record->spacing = spacing_at(subject, subject->positions[change->index]);
 	if (record->news == NEWS_PENDING)
@@ -108,33 +110,123 @@ static void judge_known(
 	subject->tally->returned += withdrawn;
 }
 
+static struct known *list_known(struct arena *scratch, const struct record *known, size_t count)
+{
+	struct known *list = arena_array(scratch, count, sizeof *list);
+
+	for (size_t i = 0; i < count; i++)
+		list[i] = (struct known){.id = known[i].item.id,
+			.time = known[i].item.time,
+			.sign = known[i].sign,
+			.withdrawn = known[i].state == CHANGE_WITHDRAWN};
+	return list;
+}
+
+/* The existing point of that time, else the next one. */
+static size_t position_of(const struct subject *subject, int64_t time)
+{
+	size_t low = 0, high = subject->n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (subject->times[middle] < time)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < subject->n ? low : subject->n - 1;
+}
+
+/*
+ * What these windows see otherwise in the points that were there before: known changes of which
+ * that is so are kept from now on, and of what was rejected the list is returned.
+ */
+static struct known *look_back(struct subject *subject, struct arena *scratch,
+	const struct known *known, size_t count, size_t *rejected_count)
+{
+	struct hindsight *hindsight = subject->hindsight;
+	size_t n = hindsight->before_count;
+	struct found *before = arena_array(scratch, n, sizeof *before);
+	struct known *rejected = arena_array(scratch, n, sizeof *rejected);
+	struct reconciliation result;
+
+	for (size_t i = 0; i < n; i++)
+		before[i] = (struct found){.index = position_of(subject, hindsight->before[i].time),
+			.sign = hindsight->before[i].sign};
+	reconcile(scratch, subject->times, subject->n, known, count, before, n, &result);
+	free(hindsight->kept);
+	hindsight->kept = memory_new(count, sizeof *hindsight->kept);
+	hindsight->kept_count = 0;
+	for (size_t i = 0; i < count; i++)
+		if (known[i].time < hindsight->until &&
+			known[i].withdrawn == (result.found_of[i] != RECONCILE_NONE))
+			hindsight->kept[hindsight->kept_count++] = known[i].id;
+	*rejected_count = 0;
+	for (size_t i = 0; i < n; i++)
+		if (hindsight->before[i].time < hindsight->until &&
+			result.known_of[i] == RECONCILE_NONE)
+			rejected[(*rejected_count)++] = (struct known){.id = (int64_t)i,
+				.time = hindsight->before[i].time,
+				.sign = hindsight->before[i].sign};
+	return rejected;
+}
+
+static bool is_kept(const struct hindsight *hindsight, int64_t id)
+{
+	for (size_t i = 0; hindsight && i < hindsight->kept_count; i++)
+		if (hindsight->kept[i] == id)
+			return true;
+	return false;
+}
+
+/* Records what is not known: news, unless it was rejected before. */
+static void add_records(struct subject *subject, struct arena *scratch, const struct found *now,
+	const size_t *known_of, const struct known *rejected, size_t rejected_count)
+{
+	const struct findings *findings = subject->findings;
+	size_t *fresh = arena_array(scratch, findings->count, sizeof *fresh), count = 0;
+	struct found *found = arena_array(scratch, findings->count, sizeof *found);
+	struct reconciliation result;
+
+	for (size_t i = 0; i < findings->count; i++)
+		if (known_of[i] == RECONCILE_NONE) {
+			found[count] = now[i];
+			fresh[count++] = i;
+		}
+	reconcile(scratch, subject->times, subject->n, rejected, rejected_count, found, count,
+		&result);
+	for (size_t i = 0; i < count; i++)
+		add_record(subject, &findings->changes[fresh[i]],
+			result.known_of[i] != RECONCILE_NONE);
+}
+
 static void find_in_series(struct subject *subject, const struct record *known, size_t count)
 {
 	const struct findings *findings = subject->findings;
 	struct arena *scratch = arena_new();
-	struct known *before = arena_array(scratch, count, sizeof *before);
+	struct known *before = list_known(scratch, known, count), *rejected = NULL;
 	struct found *now = arena_array(scratch, findings->count, sizeof *now);
 	struct reconciliation result;
+	size_t rejected_count = 0;
 
 	existing_points(subject, scratch);
-	for (size_t i = 0; i < count; i++)
-		before[i] = (struct known){.id = known[i].item.id,
-			.time = known[i].item.time,
-			.sign = known[i].sign,
-			.withdrawn = known[i].state == CHANGE_WITHDRAWN};
 	for (size_t i = 0; i < findings->count; i++)
 		now[i] = (struct found){.index = subject->positions[findings->changes[i].index],
-			.sign = sign_of(&findings->changes[i])};
+			.sign = change_sign(&findings->changes[i])};
+	if (subject->hindsight && subject->hindsight->restarted && subject->n > 0)
+		rejected = look_back(subject, scratch, before, count, &rejected_count);
 	reconcile(
 		scratch, subject->times, subject->n, before, count, now, findings->count, &result);
-	for (size_t i = 0; i < findings->count; i++)
-		if (result.known_of[i] == RECONCILE_NONE)
-			add_record(subject, &findings->changes[i]);
+	add_records(subject, scratch, now, result.known_of, rejected, rejected_count);
 	for (size_t i = 0; i < count; i++) {
 		size_t partner = result.found_of[i];
 		int64_t time = partner == RECONCILE_NONE ? 0 : subject->times[now[partner].index];
 
-		judge_known(subject, &known[i], result.fates[i], time);
+		subject->tally->beyond +=
+			subject->n > 0 && before[i].time > subject->times[subject->n - 1];
+		if (!is_kept(subject->hindsight, before[i].id))
+			judge_known(subject, &known[i], result.fates[i], time);
 	}
 	arena_free(scratch);
 }
@@ -172,9 +264,9 @@ static size_t count_changes(const struct analysis *analysis)
 	return count;
 }
 
-struct news_tally news_find(const struct analysis *analysis, const char *branch,
-	const struct record *known, size_t known_count, int64_t now, int64_t oldest,
-	struct store_request *request)
+struct news_tally news_find(const struct analysis *analysis, struct hindsight *const *hindsights,
+	const char *branch, const struct record *known, size_t known_count, int64_t now,
+	int64_t oldest, struct store_request *request)
 {
 	struct arena *arena = request->arena;
 	struct news_tally tally = {0};
@@ -194,6 +286,7 @@ struct news_tally news_find(const struct analysis *analysis, const char *branch,
 		size_t count;
 
 		subject.findings = &analysis->findings[i];
+		subject.hindsight = hindsights ? hindsights[i] : NULL;
 		subject.series = arena_strdup(arena, subject.findings->series->identity);
 		count = known_of_series(known, known_count, subject.series, branch, &first);
 		if (subject.findings->count + count > 0)

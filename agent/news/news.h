@@ -10,16 +10,40 @@
 /* How the change points of one pass differ from what is known. */
 struct news_tally {
 	size_t fresh, silent, moved, withdrawn, returned;
+	size_t beyond; /* known ones behind the last point, of which nothing can be said yet */
 };
+
+/* A change as it was seen once. */
+struct sighting {
+	int64_t time; /* ms */
+	int sign;
+};
+
+/*
+ * What the detector shows of a series when its windows lie otherwise than in the passes before.
+ * What it sees otherwise than they did in the points they knew is no news: a change that is not
+ * known was seen and rejected, and one that is known stays as it is.
+ */
+struct hindsight {
+	bool restarted; /* the windows lie otherwise since the series was last recorded */
+	int64_t until;  /* ms: later changes are judged as ever, they may just be showing */
+	struct sighting *before; /* what they show in the points that were there by then; malloc */
+	size_t before_count;
+	int64_t *kept; /* ids of the known changes that stay as they are, kept up here; malloc */
+	size_t kept_count;
+};
+
+/* Of the change: 1, 0, -1. */
+int change_sign(const struct change *change);
 
 /*
  * Fills `request` (STORE_RECORD) with new records and updates. `known` are the test's records
  * as STORE_KNOWN gives them, in its order. A change older than `oldest` (ms) is recorded as
- * NEWS_SILENT. Everything is copied to the request's arena. For a worker, as it looks at each
- * point.
+ * NEWS_SILENT. `hindsights` has one for each series, or NULL. Everything is copied to the request's
+ * arena. For a worker, as it looks at each point.
  */
-struct news_tally news_find(const struct analysis *analysis, const char *branch,
-	const struct record *known, size_t known_count, int64_t now, int64_t oldest,
-	struct store_request *request);
+struct news_tally news_find(const struct analysis *analysis, struct hindsight *const *hindsights,
+	const char *branch, const struct record *known, size_t known_count, int64_t now,
+	int64_t oldest, struct store_request *request);
 
 #endif

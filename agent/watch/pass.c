@@ -1,12 +1,11 @@
 /*
- * Each step hands the task on: engine, store, engine, store. In between the subject owns it, so
+ * Each step hands the task on: store (once a test), engine, store, engine, store; those that would
+ * find nothing are left out. In between the subject owns it, so
  * that nothing is lost when the program ends at such a place; where the engine or the store has it,
  * they free it. Whether the results are still wanted is asked before each step that would have
  * consequences. What is recorded is always told, as nobody else would before the next start.
  *
  * A test that fails is told in the log once, and again when it is well; in between it is a counter.
- * Where a source's range slides, it is asked from a start that stands still for half a range, so
- * that noise does not look new because the detector's windows moved.
  */
 #include "agent/watch/pass.h"
 
@@ -17,7 +16,6 @@
 #include "agent/core/hash.h"
 #include "agent/core/when.h"
 #include "agent/news/news.h"
-#include "agent/select.h"
 
 /* In the arena of its task. */
 struct pass {
@@ -27,6 +25,7 @@ struct pass {
 	const struct test *test; /* of the generation that it began under */
 	struct task *task;
 	struct analysis analysis;
+	struct hindsight **hindsights; /* one for each series, of the subject's memory */
 	const struct store_request *known;
 	struct store_request *news;
 	int64_t now, oldest; /* ms, for news_find */
@@ -59,6 +58,8 @@ void pass_clear(struct subject *subject)
 	drop_request(&subject->news);
 	task_free(subject->task);
 	subject->task = NULL;
+	memory_free(subject->memory);
+	subject->memory = NULL;
 	keep_problem(subject, NULL);
 }
 
@@ -66,8 +67,8 @@ static bool detect(struct task *task, struct scratch *scratch, struct error *err
 {
 	struct pass *pass = task->context;
 	int64_t start = clock_monotonic_ns();
-	bool done = analysis_run(task->query.arena, pass->agent->schema, task->test,
-		&task->query.data, NULL, 0, scratch, &pass->analysis, error);
+	bool done = memory_detect(pass->subject->memory, task->query.arena, task->test,
+		&task->query.data, scratch, &pass->analysis, &pass->hindsights, error);
 
 	pass->newest = sentinel_newest(&task->query.data);
 	pass->detection = 1e-9 * (double)(clock_monotonic_ns() - start);
@@ -85,6 +86,10 @@ static void end_pass(struct pass *pass, struct pass_report *report)
 	report->test = pass->test->name;
 	report->duration = engine_now(agent->engine) - pass->started;
 	subject->task = NULL;
+	if (subject->dropped) {
+		memory_free(subject->memory);
+		subject->memory = NULL;
+	}
 	subject->running = subject->dropped = false;
 	subject->last_run = agent_now(agent);
 	subject->duration = report->duration;
@@ -188,7 +193,7 @@ static void note_well(struct subject *subject)
 	keep_problem(subject, NULL);
 }
 
-/* A pass that went well: what it found is in the store. */
+/* A pass that went well: what it found is in the store. Without a request nothing is new. */
 static void note_pass(struct pass *pass, struct store_request *request)
 {
 	struct agent *agent = pass->agent;
@@ -202,12 +207,15 @@ static void note_pass(struct pass *pass, struct store_request *request)
 	sentinel_note(pass->passes->sentinel, pass->test, NULL, pass->newest);
 	subject->series = report.series;
 	subject->points = report.points;
-	note_news(pass, request);
+	memory_recorded(subject->memory, pass->tally.beyond == 0);
+	if (request)
+		note_news(pass, request);
 	metrics_add(agent->metrics, METRIC_POINTS_READ, (double)report.points,
 		pass->test->source->name, NULL);
 	metrics_add(agent->metrics, METRIC_DETECTION_SECONDS, pass->detection, NULL, NULL);
 	metrics_set(agent->metrics, METRIC_LAST_PASS, (double)agent_now(agent) / 1000, NULL, NULL);
-	announcer_add(pass->passes->announcer, request);
+	if (request)
+		announcer_add(pass->passes->announcer, request);
 	finish_pass(pass, &report);
 }
 
@@ -229,9 +237,23 @@ static bool find_news(struct task *task, struct scratch *scratch, struct error *
 	struct pass *pass = task->context;
 
 	(void)scratch, (void)error;
-	pass->tally = news_find(&pass->analysis, "", pass->known->records,
+	pass->tally = news_find(&pass->analysis, pass->hindsights, "", pass->known->records,
 		pass->known->record_count, pass->now, pass->oldest, pass->news);
 	return true;
+}
+
+/* What is written anyway takes all marks along that have moved. */
+static void record(struct pass *pass, struct store_request *request)
+{
+	bool news = request->record_count + request->update_count > 0;
+
+	request->test = pass->test->name;
+	if (memory_marks(pass->subject->memory, request, news) > 0 || news) {
+		ledger_ask(pass->agent, request);
+		return;
+	}
+	store_request_free(request);
+	note_pass(pass, NULL);
 }
 
 static void news_found(struct task *task)
@@ -248,10 +270,7 @@ static void news_found(struct task *task)
 		return;
 	}
 	subject->news = NULL;
-	if (request->record_count + request->update_count > 0)
-		ledger_ask(pass->agent, request);
-	else
-		note_pass(pass, request);
+	record(pass, request);
 }
 
 static void known_read(struct store_request *known)
@@ -294,9 +313,41 @@ static void fetched(struct task *task)
 		fail_pass(pass, &task->error);
 		return;
 	}
+	if (memory_settled(pass->subject->memory)) {
+		record(pass, store_request_new(STORE_RECORD, recorded, pass));
+		return;
+	}
 	request = store_request_new(STORE_KNOWN, known_read, pass);
 	request->test = task->test->name;
 	ledger_ask(pass->agent, request);
+}
+
+static void fetch(struct pass *pass)
+{
+	struct task *task = pass->task;
+	int64_t range = source_range(source_find(pass->test->source->name), pass->test->options);
+	int64_t since = memory_begin(pass->subject->memory, task->query.now, range);
+
+	if (range > 0)
+		task->query.since = since;
+	pass->subject->task = NULL;
+	if (pass->agent->stage)
+		pass->agent->stage->fetch(pass->agent, task);
+	else
+		engine_submit(pass->agent->engine, task);
+}
+
+static void marks_read(struct store_request *marks)
+{
+	struct pass *pass = marks->context;
+
+	if (marks->failed) {
+		fail_pass(pass, &marks->error);
+	} else if (!end_unwanted(pass)) {
+		memory_restore(pass->subject->memory, marks->marks, marks->mark_count);
+		fetch(pass);
+	}
+	store_request_free(marks);
 }
 
 void pass_begin(const struct passes *passes, struct subject *subject)
@@ -304,7 +355,7 @@ void pass_begin(const struct passes *passes, struct subject *subject)
 	struct agent *agent = passes->agent;
 	struct task *task = task_new(subject->test, agent_now(agent));
 	struct pass *pass = arena_alloc(task->query.arena, sizeof *pass);
-	int64_t range = source_range(source_find(task->test->source->name), task->test->options);
+	struct store_request *marks;
 
 	*pass = (struct pass){.passes = passes,
 		.agent = agent,
@@ -312,8 +363,6 @@ void pass_begin(const struct passes *passes, struct subject *subject)
 		.test = subject->test,
 		.task = task,
 		.started = engine_now(agent->engine)};
-	if (range > 0)
-		task->query.since = selection_standing_since(task->query.now, range);
 	if (task->test->evaluation_delay > 0)
 		task->query.until = task->query.now - task->test->evaluation_delay;
 	task->work = detect;
@@ -322,8 +371,14 @@ void pass_begin(const struct passes *passes, struct subject *subject)
 	task->release = generation_release_task;
 	task->holder = generation_hold(agent->generation);
 	subject->running = true;
-	if (agent->stage)
-		agent->stage->fetch(agent, task);
-	else
-		engine_submit(agent->engine, task);
+	subject->task = task;
+	if (!subject->memory)
+		subject->memory = memory_make();
+	if (memory_restored(subject->memory)) {
+		fetch(pass);
+		return;
+	}
+	marks = store_request_new(STORE_MARKS, marks_read, pass);
+	marks->test = subject->test->name;
+	ledger_ask(agent, marks);
 }

@@ -8,6 +8,7 @@
 #ifndef AGENT_PASS_H
 #define AGENT_PASS_H
 
+#include "agent/news/memory.h"
 #include "agent/watch/announcer.h"
 #include "agent/watch/sentinel.h"
 #include "agent/watch/watch.h"
@@ -24,6 +25,7 @@ struct subject {
 	int64_t last_run;      /* wall clock, ms, of the last pass that ended; 0: none has */
 	int64_t duration;      /* ms, of that pass */
 	size_t series, points; /* of the last pass that went well */
+	struct memory *memory; /* NULL: nothing is remembered; while a pass runs, its own */
 
 	/* What a pass that has its data owns between two places that work on it. */
 	struct task *task;           /* while it is not the engine's */

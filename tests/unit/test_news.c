@@ -90,7 +90,7 @@ static struct news_tally find(
 {
 	store_request_free(f->request);
 	f->request = store_request_new(STORE_RECORD, NULL, NULL);
-	return news_find(&f->analysis, "", known, count, NOW, oldest, f->request);
+	return news_find(&f->analysis, NULL, "", known, count, NOW, oldest, f->request);
 }
 
 static struct record known_at(int point, const char *series, enum change_state state)

@@ -1,0 +1,267 @@
+/*
+ * Series are kept in order of their identities. Those that vanish from the answers are let go after
+ * a few passes, but for their marks, so that they are known should they come back.
+ */
+#include "agent/news/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/hash.h"
+#include "agent/core/when.h"
+#include "agent/news/recall.h"
+
+enum {
+	PRESENT = 3,       /* passes that a series may be missing before it is let go */
+	REMEMBERED = 1000, /* passes for which its mark is kept then, where there is no range */
+};
+
+struct memory {
+	bool restored;
+	uint64_t pass;
+	int64_t range, front;  /* the range begins there; without one WHEN_ALWAYS */
+	struct recall **pasts; /* by series, but for those that are new in this pass */
+	size_t count, room, sorted;
+	bool restless;
+	uint64_t found, recorded; /* hashes of findings; recorded: 0, none */
+};
+
+struct memory *memory_make(void)
+{
+	return memory_new(1, sizeof(struct memory));
+}
+
+void memory_free(struct memory *memory)
+{
+	if (!memory)
+		return;
+	for (size_t i = 0; i < memory->count; i++)
+		recall_free(memory->pasts[i]);
+	free(memory->pasts);
+	free(memory);
+}
+
+static struct recall *add_past(struct memory *memory, const char *series)
+{
+	struct recall *past = recall_new(series);
+
+	if (memory->count == memory->room) {
+		memory->room = 2 * memory->room + 1;
+		memory->pasts = memory_resize(memory->pasts, memory->room, sizeof *memory->pasts);
+	}
+	memory->pasts[memory->count++] = past;
+	return past;
+}
+
+static int compare_pasts(const void *a, const void *b)
+{
+	const struct recall *const *left = a, *const *right = b;
+
+	return strcmp((*left)->series, (*right)->series);
+}
+
+static void sort_pasts(struct memory *memory)
+{
+	if (memory->sorted < memory->count)
+		qsort(memory->pasts, memory->count, sizeof *memory->pasts, compare_pasts);
+	memory->sorted = memory->count;
+}
+
+static struct recall *find_past(const struct memory *memory, const char *series)
+{
+	size_t low = 0, high = memory->sorted;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		int order = strcmp(memory->pasts[middle]->series, series);
+
+		if (order == 0)
+			return memory->pasts[middle];
+		if (order < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return NULL;
+}
+
+void memory_restore(struct memory *memory, const struct series_mark *marks, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct recall *past;
+
+		if (*marks[i].branch)
+			continue;
+		past = add_past(memory, marks[i].series);
+		past->anchor = past->since = past->marked_anchor = marks[i].anchor;
+		past->last = past->recorded_last = past->marked_last = marks[i].last_point;
+		past->seen = past->marked = true;
+	}
+	sort_pasts(memory);
+	memory->restored = true;
+}
+
+bool memory_restored(const struct memory *memory)
+{
+	return memory->restored;
+}
+
+static bool is_present(const struct memory *memory, const struct recall *past)
+{
+	return memory->pass - past->pass < PRESENT;
+}
+
+int64_t memory_begin(struct memory *memory, int64_t now, int64_t range)
+{
+	int64_t since;
+
+	memory->range = range;
+	memory->front = since = range > 0 ? now - range : WHEN_ALWAYS;
+	if (range <= 0)
+		return WHEN_ALWAYS;
+	for (size_t i = 0; i < memory->count; i++)
+		if (is_present(memory, memory->pasts[i]) && memory->pasts[i]->since < since)
+			since = memory->pasts[i]->since;
+	return since < now - 2 * range ? now - 2 * range : since;
+}
+
+static void hash_findings(struct memory *memory, const struct findings *findings)
+{
+	const char *series = findings->series->identity;
+
+	memory->found = hash_add(memory->found, series, strlen(series) + 1);
+	for (size_t i = 0; i < findings->count; i++) {
+		struct sighting sighting = {
+			.time = findings->series->axis->times[findings->changes[i].index],
+			.sign = change_sign(&findings->changes[i])};
+
+		memory->found = hash_add(memory->found, &sighting.time, sizeof sighting.time);
+		memory->found = hash_add(memory->found, &sighting.sign, sizeof sighting.sign);
+	}
+}
+
+static struct findings look_at(
+	struct memory *memory, struct look *look, struct hindsight **hindsight)
+{
+	const struct series *series = look->series;
+	struct recall *past = find_past(memory, series->identity);
+
+	if (series->axis->n == 0)
+		return (struct findings){.series = series};
+	if (past && past->pass == memory->pass) /* two of one identity: the second has no past */
+		return analysis_detect(look->arena, series, look->sampling, look->detection, 0,
+			series->axis->n, look->scratch);
+	if (!past)
+		past = add_past(memory, series->identity);
+	past->pass = memory->pass;
+	look->past = past;
+	recall_look(look);
+	memory->restless |= past->hindsight.restarted;
+	*hindsight = &past->hindsight;
+	return recall_findings(look);
+}
+
+/* Series that are not in the answers any more leave a mark, as long as it may be of use. */
+static void let_go(struct memory *memory)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < memory->count; i++) {
+		struct recall *past = memory->pasts[i];
+		uint64_t missing = memory->pass - past->pass;
+		bool useful =
+			memory->range > 0 ? past->last >= memory->front : missing < REMEMBERED;
+
+		if (!is_present(memory, past) && !(past->seen && useful)) {
+			recall_free(past);
+			continue;
+		}
+		if (!is_present(memory, past))
+			recall_shed(past);
+		memory->pasts[kept++] = past;
+	}
+	memory->count = memory->sorted = kept;
+}
+
+bool memory_detect(struct memory *memory, struct arena *arena, const struct test *test,
+	const struct dataset *data, struct scratch *scratch, struct analysis *out,
+	struct hindsight ***hindsights, struct error *error)
+{
+	struct findings *findings = arena_array(arena, data->count, sizeof *findings);
+	struct sampling sampling = {0};
+	bool done = true;
+
+	*hindsights = arena_array(arena, data->count, sizeof **hindsights);
+	memory->pass++;
+	memory->restless = false;
+	memory->found = HASH_START;
+	for (size_t i = 0; i < data->count; i++) {
+		const struct series *series = &data->series[i];
+		struct look look = {.range = memory->range,
+			.front = memory->front,
+			.arena = arena,
+			.scratch = scratch,
+			.sampling = &sampling,
+			.detection = analysis_configured(test, series->metric),
+			.series = series};
+
+		if (sampling.axis != series->axis)
+			done = sampling_read(arena, test, series->axis, &sampling, error);
+		if (!done)
+			break;
+		findings[i] = look_at(memory, &look, &(*hindsights)[i]);
+		hash_findings(memory, &findings[i]);
+	}
+	sort_pasts(memory);
+	let_go(memory);
+	*out = (struct analysis){test, data, findings};
+	return done;
+}
+
+bool memory_settled(const struct memory *memory)
+{
+	return !memory->restless && memory->found == memory->recorded;
+}
+
+size_t memory_marks(struct memory *memory, struct store_request *request, bool all)
+{
+	size_t count = 0;
+
+	request->marks = arena_array(request->arena, memory->count, sizeof *request->marks);
+	for (size_t i = 0; i < memory->count; i++) {
+		struct recall *past = memory->pasts[i];
+
+		past->offered = past->pass == memory->pass &&
+				(past->due || (all && past->last != past->marked_last));
+		if (past->offered)
+			request->marks[count++] = (struct series_mark){
+				.series = arena_strdup(request->arena, past->series),
+				.branch = "",
+				.anchor = past->anchor,
+				.last_point = past->last};
+	}
+	request->mark_count = count;
+	return count;
+}
+
+void memory_recorded(struct memory *memory, bool settled)
+{
+	memory->recorded = settled ? memory->found : 0;
+	for (size_t i = 0; i < memory->count; i++) {
+		struct recall *past = memory->pasts[i];
+
+		if (past->pass != memory->pass)
+			continue;
+		past->seen = true;
+		past->recorded_last = past->last;
+		past->hindsight.restarted = false;
+		free(past->hindsight.before);
+		past->hindsight.before = NULL;
+		if (past->offered) {
+			past->marked = true;
+			past->marked_anchor = past->anchor;
+			past->marked_last = past->last;
+		}
+		past->offered = false;
+	}
+}

@@ -1,0 +1,204 @@
+/*
+ * A stream of the detector lives as long as the past does, numbered from the point where it began,
+ * while the answers it is fed from begin later and later. It holds no values between passes: the
+ * next answer has them.
+ *
+ * A full run may have to begin elsewhere than the one before: after a restart, when the source has
+ * lost the front, when the anchor has fallen too far behind. Its windows lie otherwise then, and
+ * what it sees otherwise than before in points that were there before is no news. So it is run up
+ * to the last point that was seen first, and what it shows there is handed on as hindsight.
+ */
+#include "agent/news/recall.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/arena.h"
+#include "agent/core/when.h"
+
+enum {
+	MARK_EVERY = 25, /* points, after which the last one is stored */
+	SETTLED = 50,    /* points, after which a change that is one has been seen */
+};
+
+struct recall *recall_new(const char *series)
+{
+	struct recall *past = memory_new(1, sizeof *past);
+
+	past->series = memory_new(strlen(series) + 1, 1);
+	strcpy(past->series, series);
+	past->anchor = past->since = WHEN_NEVER;
+	return past;
+}
+
+void recall_shed(struct recall *past)
+{
+	if (past->stream)
+		past->detector->stream_free(past->stream);
+	past->stream = NULL;
+	trace_clear(&past->trace);
+	free(past->changes);
+	past->changes = NULL;
+	past->count = past->need = past->fixed = 0;
+}
+
+void recall_free(struct recall *past)
+{
+	recall_shed(past);
+	free(past->hindsight.before);
+	free(past->hindsight.kept);
+	free(past->series);
+	free(past);
+}
+
+static void keep_changes(
+	struct recall *past, const struct change *changes, size_t count, ptrdiff_t shift)
+{
+	free(past->changes);
+	past->changes = memory_new(count, sizeof *changes);
+	past->count = count;
+	for (size_t i = 0; i < count; i++) {
+		past->changes[i] = changes[i];
+		past->changes[i].index = (size_t)((ptrdiff_t)changes[i].index + shift);
+	}
+}
+
+/* Finds the changes of the points up to the index `end`. */
+static void detect_to(const struct look *look, size_t end)
+{
+	struct recall *past = look->past;
+	const struct detector *detector = past->detector;
+	size_t from = (size_t)((ptrdiff_t)past->need - look->shift), count;
+
+	if (!detector->stream_rest) {
+		struct findings found = analysis_detect(look->arena, look->series, look->sampling,
+			look->detection, from, end, look->scratch);
+
+		keep_changes(past, found.changes, found.count, look->shift);
+		return;
+	}
+	if (!past->stream)
+		past->stream = detector->stream_new(look->detection->options);
+	const struct change *changes = detector->stream_append(
+		past->stream, look->series->values + from, end - from, look->scratch, &count);
+	keep_changes(past, changes, count, 0);
+	past->need = detector->stream_rest(past->stream, &past->fixed);
+}
+
+/* What the windows show in the points that were there when the series was last recorded. */
+static void detect_before(const struct look *look, size_t start)
+{
+	struct recall *past = look->past;
+	struct hindsight *hindsight = &past->hindsight;
+	const int64_t *times = look->series->axis->times;
+	size_t end = axis_lower_bound(look->series->axis, past->recorded_last + 1);
+
+	if (!past->seen || end <= start)
+		return;
+	detect_to(look, end);
+	free(hindsight->before);
+	hindsight->before = memory_new(past->count, sizeof *hindsight->before);
+	hindsight->before_count = past->count;
+	hindsight->until = end - start > SETTLED ? times[end - SETTLED] : WHEN_ALWAYS;
+	for (size_t i = 0; i < past->count; i++) {
+		const struct change *change = &past->changes[i];
+
+		hindsight->before[i] =
+			(struct sighting){.time = times[(ptrdiff_t)change->index - look->shift],
+				.sign = change_sign(change)};
+	}
+	hindsight->restarted = true;
+}
+
+static bool is_too_old(const struct look *look)
+{
+	return look->range > 0 && look->past->anchor < look->front - look->range;
+}
+
+/* The first point that counts. A series that began within the range has no front to be left out. */
+static size_t start_of(const struct look *look)
+{
+	int64_t anchor = look->past->anchor;
+
+	if (look->range <= 0 || anchor >= look->front)
+		return 0;
+	return axis_lower_bound(look->series->axis, is_too_old(look) ? look->front : anchor);
+}
+
+/* A full run. `elsewhere`: its windows lie otherwise than those before, for the same points. */
+static void run_anew(struct look *look, size_t start, bool elsewhere)
+{
+	struct recall *past = look->past;
+	const struct axis *axis = look->series->axis;
+
+	recall_shed(past);
+	past->detector = detector_find(look->detection->detector->name);
+	look->shift = -(ptrdiff_t)start;
+	if (start == axis->n)
+		return;
+	past->anchor = axis->times[start];
+	if (elsewhere)
+		detect_before(look, start);
+	detect_to(look, axis->n);
+	trace_note(&past->trace, look->series, look->shift, 0);
+}
+
+/* Moves the anchor to the last beginning of windows that is not within the range. */
+static void move_anchor(const struct look *look)
+{
+	struct recall *past = look->past;
+	const struct axis *axis = look->series->axis;
+	size_t chunk, need = past->need;
+
+	if (past->stream && look->range > 0) {
+		size_t front = axis_lower_bound(axis, look->front);
+
+		chunk = past->detector->stream_chunk(
+			past->stream, (size_t)((ptrdiff_t)front + look->shift));
+		if ((ptrdiff_t)chunk >= look->shift &&
+			axis->times[(ptrdiff_t)chunk - look->shift] > past->anchor)
+			past->anchor = axis->times[(ptrdiff_t)chunk - look->shift];
+	}
+	past->since = past->anchor;
+	if (need < past->trace.n && axis->times[(ptrdiff_t)need - look->shift] < past->since)
+		past->since = axis->times[(ptrdiff_t)need - look->shift];
+}
+
+void recall_look(struct look *look)
+{
+	struct recall *past = look->past;
+	const struct axis *axis = look->series->axis;
+	size_t same = trace_compare(&past->trace, look->series, &look->shift);
+	size_t start = start_of(look);
+	bool lost = past->trace.n == 0 || axis->times[0] > past->since || is_too_old(look);
+
+	if (same == 0 || same < past->fixed || is_too_old(look) ||
+		(ptrdiff_t)past->need < look->shift || (ptrdiff_t)start < -look->shift) {
+		run_anew(look, start, lost);
+	} else if (same < past->trace.n || (ptrdiff_t)axis->n + look->shift > (ptrdiff_t)same) {
+		detect_to(look, axis->n);
+		trace_note(&past->trace, look->series, look->shift, same);
+	}
+	if (past->trace.n > 0)
+		move_anchor(look);
+	past->last = axis->times[axis->n - 1];
+	past->due = !past->marked || past->anchor != past->marked_anchor ||
+		    axis->n - axis_lower_bound(axis, past->marked_last + 1) >= MARK_EVERY;
+}
+
+struct findings recall_findings(const struct look *look)
+{
+	const struct recall *past = look->past;
+	struct change *changes = arena_array(look->arena, past->count, sizeof *changes);
+	size_t count = 0;
+
+	for (size_t i = 0; i < past->count; i++) {
+		ptrdiff_t index = (ptrdiff_t)past->changes[i].index - look->shift;
+
+		if (index <= 0)
+			continue;
+		changes[count] = past->changes[i];
+		changes[count++].index = (size_t)index;
+	}
+	return (struct findings){look->series, changes, count};
+}

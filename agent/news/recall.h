@@ -1,0 +1,57 @@
+/*
+ * What is recalled of one series: what was seen and found of it in earlier passes, and what the
+ * next answer makes of that. A part of the memory; see there.
+ */
+#ifndef AGENT_RECALL_H
+#define AGENT_RECALL_H
+
+#include "agent/news/news.h"
+#include "agent/news/trace.h"
+
+struct recall {
+	char *series;
+	uint64_t pass;  /* the last that it was in */
+	int64_t anchor; /* its points count from then on */
+	int64_t since;  /* it needs the points from then on: those of the anchor, those the stream
+			   wants again */
+	int64_t last;   /* its last point */
+
+	struct trace trace; /* numbers points from where the stream began */
+	const struct detector *detector;
+	struct stream *stream;
+	size_t need, fixed; /* as stream_rest says; without a stream 0 */
+	struct change *changes;
+	size_t count;
+	struct hindsight hindsight;
+
+	bool seen;             /* it was recorded in an earlier pass, or process, ... */
+	int64_t recorded_last; /* ... with this last point */
+	bool marked, due, offered;
+	int64_t marked_anchor, marked_last;
+};
+
+/* A look at an answer. */
+struct look {
+	int64_t range, front; /* ms; range 0: none */
+	struct arena *arena;
+	struct scratch *scratch;
+	const struct sampling *sampling;
+	const struct detection *detection;
+	const struct series *series;
+	struct recall *past;
+	ptrdiff_t shift; /* number = index of the axis + shift; set by recall_look */
+};
+
+struct recall *recall_new(const char *series);
+void recall_free(struct recall *past);
+
+/* Lets go of all but where the series stands. */
+void recall_shed(struct recall *past);
+
+/* Takes in an answer with at least one point, and detects in what is new. */
+void recall_look(struct look *look);
+
+/* The changes that lie within the answer, with its indices, in the arena. */
+struct findings recall_findings(const struct look *look);
+
+#endif

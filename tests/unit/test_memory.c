@@ -1,0 +1,338 @@
+/*
+ * What is remembered between passes, in random walks: points arrive, the range slides, the program
+ * is started again, values are corrected. What is announced is what a run would announce that sees
+ * all points from the first on and is never interrupted.
+ */
+/* clang-format off */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+/* clang-format on */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/when.h"
+#include "agent/news/memory.h"
+#include "agent/news/reconcile.h"
+#include "detectors/edivisive.h"
+#include "tests/unit/random_series.h"
+
+enum { POINTS = 1000, MOST_RECORDS = 500 };
+
+#define START INT64_C(1700000000000)
+#define STEP INT64_C(3600000)
+
+/* The store, as far as it matters, with the test's only series. */
+struct kept {
+	struct record records[MOST_RECORDS];
+	size_t count;
+	bool marked;
+	struct series_mark mark;
+	size_t requests, passes;
+};
+
+struct walk {
+	const struct detector *detector;
+	const void *options;
+	int64_t range; /* ms; 0: none */
+	struct memory *memory;
+	struct scratch *scratch;
+	struct kept kept;
+	double values[POINTS];
+	int64_t times[POINTS];
+	size_t first; /* points before it are lost */
+};
+
+static void restart(struct walk *walk)
+{
+	memory_free(walk->memory);
+	walk->memory = memory_make();
+	memory_restore(walk->memory, &walk->kept.mark, walk->kept.marked ? 1 : 0);
+}
+
+static struct walk *walk_new(
+	const struct detector *detector, const void *options, int64_t range, uint64_t seed)
+{
+	struct walk *walk = memory_new(1, sizeof *walk);
+	uint64_t random = seed * 0x9e3779b97f4a7c15 + 1;
+
+	walk->detector = detector;
+	walk->options = options;
+	walk->range = range;
+	walk->scratch = scratch_new();
+	random_series(&random, walk->values, POINTS);
+	for (size_t i = 0; i < POINTS; i++)
+		walk->times[i] = START + (int64_t)i * STEP;
+	restart(walk);
+	return walk;
+}
+
+static void walk_free(struct walk *walk)
+{
+	memory_free(walk->memory);
+	scratch_free(walk->scratch);
+	free(walk);
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+	const struct record *left = a, *right = b;
+
+	return (left->item.id > right->item.id) - (left->item.id < right->item.id);
+}
+
+static void store(struct kept *kept, struct store_request *request)
+{
+	kept->requests++;
+	for (size_t i = 0; i < request->record_count; i++) {
+		struct record *record = &kept->records[kept->count++];
+
+		assert_true(kept->count < MOST_RECORDS);
+		*record = request->records[i];
+		record->item.id = (int64_t)kept->count;
+		record->series = "s";
+		record->branch = "";
+	}
+	for (size_t i = 0; i < request->update_count; i++) {
+		const struct record_update *update = &request->updates[i];
+		struct record key = {.item.id = update->id};
+		struct record *record =
+			bsearch(&key, kept->records, kept->count, sizeof key, compare_ids);
+
+		record->state = update->state;
+		record->item.time = update->time;
+	}
+	if (request->mark_count == 0)
+		return;
+	kept->marked = true;
+	kept->mark = request->marks[0];
+	kept->mark.series = "s";
+}
+
+/* A pass that sees the points before `end`. `failing`: the store cannot write. */
+static void pass(struct walk *walk, size_t end, bool failing)
+{
+	struct arena *arena = arena_new();
+	int64_t now = walk->times[end - 1] + STEP / 2;
+	int64_t since = memory_begin(walk->memory, now, walk->range);
+	const struct plugin plugin = {.name = walk->detector->name};
+	const struct test test = {.name = "t", .detection = {&plugin, walk->options}};
+	size_t from = walk->first;
+	struct axis axis;
+	struct series series = {.name = "s", .identity = "s", .axis = &axis};
+	struct dataset data = {&series, 1};
+	struct analysis analysis;
+	struct hindsight **hindsights;
+	struct store_request *request = store_request_new(STORE_RECORD, NULL, NULL);
+	struct error error;
+	bool settled = true;
+
+	while (from < end && walk->times[from] < since)
+		from++;
+	axis = (struct axis){.n = end - from, .times = walk->times + from};
+	series.values = walk->values + from;
+	assert_true(memory_detect(
+		walk->memory, arena, &test, &data, walk->scratch, &analysis, &hindsights, &error));
+	if (!memory_settled(walk->memory)) {
+		struct news_tally tally = news_find(&analysis, hindsights, "", walk->kept.records,
+			walk->kept.count, now, WHEN_ALWAYS, request);
+
+		settled = tally.beyond == 0;
+	}
+	bool news = request->record_count + request->update_count > 0;
+	walk->kept.passes++;
+	if (!failing) {
+		if (memory_marks(walk->memory, request, news) > 0 || news)
+			store(&walk->kept, request);
+		memory_recorded(walk->memory, settled);
+	}
+	store_request_free(request);
+	arena_free(arena);
+}
+
+static bool is_told(const struct kept *kept, int64_t time)
+{
+	for (size_t i = 0; i < kept->count; i++)
+		if (kept->records[i].news == NEWS_PENDING &&
+			llabs(kept->records[i].item.time - time) <= RECONCILE_TOLERANCE * STEP)
+			return true;
+	return false;
+}
+
+/* Changes that were told, `missing` of them not by the other walk. Those do not count that were so
+ * far back when they were seen that a walk's range may not reach them. */
+static size_t count_told(
+	const struct kept *kept, const struct kept *other, int64_t range, size_t *missing)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < kept->count; i++) {
+		const struct record *record = &kept->records[i];
+
+		if (record->news != NEWS_PENDING || record->item.time < record->first_seen - range)
+			continue;
+		count++;
+		*missing += !is_told(other, record->item.time);
+	}
+	return count;
+}
+
+/* Announcements of what had been announced. */
+static size_t count_twice(const struct kept *kept)
+{
+	size_t twice = 0;
+
+	for (size_t i = 0; i < kept->count; i++)
+		for (size_t j = 0; j < i; j++)
+			twice += kept->records[i].news == NEWS_PENDING &&
+				 kept->records[j].news == NEWS_PENDING &&
+				 kept->records[i].sign == kept->records[j].sign &&
+				 kept->records[i].item.time == kept->records[j].item.time;
+	return twice;
+}
+
+struct score {
+	size_t told, missing, extra, twice, passes, requests;
+};
+
+static void compare(const struct walk *walk, const struct walk *reference, struct score *score)
+{
+	int64_t range = walk->range;
+
+	score->told += count_told(&reference->kept, &walk->kept, range, &score->missing);
+	count_told(&walk->kept, &reference->kept, range, &score->extra);
+	score->twice += count_twice(&walk->kept);
+	score->passes += walk->kept.passes;
+	score->requests += walk->kept.requests;
+}
+
+struct weather {
+	int64_t range;    /* points */
+	size_t restart;   /* one pass in so many, 0: none */
+	size_t unripe;    /* so often the last point is another one at first */
+	size_t retention; /* points that the source has; 0: all */
+	size_t failing;   /* one pass in so many is not recorded */
+};
+
+static void walk_both(const struct detector *detector, const void *options,
+	const struct weather *weather, uint64_t seed, struct score *score)
+{
+	struct walk *walk = walk_new(detector, options, weather->range * STEP, seed);
+	struct walk *reference = walk_new(detector, options, 0, seed);
+	uint64_t random = seed + 77;
+
+	for (size_t end = 1 + random_below(&random, 100); end <= POINTS;
+		end += random_below(&random, random_below(&random, 4) ? 2 : 30)) {
+		double true_value = walk->values[end - 1];
+
+		if (weather->unripe && random_below(&random, weather->unripe) == 0)
+			walk->values[end - 1] = reference->values[end - 1] = true_value * 0.7;
+		if (weather->restart && random_below(&random, weather->restart) == 0)
+			restart(walk);
+		if (weather->retention && end > weather->retention)
+			walk->first = end - weather->retention;
+		bool failing = weather->failing && random_below(&random, weather->failing) == 0;
+
+		pass(walk, end, failing);
+		pass(reference, end, failing);
+		walk->values[end - 1] = reference->values[end - 1] = true_value;
+	}
+	compare(walk, reference, score);
+	walk_free(walk);
+	walk_free(reference);
+}
+
+static struct score walk_many(const struct detector *detector, const void *options,
+	const struct weather *weather, size_t seeds)
+{
+	struct score score = {0};
+
+	for (uint64_t seed = 1; seed <= seeds; seed++)
+		walk_both(detector, options, weather, seed, &score);
+	print_message("%zu told, %zu missing, %zu more, %zu twice; %zu passes, %zu wrote\n",
+		score.told, score.missing, score.extra, score.twice, score.passes, score.requests);
+	assert_true(score.told > 2 * seeds);
+	assert_int_equal(score.twice, 0);
+	assert_true(score.requests * 4 < score.passes);
+	return score;
+}
+
+static const struct edivisive_options narrow = {.window = 10, .p_value = 0.001};
+static const struct edivisive_options wide = {.window = 50, .p_value = 0.001};
+static const struct edivisive_options otava = {
+	.window = 20, .p_value = 0.001, .profile = EDIVISIVE_OTAVA};
+
+/* As long as the program runs, nothing is lost by the sliding. */
+static void test_sliding(void **state)
+{
+	(void)state;
+	struct weather weather = {.range = 150};
+	struct score score = walk_many(&edivisive_detector, &narrow, &weather, 120);
+
+	assert_int_equal(score.missing + score.extra, 0);
+}
+
+static void test_values_that_are_corrected(void **state)
+{
+	(void)state;
+	struct weather weather = {.range = 150, .unripe = 2};
+	struct score score = walk_many(&edivisive_detector, &narrow, &weather, 120);
+
+	assert_in_range(score.missing + score.extra, 0, score.told / 200);
+}
+
+/* Each fifth pass is the first of a program. */
+static void test_restarts(void **state)
+{
+	(void)state;
+	struct weather weather = {.range = 150, .restart = 5};
+	struct score score = walk_many(&edivisive_detector, &narrow, &weather, 120);
+
+	assert_in_range(score.missing + score.extra, 0, score.told / 50);
+}
+
+static void test_all_at_once(void **state)
+{
+	(void)state;
+	struct weather weather = {
+		.range = 250, .restart = 10, .unripe = 3, .retention = 150, .failing = 5};
+	struct score score = walk_many(&edivisive_detector, &narrow, &weather, 120);
+
+	assert_in_range(score.missing + score.extra, 0, score.told / 20);
+}
+
+/* The range holds less than one window of the detector's: now and then it looks from elsewhere. */
+static void test_few_points(void **state)
+{
+	(void)state;
+	struct weather weather = {.range = 60, .restart = 10};
+	struct score score = walk_many(&edivisive_detector, &wide, &weather, 120);
+
+	assert_in_range(score.missing + score.extra, 0, score.told / 4);
+}
+
+/* A detector that cannot go on where it was. */
+static void test_without_stream(void **state)
+{
+	(void)state;
+	struct weather weather = {.range = 150, .restart = 10};
+	struct score score = walk_many(&edivisive_detector, &otava, &weather, 60);
+
+	assert_in_range(score.missing + score.extra, 0, score.told / 4);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_sliding),
+		cmocka_unit_test(test_restarts),
+		cmocka_unit_test(test_values_that_are_corrected),
+		cmocka_unit_test(test_all_at_once),
+		cmocka_unit_test(test_few_points),
+		cmocka_unit_test(test_without_stream),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
