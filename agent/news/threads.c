@@ -9,15 +9,21 @@
 
 #include "agent/news/group.h"
 
-enum { THREADS_MOST = 1000, COMMITS_MOST = 64 };
+enum { THREADS_MOST = 1000, COMMITS_MOST = 64, TIMES_MOST = 64 };
+
+/* A time that was told, with the distance of the points of its series; both ms. */
+struct moment {
+	int64_t time, spacing;
+};
 
 struct entry {
 	struct thread thread;
 	struct arena *arena;
 	const char *receiver, *destination, *receipt;
-	int64_t updated, interval, spacing;
+	int64_t updated, interval;
 	const char *commits[COMMITS_MOST];
-	size_t commit_count;
+	struct moment moments[TIMES_MOST];
+	size_t commit_count, moment_count;
 	struct entry *next;
 };
 
@@ -69,6 +75,24 @@ static void add_commits(struct entry *entry, const struct record *records, size_
 	}
 }
 
+static bool near_moment(const struct entry *entry, const struct record *record)
+{
+	for (size_t i = 0; i < entry->moment_count; i++)
+		if (group_near(entry->moments[i].time, entry->moments[i].spacing, record->item.time,
+			    record->spacing))
+			return true;
+	return false;
+}
+
+/* One for each time that is not near another: a message may tell several groups. */
+static void add_moments(struct entry *entry, const struct record *records, size_t count)
+{
+	for (size_t i = 0; i < count && entry->moment_count < TIMES_MOST; i++)
+		if (!near_moment(entry, &records[i]))
+			entry->moments[entry->moment_count++] =
+				(struct moment){records[i].item.time, records[i].spacing};
+}
+
 static void forget_last(struct threads *threads)
 {
 	struct entry **link = &threads->first;
@@ -103,7 +127,6 @@ static struct entry *begin(struct threads *threads, const struct parcel *parcel)
 		.thread = {.key = arena_strdup(arena, parcel->key), .first = first->item},
 		.receiver = arena_strdup(arena, parcel->receiver),
 		.destination = arena_strdup(arena, parcel->destination),
-		.spacing = first->spacing,
 		.next = threads->first};
 	copy_texts(arena, &entry->thread.first);
 	threads->first = entry;
@@ -129,6 +152,7 @@ void threads_add(struct threads *threads, const struct parcel *parcel, int64_t i
 	if (parcel->receipt && !entry->receipt)
 		entry->receipt = arena_strdup(entry->arena, parcel->receipt);
 	add_commits(entry, parcel->records, parcel->record_count);
+	add_moments(entry, parcel->records, parcel->record_count);
 }
 
 static bool belongs(const struct entry *entry, const struct record *const *records, size_t count)
@@ -139,8 +163,7 @@ static bool belongs(const struct entry *entry, const struct record *const *recor
 		if (item->commit_after && *item->commit_after &&
 			has_commit(entry, item->commit_after))
 			return true;
-		if (group_near(entry->thread.first.time, entry->spacing, item->time,
-			    records[i]->spacing))
+		if (near_moment(entry, records[i]))
 			return true;
 	}
 	return false;

@@ -3,8 +3,8 @@
  *
  * A change that shows an hour after its siblings, since its test runs later, should not look like
  * another one: it goes into the thread of the message that told them. It belongs there if it has
- * the commit of one of them, or the time of the first of them (within the tolerance of the finer of
- * the two series), and comes soon enough after the last that was told there.
+ * the commit of one of them, or the time of one (within the tolerance of the finer of the two
+ * series), and comes soon enough after the last that was told there.
  *
  * No I/O and no clock. What is remembered is bounded; the oldest is forgotten first.
  */

@@ -94,6 +94,26 @@ static void test_a_thread_goes_on(void **state)
 	threads_free(threads);
 }
 
+/* Many groups may travel in one message: each has its later siblings. */
+static void test_a_message_of_many_times(void **state)
+{
+	struct threads *threads = threads_new();
+	struct record told[] = {change(0, NULL), change(100, NULL), change(200, NULL)};
+	struct parcel parcel = {.key = "k1",
+		.receiver = "slack",
+		.destination = "#perf",
+		.records = told,
+		.record_count = 3,
+		.now = START};
+
+	(void)state;
+	threads_add(threads, &parcel, HOUR);
+	assert_string_equal(find(threads, change(103, NULL), START), "k1");
+	assert_string_equal(find(threads, change(195, NULL), START), "k1");
+	assert_null(find(threads, change(50, NULL), START));
+	threads_free(threads);
+}
+
 static void test_receipts(void **state)
 {
 	struct threads *threads = threads_new();
@@ -183,6 +203,7 @@ int main(void)
 		cmocka_unit_test(test_same_time_or_commit),
 		cmocka_unit_test(test_each_destination_has_its_own),
 		cmocka_unit_test(test_a_thread_goes_on),
+		cmocka_unit_test(test_a_message_of_many_times),
 		cmocka_unit_test(test_receipts),
 		cmocka_unit_test(test_the_latest_wins),
 		cmocka_unit_test(test_memory_is_bounded),
