@@ -88,8 +88,7 @@ def test_a_source_that_is_down_is_one_notice(agents, tmp_path, switch):
     assert 'hunter_source_up{source="prometheus"} 0' in agent.get("/metrics")[1]
     assert count(agent, "source prometheus is down") == 1
     agent.end(signal.SIGKILL)
-    with sqlite3.connect(tmp_path / "state.db") as state:
-        assert state.execute("SELECT subject FROM conditions").fetchall() == [("source prometheus",)]
+    assert conditions(tmp_path) == ["source prometheus"]
 
     agent = agents(path)
     agent.pass_by(25)
@@ -99,8 +98,7 @@ def test_a_source_that_is_down_is_one_notice(agents, tmp_path, switch):
     agent.pass_by(10)
     agent.end()
     assert count(agent, "is up again") == 1 and count(agent, "test \"t") == 0
-    with sqlite3.connect(tmp_path / "state.db") as state:
-        assert state.execute("SELECT count(*) FROM conditions").fetchone() == (0,)
+    assert conditions(tmp_path) == []
 
 
 def test_a_test_that_fails_alone(agents, tmp_path):
@@ -116,6 +114,28 @@ def test_a_test_that_fails_alone(agents, tmp_path):
     wait_out(agent, 'test "bad" is well again, after')
     agent.end()
     assert count(agent, "has failed since") == 1 and count(agent, "is well again") == 1 and count(agent, "is down") == 0
+
+
+def conditions(tmp_path):
+    with sqlite3.connect(tmp_path / "state.db") as state:
+        return [subject for subject, in state.execute("SELECT subject FROM conditions ORDER BY subject")]
+
+
+def test_what_is_not_configured_any_more_is_forgotten(agents, tmp_path):
+    write_csv(tmp_path / "good.csv", [])
+    good, bad = csv_test(tmp_path / "good.csv", "good"), csv_test(tmp_path / "bad.csv", "bad")
+    agent = agents(config(tmp_path, good + bad))
+    wait_out(agent, 'test "bad" has failed since')
+    agent.pass_by(2)
+    assert conditions(tmp_path) == ["test bad"]
+    config(tmp_path, good)
+    agent.process.send_signal(signal.SIGHUP)
+    deadline = time.monotonic() + 30
+    while conditions(tmp_path):
+        assert time.monotonic() < deadline, "".join(agent.log)
+        time.sleep(0.05)
+    agent.end()
+    assert count(agent, "is well again") == 0
 
 
 def test_data_that_stop(agents, tmp_path):
