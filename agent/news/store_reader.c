@@ -1,7 +1,8 @@
 /*
- * A file in WAL mode that nobody has open has no log beside it, and SQLite would make one, even for
- * a reader; such a file is opened as one that does not change. That is true until an agent starts,
- * and whether one did is looked at afterwards. Where there is a log, its index is opened read-only.
+ * A file in WAL mode that nobody has open has no log and no index of it, and SQLite would make
+ * them, even for a reader; such a file is opened as one that does not change. That is true until an
+ * agent starts, and whether one did is looked at afterwards. Where there is an index, it is opened
+ * read-only.
  */
 #include "agent/news/store_reader.h"
 
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "agent/core/buf.h"
@@ -17,16 +19,24 @@
 
 enum { BUSY_MS = 5000, TRIES = 3 };
 
-static bool has_log(const char *path)
+/* The size of the file beside the state file; -1 if there is none. */
+static int64_t size_beside(const char *path, const char *suffix)
 {
+	struct stat status;
 	char *name;
-	bool there;
+	int64_t size;
 
-	if (asprintf(&name, "%s-wal", path) < 0)
+	if (asprintf(&name, "%s%s", path, suffix) < 0)
 		abort();
-	there = access(name, F_OK) == 0;
+	size = stat(name, &status) == 0 ? status.st_size : -1;
 	free(name);
-	return there;
+	return size;
+}
+
+/* SQLite makes the index before it writes anything. */
+static bool is_settled(const char *path)
+{
+	return size_beside(path, "-shm") < 0;
 }
 
 static char *uri_new(const char *path, bool settled)
@@ -53,7 +63,14 @@ struct sqlite3 *store_reader_connect(const char *path, bool *settled, struct err
 		error_set(error, ERROR_STATE, "state file %s: %s", path, strerror(errno));
 		return NULL;
 	}
-	*settled = !has_log(path);
+	*settled = is_settled(path);
+	if (*settled && size_beside(path, "-wal") > 0) {
+		error_set(error, ERROR_STATE,
+			"state file %s: its log is there, but not the log's index (%s-shm): start"
+			" the agent once, which makes it anew",
+			path, path);
+		return NULL;
+	}
 	uri = uri_new(path, *settled);
 	result = sqlite3_open_v2(
 		uri, &database, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);
@@ -70,7 +87,7 @@ struct sqlite3 *store_reader_connect(const char *path, bool *settled, struct err
 
 bool store_reader_overtaken(const char *path, bool settled)
 {
-	return settled && has_log(path);
+	return settled && !is_settled(path);
 }
 
 static bool read_once(

@@ -106,6 +106,10 @@ static void test_read_after_a_kill(void **state)
 	close_fixture(fixture);
 	assert_int_equal(count_listed(&dead), 1);
 	expect_files(&dead, "state.db state.db-shm state.db-wal ");
+	snprintf(copy, sizeof copy, "rm %s-shm", dead.path);
+	assert_int_equal(system(copy), 0);
+	read_fails(&dead, "not the log's index");
+	expect_files(&dead, "state.db state.db-wal ");
 }
 
 static void test_read_of_odd_names(void **state)
