@@ -2,3 +2,4 @@
 hunter_test(condition hunter_agent)
 hunter_test(jumping hunter_agent)
 hunter_test(time hunter_agent)
+hunter_test(outages hunter_agent)

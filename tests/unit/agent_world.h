@@ -1,0 +1,221 @@
+/*
+ * An agent in a world of its own, for tests of time: its parts on a stage (agent/watch/agent.h), an
+ * engine whose clock jumps, a wall clock that the test sets to and fro, and sources that the test
+ * may change before each run. Agents may live one after the other on one state file.
+ */
+#ifndef TESTS_UNIT_AGENT_WORLD_H
+#define TESTS_UNIT_AGENT_WORLD_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/watch/crew.h"
+
+enum { MINUTE = 60000, RUNS_MAX = 10000, TESTS_MAX = 8 };
+#define HOUR INT64_C(3600000)
+#define DAY (24 * HOUR)
+#define START INT64_C(1704067200000) /* 2024-01-01 */
+
+/* When the wall clock is set, in the engine's time, and by how much it is wrong from then on. */
+struct jump {
+	int64_t at, shift;
+};
+
+struct world {
+	struct crew crew;
+	struct arena *arena;
+	char folder[64], config[96], state[96];
+	const struct jump *jumps;
+	size_t jump_count;
+	int64_t passed; /* engine's time of agents that have ended */
+	int64_t length; /* of the agent's life */
+	struct {
+		char name[16];
+		int64_t runs[RUNS_MAX]; /* engine's time, over all agents */
+		size_t count;
+		bool running;
+	} tests[TESTS_MAX];
+	size_t test_count;
+	size_t notices, recovered;
+	void (*before)(struct world *world, const char *test, int64_t now); /* each run */
+	void *context;                                                      /* the test's */
+	size_t changes, told; /* at the end, from the store */
+};
+
+static inline struct world *world_of(const struct agent *agent)
+{
+	union {
+		const struct agent *agent;
+		char *bytes;
+	} at = {.agent = agent};
+
+	return (struct world *)(void *)(at.bytes - offsetof(struct world, crew.agent));
+}
+
+static inline int64_t time_of(const struct agent *agent)
+{
+	return world_of(agent)->passed + engine_now(agent->engine);
+}
+
+static inline int64_t wall(const struct agent *agent)
+{
+	const struct world *world = world_of(agent);
+	int64_t now = time_of(agent), shift = 0;
+
+	for (size_t i = 0; i < world->jump_count && world->jumps[i].at <= now; i++)
+		shift = world->jumps[i].shift;
+	return START + now + shift;
+}
+
+static inline size_t place_of(const struct world *world, const char *test)
+{
+	size_t at = 0;
+
+	while (strcmp(world->tests[at].name, test) != 0)
+		at++;
+	return at;
+}
+
+static inline void fetch(struct agent *agent, struct task *task)
+{
+	struct world *world = world_of(agent);
+	size_t at = place_of(world, task->test->name);
+
+	assert_false(world->tests[at].running);
+	assert_true(world->tests[at].count < RUNS_MAX);
+	world->tests[at].running = true;
+	world->tests[at].runs[world->tests[at].count++] = time_of(agent);
+	world->before(world, task->test->name, time_of(agent));
+	engine_submit(agent->engine, task);
+}
+
+static inline int64_t rest(struct agent *agent, const struct test *test)
+{
+	struct world *world = world_of(agent);
+
+	world->tests[place_of(world, test->name)].running = false;
+	return engine_now(agent->engine);
+}
+
+static inline void count_notice(struct agent *agent, const struct notice *notice)
+{
+	world_of(agent)->notices++;
+	world_of(agent)->recovered += notice->recovered;
+}
+
+static const struct stage stage = {
+	.now = wall, .fetch = fetch, .rest = rest, .notice = count_notice};
+
+static inline void stop(void *engine)
+{
+	engine_stop(engine);
+}
+
+static const char *no_environment(void *context, const char *name)
+{
+	(void)context, (void)name;
+	return NULL;
+}
+
+/* A folder, in which world_configure writes. */
+static inline struct world *world_new(void)
+{
+	struct world *world = calloc(1, sizeof *world);
+
+	world->arena = arena_new();
+	strcpy(world->folder, "/tmp/test_world.XXXXXX");
+	assert_non_null(mkdtemp(world->folder));
+	snprintf(world->config, sizeof world->config, "%s/hunter.yaml", world->folder);
+	snprintf(world->state, sizeof world->state, "%s/state.db", world->folder);
+	return world;
+}
+
+/* Sections of a hunter.yaml, and tests test0, test1, ... that are all alike. */
+static inline void world_configure(
+	struct world *world, const char *sections, const char *test, size_t count)
+{
+	FILE *file = fopen(world->config, "w");
+
+	assert_non_null(file);
+	assert_true(count <= TESTS_MAX);
+	fprintf(file, "stdout: {print: nothing}\n%s\ntests:\n", sections);
+	for (size_t i = 0; i < count; i++) {
+		snprintf(world->tests[i].name, sizeof world->tests[i].name, "test%zu", i);
+		fprintf(file, "  test%zu: %s\n", i, test);
+	}
+	world->test_count = count;
+	fclose(file);
+}
+
+static inline void world_free(struct world *world)
+{
+	char command[128];
+
+	snprintf(command, sizeof command, "rm -rf %s", world->folder);
+	assert_int_equal(system(command), 0);
+	arena_free(world->arena);
+	free(world);
+}
+
+static inline void begin(struct store_request *restored)
+{
+	struct world *world = restored->context;
+
+	assert_false(restored->failed);
+	engine_after(world->crew.agent.engine, world->length, stop, world->crew.agent.engine);
+	crew_begin(&world->crew, restored);
+}
+
+static inline void count_told(struct store_request *list)
+{
+	struct world *world = list->context;
+
+	assert_false(list->failed);
+	world->changes = list->record_count;
+	world->told = 0;
+	for (size_t i = 0; i < list->record_count; i++)
+		for (size_t j = 0; j < list->records[i].event_count; j++)
+			world->told += list->records[i].events[j].kind == EVENT_ANNOUNCED;
+	store_request_free(list);
+	engine_stop(world->crew.agent.engine);
+}
+
+/* An agent lives for a while, on the state that the one before it left. */
+static inline void live(struct world *world, int64_t length)
+{
+	struct config_source source = {.schema = cli_schema(world->arena), .env = no_environment};
+	struct problems problems = {.arena = world->arena};
+	struct engine_options options = {.jobs = 2, .jumping = true};
+	struct crew *crew = &world->crew;
+	struct store_request *request;
+	struct error error;
+	struct config *config = config_load(world->config, &source, &problems);
+
+	assert_non_null(config);
+	memset(crew, 0, sizeof *crew);
+	crew->agent.stage = &stage;
+	crew->agent.schema = source.schema;
+	crew->agent.generation = generation_of(config, &(struct strings){0}, &error);
+	assert_non_null(crew->agent.generation);
+	crew->agent.config = config;
+	world->length = length;
+	assert_true(crew_open(crew, &options, world->state, &error));
+	request = store_request_new(STORE_RESTORE, begin, world);
+	request->since = START - DAY;
+	ledger_ask(&crew->agent, request);
+	assert_true(engine_run(crew->agent.engine));
+	request = store_request_new(STORE_LIST, count_told, world);
+	request->filter.limit = 1000;
+	ledger_ask(&crew->agent, request);
+	assert_true(engine_run(crew->agent.engine));
+	world->passed += engine_now(crew->agent.engine);
+	assert_true(crew_stop(crew));
+	crew_free(crew);
+	generation_release(crew->agent.generation);
+	for (size_t i = 0; i < world->test_count; i++)
+		world->tests[i].running = false;
+}
+
+#endif
