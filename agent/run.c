@@ -191,7 +191,7 @@ static void restored(struct store_request *request)
 	run->restored = true;
 	crew_begin(&run->crew, request);
 	prune(run);
-	if (run->crew.agent.once)
+	if (run->crew.agent.once || run->crew.agent.stopping)
 		return;
 	files_follow(run->files);
 	reloader_start(run->crew.agent.reloader);
