@@ -111,20 +111,29 @@ static size_t find_agreements(const struct combine_options *options, struct vote
 	return put_in_order(agreed, found);
 }
 
-/* The changes at the agreements, which are at places of existing values. */
-static void describe(const struct samples *samples, const struct vote *agreed, size_t count,
+/*
+ * Writes the changes at the agreements; returns their number. A detector that fills gaps in may
+ * have put one at a missing value: it is the next existing one's, unless there is none.
+ */
+static size_t describe(const struct samples *samples, const struct vote *agreed, size_t count,
 	struct scratch *scratch, struct change *out)
 {
 	struct segments segments = segments_of(samples, scratch);
 	size_t *cuts = scratch_take(scratch, count, sizeof(*cuts));
-	for (size_t i = 0, at = 0; i < count; i++) {
-		while (segments.places[at] < agreed[i].index)
+	double *pvalues = scratch_take(scratch, count, sizeof(*pvalues));
+	size_t kept = 0, at = 0;
+	for (size_t i = 0; i < count; i++) {
+		while (at < segments.n && segments.places[at] < agreed[i].index)
 			at++;
-		cuts[i] = at;
+		if (at == 0 || at == segments.n || (kept > 0 && cuts[kept - 1] == at))
+			continue;
+		pvalues[kept] = agreed[i].p;
+		cuts[kept++] = at;
 	}
-	segments_changes(&segments, cuts, count, out);
-	for (size_t i = 0; i < count; i++)
-		out[i].pvalue = agreed[i].p;
+	segments_changes(&segments, cuts, kept, out);
+	for (size_t i = 0; i < kept; i++)
+		out[i].pvalue = pvalues[i];
+	return kept;
 }
 
 static size_t combine_detect(const struct samples *samples, const void *options,
@@ -139,8 +148,7 @@ static size_t combine_detect(const struct samples *samples, const void *options,
 	size_t count = take_votes(samples, given, work, out, votes);
 	scratch_free(work);
 	count = find_agreements(given, votes, count, agreed);
-	describe(samples, agreed, count, scratch, out);
-	return count;
+	return describe(samples, agreed, count, scratch, out);
 }
 
 static bool combine_check(const void *options, struct error *error)

@@ -116,8 +116,11 @@ static void check_others(uint8_t choice, uint8_t more, const struct samples *sam
 		.threshold = thresholds[more & 3],
 		.min_stddev = choice & 8 ? 1e-300 : 0.001,
 		.radius = 2 + (more >> 2) % 12};
+	const struct edivisive_options edivisive = {.window = 20,
+		.p_value = 0.05,
+		.profile = choice & 64 ? EDIVISIVE_OTAVA : EDIVISIVE_DEFAULT};
 	const struct combine_member members[] = {
-		{"kernel", &kernel}, {"modes", &modes}, {"lookback", &lookback}};
+		{"edivisive", &edivisive}, {"modes", &modes}, {"lookback", &lookback}};
 	const struct combine_options combine = {
 		.tolerance = more % 20, .need = 1 + choice % 3, .members = members, .count = 3};
 	check_detect(&kernel_detector, &kernel, samples, scratch, changes);

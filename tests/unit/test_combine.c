@@ -129,6 +129,33 @@ static void test_one_vote_each(void **state)
 	assert_int_equal(combine(2, 1000, members, 2, values, 40), 3);
 }
 
+/* Otava's profile fills gaps in and may name a place without a value: it is the next one's. */
+static void test_missing_values(void **state)
+{
+	(void)state;
+	double values[60];
+	struct edivisive_options otava;
+	field_defaults(edivisive_detector.fields, &otava);
+	otava.profile = EDIVISIVE_OTAVA;
+	const struct combine_member members[] = {{"edivisive", &otava}};
+	for (size_t i = 0; i < 60; i++)
+		values[i] = i < 30 ? 1 + 0.01 * (double)(i % 3) : 5;
+	for (size_t i = 50; i < 60; i++)
+		values[i] = nan("");
+	assert_int_equal(combine(1, 5, members, 1, values, 60), 1);
+	assert_int_equal(found[0].index, 30);
+	assert_int_equal(found[0].count_after, 20);
+	for (uint64_t seed = 1; seed <= 300; seed++) {
+		uint64_t random = seed;
+		random_series(&random, values, 60);
+		for (size_t i = 60 - seed % 20; i < 60; i++)
+			values[i] = nan("");
+		otava.p_value = 0.9;
+		size_t count = combine(1, 0, members, 1, values, 60);
+		assert_changes_sound(count, values, 60);
+	}
+}
+
 static void test_edges(void **state)
 {
 	(void)state;
@@ -156,6 +183,7 @@ int main(void)
 		cmocka_unit_test(test_tolerance),
 		cmocka_unit_test(test_best),
 		cmocka_unit_test(test_one_vote_each),
+		cmocka_unit_test(test_missing_values),
 		cmocka_unit_test(test_edges),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
