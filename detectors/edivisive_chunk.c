@@ -56,6 +56,8 @@ struct chunk_room chunk_room_new(
 	size_t window = (size_t)options->window < n ? (size_t)options->window : n;
 	return (struct chunk_room){
 		.x = scratch_take(scratch, n, sizeof(double)),
+		.plain = scratch_take(scratch, n + 1, sizeof(double)),
+		.weighted = scratch_take(scratch, n + 1, sizeof(double)),
 		.left = scratch_take(scratch, window, sizeof(double)),
 		.right = scratch_take(scratch, window, sizeof(double)),
 		.intervals = scratch_take(scratch, window, sizeof(struct interval)),
@@ -75,5 +77,5 @@ size_t chunk_evaluate(
 	chunk->shift = scale.shift;
 	chunk->n = n;
 	size_t same = chunk_clip(chunk, known);
-	return chunk_passes(chunk, chunk_windows(chunk, same, room), room->steps);
+	return chunk_passes(chunk, chunk_windows(chunk, same, room), room);
 }

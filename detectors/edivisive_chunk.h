@@ -14,6 +14,7 @@
 
 #include "detectors/edivisive.h"
 #include "detectors/edivisive_search.h"
+#include "detectors/stats.h"
 
 /* The place and the numbers of one change point within a chunk; sides are capped to 2W points,
  * values clipped. */
@@ -25,6 +26,7 @@ struct step {
 			  */
 	double magnitude; /* as in struct change, but of the capped and clipped means */
 	double within;    /* sum of squares left within the two sides */
+	bool ramp;        /* several steps that were a ramp; p is that of the surest */
 };
 
 /* A window that was searched: [start, end), and how many candidates it and those before it found.
@@ -60,6 +62,7 @@ struct interval {
 /* Buffers that an evaluation needs and nothing is kept in. They belong to a scratch. */
 struct chunk_room {
 	double *x, *left, *right;
+	double *plain, *weighted; /* one longer than the chunk */
 	struct interval *intervals;
 	struct step *steps;
 };
@@ -101,10 +104,12 @@ struct step chunk_test(const struct chunk *chunk, size_t start, size_t tau, size
  * instead. */
 double chunk_within(const struct chunk *chunk, size_t start, size_t tau, size_t end, size_t at);
 
-/* Sum of squares around one straight line through both segments. */
-double chunk_line(const struct chunk *chunk, size_t start, size_t tau, size_t end);
+/* Where the ramp has become visible that fits [start, end) better than steps at one or two places;
+ * 0 if none does. */
+size_t chunk_ramp(const struct chunk *chunk, const struct chunk_room *room, size_t start,
+	const struct step *steps, size_t count, size_t end);
 
 /* Steps 5 to 8; `steps` has room for `count` candidates. Returns how many stand. */
-size_t chunk_passes(const struct chunk *chunk, size_t count, struct step *steps);
+size_t chunk_passes(const struct chunk *chunk, size_t count, const struct chunk_room *room);
 
 #endif

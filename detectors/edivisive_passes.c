@@ -3,7 +3,8 @@
  *
  * Candidates are judged over the segments between them. The least important of those that fail is
  * removed and its two neighbours are judged anew, until all stand. Then what is no lasting change
- * of level goes: excursions, which end within a few points, and the steps into which a ramp is cut.
+ * of level goes: excursions, which end within a few points; and the steps into which a ramp is cut
+ * become one point.
  */
 #include <math.h>
 #include <string.h>
@@ -15,6 +16,7 @@ enum { SHORTEST = 5, LEAST_SIDE = 2 };
 /* The points in work, first to last. */
 struct list {
 	const struct chunk *chunk;
+	const struct chunk_room *room;
 	struct step *steps;
 	size_t count;
 };
@@ -31,8 +33,11 @@ static size_t segment_end(const struct list *list, size_t k)
 
 static void test_at(struct list *list, size_t k)
 {
-	list->steps[k] = chunk_test(
-		list->chunk, segment_start(list, k), list->steps[k].tau, segment_end(list, k));
+	struct step before = list->steps[k], *step = &list->steps[k];
+	*step = chunk_test(list->chunk, segment_start(list, k), before.tau, segment_end(list, k));
+	if (before.ramp)
+		step->p = before.p;
+	step->ramp = before.ramp;
 }
 
 /* Removes point k and judges its neighbours anew. */
@@ -120,39 +125,72 @@ static void refine(struct list *list)
 	merge(list);
 }
 
-static bool is_ramp(const struct list *list, size_t k)
+/* How many points from k on go the same way. */
+static size_t run_length(const struct list *list, size_t k)
 {
-	const struct step *steps = list->steps;
-	bool up = steps[k].delta > 0;
-	bool alone = (k == 0 || (steps[k - 1].delta > 0) != up) &&
-		     (k + 1 == list->count || (steps[k + 1].delta > 0) != up);
-	if (alone)
-		return false;
-	double line =
-		chunk_line(list->chunk, segment_start(list, k), steps[k].tau, segment_end(list, k));
-	return line < steps[k].within;
+	size_t last = k + 1;
+	while (last < list->count && (list->steps[last].delta > 0) == (list->steps[k].delta > 0))
+		last++;
+	return last - k;
 }
 
-static void drop_ramps(struct list *list)
+static size_t ramp_place(const struct list *list, size_t k, size_t count)
 {
-	size_t k;
-	while ((k = weakest_of(list, is_ramp)) < list->count) {
-		drop(list, k);
-		merge(list);
+	return chunk_ramp(list->chunk, list->room, segment_start(list, k), list->steps + k, count,
+		segment_end(list, k + count - 1));
+}
+
+/* Several steps that are a ramp become one point, as sure as the surest of them. */
+static bool join_ramp(struct list *list, size_t k, size_t count)
+{
+	size_t place = ramp_place(list, k, count);
+	if (place == 0)
+		return false;
+	struct step *steps = list->steps + k;
+	double p = 1;
+	for (size_t i = 0; i < count; i++)
+		p = fmin(p, steps[i].p);
+	steps[0] = (struct step){.tau = place, .p = p, .ramp = true};
+	list->count -= count - 1;
+	memmove(steps + 1, steps + count, (list->count - k - 1) * sizeof(*steps));
+	for (size_t i = k > 0 ? k - 1 : 0; i <= k + 1 && i < list->count; i++)
+		test_at(list, i);
+	return true;
+}
+
+static void join_ramps(struct list *list)
+{
+	for (size_t k = 0; k + 1 < list->count;) {
+		size_t count = run_length(list, k);
+		while (count > 1 && !join_ramp(list, k, count))
+			count--;
+		k = count > 1 ? 0 : k + 1;
+	}
+	merge(list);
+}
+
+/* A point of a ramp stands where the ramp has become visible. */
+static void place_ramps(struct list *list)
+{
+	for (size_t k = 0; k < list->count; k++) {
+		size_t place = ramp_place(list, k, 1);
+		if (place != 0)
+			list->steps[k].tau = place;
 	}
 }
 
-size_t chunk_passes(const struct chunk *chunk, size_t count, struct step *steps)
+size_t chunk_passes(const struct chunk *chunk, size_t count, const struct chunk_room *room)
 {
-	struct list list = {.chunk = chunk, .steps = steps};
+	struct list list = {.chunk = chunk, .room = room, .steps = room->steps};
 	for (size_t k = 0; k < count; k++)
 		if (chunk->candidates[k] >= chunk->decided)
-			steps[list.count++].tau = chunk->candidates[k];
+			room->steps[list.count++] = (struct step){.tau = chunk->candidates[k]};
 	for (size_t k = 0; k < list.count; k++)
 		test_at(&list, k);
 	merge(&list);
 	drop_excursions(&list);
 	refine(&list);
-	drop_ramps(&list);
+	join_ramps(&list);
+	place_ramps(&list);
 	return list.count;
 }

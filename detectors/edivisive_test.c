@@ -15,7 +15,7 @@
 #include "detectors/stats.h"
 
 /* How many points of prior the pooled variance is worth, and the cap of the autocorrelation. */
-static const double PRIOR = 40, MOST_CORRELATED = 0.9;
+static const double PRIOR = 40, MOST_CORRELATED = 0.9, MOST_ALTERNATING = -0.8;
 /* Sums of squares below this share of those around zero are rounding. */
 static const double ROUNDING = 1e-26;
 
@@ -84,32 +84,49 @@ bool relaxed_test(const struct chunk *chunk, size_t start, size_t tau, size_t en
 	return student_at_most(test.t, test.df, p);
 }
 
-/* Sum of products of successive deviations from the mean. */
-static double lagged_products(const double *y, size_t n, double mean)
+/* Sum of products of deviations from the mean `lag` points apart. */
+static double lagged_products(const double *y, size_t n, double mean, size_t lag)
 {
 	double lanes[4] = {0};
 	size_t i = 0;
-	for (; i + 5 <= n; i += 4)
+	for (; i + lag + 4 <= n; i += 4)
 		for (size_t lane = 0; lane < 4; lane++)
-			lanes[lane] += (y[i + lane] - mean) * (y[i + lane + 1] - mean);
-	for (; i + 1 < n; i++)
-		lanes[0] += (y[i] - mean) * (y[i + 1] - mean);
+			lanes[lane] += (y[i + lane] - mean) * (y[i + lane + lag] - mean);
+	for (; i + lag < n; i++)
+		lanes[0] += (y[i] - mean) * (y[i + lag] - mean);
 	return (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
 }
 
-/* Lag-1 autocorrelation within the sides, corrected for its bias and lowered by a quarter of its
- * standard error. */
-static double autocorrelation(const struct sides *sides, const double *y)
+/* Autocorrelation within the sides at that lag. */
+static double correlation(const struct sides *sides, const double *y, size_t lag)
 {
 	if (sides->within == 0)
 		return 0;
 	size_t n1 = sides->before.n, n2 = sides->after.n;
-	double r = (lagged_products(y, n1, sides->before.mean) +
-			   lagged_products(y + n1, n2, sides->after.mean)) /
-		   sides->within;
+	return (lagged_products(y, n1, sides->before.mean, lag) +
+		       lagged_products(y + n1, n2, sides->after.mean, lag)) /
+	       sides->within;
+}
+
+/* Lag-1 autocorrelation, corrected for its bias and lowered by a quarter of its standard error. */
+static double memory_of(const struct sides *sides, double r)
+{
 	r += (2 + 3 * fmax(r, 0)) / sides->total;
 	r -= 0.25 / sqrt(sides->total);
 	return fmin(fmax(r, 0), MOST_CORRELATED);
+}
+
+/*
+ * By how much the variance of a mean shrinks where values alternate, from one to the next or in
+ * pairs: they even out. Only what stands out from chance counts, and less by a standard error.
+ */
+static double evening(const struct sides *sides, const double *y, double r)
+{
+	double error = 1 / sqrt(sides->total), least = fmin(r, correlation(sides, y, 2));
+	if (least > -3.5 * error)
+		return 1;
+	least = fmax(least + error, MOST_ALTERNATING);
+	return (1 + least) / (1 - least);
 }
 
 /* By how much the variance of a mean of n values grows with an autocorrelation of r^lag. */
@@ -121,16 +138,19 @@ static double inflation(double r, size_t n)
 	return fmax(1, (1 + r) / rest - 2 * r * (1 - pow(r, count)) / (count * rest * rest));
 }
 
-/* p of the test, raised for the choice of the split; 1 where it is not below `limit`. */
-static double calibrated_p(const struct sides *sides, const double *y, double limit)
+/* p of the test, raised for the choice of the split; 1 where it is not below `limit`. What values
+ * even out goes to *even. */
+static double calibrated_p(const struct sides *sides, const double *y, double limit, double *even)
 {
-	double n = sides->total, r = autocorrelation(sides, y), most_df = n - 2;
+	double n = sides->total, raw = correlation(sides, y, 1), most_df = n - 2;
+	double r = memory_of(sides, raw);
 	double g1 = inflation(r, sides->before.n), g2 = inflation(r, sides->after.n);
+	*even = evening(sides, y, raw);
 	if (g1 > 1 || g2 > 1)
 		most_df = fmin(most_df, fmax(2, n * (1 - r) / (1 + r) - 2));
 	double error1 = moderated_variance(sides, sides->before) * g1 / (double)sides->before.n;
 	double error2 = moderated_variance(sides, sides->after) * g2 / (double)sides->after.n;
-	struct ttest test = welch_t(sides, error1, error2, most_df);
+	struct ttest test = welch_t(sides, *even * error1, *even * error2, most_df);
 	double chosen_of = fmax(1, fmin(1 + 8 * log(n), n - 3));
 	if (!student_can_be(test.t, limit / chosen_of))
 		return 1;
@@ -139,14 +159,15 @@ static double calibrated_p(const struct sides *sides, const double *y, double li
 }
 
 /* Step 4, on the W points to either side of tau. */
-static bool ranks_agree(const struct chunk *chunk, size_t start, size_t tau, size_t end)
+static bool ranks_agree(
+	const struct chunk *chunk, size_t start, size_t tau, size_t end, double even)
 {
 	size_t window = (size_t)chunk->options.window;
 	start = tau - start > window ? tau - window : start;
 	end = end - tau > window ? tau + window : end;
 	double n1 = (double)(tau - start), n2 = (double)(end - tau), n = n1 + n2;
 	double sum = sum_signs(chunk->x + start, tau - start, chunk->x + tau, end - tau);
-	double z = fabs(sum) / sqrt(n1 * n2 * (n + 1) / 3);
+	double z = fabs(sum) / sqrt(even * n1 * n2 * (n + 1) / 3);
 	double most = sqrt(3 * n1 * n2 / (n + 1));
 	double share = fmin(n1, n2) <= 3 ? 1 : 0.93;
 	double need = fmax(2.3, fmin(3, share * most));
@@ -170,8 +191,9 @@ struct step chunk_test(const struct chunk *chunk, size_t start, size_t tau, size
 	};
 	if (sides.before.n < 2 || sides.after.n < 2)
 		return step;
-	double p = calibrated_p(&sides, chunk->y + start, chunk->options.p_value);
-	if (p < 1 && ranks_agree(chunk, start, tau, end))
+	double even, limit = chunk->options.p_value;
+	double p = calibrated_p(&sides, chunk->y + start, limit, &even);
+	if (p < 1 && ranks_agree(chunk, start, tau, end, even))
 		step.p = p;
 	return step;
 }
@@ -182,19 +204,4 @@ double chunk_within(const struct chunk *chunk, size_t start, size_t tau, size_t 
 	start = tau - start > cap ? tau - cap : start;
 	end = end - tau > cap ? tau + cap : end;
 	return sides_of(chunk, start, at, end).within;
-}
-
-double chunk_line(const struct chunk *chunk, size_t start, size_t tau, size_t end)
-{
-	size_t cap = 2 * (size_t)chunk->options.window;
-	start = tau - start > cap ? tau - cap : start;
-	end = end - tau > cap ? tau + cap : end;
-	const double *y = chunk->y + start;
-	size_t n = end - start;
-	struct moments all = moments_of(y, n);
-	double middle = 0.5 * (double)(n - 1), product = 0;
-	for (size_t i = 0; i < n; i++)
-		product += ((double)i - middle) * (y[i] - all.mean);
-	double squares = (double)n * ((double)n * (double)n - 1) / 12;
-	return all.squares - product * product / squares;
 }

@@ -18,3 +18,10 @@ add_executable(bench_detectors bench/bench_detectors.c)
 target_link_libraries(bench_detectors PRIVATE hunter_detectors)
 add_executable(predict bench/predict.c)
 target_link_libraries(predict PRIVATE hunter_detectors PkgConfig::JANSSON)
+
+# News: when a change is believed, and how many of many may be false. bench_rows measures what they and the default
+# profile are worth, over the series of bench/generate.h.
+hunter_test(confirm hunter_detectors)
+hunter_test(fdr hunter_detectors)
+add_executable(bench_rows bench/bench_rows.c bench/generate.c bench/score.c)
+target_link_libraries(bench_rows PRIVATE hunter_detectors PkgConfig::JANSSON)

@@ -1,0 +1,143 @@
+/*
+ * Step 8 of the default profile: is what looks like one or two steps a ramp?
+ *
+ * A ramp leaves its first level at u and reaches its second at v; with w rising from 0 to 1 between
+ * them it is a regression of y on w, and what it explains is cov(y, w)^2 / var(w), which prefix
+ * sums of y and i y give for any u and v at the cost of a few operations.
+ */
+#include <math.h>
+
+#include "detectors/edivisive_chunk.h"
+
+/* GRID: how many places a ramp's ends are first looked for at. FROM_START: a ramp that begins
+ * before has no first level. */
+enum { GRID = 40, SHORTEST_RAMP = 8, FROM_START = 10, LEAST_SIDE = 2 };
+
+/* In variances of a point: what a ramp has to explain beyond one step; what each parameter less is
+ * worth against several, times ln n. And in standard deviations, how far a ramp has risen where it
+ * is visible. */
+static const double ONE_STEP = 20, PARAMETER = 0.5, VISIBLE = 1.2;
+
+struct sums {
+	size_t n;
+	const double *plain, *weighted; /* of y and of i y before each point, y from its mean */
+};
+
+struct ramp {
+	size_t start, end;
+	double explained, rise;
+};
+
+static struct sums sums_of(const double *y, size_t n, const struct chunk_room *room)
+{
+	double mean = moments_of(y, n).mean, plain = 0, weighted = 0;
+	for (size_t i = 0; i < n; i++) {
+		room->plain[i] = plain;
+		room->weighted[i] = weighted;
+		plain += y[i] - mean;
+		weighted += (double)i * (y[i] - mean);
+	}
+	room->plain[n] = plain;
+	room->weighted[n] = weighted;
+	return (struct sums){.n = n, .plain = room->plain, .weighted = room->weighted};
+}
+
+static struct ramp ramp_between(const struct sums *sums, size_t start, size_t end)
+{
+	double length = (double)(end - start), behind = (double)(sums->n - end);
+	double w = 0.5 * length + behind, ww = behind, wy = sums->plain[sums->n] - sums->plain[end];
+	if (end > start) {
+		double middle = (double)start - 0.5;
+		ww += length / 3 - 1 / (12 * length);
+		wy += (sums->weighted[end] - sums->weighted[start] -
+			      middle * (sums->plain[end] - sums->plain[start])) /
+		      length;
+	}
+	double variance = ww - w * w / (double)sums->n;
+	return (struct ramp){
+		.start = start,
+		.end = end,
+		.explained = variance > 0 ? wy * wy / variance : 0,
+		.rise = variance > 0 ? wy / variance : 0,
+	};
+}
+
+static void search_ramps(
+	const struct sums *sums, size_t from[2], size_t to[2], size_t step, struct ramp *best)
+{
+	for (size_t start = from[0]; start <= from[1]; start += step)
+		for (size_t end = to[0] > start + 1 ? to[0] : start + 1; end <= to[1];
+			end += step) {
+			struct ramp ramp = ramp_between(sums, start, end);
+			if (ramp.explained > best->explained)
+				*best = ramp;
+		}
+}
+
+static struct ramp best_ramp(const struct sums *sums)
+{
+	size_t n = sums->n, step = n / GRID + 1, all[2] = {0, n}, u[2], v[2];
+	struct ramp best = {0};
+	search_ramps(sums, all, all, step, &best);
+	u[0] = best.start > step ? best.start - step : 0;
+	u[1] = best.start + step;
+	v[0] = best.end > step ? best.end - step : 0;
+	v[1] = best.end + step < n ? best.end + step : n;
+	search_ramps(sums, u, v, 1, &best);
+	return best;
+}
+
+/* What constant levels between the steps explain. */
+static double steps_explain(
+	const struct sums *sums, const struct step *steps, size_t count, size_t start)
+{
+	double explained = 0;
+	size_t from = 0;
+	for (size_t k = 0; k <= count; k++) {
+		size_t to = k < count ? steps[k].tau - start : sums->n;
+		double sum = sums->plain[to] - sums->plain[from];
+		explained += sum * sum / (double)(to - from);
+		from = to;
+	}
+	return explained;
+}
+
+/* The place in `sums` of the best single step. */
+static size_t best_step(const struct sums *sums)
+{
+	struct ramp best = {0};
+	for (size_t tau = LEAST_SIDE; tau + LEAST_SIDE <= sums->n; tau++) {
+		struct ramp step = ramp_between(sums, tau, tau);
+		if (step.explained > best.explained)
+			best = step;
+	}
+	return best.start;
+}
+
+/* A ramp stands where it has risen out of the noise; one that was there from the start, where a
+ * step fits it best. */
+static size_t place_of(const struct sums *sums, const struct ramp *ramp, double variance)
+{
+	if (ramp->start < FROM_START)
+		return best_step(sums);
+	double length = (double)(ramp->end - ramp->start);
+	double visible = VISIBLE * sqrt(variance) / (fabs(ramp->rise) / length);
+	return ramp->start + (size_t)fmin(visible, length / 2);
+}
+
+size_t chunk_ramp(const struct chunk *chunk, const struct chunk_room *room, size_t start,
+	const struct step *steps, size_t count, size_t end)
+{
+	size_t cap = 2 * (size_t)chunk->options.window, last = steps[count - 1].tau;
+	start = steps[0].tau - start > cap ? steps[0].tau - cap : start;
+	end = end - last > cap ? last + cap : end;
+	struct moments all = moments_of(chunk->y + start, end - start);
+	struct sums sums = sums_of(chunk->y + start, end - start, room);
+	struct ramp ramp = best_ramp(&sums);
+	double n = (double)sums.n, variance = (all.squares - ramp.explained) / (n - 1);
+	double margin = count == 1 ? ONE_STEP : -PARAMETER * log(n) * (2 * (double)count - 3);
+	if (ramp.end - ramp.start < SHORTEST_RAMP ||
+		ramp.explained <= steps_explain(&sums, steps, count, start) + margin * variance)
+		return 0;
+	return start + place_of(&sums, &ramp, variance);
+}

@@ -1,0 +1,48 @@
+#include "detectors/fdr.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const struct field fdr_fields[] = {
+	{.name = "fdr",
+		.type = FIELD_STRING,
+		.offset = offsetof(struct fdr_options, fdr),
+		.initial = "off",
+		.metavar = "SHARE",
+		.help = "share of false ones among the changes of a run that is put up with, 0.05, "
+			"or "
+			"off"},
+	{0},
+};
+
+bool fdr_parse(const char *text, double *share, struct error *error)
+{
+	char *end;
+	*share = 0;
+	if (strcmp(text, "off") == 0)
+		return true;
+	*share = strtod(text, &end);
+	if (end == text || *end != '\0' || !(*share > 0 && *share < 1))
+		return error_set(error, ERROR_USAGE,
+			"fdr: \"%s\" is neither off nor a share between 0 and 1", text);
+	return true;
+}
+
+static int by_size(const void *a, const void *b)
+{
+	double p = *(const double *)a, q = *(const double *)b;
+	return (p > q) - (p < q);
+}
+
+double fdr_limit(double *pvalues, size_t count, size_t hypotheses, double share)
+{
+	if (share == 0)
+		return 1;
+	if (count == 0)
+		return -1;
+	qsort(pvalues, count, sizeof *pvalues, by_size);
+	for (size_t k = count; k > 0; k--)
+		if (pvalues[k - 1] <= share * (double)k / (double)hypotheses)
+			return pvalues[k - 1];
+	return -1;
+}
