@@ -22,11 +22,6 @@ void slack_blocks_clear(struct slack_blocks *blocks)
 	blocks->count = blocks->text = blocks->fields = 0;
 }
 
-bool slack_blocks_fit(const struct slack_blocks *blocks)
-{
-	return blocks->count <= SLACK_BLOCKS && blocks->text <= SLACK_BLOCKS_TEXT;
-}
-
 static void text_object(struct slack_blocks *blocks, const char *type, const struct buf *text)
 {
 	buf_printf(&blocks->json, "{\"type\":\"%s\",\"text\":", type);
@@ -104,35 +99,66 @@ static bool same_field(const struct announcement *a, const struct announcement *
 	return a->time == b->time && strcmp(a->test, b->test) == 0 && announcement_same_range(a, b);
 }
 
-void slack_blocks_changes(
+/* Whether one more line surely fits, with all it may bring along: the test's name, the commits, the
+ * time, and a section for what is being written and one for itself. */
+static bool has_room(const struct slack_blocks *blocks, size_t line, size_t ranges, bool new_time)
+{
+	size_t text = blocks->text + blocks->field.length + line + ranges + SLACK_NAME + 2;
+
+	return blocks->count + (new_time ? 4 : 2) <= SLACK_BLOCKS &&
+	       text + (new_time ? WHEN_TEXT : 0) <= SLACK_BLOCKS_TEXT;
+}
+
+/* The change that is being added, and the one before it. */
+struct lines {
+	struct buf line, range, last_range;
+};
+
+static void add_change(struct slack_blocks *blocks, const struct announcement *last,
+	const struct announcement *item, struct lines *lines)
+{
+	size_t length = blocks->field.length + lines->line.length + lines->range.length;
+
+	if (last && (!same_field(last, item) || length > SLACK_FIELD)) {
+		buf_append(&blocks->field, lines->last_range.data, lines->last_range.length);
+		field_close(blocks);
+	}
+	if (!last || last->time != item->time)
+		time_block(blocks, item->time);
+	if (blocks->field.length == 0)
+		slack_test_line(&blocks->field, item);
+	buf_append(&blocks->field, lines->line.data, lines->line.length);
+}
+
+size_t slack_blocks_changes(
 	struct slack_blocks *blocks, const struct announcement *const *items, size_t count)
 {
 	const struct announcement *last = NULL;
-	struct buf line = {0}, range = {0};
+	struct lines lines = {0};
+	size_t added = 0;
 
-	for (size_t i = 0; i < count; i++) {
-		const struct announcement *item = items[i];
+	for (; added < count; added++) {
+		const struct announcement *item = items[added];
+		bool new_time = !last || last->time != item->time;
+		struct buf range = lines.last_range;
 
-		buf_clear(&line);
-		slack_item_line(&line, item);
-		if (last &&
-			(!same_field(last, item) ||
-				blocks->field.length + line.length + range.length > SLACK_FIELD)) {
-			buf_append(&blocks->field, range.data, range.length);
-			field_close(blocks);
-		}
-		if (!last || last->time != item->time)
-			time_block(blocks, item->time);
-		if (blocks->field.length == 0)
-			slack_test_line(&blocks->field, item);
-		buf_append(&blocks->field, line.data, line.length);
-		buf_clear(&range);
-		slack_range_line(&range, item);
+		buf_clear(&lines.line);
+		buf_clear(&lines.range);
+		slack_item_line(&lines.line, item);
+		slack_range_line(&lines.range, item);
+		if (!has_room(
+			    blocks, lines.line.length, range.length + lines.range.length, new_time))
+			break;
+		add_change(blocks, last, item, &lines);
+		lines.last_range = lines.range;
+		lines.range = range;
 		last = item;
 	}
-	buf_append(&blocks->field, range.data, range.length);
+	buf_append(&blocks->field, lines.last_range.data, lines.last_range.length);
 	field_close(blocks);
 	fields_close(blocks);
-	buf_free(&line);
-	buf_free(&range);
+	buf_free(&lines.line);
+	buf_free(&lines.range);
+	buf_free(&lines.last_range);
+	return added;
 }

@@ -1,13 +1,10 @@
 /*
- * A post is built as often as it takes: with as many changes as could fit, then, while a limit is
- * passed, with fewer of them. Rendering costs microseconds, and counting what was really built is
- * simpler than predicting it. One change always fits.
- *
- * Which changes are shown at all is decided by weight; in a post they stand by time, test, and
- * weight within a test, as the message has them.
+ * A post is filled until the next change might not fit. Which changes are shown at all is decided
+ * by weight; in a post they stand by time, test, and weight within a test, as the message has them.
  */
 #include "notifiers/slack_render.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +13,14 @@
 #include "notifiers/slack_lines.h"
 #include "notifiers/text.h"
 
-enum { POST_ITEMS = 150, WORST_ITEMS = 20, FALLBACK_LINES = 5, METADATA_CHANGES = 50 };
+/* REST_MOST: bytes that rest_line takes, whose numbers come last. */
+enum {
+	REST_MOST = 200,
+	POST_ITEMS = 150,
+	WORST_ITEMS = 20,
+	FALLBACK_LINES = 5,
+	METADATA_CHANGES = 50
+};
 
 #define TITLE "hunter-c has detected change points"
 
@@ -33,6 +37,7 @@ struct rendering {
 	const struct announcement **items;     /* those that are shown, by post */
 	struct post posts[SLACK_POSTS];
 	size_t post_count, shown;
+	bool planned; /* how many are shown where is settled */
 	struct slack_blocks blocks;
 	struct buf *payload;
 };
@@ -104,28 +109,22 @@ static void head_blocks(struct rendering *rendering)
 	buf_free(&text);
 }
 
-static void build(struct rendering *rendering, const struct post *post)
+/* Builds the post with as many of its items as fit, and cuts it to these. */
+static void build(struct rendering *rendering, struct post *post)
 {
 	struct buf text = {0};
 
 	slack_blocks_clear(&rendering->blocks);
 	if (post->number == 0) {
 		head_blocks(rendering);
+		if (!rendering->planned)
+			rendering->blocks.text += REST_MOST;
 	} else {
 		buf_printf(&text, "Change points, %zu of %zu", post->number + 1, post->of);
 		slack_blocks_section(&rendering->blocks, &text);
 	}
-	slack_blocks_changes(&rendering->blocks, post->items, post->count);
+	post->count = slack_blocks_changes(&rendering->blocks, post->items, post->count);
 	buf_free(&text);
-}
-
-/* Cuts the post's items to those that fit. */
-static void fit(struct rendering *rendering, struct post *post)
-{
-	if (post->count > POST_ITEMS)
-		post->count = POST_ITEMS;
-	for (build(rendering, post); !slack_blocks_fit(&rendering->blocks); build(rendering, post))
-		post->count -= post->count / 8 + 1;
 }
 
 /* Puts the weightiest behind the first `done` into place, and returns them. */
@@ -145,19 +144,18 @@ static void plan_first(struct rendering *rendering)
 	size_t all = rendering->message->count, count = all < POST_ITEMS ? all : POST_ITEMS;
 	struct post *post = &rendering->posts[0];
 
-	for (;; count = count - count / 8 - 1) {
+	do {
 		if (count < all && rendering->channel && count > WORST_ITEMS)
 			count = WORST_ITEMS;
 		*post = (struct post){.items = pick(rendering, 0, count), .count = count, .of = 1};
 		build(rendering, post);
-		if (slack_blocks_fit(&rendering->blocks) || count <= 1)
-			return;
-	}
+		count = post->count < count ? post->count : 0;
+	} while (count > 0);
 }
 
 /* Distributes `count` items, which follow those of the first post, over the posts of the thread;
- * false if they are too many. */
-static bool plan_thread(struct rendering *rendering, size_t count)
+ * returns how many of them had no room. */
+static size_t plan_thread(struct rendering *rendering, size_t count)
 {
 	const struct announcement *const *items = pick(rendering, rendering->posts[0].count, count);
 
@@ -166,19 +164,21 @@ static bool plan_thread(struct rendering *rendering, size_t count)
 		size_t number = rendering->post_count++;
 		struct post *post = &rendering->posts[number];
 
-		*post = (struct post){
-			.items = items, .count = count, .number = number, .of = SLACK_POSTS};
-		fit(rendering, post);
+		*post = (struct post){.items = items,
+			.count = count < POST_ITEMS ? count : POST_ITEMS,
+			.number = number,
+			.of = SLACK_POSTS};
+		build(rendering, post);
 		items += post->count;
 		count -= post->count;
 	}
-	return count == 0;
+	return count;
 }
 
 static void plan(struct rendering *rendering)
 {
 	enum { THREAD_ITEMS = (SLACK_POSTS - 1) * POST_ITEMS };
-	size_t first, count;
+	size_t first, count, left;
 
 	rendering->shown = rendering->message->count;
 	plan_first(rendering);
@@ -186,11 +186,12 @@ static void plan(struct rendering *rendering)
 	count = rendering->channel ? rendering->message->count - first : 0;
 	if (count > THREAD_ITEMS)
 		count = THREAD_ITEMS;
-	while (!plan_thread(rendering, count))
-		count -= count / 8 + 1;
+	while ((left = plan_thread(rendering, count)) > 0)
+		count -= left;
 	rendering->shown = first + count;
 	for (size_t i = 0; i < rendering->post_count; i++)
 		rendering->posts[i].of = rendering->post_count;
+	rendering->planned = true;
 }
 
 /* What notifications and screen readers get: the tally and the worst, worst first. */
@@ -262,9 +263,11 @@ static void render_changes(struct rendering *rendering)
 	message_by_weight(message, rendering->by_weight);
 	plan(rendering);
 	for (size_t i = 0; i < rendering->post_count; i++) {
-		const struct post *post = &rendering->posts[i];
+		struct post *post = &rendering->posts[i];
+		size_t count = post->count;
 
 		build(rendering, post);
+		assert(post->count == count);
 		buf_clear(&text);
 		if (i == 0)
 			fallback_text(&text, rendering);
@@ -312,7 +315,8 @@ const char *slack_body(struct arena *arena, const char *payload, size_t number)
 {
 	for (; number > 0 && payload; number--) {
 		payload = strchr(payload, '\n');
-		payload += payload != NULL;
+		if (payload)
+			payload++;
 	}
 	return payload ? arena_strndup(arena, payload, strcspn(payload, "\n")) : NULL;
 }

@@ -633,13 +633,24 @@ static void test_secret_files(void **state)
 	assert_non_null(strstr(fixture->error.text, path));
 }
 
+/* The options of stdout without colours. */
+static const void *plain(struct fixture *fixture)
+{
+	char *options = arena_alloc(fixture->arena, stdout_notifier.options_size);
+	const struct field *color = field_find(stdout_notifier.fields, "color");
+
+	field_defaults(stdout_notifier.fields, options);
+	assert_true(field_parse(color, options, "never", fixture->arena, &fixture->error));
+	return options;
+}
+
 static void test_stdout_text(void **state)
 {
 	struct fixture *fixture = *state;
-	const int never = 2;
+	const void *never = plain(fixture);
 
-	assert_true(stdout_notifier.render(&example, &never, "", &fixture->out, &fixture->error));
-	fixture->delivery.options = &never;
+	assert_true(stdout_notifier.render(&example, never, "", &fixture->out, &fixture->error));
+	fixture->delivery.options = never;
 	fixture->delivery.payload = fixture->out.data;
 	assert_int_equal(
 		stdout_notifier.step(&fixture->delivery, NULL, &fixture->transfer, &fixture->error),
@@ -693,9 +704,9 @@ static void test_stdout_property_no_escapes(void **state)
 {
 	struct fixture *fixture = *state;
 	uint64_t random = 9;
-	static const int never = 2;
+	const void *never = plain(fixture);
 
-	fixture->delivery.options = &never;
+	fixture->delivery.options = never;
 	for (int round = 0; round < 300; round++) {
 		struct announcement items[5];
 		struct message message = {.key = "key", .items = items, .count = 5};
@@ -707,7 +718,7 @@ static void test_stdout_property_no_escapes(void **state)
 		qsort(items, 5, sizeof *items, compare_times);
 		buf_clear(&fixture->out);
 		assert_true(stdout_notifier.render(
-			&message, &never, "", &fixture->out, &fixture->error));
+			&message, never, "", &fixture->out, &fixture->error));
 		fixture->delivery.payload = fixture->out.data;
 		stdout_notifier.step(&fixture->delivery, NULL, &fixture->transfer, &fixture->error);
 		for (const char *at = fixture->transfer.body; *at; at++)
