@@ -264,10 +264,11 @@ static void render_changes(struct rendering *rendering)
 	plan(rendering);
 	for (size_t i = 0; i < rendering->post_count; i++) {
 		struct post *post = &rendering->posts[i];
-		size_t count = post->count;
+		size_t planned = post->count;
 
 		build(rendering, post);
-		assert(post->count == count);
+		assert(post->count == planned);
+		(void)planned;
 		buf_clear(&text);
 		if (i == 0)
 			fallback_text(&text, rendering);
