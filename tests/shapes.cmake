@@ -1,0 +1,2 @@
+# Clustering: series that changed together.
+hunter_test(shapes hunter_agent)

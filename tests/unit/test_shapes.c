@@ -1,0 +1,285 @@
+/*
+ * Series that were made to move together are found together, and told by what they share.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/shapes/crew.h"
+#include "agent/shapes/grid.h"
+#include "agent/shapes/labels.h"
+#include "agent/shapes/shapes.h"
+#include "detectors/cluster.h"
+#include "detectors/random.h"
+
+enum { POINTS = 120, STEP_AT = 70 };
+
+#define HOUR INT64_C(3600000)
+#define START INT64_C(1767225600000) /* 2026-01-01 */
+
+static double noise(uint64_t *random)
+{
+	double sum = 0;
+
+	for (int i = 0; i < 12; i++)
+		sum += random_unit(random);
+	return sum - 6;
+}
+
+/* One series of a test; `step` is relative. */
+static void fill_series(struct arena *arena, struct series *series, const char *identity,
+	double step, int64_t offset, uint64_t *random)
+{
+	struct axis *axis = arena_alloc(arena, sizeof *axis);
+
+	*axis = (struct axis){
+		.n = POINTS, .times = arena_array(arena, POINTS, sizeof *axis->times)};
+	*series = (struct series){.name = identity,
+		.identity = identity,
+		.axis = axis,
+		.values = arena_array(arena, POINTS, sizeof *series->values)};
+	for (size_t i = 0; i < POINTS; i++) {
+		axis->times[i] = START + offset + (int64_t)i * HOUR;
+		series->values[i] =
+			300 * (1 + 0.02 * noise(random)) * (i >= STEP_AT ? 1 + step : 1);
+	}
+}
+
+/* 60 tests of ten series each; those of region eu of every third test get slower. */
+static struct shapes *planted(struct arena *arena, int64_t jitter)
+{
+	struct shapes *shapes = shapes_new();
+	uint64_t random = 17;
+
+	for (int test = 0; test < 60; test++) {
+		struct series series[10];
+		char name[64];
+
+		snprintf(name, sizeof name, "%s.bench%d", test % 3 == 0 ? "gpu" : "cpu", test);
+		for (int i = 0; i < 10; i++) {
+			bool moves = test % 3 == 0 && i % 2 == 0;
+
+			fill_series(arena, &series[i],
+				arena_printf(arena, "latency{host=\"h%d\",region=\"%s\"}", i,
+					i % 2 == 0 ? "eu" : "us"),
+				moves ? 0.2 : 0, jitter ? jitter * (test * 10 + i) : 0, &random);
+		}
+		shapes_add(shapes, name, &(struct dataset){series, 10});
+	}
+	return shapes;
+}
+
+static struct shape_report find(const struct shapes *shapes, struct arena *arena, size_t threads)
+{
+	struct crew crew = {.threads = threads};
+	struct parallel parallel = crew_parallel(&crew);
+	struct shape_report report;
+
+	shapes_find(shapes, &(struct shape_options){.interesting = 50, .least = 2, .seed = 1},
+		&parallel, arena, &report);
+	return report;
+}
+
+static size_t moved(const struct shape_report *report)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < report->count; i++)
+		for (size_t j = 0; j < report->shapes[i].count; j++) {
+			const struct shape_member *member = &report->shapes[i].members[j];
+
+			assert_non_null(strstr(member->test, "gpu."));
+			assert_non_null(strstr(member->identity, "region=\"eu\""));
+			count++;
+		}
+	return count;
+}
+
+static void test_planted_steps(void **state)
+{
+	(void)state;
+	struct arena *arena = arena_new();
+	struct shapes *shapes = planted(arena, 0);
+	struct shape_report report = find(shapes, arena, 2);
+
+	assert_int_equal(report.series, 600);
+	assert_int_equal(report.points, POINTS);
+	assert_int_equal(report.left_out, 0);
+	assert_int_equal(moved(&report), 100);
+	for (size_t i = 0; i < report.count; i++) {
+		const struct shape *shape = &report.shapes[i];
+
+		assert_int_equal(shape->time, START + STEP_AT * HOUR);
+		assert_int_equal(shape->sign, 1);
+		assert_true(shape->regression < -50);
+		assert_true(fabs(shape->ratio - 1.2) < 0.02);
+		assert_true(shape->label_count >= 2);
+		assert_string_equal(shape->labels[0].text, "test[1]=gpu");
+		assert_string_equal(shape->labels[1].text, "region=eu");
+		assert_true(shape->labels[1].share == 1 && shape->labels[1].overall == 0.5);
+	}
+	shapes_free(shapes);
+	arena_free(arena);
+}
+
+/* Each series has times of its own: they are put into bins. */
+static void test_times_that_differ(void **state)
+{
+	(void)state;
+	struct arena *arena = arena_new();
+	struct shapes *shapes = planted(arena, 1234);
+	struct shape_report report = find(shapes, arena, 1);
+
+	assert_int_equal(report.points, POINTS);
+	assert_int_equal(moved(&report), 100);
+	for (size_t i = 0; i < report.count; i++)
+		assert_in_range(report.shapes[i].time, START + (STEP_AT - 2) * HOUR,
+			START + (STEP_AT + 2) * HOUR);
+	shapes_free(shapes);
+	arena_free(arena);
+}
+
+static void test_threads_change_nothing(void **state)
+{
+	(void)state;
+	struct arena *arena = arena_new();
+	struct shapes *shapes = planted(arena, 0);
+	struct shape_report one = find(shapes, arena, 1), four = find(shapes, arena, 4);
+
+	assert_true(one.error == four.error);
+	assert_int_equal(one.count, four.count);
+	for (size_t i = 0; i < one.count; i++) {
+		assert_int_equal(one.shapes[i].count, four.shapes[i].count);
+		assert_ptr_equal(
+			one.shapes[i].members[0].identity, four.shapes[i].members[0].identity);
+	}
+	shapes_free(shapes);
+	arena_free(arena);
+}
+
+static void test_sparse_series_are_left_out(void **state)
+{
+	(void)state;
+	struct arena *arena = arena_new();
+	struct shapes *shapes = shapes_new();
+	uint64_t random = 3;
+	struct series series[6];
+
+	for (size_t i = 0; i < 6; i++)
+		fill_series(arena, &series[i], arena_printf(arena, "m%zu", i), i < 4 ? 0.3 : 0, 0,
+			&random);
+	for (size_t i = 0; i < POINTS; i++) {
+		if (i < 80)
+			series[0].values[i] = (double)NAN; /* began late */
+		if (i % 3 == 0)
+			series[1].values[i] = (double)NAN; /* gaps */
+		series[5].values[i] = i == 7 ? 1 : (double)NAN;
+	}
+	shapes_add(shapes, "t", &(struct dataset){series, 6});
+	struct shape_report report = find(shapes, arena, 1);
+
+	assert_int_equal(report.left_out, 2);
+	assert_int_equal(report.series, 4);
+	shapes_free(shapes);
+	arena_free(arena);
+}
+
+static void test_nothing_to_cluster(void **state)
+{
+	(void)state;
+	struct arena *arena = arena_new();
+	struct shapes *shapes = shapes_new();
+	struct shape_report report = find(shapes, arena, 2);
+
+	assert_int_equal(report.series + report.count + report.k, 0);
+	shapes_add(shapes, "empty", &(struct dataset){0});
+	report = find(shapes, arena, 2);
+	assert_int_equal(report.series, 0);
+	shapes_free(shapes);
+	arena_free(arena);
+}
+
+static void test_labels_of_names(void **state)
+{
+	(void)state;
+	struct arena *arena = arena_new();
+	struct labels *labels = labels_new(arena);
+	const size_t members[] = {0, 1};
+	size_t count;
+
+	labels_add(labels, "web/api", "p99{path=\"/a\\\"b,c=\\\"\",zone=\"1\"}");
+	labels_add(labels, "web/api", "p99{path=\"/a\\\"b,c=\\\"\",zone=\"2\"}");
+	labels_add(labels, "web/db", "carbon.cpu.load");
+	labels_add(labels, "web/db", "broken{a=\"");
+	labels_add(labels, "web/db", "broken{=,=\"x");
+	const struct shape_label *shared = labels_shared(labels, arena, members, 2, 5, &count);
+
+	assert_int_equal(count, 5);
+	assert_string_equal(shared[0].text, "metric=p99");
+	assert_string_equal(shared[1].text, "path=/a\\\"b,c=\\\"");
+	assert_string_equal(shared[2].text, "test=web/api");
+	assert_string_equal(shared[3].text, "test[2]=api");
+	assert_true(shared[0].overall == 0.4);
+	assert_string_equal(shared[4].text, "zone=1");
+	assert_true(shared[4].share == 0.5 && shared[4].overall == 0.2);
+	labels_free(labels);
+	arena_free(arena);
+}
+
+static void test_shape_of_values(void **state)
+{
+	(void)state;
+	const double nan = (double)NAN;
+	const double values[] = {nan, 1e300, nan, 3e300, nan};
+	float row[8] = {9, 9, 9, 9, 9, 9, 9, 9};
+
+	assert_true(cluster_shape(values, 5, row, 8));
+	assert_true(row[0] == row[1] && row[2] == row[3] && row[3] == row[4]);
+	assert_true(row[1] < 0 && row[3] > 0);
+	assert_true(row[5] == 0 && row[7] == 0);
+	assert_false(cluster_shape(&nan, 1, row, 8));
+	assert_true(cluster_shape((double[]){5, 5, 5}, 3, row, 8));
+	assert_true(row[0] == 0 && row[2] == 0);
+	assert_true(cluster_shape((double[]){1, HUGE_VAL, 2}, 3, row, 8));
+	assert_true(row[0] < 0 && row[1] == row[2]);
+}
+
+static void test_step_of_a_shape(void **state)
+{
+	(void)state;
+	const float shape[] = {-1, -1, -1, 1, 1, 1, 1};
+	struct step_fit fit = cluster_fit(shape, 7);
+
+	assert_int_equal(fit.index, 3);
+	assert_true(fit.before == -1 && fit.after == 1);
+	assert_true(fabs(fit.regression + 2000) < 1e-6); /* a step of 2 over the least error */
+	const float noisy[] = {0, 2, 0, 2, 4, 6, 4, 6};
+
+	fit = cluster_fit(noisy, 8);
+	assert_int_equal(fit.index, 4);
+	assert_true(fabs(fit.error - sqrt(8) / 8) < 1e-9);
+	assert_true(fabs(fit.regression + 4 / (sqrt(8) / 8)) < 1e-6);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_planted_steps),
+		cmocka_unit_test(test_times_that_differ),
+		cmocka_unit_test(test_threads_change_nothing),
+		cmocka_unit_test(test_sparse_series_are_left_out),
+		cmocka_unit_test(test_nothing_to_cluster),
+		cmocka_unit_test(test_labels_of_names),
+		cmocka_unit_test(test_shape_of_values),
+		cmocka_unit_test(test_step_of_a_shape),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
