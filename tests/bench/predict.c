@@ -50,14 +50,27 @@ static bool is_known(const json_t *alarms, size_t index)
 	return false;
 }
 
+/* Of a detector without a stream: the first values, anew. */
+static const struct change *detect_first(
+	const struct task *task, const double *values, size_t n, struct change *room, size_t *count)
+{
+	const struct samples samples = {.values = values, .n = n};
+	*count = task->detector->detect(&samples, task->options, task->scratch, room);
+	return room;
+}
+
 static json_t *predict_stream(const struct task *task, const double *values, size_t n)
 {
-	struct stream *stream = task->detector->stream_new(task->options);
+	const struct detector *detector = task->detector;
+	struct stream *stream = detector->stream_new ? detector->stream_new(task->options) : NULL;
+	struct change *room = memory_new(n + 1, sizeof(*room));
 	json_t *alarms = json_array(), *last = json_array();
 	for (size_t seen = 0; seen < n;) {
 		size_t more = seen ? 1 : n < FIRST_POINTS ? n : FIRST_POINTS, count;
-		const struct change *changes = task->detector->stream_append(
-			stream, values + seen, more, task->scratch, &count);
+		const struct change *changes =
+			stream ? detector->stream_append(
+					 stream, values + seen, more, task->scratch, &count)
+			       : detect_first(task, values, seen + more, room, &count);
 		seen += more;
 		for (size_t i = 0; i < count; i++)
 			if (!is_known(alarms, changes[i].index))
@@ -69,7 +82,9 @@ static json_t *predict_stream(const struct task *task, const double *values, siz
 			last = indexes(changes, count);
 		}
 	}
-	task->detector->stream_free(stream);
+	if (stream)
+		detector->stream_free(stream);
+	free(room);
 	return json_pack("{s:o,s:o}", "alarms", alarms, "final", last);
 }
 
