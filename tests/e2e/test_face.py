@@ -102,6 +102,18 @@ def test_changes(watched):
     assert count(f"before={change['id']}") == 0 and count(f"before={change['id'] + 1}") == 1
 
 
+def test_what_may_go_either_way_is_a_regression_everywhere(agents, hunter, tmp_path):
+    """A metric without a direction: the API and the commands agree on its changes."""
+    write_csv(tmp_path / "read.csv", [(30, 0.8)])
+    path = on_demand(config(tmp_path, csv_test(tmp_path / "read.csv").replace("direction: -1, ", "")))
+    agent = agents(path)
+    agent.wait_metric("hunter_runs_total", 1)
+    assert ask(port_of(agent), "/api/v1/changes").json["changes"][0]["regression"] is True
+    assert ask(port_of(agent), "/api/v1/series?test=db.read").json["series"][0]["changes"][0]["regression"] is True
+    analyzed = json.loads(hunter("analyze", "--config", path, "--output", "json").out)
+    assert analyzed["tests"][0]["changes"][0]["regression"] is True
+
+
 def test_pages_of_changes(agents, tmp_path):
     tests = ""
     for i in range(7):

@@ -54,7 +54,8 @@ def test_what_is_installed(prefix):
                  "share/bash-completion/completions/hunter-c", "share/doc/hunter-c/LICENSE",
                  "share/doc/hunter-c/README.md", "share/doc/hunter-c/conf/hunter.yaml",
                  "share/doc/hunter-c/conf/example.yaml", "share/doc/hunter-c/conf/example/read.inmem.csv",
-                 "share/doc/hunter-c/docs/architecture.md", "lib/systemd/system/hunter-c.service",
+                 "share/doc/hunter-c/docs/architecture.md", "share/doc/hunter-c/hunter-c-alerts.yaml",
+                 "lib/systemd/system/hunter-c.service",
                  "lib/sysusers.d/hunter-c.conf", "lib/tmpfiles.d/hunter-c.conf"]:
         assert path in installed
     assert not [p for p in installed if p.endswith((".h", ".c", ".a"))]
