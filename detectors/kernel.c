@@ -10,10 +10,10 @@
 
 #include <float.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "detectors/existing.h"
+#include "detectors/order.h"
 #include "detectors/scratch.h"
 #include "detectors/segments.h"
 
@@ -49,12 +49,6 @@ static const struct field kernel_fields[] = {
 		.help = "a change point needs a relative change above it, 0.05 for 5%"},
 	{0},
 };
-
-static int by_size(const void *a, const void *b)
-{
-	double one = *(const double *)a, other = *(const double *)b;
-	return (one > other) - (one < other);
-}
 
 /* Pairs of sorted values at most `distance` apart. */
 static uint64_t pairs_within(const double *sorted, size_t n, double distance)
@@ -96,7 +90,7 @@ double kernel_gamma(const double *values, size_t n, struct scratch *scratch)
 {
 	double *sorted = scratch_take(scratch, n, sizeof(double));
 	memcpy(sorted, values, n * sizeof(double));
-	qsort(sorted, n, sizeof(double), by_size);
+	order_sort(sorted, n);
 	if (n < 2 || sorted[n - 1] - sorted[0] == 0)
 		return 0;
 	uint64_t pairs = (uint64_t)n * (n - 1) / 2, zero = pairs_within(sorted, n, 0);

@@ -8,10 +8,10 @@
 #include "detectors/lookback.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "detectors/mannwhitney.h"
+#include "detectors/order.h"
 #include "detectors/runs.h"
 #include "detectors/scratch.h"
 #include "detectors/stats.h"
@@ -84,19 +84,12 @@ static const struct field lookback_fields[] = {
 	{0},
 };
 
-static int by_size(const void *a, const void *b)
-{
-	double one = *(const double *)a, other = *(const double *)b;
-	return (one > other) - (one < other);
-}
-
 static double median_of(const struct lookback_side *side, struct scratch *scratch)
 {
 	scratch_reset(scratch);
 	double *sorted = memcpy(scratch_take(scratch, side->n, sizeof(double)), side->values,
 		side->n * sizeof(double));
-	qsort(sorted, side->n, sizeof(double), by_size);
-	return 0.5 * (sorted[(side->n - 1) / 2] + sorted[side->n / 2]);
+	return order_median(sorted, side->n);
 }
 
 static double best_of(

@@ -5,10 +5,10 @@
 #include "detectors/modes.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "detectors/existing.h"
+#include "detectors/order.h"
 #include "detectors/runs.h"
 #include "detectors/scratch.h"
 #include "detectors/segments.h"
@@ -137,28 +137,16 @@ void modes_starts(const struct modes_partition *partition, size_t k, size_t *sta
 	starts[0] = 0;
 }
 
-static int by_size(const void *a, const void *b)
-{
-	double one = *(const double *)a, other = *(const double *)b;
-	return (one > other) - (one < other);
-}
-
-static double median(double *values, size_t n)
-{
-	qsort(values, n, sizeof(double), by_size);
-	return 0.5 * (values[(n - 1) / 2] + values[n / 2]);
-}
-
 /* Of one value's noise, from the differences of successive ones: levels hardly matter to it. */
 static double noise_of(const double *values, size_t n, double *room)
 {
 	const double normal = 1.4826;
 	for (size_t i = 0; i + 1 < n; i++)
 		room[i] = values[i + 1] - values[i];
-	double middle = median(room, n - 1);
+	double middle = order_median(room, n - 1);
 	for (size_t i = 0; i + 1 < n; i++)
 		room[i] = fabs(values[i + 1] - values[i] - middle);
-	return normal * median(room, n - 1) / M_SQRT2;
+	return normal * order_median(room, n - 1) / M_SQRT2;
 }
 
 static size_t choose_count(const struct modes_partition *partition, size_t most, double noise)
@@ -235,7 +223,7 @@ static struct levels find_levels(const double *values, size_t n,
 	double *sorted = scratch_take(scratch, n, sizeof(double));
 	double noise = noise_of(values, n, sorted);
 	memcpy(sorted, values, n * sizeof(double));
-	qsort(sorted, n, sizeof(double), by_size);
+	order_sort(sorted, n);
 	size_t most = n / 4 > 0 ? n / 4 : 1;
 	most = most < (size_t)options->modes ? most : (size_t)options->modes;
 	struct modes_partition *partition = modes_partition(sorted, n, most, scratch);
