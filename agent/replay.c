@@ -65,6 +65,7 @@ struct replay {
 	struct replay_notice **last_notice;
 	int64_t progress_due; /* the machine's clock */
 	bool failed;          /* the state */
+	bool listed;          /* the report is complete */
 };
 
 static struct replay *replay_of(const struct agent *agent)
@@ -169,6 +170,7 @@ static void take_messages(struct store_request *request)
 	replay->report.messages = request->recent_count;
 	replay->report.more = request->recent_count == RECENT_MAX;
 	arena_join(replay->arena, request->arena);
+	replay->listed = true;
 	stop(replay);
 }
 
@@ -224,7 +226,8 @@ static void play(struct replay *replay)
 		replay->report.until = wall(agent);
 	agent->stopping = true;
 	list_changes(replay, 0);
-	(void)engine_run(agent->engine);
+	while (!replay->listed) /* which takes a moment: another signal changes nothing */
+		(void)engine_run(agent->engine);
 }
 
 /* Makes the folder of the state: in memory where that can be had, as it will be thrown away. */
@@ -256,6 +259,7 @@ static void print(struct replay *replay, int output)
 		replay_print_json(&replay->report, replay->cli->out);
 	else
 		replay_print(&replay->report, replay->cli->out);
+	fflush(replay->cli->out);
 }
 
 static int play_in(struct replay *replay, const char *folder)
@@ -276,14 +280,13 @@ static int play_in(struct replay *replay, const char *folder)
 		play(replay);
 	if (replay->failed)
 		code = EXIT_STATE;
-	if (!crew_stop(crew)) {
-		remove_folder(folder);
-		cli_leave(EXIT_DATA);
-	}
 	if (code == EXIT_NOTHING) {
 		print(replay, options->output);
 		code = replay->report.interrupted ? EXIT_DATA : EXIT_NOTHING;
 	}
+	remove_folder(folder); /* before signals that wait have their usual effect */
+	if (!crew_stop(crew))
+		cli_leave(code);
 	crew_free(crew);
 	return code;
 }
@@ -322,7 +325,6 @@ static int replay_tests(struct replay *replay)
 	if (!make_folder(folder, &error))
 		return cli_fail(&error);
 	played = play_in(replay, folder);
-	remove_folder(folder);
 	return (int)exit_stronger((enum exit_code)code, (enum exit_code)played);
 }
 

@@ -159,8 +159,10 @@ def test_an_interrupted_replay_leaves_nothing(program, tmp_path):
     while not folders() - before:
         assert process.poll() is None and time.monotonic() < deadline
         time.sleep(0.01)
-    process.send_signal(signal.SIGINT)
+    for _ in range(3):  # somebody who is impatient
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.02)
     out, err = process.communicate(timeout=60)
-    assert process.returncode == 3, err
+    assert process.returncode in (3, -signal.SIGINT), err
     assert "interrupted, replayed " in out
     assert folders() <= before
