@@ -9,11 +9,17 @@
 
 #include "agent/news/group.h"
 
-enum { THREADS_MOST = 1000, COMMITS_MOST = 64, TIMES_MOST = 64 };
+enum { THREADS_MOST = 1000, COMMITS_MOST = 64, MOMENTS_MOST = 64 };
 
 /* A time that was told, with the distance of the points of its series; both ms. */
 struct moment {
 	int64_t time, spacing;
+};
+
+struct marks {
+	const char *commits[COMMITS_MOST];
+	struct moment moments[MOMENTS_MOST];
+	size_t commit_count, moment_count;
 };
 
 struct entry {
@@ -21,9 +27,7 @@ struct entry {
 	struct arena *arena;
 	const char *receiver, *destination, *receipt;
 	int64_t updated, interval;
-	const char *commits[COMMITS_MOST];
-	struct moment moments[TIMES_MOST];
-	size_t commit_count, moment_count;
+	struct marks marks;
 	struct entry *next;
 };
 
@@ -57,40 +61,46 @@ static struct entry *find(const struct threads *threads, const char *key)
 	return entry;
 }
 
-static bool has_commit(const struct entry *entry, const char *commit)
+static bool has_commit(const struct marks *marks, const char *commit)
 {
-	for (size_t i = 0; i < entry->commit_count; i++)
-		if (strcmp(entry->commits[i], commit) == 0)
+	for (size_t i = 0; i < marks->commit_count; i++)
+		if (strcmp(marks->commits[i], commit) == 0)
 			return true;
 	return false;
 }
 
-static void add_commits(struct entry *entry, const struct record *records, size_t count)
+static bool has_moment(const struct marks *marks, struct moment moment)
 {
-	for (size_t i = 0; i < count && entry->commit_count < COMMITS_MOST; i++) {
-		const char *commit = records[i].item.commit_after;
-
-		if (commit && *commit && !has_commit(entry, commit))
-			entry->commits[entry->commit_count++] = arena_strdup(entry->arena, commit);
-	}
-}
-
-static bool near_moment(const struct entry *entry, const struct record *record)
-{
-	for (size_t i = 0; i < entry->moment_count; i++)
-		if (group_near(entry->moments[i].time, entry->moments[i].spacing, record->item.time,
-			    record->spacing))
+	for (size_t i = 0; i < marks->moment_count; i++)
+		if (group_near(marks->moments[i].time, marks->moments[i].spacing, moment.time,
+			    moment.spacing))
 			return true;
 	return false;
 }
 
-/* One for each time that is not near another: a message may tell several groups. */
-static void add_moments(struct entry *entry, const struct record *records, size_t count)
+/* Adds what is not there; copies to the arena, or borrows without one. One moment is enough for all
+ * near it, and a message may tell several groups. */
+static void marks_add(struct marks *marks, struct arena *arena, const struct record *record)
 {
-	for (size_t i = 0; i < count && entry->moment_count < TIMES_MOST; i++)
-		if (!near_moment(entry, &records[i]))
-			entry->moments[entry->moment_count++] =
-				(struct moment){records[i].item.time, records[i].spacing};
+	const char *commit = record->item.commit_after;
+	struct moment moment = {record->item.time, record->spacing};
+
+	if (commit && *commit && marks->commit_count < COMMITS_MOST && !has_commit(marks, commit))
+		marks->commits[marks->commit_count++] =
+			arena ? arena_strdup(arena, commit) : commit;
+	if (marks->moment_count < MOMENTS_MOST && !has_moment(marks, moment))
+		marks->moments[marks->moment_count++] = moment;
+}
+
+static bool marks_meet(const struct marks *marks, const struct marks *others)
+{
+	for (size_t i = 0; i < others->commit_count; i++)
+		if (has_commit(marks, others->commits[i]))
+			return true;
+	for (size_t i = 0; i < others->moment_count; i++)
+		if (has_moment(marks, others->moments[i]))
+			return true;
+	return false;
 }
 
 static void forget_last(struct threads *threads)
@@ -151,22 +161,8 @@ void threads_add(struct threads *threads, const struct parcel *parcel, int64_t i
 		entry->interval = interval;
 	if (parcel->receipt && !entry->receipt)
 		entry->receipt = arena_strdup(entry->arena, parcel->receipt);
-	add_commits(entry, parcel->records, parcel->record_count);
-	add_moments(entry, parcel->records, parcel->record_count);
-}
-
-static bool belongs(const struct entry *entry, const struct record *const *records, size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		const struct announcement *item = &records[i]->item;
-
-		if (item->commit_after && *item->commit_after &&
-			has_commit(entry, item->commit_after))
-			return true;
-		if (near_moment(entry, records[i]))
-			return true;
-	}
-	return false;
+	for (size_t i = 0; i < parcel->record_count; i++)
+		marks_add(&entry->marks, entry->arena, &parcel->records[i]);
 }
 
 const struct thread *threads_find(const struct threads *threads, const char *receiver,
@@ -174,13 +170,16 @@ const struct thread *threads_find(const struct threads *threads, const char *rec
 	int64_t interval, int64_t now)
 {
 	const struct entry *best = NULL;
+	struct marks marks = {0};
 
+	for (size_t i = 0; i < count; i++)
+		marks_add(&marks, NULL, records[i]);
 	for (const struct entry *entry = threads->first; entry; entry = entry->next) {
 		int64_t open = entry->interval > interval ? entry->interval : interval;
 
 		if (now - entry->updated > open || strcmp(entry->receiver, receiver) != 0 ||
 			strcmp(entry->destination, destination) != 0 ||
-			!belongs(entry, records, count))
+			!marks_meet(&entry->marks, &marks))
 			continue;
 		if (!best || entry->updated > best->updated)
 			best = entry;

@@ -342,7 +342,7 @@ static void test_misconfigured_for_a_week(void **state)
 	f->slack.dead = true;
 	f->slack.last = (struct answer){.mend = true, .retry_after = -1};
 	send(f, "slack", "#a", "one");
-	engine_after(f->agent.engine, 7 * 24 * HOUR, stop_the_engine, f);
+	engine_after(f->agent.engine, 7 * 24 * HOUR + 1000, stop_the_engine, f);
 	assert_true(engine_run(f->agent.engine));
 	assert_int_equal(count(f, "deliveries WHERE state = 1"), 1);
 	f->slack.dead = false;
