@@ -26,6 +26,8 @@ struct store_file {
 	sqlite3 *database;
 	sqlite3_stmt *statements[STATEMENT_COUNT];
 	bool stuck;
+	dev_t device; /* with the inode: which file it is, whatever its name stands for by now */
+	ino_t inode;
 };
 
 static int64_t size_of(const char *path, const char *suffix)
@@ -220,10 +222,15 @@ static bool prepare(struct store_file *file, struct error *error)
 static bool open_database(struct store_file *file, struct error *error)
 {
 	int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
+	struct stat status;
 	int64_t version;
 
 	if (sqlite3_open_v2(file->path, &file->database, flags, NULL) != SQLITE_OK)
 		return store_file_fail(file, "open it", error);
+	if (stat(file->path, &status) == 0) {
+		file->device = status.st_dev;
+		file->inode = status.st_ino;
+	}
 	sqlite3_busy_timeout(file->database, BUSY_MS);
 	if (sqlite3_db_readonly(file->database, "main"))
 		return error_set(error, ERROR_STATE, "state file %s cannot be written", file->path);
@@ -285,10 +292,27 @@ void store_file_close(struct store_file *file)
 	free(file);
 }
 
+/* What is written to a file without a name is lost. */
+static bool is_in_place(struct store_file *file, struct error *error)
+{
+	struct stat status;
+
+	if (stat(file->path, &status) == 0 && status.st_ino == file->inode &&
+		status.st_dev == file->device)
+		return true;
+	file->stuck = true;
+	return error_set(error, ERROR_STATE,
+		"state file %s was removed or replaced while it was in use: put it back, or start"
+		" the agent again",
+		file->path);
+}
+
 /* A transaction that takes the lock of writers when it is late to ask for it may be refused at
  * once, without waiting for another to end. */
 bool store_file_begin(struct store_file *file, bool writes, struct error *error)
 {
+	if (writes && !is_in_place(file, error))
+		return false;
 	return execute(file, writes ? "BEGIN IMMEDIATE" : "BEGIN", "begin a transaction", error);
 }
 

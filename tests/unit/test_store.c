@@ -437,6 +437,34 @@ static void test_path_that_cannot_be(void **state)
 	refused(fixture, "No such file or directory");
 }
 
+static void probe(struct fixture *fixture, const char *problem)
+{
+	struct store_request *request =
+		ask(fixture, store_request_new(STORE_PROBE, answered, fixture));
+
+	assert_int_equal(request->failed, problem != NULL);
+	if (problem)
+		assert_non_null(strstr(request->error.text, problem));
+	store_request_free(request);
+}
+
+/* A file that somebody takes away or replaces is not written to, as that would be lost. */
+static void test_file_that_is_taken_away(void **state)
+{
+	struct fixture *fixture = *state;
+	char away[200];
+
+	snprintf(away, sizeof away, "%s/away.db", fixture->folder);
+	open_fixture(fixture);
+	probe(fixture, NULL);
+	assert_int_equal(rename(fixture->path, away), 0);
+	probe(fixture, "was removed or replaced");
+	overwrite(fixture, 0, "x", 1);
+	probe(fixture, "was removed or replaced");
+	assert_int_equal(rename(away, fixture->path), 0);
+	probe(fixture, NULL);
+}
+
 /*
  * Root may write to anything, so a folder that cannot be written is made by a mount, in a mount
  * namespace of this process.
@@ -541,6 +569,7 @@ int main(void)
 		CASE(test_negative_version_is_refused),
 		CASE(test_links_do_not_hide_the_lock),
 		CASE(test_path_that_cannot_be),
+		CASE(test_file_that_is_taken_away),
 		CASE(test_read_only_folder),
 		CASE(test_full_disk_fails_and_recovers),
 	};
