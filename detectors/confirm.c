@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_POINTS = 1000 };
+enum { MOST_POINTS = 1000, MORE = 4, ENOUGH = 24 };
 
 const struct field confirm_fields[] = {
 	{.name = "confirm",
@@ -41,14 +41,23 @@ bool confirm_parse(const char *text, struct confirm_rule *rule, struct error *er
 	return true;
 }
 
-bool confirm_holds(const struct confirm_rule *rule, const struct change *change, size_t first_count,
-	size_t runs)
+/*
+ * At once where p is far below what a short past can bring about by chance; else when it has stood
+ * for MORE points since it was found; and what ENOUGH points follow was there before anyone looked.
+ */
+static bool holds_auto(const struct change *change, size_t first_count)
 {
-	if (rule->mode == CONFIRM_OFF)
-		return true;
-	if (rule->mode == CONFIRM_POINTS)
-		return change->count_after >= rule->points;
-	(void)first_count;
-	(void)runs;
-	return change->pvalue < 1e-4 || change->count_after >= 8;
+	double limit = 1e-3 * pow(10, -80 / (double)change->count_before);
+	return change->pvalue < limit || change->count_after >= first_count + MORE ||
+	       change->count_after >= ENOUGH;
+}
+
+bool confirm_holds(const struct confirm_rule *rule, const struct change *change, size_t first_count)
+{
+	switch (rule->mode) {
+	case CONFIRM_OFF: return true;
+	case CONFIRM_POINTS: return change->count_after >= rule->points;
+	case CONFIRM_AUTO: break;
+	}
+	return holds_auto(change, first_count);
 }

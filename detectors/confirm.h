@@ -3,8 +3,7 @@
  *
  * A series that is watched grows, and what is found at its end may be gone with the next points. So
  * a change is a candidate until this rule holds for it. Of earlier passes the rule needs to know
- * how many points followed the change when it was first found, and how many passes have found it
- * since.
+ * only how many points followed the change when it was first found.
  */
 #ifndef DETECTORS_CONFIRM_H
 #define DETECTORS_CONFIRM_H
@@ -37,11 +36,10 @@ bool confirm_parse(const char *text, struct confirm_rule *rule, struct error *er
 
 /*
  * Is the change, as it was found now, news? `first_count` points followed it when it was first
- * found, and `runs` passes in a row have found it, this one included. A pass over points that were
- * there before says nothing new and should not be counted. What once held for a change need not
- * hold again: a caller remembers it.
+ * found: a candidate that is lost and found again begins anew. What once held for a change need not
+ * hold again: the caller remembers it.
  */
-bool confirm_holds(const struct confirm_rule *rule, const struct change *change, size_t first_count,
-	size_t runs);
+bool confirm_holds(
+	const struct confirm_rule *rule, const struct change *change, size_t first_count);
 
 #endif

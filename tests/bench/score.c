@@ -59,7 +59,7 @@ double score_f1_annotated(
 
 /* A change that is followed from pass to pass. */
 struct followed {
-	size_t index, first_count, runs, alarm;
+	size_t index, first_count, alarm;
 	int sign;
 	bool there, announced;
 };
@@ -88,7 +88,8 @@ static struct followed *follow(struct watch *watch, const struct change *change)
 	}
 	if (!best && watch->count < ALARMS_MOST) {
 		best = &watch->changes[watch->count++];
-		*best = (struct followed){.sign = sign_of(change)};
+		*best = (struct followed){
+			.sign = sign_of(change), .first_count = change->count_after};
 	}
 	return best;
 }
@@ -122,14 +123,11 @@ static void take_in(struct watch *watch, const struct change *changes, size_t co
 		struct followed *known = follow(watch, &changes[i]);
 		if (!known)
 			continue;
-		if (known->runs++ == 0)
-			known->first_count = changes[i].count_after;
 		known->index = changes[i].index;
 		known->there = true;
 		if (known->announced && tracked)
 			continue;
-		if (known->announced ||
-			confirm_holds(rule, &changes[i], known->first_count, known->runs))
+		if (known->announced || confirm_holds(rule, &changes[i], known->first_count))
 			announce(watch, known, seen);
 	}
 	for (size_t i = 0; i < watch->count; i++)

@@ -14,7 +14,7 @@
 
 #include "detectors/confirm.h"
 
-static bool holds(const char *text, double p, size_t before, size_t after, size_t runs)
+static bool holds(const char *text, double p, size_t before, size_t after, size_t first)
 {
 	struct confirm_rule rule;
 	struct error error;
@@ -28,24 +28,28 @@ static bool holds(const char *text, double p, size_t before, size_t after, size_
 		.count_before = before,
 		.count_after = after,
 		.magnitude = 0.05};
-	return confirm_holds(&rule, &change, after + 1 - runs, runs);
+	return confirm_holds(&rule, &change, first);
 }
 
 static void test_off_and_points(void **state)
 {
 	(void)state;
-	assert_true(holds("off", 9e-4, 8, 2, 1));
-	assert_false(holds("8 points", 1e-30, 100, 7, 1));
-	assert_true(holds("8 points", 9e-4, 8, 8, 1));
-	assert_true(holds("1", 9e-4, 8, 2, 1));
+	assert_true(holds("off", 9e-4, 8, 2, 2));
+	assert_false(holds("8 points", 1e-30, 100, 7, 2));
+	assert_true(holds("8 points", 9e-4, 8, 8, 8));
+	assert_true(holds("1", 9e-4, 8, 2, 2));
 }
 
 static void test_auto(void **state)
 {
 	(void)state;
-	assert_true(holds("auto", 1e-20, 60, 2, 1));
-	assert_false(holds("auto", 9e-4, 60, 3, 1));
-	assert_true(holds("auto", 9e-4, 60, 60, 1));
+	assert_true(holds("auto", 1e-20, 60, 2, 2));
+	assert_false(holds("auto", 9e-4, 60, 3, 3));
+	assert_false(holds("auto", 9e-4, 60, 6, 3));
+	assert_true(holds("auto", 9e-4, 60, 7, 3));
+	assert_true(holds("auto", 9e-4, 60, 60, 60));
+	/* Five points before it know little of what is usual. */
+	assert_false(holds("auto", 1e-12, 5, 5, 5));
 }
 
 static void test_more_is_never_less(void **state)
@@ -55,11 +59,11 @@ static void test_more_is_never_less(void **state)
 		for (size_t before = 5; before < 200; before += 13)
 			for (size_t after = 2; after < 80; after++) {
 				double p = pow(10, -digits);
-				if (!holds("auto", p, before, after, 1))
+				if (!holds("auto", p, before, after, after))
 					continue;
-				assert_true(holds("auto", p / 10, before, after, 1));
-				assert_true(holds("auto", p, before, after + 1, 2));
-				assert_true(holds("auto", p, before + 13, after, 1));
+				assert_true(holds("auto", p / 10, before, after, after));
+				assert_true(holds("auto", p, before, after + 1, after));
+				assert_true(holds("auto", p, before + 13, after, after));
 			}
 }
 
