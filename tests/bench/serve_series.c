@@ -3,10 +3,10 @@
  *
  *     serve_series PORT LABEL_SETS POINTS THREADS
  *
- * Answers any range or instant query with LABEL_SETS series of POINTS points, a minute apart, up to
- * the time that was asked for: noise of 3% with a step now and then, the same for the same time. So
- * later answers have the points of earlier ones and a new one each minute; POST /advance?N adds N
- * minutes to all answers from then on. GET /requests gives the number of queries answered so far.
+ * Answers any range or instant query with LABEL_SETS series of at most POINTS points, a minute
+ * apart, up to an hour before the time that was asked for: noise with a step now and then, the same
+ * for the same time. So later answers have the points of earlier ones and a new one each minute;
+ * /advance?N makes the hour N minutes shorter from then on.
  */
 #include <arpa/inet.h>
 #include <pthread.h>
@@ -25,7 +25,7 @@ enum { MINUTE = 60, REQUEST = 16384 };
 struct server {
 	int listener;
 	int64_t sets, points;
-	_Atomic int64_t advance, requests;
+	_Atomic int64_t behind; /* minutes */
 };
 
 static uint64_t mix(uint64_t x)
@@ -89,8 +89,8 @@ static void add_series(struct text *text, uint64_t number, int64_t first, int64_
  * others than those of another query. */
 static void answer_query(const struct server *server, const char *request, struct text *text)
 {
-	int64_t now = (int64_t)time(NULL) + server->advance * MINUTE;
-	int64_t last = (parameter(request, "end=", now) + server->advance * MINUTE) / MINUTE;
+	int64_t end = parameter(request, "end=", (int64_t)time(NULL));
+	int64_t last = end / MINUTE - server->behind;
 	int64_t first = parameter(request, "start=", 0) / MINUTE;
 	const char *query = strstr(request, "query=");
 	uint64_t seed = 0;
@@ -131,15 +131,11 @@ static bool answer(struct server *server, int fd, const char *request)
 	bool sent;
 
 	if (advance)
-		server->advance += atoi(advance + strlen("/advance?"));
-	if (advance || strstr(request, "/requests")) {
-		add(&text, "%lld\n", (long long)server->requests);
-	} else if (strstr(request, "/api/v1/query")) {
+		server->behind -= atoi(advance + strlen("/advance?"));
+	if (strstr(request, "/api/v1/query"))
 		answer_query(server, request, &text);
-		server->requests++;
-	} else {
+	else
 		add(&text, "{\"status\":\"success\",\"data\":{}}");
-	}
 	snprintf(head, sizeof head,
 		"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n",
 		text.length);
@@ -182,7 +178,7 @@ static void *serve(void *context)
 
 int main(int argc, char **argv)
 {
-	struct server server = {0};
+	struct server server = {.behind = 60};
 	struct sockaddr_in address = {
 		.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	int yes = 1;

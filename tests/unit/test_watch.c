@@ -1,0 +1,223 @@
+/*
+ * agent/watch/watch: tests are run at once, come, change and go while passes run.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/agent_parts.h"
+
+#define AGENT "agent: {state: \"%s/state.db\", interval: 1h}\ntests:\n"
+#define TEST(name, file) "  " name ": {type: csv, file: \"%s/" file "\", time_column: time}\n"
+
+struct fixture {
+	struct parts *parts;
+	size_t answered, expected;
+	struct pass_report last; /* without its texts */
+	char problem[512];
+};
+
+static void write_points(const struct fixture *f, const char *name, int points)
+{
+	struct buf text = {0};
+
+	buf_text(&text, "time,m\n");
+	for (int i = 0; i < points; i++)
+		buf_printf(&text, "%d,%d\n", 1700000000 + 3600 * i, 100 + i % 3);
+	parts_write(f->parts, name, text.data);
+	buf_free(&text);
+}
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof *f);
+	struct store_request *restored = store_request_new(STORE_RESTORE, NULL, NULL);
+
+	f->parts = parts_new(AGENT TEST("a", "a.csv") TEST("b", "none.csv"));
+	write_points(f, "a.csv", 60);
+	write_points(f, "c.csv", 40);
+	watch_start(f->parts->watch, restored);
+	store_request_free(restored);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	parts_free(f->parts);
+	free(f);
+	return 0;
+}
+
+static void done(void *context, const struct pass_report *report)
+{
+	struct fixture *f = context;
+
+	f->last = *report;
+	snprintf(f->problem, sizeof f->problem, "%s", report->problem ? report->problem : "");
+	if (++f->answered == f->expected)
+		engine_stop(f->parts->agent.engine);
+}
+
+static void ask(struct fixture *f, const char *test)
+{
+	f->expected++;
+	assert_true(watch_run_now(f->parts->watch, test, done, f));
+}
+
+static void wait_for_answers(struct fixture *f)
+{
+	assert_true(engine_run(f->parts->agent.engine));
+	assert_int_equal(f->answered, f->expected);
+}
+
+static void adopt(struct fixture *f, const char *yaml)
+{
+	struct parts *parts = f->parts;
+	struct problems problems = {.arena = parts->arena};
+	struct generation *before = parts->agent.generation;
+	struct error error;
+
+	parts_configure(parts, yaml);
+	struct config *config = config_load(parts->path, &parts->source, &problems);
+	assert_non_null(config);
+	parts->agent.generation = generation_of(config, &parts->names, &error);
+	assert_non_null(parts->agent.generation);
+	parts->agent.config = config;
+	watch_adopt(
+		parts->watch, parts->agent.generation->tests, parts->agent.generation->test_count);
+	generation_release(before);
+}
+
+struct seen {
+	char names[64];
+	struct watch_state last;
+};
+
+static void see(void *context, const struct watch_state *state)
+{
+	struct seen *seen = context;
+
+	strcat(seen->names, state->test->name);
+	seen->last = *state;
+}
+
+static void test_run_now(void **state)
+{
+	struct fixture *f = *state;
+	struct seen seen = {.names = ""};
+
+	assert_false(watch_run_now(f->parts->watch, "nothing", done, f));
+	ask(f, "a");
+	wait_for_answers(f);
+	assert_false(f->last.failed);
+	assert_int_equal(f->last.points, 60);
+	assert_int_equal(f->last.series, 1);
+	ask(f, "b");
+	wait_for_answers(f);
+	assert_true(f->last.failed);
+	assert_non_null(strstr(f->problem, "none.csv"));
+
+	watch_each(f->parts->watch, see, &seen);
+	assert_string_equal(seen.names, "ab");
+	assert_true(seen.last.failing);
+	assert_non_null(strstr(seen.last.problem, "none.csv"));
+	assert_true(seen.last.last_run > 0);
+	assert_in_range(seen.last.next_due - seen.last.last_run, 0, 3600000);
+}
+
+/* What is asked while a pass runs is answered by the next one, once for all. */
+static void test_once_more(void **state)
+{
+	struct fixture *f = *state;
+
+	ask(f, "a");
+	ask(f, "a");
+	ask(f, "a");
+	write_points(f, "a.csv", 90);
+	wait_for_answers(f);
+	assert_int_equal(f->last.points, 90);
+}
+
+static void test_removed_while_it_runs(void **state)
+{
+	struct fixture *f = *state;
+	struct seen seen = {.names = ""};
+
+	ask(f, "a");
+	ask(f, "a");
+	adopt(f, AGENT TEST("b", "none.csv") TEST("c", "c.csv"));
+	assert_false(watch_run_now(f->parts->watch, "a", done, f));
+	wait_for_answers(f);
+	assert_true(f->last.failed);
+	assert_non_null(strstr(f->problem, "changed or removed"));
+	watch_each(f->parts->watch, see, &seen);
+	assert_string_equal(seen.names, "bc");
+	ask(f, "c");
+	wait_for_answers(f);
+	assert_int_equal(f->last.points, 40);
+}
+
+/* Who waits for a pass of a test that changes gets that of the changed test. */
+static void test_changed_while_it_runs(void **state)
+{
+	struct fixture *f = *state;
+
+	ask(f, "a");
+	adopt(f, AGENT TEST("a", "c.csv") TEST("b", "none.csv"));
+	wait_for_answers(f);
+	assert_false(f->last.failed);
+	assert_int_equal(f->last.points, 40);
+}
+
+static void test_unchanged_while_it_runs(void **state)
+{
+	struct fixture *f = *state;
+
+	ask(f, "a");
+	adopt(f, AGENT TEST("a", "a.csv"));
+	wait_for_answers(f);
+	assert_int_equal(f->last.points, 60);
+}
+
+/* Whoever waits is left alone when the watch is freed. */
+static void test_freed_while_it_runs(void **state)
+{
+	struct fixture *f = *state;
+
+	ask(f, "a");
+	ask(f, "a");
+	adopt(f, AGENT TEST("b", "none.csv"));
+}
+
+static void test_stopping(void **state)
+{
+	struct fixture *f = *state;
+
+	f->parts->agent.stopping = true;
+	ask(f, "a");
+	assert_int_equal(f->answered, 1);
+	assert_true(f->last.failed);
+	assert_non_null(strstr(f->problem, "stopping"));
+}
+
+#define WATCHED(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WATCHED(test_run_now),
+		WATCHED(test_once_more),
+		WATCHED(test_removed_while_it_runs),
+		WATCHED(test_changed_while_it_runs),
+		WATCHED(test_unchanged_while_it_runs),
+		WATCHED(test_freed_while_it_runs),
+		WATCHED(test_stopping),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
