@@ -37,8 +37,10 @@ struct findings analysis_detect(struct arena *arena, const struct series *series
 	struct samples samples = sampling_of(sampling, series);
 	samples.values += from;
 	samples.n = n;
-	samples.runs += samples.runs ? from : 0;
-	samples.hashes += samples.hashes ? from : 0;
+	if (samples.runs)
+		samples.runs += from;
+	if (samples.hashes)
+		samples.hashes += from;
 	struct change *found = memory_new(n, sizeof *found);
 	size_t count = detector->detect(&samples, detection->options, scratch, found);
 	struct change *changes = arena_array(arena, count, sizeof *changes);

@@ -3,16 +3,14 @@
  * each event it is run until it asks to wait (0.9.75 leaves work behind after one MHD_run), and the
  * loop is told how long it wants to wait.
  *
- * A request lives from its first line until its connection is done with it and, where a route has
- * kept it, until it is answered: whichever is later. While a client waits, its connection is
- * suspended, which libmicrohttpd does not watch; that one has left is seen when it is answered.
- * Whoever waits for longer than the route's patience is told so, and the late answer is dropped.
+ * While a client waits, its connection is suspended, which libmicrohttpd does not watch: that it
+ * has left is seen when it is answered. Whoever waits for longer than the route's patience is told
+ * so, and the late answer is dropped.
  */
 #include "agent/watch/http.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <microhttpd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -22,192 +20,19 @@
 #include "agent/engine/engine.h"
 #include "agent/watch/http_guard.h"
 #include "agent/watch/http_listen.h"
-#include "agent/watch/http_query.h"
+#include "agent/watch/http_request.h"
 
 enum {
 	CONNECTIONS = 64,
-	MOST_KEPT = 32, /* so that there is always a connection for /-/healthy */
+	MOST_KEPT = 32, /* so that those who wait leave connections for others */
 	IDLE_SECONDS = 15,
 	MEMORY = 32 << 10,
 	RUNS = 100,
 	MOST_BODY = 64 << 10,
 	MOST_DROPPED = 1 << 20, /* of a body that is too large, so that its client reads why */
-	HOST = 256,
 };
 
 static const char form[] = "application/x-www-form-urlencoded";
-
-struct http {
-	struct engine *engine;
-	struct MHD_Daemon *daemon; /* NULL: stopped */
-	struct http_options options;
-	char listen_host[HOST], machine[HOST];
-	int epoll;
-	uint16_t port;
-	struct http_request *requests;
-	size_t kept;  /* by routes, not answered */
-	bool resumed; /* a connection goes on when libmicrohttpd is run */
-};
-
-enum stage {
-	STAGE_HEAD,     /* nothing but the first line has come */
-	STAGE_BODY,     /* the body is coming */
-	STAGE_SERVING,  /* the route has it */
-	STAGE_WAITING,  /* the route has kept it, the client waits */
-	STAGE_ANSWERED, /* there is an answer to send */
-	STAGE_SENT,
-};
-
-struct http_request {
-	struct http *http;
-	struct arena *arena;
-	struct MHD_Connection *connection; /* NULL: it is done with the request */
-	struct http_request *next, **link;
-	const struct route *route;
-	const char *query; /* not decoded */
-	struct http_query parameters;
-	bool posted;
-	struct buf body, buffer;
-	size_t dropped; /* bytes of the body */
-	enum stage stage;
-	bool kept; /* by its route */
-	int64_t deadline;
-	struct http_answer answer;
-	const char *allow; /* goes with 405 */
-};
-
-static void request_free(struct http_request *request)
-{
-	*request->link = request->next;
-	if (request->next)
-		request->next->link = request->link;
-	buf_free(&request->body);
-	buf_free(&request->buffer);
-	buf_free(&request->answer.body);
-	arena_free(request->arena);
-}
-
-/* Called with the first line of a request; what it returns is the request's state from then on. */
-static void *begin_request(void *context, const char *uri, struct MHD_Connection *connection)
-{
-	struct http *http = context;
-	struct arena *arena = arena_new();
-	struct http_request *request = arena_alloc(arena, sizeof *request);
-	const char *query = strchr(uri, '?');
-
-	*request = (struct http_request){.http = http,
-		.arena = arena,
-		.connection = connection,
-		.next = http->requests,
-		.link = &http->requests,
-		.query = query ? arena_strdup(arena, query + 1) : ""};
-	if (request->next)
-		request->next->link = &request->next;
-	http->requests = request;
-	return request;
-}
-
-static void end_request(void *context, struct MHD_Connection *connection, void **state,
-	enum MHD_RequestTerminationCode code)
-{
-	struct http_request *request = *state;
-
-	(void)context, (void)connection, (void)code;
-	*state = NULL;
-	if (!request)
-		return;
-	request->connection = NULL;
-	if (!request->kept)
-		request_free(request);
-}
-
-/* Sets the answer; it is sent when libmicrohttpd asks for it. */
-static void set_answer(struct http_request *request, struct http_answer *answer)
-{
-	bool waited = request->stage == STAGE_WAITING;
-
-	request->answer = *answer;
-	answer->body = (struct buf){0};
-	request->stage = STAGE_ANSWERED;
-	if (!waited)
-		return;
-	MHD_resume_connection(request->connection);
-	request->http->resumed = true;
-	engine_rouse(request->http->engine, request->http->epoll);
-}
-
-static struct http_answer failure_of(int status, const char *problem)
-{
-	struct http_answer answer = {.status = status};
-
-	buf_text(&answer.body, "{\"error\": ");
-	buf_json_text(&answer.body, problem);
-	buf_text(&answer.body, "}\n");
-	return answer;
-}
-
-static void set_failure(struct http_request *request, int status, const char *problem)
-{
-	struct http_answer answer = failure_of(status, problem);
-
-	set_answer(request, &answer);
-}
-
-void http_answer(struct http_request *request, struct http_answer *answer)
-{
-	assert(request->kept);
-	request->kept = false;
-	request->http->kept--;
-	if (request->stage == STAGE_SERVING || request->stage == STAGE_WAITING) {
-		set_answer(request, answer);
-		return;
-	}
-	buf_free(&answer->body); /* nobody waits for it any more */
-	if (!request->connection)
-		request_free(request);
-}
-
-void http_fail(struct http_request *request, int status, const char *format, ...)
-{
-	struct http_answer answer;
-	va_list arguments;
-
-	va_start(arguments, format);
-	answer = failure_of(status, arena_vprintf(request->arena, format, arguments));
-	va_end(arguments);
-	http_answer(request, &answer);
-}
-
-int http_status_of(const struct error *error)
-{
-	if (error->kind == ERROR_USAGE)
-		return MHD_HTTP_BAD_REQUEST;
-	return error->kind == ERROR_STATE ? MHD_HTTP_SERVICE_UNAVAILABLE : MHD_HTTP_BAD_GATEWAY;
-}
-
-static enum MHD_Result send_answer(struct http_request *request)
-{
-	struct http_answer *answer = &request->answer;
-	size_t length = answer->body.length;
-	struct MHD_Response *response = MHD_create_response_from_buffer(
-		length, buf_steal(&answer->body), MHD_RESPMEM_MUST_FREE);
-	unsigned status = answer->status ? (unsigned)answer->status : MHD_HTTP_OK;
-
-	if (!response)
-		abort(); /* out of memory */
-	request->stage = STAGE_SENT;
-	MHD_add_response_header(
-		response, "Content-Type", answer->type ? answer->type : "application/json");
-	MHD_add_response_header(response, "Cache-Control", "no-store");
-	MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
-	if (request->allow)
-		MHD_add_response_header(response, "Allow", request->allow);
-	if (status == MHD_HTTP_SERVICE_UNAVAILABLE)
-		MHD_add_response_header(response, "Retry-After", "10");
-	enum MHD_Result queued = MHD_queue_response(request->connection, status, response);
-	MHD_destroy_response(response);
-	return queued;
-}
 
 static const struct route *find_in(const struct route *routes, const char *path)
 {
@@ -234,7 +59,7 @@ static bool check_method(struct http_request *request, const char *method)
 	request->allow = methods == HTTP_READ   ? "GET, HEAD"
 			 : methods == HTTP_POST ? "POST"
 						: "GET, HEAD, POST";
-	set_failure(request, MHD_HTTP_METHOD_NOT_ALLOWED,
+	http_request_fail(request, MHD_HTTP_METHOD_NOT_ALLOWED,
 		methods == HTTP_READ ? "this page is for reading only"
 				     : "this page does not take this method");
 	return false;
@@ -252,7 +77,7 @@ static bool check_guard(struct http_request *request)
 
 	if (!request->route->guarded || http_guard(&claim, &error))
 		return true;
-	set_failure(request, MHD_HTTP_FORBIDDEN, error.text);
+	http_request_fail(request, MHD_HTTP_FORBIDDEN, error.text);
 	return false;
 }
 
@@ -266,12 +91,12 @@ static bool check_body(struct http_request *request)
 	if (!request->posted || (!chunked && (!length || atoll(length) == 0)))
 		return true;
 	if (length && atoll(length) > MOST_BODY) {
-		set_failure(request, MHD_HTTP_CONTENT_TOO_LARGE, "the body is too large");
+		http_request_fail(request, MHD_HTTP_CONTENT_TOO_LARGE, "the body is too large");
 		return false;
 	}
 	if (type && strncasecmp(type, form, strlen(form)) == 0)
 		return true;
-	set_failure(request, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE,
+	http_request_fail(request, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE,
 		"parameters are taken from the address and from forms "
 		"(application/x-www-form-urlencoded) only");
 	return false;
@@ -283,7 +108,7 @@ static void take_head(struct http_request *request, const char *path, const char
 	request->stage = STAGE_BODY;
 	request->route = find_route(request->http, path);
 	if (!request->route)
-		set_failure(request, MHD_HTTP_NOT_FOUND, "there is no such page");
+		http_request_fail(request, MHD_HTTP_NOT_FOUND, "there is no such page");
 	else if (check_method(request, method) && check_guard(request))
 		(void)check_body(request);
 }
@@ -316,11 +141,11 @@ static void serve_request(struct http_request *request)
 	struct error error;
 
 	if (request->posted && request->dropped > 0) {
-		set_failure(request, MHD_HTTP_CONTENT_TOO_LARGE, "the body is too large");
+		http_request_fail(request, MHD_HTTP_CONTENT_TOO_LARGE, "the body is too large");
 	} else if (!parse(request, &error)) {
-		set_failure(request, MHD_HTTP_BAD_REQUEST, error.text);
+		http_request_fail(request, MHD_HTTP_BAD_REQUEST, error.text);
 	} else if (request->route->patience > 0 && http->kept >= MOST_KEPT) {
-		set_failure(request, MHD_HTTP_SERVICE_UNAVAILABLE,
+		http_request_fail(request, MHD_HTTP_SERVICE_UNAVAILABLE,
 			"too many requests wait for their answers already");
 	} else {
 		request->stage = STAGE_SERVING;
@@ -350,7 +175,7 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
 		return take_body(request, body, body_size);
 	else if (request->stage == STAGE_BODY)
 		serve_request(request);
-	return request->stage == STAGE_ANSWERED ? send_answer(request) : MHD_YES;
+	return request->stage == STAGE_ANSWERED ? http_request_send(request) : MHD_YES;
 }
 
 /* Answers those who have waited for too long (libmicrohttpd then wants to run); returns the ms
@@ -363,7 +188,7 @@ static int64_t give_up(struct http *http)
 		if (request->stage != STAGE_WAITING)
 			continue;
 		if (request->deadline <= now)
-			set_failure(request, MHD_HTTP_GATEWAY_TIMEOUT,
+			http_request_fail(request, MHD_HTTP_GATEWAY_TIMEOUT,
 				"this takes too long to wait for here; it goes on without you");
 		else if (next < 0 || request->deadline - now < next)
 			next = request->deadline - now;
@@ -408,7 +233,7 @@ static struct MHD_Daemon *start_daemon(struct http *http, int fd)
 		MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS,
 		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS,
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY, MHD_OPTION_URI_LOG_CALLBACK,
-		begin_request, http, MHD_OPTION_NOTIFY_COMPLETED, end_request, http,
+		http_request_begin, http, MHD_OPTION_NOTIFY_COMPLETED, http_request_end, http,
 		MHD_OPTION_END);
 }
 
@@ -443,7 +268,8 @@ void http_stop(struct http *http)
 		return;
 	for (struct http_request *request = http->requests; request; request = request->next)
 		if (request->stage == STAGE_WAITING)
-			set_failure(request, MHD_HTTP_SERVICE_UNAVAILABLE, "the agent is stopping");
+			http_request_fail(
+				request, MHD_HTTP_SERVICE_UNAVAILABLE, "the agent is stopping");
 	(void)serve(http);
 	engine_unhost(http->engine, http->epoll);
 	MHD_stop_daemon(http->daemon);
@@ -454,37 +280,11 @@ void http_free(struct http *http)
 {
 	http_stop(http);
 	while (http && http->requests)
-		request_free(http->requests);
+		http_request_free(http->requests);
 	free(http);
 }
 
 uint16_t http_port(const struct http *http)
 {
 	return http->port;
-}
-
-const char *http_parameter(const struct http_request *request, const char *name)
-{
-	return http_query_get(&request->parameters, name);
-}
-
-/* Not for later: the connection may be gone. */
-const char *http_header(const struct http_request *request, const char *name)
-{
-	return MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, name);
-}
-
-bool http_posted(const struct http_request *request)
-{
-	return request->posted;
-}
-
-struct arena *http_arena(struct http_request *request)
-{
-	return request->arena;
-}
-
-struct buf *http_buffer(struct http_request *request)
-{
-	return &request->buffer;
 }

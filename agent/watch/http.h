@@ -60,7 +60,8 @@ void http_free(struct http *http);
 /* The port that is listened on. */
 uint16_t http_port(const struct http *http);
 
-/* What was asked; it all lives as long as the request. NULL: it was not given. */
+/* What was asked; NULL: it was not given. Headers are there while the route is called, all else as
+ * long as the request. */
 const char *http_parameter(const struct http_request *request, const char *name);
 const char *http_header(const struct http_request *request, const char *name);
 bool http_posted(const struct http_request *request);
