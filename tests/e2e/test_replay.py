@@ -10,6 +10,7 @@ import time
 import faulty
 import pytest
 from test_faults import KINDS
+from test_prometheus import LATENCY, server  # noqa: F401 (server is a fixture)
 from test_run import START, config, level
 
 DAY = datetime.timedelta(days=1)
@@ -116,11 +117,11 @@ def test_wrong_flags(hunter, tmp_path, arguments, problem):
 
 def test_a_server_is_asked_once(hunter, tmp_path):
     kind = KINDS["prometheus"]
-    with faulty.Server(kind) as server:
-        path = config(tmp_path, "  a: {type: prometheus, query: good, range: 30d}\n", f"prometheus: {{url: '{server.url}'}}")
+    with faulty.Server(kind) as fake:
+        path = config(tmp_path, "  a: {type: prometheus, query: good, range: 30d}\n", f"prometheus: {{url: '{fake.url}'}}")
         done = replay(hunter, path, since=START - 10 * DAY, until=START + 10 * DAY)
         assert done.code == 0, done.err
-        assert len(server.requests) <= 2  # a series and what is known of it
+        assert len(fake.requests) <= 2  # a series and what is known of it
     assert re.search(r"1 test, \d+ runs", done.out)
 
 
@@ -136,8 +137,8 @@ def test_series_of_their_own(hunter, tmp_path):
                 {"metric": {"__name__": "m", "host": "a"}, "values": values(0, [(60, 1.3)])},
                 {"metric": {"__name__": "m", "host": "b"}, "values": values(90, [(150, 0.7)])}]}}).encode()
 
-    with faulty.Server(Kind) as server:
-        path = config(tmp_path, "  a: {type: prometheus, query: m, range: 300d, interval: 1h}\n", f"prometheus: {{url: '{server.url}'}}")
+    with faulty.Server(Kind) as fake:
+        path = config(tmp_path, "  a: {type: prometheus, query: m, range: 300d, interval: 1h}\n", f"prometheus: {{url: '{fake.url}'}}")
         done = replay(hunter, path, "--output", "json")
     assert done.code == 0, done.err
     changes = json.loads(done.out)["changes"]
@@ -145,6 +146,21 @@ def test_series_of_their_own(hunter, tmp_path):
         ('"a"', True), ('"b"', False)], changes
     for change, index in zip(changes, (60, 150)):
         assert datetime.timedelta(0) < datetime.datetime.fromisoformat(change["told"]) - (START + index * DAY) < 6 * DAY
+
+
+@pytest.mark.parametrize("extra", ["", "    step: 1m\n"])
+def test_on_a_real_prometheus(hunter, tmp_path, server, extra):  # noqa: F811
+    """latency_seconds gets worse by a tenth in eu at 01:10, a point a minute; us stays."""
+    tests = LATENCY + extra + "    range: 3h\n    interval: 1m\n"
+    path = config(tmp_path, tests, f"prometheus: {{url: '{server.url}'}}")
+    start = datetime.datetime(2024, 3, 1, tzinfo=datetime.timezone.utc)
+    done = replay(hunter, path, "--output", "json", since=start + datetime.timedelta(minutes=30), until=start + datetime.timedelta(hours=2))
+    assert done.code == 0, done.err
+    found = json.loads(done.out)
+    (change,) = [change for change in found["changes"] if change["told"] and not change["withdrawn"]]
+    assert change["metric"] == 'latency{region="eu"}' and change["time"] == "2024-03-01T01:10:00Z"
+    assert "2024-03-01T01:11" <= change["told"] < "2024-03-01T01:20", change
+    assert 85 <= found["runs"] <= 92
 
 
 def test_an_interrupted_replay_leaves_nothing(program, tmp_path):
