@@ -1,5 +1,5 @@
 /*
- * A stream of the detector lives as long as the past does, numbered from the point where it began,
+ * A stream of the detector lives as long as the memory, numbered from the point where it began,
  * while the answers it is fed from begin later and later. It holds no values between passes: the
  * next answer has them.
  *
