@@ -148,6 +148,10 @@ static bool read_member(struct loader *loader, const struct yaml_node *node,
 			"the name of a detector is needed here, or a map with \"detector\"");
 		return false;
 	}
+	for (const char *const *key = detection_belief_keys; *key; key++)
+		if (yaml_get(map, *key))
+			loader_report(loader, false, yaml_get(map, *key), subject,
+				"%s: it is said of all together, beside combine", *key);
 	struct detection detection = detection_layer(loader, map, subject, &none, unset);
 	if (is_combine(detection.detector))
 		loader_report(loader, false, node, subject, "one within another");
@@ -257,8 +261,9 @@ size_t combine_members(
 		return 0;
 	const struct combine_options *options = detection->options;
 	for (size_t i = 0; i < options->count; i++)
-		out[i] = (struct detection){detection_plugin(schema, options->members[i].detector),
-			options->members[i].options};
+		out[i] = (struct detection){
+			.detector = detection_plugin(schema, options->members[i].detector),
+			.options = options->members[i].options};
 	return options->count;
 }
 

@@ -17,6 +17,7 @@
 #include "agent/core/field.h"
 #include "agent/core/series.h"
 #include "conf/yaml.h"
+#include "detectors/confirm.h"
 
 /* A source, notifier or detector as far as the configuration needs to know it. */
 struct plugin {
@@ -46,10 +47,12 @@ struct schema {
 	const struct field *endpoint_fields;
 };
 
-/* A detector and its options, resolved. */
+/* A detector and its options, resolved, and what makes the agent believe in what it finds. */
 struct detection {
 	const struct plugin *detector;
 	const void *options;
+	struct confirm_rule confirm;
+	double fdr; /* 0: off */
 };
 
 /* An option as text, to be laid over a detection (the command line's -P, -M, --window, ...). */

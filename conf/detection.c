@@ -1,12 +1,14 @@
 /*
  * Which detector, and with which options: layers of `detection:` from file, templates, test and
  * metric, and the command line's settings on top. A layer that names another detector than the one
- * below starts from that detector's defaults.
+ * below starts from that detector's defaults. `confirm` and `fdr` are of no detector: they stay.
  */
 #include <string.h>
 
 #include "conf/load.h"
+#include "detectors/fdr.h"
 
+const char *const detection_belief_keys[] = {"confirm", "fdr", NULL};
 static const char only_one[] = "detector and combine: only one of them can be meant";
 static const char layers_mark[] = "layers of detection"; /* the `text` of such a list */
 
@@ -35,7 +37,7 @@ struct detection detection_default(const struct schema *schema, struct arena *ar
 	const struct plugin *first = schema->detectors;
 	if (!first || !first->name)
 		return none;
-	return (struct detection){first, begin(&none, first, arena)};
+	return (struct detection){.detector = first, .options = begin(&none, first, arena)};
 }
 
 /* `shown` is the name as it is written: from the environment it may be a secret. */
@@ -101,7 +103,9 @@ bool detection_overlay(const struct schema *schema, const struct detection *base
 		if (!field_parse(field, options, settings[i].value, arena, error))
 			return false;
 	}
-	*out = (struct detection){detector, options};
+	*out = *base;
+	out->detector = detector;
+	out->options = options;
 	return !detector->check || detector->check(options, error);
 }
 
@@ -145,6 +149,29 @@ static const struct plugin *layer_detector(struct loader *loader, const struct y
 	return detector;
 }
 
+/* The text of `name` as it stands in the map, for messages: what it stands for may be a secret. */
+static const char *text_of(const struct yaml_node *map, const char *name)
+{
+	return yaml_get(map, name)->text;
+}
+
+/* Sets what the layer says of believing; a text is NULL where it says nothing. */
+static void layer_belief(struct loader *loader, const struct yaml_node *map,
+	const struct subject *subject, const char *confirm, const char *fdr, struct detection *out)
+{
+	struct confirm_rule rule;
+	struct error error;
+	double share;
+	if (confirm && confirm_parse(confirm, &rule, &error))
+		out->confirm = rule;
+	else if (confirm && !confirm_parse(text_of(map, "confirm"), &rule, &error))
+		loader_complain(loader, map, subject, &error);
+	if (fdr && fdr_parse(fdr, &share, &error))
+		out->fdr = share;
+	else if (fdr && !fdr_parse(text_of(map, "fdr"), &share, &error))
+		loader_complain(loader, map, subject, &error);
+}
+
 struct detection detection_layer(struct loader *loader, const struct yaml_node *map,
 	const struct subject *subject, const struct detection *base, struct unset *unset)
 {
@@ -158,16 +185,23 @@ struct detection detection_layer(struct loader *loader, const struct yaml_node *
 	const struct plugin *detector = layer_detector(loader, map, subject, base->detector, unset);
 	if (!detector)
 		return *base;
+	struct confirm_options confirm = {0};
+	struct fdr_options fdr = {0};
 	void *options = begin(base, detector, loader->arena);
 	struct reading reading = {.subject = *subject,
-		.tables = {{detector->fields, options}},
+		.tables = {{detector->fields, options}, {confirm_fields, &confirm},
+			{fdr_fields, &fdr}},
 		.other_keys = other_keys};
 	struct unset own = options_read(loader, map, map, &reading);
 	note_unset(unset, own.variable, own.where);
 	const struct yaml_node *combine = yaml_get(map, DETECTION_COMBINE);
 	if (combine && !yaml_is_null(combine))
 		combine_read(loader, combine, subject, detector, options, unset);
-	return (struct detection){detector, options};
+	struct detection out = *base;
+	out.detector = detector;
+	out.options = options;
+	layer_belief(loader, map, subject, confirm.confirm, fdr.fdr, &out);
+	return out;
 }
 
 void detection_check(struct loader *loader, const struct yaml_node *last,

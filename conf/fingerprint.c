@@ -59,6 +59,15 @@ static void add_map(struct hashes hashes, const struct pairs *map)
 	}
 }
 
+static void add_belief(struct hashes hashes, const struct detection *detection)
+{
+	uint64_t mode = detection->confirm.mode, points = detection->confirm.points;
+
+	add_bytes(hashes, &mode, sizeof mode, false);
+	add_bytes(hashes, &points, sizeof points, false);
+	add_bytes(hashes, &detection->fdr, sizeof detection->fdr, false);
+}
+
 static void add_field(struct hashes hashes, const struct field *field, const void *value)
 {
 	switch (field->type) {
@@ -97,6 +106,7 @@ static void add_detection(
 	if (!detection->detector)
 		return;
 	fingerprint_fields(loader, fingerprint, detection->detector->fields, detection->options);
+	add_belief((struct hashes){fingerprint, &loader->config->hash}, detection);
 	struct detection members[COMBINE_MOST];
 	size_t count = combine_members(loader->source->schema, detection, members);
 	uint64_t need = combine_need(detection);

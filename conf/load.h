@@ -106,7 +106,7 @@ struct option_table {
 	void *options;              /* set to the defaults by the caller */
 };
 
-enum { READING_TABLES = 2 };
+enum { READING_TABLES = 3 };
 
 struct reading {
 	struct subject subject;
@@ -142,7 +142,9 @@ struct detection detection_read(struct loader *loader, const struct yaml_node *n
 	const struct subject *subject, const struct detection *base, struct unset *unset);
 struct detection detection_default(const struct schema *schema, struct arena *arena);
 
-/* One map laid over `base`, and what its detector's check says, told at the last of the maps. */
+/* One map laid over `base`, and what its detector's check says, told at the last of the maps.
+ * detection_belief_keys, NULL-terminated, are those that no detector has. */
+extern const char *const detection_belief_keys[];
 struct detection detection_layer(struct loader *loader, const struct yaml_node *map,
 	const struct subject *subject, const struct detection *base, struct unset *unset);
 void detection_check(struct loader *loader, const struct yaml_node *last,

@@ -44,11 +44,22 @@ static void print_options(
 	arena_free(arena);
 }
 
+static void print_belief(struct buf *out, const struct detection *detection)
+{
+	static const char *const modes[] = {"auto", "off", "points"};
+	const struct confirm_rule *rule = &detection->confirm;
+	if (rule->mode != CONFIRM_AUTO)
+		buf_printf(out, " confirm=%s/%zu", modes[rule->mode], rule->points);
+	if (detection->fdr > 0)
+		buf_printf(out, " fdr=%g", detection->fdr);
+}
+
 static void print_detection(struct buf *out, const struct detection *detection)
 {
 	buf_printf(out, " %s", detection->detector->name);
 	print_options(out, detection->detector->fields, detection->options,
 		detection->detector->options_size);
+	print_belief(out, detection);
 	struct detection members[COMBINE_MOST];
 	size_t count = combine_members(&test_schema, detection, members);
 	if (count > 0)
@@ -297,7 +308,7 @@ static void test_overlay(void **state)
 	struct detection out;
 	struct arena *arena = arena_new();
 	struct edivisive_test options = {30, 0.01, 0.05, 1};
-	const struct detection base = {&test_detectors[0], &options};
+	const struct detection base = {.detector = &test_detectors[0], .options = &options};
 	const struct setting p[] = {{"p_value", "0.5"}, {"window", "10"}};
 	assert_true(detection_overlay(&test_schema, &base, p, 2, arena, &out, &error));
 	const struct edivisive_test *got = out.options;
@@ -310,6 +321,17 @@ static void test_overlay(void **state)
 	assert_true(detection_overlay(&test_schema, &base, other, 2, arena, &out, &error));
 	assert_string_equal(out.detector->name, "stepfit");
 	assert_close(((const struct stepfit_test *)out.options)->threshold, 7, 0);
+
+	/* What the agent believes is no setting of a command, and stays as it was. */
+	struct detection believing = base;
+	believing.confirm = (struct confirm_rule){CONFIRM_POINTS, 6};
+	believing.fdr = 0.05;
+	assert_true(detection_overlay(&test_schema, &believing, other, 2, arena, &out, &error));
+	assert_int_equal(out.confirm.points, 6);
+	assert_close(out.fdr, 0.05, 0);
+	const struct setting confirm[] = {{"confirm", "off"}};
+	assert_false(detection_overlay(&test_schema, &base, confirm, 1, arena, &out, &error));
+	assert_string_equal(error.text, "the detector \"edivisive\" has no option \"confirm\"");
 
 	const struct setting same[] = {{"detector", "edivisive"}};
 	assert_true(detection_overlay(&test_schema, &base, same, 1, arena, &out, &error));
@@ -335,7 +357,7 @@ static void test_overlay_combine(void **state)
 	struct detection out, members[COMBINE_MOST];
 	struct arena *arena = arena_new();
 	struct edivisive_test options = {30, 0.01, 0.05, 1};
-	const struct detection base = {&test_detectors[0], &options};
+	const struct detection base = {.detector = &test_detectors[0], .options = &options};
 	const struct setting good[] = {{"combine", " 2 within 7 : edivisive ( window = 9 , "
 						   "p_value=0.5 ), stepfit,stepfit(threshold=4)"}};
 	assert_true(detection_overlay(&test_schema, &base, good, 1, arena, &out, &error));

@@ -114,6 +114,9 @@ static void test_inherited(void **state)
 	expect("http://one:9090/", "http://other:9090/", ONE | HASH);
 	expect("timeout: 30s", "timeout: 31s", ONE | HASH);
 	expect("{p_value: 0.001}", "{p_value: 0.002}", ONE | TWO | HASH);
+	expect("{p_value: 0.001}", "{p_value: 0.001, confirm: off}", ONE | TWO | CSV | HASH);
+	expect("{p_value: 0.001}", "{p_value: 0.001, confirm: 9}", ONE | TWO | CSV | HASH);
+	expect("{p_value: 0.001}", "{p_value: 0.001, fdr: 0.1}", ONE | TWO | CSV | HASH);
 	expect("{group_wait: 30s}", "{group_wait: 30s, interval: 7m}", ONE | TWO | HASH);
 	expect("slack: {bot_token: gamma, channels: [\"#a\"]}\n", "",
 		ONE | TWO | CSV | SLACK | HASH);
