@@ -54,7 +54,11 @@ struct chunk_room chunk_room_new(
 	const struct edivisive_options *options, size_t n, struct scratch *scratch)
 {
 	size_t window = (size_t)options->window < n ? (size_t)options->window : n;
+	double *reciprocals = scratch_take(scratch, window, sizeof(double));
+	for (size_t i = 0; i < window; i++)
+		reciprocals[i] = 1 / (double)i;
 	return (struct chunk_room){
+		.reciprocals = reciprocals,
 		.x = scratch_take(scratch, n, sizeof(double)),
 		.plain = scratch_take(scratch, n + 1, sizeof(double)),
 		.weighted = scratch_take(scratch, n + 1, sizeof(double)),

@@ -25,7 +25,6 @@ struct step {
 	double strength; /* n1 n2 / (n1 + n2) delta^2: what the point explains of the sum of squares
 			  */
 	double magnitude; /* as in struct change, but of the capped and clipped means */
-	double within;    /* sum of squares left within the two sides */
 	bool ramp;        /* several steps that were a ramp; p is that of the surest */
 };
 
@@ -50,7 +49,8 @@ struct chunk {
 };
 
 /* A chunk has at most CHUNK_WINDOWS windows of points. */
-enum { CHUNK_WINDOWS = 6, CLIP_BLOCK = 25, CLIP_REACH = 25, REFINE_REACH = 5 };
+enum { CHUNK_WINDOWS = 6, CLIP_BLOCK = 25, CLIP_REACH = 25, REFINE_REACH = 5, LEAST_SIDE = 2 };
+#define RELAXED_P 0.1
 
 /* An interval of a window between the candidates found so far, with its best split. */
 struct interval {
@@ -62,6 +62,7 @@ struct interval {
 /* Buffers that an evaluation needs and nothing is kept in. They belong to a scratch. */
 struct chunk_room {
 	double *x, *left, *right;
+	double *reciprocals;      /* 1 / i at [i], as many as a window has points */
 	double *plain, *weighted; /* one longer than the chunk */
 	struct interval *intervals;
 	struct step *steps;
@@ -94,15 +95,15 @@ size_t chunk_clip(struct chunk *chunk, size_t known);
  * values of y are as before. */
 size_t chunk_windows(struct chunk *chunk, size_t same, const struct chunk_room *room);
 
-/* The test of step 2 on the interval [start, end) split at tau: is its p at most that? */
-bool relaxed_test(const struct chunk *chunk, size_t start, size_t tau, size_t end, double p);
+/* The test of step 2 on the interval [start, end) split at tau: is its p at most RELAXED_P? */
+bool relaxed_test(const struct chunk *chunk, size_t start, size_t tau, size_t end);
 
 /* Steps 3 and 4 for the segments [start, tau) and [tau, end). */
 struct step chunk_test(const struct chunk *chunk, size_t start, size_t tau, size_t end);
 
-/* Sum of squares within the sides when the segments that chunk_test would take are split at `at`
- * instead. */
-double chunk_within(const struct chunk *chunk, size_t start, size_t tau, size_t end, size_t at);
+/* Step 7: the place within REFINE_REACH of tau that leaves the least sum of squares within the
+ * sides that chunk_test would take, the first of equal ones. */
+size_t chunk_best_place(const struct chunk *chunk, size_t start, size_t tau, size_t end);
 
 /* Where the ramp has become visible that fits [start, end) better than steps at one or two places;
  * 0 if none does. */

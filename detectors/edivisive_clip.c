@@ -10,49 +10,65 @@
 #include <string.h>
 
 #include "detectors/edivisive_chunk.h"
+#include "detectors/edivisive_pairs.h"
 
 enum { SAMPLE = CLIP_BLOCK + 2 * CLIP_REACH };
 
-/* Moves the value of that rank to its place, smaller ones before it and larger ones behind (Hoare's
- * find). */
-static double select_rank(double *values, size_t n, size_t rank)
+/*
+ * The value of that rank among values that are not negative. Each one that may still be it is
+ * counted against all, which vectors do faster than a partition; a guess, good or not, leaves few.
+ */
+static double value_of_rank(const double *values, size_t n, size_t rank, double guess)
 {
-	size_t low = 0, high = n - 1;
-	while (low < high) {
-		double pivot = values[rank];
-		size_t i = low, j = high;
-		for (;;) {
-			while (values[i] < pivot)
-				i++;
-			while (pivot < values[j])
-				j--;
-			if (i <= j) {
-				double value = values[i];
-				values[i] = values[j];
-				values[j] = value;
-				i++;
-				if (j == 0)
-					break;
-				j--;
-			}
-			if (i > j)
-				break;
-		}
-		if (j < rank)
-			low = i;
-		if (rank < i)
-			high = j;
+	double low = -1, high = HUGE_VAL;
+	for (size_t i = 0; i < n + 2; i++) {
+		double value = i < 2 ? guess * (i ? 1.25 : 0.8) : values[i - 2];
+		if (value <= low || value >= high)
+			continue;
+		struct below below = count_below(values, n, value);
+		if (below.less > rank)
+			high = value;
+		else if (below.less + below.equal <= rank)
+			low = value;
+		else
+			return value;
 	}
-	return values[rank];
+	return high;
+}
+
+static double larger(double a, double b)
+{
+	return a > b ? a : b;
+}
+
+/* Half the sum of the two in the middle where there are two. */
+static double median_size(const double *values, size_t n, double guess)
+{
+	double median = value_of_rank(values, n, n / 2, guess), lanes[4] = {0};
+	if (n % 2 == 1 || count_below(values, n, median).less < n / 2)
+		return median;
+	size_t i = 0;
+	for (; i + 4 <= n; i += 4)
+		for (size_t lane = 0; lane < 4; lane++)
+			lanes[lane] = larger(
+				lanes[lane], values[i + lane] < median ? values[i + lane] : 0);
+	for (; i < n; i++)
+		lanes[0] = larger(lanes[0], values[i] < median ? values[i] : 0);
+	double before = larger(larger(lanes[0], lanes[1]), larger(lanes[2], lanes[3]));
+	return 0.5 * (median + before);
 }
 
 /* The mean of sizes none of which counts for more than `most`: giants are what is to be cut. */
 static double capped_mean(const double *sizes, size_t m, double most)
 {
-	double sum = 0;
-	for (size_t i = 0; i < m; i++)
-		sum += sizes[i] < most ? sizes[i] : most;
-	return sum / (double)m;
+	double lanes[4] = {0};
+	size_t i = 0;
+	for (; i + 4 <= m; i += 4)
+		for (size_t lane = 0; lane < 4; lane++)
+			lanes[lane] += sizes[i + lane] < most ? sizes[i + lane] : most;
+	for (; i < m; i++)
+		lanes[0] += sizes[i] < most ? sizes[i] : most;
+	return ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) / (double)m;
 }
 
 /* s for the differences between n values, 2 <= n <= SAMPLE. */
@@ -62,15 +78,9 @@ static double spread_of(const double *x, size_t n)
 	size_t m = n - 1, rank = (size_t)floor(0.8 * (double)(m - 1));
 	for (size_t i = 0; i < m; i++)
 		sizes[i] = fabs(x[i + 1] - x[i]);
-	double median = select_rank(sizes, m, m / 2);
-	if (m % 2 == 0) {
-		double below = sizes[0];
-		for (size_t i = 1; i < m / 2; i++)
-			below = sizes[i] > below ? sizes[i] : below;
-		median = 0.5 * (median + below);
-	}
-	double high = rank <= m / 2 ? select_rank(sizes, m, rank)
-				    : select_rank(sizes + m / 2, m - m / 2, rank - m / 2);
+	double rough = capped_mean(sizes, m, HUGE_VAL);
+	double median = median_size(sizes, m, 0.85 * rough),
+	       high = value_of_rank(sizes, m, rank, 1.6 * rough);
 	double mean = capped_mean(sizes, m, high > 0 ? 20 * high : HUGE_VAL);
 	double spread = fmax(1.4826 / M_SQRT2 * median, 0.2216 * mean);
 	return fmax(spread, high / 1.812);

@@ -55,6 +55,26 @@ static inline __attribute__((always_inline)) double sum_signs_here(
 	return (double)(lanes[0] + lanes[1] + lanes[2] + lanes[3]);
 }
 
+static inline __attribute__((always_inline)) struct below count_below_here(
+	const double *values, size_t n, double limit)
+{
+	counts less = {0}, equal = {0};
+	size_t i = 0;
+	for (; i + LANES <= n; i += LANES) {
+		vector some = *(const vector *)(values + i);
+		less -= some < limit;
+		equal -= some == limit;
+	}
+	for (; i < n; i++) {
+		less[0] += values[i] < limit;
+		equal[0] += values[i] == limit;
+	}
+	return (struct below){
+		.less = (size_t)(less[0] + less[1] + less[2] + less[3]),
+		.equal = (size_t)(equal[0] + equal[1] + equal[2] + equal[3]),
+	};
+}
+
 void sum_distances_plain(const double *y, size_t n, double *left, double *right)
 {
 	sum_distances_here(y, n, left, right);
@@ -63,6 +83,11 @@ void sum_distances_plain(const double *y, size_t n, double *left, double *right)
 double sum_signs_plain(const double *before, size_t n1, const double *after, size_t n2)
 {
 	return sum_signs_here(before, n1, after, n2);
+}
+
+struct below count_below_plain(const double *values, size_t n, double limit)
+{
+	return count_below_here(values, n, limit);
 }
 
 #if defined(__x86_64__)
@@ -77,6 +102,19 @@ __attribute__((target("avx2"))) static double sum_signs_avx2(
 	const double *before, size_t n1, const double *after, size_t n2)
 {
 	return sum_signs_here(before, n1, after, n2);
+}
+
+__attribute__((target("avx2"))) static struct below count_below_avx2(
+	const double *values, size_t n, double limit)
+{
+	return count_below_here(values, n, limit);
+}
+
+struct below count_below(const double *values, size_t n, double limit)
+{
+	if (__builtin_cpu_supports("avx2"))
+		return count_below_avx2(values, n, limit);
+	return count_below_plain(values, n, limit);
 }
 
 void sum_distances(const double *y, size_t n, double *left, double *right)
@@ -95,6 +133,11 @@ double sum_signs(const double *before, size_t n1, const double *after, size_t n2
 }
 
 #else
+
+struct below count_below(const double *values, size_t n, double limit)
+{
+	return count_below_plain(values, n, limit);
+}
 
 void sum_distances(const double *y, size_t n, double *left, double *right)
 {

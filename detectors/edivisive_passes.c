@@ -11,7 +11,7 @@
 
 #include "detectors/edivisive_chunk.h"
 
-enum { SHORTEST = 5, LEAST_SIDE = 2 };
+enum { SHORTEST = 5 };
 
 /* The points in work, first to last. */
 struct list {
@@ -98,28 +98,12 @@ static void drop_excursions(struct list *list)
 	}
 }
 
-/* Moves point k to where the two sides it was judged by are most even within themselves. */
-static void refine_at(struct list *list, size_t k)
-{
-	size_t tau = list->steps[k].tau, start = segment_start(list, k), end = segment_end(list, k);
-	size_t from =
-		tau - start > REFINE_REACH + LEAST_SIDE ? tau - REFINE_REACH : start + LEAST_SIDE;
-	size_t to = end - tau > REFINE_REACH + LEAST_SIDE ? tau + REFINE_REACH : end - LEAST_SIDE;
-	struct step best = {.within = HUGE_VAL};
-	for (size_t at = from; at <= to; at++) {
-		double within = chunk_within(list->chunk, start, tau, end, at);
-		if (within < best.within) {
-			best.within = within;
-			best.tau = at;
-		}
-	}
-	list->steps[k].tau = best.tau;
-}
-
+/* Moves each point to where the two sides it was judged by are most even within themselves. */
 static void refine(struct list *list)
 {
 	for (size_t k = 0; k < list->count; k++)
-		refine_at(list, k);
+		list->steps[k].tau = chunk_best_place(list->chunk, segment_start(list, k),
+			list->steps[k].tau, segment_end(list, k));
 	for (size_t k = 0; k < list->count; k++)
 		test_at(list, k);
 	merge(list);

@@ -11,7 +11,7 @@
 
 /* GRID: how many places a ramp's ends are first looked for at. FROM_START: a ramp that begins
  * before has no first level. */
-enum { GRID = 40, SHORTEST_RAMP = 8, FROM_START = 10, LEAST_SIDE = 2 };
+enum { GRID = 40, SHORTEST_RAMP = 8, FROM_START = 10 };
 
 /* In variances of a point: what a ramp has to explain beyond one step; what each parameter less is
  * worth against several, times ln n. And in standard deviations, how far a ramp has risen where it
@@ -102,6 +102,19 @@ static double steps_explain(
 	return explained;
 }
 
+/* Where a ramp fits better than the step in its middle, one of a length that is a power of two does
+ * so too; that is soon seen. */
+static bool may_be_ramp(const struct sums *sums, size_t tau, double by_step)
+{
+	for (size_t half = SHORTEST_RAMP / 2; half < sums->n; half *= 2) {
+		size_t start = tau > half ? tau - half : 0;
+		size_t end = tau + half < sums->n ? tau + half : sums->n;
+		if (ramp_between(sums, start, end).explained > by_step)
+			return true;
+	}
+	return false;
+}
+
 /* The place in `sums` of the best single step. */
 static size_t best_step(const struct sums *sums)
 {
@@ -133,11 +146,13 @@ size_t chunk_ramp(const struct chunk *chunk, const struct chunk_room *room, size
 	end = end - last > cap ? last + cap : end;
 	struct moments all = moments_of(chunk->y + start, end - start);
 	struct sums sums = sums_of(chunk->y + start, end - start, room);
+	double by_steps = steps_explain(&sums, steps, count, start);
+	if (count == 1 && !may_be_ramp(&sums, steps[0].tau - start, by_steps))
+		return 0;
 	struct ramp ramp = best_ramp(&sums);
 	double n = (double)sums.n, variance = (all.squares - ramp.explained) / (n - 1);
 	double margin = count == 1 ? ONE_STEP : -PARAMETER * log(n) * (2 * (double)count - 3);
-	if (ramp.end - ramp.start < SHORTEST_RAMP ||
-		ramp.explained <= steps_explain(&sums, steps, count, start) + margin * variance)
+	if (ramp.end - ramp.start < SHORTEST_RAMP || ramp.explained <= by_steps + margin * variance)
 		return 0;
 	return start + place_of(&sums, &ramp, variance);
 }

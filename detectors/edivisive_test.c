@@ -16,6 +16,8 @@
 
 /* How many points of prior the pooled variance is worth, and the cap of the autocorrelation. */
 static const double PRIOR = 40, MOST_CORRELATED = 0.9, MOST_ALTERNATING = -0.8;
+/* The square root of what the latter gains. */
+static const double MOST_GAIN = 3;
 /* Sums of squares below this share of those around zero are rounding. */
 static const double ROUNDING = 1e-26;
 
@@ -75,13 +77,26 @@ static struct ttest welch_t(const struct sides *sides, double error1, double err
 	return (struct ttest){.t = sides->delta / sqrt(error), .df = df < most_df ? df : most_df};
 }
 
-bool relaxed_test(const struct chunk *chunk, size_t start, size_t tau, size_t end, double p)
+static struct ttest plain_t(const struct sides *sides)
+{
+	double error1 = moderated_variance(sides, sides->before) / (double)sides->before.n;
+	double error2 = moderated_variance(sides, sides->after) / (double)sides->after.n;
+	return welch_t(sides, error1, error2, sides->total - 2);
+}
+
+/* From here on p is at most 0.1 with df degrees of freedom, df >= 2; a little beyond the quantile.
+ */
+static double surely_relaxed(double df)
+{
+	return 1.6449 + 1.53 / df + 2.5 / (df * df);
+}
+
+bool relaxed_test(const struct chunk *chunk, size_t start, size_t tau, size_t end)
 {
 	struct sides sides = sides_of(chunk, start, tau, end);
-	double error1 = moderated_variance(&sides, sides.before) / (double)sides.before.n;
-	double error2 = moderated_variance(&sides, sides.after) / (double)sides.after.n;
-	struct ttest test = welch_t(&sides, error1, error2, sides.total - 2);
-	return student_at_most(test.t, test.df, p);
+	struct ttest test = plain_t(&sides);
+	return fabs(test.t) >= surely_relaxed(test.df) ||
+	       student_at_most(test.t, test.df, RELAXED_P);
 }
 
 /* Sum of products of deviations from the mean `lag` points apart. */
@@ -142,16 +157,18 @@ static double inflation(double r, size_t n)
  * even out goes to *even. */
 static double calibrated_p(const struct sides *sides, const double *y, double limit, double *even)
 {
-	double n = sides->total, raw = correlation(sides, y, 1), most_df = n - 2;
-	double r = memory_of(sides, raw);
+	double n = sides->total, most_df = n - 2, chosen_of = fmax(1, fmin(1 + 8 * log(n), n - 3));
+	*even = 1;
+	if (!student_can_be(MOST_GAIN * plain_t(sides).t, limit / chosen_of))
+		return 1;
+	double raw = correlation(sides, y, 1), r = memory_of(sides, raw);
 	double g1 = inflation(r, sides->before.n), g2 = inflation(r, sides->after.n);
-	*even = evening(sides, y, raw);
 	if (g1 > 1 || g2 > 1)
 		most_df = fmin(most_df, fmax(2, n * (1 - r) / (1 + r) - 2));
+	*even = evening(sides, y, raw);
 	double error1 = moderated_variance(sides, sides->before) * g1 / (double)sides->before.n;
 	double error2 = moderated_variance(sides, sides->after) * g2 / (double)sides->after.n;
 	struct ttest test = welch_t(sides, *even * error1, *even * error2, most_df);
-	double chosen_of = fmax(1, fmin(1 + 8 * log(n), n - 3));
 	if (!student_can_be(test.t, limit / chosen_of))
 		return 1;
 	double p = chosen_of * student_two_sided(test.t, test.df);
@@ -185,7 +202,6 @@ struct step chunk_test(const struct chunk *chunk, size_t start, size_t tau, size
 		.p = 1,
 		.delta = sides.delta,
 		.strength = sides.between,
-		.within = sides.within,
 		.magnitude = change_magnitude(
 			sides.before.mean + chunk->shift, sides.after.mean + chunk->shift),
 	};
@@ -198,10 +214,25 @@ struct step chunk_test(const struct chunk *chunk, size_t start, size_t tau, size
 	return step;
 }
 
-double chunk_within(const struct chunk *chunk, size_t start, size_t tau, size_t end, size_t at)
+size_t chunk_best_place(const struct chunk *chunk, size_t start, size_t tau, size_t end)
 {
 	size_t cap = 2 * (size_t)chunk->options.window;
 	start = tau - start > cap ? tau - cap : start;
 	end = end - tau > cap ? tau + cap : end;
-	return sides_of(chunk, start, at, end).within;
+	size_t from =
+		tau - start > REFINE_REACH + LEAST_SIDE ? tau - REFINE_REACH : start + LEAST_SIDE;
+	size_t to = end - tau > REFINE_REACH + LEAST_SIDE ? tau + REFINE_REACH : end - LEAST_SIDE;
+	const double *y = chunk->y;
+	double mean = moments_of(y + start, end - start).mean, sum = 0, most = -1;
+	size_t best = tau;
+	for (size_t i = start; i < from; i++)
+		sum += y[i] - mean;
+	for (size_t at = from; at <= to; sum += y[at] - mean, at++) {
+		double explained = sum * sum / ((double)(at - start) * (double)(end - at));
+		if (explained > most) {
+			most = explained;
+			best = at;
+		}
+	}
+	return best;
 }

@@ -13,8 +13,7 @@
 #include "detectors/edivisive_chunk.h"
 #include "detectors/edivisive_pairs.h"
 
-static const double RELAXED_P = 0.1, TIE = 1e-12;
-enum { LEAST_SIDE = 2 };
+static const double TIE = 1e-12;
 
 static struct interval interval_of(
 	const double *y, size_t start, size_t end, const struct chunk_room *room)
@@ -25,20 +24,21 @@ static struct interval interval_of(
 		return interval;
 	double *before = room->left, *behind = room->right, m = (double)n;
 	sum_distances(y + start, n, before, behind);
-	double sum = 0;
+	double sum = 0, rest = 0;
 	for (size_t tau = 0; tau < n; tau++) {
 		double distances = before[tau];
 		before[tau] = sum;
 		sum += distances;
+		rest += behind[n - 1 - tau];
+		behind[n - 1 - tau] = rest;
 	}
-	for (size_t tau = n - 1; tau-- > 0;)
-		behind[tau] += behind[tau + 1];
 	double best = -HUGE_VAL, whole = 2 * sum / m, weight = 2 * (m - 1) / m;
-	for (size_t tau = LEAST_SIDE; tau <= n - LEAST_SIDE; tau++) {
-		double a = (double)tau, b = m - a;
-		before[tau] = whole - weight * (before[tau] / (a - 1) + behind[tau] / (b - 1));
+	const double *shares = room->reciprocals;
+	for (size_t tau = LEAST_SIDE; tau <= n - LEAST_SIDE; tau++)
+		before[tau] = whole - weight * (before[tau] * shares[tau - 1] +
+						       behind[tau] * shares[n - tau - 1]);
+	for (size_t tau = LEAST_SIDE; tau <= n - LEAST_SIDE; tau++)
 		best = before[tau] > best ? before[tau] : best;
-	}
 	interval.tie = TIE * whole;
 	size_t tau = LEAST_SIDE;
 	while (before[tau] < best - interval.tie)
@@ -72,8 +72,7 @@ static size_t search_window(
 	for (;;) {
 		struct interval *cut = intervals + best_interval(intervals, parts);
 		size_t tau = cut->start + cut->split.tau;
-		if (cut->split.tau == 0 ||
-			!relaxed_test(chunk, cut->start, tau, cut->end, RELAXED_P))
+		if (cut->split.tau == 0 || !relaxed_test(chunk, cut->start, tau, cut->end))
 			break;
 		memmove(cut + 1, cut, (size_t)(intervals + parts - cut) * sizeof(*cut));
 		cut[0] = interval_of(chunk->y, cut[0].start, tau, room);

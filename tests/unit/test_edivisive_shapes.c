@@ -1,0 +1,149 @@
+/*
+ * What the default profile makes of shapes that are not one step in plain noise: ramps and values
+ * that alternate.
+ */
+/* clang-format off */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+/* clang-format on */
+
+#include "detectors/edivisive.h"
+#include "detectors/edivisive_pairs.h"
+#include "tests/unit/random_series.h"
+
+enum { N = 200, SERIES = 100 };
+
+static struct change found[N];
+
+static size_t detect(const double *values, size_t n)
+{
+	struct edivisive_options options = {.window = 50, .p_value = 0.001};
+	struct samples samples = {.values = values, .n = n};
+	struct scratch *scratch = scratch_new();
+	size_t count = edivisive_detector.detect(&samples, &options, scratch, found);
+	scratch_free(scratch);
+	return count;
+}
+
+/* 100, rising by `rise` over `length` points from `start` on, in noise of 2. */
+static void ramp(uint64_t seed, double *values, size_t start, size_t length, double rise)
+{
+	uint64_t state = seed * 7919 + 1;
+	for (size_t i = 0; i < N; i++) {
+		double share = ((double)i - (double)start + 0.5) / (double)length;
+		values[i] = 100 + rise * fmin(fmax(share, 0), 1) + 2 * random_normal(&state);
+	}
+}
+
+static void test_ramp_is_one_point(void **state)
+{
+	(void)state;
+	size_t points = 0, within = 0;
+	for (uint64_t seed = 1; seed <= SERIES; seed++) {
+		double values[N];
+		ramp(seed, values, 70, 60, seed % 2 ? 20 : -20);
+		size_t count = detect(values, N);
+		points += count;
+		within += count > 0 && found[0].index >= 65 && found[0].index < 130;
+	}
+	assert_in_range(points, SERIES * 95 / 100, SERIES * 110 / 100);
+	assert_in_range(within, SERIES * 95 / 100, SERIES);
+}
+
+static void test_ramp_over_everything(void **state)
+{
+	(void)state;
+	size_t points = 0;
+	for (uint64_t seed = 1; seed <= SERIES; seed++) {
+		double values[N];
+		ramp(seed, values, 0, N, 10);
+		points += detect(values, N);
+	}
+	assert_in_range(points, 1, SERIES * 130 / 100);
+}
+
+/* Two steps 60 points apart are two, however alike a ramp. */
+static void test_stairs_stay(void **state)
+{
+	(void)state;
+	size_t both = 0;
+	for (uint64_t seed = 1; seed <= SERIES; seed++) {
+		double values[N];
+		uint64_t random = seed;
+		for (size_t i = 0; i < N; i++)
+			values[i] = 100 + (i >= 70 ? 5 : 0) + (i >= 130 ? 5 : 0) +
+				    2 * random_normal(&random);
+		both += detect(values, N) == 2;
+	}
+	assert_in_range(both, SERIES * 97 / 100, SERIES);
+}
+
+/* `period` values are repeated; from `at` on all are higher by `step`. */
+static size_t detect_alternating(
+	const double *levels, size_t period, size_t n, size_t at, double step, double noise)
+{
+	double values[N];
+	uint64_t state = 77;
+	for (size_t i = 0; i < n; i++)
+		values[i] = levels[i % period] + (i >= at ? step : 0) +
+			    noise * (random_unit(&state) - 0.5);
+	return detect(values, n);
+}
+
+static void assert_near(size_t place, size_t expected)
+{
+	assert_in_range(place, expected - 2, expected + 2);
+}
+
+static void test_alternating_values(void **state)
+{
+	(void)state;
+	const double two[] = {5, 6}, four[] = {5, 6, 6, 5};
+	for (int noisy = 0; noisy <= 1; noisy++) {
+		double noise = noisy ? 0.3 : 0;
+		assert_int_equal(detect_alternating(two, 2, 24, 24, 0, noise), 0);
+		assert_int_equal(detect_alternating(four, 4, 24, 24, 0, noise), 0);
+		assert_int_equal(detect_alternating(two, 2, 24, 12, 1, noise), 1);
+		assert_near(found[0].index, 12);
+		assert_int_equal(detect_alternating(four, 4, 40, 20, 1, noise), 1);
+		assert_near(found[0].index, 20);
+		assert_int_equal(detect_alternating(two, 2, 24, 12, 0.5, noise), 1);
+		assert_near(found[0].index, 12);
+	}
+}
+
+static void test_counts(void **state)
+{
+	(void)state;
+	uint64_t random = 5;
+	for (size_t n = 0; n < 90; n++) {
+		double values[90], limit = (double)random_below(&random, 9);
+		size_t less = 0, equal = 0;
+		for (size_t i = 0; i < n; i++) {
+			values[i] = (double)random_below(&random, 9);
+			less += values[i] < limit;
+			equal += values[i] <= limit && values[i] >= limit;
+		}
+		struct below below = count_below(values, n, limit);
+		struct below plain = count_below_plain(values, n, limit);
+		assert_int_equal(below.less, less);
+		assert_int_equal(below.equal, equal);
+		assert_int_equal(plain.less, less);
+		assert_int_equal(plain.equal, equal);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_ramp_is_one_point),
+		cmocka_unit_test(test_ramp_over_everything),
+		cmocka_unit_test(test_stairs_stay),
+		cmocka_unit_test(test_alternating_values),
+		cmocka_unit_test(test_counts),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
