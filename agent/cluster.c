@@ -9,8 +9,8 @@
 #include "agent/core/log.h"
 #include "agent/core/when.h"
 #include "agent/gather.h"
-#include "agent/shapes/crew.h"
 #include "agent/shapes/shapes.h"
+#include "agent/shapes/team.h"
 #include "notifiers/text.h"
 
 enum { MEMBERS_SHOWN = 5, LONGEST_NAME = 200 };
@@ -199,8 +199,8 @@ static void put_json(struct buf *out, const struct shape_report *report)
 static void find(struct cluster *cluster, struct cli *cli)
 {
 	const struct cluster_options *options = cli->options;
-	struct crew crew = {.threads = (size_t)cluster->ask.config->agent.jobs};
-	struct parallel parallel = crew_parallel(&crew);
+	struct team team = {.threads = (size_t)cluster->ask.config->agent.jobs};
+	struct parallel parallel = team_parallel(&team);
 	struct shape_report report;
 	struct buf text = {0};
 

@@ -171,7 +171,7 @@ static void prune(void *context)
 		return;
 	}
 	request->before = agent_now(agent) - REMEMBERED;
-	request->tests = config_test_names(agent->config, request->arena);
+	request->tests = config_topics(agent->config, request->arena);
 	ledger_ask(agent, request);
 	if (!agent->once)
 		engine_after(agent->engine, DAY, prune, run);

@@ -2,6 +2,7 @@
  * The schema the configuration is checked against: the registries of this binary, as plain tables.
  */
 #include "agent/cli.h"
+#include "agent/shapes/shapes.h"
 #include "detectors/detector.h"
 #include "notifiers/notifier.h"
 #include "sources/source.h"
@@ -53,6 +54,9 @@ static const struct plugin *detector_plugins(struct arena *arena)
 	return plugins;
 }
 
+static const struct plugin cluster_plugin = {
+	.name = "cluster", .fields = shape_fields, .options_size = sizeof(struct shape_options)};
+
 const struct schema *cli_schema(struct arena *arena)
 {
 	struct schema *schema = arena_alloc(arena, sizeof *schema);
@@ -60,5 +64,6 @@ const struct schema *cli_schema(struct arena *arena)
 	schema->notifiers = notifier_plugins(arena);
 	schema->detectors = detector_plugins(arena);
 	schema->endpoint_fields = endpoint_fields;
+	schema->cluster = &cluster_plugin;
 	return schema;
 }

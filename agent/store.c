@@ -153,7 +153,7 @@ static int prune(struct cli *cli)
 		config = cli_config(cli);
 		if (!config)
 			return EXIT_USAGE;
-		tests = config_test_names(config, cli->arena);
+		tests = config_topics(config, cli->arena);
 		path = arena_strdup(cli->arena, config->agent.state);
 		config_free(config);
 	}

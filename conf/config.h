@@ -45,6 +45,7 @@ struct plugin {
 struct schema {
 	const struct plugin *sources, *notifiers, *detectors;
 	const struct field *endpoint_fields;
+	const struct plugin *cluster; /* options of groups of type cluster; NULL: there are none */
 };
 
 /* A detector and its options, resolved, and what makes the agent believe in what it finds. */
@@ -103,10 +104,19 @@ struct test {
 	uint64_t fingerprint;
 };
 
+/* What a group of `type: cluster` has besides its tests. */
+struct cluster_settings {
+	const void *options; /* of schema->cluster */
+	int64_t interval;    /* ms */
+	struct strings notify;
+	uint64_t fingerprint; /* of all that it means, with its tests; see struct test */
+};
+
 struct group {
 	const char *name;
 	const struct test *const *tests; /* groups within groups are resolved */
 	size_t count;
+	const struct cluster_settings *cluster; /* NULL: a list of tests */
 };
 
 #define EVALUATION_DELAY_MAX 31536000000.0 /* ms, a year */
@@ -182,8 +192,14 @@ bool config_find(const char *flag, const struct config_source *source, struct ar
 	const char **path, struct error *error) MUST_USE;
 
 const struct test *config_test(const struct config *config, const char *name);
-struct strings config_test_names(const struct config *config, struct arena *arena); /* copies */
 const struct group *config_group(const struct config *config, const char *name);
+
+/* The names under which changes are known: all tests' and clusters'. Copies. */
+struct strings config_topics(const struct config *config, struct arena *arena);
+
+/* Of a topic: who is told and how often it is looked at; NULL and 0 if it is not configured. */
+const struct strings *config_notify(const struct config *config, const char *topic);
+int64_t config_interval(const struct config *config, const char *topic);
 
 /* The tests of the names (tests, groups, or shell patterns) in the order asked, each once; none:
  * all. */

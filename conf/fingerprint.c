@@ -98,6 +98,11 @@ void fingerprint_text(struct loader *loader, uint64_t *fingerprint, const char *
 	add_text((struct hashes){fingerprint, &loader->config->hash}, text, false);
 }
 
+void fingerprint_list(struct loader *loader, uint64_t *fingerprint, const struct strings *list)
+{
+	add_list((struct hashes){fingerprint, &loader->config->hash}, list);
+}
+
 static void add_detection(
 	struct loader *loader, uint64_t *fingerprint, const struct detection *detection)
 {

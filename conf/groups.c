@@ -1,16 +1,18 @@
 /*
  * Groups of tests. A group may name groups, Hunter's never do; each test is in a group once, where
- * it comes first.
+ * it comes first. One that is a map is a cluster (cluster.c).
  */
 #include <string.h>
 
+#include "agent/core/hash.h"
 #include "conf/load.h"
 
 enum { CHAIN_MAX = 50 };
 
 struct group_state {
 	const char *name;
-	const struct yaml_node *node;
+	const struct yaml_node *node;     /* the list of its tests */
+	struct cluster_settings *cluster; /* or NULL */
 	const struct test **tests;
 	size_t count, capacity;
 	struct dict members;
@@ -117,26 +119,43 @@ static void read_group(struct groups *groups, const struct yaml_entry *entry)
 	group->name = loader_expand(loader, entry->key, false, &missing);
 	group->node = entry->value;
 	group->members.arena = loader->arena;
-	group->done = entry->value->kind != YAML_LIST;
 	struct subject subject = {.kind = "group", .name = group->name};
-	if (group->done && !yaml_is_null(entry->value))
+	if (entry->value->kind == YAML_MAP && yaml_get(entry->value, "type")) {
+		loader_check_name(loader, entry->key, &subject, group->name);
+		group->cluster = cluster_read(loader, entry->value, &subject, &group->node);
+	} else if (entry->value->kind != YAML_LIST && !yaml_is_null(entry->value))
 		loader_report(
 			loader, false, entry->value, &subject, "a list of tests is needed here");
+	group->done = !group->node || group->node->kind != YAML_LIST;
 	const void **place = dict_place(&groups->names, group->name);
 	if (*place)
 		loader_report(loader, false, entry->key, &subject, "it is already defined");
 	*place = group;
 }
 
-/* Commands mean the group where a test has the same name, so the test cannot be asked for alone. */
+/* Commands mean the group where a test has the same name, so the test cannot be asked for alone.
+ * The changes of a cluster are known by its name. */
 static void check_hiding(
 	struct groups *groups, const struct group_state *group, const struct yaml_node *where)
 {
 	struct subject subject = {.kind = "group", .name = group->name};
 	const struct test *test = dict_get(groups->loader->tests, group->name);
-	if (test && !(group->count == 1 && group->tests[0] == test))
+	if (test && group->cluster)
+		loader_report(groups->loader, false, where, &subject,
+			"a cluster needs a name of its own; there is a test at %s:%d", test->file,
+			test->line);
+	else if (test && !(group->count == 1 && group->tests[0] == test))
 		loader_report(groups->loader, true, where, &subject,
 			"it hides the test of the same name at %s:%d", test->file, test->line);
+}
+
+static void add_members(struct group_state *group)
+{
+	uint64_t *fingerprint = &group->cluster->fingerprint;
+
+	for (size_t i = 0; i < group->count; i++)
+		*fingerprint = hash_add(*fingerprint, &group->tests[i]->fingerprint,
+			sizeof group->tests[i]->fingerprint);
 }
 
 void groups_read(struct loader *loader, const struct yaml_node *map)
@@ -156,8 +175,10 @@ void groups_read(struct loader *loader, const struct yaml_node *map)
 	for (size_t i = 0; i < map->count; i++)
 		check_hiding(&groups, &groups.items[i], map->entries[i].key);
 	for (size_t i = 0; i < map->count; i++) {
-		out[i] = (struct group){
-			groups.items[i].name, groups.items[i].tests, groups.items[i].count};
+		if (groups.items[i].cluster)
+			add_members(&groups.items[i]);
+		out[i] = (struct group){groups.items[i].name, groups.items[i].tests,
+			groups.items[i].count, groups.items[i].cluster};
 		*dict_place(names, out[i].name) = &out[i];
 	}
 	loader->config->groups = out;

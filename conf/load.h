@@ -180,13 +180,22 @@ void fingerprint_fields(struct loader *loader, uint64_t *fingerprint, const stru
 	const void *options);
 void fingerprint_text(struct loader *loader, uint64_t *fingerprint, const char *text);
 void fingerprint_test(struct loader *loader, struct test *test);
+void fingerprint_list(struct loader *loader, uint64_t *fingerprint, const struct strings *list);
 void fingerprint_receiver(struct loader *loader, struct receiver *receiver);
 
-/* tests.c, metrics.c, groups.c */
+/* tests.c, metrics.c, groups.c, cluster.c */
 void tests_read(struct loader *loader, const struct yaml_node *map);
 struct unset metrics_read(
 	struct loader *loader, const struct yaml_node *map, const char *type, struct test *test);
 void groups_read(struct loader *loader, const struct yaml_node *map);
+
+/* Who is told, given in `map` as `notify:`: names of receivers, all of them if there are none. */
+struct strings notify_read(struct loader *loader, const struct yaml_node *map,
+	const struct subject *subject, const struct strings *given);
+
+/* A group that is a map: its settings, and the list of its tests or NULL after a report. */
+struct cluster_settings *cluster_read(struct loader *loader, const struct yaml_node *map,
+	const struct subject *subject, const struct yaml_node **tests);
 
 /* What Hunter and Otava know: kinds of tests and sections, for those this binary has no plugin for.
  * kinds.c */

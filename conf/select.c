@@ -12,18 +12,46 @@ const struct test *config_test(const struct config *config, const char *name)
 	return config->test_names ? dict_get(config->test_names, name) : NULL;
 }
 
-struct strings config_test_names(const struct config *config, struct arena *arena)
-{
-	const char **names = arena_array(arena, config->test_count, sizeof *names);
-
-	for (size_t i = 0; i < config->test_count; i++)
-		names[i] = arena_strdup(arena, config->tests[i].name);
-	return (struct strings){names, config->test_count};
-}
-
 const struct group *config_group(const struct config *config, const char *name)
 {
 	return config->group_names ? dict_get(config->group_names, name) : NULL;
+}
+
+struct strings config_topics(const struct config *config, struct arena *arena)
+{
+	size_t count = 0;
+	const char **names =
+		arena_array(arena, config->test_count + config->group_count, sizeof *names);
+
+	for (size_t i = 0; i < config->test_count; i++)
+		names[count++] = arena_strdup(arena, config->tests[i].name);
+	for (size_t i = 0; i < config->group_count; i++)
+		if (config->groups[i].cluster)
+			names[count++] = arena_strdup(arena, config->groups[i].name);
+	return (struct strings){names, count};
+}
+
+static const struct cluster_settings *cluster_of(const struct config *config, const char *name)
+{
+	const struct group *group = config_group(config, name);
+
+	return group ? group->cluster : NULL;
+}
+
+const struct strings *config_notify(const struct config *config, const char *topic)
+{
+	const struct test *test = config_test(config, topic);
+	const struct cluster_settings *cluster = cluster_of(config, topic);
+
+	return test ? &test->notify : cluster ? &cluster->notify : NULL;
+}
+
+int64_t config_interval(const struct config *config, const char *topic)
+{
+	const struct test *test = config_test(config, topic);
+	const struct cluster_settings *cluster = cluster_of(config, topic);
+
+	return test ? test->interval : cluster ? cluster->interval : 0;
 }
 
 /* The tests chosen so far, each once. */

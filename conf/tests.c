@@ -338,13 +338,12 @@ static bool read_options(struct loader *loader, const struct yaml_node *map,
 }
 
 /* Receivers are named by their section; by default all are told, stdout if there is none. */
-static void read_notify(struct loader *loader, const struct yaml_node *map,
-	const struct subject *subject, const struct test_options *common, struct test *test)
+struct strings notify_read(struct loader *loader, const struct yaml_node *map,
+	const struct subject *subject, const struct strings *given)
 {
 	const struct yaml_node *node = yaml_get(map, "notify");
 	bool list = node && node->kind == YAML_LIST;
-	test->notify = common->notify;
-	for (size_t i = 0; common->notify.count > 0 && i < (list ? node->count : 1); i++) {
+	for (size_t i = 0; given->count > 0 && i < (list ? node->count : 1); i++) {
 		const struct yaml_node *item = list ? node->items[i] : node;
 		const char *missing = NULL;
 		const char *name = loader_expand(loader, item, false, &missing);
@@ -355,8 +354,9 @@ static void read_notify(struct loader *loader, const struct yaml_node *map,
 	if (list && node->count == 0)
 		loader_report(loader, false, node, subject,
 			"notify: nobody is named; leave it out to tell all receivers");
-	if (common->notify.count == 0 || loader->source->stdout_only)
-		test->notify = loader->all_receivers;
+	if (given->count == 0 || loader->source->stdout_only)
+		return loader->all_receivers;
+	return *given;
 }
 
 static void read_test(
@@ -403,7 +403,7 @@ static void read_test(
 	test->detection = detection_read(
 		loader, yaml_get(map, "detection"), &subject, &loader->config->detection, &unset);
 	note_unset(loader, &subject, &unset, test);
-	read_notify(loader, map, &subject, &common, test);
+	test->notify = notify_read(loader, map, &subject, &common.notify);
 	unset = metrics_read(loader, map, type, test);
 	note_unset(loader, &subject, &unset, test);
 	fingerprint_test(loader, test);

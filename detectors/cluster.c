@@ -62,19 +62,38 @@ bool cluster_shape(const double *values, size_t n, float *row, size_t stride)
 	return true;
 }
 
-struct step_fit cluster_fit(const float *shape, size_t n)
+/* sqrt(sum of squares) / n about the straight line that fits best. */
+static double line_error(const float *shape, size_t n, double total, double squares)
+{
+	double middle = (double)(n - 1) / 2, across = 0, width = 0, left;
+
+	for (size_t i = 0; i < n; i++) {
+		double at = (double)i - middle;
+
+		across += at * (double)shape[i];
+		width += at * at;
+	}
+	left = squares - total * total / (double)n - (width > 0 ? across * across / width : 0);
+	return sqrt(left > 0 ? left : 0) / (double)n;
+}
+
+struct step_fit cluster_fit(const float *shape, size_t n, size_t edge)
 {
 	struct step_fit best = {.error = DBL_MAX};
 	double total = 0, squares = 0, left = 0;
 
+	if (n < 2 * edge)
+		return (struct step_fit){0};
 	for (size_t i = 0; i < n; i++) {
 		total += (double)shape[i];
 		squares += (double)shape[i] * (double)shape[i];
 	}
-	for (size_t split = 1; split < n; split++) {
+	for (size_t split = 1; split <= n - edge; split++) {
 		double a = (double)split, b = (double)(n - split), error;
 
 		left += (double)shape[split - 1];
+		if (split < edge)
+			continue;
 		error = squares - left * left / a - (total - left) * (total - left) / b;
 		error = sqrt(error > 0 ? error : 0) / (double)n;
 		if (error < best.error * (1 - 1e-9))
@@ -85,5 +104,6 @@ struct step_fit cluster_fit(const float *shape, size_t n)
 	}
 	best.regression = (best.before - best.after) /
 			  (best.error > CLUSTER_LEAST ? best.error : CLUSTER_LEAST);
+	best.line_error = line_error(shape, n, total, squares);
 	return best;
 }

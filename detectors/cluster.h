@@ -22,13 +22,17 @@
 bool cluster_shape(const double *values, size_t n, float *row, size_t stride);
 
 struct step_fit {
-	size_t index;         /* first point behind the step, 1 <= index < n */
+	size_t index;         /* first point behind the step */
 	double before, after; /* levels */
 	double error;         /* sqrt(sum of squares) / n */
 	double regression;    /* (before - after) / max(error, CLUSTER_LEAST): negative means up */
+	double line_error;    /* that of a straight line: a shape with less is a slope, no step */
 };
 
-/* The step that leaves the least error, n >= 2; the first on ties. */
-struct step_fit cluster_fit(const float *shape, size_t n);
+/*
+ * The step that leaves the least error, the first on ties, of those with at least `edge` (>= 1)
+ * points on either side. A shape with fewer than 2 * edge points has none: all is 0.
+ */
+struct step_fit cluster_fit(const float *shape, size_t n, size_t edge);
 
 #endif

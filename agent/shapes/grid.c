@@ -42,7 +42,7 @@ static int64_t *union_of(
 	for (size_t axis = 0; axis < count; axis++) {
 		size_t i = 0, j = 0, length = 0;
 
-		if (axes[axis].n == 0)
+		if (axes[axis].n == 0 || (axis > 0 && axes[axis].times == axes[axis - 1].times))
 			continue;
 		if (axes[axis].times[0] < ends[0])
 			ends[0] = axes[axis].times[0];

@@ -3,13 +3,15 @@
  *
  * Series are collected as their tests come in, put on one axis of times, clustered by their shape
  * (k-means), and the clusters whose centroid is a step are reported, each with the series in it and
- * what these have in common. Skia Perf's method (https://perf.skia.org).
+ * what these have in common. Skia Perf's method (https://perf.skia.org). Clusters with the same
+ * change point and direction are one.
  */
 #ifndef AGENT_SHAPES_SHAPES_H
 #define AGENT_SHAPES_SHAPES_H
 
 #include "agent/core/arena.h"
 #include "agent/core/series.h"
+#include "detectors/change.h"
 #include "detectors/kmeans.h"
 
 struct shapes;
@@ -19,6 +21,9 @@ void shapes_free(struct shapes *shapes);
 
 /* Copies the series of a test. */
 void shapes_add(struct shapes *shapes, const char *test, const struct dataset *data);
+
+/* Adds what others have collected, who are gone afterwards. */
+void shapes_join(struct shapes *shapes, struct shapes *others);
 
 struct shape_options {
 	int64_t k; /* clusters; 0: by the number of series */
@@ -43,11 +48,17 @@ struct shape_label {
 /* An interesting cluster. */
 struct shape {
 	int64_t time;      /* ms, of the first point behind the step */
+	int64_t spacing;   /* ms from point to point of the axis, near it */
 	int sign;          /* 1: up, -1: down */
 	double regression; /* negative: up, as Skia has it */
 	double ratio;      /* median over the members of level behind by level before; NaN: none */
-	const char *commit_before, *commit_after; /* of the best member; NULL where unknown */
-	const struct shape_member *members;       /* nearest to the centroid first */
+	/* Of the nearest member, as if found by a detector: all before against all behind. */
+	struct change change;
+	const char *unit;
+	int direction; /* the metric's, if all members have the same; else 0 */
+	/* Of the nearest member that has any; NULL where unknown. */
+	const char *commit_before, *commit_after, *version_before, *version_after;
+	const struct shape_member *members; /* nearest to the centroid first */
 	size_t count;
 	const struct shape_label *labels; /* most telling first */
 	size_t label_count;

@@ -29,17 +29,18 @@ const struct receiver *agent_receiver(const struct agent *agent, const char *nam
 	return receiver_of(agent->config, name);
 }
 
-static bool check_receivers(
-	const struct config *config, const struct test *test, struct error *error)
+static bool check_receivers(const struct config *config, const char *topic, struct error *error)
 {
-	for (size_t i = 0; i < test->notify.count; i++) {
-		const char *name = test->notify.items[i];
+	const struct strings *notify = config_notify(config, topic);
+
+	for (size_t i = 0; i < notify->count; i++) {
+		const char *name = notify->items[i];
 		const struct receiver *receiver = receiver_of(config, name);
 		struct strings destinations;
 
 		if (!receiver)
 			return error_set(error, ERROR_USAGE,
-				"test \"%s\": notify: \"%s\" is not configured", test->name, name);
+				"\"%s\": notify: \"%s\" is not configured", topic, name);
 		if (!notifier_find(receiver->notifier->name)
 				->destinations(
 					receiver->options, config->arena, &destinations, error))
@@ -56,7 +57,11 @@ static bool select_tests(struct config *config, const struct strings *names,
 	if (!config_select(config, names, config->arena, tests, count, error))
 		return false;
 	for (size_t i = 0; i < *count; i++)
-		if (!check_receivers(config, (*tests)[i], error))
+		if (!check_receivers(config, (*tests)[i]->name, error))
+			return false;
+	for (size_t i = 0; i < config->group_count; i++)
+		if (config->groups[i].cluster &&
+			!check_receivers(config, config->groups[i].name, error))
 			return false;
 	return true;
 }

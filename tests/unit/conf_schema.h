@@ -218,11 +218,28 @@ static const struct plugin test_detectors[] = {
 		.check = combine_test_check},
 	{0}};
 
+struct cluster_test {
+	int64_t k;
+};
+
+static const struct field cluster_test_fields[] = {
+	{.name = "k",
+		.type = FIELD_INT,
+		.offset = offsetof(struct cluster_test, k),
+		.max = 100,
+		.help = "clusters"},
+	{0}};
+
+static const struct plugin test_cluster = {.name = "cluster",
+	.fields = cluster_test_fields,
+	.options_size = sizeof(struct cluster_test)};
+
 static const struct schema test_schema = {
 	.sources = test_sources,
 	.notifiers = test_notifiers,
 	.detectors = test_detectors,
 	.endpoint_fields = endpoint_fields,
+	.cluster = &test_cluster,
 };
 
 /* The environment of the tests: fixed. */

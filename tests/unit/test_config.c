@@ -122,6 +122,13 @@ static void print_test(struct buf *out, const struct test *test)
 		buf_printf(out, "    unsupported: %s\n", test->unsupported);
 }
 
+static void print_cluster(struct buf *out, const struct cluster_settings *cluster)
+{
+	buf_printf(out, " cluster interval=%lld", (long long)cluster->interval);
+	print_strings(out, " notify=", &cluster->notify);
+	print_options(out, cluster_test_fields, cluster->options, sizeof(struct cluster_test));
+}
+
 static void print_config(struct buf *out, const struct config *config)
 {
 	buf_text(out, "agent");
@@ -148,6 +155,8 @@ static void print_config(struct buf *out, const struct config *config)
 		buf_printf(out, "group %s:", config->groups[i].name);
 		for (size_t j = 0; j < config->groups[i].count; j++)
 			buf_printf(out, " %s", config->groups[i].tests[j]->name);
+		if (config->groups[i].cluster)
+			print_cluster(out, config->groups[i].cluster);
 		buf_char(out, '\n');
 	}
 	if (config->missing)

@@ -12,10 +12,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/shapes/crew.h"
 #include "agent/shapes/grid.h"
 #include "agent/shapes/labels.h"
 #include "agent/shapes/shapes.h"
+#include "agent/shapes/team.h"
 #include "detectors/cluster.h"
 #include "detectors/random.h"
 
@@ -78,8 +78,8 @@ static struct shapes *planted(struct arena *arena, int64_t jitter)
 
 static struct shape_report find(const struct shapes *shapes, struct arena *arena, size_t threads)
 {
-	struct crew crew = {.threads = threads};
-	struct parallel parallel = crew_parallel(&crew);
+	struct team team = {.threads = threads};
+	struct parallel parallel = team_parallel(&team);
 	struct shape_report report;
 
 	shapes_find(shapes, &(struct shape_options){.interesting = 50, .least = 2, .seed = 1},
@@ -255,14 +255,14 @@ static void test_step_of_a_shape(void **state)
 {
 	(void)state;
 	const float shape[] = {-1, -1, -1, 1, 1, 1, 1};
-	struct step_fit fit = cluster_fit(shape, 7);
+	struct step_fit fit = cluster_fit(shape, 7, 1);
 
 	assert_int_equal(fit.index, 3);
 	assert_true(fit.before == -1 && fit.after == 1);
 	assert_true(fabs(fit.regression + 2000) < 1e-6); /* a step of 2 over the least error */
 	const float noisy[] = {0, 2, 0, 2, 4, 6, 4, 6};
 
-	fit = cluster_fit(noisy, 8);
+	fit = cluster_fit(noisy, 8, 1);
 	assert_int_equal(fit.index, 4);
 	assert_true(fabs(fit.error - sqrt(8) / 8) < 1e-9);
 	assert_true(fabs(fit.regression + 4 / (sqrt(8) / 8)) < 1e-6);

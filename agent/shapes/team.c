@@ -1,4 +1,4 @@
-#include "agent/shapes/crew.h"
+#include "agent/shapes/team.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -27,12 +27,12 @@ static void *work(void *context)
 static void run(
 	void *context, void (*part)(void *argument, size_t index), void *argument, size_t count)
 {
-	const struct crew *crew = context;
+	const struct team *team = context;
 	struct shift shift = {.part = part, .argument = argument, .count = count};
 	pthread_t threads[MOST_THREADS];
 	size_t started = 0;
 
-	while (started + 1 < crew->threads && started + 1 < count &&
+	while (started + 1 < team->threads && started + 1 < count &&
 		pthread_create(&threads[started], NULL, work, &shift) == 0)
 		started++;
 	work(&shift);
@@ -40,14 +40,14 @@ static void run(
 		pthread_join(threads[i], NULL);
 }
 
-struct parallel crew_parallel(struct crew *crew)
+struct parallel team_parallel(struct team *team)
 {
-	if (crew->threads == 0) {
+	if (team->threads == 0) {
 		long cores = sysconf(_SC_NPROCESSORS_ONLN);
 
-		crew->threads = cores > 0 ? (size_t)cores : 1;
+		team->threads = cores > 0 ? (size_t)cores : 1;
 	}
-	if (crew->threads > MOST_THREADS)
-		crew->threads = MOST_THREADS;
-	return (struct parallel){run, crew};
+	if (team->threads > MOST_THREADS)
+		team->threads = MOST_THREADS;
+	return (struct parallel){run, team};
 }

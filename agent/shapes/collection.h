@@ -1,0 +1,33 @@
+/*
+ * The series that shapes.h collects, as they came. Private to agent/shapes.
+ */
+#ifndef AGENT_SHAPES_COLLECTION_H
+#define AGENT_SHAPES_COLLECTION_H
+
+#include "agent/shapes/grid.h"
+#include "agent/shapes/shapes.h"
+
+enum { ATTRIBUTE_COMMIT, ATTRIBUTE_VERSION, ATTRIBUTES };
+
+/* Times with the attributes of their points; NULL where there are none. */
+struct times {
+	struct grid_times grid;
+	const char **attributes[ATTRIBUTES];
+};
+
+struct entry {
+	const char *test, *series, *identity, *unit;
+	int direction;
+	size_t axis;
+	double *values;
+};
+
+struct shapes {
+	struct arena *arena;
+	struct entry *entries;
+	size_t count, capacity;
+	struct times *axes;
+	size_t axis_count, axis_capacity;
+};
+
+#endif

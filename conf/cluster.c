@@ -1,0 +1,79 @@
+/*
+ * Groups of `type: cluster`: tests whose series are clustered (agent/shapes). What options there
+ * are besides `interval` and `notify` the schema says.
+ */
+#include <string.h>
+
+#include "agent/core/hash.h"
+#include "conf/load.h"
+
+struct common {
+	const char *type;
+	int64_t interval;
+	struct strings notify;
+};
+
+static const struct field common_fields[] = {
+	{.name = "type",
+		.type = FIELD_STRING,
+		.offset = offsetof(struct common, type),
+		.help = "cluster"},
+	{.name = "interval",
+		.type = FIELD_DURATION,
+		.offset = offsetof(struct common, interval),
+		.min = 1000,
+		.max = (double)INT64_MAX,
+		.help = "how often its series are clustered; by default agent.interval"},
+	{.name = "notify",
+		.type = FIELD_LIST,
+		.offset = offsetof(struct common, notify),
+		.help = "who is told, by default all receivers that are configured"},
+	{0},
+};
+
+static const char *const other_keys[] = {"tests", NULL};
+
+static const struct yaml_node *find_tests(
+	struct loader *loader, const struct yaml_node *map, const struct subject *subject)
+{
+	const struct yaml_node *tests = yaml_get(map, "tests");
+
+	if (tests && tests->kind == YAML_LIST && tests->count > 0)
+		return tests;
+	loader_report(loader, false, tests ? tests : map, subject,
+		tests ? "tests: a list of tests is needed here" : "\"tests\" is missing");
+	return NULL;
+}
+
+struct cluster_settings *cluster_read(struct loader *loader, const struct yaml_node *map,
+	const struct subject *subject, const struct yaml_node **tests)
+{
+	const struct plugin *plugin = loader->source->schema->cluster;
+	struct cluster_settings *settings = arena_alloc(loader->arena, sizeof *settings);
+	void *options = arena_alloc(loader->arena, plugin ? plugin->options_size : 0);
+	struct common common = {.interval = loader->config->agent.interval};
+	struct reading reading = {.subject = *subject,
+		.tables = {{common_fields, &common}, {plugin ? plugin->fields : NULL, options}},
+		.other_keys = other_keys};
+	struct unset unset;
+
+	if (plugin)
+		field_defaults(plugin->fields, options);
+	unset = options_read(loader, map, map, &reading);
+	if (unset.variable)
+		loader_report(
+			loader, false, unset.where, subject, "${%s} is not set", unset.variable);
+	else if (common.type && (!plugin || strcmp(common.type, plugin->name) != 0))
+		loader_report(loader, false, yaml_get(map, "type"), subject,
+			"type: \"%.80s\" is none of groups; there is cluster", common.type);
+	*tests = find_tests(loader, map, subject);
+	*settings = (struct cluster_settings){.options = options,
+		.interval = loader->source->interval ? loader->source->interval : common.interval,
+		.notify = notify_read(loader, map, subject, &common.notify),
+		.fingerprint = HASH_START};
+	fingerprint_fields(loader, &settings->fingerprint, common_fields, &common);
+	fingerprint_list(loader, &settings->fingerprint, &settings->notify);
+	if (plugin)
+		fingerprint_fields(loader, &settings->fingerprint, plugin->fields, options);
+	return settings;
+}
