@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "agent/core/secret.h"
 #include "agent/core/utf8.h"
 
 enum { LINE_SHOWN = 400 };
@@ -22,28 +23,28 @@ const char *postgres_place(struct arena *arena, const PGconn *connection)
 		port && *port ? port : "5432", db && *db ? db : "");
 }
 
-static const char *clean(struct arena *arena, const char *text, size_t length)
+const char *postgres_first_line(const struct session *session, const char *text)
 {
-	if (length > LINE_SHOWN)
-		length = LINE_SHOWN;
-	char *line = arena_strndup(arena, text, length);
+	const char *password = PQpass(session->connection);
+	const struct strings secrets = {&password, password ? 1 : 0};
+	if (!text)
+		return "";
+	char *line = arena_strndup(session->query->arena, text, strcspn(text, "\r\n"));
+	secret_mask(line, strlen(line), &secrets);
+	if (strlen(line) > LINE_SHOWN)
+		line[LINE_SHOWN] = '\0';
 	utf8_blank(line, ' ');
 	return line;
 }
 
-const char *postgres_first_line(struct arena *arena, const char *text)
-{
-	return text ? clean(arena, text, strcspn(text, "\r\n")) : "";
-}
-
 /* Where a host has several addresses, libpq lists each attempt; the last tells most. */
-static const char *last_attempt(struct arena *arena, const char *text)
+static const char *last_attempt(const char *text)
 {
 	static const char attempt[] = "connection to server ";
 	for (const char *at = text; (at = strstr(at, attempt)); at++)
 		if (at == text || at[-1] == '\n')
 			text = at;
-	return postgres_first_line(arena, text);
+	return text;
 }
 
 static const char *find_advice(const struct advice *advice, const char *text)
@@ -86,15 +87,15 @@ bool postgres_fail_connect(const struct session *session, struct error *error)
 		{"role \"", ": check username"},
 		{NULL, NULL},
 	};
-	const char *text = last_attempt(session->query->arena, PQerrorMessage(session->connection));
-	return error_set(
-		error, ERROR_DATA, "%s: %s%s", session->place, text, find_advice(known, text));
+	const char *text = last_attempt(PQerrorMessage(session->connection));
+	return error_set(error, ERROR_DATA, "%s: %s%s", session->place,
+		postgres_first_line(session, text), find_advice(known, text));
 }
 
 bool postgres_fail_lost(const struct session *session, struct error *error)
 {
 	return error_set(error, ERROR_DATA, "%s: the connection broke: %s", session->place,
-		postgres_first_line(session->query->arena, PQerrorMessage(session->connection)));
+		postgres_first_line(session, PQerrorMessage(session->connection)));
 }
 
 static bool fail_status(const struct session *session, const PGresult *result, struct error *error)
@@ -126,7 +127,6 @@ bool postgres_fail_result(
 		{"42883", ": if it is about a placeholder, cast it: %{BRANCH}::text"},
 		{NULL, NULL},
 	};
-	struct arena *arena = session->query->arena;
 	const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
 	const char *said = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
 	const char *hint = PQresultErrorField(result, PG_DIAG_MESSAGE_HINT);
@@ -138,7 +138,8 @@ bool postgres_fail_result(
 	if (strstr(said, "multiple commands"))
 		advice = ": one statement is possible, without a second one behind a semicolon";
 	else if (!*advice && hint)
-		advice = arena_printf(arena, " (%s)", postgres_first_line(arena, hint));
+		advice = arena_printf(
+			session->query->arena, " (%s)", postgres_first_line(session, hint));
 	return error_set(error, ERROR_DATA, "%s: SQLSTATE %s: %s%s", session->place, state,
-		postgres_first_line(arena, said), advice);
+		postgres_first_line(session, said), advice);
 }

@@ -10,9 +10,9 @@
 /* "host:port/database" of a connection, made or not, in the arena. */
 const char *postgres_place(struct arena *arena, const PGconn *connection);
 
-/* The first line of a text (NULL: nothing), without control characters, cut to a few hundred bytes.
- */
-const char *postgres_first_line(struct arena *arena, const char *text);
+/* The first line of what the server says (NULL: nothing), without control characters and the
+ * password, cut to a few hundred bytes, in the query's arena. */
+const char *postgres_first_line(const struct session *session, const char *text);
 
 bool postgres_fail_connect(const struct session *session, struct error *error);
 bool postgres_fail_lost(const struct session *session, struct error *error);

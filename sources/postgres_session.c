@@ -100,7 +100,7 @@ static void take_notice(void *context, const PGresult *result)
 	struct query *query = session->query;
 	const char *line = query->notices_dropped
 				   ? "" /* for the count; the text would pile up */
-				   : postgres_first_line(query->arena,
+				   : postgres_first_line(session,
 					     PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY));
 	query_notice(query, "%s: %s", session->place, line);
 }

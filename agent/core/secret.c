@@ -4,6 +4,7 @@
  */
 #include "agent/core/secret.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -99,19 +100,27 @@ static size_t match(const char *text, size_t left, const char *secret)
 	return at;
 }
 
+static bool ends_word(const char *text, size_t length, size_t end)
+{
+	return end == length || !isalnum((unsigned char)text[end]);
+}
+
 /* A byte is blanked once nothing that begins at it is looked for any more: secrets may overlap. */
 void secret_mask(char *text, size_t length, const struct strings *secrets)
 {
 	size_t until = 0;
+	bool word = true; /* whether one may begin here: the byte before may be blanked by now */
 	for (size_t at = 0; at < length; at++) {
 		for (size_t i = 0; i < secrets->count; i++) {
 			const char *secret = secrets->items[i];
-			if ((text[at] != *secret && text[at] != '\\') ||
-				strlen(secret) < SECRET_SHORTEST)
+			if (text[at] != *secret && text[at] != '\\')
 				continue;
 			size_t end = at + match(text + at, length - at, secret);
-			until = end > until ? end : until;
+			if (end > until && (strlen(secret) >= SECRET_SHORTEST ||
+						   (word && ends_word(text, length, end))))
+				until = end;
 		}
+		word = !isalnum((unsigned char)text[at]);
 		if (at < until)
 			text[at] = '*';
 	}

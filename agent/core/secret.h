@@ -25,7 +25,8 @@ bool secret_check(const char *option, const char *secret, struct error *error) M
 
 /*
  * Puts '*' for each byte of the secrets in a text, as they are or with JSON's escapes. Those
- * shorter than SECRET_SHORTEST stay, as every other word would have to go with them.
+ * shorter than SECRET_SHORTEST only where they are words of their own, as half of all others would
+ * have to go with them.
  */
 enum { SECRET_SHORTEST = 4 };
 void secret_mask(char *text, size_t length, const struct strings *secrets);

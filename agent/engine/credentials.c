@@ -4,6 +4,7 @@
  */
 #include "agent/engine/credentials.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "agent/core/secret.h"
@@ -57,43 +58,67 @@ static bool set_bearer(
 	return true;
 }
 
+static void add_user_secrets(const struct credentials *to, const char *user, const char *password)
+{
+	add_secret(to, password);
+	add_secret(to, base64(to->arena, arena_printf(to->arena, "%s:%s", user, password)));
+}
+
 static void set_basic(const struct credentials *to, const char *user, const char *password)
 {
 	curl_easy_setopt(to->easy, CURLOPT_USERNAME, user);
 	curl_easy_setopt(to->easy, CURLOPT_PASSWORD, password);
-	add_secret(to, arena_strdup(to->arena, password));
-	add_secret(to, base64(to->arena, arena_printf(to->arena, "%s:%s", user, password)));
+	add_user_secrets(to, user, arena_strdup(to->arena, password));
 }
 
-/* User and password within the endpoint's URL, where it has them. */
-static void set_user_of_url(const struct credentials *to, const char *url)
+/* User and password within an address, in the arena; false: it has none. */
+static bool find_user(
+	const struct credentials *to, const char *url, const char **user, const char **password)
 {
 	CURLU *parts = curl_url();
-	char *user = NULL, *password = NULL;
-	if (url && curl_url_set(parts, CURLUPART_URL, url, 0) == CURLUE_OK) {
-		curl_url_get(parts, CURLUPART_USER, &user, CURLU_URLDECODE);
-		curl_url_get(parts, CURLUPART_PASSWORD, &password, CURLU_URLDECODE);
+	char *found[2] = {NULL, NULL};
+	if (curl_url_set(parts, CURLUPART_URL, url,
+		    CURLU_GUESS_SCHEME | CURLU_NON_SUPPORT_SCHEME) == CURLUE_OK) {
+		curl_url_get(parts, CURLUPART_USER, &found[0], CURLU_URLDECODE);
+		curl_url_get(parts, CURLUPART_PASSWORD, &found[1], CURLU_URLDECODE);
 	}
-	if (user || password)
-		set_basic(to, user ? user : "", password ? password : "");
-	curl_free(user);
-	curl_free(password);
+	*user = arena_strdup(to->arena, found[0] ? found[0] : "");
+	*password = arena_strdup(to->arena, found[1] ? found[1] : "");
+	bool any = found[0] || found[1];
+	curl_free(found[0]);
+	curl_free(found[1]);
 	curl_url_cleanup(parts);
+	return any;
+}
+
+/* libcurl takes user and password of a proxy from its address, which the environment may give. */
+static void add_proxy_secrets(const struct credentials *to, const struct endpoint *endpoint)
+{
+	static const char *const variables[] = {
+		"http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"};
+	size_t count = endpoint->proxy ? 1 : sizeof variables / sizeof *variables;
+	for (size_t i = 0; i < count; i++) {
+		const char *url = endpoint->proxy ? endpoint->proxy : getenv(variables[i]);
+		const char *user, *password;
+		if (url && find_user(to, url, &user, &password))
+			add_user_secrets(to, user, password);
+	}
 }
 
 static bool set_user(
 	const struct credentials *to, const struct endpoint *endpoint, struct error *error)
 {
-	const char *password = endpoint->password;
+	const char *password = endpoint->password, *user = endpoint->username;
 	curl_easy_setopt(to->easy, CURLOPT_HTTPAUTH, CURLAUTH_BASIC);
-	if (!endpoint->username) {
-		set_user_of_url(to, endpoint->url);
+	if (!user) {
+		if (endpoint->url && find_user(to, endpoint->url, &user, &password))
+			set_basic(to, user, password);
 		return true;
 	}
 	if (!password && endpoint->password_file &&
 		!secret_read(to->arena, "password_file", endpoint->password_file, &password, error))
 		return false;
-	set_basic(to, endpoint->username, password ? password : "");
+	set_basic(to, user, password ? password : "");
 	return true;
 }
 
@@ -133,13 +158,14 @@ static bool add_headers(struct curl_slist **list, struct arena *arena, const str
 	return true;
 }
 
-/* Whole, and what follows the scheme of an Authorization. */
+/* Whole, and what follows the scheme of an Authorization. What is as short as a tenant's number is
+ * none. */
 static void add_header_secrets(const struct credentials *to, const struct pairs *headers)
 {
 	for (size_t i = 0; i < headers->count; i++) {
 		const char *value = headers->items[i].value;
 		const char *blank = value ? strchr(value, ' ') : NULL;
-		if (value)
+		if (value && strlen(value) >= SECRET_SHORTEST)
 			add_secret(to, value);
 		if (blank)
 			add_secret(to, blank + 1);
@@ -153,6 +179,7 @@ bool credentials_set(CURL *easy, struct arena *arena, const struct transfer *tra
 	const struct credentials to = {easy, arena, secrets};
 	if (!set_identity(&to, transfer, trusted, error))
 		return false;
+	add_proxy_secrets(&to, endpoint);
 	if (trusted)
 		add_header_secrets(&to, &endpoint->headers);
 	if (trusted && endpoint->cert_file) {
