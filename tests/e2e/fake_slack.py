@@ -9,6 +9,8 @@ server can be stopped and started again on its port, told to answer something el
 import http.server
 import json
 import re
+import socket
+import struct
 import threading
 import time
 import urllib.parse
@@ -80,6 +82,7 @@ class FakeSlack:
         self.hang = False  # take the request, never answer
         self.accept_then_hang = False  # the message is posted, but the answer never comes
         self.close_after = set()  # numbers of the posts that are taken and not answered: the connection is closed
+        self.rude = False  # it is reset instead
         self.scopes = {"channels:read", "channels:history"}
         self.looks = []  # what was asked about channels
         self.delay = 0  # seconds before a good answer
@@ -112,6 +115,10 @@ class FakeSlack:
             def answer(self, answer):
                 if answer == "close":
                     self.close_connection = True
+                    if slack.rude:
+                        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                        self.rfile.close()
+                        self.connection.close()
                     return
                 if answer is None:
                     self.close_connection = True

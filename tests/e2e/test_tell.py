@@ -106,16 +106,17 @@ def test_retry_after_of_ten_minutes_holds_one_channel_only(agents, tmp_path, sla
     assert len(posts_to(slack, "#other")) == 2 and posts_to(slack, "#perf") == []
 
 
-@pytest.mark.parametrize("mood", ["hang", "accept_then_hang", "close"])
+@pytest.mark.parametrize("mood", ["hang", "accept_then_hang", "close", "reset"])
 def test_no_answer(agents, tmp_path, slack, mood):
     """A bot looks whether it has arrived: it is there once, whatever became of the answer."""
     write_csv(tmp_path / "a.csv", [(30, 1.2)])
     slack.channels = ["#perf"]
-    if mood == "close":
-        slack.close_after = {1}
+    if mood in ("close", "reset"):
+        slack.close_after, slack.rude = {1}, mood == "reset"
     else:
         setattr(slack, mood, True)
     agent = agents(config(tmp_path, csv_test(tmp_path / "a.csv"), bot(slack).replace("}", ", timeout: 1s}")))
+    assert mood != "reset" or "reset" in agent.wait_log("will try again")
     agent.wait_log("will try again")
     slack.hang = slack.accept_then_hang = False
     agent.wait_log("msg=sent")

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <malloc.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -334,6 +335,55 @@ static void test_a_dead_receiver_costs_little(void **state)
 	assert_string_equal(f->slack.payloads[f->slack.attempts - COURIER_QUEUE + 1], "p0021");
 }
 
+/* What this program holds, without SQLite's cache, which has a limit of its own. */
+static int64_t memory_used(void)
+{
+	struct mallinfo2 info = mallinfo2();
+
+	return (int64_t)(info.uordblks + info.hblkhd) - sqlite3_memory_used();
+}
+
+static void queue_large(struct fixture *f, const char *receiver, int number)
+{
+	static char payload[8192];
+	char key[24];
+
+	snprintf(key, sizeof key, "%s-%d", receiver, number);
+	memset(payload, 'x', sizeof payload - 1);
+	struct parcel parcel = parcel_to(receiver, "", payload);
+	parcel.key = key;
+	queue(f, &parcel);
+	courier_add(f->courier, &parcel);
+}
+
+/* Messages of 800 kB wait and the receiver is tried all day: they are in the store and not in
+ * memory, which stays as it is, and the others are served. */
+static void test_memory_while_a_receiver_is_dead(void **state)
+{
+	enum { HOURS = 20, WAITING = 100, EACH = 5000, GROWTH = 20000 };
+	struct fixture *f = *state;
+	int64_t empty = memory_used(), before = 0;
+
+	f->slack.dead = true;
+	f->slack.last = (struct answer){.retry_after = -1};
+	for (int i = 0; i < WAITING; i++)
+		queue_large(f, "slack", i);
+	for (int hour = 0; hour < HOURS; hour++) {
+		queue_large(f, "stdout", hour);
+		engine_after(f->agent.engine, HOUR, stop_the_engine, f);
+		assert_true(engine_run(f->agent.engine));
+		assert_int_equal(f->printed.attempts, hour + 1);
+		if (hour == 0)
+			before = memory_used();
+	}
+	print_message("%lld bytes with %d messages, then %lld more\n", (long long)(before - empty),
+		WAITING, (long long)(memory_used() - before));
+	assert_true(before - empty < WAITING * EACH);
+	assert_true(memory_used() - before < GROWTH);
+	assert_true(f->slack.attempts > 12 * (HOURS - 1));
+	assert_int_equal(count(f, "deliveries WHERE receiver = 'slack' AND state = 1"), WAITING);
+}
+
 /* What somebody must mend is kept for as long as it takes. */
 static void test_misconfigured_for_a_week(void **state)
 {
@@ -434,6 +484,7 @@ int main(void)
 		CASE(test_given_up_after_a_day_and_said),
 		CASE(test_give_up_after_is_a_setting),
 		CASE(test_a_dead_receiver_costs_little),
+		CASE(test_memory_while_a_receiver_is_dead),
 		CASE(test_misconfigured_for_a_week),
 		CASE(test_several_posts),
 		CASE(test_continues_what_was_told),
