@@ -14,26 +14,41 @@
 
 enum { SAMPLE = CLIP_BLOCK + 2 * CLIP_REACH };
 
+static void sort_few(double *values, size_t n)
+{
+	for (size_t i = 1; i < n; i++) {
+		double value = values[i];
+		size_t j = i;
+		for (; j > 0 && values[j - 1] > value; j--)
+			values[j] = values[j - 1];
+		values[j] = value;
+	}
+}
+
 /*
- * The value of that rank among values that are not negative. Each one that may still be it is
- * counted against all, which vectors do faster than a partition; a guess, good or not, leaves few.
+ * The value of that rank. Counting, which vectors do fast, tells on which side of the bounds around
+ * a guess it is; what lies between them is sorted, and with a good guess that is little.
  */
 static double value_of_rank(const double *values, size_t n, size_t rank, double guess)
 {
-	double low = -1, high = HUGE_VAL;
-	for (size_t i = 0; i < n + 2; i++) {
-		double value = i < 2 ? guess * (i ? 1.25 : 0.8) : values[i - 2];
-		if (value <= low || value >= high)
-			continue;
-		struct below below = count_below(values, n, value);
-		if (below.less > rank)
-			high = value;
-		else if (below.less + below.equal <= rank)
-			low = value;
-		else
-			return value;
+	double low = -1, high = HUGE_VAL, some[SAMPLE];
+	size_t before = 0, count = 0;
+	for (int bound = 1; bound >= 0; bound--) {
+		double limit = guess * (bound ? 1.25 : 0.8);
+		size_t less = count_below(values, n, limit).less;
+		if (less > rank) {
+			high = limit;
+		} else if (limit > low) {
+			low = limit;
+			before = less;
+		}
 	}
-	return high;
+	for (size_t i = 0; i < n; i++) {
+		some[count] = values[i];
+		count += (values[i] >= low) & (values[i] < high);
+	}
+	sort_few(some, count);
+	return some[rank - before];
 }
 
 static double larger(double a, double b)
