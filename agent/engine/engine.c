@@ -194,7 +194,7 @@ void engine_chore(struct engine *engine, engine_call *work, engine_call *done, v
 
 void engine_close(struct engine *engine)
 {
-	engine->errands.closed = true;
+	engine->errands.crowds.closed = true;
 }
 
 void engine_set_read_timeout(struct engine *engine, int64_t timeout)

@@ -4,9 +4,7 @@
  * a reading source runs `read` in the lane for blocking calls (see reading.h) and `work` in the
  * other one; what a task has to `settle` after its work blocks too.
  *
- * Of the tasks that ask the same server only so many are begun as keep it busy, and of those that
- * read only so many as keep readers and workers busy; the others wait with nothing but their name,
- * so that ten thousand cost little and answers are never far from their work.
+ * Tasks that ask the same server are a crowd (crowd.h), and so are those that read.
  *
  * A source's request that was answered by 429, 500 or 502 to 504, or not answered in full, is
  * repeated up to twice within the endpoint's retry_for: asking is harmless. A server that cannot be
@@ -24,6 +22,7 @@
 #include "agent/core/secret.h"
 #include "agent/core/when.h"
 #include "agent/engine/pool.h"
+#include "agent/engine/reply.h"
 #include "agent/engine/transfers.h"
 
 enum {
@@ -32,15 +31,6 @@ enum {
 	BEGUN_PER_REQUEST = 2,
 	BEGUN_LEAST = 32,
 	BEGUN_SPARE = 2 /* reads for whoever is free next */
-};
-
-/* The tasks that ask one server, or those that read. */
-struct crowd {
-	struct crowd *next;
-	const void *server; /* its options; of those that read: the errands */
-	size_t begun, limit;
-	struct errand *first, *last; /* that wait */
-	_Atomic int learnt;          /* for query.learnt */
 };
 
 struct errand {
@@ -53,8 +43,7 @@ struct errand {
 	struct task *task;
 	const struct source *source;
 	struct reading *reading;
-	struct crowd *crowd;
-	struct errand *after; /* in the crowd */
+	struct member member; /* of its crowd */
 	/* ... or a delivery. */
 	const struct notifier *notifier;
 	struct delivery *delivery;
@@ -138,68 +127,30 @@ static void run_step(struct job *job, struct scratch *scratch)
 static void submit_step(struct errand *errand);
 static void submit_read(struct errand *errand);
 
-static struct crowd *crowd_get(struct errands *owner, const void *server, size_t limit)
+static void member_begin(struct member *member)
 {
-	for (struct crowd *crowd = owner->crowds; crowd; crowd = crowd->next)
-		if (crowd->server == server)
-			return crowd;
-	struct crowd *crowd = memory_new(1, sizeof *crowd);
-	crowd->server = server;
-	crowd->limit = limit;
-	crowd->next = owner->crowds;
-	owner->crowds = crowd;
-	return crowd;
+	struct errand *errand = (struct errand *)((char *)member - offsetof(struct errand, member));
+	errand->task->query.learnt = crowd_learnt(member->crowd);
+	if (errand->source->read)
+		submit_read(errand);
+	else
+		submit_step(errand);
 }
 
-static struct crowd *crowd_of_server(struct errands *owner, const struct task *task)
+static void join_server(struct errand *errand)
 {
-	const struct endpoint *endpoint = task->query.server;
+	const struct endpoint *endpoint = errand->task->query.server;
 	size_t limit = endpoint ? BEGUN_PER_REQUEST * (size_t)endpoint->max_concurrent : 0;
-	return crowd_get(owner, endpoint, limit < BEGUN_LEAST ? BEGUN_LEAST : limit);
+	crowd_join(&errand->owner->crowds, endpoint, limit < BEGUN_LEAST ? BEGUN_LEAST : limit,
+		&errand->member);
 }
 
-static struct crowd *crowd_of_readers(struct errands *owner)
+static void join_readers(struct errand *errand)
 {
-	return crowd_get(owner, owner,
-		pool_limit(owner->pool, LANE_READ) + pool_limit(owner->pool, LANE_WORK) +
-			BEGUN_SPARE);
-}
-
-static void crowd_begin(struct crowd *crowd)
-{
-	if (crowd->first && crowd->first->owner->closed)
-		return;
-	while (crowd->first && crowd->begun < crowd->limit) {
-		struct errand *errand = crowd->first;
-		crowd->first = errand->after;
-		crowd->begun++;
-		if (errand->source->read)
-			submit_read(errand);
-		else
-			submit_step(errand);
-	}
-}
-
-static void crowd_add(struct crowd *crowd, struct errand *errand)
-{
-	errand->crowd = crowd;
-	errand->task->query.learnt = &crowd->learnt;
-	*(crowd->first ? &crowd->last->after : &crowd->first) = errand;
-	crowd->last = errand;
-	crowd_begin(crowd);
-}
-
-static void crowd_leave(struct errands *owner, struct crowd *crowd)
-{
-	crowd->begun--;
-	crowd_begin(crowd);
-	if (crowd->begun > 0)
-		return;
-	struct crowd **link = &owner->crowds;
-	while (*link != crowd)
-		link = &(*link)->next;
-	*link = crowd->next;
-	free(crowd);
+	struct errands *owner = errand->owner;
+	size_t limit = pool_limit(owner->pool, LANE_READ) + pool_limit(owner->pool, LANE_WORK) +
+		       BEGUN_SPARE;
+	crowd_join(&owner->crowds, owner, limit, &errand->member);
 }
 
 static void errand_end(struct errand *errand)
@@ -211,8 +162,7 @@ static void errand_end(struct errand *errand)
 	owner->count--;
 	owner->again -= errand->again;
 	owner->ended += !errand->again;
-	if (errand->crowd)
-		crowd_leave(owner, errand->crowd);
+	crowd_leave(&owner->crowds, &errand->member);
 
 	bool failed = errand->step == STEP_FAILED;
 	if (errand->task) {
@@ -250,51 +200,6 @@ static void settle_or_end(struct errand *errand)
 
 static void start_call(void *context);
 
-/* Splitmix64: spreads repeated requests, no more. */
-static uint64_t next_random(uint64_t *seed)
-{
-	uint64_t x = *seed += 0x9e3779b97f4a7c15;
-	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-	x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-	return x ^ (x >> 31);
-}
-
-static bool worth_retrying(const struct reply *reply)
-{
-	if (reply->kind == REPLY_AMBIGUOUS)
-		return true;
-	if (reply->kind != REPLY_ANSWER)
-		return false;
-	return reply->status == 429 || reply->status == 500 ||
-	       (reply->status >= 502 && reply->status <= 504);
-}
-
-/* The doubled delay, half to one and a half times as long, but not before the server wants to be
- * asked. */
-static int64_t retry_wait(struct errand *errand)
-{
-	struct errands *owner = errand->owner;
-	int64_t delay = owner->retry_delay << errand->retries;
-	delay = delay / 2 + (int64_t)(next_random(&owner->seed) % (uint64_t)(delay + 1));
-	return delay > errand->call.reply.retry_after ? delay : errand->call.reply.retry_after;
-}
-
-static const char *trouble_of(const struct reply *reply)
-{
-	if (reply->kind == REPLY_UNREACHABLE)
-		return "unreachable";
-	if (reply->kind == REPLY_AMBIGUOUS)
-		return "no_answer";
-	if (reply->kind == REPLY_TOO_BIG)
-		return "too_big";
-	if (reply->status == 429)
-		return "limited";
-	if (reply->status >= 500)
-		return "server_error";
-	return reply->status == 401 || reply->status == 403 || reply->status == 407 ? "denied"
-										    : NULL;
-}
-
 /* What the last reply says goes before what was made of it. */
 static void note_trouble(struct errand *errand)
 {
@@ -303,7 +208,7 @@ static void note_trouble(struct errand *errand)
 	if (!task || errand->step != STEP_FAILED)
 		return;
 	if (errand->replied)
-		task->trouble = trouble_of(&errand->call.reply);
+		task->trouble = reply_trouble(&errand->call.reply);
 	if (!task->trouble)
 		task->trouble = errand->error->kind == ERROR_USAGE ? "configuration" : "data";
 }
@@ -372,7 +277,7 @@ static void submit_read(struct errand *errand)
 /* A task that is to go no further stays among the live ones. */
 static bool is_closed(const struct errand *errand)
 {
-	return errand->task && errand->owner->closed;
+	return errand->task && errand->owner->crowds.closed;
 }
 
 static void submit_step(struct errand *errand)
@@ -394,9 +299,11 @@ static void start_again(void *context)
 static bool retry(struct errand *errand)
 {
 	const struct reply *reply = &errand->call.reply;
-	if (!errand->task || errand->retries == RETRIES || !worth_retrying(reply))
+	if (!errand->task || errand->retries == RETRIES || !reply_worth_repeating(reply))
 		return false;
-	int64_t now = engine_now(errand->owner->engine), wait = retry_wait(errand);
+	struct errands *owner = errand->owner;
+	int64_t now = engine_now(owner->engine);
+	int64_t wait = reply_wait(reply, owner->retry_delay << errand->retries, &owner->seed);
 	if (errand->retries == 0)
 		errand->retry_until = now + errand->transfer.endpoint->retry_for;
 	int64_t left = errand->retry_until - now - wait;
@@ -409,8 +316,8 @@ static bool retry(struct errand *errand)
 	errand->retries++;
 	errand->transfer.timeout = left;
 	call_release(errand);
-	errand->owner->waiting++;
-	engine_after(errand->owner->engine, wait, start_again, errand);
+	owner->waiting++;
+	engine_after(owner->engine, wait, start_again, errand);
 	return true;
 }
 
@@ -465,8 +372,11 @@ void errands_task(struct errands *errands, struct task *task)
 	errand->task = task;
 	errand->error = &task->error;
 	errand->source = source_find(task->test->source->name);
-	crowd_add(errand->source->read ? crowd_of_readers(errands) : crowd_of_server(errands, task),
-		errand);
+	errand->member.begin = member_begin;
+	if (errand->source->read)
+		join_readers(errand);
+	else
+		join_server(errand);
 }
 
 void errands_work(struct errands *errands, struct task *task)
@@ -505,13 +415,9 @@ void errands_free(struct errands *errands)
 			free(errand->error);
 		free(errand);
 	}
-	for (struct crowd *crowd = errands->crowds, *next; crowd; crowd = next) {
-		next = crowd->next;
-		free(crowd);
-	}
+	crowds_free(&errands->crowds);
 	readings_free(&errands->readings);
 	printer_free(&errands->printer);
-	errands->crowds = NULL;
 	errands->live = NULL;
 	errands->count = 0;
 }

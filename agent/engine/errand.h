@@ -7,6 +7,7 @@
 #ifndef AGENT_ERRAND_H
 #define AGENT_ERRAND_H
 
+#include "agent/engine/crowd.h"
 #include "agent/engine/engine.h"
 #include "agent/engine/printing.h"
 #include "agent/engine/reading.h"
@@ -22,11 +23,10 @@ struct errands {
 	struct printer printer;
 	uint64_t seed; /* of the jitter */
 	struct errand *live;
-	struct crowd *crowds; /* tasks by the server they ask */
+	struct crowds crowds; /* tasks by the server they ask; closed: they go no further */
 	size_t count, ended;  /* under way, and ended since the start */
 	size_t again;         /* of those under way: by errands_work */
 	size_t waiting;       /* of those under way: for the time to ask again */
-	bool closed;          /* tasks go no further */
 };
 
 void errands_task(struct errands *errands, struct task *task);

@@ -1,0 +1,75 @@
+#include "agent/engine/crowd.h"
+
+#include <stdlib.h>
+
+#include "agent/core/arena.h"
+
+struct crowd {
+	struct crowd *next;
+	const void *server;
+	size_t begun, limit;
+	struct member *first, *last; /* that wait */
+	_Atomic int learnt;
+};
+
+static struct crowd *find(struct crowds *crowds, const void *server, size_t limit)
+{
+	for (struct crowd *crowd = crowds->first; crowd; crowd = crowd->next)
+		if (crowd->server == server)
+			return crowd;
+	struct crowd *crowd = memory_new(1, sizeof *crowd);
+	crowd->server = server;
+	crowd->limit = limit;
+	crowd->next = crowds->first;
+	crowds->first = crowd;
+	return crowd;
+}
+
+static void begin(const struct crowds *crowds, struct crowd *crowd)
+{
+	while (!crowds->closed && crowd->first && crowd->begun < crowd->limit) {
+		struct member *member = crowd->first;
+		crowd->first = member->after;
+		crowd->begun++;
+		member->begin(member);
+	}
+}
+
+void crowd_join(struct crowds *crowds, const void *server, size_t limit, struct member *member)
+{
+	struct crowd *crowd = find(crowds, server, limit);
+	member->crowd = crowd;
+	*(crowd->first ? &crowd->last->after : &crowd->first) = member;
+	crowd->last = member;
+	begin(crowds, crowd);
+}
+
+_Atomic int *crowd_learnt(struct crowd *crowd)
+{
+	return &crowd->learnt;
+}
+
+void crowd_leave(struct crowds *crowds, struct member *member)
+{
+	struct crowd *crowd = member->crowd;
+	if (!crowd)
+		return;
+	crowd->begun--;
+	begin(crowds, crowd);
+	if (crowd->begun > 0)
+		return;
+	struct crowd **link = &crowds->first;
+	while (*link != crowd)
+		link = &(*link)->next;
+	*link = crowd->next;
+	free(crowd);
+}
+
+void crowds_free(struct crowds *crowds)
+{
+	for (struct crowd *crowd = crowds->first, *next; crowd; crowd = next) {
+		next = crowd->next;
+		free(crowd);
+	}
+	crowds->first = NULL;
+}
