@@ -183,6 +183,14 @@ void fingerprint_test(struct loader *loader, struct test *test);
 void fingerprint_list(struct loader *loader, uint64_t *fingerprint, const struct strings *list);
 void fingerprint_receiver(struct loader *loader, struct receiver *receiver);
 
+/* test_source.c: the source of this name (NULL: this binary has none); a test's type, given or that
+ * of its server (NULL after a report); its server, named or the only one, or why there is none. */
+const struct plugin *test_source_find(const struct loader *loader, const char *name);
+const char *test_type_read(
+	struct loader *loader, const struct yaml_node *map, const struct subject *subject);
+void test_server_find(struct loader *loader, const struct yaml_node *map,
+	const struct subject *subject, const char *name, struct test *test);
+
 /* tests.c, metrics.c, groups.c, cluster.c */
 void tests_read(struct loader *loader, const struct yaml_node *map);
 struct unset metrics_read(

@@ -80,152 +80,6 @@ static const struct field test_fields[] = {
 
 static const char *const other_keys[] = {"type", "inherit", "metrics", "detection", NULL};
 
-static const struct plugin *find_source(const struct loader *loader, const char *name)
-{
-	const struct plugin *plugin = loader->source->schema->sources;
-	for (; plugin && plugin->name; plugin++)
-		if (strcmp(plugin->name, name) == 0)
-			return plugin;
-	return NULL;
-}
-
-static void report_type(struct loader *loader, const struct yaml_node *where,
-	const struct subject *subject, const char *type)
-{
-	static const char *const hunters[] = {"graphite", "postgres", "bigquery", "influxdb"};
-	const char *names[64];
-	size_t count = 0;
-	const struct plugin *plugin = loader->source->schema->sources;
-	for (; plugin && plugin->name && count < 60; plugin++)
-		names[count++] = plugin->name;
-	for (size_t i = 0; i < sizeof hunters / sizeof *hunters; i++)
-		names[count++] = hunters[i];
-	loader_report(loader, false, where, subject, "type: there is no \"%.80s\"%s", where->text,
-		loader_hint(loader, type, names, count));
-}
-
-static void report_server(struct loader *loader, const struct yaml_node *where,
-	const struct subject *subject, const char *name)
-{
-	const char *names[100];
-	size_t count = 0;
-	for (const struct declared *d = loader->first_server; d && count < 100; d = d->next)
-		names[count++] = d->server.name;
-	loader_report(loader, false, where, subject, "source: there is no \"%.80s\"%s", where->text,
-		loader_hint(loader, name, names, count));
-}
-
-/* The test's type, given or that of its server; NULL after a report. */
-static const char *read_type(
-	struct loader *loader, const struct yaml_node *map, const struct subject *subject)
-{
-	const struct yaml_node *type = yaml_get(map, "type");
-	const struct yaml_node *source = yaml_get(map, "source");
-	const char *missing = NULL;
-	if (type && type->kind == YAML_SCALAR && !yaml_is_null(type)) {
-		const char *name = loader_expand(loader, type, false, &missing);
-		if (!missing && (find_source(loader, name) || kind_find(name)))
-			return name;
-		if (!missing) {
-			report_type(loader, type, subject, name);
-			return NULL;
-		}
-	} else if (source && source->kind == YAML_SCALAR) {
-		const char *name = loader_expand(loader, source, false, &missing);
-		const struct declared *declared = dict_get(&loader->servers, name);
-		if (!missing && declared)
-			return declared->server.source->name;
-		if (!missing) {
-			report_server(loader, source, subject, name);
-			return NULL;
-		}
-		type = source;
-	}
-	if (missing)
-		loader_report(loader, false, type, subject, "${%s} is not set", missing);
-	else
-		loader_report(loader, false, map, subject, "\"type\" is missing");
-	return NULL;
-}
-
-static const struct declared *only_server(const struct loader *loader, const struct plugin *plugin)
-{
-	const struct declared *found = dict_get(&loader->servers, plugin->name);
-	for (const struct declared *d = loader->first_server; d && !found; d = d->next) {
-		if (d->server.source != plugin)
-			continue;
-		for (const struct declared *other = d->next; other; other = other->next)
-			if (other->server.source == plugin)
-				return NULL;
-		found = d;
-	}
-	return found;
-}
-
-/* The server of `source:`, or NULL after a report. */
-static const struct declared *named_server(struct loader *loader, const struct yaml_node *map,
-	const struct subject *subject, const struct plugin *plugin, const char *name)
-{
-	const struct declared *declared = dict_get(&loader->servers, name);
-	const struct yaml_node *where = yaml_get(map, "source");
-	if (declared && declared->server.source == plugin)
-		return declared;
-	if (declared)
-		loader_report(loader, false, where, subject,
-			"source: \"%.80s\" is of type %s, not %s", where->text,
-			declared->server.source->name, plugin->name);
-	else
-		report_server(loader, where, subject, name);
-	return NULL;
-}
-
-static bool any_server(const struct loader *loader, const struct plugin *plugin)
-{
-	for (const struct declared *d = loader->first_server; d; d = d->next)
-		if (d->server.source == plugin)
-			return true;
-	return false;
-}
-
-/* A server whose address need not be configured, as the environment knows it (PGHOST). */
-static const struct server *default_server(struct loader *loader, const struct plugin *plugin)
-{
-	struct server *server = arena_alloc(loader->arena, sizeof *server);
-	void *options = arena_alloc(loader->arena, plugin->server_size);
-	field_defaults(plugin->server_fields, options);
-	*server = (struct server){plugin->name, plugin, options};
-	return server;
-}
-
-static void find_server(struct loader *loader, const struct yaml_node *map,
-	const struct subject *subject, const char *name, struct test *test)
-{
-	const struct plugin *plugin = test->source;
-	const struct declared *declared = name ? named_server(loader, map, subject, plugin, name)
-					       : only_server(loader, plugin);
-	if (declared) {
-		test->server = &declared->server;
-		if (!declared->unset.variable)
-			return;
-		loader_missing(
-			loader, &(struct subject){.kind = declared->server.name}, &declared->unset);
-		loader_report(loader, true, declared->unset.where,
-			&(struct subject){.kind = declared->server.name},
-			"${%s} is not set: its tests cannot be run", declared->unset.variable);
-		test->unsupported =
-			arena_printf(loader->arena, "${%s} is not set", declared->unset.variable);
-	} else if (!name && !plugin->endpoint && !any_server(loader, plugin)) {
-		test->server = default_server(loader, plugin);
-	} else if (!name && kind_find(plugin->name) && plugin->endpoint) {
-		test->unsupported =
-			arena_printf(loader->arena, "there is no section \"%s\"", plugin->name);
-	} else if (!name) {
-		loader_report(loader, false, map, subject,
-			"it has no server: a section \"%s\" or \"source: NAME\" is needed",
-			plugin->name);
-	}
-}
-
 static bool is_csv_option(const char *name)
 {
 	return strcmp(name, "delimiter") == 0 || strcmp(name, "quote_char") == 0 ||
@@ -329,7 +183,7 @@ static bool read_options(struct loader *loader, const struct yaml_node *map,
 	if (csv && csv->type == FIELD_MAP)
 		complete_csv_options(loader, map, &reading->subject, csv, options);
 	if (plugin->server_size > 0)
-		find_server(loader, map, &reading->subject, common->source, test);
+		test_server_find(loader, map, &reading->subject, common->source, test);
 	else if (common->source)
 		loader_report(loader, kind_find(plugin->name) != NULL, yaml_get(map, "source"),
 			&reading->subject, "source: tests of type \"%s\" have no server",
@@ -369,7 +223,7 @@ static void read_test(
 		.stale_after = agent->stale_after,
 		.commit_url = agent->commit_url,
 		.compare_url = agent->compare_url};
-	const char *type = read_type(loader, map, &subject);
+	const char *type = test_type_read(loader, map, &subject);
 	if (!type)
 		return;
 	test->fingerprint = HASH_START;
@@ -381,7 +235,7 @@ static void read_test(
 		.lenient = kind != NULL};
 	size_t errors = loader->problems->errors;
 	bool whole = false;
-	test->source = find_source(loader, type);
+	test->source = test_source_find(loader, type);
 	if (test->source)
 		whole = read_options(loader, map, &reading, &common, test);
 	else
