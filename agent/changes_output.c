@@ -98,6 +98,7 @@ static const char *announced(struct arena *arena, const struct record *record)
 	case NEWS_PENDING: return "waits";
 	case NEWS_QUEUED: return "queued";
 	case NEWS_SILENT:
+	case NEWS_HELD:
 	case NEWS_COUNT: break;
 	}
 	return NULL;

@@ -156,7 +156,8 @@ static struct findings look_at(
 	past->pass = memory->pass;
 	look->past = past;
 	recall_look(look);
-	memory->restless |= past->hindsight.restarted;
+	memory->restless |= past->hindsight.restarted ||
+			    (past->hindsight.grown && past->hindsight.candidates > 0);
 	*hindsight = &past->hindsight;
 	return recall_findings(look);
 }
@@ -223,6 +224,16 @@ bool memory_settled(const struct memory *memory)
 	return !memory->restless && memory->found == memory->recorded;
 }
 
+size_t memory_candidates(const struct memory *memory)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < memory->count; i++)
+		if (memory->pasts[i]->pass == memory->pass)
+			count += memory->pasts[i]->hindsight.candidates;
+	return count;
+}
+
 size_t memory_marks(struct memory *memory, struct store_request *request, bool all)
 {
 	size_t count = 0;
@@ -254,7 +265,7 @@ void memory_recorded(struct memory *memory, bool settled)
 			continue;
 		past->seen = true;
 		past->recorded_last = past->last;
-		past->hindsight.restarted = false;
+		past->hindsight.restarted = past->hindsight.grown = false;
 		free(past->hindsight.before);
 		past->hindsight.before = NULL;
 		if (past->offered) {

@@ -37,8 +37,12 @@ bool memory_detect(struct memory *memory, struct arena *arena, const struct test
 	const struct dataset *data, struct scratch *scratch, struct analysis *out,
 	struct hindsight ***hindsights, struct error *error) MUST_USE;
 
-/* True if what was found is what was found when it was last recorded, so that there is no news. */
+/* True if what was found is what was found when it was last recorded, and there is nothing new in a
+ * series with a candidate, so that there is no news. */
 bool memory_settled(const struct memory *memory);
+
+/* Changes of the series of this pass that are not believed yet, as news_find has left it. */
+size_t memory_candidates(const struct memory *memory);
 
 /* Adds the marks to a STORE_RECORD that are due, or all that have moved; returns how many. */
 size_t memory_marks(struct memory *memory, struct store_request *request, bool all);

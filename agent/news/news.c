@@ -2,6 +2,9 @@
  * Each series is reconciled with what is known of it, if anything is or was found: what that takes
  * is as long as the series and is given back after each. The points that count are those that
  * exist: a row of a file in which this series has no value is no point of it.
+ *
+ * A found change that is not known, or is known as a candidate, is a suspect until all series have
+ * been looked at.
  */
 #include "agent/news/news.h"
 
@@ -11,12 +14,15 @@
 #include <string.h>
 
 #include "agent/news/announce.h"
+#include "agent/news/belief.h"
 #include "agent/news/reconcile.h"
 
 /* One series on its way from findings to news. */
 struct subject {
 	struct store_request *request;
 	const struct findings *findings;
+	const struct detection *detection;
+	struct suspects *suspects;
 	struct hindsight *hindsight;        /* or NULL */
 	const char *test, *branch, *series; /* in the request's arena */
 	int64_t now, oldest;
@@ -58,24 +64,64 @@ static int64_t spacing_at(const struct subject *subject, size_t position)
 	return (subject->times[last] - subject->times[first]) / (int64_t)(last - first);
 }
 
-static void add_record(struct subject *subject, const struct change *change, bool rejected)
+static struct suspect *add_suspect(
+	struct subject *subject, const struct change *change, bool silent)
 {
 	struct store_request *request = subject->request;
-	struct record *record = &request->records[request->record_count++];
+	struct suspects *suspects = subject->suspects;
+	struct suspect *suspect = &suspects->items[suspects->count];
+	struct record *record = &suspect->record;
 
+	suspects->count++;
+	suspect->detection = subject->detection;
+	suspect->believed =
+		confirm_holds(&subject->detection->confirm, change, change->count_after);
+	suspect->hindsight = subject->hindsight;
 	record->item =
 		announce_change(request->arena, subject->test, subject->findings->series, change);
 	record->series = subject->series;
 	record->branch = subject->branch;
 	record->sign = change_sign(change);
 	record->state = CHANGE_CONFIRMED;
-	record->news = rejected || record->item.time < subject->oldest ? NEWS_SILENT : NEWS_PENDING;
+	record->news = silent || record->item.time < subject->oldest ? NEWS_SILENT : NEWS_PENDING;
 	record->first_seen = subject->now;
 	record->spacing = spacing_at(subject, subject->positions[change->index]);
-	if (record->news == NEWS_PENDING)
-		subject->tally->fresh++;
-	else
-		subject->tally->silent++;
+	return suspect;
+}
+
+/* It was not believed when it was found last, or lost before it was. */
+static bool was_candidate(const struct record *known)
+{
+	return known->state == CHANGE_CANDIDATE ||
+	       (known->state == CHANGE_WITHDRAWN && known->news == NEWS_HELD);
+}
+
+/*
+ * A candidate is found again. Whether it is too old to be told was decided when it was first seen.
+ * One that was lost begins anew, with its age, too; if it is too old by now, there is nothing to
+ * wait for.
+ */
+static void add_candidate(
+	struct subject *subject, const struct change *change, const struct record *known)
+{
+	struct suspect *suspect = add_suspect(subject, change, known->news == NEWS_SILENT);
+	struct record *record = &suspect->record;
+
+	suspect->known = known;
+	suspect->grown = !subject->hindsight || subject->hindsight->grown;
+	record->item.id = known->item.id;
+	record->believed = true;
+	record->first_seen = known->first_seen;
+	record->updated = subject->now;
+	record->runs = 1;
+	if (known->state == CHANGE_CANDIDATE) {
+		suspect->believed = confirm_holds(
+			&subject->detection->confirm, change, known->item.change.count_after);
+		record->news = known->news == NEWS_SILENT ? NEWS_SILENT : NEWS_PENDING;
+		record->runs = known->runs + suspect->grown;
+	} else if (record->news == NEWS_SILENT) {
+		suspect->believed = suspect->exempt = true;
+	}
 }
 
 static void add_update(
@@ -86,6 +132,17 @@ static void add_update(
 	assert(request->update_count < subject->update_room);
 	request->updates[request->update_count++] = (struct record_update){
 		.id = known->item.id, .state = state, .time = time, .now = subject->now};
+}
+
+static void lose(struct subject *subject, const struct record *known)
+{
+	if (known->state == CHANGE_WITHDRAWN)
+		return;
+	add_update(subject, known, CHANGE_WITHDRAWN, known->item.time);
+	if (known->state == CHANGE_CANDIDATE)
+		subject->tally->lost++;
+	else
+		subject->tally->withdrawn++;
 }
 
 static void judge_known(
@@ -99,11 +156,7 @@ static void judge_known(
 			add_update(subject, known, CHANGE_CONFIRMED, known->item.time);
 		break;
 	case FATE_MOVED: add_update(subject, known, CHANGE_MOVED, found_at); break;
-	case FATE_GONE:
-		if (!withdrawn)
-			add_update(subject, known, CHANGE_WITHDRAWN, known->item.time);
-		subject->tally->withdrawn += !withdrawn;
-		return;
+	case FATE_GONE: lose(subject, known); return;
 	case FATE_OUTSIDE: return;
 	}
 	subject->tally->moved += fate == FATE_MOVED;
@@ -140,10 +193,12 @@ static size_t position_of(const struct subject *subject, int64_t time)
 
 /*
  * What these windows see otherwise in the points that were there before: known changes of which
- * that is so are kept from now on, and of what was rejected the list is returned.
+ * that is so are kept from now on, and of what was rejected the list is returned. A candidate has
+ * not been told, and is judged as ever.
  */
 static struct known *look_back(struct subject *subject, struct arena *scratch,
-	const struct known *known, size_t count, size_t *rejected_count)
+	const struct known *known, const struct record *records, size_t count,
+	size_t *rejected_count)
 {
 	struct hindsight *hindsight = subject->hindsight;
 	size_t n = hindsight->before_count;
@@ -159,7 +214,7 @@ static struct known *look_back(struct subject *subject, struct arena *scratch,
 	hindsight->kept = memory_new(count, sizeof *hindsight->kept);
 	hindsight->kept_count = 0;
 	for (size_t i = 0; i < count; i++)
-		if (known[i].time < hindsight->until &&
+		if (known[i].time < hindsight->until && records[i].state != CHANGE_CANDIDATE &&
 			known[i].withdrawn == (result.found_of[i] != RECONCILE_NONE))
 			hindsight->kept[hindsight->kept_count++] = known[i].id;
 	*rejected_count = 0;
@@ -180,8 +235,8 @@ static bool is_kept(const struct hindsight *hindsight, int64_t id)
 	return false;
 }
 
-/* Records what is not known: news, unless it was rejected before. */
-static void add_records(struct subject *subject, struct arena *scratch, const struct found *now,
+/* What is not known: news, unless it was rejected before. */
+static void add_unknown(struct subject *subject, struct arena *scratch, const struct found *now,
 	const size_t *known_of, const struct known *rejected, size_t rejected_count)
 {
 	const struct findings *findings = subject->findings;
@@ -197,7 +252,7 @@ static void add_records(struct subject *subject, struct arena *scratch, const st
 	reconcile(scratch, subject->times, subject->n, rejected, rejected_count, found, count,
 		&result);
 	for (size_t i = 0; i < count; i++)
-		add_record(subject, &findings->changes[fresh[i]],
+		add_suspect(subject, &findings->changes[fresh[i]],
 			result.known_of[i] != RECONCILE_NONE);
 }
 
@@ -215,18 +270,23 @@ static void find_in_series(struct subject *subject, const struct record *known, 
 		now[i] = (struct found){.index = subject->positions[findings->changes[i].index],
 			.sign = change_sign(&findings->changes[i])};
 	if (subject->hindsight && subject->hindsight->restarted && subject->n > 0)
-		rejected = look_back(subject, scratch, before, count, &rejected_count);
+		rejected = look_back(subject, scratch, before, known, count, &rejected_count);
 	reconcile(
 		scratch, subject->times, subject->n, before, count, now, findings->count, &result);
-	add_records(subject, scratch, now, result.known_of, rejected, rejected_count);
+	add_unknown(subject, scratch, now, result.known_of, rejected, rejected_count);
 	for (size_t i = 0; i < count; i++) {
 		size_t partner = result.found_of[i];
-		int64_t time = partner == RECONCILE_NONE ? 0 : subject->times[now[partner].index];
+		bool found = partner != RECONCILE_NONE;
 
 		subject->tally->beyond +=
 			subject->n > 0 && before[i].time > subject->times[subject->n - 1];
-		if (!is_kept(subject->hindsight, before[i].id))
-			judge_known(subject, &known[i], result.fates[i], time);
+		if (is_kept(subject->hindsight, before[i].id))
+			continue;
+		if (found && was_candidate(&known[i]))
+			add_candidate(subject, &findings->changes[partner], &known[i]);
+		else
+			judge_known(subject, &known[i], result.fates[i],
+				found ? subject->times[now[partner].index] : 0);
 	}
 	arena_free(scratch);
 }
@@ -270,7 +330,10 @@ struct news_tally news_find(const struct analysis *analysis, struct hindsight *c
 {
 	struct arena *arena = request->arena;
 	struct news_tally tally = {0};
+	size_t found = count_changes(analysis);
+	struct suspects suspects = {arena_array(arena, found, sizeof *suspects.items), 0};
 	struct subject shared = {.request = request,
+		.suspects = &suspects,
 		.test = arena_strdup(arena, analysis->test->name),
 		.branch = arena_strdup(arena, branch),
 		.now = now,
@@ -278,7 +341,7 @@ struct news_tally news_find(const struct analysis *analysis, struct hindsight *c
 		.update_room = known_count,
 		.tally = &tally};
 
-	request->records = arena_array(arena, count_changes(analysis), sizeof *request->records);
+	request->records = arena_array(arena, found, sizeof *request->records);
 	request->updates = arena_array(arena, known_count, sizeof *request->updates);
 	for (size_t i = 0; i < analysis->data->count; i++) {
 		struct subject subject = shared;
@@ -286,11 +349,17 @@ struct news_tally news_find(const struct analysis *analysis, struct hindsight *c
 		size_t count;
 
 		subject.findings = &analysis->findings[i];
+		subject.detection =
+			analysis_configured(analysis->test, subject.findings->series->metric);
 		subject.hindsight = hindsights ? hindsights[i] : NULL;
+		if (subject.hindsight)
+			subject.hindsight->candidates = 0;
 		subject.series = arena_strdup(arena, subject.findings->series->identity);
 		count = known_of_series(known, known_count, subject.series, branch, &first);
 		if (subject.findings->count + count > 0)
 			find_in_series(&subject, first, count);
 	}
+	belief_share(analysis, &suspects);
+	belief_write(&suspects, request, &tally);
 	return tally;
 }

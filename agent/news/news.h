@@ -9,7 +9,11 @@
 
 /* How the change points of one pass differ from what is known. */
 struct news_tally {
-	size_t fresh, silent, moved, withdrawn, returned;
+	size_t found;           /* not known before */
+	size_t fresh, silent;   /* believed now, to be told or not */
+	size_t candidates;      /* found, and not believed yet */
+	size_t lost, withdrawn; /* not found any more: candidates, and what was believed */
+	size_t moved, returned; /* of what was believed */
 	size_t beyond; /* known ones behind the last point, of which nothing can be said yet */
 };
 
@@ -31,6 +35,8 @@ struct hindsight {
 	size_t before_count;
 	int64_t *kept; /* ids of the known changes that stay as they are, kept up here; malloc */
 	size_t kept_count;
+	bool grown;        /* there is something new in the series since it was last recorded */
+	size_t candidates; /* how many of its changes are not believed yet, kept up here */
 };
 
 /* Of the change: 1, 0, -1. */
@@ -38,9 +44,10 @@ int change_sign(const struct change *change);
 
 /*
  * Fills `request` (STORE_RECORD) with new records and updates. `known` are the test's records
- * as STORE_KNOWN gives them, in its order. A change older than `oldest` (ms) is recorded as
- * NEWS_SILENT. `hindsights` has one for each series, or NULL. Everything is copied to the request's
- * arena. For a worker, as it looks at each point.
+ * as STORE_KNOWN gives them, in its order. A change that is not believed is recorded as a candidate
+ * with NEWS_HELD, and becomes NEWS_PENDING when it is. One older than `oldest` (ms) when it is
+ * found is NEWS_SILENT for good. `hindsights` has one for each series, or NULL. Everything is
+ * copied to the request's arena. For a worker, as it looks at each point.
  */
 struct news_tally news_find(const struct analysis *analysis, struct hindsight *const *hindsights,
 	const char *branch, const struct record *known, size_t known_count, int64_t now,

@@ -170,7 +170,9 @@ void recall_look(struct look *look)
 	const struct axis *axis = look->series->axis;
 	size_t same = trace_compare(&past->trace, look->series, &look->shift);
 	size_t start = start_of(look);
-	bool lost = past->trace.n == 0 || axis->times[0] > past->since || is_too_old(look);
+	bool first = past->trace.n == 0, newer = axis->times[axis->n - 1] > past->recorded_last;
+	bool lost = first || axis->times[0] > past->since || is_too_old(look);
+	bool anew = true;
 
 	if (same == 0 || same < past->fixed || is_too_old(look) ||
 		(ptrdiff_t)past->need < look->shift || (ptrdiff_t)start < -look->shift) {
@@ -178,7 +180,10 @@ void recall_look(struct look *look)
 	} else if (same < past->trace.n || (ptrdiff_t)axis->n + look->shift > (ptrdiff_t)same) {
 		detect_to(look, axis->n);
 		trace_note(&past->trace, look->series, look->shift, same);
+	} else {
+		anew = false;
 	}
+	past->hindsight.grown |= anew && (!first || !past->seen || newer);
 	if (past->trace.n > 0)
 		move_anchor(look);
 	past->last = axis->times[axis->n - 1];

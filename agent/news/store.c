@@ -34,6 +34,7 @@ const char *const news_names[NEWS_COUNT] = {
 	[NEWS_SILENT] = "silent",
 	[NEWS_PENDING] = "pending",
 	[NEWS_QUEUED] = "queued",
+	[NEWS_HELD] = "held",
 };
 
 const char *const event_names[EVENT_KINDS] = {

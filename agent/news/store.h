@@ -30,9 +30,10 @@ enum change_state {
 };
 
 enum news {
-	NEWS_SILENT,  /* recorded only: too old to be told, or not yet believed */
+	NEWS_SILENT,  /* recorded only: too old to be told */
 	NEWS_PENDING, /* to be told, waits for its group */
 	NEWS_QUEUED,  /* in a delivery */
+	NEWS_HELD,    /* to be told once it is believed */
 	NEWS_COUNT,
 };
 
@@ -137,7 +138,7 @@ enum store_kind {
 	 */
 	STORE_RESTORE,
 	/* In: test; out: its records (id, series, branch, sign, time, state, news, first_seen,
-	 * spacing and runs only), ordered by series, branch and id. */
+	 * spacing, runs and change.count_after only), ordered by series, branch and id. */
 	STORE_KNOWN,
 	STORE_MARKS, /* in: test; out: its marks, ordered by series and branch */
 	/*

@@ -170,6 +170,7 @@ static void read_known(struct reader *reader, const struct record *last, struct 
 	record->first_seen = read_integer(reader);
 	record->spacing = read_integer(reader);
 	record->runs = read_integer(reader);
+	record->item.change.count_after = (size_t)read_integer(reader);
 }
 
 bool store_known(struct store_file *file, struct store_request *request, struct error *error)

@@ -142,7 +142,8 @@ const char *const store_statements[STATEMENT_COUNT] = {
 		"SELECT " RECORD_COLUMNS
 		" FROM announced JOIN changes ON change = changes.id WHERE delivery = ?",
 	[STATEMENT_KNOWN] = "SELECT id, series, branch, sign, time, state, news, first_seen,"
-			    " spacing, runs FROM changes INDEXED BY changes_of_series"
+			    " spacing, runs, count_after FROM changes INDEXED BY"
+			    " changes_of_series"
 			    " WHERE test = ? ORDER BY series, branch, id",
 	[STATEMENT_MARKS] = "SELECT series, branch, anchor, last_point FROM series WHERE test = ?",
 	[STATEMENT_LIST] = LIST("NOT INDEXED", "true"),

@@ -34,6 +34,7 @@ enum metric_id {
 	METRIC_DETECTION_SECONDS,     /* counter */
 	METRIC_CHANGES,               /* gauge (state) */
 	METRIC_CHANGES_FOUND,         /* counter */
+	METRIC_CHANGES_WITHDRAWN,     /* counter */
 	METRIC_DELIVERIES,            /* counter (receiver, result) */
 	METRIC_DELIVERY_QUEUE_LENGTH, /* gauge (receiver) */
 	METRIC_STORE_SIZE,            /* gauge, bytes of the state file and its log */

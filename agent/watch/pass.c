@@ -174,14 +174,15 @@ static void note_news(struct pass *pass, const struct store_request *request)
 	const struct news_tally *tally = &pass->tally;
 	struct agent *agent = pass->agent;
 
-	metrics_add(
-		agent->metrics, METRIC_CHANGES_FOUND, (double)request->record_count, NULL, NULL);
+	metrics_add(agent->metrics, METRIC_CHANGES_FOUND, (double)tally->found, NULL, NULL);
+	metrics_add(agent->metrics, METRIC_CHANGES_WITHDRAWN, (double)tally->withdrawn, NULL, NULL);
 	if (request->record_count + request->update_count == 0)
 		return;
-	log_event(tally->moved == request->update_count && request->record_count == 0 ? LEVEL_DEBUG
-										      : LEVEL_INFO,
+	log_event(request->record_count + tally->withdrawn + tally->returned > 0 ? LEVEL_INFO
+										 : LEVEL_DEBUG,
 		"changes", LOG_TEXT("test", pass->test->name), LOG_INT("new", tally->fresh),
-		LOG_INT("old", tally->silent), LOG_INT("moved", tally->moved),
+		LOG_INT("old", tally->silent), LOG_INT("candidates", tally->candidates),
+		LOG_INT("lost", tally->lost), LOG_INT("moved", tally->moved),
 		LOG_INT("withdrawn", tally->withdrawn), LOG_INT("returned", tally->returned));
 }
 
@@ -201,6 +202,7 @@ static void note_pass(struct pass *pass, struct store_request *request)
 	struct pass_report report = {.series = pass->task->query.data.count,
 		.points = count_points(&pass->task->query.data),
 		.fresh = pass->tally.fresh,
+		.candidates = memory_candidates(subject->memory),
 		.withdrawn = pass->tally.withdrawn};
 
 	note_well(subject);

@@ -18,25 +18,18 @@
 #include "agent/news/memory.h"
 #include "agent/news/reconcile.h"
 #include "detectors/edivisive.h"
+#include "tests/unit/kept.h"
 #include "tests/unit/random_series.h"
 
-enum { POINTS = 1000, MOST_RECORDS = 500 };
+enum { POINTS = 1000 };
 
 #define START INT64_C(1700000000000)
 #define STEP INT64_C(3600000)
 
-/* The store, as far as it matters, with the test's only series. */
-struct kept {
-	struct record records[MOST_RECORDS];
-	size_t count;
-	bool marked;
-	struct series_mark mark;
-	size_t requests, passes;
-};
-
 struct walk {
 	const struct detector *detector;
 	const void *options;
+	struct confirm_rule confirm;
 	int64_t range; /* ms; 0: none */
 	struct memory *memory;
 	struct scratch *scratch;
@@ -77,41 +70,6 @@ static void walk_free(struct walk *walk)
 	free(walk);
 }
 
-static int compare_ids(const void *a, const void *b)
-{
-	const struct record *left = a, *right = b;
-
-	return (left->item.id > right->item.id) - (left->item.id < right->item.id);
-}
-
-static void store(struct kept *kept, struct store_request *request)
-{
-	kept->requests++;
-	for (size_t i = 0; i < request->record_count; i++) {
-		struct record *record = &kept->records[kept->count++];
-
-		assert_true(kept->count < MOST_RECORDS);
-		*record = request->records[i];
-		record->item.id = (int64_t)kept->count;
-		record->series = "s";
-		record->branch = "";
-	}
-	for (size_t i = 0; i < request->update_count; i++) {
-		const struct record_update *update = &request->updates[i];
-		struct record key = {.item.id = update->id};
-		struct record *record =
-			bsearch(&key, kept->records, kept->count, sizeof key, compare_ids);
-
-		record->state = update->state;
-		record->item.time = update->time;
-	}
-	if (request->mark_count == 0)
-		return;
-	kept->marked = true;
-	kept->mark = request->marks[0];
-	kept->mark.series = "s";
-}
-
 /* A pass that sees the points before `end`. `failing`: the store cannot write. */
 static void pass(struct walk *walk, size_t end, bool failing)
 {
@@ -119,7 +77,8 @@ static void pass(struct walk *walk, size_t end, bool failing)
 	int64_t now = walk->times[end - 1] + STEP / 2;
 	int64_t since = memory_begin(walk->memory, now, walk->range);
 	const struct plugin plugin = {.name = walk->detector->name};
-	const struct test test = {.name = "t", .detection = {&plugin, walk->options}};
+	const struct test test = {
+		.name = "t", .detection = {&plugin, walk->options, walk->confirm, 0}};
 	size_t from = walk->first;
 	struct axis axis;
 	struct series series = {.name = "s", .identity = "s", .axis = &axis};
@@ -146,7 +105,7 @@ static void pass(struct walk *walk, size_t end, bool failing)
 	walk->kept.passes++;
 	if (!failing) {
 		if (memory_marks(walk->memory, request, news) > 0 || news)
-			store(&walk->kept, request);
+			kept_store(&walk->kept, request);
 		memory_recorded(walk->memory, settled);
 	}
 	store_request_free(request);
@@ -186,6 +145,8 @@ static size_t count_twice(const struct kept *kept)
 	size_t twice = 0;
 
 	for (size_t i = 0; i < kept->count; i++)
+		twice += kept->told[i] > 1;
+	for (size_t i = 0; i < kept->count; i++)
 		for (size_t j = 0; j < i; j++)
 			twice += kept->records[i].news == NEWS_PENDING &&
 				 kept->records[j].news == NEWS_PENDING &&
@@ -215,6 +176,7 @@ struct weather {
 	size_t unripe;    /* so often the last point is another one at first */
 	size_t retention; /* points that the source has; 0: all */
 	size_t failing;   /* one pass in so many is not recorded */
+	struct confirm_rule confirm;
 };
 
 static void walk_both(const struct detector *detector, const void *options,
@@ -224,6 +186,7 @@ static void walk_both(const struct detector *detector, const void *options,
 	struct walk *reference = walk_new(detector, options, 0, seed);
 	uint64_t random = seed + 77;
 
+	walk->confirm = reference->confirm = weather->confirm;
 	for (size_t end = 1 + random_below(&random, 100); end <= POINTS;
 		end += random_below(&random, random_below(&random, 4) ? 2 : 30)) {
 		double true_value = walk->values[end - 1];
@@ -260,6 +223,7 @@ static struct score walk_many(const struct detector *detector, const void *optio
 	return score;
 }
 
+static const struct confirm_rule at_once = {.mode = CONFIRM_OFF};
 static const struct edivisive_options narrow = {.window = 10, .p_value = 0.001};
 static const struct edivisive_options wide = {.window = 50, .p_value = 0.001};
 static const struct edivisive_options otava = {
@@ -269,7 +233,7 @@ static const struct edivisive_options otava = {
 static void test_sliding(void **state)
 {
 	(void)state;
-	struct weather weather = {.range = 150};
+	struct weather weather = {.confirm = at_once, .range = 150};
 	struct score score = walk_many(&edivisive_detector, &narrow, &weather, 120);
 
 	assert_int_equal(score.missing + score.extra, 0);
@@ -278,7 +242,7 @@ static void test_sliding(void **state)
 static void test_values_that_are_corrected(void **state)
 {
 	(void)state;
-	struct weather weather = {.range = 150, .unripe = 2};
+	struct weather weather = {.confirm = at_once, .range = 150, .unripe = 2};
 	struct score score = walk_many(&edivisive_detector, &narrow, &weather, 120);
 
 	assert_in_range(score.missing + score.extra, 0, score.told / 200);
@@ -288,7 +252,7 @@ static void test_values_that_are_corrected(void **state)
 static void test_restarts(void **state)
 {
 	(void)state;
-	struct weather weather = {.range = 150, .restart = 5};
+	struct weather weather = {.confirm = at_once, .range = 150, .restart = 5};
 	struct score score = walk_many(&edivisive_detector, &narrow, &weather, 120);
 
 	assert_in_range(score.missing + score.extra, 0, score.told / 50);
@@ -297,8 +261,12 @@ static void test_restarts(void **state)
 static void test_all_at_once(void **state)
 {
 	(void)state;
-	struct weather weather = {
-		.range = 250, .restart = 10, .unripe = 3, .retention = 150, .failing = 5};
+	struct weather weather = {.confirm = at_once,
+		.range = 250,
+		.restart = 10,
+		.unripe = 3,
+		.retention = 150,
+		.failing = 5};
 	struct score score = walk_many(&edivisive_detector, &narrow, &weather, 120);
 
 	assert_in_range(score.missing + score.extra, 0, score.told / 20);
@@ -308,7 +276,7 @@ static void test_all_at_once(void **state)
 static void test_few_points(void **state)
 {
 	(void)state;
-	struct weather weather = {.range = 60, .restart = 10};
+	struct weather weather = {.confirm = at_once, .range = 60, .restart = 10};
 	struct score score = walk_many(&edivisive_detector, &wide, &weather, 120);
 
 	assert_in_range(score.missing + score.extra, 0, score.told / 4);
@@ -318,10 +286,23 @@ static void test_few_points(void **state)
 static void test_without_stream(void **state)
 {
 	(void)state;
-	struct weather weather = {.range = 150, .restart = 10};
+	struct weather weather = {.confirm = at_once, .range = 150, .restart = 10};
 	struct score score = walk_many(&edivisive_detector, &otava, &weather, 60);
 
 	assert_in_range(score.missing + score.extra, 0, score.told / 4);
+}
+
+/* With the rule that is the default, a restart costs no candidate its time. */
+static void test_candidates(void **state)
+{
+	(void)state;
+	struct weather weather = {.range = 150, .restart = 5, .failing = 5};
+	struct score score = walk_many(&edivisive_detector, &narrow, &weather, 120);
+
+	assert_in_range(score.missing + score.extra, 0, score.told / 50);
+	weather = (struct weather){.range = 150};
+	score = walk_many(&edivisive_detector, &narrow, &weather, 120);
+	assert_int_equal(score.missing + score.extra, 0);
 }
 
 int main(void)
@@ -333,6 +314,7 @@ int main(void)
 		cmocka_unit_test(test_all_at_once),
 		cmocka_unit_test(test_few_points),
 		cmocka_unit_test(test_without_stream),
+		cmocka_unit_test(test_candidates),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,6 +49,7 @@ static int setup(void **state)
 	f->arena = arena;
 	f->metric = (struct metric){.name = "p99", .direction = -1, .unit = "ns"};
 	f->test.name = "db.read";
+	f->test.detection.confirm.mode = CONFIRM_OFF;
 	f->axis.n = N;
 	f->axis.times = arena_array(arena, N, sizeof *f->axis.times);
 	f->axis.columns = f->columns;

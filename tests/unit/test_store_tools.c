@@ -163,7 +163,7 @@ static void test_strange_numbers(void **state)
 	open_fixture(fixture);
 	record_one(fixture, &example);
 	close_fixture(fixture);
-	database_with(fixture, "UPDATE changes SET news = 3");
+	database_with(fixture, "UPDATE changes SET news = 4");
 	read_fails(fixture, "stands for nothing");
 	database_with(fixture, "UPDATE changes SET news = -1");
 	read_fails(fixture, "stands for nothing");

@@ -1,0 +1,115 @@
+/*
+ * Against the share all suspects count, also those that the rule does not believe: they are what
+ * was found among so many series.
+ *
+ * Of a candidate that stays one, place and runs are written, and its numbers stay as they were when
+ * it was found: how many points followed it by then is what the rule asks for.
+ */
+#include "agent/news/belief.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "agent/core/arena.h"
+#include "detectors/fdr.h"
+
+static size_t series_of_share(const struct analysis *analysis, double share)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < analysis->data->count; i++) {
+		const struct series *series = &analysis->data->series[i];
+
+		count += series->axis->n > 0 &&
+			 analysis_configured(analysis->test, series->metric)->fdr == share;
+	}
+	return count;
+}
+
+static bool is_counted(const struct suspect *suspect, double share)
+{
+	return suspect->detection->fdr == share && !suspect->exempt &&
+	       !isnan(suspect->record.item.change.pvalue);
+}
+
+static double limit_of_share(
+	const struct analysis *analysis, const struct suspects *suspects, double share)
+{
+	double *pvalues = memory_new(suspects->count, sizeof *pvalues), limit;
+	size_t series = series_of_share(analysis, share), found = 0;
+
+	for (size_t i = 0; i < suspects->count; i++)
+		if (is_counted(&suspects->items[i], share))
+			pvalues[found++] = suspects->items[i].record.item.change.pvalue;
+	limit = fdr_limit(pvalues, found, series > found ? series : found, share);
+	free(pvalues);
+	return limit;
+}
+
+/* Suspects of one share follow each other, as series of one metric do. */
+void belief_share(const struct analysis *analysis, struct suspects *suspects)
+{
+	double share = 0, limit = 1;
+
+	for (size_t i = 0; i < suspects->count; i++) {
+		struct suspect *suspect = &suspects->items[i];
+
+		if (suspect->detection->fdr == 0)
+			continue;
+		if (suspect->detection->fdr != share) {
+			share = suspect->detection->fdr;
+			limit = limit_of_share(analysis, suspects, share);
+		}
+		if (is_counted(suspect, share) && suspect->record.item.change.pvalue > limit)
+			suspect->believed = false;
+	}
+}
+
+static void write_candidate(const struct suspect *suspect, struct store_request *request)
+{
+	const struct record *record = &suspect->record, *known = suspect->known;
+	struct record_update update = {.id = record->item.id,
+		.time = record->item.time,
+		.now = record->updated,
+		.state = CHANGE_CANDIDATE};
+
+	if (!known) {
+		struct record *fresh = &request->records[request->record_count++];
+
+		*fresh = *record;
+		fresh->state = CHANGE_CANDIDATE;
+		fresh->news = record->news == NEWS_PENDING ? NEWS_HELD : NEWS_SILENT;
+		return;
+	}
+	if (known->state == CHANGE_WITHDRAWN) {
+		update.item = &record->item;
+		update.runs = 1;
+	} else if (suspect->grown) {
+		update.runs = record->runs;
+	} else if (update.time == known->item.time) {
+		return;
+	}
+	request->updates[request->update_count++] = update;
+}
+
+void belief_write(
+	const struct suspects *suspects, struct store_request *request, struct news_tally *tally)
+{
+	for (size_t i = 0; i < suspects->count; i++) {
+		const struct suspect *suspect = &suspects->items[i];
+
+		tally->found += !suspect->known;
+		if (!suspect->believed) {
+			write_candidate(suspect, request);
+			tally->candidates++;
+			if (suspect->hindsight)
+				suspect->hindsight->candidates++;
+			continue;
+		}
+		request->records[request->record_count++] = suspect->record;
+		if (suspect->record.news == NEWS_PENDING)
+			tally->fresh++;
+		else
+			tally->silent++;
+	}
+}

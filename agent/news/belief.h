@@ -1,0 +1,38 @@
+/*
+ * The changes that a pass has found and that were not believed before: which of them are now, and
+ * what is written of them.
+ *
+ * A change is believed by the rule of its detection (`confirm`), and if it is among those that all
+ * series of the pass allow together (`fdr`).
+ */
+#ifndef AGENT_BELIEF_H
+#define AGENT_BELIEF_H
+
+#include "agent/news/news.h"
+
+struct suspect {
+	struct record record;       /* as it is written if it is believed */
+	const struct record *known; /* the candidate that it was; NULL: it is new */
+	const struct detection *detection;
+	struct hindsight *hindsight; /* of its series, or NULL */
+	bool grown;                  /* of a known one: there is something new in its series */
+	bool believed;               /* by the rule; after belief_share: at all */
+	bool exempt;                 /* the share of false ones is not for it */
+};
+
+struct suspects {
+	struct suspect *items;
+	size_t count;
+};
+
+/*
+ * Holds the suspects against all series whose detection puts up with the same share of false ones:
+ * those that fail are not believed, whatever the rule says. A change without a p-value passes.
+ */
+void belief_share(const struct analysis *analysis, struct suspects *suspects);
+
+/* Adds records and updates to the request, which has room for them, and counts them. */
+void belief_write(
+	const struct suspects *suspects, struct store_request *request, struct news_tally *tally);
+
+#endif
