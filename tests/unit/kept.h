@@ -6,7 +6,8 @@
 
 #include <stdlib.h>
 
-#include "agent/news/store.h"
+#include "agent/core/when.h"
+#include "agent/news/memory.h"
 
 enum { MOST_RECORDS = 500 };
 
@@ -47,6 +48,7 @@ static void kept_record(struct kept *kept, const struct record *record)
 	*place = *record;
 	place->item.id = place - kept->records + 1;
 	place->first_seen = first_seen;
+	place->runs = record->runs > 0 ? record->runs : 1;
 	place->believed = false;
 	place->series = "s";
 	place->branch = "";
@@ -73,6 +75,38 @@ static void kept_store(struct kept *kept, const struct store_request *request)
 	kept->marked = true;
 	kept->mark = request->marks[0];
 	kept->mark.series = "s";
+}
+
+/* A pass of the test, whose only series has these values; memory_begin was called. `failing`: the
+ * store cannot write. */
+static void kept_pass(struct kept *kept, struct memory *memory, const struct test *test,
+	const struct axis *axis, double *values, int64_t now, struct scratch *scratch, bool failing)
+{
+	struct arena *arena = arena_new();
+	struct axis own = *axis;
+	struct series series = {.name = "s", .identity = "s", .axis = &own, .values = values};
+	struct dataset data = {&series, 1};
+	struct analysis analysis;
+	struct hindsight **hindsights;
+	struct store_request *request = store_request_new(STORE_RECORD, NULL, NULL);
+	struct error error;
+	bool settled = true;
+
+	assert_true(
+		memory_detect(memory, arena, test, &data, scratch, &analysis, &hindsights, &error));
+	if (!memory_settled(memory))
+		settled = news_find(&analysis, hindsights, "", kept->records, kept->count, now,
+				  WHEN_ALWAYS, request)
+				  .beyond == 0;
+	bool news = request->record_count + request->update_count > 0;
+	kept->passes++;
+	if (!failing) {
+		if (memory_marks(memory, request, news) > 0 || news)
+			kept_store(kept, request);
+		memory_recorded(memory, settled);
+	}
+	store_request_free(request);
+	arena_free(arena);
 }
 
 #endif

@@ -14,8 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/when.h"
-#include "agent/news/memory.h"
 #include "agent/news/reconcile.h"
 #include "detectors/edivisive.h"
 #include "tests/unit/kept.h"
@@ -73,43 +71,18 @@ static void walk_free(struct walk *walk)
 /* A pass that sees the points before `end`. `failing`: the store cannot write. */
 static void pass(struct walk *walk, size_t end, bool failing)
 {
-	struct arena *arena = arena_new();
 	int64_t now = walk->times[end - 1] + STEP / 2;
 	int64_t since = memory_begin(walk->memory, now, walk->range);
 	const struct plugin plugin = {.name = walk->detector->name};
 	const struct test test = {
 		.name = "t", .detection = {&plugin, walk->options, walk->confirm, 0}};
 	size_t from = walk->first;
-	struct axis axis;
-	struct series series = {.name = "s", .identity = "s", .axis = &axis};
-	struct dataset data = {&series, 1};
-	struct analysis analysis;
-	struct hindsight **hindsights;
-	struct store_request *request = store_request_new(STORE_RECORD, NULL, NULL);
-	struct error error;
-	bool settled = true;
 
 	while (from < end && walk->times[from] < since)
 		from++;
-	axis = (struct axis){.n = end - from, .times = walk->times + from};
-	series.values = walk->values + from;
-	assert_true(memory_detect(
-		walk->memory, arena, &test, &data, walk->scratch, &analysis, &hindsights, &error));
-	if (!memory_settled(walk->memory)) {
-		struct news_tally tally = news_find(&analysis, hindsights, "", walk->kept.records,
-			walk->kept.count, now, WHEN_ALWAYS, request);
-
-		settled = tally.beyond == 0;
-	}
-	bool news = request->record_count + request->update_count > 0;
-	walk->kept.passes++;
-	if (!failing) {
-		if (memory_marks(walk->memory, request, news) > 0 || news)
-			kept_store(&walk->kept, request);
-		memory_recorded(walk->memory, settled);
-	}
-	store_request_free(request);
-	arena_free(arena);
+	struct axis axis = {.n = end - from, .times = walk->times + from};
+	kept_pass(&walk->kept, walk->memory, &test, &axis, walk->values + from, now, walk->scratch,
+		failing);
 }
 
 static bool is_told(const struct kept *kept, int64_t time)
