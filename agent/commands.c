@@ -10,6 +10,7 @@ const struct command *const commands[] = {
 	&analyze_command,
 	&cluster_command,
 	&detect_command,
+	&evaluate_command,
 	&list_tests_command,
 	&list_groups_command,
 	&list_metrics_command,

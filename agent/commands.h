@@ -10,6 +10,7 @@ extern const struct command analyze_command;
 extern const struct command changes_command;
 extern const struct command cluster_command;
 extern const struct command detect_command;
+extern const struct command evaluate_command;
 extern const struct command list_groups_command;
 extern const struct command list_metrics_command;
 extern const struct command list_tests_command;

@@ -296,7 +296,7 @@ static void judge_row(const struct bench *bench, const json_t *row, void *contex
 	struct tally tally = {0};
 	tally_add(&tally, &series, changes, count, 2);
 	judged->series++;
-	judged->f1 += score_f1_annotated(&series, changes, count, 5);
+	judged->f1 += tally_f1_annotated(&series, changes, count, 5);
 	bool right = tally.hits == tally.found && tally.hits == tally.truth;
 	judged->right += right;
 	if (!right && bench->classes)

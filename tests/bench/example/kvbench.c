@@ -8,7 +8,9 @@
  * the CSV files; conf/example/README.md tells their story.
  *
  *   kvbench WORKLOAD BUILD   WORKLOAD: read.inmem, read.range, write.rf1, write.batch-10
+ *   kvbench amounts          reads an amount of work a line and writes the nanoseconds it took
  */
+#include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -96,10 +98,29 @@ static int by_size(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
+/* One measurement a line: so many reads, and how long they took in all. */
+static int read_amounts(void)
+{
+	uint64_t amount, next = 0;
+	while (scanf("%" SCNu64, &amount) == 1) {
+		uint64_t start = now_ns();
+		for (uint64_t end = next + amount; next < end; next++)
+			read_one(next, 0);
+		printf("%" PRIu64 "\n", now_ns() - start);
+		fflush(stdout);
+	}
+	return sink == 42;
+}
+
 int main(int argc, char **argv)
 {
+	if (argc == 2 && strcmp(argv[1], "amounts") == 0) {
+		for (uint64_t i = 0; i < SLOTS; i++)
+			write_one(i);
+		return read_amounts();
+	}
 	if (argc != 3) {
-		fprintf(stderr, "usage: kvbench WORKLOAD BUILD\n");
+		fprintf(stderr, "usage: kvbench WORKLOAD BUILD | kvbench amounts\n");
 		return 2;
 	}
 	const char *work = argv[1];

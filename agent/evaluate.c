@@ -1,0 +1,344 @@
+/*
+ * `evaluate`: detectors against series that people have labelled.
+ */
+#include "agent/evaluate.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/commands.h"
+#include "agent/core/hash.h"
+#include "detectors/combine.h"
+
+enum { MAX_JOBS = 256, CONTENDERS_MOST = 32 };
+
+struct evaluate_options {
+	struct strings truth, detectors;
+	int64_t jobs, max_line;
+	int output;
+	bool tune, by_class, whole;
+	const char *svg, *confirm;
+};
+
+#define AT(member) offsetof(struct evaluate_options, member)
+
+static const char *const output_names[] = {"text", "json", NULL};
+
+static const struct field evaluate_fields[] = {
+	{.name = "truth",
+		.type = FIELD_LIST,
+		.offset = AT(truth),
+		.metavar = "FILE,...",
+		.help = "labelled series as JSON lines; - is the standard input"},
+	{.name = "detector",
+		.type = FIELD_LIST,
+		.offset = AT(detectors),
+		.metavar = "NAME,...",
+		.help = "what to compare, by default edivisive: \"kernel\", "
+			"\"edivisive(window=30, profile=otava)\", \"combine(all: edivisive, "
+			"kernel)\""},
+	{.name = "confirm",
+		.type = FIELD_STRING,
+		.offset = AT(confirm),
+		.initial = "auto",
+		.metavar = "RULE",
+		.help = "when a change that was found is announced, point by point: auto, off or a "
+			"number of points"},
+	{.name = "whole",
+		.type = FIELD_BOOL,
+		.offset = AT(whole),
+		.help = "look at whole series only, not point by point as well"},
+	{.name = "by_class",
+		.type = FIELD_BOOL,
+		.offset = AT(by_class),
+		.help = "a line for each class of series, too"},
+	{.name = "tune",
+		.type = FIELD_BOOL,
+		.offset = AT(tune),
+		.help = "search better options on half of the series, and try them on the rest"},
+	{.name = "svg",
+		.type = FIELD_STRING,
+		.offset = AT(svg),
+		.metavar = "FILE",
+		.help = "draw there what --tune has to choose from"},
+	{.name = "output",
+		.type = FIELD_CHOICE,
+		.offset = AT(output),
+		.initial = "text",
+		.choices = output_names,
+		.help = "how to print the results; json has all counts, of each class"},
+	{.name = "jobs",
+		.type = FIELD_INT,
+		.offset = AT(jobs),
+		.initial = "0",
+		.max = MAX_JOBS,
+		.letter = 'j',
+		.help = "threads in all; 0 is one a core"},
+	{.name = "max_line",
+		.type = FIELD_BYTES,
+		.offset = AT(max_line),
+		.initial = "16MiB",
+		.min = 1024,
+		.max = 1 << 30,
+		.help = "a line longer than this is a bad line"},
+	{0},
+};
+
+static const struct option_part evaluate_parts[] = {{evaluate_fields, 0}, {0}};
+
+/* What the command works on. */
+struct work {
+	struct cli *cli;
+	const struct evaluate_options *options;
+	struct labelled_set set;
+	const struct labelled_series **series; /* those of the set, in the order they are used */
+	struct contender *contenders;
+	size_t contender_count;
+	struct evaluation evaluation;
+	FILE *svg;
+};
+
+/* Reads "kernel(penalty=2)", which is a member of a `combine`, and "combine(HOW)". */
+static bool read_contender(const struct schema *schema, const char *text, struct arena *arena,
+	struct contender *out, struct error *error)
+{
+	static const char head[] = "combine(", own[] = "combine: ";
+	const struct detection none = {0};
+	struct detection whole, member[COMBINE_MOST];
+	size_t length = strlen(text);
+	bool combines = strncmp(text, head, strlen(head)) == 0 && text[length - 1] == ')';
+	const char *how =
+		combines ? arena_strndup(arena, text + strlen(head), length - strlen(head) - 1)
+			 : arena_printf(arena, "any: %s", text);
+	const struct setting setting = {"combine", how};
+	if (!detection_overlay(schema, &none, &setting, 1, arena, &whole, error)) {
+		if (!combines && strncmp(error->text, own, strlen(own)) == 0)
+			memmove(error->text, error->text + strlen(own),
+				strlen(error->text + strlen(own)) + 1);
+		return error_prefix(error, "--detector: ");
+	}
+	if (!combines)
+		combine_members(schema, &whole, member);
+	const struct detection *chosen = combines ? &whole : member;
+	*out = (struct contender){text, detector_find(chosen->detector->name), chosen->options};
+	return true;
+}
+
+static bool read_contenders(struct work *work, struct error *error)
+{
+	static const char *const usual[] = {"edivisive"};
+	struct arena *arena = work->cli->arena;
+	const struct schema *schema = cli_schema(arena);
+	struct strings names = work->options->detectors;
+	if (names.count == 0)
+		names = (struct strings){usual, 1};
+	if (names.count > CONTENDERS_MOST)
+		return error_set(error, ERROR_USAGE, "--detector: more than %d", CONTENDERS_MOST);
+	work->contenders = arena_array(arena, names.count, sizeof *work->contenders);
+	for (size_t i = 0; i < names.count; i++)
+		if (!read_contender(schema, names.items[i], arena,
+			    &work->contenders[work->contender_count++], error))
+			return false;
+	return true;
+}
+
+static bool check_flags(const struct work *work, struct error *error)
+{
+	const struct evaluate_options *options = work->options;
+	if (work->cli->arguments.count > 0)
+		return error_set(
+			error, ERROR_USAGE, "evaluate takes no arguments (--truth names a file)");
+	if (options->truth.count == 0)
+		return error_set(error, ERROR_USAGE,
+			"--truth FILE is needed: labelled series. (The agent's state file holds no "
+			"judgements of changes that could stand for them)");
+	if (options->svg && !options->tune)
+		return error_set(error, ERROR_USAGE, "--svg draws what --tune finds");
+	if (options->tune && work->contender_count > 1)
+		return error_set(error, ERROR_USAGE, "--tune takes one --detector");
+	return true;
+}
+
+/* Is it one of those that options are searched on? Its name says so, so that it stays one. */
+static bool is_searched(const struct work *work, size_t index)
+{
+	const char *id = work->set.series[index].id;
+	uint64_t hash = *id ? hash_add(HASH_START, id, strlen(id)) >> 32 : index;
+	return work->options->tune && hash % 2 == 0;
+}
+
+/* All of the set; with --tune, those first that options are searched on. Returns how many. */
+static size_t arrange(struct work *work)
+{
+	size_t searched = 0, count = 0;
+	work->series = arena_array(
+		work->cli->arena, work->set.count, sizeof(const struct labelled_series *));
+	for (int part = 0; part < 2; part++) {
+		for (size_t i = 0; i < work->set.count; i++)
+			if (is_searched(work, i) == (part == 0))
+				work->series[count++] = &work->set.series[i];
+		searched = part == 0 ? count : searched;
+	}
+	return searched;
+}
+
+static void print(struct work *work, const struct buf *text)
+{
+	fwrite(text->data, 1, text->length, work->cli->out);
+	fflush(work->cli->out);
+}
+
+/* Every contender on the series of the evaluation, put at the end of `text`. */
+static void compare(struct work *work, struct buf *text)
+{
+	struct evaluation *evaluation = &work->evaluation;
+	const struct evaluate_options *options = work->options;
+	struct result *results = memory_new(work->contender_count, sizeof *results);
+	evaluation->live = !options->whole;
+	evaluation->total += evaluation->count * work->contender_count;
+	for (size_t i = 0; i < work->contender_count; i++)
+		evaluate_contender(evaluation, &work->contenders[i], &results[i]);
+	if (options->output == 0)
+		evaluate_put_text(text, results, work->contender_count, evaluation,
+			options->confirm, options->by_class);
+	else
+		evaluate_put_json(text, results, work->contender_count, options->confirm);
+	for (size_t i = 0; i < work->contender_count; i++)
+		result_free(&results[i]);
+	free(results);
+}
+
+static void evaluate_all(struct work *work)
+{
+	struct buf text = {0};
+	bool json = work->options->output == 1;
+	arrange(work);
+	work->evaluation.series = work->series;
+	work->evaluation.count = work->set.count;
+	if (json)
+		buf_char(&text, '{');
+	compare(work, &text);
+	if (json)
+		buf_text(&text, "}\n");
+	print(work, &text);
+	buf_free(&text);
+}
+
+static bool draw(struct work *work, const struct trials *trials, struct error *error)
+{
+	struct buf picture = {0};
+	if (!work->svg)
+		return true;
+	tune_put_svg(&picture, trials);
+	bool good = fwrite(picture.data, 1, picture.length, work->svg) == picture.length;
+	good = fclose(work->svg) == 0 && good;
+	work->svg = NULL;
+	buf_free(&picture);
+	return good || error_set(error, ERROR_DATA, "%s: %s", work->options->svg, strerror(errno));
+}
+
+/* What was given and what was found to be the best, on the series not searched on. */
+static void compare_best(struct work *work, const struct trials *trials, struct buf *text)
+{
+	struct contender both[] = {work->contenders[0], trials->items[trials->best].contender};
+	work->contenders = both;
+	work->contender_count = trials->best == 0 ? 1 : 2;
+	compare(work, text);
+}
+
+static bool tune(struct work *work, struct error *error)
+{
+	struct trials trials;
+	struct buf text = {0};
+	bool json = work->options->output == 1;
+	size_t searched = arrange(work);
+	struct evaluation *evaluation = &work->evaluation;
+	evaluation->series = work->series;
+	evaluation->count = searched;
+	if (searched == 0 || searched == work->set.count)
+		return error_set(error, ERROR_DATA,
+			"--tune: %zu series are too few to be split into two parts",
+			work->set.count);
+	if (!tune_search(evaluation, work->contenders, work->cli->arena, &trials))
+		return error_set(error, ERROR_USAGE,
+			"--tune: %s has no p_value, penalty, magnitude or window",
+			work->contenders[0].name);
+	evaluation->series = work->series + searched;
+	evaluation->count = work->set.count - searched;
+	if (json) {
+		buf_printf(&text, "{\"tuned_on\": %zu, \"tried_on\": %zu, ", searched,
+			evaluation->count);
+		tune_put_json(&text, &trials);
+		buf_text(&text, ", ");
+	} else {
+		buf_printf(&text, "searched on %zu series: ", searched);
+		tune_put_text(&text, &trials);
+		buf_text(&text, "\nand on the rest, which were not searched on: ");
+	}
+	compare_best(work, &trials, &text);
+	if (json)
+		buf_text(&text, "}\n");
+	print(work, &text);
+	buf_free(&text);
+	return draw(work, &trials, error);
+}
+
+/* The picture is opened before the work is done, so that nothing is searched in vain. */
+static bool prepare(struct work *work, struct error *error)
+{
+	const struct evaluate_options *options = work->options;
+	if (!read_contenders(work, error) || !check_flags(work, error) ||
+		!confirm_parse(options->confirm, &work->evaluation.rule, error))
+		return false;
+	if (!labelled_load(&options->truth, (size_t)options->max_line, work->cli->arena, &work->set,
+		    error))
+		return false;
+	work->evaluation.unlabelled = work->set.unlabelled;
+	work->svg = options->svg ? fopen(options->svg, "we") : NULL;
+	return !options->svg || work->svg ||
+	       error_set(error, ERROR_USAGE, "--svg: %s: %s", options->svg, strerror(errno));
+}
+
+static int run(struct cli *cli)
+{
+	const struct evaluate_options *options = cli->options;
+	struct error error;
+	struct work work = {.cli = cli,
+		.options = options,
+		.evaluation = {.jobs = (size_t)options->jobs, .progress = cli->progress}};
+	bool good = prepare(&work, &error);
+	if (good && options->tune)
+		good = tune(&work, &error);
+	else if (good)
+		evaluate_all(&work);
+	if (work.svg)
+		fclose(work.svg);
+	free(work.set.series);
+	return good ? EXIT_NOTHING : cli_fail(&error);
+}
+
+const struct command evaluate_command = {
+	.name = "evaluate",
+	.summary = "score detectors on series that you have labelled",
+	.details =
+		"Reads series and what people say of them, one JSON object a line:\n"
+		"\n"
+		"  {\"id\": \"a\", \"series\": [1, 2.5, null], \"change_points\": [2]}\n"
+		"  {\"id\": \"b\", \"series\": [..], \"change_points\": {\"ann\": [7], \"ben\": "
+		"[]}, "
+		"\"class\": \"disk\", \"unsure\": [[20, 24]]}\n"
+		"\n"
+		"A change point is the index, from 0, of the first value of a new level. What is "
+		"found in spans that are unsure counts for nothing. All detectors stand side by "
+		"side: precision, recall and F1 within 0, 2 and 5 points, covering and Rand index, "
+		"false points in series without changes; and, one point at a time, how many points "
+		"late a change is announced, false alarms, and how many are withdrawn later.\n"
+		"\n"
+		"  hunter-c evaluate --truth labelled.jsonl --detector edivisive --detector "
+		"kernel\n"
+		"  hunter-c evaluate --truth labelled.jsonl --tune --svg trade-off.svg\n",
+	.parts = evaluate_parts,
+	.options_size = sizeof(struct evaluate_options),
+	.run = run,
+};

@@ -1,0 +1,280 @@
+/*
+ * The series are the parts of the work, done by a team; what they come to is added up in their
+ * order, so that the sums do not depend on the number of threads.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/clock.h"
+#include "agent/evaluate.h"
+#include "agent/shapes/team.h"
+
+enum { RERUNS_MOST = 200, PROGRESS_EVERY = 250 }; /* ms */
+
+const size_t evaluate_margins[MARGINS] = {0, 2, 5};
+
+/* What came of one series; `group` is not used. */
+struct shift {
+	struct evaluation *evaluation;
+	const struct contender *contender;
+	struct standing *standings;
+	pthread_mutex_t lock; /* guards what follows, and evaluation->done */
+	int64_t next_word;
+	int64_t busy; /* ns in the detector, of all threads */
+};
+
+/* The places outside of the unsure spans. */
+static struct places sure_places(
+	const struct labels *labels, const struct change *changes, size_t count, size_t *room)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < count; i++)
+		if (!labels_unsure(labels, changes[i].index))
+			room[kept++] = changes[i].index;
+	return (struct places){room, kept};
+}
+
+static void score_whole(const struct labelled_series *series, const struct change *changes,
+	size_t count, struct standing *out)
+{
+	const struct labels *labels = &series->labels;
+	size_t *room = memory_new(count + 1, sizeof *room);
+	struct places found = sure_places(labels, changes, count, room);
+	out->series = 1;
+	out->points = labels->n;
+	out->found = count;
+	score_add(&out->all, labels, found, evaluate_margins[MARGIN_MAIN]);
+	if (labels->all.count > 0) {
+		out->changed = 1;
+		for (size_t m = 0; m < MARGINS; m++)
+			score_add(&out->margins[m], labels, found, evaluate_margins[m]);
+	} else {
+		out->flat_points = labels->n;
+		out->flat_found = found.count;
+	}
+	out->f1 = score_f1_annotated(labels, found, evaluate_margins[MARGIN_MAIN]);
+	out->cover = score_cover(labels, found);
+	out->rand = score_rand(labels, found);
+	free(room);
+}
+
+/* How many more points are seen at the next look. Detectors without a stream look at all anew, so
+ * they look at most RERUNS_MOST times. */
+static size_t next_look(const struct detector *detector, size_t seen, size_t n)
+{
+	size_t step = detector->stream_new ? 1 : 1 + n / RERUNS_MOST;
+	size_t more = seen > 0 ? step : FOLLOW_FIRST;
+	return more < n - seen ? more : n - seen;
+}
+
+static const struct change *look(const struct contender *contender, struct stream *stream,
+	const struct labelled_series *series, size_t seen, size_t more, struct scratch *scratch,
+	struct change *room, size_t *count)
+{
+	const struct samples samples = {.values = series->values,
+		.n = seen + more,
+		.runs = series->runs,
+		.hashes = series->hashes};
+	if (stream)
+		return contender->detector->stream_append(
+			stream, series->values + seen, more, scratch, count);
+	*count = contender->detector->detect(&samples, contender->options, scratch, room);
+	return room;
+}
+
+static void judge_live(const struct follower *follower, const struct labels *labels,
+	const struct change *changes, size_t count, struct live *out)
+{
+	out->points = labels->n < FOLLOW_FIRST ? 1 : labels->n - FOLLOW_FIRST + 1;
+	out->alarms = follower_judge(follower, labels, changes, count);
+	out->truth = labels->all.count;
+	out->delays = memory_new(out->truth + 1, sizeof *out->delays);
+	for (size_t k = 0; k < out->truth; k++)
+		out->seen += follower_delay(follower, labels->all.at[k], &out->delays[out->seen]);
+}
+
+static void score_live(const struct shift *shift, const struct labelled_series *series,
+	struct scratch *scratch, struct change *room, struct standing *out)
+{
+	const struct contender *contender = shift->contender;
+	const struct detector *detector = contender->detector;
+	const struct confirm_rule at_once = {.mode = CONFIRM_OFF};
+	struct follower *followers[LIVES] = {
+		[LIVE_CONFIRMED] = follower_new(&shift->evaluation->rule, true),
+		[LIVE_AT_ONCE] = follower_new(&at_once, false)};
+	struct stream *stream =
+		detector->stream_new ? detector->stream_new(contender->options) : NULL;
+	const struct change *changes = NULL;
+	size_t count = 0, n = series->labels.n;
+	for (size_t seen = 0; seen < n;) {
+		size_t more = next_look(detector, seen, n);
+		changes = look(contender, stream, series, seen, more, scratch, room, &count);
+		seen += more;
+		for (size_t i = 0; i < LIVES; i++)
+			follower_take(followers[i], changes, count, seen);
+	}
+	for (size_t i = 0; i < LIVES; i++) {
+		judge_live(followers[i], &series->labels, changes, count, &out->live[i]);
+		follower_free(followers[i]);
+	}
+	if (stream)
+		detector->stream_free(stream);
+}
+
+/* Says how far it is, now and then. */
+static void note_done(struct shift *shift, int64_t took)
+{
+	struct evaluation *evaluation = shift->evaluation;
+	pthread_mutex_lock(&shift->lock);
+	evaluation->done++;
+	shift->busy += took;
+	if (evaluation->progress && clock_monotonic() >= shift->next_word) {
+		shift->next_word = clock_monotonic() + PROGRESS_EVERY;
+		fprintf(stderr, "\r\033[K%s: %zu of %zu done", shift->contender->name,
+			evaluation->done, evaluation->total);
+		fflush(stderr);
+	}
+	pthread_mutex_unlock(&shift->lock);
+}
+
+static void do_series(void *argument, size_t index)
+{
+	struct shift *shift = argument;
+	const struct contender *contender = shift->contender;
+	const struct labelled_series *series = shift->evaluation->series[index];
+	struct scratch *scratch = scratch_new();
+	struct change *room = memory_new(series->labels.n, sizeof *room);
+	const struct samples samples = {.values = series->values,
+		.n = series->labels.n,
+		.runs = series->runs,
+		.hashes = series->hashes};
+	int64_t start = clock_monotonic_ns();
+	size_t count = contender->detector->detect(&samples, contender->options, scratch, room);
+	shift->standings[index] = (struct standing){0};
+	score_whole(series, room, count, &shift->standings[index]);
+	if (shift->evaluation->live)
+		score_live(shift, series, scratch, room, &shift->standings[index]);
+	free(room);
+	scratch_free(scratch);
+	note_done(shift, clock_monotonic_ns() - start);
+}
+
+static void add_tally(struct score_tally *sum, const struct score_tally *one)
+{
+	sum->right += one->right;
+	sum->found += one->found;
+	sum->seen += one->seen;
+	sum->truth += one->truth;
+}
+
+static void add_live(struct live *sum, const struct live *one)
+{
+	sum->points += one->points;
+	sum->truth += one->truth;
+	sum->alarms.alarms += one->alarms.alarms;
+	sum->alarms.wrong += one->alarms.wrong;
+	sum->alarms.withdrawn += one->alarms.withdrawn;
+	sum->alarms.true_withdrawn += one->alarms.true_withdrawn;
+	if (sum->seen + one->seen > sum->capacity) {
+		sum->capacity = 2 * (sum->seen + one->seen);
+		sum->delays = memory_resize(sum->delays, sum->capacity, sizeof *sum->delays);
+	}
+	for (size_t i = 0; i < one->seen; i++)
+		sum->delays[sum->seen++] = one->delays[i];
+}
+
+static void add_standing(struct standing *sum, const struct standing *one)
+{
+	sum->series += one->series;
+	sum->changed += one->changed;
+	sum->points += one->points;
+	sum->found += one->found;
+	sum->flat_points += one->flat_points;
+	sum->flat_found += one->flat_found;
+	for (size_t m = 0; m < MARGINS; m++)
+		add_tally(&sum->margins[m], &one->margins[m]);
+	add_tally(&sum->all, &one->all);
+	sum->f1 += one->f1;
+	sum->cover += one->cover;
+	sum->rand += one->rand;
+	for (size_t i = 0; i < LIVES; i++)
+		add_live(&sum->live[i], &one->live[i]);
+}
+
+static void free_standing(struct standing *standing)
+{
+	for (size_t i = 0; i < LIVES; i++)
+		free(standing->live[i].delays);
+}
+
+/* The sums of the class; a file's classes come one after the other, so the last is tried first. */
+static struct standing *find_group(struct result *result, const char *group)
+{
+	for (size_t i = result->group_count; i > 0; i--)
+		if (strcmp(result->groups[i - 1].group, group) == 0)
+			return &result->groups[i - 1];
+	result->groups =
+		memory_resize(result->groups, result->group_count + 1, sizeof *result->groups);
+	struct standing *added = &result->groups[result->group_count++];
+	*added = (struct standing){.group = group};
+	return added;
+}
+
+void evaluate_contender(
+	struct evaluation *evaluation, const struct contender *contender, struct result *out)
+{
+	struct team team = {.threads = evaluation->jobs};
+	struct parallel parallel = team_parallel(&team);
+	struct shift shift = {.evaluation = evaluation,
+		.contender = contender,
+		.standings = memory_new(evaluation->count, sizeof *shift.standings),
+		.lock = PTHREAD_MUTEX_INITIALIZER,
+		.next_word = clock_monotonic() + PROGRESS_EVERY};
+	*out = (struct result){.contender = contender, .whole.group = ""};
+	parallel.run(parallel.context, do_series, &shift, evaluation->count);
+	for (size_t i = 0; i < evaluation->count; i++) {
+		add_standing(&out->whole, &shift.standings[i]);
+		add_standing(find_group(out, evaluation->series[i]->group), &shift.standings[i]);
+		free_standing(&shift.standings[i]);
+	}
+	out->seconds = (double)shift.busy / 1e9;
+	if (evaluation->progress) {
+		fputs("\r\033[K", stderr);
+		fflush(stderr);
+	}
+	free(shift.standings);
+}
+
+void result_free(struct result *result)
+{
+	free_standing(&result->whole);
+	for (size_t i = 0; i < result->group_count; i++)
+		free_standing(&result->groups[i]);
+	free(result->groups);
+}
+
+double per_thousand(double part, size_t whole)
+{
+	return whole > 0 ? 1000 * part / (double)whole : 0;
+}
+
+double standing_wrong(const struct standing *standing)
+{
+	return per_thousand(standing->all.found - standing->all.right, standing->points);
+}
+
+static int by_size(const void *a, const void *b)
+{
+	const size_t *x = a, *y = b;
+	return *x < *y ? -1 : *x > *y;
+}
+
+size_t live_delay(struct live *live, size_t tenths)
+{
+	size_t rank = live->seen * tenths / 10;
+	if (live->seen == 0)
+		return 0;
+	qsort(live->delays, live->seen, sizeof *live->delays, by_size);
+	return live->delays[rank < live->seen ? rank : live->seen - 1];
+}

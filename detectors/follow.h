@@ -1,0 +1,42 @@
+/*
+ * A series as an agent sees it, point by point: what is announced, when, and what becomes of it.
+ *
+ * Two ways of counting. Tracked, a change is followed from pass to pass as the agent does, by sign
+ * and nearest place, so that one which moves is still the same. Untracked, alarms are told apart
+ * and looked for in the end by place alone, which is how detectors of others were measured.
+ */
+#ifndef DETECTORS_FOLLOW_H
+#define DETECTORS_FOLLOW_H
+
+#include "detectors/confirm.h"
+#include "detectors/score.h"
+
+enum {
+	FOLLOW_FIRST = 10, /* points a series has when it is first looked at */
+	FOLLOW_SAME = 5    /* points apart, at most, and it is the same alarm */
+};
+
+struct follower;
+struct follower *follower_new(const struct confirm_rule *rule, bool tracked);
+void follower_free(struct follower *follower);
+
+/* One pass over what was found among the first `seen` points. A candidate that is gone is
+ * forgotten. */
+void follower_take(
+	struct follower *follower, const struct change *changes, size_t count, size_t seen);
+
+struct followed {
+	size_t alarms,
+		wrong;    /* announced; those neither near a label nor where labels are unsure */
+	size_t withdrawn; /* announced, and no longer there at the end */
+	size_t true_withdrawn; /* of those that were right */
+};
+
+/* At the end, when the changes are those of the last pass. */
+struct followed follower_judge(const struct follower *follower, const struct labels *labels,
+	const struct change *changes, size_t count);
+
+/* Points after `place` until an alarm near it; false: there was none. */
+bool follower_delay(const struct follower *follower, size_t place, size_t *delay);
+
+#endif

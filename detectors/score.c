@@ -1,0 +1,225 @@
+#include "detectors/score.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "detectors/scratch.h"
+
+static size_t distance(size_t a, size_t b)
+{
+	return a > b ? a - b : b - a;
+}
+
+bool labels_unsure(const struct labels *labels, size_t place)
+{
+	for (size_t i = 0; i < labels->span_count; i++)
+		if (place >= labels->spans[i].from && place < labels->spans[i].to)
+			return true;
+	return false;
+}
+
+/* The free one nearest to `place` from `from` on, or found.count. */
+static size_t nearest(
+	struct places found, const bool *taken, size_t from, size_t place, size_t margin)
+{
+	size_t best = found.count;
+	for (size_t i = from; i < found.count && found.at[i] <= place + margin; i++) {
+		size_t away = distance(found.at[i], place);
+		if (taken[i] || away > margin)
+			continue;
+		if (best == found.count || away < distance(found.at[best], place))
+			best = i;
+	}
+	return best;
+}
+
+size_t score_hits(struct places labels, struct places found, size_t margin)
+{
+	bool *taken = scratch_resize(NULL, found.count + 1, sizeof *taken);
+	size_t hits = 0, from = 0;
+	for (size_t i = 0; i < found.count; i++)
+		taken[i] = false;
+	for (size_t k = 0; k < labels.count; k++) {
+		while (from < found.count && found.at[from] + margin < labels.at[k])
+			from++;
+		size_t best = nearest(found, taken, from, labels.at[k], margin);
+		if (best == found.count)
+			continue;
+		taken[best] = true;
+		hits++;
+	}
+	free(taken);
+	return hits;
+}
+
+void score_add(
+	struct score_tally *tally, const struct labels *labels, struct places found, size_t margin)
+{
+	double seen = 0, truth = 0, annotators = (double)labels->annotator_count;
+	for (size_t a = 0; a < labels->annotator_count; a++) {
+		seen += (double)score_hits(labels->annotators[a], found, margin);
+		truth += (double)labels->annotators[a].count;
+	}
+	tally->right += (double)score_hits(labels->all, found, margin);
+	tally->found += (double)found.count;
+	tally->seen += seen / annotators;
+	tally->truth += truth / annotators;
+}
+
+static double share(double part, double whole)
+{
+	return whole > 0 ? part / whole : 1;
+}
+
+/* The harmonic mean. */
+static double joined(double precision, double recall)
+{
+	double sum = precision + recall;
+	return sum > 0 ? 2 * precision * recall / sum : 0;
+}
+
+double score_precision(const struct score_tally *tally)
+{
+	return share(tally->right, tally->found);
+}
+
+double score_recall(const struct score_tally *tally)
+{
+	return share(tally->seen, tally->truth);
+}
+
+double score_f1(const struct score_tally *tally)
+{
+	return joined(score_precision(tally), score_recall(tally));
+}
+
+/* A copy with index 0 in front. */
+static struct places with_origin(struct places places)
+{
+	size_t *at = scratch_resize(NULL, places.count + 1, sizeof *at);
+	at[0] = 0;
+	for (size_t i = 0; i < places.count; i++)
+		at[i + 1] = places.at[i];
+	return (struct places){at, places.count + 1};
+}
+
+static void drop(struct places places)
+{
+	free((size_t *)(uintptr_t)places.at);
+}
+
+double score_f1_annotated(const struct labels *labels, struct places found, size_t margin)
+{
+	struct places all = with_origin(labels->all), ours = with_origin(found);
+	double precision = (double)score_hits(all, ours, margin) / (double)ours.count, recall = 0;
+	for (size_t a = 0; a < labels->annotator_count; a++) {
+		struct places one = with_origin(labels->annotators[a]);
+		recall += (double)score_hits(one, ours, margin) / (double)one.count;
+		drop(one);
+	}
+	drop(all);
+	drop(ours);
+	return joined(precision, recall / (double)labels->annotator_count);
+}
+
+/* Segment k of a series that changes at these places. */
+static struct span segment(struct places places, size_t k, size_t n)
+{
+	return (struct span){k > 0 ? places.at[k - 1] : 0, k < places.count ? places.at[k] : n};
+}
+
+static double length(struct span span)
+{
+	return (double)(span.to - span.from);
+}
+
+static double common(struct span a, struct span b)
+{
+	size_t from = a.from > b.from ? a.from : b.from, to = a.to < b.to ? a.to : b.to;
+	return to > from ? (double)(to - from) : 0;
+}
+
+/* Calls `each` with every segment of the labels and every segment found that overlaps it. */
+static void overlaps(struct places labels, struct places found, size_t n,
+	void (*each)(void *context, size_t k, struct span labelled, struct span found),
+	void *context)
+{
+	for (size_t k = 0, j = 0; k <= labels.count; k++) {
+		struct span labelled = segment(labels, k, n);
+		while (j < found.count && found.at[j] <= labelled.from)
+			j++;
+		for (size_t i = j; i <= found.count; i++) {
+			struct span one = segment(found, i, n);
+			if (one.from >= labelled.to)
+				break;
+			each(context, k, labelled, one);
+		}
+	}
+}
+
+struct covering {
+	size_t segment;
+	double best, sum;
+};
+
+static void cover_pair(void *context, size_t k, struct span labelled, struct span found)
+{
+	struct covering *covering = context;
+	double both = common(labelled, found);
+	double jaccard = both / (length(labelled) + length(found) - both);
+	if (k != covering->segment) {
+		covering->segment = k;
+		covering->best = 0;
+	}
+	if (jaccard <= covering->best)
+		return;
+	covering->sum += (jaccard - covering->best) * length(labelled);
+	covering->best = jaccard;
+}
+
+double score_cover(const struct labels *labels, struct places found)
+{
+	struct covering covering = {0};
+	for (size_t a = 0; a < labels->annotator_count; a++) {
+		covering.segment = 0;
+		covering.best = 0;
+		overlaps(labels->annotators[a], found, labels->n, cover_pair, &covering);
+	}
+	return covering.sum / ((double)labels->n * (double)labels->annotator_count);
+}
+
+static double pairs(double points)
+{
+	return points * (points - 1) / 2;
+}
+
+static void rand_pair(void *context, size_t k, struct span labelled, struct span found)
+{
+	double *together = context;
+	(void)k;
+	*together += pairs(common(labelled, found));
+}
+
+static double pairs_within(struct places places, size_t n)
+{
+	double sum = 0;
+	for (size_t k = 0; k <= places.count; k++)
+		sum += pairs(length(segment(places, k, n)));
+	return sum;
+}
+
+double score_rand(const struct labels *labels, struct places found)
+{
+	double all = pairs((double)labels->n), sum = 0;
+	if (labels->n < 2)
+		return 1;
+	for (size_t a = 0; a < labels->annotator_count; a++) {
+		struct places one = labels->annotators[a];
+		double together = 0;
+		overlaps(one, found, labels->n, rand_pair, &together);
+		sum += 1 - (pairs_within(one, labels->n) + pairs_within(found, labels->n) -
+				   2 * together) /
+				   all;
+	}
+	return sum / (double)labels->annotator_count;
+}

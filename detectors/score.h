@@ -1,0 +1,67 @@
+/*
+ * How good change points are against labels, over whole series.
+ *
+ * Matching is one to one within a margin: each labelled place, in order, takes the nearest found
+ * one that is still free. The scores over annotators, with index 0 as a change point of everyone,
+ * are those of van den Burg and Williams, "An Evaluation of Change Point Detection Algorithms"
+ * (2020).
+ */
+#ifndef DETECTORS_SCORE_H
+#define DETECTORS_SCORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Indices of first points of new regimes: ascending, each once, from 1 to n - 1. */
+struct places {
+	const size_t *at;
+	size_t count;
+};
+
+/* [from, to) */
+struct span {
+	size_t from, to;
+};
+
+/* What people say of a series of n points. */
+struct labels {
+	const struct places *annotators; /* at least one */
+	size_t annotator_count;
+	struct places all;        /* what any of them says */
+	const struct span *spans; /* where it is unsure; what is found there counts for nothing */
+	size_t span_count;
+	size_t n;
+};
+
+/* Is the place within one of the unsure spans? */
+bool labels_unsure(const struct labels *labels, size_t place);
+
+/* How many of the labels have a partner of their own among the found. */
+size_t score_hits(struct places labels, struct places found, size_t margin);
+
+/* Sums over series. With several annotators precision asks whether anyone has labelled a found
+ * place, recall is the mean over them. */
+struct score_tally {
+	double right, found; /* found places that are labelled; all found ones */
+	double seen, truth;  /* labelled places that were found; all labelled ones */
+};
+
+void score_add(
+	struct score_tally *tally, const struct labels *labels, struct places found, size_t margin);
+
+/* 1 where nothing was found, nothing is there, or both. */
+double score_precision(const struct score_tally *tally);
+double score_recall(const struct score_tally *tally);
+double score_f1(const struct score_tally *tally);
+
+/* F1 of one series, with index 0. */
+double score_f1_annotated(const struct labels *labels, struct places found, size_t margin);
+
+/* Covering: how well the segments between the found places cover those between the labelled, 0..1.
+ */
+double score_cover(const struct labels *labels, struct places found);
+
+/* Rand index: the share of pairs of points on which both agree whether they are of one segment. */
+double score_rand(const struct labels *labels, struct places found);
+
+#endif

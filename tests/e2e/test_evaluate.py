@@ -1,0 +1,244 @@
+"""hunter-c evaluate: detectors scored on labelled series, by hand and against an independent scorer."""
+import json
+import os
+import pathlib
+import random
+import re
+import signal
+import subprocess
+import sys
+
+import pytest
+
+TESTS = pathlib.Path(__file__).parents[1]
+SYNTHETIC = TESTS / "datasets/synthetic.jsonl"
+REFERENCE = os.environ.get("HUNTER_REFERENCE_DATA")
+
+
+def series(seed, at=None, n=100, size=20):
+    rng = random.Random(seed)
+    return [round(rng.gauss(100 + (size if at and i >= at else 0), 1), 3) for i in range(n)]
+
+
+def write(path, rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+@pytest.fixture
+def labelled(tmp_path):
+    """Four series: a step that is there, one that is labelled 4 points late, one nobody labelled, and a flat one."""
+    return write(tmp_path / "labelled.jsonl", [
+        {"id": "right", "series": series(1, 50), "change_points": [50], "class": "step"},
+        {"id": "late", "series": series(2, 60), "change_points": [64], "class": "step"},
+        {"id": "wrong", "series": series(3, 40), "change_points": [], "class": "flat"},
+        {"id": "flat", "series": series(4), "change_points": [], "class": "flat"}])
+
+
+def scores(hunter, *arguments, **options):
+    result = hunter("evaluate", "--output", "json", *arguments, **options)
+    assert (result.code, result.err) == (0, "")
+    return json.loads(result.out)
+
+
+def test_scores_by_hand(hunter, labelled):
+    [answer] = scores(hunter, "--truth", labelled)["detectors"]
+    assert answer["detector"] == "edivisive"
+    whole = answer["all"]
+    assert (whole["series"], whole["changed"], whole["points"], whole["found"]) == (4, 2, 400, 3)
+    assert [(m["margin"], m["right"], m["found"], m["seen"], m["labelled"]) for m in whole["margins"]] == [
+        (0, 1, 2, 1, 2), (2, 1, 2, 1, 2), (5, 2, 2, 2, 2)]
+    assert whole["flat_per_1000"] == 5  # one point in 200
+    # Of each: (2 hits of 2 points, with index 0), twice; 2 of 3 where a point is found that nobody labelled; 1.
+    assert whole["f1_annotated"] == pytest.approx((1 + 1 + 2 / 3 + 1) / 4)
+    # |A|/n times the best overlap: 1; 0.6 * 60/64 + 0.36 * 36/40 + ... ; the larger part of 40 and 60; 1.
+    assert whole["covering"] == pytest.approx((1 + 0.64 * 60 / 64 + 0.36 * 36 / 40 + 0.6 + 1) / 4)
+    # Pairs that are of one segment in both, or in neither.
+    pairs = 100 * 99 / 2
+    late = 1 - 4 * (60 + 36) / pairs  # the four points between are torn from the others on both sides
+    wrong = (40 * 39 / 2 + 60 * 59 / 2) / pairs
+    assert whole["rand"] == pytest.approx((1 + late + wrong + 1) / 4)
+    assert [c["class"] for c in answer["classes"]] == ["step", "flat"]
+
+
+def test_point_by_point(hunter, labelled):
+    whole = scores(hunter, "--truth", labelled)["detectors"][0]["all"]
+    assert whole["at_once"]["points"] == 4 * 91
+    assert whole["at_once"]["seen"] == 1  # the other one was announced before the point that is labelled
+    assert 1 <= whole["at_once"]["delay_p50"] < 10
+    assert whole["at_once"]["false"] >= 1
+    assert whole["confirmed"]["alarms"] <= whole["at_once"]["alarms"]
+    late = scores(hunter, "--truth", labelled, "--confirm", "20")["detectors"][0]["all"]["confirmed"]
+    assert late["seen"] == 2 and late["delay_p50"] >= 16  # twenty points after where it is; labels are up to 4 later
+    assert "confirmed" not in scores(hunter, "--truth", labelled, "--whole")["detectors"][0]["all"]
+
+
+def test_text_has_the_detectors_side_by_side(hunter, labelled):
+    result = hunter("evaluate", "--truth", labelled, "--detector", "edivisive,kernel(penalty=2)", "--detector",
+                    "combine(all: edivisive, kernel)", "--by-class")
+    assert result.code == 0
+    assert result.out.startswith("4 series, 400 points; 2 of the series have changes\n")
+    header = next(line for line in result.out.splitlines() if line.startswith("series with changes"))
+    assert re.split(r" {2,}", header)[1:] == ["edivisive", "kernel(penalty=2)", "combine(all: edivisive, kernel)"]
+    row = next(line for line in result.out.splitlines() if "within 5 points: precision" in line)
+    assert row.split()[-3:] == ["1.000", "1.000", "1.000"]
+    assert re.search(r"^  flat +5\.00/1,000", result.out, re.M)
+
+
+def test_number_of_threads_does_not_matter(hunter, labelled):
+    def counts(jobs):
+        answer = scores(hunter, "--truth", labelled, "--jobs", jobs)
+        for one in answer["detectors"]:
+            del one["seconds"]
+        return answer
+    assert counts("1") == counts("7")
+
+
+def test_annotators_and_unsure_spans(hunter, tmp_path):
+    path = write(tmp_path / "a.jsonl", [
+        {"id": "two", "series": series(1, 50), "change_points": {"ann": [50], "ben": []}},
+        {"id": "none", "series": series(1), "annotations": {}},
+        {"id": "unsure", "series": series(2, 60), "change_points": [], "unsure": [[55, 65]], "times": ["x"]}])
+    result = hunter("evaluate", "--truth", path)
+    assert "2 series, 200 points; 1 of the series have changes; 1 without labels left out" in result.out
+    whole = scores(hunter, "--truth", path)["detectors"][0]["all"]
+    assert whole["margins"][2]["right"] == 1 and whole["margins"][2]["seen"] == 0.5
+    assert whole["found"] == 2 and whole["flat_found"] == 0 and whole["at_once"]["false"] == 0
+
+
+def test_standard_input(hunter):
+    text = json.dumps({"series": series(1, 50), "change_points": [50]})
+    assert scores(hunter, "--truth", "-", stdin=text)["detectors"][0]["all"]["margins"][0]["f1"] == 1
+
+
+@pytest.mark.parametrize("arguments, says", [
+    ([], "--truth FILE is needed: labelled series. (The agent's state file holds no judgements"),
+    (["--truth", "{path}", "--svg", "x.svg"], "--svg draws what --tune finds"),
+    (["--truth", "{path}", "--detector", "kernell"], '--detector: unknown detector "kernell" (did you mean "kernel"?)'),
+    (["--truth", "{path}", "--detector", "kernel(window=5)"], '--detector: the detector "kernel" has no option "window"'),
+    (["--truth", "{path}", "--detector", "edivisive(window=1"], '--detector: "edivisive(window=1" lacks a )'),
+    (["--truth", "{path}", "--detector", "edivisive,kernel", "--tune"], "--tune takes one --detector"),
+    (["--truth", "{path}", "--detector", "lookback(best=min", "x"], "lacks a )"),
+    (["--truth", "{path}", "--confirm", "soon"], 'confirm: "soon" is neither auto, off nor a number of points'),
+    (["--truth", "{path}", "more"], "evaluate takes no arguments (--truth names a file)"),
+    (["--truth", "{path}", "--tune", "--svg", "/nowhere/x.svg"], "--svg: /nowhere/x.svg: No such file or directory"),
+])
+def test_wrong_flags(hunter, labelled, arguments, says):
+    result = hunter("evaluate", *[a.format(path=labelled) for a in arguments])
+    assert result.code == 2 and says in result.err and result.out == ""
+
+
+@pytest.mark.parametrize("text, says", [
+    ('{"series": [1, 2], "change_points": [1]}\n{"series": [1, 2]}\n', ':2: no "change_points"'),
+    ('{"series": [1, 2], "change_points": [9]}', ':1: "change_points" 9 is not within the series (from 0 to 1)'),
+    ('\n\n{"series": [1, "x"], "change_points": []}', ':3: "series"[1] is not a number'),
+    ('nonsense', ':1: not valid JSON at byte 1'),
+    ('', 'no labelled series in the files'),
+])
+def test_bad_files(hunter, tmp_path, text, says):
+    path = tmp_path / "bad.jsonl"
+    path.write_text(text)
+    result = hunter("evaluate", "--truth", path)
+    assert result.code == 3 and says in result.err and result.out == ""
+    assert hunter("evaluate", "--truth", tmp_path / "none.jsonl").code == 3
+
+
+def tuning_rows():
+    """Small steps in noise, where a magnitude of 10% sees nothing, and many flat series."""
+    return ([{"id": f"step{i}", "series": series(i, 50, size=5), "change_points": [50]} for i in range(20)] +
+            [{"id": f"flat{i}", "series": series(100 + i), "change_points": []} for i in range(20)])
+
+
+def test_tune(hunter, tmp_path):
+    path, picture = write(tmp_path / "t.jsonl", tuning_rows()), tmp_path / "t.svg"
+    arguments = ["--truth", path, "--tune", "--detector", "edivisive(magnitude=0.1)", "--whole", "--svg", picture]
+    answer = scores(hunter, *arguments)
+    assert answer["tuned_on"] + answer["tried_on"] == 40 and 10 <= answer["tuned_on"] <= 30
+    first, best = answer["trials"][0], answer["trials"][answer["best"]]
+    assert first["detector"] == "edivisive(magnitude=0.1, p_value=0.001, magnitude=0.1, window=50)"
+    assert first["recall"] == 0 and best["recall"] > 0.9 and best["f1"] == max(t["f1"] for t in answer["trials"])
+    given, tuned = answer["detectors"]
+    assert given["detector"] == "edivisive(magnitude=0.1)" and tuned["detector"] == best["detector"]
+    assert given["all"]["series"] == answer["tried_on"]
+    assert tuned["all"]["margins"][2]["f1"] > 0.9 > given["all"]["margins"][2]["f1"]
+    # No trial of the frontier is beaten by another.
+    front = [t for t in answer["trials"] if t["frontier"]]
+    assert front and not any(t["recall"] >= f["recall"] and t["false_per_1000"] < f["false_per_1000"]
+                             for f in front for t in answer["trials"])
+    assert picture.read_text().startswith("<svg ") and picture.read_text().count("<circle ") == len(answer["trials"])
+    text = hunter("evaluate", *arguments)
+    assert text.code == 0 and "<- best" in text.out and "as given, which sees less" in text.out
+    assert hunter("evaluate", *arguments).out == text.out
+
+
+def test_tune_needs_something_to_tune(hunter, labelled, tmp_path):
+    result = hunter("evaluate", "--truth", labelled, "--tune", "--detector", "combine(any: kernel)")
+    assert result.code == 2 and "has no p_value, penalty, magnitude or window" in result.err
+    one = write(tmp_path / "one.jsonl", [{"series": series(1), "change_points": []}])
+    result = hunter("evaluate", "--truth", one, "--tune")
+    assert result.code == 3 and "1 series are too few to be split into two parts" in result.err
+
+
+def test_interrupt_ends_it(program):
+    """Ctrl-C while it reads: nothing is printed, and it is gone."""
+    process = subprocess.Popen([program, "evaluate", "--truth", "-"], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process.stdin.write(b'{"series": [1, 2], "change_points": []}\n')
+    process.stdin.flush()
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=30) == -signal.SIGINT
+    assert process.stdout.read() == b""
+
+
+# An independent scorer
+
+
+def scorer(*arguments):
+    done = subprocess.run([sys.executable, pathlib.Path(REFERENCE) / "datasets/score.py", *arguments], capture_output=True,
+                          text=True, check=True, env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"})
+    return done.stdout
+
+
+@pytest.mark.skipif(not REFERENCE, reason="HUNTER_REFERENCE_DATA is not set")
+@pytest.mark.parametrize("name", ["sap-hana-small-per-build", "sap-hana-small", "lnt-series"])
+@pytest.mark.parametrize("profile", ["default", "otava"])
+def test_whole_series_as_another_scorer_counts(hunter, tmp_path, name, profile):
+    path = pathlib.Path(REFERENCE) / f"datasets/{name}.jsonl"
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    lines = "".join(json.dumps({"id": r["name"], "series": r["series"]}) + "\n" for r in rows)
+    found = [json.loads(line) for line in hunter("detect", "--input", "jsonl", "--profile", profile, stdin=lines).out.splitlines()]
+    predictions = write(tmp_path / "p.jsonl", [
+        {"name": f["id"], "cps": [c["index"] for c in f["change_points"]]} for f in found])
+    out = tmp_path / "out.json"
+    scorer("data", path, "--pred", predictions, "--out", out)
+    theirs = json.loads(out.read_text())[f"pred:{predictions.name}"]
+    ours = scores(hunter, "--truth", path, "--detector", f"edivisive(profile={profile})", "--whole")["detectors"][0]["all"]
+    assert ours["series"] == theirs["n"]
+    assert ours["f1_annotated"] == pytest.approx(theirs["f1"], abs=1e-12)
+    assert ours["covering"] == pytest.approx(theirs["cover"], abs=1e-12)
+
+
+@pytest.mark.skipif(not REFERENCE, reason="HUNTER_REFERENCE_DATA is not set")
+def test_point_by_point_as_another_scorer_counts(hunter, tmp_path):
+    """Alarms of a detector that is run anew on each prefix, scored by both; two series of each class."""
+    path = pathlib.Path(REFERENCE) / "datasets/synthetic.jsonl"
+    rows = [r for r in map(json.loads, path.read_text().splitlines()) if int(r["name"].rsplit("/", 1)[1]) < 2]
+    lines = "".join(json.dumps({"id": f"{r['name']} {n}", "series": r["series"][:n]}) + "\n"
+                    for r in rows for n in range(10, len(r["series"]) + 1))
+    events = {r["name"]: {"name": r["name"], "alarms": [], "final": []} for r in rows}
+    for line in hunter("detect", "--input", "jsonl", stdin=lines).out.splitlines():
+        answer = json.loads(line)
+        name, n = answer["id"].rsplit(" ", 1)
+        event, found = events[name], [c["index"] for c in answer["change_points"]]
+        event["alarms"] += [[i, int(n)] for i in found if all(abs(i - a) > 5 for a, _ in event["alarms"])]
+        event["final"] = found
+    predictions, out = write(tmp_path / "p.jsonl", events.values()), tmp_path / "out.json"
+    scorer("stream", "--per", "2", "--pred", predictions, "--out", out)
+    theirs = json.loads(out.read_text())["pred"]
+    truth = write(tmp_path / "truth.jsonl", [
+        {"id": r["name"], "series": r["series"], "change_points": r["annotations"]["truth"], "class": r["class"]} for r in rows])
+    for ours in scores(hunter, "--truth", truth)["detectors"][0]["classes"]:
+        live, other = ours["at_once"], theirs[ours["class"]]
+        assert (live["alarms"], live["false"], live["withdrawn"]) == (other["alarms"], other["false"], other["withdrawn"])
+        if live["seen"]:
+            assert (live["delay_p50"], live["delay_p90"]) == (other["p50"], other["p90"])

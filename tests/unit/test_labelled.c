@@ -1,0 +1,162 @@
+/*
+ * Labelled series as people write them, and what is told of those that are wrong.
+ */
+// clang-format off
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+// clang-format on
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/labelled.h"
+
+static bool read_text(
+	struct arena *arena, const char *text, struct labelled_series *out, struct error *error)
+{
+	struct line_reader *reader = line_reader_new();
+	bool good = labelled_read(reader, text, strlen(text), arena, out, error);
+	line_reader_free(reader);
+	return good;
+}
+
+static void assert_places(struct places places, size_t count, const size_t *wanted)
+{
+	assert_int_equal(places.count, count);
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(places.at[i], wanted[i]);
+}
+
+static void one_list(void **state)
+{
+	(void)state;
+	struct arena *arena = arena_new();
+	struct labelled_series series;
+	struct error error;
+	/* Out of order, twice, and with the trivial point. */
+	assert_true(read_text(arena,
+		"{\"id\": \"a\", \"change_points\": [3, 0, 1, 3], \"series\": [1, 2.5, null, 4]}",
+		&series, &error));
+	assert_string_equal(series.id, "a");
+	assert_string_equal(series.group, "");
+	assert_int_equal(series.labels.n, 4);
+	assert_true(isnan(series.values[2]) && series.values[3] == 4);
+	assert_int_equal(series.labels.annotator_count, 1);
+	assert_places(series.labels.annotators[0], 2, (size_t[]){1, 3});
+	assert_places(series.labels.all, 2, (size_t[]){1, 3});
+	arena_free(arena);
+}
+
+static void annotators(void **state)
+{
+	(void)state;
+	struct arena *arena = arena_new();
+	struct labelled_series series;
+	struct error error;
+	assert_true(read_text(arena,
+		"{\"name\": \"b\", \"series\": [1,2,3,4,5], \"annotations\": {\"x\": [4, 2], "
+		"\"y\": []}, \"class\": \"disk\", \"unsure\": [[1, 3]], \"times\": [7], "
+		"\"hashes\": [\"h\", null, \"h\", \"h\", \"h\"]}",
+		&series, &error));
+	assert_string_equal(series.id, "b");
+	assert_string_equal(series.group, "disk");
+	assert_int_equal(series.labels.annotator_count, 2);
+	assert_places(series.labels.annotators[0], 2, (size_t[]){2, 4});
+	assert_places(series.labels.annotators[1], 0, NULL);
+	assert_places(series.labels.all, 2, (size_t[]){2, 4});
+	assert_int_equal(series.labels.span_count, 1);
+	assert_int_equal(series.labels.spans[0].to, 3);
+	assert_non_null(series.hashes);
+	assert_null(series.runs);
+	arena_free(arena);
+}
+
+static void wrong_lines(void **state)
+{
+	static const struct {
+		const char *text, *says;
+	} cases[] = {
+		{"{\"series\": [1, 2]", "not valid JSON at byte 18"},
+		{"{\"series\": [], \"change_points\": []}", "\"series\" is empty"},
+		{"{\"change_points\": []}", "no \"series\""},
+		{"{\"series\": [1, 2]}",
+			"no \"change_points\" (an empty list says that there are none)"},
+		{"{\"series\": [1, 2], \"change_points\": 1}",
+			"\"change_points\" is neither a list nor a map of lists"},
+		{"{\"series\": [1, 2], \"change_points\": [2]}",
+			"\"change_points\" 2 is not within the series (from 0 to 1)"},
+		{"{\"series\": [1, 2], \"change_points\": [-1]}",
+			"\"change_points\" -1 is not within the series (from 0 to 1)"},
+		{"{\"series\": [1, 2], \"change_points\": {\"ann\": [0.5]}}",
+			"\"change_points\" of \"ann\" holds what is no whole number"},
+		{"{\"series\": [1, 2], \"change_points\": [], \"unsure\": [[1]]}",
+			"\"unsure\" holds what is not like [from, to]"},
+		{"{\"series\": [1, 2], \"change_points\": [], \"unsure\": [[1, 0]]}",
+			"\"unsure\" 0 is not within the series (from 1 to 2)"},
+		{"{\"series\": [1, 2], \"change_points\": [], \"unsure\": 5}",
+			"\"unsure\" is not a list of spans"},
+		{"{\"series\": [1, 2], \"change_points\": [], \"class\": 5}",
+			"\"class\" is no text"},
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct arena *arena = arena_new();
+		struct labelled_series series;
+		struct error error;
+		assert_false(read_text(arena, cases[i].text, &series, &error));
+		assert_string_equal(error.text, cases[i].says);
+		arena_free(arena);
+	}
+}
+
+static void files(void **state)
+{
+	(void)state;
+	static const char text[] = "{\"series\": [1, 2], \"change_points\": []}\n\n"
+				   "{\"series\": [1, 2], \"change_points\": {}}\n"
+				   "{\"series\": [1, 2], \"change_points\": [5]}\n";
+	char name[] = "/tmp/hunter-labelled-XXXXXX", says[200];
+	const char *const names[] = {name};
+	const struct strings list = {names, 1};
+	int file = mkstemp(name);
+	assert_int_equal(write(file, text, strlen(text)), strlen(text));
+	struct arena *arena = arena_new();
+	struct labelled_set set = {0};
+	struct error error;
+	assert_false(labelled_load(&list, 4096, arena, &set, &error));
+	snprintf(says, sizeof says,
+		"%s:4: \"change_points\" 5 is not within the series (from 0 to 1)", name);
+	assert_string_equal(error.text, says);
+	free(set.series);
+	set = (struct labelled_set){0};
+	assert_int_equal(ftruncate(file, (off_t)(strstr(text, ": [5]") - text - 34)), 0);
+	assert_true(labelled_load(&list, 4096, arena, &set, &error));
+	assert_int_equal(set.count, 1);
+	assert_int_equal(set.unlabelled, 1);
+	free(set.series);
+	set = (struct labelled_set){0};
+	assert_false(labelled_load(&list, 16, arena, &set, &error));
+	snprintf(says, sizeof says, "%s:1: a line of more than 16 bytes (--max-line)", name);
+	assert_string_equal(error.text, says);
+	free(set.series);
+	close(file);
+	unlink(name);
+	arena_free(arena);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_list),
+		cmocka_unit_test(annotators),
+		cmocka_unit_test(wrong_lines),
+		cmocka_unit_test(files),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
