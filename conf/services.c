@@ -154,6 +154,17 @@ static void add_server(struct loader *loader, const struct yaml_node *map,
 	loader->last_server = &declared->next;
 }
 
+/* Settings of a server that a receiver has, too, and does not heed. */
+static void check_unheeded(
+	struct loader *loader, const struct yaml_node *map, const struct subject *subject)
+{
+	static const char *const keys[] = {"retry_for", "max_points"};
+	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+		if (yaml_get(map, keys[i]))
+			loader_report(loader, true, yaml_get(map, keys[i]), subject,
+				"%s: it is for sources and means nothing here", keys[i]);
+}
+
 static void add_receiver(struct loader *loader, const struct yaml_node *map,
 	const struct plugin *plugin, const struct reading *reading)
 {
@@ -165,6 +176,8 @@ static void add_receiver(struct loader *loader, const struct yaml_node *map,
 	declared->receiver.notifier = plugin;
 	declared->receiver.options = read_options(loader, map, reading, plugin->fields,
 		plugin->options_size, plugin->endpoint, &declared->unset);
+	if (plugin->endpoint)
+		check_unheeded(loader, map, &reading->subject);
 	if (!declared->unset.variable && errors == loader->problems->errors && plugin->check &&
 		!plugin->check(declared->receiver.options, &error)) {
 		declared->useless = true;

@@ -209,6 +209,7 @@ WARNINGS = [
      ':2:31: warning: test "a": query: without step it must be a plain selector, and this is an expression'),
     ("test_groups: {a: [a, b]}\ntests: {a: {type: csv, file: x}, b: {type: csv, file: x}}",
      ':1:15: warning: group "a": it hides the test of the same name at hunter.yaml:2'),
+    ("webhook: {url: 'http://x/', retry_for: 5m}", ":1:40: warning: webhook: retry_for: it is for sources and means nothing here"),
     ("tests: {a: {type: csv, file: $PLACE/x.csv}}", ':1:30: warning: "$PLACE" is not expanded here: write ${PLACE}'),
 ]
 
