@@ -83,15 +83,20 @@ static int64_t wall(const struct agent *agent)
 	return replay_of(agent)->report.from + engine_now(agent->engine);
 }
 
-static void fetch(struct agent *agent, struct task *task)
+static void look(struct agent *agent, struct task *task)
 {
 	struct query *query = &task->query;
 	int64_t until = query->until == WHEN_NEVER ? wall(agent) + 1 : query->until;
 
-	replay_of(agent)->report.runs++;
 	past_view(replay_of(agent)->past, query->test, query->since, until, query->arena,
 		&query->data);
 	engine_work(agent->engine, task);
+}
+
+static void fetch(struct agent *agent, struct task *task)
+{
+	replay_of(agent)->report.runs++;
+	look(agent, task);
 }
 
 static void show_progress(struct replay *replay, int64_t now)
@@ -136,7 +141,7 @@ static void keep_notice(struct agent *agent, const struct notice *notice)
 }
 
 static const struct stage replay_stage = {
-	.now = wall, .fetch = fetch, .rest = rest, .notice = keep_notice};
+	.now = wall, .fetch = fetch, .look = look, .rest = rest, .notice = keep_notice};
 
 static void stop(void *context)
 {

@@ -78,6 +78,7 @@ static void adopt(void *context)
 	const struct generation *generation = run->crew.agent.generation;
 
 	watch_adopt(run->crew.watch, generation->tests, generation->test_count);
+	clusters_adopt(run->crew.clusters);
 	courier_adopt(run->crew.courier);
 	files_follow(run->files);
 }

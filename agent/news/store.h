@@ -75,6 +75,9 @@ struct record {
 	int64_t updated;            /* ms, when it was written last; of a believed one: now */
 	struct strings told;        /* NEWS_PENDING: receivers that have it in the outbox already */
 	size_t told_stored;         /* how many of them are in the store */
+	int64_t handed;             /* the announcer's: engine_now when it got it, */
+	bool held;                  /* ... it waits for a cluster, */
+	bool covered;               /* ... and the cluster tells it */
 	bool believed;              /* STORE_RECORD: is no new one, but a candidate of this id */
 	const struct event *events; /* STORE_LIST: its history, oldest first */
 	size_t event_count;

@@ -52,6 +52,8 @@ struct stage {
 	int64_t (*now)(const struct agent *agent); /* wall clock, ms */
 	/* Gets a task its data and has its work done, as engine_submit does. */
 	void (*fetch)(struct agent *agent, struct task *task);
+	/* The same for a look at a test's data beside its own runs. */
+	void (*look)(struct agent *agent, struct task *task);
 	/* After a run of the test: until when, in engine_now's time, it need not run again. */
 	int64_t (*rest)(struct agent *agent, const struct test *test);
 	void (*notice)(struct agent *agent, const struct notice *notice); /* one is told */

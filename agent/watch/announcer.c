@@ -20,6 +20,9 @@ enum { FLUSH_AGAIN = 30000, MEND_AGAIN = 300000 };
 struct announcer {
 	struct agent *agent;
 	struct telling telling;
+	announcer_judge *judge; /* or NULL */
+	void *judge_context;
+	bool look;                     /* the judge is to be asked again */
 	struct store_request *waiting; /* linked by next */
 	struct store_request *queuing; /* their messages are on the way to the outbox */
 	struct store_request *refused; /* notices, and what is told anew: the store did not take it
@@ -63,8 +66,10 @@ void announcer_add(struct announcer *announcer, struct store_request *records)
 
 	for (size_t i = records->recent_count; i > 0; i--)
 		telling_remember(&announcer->telling, &records->recent[i - 1]);
-	for (size_t i = 0; i < records->record_count; i++)
+	for (size_t i = 0; i < records->record_count; i++) {
+		records->records[i].handed = engine_now(announcer->agent->engine);
 		pending += records->records[i].news == NEWS_PENDING;
+	}
 	if (pending == 0) {
 		store_request_free(records);
 		return;
@@ -74,16 +79,45 @@ void announcer_add(struct announcer *announcer, struct store_request *records)
 	flush_after(announcer, announcer->agent->config->agent.group_wait);
 }
 
-/* Of a test that is no longer configured all receivers are told. */
+void announcer_ask(struct announcer *announcer, announcer_judge *judge, void *context)
+{
+	announcer->judge = judge;
+	announcer->judge_context = context;
+}
+
+void announcer_look(struct announcer *announcer)
+{
+	announcer->look = true;
+	flush_after(announcer, announcer->agent->config->agent.group_wait);
+}
+
+/* What some have been told of already is told to the others, too. */
+static void judge_all(struct announcer *announcer)
+{
+	announcer->look = false;
+	for (struct store_request *at = announcer->queuing; at; at = at->next)
+		for (size_t i = 0; i < at->record_count; i++) {
+			struct record *record = &at->records[i];
+			enum verdict verdict = VERDICT_TELL;
+
+			if (announcer->judge && record->news == NEWS_PENDING &&
+				record->told.count == 0)
+				verdict = announcer->judge(announcer->judge_context, record);
+			record->held = verdict == VERDICT_WAIT;
+			record->covered = verdict == VERDICT_COVERED;
+		}
+}
+
+/* Of what is no longer configured all receivers are told. */
 static bool concerns(
 	const struct config *config, const struct record *record, const struct receiver *receiver)
 {
-	const struct test *test = config_test(config, record->item.test);
+	const struct strings *notify = config_notify(config, record->item.test);
 
-	if (!test)
+	if (!notify)
 		return true;
-	for (size_t i = 0; i < test->notify.count; i++)
-		if (strcmp(test->notify.items[i], receiver->name) == 0)
+	for (size_t i = 0; i < notify->count; i++)
+		if (strcmp(notify->items[i], receiver->name) == 0)
 			return true;
 	return false;
 }
@@ -92,7 +126,8 @@ static bool concerns(
 static bool lacks(
 	const struct config *config, const struct record *record, const struct receiver *receiver)
 {
-	if (record->news != NEWS_PENDING || !concerns(config, record, receiver))
+	if (record->news != NEWS_PENDING || record->held || record->covered ||
+		!concerns(config, record, receiver))
 		return false;
 	for (size_t i = 0; i < record->told.count; i++)
 		if (strcmp(record->told.items[i], receiver->name) == 0)
@@ -155,6 +190,8 @@ static bool complete(const struct announcer *announcer, const struct record *rec
 {
 	const struct config *config = announcer->agent->config;
 
+	if (record->held || record->covered)
+		return record->covered;
 	for (size_t i = 0; i < config->receiver_count; i++)
 		if (lacks(config, record, &config->receivers[i]))
 			return false;
@@ -177,8 +214,10 @@ static void list_told(const struct announcer *announcer, struct store_request *r
 	request->told = told;
 }
 
-/* The store has it, or has not: then nobody has been told. Returns how many are still pending. */
-static size_t settle(const struct announcer *announcer, struct store_request *records, bool stored)
+/* The store has it, or has not: then nobody has been told. Returns how many are still pending, and
+ * adds to `due` those that wait for nothing but another attempt. */
+static size_t settle(
+	const struct announcer *announcer, struct store_request *records, bool stored, size_t *due)
 {
 	size_t pending = 0;
 
@@ -189,9 +228,11 @@ static size_t settle(const struct announcer *announcer, struct store_request *re
 			record->told_stored = record->told.count;
 		else
 			record->told.count = record->told_stored;
+		record->covered &= stored;
 		if (record->news == NEWS_PENDING && complete(announcer, record))
 			record->news = NEWS_QUEUED;
 		pending += record->news == NEWS_PENDING;
+		*due += record->news == NEWS_PENDING && !record->held;
 	}
 	return pending;
 }
@@ -200,24 +241,26 @@ static size_t settle(const struct announcer *announcer, struct store_request *re
 static void settle_all(struct announcer *announcer, bool stored)
 {
 	struct store_request *records = announcer->queuing;
+	size_t due = 0;
 
 	announcer->queuing = NULL;
 	for (struct store_request *next; records; records = next) {
 		next = records->next;
-		if (settle(announcer, records, stored) == 0) {
+		if (settle(announcer, records, stored, &due) == 0) {
 			store_request_free(records);
 			continue;
 		}
 		records->next = announcer->waiting;
 		announcer->waiting = records;
-		flush_after(announcer, stored ? MEND_AGAIN : FLUSH_AGAIN);
 	}
+	if (due > 0)
+		flush_after(announcer, stored ? MEND_AGAIN : FLUSH_AGAIN);
 }
 
 static void queued(struct store_request *request)
 {
 	struct announcer *announcer = request->context;
-	bool fresh = announcer->waiting;
+	bool fresh = announcer->waiting || announcer->look;
 
 	if (!request->failed)
 		telling_send(&announcer->telling, request);
@@ -238,11 +281,17 @@ void announcer_flush(struct announcer *announcer)
 		return;
 	announcer->queuing = announcer->waiting;
 	announcer->waiting = NULL;
+	judge_all(announcer);
 	request = store_request_new(STORE_QUEUE, queued, announcer);
 	for (size_t i = 0; i < config->receiver_count; i++)
 		tell(announcer, request, &config->receivers[i]);
 	list_told(announcer, request);
-	ledger_ask(announcer->agent, request);
+	if (request->parcel_count + request->told_count > 0) {
+		ledger_ask(announcer->agent, request);
+		return;
+	}
+	store_request_free(request);
+	settle_all(announcer, true);
 }
 
 static void ask_again(void *context)

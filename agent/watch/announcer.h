@@ -20,6 +20,21 @@ void announcer_free(struct announcer *announcer);
  */
 void announcer_add(struct announcer *announcer, struct store_request *records);
 
+/*
+ * Who may hold changes back or tell them otherwise is asked about each before it is told; it is
+ * asked again about those that wait, at the latest after announcer_look.
+ */
+enum verdict {
+	VERDICT_TELL,
+	VERDICT_WAIT,
+	VERDICT_COVERED, /* something else tells it: it counts as told */
+};
+typedef enum verdict announcer_judge(void *context, const struct record *record);
+void announcer_ask(struct announcer *announcer, announcer_judge *judge, void *context);
+
+/* The judge may think otherwise from now on. */
+void announcer_look(struct announcer *announcer);
+
 /* Makes messages of all that waits. */
 void announcer_flush(struct announcer *announcer);
 

@@ -24,6 +24,7 @@ bool crew_open(struct crew *crew, const struct engine_options *options, const ch
 	crew->announcer = announcer_new(agent, crew->courier);
 	crew->watch = watch_new(
 		agent, crew->announcer, agent->generation->tests, agent->generation->test_count);
+	crew->clusters = clusters_new(agent, crew->announcer);
 	return true;
 }
 
@@ -36,6 +37,7 @@ void crew_begin(struct crew *crew, struct store_request *restored)
 			LOG_INT("messages", restored->parcel_count));
 	watch_start(crew->watch, restored);
 	announcer_add(crew->announcer, restored);
+	clusters_start(crew->clusters);
 }
 
 bool crew_stop(struct crew *crew)
@@ -46,6 +48,7 @@ bool crew_stop(struct crew *crew)
 
 void crew_free(struct crew *crew)
 {
+	clusters_free(crew->clusters);
 	watch_free(crew->watch);
 	announcer_free(crew->announcer);
 	courier_free(crew->courier);

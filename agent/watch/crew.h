@@ -5,6 +5,7 @@
 #ifndef AGENT_CREW_H
 #define AGENT_CREW_H
 
+#include "agent/watch/cluster.h"
 #include "agent/watch/watch.h"
 
 struct crew {
@@ -12,6 +13,7 @@ struct crew {
 	struct courier *courier;
 	struct announcer *announcer;
 	struct watch *watch;
+	struct clusters *clusters;
 };
 
 /* Makes engine, metrics, store and parts. False and an error: crew_close what there is. */

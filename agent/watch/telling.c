@@ -18,10 +18,10 @@ static int64_t open_for(
 	int64_t longest = config->agent.group_interval;
 
 	for (size_t i = 0; i < count && config->agent.group_interval == 0; i++) {
-		const struct test *test = config_test(config, records[i]->item.test);
+		int64_t interval = config_interval(config, records[i]->item.test);
 
-		if (test && test->interval > longest)
-			longest = test->interval;
+		if (interval > longest)
+			longest = interval;
 	}
 	return longest;
 }
@@ -46,6 +46,15 @@ static struct content content_of(
 		.now = agent_now(telling->agent)};
 }
 
+/* The test whose templates of links count; a cluster's are those of its first. */
+static const struct test *links_of(const struct config *config, const char *topic)
+{
+	const struct test *test = config_test(config, topic);
+	const struct group *group = test ? NULL : config_group(config, topic);
+
+	return group && group->cluster && group->count > 0 ? group->tests[0] : test;
+}
+
 /* Adds the group's message to each destination: as one that continues another, where one was told
  * lately that it belongs to. */
 static bool add_group(const struct telling *telling, struct store_request *request,
@@ -60,7 +69,7 @@ static bool add_group(const struct telling *telling, struct store_request *reque
 
 	for (size_t i = 0; i < group->count; i++) {
 		items[i] = content.records[i].item;
-		announce_links(request->arena, config_test(config, items[i].test), &items[i]);
+		announce_links(request->arena, links_of(config, items[i].test), &items[i]);
 	}
 	for (size_t i = 0; i < destinations->count; i++) {
 		struct addressee to = {receiver, destinations->items[i]};

@@ -91,6 +91,11 @@ static inline void fetch(struct agent *agent, struct task *task)
 	engine_submit(agent->engine, task);
 }
 
+static inline void look(struct agent *agent, struct task *task)
+{
+	engine_submit(agent->engine, task);
+}
+
 static inline int64_t rest(struct agent *agent, const struct test *test)
 {
 	struct world *world = world_of(agent);
@@ -106,7 +111,7 @@ static inline void count_notice(struct agent *agent, const struct notice *notice
 }
 
 static const struct stage stage = {
-	.now = wall, .fetch = fetch, .rest = rest, .notice = count_notice};
+	.now = wall, .fetch = fetch, .look = look, .rest = rest, .notice = count_notice};
 
 static inline void stop(void *engine)
 {

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/shapes/coalesce.h"
 #include "agent/shapes/grid.h"
 #include "agent/shapes/labels.h"
 #include "agent/shapes/shapes.h"
@@ -268,6 +269,122 @@ static void test_step_of_a_shape(void **state)
 	assert_true(fabs(fit.regression + 4 / (sqrt(8) / 8)) < 1e-6);
 }
 
+/* The edge: what is a step inside is none where too few points lie behind it. */
+static void test_no_step_at_the_edge(void **state)
+{
+	(void)state;
+	float shape[40] = {0};
+
+	for (size_t i = 38; i < 40; i++)
+		shape[i] = 5;
+	assert_int_equal(cluster_fit(shape, 40, 1).index, 38);
+	assert_int_equal(cluster_fit(shape, 40, 3).index, 37);
+	assert_int_equal(cluster_fit(shape, 5, 3).index, 0);
+	assert_true(cluster_fit(shape, 5, 3).regression == 0);
+}
+
+/* A straight line fits a slope better than a step does, and a step worse. */
+static void test_slope_is_no_step(void **state)
+{
+	(void)state;
+	float slope[60], step[60];
+
+	for (size_t i = 0; i < 60; i++) {
+		float wave = i % 2 ? 0.1F : -0.1F;
+
+		slope[i] = (float)i / 20 + wave;
+		step[i] = (i < 30 ? 0.F : 3.F) + wave;
+	}
+	assert_true(cluster_fit(slope, 60, 3).line_error < cluster_fit(slope, 60, 3).error);
+	assert_true(cluster_fit(step, 60, 3).line_error > cluster_fit(step, 60, 3).error);
+}
+
+/* A crowd that drifts apart by little is cut into many clusters, and told as one. */
+static void test_one_step_is_one_shape(void **state)
+{
+	(void)state;
+	struct arena *arena = arena_new();
+	struct shapes *shapes = planted(arena, 0);
+	struct shape_report report;
+
+	shapes_find(shapes,
+		&(struct shape_options){.k = 60, .interesting = 50, .least = 2, .seed = 3}, NULL,
+		arena, &report);
+	assert_int_equal(report.k, 60);
+	assert_int_equal(report.count, 1);
+	assert_in_range(report.shapes[0].count, 95, 100);
+	shapes_free(shapes);
+	arena_free(arena);
+}
+
+/* Tests that are collected apart and joined are those collected together. */
+static void test_joined(void **state)
+{
+	(void)state;
+	struct arena *arena = arena_new();
+	struct shapes *joined = planted(arena, 0), *whole = shapes_new();
+	struct shape_report one, two;
+
+	shapes_join(whole, joined);
+	shapes_join(whole, shapes_new());
+	joined = planted(arena, 0);
+	one = find(joined, arena, 1);
+	two = find(whole, arena, 2);
+	assert_true(one.error == two.error);
+	assert_int_equal(one.count, two.count);
+	assert_int_equal(one.shapes[0].count, two.shapes[0].count);
+	shapes_free(joined);
+	shapes_free(whole);
+	arena_free(arena);
+}
+
+static const struct shape_member crowd[] = {
+	{"a", "x", "x"}, {"b", "y\nz", "y\nz"}, {"c", "x", "x"}, {"d", "x", "x"}};
+
+static struct shape shape_at(int64_t time, int sign, size_t first, size_t count)
+{
+	return (struct shape){.time = time,
+		.spacing = HOUR,
+		.sign = sign,
+		.members = crowd + first,
+		.count = count};
+}
+
+static void test_known_again(void **state)
+{
+	(void)state;
+	struct arena *arena = arena_new();
+	const struct shape told = shape_at(START, 1, 0, 3), other = shape_at(START, 1, 3, 1);
+	const struct known_shape known[] = {
+		{START, HOUR, 1, coalesce_best(&told, arena)},
+		{START + 8 * HOUR, HOUR, 1, coalesce_best(&other, arena)},
+		{START + 9 * HOUR, HOUR, -1, coalesce_best(&told, arena)},
+	};
+	const struct shape shapes[] = {
+		shape_at(START - 5 * HOUR, 1, 3, 1),  /* the time and the sign are enough */
+		shape_at(START + 5 * HOUR, 1, 0, 2),  /* of two in time the nearer */
+		shape_at(START - 6 * HOUR, 1, 3, 1),  /* nobody of the first */
+		shape_at(START - 20 * HOUR, 1, 1, 3), /* most of the first's */
+		shape_at(START - 21 * HOUR, 1, 0, 4), /* too far */
+		shape_at(START - 6 * HOUR, -1, 0, 4), /* the third, by its members */
+		shape_at(START - 6 * HOUR, 1, 2, 2),  /* one of three is not most */
+	};
+	size_t known_of[7];
+
+	assert_string_equal(known[0].best, "a: x\nb: y z\nc: x");
+	coalesce(shapes, 7, known, 3, known_of);
+	assert_int_equal(known_of[0], 0);
+	assert_int_equal(known_of[1], 1);
+	assert_int_equal(known_of[2], 1);
+	assert_int_equal(known_of[3], 0);
+	assert_int_equal(known_of[4], COALESCE_NONE);
+	assert_int_equal(known_of[5], 2);
+	assert_int_equal(known_of[6], 1);
+	coalesce(shapes, 7, NULL, 0, known_of);
+	assert_int_equal(known_of[3], COALESCE_NONE);
+	arena_free(arena);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -279,6 +396,11 @@ int main(void)
 		cmocka_unit_test(test_labels_of_names),
 		cmocka_unit_test(test_shape_of_values),
 		cmocka_unit_test(test_step_of_a_shape),
+		cmocka_unit_test(test_no_step_at_the_edge),
+		cmocka_unit_test(test_slope_is_no_step),
+		cmocka_unit_test(test_one_step_is_one_shape),
+		cmocka_unit_test(test_joined),
+		cmocka_unit_test(test_known_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
