@@ -12,7 +12,8 @@
 #include "agent/watch/outbox.h"
 #include "agent/watch/patience.h"
 
-enum { FETCH_AGAIN = 5000 };
+/* ORPHAN_AFTER: a receiver may be missing from one version of the configuration by mistake. */
+enum { FETCH_AGAIN = 5000, ORPHAN_AFTER = 300000 };
 
 struct lane {
 	struct courier *courier;
@@ -23,8 +24,11 @@ struct lane {
 	struct generation *generation; /* of the delivery, while busy */
 	struct delivery delivery;      /* of the first letter, while busy */
 	bool busy;                     /* the first letter is being fetched or sent */
-	bool timer, noticed;
-	int64_t not_before; /* engine_now */
+	bool noticed;
+	bool missing;          /* its receiver is not configured, ... */
+	int64_t missing_since; /* ... from then on, as far as its messages know */
+	int64_t not_before;    /* engine_now */
+	struct alarm alarm;    /* when to look again */
 	struct lane *next;
 };
 
@@ -79,6 +83,13 @@ struct threads *courier_threads(struct courier *courier)
 	return courier->threads;
 }
 
+static void lane_advance(struct lane *lane);
+
+static void look_again(void *lane)
+{
+	lane_advance(lane);
+}
+
 static struct lane *lane_of(struct courier *courier, const struct parcel *parcel)
 {
 	struct lane *lane = courier->lanes;
@@ -92,7 +103,8 @@ static struct lane *lane_of(struct courier *courier, const struct parcel *parcel
 	*lane = (struct lane){.courier = courier,
 		.receiver = arena_strdup(courier->arena, parcel->receiver),
 		.destination = arena_strdup(courier->arena, parcel->destination),
-		.next = courier->lanes};
+		.next = courier->lanes,
+		.alarm = {.call = look_again, .context = lane}};
 	lane->last = &lane->first;
 	courier->lanes = lane;
 	return lane;
@@ -101,16 +113,6 @@ static struct lane *lane_of(struct courier *courier, const struct parcel *parcel
 static void count(const struct lane *lane, const char *result)
 {
 	metrics_add(lane->courier->agent->metrics, METRIC_DELIVERIES, 1, lane->receiver, result);
-}
-
-static void lane_advance(struct lane *lane);
-
-static void lane_timer(void *context)
-{
-	struct lane *lane = context;
-
-	lane->timer = false;
-	lane_advance(lane);
 }
 
 static void leave_for_next_run(const struct lane *lane)
@@ -309,25 +311,44 @@ static void orphan(struct courier *courier, struct letter *letter)
 	courier->orphans_told = true;
 }
 
+/* The messages of a receiver that is not configured wait for it a while, as a day's alarms are not
+ * to be lost by a slip in one line; in a single pass nothing can come back. */
+static void lane_miss(struct lane *lane)
+{
+	struct agent *agent = lane->courier->agent;
+	int64_t now = engine_now(agent->engine);
+
+	if (!lane->missing) {
+		log_event(LEVEL_WARN, "messages wait for a receiver that is not configured",
+			LOG_TEXT("receiver", lane->receiver), LOG_INT("messages", lane->count));
+		lane->missing_since = now;
+	}
+	lane->missing = true;
+	if (!agent->once && now - lane->missing_since < ORPHAN_AFTER) {
+		engine_alarm(agent->engine, &lane->alarm, lane->missing_since + ORPHAN_AFTER);
+		return;
+	}
+	lane->missing = false;
+	while (lane->first)
+		orphan(lane->courier, take(lane, &lane->first));
+}
+
 /* Sends the first letter of the lane, or sees to it that this happens when it may. */
 static void lane_advance(struct lane *lane)
 {
 	struct agent *agent = lane->courier->agent;
-	int64_t wait = lane->not_before - engine_now(agent->engine);
 	const struct receiver *receiver;
 
 	if (lane->busy || !lane->first || agent->stopping)
 		return;
 	receiver = agent_receiver(agent, lane->receiver);
 	if (!receiver) {
-		while (lane->first)
-			orphan(lane->courier, take(lane, &lane->first));
+		lane_miss(lane);
 		return;
 	}
-	if (wait > 0) {
-		if (!lane->timer)
-			engine_after(agent->engine, wait, lane_timer, lane);
-		lane->timer = true;
+	lane->missing = false;
+	if (engine_now(agent->engine) < lane->not_before) {
+		engine_alarm(agent->engine, &lane->alarm, lane->not_before);
 		return;
 	}
 	lane->busy = true;
@@ -375,9 +396,8 @@ void courier_orphans(struct courier *courier, struct store_request *request)
 		const struct parcel *parcel = &letter->parcel;
 
 		log_event(LEVEL_WARN,
-			"not delivered, its receiver is not configured; its changes are told to "
-			"the "
-			"others",
+			"not delivered, its receiver is not configured; others are told of its"
+			" changes",
 			LOG_TEXT("receiver", parcel->receiver), LOG_TEXT("key", parcel->key),
 			LOG_TEXT("what", letter->what ? letter->what : ""));
 		metrics_add(courier->agent->metrics, METRIC_DELIVERIES, 1, parcel->receiver,

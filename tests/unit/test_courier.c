@@ -42,6 +42,8 @@ struct fixture {
 	char folder[64], path[96], state[96];
 	struct arena *arena;
 	struct config *config;
+	const struct receiver *receivers; /* of the configuration, as it was read */
+	size_t receiver_count;
 	struct agent agent;
 	struct courier *courier;
 	struct script slack, printed;
@@ -141,6 +143,8 @@ static int setup(void **state)
 	problems = (struct problems){.arena = f->arena};
 	f->config = config_load(f->path, &source, &problems);
 	assert_non_null(f->config);
+	f->receivers = f->config->receivers;
+	f->receiver_count = f->config->receiver_count;
 	f->agent = (struct agent){.config = f->config, .now = wall};
 	f->agent.engine = engine_new(&(struct engine_options){.jobs = 1, .jumping = true}, &error);
 	f->agent.metrics = metrics_new();
@@ -451,8 +455,45 @@ static void note_orphans(void *context)
 	ledger_ask(&current->agent, request);
 }
 
+static void lose_receiver(struct fixture *f)
+{
+	f->config->receivers = agent_receiver(&f->agent, "stdout");
+	f->config->receiver_count = 1;
+	courier_adopt(f->courier);
+}
+
+static void find_receiver(void *context)
+{
+	struct fixture *f = context;
+
+	f->config->receivers = f->receivers;
+	f->config->receiver_count = f->receiver_count;
+	courier_adopt(f->courier);
+}
+
+static void refuse_orphans(void *context)
+{
+	(void)context;
+	fail_msg("messages were given back");
+}
+
+/* A receiver that one reload has lost and the next one has again gets what waits for it. */
+static void test_a_receiver_that_is_back_soon(void **state)
+{
+	struct fixture *f = *state;
+
+	courier_listen(f->courier, refuse_orphans, f);
+	lose_receiver(f);
+	send(f, "slack", "#a", "one");
+	send(f, "slack", "#a", "two");
+	engine_after(f->agent.engine, 2000, find_receiver, f);
+	assert_true(engine_run(f->agent.engine));
+	assert_int_equal(f->slack.attempts, 2);
+	assert_int_equal(count(f, "deliveries WHERE state = 2"), 2);
+}
+
 /* While one post is under way the configuration loses the receiver: that post is carried to its
- * end, what waits behind it is given back. */
+ * end, what waits behind it is given back after a while. */
 static void test_a_receiver_that_goes_away(void **state)
 {
 	struct fixture *f = *state;
@@ -464,9 +505,7 @@ static void test_a_receiver_that_goes_away(void **state)
 	send(f, "slack", "#a", "two");
 	engine_after(f->agent.engine, 1000, stop_the_engine, f);
 	assert_true(engine_run(f->agent.engine));
-	f->config->receivers = agent_receiver(&f->agent, "stdout");
-	f->config->receiver_count = 1;
-	courier_adopt(f->courier);
+	lose_receiver(f);
 	(void)engine_run(f->agent.engine);
 	store_request_free(f->answer);
 	assert_int_equal(f->slack.attempts, 1);
@@ -488,6 +527,7 @@ int main(void)
 		CASE(test_misconfigured_for_a_week),
 		CASE(test_several_posts),
 		CASE(test_continues_what_was_told),
+		CASE(test_a_receiver_that_is_back_soon),
 		CASE(test_a_receiver_that_goes_away),
 	};
 
