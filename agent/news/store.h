@@ -33,7 +33,7 @@ enum news {
 	NEWS_SILENT,  /* recorded only: too old to be told */
 	NEWS_PENDING, /* to be told, waits for its group */
 	NEWS_QUEUED,  /* in a delivery */
-	NEWS_HELD,    /* to be told once it is believed */
+	NEWS_HELD,    /* to be told once it is believed; or it was withdrawn before it was told */
 	NEWS_COUNT,
 };
 
@@ -147,6 +147,8 @@ enum store_kind {
 	/*
 	 * In: records (ids come out), updates; marks of `test`, which are added or replaced. A
 	 * record that is `believed` has its id and is written anew whole, its first_seen excepted.
+	 * One that an update withdraws while it is pending becomes NEWS_HELD; or NEWS_QUEUED, if
+	 * some have been told.
 	 */
 	STORE_RECORD,
 	STORE_QUEUE,   /* in: parcels (their ids come out); told: changes that become NEWS_QUEUED */
@@ -155,7 +157,8 @@ enum store_kind {
 			  records */
 	/*
 	 * In: parcels that nobody can deliver any more. They are given up, for their problem, and
-	 * their changes are to be told again. Out: these, as pending records.
+	 * their changes, but for withdrawn ones, are to be told again. Out: these, as pending
+	 * records.
 	 */
 	STORE_REOPEN,
 	STORE_CONDITION, /* in: conditions, added or replaced by subject; `over`: forgotten */

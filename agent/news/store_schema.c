@@ -115,21 +115,21 @@ _Static_assert(STORE_VERSION == 3, "STATEMENT_PROBE writes the version");
 	" WHERE name IS NOT NULL)"
 
 const char *const store_statements[STATEMENT_COUNT] = {
-	[STATEMENT_PENDING] =
-		"SELECT " RECORD_COLUMNS " FROM changes WHERE news = 1 ORDER BY changes.id",
+	[STATEMENT_PENDING] = "SELECT " RECORD_COLUMNS
+			      " FROM changes WHERE news = 1 AND state != 3 ORDER BY changes.id",
 	[STATEMENT_TOLD] =
 		"SELECT DISTINCT changes.id, receiver FROM changes"
 		" JOIN announced ON change = changes.id JOIN deliveries ON delivery = deliveries.id"
-		" WHERE news = 1 ORDER BY changes.id, receiver",
+		" WHERE news = 1 AND deliveries.state != 3 ORDER BY changes.id, receiver",
 	[STATEMENT_PARCELS] =
 		"SELECT id, key, receiver, destination, NULL, thread, state, receipt, attempts,"
 		" created FROM deliveries WHERE state = 1 ORDER BY id",
 	[STATEMENT_PAYLOAD] = "SELECT payload FROM deliveries WHERE id = ?",
-	[STATEMENT_REOPEN] = "UPDATE changes SET news = 1 WHERE news = 2"
+	[STATEMENT_REOPEN] = "UPDATE changes SET news = 1 WHERE news = 2 AND state != 3"
 			     " AND id IN (SELECT change FROM announced WHERE delivery = ?)",
 	[STATEMENT_TOLD_OF] =
 		"SELECT DISTINCT receiver FROM announced JOIN deliveries ON delivery = id"
-		" WHERE change = ? ORDER BY receiver",
+		" WHERE change = ? AND state != 3 ORDER BY receiver",
 	[STATEMENT_COUNTS] = "SELECT state, count FROM counts",
 	[STATEMENT_CONDITIONS] = "SELECT subject, kind, since, text FROM conditions",
 	[STATEMENT_RECENT] =
@@ -161,8 +161,11 @@ const char *const store_statements[STATEMENT_COUNT] = {
 		"UPDATE changes SET sign = ?2, time = ?3, state = ?4, news = ?5, spacing = ?6,"
 		" runs = ?7, updated = ?8 WHERE id = ?1",
 	[STATEMENT_STATE_OF] = "SELECT state, time FROM changes WHERE id = ?",
-	[STATEMENT_UPDATE] = "UPDATE changes SET time = ?2, state = ?3, updated = ?4,"
-			     " runs = iif(?5 = 0, runs, ?5) WHERE id = ?1",
+	/* What is withdrawn before it was told is news when it returns; not so to who was told. */
+	[STATEMENT_UPDATE] =
+		"UPDATE changes SET time = ?2, state = ?3, updated = ?4,"
+		" runs = iif(?5 = 0, runs, ?5), news = iif(news != 1 OR ?3 != 3, news,"
+		" iif(EXISTS (SELECT 1 FROM announced WHERE change = ?1), 2, 3)) WHERE id = ?1",
 	[STATEMENT_RENEW] =
 		"UPDATE changes SET (" ITEM_COLUMNS ") = (?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10,"
 		" ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18) WHERE id = ?1",

@@ -60,10 +60,29 @@ static void flush_after(struct announcer *announcer, int64_t wait)
 			engine_now(announcer->agent->engine) + wait);
 }
 
+/* What waits is told as it is by now, and not at all if it is withdrawn. */
+static void update_all(struct store_request *waiting, const struct store_request *news)
+{
+	for (; waiting; waiting = waiting->next)
+		for (size_t i = 0; i < waiting->record_count; i++)
+			for (size_t j = 0; j < news->update_count; j++) {
+				struct record *record = &waiting->records[i];
+				const struct record_update *update = &news->updates[j];
+
+				if (record->item.id != update->id || record->news != NEWS_PENDING)
+					continue;
+				record->item.time = update->time;
+				if (update->state == CHANGE_WITHDRAWN)
+					record->news = NEWS_HELD;
+			}
+}
+
 void announcer_add(struct announcer *announcer, struct store_request *records)
 {
 	size_t pending = 0;
 
+	update_all(announcer->waiting, records);
+	update_all(announcer->queuing, records);
 	for (size_t i = records->recent_count; i > 0; i--)
 		telling_remember(&announcer->telling, &records->recent[i - 1]);
 	for (size_t i = 0; i < records->record_count; i++) {

@@ -16,7 +16,8 @@ void announcer_free(struct announcer *announcer);
 
 /*
  * Takes over a request whose records are recorded; those with NEWS_PENDING will be told. They wait
- * for `group_wait` from the first on, in a single pass for announcer_flush.
+ * for `group_wait` from the first on, in a single pass for announcer_flush. What its updates
+ * withdraw meanwhile is not told.
  */
 void announcer_add(struct announcer *announcer, struct store_request *records);
 

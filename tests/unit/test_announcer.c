@@ -179,6 +179,16 @@ static struct store_request *record_one(struct fixture *f, const char *metric)
 	return record_at(f, metric, FIRST);
 }
 
+static struct store_request *update_one(struct fixture *f, struct record_update update)
+{
+	struct store_request *request = store_request_new(STORE_RECORD, answered, f);
+
+	request->updates = arena_alloc(request->arena, sizeof update);
+	request->updates[0] = update;
+	request->update_count = 1;
+	return ask(f, request);
+}
+
 static void flush(struct fixture *f)
 {
 	announcer_flush(f->announcer);
@@ -220,6 +230,23 @@ static void test_all_are_told(void **state)
 	assert_told(f, 1, 1, 0);
 	flush(f);
 	assert_told(f, 1, 1, 0);
+}
+
+/* What is withdrawn while it waits is told to nobody, and is no news that waits. */
+static void test_withdrawn_before_it_was_told(void **state)
+{
+	struct fixture *f = *state;
+	struct store_request *first = record_one(f, "p99"), *second = record_one(f, "p50");
+	struct record_update update = {
+		.id = first->records[0].item.id, .time = FIRST, .state = CHANGE_WITHDRAWN};
+
+	announcer_add(f->announcer, first);
+	announcer_add(f->announcer, second);
+	announcer_add(f->announcer, update_one(f, update));
+	flush(f);
+	assert_told(f, 1, 1, 0);
+	assert_int_equal(count(f, "announced"), 2);
+	assert_int_equal(count(f, "changes WHERE state = 3 AND news = 3"), 1);
 }
 
 /* The one that can be told is told at once and once; the other when it can be. */
@@ -359,6 +386,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(test_all_are_told),
+		CASE(test_withdrawn_before_it_was_told),
 		CASE(test_one_receiver_that_cannot_be_told),
 		CASE(test_who_was_told_is_known_after_a_restart),
 		CASE(test_notice),

@@ -186,6 +186,37 @@ static void test_candidate_is_believed(void **state)
 	store_request_free(request);
 }
 
+/* What was withdrawn before anybody was told is news when it returns, what some were told is not;
+ * neither waits to be told. */
+static void test_withdrawn_while_pending(void **state)
+{
+	struct fixture *fixture = *state;
+	struct record_update withdrawal = {.time = example.item.time, .state = CHANGE_WITHDRAWN};
+	static const enum news after[] = {NEWS_HELD, NEWS_QUEUED, NEWS_QUEUED, NEWS_SILENT};
+	struct record silent = example;
+	struct store_request *request;
+	int64_t ids[4];
+
+	silent.news = NEWS_SILENT;
+	open_fixture(fixture);
+	for (int i = 0; i < 4; i++)
+		ids[i] = record_one(fixture, i < 3 ? &example : &silent);
+	queue_for(fixture, ids[1], "slack", false);
+	queue_for(fixture, ids[2], "slack", true);
+	for (int i = 0; i < 4; i++) {
+		withdrawal.id = ids[i];
+		update(fixture, withdrawal);
+	}
+	request = known(fixture, "db.read");
+	assert_int_equal(request->record_count, 4);
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(request->records[i].news, after[i]);
+	store_request_free(request);
+	request = restore(fixture);
+	assert_int_equal(request->record_count, 0);
+	store_request_free(request);
+}
+
 static void test_update_renews_numbers(void **state)
 {
 	struct fixture *fixture = *state;
@@ -541,6 +572,7 @@ int main(void)
 		CASE(test_history_tells_what_happened),
 		CASE(test_history_is_bounded),
 		CASE(test_candidate_is_believed),
+		CASE(test_withdrawn_while_pending),
 		CASE(test_update_renews_numbers),
 		CASE(test_list_gives_what_is_asked_for),
 		CASE(test_marks_are_of_one_test),
