@@ -65,6 +65,12 @@ const struct field agent_fields[] = {
 		.max = 86400000,
 		.help = "a change found so soon after others that it belongs to goes into their "
 			"thread; 0: the longest interval of their tests"},
+	{.name = "announce_withdrawn",
+		.type = FIELD_BOOL,
+		.offset = offsetof(struct agent_settings, announce_withdrawn),
+		.initial = "true",
+		.help = "a change that was told and is not found any more is said to be so, in the "
+			"thread of the message that told it"},
 	{.name = "give_up_after",
 		.type = FIELD_DURATION,
 		.offset = offsetof(struct agent_settings, give_up_after),

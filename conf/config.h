@@ -127,6 +127,7 @@ struct agent_settings {
 	const char *state;
 	int64_t interval, group_wait, max_age; /* ms; WHEN_NEVER */
 	int64_t group_interval;                /* ms; 0: the longest interval of the tests */
+	bool announce_withdrawn;
 	int64_t evaluation_delay, stale_after; /* of tests that have none of their own */
 	int64_t give_up_after;                 /* ms; WHEN_NEVER */
 	int64_t grace;                         /* ms */

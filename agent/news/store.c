@@ -65,6 +65,7 @@ bool store_writes(enum store_kind kind)
 	case STORE_KNOWN:
 	case STORE_MARKS:
 	case STORE_PAYLOAD:
+	case STORE_MESSAGES:
 	case STORE_LIST: return false;
 	case STORE_RECORD:
 	case STORE_QUEUE:

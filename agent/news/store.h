@@ -151,10 +151,13 @@ enum store_kind {
 	 * some have been told.
 	 */
 	STORE_RECORD,
-	STORE_QUEUE,   /* in: parcels (their ids come out); told: changes that become NEWS_QUEUED */
-	STORE_SETTLE,  /* in: parcels whose state, receipt, problem and attempts are written */
-	STORE_PAYLOAD, /* in: parcels (ids); out: their payloads, NULL where there is none, and
-			  records */
+	STORE_QUEUE,  /* in: parcels (their ids come out); told: changes that become NEWS_QUEUED */
+	STORE_SETTLE, /* in: parcels whose state, receipt, problem and attempts are written */
+	STORE_MESSAGES, /* in: told (ids of changes); out: recent: for each of them the messages
+			   about it that were sent and have a receipt, as parcels with that one
+			   record */
+	STORE_PAYLOAD,  /* in: parcels (ids); out: their payloads, NULL where there is none, and
+			   records */
 	/*
 	 * In: parcels that nobody can deliver any more. They are given up, for their problem, and
 	 * their changes, but for withdrawn ones, are to be told again. Out: these, as pending

@@ -116,6 +116,41 @@ static bool load_recent(struct store_file *file, struct store_request *request, 
 	return !reader.failed;
 }
 
+/* The record, if the change was told by a message with a receipt, and these messages. */
+static bool messages_of(
+	struct store_file *file, struct store_request *request, int64_t id, struct error *error)
+{
+	struct reader reader = open_reader(file, request, STATEMENT_MESSAGES);
+	struct parcel *parcels;
+	struct record *records;
+	size_t parcel_count, record_count;
+
+	bind_integer(&reader.binder, id);
+	parcels = read_parcels(&reader, &parcel_count, error);
+	if (reader.failed || parcel_count == 0)
+		return !reader.failed;
+	reader = open_reader(file, request, STATEMENT_RECORD_OF);
+	bind_integer(&reader.binder, id);
+	records = read_records(&reader, &record_count, error);
+	for (size_t i = 0; i < parcel_count && !reader.failed; i++) {
+		parcels[i].records = records;
+		parcels[i].record_count = record_count;
+		request->recent = rows_grow(request->arena, request->recent, &request->recent_count,
+			sizeof *request->recent);
+		request->recent[request->recent_count - 1] = parcels[i];
+	}
+	return !reader.failed;
+}
+
+bool store_messages(struct store_file *file, struct store_request *request, struct error *error)
+{
+	request->recent_count = 0;
+	for (size_t i = 0; i < request->told_count; i++)
+		if (!messages_of(file, request, request->told[i], error))
+			return false;
+	return true;
+}
+
 bool store_counts(struct store_file *file, struct store_request *request, struct error *error)
 {
 	struct reader reader = open_reader(file, request, STATEMENT_COUNTS);

@@ -141,6 +141,11 @@ const char *const store_statements[STATEMENT_COUNT] = {
 	[STATEMENT_RECENT_RECORDS] =
 		"SELECT " RECORD_COLUMNS
 		" FROM announced JOIN changes ON change = changes.id WHERE delivery = ?",
+	[STATEMENT_MESSAGES] =
+		"SELECT id, key, receiver, destination, NULL, thread, state, receipt, attempts,"
+		" updated FROM announced JOIN deliveries ON delivery = id"
+		" WHERE change = ? AND state = 2 AND receipt IS NOT NULL ORDER BY id",
+	[STATEMENT_RECORD_OF] = "SELECT " RECORD_COLUMNS " FROM changes WHERE id = ?",
 	[STATEMENT_KNOWN] = "SELECT id, series, branch, sign, time, state, news, first_seen,"
 			    " spacing, runs, count_after FROM changes INDEXED BY"
 			    " changes_of_series"

@@ -275,6 +275,7 @@ bool store_file_perform(struct store_file *file, struct store_request *request, 
 		return record(file, request, error) && store_counts(file, request, error);
 	case STORE_QUEUE: return queue(file, request, error);
 	case STORE_SETTLE: return settle(file, request, error);
+	case STORE_MESSAGES: return store_messages(file, request, error);
 	case STORE_PAYLOAD: return store_payloads(file, request, error);
 	case STORE_REOPEN: return store_reopen(file, request, error);
 	case STORE_CONDITION: return write_conditions(file, request, error);

@@ -14,6 +14,7 @@
 
 #include "agent/engine/timers.h"
 #include "agent/watch/telling.h"
+#include "agent/watch/withdrawal.h"
 
 enum { FLUSH_AGAIN = 30000, MEND_AGAIN = 300000 };
 
@@ -390,6 +391,11 @@ static void reopen(void *context)
 
 	courier_orphans(announcer->telling.courier, request);
 	ledger_ask(announcer->agent, request);
+}
+
+void announcer_withdrawn(struct announcer *announcer, const struct store_request *recorded)
+{
+	withdrawal_tell(&announcer->telling, recorded);
 }
 
 struct announcer *announcer_new(struct agent *agent, struct courier *courier)

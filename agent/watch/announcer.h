@@ -46,4 +46,8 @@ void announcer_flush(struct announcer *announcer);
 void announcer_notice(
 	struct announcer *announcer, const struct notice *notice, const struct strings *receivers);
 
+/* Says of changes that a pass has withdrawn that they are, where they were told; see withdrawal.h.
+ */
+void announcer_withdrawn(struct announcer *announcer, const struct store_request *recorded);
+
 #endif

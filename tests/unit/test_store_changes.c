@@ -145,7 +145,7 @@ static void test_candidate_is_believed(void **state)
 	struct store_request *request;
 
 	believed.state = CHANGE_CANDIDATE;
-	believed.news = NEWS_SILENT;
+	believed.news = NEWS_HELD;
 	believed.runs = 1;
 	open_fixture(fixture);
 	believed.item.id = record_one(fixture, &believed);
@@ -153,7 +153,9 @@ static void test_candidate_is_believed(void **state)
 	request = known(fixture, "db.read");
 	assert_int_equal(request->records[0].runs, 1);
 	assert_int_equal(request->records[0].first_seen, example.first_seen);
-	assert_int_equal(request->records[0].news, NEWS_SILENT);
+	assert_int_equal(request->records[0].news, NEWS_HELD);
+	assert_int_equal(
+		request->records[0].item.change.count_after, example.item.change.count_after);
 	store_request_free(request);
 	update(fixture, (struct record_update){believed.item.id, example.item.time, 30,
 				.state = CHANGE_CANDIDATE, .runs = 2});
@@ -349,6 +351,36 @@ static void test_conditions_last_until_they_are_over(void **state)
 	assert_int_equal(request->conditions[0].kind, CONDITION_SOURCE);
 	assert_int_equal(request->conditions[0].since, 5);
 	assert_false(request->conditions[0].over);
+	store_request_free(request);
+}
+
+/* Those that have arrived and can be answered, for each change by itself. */
+static void test_messages_about_changes(void **state)
+{
+	struct fixture *fixture = *state;
+	struct store_request *request;
+	int64_t ids[4];
+
+	open_fixture(fixture);
+	for (size_t i = 0; i < 4; i++)
+		ids[i] = record_one(fixture, &example);
+	settle(fixture, queue_one(fixture, ids[1]), PARCEL_SENT, 1);
+	settle(fixture, queue_for(fixture, ids[1], "other", true), PARCEL_SENT, 1);
+	settle(fixture, queue_one(fixture, ids[2]), PARCEL_ABANDONED, 1);
+	queue_one(fixture, ids[3]);
+	request = new_request(fixture, STORE_MESSAGES);
+	request->told = ids;
+	request->told_count = 4;
+	request = ask(fixture, request);
+	assert_false(request->failed);
+	assert_int_equal(request->recent_count, 2);
+	for (size_t i = 0; i < 2; i++) {
+		assert_string_equal(request->recent[i].receiver, i == 0 ? "slack" : "other");
+		assert_string_equal(request->recent[i].receipt, "1503435956.000247");
+		assert_int_equal(request->recent[i].record_count, 1);
+		assert_int_equal(request->recent[i].records[0].item.id, ids[1]);
+		assert_string_equal(request->recent[i].records[0].item.metric, example.item.metric);
+	}
 	store_request_free(request);
 }
 
@@ -578,6 +610,7 @@ int main(void)
 		CASE(test_marks_are_of_one_test),
 		CASE(test_conditions_last_until_they_are_over),
 		CASE(test_recent_parcels),
+		CASE(test_messages_about_changes),
 		CASE(test_receipt_is_kept),
 		CASE(test_prune_keeps_what_would_be_found_again),
 		CASE(test_prune_keeps_what_is_to_be_told),

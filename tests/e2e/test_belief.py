@@ -1,0 +1,95 @@
+"""From change points to news: candidates, what they become, and what is said when news are taken back."""
+import json
+
+import pytest
+from test_run import agents, bot, config, csv_test, slack, write_csv  # noqa: F401 (fixtures)
+
+EIGHT = "    detection: {confirm: 8 points}"
+STEP = [(60, 1.2)]
+
+
+def known(hunter, path, *arguments):
+    done = hunter("changes", "--config", path, "--output", "json", *arguments)
+    assert done.code == 0, done.err
+    return [(c["state"], c["news"], c["runs"]) for c in json.loads(done.out)["changes"]]
+
+
+def test_a_candidate_is_shown_and_told_when_it_is_believed(hunter, tmp_path):
+    path = config(tmp_path, csv_test(tmp_path / "a.csv", extra=EIGHT))
+    write_csv(tmp_path / "a.csv", STEP, points=64)
+    assert "+20.2%" in hunter("regressions", "--config", path).out
+    for _ in range(2):  # nothing new: no run of it counts
+        done = hunter("run", "--once", "--config", path)
+        assert (done.code, done.out) == (0, "")
+        assert known(hunter, path) == [("candidate", "held", 1)]
+    write_csv(tmp_path / "a.csv", STEP, points=66)
+    assert hunter("run", "--once", "--config", path).out == ""
+    assert known(hunter, path, "--state", "candidate") == [("candidate", "held", 2)]
+    write_csv(tmp_path / "a.csv", STEP, points=68)
+    done = hunter("run", "--once", "--config", path)
+    assert done.out.count("regression  (p") == 1 and "+20%" in done.out
+    assert known(hunter, path) == [("confirmed", "queued", 3)]
+    assert hunter("run", "--once", "--config", path).out == ""
+
+
+def test_a_candidate_goes_without_a_word(hunter, tmp_path):
+    path = config(tmp_path, csv_test(tmp_path / "a.csv", extra=EIGHT))
+    write_csv(tmp_path / "a.csv", STEP, points=64)
+    hunter("run", "--once", "--config", path)
+    write_csv(tmp_path / "a.csv", [], points=80)
+    assert hunter("run", "--once", "--config", path).out == ""
+    assert known(hunter, path) == [("withdrawn", "held", 1)]
+    write_csv(tmp_path / "a.csv", STEP, points=80)
+    assert "+20%" in hunter("run", "--once", "--config", path).out
+
+
+def test_the_running_agent_waits_for_points(hunter, agents, tmp_path):  # noqa: F811
+    write_csv(tmp_path / "a.csv", STEP, points=64)
+    agent = agents(config(tmp_path, csv_test(tmp_path / "a.csv", extra=EIGHT)))
+    agent.wait_metric("hunter_changes_found_total", 1)
+    agent.pass_by()
+    status, text = agent.get("/api/v1/changes?state=candidate")
+    assert status == 200 and [(c["news"], c["runs"]) for c in json.loads(text)["changes"]] == [("held", 1)]
+    write_csv(tmp_path / "a.csv", STEP, points=67)
+    agent.pass_by()
+    assert agent.metric("hunter_deliveries_total") == 0
+    write_csv(tmp_path / "a.csv", STEP, points=68)
+    agent.wait_metric("hunter_deliveries_total", 1)
+    agent.pass_by()
+    assert agent.metric("hunter_deliveries_total") == 1
+    assert agent.metric("hunter_changes_withdrawn_total") == 0
+    assert agent.end() == 0
+    assert "".join(agent.out).count("regression  (p") == 1
+
+
+@pytest.mark.parametrize("restart", [False, True])
+def test_what_is_taken_back_is_said_in_its_thread(agents, tmp_path, slack, restart):  # noqa: F811
+    write_csv(tmp_path / "a.csv", STEP, points=80)
+    path = config(tmp_path, csv_test(tmp_path / "a.csv"), bot(slack))
+    agent = agents(path)
+    slack.wait(lambda: len(slack.posts) >= 1)
+    if restart:
+        agent.wait_metric("hunter_deliveries_total", 1)
+        assert agent.end() == 0
+    write_csv(tmp_path / "a.csv", [], points=80)
+    if restart:
+        agent = agents(path)
+    slack.wait(lambda: len(slack.posts) >= 2)
+    answer = slack.posts[1]
+    assert answer["thread_ts"] == slack.stamps[0]
+    assert "not found any more: p99 +20% of 2024-03-03 12:00:00 +0000" in json.dumps(answer)
+    agent.pass_by()
+    assert len(slack.posts) == 2
+    assert agent.end() == 0
+
+
+def test_or_not_at_all(agents, tmp_path, slack):  # noqa: F811
+    write_csv(tmp_path / "a.csv", STEP, points=80)
+    agent = agents(config(tmp_path, csv_test(tmp_path / "a.csv"), bot(slack), agent="  announce_withdrawn: false"))
+    slack.wait(lambda: len(slack.posts) >= 1)
+    agent.wait_metric("hunter_deliveries_total", 1)
+    write_csv(tmp_path / "a.csv", [], points=80)
+    agent.wait_metric("hunter_changes_withdrawn_total", 1)
+    agent.pass_by()
+    assert len(slack.posts) == 1
+    assert agent.end() == 0
