@@ -86,10 +86,10 @@ static const char *const changes_parameters[] = {
 static const char *const run_parameters[] = {"test", "group", "wait", NULL};
 
 const struct route api_routes[] = {
-	{"/-/reload", HTTP_POST, true, 60000, NULL, api_post_reload},
-	{"/api/v1/tests", HTTP_READ, true, 0, tests_parameters, api_get_tests},
-	{"/api/v1/series", HTTP_READ, true, 60000, series_parameters, api_get_series},
-	{"/api/v1/changes", HTTP_READ, true, 30000, changes_parameters, api_get_changes},
-	{"/api/v1/run", HTTP_POST, true, 600000, run_parameters, api_post_run},
+	{"/-/reload", HTTP_POST, true, 60000, NULL, api_post_reload, true},
+	{"/api/v1/tests", HTTP_READ, true, 0, tests_parameters, api_get_tests, false},
+	{"/api/v1/series", HTTP_READ, true, 60000, series_parameters, api_get_series, false},
+	{"/api/v1/changes", HTTP_READ, true, 30000, changes_parameters, api_get_changes, false},
+	{"/api/v1/run", HTTP_POST, true, 600000, run_parameters, api_post_run, false},
 	{0},
 };

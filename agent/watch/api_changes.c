@@ -89,10 +89,13 @@ void api_get_changes(void *context, struct http_request *request)
 	struct store_request *list = store_request_new(STORE_LIST, listed, request);
 	struct error error;
 
-	if (parse(request, agent_now(agent), list->arena, &list->filter, &error)) {
+	if (agent->stopping)
+		http_fail(request, 503, "the agent is stopping");
+	else if (!parse(request, agent_now(agent), list->arena, &list->filter, &error))
+		http_fail(request, 400, "%s", error.text);
+	else {
 		ledger_ask(agent, list);
 		return;
 	}
-	http_fail(request, 400, "%s", error.text);
 	store_request_free(list);
 }

@@ -4,13 +4,17 @@
  * loop is told how long it wants to wait.
  *
  * While a client waits, its connection is suspended, which libmicrohttpd does not watch: that it
- * has left is seen when it is answered. Whoever waits for longer than the route's patience is told
- * so, and the late answer is dropped.
+ * has left is seen when it is answered, or when its place is needed. Whoever waits for longer than
+ * the route's patience is told so, and the late answer is dropped.
+ *
+ * libmicrohttpd ends the process if it is stopped while a connection is suspended. So from the
+ * moment the server stops, no route is called any more.
  */
 #include "agent/watch/http.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -24,7 +28,9 @@
 
 enum {
 	CONNECTIONS = 64,
-	MOST_KEPT = 32, /* so that those who wait leave connections for others */
+	MOST_WAITING = 32, /* so that those who wait leave connections for others */
+	URGENT_PLACES = 4, /* beyond them, for what must come through */
+	MOST_KEPT = 512,   /* by routes, most of them for clients that have left */
 	IDLE_SECONDS = 15,
 	MEMORY = 32 << 10,
 	RUNS = 100,
@@ -33,6 +39,7 @@ enum {
 };
 
 static const char form[] = "application/x-www-form-urlencoded";
+static const char stopping[] = "the agent is stopping";
 
 static const struct route *find_in(const struct route *routes, const char *path)
 {
@@ -135,30 +142,70 @@ static bool parse(struct http_request *request, struct error *error)
 			       names, &request->parameters, error));
 }
 
-static void serve_request(struct http_request *request)
+/* A client that will send nothing more has most likely left. */
+static bool has_left(const struct http_request *request)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+	struct pollfd poller = {.fd = info->connect_fd, .events = POLLRDHUP};
+
+	return poll(&poller, 1, 0) == 1;
+}
+
+static void clear_places(struct http *http)
+{
+	for (struct http_request *request = http->requests; request; request = request->next)
+		if (request->stage == STAGE_WAITING && has_left(request))
+			http_request_fail(request, MHD_HTTP_SERVICE_UNAVAILABLE,
+				"the place was needed for others");
+}
+
+static bool check_place(struct http_request *request)
 {
 	struct http *http = request->http;
-	struct error error;
+	const struct route *route = request->route;
+	size_t places = MOST_WAITING + (route->urgent ? URGENT_PLACES : 0);
 
-	if (request->posted && request->dropped > 0) {
-		http_request_fail(request, MHD_HTTP_CONTENT_TOO_LARGE, "the body is too large");
-	} else if (!parse(request, &error)) {
-		http_request_fail(request, MHD_HTTP_BAD_REQUEST, error.text);
-	} else if (request->route->patience > 0 && http->kept >= MOST_KEPT) {
-		http_request_fail(request, MHD_HTTP_SERVICE_UNAVAILABLE,
-			"too many requests wait for their answers already");
-	} else {
-		request->stage = STAGE_SERVING;
-		request->kept = true;
-		http->kept++;
-		request->route->serve(http->options.context, request);
-	}
+	if (route->patience == 0)
+		return true;
+	if (http->waiting >= places)
+		clear_places(http);
+	if (http->waiting < places && (http->kept < MOST_KEPT || route->urgent))
+		return true;
+	http_request_fail(request, MHD_HTTP_SERVICE_UNAVAILABLE,
+		"too many requests wait for their answers already");
+	return false;
+}
+
+static void call_route(struct http_request *request)
+{
+	struct http *http = request->http;
+
+	request->stage = STAGE_SERVING;
+	request->kept = true;
+	http->kept++;
+	request->route->serve(http->options.context, request);
 	if (request->stage != STAGE_SERVING)
 		return;
 	assert(request->route->patience > 0);
 	request->stage = STAGE_WAITING;
+	http->waiting++;
 	request->deadline = clock_monotonic() + request->route->patience;
 	MHD_suspend_connection(request->connection);
+}
+
+static void serve_request(struct http_request *request)
+{
+	struct error error;
+
+	if (request->http->stopping)
+		http_request_fail(request, MHD_HTTP_SERVICE_UNAVAILABLE, stopping);
+	else if (request->posted && request->dropped > 0)
+		http_request_fail(request, MHD_HTTP_CONTENT_TOO_LARGE, "the body is too large");
+	else if (!parse(request, &error))
+		http_request_fail(request, MHD_HTTP_BAD_REQUEST, error.text);
+	else if (check_place(request))
+		call_route(request);
 }
 
 /* Called with the headers, then with pieces of a body, at its end, and when it goes on after it was
@@ -247,6 +294,7 @@ struct http *http_start(
 		return NULL;
 	struct http *http = memory_new(1, sizeof *http);
 	*http = (struct http){.engine = engine, .options = *options, .port = http_listen_port(fd)};
+	http->options.listen = NULL; /* a reload may take it away */
 	(void)!http_listen_split(options->listen, http->listen_host, port, error); /* was opened */
 	(void)!gethostname(http->machine, sizeof http->machine - 1);
 	http->daemon = start_daemon(http, fd);
@@ -266,11 +314,11 @@ void http_stop(struct http *http)
 {
 	if (!http || !http->daemon)
 		return;
+	http->stopping = true;
 	for (struct http_request *request = http->requests; request; request = request->next)
 		if (request->stage == STAGE_WAITING)
-			http_request_fail(
-				request, MHD_HTTP_SERVICE_UNAVAILABLE, "the agent is stopping");
-	(void)serve(http);
+			http_request_fail(request, MHD_HTTP_SERVICE_UNAVAILABLE, stopping);
+	(void)serve(http); /* resumes them all, and tells those who come meanwhile */
 	engine_unhost(http->engine, http->epoll);
 	MHD_stop_daemon(http->daemon);
 	http->daemon = NULL;

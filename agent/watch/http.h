@@ -35,6 +35,7 @@ struct route {
 	int64_t patience; /* ms a client waits for an answer made later; 0: it is made at once */
 	const char *const *parameters; /* those it takes, ends with NULL; or NULL: none */
 	void (*serve)(void *context, struct http_request *request);
+	bool urgent; /* finds a place to wait where others find none any more */
 };
 
 struct http_options {
@@ -46,14 +47,14 @@ struct http_options {
 
 /*
  * Listens. NULL and an error: of kind ERROR_USAGE for an address that is wrong, or not this
- * machine's own and not `open`; ERROR_STATE for a port that cannot be had. What the options point
- * to is borrowed.
+ * machine's own and not `open`; ERROR_STATE for a port that cannot be had. The routes and their
+ * context are borrowed.
  */
 struct http *http_start(
 	struct engine *engine, const struct http_options *options, struct error *error);
 
-/* Tells those who wait that the agent ends, and closes. Requests that routes have kept stay until
- * http_free; answering them does no harm. Both accept NULL. */
+/* Tells those who wait, and who ask meanwhile, that the agent ends, and closes. Requests that
+ * routes have kept stay until http_free; answering them does no harm. Both accept NULL. */
 void http_stop(struct http *http);
 void http_free(struct http *http);
 

@@ -64,6 +64,7 @@ static void set_answer(struct http_request *request, struct http_answer *answer)
 	request->stage = STAGE_ANSWERED;
 	if (!waited)
 		return;
+	request->http->waiting--;
 	MHD_resume_connection(request->connection);
 	request->http->resumed = true;
 	engine_rouse(request->http->engine, request->http->epoll);

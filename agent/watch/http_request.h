@@ -20,8 +20,10 @@ struct http {
 	int epoll;
 	uint16_t port;
 	struct http_request *requests;
-	size_t kept;  /* by routes, not answered */
-	bool resumed; /* a connection goes on when libmicrohttpd is run */
+	size_t kept;    /* by routes, not answered */
+	size_t waiting; /* connections that are suspended */
+	bool resumed;   /* a connection goes on when libmicrohttpd is run */
+	bool stopping;  /* no route is called any more */
 };
 
 enum stage {

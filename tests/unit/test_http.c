@@ -93,11 +93,12 @@ static void release(void *context, struct http_request *request)
 static const char *const test_names[] = {"a", "b", NULL};
 
 static const struct route test_routes[] = {
-	{"/say", HTTP_READ | HTTP_POST, true, 0, test_names, say},
-	{"/post", HTTP_POST, true, 0, test_names, say},
-	{"/keep", HTTP_READ, true, 60000, test_names, keep},
-	{"/impatient", HTTP_READ, true, 20, test_names, keep},
-	{"/release", HTTP_READ, false, 0, test_names, release},
+	{"/say", HTTP_READ | HTTP_POST, true, 0, test_names, say, false},
+	{"/post", HTTP_POST, true, 0, test_names, say, false},
+	{"/keep", HTTP_READ, true, 60000, test_names, keep, false},
+	{"/urgent", HTTP_READ, true, 60000, test_names, keep, true},
+	{"/impatient", HTTP_READ, true, 20, test_names, keep, false},
+	{"/release", HTTP_READ, false, 0, test_names, release, false},
 	{0},
 };
 
@@ -488,6 +489,89 @@ static void test_stopping_tells_those_who_wait(void **state)
 	saw(world, "the agent is stopping");
 }
 
+static void keep_one_of_two(struct world *world)
+{
+	int fd = connect_to(world);
+	send_text(fd,
+		"GET /keep?a=1 HTTP/1.1\r\nHost: localhost:9\r\n\r\n" HEAD("GET", "/keep?a=2", ""));
+	do
+		ask(world, HEAD("GET", "/metrics", ""));
+	while (world->kept_count < 1);
+	world->waiting = fd;
+}
+
+/* One request has come behind another one on its connection, one on a connection of its own. */
+static void test_stopping_keeps_no_more(void **state)
+{
+	struct world *world = *state;
+	run(world, keep_one_of_two);
+	int fd = connect_to(world);
+	send_text(fd, HEAD("GET", "/keep?a=3", ""));
+	http_stop(world->http);
+	assert_int_equal(world->kept_count, 1);
+	receive(world, world->waiting);
+	saw(world, " 503 ");
+	assert_non_null(strstr(strstr(world->answer, " 503 ") + 1, " 503 "));
+	receive(world, fd);
+	saw(world, " 503 ");
+	saw(world, "the agent is stopping");
+}
+
+/* Those who wait have left: they hold up nobody, though nothing was answered yet. */
+static void keep_for_others(struct world *world)
+{
+	int waiting[32], last;
+	for (int i = 0; i < 32; i++) {
+		waiting[i] = connect_to(world);
+		send_text(waiting[i], HEAD("GET", "/keep?a=1", ""));
+	}
+	do
+		ask(world, HEAD("GET", "/metrics", ""));
+	while (world->kept_count < 32);
+	for (int i = 0; i < 32; i++)
+		close(waiting[i]);
+	last = connect_to(world);
+	send_text(last, HEAD("GET", "/keep?a=2", ""));
+	for (int i = 0; i < 1000 && world->kept_count < 33; i++)
+		ask(world, HEAD("GET", "/metrics", ""));
+	ask(world, HEAD("GET", "/release", ""));
+	receive(world, last);
+	saw(world, "late 2");
+}
+
+static void test_who_has_left_takes_no_place(void **state)
+{
+	run(*state, keep_for_others);
+}
+
+static void ask_urgently(struct world *world)
+{
+	int waiting[33];
+	for (int i = 0; i < 32; i++) {
+		waiting[i] = connect_to(world);
+		send_text(waiting[i], HEAD("GET", "/keep?a=1", ""));
+	}
+	do
+		ask(world, HEAD("GET", "/metrics", ""));
+	while (world->kept_count < 32);
+	expect(world, HEAD("GET", "/keep?a=2", ""), " 503 ", "too many");
+	waiting[32] = connect_to(world);
+	send_text(waiting[32], HEAD("GET", "/urgent?a=1", ""));
+	do
+		ask(world, HEAD("GET", "/metrics", ""));
+	while (world->kept_count < 33);
+	ask(world, HEAD("GET", "/release", ""));
+	for (int i = 0; i < 33; i++) {
+		receive(world, waiting[i]);
+		saw(world, "late 1");
+	}
+}
+
+static void test_what_is_urgent_finds_a_place(void **state)
+{
+	run(*state, ask_urgently);
+}
+
 static void get_huge(struct world *world)
 {
 	int fd = connect_to(world);
@@ -612,6 +696,9 @@ int main(void)
 		WORLD_TEST(test_patience_ends),
 		WORLD_TEST(test_few_may_wait),
 		WORLD_TEST(test_stopping_tells_those_who_wait),
+		WORLD_TEST(test_stopping_keeps_no_more),
+		WORLD_TEST(test_who_has_left_takes_no_place),
+		WORLD_TEST(test_what_is_urgent_finds_a_place),
 		WORLD_TEST(test_requests_are_bounded),
 		WORLD_TEST(test_idle_connections_hold_up_nobody),
 		WORLD_TEST(test_often),
