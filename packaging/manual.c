@@ -15,6 +15,7 @@
 #include "agent/core/buf.h"
 #include "agent/core/transfer.h"
 #include "agent/help.h"
+#include "agent/shapes/shapes.h"
 #include "detectors/detector.h"
 #include "notifiers/notifier.h"
 #include "sources/source.h"
@@ -189,6 +190,11 @@ static void put_agent(void)
 	put_fields(agent_fields, put_key);
 }
 
+static void put_cluster(void)
+{
+	put_fields(shape_fields, put_key);
+}
+
 static void put_version(void)
 {
 	puts(".ds version " HUNTER_VERSION);
@@ -266,6 +272,7 @@ static const struct {
 	{"@commands", put_commands},
 	{"@common", put_common},
 	{"@agent", put_agent},
+	{"@cluster", put_cluster},
 	{"@endpoint", put_endpoint},
 	{"@sources", put_sources},
 	{"@servers", put_servers},

@@ -5,3 +5,5 @@ target_link_libraries(bench_store PRIVATE hunter_agent)
 # A Prometheus that has much to say, for bench_agent.py.
 add_executable(serve_series bench/serve_series.c)
 target_link_libraries(serve_series PRIVATE Threads::Threads)
+add_executable(bench_cluster bench/bench_cluster.c)
+target_link_libraries(bench_cluster PRIVATE hunter_agent)
