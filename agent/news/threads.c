@@ -103,14 +103,18 @@ static bool marks_meet(const struct marks *marks, const struct marks *others)
 	return false;
 }
 
-static void forget_last(struct threads *threads)
+/* Forgets the one that has been silent for longest, of two the one that began first; what has just
+ * begun stays. */
+static void forget_oldest(struct threads *threads)
 {
-	struct entry **link = &threads->first;
+	struct entry **oldest = &threads->first->next, *entry;
 
-	while ((*link)->next)
-		link = &(*link)->next;
-	arena_free((*link)->arena);
-	*link = NULL;
+	for (struct entry **link = oldest; *link; link = &(*link)->next)
+		if ((*link)->updated <= (*oldest)->updated)
+			oldest = link;
+	entry = *oldest;
+	*oldest = entry->next;
+	arena_free(entry->arena);
 	threads->count--;
 }
 
@@ -141,7 +145,7 @@ static struct entry *begin(struct threads *threads, const struct parcel *parcel)
 	copy_texts(arena, &entry->thread.first);
 	threads->first = entry;
 	if (++threads->count > THREADS_MOST)
-		forget_last(threads);
+		forget_oldest(threads);
 	return entry;
 }
 

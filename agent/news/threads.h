@@ -43,7 +43,9 @@ const struct thread *threads_find(const struct threads *threads, const char *rec
 /* The delivery with that key, or of its thread, has this receipt. */
 void threads_sent(struct threads *threads, const char *key, const char *receipt);
 
-/* The receipt of the thread with that key; NULL while there is none. */
+/* The receipt of the thread with that key; NULL while there is none. Valid until the next
+ * threads_add.
+ */
 const char *threads_receipt(const struct threads *threads, const char *key);
 
 #endif

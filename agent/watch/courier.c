@@ -262,11 +262,12 @@ static void begin(struct lane *lane, const struct receiver *receiver)
 	struct courier *courier = lane->courier;
 	struct agent *agent = courier->agent;
 	struct letter *letter = lane->first;
+	struct arena *arena = arena_new();
 
 	agent->under_way++;
 	lane->generation = agent->generation ? generation_hold(agent->generation) : NULL;
 	lane->notifier = notifier_find(receiver->notifier->name);
-	lane->delivery = (struct delivery){.arena = arena_new(),
+	lane->delivery = (struct delivery){.arena = arena,
 		.options = receiver->options,
 		.destination = lane->destination,
 		.key = letter->parcel.key,
@@ -276,7 +277,8 @@ static void begin(struct lane *lane, const struct receiver *receiver)
 		.doubt = letter->doubt,
 		.receipt = letter->parcel.receipt,
 		.thread = letter->parcel.thread
-				  ? threads_receipt(courier->threads, letter->parcel.thread)
+				  ? arena_strdup(arena, threads_receipt(courier->threads,
+								letter->parcel.thread))
 				  : NULL,
 		.retry_after = -1};
 	engine_deliver(agent->engine, lane->notifier, &lane->delivery, carried, lane);

@@ -65,6 +65,9 @@ static enum step speak(struct script *script, struct delivery *delivery, struct 
 	snprintf(script->payloads[at], sizeof script->payloads[at], "%s", delivery->payload);
 	snprintf(script->threads[at], sizeof script->threads[at], "%s",
 		delivery->thread ? delivery->thread : "");
+	if (delivery->thread) /* a worker may read it when the threads have forgotten theirs */
+		assert_ptr_not_equal(delivery->thread,
+			threads_receipt(courier_threads(current->courier), "first"));
 	delivery->doubt = DOUBT_NONE;
 	delivery->retry_after = answer.retry_after;
 	if (at >= script->count && !script->dead) {

@@ -161,6 +161,28 @@ static void test_memory_is_bounded(void **state)
 	threads_free(threads);
 }
 
+/* A thread that goes on is not the oldest, whenever it began. */
+static void test_what_goes_on_is_remembered(void **state)
+{
+	struct threads *threads = threads_new();
+	struct record first = change(0, NULL);
+	char key[32];
+
+	(void)state;
+	tell(threads, "first", NULL, &first, START);
+	for (int i = 1; i < 3000; i++) {
+		struct record told = change(20 * i, NULL);
+
+		snprintf(key, sizeof key, "k%d", i);
+		tell(threads, key, NULL, &told, START + i);
+		tell(threads, "more", "first", &first, START + i);
+	}
+	assert_string_equal(find(threads, first, START + 3000), "first");
+	assert_null(find(threads, change(20 * 1000, NULL), START + 3000));
+	assert_string_equal(find(threads, change(20 * 2100, NULL), START + 3000), "k2100");
+	threads_free(threads);
+}
+
 /* Whatever was told and is asked: a thread is of that destination, still open, and would have made
  * one group with what is asked. */
 static void test_property_belongs(void **state)
@@ -207,6 +229,7 @@ int main(void)
 		cmocka_unit_test(test_receipts),
 		cmocka_unit_test(test_the_latest_wins),
 		cmocka_unit_test(test_memory_is_bounded),
+		cmocka_unit_test(test_what_goes_on_is_remembered),
 		cmocka_unit_test(test_property_belongs),
 	};
 
