@@ -168,11 +168,11 @@ enum store_kind {
 	STORE_LIST, /* in: filter; out: records with their history, latest recorded first; more */
 	/*
 	 * In: before, tests. Forgets what was settled before it: parcels that were sent or given
-	 * up, withdrawn changes and candidates that lie before their series' anchor, all but the
-	 * announcements in the history of others. If `tests` has any, they are those there still
-	 * are: the changes of all others go, too, and their marks. With `thorough` so do
-	 * confirmed changes before their series' anchor. What is to be told, or was in a message
-	 * that is still remembered, stays. Out: pruned.
+	 * up, withdrawn changes and candidates that lie before their series' anchor, marks of
+	 * series that have vanished for good, all but the announcements in the history of others.
+	 * If `tests` has any, they are those there still are: the changes of all others go, too,
+	 * and their marks. With `thorough` so do confirmed changes before their series' anchor.
+	 * What is to be told, or was in a message that is still remembered, stays. Out: pruned.
 	 */
 	STORE_PRUNE,
 	STORE_PROBE, /* writes and says whether that can be done */

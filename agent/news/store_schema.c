@@ -217,6 +217,15 @@ const char *const store_statements[STATEMENT_COUNT] = {
 		" INDEXED BY changes_of_series USING (test, series, branch)"
 		" WHERE time < anchor AND updated < ? AND news != 1"
 		" AND NOT EXISTS (SELECT 1 FROM announced WHERE change = id)",
+	/* ?2 the first of the states; a cluster's changes never have a mark */
+	[STATEMENT_DOOM_MARKLESS] =
+		"INSERT OR IGNORE INTO doomed SELECT id FROM changes INDEXED BY changes_of_state"
+		" WHERE state >= ?2 AND time < ?1 AND updated < ?1 AND news != 1 AND members = 0"
+		" AND NOT EXISTS (SELECT 1 FROM series WHERE series.test = changes.test AND"
+		" series.series = changes.series AND series.branch = changes.branch)"
+		" AND EXISTS (SELECT 1 FROM series WHERE series.test = changes.test"
+		" AND last_point >= ?1)"
+		" AND NOT EXISTS (SELECT 1 FROM announced WHERE change = id)",
 	[STATEMENT_DOOM_ABSENT] =
 		TESTS_OF_CHANGES " INSERT OR IGNORE INTO doomed SELECT id FROM changes"
 				 " WHERE test IN (SELECT name FROM tests WHERE name NOT IN present)"
@@ -227,4 +236,9 @@ const char *const store_statements[STATEMENT_COUNT] = {
 	[STATEMENT_DOOMED_CLEAR] = "DELETE FROM doomed",
 	[STATEMENT_PRUNE_EVENTS] = "DELETE FROM history WHERE event != 6 AND time < ?",
 	[STATEMENT_PRUNE_MARKS] = "DELETE FROM series WHERE last_point < ? AND test NOT IN present",
+	[STATEMENT_PRUNE_VANISHED] =
+		"WITH fronts AS MATERIALIZED (SELECT test, min(anchor) AS front FROM series"
+		" WHERE last_point >= ?1 GROUP BY test)"
+		" DELETE FROM series WHERE last_point < ?1 AND last_point <"
+		" (SELECT front FROM fronts WHERE fronts.test = series.test)",
 };

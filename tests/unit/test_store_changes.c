@@ -451,15 +451,22 @@ static void test_receipt_is_kept(void **state)
 	store_request_free(request);
 }
 
-static void mark(struct fixture *fixture, const char *test, const char *series, int64_t anchor)
+/* A series with points until then. */
+static void mark_until(
+	struct fixture *fixture, const char *test, const char *series, int64_t anchor, int64_t last)
 {
 	struct store_request *request = new_request(fixture, STORE_RECORD);
-	struct series_mark mark = {series, "", anchor, anchor + 5};
+	struct series_mark mark = {series, "", anchor, last};
 
 	request->test = test;
 	request->marks = &mark;
 	request->mark_count = 1;
 	done(fixture, request);
+}
+
+static void mark(struct fixture *fixture, const char *test, const char *series, int64_t anchor)
+{
+	mark_until(fixture, test, series, anchor, anchor + 5);
 }
 
 static struct pruned prune(
@@ -514,6 +521,35 @@ static void test_prune_keeps_what_would_be_found_again(void **state)
 	assert_int_equal(pruned.changes, 1);
 	check_list(fixture, (struct change_filter){0}, "5 4 2 ");
 	check_counts(fixture, 1, 0, 2, 0);
+}
+
+/* Label sets that come and go leave nothing; those of a test without any that grows stay. */
+static void test_prune_forgets_what_has_vanished(void **state)
+{
+	struct fixture *fixture = *state;
+	const int64_t before = example.first_seen + 1, grows = before + 1000;
+	const char *const names[] = {"pods", "files"};
+	struct pruned pruned;
+
+	open_fixture(fixture);
+	for (int i = 0; i < 3; i++) {
+		const char *series = i == 0 ? "pod 0" : i == 1 ? "pod 1" : "pod 2";
+
+		record_named(fixture, "pods", series, CHANGE_WITHDRAWN, 1500);
+		record_named(fixture, "pods", series, CHANGE_CONFIRMED, 1600);
+		mark_until(fixture, "pods", series, 1000, i < 2 ? 2000 : 3000);
+	}
+	record_named(fixture, "files", "a", CHANGE_WITHDRAWN, 1500);
+	mark_until(fixture, "files", "a", 1000, 2000);
+	mark_until(fixture, "pods", "pod 3", 2001, grows);
+	pruned = prune(fixture, before, (struct strings){names, 2}, false);
+	assert_int_equal(pruned.changes, 0);
+	assert_int_equal(pruned.marks, 2);
+	pruned = prune(fixture, before, (struct strings){names, 2}, false);
+	assert_int_equal(pruned.marks, 0);
+	check_list(fixture, (struct change_filter){0}, "7 6 5 4 2 ");
+	pruned = prune(fixture, before, (struct strings){names, 2}, true);
+	check_list(fixture, (struct change_filter){0}, "7 6 5 ");
 }
 
 /* What is to be told is told, however old; its message outlives it not, but keeps it. */
@@ -613,6 +649,7 @@ int main(void)
 		CASE(test_messages_about_changes),
 		CASE(test_receipt_is_kept),
 		CASE(test_prune_keeps_what_would_be_found_again),
+		CASE(test_prune_forgets_what_has_vanished),
 		CASE(test_prune_keeps_what_is_to_be_told),
 		CASE(test_prune_cuts_history),
 		CASE(test_probe_and_size),
