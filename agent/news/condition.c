@@ -93,19 +93,41 @@ static void tell(struct noting *noting, enum condition_kind kind, const char *na
 	noting->turns[at].text = text->data;
 }
 
+static void know(struct noting *noting, enum aspect aspect)
+{
+	struct trouble *trouble = &noting->test->troubles[aspect];
+
+	noting->source->crowds[aspect].awaited -= trouble->awaited;
+	trouble->awaited = false;
+}
+
 static void begin(struct noting *noting, enum aspect aspect)
 {
 	struct trouble *trouble = &noting->test->troubles[aspect];
 	struct crowd *crowd = &noting->source->crowds[aspect];
 	bool hushed = crowd->told >= CONDITION_TOLD_SINGLY;
 
+	know(noting, aspect);
 	trouble->state = hushed ? TROUBLE_HUSHED : TROUBLE_TOLD;
 	crowd_count(crowd, trouble, 1);
 	if (!hushed)
 		tell(noting, aspects[aspect].one, noting->test->name, trouble);
 	if (!hushed || crowd->many.state)
 		return;
-	crowd->many = (struct trouble){TROUBLE_TOLD, noting->outcome->now, 0};
+	crowd->many = (struct trouble){.state = TROUBLE_TOLD, .since = noting->outcome->now};
+	tell(noting, aspects[aspect].many, noting->source->name, &crowd->many);
+}
+
+/* Which tests were told as one of many is not stored: after a restart nobody knows that it is over
+ * before all have run. */
+static void end_many(struct noting *noting, enum aspect aspect)
+{
+	struct crowd *crowd = &noting->source->crowds[aspect];
+
+	if (!crowd->many.state || crowd->awaited > 0 || crowd->hushed > 0 ||
+		crowd->told >= CONDITION_TOLD_SINGLY)
+		return;
+	crowd->many.state = TROUBLE_NONE;
 	tell(noting, aspects[aspect].many, noting->source->name, &crowd->many);
 }
 
@@ -115,14 +137,23 @@ static void end(struct noting *noting, enum aspect aspect)
 	struct crowd *crowd = &noting->source->crowds[aspect];
 	bool told = trouble->state == TROUBLE_TOLD;
 
+	know(noting, aspect);
 	crowd_count(crowd, trouble, SIZE_MAX);
 	trouble->state = TROUBLE_NONE;
 	if (told)
 		tell(noting, aspects[aspect].one, noting->test->name, trouble);
-	if (!crowd->many.state || crowd->hushed > 0 || crowd->told >= CONDITION_TOLD_SINGLY)
-		return;
-	crowd->many.state = TROUBLE_NONE;
-	tell(noting, aspects[aspect].many, noting->source->name, &crowd->many);
+	end_many(noting, aspect);
+}
+
+/* After a run that went well all is known of the test. */
+static void know_all(struct noting *noting)
+{
+	for (enum aspect aspect = 0; aspect < ASPECTS; aspect++) {
+		if (!noting->test->troubles[aspect].awaited)
+			continue;
+		know(noting, aspect);
+		end_many(noting, aspect);
+	}
 }
 
 static void count_failure(struct trouble *trouble, int64_t now)
@@ -146,6 +177,9 @@ static void note_failure(struct noting *noting)
 	if (test->outage != source->outages)
 		fails->failures = 0;
 	test->outage = source->outages;
+	if (fails->failures > 0 && clock - test->failed < noting->outcome->interval / 2)
+		return;
+	test->failed = clock;
 	count_failure(fails, now);
 	if (source->down.failures == 0)
 		source->clock = clock;
@@ -222,6 +256,7 @@ size_t conditions_note(struct conditions *conditions, const struct outcome *outc
 	} else {
 		note_success(&noting);
 		note_arrival(&noting);
+		know_all(&noting);
 	}
 	return noting.count;
 }
@@ -248,6 +283,18 @@ void conditions_restore(struct conditions *conditions, const struct condition *c
 	else
 		trouble = &source_of(&conditions->tables, name)->crowds[aspect].many;
 	*trouble = (struct trouble){.state = TROUBLE_TOLD, .since = condition->since};
+}
+
+void conditions_expect(struct conditions *conditions, const char *test, const char *source)
+{
+	struct troubles *tables = &conditions->tables;
+	size_t at = troubles_source(tables, source);
+	struct subject *subject = troubles_test(tables, test, at);
+
+	troubles_count(tables, subject, SIZE_MAX);
+	for (size_t a = 0; a < ASPECTS; a++)
+		subject->troubles[a].awaited = true;
+	troubles_count(tables, subject, 1);
 }
 
 /* What was told of what is lost. */
@@ -278,7 +325,7 @@ static void retain_sources(struct conditions *conditions, struct troubles *kept,
 			*copy = *source;
 			copy->name = name;
 			for (size_t a = 0; a < ASPECTS; a++)
-				copy->crowds[a].told = copy->crowds[a].hushed = 0;
+				copy->crowds[a] = (struct crowd){.many = source->crowds[a].many};
 			continue;
 		}
 		lose(conditions, &source->down, CONDITION_SOURCE, source->name, lost, context);

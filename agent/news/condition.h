@@ -9,7 +9,8 @@
  * - A source (a server; for files the kind of source) is down when its runs fail and none succeeds
  *   in between: three of one test, or three in all over five minutes, so that the blink of a server
  *   that many tests ask is no outage. Its first success ends that. While it is down, its tests'
- *   failures are its own.
+ *   failures are its own. A test that fails again before half of its interval is over, as somebody
+ *   has run it between, has not failed twice.
  * - A test fails alone when it has failed three times in a row and its source has answered others
  *   meanwhile. From then on it says nothing about its source.
  * - Data are stale when no newer point has come for `stale_after`. A failed run tells nothing about
@@ -55,6 +56,7 @@ struct outcome {
 	const char *problem;       /* why it failed; NULL: it went well */
 	int64_t newest;            /* ms, of its newest point; WHEN_ALWAYS: there is none */
 	int64_t stale_after;       /* ms; WHEN_NEVER */
+	int64_t interval;          /* ms, from run to run; 0: every run counts */
 	int64_t now;               /* ms, wall clock */
 	int64_t clock;             /* ms, monotonic */
 };
@@ -64,6 +66,10 @@ void conditions_free(struct conditions *conditions);
 
 /* Takes up what an earlier process told and stored. */
 void conditions_restore(struct conditions *conditions, const struct condition *condition);
+
+/* A test that will run, after what was told is restored: what was told of many tests of its source
+ * is not over before it has run. */
+void conditions_expect(struct conditions *conditions, const char *test, const char *source);
 
 /* Notes a run and fills in what has begun or is over by it; their texts are good until the next
  * call. Returns how many. */

@@ -18,6 +18,7 @@ struct trouble {
 	enum trouble_state state;
 	int64_t since;
 	uint64_t failures; /* in a row */
+	bool awaited;      /* of a test after a restart: nobody knows yet whether it is over */
 };
 
 /* Of a test, and of the tests of a source together. */
@@ -25,7 +26,7 @@ enum aspect { ASPECT_FAILS, ASPECT_STALE, ASPECTS };
 
 /* The tests of a source that are in one kind of trouble. */
 struct crowd {
-	size_t told, hushed;
+	size_t told, hushed, awaited;
 	struct trouble many;
 };
 
@@ -42,6 +43,7 @@ struct subject {
 	const char *name;
 	size_t source;
 	struct trouble troubles[ASPECTS];
+	int64_t failed;    /* the monotonic clock at its last failure that counted */
 	uint64_t outage;   /* source.outages at its last failure */
 	uint64_t answered; /* source.answered when its first failure in a row came */
 	bool seen;

@@ -105,8 +105,14 @@ static void tell(const struct sentinel *sentinel, const struct condition *condit
 
 void sentinel_restore(struct sentinel *sentinel, const struct condition *conditions, size_t count)
 {
+	const struct generation *generation = sentinel->agent->generation;
+
 	for (size_t i = 0; i < count; i++)
 		conditions_restore(sentinel->conditions, &conditions[i]);
+	for (size_t i = 0; i < generation->test_count; i++)
+		if (!generation->tests[i]->unsupported)
+			conditions_expect(sentinel->conditions, generation->tests[i]->name,
+				source_of(generation->tests[i]));
 	sentinel_adopt(sentinel);
 }
 
@@ -120,6 +126,7 @@ void sentinel_note(
 		.problem = problem,
 		.newest = newest,
 		.stale_after = test->stale_after,
+		.interval = test->interval,
 		.now = agent_now(agent),
 		.clock = engine_now(agent->engine)};
 	size_t count = conditions_note(sentinel->conditions, &outcome, turns);

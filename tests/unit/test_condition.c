@@ -23,7 +23,7 @@ struct history {
 	int64_t clock, shift; /* shift: of the wall clock */
 	struct condition turns[CONDITION_TURNS];
 	size_t count;
-	int64_t stale_after;
+	int64_t stale_after, interval;
 	struct {
 		char subject[SUBJECT_MAX];
 		enum condition_kind kind;
@@ -89,6 +89,7 @@ static void note(struct history *history, const char *test, const char *source, 
 		.problem = problem,
 		.newest = newest,
 		.stale_after = history->stale_after,
+		.interval = history->interval,
 		.now = START + history->clock + history->shift,
 		.clock = history->clock};
 
@@ -318,6 +319,63 @@ static void test_many_tests(void **state)
 	assert_int_equal(history->ended, 12);
 }
 
+/* Fifty tests fail, of which five were told; those five go well again after a restart. */
+static void test_many_tests_after_a_restart(void **state)
+{
+	struct history *history = *state;
+	char name[16];
+
+	for (int round = 0; round < 5; round++, history->clock += MINUTE) {
+		works(history, "fine", "prometheus");
+		for (int i = 0; i < 50; i++) {
+			snprintf(name, sizeof name, "t%d", i);
+			fails(history, name, "prometheus");
+		}
+	}
+	assert_int_equal(history->told_count, 6);
+	restart(history);
+	conditions_expect(history->conditions, "fine", "prometheus");
+	for (int i = 0; i < 50; i++) {
+		snprintf(name, sizeof name, "t%d", i);
+		conditions_expect(history->conditions, name, "prometheus");
+	}
+	works(history, "fine", "prometheus");
+	for (int round = 0; round < 5; round++, history->clock += MINUTE)
+		for (int i = 0; i < 50; i++) {
+			snprintf(name, sizeof name, "t%d", i);
+			if (i < 5)
+				works(history, name, "prometheus");
+			else
+				fails(history, name, "prometheus");
+			assert_true(
+				find_told(history, "tests of prometheus") < history->told_count);
+		}
+	for (int i = 5; i < 50; i++) {
+		snprintf(name, sizeof name, "t%d", i);
+		works(history, name, "prometheus");
+	}
+	assert_int_equal(history->told_count, 0);
+}
+
+/* Somebody runs a test again and again between its runs: that is one failure. */
+static void test_runs_out_of_schedule(void **state)
+{
+	struct history *history = *state;
+
+	history->interval = 10 * MINUTE;
+	works(history, "a", "prometheus");
+	for (int i = 0; i < 20; i++, history->clock += 50)
+		fails(history, "a", "prometheus");
+	assert_int_equal(history->begun, 0);
+	history->clock += 10 * MINUTE - 2000;
+	fails(history, "a", "prometheus");
+	assert_int_equal(history->begun, 0);
+	history->clock += 10 * MINUTE;
+	fails(history, "a", "prometheus");
+	assert_int_equal(history->begun, 1);
+	expect(history, 0, "source prometheus", false);
+}
+
 static void test_problems_are_cut(void **state)
 {
 	struct history *history = *state;
@@ -519,6 +577,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_stale_data, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_the_wall_clock_jumps, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_many_tests, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_many_tests_after_a_restart, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_runs_out_of_schedule, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_problems_are_cut, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_what_is_no_longer_configured, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_random_histories, setup, teardown),
