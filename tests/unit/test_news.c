@@ -12,6 +12,7 @@
 #include <sys/resource.h>
 
 #include "agent/news/news.h"
+#include "tests/unit/sanitized.h"
 
 #define HOUR INT64_C(3600000)
 #define START INT64_C(1700000000000)
@@ -159,7 +160,7 @@ static void test_rows_without_commit_widen_the_range(void **state)
 	assert_null(f->request->records[0].item.commit_after);
 }
 
-#if !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__
+#ifndef SANITIZED
 /* Many long series: what one takes is given back before the next. */
 static void test_series_share_the_memory(void **state)
 {
@@ -293,7 +294,7 @@ int main(void)
 		CASE(test_first_sight),
 		CASE(test_missing_points_have_no_commit),
 		CASE(test_rows_without_commit_widen_the_range),
-#if !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__
+#ifndef SANITIZED
 		CASE(test_series_share_the_memory),
 #endif
 		CASE(test_old_is_recorded_silently),

@@ -1,0 +1,16 @@
+/*
+ * SANITIZED is defined where a sanitizer has the memory of this program in its hands, so that
+ * measuring it says nothing. gcc and clang tell it in their own ways.
+ */
+#ifndef TESTS_SANITIZED_H
+#define TESTS_SANITIZED_H
+
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+#define SANITIZED
+#elif defined __has_feature
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED
+#endif
+#endif
+
+#endif
