@@ -190,14 +190,15 @@ static bool migrate(struct store_file *file, int64_t version, struct error *erro
 	return true;
 }
 
-/* matches(pattern, text), as the shell matches. */
+/* matches(pattern, text), as the shell matches; and what is equal: a test may be called a[1]. */
 static void matches(sqlite3_context *context, int count, sqlite3_value **values)
 {
 	const char *pattern = (const char *)sqlite3_value_text(values[0]);
 	const char *text = (const char *)sqlite3_value_text(values[1]);
 
 	(void)count;
-	sqlite3_result_int(context, pattern && text && fnmatch(pattern, text, 0) == 0);
+	sqlite3_result_int(context,
+		pattern && text && (strcmp(pattern, text) == 0 || fnmatch(pattern, text, 0) == 0));
 }
 
 static bool add_function(struct store_file *file, struct error *error)

@@ -283,16 +283,16 @@ static struct reader list_reader(
 {
 	const struct change_filter *filter = &request->filter;
 	bool one_state = (states & (states - 1)) == 0;
-	bool named = filter->test && !is_pattern(filter->test);
+	const char *name = filter->name || is_pattern(filter->test) ? filter->name : filter->test;
 	bool timed = filter->since != 0 || filter->until != 0;
 	struct reader reader = open_reader(file, request,
-		named       ? STATEMENT_LIST_TEST
+		name        ? STATEMENT_LIST_TEST
 		: timed     ? STATEMENT_LIST_TIME
 		: one_state ? STATEMENT_LIST_STATE
 			    : STATEMENT_LIST);
 
-	if (named)
-		bind_text(&reader.binder, filter->test);
+	if (name)
+		bind_text(&reader.binder, name);
 	else
 		bind_integer(&reader.binder, states ? __builtin_ctz(states) : 0);
 	return reader;
@@ -311,7 +311,8 @@ bool store_list(struct store_file *file, struct store_request *request, struct e
 	bind_integer(&reader.binder, states);
 	bind_integer(&reader.binder, filter->before_id > 0 ? filter->before_id : INT64_MAX);
 	bind_integer(&reader.binder, limit + 1);
-	bind_text(&reader.binder, is_pattern(filter->test) ? filter->test : NULL);
+	bind_text(&reader.binder, filter->test);
+	bind_integer(&reader.binder, filter->updated != 0 ? filter->updated : INT64_MIN);
 	request->records = read_records(&reader, &request->record_count, error);
 	request->more = request->record_count > (size_t)limit;
 	if (request->more)

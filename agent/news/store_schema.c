@@ -101,12 +101,12 @@ _Static_assert(STORE_VERSION == 3, "STATEMENT_PROBE writes the version");
 	"changes.id, test, series, branch, sign, time, changes.state, news, first_seen, spacing,"  \
 	" runs, changes.updated, " ITEM_COLUMNS
 
-/* ?1 what the index is asked for, ?2 since, ?3 until, ?4 states, ?5 before_id, ?6 limit, ?7 pattern
- */
+/* ?1 what the index is asked for, ?2 since, ?3 until, ?4 states, ?5 before_id, ?6 limit, ?7 pattern,
+ * ?8 updated */
 #define LIST(index, condition)                                                                     \
 	"SELECT " RECORD_COLUMNS " FROM changes " index " WHERE " condition                        \
 	" AND time >= ?2 AND time < ?3 AND (?4 >> state) & 1 AND id < ?5"                          \
-	" AND (?7 IS NULL OR matches(?7, test)) ORDER BY id DESC LIMIT ?6"
+	" AND (?7 IS NULL OR matches(?7, test)) AND updated >= ?8 ORDER BY id DESC LIMIT ?6"
 
 /* All tests that have changes, by a jump through the index for each. */
 #define TESTS_OF_CHANGES                                                                           \

@@ -20,18 +20,18 @@ struct job {
 	struct http_request *request;
 	const char **names; /* of the tests, which a reload may take away */
 	size_t count, pending;
-	int64_t started; /* wall clock, ms */
-	int64_t begun;   /* engine_now */
-	size_t failed, series, points, fresh, candidates, withdrawn, reported;
+	int64_t begun; /* engine_now */
+	size_t failed, reported;
+	struct pass_report sum; /* `recorded`: the earliest */
 };
 
-static void put_counts(struct buf *out, size_t series, size_t points, size_t fresh,
-	size_t candidates, size_t withdrawn)
+static void put_counts(struct buf *out, const struct pass_report *counts)
 {
 	buf_printf(out,
-		", \"series\": %zu, \"points\": %zu, \"new\": %zu, \"candidates\": %zu, "
-		"\"withdrawn\": %zu",
-		series, points, fresh, candidates, withdrawn);
+		", \"series\": %zu, \"points\": %zu, \"new\": %zu, \"silent\": %zu, "
+		"\"candidates\": %zu, \"moved\": %zu, \"withdrawn\": %zu, \"returned\": %zu",
+		counts->series, counts->points, counts->fresh, counts->silent, counts->candidates,
+		counts->moved, counts->withdrawn, counts->returned);
 }
 
 static void put_report(struct buf *out, const struct pass_report *report)
@@ -40,10 +40,24 @@ static void put_report(struct buf *out, const struct pass_report *report)
 	buf_json_text(out, report->test);
 	api_put_bool(out, "failed", report->failed);
 	api_put_text(out, "problem", report->problem);
-	put_counts(out, report->series, report->points, report->fresh, report->candidates,
-		report->withdrawn);
+	put_counts(out, report);
 	api_put_seconds(out, "duration_seconds", report->duration);
 	buf_char(out, '}');
+}
+
+static void add_counts(struct pass_report *sum, const struct pass_report *report)
+{
+	sum->series += report->series;
+	sum->points += report->points;
+	sum->fresh += report->fresh;
+	sum->silent += report->silent;
+	sum->candidates += report->candidates;
+	sum->moved += report->moved;
+	sum->withdrawn += report->withdrawn;
+	sum->returned += report->returned;
+	if (report->written && (!sum->written || report->recorded < sum->recorded))
+		sum->recorded = report->recorded;
+	sum->written |= report->written;
 }
 
 static void add_report(struct job *job, const struct pass_report *report)
@@ -51,23 +65,23 @@ static void add_report(struct job *job, const struct pass_report *report)
 	struct buf *out = http_buffer(job->request);
 
 	job->failed += report->failed;
-	job->series += report->series;
-	job->points += report->points;
-	job->fresh += report->fresh;
-	job->candidates += report->candidates;
-	job->withdrawn += report->withdrawn;
+	add_counts(&job->sum, report);
 	if (job->reported == MOST_REPORTS)
 		return;
 	buf_text(out, job->reported++ ? ",\n  " : "\n  ");
 	put_report(out, report);
 }
 
+static int compare_names(const void *a, const void *b)
+{
+	const char *const *left = a, *const *right = b;
+
+	return strcmp(*left, *right);
+}
+
 static bool was_run(const struct job *job, const char *test)
 {
-	for (size_t i = 0; i < job->count; i++)
-		if (strcmp(job->names[i], test) == 0)
-			return true;
-	return false;
+	return bsearch(&test, job->names, job->count, sizeof *job->names, compare_names);
 }
 
 static void put_changes(const struct job *job, const struct store_request *list, struct buf *out)
@@ -78,15 +92,16 @@ static void put_changes(const struct job *job, const struct store_request *list,
 	for (size_t i = 0; list && i < list->record_count; i++) {
 		const struct record *record = &list->records[i];
 
-		if (record->updated < job->started || !was_run(job, record->item.test))
+		if (!was_run(job, record->item.test))
 			continue;
 		buf_text(out, put++ ? ",\n  " : "\n  ");
 		record_put_json(out, record);
 	}
 	buf_char(out, ']');
+	api_put_bool(out, "more_changes", list && list->more);
 }
 
-/* `list`: what was written lately, or NULL if nothing of interest was. */
+/* `list`: what was written since the first of the runs wrote, or NULL if none has. */
 static void finish(struct job *job, const struct store_request *list)
 {
 	struct http_answer answer = {0};
@@ -94,7 +109,7 @@ static void finish(struct job *job, const struct store_request *list)
 	int64_t duration = engine_now(job->agent->engine) - job->begun;
 
 	buf_printf(out, "{\"count\": %zu, \"failed\": %zu", job->count, job->failed);
-	put_counts(out, job->series, job->points, job->fresh, job->candidates, job->withdrawn);
+	put_counts(out, &job->sum);
 	api_put_seconds(out, "duration_seconds", duration);
 	put_changes(job, list, out);
 	buf_text(out, ",\n \"tests\": [");
@@ -118,14 +133,16 @@ static void all_done(struct job *job)
 {
 	struct store_request *list;
 
-	if (job->fresh + job->candidates + job->withdrawn == 0) {
+	if (!job->sum.written) {
 		finish(job, NULL);
 		return;
 	}
 	list = store_request_new(STORE_LIST, listed, job);
+	qsort(job->names, job->count, sizeof *job->names, compare_names);
 	list->filter.limit = MOST_CHANGES;
+	list->filter.updated = job->sum.recorded;
 	if (job->count == 1)
-		list->filter.test = arena_strdup(list->arena, job->names[0]);
+		list->filter.name = job->names[0];
 	ledger_ask(job->agent, list);
 }
 
@@ -138,11 +155,6 @@ static void one_done(void *context, const struct pass_report *report)
 		all_done(job);
 }
 
-static void nobody_waits(void *context, const struct pass_report *report)
-{
-	(void)context, (void)report;
-}
-
 static void run_and_wait(struct api *api, struct http_request *request,
 	const struct test *const *tests, size_t count)
 {
@@ -153,7 +165,6 @@ static void run_and_wait(struct api *api, struct http_request *request,
 		.request = request,
 		.names = arena_array(arena, count, sizeof *job->names),
 		.pending = 1, /* this function */
-		.started = agent_now(api->agent),
 		.begun = engine_now(api->agent->engine)};
 	for (size_t i = 0; i < count; i++) {
 		job->pending++;
@@ -176,7 +187,7 @@ static void run_and_leave(struct api *api, struct http_request *request,
 	size_t begun = 0;
 
 	for (size_t i = 0; i < count; i++)
-		begun += watch_run_now(api->watch, tests[i]->name, nobody_waits, NULL);
+		begun += watch_run_now(api->watch, tests[i]->name, NULL, NULL);
 	if (begun == 0) {
 		http_fail(request, 404, "the agent does not watch what is asked for");
 		return;

@@ -286,11 +286,6 @@ static bool read_events(struct files *files, int64_t now)
 	return length > 0;
 }
 
-static void run_ended(void *context, const struct pass_report *report)
-{
-	(void)context, (void)report;
-}
-
 static int64_t due(const struct watched *item)
 {
 	int64_t quiet = item->last + QUIET, longest = item->first + LONGEST;
@@ -316,7 +311,7 @@ static int64_t run_due(struct files *files, int64_t now)
 		item->first = item->last = 0;
 		log_event(LEVEL_DEBUG, "file was written", LOG_TEXT("test", item->test),
 			LOG_TEXT("file", item->path));
-		watch_run_now(files->watch, item->test, run_ended, NULL);
+		watch_run_now(files->watch, item->test, NULL, NULL);
 	}
 	return next;
 }

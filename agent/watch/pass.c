@@ -202,8 +202,13 @@ static void note_pass(struct pass *pass, struct store_request *request)
 	struct pass_report report = {.series = pass->task->query.data.count,
 		.points = count_points(&pass->task->query.data),
 		.fresh = pass->tally.fresh,
+		.silent = pass->tally.silent,
 		.candidates = memory_candidates(subject->memory),
-		.withdrawn = pass->tally.withdrawn};
+		.moved = pass->tally.moved,
+		.withdrawn = pass->tally.withdrawn,
+		.returned = pass->tally.returned,
+		.written = request && request->record_count + request->update_count > 0,
+		.recorded = pass->now};
 
 	note_well(subject);
 	sentinel_note(pass->passes->sentinel, pass->test, NULL, pass->newest);

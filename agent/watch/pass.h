@@ -39,6 +39,8 @@ struct subject {
 	bool removed, again;             /* gone with the end of its pass; to be run once more */
 	struct waiter *waiting, *served; /* for the next pass, and for the one that runs */
 	struct subject *next;
+	bool beside;                       /* its pass was asked for beside the schedule */
+	struct subject *asked, **asked_at; /* in line for one; NULL: it is not */
 };
 
 /* How and where passes run. `done` is called at the end of each, on the loop's thread; the report

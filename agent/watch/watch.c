@@ -12,7 +12,11 @@
 #include "agent/watch/pass.h"
 #include "agent/watch/schedule.h"
 
-enum { FIRST_SPREAD = 20 }; /* ms for each new test */
+enum {
+	FIRST_SPREAD = 20, /* ms for each new test */
+	MOST_BESIDE = 64,  /* passes at a time that were asked for beside the schedule */
+	MOST_WAITERS = 32, /* for the next pass of a test */
+};
 
 /* Somebody who waits for the end of a pass. */
 struct waiter {
@@ -30,7 +34,9 @@ struct watch {
 	struct subject **scheduled; /* by id */
 	size_t scheduled_room;
 	struct schedule *schedule;
-	struct alarm alarm; /* at the next test that is due */
+	struct alarm alarm;                 /* at the next test that is due */
+	struct subject *asked, **asked_end; /* in line for a pass beside the schedule */
+	size_t beside;                      /* such passes that run */
 	bool started;
 };
 
@@ -46,6 +52,7 @@ struct watch *watch_new(struct agent *agent, struct announcer *announcer,
 		.passes = {agent, announcer, sentinel_new(agent, announcer), pass_done, watch},
 		.schedule = schedule_new(),
 		.alarm = {.call = tick, .context = watch}};
+	watch->asked_end = &watch->asked;
 	watch_adopt(watch, tests, count);
 	return watch;
 }
@@ -104,12 +111,47 @@ static void answer(struct waiter **waiters, const struct pass_report *report)
 	}
 }
 
+static void line_up(struct watch *watch, struct subject *subject)
+{
+	if (subject->asked_at)
+		return;
+	subject->asked = NULL;
+	subject->asked_at = watch->asked_end;
+	*watch->asked_end = subject;
+	watch->asked_end = &subject->asked;
+}
+
+static void leave_line(struct watch *watch, struct subject *subject)
+{
+	if (!subject->asked_at)
+		return;
+	*subject->asked_at = subject->asked;
+	if (subject->asked)
+		subject->asked->asked_at = subject->asked_at;
+	else
+		watch->asked_end = subject->asked_at;
+	subject->asked_at = NULL;
+}
+
 static void begin(struct watch *watch, struct subject *subject)
 {
+	leave_line(watch, subject);
 	subject->served = subject->waiting;
 	subject->waiting = NULL;
 	subject->again = false;
 	pass_begin(&watch->passes, subject);
+}
+
+static void begin_asked(struct watch *watch)
+{
+	while (watch->asked && watch->beside < MOST_BESIDE && !watch->agent->stopping) {
+		struct subject *subject = watch->asked;
+
+		subject->beside = true;
+		watch->beside++;
+		schedule_pick(watch->schedule, subject->id);
+		begin(watch, subject);
+	}
 }
 
 static void leave(struct watch *watch, struct subject *subject)
@@ -137,18 +179,8 @@ static int64_t rest_of(struct agent *agent, const struct test *test)
 	return agent->stage ? agent->stage->rest(agent, test) : engine_now(agent->engine);
 }
 
-static void pass_done(void *context, struct subject *subject, const struct pass_report *report)
+static void go_on(struct watch *watch, struct subject *subject)
 {
-	struct watch *watch = context;
-
-	answer(&subject->served, report);
-	if (subject->removed) {
-		answer(&subject->waiting, report);
-		leave(watch, subject);
-		return;
-	}
-	if (watch->agent->once)
-		return;
 	schedule_done(watch->schedule, subject->id, rest_of(watch->agent, subject->test));
 	note_missed(watch, subject);
 	if (subject->again && !watch->agent->stopping) {
@@ -156,6 +188,22 @@ static void pass_done(void *context, struct subject *subject, const struct pass_
 		begin(watch, subject);
 	}
 	arm(watch);
+}
+
+static void pass_done(void *context, struct subject *subject, const struct pass_report *report)
+{
+	struct watch *watch = context;
+
+	watch->beside -= subject->beside;
+	subject->beside = false;
+	answer(&subject->served, report);
+	if (subject->removed) {
+		answer(&subject->waiting, report);
+		leave(watch, subject);
+	} else if (!watch->agent->once) {
+		go_on(watch, subject);
+	}
+	begin_asked(watch);
 }
 
 static void tick(void *context)
@@ -224,6 +272,10 @@ static void remove_subject(struct watch *watch, struct subject *subject)
 	if (watch->started)
 		schedule_remove(watch->schedule, subject->id);
 	if (!subject->running) {
+		leave_line(watch, subject);
+		answer(&subject->waiting, &(struct pass_report){.test = subject->test->name,
+						  .failed = true,
+						  .problem = "the test was removed meanwhile"});
 		free_subject(subject);
 		return;
 	}
@@ -355,29 +407,45 @@ static struct subject *find_subject(const struct watch *watch, const char *name)
 	return NULL;
 }
 
+/* Why no pass is begun for one who asks, or NULL. */
+static const char *refusal(const struct watch *watch, const struct subject *subject, bool waits)
+{
+	size_t waiting = 0;
+
+	if (watch->agent->stopping)
+		return "the agent is stopping";
+	if (!watch->started || watch->agent->once)
+		return "the agent is starting";
+	for (const struct waiter *at = subject->waiting; waits && at; at = at->next)
+		waiting++;
+	return waiting >= MOST_WAITERS ? "too many wait for this test already" : NULL;
+}
+
 bool watch_run_now(struct watch *watch, const char *test, watch_run_done *done, void *context)
 {
 	struct subject *subject = find_subject(watch, test);
-	struct waiter *waiter;
+	const char *problem = subject ? refusal(watch, subject, done != NULL) : NULL;
 
 	if (!subject)
 		return false;
-	if (!watch->started || watch->agent->once || watch->agent->stopping) {
-		done(context, &(struct pass_report){.test = subject->test->name,
-				      .failed = true,
-				      .problem = watch->agent->stopping ? "the agent is stopping"
-									: "the agent is starting"});
+	if (problem) {
+		if (done)
+			done(context, &(struct pass_report){.test = subject->test->name,
+					      .failed = true,
+					      .problem = problem});
 		return true;
 	}
-	waiter = memory_new(1, sizeof *waiter);
-	*waiter = (struct waiter){done, context, subject->waiting};
-	subject->waiting = waiter;
-	if (subject->running) {
+	if (done) {
+		struct waiter *waiter = memory_new(1, sizeof *waiter);
+
+		*waiter = (struct waiter){done, context, subject->waiting};
+		subject->waiting = waiter;
+	}
+	if (subject->running)
 		subject->again = true;
-		return true;
-	}
-	schedule_pick(watch->schedule, subject->id);
-	begin(watch, subject);
+	else
+		line_up(watch, subject);
+	begin_asked(watch);
 	return true;
 }
 

@@ -34,18 +34,21 @@ struct pass_report {
 	bool failed;
 	const char *problem; /* why, or NULL */
 	size_t series, points;
-	size_t fresh;      /* changes that are told */
-	size_t candidates; /* changes that are not believed yet */
-	size_t withdrawn;
+	size_t fresh, silent; /* changes believed now, to be told or not */
+	size_t candidates;    /* changes that are not believed yet */
+	size_t moved, withdrawn, returned;
+	bool written;     /* something about changes is in the store, */
+	int64_t recorded; /* ... of this time: wall clock, ms */
 	int64_t duration; /* ms */
 };
 
 typedef void watch_run_done(void *context, const struct pass_report *report);
 
 /*
- * Runs the test at once, beside its schedule; if it is running, once more afterwards. `done` is
- * called on the loop's thread when that pass has ended, or failed to begin, which may be before
- * this returns. False: there is no such test, and `done` is not called.
+ * Runs the test soon, beside its schedule: many that are asked for at once take turns. If it is
+ * running, it is run once more afterwards. `done`, if there is one, is called on the loop's thread
+ * when that pass has ended, or failed to begin, which may be before this returns. False: there is
+ * no such test, and `done` is not called.
  */
 bool watch_run_now(struct watch *watch, const char *test, watch_run_done *done, void *context);
 

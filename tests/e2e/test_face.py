@@ -213,8 +213,9 @@ def test_run_now(watched, tmp_path):
     nothing = ask(watched.port, "/api/v1/run?test=db.read", "POST").json
     assert (nothing["count"], nothing["failed"], nothing["new"], nothing["changes"], nothing["left_out"]) == (1, 0, 0, [], 0)
     assert nothing["tests"][0] | {"duration_seconds": 0} == {
-        "test": "db.read", "failed": False, "problem": None, "series": 1, "points": 60, "new": 0, "candidates": 0,
-        "withdrawn": 0, "duration_seconds": 0}
+        "test": "db.read", "failed": False, "problem": None, "series": 1, "points": 60, "new": 0, "silent": 0,
+        "candidates": 0, "moved": 0, "withdrawn": 0, "returned": 0, "duration_seconds": 0}
+    assert nothing["more_changes"] is False
     write_csv(tmp_path / "write.csv", [(55, 0.7)], points=90)
     found = ask(watched.port, "/api/v1/run", "POST", body="test=db.write",
                 headers={"Content-Type": "application/x-www-form-urlencoded"}).json
@@ -234,6 +235,32 @@ def test_run_now(watched, tmp_path):
     later = ask(watched.port, "/api/v1/run?test=db.write&wait=false", "POST")
     assert later.status == 202 and later.json == {"count": 1}
     watched.wait_metric("hunter_runs_total", runs + 1)
+
+
+def test_run_tells_of_every_change(agents, tmp_path):
+    """Whatever a run has written is in its answer, also of a test whose name looks like a pattern."""
+    write_csv(tmp_path / "read.csv", [])
+    agent = agents(on_demand(config(tmp_path, csv_test(tmp_path / "read.csv", "bench[64]"))))
+    agent.wait_metric("hunter_runs_total", 1)
+    port = port_of(agent)
+
+    def run(*steps):
+        write_csv(tmp_path / "read.csv", list(steps))
+        answer = ask(port, "/api/v1/run?test=bench%5B64%5D", "POST").json
+        assert answer["failed"] == 0
+        return answer, [(change["time"], change["state"]) for change in answer["changes"]]
+
+    found, changes = run((30, 1.2))
+    assert found["new"] == 1 and changes == [("2024-03-02T06:00:00Z", "confirmed")]
+    moved, changes = run((32, 1.2))
+    assert moved["moved"] == 1 and changes == [("2024-03-02T08:00:00Z", "moved")]
+    withdrawn, changes = run()
+    assert withdrawn["withdrawn"] == 1 and changes == [("2024-03-02T08:00:00Z", "withdrawn")]
+    returned, changes = run((32, 1.2))
+    assert returned["returned"] == 1 and [state for _, state in changes] == ["confirmed"]
+    again, changes = run((32, 1.2))
+    assert changes == [] and not any(again[count] for count in ("new", "moved", "withdrawn", "returned"))
+    assert len(ask(port, "/api/v1/changes?test=bench%5B64%5D").json["changes"]) == 1
 
 
 def test_run_answers_at_once(watched):

@@ -287,6 +287,13 @@ static void test_list_gives_what_is_asked_for(void **state)
 	check_list(fixture, (struct change_filter){.test = "db.*", .limit = 1}, "3 ...");
 	check_list(fixture, (struct change_filter){.test = "*[!d]", .since = 1500}, "4 3 ");
 	check_list(fixture, (struct change_filter){.test = "a\\[b"}, "5 ");
+	check_list(fixture, (struct change_filter){.test = "a[b"}, "5 ");
+	check_list(fixture, (struct change_filter){.name = "a[b"}, "5 ");
+	check_list(fixture, (struct change_filter){.name = "db.*"}, "");
+	check_list(fixture, (struct change_filter){.name = "db.read", .test = "db.*"}, "2 1 ");
+	update(fixture, (struct record_update){2, 2000, 9000000000000, .state = CHANGE_WITHDRAWN});
+	check_list(fixture, (struct change_filter){.updated = 9000000000000}, "2 ");
+	check_list(fixture, (struct change_filter){.updated = 9000000000001}, "");
 	check_list(fixture, (struct change_filter){.test = "nothing' OR 1=1 --"}, "");
 }
 

@@ -144,6 +144,53 @@ static void test_once_more(void **state)
 	assert_int_equal(f->last.points, 90);
 }
 
+static void see_running(void *context, const struct watch_state *state)
+{
+	*(size_t *)context += state->running;
+}
+
+/* Who asks for many gets them in turns. */
+static void test_many_at_once(void **state)
+{
+	struct fixture *f = *state;
+	struct buf yaml = {0};
+	char name[16];
+	size_t running = 0;
+
+	buf_text(&yaml, AGENT);
+	for (int i = 0; i < 300; i++)
+		buf_printf(&yaml,
+			"  t%d: {type: csv, file: \"%%s/a.csv\", time_column: time, "
+			"interval: 365d}\n",
+			i);
+	adopt(f, yaml.data);
+	buf_free(&yaml);
+	for (int i = 0; i < 300; i++) {
+		sprintf(name, "t%d", i);
+		ask(f, name);
+		assert_true(watch_run_now(f->parts->watch, name, NULL, NULL));
+	}
+	watch_each(f->parts->watch, see_running, &running);
+	assert_in_range(running, 1, 64);
+	adopt(f, AGENT TEST("t0", "a.csv") TEST("t299", "c.csv"));
+	assert_int_not_equal(f->answered, 0); /* of tests that were removed before their turn */
+	wait_for_answers(f);
+}
+
+static void test_few_wait_for_one(void **state)
+{
+	struct fixture *f = *state;
+
+	for (int i = 0; i < 33; i++)
+		ask(f, "a"); /* the first is served by the pass that begins, the others wait */
+	assert_int_equal(f->answered, 0);
+	ask(f, "a");
+	assert_int_equal(f->answered, 1);
+	assert_string_equal(f->problem, "too many wait for this test already");
+	wait_for_answers(f);
+	assert_false(f->last.failed);
+}
+
 static void test_removed_while_it_runs(void **state)
 {
 	struct fixture *f = *state;
@@ -213,6 +260,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WATCHED(test_run_now),
 		WATCHED(test_once_more),
+		WATCHED(test_many_at_once),
+		WATCHED(test_few_wait_for_one),
 		WATCHED(test_removed_while_it_runs),
 		WATCHED(test_changed_while_it_runs),
 		WATCHED(test_unchanged_while_it_runs),
