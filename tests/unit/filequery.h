@@ -4,8 +4,14 @@
 #ifndef TESTS_UNIT_FILEQUERY_H
 #define TESTS_UNIT_FILEQUERY_H
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <cmocka.h>
 
 #include "agent/core/when.h"
 #include "sources/files.h"
@@ -13,6 +19,7 @@
 typedef bool parser(struct query *query, struct input *input, struct error *error);
 
 struct filequery {
+	parser *parse;
 	struct query query;
 	struct error error;
 	union {
@@ -23,10 +30,12 @@ struct filequery {
 	struct metric metrics[8];
 };
 
-/* With the defaults of the source's options; end with filequery_free. */
-static inline void filequery_start(struct filequery *f, const struct source *source)
+/* With the defaults of the source's options. */
+static inline int filequery_setup(void **state, const struct source *source, parser *parse)
 {
-	*f = (struct filequery){0};
+	struct filequery *f = memory_new(1, sizeof *f);
+
+	f->parse = parse;
 	field_defaults(source->fields, &f->options);
 	f->query = (struct query){.arena = arena_new(),
 		.test = "t",
@@ -34,11 +43,17 @@ static inline void filequery_start(struct filequery *f, const struct source *sou
 		.metrics = f->metrics,
 		.since = WHEN_ALWAYS,
 		.until = WHEN_NEVER};
+	*state = f;
+	return 0;
 }
 
-static inline void filequery_free(struct filequery *f)
+static inline int filequery_teardown(void **state)
 {
+	struct filequery *f = *state;
+
 	arena_free(f->query.arena);
+	free(f);
+	return 0;
 }
 
 static inline void filequery_metric(struct filequery *f, const char *name, double scale)
@@ -46,8 +61,7 @@ static inline void filequery_metric(struct filequery *f, const char *name, doubl
 	f->metrics[f->query.metric_count++] = (struct metric){.name = name, .scale = scale};
 }
 
-static inline bool filequery_parse(
-	struct filequery *f, parser *parse, const char *text, size_t length)
+static inline bool filequery_parse(struct filequery *f, const char *text, size_t length)
 {
 	/* A copy of exactly its size, so that AddressSanitizer sees a read past the end. */
 	char *copy = memory_new(length, 1);
@@ -55,7 +69,7 @@ static inline bool filequery_parse(
 	struct input input = input_bytes("data", copy, length);
 	f->query.data = (struct dataset){0};
 	f->query.notices = (struct strings){0};
-	bool good = parse(&f->query, &input, &f->error);
+	bool good = f->parse(&f->query, &input, &f->error);
 	free(copy);
 	return good;
 }
@@ -82,6 +96,22 @@ static inline bool filequery_noticed(const struct filequery *f, const char *word
 		if (strstr(f->query.notices.items[i], words))
 			return true;
 	return false;
+}
+
+static inline void accept(struct filequery *f, const char *text, const char *points)
+{
+	if (!filequery_parse(f, text, strlen(text)))
+		fail_msg("%s", f->error.text);
+	assert_string_equal(filequery_points(f), points);
+}
+
+static inline void refuse(struct filequery *f, const char *text, const char *words)
+{
+	f->error = (struct error){0};
+	if (filequery_parse(f, text, strlen(text)))
+		fail_msg("accepted, but expected: %s", words);
+	assert_string_equal(f->error.text, words);
+	assert_int_equal(f->error.kind, ERROR_DATA);
 }
 
 #endif

@@ -17,34 +17,7 @@
 
 static int setup(void **state)
 {
-	struct filequery *f = memory_new(1, sizeof *f);
-
-	filequery_start(f, &csv_source);
-	*state = f;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	filequery_free(*state);
-	free(*state);
-	return 0;
-}
-
-static void accept(struct filequery *f, const char *text, const char *points)
-{
-	if (!filequery_parse(f, csv_parse, text, strlen(text)))
-		fail_msg("%s", f->error.text);
-	assert_string_equal(filequery_points(f), points);
-}
-
-static void refuse(struct filequery *f, const char *text, const char *words)
-{
-	f->error = (struct error){0};
-	if (filequery_parse(f, csv_parse, text, strlen(text)))
-		fail_msg("accepted, but expected: %s", words);
-	assert_string_equal(f->error.text, words);
-	assert_int_equal(f->error.kind, ERROR_DATA);
+	return filequery_setup(state, &csv_source, csv_parse);
 }
 
 static void reads_metrics(void **state)
@@ -146,7 +119,7 @@ static void dialects(void **state)
 	};
 	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
 		f->options.csv.csv_options = (struct pairs){&bad[i].pair, 1};
-		assert_false(filequery_parse(f, csv_parse, "time,a\n", 7));
+		assert_false(filequery_parse(f, "time,a\n", 7));
 		assert_string_equal(f->error.text, bad[i].words);
 		assert_int_equal(f->error.kind, ERROR_USAGE);
 	}
@@ -251,7 +224,7 @@ static void many_rows(void **state)
 	filequery_metric(f, "a", 1);
 	static const char *const names[] = {"commit"};
 	f->options.csv.attributes = (struct strings){names, 1};
-	assert_true(filequery_parse(f, csv_parse, text.data, text.length));
+	assert_true(filequery_parse(f, text.data, text.length));
 	const struct axis *axis = f->query.data.series[0].axis;
 	assert_int_equal(axis->n, ROWS);
 	for (int i = 0; i < ROWS; i++) {
@@ -263,7 +236,7 @@ static void many_rows(void **state)
 		assert_string_equal(axis->columns[0].values[i], commit);
 	}
 	buf_printf(&text, "x,y,1,2\r\n");
-	assert_false(filequery_parse(f, csv_parse, text.data, text.length));
+	assert_false(filequery_parse(f, text.data, text.length));
 	assert_string_equal(f->error.text, "data:200002: column \"time\": \"x\" is not a date");
 	buf_free(&text);
 }
@@ -355,20 +328,20 @@ static void notices_are_few(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(reads_metrics, setup, teardown),
-		cmocka_unit_test_setup_teardown(missing_values, setup, teardown),
-		cmocka_unit_test_setup_teardown(sorts_rows, setup, teardown),
-		cmocka_unit_test_setup_teardown(keeps_attributes, setup, teardown),
-		cmocka_unit_test_setup_teardown(limits_time, setup, teardown),
-		cmocka_unit_test_setup_teardown(dialects, setup, teardown),
-		cmocka_unit_test_setup_teardown(branches, setup, teardown),
-		cmocka_unit_test_setup_teardown(refusals, setup, teardown),
-		cmocka_unit_test_setup_teardown(header_only, setup, teardown),
-		cmocka_unit_test_setup_teardown(guesses_metrics, setup, teardown),
-		cmocka_unit_test_setup_teardown(many_rows, setup, teardown),
-		cmocka_unit_test_setup_teardown(real_files, setup, teardown),
+		cmocka_unit_test_setup_teardown(reads_metrics, setup, filequery_teardown),
+		cmocka_unit_test_setup_teardown(missing_values, setup, filequery_teardown),
+		cmocka_unit_test_setup_teardown(sorts_rows, setup, filequery_teardown),
+		cmocka_unit_test_setup_teardown(keeps_attributes, setup, filequery_teardown),
+		cmocka_unit_test_setup_teardown(limits_time, setup, filequery_teardown),
+		cmocka_unit_test_setup_teardown(dialects, setup, filequery_teardown),
+		cmocka_unit_test_setup_teardown(branches, setup, filequery_teardown),
+		cmocka_unit_test_setup_teardown(refusals, setup, filequery_teardown),
+		cmocka_unit_test_setup_teardown(header_only, setup, filequery_teardown),
+		cmocka_unit_test_setup_teardown(guesses_metrics, setup, filequery_teardown),
+		cmocka_unit_test_setup_teardown(many_rows, setup, filequery_teardown),
+		cmocka_unit_test_setup_teardown(real_files, setup, filequery_teardown),
 		cmocka_unit_test(too_many_values),
-		cmocka_unit_test_setup_teardown(notices_are_few, setup, teardown),
+		cmocka_unit_test_setup_teardown(notices_are_few, setup, filequery_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

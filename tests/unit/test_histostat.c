@@ -16,34 +16,7 @@
 
 static int setup(void **state)
 {
-	struct filequery *f = memory_new(1, sizeof *f);
-
-	filequery_start(f, &histostat_source);
-	*state = f;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	filequery_free(*state);
-	free(*state);
-	return 0;
-}
-
-static void accept(struct filequery *f, const char *text, const char *points)
-{
-	if (!filequery_parse(f, histostat_parse, text, strlen(text)))
-		fail_msg("%s", f->error.text);
-	assert_string_equal(filequery_points(f), points);
-}
-
-static void refuse(struct filequery *f, const char *text, const char *words)
-{
-	f->error = (struct error){0};
-	if (filequery_parse(f, histostat_parse, text, strlen(text)))
-		fail_msg("accepted, but expected: %s", words);
-	assert_string_equal(f->error.text, words);
-	assert_int_equal(f->error.kind, ERROR_DATA);
+	return filequery_setup(state, &histostat_source, histostat_parse);
 }
 
 static void names_metrics(void **state)
@@ -147,11 +120,11 @@ static void lists_one_round(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(names_metrics, setup, teardown),
-		cmocka_unit_test_setup_teardown(rounds, setup, teardown),
-		cmocka_unit_test_setup_teardown(times, setup, teardown),
-		cmocka_unit_test_setup_teardown(refusals, setup, teardown),
-		cmocka_unit_test_setup_teardown(lists_one_round, setup, teardown),
+		cmocka_unit_test_setup_teardown(names_metrics, setup, filequery_teardown),
+		cmocka_unit_test_setup_teardown(rounds, setup, filequery_teardown),
+		cmocka_unit_test_setup_teardown(times, setup, filequery_teardown),
+		cmocka_unit_test_setup_teardown(refusals, setup, filequery_teardown),
+		cmocka_unit_test_setup_teardown(lists_one_round, setup, filequery_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,34 +15,7 @@
 
 static int setup(void **state)
 {
-	struct filequery *f = memory_new(1, sizeof *f);
-
-	filequery_start(f, &json_source);
-	*state = f;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	filequery_free(*state);
-	free(*state);
-	return 0;
-}
-
-static void accept(struct filequery *f, const char *text, const char *points)
-{
-	if (!filequery_parse(f, json_parse, text, strlen(text)))
-		fail_msg("%s", f->error.text);
-	assert_string_equal(filequery_points(f), points);
-}
-
-static void refuse(struct filequery *f, const char *text, const char *words)
-{
-	f->error = (struct error){0};
-	if (filequery_parse(f, json_parse, text, strlen(text)))
-		fail_msg("accepted, but expected: %s", words);
-	assert_string_equal(f->error.text, words);
-	assert_int_equal(f->error.kind, ERROR_DATA);
+	return filequery_setup(state, &json_source, json_parse);
 }
 
 /* The tokens of a text: { } [ ] and K S N with their text, t f n, end or the error. */
@@ -260,7 +233,7 @@ static void many_results(void **state)
 			"\"attributes\": {\"commit\": \"c\\u00e9%d\"}}",
 			i ? ",\n" : "[", 1600000000 + i, i * 20 / RESULTS, i, i);
 	buf_text(&text, "]");
-	assert_true(filequery_parse(f, json_parse, text.data, text.length));
+	assert_true(filequery_parse(f, text.data, text.length));
 	assert_int_equal(f->query.data.count, 20);
 	const struct axis *axis = f->query.data.series[0].axis;
 	assert_int_equal(axis->n, RESULTS);
@@ -297,13 +270,13 @@ int main(void)
 		cmocka_unit_test(tokens),
 		cmocka_unit_test(bad_tokens),
 		cmocka_unit_test(deep),
-		cmocka_unit_test_setup_teardown(reads_results, setup, teardown),
-		cmocka_unit_test_setup_teardown(configured_metrics, setup, teardown),
-		cmocka_unit_test_setup_teardown(branches, setup, teardown),
-		cmocka_unit_test_setup_teardown(refusals, setup, teardown),
-		cmocka_unit_test_setup_teardown(repeated_metrics, setup, teardown),
-		cmocka_unit_test_setup_teardown(many_results, setup, teardown),
-		cmocka_unit_test_setup_teardown(real_file, setup, teardown),
+		cmocka_unit_test_setup_teardown(reads_results, setup, filequery_teardown),
+		cmocka_unit_test_setup_teardown(configured_metrics, setup, filequery_teardown),
+		cmocka_unit_test_setup_teardown(branches, setup, filequery_teardown),
+		cmocka_unit_test_setup_teardown(refusals, setup, filequery_teardown),
+		cmocka_unit_test_setup_teardown(repeated_metrics, setup, filequery_teardown),
+		cmocka_unit_test_setup_teardown(many_results, setup, filequery_teardown),
+		cmocka_unit_test_setup_teardown(real_file, setup, filequery_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
