@@ -372,8 +372,21 @@ void courier_add(struct courier *courier, const struct parcel *parcel)
 	lane_advance(lane);
 }
 
+static bool is_receiver(void *context, const char *name)
+{
+	const struct courier *courier = context;
+	const struct config *config = courier->agent->config;
+
+	for (size_t i = 0; i < config->receiver_count; i++)
+		if (strcmp(config->receivers[i].name, name) == 0)
+			return true;
+	return false;
+}
+
 void courier_adopt(struct courier *courier)
 {
+	metrics_retain(
+		courier->agent->metrics, METRIC_DELIVERY_QUEUE_LENGTH, is_receiver, courier);
 	for (struct lane *lane = courier->lanes; lane; lane = lane->next) {
 		lane->noticed = false;
 		lane_advance(lane);

@@ -78,16 +78,20 @@ const struct metric_row metric_rows[METRIC_COUNT] = {
 		"When the process began, in seconds since 1970."},
 };
 
+static void clear_child(struct metric_child *child)
+{
+	for (size_t label = 0; label < METRIC_LABELS; label++)
+		free(child->values[label]);
+	free(child->buckets);
+}
+
 void metrics_free(struct metrics *metrics)
 {
 	for (size_t id = 0; metrics && id < METRIC_COUNT; id++) {
 		struct metric_family *family = &metrics->families[id];
 
-		for (size_t i = 0; i < family->count; i++) {
-			for (size_t label = 0; label < METRIC_LABELS; label++)
-				free(family->children[i].values[label]);
-			free(family->children[i].buckets);
-		}
+		for (size_t i = 0; i < family->count; i++)
+			clear_child(&family->children[i]);
 		free(family->children);
 	}
 	free(metrics);
@@ -117,10 +121,11 @@ static struct metric_child *find(
 	struct metric_family *family = &metrics->families[id];
 	const char *values[METRIC_LABELS];
 	struct metric_child *child = look_up(family, asked);
+	bool full = family->count >= MOST_CHILDREN && row->type != TYPE_GAUGE;
 
 	for (size_t i = 0; i < METRIC_LABELS; i++) {
 		assert(!asked[i] == !row->labels[i]);
-		values[i] = asked[i] && family->count >= MOST_CHILDREN ? "other" : asked[i];
+		values[i] = asked[i] && full ? "other" : asked[i];
 	}
 	if (!child)
 		child = look_up(family, values);
@@ -157,11 +162,6 @@ struct metrics *metrics_new(void)
 	return metrics;
 }
 
-const char *metrics_name(enum metric_id id)
-{
-	return metric_rows[id].name;
-}
-
 void metrics_add(struct metrics *metrics, enum metric_id id, double value, const char *first,
 	const char *second)
 {
@@ -178,6 +178,19 @@ void metrics_set(struct metrics *metrics, enum metric_id id, double value, const
 
 	assert(metric_rows[id].type == TYPE_GAUGE || value >= child->value);
 	child->value = value;
+}
+
+void metrics_retain(struct metrics *metrics, enum metric_id id, metrics_keep *keep, void *context)
+{
+	struct metric_family *family = &metrics->families[id];
+	size_t kept = 0;
+
+	for (size_t i = 0; i < family->count; i++)
+		if (keep(context, family->children[i].values[0]))
+			family->children[kept++] = family->children[i];
+		else
+			clear_child(&family->children[i]);
+	family->count = kept;
 }
 
 void metrics_observe(struct metrics *metrics, enum metric_id id, double value, const char *first,

@@ -3,12 +3,14 @@
  * Prometheus.
  *
  * A metric is a row of a const table in metrics.c: name, type, help, label names. Values are kept
- * for each set of label values, of which a metric holds a bounded number; what comes after is
- * counted under the label value "other". All functions are for the loop's thread.
+ * for each set of label values. Of these a metric holds a bounded number; what comes after is
+ * counted under the label value "other". A gauge, which cannot be summed up, has no such bound: it
+ * is for who sets it to drop what is gone. All functions are for the loop's thread.
  */
 #ifndef AGENT_METRICS_H
 #define AGENT_METRICS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "agent/core/buf.h"
@@ -52,9 +54,6 @@ struct metrics;
 struct metrics *metrics_new(void);
 void metrics_free(struct metrics *metrics);
 
-/* The metric's name, as in the text format. */
-const char *metrics_name(enum metric_id id);
-
 /* Label values that the metric does not have are NULL. A counter is never decreased, a gauge may
  * be. */
 void metrics_add(struct metrics *metrics, enum metric_id id, double value, const char *first,
@@ -63,6 +62,10 @@ void metrics_set(struct metrics *metrics, enum metric_id id, double value, const
 	const char *second);
 void metrics_observe(struct metrics *metrics, enum metric_id id, double value, const char *first,
 	const char *second);
+
+/* Drops the values of a gauge for which `keep`, called with the first label's value, is false. */
+typedef bool metrics_keep(void *context, const char *first);
+void metrics_retain(struct metrics *metrics, enum metric_id id, metrics_keep *keep, void *context);
 
 /* Sets what the kernel knows of the process; what it does not tell is left out. */
 void metrics_collect_process(struct metrics *metrics);

@@ -116,6 +116,12 @@ void sentinel_restore(struct sentinel *sentinel, const struct condition *conditi
 	sentinel_adopt(sentinel);
 }
 
+static void note_stale(const struct sentinel *sentinel)
+{
+	metrics_set(sentinel->agent->metrics, METRIC_STALE_TESTS,
+		(double)conditions_stale(sentinel->conditions), NULL, NULL);
+}
+
 void sentinel_note(
 	struct sentinel *sentinel, const struct test *test, const char *problem, int64_t newest)
 {
@@ -137,8 +143,7 @@ void sentinel_note(
 	}
 	metrics_set(agent->metrics, METRIC_SOURCE_UP,
 		conditions_up(sentinel->conditions, outcome.source), outcome.source, NULL);
-	metrics_set(agent->metrics, METRIC_STALE_TESTS,
-		(double)conditions_stale(sentinel->conditions), NULL, NULL);
+	note_stale(sentinel);
 }
 
 /* The names that a generation has. */
@@ -152,6 +157,11 @@ static bool is_there(void *context, bool test, const char *name)
 	const struct names *names = context;
 
 	return dict_get(test ? &names->tests : &names->sources, name);
+}
+
+static bool is_source(void *context, const char *name)
+{
+	return is_there(context, false, name);
 }
 
 static void forget(void *context, const struct condition *condition)
@@ -178,6 +188,8 @@ void sentinel_adopt(struct sentinel *sentinel)
 		*dict_place(&names.sources, source_of(test)) = test;
 	}
 	conditions_retain(sentinel->conditions, is_there, forget, &names);
+	metrics_retain(sentinel->agent->metrics, METRIC_SOURCE_UP, is_source, &names);
+	note_stale(sentinel);
 	arena_free(arena);
 }
 

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "agent/watch/metrics.h"
+#include "agent/watch/metrics_table.h"
 
 static struct buf printed_as(const struct metrics *metrics, enum metrics_format format)
 {
@@ -111,6 +111,38 @@ static void test_label_sets_are_bounded(void **state)
 	metrics_free(metrics);
 }
 
+static bool is_even(void *context, const char *first)
+{
+	(*(int *)context)++;
+	return (first[strlen(first) - 1] - '0') % 2 == 0;
+}
+
+/* What one source is says nothing of another one, however many there are. */
+static void test_gauges_are_kept_apart(void **state)
+{
+	(void)state;
+	struct metrics *metrics = metrics_new();
+	int asked = 0;
+	for (int i = 0; i < 300; i++) {
+		char name[16];
+		snprintf(name, sizeof name, "s%d", i);
+		metrics_set(metrics, METRIC_SOURCE_UP, i % 3 == 0, name, NULL);
+	}
+	holds(metrics, "\nhunter_source_up{source=\"s298\"} 0\n");
+	holds(metrics, "\nhunter_source_up{source=\"s299\"} 0\n");
+	holds(metrics, "\nhunter_source_up{source=\"s297\"} 1\n");
+	metrics_retain(metrics, METRIC_SOURCE_UP, is_even, &asked);
+	assert_int_equal(asked, 300);
+	holds(metrics, "\nhunter_source_up{source=\"s298\"} 0\n");
+	struct buf text = printed(metrics);
+	assert_null(strstr(text.data, "\"s297\""));
+	assert_null(strstr(text.data, "\"other\""));
+	buf_free(&text);
+	metrics_set(metrics, METRIC_SOURCE_UP, 1, "s297", NULL);
+	holds(metrics, "\nhunter_source_up{source=\"s297\"} 1\n");
+	metrics_free(metrics);
+}
+
 static void test_process(void **state)
 {
 	(void)state;
@@ -174,9 +206,9 @@ static void test_the_manual_has_each_metric(void **state)
 	fclose(file);
 	for (enum metric_id id = 0; id < METRIC_COUNT; id++) {
 		char row[256];
-		snprintf(row, sizeof row, "\n| `%s`", metrics_name(id));
+		snprintf(row, sizeof row, "\n| `%s`", metric_rows[id].name);
 		if (!strstr(page.data, row))
-			fail_msg("docs/operations.md has no row for %s", metrics_name(id));
+			fail_msg("docs/operations.md has no row for %s", metric_rows[id].name);
 	}
 	assert_int_equal(rows, METRIC_COUNT);
 	buf_free(&page);
@@ -214,6 +246,7 @@ int main(void)
 		cmocka_unit_test(test_histogram),
 		cmocka_unit_test(test_label_values_are_escaped),
 		cmocka_unit_test(test_label_sets_are_bounded),
+		cmocka_unit_test(test_gauges_are_kept_apart),
 		cmocka_unit_test(test_process),
 		cmocka_unit_test(test_openmetrics),
 		cmocka_unit_test(test_the_manual_has_each_metric),

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "agent/watch/metrics_table.h"
 #include "agent/watch/reload.h"
 #include "tests/unit/agent_parts.h"
 
@@ -106,7 +107,7 @@ static void reload(struct fixture *f, const char *yaml)
 
 static double metric(const struct fixture *f, enum metric_id id)
 {
-	const char *name = metrics_name(id);
+	const char *name = metric_rows[id].name;
 	struct buf text = {0};
 	const char *at;
 	double value;

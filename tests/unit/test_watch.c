@@ -233,6 +233,39 @@ static void test_unchanged_while_it_runs(void **state)
 }
 
 /* Whoever waits is left alone when the watch is freed. */
+static bool shows(const struct fixture *f, const char *sample)
+{
+	struct buf text = {0};
+	bool found;
+
+	metrics_print(f->parts->agent.metrics, METRICS_TEXT, &text);
+	found = strstr(text.data, sample) != NULL;
+	buf_free(&text);
+	return found;
+}
+
+/* Nobody would set them again. */
+static void test_gauges_of_what_is_gone(void **state)
+{
+	struct fixture *f = *state;
+
+	adopt(f, "webhook: {url: \"http://127.0.0.1:1/\"}\n" AGENT
+		 "  a: {type: csv, file: \"%s/a.csv\", time_column: time, stale_after: 1h}\n");
+	courier_adopt(f->parts->courier);
+	courier_collect(f->parts->courier);
+	ask(f, "a");
+	wait_for_answers(f);
+	assert_true(shows(f, "\nhunter_source_up{source=\"csv\"} 1\n"));
+	assert_true(shows(f, "\nhunter_stale_tests 1\n"));
+	assert_true(shows(f, "\nhunter_delivery_queue_length{receiver=\"webhook\"} 0\n"));
+	adopt(f, "graphite: {url: \"http://127.0.0.1:1/\"}\n" AGENT
+		 "  g: {type: graphite, prefix: x, metrics: {m: {suffix: y}}}\n");
+	courier_adopt(f->parts->courier);
+	assert_false(shows(f, "hunter_source_up{"));
+	assert_true(shows(f, "\nhunter_stale_tests 0\n"));
+	assert_false(shows(f, "hunter_delivery_queue_length{receiver=\"webhook\"}"));
+}
+
 static void test_freed_while_it_runs(void **state)
 {
 	struct fixture *f = *state;
@@ -265,6 +298,7 @@ int main(void)
 		WATCHED(test_removed_while_it_runs),
 		WATCHED(test_changed_while_it_runs),
 		WATCHED(test_unchanged_while_it_runs),
+		WATCHED(test_gauges_of_what_is_gone),
 		WATCHED(test_freed_while_it_runs),
 		WATCHED(test_stopping),
 	};
