@@ -41,6 +41,7 @@ struct worker_lane {
 	pthread_cond_t ready;
 	struct job_list waiting;
 	size_t waiting_count, idle, limit;
+	size_t hasty;         /* of those that wait: have a limit */
 	size_t threads, lost; /* that count, and whose jobs were given up */
 };
 
@@ -70,15 +71,18 @@ static void list_add(struct job_list *list, struct job *job)
 	list->end = &job->next;
 }
 
+static struct job *list_remove(struct job_list *list, struct job **link)
+{
+	struct job *job = *link;
+	*link = job->next;
+	if (!*link)
+		list->end = link;
+	return job;
+}
+
 static struct job *list_take(struct job_list *list)
 {
-	struct job *job = list->first;
-	if (!job)
-		return NULL;
-	list->first = job->next;
-	if (!list->first)
-		list->end = &list->first;
-	return job;
+	return list->first ? list_remove(list, &list->first) : NULL;
 }
 
 static void finish(struct pool *pool, struct job *job)
@@ -95,6 +99,7 @@ static void run_job(struct worker *worker, struct job *job, struct scratch *scra
 	struct worker_lane *lane = worker->lane;
 	struct pool *pool = lane->pool;
 	lane->waiting_count--;
+	lane->hasty -= job->overdue != NULL;
 	worker->job = job;
 	worker->due = job->overdue ? clock_monotonic() + job->limit : INT64_MAX;
 	pthread_mutex_unlock(&pool->lock);
@@ -261,6 +266,7 @@ void pool_submit(struct pool *pool, enum lane which, struct job *job)
 	pthread_mutex_lock(&pool->lock);
 	list_add(&lane->waiting, job);
 	lane->waiting_count++;
+	lane->hasty += job->overdue != NULL;
 	if (lane->waiting_count > lane->idle && has_room(lane))
 		start_thread(lane);
 	else
@@ -303,16 +309,20 @@ static struct job *give_up(struct pool *pool, int64_t now)
 	return NULL;
 }
 
-/* A job of a lane that has no thread and will get none. */
+/* A job with a limit of a lane that has no thread and will get none; the others wait for a lost one
+ * to come back. */
 static struct job *take_hopeless(struct pool *pool)
 {
 	for (size_t i = 0; i < LANES; i++) {
 		struct worker_lane *lane = &pool->lanes[i];
-		const struct job *first = lane->waiting.first;
-		if (!first || !first->overdue || lane->threads > 0 || has_room(lane))
+		struct job **link = &lane->waiting.first;
+		if (lane->hasty == 0 || lane->threads > 0 || has_room(lane))
 			continue;
+		while (!(*link)->overdue)
+			link = &(*link)->next;
 		lane->waiting_count--;
-		return list_take(&lane->waiting);
+		lane->hasty--;
+		return list_remove(&lane->waiting, link);
 	}
 	return NULL;
 }
@@ -337,11 +347,9 @@ bool pool_due(struct pool *pool, int64_t now, int64_t *due)
 		if (worker->job && !worker->lost && worker->due < *due)
 			*due = worker->due;
 	}
-	for (size_t i = 0; i < LANES; i++) {
-		const struct job *first = pool->lanes[i].waiting.first;
-		if (first && first->overdue && now + LOOK_IN < *due)
+	for (size_t i = 0; i < LANES; i++)
+		if (now + LOOK_IN < *due && pool->lanes[i].hasty > 0)
 			*due = now + LOOK_IN;
-	}
 	pthread_mutex_unlock(&pool->lock);
 	return *due < INT64_MAX;
 }

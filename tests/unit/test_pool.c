@@ -199,7 +199,8 @@ static void test_what_does_not_end_is_given_up(void **state)
 	close(pipes[1]);
 }
 
-/* With all threads of a lane lost, what waits there is handed back unrun. */
+/* With all threads of a lane lost, what waits there is handed back unrun, if it has a limit; what
+ * has none waits before it. */
 static void test_a_lane_without_threads(void **state)
 {
 	(void)state;
@@ -217,8 +218,17 @@ static void test_a_lane_without_threads(void **state)
 	for (int i = 0; i <= JOBS; i++)
 		running += take_overdue(pool)->running;
 	assert_in_range(running, POOL_LOST, JOBS);
+	struct sum patient = {.job = {.run = run_sum}, .to = 10};
+	struct stuck late = {
+		.fd = pipes[0], .job = {.run = run_stuck, .overdue = note_overdue, .limit = 1}};
+	int64_t due;
+	pool_submit(pool, LANE_READ, &patient.job);
+	pool_submit(pool, LANE_READ, &late.job);
+	assert_true(pool_due(pool, clock_monotonic(), &due));
+	assert_ptr_equal(take_overdue(pool), &late);
+	assert_false(late.running);
 	assert_int_equal(write(pipes[1], bytes, (size_t)running), running);
-	for (int i = 0; i < running; i++)
+	for (int i = 0; i <= running; i++)
 		take(pool);
 	struct sum sum = {.job = {.run = run_sum}, .to = 10}; /* and it lives again */
 	pool_submit(pool, LANE_READ, &sum.job);
