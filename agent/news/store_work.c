@@ -191,6 +191,30 @@ static bool queue_parcel(struct store_file *file, struct parcel *parcel, struct 
 	return true;
 }
 
+static bool write_condition(
+	struct store_file *file, const struct condition *condition, struct error *error)
+{
+	struct binder binder =
+		bind_to(file, condition->over ? STATEMENT_CONDITION_OVER : STATEMENT_CONDITION);
+
+	bind_text(&binder, condition->subject);
+	if (!condition->over) {
+		bind_integer(&binder, condition->kind);
+		bind_integer(&binder, condition->since);
+		bind_text(&binder, condition->text);
+	}
+	return bind_finish(&binder, error);
+}
+
+static bool write_conditions(
+	struct store_file *file, struct store_request *request, struct error *error)
+{
+	for (size_t i = 0; i < request->condition_count; i++)
+		if (!write_condition(file, &request->conditions[i], error))
+			return false;
+	return true;
+}
+
 static bool queue(struct store_file *file, struct store_request *request, struct error *error)
 {
 	for (size_t i = 0; i < request->parcel_count; i++)
@@ -199,7 +223,7 @@ static bool queue(struct store_file *file, struct store_request *request, struct
 	for (size_t i = 0; i < request->told_count; i++)
 		if (!tell(file, request->told[i], error))
 			return false;
-	return true;
+	return write_conditions(file, request, error);
 }
 
 static bool note_arrival(struct store_file *file, const struct parcel *parcel, struct error *error)
@@ -229,30 +253,6 @@ static bool settle(struct store_file *file, struct store_request *request, struc
 {
 	for (size_t i = 0; i < request->parcel_count; i++)
 		if (!settle_parcel(file, &request->parcels[i], error))
-			return false;
-	return true;
-}
-
-static bool write_condition(
-	struct store_file *file, const struct condition *condition, struct error *error)
-{
-	struct binder binder =
-		bind_to(file, condition->over ? STATEMENT_CONDITION_OVER : STATEMENT_CONDITION);
-
-	bind_text(&binder, condition->subject);
-	if (!condition->over) {
-		bind_integer(&binder, condition->kind);
-		bind_integer(&binder, condition->since);
-		bind_text(&binder, condition->text);
-	}
-	return bind_finish(&binder, error);
-}
-
-static bool write_conditions(
-	struct store_file *file, struct store_request *request, struct error *error)
-{
-	for (size_t i = 0; i < request->condition_count; i++)
-		if (!write_condition(file, &request->conditions[i], error))
 			return false;
 	return true;
 }

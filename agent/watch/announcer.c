@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "agent/engine/timers.h"
-#include "agent/watch/telling.h"
+#include "agent/watch/notices.h"
 #include "agent/watch/withdrawal.h"
 
 enum { FLUSH_AGAIN = 30000, MEND_AGAIN = 300000 };
@@ -26,9 +26,9 @@ struct announcer {
 	bool look;                     /* the judge is to be asked again */
 	struct store_request *waiting; /* linked by next */
 	struct store_request *queuing; /* their messages are on the way to the outbox */
-	struct store_request *refused; /* notices, and what is told anew: the store did not take it
-					*/
-	struct alarm alarm;            /* of the next flush */
+	struct backlog *backlog;       /* notices, and what is told anew */
+	struct notices *notices;
+	struct alarm alarm; /* of the next flush */
 };
 
 static void flush_alarm(void *announcer)
@@ -50,7 +50,8 @@ void announcer_free(struct announcer *announcer)
 		return;
 	requests_free(announcer->waiting);
 	requests_free(announcer->queuing);
-	requests_free(announcer->refused);
+	notices_free(announcer->notices);
+	backlog_free(announcer->backlog);
 	free(announcer);
 }
 
@@ -181,15 +182,6 @@ static void mark_told(struct announcer *announcer, const struct receiver *receiv
 					arena_strdup(at->arena, receiver->name));
 }
 
-static void complain(
-	struct announcer *announcer, const struct receiver *receiver, const struct error *error)
-{
-	log_event(LEVEL_ERROR, "no message can be written, will try again",
-		LOG_TEXT("receiver", receiver->name), LOG_TEXT("problem", error->text));
-	metrics_add(announcer->agent->metrics, METRIC_DELIVERIES, 1, receiver->name, "unwritten");
-	announcer->agent->misconfigured = true;
-}
-
 static void tell(
 	struct announcer *announcer, struct store_request *request, const struct receiver *receiver)
 {
@@ -202,7 +194,7 @@ static void tell(
 	if (telling_changes(&announcer->telling, request, receiver, records, count, &error))
 		mark_told(announcer, receiver);
 	else
-		complain(announcer, receiver, &error);
+		telling_complain(&announcer->telling, receiver, &error);
 }
 
 /* True if nobody who is to be told of the record lacks it. */
@@ -314,69 +306,16 @@ void announcer_flush(struct announcer *announcer)
 	settle_all(announcer, true);
 }
 
-static void ask_again(void *context)
+void announcer_notice(struct announcer *announcer, const struct notice *notice,
+	const struct strings *receivers, const struct condition *condition)
 {
-	struct announcer *announcer = context;
-	struct store_request *request = announcer->refused;
-
-	announcer->refused = NULL;
-	for (struct store_request *next; request; request = next) {
-		next = request->next;
-		ledger_ask(announcer->agent, request);
-	}
-}
-
-/* Keeps what the store did not take, for later; false if it did take it, or there is no later. */
-static bool put_off(struct announcer *announcer, struct store_request *request)
-{
-	struct agent *agent = announcer->agent;
-
-	agent->stateless |= request->failed;
-	if (!request->failed || agent->once || agent->stopping)
-		return false;
-	if (!announcer->refused)
-		engine_after(agent->engine, FLUSH_AGAIN, ask_again, announcer);
-	request->next = announcer->refused;
-	announcer->refused = request;
-	return true;
-}
-
-static void notice_queued(struct store_request *request)
-{
-	struct announcer *announcer = request->context;
-
-	if (put_off(announcer, request))
-		return;
-	if (!request->failed)
-		telling_send(&announcer->telling, request);
-	store_request_free(request);
-}
-
-void announcer_notice(
-	struct announcer *announcer, const struct notice *notice, const struct strings *receivers)
-{
-	struct store_request *request = store_request_new(STORE_QUEUE, notice_queued, announcer);
-	struct error error;
-
-	log_event(notice->recovered ? LEVEL_INFO : LEVEL_WARN, "notice",
-		LOG_TEXT("subject", notice->subject), LOG_TEXT("text", notice->text));
-	for (size_t i = 0; i < receivers->count; i++) {
-		const struct receiver *receiver =
-			agent_receiver(announcer->agent, receivers->items[i]);
-
-		if (receiver &&
-			!telling_notice(&announcer->telling, request, receiver, notice, &error))
-			complain(announcer, receiver, &error);
-	}
-	ledger_ask(announcer->agent, request);
+	notices_tell(announcer->notices, notice, receivers, condition);
 }
 
 static void reopened(struct store_request *request)
 {
 	struct announcer *announcer = request->context;
 
-	if (put_off(announcer, request))
-		return;
 	if (request->failed)
 		store_request_free(request);
 	else
@@ -390,7 +329,7 @@ static void reopen(void *context)
 	struct store_request *request = store_request_new(STORE_REOPEN, reopened, announcer);
 
 	courier_orphans(announcer->telling.courier, request);
-	ledger_ask(announcer->agent, request);
+	backlog_add(announcer->backlog, request);
 }
 
 void announcer_withdrawn(struct announcer *announcer, const struct store_request *recorded)
@@ -404,7 +343,9 @@ struct announcer *announcer_new(struct agent *agent, struct courier *courier)
 
 	*announcer = (struct announcer){.agent = agent,
 		.telling = {agent, courier},
+		.backlog = backlog_new(agent),
 		.alarm = {.call = flush_alarm, .context = announcer}};
+	announcer->notices = notices_new(&announcer->telling, announcer->backlog);
 	courier_listen(courier, reopen, announcer);
 	return announcer;
 }

@@ -41,10 +41,11 @@ void announcer_flush(struct announcer *announcer);
 
 /*
  * Queues a notice to the receivers of those names; a name that is not configured is passed over.
- * What is in the outbox is sent whatever happens; until then it is lost if the program ends.
+ * With a condition that one is stored, or forgotten, in the same transaction: what is lost if the
+ * program ends before is told by the next one. What is in the outbox is sent whatever happens.
  */
-void announcer_notice(
-	struct announcer *announcer, const struct notice *notice, const struct strings *receivers);
+void announcer_notice(struct announcer *announcer, const struct notice *notice,
+	const struct strings *receivers, const struct condition *condition);
 
 /* Says of changes that a pass has withdrawn that they are, where they were told; see withdrawal.h.
  */

@@ -48,8 +48,8 @@ static void forgotten(struct store_request *request)
 	store_request_free(request);
 }
 
-/* The store keeps what has begun and forgets what is over. */
-static void keep(const struct sentinel *sentinel, const struct condition *condition)
+/* What is lost is lost again at the next start, should the store not take it. */
+static void forget_condition(const struct sentinel *sentinel, const struct condition *condition)
 {
 	struct store_request *request = store_request_new(STORE_CONDITION, forgotten, NULL);
 
@@ -99,7 +99,7 @@ static void tell(const struct sentinel *sentinel, const struct condition *condit
 	}
 	if (sentinel->agent->stage)
 		sentinel->agent->stage->notice(sentinel->agent, &notice);
-	announcer_notice(sentinel->announcer, &notice, &(struct strings){names, count});
+	announcer_notice(sentinel->announcer, &notice, &(struct strings){names, count}, condition);
 	arena_free(arena);
 }
 
@@ -137,10 +137,8 @@ void sentinel_note(
 		.clock = engine_now(agent->engine)};
 	size_t count = conditions_note(sentinel->conditions, &outcome, turns);
 
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < count; i++)
 		tell(sentinel, &turns[i]);
-		keep(sentinel, &turns[i]);
-	}
 	metrics_set(agent->metrics, METRIC_SOURCE_UP,
 		conditions_up(sentinel->conditions, outcome.source), outcome.source, NULL);
 	note_stale(sentinel);
@@ -170,7 +168,7 @@ static void forget(void *context, const struct condition *condition)
 	struct condition over = *condition;
 
 	over.over = true;
-	keep(names->sentinel, &over);
+	forget_condition(names->sentinel, &over);
 }
 
 void sentinel_adopt(struct sentinel *sentinel)

@@ -136,6 +136,17 @@ bool telling_notice(const struct telling *telling, struct store_request *request
 	return true;
 }
 
+void telling_complain(
+	const struct telling *telling, const struct receiver *receiver, const struct error *error)
+{
+	struct agent *agent = telling->agent;
+
+	log_event(LEVEL_ERROR, "no message can be written, will try again",
+		LOG_TEXT("receiver", receiver->name), LOG_TEXT("problem", error->text));
+	metrics_add(agent->metrics, METRIC_DELIVERIES, 1, receiver->name, "unwritten");
+	agent->misconfigured = true;
+}
+
 void telling_remember(const struct telling *telling, const struct parcel *parcel)
 {
 	const struct config *config = telling->agent->config;

@@ -21,6 +21,10 @@ bool telling_changes(const struct telling *telling, struct store_request *reques
 bool telling_notice(const struct telling *telling, struct store_request *request,
 	const struct receiver *receiver, const struct notice *notice, struct error *error) MUST_USE;
 
+/* Says that no message can be written for the receiver, as it is misconfigured. */
+void telling_complain(
+	const struct telling *telling, const struct receiver *receiver, const struct error *error);
+
 /* Hands the parcels that are in the outbox now to the courier. */
 void telling_send(const struct telling *telling, const struct store_request *request);
 

@@ -63,7 +63,7 @@ static inline void parts_configure(const struct parts *parts, const char *yaml)
 	buf_free(&text);
 }
 
-static inline struct parts *parts_new(const char *yaml)
+static inline struct parts *parts_new_with(const char *yaml, bool jumping)
 {
 	struct parts *parts = calloc(1, sizeof *parts);
 	struct problems problems = {0};
@@ -88,7 +88,8 @@ static inline struct parts *parts_new(const char *yaml)
 		.schema = parts->source.schema,
 		.now = clock_wall,
 		.metrics = metrics_new()};
-	parts->agent.engine = engine_new(&(struct engine_options){.jobs = 1}, &error);
+	parts->agent.engine =
+		engine_new(&(struct engine_options){.jobs = 1, .jumping = jumping}, &error);
 	parts->agent.store = store_open(parts->state, parts_post, parts->agent.engine, &error);
 	assert_non_null(parts->agent.store);
 	parts->courier = courier_new(&parts->agent);
@@ -96,6 +97,11 @@ static inline struct parts *parts_new(const char *yaml)
 	parts->watch = watch_new(
 		&parts->agent, parts->announcer, generation->tests, generation->test_count);
 	return parts;
+}
+
+static inline struct parts *parts_new(const char *yaml)
+{
+	return parts_new_with(yaml, false);
 }
 
 /* The engine's guests are the caller's to remove before. */

@@ -302,14 +302,14 @@ static void test_notice(void **state)
 		.text = "does not answer: connection refused",
 		.time = INT64_C(1699990000000)};
 
-	announcer_notice(f->announcer, &notice, &(struct strings){names, 2});
+	announcer_notice(f->announcer, &notice, &(struct strings){names, 2}, NULL);
 	assert_true(engine_run(f->agent.engine));
 	assert_told(f, 0, 1, 0);
 	assert_int_equal(
 		count(f, "deliveries WHERE payload LIKE '%:warning: *prometheus*  2023-11-14%'"),
 		1);
 	notice.recovered = true;
-	announcer_notice(f->announcer, &notice, &(struct strings){names, 2});
+	announcer_notice(f->announcer, &notice, &(struct strings){names, 2}, NULL);
 	assert_true(engine_run(f->agent.engine));
 	assert_int_equal(count(f, "deliveries WHERE state = 2"), 2);
 }
