@@ -10,8 +10,7 @@ const struct field fdr_fields[] = {
 		.initial = "off",
 		.metavar = "SHARE",
 		.help = "share of false ones among the changes of a run that is put up with, 0.05, "
-			"or "
-			"off"},
+			"or off"},
 	{0},
 };
 

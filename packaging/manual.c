@@ -16,7 +16,9 @@
 #include "agent/core/transfer.h"
 #include "agent/help.h"
 #include "agent/shapes/shapes.h"
+#include "detectors/confirm.h"
 #include "detectors/detector.h"
+#include "detectors/fdr.h"
 #include "notifiers/notifier.h"
 #include "sources/source.h"
 
@@ -185,6 +187,12 @@ static void put_endpoint(void)
 	put_fields(endpoint_fields, put_key);
 }
 
+static void put_belief(void)
+{
+	put_fields(confirm_fields, put_key);
+	put_fields(fdr_fields, put_key);
+}
+
 static void put_agent(void)
 {
 	put_fields(agent_fields, put_key);
@@ -278,6 +286,7 @@ static const struct {
 	{"@servers", put_servers},
 	{"@notifiers", put_notifiers},
 	{"@detectors", put_detectors},
+	{"@belief", put_belief},
 	{"@command-words", put_command_words},
 	{"@flag-words", put_flag_words},
 	{"@value-words", put_values},
