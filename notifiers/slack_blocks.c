@@ -22,11 +22,12 @@ void slack_blocks_clear(struct slack_blocks *blocks)
 	blocks->count = blocks->text = blocks->fields = 0;
 }
 
+/* Verbatim, or Slack makes links and mentions of what looks like one in a name. */
 static void text_object(struct slack_blocks *blocks, const char *type, const struct buf *text)
 {
 	buf_printf(&blocks->json, "{\"type\":\"%s\",\"text\":", type);
 	buf_json_string(&blocks->json, text->data, text->length);
-	buf_char(&blocks->json, '}');
+	buf_text(&blocks->json, strcmp(type, "mrkdwn") == 0 ? ",\"verbatim\":true}" : "}");
 	blocks->text += text->length;
 }
 

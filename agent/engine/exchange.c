@@ -24,6 +24,8 @@
 
 enum { MOST_HOPS = 5, MOST_HEADER_BYTES = 256 << 10 };
 
+#define LONGEST_WAIT INT64_C(1000000000000) /* ms; what is longer is no other than this */
+
 struct exchange {
 	CURL *easy;
 	const struct transfer *transfer;
@@ -291,13 +293,17 @@ static bool follow(struct exchange *exchange, int status)
 	return aim(exchange, target, same && exchange->trusted, &error) != NULL;
 }
 
+/* Seconds, parts of which are rounded up, or a date; never too early. */
 int64_t exchange_retry_after(const char *value, int64_t now)
 {
 	while (*value == ' ' || *value == '\t')
 		value++;
 	size_t digits = strspn(value, "0123456789");
-	if (digits > 0 && value[digits + strspn(value + digits, " \t")] == '\0')
-		return digits > 9 ? -1 : 1000 * strtoll(value, NULL, 10);
+	size_t point = digits + (digits > 0 && value[digits] == '.');
+	size_t end = point + (point > digits ? strspn(value + point, "0123456789") : 0);
+	if (digits > 0 && value[end + strspn(value + end, " \t")] == '\0')
+		return digits > 9 ? LONGEST_WAIT
+				  : 1000 * (strtoll(value, NULL, 10) + (end > point));
 	if (!strpbrk(value, ":") || digits > 0)
 		return -1;
 	int64_t when = (int64_t)curl_getdate(value, NULL);
@@ -343,6 +349,7 @@ bool exchange_finish(struct exchange *exchange, CURLcode code, struct reply *rep
 	curl_easy_getinfo(exchange->easy, CURLINFO_REQUEST_SIZE, &request);
 	bool sent = request > 0 || exchange->hops > 0;
 	reply->kind = sent ? REPLY_AMBIGUOUS : REPLY_UNREACHABLE;
+	reply->cut_status = (int)status;
 	if (exchange->too_big || code == CURLE_FILESIZE_EXCEEDED)
 		reply->kind = REPLY_TOO_BIG;
 	const struct problem problem = {

@@ -96,17 +96,6 @@ static void set_error(struct load *load)
 		error_prefix(&load->error, "%zu errors, the first: ", problems->errors);
 }
 
-/* What is a warning at the start, when somebody looks, is none when the agent would be worse off
- * than before. A file without tests is most likely one that is being written. */
-static bool check(const struct config *config, struct error *error)
-{
-	if (config->unreadable)
-		return error_set(error, ERROR_USAGE, "%s", config->unreadable);
-	if (config->test_count == 0)
-		return error_set(error, ERROR_USAGE, "%s: there are no tests in it", config->path);
-	return true;
-}
-
 /* On a worker. */
 static void read_configuration(void *context)
 {
@@ -119,7 +108,10 @@ static void read_configuration(void *context)
 		set_error(load);
 		return;
 	}
-	if (!check(config, &load->error)) {
+	/* What is a warning at the start, when somebody looks, is none when the agent would be
+	 * worse off than before. */
+	if (config->unreadable) {
+		error_set(&load->error, ERROR_USAGE, "%s", config->unreadable);
 		config_free(config);
 		return;
 	}

@@ -32,9 +32,12 @@ static inline const char *slack_check_link(const char *at)
 static inline size_t slack_check_text(const json_t *object, const char *type, size_t most)
 {
 	const char *text = json_string_value(json_object_get(object, "text"));
+	bool marked = strcmp(type, "mrkdwn") == 0;
 	size_t count;
 
-	assert_int_equal(json_object_size(object), 2);
+	assert_int_equal(json_object_size(object), marked ? 3 : 2);
+	if (marked) /* else Slack makes links and mentions of names */
+		assert_true(json_is_true(json_object_get(object, "verbatim")));
 	assert_string_equal(json_string_value(json_object_get(object, "type")), type);
 	assert_non_null(text);
 	count = slack_characters(text);

@@ -665,6 +665,7 @@ static void test_too_big(void **state)
 	world->endpoint.max_body = 4096;
 	const struct reply *reply = get_path(peer, "/announced");
 	assert_int_equal(reply->kind, REPLY_TOO_BIG);
+	assert_int_equal(reply->cut_status, 200);
 	assert_non_null(strstr(reply->problem, "max_body"));
 	assert_int_equal(get_path(peer, "/chunks")->kind, REPLY_TOO_BIG);
 	assert_int_equal(get_path(peer, "/bomb")->kind, REPLY_TOO_BIG);
@@ -684,10 +685,14 @@ static void test_retry_after(void **state)
 		{"3", 3000},
 		{" 600 ", 600000},
 		{"999999999", 999999999000},
-		{"9999999999", -1},
+		{"9999999999", 1000000000000},
+		{"99999999999999999999", 1000000000000},
 		{"", -1},
 		{"-5", -1},
-		{"3.5", -1},
+		{"3.5", 4000},
+		{"3.0001 ", 4000},
+		{".5", -1},
+		{"3.5.1", -1},
 		{"soon", -1},
 		{"3 s", -1},
 		{"1e3", -1},
