@@ -8,20 +8,21 @@
 
 #include "agent/evaluate.h"
 
-enum { TUNED = 4, VALUES_MOST = 6, NUMBER_TEXT = 32, BAR = 40 };
+enum { TUNED = 4, VALUES_MOST = 5, NUMBER_TEXT = 32, BAR = 40 };
 
 /* Values of an option; for `times` factors of what was given. */
 struct range {
 	const char *option;
 	bool times;
+	size_t count;
 	double values[VALUES_MOST];
 };
 
 static const struct range ranges[TUNED] = {
-	{"p_value", false, {1e-2, 1e-3, 1e-4, 1e-5, 1e-6, NAN}},
-	{"penalty", true, {0.5, 1, 2, 4, 8, NAN}},
-	{"magnitude", false, {0, 0.01, 0.02, 0.05, 0.1, NAN}},
-	{"window", true, {0.5, 1, 2, NAN}},
+	{"p_value", false, 5, {1e-2, 1e-3, 1e-4, 1e-5, 1e-6}},
+	{"penalty", true, 5, {0.5, 1, 2, 4, 8}},
+	{"magnitude", false, 5, {0, 0.01, 0.02, 0.05, 0.1}},
+	{"window", true, 3, {0.5, 1, 2}},
 };
 
 /* The values to be tried of one option, that which was given first. */
@@ -69,7 +70,7 @@ static size_t make_axes(const struct contender *contender, struct axis_values ax
 		double given = number_of(field, contender->options);
 		*axis = (struct axis_values){.field = field};
 		add_value(axis, given);
-		for (size_t i = 0; i < VALUES_MOST && !isnan(range->values[i]); i++)
+		for (size_t i = 0; i < range->count; i++)
 			add_value(axis, range->times ? given * range->values[i] : range->values[i]);
 	}
 	return count;
