@@ -203,7 +203,7 @@ void tune_put_text(struct buf *out, const struct trials *trials)
 	buf_printf(out,
 		"%zu combinations tried; those that see the most for their false points:\n\n",
 		trials->count);
-	buf_printf(out, "%10s  %6s  %5s  %-*s\n", "false/1000", "recall", "F1", BAR, "recall");
+	buf_printf(out, "%10s  %6s  %5s\n", "false/1000", "recall", "F1");
 	for (size_t i = 0; i < count; i++)
 		put_trial(out, trials, list[i]);
 	if (!trials->items[0].frontier) {
@@ -296,7 +296,7 @@ static void put_dots(struct buf *out, const struct trials *trials, double decade
 			trial->contender.name, trial->recall, trial->wrong);
 		if (*mark)
 			buf_printf(out, "<text x=\"%.1f\" y=\"%.1f\">%s</text>\n",
-				across(trial->wrong, decades) + 9, down(trial->recall) + 16, mark);
+				across(trial->wrong, decades) + 9, down(trial->recall) + 4, mark);
 	}
 }
 

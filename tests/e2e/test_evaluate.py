@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import pty
 import random
 import re
 import signal
@@ -188,6 +189,23 @@ def test_interrupt_ends_it(program):
     process.send_signal(signal.SIGINT)
     assert process.wait(timeout=30) == -signal.SIGINT
     assert process.stdout.read() == b""
+
+
+def test_progress_on_a_terminal(program, tmp_path):
+    """stderr is a terminal: how far it is, in one line that is wiped in the end. Without one, nothing (see above)."""
+    path = write(tmp_path / "many.jsonl", [{"series": series(i, n=1000), "change_points": []} for i in range(400)])
+    master, slave = pty.openpty()
+    process = subprocess.Popen([program, "evaluate", "--truth", path, "--detector", "kernel", "--jobs", "1"],
+                               stdout=subprocess.PIPE, stderr=slave)
+    os.close(slave)
+    seen = b""
+    while b" of 400 done" not in seen:
+        seen += os.read(master, 1000)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=30) == -signal.SIGINT
+    assert process.stdout.read() == b""
+    os.close(master)
+    assert re.search(rb"\r\x1b\[Kkernel: \d+ of 400 done", seen)
 
 
 # An independent scorer
