@@ -25,7 +25,7 @@ struct store_file {
 	int lock;
 	sqlite3 *database;
 	sqlite3_stmt *statements[STATEMENT_COUNT];
-	bool stuck;
+	bool stuck;   /* since the last begin: what failed would fail for any request */
 	dev_t device; /* with the inode: which file it is, whatever its name stands for by now */
 	ino_t inode;
 };
@@ -312,6 +312,7 @@ static bool is_in_place(struct store_file *file, struct error *error)
  * once, without waiting for another to end. */
 bool store_file_begin(struct store_file *file, bool writes, struct error *error)
 {
+	file->stuck = false;
 	if (writes && !is_in_place(file, error))
 		return false;
 	return execute(file, writes ? "BEGIN IMMEDIATE" : "BEGIN", "begin a transaction", error);

@@ -179,7 +179,7 @@ const char *const store_statements[STATEMENT_COUNT] = {
 			    " ?2, ?3, ?4, NULL, NULL)",
 	[STATEMENT_FORGET_EVENT] =
 		"DELETE FROM history WHERE change = ?1 AND event != 6"
-		" AND number = (SELECT max(number) FROM history WHERE change = ?1) - ?2",
+		" AND number <= (SELECT max(number) FROM history WHERE change = ?1) - ?2",
 	[STATEMENT_MARK] = "INSERT INTO series VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO UPDATE"
 			   " SET anchor = ?4, last_point = ?5",
 	[STATEMENT_QUEUE] =

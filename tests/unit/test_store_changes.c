@@ -123,6 +123,11 @@ static void test_history_is_bounded(void **state)
 	assert_int_equal(request->records[0].events[1].kind, EVENT_ANNOUNCED);
 	check_event(&request->records[0].events[51], EVENT_MOVED, 200, 200);
 	store_request_free(request);
+
+	/* All that is too old goes, not just the next one. */
+	database_with(fixture, "UPDATE history SET number = number + 1000 WHERE number > 190");
+	update(fixture, (struct record_update){id, 201, 201, .state = CHANGE_MOVED});
+	assert_int_equal(count_rows(fixture, "history WHERE event != 6"), 12);
 }
 
 static void check_counts(struct fixture *fixture, int64_t confirmed, int64_t moved,
