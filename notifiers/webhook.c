@@ -230,19 +230,23 @@ static enum step refused(struct delivery *delivery, int status, struct error *er
 	return STEP_FAILED;
 }
 
+/* What is said by the status counts, whatever becomes of the body. */
 static enum step step(struct delivery *delivery, const struct reply *last, struct transfer *next,
 	struct error *error)
 {
+	int status;
+
 	delivery->retry = false;
 	delivery->retry_after = -1;
 	delivery->doubt = DOUBT_NONE;
 	if (!last)
 		return post(delivery, next, error);
 	delivery->retry_after = last->retry_after;
-	if (last->kind == REPLY_ANSWER && last->status >= 200 && last->status < 300)
+	status = last->kind == REPLY_ANSWER ? last->status : last->cut_status;
+	if (status >= 200 && status < 300)
 		return STEP_DONE;
-	if (last->kind == REPLY_ANSWER)
-		return refused(delivery, last->status, error);
+	if (status >= 300)
+		return refused(delivery, status, error);
 	delivery->retry = true;
 	error_set(error, ERROR_DATA, "webhook: %s", last->problem ? last->problem : "no answer");
 	return STEP_FAILED;

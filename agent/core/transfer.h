@@ -65,6 +65,7 @@ enum reply_kind {
 struct reply {
 	enum reply_kind kind;
 	int status;               /* HTTP status of an answer */
+	int cut_status;           /* of one that did not come whole, or is too big; 0: none came */
 	int64_t retry_after;      /* ms from Retry-After, -1 if absent or rubbish */
 	const char *content_type; /* or NULL */
 	const char *body;         /* NUL after length bytes; freed by the engine after the step */

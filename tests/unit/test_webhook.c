@@ -249,6 +249,33 @@ static void test_no_answer_is_tried_again(void **state)
 	}
 }
 
+/* A receiver that took it, or refuses it, has done so, whatever it goes on to say. */
+static void test_the_status_alone_counts(void **state)
+{
+	struct fixture *fixture = *state;
+	static const enum reply_kind kinds[] = {REPLY_AMBIGUOUS, REPLY_TOO_BIG};
+
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+		struct reply reply = {
+			.kind = kinds[i], .cut_status = 200, .retry_after = -1, .problem = "cut"};
+
+		assert_int_equal(begin(fixture), STEP_TRANSFER);
+		assert_int_equal(webhook_notifier.step(&fixture->delivery, &reply,
+					 &fixture->transfer, &fixture->error),
+			STEP_DONE);
+		reply.cut_status = 422;
+		assert_int_equal(webhook_notifier.step(&fixture->delivery, &reply,
+					 &fixture->transfer, &fixture->error),
+			STEP_FAILED);
+		assert_false(fixture->delivery.retry);
+		reply.cut_status = 100;
+		assert_int_equal(webhook_notifier.step(&fixture->delivery, &reply,
+					 &fixture->transfer, &fixture->error),
+			STEP_FAILED);
+		assert_true(fixture->delivery.retry);
+	}
+}
+
 static void test_options(void **state)
 {
 	struct fixture *fixture = *state;
@@ -274,6 +301,7 @@ int main(void)
 		CASE(test_a_secret_file_that_is_missing),
 		CASE(test_answers),
 		CASE(test_no_answer_is_tried_again),
+		CASE(test_the_status_alone_counts),
 		CASE(test_options),
 	};
 
