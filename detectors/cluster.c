@@ -77,23 +77,19 @@ static double line_error(const float *shape, size_t n, double total, double squa
 	return sqrt(left > 0 ? left : 0) / (double)n;
 }
 
-struct step_fit cluster_fit(const float *shape, size_t n, size_t edge)
+struct step_fit cluster_fit(const float *shape, size_t n)
 {
 	struct step_fit best = {.error = DBL_MAX};
 	double total = 0, squares = 0, left = 0;
 
-	if (n < 2 * edge)
-		return (struct step_fit){0};
 	for (size_t i = 0; i < n; i++) {
 		total += (double)shape[i];
 		squares += (double)shape[i] * (double)shape[i];
 	}
-	for (size_t split = 1; split <= n - edge; split++) {
+	for (size_t split = 1; split < n; split++) {
 		double a = (double)split, b = (double)(n - split), error;
 
 		left += (double)shape[split - 1];
-		if (split < edge)
-			continue;
 		error = squares - left * left / a - (total - left) * (total - left) / b;
 		error = sqrt(error > 0 ? error : 0) / (double)n;
 		if (error < best.error * (1 - 1e-9))

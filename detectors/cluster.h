@@ -29,10 +29,7 @@ struct step_fit {
 	double line_error;    /* that of a straight line: a shape with less is a slope, no step */
 };
 
-/*
- * The step that leaves the least error, the first on ties, of those with at least `edge` (>= 1)
- * points on either side. A shape with fewer than 2 * edge points has none: all is 0.
- */
-struct step_fit cluster_fit(const float *shape, size_t n, size_t edge);
+/* The step that leaves the least error, n >= 2; the first on ties. */
+struct step_fit cluster_fit(const float *shape, size_t n);
 
 #endif

@@ -2,8 +2,9 @@
  * From collected series to clusters, and from clusters to what is told of them.
  *
  * k-means cuts a crowd that moved alike into several clusters if it is large or noisy, so those
- * with the same change point and direction are put together again. The first and last few points
- * make no step: one outlier would be enough for that.
+ * with the same change point and direction are put together again. A step with less than a few
+ * points on either side is not told: one odd point would be enough for it, and where a step lies is
+ * not known that early.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -17,7 +18,7 @@
 
 enum {
 	MOST_SHARED = 5,
-	EDGE = 3,    /* points a level has at least */
+	EDGE = 3,    /* points either level has at least */
 	SAME = 1,    /* points between change points that are the same */
 	SPACING = 5, /* points on either side that the spacing is taken from */
 };
@@ -270,18 +271,22 @@ static int compare_steps(const void *a, const void *b)
 	return (left->cluster > right->cluster) - (left->cluster < right->cluster);
 }
 
+static bool is_step(const struct step_fit *fit, size_t n, double interesting)
+{
+	return fit->index >= EDGE && fit->index + EDGE <= n &&
+	       fabs(fit->regression) >= interesting && fit->error < fit->line_error;
+}
+
 /* The clusters that are steps, largest regression first. */
 static size_t find_steps(const struct field_of *field, const struct kmeans *found,
 	double interesting, struct step *steps)
 {
-	size_t count = 0;
+	size_t n = field->grid.n, count = 0;
 
 	for (size_t cluster = 0; cluster < found->k; cluster++) {
-		struct step_fit fit = cluster_fit(
-			found->centroids + cluster * field->stride, field->grid.n, EDGE);
+		struct step_fit fit = cluster_fit(found->centroids + cluster * field->stride, n);
 
-		if (fit.index > 0 && fabs(fit.regression) >= interesting &&
-			fit.error < fit.line_error)
+		if (is_step(&fit, n, interesting))
 			steps[count++] = (struct step){.fit = fit, .cluster = cluster};
 	}
 	qsort(steps, count, sizeof *steps, compare_steps);
@@ -342,6 +347,7 @@ void shapes_find(const struct shapes *shapes, const struct shape_options *option
 	*out = (struct shape_report){.series = field.count,
 		.left_out = shapes->count - field.count,
 		.points = field.grid.n,
+		.reach = field.grid.n < EDGE ? INT64_MIN : field.grid.times[field.grid.n - EDGE],
 		.k = found->k,
 		.iterations = found->iterations,
 		.error = found->error};

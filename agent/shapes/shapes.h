@@ -70,6 +70,7 @@ struct shape_report {
 	size_t series;   /* that were clustered */
 	size_t left_out; /* with too few values on the axis */
 	size_t points;   /* of the axis */
+	int64_t reach;   /* ms: a later step is not told yet, too few points lie behind it */
 	size_t k, iterations;
 	double error;
 };

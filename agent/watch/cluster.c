@@ -13,6 +13,7 @@
 #include "conf/dict.h"
 
 enum { FIRST_SPREAD = 20, FIRST = 1000 }; /* ms for each test of the agent, and for all */
+enum { PATIENCE = 6 };                    /* points after which a change waits no more */
 
 #define NEVER_BEGUN INT64_MIN
 
@@ -280,6 +281,15 @@ void clusters_adopt(struct clusters *clusters)
 		arm(clusters);
 }
 
+/* Whether too few points lie behind the change for the cluster to tell it, and more can be
+ * expected.
+ */
+static bool too_early(const struct cluster *cluster, const struct record *record)
+{
+	return !cluster->failing && record->item.time > cluster->memory.reach &&
+	       agent_now(cluster->all->agent) < record->item.time + PATIENCE * record->spacing;
+}
+
 /* Whether the cluster will, or does, tell the change. */
 static enum verdict judge_for(const struct cluster *cluster, const struct record *record)
 {
@@ -288,6 +298,8 @@ static enum verdict judge_for(const struct cluster *cluster, const struct record
 	if (!cluster->group || !dict_get(&cluster->members, record->item.test))
 		return VERDICT_TELL;
 	if (cluster->pass || (!agent->once && cluster->begun < record->handed))
+		return VERDICT_WAIT;
+	if (too_early(cluster, record))
 		return VERDICT_WAIT;
 	return cluster_covers(&cluster->memory, record) ? VERDICT_COVERED : VERDICT_TELL;
 }

@@ -53,6 +53,7 @@ static void cover(struct cluster_memory *memory, const struct shape_report *repo
 	for (size_t i = 0; i < report->count; i++)
 		count += report->shapes[i].count;
 	free(memory->covered);
+	memory->reach = report->reach;
 	memory->covered = memory_new(count, sizeof *memory->covered);
 	memory->covered_count = 0;
 	for (size_t i = 0; i < report->count; i++) {

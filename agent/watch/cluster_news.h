@@ -26,6 +26,7 @@ struct cluster_memory {
 	size_t sighting_count;
 	struct covered *covered; /* by the last pass, in order of the series */
 	size_t covered_count;
+	int64_t reach; /* ms: it can tell of changes up to then */
 };
 
 void cluster_memory_free(struct cluster_memory *memory);

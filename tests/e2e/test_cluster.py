@@ -132,6 +132,15 @@ def test_one_message_for_all_and_none_after(hunter, tmp_path):
     assert '"members": 20' in json.dumps(listed)
 
 
+def test_replayed_it_is_one_message(hunter, tmp_path):
+    write_files(tmp_path)
+    path = write_config(tmp_path, agent="interval: 1h")
+    replayed = hunter("replay", "--config", path, "--from", "2024-03-02", "--to", "2024-03-05")
+    assert replayed.code == 0
+    assert replayed.out.count("series, 100% path[1]=draw") == 1
+    assert "c0059 .. c0060" in replayed.out and "all: 1 told, 0 withdrawn later" in replayed.out
+
+
 def test_what_moves_alone_is_told_alone(hunter, tmp_path):
     write_files(tmp_path, factor=1)
     with open(tmp_path / "cpu0.csv", newline="") as file:
