@@ -27,11 +27,13 @@
 #include "agent/watch/http_request.h"
 
 enum {
-	CONNECTIONS = 64,
+	CONNECTIONS = 256,
+	OF_ONE_ADDRESS = 64,
 	MOST_WAITING = 32, /* so that those who wait leave connections for others */
 	URGENT_PLACES = 4, /* beyond them, for what must come through */
 	MOST_KEPT = 512,   /* by routes, most of them for clients that have left */
 	IDLE_SECONDS = 15,
+	REQUEST_WITHIN = 30000,
 	MEMORY = 32 << 10,
 	RUNS = 100,
 	MOST_BODY = 64 << 10,
@@ -198,6 +200,7 @@ static void serve_request(struct http_request *request)
 {
 	struct error error;
 
+	http_visits_complete(request->connection);
 	if (request->http->stopping)
 		http_request_fail(request, MHD_HTTP_SERVICE_UNAVAILABLE, stopping);
 	else if (request->posted && request->dropped > 0)
@@ -243,20 +246,35 @@ static int64_t give_up(struct http *http)
 	return next;
 }
 
-/* Returns the ms until the next turn is wanted, -1: no sooner than something comes. */
+static unsigned connections(const struct http *http)
+{
+	return MHD_get_daemon_info(http->daemon, MHD_DAEMON_INFO_CURRENT_CONNECTIONS)
+		->num_connections;
+}
+
+/* The sooner of two waits, of which -1 is for ever. */
+static int64_t sooner(int64_t a, int64_t b)
+{
+	if (a < 0 || b < 0)
+		return a < 0 ? b : a;
+	return a < b ? a : b;
+}
+
+/* Returns the ms until the next turn is wanted, -1: no sooner than something comes. When all places
+ * were taken libmicrohttpd listens again only on the run after one of them became free, for which
+ * it does not ask. */
 static int64_t turn(struct http *http)
 {
+	unsigned before = connections(http);
 	MHD_UNSIGNED_LONG_LONG wait;
 	int64_t due;
 
 	http->resumed = false;
 	MHD_run(http->daemon);
-	due = give_up(http);
-	if (http->resumed)
+	due = sooner(give_up(http), http_visits_sweep(&http->visits));
+	if (http->resumed || connections(http) < before)
 		return 0;
-	if (MHD_get_timeout(http->daemon, &wait) != MHD_YES)
-		return due;
-	return due >= 0 && due < (int64_t)wait ? due : (int64_t)wait;
+	return MHD_get_timeout(http->daemon, &wait) == MHD_YES ? sooner(due, (int64_t)wait) : due;
 }
 
 static int64_t serve(void *context)
@@ -278,6 +296,8 @@ static struct MHD_Daemon *start_daemon(struct http *http, int fd)
 	return MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_ERROR_LOG | MHD_ALLOW_SUSPEND_RESUME, 0,
 		NULL, NULL, handle, http, MHD_OPTION_EXTERNAL_LOGGER, keep_quiet, NULL,
 		MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS,
+		MHD_OPTION_PER_IP_CONNECTION_LIMIT, (unsigned)OF_ONE_ADDRESS,
+		MHD_OPTION_NOTIFY_CONNECTION, http_visits_note, &http->visits,
 		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS,
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY, MHD_OPTION_URI_LOG_CALLBACK,
 		http_request_begin, http, MHD_OPTION_NOTIFY_COMPLETED, http_request_end, http,
@@ -295,6 +315,7 @@ struct http *http_start(
 	struct http *http = memory_new(1, sizeof *http);
 	*http = (struct http){.engine = engine, .options = *options, .port = http_listen_port(fd)};
 	http->options.listen = NULL; /* a reload may take it away */
+	http->visits.within = options->request_within ? options->request_within : REQUEST_WITHIN;
 	(void)!http_listen_split(options->listen, http->listen_host, port, error); /* was opened */
 	(void)!gethostname(http->machine, sizeof http->machine - 1);
 	http->daemon = start_daemon(http, fd);

@@ -43,6 +43,7 @@ struct http_options {
 	bool open;                         /* other machines may be let in: any address */
 	const struct route *routes, *more; /* end with one without a path; more may be NULL */
 	void *context;                     /* of the routes */
+	int64_t request_within;            /* ms for a request to come; 0: half a minute */
 };
 
 /*

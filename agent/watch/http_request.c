@@ -44,8 +44,10 @@ void http_request_end(void *context, struct MHD_Connection *connection, void **s
 	enum MHD_RequestTerminationCode code)
 {
 	struct http_request *request = *state;
+	const struct http *http = context;
 
-	(void)context, (void)connection, (void)code;
+	(void)code;
+	http_visits_again(&http->visits, connection);
 	*state = NULL;
 	if (!request)
 		return;

@@ -9,6 +9,7 @@
 
 #include "agent/watch/http.h"
 #include "agent/watch/http_query.h"
+#include "agent/watch/http_visits.h"
 
 enum { HTTP_HOST = 256 };
 
@@ -19,6 +20,7 @@ struct http {
 	char listen_host[HTTP_HOST], machine[HTTP_HOST];
 	int epoll;
 	uint16_t port;
+	struct visits visits;
 	struct http_request *requests;
 	size_t kept;    /* by routes, not answered */
 	size_t waiting; /* connections that are suspended */

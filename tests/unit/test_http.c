@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include <arpa/inet.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +20,8 @@
 #include "agent/engine/engine.h"
 #include "agent/watch/pages.h"
 
-enum { ANSWER = 1 << 16 };
+/* PLACES: connections at a time, OF_ONE: of them for one address. */
+enum { ANSWER = 1 << 16, PLACES = 256, OF_ONE = 64 };
 
 /* An agent's face on a port of its own, and a client that talks to it while the engine runs. */
 struct world {
@@ -32,6 +34,7 @@ struct world {
 	struct http_request *kept[40];
 	_Atomic size_t kept_count;
 	int waiting;
+	int open[PLACES];
 	void (*client)(struct world *world);
 	char answer[ANSWER];
 };
@@ -105,7 +108,11 @@ static const struct route test_routes[] = {
 static struct http *start(struct world *world, const char *listen, bool open, struct error *error)
 {
 	return http_start(world->engine,
-		&(struct http_options){listen, open, pages_routes, test_routes, &world->pages},
+		&(struct http_options){.listen = listen,
+			.open = open,
+			.routes = pages_routes,
+			.more = test_routes,
+			.context = &world->pages},
 		error);
 }
 
@@ -133,8 +140,11 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static int connect_to(const struct world *world)
+/* From 127.0.0.`from`. */
+static int connect_from(const struct world *world, unsigned from)
 {
+	struct sockaddr_in source = {.sin_family = AF_INET,
+		.sin_addr.s_addr = htonl((INADDR_LOOPBACK & 0xffffff00) + from)};
 	struct sockaddr_in address = {.sin_family = AF_INET,
 		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
 		.sin_port = htons(http_port(world->http))};
@@ -142,9 +152,15 @@ static int connect_to(const struct world *world)
 	struct timeval limit = {.tv_sec = 20};
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-	if (connect(fd, (struct sockaddr *)&address, sizeof address) != 0)
+	if (bind(fd, (struct sockaddr *)&source, sizeof source) != 0 ||
+		connect(fd, (struct sockaddr *)&address, sizeof address) != 0)
 		abort();
 	return fd;
+}
+
+static int connect_to(const struct world *world)
+{
+	return connect_from(world, 1);
 }
 
 static void send_text(int fd, const char *text)
@@ -616,6 +632,106 @@ static void test_idle_connections_hold_up_nobody(void **state)
 	saw(world, "\r\n\r\nready\n");
 }
 
+/* Connections that stay open, each of which has been answered once. */
+static void keep_open(struct world *world, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		char first;
+
+		world->open[i] = connect_from(world, 2 + (unsigned)i / OF_ONE);
+		send_text(world->open[i], "GET /-/healthy HTTP/1.1\r\nHost: x\r\n\r\n");
+		assert_int_equal(recv(world->open[i], &first, 1, 0), 1);
+	}
+}
+
+static void take_all_places(struct world *world)
+{
+	keep_open(world, PLACES);
+}
+
+/* All connections there may be end at once. */
+static void test_when_all_places_were_taken(void **state)
+{
+	struct world *world = *state;
+
+	run(world, take_all_places);
+	for (int i = 0; i < PLACES; i++)
+		close(world->open[i]);
+	run(world, get_health);
+	saw(world, "healthy\n");
+}
+
+static void ask_beside_a_crowd(struct world *world)
+{
+	char byte;
+	int fd;
+
+	keep_open(world, OF_ONE);
+	fd = connect_from(world, 2);
+	send_text(fd, HEAD("GET", "/-/healthy", ""));
+	assert_true(recv(fd, &byte, 1, 0) <= 0);
+	close(fd);
+	get_health(world);
+	for (int i = 0; i < OF_ONE; i++)
+		close(world->open[i]);
+}
+
+static void test_one_address_does_not_take_all(void **state)
+{
+	struct world *world = *state;
+
+	run(world, ask_beside_a_crowd);
+	saw(world, "healthy\n");
+}
+
+/* A byte now and then, for as long as the other side takes it. */
+static void dawdle(struct world *world, const char *head)
+{
+	int fd = connect_to(world);
+	struct pollfd poller = {.fd = fd, .events = POLLIN};
+	int64_t until = clock_monotonic() + 20000;
+
+	send_text(fd, head);
+	while (poll(&poller, 1, 20) == 0 && clock_monotonic() < until)
+		send_text(fd, "a");
+	assert_true(clock_monotonic() < until);
+	receive(world, fd);
+	assert_string_equal(world->answer, "");
+}
+
+static void ask_slowly(struct world *world)
+{
+	int fd = connect_to(world);
+
+	send_text(fd, HEAD("GET", "/keep?a=1", ""));
+	dawdle(world, "GET /metr");
+	dawdle(world, "GET /metrics HTTP/1.1\r\nHost: x\r\nX: ");
+	dawdle(world, "POST /say HTTP/1.1\r\nHost: localhost\r\n"
+		      "Content-Type: application/x-www-form-urlencoded\r\n"
+		      "Content-Length: 60000\r\n\r\na=");
+	ask(world, HEAD("GET", "/release", ""));
+	receive(world, fd);
+	saw(world, "late 1"); /* whoever has asked may wait for longer */
+}
+
+static void test_requests_have_their_time(void **state)
+{
+	struct world *world = *state;
+	struct error error;
+
+	http_stop(world->http);
+	http_free(world->http);
+	world->http = http_start(world->engine,
+		&(struct http_options){.listen = "127.0.0.1:0",
+			.routes = pages_routes,
+			.more = test_routes,
+			.context = &world->pages,
+			.request_within = 300},
+		&error);
+	assert_non_null(world->http);
+	run(world, ask_slowly);
+}
+
 static void get_often(struct world *world)
 {
 	for (int i = 0; i < 300; i++)
@@ -701,6 +817,9 @@ int main(void)
 		WORLD_TEST(test_what_is_urgent_finds_a_place),
 		WORLD_TEST(test_requests_are_bounded),
 		WORLD_TEST(test_idle_connections_hold_up_nobody),
+		WORLD_TEST(test_when_all_places_were_taken),
+		WORLD_TEST(test_one_address_does_not_take_all),
+		WORLD_TEST(test_requests_have_their_time),
 		WORLD_TEST(test_often),
 		WORLD_TEST(test_addresses),
 	};
