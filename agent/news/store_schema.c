@@ -101,8 +101,8 @@ _Static_assert(STORE_VERSION == 3, "STATEMENT_PROBE writes the version");
 	"changes.id, test, series, branch, sign, time, changes.state, news, first_seen, spacing,"  \
 	" runs, changes.updated, " ITEM_COLUMNS
 
-/* ?1 what the index is asked for, ?2 since, ?3 until, ?4 states, ?5 before_id, ?6 limit, ?7 pattern,
- * ?8 updated */
+/* ?1 what the index is asked for, ?2 since, ?3 until, ?4 states, ?5 before_id, ?6 limit, ?7
+ * pattern, ?8 updated */
 #define LIST(index, condition)                                                                     \
 	"SELECT " RECORD_COLUMNS " FROM changes " index " WHERE " condition                        \
 	" AND time >= ?2 AND time < ?3 AND (?4 >> state) & 1 AND id < ?5"                          \
