@@ -1,5 +1,7 @@
 """From change points to news: candidates, what they become, and what is said when news are taken back."""
+import datetime
 import json
+import random
 
 import pytest
 from test_run import agents, bot, config, csv_test, slack, write_csv  # noqa: F401 (fixtures)
@@ -93,3 +95,44 @@ def test_or_not_at_all(agents, tmp_path, slack):  # noqa: F811
     agent.pass_by()
     assert len(slack.posts) == 1
     assert agent.end() == 0
+
+
+SERIES, STEP_AT, HOURS = 300, 120, 6
+FIRST = datetime.datetime(2024, 1, 1, tzinfo=datetime.timezone.utc)
+
+
+def write_many(path):
+    """300 series of 200 points, 2% of noise; every thirtieth goes up by 5% at point 120."""
+    chance = random.Random(5)
+    with open(path, "w") as out:
+        out.write("time," + ",".join(f"m{i}" for i in range(SERIES)) + "\n")
+        for t in range(200):
+            row = [(FIRST + datetime.timedelta(hours=HOURS * t)).isoformat()]
+            for i in range(SERIES):
+                value = 100 * (1 + 0.02 * chance.gauss(0, 1))
+                row.append(f"{value * 1.05 if i % 30 == 0 and t >= STEP_AT else value:.4f}")
+            out.write(",".join(row) + "\n")
+
+
+def is_true(change):
+    steps = (datetime.datetime.fromisoformat(change["time"].replace("Z", "+00:00")) - FIRST).total_seconds() / 3600 / HOURS
+    return int(change["metric"][1:]) % 30 == 0 and abs(steps - STEP_AT) <= 5
+
+
+def test_what_weeks_of_many_series_would_have_told(hunter, tmp_path):
+    """docs/accuracy.md has these numbers."""
+    write_many(tmp_path / "many.csv")
+    expected = {"confirm: off": (16, 6), "confirm: auto": (13, 3), "confirm: auto, fdr: 0.05": (11, 1)}
+    for rule, (most, withdrawn) in expected.items():
+        path = tmp_path / "many.yaml"
+        path.write_text(f"""
+detection: {{{rule}}}
+agent: {{state: {tmp_path}/no.db, max_age: never}}
+tests:
+  many: {{type: csv, file: {tmp_path}/many.csv, interval: {HOURS}h, metrics: [{", ".join(f"m{i}" for i in range(SERIES))}]}}
+""")
+        done = hunter("replay", "--config", path, "--from", "2024-01-08", "--to", "2024-02-20", "--output", "json")
+        assert done.code == 0, done.err
+        told = [c for c in json.loads(done.out)["changes"] if c["told"]]
+        assert sum(map(is_true, told)) == SERIES // 30, rule
+        assert len(told) <= most and sum(c["withdrawn"] is not None for c in told) <= withdrawn, rule
