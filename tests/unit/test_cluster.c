@@ -18,6 +18,9 @@ enum { TESTS = 4, COLUMNS = 12, POINTS = 72, STEP_AT = 30, LONE_AT = 40 };
 /* What happens in the data. */
 struct events {
 	bool crowd, lone, missing;
+	bool reloads; /* the configuration changes while it runs */
+	struct generation *before[4];
+	size_t before_count;
 };
 
 static double value(const struct events *events, size_t test, size_t column, int64_t hour)
@@ -77,6 +80,7 @@ static void configure(struct world *world, const char *agent, const char *group)
 	FILE *file;
 
 	world_configure(world, agent, "", 0);
+	world->test_count = TESTS;
 	file = fopen(world->config, "a");
 	assert_non_null(file);
 	for (size_t test = 0; test < TESTS; test++) {
@@ -90,11 +94,63 @@ static void configure(struct world *world, const char *agent, const char *group)
 				column % 2 == 0 ? "gpu" : "cpu", column);
 		fprintf(file, "]}\n");
 	}
+	if (!group) {
+		fclose(file);
+		return;
+	}
 	fprintf(file,
 		"test_groups:\n  all: {type: cluster, tests: [test0, test1, test2, test3]%s}\n",
 		group);
 	fclose(file);
-	world->test_count = TESTS;
+}
+
+/* Another configuration is taken over; the tests stay those of the first. */
+static void reload(struct world *world, const char *group)
+{
+	struct config_source source = {.schema = cli_schema(world->arena), .env = no_environment};
+	struct problems problems = {.arena = world->arena};
+	struct agent *agent = &world->crew.agent;
+	struct events *events = world->context;
+	struct error error;
+
+	configure(world, "agent: {interval: 1h}", group);
+	events->before[events->before_count++] = agent->generation;
+	agent->generation = generation_of(
+		config_load(world->config, &source, &problems), &(struct strings){0}, &error);
+	assert_non_null(agent->generation);
+	agent->config = agent->generation->config;
+	clusters_adopt(world->crew.clusters);
+}
+
+static void change(void *world)
+{
+	reload(world, ", k: 4");
+}
+
+static void take_away(void *world)
+{
+	reload(world, NULL);
+}
+
+/* While the pass of the one before may be under way. */
+static void take_away_and_back(void *world)
+{
+	reload(world, NULL);
+	reload(world, ", interval: 2h");
+}
+
+static void write_and_reload(struct world *world, const char *name, int64_t now)
+{
+	struct events *events = world->context;
+	struct engine *engine = world->crew.agent.engine;
+
+	write_files(world, name, now);
+	if (!events->reloads)
+		return;
+	events->reloads = false;
+	engine_after(engine, 10 * HOUR, change, world);
+	engine_after(engine, 45 * HOUR, take_away, world);
+	engine_after(engine, 55 * HOUR, take_away_and_back, world);
 }
 
 static struct world *world_of_clusters(struct events *events)
@@ -197,6 +253,24 @@ static void test_waits_for_the_cluster(void **state)
 	world_free(world);
 }
 
+/* The cluster changes, goes, and comes back: what was told stays told, what waits is told. */
+static void test_reloads(void **state)
+{
+	struct events events = {.crowd = true, .lone = true, .reloads = true};
+	struct world *world = world_of_clusters(&events);
+
+	(void)state;
+	world->before = write_and_reload;
+	live(world, 70 * HOUR);
+	assert_int_equal(events.before_count, 4);
+	assert_int_equal(count(world, CLUSTERS TOLD), 1);
+	assert_int_equal(count(world, SINGLES TOLD " AND series = 'cpu3' AND test = 'test1'"), 1);
+	assert_int_equal(count(world, SINGLES WAITING), 0);
+	while (events.before_count > 0)
+		generation_release(events.before[--events.before_count]);
+	world_free(world);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -204,6 +278,7 @@ int main(void)
 		cmocka_unit_test(test_nothing_moves),
 		cmocka_unit_test(test_one_is_missing),
 		cmocka_unit_test(test_waits_for_the_cluster),
+		cmocka_unit_test(test_reloads),
 	};
 
 	log_setup(LEVEL_ERROR, LOG_FORMAT_TEXT, stderr);
