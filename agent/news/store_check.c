@@ -5,6 +5,7 @@
 #include <sqlite3.h>
 #include <string.h>
 
+#include "agent/news/store_file.h"
 #include "agent/news/store_reader.h"
 #include "agent/news/store_rows.h"
 #include "agent/news/store_tools.h"
@@ -52,15 +53,10 @@ static void ask(struct check *check, const char *sql)
 /* The number that is asked for; 0 and a problem if it cannot be had. */
 static int64_t ask_number(struct check *check, const char *sql)
 {
-	sqlite3_stmt *statement;
 	int64_t number = 0;
 
-	if (sqlite3_prepare_v2(check->database, sql, -1, &statement, NULL) == SQLITE_OK &&
-		sqlite3_step(statement) == SQLITE_ROW)
-		number = sqlite3_column_int64(statement, 0);
-	else
+	if (!store_file_ask(check->database, sql, &number, NULL, 0))
 		found(check, sqlite3_errmsg(check->database));
-	sqlite3_finalize(statement);
 	return number;
 }
 

@@ -30,7 +30,7 @@ struct store_file {
 	ino_t inode;
 };
 
-static int64_t size_of(const char *path, const char *suffix)
+int64_t store_file_beside(const char *path, const char *suffix)
 {
 	struct stat status;
 	char *name;
@@ -38,14 +38,16 @@ static int64_t size_of(const char *path, const char *suffix)
 
 	if (asprintf(&name, "%s%s", path, suffix) < 0)
 		abort();
-	size = stat(name, &status) == 0 ? status.st_size : 0;
+	size = stat(name, &status) == 0 ? status.st_size : -1;
 	free(name);
 	return size;
 }
 
 int64_t store_file_size(const char *path)
 {
-	return size_of(path, "") + size_of(path, "-wal");
+	int64_t size = store_file_beside(path, ""), log = store_file_beside(path, "-wal");
+
+	return (size > 0 ? size : 0) + (log > 0 ? log : 0);
 }
 
 const char *store_file_path(const struct store_file *file)
@@ -88,15 +90,13 @@ static bool execute(
 	return true;
 }
 
-/* Asks for a single number or, with `text`, for a single text. */
-static bool ask(struct store_file *file, const char *sql, int64_t *number, char *text, size_t size,
-	struct error *error)
+bool store_file_ask(sqlite3 *database, const char *sql, int64_t *number, char *text, size_t size)
 {
 	sqlite3_stmt *statement;
 	bool answered;
 
-	if (sqlite3_prepare_v2(file->database, sql, -1, &statement, NULL) != SQLITE_OK)
-		return store_file_fail(file, "read it", error);
+	if (sqlite3_prepare_v2(database, sql, -1, &statement, NULL) != SQLITE_OK)
+		return false;
 	answered = sqlite3_step(statement) == SQLITE_ROW;
 	if (answered && text) {
 		const char *answer = (const char *)sqlite3_column_text(statement, 0);
@@ -104,8 +104,6 @@ static bool ask(struct store_file *file, const char *sql, int64_t *number, char 
 		snprintf(text, size, "%s", answer ? answer : "");
 	} else if (answered) {
 		*number = sqlite3_column_int64(statement, 0);
-	} else {
-		store_file_fail(file, "read it", error);
 	}
 	sqlite3_finalize(statement);
 	return answered;
@@ -114,7 +112,8 @@ static bool ask(struct store_file *file, const char *sql, int64_t *number, char 
 static bool ask_number(
 	struct store_file *file, const char *sql, int64_t *number, struct error *error)
 {
-	return ask(file, sql, number, NULL, 0, error);
+	return store_file_ask(file->database, sql, number, NULL, 0) ||
+	       store_file_fail(file, "read it", error);
 }
 
 static bool damaged(struct store_file *file, const char *what, struct error *error)
@@ -143,7 +142,7 @@ static bool check_pages(struct store_file *file, struct error *error)
 
 	if (!check_schema(file, error))
 		return false;
-	if (!ask(file, "PRAGMA quick_check(1)", NULL, answer, sizeof answer, error))
+	if (!store_file_ask(file->database, "PRAGMA quick_check(1)", NULL, answer, sizeof answer))
 		return damaged(file, sqlite3_errmsg(file->database), error);
 	return strcmp(answer, "ok") == 0 || damaged(file, answer, error);
 }

@@ -27,6 +27,13 @@ void store_file_rollback(struct store_file *file);
 /* Whether the last failure was the file's (it is locked, the disk is full), not the request's. */
 bool store_file_stuck(const struct store_file *file);
 
+/* Asks for a single number or, with `text`, for a single text. False: SQLite has an error. */
+bool store_file_ask(
+	struct sqlite3 *database, const char *sql, int64_t *number, char *text, size_t size);
+
+/* The size of the file beside the state file; -1 if there is none. */
+int64_t store_file_beside(const char *path, const char *suffix);
+
 /* Bytes on the disk, the log's included. */
 int64_t store_file_size(const char *path);
 

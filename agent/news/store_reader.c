@@ -8,10 +8,8 @@
 
 #include <errno.h>
 #include <sqlite3.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "agent/core/buf.h"
@@ -19,24 +17,10 @@
 
 enum { BUSY_MS = 5000, TRIES = 3 };
 
-/* The size of the file beside the state file; -1 if there is none. */
-static int64_t size_beside(const char *path, const char *suffix)
-{
-	struct stat status;
-	char *name;
-	int64_t size;
-
-	if (asprintf(&name, "%s%s", path, suffix) < 0)
-		abort();
-	size = stat(name, &status) == 0 ? status.st_size : -1;
-	free(name);
-	return size;
-}
-
 /* SQLite makes the index before it writes anything. */
 static bool is_settled(const char *path)
 {
-	return size_beside(path, "-shm") < 0;
+	return store_file_beside(path, "-shm") < 0;
 }
 
 static char *uri_new(const char *path, bool settled)
@@ -64,7 +48,7 @@ struct sqlite3 *store_reader_connect(const char *path, bool *settled, struct err
 		return NULL;
 	}
 	*settled = is_settled(path);
-	if (*settled && size_beside(path, "-wal") > 0) {
+	if (*settled && store_file_beside(path, "-wal") > 0) {
 		error_set(error, ERROR_STATE,
 			"state file %s: its log is there, but not the log's index (%s-shm): start"
 			" the agent once, which makes it anew",
