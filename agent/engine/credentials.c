@@ -91,7 +91,9 @@ static bool find_user(
 	return any;
 }
 
-/* libcurl takes user and password of a proxy from its address, which the environment may give. */
+/* libcurl takes user and password of a proxy from its address, and that from the process's
+ * environment at each request, whichever environment the program was handed; so it is asked here,
+ * for the variables that count for http and https. */
 static void add_proxy_secrets(const struct credentials *to, const struct endpoint *endpoint)
 {
 	static const char *const variables[] = {

@@ -1,13 +1,6 @@
 #include "agent/engine/reply.h"
 
-/* Splitmix64: spreads repeated requests, no more. */
-static uint64_t next_random(uint64_t *seed)
-{
-	uint64_t x = *seed += 0x9e3779b97f4a7c15;
-	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-	x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-	return x ^ (x >> 31);
-}
+#include "detectors/random.h"
 
 bool reply_worth_repeating(const struct reply *reply)
 {
@@ -21,7 +14,7 @@ bool reply_worth_repeating(const struct reply *reply)
 
 int64_t reply_wait(const struct reply *reply, int64_t delay, uint64_t *seed)
 {
-	delay = delay / 2 + (int64_t)(next_random(seed) % (uint64_t)(delay + 1));
+	delay = delay / 2 + (int64_t)(random_next(seed) % (uint64_t)(delay + 1));
 	return delay > reply->retry_after ? delay : reply->retry_after;
 }
 
