@@ -3,8 +3,9 @@
  *
  * The kernel is asked about the files' folders, since a file may be replaced by another of its name
  * and need not be there yet. A burst of writes is one run, when nothing was written for a moment. A
- * network file system tells nothing of what other machines write; there, as for all tests, the
- * schedule remains.
+ * network file system tells nothing of what other machines write, and symbolic links are not
+ * followed: what is written to their targets, or seen elsewhere as one on the way is moved (as
+ * Kubernetes does with ..data), is not heard of. There, as for all tests, the schedule remains.
  */
 #ifndef AGENT_FILES_H
 #define AGENT_FILES_H
