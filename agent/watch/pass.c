@@ -139,7 +139,7 @@ static void fail_pass(struct pass *pass, const struct error *error)
 		LOG_TEXT("test", pass->test->name), LOG_TEXT("problem", error->text));
 	subject->failing = true;
 	keep_problem(subject, error->text);
-	if (error->kind != ERROR_STATE) /* that is ours, not the source's */
+	if (error->kind != ERROR_STATE && !subject->removed) /* that is ours, not the source's */
 		sentinel_note(pass->passes->sentinel, pass->test, error->text, WHEN_ALWAYS);
 	agent->misconfigured |= error->kind == ERROR_USAGE;
 	agent->incomplete |= error->kind == ERROR_DATA;
@@ -211,7 +211,8 @@ static void note_pass(struct pass *pass, struct store_request *request)
 		.recorded = pass->now};
 
 	note_well(subject);
-	sentinel_note(pass->passes->sentinel, pass->test, NULL, pass->newest);
+	if (!subject->removed)
+		sentinel_note(pass->passes->sentinel, pass->test, NULL, pass->newest);
 	subject->series = report.series;
 	subject->points = report.points;
 	memory_recorded(subject->memory, pass->tally.beyond == 0);
