@@ -5,6 +5,7 @@
  * ends the command with its reason: configuration 2, state file or port 4. A signal stops what is
  * new at once and gives what is under way a grace, so that a message being sent is not sent twice.
  */
+#include <signal.h>
 #include <stdlib.h>
 
 #include "agent/commands.h"
@@ -94,8 +95,7 @@ static void reload_ended(void *context, const struct reload_report *report)
 {
 	struct run *run = context;
 
-	(void)report;
-	systemd_ready(run->systemd);
+	systemd_reloaded(run->systemd, report->problem);
 }
 
 /* What an agent has and a single pass has not. */
@@ -288,15 +288,29 @@ static int run_configured(struct run *run)
 	return (int)code;
 }
 
+/* One that comes while the configuration is read waits until the loop takes it; one that comes
+ * while the agent ends does nothing. */
+static void hold_hangups(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGHUP);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+}
+
 static int run_command_run(struct cli *cli)
 {
 	const struct run_options *options = cli->options;
-	struct config *config = cli_config(cli);
+	struct config *config;
 	struct generation *generation;
 	struct run run = {.cli = cli, .insecure = options->insecure};
 	struct error error;
 	int code;
 
+	if (!options->once)
+		hold_hangups();
+	config = cli_config(cli);
 	if (!config)
 		return EXIT_USAGE;
 	generation = generation_of(config, &cli->arguments, &error);

@@ -14,6 +14,7 @@
 /* Both hashes; `shown` is the configuration's. */
 struct hashes {
 	uint64_t *whole, *shown;
+	bool closed; /* of an address only the host is shown: its path may be a key */
 };
 
 static void add_bytes(struct hashes hashes, const void *bytes, size_t length, bool secret)
@@ -40,6 +41,18 @@ static void add_address(struct hashes hashes, const char *text)
 	add_text(hashes, text, at != NULL);
 	if (at)
 		*hashes.shown = hash_add(*hashes.shown, at, strlen(at) + 1);
+}
+
+static void add_closed_address(struct hashes hashes, const char *text)
+{
+	const char *host = text ? strstr(text, "//") : NULL;
+	size_t size = host ? 2 + strcspn(host + 2, "/?#") : 0;
+	const char *at = host ? memrchr(host, '@', size) : NULL;
+
+	add_text(hashes, text, host != NULL);
+	if (host)
+		*hashes.shown = hash_add(
+			*hashes.shown, at ? at : host, size - (at ? (size_t)(at - host) : 0));
 }
 
 static void add_list(struct hashes hashes, const struct strings *list)
@@ -77,30 +90,43 @@ static void add_field(struct hashes hashes, const struct field *field, const voi
 	case FIELD_BYTES: add_bytes(hashes, value, sizeof(int64_t), false); break;
 	case FIELD_DOUBLE: add_bytes(hashes, value, sizeof(double), false); break;
 	case FIELD_CHOICE: add_bytes(hashes, value, sizeof(int), false); break;
-	case FIELD_STRING: add_address(hashes, *(const char *const *)value); break;
+	case FIELD_STRING:
+		if (hashes.closed)
+			add_closed_address(hashes, *(const char *const *)value);
+		else
+			add_address(hashes, *(const char *const *)value);
+		break;
 	case FIELD_SECRET: add_text(hashes, *(const char *const *)value, true); break;
 	case FIELD_LIST: add_list(hashes, value); break;
 	case FIELD_MAP: add_map(hashes, value); break;
 	}
 }
 
-void fingerprint_fields(struct loader *loader, uint64_t *fingerprint, const struct field *fields,
-	const void *options)
+static struct hashes hashes_of(struct loader *loader, uint64_t *fingerprint)
 {
-	struct hashes hashes = {fingerprint, &loader->config->hash};
+	return (struct hashes){.whole = fingerprint, .shown = &loader->config->hash};
+}
 
+static void add_fields(struct hashes hashes, const struct field *fields, const void *options)
+{
 	for (const struct field *field = fields; field && field->name; field++)
 		add_field(hashes, field, (const char *)options + field->offset);
 }
 
+void fingerprint_fields(struct loader *loader, uint64_t *fingerprint, const struct field *fields,
+	const void *options)
+{
+	add_fields(hashes_of(loader, fingerprint), fields, options);
+}
+
 void fingerprint_text(struct loader *loader, uint64_t *fingerprint, const char *text)
 {
-	add_text((struct hashes){fingerprint, &loader->config->hash}, text, false);
+	add_text(hashes_of(loader, fingerprint), text, false);
 }
 
 void fingerprint_list(struct loader *loader, uint64_t *fingerprint, const struct strings *list)
 {
-	add_list((struct hashes){fingerprint, &loader->config->hash}, list);
+	add_list(hashes_of(loader, fingerprint), list);
 }
 
 static void add_detection(
@@ -111,15 +137,14 @@ static void add_detection(
 	if (!detection->detector)
 		return;
 	fingerprint_fields(loader, fingerprint, detection->detector->fields, detection->options);
-	add_belief((struct hashes){fingerprint, &loader->config->hash}, detection);
+	add_belief(hashes_of(loader, fingerprint), detection);
 	struct detection members[COMBINE_MOST];
 	size_t count = combine_members(loader->source->schema, detection, members);
 	uint64_t need = combine_need(detection);
 	for (size_t i = 0; i < count; i++)
 		add_detection(loader, fingerprint, &members[i]);
 	if (count > 0)
-		add_bytes((struct hashes){fingerprint, &loader->config->hash}, &need, sizeof need,
-			false);
+		add_bytes(hashes_of(loader, fingerprint), &need, sizeof need, false);
 }
 
 static void add_server(struct loader *loader, uint64_t *fingerprint, const struct server *server)
@@ -144,7 +169,7 @@ void fingerprint_test(struct loader *loader, struct test *test)
 		fingerprint_fields(loader, fingerprint, test->source->fields, test->options);
 	if (test->server)
 		add_server(loader, fingerprint, test->server);
-	add_list((struct hashes){fingerprint, &loader->config->hash}, &test->notify);
+	add_list(hashes_of(loader, fingerprint), &test->notify);
 	add_detection(loader, fingerprint, &test->detection);
 	for (size_t i = 0; i < test->metric_count; i++) {
 		fingerprint_text(loader, fingerprint, test->metrics[i].name);
@@ -156,10 +181,12 @@ void fingerprint_receiver(struct loader *loader, struct receiver *receiver)
 {
 	const struct plugin *plugin = receiver->notifier;
 
+	struct hashes hashes = hashes_of(loader, &receiver->fingerprint);
+
+	hashes.closed = true;
 	receiver->fingerprint = HASH_START;
-	fingerprint_text(loader, &receiver->fingerprint, receiver->name);
-	fingerprint_fields(loader, &receiver->fingerprint, plugin->fields, receiver->options);
+	add_text(hashes, receiver->name, false);
+	add_fields(hashes, plugin->fields, receiver->options);
 	if (plugin->endpoint)
-		fingerprint_fields(loader, &receiver->fingerprint,
-			loader->source->schema->endpoint_fields, receiver->options);
+		add_fields(hashes, loader->source->schema->endpoint_fields, receiver->options);
 }

@@ -37,6 +37,13 @@ void *memory_new(size_t count, size_t size)
 	return memory;
 }
 
+char *memory_strdup(const char *text)
+{
+	size_t size = strlen(text) + 1;
+
+	return memcpy(memory_new(size, 1), text, size);
+}
+
 void *memory_resize(void *memory, size_t count, size_t size)
 {
 	size_t bytes;

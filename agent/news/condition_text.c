@@ -3,9 +3,28 @@
  */
 #include "agent/news/condition_text.h"
 
+#include <string.h>
+
+#include "agent/core/utf8.h"
 #include "agent/core/when.h"
 
 enum { PROBLEM_MAX = 300 };
+
+/* As many bytes of the problem as are told: whole characters. */
+static int cut(const char *problem)
+{
+	size_t length = strlen(problem), at = 0;
+
+	while (at < length) {
+		size_t size = utf8_length(problem + at, length - at);
+
+		size = size ? size : 1;
+		if (at + size > PROBLEM_MAX)
+			break;
+		at += size;
+	}
+	return (int)at;
+}
 
 /* How long it lasted, in few units. */
 static const char *lasted(int64_t since, int64_t now, char text[WHEN_TEXT])
@@ -28,11 +47,11 @@ static void begun(const struct condition *condition, const struct outcome *outco
 	case CONDITION_SOURCE:
 		buf_printf(out,
 			"source %s is down: no run has gone well since %s; test \"%s\": %.*s", name,
-			since, outcome->test, PROBLEM_MAX, outcome->problem);
+			since, outcome->test, cut(outcome->problem), outcome->problem);
 		break;
 	case CONDITION_TEST:
-		buf_printf(out, "test \"%s\" has failed since %s: %.*s", name, since, PROBLEM_MAX,
-			outcome->problem);
+		buf_printf(out, "test \"%s\" has failed since %s: %.*s", name, since,
+			cut(outcome->problem), outcome->problem);
 		break;
 	case CONDITION_STALE:
 		if (newest == WHEN_ALWAYS)

@@ -25,8 +25,7 @@ struct recall *recall_new(const char *series)
 {
 	struct recall *past = memory_new(1, sizeof *past);
 
-	past->series = memory_new(strlen(series) + 1, 1);
-	strcpy(past->series, series);
+	past->series = memory_strdup(series);
 	past->anchor = past->since = WHEN_NEVER;
 	return past;
 }

@@ -375,12 +375,8 @@ void courier_add(struct courier *courier, const struct parcel *parcel)
 static bool is_receiver(void *context, const char *name)
 {
 	const struct courier *courier = context;
-	const struct config *config = courier->agent->config;
 
-	for (size_t i = 0; i < config->receiver_count; i++)
-		if (strcmp(config->receivers[i].name, name) == 0)
-			return true;
-	return false;
+	return agent_receiver(courier->agent, name) != NULL;
 }
 
 void courier_adopt(struct courier *courier)

@@ -100,13 +100,14 @@ bool http_query_parse(struct arena *arena, const char *text, size_t length,
 {
 	const char *end = text + length;
 
-	while (text < end) {
+	for (bool more = true; more;) {
 		const char *next = memchr(text, '&', (size_t)(end - text));
 		size_t size = (size_t)((next ? next : end) - text);
 
 		if (size > 0 && !add(arena, text, size, names, out, error))
 			return false;
-		text += size + 1;
+		more = next != NULL;
+		text = more ? next + 1 : end;
 	}
 	return true;
 }

@@ -45,11 +45,7 @@ static void drop_request(struct store_request **request)
 static void keep_problem(struct subject *subject, const char *problem)
 {
 	free(subject->problem);
-	subject->problem = NULL;
-	if (!problem)
-		return;
-	subject->problem = memory_new(strlen(problem) + 1, 1);
-	strcpy(subject->problem, problem);
+	subject->problem = problem ? memory_strdup(problem) : NULL;
 }
 
 void pass_clear(struct subject *subject)

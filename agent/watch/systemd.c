@@ -23,6 +23,7 @@ struct systemd {
 	int64_t pulse; /* ms between signs of life, 0: none are wanted */
 	bool alive;    /* the signs have begun */
 	bool asked;    /* the store has not answered yet */
+	char *problem; /* of the last reload, if it failed */
 };
 
 /* The sign that systemd waits for, in ms, if it waits for this process. */
@@ -79,6 +80,7 @@ void systemd_free(struct systemd *systemd)
 	if (!systemd)
 		return;
 	close(systemd->fd);
+	free(systemd->problem);
 	free(systemd);
 }
 
@@ -91,16 +93,31 @@ static void tell(const struct systemd *systemd, struct buf *text)
 	buf_free(text);
 }
 
+static size_t count_watched(const struct generation *generation)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < generation->test_count; i++)
+		count += !generation->tests[i]->unsupported;
+	return count;
+}
+
 /* A line; what `systemctl status` shows. */
 static void put_status(const struct systemd *systemd, struct buf *text)
 {
 	const struct agent *agent = systemd->agent;
+	const char *problem = agent->ledger.text;
 
-	if (agent->ledger.kind != ERROR_NONE)
-		buf_printf(text, "STATUS=not ready: %.*s\n", (int)strcspn(agent->ledger.text, "\n"),
-			agent->ledger.text);
-	else
-		buf_printf(text, "STATUS=%zu tests are watched\n", agent->generation->test_count);
+	if (agent->ledger.kind != ERROR_NONE) {
+		buf_printf(text, "STATUS=not ready: %.*s\n", (int)strcspn(problem, "\n"), problem);
+		return;
+	}
+	buf_printf(text, "STATUS=%zu tests are watched", count_watched(agent->generation));
+	problem = systemd->problem;
+	if (problem)
+		buf_printf(text, ", by the configuration before: %.*s", (int)strcspn(problem, "\n"),
+			problem);
+	buf_char(text, '\n');
 }
 
 static void answered(struct store_request *request)
@@ -145,6 +162,15 @@ void systemd_ready(struct systemd *systemd)
 	if (systemd->pulse > 0 && !systemd->alive)
 		ask(systemd);
 	systemd->alive = true;
+}
+
+void systemd_reloaded(struct systemd *systemd, const char *problem)
+{
+	if (!systemd)
+		return;
+	free(systemd->problem);
+	systemd->problem = problem ? memory_strdup(problem) : NULL;
+	systemd_ready(systemd);
 }
 
 void systemd_reloading(struct systemd *systemd)

@@ -16,9 +16,12 @@ struct systemd;
 struct systemd *systemd_new(struct agent *agent, config_env *env, void *env_context);
 void systemd_free(struct systemd *systemd); /* after the engine was freed */
 
-/* After the start, and after each reload. The signs of life begin with the first. */
+/* After the start. The signs of life begin with it. */
 void systemd_ready(struct systemd *systemd);
+
+/* Before and after each reload. `problem`: why it was not loaded, or NULL. */
 void systemd_reloading(struct systemd *systemd);
+void systemd_reloaded(struct systemd *systemd, const char *problem);
 void systemd_stopping(struct systemd *systemd);
 
 #endif

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -132,6 +133,32 @@ static void test_secrets(void **state)
 	expect("gamma", "delta", SLACK);
 }
 
+/* Whoever knows the path of a webhook may write there. */
+static void test_an_address_that_is_a_key(void **state)
+{
+	(void)state;
+	static const char *const urls[] = {"https://u:pw@hooks/services/T0/key",
+		"https://u:pw@hooks/services/T0/kez", "https://u:px@hooks/services/T0/key",
+		"https://u:pw@hooks?key@", "https://hookz/services/T0/key"};
+	uint64_t hashes[5], fingerprints[5];
+
+	for (size_t i = 0; i < 5; i++) {
+		char text[200];
+
+		snprintf(text, sizeof text, "slack: {bot_token: x, channels: [a], url: \"%s\"}\n",
+			urls[i]);
+		struct config *config = load(text);
+		assert_string_equal(config->receivers[0].name, "slack");
+		hashes[i] = config->hash;
+		fingerprints[i] = config->receivers[0].fingerprint;
+		config_free(config);
+	}
+	for (size_t i = 1; i < 5; i++) {
+		assert_true(fingerprints[i] != fingerprints[0]);
+		assert_int_equal(hashes[i] == hashes[0], i < 4);
+	}
+}
+
 static void test_unreadable(void **state)
 {
 	(void)state;
@@ -153,6 +180,7 @@ int main(void)
 		cmocka_unit_test(test_options),
 		cmocka_unit_test(test_inherited),
 		cmocka_unit_test(test_secrets),
+		cmocka_unit_test(test_an_address_that_is_a_key),
 		cmocka_unit_test(test_unreadable),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,7 +16,8 @@
 #include "tests/unit/agent_parts.h"
 
 static const char yaml[] = "agent: {state: \"%s/state.db\"}\n"
-			   "tests:\n  a: {type: csv, file: a.csv}\n  b: {type: csv, file: b.csv}\n";
+			   "tests:\n  a: {type: csv, file: a.csv}\n  b: {type: csv, file: b.csv}\n"
+			   "  c: {type: bigquery, query: q}\n";
 
 struct fixture {
 	struct parts *parts;
@@ -99,6 +100,11 @@ static void expect_a_life(struct fixture *f)
 	systemd_reloading(f->systemd);
 	assert_int_equal(sscanf(heard(f), "RELOADING=1\nMONOTONIC_USEC=%llu", &time), 1);
 	assert_in_range(clock_monotonic_ns() / 1000 - (int64_t)time, 0, 10000000);
+	systemd_reloaded(f->systemd, "hunter.yaml:3: not YAML\nat all");
+	assert_string_equal(heard(f), "READY=1\nSTATUS=2 tests are watched, by the configuration "
+				      "before: hunter.yaml:3: not YAML\n");
+	systemd_reloaded(f->systemd, NULL);
+	assert_string_equal(heard(f), "READY=1\nSTATUS=2 tests are watched\n");
 	error_set(&f->parts->agent.ledger, ERROR_STATE, "disk full");
 	systemd_ready(f->systemd);
 	assert_string_equal(heard(f), "READY=1\nSTATUS=not ready: disk full\n");
