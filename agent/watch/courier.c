@@ -25,7 +25,11 @@ struct lane {
 	struct delivery delivery;      /* of the first letter, while busy */
 	bool busy;                     /* the first letter is being fetched or sent */
 	bool noticed;
-	bool missing;          /* its receiver is not configured, ... */
+	bool known;           /* its receiver has this destination; see destination_is_known */
+	uint64_t fingerprint; /* of the receiver, as the last delivery knew it */
+	bool mendable;        /* it waits for somebody to mend something, ... */
+	bool own_wait;        /* ... or for as long as we chose, not the receiver */
+	bool missing;         /* its receiver is not configured, or not with its destination, ... */
 	int64_t missing_since; /* ... from then on, as far as its messages know */
 	int64_t not_before;    /* engine_now */
 	struct alarm alarm;    /* when to look again */
@@ -90,6 +94,23 @@ static void look_again(void *lane)
 	lane_advance(lane);
 }
 
+/* Options that somebody must mend may have it. */
+static bool destination_is_known(const struct lane *lane)
+{
+	const struct receiver *receiver = agent_receiver(lane->courier->agent, lane->receiver);
+	struct arena *arena = arena_new();
+	struct strings destinations = {0};
+	struct error error;
+	bool known = receiver &&
+		     !notifier_find(receiver->notifier->name)
+			      ->destinations(receiver->options, arena, &destinations, &error);
+
+	for (size_t i = 0; receiver && !known && i < destinations.count; i++)
+		known = strcmp(destinations.items[i], lane->destination) == 0;
+	arena_free(arena);
+	return known;
+}
+
 static struct lane *lane_of(struct courier *courier, const struct parcel *parcel)
 {
 	struct lane *lane = courier->lanes;
@@ -106,6 +127,7 @@ static struct lane *lane_of(struct courier *courier, const struct parcel *parcel
 		.next = courier->lanes,
 		.alarm = {.call = look_again, .context = lane}};
 	lane->last = &lane->first;
+	lane->known = destination_is_known(lane);
 	courier->lanes = lane;
 	return lane;
 }
@@ -125,6 +147,7 @@ static void leave_for_next_run(const struct lane *lane)
 
 static void lane_wait(struct lane *lane, int64_t wait)
 {
+	lane->mendable = lane->own_wait = false;
 	lane->not_before = engine_now(lane->courier->agent->engine) + wait;
 	lane_advance(lane);
 }
@@ -183,6 +206,34 @@ static void abandon(
 	letter_settle(letter, PARCEL_ABANDONED);
 }
 
+/* What the lane waits for may have been mended; what the receiver asked for is kept, and so is the
+ * time in which a post that may have arrived can show. */
+static void hurry(struct lane *lane)
+{
+	int64_t soon;
+
+	if (!lane->own_wait)
+		return;
+	soon = engine_now(lane->courier->agent->engine) + lane->notifier->spacing;
+	if (soon < lane->not_before)
+		lane->not_before = soon;
+}
+
+/* Waits after a failure, but not for long if the receiver is another by now than the one that
+ * failed. */
+static void lane_hold(struct lane *lane, const struct delivery *delivery, int64_t wait, bool mend)
+{
+	const struct receiver *receiver = agent_receiver(lane->courier->agent, lane->receiver);
+
+	lane_wait(lane, wait);
+	lane->own_wait = delivery->retry_after < 0 && delivery->doubt == DOUBT_NONE;
+	lane->mendable = lane->own_wait && mend;
+	if (receiver && receiver->fingerprint != lane->fingerprint) {
+		hurry(lane);
+		lane_advance(lane);
+	}
+}
+
 static void failed(struct lane *lane, const struct delivery *delivery, const struct error *error)
 {
 	struct agent *agent = lane->courier->agent;
@@ -219,7 +270,7 @@ static void failed(struct lane *lane, const struct delivery *delivery, const str
 	if (patience == PATIENCE_LEAVE)
 		leave_for_next_run(lane);
 	else
-		lane_wait(lane, wait);
+		lane_hold(lane, delivery, wait, mend);
 }
 
 /* What people should know of a receiver is said once. */
@@ -267,6 +318,7 @@ static void begin(struct lane *lane, const struct receiver *receiver)
 	agent->under_way++;
 	lane->generation = agent->generation ? generation_hold(agent->generation) : NULL;
 	lane->notifier = notifier_find(receiver->notifier->name);
+	lane->fingerprint = receiver->fingerprint;
 	lane->delivery = (struct delivery){.arena = arena,
 		.options = receiver->options,
 		.destination = lane->destination,
@@ -313,8 +365,9 @@ static void orphan(struct courier *courier, struct letter *letter)
 	courier->orphans_told = true;
 }
 
-/* The messages of a receiver that is not configured wait for it a while, as a day's alarms are not
- * to be lost by a slip in one line; in a single pass nothing can come back. */
+/* The messages of a receiver that is not configured, or not with this destination (a channel), wait
+ * for it a while, as a day's alarms are not to be lost by a slip in one line; in a single pass
+ * nothing can come back. */
 static void lane_miss(struct lane *lane)
 {
 	struct agent *agent = lane->courier->agent;
@@ -322,7 +375,9 @@ static void lane_miss(struct lane *lane)
 
 	if (!lane->missing) {
 		log_event(LEVEL_WARN, "messages wait for a receiver that is not configured",
-			LOG_TEXT("receiver", lane->receiver), LOG_INT("messages", lane->count));
+			LOG_TEXT("receiver", lane->receiver),
+			LOG_TEXT("destination", lane->destination),
+			LOG_INT("messages", lane->count));
 		lane->missing_since = now;
 	}
 	lane->missing = true;
@@ -344,7 +399,7 @@ static void lane_advance(struct lane *lane)
 	if (lane->busy || !lane->first || agent->stopping)
 		return;
 	receiver = agent_receiver(agent, lane->receiver);
-	if (!receiver) {
+	if (!receiver || !lane->known) {
 		lane_miss(lane);
 		return;
 	}
@@ -381,10 +436,14 @@ static bool is_receiver(void *context, const char *name)
 
 void courier_adopt(struct courier *courier)
 {
-	metrics_retain(
-		courier->agent->metrics, METRIC_DELIVERY_QUEUE_LENGTH, is_receiver, courier);
+	metrics_retain(courier->agent->metrics, METRIC_DELIVERY_QUEUE_LENGTH, is_receiver, courier);
 	for (struct lane *lane = courier->lanes; lane; lane = lane->next) {
+		const struct receiver *receiver = agent_receiver(courier->agent, lane->receiver);
+
 		lane->noticed = false;
+		lane->known = destination_is_known(lane);
+		if (lane->mendable || (receiver && receiver->fingerprint != lane->fingerprint))
+			hurry(lane);
 		lane_advance(lane);
 	}
 }
@@ -409,7 +468,8 @@ void courier_orphans(struct courier *courier, struct store_request *request)
 		log_event(LEVEL_WARN,
 			"not delivered, its receiver is not configured; others are told of its"
 			" changes",
-			LOG_TEXT("receiver", parcel->receiver), LOG_TEXT("key", parcel->key),
+			LOG_TEXT("receiver", parcel->receiver),
+			LOG_TEXT("destination", parcel->destination), LOG_TEXT("key", parcel->key),
 			LOG_TEXT("what", letter->what ? letter->what : ""));
 		metrics_add(courier->agent->metrics, METRIC_DELIVERIES, 1, parcel->receiver,
 			"rerouted");

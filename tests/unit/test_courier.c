@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "agent/watch/courier.h"
+#include "notifiers/slack_options.h"
 
 #define HOUR INT64_C(3600000)
 #define WALL INT64_C(1700000000000)
@@ -98,8 +99,22 @@ static enum step printed_step(struct delivery *delivery, const struct reply *las
 	return speak(&current->printed, delivery, error);
 }
 
-static const struct notifier slack = {.name = "slack", .spacing = 1100, .step = slack_step};
-static const struct notifier printed = {.name = "stdout", .step = printed_step};
+static bool slack_destinations(
+	const void *options, struct arena *arena, struct strings *out, struct error *error)
+{
+	return slack_notifier.destinations(options, arena, out, error);
+}
+
+static bool printed_destinations(
+	const void *options, struct arena *arena, struct strings *out, struct error *error)
+{
+	return stdout_notifier.destinations(options, arena, out, error);
+}
+
+static const struct notifier slack = {
+	.name = "slack", .spacing = 1100, .destinations = slack_destinations, .step = slack_step};
+static const struct notifier printed = {
+	.name = "stdout", .destinations = printed_destinations, .step = printed_step};
 
 const struct notifier *__wrap_notifier_find(const char *name)
 {
@@ -350,14 +365,15 @@ static int64_t memory_used(void)
 	return (int64_t)(info.uordblks + info.hblkhd) - sqlite3_memory_used();
 }
 
-static void queue_large(struct fixture *f, const char *receiver, int number)
+static void queue_large(
+	struct fixture *f, const char *receiver, const char *destination, int number)
 {
 	static char payload[8192];
 	char key[24];
 
 	snprintf(key, sizeof key, "%s-%d", receiver, number);
 	memset(payload, 'x', sizeof payload - 1);
-	struct parcel parcel = parcel_to(receiver, "", payload);
+	struct parcel parcel = parcel_to(receiver, destination, payload);
 	parcel.key = key;
 	queue(f, &parcel);
 	courier_add(f->courier, &parcel);
@@ -374,9 +390,9 @@ static void test_memory_while_a_receiver_is_dead(void **state)
 	f->slack.dead = true;
 	f->slack.last = (struct answer){.retry_after = -1};
 	for (int i = 0; i < WAITING; i++)
-		queue_large(f, "slack", i);
+		queue_large(f, "slack", "#a", i);
 	for (int hour = 0; hour < HOURS; hour++) {
-		queue_large(f, "stdout", hour);
+		queue_large(f, "stdout", "", hour);
 		engine_after(f->agent.engine, HOUR, stop_the_engine, f);
 		assert_true(engine_run(f->agent.engine));
 		assert_int_equal(f->printed.attempts, hour + 1);
@@ -516,6 +532,88 @@ static void test_a_receiver_that_goes_away(void **state)
 	assert_metric(f, "hunter_deliveries_total{receiver=\"slack\",result=\"rerouted\"} 2");
 }
 
+/* As if the file said so now. */
+static void reload(struct fixture *f, const struct receiver *receivers)
+{
+	f->config->receivers = receivers;
+	courier_adopt(f->courier);
+}
+
+/* A channel that is gone is as a receiver that is gone: what waits for it is given back. */
+static void test_a_channel_that_goes_away(void **state)
+{
+	static const char *const left[] = {"#b"};
+	struct fixture *f = *state;
+	struct slack_options options = *(const struct slack_options *)f->receivers[0].options;
+	struct receiver receivers[] = {f->receivers[0], f->receivers[1]};
+
+	assert_string_equal(receivers[0].name, "slack");
+	options.channels = (struct strings){left, 1};
+	receivers[0].options = &options;
+	courier_listen(f->courier, note_orphans, f);
+	f->slack.dead = true;
+	f->slack.last = (struct answer){.mend = true, .retry_after = -1};
+	send(f, "slack", "#a", "one");
+	send(f, "slack", "#a", "two");
+	engine_after(f->agent.engine, 1000, stop_the_engine, f);
+	assert_true(engine_run(f->agent.engine));
+	assert_int_equal(f->slack.attempts, 1);
+	reload(f, receivers);
+	engine_after(f->agent.engine, HOUR, stop_the_engine, f);
+	(void)engine_run(f->agent.engine); /* until the store has answered */
+	store_request_free(f->answer);
+	assert_int_equal(f->slack.attempts, 1);
+	assert_int_equal(count(f, "deliveries WHERE state = 3"), 2);
+	f->slack.dead = false;
+	f->slack.count = 0;
+	send(f, "slack", "#b", "three");
+	(void)engine_run(f->agent.engine);
+	assert_int_equal(f->slack.attempts, 2);
+	reload(f, f->receivers);
+}
+
+/* One attempt that fails at 0; at 1 s, the configuration is another. Returns when the next was. */
+static int64_t next_after_reload(struct fixture *f, struct answer answer, bool changed)
+{
+	struct receiver receivers[] = {f->receivers[0], f->receivers[1]};
+	int64_t reloaded;
+
+	f->slack.answers[0] = answer;
+	f->slack.count = 1;
+	receivers[0].fingerprint += changed;
+	send(f, "slack", "#a", "one");
+	engine_after(f->agent.engine, 1000, stop_the_engine, f);
+	assert_true(engine_run(f->agent.engine));
+	assert_int_equal(f->slack.attempts, 1);
+	reloaded = engine_now(f->agent.engine);
+	reload(f, receivers);
+	assert_true(engine_run(f->agent.engine));
+	assert_int_equal(f->slack.attempts, 2);
+	reload(f, f->receivers);
+	return f->slack.times[1] - reloaded;
+}
+
+static void test_mended_by_a_reload(void **state)
+{
+	assert_in_range(
+		next_after_reload(*state, (struct answer){.mend = true, .retry_after = -1}, true),
+		0, 1100);
+}
+
+/* What is read from files (tokens) may be another though the configuration is the same. */
+static void test_mended_beside_the_configuration(void **state)
+{
+	assert_in_range(
+		next_after_reload(*state, (struct answer){.mend = true, .retry_after = -1}, false),
+		0, 1100);
+}
+
+static void test_a_reload_is_no_excuse(void **state)
+{
+	assert_in_range(next_after_reload(*state, (struct answer){.retry_after = 60000}, true),
+		58900, 59100);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -532,6 +630,10 @@ int main(void)
 		CASE(test_continues_what_was_told),
 		CASE(test_a_receiver_that_is_back_soon),
 		CASE(test_a_receiver_that_goes_away),
+		CASE(test_a_channel_that_goes_away),
+		CASE(test_mended_by_a_reload),
+		CASE(test_mended_beside_the_configuration),
+		CASE(test_a_reload_is_no_excuse),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
