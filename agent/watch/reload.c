@@ -9,7 +9,7 @@
 
 #include "conf/dict.h"
 
-enum { TOLD_IN_LOG = 20 };
+enum { TOLD_IN_LOG = 20, PATIENCE = 60000 };
 
 struct waiter {
 	reload_done *done;
@@ -26,6 +26,7 @@ struct load {
 	struct generation *generation; /* NULL: it failed */
 	struct error error;
 	struct waiter *waiters;
+	int64_t due; /* engine_now, when it is given up */
 };
 
 struct reloader {
@@ -33,14 +34,22 @@ struct reloader {
 	struct reloader_options options;
 	bool started;
 	struct load *load;      /* under way */
+	struct load *stuck;     /* was given up, but is a worker's still */
+	struct alarm alarm;     /* when the one under way is given up */
 	struct waiter *waiters; /* for the one after it */
 };
+
+static void give_up(void *context);
 
 struct reloader *reloader_new(struct agent *agent, const struct reloader_options *options)
 {
 	struct reloader *reloader = memory_new(1, sizeof *reloader);
 
-	*reloader = (struct reloader){.agent = agent, .options = *options};
+	*reloader = (struct reloader){.agent = agent,
+		.options = *options,
+		.alarm = {.call = give_up, .context = reloader}};
+	if (reloader->options.patience == 0)
+		reloader->options.patience = PATIENCE;
 	agent->reloader = reloader;
 	return reloader;
 }
@@ -60,12 +69,12 @@ static void load_free(struct load *load)
 	free(load);
 }
 
-/* Forgets the reading that is under way, which must not be a worker's any more. */
-static void drop(struct reloader *reloader)
+/* Forgets a reading, which must not be a worker's any more. */
+static void drop(struct load **place)
 {
-	struct load *load = reloader->load;
+	struct load *load = *place;
 
-	reloader->load = NULL;
+	*place = NULL;
 	if (!load)
 		return;
 	generation_release(load->generation);
@@ -76,7 +85,8 @@ void reloader_free(struct reloader *reloader)
 {
 	if (!reloader)
 		return;
-	drop(reloader);
+	drop(&reloader->load);
+	drop(&reloader->stuck);
 	waiters_free(reloader->waiters);
 	reloader->agent->reloader = NULL;
 	free(reloader);
@@ -196,7 +206,7 @@ static void list_problems(struct load *load, struct reload_report *report)
 	report->problems = (struct strings){items, problems->count};
 }
 
-static void log_report(const struct load *load, const struct reload_report *report)
+static void log_problems(const struct load *load, const struct reload_report *report)
 {
 	const struct problems *problems = &load->problems;
 
@@ -209,6 +219,10 @@ static void log_report(const struct load *load, const struct reload_report *repo
 	for (size_t i = 0; i < report->kept.count; i++)
 		log_answer(LEVEL_WARN, "setting needs a restart, its value stays",
 			LOG_TEXT("setting", report->kept.items[i]));
+}
+
+static void log_report(const struct reload_report *report)
+{
 	if (report->loaded)
 		log_answer(LEVEL_INFO, "configuration reloaded", LOG_INT("tests", report->tests),
 			LOG_INT("added", report->added), LOG_INT("removed", report->removed),
@@ -245,14 +259,48 @@ static void take_over(struct load *load)
 
 static void begin(struct reloader *reloader);
 
+/* Says how it ended to all who are to know. */
+static void conclude(
+	struct reloader *reloader, struct waiter *waiters, const struct reload_report *report)
+{
+	note_metrics(reloader->agent, report->loaded);
+	log_report(report);
+	if (reloader->options.ended)
+		reloader->options.ended(reloader->options.context, report);
+	tell(waiters, report);
+}
+
+/* The disk hangs on which the configuration is: the worker is left to it, and nobody is to wait for
+ * that. Its load is its own until it comes back. */
+static void give_up(void *context)
+{
+	struct reloader *reloader = context;
+	struct load *load = reloader->load;
+	struct reload_report report = {.problem = "it takes too long to read it"};
+	struct waiter *waiters;
+
+	if (!load || reloader->agent->stopping)
+		return;
+	if (engine_now(reloader->agent->engine) < load->due) {
+		engine_alarm(reloader->agent->engine, &reloader->alarm, load->due);
+		return;
+	}
+	waiters = load->waiters;
+	load->waiters = NULL;
+	reloader->load = NULL;
+	reloader->stuck = load;
+	conclude(reloader, waiters, &report);
+	begin(reloader);
+}
+
 static void loaded(void *context)
 {
 	struct load *load = context;
 	struct reloader *reloader = load->reloader;
 	struct reload_report report = {.loaded = load->generation != NULL};
 
-	if (reloader->agent->stopping) {
-		drop(reloader);
+	if (load == reloader->stuck || reloader->agent->stopping) {
+		drop(load == reloader->stuck ? &reloader->stuck : &reloader->load);
 		return;
 	}
 	list_problems(load, &report);
@@ -263,32 +311,37 @@ static void loaded(void *context)
 	} else {
 		report.problem = load->error.text;
 	}
-	note_metrics(reloader->agent, report.loaded);
-	log_report(load, &report);
-	if (reloader->options.ended)
-		reloader->options.ended(reloader->options.context, &report);
-	tell(load->waiters, &report);
-	load->waiters = NULL;
+	log_problems(load, &report);
 	reloader->load = NULL;
+	conclude(reloader, load->waiters, &report);
+	load->waiters = NULL;
 	load_free(load);
 	begin(reloader);
 }
 
 static void begin(struct reloader *reloader)
 {
+	struct waiter *waiters;
 	struct load *load;
 
 	if (!reloader->started || reloader->load || !reloader->waiters)
 		return;
-	load = memory_new(1, sizeof *load);
-	*load = (struct load){
-		.reloader = reloader, .arena = arena_new(), .waiters = reloader->waiters};
-	load->problems.arena = load->arena;
-	load->path = arena_strdup(load->arena, reloader->agent->config->path);
-	reloader->waiters = NULL;
-	reloader->load = load;
 	if (reloader->options.begun)
 		reloader->options.begun(reloader->options.context);
+	waiters = reloader->waiters;
+	reloader->waiters = NULL;
+	if (reloader->stuck) {
+		conclude(reloader, waiters,
+			&(struct reload_report){.problem = "the last reading of it hangs still"});
+		return;
+	}
+	load = memory_new(1, sizeof *load);
+	*load = (struct load){.reloader = reloader, .arena = arena_new(), .waiters = waiters};
+	load->problems.arena = load->arena;
+	load->path = arena_strdup(load->arena, reloader->agent->config->path);
+	reloader->load = load;
+	load->due = engine_now(reloader->agent->engine) + reloader->options.patience;
+	engine_alarm(reloader->agent->engine, &reloader->alarm, load->due);
 	engine_chore(reloader->agent->engine, read_configuration, loaded, load);
 }
 

@@ -29,6 +29,7 @@ void agent_reload(struct agent *agent, reload_done *done, void *context);
 struct reloader_options {
 	struct config_source source;
 	const struct strings *names; /* of tests and groups, as on the command line; borrowed */
+	int64_t patience;            /* ms for the reading, which then has failed; 0: a minute */
 	/* The agent has a new generation, and the parts shall follow it. */
 	void (*adopt)(void *context);
 	/* Before the reading and after the report; may be NULL. */

@@ -7,6 +7,8 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <semaphore.h>
+#include <stdatomic.h>
 
 #include "agent/watch/metrics_table.h"
 #include "agent/watch/reload.h"
@@ -18,10 +20,31 @@
 struct fixture {
 	struct parts *parts;
 	struct reloader *reloader;
-	int adopted, begun, ended, told;
+	int adopted, begun, ended, told, expected;
 	struct reload_report last; /* without its lists */
 	char problem[512], problems[512], kept[512];
 };
+
+static atomic_bool hangs; /* the disk of the configuration */
+static sem_t mended;
+
+struct config *__real_config_load(
+	const char *path, const struct config_source *source, struct problems *problems);
+struct config *__wrap_config_load(
+	const char *path, const struct config_source *source, struct problems *problems);
+
+struct config *__wrap_config_load(
+	const char *path, const struct config_source *source, struct problems *problems)
+{
+	if (atomic_load(&hangs))
+		sem_wait(&mended);
+	return __real_config_load(path, source, problems);
+}
+
+static void stop(void *engine)
+{
+	engine_stop(engine);
+}
 
 static void adopt(void *context)
 {
@@ -61,9 +84,20 @@ static void told(void *context, const struct reload_report *report)
 	snprintf(f->problem, sizeof f->problem, "%s", report->problem ? report->problem : "");
 	join(f->problems, &report->problems);
 	join(f->kept, &report->kept);
+	if (f->told == f->expected)
+		engine_stop(f->parts->agent.engine);
 }
 
-static int setup(void **state)
+/* Runs the agent until so many have been told. */
+static void run_until_told(struct fixture *f, int expected)
+{
+	f->expected = expected;
+	if (f->told < expected)
+		assert_true(engine_run(f->parts->agent.engine));
+	assert_int_equal(f->told, expected);
+}
+
+static int begin(void **state, int64_t patience)
 {
 	struct fixture *f = calloc(1, sizeof *f);
 
@@ -71,6 +105,7 @@ static int setup(void **state)
 	f->reloader = reloader_new(
 		&f->parts->agent, &(struct reloader_options){.source = f->parts->source,
 					  .names = &f->parts->names,
+					  .patience = patience,
 					  .adopt = adopt,
 					  .begun = begun,
 					  .ended = ended,
@@ -78,6 +113,16 @@ static int setup(void **state)
 	reloader_start(f->reloader);
 	*state = f;
 	return 0;
+}
+
+static int setup(void **state)
+{
+	return begin(state, 0);
+}
+
+static int setup_hasty(void **state)
+{
+	return begin(state, 50);
 }
 
 static int teardown(void **state)
@@ -97,12 +142,9 @@ static int teardown(void **state)
 
 static void reload(struct fixture *f, const char *yaml)
 {
-	int before = f->told;
-
 	parts_configure(f->parts, yaml);
 	agent_reload(&f->parts->agent, told, f);
-	assert_true(engine_run(f->parts->agent.engine));
-	assert_int_equal(f->told, before + 1);
+	run_until_told(f, f->told + 1);
 }
 
 static double metric(const struct fixture *f, enum metric_id id)
@@ -178,7 +220,7 @@ static void test_kept(void **state)
 	assert_int_equal(f->adopted, 0);
 	unlink(f->parts->path);
 	agent_reload(&f->parts->agent, told, f);
-	assert_true(engine_run(f->parts->agent.engine));
+	run_until_told(f, f->told + 1);
 	assert_non_null(strstr(f->problem, "No such file or directory"));
 	reload(f, AGENT TESTS);
 	assert_true(f->last.loaded);
@@ -222,8 +264,7 @@ static void test_two_at_once(void **state)
 
 	for (int i = 0; i < 5; i++)
 		agent_reload(&f->parts->agent, told, f);
-	assert_true(engine_run(f->parts->agent.engine));
-	assert_int_equal(f->told, 5);
+	run_until_told(f, 5);
 	assert_int_equal(f->begun, 2);
 	assert_int_equal(f->ended, 2);
 }
@@ -252,6 +293,7 @@ static void test_stopping(void **state)
 	assert_string_equal(f->problem, "the agent is stopping");
 	agent_reload(&f->parts->agent, told, f);
 	assert_int_equal(f->told, 3);
+	engine_after(f->parts->agent.engine, 100, stop, f->parts->agent.engine);
 	assert_true(engine_run(f->parts->agent.engine));
 	assert_int_equal(f->told, 3);
 	assert_int_equal(f->adopted, 0);
@@ -263,6 +305,33 @@ static void test_freed_in_the_middle(void **state)
 
 	agent_reload(&f->parts->agent, told, f);
 	agent_reload(&f->parts->agent, told, f);
+}
+
+/* Who waits hears that it failed, later ones at once, and when the disk is well it goes on. */
+static void test_a_disk_that_hangs(void **state)
+{
+	struct fixture *f = *state;
+	struct engine *engine = f->parts->agent.engine;
+
+	sem_init(&mended, 0, 0);
+	atomic_store(&hangs, true);
+	agent_reload(&f->parts->agent, told, f);
+	agent_reload(&f->parts->agent, told, f);
+	run_until_told(f, 2);
+	assert_false(f->last.loaded);
+	assert_string_equal(f->problem, "the last reading of it hangs still");
+	assert_int_equal(f->ended, 2);
+	assert_true(metric(f, METRIC_RELOAD_SUCCESSFUL) == 0);
+	atomic_store(&hangs, false);
+	sem_post(&mended);
+	for (int i = 0; i < 1000 && !f->last.loaded; i++) {
+		engine_after(engine, 10, stop, engine);
+		assert_true(engine_run(engine));
+		agent_reload(&f->parts->agent, told, f);
+		run_until_told(f, f->told + 1);
+	}
+	assert_true(f->last.loaded);
+	sem_destroy(&mended);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -278,6 +347,7 @@ int main(void)
 		TEST(test_held),
 		TEST(test_stopping),
 		TEST(test_freed_in_the_middle),
+		cmocka_unit_test_setup_teardown(test_a_disk_that_hangs, setup_hasty, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
