@@ -5,38 +5,20 @@
 
 #include <inttypes.h>
 
+#include "agent/core/json_put.h"
 #include "agent/core/when.h"
-
-static void put_text(struct buf *out, const char *key, const char *text)
-{
-	buf_printf(out, ", \"%s\": ", key);
-	buf_json_text(out, text);
-}
-
-static void put_number(struct buf *out, const char *key, double value)
-{
-	buf_printf(out, ", \"%s\": ", key);
-	buf_json_number(out, value);
-}
-
-static void put_time(struct buf *out, const char *key, int64_t time)
-{
-	char text[WHEN_TEXT];
-
-	put_text(out, key, when_format_iso(time, text));
-}
 
 static void put_numbers(struct buf *out, const struct change *change)
 {
-	put_number(out, "forward_change_percent", change_percent(change));
-	put_number(out, "magnitude", change->magnitude);
-	put_number(out, "mean_before", change->mean_before);
-	put_number(out, "mean_after", change->mean_after);
-	put_number(out, "stddev_before", change->stddev_before);
-	put_number(out, "stddev_after", change->stddev_after);
+	json_put_number(out, "forward_change_percent", change_percent(change));
+	json_put_number(out, "magnitude", change->magnitude);
+	json_put_number(out, "mean_before", change->mean_before);
+	json_put_number(out, "mean_after", change->mean_after);
+	json_put_number(out, "stddev_before", change->stddev_before);
+	json_put_number(out, "stddev_after", change->stddev_after);
 	buf_printf(out, ", \"count_before\": %zu, \"count_after\": %zu", change->count_before,
 		change->count_after);
-	put_number(out, "pvalue", change->pvalue);
+	json_put_number(out, "pvalue", change->pvalue);
 }
 
 static void put_event(struct buf *out, const struct event *event)
@@ -45,10 +27,10 @@ static void put_event(struct buf *out, const struct event *event)
 
 	buf_printf(out, "{\"event\": \"%s\", \"at\": \"%s\"", event_names[event->kind],
 		when_format_iso(event->time, text));
-	put_time(out, "time", event->point);
+	json_put_time(out, "time", event->point);
 	if (event->kind == EVENT_ANNOUNCED) {
-		put_text(out, "receiver", event->receiver);
-		put_text(out, "destination", event->destination);
+		json_put_text(out, "receiver", event->receiver);
+		json_put_text(out, "destination", event->destination);
 	}
 	buf_char(out, '}');
 }
@@ -68,30 +50,30 @@ void record_put_json(struct buf *out, const struct record *record)
 	const struct announcement *item = &record->item;
 
 	buf_printf(out, "{\"id\": %" PRId64, item->id);
-	put_text(out, "test", item->test);
-	put_text(out, "metric", item->metric);
-	put_text(out, "series", record->series);
-	put_text(out, "branch", *record->branch ? record->branch : NULL);
-	put_text(out, "unit", item->unit);
+	json_put_text(out, "test", item->test);
+	json_put_text(out, "metric", item->metric);
+	json_put_text(out, "series", record->series);
+	json_put_text(out, "branch", *record->branch ? record->branch : NULL);
+	json_put_text(out, "unit", item->unit);
 	buf_printf(out, ", \"direction\": %d", item->direction);
-	put_time(out, "time", item->time);
+	json_put_time(out, "time", item->time);
 	put_numbers(out, &item->change);
 	buf_printf(out, ", \"regression\": %s", announcement_verdict(item) >= 0 ? "true" : "false");
-	put_text(out, "commit_before", item->commit_before);
-	put_text(out, "commit_after", item->commit_after);
-	put_text(out, "version_before", item->version_before);
-	put_text(out, "version_after", item->version_after);
+	json_put_text(out, "commit_before", item->commit_before);
+	json_put_text(out, "commit_after", item->commit_after);
+	json_put_text(out, "version_before", item->version_before);
+	json_put_text(out, "version_after", item->version_after);
 	buf_printf(out, ", \"members\": %zu", item->members);
-	put_text(out, "shared", item->shared);
-	put_text(out, "state", change_state_names[record->state]);
-	put_text(out, "news", news_names[record->news]);
+	json_put_text(out, "shared", item->shared);
+	json_put_text(out, "state", change_state_names[record->state]);
+	json_put_text(out, "news", news_names[record->news]);
 	buf_printf(out, ", \"runs\": %" PRId64, record->runs);
-	put_time(out, "first_seen", record->first_seen);
-	put_time(out, "updated", record->updated);
+	json_put_time(out, "first_seen", record->first_seen);
+	json_put_time(out, "updated", record->updated);
 	if (record_announced(record) != 0)
-		put_time(out, "announced", record_announced(record));
+		json_put_time(out, "announced", record_announced(record));
 	else
-		put_text(out, "announced", NULL);
+		json_put_text(out, "announced", NULL);
 	put_history(out, record);
 	buf_char(out, '}');
 }

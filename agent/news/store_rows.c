@@ -17,7 +17,8 @@ void bind_integer(struct binder *binder, int64_t value)
 	sqlite3_bind_int64(binder->statement, ++binder->column, value);
 }
 
-void bind_number(struct binder *binder, double value)
+/* NaN becomes NULL. */
+static void bind_number(struct binder *binder, double value)
 {
 	sqlite3_bind_double(binder->statement, ++binder->column, value);
 }

@@ -15,7 +15,6 @@ struct binder {
 
 struct binder bind_to(struct store_file *file, enum statement statement);
 void bind_integer(struct binder *binder, int64_t value);
-void bind_number(struct binder *binder, double value);   /* NaN becomes NULL */
 void bind_text(struct binder *binder, const char *text); /* borrowed until it has been run */
 void bind_item(struct binder *binder, const struct announcement *item);
 

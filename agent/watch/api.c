@@ -41,33 +41,6 @@ bool api_date(const struct http_request *request, const char *name, int64_t now,
 	return error_prefix(error, "%s: ", name);
 }
 
-void api_put_text(struct buf *out, const char *key, const char *value)
-{
-	buf_printf(out, ", \"%s\": ", key);
-	buf_json_text(out, value);
-}
-
-void api_put_time(struct buf *out, const char *key, int64_t ms)
-{
-	char text[WHEN_TEXT];
-
-	api_put_text(out, key, ms == WHEN_NEVER ? NULL : when_format_iso(ms, text));
-}
-
-void api_put_seconds(struct buf *out, const char *key, int64_t ms)
-{
-	buf_printf(out, ", \"%s\": ", key);
-	if (ms == WHEN_NEVER)
-		buf_text(out, "null");
-	else
-		buf_json_number(out, (double)ms / 1000);
-}
-
-void api_put_bool(struct buf *out, const char *key, bool value)
-{
-	buf_printf(out, ", \"%s\": %s", key, value ? "true" : "false");
-}
-
 void api_put_strings(struct buf *out, const char *key, const struct strings *values)
 {
 	buf_printf(out, ", \"%s\": [", key);

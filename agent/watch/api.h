@@ -7,6 +7,7 @@
 #ifndef AGENT_API_H
 #define AGENT_API_H
 
+#include "agent/core/json_put.h"
 #include "agent/watch/http.h"
 #include "agent/watch/watch.h"
 
@@ -31,11 +32,7 @@ bool api_limit(const struct http_request *request, int64_t initial, int64_t most
 bool api_date(const struct http_request *request, const char *name, int64_t now, int64_t open,
 	int64_t *out, struct error *error) MUST_USE;
 
-/* ", "KEY": " and a value; null for NULL and WHEN_NEVER. Times are ISO 8601, durations seconds. */
-void api_put_text(struct buf *out, const char *key, const char *value);
-void api_put_time(struct buf *out, const char *key, int64_t ms);
-void api_put_seconds(struct buf *out, const char *key, int64_t ms);
-void api_put_bool(struct buf *out, const char *key, bool value);
+/* As those of json_put.h. */
 void api_put_strings(struct buf *out, const char *key, const struct strings *values);
 
 /* The routes. */

@@ -38,10 +38,10 @@ static void put_report(struct buf *out, const struct pass_report *report)
 {
 	buf_text(out, "{\"test\": ");
 	buf_json_text(out, report->test);
-	api_put_bool(out, "failed", report->failed);
-	api_put_text(out, "problem", report->problem);
+	json_put_bool(out, "failed", report->failed);
+	json_put_text(out, "problem", report->problem);
 	put_counts(out, report);
-	api_put_seconds(out, "duration_seconds", report->duration);
+	json_put_seconds(out, "duration_seconds", report->duration);
 	buf_char(out, '}');
 }
 
@@ -98,7 +98,7 @@ static void put_changes(const struct job *job, const struct store_request *list,
 		record_put_json(out, record);
 	}
 	buf_char(out, ']');
-	api_put_bool(out, "more_changes", list && list->more);
+	json_put_bool(out, "more_changes", list && list->more);
 }
 
 /* `list`: what was written since the first of the runs wrote, or NULL if none has. */
@@ -110,7 +110,7 @@ static void finish(struct job *job, const struct store_request *list)
 
 	buf_printf(out, "{\"count\": %zu, \"failed\": %zu", job->count, job->failed);
 	put_counts(out, &job->sum);
-	api_put_seconds(out, "duration_seconds", duration);
+	json_put_seconds(out, "duration_seconds", duration);
 	put_changes(job, list, out);
 	buf_text(out, ",\n \"tests\": [");
 	buf_append(out, reports->data, reports->length);
@@ -249,7 +249,7 @@ static void reloaded(void *context, const struct reload_report *report)
 	struct buf *out = &answer.body;
 
 	buf_printf(out, "{\"loaded\": %s", report->loaded ? "true" : "false");
-	api_put_text(out, "error", report->problem);
+	json_put_text(out, "error", report->problem);
 	api_put_strings(out, "problems", &report->problems);
 	api_put_strings(out, "need_restart", &report->kept);
 	buf_printf(out, ", \"tests\": %zu, \"added\": %zu, \"removed\": %zu, \"changed\": %zu}\n",

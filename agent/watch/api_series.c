@@ -1,7 +1,8 @@
 /*
  * /api/v1/series: a test's points with its change points. The agent keeps no points, so that they
- * are fetched for the one who asks, as a run would fetch them; the answer is made on the worker
- * that has detected in them.
+ * are fetched for the one who asks. A run looks from the anchor that it remembers of each series,
+ * this only as far back as the test says, so the two may see the first change points otherwise. The
+ * answer is made on the worker that has detected in them.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -85,7 +86,7 @@ static void put_series(
 	struct strings names = column_names(arena, series->axis);
 
 	report_put_series(out, series);
-	api_put_text(out, "identity", series->identity);
+	json_put_text(out, "identity", series->identity);
 	buf_printf(out, ", \"skipped\": %zu", skipped);
 	put_times(out, series->axis, skipped);
 	put_values(out, series, skipped);
@@ -135,7 +136,7 @@ static bool put_answer(struct fetch *fetch, const struct analysis *analysis, str
 		put_series(out, &analysis->findings[s], skipped, arena);
 	}
 	buf_printf(out, "], \"total\": %zu", data->count);
-	api_put_text(out, "next", s < data->count ? data->series[s - 1].identity : NULL);
+	json_put_text(out, "next", s < data->count ? data->series[s - 1].identity : NULL);
 	buf_text(out, "}\n");
 	return true;
 }
@@ -169,7 +170,7 @@ static void done(struct task *task)
 	task_free(task);
 }
 
-/* The points that a run would look at, unless others are asked for. */
+/* The points that the first run would look at, unless others are asked for. */
 static void set_query(const struct fetch *fetch, struct task *task)
 {
 	const struct source *source = source_find(task->test->source->name);

@@ -39,18 +39,18 @@ static void put_state(struct buf *out, const struct watch_state *state)
 
 	buf_text(out, "\n  {\"name\": ");
 	buf_json_text(out, test->name);
-	api_put_text(out, "type", test->source->name);
-	api_put_text(out, "source", test->server ? test->server->name : NULL);
-	api_put_seconds(out, "interval_seconds", test->interval);
+	json_put_text(out, "type", test->source->name);
+	json_put_text(out, "source", test->server ? test->server->name : NULL);
+	json_put_seconds(out, "interval_seconds", test->interval);
 	put_metrics(out, test);
 	api_put_strings(out, "tags", &test->tags);
 	api_put_strings(out, "notify", &test->notify);
-	api_put_bool(out, "running", state->running);
-	api_put_bool(out, "failing", state->failing);
-	api_put_text(out, "problem", state->problem);
-	api_put_time(out, "last_run", state->last_run ? state->last_run : WHEN_NEVER);
-	api_put_time(out, "next_run", state->next_due);
-	api_put_seconds(out, "duration_seconds", state->duration);
+	json_put_bool(out, "running", state->running);
+	json_put_bool(out, "failing", state->failing);
+	json_put_text(out, "problem", state->problem);
+	json_put_time(out, "last_run", state->last_run ? state->last_run : WHEN_NEVER);
+	json_put_time(out, "next_run", state->next_due);
+	json_put_seconds(out, "duration_seconds", state->duration);
 	buf_printf(out, ", \"series\": %zu, \"points\": %zu}", state->series, state->points);
 }
 
@@ -88,7 +88,7 @@ void api_get_tests(void *context, struct http_request *request)
 	buf_text(&answer.body, "{\"tests\": [");
 	watch_each(api_of(context)->watch, list_test, &listing);
 	buf_printf(&answer.body, "], \"total\": %zu", listing.matching);
-	api_put_text(&answer.body, "next", listing.next);
+	json_put_text(&answer.body, "next", listing.next);
 	buf_text(&answer.body, "}\n");
 	http_answer(request, &answer);
 }

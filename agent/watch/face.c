@@ -9,7 +9,6 @@
 #include "agent/watch/api.h"
 
 struct face {
-	struct arena *arena; /* of the addresses, which outlive the configuration */
 	struct agent *agent;
 	struct face_options options;
 	struct api api;
@@ -38,8 +37,7 @@ static bool open_both(struct face *face, struct error *error)
 {
 	const struct agent_settings *settings = &face->agent->config->agent;
 	struct engine *engine = face->agent->engine;
-	const char *metrics_listen = arena_strdup(face->arena, settings->metrics_listen);
-	struct http_options options = {.listen = arena_strdup(face->arena, settings->listen),
+	struct http_options options = {.listen = settings->listen,
 		.open = face->options.insecure,
 		.routes = pages_routes,
 		.more = api_routes,
@@ -48,9 +46,9 @@ static bool open_both(struct face *face, struct error *error)
 	face->http = http_start(engine, &options, error);
 	if (!face->http)
 		return error_prefix(error, "agent.listen: ");
-	if (!metrics_listen)
+	if (!settings->metrics_listen)
 		return true;
-	options = (struct http_options){.listen = metrics_listen,
+	options = (struct http_options){.listen = settings->metrics_listen,
 		.open = true,
 		.routes = pages_routes,
 		.context = &face->pages};
@@ -63,8 +61,7 @@ struct face *face_open(struct agent *agent, struct watch *watch, const struct fa
 {
 	struct face *face = memory_new(1, sizeof *face);
 
-	*face = (struct face){.arena = arena_new(),
-		.agent = agent,
+	*face = (struct face){.agent = agent,
 		.options = *options,
 		.api = {.agent = agent, .watch = watch},
 		.pages = {.metrics = agent->metrics,
@@ -92,7 +89,6 @@ void face_free(struct face *face)
 		return;
 	http_free(face->http);
 	http_free(face->metrics);
-	arena_free(face->arena);
 	free(face);
 }
 

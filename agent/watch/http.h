@@ -66,7 +66,6 @@ uint16_t http_port(const struct http *http);
  * long as the request. */
 const char *http_parameter(const struct http_request *request, const char *name);
 const char *http_header(const struct http_request *request, const char *name);
-bool http_posted(const struct http_request *request);
 struct arena *http_arena(struct http_request *request);
 struct buf *http_buffer(struct http_request *request); /* for what is made of the answer */
 

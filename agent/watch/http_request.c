@@ -155,11 +155,6 @@ const char *http_header(const struct http_request *request, const char *name)
 	return MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, name);
 }
 
-bool http_posted(const struct http_request *request)
-{
-	return request->posted;
-}
-
 struct arena *http_arena(struct http_request *request)
 {
 	return request->arena;

@@ -382,11 +382,16 @@ static void test_problems_are_cut(void **state)
 	char *problem = malloc(100000);
 
 	memset(problem, 'x', 99999);
+	for (size_t at = 1; at + 2 < 100000; at += 2)
+		memcpy(problem + at, "\xC3\xA4",
+			2); /* behind a single byte, so that 300 ends in one */
 	problem[99999] = '\0';
 	for (int i = 0; i < 3; i++)
 		note(history, "a", "prometheus", problem, WHEN_ALWAYS);
 	assert_int_equal(history->count, 1);
-	assert_true(strlen(history->turns[0].text) < 500);
+	const char *text = history->turns[0].text;
+	assert_true(strlen(text) < 500);
+	assert_string_equal(text + strlen(text) - 2, "\xC3\xA4");
 	free(problem);
 }
 

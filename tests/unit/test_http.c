@@ -18,6 +18,7 @@
 
 #include "agent/core/clock.h"
 #include "agent/engine/engine.h"
+#include "agent/watch/http_request.h"
 #include "agent/watch/pages.h"
 
 /* PLACES: connections at a time, OF_ONE: of them for one address. */
@@ -61,7 +62,7 @@ static void say(void *context, struct http_request *request)
 	struct http_answer answer = {.type = "text/plain"};
 
 	(void)context;
-	buf_printf(&answer.body, "%s a=%s b=%s\n", http_posted(request) ? "posted" : "read",
+	buf_printf(&answer.body, "%s a=%s b=%s\n", request->posted ? "posted" : "read",
 		http_parameter(request, "a"), http_parameter(request, "b"));
 	http_answer(request, &answer);
 }

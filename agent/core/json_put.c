@@ -1,0 +1,45 @@
+/*
+ * Keys are the program's own, so they are put as they are.
+ */
+#include "agent/core/json_put.h"
+
+#include "agent/core/when.h"
+
+static void put_key(struct buf *out, const char *key)
+{
+	buf_printf(out, ", \"%s\": ", key);
+}
+
+void json_put_text(struct buf *out, const char *key, const char *value)
+{
+	put_key(out, key);
+	buf_json_text(out, value);
+}
+
+void json_put_number(struct buf *out, const char *key, double value)
+{
+	put_key(out, key);
+	buf_json_number(out, value);
+}
+
+void json_put_time(struct buf *out, const char *key, int64_t ms)
+{
+	char text[WHEN_TEXT];
+
+	json_put_text(out, key, ms == WHEN_NEVER ? NULL : when_format_iso(ms, text));
+}
+
+void json_put_seconds(struct buf *out, const char *key, int64_t ms)
+{
+	put_key(out, key);
+	if (ms == WHEN_NEVER)
+		buf_text(out, "null");
+	else
+		buf_json_number(out, (double)ms / 1000);
+}
+
+void json_put_bool(struct buf *out, const char *key, bool value)
+{
+	put_key(out, key);
+	buf_text(out, value ? "true" : "false");
+}

@@ -1,0 +1,19 @@
+/*
+ * Members of a JSON object behind the first: ", "KEY": " and the value.
+ */
+#ifndef CORE_JSON_PUT_H
+#define CORE_JSON_PUT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/core/buf.h"
+
+/* null for NULL, WHEN_NEVER and what is no finite number. Times are ISO 8601, durations seconds. */
+void json_put_text(struct buf *out, const char *key, const char *value);
+void json_put_number(struct buf *out, const char *key, double value);
+void json_put_time(struct buf *out, const char *key, int64_t ms);
+void json_put_seconds(struct buf *out, const char *key, int64_t ms);
+void json_put_bool(struct buf *out, const char *key, bool value);
+
+#endif
