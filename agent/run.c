@@ -63,6 +63,7 @@ static void collect(void *context)
 	struct run *run = context;
 
 	courier_collect(run->crew.courier);
+	watch_collect(run->crew.watch);
 }
 
 static void hang_up(void *context)

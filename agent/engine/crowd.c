@@ -12,14 +12,13 @@ struct crowd {
 	_Atomic int learnt;
 };
 
-static struct crowd *find(struct crowds *crowds, const void *server, size_t limit)
+static struct crowd *find(struct crowds *crowds, const void *server)
 {
 	for (struct crowd *crowd = crowds->first; crowd; crowd = crowd->next)
 		if (crowd->server == server)
 			return crowd;
 	struct crowd *crowd = memory_new(1, sizeof *crowd);
 	crowd->server = server;
-	crowd->limit = limit;
 	crowd->next = crowds->first;
 	crowds->first = crowd;
 	return crowd;
@@ -37,7 +36,8 @@ static void begin(const struct crowds *crowds, struct crowd *crowd)
 
 void crowd_join(struct crowds *crowds, const void *server, size_t limit, struct member *member)
 {
-	struct crowd *crowd = find(crowds, server, limit);
+	struct crowd *crowd = find(crowds, server);
+	crowd->limit = limit;
 	member->crowd = crowd;
 	*(crowd->first ? &crowd->last->after : &crowd->first) = member;
 	crowd->last = member;

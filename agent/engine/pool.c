@@ -10,6 +10,10 @@
  *
  * A job's time begins when a worker takes it, of which the loop hears nothing; so it looks in once
  * a second while jobs wait for a worker.
+ *
+ * Reads that hang are given up only after their time, which may be minutes. So that a few of them
+ * do not hold up all others meanwhile, the lane gets some threads more whenever all it has are slow
+ * and jobs wait, up to a bound.
  */
 #include "agent/engine/pool.h"
 
@@ -30,7 +34,16 @@
 #include "agent/core/clock.h"
 #include "detectors/detector.h"
 
-enum { LANES = 3, READERS = 4, WRITERS = 1, MOST_THREADS = 256, LOOK_IN = 1000 };
+enum {
+	LANES = 3,
+	READERS = 4,
+	RELIEF = 4, /* threads more at a time, ... */
+	MOST_RELIEF = POOL_READERS - READERS,
+	SLOW = 3000, /* ... where all others have been at their jobs for so long */
+	WRITERS = 1,
+	MOST_THREADS = 256,
+	LOOK_IN = 1000,
+};
 
 struct job_list {
 	struct job *first, **end;
@@ -40,7 +53,7 @@ struct worker_lane {
 	struct pool *pool;
 	pthread_cond_t ready;
 	struct job_list waiting;
-	size_t waiting_count, idle, limit;
+	size_t waiting_count, idle, limit, relief;
 	size_t hasty;         /* of those that wait: have a limit */
 	size_t threads, lost; /* that count, and whose jobs were given up */
 };
@@ -49,6 +62,7 @@ struct worker {
 	struct worker_lane *lane;
 	pthread_t thread;
 	struct job *job; /* that runs */
+	int64_t since;   /* when it began its job, or itself */
 	int64_t due;     /* when it is given up */
 	bool lost, ended;
 };
@@ -101,7 +115,8 @@ static void run_job(struct worker *worker, struct job *job, struct scratch *scra
 	lane->waiting_count--;
 	lane->hasty -= job->overdue != NULL;
 	worker->job = job;
-	worker->due = job->overdue ? clock_monotonic() + job->limit : INT64_MAX;
+	worker->since = clock_monotonic();
+	worker->due = job->overdue ? worker->since + job->limit : INT64_MAX;
 	pthread_mutex_unlock(&pool->lock);
 	job->run(job, scratch);
 	pthread_mutex_lock(&pool->lock);
@@ -144,7 +159,7 @@ static void start_thread(struct worker_lane *lane)
 	struct pool *pool = lane->pool;
 	struct worker *worker = &pool->workers[pool->worker_count];
 	sigset_t all, before;
-	*worker = (struct worker){.lane = lane};
+	*worker = (struct worker){.lane = lane, .since = clock_monotonic()};
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	int failed = pthread_create(&worker->thread, NULL, work, worker);
@@ -200,8 +215,8 @@ struct pool *pool_new(size_t threads, struct error *error)
 
 	struct pool *pool = memory_new(1, sizeof *pool);
 	pool->fd = fd;
-	pool->workers =
-		memory_new(threads + READERS + WRITERS + LANES * POOL_LOST, sizeof *pool->workers);
+	pool->workers = memory_new(
+		threads + POOL_READERS + WRITERS + LANES * POOL_LOST, sizeof *pool->workers);
 	pool->finished.end = &pool->finished.first;
 	pthread_mutex_init(&pool->lock, NULL);
 	ended_init(&pool->ended);
@@ -292,6 +307,29 @@ struct job *pool_take(struct pool *pool)
 	return job;
 }
 
+static bool is_slow(const struct pool *pool, const struct worker_lane *lane, int64_t now)
+{
+	for (size_t i = 0; i < pool->worker_count; i++) {
+		const struct worker *worker = &pool->workers[i];
+		if (worker->lane == lane && !worker->lost && now - worker->since < SLOW)
+			return false;
+	}
+	return true;
+}
+
+static void relieve(struct pool *pool, int64_t now)
+{
+	struct worker_lane *lane = &pool->lanes[LANE_READ];
+	if (lane->waiting_count <= lane->idle || has_room(lane) || lane->relief >= MOST_RELIEF ||
+		!is_slow(pool, lane, now))
+		return;
+	lane->limit += RELIEF;
+	lane->relief += RELIEF;
+	for (size_t wanted = lane->waiting_count - lane->idle; wanted > 0 && has_room(lane);
+		wanted--)
+		start_thread(lane);
+}
+
 static struct job *give_up(struct pool *pool, int64_t now)
 {
 	for (size_t i = 0; i < pool->worker_count; i++) {
@@ -330,6 +368,7 @@ static struct job *take_hopeless(struct pool *pool)
 struct job *pool_overdue(struct pool *pool, int64_t now, bool *running)
 {
 	pthread_mutex_lock(&pool->lock);
+	relieve(pool, now);
 	struct job *job = give_up(pool, now);
 	*running = job != NULL;
 	if (!job)

@@ -23,7 +23,8 @@
 struct pool;
 struct scratch;
 
-enum { POOL_LOST = 16 };
+/* POOL_READERS: threads of LANE_READ, most of them for when others hang. */
+enum { POOL_LOST = 16, POOL_READERS = 32 };
 
 enum lane { LANE_WORK, LANE_READ, LANE_WRITE };
 

@@ -190,6 +190,11 @@ static int64_t next_due(const struct slot *slot, int64_t now)
 	return slot->phase + (grid_place(slot, now) + 1) * slot->interval;
 }
 
+static uint64_t missed_since_due(const struct slot *slot, int64_t now)
+{
+	return (uint64_t)(grid_place(slot, now) - grid_place(slot, slot->due));
+}
+
 void schedule_done(struct schedule *schedule, size_t id, int64_t now)
 {
 	struct slot *slot = &schedule->slots[id];
@@ -197,7 +202,7 @@ void schedule_done(struct schedule *schedule, size_t id, int64_t now)
 	assert(slot->running);
 	slot->running = false;
 	if (now >= slot->due) {
-		slot->missed += (uint64_t)(grid_place(slot, now) - grid_place(slot, slot->due));
+		slot->missed += missed_since_due(slot, now);
 		slot->due = next_due(slot, now);
 	}
 	heap_add(schedule, id);
@@ -226,7 +231,10 @@ int64_t schedule_next(const struct schedule *schedule)
 	return schedule->waiting ? schedule->slots[schedule->heap[0]].due : INT64_MAX;
 }
 
-uint64_t schedule_missed(const struct schedule *schedule, size_t id)
+uint64_t schedule_missed(const struct schedule *schedule, size_t id, int64_t now)
 {
-	return schedule->slots[id].missed;
+	const struct slot *slot = &schedule->slots[id];
+	bool late = slot->running && now >= slot->due;
+
+	return slot->missed + (late ? missed_since_due(slot, now) : 0);
 }

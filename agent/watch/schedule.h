@@ -46,7 +46,8 @@ int64_t schedule_due(const struct schedule *schedule, size_t id);
 /* When the next test that is not running is due; INT64_MAX: none. */
 int64_t schedule_next(const struct schedule *schedule);
 
-/* Places on the test's grid that went by without a run of their own, so far. */
-uint64_t schedule_missed(const struct schedule *schedule, size_t id);
+/* Places on the test's grid that went by without a run of their own until now, also while a run
+ * that was due has not ended. */
+uint64_t schedule_missed(const struct schedule *schedule, size_t id, int64_t now);
 
 #endif

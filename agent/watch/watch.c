@@ -166,8 +166,11 @@ static void leave(struct watch *watch, struct subject *subject)
 
 static void note_missed(struct watch *watch, struct subject *subject)
 {
-	uint64_t missed = schedule_missed(watch->schedule, subject->id);
+	uint64_t missed =
+		schedule_missed(watch->schedule, subject->id, engine_now(watch->agent->engine));
 
+	if (missed <= subject->missed)
+		return; /* another interval has another grid */
 	metrics_add(watch->agent->metrics, METRIC_MISSED_RUNS, (double)(missed - subject->missed),
 		NULL, NULL);
 	subject->missed = missed;
@@ -447,6 +450,12 @@ bool watch_run_now(struct watch *watch, const char *test, watch_run_done *done, 
 		line_up(watch, subject);
 	begin_asked(watch);
 	return true;
+}
+
+void watch_collect(struct watch *watch)
+{
+	for (size_t i = 0; watch->started && !watch->agent->once && i < watch->count; i++)
+		note_missed(watch, watch->subjects[i]);
 }
 
 void watch_each(const struct watch *watch,

@@ -62,6 +62,9 @@ struct watch_state {
 	size_t series, points; /* of the last run that went well */
 };
 
+/* Counts the runs that were missed until now, also by tests that hang. */
+void watch_collect(struct watch *watch);
+
 /* Calls back with each test that is watched, in order of names. */
 void watch_each(const struct watch *watch,
 	void (*call)(void *context, const struct watch_state *state), void *context);

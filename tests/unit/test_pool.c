@@ -199,6 +199,50 @@ static void test_what_does_not_end_is_given_up(void **state)
 	close(pipes[1]);
 }
 
+/* Reads that hang, and are not given up for long, do not hold up the others for long, but how many
+ * threads they cost is bounded. */
+static void test_hanging_reads_hold_up_no_others(void **state)
+{
+	(void)state;
+	enum { JOBS = POOL_READERS + 4, LATER = 3000 };
+	struct pool *pool = pool_of(1);
+	struct stuck stuck[JOBS];
+	struct sum sum = {.job = {.run = run_sum}, .to = 10};
+	char bytes[JOBS] = {0};
+	int pipes[2];
+	int64_t now = clock_monotonic(), due;
+	bool running;
+	assert_int_equal(pipe(pipes), 0);
+	for (int i = 0; i < JOBS; i++)
+		stuck[i] = (struct stuck){.fd = pipes[0],
+			.job = {.run = run_stuck, .overdue = note_overdue, .limit = 1000000}};
+	for (int i = 0; i < 6; i++)
+		pool_submit(pool, LANE_READ, &stuck[i].job);
+	pool_submit(pool, LANE_READ, &sum.job);
+	assert_true(pool_due(pool, now, &due));
+	assert_in_range(due - now, 0, 1000);
+	assert_null(pool_overdue(pool, now, &running)); /* none has hung for long */
+	assert_int_equal(pool_threads(pool), 4);
+	for (int i = 0; i < 4; i++)
+		while (!atomic_load(&stuck[i].begun))
+			sched_yield();
+	assert_null(pool_overdue(pool, clock_monotonic() + LATER, &running));
+	assert_int_equal(pool_threads(pool), 7);
+	assert_ptr_equal(take(pool), &sum.job);
+	for (int i = 6; i < JOBS; i++)
+		pool_submit(pool, LANE_READ, &stuck[i].job);
+	for (int i = 0; i < JOBS; i++) {
+		assert_null(pool_overdue(pool, clock_monotonic() + LATER, &running));
+	}
+	assert_int_equal(pool_threads(pool), POOL_READERS);
+	assert_int_equal(write(pipes[1], bytes, JOBS), JOBS);
+	for (int i = 0; i < JOBS; i++)
+		take(pool);
+	stop_and_free(pool);
+	close(pipes[0]);
+	close(pipes[1]);
+}
+
 /* With all threads of a lane lost, what waits there is handed back unrun, if it has a limit; what
  * has none waits before it. */
 static void test_a_lane_without_threads(void **state)
@@ -313,6 +357,7 @@ int main(void)
 		cmocka_unit_test(test_freed_with_work_left),
 		cmocka_unit_test(test_what_does_not_end_is_given_up),
 		cmocka_unit_test(test_a_lane_without_threads),
+		cmocka_unit_test(test_hanging_reads_hold_up_no_others),
 		cmocka_unit_test(test_stopping_has_its_time),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
