@@ -112,7 +112,7 @@ static void score_live(const struct shift *shift, const struct labelled_series *
 		changes = look(contender, stream, series, seen, more, scratch, room, &count);
 		seen += more;
 		for (size_t i = 0; i < LIVES; i++)
-			follower_take(followers[i], changes, count, seen);
+			follower_take(followers[i], series->values, seen, changes, count);
 	}
 	for (size_t i = 0; i < LIVES; i++) {
 		judge_live(followers[i], &series->labels, changes, count, &out->live[i]);

@@ -1,15 +1,21 @@
 #include "detectors/follow.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 
 #include "detectors/scratch.h"
+#include "detectors/standing.h"
+
+#define NOBODY SIZE_MAX
 
 /* A change that is followed from pass to pass. */
 struct known {
 	size_t index, first_count;
-	size_t alarm; /* number from 1; 0: none of its own */
+	size_t followed; /* by how many points when it was announced */
+	size_t alarm;    /* number from 1; 0: none of its own */
 	int sign;
 	bool there, announced;
+	bool withdrawn;
 };
 
 struct alarm {
@@ -63,19 +69,19 @@ static struct known *add_known(struct follower *follower, const struct change *c
 	return known;
 }
 
-/* The known change that this one is, the nearest of its sign; else a new one. */
-static struct known *find_known(struct follower *follower, const struct change *change)
+/* Number of the known change that this one is, the nearest of its sign; NOBODY: it is new. */
+static size_t find_known(const struct follower *follower, const struct change *change)
 {
-	struct known *best = NULL;
+	size_t best = NOBODY;
 	for (size_t i = 0; i < follower->count; i++) {
-		struct known *known = &follower->known[i];
+		const struct known *known = &follower->known[i];
 		size_t away = distance(known->index, change->index);
 		if (known->there || known->sign != sign_of(change) || away > FOLLOW_SAME)
 			continue;
-		if (!best || away < distance(best->index, change->index))
-			best = known;
+		if (best == NOBODY || away < distance(follower->known[best].index, change->index))
+			best = i;
 	}
-	return best ? best : add_known(follower, change);
+	return best;
 }
 
 static bool is_told(const struct follower *follower, size_t index)
@@ -89,6 +95,7 @@ static bool is_told(const struct follower *follower, size_t index)
 static void announce(struct follower *follower, struct known *known, size_t seen)
 {
 	known->announced = true;
+	known->followed = seen - known->index;
 	if (is_told(follower, known->index))
 		return;
 	if (follower->alarm_count == follower->alarm_capacity) {
@@ -100,21 +107,88 @@ static void announce(struct follower *follower, struct known *known, size_t seen
 	known->alarm = follower->alarm_count;
 }
 
-void follower_take(
-	struct follower *follower, const struct change *changes, size_t count, size_t seen)
+/* Which known change each one is, by place, or NOBODY. */
+static void match_places(
+	struct follower *follower, const struct change *changes, size_t count, size_t *known_of)
 {
 	for (size_t i = 0; i < follower->count; i++)
 		follower->known[i].there = false;
 	for (size_t i = 0; i < count; i++) {
-		struct known *known = find_known(follower, &changes[i]);
-		known->index = changes[i].index;
-		known->there = true;
-		if (known->announced && follower->tracked)
-			continue;
-		if (known->announced ||
-			confirm_holds(&follower->rule, &changes[i], known->first_count))
-			announce(follower, known, seen);
+		known_of[i] = find_known(follower, &changes[i]);
+		if (known_of[i] != NOBODY)
+			follower->known[known_of[i]].there = true;
 	}
+}
+
+/* Announced ones that are not found, and of which there is evidence. */
+static void find_standing(struct follower *follower, const double *values, size_t seen,
+	const struct change *changes, size_t count)
+{
+	for (size_t i = 0; i < follower->count; i++) {
+		struct known *known = &follower->known[i];
+		if (!known->there && known->announced && !known->withdrawn)
+			known->withdrawn = !standing_holds(
+				values, seen, changes, count, known->index, known->sign);
+	}
+}
+
+/* And which are those that have moved further. */
+static void match_moved(
+	struct follower *follower, const struct change *changes, size_t count, size_t *known_of)
+{
+	size_t most = count + follower->count, marked = 0;
+	struct mark *marks = scratch_resize(NULL, most, sizeof *marks);
+	struct move *moves = scratch_resize(NULL, most / 2, sizeof *moves);
+	for (size_t i = 0; i < count; i++)
+		marks[marked++] = (struct mark){.place = (double)changes[i].index,
+			.sign = sign_of(&changes[i]),
+			.index = i,
+			.found = true,
+			.known = known_of[i] != NOBODY};
+	for (size_t i = 0; i < follower->count; i++) {
+		const struct known *known = &follower->known[i];
+		if (!known->there && known->announced && !known->withdrawn)
+			marks[marked++] = (struct mark){.place = (double)known->index,
+				.followed = (double)known->followed,
+				.sign = known->sign,
+				.index = i,
+				.tie = (int64_t)known->alarm};
+	}
+	size_t moved = standing_moves(marks, marked, moves);
+	for (size_t i = 0; i < moved; i++) {
+		known_of[moves[i].found] = moves[i].known;
+		follower->known[moves[i].known].there = true;
+	}
+	free(marks);
+	free(moves);
+}
+
+static void take_change(
+	struct follower *follower, const struct change *change, size_t number, size_t seen)
+{
+	struct known *known =
+		number == NOBODY ? add_known(follower, change) : &follower->known[number];
+	known->index = change->index;
+	known->there = true;
+	known->withdrawn = false;
+	if (known->announced && follower->tracked)
+		return;
+	if (known->announced || confirm_holds(&follower->rule, change, known->first_count))
+		announce(follower, known, seen);
+}
+
+void follower_take(struct follower *follower, const double *values, size_t seen,
+	const struct change *changes, size_t count)
+{
+	size_t *known_of = scratch_resize(NULL, count, sizeof *known_of);
+	match_places(follower, changes, count, known_of);
+	if (follower->tracked) {
+		find_standing(follower, values, seen, changes, count);
+		match_moved(follower, changes, count, known_of);
+	}
+	for (size_t i = 0; i < count; i++)
+		take_change(follower, &changes[i], known_of[i], seen);
+	free(known_of);
 	for (size_t i = 0; i < follower->count; i++)
 		if (!follower->known[i].there && !follower->known[i].announced)
 			follower->known[i--] = follower->known[--follower->count];
@@ -132,7 +206,7 @@ static bool is_left(
 	const struct follower *follower, size_t alarm, const struct change *changes, size_t count)
 {
 	for (size_t i = 0; follower->tracked && i < follower->count; i++)
-		if (follower->known[i].alarm == alarm + 1 && follower->known[i].there)
+		if (follower->known[i].alarm == alarm + 1 && !follower->known[i].withdrawn)
 			return true;
 	for (size_t i = 0; i < count; i++)
 		if (distance(changes[i].index, follower->alarms[alarm].at) <= FOLLOW_SAME)

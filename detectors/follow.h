@@ -2,7 +2,8 @@
  * A series as an agent sees it, point by point: what is announced, when, and what becomes of it.
  *
  * Two ways of counting. Tracked, a change is followed from pass to pass as the agent does, by sign
- * and nearest place, so that one which moves is still the same. Untracked, alarms are told apart
+ * and nearest place, so that one which moves is still the same, and one that is not found stands
+ * while there is evidence of it (detectors/standing.h). Untracked, alarms are told apart
  * and looked for in the end by place alone, which is how detectors of others were measured.
  */
 #ifndef DETECTORS_FOLLOW_H
@@ -20,15 +21,15 @@ struct follower;
 struct follower *follower_new(const struct confirm_rule *rule, bool tracked);
 void follower_free(struct follower *follower);
 
-/* One pass over what was found among the first `seen` points. A candidate that is gone is
+/* One pass over what was found among the first `seen` values. A candidate that is gone is
  * forgotten. */
-void follower_take(
-	struct follower *follower, const struct change *changes, size_t count, size_t seen);
+void follower_take(struct follower *follower, const double *values, size_t seen,
+	const struct change *changes, size_t count);
 
 struct followed {
 	size_t alarms,
 		wrong;    /* announced; those neither near a label nor where labels are unsure */
-	size_t withdrawn; /* announced, and no longer there at the end */
+	size_t withdrawn; /* announced, and taken back at the end */
 	size_t true_withdrawn; /* of those that were right */
 };
 

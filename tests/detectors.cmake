@@ -24,6 +24,7 @@ target_link_libraries(predict PRIVATE hunter_detectors PkgConfig::JANSSON)
 # News: when a change is believed, and how many of many may be false. bench_rows measures what they and the default
 # profile are worth, over the series of bench/generate.h; bench_calibration what P means.
 hunter_test(confirm hunter_detectors)
+hunter_test(standing hunter_detectors)
 hunter_test(fdr hunter_detectors)
 add_executable(bench_calibration bench/bench_calibration.c bench/generate.c)
 target_link_libraries(bench_calibration PRIVATE hunter_detectors)

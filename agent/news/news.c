@@ -16,6 +16,7 @@
 #include "agent/news/announce.h"
 #include "agent/news/belief.h"
 #include "agent/news/reconcile.h"
+#include "detectors/standing.h"
 
 /* One series on its way from findings to news. */
 struct subject {
@@ -36,6 +37,22 @@ int change_sign(const struct change *change)
 {
 	return (change->mean_after > change->mean_before) -
 	       (change->mean_after < change->mean_before);
+}
+
+/* The first point at that time or after it; n: there is none. */
+static size_t first_from(const int64_t *times, size_t n, int64_t time)
+{
+	size_t low = 0, high = n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (times[middle] < time)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
 }
 
 static void existing_points(struct subject *subject, struct arena *scratch)
@@ -145,6 +162,18 @@ static void lose(struct subject *subject, const struct record *known)
 		subject->tally->withdrawn++;
 }
 
+/* It has been believed, and there is evidence of it, whether or not it is found. */
+static bool stands(const struct subject *subject, const struct record *known)
+{
+	const struct findings *findings = subject->findings;
+	const struct axis *axis = findings->series->axis;
+
+	if (known->state != CHANGE_CONFIRMED && known->state != CHANGE_MOVED)
+		return false;
+	return standing_holds(findings->series->values, axis->n, findings->changes, findings->count,
+		first_from(axis->times, axis->n, known->item.time), known->sign);
+}
+
 static void judge_known(
 	struct subject *subject, const struct record *known, enum fate fate, int64_t found_at)
 {
@@ -156,7 +185,10 @@ static void judge_known(
 			add_update(subject, known, CHANGE_CONFIRMED, known->item.time);
 		break;
 	case FATE_MOVED: add_update(subject, known, CHANGE_MOVED, found_at); break;
-	case FATE_GONE: lose(subject, known); return;
+	case FATE_GONE:
+		if (!stands(subject, known))
+			lose(subject, known);
+		return;
 	case FATE_OUTSIDE: return;
 	}
 	subject->tally->moved += fate == FATE_MOVED;
@@ -178,17 +210,9 @@ static struct known *list_known(struct arena *scratch, const struct record *know
 /* The existing point of that time, else the next one. */
 static size_t position_of(const struct subject *subject, int64_t time)
 {
-	size_t low = 0, high = subject->n;
+	size_t position = first_from(subject->times, subject->n, time);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (subject->times[middle] < time)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < subject->n ? low : subject->n - 1;
+	return position < subject->n ? position : subject->n - 1;
 }
 
 /*
@@ -235,6 +259,15 @@ static bool is_kept(const struct hindsight *hindsight, int64_t id)
 	return false;
 }
 
+/* Those that stand, and are judged now, may have moved further than the tolerance. */
+static void let_move(const struct subject *subject, const struct record *records,
+	struct known *known, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!is_kept(subject->hindsight, known[i].id) && stands(subject, &records[i]))
+			known[i].followed = records[i].item.change.count_after;
+}
+
 /* What is not known: news, unless it was rejected before. */
 static void add_unknown(struct subject *subject, struct arena *scratch, const struct found *now,
 	const size_t *known_of, const struct known *rejected, size_t rejected_count)
@@ -271,6 +304,7 @@ static void find_in_series(struct subject *subject, const struct record *known, 
 			.sign = change_sign(&findings->changes[i])};
 	if (subject->hindsight && subject->hindsight->restarted && subject->n > 0)
 		rejected = look_back(subject, scratch, before, known, count, &rejected_count);
+	let_move(subject, known, before, count);
 	reconcile(
 		scratch, subject->times, subject->n, before, count, now, findings->count, &result);
 	add_unknown(subject, scratch, now, result.known_of, rejected, rejected_count);

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 
 #include "agent/core/arena.h"
+#include "detectors/standing.h"
 
 enum { REACH_MOST = 64 }; /* pairs that a known change may make */
 #define NO_PAIR SIZE_MAX
@@ -297,10 +298,59 @@ static void judge(struct side side, const int64_t *times, size_t n, const struct
 	}
 }
 
+/* The found changes, and those known ones that have not been found and could be further off. */
+static size_t mark_changes(const struct side sides[static 3], size_t n, const struct known *known,
+	const struct found *found, size_t found_count, const struct reconciliation *out,
+	struct mark *marks)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < found_count; i++)
+		marks[count++] = (struct mark){.place = (double)found[i].index,
+			.sign = found[i].sign,
+			.index = i,
+			.tie = found[i].sign,
+			.found = true,
+			.known = out->known_of[i] != RECONCILE_NONE};
+	for (size_t k = 0; k < 3; k++)
+		for (size_t i = 0; i < sides[k].count; i++) {
+			const struct place *place = &sides[k].places[i];
+			const struct known *one = &known[place->index];
+
+			if (one->followed == 0 || one->withdrawn || !covered(place, n) ||
+				out->found_of[place->index] != RECONCILE_NONE)
+				continue;
+			marks[count++] = (struct mark){.place = place->low,
+				.followed = (double)one->followed,
+				.sign = one->sign,
+				.index = place->index,
+				.tie = one->id};
+		}
+	return count;
+}
+
+static void match_moved(struct arena *arena, const struct side sides[static 3], size_t n,
+	const struct known *known, size_t known_count, const struct found *found,
+	size_t found_count, struct reconciliation *out)
+{
+	size_t most = known_count + found_count;
+	struct mark *marks = arena_array(arena, most, sizeof *marks);
+	struct move *moves = arena_array(arena, most / 2, sizeof *moves);
+	size_t count = mark_changes(sides, n, known, found, found_count, out, marks);
+
+	count = standing_moves(marks, count, moves);
+	for (size_t i = 0; i < count; i++) {
+		out->found_of[moves[i].known] = moves[i].found;
+		out->known_of[moves[i].found] = moves[i].known;
+	}
+}
+
 void reconcile(struct arena *arena, const int64_t *times, size_t n, const struct known *known,
 	size_t known_count, const struct found *found, size_t found_count,
 	struct reconciliation *out)
 {
+	struct side sides[3];
+
 	out->known_of = arena_array(arena, found_count, sizeof *out->known_of);
 	out->found_of = arena_array(arena, known_count, sizeof *out->found_of);
 	out->fates = arena_array(arena, known_count, sizeof *out->fates);
@@ -313,9 +363,10 @@ void reconcile(struct arena *arena, const int64_t *times, size_t n, const struct
 	if (n == 0)
 		return;
 	for (int sign = -1; sign <= 1; sign++) {
-		struct side mine = known_side(arena, times, n, known, known_count, sign);
-
-		match(arena, mine, found_side(arena, found, found_count, sign), out);
-		judge(mine, times, n, known, found, out);
+		sides[sign + 1] = known_side(arena, times, n, known, known_count, sign);
+		match(arena, sides[sign + 1], found_side(arena, found, found_count, sign), out);
 	}
+	match_moved(arena, sides, n, known, known_count, found, found_count, out);
+	for (size_t k = 0; k < 3; k++)
+		judge(sides[k], times, n, known, found, out);
 }

@@ -4,8 +4,10 @@
  * A change is known by its sign and its time, within a tolerance counted in points of the series,
  * because its index moves while points arrive and its place moves while the picture gets clearer.
  * The matching is one to one and the best there is: of all matchings it is the one whose pairs lie
- * nearest, so that it depends on no order of its input. A known change that has no partner is gone
- * only where the data would have shown it; before the first points nothing can be found.
+ * nearest, so that it depends on no order of its input. What is left over may have moved further
+ * (detectors/standing.h): a known change that vanishes and a found one of its sign with no other
+ * between them are the same. A known change that has no partner is gone only where the data would
+ * have shown it; before the first points nothing can be found.
  */
 #ifndef AGENT_RECONCILE_H
 #define AGENT_RECONCILE_H
@@ -24,6 +26,8 @@ struct known {
 	int64_t time; /* ms */
 	int sign;     /* of the change: 1, 0, -1 */
 	bool withdrawn;
+	size_t followed; /* points that followed it when it was told; 0: it does not stand, and is
+			    not looked for beyond the tolerance */
 };
 
 struct found {

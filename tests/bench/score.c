@@ -62,7 +62,7 @@ struct watched score_stream(const struct labelled *series, const struct detector
 		changes = detector->stream_append(
 			stream, series->values + seen, more, scratch, &count);
 		seen += more;
-		follower_take(follower, changes, count, seen);
+		follower_take(follower, series->values, seen, changes, count);
 	}
 	struct followed followed = follower_judge(follower, &labels, changes, count);
 	out.alarms = followed.alarms;

@@ -260,6 +260,64 @@ static void test_withdrawn_and_back(void **state)
 	assert_int_equal(f->request->updates[0].state, CHANGE_CONFIRMED);
 }
 
+static void make_step(struct fixture *f, size_t from)
+{
+	for (size_t i = 0; i < N; i++)
+		f->series[0].values[i] = i < from ? 10 : 12;
+}
+
+/* Not found, and still to be seen in the values: not withdrawn, and no news if it is found again.
+ */
+static void test_standing(void **state)
+{
+	struct fixture *f = *state;
+	struct record known = known_at(60, "p99{region=\"eu\"}", CHANGE_CONFIRMED);
+	struct news_tally tally;
+
+	make_step(f, 60);
+	f->findings[0].count = 0;
+	tally = find(f, &known, 1, ALWAYS);
+	assert_int_equal(tally.withdrawn, 0);
+	assert_int_equal(f->request->update_count, 0);
+	f->findings[0].count = 1;
+	tally = find(f, &known, 1, ALWAYS);
+	assert_int_equal(tally.fresh + tally.moved + tally.returned, 0);
+	f->findings[0].count = 0;
+	known.state = CHANGE_CANDIDATE;
+	tally = find(f, &known, 1, ALWAYS);
+	assert_int_equal(tally.lost, 1);
+	known.state = CHANGE_CONFIRMED;
+	for (size_t i = 60; i < N; i++)
+		f->series[0].values[i] = 10;
+	assert_int_equal(find(f, &known, 1, ALWAYS).withdrawn, 1);
+}
+
+/* It stands, and what is found instead lies among the points that followed when it was told. */
+static void test_moved_further(void **state)
+{
+	struct fixture *f = *state;
+	struct record known = known_at(40, "p99{region=\"eu\"}", CHANGE_CONFIRMED);
+	struct news_tally tally;
+
+	for (size_t i = 0; i < N; i++)
+		f->series[0].values[i] = (double)i;
+	known.item.change.count_after = 30;
+	tally = find(f, &known, 1, ALWAYS);
+	assert_int_equal(tally.moved, 1);
+	assert_int_equal(tally.fresh + tally.withdrawn, 0);
+	assert_int_equal(f->request->update_count, 1);
+	assert_int_equal(f->request->updates[0].time, START + 60 * HOUR);
+	known.item.change.count_after = 10;
+	tally = find(f, &known, 1, ALWAYS);
+	assert_int_equal(tally.fresh, 1);
+	assert_int_equal(tally.moved + tally.withdrawn, 0);
+	make_step(f, 60);
+	known.item.change.count_after = 30;
+	tally = find(f, &known, 1, ALWAYS);
+	assert_int_equal(tally.fresh, 1);
+	assert_int_equal(tally.withdrawn, 1);
+}
+
 /* What is known of a series that is not in the data stays as it is. */
 static void test_absent_series_is_left_alone(void **state)
 {
@@ -302,6 +360,8 @@ int main(void)
 		CASE(test_moved),
 		CASE(test_tolerance_counts_existing_points),
 		CASE(test_withdrawn_and_back),
+		CASE(test_standing),
+		CASE(test_moved_further),
 		CASE(test_absent_series_is_left_alone),
 		CASE(test_branches_are_apart),
 	};

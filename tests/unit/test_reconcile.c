@@ -217,6 +217,41 @@ static void test_live_before_withdrawn(void **state)
 	assert_int_equal(fixture->result.known_of[0], 1);
 }
 
+/* A change that stands and is not found at its place is the one of its sign that is found beside
+ * it. */
+static void test_moved_further(void **state)
+{
+	struct fixture *fixture = *state;
+	struct known known = {.id = 1, .time = at(60), .sign = 1, .followed = 40};
+	struct found found[] = {{.index = 85, .sign = 1}, {.index = 70, .sign = -1}};
+
+	run(fixture, &known, 1, found, 1);
+	assert_int_equal(fixture->result.known_of[0], 0);
+	assert_int_equal(fixture->result.fates[0], FATE_MOVED);
+	run(fixture, &known, 1, found, 2);
+	assert_int_equal(fixture->result.known_of[0], RECONCILE_NONE);
+	assert_int_equal(fixture->result.fates[0], FATE_GONE);
+	known.followed = 25;
+	run(fixture, &known, 1, found, 1);
+	assert_int_equal(fixture->result.known_of[0], RECONCILE_NONE);
+	known.followed = 40;
+	known.withdrawn = true;
+	run(fixture, &known, 1, found, 1);
+	assert_int_equal(fixture->result.known_of[0], RECONCILE_NONE);
+}
+
+/* What lies before the data may be there still, and is not what is found in them. */
+static void test_outside_does_not_move(void **state)
+{
+	struct fixture *fixture = *state;
+	struct known known = {.id = 1, .time = at(2), .sign = 1, .followed = 100};
+	struct found found = {.index = 20, .sign = 1};
+
+	run(fixture, &known, 1, &found, 1);
+	assert_int_equal(fixture->result.known_of[0], RECONCILE_NONE);
+	assert_int_equal(fixture->result.fates[0], FATE_OUTSIDE);
+}
+
 /* Random found changes, distinct within one sign. Returns their number. */
 static size_t random_found(uint64_t *random, struct found *found)
 {
@@ -243,7 +278,8 @@ static size_t random_known(uint64_t *random, struct known *known)
 		known[i] = (struct known){.id = (int64_t)i + 1,
 			.time = at((int)below(random, N + 40) - 20),
 			.sign = below(random, 2) ? 1 : -1,
-			.withdrawn = below(random, 4) == 0};
+			.withdrawn = below(random, 4) == 0,
+			.followed = below(random, 3) ? 0 : below(random, 80)};
 	return count;
 }
 
@@ -518,6 +554,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_points_that_share_a_time, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_data_says_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_live_before_withdrawn, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_moved_further, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_outside_does_not_move, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_property_best_matching, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_many_changes_need_little, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_many_changes_of_one_stamp, setup, teardown),

@@ -136,6 +136,9 @@ static struct change up(size_t index, size_t after)
 		.index = index, .mean_before = 1, .mean_after = 2, .count_after = after};
 }
 
+/* Nothing that a change could stand on. */
+static const double flat[1000];
+
 static void an_alarm_is_one_and_has_a_delay(void **state)
 {
 	(void)state;
@@ -147,11 +150,11 @@ static void an_alarm_is_one_and_has_a_delay(void **state)
 		size_t delay;
 		const struct change first = up(21, 3), moved = up(20, 5),
 				    both[] = {moved, up(40, 2)};
-		follower_take(follower, NULL, 0, 22);
-		follower_take(follower, &first, 1, 24);
-		follower_take(follower, &moved, 1, 25);
-		follower_take(follower, both, 2, 42);
-		follower_take(follower, &moved, 1, 43);
+		follower_take(follower, flat, 22, NULL, 0);
+		follower_take(follower, flat, 24, &first, 1);
+		follower_take(follower, flat, 25, &moved, 1);
+		follower_take(follower, flat, 42, both, 2);
+		follower_take(follower, flat, 43, &moved, 1);
 		struct followed judged = follower_judge(follower, &labels, &moved, 1);
 		assert_int_equal(judged.alarms, 2);
 		assert_int_equal(judged.wrong, 1);
@@ -173,13 +176,13 @@ static void a_candidate_that_goes_is_no_alarm(void **state)
 	struct follower *follower = follower_new(&eight, true);
 	size_t delay;
 	struct change change = up(30, 4);
-	follower_take(follower, &change, 1, 34);
-	follower_take(follower, NULL, 0, 35);
+	follower_take(follower, flat, 34, &change, 1);
+	follower_take(follower, flat, 35, NULL, 0);
 	change = up(20, 7);
-	follower_take(follower, &change, 1, 27);
+	follower_take(follower, flat, 27, &change, 1);
 	change.count_after = 8;
-	follower_take(follower, &change, 1, 28);
-	follower_take(follower, NULL, 0, 29);
+	follower_take(follower, flat, 28, &change, 1);
+	follower_take(follower, flat, 29, NULL, 0);
 	struct followed judged = follower_judge(follower, &labels, NULL, 0);
 	assert_int_equal(judged.alarms, 1);
 	assert_int_equal(judged.wrong, 0);
@@ -205,12 +208,41 @@ static void a_wandering_change(void **state)
 		struct change change;
 		for (size_t i = 0; i <= 8; i += 4) {
 			change = up(20 + i, 10);
-			follower_take(follower, &change, 1, 40 + i);
+			follower_take(follower, flat, 40 + i, &change, 1);
 		}
 		struct followed judged = follower_judge(follower, &labels, &change, 1);
 		assert_int_equal(judged.alarms, tracked ? 1 : 2);
 		assert_int_equal(judged.wrong, 0);
 		assert_int_equal(judged.withdrawn, tracked ? 0 : 1);
+		follower_free(follower);
+	}
+}
+
+/* Tracked, a change that is not found stands while the values show it, and one that stands is what
+ * is found beside it. */
+static void a_standing_change(void **state)
+{
+	(void)state;
+	const struct confirm_rule off = {.mode = CONFIRM_OFF};
+	const struct places truth[] = {NOWHERE};
+	struct labels labels = labels_of(truth, 1, NOWHERE, 60);
+	double rise[60];
+	for (size_t i = 0; i < 60; i++)
+		rise[i] = (double)i;
+	for (int tracked = 0; tracked < 2; tracked++) {
+		struct follower *follower = follower_new(&off, tracked);
+		const struct change first = up(20, 20), other = up(35, 20);
+		follower_take(follower, rise, 40, &first, 1);
+		follower_take(follower, rise, 41, NULL, 0);
+		struct followed judged = follower_judge(follower, &labels, NULL, 0);
+		assert_int_equal(judged.withdrawn, tracked ? 0 : 1);
+		follower_take(follower, rise, 55, &other, 1);
+		judged = follower_judge(follower, &labels, &other, 1);
+		assert_int_equal(judged.alarms, tracked ? 1 : 2);
+		assert_int_equal(judged.withdrawn, tracked ? 0 : 1);
+		follower_take(follower, flat, 56, NULL, 0);
+		judged = follower_judge(follower, &labels, NULL, 0);
+		assert_int_equal(judged.withdrawn, tracked ? 1 : 2);
 		follower_free(follower);
 	}
 }
@@ -226,7 +258,7 @@ static void many_alarms(void **state)
 	struct change changes[50];
 	for (size_t i = 0; i < 50; i++)
 		changes[i] = up(10 * (i + 1), 5);
-	follower_take(follower, changes, 50, 600);
+	follower_take(follower, flat, 600, changes, 50);
 	struct followed judged = follower_judge(follower, &labels, changes, 50);
 	assert_int_equal(judged.alarms, 50);
 	assert_int_equal(judged.wrong, 50);
@@ -246,6 +278,7 @@ int main(void)
 		cmocka_unit_test(an_alarm_is_one_and_has_a_delay),
 		cmocka_unit_test(a_candidate_that_goes_is_no_alarm),
 		cmocka_unit_test(a_wandering_change),
+		cmocka_unit_test(a_standing_change),
 		cmocka_unit_test(many_alarms),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
