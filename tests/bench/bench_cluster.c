@@ -62,7 +62,7 @@ static size_t nearest(const struct matrix *matrix, size_t row, const float *cent
 	const struct distance *distance = distance_best();
 	size_t best = 0;
 
-	*least = INFINITY;
+	*least = HUGE_VAL;
 	for (size_t i = 0; i < K; i++) {
 		float square = distance->square(
 			matrix_row(matrix, row), centroids + i * matrix->stride, matrix->stride);
@@ -102,7 +102,7 @@ static double plain(const struct matrix *matrix, uint64_t seed)
 {
 	size_t stride = matrix->stride;
 	float *centroids = memory_new(K * stride, sizeof *centroids);
-	double error = INFINITY, before;
+	double error = HUGE_VAL, before;
 
 	for (size_t i = 0; i < K; i++)
 		memcpy(centroids + i * stride,
@@ -139,7 +139,7 @@ static double processor(void)
 /* The fastest of several seeds; returns the error of the first. */
 static double clustered(const struct matrix *matrix, const struct parallel *parallel, int seeds)
 {
-	double least = INFINITY, cpu = INFINITY, first = 0, before = megabytes();
+	double least = HUGE_VAL, cpu = HUGE_VAL, first = 0, before = megabytes();
 
 	for (int seed = 1; seed <= seeds; seed++) {
 		int64_t start = clock_monotonic_ns();
@@ -163,7 +163,7 @@ static double clustered(const struct matrix *matrix, const struct parallel *para
 
 static void compare(const struct matrix *matrix, double error)
 {
-	double best = INFINITY, used = processor();
+	double best = HUGE_VAL, used = processor();
 
 	for (uint64_t seed = 1; seed <= STARTS; seed++)
 		best = fmin(best, plain(matrix, seed));
