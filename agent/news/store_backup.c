@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "agent/news/store_reader.h"
@@ -78,17 +79,22 @@ static bool sync_path(const char *path, int flags, struct error *error)
 	return done;
 }
 
-static bool sync_folder(const char *path, struct error *error)
+static char *folder_of(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 	char *folder = slash == path ? strdup("/")
 		       : slash       ? strndup(path, (size_t)(slash - path))
 				     : strdup(".");
-	bool done;
 
 	if (!folder)
 		abort();
-	done = sync_path(folder, O_RDONLY | O_DIRECTORY, error);
+	return folder;
+}
+
+static bool sync_folder(const char *path, struct error *error)
+{
+	char *folder = folder_of(path);
+	bool done = sync_path(folder, O_RDONLY | O_DIRECTORY, error);
 	free(folder);
 	return done;
 }
@@ -111,12 +117,59 @@ static bool fill(
 	       sync_folder(target, error);
 }
 
+static bool are_one(const char *path, const char *other)
+{
+	struct stat a, b;
+
+	return stat(path, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev &&
+	       a.st_ino == b.st_ino;
+}
+
+static const char *base_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* Also of a file that is not there now: another agent may make it. */
+static bool have_one_name(const char *path, const char *other)
+{
+	char *folder = folder_of(path), *others = folder_of(other);
+	bool same = strcmp(base_of(path), base_of(other)) == 0 && are_one(folder, others);
+
+	free(folder);
+	free(others);
+	return same;
+}
+
+/* The state file and what SQLite and the agent keep beside it, which a backup must not replace. */
+static bool check_target(const char *path, const char *target, struct error *error)
+{
+	static const char *const suffixes[] = {"", "-wal", "-shm", "-journal", ".lock"};
+	char *real = realpath(path, NULL);
+	bool good = true;
+
+	for (size_t i = 0; real && good && i < sizeof suffixes / sizeof *suffixes; i++) {
+		char *name;
+
+		if (asprintf(&name, "%s%s", real, suffixes[i]) < 0)
+			abort();
+		good = !are_one(name, target) && !have_one_name(name, target);
+		free(name);
+	}
+	free(real);
+	return good || fail(target, "that is the state file, or belongs to it", error);
+}
+
 bool store_backup(const char *path, const char *target, bool force, struct error *error)
 {
 	char *copied;
 	int file;
 	bool done;
 
+	if (!check_target(path, target, error))
+		return false;
 	if (!force && access(target, F_OK) == 0)
 		return fail(target, "there is such a file already (--force replaces it)", error);
 	if (asprintf(&copied, "%s.new-XXXXXX", target) < 0)

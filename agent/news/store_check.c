@@ -167,6 +167,10 @@ static bool check_head(struct check *check, struct error *error)
 	report->version = ask_number(check, "PRAGMA user_version");
 	if (report->problems.count > 0)
 		return true;
+	if (application == 0 && report->version == 0 &&
+		ask_number(check, "SELECT count(*) FROM sqlite_schema") == 0)
+		return error_set(error, ERROR_STATE,
+			"state file %s is empty: an agent takes it for a new one", check->path);
 	if (application != STORE_APPLICATION)
 		return error_set(error, ERROR_STATE,
 			"state file %s is a database of another program", check->path);

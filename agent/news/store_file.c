@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/core/log.h"
 #include "agent/news/store_lock.h"
 
 enum { BUSY_MS = 5000 };
@@ -20,27 +21,53 @@ enum { BUSY_MS = 5000 };
 static const char settings[] = "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"
 			       "PRAGMA journal_size_limit = 8388608; PRAGMA temp_store = MEMORY";
 
+/* Which file it is, whatever its name stands for by now. */
+struct mark {
+	dev_t device;
+	ino_t inode;
+};
+
 struct store_file {
 	char *path;
 	int lock;
 	sqlite3 *database;
 	sqlite3_stmt *statements[STATEMENT_COUNT];
-	bool stuck;   /* since the last begin: what failed would fail for any request */
-	dev_t device; /* with the inode: which file it is, whatever its name stands for by now */
-	ino_t inode;
+	bool stuck;            /* since the last begin: what failed would fail for any request */
+	struct mark main, log; /* of SQLite's log beside it: what came since the last checkpoint */
 };
+
+static bool look_at(const char *path, const char *suffix, struct stat *status)
+{
+	char *name;
+	bool there;
+
+	if (asprintf(&name, "%s%s", path, suffix) < 0)
+		abort();
+	there = stat(name, status) == 0;
+	free(name);
+	return there;
+}
 
 int64_t store_file_beside(const char *path, const char *suffix)
 {
 	struct stat status;
-	char *name;
-	int64_t size;
 
-	if (asprintf(&name, "%s%s", path, suffix) < 0)
-		abort();
-	size = stat(name, &status) == 0 ? status.st_size : -1;
-	free(name);
-	return size;
+	return look_at(path, suffix, &status) ? status.st_size : -1;
+}
+
+static struct mark mark_of(const char *path, const char *suffix)
+{
+	struct stat status;
+
+	return look_at(path, suffix, &status) ? (struct mark){status.st_dev, status.st_ino}
+					      : (struct mark){0};
+}
+
+static bool is_marked(const char *path, const char *suffix, struct mark mark)
+{
+	struct mark now = mark_of(path, suffix);
+
+	return now.device == mark.device && now.inode == mark.inode;
 }
 
 int64_t store_file_size(const char *path)
@@ -222,21 +249,29 @@ static bool prepare(struct store_file *file, struct error *error)
 static bool open_database(struct store_file *file, struct error *error)
 {
 	int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
-	struct stat status;
 	int64_t version;
 
 	if (sqlite3_open_v2(file->path, &file->database, flags, NULL) != SQLITE_OK)
 		return store_file_fail(file, "open it", error);
-	if (stat(file->path, &status) == 0) {
-		file->device = status.st_dev;
-		file->inode = status.st_ino;
-	}
+	file->main = mark_of(file->path, "");
 	sqlite3_busy_timeout(file->database, BUSY_MS);
 	if (sqlite3_db_readonly(file->database, "main"))
 		return error_set(error, ERROR_STATE, "state file %s cannot be written", file->path);
-	return check_pages(file, error) && check_version(file, &version, error) &&
-	       execute(file, settings, "write it", error) && migrate(file, version, error) &&
-	       prepare(file, error);
+	if (!check_pages(file, error) || !check_version(file, &version, error) ||
+		!execute(file, settings, "write it", error) || !migrate(file, version, error) ||
+		!prepare(file, error))
+		return false;
+	file->log = mark_of(file->path, "-wal");
+	return true;
+}
+
+/* No start leaves an empty file, so this one held something before. */
+static void warn_of_loss(const char *path)
+{
+	if (store_file_beside(path, "") == 0 &&
+		(store_file_beside(path, ".lock") >= 0 || store_file_beside(path, "-wal") >= 0))
+		log_event(LEVEL_WARN, "the state file was in use before and is empty: all is new",
+			LOG_TEXT("file", path));
 }
 
 struct store_file *store_file_open(const char *path, struct error *error)
@@ -244,8 +279,10 @@ struct store_file *store_file_open(const char *path, struct error *error)
 	struct store_file *file = memory_new(1, sizeof *file);
 
 	*file = (struct store_file){.path = store_path_new(path, error), .lock = -1};
-	if (file->path)
+	if (file->path) {
+		warn_of_loss(file->path);
 		file->lock = store_lock(file->path, error);
+	}
 	if (file->lock >= 0 && open_database(file, error))
 		return file;
 	store_file_close(file);
@@ -292,19 +329,19 @@ void store_file_close(struct store_file *file)
 	free(file);
 }
 
-/* What is written to a file without a name is lost. */
+/* What is written to a file without a name is lost; of the log, if the agent does not come to its
+ * orderly end. */
 static bool is_in_place(struct store_file *file, struct error *error)
 {
-	struct stat status;
+	bool main = is_marked(file->path, "", file->main);
 
-	if (stat(file->path, &status) == 0 && status.st_ino == file->inode &&
-		status.st_dev == file->device)
+	if (main && (file->log.inode == 0 || is_marked(file->path, "-wal", file->log)))
 		return true;
 	file->stuck = true;
 	return error_set(error, ERROR_STATE,
-		"state file %s was removed or replaced while it was in use: put it back, or start"
+		"state file %s%s was removed or replaced while it was in use: put it back, or start"
 		" the agent again",
-		file->path);
+		file->path, main ? "-wal" : "");
 }
 
 /* A transaction that takes the lock of writers when it is late to ask for it may be refused at

@@ -19,6 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent/core/log.h"
 #include "tests/unit/store_talk.h"
 
 static void test_pending_survives_reopen(void **state)
@@ -469,6 +470,54 @@ static void test_file_that_is_taken_away(void **state)
 	probe(fixture, NULL);
 }
 
+/* The log beside it neither; what was in it comes into the file when the agent ends. */
+static void test_log_that_is_taken_away(void **state)
+{
+	struct fixture *fixture = *state;
+	char log[200];
+
+	snprintf(log, sizeof log, "%s-wal", fixture->path);
+	open_fixture(fixture);
+	record_one(fixture, &example);
+	assert_int_equal(unlink(log), 0);
+	probe(fixture, "state.db-wal was removed or replaced");
+	reopen(fixture);
+	probe(fixture, NULL);
+	store_close(fixture->store);
+	fixture->store = NULL;
+	assert_int_equal(count_rows(fixture, "changes"), 1);
+}
+
+/* The log's text of opening the store. */
+static char *text_of_opening(struct fixture *fixture)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *stream = open_memstream(&text, &size);
+
+	log_setup(LEVEL_WARN, LOG_FORMAT_TEXT, stream);
+	open_fixture(fixture);
+	log_setup(LEVEL_INFO, LOG_FORMAT_TEXT, NULL);
+	store_close(fixture->store);
+	fixture->store = NULL;
+	fclose(stream);
+	return text;
+}
+
+static void test_file_that_was_emptied(void **state)
+{
+	struct fixture *fixture = *state;
+	char *first = text_of_opening(fixture), *second;
+
+	assert_int_equal(truncate(fixture->path, 0), 0);
+	second = text_of_opening(fixture);
+	assert_string_equal(first, "");
+	assert_non_null(strstr(second, "is empty"));
+	assert_non_null(strstr(second, fixture->path));
+	free(first);
+	free(second);
+}
+
 /*
  * Root may write to anything, so a folder that cannot be written is made by a mount, in a mount
  * namespace of this process.
@@ -574,6 +623,8 @@ int main(void)
 		CASE(test_links_do_not_hide_the_lock),
 		CASE(test_path_that_cannot_be),
 		CASE(test_file_that_is_taken_away),
+		CASE(test_log_that_is_taken_away),
+		CASE(test_file_that_was_emptied),
 		CASE(test_read_only_folder),
 		CASE(test_full_disk_fails_and_recovers),
 	};

@@ -286,6 +286,44 @@ static void test_backup_is_whole_and_replaces_nothing(void **state)
 	assert_int_equal(count_listed(fixture), 5);
 }
 
+/* By whatever name. */
+static void test_backup_spares_what_it_copies(void **state)
+{
+	static const char *const suffixes[] = {"", "-wal", "-shm", ".lock"};
+	struct fixture *fixture = *state;
+	char target[300], link[300];
+
+	fill(fixture);
+	snprintf(link, sizeof link, "%s/link.db", fixture->folder);
+	for (size_t i = 0; i < 4; i++) {
+		snprintf(target, sizeof target, "%s/../%s/state.db%s", fixture->folder,
+			strrchr(fixture->folder, '/') + 1, suffixes[i]);
+		backup_fails(fixture, target, true, "belongs to it");
+		assert_int_equal(symlink(target, link), 0);
+		backup_fails(fixture, link, true, "belongs to it");
+		assert_int_equal(unlink(link), 0);
+	}
+	expect_whole(fixture);
+	close_fixture(fixture);
+	snprintf(target, sizeof target, "%s-wal", fixture->path);
+	backup_fails(fixture, target, false, "belongs to it");
+	expect_whole(fixture);
+	expect_files(fixture, "state.db state.db.lock ");
+}
+
+static void test_check_of_an_empty_file(void **state)
+{
+	struct fixture *fixture = *state;
+	struct arena *arena = arena_new();
+	struct store_report report;
+	struct error error;
+
+	fclose(fopen(fixture->path, "w"));
+	assert_false(store_check(fixture->path, arena, &report, &error));
+	assert_non_null(strstr(error.text, "is empty"));
+	arena_free(arena);
+}
+
 static void test_backup_of_a_damaged_file_is_none(void **state)
 {
 	struct fixture *fixture = *state;
@@ -311,6 +349,8 @@ int main(void)
 		CASE(test_check_of_a_whole_file),
 		CASE(test_check_finds_what_is_wrong),
 		CASE(test_backup_is_whole_and_replaces_nothing),
+		CASE(test_backup_spares_what_it_copies),
+		CASE(test_check_of_an_empty_file),
 		CASE(test_backup_of_a_damaged_file_is_none),
 	};
 
