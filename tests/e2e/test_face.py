@@ -464,7 +464,11 @@ def test_a_hundred_at_once(watched):
     def one(i):
         path, method = paths[i % len(paths)]
         while True:
-            answer = ask(watched.port, path, method, timeout=60)
+            try:
+                answer = ask(watched.port, path, method, timeout=60)
+            except ConnectionError:  # one address has 64 connections: come again
+                time.sleep(0.02)
+                continue
             if answer.status != 503:  # too many wait: come again
                 return i % len(paths), answer.status
             assert answer.headers["Retry-After"]
