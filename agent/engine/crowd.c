@@ -12,11 +12,16 @@ struct crowd {
 	_Atomic int learnt;
 };
 
-static struct crowd *find(struct crowds *crowds, const void *server)
+static struct crowd *find(const struct crowds *crowds, const void *server)
 {
-	for (struct crowd *crowd = crowds->first; crowd; crowd = crowd->next)
-		if (crowd->server == server)
-			return crowd;
+	struct crowd *crowd = crowds->first;
+	while (crowd && crowd->server != server)
+		crowd = crowd->next;
+	return crowd;
+}
+
+static struct crowd *add(struct crowds *crowds, const void *server)
+{
 	struct crowd *crowd = memory_new(1, sizeof *crowd);
 	crowd->server = server;
 	crowd->next = crowds->first;
@@ -37,10 +42,21 @@ static void begin(const struct crowds *crowds, struct crowd *crowd)
 void crowd_join(struct crowds *crowds, const void *server, size_t limit, struct member *member)
 {
 	struct crowd *crowd = find(crowds, server);
+	if (!crowd)
+		crowd = add(crowds, server);
 	crowd->limit = limit;
 	member->crowd = crowd;
 	*(crowd->first ? &crowd->last->after : &crowd->first) = member;
 	crowd->last = member;
+	begin(crowds, crowd);
+}
+
+void crowd_widen(struct crowds *crowds, const void *server, size_t limit)
+{
+	struct crowd *crowd = find(crowds, server);
+	if (!crowd || crowd->limit == limit)
+		return;
+	crowd->limit = limit;
 	begin(crowds, crowd);
 }
 

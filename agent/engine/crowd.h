@@ -29,6 +29,9 @@ struct member {
  * begun at a time. */
 void crowd_join(struct crowds *crowds, const void *server, size_t limit, struct member *member);
 
+/* The crowd, if there is one, has another limit. */
+void crowd_widen(struct crowds *crowds, const void *server, size_t limit);
+
 /* For query.learnt: lasts as long as the crowd has members that were begun. */
 _Atomic int *crowd_learnt(struct crowd *crowd);
 

@@ -294,6 +294,7 @@ static void take_overdue(struct engine *engine)
 	bool running;
 	while ((job = pool_overdue(engine->pool, clock_monotonic(), &running)))
 		job->overdue(job, running);
+	errands_widen(&engine->errands);
 }
 
 static void take_signals(struct engine *engine)

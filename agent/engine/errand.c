@@ -145,12 +145,21 @@ static void join_server(struct errand *errand)
 		&errand->member);
 }
 
+static size_t most_readers(const struct errands *owner)
+{
+	return pool_limit(owner->pool, LANE_READ) + pool_limit(owner->pool, LANE_WORK) +
+	       BEGUN_SPARE;
+}
+
 static void join_readers(struct errand *errand)
 {
 	struct errands *owner = errand->owner;
-	size_t limit = pool_limit(owner->pool, LANE_READ) + pool_limit(owner->pool, LANE_WORK) +
-		       BEGUN_SPARE;
-	crowd_join(&owner->crowds, owner, limit, &errand->member);
+	crowd_join(&owner->crowds, owner, most_readers(owner), &errand->member);
+}
+
+void errands_widen(struct errands *errands)
+{
+	crowd_widen(&errands->crowds, errands, most_readers(errands));
 }
 
 static void errand_end(struct errand *errand)

@@ -31,6 +31,9 @@ struct errands {
 
 void errands_task(struct errands *errands, struct task *task);
 
+/* To be called when the pool may take more reads at a time than before. */
+void errands_widen(struct errands *errands);
+
 /* Only the task's work, on a worker, and done: for a task that has been fetched before. */
 void errands_work(struct errands *errands, struct task *task);
 

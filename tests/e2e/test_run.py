@@ -523,6 +523,18 @@ def test_pipes_without_writers_hold_up_nothing(agents, tmp_path, slack):
     assert agent.end(timeout=5) == 0
 
 
+def test_files_that_hang_for_minutes_hold_up_others_for_seconds(agents, tmp_path):
+    write_csv(tmp_path / "read.csv", [])
+    tests = csv_test(tmp_path / "read.csv")
+    for i in range(12):
+        os.mkfifo(tmp_path / f"pipe{i}")
+        tests += csv_test(tmp_path / f"pipe{i}", f"pipe{i}")
+    agent = agents(config(tmp_path, tests))
+    agent.wait_metric("hunter_missed_runs_total", 12)  # they count though no run of theirs has ended
+    agent.wait_metric("hunter_runs_total", 4)
+    assert agent.end(timeout=5) == 0
+
+
 def test_a_pipe_with_a_writer(hunter, tmp_path):
     write_csv(tmp_path / "read.csv", [(30, 1.2)])
     os.mkfifo(tmp_path / "pipe")
