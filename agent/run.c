@@ -17,7 +17,10 @@
 #include "agent/watch/reload.h"
 #include "agent/watch/systemd.h"
 
-enum { LOG_AGAIN = 600000 }; /* ms before a problem that goes on is told again */
+enum {
+	LOG_AGAIN = 600000, /* ms before a problem that goes on is told again */
+	LOG_PATIENCE = 200, /* ms with a log that nobody reads */
+};
 
 #define DAY INT64_C(86400000)
 #define REMEMBERED (90 * DAY) /* what is settled or withdrawn */
@@ -263,6 +266,7 @@ static enum exit_code run_agent(struct run *run)
 			LOG_TEXT("listen", agent->config->agent.metrics_listen),
 			LOG_INT("port", face_metrics_port(run->face)));
 	log_limit(LOG_AGAIN);
+	log_patience(LOG_PATIENCE);
 	engine_hold(agent->engine);
 	if (engine_run(agent->engine))
 		return EXIT_STATE;

@@ -1,10 +1,13 @@
 /*
- * A line is made in a buffer and written with one call, so that lines of several threads do not
- * mix. Values that hold blanks, quotes or control characters are quoted with JSON's escapes in both
- * formats.
+ * A line is made in a buffer and written under a lock, so that lines of several threads do not mix.
+ * With patience it goes out in pieces for which a pipe has room when it says so; from when nobody
+ * has read for too long until somebody reads again, lines are counted and not waited for. Values
+ * that hold blanks, quotes or control characters are quoted with JSON's escapes in both formats.
  */
 #include "agent/core/log.h"
 
+#include <limits.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -25,6 +28,11 @@ static FILE *_Atomic current_stream;
 static _Atomic int64_t period; /* ms; 0: all is told */
 static struct repeats repeats; /* by the lock */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic int64_t patience; /* ms; 0: without end */
+static struct {
+	pthread_mutex_t lock;
+	uint64_t dropped; /* lines, since one was written */
+} outlet = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 void log_setup(enum log_level level, enum log_format format, FILE *stream)
 {
@@ -36,6 +44,11 @@ void log_setup(enum log_level level, enum log_format format, FILE *stream)
 void log_limit(int64_t every)
 {
 	period = every;
+}
+
+void log_patience(int64_t longest)
+{
+	patience = longest;
 }
 
 bool log_enabled(enum log_level level)
@@ -103,21 +116,67 @@ static void put_head(struct buf *line, enum log_level level, const char *message
 	}
 }
 
+static void put_line(struct buf *line, enum log_level level, const char *message,
+	const struct log_pair *pairs, size_t count, uint64_t repeated)
+{
+	bool json = current_format == LOG_FORMAT_JSON;
+
+	put_head(line, level, message, json);
+	for (size_t i = 0; i < count; i++)
+		put_pair(line, &pairs[i], json);
+	if (repeated > 0)
+		put_pair(line, &LOG_INT("repeated", repeated), json);
+	buf_text(line, json ? "}\n" : "\n");
+}
+
+/* A pipe that says it is has room for PIPE_BUF bytes. */
+static bool is_writable(int fd)
+{
+	struct pollfd poller = {.fd = fd, .events = POLLOUT};
+
+	return poll(&poller, 1, outlet.dropped > 0 ? 0 : (int)patience) != 0;
+}
+
+/* False: nobody has read for too long, and what is left of the text is dropped. */
+static bool put_text(FILE *stream, const char *text, size_t length)
+{
+	int fd = patience > 0 ? fileno(stream) : -1;
+
+	for (size_t size; length > 0; text += size, length -= size) {
+		size = fd >= 0 && length > PIPE_BUF ? PIPE_BUF : length;
+		if (fd >= 0 && !is_writable(fd))
+			return false;
+		fwrite(text, 1, size, stream);
+		fflush(stream);
+	}
+	return true;
+}
+
+/* Says first what could not be said. */
+static void emit(FILE *stream, const struct buf *line)
+{
+	struct buf text = {0};
+
+	pthread_mutex_lock(&outlet.lock);
+	if (outlet.dropped > 0) {
+		buf_char(&text, '\n'); /* the last one may have been cut */
+		put_line(&text, LEVEL_WARN, "lines of the log were dropped, as nobody read them",
+			&LOG_INT("lines", outlet.dropped), 1, 0);
+	}
+	buf_append(&text, line->data, line->length);
+	outlet.dropped = put_text(stream, text.data, text.length) ? 0 : outlet.dropped + 1;
+	pthread_mutex_unlock(&outlet.lock);
+	buf_free(&text);
+}
+
 static void write_line(enum log_level level, const char *message, const struct log_pair *pairs,
 	size_t count, uint64_t repeated)
 {
-	bool json = current_format == LOG_FORMAT_JSON;
 	FILE *stream = current_stream;
 	struct buf line = {0};
 
-	put_head(&line, level, message, json);
-	for (size_t i = 0; i < count; i++)
-		put_pair(&line, &pairs[i], json);
-	if (repeated > 0)
-		put_pair(&line, &LOG_INT("repeated", repeated), json);
-	buf_text(&line, json ? "}\n" : "\n");
-	fwrite(line.data, 1, line.length, stream ? stream : stderr);
-	fflush(stream ? stream : stderr);
+	put_line(&line, level, message, pairs, count, repeated);
+	emit(stream ? stream : stderr, &line);
 	buf_free(&line);
 }
 

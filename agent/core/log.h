@@ -43,6 +43,10 @@ void log_setup(enum log_level level, enum log_format format, FILE *stream);
  */
 void log_limit(int64_t period);
 
+/* From now on a line is waited with for `longest` ms if it cannot be written (a pipe that nobody
+ * reads), then dropped, which is said as soon as that can be. 0, as at first: without end. */
+void log_patience(int64_t longest);
+
 bool log_enabled(enum log_level level);
 void log_pairs(
 	enum log_level level, const char *message, const struct log_pair *pairs, size_t count);

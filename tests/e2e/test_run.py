@@ -559,6 +559,23 @@ def test_the_end_waits_for_nothing_that_does_not_end(agents, tmp_path, what):
     assert "left without waiting" in "".join(agent.log)
 
 
+def test_nobody_reads_the_log(program, tmp_path):
+    tests = "".join(csv_test(tmp_path / "missing.csv", f"db.read{i}") for i in range(80))
+    out, into = os.pipe()
+    fcntl.fcntl(into, fcntl.F_SETPIPE_SZ, 4096)
+    process = subprocess.Popen([program, "run", "--config", config(tmp_path, tests)], stderr=into)
+    os.close(into)
+    try:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(3)  # until it has more to say than there is room for
+        process.terminate()
+        assert process.wait(5) == 0
+    finally:
+        process.kill()
+        process.wait()
+        os.close(out)
+
+
 def test_nobody_reads_what_is_printed(program, tmp_path):
     write_csv(tmp_path / "read.csv", [(30, 1.2)])
     path = config(tmp_path, "".join(csv_test(tmp_path / "read.csv", f"db.read{i}") for i in range(80)))

@@ -8,9 +8,11 @@
 
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "agent/core/log.h"
 #include "agent/core/repeats.h"
@@ -127,6 +129,63 @@ static void test_log(void **state)
 	free(text);
 }
 
+/* Reads what is in the pipe. */
+static char *drain(int from)
+{
+	char *text = calloc(1, 1 << 17);
+	ssize_t got;
+
+	for (size_t length = 0; (got = read(from, text + length, (1 << 17) - 1 - length)) > 0;)
+		length += (size_t)got;
+	return text;
+}
+
+/* A pipe that nobody reads holds up nobody; what is lost is said. */
+static void test_log_that_nobody_reads(void **state)
+{
+	(void)state;
+	enum { PIPE = 65536 };
+	int ends[2];
+	char *text, large[PIPE + 10000];
+
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	assert_int_equal(fcntl(ends[0], F_SETFL, O_NONBLOCK), 0);
+	assert_int_equal(fcntl(ends[1], F_SETPIPE_SZ, PIPE), PIPE);
+	FILE *stream = fdopen(ends[1], "w");
+	log_setup(LEVEL_INFO, LOG_FORMAT_TEXT, stream);
+	log_patience(1);
+	for (int i = 0; i < 5000; i++)
+		log_event(LEVEL_INFO, "something", LOG_INT("i", i));
+	text = drain(ends[0]);
+	assert_non_null(strstr(text, "msg=something i=0\n"));
+	assert_null(strstr(text, "i=4999\n"));
+	free(text);
+	log_event(LEVEL_INFO, "after", LOG_INT("i", 1));
+	text = drain(ends[0]);
+	assert_non_null(strstr(text, "dropped, as nobody read them\" lines="));
+	free(text);
+	log_event(LEVEL_INFO, "after", LOG_INT("i", 2));
+	text = drain(ends[0]);
+	assert_null(strstr(text, "dropped"));
+	assert_non_null(strstr(text, "msg=after i=2\n"));
+	free(text);
+	memset(large, 'x', sizeof large - 1);
+	large[sizeof large - 1] = '\0';
+	log_event(LEVEL_INFO, "large", LOG_TEXT("text", large));
+	text = drain(ends[0]);
+	assert_true(strlen(text) <= PIPE);
+	free(text);
+	log_event(LEVEL_INFO, "after", LOG_INT("i", 3));
+	log_event(LEVEL_INFO, "after", LOG_INT("i", 4));
+	text = drain(ends[0]);
+	assert_int_equal(lines_with(text, "lines=1\n"), 1);
+	free(text);
+	log_patience(0);
+	log_setup(LEVEL_INFO, LOG_FORMAT_TEXT, stderr);
+	fclose(stream);
+	close(ends[0]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -134,6 +193,7 @@ int main(void)
 		cmocka_unit_test(test_never_twice_in_a_period),
 		cmocka_unit_test(test_full),
 		cmocka_unit_test(test_log),
+		cmocka_unit_test(test_log_that_nobody_reads),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
