@@ -153,7 +153,8 @@ static void note_overdue(struct job *job, bool running)
 	stuck->running = running;
 }
 
-/* Waits for the next job that is given up, by what the pool says of when that will be. */
+/* Waits for the next job that is given up. The pool says when to look again; that it knows of a job
+ * that has just begun a second later, at most, is nothing to wait for here. */
 static struct stuck *take_overdue(struct pool *pool)
 {
 	struct job *job;
@@ -161,7 +162,8 @@ static struct stuck *take_overdue(struct pool *pool)
 	while (!(job = pool_overdue(pool, clock_monotonic(), &running))) {
 		int64_t due, now = clock_monotonic();
 		assert_true(pool_due(pool, now, &due));
-		poll(NULL, 0, due > now ? (int)(due - now) : 0);
+		assert_true(due <= now + 1000);
+		poll(NULL, 0, due > now ? 1 : 0);
 	}
 	job->overdue(job, running);
 	return (struct stuck *)job;
