@@ -15,22 +15,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "notifiers/notifier.h"
+#include "delivery_talk.h"
 #include "notifiers/slack_render.h"
 #include "slack_payload.h"
 
 #define TOKEN "xoxb-canary-1234"
 #define DAY INT64_C(86400000)
 #define START INT64_C(1625184000000) /* 2021-07-02 00:00:00 */
-
-struct fixture {
-	struct arena *arena;
-	void *options;
-	struct delivery delivery;
-	struct transfer transfer;
-	struct error error;
-	struct buf out;
-};
 
 static const struct announcement examples[] = {
 	{.id = 11,
@@ -65,29 +56,10 @@ static const struct announcement examples[] = {
 
 static const struct message example = {.key = "k-1", .items = examples, .count = 3};
 
-static void set_option(struct fixture *fixture, const char *name, const char *value)
-{
-	const struct field *field = field_find(slack_notifier.fields, name);
-
-	assert_non_null(field);
-	if (!field_parse(field, fixture->options, value, fixture->arena, &fixture->error))
-		fail_msg("%s", fixture->error.text);
-}
-
 static int setup(void **state)
 {
-	struct fixture *fixture = calloc(1, sizeof *fixture);
-
-	fixture->arena = arena_new();
-	fixture->options = arena_alloc(fixture->arena, slack_notifier.options_size);
-	field_defaults(endpoint_fields, fixture->options);
-	field_defaults(slack_notifier.fields, fixture->options);
-	fixture->delivery = (struct delivery){.arena = fixture->arena,
-		.options = fixture->options,
-		.destination = "#perf",
-		.key = "k-1",
-		.payload = "{\"channel\":\"#perf\",\"text\":\"t\",\"blocks\":[]}"};
-	*state = fixture;
+	*state = talk_new(
+		&slack_notifier, "#perf", "{\"channel\":\"#perf\",\"text\":\"t\",\"blocks\":[]}");
 	return 0;
 }
 
@@ -102,31 +74,10 @@ static int setup_bot(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
-{
-	struct fixture *fixture = *state;
-
-	buf_free(&fixture->out);
-	arena_free(fixture->arena);
-	free(fixture);
-	return 0;
-}
-
-static enum step begin(struct fixture *fixture)
+static enum step begin_anew(struct fixture *fixture)
 {
 	fixture->delivery.doubt = DOUBT_NONE;
-	return slack_notifier.step(&fixture->delivery, NULL, &fixture->transfer, &fixture->error);
-}
-
-static enum step answer(struct fixture *fixture, int status, const char *body)
-{
-	struct reply reply = {.kind = REPLY_ANSWER,
-		.status = status,
-		.retry_after = -1,
-		.body = body,
-		.length = strlen(body)};
-
-	return slack_notifier.step(&fixture->delivery, &reply, &fixture->transfer, &fixture->error);
+	return begin(fixture);
 }
 
 static void test_looks_like_hunters(void **state)
@@ -319,7 +270,7 @@ static void test_bot_posts_to_each_channel(void **state)
 		fixture->options, fixture->arena, &channels, &fixture->error));
 	assert_int_equal(channels.count, 2);
 	assert_string_equal(channels.items[1], "#ci");
-	assert_int_equal(begin(fixture), STEP_TRANSFER);
+	assert_int_equal(begin_anew(fixture), STEP_TRANSFER);
 	assert_string_equal(fixture->transfer.url, "https://slack.com/api/chat.postMessage");
 	assert_string_equal(fixture->transfer.method, "POST");
 	assert_string_equal(fixture->transfer.bearer, TOKEN);
@@ -384,7 +335,7 @@ static void test_answers_are_classified(void **state)
 	struct fixture *fixture = *state;
 
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		assert_int_equal(begin(fixture), STEP_TRANSFER);
+		assert_int_equal(begin_anew(fixture), STEP_TRANSFER);
 		if (answer(fixture, cases[i].status, cases[i].body) != STEP_FAILED ||
 			fixture->delivery.retry != cases[i].retry ||
 			fixture->error.kind != cases[i].kind ||
@@ -401,19 +352,17 @@ static void test_retry_after_is_handed_on(void **state)
 	struct fixture *fixture = *state;
 	struct reply reply = {.kind = REPLY_ANSWER, .status = 429, .retry_after = 7000, .body = ""};
 
-	assert_int_equal(begin(fixture), STEP_TRANSFER);
-	assert_int_equal(slack_notifier.step(
-				 &fixture->delivery, &reply, &fixture->transfer, &fixture->error),
-		STEP_FAILED);
+	assert_int_equal(begin_anew(fixture), STEP_TRANSFER);
+	assert_int_equal(take(fixture, &reply), STEP_FAILED);
 	assert_true(fixture->delivery.retry);
 	assert_int_equal(fixture->delivery.retry_after, 7000);
 	reply.status = 503;
-	assert_int_equal(begin(fixture), STEP_TRANSFER);
-	slack_notifier.step(&fixture->delivery, &reply, &fixture->transfer, &fixture->error);
+	assert_int_equal(begin_anew(fixture), STEP_TRANSFER);
+	take(fixture, &reply);
 	assert_int_equal(fixture->delivery.retry_after, 7000);
-	assert_int_equal(begin(fixture), STEP_TRANSFER);
+	assert_int_equal(begin_anew(fixture), STEP_TRANSFER);
 	reply.retry_after = -1;
-	slack_notifier.step(&fixture->delivery, &reply, &fixture->transfer, &fixture->error);
+	take(fixture, &reply);
 	assert_int_equal(fixture->delivery.retry_after, -1);
 }
 
@@ -425,10 +374,8 @@ static void test_no_answer_is_tried_again(void **state)
 	for (size_t i = 0; i < 3; i++) {
 		struct reply reply = {.kind = kinds[i], .retry_after = -1, .problem = "reset"};
 
-		assert_int_equal(begin(fixture), STEP_TRANSFER);
-		assert_int_equal(slack_notifier.step(&fixture->delivery, &reply, &fixture->transfer,
-					 &fixture->error),
-			STEP_FAILED);
+		assert_int_equal(begin_anew(fixture), STEP_TRANSFER);
+		assert_int_equal(take(fixture, &reply), STEP_FAILED);
 		assert_true(fixture->delivery.retry);
 		assert_int_equal(fixture->delivery.doubt,
 			kinds[i] == REPLY_UNREACHABLE ? DOUBT_NONE : DOUBT_LOOK);
@@ -441,7 +388,7 @@ static enum step begin_in_doubt(struct fixture *fixture, const char *channel)
 	fixture->delivery.made = START;
 	fixture->delivery.destination = channel;
 	fixture->delivery.notice = NULL;
-	return slack_notifier.step(&fixture->delivery, NULL, &fixture->transfer, &fixture->error);
+	return begin(fixture);
 }
 
 static const char channels_page[] =
@@ -570,7 +517,7 @@ static void test_refused_blocks_become_text(void **state)
 	struct fixture *fixture = *state;
 	json_t *body;
 
-	assert_int_equal(begin(fixture), STEP_TRANSFER);
+	assert_int_equal(begin_anew(fixture), STEP_TRANSFER);
 	assert_int_equal(
 		answer(fixture, 200, "{\"ok\":false,\"error\":\"invalid_blocks\"}"), STEP_TRANSFER);
 	body = json_loadb(fixture->transfer.body, fixture->transfer.body_length, 0, NULL);
@@ -594,17 +541,17 @@ static void test_webhook(void **state)
 	assert_true(slack_notifier.destinations(
 		fixture->options, fixture->arena, &destinations, &fixture->error));
 	assert_int_equal(destinations.count, 1);
-	assert_int_equal(begin(fixture), STEP_TRANSFER);
+	assert_int_equal(begin_anew(fixture), STEP_TRANSFER);
 	assert_string_equal(fixture->transfer.url, "https://hooks.slack.com/services/T/B/canary");
 	assert_null(fixture->transfer.bearer);
 	assert_int_equal(answer(fixture, 200, "ok"), STEP_DONE);
-	assert_int_equal(begin(fixture), STEP_TRANSFER);
+	assert_int_equal(begin_anew(fixture), STEP_TRANSFER);
 	assert_int_equal(
 		answer(fixture, 404, "<p>/services/T/B/canary was not found</p>"), STEP_FAILED);
 	assert_int_equal(fixture->error.kind, ERROR_USAGE);
 	assert_null(strstr(fixture->error.text, "canary"));
 	set_option(fixture, "webhook_url", "hooks.slack.com/canary");
-	assert_int_equal(begin(fixture), STEP_FAILED);
+	assert_int_equal(begin_anew(fixture), STEP_FAILED);
 	assert_int_equal(fixture->error.kind, ERROR_USAGE);
 	assert_null(strstr(fixture->error.text, "canary"));
 }
@@ -616,19 +563,19 @@ static void test_secret_files(void **state)
 	int file = mkstemp(path);
 
 	set_option(fixture, "bot_token_file", path);
-	assert_int_equal(begin(fixture), STEP_FAILED);
+	assert_int_equal(begin_anew(fixture), STEP_FAILED);
 	assert_int_equal(fixture->error.kind, ERROR_USAGE);
 	assert_non_null(strstr(fixture->error.text, "must hold one line"));
 	assert_int_equal(write(file, TOKEN "\n", strlen(TOKEN) + 1), strlen(TOKEN) + 1);
-	assert_int_equal(begin(fixture), STEP_TRANSFER);
+	assert_int_equal(begin_anew(fixture), STEP_TRANSFER);
 	assert_string_equal(fixture->transfer.bearer, TOKEN);
 	assert_int_equal(pwrite(file, "two\nlines\n", 10, 0), 10);
-	assert_int_equal(begin(fixture), STEP_FAILED);
+	assert_int_equal(begin_anew(fixture), STEP_FAILED);
 	assert_int_equal(ftruncate(file, 100000), 0);
-	assert_int_equal(begin(fixture), STEP_FAILED);
+	assert_int_equal(begin_anew(fixture), STEP_FAILED);
 	close(file);
 	unlink(path);
-	assert_int_equal(begin(fixture), STEP_FAILED);
+	assert_int_equal(begin_anew(fixture), STEP_FAILED);
 	assert_false(fixture->delivery.retry);
 	assert_non_null(strstr(fixture->error.text, path));
 }

@@ -12,71 +12,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "delivery_talk.h"
 #include "notifiers/slack_render.h"
 #include "slack_payload.h"
 
 #define START INT64_C(1625184000000) /* 2021-07-02 00:00:00 */
 
-struct fixture {
-	struct arena *arena;
-	void *options;
-	struct delivery delivery;
-	struct transfer transfer;
-	struct error error;
-	struct buf out;
-};
-
-static void set_option(struct fixture *fixture, const char *name, const char *value)
-{
-	const struct field *field = field_find(slack_notifier.fields, name);
-
-	assert_non_null(field);
-	assert_true(field_parse(field, fixture->options, value, fixture->arena, &fixture->error));
-}
-
 static int setup(void **state)
 {
-	struct fixture *fixture = calloc(1, sizeof *fixture);
+	struct fixture *fixture = talk_new(
+		&slack_notifier, "C0001", "{\"text\":\"1\"}\n{\"text\":\"2\"}\n{\"text\":\"3\"}");
 
-	fixture->arena = arena_new();
-	fixture->options = arena_alloc(fixture->arena, slack_notifier.options_size);
-	field_defaults(endpoint_fields, fixture->options);
-	field_defaults(slack_notifier.fields, fixture->options);
 	set_option(fixture, "token", "xoxb-canary");
 	set_option(fixture, "channels", "#perf");
-	fixture->delivery = (struct delivery){.arena = fixture->arena,
-		.options = fixture->options,
-		.destination = "C0001",
-		.key = "k-1",
-		.payload = "{\"text\":\"1\"}\n{\"text\":\"2\"}\n{\"text\":\"3\"}"};
 	*state = fixture;
 	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct fixture *fixture = *state;
-
-	buf_free(&fixture->out);
-	arena_free(fixture->arena);
-	free(fixture);
-	return 0;
-}
-
-static enum step begin(struct fixture *fixture)
-{
-	return slack_notifier.step(&fixture->delivery, NULL, &fixture->transfer, &fixture->error);
-}
-
-static enum step answer(struct fixture *fixture, const char *body)
-{
-	struct reply reply = {.kind = REPLY_ANSWER,
-		.status = 200,
-		.retry_after = -1,
-		.body = body,
-		.length = strlen(body)};
-
-	return slack_notifier.step(&fixture->delivery, &reply, &fixture->transfer, &fixture->error);
 }
 
 static void assert_posts(struct fixture *fixture, const char *body)
@@ -92,16 +42,16 @@ static void test_each_body_is_a_round(void **state)
 
 	assert_int_equal(begin(fixture), STEP_TRANSFER);
 	assert_posts(fixture, "{\"text\":\"1\"}");
-	assert_int_equal(answer(fixture, "{\"ok\":true,\"ts\":\"1503.02\"}"), STEP_DONE);
+	assert_int_equal(answer(fixture, 200, "{\"ok\":true,\"ts\":\"1503.02\"}"), STEP_DONE);
 	assert_string_equal(delivery->receipt, "1503.02 1");
 	assert_true(delivery->more);
 	assert_int_equal(begin(fixture), STEP_TRANSFER);
 	assert_posts(fixture, "{\"thread_ts\":\"1503.02\",\"text\":\"2\"}");
-	assert_int_equal(answer(fixture, "{\"ok\":true,\"ts\":\"1504.00\"}"), STEP_DONE);
+	assert_int_equal(answer(fixture, 200, "{\"ok\":true,\"ts\":\"1504.00\"}"), STEP_DONE);
 	assert_string_equal(delivery->receipt, "1503.02 2");
 	assert_true(delivery->more);
 	assert_int_equal(begin(fixture), STEP_TRANSFER);
-	assert_int_equal(answer(fixture, "{\"ok\":true,\"ts\":\"1505.00\"}"), STEP_DONE);
+	assert_int_equal(answer(fixture, 200, "{\"ok\":true,\"ts\":\"1505.00\"}"), STEP_DONE);
 	assert_string_equal(delivery->receipt, "1503.02 3");
 	assert_false(delivery->more);
 	assert_int_equal(begin(fixture), STEP_DONE);
@@ -115,7 +65,7 @@ static void test_more_goes_into_the_thread(void **state)
 	fixture->delivery.payload = "{\"text\":\"more\"}";
 	assert_int_equal(begin(fixture), STEP_TRANSFER);
 	assert_posts(fixture, "{\"thread_ts\":\"1503.02\",\"text\":\"more\"}");
-	assert_int_equal(answer(fixture, "{\"ok\":true,\"ts\":\"1600.00\"}"), STEP_DONE);
+	assert_int_equal(answer(fixture, 200, "{\"ok\":true,\"ts\":\"1600.00\"}"), STEP_DONE);
 	assert_string_equal(fixture->delivery.receipt, "1503.02 1");
 	assert_false(fixture->delivery.more);
 }
@@ -127,10 +77,10 @@ static void test_a_thread_that_is_gone(void **state)
 
 	fixture->delivery.thread = "1503.02 3";
 	assert_int_equal(begin(fixture), STEP_TRANSFER);
-	assert_int_equal(
-		answer(fixture, "{\"ok\":false,\"error\":\"thread_not_found\"}"), STEP_TRANSFER);
+	assert_int_equal(answer(fixture, 200, "{\"ok\":false,\"error\":\"thread_not_found\"}"),
+		STEP_TRANSFER);
 	assert_posts(fixture, "{\"text\":\"1\"}");
-	assert_int_equal(answer(fixture, "{\"ok\":true,\"ts\":\"1700.00\"}"), STEP_DONE);
+	assert_int_equal(answer(fixture, 200, "{\"ok\":true,\"ts\":\"1700.00\"}"), STEP_DONE);
 	assert_string_equal(fixture->delivery.receipt, "1700.00 1");
 	assert_true(fixture->delivery.more);
 }
@@ -152,15 +102,15 @@ static void test_looks_for_each_in_turn(void **state)
 	assert_string_equal(fixture->transfer.url,
 		"https://slack.com/api/conversations.replies?channel=C0001&ts=1.0"
 		"&include_all_metadata=true&limit=200&oldest=1625180400");
-	assert_int_equal(answer(fixture, thread), STEP_DONE);
+	assert_int_equal(answer(fixture, 200, thread), STEP_DONE);
 	assert_string_equal(fixture->delivery.receipt, "1.0 2");
 	assert_true(fixture->delivery.more);
 	assert_int_equal(fixture->delivery.doubt, DOUBT_LOOK);
 	assert_int_equal(begin(fixture), STEP_TRANSFER);
-	assert_int_equal(answer(fixture, thread), STEP_TRANSFER);
+	assert_int_equal(answer(fixture, 200, thread), STEP_TRANSFER);
 	assert_posts(fixture, "{\"thread_ts\":\"1.0\",\"text\":\"3\"}");
 	assert_int_equal(fixture->delivery.doubt, DOUBT_NONE);
-	assert_int_equal(answer(fixture, "{\"ok\":true,\"ts\":\"4.0\"}"), STEP_DONE);
+	assert_int_equal(answer(fixture, 200, "{\"ok\":true,\"ts\":\"4.0\"}"), STEP_DONE);
 	assert_false(fixture->delivery.more);
 }
 
@@ -169,7 +119,7 @@ static void test_an_answer_without_ts_is_in_doubt(void **state)
 	struct fixture *fixture = *state;
 
 	assert_int_equal(begin(fixture), STEP_TRANSFER);
-	assert_int_equal(answer(fixture, "{\"ok\":true}"), STEP_FAILED);
+	assert_int_equal(answer(fixture, 200, "{\"ok\":true}"), STEP_FAILED);
 	assert_true(fixture->delivery.retry);
 	assert_int_equal(fixture->delivery.doubt, DOUBT_LOOK);
 }

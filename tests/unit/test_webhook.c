@@ -1,6 +1,6 @@
 /*
  * The webhook notifier: what it writes, signs and makes of each answer. Its documents are held
- * against the schema in tests/e2e/test_webhook.py.
+ * against the schema in tests/e2e/test_tell.py.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,55 +12,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "notifiers/notifier.h"
+#include "delivery_talk.h"
 
 #define START INT64_C(1625184000000) /* 2021-07-02 00:00:00 */
 
-struct fixture {
-	struct arena *arena;
-	void *options;
-	struct delivery delivery;
-	struct transfer transfer;
-	struct error error;
-	struct buf out;
-};
-
-static void set_option(struct fixture *fixture, const char *name, const char *value)
-{
-	const struct field *field = field_find(webhook_notifier.fields, name);
-
-	if (!field)
-		field = field_find(endpoint_fields, name);
-	assert_non_null(field);
-	assert_true(field_parse(field, fixture->options, value, fixture->arena, &fixture->error));
-}
-
 static int setup(void **state)
 {
-	struct fixture *fixture = calloc(1, sizeof *fixture);
+	struct fixture *fixture = talk_new(&webhook_notifier, "", "{\"x\":1}");
 
-	fixture->arena = arena_new();
-	fixture->options = arena_alloc(fixture->arena, webhook_notifier.options_size);
-	field_defaults(endpoint_fields, fixture->options);
-	field_defaults(webhook_notifier.fields, fixture->options);
 	set_option(fixture, "url", "https://example.com/hook/canary");
-	fixture->delivery = (struct delivery){.arena = fixture->arena,
-		.options = fixture->options,
-		.destination = "",
-		.key = "00112233",
-		.payload = "{\"x\":1}",
-		.now = START};
+	fixture->delivery.now = START;
 	*state = fixture;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct fixture *fixture = *state;
-
-	buf_free(&fixture->out);
-	arena_free(fixture->arena);
-	free(fixture);
 	return 0;
 }
 
@@ -150,11 +112,6 @@ static void test_notice(void **state)
 	json_decref(document);
 }
 
-static enum step begin(struct fixture *fixture)
-{
-	return webhook_notifier.step(&fixture->delivery, NULL, &fixture->transfer, &fixture->error);
-}
-
 static const char *header(const struct fixture *fixture, const char *name)
 {
 	for (size_t i = 0; i < fixture->transfer.headers.count; i++)
@@ -170,7 +127,7 @@ static void test_signature(void **state)
 
 	assert_int_equal(begin(fixture), STEP_TRANSFER);
 	assert_string_equal(fixture->transfer.url, "https://example.com/hook/canary");
-	assert_string_equal(header(fixture, "Idempotency-Key"), "00112233");
+	assert_string_equal(header(fixture, "Idempotency-Key"), "k-1");
 	assert_null(header(fixture, "X-Hunter-Signature"));
 	set_option(fixture, "secret", "key");
 	assert_int_equal(begin(fixture), STEP_TRANSFER);
@@ -219,9 +176,7 @@ static void test_answers(void **state)
 			.body = ""};
 
 		assert_int_equal(begin(fixture), STEP_TRANSFER);
-		assert_int_equal(webhook_notifier.step(&fixture->delivery, &reply,
-					 &fixture->transfer, &fixture->error),
-			answers[i].step);
+		assert_int_equal(take(fixture, &reply), answers[i].step);
 		if (answers[i].step == STEP_DONE)
 			continue;
 		assert_int_equal(fixture->delivery.retry, answers[i].retry);
@@ -240,9 +195,7 @@ static void test_no_answer_is_tried_again(void **state)
 		struct reply reply = {.kind = kinds[i], .retry_after = -1, .problem = "so it is"};
 
 		assert_int_equal(begin(fixture), STEP_TRANSFER);
-		assert_int_equal(webhook_notifier.step(&fixture->delivery, &reply,
-					 &fixture->transfer, &fixture->error),
-			STEP_FAILED);
+		assert_int_equal(take(fixture, &reply), STEP_FAILED);
 		assert_true(fixture->delivery.retry);
 		assert_int_equal(fixture->delivery.doubt, DOUBT_NONE);
 		assert_string_equal(fixture->error.text, "webhook: so it is");
@@ -260,18 +213,12 @@ static void test_the_status_alone_counts(void **state)
 			.kind = kinds[i], .cut_status = 200, .retry_after = -1, .problem = "cut"};
 
 		assert_int_equal(begin(fixture), STEP_TRANSFER);
-		assert_int_equal(webhook_notifier.step(&fixture->delivery, &reply,
-					 &fixture->transfer, &fixture->error),
-			STEP_DONE);
+		assert_int_equal(take(fixture, &reply), STEP_DONE);
 		reply.cut_status = 422;
-		assert_int_equal(webhook_notifier.step(&fixture->delivery, &reply,
-					 &fixture->transfer, &fixture->error),
-			STEP_FAILED);
+		assert_int_equal(take(fixture, &reply), STEP_FAILED);
 		assert_false(fixture->delivery.retry);
 		reply.cut_status = 100;
-		assert_int_equal(webhook_notifier.step(&fixture->delivery, &reply,
-					 &fixture->transfer, &fixture->error),
-			STEP_FAILED);
+		assert_int_equal(take(fixture, &reply), STEP_FAILED);
 		assert_true(fixture->delivery.retry);
 	}
 }
