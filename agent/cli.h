@@ -63,7 +63,7 @@ struct command {
 	int (*run)(struct cli *cli);
 };
 
-extern const struct command *const commands[]; /* ends with NULL; in main.c */
+extern const struct command *const commands[]; /* ends with NULL; in commands.c */
 
 /* Parses argv and runs the command; returns the exit code. */
 int cli_main(int argc, char **argv);

@@ -1,5 +1,5 @@
 /*
- * The commands, one file each; the table in main.c lists them in the order of --help.
+ * The commands, one file each or a few; the table in commands.c lists them in the order of --help.
  */
 #ifndef AGENT_COMMANDS_H
 #define AGENT_COMMANDS_H

@@ -17,8 +17,7 @@
 
 struct history {
 	struct dataset data;
-	int64_t *times; /* of points, ascending, each once */
-	size_t count;
+	struct axis arrivals; /* the times of its points, each once */
 };
 
 struct past {
@@ -50,23 +49,23 @@ static int compare_times(const void *a, const void *b)
 
 static void list_times(struct arena *arena, struct history *history)
 {
-	size_t axis_count, room = 0, kept = 0;
+	size_t axis_count, room = 0, count = 0, kept = 0;
 	struct axis **axes = dataset_axes(&history->data, arena, &axis_count);
+	int64_t *times;
 
 	for (size_t i = 0; i < axis_count; i++)
 		room += axes[i]->n;
-	history->times = arena_array(arena, room, sizeof *history->times);
+	times = arena_array(arena, room, sizeof *times);
 	for (size_t i = 0; i < axis_count; i++) {
 		if (axes[i]->n)
-			memcpy(history->times + history->count, axes[i]->times,
-				axes[i]->n * sizeof *history->times);
-		history->count += axes[i]->n;
+			memcpy(times + count, axes[i]->times, axes[i]->n * sizeof *times);
+		count += axes[i]->n;
 	}
-	qsort(history->times, history->count, sizeof *history->times, compare_times);
-	for (size_t i = 0; i < history->count; i++)
-		if (kept == 0 || history->times[i] != history->times[kept - 1])
-			history->times[kept++] = history->times[i];
-	history->count = kept;
+	qsort(times, count, sizeof *times, compare_times);
+	for (size_t i = 0; i < count; i++)
+		if (kept == 0 || times[i] != times[kept - 1])
+			times[kept++] = times[i];
+	history->arrivals = (struct axis){.n = kept, .times = times};
 }
 
 /* Takes over the memory of the task's data. */
@@ -170,15 +169,7 @@ void past_view(const struct past *past, const char *test, int64_t since, int64_t
 int64_t past_next(const struct past *past, const char *test, int64_t time)
 {
 	const struct history *history = dict_get(&past->histories, test);
-	size_t low = 0, high = history->count;
+	size_t at = axis_lower_bound(&history->arrivals, time);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (history->times[middle] < time)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < history->count ? history->times[low] : WHEN_NEVER;
+	return at < history->arrivals.n ? history->arrivals.times[at] : WHEN_NEVER;
 }

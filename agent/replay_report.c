@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/buf.h"
+#include "agent/core/json_put.h"
 #include "agent/core/when.h"
 #include "agent/report/table.h"
 
@@ -118,56 +118,34 @@ void replay_print(const struct replay_report *report, FILE *out)
 	print_tests(report, out);
 }
 
-static void json_time(struct buf *out, const char *key, int64_t time)
-{
-	char text[WHEN_TEXT];
-
-	buf_printf(out, ",\"%s\":", key);
-	if (time == WHEN_NEVER)
-		buf_text(out, "null");
-	else
-		buf_json_text(out, when_format_iso(time, text));
-}
-
-static void json_text(struct buf *out, const char *key, const char *text)
-{
-	buf_printf(out, ",\"%s\":", key);
-	buf_json_text(out, text);
-}
-
-static void json_number(struct buf *out, const char *key, double value)
-{
-	buf_printf(out, ",\"%s\":", key);
-	buf_json_number(out, value);
-}
-
 static void json_change(struct buf *out, const struct record *record)
 {
 	const struct announcement *item = &record->item;
 
-	buf_text(out, "{\"test\":");
+	buf_text(out, "{\"test\": ");
 	buf_json_text(out, item->test);
-	json_text(out, "metric", item->metric);
-	json_time(out, "time", item->time);
-	json_time(out, "found", record->first_seen);
-	json_time(out, "told", happened(record, EVENT_ANNOUNCED));
-	json_time(out, "withdrawn", withdrawn(record));
-	json_number(out, "mean_before", item->change.mean_before);
-	json_number(out, "mean_after", item->change.mean_after);
-	json_number(out, "pvalue", item->change.pvalue);
-	json_text(out, "commit_before", item->commit_before);
-	json_text(out, "commit_after", item->commit_after);
+	json_put_text(out, "metric", item->metric);
+	json_put_time(out, "time", item->time);
+	json_put_time(out, "found", record->first_seen);
+	json_put_time(out, "told", happened(record, EVENT_ANNOUNCED));
+	json_put_time(out, "withdrawn", withdrawn(record));
+	json_put_number(out, "mean_before", item->change.mean_before);
+	json_put_number(out, "mean_after", item->change.mean_after);
+	json_put_number(out, "pvalue", item->change.pvalue);
+	json_put_text(out, "commit_before", item->commit_before);
+	json_put_text(out, "commit_after", item->commit_after);
 	buf_char(out, '}');
 }
 
 static void json_notice(struct buf *out, const struct replay_notice *notice)
 {
-	buf_text(out, "{\"subject\":");
+	buf_text(out, "{\"subject\": ");
 	buf_json_text(out, notice->subject);
-	json_text(out, "text", notice->text);
-	json_time(out, "told", notice->told);
-	json_time(out, "since", notice->since);
-	buf_printf(out, ",\"recovered\":%s}", notice->recovered ? "true" : "false");
+	json_put_text(out, "text", notice->text);
+	json_put_time(out, "told", notice->told);
+	json_put_time(out, "since", notice->since);
+	json_put_bool(out, "recovered", notice->recovered);
+	buf_char(out, '}');
 }
 
 static void json_tests(struct buf *out, const struct replay_report *report)
@@ -175,12 +153,12 @@ static void json_tests(struct buf *out, const struct replay_report *report)
 	size_t count;
 	struct tally *tests = tallies(report, &count);
 
-	buf_text(out, ",\"by_test\":[");
+	buf_text(out, ", \"by_test\": [");
 	for (size_t i = 0; i < count; i++) {
-		buf_text(out, i ? ",{\"test\":" : "{\"test\":");
+		buf_text(out, i ? ", {\"test\": " : "{\"test\": ");
 		buf_json_text(out, tests[i].test);
-		buf_printf(
-			out, ",\"told\":%zu,\"withdrawn\":%zu}", tests[i].told, tests[i].withdrawn);
+		buf_printf(out, ", \"told\": %zu, \"withdrawn\": %zu}", tests[i].told,
+			tests[i].withdrawn);
 	}
 	buf_char(out, ']');
 	free(tests);
@@ -191,21 +169,20 @@ void replay_print_json(const struct replay_report *report, FILE *out)
 	struct buf text = {0};
 	char time[WHEN_TEXT];
 
-	buf_text(&text, "{\"from\":");
+	buf_text(&text, "{\"from\": ");
 	buf_json_text(&text, when_format_iso(report->from, time));
-	json_time(&text, "until", report->until);
-	buf_printf(&text,
-		",\"interrupted\":%s,\"tests\":%zu,\"runs\":%zu,\"messages\":%zu,"
-		"\"more_messages\":%s",
-		report->interrupted ? "true" : "false", report->tests, report->runs,
-		report->messages, report->more ? "true" : "false");
+	json_put_time(&text, "until", report->until);
+	json_put_bool(&text, "interrupted", report->interrupted);
+	buf_printf(&text, ", \"tests\": %zu, \"runs\": %zu, \"messages\": %zu", report->tests,
+		report->runs, report->messages);
+	json_put_bool(&text, "more_messages", report->more);
 	json_tests(&text, report);
-	buf_text(&text, ",\"changes\":[");
+	buf_text(&text, ",\n\"changes\": [");
 	for (size_t i = 0; i < report->record_count; i++) {
 		buf_text(&text, i ? ",\n" : "\n");
 		json_change(&text, &report->records[i]);
 	}
-	buf_text(&text, "],\"notices\":[");
+	buf_text(&text, "],\n\"notices\": [");
 	for (const struct replay_notice *at = report->notices; at; at = at->next) {
 		buf_text(&text, at == report->notices ? "\n" : ",\n");
 		json_notice(&text, at);

@@ -159,17 +159,12 @@ static void close_parts(struct run *run, int code)
 	crew_free(&run->crew);
 }
 
-static void pruned(struct store_request *request)
-{
-	store_request_free(request);
-}
-
 /* Every day, as an agent may run for years. */
 static void prune(void *context)
 {
 	struct run *run = context;
 	struct agent *agent = &run->crew.agent;
-	struct store_request *request = store_request_new(STORE_PRUNE, pruned, NULL);
+	struct store_request *request = store_request_new(STORE_PRUNE, store_request_free, NULL);
 
 	if (agent->stopping) {
 		store_request_free(request);

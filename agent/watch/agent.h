@@ -1,9 +1,10 @@
 /*
  * The running agent: what its parts share.
  *
- * The parts are watch (passes over the tests), announcer (what is new waits for its group and
- * becomes messages) and courier (messages go out). They live on the loop's thread and know one
- * another in that order only. The ledger stands between them and the store.
+ * The parts are watch (passes over the tests), clusters (passes over groups), announcer (what is
+ * new waits for its group and becomes messages) and courier (messages go out). They live on the
+ * loop's thread; the first two know the announcer and it the courier, none the other way round. The
+ * ledger stands between them and the store.
  */
 #ifndef AGENT_AGENT_H
 #define AGENT_AGENT_H
@@ -88,8 +89,7 @@ int64_t agent_now(const struct agent *agent);
  */
 void ledger_ask(struct agent *agent, struct store_request *request);
 
-/* To be called when something has ended: ends the loop of an agent that is
- * stopping. */
+/* To be called when something has ended: ends the loop of an agent that is stopping. */
 void agent_ended(struct agent *agent);
 
 /* True if no delivery is under way and the store has answered all. */

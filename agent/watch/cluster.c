@@ -163,10 +163,9 @@ static struct cluster *add_cluster(struct clusters *clusters, const char *name)
 	struct cluster *cluster = memory_new(1, sizeof *cluster);
 
 	*cluster = (struct cluster){.all = clusters,
-		.name = memory_new(strlen(name) + 1, 1),
+		.name = memory_strdup(name),
 		.begun = NEVER_BEGUN,
 		.next = clusters->first};
-	strcpy(cluster->name, name);
 	clusters->first = cluster;
 	return cluster;
 }
@@ -282,8 +281,7 @@ void clusters_adopt(struct clusters *clusters)
 }
 
 /* Whether too few points lie behind the change for the cluster to tell it, and more can be
- * expected.
- */
+ * expected. */
 static bool too_early(const struct cluster *cluster, const struct record *record)
 {
 	return !cluster->failing && record->item.time > cluster->memory.reach &&

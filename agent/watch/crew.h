@@ -16,7 +16,8 @@ struct crew {
 	struct clusters *clusters;
 };
 
-/* Makes engine, metrics, store and parts. False and an error: crew_close what there is. */
+/* Makes engine, metrics, store and parts. False and an error: crew_stop and crew_free what
+ * there is. */
 bool crew_open(struct crew *crew, const struct engine_options *options, const char *state,
 	struct error *error) MUST_USE;
 

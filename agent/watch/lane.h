@@ -5,8 +5,8 @@
  * waits, as patience.h says; one whose receiver, or its destination, is not configured any more
  * keeps its messages for a while and then hands them back.
  */
-#ifndef AGENT_WATCH_LANE_H
-#define AGENT_WATCH_LANE_H
+#ifndef AGENT_LANE_H
+#define AGENT_LANE_H
 
 #include "agent/engine/timers.h"
 #include "agent/news/threads.h"

@@ -13,18 +13,13 @@ struct ticket {
 	void *context;
 };
 
-static void probed(struct store_request *request)
-{
-	store_request_free(request);
-}
-
 /* Nothing else may need the store for a long time, and people wait for it to be well. */
 static void probe(void *context)
 {
 	struct agent *agent = context;
 
 	if (agent->ledger.kind != ERROR_NONE && !agent->stopping)
-		ledger_ask(agent, store_request_new(STORE_PROBE, probed, NULL));
+		ledger_ask(agent, store_request_new(STORE_PROBE, store_request_free, NULL));
 }
 
 static void probe_soon(struct agent *agent)

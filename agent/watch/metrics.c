@@ -136,7 +136,7 @@ static struct metric_child *find(
 	child = &family->children[family->count++];
 	*child = (struct metric_child){0};
 	for (size_t i = 0; i < METRIC_LABELS; i++)
-		child->values[i] = values[i] ? strdup(values[i]) : NULL;
+		child->values[i] = values[i] ? memory_strdup(values[i]) : NULL;
 	if (row->type == TYPE_HISTOGRAM)
 		child->buckets = memory_new(METRIC_BUCKETS + 1, sizeof *child->buckets);
 	return child;

@@ -22,7 +22,7 @@ enum metric_id {
 	METRIC_CONFIG_HASH,           /* gauge: the first 48 bits of a hash of the configuration */
 	METRIC_RELOAD_SUCCESSFUL,     /* gauge: 1 or 0, of the last reload */
 	METRIC_RELOAD_TIME,           /* gauge: unix seconds of the last reload that went well */
-	METRIC_TESTS,                 /* gauge: tests of the configuration */
+	METRIC_TESTS,                 /* gauge: tests that are watched */
 	METRIC_RUNS,                  /* counter (source) */
 	METRIC_RUN_FAILURES,          /* counter (source, reason) */
 	METRIC_FETCH_ERRORS,          /* counter (server or source, reason: see struct task) */

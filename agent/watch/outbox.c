@@ -131,14 +131,9 @@ void letter_settle(struct letter *letter, enum parcel_state state)
 	settle(letter);
 }
 
-static void forgotten(struct store_request *request)
-{
-	store_request_free(request);
-}
-
 void letter_note(const struct letter *letter)
 {
-	struct store_request *request = store_request_new(STORE_SETTLE, forgotten, NULL);
+	struct store_request *request = store_request_new(STORE_SETTLE, store_request_free, NULL);
 	const struct parcel *parcel = &letter->parcel;
 
 	request->parcels = arena_alloc(request->arena, sizeof *parcel);

@@ -1,9 +1,9 @@
 /*
  * Each step hands the task on: store (once a test), engine, store, engine, store; those that would
- * find nothing are left out. In between the subject owns it, so
- * that nothing is lost when the program ends at such a place; where the engine or the store has it,
- * they free it. Whether the results are still wanted is asked before each step that would have
- * consequences. What is recorded is always told, as nobody else would before the next start.
+ * find nothing are left out. In between the subject owns it, so that nothing is lost when the
+ * program ends at such a place; where the engine or the store has it, they free it. Whether the
+ * results are still wanted is asked before each step that would have consequences. What is recorded
+ * is always told, as nobody else would before the next start.
  *
  * A test that fails is told in the log once, and again when it is well; in between it is a counter.
  */
@@ -270,7 +270,7 @@ static void news_found(struct task *task)
 
 	subject->task = task;
 	drop_request(&subject->known);
-	if (pass->subject->dropped) {
+	if (subject->dropped) {
 		drop_request(&subject->news);
 		(void)end_unwanted(pass);
 		return;

@@ -1,8 +1,8 @@
 /*
  * A heap of the tests that wait, by the time they are due, those that never are included; running
- * tests are in no heap. The hash
- * is FNV-1a with a final mix, so that names which differ in their last letter lie far apart on the
- * grid, and part of no file or message: it may change between versions without harm.
+ * tests are in no heap. The hash is FNV-1a with a final mix, so that names which differ in their
+ * last letter lie far apart on the grid, and part of no file or message: it may change between
+ * versions without harm.
  */
 #include "agent/watch/schedule.h"
 

@@ -43,15 +43,11 @@ static bool about_test(enum condition_kind kind)
 	return kind == CONDITION_TEST || kind == CONDITION_STALE;
 }
 
-static void forgotten(struct store_request *request)
-{
-	store_request_free(request);
-}
-
 /* What is lost is lost again at the next start, should the store not take it. */
 static void forget_condition(const struct sentinel *sentinel, const struct condition *condition)
 {
-	struct store_request *request = store_request_new(STORE_CONDITION, forgotten, NULL);
+	struct store_request *request =
+		store_request_new(STORE_CONDITION, store_request_free, NULL);
 
 	request->conditions = arena_alloc(request->arena, sizeof *condition);
 	*request->conditions = *condition;

@@ -6,27 +6,8 @@
 #define TESTS_UNIT_RANDOM_SERIES_H
 
 #include <math.h>
-#include <stddef.h>
-#include <stdint.h>
 
-/* xorshift64*, seeded with anything but 0. */
-static inline uint64_t random_next(uint64_t *state)
-{
-	*state ^= *state >> 12;
-	*state ^= *state << 25;
-	*state ^= *state >> 27;
-	return *state * 0x2545f4914f6cdd1d;
-}
-
-static inline double random_unit(uint64_t *state)
-{
-	return (double)(random_next(state) >> 11) * 0x1p-53;
-}
-
-static inline size_t random_below(uint64_t *state, size_t bound)
-{
-	return (size_t)(random_next(state) % bound);
-}
+#include "tests/unit/random.h"
 
 static inline double random_normal(uint64_t *state)
 {

@@ -13,6 +13,7 @@
 
 #include "agent/core/when.h"
 #include "agent/news/condition.h"
+#include "tests/unit/random.h"
 
 enum { MINUTE = 60000, TOLD_MAX = 64, SUBJECT_MAX = 64 };
 #define START INT64_C(1700000000000)
@@ -439,19 +440,6 @@ static void test_what_is_no_longer_configured(void **state)
 
 enum { SOURCES = 3, TESTS = 24, STEPS = 3000, ROUNDS = 200 };
 
-static uint64_t next_random(uint64_t *state)
-{
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state;
-}
-
-static size_t below(uint64_t *state, size_t limit)
-{
-	return (size_t)(next_random(state) % limit);
-}
-
 /* The truth of a random history, from which runs get their ends. */
 struct world {
 	struct history *history;
@@ -489,7 +477,7 @@ static void check_turns(struct world *world, size_t source, bool failed)
 static void step(struct world *world)
 {
 	struct history *history = world->history;
-	size_t test = below(&world->random, TESTS), source = test % SOURCES;
+	size_t test = random_below(&world->random, TESTS), source = test % SOURCES;
 	bool failed = world->down[source] || world->broken[test];
 	char test_name[16], source_name[16];
 
@@ -507,17 +495,17 @@ static void step(struct world *world)
 
 static void disturb(struct world *world)
 {
-	size_t what = below(&world->random, 100);
+	size_t what = random_below(&world->random, 100);
 
-	world->history->clock += (int64_t)below(&world->random, 2 * MINUTE);
+	world->history->clock += (int64_t)random_below(&world->random, 2 * MINUTE);
 	if (what < 2)
-		world->down[below(&world->random, SOURCES)] ^= true;
+		world->down[random_below(&world->random, SOURCES)] ^= true;
 	else if (what < 4)
-		world->broken[below(&world->random, TESTS)] ^= true;
+		world->broken[random_below(&world->random, TESTS)] ^= true;
 	else if (what < 6)
-		world->halted[below(&world->random, TESTS)] ^= true;
+		world->halted[random_below(&world->random, TESTS)] ^= true;
 	else if (what < 7)
-		world->history->shift = (int64_t)below(&world->random, 48 * 60) * MINUTE;
+		world->history->shift = (int64_t)random_below(&world->random, 48 * 60) * MINUTE;
 	else if (what < 8)
 		restart(world->history);
 }
@@ -561,7 +549,7 @@ static void test_no_storm(void **state)
 	char name[16];
 
 	for (int i = 0; i < 200000; i++, history->clock += 500) {
-		snprintf(name, sizeof name, "t%zu", below(&random, 500));
+		snprintf(name, sizeof name, "t%zu", random_below(&random, 500));
 		fails(history, name, "prometheus");
 		if (i % 1000 == 0)
 			restart(history);

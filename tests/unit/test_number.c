@@ -15,14 +15,7 @@
 #include <string.h>
 
 #include "agent/core/number.h"
-
-static uint64_t next_random(uint64_t *state)
-{
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state;
-}
+#include "tests/unit/random.h"
 
 static bool same_bits(double a, double b)
 {
@@ -91,18 +84,18 @@ static void test_scan_random(void **state)
 	uint64_t seed = 88172645463325252u;
 	for (int i = 0; i < 300000; i++) {
 		char text[64];
-		uint64_t bits = next_random(&seed);
+		uint64_t bits = random_next(&seed);
 		double value;
 		memcpy(&value, &bits, sizeof value);
 		if (!isfinite(value) || i % 2)
 			value = (double)(int64_t)bits *
-				pow(10, (int)(next_random(&seed) % 44) - 32);
-		snprintf(text, sizeof text, "%.*e", (int)(next_random(&seed) % 22), value);
+				pow(10, (int)(random_next(&seed) % 44) - 32);
+		snprintf(text, sizeof text, "%.*e", (int)(random_next(&seed) % 22), value);
 		check_scan(text);
-		uint64_t digits = next_random(&seed) >> next_random(&seed) % 60;
+		uint64_t digits = random_next(&seed) >> random_next(&seed) % 60;
 		snprintf(text, sizeof text, "%" PRIu64 ".%0*" PRIu64 "e%d", digits,
-			(int)(next_random(&seed) % 9) + 1, next_random(&seed) % 10,
-			(int)(next_random(&seed) % 50) - 25);
+			(int)(random_next(&seed) % 9) + 1, random_next(&seed) % 10,
+			(int)(random_next(&seed) % 50) - 25);
 		check_scan(text);
 	}
 }
@@ -194,12 +187,12 @@ static void test_format(void **state)
 	}
 	uint64_t seed = 2463534242u;
 	for (int i = 0; i < 300000; i++) {
-		uint64_t bits = next_random(&seed);
+		uint64_t bits = random_next(&seed);
 		double value;
 		memcpy(&value, &bits, sizeof value);
 		if (isfinite(value))
 			check_format(value);
-		value = (double)(int64_t)bits * pow(10, -(int)(next_random(&seed) % 24));
+		value = (double)(int64_t)bits * pow(10, -(int)(random_next(&seed) % 24));
 		check_format(value);
 		check_format((double)(int)(bits % 2000000) / 1000);
 	}

@@ -12,6 +12,7 @@
 
 #include "agent/core/arena.h"
 #include "agent/news/reconcile.h"
+#include "tests/unit/random.h"
 
 enum { N = 200, MINUTE = 60000, CHANGES = 12, ROUNDS = 4000 };
 #define START INT64_C(1700000000000)
@@ -21,19 +22,6 @@ struct fixture {
 	int64_t times[N];
 	struct reconciliation result;
 };
-
-static uint64_t next_random(uint64_t *state)
-{
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state;
-}
-
-static size_t below(uint64_t *state, size_t limit)
-{
-	return (size_t)(next_random(state) % limit);
-}
 
 static int setup(void **state)
 {
@@ -255,13 +243,13 @@ static void test_outside_does_not_move(void **state)
 /* Random found changes, distinct within one sign. Returns their number. */
 static size_t random_found(uint64_t *random, struct found *found)
 {
-	size_t count = below(random, CHANGES);
+	size_t count = random_below(random, CHANGES);
 
 	for (size_t i = 0; i < count; i++) {
 		bool taken = false;
 
-		found[i] = (struct found){
-			.index = 1 + below(random, N - 1), .sign = below(random, 2) ? 1 : -1};
+		found[i] = (struct found){.index = 1 + random_below(random, N - 1),
+			.sign = random_below(random, 2) ? 1 : -1};
 		for (size_t j = 0; j < i; j++)
 			taken |= found[j].index == found[i].index && found[j].sign == found[i].sign;
 		if (taken)
@@ -272,21 +260,22 @@ static size_t random_found(uint64_t *random, struct found *found)
 
 static size_t random_known(uint64_t *random, struct known *known)
 {
-	size_t count = below(random, CHANGES);
+	size_t count = random_below(random, CHANGES);
 
 	for (size_t i = 0; i < count; i++)
 		known[i] = (struct known){.id = (int64_t)i + 1,
-			.time = at((int)below(random, N + 40) - 20),
-			.sign = below(random, 2) ? 1 : -1,
-			.withdrawn = below(random, 4) == 0,
-			.followed = below(random, 3) ? 0 : below(random, 80)};
+			.time = at((int)random_below(random, N + 40) - 20),
+			.sign = random_below(random, 2) ? 1 : -1,
+			.withdrawn = random_below(random, 4) == 0,
+			.followed = random_below(random, 3) ? 0 : random_below(random, 80)};
 	return count;
 }
 
 static void irregular_times(struct fixture *fixture, uint64_t *random)
 {
 	for (size_t i = 1; i < N; i++)
-		fixture->times[i] = fixture->times[i - 1] + (int64_t)below(random, 3) * MINUTE / 2;
+		fixture->times[i] =
+			fixture->times[i - 1] + (int64_t)random_below(random, 3) * MINUTE / 2;
 }
 
 static void assert_sound(const struct fixture *fixture, const struct known *known,
@@ -335,13 +324,13 @@ static void test_property_order_decides_nothing(void **state)
 		assert_sound(fixture, known, known_count, found, found_count);
 		straight = fixture->result;
 		for (size_t i = 0; i < known_count; i++) {
-			size_t other = below(&random, i + 1);
+			size_t other = random_below(&random, i + 1);
 
 			order_known[i] = order_known[other];
 			order_known[other] = i;
 		}
 		for (size_t i = 0; i < found_count; i++) {
-			size_t other = below(&random, i + 1);
+			size_t other = random_below(&random, i + 1);
 
 			order_found[i] = order_found[other];
 			order_found[other] = i;
@@ -401,16 +390,18 @@ static void test_property_best_matching(void **state)
 	for (int round = 0; round < ROUNDS; round++) {
 		struct known known[5];
 		struct found found[5];
-		size_t known_count = below(&random, 6), found_count = below(&random, 6);
+		size_t known_count = random_below(&random, 6),
+		       found_count = random_below(&random, 6);
 		double total = 0, best;
 
 		for (size_t i = 0; i < known_count; i++)
 			known[i] = (struct known){.id = (int64_t)i,
-				.time = at(50 + (int)below(&random, 12)),
+				.time = at(50 + (int)random_below(&random, 12)),
 				.sign = 1,
-				.withdrawn = below(&random, 3) == 0};
+				.withdrawn = random_below(&random, 3) == 0};
 		for (size_t i = 0, at = 48; i < found_count; i++)
-			found[i] = (struct found){.index = at += 1 + below(&random, 3), .sign = 1};
+			found[i] = (struct found){
+				.index = at += 1 + random_below(&random, 3), .sign = 1};
 		run(fixture, known, known_count, found, found_count);
 		for (size_t i = 0; i < known_count; i++)
 			if (fixture->result.found_of[i] != RECONCILE_NONE)
@@ -476,8 +467,8 @@ static void test_property_shifts_keep_identity(void **state)
 		struct found found[CHANGES];
 		size_t count = 0;
 
-		for (int point = 6; point < N - 6; point += 11 + (int)below(&random, 40)) {
-			int shift = (int)below(&random, 2 * RECONCILE_TOLERANCE + 1) -
+		for (int point = 6; point < N - 6; point += 11 + (int)random_below(&random, 40)) {
+			int shift = (int)random_below(&random, 2 * RECONCILE_TOLERANCE + 1) -
 				    RECONCILE_TOLERANCE;
 
 			if (count == CHANGES)
@@ -504,16 +495,16 @@ static void test_property_announced_once(void **state)
 
 	for (int round = 0; round < 200; round++) {
 		struct known known[CHANGES];
-		size_t known_count = 0, true_count = 3 + below(&random, 6);
+		size_t known_count = 0, true_count = 3 + random_below(&random, 6);
 
 		for (int pass = 0; pass < 20; pass++) {
 			struct found found[CHANGES];
 			size_t found_count = 0;
 
 			for (size_t i = 0; i < true_count; i++)
-				if (pass == 0 || below(&random, 3) > 0)
+				if (pass == 0 || random_below(&random, 3) > 0)
 					found[found_count++] = (struct found){
-						.index = 10 + 20 * i + below(&random, 5),
+						.index = 10 + 20 * i + random_below(&random, 5),
 						.sign = i % 2 ? 1 : -1};
 			run(fixture, known, known_count, found, found_count);
 			for (size_t i = 0; i < found_count; i++) {

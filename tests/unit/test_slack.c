@@ -18,6 +18,7 @@
 #include "delivery_talk.h"
 #include "notifiers/slack_render.h"
 #include "slack_payload.h"
+#include "tests/unit/random.h"
 
 #define TOKEN "xoxb-canary-1234"
 #define DAY INT64_C(86400000)
@@ -130,26 +131,18 @@ static void test_metadata_holds_key_and_ids(void **state)
 	json_decref(body);
 }
 
-static uint64_t next_random(uint64_t *state)
-{
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state;
-}
-
 /* Text of what hurts: markup, mentions, control characters, four-byte and broken UTF-8. */
 static const char *nasty(struct arena *arena, uint64_t *random, size_t most)
 {
 	static const char *const pieces[] = {"&", "<", ">", "<!channel>", "<@U1>", "a", "*", "`",
 		"\n", "\x1b[31m", "\xf0\x9f\x94\xa5", "\xff", "\xc3", "é", "\xe2\x80\xae", "\"",
 		"\\", " ", "&amp;", "\x01"};
-	size_t count = next_random(random) % (most + 1);
+	size_t count = random_next(random) % (most + 1);
 	struct buf text = {0};
 	const char *copy;
 
 	for (size_t i = 0; i < count; i++)
-		buf_text(&text, pieces[next_random(random) % (sizeof pieces / sizeof *pieces)]);
+		buf_text(&text, pieces[random_next(random) % (sizeof pieces / sizeof *pieces)]);
 	copy = arena_strndup(arena, text.data ? text.data : "", text.length);
 	buf_free(&text);
 	return copy;
@@ -159,7 +152,7 @@ static double number(uint64_t *random)
 {
 	static const double numbers[] = {0, -0.0, 1e-300, 1e300, -5, 61000.25, 3.9e7, HUGE_VAL, 1};
 
-	return numbers[next_random(random) % (sizeof numbers / sizeof *numbers)];
+	return numbers[random_next(random) % (sizeof numbers / sizeof *numbers)];
 }
 
 enum { NAMES = 64 };
@@ -173,27 +166,27 @@ static void random_names(struct arena *arena, uint64_t *random, size_t length, c
 static struct announcement random_item(struct arena *arena, uint64_t *random, size_t length,
 	const char *const *names, size_t tests)
 {
-	struct announcement item = {.id = (int64_t)next_random(random) / 2,
-		.direction = (int)(next_random(random) % 3) - 1,
-		.time = START + (int64_t)(next_random(random) % 30) * DAY,
+	struct announcement item = {.id = (int64_t)random_next(random) / 2,
+		.direction = (int)(random_next(random) % 3) - 1,
+		.time = START + (int64_t)(random_next(random) % 30) * DAY,
 		.metric = nasty(arena, random, length),
 		.change = {.mean_before = number(random),
 			.mean_after = number(random),
 			.pvalue = 1e-300,
 			.magnitude = number(random)}};
 
-	item.test = names[next_random(random) % tests];
-	if (next_random(random) % 2)
+	item.test = names[random_next(random) % tests];
+	if (random_next(random) % 2)
 		item.unit = nasty(arena, random, length);
-	if (next_random(random) % 2)
+	if (random_next(random) % 2)
 		item.commit_before = nasty(arena, random, length);
-	if (next_random(random) % 2) {
-		item.members = next_random(random);
+	if (random_next(random) % 2) {
+		item.members = random_next(random);
 		item.shared = nasty(arena, random, length);
 	}
-	if (next_random(random) % 2)
+	if (random_next(random) % 2)
 		item.compare_url = "https://example.com/?a=1&b=2";
-	if (next_random(random) % 2)
+	if (random_next(random) % 2)
 		item.version_after = nasty(arena, random, length);
 	return item;
 }
@@ -215,9 +208,9 @@ static void test_property_limits_hold(void **state)
 
 	for (int round = 0; round < 150; round++) {
 		struct arena *arena = arena_new();
-		size_t count = sizes[next_random(&random) % (sizeof sizes / sizeof *sizes)];
-		size_t length = (size_t)1 << (next_random(&random) % 11);
-		size_t tests = (size_t)1 << (next_random(&random) % 7);
+		size_t count = sizes[random_next(&random) % (sizeof sizes / sizeof *sizes)];
+		size_t length = (size_t)1 << (random_next(&random) % 11);
+		size_t tests = (size_t)1 << (random_next(&random) % 7);
 		struct announcement *items = arena_array(arena, count, sizeof *items);
 		struct message message = {.key = "key", .items = items, .count = count};
 		const char *names[NAMES];

@@ -13,23 +13,16 @@
 #include <math.h>
 
 #include "detectors/standing.h"
+#include "tests/unit/random.h"
 
 enum { N = 300, ROUNDS = 20000, MARKS = 9 };
-
-static uint64_t next_random(uint64_t *state)
-{
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state;
-}
 
 /* Noise of 1 around 100 until `step`, around `level` from there on. */
 static void make(double *values, size_t step, double level)
 {
 	uint64_t random = 5;
 	for (size_t i = 0; i < N; i++) {
-		double noise = (double)(next_random(&random) % 2001) / 1000 - 1;
+		double noise = (double)(random_next(&random) % 2001) / 1000 - 1;
 		values[i] = (i < step ? 100 : level) + noise;
 	}
 }
@@ -169,12 +162,12 @@ static void moves_are_sound(void **state)
 	for (size_t round = 0; round < ROUNDS; round++) {
 		struct mark marks[MARKS], turned[MARKS];
 		struct move moves[MARKS / 2], again[MARKS / 2];
-		size_t count = next_random(&random) % (MARKS + 1), used[2][MARKS] = {{0}};
+		size_t count = random_next(&random) % (MARKS + 1), used[2][MARKS] = {{0}};
 		for (size_t i = 0; i < count; i++) {
-			double place = (double)(next_random(&random) % 120);
-			int sign = next_random(&random) % 2 ? 1 : -1;
-			double followed = (double)(1 + next_random(&random) % 60);
-			marks[i] = next_random(&random) % 2 ? found_mark(i, place, sign)
+			double place = (double)(random_next(&random) % 120);
+			int sign = random_next(&random) % 2 ? 1 : -1;
+			double followed = (double)(1 + random_next(&random) % 60);
+			marks[i] = random_next(&random) % 2 ? found_mark(i, place, sign)
 							    : known_mark(i, place, sign, followed);
 			turned[count - 1 - i] = marks[i];
 		}
