@@ -10,7 +10,7 @@
 #include "agent/news/store_rows.h"
 #include "agent/news/store_tools.h"
 
-enum { MOST_PROBLEMS = 100 };
+enum { MOST_PROBLEMS = 100, FIRST_WITH_COUNTS = 3 };
 
 struct check {
 	const char *path;
@@ -150,7 +150,7 @@ static void check_content(struct check *check)
 	report->changes = ask_number(check, "SELECT count(*) FROM changes");
 	report->deliveries = ask_number(check, "SELECT count(*) FROM deliveries");
 	report->queued = ask_number(check, "SELECT count(*) FROM deliveries WHERE state = 1");
-	if (report->version < STORE_VERSION)
+	if (report->version < FIRST_WITH_COUNTS)
 		return;
 	report->series = ask_number(check, "SELECT count(*) FROM series");
 	ask(check, "SELECT 'changes of state ' || state || ' are counted as ' || count"

@@ -83,12 +83,33 @@
 	" UPDATE counts SET count = count - 1 WHERE state = old.state;"                            \
 	" UPDATE counts SET count = count + 1 WHERE state = new.state; END;"
 
-const char *const store_migrations[STORE_VERSION] = {VERSION_1, VERSION_2, VERSION_3};
+/* SQLite gives the id of the last row again once that row is gone; ids that were told to people
+ * are not to come back. */
+#define VERSION_4                                                                                  \
+	"CREATE TABLE last_ids (name TEXT PRIMARY KEY, id INTEGER NOT NULL) STRICT, WITHOUT "      \
+	"ROWID;"                                                                                   \
+	"INSERT INTO last_ids SELECT 'changes', coalesce(max(id), 0) FROM changes;"                \
+	"INSERT INTO last_ids SELECT 'deliveries', coalesce(max(id), 0) FROM deliveries;"          \
+	"CREATE TRIGGER last_ids_changes AFTER DELETE ON changes"                                  \
+	" WHEN old.id > (SELECT id FROM last_ids WHERE name = 'changes') BEGIN"                    \
+	" UPDATE last_ids SET id = old.id WHERE name = 'changes'; END;"                            \
+	"CREATE TRIGGER last_ids_deliveries AFTER DELETE ON deliveries"                            \
+	" WHEN old.id > (SELECT id FROM last_ids WHERE name = 'deliveries') BEGIN"                 \
+	" UPDATE last_ids SET id = old.id WHERE name = 'deliveries'; END;"
+
+const char *const store_migrations[STORE_VERSION] = {VERSION_1, VERSION_2, VERSION_3, VERSION_4};
 
 const char store_temporary[] = "CREATE TEMP TABLE present (test TEXT PRIMARY KEY) WITHOUT ROWID;"
 			       "CREATE TEMP TABLE doomed (change INTEGER PRIMARY KEY);";
 
-_Static_assert(STORE_VERSION == 3, "STATEMENT_PROBE writes the version");
+_Static_assert(STORE_VERSION == 4, "STATEMENT_PROBE writes the version");
+
+/* The id after all that a table has and has had. */
+#define NEXT_ID(table)                                                                             \
+	"(SELECT max(last_ids.id, coalesce((SELECT max(id) FROM " table "), 0)) + 1"               \
+	" FROM last_ids WHERE name = '" table "')"
+#define NEXT_CHANGE_ID NEXT_ID("changes")
+#define NEXT_DELIVERY_ID NEXT_ID("deliveries")
 
 /* The columns of an announcement, as bind_item and read_item take them. */
 #define ITEM_COLUMNS                                                                               \
@@ -158,10 +179,10 @@ const char *const store_statements[STATEMENT_COUNT] = {
 	[STATEMENT_EVENTS] = "SELECT event, time, point, receiver, destination FROM history"
 			     " WHERE change = ? ORDER BY number",
 	[STATEMENT_RECORD] =
-		"INSERT INTO changes (test, series, branch, sign, time, state, news, first_seen,"
-		" spacing, runs, updated, " ITEM_COLUMNS
-		") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?8, ?11, ?12, ?13, ?14, ?15,"
-		" ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27)",
+		"INSERT INTO changes (id, test, series, branch, sign, time, state, news,"
+		" first_seen, spacing, runs, updated, " ITEM_COLUMNS ") VALUES (" NEXT_CHANGE_ID
+		", ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?8, ?11,"
+		" ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27)",
 	[STATEMENT_BELIEVE] =
 		"UPDATE changes SET sign = ?2, time = ?3, state = ?4, news = ?5, spacing = ?6,"
 		" runs = ?7, updated = ?8 WHERE id = ?1",
@@ -183,8 +204,9 @@ const char *const store_statements[STATEMENT_COUNT] = {
 	[STATEMENT_MARK] = "INSERT INTO series VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO UPDATE"
 			   " SET anchor = ?4, last_point = ?5",
 	[STATEMENT_QUEUE] =
-		"INSERT INTO deliveries (key, receiver, destination, payload, thread, state,"
-		" attempts, created, updated) VALUES (?1, ?2, ?3, ?4, ?5, 1, 0, ?6, ?6)",
+		"INSERT INTO deliveries (id, key, receiver, destination, payload, thread, state,"
+		" attempts, created, updated) VALUES (" NEXT_DELIVERY_ID
+		", ?1, ?2, ?3, ?4, ?5, 1, 0, ?6, ?6)",
 	[STATEMENT_ANNOUNCE] = "INSERT INTO announced (change, delivery) VALUES (?, ?)",
 	[STATEMENT_TELL] = "UPDATE changes SET news = 2 WHERE id = ?",
 	[STATEMENT_SETTLE] =
@@ -199,7 +221,7 @@ const char *const store_statements[STATEMENT_COUNT] = {
 	[STATEMENT_CONDITION] = "INSERT INTO conditions VALUES (?1, ?2, ?3, ?4)"
 				" ON CONFLICT DO UPDATE SET kind = ?2, since = ?3, text = ?4",
 	[STATEMENT_CONDITION_OVER] = "DELETE FROM conditions WHERE subject = ?",
-	[STATEMENT_PROBE] = "PRAGMA user_version = 3" /* SQLite does not skip this write */,
+	[STATEMENT_PROBE] = "PRAGMA user_version = 4" /* SQLite does not skip this write */,
 	[STATEMENT_PRESENT_CLEAR] = "DELETE FROM present",
 	[STATEMENT_PRESENT] = "INSERT OR IGNORE INTO present VALUES (?)",
 	[STATEMENT_PRUNE_LINKS] = "DELETE FROM announced WHERE delivery IN"

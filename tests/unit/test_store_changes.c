@@ -588,6 +588,40 @@ static void test_prune_keeps_what_is_to_be_told(void **state)
 }
 
 /* The history of what stays is cut, but what was said, and to whom, is not forgotten. */
+static void forget_all(struct fixture *fixture)
+{
+	struct store_request *request = store_request_new(STORE_PRUNE, answered, fixture);
+
+	request->before = INT64_C(1800000000000);
+	request->tests = (struct strings){(const char *[]){"another"}, 1};
+	request = ask(fixture, request);
+	assert_false(request->failed);
+	store_request_free(request);
+	assert_int_equal(count_rows(fixture, "changes"), 0);
+	assert_int_equal(count_rows(fixture, "deliveries"), 0);
+}
+
+/* People have been told the ids, and may ask for them. */
+static void test_ids_never_come_back(void **state)
+{
+	struct fixture *fixture = *state;
+
+	open_fixture(fixture);
+	for (int64_t id = 1; id <= 3; id++) {
+		assert_int_equal(record_one(fixture, &example), id);
+		assert_int_equal(queue_one(fixture, id), id);
+		settle(fixture, id, PARCEL_SENT, 1);
+	}
+	forget_all(fixture);
+	reopen(fixture);
+	assert_int_equal(record_one(fixture, &example), 4);
+	assert_int_equal(queue_one(fixture, 4), 4);
+	settle(fixture, 4, PARCEL_SENT, 1);
+	forget_all(fixture);
+	assert_int_equal(record_one(fixture, &example), 5);
+	assert_int_equal(queue_one(fixture, 5), 5);
+}
+
 static void test_prune_cuts_history(void **state)
 {
 	struct fixture *fixture = *state;
@@ -614,7 +648,7 @@ static void test_probe_and_size(void **state)
 	assert_true(size > 4096);
 	done(fixture, new_request(fixture, STORE_PROBE));
 	assert_true(store_size(fixture->store) > size);
-	assert_int_equal(count_rows(fixture, "pragma_user_version WHERE user_version = 3"), 1);
+	assert_int_equal(count_rows(fixture, "pragma_user_version WHERE user_version = 4"), 1);
 }
 
 static int64_t log_size(const struct fixture *fixture)
@@ -663,6 +697,7 @@ int main(void)
 		CASE(test_prune_keeps_what_would_be_found_again),
 		CASE(test_prune_forgets_what_has_vanished),
 		CASE(test_prune_keeps_what_is_to_be_told),
+		CASE(test_ids_never_come_back),
 		CASE(test_prune_cuts_history),
 		CASE(test_probe_and_size),
 		CASE(test_log_is_bounded),

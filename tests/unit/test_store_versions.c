@@ -43,6 +43,46 @@ static const char version_2[] =
 	"CREATE INDEX announced_by ON announced (delivery);"
 	"PRAGMA user_version = 2;";
 
+static const char version_3[] =
+	"ALTER TABLE changes ADD COLUMN runs INTEGER NOT NULL DEFAULT 1;"
+	"ALTER TABLE changes ADD COLUMN members INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE changes ADD COLUMN shared TEXT;"
+	"ALTER TABLE deliveries ADD COLUMN thread TEXT;"
+	"CREATE INDEX changes_of_time ON changes (time);"
+	"CREATE TABLE history ("
+	" change INTEGER NOT NULL REFERENCES changes, number INTEGER NOT NULL,"
+	" event INTEGER NOT NULL, time INTEGER NOT NULL, point INTEGER NOT NULL,"
+	" receiver TEXT, destination TEXT,"
+	" PRIMARY KEY (change, number)) STRICT, WITHOUT ROWID;"
+	"INSERT INTO history SELECT change,"
+	" row_number() OVER (PARTITION BY change ORDER BY deliveries.updated, deliveries.id),"
+	" 6, deliveries.updated, changes.time, receiver, destination FROM announced"
+	" JOIN changes ON changes.id = change"
+	" JOIN deliveries ON deliveries.id = delivery WHERE deliveries.state = 2;"
+	"INSERT INTO history SELECT id,"
+	" (SELECT coalesce(max(number), 0) + 1 FROM history WHERE change = id),"
+	" iif(state = 2, 3, 4), updated, time, NULL, NULL FROM changes WHERE state IN (2, 3);"
+	"CREATE TABLE series ("
+	" test TEXT NOT NULL, series TEXT NOT NULL, branch TEXT NOT NULL,"
+	" anchor INTEGER NOT NULL, last_point INTEGER NOT NULL,"
+	" PRIMARY KEY (test, series, branch)) STRICT, WITHOUT ROWID;"
+	"CREATE TABLE conditions ("
+	" subject TEXT PRIMARY KEY, kind INTEGER NOT NULL, since INTEGER NOT NULL,"
+	" text TEXT NOT NULL) STRICT, WITHOUT ROWID;"
+	"CREATE TABLE counts (state INTEGER PRIMARY KEY, count INTEGER NOT NULL) STRICT;"
+	"INSERT INTO counts VALUES (1, 0), (2, 0), (3, 0), (4, 0);"
+	"UPDATE counts SET count ="
+	" (SELECT count(*) FROM changes WHERE changes.state = counts.state);"
+	"CREATE TRIGGER counts_insert AFTER INSERT ON changes BEGIN"
+	" UPDATE counts SET count = count + 1 WHERE state = new.state; END;"
+	"CREATE TRIGGER counts_delete AFTER DELETE ON changes BEGIN"
+	" UPDATE counts SET count = count - 1 WHERE state = old.state; END;"
+	"CREATE TRIGGER counts_update AFTER UPDATE OF state ON changes"
+	" WHEN old.state != new.state BEGIN"
+	" UPDATE counts SET count = count - 1 WHERE state = old.state;"
+	" UPDATE counts SET count = count + 1 WHERE state = new.state; END;"
+	"PRAGMA user_version = 3;";
+
 /* One change that was announced twice and moved, one withdrawn, one to be told, one in a queue. */
 static const char content[] =
 	"INSERT INTO changes VALUES"
@@ -122,7 +162,7 @@ static void bring_up_to_date(struct fixture *fixture)
 	check_history(fixture);
 	reopen(fixture);
 	check_restored(fixture);
-	assert_int_equal(count_rows(fixture, "pragma_user_version WHERE user_version = 3"), 1);
+	assert_int_equal(count_rows(fixture, "pragma_user_version WHERE user_version = 4"), 1);
 	assert_int_equal(count_rows(fixture, "series"), 0);
 }
 
@@ -143,6 +183,19 @@ static void test_version_2(void **state)
 	database_with(fixture, version_2);
 	database_with(fixture, content);
 	bring_up_to_date(fixture);
+}
+
+static void test_version_3(void **state)
+{
+	struct fixture *fixture = *state;
+
+	database_with(fixture, version_1);
+	database_with(fixture, version_2);
+	database_with(fixture, content);
+	database_with(fixture, version_3);
+	bring_up_to_date(fixture);
+	assert_int_equal(record_one(fixture, &example), 5);
+	assert_int_equal(queue_one(fixture, 5), 4);
 }
 
 /* A migration that fails leaves the file in the version it had. */
@@ -166,6 +219,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(test_version_1),
 		CASE(test_version_2),
+		CASE(test_version_3),
 		CASE(test_failed_migration_changes_nothing),
 	};
 
