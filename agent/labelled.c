@@ -1,6 +1,7 @@
 /*
- * The series is read by the fast reader of `detect`, which has then seen that the line is JSON; the
- * labels, which are few, are cut out of the line and made into a tree.
+ * The reader of `detect` reads the line and says where the labels stand, which are few and made
+ * into trees: no second reader decides what is JSON, as NaN in a series is for one and not for
+ * another.
  */
 #include "agent/labelled.h"
 
@@ -9,9 +10,8 @@
 #include <string.h>
 
 #include "agent/batch.h"
-#include "agent/core/scan.h"
 
-enum { DEPTH_PART = 2, FIRST_SERIES = 64, MOST_POINTS = 50 * 1000 * 1000 };
+enum { FIRST_SERIES = 64, MOST_POINTS = 50 * 1000 * 1000 };
 
 /* The members of a line that are the labels; NULL where they are not there. */
 struct parts {
@@ -26,47 +26,42 @@ static void parts_free(struct parts *parts)
 	json_decref(parts->name);
 }
 
-/* Where the member of that name goes; NULL: it is of no interest. */
-static json_t **part_of(struct parts *parts, const char *key)
+/* Where they stand in the line. */
+struct places_of_parts {
+	struct line_part points, spans, group, name;
+};
+
+static bool read_line(struct line_reader *reader, const char *text, size_t length,
+	struct line *line, struct places_of_parts *at, struct error *error)
 {
-	if (strcmp(key, "change_points") == 0 || strcmp(key, "annotations") == 0)
-		return &parts->points;
-	if (strcmp(key, "unsure") == 0)
-		return &parts->spans;
-	if (strcmp(key, "class") == 0)
-		return &parts->group;
-	return strcmp(key, "name") == 0 ? &parts->name : NULL;
+	const struct line_wanted wanted[] = {
+		{"change_points", &at->points},
+		{"annotations", &at->points},
+		{"unsure", &at->spans},
+		{"class", &at->group},
+		{"name", &at->name},
+	};
+	line_reader_want(reader, wanted, sizeof wanted / sizeof *wanted);
+	bool read = line_read(reader, text, length, line, error);
+	line_reader_want(reader, NULL, 0);
+	return read;
 }
 
-/* Takes the parts out of a line that is known to be a JSON object. */
-static void take_parts(const char *text, size_t length, struct parts *parts)
+static bool make_tree(struct line_part part, const char *name, json_t **tree, struct error *error)
 {
-	struct scan scan = {.at = text, .end = text + length};
-	struct buf key = {0};
-	*parts = (struct parts){0};
-	scan_space(&scan);
-	scan_take(&scan, '{');
-	scan_space(&scan);
-	while (!scan_take(&scan, '}') && scan.at < scan.end) {
-		const char *from = scan.at;
-		scan_string(&scan);
-		buf_clear(&key);
-		scan_decode(from, scan.at, &key);
-		scan_space(&scan);
-		scan_take(&scan, ':');
-		scan_space(&scan);
-		from = scan.at;
-		scan_value(&scan, DEPTH_PART);
-		json_t **part = part_of(parts, key.data);
-		if (part) {
-			json_decref(*part);
-			*part = json_loadb(from, (size_t)(scan.at - from), JSON_DECODE_ANY, NULL);
-		}
-		scan_space(&scan);
-		scan_take(&scan, ',');
-		scan_space(&scan);
-	}
-	buf_free(&key);
+	json_error_t problem;
+	if (!part.from)
+		return true;
+	*tree = json_loadb(part.from, (size_t)(part.to - part.from), JSON_DECODE_ANY, &problem);
+	return *tree || error_set(error, ERROR_DATA, "\"%s\": %s", name, problem.text);
+}
+
+static bool make_trees(const struct places_of_parts *at, struct parts *parts, struct error *error)
+{
+	return make_tree(at->points, "change_points", &parts->points, error) &&
+	       make_tree(at->spans, "unsure", &parts->spans, error) &&
+	       make_tree(at->group, "class", &parts->group, error) &&
+	       make_tree(at->name, "name", &parts->name, error);
 }
 
 static int by_size(const void *a, const void *b)
@@ -216,18 +211,19 @@ bool labelled_read(struct line_reader *reader, const char *text, size_t length, 
 	struct labelled_series *out, struct error *error)
 {
 	struct line line;
-	struct parts parts;
-	if (!line_read(reader, text, length, &line, error))
+	struct places_of_parts at;
+	struct parts parts = {0};
+	if (!read_line(reader, text, length, &line, &at, error))
 		return false;
 	if (line.n == 0)
 		return error_set(error, ERROR_DATA, "\"series\" is empty");
-	take_parts(text, length, &parts);
-	*out = (struct labelled_series){.id = read_name(&line, &parts, arena),
+	*out = (struct labelled_series){
 		.values = copy(arena, line.values, line.n, sizeof *line.values),
 		.runs = copy(arena, line.runs, line.n, sizeof *line.runs),
 		.hashes = copy(arena, line.hashes, line.n, sizeof *line.hashes),
 		.labels.n = line.n};
-	bool read = read_labels(&parts, arena, out, error);
+	bool read = make_trees(&at, &parts, error) && read_labels(&parts, arena, out, error);
+	out->id = read_name(&line, &parts, arena);
 	parts_free(&parts);
 	return read;
 }

@@ -35,6 +35,8 @@ struct line_reader {
 	/* What is wrong with a part, or NULL. */
 	const char *id_problem, *series_problem, *options_problem;
 	size_t bad_value; /* the index the series' problem is about, or NO_INDEX */
+	const struct line_wanted *wanted;
+	size_t wanted_count;
 };
 
 struct line_reader *line_reader_new(void)
@@ -55,6 +57,12 @@ void line_reader_free(struct line_reader *reader)
 	buf_free(&reader->text);
 	buf_free(&reader->key);
 	free(reader);
+}
+
+void line_reader_want(struct line_reader *reader, const struct line_wanted *wanted, size_t count)
+{
+	reader->wanted = wanted;
+	reader->wanted_count = count;
 }
 
 static bool read_id(struct line_reader *reader, struct scan *scan)
@@ -162,20 +170,20 @@ static struct line_option *find_option(struct line_reader *reader, const char *n
 	return option;
 }
 
-/* An option within an object that was scanned before, so that nothing here can fail but its shape.
- */
-static void read_option(struct line_reader *reader, struct scan *scan, const char *not_scalar)
+/* An option within an object that was scanned before. */
+static bool read_option(struct line_reader *reader, struct scan *scan, const char *not_scalar)
 {
 	const char *from = scan->at;
 	if (!scan_string(scan))
-		return;
+		return false;
 	struct line_option *option = find_option(reader, keep_text(reader, from, scan->at));
 	scan_space(scan);
-	scan_take(scan, ':');
+	if (!scan_take(scan, ':'))
+		return false;
 	scan_space(scan);
 	from = scan->at;
 	if (!scan_value(scan, DEPTH_ITEM))
-		return;
+		return false;
 	if (!option)
 		reader->options_problem = "\"options\" has too many entries";
 	else if (*from == '{' || *from == '[')
@@ -184,6 +192,23 @@ static void read_option(struct line_reader *reader, struct scan *scan, const cha
 		option->value = NULL;
 	else
 		option->value = keep_text(reader, from, scan->at);
+	return true;
+}
+
+/* The options of an object that was scanned before, from behind its brace. */
+static bool read_each_option(
+	struct line_reader *reader, struct scan *inside, const char *not_scalar)
+{
+	scan_space(inside);
+	if (scan_take(inside, '}'))
+		return true;
+	do {
+		scan_space(inside);
+		if (!read_option(reader, inside, not_scalar))
+			return false;
+		scan_space(inside);
+	} while (scan_take(inside, ','));
+	return scan_take(inside, '}');
 }
 
 /* Drops the options that are null. */
@@ -216,12 +241,8 @@ static bool read_options(struct line_reader *reader, struct scan *scan)
 	 */
 	buf_clear(&reader->text);
 	buf_reserve(&reader->text, (size_t)(inside.end - reader->options_text));
-	for (scan_space(&inside); !scan_take(&inside, '}'); scan_space(&inside)) {
-		read_option(reader, &inside, not_scalar);
-		scan_space(&inside);
-		scan_take(&inside, ',');
-		scan_space(&inside);
-	}
+	if (!read_each_option(reader, &inside, not_scalar))
+		return false;
 	for (size_t i = 0; i < reader->option_count; i++)
 		if (reader->options[i].value == not_scalar)
 			reader->options_problem = "an option is neither a number nor a word";
@@ -233,6 +254,18 @@ static bool is_key(const struct line_reader *reader, const char *key)
 {
 	return reader->key.length == strlen(key) &&
 	       memcmp(reader->key.data, key, reader->key.length) == 0;
+}
+
+/* A member that is not ours: kept for the caller if it is wanted. */
+static bool read_other(struct line_reader *reader, struct scan *scan)
+{
+	const char *from = scan->at;
+	if (!scan_value(scan, DEPTH_PART))
+		return false;
+	for (size_t i = 0; i < reader->wanted_count; i++)
+		if (is_key(reader, reader->wanted[i].name))
+			*reader->wanted[i].part = (struct line_part){from, scan->at};
+	return true;
 }
 
 static bool read_member(struct line_reader *reader, struct scan *scan)
@@ -256,7 +289,7 @@ static bool read_member(struct line_reader *reader, struct scan *scan)
 		return marks_read(&reader->runs, scan, DEPTH_PART);
 	if (is_key(reader, "hashes"))
 		return marks_read(&reader->hashes, scan, DEPTH_PART);
-	return scan_value(scan, DEPTH_PART);
+	return read_other(reader, scan);
 }
 
 static bool read_object(struct line_reader *reader, struct scan *scan)
@@ -308,6 +341,8 @@ bool line_read(struct line_reader *reader, const char *text, size_t length, stru
 	marks_clear(&reader->hashes);
 	reader->options_text = reader->options_end = NULL;
 	reader->value_count = reader->option_count = 0;
+	for (size_t i = 0; i < reader->wanted_count; i++)
+		*reader->wanted[i].part = (struct line_part){0};
 	bool whole = read_object(reader, &scan);
 	*out = (struct line){.id = reader->id,
 		.id_length = reader->id ? (size_t)(reader->id_end - reader->id) : 0};

@@ -42,10 +42,24 @@ struct line {
 	size_t options_length;
 };
 
+/* A member that the reader does not know but its caller wants: where the last of that name stands
+ * as it was written, all NULL without one. Several names may have one place. */
+struct line_part {
+	const char *from, *to;
+};
+
+struct line_wanted {
+	const char *name;
+	struct line_part *part;
+};
+
 /* Its memory grows to what a line needs and is used again for the next. */
 struct line_reader;
 struct line_reader *line_reader_new(void);
 void line_reader_free(struct line_reader *reader);
+
+/* From now on each line fills the parts; the array and they are borrowed. */
+void line_reader_want(struct line_reader *reader, const struct line_wanted *wanted, size_t count);
 
 /*
  * Reads one line. On failure out->id is still set where the line has one that can be read.

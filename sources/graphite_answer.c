@@ -77,7 +77,6 @@ static void hand_over(struct reader *reader, int64_t step)
 static void reset(struct reader *reader)
 {
 	buf_clear(&reader->target);
-	buf_reserve(&reader->target, 0);
 	reader->n = reader->broken = 0;
 }
 
@@ -221,7 +220,6 @@ static bool decode(struct reader *reader, struct buf *out)
 	if (!scan_string(&reader->scan))
 		return fail(reader, "it is no valid JSON");
 	buf_clear(out);
-	buf_reserve(out, 0);
 	scan_decode(from, reader->scan.at, out);
 	return true;
 }

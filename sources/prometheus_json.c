@@ -36,7 +36,6 @@ bool parse_text(struct parse *parse)
 	if (!scan_string(&parse->scan))
 		return parse_fail(parse, "it is no valid JSON");
 	buf_clear(&parse->text);
-	buf_reserve(&parse->text, 0);
 	scan_decode(from, parse->scan.at, &parse->text);
 	return true;
 }

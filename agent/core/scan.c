@@ -117,6 +117,7 @@ void scan_decode(const char *from, const char *to, struct buf *out)
 	static const char names[] = "bfnrt";
 	static const char codes[] = "\b\f\n\r\t";
 	const char *end = to - 1;
+	buf_reserve(out, 0);
 	for (const char *at = from + 1; at < end; at++) {
 		const char *plain = memchr(at, '\\', (size_t)(end - at));
 		size_t length = (size_t)((plain ? plain : end) - at);

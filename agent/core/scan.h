@@ -3,7 +3,8 @@
  * made of this. It accepts exactly what jansson does: RFC 8259, valid UTF-8, surrogates in pairs,
  * no \u0000, at most SCAN_DEPTH deep.
  *
- * Every function that fails leaves `at` where the trouble is, at most at `end`.
+ * Every function that fails leaves `at` where the trouble is, at most at `end`. Whoever ignores
+ * that may loop for ever, so the compiler warns.
  */
 #ifndef CORE_SCAN_H
 #define CORE_SCAN_H
@@ -12,6 +13,7 @@
 #include <stddef.h>
 
 #include "agent/core/buf.h"
+#include "agent/core/error.h"
 
 enum { SCAN_DEPTH = 2048 }; /* levels of values within values, the outermost and a scalar counted */
 
@@ -34,7 +36,7 @@ static inline bool scan_sees(const struct scan *scan, char c)
 }
 
 /* Steps over `c` if it is next. */
-static inline bool scan_take(struct scan *scan, char c)
+MUST_USE static inline bool scan_take(struct scan *scan, char c)
 {
 	bool seen = scan_sees(scan, c);
 	scan->at += seen;
@@ -42,16 +44,16 @@ static inline bool scan_take(struct scan *scan, char c)
 }
 
 /* Steps over the word ("null") if it is next. */
-bool scan_word(struct scan *scan, const char *word);
+bool scan_word(struct scan *scan, const char *word) MUST_USE;
 
 /* Steps over a string with its quotes. */
-bool scan_string(struct scan *scan);
+bool scan_string(struct scan *scan) MUST_USE;
 
 /* Appends what the string from its quote at `from` to behind its quote at `to`, stepped over
- * before, stands for. */
+ * before, stands for. out->data is a string afterwards, even if that is nothing. */
 void scan_decode(const char *from, const char *to, struct buf *out);
 
 /* Steps over a value of any kind; `depth` is its own level, 1 for the outermost. */
-bool scan_value(struct scan *scan, int depth);
+bool scan_value(struct scan *scan, int depth) MUST_USE;
 
 #endif

@@ -42,6 +42,16 @@ def scores(hunter, *arguments, **options):
     return json.loads(result.out)
 
 
+def test_lines_that_are_almost_json(hunter, tmp_path):
+    """A key without a byte, and the words that Python writes for numbers that JSON has not."""
+    values = series(1, 50)
+    values[10], values[20] = float("nan"), float("inf")
+    path = write(tmp_path / "odd.jsonl", [{"": 1, "series": series(1, 50), "change_points": [50]},
+                                          {"series": values, "change_points": [50]}])
+    [answer] = scores(hunter, "--truth", path)["detectors"]
+    assert answer["all"]["series"] == 2
+
+
 def test_scores_by_hand(hunter, labelled):
     [answer] = scores(hunter, "--truth", labelled)["detectors"]
     assert answer["detector"] == "edivisive"

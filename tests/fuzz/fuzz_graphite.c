@@ -215,12 +215,12 @@ static void fuzz_json(const char *text, size_t size)
 {
 	struct plains plains = {0};
 	struct error error;
-	json_error_t problem;
+	json_error_t problem, ignored;
 	if (memchr(text, 0, size)) /* jansson takes some zero bytes for blanks */
 		return;
 	json_t *root = json_loadb(text, size, JSON_DECODE_INT_AS_REAL, &problem);
 	json_t *unique =
-		json_loadb(text, size, JSON_DECODE_INT_AS_REAL | JSON_REJECT_DUPLICATES, &problem);
+		json_loadb(text, size, JSON_DECODE_INT_AS_REAL | JSON_REJECT_DUPLICATES, &ignored);
 	bool theirs = unique && plain_json(&plains, unique);
 	plains.check = theirs;
 	bool ours = graphite_read_json(text, size, 1000000, take, &plains, &error);

@@ -150,10 +150,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct arena *arena = arena_new();
 	struct answer answer;
 	struct error error;
-	json_error_t problem;
+	json_error_t problem, ignored;
 	json_t *root = json_loadb(text, size, JSON_DECODE_INT_AS_REAL, &problem);
 	json_t *unique =
-		json_loadb(text, size, JSON_DECODE_INT_AS_REAL | JSON_REJECT_DUPLICATES, &problem);
+		json_loadb(text, size, JSON_DECODE_INT_AS_REAL | JSON_REJECT_DUPLICATES, &ignored);
 	struct check check = {0};
 	if (root && unique && has_shape(root))
 		check.result = json_object_get(json_object_get(root, "data"), "result");

@@ -77,6 +77,35 @@ static void annotators(void **state)
 	arena_free(arena);
 }
 
+/* What only one of two readers would take for JSON, and a key of no bytes. */
+static void odd_members(void **state)
+{
+	static const struct {
+		const char *text;
+		double first;
+	} cases[] = {
+		{"{\"\": 1, \"series\": [7, 2], \"change_points\": [1]}", 7},
+		{"{\"series\": [7, NaN, -Infinity], \"change_points\": [1]}", 7},
+		{"{\"series\": [NaN], \"series\": [7, 2], \"change_points\": [1]}", 7},
+		{"{\"series\": [1e999, 2], \"change_points\": [1]}", HUGE_VAL},
+		{"{\"series\": [7, 2], \"change_points\": [0], \"annotations\": [1], \"\": {}}", 7},
+		{"{\"options\": {\"\": {\"\": 1}, \"a\": null}, \"options\": null, "
+		 "\"series\": [7, 2], \"change_points\": [1]}",
+			7},
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct arena *arena = arena_new();
+		struct labelled_series series;
+		struct error error = {0};
+		if (!read_text(arena, cases[i].text, &series, &error))
+			fail_msg("%s: %s", cases[i].text, error.text);
+		assert_true(series.values[0] == cases[i].first);
+		assert_places(series.labels.all, 1, (size_t[]){1});
+		arena_free(arena);
+	}
+}
+
 static void wrong_lines(void **state)
 {
 	static const struct {
@@ -103,6 +132,11 @@ static void wrong_lines(void **state)
 			"\"unsure\" is not a list of spans"},
 		{"{\"series\": [1, 2], \"change_points\": [], \"class\": 5}",
 			"\"class\" is no text"},
+		{"{\"series\": [1, 2], \"change_points\": [], \"unsure\": [[0, 1e999]]}",
+			"\"unsure\": real number overflow near '1e999'"},
+		{"{\"series\": [1, 2], \"change_points\": [99999999999999999999]}",
+			"\"change_points\": too big integer near '99999999999999999999'"},
+		{"{\"series\": [1, 2], \"change_points\": [NaN]}", "not valid JSON at byte 38"},
 	};
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -155,6 +189,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_list),
 		cmocka_unit_test(annotators),
+		cmocka_unit_test(odd_members),
 		cmocka_unit_test(wrong_lines),
 		cmocka_unit_test(files),
 	};
