@@ -1,11 +1,14 @@
 /*
  * A line is made in a buffer and written under a lock, so that lines of several threads do not mix.
  * With patience it goes out in pieces for which a pipe has room when it says so; from when nobody
- * has read for too long until somebody reads again, lines are counted and not waited for. Values
- * that hold blanks, quotes or control characters are quoted with JSON's escapes in both formats.
+ * has read for too long until somebody reads again, lines are counted and not waited for; so are
+ * those that a full disk or a reader who is gone does not take. It is written past stdio, which
+ * does not say how much of a line got through, nor forgets what did not. Values that hold blanks,
+ * quotes or control characters are quoted with JSON's escapes in both formats.
  */
 #include "agent/core/log.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <poll.h>
 #include <pthread.h>
@@ -129,25 +132,50 @@ static void put_line(struct buf *line, enum log_level level, const char *message
 	buf_text(line, json ? "}\n" : "\n");
 }
 
-/* A pipe that says it is has room for PIPE_BUF bytes. */
-static bool is_writable(int fd)
+/* Waits until the stream takes more, without end or up to `until` ms. A pipe that says it does has
+ * room for PIPE_BUF bytes. */
+static bool is_writable(int fd, int64_t until)
 {
 	struct pollfd poller = {.fd = fd, .events = POLLOUT};
+	int ready;
 
-	return poll(&poller, 1, outlet.dropped > 0 ? 0 : (int)patience) != 0;
+	do {
+		int64_t left = until - clock_monotonic();
+
+		ready = poll(&poller, 1, until < 0 ? -1 : left > 0 ? (int)left : 0);
+	} while (ready < 0 && errno == EINTR);
+	return ready > 0;
 }
 
-/* False: nobody has read for too long, and what is left of the text is dropped. */
+/* What has no descriptor is memory. */
+static bool put_stream(FILE *stream, const char *text, size_t length)
+{
+	bool whole = fwrite(text, 1, length, stream) == length;
+
+	return fflush(stream) == 0 && whole;
+}
+
+/* False: nobody has read for too long or it cannot be written, and what is left is dropped. */
 static bool put_text(FILE *stream, const char *text, size_t length)
 {
-	int fd = patience > 0 ? fileno(stream) : -1;
+	int64_t wait = outlet.dropped > 0 ? 0 : patience;
+	int64_t until = patience > 0 ? clock_monotonic() + wait : -1;
+	int fd = fileno(stream);
 
-	for (size_t size; length > 0; text += size, length -= size) {
-		size = fd >= 0 && length > PIPE_BUF ? PIPE_BUF : length;
-		if (fd >= 0 && !is_writable(fd))
+	if (fd < 0)
+		return put_stream(stream, text, length);
+	while (length > 0) {
+		size_t size = until >= 0 && length > PIPE_BUF ? PIPE_BUF : length;
+		ssize_t put = until < 0 || is_writable(fd, until) ? write(fd, text, size) : 0;
+
+		if (put < 0 && errno == EAGAIN)
+			put = is_writable(fd, until) ? -1 : 0;
+		else if (put < 0 && errno != EINTR)
 			return false;
-		fwrite(text, 1, size, stream);
-		fflush(stream);
+		if (put == 0)
+			return false;
+		text += put > 0 ? put : 0;
+		length -= put > 0 ? (size_t)put : 0;
 	}
 	return true;
 }
@@ -160,7 +188,9 @@ static void emit(FILE *stream, const struct buf *line)
 	pthread_mutex_lock(&outlet.lock);
 	if (outlet.dropped > 0) {
 		buf_char(&text, '\n'); /* the last one may have been cut */
-		put_line(&text, LEVEL_WARN, "lines of the log were dropped, as nobody read them",
+		put_line(&text, LEVEL_WARN,
+			"lines of the log were dropped, as nobody read them or they could not be "
+			"written",
 			&LOG_INT("lines", outlet.dropped), 1, 0);
 	}
 	buf_append(&text, line->data, line->length);

@@ -5,8 +5,8 @@
  *     2026-01-02T03:04:05Z warn msg="source failed" test=checkout status=503
  *
  * The only module with mutable state of its own (level, format, stream, rate limit), set once at
- * start. Lines are written whole, from any thread. Nobody logs a secret: values that may hold one
- * are not given to it.
+ * start. Lines are written whole, from any thread, without the stream's buffer. Nobody logs a
+ * secret: values that may hold one are not given to it.
  */
 #ifndef CORE_LOG_H
 #define CORE_LOG_H
@@ -44,7 +44,8 @@ void log_setup(enum log_level level, enum log_format format, FILE *stream);
 void log_limit(int64_t period);
 
 /* From now on a line is waited with for `longest` ms if it cannot be written (a pipe that nobody
- * reads), then dropped, which is said as soon as that can be. 0, as at first: without end. */
+ * reads), then dropped. 0, as at first: without end. Lines that were dropped, for that or because
+ * writing failed, are counted and reported with the next line that can be written. */
 void log_patience(int64_t longest);
 
 bool log_enabled(enum log_level level);

@@ -9,9 +9,11 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "agent/core/log.h"
@@ -162,7 +164,8 @@ static void test_log_that_nobody_reads(void **state)
 	free(text);
 	log_event(LEVEL_INFO, "after", LOG_INT("i", 1));
 	text = drain(ends[0]);
-	assert_non_null(strstr(text, "dropped, as nobody read them\" lines="));
+	assert_non_null(
+		strstr(text, "dropped, as nobody read them or they could not be written\" lines="));
 	free(text);
 	log_event(LEVEL_INFO, "after", LOG_INT("i", 2));
 	text = drain(ends[0]);
@@ -186,6 +189,84 @@ static void test_log_that_nobody_reads(void **state)
 	close(ends[0]);
 }
 
+static void on_alarm(int number)
+{
+	(void)number;
+}
+
+static FILE *full_pipe(int ends[2])
+{
+	static const char bytes[4096];
+
+	assert_int_equal(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+	while (write(ends[1], bytes, sizeof bytes) > 0)
+		continue;
+	assert_int_equal(fcntl(ends[1], F_SETFL, 0), 0);
+	return fdopen(ends[1], "w");
+}
+
+/* A signal that comes while a line waits does not make room for it. */
+static void test_log_interrupted(void **state)
+{
+	(void)state;
+	const struct sigaction action = {.sa_handler = on_alarm};
+	const struct itimerval often = {{0, 2000}, {0, 2000}}, never = {0};
+	int ends[2];
+	FILE *stream = full_pipe(ends);
+
+	assert_int_equal(sigaction(SIGALRM, &action, NULL), 0);
+	log_setup(LEVEL_INFO, LOG_FORMAT_TEXT, stream);
+	log_patience(50);
+	assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);
+	log_event(LEVEL_INFO, "lost", LOG_INT("i", 1));
+	log_event(LEVEL_INFO, "lost", LOG_INT("i", 2));
+	assert_int_equal(setitimer(ITIMER_REAL, &never, NULL), 0);
+	free(drain(ends[0]));
+	log_event(LEVEL_INFO, "after", LOG_INT("i", 3));
+	char *text = drain(ends[0]);
+	assert_int_equal(lines_with(text, "msg=lost"), 0);
+	assert_int_equal(lines_with(text, "lines=2\n"), 1);
+	free(text);
+	log_patience(0);
+	log_setup(LEVEL_INFO, LOG_FORMAT_TEXT, stderr);
+	fclose(stream);
+	close(ends[0]);
+}
+
+/* A disk that is full takes no line; once it does, it is said how many are missing. */
+static void log_to_a_full_disk(int64_t longest)
+{
+	char *text = NULL;
+	int ends[2], full = open("/dev/full", O_WRONLY | O_CLOEXEC);
+
+	assert_true(full >= 0);
+	assert_int_equal(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+	FILE *stream = fdopen(full, "w");
+	log_setup(LEVEL_INFO, LOG_FORMAT_TEXT, stream);
+	log_patience(longest);
+	for (int i = 0; i < 3; i++)
+		log_event(LEVEL_INFO, "lost", LOG_INT("i", i));
+	assert_int_equal(dup2(ends[1], fileno(stream)), fileno(stream));
+	log_event(LEVEL_INFO, "after", LOG_INT("i", 3));
+	text = drain(ends[0]);
+	assert_int_equal(lines_with(text, "msg=lost"), 0);
+	assert_int_equal(lines_with(text, "lines=3\n"), 1);
+	assert_int_equal(lines_with(text, "msg=after"), 1);
+	free(text);
+	log_patience(0);
+	log_setup(LEVEL_INFO, LOG_FORMAT_TEXT, stderr);
+	fclose(stream);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+static void test_log_to_a_full_disk(void **state)
+{
+	(void)state;
+	log_to_a_full_disk(0);
+	log_to_a_full_disk(1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -194,6 +275,8 @@ int main(void)
 		cmocka_unit_test(test_full),
 		cmocka_unit_test(test_log),
 		cmocka_unit_test(test_log_that_nobody_reads),
+		cmocka_unit_test(test_log_interrupted),
+		cmocka_unit_test(test_log_to_a_full_disk),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
