@@ -28,6 +28,7 @@
 
 enum {
 	CONNECTIONS = 256,
+	CLOSING = 64, /* beyond them: those that made room, until libmicrohttpd sees it */
 	OF_ONE_ADDRESS = 64,
 	MOST_WAITING = 32, /* so that those who wait leave connections for others */
 	URGENT_PLACES = 4, /* beyond them, for what must come through */
@@ -74,6 +75,39 @@ static bool check_method(struct http_request *request, const char *method)
 	return false;
 }
 
+/* Headers that say whose the request is and where it ends: if there are two, or both that say where
+ * it ends, someone before the agent may have believed the other. */
+struct single {
+	size_t hosts, ends;
+};
+
+static enum MHD_Result count_single(
+	void *context, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+	struct single *single = context;
+
+	(void)kind, (void)value;
+	single->hosts += strcasecmp(name, "Host") == 0;
+	single->ends += strcasecmp(name, "Content-Length") == 0 ||
+			strcasecmp(name, "Transfer-Encoding") == 0;
+	return MHD_YES;
+}
+
+static bool check_headers(struct http_request *request)
+{
+	struct single single = {0};
+
+	MHD_get_connection_values(request->connection, MHD_HEADER_KIND, count_single, &single);
+	if (single.hosts <= 1 && single.ends <= 1)
+		return true;
+	request->closes = true;
+	http_request_fail(request, MHD_HTTP_BAD_REQUEST,
+		single.hosts > 1 ? "there is more than one Host header"
+				 : "there is more than one Content-Length or Transfer-Encoding "
+				   "header");
+	return false;
+}
+
 static bool check_guard(struct http_request *request)
 {
 	struct http_claim claim = {.host = http_header(request, "Host"),
@@ -115,6 +149,8 @@ static bool check_body(struct http_request *request)
 static void take_head(struct http_request *request, const char *path, const char *method)
 {
 	request->stage = STAGE_BODY;
+	if (!check_headers(request))
+		return;
 	request->route = find_route(request->http, path);
 	if (!request->route)
 		http_request_fail(request, MHD_HTTP_NOT_FOUND, "there is no such page");
@@ -274,7 +310,11 @@ static int64_t turn(struct http *http)
 	due = sooner(give_up(http), http_visits_sweep(&http->visits));
 	if (http->resumed || connections(http) < before)
 		return 0;
-	return MHD_get_timeout(http->daemon, &wait) == MHD_YES ? sooner(due, (int64_t)wait) : due;
+	if (MHD_get_timeout(http->daemon, &wait) == MHD_YES)
+		due = sooner(due, (int64_t)wait);
+	if (due != 0)
+		http_visits_end(&http->visits);
+	return due;
 }
 
 static int64_t serve(void *context)
@@ -295,10 +335,9 @@ static struct MHD_Daemon *start_daemon(struct http *http, int fd)
 {
 	return MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_ERROR_LOG | MHD_ALLOW_SUSPEND_RESUME, 0,
 		NULL, NULL, handle, http, MHD_OPTION_EXTERNAL_LOGGER, keep_quiet, NULL,
-		MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS,
-		MHD_OPTION_PER_IP_CONNECTION_LIMIT, (unsigned)OF_ONE_ADDRESS,
-		MHD_OPTION_NOTIFY_CONNECTION, http_visits_note, &http->visits,
-		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS,
+		MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
+		(unsigned)(CONNECTIONS + CLOSING), MHD_OPTION_NOTIFY_CONNECTION, http_visits_note,
+		&http->visits, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS,
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY, MHD_OPTION_URI_LOG_CALLBACK,
 		http_request_begin, http, MHD_OPTION_NOTIFY_COMPLETED, http_request_end, http,
 		MHD_OPTION_END);
@@ -315,7 +354,10 @@ struct http *http_start(
 	struct http *http = memory_new(1, sizeof *http);
 	*http = (struct http){.engine = engine, .options = *options, .port = http_listen_port(fd)};
 	http->options.listen = NULL; /* a reload may take it away */
-	http->visits.within = options->request_within ? options->request_within : REQUEST_WITHIN;
+	http->visits = (struct visits){
+		.within = options->request_within ? options->request_within : REQUEST_WITHIN,
+		.most = CONNECTIONS,
+		.of_an_address = OF_ONE_ADDRESS};
 	(void)!http_listen_split(options->listen, http->listen_host, port, error); /* was opened */
 	(void)!gethostname(http->machine, sizeof http->machine - 1);
 	http->daemon = start_daemon(http, fd);

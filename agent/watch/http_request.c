@@ -132,10 +132,13 @@ enum MHD_Result http_request_send(struct http_request *request)
 	if (!response)
 		abort(); /* out of memory */
 	request->stage = STAGE_SENT;
+	http_visits_answer(request->connection);
 	MHD_add_response_header(
 		response, "Content-Type", answer->type ? answer->type : "application/json");
 	MHD_add_response_header(response, "Cache-Control", "no-store");
 	MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+	if (request->closes)
+		MHD_add_response_header(response, "Connection", "close");
 	if (request->allow)
 		MHD_add_response_header(response, "Allow", request->allow);
 	if (status == MHD_HTTP_SERVICE_UNAVAILABLE)

@@ -53,6 +53,7 @@ struct http_request {
 	int64_t deadline;
 	struct http_answer answer;
 	const char *allow; /* goes with 405 */
+	bool closes;       /* nothing after it on its connection is read */
 };
 
 /* For libmicrohttpd: called with the first line of a request; what it returns is the request's

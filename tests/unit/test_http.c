@@ -9,6 +9,7 @@
 #include <arpa/inet.h>
 #include <poll.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,8 +22,8 @@
 #include "agent/watch/http_request.h"
 #include "agent/watch/pages.h"
 
-/* PLACES: connections at a time, OF_ONE: of them for one address. */
-enum { ANSWER = 1 << 16, PLACES = 256, OF_ONE = 64 };
+/* PLACES: connections at a time, OF_ONE: of them for one address, MANY: more than there are. */
+enum { ANSWER = 1 << 16, PLACES = 256, OF_ONE = 64, MANY = 300 };
 
 /* An agent's face on a port of its own, and a client that talks to it while the engine runs. */
 struct world {
@@ -35,7 +36,9 @@ struct world {
 	struct http_request *kept[40];
 	_Atomic size_t kept_count;
 	int waiting;
-	int open[PLACES];
+	int open[MANY];
+	sem_t still, on;  /* the engine stands still; it may go on */
+	ssize_t received; /* last: 0 at the end, -1 if none came */
 	void (*client)(struct world *world);
 	char answer[ANSWER];
 };
@@ -64,6 +67,17 @@ static void say(void *context, struct http_request *request)
 	(void)context;
 	buf_printf(&answer.body, "%s a=%s b=%s\n", request->posted ? "posted" : "read",
 		http_parameter(request, "a"), http_parameter(request, "b"));
+	http_answer(request, &answer);
+}
+
+/* More than the sockets hold. */
+static void say_much(void *context, struct http_request *request)
+{
+	struct http_answer answer = {.type = "text/plain"};
+
+	(void)context;
+	for (int i = 0; i < 1 << 17; i++)
+		buf_text(&answer.body, "16 bytes a line\n");
 	http_answer(request, &answer);
 }
 
@@ -102,6 +116,7 @@ static const struct route test_routes[] = {
 	{"/keep", HTTP_READ, true, 60000, test_names, keep, false},
 	{"/urgent", HTTP_READ, true, 60000, test_names, keep, true},
 	{"/impatient", HTTP_READ, true, 20, test_names, keep, false},
+	{"/large", HTTP_READ, false, 0, test_names, say_much, false},
 	{"/release", HTTP_READ, false, 0, test_names, release, false},
 	{0},
 };
@@ -123,6 +138,8 @@ static int set_up(void **state)
 	struct error error;
 	*state = world;
 	world->engine = engine_new(&(struct engine_options){.jobs = 1}, &error);
+	sem_init(&world->still, 0, 0);
+	sem_init(&world->on, 0, 0);
 	world->metrics = metrics_new();
 	world->pages = (struct pages){world->metrics, unready, collect, world, NULL};
 	world->http = start(world, "127.0.0.1:0", false, &error);
@@ -137,6 +154,8 @@ static int tear_down(void **state)
 	engine_free(world->engine);
 	http_free(world->http);
 	metrics_free(world->metrics);
+	sem_destroy(&world->still);
+	sem_destroy(&world->on);
 	free(world);
 	return 0;
 }
@@ -149,10 +168,12 @@ static int connect_from(const struct world *world, unsigned from)
 	struct sockaddr_in address = {.sin_family = AF_INET,
 		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
 		.sin_port = htons(http_port(world->http))};
-	/* A stuck answer fails the test; none takes a second. */
-	struct timeval limit = {.tv_sec = 20};
+	/* A stuck answer fails the test, before idle connections end by themselves (15 s). */
+	struct timeval limit = {.tv_sec = 10};
+	int buffer = 4096;
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof buffer);
 	if (bind(fd, (struct sockaddr *)&source, sizeof source) != 0 ||
 		connect(fd, (struct sockaddr *)&address, sizeof address) != 0)
 		abort();
@@ -174,10 +195,11 @@ static void send_text(int fd, const char *text)
 static void receive(struct world *world, int fd)
 {
 	size_t length = 0;
-	ssize_t got;
+	ssize_t got = 0;
 	while (length < ANSWER - 1 &&
 		(got = recv(fd, world->answer + length, ANSWER - 1 - length, 0)) > 0)
 		length += (size_t)got;
+	world->received = got;
 	world->answer[length] = '\0';
 	close(fd);
 }
@@ -662,27 +684,157 @@ static void test_when_all_places_were_taken(void **state)
 	saw(world, "healthy\n");
 }
 
-static void ask_beside_a_crowd(struct world *world)
+/* Connections of one address, or of as many as there are, each with what may be half a request. */
+static void crowd(struct world *world, size_t count, bool of_one, const char *request)
 {
-	char byte;
-	int fd;
+	for (size_t i = 0; i < count; i++) {
+		world->open[i] = connect_from(world, of_one ? 2 : 3 + (unsigned)i / 2);
+		send_text(world->open[i], request);
+		if (i % 32 > 0)
+			continue;
+		get_health(world); /* the others have been accepted by then */
+		saw(world, "healthy\n");
+	}
+}
 
-	keep_open(world, OF_ONE);
-	fd = connect_from(world, 2);
-	send_text(fd, HEAD("GET", "/-/healthy", ""));
-	assert_true(recv(fd, &byte, 1, 0) <= 0);
-	close(fd);
-	get_health(world);
-	for (int i = 0; i < OF_ONE; i++)
+static void leave(struct world *world, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
 		close(world->open[i]);
 }
 
+static void ask_beside_a_crowd(struct world *world)
+{
+	int other = connect_from(world, 9), fd;
+	char byte;
+
+	send_text(other, "GET /-/healthy HTTP/1.1\r\nHost: x\r\n");
+	crowd(world, OF_ONE, true, "GET /");
+	fd = connect_from(world, 2);
+	send_text(fd, HEAD("GET", "/-/healthy", ""));
+	receive(world, fd);
+	saw(world, "healthy\n");
+	assert_int_equal(recv(world->open[0], &byte, 1, 0), 0);
+	for (int i = 1; i < OF_ONE; i++)
+		assert_int_equal(recv(world->open[i], &byte, 1, MSG_DONTWAIT), -1);
+	send_text(other, "\r\n"); /* it came before them all */
+	assert_int_equal(recv(other, &byte, 1, 0), 1);
+	close(other);
+	leave(world, OF_ONE);
+}
+
+/* Of one address, the connection that has taken longest makes room. */
 static void test_one_address_does_not_take_all(void **state)
 {
-	struct world *world = *state;
+	run(*state, ask_beside_a_crowd);
+}
 
-	run(world, ask_beside_a_crowd);
+static void ask_beside_those_who_do_not_read(struct world *world)
+{
+	int fd;
+
+	crowd(world, OF_ONE, true, HEAD("GET", "/large", ""));
+	fd = connect_from(world, 2);
+	send_text(fd, HEAD("GET", "/-/healthy", ""));
+	receive(world, fd);
 	saw(world, "healthy\n");
+	leave(world, OF_ONE);
+}
+
+static void test_unread_answers_make_room(void **state)
+{
+	run(*state, ask_beside_those_who_do_not_read);
+}
+
+static void ask_beside_too_many(struct world *world)
+{
+	char byte;
+
+	crowd(world, MANY, false, "GET /met");
+	get_health(world);
+	saw(world, "healthy\n");
+	assert_int_equal(recv(world->open[0], &byte, 1, 0), 0);
+	assert_int_equal(recv(world->open[MANY - 1], &byte, 1, MSG_DONTWAIT), -1);
+	leave(world, MANY);
+}
+
+static void test_health_has_a_place(void **state)
+{
+	run(*state, ask_beside_too_many);
+}
+
+static void stand_still(void *context)
+{
+	struct world *world = context;
+
+	sem_post(&world->still);
+	sem_wait(&world->on);
+}
+
+/* The loop sees what is sent and the end at once. */
+static void send_with_end(struct world *world, const char *text)
+{
+	int fd = connect_to(world);
+
+	get_health(world); /* it has been accepted */
+	engine_post(world->engine, stand_still, NULL, world);
+	sem_wait(&world->still);
+	send_text(fd, text);
+	shutdown(fd, SHUT_WR);
+	sem_post(&world->on);
+	receive(world, fd);
+	assert_int_equal(world->received, 0); /* the end, not the limit */
+}
+
+static void send_halves(struct world *world)
+{
+	static const char *const halves[] = {"", "GET /met", "GET /metrics HTTP/1.1\r\nHost: x\r\n",
+		HEAD("POST", "/post",
+			"Content-Type: application/x-www-form-urlencoded\r\n"
+			"Content-Length: 9\r\n") "a=1"};
+
+	for (size_t i = 0; i < sizeof halves / sizeof *halves; i++) {
+		send_with_end(world, halves[i]);
+		assert_string_equal(world->answer, "");
+	}
+	send_with_end(world, "GET /-/ready HTTP/1.1\r\nHost: x\r\n\r\n");
+	saw(world, "\r\n\r\nready\n");
+	send_with_end(world, "GET /-/healthy HTTP/1.1\r\nHost: x\r\n\r\n"
+			     "GET /-/ready HTTP/1.1\r\nHost: x\r\n\r\nGET");
+	saw(world, "healthy\n");
+	saw(world, "\r\n\r\nready\n");
+}
+
+/* Who sends half a request and ends is gone at once; who ends after a whole one is answered. */
+static void test_the_end_within_a_request(void **state)
+{
+	run(*state, send_halves);
+}
+
+#define FORM "Content-Type: application/x-www-form-urlencoded\r\n"
+
+static void ask_ambiguously(struct world *world)
+{
+	expect(world, HEAD("GET", "/metrics", "Host: localhost:9\r\n"), " 400 ",
+		"more than one Host");
+	expect(world, HEAD("GET", "/nowhere", "hOST: other\r\n"), " 400 ", "more than one Host");
+	expect(world, HEAD("POST", "/say", FORM "Content-Length: 3\r\nContent-Length: 3\r\n") "a=1",
+		" 400 ", "more than one Content-Length");
+	expect(world, HEAD("GET", "/say", "Content-Length: 0\r\nContent-Length: 30\r\n"), " 400 ",
+		"\r\nConnection: close\r\n");
+	expect(world,
+		HEAD("POST", "/say",
+			FORM "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n") "0\r\n\r\n",
+		" 400 ", "more than one Content-Length or Transfer-Encoding");
+	ask(world, "GET /say HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\n"
+		   "Content-Length: 0\r\n\r\nGET /say?a=1 HTTP/1.1\r\nHost: localhost\r\n\r\n");
+	saw(world, " 400 ");
+	assert_null(strstr(world->answer, " 200 ")); /* what follows is not taken for a request */
+}
+
+static void test_ambiguous_headers(void **state)
+{
+	run(*state, ask_ambiguously);
 }
 
 /* A byte now and then, for as long as the other side takes it. */
@@ -820,6 +972,10 @@ int main(void)
 		WORLD_TEST(test_idle_connections_hold_up_nobody),
 		WORLD_TEST(test_when_all_places_were_taken),
 		WORLD_TEST(test_one_address_does_not_take_all),
+		WORLD_TEST(test_unread_answers_make_room),
+		WORLD_TEST(test_health_has_a_place),
+		WORLD_TEST(test_the_end_within_a_request),
+		WORLD_TEST(test_ambiguous_headers),
 		WORLD_TEST(test_requests_have_their_time),
 		WORLD_TEST(test_often),
 		WORLD_TEST(test_addresses),
