@@ -186,7 +186,6 @@ static int run(struct cli *cli)
 		.attributes = options->selection.attrs};
 	struct gather gather = {.tests = analyze.ask.tests,
 		.count = analyze.ask.count,
-		.parts = 1,
 		.read_timeout = analyze.ask.config->agent.read_timeout,
 		.prepare = prepare,
 		.ready = ready,

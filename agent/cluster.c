@@ -227,7 +227,6 @@ static int run(struct cli *cli)
 	cluster.shapes = shapes_new();
 	struct gather gather = {.tests = cluster.ask.tests,
 		.count = cluster.ask.count,
-		.parts = 1,
 		.read_timeout = cluster.ask.config->agent.read_timeout,
 		.prepare = prepare,
 		.ready = ready,

@@ -12,7 +12,7 @@ enum { WINDOW = 64, NAMES_SHOWN = 20 };
 struct slot {
 	struct run *run;
 	struct task *tasks[GATHER_PARTS];
-	size_t pending;
+	size_t parts, pending;
 };
 
 struct run {
@@ -41,8 +41,9 @@ static void submit_next(struct run *run)
 	struct gather *gather = run->gather;
 	const struct test *test = gather->tests[run->submitted];
 	struct slot *slot = &run->slots[run->submitted++ % WINDOW];
-	*slot = (struct slot){.run = run, .pending = gather->parts};
-	for (size_t part = 0; part < gather->parts; part++) {
+	size_t parts = gather->parts ? gather->parts(gather->context, test) : 1;
+	*slot = (struct slot){.run = run, .parts = parts, .pending = parts};
+	for (size_t part = 0; part < parts; part++) {
 		struct task *task = slot->tasks[part] = task_new(test, run->cli->now);
 		task->done = task_done;
 		task->context = slot;
@@ -61,7 +62,7 @@ static void submit_next(struct run *run)
 static void take_result(struct run *run, const struct slot *slot)
 {
 	struct gather *gather = run->gather;
-	for (size_t part = 0; part < gather->parts; part++) {
+	for (size_t part = 0; part < slot->parts; part++) {
 		const struct task *task = slot->tasks[part];
 		if (!task->failed)
 			continue;
@@ -79,7 +80,7 @@ static void hand_out(struct run *run)
 		struct slot *slot = &run->slots[run->handed++ % WINDOW];
 		gather->ready(gather->context, slot->tasks);
 		take_result(run, slot);
-		for (size_t part = 0; part < gather->parts; part++)
+		for (size_t part = 0; part < slot->parts; part++)
 			task_free(slot->tasks[part]);
 		if (run->submitted < gather->count)
 			submit_next(run);

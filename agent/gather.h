@@ -16,13 +16,15 @@ struct gather {
 	const struct test *const *tests;
 	size_t count;
 	int64_t read_timeout; /* ms; the configuration's */
-	size_t parts;         /* tasks a test needs, at most GATHER_PARTS */
+
+	/* Optional: tasks the test needs, at most GATHER_PARTS; by default one. */
+	size_t (*parts)(const void *context, const struct test *test);
 
 	/* Sets the query and the work of one of the test's tasks. */
 	void (*prepare)(void *context, struct task *task, size_t part);
 
-	/* The test's tasks, when it is its turn; they are freed afterwards. Called on the caller's
-	 * thread. */
+	/* The test's tasks, NULL behind the last, when it is its turn; they are freed afterwards.
+	 * Called on the caller's thread. */
 	void (*ready)(void *context, struct task *const *tasks);
 	void *context;
 

@@ -69,7 +69,6 @@ static int list_read(struct cli *cli, const struct test *test, const struct sele
 	struct listing listing = {.out = cli->out, .selection = *selection};
 	struct gather gather = {.tests = &test,
 		.count = 1,
-		.parts = 1,
 		.read_timeout = read_timeout,
 		.prepare = prepare,
 		.ready = ready,

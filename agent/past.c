@@ -94,7 +94,6 @@ struct past *past_gather(struct cli *cli, const struct config *config,
 	struct gather gather = {.tests = tests,
 		.count = count,
 		.read_timeout = config->agent.read_timeout,
-		.parts = 1,
 		.prepare = prepare,
 		.ready = ready,
 		.context = past};

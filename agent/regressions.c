@@ -46,9 +46,8 @@ static const struct field regression_fields[] = {
 		.type = FIELD_STRING,
 		.offset = offsetof(struct regression_flags, base_branch),
 		.metavar = "NAME",
-		.help = "what --branch is compared with; by default the test's own main branch, "
-			"\"main\" in a CSV "
-			"file"},
+		.help = "what --branch is compared with; by default the test's base_branch, else "
+			"\"main\""},
 	{0},
 };
 
@@ -74,8 +73,9 @@ struct regressions {
 /* What one task found. */
 struct half {
 	const struct regressions *regressions;
-	bool is_branch;
-	struct analysis base;   /* of the main branch's task */
+	bool compared;          /* a branch with the main one, each by a task of its own */
+	bool is_branch;         /* the branch's task of these two */
+	struct analysis base;   /* of the main branch's task, or the only one */
 	struct analysis target; /* compared with it; of the branch's task, if there is one */
 	const size_t *points;   /* by series of the base: the baseline; its length is the end */
 };
@@ -116,7 +116,7 @@ static bool find_baseline(struct task *task, const struct half *half, const stru
 		return mark_missing(mark, task->test->name, data, error);
 	for (size_t s = 0; s < data->count; s++) {
 		const struct axis *axis = data->series[s].axis;
-		if (!mark->attribute && selection->since == WHEN_ALWAYS && selection->branch)
+		if (!mark->attribute && selection->since == WHEN_ALWAYS && half->compared)
 			points[s] = axis->n;
 		else if (!mark->attribute || !mark_find(mark, axis, true, &points[s]))
 			points[s] = axis_lower_bound(axis, since);
@@ -133,7 +133,7 @@ static bool work(struct task *task, struct scratch *scratch, struct error *error
 	struct selection selection = *asked;
 	selection.from = (struct mark){0};
 	selection.last = half->is_branch ? asked->last : 0;
-	if (asked->branch && !half->is_branch)
+	if (half->compared && !half->is_branch)
 		selection.to = (struct mark){0};
 	if (!selection_apply(&selection, task->test->name, query->arena, &query->data, error))
 		return false;
@@ -144,7 +144,7 @@ static bool work(struct task *task, struct scratch *scratch, struct error *error
 		!find_baseline(task, half, &query->data, &half->points, error))
 		return false;
 	half->target = half->base;
-	if (asked->branch || asked->last == 0)
+	if (half->compared || asked->last == 0)
 		return true;
 	struct dataset *tail = arena_alloc(query->arena, sizeof *tail);
 	*tail = dataset_view(query->arena, &query->data);
@@ -153,15 +153,42 @@ static bool work(struct task *task, struct scratch *scratch, struct error *error
 	       analyze(task, half, tail, scratch, &half->target, error);
 }
 
-/* The main branch is what the test has without a branch; a CSV file that holds several needs its
- * name. */
+/* The text that a test's source has for an option; NULL if it has none, or no such option. */
+static const char *source_text(const struct test *test, const char *name)
+{
+	const struct field *field = test->options ? field_find(test->source->fields, name) : NULL;
+	return field ? *(const char *const *)((const char *)test->options + field->offset) : NULL;
+}
+
+/* A source with the option base_branch has the branches side by side, and needs the main one's name
+ * where it is not configured. NULL: what the test has without a branch. */
 static const char *main_branch(const struct regressions *regressions, const struct test *test)
 {
-	if (!regressions->ask.selection.branch)
-		return NULL;
+	const char *configured = source_text(test, "base_branch");
 	if (regressions->flags->base_branch)
 		return regressions->flags->base_branch;
-	return strcmp(test->source->name, "csv") == 0 ? "main" : NULL;
+	if (configured)
+		return configured;
+	return test->options && field_find(test->source->fields, "base_branch") ? "main" : NULL;
+}
+
+/* The main branch cannot be compared with itself: it is asked about as a test without branches.
+ * With a branch_prefix, what is asked for as "main" is at another place than the test's own data.
+ */
+static bool compares_branches(const struct regressions *regressions, const struct test *test)
+{
+	const char *branch = regressions->ask.selection.branch;
+	const char *main = main_branch(regressions, test);
+	if (!branch)
+		return false;
+	if (!main && !source_text(test, "branch_prefix"))
+		main = "main";
+	return !main || strcmp(branch, main) != 0;
+}
+
+static size_t count_parts(const void *context, const struct test *test)
+{
+	return compares_branches(context, test) ? 2 : 1;
 }
 
 static void prepare(void *context, struct task *task, size_t part)
@@ -169,10 +196,13 @@ static void prepare(void *context, struct task *task, size_t part)
 	struct regressions *regressions = context;
 	struct query *query = &task->query;
 	struct half *half = arena_alloc(query->arena, sizeof *half);
-	*half = (struct half){.regressions = regressions, .is_branch = part == 1};
+	*half = (struct half){.regressions = regressions,
+		.compared = compares_branches(regressions, task->test),
+		.is_branch = part == 1};
 	selection_query(&regressions->ask.selection, task->test, query);
 	if (!half->is_branch) {
-		query->branch = main_branch(regressions, task->test);
+		if (half->compared)
+			query->branch = main_branch(regressions, task->test);
 		if (query->since != WHEN_ALWAYS)
 			query->since -= EARLIER;
 	}
@@ -285,15 +315,19 @@ static void ready(void *context, struct task *const *tasks)
 {
 	struct regressions *regressions = context;
 	const char *branch = regressions->ask.selection.branch;
-	struct task *last = tasks[branch ? 1 : 0];
+	struct task *last = tasks[1] ? tasks[1] : tasks[0];
 	const struct half *main = tasks[0]->result, *other = last->result;
-	if (branch && !tasks[0]->failed && !last->failed &&
+	if (tasks[1] && !tasks[0]->failed && !last->failed &&
 		is_same_data(&other->target, &main->base))
 		last->failed = !error_set(&last->error, ERROR_DATA,
-			"branch \"%s\" has the same data as the main branch; does the test's "
-			"configuration use "
-			"the branch?",
+			"branch \"%s\" has the same data as the main branch: the configuration "
+			"does not use the branch, or it is the main branch, which --base-branch "
+			"names",
 			branch);
+	if (tasks[1] && tasks[0]->failed && !regressions->flags->base_branch &&
+		!source_text(last->test, "base_branch"))
+		error_prefix(&tasks[0]->error, "the main branch, which base_branch in the test "
+					       "or --base-branch names: ");
 	struct comparisons found = {0};
 	if (!tasks[0]->failed && !last->failed) {
 		found = compare(regressions, tasks[0], main, &other->target);
@@ -302,7 +336,7 @@ static void ready(void *context, struct task *const *tasks)
 				"test \"%s\": no metric has values on both sides of the comparison",
 				last->test->name);
 	}
-	for (size_t part = 0; part < (branch ? 2 : 1); part++)
+	for (size_t part = 0; part < GATHER_PARTS && tasks[part]; part++)
 		if (!gather_log(tasks[part])) {
 			regression_report_failure(
 				&regressions->report, last->test->name, tasks[part]->error.text);
@@ -323,7 +357,7 @@ static int run(struct cli *cli)
 		return code;
 	struct gather gather = {.tests = regressions.ask.tests,
 		.count = regressions.ask.count,
-		.parts = regressions.ask.selection.branch ? 2 : 1,
+		.parts = count_parts,
 		.read_timeout = regressions.ask.config->agent.read_timeout,
 		.prepare = prepare,
 		.ready = ready,
@@ -353,7 +387,8 @@ const struct command regressions_command = {
 		"at the end, by Welch's test. A level is all points between two change points.\n\n"
 		"--last N compares with the last N points only. --branch compares the end of that "
 		"branch with "
-		"the main branch: with its end, or with the baseline that --since names.\n\n"
+		"the main branch: with its end, or with the baseline that --since names. The main "
+		"branch itself is compared with what it was.\n\n"
 		"Exits with 1 if a regression was found, else with 3 if a test could not be read.",
 	.parts = regressions_parts,
 	.options_size = sizeof(struct regressions_options),

@@ -112,7 +112,9 @@ struct reading {
 	struct subject subject;
 	struct option_table tables[READING_TABLES];
 	const char *const *other_keys;    /* read elsewhere, NULL-terminated; or NULL */
-	const char *const *harmless_keys; /* ignored without a word */
+	const char *const *harmless_keys; /* ignored: a warning in `own`, else without a word */
+	const struct yaml_node *own;      /* the map without what it inherits, or NULL */
+	const char *type;                 /* with `own`: the test's */
 	bool lenient;                     /* unknown keys are warnings */
 	bool dollar;                      /* `$X` is expanded */
 };

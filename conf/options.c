@@ -178,8 +178,15 @@ static void read_value(struct loader *loader, const struct field *field,
 static void report_unknown(
 	struct loader *loader, const struct yaml_node *key, const struct reading *reading)
 {
-	if (listed(reading->other_keys, key->text) || listed(reading->harmless_keys, key->text))
+	if (listed(reading->other_keys, key->text))
 		return;
+	if (listed(reading->harmless_keys, key->text)) {
+		if (reading->own && yaml_get(reading->own, key->text))
+			loader_report(loader, true, key, &reading->subject,
+				"\"%.80s\" has no effect on a test of type %s", key->text,
+				reading->type);
+		return;
+	}
 	loader_report(loader, reading->lenient, key, &reading->subject, "unknown key \"%.80s\"%s",
 		key->text, key_hint(loader, key->text, reading));
 }

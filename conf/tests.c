@@ -213,8 +213,8 @@ struct strings notify_read(struct loader *loader, const struct yaml_node *map,
 	return *given;
 }
 
-static void read_test(
-	struct loader *loader, const struct yaml_node *map, const char *name, struct test *test)
+static void read_test(struct loader *loader, const struct yaml_node *map,
+	const struct yaml_node *own, const char *name, struct test *test)
 {
 	struct subject subject = {.kind = "test", .name = name};
 	const struct agent_settings *agent = &loader->config->agent;
@@ -236,6 +236,8 @@ static void read_test(
 	size_t errors = loader->problems->errors;
 	bool whole = false;
 	test->source = test_source_find(loader, type);
+	reading.own = test->source ? own : NULL;
+	reading.type = type;
 	if (test->source)
 		whole = read_options(loader, map, &reading, &common, test);
 	else
@@ -286,7 +288,7 @@ static void read_entry(struct loader *loader, const struct yaml_entry *entry, st
 	else
 		loader_report(loader, false, entry->key, &subject, "a map is needed here");
 	if (merged)
-		read_test(loader, merged, name, test);
+		read_test(loader, merged, entry->value, name, test);
 }
 
 void tests_read(struct loader *loader, const struct yaml_node *map)

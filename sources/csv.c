@@ -38,6 +38,12 @@ static const struct field csv_fields[] = {
 		.offset = offsetof(struct csv_options, attributes),
 		.metavar = "COLUMNS",
 		.help = "columns that are shown with a change: commit, version, branch ..."},
+	{.name = "base_branch",
+		.type = FIELD_STRING,
+		.offset = offsetof(struct csv_options, base_branch),
+		.metavar = "BRANCH",
+		.help = "the branch that is read when none is asked for, in a file with a column "
+			"\"branch\" (needed if it holds several)"},
 	{.name = "csv_options",
 		.type = FIELD_MAP,
 		.offset = offsetof(struct csv_options, csv_options),
@@ -54,7 +60,8 @@ struct reader {
 	struct rows rows; /* with a column for each of the plan's */
 	struct branches branches;
 	size_t rows_seen;
-	bool branch_seen; /* the one that was asked for */
+	const char *wanted; /* branch, or NULL */
+	bool branch_seen;
 };
 
 static bool check_width(const struct reader *reader, const struct row *row)
@@ -108,7 +115,7 @@ static bool is_wanted(struct reader *reader, const struct row *row)
 	if (reader->plan.branch == NO_COLUMN)
 		return true;
 	const struct cell *cell = &row->cells[reader->plan.branch];
-	const char *wanted = reader->query->branch;
+	const char *wanted = reader->wanted;
 
 	branches_add(&reader->branches, reader->query->arena, cell->text, cell->length);
 	if (!wanted)
@@ -192,19 +199,18 @@ static bool check_branches(struct reader *reader)
 	struct branches *branches = &reader->branches;
 	const char *name = reader->input->name;
 
-	if (!query->branch) {
-		if (branches->count < 2)
+	if (!reader->wanted) {
+		if (branches->count < 2 || query->listing)
 			return true;
 		return error_set(reader->error, ERROR_DATA,
 			"%s: the file holds several branches, which must not be compared as one "
-			"series: choose one with --branch "
-			"(%s)",
+			"series: choose one with --branch, or set base_branch in the test (%s)",
 			name, branches_list(branches, query->arena));
 	}
 	if (reader->branch_seen || branches->count == 0)
 		return true;
 	return error_set(reader->error, ERROR_DATA,
-		"%s: no row is of branch \"%.100s\" (there are: %s)", name, query->branch,
+		"%s: no row is of branch \"%.100s\" (there are: %s)", name, reader->wanted,
 		branches_list(branches, query->arena));
 }
 
@@ -229,8 +235,12 @@ static void finish(struct reader *reader)
 
 static bool parse(struct query *query, struct input *input, size_t row_limit, struct error *error)
 {
-	struct reader reader = {
-		.query = query, .input = input, .error = error, .row_limit = row_limit};
+	const struct csv_options *options = query->options;
+	struct reader reader = {.query = query,
+		.input = input,
+		.error = error,
+		.row_limit = row_limit,
+		.wanted = query->branch ? query->branch : options->base_branch};
 	char delimiter, quote;
 
 	if (!csv_dialect(query->options, &delimiter, &quote, error))
@@ -269,6 +279,7 @@ static bool csv_read(struct query *query, struct error *error)
 /* Configured metrics are known by their names; to find others takes a look at the first rows. */
 static bool csv_list(struct query *query, struct strings *names, struct error *error)
 {
+	query->listing = true;
 	if (!query->metric_count && !read_file(query, LIST_ROWS, error))
 		return false;
 	*names = found_names(query);

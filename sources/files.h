@@ -13,6 +13,7 @@ extern const struct source csv_source, json_source, histostat_source;
 struct csv_options {
 	const char *file;
 	const char *time_column;
+	const char *base_branch;   /* what is read when no branch is asked for, or NULL */
 	struct strings attributes; /* columns that are kept as text */
 	struct pairs csv_options;  /* delimiter, quote_char (or quotechar) */
 };

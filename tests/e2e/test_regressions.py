@@ -226,3 +226,62 @@ def test_bad_flags(hunter):
                       ["--since", "x"], ["--metrics", "nope"]):
         result = hunter("regressions", "up", *arguments)
         assert (result.code, result.out) == (2, "")
+
+
+def test_csv_with_two_branches_is_no_dead_end(hunter, folder):
+    """What the messages say to do works: --branch main is the main branch against what it was, and base_branch is read."""
+    levels = {"main": values([100, 120], 1), "dev": values([150, 150], 2)}
+    rows = [f"{(START + i * DAY).isoformat()},{branch},{levels[branch][i]:.6g}" for i in range(40) for branch in levels]
+    (folder / "both.csv").write_text("\n".join(["time,branch,p90", *rows]) + "\n")
+    config = "agent: {state: state.db, listen: 127.0.0.1:0}\ntests: {both: {type: csv, file: both.csv, %s metrics: {p90: {direction: -1}}}}\n"
+    (folder / "hunter.yaml").write_text(config % "")
+    nothing = hunter("regressions", "both", "--since", "2026-01-10")
+    assert nothing.code == 3 and "choose one with --branch, or set base_branch in the test (dev, main)" in nothing.err
+    main = hunter("regressions", "both", "--since", "2026-01-10", "--branch", "main", "--output", "json")
+    assert main.code == 1 and main.err == ""
+    found = json.loads(main.out)["tests"][0]["regressions"][0]
+    assert (found["before"]["count"], found["after"]["count"]) == (20, 20)
+    assert verdicts(hunter("regressions", "both", "--since", "2026-01-25", "--branch", "main")) == {"both": []}
+    assert verdicts(hunter("regressions", "both", "--branch", "dev", "--base-branch", "dev")) == {"both": []}
+    assert verdicts(hunter("regressions", "both", "--branch", "dev")) == {"both": ["p90"]}
+
+    (folder / "hunter.yaml").write_text(config % "base_branch: dev,")
+    assert verdicts(hunter("regressions", "both")) == {"both": []}  # dev alone
+    assert verdicts(hunter("regressions", "both", "--branch", "dev")) == {"both": []}
+    main = json.loads(hunter("regressions", "both", "--branch", "main", "--ignore-direction", "--output", "json").out)
+    found = main["tests"][0]["regressions"][0]
+    assert found["before"]["mean"] > 145 and found["after"]["mean"] < 125  # dev's end, main's end
+    assert json.loads(hunter("analyze", "both", "--output", "json").out)["tests"][0]["changes"] == []
+    assert hunter("run", "--once").code == 0
+
+    (folder / "hunter.yaml").write_text(config % "base_branch: trunk,")
+    assert 'no row is of branch "trunk" (there are: dev, main)' in hunter("analyze", "both").err
+    assert 'no row is of branch "trunk"' in hunter("regressions", "both", "--branch", "dev").err
+    (folder / "both.csv").write_text((folder / "both.csv").read_text().replace("main", "master"))
+    (folder / "hunter.yaml").write_text(config % "")
+    assert "base_branch in the test or --base-branch" in hunter("regressions", "both", "--branch", "dev").err
+    assert verdicts(hunter("regressions", "both", "--branch", "dev", "--base-branch", "master")) == {"both": ["p90"]}
+    # The names of columns do not depend on a branch.
+    (folder / "hunter.yaml").write_text("tests: {both: {type: csv, file: both.csv}}\n")
+    assert hunter("list-metrics", "both") == (0, "p90\n", "")
+
+
+def test_main_branch_of_json(hunter, folder):
+    levels = {"main": values([100, 120], 1), "dev": values([150, 150], 2)}
+    (folder / "both.json").write_text(json.dumps([
+        {"timestamp": int((START + i * DAY).timestamp()), "metrics": [{"name": "p90", "value": levels[branch][i]}],
+         "attributes": {"branch": branch}} for i in range(40) for branch in levels]))
+    (folder / "hunter.yaml").write_text("tests: {both: {type: json, file: both.json, metrics: {p90: {direction: -1}}}}\n")
+    assert verdicts(hunter("regressions", "both", "--branch", "main")) == {"both": ["p90"]}
+    found = json.loads(hunter("regressions", "both", "--branch", "dev", "--output", "json").out)["tests"][0]["regressions"][0]
+    assert found["before"]["mean"] < 125  # main's alone, not both taken together
+
+
+def test_a_key_of_another_type_is_warned_of(hunter, folder):
+    (folder / "hunter.yaml").write_text(
+        "templates: {all: {time_column: at, query: q}}\n"
+        "tests:\n  a: {type: json, file: a.json, inherit: all, prefix: p}\n"
+        "  b: {type: csv, file: b.csv, inherit: all}\n  c: {type: bigquery, query: q, metrics: [m]}\n")
+    found = hunter("validate")
+    assert found.code == 0 and [line for line in (found.out + found.err).splitlines() if "no effect" in line] == [
+        'hunter.yaml:3:47: warning: test "a": "prefix" has no effect on a test of type json'], found.out + found.err

@@ -136,7 +136,7 @@ static void branches(void **state)
 	refuse(f, mixed,
 		"data: the file holds several branches, which must not be compared as one series: "
 		"choose one with "
-		"--branch (feature-x, main)");
+		"--branch, or set base_branch in the test (feature-x, main)");
 	f->query.branch = "main";
 	accept(f, mixed, "1000:1 3000:3");
 	refuse(f, "time,a\n1,1\n",
