@@ -4,10 +4,12 @@ A bot may look what is in its channels (users.conversations, conversations.histo
 the scopes. What goes into a thread is no part of the channel's history, as with the real one.
 
 What it accepts is in `posts`; what a payload did wrong is in `violations`, which every test expects to be empty. The
-server can be stopped and started again on its port, told to answer something else, or to hang.
+server can be stopped and started again on its port, told to answer something else, to hang, or to be slow: then a post
+that it has taken is in no history for a while, and answered when it is there, whatever has become of the client.
 """
 import http.server
 import json
+import random
 import re
 import socket
 import struct
@@ -75,6 +77,7 @@ class FakeSlack:
         self.token, self.channels = token, channels
         self.posts, self.violations, self.refused = [], [], []
         self.stamps = []  # `ts` of each post
+        self.shown = []  # time.monotonic() from when on each post is in the history
         # (status, body) or (status, body, headers) given instead of looking at the request, first come first served
         self.answers = []
         self.answer_after = {}  # number of posts that are there -> the same, given once, from then on
@@ -86,6 +89,8 @@ class FakeSlack:
         self.scopes = {"channels:read", "channels:history"}
         self.looks = []  # what was asked about channels
         self.delay = 0  # seconds before a good answer
+        self.slow = (0, 0)  # seconds between taking a post and showing and answering it, at random between the two
+        self.random = random.Random(0)
         self.server, self.port, self.last = None, 0, {}
         self.lock, self.changed = threading.Lock(), threading.Condition()
         self.start()
@@ -171,8 +176,9 @@ class FakeSlack:
             answer = self.webhook_post(path, headers, body) if path.startswith(WEBHOOK) else self.api_post(path, headers, body)
             if answer[0] == 200 and len(self.posts) in self.close_after:
                 return "close"
-        if answer[0] == 200 and self.delay:
-            time.sleep(self.delay)
+            hidden = self.shown[-1] - time.monotonic() if answer[0] == 200 and self.shown else 0
+        if answer[0] == 200 and hidden + self.delay > 0:
+            time.sleep(max(0, hidden) + self.delay)
         return None if self.accept_then_hang else answer
 
     @staticmethod
@@ -211,8 +217,9 @@ class FakeSlack:
             shown = ("text", "metadata") if asked.get("include_all_metadata") == "true" else ("text",)
             key, found = "messages", [
                 {"type": "message", "ts": ts} | {k: p[k] for k in shown}
-                for p, ts in zip(self.posts, self.stamps)
-                if (ts == thread or p.get("thread_ts") == thread) and p.get("channel") in (asked["channel"], ids[asked["channel"]]) and float(ts) >= float(asked.get("oldest", 0))]
+                for p, ts, since in zip(self.posts, self.stamps, self.shown)
+                if since <= time.monotonic()
+                and (ts == thread or p.get("thread_ts") == thread) and p.get("channel") in (asked["channel"], ids[asked["channel"]]) and float(ts) >= float(asked.get("oldest", 0))]
         start = int(asked.get("cursor", "0"))
         more = str(start + 2) if start + 2 < len(found) else ""
         return answer(True, **{key: found[start:start + 2]}, has_more=bool(more), response_metadata={"next_cursor": more})
@@ -265,6 +272,7 @@ class FakeSlack:
         for problem in check(message):
             self.note(self.violations, problem)
         self.stamps.append(f"{time.time():.6f}")
+        self.shown.append(time.monotonic() + self.random.uniform(*self.slow))
         self.note(self.posts, message)
 
     def wait(self, condition, timeout=30):

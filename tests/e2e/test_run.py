@@ -155,9 +155,10 @@ def agents(program):
     started = []
 
     def start(path, *arguments):
-        started.append(Agent(program, path, *arguments))
-        started[-1].wait_log("msg=started")
-        return started[-1]
+        agent = Agent(program, path, *arguments)
+        started.append(agent)
+        agent.wait_log("msg=started")
+        return agent
 
     yield start
     for agent in started:

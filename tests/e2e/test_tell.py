@@ -271,6 +271,7 @@ class Hook:
 
     def __init__(self):
         self.taken, self.statuses = [], []
+        self.slow = 0  # seconds before the answer
         hook = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -278,6 +279,7 @@ class Hook:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 status = hook.statuses.pop(0) if hook.statuses else 204
                 hook.taken.append((dict(self.headers), body, status))
+                time.sleep(hook.slow)
                 self.send_response(status)
                 self.send_header("Content-Length", "0")
                 self.end_headers()
