@@ -7,9 +7,9 @@
  */
 #include <errno.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
+#include "agent/core/secret.h"
 #include "agent/core/transfer.h"
 #include "conf/load.h"
 
@@ -55,6 +55,21 @@ static void check_files(struct loader *loader, const struct yaml_node *map,
 	}
 }
 
+/* Secrets hold something, on one line. An empty password is none. */
+static void check_secrets(struct loader *loader, const struct yaml_node *map,
+	const struct subject *subject, const struct option_table *table)
+{
+	for (const struct field *field = table->fields; field && field->name; field++) {
+		struct error error;
+		if (field->type != FIELD_SECRET)
+			continue;
+		const char *secret = string_at(field, table->options);
+		if (secret && (*secret || !(field->flags & FIELD_EMPTY)) &&
+			!secret_check(field->name, secret, &error))
+			loader_complain(loader, map, subject, &error);
+	}
+}
+
 /* A line break would end the header and begin another. */
 static void check_headers(struct loader *loader, const struct yaml_node *map,
 	const struct subject *subject, const struct endpoint *endpoint)
@@ -92,8 +107,10 @@ static const void *read_options(struct loader *loader, const struct yaml_node *m
 		loader_complain(loader, map, &reading.subject, &error);
 	if (endpoint)
 		check_headers(loader, map, &reading.subject, options);
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
+		check_secrets(loader, map, &reading.subject, &reading.tables[i]);
 		check_files(loader, map, &reading.subject, &reading.tables[i]);
+	}
 	return options;
 }
 
@@ -106,32 +123,42 @@ static bool need_map(
 	return false;
 }
 
-/* What is wrong with an address that is there, or NULL. */
-static const char *url_problem(const char *url)
+/* An address that is there is one that libcurl can be given. */
+static void check_url(struct loader *loader, const struct yaml_node *map, const char *url,
+	const struct reading *reading)
 {
-	if (strncasecmp(url, "http://", 7) != 0 && strncasecmp(url, "https://", 8) != 0)
-		return "it must begin with http:// or https://";
-	return strpbrk(url, " \t\r\n") ? "it has a blank or a line break in it" : NULL;
+	const struct yaml_node *where = yaml_get(map, "url");
+	if (transfer_url_ambiguous(url))
+		loader_report(loader, false, where, &reading->subject,
+			"url: a \"/\", \"?\" or \"#\" of a password is written %%2F, %%3F or "
+			"%%23 here, and an \"@\" behind the host %%40; or use username and "
+			"password");
+	else if (transfer_url_problem(url))
+		loader_report(loader, reading->lenient, where, &reading->subject, "url: %s",
+			transfer_url_problem(url));
 }
 
-/* A server has an address that libcurl can be given; Hunter's files may be used without it. */
-static void check_url(
+/* A server has an address; Hunter's files may be used without it. */
+static void check_server(
 	struct loader *loader, const struct declared *declared, const struct reading *reading)
 {
 	const struct endpoint *endpoint = declared->server.options;
 	if (declared->unset.variable)
 		return;
-	if (!endpoint->url || !*endpoint->url)
+	if (endpoint->url && *endpoint->url)
+		check_url(loader, declared->node, endpoint->url, reading);
+	else
 		loader_report(loader, reading->lenient, declared->node, &reading->subject,
 			"\"url\" is missing");
-	else if (transfer_url_ambiguous(endpoint->url))
-		loader_report(loader, false, yaml_get(declared->node, "url"), &reading->subject,
-			"url: a \"/\", \"?\" or \"#\" of a password is written %%2F, %%3F or "
-			"%%23 here, and an \"@\" behind the host %%40; or use username and "
-			"password");
-	else if (url_problem(endpoint->url))
-		loader_report(loader, reading->lenient, yaml_get(declared->node, "url"),
-			&reading->subject, "url: %s", url_problem(endpoint->url));
+}
+
+/* A receiver's: whether it needs one its own check knows. */
+static void check_address(
+	struct loader *loader, const struct declared *declared, const struct reading *reading)
+{
+	const struct endpoint *endpoint = declared->receiver.options;
+	if (!declared->unset.variable && endpoint->url && *endpoint->url)
+		check_url(loader, declared->node, endpoint->url, reading);
 }
 
 static void add_server(struct loader *loader, const struct yaml_node *map,
@@ -148,7 +175,7 @@ static void add_server(struct loader *loader, const struct yaml_node *map,
 	declared->server.options = read_options(loader, map, reading, plugin->server_fields,
 		plugin->server_size, plugin->endpoint, &declared->unset);
 	if (plugin->endpoint)
-		check_url(loader, declared, reading);
+		check_server(loader, declared, reading);
 	*dict_place(&loader->servers, name) = declared;
 	*loader->last_server = declared;
 	loader->last_server = &declared->next;
@@ -176,8 +203,10 @@ static void add_receiver(struct loader *loader, const struct yaml_node *map,
 	declared->receiver.notifier = plugin;
 	declared->receiver.options = read_options(loader, map, reading, plugin->fields,
 		plugin->options_size, plugin->endpoint, &declared->unset);
-	if (plugin->endpoint)
+	if (plugin->endpoint) {
+		check_address(loader, declared, reading);
 		check_unheeded(loader, map, &reading->subject);
+	}
 	if (!declared->unset.variable && errors == loader->problems->errors && plugin->check &&
 		!plugin->check(declared->receiver.options, &error)) {
 		declared->useless = true;
@@ -201,8 +230,9 @@ static void check_keys(struct loader *loader, const struct yaml_node *map, const
 	if (!url || url->kind != YAML_SCALAR || yaml_is_null(url))
 		return;
 	const char *text = loader_expand(loader, url, true, &missing);
-	if (!missing && *text && url_problem(text))
-		loader_report(loader, true, url, &reading.subject, "url: %s", url_problem(text));
+	if (!missing && *text && transfer_url_problem(text))
+		loader_report(
+			loader, true, url, &reading.subject, "url: %s", transfer_url_problem(text));
 }
 
 bool services_section(struct loader *loader, const struct yaml_entry *section)

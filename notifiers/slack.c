@@ -162,7 +162,7 @@ static enum step post(struct delivery *delivery, struct transfer *next, struct e
 		if (!secret(delivery->arena, options->webhook_url, "webhook_url_file",
 			    options->webhook_url_file, &next->url, &problem))
 			return fail_until_mended(delivery, problem.text, error);
-		if (strncmp(next->url, "https://", 8) != 0 && strncmp(next->url, "http://", 7) != 0)
+		if (transfer_url_problem(next->url))
 			return fail_until_mended(
 				delivery, "webhook_url is not an https address", error);
 	} else {

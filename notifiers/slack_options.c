@@ -3,7 +3,7 @@
  */
 #include "notifiers/slack_options.h"
 
-#include <string.h>
+#include "agent/core/secret.h"
 
 #define OPTION(member) offsetof(struct slack_options, member)
 
@@ -53,6 +53,22 @@ bool slack_by_webhook(const struct slack_options *options)
 	return options->webhook_url || options->webhook_url_file;
 }
 
+static bool check_channels(const struct strings *channels, struct error *error)
+{
+	for (size_t i = 0; i < channels->count; i++) {
+		const char *name = channels->items[i] + (*channels->items[i] == '#');
+		if (!*name)
+			return error_set(error, ERROR_USAGE, "channels: one of them is empty");
+		for (const char *at = name; *at; at++)
+			if ((unsigned char)*at <= ' ' || *at == 0x7f)
+				return error_set(error, ERROR_USAGE,
+					"channels: \"%.80s\" has a blank or a control character "
+					"in it",
+					channels->items[i]);
+	}
+	return true;
+}
+
 /* A token without channels is what Hunter's files have, where the command line names them. */
 bool slack_check(const void *context, struct error *error)
 {
@@ -64,18 +80,17 @@ bool slack_check(const void *context, struct error *error)
 	if (!slack_by_bot(options) && !slack_by_webhook(options))
 		return error_set(
 			error, ERROR_USAGE, "bot_token (with channels) or webhook_url is missing");
-	if ((options->bot_token && !*options->bot_token) || (webhook && !*webhook))
-		return error_set(error, ERROR_DATA, "%s: it is empty",
-			webhook ? "webhook_url" : "bot_token");
-	if (webhook && strncmp(webhook, "https://", 8) != 0 && strncmp(webhook, "http://", 7) != 0)
+	if ((options->bot_token && !secret_check("bot_token", options->bot_token, error)) ||
+		(webhook && !secret_check("webhook_url", webhook, error)))
+		return false;
+	if (webhook && transfer_url_problem(webhook))
 		return error_set(
-			error, ERROR_USAGE, "webhook_url: it must begin with http:// or https://");
-	if (strncmp(options->api_url, "https://", 8) != 0 &&
-		strncmp(options->api_url, "http://", 7) != 0)
+			error, ERROR_USAGE, "webhook_url: %s", transfer_url_problem(webhook));
+	if (transfer_url_problem(options->api_url))
 		return error_set(
-			error, ERROR_USAGE, "api_url: it must begin with http:// or https://");
+			error, ERROR_USAGE, "api_url: %s", transfer_url_problem(options->api_url));
 	if (slack_by_bot(options) && options->channels.count == 0)
 		return error_set(
 			error, ERROR_DATA, "channels is missing: where shall the bot post?");
-	return true;
+	return check_channels(&options->channels, error);
 }

@@ -16,7 +16,7 @@ enum { MOST_PAGES = 50, REASON_MOST = 60 };
 /* Names are in lower case. */
 static bool is_id(const char *channel)
 {
-	return strchr("CDG", *channel) && channel[1] &&
+	return *channel && strchr("CDG", *channel) && channel[1] &&
 	       strspn(channel, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") == strlen(channel);
 }
 

@@ -45,11 +45,9 @@ static bool check(const void *context, struct error *error)
 
 	if (!url || !*url)
 		return error_set(error, ERROR_USAGE, "\"url\" is missing");
-	if (strncmp(url, "https://", 8) != 0 && strncmp(url, "http://", 7) != 0)
-		return error_set(error, ERROR_USAGE, "url: it must begin with http:// or https://");
-	if (options->secret && !*options->secret)
-		return error_set(error, ERROR_DATA, "secret: it is empty");
-	return true;
+	if (transfer_url_problem(url))
+		return error_set(error, ERROR_USAGE, "url: %s", transfer_url_problem(url));
+	return !options->secret || secret_check("secret", options->secret, error);
 }
 
 static bool destinations(

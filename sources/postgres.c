@@ -73,6 +73,7 @@ static const struct field server_fields[] = {
 	{.name = "password",
 		.type = FIELD_SECRET,
 		.offset = SERVER(password),
+		.flags = FIELD_EMPTY,
 		.help = "by default $PGPASSWORD, else that of ~/.pgpass"},
 	{.name = "password_file",
 		.type = FIELD_STRING,

@@ -55,7 +55,7 @@ bool link_check(const char *option, const char *template, struct error *error)
 
 	if (!*template)
 		return true;
-	if (strncmp(template, "https://", 8) != 0 && strncmp(template, "http://", 7) != 0)
+	if (strncasecmp(template, "https://", 8) != 0 && strncasecmp(template, "http://", 7) != 0)
 		return error_set(
 			error, ERROR_USAGE, "%s: it must begin with http:// or https://", option);
 	if (!harmless(template) || strlen(template) > LINK_LONGEST / 2)

@@ -26,6 +26,14 @@ static ssize_t read_file(int file, char *text)
 	return S_ISREG(status.st_mode) ? read(file, text, SECRET_BYTES + 1) : -1;
 }
 
+static bool has_controls(const char *text, size_t length)
+{
+	for (size_t i = 0; i < length; i++)
+		if ((unsigned char)text[i] < 0x20 || text[i] == 0x7f)
+			return true;
+	return false;
+}
+
 bool secret_read(struct arena *arena, const char *option, const char *path, const char **secret,
 	struct error *error)
 {
@@ -46,8 +54,9 @@ bool secret_read(struct arena *arena, const char *option, const char *path, cons
 	text[length] = '\0';
 	length = (ssize_t)secret_length(text);
 	text[length] = '\0';
-	if (length == 0 || strpbrk(text, "\r\n"))
-		return error_set(error, ERROR_DATA, "%s %s: must hold one line", option, path);
+	if (length == 0 || has_controls(text, (size_t)length))
+		return error_set(error, ERROR_DATA,
+			"%s %s: must hold one line without control characters", option, path);
 	*secret = text;
 	return true;
 }
@@ -64,12 +73,11 @@ bool secret_check(const char *option, const char *secret, struct error *error)
 {
 	size_t length = secret_length(secret);
 	if (length == 0)
-		return error_set(error, ERROR_USAGE, "%s: it is empty", option);
-	for (size_t i = 0; i < length; i++)
-		if ((unsigned char)secret[i] < 0x20 || secret[i] == 0x7f)
-			return error_set(error, ERROR_USAGE,
-				"%s: there is a line break or another control character in it",
-				option);
+		return error_set(
+			error, ERROR_USAGE, "%s: it is %s", option, *secret ? "blank" : "empty");
+	if (has_controls(secret, length))
+		return error_set(error, ERROR_USAGE,
+			"%s: there is a line break or another control character in it", option);
 	return true;
 }
 

@@ -19,8 +19,8 @@ bool secret_read(struct arena *arena, const char *option, const char *path, cons
 /* Its bytes without the white space at the end. */
 size_t secret_length(const char *secret);
 
-/* Whether it can be sent in a header: something without control characters, but for the white space
- * at its end. Fails with ERROR_USAGE. */
+/* Whether it can be sent in a header and signed with: something without control characters, but for
+ * the white space at its end. Fails with ERROR_USAGE. */
 bool secret_check(const char *option, const char *secret, struct error *error) MUST_USE;
 
 /*

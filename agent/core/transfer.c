@@ -29,7 +29,7 @@ const struct field endpoint_fields[] = {
 	{.name = "password",
 		.type = FIELD_SECRET,
 		.offset = ENDPOINT(password),
-		.flags = FIELD_ENV,
+		.flags = FIELD_ENV | FIELD_EMPTY,
 		.help = "password for basic authentication"},
 	{.name = "password_file",
 		.type = FIELD_STRING,
@@ -71,6 +71,7 @@ const struct field endpoint_fields[] = {
 	{.name = "proxy",
 		.type = FIELD_SECRET,
 		.offset = ENDPOINT(proxy),
+		.flags = FIELD_EMPTY, /* endpoint_check says what it must be */
 		.metavar = "URL",
 		.help = "http://, https:// or socks5h:// proxy, or none; by default that of "
 			"https_proxy, http_proxy or all_proxy in the environment"},
@@ -181,6 +182,16 @@ bool transfer_url_ambiguous(const char *url)
 		return false;
 	return parts.host > parts.scheme ||
 	       memchr(url + parts.scheme, ':', parts.path - parts.scheme) != NULL;
+}
+
+const char *transfer_url_problem(const char *url)
+{
+	if (strncasecmp(url, "http://", 7) != 0 && strncasecmp(url, "https://", 8) != 0)
+		return "it must begin with http:// or https://";
+	for (const char *at = url; *at; at++)
+		if ((unsigned char)*at <= ' ' || *at == 0x7f)
+			return "it has a blank or a line break in it";
+	return NULL;
 }
 
 const char *transfer_safe_url(struct arena *arena, const char *url)

@@ -81,6 +81,9 @@ struct reply {
  * percent-encoded there; such an @ may as well belong to the path. */
 bool transfer_url_ambiguous(const char *url);
 
+/* What keeps a text from being an http or https address, or NULL: "it must begin with ..." */
+const char *transfer_url_problem(const char *url);
+
 /*
  * Scheme, host, port and path of `url` without user info, query and fragment, for messages; into
  * the arena. Of an ambiguous one only the scheme.

@@ -178,6 +178,21 @@ CHECKS = [
     ("slack: {}", ":1:8: slack: bot_token (with channels) or webhook_url is missing"),
     ("slack: {token: t, channels: [c], api_url: slack.com}", ":1:34: slack: api_url: it must begin with http:// or https://"),
     ("slack: {webhook_url: hooks.slack.com/x}", ":1:9: slack: webhook_url: it must begin with http:// or https://"),
+    ("slack: {token: '', channels: [c]}", ":1:8: slack: bot_token: it is empty"),
+    ("slack: {token: '${BLANK}', channels: [c]}", ":1:8: slack: bot_token: it is blank"),
+    ('slack: {bot_token: "a\\nb", channels: [c]}', ":1:9: slack: bot_token: there is a line break"),
+    ("slack: {token: t, channels: ['']}", ":1:19: slack: channels: one of them is empty"),
+    ("slack: {token: t, channels: ['#']}", ":1:19: slack: channels: one of them is empty"),
+    ("slack: {token: t, channels: ['a', 'b c']}", ':1:19: slack: channels: "b c" has a blank'),
+    ("slack: {webhook_url: ' '}", ":1:9: slack: webhook_url: it is blank"),
+    ("slack: {webhook_url: 'https://x/ y'}", ":1:9: slack: webhook_url: it has a blank or a line break in it"),
+    ("webhook: {url: 'https://x/', secret: '${BLANK}'}", ":1:30: webhook: secret: it is blank"),
+    ("webhook: {url: 'https://x/', secret: ''}", ":1:30: webhook: secret: it is empty"),
+    ("webhook: {url: 'https://x/ y'}", ":1:16: webhook: url: it has a blank or a line break in it"),
+    ("webhook: {url: 'https://u:a/b@x'}", ':1:16: webhook: url: a "/", "?" or "#" of a password is written'),
+    ("prometheus: {url: 'http://x/', bearer_token: '${BLANK}'}", ":1:32: prometheus: bearer_token: it is blank"),
+    ('graphite: {url: "http://x/", username: u, password: "a\\nb"}', ":1:43: graphite: password: there is a line break"),
+    ("postgres: {hostname: x, password: ' '}", ":1:25: postgres: password: it is blank"),
     ("tests: {a: {type: csv, file: x, csv_options: {delimiter: '||'}}}",
      ':1:33: test "a": csv_options: delimiter must be one character'),
     ("tests: {a: {type: csv, file: x, csv_options: {quote_char: ab}}}",
@@ -202,7 +217,6 @@ CHECKS = [
 
 WARNINGS = [
     ("slack: {token: t}", ":1:8: warning: slack: channels is missing: where shall the bot post?"),
-    ("slack: {token: '', channels: [c]}", ":1:8: warning: slack: bot_token: it is empty"),
     ("tests: {a: {type: csv, file: x, metrics: {m: {column: time}}}}",
      ':1:12: warning: test "a": time_column: it is the column of metric "m", too'),
     ("prometheus: {url: 'http://x/'}\ntests: {a: {type: prometheus, query: 'rate(x[5m]) '}}",
@@ -217,9 +231,22 @@ WARNINGS = [
 @pytest.mark.parametrize("text, said", CHECKS, ids=range(len(CHECKS)))
 def test_what_can_never_work_is_an_error(hunter, tmp_path, text, said):
     (tmp_path / "hunter.yaml").write_text(text + "\n")
-    result = hunter("validate")
+    result = hunter("validate", env={"BLANK": " \n"})
     assert (result.code, result.out.splitlines()[-1]) == (2, "hunter.yaml: 1 error")
     assert result.out.startswith("hunter.yaml" + said)
+
+
+@pytest.mark.parametrize("text", [
+    "webhook: {url: 'HTTPS://x.example/y'}",
+    "prometheus: {url: 'HTTP://x.example/y'}",
+    "slack: {webhook_url: 'HTTPS://x.example/y'}",
+    "prometheus: {url: 'https://x.example/y', username: key, password: ''}",
+    "postgres: {hostname: localhost, password: ''}",
+])
+def test_what_works_is_accepted(hunter, tmp_path, text):
+    """The scheme in capitals, and a password that is none, in each section alike."""
+    (tmp_path / "hunter.yaml").write_text(text + "\n")
+    assert hunter("validate").out == "hunter.yaml: OK, 0 tests, 0 groups\n"
 
 
 @pytest.mark.parametrize("text, said", WARNINGS, ids=range(len(WARNINGS)))

@@ -203,7 +203,7 @@ static void secrets_are_one_line_of_a_file(void **state)
 	write_file(path, "s3cret \r\n");
 	assert_true(secret_read(arena, "token_file", path, &secret, &error));
 	assert_string_equal(secret, "s3cret");
-	static const char *const wrong[] = {"", "\n", "s3cret\ns3cret"};
+	static const char *const wrong[] = {"", "\n", " \t\n", "s3cret\ns3cret", "s3cret\x1b[m"};
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
 		write_file(path, wrong[i]);
 		assert_false(secret_read(arena, "token_file", path, &secret, &error));
