@@ -58,11 +58,10 @@ enum step refuse_answer(const char *address, const struct reply *reply, const ch
 			"%s: status %d with an HTML page: a login page, or not the address of the "
 			"API",
 			address, reply->status);
-	if (reply->redirected) {
+	if (reply->barred) {
 		struct error own = *error;
-		error_set(error, ERROR_DATA,
-			"%s (answered by %s after a redirect, without credentials)", own.text,
-			reply->redirected);
+		error_set(error, ERROR_DATA, "%s (it points to %.200s; see redirects)", own.text,
+			reply->barred);
 	}
 	return STEP_FAILED;
 }

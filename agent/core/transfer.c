@@ -14,6 +14,8 @@
 
 #define ENDPOINT(member) offsetof(struct endpoint, member)
 
+static const char *const redirect_choices[] = {"same-host", "any", "none", NULL};
+
 const struct field endpoint_fields[] = {
 	{.name = "url",
 		.type = FIELD_STRING,
@@ -80,6 +82,12 @@ const struct field endpoint_fields[] = {
 		.offset = ENDPOINT(no_proxy),
 		.help = "hosts, domains and networks (10.0.0.0/8) that are asked without the "
 			"proxy; by default no_proxy in the environment"},
+	{.name = "redirects",
+		.type = FIELD_CHOICE,
+		.offset = ENDPOINT(redirects),
+		.initial = "same-host",
+		.choices = redirect_choices,
+		.help = "which redirects are followed; from https to http none is"},
 	{.name = "connect_timeout",
 		.type = FIELD_DURATION,
 		.offset = ENDPOINT(connect_timeout),

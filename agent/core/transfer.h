@@ -16,6 +16,9 @@ enum step { STEP_TRANSFER, STEP_DONE, STEP_FAILED };
 
 enum transfer_kind { TRANSFER_HTTP, TRANSFER_SMTP, TRANSFER_STDOUT, TRANSFER_EXEC };
 
+/* Which redirects are followed; from https to http none ever is. */
+enum redirects { REDIRECTS_SAME_HOST, REDIRECTS_ANY, REDIRECTS_NONE };
+
 /* Where and how to reach a server: the options every HTTP source and notifier shares
  * (endpoint_fields). */
 struct endpoint {
@@ -28,6 +31,7 @@ struct endpoint {
 	bool insecure_skip_verify;
 	const char *proxy; /* its address, "none", or NULL: the environment says */
 	struct strings no_proxy;
+	int redirects;                    /* enum redirects */
 	int64_t connect_timeout, timeout; /* ms */
 	int64_t retry_for;                /* ms after the first failure; see engine_submit */
 	int64_t max_concurrent;
@@ -73,8 +77,11 @@ struct reply {
 	bool open_ended; /* where the connection ended, as nothing else said where: it may be cut */
 	int64_t took;    /* microseconds on the wire */
 	struct strings secrets; /* that were sent: what is shown of the answer must not hold them */
-	const char *redirected; /* the foreign host that answered; it got no credentials; or NULL */
-	const char *problem;    /* what failed, for people, when it is no answer; no secrets */
+	/* The foreign host that answered, or NULL. It got no credentials, and what it says is not
+	 * shown: the engine sees to that. */
+	const char *redirected;
+	const char *barred;  /* the host of a redirect that endpoint.redirects forbids, or NULL */
+	const char *problem; /* what failed, for people, when it is no answer; no secrets */
 };
 
 /* Whether what stands before an @ may be a password with a /, ? or # in it, which would have to be

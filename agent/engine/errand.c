@@ -51,6 +51,7 @@ struct errand {
 	void *context;
 
 	struct transfer transfer;
+	const char *strayed;      /* the foreign host that answered a request, or NULL */
 	struct printing printing; /* a transfer to standard output */
 	bool replied;             /* call.reply is for the next step */
 	bool again;               /* by errands_work */
@@ -102,12 +103,49 @@ static void mask_words(struct errand *errand, size_t told)
 	query->notices = (struct strings){items, count};
 }
 
+static struct arena *errand_arena(const struct errand *errand)
+{
+	return errand->task ? errand->task->query.arena : errand->delivery->arena;
+}
+
+/*
+ * Shows nothing of what a host says that nobody configured, in the step that got its answer and in
+ * later ones, which may repeat it. `url` is what was asked; a notifier's may be a secret.
+ */
+static void hide_foreign(struct errand *errand, const char *url, size_t told)
+{
+	const struct reply *reply = &errand->call.reply;
+	struct arena *arena = errand_arena(errand);
+	if (reply->redirected)
+		errand->strayed = arena_strdup(arena, reply->redirected);
+	if (!errand->strayed)
+		return;
+	const char *asked = errand->task ? transfer_safe_url(arena, url) : errand->notifier->name;
+	if (errand->step == STEP_FAILED && reply->kind != REPLY_ANSWER)
+		error_set(errand->error, errand->error->kind, "%s: %s", asked,
+			reply->problem ? reply->problem : "no answer");
+	else if (errand->step == STEP_FAILED)
+		error_set(errand->error, errand->error->kind,
+			"%s: status %d and an answer of no use, which is not shown (answered by "
+			"%.200s after a redirect, without credentials)",
+			asked, reply->status, errand->strayed);
+	if (!errand->task || errand->task->query.notices.count <= told)
+		return;
+	errand->task->query.notices.count = told;
+	errand->task->query.notices_more = NULL;
+	errand->task->query.notices_dropped = 0;
+	query_notice(&errand->task->query,
+		"%s: notices are not shown (answered by %.200s after a redirect)", asked,
+		errand->strayed);
+}
+
 static void run_step(struct job *job, struct scratch *scratch)
 {
 	struct errand *errand = errand_of_job(job);
 	size_t told = errand->task ? errand->task->query.notices.count : 0;
 	const struct reply *last = errand->replied ? &errand->call.reply : NULL;
 	struct transfer *next = &errand->transfer;
+	const char *asked = next->url;
 	*next = (struct transfer){0};
 	if (!errand->task) {
 		errand->step = errand->notifier->step(errand->delivery, last, next, errand->error);
@@ -116,8 +154,10 @@ static void run_step(struct job *job, struct scratch *scratch)
 		errand->step =
 			errand->source->step(&errand->task->query, last, next, errand->error);
 	}
-	if (last)
+	if (last) {
 		mask_words(errand, told);
+		hide_foreign(errand, asked, told);
+	}
 	if (!errand->task)
 		return;
 	if (errand->step == STEP_DONE)

@@ -1,9 +1,13 @@
 /*
  * Redirects are followed here and not by libcurl, which keeps Authorization to itself on a foreign
  * host but hands on every other header, and some of those are keys. A GET is followed for up to
- * five hops; once it has left the configured origin (scheme, host and port) it carries neither
- * credentials nor headers. A POST is followed only where the method is kept and the origin is the
- * same, as its body is not for everybody.
+ * five hops, unless endpoint.redirects says otherwise on the host of the first request only, and
+ * never from https to http; once it has left the configured origin (scheme, host and port) it
+ * carries neither credentials nor headers. A POST is followed only where the method is kept and
+ * the origin is the same, as its body is not for everybody.
+ *
+ * A server could have us ask another one that only we can reach, and read the answer in our words.
+ * So what failed in a foreign place has no body here, and the errand shows nothing of the rest.
  *
  * A server that refuses may repeat the request with its secrets. Those are blanked in an answer of
  * failure, which is read for its words only; in others they are blanked where words are shown.
@@ -33,6 +37,7 @@ struct exchange {
 	const char *origin; /* that was asked first */
 	const char *alias;  /* the same with server_name for its host, or the same */
 	const char *here;   /* that is asked now */
+	const char *barred; /* a redirect led there and was not followed */
 	struct curl_slist *headers;
 	struct transport transport;
 	struct buf body;
@@ -264,6 +269,30 @@ static bool is_open_ended(CURL *easy)
 	return !(coding && strcasestr(coding, "chunked")) && !header_value(easy, "Content-Length");
 }
 
+static bool same_host(const char *a, const char *b)
+{
+	const char *host_a = strstr(a, "://"), *host_b = strstr(b, "://");
+	size_t length_a = (size_t)(strrchr(a, ':') - host_a);
+	size_t length_b = (size_t)(strrchr(b, ':') - host_b);
+
+	return length_a == length_b && memcmp(host_a, host_b, length_a) == 0;
+}
+
+/* Whether a redirect to that origin is wanted; a server's other name is its own. */
+static bool is_allowed(const struct exchange *exchange, const char *origin)
+{
+	bool tls = strncmp(exchange->here, "https:", 6) == 0;
+
+	if (tls && strncmp(origin, "https:", 6) != 0)
+		return false;
+	switch ((enum redirects)exchange->transfer->endpoint->redirects) {
+	case REDIRECTS_ANY: return true;
+	case REDIRECTS_NONE: return false;
+	case REDIRECTS_SAME_HOST: break;
+	}
+	return same_host(origin, exchange->origin) || same_host(origin, exchange->alias);
+}
+
 /* Turns the handle to where the answer points, if it may go there. */
 static bool follow(struct exchange *exchange, int status)
 {
@@ -277,6 +306,10 @@ static bool follow(struct exchange *exchange, int status)
 		    (strcmp(origin, exchange->origin) == 0 || strcmp(origin, exchange->alias) == 0);
 	if (!origin || (!get && !(kept && same)))
 		return false;
+	if (!is_allowed(exchange, origin)) {
+		exchange->barred = origin;
+		return false;
+	}
 
 	exchange->spent += took_now(exchange->easy);
 	exchange->hops++;
@@ -322,6 +355,16 @@ static int64_t retry_after(CURL *easy)
 	return later ? exchange_retry_after(later, now) : -1;
 }
 
+/* What an answer of failure must not say. */
+static void hide_words(struct exchange *exchange, struct reply *reply)
+{
+	secret_mask(exchange->body.data, exchange->body.length, &exchange->secrets);
+	if (!exchange->foreign)
+		return;
+	reply->body = "";
+	reply->length = 0;
+}
+
 bool exchange_finish(struct exchange *exchange, CURLcode code, struct reply *reply)
 {
 	long status = 0, request = 0;
@@ -334,10 +377,11 @@ bool exchange_finish(struct exchange *exchange, CURLcode code, struct reply *rep
 	reply->length = exchange->body.length;
 	reply->took = exchange->spent + took_now(exchange->easy);
 	reply->redirected = exchange->foreign ? exchange->here : NULL;
+	reply->barred = exchange->barred;
 	if (code == CURLE_OK) {
 		reply->kind = REPLY_ANSWER;
 		if (status < 200 || status > 299)
-			secret_mask(exchange->body.data, exchange->body.length, &exchange->secrets);
+			hide_words(exchange, reply);
 		reply->status = (int)status;
 		reply->retry_after = retry_after(exchange->easy);
 		reply->open_ended = is_open_ended(exchange->easy);

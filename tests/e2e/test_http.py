@@ -144,6 +144,19 @@ def test_redirects_of_a_server_with_another_name(hunter, tmp_path, authority):
         assert all(b"Bearer canary-token" in request and b"Host: " + place in request for request in server.requests)
 
 
+def test_redirects_never_lead_from_tls_to_plain(hunter, tmp_path, authority):
+    """Not on the same host, and not where every redirect is wanted."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(authority / "server.pem", authority / "server.key")
+    with faulty.Server(Prometheus) as plain, faulty.Server(Prometheus, plain.url, tls=context) as server:
+        for redirects in ("same-host", "any"):
+            config(tmp_path, f"prometheus: {{url: '{server.url}', ca_file: {authority}/ca.pem, server_name: prom.internal, "
+                             f"redirects: {redirects}}}", "  shop: {type: prometheus, step: 1m, query: fault_redirect}\n")
+            found = analyze(hunter)
+            assert found.code == 3 and f"(it points to {plain.url};" in found.err, found.err
+        assert not plain.requests
+
+
 def test_plain_http_to_the_tls_port(hunter, tmp_path, secured):
     config(tmp_path, f"prometheus: {{url: '{secured.replace('https:', 'http:')}'}}")
     found = analyze(hunter)

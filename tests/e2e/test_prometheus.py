@@ -449,7 +449,34 @@ def test_redirect_to_another_host(hunter, tmp_path, fault):
     config(tmp_path, server.url, LATENCY, ", bearer_token: canary, headers: {X-Key: canary}")
     found = analyze(hunter, "shop")
     assert "canary" in server.requests[0] and "canary" not in other.requests[0] + found.err
-    assert found.code == 3 and "HTML page" in found.err and "after a redirect, without credentials" in found.err
+    assert found.code == 3 and "after a redirect, without credentials" in found.err
+
+
+INTERNAL = [  # what another host may say that only the agent can reach; each would be quoted if the configured server said it
+    http(500, "internal-canary"),
+    http(200, "internal-canary"),
+    http(200, '{"status":"error","errorType":"x","error":"internal-canary"}'),
+    http(422, '{"status":"error","errorType":"execution","error":"internal-canary"}'),
+    http(200, '{"status":"success","warnings":["internal-canary"],"data":{"resultType":"matrix","result":[]}}'),
+    http(200, '{"status":"success","data":{"resultType":"internal-canary","result":[]}}'),
+]
+
+
+@pytest.mark.parametrize("answer", INTERNAL, ids=range(len(INTERNAL)))
+def test_words_of_another_host_are_not_shown(hunter, tmp_path, fault, answer):
+    other = fault(answer)
+    place = other.url.replace("127.0.0.1", "localhost")
+    server = fault(http(302, "", f"Location: {place}/admin\r\n"))
+    config(tmp_path, server.url, LATENCY)
+    found = analyze(hunter, "shop")
+    assert found.code == 3 and f"status 302: a redirect that is not followed; give the final address as url (it points to {place};" in found.err
+    assert not other.requests
+    config(tmp_path, server.url, LATENCY, ", redirects: any")
+    for command in (("analyze", "shop"), ("run", "--once")):
+        found = hunter(*command, "--config", tmp_path / "hunter.yaml", "--log-level", "debug")
+        assert found.code in (0, 3) and "after a redirect" in found.err, found.err
+        assert "internal-canary" not in found.out + found.err
+    assert other.requests
 
 
 def test_a_server_that_recovers(hunter, tmp_path, fault):

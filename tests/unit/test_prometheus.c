@@ -500,13 +500,20 @@ static void test_refusals(void **state)
 	}
 }
 
-static void test_pages_and_redirects(void **state)
+static void test_pages(void **state)
 {
 	struct talk *talk = *state;
-	struct reply *reply = say(talk, 200, "\n <!DOCTYPE html><title>Sign in</title>");
-	reply->redirected = "https://login.example:443";
+	say(talk, 200, "\n <!DOCTYPE html><title>Sign in</title>");
 	failed(talk, "HTML page");
-	assert_non_null(strstr(talk->error.text, "answered by https://login.example:443"));
+}
+
+static void test_redirect_that_is_barred(void **state)
+{
+	struct talk *talk = *state;
+	struct reply *reply = say(talk, 302, "");
+	reply->barred = "https://login.example:443";
+	failed(talk, "a redirect that is not followed");
+	assert_non_null(strstr(talk->error.text, "it points to https://login.example:443"));
 }
 
 static void test_no_answer(void **state)
@@ -645,7 +652,8 @@ int main(void)
 		TALK_TEST(test_timeouts_are_dear),
 		cmocka_unit_test(test_pages_of_proxies_are_asked_in_halves),
 		cmocka_unit_test(test_refusals),
-		TALK_TEST(test_pages_and_redirects),
+		TALK_TEST(test_pages),
+		TALK_TEST(test_redirect_that_is_barred),
 		TALK_TEST(test_no_answer),
 		cmocka_unit_test(test_broken_answers),
 		cmocka_unit_test(test_truncated_answers),

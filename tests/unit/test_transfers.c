@@ -395,6 +395,65 @@ static void test_redirect_to_another_server_takes_no_secret_along(void **state)
 	peer_free(other);
 }
 
+/* The peer's address by another name: another host as far as anybody can tell. */
+static const char *localhost(const struct peer *peer)
+{
+	static char url[64];
+	snprintf(url, sizeof url, "http://localhost%s", strrchr(peer->url, ':'));
+	return url;
+}
+
+static void test_redirects_that_are_wanted(void **state)
+{
+	(void)state;
+	struct redirect redirect = {302, ""};
+	struct peer *peer = peer_new(answer_redirect, &redirect),
+		    *other = peer_new(answer_hello, NULL);
+	snprintf(redirect.headers, sizeof redirect.headers, "Location: %s/\r\n", localhost(other));
+	const struct reply *reply = get(peer->url);
+	assert_int_equal(reply->status, 302);
+	assert_string_equal(reply->barred, localhost(other));
+	assert_null(reply->redirected);
+	world->endpoint.redirects = REDIRECTS_NONE;
+	assert_string_equal(get(peer->url)->barred, localhost(other));
+	assert_int_equal(atomic_load(&other->requests), 0);
+	world->endpoint.redirects = REDIRECTS_ANY;
+	reply = get(peer->url);
+	assert_string_equal(reply->body, "hello");
+	assert_null(reply->barred);
+	assert_string_equal(reply->redirected, localhost(other));
+
+	strcpy(redirect.headers, "Location: /there\r\n");
+	assert_int_equal(get(peer->url)->status, 200);
+	world->endpoint.redirects = REDIRECTS_NONE;
+	assert_int_equal(get(peer->url)->status, 302);
+	peer_free(peer);
+	peer_free(other);
+}
+
+static bool answer_secret(struct peer *peer, int fd, const char *request)
+{
+	(void)peer, (void)request;
+	peer_answer(fd, 500, "", "an internal matter");
+	return true;
+}
+
+static void test_words_of_a_foreign_failure_are_gone(void **state)
+{
+	(void)state;
+	struct redirect redirect = {302, ""};
+	struct peer *peer = peer_new(answer_redirect, &redirect),
+		    *other = peer_new(answer_secret, NULL);
+	snprintf(redirect.headers, sizeof redirect.headers, "Location: %s/\r\n", other->url);
+	const struct reply *reply = get(peer->url);
+	assert_int_equal(reply->status, 500);
+	assert_string_equal(reply->redirected, other->url);
+	assert_string_equal(reply->body, "");
+	assert_int_equal(reply->length, 0);
+	peer_free(peer);
+	peer_free(other);
+}
+
 static void test_redirects_that_are_not_followed(void **state)
 {
 	(void)state;
@@ -869,6 +928,8 @@ int main(void)
 		WORLD_TEST(test_redirect_within_the_server),
 		WORLD_TEST(test_redirect_within_the_server_keeps_the_user),
 		WORLD_TEST(test_redirect_to_another_server_takes_no_secret_along),
+		WORLD_TEST(test_redirects_that_are_wanted),
+		WORLD_TEST(test_words_of_a_foreign_failure_are_gone),
 		WORLD_TEST(test_redirects_that_are_not_followed),
 		WORLD_TEST(test_nobody_there),
 		WORLD_TEST(test_no_whole_answer),
