@@ -139,7 +139,7 @@ static void test_an_address_that_is_a_key(void **state)
 	(void)state;
 	static const char *const urls[] = {"https://u:pw@hooks/services/T0/key",
 		"https://u:pw@hooks/services/T0/kez", "https://u:px@hooks/services/T0/key",
-		"https://u:pw@hooks?key@", "https://hookz/services/T0/key"};
+		"https://u:pw@hooks?key", "https://hookz/services/T0/key"};
 	uint64_t hashes[5], fingerprints[5];
 
 	for (size_t i = 0; i < 5; i++) {
