@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "agent/core/secret.h"
+#include "agent/core/utf8.h"
 #include "notifiers/slack_options.h"
 #include "notifiers/slack_reason.h"
 #include "notifiers/slack_render.h"
@@ -340,7 +341,7 @@ static enum step api_answer(struct delivery *delivery, const struct reply *reply
 		step = posted(delivery, stamp ? arena_strdup(delivery->arena, stamp) : NULL);
 	} else if (json_is_false(ok) && reason) {
 		step = refused(delivery,
-			arena_strndup(delivery->arena, reason, strnlen(reason, REASON_MOST)), next,
+			arena_strndup(delivery->arena, reason, utf8_cut(reason, REASON_MOST)), next,
 			error);
 	} else {
 		step = fail_in_doubt(delivery, not_slack, error);

@@ -12,7 +12,67 @@ enum { METRIC = 400, UNIT = 60, COMMIT = 100, SHARED = 200, LINKS = 500 };
 
 static const char ellipsis[] = "…";
 
-void slack_escaped(struct buf *out, const char *text, size_t most)
+static bool is_word(char c)
+{
+	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/* Whether the underscore is within a word, as in http_requests, where it begins and ends nothing.
+ */
+static bool within_word(const char *text, size_t at)
+{
+	size_t before = at, after = at;
+
+	while (before > 0 && text[before] == '_')
+		before--;
+	while (text[after] == '_')
+		after++;
+	return is_word(text[before]) && is_word(text[after]);
+}
+
+static bool is_emoji_part(char c)
+{
+	return is_word(c) || (unsigned char)c >= 0x80 || (c && strchr("_-+'", c));
+}
+
+/* Whether the colon begins what may be an emoji, like :100:, whose second colon may be one that
+ * follows the text; or what is an address behind it. The time of day is neither. */
+static bool telling_colon(const char *text, size_t at)
+{
+	const char *name = text + at + 1;
+	size_t length = 0;
+
+	while (is_emoji_part(name[length]))
+		length++;
+	if (strncmp(name, "//", 2) == 0)
+		return true;
+	if (length == 0 || (name[length] && name[length] != ':'))
+		return false;
+	return strspn(name, "0123456789") < length || at == 0 || text[at - 1] < '0' ||
+	       text[at - 1] > '9';
+}
+
+/* What stands for the character, so that it is no markup; NULL: itself. There is no escape for
+ * these in mrkdwn, so they become others that look like them. */
+static const char *unmarked(const char *text, size_t at)
+{
+	switch (text[at]) {
+	case '*': return "\u2217";
+	case '~': return "\u223c";
+	case '`': return "\u02cb";
+	case '_': return within_word(text, at) ? NULL : "\u02cd";
+	case ':': return telling_colon(text, at) ? "\u2236" : NULL;
+	case '>': return at == 0 ? "\u203a" : NULL; /* a quotation */
+	default: return NULL;
+	}
+}
+
+static const char *entity(char c)
+{
+	return c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '>' ? "&gt;" : NULL;
+}
+
+static void escaped(struct buf *out, const char *text, size_t most, bool address)
 {
 	size_t begin = out->length, cut = begin, at = 0;
 	struct buf clean = {0};
@@ -20,13 +80,10 @@ void slack_escaped(struct buf *out, const char *text, size_t most)
 	text_clean(&clean, text, most);
 	while (at < clean.length) {
 		size_t length = utf8_length(clean.data + at, clean.length - at);
+		const char *other = address ? NULL : unmarked(clean.data, at);
 
-		switch (clean.data[at]) {
-		case '&': buf_text(out, "&amp;"); break;
-		case '<': buf_text(out, "&lt;"); break;
-		case '>': buf_text(out, "&gt;"); break;
-		default: buf_append(out, clean.data + at, length);
-		}
+		other = other ? other : entity(clean.data[at]);
+		buf_append(out, other ? other : clean.data + at, other ? strlen(other) : length);
 		at += length;
 		if (out->length - begin <= most - (sizeof ellipsis - 1))
 			cut = out->length;
@@ -37,6 +94,11 @@ void slack_escaped(struct buf *out, const char *text, size_t most)
 		}
 	}
 	buf_free(&clean);
+}
+
+void slack_escaped(struct buf *out, const char *text, size_t most)
+{
+	escaped(out, text, most, false);
 }
 
 void slack_test_line(struct buf *out, const struct announcement *item)
@@ -87,7 +149,7 @@ static void linked(struct buf *out, const char *url, const char *text)
 {
 	if (url) {
 		buf_char(out, '<');
-		slack_escaped(out, url, LINKS);
+		escaped(out, url, LINKS, true);
 		buf_char(out, '|');
 	}
 	slack_escaped(out, text, COMMIT);

@@ -1,9 +1,9 @@
 /*
  * The lines of a Slack message, in its mrkdwn.
  *
- * All text from outside passes through slack_escaped, which leaves no way to write a mention or a
- * link. Limits are in bytes as they are sent, never fewer than the characters that Slack counts; a
- * test, a metric and its commits together always fit one field.
+ * All text from outside passes through slack_escaped, which leaves no way to write a mention, a
+ * link, an emoji or other markup. Limits are in bytes as they are sent, never fewer than the
+ * characters that Slack counts; a test, a metric and its commits together always fit one field.
  */
 #ifndef NOTIFIERS_SLACK_LINES_H
 #define NOTIFIERS_SLACK_LINES_H
@@ -12,7 +12,8 @@
 
 enum { SLACK_NAME = 300, SLACK_SENTENCE = 2000 };
 
-/* The text, clean and escaped, in `most` bytes at most; "…" stands for what is cut. */
+/* The text, clean and escaped, in `most` bytes at most; "…" stands for what is cut. What is markup
+ * in its place (*bold*, not snake_case) is written with characters that look alike. */
 void slack_escaped(struct buf *out, const char *text, size_t most);
 
 /* "*test*" */

@@ -241,7 +241,7 @@ static void write_body(struct rendering *rendering, const struct post *post, con
 	if (rendering->channel) {
 		buf_text(out, "\"channel\":");
 		buf_json_text(out, rendering->channel);
-		buf_char(out, ',');
+		buf_text(out, ",\"parse\":\"none\","); /* names of hosts in `text` are no links */
 	}
 	buf_text(out, "\"text\":");
 	buf_json_string(out, text->data, text->length);

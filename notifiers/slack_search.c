@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "agent/core/buf.h"
+#include "agent/core/utf8.h"
 
 enum { MOST_PAGES = 50, REASON_MOST = 60 };
 
@@ -82,7 +83,7 @@ static bool passes(const char *reason)
 static enum slack_found refused(struct slack_search *search, const json_t *answer)
 {
 	const char *reason = text_of(answer, "error"), *needed = text_of(answer, "needed");
-	const char *words = arena_strndup(search->arena, reason, strnlen(reason, REASON_MOST));
+	const char *words = arena_strndup(search->arena, reason, utf8_cut(reason, REASON_MOST));
 
 	if (passes(reason))
 		return give_up(search, SEARCH_LATER, *reason ? words : "the answer is not Slack's");
@@ -95,7 +96,7 @@ static enum slack_found refused(struct slack_search *search, const json_t *answe
 	}
 	if (*needed)
 		words = arena_printf(search->arena, "%s: %.*s", words,
-			(int)strnlen(needed, REASON_MOST), needed);
+			(int)utf8_cut(needed, REASON_MOST), needed);
 	return give_up(search, SEARCH_DENIED, words);
 }
 

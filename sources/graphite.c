@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "agent/core/buf.h"
+#include "agent/core/utf8.h"
 #include "agent/core/when.h"
 #include "sources/graphite_find.h"
 #include "sources/graphite_plan.h"
@@ -197,7 +198,8 @@ static void say_what_lacks(struct query *query, const struct asking *asking)
 		const struct target *target = &asking->targets[i];
 		if (!target->answered || target->points || !target->metric)
 			continue;
-		query_notice(query, "no values of \"%.*s\" in the range", SHOWN, target->text);
+		query_notice(query, "no values of \"%.*s\" in the range",
+			(int)utf8_cut(target->text, SHOWN), target->text);
 		said = true;
 	}
 	if (query->data.count == 0 && !said)

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/core/utf8.h"
 #include "sources/graphite_names.h"
 
 enum {
@@ -372,5 +373,6 @@ void gathering_finish(struct gathering *gathering, const struct graphite_events 
 	if (gathering->broken > 0)
 		query_notice(query,
 			"%zu values that are no numbers were left out, first of \"%.*s\"",
-			gathering->broken, NAME_SHOWN, gathering->first_broken);
+			gathering->broken, (int)utf8_cut(gathering->first_broken, NAME_SHOWN),
+			gathering->first_broken);
 }

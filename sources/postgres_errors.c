@@ -31,8 +31,7 @@ const char *postgres_first_line(const struct session *session, const char *text)
 		return "";
 	char *line = arena_strndup(session->query->arena, text, strcspn(text, "\r\n"));
 	secret_mask(line, strlen(line), &secrets);
-	if (strlen(line) > LINE_SHOWN)
-		line[LINE_SHOWN] = '\0';
+	line[utf8_cut(line, LINE_SHOWN)] = '\0';
 	utf8_blank(line, ' ');
 	return line;
 }

@@ -15,7 +15,8 @@ const char *refuse_line(struct arena *arena, const char *text)
 	while (*text == ' ' || *text == '\n' || *text == '\r' || *text == '\t')
 		text++;
 	size_t length = strcspn(text, "\r\n");
-	char *line = arena_strndup(arena, text, length < LINE_MAX_SHOWN ? length : LINE_MAX_SHOWN);
+	size_t most = length < LINE_MAX_SHOWN ? length : LINE_MAX_SHOWN;
+	char *line = arena_strndup(arena, text, utf8_cut(text, most));
 	utf8_blank(line, ' ');
 	return line;
 }

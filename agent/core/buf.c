@@ -1,7 +1,8 @@
 /*
  * The buffer doubles as it grows and keeps a NUL behind the content. JSON text is written by the
  * rules of RFC 8259; what is no valid UTF-8 becomes U+FFFD, so that one odd byte in somebody's
- * label can not make a whole document unreadable.
+ * label can not make a whole document unreadable. What a terminal obeys, or turns text around, is
+ * escaped like other control characters: the document is the same, and may be looked at.
  */
 #include "agent/core/buf.h"
 
@@ -105,6 +106,16 @@ static void json_escape(struct buf *buf, unsigned char c)
 	}
 }
 
+/* The code point of a valid sequence of two or three bytes. */
+static unsigned code_of(const unsigned char *s, size_t length)
+{
+	unsigned code = s[0] & (0xFFU >> (length + 1));
+
+	for (size_t i = 1; i < length; i++)
+		code = code << 6 | (s[i] & 0x3F);
+	return code;
+}
+
 void buf_json_string(struct buf *buf, const char *text, size_t length)
 {
 	const unsigned char *s = (const unsigned char *)text;
@@ -125,6 +136,8 @@ void buf_json_string(struct buf *buf, const char *text, size_t length)
 			size = 1;
 		} else if (size == 1) {
 			json_escape(buf, s[i]);
+		} else if (utf8_is_control(text + i, size)) {
+			buf_printf(buf, "\\u%04x", code_of(s + i, size));
 		} else {
 			buf_append(buf, s + i, size);
 		}

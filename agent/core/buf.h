@@ -30,7 +30,8 @@ void buf_vprintf(struct buf *buf, const char *format, va_list arguments) PRINTF_
 /* The content as a malloc'd string the caller frees; the buffer is empty afterwards. Never NULL. */
 char *buf_steal(struct buf *buf);
 
-/* A JSON string with its quotes; control characters escaped, broken UTF-8 replaced by U+FFFD. */
+/* A JSON string with its quotes; control characters (utf8_is_control) escaped, broken UTF-8
+ * replaced by U+FFFD. */
 void buf_json_string(struct buf *buf, const char *text, size_t length);
 void buf_json_text(
 	struct buf *buf, const char *text); /* the same for a C string; NULL gives null */

@@ -29,19 +29,31 @@ bool utf8_is_control(const char *text, size_t length)
 	if (length == 1)
 		return at[0] < 0x20 || at[0] == 0x7f;
 	if (length == 2)
-		return at[0] == 0xc2 && at[1] < 0xa0;
-	return at[0] == 0xe2 && ((at[1] == 0x80 && at[2] >= 0xa8 && at[2] <= 0xae) ||
-					(at[1] == 0x81 && at[2] >= 0xa6 && at[2] <= 0xa9));
+		return (at[0] == 0xc2 && at[1] < 0xa0) || (at[0] == 0xd8 && at[1] == 0x9c);
+	return at[0] == 0xe2 && ((at[1] == 0x80 && at[2] >= 0x8e && at[2] <= 0x8f) ||
+					(at[1] == 0x80 && at[2] >= 0xa8 && at[2] <= 0xae) ||
+					(at[1] == 0x81 && at[2] >= 0xa6 && at[2] <= 0xaf));
 }
 
 void utf8_blank(char *text, char blank)
 {
 	for (size_t left = strlen(text), length; left > 0; text += length, left -= length) {
 		length = utf8_length(text, left);
-		if (length > 0 && utf8_is_control(text, length))
+		bool broken = length == 0;
+		length = broken ? 1 : length;
+		if (broken || utf8_is_control(text, length))
 			memset(text, blank, length);
-		length = length > 0 ? length : 1;
 	}
+}
+
+size_t utf8_cut(const char *text, size_t most)
+{
+	size_t length = strnlen(text, most + 1), start = most;
+	if (length <= most)
+		return length;
+	while (start > 0 && most - start < 3 && ((unsigned char)text[start] & 0xC0) == 0x80)
+		start--;
+	return start + utf8_length(text + start, strnlen(text + start, 4)) > most ? start : most;
 }
 
 size_t utf8_write(unsigned code, char out[4])

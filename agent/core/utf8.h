@@ -16,8 +16,11 @@ size_t utf8_length(const char *text, size_t left);
  */
 bool utf8_is_control(const char *text, size_t length);
 
-/* Puts `blank` in the place of each byte of such a sequence. */
+/* Puts `blank` in the place of each byte of such a sequence, and of each that is no UTF-8. */
 void utf8_blank(char *text, char blank);
+
+/* Bytes of the text if it has at most `most`, else as many of these as are whole characters. */
+size_t utf8_cut(const char *text, size_t most);
 
 /* Writes the sequence of a code point that is no surrogate; returns its 1 to 4 bytes. */
 size_t utf8_write(unsigned code, char out[4]);

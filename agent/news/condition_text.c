@@ -10,20 +10,9 @@
 
 enum { PROBLEM_MAX = 300 };
 
-/* As many bytes of the problem as are told: whole characters. */
 static int cut(const char *problem)
 {
-	size_t length = strlen(problem), at = 0;
-
-	while (at < length) {
-		size_t size = utf8_length(problem + at, length - at);
-
-		size = size ? size : 1;
-		if (at + size > PROBLEM_MAX)
-			break;
-		at += size;
-	}
-	return (int)at;
+	return (int)utf8_cut(problem, PROBLEM_MAX);
 }
 
 /* How long it lasted, in few units. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agent/core/buf.h"
+#include "agent/core/utf8.h"
 #include "conf/dict.h"
 
 enum { MOST_LABELS = 32, MOST_PARTS = 8, LONGEST = 300 };
@@ -89,8 +90,8 @@ static void put(struct labels *labels, const char *key, const char *value, size_
 	if (span->count == MOST_LABELS || length == 0)
 		return;
 	buf_clear(&labels->text);
-	buf_printf(&labels->text, "%.*s=", LONGEST, key);
-	buf_append(&labels->text, value, length < LONGEST ? length : LONGEST);
+	buf_printf(&labels->text, "%.*s=", (int)utf8_cut(key, LONGEST), key);
+	buf_append(&labels->text, value, length < LONGEST ? length : utf8_cut(value, LONGEST));
 	number = number_of(labels, labels->text.data);
 	for (size_t i = 0; i < span->count; i++)
 		if (labels->numbers[span->first + i] == number)

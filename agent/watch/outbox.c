@@ -5,7 +5,9 @@
 
 #include <stdlib.h>
 
-enum { SETTLE_AGAIN = 5000, NAMED = 3 };
+#include "agent/core/utf8.h"
+
+enum { SETTLE_AGAIN = 5000, NAMED = 3, LONGEST_NAME = 200 };
 
 struct outbox {
 	struct agent *agent;
@@ -36,6 +38,11 @@ void outbox_free(struct outbox *outbox)
 	free(outbox);
 }
 
+static int cut(const char *name)
+{
+	return (int)utf8_cut(name, LONGEST_NAME);
+}
+
 /* "db.read p99, db.read p95 and 3 more" */
 static void describe(struct letter *letter, const struct record *records, size_t count)
 {
@@ -44,8 +51,8 @@ static void describe(struct letter *letter, const struct record *records, size_t
 	if (count == 0 || letter->what)
 		return;
 	for (size_t i = 0; i < count && i < NAMED; i++)
-		buf_printf(&text, "%s%.200s %.200s", i > 0 ? ", " : "", records[i].item.test,
-			records[i].item.metric);
+		buf_printf(&text, "%s%.*s %.*s", i > 0 ? ", " : "", cut(records[i].item.test),
+			records[i].item.test, cut(records[i].item.metric), records[i].item.metric);
 	if (count > NAMED)
 		buf_printf(&text, " and %zu more", count - NAMED);
 	letter->what = arena_strndup(letter->arena, text.data, text.length);

@@ -54,7 +54,7 @@ def check_block(problems, where, block):
 def check(message):
     """What Slack would refuse in the body of a message."""
     problems = []
-    if set(message) - {"channel", "text", "blocks", "metadata", "thread_ts", "unfurl_links", "unfurl_media"}:
+    if set(message) - {"channel", "text", "blocks", "metadata", "parse", "thread_ts", "unfurl_links", "unfurl_media"}:
         problems.append(f"unknown arguments in {sorted(message)}")
     if len(json.dumps(message.get("metadata", {}))) > 8000:
         problems.append("metadata is too large")

@@ -265,13 +265,43 @@ static void control_characters_are_blanked(void **state)
 	static const char *const cases[][2] = {{"", ""}, {"a\tb\x7f\x1b[31m", "a?b??[31m"},
 		{"caf\u00e9 \u6027 \u2026", "caf\u00e9 \u6027 \u2026"},
 		{"\xc2\x85\xc2\x9b", "????"}, {"a\u2028\u202e\u2066z", "a?????????z"},
-		{"\xc2", "\xc2"}, {"\xe2\x80", "\xe2\x80"}, {"\xff\n", "\xff?"}};
+		{"\xc2", "?"}, {"a\xe2\x80", "a??"}, {"\xff\n\x9b", "???"},
+		{"\u200e\u200f\u061c\u206a.\u200d", "???????????.\u200d"}};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		char text[64];
 		strcpy(text, cases[i][0]);
 		utf8_blank(text, '?');
 		assert_string_equal(text, cases[i][1]);
 	}
+}
+
+/* In both formats, and for the same text: it is only escaped. */
+static void log_shows_control_characters(void **state)
+{
+	(void)state;
+	static const char label[] = "p99\xc2\x85\xc2\x9b"
+				    "2K\u200f\u202e\u2066\x7f\xe6\x80";
+	static const char shown[] =
+		"\"p99\\u0085\\u009b2K\\u200f\\u202e\\u2066\\u007f\ufffd\ufffd\"";
+	static const enum log_format formats[] = {LOG_FORMAT_TEXT, LOG_FORMAT_JSON};
+	for (size_t i = 0; i < 2; i++) {
+		char *text = logged(formats[i], "message delivered", label);
+		assert_non_null(strstr(text, shown));
+		free(text);
+	}
+}
+
+static void cuts_are_between_characters(void **state)
+{
+	static const struct {
+		const char *text;
+		size_t most, length;
+	} cases[] = {{"", 0, 0}, {"abc", 3, 3}, {"abc", 2, 2}, {"a\u00e9", 2, 1}, {"a\u00e9", 3, 3},
+		{"\u20ac", 2, 0}, {"\u20ac\u20ac", 5, 3}, {"\U0001f600x", 3, 0},
+		{"\U0001f600x", 4, 4}, {"\x80\x80\x80\x80\x80", 3, 3}, {"ab\xe2", 2, 2}};
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+		assert_int_equal(utf8_cut(cases[i].text, cases[i].most), cases[i].length);
 }
 
 /* The hashes of announced messages lie in state files: they must not change. */
@@ -349,6 +379,8 @@ int main(void)
 		cmocka_unit_test(hashes_are_those_of_fnv),
 		cmocka_unit_test(keyed_hashes),
 		cmocka_unit_test(control_characters_are_blanked),
+		cmocka_unit_test(log_shows_control_characters),
+		cmocka_unit_test(cuts_are_between_characters),
 		cmocka_unit_test(clocks_agree_with_the_date),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "delivery_talk.h"
+#include "notifiers/slack_lines.h"
 #include "notifiers/slack_render.h"
 #include "slack_payload.h"
 #include "tests/unit/random.h"
@@ -131,12 +132,74 @@ static void test_metadata_holds_key_and_ids(void **state)
 	json_decref(body);
 }
 
+/* What would be markup where it stands is written with characters that look alike. */
+static void test_markup_of_names(void **state)
+{
+	static const char *const cases[][2] = {
+		{"*bold* _slanted_ ~gone~ `code`",
+			"\u2217bold\u2217 \u02cdslanted\u02cd \u223cgone\u223c \u02cbcode\u02cb"},
+		{"http_requests__total", "http_requests__total"},
+		{"_x", "\u02cdx"},
+		{"x_", "x\u02cd"},
+		{"a._b_c", "a.\u02cdb_c"},
+		{":fire:", "\u2236fire:"},
+		{"job:rate5m", "job\u2236rate5m"},
+		{"a:b:c d", "a\u2236b:c d"},
+		{":\u706b:", "\u2236\u706b:"},
+		{"p:100:", "p\u2236100:"},
+		{"x{host=\"a:9090\"}", "x{host=\"a:9090\"}"},
+		{"at 12:30:45", "at 12:30:45"},
+		{"see https://evil.example/a:b c", "see https\u2236//evil.example/a:b c"},
+		{"> no quotation", "\u203a no quotation"},
+		{"a > b", "a &gt; b"},
+		{"", ""},
+		{"<!here>", "&lt;!here&gt;"},
+	};
+	struct fixture *fixture = *state;
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		buf_clear(&fixture->out);
+		buf_reserve(&fixture->out, 0);
+		slack_escaped(&fixture->out, cases[i][0], 200);
+		assert_string_equal(fixture->out.data, cases[i][1]);
+	}
+}
+
+/* In the blocks and in the text of notifications; links of the configuration stay links. */
+static void test_no_markup_of_names_in_a_message(void **state)
+{
+	static const struct announcement items[] = {{.id = 1,
+		.test = "*_t_*",
+		.metric = "p99{url=\"http://evil.example/\",x=\":fire:\"}",
+		.unit = "`ns`",
+		.shared = "~x~",
+		.members = 3,
+		.direction = -1,
+		.time = START,
+		.change = {.mean_before = 1, .mean_after = 2},
+		.commit_before = "_a_",
+		.commit_after = ":b",
+		.commit_url = "https://pages.example/a_b_"}};
+	const struct message message = {.key = "k", .items = items, .count = 1};
+	struct fixture *fixture = *state;
+	json_t *body;
+
+	slack_render(&message, "#perf", &fixture->out);
+	body = slack_check(fixture->out.data, "#perf");
+	assert_string_equal(json_string_value(json_object_get(body, "parse")), "none");
+	assert_non_null(strstr(fixture->out.data, "<https://pages.example/a_b_|\u2236b>"));
+	assert_null(strstr(fixture->out.data, ":fire:"));
+	assert_null(strstr(fixture->out.data, "http://"));
+	assert_null(strpbrk(json_string_value(json_object_get(body, "text")), "*_~`"));
+	json_decref(body);
+}
+
 /* Text of what hurts: markup, mentions, control characters, four-byte and broken UTF-8. */
 static const char *nasty(struct arena *arena, uint64_t *random, size_t most)
 {
 	static const char *const pieces[] = {"&", "<", ">", "<!channel>", "<@U1>", "a", "*", "`",
-		"\n", "\x1b[31m", "\xf0\x9f\x94\xa5", "\xff", "\xc3", "é", "\xe2\x80\xae", "\"",
-		"\\", " ", "&amp;", "\x01"};
+		"_", "~", ":fire:", ":", "https://x/", "\n", "\x1b[31m", "\xf0\x9f\x94\xa5", "\xff",
+		"\xc3", "é", "\xe2\x80\xae", "\"", "\\", " ", "&amp;", "\x01"};
 	size_t count = random_next(random) % (most + 1);
 	struct buf text = {0};
 	const char *copy;
@@ -671,6 +734,8 @@ static void test_stdout_property_no_escapes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		CASE(test_markup_of_names, setup),
+		CASE(test_no_markup_of_names_in_a_message, setup),
 		CASE(test_looks_like_hunters, setup),
 		CASE(test_metadata_holds_key_and_ids, setup),
 		CASE(test_property_limits_hold, setup),
