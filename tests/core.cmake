@@ -1,6 +1,7 @@
 # Tests of agent/core, and of the order of the house.
 hunter_test(core hunter_core)
 hunter_test(field hunter_core)
+hunter_test(zone hunter_core)
 hunter_test(repeats hunter_core)
 add_test(NAME cases.layers
   COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/cases/layers/check.py ${CMAKE_SOURCE_DIR})

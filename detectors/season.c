@@ -1,0 +1,642 @@
+/*
+ * Profiles are medians of deviations from a moving median as long as the cycle, so that steps,
+ * trends, outages and holidays count for little. Several shapes of a profile compete, from one that
+ * all days share to one with a place for each part of the week; each is judged by the deviations of
+ * points from what the *other* points of their cells say. Fewer cells know more of each, more cells
+ * tell more apart: which is better is the series' to say.
+ */
+#include "detectors/season.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/zone.h"
+#include "detectors/order.h"
+#include "detectors/scratch.h"
+
+#define DAY INT64_C(86400000)
+#define WEEK (7 * DAY)
+#define MONDAY (4 * DAY) /* the first Monday of 1970 */
+
+/* DAYS, WEEKS: how many of them the points must span. A grid may have this many times the points
+ * that there are. */
+enum { LEAST_A_DAY = 4, DAYS = 3, WEEKS = 2, WHOLE_WEEKS = 3, SPARSE = 3, MOST_CELLS = 7 * 86400 };
+
+/*
+ * What may remain of the spread for a cycle to be accepted: the few periods of a short series may
+ * look alike by chance. Chosen so that of series without a cycle (autocorrelated ones included)
+ * less than one in 200 is believed to have one. And what may remain where the user has asked for
+ * it.
+ */
+static const double DAY_PAYS = 0.93, A_DAY = 0.8, WEEK_PAYS = 0.88, A_WEEK = 0.55, ASKED_FOR = 0.99;
+/* How much of the remaining spread a richer shape has to save against a plainer one. */
+static const double RICHER = 0.98;
+/* Deviations count as at most this many of the median one. */
+static const double MOST_DEVIATIONS = 6;
+
+/* The series on a grid of equal steps. */
+struct grid {
+	size_t n;
+	int64_t start, step;
+	double *z;       /* on the scale; NaN where there is no point */
+	uint32_t *slots; /* which of `slot_count` parts of the local week it is */
+	size_t per_day, slot_count;
+};
+
+/* A way to tell parts of the week apart: to each slot of the week a cell. */
+struct shape {
+	uint32_t *cells; /* by slot */
+	size_t count;
+	size_t smooth; /* cells that are averaged, odd */
+	size_t ring;   /* smoothing goes round in rings of so many cells */
+};
+
+/* Deviations from a profile, and room for making them. */
+struct fit {
+	const struct grid *grid;
+	double *deviations;       /* from the moving median */
+	double *others;           /* by point: the median of the others of its cell */
+	double *profile, *smooth; /* by cell */
+	uint32_t *order, *starts;
+	struct ranked *ranked;
+};
+
+struct ranked {
+	double value;
+	uint32_t at;
+};
+
+static int by_value(const void *a, const void *b)
+{
+	const struct ranked *one = a, *other = b;
+
+	if (one->value != other->value)
+		return one->value < other->value ? -1 : 1;
+	return (one->at > other->at) - (one->at < other->at);
+}
+
+static int64_t modulo(int64_t value, int64_t divisor)
+{
+	int64_t rest = value % divisor;
+
+	return rest < 0 ? rest + divisor : rest;
+}
+
+/* The scales */
+
+static enum season_scale scale_of(const double *values, size_t n)
+{
+	bool positive = true, counts = true;
+
+	for (size_t i = 0; i < n; i++) {
+		if (!isfinite(values[i]))
+			continue;
+		positive &= values[i] > 0;
+		counts &= values[i] >= 0 && values[i] == floor(values[i]);
+	}
+	return positive ? SCALE_LOG : counts ? SCALE_ROOT : SCALE_RAW;
+}
+
+/* The square root is Anscombe's, which gives Poisson counts of any level a deviation of 1/2. */
+static double to_scale(enum season_scale scale, double value)
+{
+	switch (scale) {
+	case SCALE_LOG: return log(value);
+	case SCALE_ROOT: return sqrt(value + 0.375);
+	case SCALE_RAW: break;
+	}
+	return value;
+}
+
+static double from_scale(enum season_scale scale, double z)
+{
+	switch (scale) {
+	case SCALE_LOG: return exp(z);
+	case SCALE_ROOT: return z > 0 ? fmax(z * z - 0.375, 0) : 0;
+	case SCALE_RAW: break;
+	}
+	return z;
+}
+
+bool season_takes(const struct season *season, const double *values, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if ((season->scale == SCALE_LOG && values[i] <= 0) ||
+			(season->scale == SCALE_ROOT && values[i] < 0))
+			return false;
+	return true;
+}
+
+/* The grid */
+
+/* The usual distance of points, a whole part of the day where it nearly is one; 0 if there is none
+ * that most keep. */
+static int64_t cadence_of(const double *values, const int64_t *times, size_t n, double *room)
+{
+	size_t count = 0, regular = 0;
+	const int64_t *before = NULL;
+
+	for (size_t i = 0; i < n; i++) {
+		if (!isfinite(values[i]))
+			continue;
+		if (before && times[i] > *before)
+			room[count++] = (double)(times[i] - *before);
+		before = times + i;
+	}
+	if (count < 2)
+		return 0;
+	double *sorted = room + count, step;
+	memcpy(sorted, room, count * sizeof *room);
+	step = order_median(sorted, count);
+	double parts = round((double)DAY / step);
+	if (parts >= 1 && fabs(parts * step - (double)DAY) < 0.02 * (double)DAY)
+		step = (double)DAY / parts;
+	for (size_t i = 0; i < count; i++)
+		regular += fabs(room[i] / step - fmax(1, round(room[i] / step))) < 0.25;
+	return step >= 1000 && (double)regular >= 0.8 * (double)count ? (int64_t)step : 0;
+}
+
+static size_t slot_of(const struct zone *zone, int64_t origin, int64_t time, size_t count)
+{
+	int64_t phase = modulo(zone_local(zone, time) - MONDAY - origin, WEEK);
+	double width = (double)WEEK / (double)count;
+
+	return (size_t)((double)phase / width + 0.5) % count;
+}
+
+/* False if the points are not regular enough. */
+static bool lay_grid(const struct season *season, const double *values, const int64_t *times,
+	size_t n, struct scratch *scratch, struct grid *grid)
+{
+	double *room = scratch_take(scratch, 2 * n, sizeof *room);
+	int64_t last = 0;
+	size_t points = 0;
+
+	grid->step = cadence_of(values, times, n, room);
+	if (grid->step == 0)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (isfinite(values[i])) {
+			grid->start = points++ == 0 ? times[i] : grid->start;
+			last = times[i];
+		}
+	int64_t count = (last - grid->start + grid->step / 2) / grid->step + 1;
+	if (count > (int64_t)(SPARSE * points) || count > UINT32_MAX)
+		return false;
+	grid->n = (size_t)count;
+	grid->z = scratch_take(scratch, grid->n, sizeof *grid->z);
+	for (size_t i = 0; i < grid->n; i++)
+		grid->z[i] = NAN;
+	for (size_t i = 0; i < n; i++)
+		if (isfinite(values[i]))
+			grid->z[(times[i] - grid->start + grid->step / 2) / grid->step] =
+				to_scale(season->scale, values[i]);
+	return true;
+}
+
+static bool lay_slots(struct season *season, struct grid *grid, struct scratch *scratch)
+{
+	grid->per_day = (size_t)((DAY + grid->step / 2) / grid->step);
+	if (grid->per_day == 0)
+		return false;
+	grid->slot_count = 7 * grid->per_day;
+	if (grid->slot_count > MOST_CELLS)
+		return false;
+	season->origin = modulo(
+		zone_local(season->zone, grid->start) - MONDAY, WEEK / (int64_t)grid->slot_count);
+	grid->slots = scratch_take(scratch, grid->n, sizeof *grid->slots);
+	for (size_t i = 0; i < grid->n; i++)
+		grid->slots[i] = (uint32_t)slot_of(season->zone, season->origin,
+			grid->start + (int64_t)i * grid->step, grid->slot_count);
+	return true;
+}
+
+/* Moving medians: the ranks of the values in the window, counted in a Fenwick tree */
+
+static void tree_add(uint32_t *tree, size_t n, size_t rank, uint32_t by)
+{
+	for (size_t i = rank + 1; i <= n; i += i & -i)
+		tree[i] += by;
+}
+
+/* The rank of the value number `k` (from 0) in the window; `top` is the largest power of 2 <= n. */
+static size_t tree_find(const uint32_t *tree, size_t n, size_t top, size_t k)
+{
+	size_t at = 0;
+
+	for (size_t step = top; step > 0; step /= 2)
+		if (at + step <= n && tree[at + step] <= k) {
+			at += step;
+			k -= tree[at];
+		}
+	return at;
+}
+
+/* What z deviates from the median of the `width` steps around; at the ends, from that of the first
+ * or last whole window. */
+static void deviate(const struct grid *grid, size_t width, struct scratch *scratch, double *out)
+{
+	size_t n = grid->n, count = 0, top = 1, held = 0, half;
+	struct ranked *ranked = scratch_take(scratch, n, sizeof *ranked);
+	uint32_t *ranks = scratch_take(scratch, n, sizeof *ranks);
+
+	width = width < n ? width : n;
+	half = width / 2;
+	for (size_t i = 0; i < n; i++)
+		if (!isnan(grid->z[i]))
+			ranked[count++] = (struct ranked){grid->z[i], (uint32_t)i};
+	qsort(ranked, count, sizeof *ranked, by_value);
+	for (size_t i = 0; i < count; i++)
+		ranks[ranked[i].at] = (uint32_t)i;
+	uint32_t *tree = scratch_take(scratch, count + 1, sizeof *tree);
+	memset(tree, 0, (count + 1) * sizeof *tree);
+	while (2 * top <= count)
+		top *= 2;
+	for (size_t i = 0; i < n; i++) {
+		if (!isnan(grid->z[i])) {
+			tree_add(tree, count, ranks[i], 1);
+			held++;
+		}
+		if (i >= width && !isnan(grid->z[i - width])) {
+			tree_add(tree, count, ranks[i - width], (uint32_t)-1);
+			held--;
+		}
+		if (i + 1 < width)
+			continue;
+		double median = NAN;
+		if (held > 0)
+			median = 0.5 * (ranked[tree_find(tree, count, top, (held - 1) / 2)].value +
+					       ranked[tree_find(tree, count, top, held / 2)].value);
+		size_t from = i + 1 == width ? 0 : i + 1 - width + half;
+		size_t to = i + 1 == n ? n : i + 1 - width + half + 1;
+		for (size_t j = from; j < to; j++)
+			out[j] = grid->z[j] - median;
+	}
+}
+
+/* Profiles */
+
+static void fill_cell(struct fit *fit, const double *y, size_t cell)
+{
+	uint32_t from = fit->starts[cell], to = fit->starts[cell + 1], count = 0;
+	struct ranked *ranked = fit->ranked;
+
+	for (uint32_t i = from; i < to; i++)
+		ranked[count++] = (struct ranked){y[fit->order[i]], fit->order[i]};
+	fit->profile[cell] = NAN;
+	if (count == 0)
+		return;
+	qsort(ranked, count, sizeof *ranked, by_value);
+	fit->profile[cell] = 0.5 * (ranked[(count - 1) / 2].value + ranked[count / 2].value);
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t low = (count - 2) / 2, high = (count - 1) / 2;
+
+		fit->others[ranked[i].at] = 0;
+		if (count > 1)
+			fit->others[ranked[i].at] = 0.5 * (ranked[low + (low >= i)].value +
+								  ranked[high + (high >= i)].value);
+	}
+}
+
+/* Cells that have no points get what their neighbours in the ring have. */
+static void fill_gaps(struct fit *fit, const struct shape *shape)
+{
+	for (size_t ring = 0; ring < shape->count; ring += shape->ring) {
+		double *profile = fit->profile + ring, last = NAN;
+
+		for (size_t i = 0; i < 2 * shape->ring; i++) {
+			double *value = profile + i % shape->ring;
+
+			if (isnan(*value))
+				*value = last;
+			last = *value;
+		}
+		for (size_t i = 0; i < shape->ring; i++)
+			profile[i] = isnan(profile[i]) ? 0 : profile[i];
+	}
+}
+
+static void smooth_profile(struct fit *fit, const struct shape *shape)
+{
+	size_t half = shape->smooth / 2;
+
+	for (size_t i = 0; i < shape->count; i++) {
+		size_t ring = i - i % shape->ring;
+		double sum = 0;
+
+		for (size_t j = 0; j < shape->smooth; j++)
+			sum += fit->profile[ring +
+					    (i - ring + shape->ring + j - half) % shape->ring];
+		fit->smooth[i] = sum / (double)shape->smooth;
+	}
+}
+
+/* Medians of y by cell. */
+static void fill_profile(struct fit *fit, const struct shape *shape, const double *y)
+{
+	const struct grid *grid = fit->grid;
+
+	memset(fit->starts, 0, (shape->count + 2) * sizeof *fit->starts);
+	for (size_t i = 0; i < grid->n; i++)
+		if (!isnan(y[i]))
+			fit->starts[shape->cells[grid->slots[i]] + 2]++;
+	for (size_t i = 2; i < shape->count + 2; i++)
+		fit->starts[i] += fit->starts[i - 1];
+	for (size_t i = 0; i < grid->n; i++)
+		if (!isnan(y[i]))
+			fit->order[fit->starts[shape->cells[grid->slots[i]] + 1]++] = (uint32_t)i;
+	for (size_t cell = 0; cell < shape->count; cell++)
+		fill_cell(fit, y, cell);
+	fill_gaps(fit, shape);
+	smooth_profile(fit, shape);
+}
+
+/* What is left of y where each point is predicted by the others. */
+static double left_of(const struct fit *fit, const struct shape *shape, const double *y, size_t i)
+{
+	size_t cell = shape->cells[fit->grid->slots[i]];
+
+	return y[i] -
+	       (fit->smooth[cell] + (fit->others[i] - fit->profile[cell]) / (double)shape->smooth);
+}
+
+/* The spread of deviations: their mean size, each counted as at most `most`. */
+static double spread_left(
+	const struct fit *fit, const struct shape *shape, const double *y, double most)
+{
+	double sum = 0;
+	size_t count = 0;
+
+	for (size_t i = 0; i < fit->grid->n; i++)
+		if (!isnan(y[i])) {
+			double size = fabs(shape ? left_of(fit, shape, y, i) : y[i]);
+
+			sum += size < most ? size : most;
+			count++;
+		}
+	return count ? sum / (double)count : 0;
+}
+
+static double most_deviation(const double *y, size_t n, double *room)
+{
+	size_t count = 0;
+	double sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (!isnan(y[i]))
+			sum += room[count++] = fabs(y[i]);
+	if (count == 0)
+		return 0;
+	return MOST_DEVIATIONS *
+	       fmax(1.4826 * order_median(room, count), 0.5 * sum / (double)count);
+}
+
+/* The shapes that compete */
+
+static size_t odd(size_t cells)
+{
+	return cells | 1;
+}
+
+/* All days alike. */
+static struct shape day_shape(const struct grid *grid, size_t smooth, uint32_t *room)
+{
+	for (size_t i = 0; i < grid->slot_count; i++)
+		room[i] = (uint32_t)(i % grid->per_day);
+	return (struct shape){room, grid->per_day, smooth, grid->per_day};
+}
+
+/* Kinds of days, each with a profile of its own. */
+static struct shape kinds_shape(
+	const struct grid *grid, const uint8_t kinds[7], size_t smooth, uint32_t *room)
+{
+	size_t most = 0;
+
+	for (size_t i = 0; i < grid->slot_count; i++) {
+		size_t kind = kinds[i / grid->per_day];
+
+		most = kind > most ? kind : most;
+		room[i] = (uint32_t)(kind * grid->per_day + i % grid->per_day);
+	}
+	return (struct shape){room, (most + 1) * grid->per_day, smooth, grid->per_day};
+}
+
+/* A level for each day of the week. */
+static struct shape levels_shape(const struct grid *grid, uint32_t *room)
+{
+	for (size_t i = 0; i < grid->slot_count; i++)
+		room[i] = (uint32_t)(i / grid->per_day);
+	return (struct shape){room, 7, 1, 7};
+}
+
+static struct shape week_shape(const struct grid *grid, size_t smooth, uint32_t *room)
+{
+	for (size_t i = 0; i < grid->slot_count; i++)
+		room[i] = (uint32_t)i;
+	return (struct shape){room, grid->slot_count, smooth, grid->slot_count};
+}
+
+/* The best shape so far, as a value for each slot of the week. */
+struct best {
+	double spread;
+	double *values; /* by slot */
+};
+
+static void take(struct best *best, const struct fit *fit, const struct shape *shape,
+	const double *base, double spread)
+{
+	best->spread = spread;
+	for (size_t i = 0; i < fit->grid->slot_count; i++)
+		best->values[i] = (base ? base[i] : 0) + fit->smooth[shape->cells[i]];
+}
+
+/* Tries a shape on y, which is what is left of the deviations once `base` is removed. */
+static void try_shape(struct best *best, struct fit *fit, const struct shape *shape,
+	const double *y, const double *base, double most, double by)
+{
+	if (shape->smooth > shape->ring)
+		return;
+	fill_profile(fit, shape, y);
+	double spread = spread_left(fit, shape, y, most);
+	if (spread < by * best->spread)
+		take(best, fit, shape, base, spread);
+}
+
+static struct fit fit_new(const struct grid *grid, struct scratch *scratch)
+{
+	return (struct fit){
+		.grid = grid,
+		.deviations = scratch_take(scratch, grid->n, sizeof(double)),
+		.others = scratch_take(scratch, grid->n, sizeof(double)),
+		.profile = scratch_take(scratch, grid->slot_count, sizeof(double)),
+		.smooth = scratch_take(scratch, grid->slot_count, sizeof(double)),
+		.order = scratch_take(scratch, grid->n, sizeof(uint32_t)),
+		.starts = scratch_take(scratch, grid->slot_count + 2, sizeof(uint32_t)),
+		.ranked = scratch_take(scratch, grid->n, sizeof(struct ranked)),
+	};
+}
+
+/* Replaces *values (by slot; NULL: nothing yet) if a daily cycle pays. */
+static bool fit_day(struct fit *fit, bool sure, struct scratch *scratch, double *values)
+{
+	const struct grid *grid = fit->grid;
+	double days = (double)grid->n / (double)grid->per_day;
+	double pays = sure ? ASKED_FOR : DAY_PAYS - A_DAY / days;
+	uint32_t *room = scratch_take(scratch, grid->slot_count, sizeof *room);
+	double *sizes = scratch_take(scratch, grid->n, sizeof *sizes);
+
+	deviate(grid, grid->per_day, scratch, fit->deviations);
+	double most = most_deviation(fit->deviations, grid->n, sizes);
+	double all = spread_left(fit, NULL, fit->deviations, most);
+	struct best best = {.spread = pays * all, .values = values};
+	struct shape plain = day_shape(grid, 1, room);
+	try_shape(&best, fit, &plain, fit->deviations, NULL, most, 1);
+	if (grid->per_day >= 12) {
+		struct shape smooth =
+			day_shape(grid, grid->per_day <= 48 ? 3 : odd(grid->per_day / 48), room);
+		try_shape(&best, fit, &smooth, fit->deviations, NULL, most, 1);
+	}
+	return best.spread < pays * all;
+}
+
+/* The same for a weekly one on top of the daily one, if there is one. */
+static bool fit_week(
+	struct fit *fit, bool sure, bool daily, struct scratch *scratch, double *values)
+{
+	static const uint8_t two[7] = {0, 0, 0, 0, 0, 1, 1}, three[7] = {0, 0, 0, 0, 0, 1, 2};
+	const struct grid *grid = fit->grid;
+	double weeks = (double)grid->n / (double)grid->slot_count;
+	double pays = sure ? ASKED_FOR : WEEK_PAYS - A_WEEK / weeks;
+	size_t n = grid->n, hour = grid->per_day / 24;
+	uint32_t *room = scratch_take(scratch, grid->slot_count, sizeof *room);
+	double *sizes = scratch_take(scratch, n, sizeof *sizes);
+	double *rest = scratch_take(scratch, n, sizeof *rest);
+	double *found = scratch_take(scratch, grid->slot_count, sizeof *found);
+
+	deviate(grid, grid->slot_count, scratch, fit->deviations);
+	for (size_t i = 0; i < n; i++)
+		rest[i] = fit->deviations[i] - (daily ? values[grid->slots[i]] : 0);
+	double most = most_deviation(rest, n, sizes), all = spread_left(fit, NULL, rest, most);
+	struct best best = {.spread = pays * all, .values = found};
+	struct shape shape = levels_shape(grid, room);
+	try_shape(&best, fit, &shape, rest, daily ? values : NULL, most, 1);
+	for (size_t smooth = 1; smooth <= 5 && grid->per_day > 1; smooth += 2) {
+		size_t cells = hour > 1 ? odd(smooth * hour) : smooth;
+		shape = kinds_shape(grid, two, cells, room);
+		try_shape(&best, fit, &shape, fit->deviations, NULL, most, RICHER);
+		shape = kinds_shape(grid, three, cells, room);
+		try_shape(&best, fit, &shape, fit->deviations, NULL, most, RICHER);
+		if (n < WHOLE_WEEKS * grid->slot_count)
+			continue;
+		shape = week_shape(grid, cells, room);
+		try_shape(&best, fit, &shape, fit->deviations, NULL, most, RICHER);
+		try_shape(&best, fit, &shape, rest, daily ? values : NULL, most, RICHER);
+	}
+	if (!(best.spread < pays * all))
+		return false;
+	memcpy(values, found, grid->slot_count * sizeof *values);
+	return true;
+}
+
+/* Few points a week tell little of it. */
+static size_t weeks_needed(const struct grid *grid)
+{
+	return grid->per_day >= LEAST_A_DAY ? WEEKS : WHOLE_WEEKS;
+}
+
+/* Which of them the mode asks for and the cadence allows. */
+static unsigned cycles_asked(enum season_mode mode, const struct grid *grid)
+{
+	unsigned cycles = 0;
+
+	if (grid->per_day >= LEAST_A_DAY)
+		cycles |= SEASON_DAILY;
+	if (mode != SEASON_DAY)
+		cycles |= SEASON_WEEKLY;
+	return cycles;
+}
+
+/* The share of the squared deviations that the values by slot take away, none counted beyond
+ * `most`. */
+static double explained_by(const struct fit *fit, const double *values, double most)
+{
+	const struct grid *grid = fit->grid;
+	double before = 0, after = 0;
+
+	for (size_t i = 0; i < grid->n; i++) {
+		double all = fabs(fit->deviations[i]);
+		double rest = fabs(fit->deviations[i] - values[grid->slots[i]]);
+
+		if (isnan(all))
+			continue;
+		before += fmin(all, most) * fmin(all, most);
+		after += fmin(rest, most) * fmin(rest, most);
+	}
+	return before > 0 ? fmax(0, 1 - after / before) : 0;
+}
+
+static void keep(struct season *season, const struct fit *fit, const double *values, double *room)
+{
+	const struct grid *grid = fit->grid;
+	double sum = 0, most = most_deviation(fit->deviations, grid->n, room);
+
+	season->profile = scratch_resize(NULL, grid->slot_count, sizeof *season->profile);
+	season->cells = grid->slot_count;
+	season->explained = explained_by(fit, values, most);
+	for (size_t i = 0; i < grid->slot_count; i++)
+		sum += values[i];
+	for (size_t i = 0; i < grid->slot_count; i++)
+		season->profile[i] = values[i] - sum / (double)grid->slot_count;
+}
+
+struct season season_fit(enum season_mode mode, const struct zone *zone, const double *values,
+	const int64_t *times, size_t n, struct scratch *scratch)
+{
+	struct season season = {.zone = zone, .scale = scale_of(values, n)};
+	struct grid grid = {0};
+
+	scratch_reset(scratch);
+	if (mode == SEASON_NONE || n < 2 * 7 ||
+		!lay_grid(&season, values, times, n, scratch, &grid) ||
+		!lay_slots(&season, &grid, scratch))
+		return season;
+	struct fit fit = fit_new(&grid, scratch);
+	double *profile = scratch_take(scratch, grid.slot_count, sizeof *profile);
+	unsigned asked = cycles_asked(mode, &grid);
+	if (asked & SEASON_DAILY) {
+		if (grid.n < DAYS * grid.per_day)
+			season.undecided |= SEASON_DAILY;
+		else if (fit_day(&fit, mode != SEASON_AUTO, scratch, profile))
+			season.cycles |= SEASON_DAILY;
+	}
+	if (asked & SEASON_WEEKLY) {
+		if (grid.n < weeks_needed(&grid) * grid.slot_count)
+			season.undecided |= SEASON_WEEKLY;
+		else if (fit_week(&fit, mode == SEASON_WEEK, season.cycles & SEASON_DAILY, scratch,
+				 profile))
+			season.cycles |= SEASON_WEEKLY;
+	}
+	if (season.cycles)
+		keep(&season, &fit, profile, scratch_take(scratch, grid.n, sizeof(double)));
+	return season;
+}
+
+void season_free(struct season *season)
+{
+	free(season->profile);
+	*season = (struct season){0};
+}
+
+void season_remove(const struct season *season, const int64_t *times, const double *values,
+	size_t n, double *out)
+{
+	for (size_t i = 0; i < n; i++) {
+		out[i] = values[i];
+		if (!season->cycles || !isfinite(values[i]))
+			continue;
+		size_t cell = slot_of(season->zone, season->origin, times[i], season->cells);
+		out[i] = from_scale(
+			season->scale, to_scale(season->scale, values[i]) - season->profile[cell]);
+	}
+}

@@ -1,0 +1,62 @@
+/*
+ * Seasons: the daily and weekly cycles of service metrics, found and removed before a detector
+ * looks for changes.
+ *
+ * A cycle is a profile: for each part of the local day or week how far values lie above or below
+ * their surroundings, on a scale (logarithm, square root or as they are) that makes its size
+ * independent of the level. It is accepted only where it predicts points that it was not made from,
+ * so that a series without a cycle stays as it is, bit for bit. docs/algorithms.md, "Seasons".
+ *
+ * A fitted season is frozen: what it makes of a point depends on that point alone, so a series that
+ * grows by some points has the same adjusted values as one that was adjusted as a whole.
+ */
+#ifndef DETECTORS_SEASON_H
+#define DETECTORS_SEASON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct scratch;
+struct zone;
+
+enum season_mode {
+	SEASON_AUTO, /* cycles that pay */
+	SEASON_NONE,
+	SEASON_DAY,  /* a daily one, if it pays at all */
+	SEASON_WEEK, /* a daily and a weekly one, if they pay at all */
+};
+
+/* Bits of struct season's `cycles` and `undecided`. */
+enum { SEASON_DAILY = 1, SEASON_WEEKLY = 2 };
+
+enum season_scale { SCALE_RAW, SCALE_LOG, SCALE_ROOT };
+
+struct season {
+	unsigned cycles;    /* that were accepted; 0: values stay as they are */
+	unsigned undecided; /* that may be there, and too few points yet to tell */
+	double explained;   /* share of the variance around the level, 0..1 */
+	enum season_scale scale;
+	const struct zone *zone; /* borrowed */
+	int64_t origin;  /* ms into the local week, which begins on Monday; the middle of ... */
+	size_t cells;    /* ... the first of so many equal parts of the week */
+	double *profile; /* for each, on the scale; its mean is 0 */
+};
+
+/*
+ * Fits what `mode` asks for to a series: `times` in ms, ascending, NaN where missing. Needs a
+ * regular cadence; at least 4 points a day and three days for a daily cycle, one point a day and
+ * two weeks for a weekly one. O(n log n). Free with season_free, whatever was found.
+ */
+struct season season_fit(enum season_mode mode, const struct zone *zone, const double *values,
+	const int64_t *times, size_t n, struct scratch *scratch);
+void season_free(struct season *season);
+
+/* Whether the season's scale can take all these values: a logarithm fits positive ones only. */
+bool season_takes(const struct season *season, const double *values, size_t n);
+
+/* Writes the values without the cycles. `out` may be `values`. */
+void season_remove(const struct season *season, const int64_t *times, const double *values,
+	size_t n, double *out);
+
+#endif

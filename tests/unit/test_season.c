@@ -1,0 +1,377 @@
+/*
+ * Seasons: what is accepted, what is left alone, and that what is frozen stays so.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/arena.h"
+#include "agent/core/zone.h"
+#include "detectors/detector.h"
+#include "detectors/season.h"
+#include "tests/unit/random.h"
+
+#define HOUR INT64_C(3600000)
+#define START (INT64_C(1772409600000)) /* Monday 2026-03-02 00:00 UTC */
+
+enum { MOST = 4000 };
+
+struct made {
+	double values[MOST], clean[MOST];
+	int64_t times[MOST];
+	size_t n;
+	uint64_t random;
+	struct scratch *scratch;
+};
+
+static int setup(void **state)
+{
+	struct made *made = calloc(1, sizeof *made);
+
+	made->random = 12345;
+	made->scratch = scratch_new();
+	*state = made;
+	return made ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	struct made *made = *state;
+
+	scratch_free(made->scratch);
+	free(made);
+	return 0;
+}
+
+static double noise(struct made *made)
+{
+	double sum = -6;
+
+	for (int i = 0; i < 12; i++)
+		sum += (double)random_below(&made->random, 1000000) / 1e6;
+	return sum;
+}
+
+/* Noise of `sd` around 100 times 1 + `daily` of a sine of the day, times `weekend` on two days. */
+static void make(struct made *made, size_t n, int64_t step, double daily, double weekend, double sd)
+{
+	made->n = n;
+	for (size_t i = 0; i < n; i++) {
+		int64_t time = START + (int64_t)i * step;
+		double day = (double)(time % (24 * HOUR)) / (double)(24 * HOUR);
+		bool off = (time - START) / (24 * HOUR) % 7 >= 5;
+
+		made->times[i] = time;
+		made->clean[i] = 100 * exp(sd * noise(made));
+		made->values[i] =
+			made->clean[i] * (1 + daily * sin(2 * M_PI * day)) * (off ? weekend : 1);
+	}
+}
+
+static struct season fit(struct made *made, enum season_mode mode)
+{
+	return season_fit(mode, NULL, made->values, made->times, made->n, made->scratch);
+}
+
+/* How far the adjusted values are from those without a cycle, in the mean. */
+static double distance(const struct made *made, const struct season *season)
+{
+	double out[MOST], sum = 0, level = 0;
+
+	season_remove(season, made->times, made->values, made->n, out);
+	for (size_t i = 0; i < made->n; i++)
+		level += (log(out[i]) - log(made->clean[i])) / (double)made->n;
+	for (size_t i = 0; i < made->n; i++)
+		sum += fabs(log(out[i]) - log(made->clean[i]) - level);
+	return sum / (double)made->n;
+}
+
+static void test_daily_cycle(void **state)
+{
+	struct made *made = *state;
+
+	make(made, 720, HOUR, 0.3, 1, 0.05);
+	struct season season = fit(made, SEASON_AUTO);
+	assert_int_equal(season.cycles, SEASON_DAILY);
+	assert_int_equal(season.scale, SCALE_LOG);
+	assert_true(season.explained > 0.85 && season.explained < 1);
+	assert_true(distance(made, &season) < 0.012);
+	season_free(&season);
+}
+
+static void test_weekly_cycle(void **state)
+{
+	struct made *made = *state;
+
+	make(made, 720, HOUR, 0.3, 0.6, 0.05);
+	struct season season = fit(made, SEASON_AUTO);
+	assert_true(season.cycles & SEASON_WEEKLY);
+	assert_true(distance(made, &season) < 0.016);
+	season_free(&season);
+	make(made, 365, 24 * HOUR, 0, 0.6, 0.05);
+	season = fit(made, SEASON_AUTO);
+	assert_int_equal(season.cycles, SEASON_WEEKLY);
+	assert_true(distance(made, &season) < 0.012);
+	season_free(&season);
+}
+
+static void test_other_cadences(void **state)
+{
+	static const int64_t minutes[] = {5, 7, 10, 15, 30, 120, 240, 360};
+	struct made *made = *state;
+
+	for (size_t i = 0; i < sizeof minutes / sizeof *minutes; i++) {
+		int64_t step = minutes[i] * 60000;
+		size_t n = (size_t)(25 * 24 * HOUR / step);
+
+		make(made, n < MOST ? n : MOST, step, 0.3, 1, 0.05);
+		struct season season = fit(made, SEASON_AUTO);
+		assert_int_equal(season.cycles, SEASON_DAILY);
+		assert_true(distance(made, &season) < 0.02);
+		season_free(&season);
+	}
+}
+
+/* Without a cycle nothing is touched, not by a bit. */
+static void test_none_is_untouched(void **state)
+{
+	struct made *made = *state;
+	double out[MOST];
+
+	for (int round = 0; round < 50; round++) {
+		make(made, 720, HOUR, 0, 1, 0.05);
+		made->values[5] = NAN;
+		struct season season = fit(made, SEASON_AUTO);
+		assert_int_equal(season.cycles, 0);
+		season_remove(&season, made->times, made->values, made->n, out);
+		assert_memory_equal(out, made->values, made->n * sizeof *out);
+		season_free(&season);
+	}
+}
+
+static void test_mode_decides(void **state)
+{
+	struct made *made = *state;
+
+	make(made, 720, HOUR, 0.3, 0.6, 0.05);
+	struct season season = fit(made, SEASON_NONE);
+	assert_int_equal(season.cycles, 0);
+	season = fit(made, SEASON_DAY);
+	assert_int_equal(season.cycles, SEASON_DAILY);
+	season_free(&season);
+	make(made, 24 * 7, HOUR, 0.02, 1, 0.04);
+	season = fit(made, SEASON_AUTO);
+	assert_int_equal(season.cycles, 0);
+	season_free(&season);
+	season = fit(made, SEASON_DAY); /* asked for, so less is enough */
+	assert_int_equal(season.cycles, SEASON_DAILY);
+	season_free(&season);
+}
+
+static void test_too_few_points_are_undecided(void **state)
+{
+	struct made *made = *state;
+
+	make(made, 71, HOUR, 0.3, 1, 0.05);
+	struct season season = fit(made, SEASON_AUTO);
+	assert_int_equal(season.cycles, 0);
+	assert_int_equal(season.undecided, SEASON_DAILY | SEASON_WEEKLY);
+	season_free(&season);
+	make(made, 72, HOUR, 0.3, 1, 0.05);
+	season = fit(made, SEASON_AUTO);
+	assert_int_equal(season.cycles, SEASON_DAILY);
+	assert_int_equal(season.undecided, SEASON_WEEKLY);
+	season_free(&season);
+	make(made, 24 * 14, HOUR, 0.3, 1, 0.05);
+	season = fit(made, SEASON_AUTO);
+	assert_int_equal(season.undecided, 0);
+	season_free(&season);
+}
+
+/* Builds that come as they come have no cadence, and so no cycle. */
+static void test_irregular_times(void **state)
+{
+	struct made *made = *state;
+
+	make(made, 720, HOUR, 0.3, 1, 0.05);
+	for (size_t i = 1; i < made->n; i++)
+		made->times[i] =
+			made->times[i - 1] + 60000 + (int64_t)random_below(&made->random, 7200000);
+	struct season season = fit(made, SEASON_AUTO);
+	assert_int_equal(season.cycles, 0);
+	assert_int_equal(season.undecided, 0);
+	season_free(&season);
+}
+
+/* Scrapes come a little late, points are missing, an outage is long: the cycle is still there. */
+static void test_jitter_gaps_and_outages(void **state)
+{
+	struct made *made = *state;
+
+	make(made, 720, HOUR, 0.3, 1, 0.05);
+	for (size_t i = 0; i < made->n; i++) {
+		made->times[i] += (int64_t)random_below(&made->random, 240000);
+		if (random_below(&made->random, 10) == 0 || (i > 300 && i < 340))
+			made->values[i] = NAN;
+		if (i > 500 && i < 512)
+			made->values[i] *= 8;
+	}
+	struct season season = fit(made, SEASON_AUTO);
+	assert_int_equal(season.cycles, SEASON_DAILY);
+	for (size_t i = 0; i < made->n; i++)
+		made->values[i] = isnan(made->values[i]) ? made->clean[i] : made->values[i];
+	double out[MOST];
+	season_remove(&season, made->times, made->values + 0, 100, out);
+	for (size_t i = 0; i < 100; i++)
+		assert_true(isfinite(out[i]));
+	season_free(&season);
+}
+
+/* The level moves; the cycle is found all the same, and the step stays whole. */
+static void test_step_within_the_range(void **state)
+{
+	struct made *made = *state;
+	double out[MOST], before = 0, after = 0;
+
+	make(made, 720, HOUR, 0.3, 1, 0.05);
+	for (size_t i = 400; i < made->n; i++)
+		made->values[i] *= 1.2;
+	struct season season = fit(made, SEASON_AUTO);
+	assert_int_equal(season.cycles, SEASON_DAILY);
+	season_remove(&season, made->times, made->values, made->n, out);
+	for (size_t i = 0; i < 400; i++)
+		before += out[i] / 400;
+	for (size_t i = 400; i < made->n; i++)
+		after += out[i] / 320;
+	assert_true(fabs(after / before - 1.2) < 0.015);
+	season_free(&season);
+}
+
+/* Clocks are turned on 2026-03-29: people's day stays the same, UTC's does not. */
+static void test_daylight_saving(void **state)
+{
+	struct made *made = *state;
+	struct arena *arena = arena_new();
+	const struct zone *zone;
+	struct error error;
+
+	if (!zone_read(arena, NULL, "Europe/Berlin", &zone, &error)) {
+		arena_free(arena);
+		skip();
+	}
+	made->n = 24 * 60;
+	for (size_t i = 0; i < made->n; i++) {
+		made->times[i] = START + (int64_t)i * HOUR;
+		int64_t hour = zone_local(zone, made->times[i]) / HOUR % 24;
+		made->clean[i] = 100 * exp(0.02 * noise(made));
+		made->values[i] = made->clean[i] * (hour >= 8 && hour < 18 ? 2 : 1);
+	}
+	struct season utc = fit(made, SEASON_DAY);
+	struct season local =
+		season_fit(SEASON_DAY, zone, made->values, made->times, made->n, made->scratch);
+	assert_true(distance(made, &local) < 0.01);
+	assert_true(distance(made, &utc) > 0.02);
+	season_free(&utc);
+	season_free(&local);
+	arena_free(arena);
+}
+
+/* Counts with zeros are taken on their own scale; a logarithm is not for them. */
+static void test_scales(void **state)
+{
+	struct made *made = *state;
+
+	make(made, 720, HOUR, 0.5, 1, 0.2);
+	for (size_t i = 0; i < made->n; i++)
+		made->values[i] = floor(made->values[i] / 5);
+	made->values[7] = 0;
+	struct season season = fit(made, SEASON_AUTO);
+	assert_int_equal(season.scale, SCALE_ROOT);
+	assert_int_equal(season.cycles, SEASON_DAILY);
+	season_free(&season);
+	make(made, 720, HOUR, 0.3, 1, 0.05);
+	season = fit(made, SEASON_AUTO);
+	assert_true(season_takes(&season, made->values, made->n));
+	made->values[9] = 0;
+	assert_false(season_takes(&season, made->values, made->n));
+	season_free(&season);
+	made->values[9] = -1.5;
+	season = fit(made, SEASON_AUTO);
+	assert_int_equal(season.scale, SCALE_RAW);
+	assert_int_equal(season.cycles, SEASON_DAILY);
+	season_free(&season);
+}
+
+/* What is made of a point depends on the point alone. */
+static void test_points_one_by_one(void **state)
+{
+	struct made *made = *state;
+	double whole[MOST], single;
+
+	make(made, 720, HOUR, 0.3, 0.6, 0.05);
+	struct season season = fit(made, SEASON_AUTO);
+	season_remove(&season, made->times, made->values, made->n, whole);
+	for (size_t i = 0; i < made->n; i++) {
+		season_remove(&season, made->times + i, made->values + i, 1, &single);
+		assert_memory_equal(&single, whole + i, sizeof single);
+	}
+	season_free(&season);
+}
+
+static void test_hostile_series(void **state)
+{
+	struct made *made = *state;
+	double out[MOST];
+
+	for (int kind = 0; kind < 6; kind++) {
+		make(made, 500, HOUR, 0.3, 1, 0.05);
+		for (size_t i = 0; i < made->n; i++) {
+			if (kind == 0)
+				made->values[i] = NAN;
+			if (kind == 1)
+				made->times[i] = START;
+			if (kind == 2)
+				made->times[i] = i ? INT64_MAX / 2 : INT64_MIN / 2;
+			if (kind == 3)
+				made->values[i] = i % 2 ? 1e308 : 1e-308;
+			if (kind == 4)
+				made->values[i] = 5;
+			if (kind == 5)
+				made->times[i] = START + (int64_t)(i * i) * HOUR;
+		}
+		struct season season = fit(made, SEASON_AUTO);
+		season_remove(&season, made->times, made->values, made->n, out);
+		if (kind == 0 || kind == 4)
+			assert_int_equal(season.cycles, 0);
+		season_free(&season);
+	}
+	struct season season = season_fit(SEASON_AUTO, NULL, NULL, NULL, 0, made->scratch);
+	assert_int_equal(season.cycles, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_daily_cycle, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_weekly_cycle, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_other_cadences, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_none_is_untouched, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_mode_decides, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_too_few_points_are_undecided, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_irregular_times, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_jitter_gaps_and_outages, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_step_within_the_range, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_daylight_saving, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_scales, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_points_one_by_one, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_hostile_series, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
