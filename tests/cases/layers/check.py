@@ -8,7 +8,7 @@ import sys
 GROUND = {"agent/core", "detectors"}
 MAY = {
     "agent/core": {"agent/core", "detectors/change.h"},
-    "detectors": {"detectors", "agent/core/field.h", "agent/core/error.h"},
+    "detectors": {"detectors", "agent/core/field.h", "agent/core/error.h", "agent/core/zone.h"},
     "conf": {"conf", "agent/core", "detectors"},
     "sources": {"sources", "agent/core", "detectors"},
     "notifiers": {"notifiers", "agent/core", "detectors"},
