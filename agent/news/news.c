@@ -174,6 +174,17 @@ static bool stands(const struct subject *subject, const struct record *known)
 		first_from(axis->times, axis->n, known->item.time), known->sign);
 }
 
+/*
+ * Near the last point, and with fewer behind it than it was found on: the newest are late, or were
+ * taken back, and what is left cannot show it.
+ */
+static bool lacks_points(const struct subject *subject, const struct record *known)
+{
+	size_t after = subject->n - first_from(subject->times, subject->n, known->item.time);
+
+	return after < RECONCILE_TOLERANCE && after < known->item.change.count_after;
+}
+
 static void judge_known(
 	struct subject *subject, const struct record *known, enum fate fate, int64_t found_at)
 {
@@ -186,7 +197,7 @@ static void judge_known(
 		break;
 	case FATE_MOVED: add_update(subject, known, CHANGE_MOVED, found_at); break;
 	case FATE_GONE:
-		if (!stands(subject, known))
+		if (!lacks_points(subject, known) && !stands(subject, known))
 			lose(subject, known);
 		return;
 	case FATE_OUTSIDE: return;

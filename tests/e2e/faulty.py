@@ -1,8 +1,9 @@
 """A server on loopback that answers as broken servers, proxies and networks do.
 
 A request is for the fault whose word stands in it ("fault_reset" anywhere in the path or the body: a query, a target), and
-every other request is answered well, so that good and bad tests run side by side. What was asked is kept in `requests`, and
-`times_of(fault)` tells when. No fault goes on for longer than its client stays, nor than LONGEST seconds.
+every other request is answered well, so that good and bad tests run side by side; while the server is `well`, all are. What was
+asked is kept in `requests`, and `times_of(fault)` tells when. No fault goes on for longer than its client stays, nor than LONGEST
+seconds.
 """
 import collections
 import datetime
@@ -85,8 +86,8 @@ class Connection(socketserver.BaseRequestHandler):
         word = WORD.search(request)
         fault = word[1].decode() if word else None
         count = self.server.note(fault, request)
-        good = self.server.good(request)
-        if not fault:
+        self.asked, good = request, self.server.good(request)
+        if not fault or self.server.well:
             self.request.sendall(http_answer(200, good))
             return True
         return getattr(self, fault)(good, count)
@@ -241,6 +242,21 @@ class Connection(socketserver.BaseRequestHandler):
         self.request.sendall(http_answer(429, b"slow down", ["Retry-After: 0"]))
         return True
 
+    def lacking(self, good, _):
+        """Part of the data, and it says so."""
+        self.request.sendall(http_answer(200, self.server.kind.lacking(good)))
+        return True
+
+    def nothing(self, *_):
+        """No series, as of a server that has lost its data; the status is 200 all the same."""
+        self.request.sendall(http_answer(200, self.server.kind.nothing))
+        return True
+
+    def late(self, *_):
+        """Only the first half of the points, as of a replica that is behind."""
+        self.request.sendall(http_answer(200, self.server.kind.good(self.asked, 2)))
+        return True
+
     def redirect(self, *_):
         """To another origin, which would answer well."""
         self.request.sendall(http_answer(302, b"", [f"Location: {self.server.elsewhere}/login?fault_page"]))
@@ -258,7 +274,7 @@ class Server(socketserver.ThreadingTCPServer):
 
     def __init__(self, kind, elsewhere=None, tls=None):
         self.tls = tls  # a server's SSLContext
-        self.kind, self.elsewhere, self.good = kind, elsewhere, kind.good
+        self.kind, self.elsewhere, self.good, self.well = kind, elsewhere, kind.good, False
         self.requests, self.times = [], collections.defaultdict(list)
         self.room, self.lock, self.bytes = threading.BoundedSemaphore(200), threading.Lock(), None
         super().__init__(("127.0.0.1", 0), Connection)

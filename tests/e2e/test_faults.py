@@ -32,16 +32,23 @@ sys.exit(os.waitstatus_to_exitcode(status) & 255)
 
 
 class Prometheus:
-    name = "prometheus"
+    name, values = "prometheus", VALUES
+    nothing = b'{"status": "success", "data": {"resultType": "matrix", "result": []}}'
 
     @staticmethod
     def test(word):
         return f"{{type: prometheus, query: '{word}'}}"
 
-    @staticmethod
-    def good(_):
+    @classmethod
+    def good(cls, _, part=1):
+        """All of the points, or the first half of them, ..."""
+        values = cls.values[: len(cls.values) // part]
         return json.dumps({"status": "success", "data": {"resultType": "matrix", "result": [
-            {"metric": {"__name__": "good"}, "values": [[START + MINUTE * i, v] for i, v in enumerate(VALUES)]}]}}).encode()
+            {"metric": {"__name__": "good"}, "values": [[START + MINUTE * i, v] for i, v in enumerate(values)]}]}}).encode()
+
+    @staticmethod
+    def lacking(body):
+        return b'{"isPartial": true, ' + body[1:]
 
     @staticmethod
     def with_value(body, value):
@@ -54,23 +61,24 @@ class Prometheus:
 
 class Graphite:
     """Answers in whichever format is asked for."""
-    name = "graphite"
+    name, values, nothing = "graphite", VALUES, b"[]"
 
     @staticmethod
     def test(word):
         return f"{{type: graphite, prefix: '{word}', metrics: {{m: {{suffix: good}}}}}}"
 
-    @staticmethod
-    def good(request):
+    @classmethod
+    def good(cls, request, part=1):
+        values = cls.values[: len(cls.values) // part]
         asked = urllib.parse.unquote_plus(request.decode(errors="replace"))
         path = asked.split(" ")[1].split("?")[0]
         target = re.search(r"[?&\n](?:target|query)=([^&\s]+)", asked)
         if not path.endswith("/render") and not path.endswith("/render/"):
             return b"[]"
-        name, end = target[1] if target else "good", START + MINUTE * POINTS
+        name, end = target[1] if target else "good", START + MINUTE * len(values)
         if "format=raw" in asked:
-            return f"{name},{START},{end},{MINUTE}|{','.join(v + '.0' for v in VALUES)}\n".encode()
-        return json.dumps([{"target": name, "datapoints": [[float(v), START + MINUTE * i] for i, v in enumerate(VALUES)]}]).encode()
+            return f"{name},{START},{end},{MINUTE}|{','.join(v + '.0' for v in values)}\n".encode()
+        return json.dumps([{"target": name, "datapoints": [[float(v), START + MINUTE * i] for i, v in enumerate(values)]}]).encode()
 
     @staticmethod
     def with_value(body, value):

@@ -17,6 +17,7 @@ import socket
 import sqlite3
 import subprocess
 import threading
+import time
 import urllib.parse
 import urllib.request
 
@@ -115,10 +116,12 @@ class Agent:
             assert self.changed.wait_for(look, timeout) and found, f"no {pattern!r} in:\n{''.join(self.log)}"
         return found[0]
 
+    def address(self):
+        return "http://127.0.0.1:" + re.search(r"port=(\d+)", self.wait_log("msg=started"))[1]
+
     def get(self, path):
-        port = re.search(r"port=(\d+)", self.wait_log("msg=started"))[1]
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=10) as answer:
+            with urllib.request.urlopen(self.address() + path, timeout=10) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()
@@ -126,6 +129,13 @@ class Agent:
     def metric(self, name):
         """The sum of the metric over its labels."""
         return sum(float(v) for v in re.findall(rf"^{name}(?:{{[^}}]*}})? (\S+)$", self.get("/metrics")[1], re.M))
+
+    def wait(self, condition, timeout=30):
+        """Until condition() holds; asked again and again, as it looks at something outside of the log."""
+        deadline = time.monotonic() + timeout
+        while not condition():
+            assert time.monotonic() < deadline, "".join(self.out + self.log)
+            time.sleep(0.05)
 
     def wait_metric(self, name, least, timeout=30):
         deadline = threading.Event()
