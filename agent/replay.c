@@ -56,12 +56,20 @@ static const struct field replay_fields[] = {
 	{0},
 };
 
+/* A page of the store's list, which begins with the latest. */
+struct page {
+	const struct record *records;
+	size_t count;
+	struct page *next; /* of later ones */
+};
+
 struct replay {
 	struct crew crew;
 	struct cli *cli;
 	struct past *past;
 	struct arena *arena; /* of the report */
 	struct replay_report report;
+	struct page *pages; /* the earliest first */
 	struct replay_notice **last_notice;
 	int64_t progress_due; /* the machine's clock */
 	bool failed;          /* the state */
@@ -167,45 +175,40 @@ static void begin(struct store_request *restored)
 	crew_begin(&replay->crew, restored);
 }
 
-static void take_messages(struct store_request *request)
+/* Lays the pages' records in a row, the earliest first. */
+static void join_pages(struct replay *replay)
 {
-	struct replay *replay = request->context;
+	struct replay_report *report = &replay->report;
+	struct record *records;
+	size_t at = 0;
 
-	replay->failed |= request->failed;
-	replay->report.messages = request->recent_count;
-	replay->report.more = request->recent_count == RECENT_MAX;
-	arena_join(replay->arena, request->arena);
-	replay->listed = true;
-	stop(replay);
+	for (const struct page *page = replay->pages; page; page = page->next)
+		report->record_count += page->count;
+	records = arena_array(replay->arena, report->record_count, sizeof *records);
+	for (const struct page *page = replay->pages; page; page = page->next)
+		for (size_t i = page->count; i > 0; i--)
+			records[at++] = page->records[i - 1];
+	report->records = records;
 }
 
 static void list_changes(struct replay *replay, int64_t before_id);
 
-/* The store lists the latest first. */
 static void take_changes(struct store_request *request)
 {
 	struct replay *replay = request->context;
-	struct replay_report *report = &replay->report;
-	size_t count = report->record_count, more = request->record_count;
-	struct record *records = arena_array(replay->arena, count + more, sizeof *records);
+	struct page *page = arena_alloc(replay->arena, sizeof *page);
 
+	*page = (struct page){request->records, request->record_count, replay->pages};
+	replay->pages = page;
 	replay->failed |= request->failed;
-	for (size_t i = 0; i < more; i++)
-		records[i] = request->records[more - 1 - i];
-	if (count > 0)
-		memcpy(records + more, report->records, count * sizeof *records);
-	report->records = records;
-	report->record_count = count + more;
-	if (request->more && more > 0) {
-		list_changes(replay, request->records[more - 1].item.id);
-	} else {
-		struct store_request *sent =
-			store_request_new(STORE_RESTORE, take_messages, replay);
-
-		sent->since = INT64_MIN;
-		ledger_ask(&replay->crew.agent, sent);
-	}
 	arena_join(replay->arena, request->arena);
+	if (request->more && page->count > 0) {
+		list_changes(replay, page->records[page->count - 1].item.id);
+		return;
+	}
+	join_pages(replay);
+	replay->listed = true;
+	stop(replay);
 }
 
 static void list_changes(struct replay *replay, int64_t before_id)
@@ -214,6 +217,26 @@ static void list_changes(struct replay *replay, int64_t before_id)
 
 	request->filter = (struct change_filter){.limit = PAGE, .before_id = before_id};
 	ledger_ask(&replay->crew.agent, request);
+}
+
+/* The answer comes after all that the agent has written: a list would not wait for it. */
+static void take_messages(struct store_request *request)
+{
+	struct replay *replay = request->context;
+
+	replay->failed |= request->failed;
+	replay->report.messages = request->recent_count;
+	replay->report.more = request->recent_count == RECENT_MAX;
+	store_request_free(request);
+	list_changes(replay, 0);
+}
+
+static void list_messages(struct replay *replay)
+{
+	struct store_request *sent = store_request_new(STORE_RESTORE, take_messages, replay);
+
+	sent->since = INT64_MIN;
+	ledger_ask(&replay->crew.agent, sent);
 }
 
 /* Lets the time pass, then asks the store what became of it. */
@@ -230,7 +253,7 @@ static void play(struct replay *replay)
 	if (replay->report.interrupted)
 		replay->report.until = wall(agent);
 	agent->stopping = true;
-	list_changes(replay, 0);
+	list_messages(replay);
 	while (!replay->listed) /* which takes a moment: another signal changes nothing */
 		(void)engine_run(agent->engine);
 }

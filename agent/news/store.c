@@ -1,8 +1,11 @@
 /*
- * The store's thread. It sleeps until requests are there, takes all of them, performs them in one
+ * The store's threads. One sleeps until requests are there, takes all of them, performs them in one
  * transaction and posts the answers. Should the transaction fail, each request gets one of its own,
  * so that one bad request does not take the others along; but where it is the file that cannot be
  * written, all that would write fail at once, as waiting for each would keep all waiting.
+ *
+ * The other one makes the lists that people ask for, each on a connection of its own that only
+ * reads: it may have to look at all changes there are, and the agent's work does not wait for that.
  */
 #include "agent/news/store.h"
 
@@ -11,15 +14,26 @@
 #include <string.h>
 
 #include "agent/news/store_file.h"
+#include "agent/news/store_reader.h"
+
+enum { LINE_WORK, LINE_LISTS, LINES };
+
+/* Requests in line for a thread. */
+struct line {
+	struct store *store;
+	void (*perform)(struct store *store, struct store_request *first);
+	pthread_t thread;
+	pthread_cond_t filled;
+	struct store_request *first, **last;
+};
 
 struct store {
 	struct store_file *file;
 	store_post *post;
 	void *loop;
-	pthread_t thread;
 	pthread_mutex_t mutex; /* guards what follows */
-	pthread_cond_t filled;
-	struct store_request *first, **last;
+	struct line lines[LINES];
+	size_t started; /* of the lines */
 	bool closing;
 };
 
@@ -124,30 +138,59 @@ static void perform(struct store *store, struct store_request *first)
 	}
 }
 
+static void make_lists(struct store *store, struct store_request *first)
+{
+	for (struct store_request *next; first; first = next) {
+		next = first->next;
+		first->next = NULL;
+		first->failed = !store_read(store_file_path(store->file), first, &first->error);
+		store->post(store->loop, reply, drop, first);
+	}
+}
+
 /* The requests that are there, waiting for the first; NULL when the store closes and none is left.
  */
-static struct store_request *take(struct store *store)
+static struct store_request *take(struct line *line)
 {
+	struct store *store = line->store;
 	struct store_request *first;
 
 	pthread_mutex_lock(&store->mutex);
-	while (!store->first && !store->closing)
-		pthread_cond_wait(&store->filled, &store->mutex);
-	first = store->first;
-	store->first = NULL;
-	store->last = &store->first;
+	while (!line->first && !store->closing)
+		pthread_cond_wait(&line->filled, &store->mutex);
+	first = line->first;
+	line->first = NULL;
+	line->last = &line->first;
 	pthread_mutex_unlock(&store->mutex);
 	return first;
 }
 
 static void *run(void *argument)
 {
-	struct store *store = argument;
+	struct line *line = argument;
 	struct store_request *first;
 
-	while ((first = take(store)))
-		perform(store, first);
+	while ((first = take(line)))
+		line->perform(line->store, first);
 	return NULL;
+}
+
+static bool start_lines(struct store *store)
+{
+	for (size_t i = 0; i < LINES; i++) {
+		struct line *line = &store->lines[i];
+
+		line->store = store;
+		line->perform = i == LINE_LISTS ? make_lists : perform;
+		line->last = &line->first;
+		pthread_cond_init(&line->filled, NULL);
+		if (pthread_create(&line->thread, NULL, run, line) != 0) {
+			pthread_cond_destroy(&line->filled);
+			return false;
+		}
+		store->started++;
+	}
+	return true;
 }
 
 struct store *store_open(const char *path, store_post *post, void *loop, struct error *error)
@@ -159,14 +202,11 @@ struct store *store_open(const char *path, store_post *post, void *loop, struct 
 		return NULL;
 	store = memory_new(1, sizeof *store);
 	*store = (struct store){.file = file, .post = post, .loop = loop};
-	store->last = &store->first;
 	pthread_mutex_init(&store->mutex, NULL);
-	pthread_cond_init(&store->filled, NULL);
-	if (pthread_create(&store->thread, NULL, run, store) == 0)
+	if (start_lines(store))
 		return store;
-	error_set(error, ERROR_STATE, "cannot start the thread of the state file");
-	store_file_close(file);
-	free(store);
+	error_set(error, ERROR_STATE, "cannot start the threads of the state file");
+	store_close(store);
 	return NULL;
 }
 
@@ -176,10 +216,13 @@ void store_close(struct store *store)
 		return;
 	pthread_mutex_lock(&store->mutex);
 	store->closing = true;
-	pthread_cond_signal(&store->filled);
+	for (size_t i = 0; i < store->started; i++)
+		pthread_cond_signal(&store->lines[i].filled);
 	pthread_mutex_unlock(&store->mutex);
-	pthread_join(store->thread, NULL);
-	pthread_cond_destroy(&store->filled);
+	for (size_t i = 0; i < store->started; i++) {
+		pthread_join(store->lines[i].thread, NULL);
+		pthread_cond_destroy(&store->lines[i].filled);
+	}
 	pthread_mutex_destroy(&store->mutex);
 	store_file_close(store->file);
 	free(store);
@@ -221,11 +264,13 @@ void store_request_free(struct store_request *request)
 
 void store_submit(struct store *store, struct store_request *request)
 {
+	struct line *line = &store->lines[request->kind == STORE_LIST ? LINE_LISTS : LINE_WORK];
+
 	request->next = NULL;
 	request->failed = false;
 	pthread_mutex_lock(&store->mutex);
-	*store->last = request;
-	store->last = &request->next;
-	pthread_cond_signal(&store->filled);
+	*line->last = request;
+	line->last = &request->next;
+	pthread_cond_signal(&line->filled);
 	pthread_mutex_unlock(&store->mutex);
 }

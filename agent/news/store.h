@@ -123,7 +123,7 @@ struct parcel {
 struct change_filter {
 	unsigned states;      /* bits 1 << enum change_state */
 	int64_t since, until; /* ms, of the change's time; until exclusive */
-	const char *name;     /* of a test, exact */
+	struct strings names; /* of tests, exact */
 	const char *test;     /* name or shell pattern */
 	int64_t updated;      /* ms: only those written at or after it */
 	int64_t before_id;    /* only those recorded before this one */

@@ -277,22 +277,43 @@ static bool is_pattern(const char *text)
 	return text && strpbrk(text, "*?[\\") != NULL;
 }
 
+/* The tests as a JSON array; NULL: all, or a pattern. */
+static const char *json_of_names(struct arena *arena, const struct change_filter *filter)
+{
+	bool one = filter->names.count == 0 && filter->test && !is_pattern(filter->test);
+	const char *const *names = one ? &filter->test : filter->names.items;
+	size_t count = one ? 1 : filter->names.count;
+	struct buf text = {0};
+	const char *json;
+
+	if (count == 0)
+		return NULL;
+	for (size_t i = 0; i < count; i++) {
+		buf_char(&text, i > 0 ? ',' : '[');
+		buf_json_text(&text, names[i]);
+	}
+	buf_char(&text, ']');
+	json = arena_strndup(arena, text.data, text.length);
+	buf_free(&text);
+	return json;
+}
+
 /* The index that leaves the least to look at, as far as one can tell. */
 static struct reader list_reader(
 	struct store_file *file, struct store_request *request, unsigned states)
 {
 	const struct change_filter *filter = &request->filter;
 	bool one_state = (states & (states - 1)) == 0;
-	const char *name = filter->name || is_pattern(filter->test) ? filter->name : filter->test;
+	const char *names = json_of_names(request->arena, filter);
 	bool timed = filter->since != 0 || filter->until != 0;
 	struct reader reader = open_reader(file, request,
-		name        ? STATEMENT_LIST_TEST
+		names       ? STATEMENT_LIST_TEST
 		: timed     ? STATEMENT_LIST_TIME
 		: one_state ? STATEMENT_LIST_STATE
 			    : STATEMENT_LIST);
 
-	if (name)
-		bind_text(&reader.binder, name);
+	if (names)
+		bind_text(&reader.binder, names);
 	else
 		bind_integer(&reader.binder, states ? __builtin_ctz(states) : 0);
 	return reader;

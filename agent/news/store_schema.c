@@ -173,7 +173,8 @@ const char *const store_statements[STATEMENT_COUNT] = {
 			    " WHERE test = ? ORDER BY series, branch, id",
 	[STATEMENT_MARKS] = "SELECT series, branch, anchor, last_point FROM series WHERE test = ?",
 	[STATEMENT_LIST] = LIST("NOT INDEXED", "true"),
-	[STATEMENT_LIST_TEST] = LIST("INDEXED BY changes_of_series", "test = ?1"),
+	[STATEMENT_LIST_TEST] =
+		LIST("INDEXED BY changes_of_series", "test IN (SELECT value FROM json_each(?1))"),
 	[STATEMENT_LIST_TIME] = LIST("INDEXED BY changes_of_time", "true"),
 	[STATEMENT_LIST_STATE] = LIST("INDEXED BY changes_of_state", "state = ?1"),
 	[STATEMENT_EVENTS] = "SELECT event, time, point, receiver, destination FROM history"

@@ -18,8 +18,9 @@ enum { MOST_REPORTS = 1000, MOST_CHANGES = 500 };
 struct job {
 	struct agent *agent;
 	struct http_request *request;
-	const char **names; /* of the tests, which a reload may take away */
 	size_t count, pending;
+	const char **written; /* names of the tests whose runs have written, and how many */
+	size_t written_count;
 	int64_t begun; /* engine_now */
 	size_t failed, reported;
 	struct pass_report sum; /* `recorded`: the earliest */
@@ -66,36 +67,21 @@ static void add_report(struct job *job, const struct pass_report *report)
 
 	job->failed += report->failed;
 	add_counts(&job->sum, report);
+	if (report->written)
+		job->written[job->written_count++] =
+			arena_strdup(http_arena(job->request), report->test);
 	if (job->reported == MOST_REPORTS)
 		return;
 	buf_text(out, job->reported++ ? ",\n  " : "\n  ");
 	put_report(out, report);
 }
 
-static int compare_names(const void *a, const void *b)
+static void put_changes(const struct store_request *list, struct buf *out)
 {
-	const char *const *left = a, *const *right = b;
-
-	return strcmp(*left, *right);
-}
-
-static bool was_run(const struct job *job, const char *test)
-{
-	return bsearch(&test, job->names, job->count, sizeof *job->names, compare_names);
-}
-
-static void put_changes(const struct job *job, const struct store_request *list, struct buf *out)
-{
-	size_t put = 0;
-
 	buf_text(out, ",\n \"changes\": [");
 	for (size_t i = 0; list && i < list->record_count; i++) {
-		const struct record *record = &list->records[i];
-
-		if (!was_run(job, record->item.test))
-			continue;
-		buf_text(out, put++ ? ",\n  " : "\n  ");
-		record_put_json(out, record);
+		buf_text(out, i ? ",\n  " : "\n  ");
+		record_put_json(out, &list->records[i]);
 	}
 	buf_char(out, ']');
 	json_put_bool(out, "more_changes", list && list->more);
@@ -111,7 +97,7 @@ static void finish(struct job *job, const struct store_request *list)
 	buf_printf(out, "{\"count\": %zu, \"failed\": %zu", job->count, job->failed);
 	put_counts(out, &job->sum);
 	json_put_seconds(out, "duration_seconds", duration);
-	put_changes(job, list, out);
+	put_changes(list, out);
 	buf_text(out, ",\n \"tests\": [");
 	buf_append(out, reports->data, reports->length);
 	buf_printf(out, "], \"left_out\": %zu}\n", job->count - job->reported);
@@ -138,11 +124,9 @@ static void all_done(struct job *job)
 		return;
 	}
 	list = store_request_new(STORE_LIST, listed, job);
-	qsort(job->names, job->count, sizeof *job->names, compare_names);
 	list->filter.limit = MOST_CHANGES;
 	list->filter.updated = job->sum.recorded;
-	if (job->count == 1)
-		list->filter.name = job->names[0];
+	list->filter.names = (struct strings){job->written, job->written_count};
 	ledger_ask(job->agent, list);
 }
 
@@ -163,12 +147,12 @@ static void run_and_wait(struct api *api, struct http_request *request,
 
 	*job = (struct job){.agent = api->agent,
 		.request = request,
-		.names = arena_array(arena, count, sizeof *job->names),
+		.written = arena_array(arena, count, sizeof *job->written),
 		.pending = 1, /* this function */
 		.begun = engine_now(api->agent->engine)};
 	for (size_t i = 0; i < count; i++) {
 		job->pending++;
-		job->names[job->count++] = arena_strdup(arena, tests[i]->name);
+		job->count++;
 		if (watch_run_now(api->watch, tests[i]->name, one_done, job))
 			continue;
 		job->pending--;

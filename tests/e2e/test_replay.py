@@ -5,11 +5,12 @@ import json
 import re
 import signal
 import subprocess
+import sys
 import time
 
 import faulty
 import pytest
-from test_faults import KINDS
+from test_faults import KINDS, LAUNCHER
 from test_prometheus import LATENCY, server  # noqa: F401 (server is a fixture)
 from test_run import START, config, level
 
@@ -182,3 +183,28 @@ def test_an_interrupted_replay_leaves_nothing(program, tmp_path):
     assert process.returncode in (3, -signal.SIGINT), err
     assert "interrupted, replayed " in out
     assert folders() <= before
+
+
+def write_many(path, metrics, hours):
+    """Each metric changes its level every 20 hours."""
+    noise = [i * 7919 % 11 for i in range(97)]
+    with open(path, "w") as out:
+        out.write("time," + ",".join(f"m{m}" for m in range(metrics)) + "\n")
+        for i in range(hours):
+            row = ",".join(str((100 if i // 20 % 2 else 200) + noise[(i * 31 + m) % 97]) for m in range(metrics))
+            out.write(f"{(START + i * datetime.timedelta(hours=1)).isoformat()},{row}\n")
+
+
+def test_memory_is_in_proportion_to_the_changes(program, tmp_path):
+    metrics, hours = 2000, 600
+    write_many(tmp_path / "many.csv", metrics, hours)
+    path = config(tmp_path, f"\n  many: {{type: csv, file: {tmp_path}/many.csv, metrics: [{', '.join(f'm{m}' for m in range(metrics))}]}}\n")
+    done = subprocess.run([sys.executable, "-c", LAUNCHER, tmp_path / "memory", program, "replay", "--config", path, "--output", "json",
+                           "--from", (START - DAY).isoformat(), "--to", (START + 31 * DAY).isoformat(), "--interval", "30d"],
+                          timeout=250, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    changes = len(json.loads(done.stdout)["changes"])
+    assert changes > 10 * metrics
+    with open(program, "rb") as file:
+        if not re.search(rb"__(asan|tsan)_init", file.read()):
+            assert int((tmp_path / "memory").read_text()) < (30 << 10) + 3 * changes  # KiB

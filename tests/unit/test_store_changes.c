@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 #include <math.h>
+#include <semaphore.h>
 #include <sys/stat.h>
 
 #include "tests/unit/store_talk.h"
@@ -268,6 +269,8 @@ static void test_list_gives_what_is_asked_for(void **state)
 {
 	struct fixture *fixture = *state;
 	unsigned withdrawn = 1U << CHANGE_WITHDRAWN, moved = 1U << CHANGE_MOVED;
+	static const char *const one[] = {"a[b"}, *const pattern[] = {"db.*"},
+				 *const two[] = {"net", "db.read"};
 
 	open_fixture(fixture);
 	record_named(fixture, "db.read", "p99", CHANGE_CONFIRMED, 1000);
@@ -293,13 +296,75 @@ static void test_list_gives_what_is_asked_for(void **state)
 	check_list(fixture, (struct change_filter){.test = "*[!d]", .since = 1500}, "4 3 ");
 	check_list(fixture, (struct change_filter){.test = "a\\[b"}, "5 ");
 	check_list(fixture, (struct change_filter){.test = "a[b"}, "5 ");
-	check_list(fixture, (struct change_filter){.name = "a[b"}, "5 ");
-	check_list(fixture, (struct change_filter){.name = "db.*"}, "");
-	check_list(fixture, (struct change_filter){.name = "db.read", .test = "db.*"}, "2 1 ");
+	check_list(fixture, (struct change_filter){.names = {one, 1}}, "5 ");
+	check_list(fixture, (struct change_filter){.names = {pattern, 1}}, "");
+	check_list(fixture, (struct change_filter){.names = {two, 2}, .test = "db.*"}, "2 1 ");
+	check_list(fixture, (struct change_filter){.names = {two, 2}, .limit = 2}, "4 2 ...");
+	check_list(fixture, (struct change_filter){.names = {two, 2}, .since = 1500}, "4 2 ");
 	update(fixture, (struct record_update){2, 2000, 9000000000000, .state = CHANGE_WITHDRAWN});
 	check_list(fixture, (struct change_filter){.updated = 9000000000000}, "2 ");
 	check_list(fixture, (struct change_filter){.updated = 9000000000001}, "");
 	check_list(fixture, (struct change_filter){.test = "nothing' OR 1=1 --"}, "");
+}
+
+/* Keeps the thread that has the answer until it may go on. */
+struct gate {
+	struct loop *loop;
+	sem_t arrived, open;
+	bool closed;
+};
+
+static void post_through_gate(void *context, store_call *call, store_call *drop, void *request)
+{
+	struct gate *gate = context;
+	struct store_request *answer = request;
+
+	if (answer->kind == STORE_LIST && gate->closed) {
+		sem_post(&gate->arrived);
+		sem_wait(&gate->open);
+	}
+	post(gate->loop, call, drop, request);
+}
+
+static void wait_for_answer(struct fixture *fixture, size_t number)
+{
+	while (fixture->answers < number)
+		run_one(&fixture->loop);
+}
+
+/* However long a list takes, the agent's work does not wait for it. */
+static void test_lists_hold_nothing_up(void **state)
+{
+	struct fixture *fixture = *state;
+	struct gate gate = {.loop = &fixture->loop, .closed = true};
+	struct timespec limit;
+	struct error error;
+
+	sem_init(&gate.arrived, 0, 0);
+	sem_init(&gate.open, 0, 0);
+	fixture->store = store_open(fixture->path, post_through_gate, &gate, &error);
+	assert_non_null(fixture->store);
+	store_submit(fixture->store, new_request(fixture, STORE_LIST));
+	sem_wait(&gate.arrived);
+	store_submit(fixture->store, new_request(fixture, STORE_PROBE));
+	clock_gettime(CLOCK_REALTIME, &limit);
+	limit.tv_sec += 60;
+	pthread_mutex_lock(&fixture->loop.mutex);
+	while (fixture->loop.count == 0 &&
+		pthread_cond_timedwait(&fixture->loop.filled, &fixture->loop.mutex, &limit) == 0)
+		continue;
+	pthread_mutex_unlock(&fixture->loop.mutex);
+	gate.closed = false;
+	sem_post(&gate.open);
+	wait_for_answer(fixture, 1);
+	assert_int_equal(fixture->answer->kind, STORE_PROBE);
+	store_request_free(fixture->answer);
+	wait_for_answer(fixture, 2);
+	assert_int_equal(fixture->answer->kind, STORE_LIST);
+	assert_false(fixture->answer->failed);
+	store_request_free(fixture->answer);
+	sem_destroy(&gate.arrived);
+	sem_destroy(&gate.open);
 }
 
 static void test_marks_are_of_one_test(void **state)
@@ -689,6 +754,7 @@ int main(void)
 		CASE(test_withdrawn_while_pending),
 		CASE(test_update_renews_numbers),
 		CASE(test_list_gives_what_is_asked_for),
+		CASE(test_lists_hold_nothing_up),
 		CASE(test_marks_are_of_one_test),
 		CASE(test_conditions_last_until_they_are_over),
 		CASE(test_recent_parcels),
