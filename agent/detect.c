@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "agent/commands.h"
+#include "agent/core/cpus.h"
 #include "agent/detection_flags.h"
 
 enum { MAX_JOBS = 256 };
@@ -60,7 +61,7 @@ static const struct field detect_fields[] = {
 		.initial = "0",
 		.max = MAX_JOBS,
 		.letter = 'j',
-		.help = "threads in all, for jsonl; 0 is one a core"},
+		.help = "threads in all, for jsonl; 0: one for each CPU it may use"},
 	{.name = "max_line",
 		.type = FIELD_BYTES,
 		.offset = offsetof(struct detect_options, max_line),
@@ -137,10 +138,9 @@ static bool read_detection(struct cli *cli, const struct schema *schema,
 
 static size_t choose_jobs(int64_t jobs)
 {
-	long cores = sysconf(_SC_NPROCESSORS_ONLN);
-	if (jobs > 0)
-		return (size_t)jobs;
-	return cores < 1 ? 1 : cores > MAX_JOBS ? MAX_JOBS : (size_t)cores;
+	size_t count = jobs > 0 ? (size_t)jobs : cpus_count();
+
+	return count < MAX_JOBS ? count : MAX_JOBS;
 }
 
 static int detect_file(struct detect_task *task, const struct detect_options *options)

@@ -131,7 +131,7 @@ struct agent_settings {
 	int64_t evaluation_delay, stale_after; /* of tests that have none of their own */
 	int64_t give_up_after;                 /* ms; WHEN_NEVER */
 	int64_t grace;                         /* ms */
-	int64_t jobs;                          /* worker threads, 0: one a core */
+	int64_t jobs;                          /* worker threads, 0: one for each CPU it may use */
 	int64_t read_timeout;                  /* ms */
 	const char *commit_url, *compare_url;  /* of tests that have none of their own */
 };

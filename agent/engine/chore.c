@@ -1,12 +1,12 @@
 /*
- * They run in the lane for blocking calls, so a folder on a disk that hangs costs one thread there.
+ * Those that may block have the lane for that, so a folder on a disk that hangs costs one thread
+ * there.
  */
 #include "agent/engine/chore.h"
 
 #include <stdlib.h>
 
 #include "agent/core/arena.h"
-#include "agent/engine/pool.h"
 
 struct chore {
 	struct job job;
@@ -42,7 +42,8 @@ static void ended(struct job *job)
 	kept.done(kept.context);
 }
 
-void chores_begin(struct chores *chores, engine_call *work, engine_call *done, void *context)
+void chores_begin(
+	struct chores *chores, enum lane lane, engine_call *work, engine_call *done, void *context)
 {
 	struct chore *chore = memory_new(1, sizeof *chore);
 
@@ -54,7 +55,7 @@ void chores_begin(struct chores *chores, engine_call *work, engine_call *done, v
 		.next = chores->live};
 	chores->live = chore;
 	chores->count++;
-	pool_submit(chores->pool, LANE_READ, &chore->job);
+	pool_submit(chores->pool, lane, &chore->job);
 }
 
 void chores_free(struct chores *chores)

@@ -1,5 +1,6 @@
 /*
- * Chores: calls that may block and belong to no task, such as loading the configuration anew.
+ * Chores: work that belongs to no task: calls that may block, such as loading the configuration
+ * anew, and calculations, such as finding clusters.
  *
  * All functions are for the loop's thread.
  */
@@ -9,8 +10,7 @@
 #include <stddef.h>
 
 #include "agent/engine/engine.h"
-
-struct pool;
+#include "agent/engine/pool.h"
 
 struct chores {
 	struct pool *pool;
@@ -18,7 +18,8 @@ struct chores {
 	size_t count; /* under way */
 };
 
-void chores_begin(struct chores *chores, engine_call *work, engine_call *done, void *context);
+void chores_begin(
+	struct chores *chores, enum lane lane, engine_call *work, engine_call *done, void *context);
 
 /* Drops those that are under way; the pool must have stopped. */
 void chores_free(struct chores *chores);

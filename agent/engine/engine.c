@@ -189,7 +189,12 @@ void engine_deliver(struct engine *engine, const struct notifier *notifier,
 
 void engine_chore(struct engine *engine, engine_call *work, engine_call *done, void *context)
 {
-	chores_begin(&engine->chores, work, done, context);
+	chores_begin(&engine->chores, LANE_READ, work, done, context);
+}
+
+void engine_compute(struct engine *engine, engine_call *work, engine_call *done, void *context)
+{
+	chores_begin(&engine->chores, LANE_WORK, work, done, context);
 }
 
 void engine_close(struct engine *engine)

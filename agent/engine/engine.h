@@ -51,7 +51,7 @@ struct task *task_new(const struct test *test, int64_t now);
 void task_free(struct task *task);
 
 struct engine_options {
-	size_t jobs;                   /* worker threads; 0: one a core */
+	size_t jobs;                   /* worker threads; 0: one a processor */
 	bool progress;                 /* a progress line on stderr after a second */
 	bool catch_signals;            /* SIGINT and SIGTERM end engine_run; see there */
 	void (*hangup)(void *context); /* with catch_signals: called from the loop at SIGHUP, unless
@@ -113,6 +113,9 @@ void engine_post(struct engine *engine, engine_call *call, engine_call *drop, vo
 /* Runs `work` on a worker for calls that may block, then `done` on the loop's thread. If the engine
  * is freed first, `done` is not called; keeps engine_run going. */
 void engine_chore(struct engine *engine, engine_call *work, engine_call *done, void *context);
+
+/* Likewise, on a worker that has a processor. */
+void engine_compute(struct engine *engine, engine_call *work, engine_call *done, void *context);
 
 /* Begins no task any more; those under way are left where they are until the engine is freed.
  * Deliveries go on. */

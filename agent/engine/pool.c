@@ -20,7 +20,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -32,6 +31,7 @@
 
 #include "agent/core/arena.h"
 #include "agent/core/clock.h"
+#include "agent/core/cpus.h"
 #include "detectors/detector.h"
 
 enum {
@@ -183,15 +183,6 @@ static bool has_room(const struct worker_lane *lane)
 	return lane->threads < lane->limit && lane->lost < POOL_LOST;
 }
 
-static size_t cores(void)
-{
-	cpu_set_t set;
-	if (sched_getaffinity(0, sizeof set, &set) != 0)
-		return 1;
-	int count = CPU_COUNT(&set);
-	return count > 0 ? (size_t)count : 1;
-}
-
 static void ended_init(pthread_cond_t *ended)
 {
 	pthread_condattr_t attributes;
@@ -209,7 +200,7 @@ struct pool *pool_new(size_t threads, struct error *error)
 		return NULL;
 	}
 	if (threads == 0)
-		threads = cores();
+		threads = cpus_count();
 	if (threads > MOST_THREADS)
 		threads = MOST_THREADS;
 

@@ -38,7 +38,7 @@ struct job {
 	struct job *next; /* the pool's */
 };
 
-/* `threads` is LANE_WORK's limit, 0: one a core. NULL and an error if descriptors cannot be had. */
+/* `threads` is LANE_WORK's limit, 0: cpus_count. NULL and an error if descriptors cannot be had. */
 struct pool *pool_new(size_t threads, struct error *error);
 
 /*

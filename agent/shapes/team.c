@@ -2,7 +2,8 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <unistd.h>
+
+#include "agent/core/cpus.h"
 
 enum { MOST_THREADS = 64 };
 
@@ -42,11 +43,8 @@ static void run(
 
 struct parallel team_parallel(struct team *team)
 {
-	if (team->threads == 0) {
-		long cores = sysconf(_SC_NPROCESSORS_ONLN);
-
-		team->threads = cores > 0 ? (size_t)cores : 1;
-	}
+	if (team->threads == 0)
+		team->threads = cpus_count();
 	if (team->threads > MOST_THREADS)
 		team->threads = MOST_THREADS;
 	return (struct parallel){run, team};

@@ -8,7 +8,7 @@
 
 #include "detectors/parallel.h"
 
-/* `threads`, or 0: one a core. The caller's thread is one of them. */
+/* `threads`, or 0: as many as there are processors. The caller's thread is one of them. */
 struct team {
 	size_t threads;
 };

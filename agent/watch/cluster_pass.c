@@ -178,7 +178,7 @@ static void known_read(struct store_request *known)
 	pass->news = store_request_new(STORE_RECORD, recorded, pass);
 	pass->news->test = pass->given.group->name;
 	pass->team.threads = (size_t)agent->config->agent.jobs;
-	engine_chore(agent->engine, find, found, pass);
+	engine_compute(agent->engine, find, found, pass);
 }
 
 /* All tests have answered or failed. */

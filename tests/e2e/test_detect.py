@@ -455,6 +455,21 @@ def test_memory_is_bounded(program, tmp_path):
         assert memory < 25 * 1024
 
 
+def test_threads_are_those_it_may_use(program):
+    """One for each processor of the affinity mask, not for each that is there."""
+    cpu = {min(os.sched_getaffinity(0))}
+    with subprocess.Popen([program, "detect", "--input", "jsonl"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          preexec_fn=lambda: os.sched_setaffinity(0, cpu)) as child:
+        child.stdin.write(row(id="a", series=STEP).encode() * 100)
+        child.stdin.flush()
+        assert found(json.loads(child.stdout.readline())) == [50]
+        threads = len(os.listdir(f"/proc/{child.pid}/task"))
+        child.stdin.close()
+        child.stdout.read()
+    if not is_sanitized(program):
+        assert threads == 1
+
+
 def test_max_line(hunter):
     text = row(id="a", series=list(range(400))) + row(id="b", series=[1])
     a, b = answers(hunter("detect", "--input", "jsonl", "--max-line", "1KiB", stdin=text))

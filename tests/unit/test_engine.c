@@ -8,6 +8,9 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <stdatomic.h>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -442,6 +445,53 @@ static void test_timers_and_posts(void **state)
 static void release(void *context)
 {
 	engine_release(context);
+}
+
+/* Calculations on the one worker there is, and a chore that needs them to go on meanwhile. */
+struct calculations {
+	sem_t chores;
+	atomic_int at_once, most_at_once, done;
+};
+
+static void calculate(void *context)
+{
+	struct calculations *c = context;
+	int now = atomic_fetch_add(&c->at_once, 1) + 1;
+
+	if (now > atomic_load(&c->most_at_once))
+		atomic_store(&c->most_at_once, now);
+	sem_wait(&c->chores); /* all readers are free: the chores come */
+	sched_yield();
+	atomic_fetch_sub(&c->at_once, 1);
+}
+
+static void run_chore(void *context)
+{
+	sem_post(&((struct calculations *)context)->chores);
+}
+
+static void count_done(void *context)
+{
+	atomic_fetch_add(&((struct calculations *)context)->done, 1);
+}
+
+static void test_calculations_take_no_place_of_reads(void **state)
+{
+	enum { MANY = 8 };
+	struct engine *engine = engine_of((struct engine_options){.jobs = 1});
+	struct calculations c = {0};
+
+	(void)state;
+	sem_init(&c.chores, 0, 0);
+	for (int i = 0; i < MANY; i++)
+		engine_compute(engine, calculate, count_done, &c);
+	for (int i = 0; i < MANY; i++)
+		engine_chore(engine, run_chore, count_done, &c);
+	assert_true(engine_run(engine));
+	assert_int_equal(atomic_load(&c.done), 2 * MANY);
+	assert_int_equal(atomic_load(&c.most_at_once), 1);
+	engine_free(engine);
+	sem_destroy(&c.chores);
 }
 
 static void *post_release(void *engine)
@@ -1246,6 +1296,7 @@ int main(void)
 		cmocka_unit_test(test_a_pipe_without_a_writer),
 		cmocka_unit_test(test_reading_does_not_run_ahead),
 		cmocka_unit_test(test_timers_and_posts),
+		cmocka_unit_test(test_calculations_take_no_place_of_reads),
 		cmocka_unit_test(test_a_hold_waits_for_a_post),
 		cmocka_unit_test(test_posts_are_dropped),
 		cmocka_unit_test(test_work_on_what_was_fetched),
