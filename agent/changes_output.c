@@ -25,6 +25,7 @@ enum column {
 	COLUMN_COMMITS,
 	COLUMN_STATE,
 	COLUMN_ANNOUNCED,
+	COLUMN_ATTRIBUTES, /* the last, left out where there are none */
 	COLUMNS,
 };
 
@@ -80,6 +81,14 @@ static const char *commits(struct arena *arena, const struct announcement *item)
 	return arena_printf(arena, "%s..%s", before ? before : "", after ? after : "");
 }
 
+static const char *attributes(struct arena *arena, const struct announcement *item)
+{
+	struct buf text = {0};
+
+	text_attributes(&text, item);
+	return text.length > 0 ? taken(arena, &text) : NULL;
+}
+
 static const char *time_text(struct arena *arena, int64_t time)
 {
 	char text[WHEN_TEXT];
@@ -121,6 +130,7 @@ static struct row row_of(struct arena *arena, const struct record *record)
 		[COLUMN_COMMITS] = commits(arena, item),
 		[COLUMN_STATE] = change_state_names[record->state],
 		[COLUMN_ANNOUNCED] = announced(arena, record),
+		[COLUMN_ATTRIBUTES] = attributes(arena, item),
 	}};
 }
 
@@ -156,15 +166,16 @@ static void print_table(struct arena *arena, const struct record *records, size_
 		[COLUMN_COMMITS] = {.header = "commits"},
 		[COLUMN_STATE] = {.header = "state"},
 		[COLUMN_ANNOUNCED] = {.header = "announced"},
+		[COLUMN_ATTRIBUTES] = {.header = "attributes"},
 	};
-	struct table table = {.columns = columns,
-		.column_count = COLUMNS,
-		.next = next_row,
-		.cell = cell,
-		.context = &rows};
+	struct table table = {.columns = columns, .next = next_row, .cell = cell, .context = &rows};
 
-	for (size_t i = 0; i < count; i++)
+	table.column_count = COLUMN_ATTRIBUTES;
+	for (size_t i = 0; i < count; i++) {
 		cells[i] = row_of(arena, &records[i]);
+		if (cells[i].cells[COLUMN_ATTRIBUTES])
+			table.column_count = COLUMNS;
+	}
 	table_measure(&table);
 	table_print_header(&table, out);
 	for (bool row = next_row(&rows, true); row; row = next_row(&rows, false))

@@ -11,6 +11,7 @@
 #include "agent/core/json_put.h"
 #include "agent/core/when.h"
 #include "agent/report/table.h"
+#include "notifiers/text.h"
 
 /* When it happened first, ms; WHEN_NEVER: it did not. */
 static int64_t happened(const struct record *record, enum event_kind kind)
@@ -38,12 +39,12 @@ static int64_t withdrawn(const struct record *record)
 }
 
 /* The changes of one test, or of all. */
-struct tally {
+struct replay_tally {
 	const char *test;
 	size_t told, withdrawn;
 };
 
-static void add(struct tally *tally, const struct record *record)
+static void add(struct replay_tally *tally, const struct record *record)
 {
 	if (!was_told(record))
 		return;
@@ -59,9 +60,9 @@ static int by_test(const void *a, const void *b)
 }
 
 /* A tally for each test that has changes, by name; the caller frees them. */
-static struct tally *tallies(const struct replay_report *report, size_t *count)
+static struct replay_tally *tallies(const struct replay_report *report, size_t *count)
 {
-	struct tally *tallies = memory_new(report->record_count, sizeof *tallies);
+	struct replay_tally *tallies = memory_new(report->record_count, sizeof *tallies);
 	const struct record **records = memory_new(report->record_count, sizeof *records);
 
 	for (size_t i = 0; i < report->record_count; i++)
@@ -72,7 +73,7 @@ static struct tally *tallies(const struct replay_report *report, size_t *count)
 		const char *test = records[i]->item.test;
 
 		if (*count == 0 || strcmp(tallies[*count - 1].test, test) != 0)
-			tallies[(*count)++] = (struct tally){.test = test};
+			tallies[(*count)++] = (struct replay_tally){.test = test};
 		add(&tallies[*count - 1], records[i]);
 	}
 	free(records);
@@ -87,7 +88,7 @@ static const char *plural(size_t count)
 static void print_tests(const struct replay_report *report, FILE *out)
 {
 	size_t count;
-	struct tally *tests = tallies(report, &count);
+	struct replay_tally *tests = tallies(report, &count);
 
 	for (size_t i = 0; i < count; i++) {
 		if (tests[i].told == 0)
@@ -102,7 +103,7 @@ static void print_tests(const struct replay_report *report, FILE *out)
 
 void replay_print(const struct replay_report *report, FILE *out)
 {
-	struct tally all = {0};
+	struct replay_tally all = {0};
 	char from[WHEN_TEXT], until[WHEN_TEXT];
 
 	for (size_t i = 0; i < report->record_count; i++)
@@ -134,6 +135,10 @@ static void json_change(struct buf *out, const struct record *record)
 	json_put_number(out, "pvalue", item->change.pvalue);
 	json_put_text(out, "commit_before", item->commit_before);
 	json_put_text(out, "commit_after", item->commit_after);
+	buf_text(out, ", \"attributes\": ");
+	announcement_put_attributes(out, item, true);
+	buf_text(out, ", \"attributes_before\": ");
+	announcement_put_attributes(out, item, false);
 	buf_char(out, '}');
 }
 
@@ -151,7 +156,7 @@ static void json_notice(struct buf *out, const struct replay_notice *notice)
 static void json_tests(struct buf *out, const struct replay_report *report)
 {
 	size_t count;
-	struct tally *tests = tallies(report, &count);
+	struct replay_tally *tests = tallies(report, &count);
 
 	buf_text(out, ", \"by_test\": [");
 	for (size_t i = 0; i < count; i++) {

@@ -16,6 +16,11 @@
 #include "agent/core/transfer.h"
 #include "detectors/change.h"
 
+/* What else is known of a change: an attribute of the points other than commit and version. */
+struct attribute {
+	const char *name, *before, *after; /* the values as those of commit_before, commit_after */
+};
+
 /* One change as it is announced. Strings are borrowed. */
 struct announcement {
 	int64_t id;                       /* the store's, stable over restarts */
@@ -27,6 +32,8 @@ struct announcement {
 	 * unknown. */
 	const char *commit_before, *commit_after;
 	const char *version_before, *version_after;
+	const struct attribute *attributes;
+	size_t attribute_count;
 	/* Of a cluster: how many series moved alike, of which this is one, and what they share
 	 * ("96% renderer=gpu"). 0 and NULL of a single series. */
 	size_t members;

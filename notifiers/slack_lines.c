@@ -8,7 +8,7 @@
 #include "agent/core/utf8.h"
 #include "notifiers/text.h"
 
-enum { METRIC = 400, UNIT = 60, COMMIT = 100, SHARED = 200, LINKS = 500 };
+enum { METRIC = 400, UNIT = 60, COMMIT = 100, SHARED = 200, LINKS = 500, ATTRIBUTES = 200 };
 
 static const char ellipsis[] = "…";
 
@@ -166,8 +166,20 @@ static size_t length_escaped(const char *url)
 	return length;
 }
 
+static void attributes_line(struct buf *out, const struct announcement *item)
+{
+	struct buf text = {0};
+
+	text_attributes(&text, item);
+	if (text.length > 0) {
+		buf_char(out, '\n');
+		slack_escaped(out, text.data, ATTRIBUTES);
+	}
+	buf_free(&text);
+}
+
 /* A link that is cut leads nowhere: those too long for the line are left out. */
-void slack_range_line(struct buf *out, const struct announcement *item)
+static void commits_line(struct buf *out, const struct announcement *item)
 {
 	const char *commit_url = item->commit_url, *compare_url = item->compare_url;
 	const char *before, *after;
@@ -188,6 +200,12 @@ void slack_range_line(struct buf *out, const struct announcement *item)
 		linked(out, compare_url, "compare");
 		buf_char(out, ')');
 	}
+}
+
+void slack_range_line(struct buf *out, const struct announcement *item)
+{
+	commits_line(out, item);
+	attributes_line(out, item);
 }
 
 void slack_short_line(struct buf *out, const struct announcement *item)

@@ -59,15 +59,20 @@ static bool destinations(
 static void render_range(const struct announcement *item, struct buf *out)
 {
 	const char *before, *after;
+	struct buf attributes = {0};
 
 	announcement_range(item, &before, &after);
-	if (!before && !after)
-		return;
-	buf_text(out, "      ");
-	text_clean(out, before ? before : "?", NAME_MAX_CHARS);
-	buf_text(out, " .. ");
-	text_clean(out, after ? after : "?", NAME_MAX_CHARS);
-	buf_char(out, '\n');
+	if (before || after) {
+		buf_text(out, "      ");
+		text_clean(out, before ? before : "?", NAME_MAX_CHARS);
+		buf_text(out, " .. ");
+		text_clean(out, after ? after : "?", NAME_MAX_CHARS);
+		buf_char(out, '\n');
+	}
+	text_attributes(&attributes, item);
+	if (attributes.length > 0)
+		buf_printf(out, "      %s\n", attributes.data);
+	buf_free(&attributes);
 	if (item->compare_url || item->commit_url)
 		buf_printf(out, "      %s\n",
 			item->compare_url ? item->compare_url : item->commit_url);

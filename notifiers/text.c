@@ -11,6 +11,8 @@
 
 #include "agent/core/utf8.h"
 
+enum { ATTRIBUTE_CHARS = 60, MEMBER_CHARS = 1000 };
+
 int announcement_verdict(const struct announcement *item)
 {
 	double delta = item->change.mean_after - item->change.mean_before;
@@ -186,11 +188,83 @@ static bool same(const char *a, const char *b)
 	return a == b || (a && b && strcmp(a, b) == 0);
 }
 
+static bool same_attributes(const struct announcement *a, const struct announcement *b)
+{
+	if (a->attribute_count != b->attribute_count)
+		return false;
+	for (size_t i = 0; i < a->attribute_count; i++) {
+		const struct attribute *left = &a->attributes[i], *right = &b->attributes[i];
+
+		if (!same(left->name, right->name) || !same(left->before, right->before) ||
+			!same(left->after, right->after))
+			return false;
+	}
+	return true;
+}
+
 bool announcement_same_range(const struct announcement *a, const struct announcement *b)
 {
-	const char *before_a, *after_a, *before_b, *after_b;
+	return same(a->commit_before, b->commit_before) && same(a->commit_after, b->commit_after) &&
+	       same(a->version_before, b->version_before) &&
+	       same(a->version_after, b->version_after) && same_attributes(a, b);
+}
 
-	announcement_range(a, &before_a, &after_a);
-	announcement_range(b, &before_b, &after_b);
-	return same(before_a, before_b) && same(after_a, after_b);
+static void put_attribute(struct buf *out, const struct attribute *attribute, bool *any)
+{
+	if (!attribute->before && !attribute->after)
+		return;
+	buf_text(out, *any ? ", " : "");
+	*any = true;
+	text_clean(out, attribute->name, ATTRIBUTE_CHARS);
+	buf_text(out, ": ");
+	if (!same(attribute->before, attribute->after)) {
+		text_clean(out, attribute->before ? attribute->before : "?", ATTRIBUTE_CHARS);
+		buf_text(out, " .. ");
+	}
+	text_clean(out, attribute->after ? attribute->after : "?", ATTRIBUTE_CHARS);
+}
+
+void text_attributes(struct buf *out, const struct announcement *item)
+{
+	bool any = false;
+
+	if (item->commit_before || item->commit_after)
+		put_attribute(out,
+			&(struct attribute){"version", item->version_before, item->version_after},
+			&any);
+	for (size_t i = 0; i < item->attribute_count; i++)
+		put_attribute(out, &item->attributes[i], &any);
+}
+
+static void put_member(struct buf *out, const char *name, const char *value, bool *any)
+{
+	struct buf clean = {0};
+
+	if (!value)
+		return;
+	buf_text(out, *any ? ", " : "");
+	*any = true;
+	text_clean(&clean, name, MEMBER_CHARS);
+	buf_json_string(out, clean.data, clean.length);
+	buf_text(out, ": ");
+	buf_clear(&clean);
+	text_clean(&clean, value, MEMBER_CHARS);
+	buf_json_string(out, clean.data, clean.length);
+	buf_free(&clean);
+}
+
+void announcement_put_attributes(struct buf *out, const struct announcement *item, bool after)
+{
+	bool any = false;
+
+	buf_char(out, '{');
+	put_member(out, "commit", after ? item->commit_after : item->commit_before, &any);
+	put_member(out, "version", after ? item->version_after : item->version_before, &any);
+	for (size_t i = 0; i < item->attribute_count; i++) {
+		const struct attribute *attribute = &item->attributes[i];
+
+		put_member(
+			out, attribute->name, after ? attribute->after : attribute->before, &any);
+	}
+	buf_char(out, '}');
 }

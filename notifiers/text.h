@@ -44,11 +44,18 @@ void text_level(struct buf *out, double value);
 /* "+24%", "-1.3%"; "new" where the old level is 0. */
 void text_percent(struct buf *out, const struct change *change);
 
-/* True where the attributes of both items name the same range of commits (or versions, where there
- * are no commits). */
+/* True where both items have the same attributes, and the same range of commits and versions. */
 bool announcement_same_range(const struct announcement *a, const struct announcement *b);
 
 /* Last good and first bad, by commit or else by version; both NULL where nothing is known. */
 void announcement_range(const struct announcement *item, const char **before, const char **after);
+
+/* "build: 17 .. 18, machine: perf7": what the range does not say, nothing where there is no more.
+ */
+void text_attributes(struct buf *out, const struct announcement *item);
+
+/* The attributes as an object, commit and version among them: {"commit": "a1", "machine": "perf7"};
+ * of the first point of the new level, or of the last one before. */
+void announcement_put_attributes(struct buf *out, const struct announcement *item, bool after);
 
 #endif

@@ -111,6 +111,10 @@ static void render_item(struct buf *out, const struct announcement *item)
 	text_member(out, "commit_after", item->commit_after);
 	text_member(out, "version_before", item->version_before);
 	text_member(out, "version_after", item->version_after);
+	buf_text(out, ",\"attributes\":");
+	announcement_put_attributes(out, item, true);
+	buf_text(out, ",\"attributes_before\":");
+	announcement_put_attributes(out, item, false);
 	text_member(out, "commit_url", item->commit_url);
 	text_member(out, "compare_url", item->compare_url);
 	buf_printf(out, ",\"members\":%zu", item->members > 0 ? item->members : 1);

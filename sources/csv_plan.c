@@ -122,21 +122,20 @@ static bool need_column(
 
 static bool plan_attributes(struct planner *planner)
 {
-	const struct strings *names = &planner->options->attributes;
+	const struct csv_options *options = planner->options;
+	struct pairs names = attribute_names(planner->query->arena, options->commit_column,
+		options->version_column, options->attributes);
 	struct csv_plan *plan = planner->plan;
 
-	plan->texts = arena_array(planner->query->arena, names->count, sizeof *plan->texts);
-	for (size_t i = 0; i < names->count; i++) {
+	plan->texts = arena_array(planner->query->arena, names.count, sizeof *plan->texts);
+	for (size_t i = 0; i < names.count; i++) {
+		const struct pair *at = &names.items[i];
 		size_t column;
-		bool known = false;
 
-		if (!need_column(planner, "an attribute", names->items[i], &column))
+		if (!need_column(planner, attribute_option(at), at->key, &column))
 			return false;
-		for (size_t j = 0; j < plan->text_count; j++)
-			known |= plan->texts[j].column == column;
-		if (!known && column != plan->time)
-			plan->texts[plan->text_count++] =
-				(struct text_column){column, names->items[i]};
+		if (column != plan->time)
+			plan->texts[plan->text_count++] = (struct text_column){column, at->value};
 	}
 	return true;
 }

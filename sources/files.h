@@ -13,15 +13,17 @@ extern const struct source csv_source, json_source, histostat_source;
 struct csv_options {
 	const char *file;
 	const char *time_column;
-	const char *base_branch;   /* what is read when no branch is asked for, or NULL */
-	struct strings attributes; /* columns that are kept as text */
+	const char *base_branch; /* what is read when no branch is asked for, or NULL */
+	const char *commit_column, *version_column;
+	struct strings attributes; /* more columns that are kept as text */
 	struct pairs csv_options;  /* delimiter, quote_char (or quotechar) */
 };
 
 struct json_options {
 	const char *file;
-	const char *base_branch;   /* what is read when no branch is asked for, or NULL: all */
-	struct strings attributes; /* none: all there are */
+	const char *base_branch; /* what is read when no branch is asked for, or NULL: all */
+	const char *commit_column, *version_column; /* attributes with these names */
+	struct strings attributes;                  /* none: all there are */
 };
 
 struct histostat_options {

@@ -25,6 +25,17 @@ static const struct field json_fields[] = {
 		.offset = offsetof(struct json_options, base_branch),
 		.metavar = "BRANCH",
 		.help = "the branch that is read when none is asked for (default: all results)"},
+	{.name = "commit_column",
+		.type = FIELD_STRING,
+		.offset = offsetof(struct json_options, commit_column),
+		.metavar = "NAME",
+		.help = "the attribute that holds a point's commit, where it has another name than "
+			"commit"},
+	{.name = "version_column",
+		.type = FIELD_STRING,
+		.offset = offsetof(struct json_options, version_column),
+		.metavar = "NAME",
+		.help = "the same for its version"},
 	{.name = "attributes",
 		.type = FIELD_LIST,
 		.offset = offsetof(struct json_options, attributes),
@@ -121,7 +132,9 @@ bool json_parse(struct query *query, struct input *input, struct error *error)
 		.results = {.query = query,
 			.json = json_reader_new(input),
 			.error = error,
-			.only = options->attributes},
+			.said = attribute_names(query->arena, options->commit_column,
+				options->version_column, options->attributes),
+			.all = options->attributes.count == 0},
 		.wanted = query->branch ? query->branch : options->base_branch,
 	};
 	const struct names *attributes = &reader.results.attributes;

@@ -144,16 +144,30 @@ static bool read_metrics(struct json_results *reader)
 	}
 }
 
+/* Whether the name is another attribute's. */
+static bool is_said(const struct json_results *reader, const char *name)
+{
+	for (size_t i = 0; i < reader->said.count; i++)
+		if (strcmp(reader->said.items[i].value, name) == 0)
+			return true;
+	return false;
+}
+
 /* The column of the attribute, NAMES_NONE if it is not wanted. */
 static bool attribute_column(struct json_results *reader, const struct buf *name, size_t *column)
 {
 	const char *text = name->data ? name->data : "";
 	size_t known = reader->attributes.count, index;
 
-	if (reader->only.count) {
-		*column = names_find(&reader->attributes, text, name->length);
+	for (size_t i = 0; i < reader->said.count; i++)
+		if (strcmp(reader->said.items[i].key, text) == 0) {
+			text = reader->said.items[i].value;
+			*column = names_find(&reader->attributes, text, strlen(text));
+			return true;
+		}
+	*column = NAMES_NONE;
+	if (!reader->all || is_said(reader, text))
 		return true;
-	}
 	*column = names_add(&reader->attributes, reader->query->arena, text, name->length);
 	return reader->attributes.count == known ||
 	       rows_add_text(&reader->rows, &index, reader->error);
@@ -247,13 +261,11 @@ bool json_results_start(struct json_results *reader)
 {
 	size_t index;
 
-	for (size_t i = 0; i < reader->only.count; i++) {
-		const char *name = reader->only.items[i];
-		size_t known = reader->attributes.count;
+	for (size_t i = 0; i < reader->said.count; i++) {
+		const char *name = reader->said.items[i].value;
 
 		names_add(&reader->attributes, reader->query->arena, name, strlen(name));
-		if (reader->attributes.count > known &&
-			!rows_add_text(&reader->rows, &index, reader->error))
+		if (!rows_add_text(&reader->rows, &index, reader->error))
 			return false;
 	}
 	return found_start(&reader->found, reader->query, &reader->rows, reader->error) &&

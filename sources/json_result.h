@@ -33,7 +33,8 @@ struct json_results {
 	struct query *query;
 	struct json_reader *json; /* owned from here on */
 	struct error *error;
-	struct strings only; /* attributes that are wanted; none: all */
+	struct pairs said; /* attributes that are wanted, and their names */
+	bool all;          /* and all others, by their own names */
 
 	struct rows rows; /* the reader makes the columns, the caller the rows */
 	struct found found;

@@ -22,8 +22,12 @@ extern const char *const postgres_ssl_modes[];
 
 struct postgres_options {
 	const char *query, *update_statement, *time_column, *base_branch;
+	const char *commit_column, *version_column;
 	struct strings attributes;
 };
+
+/* The columns that are attributes, and their names. */
+struct pairs postgres_attributes(struct arena *arena, const struct postgres_options *options);
 
 extern const struct source postgres_source;
 

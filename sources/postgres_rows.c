@@ -27,6 +27,12 @@ const char *postgres_time_mark(struct arena *arena, const struct postgres_option
 	return arena_printf(arena, "{%s}", options->time_column);
 }
 
+struct pairs postgres_attributes(struct arena *arena, const struct postgres_options *options)
+{
+	return attribute_names(
+		arena, options->commit_column, options->version_column, options->attributes);
+}
+
 /* The first column of that name, as Otava takes it; a second one is told. */
 static int find_column(struct postgres_rows *rows, const PGresult *result, const char *name)
 {
@@ -142,14 +148,15 @@ static bool plan_texts(struct postgres_rows *rows, const PGresult *result, struc
 {
 	const struct postgres_options *options = rows->query->options;
 	struct arena *arena = rows->query->arena;
-	const struct strings *names = &options->attributes;
+	struct pairs names = postgres_attributes(arena, options);
 	const char *mark = postgres_time_mark(arena, options);
-	rows->texts = arena_array(arena, names->count + 1, sizeof *rows->texts);
-	rows->names = arena_array(arena, names->count + 1, sizeof *rows->names);
-	for (size_t i = 0; i < names->count; i++) {
+	rows->texts = arena_array(arena, names.count + 1, sizeof *rows->texts);
+	rows->names = arena_array(arena, names.count + 1, sizeof *rows->names);
+	for (size_t i = 0; i < names.count; i++) {
+		const struct pair *at = &names.items[i];
 		int column;
-		if (!need_column(rows, result, "an attribute", names->items[i], &column, error) ||
-			!add_text(rows, names->items[i], column, error))
+		if (!need_column(rows, result, attribute_option(at), at->key, &column, error) ||
+			!add_text(rows, at->value, column, error))
 			return false;
 	}
 	rows->stamp_text = NO_COLUMN;

@@ -20,17 +20,20 @@ static double backward_percent(const struct change *change)
 bool postgres_update_check(struct arena *arena, const struct postgres_options *options,
 	const struct metric *metrics, size_t metric_count, struct error *error)
 {
-	const struct strings *names = &options->attributes;
-	struct pair *pairs = arena_array(arena, names->count + 1, sizeof *pairs);
+	struct pairs names = postgres_attributes(arena, options);
+	struct pair *pairs = arena_array(arena, 2 * names.count + 1, sizeof *pairs);
+	size_t count = 0;
 	struct bound bound;
 	if (!options->update_statement || !*options->update_statement)
 		return error_set(error, ERROR_USAGE, "\"update_statement\" is missing");
-	for (size_t i = 0; i < names->count; i++)
-		pairs[i] = (struct pair){names->items[i], "x"};
-	pairs[names->count] = (struct pair){options->time_column, "x"};
+	for (size_t i = 0; i < names.count; i++) {
+		pairs[count++] = (struct pair){names.items[i].value, "x"};
+		pairs[count++] = (struct pair){names.items[i].key, "x"};
+	}
+	pairs[count++] = (struct pair){options->time_column, "x"};
 	for (size_t i = 0; i < metric_count || i == 0; i++) {
-		struct bind_values values = {.metric = metric_count ? metrics[i].name : "x",
-			.named = {pairs, names->count + 1}};
+		struct bind_values values = {
+			.metric = metric_count ? metrics[i].name : "x", .named = {pairs, count}};
 		if (!bind_update(arena, options->update_statement, &values, &bound, error)) {
 			error->kind = ERROR_USAGE;
 			return false;
@@ -55,10 +58,15 @@ static bool bind(const struct query *query, const struct postgres_change *at, st
 	const struct postgres_options *options = query->options;
 	const struct axis *axis = at->series->axis;
 	size_t index = at->change->index, count = 0;
-	struct pair *pairs = arena_array(query->arena, axis->column_count + 1, sizeof *pairs);
-	for (; count < axis->column_count; count++)
-		pairs[count] = (struct pair){
-			axis->columns[count].name, axis->columns[count].values[index]};
+	struct pairs names = postgres_attributes(query->arena, options);
+	struct pair *pairs = arena_array(query->arena, 2 * names.count + 1, sizeof *pairs);
+	for (size_t i = 0; i < names.count; i++) {
+		const struct column *column = axis_column(axis, names.items[i].value);
+		if (!column)
+			continue;
+		pairs[count++] = (struct pair){column->name, column->values[index]};
+		pairs[count++] = (struct pair){names.items[i].key, column->values[index]};
+	}
 	pairs[count++] = (struct pair){options->time_column, stamp(query, axis, index)};
 	struct bind_values values = {.metric = at->series->name,
 		.named = {pairs, count},

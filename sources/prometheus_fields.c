@@ -76,29 +76,13 @@ const struct field prometheus_server_fields[] = {
 		.help = "whether an answer is taken that lacks a part, as the server says"},
 	{0}};
 
-static void say_label(struct pair *said, size_t *count, const char *label, const char *attribute)
-{
-	for (size_t i = 0; i < *count; i++)
-		if (strcmp(said[i].key, label) == 0 || strcmp(said[i].value, attribute) == 0)
-			return;
-	said[(*count)++] = (struct pair){label, attribute};
-}
-
 struct pairs prometheus_said(const struct query *query)
 {
 	const struct prometheus_options *options = query->options;
 	const char *commit = options->commit_label, *version = options->version_label;
-	size_t count = 0;
-	struct pair *said = arena_array(query->arena, options->attributes.count + 2, sizeof *said);
 	if (options->build_info && !commit && !version && options->attributes.count == 0) {
 		commit = "revision";
 		version = "version";
 	}
-	if (commit)
-		say_label(said, &count, commit, "commit");
-	if (version)
-		say_label(said, &count, version, "version");
-	for (size_t i = 0; i < options->attributes.count; i++)
-		say_label(said, &count, options->attributes.items[i], options->attributes.items[i]);
-	return (struct pairs){said, count};
+	return attribute_names(query->arena, commit, version, options->attributes);
 }

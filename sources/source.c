@@ -35,6 +35,37 @@ int64_t source_range(const struct source *source, const void *options)
 	return range;
 }
 
+static void add_name(struct pair *names, size_t *count, const char *place, const char *name)
+{
+	for (size_t i = 0; i < *count; i++)
+		if (strcmp(names[i].key, place) == 0 || strcmp(names[i].value, name) == 0)
+			return;
+	names[(*count)++] = (struct pair){place, name};
+}
+
+struct pairs attribute_names(
+	struct arena *arena, const char *commit, const char *version, struct strings others)
+{
+	struct pair *names = arena_array(arena, others.count + 2, sizeof *names);
+	size_t count = 0;
+
+	if (commit)
+		add_name(names, &count, commit, "commit");
+	if (version)
+		add_name(names, &count, version, "version");
+	for (size_t i = 0; i < others.count; i++)
+		add_name(names, &count, others.items[i], others.items[i]);
+	return (struct pairs){names, count};
+}
+
+const char *attribute_option(const struct pair *attribute)
+{
+	if (strcmp(attribute->key, attribute->value) == 0)
+		return "an attribute";
+	return strcmp(attribute->value, "commit") == 0 ? "the commit (see commit_column)"
+						       : "the version (see version_column)";
+}
+
 /* Takes the place of the last one. Servers may say a great deal: from then on nothing is allocated,
  * and the text is written over. */
 static void count_dropped(struct query *query)

@@ -75,6 +75,17 @@ const struct source *source_find(const char *name);
  * and gives all there is. */
 int64_t source_range(const struct source *source, const void *options);
 
+/*
+ * The attributes of points: where each is found (a column, a label) and its name. That of `commit`
+ * is "commit", that of `version` "version" (both may be NULL), all others have the name of their
+ * place. A place or a name that comes again is left out.
+ */
+struct pairs attribute_names(
+	struct arena *arena, const char *commit, const char *version, struct strings others);
+
+/* For messages: the option that asks for an attribute of these. */
+const char *attribute_option(const struct pair *attribute);
+
 /* Appends a sentence to query->notices. At most 100 are kept; the last says how many were left out.
  */
 void query_notice(struct query *query, const char *format, ...) PRINTF_LIKE(2, 3);

@@ -4,6 +4,7 @@
 #include "agent/news/announce.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "agent/core/link.h"
 #include "notifiers/text.h"
@@ -37,6 +38,46 @@ static void attribute(struct arena *arena, const struct series *series, const ch
 	*before = arena_strdup(arena, value);
 }
 
+/* A text as long as a change keeps it. */
+static const char *shortened(struct arena *arena, const char *text)
+{
+	struct buf clean = {0};
+
+	if (!text || strlen(text) <= ANNOUNCE_ATTRIBUTE_CHARS)
+		return text;
+	text_clean(&clean, text, ANNOUNCE_ATTRIBUTE_CHARS);
+	text = arena_strndup(arena, clean.data, clean.length);
+	buf_free(&clean);
+	return text;
+}
+
+/* What the points have besides commit and version: the first of these attributes that say
+ * something. */
+static void other_attributes(
+	struct arena *arena, const struct series *series, size_t index, struct announcement *item)
+{
+	const struct axis *axis = series->axis;
+	size_t room = axis->column_count < ANNOUNCE_ATTRIBUTES_MAX ? axis->column_count
+								   : ANNOUNCE_ATTRIBUTES_MAX;
+	struct attribute *items = arena_array(arena, room, sizeof *items);
+
+	item->attributes = items;
+	for (size_t i = 0; i < axis->column_count && item->attribute_count < room; i++) {
+		const char *name = axis->columns[i].name;
+		struct attribute *at = &items[item->attribute_count];
+
+		if (strcmp(name, "commit") == 0 || strcmp(name, "version") == 0)
+			continue;
+		attribute(arena, series, name, index, &at->before, &at->after);
+		if (!at->before && !at->after)
+			continue;
+		at->name = shortened(arena, arena_strdup(arena, name));
+		at->before = shortened(arena, at->before);
+		at->after = shortened(arena, at->after);
+		item->attribute_count++;
+	}
+}
+
 struct announcement announce_change(struct arena *arena, const char *test,
 	const struct series *series, const struct change *change)
 {
@@ -51,6 +92,7 @@ struct announcement announce_change(struct arena *arena, const char *test,
 	attribute(arena, series, "commit", change->index, &item.commit_before, &item.commit_after);
 	attribute(
 		arena, series, "version", change->index, &item.version_before, &item.version_after);
+	other_attributes(arena, series, change->index, &item);
 	return item;
 }
 

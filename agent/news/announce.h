@@ -9,6 +9,8 @@
 #include "conf/config.h"
 #include "notifiers/notifier.h"
 
+enum { ANNOUNCE_ATTRIBUTES_MAX = 20, ANNOUNCE_ATTRIBUTE_CHARS = 200 };
+
 /* The announcement, without id and links; texts are copied to the arena, but for `test`. */
 struct announcement announce_change(struct arena *arena, const char *test,
 	const struct series *series, const struct change *change);

@@ -7,6 +7,7 @@
 
 #include "agent/core/json_put.h"
 #include "agent/core/when.h"
+#include "notifiers/text.h"
 
 static void put_numbers(struct buf *out, const struct change *change)
 {
@@ -63,6 +64,10 @@ void record_put_json(struct buf *out, const struct record *record)
 	json_put_text(out, "commit_after", item->commit_after);
 	json_put_text(out, "version_before", item->version_before);
 	json_put_text(out, "version_after", item->version_after);
+	buf_text(out, ", \"attributes\": ");
+	announcement_put_attributes(out, item, true);
+	buf_text(out, ", \"attributes_before\": ");
+	announcement_put_attributes(out, item, false);
 	buf_printf(out, ", \"members\": %zu", item->members);
 	json_put_text(out, "shared", item->shared);
 	json_put_text(out, "state", change_state_names[record->state]);

@@ -7,6 +7,8 @@
 #include <sqlite3.h>
 #include <string.h>
 
+#include "agent/news/store_attributes.h"
+
 struct binder bind_to(struct store_file *file, enum statement statement)
 {
 	return (struct binder){.file = file, .statement = store_file_statement(file, statement)};
@@ -28,6 +30,16 @@ void bind_text(struct binder *binder, const char *text)
 	sqlite3_bind_text(binder->statement, ++binder->column, text, -1, SQLITE_STATIC);
 }
 
+static void bind_attributes(struct binder *binder, const struct announcement *item)
+{
+	struct buf text = {0};
+
+	store_attributes_put(&text, item);
+	sqlite3_bind_text(
+		binder->statement, ++binder->column, text.data, (int)text.length, SQLITE_TRANSIENT);
+	buf_free(&text);
+}
+
 void bind_item(struct binder *binder, const struct announcement *item)
 {
 	bind_text(binder, item->metric);
@@ -47,6 +59,7 @@ void bind_item(struct binder *binder, const struct announcement *item)
 	bind_text(binder, item->version_after);
 	bind_integer(binder, (int64_t)item->members);
 	bind_text(binder, item->shared);
+	bind_attributes(binder, item);
 }
 
 bool bind_finish(struct binder *binder, struct error *error)
@@ -133,6 +146,7 @@ static void read_item(struct reader *reader, struct announcement *item)
 	item->version_after = read_text(reader);
 	item->members = (size_t)read_integer(reader);
 	item->shared = read_text(reader);
+	reader->strange |= !store_attributes_read(reader->arena, read_text(reader), item);
 }
 
 void read_record(struct reader *reader, struct record *record)

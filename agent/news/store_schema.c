@@ -97,12 +97,16 @@
 	" WHEN old.id > (SELECT id FROM last_ids WHERE name = 'deliveries') BEGIN"                 \
 	" UPDATE last_ids SET id = old.id WHERE name = 'deliveries'; END;"
 
-const char *const store_migrations[STORE_VERSION] = {VERSION_1, VERSION_2, VERSION_3, VERSION_4};
+/* Attributes other than commit and version, as store_attributes.h has them. */
+#define VERSION_5 "ALTER TABLE changes ADD COLUMN attributes TEXT;"
+
+const char *const store_migrations[STORE_VERSION] = {
+	VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5};
 
 const char store_temporary[] = "CREATE TEMP TABLE present (test TEXT PRIMARY KEY) WITHOUT ROWID;"
 			       "CREATE TEMP TABLE doomed (change INTEGER PRIMARY KEY);";
 
-_Static_assert(STORE_VERSION == 4, "STATEMENT_PROBE writes the version");
+_Static_assert(STORE_VERSION == 5, "STATEMENT_PROBE writes the version");
 
 /* The id after all that a table has and has had. */
 #define NEXT_ID(table)                                                                             \
@@ -115,7 +119,7 @@ _Static_assert(STORE_VERSION == 4, "STATEMENT_PROBE writes the version");
 #define ITEM_COLUMNS                                                                               \
 	"metric, unit, direction, pvalue, mean_before, mean_after, stddev_before, stddev_after,"   \
 	" count_before, count_after, magnitude, commit_before, commit_after, version_before,"      \
-	" version_after, members, shared"
+	" version_after, members, shared, attributes"
 
 /* The columns of a record, as read_record takes them. */
 #define RECORD_COLUMNS                                                                             \
@@ -183,7 +187,8 @@ const char *const store_statements[STATEMENT_COUNT] = {
 		"INSERT INTO changes (id, test, series, branch, sign, time, state, news,"
 		" first_seen, spacing, runs, updated, " ITEM_COLUMNS ") VALUES (" NEXT_CHANGE_ID
 		", ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?8, ?11,"
-		" ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27)",
+		" ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27,"
+		" ?28)",
 	[STATEMENT_BELIEVE] =
 		"UPDATE changes SET sign = ?2, time = ?3, state = ?4, news = ?5, spacing = ?6,"
 		" runs = ?7, updated = ?8 WHERE id = ?1",
@@ -195,7 +200,7 @@ const char *const store_statements[STATEMENT_COUNT] = {
 		" iif(EXISTS (SELECT 1 FROM announced WHERE change = ?1), 2, 3)) WHERE id = ?1",
 	[STATEMENT_RENEW] =
 		"UPDATE changes SET (" ITEM_COLUMNS ") = (?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10,"
-		" ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18) WHERE id = ?1",
+		" ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19) WHERE id = ?1",
 	[STATEMENT_EVENT] = "INSERT INTO history VALUES (?1,"
 			    " (SELECT coalesce(max(number), 0) + 1 FROM history WHERE change = ?1),"
 			    " ?2, ?3, ?4, NULL, NULL)",
@@ -222,7 +227,7 @@ const char *const store_statements[STATEMENT_COUNT] = {
 	[STATEMENT_CONDITION] = "INSERT INTO conditions VALUES (?1, ?2, ?3, ?4)"
 				" ON CONFLICT DO UPDATE SET kind = ?2, since = ?3, text = ?4",
 	[STATEMENT_CONDITION_OVER] = "DELETE FROM conditions WHERE subject = ?",
-	[STATEMENT_PROBE] = "PRAGMA user_version = 4" /* SQLite does not skip this write */,
+	[STATEMENT_PROBE] = "PRAGMA user_version = 5" /* SQLite does not skip this write */,
 	[STATEMENT_PRESENT_CLEAR] = "DELETE FROM present",
 	[STATEMENT_PRESENT] = "INSERT OR IGNORE INTO present VALUES (?)",
 	[STATEMENT_PRUNE_LINKS] = "DELETE FROM announced WHERE delivery IN"

@@ -126,6 +126,7 @@ static void copy_texts(struct arena *arena, struct announcement *item)
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
 		*texts[i] = arena_strdup(arena, *texts[i]);
 	item->commit_url = item->compare_url = NULL;
+	item->attribute_count = 0; /* the messages that name the change by its range have no use */
 }
 
 static struct entry *begin(struct threads *threads, const struct parcel *parcel)

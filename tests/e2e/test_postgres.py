@@ -102,6 +102,16 @@ def test_points_and_their_change(hunter, tmp_path, server):
     assert lines[3].split()[-1] == "5", "scaled by a thousandth: " + lines[3]
 
 
+def test_commit_and_version_columns(hunter, tmp_path, server):
+    config(tmp_path, section(server), STORE.replace("r.commit,", "r.commit AS sha, r.experiment AS release,").replace(
+        "attributes: [experiment, commit, config_id]", "commit_column: sha\n    version_column: release\n    attributes: [config_id]"))
+    found = json.loads(analyze(hunter, "store", "--branch", "main", "--output", "json").out)["tests"][0]["changes"][0]
+    assert found["attributes"] == {"commit": "cm040", "version": "em40", "config_id": "1"}
+    config(tmp_path, section(server), STORE.replace("attributes:", "commit_column: sha\n    attributes:"))
+    found = analyze(hunter, "store", "--branch", "main")
+    assert found.code == 3 and 'no column "sha" for the commit (see commit_column)' in found.err
+
+
 def test_regressions_and_a_branch(hunter, tmp_path, server):
     config(tmp_path, section(server), STORE.replace("time_column", "base_branch: main\n    time_column"))
     found = hunter("regressions", *SINCE)

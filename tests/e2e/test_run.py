@@ -193,6 +193,38 @@ def fields(message):
 # One pass.
 
 
+def test_all_attributes_are_told(hunter, agents, tmp_path, slack):
+    """commit_column and version_column name columns; other attributes are in messages, `changes`, the API and replay."""
+    with open(tmp_path / "read.csv", "w", newline="") as out:
+        rows = csv.writer(out)
+        rows.writerow(["time", "sha", "release", "machine", "build", "empty", "p99"])
+        for i in range(60):
+            rows.writerow([(START + datetime.timedelta(hours=i)).isoformat(), f"c{i:04d}", f"1.{i // 30}", "perf7", 100 + i, "",
+                           f"{level(i, [(30, 1.2)]):.4f}"])
+    test = csv_test(tmp_path / "read.csv", extra="    commit_column: sha\n    version_column: release\n").replace(
+        "[commit]", "[machine, build, empty]")
+    path = config(tmp_path, test, bot(slack) + "\nstdout: {print: plain}")
+    known = {"commit": "c0030", "version": "1.1", "machine": "perf7", "build": "130"}
+    before = {"commit": "c0029", "version": "1.0", "machine": "perf7", "build": "129"}
+    line = "version: 1.0 .. 1.1, machine: perf7, build: 129 .. 130"
+    told = hunter("run", "--once", "--config", path)
+    assert f"      c0029 .. c0030\n      {line}\n" in told.out, told.out + told.err
+    assert fields(slack.posts[0])[0].endswith(f"\nc0029 .. c0030\n{line}")
+    document = json.loads(hunter("changes", "--output", "json", "--config", path).out)["changes"][0]
+    assert (document["attributes"], document["attributes_before"], document["commit_after"]) == (known, before, "c0030")
+    table = hunter("changes", "--config", path).out.splitlines()
+    assert table[0].endswith("  attributes") and table[2].endswith(line)
+    found = json.loads(hunter("analyze", "--output", "json", "--config", path).out)["tests"][0]["changes"][0]
+    assert found["attributes"] == known
+    assert hunter("analyze", "--config", path).out.splitlines()[1].split()[:5] == ["time", "commit", "version", "machine", "build"]
+    replayed = hunter("replay", "--output", "json", "--from", "2024-03-01", "--to", "2024-03-04", "--config", path)
+    assert f'"attributes": {json.dumps(known)}' in replayed.out, replayed.out + replayed.err
+    agent = agents(path)
+    shown = json.loads(agent.get("/api/v1/changes")[1])["changes"][0]
+    assert (shown["attributes"], shown["attributes_before"]) == (known, before)
+    assert agent.end() == 0
+
+
 def test_once_tells_once_on_the_terminal(hunter, tmp_path):
     write_csv(tmp_path / "read.csv", [(30, 1.2)])
     path = config(tmp_path, csv_test(tmp_path / "read.csv"))

@@ -127,6 +127,9 @@ static inline int teardown(void **state)
 	return system(command);
 }
 
+static const struct attribute example_attributes[] = {
+	{"build \"nightly\"", "17", "18"}, {"machine", NULL, "perf\n7"}};
+
 static const struct record example = {
 	.item = {.test = "db.read",
 		.metric = "p99",
@@ -142,7 +145,9 @@ static const struct record example = {
 			.count_after = 20,
 			.magnitude = 0.6},
 		.commit_before = "a1",
-		.commit_after = "b2"},
+		.commit_after = "b2",
+		.attributes = example_attributes,
+		.attribute_count = 2},
 	.series = "p99{region=\"eu\"}",
 	.branch = "",
 	.sign = 1,

@@ -82,6 +82,27 @@ static void keeps_attributes(void **state)
 	assert_string_equal(axis->columns[1].values[1], "\"q\"");
 }
 
+static void names_commit_and_version(void **state)
+{
+	struct filequery *f = *state;
+	static const char *const names[] = {"machine", "sha"};
+
+	filequery_metric(f, "a", 1);
+	f->options.csv.commit_column = "sha";
+	f->options.csv.version_column = "release";
+	f->options.csv.attributes = (struct strings){names, 2};
+	accept(f, "time,sha,release,machine,a\n1,c1,1.0,m1,1\n2,c2,,m2,2\n", "1000:1 2000:2");
+	const struct axis *axis = f->query.data.series[0].axis;
+	assert_int_equal(axis->column_count, 3);
+	assert_string_equal(axis_column(axis, "commit")->values[1], "c2");
+	assert_string_equal(axis_column(axis, "version")->values[0], "1.0");
+	assert_string_equal(axis_column(axis, "machine")->values[1], "m2");
+	f->options.csv.commit_column = "sah";
+	refuse(f, "time,sha,release,machine,a\n",
+		"data:1: no column \"sah\" for the commit (see commit_column) (did you mean "
+		"\"sha\"?)");
+}
+
 static void limits_time(void **state)
 {
 	struct filequery *f = *state;
@@ -332,6 +353,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(missing_values, setup, filequery_teardown),
 		cmocka_unit_test_setup_teardown(sorts_rows, setup, filequery_teardown),
 		cmocka_unit_test_setup_teardown(keeps_attributes, setup, filequery_teardown),
+		cmocka_unit_test_setup_teardown(
+			names_commit_and_version, setup, filequery_teardown),
 		cmocka_unit_test_setup_teardown(limits_time, setup, filequery_teardown),
 		cmocka_unit_test_setup_teardown(dialects, setup, filequery_teardown),
 		cmocka_unit_test_setup_teardown(branches, setup, filequery_teardown),

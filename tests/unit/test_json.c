@@ -153,6 +153,31 @@ static void configured_metrics(void **state)
 	assert_string_equal(f->query.data.series[0].axis->columns[1].values[0], "x");
 }
 
+static void names_commit_and_version(void **state)
+{
+	struct filequery *f = *state;
+	static const char *const names[] = {"host"};
+	static const char text[] =
+		"[{\"timestamp\": 1, \"metrics\": [{\"name\": \"a\", \"value\": 1}], "
+		"\"attributes\": {\"sha\": \"x\", \"tag\": \"1.0\", \"commit\": \"no\", "
+		"\"host\": \"y\", \"os\": \"z\"}}]";
+
+	f->options.json.commit_column = "sha";
+	f->options.json.version_column = "tag";
+	accept(f, text, "1000:1");
+	const struct axis *axis = f->query.data.series[0].axis;
+	assert_int_equal(axis->column_count, 4);
+	assert_string_equal(axis_column(axis, "commit")->values[0], "x");
+	assert_string_equal(axis_column(axis, "version")->values[0], "1.0");
+	assert_string_equal(axis_column(axis, "os")->values[0], "z");
+	f->options.json.attributes = (struct strings){names, 1};
+	accept(f, text, "1000:1");
+	axis = f->query.data.series[0].axis;
+	assert_int_equal(axis->column_count, 3);
+	assert_string_equal(axis_column(axis, "commit")->values[0], "x");
+	assert_string_equal(axis_column(axis, "host")->values[0], "y");
+}
+
 static const char mixed[] = "[{\"timestamp\": 1, \"metrics\": [{\"name\": \"a\", \"value\": 1}], "
 			    "\"attributes\": {\"branch\": \"main\"}},"
 			    " {\"timestamp\": 2, \"metrics\": [{\"name\": \"a\", \"value\": 2}], "
@@ -272,6 +297,8 @@ int main(void)
 		cmocka_unit_test(deep),
 		cmocka_unit_test_setup_teardown(reads_results, setup, filequery_teardown),
 		cmocka_unit_test_setup_teardown(configured_metrics, setup, filequery_teardown),
+		cmocka_unit_test_setup_teardown(
+			names_commit_and_version, setup, filequery_teardown),
 		cmocka_unit_test_setup_teardown(branches, setup, filequery_teardown),
 		cmocka_unit_test_setup_teardown(refusals, setup, filequery_teardown),
 		cmocka_unit_test_setup_teardown(repeated_metrics, setup, filequery_teardown),

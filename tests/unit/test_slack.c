@@ -251,6 +251,15 @@ static struct announcement random_item(struct arena *arena, uint64_t *random, si
 		item.compare_url = "https://example.com/?a=1&b=2";
 	if (random_next(random) % 2)
 		item.version_after = nasty(arena, random, length);
+	if (random_next(random) % 2) {
+		struct attribute *attributes = arena_array(arena, 20, sizeof *attributes);
+
+		for (size_t i = 0; i < 20; i++)
+			attributes[i] = (struct attribute){.name = nasty(arena, random, length),
+				.after = nasty(arena, random, length)};
+		item.attributes = attributes;
+		item.attribute_count = 20;
+	}
 	return item;
 }
 

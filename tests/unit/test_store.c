@@ -46,6 +46,12 @@ static void test_pending_survives_reopen(void **state)
 	assert_string_equal(record->item.commit_before, "a1");
 	assert_string_equal(record->item.commit_after, "b2");
 	assert_null(record->item.version_before);
+	assert_int_equal(record->item.attribute_count, 2);
+	assert_string_equal(record->item.attributes[0].name, "build \"nightly\"");
+	assert_string_equal(record->item.attributes[0].before, "17");
+	assert_string_equal(record->item.attributes[0].after, "18");
+	assert_null(record->item.attributes[1].before);
+	assert_string_equal(record->item.attributes[1].after, "perf\n7");
 	assert_string_equal(record->series, example.series);
 	assert_int_equal(record->sign, 1);
 	assert_int_equal(record->first_seen, example.first_seen);

@@ -713,7 +713,7 @@ static void test_probe_and_size(void **state)
 	assert_true(size > 4096);
 	done(fixture, new_request(fixture, STORE_PROBE));
 	assert_true(store_size(fixture->store) > size);
-	assert_int_equal(count_rows(fixture, "pragma_user_version WHERE user_version = 4"), 1);
+	assert_int_equal(count_rows(fixture, "pragma_user_version WHERE user_version = 5"), 1);
 }
 
 static int64_t log_size(const struct fixture *fixture)

@@ -162,7 +162,7 @@ static void bring_up_to_date(struct fixture *fixture)
 	check_history(fixture);
 	reopen(fixture);
 	check_restored(fixture);
-	assert_int_equal(count_rows(fixture, "pragma_user_version WHERE user_version = 4"), 1);
+	assert_int_equal(count_rows(fixture, "pragma_user_version WHERE user_version = 5"), 1);
 	assert_int_equal(count_rows(fixture, "series"), 0);
 }
 

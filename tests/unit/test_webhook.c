@@ -41,6 +41,7 @@ static json_t *render(struct fixture *fixture, const struct message *message)
 static void test_document(void **state)
 {
 	struct fixture *fixture = *state;
+	const struct attribute attributes[] = {{"machine\x1b", "m1", "m2\x1b[31m"}};
 	struct announcement items[] = {
 		{.id = 7,
 			.test = "db.read",
@@ -49,6 +50,8 @@ static void test_document(void **state)
 			.time = START,
 			.change = {.mean_before = 100, .mean_after = 120, .pvalue = 1e-5},
 			.commit_after = "b2",
+			.attributes = attributes,
+			.attribute_count = 1,
 			.compare_url = "https://example.com/a1...b2"},
 		{.id = 8,
 			.test = "db.read",
@@ -72,6 +75,17 @@ static void test_document(void **state)
 		json_string_value(json_object_get(first, "time")), "2021-07-02T00:00:00Z");
 	assert_true(json_number_value(json_object_get(first, "percent")) > 19.99);
 	assert_true(json_is_null(json_object_get(first, "commit_before")));
+	assert_int_equal(json_object_size(json_object_get(first, "attributes")), 2);
+	assert_string_equal(
+		json_string_value(json_object_get(json_object_get(first, "attributes"), "commit")),
+		"b2");
+	assert_string_equal(json_string_value(json_object_get(
+				    json_object_get(first, "attributes"), "machine ")),
+		"m2 [31m");
+	assert_string_equal(json_string_value(json_object_get(
+				    json_object_get(first, "attributes_before"), "machine ")),
+		"m1");
+	assert_int_equal(json_object_size(json_object_get(second, "attributes")), 0);
 	assert_true(json_is_null(json_object_get(second, "percent")));
 	assert_int_equal(json_integer_value(json_object_get(second, "members")), 12);
 	json_decref(document);

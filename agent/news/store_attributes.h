@@ -1,0 +1,17 @@
+/*
+ * The column `attributes` of a change: what its points have besides commit and version, as JSON:
+ * [["build", "17", "18"], ["machine", "perf7", null]], a name, and the values before and after.
+ */
+#ifndef AGENT_STORE_ATTRIBUTES_H
+#define AGENT_STORE_ATTRIBUTES_H
+
+#include "agent/core/arena.h"
+#include "notifiers/notifier.h"
+
+/* Appends the text; nothing where the change has no attributes. */
+void store_attributes_put(struct buf *out, const struct announcement *item);
+
+/* Reads it, or NULL for none, into the arena. False if it is not such a text. */
+bool store_attributes_read(struct arena *arena, const char *text, struct announcement *item);
+
+#endif
