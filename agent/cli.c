@@ -11,7 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/commands.h"
 #include "agent/core/clock.h"
+#include "agent/engine/signals.h"
 #include "agent/flags.h"
 #include "agent/help.h"
 
@@ -97,6 +99,8 @@ static int run(struct cli *cli, int argc, char **argv)
 		return cli->common.help ? print(&text, stdout, EXIT_NOTHING)
 					: print(&text, stderr, EXIT_USAGE);
 	}
+	if (cli->command != &run_command)
+		signals_hold_hangup(false);
 	return cli->command->run(cli);
 }
 

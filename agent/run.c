@@ -5,11 +5,11 @@
  * ends the command with its reason: configuration 2, state file or port 4. A signal stops what is
  * new at once and gives what is under way a grace, so that a message being sent is not sent twice.
  */
-#include <signal.h>
 #include <stdlib.h>
 
 #include "agent/commands.h"
 #include "agent/core/clock.h"
+#include "agent/engine/signals.h"
 #include "agent/gather.h"
 #include "agent/watch/crew.h"
 #include "agent/watch/face.h"
@@ -288,17 +288,6 @@ static int run_configured(struct run *run)
 	return (int)code;
 }
 
-/* One that comes while the configuration is read waits until the loop takes it; one that comes
- * while the agent ends does nothing. */
-static void hold_hangups(void)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGHUP);
-	pthread_sigmask(SIG_BLOCK, &set, NULL);
-}
-
 static int run_command_run(struct cli *cli)
 {
 	const struct run_options *options = cli->options;
@@ -308,8 +297,9 @@ static int run_command_run(struct cli *cli)
 	struct error error;
 	int code;
 
-	if (!options->once)
-		hold_hangups();
+	/* One that comes while the configuration is read waits until the loop takes it; one that
+	 * comes while the agent ends does nothing. */
+	signals_hold_hangup(!options->once);
 	config = cli_config(cli);
 	if (!config)
 		return EXIT_USAGE;

@@ -8,6 +8,15 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+void signals_hold_hangup(bool hold)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGHUP);
+	pthread_sigmask(hold ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
+}
+
 bool signals_catch(struct signals *signals, bool hangup, struct error *error)
 {
 	sigset_t set;

@@ -15,6 +15,11 @@ struct signals {
 	sigset_t before;
 };
 
+/* Blocks SIGHUP, or lets it through again, until signals_catch wants it: what comes meanwhile
+ * waits.
+ */
+void signals_hold_hangup(bool hold);
+
 /* To be called before threads are started, which inherit what is blocked. */
 bool signals_catch(struct signals *signals, bool hangup, struct error *error) MUST_USE;
 void signals_restore(struct signals *signals);

@@ -321,6 +321,8 @@ static int64_t serve(void *context)
 	struct files *files = context;
 	int64_t now = clock_monotonic(), next;
 
+	if (files->agent->stopping) /* what is written now is the next start's */
+		engine_unhost(files->agent->engine, files->fd);
 	if (!files->table || files->agent->stopping)
 		return -1;
 	for (int i = 0; i < READS && read_events(files, now); i++)

@@ -71,6 +71,27 @@ def test_a_reload(agents, tmp_path):
     assert "".join(agent.out).count("db.write") == 1
 
 
+def test_a_hangup_while_it_is_loaded(program, agents, tmp_path):  # noqa: F811
+    """It comes as early as other code of the process can send it: from the initializer of a library."""
+    if not shutil.which("cc"):
+        pytest.skip("cc is not installed (Debian: apt install gcc)")
+    if b"__asan_init" in program.read_bytes() or b"__tsan_init" in program.read_bytes():
+        pytest.skip("a sanitizer wants to be loaded first")
+    source, library = tmp_path / "early.c", tmp_path / "early.so"
+    source.write_text("#include <signal.h>\n__attribute__((constructor)) static void early(void) { raise(SIGHUP); }\n")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
+    write_csv(tmp_path / "read.csv", [])
+    path = config(tmp_path, csv_test(tmp_path / "read.csv"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LD_PRELOAD", str(library))
+        agent = agents(path)
+        ended = [subprocess.run([program, *words, "--config", path], cwd=tmp_path, capture_output=True, check=False).returncode
+                 for words in (["list-tests"], ["list-tests", "run"], ["run", "--once"])]
+    wait_count(agent, OK, 1)
+    assert agent.end() == 0
+    assert ended == [-signal.SIGHUP] * 3  # as with any program that does not reload
+
+
 def test_a_broken_file_changes_nothing(agents, tmp_path, slack):
     write_csv(tmp_path / "read.csv", [])
     secret = tmp_path / "token"

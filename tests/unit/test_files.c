@@ -9,8 +9,10 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 
+#include "agent/engine/transfers.h"
 #include "agent/watch/files.h"
 #include "agent/watch/reload.h"
 #include "tests/unit/agent_parts.h"
@@ -23,6 +25,20 @@ static const char yaml[] = AGENT TEST_OF("a", "a.csv") TEST_OF("a2", "a.csv") TE
 	TEST_OF("deep", "sub/d.csv") "  quiet: {type: csv, file: \"%s/a.csv\", metrics: [v]}\n";
 
 static const char rows[] = "time,v\n1700000000,1\n1700000060,2\n";
+
+/* The linker leads the engine's waits here. */
+static size_t turns;
+void __real_transfers_wait(
+	struct transfers *transfers, struct pollfd *more, size_t count, int timeout);
+void __wrap_transfers_wait(
+	struct transfers *transfers, struct pollfd *more, size_t count, int timeout);
+
+void __wrap_transfers_wait(
+	struct transfers *transfers, struct pollfd *more, size_t count, int timeout)
+{
+	turns++;
+	__real_transfers_wait(transfers, more, count, timeout);
+}
 
 struct fixture {
 	struct parts *parts;
@@ -247,11 +263,28 @@ static void test_an_overflow(void **state)
 	expect_runs(f, 4);
 }
 
+/* What is written while the agent ends is not read, and does not keep the loop turning. */
+static void test_writes_while_stopping(void **state)
+{
+	struct fixture *f = *state;
+	double runs = runs_of(f);
+	size_t before;
+
+	f->parts->agent.stopping = true;
+	parts_write(f->parts, "a.csv", rows);
+	before = turns;
+	engine_after(f->parts->agent.engine, 100, stop, f->parts->agent.engine);
+	assert_true(engine_run(f->parts->agent.engine));
+	assert_in_range(turns - before, 1, 20);
+	assert_true(runs_of(f) == runs);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(test_writes_while_stopping),
 		TEST(test_a_write),
 		TEST(test_a_burst),
 		TEST(test_appended),
