@@ -27,13 +27,13 @@ bool analysis_detection(struct arena *arena, const struct schema *schema, const 
 	return error_prefix(error, "test \"%s\": ", test->name);
 }
 
-struct findings analysis_detect(struct arena *arena, const struct series *series,
+bool analysis_detect(struct arena *arena, const struct series *series,
 	const struct sampling *sampling, const struct detection *detection, size_t from, size_t to,
-	struct scratch *scratch)
+	struct scratch *scratch, struct findings *out, struct error *error)
 {
 	const struct detector *detector = detector_find(detection->detector->name);
 	assert(detector);
-	size_t n = to - from;
+	size_t n = to - from, count;
 	struct samples samples = sampling_of(sampling, series);
 	samples.values += from;
 	samples.n = n;
@@ -42,13 +42,16 @@ struct findings analysis_detect(struct arena *arena, const struct series *series
 	if (samples.hashes)
 		samples.hashes += from;
 	struct change *found = memory_new(n, sizeof *found);
-	size_t count = detector->detect(&samples, detection->options, scratch, found);
+	bool good =
+		detector_run(detector, &samples, detection->options, scratch, found, &count, error);
+	count = good ? count : 0;
 	struct change *changes = arena_array(arena, count, sizeof *changes);
 	memcpy(changes, found, count * sizeof *changes);
 	for (size_t i = 0; i < count; i++)
 		changes[i].index += from;
 	free(found);
-	return (struct findings){series, changes, count};
+	*out = (struct findings){series, changes, count};
+	return good || error_prefix(error, "series \"%.200s\": ", series->name);
 }
 
 bool analysis_run(struct arena *arena, const struct schema *schema, const struct test *test,
@@ -69,8 +72,9 @@ bool analysis_run(struct arena *arena, const struct schema *schema, const struct
 		if (sampling.axis != series->axis &&
 			!sampling_read(arena, test, series->axis, &sampling, error))
 			return false;
-		findings[s] = analysis_detect(
-			arena, series, &sampling, &detection, 0, series->axis->n, scratch);
+		if (!analysis_detect(arena, series, &sampling, &detection, 0, series->axis->n,
+			    scratch, &findings[s], error))
+			return error_prefix(error, "test \"%s\": ", test->name);
 	}
 	*out = (struct analysis){test, data, findings};
 	return true;

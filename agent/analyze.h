@@ -23,10 +23,11 @@ struct analysis {
 /* The detection of a metric of the test, as configured. */
 const struct detection *analysis_configured(const struct test *test, const struct metric *metric);
 
-/* Detects in the series' points [from, to); indices are of the axis. */
-struct findings analysis_detect(struct arena *arena, const struct series *series,
+/* Detects in the series' points [from, to); indices are of the axis. Fails where that is too much
+ * work; the error names the series. */
+bool analysis_detect(struct arena *arena, const struct series *series,
 	const struct sampling *sampling, const struct detection *detection, size_t from, size_t to,
-	struct scratch *scratch);
+	struct scratch *scratch, struct findings *out, struct error *error) MUST_USE;
 
 /* The detection of a metric of the test (see struct test), over which the settings of the command
  * line are laid. */

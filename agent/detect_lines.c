@@ -96,8 +96,8 @@ static bool choose_detection(struct worker *worker, const struct line *line,
 	return lay_options(worker, line, error);
 }
 
-static void put_answer(struct worker *worker, const struct line *line, uint64_t number,
-	const struct detection *detection, struct buf *out)
+static bool find_changes(struct worker *worker, const struct line *line,
+	const struct detection *detection, size_t *count, struct error *error)
 {
 	const struct samples samples = {
 		.values = line->values, .n = line->n, .runs = line->runs, .hashes = line->hashes};
@@ -106,9 +106,13 @@ static void put_answer(struct worker *worker, const struct line *line, uint64_t 
 		worker->changes = memory_new(line->n, sizeof *worker->changes);
 		worker->capacity = line->n;
 	}
-	size_t count =
-		detector_find(detection->detector->name)
-			->detect(&samples, detection->options, worker->scratch, worker->changes);
+	return detector_run(detector_find(detection->detector->name), &samples, detection->options,
+		worker->scratch, worker->changes, count, error);
+}
+
+static void put_answer(struct worker *worker, const struct line *line, uint64_t number,
+	size_t count, struct buf *out)
+{
 	if (worker->task->output == DETECT_JSONL) {
 		detect_put_json(out, line->id, line->id_length, worker->changes, count);
 		return;
@@ -156,6 +160,7 @@ static size_t answer_batch(struct worker *worker, const struct batch *batch, str
 		struct line line;
 		struct error error;
 		const struct detection *detection;
+		size_t found;
 		if (is_blank(&text))
 			continue;
 		bool good = line_read(worker->reader, text.text, text.length, &line, &error);
@@ -163,8 +168,9 @@ static size_t answer_batch(struct worker *worker, const struct batch *batch, str
 			good = error_set(&error, ERROR_DATA,
 				"a line of more than %zu bytes (--max-line)",
 				worker->task->max_line);
-		if (good && choose_detection(worker, &line, &detection, &error))
-			put_answer(worker, &line, number, detection, out);
+		if (good && choose_detection(worker, &line, &detection, &error) &&
+			find_changes(worker, &line, detection, &found, &error))
+			put_answer(worker, &line, number, found, out);
 		else
 			put_problem(worker, batch, number, &line, &error, out);
 	}

@@ -218,10 +218,14 @@ int detect_values(const struct detect_task *task)
 		const struct samples samples = {.values = values.items, .n = values.count};
 		struct scratch *scratch = scratch_new();
 		struct change *changes = memory_new(values.count, sizeof *changes);
-		size_t count =
-			detector_find(task->detection.detector->name)
-				->detect(&samples, task->detection.options, scratch, changes);
-		write_changes(task, changes, count);
+		size_t count;
+		good = detector_run(detector_find(task->detection.detector->name), &samples,
+			task->detection.options, scratch, changes, &count, &error);
+		if (good)
+			write_changes(task, changes, count);
+		else
+			error_prefix(&error, "%.200s: ",
+				strcmp(task->file, "-") == 0 ? "standard input" : task->file);
 		free(changes);
 		scratch_free(scratch);
 	}

@@ -190,26 +190,30 @@ static void print(struct work *work, const struct buf *text)
 }
 
 /* Every contender on the series of the evaluation, put at the end of `text`. */
-static void compare(struct work *work, struct buf *text)
+static bool compare(struct work *work, struct buf *text, struct error *error)
 {
 	struct evaluation *evaluation = &work->evaluation;
 	const struct evaluate_options *options = work->options;
 	struct result *results = memory_new(work->contender_count, sizeof *results);
 	evaluation->live = !options->whole;
 	evaluation->total += evaluation->count * work->contender_count;
-	for (size_t i = 0; i < work->contender_count; i++)
-		evaluate_contender(evaluation, &work->contenders[i], &results[i]);
-	if (options->output == 0)
+	size_t done = 0;
+	bool good = true;
+	for (; good && done < work->contender_count; done++)
+		good = evaluate_contender(
+			evaluation, &work->contenders[done], &results[done], error);
+	if (good && options->output == 0)
 		evaluate_put_text(text, results, work->contender_count, evaluation,
 			options->confirm, options->by_class);
-	else
+	else if (good)
 		evaluate_put_json(text, results, work->contender_count, options->confirm);
-	for (size_t i = 0; i < work->contender_count; i++)
+	for (size_t i = 0; i < done; i++)
 		result_free(&results[i]);
 	free(results);
+	return good;
 }
 
-static void evaluate_all(struct work *work)
+static bool evaluate_all(struct work *work, struct error *error)
 {
 	struct buf text = {0};
 	bool json = work->options->output == 1;
@@ -218,11 +222,13 @@ static void evaluate_all(struct work *work)
 	work->evaluation.count = work->set.count;
 	if (json)
 		buf_char(&text, '{');
-	compare(work, &text);
+	bool good = compare(work, &text, error);
 	if (json)
 		buf_text(&text, "}\n");
-	print(work, &text);
+	if (good)
+		print(work, &text);
 	buf_free(&text);
+	return good;
 }
 
 static bool draw(struct work *work, const struct trials *trials, struct error *error)
@@ -239,12 +245,13 @@ static bool draw(struct work *work, const struct trials *trials, struct error *e
 }
 
 /* What was given and what was found to be the best, on the series not searched on. */
-static void compare_best(struct work *work, const struct trials *trials, struct buf *text)
+static bool compare_best(
+	struct work *work, const struct trials *trials, struct buf *text, struct error *error)
 {
 	struct contender both[] = {work->contenders[0], trials->items[trials->best].contender};
 	work->contenders = both;
 	work->contender_count = trials->best == 0 ? 1 : 2;
-	compare(work, text);
+	return compare(work, text, error);
 }
 
 static bool tune(struct work *work, struct error *error)
@@ -260,10 +267,8 @@ static bool tune(struct work *work, struct error *error)
 		return error_set(error, ERROR_DATA,
 			"--tune: %zu series are too few to be split into two parts",
 			work->set.count);
-	if (!tune_search(evaluation, work->contenders, work->cli->arena, &trials))
-		return error_set(error, ERROR_USAGE,
-			"--tune: %s has no p_value, penalty, magnitude or window",
-			work->contenders[0].name);
+	if (!tune_search(evaluation, work->contenders, work->cli->arena, &trials, error))
+		return false;
 	evaluation->series = work->series + searched;
 	evaluation->count = work->set.count - searched;
 	if (json) {
@@ -276,12 +281,13 @@ static bool tune(struct work *work, struct error *error)
 		tune_put_text(&text, &trials);
 		buf_text(&text, "\nand on the rest, which were not searched on: ");
 	}
-	compare_best(work, &trials, &text);
+	bool good = compare_best(work, &trials, &text, error);
 	if (json)
 		buf_text(&text, "}\n");
-	print(work, &text);
+	if (good)
+		print(work, &text);
 	buf_free(&text);
-	return draw(work, &trials, error);
+	return good && draw(work, &trials, error);
 }
 
 /* The picture is opened before the work is done, so that nothing is searched in vain. */
@@ -311,7 +317,7 @@ static int run(struct cli *cli)
 	if (good && options->tune)
 		good = tune(&work, &error);
 	else if (good)
-		evaluate_all(&work);
+		good = evaluate_all(&work, &error);
 	if (work.svg)
 		fclose(work.svg);
 	free(work.set.series);

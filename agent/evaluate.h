@@ -67,9 +67,10 @@ struct evaluation {
 	size_t done, total;
 };
 
-/* Free with result_free. */
-void evaluate_contender(
-	struct evaluation *evaluation, const struct contender *contender, struct result *out);
+/* Fails where a series is too much work for the detector. Free with result_free whatever happens.
+ */
+bool evaluate_contender(struct evaluation *evaluation, const struct contender *contender,
+	struct result *out, struct error *error) MUST_USE;
 void result_free(struct result *result);
 
 double per_thousand(double part, size_t whole);
@@ -97,9 +98,10 @@ struct trials {
 	size_t best; /* the highest F1; the nearest to the first on ties */
 };
 
-/* Tries options around the contender's; false: it has none of those that are searched. */
+/* Tries options around the contender's. Fails where it has none of those that are searched, and as
+ * evaluate_contender does. */
 bool tune_search(struct evaluation *evaluation, const struct contender *contender,
-	struct arena *arena, struct trials *out);
+	struct arena *arena, struct trials *out, struct error *error) MUST_USE;
 void tune_put_text(struct buf *out, const struct trials *trials);
 void tune_put_json(struct buf *out, const struct trials *trials);
 void tune_put_svg(struct buf *out, const struct trials *trials);

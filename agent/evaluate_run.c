@@ -22,6 +22,8 @@ struct shift {
 	pthread_mutex_t lock; /* guards what follows, and evaluation->done */
 	int64_t next_word;
 	int64_t busy; /* ns in the detector, of all threads */
+	bool failed;
+	struct error error; /* the first */
 };
 
 /* The places outside of the unsure spans. */
@@ -70,17 +72,19 @@ static size_t next_look(const struct detector *detector, size_t seen, size_t n)
 
 static const struct change *look(const struct contender *contender, struct stream *stream,
 	const struct labelled_series *series, size_t seen, size_t more, struct scratch *scratch,
-	struct change *room, size_t *count)
+	struct change *room, size_t *count, struct error *error)
 {
 	const struct samples samples = {.values = series->values,
 		.n = seen + more,
 		.runs = series->runs,
 		.hashes = series->hashes};
 	if (stream)
-		return contender->detector->stream_append(
-			stream, series->values + seen, more, scratch, count);
-	*count = contender->detector->detect(&samples, contender->options, scratch, room);
-	return room;
+		return detector_append(contender->detector, stream, series->values + seen, more,
+			scratch, count, error);
+	return detector_run(contender->detector, &samples, contender->options, scratch, room, count,
+		       error)
+		       ? room
+		       : NULL;
 }
 
 static void judge_live(const struct follower *follower, const struct labels *labels,
@@ -94,8 +98,8 @@ static void judge_live(const struct follower *follower, const struct labels *lab
 		out->seen += follower_delay(follower, labels->all.at[k], &out->delays[out->seen]);
 }
 
-static void score_live(const struct shift *shift, const struct labelled_series *series,
-	struct scratch *scratch, struct change *room, struct standing *out)
+static bool score_live(const struct shift *shift, const struct labelled_series *series,
+	struct scratch *scratch, struct change *room, struct standing *out, struct error *error)
 {
 	const struct contender *contender = shift->contender;
 	const struct detector *detector = contender->detector;
@@ -107,19 +111,33 @@ static void score_live(const struct shift *shift, const struct labelled_series *
 		detector->stream_new ? detector->stream_new(contender->options) : NULL;
 	const struct change *changes = NULL;
 	size_t count = 0, n = series->labels.n;
-	for (size_t seen = 0; seen < n;) {
+	bool good = true;
+	for (size_t seen = 0; seen < n && good;) {
 		size_t more = next_look(detector, seen, n);
-		changes = look(contender, stream, series, seen, more, scratch, room, &count);
+		changes = look(contender, stream, series, seen, more, scratch, room, &count, error);
+		good = changes != NULL;
 		seen += more;
-		for (size_t i = 0; i < LIVES; i++)
+		for (size_t i = 0; i < LIVES && good; i++)
 			follower_take(followers[i], series->values, seen, changes, count);
 	}
 	for (size_t i = 0; i < LIVES; i++) {
-		judge_live(followers[i], &series->labels, changes, count, &out->live[i]);
+		judge_live(followers[i], &series->labels, changes, good ? count : 0, &out->live[i]);
 		follower_free(followers[i]);
 	}
 	if (stream)
 		detector->stream_free(stream);
+	return good;
+}
+
+static void note_failure(
+	struct shift *shift, const struct labelled_series *series, struct error *error)
+{
+	error_prefix(error, "series \"%.200s\": ", series->id);
+	pthread_mutex_lock(&shift->lock);
+	if (!shift->failed)
+		shift->error = *error;
+	shift->failed = true;
+	pthread_mutex_unlock(&shift->lock);
 }
 
 /* Says how far it is, now and then. */
@@ -150,11 +168,18 @@ static void do_series(void *argument, size_t index)
 		.runs = series->runs,
 		.hashes = series->hashes};
 	int64_t start = clock_monotonic_ns();
-	size_t count = contender->detector->detect(&samples, contender->options, scratch, room);
-	shift->standings[index] = (struct standing){0};
-	score_whole(series, room, count, &shift->standings[index]);
-	if (shift->evaluation->live)
-		score_live(shift, series, scratch, room, &shift->standings[index]);
+	struct standing *standing = &shift->standings[index];
+	struct error error;
+	size_t count;
+	*standing = (struct standing){0};
+	bool good = detector_run(
+		contender->detector, &samples, contender->options, scratch, room, &count, &error);
+	if (good)
+		score_whole(series, room, count, standing);
+	if (good && shift->evaluation->live)
+		good = score_live(shift, series, scratch, room, standing, &error);
+	if (!good)
+		note_failure(shift, series, &error);
 	free(room);
 	scratch_free(scratch);
 	note_done(shift, clock_monotonic_ns() - start);
@@ -221,8 +246,8 @@ static struct standing *find_group(struct result *result, const char *group)
 	return added;
 }
 
-void evaluate_contender(
-	struct evaluation *evaluation, const struct contender *contender, struct result *out)
+bool evaluate_contender(struct evaluation *evaluation, const struct contender *contender,
+	struct result *out, struct error *error)
 {
 	struct team team = {.threads = evaluation->jobs};
 	struct parallel parallel = team_parallel(&team);
@@ -244,6 +269,9 @@ void evaluate_contender(
 		fflush(stderr);
 	}
 	free(shift.standings);
+	if (shift.failed)
+		*error = shift.error;
+	return !shift.failed;
 }
 
 void result_free(struct result *result)

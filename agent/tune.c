@@ -108,15 +108,16 @@ static bool make_trial(const struct contender *given, const struct axis_values *
 	return fine;
 }
 
-static void run_trial(struct evaluation *evaluation, struct trial *trial)
+static bool run_trial(struct evaluation *evaluation, struct trial *trial, struct error *error)
 {
 	struct result result;
-	evaluate_contender(evaluation, &trial->contender, &result);
+	bool good = evaluate_contender(evaluation, &trial->contender, &result, error);
 	trial->precision = score_precision(&result.whole.all);
 	trial->recall = score_recall(&result.whole.all);
 	trial->f1 = score_f1(&result.whole.all);
 	trial->wrong = standing_wrong(&result.whole);
 	result_free(&result);
+	return good || error_prefix(error, "%.200s: ", trial->contender.name);
 }
 
 static void mark_frontier(struct trials *trials)
@@ -136,10 +137,13 @@ static void mark_frontier(struct trials *trials)
 }
 
 bool tune_search(struct evaluation *evaluation, const struct contender *contender,
-	struct arena *arena, struct trials *out)
+	struct arena *arena, struct trials *out, struct error *error)
 {
 	struct axis_values axes[TUNED];
 	size_t axis_count = make_axes(contender, axes), combinations = 1;
+	if (axis_count == 0)
+		return error_set(error, ERROR_USAGE,
+			"--tune: %s has no p_value, penalty, magnitude or window", contender->name);
 	for (size_t i = 0; i < axis_count; i++)
 		combinations *= axes[i].count;
 	*out = (struct trials){.items = arena_array(arena, combinations, sizeof *out->items)};
@@ -150,13 +154,14 @@ bool tune_search(struct evaluation *evaluation, const struct contender *contende
 			evaluation->total -= evaluation->count;
 			continue;
 		}
-		run_trial(evaluation, trial);
+		if (!run_trial(evaluation, trial, error))
+			return false;
 		if (trial->f1 > out->items[out->best].f1)
 			out->best = out->count;
 		out->count++;
 	}
 	mark_frontier(out);
-	return axis_count > 0;
+	return true;
 }
 
 static int by_wrong(const void *a, const void *b)

@@ -60,13 +60,16 @@ static size_t take_votes(const struct samples *samples, const struct combine_opt
  * The agreement that begins with votes[first]; its votes are used up. Returns the vote with the
  * smallest p, or NULL where too few agree, and then nothing is used.
  */
-static const struct vote *agreement(
-	struct vote *votes, size_t count, size_t first, const struct combine_options *options)
+static const struct vote *agreement(struct vote *votes, size_t count, size_t first,
+	const struct combine_options *options, struct scratch *work)
 {
 	struct vote *taken[COMBINE_MOST] = {0};
 	const struct vote *best = &votes[first];
 	size_t members = 0, reach = votes[first].index + (size_t)options->tolerance;
-	for (size_t i = first; i < count && votes[i].index <= reach; i++) {
+	for (size_t i = first; i < count && votes[i].index <= reach && members < options->count;
+		i++) {
+		if (!scratch_spend(work, 4))
+			return NULL;
 		if (votes[i].used || taken[votes[i].member])
 			continue;
 		taken[votes[i].member] = &votes[i];
@@ -99,12 +102,12 @@ static size_t put_in_order(struct vote *agreed, size_t count)
 }
 
 static size_t find_agreements(const struct combine_options *options, struct vote *votes,
-	size_t count, struct vote *agreed)
+	size_t count, struct scratch *work, struct vote *agreed)
 {
 	size_t found = 0;
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < count && !scratch_is_spent(work); i++) {
 		const struct vote *best =
-			votes[i].used ? NULL : agreement(votes, count, i, options);
+			votes[i].used ? NULL : agreement(votes, count, i, options, work);
 		if (best)
 			agreed[found++] = *best;
 	}
@@ -144,10 +147,10 @@ static size_t combine_detect(const struct samples *samples, const void *options,
 	size_t most = samples->n * given->count;
 	struct vote *votes = scratch_take(scratch, most, sizeof(*votes));
 	struct vote *agreed = scratch_take(scratch, most, sizeof(*agreed));
-	struct scratch *work = scratch_new();
+	struct scratch *work = scratch_beside(scratch);
 	size_t count = take_votes(samples, given, work, out, votes);
+	count = find_agreements(given, votes, count, work, agreed);
 	scratch_free(work);
-	count = find_agreements(given, votes, count, agreed);
 	return describe(samples, agreed, count, scratch, out);
 }
 
@@ -163,6 +166,7 @@ static bool combine_check(const void *options, struct error *error)
 const struct detector combine_detector = {
 	.name = "combine",
 	.summary = "changes on which several detectors agree",
+	.thrift = "choose fewer detectors or a smaller tolerance",
 	.fields = combine_fields,
 	.options_size = sizeof(struct combine_options),
 	.check = combine_check,

@@ -11,6 +11,7 @@
 #include "detectors/kernel.h"
 #include "detectors/lookback.h"
 #include "detectors/modes.h"
+#include "detectors/scratch.h"
 #include "detectors/stepfit.h"
 
 const struct detector *const detectors[] = {
@@ -30,4 +31,40 @@ const struct detector *detector_find(const char *name)
 		if (strcmp((*detector)->name, name) == 0)
 			return *detector;
 	return NULL;
+}
+
+static uint64_t steps_for(size_t n)
+{
+	return DETECTOR_STEPS + DETECTOR_STEPS_VALUE * n;
+}
+
+static bool is_done(const struct detector *detector, size_t n, const struct scratch *scratch,
+	struct error *error)
+{
+	if (!scratch_is_spent(scratch))
+		return true;
+	return error_set(error, ERROR_DATA,
+		"the detector %s would take more than %.1f billion steps for %zu points, the limit "
+		"for one series: %s, or take fewer points",
+		detector->name, (double)steps_for(n) / 1e9, n, detector->thrift);
+}
+
+bool detector_run(const struct detector *detector, const struct samples *samples,
+	const void *options, struct scratch *scratch, struct change *out, size_t *count,
+	struct error *error)
+{
+	scratch_allow(scratch, steps_for(samples->n));
+	*count = detector->detect(samples, options, scratch, out);
+	return is_done(detector, samples->n, scratch, error);
+}
+
+const struct change *detector_append(const struct detector *detector, struct stream *stream,
+	const double *values, size_t n, struct scratch *scratch, size_t *count, struct error *error)
+{
+	static const struct change none;
+	scratch_allow(scratch, steps_for(n));
+	const struct change *changes = detector->stream_append(stream, values, n, scratch, count);
+	if (!is_done(detector, n, scratch, error))
+		return NULL;
+	return changes ? changes : &none;
 }

@@ -38,6 +38,7 @@ struct stream;
 struct detector {
 	const char *name;
 	const char *summary; /* one line for --help and the docs */
+	const char *thrift;  /* how to make do with less work: "choose a smaller window" */
 	const struct field *fields;
 	size_t options_size;
 
@@ -45,7 +46,7 @@ struct detector {
 	bool (*check)(const void *options, struct error *error);
 
 	/* Writes the change points in order of index to out, which has room for samples->n, and
-	 * returns their number. */
+	 * returns their number; what they are is not said once the scratch is spent. */
 	size_t (*detect)(const struct samples *samples, const void *options,
 		struct scratch *scratch, struct change *out);
 
@@ -74,5 +75,21 @@ extern const struct detector *const detectors[]; /* ends with NULL; the first is
 
 /* The detector of that name, or NULL. */
 const struct detector *detector_find(const char *name);
+
+/* The steps that one call may take whatever its options ask for, and those more for each value:
+ * some five to ten seconds. */
+#define DETECTOR_STEPS UINT64_C(10000000000)
+#define DETECTOR_STEPS_VALUE UINT64_C(10000)
+
+/* detector->detect within that bound; *count points are in `out`. ERROR_DATA: too much work. */
+bool detector_run(const struct detector *detector, const struct samples *samples,
+	const void *options, struct scratch *scratch, struct change *out, size_t *count,
+	struct error *error) MUST_USE;
+
+/* Likewise detector->stream_append; NULL if it was too much, and the stream is then of no use but
+ * to be freed. An empty result has an address of its own. */
+const struct change *detector_append(const struct detector *detector, struct stream *stream,
+	const double *values, size_t n, struct scratch *scratch, size_t *count,
+	struct error *error) MUST_USE;
 
 #endif

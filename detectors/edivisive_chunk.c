@@ -58,6 +58,7 @@ struct chunk_room chunk_room_new(
 	for (size_t i = 0; i < window; i++)
 		reciprocals[i] = 1 / (double)i;
 	return (struct chunk_room){
+		.scratch = scratch,
 		.reciprocals = reciprocals,
 		.x = scratch_take(scratch, n, sizeof(double)),
 		.plain = scratch_take(scratch, n + 1, sizeof(double)),

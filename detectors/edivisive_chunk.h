@@ -61,6 +61,7 @@ struct interval {
 
 /* Buffers that an evaluation needs and nothing is kept in. They belong to a scratch. */
 struct chunk_room {
+	struct scratch *scratch;
 	double *x, *left, *right;
 	double *reciprocals;      /* 1 / i at [i], as many as a window has points */
 	double *plain, *weighted; /* one longer than the chunk */

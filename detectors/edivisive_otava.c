@@ -86,7 +86,7 @@ static bool split_is_significant(const struct window_pass *pass, const struct in
 {
 	const double *values = pass->values + interval->start;
 	size_t tau = interval->split.tau, n = interval->end - interval->start;
-	if (tau == 0)
+	if (tau == 0 || !scratch_spend(pass->search.scratch, n))
 		return false;
 	return ttest_pooled_at_most(
 		moments_of(values, tau), moments_of(values + tau, n - tau), pass->threshold);
@@ -121,6 +121,7 @@ static size_t detect_window(const struct window_pass *pass, size_t start, size_t
 	size_t parts = 1;
 	for (;;) {
 		size_t best = 0;
+		scratch_spend(pass->search.scratch, 2 * parts);
 		for (size_t i = 1; i < parts; i++)
 			if (intervals[i].split.q > intervals[best].split.q)
 				best = i;
@@ -139,7 +140,7 @@ static size_t detect_window(const struct window_pass *pass, size_t start, size_t
 static size_t detect_windows(const struct window_pass *pass, struct progress *settled)
 {
 	size_t step = pass->window / 2, start = settled->start, count = settled->count;
-	while (start < pass->n) {
+	while (start < pass->n && !scratch_is_spent(pass->search.scratch)) {
 		bool full = pass->n - start >= pass->window;
 		size_t before = count;
 		count = detect_window(pass, start, full ? start + pass->window : pass->n, count);
@@ -184,12 +185,20 @@ static size_t weakest_point(
 	return point_magnitude(&points[weakest]) > options->magnitude ? count : weakest;
 }
 
+/* The two points whose segments grow with the removal of point k. */
+static size_t removal_steps(size_t n, const struct point *points, size_t count, size_t k)
+{
+	size_t start = k > 0 ? points[k - 1].index : 0;
+	size_t end = k + 3 < count ? points[k + 3].index : n;
+	return end - start + 16 * count;
+}
+
 static size_t merge_points(const double *values, size_t n, struct point *points, size_t count,
-	const struct edivisive_options *options)
+	const struct edivisive_options *options, struct scratch *scratch)
 {
 	while (count > 0) {
 		size_t k = weakest_point(points, count, options);
-		if (k == count)
+		if (k == count || !scratch_spend(scratch, removal_steps(n, points, count, k)))
 			break;
 		count--;
 		memmove(points + k, points + k + 1, (count - k) * sizeof(*points));
@@ -209,7 +218,7 @@ static size_t judge_points(const struct window_pass *pass, size_t found,
 		points[k].index = pass->found[k];
 	for (size_t k = 0; k < found; k++)
 		test_point(pass->values, pass->n, points, found, k);
-	size_t count = merge_points(pass->values, pass->n, points, found, options);
+	size_t count = merge_points(pass->values, pass->n, points, found, options, scratch);
 	for (size_t k = 0; k < count; k++)
 		out[k] = (struct change){
 			.index = points[k].index,

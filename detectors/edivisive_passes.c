@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "detectors/edivisive_chunk.h"
+#include "detectors/scratch.h"
 
 enum { SHORTEST = 5 };
 
@@ -31,9 +32,20 @@ static size_t segment_end(const struct list *list, size_t k)
 	return k + 1 < list->count ? list->steps[k + 1].tau : list->chunk->n;
 }
 
+/* The ranks of up to a window's points on each side are compared in pairs. */
+static bool spend_test(const struct list *list, size_t k)
+{
+	size_t window = (size_t)list->chunk->options.window, tau = list->steps[k].tau;
+	size_t n1 = tau - segment_start(list, k), n2 = segment_end(list, k) - tau;
+	size_t pairs = (n1 < window ? n1 : window) * (n2 < window ? n2 : window);
+	return scratch_spend(list->room->scratch, n1 + n2 + pairs);
+}
+
 static void test_at(struct list *list, size_t k)
 {
 	struct step before = list->steps[k], *step = &list->steps[k];
+	if (!spend_test(list, k))
+		return;
 	*step = chunk_test(list->chunk, segment_start(list, k), before.tau, segment_end(list, k));
 	if (before.ramp)
 		step->p = before.p;
@@ -75,13 +87,14 @@ static size_t weakest_of(const struct list *list, bool (*is_one)(const struct li
 static void merge(struct list *list)
 {
 	size_t k;
-	while ((k = weakest_of(list, is_bad)) < list->count)
+	while (scratch_spend(list->room->scratch, 4 * list->count) &&
+		(k = weakest_of(list, is_bad)) < list->count)
 		drop(list, k);
 }
 
 static void drop_excursions(struct list *list)
 {
-	for (;;) {
+	while (scratch_spend(list->room->scratch, list->count)) {
 		size_t shortest = SHORTEST, at = 0;
 		for (size_t k = 0; k + 1 < list->count; k++) {
 			size_t length = list->steps[k + 1].tau - list->steps[k].tau;
@@ -101,9 +114,12 @@ static void drop_excursions(struct list *list)
 /* Moves each point to where the two sides it was judged by are most even within themselves. */
 static void refine(struct list *list)
 {
-	for (size_t k = 0; k < list->count; k++)
-		list->steps[k].tau = chunk_best_place(list->chunk, segment_start(list, k),
-			list->steps[k].tau, segment_end(list, k));
+	for (size_t k = 0; k < list->count; k++) {
+		size_t start = segment_start(list, k), end = segment_end(list, k);
+		if (!scratch_spend(list->room->scratch, end - start))
+			return;
+		list->steps[k].tau = chunk_best_place(list->chunk, start, list->steps[k].tau, end);
+	}
 	for (size_t k = 0; k < list->count; k++)
 		test_at(list, k);
 	merge(list);
@@ -145,8 +161,11 @@ static bool join_ramp(struct list *list, size_t k, size_t count)
 static void join_ramps(struct list *list)
 {
 	for (size_t k = 0; k + 1 < list->count;) {
+		if (!scratch_spend(list->room->scratch, list->count))
+			return;
 		size_t count = run_length(list, k);
-		while (count > 1 && !join_ramp(list, k, count))
+		while (count > 1 && !scratch_is_spent(list->room->scratch) &&
+			!join_ramp(list, k, count))
 			count--;
 		k = count > 1 ? 0 : k + 1;
 	}

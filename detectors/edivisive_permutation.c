@@ -56,6 +56,7 @@ struct trial {
 	const double *values;
 	double *shuffled;
 	size_t n;
+	struct scratch *scratch;
 	struct search search;
 	struct piece *pieces;
 	size_t count;
@@ -96,7 +97,8 @@ static double candidate_p(struct trial *trial, double q)
 	for (size_t i = 0; i < trial->permutations; i++) {
 		if (best_by_chance(trial) >= q - 1e-12 * fabs(q))
 			reached++;
-		if ((double)reached / (double)all > trial->p_value)
+		if ((double)reached / (double)all > trial->p_value ||
+			!scratch_spend(trial->scratch, 10 * trial->n))
 			break;
 	}
 	return (double)reached / (double)all;
@@ -118,7 +120,7 @@ static void cut_pieces(struct trial *trial)
 		if (best->split.tau == 0 || !(best->split.q > 0))
 			return;
 		double p = candidate_p(trial, best->split.q);
-		if (p > trial->p_value)
+		if (p > trial->p_value || scratch_is_spent(trial->scratch))
 			return;
 		size_t behind = (size_t)(trial->pieces + trial->count - best);
 		memmove(best + 1, best, behind * sizeof(*best));
@@ -160,6 +162,7 @@ static size_t permutation_detect(const struct samples *samples, const void *opti
 		.values = scaled,
 		.shuffled = scratch_take(scratch, n, sizeof(double)),
 		.n = n,
+		.scratch = scratch,
 		.search = search_new(n, SEARCH_BEST, scratch),
 		.pieces = scratch_take(scratch, n + 1, sizeof(struct piece)),
 		.count = 1,
@@ -177,6 +180,7 @@ const struct detector edivisive_permutation_detector = {
 	.name = "edivisive_permutation",
 	.summary =
 		"e-divisive on the whole series, tested by permutations (Matteson and James 2014)",
+	.thrift = "choose fewer permutations",
 	.fields = permutation_fields,
 	.options_size = sizeof(struct edivisive_permutation_options),
 	.detect = permutation_detect,

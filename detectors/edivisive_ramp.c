@@ -8,6 +8,7 @@
 #include <math.h>
 
 #include "detectors/edivisive_chunk.h"
+#include "detectors/scratch.h"
 
 /* GRID: how many places a ramp's ends are first looked for at. FROM_START: a ramp that begins
  * before has no first level. */
@@ -144,10 +145,15 @@ size_t chunk_ramp(const struct chunk *chunk, const struct chunk_room *room, size
 	size_t cap = 2 * (size_t)chunk->options.window, last = steps[count - 1].tau;
 	start = steps[0].tau - start > cap ? steps[0].tau - cap : start;
 	end = end - last > cap ? last + cap : end;
+	size_t length = end - start, fine = 2 * (length / GRID + 2);
+	if (!scratch_spend(room->scratch, 4 * length))
+		return 0;
 	struct moments all = moments_of(chunk->y + start, end - start);
 	struct sums sums = sums_of(chunk->y + start, end - start, room);
 	double by_steps = steps_explain(&sums, steps, count, start);
 	if (count == 1 && !may_be_ramp(&sums, steps[0].tau - start, by_steps))
+		return 0;
+	if (!scratch_spend(room->scratch, 12 * (fine * fine + GRID * GRID + length)))
 		return 0;
 	struct ramp ramp = best_ramp(&sums);
 	double n = (double)sums.n, variance = (all.squares - ramp.explained) / (n - 1);

@@ -174,6 +174,8 @@ void run_extend(struct run *run, const struct stretch *stretch, struct scratch *
 		size_t count = chunk_evaluate(&run->chunk,
 			stretch->values + (run->chunk_start - stretch->first),
 			is_last ? n : longest, &room);
+		if (scratch_is_spent(scratch))
+			return;
 		if (is_last) {
 			write_changes(run, stretch, room.steps, count, stretch->end);
 			return;

@@ -222,7 +222,7 @@ static void choose_sweep(struct search *search, enum search_kind kind)
 struct search search_new(size_t capacity, enum search_kind kind, struct scratch *scratch)
 {
 	size_t padded = (capacity / ROWS + 2) * ROWS, table = capacity + LANES + padded;
-	struct search search = {.capacity = capacity};
+	struct search search = {.scratch = scratch, .capacity = capacity};
 	choose_sweep(&search, kind);
 	search.values = scratch_take(scratch, padded, sizeof(double));
 	search.left = scratch_take(scratch, padded, sizeof(double));
@@ -261,7 +261,7 @@ static struct split best_split(const double *best, size_t n)
 
 struct split search_split(const struct search *search, const double *values, size_t n)
 {
-	if (n < 2)
+	if (n < 2 || !scratch_spend(search->scratch, n * n / 2))
 		return (struct split){.q = -HUGE_VAL};
 	for (size_t tau = 0; tau < n + LANES; tau++)
 		search->best[tau] = -HUGE_VAL;

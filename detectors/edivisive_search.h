@@ -23,6 +23,7 @@ enum { SEARCH_ROWS = 8 };
 
 /* Buffers for intervals of up to `capacity` points. They belong to the scratch. */
 struct search {
+	struct scratch *scratch;
 	size_t capacity;
 	double *values;             /* the interval, padded to whole vectors */
 	double *left;               /* A(tau) / (a - 1) */
@@ -41,7 +42,8 @@ bool search_has(enum search_kind kind);
 
 struct search search_new(size_t capacity, enum search_kind kind, struct scratch *scratch);
 
-/* The split with the largest q; the smallest tau on ties. n <= capacity; the values are finite. */
+/* The split with the largest q; the smallest tau on ties. n <= capacity; the values are finite.
+ * None once the scratch is spent. */
 struct split search_split(const struct search *search, const double *values, size_t n);
 
 #endif

@@ -12,6 +12,7 @@
 
 #include "detectors/edivisive_chunk.h"
 #include "detectors/edivisive_pairs.h"
+#include "detectors/scratch.h"
 
 static const double TIE = 1e-12;
 
@@ -20,7 +21,7 @@ static struct interval interval_of(
 {
 	struct interval interval = {.start = start, .end = end, .split.q = -HUGE_VAL};
 	size_t n = end - start;
-	if (n < 2 * LEAST_SIDE)
+	if (n < 2 * LEAST_SIDE || !scratch_spend(room->scratch, n * n / 2))
 		return interval;
 	double *before = room->left, *behind = room->right, m = (double)n;
 	sum_distances(y + start, n, before, behind);
@@ -70,6 +71,7 @@ static size_t search_window(
 	intervals[0] = interval_of(chunk->y, start, end, room);
 	size_t parts = 1;
 	for (;;) {
+		scratch_spend(room->scratch, 2 * parts + end - start);
 		struct interval *cut = intervals + best_interval(intervals, parts);
 		size_t tau = cut->start + cut->split.tau;
 		if (cut->split.tau == 0 || !relaxed_test(chunk, cut->start, tau, cut->end))
@@ -88,7 +90,7 @@ size_t chunk_windows(struct chunk *chunk, size_t same, const struct chunk_room *
 {
 	size_t n = chunk->n, window = (size_t)chunk->options.window, step = window / 2;
 	size_t start = 0, found = 0, k = 0, kept = chunk->window_count;
-	for (; start < n; k++) {
+	for (; start < n && !scratch_is_spent(room->scratch); k++) {
 		struct window *done = chunk->windows + k;
 		size_t end = n - start < window ? n : start + window, before = found;
 		if (k < kept && done->end == end && end <= same)

@@ -111,6 +111,7 @@ struct candidate {
 };
 
 struct pelt {
+	struct scratch *scratch;
 	const double *values;
 	double gamma, penalty;
 	size_t min_size;
@@ -119,6 +120,13 @@ struct pelt {
 	struct candidate *candidates;
 	size_t count;
 };
+
+/* An exponential for each value back to the first candidate is what takes the time. */
+static bool spend_value(const struct pelt *pelt, size_t end)
+{
+	size_t reach = pelt->count > 0 ? end - pelt->candidates[0].start : 0;
+	return scratch_spend(pelt->scratch, 10 * reach + 10 * pelt->count);
+}
 
 static void add_value(struct pelt *pelt, size_t end)
 {
@@ -194,6 +202,7 @@ size_t kernel_partition(const double *values, size_t n, double gamma, double pen
 	size_t min_size, struct scratch *scratch, size_t *cuts)
 {
 	struct pelt pelt = {
+		.scratch = scratch,
 		.values = values,
 		.gamma = gamma,
 		.penalty = penalty,
@@ -208,6 +217,8 @@ size_t kernel_partition(const double *values, size_t n, double gamma, double pen
 	pelt.best[0] = -penalty;
 	pelt.candidates[0] = (struct candidate){.start = 0, .retire = SIZE_MAX};
 	for (size_t end = 1; end <= n; end++) {
+		if (!spend_value(&pelt, end))
+			return 0;
 		add_value(&pelt, end);
 		choose_begin(&pelt, end);
 		prune(&pelt, end);
@@ -232,7 +243,7 @@ static size_t cut_chunks(const double *values, size_t n, const struct kernel_opt
 	double penalty = options->penalty * log((double)n);
 	size_t count = 0, start = 0, from = 0, longest = n < CHUNK ? n : CHUNK;
 	size_t *found = scratch_take(scratch, longest, sizeof(size_t));
-	struct scratch *work = scratch_new();
+	struct scratch *work = scratch_beside(scratch);
 	for (;;) {
 		bool is_last = n - start <= CHUNK;
 		size_t length = is_last ? n - start : CHUNK;
@@ -244,7 +255,7 @@ static size_t cut_chunks(const double *values, size_t n, const struct kernel_opt
 						    (size_t)options->min_size, work, found)
 					  : 0;
 		count += take_cuts(found, in_chunk, start, from, to, cuts + count);
-		if (is_last)
+		if (is_last || scratch_is_spent(scratch))
 			break;
 		size_t last = count > 0 ? cuts[count - 1] : 0;
 		start = last > start + ADVANCE ? last : start + ADVANCE;
@@ -274,6 +285,7 @@ static size_t kernel_detect(const struct samples *samples, const void *options,
 const struct detector kernel_detector = {
 	.name = "kernel",
 	.summary = "the partition with the least cost under a Gaussian kernel (PELT)",
+	.thrift = "choose a smaller penalty",
 	.fields = kernel_fields,
 	.options_size = sizeof(struct kernel_options),
 	.detect = kernel_detect,

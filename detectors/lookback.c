@@ -162,14 +162,17 @@ static struct lookback_side side_of(
 
 /* Writes where a run was not like those before, and the p-values of the tests, -1 for none. */
 static size_t find_cuts(const struct runs *runs, const struct segments *segments, int direction,
-	const struct lookback_options *options, size_t *cuts, double *pvalues)
+	const struct lookback_options *options, struct scratch *scratch, size_t *cuts,
+	double *pvalues)
 {
-	struct scratch *tests = scratch_new();
+	struct scratch *tests = scratch_beside(scratch);
 	size_t count = 0;
 	for (size_t run = 1; run < runs->count; run++) {
 		size_t back = run < (size_t)options->runs ? run : (size_t)options->runs;
 		struct lookback_side now = side_of(runs, segments, run, run + 1);
 		struct lookback_side before = side_of(runs, segments, run - back, run);
+		if (!scratch_spend(tests, 4 * (now.n + before.n)))
+			break;
 		struct lookback_result result =
 			lookback_compare(&now, &before, direction, options, tests);
 		if (result.verdict == LOOKBACK_UNCHANGED)
@@ -192,7 +195,8 @@ static size_t lookback_detect(const struct samples *samples, const void *options
 	size_t *cuts = scratch_take(scratch, runs.count, sizeof(size_t));
 	double *pvalues = scratch_take(scratch, runs.count, sizeof(double));
 	given.floor = ldexp(given.floor, segments.unit);
-	size_t count = find_cuts(&runs, &segments, samples->direction, &given, cuts, pvalues);
+	size_t count =
+		find_cuts(&runs, &segments, samples->direction, &given, scratch, cuts, pvalues);
 	segments_changes(&segments, cuts, count, out);
 	for (size_t i = 0; i < count; i++)
 		out[i].pvalue = pvalues[i] < 0 ? out[i].pvalue : pvalues[i];
@@ -202,6 +206,7 @@ static size_t lookback_detect(const struct samples *samples, const void *options
 const struct detector lookback_detector = {
 	.name = "lookback",
 	.summary = "each run against the recent ones, with the rules of LNT (LLVM)",
+	.thrift = "choose fewer runs",
 	.fields = lookback_fields,
 	.options_size = sizeof(struct lookback_options),
 	.detect = lookback_detect,

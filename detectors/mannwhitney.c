@@ -99,12 +99,26 @@ static void add_group(struct table *table, size_t n1, size_t n2, size_t below, s
 	}
 }
 
+/* A group of t values takes part in up to t sums for each number that may be chosen. */
+static bool spend_groups(const struct ranking *ranking, const struct table *table, size_t n1,
+	struct scratch *scratch)
+{
+	size_t terms = 0;
+	for (size_t i = 0; i < ranking->count; i++) {
+		size_t t = ranking->groups[i] < n1 ? ranking->groups[i] : n1;
+		terms += t * n1;
+	}
+	return scratch_spend(scratch, terms * (table->most + 1) / 2);
+}
+
 /* P(U <= u) over all choices of n1 values. */
 static double lower_tail(
 	const struct ranking *ranking, size_t n1, size_t n2, double u, struct scratch *scratch)
 {
 	struct table table = {.most = (size_t)(2 * u)};
 	size_t size = (n1 + 1) * (table.most + 1), below = 0;
+	if (!spend_groups(ranking, &table, n1, scratch))
+		return 1;
 	table.ways = scratch_take(scratch, size, sizeof(double));
 	memset(table.ways, 0, size * sizeof(double));
 	table.ways[0] = 1;
@@ -146,6 +160,8 @@ static struct mannwhitney test(const double *first, size_t n1, const double *sec
 	bool exact, struct scratch *scratch)
 {
 	if (n1 == 0 || n2 == 0)
+		return (struct mannwhitney){.p = 1};
+	if (!scratch_spend(scratch, 100 * (n1 + n2)))
 		return (struct mannwhitney){.p = 1};
 	struct ranking ranking = rank(first, n1, second, n2, scratch);
 	struct mannwhitney result = {.u = ranking.u, .p = 1, .flat = ranking.count == 1};

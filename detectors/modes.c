@@ -363,6 +363,7 @@ const struct detector modes_detector = {
 	.name = "modes",
 	.summary = "levels by k-means of the runs' means, with short excursions taken back "
 		   "(Firefox OS)",
+	.thrift = "choose a smaller magnitude",
 	.fields = modes_fields,
 	.options_size = sizeof(struct modes_options),
 	.detect = modes_detect,

@@ -5,7 +5,6 @@
  */
 #include "detectors/scratch.h"
 
-#include <stdint.h>
 #include <stdlib.h>
 
 #include "detectors/detector.h"
@@ -19,11 +18,48 @@ struct block {
 
 struct scratch {
 	struct block *newest;
+	struct scratch *payer; /* whose steps count; NULL: its own */
+	uint64_t steps;        /* left */
+	bool spent;
 };
 
 struct scratch *scratch_new(void)
 {
-	return scratch_resize(NULL, 1, sizeof(struct scratch));
+	struct scratch *scratch = scratch_resize(NULL, 1, sizeof(*scratch));
+
+	scratch->steps = UINT64_MAX;
+	return scratch;
+}
+
+struct scratch *scratch_beside(struct scratch *scratch)
+{
+	struct scratch *beside = scratch_new();
+
+	beside->payer = scratch->payer ? scratch->payer : scratch;
+	return beside;
+}
+
+void scratch_allow(struct scratch *scratch, uint64_t steps)
+{
+	scratch->steps = steps;
+	scratch->spent = false;
+}
+
+bool scratch_spend(struct scratch *scratch, uint64_t steps)
+{
+	struct scratch *payer = scratch->payer ? scratch->payer : scratch;
+
+	if (payer->steps == UINT64_MAX)
+		return true;
+	payer->spent |= steps > payer->steps;
+	if (!payer->spent)
+		payer->steps -= steps;
+	return !payer->spent;
+}
+
+bool scratch_is_spent(const struct scratch *scratch)
+{
+	return scratch->payer ? scratch->payer->spent : scratch->spent;
 }
 
 static void free_blocks(struct block *block)

@@ -131,7 +131,7 @@ size_t segments_drop_small(const struct segments *segments, size_t *cuts, size_t
 	}
 	while (count > 0) {
 		size_t k = smallest_of(stretches, count);
-		if (stretches[k].magnitude > magnitude)
+		if (stretches[k].magnitude > magnitude || !scratch_spend(scratch, 8 * count))
 			break;
 		stretches[k - 1].moments =
 			moments_join(stretches[k - 1].moments, stretches[k].moments);

@@ -246,6 +246,8 @@ static size_t slide(const struct sliding *sliding, struct hit *best)
 	size_t count = 0, last = 0, r = sliding->radius;
 	struct hit hit;
 	for (size_t cut = r; cut + r <= sliding->segments->n; cut++) {
+		if (!scratch_spend(sliding->tests, 30 * r))
+			break;
 		if (!fit_at(sliding, cut, &hit))
 			continue;
 		bool same =
@@ -284,7 +286,7 @@ static size_t stepfit_detect(const struct samples *samples, const void *options,
 	if (segments.n < 2 * sliding.radius)
 		return 0;
 	struct hit *hits = scratch_take(scratch, segments.n, sizeof(*hits));
-	sliding.tests = scratch_new();
+	sliding.tests = scratch_beside(scratch);
 	size_t count = slide(&sliding, hits);
 	scratch_free(sliding.tests);
 	size_t *cuts = scratch_take(scratch, count, sizeof(*cuts));
@@ -309,6 +311,7 @@ static bool stepfit_check(const void *options, struct error *error)
 const struct detector stepfit_detector = {
 	.name = "stepfit",
 	.summary = "a step in the middle of a sliding window, by six algorithms (Skia Perf)",
+	.thrift = "choose a smaller radius or threshold",
 	.fields = stepfit_fields,
 	.options_size = sizeof(struct stepfit_options),
 	.check = stepfit_check,

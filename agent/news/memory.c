@@ -140,26 +140,29 @@ static void hash_findings(struct memory *memory, const struct findings *findings
 	}
 }
 
-static struct findings look_at(
-	struct memory *memory, struct look *look, struct hindsight **hindsight)
+static bool look_at(struct memory *memory, struct look *look, struct findings *out,
+	struct hindsight **hindsight, struct error *error)
 {
 	const struct series *series = look->series;
 	struct recall *past = find_past(memory, series->identity);
 
+	*out = (struct findings){.series = series};
 	if (series->axis->n == 0)
-		return (struct findings){.series = series};
+		return true;
 	if (past && past->pass == memory->pass) /* two of one identity: the second has no past */
 		return analysis_detect(look->arena, series, look->sampling, look->detection, 0,
-			series->axis->n, look->scratch);
+			series->axis->n, look->scratch, out, error);
 	if (!past)
 		past = add_past(memory, series->identity);
 	past->pass = memory->pass;
 	look->past = past;
-	recall_look(look);
+	if (!recall_look(look, error))
+		return false;
 	memory->restless |= past->hindsight.restarted ||
 			    (past->hindsight.grown && past->hindsight.candidates > 0);
 	*hindsight = &past->hindsight;
-	return recall_findings(look);
+	*out = recall_findings(look);
+	return true;
 }
 
 /* Series that are not in the answers any more leave a mark, as long as it may be of use. */
@@ -208,9 +211,9 @@ bool memory_detect(struct memory *memory, struct arena *arena, const struct test
 
 		if (sampling.axis != series->axis)
 			done = sampling_read(arena, test, series->axis, &sampling, error);
+		done = done && look_at(memory, &look, &findings[i], &(*hindsights)[i], error);
 		if (!done)
 			break;
-		findings[i] = look_at(memory, &look, &(*hindsights)[i]);
 		hash_findings(memory, &findings[i]);
 	}
 	sort_pasts(memory);

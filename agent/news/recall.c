@@ -63,29 +63,34 @@ static void keep_changes(
 }
 
 /* Finds the changes of the points up to the index `end`. */
-static void detect_to(const struct look *look, size_t end)
+static bool detect_to(const struct look *look, size_t end, struct error *error)
 {
 	struct recall *past = look->past;
 	const struct detector *detector = past->detector;
 	size_t from = (size_t)((ptrdiff_t)past->need - look->shift), count;
 
 	if (!detector->stream_rest) {
-		struct findings found = analysis_detect(look->arena, look->series, look->sampling,
-			look->detection, from, end, look->scratch);
+		struct findings found;
 
+		if (!analysis_detect(look->arena, look->series, look->sampling, look->detection,
+			    from, end, look->scratch, &found, error))
+			return false;
 		keep_changes(past, found.changes, found.count, look->shift);
-		return;
+		return true;
 	}
 	if (!past->stream)
 		past->stream = detector->stream_new(look->detection->options);
-	const struct change *changes = detector->stream_append(
-		past->stream, look->series->values + from, end - from, look->scratch, &count);
+	const struct change *changes = detector_append(detector, past->stream,
+		look->series->values + from, end - from, look->scratch, &count, error);
+	if (!changes)
+		return error_prefix(error, "series \"%.200s\": ", look->series->name);
 	keep_changes(past, changes, count, 0);
 	past->need = detector->stream_rest(past->stream, &past->fixed);
+	return true;
 }
 
 /* What the windows show in the points that were there when the series was last recorded. */
-static void detect_before(const struct look *look, size_t start)
+static bool detect_before(const struct look *look, size_t start, struct error *error)
 {
 	struct recall *past = look->past;
 	struct hindsight *hindsight = &past->hindsight;
@@ -93,8 +98,9 @@ static void detect_before(const struct look *look, size_t start)
 	size_t end = axis_lower_bound(look->series->axis, past->recorded_last + 1);
 
 	if (!past->seen || end <= start)
-		return;
-	detect_to(look, end);
+		return true;
+	if (!detect_to(look, end, error))
+		return false;
 	free(hindsight->before);
 	hindsight->before = memory_new(past->count, sizeof *hindsight->before);
 	hindsight->before_count = past->count;
@@ -107,6 +113,7 @@ static void detect_before(const struct look *look, size_t start)
 				.sign = change_sign(change)};
 	}
 	hindsight->restarted = true;
+	return true;
 }
 
 static bool is_too_old(const struct look *look)
@@ -125,7 +132,7 @@ static size_t start_of(const struct look *look)
 }
 
 /* A full run. `elsewhere`: its windows lie otherwise than those before, for the same points. */
-static void run_anew(struct look *look, size_t start, bool elsewhere)
+static bool run_anew(struct look *look, size_t start, bool elsewhere, struct error *error)
 {
 	struct recall *past = look->past;
 	const struct axis *axis = look->series->axis;
@@ -134,12 +141,14 @@ static void run_anew(struct look *look, size_t start, bool elsewhere)
 	past->detector = detector_find(look->detection->detector->name);
 	look->shift = -(ptrdiff_t)start;
 	if (start == axis->n)
-		return;
+		return true;
 	past->anchor = axis->times[start];
-	if (elsewhere)
-		detect_before(look, start);
-	detect_to(look, axis->n);
+	if (elsewhere && !detect_before(look, start, error))
+		return false;
+	if (!detect_to(look, axis->n, error))
+		return false;
 	trace_note(&past->trace, look->series, look->shift, 0);
+	return true;
 }
 
 /* Moves the anchor to the last beginning of windows that is not within the range. */
@@ -163,24 +172,38 @@ static void move_anchor(const struct look *look)
 		past->since = axis->times[(ptrdiff_t)need - look->shift];
 }
 
-void recall_look(struct look *look)
+/* Detects in what is not as it was; *anew: there was something. */
+static bool look_at_new(struct look *look, bool first, bool *anew, struct error *error)
 {
 	struct recall *past = look->past;
 	const struct axis *axis = look->series->axis;
 	size_t same = trace_compare(&past->trace, look->series, &look->shift);
 	size_t start = start_of(look);
-	bool first = past->trace.n == 0, newer = axis->times[axis->n - 1] > past->recorded_last;
 	bool lost = first || axis->times[0] > past->since || is_too_old(look);
-	bool anew = true;
 
+	*anew = true;
 	if (same == 0 || same < past->fixed || is_too_old(look) ||
-		(ptrdiff_t)past->need < look->shift || (ptrdiff_t)start < -look->shift) {
-		run_anew(look, start, lost);
-	} else if (same < past->trace.n || (ptrdiff_t)axis->n + look->shift > (ptrdiff_t)same) {
-		detect_to(look, axis->n);
-		trace_note(&past->trace, look->series, look->shift, same);
-	} else {
-		anew = false;
+		(ptrdiff_t)past->need < look->shift || (ptrdiff_t)start < -look->shift)
+		return run_anew(look, start, lost, error);
+	*anew = same < past->trace.n || (ptrdiff_t)axis->n + look->shift > (ptrdiff_t)same;
+	if (!*anew)
+		return true;
+	if (!detect_to(look, axis->n, error))
+		return false;
+	trace_note(&past->trace, look->series, look->shift, same);
+	return true;
+}
+
+bool recall_look(struct look *look, struct error *error)
+{
+	struct recall *past = look->past;
+	const struct axis *axis = look->series->axis;
+	bool first = past->trace.n == 0, newer = axis->times[axis->n - 1] > past->recorded_last;
+	bool anew;
+
+	if (!look_at_new(look, first, &anew, error)) {
+		recall_shed(past);
+		return false;
 	}
 	past->hindsight.grown |= anew && (!first || !past->seen || newer);
 	if (past->trace.n > 0)
@@ -188,6 +211,7 @@ void recall_look(struct look *look)
 	past->last = axis->times[axis->n - 1];
 	past->due = !past->marked || past->anchor != past->marked_anchor ||
 		    axis->n - axis_lower_bound(axis, past->marked_last + 1) >= MARK_EVERY;
+	return true;
 }
 
 struct findings recall_findings(const struct look *look)

@@ -48,8 +48,9 @@ void recall_free(struct recall *past);
 /* Lets go of all but where the series stands. */
 void recall_shed(struct recall *past);
 
-/* Takes in an answer with at least one point, and detects in what is new. */
-void recall_look(struct look *look);
+/* Takes in an answer with at least one point, and detects in what is new. Where that is too much
+ * work it fails and begins anew the next time; the error names the series. */
+bool recall_look(struct look *look, struct error *error) MUST_USE;
 
 /* The changes that lie within the answer, with its indices, in the arena. */
 struct findings recall_findings(const struct look *look);

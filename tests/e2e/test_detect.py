@@ -330,6 +330,37 @@ def test_bad_line_costs_only_itself(hunter, line, id, words):
         assert word in bad["error"]
 
 
+LONG = [i % 7 for i in range(64000)]
+
+
+@pytest.mark.parametrize("series, options, words", [
+    (LONG * 4, {"window": 1000000}, ["edivisive", "256000 points", "smaller window"]),
+    (LONG * 4, {"detector": "edivisive_permutation"}, ["edivisive_permutation", "fewer permutations"]),
+    (LONG, {"detector": "stepfit", "algorithm": "mannwhitneyu", "radius": 25, "threshold": 1}, ["stepfit", "smaller radius"]),
+    (list(range(64000)), {"detector": "stepfit", "algorithm": "mannwhitneyu", "radius": 50, "threshold": 1e300,
+                          "min_stddev": 1}, None),
+    (list(range(64000)), {"profile": "otava", "p_value": 1, "magnitude": 1e300}, ["edivisive", "64000 points"]),
+])
+def test_work_of_a_line_is_bounded(hunter, series, options, words):
+    """What would take minutes or hours is an error that says so; dear options on what is cheap for them are answered."""
+    text = row(id="dear", series=series, options=options) + row(id="good", series=STEP)
+    result = hunter("detect", "--input", "jsonl", "--jobs", "1", stdin=text)
+    dear, good = answers(result)
+    assert found(good) == [50]
+    if not words:
+        assert result.code == 0 and "error" not in dear
+        return
+    assert result.code == 3 and list(dear) == ["id", "error"]
+    for word in ["standard input:1:", "billion steps", *words]:
+        assert word in dear["error"]
+
+
+def test_work_of_a_file_is_bounded(hunter):
+    result = hunter("detect", "--window", "1000000", stdin="".join(f"{i % 7}\n" for i in range(200000)))
+    assert result.code == 3 and result.out == ""
+    assert "standard input: the detector edivisive would take more than 12.0 billion steps for 200000 points" in result.err
+
+
 def test_bad_bytes(program):
     text = b'\xff\xfe\n{"id": "\xc3(", "series": []}\n\x00\n{"id": 1, "series": []}\n'
     done = subprocess.run([program, "detect", "--input", "jsonl"], input=text, capture_output=True, timeout=60)

@@ -285,3 +285,20 @@ def test_a_key_of_another_type_is_warned_of(hunter, folder):
     found = hunter("validate")
     assert found.code == 0 and [line for line in (found.out + found.err).splitlines() if "no effect" in line] == [
         'hunter.yaml:3:47: warning: test "a": "prefix" has no effect on a test of type json'], found.out + found.err
+
+
+@pytest.mark.parametrize("command", [["regressions"], ["analyze"], ["run", "--once"]])
+def test_too_much_work_for_one_series(hunter, folder, command):
+    """Options that ask for hours of work cost their test, with a reason, and no other."""
+    times = [START + i * datetime.timedelta(minutes=1) for i in range(200000)]
+    (folder / "long.csv").write_text("time,p90\n" + "".join(f"{time.isoformat()},{i % 7}\n" for i, time in enumerate(times)))
+    (folder / "hunter.yaml").write_text(
+        f"agent: {{state: {folder}/state.db, max_age: never}}\n"
+        "tests:\n"
+        "  long: {type: csv, file: long.csv, metrics: [p90], detection: {window: 1000000}}\n"
+        "  up: {type: csv, file: up.csv, metrics: [p90]}\n")
+    result = hunter(*command, *([] if command[0] == "run" else ["long", "up"]))
+    assert result.code == 3
+    assert 'series "p90": the detector edivisive would take more than 12.0 billion steps for 200000 points' in \
+        result.err.replace('\\"', '"')
+    assert result.out or command[0] == "run"

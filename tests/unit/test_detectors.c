@@ -13,9 +13,12 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "agent/core/arena.h"
 #include "detectors/combine.h"
 #include "detectors/edivisive.h"
 #include "detectors/kernel.h"
+#include "detectors/lookback.h"
+#include "detectors/scratch.h"
 #include "tests/unit/close.h"
 #include "tests/unit/random_series.h"
 
@@ -63,6 +66,7 @@ static void test_tables(void **state)
 		const void *options = defaults(*d, &room);
 		assert_ptr_equal(detector_find((*d)->name), *d);
 		assert_true((*d)->summary && *(*d)->summary);
+		assert_true((*d)->thrift && *(*d)->thrift);
 		assert_true(!(*d)->check || (*d)->check(options, &error));
 		assert_true(!(*d)->stream_new == !(*d)->stream_append);
 		for (const struct field *field = (*d)->fields; field->name; field++) {
@@ -181,6 +185,179 @@ static void test_long_series(void **state)
 	}
 }
 
+/* What the limit leaves alone: the same answer as without. */
+static void test_within_the_limit(void **state)
+{
+	(void)state;
+	static double values[LONGEST];
+	static struct change limited[LONGEST];
+	noisy_steps(8, values, LONGEST, 1250, 6);
+	struct scratch *scratch = scratch_new();
+	for (const struct detector *const *d = detectors; *d; d++) {
+		struct room room;
+		struct error error;
+		const void *options = defaults(*d, &room);
+		size_t n = is_permutation(*d) ? 300 : LONGEST,
+		       count = detect(*d, options, values, n);
+		const struct samples samples = {.values = values, .n = n};
+		size_t again;
+		assert_true(detector_run(*d, &samples, options, scratch, limited, &again, &error));
+		assert_int_equal(again, count);
+		assert_memory_equal(limited, found, count * sizeof *found);
+	}
+	scratch_free(scratch);
+}
+
+/* Options that ask for more work than n values are worth, each in a way of its own. */
+struct demand {
+	const char *detector, *options[6][2];
+	bool level; /* the values: two, in turn; else each larger than the last */
+};
+
+static const struct demand demands[] = {
+	{"edivisive", {{"profile", "otava"}, {"window", "4000"}, {"p_value", "1"}}, false},
+	{"edivisive", {{"profile", "otava"}, {"p_value", "1"}, {"magnitude", "1e300"}}, false},
+	{"edivisive", {{"profile", "otava"}, {"window", "500"}, {"p_value", "0.49"}}, true},
+	{"edivisive", {{"window", "4000"}, {"p_value", "1"}}, false},
+	{"edivisive_permutation", {{"permutations", "1000000"}}, false},
+	{"kernel", {{"penalty", "1000000"}}, true},
+	{"kernel", {{"penalty", "1e-9"}, {"min_size", "1"}, {"magnitude", "1e300"}}, false},
+	{"stepfit", {{"algorithm", "mannwhitneyu"}, {"radius", "25"}, {"threshold", "1"}}, true},
+	{"stepfit", {{"algorithm", "mannwhitneyu"}, {"radius", "1000"}}, false},
+	{"stepfit", {{"algorithm", "percent"}, {"radius", "1000"}}, false},
+	{"modes", {{"window", "2"}, {"magnitude", "1e300"}}, true},
+	{"lookback", {{"runs", "1000"}, {"magnitude", "0"}}, false},
+};
+
+enum { DEMANDING = 4000 };
+#define ALLOWED 10000000 /* many times what edivisive takes by default */
+
+static void read_options(const struct demand *demand, struct room *room)
+{
+	const struct detector *detector = detector_find(demand->detector);
+	struct arena *arena = arena_new();
+	struct error error;
+	field_defaults(detector->fields, room->options);
+	for (size_t i = 0; demand->options[i][0]; i++) {
+		const struct field *field = field_find(detector->fields, demand->options[i][0]);
+		assert_non_null(field);
+		assert_true(
+			field_parse(field, room->options, demand->options[i][1], arena, &error));
+	}
+	arena_free(arena);
+}
+
+static void fill_values(double *values, size_t n, bool level)
+{
+	for (size_t i = 0; i < n; i++)
+		values[i] = level ? (double)(i % 2) : (double)(i + i % 7);
+}
+
+/* All work that grows faster than the series is counted, and ends where it is not allowed. */
+static void test_work_is_counted(void **state)
+{
+	(void)state;
+	static double values[DEMANDING];
+	static struct change changes[DEMANDING];
+	struct scratch *scratch = scratch_new();
+	for (size_t i = 0; i < sizeof demands / sizeof *demands; i++) {
+		const struct detector *detector = detector_find(demands[i].detector);
+		const struct samples samples = {.values = values, .n = DEMANDING};
+		struct room room;
+		read_options(&demands[i], &room);
+		fill_values(values, DEMANDING, demands[i].level);
+		scratch_allow(scratch, ALLOWED);
+		detector->detect(&samples, room.options, scratch, changes);
+		if (!scratch_is_spent(scratch))
+			fail_msg("%s, demand %zu: not counted", detector->name, i);
+	}
+	scratch_free(scratch);
+}
+
+/* A tolerance within which every vote meets every other. */
+static void test_work_of_a_combination(void **state)
+{
+	(void)state;
+	static double values[DEMANDING];
+	static struct change changes[DEMANDING];
+	const struct lookback_options lookback = {.runs = 1, .p_value = 1, .min_samples = 100};
+	const struct edivisive_options edivisive = {.window = 50, .p_value = 1e-9};
+	const struct combine_member three[] = {
+		{"lookback", &lookback}, {"lookback", &lookback}, {"edivisive", &edivisive}};
+	const struct combine_options options = {1000000, 3, three, 3};
+	const struct samples samples = {.values = values, .n = DEMANDING};
+	struct scratch *scratch = scratch_new();
+	fill_values(values, DEMANDING, true);
+	scratch_allow(scratch, ALLOWED);
+	combine_detector.detect(&samples, &options, scratch, changes);
+	assert_true(scratch_is_spent(scratch));
+	scratch_free(scratch);
+}
+
+/* Instead of working for hours it says what was too much, and is ready for the next call. */
+static void test_too_much_work(void **state)
+{
+	(void)state;
+	enum { N = 200000 };
+	static const struct demand one_search[] = {
+		{"edivisive", {{"window", "1000000"}}, false},
+		{"edivisive", {{"profile", "otava"}, {"window", "1000000"}}, false},
+		{"edivisive_permutation", {{0}}, false},
+	};
+	double *values = memory_new(N, sizeof *values);
+	struct change *changes = memory_new(N, sizeof *changes);
+	struct scratch *scratch = scratch_new();
+	fill_values(values, N, false);
+	for (size_t i = 0; i < sizeof one_search / sizeof *one_search; i++) {
+		const struct detector *detector = detector_find(one_search[i].detector);
+		struct samples samples = {.values = values, .n = N};
+		struct room room;
+		struct error error;
+		size_t count;
+		read_options(&one_search[i], &room);
+		assert_false(detector_run(
+			detector, &samples, room.options, scratch, changes, &count, &error));
+		assert_int_equal(error.kind, ERROR_DATA);
+		assert_non_null(strstr(error.text, detector->name));
+		assert_non_null(strstr(error.text, "12.0 billion steps for 200000 points"));
+		assert_non_null(strstr(error.text, detector->thrift));
+		samples.n = 20;
+		assert_true(detector_run(
+			detector, &samples, room.options, scratch, changes, &count, &error));
+	}
+	scratch_free(scratch);
+	free(values);
+	free(changes);
+}
+
+/* Wherever the work ends, nothing is read or written that should not be. */
+static void test_cut_short(void **state)
+{
+	(void)state;
+	static double values[2000];
+	static struct change changes[2000];
+	struct scratch *scratch = scratch_new();
+	for (const struct detector *const *d = detectors; *d; d++) {
+		struct room room;
+		const void *options = defaults(*d, &room);
+		size_t n = is_permutation(*d) ? 200 : 2000;
+		const struct samples samples = {.values = values, .n = n};
+		noisy_steps(3, values, n, 40, 7);
+		for (uint64_t steps = 1; steps < UINT64_C(40000000); steps += 1 + steps) {
+			scratch_allow(scratch, steps);
+			assert_true((*d)->detect(&samples, options, scratch, changes) <= n);
+			if (!(*d)->stream_new)
+				continue;
+			struct stream *stream = (*d)->stream_new(options);
+			size_t count;
+			scratch_allow(scratch, steps);
+			(*d)->stream_append(stream, values, n, scratch, &count);
+			(*d)->stream_free(stream);
+		}
+	}
+	scratch_free(scratch);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -189,6 +366,11 @@ int main(void)
 		cmocka_unit_test(test_scales),
 		cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_long_series),
+		cmocka_unit_test(test_within_the_limit),
+		cmocka_unit_test(test_work_is_counted),
+		cmocka_unit_test(test_work_of_a_combination),
+		cmocka_unit_test(test_too_much_work),
+		cmocka_unit_test(test_cut_short),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
