@@ -13,6 +13,7 @@
 
 #include "agent/commands.h"
 #include "agent/core/clock.h"
+#include "agent/core/secret.h"
 #include "agent/engine/signals.h"
 #include "agent/flags.h"
 #include "agent/help.h"
@@ -188,6 +189,7 @@ struct config *cli_config_from(struct cli *cli, const struct config_source *sour
 	struct error error;
 	const char *path;
 	struct problems problems = {.arena = cli->arena};
+	secret_forbid_dumps();
 	if (!config_find(cli->common.config, source, cli->arena, &path, &error)) {
 		cli_fail(&error);
 		return NULL;

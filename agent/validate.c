@@ -3,6 +3,7 @@
  */
 #include "agent/commands.h"
 #include "agent/core/buf.h"
+#include "agent/core/secret.h"
 #include "conf/dict.h"
 
 enum { OUTPUT_TEXT, OUTPUT_JSON };
@@ -138,6 +139,7 @@ static int validate(struct cli *cli)
 	}
 	if (!config_find(cli->common.config, &source, cli->arena, &verdict.path, &error))
 		return cli_fail(&error);
+	secret_forbid_dumps();
 	struct config *config = config_load(verdict.path, &source, &problems);
 	verdict.config = config;
 	for (size_t i = 0; i < problems.count; i++)

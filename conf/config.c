@@ -217,7 +217,7 @@ static void read_files(struct sections *sections, const char *path)
 	if (!config_files(path, loader->arena, &files, loader->problems))
 		return;
 	for (size_t i = 0; i < files.count; i++) {
-		struct buf content = {0};
+		struct buf content = {.secret = true};
 		const struct yaml_node *root = NULL;
 		size_t errors = loader->problems->errors;
 		if (config_read_file(files.items[i], room, &content, loader->problems)) {
@@ -337,6 +337,7 @@ static struct config *new_config(const char *path)
 {
 	struct arena *arena = arena_new();
 	struct config *config = arena_alloc(arena, sizeof *config);
+	arena_holds_secrets(arena);
 	config->arena = arena;
 	config->path = arena_strdup(arena, path);
 	config->hash = HASH_START;

@@ -109,8 +109,11 @@ const char *loader_expand(
 	const char *text = where->text;
 	if (!strchr(text, '$'))
 		return text;
-	struct expansion expansion = {
-		.loader = loader, .where = where, .dollar = dollar, .missing = missing};
+	struct expansion expansion = {.loader = loader,
+		.where = where,
+		.dollar = dollar,
+		.missing = missing,
+		.out.secret = true};
 	expand(&expansion, text, text + strlen(text));
 	const struct buf *out = &expansion.out;
 	const char *result = arena_strndup(loader->arena, out->data ? out->data : "", out->length);

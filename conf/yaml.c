@@ -353,7 +353,7 @@ static const struct yaml_node *read_stream(struct reader *reader)
 const struct yaml_node *yaml_parse(struct arena *arena, const char *file, const char *text,
 	size_t length, struct problems *problems)
 {
-	struct buf guarded = {0};
+	struct buf guarded = {.secret = true};
 	struct reader reader = {.arena = arena,
 		.problems = problems,
 		.file = file,

@@ -2,6 +2,8 @@
 hunter_test(yaml hunter_conf)
 hunter_test(config hunter_conf)
 hunter_test(fingerprint hunter_conf)
+hunter_test(secret_memory hunter_conf)
+target_link_options(test_secret_memory PRIVATE -Wl,--wrap=free,--wrap=realloc) # what is given back is looked over
 hunter_fuzz(yaml hunter_conf)
 hunter_fuzz(config hunter_conf)
 

@@ -14,6 +14,7 @@ enum { FIRST_BLOCK = 4096, LAST_BLOCK = 1 << 20 };
 
 struct block {
 	struct block *next;
+	size_t size; /* of the data */
 	alignas(max_align_t) unsigned char data[];
 };
 
@@ -21,6 +22,7 @@ struct arena {
 	struct block *blocks;
 	unsigned char *at, *end; /* what is free in the current block */
 	size_t next_size, taken;
+	bool secrets;
 };
 
 static void out_of_memory(void)
@@ -68,9 +70,16 @@ void arena_free(struct arena *arena)
 		return;
 	for (struct block *block = arena->blocks, *next; block; block = next) {
 		next = block->next;
+		if (arena->secrets)
+			explicit_bzero(block->data, block->size);
 		free(block);
 	}
 	free(arena);
+}
+
+void arena_holds_secrets(struct arena *arena)
+{
+	arena->secrets = true;
 }
 
 static struct block *block_add(struct arena *arena, size_t size)
@@ -79,6 +88,7 @@ static struct block *block_add(struct arena *arena, size_t size)
 		out_of_memory();
 	struct block *block = memory_new(1, sizeof *block + size);
 	block->next = arena->blocks;
+	block->size = size;
 	arena->blocks = block;
 	arena->taken += sizeof *block + size;
 	return block;
@@ -154,6 +164,7 @@ void arena_join(struct arena *arena, struct arena *other)
 	*end = arena->blocks;
 	arena->blocks = other->blocks;
 	arena->taken += other->taken;
+	arena->secrets |= other->secrets;
 	free(other);
 }
 

@@ -20,6 +20,9 @@ struct arena;
 struct arena *arena_new(void);
 void arena_free(struct arena *arena);
 
+/* From now on there are secrets in it: arena_free wipes all of it. */
+void arena_holds_secrets(struct arena *arena);
+
 /* `size` zeroed bytes; size 0 gives a valid pointer. */
 void *arena_alloc(struct arena *arena, size_t size) __attribute__((malloc, returns_nonnull));
 

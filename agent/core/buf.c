@@ -16,10 +16,28 @@
 #include "agent/core/number.h"
 #include "agent/core/utf8.h"
 
+static void release(struct buf *buf)
+{
+	if (buf->secret && buf->data)
+		explicit_bzero(buf->data, buf->capacity);
+	free(buf->data);
+}
+
+/* realloc would leave a copy behind. */
+static void move_secret(struct buf *buf, size_t capacity)
+{
+	char *data = memory_new(capacity, 1);
+
+	if (buf->data)
+		memcpy(data, buf->data, buf->length);
+	release(buf);
+	buf->data = data;
+}
+
 void buf_free(struct buf *buf)
 {
-	free(buf->data);
-	*buf = (struct buf){0};
+	release(buf);
+	*buf = (struct buf){.secret = buf->secret};
 }
 
 void buf_clear(struct buf *buf)
@@ -37,8 +55,13 @@ void buf_reserve(struct buf *buf, size_t more)
 	size_t capacity = buf->capacity ? buf->capacity : 64;
 	while (capacity < need && capacity <= SIZE_MAX / 2)
 		capacity *= 2;
-	buf->data = memory_resize(buf->data, capacity < need ? need : capacity, 1);
-	buf->capacity = capacity < need ? need : capacity;
+	if (capacity < need)
+		capacity = need;
+	if (buf->secret)
+		move_secret(buf, capacity);
+	else
+		buf->data = memory_resize(buf->data, capacity, 1);
+	buf->capacity = capacity;
 	buf->data[buf->length] = '\0';
 }
 

@@ -16,6 +16,7 @@
 struct buf {
 	char *data; /* NULL until the first append */
 	size_t length, capacity;
+	bool secret; /* what it held is wiped when memory is given back */
 };
 
 void buf_free(struct buf *buf);  /* frees the memory, leaves an empty buffer */

@@ -11,8 +11,14 @@
 #include "agent/core/arena.h"
 #include "agent/core/field.h"
 
-/* The one line that the regular file holds, without the white space at its end, into the arena.
- * Fails with ERROR_DATA. */
+/*
+ * No core dumps of this process, and no debugger of another process of its user: secrets are about
+ * to be read. Metrics that it reads of itself from /proc stay readable to itself.
+ */
+void secret_forbid_dumps(void);
+
+/* The one line that the regular file holds, without the white space at its end, into the arena,
+ * which will be wiped when it is freed. Fails with ERROR_DATA. */
 bool secret_read(struct arena *arena, const char *option, const char *path, const char **secret,
 	struct error *error) MUST_USE;
 

@@ -113,6 +113,8 @@ void hmac_begin(struct hmac *code, const void *key, size_t length)
 	sha256_add(&code->inner, inner, sizeof inner);
 	sha256_begin(&code->outer);
 	sha256_add(&code->outer, outer, sizeof outer);
+	explicit_bzero(inner, sizeof inner);
+	explicit_bzero(outer, sizeof outer);
 }
 
 void hmac_add(struct hmac *code, const void *data, size_t length)

@@ -179,6 +179,8 @@ bool credentials_set(CURL *easy, struct arena *arena, const struct transfer *tra
 {
 	const struct endpoint *endpoint = transfer->endpoint;
 	const struct credentials to = {easy, arena, secrets};
+
+	arena_holds_secrets(arena);
 	if (!set_identity(&to, transfer, trusted, error))
 		return false;
 	add_proxy_secrets(&to, endpoint);

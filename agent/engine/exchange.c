@@ -205,6 +205,8 @@ void exchange_free(struct exchange *exchange)
 		return;
 	*exchange->held -= exchange->body.length;
 	curl_easy_cleanup(exchange->easy);
+	for (struct curl_slist *header = exchange->headers; header; header = header->next)
+		explicit_bzero(header->data, strlen(header->data));
 	curl_slist_free_all(exchange->headers);
 	transport_free(&exchange->transport);
 	buf_free(&exchange->body);

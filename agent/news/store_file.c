@@ -15,11 +15,12 @@
 #include "agent/core/log.h"
 #include "agent/news/store_lock.h"
 
-enum { BUSY_MS = 5000 };
+enum { BUSY_MS = 5000, CHECKED_WHOLE = 64 << 20 };
 
-/* The log is cut back to 8 MB when a big transaction has made it longer. */
-static const char settings[] = "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"
-			       "PRAGMA journal_size_limit = 8388608; PRAGMA temp_store = MEMORY";
+/* Of the connection, not of the file. The log is cut back to 8 MB when a big transaction has made
+ * it longer. */
+static const char settings[] = "PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 8388608;"
+			       "PRAGMA temp_store = MEMORY";
 
 /* Which file it is, whatever its name stands for by now. */
 struct mark {
@@ -33,7 +34,9 @@ struct store_file {
 	sqlite3 *database;
 	sqlite3_stmt *statements[STATEMENT_COUNT];
 	bool stuck;            /* since the last begin: what failed would fail for any request */
+	bool untouched;        /* it is only looked at so far */
 	struct mark main, log; /* of SQLite's log beside it: what came since the last checkpoint */
+	struct mark held;      /* of the lock's file */
 };
 
 static bool look_at(const char *path, const char *suffix, struct stat *status)
@@ -61,6 +64,14 @@ static struct mark mark_of(const char *path, const char *suffix)
 
 	return look_at(path, suffix, &status) ? (struct mark){status.st_dev, status.st_ino}
 					      : (struct mark){0};
+}
+
+static struct mark mark_open(int file)
+{
+	struct stat status;
+
+	return fstat(file, &status) == 0 ? (struct mark){status.st_dev, status.st_ino}
+					 : (struct mark){0};
 }
 
 static bool is_marked(const char *path, const char *suffix, struct mark mark)
@@ -163,13 +174,17 @@ static bool check_schema(struct store_file *file, struct error *error)
 	return true;
 }
 
+/* A quick check does not hold the indices against their tables, which a large file would take
+ * seconds for. */
 static bool check_pages(struct store_file *file, struct error *error)
 {
+	bool small = store_file_size(file->path) <= CHECKED_WHOLE;
+	const char *question = small ? "PRAGMA integrity_check(1)" : "PRAGMA quick_check(1)";
 	char answer[256] = "";
 
 	if (!check_schema(file, error))
 		return false;
-	if (!store_file_ask(file->database, "PRAGMA quick_check(1)", NULL, answer, sizeof answer))
+	if (!store_file_ask(file->database, question, NULL, answer, sizeof answer))
 		return damaged(file, sqlite3_errmsg(file->database), error);
 	return strcmp(answer, "ok") == 0 || damaged(file, answer, error);
 }
@@ -198,22 +213,23 @@ static bool check_version(struct store_file *file, int64_t *version, struct erro
 
 static bool migrate(struct store_file *file, int64_t version, struct error *error)
 {
-	for (; version < STORE_VERSION; version++) {
-		char mark[96];
+	static const char doing[] = "bring it up to date";
+	char mark[96];
+	bool done;
 
-		snprintf(mark, sizeof mark,
-			"PRAGMA application_id = %d; PRAGMA user_version = %lld", STORE_APPLICATION,
-			(long long)version + 1);
-		if (!store_file_begin(file, true, error))
-			return false;
-		if (!execute(file, store_migrations[version], "bring it up to date", error) ||
-			!execute(file, mark, "bring it up to date", error) ||
-			!store_file_commit(file, error)) {
-			store_file_rollback(file);
-			return false;
-		}
-	}
-	return true;
+	if (version == STORE_VERSION)
+		return true;
+	snprintf(mark, sizeof mark, "PRAGMA application_id = %d; PRAGMA user_version = %d",
+		STORE_APPLICATION, STORE_VERSION);
+	if (!store_file_begin(file, true, error))
+		return false;
+	done = execute(file, mark, doing, error);
+	for (; version < STORE_VERSION && done; version++)
+		done = execute(file, store_migrations[version], doing, error);
+	done = done && store_file_commit(file, error);
+	if (!done)
+		store_file_rollback(file);
+	return done;
 }
 
 /* matches(pattern, text), as the shell matches; and what is equal: a test may be called a[1]. */
@@ -246,20 +262,38 @@ static bool prepare(struct store_file *file, struct error *error)
 	return true;
 }
 
-static bool open_database(struct store_file *file, struct error *error)
+/* What is to be refused is known before anything is written: the statements fit the tables of this
+ * version, those of an earlier one are brought up to date whole or not at all. */
+static bool take_into_use(struct store_file *file, struct error *error)
 {
-	int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
 	int64_t version;
 
+	if (!check_pages(file, error) || !check_version(file, &version, error) ||
+		!execute(file, settings, "use it", error) || !migrate(file, version, error) ||
+		!prepare(file, error))
+		return false;
+	file->untouched = false;
+	if (!execute(file, "PRAGMA journal_mode = WAL; SELECT count(*) FROM counts", "write it",
+		    error))
+		return false;
+	store_tighten(file->path);
+	return true;
+}
+
+static bool open_database(struct store_file *file, struct error *error)
+{
+	int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX;
+
+	if (!store_claim(file->path, error))
+		return false;
+	file->untouched = store_file_beside(file->path, "-wal") > 0;
 	if (sqlite3_open_v2(file->path, &file->database, flags, NULL) != SQLITE_OK)
 		return store_file_fail(file, "open it", error);
 	file->main = mark_of(file->path, "");
 	sqlite3_busy_timeout(file->database, BUSY_MS);
 	if (sqlite3_db_readonly(file->database, "main"))
 		return error_set(error, ERROR_STATE, "state file %s cannot be written", file->path);
-	if (!check_pages(file, error) || !check_version(file, &version, error) ||
-		!execute(file, settings, "write it", error) || !migrate(file, version, error) ||
-		!prepare(file, error))
+	if (!take_into_use(file, error))
 		return false;
 	file->log = mark_of(file->path, "-wal");
 	return true;
@@ -282,6 +316,7 @@ struct store_file *store_file_open(const char *path, struct error *error)
 	if (file->path) {
 		warn_of_loss(file->path);
 		file->lock = store_lock(file->path, error);
+		file->held = mark_open(file->lock);
 	}
 	if (file->lock >= 0 && open_database(file, error))
 		return file;
@@ -322,6 +357,9 @@ void store_file_close(struct store_file *file)
 {
 	for (size_t i = 0; i < STATEMENT_COUNT; i++)
 		sqlite3_finalize(file->statements[i]);
+	if (file->untouched) /* what is in its log would come into the file */
+		(void)sqlite3_db_config(
+			file->database, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, (int *)NULL);
 	sqlite3_close(file->database);
 	if (file->lock >= 0)
 		close(file->lock);
@@ -330,11 +368,20 @@ void store_file_close(struct store_file *file)
 }
 
 /* What is written to a file without a name is lost; of the log, if the agent does not come to its
- * orderly end. */
+ * orderly end. A lock without a name keeps nobody out. */
 static bool is_in_place(struct store_file *file, struct error *error)
 {
 	bool main = is_marked(file->path, "", file->main);
 
+	if (file->lock < 0)
+		return true;
+	if (main && !is_marked(file->path, ".lock", file->held)) {
+		file->stuck = true;
+		return error_set(error, ERROR_STATE,
+			"the lock of state file %s was removed or replaced (%s.lock), so another"
+			" agent may use the file: start the agent again",
+			file->path, file->path);
+	}
 	if (main && (file->log.inode == 0 || is_marked(file->path, "-wal", file->log)))
 		return true;
 	file->stuck = true;

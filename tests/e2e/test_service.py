@@ -42,12 +42,22 @@ def reload(agent, outcome=OK):
 
 
 def descriptors(agent):
-    return len(os.listdir(f"/proc/{agent.process.pid}/fd"))
+    return agent.metric("process_open_fds")  # /proc/PID/fd is root's: the agent forbids dumps
 
 
 def anonymous_kb(agent):
     status = pathlib.Path(f"/proc/{agent.process.pid}/status").read_text()
     return int(re.search(r"RssAnon:\s+(\d+)", status)[1])
+
+
+def test_no_core_dumps_of_secrets(agents, tmp_path):
+    write_csv(tmp_path / "read.csv", [])
+    agent = agents(config(tmp_path, csv_test(tmp_path / "read.csv")))
+    agent.wait_log("msg=started")
+    limits = pathlib.Path(f"/proc/{agent.process.pid}/limits").read_text()
+    assert re.search(r"Max core file size\s+0\s+0\s", limits)
+    assert os.stat(f"/proc/{agent.process.pid}/environ").st_uid == 0  # as of a process that must not be dumped
+    assert agent.metric("process_open_fds") > 5
 
 
 # Reloads.

@@ -387,6 +387,190 @@ static void test_damage_inside_is_refused_and_left_alone(void **state)
 	free(after);
 }
 
+/* Whatever is in the files of a refused state, the log included, is in them afterwards. */
+static void check_left_alone(struct fixture *fixture, const char *words)
+{
+	static const char *const suffixes[] = {"", "-wal"};
+	char path[256], *before[2];
+	size_t lengths[2];
+
+	for (int i = 0; i < 2; i++) {
+		snprintf(path, sizeof path, "%s%s", fixture->path, suffixes[i]);
+		before[i] = access(path, F_OK) == 0 ? slurp(path, &lengths[i]) : NULL;
+	}
+	refused(fixture, words);
+	for (int i = 0; i < 2; i++) {
+		size_t length;
+		char *after;
+
+		snprintf(path, sizeof path, "%s%s", fixture->path, suffixes[i]);
+		assert_int_equal(access(path, F_OK) == 0, before[i] != NULL);
+		if (!before[i])
+			continue;
+		after = slurp(path, &length);
+		assert_int_equal(length, lengths[i]);
+		assert_memory_equal(after, before[i], length);
+		free(after);
+		free(before[i]);
+	}
+}
+
+static void close_fixture(struct fixture *fixture)
+{
+	store_close(fixture->store);
+	fixture->store = NULL;
+}
+
+/* One that lacks a table is refused before it is put into another journal mode. */
+static void test_refused_file_keeps_its_journal_mode(void **state)
+{
+	struct fixture *fixture = *state;
+
+	open_fixture(fixture);
+	close_fixture(fixture);
+	database_with(fixture, "PRAGMA journal_mode = DELETE; DROP TABLE conditions");
+	check_left_alone(fixture, "no such table: conditions");
+	database_with(fixture, "DROP TABLE last_ids; PRAGMA user_version = 2");
+	check_left_alone(fixture, "cannot bring it up to date");
+}
+
+/* What a killed agent has left in its log does not come into a file that is refused. */
+static void test_refused_file_keeps_its_log(void **state)
+{
+	struct fixture *fixture = *state, dead = *fixture;
+	char command[900];
+
+	snprintf(dead.path, sizeof dead.path, "%s/dead.db", fixture->folder);
+	open_fixture(fixture);
+	record_one(fixture, &example);
+	database_with(fixture, "PRAGMA user_version = 99");
+	snprintf(command, sizeof command, "cp %s %s && cp %s-wal %s-wal", fixture->path, dead.path,
+		fixture->path, dead.path);
+	assert_int_equal(system(command), 0);
+	close_fixture(fixture);
+	check_left_alone(&dead, "newer hunter-c");
+}
+
+/* A quick check of SQLite's does not see an entry that an index lacks. */
+static void test_damaged_index_is_refused(void **state)
+{
+	struct fixture *fixture = *state;
+
+	open_fixture(fixture);
+	record_one(fixture, &example);
+	close_fixture(fixture);
+	database_with(fixture,
+		"CREATE TEMP TABLE saved AS SELECT * FROM sqlite_schema WHERE name ="
+		" 'changes_of_time'; PRAGMA writable_schema = ON;"
+		"DELETE FROM sqlite_schema WHERE name = 'changes_of_time';"
+		"PRAGMA writable_schema = RESET; UPDATE changes SET time = time + 1;"
+		"PRAGMA writable_schema = ON; INSERT INTO sqlite_schema SELECT * FROM saved;"
+		"PRAGMA writable_schema = RESET");
+	check_left_alone(fixture, "missing from index changes_of_time");
+}
+
+static void test_scrap_of_a_file_is_refused(void **state)
+{
+	struct fixture *fixture = *state;
+
+	overwrite(fixture, 0, "x", 1);
+	check_left_alone(fixture, "is damaged (1 bytes are no database)");
+	overwrite(fixture, 510, "x", 1);
+	check_left_alone(fixture, "is damaged (511 bytes are no database)");
+}
+
+static mode_t mode_of(const struct fixture *fixture, const char *suffix)
+{
+	char path[256];
+	struct stat status;
+
+	snprintf(path, sizeof path, "%s%s", fixture->path, suffix);
+	assert_int_equal(lstat(path, &status), 0);
+	return status.st_mode & 07777;
+}
+
+static void check_modes(const struct fixture *fixture)
+{
+	assert_int_equal(mode_of(fixture, ""), 0640);
+	assert_int_equal(mode_of(fixture, "-wal"), 0640);
+	assert_int_equal(mode_of(fixture, "-shm"), 0640);
+	assert_int_equal(mode_of(fixture, ".lock"), 0640);
+}
+
+static void test_others_may_not_read(void **state)
+{
+	struct fixture *fixture = *state;
+	mode_t mask = umask(0);
+	char command[900];
+
+	open_fixture(fixture);
+	record_one(fixture, &example);
+	check_modes(fixture);
+	close_fixture(fixture);
+	snprintf(command, sizeof command, "chmod 666 %s %s.lock", fixture->path, fixture->path);
+	assert_int_equal(system(command), 0);
+	open_fixture(fixture);
+	record_one(fixture, &example);
+	check_modes(fixture);
+	close_fixture(fixture);
+	snprintf(command, sizeof command, "chmod 640 %s.lock; chmod 600 %s", fixture->path,
+		fixture->path);
+	assert_int_equal(system(command), 0);
+	open_fixture(fixture);
+	assert_int_equal(mode_of(fixture, ""), 0600);
+	umask(mask);
+}
+
+static void check_victim(const char *victim)
+{
+	size_t length;
+	char *content = slurp(victim, &length);
+
+	assert_int_equal(length, 8);
+	assert_memory_equal(content, "precious", 8);
+	free(content);
+}
+
+/* A lock that leads to a file of somebody else's had that one overwritten. */
+static void test_lock_that_is_a_link(void **state)
+{
+	struct fixture *fixture = *state;
+	char victim[192], lock[256];
+	FILE *file;
+
+	snprintf(victim, sizeof victim, "%s/victim", fixture->folder);
+	snprintf(lock, sizeof lock, "%s.lock", fixture->path);
+	file = fopen(victim, "w");
+	assert_non_null(file);
+	fputs("precious", file);
+	fclose(file);
+	assert_int_equal(symlink(victim, lock), 0);
+	refused(fixture, "is a symbolic link");
+	check_victim(victim);
+	assert_int_equal(unlink(lock), 0);
+	assert_int_equal(link(victim, lock), 0);
+	refused(fixture, "hard link");
+	check_victim(victim);
+	assert_int_equal(unlink(lock), 0);
+	assert_int_equal(mkfifo(lock, 0600), 0);
+	refused(fixture, "no file of its own");
+}
+
+/* A hard link would be a file with a lock of its own. */
+static void test_hard_link_is_refused(void **state)
+{
+	struct fixture *fixture = *state, other = *fixture;
+
+	snprintf(other.path, sizeof other.path, "%s/other.db", fixture->folder);
+	open_fixture(fixture);
+	assert_int_equal(link(fixture->path, other.path), 0);
+	refused(&other, "hard link");
+	close_fixture(fixture);
+	refused(fixture, "hard link");
+	assert_int_equal(unlink(other.path), 0);
+	open_fixture(fixture);
+}
+
 static void test_foreign_and_newer_are_refused(void **state)
 {
 	struct fixture *fixture = *state;
@@ -492,6 +676,25 @@ static void test_log_that_is_taken_away(void **state)
 	store_close(fixture->store);
 	fixture->store = NULL;
 	assert_int_equal(count_rows(fixture, "changes"), 1);
+}
+
+/* Without its lock an agent is not alone, so it writes, and thereby tells, nothing. */
+static void test_lock_that_is_taken_away(void **state)
+{
+	struct fixture *fixture = *state, second = *fixture;
+	char lock[200];
+
+	snprintf(lock, sizeof lock, "%s.lock", fixture->path);
+	open_fixture(fixture);
+	probe(fixture, NULL);
+	assert_int_equal(unlink(lock), 0);
+	probe(fixture, "was removed or replaced");
+	open_fixture(&second);
+	probe(fixture, "was removed or replaced");
+	close_fixture(&second);
+	probe(fixture, "was removed or replaced");
+	reopen(fixture);
+	probe(fixture, NULL);
 }
 
 /* The log's text of opening the store. */
@@ -624,6 +827,14 @@ int main(void)
 		CASE(test_second_opener_is_refused),
 		CASE(test_rubbish_is_refused_and_left_alone),
 		CASE(test_damage_inside_is_refused_and_left_alone),
+		CASE(test_refused_file_keeps_its_journal_mode),
+		CASE(test_refused_file_keeps_its_log),
+		CASE(test_damaged_index_is_refused),
+		CASE(test_scrap_of_a_file_is_refused),
+		CASE(test_others_may_not_read),
+		CASE(test_lock_that_is_a_link),
+		CASE(test_hard_link_is_refused),
+		CASE(test_lock_that_is_taken_away),
 		CASE(test_foreign_and_newer_are_refused),
 		CASE(test_negative_version_is_refused),
 		CASE(test_links_do_not_hide_the_lock),
