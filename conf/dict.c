@@ -1,15 +1,14 @@
 /*
- * Open addressing over FNV-1a, at most half full. Nothing is ever removed.
+ * Open addressing, at most half full. Nothing is ever removed.
  */
 #include "conf/dict.h"
 
 #include <string.h>
 
-#include "agent/core/hash.h"
-
-static struct dict_slot *probe(struct dict_slot *slots, size_t capacity, const char *name)
+static struct dict_slot *probe(
+	struct hash_key key, struct dict_slot *slots, size_t capacity, const char *name)
 {
-	size_t i = hash_slot(name, strlen(name)) & (capacity - 1);
+	size_t i = (size_t)hash_keyed(key, name, strlen(name)) & (capacity - 1);
 	while (slots[i].name && strcmp(slots[i].name, name) != 0)
 		i = (i + 1) & (capacity - 1);
 	return &slots[i];
@@ -30,20 +29,22 @@ static void grow(struct dict *dict)
 	struct dict_slot *slots = arena_array(dict->arena, capacity, sizeof *slots);
 	const struct dict_slot *old = dict->slots ? dict->slots : dict->small;
 	size_t old_count = dict->slots ? dict->capacity : dict->count;
+	if (!dict->slots)
+		dict->key = hash_key_new();
 	for (size_t i = 0; i < old_count; i++)
 		if (old[i].name)
-			*probe(slots, capacity, old[i].name) = old[i];
+			*probe(dict->key, slots, capacity, old[i].name) = old[i];
 	dict->slots = slots;
 	dict->capacity = capacity;
 }
 
 static struct dict_slot *place_hashed(struct dict *dict, const char *name)
 {
-	struct dict_slot *slot = probe(dict->slots, dict->capacity, name);
+	struct dict_slot *slot = probe(dict->key, dict->slots, dict->capacity, name);
 	if (slot->name || 2 * (dict->count + 1) <= dict->capacity)
 		return slot;
 	grow(dict);
-	return probe(dict->slots, dict->capacity, name);
+	return probe(dict->key, dict->slots, dict->capacity, name);
 }
 
 const void **dict_place(struct dict *dict, const char *name)
@@ -62,7 +63,7 @@ const void **dict_place(struct dict *dict, const char *name)
 const void *dict_get(const struct dict *dict, const char *name)
 {
 	if (dict->slots)
-		return probe(dict->slots, dict->capacity, name)->value;
+		return probe(dict->key, dict->slots, dict->capacity, name)->value;
 	size_t i = find_small(dict, name);
 	return i < dict->count ? dict->small[i].value : NULL;
 }

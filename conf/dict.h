@@ -11,6 +11,7 @@
 #include <stddef.h>
 
 #include "agent/core/arena.h"
+#include "agent/core/hash.h"
 
 enum { DICT_SMALL = 8 };
 
@@ -22,6 +23,7 @@ struct dict_slot {
 struct dict {
 	struct arena *arena;
 	struct dict_slot *slots; /* NULL as long as the names fit into `small` */
+	struct hash_key key;     /* of the slots: labels of series are looked up here, too */
 	size_t capacity, count;
 	struct dict_slot small[DICT_SMALL];
 };

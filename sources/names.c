@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/hash.h"
-
 enum { FIRST_SLOTS = 64 };
 
 void names_free(struct names *names)
@@ -20,7 +18,7 @@ void names_free(struct names *names)
 /* The slot that holds the name, or the empty one where it belongs. */
 static size_t *find_slot(const struct names *names, const char *text, size_t length)
 {
-	for (size_t at = hash_slot(text, length);; at++) {
+	for (size_t at = (size_t)hash_keyed(names->key, text, length);; at++) {
 		size_t *slot = &names->slots[at & (names->slot_count - 1)];
 
 		if (!*slot)
@@ -35,6 +33,8 @@ static void grow(struct names *names)
 {
 	size_t count = names->slot_count ? 2 * names->slot_count : FIRST_SLOTS;
 
+	if (!names->slots)
+		names->key = hash_key_new();
 	free(names->slots);
 	names->slots = memory_new(count, sizeof *names->slots);
 	names->slot_count = count;

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "agent/core/arena.h"
+#include "agent/core/hash.h"
 
 #define NAMES_NONE SIZE_MAX
 
@@ -17,6 +18,7 @@ struct names {
 	size_t count;
 	size_t *slots; /* number + 1 of the name in each slot of the hash table, 0: empty */
 	size_t slot_count;
+	struct hash_key key; /* of the slots: whoever writes a file chooses its names */
 };
 
 void names_free(struct names *names);

@@ -1,9 +1,10 @@
 /*
- * SipHash is Aumasson's and Bernstein's; its words are little-endian, so they are put together byte
- * by byte.
+ * SipHash is Aumasson's and Bernstein's; its words are little-endian.
  */
 #include "agent/core/hash.h"
 
+#include <endian.h>
+#include <string.h>
 #include <unistd.h>
 
 uint64_t hash_add(uint64_t hash, const void *bytes, size_t length)
@@ -64,15 +65,16 @@ uint64_t hash_keyed(struct hash_key key, const void *bytes, size_t length)
 		key.words[1] ^ UINT64_C(0x646f72616e646f6d),
 		key.words[0] ^ UINT64_C(0x6c7967656e657261),
 		key.words[1] ^ UINT64_C(0x7465646279746573)};
-	uint64_t word = 0;
-	for (size_t i = 0; i < length; i++) {
-		word |= (uint64_t)at[i] << (i % 8 * 8);
-		if (i % 8 == 7) {
-			sip_add(v, word);
-			word = 0;
-		}
+	uint64_t word;
+	size_t left = length;
+	for (; left >= sizeof word; at += sizeof word, left -= sizeof word) {
+		memcpy(&word, at, sizeof word);
+		sip_add(v, le64toh(word));
 	}
-	sip_add(v, word | (uint64_t)length << 56);
+	word = (uint64_t)length << 56;
+	for (size_t i = 0; i < left; i++)
+		word |= (uint64_t)at[i] << (i * 8);
+	sip_add(v, word);
 	v[2] ^= 0xff;
 	sip_rounds(v, 4);
 	return v[0] ^ v[1] ^ v[2] ^ v[3];

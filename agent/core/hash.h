@@ -1,6 +1,6 @@
 /*
- * Two hashes: FNV-1a for tables and for telling texts apart, and SipHash-2-4 for tables whose
- * keys somebody chooses who might want them in one slot.
+ * Two hashes: FNV-1a for telling texts apart, and SipHash-2-4 for tables: names come from outside,
+ * from somebody who might want them all in one slot.
  */
 #ifndef CORE_HASH_H
 #define CORE_HASH_H
@@ -13,7 +13,8 @@
 /* `hash`, HASH_START at first, with the bytes added. Its value may be stored: it stays the same. */
 uint64_t hash_add(uint64_t hash, const void *bytes, size_t length);
 
-/* For the slots of a table: the low bits are as good as the high ones. */
+/* For the places of a cache, in which a new text takes the place of another: the low bits are as
+ * good as the high ones. In a table whoever knows this hash fills one slot: hash_keyed. */
 size_t hash_slot(const char *text, size_t length);
 
 /* A secret of the table, without which nobody knows which texts share a slot. */

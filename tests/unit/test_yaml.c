@@ -326,6 +326,26 @@ static void test_dict(void **state)
 	arena_free(arena);
 }
 
+/* Labels of series are names, too: which share a slot is not to be known. */
+static void test_dict_is_keyed(void **state)
+{
+	static const int value = 1;
+	struct arena *arena = arena_new();
+	struct dict one = {.arena = arena}, other = {.arena = arena};
+	size_t elsewhere = 0;
+
+	(void)state;
+	for (int i = 0; i < 100; i++) {
+		const char *name = arena_printf(arena, "name %d", i);
+		*dict_place(&one, name) = *dict_place(&other, name) = &value;
+	}
+	assert_int_equal(one.capacity, other.capacity);
+	for (size_t i = 0; i < one.capacity; i++)
+		elsewhere += one.slots[i].name != other.slots[i].name;
+	assert_int_not_equal(elsewhere, 0);
+	arena_free(arena);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -342,6 +362,7 @@ int main(void)
 		cmocka_unit_test(test_many),
 		cmocka_unit_test(test_problems),
 		cmocka_unit_test(test_dict),
+		cmocka_unit_test(test_dict_is_keyed),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
