@@ -1,5 +1,6 @@
 /*
- * A signalfd; whoever writes to a pipe that nobody reads sees EPIPE instead of a signal.
+ * A signalfd; whoever writes to a pipe that nobody reads sees EPIPE instead of a signal, and who
+ * writes beyond the largest size that a file may have (RLIMIT_FSIZE), EFBIG.
  */
 #include "agent/engine/signals.h"
 
@@ -31,6 +32,7 @@ bool signals_catch(struct signals *signals, bool hangup, struct error *error)
 		return error_set(error, ERROR_STATE, "signalfd: %s", strerror(errno));
 	pthread_sigmask(SIG_BLOCK, &set, &signals->before);
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
 	return true;
 }
 

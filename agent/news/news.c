@@ -325,7 +325,7 @@ static void find_in_series(struct subject *subject, const struct record *known, 
 
 		subject->tally->beyond +=
 			subject->n > 0 && before[i].time > subject->times[subject->n - 1];
-		if (is_kept(subject->hindsight, before[i].id))
+		if (is_kept(subject->hindsight, before[i].id) && result.fates[i] != FATE_GONE)
 			continue;
 		if (found && was_candidate(&known[i]))
 			add_candidate(subject, &findings->changes[partner], &known[i]);

@@ -26,14 +26,15 @@ struct sighting {
 /*
  * What the detector shows of a series when its windows lie otherwise than in the passes before.
  * What it sees otherwise than they did in the points they knew is no news: a change that is not
- * known was seen and rejected, and one that is known stays as it is.
+ * known was seen and rejected, and one that is known stays as it is, unless the points, which may
+ * have been corrected meanwhile, have no evidence of it.
  */
 struct hindsight {
 	bool restarted; /* the windows lie otherwise since the series was last recorded */
 	int64_t until;  /* ms: later changes are judged as ever, they may just be showing */
 	struct sighting *before; /* what they show in the points that were there by then; malloc */
 	size_t before_count;
-	int64_t *kept; /* ids of the known changes that stay as they are, kept up here; malloc */
+	int64_t *kept; /* ids of these known changes, kept up here; malloc */
 	size_t kept_count;
 	bool grown;        /* there is something new in the series since it was last recorded */
 	size_t candidates; /* how many of its changes are not believed yet, kept up here */

@@ -88,6 +88,7 @@ class FakeSlack:
         self.rude = False  # it is reset instead
         self.scopes = {"channels:read", "channels:history"}
         self.looks = []  # what was asked about channels
+        self.page = 2  # channels or messages of a page, at most
         self.delay = 0  # seconds before a good answer
         self.slow = (0, 0)  # seconds between taking a post and showing and answering it, at random between the two
         self.random = random.Random(0)
@@ -192,7 +193,7 @@ class FakeSlack:
         return f"C{self.channels.index(channel):04d}" if channel.startswith("#") else channel
 
     def look(self, path, headers):
-        """Two channels or messages a page, the oldest first."""
+        """Pages of channels or messages, the oldest first."""
         address = urllib.parse.urlsplit(path)
         asked = dict(urllib.parse.parse_qsl(address.query))
         method = address.path.removeprefix("/api/")
@@ -221,8 +222,9 @@ class FakeSlack:
                 if since <= time.monotonic()
                 and (ts == thread or p.get("thread_ts") == thread) and p.get("channel") in (asked["channel"], ids[asked["channel"]]) and float(ts) >= float(asked.get("oldest", 0))]
         start = int(asked.get("cursor", "0"))
-        more = str(start + 2) if start + 2 < len(found) else ""
-        return answer(True, **{key: found[start:start + 2]}, has_more=bool(more), response_metadata={"next_cursor": more})
+        end = start + self.page
+        more = str(end) if end < len(found) else ""
+        return answer(True, **{key: found[start:end]}, has_more=bool(more), response_metadata={"next_cursor": more})
 
     def api_post(self, path, headers, body):
         if path != "/api/chat.postMessage":

@@ -1,8 +1,8 @@
 """A server on loopback that answers as broken servers, proxies and networks do.
 
 A request is for the fault whose word stands in it ("fault_reset" anywhere in the path or the body: a query, a target), and
-every other request is answered well, so that good and bad tests run side by side; while the server is `well`, all are. What was
-asked is kept in `requests`, and `times_of(fault)` tells when. No fault goes on for longer than its client stays, nor than LONGEST
+every other request is answered well, so that good and bad tests run side by side; while the server is `well`, all are, and while it has a
+`mood`, all are for that fault. What was asked is kept in `requests`, and `times_of(fault)` tells when. No fault goes on for longer than its client stays, nor than LONGEST
 seconds.
 """
 import collections
@@ -84,7 +84,7 @@ class Connection(socketserver.BaseRequestHandler):
             return False
         self.accepts = re.search(rb"(?i)\r\naccept-encoding: ([^\r]*)", request)
         word = WORD.search(request)
-        fault = word[1].decode() if word else None
+        fault = self.server.mood or (word[1].decode() if word else None)
         count = self.server.note(fault, request)
         self.asked, good = request, self.server.good(request)
         if not fault or self.server.well:
@@ -275,6 +275,7 @@ class Server(socketserver.ThreadingTCPServer):
     def __init__(self, kind, elsewhere=None, tls=None):
         self.tls = tls  # a server's SSLContext
         self.kind, self.elsewhere, self.good, self.well = kind, elsewhere, kind.good, False
+        self.mood = None
         self.requests, self.times = [], collections.defaultdict(list)
         self.room, self.lock, self.bytes = threading.BoundedSemaphore(200), threading.Lock(), None
         super().__init__(("127.0.0.1", 0), Connection)

@@ -224,6 +224,19 @@ def test_a_file_that_ends_anywhere(agents, tmp_path, factor):
     assert agent.end() == 0
 
 
+def test_a_file_that_is_corrected_while_no_agent_runs(hunter, tmp_path):
+    """What it no longer shows is withdrawn by the next agent; what it still shows, through whatever windows, is not."""
+    path = config(tmp_path, csv_test(tmp_path / "read.csv"))
+    write_csv(tmp_path / "read.csv", LATER, 200)
+    assert hunter("run", "--once", "--config", path).code == 0
+    write_csv(tmp_path / "read.csv", LATER[1:], 201)
+    assert "withdrawn=1" in hunter("run", "--once", "--config", path).err
+    for _ in range(2):
+        assert "msg=changes" not in hunter("run", "--once", "--config", path).err
+    done = hunter("changes", "--config", path, "--output", "json")
+    assert sorted(c["state"] for c in json.loads(done.out)["changes"]) == ["confirmed", "withdrawn"]
+
+
 # PostgreSQL: a real one, behind a relay that breaks connections, or with tables that are not as they were.
 
 

@@ -8,6 +8,7 @@ import io
 import json
 import os
 import re
+import resource
 import shutil
 import sqlite3
 import subprocess
@@ -252,3 +253,23 @@ def test_state_on_a_read_only_disk(hunter, tmp_path, slack, small_disk):
     subprocess.run(["mount", "-o", "remount,rw", small_disk], check=True)
     assert hunter("run", "--once", "--config", path).code == 0
     assert len(slack.posts) == 1
+
+
+def limit_files(agent, size):
+    hard = resource.prlimit(agent.process.pid, resource.RLIMIT_FSIZE)[1]
+    resource.prlimit(agent.process.pid, resource.RLIMIT_FSIZE, (size, hard))
+
+
+def test_files_that_may_not_grow_for_a_while(agents, tmp_path, slack):
+    """The limit is no signal that ends the agent; what cannot be recorded is told when it is gone."""
+    write_csv(tmp_path / "read.csv", [])
+    agent = agents(config(tmp_path, csv_test(tmp_path / "read.csv"), bot(slack)))
+    agent.pass_by(1)
+    limit_files(agent, 4096)
+    replace_csv(tmp_path, [(30, 1.2)])
+    agent.wait_log("state cannot be had")
+    assert agent.get("/-/ready")[0] == 503 and slack.posts == []
+    limit_files(agent, resource.RLIM_INFINITY)
+    slack.wait(lambda: slack.posts)
+    agent.wait_log("msg=sent")
+    assert agent.end() == 0 and len(slack.posts) == 1
