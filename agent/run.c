@@ -127,6 +127,13 @@ static bool open_service(struct run *run, struct error *error)
 	return true;
 }
 
+static void dated(void *context, const char *url, int64_t ahead)
+{
+	struct run *run = context;
+
+	agent_compare_clock(&run->crew.agent, url, ahead);
+}
+
 static bool open_parts(struct run *run, struct error *error)
 {
 	struct agent *agent = &run->crew.agent;
@@ -136,6 +143,7 @@ static bool open_parts(struct run *run, struct error *error)
 		.progress = agent->once && run->cli->progress,
 		.catch_signals = true,
 		.hangup = agent->once ? NULL : hang_up,
+		.dated = dated,
 		.context = run};
 
 	if (!crew_open(&run->crew, &options, settings->state, error))

@@ -71,6 +71,8 @@ struct reply {
 	int status;               /* HTTP status of an answer */
 	int cut_status;           /* of one that did not come whole, or is too big; 0: none came */
 	int64_t retry_after;      /* ms from Retry-After, -1 if absent or rubbish */
+	bool dated;               /* the answer says when it was made: */
+	int64_t ahead;            /* ms by which this machine's clock is ahead of the server's */
 	const char *content_type; /* or NULL */
 	const char *body;         /* NUL after length bytes; freed by the engine after the step */
 	size_t length;

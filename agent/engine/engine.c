@@ -125,6 +125,8 @@ struct engine *engine_new(const struct engine_options *options, struct error *er
 		.retry_delay = options->retry_delay ? options->retry_delay : RETRY_DELAY,
 		.printer = {.pool = engine->pool},
 		.readings = {.pool = engine->pool, .timeout = options->read_timeout},
+		.dated = options->dated,
+		.context = options->context,
 		.seed = (uint64_t)clock_monotonic() ^ (uint64_t)getpid() << 32,
 	};
 	return engine;

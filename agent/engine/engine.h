@@ -56,7 +56,10 @@ struct engine_options {
 	bool catch_signals;            /* SIGINT and SIGTERM end engine_run; see there */
 	void (*hangup)(void *context); /* with catch_signals: called from the loop at SIGHUP, unless
 					  NULL */
-	void *context;                 /* of hangup */
+	void *context;                 /* of hangup and dated */
+	/* An answer to that URL, which may hold secrets, says that this machine's clock is ahead of
+	 * the server's by so many ms; NULL: nobody wants to know. */
+	void (*dated)(void *context, const char *url, int64_t ahead);
 	int64_t retry_delay;  /* ms before a source's request is tried again, doubled each time; 0:
 				 500 */
 	int64_t read_timeout; /* ms a source may take to read; 0: no limit. See query.timeout */

@@ -266,6 +266,9 @@ static void call_release(struct errand *errand)
 {
 	errand->requests++;
 	errand->spent += errand->call.reply.took;
+	if (errand->call.reply.dated && errand->owner->dated)
+		errand->owner->dated(
+			errand->owner->context, errand->transfer.url, errand->call.reply.ahead);
 	transfers_release(errand->owner->transfers, &errand->call);
 }
 

@@ -22,6 +22,9 @@ struct errands {
 	struct readings readings;
 	struct printer printer;
 	uint64_t seed; /* of the jitter */
+	/* Called with each answer that has a date, unless it is NULL; see struct engine_options. */
+	void (*dated)(void *context, const char *url, int64_t ahead);
+	void *context;
 	struct errand *live;
 	struct crowds crowds; /* tasks by the server they ask; closed: they go no further */
 	size_t count, ended;  /* under way, and ended since the start */

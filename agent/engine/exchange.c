@@ -26,7 +26,7 @@
 #include "agent/engine/problem.h"
 #include "agent/engine/transport.h"
 
-enum { MOST_HOPS = 5, MOST_HEADER_BYTES = 256 << 10 };
+enum { MOST_HOPS = 5, MOST_HEADER_BYTES = 256 << 10, MOST_AGE = 1 << 30 /* s */ };
 
 #define LONGEST_WAIT INT64_C(1000000000000) /* ms; what is longer is no other than this */
 
@@ -347,6 +347,20 @@ int64_t exchange_retry_after(const char *value, int64_t now)
 	return when > now ? (when - now) * 1000 : 0;
 }
 
+/* Date is whole seconds, and stays as it was while a cache keeps the answer. */
+static void compare_clocks(CURL *easy, struct reply *reply)
+{
+	const char *date = header_value(easy, "Date"), *age = header_value(easy, "Age");
+	int64_t when = date ? (int64_t)curl_getdate(date, NULL) : -1;
+	long long kept = age ? strtoll(age, NULL, 10) : 0;
+
+	reply->dated = when >= 0;
+	if (kept < 0 || kept > MOST_AGE)
+		reply->dated = false;
+	if (reply->dated)
+		reply->ahead = ((int64_t)time(NULL) - when - (int64_t)kept) * 1000;
+}
+
 static int64_t retry_after(CURL *easy)
 {
 	const char *date = header_value(easy, "Date"), *later;
@@ -386,6 +400,7 @@ bool exchange_finish(struct exchange *exchange, CURLcode code, struct reply *rep
 			hide_words(exchange, reply);
 		reply->status = (int)status;
 		reply->retry_after = retry_after(exchange->easy);
+		compare_clocks(exchange->easy, reply);
 		reply->open_ended = is_open_ended(exchange->easy);
 		char *type = NULL;
 		curl_easy_getinfo(exchange->easy, CURLINFO_CONTENT_TYPE, &type);

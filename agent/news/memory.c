@@ -269,6 +269,7 @@ void memory_recorded(struct memory *memory, bool settled)
 		past->seen = true;
 		past->recorded_last = past->last;
 		past->hindsight.restarted = past->hindsight.grown = false;
+		past->hindsight.newer = false;
 		free(past->hindsight.before);
 		past->hindsight.before = NULL;
 		if (past->offered) {

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/core/when.h"
 #include "agent/news/announce.h"
 #include "agent/news/belief.h"
 #include "agent/news/reconcile.h"
@@ -26,6 +27,7 @@ struct subject {
 	struct suspects *suspects;
 	struct hindsight *hindsight;        /* or NULL */
 	const char *test, *branch, *series; /* in the request's arena */
+	const struct news_clock *clock;
 	int64_t now, oldest;
 	int64_t *times;    /* of the points that exist */
 	size_t *positions; /* for each point of the axis: how many exist before it */
@@ -79,6 +81,32 @@ static int64_t spacing_at(const struct subject *subject, size_t position)
 	if (last <= first)
 		return 0;
 	return (subject->times[last] - subject->times[first]) / (int64_t)(last - first);
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+int64_t news_oldest(const struct news_clock *clock, int64_t newest, bool newer)
+{
+	int64_t now = clock->now;
+
+	if (clock->oldest == WHEN_ALWAYS || clock->oldest == WHEN_NEVER)
+		return clock->oldest;
+	if (newer)
+		now = least(now, newest);
+	else if (clock->ahead > 0)
+		now = least(now, newest > now - clock->ahead ? newest : now - clock->ahead);
+	return now - (clock->now - clock->oldest);
+}
+
+static int64_t oldest_of(const struct subject *subject)
+{
+	const struct news_clock *clock = subject->clock;
+
+	return news_oldest(clock, subject->n > 0 ? subject->times[subject->n - 1] : clock->now,
+		subject->hindsight && subject->hindsight->newer);
 }
 
 static struct suspect *add_suspect(
@@ -310,6 +338,7 @@ static void find_in_series(struct subject *subject, const struct record *known, 
 	size_t rejected_count = 0;
 
 	existing_points(subject, scratch);
+	subject->oldest = oldest_of(subject);
 	for (size_t i = 0; i < findings->count; i++)
 		now[i] = (struct found){.index = subject->positions[findings->changes[i].index],
 			.sign = change_sign(&findings->changes[i])};
@@ -370,8 +399,8 @@ static size_t count_changes(const struct analysis *analysis)
 }
 
 struct news_tally news_find(const struct analysis *analysis, struct hindsight *const *hindsights,
-	const char *branch, const struct record *known, size_t known_count, int64_t now,
-	int64_t oldest, struct store_request *request)
+	const char *branch, const struct record *known, size_t known_count,
+	const struct news_clock *clock, struct store_request *request)
 {
 	struct arena *arena = request->arena;
 	struct news_tally tally = {0};
@@ -381,8 +410,8 @@ struct news_tally news_find(const struct analysis *analysis, struct hindsight *c
 		.suspects = &suspects,
 		.test = arena_strdup(arena, analysis->test->name),
 		.branch = arena_strdup(arena, branch),
-		.now = now,
-		.oldest = oldest,
+		.clock = clock,
+		.now = clock->now,
 		.update_room = known_count,
 		.tally = &tally};
 

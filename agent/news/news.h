@@ -36,6 +36,7 @@ struct hindsight {
 	size_t before_count;
 	int64_t *kept; /* ids of these known changes, kept up here; malloc */
 	size_t kept_count;
+	bool newer;        /* points have come after those that it was last recorded with */
 	bool grown;        /* there is something new in the series since it was last recorded */
 	size_t candidates; /* how many of its changes are not believed yet, kept up here */
 };
@@ -43,15 +44,33 @@ struct hindsight {
 /* Of the change: 1, 0, -1. */
 int change_sign(const struct change *change);
 
+/* What ages are judged by; ms. */
+struct news_clock {
+	int64_t now;
+	int64_t oldest; /* what is older by the clock is too old to be told; or WHEN_ALWAYS,
+			   WHEN_NEVER */
+	int64_t ahead;  /* by so much servers say that the clock is ahead; 0: it is not */
+};
+
+/*
+ * From when on a change is young enough to be told. A clock that is ahead would make all too old,
+ * for good. Points that have come since the last look (`newer`) are as young as can be: what counts
+ * is the time before the newest. Where nothing is known of when they came, and a server says that
+ * the clock is ahead, it is the server's time, or the newest point if that is later, as a server
+ * may be wrong. What ended long ago stays old.
+ */
+int64_t news_oldest(const struct news_clock *clock, int64_t newest, bool newer);
+
 /*
  * Fills `request` (STORE_RECORD) with new records and updates. `known` are the test's records
  * as STORE_KNOWN gives them, in its order. A change that is not believed is recorded as a candidate
- * with NEWS_HELD, and becomes NEWS_PENDING when it is. One older than `oldest` (ms) when it is
- * found is NEWS_SILENT for good. `hindsights` has one for each series, or NULL. Everything is
+ * with NEWS_HELD, and becomes NEWS_PENDING when it is. One that is too old when it is found is
+ * NEWS_SILENT for good: by the clock, but where points have come lately, or the clock is ahead, by
+ * the series' newest point, too. `hindsights` has one for each series, or NULL. Everything is
  * copied to the request's arena. For a worker, as it looks at each point.
  */
 struct news_tally news_find(const struct analysis *analysis, struct hindsight *const *hindsights,
-	const char *branch, const struct record *known, size_t known_count, int64_t now,
-	int64_t oldest, struct store_request *request);
+	const char *branch, const struct record *known, size_t known_count,
+	const struct news_clock *clock, struct store_request *request);
 
 #endif

@@ -205,6 +205,7 @@ bool recall_look(struct look *look, struct error *error)
 		recall_shed(past);
 		return false;
 	}
+	past->hindsight.newer |= past->seen && newer;
 	past->hindsight.grown |= anew && (!first || !past->seen || newer);
 	if (past->trace.n > 0)
 		move_anchor(look);

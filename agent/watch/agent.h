@@ -74,6 +74,9 @@ struct agent {
 	bool stopping;             /* nothing new is begun */
 	bool misconfigured, incomplete, stateless; /* what makes the exit code */
 
+	bool clock_wrong;    /* a server has another time, by over an hour ... */
+	int64_t clock_ahead; /* ... and ours is ahead by so many ms; else 0 */
+
 	size_t asked;        /* requests the store has not answered */
 	size_t under_way;    /* deliveries that have begun */
 	struct error ledger; /* why the store failed last; ERROR_NONE: it works */
@@ -82,6 +85,10 @@ struct agent {
 
 /* The wall clock, ms: for what people see, and for ages. Waits are engine_now's. */
 int64_t agent_now(const struct agent *agent);
+
+/* Compares the clock with a server's, which is at that URL: it is ahead by so many ms. A difference
+ * of over an hour is a warning, and counts where ages are judged. */
+void agent_compare_clock(struct agent *agent, const char *url, int64_t ahead);
 
 /*
  * Hands a request to the store; `reply` is called with the answer, which it owns, and with what the

@@ -24,7 +24,7 @@ void cluster_memory_free(struct cluster_memory *memory)
 	*memory = (struct cluster_memory){0};
 }
 
-static struct sighting *find_sighting(const struct cluster_memory *memory, int64_t id)
+static struct cluster_sighting *find_sighting(const struct cluster_memory *memory, int64_t id)
 {
 	for (size_t i = 0; i < memory->sighting_count; i++)
 		if (memory->sightings[i].id == id)
@@ -143,7 +143,7 @@ static struct known_shape *list_known(struct arena *arena, const struct cluster_
 	struct known_shape *list = arena_array(arena, count, sizeof *list);
 
 	for (size_t i = 0; i < count; i++) {
-		const struct sighting *last = find_sighting(memory, known[i].item.id);
+		const struct cluster_sighting *last = find_sighting(memory, known[i].item.id);
 
 		list[i] = (struct known_shape){.time = last ? last->time : known[i].item.time,
 			.spacing = known[i].spacing,
@@ -156,13 +156,13 @@ static struct known_shape *list_known(struct arena *arena, const struct cluster_
 /* A known cluster is seen again: true if it is clearer than ever since the start. */
 static bool see(struct cluster_memory *memory, int64_t id, const struct shape *shape)
 {
-	struct sighting *last = find_sighting(memory, id);
+	struct cluster_sighting *last = find_sighting(memory, id);
 
 	if (!last) {
 		memory->sightings = memory_resize(
 			memory->sightings, memory->sighting_count + 1, sizeof *memory->sightings);
 		memory->sightings[memory->sighting_count++] =
-			(struct sighting){id, shape->time, shape->regression};
+			(struct cluster_sighting){id, shape->time, shape->regression};
 		return false;
 	}
 	last->time = shape->time;
@@ -186,9 +186,11 @@ static void add_update(struct store_request *request, const struct record *known
 }
 
 void cluster_news(const char *group, const struct shape_report *report, const struct record *known,
-	size_t known_count, int64_t now, int64_t oldest, struct cluster_memory *memory,
+	size_t known_count, const struct news_clock *clock, struct cluster_memory *memory,
 	struct store_request *request)
 {
+	bool newer = memory->reach > 0 && report->reach > memory->reach;
+	int64_t now = clock->now, oldest = news_oldest(clock, report->reach, newer);
 	struct arena *arena = request->arena;
 	size_t *known_of = arena_array(arena, report->count, sizeof *known_of);
 	bool *seen = arena_array(arena, known_count, sizeof *seen);

@@ -4,11 +4,11 @@
 #ifndef AGENT_CLUSTER_NEWS_H
 #define AGENT_CLUSTER_NEWS_H
 
-#include "agent/news/store.h"
+#include "agent/news/news.h"
 #include "agent/shapes/shapes.h"
 
 /* A cluster as it was found last. */
-struct sighting {
+struct cluster_sighting {
 	int64_t id, time; /* of its record; ms */
 	double regression;
 };
@@ -22,7 +22,7 @@ struct covered {
 
 /* What a cluster's passes leave for one another. Zeroed: nothing. */
 struct cluster_memory {
-	struct sighting *sightings;
+	struct cluster_sighting *sightings;
 	size_t sighting_count;
 	struct covered *covered; /* by the last pass, in order of the series */
 	size_t covered_count;
@@ -34,11 +34,11 @@ void cluster_memory_free(struct cluster_memory *memory);
 /*
  * Fills `request` (STORE_RECORD) with records of clusters that are new and updates of known ones
  * that show more clearly than before. `known` are the group's, as STORE_KNOWN gives them; a change
- * older than `oldest` (ms) is recorded as NEWS_SILENT. `memory` is brought up to date. For a
- * worker.
+ * that is too old by the clock (see news_oldest) is recorded as NEWS_SILENT. `memory` is brought up
+ * to date. For a worker.
  */
 void cluster_news(const char *group, const struct shape_report *report, const struct record *known,
-	size_t known_count, int64_t now, int64_t oldest, struct cluster_memory *memory,
+	size_t known_count, const struct news_clock *clock, struct cluster_memory *memory,
 	struct store_request *request);
 
 /* Whether the change is that of a cluster its series was in in the last pass. */

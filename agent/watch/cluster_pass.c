@@ -33,9 +33,9 @@ struct cluster_pass {
 	struct shapes *shapes;       /* all series */
 	struct shape_report report;
 	struct team team;
-	int64_t now, oldest; /* ms, for cluster_news */
-	int64_t started;     /* engine_now */
-	double seconds;      /* of clustering */
+	struct news_clock clock;
+	int64_t started; /* engine_now */
+	double seconds;  /* of clustering */
 };
 
 void cluster_pass_free(struct cluster_pass *pass)
@@ -137,7 +137,7 @@ static void find(void *context)
 	shapes_find(pass->shapes, given->group->cluster->options, &parallel, pass->arena,
 		&pass->report);
 	cluster_news(given->group->name, &pass->report, pass->known->records,
-		pass->known->record_count, pass->now, pass->oldest, given->memory, pass->news);
+		pass->known->record_count, &pass->clock, given->memory, pass->news);
 	pass->seconds = 1e-9 * (double)(clock_monotonic_ns() - start);
 }
 
@@ -171,10 +171,11 @@ static void known_read(struct store_request *known)
 	}
 	if (end_unwanted(pass))
 		return;
-	pass->now = agent_now(agent);
-	pass->oldest = max_age == WHEN_NEVER ? WHEN_ALWAYS : pass->now - max_age;
+	pass->clock.now = agent_now(agent);
+	pass->clock.oldest = max_age == WHEN_NEVER ? WHEN_ALWAYS : pass->clock.now - max_age;
+	pass->clock.ahead = agent->clock_ahead;
 	if (pass->given.silent)
-		pass->oldest = WHEN_NEVER;
+		pass->clock.oldest = WHEN_NEVER;
 	pass->news = store_request_new(STORE_RECORD, recorded, pass);
 	pass->news->test = pass->given.group->name;
 	pass->team.threads = (size_t)agent->config->agent.jobs;

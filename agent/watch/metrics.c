@@ -62,6 +62,8 @@ const struct metric_row metric_rows[METRIC_COUNT] = {
 		NULL, "Attempts to deliver a message."},
 	[METRIC_DELIVERY_QUEUE_LENGTH] = {"hunter_delivery_queue_length", TYPE_GAUGE, {"receiver"},
 		NULL, "Messages that wait to be delivered."},
+	[METRIC_CLOCK_AHEAD] = {"hunter_clock_ahead_seconds", TYPE_GAUGE, {0}, "seconds",
+		"By how much the clock is ahead of that of the server that answered last."},
 	[METRIC_STORE_SIZE] = {"hunter_store_size_bytes", TYPE_GAUGE, {0}, "bytes",
 		"Size of the state file and of the log beside it."},
 	[METRIC_PROCESS_CPU] = {"process_cpu_seconds_total", TYPE_COUNTER, {0}, "seconds",

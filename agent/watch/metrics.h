@@ -39,6 +39,7 @@ enum metric_id {
 	METRIC_CHANGES_WITHDRAWN,     /* counter */
 	METRIC_DELIVERIES,            /* counter (receiver, result) */
 	METRIC_DELIVERY_QUEUE_LENGTH, /* gauge (receiver) */
+	METRIC_CLOCK_AHEAD,           /* gauge, seconds before the server that answered last */
 	METRIC_STORE_SIZE,            /* gauge, bytes of the state file and its log */
 	METRIC_PROCESS_CPU,           /* from here on as every Prometheus client has them */
 	METRIC_PROCESS_RESIDENT,

@@ -28,10 +28,10 @@ struct pass {
 	struct hindsight **hindsights; /* one for each series, of the subject's memory */
 	const struct store_request *known;
 	struct store_request *news;
-	int64_t now, oldest; /* ms, for news_find */
-	int64_t newest;      /* ms, of the points read */
-	int64_t started;     /* engine_now */
-	double detection;    /* seconds */
+	struct news_clock clock;
+	int64_t newest;   /* ms, of the points read */
+	int64_t started;  /* engine_now */
+	double detection; /* seconds */
 	struct news_tally tally;
 };
 
@@ -204,7 +204,7 @@ static void note_pass(struct pass *pass, struct store_request *request)
 		.withdrawn = pass->tally.withdrawn,
 		.returned = pass->tally.returned,
 		.written = request && request->record_count + request->update_count > 0,
-		.recorded = pass->now};
+		.recorded = pass->clock.now};
 
 	note_well(subject);
 	if (!subject->removed)
@@ -244,7 +244,7 @@ static bool find_news(struct task *task, struct scratch *scratch, struct error *
 
 	(void)scratch, (void)error;
 	pass->tally = news_find(&pass->analysis, pass->hindsights, "", pass->known->records,
-		pass->known->record_count, pass->now, pass->oldest, pass->news);
+		pass->known->record_count, &pass->clock, pass->news);
 	return true;
 }
 
@@ -291,10 +291,11 @@ static void known_read(struct store_request *known)
 		store_request_free(known);
 		return;
 	}
-	pass->now = agent_now(agent);
-	pass->oldest = max_age == WHEN_NEVER ? WHEN_ALWAYS : pass->now - max_age;
+	pass->clock.now = agent_now(agent);
+	pass->clock.oldest = max_age == WHEN_NEVER ? WHEN_ALWAYS : pass->clock.now - max_age;
+	pass->clock.ahead = agent->clock_ahead;
 	if (agent->stage && subject->last_run == 0) /* it was found before, by an agent that ran */
-		pass->oldest = WHEN_NEVER;
+		pass->clock.oldest = WHEN_NEVER;
 	pass->known = subject->known = known;
 	pass->news = subject->news = store_request_new(STORE_RECORD, recorded, pass);
 	pass->task->work = find_news;

@@ -5,6 +5,7 @@ Data have fixed dates and known changes; Slack is a strict fake on loopback, Pro
 import contextlib
 import csv
 import datetime
+import email.utils
 import fcntl
 import http.server
 import json
@@ -265,6 +266,62 @@ def test_old_changes_are_recorded_not_told(hunter, tmp_path):
     assert hunter("run", "--once", "--config", path).out == ""
     path.write_text(path.read_text().replace("max_age: 14d", "max_age: never"))
     assert hunter("run", "--once", "--config", path).out == ""
+
+
+def test_what_comes_while_the_clock_is_ahead_is_told(hunter, tmp_path):
+    """By the data it is March 2024: a change in points that were not there in the run before is as young as can be."""
+    write_csv(tmp_path / "read.csv", [], points=40)
+    path = config(tmp_path, csv_test(tmp_path / "read.csv"))
+    path.write_text(path.read_text().replace("max_age: never", "max_age: 14d"))
+    assert hunter("run", "--once", "--config", path).out == ""
+    write_csv(tmp_path / "read.csv", [(50, 1.2)])
+    assert "+20%" in hunter("run", "--once", "--config", path).out
+    assert hunter("run", "--once", "--config", path).out == ""
+
+
+def dated_server(moment, date):
+    """A Prometheus on loopback whose data end at `moment`, with a change 30 hours before, and which thinks that it is `date`."""
+    values = [[(moment + datetime.timedelta(hours=i - 59)).timestamp(), f"{level(i, [(30, 1.2)]):.4f}"] for i in range(60)]
+    body = json.dumps({"status": "success", "data": {"resultType": "matrix", "result": [{"metric": {"__name__": "m"}, "values": values}]}})
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def date_time_string(self, timestamp=None):
+            return email.utils.format_datetime(date, usegmt=True)
+
+        def do_GET(self):
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body.encode())
+
+        do_POST = do_GET
+
+        def log_message(self, *_):
+            pass
+
+    return http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+
+
+@pytest.mark.parametrize("ahead", [40, 0])
+def test_a_server_that_has_another_date(agents, tmp_path, ahead):
+    """Data that end 40 days ago are old, unless the server says that it is 40 days ago."""
+    now = datetime.datetime.now(datetime.timezone.utc).replace(microsecond=0)
+    server = dated_server(now - datetime.timedelta(days=40), now - datetime.timedelta(days=ahead))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    path = config(tmp_path, "  m: {type: prometheus, query: m, range: 300d, metrics: {m: {direction: -1}}}",
+                  f"prometheus: {{url: 'http://127.0.0.1:{server.server_port}'}}")
+    path.write_text(path.read_text().replace("max_age: never", "max_age: 14d"))
+    agent = agents(path)
+    agent.pass_by(2)
+    assert abs(agent.metric("hunter_clock_ahead_seconds") - ahead * 86400) < 3600
+    if ahead:
+        agent.wait_log("msg=\"the clock is ahead of a server's")
+        agent.wait_log("msg=sent")
+    assert agent.end() == 0
+    server.shutdown()
+    server.server_close()
+    assert ("+20%" in "".join(agent.out)) == (ahead > 0)
 
 
 def test_a_failed_fetch_changes_nothing(hunter, tmp_path):

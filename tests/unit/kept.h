@@ -95,8 +95,8 @@ static void kept_pass(struct kept *kept, struct memory *memory, const struct tes
 	assert_true(
 		memory_detect(memory, arena, test, &data, scratch, &analysis, &hindsights, &error));
 	if (!memory_settled(memory))
-		settled = news_find(&analysis, hindsights, "", kept->records, kept->count, now,
-				  WHEN_ALWAYS, request)
+		settled = news_find(&analysis, hindsights, "", kept->records, kept->count,
+				  &(struct news_clock){.now = now, .oldest = WHEN_ALWAYS}, request)
 				  .beyond == 0;
 	bool news = request->record_count + request->update_count > 0;
 	kept->passes++;

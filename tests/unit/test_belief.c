@@ -98,8 +98,8 @@ static struct news_tally pass(struct fixture *f, size_t after, int64_t oldest)
 	if (f->request)
 		store_request_free(f->request);
 	f->request = store_request_new(STORE_RECORD, NULL, NULL);
-	tally = news_find(&analysis, f->hindsights, "", f->kept.records, f->kept.count, NOW, oldest,
-		f->request);
+	tally = news_find(&analysis, f->hindsights, "", f->kept.records, f->kept.count,
+		&(struct news_clock){.now = NOW, .oldest = oldest}, f->request);
 	if (f->data.count == 1)
 		kept_store(&f->kept, f->request);
 	return tally;
@@ -174,7 +174,7 @@ static void test_nothing_new_counts_for_nothing(void **state)
 	pass(f, 3, WHEN_ALWAYS);
 	f->hindsight.grown = false;
 	assert_int_equal(news_find(&analysis, f->hindsights, "", f->kept.records, f->kept.count,
-				 NOW, WHEN_ALWAYS, request)
+				 &(struct news_clock){.now = NOW, .oldest = WHEN_ALWAYS}, request)
 				 .candidates,
 		1);
 	assert_int_equal(request->record_count + request->update_count, 0);

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "agent/core/when.h"
 #include "agent/news/news.h"
 #include "tests/unit/sanitized.h"
 
@@ -92,7 +93,8 @@ static struct news_tally find(
 {
 	store_request_free(f->request);
 	f->request = store_request_new(STORE_RECORD, NULL, NULL);
-	return news_find(&f->analysis, NULL, "", known, count, NOW, oldest, f->request);
+	return news_find(&f->analysis, NULL, "", known, count,
+		&(struct news_clock){.now = NOW, .oldest = oldest}, f->request);
 }
 
 static struct record known_at(int point, const char *series, enum change_state state)
@@ -200,6 +202,52 @@ static void test_old_is_recorded_silently(void **state)
 	assert_int_equal(f->request->records[0].news, NEWS_SILENT);
 	tally = find(f, NULL, 0, START + 60 * HOUR);
 	assert_int_equal(tally.fresh, 1);
+}
+
+#define MAX_AGE (14 * 24 * HOUR)
+
+static enum news news_by(struct fixture *f, const struct news_clock *clock, bool newer)
+{
+	struct hindsight hindsights[2] = {{.newer = newer}, {.newer = newer}};
+
+	store_request_free(f->request);
+	f->request = store_request_new(STORE_RECORD, NULL, NULL);
+	news_find(&f->analysis, (struct hindsight *[]){&hindsights[0], &hindsights[1]}, "", NULL, 0,
+		clock, f->request);
+	assert_int_equal(f->request->record_count, 1);
+	return f->request->records[0].news;
+}
+
+/* The newest point is some 870 hours before NOW. */
+static void test_a_clock_that_is_ahead(void **state)
+{
+	struct fixture *f = *state;
+	int64_t newest = START + (N - 1) * HOUR, change = START + 60 * HOUR;
+	struct news_clock clock = {.now = NOW, .oldest = NOW - MAX_AGE};
+
+	assert_true(NOW - newest > MAX_AGE);
+	assert_int_equal(news_by(f, &clock, false), NEWS_SILENT); /* it ended long ago */
+	assert_int_equal(news_by(f, &clock, true), NEWS_PENDING); /* or is just coming */
+	clock.ahead = NOW - newest;                               /* or a server knows the time */
+	assert_int_equal(news_by(f, &clock, false), NEWS_PENDING);
+	clock.ahead = 400 * HOUR; /* by the server's time it still ended long ago */
+	assert_int_equal(news_by(f, &clock, false), NEWS_SILENT);
+	clock.ahead = 500000 * HOUR; /* the server knows nothing: it is not before the data */
+	clock.oldest = NOW - (newest - change) + HOUR;
+	assert_int_equal(news_by(f, &clock, false), NEWS_SILENT);
+	assert_int_equal(news_by(f, &clock, true), NEWS_SILENT);
+}
+
+static void test_whatever_the_clock(void **state)
+{
+	struct news_clock all = {.now = NOW, .oldest = WHEN_ALWAYS, .ahead = HOUR};
+	struct news_clock none = {.now = NOW, .oldest = WHEN_NEVER, .ahead = HOUR};
+	struct news_clock behind = {.now = START, .oldest = START - MAX_AGE};
+
+	(void)state;
+	assert_true(news_oldest(&all, START, true) == WHEN_ALWAYS);
+	assert_true(news_oldest(&none, START, true) == WHEN_NEVER);
+	assert_true(news_oldest(&behind, NOW, true) == behind.oldest);
 }
 
 static void test_known_is_no_news(void **state)
@@ -356,6 +404,8 @@ int main(void)
 		CASE(test_series_share_the_memory),
 #endif
 		CASE(test_old_is_recorded_silently),
+		CASE(test_a_clock_that_is_ahead),
+		CASE(test_whatever_the_clock),
 		CASE(test_known_is_no_news),
 		CASE(test_moved),
 		CASE(test_tolerance_counts_existing_points),

@@ -8,6 +8,7 @@
 
 #include <sched.h>
 #include <semaphore.h>
+#include <time.h>
 
 #include "agent/core/arena.h"
 #include "agent/engine/exchange.h"
@@ -791,6 +792,49 @@ static void test_retry_after_a_date_of_the_server(void **state)
 	peer_free(peer);
 }
 
+static bool answer_with_a_date(struct peer *peer, int fd, const char *request)
+{
+	(void)request;
+	peer_answer(fd, 200, peer->context, "hello");
+	return true;
+}
+
+/* What a cache has kept for a day is a day old. */
+static void test_the_clock_of_a_server(void **state)
+{
+	static const struct {
+		const char *headers;
+		bool dated;
+		int64_t hours;
+	} cases[] = {
+		{"Date: Fri, 20 Nov 2020 12:00:00 GMT\r\n", true, 0},
+		{"Date: Fri, 20 Nov 2020 12:00:00 GMT\r\nAge: 86400\r\n", true, -24},
+		{"", false, 0},
+		{"Date: tomorrow\r\n", false, 0},
+		{"Date: Fri, 20 Nov 2020 12:00:00 GMT\r\nAge: -5\r\n", false, 0},
+		{"Date: Fri, 20 Nov 2020 12:00:00 GMT\r\nAge: 99999999999999999999\r\n", false, 0},
+	};
+	const int64_t date = 1605873600;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		union {
+			const char *constant;
+			void *context;
+		} headers = {.constant = cases[i].headers};
+		struct peer *peer = peer_new(answer_with_a_date, headers.context);
+		int64_t before = time(NULL);
+		const struct reply *reply = get(peer->url);
+		int64_t shift = date - cases[i].hours * 3600;
+
+		assert_int_equal(reply->dated, cases[i].dated);
+		if (reply->dated)
+			assert_in_range(
+				reply->ahead, (before - shift) * 1000, (time(NULL) - shift) * 1000);
+		peer_free(peer);
+	}
+}
+
 static void test_limit_of_a_server(void **state)
 {
 	(void)state;
@@ -953,6 +997,7 @@ int main(void)
 		WORLD_TEST(test_too_big),
 		WORLD_TEST(test_retry_after),
 		WORLD_TEST(test_retry_after_a_date_of_the_server),
+		WORLD_TEST(test_the_clock_of_a_server),
 		WORLD_TEST(test_limit_of_a_server),
 		WORLD_TEST(test_servers_take_turns),
 		WORLD_TEST(test_cancel),
