@@ -179,6 +179,23 @@ def test_the_configurations_in_the_readme_are_good(tmp_path):
         assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_the_examples_look_at_all_data():
+    """rate(x[5m]) at each full hour sees a twelfth of the data."""
+    def seconds(text):
+        return int(text[:-1]) * {"s": 1, "m": 60, "h": 3600, "d": 86400}[text[-1]]
+
+    seen = 0
+    for file in (TOP / "README.md", *TOP.glob("docs/*.md"), *TOP.glob("conf/**/*.yaml")):
+        lines = file.read_text().splitlines()
+        steps = {i: step[1] for i, line in enumerate(lines) if (step := re.match(r"\s*step: (\d+[smhd])\b", line))}
+        for i, line in enumerate(lines):
+            for window in re.findall(r"\[(\d+[smhd])\]", line) if re.search(r"query: .*(rate|increase)\(", line) else []:
+                seen += 1
+                step = steps[min(steps, key=lambda at: abs(at - i))]
+                assert seconds(window) >= seconds(step), (file.name, line, step)
+    assert seen >= 6
+
+
 def test_the_links_between_the_documents_lead_somewhere():
     seen = 0
     for page in [*TOP.glob("*.md"), *TOP.glob("docs/*.md"), *TOP.glob("conf/**/*.md")]:
