@@ -210,7 +210,7 @@ static int run(struct cli *cli)
 const struct command analyze_command = {
 	.name = "analyze",
 	.arguments = "[TEST|GROUP...]",
-	.summary = "show the results of tests and where they changed",
+	.summary = "Show the results of tests and where they changed",
 	.details = "Prints each test's results with a line of dots, the change in percent, and "
 		   "dots before the "
 		   "point where something changed. Several tests are printed one after the other "

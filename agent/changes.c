@@ -129,7 +129,7 @@ static const struct option_part parts[] = {{changes_fields, 0}, {0}};
 
 const struct command changes_command = {
 	.name = "changes",
-	.summary = "list the changes that the agent knows",
+	.summary = "List the changes that the agent knows",
 	.details = "Lists what the agent has recorded, latest change first, whether it was "
 		   "announced or not: "
 		   "the state file is read beside a running agent, or without one, and nothing is "

@@ -244,7 +244,7 @@ static int run(struct cli *cli)
 const struct command cluster_command = {
 	.name = "cluster",
 	.arguments = "[TEST|GROUP...]",
-	.summary = "find series that changed together",
+	.summary = "Find series that changed together",
 	.details =
 		"All series of the tests are put on one axis of times, reduced to their shape "
 		"(mean "

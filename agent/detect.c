@@ -191,7 +191,7 @@ static int run_detect(struct cli *cli)
 const struct command detect_command = {
 	.name = "detect",
 	.arguments = "[FILE...]",
-	.summary = "find change points in plain numbers, CSV or JSON lines",
+	.summary = "Find change points in plain numbers, CSV or JSON lines",
 	.details =
 		"Reads the files, or the standard input (also \"-\"), and needs no configuration. "
 		"Text is "

@@ -161,7 +161,7 @@ static size_t answer_batch(struct worker *worker, const struct batch *batch, str
 		struct error error;
 		const struct detection *detection;
 		size_t found;
-		if (is_blank(&text))
+		if (!text.cut && is_blank(&text))
 			continue;
 		bool good = line_read(worker->reader, text.text, text.length, &line, &error);
 		if (text.cut)

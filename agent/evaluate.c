@@ -326,7 +326,7 @@ static int run(struct cli *cli)
 
 const struct command evaluate_command = {
 	.name = "evaluate",
-	.summary = "score detectors on series that you have labelled",
+	.summary = "Score detectors on series that you have labelled",
 	.details =
 		"Reads series and what people say of them, one JSON object a line:\n"
 		"\n"

@@ -142,7 +142,7 @@ static int run(struct cli *cli)
 const struct command list_metrics_command = {
 	.name = "list-metrics",
 	.arguments = "TEST",
-	.summary = "list the metrics of a test, one a line",
+	.summary = "List the metrics of a test",
 	.parts = list_parts,
 	.options_size = sizeof(struct selection_flags),
 	.run = run,

@@ -62,17 +62,18 @@ static int list_groups(struct cli *cli)
 const struct command list_tests_command = {
 	.name = "list-tests",
 	.arguments = "[GROUP...]",
-	.summary = "Print the names of the tests",
-	.details = "Prints the names of all tests, or of those in the groups, in alphabetic order. "
-		   "Names "
-		   "of tests and patterns like 'demo.*' are taken, too.",
+	.summary = "List the tests",
+	.details =
+		"Prints the names of all tests, or of those in the groups, in alphabetical order. "
+		"Names "
+		"of tests and patterns like 'demo.*' are taken, too.",
 	.parts = no_parts,
 	.run = list_tests,
 };
 
 const struct command list_groups_command = {
 	.name = "list-groups",
-	.summary = "Print the names of the groups of tests",
+	.summary = "List the groups of tests",
 	.parts = no_parts,
 	.run = list_groups,
 };

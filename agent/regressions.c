@@ -378,7 +378,7 @@ static int run(struct cli *cli)
 const struct command regressions_command = {
 	.name = "regressions",
 	.arguments = "[TEST|GROUP...]",
-	.summary = "compare the performance of now with that at a baseline",
+	.summary = "Compare the performance now with that at a baseline",
 	.details =
 		"The baseline is the level around the first point at or after --since, or the last "
 		"point of "

@@ -433,7 +433,7 @@ static const struct option_part parts[] = {{replay_fields, 0}, {0}};
 const struct command replay_command = {
 	.name = "replay",
 	.arguments = "[TEST|GROUP...]",
-	.summary = "show what the agent would have told, and when",
+	.summary = "Show what the agent would have told, and when",
 	.details = "Lets the agent run over past data as if they were arriving, and prints each "
 		   "message with the time at which it would have been sent, then a summary. Time "
 		   "passes as fast as the work takes. What was known at --from is not told. "

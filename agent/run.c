@@ -329,7 +329,7 @@ static const struct option_part parts[] = {{run_fields, 0}, {0}};
 const struct command run_command = {
 	.name = "run",
 	.arguments = "[TEST|GROUP...]",
-	.summary = "watch the tests and tell what changes",
+	.summary = "Watch the tests and tell what changes",
 	.details = "Looks at each test in its interval, remembers what it finds in the state file "
 		   "and tells the "
 		   "test's receivers what is new: once, in one message for what belongs together. "

@@ -183,7 +183,7 @@ static const struct option_part parts[] = {{store_fields, 0}, {0}};
 const struct command store_command = {
 	.name = "store",
 	.arguments = "check|backup FILE|prune",
-	.summary = "check, back up or prune the state file",
+	.summary = "Check, back up or prune the state file",
 	.details =
 		"check looks at everything in the state file and says what is wrong with it; "
 		"the exit code "

@@ -24,10 +24,11 @@ install(FILES ${pages}/hunter-c.bash RENAME hunter-c
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/conf/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/conf
   FILES_MATCHING PATTERN "*.yaml" PATTERN "*.csv" PATTERN "*.md")
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs
-  FILES_MATCHING PATTERN "*.md" PATTERN "*.svg")
+  FILES_MATCHING PATTERN "*.md" PATTERN "*.svg" PATTERN "*.json")
 install(FILES ${CMAKE_SOURCE_DIR}/packaging/alerts.yaml RENAME hunter-c-alerts.yaml
   DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(FILES ${CMAKE_SOURCE_DIR}/README.md ${CMAKE_SOURCE_DIR}/CHANGELOG.md ${CMAKE_SOURCE_DIR}/LICENSE
+install(FILES ${CMAKE_SOURCE_DIR}/README.md ${CMAKE_SOURCE_DIR}/CHANGELOG.md
+  ${CMAKE_SOURCE_DIR}/CONTRIBUTING.md ${CMAKE_SOURCE_DIR}/LICENSE
   DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 # The service. Its user and folders come from sysusers.d and tmpfiles.d; a package's scripts call both.

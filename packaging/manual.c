@@ -15,7 +15,9 @@
 #include "agent/core/buf.h"
 #include "agent/core/transfer.h"
 #include "agent/help.h"
+#include "agent/news/store.h"
 #include "agent/shapes/shapes.h"
+#include "detectors/combine.h"
 #include "detectors/confirm.h"
 #include "detectors/detector.h"
 #include "detectors/fdr.h"
@@ -243,6 +245,33 @@ static void put_flag_words(void)
 	}
 }
 
+static void put_word(const char *word, bool first)
+{
+	printf("%s%s", first ? "" : " ", word);
+}
+
+static void put_choices(const struct field *field)
+{
+	for (size_t i = 0; field && field->choices && field->choices[i]; i++)
+		put_word(field->choices[i], i == 0);
+}
+
+/* What a flag's value may be. Some are names that its table takes as any text. */
+static void put_known(const struct field *field)
+{
+	if (field->type == FIELD_CHOICE)
+		put_choices(field);
+	else if (strcmp(field->name, "profile") == 0)
+		put_choices(field_find(detector_find("edivisive")->fields, "profile"));
+	else if (strcmp(field->name, "state") == 0)
+		for (size_t i = 1; i < CHANGE_STATES; i++)
+			put_word(change_state_names[i], i == 1);
+	else if (strcmp(field->name, "detector") == 0)
+		for (size_t i = 0; detectors[i]; i++)
+			if (detectors[i] != &combine_detector) /* which is the key `combine` */
+				put_word(detectors[i]->name, i == 0);
+}
+
 /* A pattern for each flag with a value: 'COMMAND --flag') words='known values' ;;, often none. */
 static void put_value_words(const char *command, const struct field *fields)
 {
@@ -255,9 +284,12 @@ static void put_value_words(const char *command, const struct field *fields)
 			printf("' | '%s", command);
 			put_dashed(fields->alias);
 		}
+		if (strcmp(fields->name, "test") == 0) {
+			puts("') lists=list-tests ;;");
+			continue;
+		}
 		fputs("') words='", stdout);
-		for (size_t i = 0; fields->type == FIELD_CHOICE && fields->choices[i]; i++)
-			printf("%s%s", i ? " " : "", fields->choices[i]);
+		put_known(fields);
 		puts("' ;;");
 	}
 }
@@ -269,6 +301,38 @@ static void put_values(void)
 		put_value_words((*each)->name, common_fields);
 		for (const struct option_part *part = (*each)->parts; part && part->fields; part++)
 			put_value_words((*each)->name, part->fields);
+	}
+}
+
+/* "check|backup FILE|prune": the words a command's first argument may be. */
+static void put_verbs(const char *arguments)
+{
+	char pattern[256] = "", words[256] = "";
+	for (const char *at = arguments; *at; at += strcspn(at, "|"), at += *at == '|') {
+		int length = (int)strcspn(at, " |");
+		size_t end = strlen(words);
+		snprintf(words + end, sizeof words - end, "%s%.*s", end ? " " : "", length, at);
+		end = strlen(pattern);
+		snprintf(pattern + end, sizeof pattern - end, "%s%.*s", end ? "|" : "", length, at);
+	}
+	printf("[[ \" ${COMP_WORDS[*]:0:COMP_CWORD} \" =~ ' '(%s)' ' ]] || words='%s'", pattern,
+		words);
+}
+
+/* What each command takes as arguments: words of its own, tests, groups; else files or nothing. */
+static void put_argument_words(void)
+{
+	for (const struct command *const *each = commands; *each; each++) {
+		const char *arguments = (*each)->arguments;
+		if (!arguments)
+			continue;
+		printf("\t\t\t%s) ", (*each)->name);
+		if (islower((unsigned char)*arguments))
+			put_verbs(arguments);
+		else
+			printf("lists='%s%s'", strstr(arguments, "GROUP") ? "list-groups " : "",
+				strstr(arguments, "TEST") ? "list-tests" : "");
+		puts(" ;;");
 	}
 }
 
@@ -290,6 +354,7 @@ static const struct {
 	{"@command-words", put_command_words},
 	{"@flag-words", put_flag_words},
 	{"@value-words", put_values},
+	{"@argument-words", put_argument_words},
 };
 
 /* A line that begins with '@' must name a part: a template with a slip does not build. */

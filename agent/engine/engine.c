@@ -279,12 +279,14 @@ static void hide_progress(struct engine *engine)
 
 static void show_progress(struct engine *engine, int64_t now)
 {
-	if (!engine->options.progress || now < engine->progress_due || engine->errands.count == 0)
+	const struct errands *errands = &engine->errands;
+	size_t tests = errands->ended + errands->count - errands->uncounted;
+	if (!engine->options.progress || now < engine->progress_due || errands->count == 0 ||
+		tests == 0)
 		return;
 	engine->progress_due = now + PROGRESS_EVERY;
 	engine->progress_shown = true;
-	fprintf(stderr, "\r\033[K%zu of %zu tests", engine->errands.ended,
-		engine->errands.ended + engine->errands.count - engine->errands.again);
+	fprintf(stderr, "\r\033[K%zu of %zu tests", errands->ended, tests);
 	fflush(stderr);
 }
 

@@ -54,7 +54,7 @@ struct errand {
 	const char *strayed;      /* the foreign host that answered a request, or NULL */
 	struct printing printing; /* a transfer to standard output */
 	bool replied;             /* call.reply is for the next step */
-	bool again;               /* by errands_work */
+	bool uncounted;           /* by errands_work, or a delivery: it reads no test */
 	unsigned retries;
 	size_t requests;
 	int64_t spent;       /* microseconds, in the task's requests; waits do not count */
@@ -209,8 +209,8 @@ static void errand_end(struct errand *errand)
 	if (errand->next)
 		errand->next->link = errand->link;
 	owner->count--;
-	owner->again -= errand->again;
-	owner->ended += !errand->again;
+	owner->uncounted -= errand->uncounted;
+	owner->ended += !errand->uncounted;
 	crowd_leave(&owner->crowds, &errand->member);
 
 	bool failed = errand->step == STEP_FAILED;
@@ -437,8 +437,8 @@ void errands_work(struct errands *errands, struct task *task)
 	errand->task = task;
 	errand->error = &task->error;
 	errand->step = STEP_DONE;
-	errand->again = true;
-	errands->again++;
+	errand->uncounted = true;
+	errands->uncounted++;
 	errand->job = (struct job){.run = run_work, .done = step_done};
 	pool_submit(errands->pool, LANE_WORK, &errand->job);
 }
@@ -447,6 +447,8 @@ void errands_deliver(struct errands *errands, const struct notifier *notifier,
 	struct delivery *delivery, delivery_done *done, void *context)
 {
 	struct errand *errand = errand_new(errands);
+	errand->uncounted = true;
+	errands->uncounted++;
 	errand->notifier = notifier;
 	errand->delivery = delivery;
 	errand->error = memory_new(1, sizeof *errand->error);

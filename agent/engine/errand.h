@@ -28,7 +28,7 @@ struct errands {
 	struct errand *live;
 	struct crowds crowds; /* tasks by the server they ask; closed: they go no further */
 	size_t count, ended;  /* under way, and ended since the start */
-	size_t again;         /* of those under way: by errands_work */
+	size_t uncounted;     /* of those under way: they read no test; never in `ended` */
 	size_t waiting;       /* of those under way: for the time to ask again */
 };
 

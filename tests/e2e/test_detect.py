@@ -506,6 +506,8 @@ def test_max_line(hunter):
     a, b = answers(hunter("detect", "--input", "jsonl", "--max-line", "1KiB", stdin=text))
     assert a["id"] == "a" and "1024" in a["error"]
     assert b == {"id": "b", "change_points": []}
+    blank = hunter("detect", "--input", "jsonl", "--max-line", "1KiB", stdin=" " * 5000 + row(id="a", series=[1]))
+    assert blank.code == 3 and "1024" in answers(blank)[0]["error"]  # what is kept of the line are its blanks
     result = hunter("detect", "--max-line", "1KiB", stdin="1\n" + "#" * 2000 + "\n1\n")
     assert result.code == 3 and "standard input:2: a line of more than 1024 bytes" in result.err
 

@@ -1256,7 +1256,8 @@ static void stop_when_written(void *context)
 		engine_after(watched->engine, 10, stop_when_written, watched);
 }
 
-/* A server that does not answer: after a second the line appears, and at the end it is wiped. */
+/* A server that does not answer: after a second the line appears, and at the end it is wiped. A
+ * delivery is no test. */
 static void test_progress(void **state)
 {
 	(void)state;
@@ -1267,7 +1268,15 @@ static void test_progress(void **state)
 	struct watched watched = {
 		engine_of((struct engine_options){.jobs = 1, .progress = true}), fd};
 	struct server_test test;
+	struct outcome outcome = {0};
+	struct delivery delivery = {.arena = arena_new(), .payload = "news"};
 	server_test_set(&test, peer->url);
+	receiver = &(struct endpoint){.url = peer->url,
+		.timeout = 60000,
+		.connect_timeout = 60000,
+		.max_body = 1000,
+		.max_concurrent = 1};
+	engine_deliver(watched.engine, &twice, &delivery, keep_outcome, &outcome);
 	engine_submit(watched.engine, server_task(&test));
 	engine_submit(watched.engine, server_task(&test));
 	stop_when_written(&watched);
@@ -1279,6 +1288,7 @@ static void test_progress(void **state)
 	assert_memory_equal(text, line, sizeof line - 1);
 	assert_string_equal(text + length - (sizeof wiped - 1), wiped);
 	engine_free(watched.engine);
+	arena_free(delivery.arena);
 	peer_free(peer);
 	close(fd);
 	close(kept);
