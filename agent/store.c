@@ -121,7 +121,7 @@ static int prune_file(struct cli *cli, const char *path, const struct strings *t
 		error_set(&error, ERROR_STATE, "state file %s: %s", path, strerror(errno));
 		return cli_fail(&error);
 	}
-	file = store_file_open(path, &error);
+	file = options->dry_run ? store_file_copy(path, &error) : store_file_open(path, &error);
 	if (!file)
 		return cli_fail(&error);
 	request = store_request_new(STORE_PRUNE, NULL, NULL);
@@ -197,7 +197,8 @@ const struct command store_command = {
 		"again. With --state-file no configuration is read, and no test is taken for one "
 		"that is "
 		"gone. The agent must not run meanwhile; it forgets messages and withdrawn "
-		"changes by itself, after 90 days.",
+		"changes by itself, after 90 days. --dry-run tries it on a temporary copy, so the "
+		"file stays as it is, and the agent may run.",
 	.parts = parts,
 	.options_size = sizeof(struct store_options),
 	.run = run,

@@ -1,7 +1,8 @@
 /*
  * `store backup`: SQLite's online backup into a new file beside the target, which then takes the
- * target's name. A run that is broken off leaves the new file, whose name says what it is.
+ * target's name. A run that is killed leaves the new file, which a later one removes.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sqlite3.h>
@@ -9,10 +10,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "agent/core/log.h"
 #include "agent/news/store_reader.h"
 #include "agent/news/store_tools.h"
+
+enum {
+	RANDOM_LENGTH = 6, /* of mkostemp */
+	LEFT_AFTER = 3600, /* seconds */
+};
+
+#define RANDOM_LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
 static bool fail(const char *target, const char *why, struct error *error)
 {
@@ -162,6 +172,53 @@ static bool check_target(const char *path, const char *target, struct error *err
 	return good || fail(target, "that is the state file, or belongs to it", error);
 }
 
+/* BASE.new-XXXXXX, and what SQLite keeps beside such a file. */
+static bool is_leftover(const char *name, const char *base)
+{
+	static const char *const suffixes[] = {"", "-journal", "-wal", "-shm"};
+	static const char mark[] = ".new-";
+	size_t length = strlen(base);
+
+	if (strncmp(name, base, length) != 0 || strncmp(name + length, mark, strlen(mark)) != 0)
+		return false;
+	name += length + strlen(mark);
+	if (strspn(name, RANDOM_LETTERS) < RANDOM_LENGTH)
+		return false;
+	for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
+		if (strcmp(name + RANDOM_LENGTH, suffixes[i]) == 0)
+			return true;
+	return false;
+}
+
+/* One that is being made is written to all the time; one that nobody has touched for an hour was
+ * left by a backup that was killed. */
+static void remove_leftover(int folder, const char *name)
+{
+	struct stat status;
+
+	if (fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(status.st_mode) ||
+		status.st_mtime > time(NULL) - LEFT_AFTER)
+		return;
+	if (unlinkat(folder, name, 0) == 0)
+		log_event(LEVEL_INFO, "removed what a killed backup had left",
+			LOG_TEXT("file", name));
+}
+
+static void remove_leftovers(const char *target)
+{
+	char *path = folder_of(target);
+	DIR *folder = opendir(path);
+	const struct dirent *entry;
+
+	free(path);
+	if (!folder)
+		return;
+	while ((entry = readdir(folder)))
+		if (is_leftover(entry->d_name, base_of(target)))
+			remove_leftover(dirfd(folder), entry->d_name);
+	closedir(folder);
+}
+
 bool store_backup(const char *path, const char *target, bool force, struct error *error)
 {
 	char *copied;
@@ -172,6 +229,7 @@ bool store_backup(const char *path, const char *target, bool force, struct error
 		return false;
 	if (!force && access(target, F_OK) == 0)
 		return fail(target, "there is such a file already (--force replaces it)", error);
+	remove_leftovers(target);
 	if (asprintf(&copied, "%s.new-XXXXXX", target) < 0)
 		abort();
 	file = mkostemp(copied, O_CLOEXEC);

@@ -141,6 +141,51 @@ static void check_schema(struct check *check, int64_t version)
 	compare_parts(check, is, is_count, ought, ought_count);
 }
 
+/* What readers of the rows hold them to. */
+static const struct range {
+	const char *table, *column;
+	int64_t first, last;
+} ranges[] = {
+	{"changes", "id", 1, ROWS_MOST},
+	{"changes", "sign", -1, 1},
+	{"changes", "state", 1, CHANGE_STATES - 1},
+	{"changes", "news", 0, NEWS_COUNT - 1},
+	{"changes", "direction", -1, 1},
+	{"changes", "time", -ROWS_MOST, ROWS_MOST},
+	{"changes", "first_seen", -ROWS_MOST, ROWS_MOST},
+	{"changes", "updated", -ROWS_MOST, ROWS_MOST},
+	{"changes", "spacing", 0, ROWS_MOST},
+	{"changes", "runs", 0, ROWS_MOST},
+	{"changes", "count_before", 0, ROWS_MOST},
+	{"changes", "count_after", 0, ROWS_MOST},
+	{"changes", "members", 0, ROWS_MOST},
+	{"deliveries", "id", 1, ROWS_MOST},
+	{"deliveries", "state", 1, PARCEL_ABANDONED},
+	{"deliveries", "attempts", 0, ROWS_MOST},
+	{"deliveries", "created", -ROWS_MOST, ROWS_MOST},
+	{"deliveries", "updated", -ROWS_MOST, ROWS_MOST},
+	{"history", "event", 1, EVENT_KINDS - 1},
+	{"history", "time", -ROWS_MOST, ROWS_MOST},
+	{"history", "point", -ROWS_MOST, ROWS_MOST},
+	{"series", "anchor", -ROWS_MOST, ROWS_MOST},
+	{"series", "last_point", -ROWS_MOST, ROWS_MOST},
+	{"conditions", "kind", 1, CONDITION_MANY_STALE},
+	{"conditions", "since", -ROWS_MOST, ROWS_MOST},
+};
+
+static void check_values(struct check *check)
+{
+	for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
+		const struct range *range = &ranges[i];
+
+		ask(check, arena_printf(check->arena,
+				   "SELECT 'a row of %s is out of range: %s ' || %s FROM %s"
+				   " WHERE %s NOT BETWEEN %lld AND %lld LIMIT 3",
+				   range->table, range->column, range->column, range->table,
+				   range->column, (long long)range->first, (long long)range->last));
+	}
+}
+
 static void check_content(struct check *check)
 {
 	struct store_report *report = check->report;
@@ -153,6 +198,7 @@ static void check_content(struct check *check)
 	if (report->version < FIRST_WITH_COUNTS)
 		return;
 	report->series = ask_number(check, "SELECT count(*) FROM series");
+	check_values(check);
 	ask(check, "SELECT 'changes of state ' || state || ' are counted as ' || count"
 		   " FROM counts WHERE count !="
 		   " (SELECT count(*) FROM changes WHERE changes.state = counts.state)");

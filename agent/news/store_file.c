@@ -14,6 +14,7 @@
 
 #include "agent/core/log.h"
 #include "agent/news/store_lock.h"
+#include "agent/news/store_reader.h"
 
 enum { BUSY_MS = 5000, CHECKED_WHOLE = 64 << 20 };
 
@@ -351,6 +352,54 @@ struct store_file *store_file_of(const char *path, sqlite3 *database, struct err
 		return file;
 	store_file_close(file);
 	return NULL;
+}
+
+static bool copy_into(struct store_file *file, sqlite3 *from, struct error *error)
+{
+	sqlite3_backup *backup;
+
+	if (sqlite3_open_v2("", &file->database,
+		    SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
+		    NULL) != SQLITE_OK)
+		return store_file_fail(file, "copy it", error);
+	backup = sqlite3_backup_init(file->database, "main", from, "main");
+	if (backup)
+		(void)sqlite3_backup_step(backup, -1);
+	if (!backup || sqlite3_backup_finish(backup) != SQLITE_OK)
+		return store_file_fail(file, "copy it", error);
+	return true;
+}
+
+static struct store_file *copy_once(const char *path, bool *settled, struct error *error)
+{
+	sqlite3 *from = store_reader_connect(path, settled, error);
+	struct store_file *file = from ? memory_new(1, sizeof *file) : NULL;
+	int64_t version;
+
+	if (!file)
+		return NULL;
+	*file = (struct store_file){.path = memory_strdup(path), .lock = -1};
+	if (copy_into(file, from, error) && check_pages(file, error) &&
+		check_version(file, &version, error) && migrate(file, version, error) &&
+		prepare(file, error)) {
+		sqlite3_close(from);
+		return file;
+	}
+	sqlite3_close(from);
+	store_file_close(file);
+	return NULL;
+}
+
+struct store_file *store_file_copy(const char *path, struct error *error)
+{
+	bool settled = false;
+	struct store_file *file = copy_once(path, &settled, error);
+
+	if (!store_reader_overtaken(path, settled))
+		return file;
+	if (file)
+		store_file_close(file);
+	return copy_once(path, &settled, error);
 }
 
 void store_file_close(struct store_file *file)

@@ -19,6 +19,13 @@ void store_file_close(struct store_file *file);
 /* The file seen through a connection that only reads, which it takes over; for store_reader.c. */
 struct store_file *store_file_of(const char *path, struct sqlite3 *database, struct error *error);
 
+/*
+ * A copy as of one moment, in a temporary file without a name, brought up to date: what is done to
+ * it leaves the file at `path` as it is, and may be done while an agent has that one. NULL and an
+ * ERROR_STATE as for store_file_open, or if there is no room.
+ */
+struct store_file *store_file_copy(const char *path, struct error *error);
+
 /* One transaction. After a failed commit nothing was written. */
 bool store_file_begin(struct store_file *file, bool writes, struct error *error) MUST_USE;
 bool store_file_commit(struct store_file *file, struct error *error) MUST_USE;

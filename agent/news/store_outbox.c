@@ -75,7 +75,7 @@ static bool load_told(struct store_file *file, struct store_request *request, st
 
 	bind_integer(&reader.binder, record->item.id);
 	while (reader_next(&reader, error))
-		record_told(request->arena, record, read_text(&reader));
+		record_told(request->arena, record, read_name(&reader));
 	record->told_stored = record->told.count;
 	return !reader.failed;
 }

@@ -45,12 +45,12 @@ static bool load_told(struct store_file *file, struct store_request *request, st
 	size_t at = 0;
 
 	while (reader_next(&reader, error)) {
-		int64_t id = read_integer(&reader);
+		int64_t id = read_id(&reader);
 
 		while (at < request->record_count && request->records[at].item.id < id)
 			at++;
 		if (at < request->record_count && request->records[at].item.id == id) {
-			record_told(request->arena, &request->records[at], read_text(&reader));
+			record_told(request->arena, &request->records[at], read_name(&reader));
 			request->records[at].told_stored = request->records[at].told.count;
 		}
 	}
@@ -59,16 +59,16 @@ static bool load_told(struct store_file *file, struct store_request *request, st
 
 static void read_parcel(struct reader *reader, struct parcel *parcel)
 {
-	parcel->id = read_integer(reader);
-	parcel->key = read_text(reader);
-	parcel->receiver = read_text(reader);
-	parcel->destination = read_text(reader);
+	parcel->id = read_id(reader);
+	parcel->key = read_name(reader);
+	parcel->receiver = read_name(reader);
+	parcel->destination = read_name(reader);
 	parcel->payload = read_text(reader);
 	parcel->thread = read_text(reader);
 	parcel->state = (enum parcel_state)read_choice(reader, 1, PARCEL_ABANDONED);
 	parcel->receipt = read_text(reader);
-	parcel->attempts = read_integer(reader);
-	parcel->now = read_integer(reader);
+	parcel->attempts = read_count(reader);
+	parcel->now = read_time(reader);
 	parcel->restored = true;
 }
 
@@ -156,10 +156,9 @@ bool store_counts(struct store_file *file, struct store_request *request, struct
 	struct reader reader = open_reader(file, request, STATEMENT_COUNTS);
 
 	while (reader_next(&reader, error)) {
-		int64_t state = read_integer(&reader);
+		int64_t state = read_choice(&reader, 1, CHANGE_STATES - 1);
 
-		if (state > 0 && state < CHANGE_STATES)
-			request->state_counts[state] = read_integer(&reader);
+		request->state_counts[state] = read_count(&reader);
 	}
 	return !reader.failed;
 }
@@ -176,11 +175,11 @@ static bool load_conditions(
 		request->conditions = rows_grow(request->arena, request->conditions,
 			&request->condition_count, sizeof *condition);
 		condition = &request->conditions[request->condition_count - 1];
-		condition->subject = read_text(&reader);
+		condition->subject = read_name(&reader);
 		condition->kind =
 			(enum condition_kind)read_choice(&reader, 1, CONDITION_MANY_STALE);
-		condition->since = read_integer(&reader);
-		condition->text = read_text(&reader);
+		condition->since = read_time(&reader);
+		condition->text = read_name(&reader);
 	}
 	return !reader.failed;
 }
@@ -195,17 +194,17 @@ bool store_restore(struct store_file *file, struct store_request *request, struc
 /* Series repeat from row to row: each name is copied once. */
 static void read_known(struct reader *reader, const struct record *last, struct record *record)
 {
-	record->item.id = read_integer(reader);
-	record->series = read_text_again(reader, last ? last->series : NULL);
-	record->branch = read_text_again(reader, last ? last->branch : NULL);
-	record->sign = (int)read_integer(reader);
-	record->item.time = read_integer(reader);
+	record->item.id = read_id(reader);
+	record->series = read_name_again(reader, last ? last->series : NULL);
+	record->branch = read_name_again(reader, last ? last->branch : NULL);
+	record->sign = (int)read_choice(reader, -1, 1);
+	record->item.time = read_time(reader);
 	record->state = (enum change_state)read_choice(reader, 1, CHANGE_STATES - 1);
 	record->news = (enum news)read_choice(reader, 0, NEWS_COUNT - 1);
-	record->first_seen = read_integer(reader);
-	record->spacing = read_integer(reader);
-	record->runs = read_integer(reader);
-	record->item.change.count_after = (size_t)read_integer(reader);
+	record->first_seen = read_time(reader);
+	record->spacing = read_count(reader);
+	record->runs = read_count(reader);
+	record->item.change.count_after = (size_t)read_count(reader);
 }
 
 bool store_known(struct store_file *file, struct store_request *request, struct error *error)
@@ -237,10 +236,10 @@ bool store_marks(struct store_file *file, struct store_request *request, struct 
 		request->marks = rows_grow(
 			request->arena, request->marks, &request->mark_count, sizeof *mark);
 		mark = &request->marks[request->mark_count - 1];
-		mark->series = read_text(&reader);
-		mark->branch = read_text(&reader);
-		mark->anchor = read_integer(&reader);
-		mark->last_point = read_integer(&reader);
+		mark->series = read_name(&reader);
+		mark->branch = read_name(&reader);
+		mark->anchor = read_time(&reader);
+		mark->last_point = read_time(&reader);
 	}
 	return !reader.failed;
 }
@@ -261,8 +260,8 @@ static bool load_events(struct store_file *file, struct store_request *request,
 		events = rows_grow(request->arena, events, &record->event_count, sizeof *events);
 		event = &events[record->event_count - 1];
 		event->kind = (enum event_kind)read_choice(&reader, 1, EVENT_KINDS - 1);
-		event->time = read_integer(&reader);
-		event->point = read_integer(&reader);
+		event->time = read_time(&reader);
+		event->point = read_time(&reader);
 		event->receiver = read_text(&reader);
 		event->destination = read_text(&reader);
 	}

@@ -14,6 +14,7 @@
 
 #include "agent/core/buf.h"
 #include "agent/news/store_file.h"
+#include "agent/news/store_lock.h"
 
 enum { BUSY_MS = 5000, TRIES = 3 };
 
@@ -47,6 +48,8 @@ struct sqlite3 *store_reader_connect(const char *path, bool *settled, struct err
 		error_set(error, ERROR_STATE, "state file %s: %s", path, strerror(errno));
 		return NULL;
 	}
+	if (!store_check_size(path, error))
+		return NULL;
 	*settled = is_settled(path);
 	if (*settled && store_file_beside(path, "-wal") > 0) {
 		error_set(error, ERROR_STATE,

@@ -19,6 +19,22 @@ void bind_integer(struct binder *binder, int64_t value)
 	sqlite3_bind_int64(binder->statement, ++binder->column, value);
 }
 
+static void bind_range(struct binder *binder, int64_t value, int64_t first, int64_t last)
+{
+	binder->strange |= value < first || value > last;
+	bind_integer(binder, value);
+}
+
+void bind_time(struct binder *binder, int64_t time)
+{
+	bind_range(binder, time, -ROWS_MOST, ROWS_MOST);
+}
+
+void bind_count(struct binder *binder, int64_t count)
+{
+	bind_range(binder, count, 0, ROWS_MOST);
+}
+
 /* NaN becomes NULL. */
 static void bind_number(struct binder *binder, double value)
 {
@@ -50,23 +66,25 @@ void bind_item(struct binder *binder, const struct announcement *item)
 	bind_number(binder, item->change.mean_after);
 	bind_number(binder, item->change.stddev_before);
 	bind_number(binder, item->change.stddev_after);
-	bind_integer(binder, (int64_t)item->change.count_before);
-	bind_integer(binder, (int64_t)item->change.count_after);
+	bind_count(binder, (int64_t)item->change.count_before);
+	bind_count(binder, (int64_t)item->change.count_after);
 	bind_number(binder, item->change.magnitude);
 	bind_text(binder, item->commit_before);
 	bind_text(binder, item->commit_after);
 	bind_text(binder, item->version_before);
 	bind_text(binder, item->version_after);
-	bind_integer(binder, (int64_t)item->members);
+	bind_count(binder, (int64_t)item->members);
 	bind_text(binder, item->shared);
 	bind_attributes(binder, item);
 }
 
 bool bind_finish(struct binder *binder, struct error *error)
 {
-	bool done = sqlite3_step(binder->statement) == SQLITE_DONE;
+	bool done = !binder->strange && sqlite3_step(binder->statement) == SQLITE_DONE;
 
-	if (!done)
+	if (binder->strange)
+		error_set(error, ERROR_DATA, "a time or count is beyond what is recorded");
+	else if (!done)
 		store_file_fail(binder->file, "write to it", error);
 	sqlite3_reset(binder->statement);
 	return done;
@@ -81,7 +99,7 @@ bool reader_next(struct reader *reader, struct error *error)
 		return true;
 	if (reader->strange)
 		reader->failed = !error_set(error, ERROR_STATE,
-			"state file %s is damaged: a number in it stands for nothing",
+			"state file %s is damaged: a value in it is out of range or missing",
 			store_file_path(reader->binder.file));
 	else if (result != SQLITE_DONE)
 		reader->failed = !store_file_fail(reader->binder.file, "read it", error);
@@ -89,19 +107,31 @@ bool reader_next(struct reader *reader, struct error *error)
 	return false;
 }
 
-int64_t read_integer(struct reader *reader)
-{
-	return sqlite3_column_int64(reader->binder.statement, reader->column++);
-}
-
 int64_t read_choice(struct reader *reader, int64_t first, int64_t last)
 {
-	int64_t value = read_integer(reader);
+	int column = reader->column++;
+	int64_t value = sqlite3_column_int64(reader->binder.statement, column);
+	bool number = sqlite3_column_type(reader->binder.statement, column) == SQLITE_INTEGER;
 
-	if (value >= first && value <= last)
+	if (number && value >= first && value <= last)
 		return value;
 	reader->strange = true;
 	return first;
+}
+
+int64_t read_id(struct reader *reader)
+{
+	return read_choice(reader, 1, ROWS_MOST);
+}
+
+int64_t read_time(struct reader *reader)
+{
+	return read_choice(reader, -ROWS_MOST, ROWS_MOST);
+}
+
+int64_t read_count(struct reader *reader)
+{
+	return read_choice(reader, 0, ROWS_MOST);
 }
 
 double read_number(struct reader *reader)
@@ -113,56 +143,68 @@ double read_number(struct reader *reader)
 	return sqlite3_column_double(reader->binder.statement, column);
 }
 
-const char *read_text(struct reader *reader)
+static const char *column_text(struct reader *reader)
 {
-	return read_text_again(reader, NULL);
+	return (const char *)sqlite3_column_text(reader->binder.statement, reader->column++);
 }
 
-const char *read_text_again(struct reader *reader, const char *before)
+const char *read_text(struct reader *reader)
 {
-	const char *text =
-		(const char *)sqlite3_column_text(reader->binder.statement, reader->column++);
+	return arena_strdup(reader->arena, column_text(reader));
+}
 
-	return before && text && strcmp(before, text) == 0 ? before
-							   : arena_strdup(reader->arena, text);
+const char *read_name(struct reader *reader)
+{
+	return read_name_again(reader, NULL);
+}
+
+const char *read_name_again(struct reader *reader, const char *before)
+{
+	const char *text = column_text(reader);
+
+	if (!text) {
+		reader->strange = true;
+		return "";
+	}
+	return before && strcmp(before, text) == 0 ? before : arena_strdup(reader->arena, text);
 }
 
 static void read_item(struct reader *reader, struct announcement *item)
 {
-	item->metric = read_text(reader);
+	item->metric = read_name(reader);
 	item->unit = read_text(reader);
-	item->direction = (int)read_integer(reader);
+	item->direction = (int)read_choice(reader, -1, 1);
 	item->change.pvalue = read_number(reader);
 	item->change.mean_before = read_number(reader);
 	item->change.mean_after = read_number(reader);
 	item->change.stddev_before = read_number(reader);
 	item->change.stddev_after = read_number(reader);
-	item->change.count_before = (size_t)read_integer(reader);
-	item->change.count_after = (size_t)read_integer(reader);
+	item->change.count_before = (size_t)read_count(reader);
+	item->change.count_after = (size_t)read_count(reader);
 	item->change.magnitude = read_number(reader);
 	item->commit_before = read_text(reader);
 	item->commit_after = read_text(reader);
 	item->version_before = read_text(reader);
 	item->version_after = read_text(reader);
-	item->members = (size_t)read_integer(reader);
+	item->members = (size_t)read_count(reader);
 	item->shared = read_text(reader);
 	reader->strange |= !store_attributes_read(reader->arena, read_text(reader), item);
 }
 
 void read_record(struct reader *reader, struct record *record)
 {
-	record->item.id = read_integer(reader);
-	record->item.test = read_text(reader);
-	record->series = read_text(reader);
-	record->branch = read_text(reader);
-	record->sign = (int)read_integer(reader);
-	record->item.time = read_integer(reader);
+	record->item.id = read_id(reader);
+	record->item.test = read_name(reader);
+	record->series = read_name(reader);
+	record->branch = read_name(reader);
+	record->sign = (int)read_choice(reader, -1, 1);
+	record->item.time = read_time(reader);
 	record->state = (enum change_state)read_choice(reader, 1, CHANGE_STATES - 1);
 	record->news = (enum news)read_choice(reader, 0, NEWS_COUNT - 1);
-	record->first_seen = read_integer(reader);
-	record->spacing = read_integer(reader);
-	record->runs = read_integer(reader);
-	record->updated = read_integer(reader);
+	record->first_seen = read_time(reader);
+	record->spacing = read_count(reader);
+	record->runs = read_count(reader);
+	record->updated = read_time(reader);
 	read_item(reader, &record->item);
 }
 

@@ -6,15 +6,22 @@
 
 #include "agent/news/store_file.h"
 
+/* What a time (ms, either way) and a count can be: less would do for both, and sums and differences
+ * of them do not overflow. What is beyond is neither written nor believed when it is read. */
+#define ROWS_MOST (INT64_C(1) << 53)
+
 /* A statement about to be run. */
 struct binder {
 	struct store_file *file;
 	struct sqlite3_stmt *statement;
 	int column;
+	bool strange; /* a time or count is out of range; the statement is not run */
 };
 
 struct binder bind_to(struct store_file *file, enum statement statement);
 void bind_integer(struct binder *binder, int64_t value);
+void bind_time(struct binder *binder, int64_t time);
+void bind_count(struct binder *binder, int64_t count);
 void bind_text(struct binder *binder, const char *text); /* borrowed until it has been run */
 void bind_item(struct binder *binder, const struct announcement *item);
 
@@ -27,17 +34,20 @@ struct reader {
 	struct arena *arena;
 	int column;
 	bool failed;
-	bool strange; /* a number was no choice; the next row is an error */
+	bool strange; /* a value was out of range or missing; the next row is an error */
 };
 
 /* True if there is a row; false at the end, or with `failed` and an error. */
 bool reader_next(struct reader *reader, struct error *error);
-int64_t read_integer(struct reader *reader);
-int64_t read_choice(struct reader *reader, int64_t first, int64_t last); /* of an enum */
-double read_number(struct reader *reader);                               /* NULL becomes NaN */
-const char *read_text(struct reader *reader);
-/* As read_text; the text before it, if it is the same. */
-const char *read_text_again(struct reader *reader, const char *before);
+int64_t read_choice(struct reader *reader, int64_t first, int64_t last);
+int64_t read_id(struct reader *reader);
+int64_t read_time(struct reader *reader);
+int64_t read_count(struct reader *reader);
+double read_number(struct reader *reader);    /* NULL becomes NaN */
+const char *read_text(struct reader *reader); /* or NULL */
+const char *read_name(struct reader *reader); /* a text that must be there */
+/* As read_name; the text before it, if it is the same. */
+const char *read_name_again(struct reader *reader, const char *before);
 void read_record(struct reader *reader, struct record *record);
 
 /* Grows an array in the arena by one item of `size` bytes and returns the array. */

@@ -130,7 +130,8 @@ _Static_assert(STORE_VERSION == 5, "STATEMENT_PROBE writes the version");
  * pattern, ?8 updated */
 #define LIST(index, condition)                                                                     \
 	"SELECT " RECORD_COLUMNS " FROM changes " index " WHERE " condition                        \
-	" AND time >= ?2 AND time < ?3 AND (?4 >> state) & 1 AND id < ?5"                          \
+	" AND time >= ?2 AND time < ?3 AND id < ?5"                                                \
+	" AND ((?4 >> state) & 1 OR state NOT BETWEEN 1 AND 4)"                                    \
 	" AND (?7 IS NULL OR matches(?7, test)) AND updated >= ?8 ORDER BY id DESC LIMIT ?6"
 
 /* All tests that have changes, by a jump through the index for each. */

@@ -18,8 +18,8 @@ static bool add_event(struct store_file *file, int64_t change, enum event_kind k
 
 	bind_integer(&event, change);
 	bind_integer(&event, kind);
-	bind_integer(&event, now);
-	bind_integer(&event, point);
+	bind_time(&event, now);
+	bind_time(&event, point);
 	if (!bind_finish(&event, error))
 		return false;
 	forget = bind_to(file, STATEMENT_FORGET_EVENT);
@@ -36,12 +36,12 @@ static bool insert_record(struct store_file *file, struct record *record, struct
 	bind_text(&binder, record->series);
 	bind_text(&binder, record->branch);
 	bind_integer(&binder, record->sign);
-	bind_integer(&binder, record->item.time);
+	bind_time(&binder, record->item.time);
 	bind_integer(&binder, record->state);
 	bind_integer(&binder, record->news);
-	bind_integer(&binder, record->first_seen);
-	bind_integer(&binder, record->spacing);
-	bind_integer(&binder, record->runs > 0 ? record->runs : 1);
+	bind_time(&binder, record->first_seen);
+	bind_count(&binder, record->spacing);
+	bind_count(&binder, record->runs > 0 ? record->runs : 1);
 	bind_item(&binder, &record->item);
 	if (!bind_finish(&binder, error))
 		return false;
@@ -65,12 +65,12 @@ static bool believe(struct store_file *file, const struct record *record, struct
 
 	bind_integer(&binder, record->item.id);
 	bind_integer(&binder, record->sign);
-	bind_integer(&binder, record->item.time);
+	bind_time(&binder, record->item.time);
 	bind_integer(&binder, record->state);
 	bind_integer(&binder, record->news);
-	bind_integer(&binder, record->spacing);
-	bind_integer(&binder, record->runs);
-	bind_integer(&binder, record->updated);
+	bind_count(&binder, record->spacing);
+	bind_count(&binder, record->runs);
+	bind_time(&binder, record->updated);
 	return bind_finish(&binder, error) &&
 	       renew_item(file, record->item.id, &record->item, error) &&
 	       add_event(file, record->item.id, EVENT_CONFIRMED, record->updated, record->item.time,
@@ -98,9 +98,10 @@ static bool note_update(
 
 	bind_integer(&before.binder, update->id);
 	while (reader_next(&before, error)) {
-		enum change_state state = (enum change_state)read_integer(&before);
+		enum change_state state =
+			(enum change_state)read_choice(&before, 1, CHANGE_STATES - 1);
 
-		kind = event_of(state, read_integer(&before), update);
+		kind = event_of(state, read_time(&before), update);
 	}
 	if (before.failed)
 		return false;
@@ -116,10 +117,10 @@ static bool update_record(
 		return false;
 	binder = bind_to(file, STATEMENT_UPDATE);
 	bind_integer(&binder, update->id);
-	bind_integer(&binder, update->time);
+	bind_time(&binder, update->time);
 	bind_integer(&binder, update->state);
-	bind_integer(&binder, update->now);
-	bind_integer(&binder, update->runs);
+	bind_time(&binder, update->now);
+	bind_count(&binder, update->runs);
 	return bind_finish(&binder, error) &&
 	       (!update->item || renew_item(file, update->id, update->item, error));
 }
@@ -132,8 +133,8 @@ static bool upsert_mark(struct store_file *file, const char *test, const struct 
 	bind_text(&binder, test);
 	bind_text(&binder, mark->series);
 	bind_text(&binder, mark->branch);
-	bind_integer(&binder, mark->anchor);
-	bind_integer(&binder, mark->last_point);
+	bind_time(&binder, mark->anchor);
+	bind_time(&binder, mark->last_point);
 	return bind_finish(&binder, error);
 }
 
@@ -180,7 +181,7 @@ static bool queue_parcel(struct store_file *file, struct parcel *parcel, struct 
 	bind_text(&binder, parcel->destination);
 	bind_text(&binder, parcel->payload);
 	bind_text(&binder, parcel->thread);
-	bind_integer(&binder, parcel->now);
+	bind_time(&binder, parcel->now);
 	if (!bind_finish(&binder, error))
 		return false;
 	parcel->id = store_file_inserted(file);
@@ -200,7 +201,7 @@ static bool write_condition(
 	bind_text(&binder, condition->subject);
 	if (!condition->over) {
 		bind_integer(&binder, condition->kind);
-		bind_integer(&binder, condition->since);
+		bind_time(&binder, condition->since);
 		bind_text(&binder, condition->text);
 	}
 	return bind_finish(&binder, error);
@@ -231,7 +232,7 @@ static bool note_arrival(struct store_file *file, const struct parcel *parcel, s
 	struct binder binder = bind_to(file, STATEMENT_ARRIVED);
 
 	bind_integer(&binder, parcel->id);
-	bind_integer(&binder, parcel->now);
+	bind_time(&binder, parcel->now);
 	return bind_finish(&binder, error);
 }
 
@@ -243,8 +244,8 @@ static bool settle_parcel(struct store_file *file, const struct parcel *parcel, 
 	bind_integer(&binder, parcel->state);
 	bind_text(&binder, parcel->receipt);
 	bind_text(&binder, parcel->problem);
-	bind_integer(&binder, parcel->attempts);
-	bind_integer(&binder, parcel->now);
+	bind_count(&binder, parcel->attempts);
+	bind_time(&binder, parcel->now);
 	return bind_finish(&binder, error) &&
 	       (parcel->state != PARCEL_SENT || note_arrival(file, parcel, error));
 }

@@ -253,7 +253,10 @@ static void fetched(void *context, bool read)
 	lane->busy = false;
 	if (read && !lane->first->parcel.payload)
 		abandon(lane, &lane->first, "abandoned", "it is not in the state file any more");
-	lane_wait(lane, read ? 0 : FETCH_AGAIN);
+	if (!read && lane->agent->once)
+		leave_for_next_run(lane);
+	else
+		lane_wait(lane, read ? 0 : FETCH_AGAIN);
 }
 
 /* The messages of a receiver that is not configured, or not with this destination (a channel), wait

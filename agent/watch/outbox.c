@@ -167,6 +167,7 @@ static void fetched(struct store_request *request)
 	const struct parcel *parcel = request->parcels;
 	bool read = !request->failed;
 
+	letter->outbox->agent->stateless |= !read;
 	if (read) {
 		letter->parcel.payload = arena_strdup(letter->arena, parcel->payload);
 		describe(letter, parcel->records, parcel->record_count);

@@ -152,6 +152,28 @@ def test_check_of_a_damaged_file(hunter, told, tmp_path):
     assert (tmp_path / "state.db").read_bytes() == before
 
 
+def content(tmp_path):
+    return {p.name: p.read_bytes() for p in tmp_path.iterdir() if p.name.startswith("state.db")}
+
+
+def test_a_dry_prune_leaves_the_file_alone(agents, hunter, told, tmp_path):
+    """Also one that an earlier version has written, and beside a running agent."""
+    database = sqlite3.connect(tmp_path / "state.db")
+    database.executescript("DROP TABLE last_ids; DROP TRIGGER last_ids_changes; DROP TRIGGER last_ids_deliveries;"
+                           "ALTER TABLE changes DROP COLUMN attributes; PRAGMA user_version = 3;")
+    database.close()
+    before = content(tmp_path)
+    dry = "store", "prune", "--older-than", "0s", "--dry-run", "--config", told
+    done = hunter(*dry)
+    assert (done.code, done.err) == (0, "") and "would be forgotten" in done.out
+    assert content(tmp_path) == before
+    agent = agents(told)
+    agent.wait_log("msg=started")
+    agent.pass_by()
+    done = hunter(*dry)
+    assert (done.code, done.err) == (0, "") and "would be forgotten" in done.out
+
+
 def test_prune(agents, hunter, told, tmp_path):
     agent = agents(told)
     refused = hunter("store", "prune", "--older-than", "0s", "--config", told)
@@ -179,6 +201,26 @@ def wait_ready(agent, timeout=30):
         assert not timer.is_set(), agent.get("/-/ready")[1]
         ready.wait(0.05)
     alarm.cancel()
+
+
+DAMAGE = ["changes SET state = -5", "changes SET news = 7", "changes SET time = 9223372036854775807",
+          "deliveries SET attempts = -1", "deliveries SET created = 9223372036854775807",
+          "changes SET news = 1, first_seen = 9223372036854775807"]
+
+
+def test_a_single_pass_over_damaged_rows_ends(hunter, tmp_path):
+    """A file that SQLite finds whole, with values that make no sense; a message waits in it."""
+    write_csv(tmp_path / "read.csv", [(30, 1.2)])
+    path = config(tmp_path, csv_test(tmp_path / "read.csv"), 'webhook: {url: "http://127.0.0.1:1/x"}')
+    assert hunter("run", "--once", "--config", path).code == 3
+    shutil.copy(tmp_path / "state.db", tmp_path / "whole.db")
+    for damage in DAMAGE:
+        shutil.copy(tmp_path / "whole.db", tmp_path / "state.db")
+        database = sqlite3.connect(tmp_path / "state.db")
+        database.executescript(f"UPDATE {damage}")
+        database.close()
+        done = hunter("run", "--once", "--config", path)
+        assert done.code == 4 and "out of range or missing" in done.err, damage
 
 
 def test_locked_state_comes_back_without_news(agents, tmp_path, slack):

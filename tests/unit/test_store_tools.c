@@ -158,15 +158,30 @@ static void test_what_cannot_be_read(void **state)
 /* A number that stands for nothing is not taken for something. */
 static void test_strange_numbers(void **state)
 {
+	static const char *const strange[] = {"news = 4", "news = -1", "state = -5", "state = 0",
+		"id = -1", "id = 9223372036854775806", "sign = 2", "direction = -2",
+		"time = 9223372036854775806", "time = -9223372036854775807",
+		"first_seen = 4611686018427387904", "updated = -4611686018427387904",
+		"spacing = -1", "spacing = 9223372036854775806", "runs = -1", "count_after = -1",
+		"count_before = 9223372036854775806", "members = -1"};
 	struct fixture *fixture = *state;
 
 	open_fixture(fixture);
 	record_one(fixture, &example);
 	close_fixture(fixture);
-	database_with(fixture, "UPDATE changes SET news = 4");
-	read_fails(fixture, "stands for nothing");
-	database_with(fixture, "UPDATE changes SET news = -1");
-	read_fails(fixture, "stands for nothing");
+	for (size_t i = 0; i < sizeof strange / sizeof *strange; i++) {
+		char sql[200];
+
+		snprintf(sql, sizeof sql,
+			"DROP TABLE IF EXISTS good; CREATE TABLE good AS SELECT * FROM changes;"
+			"UPDATE changes SET %s",
+			strange[i]);
+		database_with(fixture, sql);
+		read_fails(fixture, "out of range or missing");
+		database_with(fixture, "PRAGMA foreign_keys = OFF; DELETE FROM changes;"
+				       " INSERT INTO changes SELECT * FROM good");
+		assert_int_equal(count_listed(fixture), 1);
+	}
 }
 
 static struct store_report check(const struct fixture *fixture, struct arena *arena)
@@ -241,6 +256,10 @@ static void test_check_finds_what_is_wrong(void **state)
 	expect_problem(fixture, "\"aaa\" is not ours");
 	database_with(fixture, "UPDATE counts SET count = 7 WHERE state = 3");
 	expect_problem(fixture, "changes of state 3 are counted as 7");
+	database_with(fixture, "UPDATE changes SET time = 9223372036854775807 WHERE id = 2");
+	expect_problem(fixture, "a row of changes is out of range: time 9223372036854775807");
+	database_with(fixture, "UPDATE deliveries SET state = -5");
+	expect_problem(fixture, "a row of deliveries is out of range: state -5");
 	database_with(fixture, "DELETE FROM changes");
 	expect_problem(fixture, "a row of announced points to one of changes");
 	damage(fixture, 8192);
@@ -287,6 +306,41 @@ static void test_backup_is_whole_and_replaces_nothing(void **state)
 }
 
 /* By whatever name. */
+static void make_file(const struct fixture *fixture, const char *name, bool old)
+{
+	char path[256];
+	struct timespec times[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
+	int file;
+
+	snprintf(path, sizeof path, "%s/%s", fixture->folder, name);
+	file = open(path, O_WRONLY | O_CREAT, 0600);
+	assert_true(file >= 0);
+	close(file);
+	if (old)
+		assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+}
+
+/* What killed backups have left goes with the next, but for what may still be written. */
+static void test_backup_removes_leftovers(void **state)
+{
+	struct fixture *fixture = *state;
+	char target[256];
+	struct error error;
+
+	fill(fixture);
+	close_fixture(fixture);
+	make_file(fixture, "copy.db.new-aB3xYz", true);
+	make_file(fixture, "copy.db.new-aB3xYz-journal", true);
+	make_file(fixture, "copy.db.new-young1", false);
+	make_file(fixture, "copy.db.new-notes", true);
+	make_file(fixture, "copy.db.new-aB3xYz.txt", true);
+	make_file(fixture, "other.db.new-aB3xYz", true);
+	snprintf(target, sizeof target, "%s/copy.db", fixture->folder);
+	assert_true(store_backup(fixture->path, target, false, &error));
+	expect_files(fixture, "copy.db copy.db.new-aB3xYz.txt copy.db.new-notes copy.db.new-young1"
+			      " other.db.new-aB3xYz state.db state.db.lock ");
+}
+
 static void test_backup_spares_what_it_copies(void **state)
 {
 	static const char *const suffixes[] = {"", "-wal", "-shm", ".lock"};
@@ -349,6 +403,7 @@ int main(void)
 		CASE(test_check_of_a_whole_file),
 		CASE(test_check_finds_what_is_wrong),
 		CASE(test_backup_is_whole_and_replaces_nothing),
+		CASE(test_backup_removes_leftovers),
 		CASE(test_backup_spares_what_it_copies),
 		CASE(test_check_of_an_empty_file),
 		CASE(test_backup_of_a_damaged_file_is_none),
