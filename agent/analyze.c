@@ -11,12 +11,13 @@
 #include "agent/commands.h"
 #include "agent/gather.h"
 #include "agent/notify.h"
+#include "agent/report/csv.h"
 #include "agent/report/report.h"
 #include "agent/update.h"
 
 struct output_flags {
 	int output; /* enum report_output */
-	bool verbose, fail_on_regression, update_postgres;
+	bool formulas, verbose, fail_on_regression, update_postgres;
 };
 
 static const struct field output_fields[] = {
@@ -26,6 +27,10 @@ static const struct field output_fields[] = {
 		.initial = "text",
 		.choices = report_output_names,
 		.help = "how to print the results; log is another name for text"},
+	{.name = "csv_formulas",
+		.type = FIELD_BOOL,
+		.offset = offsetof(struct output_flags, formulas),
+		.help = CSV_FORMULAS_HELP},
 	{.name = "verbose",
 		.type = FIELD_BOOL,
 		.offset = offsetof(struct output_flags, verbose),
@@ -183,6 +188,7 @@ static int run(struct cli *cli)
 		.otava = analyze.ask.otava,
 		.verbose = options->output.verbose,
 		.color = cli->color,
+		.formulas = options->output.formulas,
 		.attributes = options->selection.attrs};
 	struct gather gather = {.tests = analyze.ask.tests,
 		.count = analyze.ask.count,

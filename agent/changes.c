@@ -8,6 +8,7 @@
 #include "agent/commands.h"
 #include "agent/core/when.h"
 #include "agent/news/store_reader.h"
+#include "agent/report/csv.h"
 #include "agent/state_file.h"
 
 struct changes_options {
@@ -15,6 +16,7 @@ struct changes_options {
 	const char *since, *until, *test;
 	int64_t limit;
 	int output; /* enum changes_output */
+	bool formulas;
 	const char *state_file;
 };
 
@@ -56,6 +58,10 @@ static const struct field changes_fields[] = {
 		.initial = "text",
 		.choices = changes_output_names,
 		.help = "how to print them; json has their history, too"},
+	{.name = "csv_formulas",
+		.type = FIELD_BOOL,
+		.offset = AT(formulas),
+		.help = CSV_FORMULAS_HELP},
 	{.name = "state_file",
 		.type = FIELD_STRING,
 		.offset = AT(state_file),
@@ -117,7 +123,8 @@ static int run(struct cli *cli)
 	request->filter = filter;
 	done = store_read(path, request, &error);
 	if (done)
-		changes_print(request, (enum changes_output)options->output, cli->out);
+		changes_print(
+			request, (enum changes_output)options->output, options->formulas, cli->out);
 	if (done && request->more)
 		log_event(LEVEL_WARN, "there are more (--limit, --since, --test)",
 			LOG_INT("shown", request->record_count));

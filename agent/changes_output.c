@@ -196,7 +196,7 @@ static void print_json(const struct record *records, size_t count, bool more, FI
 	fprintf(out, "%s], \"more\": %s}\n", count > 0 ? "\n" : "", more ? "true" : "false");
 }
 
-static void print_csv_row(const struct record *record, FILE *out)
+static void print_csv_row(const struct record *record, bool formulas, FILE *out)
 {
 	const struct announcement *item = &record->item;
 	const struct change *change = &item->change;
@@ -208,33 +208,34 @@ static void print_csv_row(const struct record *record, FILE *out)
 		item->version_after, change_state_names[record->state], news_names[record->news]};
 
 	fprintf(out, "%" PRId64 ",%s,", item->id, when_format_iso(item->time, time));
-	csv_put_text(item->test, out);
+	csv_put_text(item->test, formulas, out);
 	putc(',', out);
-	csv_put_text(item->metric, out);
+	csv_put_text(item->metric, formulas, out);
 	putc(',', out);
-	csv_put_text(record->branch, out);
+	csv_put_text(record->branch, formulas, out);
 	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
 		csv_put_number(numbers[i], out);
 	fputs(announcement_verdict(item) >= 0 ? ",yes" : ",no", out);
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
 		putc(',', out);
-		csv_put_text(texts[i], out);
+		csv_put_text(texts[i], formulas, out);
 	}
 	fprintf(out, ",%s", when_format_iso(record->first_seen, time));
 	fprintf(out, ",%s\n", told != 0 ? when_format_iso(told, time) : "");
 }
 
-static void print_csv(const struct record *records, size_t count, FILE *out)
+static void print_csv(const struct record *records, size_t count, bool formulas, FILE *out)
 {
 	fputs("id,time,test,metric,branch,forward_change_percent,magnitude,mean_before,mean_after,"
 	      "stddev_before,stddev_after,pvalue,regression,commit_before,commit_after,"
 	      "version_before,version_after,state,news,first_seen,announced\n",
 		out);
 	for (size_t i = 0; i < count; i++)
-		print_csv_row(&records[i], out);
+		print_csv_row(&records[i], formulas, out);
 }
 
-void changes_print(const struct store_request *list, enum changes_output output, FILE *out)
+void changes_print(
+	const struct store_request *list, enum changes_output output, bool formulas, FILE *out)
 {
 	size_t count = list->record_count;
 
@@ -243,6 +244,6 @@ void changes_print(const struct store_request *list, enum changes_output output,
 	switch (output) {
 	case CHANGES_TEXT: print_table(list->arena, list->records, count, out); break;
 	case CHANGES_JSON: print_json(list->records, count, list->more, out); break;
-	case CHANGES_CSV: print_csv(list->records, count, out); break;
+	case CHANGES_CSV: print_csv(list->records, count, formulas, out); break;
 	}
 }

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/prctl.h>
@@ -92,11 +93,10 @@ bool secret_check(const char *option, const char *secret, struct error *error)
 	return true;
 }
 
-/* Bytes of `text` that stand for `c` by JSON's escapes; 0: it is not escaped, or something else. */
-static size_t escaped_length(const char *text, size_t left, char c)
+static size_t json_length(const char *text, size_t left, char c)
 {
 	char code[8];
-	if (left < 2 || text[0] != '\\')
+	if (left < 2)
 		return 0;
 	if (text[1] == c && strchr("\"\\/", c))
 		return 2;
@@ -104,19 +104,111 @@ static size_t escaped_length(const char *text, size_t left, char c)
 	return left >= 6 && strncasecmp(text, code, 6) == 0 ? 6 : 0;
 }
 
+static size_t percent_length(const char *text, size_t left, char c)
+{
+	char code[8];
+	snprintf(code, sizeof code, "%%%02x", (unsigned char)c);
+	return left >= 3 && strncasecmp(text, code, 3) == 0 ? 3 : 0;
+}
+
+/* &amp; or &#38; or &#x26; */
+static size_t entity_length(const char *text, size_t left, char c)
+{
+	static const struct {
+		const char *text;
+		char c;
+	} known[] = {
+		{"&amp;", '&'}, {"&lt;", '<'}, {"&gt;", '>'}, {"&quot;", '"'}, {"&apos;", '\''}};
+	char number[12];
+	size_t length = left < sizeof number ? left : sizeof number - 1;
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+		if (c == known[i].c && left >= strlen(known[i].text) &&
+			memcmp(text, known[i].text, strlen(known[i].text)) == 0)
+			return strlen(known[i].text);
+	if (left < 4 || text[1] != '#')
+		return 0;
+	memcpy(number, text, length);
+	number[length] = '\0';
+	bool hex = (number[2] | 0x20) == 'x';
+	char *digits = number + (hex ? 3 : 2), *end = digits;
+	if (!isxdigit((unsigned char)*digits))
+		return 0;
+	unsigned long code = strtoul(digits, &end, hex ? 16 : 10);
+	return *end == ';' && code == (unsigned char)c ? (size_t)(end - number) + 1 : 0;
+}
+
+/* What begins an escaped character. */
+static bool is_escape(char c)
+{
+	return c == '\\' || c == '%' || c == '&' || c == '+';
+}
+
+/* Bytes of `text` that stand for `c`, as it is or as JSON, URLs and HTML write it; 0: none do. */
+static size_t match_char(const char *text, size_t left, char c)
+{
+	size_t escaped = 0;
+	if (left == 0)
+		return 0;
+	switch (*text) {
+	case '\\': escaped = json_length(text, left, c); break;
+	case '%': escaped = percent_length(text, left, c); break;
+	case '&': escaped = entity_length(text, left, c); break;
+	case '+': escaped = c == ' '; break;
+	default: break;
+	}
+	return escaped ? escaped : *text == c;
+}
+
 /* Bytes of `text` that are the secret; 0: it does not begin here. */
 static size_t match(const char *text, size_t left, const char *secret)
 {
-	size_t length = strlen(secret), at = 0;
+	size_t length = strlen(secret), at = 0, size;
 	if (length <= left && memcmp(text, secret, length) == 0)
 		return length;
-	for (; *secret; secret++) {
-		size_t escaped = escaped_length(text + at, left - at, *secret);
-		if (!escaped && (at == left || text[at] != *secret))
+	for (; *secret; secret++, at += size)
+		if (!(size = match_char(text + at, left - at, *secret)))
 			return 0;
-		at += escaped ? escaped : 1;
-	}
 	return at;
+}
+
+/* The digits of base64, and those that URLs and file names take for the last two. */
+static const char *const base64_digits[] = {
+	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/",
+	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"};
+
+/* The digit for the six bits of the secret from `bit` on; those behind its end are 0. */
+static char base64_digit(const char *secret, size_t bit, const char *digits)
+{
+	const unsigned char *byte = (const unsigned char *)secret + bit / 8;
+	unsigned two = (unsigned)byte[0] << 8 | byte[1];
+	return digits[two >> (10 - bit % 8) & 63];
+}
+
+/* The same for the secret in base64, with or without the padding. */
+static size_t match_base64(const char *text, size_t left, const char *secret, const char *digits)
+{
+	size_t bits = 8 * strlen(secret), at = 0, size;
+	for (size_t bit = 0; bit < bits; bit += 6, at += size)
+		if (!(size = match_char(text + at, left - at, base64_digit(secret, bit, digits))))
+			return 0;
+	for (int i = 0; i < 2 && (size = match_char(text + at, left - at, '=')); i++)
+		at += size;
+	return at;
+}
+
+static size_t match_any(const char *text, size_t left, const char *secret)
+{
+	char first = *text;
+	size_t length = 0;
+	if (first == *secret || is_escape(first))
+		length = match(text, left, secret);
+	for (size_t i = 0; i < 2; i++) {
+		if (length > 0 ||
+			(first != base64_digit(secret, 0, base64_digits[i]) && !is_escape(first)))
+			continue;
+		length = match_base64(text, left, secret, base64_digits[i]);
+	}
+	return length;
 }
 
 static bool ends_word(const char *text, size_t length, size_t end)
@@ -132,9 +224,9 @@ void secret_mask(char *text, size_t length, const struct strings *secrets)
 	for (size_t at = 0; at < length; at++) {
 		for (size_t i = 0; i < secrets->count; i++) {
 			const char *secret = secrets->items[i];
-			if (text[at] != *secret && text[at] != '\\')
+			if (!*secret)
 				continue;
-			size_t end = at + match(text + at, length - at, secret);
+			size_t end = at + match_any(text + at, length - at, secret);
 			if (end > until && (strlen(secret) >= SECRET_SHORTEST ||
 						   (word && ends_word(text, length, end))))
 				until = end;

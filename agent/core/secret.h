@@ -30,7 +30,8 @@ size_t secret_length(const char *secret);
 bool secret_check(const char *option, const char *secret, struct error *error) MUST_USE;
 
 /*
- * Puts '*' for each byte of the secrets in a text, as they are or with JSON's escapes. Those
+ * Puts '*' for each byte of the secrets in a text: as they are, with the escapes of JSON, URLs or
+ * HTML, or each by itself in base64. Those
  * shorter than SECRET_SHORTEST only where they are words of their own, as half of all others would
  * have to go with them.
  */

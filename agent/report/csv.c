@@ -9,15 +9,34 @@
 #include "agent/core/buf.h"
 #include "agent/report/table.h"
 
-void csv_put_text(const char *text, FILE *out)
+/* Full-width signs are signs to spreadsheets in East Asian languages. Control characters are
+ * printed as blanks. */
+static bool is_formula(const char *text)
+{
+	static const char *const signs[] = {
+		"=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20"};
+	const char *at = text;
+	while (*at && (unsigned char)*at <= ' ')
+		at++;
+	for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
+		if (strncmp(at, signs[i], strlen(signs[i])) == 0)
+			return !text_is_number(text);
+	return false;
+}
+
+void csv_put_text(const char *text, bool formulas, FILE *out)
 {
 	if (!text)
 		return;
+	bool guarded = !formulas && is_formula(text);
 	if (!text[strcspn(text, ",\"")]) {
+		fputs(guarded ? "'" : "", out);
 		text_print(text, out);
 		return;
 	}
 	struct buf quoted = {0};
+	if (guarded)
+		buf_char(&quoted, '\'');
 	for (; *text; text++) {
 		if (*text == '"')
 			buf_char(&quoted, '"');

@@ -4,10 +4,17 @@
 #ifndef AGENT_CSV_H
 #define AGENT_CSV_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
-/* A field of RFC 4180: quoted where it must be; always on one line. NULL is an empty one. */
-void csv_put_text(const char *text, FILE *out);
+#define CSV_FORMULAS_HELP                                                                          \
+	"print cells of csv that begin with =, +, - or @ as they are; else an apostrophe is put "  \
+	"before them, as spreadsheets run them as formulas"
+
+/* A field of RFC 4180: quoted where it must be; always on one line. NULL is an empty one. Unless
+ * `formulas`, what a spreadsheet takes for a formula and is no number has an apostrophe before it.
+ */
+void csv_put_text(const char *text, bool formulas, FILE *out);
 
 /* A comma and the number, with 17 digits where it needs them. */
 void csv_put_number(double value, FILE *out);

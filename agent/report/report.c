@@ -94,7 +94,7 @@ static void report_csv_header(const struct report *report)
 		report->out);
 	for (size_t i = 0; i < attributes.count; i++) {
 		putc(',', report->out);
-		csv_put_text(attributes.items[i], report->out);
+		csv_put_text(attributes.items[i], report->formulas, report->out);
 	}
 	putc('\n', report->out);
 }
@@ -109,9 +109,9 @@ static void report_csv(
 		const struct series *series = analysis->findings[hits.items[i].series].series;
 		const struct change *change = hits.items[i].change;
 		char time[WHEN_TEXT];
-		csv_put_text(analysis->test->name, report->out);
+		csv_put_text(analysis->test->name, report->formulas, report->out);
 		putc(',', report->out);
-		csv_put_text(series->name, report->out);
+		csv_put_text(series->name, report->formulas, report->out);
 		fprintf(report->out, ",%s,%zu", when_format_iso(hits.items[i].moment.time, time),
 			change->index);
 		const double numbers[] = {change_percent(change), change->magnitude,
@@ -122,8 +122,8 @@ static void report_csv(
 		fputs(change_is_regression(series, change) ? ",yes" : ",no", report->out);
 		for (size_t a = 0; a < attributes.count; a++) {
 			putc(',', report->out);
-			csv_put_text(
-				change_attribute(series, change, attributes.items[a]), report->out);
+			csv_put_text(change_attribute(series, change, attributes.items[a]),
+				report->formulas, report->out);
 		}
 		putc('\n', report->out);
 	}

@@ -22,6 +22,7 @@ struct report {
 	FILE *out;
 	int output; /* enum report_output */
 	bool otava, verbose, color;
+	bool formulas;             /* in CSV, see csv_put_text */
 	struct strings attributes; /* those to show; none: all there are */
 
 	size_t tests;      /* told so far */

@@ -72,6 +72,17 @@ def test_changes_as_csv_and_json(hunter, told, tmp_path):
     assert change["time"] == "2024-03-02T06:00:00Z" and change["unit"] == "ms" and change["regression"] is True
 
 
+def test_changes_as_csv_hold_no_formulas(hunter, told, tmp_path):
+    """The state knows the branch and the commit as they are; only what is printed is guarded."""
+    path = tmp_path / "state.db"
+    with contextlib.closing(sqlite3.connect(path)) as db, db:
+        db.execute("UPDATE changes SET commit_after = '=1+1', commit_before = '-5'")
+    for flags, shown in ([], "'=1+1"), (["--csv-formulas"], "=1+1"):
+        out = hunter("changes", "--state-file", path, "--output", "csv", *flags).out
+        row, = csv.DictReader(io.StringIO(out))
+        assert (row["commit_before"], row["commit_after"]) == ("-5", shown)
+
+
 def test_changes_that_are_asked_for(hunter, told, tmp_path):
     write_csv(tmp_path / "read.csv", [])
     assert hunter("run", "--once", "--config", told).code == 0

@@ -230,6 +230,37 @@ static void expect_masked(const char *text, const char *wanted)
 	assert_string_equal(copy, wanted);
 }
 
+/* As pages and redirects repeat what they were sent. */
+static void encoded_secrets_are_masked(void **state)
+{
+	static const char secret[] = "s3/c+r \"t<&'>";
+	static const char *const items[] = {secret, "", "tok3n-of-16bytes", "ab"};
+	static const struct strings secrets = {items, sizeof items / sizeof *items};
+	static const char *const echoes[] = {secret, "s3%2Fc%2Br%20%22t%3C%26%27%3E",
+		"s3%2fc%2br+%22t%3c%26%27%3e", "s3/c+r &quot;t&lt;&amp;&#39;&gt;",
+		"s3&#x2F;c&#43;r &#34;t&#x3c;&#38;&apos;&gt;", "s3\\/c+r \\\"t\\u003C&'>",
+		"czMvYytyICJ0PCYnPg==", "czMvYytyICJ0PCYnPg", "czMvYytyICJ0PCYnPg%3D%3D",
+		"dG9rM24tb2YtMTZieXRlcw==", "tok3n%2Dof%2D16bytes", "tok3n&#45;of&#x0002d;16bytes"};
+	(void)state;
+	for (size_t i = 0; i < sizeof echoes / sizeof *echoes; i++) {
+		char text[100];
+		size_t length = (size_t)snprintf(text, sizeof text, "<%s|", echoes[i]);
+		secret_mask(text, length, &secrets);
+		assert_int_equal(strspn(text + 1, "*"), length - 2);
+		assert_int_equal(text[0], '<');
+		assert_int_equal(text[length - 1], '|');
+	}
+	static const char *const others[] = {"s3%2Fc%2Br%20%22t%3C%26%27%3", "s3%", "&#", "&#x",
+		"&#x73", "\\", "&", "czMvYytyICJ0PCYn", "=", "YWJj", "table", "s3/c+r &#34", ""};
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+		char *exact = memory_new(strlen(others[i]) + 1, 1);
+		memcpy(exact, others[i], strlen(others[i]));
+		secret_mask(exact, strlen(others[i]), &secrets);
+		assert_string_equal(exact, others[i]);
+		free(exact);
+	}
+}
+
 static void secrets_are_kept_out_of_words(void **state)
 {
 	(void)state;
@@ -374,6 +405,7 @@ int main(void)
 		cmocka_unit_test(log_lines_are_one_line),
 		cmocka_unit_test(secrets_are_one_line_of_a_file),
 		cmocka_unit_test(secrets_are_kept_out_of_words),
+		cmocka_unit_test(encoded_secrets_are_masked),
 		cmocka_unit_test(secrets_that_fit_a_header),
 		cmocka_unit_test(joined_arenas_are_one),
 		cmocka_unit_test(hashes_are_those_of_fnv),
