@@ -277,6 +277,18 @@ static enum exit_code run_agent(struct run *run)
 	return EXIT_NOTHING;
 }
 
+/* A day, or for as long as a thread may be open. */
+static int64_t remembered_for(const struct config *config)
+{
+	int64_t longest = config->agent.group_interval > DAY ? config->agent.group_interval : DAY;
+
+	for (size_t i = 0; i < config->test_count; i++) {
+		if (config->agent.group_interval == 0 && config->tests[i].interval > longest)
+			longest = config->tests[i].interval;
+	}
+	return longest;
+}
+
 static int run_configured(struct run *run)
 {
 	struct store_request *request;
@@ -289,7 +301,7 @@ static int run_configured(struct run *run)
 		return failure;
 	}
 	request = store_request_new(STORE_RESTORE, restored, run);
-	request->since = agent_now(&run->crew.agent) - DAY;
+	request->since = agent_now(&run->crew.agent) - remembered_for(run->crew.agent.config);
 	ledger_ask(&run->crew.agent, request);
 	code = run->crew.agent.once ? run_once(run) : run_agent(run);
 	close_parts(run, (int)code);

@@ -248,7 +248,10 @@ static enum step looked(struct delivery *delivery, const struct reply *reply, st
 
 	switch (slack_search_take(search, reply)) {
 	case SEARCH_ON: return look(delivery, next, error);
-	case SEARCH_FOUND: return posted(delivery, search->stamp);
+	case SEARCH_FOUND:
+		if (search->thread_read)
+			state->thread = NULL; /* it is there on its own */
+		return posted(delivery, search->stamp);
 	case SEARCH_LATER: return fail_in_doubt(delivery, search->reason, error);
 	case SEARCH_DENIED:
 		delivery->notice = arena_printf(delivery->arena,
@@ -361,8 +364,6 @@ static enum step http_error(struct delivery *delivery, const struct reply *reply
 		return fail_for_now(delivery, "too many messages (HTTP status 429)", error);
 	if (reply->status >= 500 || reply->status == 408 || reply->status < 300)
 		return fail_in_doubt(delivery, what, error);
-	if (reply->status < 400)
-		return fail_for_now(delivery, what, error);
 	if (reply->status == 400)
 		return refused(delivery, words, next, error);
 	return fail_until_mended(delivery, what, error);

@@ -23,14 +23,14 @@ static bool is_id(const char *channel)
 
 static void ask(struct slack_search *search, const char *cursor)
 {
+	bool in_thread = search->thread && !search->thread_read;
 	struct buf out = {0};
 	int64_t oldest = search->since > CLOCKS_APART ? (search->since - CLOCKS_APART) / 1000 : 0;
 
 	if (search->id) {
-		buf_printf(
-			&out, "conversations.%s?channel=", search->thread ? "replies" : "history");
+		buf_printf(&out, "conversations.%s?channel=", in_thread ? "replies" : "history");
 		transfer_encode(&out, search->id);
-		if (search->thread) {
+		if (in_thread) {
 			buf_text(&out, "&ts=");
 			transfer_encode(&out, search->thread);
 		}
@@ -80,6 +80,17 @@ static bool passes(const char *reason)
 	return false;
 }
 
+/* It is not in the thread; is it in the channel? */
+static enum slack_found absent(struct slack_search *search)
+{
+	if (!search->thread || search->thread_read)
+		return SEARCH_ABSENT;
+	search->thread_read = true;
+	search->pages = 0;
+	ask(search, NULL);
+	return SEARCH_ON;
+}
+
 static enum slack_found refused(struct slack_search *search, const json_t *answer)
 {
 	const char *reason = text_of(answer, "error"), *needed = text_of(answer, "needed");
@@ -88,7 +99,7 @@ static enum slack_found refused(struct slack_search *search, const json_t *answe
 	if (passes(reason))
 		return give_up(search, SEARCH_LATER, *reason ? words : "the answer is not Slack's");
 	if (strcmp(reason, "thread_not_found") == 0)
-		return SEARCH_ABSENT;
+		return absent(search);
 	if (strcmp(reason, "missing_scope") == 0 && !search->id && !search->public_only) {
 		search->public_only = true;
 		ask(search, NULL);
@@ -143,6 +154,7 @@ static json_int_t part_of(const json_t *payload)
 static enum slack_found take_messages(struct slack_search *search, const json_t *answer)
 {
 	const json_t *list = json_object_get(answer, "messages");
+	enum slack_found found;
 
 	for (size_t i = 0; i < json_array_size(list); i++) {
 		const json_t *message = json_array_get(list, i);
@@ -155,7 +167,8 @@ static enum slack_found take_messages(struct slack_search *search, const json_t 
 		search->stamp = arena_strdup(search->arena, text_of(message, "ts"));
 		return SEARCH_FOUND;
 	}
-	return next_page(search, answer, SEARCH_ABSENT);
+	found = next_page(search, answer, SEARCH_ABSENT);
+	return found == SEARCH_ABSENT ? absent(search) : found;
 }
 
 enum slack_found slack_search_take(struct slack_search *search, const struct reply *reply)

@@ -4,7 +4,8 @@
  * Slack has no idempotency key. A message carries the delivery's key in its metadata, and after an
  * answer that did not come the channel's history since the delivery was made is read, page by page,
  * until the key is found; a reply in a thread is no part of that history, so for one the thread is
- * read. The history is asked by the channel's id; for a name the id is looked up
+ * read first. It may have been posted on its own all the same: as the thread was gone, or was not
+ * known by then. The history is asked by the channel's id; for a name the id is looked up
  * first among the channels of the bot. No I/O here: the notifier carries the questions.
  */
 #ifndef NOTIFIERS_SLACK_SEARCH_H
@@ -21,6 +22,7 @@ struct slack_search {
 	int64_t since;             /* ms, when the message was made */
 	const char *id;            /* the channel's, once it is known */
 	bool public_only;          /* the scope for private channels is missing */
+	bool thread_read;          /* the message is not in the thread */
 	unsigned pages;
 
 	/* Out. */

@@ -306,6 +306,10 @@ static void lose(struct conditions *conditions, const struct trouble *trouble,
 	if (trouble->state != TROUBLE_TOLD)
 		return;
 	condition = condition_of(&conditions->subjects[0], kind, name, trouble);
+	condition.over = true;
+	buf_clear(&conditions->texts[0]);
+	condition_text_gone(&condition, &conditions->texts[0]);
+	condition.text = conditions->texts[0].data;
 	lost(context, &condition);
 }
 

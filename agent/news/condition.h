@@ -79,7 +79,7 @@ size_t conditions_note(struct conditions *conditions, const struct outcome *outc
 
 /*
  * Forgets the tests and sources that `keeps` does not want any more, as the configuration has lost
- * them: nobody is told, but `lost` gets each condition that was told, to be forgotten in the store.
+ * them: `lost` gets each condition that was told, which is over now.
  */
 typedef bool conditions_keep(void *context, bool test, const char *name);
 typedef void conditions_lost(void *context, const struct condition *condition);

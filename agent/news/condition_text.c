@@ -91,6 +91,16 @@ static void over(const struct condition *condition, const struct outcome *outcom
 	}
 }
 
+void condition_text_gone(const struct condition *condition, struct buf *out)
+{
+	const char *name = condition_name(condition);
+
+	if (condition->kind == CONDITION_TEST || condition->kind == CONDITION_STALE)
+		buf_printf(out, "test \"%s\" is not configured any more", name);
+	else
+		buf_printf(out, "source %s is not used any more", name);
+}
+
 void condition_text(const struct condition *condition, const struct outcome *outcome,
 	int64_t newest, struct buf *out)
 {

@@ -14,4 +14,8 @@ enum { CONDITION_TOLD_SINGLY = 5 }; /* tests of a source, before they are told t
 void condition_text(const struct condition *condition, const struct outcome *outcome,
 	int64_t newest, struct buf *out);
 
+/* Appends one sentence about the end of a condition whose test or source is not configured any
+ * more. */
+void condition_text_gone(const struct condition *condition, struct buf *out);
+
 #endif

@@ -78,12 +78,11 @@ bool store_writes(enum store_kind kind)
 	case STORE_RESTORE:
 	case STORE_KNOWN:
 	case STORE_MARKS:
-	case STORE_PAYLOAD:
-	case STORE_MESSAGES:
 	case STORE_LIST: return false;
 	case STORE_RECORD:
 	case STORE_QUEUE:
 	case STORE_SETTLE:
+	case STORE_ATTEMPT:
 	case STORE_REOPEN:
 	case STORE_CONDITION:
 	case STORE_PRUNE:

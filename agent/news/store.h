@@ -9,7 +9,8 @@
  *
  * A change is announced in three durable moves: recorded with NEWS_PENDING; queued as deliveries,
  * rendered, together with the news becoming NEWS_QUEUED when all its receivers have theirs; sent. A
- * program that dies in between goes on from there.
+ * program that dies in between goes on from there. That an attempt to send begins is written down,
+ * too, so that the next program knows which messages may have arrived.
  */
 #ifndef AGENT_STORE_H
 #define AGENT_STORE_H
@@ -111,9 +112,11 @@ struct parcel {
 	const char *thread;            /* key of the delivery whose thread it goes into, or NULL */
 	const char *receipt, *problem; /* or NULL; a receipt that is stored is not lost by NULL */
 	enum parcel_state state;
-	int64_t attempts, now; /* now: ms, when it was made or settled */
-	bool restored; /* STORE_RESTORE: nobody knows how far an earlier process came with it */
-	const int64_t *changes; /* ids of those in it, for STORE_QUEUE */
+	int64_t attempts, now;      /* now: ms, when it was made or settled */
+	bool begun;                 /* an attempt has begun, and nobody knows how far it came */
+	int64_t not_before;         /* ms: until then its receiver has asked to be left alone; 0 */
+	const char *thread_receipt; /* STORE_ATTEMPT: of `thread`, as the store knows it */
+	const int64_t *changes;     /* ids of those in it, for STORE_QUEUE */
 	size_t change_count;
 	const struct record *records; /* the changes in it, for who carries it */
 	size_t record_count;
@@ -137,9 +140,10 @@ struct pruned {
 
 enum store_kind {
 	/*
-	 * Out: the pending records, the queued parcels without payloads, how many changes there are
-	 * of each state, the conditions, and `recent`: the last 1,000 parcels about changes that
-	 * were sent at or after `since`, newest first, without payloads.
+	 * Out: the pending records, the queued parcels without payloads (the last 1,000 with their
+	 * records), how many changes there are of each state, the conditions, and `recent`: the
+	 * last 1,000 parcels about changes that were sent at or after `since`, newest first,
+	 * without payloads.
 	 */
 	STORE_RESTORE,
 	/* In: test; out: its records (id, series, branch, sign, time, state, news, first_seen,
@@ -150,16 +154,24 @@ enum store_kind {
 	 * In: records (ids come out), updates; marks of `test`, which are added or replaced. A
 	 * record that is `believed` has its id and is written anew whole, its first_seen excepted.
 	 * One that an update withdraws while it is pending becomes NEWS_HELD; or NEWS_QUEUED, if
-	 * some have been told.
+	 * some have been told. Out: retractions: for each change that is withdrawn now the messages
+	 * about it that were sent and have a receipt, as parcels with that one record.
 	 */
 	STORE_RECORD,
-	STORE_QUEUE,  /* in: parcels (their ids come out); told: changes that become NEWS_QUEUED */
-	STORE_SETTLE, /* in: parcels whose state, receipt, problem and attempts are written */
-	STORE_MESSAGES, /* in: told (ids of changes); out: recent: for each of them the messages
-			   about it that were sent and have a receipt, as parcels with that one
-			   record */
-	STORE_PAYLOAD,  /* in: parcels (ids); out: their payloads, NULL where there is none, and
-			   records */
+	STORE_QUEUE, /* in: parcels (their ids come out); told: changes that become NEWS_QUEUED */
+	/*
+	 * In: parcels whose state, receipt, problem, attempts, begun and not_before are written.
+	 * Out: retractions: as above, of those that were sent and have a receipt, for changes that
+	 * were withdrawn in the meantime.
+	 */
+	STORE_SETTLE,
+	/*
+	 * In: parcels (ids, now). Writes down that an attempt to send them begins. One that nobody
+	 * has begun to send yet and whose changes have all been withdrawn is given up instead, and
+	 * these are news again should they return. Out: state; their payloads, NULL where there is
+	 * none that is queued; thread_receipt and records.
+	 */
+	STORE_ATTEMPT,
 	/*
 	 * In: parcels that nobody can deliver any more. They are given up, for their problem, and
 	 * their changes, but for withdrawn ones, are to be told again. Out: these, as pending
@@ -179,6 +191,8 @@ enum store_kind {
 	STORE_PRUNE,
 	STORE_PROBE, /* writes and says whether that can be done */
 };
+
+enum { STORE_RETRACTIONS = 300 }; /* that a request may have, about */
 
 /* False for those that only read. */
 bool store_writes(enum store_kind kind);
@@ -203,6 +217,8 @@ struct store_request {
 	size_t parcel_count;
 	struct parcel *recent;
 	size_t recent_count;
+	struct parcel *retractions;
+	size_t retraction_count;
 	const int64_t *told; /* ids */
 	size_t told_count;
 	struct condition *conditions;

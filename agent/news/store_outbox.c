@@ -6,38 +6,85 @@
 #include "agent/news/store_read.h"
 #include "agent/news/store_rows.h"
 
+/* Runs a statement about the delivery, which may take the time, too. */
+static bool run_for(struct store_file *file, enum statement statement, const struct parcel *parcel,
+	bool timed, struct error *error)
+{
+	struct binder binder = bind_to(file, statement);
+
+	bind_integer(&binder, parcel->id);
+	if (timed)
+		bind_time(&binder, parcel->now);
+	return bind_finish(&binder, error);
+}
+
 static bool load_payload(struct store_file *file, struct store_request *request,
 	struct parcel *parcel, struct error *error)
 {
 	struct reader reader = {
 		.binder = bind_to(file, STATEMENT_PAYLOAD), .arena = request->arena};
 
-	parcel->payload = NULL;
+	parcel->payload = parcel->thread_receipt = NULL;
 	bind_integer(&reader.binder, parcel->id);
-	while (reader_next(&reader, error))
+	while (reader_next(&reader, error)) {
 		parcel->payload = read_text(&reader);
+		parcel->thread_receipt = read_text(&reader);
+	}
 	return !reader.failed && store_members(file, request, parcel, error);
 }
 
-bool store_payloads(struct store_file *file, struct store_request *request, struct error *error)
+static bool begin_attempt(struct store_file *file, struct store_request *request,
+	struct parcel *parcel, struct error *error)
+{
+	if (!run_for(file, STATEMENT_POINTLESS, parcel, true, error))
+		return false;
+	parcel->state = store_file_changed(file) > 0 ? PARCEL_ABANDONED : PARCEL_QUEUED;
+	if (!run_for(file, parcel->state == PARCEL_ABANDONED ? STATEMENT_UNTELL : STATEMENT_ATTEMPT,
+		    parcel, parcel->state == PARCEL_QUEUED, error))
+		return false;
+	return load_payload(file, request, parcel, error);
+}
+
+bool store_attempt(struct store_file *file, struct store_request *request, struct error *error)
 {
 	for (size_t i = 0; i < request->parcel_count; i++)
-		if (!load_payload(file, request, &request->parcels[i], error))
+		if (!begin_attempt(file, request, &request->parcels[i], error))
 			return false;
 	return true;
 }
 
-static bool abandon(struct store_file *file, const struct parcel *parcel, struct error *error)
+static bool write_outcome(struct store_file *file, const struct parcel *parcel,
+	enum parcel_state state, struct error *error)
 {
 	struct binder binder = bind_to(file, STATEMENT_SETTLE);
 
 	bind_integer(&binder, parcel->id);
-	bind_integer(&binder, PARCEL_ABANDONED);
+	bind_integer(&binder, state);
 	bind_text(&binder, parcel->receipt);
 	bind_text(&binder, parcel->problem);
-	bind_integer(&binder, parcel->attempts);
-	bind_integer(&binder, parcel->now);
+	bind_count(&binder, parcel->attempts);
+	bind_time(&binder, parcel->now);
+	bind_integer(&binder, parcel->begun);
+	bind_time(&binder, parcel->not_before);
 	return bind_finish(&binder, error);
+}
+
+static bool settle_parcel(struct store_file *file, struct store_request *request,
+	const struct parcel *parcel, struct error *error)
+{
+	return write_outcome(file, parcel, parcel->state, error) &&
+	       (parcel->state != PARCEL_SENT ||
+		       (run_for(file, STATEMENT_ARRIVED, parcel, true, error) &&
+			       store_late(file, request, parcel, error)));
+}
+
+bool store_settle(struct store_file *file, struct store_request *request, struct error *error)
+{
+	request->retraction_count = 0;
+	for (size_t i = 0; i < request->parcel_count; i++)
+		if (!settle_parcel(file, request, &request->parcels[i], error))
+			return false;
+	return true;
 }
 
 /* Adds the parcel's changes that nobody is about to tell, and marks them as those that are. */
@@ -84,7 +131,7 @@ bool store_reopen(struct store_file *file, struct store_request *request, struct
 {
 	request->record_count = 0;
 	for (size_t i = 0; i < request->parcel_count; i++)
-		if (!abandon(file, &request->parcels[i], error) ||
+		if (!write_outcome(file, &request->parcels[i], PARCEL_ABANDONED, error) ||
 			!reopen_changes(file, request, &request->parcels[i], error))
 			return false;
 	for (size_t i = 0; i < request->record_count; i++)

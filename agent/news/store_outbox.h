@@ -1,13 +1,15 @@
 /*
- * The outbox apart from filling it: payloads when they are needed, and deliveries that have lost
- * their receiver.
+ * The outbox apart from filling it: attempts to send, what became of them, and deliveries that have
+ * lost their receiver.
  */
 #ifndef AGENT_STORE_OUTBOX_H
 #define AGENT_STORE_OUTBOX_H
 
 #include "agent/news/store_file.h"
 
-bool store_payloads(
+bool store_attempt(
+	struct store_file *file, struct store_request *request, struct error *error) MUST_USE;
+bool store_settle(
 	struct store_file *file, struct store_request *request, struct error *error) MUST_USE;
 bool store_reopen(
 	struct store_file *file, struct store_request *request, struct error *error) MUST_USE;

@@ -8,7 +8,7 @@
 
 #include "agent/news/store_rows.h"
 
-enum { MOST_LISTED = 1000000 };
+enum { MOST_LISTED = 1000000, MOST_MEMBERS = 1000 };
 
 static struct reader open_reader(
 	struct store_file *file, const struct store_request *request, enum statement statement)
@@ -69,7 +69,8 @@ static void read_parcel(struct reader *reader, struct parcel *parcel)
 	parcel->receipt = read_text(reader);
 	parcel->attempts = read_count(reader);
 	parcel->now = read_time(reader);
-	parcel->restored = true;
+	parcel->begun = read_choice(reader, 0, 1) == 1;
+	parcel->not_before = read_time(reader);
 }
 
 static struct parcel *read_parcels(struct reader *reader, size_t *count, struct error *error)
@@ -84,15 +85,6 @@ static struct parcel *read_parcels(struct reader *reader, size_t *count, struct 
 	return parcels;
 }
 
-static bool load_parcels(
-	struct store_file *file, struct store_request *request, struct error *error)
-{
-	struct reader reader = open_reader(file, request, STATEMENT_PARCELS);
-
-	request->parcels = read_parcels(&reader, &request->parcel_count, error);
-	return !reader.failed;
-}
-
 bool store_members(struct store_file *file, struct store_request *request, struct parcel *parcel,
 	struct error *error)
 {
@@ -100,6 +92,20 @@ bool store_members(struct store_file *file, struct store_request *request, struc
 
 	bind_integer(&reader.binder, parcel->id);
 	parcel->records = read_records(&reader, &parcel->record_count, error);
+	return !reader.failed;
+}
+
+/* What continues a message that still waits is to be known for that. */
+static bool load_parcels(
+	struct store_file *file, struct store_request *request, struct error *error)
+{
+	struct reader reader = open_reader(file, request, STATEMENT_PARCELS);
+	size_t first;
+
+	request->parcels = read_parcels(&reader, &request->parcel_count, error);
+	first = request->parcel_count > MOST_MEMBERS ? request->parcel_count - MOST_MEMBERS : 0;
+	for (size_t i = first; i < request->parcel_count && !reader.failed; i++)
+		reader.failed = !store_members(file, request, &request->parcels[i], error);
 	return !reader.failed;
 }
 
@@ -116,39 +122,55 @@ static bool load_recent(struct store_file *file, struct store_request *request, 
 	return !reader.failed;
 }
 
-/* The record, if the change was told by a message with a receipt, and these messages. */
-static bool messages_of(
-	struct store_file *file, struct store_request *request, int64_t id, struct error *error)
+static void retract(
+	struct store_request *request, const struct parcel *parcel, const struct record *record)
+{
+	struct parcel *retraction;
+
+	request->retractions = rows_grow(request->arena, request->retractions,
+		&request->retraction_count, sizeof *request->retractions);
+	retraction = &request->retractions[request->retraction_count - 1];
+	*retraction = *parcel;
+	retraction->records = record;
+	retraction->record_count = 1;
+}
+
+bool store_messages(
+	struct store_file *file, struct store_request *request, int64_t change, struct error *error)
 {
 	struct reader reader = open_reader(file, request, STATEMENT_MESSAGES);
 	struct parcel *parcels;
 	struct record *records;
 	size_t parcel_count, record_count;
 
-	bind_integer(&reader.binder, id);
+	if (request->retraction_count >= STORE_RETRACTIONS)
+		return true;
+	bind_integer(&reader.binder, change);
 	parcels = read_parcels(&reader, &parcel_count, error);
 	if (reader.failed || parcel_count == 0)
 		return !reader.failed;
 	reader = open_reader(file, request, STATEMENT_RECORD_OF);
-	bind_integer(&reader.binder, id);
+	bind_integer(&reader.binder, change);
 	records = read_records(&reader, &record_count, error);
-	for (size_t i = 0; i < parcel_count && !reader.failed; i++) {
-		parcels[i].records = records;
-		parcels[i].record_count = record_count;
-		request->recent = rows_grow(request->arena, request->recent, &request->recent_count,
-			sizeof *request->recent);
-		request->recent[request->recent_count - 1] = parcels[i];
-	}
+	for (size_t i = 0; i < parcel_count && record_count > 0; i++)
+		retract(request, &parcels[i], &records[0]);
 	return !reader.failed;
 }
 
-bool store_messages(struct store_file *file, struct store_request *request, struct error *error)
+bool store_late(struct store_file *file, struct store_request *request, const struct parcel *parcel,
+	struct error *error)
 {
-	request->recent_count = 0;
-	for (size_t i = 0; i < request->told_count; i++)
-		if (!messages_of(file, request, request->told[i], error))
-			return false;
-	return true;
+	struct reader reader = open_reader(file, request, STATEMENT_WITHDRAWN_OF);
+	struct record *records;
+	size_t count;
+
+	if (!parcel->receipt)
+		return true;
+	bind_integer(&reader.binder, parcel->id);
+	records = read_records(&reader, &count, error);
+	for (size_t i = 0; i < count && request->retraction_count < STORE_RETRACTIONS; i++)
+		retract(request, parcel, &records[i]);
+	return !reader.failed;
 }
 
 bool store_counts(struct store_file *file, struct store_request *request, struct error *error)

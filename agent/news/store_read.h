@@ -10,8 +10,6 @@ bool store_restore(
 	struct store_file *file, struct store_request *request, struct error *error) MUST_USE;
 bool store_known(
 	struct store_file *file, struct store_request *request, struct error *error) MUST_USE;
-bool store_messages(
-	struct store_file *file, struct store_request *request, struct error *error) MUST_USE;
 bool store_marks(
 	struct store_file *file, struct store_request *request, struct error *error) MUST_USE;
 bool store_list(
@@ -19,6 +17,16 @@ bool store_list(
 
 /* Loads the changes that are in the parcel into its `records`. */
 bool store_members(struct store_file *file, struct store_request *request, struct parcel *parcel,
+	struct error *error) MUST_USE;
+
+/* Adds to the retractions the messages about the change that were sent and have a receipt; nothing
+ * once there are STORE_RETRACTIONS. */
+bool store_messages(struct store_file *file, struct store_request *request, int64_t change,
+	struct error *error) MUST_USE;
+
+/* Adds to the retractions the parcel, which was sent, for each of its changes that was withdrawn by
+ * then. */
+bool store_late(struct store_file *file, struct store_request *request, const struct parcel *parcel,
 	struct error *error) MUST_USE;
 
 /* How many changes there are of each state by now. */

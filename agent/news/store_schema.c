@@ -84,7 +84,8 @@
 	" UPDATE counts SET count = count + 1 WHERE state = new.state; END;"
 
 /* SQLite gives the id of the last row again once that row is gone; ids that were told to people
- * are not to come back. */
+ * are not to come back. How far earlier versions came with what is queued is not known: any of it
+ * may have been sent. */
 #define VERSION_4                                                                                  \
 	"CREATE TABLE last_ids (name TEXT PRIMARY KEY, id INTEGER NOT NULL) STRICT, WITHOUT "      \
 	"ROWID;"                                                                                   \
@@ -95,7 +96,11 @@
 	" UPDATE last_ids SET id = old.id WHERE name = 'changes'; END;"                            \
 	"CREATE TRIGGER last_ids_deliveries AFTER DELETE ON deliveries"                            \
 	" WHEN old.id > (SELECT id FROM last_ids WHERE name = 'deliveries') BEGIN"                 \
-	" UPDATE last_ids SET id = old.id WHERE name = 'deliveries'; END;"
+	" UPDATE last_ids SET id = old.id WHERE name = 'deliveries'; END;"                         \
+	"ALTER TABLE deliveries ADD COLUMN attempt_started INTEGER;"                               \
+	"ALTER TABLE deliveries ADD COLUMN not_before INTEGER;"                                    \
+	"UPDATE deliveries SET attempt_started = updated WHERE state = 1;"                         \
+	"CREATE INDEX deliveries_of_key ON deliveries (key);"
 
 /* Attributes other than commit and version, as store_attributes.h has them. */
 #define VERSION_5 "ALTER TABLE changes ADD COLUMN attributes TEXT;"
@@ -126,6 +131,18 @@ _Static_assert(STORE_VERSION == 5, "STATEMENT_PROBE writes the version");
 	"changes.id, test, series, branch, sign, time, changes.state, news, first_seen, spacing,"  \
 	" runs, changes.updated, " ITEM_COLUMNS
 
+/* The columns of a parcel, as read_parcel takes them. */
+#define PARCEL_COLUMNS(now)                                                                        \
+	"id, key, receiver, destination, NULL, thread, state, receipt, attempts, " now             \
+	", attempt_started IS NOT NULL, coalesce(not_before, 0)"
+
+/* The delivery ?1 has not begun, and of its changes none is left. */
+#define POINTLESS                                                                                  \
+	" id = ?1 AND state = 1 AND attempt_started IS NULL AND receipt IS NULL"                   \
+	" AND EXISTS (SELECT 1 FROM announced WHERE delivery = ?1)"                                \
+	" AND NOT EXISTS (SELECT 1 FROM announced JOIN changes ON changes.id = change"             \
+	"  WHERE delivery = ?1 AND changes.state != 3)"
+
 /* ?1 what the index is asked for, ?2 since, ?3 until, ?4 states, ?5 before_id, ?6 limit, ?7
  * pattern, ?8 updated */
 #define LIST(index, condition)                                                                     \
@@ -148,9 +165,22 @@ const char *const store_statements[STATEMENT_COUNT] = {
 		" JOIN announced ON change = changes.id JOIN deliveries ON delivery = deliveries.id"
 		" WHERE news = 1 AND deliveries.state != 3 ORDER BY changes.id, receiver",
 	[STATEMENT_PARCELS] =
-		"SELECT id, key, receiver, destination, NULL, thread, state, receipt, attempts,"
-		" created FROM deliveries WHERE state = 1 ORDER BY id",
-	[STATEMENT_PAYLOAD] = "SELECT payload FROM deliveries WHERE id = ?",
+		"SELECT " PARCEL_COLUMNS("created") " FROM deliveries WHERE state = 1 ORDER BY id",
+	[STATEMENT_POINTLESS] =
+		"UPDATE deliveries SET state = 3, updated = ?2,"
+		" problem = 'its changes were withdrawn before it was sent' WHERE" POINTLESS,
+	[STATEMENT_UNTELL] =
+		"UPDATE changes SET news = 3 WHERE state = 3 AND news = 2"
+		" AND id IN (SELECT change FROM announced WHERE delivery = ?)"
+		" AND NOT EXISTS (SELECT 1 FROM announced JOIN deliveries ON"
+		" deliveries.id = delivery WHERE change = changes.id AND deliveries.state != 3)",
+	[STATEMENT_ATTEMPT] =
+		"UPDATE deliveries SET attempt_started = coalesce(attempt_started, ?2),"
+		" not_before = NULL WHERE id = ?1",
+	[STATEMENT_PAYLOAD] =
+		"SELECT payload, (SELECT receipt FROM deliveries AS first INDEXED BY"
+		" deliveries_of_key WHERE first.key = deliveries.thread AND receipt IS NOT NULL"
+		" ORDER BY first.id LIMIT 1) FROM deliveries WHERE id = ? AND state = 1",
 	[STATEMENT_REOPEN] = "UPDATE changes SET news = 1 WHERE news = 2 AND state != 3"
 			     " AND id IN (SELECT change FROM announced WHERE delivery = ?)",
 	[STATEMENT_TOLD_OF] =
@@ -158,19 +188,20 @@ const char *const store_statements[STATEMENT_COUNT] = {
 		" WHERE change = ? AND state != 3 ORDER BY receiver",
 	[STATEMENT_COUNTS] = "SELECT state, count FROM counts",
 	[STATEMENT_CONDITIONS] = "SELECT subject, kind, since, text FROM conditions",
-	[STATEMENT_RECENT] =
-		"SELECT id, key, receiver, destination, NULL, thread, state, receipt, attempts,"
-		" updated FROM deliveries INDEXED BY deliveries_settled"
-		" WHERE state != 1 AND updated >= ? AND state = 2"
-		" AND EXISTS (SELECT 1 FROM announced WHERE delivery = deliveries.id)"
-		" ORDER BY updated DESC LIMIT 1000",
+	[STATEMENT_RECENT] = "SELECT " PARCEL_COLUMNS(
+		"updated") " FROM deliveries INDEXED BY deliveries_settled"
+			   " WHERE state != 1 AND updated >= ? AND state = 2"
+			   " AND EXISTS (SELECT 1 FROM announced WHERE delivery = deliveries.id)"
+			   " ORDER BY updated DESC LIMIT 1000",
 	[STATEMENT_RECENT_RECORDS] =
 		"SELECT " RECORD_COLUMNS
 		" FROM announced JOIN changes ON change = changes.id WHERE delivery = ?",
-	[STATEMENT_MESSAGES] =
-		"SELECT id, key, receiver, destination, NULL, thread, state, receipt, attempts,"
-		" updated FROM announced JOIN deliveries ON delivery = id"
-		" WHERE change = ? AND state = 2 AND receipt IS NOT NULL ORDER BY id",
+	[STATEMENT_MESSAGES] = "SELECT " PARCEL_COLUMNS(
+		"updated") " FROM announced JOIN deliveries ON delivery = id"
+			   " WHERE change = ? AND state = 2 AND receipt IS NOT NULL ORDER BY id",
+	[STATEMENT_WITHDRAWN_OF] =
+		"SELECT " RECORD_COLUMNS " FROM announced JOIN changes ON change = changes.id"
+		" WHERE delivery = ? AND state = 3 ORDER BY changes.id",
 	[STATEMENT_RECORD_OF] = "SELECT " RECORD_COLUMNS " FROM changes WHERE id = ?",
 	[STATEMENT_KNOWN] = "SELECT id, series, branch, sign, time, state, news, first_seen,"
 			    " spacing, runs, count_after FROM changes INDEXED BY"
@@ -218,7 +249,8 @@ const char *const store_statements[STATEMENT_COUNT] = {
 	[STATEMENT_TELL] = "UPDATE changes SET news = 2 WHERE id = ?",
 	[STATEMENT_SETTLE] =
 		"UPDATE deliveries SET state = ?2, receipt = coalesce(?3, receipt), problem = ?4,"
-		" attempts = ?5, updated = ?6 WHERE id = ?1",
+		" attempts = ?5, updated = ?6, attempt_started = iif(?7, attempt_started, NULL),"
+		" not_before = nullif(?8, 0) WHERE id = ?1",
 	[STATEMENT_ARRIVED] = "INSERT INTO history SELECT change,"
 			      " (SELECT coalesce(max(number), 0) + 1 FROM history"
 			      "  WHERE history.change = announced.change),"

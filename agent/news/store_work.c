@@ -90,8 +90,8 @@ static enum event_kind event_of(
 	return update->time != time_before ? EVENT_MOVED : 0;
 }
 
-static bool note_update(
-	struct store_file *file, const struct record_update *update, struct error *error)
+static bool note_update(struct store_file *file, struct store_request *request,
+	const struct record_update *update, struct error *error)
 {
 	struct reader before = {.binder = bind_to(file, STATEMENT_STATE_OF)};
 	enum event_kind kind = 0;
@@ -105,15 +105,16 @@ static bool note_update(
 	}
 	if (before.failed)
 		return false;
-	return kind == 0 || add_event(file, update->id, kind, update->now, update->time, error);
+	return (kind == 0 || add_event(file, update->id, kind, update->now, update->time, error)) &&
+	       (kind != EVENT_WITHDRAWN || store_messages(file, request, update->id, error));
 }
 
-static bool update_record(
-	struct store_file *file, const struct record_update *update, struct error *error)
+static bool update_record(struct store_file *file, struct store_request *request,
+	const struct record_update *update, struct error *error)
 {
 	struct binder binder;
 
-	if (!note_update(file, update, error))
+	if (!note_update(file, request, update, error))
 		return false;
 	binder = bind_to(file, STATEMENT_UPDATE);
 	bind_integer(&binder, update->id);
@@ -140,6 +141,7 @@ static bool upsert_mark(struct store_file *file, const char *test, const struct 
 
 static bool record(struct store_file *file, struct store_request *request, struct error *error)
 {
+	request->retraction_count = 0;
 	for (size_t i = 0; i < request->record_count; i++) {
 		struct record *at = &request->records[i];
 
@@ -147,7 +149,7 @@ static bool record(struct store_file *file, struct store_request *request, struc
 			return false;
 	}
 	for (size_t i = 0; i < request->update_count; i++)
-		if (!update_record(file, &request->updates[i], error))
+		if (!update_record(file, request, &request->updates[i], error))
 			return false;
 	for (size_t i = 0; i < request->mark_count; i++)
 		if (!upsert_mark(file, request->test, &request->marks[i], error))
@@ -227,37 +229,6 @@ static bool queue(struct store_file *file, struct store_request *request, struct
 	return write_conditions(file, request, error);
 }
 
-static bool note_arrival(struct store_file *file, const struct parcel *parcel, struct error *error)
-{
-	struct binder binder = bind_to(file, STATEMENT_ARRIVED);
-
-	bind_integer(&binder, parcel->id);
-	bind_time(&binder, parcel->now);
-	return bind_finish(&binder, error);
-}
-
-static bool settle_parcel(struct store_file *file, const struct parcel *parcel, struct error *error)
-{
-	struct binder binder = bind_to(file, STATEMENT_SETTLE);
-
-	bind_integer(&binder, parcel->id);
-	bind_integer(&binder, parcel->state);
-	bind_text(&binder, parcel->receipt);
-	bind_text(&binder, parcel->problem);
-	bind_count(&binder, parcel->attempts);
-	bind_time(&binder, parcel->now);
-	return bind_finish(&binder, error) &&
-	       (parcel->state != PARCEL_SENT || note_arrival(file, parcel, error));
-}
-
-static bool settle(struct store_file *file, struct store_request *request, struct error *error)
-{
-	for (size_t i = 0; i < request->parcel_count; i++)
-		if (!settle_parcel(file, &request->parcels[i], error))
-			return false;
-	return true;
-}
-
 static bool probe(struct store_file *file, struct error *error)
 {
 	struct binder binder = bind_to(file, STATEMENT_PROBE);
@@ -275,9 +246,8 @@ bool store_file_perform(struct store_file *file, struct store_request *request, 
 	case STORE_RECORD:
 		return record(file, request, error) && store_counts(file, request, error);
 	case STORE_QUEUE: return queue(file, request, error);
-	case STORE_SETTLE: return settle(file, request, error);
-	case STORE_MESSAGES: return store_messages(file, request, error);
-	case STORE_PAYLOAD: return store_payloads(file, request, error);
+	case STORE_SETTLE: return store_settle(file, request, error);
+	case STORE_ATTEMPT: return store_attempt(file, request, error);
 	case STORE_REOPEN: return store_reopen(file, request, error);
 	case STORE_CONDITION: return write_conditions(file, request, error);
 	case STORE_PRUNE:

@@ -118,6 +118,20 @@ static void forget_oldest(struct threads *threads)
 	threads->count--;
 }
 
+void threads_forget(struct threads *threads, const char *key)
+{
+	struct entry **link = &threads->first, *entry;
+
+	while (*link && strcmp((*link)->thread.key, key) != 0)
+		link = &(*link)->next;
+	entry = *link;
+	if (!entry || entry->receipt)
+		return;
+	*link = entry->next;
+	arena_free(entry->arena);
+	threads->count--;
+}
+
 static void copy_texts(struct arena *arena, struct announcement *item)
 {
 	const char **texts[] = {&item->test, &item->metric, &item->unit, &item->commit_before,

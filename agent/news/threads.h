@@ -43,6 +43,10 @@ const struct thread *threads_find(const struct threads *threads, const char *rec
 /* The delivery with that key, or of its thread, has this receipt. */
 void threads_sent(struct threads *threads, const char *key, const char *receipt);
 
+/* The delivery with that key is not sent after all: if it began a thread that nobody can see, there
+ * is none. */
+void threads_forget(struct threads *threads, const char *key);
+
 /* The receipt of the thread with that key; NULL while there is none. Valid until the next
  * threads_add.
  */

@@ -85,8 +85,6 @@ void announcer_add(struct announcer *announcer, struct store_request *records)
 
 	update_all(announcer->waiting, records);
 	update_all(announcer->queuing, records);
-	for (size_t i = records->recent_count; i > 0; i--)
-		telling_remember(&announcer->telling, &records->recent[i - 1]);
 	for (size_t i = 0; i < records->record_count; i++) {
 		records->records[i].handed = engine_now(announcer->agent->engine);
 		pending += records->records[i].news == NEWS_PENDING;
@@ -98,6 +96,15 @@ void announcer_add(struct announcer *announcer, struct store_request *records)
 	records->next = announcer->waiting;
 	announcer->waiting = records;
 	flush_after(announcer, announcer->agent->config->agent.group_wait);
+}
+
+void announcer_restore(struct announcer *announcer, struct store_request *restored)
+{
+	for (size_t i = restored->recent_count; i > 0; i--)
+		telling_remember(&announcer->telling, &restored->recent[i - 1]);
+	for (size_t i = 0; i < restored->parcel_count; i++)
+		telling_remember(&announcer->telling, &restored->parcels[i]);
+	announcer_add(announcer, restored);
 }
 
 void announcer_ask(struct announcer *announcer, announcer_judge *judge, void *context)
@@ -332,9 +339,17 @@ static void reopen(void *context)
 	backlog_add(announcer->backlog, request);
 }
 
-void announcer_withdrawn(struct announcer *announcer, const struct store_request *recorded)
+void announcer_withdrawn(struct announcer *announcer, const struct store_request *written)
 {
-	withdrawal_tell(&announcer->telling, recorded);
+	withdrawal_tell(&announcer->telling, written);
+}
+
+static void late(void *context, const struct store_request *settled)
+{
+	struct announcer *announcer = context;
+
+	if (announcer->agent->config->agent.announce_withdrawn)
+		announcer_withdrawn(announcer, settled);
 }
 
 struct announcer *announcer_new(struct agent *agent, struct courier *courier)
@@ -346,6 +361,6 @@ struct announcer *announcer_new(struct agent *agent, struct courier *courier)
 		.backlog = backlog_new(agent),
 		.alarm = {.call = flush_alarm, .context = announcer}};
 	announcer->notices = notices_new(&announcer->telling, announcer->backlog);
-	courier_listen(courier, reopen, announcer);
+	courier_listen(courier, reopen, late, announcer);
 	return announcer;
 }

@@ -21,6 +21,10 @@ void announcer_free(struct announcer *announcer);
  */
 void announcer_add(struct announcer *announcer, struct store_request *records);
 
+/* Takes up what the answer to STORE_RESTORE says was left over; owns it. What comes later may
+ * belong to what was told, or still waits to be. */
+void announcer_restore(struct announcer *announcer, struct store_request *restored);
+
 /*
  * Who may hold changes back or tell them otherwise is asked about each before it is told; it is
  * asked again about those that wait, at the latest after announcer_look.
@@ -47,8 +51,7 @@ void announcer_flush(struct announcer *announcer);
 void announcer_notice(struct announcer *announcer, const struct notice *notice,
 	const struct strings *receivers, const struct condition *condition);
 
-/* Says of changes that a pass has withdrawn that they are, where they were told; see withdrawal.h.
- */
-void announcer_withdrawn(struct announcer *announcer, const struct store_request *recorded);
+/* Says of changes that are withdrawn that they are, where they were told; see withdrawal.h. */
+void announcer_withdrawn(struct announcer *announcer, const struct store_request *written);
 
 #endif

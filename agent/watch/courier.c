@@ -1,8 +1,8 @@
 /*
  * See courier.h. A delivery that ended with the program in the middle of it is taken up again after
- * the restart. How far the earlier process came with it is not known, so whatever was in the outbox
- * at the start is in doubt, and the notifier looks first, if it can: at least once is promised,
- * once is what is tried.
+ * the restart. How far the earlier process came with it is not known, so what it has begun to send
+ * is in doubt: the notifier looks first, if it can, and not at once, as what the receiver has in
+ * hand may not show yet. At least once is promised, once is what is tried.
  */
 #include "agent/watch/courier.h"
 
@@ -98,9 +98,8 @@ static struct lane *lane_of(struct courier *courier, const struct parcel *parcel
 void courier_add(struct courier *courier, const struct parcel *parcel)
 {
 	struct lane *lane = lane_of(courier, parcel);
-	struct letter *letter = letter_new(courier->outbox, parcel, lane->count == 0);
 
-	lane_add(lane, letter);
+	lane_add(lane, letter_new(courier->outbox, parcel));
 }
 
 static bool is_receiver(void *context, const char *name)
@@ -117,10 +116,12 @@ void courier_adopt(struct courier *courier)
 		lane_adopt(lane);
 }
 
-void courier_listen(struct courier *courier, void (*orphaned)(void *context), void *context)
+void courier_listen(struct courier *courier, void (*orphaned)(void *context),
+	void (*late)(void *context, const struct store_request *settled), void *context)
 {
 	courier->orphaned = orphaned;
 	courier->context = context;
+	outbox_listen(courier->outbox, late, context);
 }
 
 void courier_orphans(struct courier *courier, struct store_request *request)

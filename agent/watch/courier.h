@@ -28,8 +28,10 @@ void courier_add(struct courier *courier, const struct parcel *parcel);
 /* To be called when the configuration is another. */
 void courier_adopt(struct courier *courier);
 
-/* `orphaned` is called when there are parcels whose receiver is not configured. */
-void courier_listen(struct courier *courier, void (*orphaned)(void *context), void *context);
+/* `orphaned` is called when there are parcels whose receiver is not configured; `late` with the
+ * store's answer when a message has told what was withdrawn before it was sent. */
+void courier_listen(struct courier *courier, void (*orphaned)(void *context),
+	void (*late)(void *context, const struct store_request *settled), void *context);
 
 /* Moves these parcels, with what the problem is, to the request. */
 void courier_orphans(struct courier *courier, struct store_request *request);

@@ -36,7 +36,7 @@ void crew_begin(struct crew *crew, struct store_request *restored)
 		log_event(LEVEL_INFO, "taken up again", LOG_INT("changes", restored->record_count),
 			LOG_INT("messages", restored->parcel_count));
 	watch_start(crew->watch, restored);
-	announcer_add(crew->announcer, restored);
+	announcer_restore(crew->announcer, restored);
 	clusters_start(crew->clusters);
 }
 

@@ -10,7 +10,7 @@
 #include "agent/watch/patience.h"
 
 /* ORPHAN_AFTER: a receiver may be missing from one version of the configuration by mistake. */
-enum { FETCH_AGAIN = 5000, ORPHAN_AFTER = 300000 };
+enum { BEGIN_AGAIN = 5000, ORPHAN_AFTER = 300000 };
 
 static void delivery_end(struct lane *lane)
 {
@@ -77,6 +77,20 @@ static struct letter *take(struct lane *lane, struct letter **link)
 	return letter;
 }
 
+/* What it was about is withdrawn, and the store knows that it is not sent. */
+static void drop_pointless(struct lane *lane)
+{
+	struct letter *letter = take(lane, &lane->first);
+
+	log_event(LEVEL_INFO, "not sent, its changes were withdrawn in the meantime",
+		LOG_TEXT("receiver", lane->receiver), LOG_TEXT("destination", lane->destination),
+		LOG_TEXT("key", letter->parcel.key),
+		LOG_TEXT("what", letter->what ? letter->what : ""));
+	count(lane, "withdrawn");
+	threads_forget(lane->threads, letter->parcel.key);
+	letters_free(letter);
+}
+
 static void sent(struct lane *lane)
 {
 	struct letter *letter = lane->first;
@@ -96,8 +110,8 @@ static void continued(struct lane *lane)
 	struct letter *letter = lane->first;
 
 	letter->doubt = lane->delivery.doubt;
+	letter->begun = letter->parcel.begun = letter->doubt != DOUBT_NONE;
 	letter->tries = 0;
-	letter->since = engine_now(lane->agent->engine);
 	letter_note(letter);
 	lane_wait(lane, lane->notifier->spacing);
 }
@@ -162,6 +176,8 @@ static void failed(struct lane *lane, const struct delivery *delivery, const str
 	bool mend = error->kind == ERROR_USAGE && !delivery->retry;
 
 	letter->doubt = delivery->doubt;
+	letter->begun = letter->parcel.begun = delivery->doubt != DOUBT_NONE;
+	letter->parcel.not_before = delivery->retry_after < 0 ? 0 : agent_now(agent) + wait;
 	letter->parcel.attempts++;
 	letter->parcel.problem = arena_strdup(letter->arena, error->text);
 	if (patience == PATIENCE_GIVE_UP) {
@@ -219,6 +235,14 @@ static void carried(struct delivery *finished, bool done, const struct error *er
 	agent_ended(agent);
 }
 
+/* The receipt of the message that the letter continues. */
+static const char *thread_of(const struct lane *lane, const struct letter *letter)
+{
+	const char *receipt = threads_receipt(lane->threads, letter->parcel.thread);
+
+	return receipt ? receipt : letter->parcel.thread_receipt;
+}
+
 static void begin(struct lane *lane, const struct receiver *receiver)
 {
 	struct agent *agent = lane->agent;
@@ -226,6 +250,8 @@ static void begin(struct lane *lane, const struct receiver *receiver)
 	struct arena *arena = arena_new();
 
 	agent->under_way++;
+	if (letter->tries == 0)
+		letter->since = engine_now(agent->engine);
 	lane->generation = agent->generation ? generation_hold(agent->generation) : NULL;
 	lane->notifier = notifier_find(receiver->notifier->name);
 	lane->fingerprint = receiver->fingerprint;
@@ -238,25 +264,32 @@ static void begin(struct lane *lane, const struct receiver *receiver)
 		.now = agent_now(agent),
 		.doubt = letter->doubt,
 		.receipt = letter->parcel.receipt,
-		.thread = letter->parcel.thread
-				  ? arena_strdup(arena,
-					    threads_receipt(lane->threads, letter->parcel.thread))
-				  : NULL,
+		.thread = arena_strdup(arena, thread_of(lane, letter)),
 		.retry_after = -1};
 	engine_deliver(agent->engine, lane->notifier, &lane->delivery, carried, lane);
 }
 
-static void fetched(void *context, bool read)
+/* Without the store's word that an attempt begins nothing is sent: the next process would not know
+ * that it may have arrived. */
+static void ready(void *context, bool written)
 {
 	struct lane *lane = context;
+	struct agent *agent = lane->agent;
 
 	lane->busy = false;
-	if (read && !lane->first->parcel.payload)
+	if (!written) {
+		agent->stateless = true;
+		if (agent->once)
+			leave_for_next_run(lane);
+		else
+			lane_wait(lane, BEGIN_AGAIN);
+		return;
+	}
+	if (lane->first->parcel.state == PARCEL_ABANDONED)
+		drop_pointless(lane);
+	else if (!lane->first->begun)
 		abandon(lane, &lane->first, "abandoned", "it is not in the state file any more");
-	if (!read && lane->agent->once)
-		leave_for_next_run(lane);
-	else
-		lane_wait(lane, read ? 0 : FETCH_AGAIN);
+	lane_advance(lane);
 }
 
 /* The messages of a receiver that is not configured, or not with this destination (a channel), wait
@@ -284,6 +317,26 @@ static void lane_miss(struct lane *lane)
 		lane->orphan(lane->context, take(lane, &lane->first));
 }
 
+/* False: it is too early, and the lane looks again when it is not; in a single pass nobody waits
+ * for long. */
+static bool may_begin(struct lane *lane)
+{
+	struct agent *agent = lane->agent;
+	int64_t now = engine_now(agent->engine), from = lane->first->not_before;
+
+	if (agent->once && from - now > PATIENCE_ONCE) {
+		if (!lane->left)
+			leave_for_next_run(lane);
+		lane->left = true;
+		return false;
+	}
+	from = from > lane->not_before ? from : lane->not_before;
+	if (now >= from)
+		return true;
+	engine_alarm(agent->engine, &lane->alarm, from);
+	return false;
+}
+
 /* Sends the first letter of the lane, or sees to it that this happens when it may. */
 static void lane_advance(struct lane *lane)
 {
@@ -298,15 +351,13 @@ static void lane_advance(struct lane *lane)
 		return;
 	}
 	lane->missing = false;
-	if (engine_now(agent->engine) < lane->not_before) {
-		engine_alarm(agent->engine, &lane->alarm, lane->not_before);
+	if (!may_begin(lane))
 		return;
-	}
 	lane->busy = true;
-	if (lane->first->parcel.payload)
+	if (lane->first->begun)
 		begin(lane, receiver);
 	else
-		letter_fetch(lane->first, fetched, lane);
+		letter_begin(lane->first, ready, lane);
 }
 
 void lane_open(struct lane *lane)

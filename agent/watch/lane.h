@@ -27,7 +27,8 @@ struct lane {
 	struct delivery delivery;      /* of the first letter, while busy */
 	bool busy;                     /* the first letter is being fetched or sent */
 	bool noticed;
-	bool known;           /* its receiver has this destination */
+	bool left;  /* for the next run, as its receiver wants to be left alone for so long */
+	bool known; /* its receiver has this destination */
 	uint64_t fingerprint; /* of the receiver, as the last delivery knew it */
 	bool mendable;        /* it waits for somebody to mend something, ... */
 	bool own_wait;        /* ... or for as long as we chose, not the receiver */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "agent/core/utf8.h"
+#include "agent/watch/patience.h"
 
 enum { SETTLE_AGAIN = 5000, NAMED = 3, LONGEST_NAME = 200 };
 
@@ -13,6 +14,8 @@ struct outbox {
 	struct agent *agent;
 	struct letter *unsettled; /* were carried out, but the store did not take it */
 	struct letter *settling;  /* the store has been asked to */
+	void (*late)(void *context, const struct store_request *settled);
+	void *context;
 };
 
 struct outbox *outbox_new(struct agent *agent)
@@ -21,6 +24,13 @@ struct outbox *outbox_new(struct agent *agent)
 
 	outbox->agent = agent;
 	return outbox;
+}
+
+void outbox_listen(struct outbox *outbox,
+	void (*late)(void *context, const struct store_request *settled), void *context)
+{
+	outbox->late = late;
+	outbox->context = context;
 }
 
 void letters_free(struct letter *letters)
@@ -59,7 +69,18 @@ static void describe(struct letter *letter, const struct record *records, size_t
 	buf_free(&text);
 }
 
-struct letter *letter_new(struct outbox *outbox, const struct parcel *parcel, bool whole)
+/* How long to leave the parcel alone that an earlier process had: what its receiver asked for is
+ * still to be kept, and what may have arrived may not show yet. */
+static int64_t rest_of(const struct agent *agent, const struct parcel *parcel)
+{
+	int64_t look = parcel->begun ? PATIENCE_LOOK : 0;
+	int64_t asked = parcel->not_before > 0 ? parcel->not_before - agent_now(agent) : 0;
+
+	asked = asked > PATIENCE_WISH ? PATIENCE_WISH : asked;
+	return asked > look ? asked : look;
+}
+
+struct letter *letter_new(struct outbox *outbox, const struct parcel *parcel)
 {
 	struct arena *arena = arena_new();
 	struct letter *letter = arena_alloc(arena, sizeof *letter);
@@ -72,12 +93,12 @@ struct letter *letter_new(struct outbox *outbox, const struct parcel *parcel, bo
 			.destination = arena_strdup(arena, parcel->destination),
 			.thread = arena_strdup(arena, parcel->thread),
 			.receipt = arena_strdup(arena, parcel->receipt),
-			.payload = whole ? arena_strdup(arena, parcel->payload) : NULL,
 			.state = PARCEL_QUEUED,
-			.attempts = parcel->attempts},
-		.doubt = parcel->restored ? DOUBT_LOOK : DOUBT_NONE,
+			.attempts = parcel->attempts,
+			.begun = parcel->begun},
+		.doubt = parcel->begun ? DOUBT_LOOK : DOUBT_NONE,
 		.made = parcel->now,
-		.since = engine_now(outbox->agent->engine)};
+		.not_before = engine_now(outbox->agent->engine) + rest_of(outbox->agent, parcel)};
 	describe(letter, parcel->records, parcel->record_count);
 	return letter;
 }
@@ -106,6 +127,8 @@ static void settled(struct store_request *request)
 	while (*link != letter)
 		link = &(*link)->next;
 	*link = letter->next;
+	if (!failed && request->retraction_count > 0 && outbox->late)
+		outbox->late(outbox->context, request);
 	store_request_free(request);
 	if (!failed) {
 		arena_free(letter->arena);
@@ -147,6 +170,8 @@ void letter_note(const struct letter *letter)
 	*request->parcels = (struct parcel){.id = parcel->id,
 		.state = parcel->state,
 		.attempts = parcel->attempts,
+		.begun = parcel->begun,
+		.not_before = parcel->not_before,
 		.receipt = arena_strdup(request->arena, parcel->receipt),
 		.problem = arena_strdup(request->arena, parcel->problem),
 		.now = agent_now(letter->outbox->agent)};
@@ -154,37 +179,44 @@ void letter_note(const struct letter *letter)
 	ledger_ask(letter->outbox->agent, request);
 }
 
-struct fetch {
+struct start {
 	struct letter *letter;
-	letter_fetched *done;
+	letter_ready *done;
 	void *context;
 };
 
-static void fetched(struct store_request *request)
+static void take_over(struct letter *letter, const struct parcel *parcel)
 {
-	struct fetch fetch = *(const struct fetch *)request->context;
-	struct letter *letter = fetch.letter;
-	const struct parcel *parcel = request->parcels;
-	bool read = !request->failed;
-
-	letter->outbox->agent->stateless |= !read;
-	if (read) {
+	letter->begun = parcel->payload && parcel->state == PARCEL_QUEUED;
+	letter->parcel.state = parcel->state;
+	if (!letter->parcel.payload)
 		letter->parcel.payload = arena_strdup(letter->arena, parcel->payload);
-		describe(letter, parcel->records, parcel->record_count);
-	}
-	store_request_free(request);
-	fetch.done(fetch.context, read);
+	if (!letter->parcel.thread_receipt)
+		letter->parcel.thread_receipt = arena_strdup(letter->arena, parcel->thread_receipt);
+	describe(letter, parcel->records, parcel->record_count);
 }
 
-void letter_fetch(struct letter *letter, letter_fetched *done, void *context)
+static void started(struct store_request *request)
 {
-	struct store_request *request = store_request_new(STORE_PAYLOAD, fetched, NULL);
-	struct fetch *fetch = arena_alloc(request->arena, sizeof *fetch);
+	struct start start = *(const struct start *)request->context;
+	bool written = !request->failed;
 
-	*fetch = (struct fetch){letter, done, context};
-	request->context = fetch;
+	if (written)
+		take_over(start.letter, request->parcels);
+	store_request_free(request);
+	start.done(start.context, written);
+}
+
+void letter_begin(struct letter *letter, letter_ready *done, void *context)
+{
+	struct store_request *request = store_request_new(STORE_ATTEMPT, started, NULL);
+	struct start *start = arena_alloc(request->arena, sizeof *start);
+
+	*start = (struct start){letter, done, context};
+	request->context = start;
 	request->parcels = arena_alloc(request->arena, sizeof *request->parcels);
 	request->parcels->id = letter->parcel.id;
+	request->parcels->now = agent_now(letter->outbox->agent);
 	request->parcel_count = 1;
 	ledger_ask(letter->outbox->agent, request);
 }

@@ -9,13 +9,9 @@ enum {
 	FIRST_WAIT = 1000,
 	LONGEST_WAIT = 300000,
 	MENDING_WAIT = 300000,
-	LOOKING_WAIT = 3000,
 	BLIND_WAIT = 60000,
-	ONCE_TRIES = 3,
-	ONCE_WAIT = 30000
+	ONCE_TRIES = 3
 };
-
-#define LONGEST_WISH INT64_C(86400000) /* of a receiver, how long it is left alone */
 
 static int64_t clamp(int64_t value, int64_t least, int64_t most)
 {
@@ -26,11 +22,11 @@ static int64_t wait_of(const struct setback *setback, bool mend)
 {
 	int64_t doubled = (int64_t)FIRST_WAIT << (clamp(setback->tries, 1, 10) - 1);
 	int64_t least = setback->doubt == DOUBT_BLIND  ? BLIND_WAIT
-			: setback->doubt == DOUBT_LOOK ? LOOKING_WAIT
+			: setback->doubt == DOUBT_LOOK ? PATIENCE_LOOK
 						       : FIRST_WAIT;
 
 	if (setback->retry_after >= 0)
-		return clamp(setback->retry_after, least, LONGEST_WISH);
+		return clamp(setback->retry_after, least, PATIENCE_WISH);
 	return mend ? MENDING_WAIT : clamp(doubled, least, LONGEST_WAIT);
 }
 
@@ -41,7 +37,7 @@ enum patience patience_with(const struct setback *setback, int64_t *wait)
 	*wait = wait_of(setback, mend);
 	if (!setback->retry && !mend)
 		return PATIENCE_GIVE_UP;
-	if (setback->once && (setback->tries >= ONCE_TRIES || *wait > ONCE_WAIT))
+	if (setback->once && (setback->tries >= ONCE_TRIES || *wait > PATIENCE_ONCE))
 		return PATIENCE_LEAVE;
 	if (mend)
 		return PATIENCE_MEND;

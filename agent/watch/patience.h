@@ -32,6 +32,10 @@ enum patience {
 	PATIENCE_GIVE_UP, /* it never will, or trying for so long did not help */
 };
 
+/* ms: how long what may have arrived takes to show, with room to spare; how long a receiver is left
+ * alone if it wishes, after which it is tried all the same; and how long a single pass waits. */
+enum { PATIENCE_LOOK = 3000, PATIENCE_WISH = 3600000, PATIENCE_ONCE = 30000 };
+
 /* `wait` is in ms, until the next attempt. */
 enum patience patience_with(const struct setback *setback, int64_t *wait);
 

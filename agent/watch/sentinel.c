@@ -43,20 +43,6 @@ static bool about_test(enum condition_kind kind)
 	return kind == CONDITION_TEST || kind == CONDITION_STALE;
 }
 
-/* What is lost is lost again at the next start, should the store not take it. */
-static void forget_condition(const struct sentinel *sentinel, const struct condition *condition)
-{
-	struct store_request *request =
-		store_request_new(STORE_CONDITION, store_request_free, NULL);
-
-	request->conditions = arena_alloc(request->arena, sizeof *condition);
-	*request->conditions = *condition;
-	request->conditions->subject = arena_strdup(request->arena, condition->subject);
-	request->conditions->text = arena_strdup(request->arena, condition->text);
-	request->condition_count = 1;
-	ledger_ask(sentinel->agent, request);
-}
-
 /* Adds the test's receivers to those that are in the list, which has room for them. */
 static void add_receivers(
 	const char **names, size_t *count, struct dict *seen, const struct test *test)
@@ -70,15 +56,25 @@ static void add_receivers(
 	}
 }
 
+/* The condition is stored, or forgotten, with the notices. */
+static void tell_to(const struct sentinel *sentinel, const struct condition *condition,
+	const struct strings *receivers)
+{
+	struct notice notice = {.subject = condition_name(condition),
+		.text = condition->text,
+		.time = condition->since,
+		.recovered = condition->over};
+
+	if (sentinel->agent->stage)
+		sentinel->agent->stage->notice(sentinel->agent, &notice);
+	announcer_notice(sentinel->announcer, &notice, receivers, condition);
+}
+
 static void tell(const struct sentinel *sentinel, const struct condition *condition)
 {
 	const struct config *config = sentinel->agent->config;
 	struct arena *arena = arena_new();
 	struct dict seen = {.arena = arena};
-	struct notice notice = {.subject = condition_name(condition),
-		.text = condition->text,
-		.time = condition->since,
-		.recovered = condition->over};
 	const char **names;
 	size_t room = 0, count = 0;
 
@@ -90,13 +86,23 @@ static void tell(const struct sentinel *sentinel, const struct condition *condit
 
 		if (test->source &&
 			strcmp(about_test(condition->kind) ? test->name : source_of(test),
-				notice.subject) == 0)
+				condition_name(condition)) == 0)
 			add_receivers(names, &count, &seen, test);
 	}
-	if (sentinel->agent->stage)
-		sentinel->agent->stage->notice(sentinel->agent, &notice);
-	announcer_notice(sentinel->announcer, &notice, &(struct strings){names, count}, condition);
+	tell_to(sentinel, condition, &(struct strings){names, count});
 	arena_free(arena);
+}
+
+/* Of what is no longer configured nobody knows who was told. */
+static void tell_all(const struct sentinel *sentinel, const struct condition *condition)
+{
+	const struct config *config = sentinel->agent->config;
+	const char **names = memory_new(config->receiver_count, sizeof *names);
+
+	for (size_t i = 0; i < config->receiver_count; i++)
+		names[i] = config->receivers[i].name;
+	tell_to(sentinel, condition, &(struct strings){names, config->receiver_count});
+	free(names);
 }
 
 void sentinel_restore(struct sentinel *sentinel, const struct condition *conditions, size_t count)
@@ -161,10 +167,8 @@ static bool is_source(void *context, const char *name)
 static void forget(void *context, const struct condition *condition)
 {
 	const struct names *names = context;
-	struct condition over = *condition;
 
-	over.over = true;
-	forget_condition(names->sentinel, &over);
+	tell_all(names->sentinel, condition);
 }
 
 void sentinel_adopt(struct sentinel *sentinel)

@@ -1,5 +1,6 @@
 /*
- * See withdrawal.h. A change may have been told long ago, so its messages are asked of the store.
+ * See withdrawal.h. A change may have been told long ago, so it is the store that knows by which
+ * messages.
  */
 #include "agent/watch/withdrawal.h"
 
@@ -10,10 +11,7 @@
 #include "agent/watch/parcels.h"
 #include "notifiers/text.h"
 
-enum {
-	ASKED_MOST = 100, /* changes of one pass */
-	NAMED_MOST = 5,   /* changes that an answer names */
-};
+enum { NAMED_MOST = 5 }; /* changes that an answer names */
 
 static void queued(struct store_request *request)
 {
@@ -109,14 +107,14 @@ static void add_answer(const struct told *told, size_t index, struct store_reque
 	buf_free(&text);
 }
 
-static void messages_read(struct store_request *messages)
+void withdrawal_tell(struct telling *telling, const struct store_request *written)
 {
-	struct telling *telling = messages->context;
 	struct store_request *request = store_request_new(STORE_QUEUE, queued, telling);
-	struct told told = {.telling = telling, .parcels = messages->recent};
+	struct told told = {.telling = telling,
+		.parcels = written->retractions,
+		.count = written->retraction_count};
 
-	told.count = messages->failed ? 0 : messages->recent_count;
-	told.threads = arena_array(messages->arena, told.count, sizeof *told.threads);
+	told.threads = arena_array(request->arena, told.count, sizeof *told.threads);
 	for (size_t i = 0; i < told.count; i++)
 		telling_remember(telling, &told.parcels[i]);
 	for (size_t i = 0; i < told.count; i++)
@@ -125,22 +123,6 @@ static void messages_read(struct store_request *messages)
 		if (is_first(&told, i))
 			add_answer(&told, i, request);
 	if (request->parcel_count > 0 && !telling->agent->stopping)
-		ledger_ask(telling->agent, request);
-	else
-		store_request_free(request);
-	store_request_free(messages);
-}
-
-void withdrawal_tell(struct telling *telling, const struct store_request *recorded)
-{
-	struct store_request *request = store_request_new(STORE_MESSAGES, messages_read, telling);
-	int64_t *ids = arena_array(request->arena, recorded->update_count, sizeof *ids);
-
-	for (size_t i = 0; i < recorded->update_count && request->told_count < ASKED_MOST; i++)
-		if (recorded->updates[i].state == CHANGE_WITHDRAWN)
-			ids[request->told_count++] = recorded->updates[i].id;
-	request->told = ids;
-	if (request->told_count > 0)
 		ledger_ask(telling->agent, request);
 	else
 		store_request_free(request);

@@ -121,7 +121,8 @@ def conditions(tmp_path):
         return [subject for subject, in state.execute("SELECT subject FROM conditions ORDER BY subject")]
 
 
-def test_what_is_not_configured_any_more_is_forgotten(agents, tmp_path):
+def test_what_is_not_configured_any_more_is_over(agents, tmp_path):
+    """Its notice is closed, by a reload and by a restart."""
     write_csv(tmp_path / "good.csv", [])
     good, bad = csv_test(tmp_path / "good.csv", "good"), csv_test(tmp_path / "bad.csv", "bad")
     agent = agents(config(tmp_path, good + bad))
@@ -130,12 +131,18 @@ def test_what_is_not_configured_any_more_is_forgotten(agents, tmp_path):
     assert conditions(tmp_path) == ["test bad"]
     config(tmp_path, good)
     agent.process.send_signal(signal.SIGHUP)
-    deadline = time.monotonic() + 30
-    while conditions(tmp_path):
-        assert time.monotonic() < deadline, "".join(agent.log)
-        time.sleep(0.05)
+    wait_out(agent, 'test "bad" is not configured any more')
     agent.end()
+    assert conditions(tmp_path) == []
     assert count(agent, "is well again") == 0
+    agent = agents(config(tmp_path, good + bad))
+    wait_out(agent, 'test "bad" has failed since')
+    agent.end()
+    agent = agents(config(tmp_path, good))
+    wait_out(agent, 'test "bad" is not configured any more')
+    agent.pass_by(2)
+    agent.end()
+    assert count(agent, "any more") == 1 and conditions(tmp_path) == []
 
 
 def test_data_that_stop(agents, tmp_path):

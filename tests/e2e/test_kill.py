@@ -1,67 +1,151 @@
 """kill -9 at random moments between the detection of a change and the word that it was sent.
 
 Each time there is one more change, and the agent is killed a random while after its data are there: while it reads,
-records, groups, queues or posts, while Slack works, or when all is over. Every change is announced, a kill costs one
-duplicate at most, and nothing is lost. HUNTER_TEST_FULL makes 200 kills of it, in ten rounds.
+records, groups, queues, posts or looks what has arrived, while Slack works, or when all is over. It is started again at
+once, and Slack shows a post 50 to 300 ms after it has taken it, whatever became of who sent it.
+
+Every change is announced, in order and in its thread; by a bot once, by a webhook once more for a kill at most.
+HUNTER_TEST_FULL makes 200 kills of it, in ten rounds.
 """
+import collections
+import concurrent.futures
+import contextlib
+import json
 import os
 import random
-import re
 import shutil
 import signal
+import sqlite3
 import threading
 
 import pytest
-from test_run import agents, bot, config, csv_test, slack, write_csv  # noqa: F401  (fixtures)
+from fake_slack import FakeSlack
+from test_run import CANARY, agents, config, csv_test, write_csv  # noqa: F401  (a fixture)
+from test_tell import Hook, wide
 
-ROUNDS, KILLS = 10 if os.environ.get("HUNTER_TEST_FULL") else 1, 20
+ROUNDS, LIVES, KILLS = 10 if os.environ.get("HUNTER_TEST_FULL") else 1, 4, 5
 POINTS = 40  # between two changes
+WIDE = 300  # metrics: more than fit one message
 
 
-def add_change(tmp_path, steps):
-    steps.append((POINTS * (len(steps) + 1), 0.8 if len(steps) % 2 else 1.25))
-    write_csv(tmp_path / "new.csv", steps, points=POINTS * (len(steps) + 1))
-    shutil.move(tmp_path / "new.csv", tmp_path / "read.csv")
+class Life:
+    """One agent, as it were: its data, its receivers, and the processes that are killed one after the other."""
 
+    def __init__(self, agents, folder, seed):
+        self.agents, self.folder, self.rng, self.steps = agents, folder, random.Random(seed), []
+        folder.mkdir()
+        self.slack, self.hook = FakeSlack(CANARY, ["#perf", "#other"]), Hook()
+        self.slack.slow, self.hook.slow = (0.05, 0.3), 0.1
+        self.path = None
 
-def announced(slack):
-    """The changes of each post, and the key of each."""
-    payloads = [p["metadata"]["event_payload"] for p in slack.posts]
-    return [p["changes"] for p in payloads], [p["key"] for p in payloads]
+    def configure(self, with_wide):
+        tests = csv_test(self.folder / "read.csv") + csv_test(self.folder / "write.csv", "db.write")
+        if with_wide:
+            tests += wide(self.folder / "wide.csv", WIDE)
+        self.path = config(self.folder, tests, f"""
+slack: {{bot_token: "{CANARY}", channels: ["#perf", "#other"], api_url: "{self.slack.api}"}}
+webhook: {{url: "{self.hook.url}"}}""", "  group_interval: 1h")
 
+    def write(self, name, steps):
+        new = self.folder / "new.csv"
+        write_csv(new, steps, points=POINTS * (len(steps) + 1))
+        shutil.move(new, self.folder / name)
 
-def wait_empty(agent, changes):
-    """Until all changes are known and no message waits."""
-    pause = threading.Event()
-    for _ in range(200 * changes):  # a message a second is Slack's pace, and each may have to be looked for
-        if agent.metric("hunter_changes") >= changes and agent.metric("hunter_delivery_queue_length") == 0:
-            return
-        pause.wait(0.05)
-    raise AssertionError("".join(agent.log))
+    def add_change(self):
+        """One more in db.read; db.write has it a kill later."""
+        self.write("write.csv", self.steps)
+        self.steps.append((POINTS * (len(self.steps) + 1), 0.8 if len(self.steps) % 2 else 1.25))
+        self.write("read.csv", self.steps)
+
+    def kill(self):
+        """A random while after the start, or after Slack has taken the next post."""
+        posts = len(self.slack.posts)
+        agent = self.agents(self.path)
+        if self.rng.random() < 0.7:
+            self.slack.wait(lambda: len(self.slack.posts) > posts, 60)
+            threading.Event().wait(self.rng.uniform(0, 0.4))
+        else:
+            threading.Event().wait(self.rng.uniform(0, 0.15))
+        agent.end(signal.SIGKILL)
+
+    def finish(self):
+        """The last agent tells what is left."""
+        self.write("write.csv", self.steps)
+        agent = self.agents(self.path)
+        agent.pass_by(1)
+        for _ in range(2000):
+            if (agent.metric("hunter_changes") >= 2 * len(self.steps) + WIDE
+                    and agent.metric("hunter_delivery_queue_length") == 0):
+                break
+            threading.Event().wait(0.05)
+        else:
+            raise AssertionError("".join(agent.log))
+        assert agent.end() == 0
+
+    def live(self):
+        for kill in range(KILLS):
+            self.add_change()
+            self.configure(with_wide=kill > KILLS // 2)
+            self.kill()
+        self.finish()
+
+    def changes(self):
+        """The test and time of each change by its id."""
+        with contextlib.closing(sqlite3.connect(self.folder / "state.db")) as state:
+            return {i: (test, time) for i, test, time in state.execute("SELECT id, test, time FROM changes")}
+
+    def check_channel(self, channel, changes):
+        posts = [(p, stamp) for p, stamp in zip(self.slack.posts, self.slack.stamps) if p["channel"] == channel]
+        payloads = [p["metadata"]["event_payload"] for p, _ in posts]
+        for name, count in collections.Counter((p["key"], p["part"]) for p in payloads).items():
+            assert count == 1, f"{channel}: {name} is there {count} times"
+        for key in {p["key"] for p in payloads}:
+            parts = [p["part"] for p in payloads if p["key"] == key]
+            assert parts == list(range(1, len(parts) + 1))
+        first = [(changes[i], p, stamp) for p, stamp in posts for i in p["metadata"]["event_payload"]["changes"]
+                 if p["metadata"]["event_payload"]["part"] == 1]
+        assert {c for c, _, _ in first} == set(changes.values()), "a change was lost"
+        for time in {time for (_, time), _, _ in first}:
+            roots = {stamp for (_, t), p, stamp in first if t == time and "thread_ts" not in p}
+            threads = {p["thread_ts"] for (_, t), p, _ in first if t == time and "thread_ts" in p}
+            assert len(roots | threads) == 1, f"{channel}: {time} is in {len(roots | threads)} threads"
+        read = [time for (test, time), _, _ in first if test == "db.read"]
+        assert read == sorted(read)
+        assert any(p["part"] > 1 for p in payloads)
+
+    def check_hook(self, changes):
+        documents = [json.loads(body) for _, body, _ in self.hook.taken]
+        told = {d["key"]: d for d in documents}
+        assert len(documents) - len(told) <= KILLS
+        assert {c["id"] for d in told.values() for c in d["changes"]} == set(changes)
+        read = [c["time"] for d in told.values() for c in d["changes"] if c["test"] == "db.read"]
+        assert read == sorted(set(read))
+
+    def check(self, hunter):
+        changes = self.changes()
+        assert len(changes) == 2 * KILLS + WIDE
+        assert self.slack.violations == []
+        for channel in self.slack.channels:
+            self.check_channel(channel, changes)
+        self.check_hook(changes)
+        done = hunter("store", "check", "--config", self.path)
+        assert done.code == 0, done.err
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.slack.stop()
+        self.hook.server.shutdown()
+        self.hook.server.server_close()
 
 
 @pytest.mark.parametrize("seed", range(ROUNDS))
-def test_kills_between_detection_and_sent(agents, tmp_path, slack, seed):
-    """Half of the agents die a random while after their start, half of them while Slack has the post and is silent."""
-    rng = random.Random(seed)
-    pause = threading.Event()
-    steps = []
-    for kill in range(KILLS):
-        slack.delay = 0 if kill % 2 else 0.3
-        posts = len(slack.posts)
-        add_change(tmp_path, steps)
-        agent = agents(config(tmp_path, csv_test(tmp_path / "read.csv"), bot(slack)))
-        if slack.delay:
-            slack.wait(lambda: len(slack.posts) > posts)  # noqa: B023
-        pause.wait(rng.uniform(0, 0.15))
-        agent.end(signal.SIGKILL)
-    slack.delay = 0
-    last = agents(config(tmp_path, csv_test(tmp_path / "read.csv"), bot(slack)))
-    last.pass_by(1)
-    wait_empty(last, KILLS)
-    assert last.end() == 0
-    changes, keys = announced(slack)
-    told = [c for each in changes for c in each]
-    times = {t for p in slack.posts for t in re.findall(r"20\d\d-\d\d-\d\d \d\d:00", str(p))}
-    assert len(set(told)) == len(times) == KILLS, "a change was lost"
-    assert len(keys) - len(set(keys)) <= KILLS
+def test_kills_between_detection_and_sent(agents, hunter, tmp_path, seed):
+    """Several agents at once, as each waits most of the time."""
+    with contextlib.ExitStack() as stack, concurrent.futures.ThreadPoolExecutor(LIVES) as pool:
+        lives = [stack.enter_context(Life(agents, tmp_path / str(i), LIVES * seed + i)) for i in range(LIVES)]
+        for done in [pool.submit(life.live) for life in lives]:
+            done.result()
+        for life in lives:
+            life.check(hunter)

@@ -2,6 +2,7 @@
 
 Never early, never lost, at most two posts, and what goes wrong in one channel holds up no other.
 """
+import contextlib
 import hashlib
 import hmac
 import http.server
@@ -9,6 +10,7 @@ import json
 import os
 import pathlib
 import re
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -214,6 +216,53 @@ def test_siblings_of_a_slower_test_go_into_the_thread(hunter, tmp_path, slack):
     first, second = slack.posts
     assert second["thread_ts"] == slack.stamps[0] and "thread_ts" not in first
     assert second["blocks"][0]["text"]["text"].startswith("More of the change points of 2024-03-02 06:00:00 +0000 (c0029 .. c0030)")
+
+
+def test_siblings_after_two_days(hunter, tmp_path, slack):
+    """The thread of tests that run once a week is open for a week, and outlives a restart."""
+    write_csv(tmp_path / "a.csv", [(30, 1.2)])
+    path = config(tmp_path, csv_test(tmp_path / "a.csv", extra="    interval: 7d"), bot(slack))
+    assert hunter("run", "--once", "--config", path).code == 0
+    with contextlib.closing(sqlite3.connect(tmp_path / "state.db", isolation_level=None)) as state:
+        assert state.execute("UPDATE deliveries SET updated = updated - 2 * 86400000").rowcount == 1
+    write_csv(tmp_path / "b.csv", [(31, 1.5)])
+    tests = csv_test(tmp_path / "a.csv", extra="    interval: 7d") + csv_test(tmp_path / "b.csv", "db.write", "    interval: 7d")
+    config(tmp_path, tests, bot(slack))
+    assert hunter("run", "--once", "--config", path).code == 0
+    assert slack.posts[1]["thread_ts"] == slack.stamps[0]
+
+
+def test_a_channel_that_was_down_hears_what_was_withdrawn(agents, tmp_path, slack):
+    """The message has two changes, of which one is not found any more when the channel can be told."""
+    write_csv(tmp_path / "a.csv", [(30, 1.2)])
+    write_csv(tmp_path / "b.csv", [(30, 1.3)])
+    tests = csv_test(tmp_path / "a.csv") + csv_test(tmp_path / "b.csv", "db.write")
+    slack.stop()
+    path = config(tmp_path, tests, bot(slack))
+    path.write_text(path.read_text().replace("group_wait: 0s", "group_wait: 1s"))
+    agent = agents(path)
+    agent.wait_log("will try again")
+    write_csv(tmp_path / "b.csv", [])
+    agent.wait_log("test=db.write.* withdrawn=1")
+    slack.start()
+    wait_posts(slack, 2, 60)
+    first, second = slack.posts
+    assert "db.write" in str(first) and "not found any more" in str(second) and second["thread_ts"] == slack.stamps[0]
+
+
+def test_nothing_is_told_of_what_was_withdrawn(agents, tmp_path, slack):
+    """All that a waiting message was about is not found any more: it is not sent. Should it return, it is news."""
+    write_csv(tmp_path / "a.csv", [(30, 1.2)])
+    slack.stop()
+    agent = agents(config(tmp_path, csv_test(tmp_path / "a.csv"), bot(slack)))
+    agent.wait_log("will try again")
+    write_csv(tmp_path / "a.csv", [])
+    agent.wait_log("withdrawn=1")
+    slack.start()
+    agent.wait_log("changes were withdrawn in the meantime")
+    assert slack.posts == [] and agent.metric("hunter_delivery_queue_length") == 0
+    write_csv(tmp_path / "a.csv", [(30, 1.2)])
+    wait_posts(slack, 1)
 
 
 def test_links(hunter, tmp_path, slack):

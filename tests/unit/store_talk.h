@@ -220,21 +220,25 @@ static inline struct store_request *known(struct fixture *fixture, const char *t
 	return request;
 }
 
-static inline void settle(
-	struct fixture *fixture, int64_t id, enum parcel_state state, int64_t attempts)
+static inline void settle_as(struct fixture *fixture, struct parcel *parcel)
 {
 	struct store_request *request = store_request_new(STORE_SETTLE, answered, fixture);
-	struct parcel parcel = {.id = id,
-		.state = state,
-		.receipt = "1503435956.000247",
-		.attempts = attempts,
-		.now = 9};
 
-	request->parcels = &parcel;
+	request->parcels = parcel;
 	request->parcel_count = 1;
 	request = ask(fixture, request);
 	assert_false(request->failed);
 	store_request_free(request);
+}
+
+static inline void settle(
+	struct fixture *fixture, int64_t id, enum parcel_state state, int64_t attempts)
+{
+	settle_as(fixture, &(struct parcel){.id = id,
+				   .state = state,
+				   .receipt = "1503435956.000247",
+				   .attempts = attempts,
+				   .now = 9});
 }
 
 static inline int64_t count_rows(const struct fixture *fixture, const char *table)

@@ -249,6 +249,43 @@ static void test_withdrawn_before_it_was_told(void **state)
 	assert_int_equal(count(f, "changes WHERE state = 3 AND news = 3"), 1);
 }
 
+/* Withdrawn between the message's making and its sending, so that the announcer does not know:
+ * nothing is sent, and should it return, it is news. */
+static void test_withdrawn_while_its_message_waits(void **state)
+{
+	struct fixture *f = *state;
+	struct store_request *first = record_one(f, "p99");
+	struct record_update update = {
+		.id = first->records[0].item.id, .time = FIRST, .state = CHANGE_WITHDRAWN};
+
+	announcer_add(f->announcer, first);
+	store_request_free(update_one(f, update));
+	flush(f);
+	assert_told(f, 0, 0, 0);
+	assert_int_equal(count(f, "deliveries WHERE state = 3"), 2);
+	assert_int_equal(count(f, "changes WHERE state = 3 AND news = 3"), 1);
+	announcer_add(f->announcer, record_one(f, "p50"));
+	flush(f);
+	assert_int_equal(count(f, "deliveries WHERE thread IS NOT NULL"), 0);
+}
+
+/* A message that has others to tell is sent, and then answered, where that is possible. */
+static void test_told_after_it_was_withdrawn(void **state)
+{
+	struct fixture *f = *state;
+	struct store_request *first = record_one(f, "p99");
+	struct record_update update = {
+		.id = first->records[0].item.id, .time = FIRST, .state = CHANGE_WITHDRAWN};
+
+	announcer_add(f->announcer, first);
+	announcer_add(f->announcer, record_one(f, "p50"));
+	store_request_free(update_one(f, update));
+	flush(f);
+	assert_told(f, 1, 2, 0);
+	assert_int_equal(atomic_load(&f->replies), 1);
+	assert_int_equal(count(f, "deliveries WHERE payload LIKE '%not found any more: p99%'"), 1);
+}
+
 /* The one that can be told is told at once and once; the other when it can be. */
 static void test_one_receiver_that_cannot_be_told(void **state)
 {
@@ -314,6 +351,41 @@ static void test_notice(void **state)
 	assert_int_equal(count(f, "deliveries WHERE state = 2"), 2);
 }
 
+static void change_state(struct fixture *f, const char *sql)
+{
+	sqlite3 *database;
+
+	assert_int_equal(sqlite3_open(f->state, &database), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(database, sql, NULL, NULL, NULL), SQLITE_OK);
+	sqlite3_close(database);
+}
+
+/* The program ended before a message was sent; what continues it is found after the restart, or was
+ * in the outbox already. */
+static void test_siblings_of_what_still_waits(void **state)
+{
+	struct fixture *f = *state;
+	struct store_request *request;
+
+	announcer_add(f->announcer, record_one(f, "p99"));
+	flush(f);
+	announcer_add(f->announcer, record_one(f, "p50"));
+	flush(f);
+	assert_int_equal(atomic_load(&f->replies), 1);
+	end(f);
+	change_state(f, "UPDATE deliveries SET state = 1, receipt = NULL, attempt_started = NULL");
+	begin(f);
+	request = ask(f, store_request_new(STORE_RESTORE, answered, f));
+	assert_int_equal(request->parcel_count, 4);
+	for (size_t i = 0; i < request->parcel_count; i++)
+		courier_add(f->courier, &request->parcels[i]);
+	announcer_restore(f->announcer, request);
+	announcer_add(f->announcer, record_one(f, "p75"));
+	flush(f);
+	assert_int_equal(count(f, "deliveries WHERE receiver = 'slack' AND state = 2"), 3);
+	assert_int_equal(atomic_load(&f->replies), 3);
+}
+
 /* What is found later, of the same time, goes into the thread of what was told: also after a
  * restart, and not when too much time has passed. */
 static void test_later_siblings_go_into_the_thread(void **state)
@@ -335,7 +407,7 @@ static void test_later_siblings_go_into_the_thread(void **state)
 	begin(f);
 	request = store_request_new(STORE_RESTORE, answered, f);
 	request->since = 1;
-	announcer_add(f->announcer, ask(f, request));
+	announcer_restore(f->announcer, ask(f, request));
 	announcer_add(f->announcer, record_one(f, "p75"));
 	flush(f);
 	assert_told(f, 4, 4, 0);
@@ -387,9 +459,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(test_all_are_told),
 		CASE(test_withdrawn_before_it_was_told),
+		CASE(test_withdrawn_while_its_message_waits),
+		CASE(test_told_after_it_was_withdrawn),
 		CASE(test_one_receiver_that_cannot_be_told),
 		CASE(test_who_was_told_is_known_after_a_restart),
 		CASE(test_notice),
+		CASE(test_siblings_of_what_still_waits),
 		CASE(test_later_siblings_go_into_the_thread),
 		CASE(test_a_receiver_that_is_gone),
 	};

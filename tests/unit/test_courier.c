@@ -21,7 +21,7 @@
 #define HOUR INT64_C(3600000)
 #define WALL INT64_C(1700000000000)
 
-enum { POSTS = 4000 };
+enum { POSTS = 4000, LOOKED_AT = 5 };
 
 /* One answer of a receiver. */
 struct answer {
@@ -53,6 +53,8 @@ struct fixture {
 
 static struct fixture *current; /* the steps below are called without a context */
 
+static int count(const struct fixture *f, const char *what);
+
 const struct notifier *__real_notifier_find(const char *name);
 const struct notifier *__wrap_notifier_find(const char *name);
 
@@ -69,6 +71,9 @@ static enum step speak(struct script *script, struct delivery *delivery, struct 
 	if (delivery->thread) /* a worker may read it when the threads have forgotten theirs */
 		assert_ptr_not_equal(delivery->thread,
 			threads_receipt(courier_threads(current->courier), "first"));
+	if (at < LOOKED_AT)
+		assert_in_range(
+			count(current, "deliveries WHERE attempt_started > 0 AND state = 1"), 1, 2);
 	delivery->doubt = DOUBT_NONE;
 	delivery->retry_after = answer.retry_after;
 	if (at >= script->count && !script->dead) {
@@ -228,7 +233,7 @@ static void send(
 	courier_add(f->courier, &parcel);
 }
 
-static int count(struct fixture *f, const char *what)
+static int count(const struct fixture *f, const char *what)
 {
 	char sql[160];
 	sqlite3 *database;
@@ -253,6 +258,13 @@ static void assert_metric(struct fixture *f, const char *line)
 	metrics_print(f->agent.metrics, METRICS_TEXT, &text);
 	assert_non_null(strstr(text.data, line));
 	buf_free(&text);
+}
+
+static void stop_the_engine(void *context)
+{
+	struct fixture *f = context;
+
+	engine_stop(f->agent.engine);
 }
 
 static void test_in_order_and_spaced(void **state)
@@ -290,6 +302,89 @@ static void test_a_long_wait_is_obeyed_to_the_second(void **state)
 	assert_int_equal(f->printed.attempts, 1);
 }
 
+/* As an earlier process has left them. */
+static void restore(struct fixture *f, const char *destination, const char *payload, bool begun,
+	int64_t not_before)
+{
+	struct parcel parcel = parcel_to("slack", destination, payload);
+
+	queue(f, &parcel);
+	parcel.begun = begun;
+	parcel.not_before = not_before;
+	courier_add(f->courier, &parcel);
+}
+
+/* What may have arrived may not show yet; what nobody has begun to send waits for nothing. */
+static void test_what_had_begun_is_left_alone_for_a_while(void **state)
+{
+	struct fixture *f = *state;
+
+	restore(f, "#a", "begun", true, 0);
+	restore(f, "#b", "fresh", false, 0);
+	assert_true(engine_run(f->agent.engine));
+	assert_string_equal(f->slack.payloads[0], "fresh");
+	assert_string_equal(f->slack.payloads[1], "begun");
+	assert_true(f->slack.times[0] < 1000);
+	assert_in_range(f->slack.times[1], 3000, 3100);
+}
+
+static void test_a_long_wait_outlives_the_process(void **state)
+{
+	struct fixture *f = *state;
+
+	restore(f, "#a", "one", false, wall() + 600000);
+	restore(f, "#b", "two", false, wall() + 240 * HOUR);
+	assert_true(engine_run(f->agent.engine));
+	assert_in_range(f->slack.times[0], 600000, 600100);
+	assert_in_range(f->slack.times[1], HOUR, HOUR + 100);
+}
+
+static void test_a_long_wait_is_written_down(void **state)
+{
+	struct fixture *f = *state;
+
+	f->slack.answers[0] = (struct answer){.retry_after = 240 * HOUR};
+	f->slack.count = 1;
+	send(f, "slack", "#a", "one");
+	engine_after(f->agent.engine, 1000, stop_the_engine, f);
+	assert_true(engine_run(f->agent.engine));
+	assert_int_equal(
+		count(f, "deliveries WHERE not_before > 0 AND attempt_started IS NULL"), 1);
+	assert_true(engine_run(f->agent.engine));
+	assert_in_range(f->slack.times[1] - f->slack.times[0], HOUR, HOUR + 100);
+}
+
+/* A single pass does not wait for that, and does not try either. */
+static void test_a_single_pass_respects_a_long_wait(void **state)
+{
+	struct fixture *f = *state;
+
+	f->agent.once = true;
+	restore(f, "#a", "one", false, wall() + 600000);
+	assert_true(engine_run(f->agent.engine));
+	assert_int_equal(f->slack.attempts, 0);
+	assert_true(f->agent.incomplete);
+	assert_int_equal(count(f, "deliveries WHERE state = 1"), 1);
+}
+
+/* A message that waits behind another that is tried for an hour is tried for one, too. */
+static void test_what_waits_untried_is_not_given_up(void **state)
+{
+	struct fixture *f = *state;
+	size_t tried = 0;
+
+	f->config->agent.give_up_after = HOUR;
+	f->slack.dead = true;
+	f->slack.last = (struct answer){.retry_after = -1};
+	send(f, "slack", "#a", "one");
+	send(f, "slack", "#a", "two");
+	assert_true(engine_run(f->agent.engine));
+	for (size_t i = 0; i < f->slack.attempts; i++)
+		tried += strcmp(f->slack.payloads[i], "two") == 0;
+	assert_in_range(tried, 12, 30);
+	assert_in_range(f->slack.times[f->slack.attempts - 1], 2 * HOUR, 2 * HOUR + 600000);
+}
+
 static void test_given_up_after_a_day_and_said(void **state)
 {
 	struct fixture *f = *state;
@@ -315,13 +410,6 @@ static void test_give_up_after_is_a_setting(void **state)
 	assert_true(engine_run(f->agent.engine));
 	assert_in_range(f->slack.times[f->slack.attempts - 1], HOUR, HOUR + 300000);
 	assert_int_equal(count(f, "deliveries WHERE state = 3"), 1);
-}
-
-static void stop_the_engine(void *context)
-{
-	struct fixture *f = context;
-
-	engine_stop(f->agent.engine);
 }
 
 /* A receiver that is dead takes no memory for what waits, bounded in number, and holds up nobody:
@@ -383,7 +471,7 @@ static void queue_large(
  * memory, which stays as it is, and the others are served. */
 static void test_memory_while_a_receiver_is_dead(void **state)
 {
-	enum { HOURS = 20, WAITING = 100, EACH = 5000, GROWTH = 20000 };
+	enum { HOURS = 20, WAITING = 100, EACH = 5200, GROWTH = 20000 };
 	struct fixture *f = *state;
 	int64_t empty = memory_used(), before = 0;
 
@@ -501,7 +589,7 @@ static void test_a_receiver_that_is_back_soon(void **state)
 {
 	struct fixture *f = *state;
 
-	courier_listen(f->courier, refuse_orphans, f);
+	courier_listen(f->courier, refuse_orphans, NULL, f);
 	lose_receiver(f);
 	send(f, "slack", "#a", "one");
 	send(f, "slack", "#a", "two");
@@ -517,7 +605,7 @@ static void test_a_receiver_that_goes_away(void **state)
 {
 	struct fixture *f = *state;
 
-	courier_listen(f->courier, note_orphans, f);
+	courier_listen(f->courier, note_orphans, NULL, f);
 	f->slack.answers[0] = (struct answer){.retry_after = 60000};
 	f->slack.count = 1;
 	send(f, "slack", "#a", "one");
@@ -550,7 +638,7 @@ static void test_a_channel_that_goes_away(void **state)
 	assert_string_equal(receivers[0].name, "slack");
 	options.channels = (struct strings){left, 1};
 	receivers[0].options = &options;
-	courier_listen(f->courier, note_orphans, f);
+	courier_listen(f->courier, note_orphans, NULL, f);
 	f->slack.dead = true;
 	f->slack.last = (struct answer){.mend = true, .retry_after = -1};
 	send(f, "slack", "#a", "one");
@@ -621,6 +709,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(test_in_order_and_spaced),
 		CASE(test_a_long_wait_is_obeyed_to_the_second),
+		CASE(test_what_had_begun_is_left_alone_for_a_while),
+		CASE(test_a_long_wait_outlives_the_process),
+		CASE(test_a_long_wait_is_written_down),
+		CASE(test_a_single_pass_respects_a_long_wait),
+		CASE(test_what_waits_untried_is_not_given_up),
 		CASE(test_given_up_after_a_day_and_said),
 		CASE(test_give_up_after_is_a_setting),
 		CASE(test_a_dead_receiver_costs_little),

@@ -388,7 +388,7 @@ static void test_answers_are_classified(void **state)
 		{200, "[1]", true, ERROR_DATA, DOUBT_LOOK},
 		{200, "<html>Log in to the proxy</html>", true, ERROR_DATA, DOUBT_LOOK},
 		{200, "", true, ERROR_DATA, DOUBT_LOOK},
-		{302, "", true, ERROR_DATA, DOUBT_NONE},
+		{302, "", false, ERROR_USAGE, DOUBT_NONE},
 		{400, "invalid_payload", false, ERROR_DATA, DOUBT_NONE},
 		{403, "invalid_token", false, ERROR_USAGE, DOUBT_NONE},
 		{404, "no_service", false, ERROR_USAGE, DOUBT_NONE},

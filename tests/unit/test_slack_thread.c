@@ -108,10 +108,33 @@ static void test_looks_for_each_in_turn(void **state)
 	assert_int_equal(fixture->delivery.doubt, DOUBT_LOOK);
 	assert_int_equal(begin(fixture), STEP_TRANSFER);
 	assert_int_equal(answer(fixture, 200, thread), STEP_TRANSFER);
+	assert_int_equal(answer(fixture, 200, "{\"ok\":true,\"messages\":[]}"), STEP_TRANSFER);
 	assert_posts(fixture, "{\"thread_ts\":\"1.0\",\"text\":\"3\"}");
 	assert_int_equal(fixture->delivery.doubt, DOUBT_NONE);
 	assert_int_equal(answer(fixture, 200, "{\"ok\":true,\"ts\":\"4.0\"}"), STEP_DONE);
 	assert_false(fixture->delivery.more);
+}
+
+/* The thread was gone when it was posted, so it is in the channel on its own: what follows goes
+ * there, too. */
+static void test_looks_outside_a_thread_that_is_gone(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->delivery.thread = "9.0 1";
+	fixture->delivery.doubt = DOUBT_LOOK;
+	fixture->delivery.made = START;
+	assert_int_equal(begin(fixture), STEP_TRANSFER);
+	assert_non_null(
+		strstr(fixture->transfer.url, "conversations.replies?channel=C0001&ts=9.0"));
+	assert_int_equal(answer(fixture, 200, "{\"ok\":false,\"error\":\"thread_not_found\"}"),
+		STEP_TRANSFER);
+	assert_non_null(strstr(fixture->transfer.url, "conversations.history?channel=C0001&inc"));
+	assert_int_equal(answer(fixture, 200,
+				 "{\"ok\":true,\"messages\":[{\"ts\":\"12.0\",\"metadata\":"
+				 "{\"event_payload\":{\"key\":\"k-1\",\"part\":1}}}]}"),
+		STEP_DONE);
+	assert_string_equal(fixture->delivery.receipt, "12.0 1");
 }
 
 static void test_an_answer_without_ts_is_in_doubt(void **state)
@@ -237,6 +260,7 @@ int main(void)
 		CASE(test_more_goes_into_the_thread),
 		CASE(test_a_thread_that_is_gone),
 		CASE(test_looks_for_each_in_turn),
+		CASE(test_looks_outside_a_thread_that_is_gone),
 		CASE(test_an_answer_without_ts_is_in_doubt),
 		CASE(test_nothing_is_left_out_unsaid),
 		CASE(test_links),

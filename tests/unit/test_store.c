@@ -94,13 +94,151 @@ static void test_queue_tells_and_keeps_the_message(void **state)
 	assert_null(request->parcels[0].payload);
 	assert_null(request->parcels[0].receipt);
 	assert_int_equal(request->parcels[0].attempts, 0);
+	assert_false(request->parcels[0].begun);
+	assert_int_equal(request->parcels[0].record_count, 1);
 	store_request_free(request);
-	request = parcels_request(fixture, STORE_PAYLOAD, (const int64_t[]){delivery, 99}, 2);
+	request = parcels_request(fixture, STORE_ATTEMPT, (const int64_t[]){delivery, 99}, 2);
+	assert_int_equal(request->parcels[0].state, PARCEL_QUEUED);
 	assert_string_equal(request->parcels[0].payload, "{\"text\": \"x\"}");
 	assert_int_equal(request->parcels[0].record_count, 1);
 	assert_string_equal(request->parcels[0].records[0].item.metric, "p99");
 	assert_null(request->parcels[1].payload);
 	assert_int_equal(request->parcels[1].record_count, 0);
+	store_request_free(request);
+}
+
+/* The only parcel that is queued, after a restart. */
+static struct parcel restored_parcel(struct fixture *fixture)
+{
+	struct store_request *request;
+	struct parcel parcel;
+
+	reopen(fixture);
+	request = restore(fixture);
+	assert_int_equal(request->parcel_count, 1);
+	parcel = request->parcels[0];
+	store_request_free(request);
+	return parcel;
+}
+
+/* What was begun is in doubt until it is known not to have arrived; how long its receiver wants to
+ * be left alone is kept. */
+static void test_an_attempt_is_written_down(void **state)
+{
+	struct fixture *fixture = *state;
+	int64_t delivery;
+	struct parcel parcel;
+
+	open_fixture(fixture);
+	delivery = queue_one(fixture, record_one(fixture, &example));
+	assert_false(restored_parcel(fixture).begun);
+	store_request_free(parcels_request(fixture, STORE_ATTEMPT, &delivery, 1));
+	assert_true(restored_parcel(fixture).begun);
+	settle_as(fixture,
+		&(struct parcel){.id = delivery, .state = PARCEL_QUEUED, .begun = true, .now = 9});
+	assert_true(restored_parcel(fixture).begun);
+	settle_as(fixture,
+		&(struct parcel){
+			.id = delivery, .state = PARCEL_QUEUED, .not_before = 77, .now = 9});
+	parcel = restored_parcel(fixture);
+	assert_false(parcel.begun);
+	assert_int_equal(parcel.not_before, 77);
+	store_request_free(parcels_request(fixture, STORE_ATTEMPT, &delivery, 1));
+	assert_int_equal(restored_parcel(fixture).not_before, 0);
+}
+
+/* The receipt of what it continues, whatever this process knows of that. */
+static void test_an_attempt_knows_its_thread(void **state)
+{
+	struct fixture *fixture = *state;
+	struct store_request *request = store_request_new(STORE_QUEUE, answered, fixture);
+	struct parcel parcel = {.key = "k2",
+		.receiver = "slack",
+		.destination = "#perf",
+		.payload = "{}",
+		.thread = "k1",
+		.now = 6};
+
+	open_fixture(fixture);
+	settle(fixture, queue_one(fixture, record_one(fixture, &example)), PARCEL_SENT, 1);
+	request->parcels = &parcel;
+	request->parcel_count = 1;
+	store_request_free(ask(fixture, request));
+	request = parcels_request(fixture, STORE_ATTEMPT, &parcel.id, 1);
+	assert_string_equal(request->parcels[0].thread_receipt, "1503435956.000247");
+	store_request_free(request);
+}
+
+static void withdraw(struct fixture *fixture, int64_t id)
+{
+	struct store_request *request = store_request_new(STORE_RECORD, answered, fixture);
+	struct record_update update = {.id = id, .time = 1, .now = 8, .state = CHANGE_WITHDRAWN};
+
+	request->updates = &update;
+	request->update_count = 1;
+	request = ask(fixture, request);
+	assert_false(request->failed);
+	assert_int_equal(request->retraction_count, 0);
+	store_request_free(request);
+}
+
+static enum news news_of(struct fixture *fixture)
+{
+	struct store_request *request = known(fixture, example.item.test);
+	enum news news = request->records[0].news;
+
+	assert_int_equal(request->record_count, 1);
+	store_request_free(request);
+	return news;
+}
+
+/* A change that is withdrawn before its messages leave is not told, and is news if it returns. One
+ * that may have been told is. */
+static void test_nothing_is_left_to_tell(void **state)
+{
+	struct fixture *fixture = *state;
+	struct store_request *request;
+	int64_t change, deliveries[2];
+
+	open_fixture(fixture);
+	change = record_one(fixture, &example);
+	deliveries[0] = queue_for(fixture, change, "slack", false);
+	deliveries[1] = queue_for(fixture, change, "other", true);
+	withdraw(fixture, change);
+	request = parcels_request(fixture, STORE_ATTEMPT, &deliveries[0], 1);
+	assert_int_equal(request->parcels[0].state, PARCEL_ABANDONED);
+	assert_null(request->parcels[0].payload);
+	store_request_free(request);
+	assert_int_equal(news_of(fixture), NEWS_QUEUED);
+	request = parcels_request(fixture, STORE_ATTEMPT, &deliveries[1], 1);
+	assert_int_equal(request->parcels[0].state, PARCEL_ABANDONED);
+	store_request_free(request);
+	assert_int_equal(news_of(fixture), NEWS_HELD);
+}
+
+static void test_what_has_begun_is_told_and_retracted(void **state)
+{
+	struct fixture *fixture = *state;
+	struct store_request *request;
+	int64_t change, delivery;
+
+	open_fixture(fixture);
+	change = record_one(fixture, &example);
+	delivery = queue_one(fixture, change);
+	store_request_free(parcels_request(fixture, STORE_ATTEMPT, &delivery, 1));
+	withdraw(fixture, change);
+	request = parcels_request(fixture, STORE_ATTEMPT, &delivery, 1);
+	assert_int_equal(request->parcels[0].state, PARCEL_QUEUED);
+	store_request_free(request);
+	request = store_request_new(STORE_SETTLE, answered, fixture);
+	request->parcels = &(struct parcel){
+		.id = delivery, .state = PARCEL_SENT, .key = "k1", .receipt = "15.2", .now = 9};
+	request->parcel_count = 1;
+	request = ask(fixture, request);
+	assert_int_equal(request->retraction_count, 1);
+	assert_string_equal(request->retractions[0].key, "k1");
+	assert_int_equal(request->retractions[0].record_count, 1);
+	assert_int_equal(request->retractions[0].records[0].item.id, change);
 	store_request_free(request);
 }
 
@@ -816,6 +954,10 @@ int main(void)
 		CASE(test_kill_keeps_what_was_answered),
 		CASE(test_pending_survives_reopen),
 		CASE(test_queue_tells_and_keeps_the_message),
+		CASE(test_an_attempt_is_written_down),
+		CASE(test_an_attempt_knows_its_thread),
+		CASE(test_nothing_is_left_to_tell),
+		CASE(test_what_has_begun_is_told_and_retracted),
 		CASE(test_what_nobody_can_deliver_is_told_again),
 		CASE(test_half_told_is_pending),
 		CASE(test_settled_is_not_sent_again),

@@ -445,18 +445,22 @@ static void test_messages_about_changes(void **state)
 	settle(fixture, queue_for(fixture, ids[1], "other", true), PARCEL_SENT, 1);
 	settle(fixture, queue_one(fixture, ids[2]), PARCEL_ABANDONED, 1);
 	queue_one(fixture, ids[3]);
-	request = new_request(fixture, STORE_MESSAGES);
-	request->told = ids;
-	request->told_count = 4;
+	request = new_request(fixture, STORE_RECORD);
+	request->updates = arena_array(request->arena, 4, sizeof *request->updates);
+	for (size_t i = 0; i < 4; i++)
+		request->updates[request->update_count++] = (struct record_update){
+			.id = ids[i], .time = 1, .now = 8, .state = CHANGE_WITHDRAWN};
 	request = ask(fixture, request);
 	assert_false(request->failed);
-	assert_int_equal(request->recent_count, 2);
+	assert_int_equal(request->retraction_count, 2);
 	for (size_t i = 0; i < 2; i++) {
-		assert_string_equal(request->recent[i].receiver, i == 0 ? "slack" : "other");
-		assert_string_equal(request->recent[i].receipt, "1503435956.000247");
-		assert_int_equal(request->recent[i].record_count, 1);
-		assert_int_equal(request->recent[i].records[0].item.id, ids[1]);
-		assert_string_equal(request->recent[i].records[0].item.metric, example.item.metric);
+		const struct parcel *parcel = &request->retractions[i];
+
+		assert_string_equal(parcel->receiver, i == 0 ? "slack" : "other");
+		assert_string_equal(parcel->receipt, "1503435956.000247");
+		assert_int_equal(parcel->record_count, 1);
+		assert_int_equal(parcel->records[0].item.id, ids[1]);
+		assert_string_equal(parcel->records[0].item.metric, example.item.metric);
 	}
 	store_request_free(request);
 }
