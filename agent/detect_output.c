@@ -42,7 +42,7 @@ static void put_id(struct buf *out, const char *id, size_t id_length)
 {
 	buf_text(out, "{\"id\": ");
 	if (id)
-		buf_append(out, id, id_length);
+		buf_json_value(out, id, id_length);
 	else
 		buf_text(out, "null");
 }

@@ -3,6 +3,7 @@
  * slot; with each turn taken, the next test is submitted.
  */
 #include "agent/gather.h"
+#include "agent/report/table.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -124,6 +125,7 @@ bool gather_log(const struct task *task)
 		return true;
 	char named[ERROR_TEXT];
 	snprintf(named, sizeof named, "test \"%s\"", task->test->name);
+	error_blank(named);
 	if (strstr(task->error.text, named))
 		fprintf(stderr, "hunter-c: %s\n", task->error.text);
 	else
@@ -138,8 +140,10 @@ void gather_print_failed(const struct gather *gather)
 		return;
 	fprintf(stderr, "hunter-c: %zu of %zu tests could not be analyzed: ", failed->count,
 		gather->count);
-	for (size_t i = 0; i < failed->count && i < NAMES_SHOWN; i++)
-		fprintf(stderr, "%s%s", i ? ", " : "", failed->items[i]);
+	for (size_t i = 0; i < failed->count && i < NAMES_SHOWN; i++) {
+		fputs(i ? ", " : "", stderr);
+		text_print(failed->items[i], stderr);
+	}
 	if (failed->count > NAMES_SHOWN)
 		fprintf(stderr, " and %zu more", failed->count - NAMES_SHOWN);
 	putc('\n', stderr);

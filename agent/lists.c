@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agent/commands.h"
+#include "agent/report/table.h"
 
 static const struct option_part no_parts[] = {{0}};
 
@@ -16,8 +17,10 @@ static int compare(const void *a, const void *b)
 static void print_sorted(const struct cli *cli, const char **names, size_t count)
 {
 	qsort(names, count, sizeof *names, compare);
-	for (size_t i = 0; i < count; i++)
-		fprintf(cli->out, "%s\n", names[i]);
+	for (size_t i = 0; i < count; i++) {
+		text_print(names[i], cli->out);
+		putc('\n', cli->out);
+	}
 }
 
 static int list_tests(struct cli *cli)

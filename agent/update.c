@@ -60,8 +60,9 @@ bool update_log(const struct test *test, const struct update *update)
 	if (!update->done)
 		return true;
 	if (update->failed) {
-		fprintf(stderr, "hunter-c: test \"%s\": not updated: %s\n", test->name,
-			update->error.text);
+		struct error error = update->error;
+		(void)error_prefix(&error, "test \"%s\": not updated: ", test->name);
+		fprintf(stderr, "hunter-c: %s\n", error.text);
 		return false;
 	}
 	log_event(LEVEL_INFO, "updated", LOG_TEXT("test", test->name),

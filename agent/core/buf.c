@@ -176,6 +176,22 @@ void buf_json_text(struct buf *buf, const char *text)
 		buf_text(buf, "null");
 }
 
+void buf_json_value(struct buf *buf, const char *json, size_t length)
+{
+	const unsigned char *s = (const unsigned char *)json;
+	size_t done = 0;
+	for (size_t i = 0, size; i < length; i += size) {
+		size = s[i] < 0x7F ? 1 : utf8_length(json + i, length - i);
+		size = size ? size : 1;
+		if (s[i] < 0x7F || !utf8_is_control(json + i, size))
+			continue;
+		buf_append(buf, json + done, i - done);
+		buf_printf(buf, "\\u%04x", size == 1 ? s[i] : code_of(s + i, size));
+		done = i + size;
+	}
+	buf_append(buf, json + done, length - done);
+}
+
 void buf_json_number(struct buf *buf, double value)
 {
 	char text[NUMBER_TEXT];

@@ -37,6 +37,9 @@ void buf_json_string(struct buf *buf, const char *text, size_t length);
 void buf_json_text(
 	struct buf *buf, const char *text); /* the same for a C string; NULL gives null */
 
+/* A value that is valid JSON, with control characters in its texts escaped. */
+void buf_json_value(struct buf *buf, const char *json, size_t length);
+
 /* A JSON number with 17 significant digits (shorter where it reads back exactly); non-finite gives
  * null. */
 void buf_json_number(struct buf *buf, double value);

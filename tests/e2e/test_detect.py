@@ -187,6 +187,15 @@ def test_help(hunter):
 # CSV
 
 
+def test_ids_reach_no_terminal_raw(hunter):
+    """U+009B begins an escape sequence, U+202E turns the text behind it; the id stays the same."""
+    name = "a\u009b2J\u202e\u200f\x7fé"
+    line = json.dumps({"id": name, "series": STEP}, ensure_ascii=False)
+    out = hunter("detect", "--input", "jsonl", stdin=line + "\n" + line.replace("[", "[x") + "\n").out
+    assert not set(out) & set("\u009b\u202e\u200f\x7f") and "é" in out
+    assert [json.loads(row)["id"] for row in out.splitlines()] == [name, name]
+
+
 def csv(header, columns, delimiter=","):
     rows = [delimiter.join(header)] if header else []
     return "\n".join(rows + [delimiter.join(map(str, r)) for r in zip(*columns)]) + "\n"
