@@ -158,6 +158,8 @@ static enum batch_step cut_line(struct batch_reader *reader, struct batch *batch
 static enum batch_step read_lines(
 	struct batch_reader *reader, struct batch *batch, struct error *error)
 {
+	if (batch->length > 0 && keep_lines(reader, batch, 0)) /* batch_peek's */
+		return BATCH_LINES;
 	for (;;) {
 		size_t searched = batch->length, got;
 		bool read = read_block(reader, batch, &got, error);
@@ -212,4 +214,28 @@ enum batch_step batch_read(struct batch_reader *reader, struct batch *batch, str
 		if (step != BATCH_END)
 			return step;
 	}
+}
+
+int batch_peek(struct batch_reader *reader)
+{
+	struct batch batch = {0};
+	struct error error;
+	size_t at = 0, got = 1;
+	if (!open_next(reader, &error)) {
+		reader->next--;
+		return -1;
+	}
+	while (at == batch.length && got > 0 && batch.length < BLOCK) {
+		if (!read_block(reader, &batch, &got, &error))
+			break;
+		batch.length += got;
+		drop_mark(reader, &batch);
+		while (at < batch.length && memchr(" \t\r\n", batch.data[at], 4))
+			at++;
+	}
+	int first = at < batch.length ? (unsigned char)batch.data[at] : -1;
+	if (batch.length > 0)
+		buf_append(&reader->carry, batch.data, batch.length);
+	batch_free(&batch);
+	return first;
 }

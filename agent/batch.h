@@ -35,6 +35,10 @@ bool batch_line(const struct batch *batch, size_t *offset, struct batch_line *ou
 
 struct batch_reader;
 
+/* The first byte that is no white space, which stays to be read, or -1: there is none near, or the
+ * file cannot be read, which the next batch_read tells. Before anything is read. */
+int batch_peek(struct batch_reader *reader);
+
 enum batch_step { BATCH_LINES, BATCH_END, BATCH_FAILED };
 
 /* Reads the files one after another; "-" is the standard input. The names are borrowed. Lines have

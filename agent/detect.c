@@ -6,10 +6,12 @@
  */
 #include "agent/detect.h"
 
+#include <errno.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
 
+#include "agent/batch.h"
 #include "agent/commands.h"
 #include "agent/core/cpus.h"
 #include "agent/detection_flags.h"
@@ -23,10 +25,13 @@ struct detect_options {
 	int64_t jobs, max_line;
 };
 
-/* In the order of enum detect_form; no CSV is written. */
-static const char *const inputs[] = {"auto", "text", "csv", "jsonl", NULL};
-static const char *const outputs[] = {"auto", "text", "jsonl", NULL};
-static const enum detect_form output_forms[] = {DETECT_AUTO, DETECT_TEXT, DETECT_JSONL};
+/* As in the other commands JSON is "json", too; it is the same lines. */
+static const char *const inputs[] = {"auto", "text", "csv", "jsonl", "json", NULL};
+static const char *const outputs[] = {"auto", "text", "jsonl", "json", NULL};
+static const enum detect_form input_forms[] = {
+	DETECT_AUTO, DETECT_TEXT, DETECT_CSV, DETECT_JSONL, DETECT_JSONL};
+static const enum detect_form output_forms[] = {
+	DETECT_AUTO, DETECT_TEXT, DETECT_JSONL, DETECT_JSONL};
 
 static const struct field detect_fields[] = {
 	{.name = "input",
@@ -35,8 +40,9 @@ static const struct field detect_fields[] = {
 		.initial = "auto",
 		.choices = inputs,
 		.help = "what is read; auto goes by the file's extension (csv, tsv, jsonl, "
-			"ndjson), else "
-			"text, or csv with --column"},
+			"ndjson), else csv with --column, jsonl where the first character is {, "
+			"else "
+			"text"},
 	{.name = "column",
 		.type = FIELD_STRING,
 		.offset = offsetof(struct detect_options, column),
@@ -86,8 +92,8 @@ static bool has_extension(const char *file, const char *extension)
 
 static enum detect_form input_form(const struct detect_options *options, const char *file)
 {
-	if (options->input != DETECT_AUTO)
-		return (enum detect_form)options->input;
+	if (input_forms[options->input] != DETECT_AUTO)
+		return input_forms[options->input];
 	if (has_extension(file, "csv") || has_extension(file, "tsv"))
 		return DETECT_CSV;
 	if (has_extension(file, "jsonl") || has_extension(file, "ndjson"))
@@ -146,13 +152,21 @@ static size_t choose_jobs(int64_t jobs)
 static int detect_file(struct detect_task *task, const struct detect_options *options)
 {
 	struct error error;
+	const struct strings files = {&task->file, 1};
 	task->input = input_form(options, task->file);
+	task->reader = task->input == DETECT_CSV ? NULL : batch_reader_new(&files, task->max_line);
+	if (task->input == DETECT_TEXT && options->input == 0 && batch_peek(task->reader) == '{')
+		task->input = DETECT_JSONL;
 	task->output = output_forms[options->output];
 	if (task->output == DETECT_AUTO)
 		task->output = task->input == DETECT_JSONL ? DETECT_JSONL : DETECT_TEXT;
-	if (!read_delimiter(options, task->file, &task->delimiter, &error))
-		return cli_fail(&error);
-	return task->input == DETECT_JSONL ? detect_lines(task) : detect_values(task);
+	int code = !read_delimiter(options, task->file, &task->delimiter, &error) ? cli_fail(&error)
+		   : task->input == DETECT_JSONL ? detect_lines(task)
+						 : detect_values(task);
+	int problem = errno; /* that of a write, for who finds the stream's error */
+	batch_reader_free(task->reader);
+	errno = problem;
+	return code;
 }
 
 static int run_detect(struct cli *cli)

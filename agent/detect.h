@@ -12,6 +12,8 @@
 #include "agent/core/buf.h"
 #include "detectors/change.h"
 
+struct batch_reader;
+
 enum detect_form { DETECT_AUTO, DETECT_TEXT, DETECT_CSV, DETECT_JSONL };
 
 /* What to do, and where the results go. */
@@ -23,9 +25,10 @@ struct detect_task {
 	bool show_file;     /* text output begins with the file's name: there are several */
 	const char *column; /* of CSV; or NULL */
 	char delimiter;
-	size_t max_line; /* bytes */
-	size_t jobs;     /* threads in all, at least 1 */
-	bool progress;   /* a line on stderr says how far it is, after a second */
+	size_t max_line;             /* bytes */
+	size_t jobs;                 /* threads in all, at least 1 */
+	bool progress;               /* a line on stderr says how far it is, after a second */
+	struct batch_reader *reader; /* of the file, but for CSV */
 	FILE *out;
 };
 

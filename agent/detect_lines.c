@@ -301,12 +301,11 @@ static void run_threads(struct ring *ring)
 
 int detect_lines(const struct detect_task *task)
 {
-	const struct strings files = {&task->file, 1};
 	struct ring ring = {.task = task,
 		.reading = PTHREAD_MUTEX_INITIALIZER,
 		.lock = PTHREAD_MUTEX_INITIALIZER,
 		.freed = PTHREAD_COND_INITIALIZER,
-		.reader = batch_reader_new(&files, task->max_line),
+		.reader = task->reader,
 		.slot_count = task->jobs * SLOTS_A_THREAD,
 		.progress = {.due = clock_monotonic() + PROGRESS_AFTER}};
 	ring.slots = memory_new(ring.slot_count, sizeof *ring.slots);
@@ -318,7 +317,6 @@ int detect_lines(const struct detect_task *task)
 		buf_free(&ring.slots[i].answer);
 	}
 	free(ring.slots);
-	batch_reader_free(ring.reader);
 	errno = ring.failed; /* for who finds the stream's error */
 	return ring.bad_data ? EXIT_DATA : EXIT_NOTHING;
 }

@@ -66,15 +66,12 @@ static bool add_lines(const struct detect_task *task, const struct batch *batch,
 
 static bool read_text(const struct detect_task *task, struct values *values, struct error *error)
 {
-	const struct strings files = {&task->file, 1};
-	struct batch_reader *reader = batch_reader_new(&files, task->max_line);
 	struct batch batch = {0};
 	enum batch_step step;
 	bool good = true;
-	while (good && (step = batch_read(reader, &batch, error)) != BATCH_END)
+	while (good && (step = batch_read(task->reader, &batch, error)) != BATCH_END)
 		good = step == BATCH_LINES && add_lines(task, &batch, values, error);
 	batch_free(&batch);
-	batch_reader_free(reader);
 	return good;
 }
 

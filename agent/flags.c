@@ -6,6 +6,7 @@
 #include "agent/flags.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* A flag that was found: its field and the options struct it belongs to. */
@@ -143,6 +144,12 @@ static const struct command *find_command(const char *name)
 	return NULL;
 }
 
+static const char *environment(void *context, const char *name)
+{
+	(void)context;
+	return getenv(name);
+}
+
 /* "help" is no command of its own: `help analyze` is `analyze --help`. */
 static bool choose_command(struct cli *cli, const char *name, struct error *error)
 {
@@ -156,8 +163,13 @@ static bool choose_command(struct cli *cli, const char *name, struct error *erro
 	if (cli->command) {
 		cli->options = arena_alloc(cli->arena, cli->command->options_size);
 		const struct option_part *part = cli->command->parts;
-		for (; part && part->fields; part++)
-			field_defaults(part->fields, (char *)cli->options + part->offset);
+		for (; part && part->fields; part++) {
+			void *options = (char *)cli->options + part->offset;
+			field_defaults(part->fields, options);
+			if (!field_variables(
+				    part->fields, options, environment, NULL, cli->arena, error))
+				return false;
+		}
 		return true;
 	}
 	if (strcmp(name, "remove-annotations") == 0)

@@ -27,8 +27,9 @@ static const struct field list_fields[] = {
 	{.name = "branch",
 		.type = FIELD_STRING,
 		.offset = AT(branch),
+		.variable = "BRANCH",
 		.metavar = "NAME",
-		.help = "ask servers for the metrics of that branch"},
+		.help = "ask servers for the metrics of that branch; by default $BRANCH"},
 	{0},
 };
 

@@ -108,7 +108,10 @@ static bool find_baseline(struct task *task, const struct half *half, const stru
 	const size_t **out, struct error *error)
 {
 	const struct selection *selection = &half->regressions->ask.selection;
-	const struct mark *mark = &selection->from;
+	struct mark resolved;
+	const struct mark *mark = &resolved;
+	if (!mark_resolve(&selection->from, task->test->name, data, &resolved, error))
+		return false;
 	size_t *points = arena_array(task->query.arena, data->count, sizeof *points);
 	int64_t since =
 		task->query.since == WHEN_ALWAYS ? WHEN_ALWAYS : task->query.since + EARLIER;

@@ -11,6 +11,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "agent/core/when.h"
 #include "agent/report/timeline.h"
@@ -58,8 +59,9 @@ const struct field selection_fields[] = {
 	{.name = "branch",
 		.type = FIELD_STRING,
 		.offset = AT(branch),
+		.variable = "BRANCH",
 		.metavar = "NAME",
-		.help = "look at the results of that branch"},
+		.help = "look at the results of that branch; by default $BRANCH"},
 	{.name = "metrics",
 		.type = FIELD_LIST,
 		.offset = AT(metrics),
@@ -242,6 +244,52 @@ int64_t selection_standing_since(int64_t now, int64_t range)
 	return since - (beyond < 0 ? beyond + grid : beyond);
 }
 
+static bool may_be_abbreviated(const struct mark *mark)
+{
+	enum { LEAST_DIGITS = 4 };
+	size_t length = mark->attribute ? strlen(mark->value) : 0;
+	return length >= LEAST_DIGITS && strcmp(mark->attribute, "commit") == 0 &&
+	       strspn(mark->value, "0123456789abcdefABCDEF") == length;
+}
+
+/* Takes a commit into account that may be meant; true if it is the one, as it is written. */
+static bool weigh_commit(
+	const char *commit, const struct mark *mark, const char **one, const char **other)
+{
+	if (!commit || strncasecmp(commit, mark->value, strlen(mark->value)) != 0)
+		return false;
+	if (!*one || strcmp(commit, mark->value) == 0)
+		*one = commit;
+	else if (strcmp(commit, *one) != 0)
+		*other = commit;
+	return strcmp(commit, mark->value) == 0;
+}
+
+bool mark_resolve(const struct mark *mark, const char *test, const struct dataset *data,
+	struct mark *out, struct error *error)
+{
+	const char *one = NULL, *other = NULL;
+	const struct axis *seen = NULL;
+	*out = *mark;
+	if (!may_be_abbreviated(mark))
+		return true;
+	for (size_t s = 0; s < data->count; s++) {
+		const struct axis *axis = data->series[s].axis;
+		const struct column *column = axis_column(axis, mark->attribute);
+		for (size_t i = 0; column && axis != seen && i < axis->n; i++)
+			if (weigh_commit(column->values[i], mark, &one, &other))
+				return true;
+		seen = axis;
+	}
+	if (other)
+		return error_set(error, ERROR_DATA,
+			"test \"%s\": commit \"%.80s\" is ambiguous: \"%.80s\" and \"%.80s\" begin "
+			"with it; give more digits",
+			test, mark->value, one, other);
+	out->value = one ? one : mark->value;
+	return true;
+}
+
 bool mark_find(const struct mark *mark, const struct axis *axis, bool last, size_t *index)
 {
 	const struct column *column = axis_column(axis, mark->attribute);
@@ -301,12 +349,16 @@ bool mark_time(const struct mark *mark, const struct dataset *data, bool last, i
 }
 
 /* Cuts every axis at the mark: before its first point, or behind its last. */
-static bool cut_at_mark(const struct mark *mark, bool last, const char *test, struct dataset *data,
+static bool cut_at_mark(const struct mark *asked, bool last, const char *test, struct dataset *data,
 	struct axis *const *axes, size_t count, struct error *error)
 {
 	int64_t time = 0;
-	if (!mark->attribute)
+	struct mark resolved;
+	const struct mark *mark = &resolved;
+	if (!asked->attribute)
 		return true;
+	if (!mark_resolve(asked, test, data, &resolved, error))
+		return false;
 	if (!mark_time(mark, data, last, &time))
 		return mark_missing(mark, test, data, error);
 	for (size_t a = 0; a < count; a++) {

@@ -71,6 +71,13 @@ int64_t selection_standing_since(int64_t now, int64_t range);
 bool selection_apply(const struct selection *selection, const char *test, struct arena *arena,
 	struct dataset *data, struct error *error) MUST_USE;
 
+/*
+ * What the mark means in this data: a commit that no point has, of four hexadecimal digits or more,
+ * is taken as the beginning of the only one that begins so. Fails where several do, and names two.
+ */
+bool mark_resolve(const struct mark *mark, const char *test, const struct dataset *data,
+	struct mark *out, struct error *error) MUST_USE;
+
 /* The last (or first) point of the axis whose attribute has the mark's value; false if there is
  * none. */
 bool mark_find(const struct mark *mark, const struct axis *axis, bool last, size_t *index);

@@ -20,7 +20,7 @@ struct expansion {
 	struct buf out;
 };
 
-static const char *variable(const struct loader *loader, const char *name)
+const char *loader_variable(const struct loader *loader, const char *name)
 {
 	const struct config_source *source = loader->source;
 	return source->env ? source->env(source->env_context, name) : NULL;
@@ -33,7 +33,7 @@ static void append_variable(struct expansion *expansion, const struct reference 
 {
 	const char *name =
 		arena_strndup(expansion->loader->arena, reference->name, reference->name_length);
-	const char *value = variable(expansion->loader, name);
+	const char *value = loader_variable(expansion->loader, name);
 	if (reference->fallback && (!value || (reference->if_empty && !*value)))
 		expand(expansion, reference->fallback,
 			reference->fallback + reference->fallback_length);
@@ -49,7 +49,7 @@ static void keep_name(struct expansion *expansion, const char *text, size_t leng
 {
 	struct loader *loader = expansion->loader;
 	const char *name = arena_strndup(loader->arena, text, length);
-	const char *value = variable(loader, name);
+	const char *value = loader_variable(loader, name);
 	if (!value || !*value)
 		return;
 	const void **place = dict_place(&loader->unexpanded, name);
@@ -125,9 +125,22 @@ const char *loader_path(struct loader *loader, const char *text, const char **mi
 {
 	if (strncmp(text, "~/", 2) != 0)
 		return text;
-	const char *home = variable(loader, "HOME");
+	const char *home = loader_variable(loader, "HOME");
 	if (home && *home)
 		return arena_printf(loader->arena, "%s%s", home, text + 1);
 	*missing = "HOME";
 	return text;
+}
+
+static const char *get(void *context, const char *name)
+{
+	return loader_variable(context, name);
+}
+
+void loader_set_variables(struct loader *loader, const struct field *fields, void *options,
+	const struct yaml_node *where, const struct subject *subject)
+{
+	struct error error;
+	if (!field_variables(fields, options, get, loader, loader->arena, &error))
+		loader_report(loader, true, where, subject, "%s", error.text);
 }

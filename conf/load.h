@@ -97,6 +97,14 @@ bool loader_spend(struct loader *loader, size_t values, const struct yaml_node *
 const char *loader_expand(
 	struct loader *loader, const struct yaml_node *where, bool dollar, const char **missing);
 
+/* The environment variable, or NULL. */
+const char *loader_variable(const struct loader *loader, const char *name);
+
+/* Sets the fields that have a variable which is set (field_variables); what cannot be read is a
+ * warning at `where`: the variable may be meant for another program. */
+void loader_set_variables(struct loader *loader, const struct field *fields, void *options,
+	const struct yaml_node *where, const struct subject *subject);
+
 /* The path with a `~/` at its beginning replaced by $HOME. */
 const char *loader_path(struct loader *loader, const char *text, const char **missing);
 

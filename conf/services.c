@@ -86,6 +86,21 @@ static void check_headers(struct loader *loader, const struct yaml_node *map,
 	}
 }
 
+/*
+ * Variables are about the server of the section. One that has a name of its own might be sent
+ * another one's password by them, and a file that holds the secret wins over the environment.
+ */
+static void set_variables(struct loader *loader, const struct yaml_node *map,
+	const struct reading *reading, const struct field *fields, void *options)
+{
+	loader_set_variables(loader, fields, options, map, &reading->subject);
+	for (const struct field *field = fields; field && field->name; field++) {
+		const char *file = arena_printf(loader->arena, "%s_file", field->name);
+		if (field->variable && field->type == FIELD_SECRET && yaml_get(map, file))
+			*(const char **)(void *)((char *)options + field->offset) = NULL;
+	}
+}
+
 /* Reads a server's or receiver's options. */
 static const void *read_options(struct loader *loader, const struct yaml_node *map,
 	const struct reading *like, const struct field *fields, size_t size, bool endpoint,
@@ -101,6 +116,8 @@ static const void *read_options(struct loader *loader, const struct yaml_node *m
 			(struct option_table){loader->source->schema->endpoint_fields, options};
 	for (size_t i = 0; i < count; i++)
 		field_defaults(reading.tables[i].fields, options);
+	if (!reading.subject.name)
+		set_variables(loader, map, &reading, fields, options);
 	*unset = options_read(loader, map, map, &reading);
 	struct error error;
 	if (endpoint && !unset->variable && !endpoint_check(options, &error))

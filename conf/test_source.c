@@ -113,11 +113,13 @@ static bool any_server(const struct loader *loader, const struct plugin *plugin)
 }
 
 /* A server whose address need not be configured, as the environment knows it (PGHOST). */
-static const struct server *default_server(struct loader *loader, const struct plugin *plugin)
+static const struct server *default_server(struct loader *loader, const struct plugin *plugin,
+	const struct yaml_node *map, const struct subject *subject)
 {
 	struct server *server = arena_alloc(loader->arena, sizeof *server);
 	void *options = arena_alloc(loader->arena, plugin->server_size);
 	field_defaults(plugin->server_fields, options);
+	loader_set_variables(loader, plugin->server_fields, options, map, subject);
 	*server = (struct server){plugin->name, plugin, options};
 	return server;
 }
@@ -140,7 +142,7 @@ void test_server_find(struct loader *loader, const struct yaml_node *map,
 		test->unsupported =
 			arena_printf(loader->arena, "${%s} is not set", declared->unset.variable);
 	} else if (!name && !plugin->endpoint && !any_server(loader, plugin)) {
-		test->server = default_server(loader, plugin);
+		test->server = default_server(loader, plugin, map, subject);
 	} else if (!name && kind_find(plugin->name) && plugin->endpoint) {
 		test->unsupported =
 			arena_printf(loader->arena, "there is no section \"%s\"", plugin->name);

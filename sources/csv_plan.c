@@ -199,7 +199,8 @@ static bool plan_columns(struct planner *planner)
 		return false;
 	if (query->branch && plan->branch == NO_COLUMN)
 		return error_set(planner->error, ERROR_DATA,
-			"%s:%zu: a branch was asked for (--branch), but there is no column "
+			"%s:%zu: a branch was asked for (--branch or $BRANCH), but there is no "
+			"column "
 			"\"branch\"",
 			planner->file, planner->line);
 	return plan_attributes(planner) &&

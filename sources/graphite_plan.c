@@ -11,7 +11,8 @@
 static bool branch_missing(const char *option, struct error *error)
 {
 	return error_set(error, ERROR_USAGE,
-		"the test does not support branches: set branch_prefix, or use %%{BRANCH} in its "
+		"the test does not support branches (--branch or $BRANCH): set branch_prefix, or "
+		"use %%{BRANCH} in its "
 		"%s",
 		option);
 }

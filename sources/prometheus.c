@@ -107,7 +107,8 @@ static bool find_query(struct query *query, struct asking *asking, struct error 
 		return false;
 	if (query->branch && !promql_has_branch(text))
 		return error_set(error, ERROR_USAGE,
-			"the test does not support branches: use %%{BRANCH} in its query");
+			"the test does not support branches (--branch or $BRANCH): use %%{BRANCH} "
+			"in its query");
 	return fill_query(query, text, &asking->query, error);
 }
 

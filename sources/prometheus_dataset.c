@@ -57,6 +57,17 @@ static const char *name_of(struct arena *arena, const struct found *found)
 	return name;
 }
 
+/* Without those that are empty, which are none, and the name, which is none for people. */
+static struct pairs labels_of(struct arena *arena, const struct found *found)
+{
+	struct pair *labels = arena_array(arena, found->label_count, sizeof *labels);
+	size_t count = 0;
+	for (size_t i = 0; i < found->label_count; i++)
+		if (*found->labels[i].value && strcmp(found->labels[i].key, "__name__") != 0)
+			labels[count++] = found->labels[i];
+	return (struct pairs){labels, count};
+}
+
 static struct column *add_columns(
 	const struct collection *collection, const struct found *found, struct axis *axis)
 {
@@ -232,6 +243,7 @@ struct dataset collection_dataset(struct collection *collection, struct builds *
 		series->metric = found->family->metric;
 		series->name = name_of(arena, found);
 		series->identity = found->identity;
+		series->labels = labels_of(arena, found);
 		const struct timeline *timeline =
 			builds ? builds_timeline(builds, found->labels, found->label_count) : NULL;
 		series->axis = share_axis(&recent, series->axis, builds, timeline);

@@ -42,6 +42,22 @@ void field_defaults(const struct field *fields, void *options)
 	}
 }
 
+bool field_variables(const struct field *fields, void *options,
+	const char *(*get)(void *context, const char *name), void *context, struct arena *arena,
+	struct error *error)
+{
+	bool good = true;
+	for (const struct field *field = fields; field && field->name; field++) {
+		const char *text = field->variable ? get(context, field->variable) : NULL;
+		struct error problem;
+		if (!text || !*text || field_parse(field, options, text, arena, &problem))
+			continue;
+		*error = problem;
+		good = error_prefix(error, "$%s: ", field->variable);
+	}
+	return good;
+}
+
 static bool same_name(const char *a, const char *b)
 {
 	for (; *a && *b; a++, b++)

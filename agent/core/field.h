@@ -67,8 +67,9 @@ struct field {
 	const char *alias; /* a second accepted name, or NULL */
 	enum field_type type;
 	size_t offset;
-	const char *initial; /* default as text, or NULL: zero, NULL, empty */
-	double min, max;     /* for INT, DOUBLE, DURATION (ms), BYTES; no check when both are 0 */
+	const char *initial;  /* default as text, or NULL: zero, NULL, empty */
+	const char *variable; /* of the environment: gives the default if it is set, or NULL */
+	double min, max;      /* for INT, DOUBLE, DURATION (ms), BYTES; no check when both are 0 */
 	const char *const *choices; /* for CHOICE, NULL-terminated */
 	unsigned flags;             /* enum field_flag */
 	char letter;                /* short flag, or 0 */
@@ -78,6 +79,14 @@ struct field {
 
 /* Sets every field of the struct to its default. Strings point to the table's static text. */
 void field_defaults(const struct field *fields, void *options);
+
+/*
+ * Sets those fields whose variable is set and not empty to its value; `get` is getenv with a
+ * context. Of a value that cannot be one the field keeps its default, and *error tells: false.
+ */
+bool field_variables(const struct field *fields, void *options,
+	const char *(*get)(void *context, const char *name), void *context, struct arena *arena,
+	struct error *error) MUST_USE;
 
 /* The field of that name (dashes and underscores are the same) or alias, or NULL. */
 const struct field *field_find(const struct field *fields, const char *name);

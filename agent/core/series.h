@@ -45,6 +45,7 @@ struct series {
 	const char *name;     /* for people, unique in its dataset: "p99", "p99{region=\"eu\"}" */
 	const char *identity; /* for remembering: name and full sorted label set or target; stable
 				 over runs */
+	struct pairs labels;  /* prometheus: what tells it from the others of its metric */
 	struct axis *axis;
 	double *values; /* axis->n, scaled; NaN where missing */
 };

@@ -50,6 +50,26 @@ static void print_heading(const char *before, const char *test, const char *afte
 	fputs(after, out);
 }
 
+static void print_move(
+	const struct report *report, const struct series *series, const struct change *change)
+{
+	const char *unit = series->metric ? series->metric->unit : NULL;
+	fputs("    ", report->out);
+	text_print_padded(series->name, 16, report->out);
+	if (report->otava) {
+		fprintf(report->out, ":\t%#8.3g\t--> %#8.3g\t(%+6.1f%%)\n", change->mean_before,
+			change->mean_after, change_percent(change));
+		return;
+	}
+	fputs(":\t", report->out);
+	text_print_level(change->mean_before, unit, report->out);
+	fputs("\t--> ", report->out);
+	text_print_level(change->mean_after, unit, report->out);
+	putc('\t', report->out);
+	text_print_percent(change->mean_before, change_percent(change), report->out);
+	putc('\n', report->out);
+}
+
 static void report_regressions(
 	const struct report *report, const struct analysis *analysis, struct arena *arena)
 {
@@ -69,10 +89,7 @@ static void report_regressions(
 		if (!last || moment_compare(last, moment) != 0)
 			fprintf(report->out, "%s\n", when_format(moment->time, time));
 		last = moment;
-		fputs("    ", report->out);
-		text_print_padded(series->name, 16, report->out);
-		fprintf(report->out, ":\t%#8.3g\t--> %#8.3g\t(%+6.1f%%)\n", change->mean_before,
-			change->mean_after, change_percent(change));
+		print_move(report, series, change);
 	}
 	if (shown == 0)
 		print_heading("No regressions found in ", analysis->test->name, ".\n", report->out);
@@ -96,7 +113,19 @@ static void report_csv_header(const struct report *report)
 		putc(',', report->out);
 		csv_put_text(attributes.items[i], report->formulas, report->out);
 	}
-	putc('\n', report->out);
+	fputs(",commit_before,labels\n", report->out);
+}
+
+/* One cell: "region=eu, zone=b". */
+static void put_labels(const struct report *report, const struct pairs *labels)
+{
+	struct buf text = {0};
+	for (size_t i = 0; i < labels->count; i++)
+		buf_printf(&text, "%s%s=%s", i ? ", " : "", labels->items[i].key,
+			labels->items[i].value);
+	putc(',', report->out);
+	csv_put_text(text.data, report->formulas, report->out);
+	buf_free(&text);
 }
 
 static void report_csv(
@@ -125,6 +154,10 @@ static void report_csv(
 			csv_put_text(change_attribute(series, change, attributes.items[a]),
 				report->formulas, report->out);
 		}
+		putc(',', report->out);
+		csv_put_text(change_attribute_before(series, change, "commit"), report->formulas,
+			report->out);
+		put_labels(report, &series->labels);
 		putc('\n', report->out);
 	}
 }

@@ -22,20 +22,35 @@ static void put_number(struct buf *out, const char *key, double value)
 	buf_json_number(out, value);
 }
 
-/* The attributes the point has at which the series changed. */
+typedef const char *attribute_of(
+	const struct series *series, const struct change *change, const char *name);
+
+/* The attributes the point has at which the series changed, or those it had before. */
 static void put_attributes(struct buf *out, const struct series *series,
-	const struct change *change, const struct strings *names)
+	const struct change *change, const struct strings *names, attribute_of *attribute)
 {
 	size_t count = 0;
 	buf_char(out, '{');
 	for (size_t i = 0; i < names->count; i++) {
-		const char *value = change_attribute(series, change, names->items[i]);
+		const char *value = attribute(series, change, names->items[i]);
 		if (!value)
 			continue;
 		buf_text(out, count++ ? ", " : "");
 		buf_json_text(out, names->items[i]);
 		buf_text(out, ": ");
 		buf_json_text(out, value);
+	}
+	buf_char(out, '}');
+}
+
+static void put_labels(struct buf *out, const struct pairs *labels)
+{
+	buf_char(out, '{');
+	for (size_t i = 0; i < labels->count; i++) {
+		buf_text(out, i ? ", " : "");
+		buf_json_text(out, labels->items[i].key);
+		buf_text(out, ": ");
+		buf_json_text(out, labels->items[i].value);
 	}
 	buf_char(out, '}');
 }
@@ -66,7 +81,13 @@ void report_put_change(struct buf *out, const struct series *series, const struc
 		when_format_iso(ms, time));
 	put_number(out, "timestamp", (double)ms / 1000);
 	put_key(out, "attributes");
-	put_attributes(out, series, change, attributes);
+	put_attributes(out, series, change, attributes, change_attribute);
+	put_key(out, "attributes_before");
+	put_attributes(out, series, change, attributes, change_attribute_before);
+	put_key(out, "commit_before");
+	buf_json_text(out, change_attribute_before(series, change, "commit"));
+	put_key(out, "labels");
+	put_labels(out, &series->labels);
 	put_numbers(out, series, change);
 }
 

@@ -1,5 +1,6 @@
 /*
- * The text is Hunter's, since scripts read it; the JSON is one document over all tests.
+ * The text is Hunter's, since scripts read it, but for units and "new"; the JSON is one document
+ * over all tests.
  */
 #include "agent/core/when.h"
 #include "agent/regressions.h"
@@ -19,10 +20,17 @@ static void print_text(const struct regression_report *report, const char *test,
 	fputs(count > 0 ? ":\n" : ": OK\n", report->out);
 	for (size_t i = 0; i < count; i++) {
 		const struct comparison *comparison = &worse[i].comparison;
+		const struct metric *metric = worse[i].before->metric;
+		const char *unit = metric ? metric->unit : NULL;
 		fputs("    ", report->out);
 		text_print_padded(worse[i].before->name, 16, report->out);
-		fprintf(report->out, ": %#8.3g --> %#8.3g (%+6.1f%%)\n", comparison->before.mean,
-			comparison->after.mean, comparison->percent);
+		fputs(": ", report->out);
+		text_print_level(comparison->before.mean, unit, report->out);
+		fputs(" --> ", report->out);
+		text_print_level(comparison->after.mean, unit, report->out);
+		putc(' ', report->out);
+		text_print_percent(comparison->before.mean, comparison->percent, report->out);
+		putc('\n', report->out);
 	}
 }
 

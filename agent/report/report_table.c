@@ -144,9 +144,12 @@ static const char *color_of(
 	return change_is_regression(series, change) ? RED : GREEN;
 }
 
-static const char *percent_text(struct arena *arena, const struct change *change)
+static const char *percent_text(
+	const struct view *view, struct arena *arena, const struct change *change)
 {
 	double percent = change_percent(change);
+	if (change->mean_before == 0 && !view->report->otava)
+		return "new";
 	return arena_printf(arena, "%+.1f%%", isnan(percent) ? (double)NAN : percent);
 }
 
@@ -162,7 +165,7 @@ static void widen(
 	for (size_t i = 0; i < hits->count; i++) {
 		struct table_column *column =
 			&table->columns[1 + view->attributes.count + hits->items[i].series];
-		size_t width = text_width(percent_text(arena, hits->items[i].change));
+		size_t width = text_width(percent_text(view, arena, hits->items[i].change));
 		size_t second = view->report->verbose
 					? text_width(pvalue_text(arena, hits->items[i].change))
 					: 0;
@@ -182,7 +185,7 @@ static void print_changes(const struct view *view, const struct table *table,
 	for (size_t i = 0; i < count; i++) {
 		const struct series *series = view->analysis->findings[hits[i].series].series;
 		size_t column = 1 + view->attributes.count + hits[i].series;
-		percents[column] = (struct table_note){percent_text(arena, hits[i].change),
+		percents[column] = (struct table_note){percent_text(view, arena, hits[i].change),
 			color_of(view->report, series, hits[i].change)};
 		pvalues[column].text = pvalue_text(arena, hits[i].change);
 	}

@@ -99,6 +99,27 @@ void text_print_padded(const char *text, size_t width, FILE *out)
 		print_blanks(width - taken, out);
 }
 
+void text_print_level(double value, const char *unit, FILE *out)
+{
+	char text[TABLE_SCRATCH];
+	int length = snprintf(text, sizeof text, "%#.3g", value);
+	if (length > 0 && text[length - 1] == '.')
+		text[length - 1] = '\0';
+	fprintf(out, "%8s", text);
+	if (!unit || !*unit)
+		return;
+	putc(' ', out);
+	text_print(unit, out);
+}
+
+void text_print_percent(double before, double percent, FILE *out)
+{
+	if (before == 0)
+		fputs("(new)", out);
+	else
+		fprintf(out, "(%+6.1f%%)", percent);
+}
+
 static const char *skip_digits(const char *text)
 {
 	while (isdigit((unsigned char)*text))

@@ -59,6 +59,12 @@ void text_print(const char *text, FILE *out);
 /* The same, and blanks up to `width`. */
 void text_print_padded(const char *text, size_t width, FILE *out);
 
+/* A level with three digits, right-aligned, and its unit, or NULL: "     100 ms". */
+void text_print_level(double value, const char *unit, FILE *out);
+
+/* How far a level moved: "( +20.0%)", or "(new)" where it was 0 and there is no percentage. */
+void text_print_percent(double before, double percent, FILE *out);
+
 /* Whether the text is a number as people write them ("12", "-1.5e3", "inf"), and whether it is a
  * whole one. */
 bool text_is_number(const char *text);

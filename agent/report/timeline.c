@@ -169,6 +169,16 @@ const char *change_attribute(
 	return column ? column->values[change->index] : NULL;
 }
 
+const char *change_attribute_before(
+	const struct series *series, const struct change *change, const char *name)
+{
+	const struct column *column = axis_column(series->axis, name);
+	for (size_t at = change->index; column && at > 0; at--)
+		if (column->values[at - 1] && isfinite(series->values[at - 1]))
+			return column->values[at - 1];
+	return NULL;
+}
+
 struct cursor cursor_of(struct arena *arena, const struct timeline *timeline)
 {
 	return (struct cursor){.timeline = timeline,

@@ -58,6 +58,11 @@ size_t timeline_axis(const struct timeline *timeline, const struct series *serie
 const char *change_attribute(
 	const struct series *series, const struct change *change, const char *name);
 
+/* The attribute of the last point before the change that has a value and the attribute, or NULL: of
+ * "commit", the last good one. */
+const char *change_attribute_before(
+	const struct series *series, const struct change *change, const char *name);
+
 /* Names of attributes: `wanted` if there are any, else those of the axes; without `all` only those
  * that are set somewhere. */
 struct strings timeline_attributes(

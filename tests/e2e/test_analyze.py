@@ -105,7 +105,8 @@ def test_json_is_one_document(hunter):
     assert step["metrics"] == [{"name": "m", "direction": -1, "unit": None, "points": 40, "missing": 0}]
     change = step["changes"][0]
     assert change["time"] == "2026-01-21T00:00:00Z" and change["timestamp"] == 1768953600
-    assert change["attributes"] == {"commit": "c20"}
+    assert change["attributes"] == {"commit": "c20"} and change["attributes_before"] == {"commit": "c19"}
+    assert change["commit_before"] == "c19" and change["labels"] == {}
     assert change["index"] == 20 and change["regression"] is True
     assert change["forward_change_percent"] == pytest.approx(20, abs=2)
     assert change["forward_change_percent"] == pytest.approx(100 * (change["mean_after"] / change["mean_before"] - 1))
@@ -115,9 +116,9 @@ def test_json_is_one_document(hunter):
 def test_csv_has_a_line_a_change(hunter):
     lines = hunter("analyze", "moved", "--output", "csv").out.splitlines()
     assert lines[0].split(",")[:4] == ["test", "metric", "time", "index"]
-    assert lines[0].split(",")[-4:] == ["commit", "version", "branch", "run"]
-    assert lines[1].startswith("step,m,2026-01-21T00:00:00Z,20,") and lines[1].endswith(",yes,c20,,,")
-    assert lines[2].startswith("better,m,2026-01-21T00:00:00Z,20,") and lines[2].endswith(",no,c20,,,")
+    assert lines[0].split(",")[-6:] == ["commit", "version", "branch", "run", "commit_before", "labels"]
+    assert lines[1].startswith("step,m,2026-01-21T00:00:00Z,20,") and lines[1].endswith(",yes,c20,,,,c19,")
+    assert lines[2].startswith("better,m,2026-01-21T00:00:00Z,20,") and lines[2].endswith(",no,c20,,,,c19,")
     assert len(lines) == 3
 
 
@@ -139,7 +140,7 @@ def test_regressions_only(hunter):
     result = hunter("analyze", "moved", "--output", "regressions_only")
     assert re.fullmatch(
         "Regressions in step:\n2026-01-21 00:00:00 \\+0000\n"
-        "    m               :\t {4}\\d+\\.\\d?\t--> {5}\\d+\\.\t\\( \\+\\d+\\.\\d%\\)\n"
+        "    m               :\t {4,5}\\d+(\\.\\d)?\t--> {6}\\d+\t\\( \\+\\d+\\.\\d%\\)\n"
         "No regressions found in better.\n", result.out), result.out
 
 

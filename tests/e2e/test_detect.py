@@ -339,6 +339,34 @@ def test_bad_line_costs_only_itself(hunter, line, id, words):
         assert word in bad["error"]
 
 
+def test_json_is_recognised(hunter, tmp_path):
+    text = row(id="a", series=STEP) + row(id="b", series=STEP[:50])
+    asked = hunter("detect", "--input", "jsonl", stdin=text)
+    assert asked.code == 0 and len(answers(asked)) == 2
+    for begin in ("", "\n  \n", "\ufeff", "\r\n\t"):
+        assert hunter("detect", stdin=begin + text) == asked
+    assert hunter("detect", "--input", "json", "--output", "json", stdin=text) == asked
+    (tmp_path / "series").write_text(text)
+    assert hunter("detect", "series") == asked
+    assert hunter("detect", "--input", "text", stdin=text).code == 3
+    assert json.loads(hunter("detect", "--output", "json", stdin=lines(*STEP)).out)["id"] == "-"
+    for begin in ("", "\n\n", "# {\n"):
+        assert indices(hunter("detect", stdin=begin + lines(*STEP)).out) == [50]
+    long = "\n" * 300000 + text
+    assert hunter("detect", "--input", "jsonl", stdin=long) == asked
+
+
+def test_recognised_json_is_answered_at_once(program):
+    """Looking at the first character does not keep a line waiting."""
+    with subprocess.Popen([program, "detect"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as running:
+        for number in range(3):
+            running.stdin.write(row(id=number, series=STEP))
+            running.stdin.flush()
+            assert json.loads(running.stdout.readline())["id"] == number
+        running.stdin.close()
+        assert running.wait(60) == 0
+
+
 LONG = [i % 7 for i in range(64000)]
 
 

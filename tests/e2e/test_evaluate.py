@@ -182,6 +182,36 @@ def test_tune(hunter, tmp_path):
     assert hunter("evaluate", *arguments).out == text.out
 
 
+@pytest.mark.parametrize("name", ["s{}", "x{}", "item{}", "series-{}", "bench.{}.p99"])
+def test_numbered_series_are_split(hunter, tmp_path, name):
+    """Whatever the names have in common: neither half is much smaller than the other, and a series stays in its own."""
+    rows = [{"id": name.format(i), "series": [i % 3, 1, 2] * 4, "change_points": []} for i in range(200)]
+    answer = scores(hunter, "--truth", write(tmp_path / "n.jsonl", rows), "--tune", "--whole")
+    assert answer["tuned_on"] + answer["tried_on"] == 200 and 70 <= answer["tuned_on"] <= 130
+    again = scores(hunter, "--truth", write(tmp_path / "n.jsonl", rows[::-1]), "--tune", "--whole")
+    assert again["tuned_on"] == answer["tuned_on"]
+
+
+def test_picture_is_whole_or_as_it_was(hunter, tmp_path):
+    rows = write(tmp_path / "t.jsonl", tuning_rows())
+    picture, link = tmp_path / "pictures" / "t.svg", tmp_path / "link.svg"
+    picture.parent.mkdir()
+    picture.write_text("as it was")
+    picture.chmod(0o604)
+    one = write(tmp_path / "one.jsonl", [{"id": "a", "series": series(1, 50), "change_points": [50]}])
+    for arguments in (["--truth", one], ["--truth", tmp_path / "none.jsonl"], ["--truth", rows, "--detector", "combine(any: kernel)"]):
+        assert hunter("evaluate", *arguments, "--tune", "--whole", "--svg", picture).code in (2, 3)
+        assert picture.read_text() == "as it was" and os.listdir(picture.parent) == ["t.svg"]
+    link.symlink_to(picture)
+    assert hunter("evaluate", "--truth", rows, "--tune", "--whole", "--svg", link).code == 0
+    assert picture.read_text().startswith("<svg ") and link.is_symlink() and picture.stat().st_mode & 0o777 == 0o604
+    assert os.listdir(picture.parent) == ["t.svg"]
+    result = hunter("evaluate", "--truth", rows, "--tune", "--whole", "--svg", picture.parent)
+    assert result.code == 2 and "Is a directory" in result.err
+    piped = hunter("evaluate", "--truth", rows, "--tune", "--whole", "--svg", "/dev/stderr")
+    assert piped.code == 0 and "</svg>" in piped.err
+
+
 def test_tune_needs_something_to_tune(hunter, labelled, tmp_path):
     result = hunter("evaluate", "--truth", labelled, "--tune", "--detector", "combine(any: kernel)")
     assert result.code == 2 and "has no p_value, penalty, magnitude or window" in result.err

@@ -102,6 +102,32 @@ def test_points_and_their_change(hunter, tmp_path, server):
     assert lines[3].split()[-1] == "5", "scaled by a thousandth: " + lines[3]
 
 
+def test_variables_of_otava(hunter, tmp_path, server):
+    """Otava's example has no section: the server is in POSTGRES_*, the branch in BRANCH."""
+    (tmp_path / "hunter.yaml").write_text(f"tests:\n{STORE}")
+    otava = {"POSTGRES_HOSTNAME": "127.0.0.1", "POSTGRES_PORT": str(server.port), "POSTGRES_USERNAME": "reader",
+             "POSTGRES_PASSWORD": "read me", "POSTGRES_DATABASE": "postgres", "BRANCH": "main", "PGHOST": "/nowhere"}
+    found = analyze(hunter, "store", env=otava)
+    assert found.code == 0 and found.out.count("%") == 1 and "cm040" in found.out, found.err
+    # Of a section they give what it does not say.
+    (tmp_path / "hunter.yaml").write_text(f"postgres: {{hostname: 127.0.0.1, port: {server.port}}}\ntests:\n{STORE}")
+    assert analyze(hunter, "store", env=otava | {"POSTGRES_HOSTNAME": "nowhere.invalid", "POSTGRES_PORT": "1"}).out == found.out
+    # A server with a name of its own gets no password of theirs, and a password file wins.
+    (tmp_path / "hunter.yaml").write_text(
+        f"sources: {{other: {{type: postgres, hostname: 127.0.0.1, port: {server.port}, username: reader, database: postgres}}}}\n"
+        f"tests:\n{STORE}")
+    assert analyze(hunter, "store", env=otava).code == 3
+    (tmp_path / "password").write_text("wrong")
+    (tmp_path / "hunter.yaml").write_text(f"postgres: {{password_file: {tmp_path}/password}}\ntests:\n{STORE}")
+    (tmp_path / "password").chmod(0o600)
+    failed = analyze(hunter, "store", env=otava)
+    assert failed.code == 3 and "password" in failed.err and "read me" not in failed.err
+    # Kubernetes sets such a variable for a service of the name.
+    (tmp_path / "hunter.yaml").write_text(f"postgres: {section(server)}\ntests:\n{STORE}")
+    linked = analyze(hunter, "store", env=otava | {"POSTGRES_PORT": "tcp://10.0.0.1:5432"})
+    assert linked.code == 0 and linked.out == found.out and "$POSTGRES_PORT" in linked.err
+
+
 def test_commit_and_version_columns(hunter, tmp_path, server):
     config(tmp_path, section(server), STORE.replace("r.commit,", "r.commit AS sha, r.experiment AS release,").replace(
         "attributes: [experiment, commit, config_id]", "commit_column: sha\n    version_column: release\n    attributes: [config_id]"))

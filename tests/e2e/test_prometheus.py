@@ -107,7 +107,10 @@ def test_series_of_one_time_keep_their_commits(hunter, tmp_path, server):
     assert [(g["attributes"]["commit"], [c["metric"] for c in g["changes"]]) for g in groups] == [
         ("a30", series[:1]), ("b30", series[1:])]
     lines = analyze(hunter, "nightly", "--output", "csv", "--attrs", "commit").out.splitlines()
-    assert [line.rsplit(",", 1)[1] for line in lines] == ["commit", "a30", "b30"]
+    assert [line.split(",regression,")[-1].split(",yes,")[-1] for line in lines] == [
+        "commit,commit_before,labels", 'a30,a29,"bench=a, suite=aa"', 'b30,b29,"bench=b, suite=bb"']
+    assert [(c["labels"], c["commit_before"]) for c in document["changes"]] == [
+        ({"bench": "a", "suite": "aa"}, "a29"), ({"bench": "b", "suite": "bb"}, "b29")]
     rows = [line.split() for line in analyze(hunter, "nightly").out.splitlines() if line.startswith("2024-03-01")]
     assert len(rows) == 80 and [row[3] for row in rows[:4]] == ["a0", "b0", "a1", "b1"]
 

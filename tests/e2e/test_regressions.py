@@ -72,7 +72,8 @@ def test_the_text(hunter):
     expected = "two:\n"
     for found in document["tests"][0]["regressions"]:
         before, after = found["before"]["mean"], found["after"]["mean"]
-        expected += "    %-16s: %#8.3g --> %#8.3g (%+6.1f%%)\n" % (found["metric"], before, after, 100 * (after / before - 1))
+        shown = tuple(("%#.3g" % level).rstrip(".").rjust(8) for level in (before, after))
+        expected += "    %-16s: %s --> %s (%+6.1f%%)\n" % (found["metric"], *shown, 100 * (after / before - 1))
     assert result == (1, expected + "Regressions in 1 test found\n", "")
     assert hunter("regressions", "same") == (0, "same: OK\nNo regressions found!\n", "")
     assert hunter("regressions", "same", "--output", "log").out == "same: OK\nNo regressions found!\n"
@@ -285,6 +286,55 @@ def test_a_key_of_another_type_is_warned_of(hunter, folder):
     found = hunter("validate")
     assert found.code == 0 and [line for line in (found.out + found.err).splitlines() if "no effect" in line] == [
         'hunter.yaml:3:47: warning: test "a": "prefix" has no effect on a test of type json'], found.out + found.err
+
+
+def test_from_nothing_is_new(hunter, folder):
+    """A level of 0 has no percentage; a unit stands behind the numbers, which have no bare point."""
+    (folder / "new.csv").write_text(csv({"errors": [0] * 20 + [5 + i % 2 for i in range(20)], "lat": values([100, 120], 1)}))
+    (folder / "hunter.yaml").write_text(
+        "tests:\n  new: {type: csv, file: new.csv, metrics: {errors: {direction: -1}, lat: {direction: -1, unit: ms}}}\n")
+    told = hunter("regressions", "new").out.splitlines()
+    assert told[1] == "    errors          :        0 -->     5.50 (new)" or \
+        told[1] == "    errors          :     0.00 -->     5.50 (new)", told
+    assert told[2].startswith("    lat             :") and " ms --> " in told[2] and "120 ms ( +" in told[2]
+    told = hunter("analyze", "new", "--output", "regressions_only").out
+    assert "5.50\t(new)\n" in told and " 120 ms\t( +" in told
+    assert " new" in hunter("analyze", "new").out and "+0.0%" not in hunter("analyze", "new").out
+
+
+HASHES = [f"{i * 2654435761 % 2 ** 32:08x}" for i in range(40)]
+
+
+def test_abbreviated_commit(hunter, folder):
+    text = csv({"p90": values([100, 120], 1)})
+    for i, commit in reversed(list(enumerate(HASHES))):
+        text = text.replace(f",c{i},", f",{commit},")
+    (folder / "hashes.csv").write_text(text)
+    (folder / "hunter.yaml").write_text(
+        "tests: {hashes: {type: csv, file: hashes.csv, attributes: [commit], metrics: {p90: {direction: -1}}}}\n")
+    for option in ("--since-commit", "--until-commit"):
+        whole = hunter("analyze", "hashes", option, HASHES[10])
+        assert whole.code == 0 and HASHES[10] in whole.out
+        assert hunter("analyze", "hashes", option, HASHES[10][:5]) == whole
+        assert hunter("analyze", "hashes", option, HASHES[10][:5].upper()) == whole
+    assert hunter("regressions", "hashes", "--since-commit", HASHES[10][:4]).code == 1
+    # Three digits are no abbreviation, and what begins two commits is none of them.
+    assert hunter("analyze", "hashes", "--since-commit", HASHES[10][:3]).code == 3
+    (folder / "hashes.csv").write_text(text.replace(HASHES[20], HASHES[10][:6] + "00"))
+    for command in (["analyze"], ["regressions"]):
+        found = hunter(*command, "hashes", "--since-commit", HASHES[10][:5])
+        assert found.code == 3 and f'commit "{HASHES[10][:5]}" is ambiguous: "{HASHES[10]}" and "{HASHES[10][:6]}00"' in found.err
+
+
+def test_branch_variable(hunter, folder):
+    """As with Otava $BRANCH stands for --branch, which wins."""
+    rows = csv({"p90": values([100], 7) + values([130], 8)}, ["main"] * 20 + ["dev"] * 20)
+    (folder / "hunter.yaml").write_text("tests: {branches: {type: csv, file: b.csv, attributes: [branch], metrics: [p90]}}\n")
+    (folder / "b.csv").write_text(rows)
+    by_flag = hunter("analyze", "branches", "--branch", "dev")
+    assert by_flag.code == 0 and hunter("analyze", "branches", env={"BRANCH": "dev"}) == by_flag
+    assert hunter("analyze", "branches", "--branch", "dev", env={"BRANCH": "main"}) == by_flag
+    assert hunter("analyze", "branches", env={"BRANCH": ""}) == hunter("analyze", "branches") != by_flag
 
 
 @pytest.mark.parametrize("command", [["regressions"], ["analyze"], ["run", "--once"]])

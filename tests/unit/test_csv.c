@@ -162,7 +162,8 @@ static void branches(void **state)
 	f->query.branch = "main";
 	accept(f, mixed, "1000:1 3000:3");
 	refuse(f, "time,a\n1,1\n",
-		"data:1: a branch was asked for (--branch), but there is no column \"branch\"");
+		"data:1: a branch was asked for (--branch or $BRANCH), but there is no column "
+		"\"branch\"");
 	f->query.branch = "feature";
 	refuse(f, mixed, "data: no row is of branch \"feature\" (there are: feature-x, main)");
 	accept(f, "time,branch,a\n", "");

@@ -263,7 +263,7 @@ static void regressions_only(void **state)
 	print(*state, (struct report){.output = REPORT_REGRESSIONS, .otava = true}, 1);
 	assert_printed(*state, "Regressions in demo:\n"
 			       "2026-01-04 00:00:00 +0000\n"
-			       "    demo.read.x     :\t    100.\t-->     120.\t( +20.5%)\n"
+			       "    demo.read.x     :\t     100\t-->      120\t( +20.5%)\n"
 			       "    demo.read.y     :\t    1.25\t-->     3.00\t(+140.0%)\n"
 			       "Regressions in demo:\n"
 			       "2026-01-04 00:00:00 +0000\n"
@@ -277,10 +277,10 @@ static void csv(void **state)
 	assert_printed(*state,
 		"test,metric,time,index,forward_change_percent,magnitude,mean_before,mean_after,"
 		"stddev_before,"
-		"stddev_after,pvalue,regression,commit,version\n"
+		"stddev_after,pvalue,regression,commit,version,commit_before,labels\n"
 		"demo,demo.read.x,2026-01-04T00:00:00Z,3,20.500000000000007,0.205,100,120.5,0.5,0."
-		"25,1.5e-05,yes,c4,\n"
-		"demo,demo.read.y,2026-01-04T00:00:00Z,3,140,1.4,1.25,3,0.5,0.25,0,yes,c4,\n");
+		"25,1.5e-05,yes,c4,,c3,\n"
+		"demo,demo.read.y,2026-01-04T00:00:00Z,3,140,1.4,1.25,3,0.5,0.25,0,yes,c4,,c2,\n");
 }
 
 /* A line stays a line, and what it holds does nothing to a terminal. */
@@ -352,6 +352,8 @@ static void our_json(void **state)
 		"    {\"metric\": \"demo.read.x\", \"index\": 3, \"time\": "
 		"\"2026-01-04T00:00:00Z\", "
 		"\"timestamp\": 1767484800, \"attributes\": {\"commit\": \"c4\"}, "
+		"\"attributes_before\": {\"commit\": \"c3\"}, \"commit_before\": \"c3\", "
+		"\"labels\": {}, "
 		"\"forward_change_percent\": 20.500000000000007, \"magnitude\": 0.205, "
 		"\"mean_before\": 100, "
 		"\"mean_after\": 120.5, \"stddev_before\": 0.5, \"stddev_after\": 0.25, "
@@ -572,8 +574,8 @@ static void a_change_has_the_attributes_of_its_series(void **state)
 static void a_line_of_csv_has_the_attributes_of_its_series(void **state)
 {
 	const char *const commit = "commit";
-	static const char *const lines[] = {"nightly,a,", ",a1\n", "nightly,c,", ",yes,\n",
-		"nightly,b,", ",b1\n", "nightly,d,", ",b1\n"};
+	static const char *const lines[] = {"nightly,a,", ",yes,a1,", "nightly,c,", ",yes,,",
+		"nightly,b,", ",yes,b1,", "nightly,d,", ",yes,b1,"};
 	const char *at =
 		reported(*state, (struct report){.output = REPORT_CSV, .attributes = {&commit, 1}});
 	for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
