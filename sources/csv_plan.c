@@ -108,10 +108,9 @@ static bool need_column(
 		return false;
 	if (*column != NO_COLUMN)
 		return true;
-	const char *near = field_suggest(name, header->items, header->count);
-	error_set(planner->error, ERROR_DATA, "%s:%zu: no column \"%.100s\" for %s%s%.100s%s",
-		planner->file, planner->line, name, what, near ? " (did you mean \"" : "",
-		near ? near : "", near ? "\"?)" : "");
+	error_set(planner->error, ERROR_DATA, "%s:%zu: no column \"%.100s\" for %s%s",
+		planner->file, planner->line, name, what,
+		column_hint(planner->query->arena, name, header));
 	if (header->count > 1)
 		return false;
 	return error_set(planner->error, ERROR_DATA,

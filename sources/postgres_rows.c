@@ -62,13 +62,9 @@ static bool need_column(struct postgres_rows *rows, const PGresult *result, cons
 	const char **names = arena_array(rows->query->arena, count, sizeof *names);
 	for (size_t i = 0; i < count; i++)
 		names[i] = PQfname(result, (int)i);
-	const char *near = field_suggest(name, names, count);
-	for (size_t i = 0; i < count && !near; i++)
-		if (strcasecmp(names[i], name) == 0)
-			near = names[i]; /* PostgreSQL makes names that are not quoted lower case */
-	return error_set(error, ERROR_DATA,
-		"%s: the query returns no column \"%.100s\" for %s%s%.100s%s", rows->place, name,
-		what, near ? " (did you mean \"" : "", near ? near : "", near ? "\"?)" : "");
+	return error_set(error, ERROR_DATA, "%s: the query returns no column \"%.100s\" for %s%s",
+		rows->place, name, what,
+		column_hint(rows->query->arena, name, &(struct strings){names, count}));
 }
 
 static bool add_number(

@@ -12,7 +12,7 @@
 #include "sources/postgres.h"
 #include "sources/prometheus.h"
 
-enum { NOTICES_MAX = 100, MORE_TEXT = 64 };
+enum { NOTICES_MAX = 100, MORE_TEXT = 64, HINT_TEXT = 200 };
 
 const struct source *const sources[] = {&csv_source, &json_source, &histostat_source,
 	&graphite_source, &prometheus_source, &postgres_source, NULL};
@@ -64,6 +64,26 @@ const char *attribute_option(const struct pair *attribute)
 		return "an attribute";
 	return strcmp(attribute->value, "commit") == 0 ? "the commit (see commit_column)"
 						       : "the version (see version_column)";
+}
+
+const char *column_hint(struct arena *arena, const char *word, const struct strings *columns)
+{
+	const char *near = field_suggest(word, columns->items, columns->count);
+	const char *list = "";
+	size_t shown = 0;
+
+	for (size_t i = 0; i < columns->count && !near; i++)
+		if (strcasecmp(columns->items[i], word) == 0)
+			near = columns->items[i]; /* PostgreSQL makes names lower case */
+	if (near)
+		return arena_printf(arena, " (did you mean \"%.100s\"?)", near);
+	for (; shown < columns->count && strlen(list) < HINT_TEXT; shown++)
+		list = arena_printf(
+			arena, "%s%s%.60s", list, *list ? ", " : "", columns->items[shown]);
+	if (!*list)
+		return "";
+	return arena_printf(
+		arena, " (there are: %s%s)", list, shown < columns->count ? ", ..." : "");
 }
 
 /* Takes the place of the last one. Servers may say a great deal: from then on nothing is allocated,

@@ -86,6 +86,10 @@ struct pairs attribute_names(
 /* For messages: the option that asks for an attribute of these. */
 const char *attribute_option(const struct pair *attribute);
 
+/* For a message that a column is missing: ` (did you mean "p99"?)`, or where none is near
+ * " (there are: time, p50, p90)", the first ones if they are many; "" where there are none. */
+const char *column_hint(struct arena *arena, const char *word, const struct strings *columns);
+
 /* Appends a sentence to query->notices. At most 100 are kept; the last says how many were left out.
  */
 void query_notice(struct query *query, const char *format, ...) PRINTF_LIKE(2, 3);

@@ -177,7 +177,8 @@ static void refusals(void **state)
 	filequery_metric(f, "p99", 1);
 	refuse(f, "", "data: the file is empty");
 	refuse(f, "\n\n", "data: the file is empty");
-	refuse(f, "a,p99\n1,2\n", "data:1: no column \"time\" for the time (see time_column)");
+	refuse(f, "a,p99\n1,2\n",
+		"data:1: no column \"time\" for the time (see time_column) (there are: a, p99)");
 	refuse(f, "tme,p99\n1,2\n",
 		"data:1: no column \"time\" for the time (see time_column) (did you mean "
 		"\"tme\"?)");
@@ -186,7 +187,7 @@ static void refusals(void **state)
 		"column: is another "
 		"delimiter meant (csv_options)?");
 	refuse(f, "\n\r\na,p99\n1,2\n",
-		"data:3: no column \"time\" for the time (see time_column)");
+		"data:3: no column \"time\" for the time (see time_column) (there are: a, p99)");
 	refuse(f, "time,p90\n1,2\n",
 		"data:1: no column \"p99\" for metric \"p99\" (did you mean \"p90\"?)");
 	refuse(f, "time,p99,p99\n1,2,3\n",
