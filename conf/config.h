@@ -93,6 +93,7 @@ struct test {
 	struct strings tags, annotate;
 	int64_t evaluation_delay; /* ms: younger points are left for later runs */
 	int64_t stale_after;      /* ms without a newer point, until that is told; WHEN_NEVER */
+	int64_t max_series;       /* that are watched; at most MAX_SERIES */
 	const char *commit_url, *compare_url; /* templates of agent/core/link.h, or NULL */
 	const char *run_attribute;            /* groups points into runs; NULL: their time does */
 	const char *hash_attribute;           /* of what was measured, or NULL */
@@ -119,6 +120,7 @@ struct group {
 	const struct cluster_settings *cluster; /* NULL: a list of tests */
 };
 
+enum { MAX_SERIES = 100000 };              /* of one test */
 #define EVALUATION_DELAY_MAX 31536000000.0 /* ms, a year */
 
 struct agent_settings {

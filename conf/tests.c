@@ -11,7 +11,7 @@
 /* What every test may say, whatever its source. */
 struct test_options {
 	const char *source;
-	int64_t interval, evaluation_delay, stale_after;
+	int64_t interval, evaluation_delay, stale_after, max_series;
 	bool watch;
 	struct strings notify, tags, annotate;
 	const char *commit_url, *compare_url;
@@ -46,6 +46,13 @@ static const struct field test_fields[] = {
 		.max = (double)INT64_MAX,
 		.help = "being without a new point for so long is told; by default "
 			"agent.stale_after"},
+	{.name = "max_series",
+		.type = FIELD_INT,
+		.offset = offsetof(struct test_options, max_series),
+		.min = 1,
+		.max = MAX_SERIES,
+		.help = "series of it that the agent watches at most, by default 100000; those it "
+			"knows stay, others are left out, and the log says so"},
 	{.name = "notify",
 		.type = FIELD_LIST,
 		.offset = offsetof(struct test_options, notify),
@@ -221,6 +228,7 @@ static void read_test(struct loader *loader, const struct yaml_node *map,
 	struct test_options common = {.interval = agent->interval,
 		.evaluation_delay = agent->evaluation_delay,
 		.stale_after = agent->stale_after,
+		.max_series = MAX_SERIES,
 		.commit_url = agent->commit_url,
 		.compare_url = agent->compare_url};
 	const char *type = test_type_read(loader, map, &subject);
@@ -248,6 +256,7 @@ static void read_test(struct loader *loader, const struct yaml_node *map,
 		read_watch(loader, map, &subject, test);
 	test->evaluation_delay = common.evaluation_delay;
 	test->stale_after = common.stale_after;
+	test->max_series = common.max_series;
 	test->run_attribute = common.run_attribute;
 	test->hash_attribute = common.hash_attribute;
 	test->tags = common.tags;

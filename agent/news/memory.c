@@ -187,6 +187,57 @@ static void let_go(struct memory *memory)
 	memory->count = memory->sorted = kept;
 }
 
+struct candidate {
+	const struct series *series;
+	bool known;
+};
+
+static int compare_candidates(const void *a, const void *b)
+{
+	const struct candidate *left = a, *right = b;
+
+	if (left->known != right->known)
+		return left->known ? -1 : 1;
+	return strcmp(left->series->identity, right->series->identity);
+}
+
+/* In the order of the answer. */
+static int compare_places(const void *a, const void *b)
+{
+	const struct candidate *left = a, *right = b;
+
+	return (left->series > right->series) - (left->series < right->series);
+}
+
+struct memory_cut memory_cut(
+	const struct memory *memory, struct arena *arena, struct dataset *data, size_t most)
+{
+	struct candidate *all = arena_array(arena, data->count, sizeof *all);
+	struct memory_cut cut = {0};
+	struct series *kept;
+	size_t count = 0;
+
+	for (size_t i = 0; i < data->count; i++)
+		if (strlen(data->series[i].identity) <= MEMORY_IDENTITY_MAX)
+			all[count++].series = &data->series[i];
+	cut.too_long = data->count - count;
+	if (count > most) {
+		for (size_t i = 0; i < count; i++)
+			all[i].known = find_past(memory, all[i].series->identity) != NULL;
+		qsort(all, count, sizeof *all, compare_candidates);
+		cut.too_many = count - most;
+		count = most;
+		qsort(all, count, sizeof *all, compare_places);
+	}
+	if (count == data->count)
+		return cut;
+	kept = arena_array(arena, count, sizeof *kept);
+	for (size_t i = 0; i < count; i++)
+		kept[i] = *all[i].series;
+	*data = (struct dataset){kept, count};
+	return cut;
+}
+
 bool memory_detect(struct memory *memory, struct arena *arena, const struct test *test,
 	const struct dataset *data, struct scratch *scratch, struct analysis *out,
 	struct hindsight ***hindsights, struct error *error)

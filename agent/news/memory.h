@@ -29,6 +29,20 @@ bool memory_restored(const struct memory *memory);
 int64_t memory_begin(struct memory *memory, int64_t now, int64_t range);
 
 /*
+ * Takes out of the answer, for a worker, what is not watched: series whose identity is longer than
+ * MEMORY_IDENTITY_MAX, and those beyond `most`. Of these the ones that are known stay first, then
+ * the first by their identities, so that the same are kept from pass to pass.
+ */
+enum { MEMORY_IDENTITY_MAX = 4096 /* bytes; the state file holds it some four times */ };
+
+struct memory_cut {
+	size_t too_long, too_many;
+};
+
+struct memory_cut memory_cut(
+	const struct memory *memory, struct arena *arena, struct dataset *data, size_t most);
+
+/*
  * Detects in what is new, for a worker. The findings are in the arena; (*hindsights)[i], the
  * memory's, is what is known about those of series i beyond them.
  * Fails as analysis_run does.

@@ -59,11 +59,31 @@ void pass_clear(struct subject *subject)
 	keep_problem(subject, NULL);
 }
 
+/* What a server sends is not to fill the disk. */
+static void cut_series(struct task *task, const struct memory *memory)
+{
+	size_t most = (size_t)task->test->max_series;
+	struct memory_cut cut = memory_cut(memory, task->query.arena, &task->query.data, most);
+
+	if (cut.too_long > 0)
+		query_notice(&task->query,
+			"series left out, as their names and labels take more than %d bytes: %zu",
+			MEMORY_IDENTITY_MAX, cut.too_long);
+	if (cut.too_many > 0)
+		query_notice(&task->query,
+			"series left out, as there are more than max_series (%zu): %zu; those that"
+			" are known already stay",
+			most, cut.too_many);
+}
+
 static bool detect(struct task *task, struct scratch *scratch, struct error *error)
 {
 	struct pass *pass = task->context;
 	int64_t start = clock_monotonic_ns();
-	bool done = memory_detect(pass->subject->memory, task->query.arena, task->test,
+	bool done;
+
+	cut_series(task, pass->subject->memory);
+	done = memory_detect(pass->subject->memory, task->query.arena, task->test,
 		&task->query.data, scratch, &pass->analysis, &pass->hindsights, error);
 
 	pass->newest = sentinel_newest(&task->query.data);

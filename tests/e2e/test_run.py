@@ -1042,3 +1042,26 @@ def test_prometheus_to_slack(agents, tmp_path, slack):
         again.wait_metric("hunter_run_failures_total", 2)
         assert again.end() == 0
     assert len(slack.posts) == 1
+
+
+def test_more_series_than_are_watched(hunter, tmp_path):
+    """The same are kept from run to run, and the log says that others are not."""
+    names = ["a", "b", "c"]
+    rows = [f"2024-03-01 {i:02}:00:00 +0000," + ",".join(["1" if i < 12 else "2"] * 3) for i in range(24)]
+    (tmp_path / "wide.csv").write_text("\n".join(["time," + ",".join(names)] + rows) + "\n")
+    path = tmp_path / "hunter.yaml"
+    path.write_text(f"""
+agent: {{state: {tmp_path}/state.db, max_age: never}}
+tests:
+  wide:
+    type: csv
+    file: {tmp_path}/wide.csv
+    metrics: [c, b, a]
+    max_series: 2
+""")
+    for _ in range(2):
+        done = hunter("run", "--once", "--config", path)
+        assert done.code == 0, done.err
+        assert "more than max_series (2): 1; those that are known already stay" in done.err
+        changes = json.loads(hunter("changes", "--config", path, "--output", "json").out)["changes"]
+        assert sorted(c["metric"] for c in changes) == ["a", "b"]

@@ -278,6 +278,51 @@ static void test_candidates(void **state)
 	assert_int_equal(score.missing + score.extra, 0);
 }
 
+static struct memory_cut cut(struct memory *memory, struct arena *arena, const char *const *names,
+	size_t count, size_t most, struct dataset *data)
+{
+	struct series *series = arena_array(arena, count, sizeof *series);
+
+	for (size_t i = 0; i < count; i++)
+		series[i].identity = names[i];
+	*data = (struct dataset){series, count};
+	return memory_cut(memory, arena, data, most);
+}
+
+/* Those that are known stay, whatever else comes and in whatever order; then the first by name. */
+static void test_the_same_series_are_kept(void **state)
+{
+	static const char *const names[] = {"m", "a", "z", "c", "k"};
+	static const struct series_mark marks[] = {
+		{.series = "k", .branch = "", .anchor = 1, .last_point = 2},
+		{.series = "z", .branch = "", .anchor = 1, .last_point = 2}};
+	struct memory *memory = memory_make();
+	struct arena *arena = arena_new();
+	struct dataset data;
+	char *name = arena_alloc(arena, MEMORY_IDENTITY_MAX + 2);
+	const char *const too_long[] = {"b", name};
+
+	(void)state;
+	memory_restore(memory, marks, 2);
+	assert_int_equal(cut(memory, arena, names, 5, 5, &data).too_many, 0);
+	assert_int_equal(data.count, 5);
+	assert_int_equal(cut(memory, arena, names, 5, 3, &data).too_many, 2);
+	assert_int_equal(data.count, 3);
+	assert_string_equal(data.series[0].identity, "a");
+	assert_string_equal(data.series[1].identity, "z");
+	assert_string_equal(data.series[2].identity, "k");
+	assert_int_equal(cut(memory, arena, names, 5, 1, &data).too_many, 4);
+	assert_string_equal(data.series[0].identity, "k");
+	memset(name, 'x', MEMORY_IDENTITY_MAX);
+	assert_int_equal(cut(memory, arena, too_long, 2, 9, &data).too_long, 0);
+	name[MEMORY_IDENTITY_MAX] = 'x';
+	assert_int_equal(cut(memory, arena, too_long, 2, 9, &data).too_long, 1);
+	assert_int_equal(data.count, 1);
+	assert_string_equal(data.series[0].identity, "b");
+	arena_free(arena);
+	memory_free(memory);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -288,6 +333,7 @@ int main(void)
 		cmocka_unit_test(test_few_points),
 		cmocka_unit_test(test_without_stream),
 		cmocka_unit_test(test_candidates),
+		cmocka_unit_test(test_the_same_series_are_kept),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

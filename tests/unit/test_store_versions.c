@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "agent/news/store_file.h"
 #include "tests/unit/store_talk.h"
 
 static const char version_1[] =
@@ -198,6 +199,30 @@ static void test_version_3(void **state)
 	assert_int_equal(queue_one(fixture, 5), 4);
 }
 
+/* What is only tried leaves a file of an earlier version in its version. */
+static void test_copy_of_an_earlier_version(void **state)
+{
+	struct fixture *fixture = *state;
+	struct store_request *request = store_request_new(STORE_RESTORE, NULL, NULL);
+	struct store_file *copy;
+	struct error error;
+
+	database_with(fixture, version_1);
+	database_with(fixture, version_2);
+	database_with(fixture, content);
+	copy = store_file_copy(fixture->path, &error);
+	if (!copy)
+		fail_msg("%s", error.text);
+	assert_true(store_file_begin(copy, true, &error));
+	assert_true(store_file_perform(copy, request, &error));
+	assert_int_equal(request->record_count, 1);
+	store_file_rollback(copy);
+	store_request_free(request);
+	store_file_close(copy);
+	assert_int_equal(count_rows(fixture, "pragma_user_version WHERE user_version = 2"), 1);
+	bring_up_to_date(fixture);
+}
+
 /* A migration that fails leaves the file in the version it had. */
 static void test_failed_migration_changes_nothing(void **state)
 {
@@ -220,6 +245,7 @@ int main(void)
 		CASE(test_version_1),
 		CASE(test_version_2),
 		CASE(test_version_3),
+		CASE(test_copy_of_an_earlier_version),
 		CASE(test_failed_migration_changes_nothing),
 	};
 

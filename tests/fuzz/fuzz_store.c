@@ -1,0 +1,324 @@
+/*
+ * The state file as somebody or something has left it: pages that are damaged, values that make no
+ * sense, or no database at all. It is refused, or every value that comes out of it is in its range;
+ * nothing crashes or goes on for ever, neither reading nor writing.
+ *
+ * The first byte of an input says what the rest is: patches of a whole file (offset, length,
+ * bytes), values that replace those of its rows (column, kind, value), or a file.
+ */
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/core/log.h"
+#include "agent/news/store_file.h"
+#include "agent/news/store_rows.h"
+#include "agent/news/store_tools.h"
+
+enum { PATCHES, VALUES, WHOLE_FILE, MODES };
+
+static char folder[64], path[128];
+static uint8_t *whole; /* a file with a row or two in each table */
+static size_t whole_size;
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(bool holds)
+{
+	if (!holds)
+		abort();
+}
+
+static void remove_files(void)
+{
+	static const char *const suffixes[] = {"", "-wal", "-shm", "-journal", ".lock"};
+
+	for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+		char name[160];
+
+		snprintf(name, sizeof name, "%s%s", path, suffixes[i]);
+		(void)unlink(name);
+	}
+}
+
+static void remove_folder(void)
+{
+	remove_files();
+	(void)rmdir(folder);
+	free(whole);
+}
+
+static void write_file(const uint8_t *data, size_t size)
+{
+	int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	require(file >= 0 && write(file, data, size) == (ssize_t)size);
+	close(file);
+}
+
+static void execute(const char *sql)
+{
+	sqlite3 *database;
+
+	require(sqlite3_open(path, &database) == SQLITE_OK);
+	require(sqlite3_exec(database, sql, NULL, NULL, NULL) == SQLITE_OK);
+	sqlite3_close(database);
+}
+
+/* Small pages make a small file, so that a patch hits something. */
+static void make_whole(void)
+{
+	struct error error;
+	struct store_file *store = store_file_open(path, &error);
+	FILE *file;
+
+	require(store != NULL);
+	store_file_close(store);
+	execute("INSERT INTO changes (id, test, series, branch, sign, time, state, news,"
+		" first_seen, spacing, runs, updated, metric, direction, count_before, count_after)"
+		" VALUES (1, 'test', 'series', '', 1, 1000, 1, 1, 2000, 60, 1, 2000, 'metric', -1,"
+		" 30, 20), (2, 'test', 'series', '', -1, 3000, 3, 2, 2000, 60, 1, 2000, 'metric',"
+		" 1, 30, 20);"
+		"INSERT INTO deliveries (id, key, receiver, destination, payload, state, attempts,"
+		" created, updated) VALUES (1, 'k1', 'slack', '#perf', '{}', 1, 0, 5, 5),"
+		" (2, 'k2', 'slack', '#perf', '{}', 2, 1, 5, 6);"
+		"UPDATE deliveries SET receipt = '15.2' WHERE id = 2;"
+		"INSERT INTO announced VALUES (1, 1), (2, 2);"
+		"INSERT INTO history VALUES (2, 1, 6, 6, 1000, 'slack', '#perf');"
+		"INSERT INTO series VALUES ('test', 'series', '', 10, 3000);"
+		"INSERT INTO conditions VALUES ('source csv', 1, 5, 'down')");
+	execute("PRAGMA journal_mode = DELETE; PRAGMA page_size = 512; VACUUM");
+	file = fopen(path, "rb");
+	require(file != NULL);
+	whole = malloc(1 << 20);
+	whole_size = fread(whole, 1, 1 << 20, file);
+	fclose(file);
+	store = store_file_open(path, &error); /* else the fuzzer would not get far */
+	require(store != NULL);
+	store_file_close(store);
+}
+
+static void prepare(void)
+{
+	if (whole)
+		return;
+	log_setup(LEVEL_ERROR, LOG_FORMAT_TEXT, NULL);
+	snprintf(folder, sizeof folder, "%s/fuzz_store.XXXXXX",
+		access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+	require(mkdtemp(folder) != NULL);
+	snprintf(path, sizeof path, "%s/state.db", folder);
+	make_whole();
+	(void)atexit(remove_folder);
+}
+
+/* Three bytes of offset, one of length, the bytes. */
+static void patch(const uint8_t *data, size_t size)
+{
+	uint8_t *copy = malloc(whole_size);
+
+	memcpy(copy, whole, whole_size);
+	while (size >= 4) {
+		size_t offset =
+			((size_t)data[0] << 16 | (size_t)data[1] << 8 | data[2]) % whole_size;
+		size_t length = data[3];
+
+		data += 4;
+		size -= 4;
+		if (length > size)
+			length = size;
+		if (length > whole_size - offset)
+			length = whole_size - offset;
+		memcpy(copy + offset, data, length);
+		data += length;
+		size -= length;
+	}
+	write_file(copy, whole_size);
+	free(copy);
+}
+
+static const char *const columns[] = {"changes SET id", "changes SET sign", "changes SET time",
+	"changes SET state", "changes SET news", "changes SET first_seen", "changes SET spacing",
+	"changes SET runs", "changes SET updated", "changes SET direction",
+	"changes SET count_before", "changes SET count_after", "changes SET members",
+	"changes SET pvalue", "changes SET mean_before", "changes SET test", "changes SET series",
+	"changes SET metric", "changes SET unit", "changes SET attributes", "changes SET shared",
+	"deliveries SET id", "deliveries SET state", "deliveries SET attempts",
+	"deliveries SET created", "deliveries SET updated", "deliveries SET key",
+	"deliveries SET payload", "deliveries SET thread", "deliveries SET receipt",
+	"history SET event", "history SET time", "history SET point", "series SET anchor",
+	"series SET last_point", "conditions SET kind", "conditions SET since",
+	"conditions SET text", "counts SET count", "last_ids SET id",
+	"deliveries SET attempt_started", "deliveries SET not_before"};
+
+/* What does not fit the column's type is refused by SQLite, and left out. */
+static void set_value(
+	sqlite3 *database, const char *column, uint8_t kind, const uint8_t *value, size_t length)
+{
+	char sql[100];
+	sqlite3_stmt *statement;
+	int64_t number = 0;
+
+	memcpy(&number, value, length < 8 ? length : 8);
+	snprintf(sql, sizeof sql, "UPDATE %s = ?", column);
+	require(sqlite3_prepare_v2(database, sql, -1, &statement, NULL) == SQLITE_OK);
+	if (kind % 3 == 0)
+		sqlite3_bind_int64(statement, 1, number);
+	else if (kind % 3 == 1)
+		sqlite3_bind_text(statement, 1, (const char *)value, (int)length, SQLITE_STATIC);
+	(void)sqlite3_step(statement);
+	sqlite3_finalize(statement);
+}
+
+static void set_values(const uint8_t *data, size_t size)
+{
+	sqlite3 *database;
+
+	write_file(whole, whole_size);
+	require(sqlite3_open(path, &database) == SQLITE_OK);
+	while (size >= 3) {
+		const char *column = columns[data[0] % (sizeof columns / sizeof *columns)];
+		uint8_t kind = data[1];
+		size_t length = data[2];
+
+		data += 3;
+		size -= 3;
+		if (length > size)
+			length = size;
+		set_value(database, column, kind, data, length);
+		data += length;
+		size -= length;
+	}
+	sqlite3_close(database);
+}
+
+static void check_time(int64_t time)
+{
+	require(time >= -ROWS_MOST && time <= ROWS_MOST);
+}
+
+static void check_record(const struct record *record)
+{
+	require(record->item.id > 0 && record->item.id <= ROWS_MOST);
+	require(record->state >= 1 && record->state < CHANGE_STATES);
+	require(record->news < NEWS_COUNT && record->sign >= -1 && record->sign <= 1);
+	require(record->series && record->branch);
+	require(record->spacing >= 0 && record->spacing <= ROWS_MOST && record->runs >= 0);
+	require(record->item.direction >= -1 && record->item.direction <= 1);
+	require(record->item.change.count_after <= (size_t)ROWS_MOST);
+	check_time(record->item.time);
+	check_time(record->first_seen);
+	check_time(record->updated);
+}
+
+static void check_parcel(const struct parcel *parcel)
+{
+	require(parcel->id > 0 && parcel->key && parcel->receiver && parcel->destination);
+	require(parcel->state >= 1 && parcel->state <= PARCEL_ABANDONED && parcel->attempts >= 0);
+	check_time(parcel->now);
+	check_time(parcel->not_before);
+	for (size_t i = 0; i < parcel->record_count; i++)
+		check_record(&parcel->records[i]);
+}
+
+static void check_answer(const struct store_request *request)
+{
+	for (size_t i = 0; i < request->record_count; i++)
+		check_record(&request->records[i]);
+	for (size_t i = 0; i < request->recent_count; i++)
+		check_parcel(&request->recent[i]);
+	for (size_t i = 0; i < request->retraction_count; i++)
+		check_parcel(&request->retractions[i]);
+	for (size_t i = 0; i < request->parcel_count && request->kind == STORE_RESTORE; i++)
+		check_parcel(&request->parcels[i]);
+	for (size_t i = 0; i < request->mark_count; i++) {
+		require(request->marks[i].series && request->marks[i].branch);
+		check_time(request->marks[i].anchor);
+		check_time(request->marks[i].last_point);
+	}
+	for (size_t i = 0; i < request->condition_count; i++) {
+		require(request->conditions[i].subject && request->conditions[i].text);
+		check_time(request->conditions[i].since);
+	}
+	for (int state = 1; state < CHANGE_STATES; state++)
+		require(request->state_counts[state] >= 0);
+}
+
+static void perform(struct store_file *file, struct store_request *request)
+{
+	struct error error;
+
+	if (store_file_begin(file, store_writes(request->kind), &error) &&
+		store_file_perform(file, request, &error)) {
+		if (request->kind != STORE_RECORD)
+			check_answer(request);
+		(void)!store_file_commit(file, &error);
+	}
+	store_file_rollback(file);
+	store_request_free(request);
+}
+
+static struct store_request *ask(enum store_kind kind)
+{
+	static const int64_t ids[] = {1, 2};
+	struct store_request *request = store_request_new(kind, NULL, NULL);
+
+	request->test = "test";
+	request->since = 1;
+	request->before = 1000000;
+	request->thorough = true;
+	request->told = ids;
+	request->told_count = 2;
+	if (kind != STORE_ATTEMPT && kind != STORE_SETTLE && kind != STORE_REOPEN)
+		return request;
+	request->parcels = arena_alloc(request->arena, sizeof *request->parcels);
+	*request->parcels = (struct parcel){.id = 1, .state = PARCEL_SENT, .now = 7};
+	request->parcel_count = 1;
+	return request;
+}
+
+/* All that is asked of it in a life: what it reads first, then what it writes. */
+static void use(struct store_file *file)
+{
+	static const enum store_kind kinds[] = {STORE_RESTORE, STORE_KNOWN, STORE_MARKS, STORE_LIST,
+		STORE_ATTEMPT, STORE_REOPEN, STORE_SETTLE, STORE_PRUNE, STORE_PROBE};
+	struct store_request *request = store_request_new(STORE_RECORD, NULL, NULL);
+	struct record_update update = {
+		.id = 1, .time = 4000, .now = 5000, .state = CHANGE_MOVED, .runs = 2};
+
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+		perform(file, ask(kinds[i]));
+	request->updates = &update;
+	request->update_count = 1;
+	perform(file, request);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct arena *arena = arena_new();
+	struct store_report report;
+	struct store_file *file;
+	struct error error;
+
+	prepare();
+	remove_files();
+	if (size == 0)
+		write_file(data, 0);
+	else if (data[0] % MODES == PATCHES)
+		patch(data + 1, size - 1);
+	else if (data[0] % MODES == VALUES)
+		set_values(data + 1, size - 1);
+	else
+		write_file(data + 1, size - 1);
+	(void)!store_check(path, arena, &report, &error);
+	file = store_file_open(path, &error);
+	if (file) {
+		use(file);
+		store_file_close(file);
+	}
+	arena_free(arena);
+	return 0;
+}
