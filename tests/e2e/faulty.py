@@ -1,9 +1,9 @@
 """A server on loopback that answers as broken servers, proxies and networks do.
 
 A request is for the fault whose word stands in it ("fault_reset" anywhere in the path or the body: a query, a target), and
-every other request is answered well, so that good and bad tests run side by side; while the server is `well`, all are, and while it has a
-`mood`, all are for that fault. What was asked is kept in `requests`, and `times_of(fault)` tells when. No fault goes on for longer than its client stays, nor than LONGEST
-seconds.
+every other request is answered well, so that good and bad tests run side by side; while the server is `well`, all are, and
+while it has a `mood`, all are for that fault. What was asked is kept in `requests`, and `times_of(fault)` tells when. No fault
+goes on for longer than its client stays, nor than LONGEST seconds.
 """
 import collections
 import datetime
