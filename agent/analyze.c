@@ -193,6 +193,7 @@ static int run(struct cli *cli)
 	struct gather gather = {.tests = analyze.ask.tests,
 		.count = analyze.ask.count,
 		.read_timeout = analyze.ask.config->agent.read_timeout,
+		.max_memory = analyze.ask.config->agent.max_memory_in_flight,
 		.prepare = prepare,
 		.ready = ready,
 		.context = &analyze};

@@ -228,6 +228,7 @@ static int run(struct cli *cli)
 	struct gather gather = {.tests = cluster.ask.tests,
 		.count = cluster.ask.count,
 		.read_timeout = cluster.ask.config->agent.read_timeout,
+		.max_memory = cluster.ask.config->agent.max_memory_in_flight,
 		.prepare = prepare,
 		.ready = ready,
 		.context = &cluster};

@@ -104,7 +104,8 @@ bool gather_run(struct gather *gather, struct cli *cli, struct error *error)
 	gather->failed = (struct strings){run->failed, 0};
 	gather->code = EXIT_NOTHING;
 	run->engine = engine_new(&(struct engine_options){.progress = cli->progress,
-					 .read_timeout = gather->read_timeout},
+					 .read_timeout = gather->read_timeout,
+					 .max_memory = gather->max_memory},
 		error);
 	if (!run->engine)
 		return false;

@@ -15,7 +15,7 @@ enum { GATHER_PARTS = 2 };
 struct gather {
 	const struct test *const *tests;
 	size_t count;
-	int64_t read_timeout; /* ms; the configuration's */
+	int64_t read_timeout, max_memory; /* ms, bytes; the configuration's */
 
 	/* Optional: tasks the test needs, at most GATHER_PARTS; by default one. */
 	size_t (*parts)(const void *context, const struct test *test);

@@ -65,12 +65,13 @@ static void ready(void *context, struct task *const *tasks)
 }
 
 static int list_read(struct cli *cli, const struct test *test, const struct selection *selection,
-	int64_t read_timeout, struct error *error)
+	const struct agent_settings *settings, struct error *error)
 {
 	struct listing listing = {.out = cli->out, .selection = *selection};
 	struct gather gather = {.tests = &test,
 		.count = 1,
-		.read_timeout = read_timeout,
+		.read_timeout = settings->read_timeout,
+		.max_memory = settings->max_memory_in_flight,
 		.prepare = prepare,
 		.ready = ready,
 		.context = &listing};
@@ -80,7 +81,7 @@ static int list_read(struct cli *cli, const struct test *test, const struct sele
 }
 
 static int list(struct cli *cli, const struct test *test, const struct selection *selection,
-	int64_t read_timeout)
+	const struct agent_settings *settings)
 {
 	struct error error;
 	const struct source *source = test->unsupported ? NULL : source_find(test->source->name);
@@ -91,9 +92,9 @@ static int list(struct cli *cli, const struct test *test, const struct selection
 		return EXIT_NOTHING;
 	}
 	if (!source || !source->list)
-		return list_read(cli, test, selection, read_timeout, &error);
+		return list_read(cli, test, selection, settings, &error);
 	struct task *task = task_new(test, cli->now);
-	task->query.timeout = read_timeout;
+	task->query.timeout = settings->read_timeout;
 	bool listed = source->list(&task->query, &names, &error);
 	for (size_t i = 0; listed && i < names.count; i++)
 		print_name(names.items[i], cli->out);
@@ -133,8 +134,7 @@ static int run(struct cli *cli)
 	if (!config)
 		return EXIT_USAGE;
 	const struct test *test = find(config, cli->arguments.items[0], &error);
-	int code =
-		test ? list(cli, test, &selection, config->agent.read_timeout) : cli_fail(&error);
+	int code = test ? list(cli, test, &selection, &config->agent) : cli_fail(&error);
 	if (!cli->abandoned)
 		config_free(config);
 	return code;

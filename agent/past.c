@@ -94,6 +94,7 @@ struct past *past_gather(struct cli *cli, const struct config *config,
 	struct gather gather = {.tests = tests,
 		.count = count,
 		.read_timeout = config->agent.read_timeout,
+		.max_memory = config->agent.max_memory_in_flight,
 		.prepare = prepare,
 		.ready = ready,
 		.context = past};

@@ -362,6 +362,7 @@ static int run(struct cli *cli)
 		.count = regressions.ask.count,
 		.parts = count_parts,
 		.read_timeout = regressions.ask.config->agent.read_timeout,
+		.max_memory = regressions.ask.config->agent.max_memory_in_flight,
 		.prepare = prepare,
 		.ready = ready,
 		.context = &regressions};

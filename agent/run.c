@@ -140,6 +140,7 @@ static bool open_parts(struct run *run, struct error *error)
 	const struct agent_settings *settings = &agent->config->agent;
 	struct engine_options options = {.jobs = (size_t)settings->jobs,
 		.read_timeout = settings->read_timeout,
+		.max_memory = settings->max_memory_in_flight,
 		.progress = agent->once && run->cli->progress,
 		.catch_signals = true,
 		.hangup = agent->once ? NULL : hang_up,

@@ -112,6 +112,14 @@ const struct field agent_fields[] = {
 		.min = 1,
 		.max = 86400000,
 		.help = "how long reading a file of a test may take, a pipe's writer included"},
+	{.name = "max_memory_in_flight",
+		.type = FIELD_BYTES,
+		.offset = offsetof(struct agent_settings, max_memory_in_flight),
+		.initial = "256MB",
+		.min = 1e6,
+		.max = 1e15,
+		.help = "memory for the answers of all servers that are being received and read; "
+			"requests wait while it is used up"},
 	{0},
 };
 

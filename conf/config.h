@@ -135,6 +135,7 @@ struct agent_settings {
 	int64_t grace;                         /* ms */
 	int64_t jobs;                          /* worker threads, 0: one for each CPU it may use */
 	int64_t read_timeout;                  /* ms */
+	int64_t max_memory_in_flight;          /* bytes, of answers */
 	const char *commit_url, *compare_url;  /* of tests that have none of their own */
 };
 

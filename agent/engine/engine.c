@@ -117,7 +117,8 @@ struct engine *engine_new(const struct engine_options *options, struct error *er
 		return NULL;
 	}
 	engine->chores.pool = engine->pool;
-	engine->transfers = transfers_new(TRANSFERS_HELD);
+	engine->transfers = transfers_new(
+		options->max_memory > 0 ? (size_t)options->max_memory : TRANSFERS_MEMORY);
 	engine->errands = (struct errands){
 		.engine = engine,
 		.pool = engine->pool,
@@ -207,6 +208,17 @@ void engine_close(struct engine *engine)
 void engine_set_read_timeout(struct engine *engine, int64_t timeout)
 {
 	engine->errands.readings.timeout = timeout;
+}
+
+void engine_set_max_memory(struct engine *engine, int64_t bytes)
+{
+	transfers_set_memory(engine->transfers, (size_t)bytes);
+}
+
+struct engine_memory engine_memory(const struct engine *engine)
+{
+	struct transfers_memory memory = transfers_memory(engine->transfers);
+	return (struct engine_memory){(int64_t)memory.used, memory.waits};
 }
 
 void engine_after(struct engine *engine, int64_t delay, engine_call *call, void *context)

@@ -63,6 +63,7 @@ struct engine_options {
 	int64_t retry_delay;  /* ms before a source's request is tried again, doubled each time; 0:
 				 500 */
 	int64_t read_timeout; /* ms a source may take to read; 0: no limit. See query.timeout */
+	int64_t max_memory;   /* bytes of answers in flight, see transfers.h; 0: TRANSFERS_MEMORY */
 	/*
 	 * The clock stands still while anything is under way, and jumps to the next timer when
 	 * nothing is: a year passes in the time its work takes. For replay and tests.
@@ -126,6 +127,14 @@ void engine_close(struct engine *engine);
 
 /* Sets what read_timeout set, for reads that begin from now on. */
 void engine_set_read_timeout(struct engine *engine, int64_t timeout);
+
+/* Sets what max_memory set. What is in use of it, and how often reads began to wait for it. */
+void engine_set_max_memory(struct engine *engine, int64_t bytes);
+struct engine_memory {
+	int64_t used;
+	uint64_t waits;
+};
+struct engine_memory engine_memory(const struct engine *engine);
 
 /* Keeps engine_run going while another thread has something to post; each hold needs its release.
  * Loop's thread only. */

@@ -42,8 +42,8 @@ struct exchange {
 	struct transport transport;
 	struct buf body;
 	struct strings secrets;
-	size_t *held;
-	size_t header_bytes;
+	size_t *held; /* `claim` is part of it */
+	size_t claim, header_bytes;
 	bool trusted; /* the origin is the endpoint's */
 	bool foreign; /* a redirect has led away */
 	bool too_big;
@@ -75,6 +75,32 @@ const char *exchange_origin(struct arena *arena, const char *url)
 	return origin;
 }
 
+static void claim(struct exchange *exchange, size_t bytes)
+{
+	*exchange->held += bytes - exchange->claim;
+	exchange->claim = bytes;
+}
+
+/* Bytes that are announced, 0 if they are not or are too many. Unpacked they may be more. */
+static size_t announced(const struct exchange *exchange)
+{
+	curl_off_t length = 0;
+
+	curl_easy_getinfo(exchange->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
+	return length <= 0 || length > exchange->transfer->endpoint->max_body ? 0 : (size_t)length;
+}
+
+/* An answer counts whole from its first byte on, if its length is known. */
+static void expect(struct exchange *exchange)
+{
+	size_t length = announced(exchange);
+
+	if (length > 0)
+		buf_reserve(&exchange->body, length);
+	if (length > exchange->claim)
+		claim(exchange, length);
+}
+
 static size_t take_body(char *data, size_t size, size_t count, void *context)
 {
 	struct exchange *exchange = context;
@@ -83,14 +109,11 @@ static size_t take_body(char *data, size_t size, size_t count, void *context)
 		exchange->too_big = true;
 		return 0;
 	}
-	if (exchange->body.length == 0) {
-		curl_off_t announced = 0;
-		curl_easy_getinfo(exchange->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &announced);
-		if (announced > 0 && announced <= exchange->transfer->endpoint->max_body)
-			buf_reserve(&exchange->body, (size_t)announced);
-	}
+	if (exchange->body.length == 0)
+		expect(exchange);
 	buf_append(&exchange->body, data, length);
-	*exchange->held += length;
+	if (exchange->body.length > exchange->claim)
+		claim(exchange, exchange->body.length);
 	return length;
 }
 
@@ -165,12 +188,13 @@ static const char *aim(struct exchange *exchange, const char *url, bool own, str
 		exchange->transfer->endpoint, url, own, &exchange->headers, error);
 }
 
-struct exchange *exchange_new(
-	const struct transfer *transfer, void *context, size_t *held, struct error *error)
+struct exchange *exchange_new(const struct transfer *transfer, void *context, size_t *held,
+	size_t wants, struct error *error)
 {
 	struct exchange *exchange = memory_new(1, sizeof *exchange);
 	exchange->transfer = transfer;
 	exchange->held = held;
+	claim(exchange, wants);
 	exchange->arena = arena_new();
 	exchange->easy = curl_easy_init();
 	if (!exchange->easy)
@@ -203,7 +227,7 @@ void exchange_free(struct exchange *exchange)
 {
 	if (!exchange)
 		return;
-	*exchange->held -= exchange->body.length;
+	claim(exchange, 0);
 	curl_easy_cleanup(exchange->easy);
 	for (struct curl_slist *header = exchange->headers; header; header = header->next)
 		explicit_bzero(header->data, strlen(header->data));
@@ -219,9 +243,19 @@ CURL *exchange_easy(struct exchange *exchange)
 	return exchange->easy;
 }
 
-size_t exchange_held(const struct exchange *exchange)
+size_t exchange_claim(const struct exchange *exchange)
 {
-	return exchange->body.length;
+	return exchange->claim;
+}
+
+/* What has no known end may be twice what has come. */
+size_t exchange_needs(const struct exchange *exchange)
+{
+	size_t length = exchange->body.length, known = length > 0 ? announced(exchange) : 0;
+	size_t most = (size_t)exchange->transfer->endpoint->max_body;
+	size_t needs = length <= known ? known : 2 * length;
+
+	return needs < most ? needs : most;
 }
 
 /*
@@ -320,7 +354,7 @@ static bool follow(struct exchange *exchange, int status)
 		credentials_forget(exchange->easy);
 		exchange->foreign = true;
 	}
-	*exchange->held -= exchange->body.length;
+	claim(exchange, 0);
 	buf_clear(&exchange->body);
 	exchange->header_bytes = 0;
 	set_limits(exchange);
@@ -391,6 +425,7 @@ bool exchange_finish(struct exchange *exchange, CURLcode code, struct reply *rep
 		.body = exchange->body.data ? exchange->body.data : "",
 		.secrets = exchange->secrets};
 	reply->length = exchange->body.length;
+	claim(exchange, exchange->body.length);
 	reply->took = exchange->spent + took_now(exchange->easy);
 	reply->redirected = exchange->foreign ? exchange->here : NULL;
 	reply->barred = exchange->barred;

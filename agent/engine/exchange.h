@@ -17,16 +17,18 @@ struct exchange;
 
 /*
  * An easy handle for the transfer, ready to be added to a multi handle; its private pointer is
- * `context`. The bytes of the answer are counted into *held until exchange_free. NULL and an error
+ * `context`. What the answer needs is counted into *held until exchange_free: `wants` bytes, or as
+ * many as are announced or come if they are more; in the end those that came. NULL and an error
  * if it cannot even be asked for.
  */
-struct exchange *exchange_new(
-	const struct transfer *transfer, void *context, size_t *held, struct error *error);
+struct exchange *exchange_new(const struct transfer *transfer, void *context, size_t *held,
+	size_t wants, struct error *error);
 void exchange_free(struct exchange *exchange);
 CURL *exchange_easy(struct exchange *exchange);
 
-/* Bytes of the answer so far. */
-size_t exchange_held(const struct exchange *exchange);
+/* Bytes that it counts for; and that the answer may have in the end, as far as is known. */
+size_t exchange_claim(const struct exchange *exchange);
+size_t exchange_needs(const struct exchange *exchange);
 
 /* What to do when libcurl is done: false if the handle is to be added again (a redirect is
  * followed), else the reply. */

@@ -16,9 +16,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/core/clock.h"
+#include "agent/core/log.h"
 #include "agent/engine/exchange.h"
 
-enum { MOST_FDS = 16 };
+enum {
+	MOST_FDS = 16,
+	ANSWER_TIMES = 2, /* an answer and what is read from it */
+	OVERTAKEN = 64    /* calls that may go before one that waits for room */
+};
+
+#define SAY_AGAIN INT64_C(600000) /* ms until it is said again that calls wait for memory */
 
 struct call_list {
 	struct call *first, *last;
@@ -28,6 +36,7 @@ struct host {
 	char *origin;
 	struct call_list waiting;
 	size_t active, limit;
+	size_t claim; /* of its calls in flight, see count_claims */
 };
 
 struct transfers {
@@ -35,8 +44,12 @@ struct transfers {
 	struct host **hosts;
 	size_t host_count, host_capacity, turn;
 	size_t active, running,
-		waiting;         /* calls not released, handles in the multi, calls in queues */
-	size_t held, mark;       /* bytes of answers; with so many nothing new is asked */
+		waiting;      /* calls not released, handles in the multi, calls in queues */
+	size_t held, budget;  /* bytes of answers */
+	size_t overtakes;     /* calls that were started while one has waited for room */
+	bool short_of_memory; /* calls wait for it */
+	uint64_t starts, waits;
+	int64_t said;            /* clock_monotonic's time of the last warning, or 0 */
 	struct call_list flying; /* in the multi, the oldest first */
 	struct call_list ended;  /* done is to be called */
 };
@@ -67,11 +80,21 @@ static void list_remove(struct call *call)
 	call->list = NULL;
 }
 
-struct transfers *transfers_new(size_t held)
+struct transfers *transfers_new(size_t memory)
 {
 	struct transfers *transfers = memory_new(1, sizeof *transfers);
-	transfers->mark = held;
+	transfers_set_memory(transfers, memory);
 	return transfers;
+}
+
+void transfers_set_memory(struct transfers *transfers, size_t memory)
+{
+	transfers->budget = memory / ANSWER_TIMES;
+}
+
+struct transfers_memory transfers_memory(const struct transfers *transfers)
+{
+	return (struct transfers_memory){ANSWER_TIMES * transfers->held, transfers->waits};
 }
 
 void transfers_free(struct transfers *transfers)
@@ -152,8 +175,9 @@ static void start_next(struct transfers *transfers, struct host *host)
 	transfers->waiting--;
 	transfers->active++;
 	call->counted = true;
+	call->age = call->age ? call->age : ++transfers->starts;
 	struct error error;
-	call->exchange = exchange_new(call->transfer, call, &transfers->held, &error);
+	call->exchange = exchange_new(call->transfer, call, &transfers->held, call->wants, &error);
 	if (!call->exchange) {
 		fail(transfers, call, error.text);
 		call->host = NULL;
@@ -167,27 +191,116 @@ static void start_next(struct transfers *transfers, struct host *host)
 	curl_multi_add_handle(transfers->multi, exchange_easy(call->exchange));
 }
 
-static bool has_room(const struct transfers *transfers)
+/* Sums up what the calls in flight need, by host. */
+static void count_claims(struct transfers *transfers)
 {
-	if (transfers->active >= TRANSFERS_AT_ONCE)
-		return false;
-	return transfers->held < transfers->mark || transfers->active == 0;
+	for (size_t i = 0; i < transfers->host_count; i++)
+		transfers->hosts[i]->claim = 0;
+	for (const struct call *call = transfers->flying.first; call; call = call->next)
+		call->host->claim += exchange_claim(call->exchange);
 }
 
-static void start_calls(struct transfers *transfers)
+/* The budget, in equal parts for all hosts that are asked. */
+static size_t share(const struct transfers *transfers)
 {
+	return transfers->budget / (transfers->host_count ? transfers->host_count : 1);
+}
+
+/* Whether there is memory for the host's next call. One whose size is not known yet needs some; a
+ * host may have more than its share while half of all is free. */
+static bool has_memory(const struct transfers *transfers, const struct host *host)
+{
+	size_t wants = host->waiting.first->wants, all;
+	wants = wants ? wants : 1;
+	all = transfers->held + wants;
+	if (all > transfers->budget)
+		return false;
+	return all <= transfers->budget / 2 || host->claim == 0 ||
+	       host->claim + wants <= share(transfers);
+}
+
+static bool may_ask(const struct transfers *transfers, const struct host *host)
+{
+	return transfers->active < TRANSFERS_AT_ONCE && host->waiting.first &&
+	       host->active < host->limit;
+}
+
+/* Whether a call that was given up waits for memory alone. */
+static bool is_held_up(const struct transfers *transfers)
+{
+	for (size_t i = 0; i < transfers->host_count; i++) {
+		const struct host *host = transfers->hosts[i];
+		if (may_ask(transfers, host) && host->waiting.first->wants &&
+			!has_memory(transfers, host))
+			return true;
+	}
+	return false;
+}
+
+/* A message is sent whatever is being read: its answer is short. */
+static bool may_start(struct transfers *transfers, const struct host *host)
+{
+	const struct call *call = host->waiting.first;
+	if (transfers->active == 0 || call->transfer->once)
+		return true;
+	if (!has_memory(transfers, host))
+		return false;
+	bool overtakes = !call->wants && is_held_up(transfers);
+	if (overtakes && transfers->overtakes >= OVERTAKEN)
+		return false;
+	transfers->overtakes = overtakes ? transfers->overtakes + 1 : 0;
+	return true;
+}
+
+static void note_wait(struct transfers *transfers)
+{
+	int64_t now = clock_monotonic();
+	if (!transfers->short_of_memory)
+		transfers->waits++;
+	transfers->short_of_memory = true;
+	if (transfers->said && now - transfers->said < SAY_AGAIN)
+		return;
+	transfers->said = now;
+	log_event(LEVEL_WARN,
+		"reads wait: the answers in flight need all of agent.max_memory_in_flight",
+		LOG_INT("bytes", ANSWER_TIMES * transfers->held),
+		LOG_INT("limit", ANSWER_TIMES * transfers->budget),
+		LOG_INT("waiting", transfers->waiting));
+}
+
+/* Starts what may be; servers take turns. Returns whether any call waits for memory alone. */
+static bool start_in_turn(struct transfers *transfers)
+{
+	bool short_of_memory = false;
 	for (size_t passed = 0; passed < transfers->host_count && transfers->waiting > 0;) {
-		if (!has_room(transfers))
-			return;
 		if (transfers->turn >= transfers->host_count)
 			transfers->turn = 0;
 		struct host *host = transfers->hosts[transfers->turn++];
 		passed++;
-		if (host->waiting.first && host->active < host->limit) {
-			start_next(transfers, host);
-			passed = 0;
+		if (!may_ask(transfers, host))
+			continue;
+		if (!may_start(transfers, host)) {
+			short_of_memory = true;
+			continue;
 		}
+		host->claim += host->waiting.first->wants;
+		start_next(transfers, host); /* the host may be gone now */
+		passed = 0;
 	}
+	return short_of_memory;
+}
+
+static void start_calls(struct transfers *transfers)
+{
+	if (transfers->waiting == 0) {
+		transfers->short_of_memory = false;
+		return;
+	}
+	count_claims(transfers);
+	if (start_in_turn(transfers))
+		note_wait(transfers);
+	else
+		transfers->short_of_memory = false;
 }
 
 static void enqueue(struct transfers *transfers, struct call *call)
@@ -296,34 +409,73 @@ static void collect(struct transfers *transfers)
 	}
 }
 
-/* The youngest call that holds something and may be asked again; NULL: the oldest alone is left. */
-static struct call *call_to_put_back(const struct transfers *transfers)
+static bool is_older(const struct call *a, const struct call *b)
 {
-	struct call *call = transfers->flying.last;
-	while (call && (call->transfer->once || exchange_held(call->exchange) == 0))
-		call = call->previous;
-	return call == transfers->flying.first ? NULL : call;
+	return !b || a->age < b->age;
+}
+
+static bool goes_first(const struct call *a, const struct call *b)
+{
+	if (!b || a->host->claim != b->host->claim)
+		return !b || a->host->claim > b->host->claim;
+	return a->age > b->age;
+}
+
+/* Of the host that needs the most, the youngest call that needs something and may be asked again,
+ * but not the oldest of all; NULL: there is none. */
+static struct call *call_to_put_back(struct transfers *transfers)
+{
+	const struct call *oldest = NULL;
+	struct call *found = NULL;
+	count_claims(transfers);
+	for (const struct call *call = transfers->flying.first; call; call = call->next)
+		if (is_older(call, oldest))
+			oldest = call;
+	for (struct call *call = transfers->flying.first; call; call = call->next)
+		if (call != oldest && !call->transfer->once && exchange_claim(call->exchange) > 0 &&
+			goes_first(call, found))
+			found = call;
+	return found;
+}
+
+/* Before younger ones of its host. */
+static void put_back(struct transfers *transfers, struct call *call)
+{
+	size_t needs = exchange_needs(call->exchange);
+	call->wants = needs > call->wants ? needs : call->wants;
+	land(transfers, call);
+	exchange_free(call->exchange);
+	call->exchange = NULL;
+	call->counted = false;
+	transfers->active--;
+	transfers->waiting++;
+	list_add_first(&call->host->waiting, call);
+}
+
+/* Whether a host that is asked for nothing, and may be, has to wait for others. */
+static bool host_is_kept_out(const struct transfers *transfers)
+{
+	for (size_t i = 0; transfers->held >= transfers->budget && i < transfers->host_count; i++) {
+		const struct host *host = transfers->hosts[i];
+		if (host->active == 0 && may_ask(transfers, host) && !host->waiting.first->wants)
+			return true;
+	}
+	return false;
 }
 
 /*
  * The answers in flight grow after they were asked for. As the oldest call goes on to its end, so
- * do all others in their turn; and as room is made down to the mark before anything is asked again,
- * few are asked for more than twice.
+ * do all others in their turn; and as a call that was given up has what it needed then set aside
+ * for it, few are asked for more than twice. A server that others wait for is cut to its share.
  */
 static void bound_answers(struct transfers *transfers)
 {
 	struct call *call;
-	if (transfers->held / 2 <= transfers->mark)
-		return;
-	while (transfers->held > transfers->mark && (call = call_to_put_back(transfers))) {
-		land(transfers, call);
-		exchange_free(call->exchange);
-		call->exchange = NULL;
-		call->counted = false;
-		transfers->active--;
-		list_add_first(&call->host->waiting, call);
-		transfers->waiting++;
-	}
+	while (transfers->held > transfers->budget && (call = call_to_put_back(transfers)))
+		put_back(transfers, call);
+	while (host_is_kept_out(transfers) && (call = call_to_put_back(transfers)) &&
+		call->host->claim > share(transfers))
+		put_back(transfers, call);
 }
 
 void transfers_run(struct transfers *transfers)

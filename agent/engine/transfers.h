@@ -3,10 +3,14 @@
  *
  * All functions are for the loop's thread. Each server (scheme, host, port) has a queue; servers
  * take turns, each has at most its endpoint's max_concurrent requests in flight, all together
- * TRANSFERS_AT_ONCE. A call counts until it is released, and no new one is started while the
- * answers held pass TRANSFERS_HELD bytes: who is slow to read answers stops the asking, not the
- * machine. Where the answers in flight grow past twice of that, the youngest are given up and asked
- * for again later. libcurl is initialised with the first HTTP transfer.
+ * TRANSFERS_AT_ONCE. libcurl is initialised with the first HTTP transfer.
+ *
+ * The answers in flight have a budget of memory, from their first byte until the call is released.
+ * While it is used up nothing is asked for: who is slow to read answers stops the asking, not the
+ * machine. Where answers turn out larger than there is room for, the youngest of the server that
+ * has the most are given up, and asked for again when there is room for what they need. Servers
+ * have equal shares; a call that waits for room is overtaken a bounded number of times; the oldest
+ * goes on whatever it needs. So all get through, and the budget is passed by one answer at most.
  */
 #ifndef AGENT_TRANSFERS_H
 #define AGENT_TRANSFERS_H
@@ -15,7 +19,7 @@
 
 #include "agent/core/transfer.h"
 
-enum { TRANSFERS_AT_ONCE = 256, TRANSFERS_HELD = 256 << 20 };
+enum { TRANSFERS_AT_ONCE = 256, TRANSFERS_MEMORY = 256000000 };
 
 struct transfers;
 
@@ -33,10 +37,22 @@ struct call {
 	struct exchange *exchange;
 	char *failure;
 	bool counted;
+	uint64_t age; /* the number of its first start; 0: none yet */
+	size_t wants; /* bytes, of one that was given up for want of room */
 };
 
-struct transfers *transfers_new(size_t held);     /* TRANSFERS_HELD, or another mark */
+/* With TRANSFERS_MEMORY bytes for answers, or another budget. An answer counts twice, as what is
+ * read from it takes about as much. */
+struct transfers *transfers_new(size_t memory);
 void transfers_free(struct transfers *transfers); /* all calls are released */
+void transfers_set_memory(struct transfers *transfers, size_t memory);
+
+/* Of the budget, what is in use, and how often calls had to begin to wait for it. */
+struct transfers_memory {
+	size_t used;
+	uint64_t waits;
+};
+struct transfers_memory transfers_memory(const struct transfers *transfers);
 
 /* Queues the call; done is called from a later transfers_run. The transfer must live until the
  * release. */

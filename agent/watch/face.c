@@ -19,9 +19,13 @@ struct face {
 static void collect(void *context)
 {
 	struct face *face = context;
+	struct metrics *metrics = face->agent->metrics;
 
-	metrics_set(face->agent->metrics, METRIC_STORE_SIZE, (double)store_size(face->agent->store),
-		NULL, NULL);
+	metrics_set(metrics, METRIC_STORE_SIZE, (double)store_size(face->agent->store), NULL, NULL);
+	struct engine_memory memory = engine_memory(face->agent->engine);
+
+	metrics_set(metrics, METRIC_MEMORY_IN_FLIGHT, (double)memory.used, NULL, NULL);
+	metrics_set(metrics, METRIC_MEMORY_WAITS, (double)memory.waits, NULL, NULL);
 	if (face->options.collect)
 		face->options.collect(face->options.context);
 }

@@ -41,6 +41,8 @@ enum metric_id {
 	METRIC_DELIVERY_QUEUE_LENGTH, /* gauge (receiver) */
 	METRIC_CLOCK_AHEAD,           /* gauge, seconds before the server that answered last */
 	METRIC_STORE_SIZE,            /* gauge, bytes of the state file and its log */
+	METRIC_MEMORY_IN_FLIGHT,      /* gauge, bytes of answers */
+	METRIC_MEMORY_WAITS,          /* counter: times that reads began to wait for memory */
 	METRIC_PROCESS_CPU,           /* from here on as every Prometheus client has them */
 	METRIC_PROCESS_RESIDENT,
 	METRIC_PROCESS_VIRTUAL,

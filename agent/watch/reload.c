@@ -253,6 +253,7 @@ static void take_over(struct load *load)
 	agent->generation = load->generation;
 	agent->config = load->generation->config;
 	engine_set_read_timeout(agent->engine, agent->config->agent.read_timeout);
+	engine_set_max_memory(agent->engine, agent->config->agent.max_memory_in_flight);
 	reloader->options.adopt(reloader->options.context);
 	generation_release(before);
 }
