@@ -36,7 +36,8 @@ struct host {
 	char *origin;
 	struct call_list waiting;
 	size_t active, limit;
-	size_t claim; /* of its calls in flight, see count_claims */
+	size_t claim;   /* of its calls in flight, see count_claims */
+	size_t typical; /* bytes of its last answers, about */
 };
 
 struct transfers {
@@ -168,16 +169,23 @@ static void fail(struct transfers *transfers, struct call *call, const char *pro
 	list_add(&transfers->ended, call);
 }
 
+/* What the host's next call is taken to need: what it needed before, or what others did. */
+static size_t next_needs(const struct host *host)
+{
+	return host->waiting.first->wants ? host->waiting.first->wants : host->typical;
+}
+
 static void start_next(struct transfers *transfers, struct host *host)
 {
 	struct call *call = host->waiting.first;
+	size_t needs = next_needs(host);
 	list_remove(call);
 	transfers->waiting--;
 	transfers->active++;
 	call->counted = true;
 	call->age = call->age ? call->age : ++transfers->starts;
 	struct error error;
-	call->exchange = exchange_new(call->transfer, call, &transfers->held, call->wants, &error);
+	call->exchange = exchange_new(call->transfer, call, &transfers->held, needs, &error);
 	if (!call->exchange) {
 		fail(transfers, call, error.text);
 		call->host = NULL;
@@ -210,7 +218,7 @@ static size_t share(const struct transfers *transfers)
  * host may have more than its share while half of all is free. */
 static bool has_memory(const struct transfers *transfers, const struct host *host)
 {
-	size_t wants = host->waiting.first->wants, all;
+	size_t wants = next_needs(host), all;
 	wants = wants ? wants : 1;
 	all = transfers->held + wants;
 	if (all > transfers->budget)
@@ -283,7 +291,7 @@ static bool start_in_turn(struct transfers *transfers)
 			short_of_memory = true;
 			continue;
 		}
-		host->claim += host->waiting.first->wants;
+		host->claim += next_needs(host);
 		start_next(transfers, host); /* the host may be gone now */
 		passed = 0;
 	}
@@ -400,6 +408,7 @@ static void collect(struct transfers *transfers)
 		struct call *call = NULL;
 		curl_easy_getinfo(easy, CURLINFO_PRIVATE, (char **)&call);
 		if (exchange_finish(call->exchange, code, &call->reply)) {
+			call->host->typical = (3 * call->host->typical + call->reply.length) / 4;
 			stop_running(transfers, call);
 			list_add(&transfers->ended, call);
 			continue;
@@ -441,7 +450,9 @@ static struct call *call_to_put_back(struct transfers *transfers)
 /* Before younger ones of its host. */
 static void put_back(struct transfers *transfers, struct call *call)
 {
-	size_t needs = exchange_needs(call->exchange);
+	size_t needs = exchange_needs(call->exchange), claim = exchange_claim(call->exchange);
+	if (needs == 0) /* nothing has come yet */
+		needs = claim;
 	call->wants = needs > call->wants ? needs : call->wants;
 	land(transfers, call);
 	exchange_free(call->exchange);
