@@ -9,9 +9,13 @@
 #include "detectors/edivisive_chunk.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "detectors/existing.h"
 #include "detectors/scratch.h"
+
+/* How often what stands may change because excursions are gone. */
+enum { FILL_ROUNDS = 4 };
 
 struct chunk chunk_new(const struct edivisive_options *options)
 {
@@ -50,13 +54,33 @@ static void make_room(struct chunk *chunk, size_t n)
 		scratch_resize(chunk->windows, capacity / (window / 2) + 1, sizeof(struct window));
 }
 
+/* A chunk whose arrays belong to the scratch. */
+static struct chunk *lent_chunk(
+	const struct edivisive_options *options, size_t n, struct scratch *scratch)
+{
+	struct chunk *chunk = scratch_take(scratch, 1, sizeof *chunk);
+	*chunk = (struct chunk){
+		.options = *options,
+		.capacity = n,
+		.x = scratch_take(scratch, n, sizeof(double)),
+		.y = scratch_take(scratch, n, sizeof(double)),
+		.spread = scratch_take(scratch, n / CLIP_BLOCK + 1, sizeof(double)),
+		.candidates = scratch_take(scratch, n / 2 + 1, sizeof(size_t)),
+		.windows = scratch_take(
+			scratch, n / ((size_t)options->window / 2) + 1, sizeof(struct window)),
+	};
+	return chunk;
+}
+
 struct chunk_room chunk_room_new(
 	const struct edivisive_options *options, size_t n, struct scratch *scratch)
 {
 	size_t window = (size_t)options->window < n ? (size_t)options->window : n;
 	double *reciprocals = scratch_take(scratch, window, sizeof(double));
+	struct excursions *excursions = scratch_take(scratch, 1, sizeof *excursions);
 	for (size_t i = 0; i < window; i++)
 		reciprocals[i] = 1 / (double)i;
+	excursions->items = scratch_take(scratch, n, sizeof(struct excursion));
 	return (struct chunk_room){
 		.scratch = scratch,
 		.reciprocals = reciprocals,
@@ -67,7 +91,38 @@ struct chunk_room chunk_room_new(
 		.right = scratch_take(scratch, window, sizeof(double)),
 		.intervals = scratch_take(scratch, window, sizeof(struct interval)),
 		.steps = scratch_take(scratch, n, sizeof(struct step)),
+		.excursions = excursions,
+		.filled = lent_chunk(options, n, scratch),
 	};
+}
+
+/* A copy that shares no array; what was kept is kept. */
+static void copy_chunk(struct chunk *to, const struct chunk *from, size_t candidates)
+{
+	size_t n = from->n;
+	struct chunk copy = *from;
+	copy.capacity = to->capacity;
+	copy.x = memcpy(to->x, from->x, n * sizeof(double));
+	copy.y = memcpy(to->y, from->y, n * sizeof(double));
+	copy.spread = memcpy(to->spread, from->spread, (n / CLIP_BLOCK + 1) * sizeof(double));
+	copy.candidates = memcpy(to->candidates, from->candidates, candidates * sizeof(size_t));
+	copy.windows =
+		memcpy(to->windows, from->windows, from->window_count * sizeof(struct window));
+	*to = copy;
+}
+
+/* Removes the excursions that the passes have dropped from x and y; returns how many values of y
+ * are as before. */
+static size_t fill_excursions(struct chunk *chunk, const struct excursions *excursions)
+{
+	size_t first = chunk->n;
+	for (size_t i = 0; i < excursions->count; i++) {
+		chunk_mirror(chunk, excursions->items[i].start, excursions->items[i].end);
+		if (excursions->items[i].start < first)
+			first = excursions->items[i].start;
+	}
+	chunk_spread(chunk, first);
+	return chunk_clip(chunk, first, chunk->n);
 }
 
 size_t chunk_evaluate(
@@ -77,10 +132,22 @@ size_t chunk_evaluate(
 	chunk->x = room->x;
 	struct scale scale = existing_scale(values, n, chunk->x);
 	bool equal = scale.exponent == chunk->exponent && scale.shift == chunk->shift;
-	size_t known = equal ? chunk->n : 0;
+	size_t known = equal ? chunk->n : 0, kept = known;
 	chunk->exponent = scale.exponent;
 	chunk->shift = scale.shift;
 	chunk->n = n;
-	size_t same = chunk_clip(chunk, known);
-	return chunk_passes(chunk, chunk_windows(chunk, same, room), room);
+	chunk_spread(chunk, known);
+	bool pulses = chunk_pulses(chunk);
+	size_t same = chunk_clip(chunk, pulses || chunk->pulses ? 0 : known, kept);
+	chunk->pulses = pulses;
+	size_t candidates = chunk_windows(chunk, same, room);
+	size_t found = chunk_passes(chunk, candidates, room);
+	if (room->excursions->count == 0)
+		return found;
+	copy_chunk(room->filled, chunk, candidates);
+	for (size_t round = 0; round < FILL_ROUNDS && room->excursions->count > 0; round++) {
+		same = fill_excursions(room->filled, room->excursions);
+		found = chunk_passes(room->filled, chunk_windows(room->filled, same, room), room);
+	}
+	return found;
 }

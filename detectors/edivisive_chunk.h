@@ -46,6 +46,7 @@ struct chunk {
 	size_t *candidates; /* of all windows, ascending */
 	struct window *windows;
 	size_t window_count;
+	bool pulses; /* x was changed by chunk_pulses in the last evaluation */
 };
 
 /* A chunk has at most CHUNK_WINDOWS windows of points. */
@@ -59,6 +60,17 @@ struct interval {
 	double tie;         /* a q closer than this is as good */
 };
 
+/* Points of a chunk that left the level and came back: [start, end). */
+struct excursion {
+	size_t start, end;
+};
+
+/* Those that the passes have dropped. */
+struct excursions {
+	struct excursion *items;
+	size_t count;
+};
+
 /* Buffers that an evaluation needs and nothing is kept in. They belong to a scratch. */
 struct chunk_room {
 	struct scratch *scratch;
@@ -67,6 +79,8 @@ struct chunk_room {
 	double *plain, *weighted; /* one longer than the chunk */
 	struct interval *intervals;
 	struct step *steps;
+	struct excursions *excursions;
+	struct chunk *filled; /* for the chunk without its excursions */
 };
 
 /* An empty chunk; its arrays grow with realloc. chunk_free frees them, not the struct. */
@@ -88,9 +102,19 @@ struct chunk_room chunk_room_new(
 size_t chunk_evaluate(
 	struct chunk *chunk, const double *values, size_t n, const struct chunk_room *room);
 
-/* Step 1. Fills y from x, of which the first `known` values are as before; returns how many values
- * of y are so. */
-size_t chunk_clip(struct chunk *chunk, size_t known);
+/* Step 1. Fills `spread` from x, of which the first `known` values are as before. */
+void chunk_spread(struct chunk *chunk, size_t known);
+
+/* Replaces pulses in x by their surroundings; false if there are none. */
+bool chunk_pulses(struct chunk *chunk);
+
+/* Replaces [start, end) of x by its neighbours, mirrored: half from the left, half from the right.
+ */
+void chunk_mirror(struct chunk *chunk, size_t start, size_t end);
+
+/* Fills y from x, of which the first `known` values are as before. y holds `kept` values of the
+ * last time; returns how many of its first values are the same now. */
+size_t chunk_clip(struct chunk *chunk, size_t known, size_t kept);
 
 /* Step 2. Fills candidates and returns their number; the first `same`
  * values of y are as before. */
@@ -111,7 +135,8 @@ size_t chunk_best_place(const struct chunk *chunk, size_t start, size_t tau, siz
 size_t chunk_ramp(const struct chunk *chunk, const struct chunk_room *room, size_t start,
 	const struct step *steps, size_t count, size_t end);
 
-/* Steps 5 to 8; `steps` has room for `count` candidates. Returns how many stand. */
+/* Steps 5 to 8 on the first `count` candidates, in room->steps. Returns how many stand; the
+ * excursions it dropped are in room->excursions. */
 size_t chunk_passes(const struct chunk *chunk, size_t count, const struct chunk_room *room);
 
 #endif

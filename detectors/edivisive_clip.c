@@ -1,5 +1,7 @@
 /*
- * Step 1 of the default profile: single outliers are cut back to what their neighbourhood allows.
+ * Step 1 of the default profile: single outliers are cut back to what their neighbourhood allows,
+ * and pulses, a few of them in a row, are replaced by what lies beside them: left as they are, an
+ * outage of some points looks like two changes that hide a lasting one close by.
  *
  * How far values may stray is estimated from first differences, which a change of level hardly
  * touches: the largest of three estimates, so that neither heavy tails nor many ties bring it down
@@ -13,6 +15,12 @@
 #include "detectors/edivisive_pairs.h"
 
 enum { SAMPLE = CLIP_BLOCK + 2 * CLIP_REACH };
+
+/* A pulse has 2 to PULSE_MOST points; its sides are judged by up to PULSE_SIDE points each, and
+ * have at least PULSE_LEAST. */
+enum { PULSE_MOST = 4, PULSE_SIDE = 7, PULSE_LEAST = 5 };
+/* How many spreads it lies from both of them. */
+static const double PULSE_SPREADS = 6;
 
 static void sort_few(double *values, size_t n)
 {
@@ -108,7 +116,7 @@ static void order(double *a, double *b)
 	*b = high;
 }
 
-/* Of 1 to 5 values, which it sorts. */
+/* Of a few values, at least one, which it sorts. */
 static double median_of(double *values, size_t n)
 {
 	for (size_t pass = n; pass-- > 1;)
@@ -141,31 +149,14 @@ static double local_median(const double *x, size_t n, size_t i)
 	return median_of(around, to - from);
 }
 
-/* Clips [from, to); returns the first of them that is not as before, of which the first `known` are
- * kept, or `to`. */
-static size_t clip_block(struct chunk *chunk, size_t from, size_t to, size_t known)
-{
-	double reach = 3 * chunk->spread[from / CLIP_BLOCK];
-	size_t same = to;
-	for (size_t i = to; i-- > from;) {
-		double median = local_median(chunk->x, chunk->n, i), value = chunk->x[i];
-		value = value > median + reach ? median + reach : value;
-		value = value < median - reach ? median - reach : value;
-		if (i >= known || chunk->y[i] != value)
-			same = i;
-		chunk->y[i] = value;
-	}
-	return same;
-}
-
 /*
  * The differences around a block reach CLIP_REACH points to either side; where the chunk ends
  * before that, the sample is its first or last SAMPLE points. A block whose sample was complete
  * stays as it is.
  */
-size_t chunk_clip(struct chunk *chunk, size_t known)
+void chunk_spread(struct chunk *chunk, size_t known)
 {
-	size_t n = chunk->n, same = n, last_start = SIZE_MAX;
+	size_t n = chunk->n, last_start = SIZE_MAX;
 	double spread = 0;
 	for (size_t from = 0; from < n; from += CLIP_BLOCK) {
 		size_t start = from < CLIP_REACH ? 0 : from - CLIP_REACH;
@@ -177,8 +168,118 @@ size_t chunk_clip(struct chunk *chunk, size_t known)
 			spread = spread_of(chunk->x + start, n < SAMPLE ? n : SAMPLE);
 		last_start = start;
 		chunk->spread[from / CLIP_BLOCK] = spread;
+	}
+}
+
+/* Whether values of the points around the block lie far enough apart for a pulse. */
+static bool may_pulse(const double *x, size_t from, size_t to, double apart)
+{
+	double least[4], most[4];
+	for (size_t lane = 0; lane < 4; lane++)
+		least[lane] = most[lane] = x[from];
+	for (size_t i = from; i < to; i++) {
+		least[i % 4] = x[i] < least[i % 4] ? x[i] : least[i % 4];
+		most[i % 4] = x[i] > most[i % 4] ? x[i] : most[i % 4];
+	}
+	for (size_t lane = 1; lane < 4; lane++) {
+		least[0] = least[lane] < least[0] ? least[lane] : least[0];
+		most[0] = most[lane] > most[0] ? most[lane] : most[0];
+	}
+	return most[0] - least[0] > apart;
+}
+
+/* The median of up to PULSE_SIDE values from `from` on. */
+static double side_median(const double *x, size_t from, size_t to)
+{
+	double side[PULSE_SIDE];
+	size_t n = to - from < PULSE_SIDE ? to - from : PULSE_SIDE;
+	memcpy(side, x + from, n * sizeof(double));
+	return median_of(side, n);
+}
+
+/* How many points from i on are a pulse; 0 for none. */
+static size_t pulse_at(const struct chunk *chunk, size_t i, double apart)
+{
+	const double *x = chunk->x;
+	double before = side_median(x, i < PULSE_SIDE ? 0 : i - PULSE_SIDE, i);
+	if (!(fabs(x[i] - before) > apart) || fabs(x[i - 1] - before) > apart)
+		return 0;
+	double sign = x[i] > before ? 1 : -1;
+	for (size_t length = 2; length <= PULSE_MOST && i + length + PULSE_LEAST <= chunk->n;
+		length++) {
+		double after = side_median(x, i + length, chunk->n);
+		double level = sign > 0 ? fmax(before, after) : fmin(before, after);
+		bool back = sign * (x[i + length] - after) < apart;
+		size_t out = 0;
+		while (out < length && sign * (x[i + out] - level) > apart)
+			out++;
+		if (out < length)
+			return 0;
+		if (back)
+			return length;
+	}
+	return 0;
+}
+
+void chunk_mirror(struct chunk *chunk, size_t start, size_t end)
+{
+	double *x = chunk->x;
+	size_t half = (end - start) / 2, rest = end - start - half;
+	for (size_t j = 0; j < rest && j < start; j++)
+		x[start + j] = x[start - 1 - j];
+	for (size_t j = 0; j < half && end + j < chunk->n; j++)
+		x[end - 1 - j] = x[end + j];
+}
+
+bool chunk_pulses(struct chunk *chunk)
+{
+	bool any = false;
+	size_t n = chunk->n;
+	for (size_t block = 0; block < n; block += CLIP_BLOCK) {
+		double apart = PULSE_SPREADS * chunk->spread[block / CLIP_BLOCK];
+		size_t from = block < PULSE_SIDE ? 0 : block - PULSE_SIDE;
+		size_t to = block + CLIP_BLOCK + PULSE_MOST + PULSE_SIDE;
+		if (apart <= 0 || !may_pulse(chunk->x, from, to < n ? to : n, apart))
+			continue;
+		for (size_t i = block < PULSE_LEAST ? PULSE_LEAST : block;
+			i < block + CLIP_BLOCK && i + PULSE_LEAST < n; i++) {
+			size_t length = pulse_at(chunk, i, apart);
+			if (length == 0)
+				continue;
+			chunk_mirror(chunk, i, i + length);
+			i += length;
+			any = true;
+		}
+	}
+	return any;
+}
+
+/* Clips [from, to); returns the first of them that is not as before, of which the first `kept` are
+ * there, or `to`. */
+static size_t clip_block(struct chunk *chunk, size_t from, size_t to, size_t kept)
+{
+	double reach = 3 * chunk->spread[from / CLIP_BLOCK];
+	size_t same = to;
+	for (size_t i = to; i-- > from;) {
+		double median = local_median(chunk->x, chunk->n, i), value = chunk->x[i];
+		value = value > median + reach ? median + reach : value;
+		value = value < median - reach ? median - reach : value;
+		if (i >= kept || chunk->y[i] != value)
+			same = i;
+		chunk->y[i] = value;
+	}
+	return same;
+}
+
+size_t chunk_clip(struct chunk *chunk, size_t known, size_t kept)
+{
+	size_t n = chunk->n, same = n;
+	for (size_t from = 0; from < n; from += CLIP_BLOCK) {
+		size_t start = from < CLIP_REACH ? 0 : from - CLIP_REACH;
+		if (start + SAMPLE <= known)
+			continue;
 		size_t to = from + CLIP_BLOCK < n ? from + CLIP_BLOCK : n;
-		size_t first = clip_block(chunk, from, to, known);
+		size_t first = clip_block(chunk, from, to, kept);
 		same = first < to && first < same ? first : same;
 	}
 	return same;

@@ -92,6 +92,12 @@ static void merge(struct list *list)
 		drop(list, k);
 }
 
+static void note_excursion(const struct list *list, size_t start, size_t end)
+{
+	struct excursions *excursions = list->room->excursions;
+	excursions->items[excursions->count++] = (struct excursion){start, end};
+}
+
 static void drop_excursions(struct list *list)
 {
 	while (scratch_spend(list->room->scratch, list->count)) {
@@ -106,6 +112,8 @@ static void drop_excursions(struct list *list)
 		if (shortest == SHORTEST)
 			return;
 		const struct step *edges = list->steps + at;
+		if (edges[0].delta * edges[1].delta < 0)
+			note_excursion(list, edges[0].tau, edges[1].tau);
 		drop(list, edges[1].strength < edges[0].strength ? at + 1 : at);
 		merge(list);
 	}
@@ -185,6 +193,7 @@ static void place_ramps(struct list *list)
 size_t chunk_passes(const struct chunk *chunk, size_t count, const struct chunk_room *room)
 {
 	struct list list = {.chunk = chunk, .room = room, .steps = room->steps};
+	room->excursions->count = 0;
 	for (size_t k = 0; k < count; k++)
 		if (chunk->candidates[k] >= chunk->decided)
 			room->steps[list.count++] = (struct step){.tau = chunk->candidates[k]};
