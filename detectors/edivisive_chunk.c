@@ -81,6 +81,7 @@ struct chunk_room chunk_room_new(
 	for (size_t i = 0; i < window; i++)
 		reciprocals[i] = 1 / (double)i;
 	excursions->items = scratch_take(scratch, n, sizeof(struct excursion));
+	excursions->chosen = scratch_take(scratch, n, sizeof(size_t));
 	return (struct chunk_room){
 		.scratch = scratch,
 		.reciprocals = reciprocals,
@@ -111,18 +112,74 @@ static void copy_chunk(struct chunk *to, const struct chunk *from, size_t candid
 	*to = copy;
 }
 
-/* Removes the excursions that the passes have dropped from x and y; returns how many values of y
- * are as before. */
-static size_t fill_excursions(struct chunk *chunk, const struct excursions *excursions)
+/* Whether points of [from, to) that are in no excursion lie beyond `level`, more than one of them.
+ */
+static bool is_kept(const struct chunk *chunk, const struct excursions *excursions, size_t from,
+	size_t to, double level, double sign)
 {
-	size_t first = chunk->n;
-	for (size_t i = 0; i < excursions->count; i++) {
-		chunk_mirror(chunk, excursions->items[i].start, excursions->items[i].end);
-		if (excursions->items[i].start < first)
-			first = excursions->items[i].start;
+	size_t beyond = 0, at = from;
+	for (size_t i = 0; i <= excursions->count && at < to; i++) {
+		size_t stop = i < excursions->count ? excursions->items[i].start : to;
+		for (; at < stop && at < to; at++)
+			beyond += sign * (chunk->x[at] - level) > 0;
+		if (i < excursions->count && at < excursions->items[i].end)
+			at = excursions->items[i].end;
 	}
-	chunk_spread(chunk, first);
-	return chunk_clip(chunk, first, chunk->n);
+	return beyond > 1;
+}
+
+/* A level that the values keep for longer elsewhere, before and after, is a mode of theirs: to go
+ * there is no excursion. */
+static bool is_mode(
+	const struct chunk *chunk, const struct excursions *excursions, const struct excursion *one)
+{
+	size_t n = chunk->n, window = (size_t)chunk->options.window;
+	size_t before = one->start < window ? 0 : one->start - window;
+	size_t after = n - one->end < window ? n : one->end + window;
+	double sides = 0.5 * (chunk->x[one->start - 1] + chunk->x[one->end]);
+	double middle = chunk->x[one->start + (one->end - one->start) / 2];
+	double sign = middle > sides ? 1 : -1, half = 0.5 * (middle + sides);
+	return is_kept(chunk, excursions, before, one->start, half, sign) &&
+	       is_kept(chunk, excursions, one->end, after, half, sign);
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct excursion *one = a, *other = b;
+	return (one->start > other->start) - (one->start < other->start);
+}
+
+/* Replaces excursions by what lies beside them, those that are none left out. Returns the first
+ * point that may have changed, or n. */
+static size_t fill(struct chunk *chunk, struct excursions *excursions)
+{
+	size_t first = chunk->n, kept = 0;
+	qsort(excursions->items, excursions->count, sizeof(*excursions->items), by_start);
+	for (size_t i = 0; i < excursions->count; i++) {
+		const struct excursion *one = excursions->items + i;
+		if (one->start > 0 && one->end < chunk->n && !is_mode(chunk, excursions, one))
+			excursions->chosen[kept++] = i;
+	}
+	for (size_t i = 0; i < kept; i++) {
+		const struct excursion *one = excursions->items + excursions->chosen[i];
+		chunk_mirror(chunk, one);
+		first = one->start < first ? one->start : first;
+	}
+	return first;
+}
+
+/* Searches the chunk again without the excursions that the passes have dropped. */
+static size_t search_filled(struct chunk *chunk, size_t found, const struct chunk_room *room)
+{
+	for (size_t round = 0; round < FILL_ROUNDS; round++) {
+		size_t first = fill(chunk, room->excursions);
+		if (first == chunk->n)
+			break;
+		chunk_spread(chunk, first);
+		size_t same = chunk_clip(chunk, first, chunk->n);
+		found = chunk_passes(chunk, chunk_windows(chunk, same, room), room);
+	}
+	return found;
 }
 
 size_t chunk_evaluate(
@@ -137,17 +194,14 @@ size_t chunk_evaluate(
 	chunk->shift = scale.shift;
 	chunk->n = n;
 	chunk_spread(chunk, known);
-	bool pulses = chunk_pulses(chunk);
-	size_t same = chunk_clip(chunk, pulses || chunk->pulses ? 0 : known, kept);
-	chunk->pulses = pulses;
+	room->excursions->count = chunk_pulses(chunk, room->excursions->items);
+	bool filled = fill(chunk, room->excursions) < n;
+	size_t same = chunk_clip(chunk, filled || chunk->filled ? 0 : known, kept);
+	chunk->filled = filled;
 	size_t candidates = chunk_windows(chunk, same, room);
 	size_t found = chunk_passes(chunk, candidates, room);
 	if (room->excursions->count == 0)
 		return found;
 	copy_chunk(room->filled, chunk, candidates);
-	for (size_t round = 0; round < FILL_ROUNDS && room->excursions->count > 0; round++) {
-		same = fill_excursions(room->filled, room->excursions);
-		found = chunk_passes(room->filled, chunk_windows(room->filled, same, room), room);
-	}
-	return found;
+	return search_filled(room->filled, found, room);
 }

@@ -46,7 +46,7 @@ struct chunk {
 	size_t *candidates; /* of all windows, ascending */
 	struct window *windows;
 	size_t window_count;
-	bool pulses; /* x was changed by chunk_pulses in the last evaluation */
+	bool filled; /* x was without pulses in the last evaluation */
 };
 
 /* A chunk has at most CHUNK_WINDOWS windows of points. */
@@ -65,9 +65,10 @@ struct excursion {
 	size_t start, end;
 };
 
-/* Those that the passes have dropped. */
+/* Those that were found; `chosen` has room for as many of their indices. */
 struct excursions {
 	struct excursion *items;
+	size_t *chosen;
 	size_t count;
 };
 
@@ -105,12 +106,12 @@ size_t chunk_evaluate(
 /* Step 1. Fills `spread` from x, of which the first `known` values are as before. */
 void chunk_spread(struct chunk *chunk, size_t known);
 
-/* Replaces pulses in x by their surroundings; false if there are none. */
-bool chunk_pulses(struct chunk *chunk);
+/* Finds the pulses of x: writes them to `out`, from left to right, and returns their number. */
+size_t chunk_pulses(const struct chunk *chunk, struct excursion *out);
 
-/* Replaces [start, end) of x by its neighbours, mirrored: half from the left, half from the right.
- */
-void chunk_mirror(struct chunk *chunk, size_t start, size_t end);
+/* Replaces these points of x by their neighbours, mirrored: half from the left, half from the
+ * right. */
+void chunk_mirror(struct chunk *chunk, const struct excursion *excursion);
 
 /* Fills y from x, of which the first `known` values are as before. y holds `kept` values of the
  * last time; returns how many of its first values are the same now. */

@@ -221,9 +221,10 @@ static size_t pulse_at(const struct chunk *chunk, size_t i, double apart)
 	return 0;
 }
 
-void chunk_mirror(struct chunk *chunk, size_t start, size_t end)
+void chunk_mirror(struct chunk *chunk, const struct excursion *excursion)
 {
 	double *x = chunk->x;
+	size_t start = excursion->start, end = excursion->end;
 	size_t half = (end - start) / 2, rest = end - start - half;
 	for (size_t j = 0; j < rest && j < start; j++)
 		x[start + j] = x[start - 1 - j];
@@ -231,10 +232,9 @@ void chunk_mirror(struct chunk *chunk, size_t start, size_t end)
 		x[end - 1 - j] = x[end + j];
 }
 
-bool chunk_pulses(struct chunk *chunk)
+size_t chunk_pulses(const struct chunk *chunk, struct excursion *out)
 {
-	bool any = false;
-	size_t n = chunk->n;
+	size_t n = chunk->n, count = 0;
 	for (size_t block = 0; block < n; block += CLIP_BLOCK) {
 		double apart = PULSE_SPREADS * chunk->spread[block / CLIP_BLOCK];
 		size_t from = block < PULSE_SIDE ? 0 : block - PULSE_SIDE;
@@ -246,12 +246,11 @@ bool chunk_pulses(struct chunk *chunk)
 			size_t length = pulse_at(chunk, i, apart);
 			if (length == 0)
 				continue;
-			chunk_mirror(chunk, i, i + length);
+			out[count++] = (struct excursion){i, i + length};
 			i += length;
-			any = true;
 		}
 	}
-	return any;
+	return count;
 }
 
 /* Clips [from, to); returns the first of them that is not as before, of which the first `kept` are
