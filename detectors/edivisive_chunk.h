@@ -136,6 +136,11 @@ size_t chunk_best_place(const struct chunk *chunk, size_t start, size_t tau, siz
 size_t chunk_ramp(const struct chunk *chunk, const struct chunk_room *room, size_t start,
 	const struct step *steps, size_t count, size_t end);
 
+/* Whether [start, end), in which no step stands, is a trend: a ramp that nothing but chance would
+ * make once in 1/p_value times. Its place goes to *out. */
+bool chunk_trend(const struct chunk *chunk, const struct chunk_room *room, size_t start, size_t end,
+	struct step *out);
+
 /* Steps 5 to 8 on the first `count` candidates, in room->steps. Returns how many stand; the
  * excursions it dropped are in room->excursions. */
 size_t chunk_passes(const struct chunk *chunk, size_t count, const struct chunk_room *room);

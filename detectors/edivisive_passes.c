@@ -190,6 +190,30 @@ static void place_ramps(struct list *list)
 	}
 }
 
+static bool is_ramp(const struct list *list, size_t k)
+{
+	return k < list->count && list->steps[k].ramp;
+}
+
+/* Trends in segments that no step bounds as the trend's own. */
+static void add_trends(struct list *list)
+{
+	for (size_t k = 0; k <= list->count; k++) {
+		size_t start = segment_start(list, k);
+		size_t end = k < list->count ? list->steps[k].tau : list->chunk->n;
+		struct step trend;
+		if ((k > 0 && is_ramp(list, k - 1)) || is_ramp(list, k) ||
+			!chunk_trend(list->chunk, list->room, start, end, &trend) ||
+			trend.tau < list->chunk->decided)
+			continue;
+		memmove(list->steps + k + 1, list->steps + k,
+			(list->count - k) * sizeof(*list->steps));
+		list->steps[k] = trend;
+		list->count++;
+		k++;
+	}
+}
+
 size_t chunk_passes(const struct chunk *chunk, size_t count, const struct chunk_room *room)
 {
 	struct list list = {.chunk = chunk, .room = room, .steps = room->steps};
@@ -204,5 +228,6 @@ size_t chunk_passes(const struct chunk *chunk, size_t count, const struct chunk_
 	refine(&list);
 	join_ramps(&list);
 	place_ramps(&list);
+	add_trends(&list);
 	return list.count;
 }

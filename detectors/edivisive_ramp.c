@@ -1,5 +1,6 @@
 /*
- * Step 8 of the default profile: is what looks like one or two steps a ramp?
+ * Step 8 of the default profile: is what looks like one or two steps a ramp, and is there one where
+ * no step was found?
  *
  * A ramp leaves its first level at u and reaches its second at v; with w rising from 0 to 1 between
  * them it is a regression of y on w, and what it explains is cov(y, w)^2 / var(w), which prefix
@@ -18,6 +19,13 @@ enum { GRID = 40, SHORTEST_RAMP = 8, FROM_START = 10 };
  * worth against several, times ln n. And in standard deviations, how far a ramp has risen where it
  * is visible. */
 static const double ONE_STEP = 20, PARAMETER = 0.5, VISIBLE = 1.2;
+
+/* A trend of its own: among at least so many points, rising by so many deviations of what it
+ * leaves. What p is raised by for the choice of its ends; the cap of the autocorrelation. */
+enum { SHORTEST_TREND = 20 };
+static const double STEEP = 6, TREND_CHOSEN = 40, MOST_REMEMBERED = 0.95;
+/* Sums of squares below this share of those around zero are rounding. */
+static const double ROUNDING = 1e-26;
 
 struct sums {
 	size_t n;
@@ -137,6 +145,77 @@ static size_t place_of(const struct sums *sums, const struct ramp *ramp, double 
 	double length = (double)(ramp->end - ramp->start);
 	double visible = VISIBLE * sqrt(variance) / (fabs(ramp->rise) / length);
 	return ramp->start + (size_t)fmin(visible, length / 2);
+}
+
+/* How far up the ramp a point of n is: 0 before, 1 behind. */
+static double share_of(const struct ramp *ramp, size_t i)
+{
+	if (i < ramp->start)
+		return 0;
+	if (i >= ramp->end)
+		return 1;
+	return ((double)(i - ramp->start) + 0.5) / (double)(ramp->end - ramp->start);
+}
+
+/* What a ramp leaves of n points: the sum of squares, and the lag-1 autocorrelation. */
+struct residuals {
+	double squares, correlation;
+};
+
+static struct residuals residuals_of(const double *y, size_t n, const struct ramp *ramp)
+{
+	double mean = moments_of(y, n).mean, share = 0, before = 0, lagged = 0;
+	struct residuals left = {0};
+	for (size_t i = 0; i < n; i++)
+		share += share_of(ramp, i) / (double)n;
+	for (size_t i = 0; i < n; i++) {
+		double rest = y[i] - mean - ramp->rise * (share_of(ramp, i) - share);
+		left.squares += rest * rest;
+		lagged += i > 0 ? rest * before : 0;
+		before = rest;
+	}
+	left.correlation = left.squares > 0 ? lagged / left.squares : 0;
+	return left;
+}
+
+/* p of a ramp whose ends were chosen, with the memory of what it leaves. */
+static double trend_p(const struct ramp *ramp, struct residuals left, double n)
+{
+	double r = left.correlation;
+	r += (4 + 3 * fmax(r, 0)) / n - 0.25 / sqrt(n);
+	r = fmin(fmax(r, 0), MOST_REMEMBERED);
+	double df = r > 0 ? fmax(2, n * (1 - r) / (1 + r) - 4) : n - 4;
+	double variance = left.squares / (n - 4) * (1 + r) / (1 - r);
+	double t = variance > 0 ? sqrt(ramp->explained / variance) : HUGE_VAL;
+	return fmin(1, TREND_CHOSEN * (1 + 8 * log(n)) * student_two_sided(t, df));
+}
+
+bool chunk_trend(const struct chunk *chunk, const struct chunk_room *room, size_t start, size_t end,
+	struct step *out)
+{
+	size_t n = end - start;
+	const double *y = chunk->y + start;
+	if (n < SHORTEST_TREND)
+		return false;
+	struct sums sums = sums_of(y, n, room);
+	struct ramp ramp = best_ramp(&sums);
+	if (ramp.end - ramp.start < SHORTEST_RAMP || ramp.explained <= 0)
+		return false;
+	struct residuals left = residuals_of(y, n, &ramp);
+	double size = left.squares, level = moments_of(y, n).mean + chunk->shift;
+	if (size <= ROUNDING * (double)n * (level * level + ramp.rise * ramp.rise))
+		left = (struct residuals){0};
+	double deviation = sqrt(left.squares / (double)(n - 4));
+	double p = trend_p(&ramp, left, (double)n);
+	if (!(p < chunk->options.p_value) || fabs(ramp.rise) < STEEP * deviation)
+		return false;
+	if ((start > 0 && ramp.start < REFINE_REACH) ||
+		(end < chunk->n && ramp.end + REFINE_REACH > n))
+		return false;
+	size_t at = place_of(&sums, &ramp, deviation * deviation);
+	at = at < LEAST_SIDE ? LEAST_SIDE : at > n - LEAST_SIDE ? n - LEAST_SIDE : at;
+	*out = (struct step){.tau = start + at, .p = p, .delta = ramp.rise, .ramp = true};
+	return true;
 }
 
 size_t chunk_ramp(const struct chunk *chunk, const struct chunk_room *room, size_t start,
