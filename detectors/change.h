@@ -6,6 +6,11 @@
 
 #include <stddef.h>
 
+enum change_kind {
+	CHANGE_STEP,
+	CHANGE_TREND, /* from place_from to place_to; index is where it has become visible */
+};
+
 struct change {
 	size_t index;  /* of the first value of the new regime, counted in the caller's series, 1 <=
 			  index < n */
@@ -15,6 +20,14 @@ struct change {
 	size_t count_before, count_after; /* existing points in the two segments */
 	double magnitude; /* max(|after/before - 1|, |before/after - 1|); a ratio over zero counts
 			     as 0 */
+
+	/* What a single outlier cannot turn over: levels of the nearest points to either side,
+	 * outliers clipped; of a trend, where it began and ended. */
+	enum change_kind kind;
+	double level_before, level_after;
+	double size, size_low, size_high; /* in percent of level_before, with its 95% interval; NaN
+					     where that is 0 or there are too few points */
+	size_t place_from, place_to; /* the places between which it lies with 95%, both included */
 };
 
 /* How much higher the new level is, in percent of the old; 0 where the old one is 0. */
@@ -23,6 +36,13 @@ static inline double change_percent(const struct change *change)
 	if (change->mean_before == 0)
 		return 0;
 	return 100.0 * (change->mean_after / change->mean_before - 1.0);
+}
+
+/* Which way the level went: 1 up, -1 down, 0 neither. */
+static inline int change_sign(const struct change *change)
+{
+	return (change->level_after > change->level_before) -
+	       (change->level_after < change->level_before);
 }
 
 #endif

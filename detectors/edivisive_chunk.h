@@ -16,6 +16,12 @@
 #include "detectors/edivisive_search.h"
 #include "detectors/stats.h"
 
+/* A ramp from one level to another, over the points [start, end) of the chunk. */
+struct slope {
+	size_t start, end;
+	double from, to;
+};
+
 /* The place and the numbers of one change point within a chunk; sides are capped to 2W points,
  * values clipped. */
 struct step {
@@ -25,7 +31,8 @@ struct step {
 	double strength; /* n1 n2 / (n1 + n2) delta^2: what the point explains of the sum of squares
 			  */
 	double magnitude; /* as in struct change, but of the capped and clipped means */
-	bool ramp;        /* several steps that were a ramp; p is that of the surest */
+	bool ramp;        /* it stands for `slope`; p is that of the surest of its steps */
+	struct slope slope;
 };
 
 /* A window that was searched: [start, end), and how many candidates it and those before it found.
@@ -134,7 +141,7 @@ size_t chunk_best_place(const struct chunk *chunk, size_t start, size_t tau, siz
 /* Where the ramp has become visible that fits [start, end) better than steps at one or two places;
  * 0 if none does. */
 size_t chunk_ramp(const struct chunk *chunk, const struct chunk_room *room, size_t start,
-	const struct step *steps, size_t count, size_t end);
+	const struct step *steps, size_t count, size_t end, struct slope *slope);
 
 /* Whether [start, end), in which no step stands, is a trend: a ramp that nothing but chance would
  * make once in 1/p_value times. Its place goes to *out. */

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "detectors/describe.h"
 #include "detectors/edivisive_internal.h"
 #include "detectors/edivisive_search.h"
 #include "detectors/stats.h"
@@ -219,7 +220,9 @@ static size_t judge_points(const struct window_pass *pass, size_t found,
 	for (size_t k = 0; k < found; k++)
 		test_point(pass->values, pass->n, points, found, k);
 	size_t count = merge_points(pass->values, pass->n, points, found, options, scratch);
-	for (size_t k = 0; k < count; k++)
+	for (size_t k = 0; k < count; k++) {
+		size_t start = k > 0 ? points[k - 1].index : 0;
+		size_t end = k + 1 < count ? points[k + 1].index : pass->n;
 		out[k] = (struct change){
 			.index = points[k].index,
 			.pvalue = points[k].p,
@@ -231,6 +234,8 @@ static size_t judge_points(const struct window_pass *pass, size_t found,
 			.count_after = points[k].after.n,
 			.magnitude = point_magnitude(&points[k]),
 		};
+		describe_step(&out[k], pass->values, NULL, start, points[k].index, end, 0);
+	}
 	return count;
 }
 

@@ -50,6 +50,7 @@ static void test_at(struct list *list, size_t k)
 	if (before.ramp)
 		step->p = before.p;
 	step->ramp = before.ramp;
+	step->slope = before.slope;
 }
 
 /* Removes point k and judges its neighbours anew. */
@@ -142,23 +143,24 @@ static size_t run_length(const struct list *list, size_t k)
 	return last - k;
 }
 
-static size_t ramp_place(const struct list *list, size_t k, size_t count)
+static size_t ramp_place(const struct list *list, size_t k, size_t count, struct slope *slope)
 {
 	return chunk_ramp(list->chunk, list->room, segment_start(list, k), list->steps + k, count,
-		segment_end(list, k + count - 1));
+		segment_end(list, k + count - 1), slope);
 }
 
 /* Several steps that are a ramp become one point, as sure as the surest of them. */
 static bool join_ramp(struct list *list, size_t k, size_t count)
 {
-	size_t place = ramp_place(list, k, count);
+	struct slope slope;
+	size_t place = ramp_place(list, k, count, &slope);
 	if (place == 0)
 		return false;
 	struct step *steps = list->steps + k;
 	double p = 1;
 	for (size_t i = 0; i < count; i++)
 		p = fmin(p, steps[i].p);
-	steps[0] = (struct step){.tau = place, .p = p, .ramp = true};
+	steps[0] = (struct step){.tau = place, .p = p, .ramp = true, .slope = slope};
 	list->count -= count - 1;
 	memmove(steps + 1, steps + count, (list->count - k - 1) * sizeof(*steps));
 	for (size_t i = k > 0 ? k - 1 : 0; i <= k + 1 && i < list->count; i++)
@@ -184,9 +186,12 @@ static void join_ramps(struct list *list)
 static void place_ramps(struct list *list)
 {
 	for (size_t k = 0; k < list->count; k++) {
-		size_t place = ramp_place(list, k, 1);
-		if (place != 0)
-			list->steps[k].tau = place;
+		struct step *step = list->steps + k;
+		size_t place = ramp_place(list, k, 1, &step->slope);
+		if (place != 0) {
+			step->tau = place;
+			step->ramp = true;
+		}
 	}
 }
 

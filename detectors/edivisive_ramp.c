@@ -157,6 +157,22 @@ static double share_of(const struct ramp *ramp, size_t i)
 	return ((double)(i - ramp->start) + 0.5) / (double)(ramp->end - ramp->start);
 }
 
+/* The ramp among n points from `start` on, with the levels that fit them best. */
+static struct slope slope_of(
+	const struct chunk *chunk, size_t start, size_t n, const struct ramp *ramp)
+{
+	double mean = moments_of(chunk->y + start, n).mean, share = 0;
+	size_t end = ramp->end < n ? ramp->end : n;
+	for (size_t i = 0; i < n; i++)
+		share += share_of(ramp, i) / (double)n;
+	return (struct slope){
+		.start = start + ramp->start,
+		.end = start + end,
+		.from = mean - ramp->rise * share,
+		.to = mean + ramp->rise * (1 - share),
+	};
+}
+
 /* What a ramp leaves of n points: the sum of squares, and the lag-1 autocorrelation. */
 struct residuals {
 	double squares, correlation;
@@ -214,12 +230,16 @@ bool chunk_trend(const struct chunk *chunk, const struct chunk_room *room, size_
 		return false;
 	size_t at = place_of(&sums, &ramp, deviation * deviation);
 	at = at < LEAST_SIDE ? LEAST_SIDE : at > n - LEAST_SIDE ? n - LEAST_SIDE : at;
-	*out = (struct step){.tau = start + at, .p = p, .delta = ramp.rise, .ramp = true};
+	*out = (struct step){.tau = start + at,
+		.p = p,
+		.delta = ramp.rise,
+		.ramp = true,
+		.slope = slope_of(chunk, start, n, &ramp)};
 	return true;
 }
 
 size_t chunk_ramp(const struct chunk *chunk, const struct chunk_room *room, size_t start,
-	const struct step *steps, size_t count, size_t end)
+	const struct step *steps, size_t count, size_t end, struct slope *slope)
 {
 	size_t cap = 2 * (size_t)chunk->options.window, last = steps[count - 1].tau;
 	start = steps[0].tau - start > cap ? steps[0].tau - cap : start;
@@ -239,5 +259,6 @@ size_t chunk_ramp(const struct chunk *chunk, const struct chunk_room *room, size
 	double margin = count == 1 ? ONE_STEP : -PARAMETER * log(n) * (2 * (double)count - 3);
 	if (ramp.end - ramp.start < SHORTEST_RAMP || ramp.explained <= by_steps + margin * variance)
 		return 0;
+	*slope = slope_of(chunk, start, sums.n, &ramp);
 	return start + place_of(&sums, &ramp, variance);
 }

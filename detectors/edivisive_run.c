@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "detectors/describe.h"
 #include "detectors/edivisive_internal.h"
 #include "detectors/scratch.h"
 
@@ -133,6 +134,45 @@ static struct fold write_changes(struct run *run, const struct stretch *stretch,
 	return fold;
 }
 
+/* The levels and ends of a trend, as its ramp has them. */
+static void describe_trend(const struct run *run, const struct stretch *stretch,
+	const struct step *step, struct change *change)
+{
+	const struct chunk *chunk = &run->chunk;
+	const size_t *places = stretch->places + (run->chunk_start - stretch->first);
+	change->kind = CHANGE_TREND;
+	change->level_before = ldexp(step->slope.from + chunk->shift, -chunk->exponent);
+	change->level_after = ldexp(step->slope.to + chunk->shift, -chunk->exponent);
+	change->place_from = places[step->slope.start];
+	change->place_to = places[step->slope.end - 1];
+	change->size = change->size_low = change->size_high = NAN;
+	if (change->level_before != 0)
+		change->size = 100 * (change->level_after - change->level_before) /
+			       fabs(change->level_before);
+}
+
+/* Levels, size and place of the `count` changes that were written last, of `total` steps. */
+static void describe_changes(struct run *run, const struct stretch *stretch,
+	const struct step *steps, size_t count, size_t total)
+{
+	const double *values = stretch->values + (run->chunk_start - stretch->first);
+	const size_t *places = stretch->places + (run->chunk_start - stretch->first);
+	double sides[2 * DESCRIBE_SIDE];
+	for (size_t k = 0; k < count; k++) {
+		struct change *change = &run->changes[run->settled + k];
+		size_t cut = steps[k].tau, start = k > 0 ? steps[k - 1].tau : 0;
+		size_t end = k + 1 < total ? steps[k + 1].tau : run->chunk.n;
+		start = cut - start > DESCRIBE_SIDE ? cut - DESCRIBE_SIDE : start;
+		end = end - cut > DESCRIBE_SIDE ? cut + DESCRIBE_SIDE : end;
+		for (size_t i = start; i < end; i++)
+			sides[i - start] = ldexp(values[i], run->unit);
+		describe_step(
+			change, sides, places + start, 0, cut - start, end - start, run->unit);
+		if (steps[k].ramp)
+			describe_trend(run, stretch, &steps[k], change);
+	}
+}
+
 /* Settles what the full chunk found before 4W and moves on. */
 static void settle_chunk(
 	struct run *run, const struct stretch *stretch, const struct step *steps, size_t count)
@@ -147,6 +187,7 @@ static void settle_chunk(
 	size_t last = settled > 0 ? run->chunk_start + steps[settled - 1].tau : run->fold.start;
 	size_t block = next / RUN_BLOCK * RUN_BLOCK;
 	run->fold = write_changes(run, stretch, steps, settled, last);
+	describe_changes(run, stretch, steps, settled, count);
 	if (block > run->fold.end)
 		fold_to(&run->fold, block, stretch, run->unit);
 	run->settled = run->count;
@@ -178,6 +219,7 @@ void run_extend(struct run *run, const struct stretch *stretch, struct scratch *
 			return;
 		if (is_last) {
 			write_changes(run, stretch, room.steps, count, stretch->end);
+			describe_changes(run, stretch, room.steps, count, count);
 			return;
 		}
 		settle_chunk(run, stretch, room.steps, count);

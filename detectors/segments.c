@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "detectors/describe.h"
 #include "detectors/edivisive_internal.h"
 #include "detectors/existing.h"
 #include "detectors/scratch.h"
@@ -87,9 +88,12 @@ void segments_changes(
 		return;
 	struct moments before = moments_between(segments, 0, cuts[0]);
 	for (size_t i = 0; i < count; i++) {
+		size_t start = i > 0 ? cuts[i - 1] : 0;
 		size_t end = i + 1 < count ? cuts[i + 1] : segments->n;
 		struct moments after = moments_between(segments, cuts[i], end);
 		out[i] = change_at(segments, cuts[i], before, after);
+		describe_step(&out[i], segments->values, segments->places, start, cuts[i], end,
+			segments->unit);
 		before = after;
 	}
 }

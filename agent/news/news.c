@@ -35,12 +35,6 @@ struct subject {
 	struct news_tally *tally;
 };
 
-int change_sign(const struct change *change)
-{
-	return (change->mean_after > change->mean_before) -
-	       (change->mean_after < change->mean_before);
-}
-
 /* The first point at that time or after it; n: there is none. */
 static size_t first_from(const int64_t *times, size_t n, int64_t time)
 {

@@ -41,9 +41,6 @@ struct hindsight {
 	size_t candidates; /* how many of its changes are not believed yet, kept up here */
 };
 
-/* Of the change: 1, 0, -1. */
-int change_sign(const struct change *change);
-
 /* What ages are judged by; ms. */
 struct news_clock {
 	int64_t now;

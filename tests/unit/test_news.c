@@ -37,8 +37,12 @@ struct fixture {
 
 static struct change change_at(size_t index, double before, double after)
 {
-	return (struct change){
-		.index = index, .pvalue = 1e-6, .mean_before = before, .mean_after = after};
+	return (struct change){.index = index,
+		.pvalue = 1e-6,
+		.mean_before = before,
+		.mean_after = after,
+		.level_before = before,
+		.level_after = after};
 }
 
 /* Two series on one axis of an hour's steps; the first has a change at 60 and commits, the second

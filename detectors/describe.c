@@ -1,0 +1,171 @@
+/*
+ * Levels are means of values clipped to three robust deviations around their side's median. Their
+ * variances lean towards the pooled one, as in the test of the default profile, and grow with the
+ * lag-1 autocorrelation of what the two levels leave. The set of places is that of a likelihood
+ * ratio: it is narrow where the step is large against the noise, and where it is small it says so.
+ */
+#include "detectors/describe.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "detectors/order.h"
+#include "detectors/stats.h"
+
+static const double REACH = 3, PRIOR = 40, MOST_CORRELATED = 0.9;
+
+struct sides {
+	const double *values;
+	size_t n, cut;
+	struct moments before, after;
+	double within;    /* sum of squares around the two means */
+	double inflation; /* of the variance of means, by autocorrelation */
+};
+
+/* Clips values to what their median allows. */
+static void clip(double *values, size_t n)
+{
+	double sorted[DESCRIBE_SIDE], median, spread, sum = 0;
+	memcpy(sorted, values, n * sizeof(double));
+	median = order_median(sorted, n);
+	for (size_t i = 0; i < n; i++)
+		sum += sorted[i] = fabs(values[i] - median);
+	spread = 1.4826 * order_median(sorted, n);
+	if (isfinite(sum))
+		spread = fmax(spread, 0.5 * sum / (double)n);
+	for (size_t i = 0; i < n; i++)
+		values[i] = fmin(fmax(values[i], median - REACH * spread), median + REACH * spread);
+}
+
+static double lagged_products(const double *values, struct moments side)
+{
+	double sum = 0;
+	for (size_t i = 1; i < side.n; i++)
+		sum += (values[i - 1] - side.mean) * (values[i] - side.mean);
+	return sum;
+}
+
+static struct sides sides_of(const double *values, size_t n, size_t cut)
+{
+	struct sides sides = {
+		.values = values,
+		.n = n,
+		.cut = cut,
+		.before = moments_of(values, cut),
+		.after = moments_of(values + cut, n - cut),
+		.inflation = 1,
+	};
+	sides.within = sides.before.squares + sides.after.squares;
+	if (sides.within <= 0)
+		return sides;
+	double total = (double)n;
+	double r = (lagged_products(values, sides.before) +
+			   lagged_products(values + cut, sides.after)) /
+		   sides.within;
+	r += (2 + 3 * fmax(r, 0)) / total - 0.25 / sqrt(total);
+	r = fmin(fmax(r, 0), MOST_CORRELATED);
+	sides.inflation = (1 + r) / (1 - r);
+	return sides;
+}
+
+/* What a split at each place would explain of the squares, from the first to the last that leaves a
+ * point to either side. */
+static double explained_at(double sum, double total, size_t at, size_t n)
+{
+	double rest = total - sum;
+	return sum * sum / (double)at + rest * rest / (double)(n - at);
+}
+
+static void place_of(const struct sides *sides, double constant, size_t *from, size_t *to)
+{
+	const double *values = sides->values;
+	size_t n = sides->n;
+	double middle = values[0], total = 0, sum = 0, best = 0;
+	*from = *to = sides->cut;
+	for (size_t i = 0; i < n; i++)
+		total += values[i] - middle;
+	for (size_t at = 1; at < n; at++) {
+		sum += values[at - 1] - middle;
+		best = fmax(best, explained_at(sum, total, at, n));
+	}
+	double variance = n > 2 ? sides->within / (double)(n - 2) : 0;
+	double least = best - constant * variance * sides->inflation - 1e-9 * fabs(best);
+	sum = 0;
+	for (size_t at = 1; at < n; at++) {
+		sum += values[at - 1] - middle;
+		if (explained_at(sum, total, at, n) < least)
+			continue;
+		*from = at < *from ? at : *from;
+		*to = at > *to ? at : *to;
+	}
+}
+
+void describe_place(
+	const double *values, size_t n, size_t cut, double constant, size_t *from, size_t *to)
+{
+	struct sides sides = sides_of(values, n, cut);
+	place_of(&sides, constant, from, to);
+}
+
+static double variance_of_mean(const struct sides *sides, struct moments side)
+{
+	double pooled = sides->within / (double)(sides->n - 2);
+	double variance = (side.squares + PRIOR * pooled) / ((double)side.n + PRIOR - 1);
+	return variance / (double)side.n * sides->inflation;
+}
+
+/* The t of a two-sided 95% interval, to three digits: Cornish and Fisher's expansion. */
+static double t_95(double df)
+{
+	double z = 1.959964, z3 = z * z * z, z5 = z3 * z * z;
+	return z + (z3 + z) / (4 * df) + (5 * z5 + 16 * z3 + 3 * z) / (96 * df * df) +
+	       (3 * z5 * z * z + 19 * z5 + 17 * z3 - 15 * z) / (384 * df * df * df);
+}
+
+/* The interval is symmetric in the logarithm of the ratio; where a level crosses zero there is
+ * none, and it is taken around the difference. */
+static void set_size(struct change *change, const struct sides *sides)
+{
+	double before = sides->before.mean, after = sides->after.mean;
+	change->size = change->size_low = change->size_high = NAN;
+	if (before == 0)
+		return;
+	change->size = 100 * (after - before) / fabs(before);
+	if (sides->n < 4)
+		return;
+	double v1 = variance_of_mean(sides, sides->before);
+	double v2 = variance_of_mean(sides, sides->after);
+	double df = fmax(2, ((double)sides->n - 2) / sides->inflation), t = t_95(df);
+	if (before * after > 0) {
+		double ratio = after / before;
+		double error = sqrt(v1 / (before * before) + v2 / (after * after));
+		double low = 100 * (ratio * exp(-t * error) - 1);
+		double high = 100 * (ratio * exp(t * error) - 1);
+		change->size_low = before > 0 ? low : -high;
+		change->size_high = before > 0 ? high : -low;
+		return;
+	}
+	double error = 100 * t * sqrt(v1 + v2) / fabs(before);
+	change->size_low = change->size - error;
+	change->size_high = change->size + error;
+}
+
+void describe_step(struct change *change, const double *values, const size_t *places, size_t start,
+	size_t cut, size_t end, int unit)
+{
+	double near[2 * DESCRIBE_SIDE];
+	size_t from = cut - start > DESCRIBE_SIDE ? cut - DESCRIBE_SIDE : start;
+	size_t to = end - cut > DESCRIBE_SIDE ? cut + DESCRIBE_SIDE : end;
+	size_t first, last;
+	memcpy(near, values + from, (to - from) * sizeof(double));
+	clip(near, cut - from);
+	clip(near + (cut - from), to - cut);
+	struct sides sides = sides_of(near, to - from, cut - from);
+	change->kind = CHANGE_STEP;
+	change->level_before = ldexp(sides.before.mean, -unit);
+	change->level_after = ldexp(sides.after.mean, -unit);
+	set_size(change, &sides);
+	place_of(&sides, PLACE_95, &first, &last);
+	change->place_from = places ? places[from + first] : from + first;
+	change->place_to = places ? places[from + last] : from + last;
+}
