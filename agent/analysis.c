@@ -8,6 +8,7 @@
 
 #include "agent/analyze.h"
 #include "agent/sampling.h"
+#include "detectors/edivisive.h"
 
 const struct detection *analysis_configured(const struct test *test, const struct metric *metric)
 {
@@ -27,15 +28,52 @@ bool analysis_detection(struct arena *arena, const struct schema *schema, const 
 	return error_prefix(error, "test \"%s\": ", test->name);
 }
 
-bool analysis_detect(struct arena *arena, const struct series *series,
-	const struct sampling *sampling, const struct detection *detection, size_t from, size_t to,
-	struct scratch *scratch, struct findings *out, struct error *error)
+enum season_mode analysis_season(const struct detection *detection)
+{
+	if (detection->season != SEASON_UNSET)
+		return detection->season;
+	if (strcmp(detection->detector->name, edivisive_detector.name) != 0)
+		return SEASON_NONE;
+	const struct edivisive_options *options = detection->options;
+	return options->profile == EDIVISIVE_DEFAULT ? SEASON_AUTO : SEASON_NONE;
+}
+
+const double *findings_values(struct arena *arena, struct findings *findings)
+{
+	const struct series *series = findings->series;
+	if (!findings->values && findings->season.cycles) {
+		double *values = arena_array(arena, series->axis->n, sizeof *values);
+		season_remove(&findings->season, series->axis->times, series->values,
+			series->axis->n, values);
+		findings->values = values;
+	}
+	if (!findings->values)
+		findings->values = series->values;
+	return findings->values;
+}
+
+struct findings analysis_adjust(struct arena *arena, const struct series *series,
+	const struct detection *detection, struct scratch *scratch)
+{
+	struct season season = season_fit(analysis_season(detection), detection->zone, 0,
+		series->values, series->axis->times, series->axis->n, scratch);
+	struct findings out = {.series = series, .season = season};
+	out.season.profile = arena_array(arena, season.cells, sizeof *season.profile);
+	if (season.cells > 0)
+		memcpy(out.season.profile, season.profile, season.cells * sizeof *season.profile);
+	season_free(&season);
+	return out;
+}
+
+bool analysis_detect(struct arena *arena, const struct sampling *sampling,
+	const struct detection *detection, size_t from, size_t to, struct scratch *scratch,
+	struct findings *out, struct error *error)
 {
 	const struct detector *detector = detector_find(detection->detector->name);
 	assert(detector);
 	size_t n = to - from, count;
-	struct samples samples = sampling_of(sampling, series);
-	samples.values += from;
+	struct samples samples = sampling_of(sampling, out->series);
+	samples.values = findings_values(arena, out) + from;
 	samples.n = n;
 	if (samples.runs)
 		samples.runs += from;
@@ -48,10 +86,11 @@ bool analysis_detect(struct arena *arena, const struct series *series,
 	struct change *changes = arena_array(arena, count, sizeof *changes);
 	memcpy(changes, found, count * sizeof *changes);
 	for (size_t i = 0; i < count; i++)
-		changes[i].index += from;
+		change_shift(&changes[i], (ptrdiff_t)from);
 	free(found);
-	*out = (struct findings){series, changes, count};
-	return good || error_prefix(error, "series \"%.200s\": ", series->name);
+	out->changes = changes;
+	out->count = count;
+	return good || error_prefix(error, "series \"%.200s\": ", out->series->name);
 }
 
 bool analysis_run(struct arena *arena, const struct schema *schema, const struct test *test,
@@ -72,8 +111,9 @@ bool analysis_run(struct arena *arena, const struct schema *schema, const struct
 		if (sampling.axis != series->axis &&
 			!sampling_read(arena, test, series->axis, &sampling, error))
 			return false;
-		if (!analysis_detect(arena, series, &sampling, &detection, 0, series->axis->n,
-			    scratch, &findings[s], error))
+		findings[s] = analysis_adjust(arena, series, &detection, scratch);
+		if (!analysis_detect(arena, &sampling, &detection, 0, series->axis->n, scratch,
+			    &findings[s], error))
 			return error_prefix(error, "test \"%s\": ", test->name);
 	}
 	*out = (struct analysis){test, data, findings};

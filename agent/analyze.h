@@ -12,6 +12,8 @@ struct findings {
 	const struct series *series;
 	const struct change *changes; /* indices are of the series' axis */
 	size_t count;
+	struct season season; /* the cycles that were removed, and those that are undecided */
+	const double *values; /* of the whole axis, without cycles; NULL until findings_values */
 };
 
 struct analysis {
@@ -23,11 +25,22 @@ struct analysis {
 /* The detection of a metric of the test, as configured. */
 const struct detection *analysis_configured(const struct test *test, const struct metric *metric);
 
-/* Detects in the series' points [from, to); indices are of the axis. Fails where that is too much
- * work; the error names the series. */
-bool analysis_detect(struct arena *arena, const struct series *series,
-	const struct sampling *sampling, const struct detection *detection, size_t from, size_t to,
-	struct scratch *scratch, struct findings *out, struct error *error) MUST_USE;
+/* Which cycles the detection removes, with the detector's default where none are set. */
+enum season_mode analysis_season(const struct detection *detection);
+
+/* The values without their cycles, those of the series where it has none. */
+const double *findings_values(struct arena *arena, struct findings *findings);
+
+/* The findings of a series in which nothing was looked for yet: with the cycles that its values are
+ * seen to have. */
+struct findings analysis_adjust(struct arena *arena, const struct series *series,
+	const struct detection *detection, struct scratch *scratch);
+
+/* Detects in out->values [from, to); indices are of the axis. Fails where that is too much work;
+ * the error names the series. */
+bool analysis_detect(struct arena *arena, const struct sampling *sampling,
+	const struct detection *detection, size_t from, size_t to, struct scratch *scratch,
+	struct findings *out, struct error *error) MUST_USE;
 
 /* The detection of a metric of the test (see struct test), over which the settings of the command
  * line are laid. */

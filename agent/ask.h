@@ -16,7 +16,7 @@ struct ask {
 	const struct test *const *tests; /* in the order asked, each once */
 	size_t count;
 	struct selection selection;
-	struct setting settings[8]; /* of the command line, laid over every detection */
+	struct setting settings[10]; /* of the command line, laid over every detection */
 	size_t setting_count;
 	bool otava; /* --profile otava, which is also an output format */
 };

@@ -42,6 +42,16 @@ const struct field detection_flag_fields[] = {
 		.offset = offsetof(struct detection_flags, profile),
 		.metavar = "default|otava",
 		.help = "the detector's variant: our own, or index-exact with Apache Otava"},
+	{.name = "season",
+		.type = FIELD_STRING,
+		.offset = offsetof(struct detection_flags, season),
+		.metavar = "auto|none|day|week",
+		.help = "daily and weekly cycles to remove before detection"},
+	{.name = "zone",
+		.type = FIELD_STRING,
+		.offset = offsetof(struct detection_flags, zone),
+		.metavar = "ZONE",
+		.help = "time zone of these cycles, as in Europe/Berlin"},
 	{.name = "orig_edivisive",
 		.type = FIELD_BOOL,
 		.offset = offsetof(struct detection_flags, orig_edivisive),
@@ -73,6 +83,10 @@ size_t detection_flag_settings(const struct detection_flags *flags, struct setti
 		out[count++] = (struct setting){"window", flags->window};
 	if (flags->p_value)
 		out[count++] = (struct setting){"p_value", flags->p_value};
+	if (flags->season)
+		out[count++] = (struct setting){"season", flags->season};
+	if (flags->zone)
+		out[count++] = (struct setting){"zone", flags->zone};
 	if (flags->magnitude)
 		out[count++] = (struct setting){"magnitude", flags->magnitude};
 	return count;

@@ -213,7 +213,7 @@ static void prepare(void *context, struct task *task, size_t part)
 	task->work = work;
 }
 
-static const struct findings *find_series(const struct analysis *analysis, const char *name)
+static struct findings *find_series(const struct analysis *analysis, const char *name)
 {
 	for (size_t s = 0; s < analysis->data->count; s++)
 		if (strcmp(analysis->data->series[s].name, name) == 0)
@@ -270,14 +270,14 @@ static struct comparisons compare(const struct regressions *regressions, const s
 	const struct dataset *data = main->base.data;
 	struct comparisons out = {arena_array(arena, data->count, sizeof *out.worse), 0, 0};
 	for (size_t s = 0; s < data->count; s++) {
-		const struct findings *base = &main->base.findings[s];
-		const struct findings *other = find_series(target, base->series->name);
+		struct findings *base = &main->base.findings[s];
+		struct findings *other = find_series(target, base->series->name);
 		if (!other)
 			continue;
 		const struct metric *metric = base->series->metric;
-		struct comparison comparison =
-			compare_spans(base->series, stable_span(base, main->points[s]),
-				other->series, stable_span(other, other->series->axis->n));
+		struct comparison comparison = compare_spans(findings_values(arena, base),
+			stable_span(base, main->points[s]), findings_values(arena, other),
+			stable_span(other, other->series->axis->n));
 		size_t since = other == base ? main->points[s] : 0;
 		if (!has_both_sides(task, &comparison, other->series, since))
 			continue;
@@ -307,7 +307,7 @@ static bool is_same_data(const struct analysis *target, const struct analysis *b
 {
 	for (size_t s = 0; s < target->data->count; s++) {
 		const struct series *series = &target->data->series[s];
-		const struct findings *found = find_series(base, series->name);
+		struct findings *found = find_series(base, series->name);
 		if (!found || !is_part_of(series, found->series))
 			return false;
 	}

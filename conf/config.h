@@ -18,6 +18,7 @@
 #include "agent/core/series.h"
 #include "conf/yaml.h"
 #include "detectors/confirm.h"
+#include "detectors/season.h"
 
 /* A source, notifier or detector as far as the configuration needs to know it. */
 struct plugin {
@@ -54,6 +55,8 @@ struct detection {
 	const void *options;
 	struct confirm_rule confirm;
 	double fdr; /* 0: off */
+	enum season_mode season;
+	const struct zone *zone; /* of cycles; NULL: UTC */
 };
 
 /* An option as text, to be laid over a detection (the command line's -P, -M, --window, ...). */

@@ -1,14 +1,16 @@
 /*
  * Which detector, and with which options: layers of `detection:` from file, templates, test and
  * metric, and the command line's settings on top. A layer that names another detector than the one
- * below starts from that detector's defaults. `confirm` and `fdr` are of no detector: they stay.
+ * below starts from that detector's defaults. `confirm`, `fdr`, `season` and `zone` are of no
+ * detector: they stay.
  */
 #include <string.h>
 
+#include "agent/core/zone.h"
 #include "conf/load.h"
 #include "detectors/fdr.h"
 
-const char *const detection_belief_keys[] = {"confirm", "fdr", NULL};
+const char *const detection_belief_keys[] = {"confirm", "fdr", "season", "zone", NULL};
 static const char only_one[] = "detector and combine: only one of them can be meant";
 static const char layers_mark[] = "layers of detection"; /* the `text` of such a list */
 
@@ -74,6 +76,20 @@ static bool settings_detector(const struct schema *schema, const struct setting 
 	return true;
 }
 
+/* Lays a setting that is of no detector; *known is false if it is one's. */
+static bool lay_general(const struct setting *setting, struct arena *arena, struct detection *out,
+	bool *known, struct error *error)
+{
+	*known = true;
+	if (strcmp(setting->name, "season") == 0)
+		return season_parse(setting->value, &out->season, error);
+	if (strcmp(setting->name, "zone") == 0)
+		return zone_read(arena, NULL, setting->value, &out->zone, error) ||
+		       error_prefix(error, "zone: ");
+	*known = false;
+	return true;
+}
+
 bool detection_overlay(const struct schema *schema, const struct detection *base,
 	const struct setting *settings, size_t count, struct arena *arena, struct detection *out,
 	struct error *error)
@@ -86,8 +102,14 @@ bool detection_overlay(const struct schema *schema, const struct detection *base
 		return true;
 	}
 	void *options = begin(base, detector, arena);
+	*out = *base;
 	for (size_t i = 0; i < count; i++) {
+		bool general;
 		if (strcmp(settings[i].name, "detector") == 0)
+			continue;
+		if (!lay_general(&settings[i], arena, out, &general, error))
+			return false;
+		if (general)
 			continue;
 		if (strcmp(settings[i].name, DETECTION_COMBINE) == 0) {
 			if (!combine_parse(
@@ -103,7 +125,6 @@ bool detection_overlay(const struct schema *schema, const struct detection *base
 		if (!field_parse(field, options, settings[i].value, arena, error))
 			return false;
 	}
-	*out = *base;
 	out->detector = detector;
 	out->options = options;
 	return !detector->check || detector->check(options, error);
@@ -172,6 +193,26 @@ static void layer_belief(struct loader *loader, const struct yaml_node *map,
 		loader_complain(loader, map, subject, &error);
 }
 
+/* The same for seasons. */
+static void layer_season(struct loader *loader, const struct yaml_node *map,
+	const struct subject *subject, const struct season_options *season, struct detection *out)
+{
+	enum season_mode mode;
+	const struct zone *zone;
+	struct error error;
+	if (season->season && season_parse(season->season, &mode, &error))
+		out->season = mode;
+	else if (season->season && !season_parse(text_of(map, "season"), &mode, &error))
+		loader_complain(loader, map, subject, &error);
+	if (season->zone && zone_read(loader->arena, NULL, season->zone, &zone, &error))
+		out->zone = zone;
+	else if (season->zone &&
+		 !zone_read(loader->arena, NULL, text_of(map, "zone"), &zone, &error)) {
+		(void)error_prefix(&error, "zone: ");
+		loader_complain(loader, map, subject, &error);
+	}
+}
+
 struct detection detection_layer(struct loader *loader, const struct yaml_node *map,
 	const struct subject *subject, const struct detection *base, struct unset *unset)
 {
@@ -187,10 +228,11 @@ struct detection detection_layer(struct loader *loader, const struct yaml_node *
 		return *base;
 	struct confirm_options confirm = {0};
 	struct fdr_options fdr = {0};
+	struct season_options season = {0};
 	void *options = begin(base, detector, loader->arena);
 	struct reading reading = {.subject = *subject,
 		.tables = {{detector->fields, options}, {confirm_fields, &confirm},
-			{fdr_fields, &fdr}},
+			{fdr_fields, &fdr}, {season_fields, &season}},
 		.other_keys = other_keys};
 	struct unset own = options_read(loader, map, map, &reading);
 	note_unset(unset, own.variable, own.where);
@@ -201,6 +243,7 @@ struct detection detection_layer(struct loader *loader, const struct yaml_node *
 	out.detector = detector;
 	out.options = options;
 	layer_belief(loader, map, subject, confirm.confirm, fdr.fdr, &out);
+	layer_season(loader, map, subject, &season, &out);
 	return out;
 }
 

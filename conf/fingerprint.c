@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "agent/core/hash.h"
+#include "agent/core/zone.h"
 #include "conf/load.h"
 #include "detectors/combine.h"
 
@@ -75,10 +76,13 @@ static void add_map(struct hashes hashes, const struct pairs *map)
 static void add_belief(struct hashes hashes, const struct detection *detection)
 {
 	uint64_t mode = detection->confirm.mode, points = detection->confirm.points;
+	uint64_t season = detection->season;
 
 	add_bytes(hashes, &mode, sizeof mode, false);
 	add_bytes(hashes, &points, sizeof points, false);
 	add_bytes(hashes, &detection->fdr, sizeof detection->fdr, false);
+	add_bytes(hashes, &season, sizeof season, false);
+	add_text(hashes, zone_name(detection->zone), false);
 }
 
 static void add_field(struct hashes hashes, const struct field *field, const void *value)

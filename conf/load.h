@@ -114,7 +114,7 @@ struct option_table {
 	void *options;              /* set to the defaults by the caller */
 };
 
-enum { READING_TABLES = 3 };
+enum { READING_TABLES = 4 };
 
 struct reading {
 	struct subject subject;

@@ -38,6 +38,16 @@ static inline double change_percent(const struct change *change)
 	return 100.0 * (change->mean_after / change->mean_before - 1.0);
 }
 
+/* Moves what is counted in points, by so many; what would lie before the first is there. */
+static inline void change_shift(struct change *change, ptrdiff_t by)
+{
+	size_t *const places[] = {&change->index, &change->place_from, &change->place_to};
+
+	for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+		*places[i] =
+			(ptrdiff_t)*places[i] + by > 0 ? (size_t)((ptrdiff_t)*places[i] + by) : 0;
+}
+
 /* Which way the level went: 1 up, -1 down, 0 neither. */
 static inline int change_sign(const struct change *change)
 {

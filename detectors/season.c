@@ -32,8 +32,47 @@ enum { LEAST_A_DAY = 4, DAYS = 3, WEEKS = 2, WHOLE_WEEKS = 3, SPARSE = 3, MOST_C
 static const double DAY_PAYS = 0.93, A_DAY = 0.8, WEEK_PAYS = 0.88, A_WEEK = 0.55, ASKED_FOR = 0.99;
 /* How much of the remaining spread a richer shape has to save against a plainer one. */
 static const double RICHER = 0.98;
+/* What makes the deviation of Poisson counts 1/2 at any level, under the square root. */
+static const double ANSCOMBE = 0.375;
 /* Deviations count as at most this many of the median one. */
 static const double MOST_DEVIATIONS = 6;
+
+static const char *const mode_names[] = {
+	[SEASON_AUTO] = "auto",
+	[SEASON_NONE] = "none",
+	[SEASON_DAY] = "day",
+	[SEASON_WEEK] = "week",
+};
+
+const struct field season_fields[] = {
+	{.name = "season",
+		.type = FIELD_STRING,
+		.offset = offsetof(struct season_options, season),
+		.metavar = "auto|none|day|week",
+		.help = "daily and weekly cycles that are removed before detection; auto: those "
+			"that "
+			"a series is seen to have (the default profile of edivisive), day and "
+			"week: "
+			"also weak ones"},
+	{.name = "zone",
+		.type = FIELD_STRING,
+		.offset = offsetof(struct season_options, zone),
+		.metavar = "ZONE",
+		.help = "time zone whose days and weeks the cycles follow, as in Europe/Berlin; "
+			"UTC by default"},
+	{0},
+};
+
+bool season_parse(const char *text, enum season_mode *mode, struct error *error)
+{
+	for (size_t i = SEASON_AUTO; i <= SEASON_WEEK; i++)
+		if (strcmp(text, mode_names[i]) == 0) {
+			*mode = (enum season_mode)i;
+			return true;
+		}
+	return error_set(
+		error, ERROR_USAGE, "season: \"%.80s\" is none of auto, none, day, week", text);
+}
 
 /* The series on a grid of equal steps. */
 struct grid {
@@ -98,7 +137,6 @@ static enum season_scale scale_of(const double *values, size_t n)
 	return positive ? SCALE_LOG : counts ? SCALE_ROOT : SCALE_RAW;
 }
 
-/* The square root is Anscombe's, which gives Poisson counts of any level a deviation of 1/2. */
 static double to_scale(enum season_scale scale, double value)
 {
 	switch (scale) {
@@ -107,16 +145,6 @@ static double to_scale(enum season_scale scale, double value)
 	case SCALE_RAW: break;
 	}
 	return value;
-}
-
-static double from_scale(enum season_scale scale, double z)
-{
-	switch (scale) {
-	case SCALE_LOG: return exp(z);
-	case SCALE_ROOT: return z > 0 ? fmax(z * z - 0.375, 0) : 0;
-	case SCALE_RAW: break;
-	}
-	return z;
 }
 
 bool season_takes(const struct season *season, const double *values, size_t n)
@@ -588,16 +616,18 @@ static void keep(struct season *season, const struct fit *fit, const double *val
 		sum += values[i];
 	for (size_t i = 0; i < grid->slot_count; i++)
 		season->profile[i] = values[i] - sum / (double)grid->slot_count;
+	for (size_t i = 0; i < grid->slot_count && season->scale == SCALE_LOG; i++)
+		season->profile[i] = exp(season->profile[i]);
 }
 
-struct season season_fit(enum season_mode mode, const struct zone *zone, const double *values,
-	const int64_t *times, size_t n, struct scratch *scratch)
+struct season season_fit(enum season_mode mode, const struct zone *zone, unsigned known,
+	const double *values, const int64_t *times, size_t n, struct scratch *scratch)
 {
 	struct season season = {.zone = zone, .scale = scale_of(values, n)};
 	struct grid grid = {0};
 
 	scratch_reset(scratch);
-	if (mode == SEASON_NONE || n < 2 * 7 ||
+	if (mode == SEASON_NONE || mode == SEASON_UNSET || n < 2 * 7 ||
 		!lay_grid(&season, values, times, n, scratch, &grid) ||
 		!lay_slots(&season, &grid, scratch))
 		return season;
@@ -607,14 +637,15 @@ struct season season_fit(enum season_mode mode, const struct zone *zone, const d
 	if (asked & SEASON_DAILY) {
 		if (grid.n < DAYS * grid.per_day)
 			season.undecided |= SEASON_DAILY;
-		else if (fit_day(&fit, mode != SEASON_AUTO, scratch, profile))
+		else if (fit_day(&fit, mode != SEASON_AUTO || (known & SEASON_DAILY), scratch,
+				 profile))
 			season.cycles |= SEASON_DAILY;
 	}
 	if (asked & SEASON_WEEKLY) {
 		if (grid.n < weeks_needed(&grid) * grid.slot_count)
 			season.undecided |= SEASON_WEEKLY;
-		else if (fit_week(&fit, mode == SEASON_WEEK, season.cycles & SEASON_DAILY, scratch,
-				 profile))
+		else if (fit_week(&fit, mode == SEASON_WEEK || (known & SEASON_WEEKLY),
+				 season.cycles & SEASON_DAILY, scratch, profile))
 			season.cycles |= SEASON_WEEKLY;
 	}
 	if (season.cycles)
@@ -628,15 +659,26 @@ void season_free(struct season *season)
 	*season = (struct season){0};
 }
 
+static double without(const struct season *season, double value, size_t cell)
+{
+	switch (season->scale) {
+	case SCALE_LOG: return value / season->profile[cell];
+	case SCALE_ROOT: {
+		double z = sqrt(value + ANSCOMBE) - season->profile[cell];
+		return z > 0 ? fmax(z * z - ANSCOMBE, 0) : 0;
+	}
+	case SCALE_RAW: break;
+	}
+	return value - season->profile[cell];
+}
+
 void season_remove(const struct season *season, const int64_t *times, const double *values,
 	size_t n, double *out)
 {
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++)
 		out[i] = values[i];
-		if (!season->cycles || !isfinite(values[i]))
-			continue;
-		size_t cell = slot_of(season->zone, season->origin, times[i], season->cells);
-		out[i] = from_scale(
-			season->scale, to_scale(season->scale, values[i]) - season->profile[cell]);
-	}
+	for (size_t i = 0; i < n && season->cycles; i++)
+		if (isfinite(values[i]))
+			out[i] = without(season, values[i],
+				slot_of(season->zone, season->origin, times[i], season->cells));
 }

@@ -17,11 +17,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agent/core/field.h"
+
 struct scratch;
 struct zone;
 
+struct season_options {
+	const char *season; /* "auto", "none", "day", "week" */
+	const char *zone;   /* "Europe/Berlin" */
+};
+
+extern const struct field season_fields[];
+
 enum season_mode {
-	SEASON_AUTO, /* cycles that pay */
+	SEASON_UNSET, /* what the detector does by default */
+	SEASON_AUTO,  /* cycles that pay */
 	SEASON_NONE,
 	SEASON_DAY,  /* a daily one, if it pays at all */
 	SEASON_WEEK, /* a daily and a weekly one, if they pay at all */
@@ -38,18 +48,25 @@ struct season {
 	double explained;   /* share of the variance around the level, 0..1 */
 	enum season_scale scale;
 	const struct zone *zone; /* borrowed */
-	int64_t origin;  /* ms into the local week, which begins on Monday; the middle of ... */
-	size_t cells;    /* ... the first of so many equal parts of the week */
-	double *profile; /* for each, on the scale; its mean is 0 */
+	int64_t origin;  /* ms into the local week, which begins on Monday; the middle of the
+			    first... */
+	size_t cells;    /* ... of so many equal parts of the week */
+	double *profile; /* for each what is taken from values of its time: a factor that they are
+			    divided by (logarithm), else a difference on the scale; on the whole
+			    it changes nothing */
 };
+
+/* Reads the option's text: `season: "month" is none of auto, none, day, week`. */
+bool season_parse(const char *text, enum season_mode *mode, struct error *error) MUST_USE;
 
 /*
  * Fits what `mode` asks for to a series: `times` in ms, ascending, NaN where missing. Needs a
  * regular cadence; at least 4 points a day and three days for a daily cycle, one point a day and
- * two weeks for a weekly one. O(n log n). Free with season_free, whatever was found.
+ * two weeks for a weekly one. Cycles that were accepted before (`known`, bits) stay as long as they
+ * are of any use. O(n log n). Free with season_free, whatever was found.
  */
-struct season season_fit(enum season_mode mode, const struct zone *zone, const double *values,
-	const int64_t *times, size_t n, struct scratch *scratch);
+struct season season_fit(enum season_mode mode, const struct zone *zone, unsigned known,
+	const double *values, const int64_t *times, size_t n, struct scratch *scratch);
 void season_free(struct season *season);
 
 /* Whether the season's scale can take all these values: a logarithm fits positive ones only. */

@@ -193,6 +193,7 @@ static void put_belief(void)
 {
 	put_fields(confirm_fields, put_key);
 	put_fields(fdr_fields, put_key);
+	put_fields(season_fields, put_key);
 }
 
 static void put_agent(void)

@@ -32,6 +32,7 @@ struct rule {
 };
 
 struct zone {
+	const char *name;
 	size_t count;
 	const int64_t *times;   /* ms; from each on ... */
 	const int64_t *offsets; /* ... the offset is this one, ms */
@@ -217,15 +218,28 @@ static bool read_zone(
 	return read_rule(text, &zone->rule);
 }
 
-bool zone_parse(struct arena *arena, const char *data, size_t length, const struct zone **out,
-	struct error *error)
+static struct zone *parse(
+	struct arena *arena, const char *name, const char *data, size_t length, struct error *error)
 {
 	struct zone *zone = arena_alloc(arena, sizeof *zone);
 
-	*out = zone;
+	zone->name = arena_strdup(arena, name);
 	if (length <= FILE_MOST && read_zone(arena, (const unsigned char *)data, length, zone))
-		return true;
-	return error_set(error, ERROR_DATA, "not a time zone file (TZif, version 2 or later)");
+		return zone;
+	(void)error_set(error, ERROR_DATA, "not a time zone file (TZif, version 2 or later)");
+	return NULL;
+}
+
+const char *zone_name(const struct zone *zone)
+{
+	return zone ? zone->name : "UTC";
+}
+
+bool zone_parse(struct arena *arena, const char *data, size_t length, const struct zone **out,
+	struct error *error)
+{
+	*out = parse(arena, "", data, length, error);
+	return *out != NULL;
 }
 
 static bool is_name(const char *name)
@@ -238,15 +252,19 @@ static bool is_name(const char *name)
 	return true;
 }
 
-static bool read_file(struct arena *arena, FILE *file, const struct zone **out, struct error *error)
+static const struct zone *read_file(
+	struct arena *arena, const char *name, FILE *file, struct error *error)
 {
 	char *data = memory_new(FILE_MOST + 1, 1);
 	size_t length = fread(data, 1, FILE_MOST + 1, file);
-	bool read = ferror(file) ? error_set(error, ERROR_DATA, "cannot be read")
-				 : zone_parse(arena, data, length, out, error);
+	const struct zone *zone = NULL;
 
+	if (ferror(file))
+		(void)error_set(error, ERROR_DATA, "cannot be read");
+	else
+		zone = parse(arena, name, data, length, error);
 	free(data);
-	return read;
+	return zone;
 }
 
 bool zone_read(struct arena *arena, const char *folder, const char *name, const struct zone **out,
@@ -254,7 +272,6 @@ bool zone_read(struct arena *arena, const char *folder, const char *name, const 
 {
 	char path[4096];
 	FILE *file;
-	bool read;
 
 	*out = NULL;
 	if (strcmp(name, "UTC") == 0)
@@ -271,9 +288,9 @@ bool zone_read(struct arena *arena, const char *folder, const char *name, const 
 			name, path);
 	if (!file)
 		return error_set(error, ERROR_DATA, "%s: %s", path, strerror(errno));
-	read = read_file(arena, file, out, error);
+	*out = read_file(arena, name, file, error);
 	fclose(file);
-	return read || error_prefix(error, "%s: ", path);
+	return *out || error_prefix(error, "%s: ", path);
 }
 
 /* Local time */

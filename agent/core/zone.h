@@ -26,6 +26,9 @@ bool zone_read(struct arena *arena, const char *folder, const char *name, const 
 bool zone_parse(struct arena *arena, const char *data, size_t length, const struct zone **out,
 	struct error *error) MUST_USE;
 
+/* Its name, as zone_read was given it ("UTC" for NULL); "" of a zone from zone_parse. */
+const char *zone_name(const struct zone *zone);
+
 /* What clocks show at `ms` (since 1970-01-01 UTC), as if that were UTC. NULL is UTC. */
 int64_t zone_local(const struct zone *zone, int64_t ms);
 

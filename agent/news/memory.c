@@ -149,9 +149,11 @@ static bool look_at(struct memory *memory, struct look *look, struct findings *o
 	*out = (struct findings){.series = series};
 	if (series->axis->n == 0)
 		return true;
-	if (past && past->pass == memory->pass) /* two of one identity: the second has no past */
-		return analysis_detect(look->arena, series, look->sampling, look->detection, 0,
+	if (past && past->pass == memory->pass) { /* two of one identity: the second has no past */
+		*out = analysis_adjust(look->arena, series, look->detection, look->scratch);
+		return analysis_detect(look->arena, look->sampling, look->detection, 0,
 			series->axis->n, look->scratch, out, error);
+	}
 	if (!past)
 		past = add_past(memory, series->identity);
 	past->pass = memory->pass;

@@ -22,7 +22,7 @@
 /* One series on its way from findings to news. */
 struct subject {
 	struct store_request *request;
-	const struct findings *findings;
+	struct findings *findings;
 	const struct detection *detection;
 	struct suspects *suspects;
 	struct hindsight *hindsight;        /* or NULL */
@@ -187,12 +187,13 @@ static void lose(struct subject *subject, const struct record *known)
 /* It has been believed, and there is evidence of it, whether or not it is found. */
 static bool stands(const struct subject *subject, const struct record *known)
 {
-	const struct findings *findings = subject->findings;
+	struct findings *findings = subject->findings;
 	const struct axis *axis = findings->series->axis;
 
 	if (known->state != CHANGE_CONFIRMED && known->state != CHANGE_MOVED)
 		return false;
-	return standing_holds(findings->series->values, axis->n, findings->changes, findings->count,
+	return standing_holds(findings_values(subject->request->arena, findings), axis->n,
+		findings->changes, findings->count,
 		first_from(axis->times, axis->n, known->item.time), known->sign);
 }
 

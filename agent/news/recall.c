@@ -16,6 +16,8 @@
 #include "agent/core/arena.h"
 #include "agent/core/when.h"
 
+#define FIT_EVERY INT64_C(86400000) /* ms between fits, by the points' times */
+
 enum {
 	MARK_EVERY = 25, /* points, after which the last one is stored */
 	SETTLED = 50,    /* points, after which a change that is one has been seen */
@@ -44,6 +46,7 @@ void recall_shed(struct recall *past)
 void recall_free(struct recall *past)
 {
 	recall_shed(past);
+	season_free(&past->season);
 	free(past->hindsight.before);
 	free(past->hindsight.kept);
 	free(past->series);
@@ -58,8 +61,22 @@ static void keep_changes(
 	past->count = count;
 	for (size_t i = 0; i < count; i++) {
 		past->changes[i] = changes[i];
-		past->changes[i].index = (size_t)((ptrdiff_t)changes[i].index + shift);
+		change_shift(&past->changes[i], shift);
 	}
+}
+
+/* The values from the index `from` on, without their cycles. */
+static const double *adjusted(const struct look *look, size_t from, size_t end)
+{
+	const struct series *series = look->series;
+	double *values;
+
+	if (!look->past->season.cycles)
+		return series->values + from;
+	values = arena_array(look->arena, end - from, sizeof *values);
+	season_remove(&look->past->season, series->axis->times + from, series->values + from,
+		end - from, values);
+	return values;
 }
 
 /* Finds the changes of the points up to the index `end`. */
@@ -70,10 +87,10 @@ static bool detect_to(const struct look *look, size_t end, struct error *error)
 	size_t from = (size_t)((ptrdiff_t)past->need - look->shift), count;
 
 	if (!detector->stream_rest) {
-		struct findings found;
+		struct findings found = {.series = look->series, .season = past->season};
 
-		if (!analysis_detect(look->arena, look->series, look->sampling, look->detection,
-			    from, end, look->scratch, &found, error))
+		if (!analysis_detect(look->arena, look->sampling, look->detection, from, end,
+			    look->scratch, &found, error))
 			return false;
 		keep_changes(past, found.changes, found.count, look->shift);
 		return true;
@@ -81,7 +98,7 @@ static bool detect_to(const struct look *look, size_t end, struct error *error)
 	if (!past->stream)
 		past->stream = detector->stream_new(look->detection->options);
 	const struct change *changes = detector_append(detector, past->stream,
-		look->series->values + from, end - from, look->scratch, &count, error);
+		adjusted(look, from, end), end - from, look->scratch, &count, error);
 	if (!changes)
 		return error_prefix(error, "series \"%.200s\": ", look->series->name);
 	keep_changes(past, changes, count, 0);
@@ -172,6 +189,31 @@ static void move_anchor(const struct look *look)
 		past->since = axis->times[(ptrdiff_t)need - look->shift];
 }
 
+/* Fits the cycles anew once a day, and where values have come that theirs cannot take. True if
+ * others are to be removed now than before. */
+static bool fit_season(struct look *look)
+{
+	struct recall *past = look->past;
+	const struct series *series = look->series;
+	const struct axis *axis = series->axis;
+	int64_t last = axis->times[axis->n - 1];
+	size_t fresh = axis_lower_bound(axis, past->fitted_at);
+	struct season season;
+	bool other;
+
+	if (past->fitted && last < past->fitted_at + FIT_EVERY &&
+		season_takes(&past->season, series->values + fresh, axis->n - fresh))
+		return false;
+	season = season_fit(analysis_season(look->detection), look->detection->zone,
+		past->season.cycles, series->values, axis->times, axis->n, look->scratch);
+	other = season.cycles || past->season.cycles;
+	season_free(&past->season);
+	past->season = season;
+	past->fitted = true;
+	past->fitted_at = last;
+	return other;
+}
+
 /* Detects in what is not as it was; *anew: there was something. */
 static bool look_at_new(struct look *look, bool first, bool *anew, struct error *error)
 {
@@ -180,12 +222,14 @@ static bool look_at_new(struct look *look, bool first, bool *anew, struct error 
 	size_t same = trace_compare(&past->trace, look->series, &look->shift);
 	size_t start = start_of(look);
 	bool lost = first || axis->times[0] > past->since || is_too_old(look);
+	bool grown = same < past->trace.n || (ptrdiff_t)axis->n + look->shift > (ptrdiff_t)same;
+	bool other = (first || grown) && fit_season(look);
 
 	*anew = true;
-	if (same == 0 || same < past->fixed || is_too_old(look) ||
+	if (other || same == 0 || same < past->fixed || is_too_old(look) ||
 		(ptrdiff_t)past->need < look->shift || (ptrdiff_t)start < -look->shift)
-		return run_anew(look, start, lost, error);
-	*anew = same < past->trace.n || (ptrdiff_t)axis->n + look->shift > (ptrdiff_t)same;
+		return run_anew(look, start, lost || other, error);
+	*anew = grown;
 	if (!*anew)
 		return true;
 	if (!detect_to(look, axis->n, error))
@@ -227,7 +271,8 @@ struct findings recall_findings(const struct look *look)
 		if (index <= 0)
 			continue;
 		changes[count] = past->changes[i];
-		changes[count++].index = (size_t)index;
+		change_shift(&changes[count++], -look->shift);
 	}
-	return (struct findings){look->series, changes, count};
+	return (struct findings){
+		.series = look->series, .changes = changes, .count = count, .season = past->season};
 }

@@ -24,6 +24,12 @@ struct recall {
 	size_t count;
 	struct hindsight hindsight;
 
+	/* The cycles that the stream's values are without: frozen from fit to fit, as all its
+	 * values change with them. */
+	struct season season;
+	bool fitted;
+	int64_t fitted_at; /* the last point by then */
+
 	bool seen;             /* it was recorded in an earlier pass, or process, ... */
 	int64_t recorded_last; /* ... with this last point */
 	bool marked, due, offered;

@@ -23,13 +23,13 @@ struct span stable_span(const struct findings *found, size_t index)
 }
 
 /* The binary exponent of the largest finite value of the span, at least `least`. */
-static int exponent_of(const struct series *series, struct span span, int least)
+static int exponent_of(const double *values, struct span span, int least)
 {
 	for (size_t i = span.from; i < span.to; i++) {
 		int exponent;
-		if (!isfinite(series->values[i]) || series->values[i] == 0)
+		if (!isfinite(values[i]) || values[i] == 0)
 			continue;
-		frexp(series->values[i], &exponent);
+		frexp(values[i], &exponent);
 		least = exponent > least ? exponent : least;
 	}
 	return least;
@@ -37,13 +37,13 @@ static int exponent_of(const struct series *series, struct span span, int least)
 
 /* The moments of the finite values, divided by 2^exponent; an infinity says nothing of the level.
  */
-static struct moments scaled_moments(const struct series *series, struct span span, int exponent)
+static struct moments scaled_moments(const double *all, struct span span, int exponent)
 {
 	double *values = memory_new(span.to - span.from, sizeof *values);
 	size_t n = 0;
 	for (size_t i = span.from; i < span.to; i++)
-		if (isfinite(series->values[i]))
-			values[n++] = ldexp(series->values[i], -exponent);
+		if (isfinite(all[i]))
+			values[n++] = ldexp(all[i], -exponent);
 	struct moments moments = moments_of(values, n);
 	free(values);
 	return moments;
@@ -76,7 +76,7 @@ static struct level level_of(struct span span, struct moments moments, int expon
 }
 
 struct comparison compare_spans(
-	const struct series *a, struct span before, const struct series *b, struct span after)
+	const double *a, struct span before, const double *b, struct span after)
 {
 	int exponent = exponent_of(a, before, -1074);
 	exponent = exponent_of(b, after, exponent);

@@ -30,12 +30,12 @@ struct comparison {
 struct span stable_span(const struct findings *found, size_t index);
 
 /*
- * Compares two spans of two series or the same one. A side of a single point is judged by the
- * variance of the other (Student's test with n - 1 degrees of freedom); with fewer than three
- * points in all p is 1.
+ * Compares two spans of the values of two series or of the same one. A side of a single point is
+ * judged by the variance of the other (Student's test with n - 1 degrees of freedom); with fewer
+ * than three points in all p is 1.
  */
 struct comparison compare_spans(
-	const struct series *a, struct span before, const struct series *b, struct span after);
+	const double *a, struct span before, const double *b, struct span after);
 
 /* Worse in the metric's direction (0: either way) with p below the threshold. */
 bool comparison_is_regression(const struct comparison *comparison, int direction, double threshold);

@@ -67,7 +67,8 @@ static int setup(void **state)
 			.mean_before = 1,
 			.mean_after = 2,
 			.count_before = 20};
-		f->findings[i] = (struct findings){&f->series[i], &f->changes[i], 0};
+		f->findings[i] =
+			(struct findings){.series = &f->series[i], .changes = &f->changes[i]};
 	}
 	f->data = (struct dataset){f->series, 1};
 	f->hindsights[0] = &f->hindsight;

@@ -185,7 +185,8 @@ static void test_series_share_the_memory(void **state)
 		series[i] = f->series[0];
 		series[i].identity = arena_printf(f->arena, "p99{n=\"%zu\"}", i);
 		series[i].values = arena_array(f->arena, POINTS, sizeof(double));
-		findings[i] = (struct findings){&series[i], f->changes, 1};
+		findings[i] =
+			(struct findings){.series = &series[i], .changes = f->changes, .count = 1};
 	}
 	f->data = (struct dataset){series, SERIES};
 	f->analysis.findings = findings;

@@ -189,8 +189,9 @@ static struct sample *sample_of(struct arena *arena)
 		.count_after = 3,
 		.magnitude = 1.4};
 	for (size_t s = 0; s < 2; s++)
-		sample->findings[s] =
-			(struct findings){&sample->data.series[s], &sample->changes[s], 1};
+		sample->findings[s] = (struct findings){.series = &sample->data.series[s],
+			.changes = &sample->changes[s],
+			.count = 1};
 	sample->analysis = (struct analysis){&sample->test, &sample->data, sample->findings};
 	return sample;
 }
@@ -376,8 +377,9 @@ static void axes_are_merged_by_time(void **state)
 	data_series(capture->arena, &sample->data, second, "y{host=\"a.b\"}", 1, y);
 	sample->test.name = "two";
 	sample->changes[0] = (struct change){.index = 2, .mean_before = 10, .mean_after = 20};
-	sample->findings[0] = (struct findings){&sample->data.series[0], NULL, 0};
-	sample->findings[1] = (struct findings){&sample->data.series[1], sample->changes, 1};
+	sample->findings[0] = (struct findings){.series = &sample->data.series[0]};
+	sample->findings[1] = (struct findings){
+		.series = &sample->data.series[1], .changes = sample->changes, .count = 1};
 	sample->analysis = (struct analysis){&sample->test, &sample->data, sample->findings};
 	struct report report = {.out = capture->out, .output = REPORT_TEXT};
 	report_begin(&report);
@@ -444,7 +446,8 @@ static void rows_cost_no_memory(void **state)
 		struct dataset one = {&data.series[i], 0};
 		struct axis *axis = data_axis(arena, POINTS, 1700000000000 + i, 1000);
 		data_series(arena, &one, axis, arena_printf(arena, "s%d", i), 0, values);
-		findings[i] = (struct findings){&data.series[i], &change, 1};
+		findings[i] = (struct findings){
+			.series = &data.series[i], .changes = &change, .count = 1};
 	}
 	struct analysis analysis = {&test, &data, findings};
 	size_t before = arena_size(arena);
@@ -518,7 +521,8 @@ static struct analysis of_many_commits(struct arena *arena, struct test *test)
 		if (s != 2)
 			data_attribute(arena, axis, "commit", commits[s == 3 ? 1 : s]);
 		data_series(arena, data, axis, names[s], -1, values);
-		findings[s] = (struct findings){&data->series[s], change, 1};
+		findings[s] = (struct findings){
+			.series = &data->series[s], .changes = change, .count = 1};
 	}
 	test->name = "nightly";
 	return (struct analysis){test, data, findings};

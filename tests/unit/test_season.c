@@ -76,7 +76,7 @@ static void make(struct made *made, size_t n, int64_t step, double daily, double
 
 static struct season fit(struct made *made, enum season_mode mode)
 {
-	return season_fit(mode, NULL, made->values, made->times, made->n, made->scratch);
+	return season_fit(mode, NULL, 0, made->values, made->times, made->n, made->scratch);
 }
 
 /* How far the adjusted values are from those without a cycle, in the mean. */
@@ -274,7 +274,7 @@ static void test_daylight_saving(void **state)
 	}
 	struct season utc = fit(made, SEASON_DAY);
 	struct season local =
-		season_fit(SEASON_DAY, zone, made->values, made->times, made->n, made->scratch);
+		season_fit(SEASON_DAY, zone, 0, made->values, made->times, made->n, made->scratch);
 	assert_true(distance(made, &local) < 0.01);
 	assert_true(distance(made, &utc) > 0.02);
 	season_free(&utc);
@@ -351,7 +351,7 @@ static void test_hostile_series(void **state)
 			assert_int_equal(season.cycles, 0);
 		season_free(&season);
 	}
-	struct season season = season_fit(SEASON_AUTO, NULL, NULL, NULL, 0, made->scratch);
+	struct season season = season_fit(SEASON_AUTO, NULL, 0, NULL, NULL, 0, made->scratch);
 	assert_int_equal(season.cycles, 0);
 }
 
