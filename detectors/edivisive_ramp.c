@@ -138,13 +138,16 @@ static size_t best_step(const struct sums *sums)
 
 /* A ramp stands where it has risen out of the noise; one that was there from the start, where a
  * step fits it best. */
-static size_t place_of(const struct sums *sums, const struct ramp *ramp, double variance)
+static size_t visible_from(const struct ramp *ramp, double variance)
 {
-	if (ramp->start < FROM_START)
-		return best_step(sums);
 	double length = (double)(ramp->end - ramp->start);
 	double visible = VISIBLE * sqrt(variance) / (fabs(ramp->rise) / length);
 	return ramp->start + (size_t)fmin(visible, length / 2);
+}
+
+static size_t place_of(const struct sums *sums, const struct ramp *ramp, double variance)
+{
+	return ramp->start < FROM_START ? best_step(sums) : visible_from(ramp, variance);
 }
 
 /* How far up the ramp a point of n is: 0 before, 1 behind. */
@@ -228,7 +231,7 @@ bool chunk_trend(const struct chunk *chunk, const struct chunk_room *room, size_
 	if ((start > 0 && ramp.start < REFINE_REACH) ||
 		(end < chunk->n && ramp.end + REFINE_REACH > n))
 		return false;
-	size_t at = place_of(&sums, &ramp, deviation * deviation);
+	size_t at = visible_from(&ramp, deviation * deviation);
 	at = at < LEAST_SIDE ? LEAST_SIDE : at > n - LEAST_SIDE ? n - LEAST_SIDE : at;
 	*out = (struct step){.tau = start + at,
 		.p = p,

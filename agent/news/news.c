@@ -277,7 +277,8 @@ static struct known *look_back(struct subject *subject, struct arena *scratch,
 			hindsight->kept[hindsight->kept_count++] = known[i].id;
 	*rejected_count = 0;
 	for (size_t i = 0; i < n; i++)
-		if (hindsight->before[i].time < hindsight->until &&
+		if ((hindsight->before[i].under_way ||
+			    hindsight->before[i].time < hindsight->until) &&
 			result.known_of[i] == RECONCILE_NONE)
 			rejected[(*rejected_count)++] = (struct known){.id = (int64_t)i,
 				.time = hindsight->before[i].time,

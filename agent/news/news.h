@@ -21,6 +21,8 @@ struct news_tally {
 struct sighting {
 	int64_t time; /* ms */
 	int sign;
+	bool under_way; /* a trend that had begun before the first point: old, wherever it is
+			   placed */
 };
 
 /*

@@ -21,6 +21,7 @@
 enum {
 	MARK_EVERY = 25, /* points, after which the last one is stored */
 	SETTLED = 50,    /* points, after which a change that is one has been seen */
+	UNDER_WAY = 5,   /* a trend that begins so near the first point began before it */
 };
 
 struct recall *recall_new(const char *series)
@@ -127,7 +128,9 @@ static bool detect_before(const struct look *look, size_t start, struct error *e
 
 		hindsight->before[i] =
 			(struct sighting){.time = times[(ptrdiff_t)change->index - look->shift],
-				.sign = change_sign(change)};
+				.sign = change_sign(change),
+				.under_way = change->kind == CHANGE_TREND &&
+					     change->place_from < UNDER_WAY};
 	}
 	hindsight->restarted = true;
 	return true;

@@ -74,8 +74,11 @@ static void pass(struct walk *walk, size_t end, bool failing)
 	int64_t now = walk->times[end - 1] + STEP / 2;
 	int64_t since = memory_begin(walk->memory, now, walk->range);
 	const struct plugin plugin = {.name = walk->detector->name};
-	const struct test test = {
-		.name = "t", .detection = {&plugin, walk->options, walk->confirm, 0}};
+	const struct test test = {.name = "t",
+		.detection = {.detector = &plugin,
+			.options = walk->options,
+			.confirm = walk->confirm,
+			.season = SEASON_NONE}};
 	size_t from = walk->first;
 
 	while (from < end && walk->times[from] < since)
