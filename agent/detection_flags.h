@@ -1,7 +1,7 @@
 /*
  * The flags about detection, the same for every command that detects: -P, -M, --window, --detector,
- * --combine, --profile, --orig-edivisive, --season, --zone. They are laid as settings over the detection of each
- * metric.
+ * --combine, --profile, --orig-edivisive, --season, --zone. They are laid as settings over the
+ * detection of each metric.
  */
 #ifndef AGENT_DETECTION_FLAGS_H
 #define AGENT_DETECTION_FLAGS_H
