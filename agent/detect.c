@@ -116,6 +116,21 @@ static bool check_csv_flags(
 	return true;
 }
 
+/* Numbers alone have no days and weeks. */
+static bool check_times(const struct detect_options *options, const struct detection *detection,
+	const struct strings *files, struct error *error)
+{
+	for (size_t i = 0; i < files->count && detect_wants_times(detection); i++) {
+		enum detect_form form = input_form(options, files->items[i]);
+		if (form != DETECT_JSONL)
+			return error_set(error, ERROR_USAGE,
+				"--season %s: \"%.200s\" is read as %s, which has no times; JSON "
+				"lines may have them",
+				options->detection.season, files->items[i], inputs[form]);
+	}
+	return true;
+}
+
 static bool read_delimiter(
 	const struct detect_options *options, const char *file, char *out, struct error *error)
 {
@@ -134,7 +149,7 @@ static bool read_delimiter(
 static bool read_detection(struct cli *cli, const struct schema *schema,
 	const struct detect_options *options, struct detection *out, struct error *error)
 {
-	struct setting settings[9] = {{"detector", schema->detectors[0].name}};
+	struct setting settings[11] = {{"detector", schema->detectors[0].name}};
 	const struct detection none = {0};
 	struct detection base;
 	size_t count = detection_flag_settings(&options->detection, settings + 1);
@@ -191,6 +206,8 @@ static int run_detect(struct cli *cli)
 		detection_flag_error(&error);
 		return cli_fail(&error);
 	}
+	if (!check_times(options, &task.detection, &files, &error))
+		return cli_fail(&error);
 	int code = EXIT_NOTHING;
 	for (size_t i = 0; i < files.count && !ferror(cli->out); i++) {
 		task.file = files.items[i];
@@ -224,7 +241,8 @@ const struct command detect_command = {
 		"  {\"id\": \"a\", \"change_points\": [{\"index\": ..., \"pvalue\": ..., ...}]}\n"
 		"Every option of the detector may stand in \"options\" and wins over the flags. "
 		"\"runs\" and \"hashes\", as long as the series, name the run and the binary of "
-		"each point. "
+		"each point. \"times\", or \"start\" and \"step\" in seconds, say when they were "
+		"measured: then daily and weekly cycles are removed (--season). "
 		"A bad line "
 		"gives {\"id\": ..., \"error\": \"...\"} and exit code 3 in the end.\n"
 		"\n"

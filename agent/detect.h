@@ -32,6 +32,12 @@ struct detect_task {
 	FILE *out;
 };
 
+/* Whether a cycle is asked for by name: without times that is an error, while `auto` finds none. */
+static inline bool detect_wants_times(const struct detection *detection)
+{
+	return detection->season == SEASON_DAY || detection->season == SEASON_WEEK;
+}
+
 /* Each does one file, prints problems on stderr and returns an exit code. */
 int detect_values(const struct detect_task *task);
 int detect_lines(const struct detect_task *task);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/analyze.h"
 #include "agent/batch.h"
 #include "agent/core/clock.h"
 #include "agent/detect.h"
@@ -58,7 +59,8 @@ struct worker {
 	struct line_reader *reader;
 	struct scratch *scratch;
 	struct change *changes;
-	size_t capacity;
+	double *adjusted; /* values without their cycles */
+	size_t capacity;  /* of both */
 	/* The detection for the options that came last, as they were written. */
 	struct arena *arena;
 	struct detection detection;
@@ -96,16 +98,44 @@ static bool choose_detection(struct worker *worker, const struct line *line,
 	return lay_options(worker, line, error);
 }
 
+static void make_room(struct worker *worker, size_t n)
+{
+	if (n <= worker->capacity)
+		return;
+	free(worker->changes);
+	free(worker->adjusted);
+	worker->changes = memory_new(n, sizeof *worker->changes);
+	worker->adjusted = memory_new(n, sizeof *worker->adjusted);
+	worker->capacity = n;
+}
+
+/* The values without the cycles that the detection removes. */
+static bool adjust(struct worker *worker, const struct line *line,
+	const struct detection *detection, const double **out, struct error *error)
+{
+	*out = line->values;
+	if (!line->times)
+		return !detect_wants_times(detection) ||
+		       error_set(error, ERROR_DATA,
+			       "season: a cycle can be removed only where there are \"times\", or "
+			       "\"start\" and \"step\"");
+	struct season season = season_fit(analysis_season(detection), detection->zone, 0,
+		line->values, line->times, line->n, worker->scratch);
+	if (season.cycles) {
+		season_remove(&season, line->times, line->values, line->n, worker->adjusted);
+		*out = worker->adjusted;
+	}
+	season_free(&season);
+	return true;
+}
+
 static bool find_changes(struct worker *worker, const struct line *line,
 	const struct detection *detection, size_t *count, struct error *error)
 {
-	const struct samples samples = {
-		.values = line->values, .n = line->n, .runs = line->runs, .hashes = line->hashes};
-	if (line->n > worker->capacity) {
-		free(worker->changes);
-		worker->changes = memory_new(line->n, sizeof *worker->changes);
-		worker->capacity = line->n;
-	}
+	struct samples samples = {.n = line->n, .runs = line->runs, .hashes = line->hashes};
+	make_room(worker, line->n);
+	if (!adjust(worker, line, detection, &samples.values, error))
+		return false;
 	return detector_run(detector_find(detection->detector->name), &samples, detection->options,
 		worker->scratch, worker->changes, count, error);
 }
@@ -283,6 +313,7 @@ static void *work(void *context)
 	arena_free(worker.arena);
 	buf_free(&worker.options);
 	free(worker.changes);
+	free(worker.adjusted);
 	return NULL;
 }
 

@@ -35,7 +35,14 @@ static void put_change(struct buf *out, const struct change *change)
 	put_number(out, ", \"stddev_after\": ", change->stddev_after);
 	put_number(out, ", \"forward_change_percent\": ", change_percent(change));
 	put_number(out, ", \"magnitude\": ", change->magnitude);
-	buf_char(out, '}');
+	buf_printf(out, ", \"kind\": \"%s\"", change->kind == CHANGE_TREND ? "trend" : "step");
+	put_number(out, ", \"level_before\": ", change->level_before);
+	put_number(out, ", \"level_after\": ", change->level_after);
+	put_number(out, ", \"size\": ", change->size);
+	put_number(out, ", \"size_low\": ", change->size_low);
+	put_number(out, ", \"size_high\": ", change->size_high);
+	buf_printf(out, ", \"place_from\": %zu, \"place_to\": %zu}", change->place_from,
+		change->place_to);
 }
 
 static void put_id(struct buf *out, const char *id, size_t id_length)

@@ -14,6 +14,7 @@
 #include "agent/core/number.h"
 #include "agent/core/scan.h"
 #include "agent/marks.h"
+#include "agent/point_times.h"
 
 enum { FIRST_VALUES = 1024 };
 #define NO_INDEX SIZE_MAX
@@ -32,6 +33,7 @@ struct line_reader {
 	const char *options_text, *options_end;
 	bool series_seen;
 	struct marks runs, hashes;
+	struct point_times times;
 	/* What is wrong with a part, or NULL. */
 	const char *id_problem, *series_problem, *options_problem;
 	size_t bad_value; /* the index the series' problem is about, or NO_INDEX */
@@ -54,6 +56,7 @@ void line_reader_free(struct line_reader *reader)
 	free(reader->values);
 	marks_free(&reader->runs);
 	marks_free(&reader->hashes);
+	point_times_free(&reader->times);
 	buf_free(&reader->text);
 	buf_free(&reader->key);
 	free(reader);
@@ -289,6 +292,12 @@ static bool read_member(struct line_reader *reader, struct scan *scan)
 		return marks_read(&reader->runs, scan, DEPTH_PART);
 	if (is_key(reader, "hashes"))
 		return marks_read(&reader->hashes, scan, DEPTH_PART);
+	if (is_key(reader, "times"))
+		return point_times_read(&reader->times, scan, DEPTH_PART);
+	if (is_key(reader, "start"))
+		return point_times_read_start(&reader->times, scan, DEPTH_PART);
+	if (is_key(reader, "step"))
+		return point_times_read_step(&reader->times, scan, DEPTH_PART);
 	return read_other(reader, scan);
 }
 
@@ -327,7 +336,8 @@ static bool check_shape(const struct line_reader *reader, struct error *error)
 	if (reader->options_problem)
 		return error_set(error, ERROR_DATA, "%s", reader->options_problem);
 	return marks_check(&reader->runs, "runs", reader->value_count, error) &&
-	       marks_check(&reader->hashes, "hashes", reader->value_count, error);
+	       marks_check(&reader->hashes, "hashes", reader->value_count, error) &&
+	       point_times_check(&reader->times, reader->value_count, error);
 }
 
 bool line_read(struct line_reader *reader, const char *text, size_t length, struct line *out,
@@ -339,6 +349,7 @@ bool line_read(struct line_reader *reader, const char *text, size_t length, stru
 	reader->series_seen = false;
 	marks_clear(&reader->runs);
 	marks_clear(&reader->hashes);
+	point_times_clear(&reader->times);
 	reader->options_text = reader->options_end = NULL;
 	reader->value_count = reader->option_count = 0;
 	for (size_t i = 0; i < reader->wanted_count; i++)
@@ -355,6 +366,7 @@ bool line_read(struct line_reader *reader, const char *text, size_t length, stru
 	out->n = reader->value_count;
 	out->runs = marks_number(&reader->runs);
 	out->hashes = reader->hashes.seen ? reader->hashes.items : NULL;
+	out->times = point_times_list(&reader->times, reader->value_count);
 	out->options = reader->options;
 	out->option_count = reader->option_count;
 	out->options_text = reader->options_text;

@@ -6,6 +6,11 @@
  *
  *     {"series": [1, 2.5, 2.6], "runs": [7, 8, 8], "hashes": ["c0ffee", null, null]}
  *
+ * and with the times of the points, or the first one and the seconds between them,
+ *
+ *     {"series": [1, 2.5, 2.6], "times": ["2026-01-02T03:00Z", "2026-01-02T04:00Z", 1767326400]}
+ *     {"series": [1, 2.5, 2.6], "start": "2026-01-02T03:00Z", "step": 3600}
+ *
  * A line is one JSON object. Of keys that come twice the last one counts, keys it does not know are
  * skipped, both as in jansson, with which the reader is fuzzed. In `series` null is a missing
  * point; beyond JSON, "NaN" is one too, and "Infinity", "-Infinity" and numbers too big for a
@@ -35,6 +40,7 @@ struct line {
 	size_t n;
 	const size_t *runs;     /* of each point, as in struct samples; NULL without "runs" */
 	const uint64_t *hashes; /* of each point, as in struct samples; NULL without "hashes" */
+	const int64_t *times;   /* of each point, in ms, ascending; NULL where they are not known */
 	const struct line_option *options; /* without those that are null */
 	size_t option_count;
 	const char *options_text; /* all of them as written, to see whether they are those of the

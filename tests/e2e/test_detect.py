@@ -1,4 +1,5 @@
 """hunter-c detect: numbers, CSV and JSON lines in, change points out."""
+import datetime
 import json
 import math
 import os
@@ -13,7 +14,7 @@ import pytest
 TESTS = pathlib.Path(__file__).parents[1]
 GOLDEN = TESTS / "golden/edivisive.jsonl"
 FIELDS = ["index", "pvalue", "mean_before", "mean_after", "stddev_before", "stddev_after", "forward_change_percent",
-          "magnitude"]
+          "magnitude", "kind", "level_before", "level_after", "size", "size_low", "size_high", "place_from", "place_to"]
 
 
 def noise(n, level=100.0, sd=1.0, seed=1):
@@ -79,9 +80,12 @@ def test_nothing_to_find(hunter, values, profile):
 
 
 def test_seq_1_100(hunter):
-    """A ramp has no step; Otava sees nothing but steps in it."""
-    result = hunter("detect", stdin=lines(*range(1, 101)))
-    assert (result.code, result.out, result.err) == (0, "", "")
+    """A ramp is one trend; Otava sees nothing but steps in it."""
+    result = hunter("detect", "--output", "jsonl", stdin=lines(*range(1, 101)))
+    assert (result.code, result.err) == (0, "")
+    [trend] = answers(result)[0]["change_points"]
+    assert trend["kind"] == "trend" and (trend["place_from"], trend["place_to"]) == (0, 99)
+    assert (trend["level_before"], trend["level_after"]) == (pytest.approx(0.5), pytest.approx(100.5))
     assert len(points(hunter("detect", "--profile", "otava", stdin=lines(*range(1, 101))).out)) > 5
 
 
@@ -308,7 +312,7 @@ def test_options_change_from_line_to_line(hunter):
                    for i, p in enumerate(["otava", "otava", "default", None, "otava", "bad", "otava"]))
     got = answers(hunter("detect", "--input", "jsonl", stdin=text))
     assert found(got[0]) and found(got[0]) == found(got[1]) == found(got[4]) == found(got[6])
-    assert found(got[2]) == found(got[3]) == []
+    assert found(got[2]) == found(got[3]) and len(found(got[2])) == 1
     assert "profile" in got[5]["error"]
 
 
@@ -428,7 +432,7 @@ def test_not_finite_is_null(hunter):
     [answer] = answers(hunter("detect", "--input", "jsonl", "--profile", "otava",
                               stdin=row(id=1, series=[1e308] * 30 + [-1e308] * 30)))
     for change in answer["change_points"]:
-        assert all(v is None or math.isfinite(v) for v in change.values())
+        assert all(v is None or math.isfinite(v) for key, v in change.items() if key != "kind")
 
 
 def test_text_from_jsonl(hunter):
@@ -604,3 +608,102 @@ def test_full_disk(program):
                                       stderr=subprocess.PIPE, text=True, timeout=60)
             assert done.returncode == 3
             assert "No space left on device" in done.stderr
+
+
+# Seasons
+
+
+def daily(days=30, at=None, zone_hours=0, seed=3):
+    """Hourly values with a daily cycle of 30%, and from the index `at` on 20% more."""
+    rng = random.Random(seed)
+    return [100 * (1 + 0.3 * math.sin(2 * math.pi * (i + zone_hours) / 24)) * (1.2 if at is not None and i >= at else 1)
+            * (1 + rng.gauss(0, 0.02)) for i in range(24 * days)]
+
+
+def hours(n, start=1767225600):
+    return [start + 3600 * i for i in range(n)]
+
+
+def iso(seconds):
+    return datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc).isoformat()
+
+
+def test_a_step_within_a_daily_cycle(hunter):
+    series = daily(at=400)
+    times = hours(len(series))
+    text = (row(id="none", series=series) + row(id="epoch", series=series, times=times) +
+            row(id="iso", series=series, times=[iso(t) for t in times]) +
+            row(id="step", series=series, start=times[0], step=3600) +
+            row(id="off", series=series, times=times, options={"season": "none"}) +
+            row(id="otava", series=series, times=times, options={"profile": "otava"}) +
+            row(id="blind", series=series, options={"profile": "otava"}))
+    result = hunter("detect", "--input", "jsonl", stdin=text)
+    assert (result.code, result.err) == (0, "")
+    none, epoch, *same, off, otava, blind = answers(result)
+    assert found(epoch) == [400]
+    assert all(a["change_points"] == epoch["change_points"] for a in same)
+    [change] = epoch["change_points"]
+    assert list(change) == FIELDS and change["kind"] == "step"
+    assert change["mean_before"] == pytest.approx(100, abs=3) and change["level_after"] == pytest.approx(120, abs=3)
+    assert change["size_low"] < 20 < change["size_high"] and change["size"] == pytest.approx(20, abs=1)
+    assert change["place_from"] <= 400 <= change["place_to"]
+    assert found(none) != [400]
+    assert off["change_points"] == none["change_points"]
+    assert otava["change_points"] == blind["change_points"]
+
+
+def test_season_by_flag(hunter):
+    series = daily(at=400)
+    text = row(id="a", series=series, start="2026-01-01", step=3600)
+    assert indices_of_lines(hunter, text) == [400]
+    assert indices_of_lines(hunter, text, "--season", "none") != [400]
+    assert indices_of_lines(hunter, text, "--season", "day", "--detector", "kernel") == [400]
+    assert indices_of_lines(hunter, text, "--detector", "kernel") != [400]
+
+
+def indices_of_lines(hunter, text, *flags):
+    result = hunter("detect", "--input", "jsonl", *flags, stdin=text)
+    assert (result.code, result.err) == (0, "")
+    return found(answers(result)[0])
+
+
+def test_the_zone_is_that_of_the_clocks(hunter):
+    """A cycle of New York's days, over the end of daylight saving: in UTC half of the days come an hour late."""
+    start = 1792800000  # 2026-10-24, the clocks change on 1 November
+    times = hours(24 * 16, start)
+    change = 1793512800
+    rng = random.Random(1)
+    series = [100 * (2 if 9 <= ((t - (4 if t < change else 5) * 3600) // 3600) % 24 < 17 else 1) * (1 + rng.gauss(0, 0.01)) for t in times]
+    answer = hunter("detect", "--input", "jsonl", stdin=row(series=series, times=times, options={"zone": "America/New_York"}))
+    assert answer.code == 0 and found(answers(answer)[0]) == []
+
+
+def test_season_without_times(hunter):
+    text = lines(*STEP)
+    plain = hunter("detect", stdin=text)
+    assert hunter("detect", "--season", "auto", stdin=text).out == plain.out
+    for season in ("day", "week"):
+        result = hunter("detect", "--season", season, stdin=text)
+        assert (result.code, result.out) == (2, "")
+        assert f'--season {season}: "-" is read as text, which has no times; JSON lines may have them' in result.err
+        result = hunter("detect", "--input", "jsonl", "--season", season, stdin=row(id=1, series=STEP))
+        assert result.code == 3
+        assert answers(result) == [{"id": 1, "error": 'standard input:1: season: a cycle can be removed only where there are '
+                                    '"times", or "start" and "step"'}]
+
+
+@pytest.mark.parametrize("members, problem", [
+    ({"times": [1, 2]}, '"times" has 2 items and "series" 3'),
+    ({"times": [1, 2, "later"]}, '"times"[2] is not a time'),
+    ({"times": [1, 3, 2]}, '"times"[2] is before the one in front of it'),
+    ({"start": "later", "step": 1}, '"start" is not a time'),
+    ({"start": 0, "step": -1}, '"step" is not a number of seconds above 0'),
+    ({"times": [1, 2, 3], "options": {"season": "month"}}, 'season: "month" is none of auto, none, day, week'),
+    ({"times": [1, 2, 3], "options": {"zone": "../x"}}, "zone: "),
+])
+def test_bad_times(hunter, members, problem):
+    result = hunter("detect", "--input", "jsonl", stdin=row(id=7, series=[1, 2, 3], **members) + row(id=8, series=STEP))
+    assert result.code == 3
+    bad, good = answers(result)
+    assert bad["id"] == 7 and problem in bad["error"]
+    assert found(good) == [50]

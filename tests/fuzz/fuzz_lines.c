@@ -54,6 +54,34 @@ static bool marks_fit(const json_t *marks, size_t n)
 	return true;
 }
 
+/* Whether a time stamp is one is for the fuzz target of their reader; here, what no reader takes.
+ */
+static bool may_be_time(const json_t *value)
+{
+	return json_is_string(value) || json_is_number(value);
+}
+
+static bool times_may_fit(const json_t *row, size_t n)
+{
+	const json_t *times = json_object_get(row, "times"), *start = json_object_get(row, "start");
+	const json_t *step = json_object_get(row, "step");
+	bool listed = times && !json_is_null(times);
+	bool spaced = start && !json_is_null(start) && step && !json_is_null(step);
+	if (listed && (!json_is_array(times) || json_array_size(times) != n || spaced))
+		return false;
+	for (size_t i = 0; i < json_array_size(times); i++)
+		if (!may_be_time(json_array_get(times, i)))
+			return false;
+	return !spaced || (may_be_time(start) && json_number_value(step) > 0);
+}
+
+/* Whether it has times that are to be understood. */
+static bool is_timed(const json_t *row)
+{
+	const json_t *times = json_object_get(row, "times");
+	return (times && !json_is_null(times)) || json_object_get(row, "start");
+}
+
 /* What agent/lines.h promises, said about jansson's tree. */
 static bool has_shape(const json_t *row)
 {
@@ -70,7 +98,7 @@ static bool has_shape(const json_t *row)
 	}
 	size_t n = json_array_size(series);
 	return marks_fit(json_object_get(row, "runs"), n) &&
-	       marks_fit(json_object_get(row, "hashes"), n) &&
+	       marks_fit(json_object_get(row, "hashes"), n) && times_may_fit(row, n) &&
 	       options_fit(json_object_get(row, "options"));
 }
 
@@ -102,6 +130,20 @@ static void compare_marks(const json_t *row, const struct line *line)
 		const json_t *one = json_array_get(runs, i - 1), *other = json_array_get(runs, i);
 		require(same || line->runs[i] == line->runs[i - 1] + 1, "the next run");
 		require(!same || (!json_is_null(one) && json_equal(one, other)), "a run");
+	}
+}
+
+static void compare_times(const json_t *row, const struct line *line)
+{
+	const json_t *times = json_object_get(row, "times");
+	require(!line->times || is_timed(row), "times of nowhere");
+	require(!json_is_array(times) || line->times, "times");
+	for (size_t i = 1; line->times && i < line->n; i++)
+		require(line->times[i - 1] <= line->times[i], "the order of times");
+	for (size_t i = 0; line->times && i < json_array_size(times); i++) {
+		double theirs = json_number_value(json_array_get(times, i));
+		if (json_is_number(json_array_get(times, i)) && fabs(theirs) < 1e11)
+			require(fabs(1000 * theirs - (double)line->times[i]) <= 1, "a time");
 	}
 }
 
@@ -174,7 +216,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct line_reader *reader = line_reader_new();
 	/* A line before it must leave nothing behind. */
 	static const char before[] = "{\"id\":1,\"series\":[1,2],\"options\":{\"window\":3},"
-				     "\"runs\":[1,1],\"hashes\":[\"a\",null]}";
+				     "\"runs\":[1,1],\"hashes\":[\"a\",null],"
+				     "\"times\":[7,\"2026-01-02\"]}";
 	require(line_read(reader, before, sizeof before - 1, &line, &mine), "a plain line");
 
 	bool accepted = line_read(reader, (const char *)data, size, &line, &mine);
@@ -187,11 +230,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	json_t *row = json_loadb((const char *)data, size, JSON_DECODE_INT_AS_REAL, &theirs);
 	bool wanted = !row && (json_error_code(&theirs) == json_error_numeric_overflow ||
 				      has_words(data, size));
-	if (!wanted)
-		require(accepted == (row && has_shape(row)), "whether the line is right");
+	if (!wanted && accepted)
+		require(row && has_shape(row), "whether the line is right");
+	if (!wanted && !accepted)
+		require(!row || !has_shape(row) || is_timed(row), "whether the line is wrong");
 	if (row && accepted) {
 		compare_series(json_object_get(row, "series"), &line);
 		compare_marks(row, &line);
+		compare_times(row, &line);
 		compare_id(json_object_get(row, "id"), &line);
 		compare_options(json_object_get(row, "options"), &line);
 	}

@@ -282,6 +282,61 @@ static void reads_runs_and_hashes(void **state)
 	check_bad("{\"series\": [1], \"runs\": [1,]}", NULL, "not valid JSON at byte 28");
 }
 
+static void check_times(const char *text, const int64_t *times, size_t n)
+{
+	struct line line = read_good(text);
+	assert_int_equal(line.n, n);
+	if (!times) {
+		assert_null(line.times);
+		return;
+	}
+	assert_non_null(line.times);
+	assert_memory_equal(line.times, times, n * sizeof *times);
+}
+
+static void reads_times(void **state)
+{
+	(void)state;
+	static const int64_t mixed[] = {1767322800000, 1767326400000, 1767326400000, 1800000000500};
+	static const int64_t spaced[] = {1767322800000, 1767322800500, 1767322801000};
+	check_times("{\"times\": [\"2026-01-02T03:00Z\", \"2026-01-02T05:00:00+01:00\", "
+		    "\"2026\\u002d01-02T04:00Z\", 1.8000000005e9], \"series\": [1,2,3,4]}",
+		mixed, 4);
+	check_times("{\"series\": [1,2,3,4], \"times\": [1767322800, 1767326400.0, 1767326400000, "
+		    "1800000000.5]}",
+		mixed, 4);
+	check_times(
+		"{\"step\": 0.5, \"series\": [1,2,3], \"start\": \"2026-01-02 03:00\"}", spaced, 3);
+	check_times("{\"series\": [1], \"times\": [\"x\"], \"times\": null}", NULL, 1);
+	check_times("{\"series\": [1], \"start\": \"monday\"}", NULL, 1);
+	check_times("{\"series\": [1], \"step\": \"by step\", \"start\": null}", NULL, 1);
+	check_times("{\"series\": [], \"times\": []}", spaced, 0);
+	check_times("{\"series\": [1]}", NULL, 1);
+}
+
+static void names_what_is_wrong_with_times(void **state)
+{
+	(void)state;
+	check_bad("{\"series\":[1],\"times\":7}", NULL, "\"times\" is not an array");
+	check_bad(
+		"{\"series\":[1,2],\"times\":[7]}", NULL, "\"times\" has 1 items and \"series\" 2");
+	check_bad("{\"series\":[1,2],\"times\":[7,\"soon\"]}", NULL, "\"times\"[1] is not a time");
+	check_bad("{\"series\":[1,2],\"times\":[7,null]}", NULL, "\"times\"[1] is not a time");
+	check_bad("{\"series\":[1,2],\"times\":[7,1e300]}", NULL, "\"times\"[1] is not a time");
+	check_bad("{\"series\":[1,2],\"times\":[7,6]}", NULL,
+		"\"times\"[1] is before the one in front of it");
+	check_bad("{\"series\":[1,2],\"start\":\"x\",\"step\":1}", NULL, "\"start\" is not a time");
+	check_bad("{\"series\":[1,2],\"start\":7,\"step\":0}", NULL,
+		"\"step\" is not a number of seconds above 0");
+	check_bad("{\"series\":[1,2],\"start\":7,\"step\":\"1h\"}", NULL,
+		"\"step\" is not a number of seconds above 0");
+	check_bad("{\"series\":[1,2],\"start\":7,\"step\":1e300}", NULL,
+		"\"step\" leads beyond the year 9999");
+	check_bad("{\"series\":[1,2],\"start\":7,\"step\":1,\"times\":[1,2]}", NULL,
+		"\"times\", and \"start\" and \"step\": only one of them can be meant");
+	check_bad("{\"series\":[1],\"times\":[1,]}", NULL, "not valid JSON at byte 26");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -296,6 +351,8 @@ int main(void)
 		cmocka_unit_test(options_are_bounded),
 		cmocka_unit_test(memory_is_used_again),
 		cmocka_unit_test(reads_runs_and_hashes),
+		cmocka_unit_test(reads_times),
+		cmocka_unit_test(names_what_is_wrong_with_times),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }
