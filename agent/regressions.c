@@ -263,6 +263,15 @@ static bool has_both_sides(const struct task *task, const struct comparison *com
 	return false;
 }
 
+/* The trend that ends in the span, or NULL. */
+static const struct change *trend_to(const struct findings *found, struct span span)
+{
+	for (size_t i = 0; i < found->count; i++)
+		if (found->changes[i].kind == CHANGE_TREND && found->changes[i].index == span.from)
+			return &found->changes[i];
+	return NULL;
+}
+
 static struct comparisons compare(const struct regressions *regressions, const struct task *task,
 	const struct half *main, const struct analysis *target)
 {
@@ -286,8 +295,8 @@ static struct comparisons compare(const struct regressions *regressions, const s
 		out.compared++;
 		if (comparison_is_regression(&comparison, direction,
 			    threshold_of(&regressions->ask, task->test, metric, arena)))
-			out.worse[out.count++] =
-				(struct regression){base->series, other->series, comparison};
+			out.worse[out.count++] = (struct regression){base->series, other->series,
+				comparison, trend_to(other, comparison.after.span)};
 	}
 	return out;
 }

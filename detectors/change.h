@@ -11,6 +11,8 @@ enum change_kind {
 	CHANGE_TREND, /* from place_from to place_to; index is where it has become visible */
 };
 
+extern const char *const change_kind_names[]; /* "step", "trend" */
+
 struct change {
 	size_t index;  /* of the first value of the new regime, counted in the caller's series, 1 <=
 			  index < n */

@@ -12,6 +12,8 @@
 #include "detectors/order.h"
 #include "detectors/stats.h"
 
+const char *const change_kind_names[] = {[CHANGE_STEP] = "step", [CHANGE_TREND] = "trend"};
+
 static const double REACH = 3, PRIOR = 40, MOST_CORRELATED = 0.9;
 
 struct sides {

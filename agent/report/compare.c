@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "detectors/describe.h"
 #include "detectors/stats.h"
 
 struct span stable_span(const struct findings *found, size_t index)
@@ -75,6 +76,38 @@ static struct level level_of(struct span span, struct moments moments, int expon
 		ldexp(moments_stddev(moments, 1), exponent)};
 }
 
+/* The last finite values of the span, divided by 2^exponent, at most DESCRIBE_SIDE. */
+static size_t last_values(const double *values, struct span span, int exponent, double *out)
+{
+	size_t count = 0, from = span.to;
+	while (from > span.from && count < DESCRIBE_SIDE)
+		count += isfinite(values[--from]) ? 1 : 0;
+	count = 0;
+	for (size_t i = from; i < span.to; i++)
+		if (isfinite(values[i]))
+			out[count++] = ldexp(values[i], -exponent);
+	return count;
+}
+
+static void set_levels(struct comparison *out, const double *a, const double *b, int exponent)
+{
+	double values[2 * DESCRIBE_SIDE];
+	struct change change;
+	size_t n1 = last_values(a, out->before.span, exponent, values);
+	size_t n2 = last_values(b, out->after.span, exponent, values + n1);
+	out->level_before = out->before.mean;
+	out->level_after = out->after.mean;
+	out->size = out->size_low = out->size_high = (double)NAN;
+	if (n1 == 0 || n2 == 0)
+		return;
+	describe_step(&change, values, NULL, 0, n1, n1 + n2, -exponent);
+	out->level_before = change.level_before;
+	out->level_after = change.level_after;
+	out->size = change.size;
+	out->size_low = change.size_low;
+	out->size_high = change.size_high;
+}
+
 struct comparison compare_spans(
 	const double *a, struct span before, const double *b, struct span after)
 {
@@ -89,12 +122,13 @@ struct comparison compare_spans(
 	};
 	if (first.mean != 0)
 		out.percent = 100 * (second.mean / first.mean - 1);
+	set_levels(&out, a, b, exponent);
 	return out;
 }
 
 bool comparison_is_regression(const struct comparison *comparison, int direction, double threshold)
 {
-	double change = comparison->after.mean - comparison->before.mean;
+	double change = comparison->level_after - comparison->level_before;
 	if (comparison->before.count == 0 || comparison->after.count == 0 ||
 		!(comparison->pvalue < threshold))
 		return false;

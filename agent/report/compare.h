@@ -23,6 +23,8 @@ struct comparison {
 	struct level before, after;
 	double pvalue;
 	double percent; /* after over before, 0 where before is 0 */
+	/* The same of the nearest points of both spans, outliers clipped: see struct change. */
+	double level_before, level_after, size, size_low, size_high;
 };
 
 /* From the last change point at or before `index` to the first after it; the ends of the series

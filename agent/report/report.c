@@ -20,7 +20,7 @@ static const char *const csv_attributes[] = {"commit", "version", "branch", "run
 bool change_is_regression(const struct series *series, const struct change *change)
 {
 	int direction = series->metric ? series->metric->direction : 0;
-	return direction == 0 || direction * (change->mean_after - change->mean_before) < 0;
+	return direction == 0 || direction * change_sign(change) < 0;
 }
 
 bool analysis_has_regression(const struct analysis *analysis)
@@ -62,11 +62,11 @@ static void print_move(
 		return;
 	}
 	fputs(":\t", report->out);
-	text_print_level(change->mean_before, unit, report->out);
+	text_print_level(change->level_before, unit, report->out);
 	fputs("\t--> ", report->out);
-	text_print_level(change->mean_after, unit, report->out);
+	text_print_level(change->level_after, unit, report->out);
 	putc('\t', report->out);
-	text_print_percent(change->mean_before, change_percent(change), report->out);
+	text_print_size(change->size, change->size_low, change->size_high, report->out);
 	putc('\n', report->out);
 }
 
@@ -113,7 +113,23 @@ static void report_csv_header(const struct report *report)
 		putc(',', report->out);
 		csv_put_text(attributes.items[i], report->formulas, report->out);
 	}
-	fputs(",commit_before,labels\n", report->out);
+	fputs(",commit_before,labels,kind,level_before,level_after,size,size_low,size_high,"
+	      "place_from,place_to\n",
+		report->out);
+}
+
+static void put_description(
+	const struct report *report, const struct series *series, const struct change *change)
+{
+	const int64_t *times = series->axis->times;
+	const double numbers[] = {change->level_before, change->level_after, change->size,
+		change->size_low, change->size_high};
+	char time[WHEN_TEXT];
+	fprintf(report->out, ",%s", change_kind_names[change->kind]);
+	for (size_t n = 0; n < sizeof numbers / sizeof *numbers; n++)
+		csv_put_number(numbers[n], report->out);
+	fprintf(report->out, ",%s", when_format_iso(times[change->place_from], time));
+	fprintf(report->out, ",%s", when_format_iso(times[change->place_to], time));
 }
 
 /* One cell: "region=eu, zone=b". */
@@ -158,6 +174,7 @@ static void report_csv(
 		csv_put_text(change_attribute_before(series, change, "commit"), report->formulas,
 			report->out);
 		put_labels(report, &series->labels);
+		put_description(report, series, change);
 		putc('\n', report->out);
 	}
 }

@@ -45,6 +45,9 @@ void report_put_change(struct buf *out, const struct series *series, const struc
  * open. */
 void report_put_series(struct buf *out, const struct series *series);
 
+/* "trend from 100 to 200 over 2026-03-01 .. 2026-03-09, +1 a point" */
+void report_print_trend(const struct series *series, const struct change *change, FILE *out);
+
 /* Whether the metric got worse; where no direction is known every change counts. */
 bool change_is_regression(const struct series *series, const struct change *change);
 bool analysis_has_regression(const struct analysis *analysis);

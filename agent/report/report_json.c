@@ -55,6 +55,22 @@ static void put_labels(struct buf *out, const struct pairs *labels)
 	buf_char(out, '}');
 }
 
+static void put_description(
+	struct buf *out, const struct series *series, const struct change *change)
+{
+	const int64_t *times = series->axis->times;
+	char time[WHEN_TEXT];
+	buf_printf(out, ", \"kind\": \"%s\"", change_kind_names[change->kind]);
+	put_number(out, "level_before", change->level_before);
+	put_number(out, "level_after", change->level_after);
+	put_number(out, "size", change->size);
+	put_number(out, "size_low", change->size_low);
+	put_number(out, "size_high", change->size_high);
+	buf_printf(
+		out, ", \"place_from\": \"%s\"", when_format_iso(times[change->place_from], time));
+	buf_printf(out, ", \"place_to\": \"%s\"", when_format_iso(times[change->place_to], time));
+}
+
 static void put_numbers(struct buf *out, const struct series *series, const struct change *change)
 {
 	put_number(out, "forward_change_percent", change_percent(change));
@@ -66,8 +82,10 @@ static void put_numbers(struct buf *out, const struct series *series, const stru
 	buf_printf(out, ", \"count_before\": %zu, \"count_after\": %zu", change->count_before,
 		change->count_after);
 	put_number(out, "pvalue", change->pvalue);
-	buf_printf(out, ", \"regression\": %s}",
+	buf_printf(out, ", \"regression\": %s",
 		change_is_regression(series, change) ? "true" : "false");
+	put_description(out, series, change);
+	buf_char(out, '}');
 }
 
 void report_put_change(struct buf *out, const struct series *series, const struct change *change,

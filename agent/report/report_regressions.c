@@ -25,11 +25,15 @@ static void print_text(const struct regression_report *report, const char *test,
 		fputs("    ", report->out);
 		text_print_padded(worse[i].before->name, 16, report->out);
 		fputs(": ", report->out);
-		text_print_level(comparison->before.mean, unit, report->out);
+		text_print_level(comparison->level_before, unit, report->out);
 		fputs(" --> ", report->out);
-		text_print_level(comparison->after.mean, unit, report->out);
+		text_print_level(comparison->level_after, unit, report->out);
 		putc(' ', report->out);
-		text_print_percent(comparison->before.mean, comparison->percent, report->out);
+		if (worse[i].trend)
+			report_print_trend(worse[i].after, worse[i].trend, report->out);
+		else
+			text_print_size(comparison->size, comparison->size_low,
+				comparison->size_high, report->out);
 		putc('\n', report->out);
 	}
 }
@@ -70,6 +74,13 @@ static void print_json(const struct regression_report *report, const char *test,
 		buf_json_text(&out, metric ? metric->unit : NULL);
 		put_number(&out, "forward_change_percent", comparison->percent);
 		put_number(&out, "pvalue", comparison->pvalue);
+		put_number(&out, "level_before", comparison->level_before);
+		put_number(&out, "level_after", comparison->level_after);
+		put_number(&out, "size", comparison->size);
+		put_number(&out, "size_low", comparison->size_low);
+		put_number(&out, "size_high", comparison->size_high);
+		buf_printf(&out, ", \"kind\": \"%s\"",
+			change_kind_names[worse[i].trend ? CHANGE_TREND : CHANGE_STEP]);
 		put_level(&out, "before", worse[i].before, &comparison->before);
 		put_level(&out, "after", worse[i].after, &comparison->after);
 		buf_char(&out, '}');

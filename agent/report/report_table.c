@@ -16,6 +16,8 @@
 #include "agent/report/table.h"
 #include "agent/report/timeline.h"
 
+#define FAR INT64_C(259200000) /* ms */
+
 #define RED "\033[31m"
 #define GREEN "\033[32m"
 #define YELLOW "\033[33m"
@@ -147,8 +149,8 @@ static const char *color_of(
 static const char *percent_text(
 	const struct view *view, struct arena *arena, const struct change *change)
 {
-	double percent = change_percent(change);
-	if (change->mean_before == 0 && !view->report->otava)
+	double percent = view->report->otava ? change_percent(change) : change->size;
+	if (isnan(percent) && !view->report->otava)
 		return "new";
 	return arena_printf(arena, "%+.1f%%", isnan(percent) ? (double)NAN : percent);
 }
@@ -212,6 +214,53 @@ static void print_body(const struct view *view, const struct table *table, const
 	}
 }
 
+/* "from 2026-03-01 to 2026-03-09", to the minute where that is not far. */
+static void print_span(const struct series *series, const struct change *change, FILE *out)
+{
+	const int64_t *times = series->axis->times;
+	char from[WHEN_TEXT], to[WHEN_TEXT];
+	int length = times[change->place_to] - times[change->place_from] > FAR ? 10 : 16;
+	when_format(times[change->place_from], from);
+	when_format(times[change->place_to], to);
+	fprintf(out, "%.*s .. %.*s", length, from, length, to);
+}
+
+void report_print_trend(const struct series *series, const struct change *change, FILE *out)
+{
+	double points = (double)(change->place_to - change->place_from);
+	fprintf(out, "trend from %.4g to %.4g over ", change->level_before, change->level_after);
+	print_span(series, change, out);
+	fprintf(out, ", %+.2g a point",
+		(change->level_after - change->level_before) / (points > 0 ? points : 1));
+}
+
+/* Which cycles were removed before anything was looked for. */
+static void print_cycles(const struct findings *found, FILE *out)
+{
+	static const char *const names[] = {NULL, "daily", "weekly", "daily and weekly"};
+	if (!found->season.cycles)
+		return;
+	text_print(found->series->name, out);
+	fprintf(out, ": %s cycle removed (%.0f%% of the variance)\n", names[found->season.cycles],
+		100 * found->season.explained);
+}
+
+/* What the table has no room for. */
+static void print_remarks(const struct analysis *analysis, FILE *out)
+{
+	for (size_t s = 0; s < analysis->data->count; s++) {
+		const struct findings *found = &analysis->findings[s];
+		print_cycles(found, out);
+		for (size_t i = 0; i < found->count; i++)
+			if (found->changes[i].kind == CHANGE_TREND) {
+				text_print(found->series->name, out);
+				fputs(": ", out);
+				report_print_trend(found->series, &found->changes[i], out);
+				putc('\n', out);
+			}
+	}
+}
+
 void report_table(const struct report *report, const struct analysis *analysis, struct arena *arena)
 {
 	struct timeline timeline = timeline_of(arena, analysis->data);
@@ -247,4 +296,6 @@ void report_table(const struct report *report, const struct analysis *analysis, 
 	table_measure(&table);
 	table_print_header(&table, report->out);
 	print_body(&view, &table, &hits, arena);
+	if (!report->otava)
+		print_remarks(analysis, report->out);
 }

@@ -112,12 +112,16 @@ void text_print_level(double value, const char *unit, FILE *out)
 	text_print(unit, out);
 }
 
-void text_print_percent(double before, double percent, FILE *out)
+void text_print_size(double size, double low, double high, FILE *out)
 {
-	if (before == 0)
+	if (isnan(size)) {
 		fputs("(new)", out);
-	else
-		fprintf(out, "(%+6.1f%%)", percent);
+		return;
+	}
+	fprintf(out, "(%+6.1f%%", size);
+	if (isfinite(low) && isfinite(high))
+		fprintf(out, " [%.1f, %.1f]", low, high);
+	putc(')', out);
 }
 
 static const char *skip_digits(const char *text)

@@ -62,8 +62,9 @@ void text_print_padded(const char *text, size_t width, FILE *out);
 /* A level with three digits, right-aligned, and its unit, or NULL: "     100 ms". */
 void text_print_level(double value, const char *unit, FILE *out);
 
-/* How far a level moved: "( +20.0%)", or "(new)" where it was 0 and there is no percentage. */
-void text_print_percent(double before, double percent, FILE *out);
+/* How far a level moved, with its interval: "( +20.0% [18.9, 21.2])", or "(new)" where there is no
+ * percentage (NaN). */
+void text_print_size(double size, double low, double high, FILE *out);
 
 /* Whether the text is a number as people write them ("12", "-1.5e3", "inf"), and whether it is a
  * whole one. */

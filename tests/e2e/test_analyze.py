@@ -116,9 +116,11 @@ def test_json_is_one_document(hunter):
 def test_csv_has_a_line_a_change(hunter):
     lines = hunter("analyze", "moved", "--output", "csv").out.splitlines()
     assert lines[0].split(",")[:4] == ["test", "metric", "time", "index"]
-    assert lines[0].split(",")[-6:] == ["commit", "version", "branch", "run", "commit_before", "labels"]
-    assert lines[1].startswith("step,m,2026-01-21T00:00:00Z,20,") and lines[1].endswith(",yes,c20,,,,c19,")
-    assert lines[2].startswith("better,m,2026-01-21T00:00:00Z,20,") and lines[2].endswith(",no,c20,,,,c19,")
+    assert lines[0].split(",")[12:] == [
+        "commit", "version", "branch", "run", "commit_before", "labels",
+        "kind", "level_before", "level_after", "size", "size_low", "size_high", "place_from", "place_to"]
+    assert lines[1].startswith("step,m,2026-01-21T00:00:00Z,20,") and ",yes,c20,,,,c19,,step," in lines[1]
+    assert lines[2].startswith("better,m,2026-01-21T00:00:00Z,20,") and ",no,c20,,,,c19,,step," in lines[2]
     assert len(lines) == 3
 
 
@@ -133,14 +135,14 @@ def test_csv_holds_no_formulas(hunter, folder, commit, shown):
     plain = commit.replace("\t", " ")
     for flags, name, cell in ([], "'=m", shown), (["--csv-formulas"], "=m", plain), (["--no-csv-formulas"], "'=m", shown):
         lines = hunter("analyze", "cell", "--output", "csv", *flags).out.splitlines()
-        assert lines[1].startswith(f"cell,{name},") and lines[1].endswith(f",{cell},,,"), lines
+        assert lines[1].startswith(f"cell,{name},") and f",yes,{cell},,,," in lines[1], lines
 
 
 def test_regressions_only(hunter):
     result = hunter("analyze", "moved", "--output", "regressions_only")
     assert re.fullmatch(
         "Regressions in step:\n2026-01-21 00:00:00 \\+0000\n"
-        "    m               :\t {4,5}\\d+(\\.\\d)?\t--> {6}\\d+\t\\( \\+\\d+\\.\\d%\\)\n"
+        "    m               :\t {4,5}\\d+(\\.\\d)?\t--> {6}\\d+\t\\( \\+\\d+\\.\\d% \\[[\\d.]+, [\\d.]+\\]\\)\n"
         "No regressions found in better.\n", result.out), result.out
 
 

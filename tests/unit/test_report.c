@@ -157,6 +157,18 @@ struct sample {
 	struct analysis analysis;
 };
 
+/* Levels as its means are, with an interval of 1% to either side. */
+static void describe(struct change *change, size_t from, size_t to)
+{
+	change->level_before = change->mean_before;
+	change->level_after = change->mean_after;
+	change->size = change_percent(change);
+	change->size_low = change->size - 1;
+	change->size_high = change->size + 1;
+	change->place_from = from;
+	change->place_to = to;
+}
+
 static struct sample *sample_of(struct arena *arena)
 {
 	static const char *const commits[] = {"c1", "c2", "c3", "c4", "caf\u00e9, \"5\"", NULL};
@@ -188,6 +200,8 @@ static struct sample *sample_of(struct arena *arena)
 		.count_before = 2,
 		.count_after = 3,
 		.magnitude = 1.4};
+	describe(&sample->changes[0], 2, 3);
+	describe(&sample->changes[1], 3, 3);
 	for (size_t s = 0; s < 2; s++)
 		sample->findings[s] = (struct findings){.series = &sample->data.series[s],
 			.changes = &sample->changes[s],
@@ -262,13 +276,36 @@ static void regressions_only(void **state)
 {
 	print(*state, (struct report){.output = REPORT_REGRESSIONS}, 1);
 	print(*state, (struct report){.output = REPORT_REGRESSIONS, .otava = true}, 1);
-	assert_printed(*state, "Regressions in demo:\n"
-			       "2026-01-04 00:00:00 +0000\n"
-			       "    demo.read.x     :\t     100\t-->      120\t( +20.5%)\n"
-			       "    demo.read.y     :\t    1.25\t-->     3.00\t(+140.0%)\n"
-			       "Regressions in demo:\n"
-			       "2026-01-04 00:00:00 +0000\n"
-			       "    demo.read.x     :\t    100.\t-->     120.\t( +20.5%)\n");
+	assert_printed(*state,
+		"Regressions in demo:\n"
+		"2026-01-04 00:00:00 +0000\n"
+		"    demo.read.x     :\t     100\t-->      120\t( +20.5% [19.5, 21.5])\n"
+		"    demo.read.y     :\t    1.25\t-->     3.00\t(+140.0% [139.0, 141.0])\n"
+		"Regressions in demo:\n"
+		"2026-01-04 00:00:00 +0000\n"
+		"    demo.read.x     :\t    100.\t-->     120.\t( +20.5%)\n");
+}
+
+/* A trend and the cycles that were removed are said below the table. */
+static void remarks_below_the_table(void **state)
+{
+	struct capture *capture = *state;
+	struct sample *sample = sample_of(capture->arena);
+	struct report report = {.out = capture->out, .output = REPORT_TEXT};
+
+	sample->changes[0].kind = CHANGE_TREND;
+	sample->changes[0].place_from = 1;
+	sample->changes[0].place_to = 5;
+	sample->findings[1].season =
+		(struct season){.cycles = SEASON_DAILY | SEASON_WEEKLY, .explained = 0.834};
+	report_begin(&report);
+	report_test(&report, &sample->analysis, capture->arena);
+	report_end(&report);
+	fflush(capture->out);
+	assert_non_null(strstr(capture->text,
+		"demo.read.x: trend from 100 to 120.5 over 2026-01-02 .. 2026-01-06, +5.1 a "
+		"point\n"
+		"demo.read.y: daily and weekly cycle removed (83% of the variance)\n"));
 }
 
 static void csv(void **state)
@@ -278,10 +315,14 @@ static void csv(void **state)
 	assert_printed(*state,
 		"test,metric,time,index,forward_change_percent,magnitude,mean_before,mean_after,"
 		"stddev_before,"
-		"stddev_after,pvalue,regression,commit,version,commit_before,labels\n"
+		"stddev_after,pvalue,regression,commit,version,commit_before,labels,kind,"
+		"level_before,level_after,size,size_low,size_high,place_from,place_to\n"
 		"demo,demo.read.x,2026-01-04T00:00:00Z,3,20.500000000000007,0.205,100,120.5,0.5,0."
-		"25,1.5e-05,yes,c4,,c3,\n"
-		"demo,demo.read.y,2026-01-04T00:00:00Z,3,140,1.4,1.25,3,0.5,0.25,0,yes,c4,,c2,\n");
+		"25,1.5e-05,yes,c4,,c3,,step,100,120.5,20.500000000000007,"
+		"19.500000000000007,21.500000000000007,2026-01-03T00:00:00Z,2026-01-04T00:00:00Z\n"
+		"demo,demo.read.y,2026-01-04T00:00:00Z,3,140,1.4,1.25,3,0.5,0.25,0,yes,c4,,c2,,"
+		"step,1.25,3,140,139,"
+		"141,2026-01-04T00:00:00Z,2026-01-04T00:00:00Z\n");
 }
 
 /* A line stays a line, and what it holds does nothing to a terminal. */
@@ -359,7 +400,11 @@ static void our_json(void **state)
 		"\"mean_before\": 100, "
 		"\"mean_after\": 120.5, \"stddev_before\": 0.5, \"stddev_after\": 0.25, "
 		"\"count_before\": 3, "
-		"\"count_after\": 3, \"pvalue\": 1.5e-05, \"regression\": true}]}\n"
+		"\"count_after\": 3, \"pvalue\": 1.5e-05, \"regression\": true, \"kind\": "
+		"\"step\", \"level_before\": 100, \"level_after\": 120.5, \"size\": "
+		"20.500000000000007, \"size_low\": 19.500000000000007, \"size_high\": "
+		"21.500000000000007, \"place_from\": \"2026-01-03T00:00:00Z\", \"place_to\": "
+		"\"2026-01-04T00:00:00Z\"}]}\n"
 		"], \"failed\": [{\"name\": \"other\", \"error\": \"no \\\"file\\\"\"}]}\n");
 }
 
@@ -377,6 +422,7 @@ static void axes_are_merged_by_time(void **state)
 	data_series(capture->arena, &sample->data, second, "y{host=\"a.b\"}", 1, y);
 	sample->test.name = "two";
 	sample->changes[0] = (struct change){.index = 2, .mean_before = 10, .mean_after = 20};
+	describe(&sample->changes[0], 2, 2);
 	sample->findings[0] = (struct findings){.series = &sample->data.series[0]};
 	sample->findings[1] = (struct findings){
 		.series = &sample->data.series[1], .changes = sample->changes, .count = 1};
@@ -441,6 +487,7 @@ static void rows_cost_no_memory(void **state)
 	struct dataset data = {arena_array(arena, AXES, sizeof *data.series), AXES};
 	struct findings *findings = arena_array(arena, AXES, sizeof *findings);
 	struct change change = {.index = 50, .mean_before = 1, .mean_after = 2, .pvalue = 0.001};
+	describe(&change, 50, 50);
 	double values[POINTS] = {0};
 	for (int i = 0; i < AXES; i++) {
 		struct dataset one = {&data.series[i], 0};
@@ -516,6 +563,7 @@ static struct analysis of_many_commits(struct arena *arena, struct test *test)
 	struct findings *findings = arena_array(arena, 4, sizeof *findings);
 	struct change *change = arena_alloc(arena, sizeof *change);
 	*change = (struct change){.index = 1, .mean_before = 1, .mean_after = 2};
+	describe(change, 1, 1);
 	for (size_t s = 0; s < 4; s++) {
 		struct axis *axis = data_axis(arena, 2, NEW_YEAR, DAY);
 		if (s != 2)
@@ -617,6 +665,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(otavas_table, setup, teardown),
 		cmocka_unit_test_setup_teardown(pvalues_and_colours, setup, teardown),
 		cmocka_unit_test_setup_teardown(regressions_only, setup, teardown),
+		cmocka_unit_test_setup_teardown(remarks_below_the_table, setup, teardown),
 		cmocka_unit_test_setup_teardown(csv, setup, teardown),
 		cmocka_unit_test_setup_teardown(no_form_has_control_characters, setup, teardown),
 		cmocka_unit_test_setup_teardown(otavas_json, setup, teardown),
