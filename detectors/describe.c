@@ -33,8 +33,8 @@ static void clip(double *values, size_t n)
 	for (size_t i = 0; i < n; i++)
 		sum += sorted[i] = fabs(values[i] - median);
 	spread = 1.4826 * order_median(sorted, n);
-	if (isfinite(sum))
-		spread = fmax(spread, 0.5 * sum / (double)n);
+	if (spread == 0 && isfinite(sum)) /* most are equal */
+		spread = 0.5 * sum / (double)n;
 	for (size_t i = 0; i < n; i++)
 		values[i] = fmin(fmax(values[i], median - REACH * spread), median + REACH * spread);
 }

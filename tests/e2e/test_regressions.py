@@ -71,9 +71,11 @@ def test_the_text(hunter):
     document = json.loads(hunter("regressions", "two", "--output", "json").out)
     expected = "two:\n"
     for found in document["tests"][0]["regressions"]:
-        before, after = found["before"]["mean"], found["after"]["mean"]
+        before, after = found["level_before"], found["level_after"]
+        size = tuple(found[key] for key in ("size", "size_low", "size_high"))
+        assert abs(size[0] - 100 * (after / before - 1)) < 1e-9 and size[1] < size[0] < size[2]
         shown = tuple(("%#.3g" % level).rstrip(".").rjust(8) for level in (before, after))
-        expected += "    %-16s: %s --> %s (%+6.1f%%)\n" % (found["metric"], *shown, 100 * (after / before - 1))
+        expected += "    %-16s: %s --> %s (%+6.1f%% [%.1f, %.1f])\n" % (found["metric"], *shown, *size)
     assert result == (1, expected + "Regressions in 1 test found\n", "")
     assert hunter("regressions", "same") == (0, "same: OK\nNo regressions found!\n", "")
     assert hunter("regressions", "same", "--output", "log").out == "same: OK\nNo regressions found!\n"
