@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/analyze.h"
 #include "agent/commands.h"
 #include "agent/core/hash.h"
+#include "agent/core/zone.h"
 #include "agent/output_file.h"
 #include "detectors/combine.h"
 
@@ -18,7 +20,7 @@ struct evaluate_options {
 	int64_t jobs, max_line;
 	int output;
 	bool tune, by_class, whole;
-	const char *svg, *confirm;
+	const char *svg, *confirm, *season, *zone;
 };
 
 #define AT(member) offsetof(struct evaluate_options, member)
@@ -45,6 +47,17 @@ static const struct field evaluate_fields[] = {
 		.metavar = "RULE",
 		.help = "when a change that was found is announced, point by point: auto, off or a "
 			"number of points"},
+	{.name = "season",
+		.type = FIELD_STRING,
+		.offset = AT(season),
+		.metavar = "auto|none|day|week",
+		.help = "daily and weekly cycles to remove from series with times, by default "
+			"what each detector does by default"},
+	{.name = "zone",
+		.type = FIELD_STRING,
+		.offset = AT(zone),
+		.metavar = "ZONE",
+		.help = "time zone of these cycles, as in Europe/Berlin"},
 	{.name = "whole",
 		.type = FIELD_BOOL,
 		.offset = AT(whole),
@@ -120,7 +133,43 @@ static bool read_contender(const struct schema *schema, const char *text, struct
 	if (!combines)
 		combine_members(schema, &whole, member);
 	const struct detection *chosen = combines ? &whole : member;
-	*out = (struct contender){text, detector_find(chosen->detector->name), chosen->options};
+	*out = (struct contender){text, detector_find(chosen->detector->name), chosen->options,
+		analysis_season(chosen), NULL};
+	return true;
+}
+
+/* The cycles that the flags ask for, of all contenders. */
+static bool read_season(struct work *work, struct error *error)
+{
+	const struct evaluate_options *options = work->options;
+	const struct zone *zone = NULL;
+	enum season_mode season = SEASON_UNSET;
+	if (options->season && !season_parse(options->season, &season, error))
+		return error_prefix(error, "--");
+	if (options->zone && !zone_read(work->cli->arena, NULL, options->zone, &zone, error))
+		return error_prefix(error, "--zone: ");
+	for (size_t i = 0; i < work->contender_count; i++) {
+		work->contenders[i].zone = zone;
+		if (season != SEASON_UNSET)
+			work->contenders[i].season = season;
+	}
+	return true;
+}
+
+/* A cycle that is asked for by name can be removed only where times are known. */
+static bool check_times(struct work *work, struct error *error)
+{
+	const struct contender *first = &work->contenders[0];
+	for (size_t i = 0; i < work->set.count; i++) {
+		work->evaluation.timed |= work->set.series[i].times != NULL;
+		if (!work->set.series[i].times &&
+			(first->season == SEASON_DAY || first->season == SEASON_WEEK))
+			return error_set(error, ERROR_DATA,
+				"--season %s: series \"%.200s\" has no \"times\", nor \"start\" "
+				"and "
+				"\"step\"",
+				work->options->season, work->set.series[i].id);
+	}
 	return true;
 }
 
@@ -295,11 +344,14 @@ static bool tune(struct work *work, struct error *error)
 static bool prepare(struct work *work, struct error *error)
 {
 	const struct evaluate_options *options = work->options;
-	if (!read_contenders(work, error) || !check_flags(work, error) ||
+	if (!read_contenders(work, error) || !read_season(work, error) ||
+		!check_flags(work, error) ||
 		!confirm_parse(options->confirm, &work->evaluation.rule, error))
 		return false;
 	if (!labelled_load(&options->truth, (size_t)options->max_line, work->cli->arena, &work->set,
 		    error))
+		return false;
+	if (!check_times(work, error))
 		return false;
 	work->evaluation.unlabelled = work->set.unlabelled;
 	return !options->svg || output_check(options->svg, error) || error_prefix(error, "--svg: ");
@@ -336,7 +388,9 @@ const struct command evaluate_command = {
 		"found in spans that are unsure counts for nothing. All detectors stand side by "
 		"side: precision, recall and F1 within 0, 2 and 5 points, covering and Rand index, "
 		"false points in series without changes; and, one point at a time, how many points "
-		"late a change is announced, false alarms, and how many are withdrawn later.\n"
+		"late a change is announced, false alarms, and how many are withdrawn later. From "
+		"series with \"times\", or \"start\" and \"step\" in seconds, daily and weekly "
+		"cycles are removed as by the agent (--season).\n"
 		"\n"
 		"  hunter-c evaluate --truth labelled.jsonl --detector edivisive --detector "
 		"kernel\n"

@@ -12,12 +12,15 @@
 #include "agent/labelled.h"
 #include "detectors/detector.h"
 #include "detectors/follow.h"
+#include "detectors/season.h"
 
 /* A detector with options, as it was written on the command line. */
 struct contender {
 	const char *name;
 	const struct detector *detector;
 	const void *options;
+	enum season_mode season; /* of series that have times */
+	const struct zone *zone;
 };
 
 enum { MARGINS = 3, MARGIN_MAIN = 2 };
@@ -39,6 +42,7 @@ struct standing {
 	const char *group;      /* their class */
 	size_t series, changed; /* those that have labels */
 	size_t points, found;
+	size_t seasonal;                     /* series of which a cycle was removed */
 	size_t flat_points, flat_found;      /* of series without labels */
 	struct score_tally margins[MARGINS]; /* of series with labels */
 	struct score_tally all;              /* of all series, at the main margin */
@@ -59,7 +63,8 @@ struct evaluation {
 	const struct labelled_series *const *series;
 	size_t count;
 	struct confirm_rule rule;
-	bool live; /* point by point, too */
+	bool live;  /* point by point, too */
+	bool timed; /* some of the series have times, for those who print */
 	size_t jobs;
 	size_t unlabelled; /* series that were left out, for those who print */
 	/* A line on stderr says how far it is: series done of `total`, which it adds up itself. */

@@ -68,6 +68,12 @@ static double annotated(struct result *result, size_t which)
 	return mean(sums[which], result->whole.series);
 }
 
+static double seasonal(struct result *result, size_t which)
+{
+	(void)which;
+	return (double)result->whole.seasonal;
+}
+
 static double flat(struct result *result, size_t which)
 {
 	(void)which;
@@ -179,6 +185,8 @@ void evaluate_put_text(struct buf *out, struct result *results, size_t count,
 	put_line(&columns, "  F1 within 5 points, mean", PLAIN, annotated, 0);
 	put_line(&columns, "  covering, mean", PLAIN, annotated, 1);
 	put_line(&columns, "  Rand index, mean", PLAIN, annotated, 2);
+	if (evaluation->timed)
+		put_line(&columns, "  series whose cycles were removed", COUNT, seasonal, 0);
 	buf_text(out, "series without changes\n");
 	put_line(&columns, "  points found a 1,000", PLAIN, flat, 0);
 	if (evaluation->live) {
@@ -229,6 +237,7 @@ static void put_standing(struct buf *out, struct standing *standing)
 		"\"flat_points\": %zu, \"flat_found\": %zu",
 		standing->series, standing->changed, standing->points, standing->found,
 		standing->flat_points, standing->flat_found);
+	buf_printf(out, ", \"seasonal\": %zu", standing->seasonal);
 	put_number(out, "flat_per_1000",
 		per_thousand((double)standing->flat_found, standing->flat_points));
 	buf_text(out, ", \"margins\": [");

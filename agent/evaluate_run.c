@@ -8,6 +8,7 @@
 
 #include "agent/core/clock.h"
 #include "agent/evaluate.h"
+#include "agent/refit.h"
 #include "agent/shapes/team.h"
 
 enum { RERUNS_MOST = 200, PROGRESS_EVERY = 250 }; /* ms */
@@ -70,21 +71,81 @@ static size_t next_look(const struct detector *detector, size_t seen, size_t n)
 	return more < n - seen ? more : n - seen;
 }
 
-static const struct change *look(const struct contender *contender, struct stream *stream,
-	const struct labelled_series *series, size_t seen, size_t more, struct scratch *scratch,
-	struct change *room, size_t *count, struct error *error)
+/* A series that arrives point by point. */
+struct arrival {
+	const struct contender *contender;
+	const struct labelled_series *series;
+	struct scratch *scratch;
+	struct refit refit;
+	double *adjusted; /* the points seen, without their cycles */
+	struct stream *stream;
+	struct change *room;
+	const struct change *changes; /* what was found at the last look */
+	size_t count;
+};
+
+/* The first `seen` points as others see them, `more` of which have come since the last look. */
+static bool detect_first(struct arrival *arrival, size_t seen, size_t more, struct error *error)
 {
-	const struct samples samples = {.values = series->values,
-		.n = seen + more,
+	const struct contender *contender = arrival->contender;
+	const struct labelled_series *series = arrival->series;
+	const struct samples samples = {.values = arrival->adjusted,
+		.n = seen,
 		.runs = series->runs,
 		.hashes = series->hashes};
-	if (stream)
-		return detector_append(contender->detector, stream, series->values + seen, more,
-			scratch, count, error);
-	return detector_run(contender->detector, &samples, contender->options, scratch, room, count,
-		       error)
-		       ? room
-		       : NULL;
+	if (arrival->stream)
+		arrival->changes = detector_append(contender->detector, arrival->stream,
+			arrival->adjusted + seen - more, more, arrival->scratch, &arrival->count,
+			error);
+	else
+		arrival->changes = detector_run(contender->detector, &samples, contender->options,
+					   arrival->scratch, arrival->room, &arrival->count, error)
+					   ? arrival->room
+					   : NULL;
+	return arrival->changes != NULL;
+}
+
+static void remove_cycles(struct arrival *arrival, size_t from, size_t to)
+{
+	const struct labelled_series *series = arrival->series;
+	size_t n = to - from;
+	if (series->times)
+		season_remove(&arrival->refit.season, series->times + from, series->values + from,
+			n, arrival->adjusted + from);
+	else if (n > 0)
+		memcpy(arrival->adjusted + from, series->values + from, n * sizeof(double));
+}
+
+static void renew_stream(struct arrival *arrival)
+{
+	const struct contender *contender = arrival->contender;
+	if (arrival->stream)
+		contender->detector->stream_free(arrival->stream);
+	arrival->stream = contender->detector->stream_new
+				  ? contender->detector->stream_new(contender->options)
+				  : NULL;
+}
+
+/* Looks at the first `seen` points; the last look was at the first `before`. As in the agent, other
+ * cycles change nothing in points that were seen. */
+static bool look(struct arrival *arrival, size_t before, size_t seen,
+	struct follower *const followers[static LIVES], struct error *error)
+{
+	const struct contender *contender = arrival->contender;
+	const struct labelled_series *series = arrival->series;
+	bool other =
+		series->times && refit_season(&arrival->refit, contender->season, contender->zone,
+					 series->values, series->times, seen, arrival->scratch);
+	size_t more = seen - before;
+	remove_cycles(arrival, other ? 0 : before, seen);
+	if (other) {
+		renew_stream(arrival);
+		if (before > 0 && !detect_first(arrival, before, before, error))
+			return false;
+		for (size_t i = 0; i < LIVES && before > 0; i++)
+			follower_accept(followers[i], before, arrival->changes, arrival->count);
+	}
+	return detect_first(arrival, seen, more, error);
 }
 
 static void judge_live(const struct follower *follower, const struct labels *labels,
@@ -101,32 +162,51 @@ static void judge_live(const struct follower *follower, const struct labels *lab
 static bool score_live(const struct shift *shift, const struct labelled_series *series,
 	struct scratch *scratch, struct change *room, struct standing *out, struct error *error)
 {
-	const struct contender *contender = shift->contender;
-	const struct detector *detector = contender->detector;
 	const struct confirm_rule at_once = {.mode = CONFIRM_OFF};
 	struct follower *followers[LIVES] = {
 		[LIVE_CONFIRMED] = follower_new(&shift->evaluation->rule, true),
 		[LIVE_AT_ONCE] = follower_new(&at_once, false)};
-	struct stream *stream =
-		detector->stream_new ? detector->stream_new(contender->options) : NULL;
-	const struct change *changes = NULL;
-	size_t count = 0, n = series->labels.n;
+	size_t n = series->labels.n;
+	struct arrival arrival = {.contender = shift->contender,
+		.series = series,
+		.scratch = scratch,
+		.adjusted = memory_new(n, sizeof *arrival.adjusted),
+		.room = room};
 	bool good = true;
+	renew_stream(&arrival);
 	for (size_t seen = 0; seen < n && good;) {
-		size_t more = next_look(detector, seen, n);
-		changes = look(contender, stream, series, seen, more, scratch, room, &count, error);
-		good = changes != NULL;
-		seen += more;
+		size_t before = seen;
+		seen += next_look(shift->contender->detector, seen, n);
+		good = look(&arrival, before, seen, followers, error);
 		for (size_t i = 0; i < LIVES && good; i++)
-			follower_take(followers[i], series->values, seen, changes, count);
+			follower_take(followers[i], arrival.adjusted, seen, arrival.changes,
+				arrival.count);
 	}
 	for (size_t i = 0; i < LIVES; i++) {
-		judge_live(followers[i], &series->labels, changes, good ? count : 0, &out->live[i]);
+		judge_live(followers[i], &series->labels, arrival.changes, good ? arrival.count : 0,
+			&out->live[i]);
 		follower_free(followers[i]);
 	}
-	if (stream)
-		detector->stream_free(stream);
+	if (arrival.stream)
+		shift->contender->detector->stream_free(arrival.stream);
+	refit_free(&arrival.refit);
+	free(arrival.adjusted);
 	return good;
+}
+
+/* The values of the whole series without its cycles; `room` is for them. */
+static const double *adjust(const struct contender *contender, const struct labelled_series *series,
+	struct scratch *scratch, double *room, struct standing *out)
+{
+	size_t n = series->labels.n;
+	if (!series->times)
+		return series->values;
+	struct season season = season_fit(
+		contender->season, contender->zone, 0, series->values, series->times, n, scratch);
+	out->seasonal = season.cycles != 0;
+	season_remove(&season, series->times, series->values, n, room);
+	season_free(&season);
+	return room;
 }
 
 static void note_failure(
@@ -163,15 +243,17 @@ static void do_series(void *argument, size_t index)
 	const struct labelled_series *series = shift->evaluation->series[index];
 	struct scratch *scratch = scratch_new();
 	struct change *room = memory_new(series->labels.n, sizeof *room);
-	const struct samples samples = {.values = series->values,
-		.n = series->labels.n,
-		.runs = series->runs,
-		.hashes = series->hashes};
+	double *adjusted = memory_new(series->labels.n, sizeof *adjusted);
 	int64_t start = clock_monotonic_ns();
 	struct standing *standing = &shift->standings[index];
 	struct error error;
 	size_t count;
 	*standing = (struct standing){0};
+	const struct samples samples = {
+		.values = adjust(contender, series, scratch, adjusted, standing),
+		.n = series->labels.n,
+		.runs = series->runs,
+		.hashes = series->hashes};
 	bool good = detector_run(
 		contender->detector, &samples, contender->options, scratch, room, &count, &error);
 	if (good)
@@ -181,6 +263,7 @@ static void do_series(void *argument, size_t index)
 	if (!good)
 		note_failure(shift, series, &error);
 	free(room);
+	free(adjusted);
 	scratch_free(scratch);
 	note_done(shift, clock_monotonic_ns() - start);
 }
@@ -215,6 +298,7 @@ static void add_standing(struct standing *sum, const struct standing *one)
 	sum->changed += one->changed;
 	sum->points += one->points;
 	sum->found += one->found;
+	sum->seasonal += one->seasonal;
 	sum->flat_points += one->flat_points;
 	sum->flat_found += one->flat_found;
 	for (size_t m = 0; m < MARGINS; m++)

@@ -221,6 +221,7 @@ bool labelled_read(struct line_reader *reader, const char *text, size_t length, 
 		.values = copy(arena, line.values, line.n, sizeof *line.values),
 		.runs = copy(arena, line.runs, line.n, sizeof *line.runs),
 		.hashes = copy(arena, line.hashes, line.n, sizeof *line.hashes),
+		.times = copy(arena, line.times, line.n, sizeof *line.times),
 		.labels.n = line.n};
 	bool read = make_trees(&at, &parts, error) && read_labels(&parts, arena, out, error);
 	out->id = read_name(&line, &parts, arena);

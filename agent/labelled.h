@@ -7,7 +7,7 @@
  *
  * A change point is the index, from 0, of the first value of a new level. `class` groups series in
  * what is told. `unsure` are spans, the end not included, in which nothing counts. Series, runs,
- * hashes and id are those of agent/lines.h; "name" may stand for "id" and "annotations" for
+ * hashes, times and id are those of agent/lines.h; "name" may stand for "id" and "annotations" for
  * "change_points". Other members are stepped over.
  */
 #ifndef AGENT_LABELLED_H
@@ -23,6 +23,7 @@ struct labelled_series {
 	const double *values;
 	const size_t *runs;     /* as in struct samples, or NULL */
 	const uint64_t *hashes; /* likewise */
+	const int64_t *times;   /* ms, ascending; NULL where they are not known */
 	struct labels labels;
 };
 

@@ -103,7 +103,9 @@ static bool make_trial(const struct contender *given, const struct axis_values *
 	}
 	buf_char(&name, ')');
 	fine = fine && (!given->detector->check || given->detector->check(options, &error));
-	*out = (struct contender){arena_strdup(arena, name.data), given->detector, options};
+	*out = *given;
+	out->name = arena_strdup(arena, name.data);
+	out->options = options;
 	buf_free(&name);
 	return fine;
 }

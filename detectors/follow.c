@@ -15,6 +15,7 @@ struct known {
 	size_t alarm;    /* number from 1; 0: none of its own */
 	int sign;
 	bool there, announced;
+	bool silent; /* taken for announced, without an alarm */
 	bool withdrawn;
 };
 
@@ -54,7 +55,7 @@ static size_t distance(size_t a, size_t b)
 
 static int sign_of(const struct change *change)
 {
-	return change->mean_after > change->mean_before ? 1 : -1;
+	return change_sign(change);
 }
 
 static struct known *add_known(struct follower *follower, const struct change *change)
@@ -171,7 +172,7 @@ static void take_change(
 	known->index = change->index;
 	known->there = true;
 	known->withdrawn = false;
-	if (known->announced && follower->tracked)
+	if (known->silent || (known->announced && follower->tracked))
 		return;
 	if (known->announced || confirm_holds(&follower->rule, change, known->first_count))
 		announce(follower, known, seen);
@@ -192,6 +193,28 @@ void follower_take(struct follower *follower, const double *values, size_t seen,
 	for (size_t i = 0; i < follower->count; i++)
 		if (!follower->known[i].there && !follower->known[i].announced)
 			follower->known[i--] = follower->known[--follower->count];
+}
+
+void follower_accept(
+	struct follower *follower, size_t seen, const struct change *changes, size_t count)
+{
+	for (size_t i = 0; i < follower->count; i++)
+		follower->known[i].there = false;
+	for (size_t i = 0; i < count; i++) {
+		size_t number = find_known(follower, &changes[i]);
+		struct known *known;
+
+		if (number != NOBODY) {
+			follower->known[number].there = true;
+			continue;
+		}
+		if (changes[i].index + FOLLOW_SETTLED >= seen)
+			continue;
+		known = add_known(follower, &changes[i]);
+		known->index = changes[i].index;
+		known->followed = seen - known->index;
+		known->there = known->announced = known->silent = true;
+	}
 }
 
 static bool is_near(struct places places, size_t index)

@@ -13,8 +13,9 @@
 #include "detectors/score.h"
 
 enum {
-	FOLLOW_FIRST = 10, /* points a series has when it is first looked at */
-	FOLLOW_SAME = 5    /* points apart, at most, and it is the same alarm */
+	FOLLOW_FIRST = 10,   /* points a series has when it is first looked at */
+	FOLLOW_SAME = 5,     /* points apart, at most, and it is the same alarm */
+	FOLLOW_SETTLED = 50, /* points, after which a change that is one has been seen */
 };
 
 struct follower;
@@ -25,6 +26,14 @@ void follower_free(struct follower *follower);
  * forgotten. */
 void follower_take(struct follower *follower, const double *values, size_t seen,
 	const struct change *changes, size_t count);
+
+/*
+ * The values have become others, as other cycles are removed from them, and this is what is found
+ * in those that were there in the last pass. What was there before and was not seen is no news, if
+ * it lies FOLLOW_SETTLED points back: it will not be announced.
+ */
+void follower_accept(
+	struct follower *follower, size_t seen, const struct change *changes, size_t count);
 
 struct followed {
 	size_t alarms,

@@ -15,12 +15,10 @@
 
 #include "agent/core/arena.h"
 #include "agent/core/when.h"
-
-#define FIT_EVERY INT64_C(86400000) /* ms between fits, by the points' times */
+#include "detectors/follow.h"
 
 enum {
 	MARK_EVERY = 25, /* points, after which the last one is stored */
-	SETTLED = 50,    /* points, after which a change that is one has been seen */
 	UNDER_WAY = 5,   /* a trend that begins so near the first point began before it */
 };
 
@@ -47,7 +45,7 @@ void recall_shed(struct recall *past)
 void recall_free(struct recall *past)
 {
 	recall_shed(past);
-	season_free(&past->season);
+	refit_free(&past->refit);
 	free(past->hindsight.before);
 	free(past->hindsight.kept);
 	free(past->series);
@@ -72,10 +70,10 @@ static const double *adjusted(const struct look *look, size_t from, size_t end)
 	const struct series *series = look->series;
 	double *values;
 
-	if (!look->past->season.cycles)
+	if (!look->past->refit.season.cycles)
 		return series->values + from;
 	values = arena_array(look->arena, end - from, sizeof *values);
-	season_remove(&look->past->season, series->axis->times + from, series->values + from,
+	season_remove(&look->past->refit.season, series->axis->times + from, series->values + from,
 		end - from, values);
 	return values;
 }
@@ -88,7 +86,7 @@ static bool detect_to(const struct look *look, size_t end, struct error *error)
 	size_t from = (size_t)((ptrdiff_t)past->need - look->shift), count;
 
 	if (!detector->stream_rest) {
-		struct findings found = {.series = look->series, .season = past->season};
+		struct findings found = {.series = look->series, .season = past->refit.season};
 
 		if (!analysis_detect(look->arena, look->sampling, look->detection, from, end,
 			    look->scratch, &found, error))
@@ -122,7 +120,7 @@ static bool detect_before(const struct look *look, size_t start, struct error *e
 	free(hindsight->before);
 	hindsight->before = memory_new(past->count, sizeof *hindsight->before);
 	hindsight->before_count = past->count;
-	hindsight->until = end - start > SETTLED ? times[end - SETTLED] : WHEN_ALWAYS;
+	hindsight->until = end - start > FOLLOW_SETTLED ? times[end - FOLLOW_SETTLED] : WHEN_ALWAYS;
 	for (size_t i = 0; i < past->count; i++) {
 		const struct change *change = &past->changes[i];
 
@@ -192,29 +190,14 @@ static void move_anchor(const struct look *look)
 		past->since = axis->times[(ptrdiff_t)need - look->shift];
 }
 
-/* Fits the cycles anew once a day, and where values have come that theirs cannot take. True if
- * others are to be removed now than before. */
+/* True if other cycles are to be removed now than before. */
 static bool fit_season(struct look *look)
 {
-	struct recall *past = look->past;
 	const struct series *series = look->series;
-	const struct axis *axis = series->axis;
-	int64_t last = axis->times[axis->n - 1];
-	size_t fresh = axis_lower_bound(axis, past->fitted_at);
-	struct season season;
-	bool other;
 
-	if (past->fitted && last < past->fitted_at + FIT_EVERY &&
-		season_takes(&past->season, series->values + fresh, axis->n - fresh))
-		return false;
-	season = season_fit(analysis_season(look->detection), look->detection->zone,
-		past->season.cycles, series->values, axis->times, axis->n, look->scratch);
-	other = season.cycles || past->season.cycles;
-	season_free(&past->season);
-	past->season = season;
-	past->fitted = true;
-	past->fitted_at = last;
-	return other;
+	return refit_season(&look->past->refit, analysis_season(look->detection),
+		look->detection->zone, series->values, series->axis->times, series->axis->n,
+		look->scratch);
 }
 
 /* Detects in what is not as it was; *anew: there was something. */
@@ -276,6 +259,8 @@ struct findings recall_findings(const struct look *look)
 		changes[count] = past->changes[i];
 		change_shift(&changes[count++], -look->shift);
 	}
-	return (struct findings){
-		.series = look->series, .changes = changes, .count = count, .season = past->season};
+	return (struct findings){.series = look->series,
+		.changes = changes,
+		.count = count,
+		.season = past->refit.season};
 }

@@ -7,6 +7,7 @@
 
 #include "agent/news/news.h"
 #include "agent/news/trace.h"
+#include "agent/refit.h"
 
 struct recall {
 	char *series;
@@ -24,11 +25,7 @@ struct recall {
 	size_t count;
 	struct hindsight hindsight;
 
-	/* The cycles that the stream's values are without: frozen from fit to fit, as all its
-	 * values change with them. */
-	struct season season;
-	bool fitted;
-	int64_t fitted_at; /* the last point by then */
+	struct refit refit; /* the cycles that the stream's values are without */
 
 	bool seen;             /* it was recorded in an earlier pass, or process, ... */
 	int64_t recorded_last; /* ... with this last point */

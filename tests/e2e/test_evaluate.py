@@ -1,5 +1,6 @@
 """hunter-c evaluate: detectors scored on labelled series, by hand and against an independent scorer."""
 import json
+import math
 import os
 import pathlib
 import pty
@@ -105,11 +106,69 @@ def test_number_of_threads_does_not_matter(hunter, labelled):
     assert counts("1") == counts("7")
 
 
+def daily(seed, at=None, days=30):
+    rng = random.Random(seed)
+    return [100 * (1 + 0.3 * math.sin(2 * math.pi * i / 24)) * (1.2 if at and i >= at else 1) * (1 + rng.gauss(0, 0.03))
+            for i in range(24 * days)]
+
+
+def test_seasons(hunter, tmp_path):
+    """A cycle hides the step, and is removed where times are known: from whole series, and point by point."""
+    hourly = {"start": "2026-01-05T00:00:00Z", "step": 3600}
+    path = write(tmp_path / "daily.jsonl", [
+        {"id": "up", "series": daily(1, 500), "change_points": [500], **hourly},
+        {"id": "up too", "series": daily(2, 400), "change_points": [400], "times": [1767571200 + 3600 * i for i in range(720)]},
+        {"id": "as it was", "series": daily(3), "change_points": [], **hourly},
+        {"id": "of no day", "series": series(4, 50), "change_points": [50]}])
+    [answer] = scores(hunter, "--truth", path)["detectors"]
+    whole = answer["all"]
+    assert (whole["seasonal"], whole["found"], whole["margins"][2]["right"], whole["flat_found"]) == (3, 3, 3, 0)
+    live = whole["confirmed"]
+    assert (live["seen"], live["labelled"], live["right_withdrawn"]) == (3, 3, 0)
+    assert live["delay_p90"] <= 8
+    [answer] = scores(hunter, "--truth", path, "--season", "none")["detectors"]
+    assert answer["all"]["seasonal"] == 0
+    assert answer["all"]["margins"][2]["right"] == answer["all"]["confirmed"]["seen"] == 1
+    kernel, asked = (scores(hunter, "--truth", tmp_path / "daily.jsonl", "--whole", "--detector", "kernel", *flags)
+                     ["detectors"][0]["all"]["seasonal"] for flags in ([], ["--season", "auto"]))
+    assert (kernel, asked) == (0, 3)
+
+
+def late_cycle(seed, at=60):
+    """Points come irregularly at first, so that their cycle is seen only when the step is long past."""
+    rng = random.Random(seed)
+    times, values = [1767571200], []
+    for i in range(720):
+        times.append(times[-1] + (rng.randrange(600, 6600) if i < 100 else 3600))
+    for i, t in enumerate(times):
+        values.append(100 * (1 + 0.3 * math.sin(2 * math.pi * t / 86400)) * (1.2 if i >= at else 1) * (1 + rng.gauss(0, 0.03)))
+    return {"id": str(seed), "series": values, "change_points": [at], "times": times}
+
+
+def test_refits_change_nothing_that_was_seen(hunter, tmp_path):
+    """What shows in old points once the cycle is removed is no news, though it is there in the whole series."""
+    path = write(tmp_path / "late.jsonl", [late_cycle(seed) for seed in range(12)])
+    whole = scores(hunter, "--truth", path)["detectors"][0]["all"]
+    assert (whole["seasonal"], whole["margins"][2]["right"]) == (12, 12)
+    for live in (whole["confirmed"], whole["at_once"]):
+        assert live["seen"] < 12 and live["delay_p90"] < 60
+
+
+def test_a_season_needs_times(hunter, labelled):
+    result = hunter("evaluate", "--truth", labelled, "--season", "day")
+    assert (result.code, result.out) == (3, "")
+    assert '--season day: series "right" has no "times", nor "start" and "step"' in result.err
+    assert "season" not in hunter("evaluate", "--truth", labelled).out
+    for flags, says in ((("--season", "month"), '--season: "month" is none of'), (("--zone", "x/../y"), "--zone: ")):
+        result = hunter("evaluate", "--truth", labelled, *flags)
+        assert result.code == 2 and says in result.err
+
+
 def test_annotators_and_unsure_spans(hunter, tmp_path):
     path = write(tmp_path / "a.jsonl", [
         {"id": "two", "series": series(1, 50), "change_points": {"ann": [50], "ben": []}},
         {"id": "none", "series": series(1), "annotations": {}},
-        {"id": "unsure", "series": series(2, 60), "change_points": [], "unsure": [[55, 65]], "times": ["x"]}])
+        {"id": "unsure", "series": series(2, 60), "change_points": [], "unsure": [[55, 65]], "dates": ["x"]}])
     result = hunter("evaluate", "--truth", path)
     assert "2 series, 200 points; 1 of the series have changes; 1 without labels left out" in result.out
     whole = scores(hunter, "--truth", path)["detectors"][0]["all"]

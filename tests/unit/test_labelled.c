@@ -61,7 +61,7 @@ static void annotators(void **state)
 	struct error error;
 	assert_true(read_text(arena,
 		"{\"name\": \"b\", \"series\": [1,2,3,4,5], \"annotations\": {\"x\": [4, 2], "
-		"\"y\": []}, \"class\": \"disk\", \"unsure\": [[1, 3]], \"times\": [7], "
+		"\"y\": []}, \"class\": \"disk\", \"unsure\": [[1, 3]], \"dates\": [7], "
 		"\"hashes\": [\"h\", null, \"h\", \"h\", \"h\"]}",
 		&series, &error));
 	assert_string_equal(series.id, "b");
@@ -73,6 +73,14 @@ static void annotators(void **state)
 	assert_int_equal(series.labels.span_count, 1);
 	assert_int_equal(series.labels.spans[0].to, 3);
 	assert_non_null(series.hashes);
+	assert_null(series.times);
+	assert_true(read_text(arena,
+		"{\"series\": [1, 2], \"change_points\": [], \"start\": 1767322800, \"step\": 60}",
+		&series, &error));
+	assert_true(series.times[0] == 1767322800000 && series.times[1] == 1767322860000);
+	assert_false(read_text(arena,
+		"{\"series\": [1, 2], \"change_points\": [], \"times\": [60]}", &series, &error));
+	assert_string_equal(error.text, "\"times\" has 1 items and \"series\" 2");
 	assert_null(series.runs);
 	arena_free(arena);
 }

@@ -133,7 +133,7 @@ static void unsure_spans(void **state)
 static struct change up(size_t index, size_t after)
 {
 	return (struct change){
-		.index = index, .mean_before = 1, .mean_after = 2, .count_after = after};
+		.index = index, .level_before = 1, .level_after = 2, .count_after = after};
 }
 
 /* Nothing that a change could stand on. */
@@ -247,6 +247,32 @@ static void a_standing_change(void **state)
 	}
 }
 
+/* What is seen in old points because other cycles are removed is no news; in young ones it is. */
+static void accepted_changes_are_no_news(void **state)
+{
+	(void)state;
+	const struct confirm_rule off = {.mode = CONFIRM_OFF};
+	const struct places truth[] = {NOWHERE};
+	struct labels labels = labels_of(truth, 1, NOWHERE, 300);
+	const struct change told = up(30, 100), found[] = {up(31, 50), up(149, 51), up(150, 50)};
+	for (int tracked = 0; tracked < 2; tracked++) {
+		struct follower *follower = follower_new(&off, tracked);
+		size_t delay;
+		follower_take(follower, flat, 199, &told, 1);
+		follower_accept(follower, 200, found, 3);
+		follower_take(follower, flat, 201, found, 3);
+		follower_take(follower, flat, 202, found, 3);
+		struct followed judged = follower_judge(follower, &labels, found, 3);
+		assert_int_equal(judged.alarms, 2);
+		assert_int_equal(judged.withdrawn, 0);
+		assert_true(follower_delay(follower, 30, &delay));
+		assert_false(follower_delay(follower, 144, &delay));
+		assert_true(follower_delay(follower, 150, &delay));
+		assert_int_equal(delay, 51);
+		follower_free(follower);
+	}
+}
+
 /* More than the first room has. */
 static void many_alarms(void **state)
 {
@@ -279,6 +305,7 @@ int main(void)
 		cmocka_unit_test(a_candidate_that_goes_is_no_alarm),
 		cmocka_unit_test(a_wandering_change),
 		cmocka_unit_test(a_standing_change),
+		cmocka_unit_test(accepted_changes_are_no_news),
 		cmocka_unit_test(many_alarms),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,41 @@
+#include "agent/refit.h"
+
+#define FIT_EVERY INT64_C(86400000) /* ms */
+
+/* The points since the last fit, that one's own last point among them. */
+static size_t first_fresh(const struct refit *refit, const int64_t *times, size_t n)
+{
+	while (n > 0 && times[n - 1] >= refit->at)
+		n--;
+	return n;
+}
+
+static bool is_good(const struct refit *refit, const double *values, const int64_t *times, size_t n)
+{
+	if (!refit->fitted || times[n - 1] >= refit->at + FIT_EVERY)
+		return false;
+	size_t fresh = first_fresh(refit, times, n);
+
+	return season_takes(&refit->season, values + fresh, n - fresh);
+}
+
+bool refit_season(struct refit *refit, enum season_mode mode, const struct zone *zone,
+	const double *values, const int64_t *times, size_t n, struct scratch *scratch)
+{
+	struct season season;
+	bool other;
+
+	if (is_good(refit, values, times, n))
+		return false;
+	season = season_fit(mode, zone, refit->season.cycles, values, times, n, scratch);
+	other = season.cycles || refit->season.cycles;
+	season_free(&refit->season);
+	*refit = (struct refit){.season = season, .fitted = true, .at = times[n - 1]};
+	return other;
+}
+
+void refit_free(struct refit *refit)
+{
+	season_free(&refit->season);
+	*refit = (struct refit){0};
+}

@@ -1,0 +1,29 @@
+/*
+ * The cycles that a growing series is without: those of the agent's series, and of the labelled
+ * ones that `evaluate` feeds point by point.
+ *
+ * They are frozen from fit to fit, as all values of the series change with them. They are fitted
+ * anew once a day, by the points' times, and where values have come that their scale cannot take.
+ */
+#ifndef AGENT_REFIT_H
+#define AGENT_REFIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "detectors/season.h"
+
+struct refit {
+	struct season season;
+	bool fitted;
+	int64_t at; /* ms: the last point by then */
+};
+
+/* Fits what `mode` asks for if it is time for that; as season_fit, n > 0. True if others are to be
+ * removed now than before, from all points. */
+bool refit_season(struct refit *refit, enum season_mode mode, const struct zone *zone,
+	const double *values, const int64_t *times, size_t n, struct scratch *scratch);
+void refit_free(struct refit *refit);
+
+#endif
