@@ -1,6 +1,8 @@
 /*
  * validate: all that is wrong with the configuration, and what it comes to. Nothing is fetched.
  */
+#include <string.h>
+
 #include "agent/commands.h"
 #include "agent/core/buf.h"
 #include "agent/core/secret.h"
@@ -131,6 +133,7 @@ static int validate(struct cli *cli)
 	struct error error;
 	struct problems problems = {.arena = cli->arena};
 	struct config_source source = cli_config_source(cli);
+	source.cautious = true;
 	struct verdict verdict = {.problems = &problems};
 	if (cli->arguments.count > 0) {
 		error_set(&error, ERROR_USAGE,
@@ -140,6 +143,8 @@ static int validate(struct cli *cli)
 	if (!config_find(cli->common.config, &source, cli->arena, &verdict.path, &error))
 		return cli_fail(&error);
 	secret_forbid_dumps();
+	if (!cli->common.config && strcmp(verdict.path, "hunter.yaml") == 0)
+		caution_found(verdict.path, &problems);
 	struct config *config = config_load(verdict.path, &source, &problems);
 	verdict.config = config;
 	for (size_t i = 0; i < problems.count; i++)
@@ -159,9 +164,10 @@ const struct command validate_command = {
 	.summary = "Check the configuration",
 	.details =
 		"Reads the configuration, prints every problem with file, line and column, and a "
-		"summary. Nothing is fetched and no server is asked. The exit code is 2 if there "
-		"is "
-		"an error; warnings alone give 0.",
+		"summary. Nothing is fetched and no server is asked. It also warns of what works "
+		"and is careless: secrets that are short, that others can read or that are sent "
+		"without TLS, and servers whose certificate is not checked. The exit code is 2 if "
+		"there is an error; warnings alone give 0.",
 	.parts = parts,
 	.options_size = sizeof(struct validate_options),
 	.run = validate,

@@ -367,6 +367,8 @@ static void read_all(struct loader *loader)
 	templates_read(loader, merged_map(&sections, "templates"));
 	tests_read(loader, merged_map(&sections, "tests"));
 	groups_read(loader, merged_map(&sections, "test_groups"));
+	if (loader->source->cautious && loader->problems->errors == 0)
+		services_caution(loader);
 }
 
 struct config *config_load(

@@ -182,6 +182,7 @@ struct config_source {
 	/* For a replay: stdout is the only receiver, whatever is configured, and all tests'
 	 * interval is this one, unless it is 0. */
 	bool stdout_only;
+	bool cautious;    /* also reports what works and is careless, see caution.c */
 	int64_t interval; /* ms */
 };
 
@@ -197,6 +198,9 @@ void config_free(struct config *config);
  * ... An error names all. */
 bool config_find(const char *flag, const struct config_source *source, struct arena *arena,
 	const char **path, struct error *error) MUST_USE;
+
+/* Warns of a configuration that config_find found in this folder if others can write there. */
+void caution_found(const char *path, struct problems *problems);
 
 const struct test *config_test(const struct config *config, const char *name);
 const struct group *config_group(const struct config *config, const char *name);

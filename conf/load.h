@@ -146,6 +146,14 @@ bool services_section(struct loader *loader, const struct yaml_entry *section);
 void services_sources(struct loader *loader, const struct yaml_node *map);
 void services_finish(struct loader *loader);
 
+/* caution.c: warns of careless options of a section by one of its tables; `endpoint` is the
+ * section's, or NULL. services_caution does so for all sections. */
+struct endpoint;
+void caution_options(struct loader *loader, const struct yaml_node *map,
+	const struct subject *subject, const struct field *fields, const void *options,
+	const struct endpoint *endpoint);
+void services_caution(struct loader *loader);
+
 /* detection.c: lays a `detection:` value (a map, or the layers that templates gave) over `base`.
  * The first variable that is not set is noted in *unset, if there is none yet. */
 struct detection detection_read(struct loader *loader, const struct yaml_node *node,

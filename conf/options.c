@@ -131,6 +131,26 @@ static bool is_path(const struct field *field)
 		       (length > 5 && strcmp(field->name + length - 5, "_file") == 0));
 }
 
+/* Secrets, certificates and keys lie beside the configuration that names them; data are found from
+ * where the program is started, as in Hunter. */
+static bool is_beside(const struct field *field, const char *text)
+{
+	static const char *const names[] = {"sslrootcert", "sslcert", "sslkey", NULL};
+	size_t length = strlen(field->name);
+	bool file = length > 5 && strcmp(field->name + length - 5, "_file") == 0;
+	if (field->type != FIELD_STRING || !*text || *text == '/')
+		return false;
+	return file || (listed(names, field->name) && strcmp(text, "system") != 0); /* libpq's */
+}
+
+static const char *beside(struct loader *loader, const struct yaml_node *value, const char *text)
+{
+	const char *slash = strrchr(value->file, '/');
+	return slash ? arena_printf(loader->arena, "%.*s/%s", (int)(slash - value->file),
+			       value->file, text)
+		     : text;
+}
+
 static void read_scalar(struct loader *loader, const struct field *field,
 	const struct yaml_node *value, const struct reading *reading, void *options,
 	const char **missing)
@@ -148,6 +168,8 @@ static void read_scalar(struct loader *loader, const struct field *field,
 		text = loader_path(loader, text, missing);
 	if (*missing)
 		return;
+	if (is_beside(field, text))
+		text = beside(loader, value, text);
 	if (!*value->text && field->flags & FIELD_REQUIRED) {
 		loader_report(
 			loader, false, value, &reading->subject, "%s: it is empty", field->name);

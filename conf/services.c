@@ -328,6 +328,36 @@ void services_sources(struct loader *loader, const struct yaml_node *map)
 		read_source(loader, &map->entries[i]);
 }
 
+static void caution(struct loader *loader, const struct declared *declared,
+	const struct subject *subject, const struct field *fields, const void *options,
+	bool endpoint)
+{
+	const struct field *shared = loader->source->schema->endpoint_fields;
+	if (fields)
+		caution_options(loader, declared->node, subject, fields, options,
+			endpoint ? options : NULL);
+	if (endpoint)
+		caution_options(loader, declared->node, subject, shared, options, options);
+}
+
+void services_caution(struct loader *loader)
+{
+	for (const struct declared *d = loader->first_server; d; d = d->next) {
+		const struct server *server = &d->server;
+		bool section = strcmp(server->name, server->source->name) == 0;
+		struct subject subject = {.kind = section ? server->name : "source",
+			.name = section ? NULL : server->name};
+		caution(loader, d, &subject, server->source->server_fields, server->options,
+			server->source->endpoint);
+	}
+	for (const struct declared *d = loader->first_receiver; d; d = d->next) {
+		const struct receiver *receiver = &d->receiver;
+		caution(loader, d, &(struct subject){.kind = receiver->name},
+			receiver->notifier->fields, receiver->options,
+			receiver->notifier->endpoint);
+	}
+}
+
 /* The servers and receivers as arrays; stdout is a receiver without being asked. */
 void services_finish(struct loader *loader)
 {

@@ -202,6 +202,39 @@ const char *transfer_url_problem(const char *url)
 	return NULL;
 }
 
+bool transfer_host_is_local(const char *host, size_t length)
+{
+	static const char name[] = "localhost", *const loops[] = {"::1", "[::1]"};
+	size_t n = sizeof name - 1;
+	for (size_t i = 0; i < 2; i++)
+		if (length == strlen(loops[i]) && memcmp(host, loops[i], length) == 0)
+			return true;
+	if (length > 4 && memcmp(host, "127.", 4) == 0)
+		return strspn(host, "0123456789.") >= length;
+	return length >= n && strncasecmp(host + length - n, name, n) == 0 &&
+	       (length == n || host[length - n - 1] == '.');
+}
+
+bool transfer_url_is_local(const char *url)
+{
+	struct url_parts parts = url_split(url);
+	const char *host = url + parts.host;
+	size_t length = parts.path - parts.host;
+	const char *closing = *host == '[' ? memchr(host, ']', length) : NULL;
+	const char *colon = memchr(host, ':', length);
+	if (closing)
+		length = (size_t)(closing - host) + 1;
+	else if (colon)
+		length = (size_t)(colon - host);
+	return transfer_host_is_local(host, length);
+}
+
+bool transfer_url_has_user(const char *url)
+{
+	struct url_parts parts = url_split(url);
+	return parts.host > parts.scheme;
+}
+
 const char *transfer_safe_url(struct arena *arena, const char *url)
 {
 	struct url_parts parts = url_split(url);

@@ -93,6 +93,12 @@ bool transfer_url_ambiguous(const char *url);
 /* What keeps a text from being an http or https address, or NULL: "it must begin with ..." */
 const char *transfer_url_problem(const char *url);
 
+/* Whether a host, or that of a URL, is this machine by its name or address; whether a URL names a
+ * user. */
+bool transfer_host_is_local(const char *host, size_t length);
+bool transfer_url_is_local(const char *url);
+bool transfer_url_has_user(const char *url);
+
 /*
  * Scheme, host, port and path of `url` without user info, query and fragment, for messages; into
  * the arena. Of an ambiguous one only the scheme.

@@ -215,8 +215,10 @@ CHECKS = [
     ("tests: {a: {type: csv, file: x, metrics: {m: {scale: 0}}}}", ':1:43: test "a": metric "m": scale: 0 makes'),
 ]
 
+KEY = "sixteen-bytes-ok"
+
 WARNINGS = [
-    ("slack: {token: t}", ":1:8: warning: slack: channels is missing: where shall the bot post?"),
+    (f"slack: {{token: {KEY}}}", ":1:8: warning: slack: channels is missing: where shall the bot post?"),
     ("tests: {a: {type: csv, file: x, metrics: {m: {column: time}}}}",
      ':1:12: warning: test "a": time_column: it is the column of metric "m", too'),
     ("prometheus: {url: 'http://x/'}\ntests: {a: {type: prometheus, query: 'rate(x[5m]) '}}",
@@ -224,6 +226,23 @@ WARNINGS = [
     ("test_groups: {a: [a, b]}\ntests: {a: {type: csv, file: x}, b: {type: csv, file: x}}",
      ':1:15: warning: group "a": it hides the test of the same name at hunter.yaml:2'),
     ("webhook: {url: 'http://x/', retry_for: 5m}", ":1:40: warning: webhook: retry_for: it is for sources and means nothing here"),
+    ("webhook: {url: 'https://x/', secret: short}", ":1:30: warning: webhook: secret: it has fewer than 16 bytes"),
+    ("webhook: {url: 'https://x/', secret_file: short}", ":1:30: warning: webhook: secret_file: it has fewer than 16 bytes"),
+    ("slack: {bot_token: short, channels: [c]}", ":1:9: warning: slack: bot_token: it has fewer than 16 bytes"),
+    ("webhook: {url: 'https://x/', secret_file: open}", ':1:30: warning: webhook: secret_file: every user can read "open"'),
+    ("prometheus: {url: 'https://x/', username: u, password_file: open}", ':1:46: warning: prometheus: password_file: every user can'),
+    ("prometheus: {url: 'https://x/', cert_file: closed, key_file: open}", ':1:52: warning: prometheus: key_file: every user can read'),
+    ("postgres: {sslkey: open}", ':1:12: warning: postgres: sslkey: every user can read "open"'),
+    (f"prometheus: {{url: 'http://x/', bearer_token: {KEY}}}", ":1:14: warning: prometheus: url: token or password are sent"),
+    ("prometheus: {url: 'http://x/', username: u, password_file: closed}", ":1:14: warning: prometheus: url: token or password are"),
+    ("prometheus: {url: 'http://u:p@x/'}", ":1:14: warning: prometheus: url: token or password are sent"),
+    ("prometheus: {url: 'http://x/', headers: {X-Api-Key: k}}", ":1:14: warning: prometheus: url: token or password are sent"),
+    (f"sources: {{eu: {{type: graphite, url: 'HTTP://127.1.example/', bearer_token: {KEY}}}}}", ':1:32: warning: source "eu": url: token'),
+    (f"slack: {{bot_token: {KEY}, channels: [c], api_url: 'http://x/'}}", ":1:53: warning: slack: api_url: token or password are sent"),
+    ("slack: {webhook_url: 'http://x/services/key'}", ":1:9: warning: slack: webhook_url: it is a secret and is sent without TLS"),
+    ("prometheus: {url: 'https://x/', insecure_skip_verify: true}", ":1:33: warning: prometheus: insecure_skip_verify: another program"),
+    ("postgres: {hostname: db.example}", ":1:11: warning: postgres: sslmode: without verify-full another program"),
+    ("postgres: {hostname: db.example, sslmode: require}", ":1:34: warning: postgres: sslmode: without verify-full"),
     ("tests: {a: {type: csv, file: $PLACE/x.csv}}", ':1:30: warning: "$PLACE" is not expanded here: write ${PLACE}'),
 ]
 
@@ -242,20 +261,73 @@ def test_what_can_never_work_is_an_error(hunter, tmp_path, text, said):
     "slack: {webhook_url: 'HTTPS://x.example/y'}",
     "prometheus: {url: 'https://x.example/y', username: key, password: ''}",
     "postgres: {hostname: localhost, password: ''}",
+    "prometheus: {url: 'http://127.0.0.1:9090/', bearer_token: sixteen-bytes-ok}",
+    "prometheus: {url: 'http://[::1]:9090/', bearer_token: sixteen-bytes-ok}",
+    "prometheus: {url: 'http://prom.localhost/', username: u, password: short}",
+    "prometheus: {url: 'http://x.example/', headers: {X-Scope-OrgID: perf}}",
+    "webhook: {url: 'http://x.example/', secret: sixteen-bytes-ok}",
+    "postgres: {hostname: x.example, sslmode: verify-full}",
+    "postgres: {hostname: x.example, sslrootcert: ca.pem}",
+    "postgres: {hostname: /run/postgresql}",
 ])
 def test_what_works_is_accepted(hunter, tmp_path, text):
-    """The scheme in capitals, and a password that is none, in each section alike."""
+    """The scheme in capitals, and a password that is none, in each section alike; and what is not careless."""
     (tmp_path / "hunter.yaml").write_text(text + "\n")
+    (tmp_path / "hunter.yaml").chmod(0o640)
     assert hunter("validate").out == "hunter.yaml: OK, 0 tests, 0 groups\n"
 
 
 @pytest.mark.parametrize("text, said", WARNINGS, ids=range(len(WARNINGS)))
 def test_what_may_not_work_is_a_warning(hunter, tmp_path, text, said):
     (tmp_path / "hunter.yaml").write_text(text + "\n")
+    for name, mode, secret in (("hunter.yaml", 0o640, None), ("short", 0o600, "short"), ("open", 0o644, KEY), ("closed", 0o640, KEY)):
+        if secret:
+            (tmp_path / name).write_text(secret + "\n")
+        (tmp_path / name).chmod(mode)
     result = hunter("validate", env={"PLACE": "p"})
     assert result.code == 0, result.out
     assert result.out.startswith("hunter.yaml" + said)
     assert result.out.rstrip().endswith(", 1 warning")
+
+
+def test_a_secret_in_a_file_that_all_can_read(hunter, tmp_path):
+    path = tmp_path / "hunter.yaml"
+    path.write_text(f"slack: {{token: {KEY}, channels: [c]}}\nwebhook: {{url: 'https://x/', secret: '${{KEY}}'}}\n")
+    path.chmod(0o644)
+    result = hunter("validate", env={"KEY": KEY})
+    assert result.out.startswith("hunter.yaml:1:9: warning: slack: bot_token: it stands in a file that every user can read\n") or \
+        result.out.startswith("hunter.yaml:1:8: warning: slack: bot_token: it stands in a file that every user can read\n"), result.out
+    assert result.out.rstrip().endswith(", 1 warning")
+    path.chmod(0o640)
+    assert "warning" not in hunter("validate", env={"KEY": KEY}).out
+    path.chmod(0o644)
+    assert hunter("list-tests", env={"KEY": KEY}).err == "", "only validate says so"
+
+
+def test_a_configuration_found_where_others_write(hunter, tmp_path):
+    path = tmp_path / "hunter.yaml"
+    path.write_text("tests: {a: {type: csv, file: x}}\n")
+    tmp_path.chmod(0o1777)
+    said = "hunter.yaml: warning: other users can write to it or to the folder in which it was found"
+    assert hunter("validate").out.startswith(said)
+    assert "warning" not in hunter("validate", "--config", "hunter.yaml").out
+    tmp_path.chmod(0o700)
+    assert "warning" not in hunter("validate").out
+    path.chmod(0o666)
+    assert hunter("validate").out.startswith(said)
+
+
+def test_secret_files_lie_beside_the_configuration(hunter, tmp_path):
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf/hunter.yaml").write_text(
+        "prometheus: {url: 'https://x/', bearer_token_file: token}\nsources: {db: {type: postgres, hostname: localhost, sslkey: key}}\n"
+        "tests: {a: {type: csv, file: a.csv}}\n")
+    (tmp_path / "a.csv").write_text("time,m\n2026-01-01,1\n")
+    assert 'cannot read "conf/token"' in hunter("validate", "--config", "conf/hunter.yaml").out
+    (tmp_path / "conf/token").write_text(KEY)
+    (tmp_path / "conf/token").chmod(0o600)
+    assert "warning" not in hunter("validate", "--config", "conf/hunter.yaml").out
+    assert hunter("analyze", "a", "--config", "conf/hunter.yaml").code == 0, "data are found from where the program is started"
 
 
 def test_step_makes_an_expression_right(hunter, tmp_path):

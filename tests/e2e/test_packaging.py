@@ -48,6 +48,35 @@ def section_of(page, command):
     return plain(page.replace("\\-", "-")[start.end():].split("\n.S")[0])
 
 
+def test_the_program_is_hardened():
+    """What compiler and linker were told shows in the binary, or where it leaves no trace, in what they were told."""
+    cache = (PROGRAM.parent / "CMakeCache.txt").read_text()
+    if re.search(r"^HUNTER_SANITIZE:\w+=.+|^CMAKE_BUILD_TYPE:\w+=Debug|^HUNTER_HARDEN:BOOL=OFF", cache, re.M):
+        pytest.skip("a build with sanitizers or without optimisation")
+    if not shutil.which("readelf"):
+        pytest.skip("readelf is not installed (Debian: apt install binutils)")
+    known = set(re.findall(r"^HUNTER_HAS_*(\w+):INTERNAL=1", cache, re.M))
+    assert re.search(r"Type: +DYN", output("readelf", "-hW", PROGRAM)), "no PIE"
+    program_headers = output("readelf", "-lW", PROGRAM)
+    assert "GNU_RELRO" in program_headers and re.search(r"GNU_STACK .* RW +0x", program_headers), program_headers
+    dynamic = output("readelf", "-dW", PROGRAM)
+    assert re.search(r"FLAGS.*\bBIND_NOW|FLAGS_1.*\bNOW\b", dynamic) and re.search(r"FLAGS_1.*\bPIE\b", dynamic), dynamic
+    symbols = output("readelf", "--dyn-syms", "-W", PROGRAM)
+    assert "__stack_chk_fail" in symbols
+    if known & {"FORTIFY_3", "FORTIFY_2"}:
+        assert "__memcpy_chk" in symbols or "__snprintf_chk" in symbols, symbols
+    told = next(c["command"] for c in json.loads((PROGRAM.parent / "compile_commands.json").read_text())
+                if c["file"].endswith("/agent/main.c"))
+    for name, flag in {"FORTIFY_3": "-D_FORTIFY_SOURCE=3", "fstack_protector_strong": "-fstack-protector-strong",
+                       "fstack_clash_protection": "-fstack-clash-protection", "fcf_protection_full": "-fcf-protection=full",
+                       "mbranch_protection_standard": "-mbranch-protection=standard",
+                       "ftrivial_auto_var_init_zero": "-ftrivial-auto-var-init=zero"}.items():
+        assert name not in known or f" {flag} " in told, f"{flag}: {told}"
+    if "fcf_protection_full" in known and shutil.which("objdump"):
+        text = output("objdump", "-d", "--no-show-raw-insn", "--disassemble=main", PROGRAM)
+        assert re.search(r"<main>:\n.*endbr64", text), text
+
+
 def test_what_is_installed(prefix):
     installed = {str(p.relative_to(prefix)) for p in prefix.rglob("*") if p.is_file()}
     for path in ["bin/hunter-c", "share/man/man1/hunter-c.1", "share/man/man5/hunter.yaml.5",

@@ -365,6 +365,13 @@ def test_the_unit_is_hardened(unit):
     assert result.returncode == 0, result.stdout + result.stderr
 
 
+def test_the_unit_holds_its_secrets():
+    text = (UNITS / "hunter-c.service").read_text()
+    for line in ("ProtectHome=yes", "UMask=0077", "LimitCORE=0", "MemoryMax=2G"):
+        assert f"\n{line}\n" in text, line
+    assert "#   IPAddressDeny=any" in text
+
+
 def test_the_unit_is_right(unit):
     result = systemd_tool("systemd-analyze", "verify", "--man=no", unit)
     assert result.returncode == 0 and "hunter-c" not in result.stderr, result.stderr

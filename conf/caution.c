@@ -1,0 +1,217 @@
+/*
+ * What works and is careless: secrets that are short, lie open or travel in the clear, and servers
+ * that anybody may play. Only who asks (`validate`) is told, as a warning at the option.
+ *
+ * Options are known by their names, which sources and notifiers share.
+ */
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/core/buf.h"
+#include "agent/core/secret.h"
+#include "agent/core/transfer.h"
+#include "conf/load.h"
+
+enum { SHORT = 16 }; /* bytes of a key or token below which it can be guessed */
+
+struct caution {
+	struct loader *loader;
+	const struct yaml_node *map;
+	const struct subject *subject;
+	const struct field *fields;
+	const void *options;
+};
+
+static void warn(const struct caution *caution, const char *format, ...) PRINTF_LIKE(2, 3);
+
+/* The text begins with the option it is about. */
+static void warn(const struct caution *caution, const char *format, ...)
+{
+	struct error error = {.kind = ERROR_DATA};
+	struct buf text = {0};
+	va_list arguments;
+	va_start(arguments, format);
+	buf_vprintf(&text, format, arguments);
+	va_end(arguments);
+	error_set(&error, ERROR_DATA, "%s", text.data);
+	loader_complain(caution->loader, caution->map, caution->subject, &error);
+	buf_free(&text);
+}
+
+static const char *text_of(const struct caution *caution, const struct field *field)
+{
+	return *(const char *const *)(const void *)((const char *)caution->options + field->offset);
+}
+
+/* The value of an option that is a text, or NULL: not given, or there is no such option. */
+static const char *text_at(const struct caution *caution, const char *name)
+{
+	const struct field *field = field_find(caution->fields, name);
+	bool text = field && (field->type == FIELD_STRING || field->type == FIELD_SECRET);
+	return text ? text_of(caution, field) : NULL;
+}
+
+static bool is_open(const char *path)
+{
+	struct stat status;
+	return stat(path, &status) == 0 && (status.st_mode & S_IROTH) != 0;
+}
+
+/* The secret that the file of an option `NAME_file` holds; NULL: it is another option. */
+static const struct field *secret_of(const struct caution *caution, const struct field *field)
+{
+	char name[64];
+	size_t length = strlen(field->name);
+	if (length <= 5 || length >= sizeof name || strcmp(field->name + length - 5, "_file") != 0)
+		return NULL;
+	memcpy(name, field->name, length - 5);
+	name[length - 5] = '\0';
+	const struct field *secret = field_find(caution->fields, name);
+	return secret && secret->type == FIELD_SECRET ? secret : NULL;
+}
+
+static void check_length(const struct caution *caution, const char *option, const char *secret)
+{
+	if (secret_length(secret) > 0 && secret_length(secret) < SHORT)
+		warn(caution, "%s: it has fewer than %d bytes and may be guessed", option, SHORT);
+}
+
+/* Written in the configuration itself, not taken from the environment. */
+static bool stands_in_file(const struct yaml_node *map, const struct field *field)
+{
+	const struct yaml_node *node = yaml_get(map, field->name);
+	if (!node && field->alias)
+		node = yaml_get(map, field->alias);
+	return node && node->kind == YAML_SCALAR && *node->text && !strchr(node->text, '$') &&
+	       is_open(node->file);
+}
+
+static void check_secret(const struct caution *caution, const struct field *field)
+{
+	const char *secret = text_of(caution, field);
+	if (!secret || strcmp(field->name, "proxy") == 0)
+		return;
+	if (!(field->flags & FIELD_EMPTY)) /* people choose passwords, and others check them */
+		check_length(caution, field->name, secret);
+	if (stands_in_file(caution->map, field))
+		warn(caution, "%s: it stands in a file that every user can read", field->name);
+}
+
+static void check_file(const struct caution *caution, const struct field *field)
+{
+	const char *path = text_of(caution, field), *content;
+	const struct field *secret = secret_of(caution, field);
+	bool key = strcmp(field->name, "key_file") == 0 || strcmp(field->name, "sslkey") == 0;
+	struct error error;
+	if (!path || (!secret && !key))
+		return;
+	if (is_open(path))
+		warn(caution, "%s: every user can read \"%.200s\"", field->name, path);
+	if (secret && !(secret->flags & FIELD_EMPTY) &&
+		secret_read(caution->loader->arena, field->name, path, &content, &error))
+		check_length(caution, field->name, content);
+}
+
+static bool is_sent(const struct pair *header)
+{
+	static const char *const words[] = {"auth", "token", "key", "cookie", "secret"};
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		if (strcasestr(header->key, words[i]))
+			return true;
+	return false;
+}
+
+/* Whether requests carry a secret of the section's; a webhook's key only signs. */
+static bool sends_secret(const struct caution *caution, const struct endpoint *endpoint)
+{
+	static const char *const names[] = {"password", "password_file", "bearer_token",
+		"bearer_token_file", "bot_token", "bot_token_file"};
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (text_at(caution, names[i]))
+			return true;
+	for (size_t i = 0; endpoint && i < endpoint->headers.count; i++)
+		if (is_sent(&endpoint->headers.items[i]))
+			return true;
+	return endpoint && endpoint->url && transfer_url_has_user(endpoint->url);
+}
+
+static bool is_plain(const char *url)
+{
+	return url && strncasecmp(url, "http://", 7) == 0 && !transfer_url_is_local(url);
+}
+
+static void check_plain(const struct caution *caution, const struct endpoint *endpoint)
+{
+	static const char *const addresses[] = {"url", "api_url"};
+	if (is_plain(text_at(caution, "webhook_url")))
+		warn(caution, "webhook_url: it is a secret and is sent without TLS: use https://");
+	for (size_t i = 0; i < sizeof addresses / sizeof *addresses; i++)
+		if (is_plain(text_at(caution, addresses[i])) && sends_secret(caution, endpoint))
+			warn(caution,
+				"%s: token or password are sent to another host without TLS: use "
+				"https://",
+				addresses[i]);
+}
+
+static const char *environment(const struct loader *loader, const char *name)
+{
+	return loader->source->env ? loader->source->env(loader->source->env_context, name) : NULL;
+}
+
+/* PostgreSQL: whoever is between may answer unless the name in the certificate is checked. */
+static void check_ssl(const struct caution *caution)
+{
+	const struct field *field = field_find(caution->fields, "sslmode");
+	const char *host = text_at(caution, "hostname"), *mode;
+	if (!field || field->type != FIELD_CHOICE)
+		return;
+	host = host && *host ? host : environment(caution->loader, "PGHOST");
+	if (!host || !*host || *host == '/' || transfer_host_is_local(host, strlen(host)))
+		return;
+	int chosen = *(const int *)(const void *)((const char *)caution->options + field->offset);
+	mode = field->choices[chosen];
+	if (chosen == 0)
+		mode = text_at(caution, "sslrootcert") ? "verify-full"
+						       : environment(caution->loader, "PGSSLMODE");
+	if (!mode || strcmp(mode, "verify-full") != 0)
+		warn(caution,
+			"sslmode: without verify-full another program may pass for this server");
+}
+
+void caution_options(struct loader *loader, const struct yaml_node *map,
+	const struct subject *subject, const struct field *fields, const void *options,
+	const struct endpoint *endpoint)
+{
+	const struct caution caution = {loader, map, subject, fields, options};
+	for (const struct field *field = fields; field && field->name; field++) {
+		if (field->type == FIELD_SECRET)
+			check_secret(&caution, field);
+		else if (field->type == FIELD_STRING)
+			check_file(&caution, field);
+	}
+	check_plain(&caution, endpoint);
+	check_ssl(&caution);
+	if (endpoint && endpoint->insecure_skip_verify &&
+		field_find(fields, "insecure_skip_verify"))
+		warn(&caution, "insecure_skip_verify: another program may pass for this server; "
+			       "ca_file names a certificate to trust");
+}
+
+static bool others_write(const char *path)
+{
+	struct stat status;
+	if (stat(path, &status) != 0)
+		return false;
+	return (status.st_mode & S_IWOTH) || (status.st_uid != 0 && status.st_uid != geteuid());
+}
+
+/* They could put a file of their own there, and whoever calls the program would use it. */
+void caution_found(const char *path, struct problems *problems)
+{
+	if (others_write(".") || others_write(path))
+		problems_add_file(problems, true, path, 0, 0,
+			"other users can write to it or to the folder in which it was found: name "
+			"the configuration by --config");
+}
