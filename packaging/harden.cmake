@@ -3,7 +3,6 @@
 include(CheckCCompilerFlag)
 include(CheckCSourceCompiles)
 include(CheckLinkerFlag)
-include(CheckPIESupported)
 
 option(HUNTER_HARDEN "hardening flags in builds with optimisation" ON)
 set(optimised "$<OR:$<CONFIG:Release>,$<CONFIG:RelWithDebInfo>,$<CONFIG:MinSizeRel>>")
@@ -36,7 +35,7 @@ function(harden_fortify)
 endfunction()
 
 function(harden_link)
-  foreach(flag -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack)
+  foreach(flag -pie -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack)
     string(MAKE_C_IDENTIFIER "HUNTER_HAS${flag}" known)
     check_linker_flag(C ${flag} ${known})
     if(${known})
@@ -45,10 +44,9 @@ function(harden_link)
   endforeach()
 endfunction()
 
-check_pie_supported(LANGUAGES C)
-set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 if(HUNTER_HARDEN AND NOT HUNTER_SANITIZE)
   harden_fortify()
+  harden_compile(-fPIE)  # CMake's own setting says -fPIC for libraries, which costs inlining, and there are no shared ones
   harden_compile(-fstack-protector-strong -fstack-protector)
   harden_compile(-fstack-clash-protection)
   harden_compile(-fcf-protection=full -mbranch-protection=standard)
