@@ -27,9 +27,8 @@ static const struct field changes_fields[] = {
 		.type = FIELD_LIST,
 		.offset = AT(states),
 		.metavar = "STATE,...",
-		.help = "only those that are confirmed, moved, withdrawn or candidate (seen, but "
-			"not "
-			"yet believed); all by default"},
+		.help = "only those that are confirmed, moved, withdrawn, candidate (seen, but not "
+			"yet believed) or recovered (the level of before is back); all by default"},
 	{.name = "since",
 		.type = FIELD_STRING,
 		.offset = AT(since),
@@ -78,7 +77,9 @@ static bool add_state(const char *name, unsigned *states, struct error *error)
 			return true;
 		}
 	return error_set(error, ERROR_USAGE,
-		"--state: \"%.100s\" is none of confirmed, moved, withdrawn, candidate", name);
+		"--state: \"%.100s\" is none of confirmed, moved, withdrawn, candidate, "
+		"recovered",
+		name);
 }
 
 static bool parse_time(const struct cli *cli, const char *flag, const char *text, int64_t *out,
@@ -142,7 +143,7 @@ const struct command changes_command = {
 		   "the state file is read beside a running agent, or without one, and nothing is "
 		   "written. "
 		   "With --output json each change comes with its history: when it was found, "
-		   "confirmed, moved, withdrawn, found again, and announced to whom.",
+		   "confirmed, moved, withdrawn, recovered, found again, and announced to whom.",
 	.parts = parts,
 	.options_size = sizeof(struct changes_options),
 	.run = run,

@@ -105,7 +105,8 @@ static const char *announced(struct arena *arena, const struct record *record)
 		return time_text(arena, time);
 	switch (record->news) {
 	case NEWS_PENDING: return "waits";
-	case NEWS_QUEUED: return "queued";
+	case NEWS_QUEUED:
+	case NEWS_RECOVERY: return "queued";
 	case NEWS_SILENT:
 	case NEWS_HELD:
 	case NEWS_COUNT: break;

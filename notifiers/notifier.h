@@ -21,6 +21,12 @@ struct attribute {
 	const char *name, *before, *after; /* the values as those of commit_before, commit_after */
 };
 
+/* How a change came to its end. */
+struct recovered {
+	int64_t time; /* ms, of the first point at the level that is back; 0: it has not */
+	double level;
+};
+
 /* One change as it is announced. Strings are borrowed. */
 struct announcement {
 	int64_t id;                       /* the store's, stable over restarts */
@@ -38,6 +44,7 @@ struct announcement {
 	 * ("96% renderer=gpu"). 0 and NULL of a single series. */
 	size_t members;
 	const char *shared;
+	struct recovered over;
 	/* Pages about the commit and the range, http(s) and escaped; NULL where unknown. */
 	const char *commit_url, *compare_url;
 };

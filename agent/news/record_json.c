@@ -22,6 +22,17 @@ static void put_numbers(struct buf *out, const struct change *change)
 	json_put_number(out, "pvalue", change->pvalue);
 }
 
+static void put_end(struct buf *out, const struct recovered *over)
+{
+	if (over->time == 0) {
+		json_put_text(out, "recovered", NULL);
+		json_put_text(out, "recovered_level", NULL);
+		return;
+	}
+	json_put_time(out, "recovered", over->time);
+	json_put_number(out, "recovered_level", over->level);
+}
+
 static void put_event(struct buf *out, const struct event *event)
 {
 	char text[WHEN_TEXT];
@@ -71,6 +82,7 @@ void record_put_json(struct buf *out, const struct record *record)
 	buf_printf(out, ", \"members\": %zu", item->members);
 	json_put_text(out, "shared", item->shared);
 	json_put_text(out, "state", change_state_names[record->state]);
+	put_end(out, &item->over);
 	json_put_text(out, "news", news_names[record->news]);
 	buf_printf(out, ", \"runs\": %" PRId64, record->runs);
 	json_put_time(out, "first_seen", record->first_seen);

@@ -42,6 +42,7 @@ const char *const change_state_names[CHANGE_STATES] = {
 	[CHANGE_MOVED] = "moved",
 	[CHANGE_WITHDRAWN] = "withdrawn",
 	[CHANGE_CANDIDATE] = "candidate",
+	[CHANGE_RECOVERED] = "recovered",
 };
 
 const char *const news_names[NEWS_COUNT] = {
@@ -49,6 +50,7 @@ const char *const news_names[NEWS_COUNT] = {
 	[NEWS_PENDING] = "pending",
 	[NEWS_QUEUED] = "queued",
 	[NEWS_HELD] = "held",
+	[NEWS_RECOVERY] = "recovery",
 };
 
 const char *const event_names[EVENT_KINDS] = {
@@ -58,6 +60,7 @@ const char *const event_names[EVENT_KINDS] = {
 	[EVENT_WITHDRAWN] = "withdrawn",
 	[EVENT_RETURNED] = "returned",
 	[EVENT_ANNOUNCED] = "announced",
+	[EVENT_RECOVERED] = "recovered",
 };
 
 static void reply(void *argument)
@@ -78,6 +81,7 @@ bool store_writes(enum store_kind kind)
 	case STORE_RESTORE:
 	case STORE_KNOWN:
 	case STORE_MARKS:
+	case STORE_RECOVERED:
 	case STORE_LIST: return false;
 	case STORE_RECORD:
 	case STORE_QUEUE:

@@ -27,14 +27,16 @@ enum change_state {
 	CHANGE_MOVED,     /* found again at another time */
 	CHANGE_WITHDRAWN, /* not found any more; remembered, so that its return is no news */
 	CHANGE_CANDIDATE, /* seen, not yet believed; not announced */
+	CHANGE_RECOVERED, /* over: the level of before is back (detectors/recovery.h) */
 	CHANGE_STATES,
 };
 
 enum news {
-	NEWS_SILENT,  /* recorded only: too old to be told */
-	NEWS_PENDING, /* to be told, waits for its group */
-	NEWS_QUEUED,  /* in a delivery */
-	NEWS_HELD,    /* to be told once it is believed; or it was withdrawn before it was told */
+	NEWS_SILENT,   /* recorded only: too old to be told */
+	NEWS_PENDING,  /* to be told, waits for its group */
+	NEWS_QUEUED,   /* in a delivery */
+	NEWS_HELD,     /* to be told once it is believed; or it was over before it was told */
+	NEWS_RECOVERY, /* it was told; that it has recovered is to be told */
 	NEWS_COUNT,
 };
 
@@ -46,6 +48,7 @@ enum event_kind {
 	EVENT_WITHDRAWN,
 	EVENT_RETURNED,  /* is found again after it was withdrawn */
 	EVENT_ANNOUNCED, /* a message about it has arrived */
+	EVENT_RECOVERED,
 	EVENT_KINDS,
 };
 
@@ -89,6 +92,8 @@ struct record_update {
 	int64_t id, time, now; /* ms */
 	enum change_state state;
 	int64_t runs;                    /* 0: as they were */
+	struct recovered over;           /* of CHANGE_RECOVERED */
+	bool silent;                     /* of CHANGE_RECOVERED: not to be told */
 	const struct announcement *item; /* its numbers, commits and members now; or NULL */
 };
 
@@ -97,6 +102,8 @@ struct series_mark {
 	const char *series, *branch;
 	int64_t anchor;     /* ms: points before it are not looked at */
 	int64_t last_point; /* ms */
+	int64_t revision;   /* of the detectors that it was looked at with last; 0: unknown */
+	int64_t revised;    /* ms: its last point when that became another; 0: it never did */
 };
 
 enum parcel_state {
@@ -154,11 +161,19 @@ enum store_kind {
 	 * In: records (ids come out), updates; marks of `test`, which are added or replaced. A
 	 * record that is `believed` has its id and is written anew whole, its first_seen excepted.
 	 * One that an update withdraws while it is pending becomes NEWS_HELD; or NEWS_QUEUED, if
-	 * some have been told. Out: retractions: for each change that is withdrawn now the messages
-	 * about it that were sent and have a receipt, as parcels with that one record.
+	 * some have been told. One that recovers becomes NEWS_RECOVERY if it was told and the
+	 * update is not `silent`, NEWS_HELD if it is pending and nobody has been told. Out:
+	 * retractions: for each change that is withdrawn now the messages about it that were sent
+	 * and have a receipt, as parcels with that one record; recoveries.
 	 */
 	STORE_RECORD,
-	STORE_QUEUE, /* in: parcels (their ids come out); told: changes that become NEWS_QUEUED */
+	/* In: parcels (their ids come out); told: changes that become NEWS_QUEUED, or NEWS_RECOVERY
+	 * if they have recovered meanwhile; out: recoveries. */
+	STORE_QUEUE,
+	/* Out: records of NEWS_RECOVERY, at most STORE_RECOVERIES, and in `recent` who was told of
+	 * each and by which message, as parcels with that one record; without a key where the
+	 * message is forgotten. */
+	STORE_RECOVERED,
 	/*
 	 * In: parcels whose state, receipt, problem, attempts, begun and not_before are written.
 	 * Out: retractions: as above, of those that were sent and have a receipt, for changes that
@@ -192,7 +207,10 @@ enum store_kind {
 	STORE_PROBE, /* writes and says whether that can be done */
 };
 
-enum { STORE_RETRACTIONS = 300 }; /* that a request may have, about */
+enum {
+	STORE_RETRACTIONS = 300, /* that a request may have, about */
+	STORE_RECOVERIES = 100,
+};
 
 /* False for those that only read. */
 bool store_writes(enum store_kind kind);
@@ -219,6 +237,7 @@ struct store_request {
 	size_t recent_count;
 	struct parcel *retractions;
 	size_t retraction_count;
+	int64_t recoveries;  /* out, of RESTORE, RECORD and QUEUE: changes of NEWS_RECOVERY */
 	const int64_t *told; /* ids */
 	size_t told_count;
 	struct condition *conditions;

@@ -100,7 +100,8 @@ static bool reopen_changes(struct store_file *file, struct store_request *reques
 		struct record record = {0};
 
 		read_record(&reader, &record);
-		if (record.news != NEWS_QUEUED || record.state == CHANGE_WITHDRAWN)
+		if (record.news != NEWS_QUEUED || record.state == CHANGE_WITHDRAWN ||
+			record.state == CHANGE_RECOVERED)
 			continue;
 		record.news = NEWS_PENDING;
 		request->records = rows_grow(request->arena, request->records,

@@ -13,7 +13,7 @@
 #include "agent/news/store_rows.h"
 
 _Static_assert(CHANGE_CONFIRMED < CHANGE_MOVED && CHANGE_MOVED < CHANGE_WITHDRAWN &&
-		       CHANGE_WITHDRAWN < CHANGE_CANDIDATE,
+		       CHANGE_WITHDRAWN < CHANGE_CANDIDATE && CHANGE_CANDIDATE < CHANGE_RECOVERED,
 	"STATEMENT_DOOM_MARKLESS takes the states from one on");
 
 /* Runs a statement of which the only value is a time; adds what it has changed to `count`. */

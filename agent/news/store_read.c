@@ -173,6 +173,49 @@ bool store_late(struct store_file *file, struct store_request *request, const st
 	return !reader.failed;
 }
 
+static bool told_by(struct store_file *file, struct store_request *request,
+	const struct record *record, struct error *error)
+{
+	struct reader reader = open_reader(file, request, STATEMENT_TOLD_BY);
+	struct parcel *parcels;
+	size_t count;
+
+	bind_integer(&reader.binder, record->item.id);
+	bind_time(&reader.binder, record->updated);
+	parcels = read_parcels(&reader, &count, error);
+	for (size_t i = 0; i < count; i++) {
+		struct parcel *parcel = &parcels[i];
+
+		parcel->records = record;
+		parcel->record_count = 1;
+		request->recent = rows_grow(request->arena, request->recent, &request->recent_count,
+			sizeof *request->recent);
+		request->recent[request->recent_count - 1] = *parcel;
+	}
+	return !reader.failed;
+}
+
+bool store_recovered(struct store_file *file, struct store_request *request, struct error *error)
+{
+	struct reader reader = open_reader(file, request, STATEMENT_RECOVERED);
+
+	bind_integer(&reader.binder, STORE_RECOVERIES);
+	request->recent_count = 0;
+	request->records = read_records(&reader, &request->record_count, error);
+	for (size_t i = 0; i < request->record_count && !reader.failed; i++)
+		reader.failed = !told_by(file, request, &request->records[i], error);
+	return !reader.failed;
+}
+
+bool store_recoveries(struct store_file *file, struct store_request *request, struct error *error)
+{
+	struct reader reader = open_reader(file, request, STATEMENT_RECOVERIES);
+
+	while (reader_next(&reader, error))
+		request->recoveries = read_count(&reader);
+	return !reader.failed;
+}
+
 bool store_counts(struct store_file *file, struct store_request *request, struct error *error)
 {
 	struct reader reader = open_reader(file, request, STATEMENT_COUNTS);
@@ -210,7 +253,8 @@ bool store_restore(struct store_file *file, struct store_request *request, struc
 {
 	return load_pending(file, request, error) && load_told(file, request, error) &&
 	       load_parcels(file, request, error) && load_recent(file, request, error) &&
-	       store_counts(file, request, error) && load_conditions(file, request, error);
+	       store_counts(file, request, error) && load_conditions(file, request, error) &&
+	       store_recoveries(file, request, error);
 }
 
 /* Series repeat from row to row: each name is copied once. */
@@ -262,6 +306,8 @@ bool store_marks(struct store_file *file, struct store_request *request, struct 
 		mark->branch = read_name(&reader);
 		mark->anchor = read_time(&reader);
 		mark->last_point = read_time(&reader);
+		mark->revision = read_count(&reader);
+		mark->revised = read_time(&reader);
 	}
 	return !reader.failed;
 }

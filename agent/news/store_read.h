@@ -29,6 +29,14 @@ bool store_messages(struct store_file *file, struct store_request *request, int6
 bool store_late(struct store_file *file, struct store_request *request, const struct parcel *parcel,
 	struct error *error) MUST_USE;
 
+/* The records of changes whose recovery is to be told, and by which messages they were told. */
+bool store_recovered(
+	struct store_file *file, struct store_request *request, struct error *error) MUST_USE;
+
+/* How many recoveries are to be told. */
+bool store_recoveries(
+	struct store_file *file, struct store_request *request, struct error *error) MUST_USE;
+
 /* How many changes there are of each state by now. */
 bool store_counts(
 	struct store_file *file, struct store_request *request, struct error *error) MUST_USE;

@@ -35,8 +35,7 @@ void bind_count(struct binder *binder, int64_t count)
 	bind_range(binder, count, 0, ROWS_MOST);
 }
 
-/* NaN becomes NULL. */
-static void bind_number(struct binder *binder, double value)
+void bind_number(struct binder *binder, double value)
 {
 	sqlite3_bind_double(binder->statement, ++binder->column, value);
 }
@@ -129,6 +128,14 @@ int64_t read_time(struct reader *reader)
 	return read_choice(reader, -ROWS_MOST, ROWS_MOST);
 }
 
+int64_t read_time_or_none(struct reader *reader)
+{
+	if (sqlite3_column_type(reader->binder.statement, reader->column) != SQLITE_NULL)
+		return read_time(reader);
+	reader->column++;
+	return 0;
+}
+
 int64_t read_count(struct reader *reader)
 {
 	return read_choice(reader, 0, ROWS_MOST);
@@ -205,6 +212,8 @@ void read_record(struct reader *reader, struct record *record)
 	record->spacing = read_count(reader);
 	record->runs = read_count(reader);
 	record->updated = read_time(reader);
+	record->item.over.time = read_time_or_none(reader);
+	record->item.over.level = read_number(reader);
 	read_item(reader, &record->item);
 }
 

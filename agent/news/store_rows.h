@@ -22,6 +22,7 @@ struct binder bind_to(struct store_file *file, enum statement statement);
 void bind_integer(struct binder *binder, int64_t value);
 void bind_time(struct binder *binder, int64_t time);
 void bind_count(struct binder *binder, int64_t count);
+void bind_number(struct binder *binder, double value);   /* NaN becomes NULL */
 void bind_text(struct binder *binder, const char *text); /* borrowed until it has been run */
 void bind_item(struct binder *binder, const struct announcement *item);
 
@@ -43,9 +44,10 @@ int64_t read_choice(struct reader *reader, int64_t first, int64_t last);
 int64_t read_id(struct reader *reader);
 int64_t read_time(struct reader *reader);
 int64_t read_count(struct reader *reader);
-double read_number(struct reader *reader);    /* NULL becomes NaN */
-const char *read_text(struct reader *reader); /* or NULL */
-const char *read_name(struct reader *reader); /* a text that must be there */
+int64_t read_time_or_none(struct reader *reader); /* NULL becomes 0 */
+double read_number(struct reader *reader);        /* NULL becomes NaN */
+const char *read_text(struct reader *reader);     /* or NULL */
+const char *read_name(struct reader *reader);     /* a text that must be there */
 /* As read_name; the text before it, if it is the same. */
 const char *read_name_again(struct reader *reader, const char *before);
 void read_record(struct reader *reader, struct record *record);

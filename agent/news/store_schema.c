@@ -105,13 +105,22 @@
 /* Attributes other than commit and version, as store_attributes.h has them. */
 #define VERSION_5 "ALTER TABLE changes ADD COLUMN attributes TEXT;"
 
+/* Changes that are over, and which detectors looked at a series last. */
+#define VERSION_6                                                                                  \
+	"ALTER TABLE changes ADD COLUMN recovered INTEGER;"                                        \
+	"ALTER TABLE changes ADD COLUMN recovered_level REAL;"                                     \
+	"CREATE INDEX changes_recovery ON changes (id) WHERE news = 4;"                            \
+	"INSERT INTO counts VALUES (5, 0);"                                                        \
+	"ALTER TABLE series ADD COLUMN revision INTEGER NOT NULL DEFAULT 0;"                       \
+	"ALTER TABLE series ADD COLUMN revised INTEGER NOT NULL DEFAULT 0;"
+
 const char *const store_migrations[STORE_VERSION] = {
-	VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5};
+	VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5, VERSION_6};
 
 const char store_temporary[] = "CREATE TEMP TABLE present (test TEXT PRIMARY KEY) WITHOUT ROWID;"
 			       "CREATE TEMP TABLE doomed (change INTEGER PRIMARY KEY);";
 
-_Static_assert(STORE_VERSION == 5, "STATEMENT_PROBE writes the version");
+_Static_assert(STORE_VERSION == 6, "STATEMENT_PROBE writes the version");
 
 /* The id after all that a table has and has had. */
 #define NEXT_ID(table)                                                                             \
@@ -129,7 +138,7 @@ _Static_assert(STORE_VERSION == 5, "STATEMENT_PROBE writes the version");
 /* The columns of a record, as read_record takes them. */
 #define RECORD_COLUMNS                                                                             \
 	"changes.id, test, series, branch, sign, time, changes.state, news, first_seen, spacing,"  \
-	" runs, changes.updated, " ITEM_COLUMNS
+	" runs, changes.updated, recovered, recovered_level, " ITEM_COLUMNS
 
 /* The columns of a parcel, as read_parcel takes them. */
 #define PARCEL_COLUMNS(now)                                                                        \
@@ -148,7 +157,7 @@ _Static_assert(STORE_VERSION == 5, "STATEMENT_PROBE writes the version");
 #define LIST(index, condition)                                                                     \
 	"SELECT " RECORD_COLUMNS " FROM changes " index " WHERE " condition                        \
 	" AND time >= ?2 AND time < ?3 AND id < ?5"                                                \
-	" AND ((?4 >> state) & 1 OR state NOT BETWEEN 1 AND 4)"                                    \
+	" AND ((?4 >> state) & 1 OR state NOT BETWEEN 1 AND 5)"                                    \
 	" AND (?7 IS NULL OR matches(?7, test)) AND updated >= ?8 ORDER BY id DESC LIMIT ?6"
 
 /* All tests that have changes, by a jump through the index for each. */
@@ -181,7 +190,7 @@ const char *const store_statements[STATEMENT_COUNT] = {
 		"SELECT payload, (SELECT receipt FROM deliveries AS first INDEXED BY"
 		" deliveries_of_key WHERE first.key = deliveries.thread AND receipt IS NOT NULL"
 		" ORDER BY first.id LIMIT 1) FROM deliveries WHERE id = ? AND state = 1",
-	[STATEMENT_REOPEN] = "UPDATE changes SET news = 1 WHERE news = 2 AND state != 3"
+	[STATEMENT_REOPEN] = "UPDATE changes SET news = 1 WHERE news = 2 AND state NOT IN (3, 5)"
 			     " AND id IN (SELECT change FROM announced WHERE delivery = ?)",
 	[STATEMENT_TOLD_OF] =
 		"SELECT DISTINCT receiver FROM announced JOIN deliveries ON delivery = id"
@@ -207,7 +216,9 @@ const char *const store_statements[STATEMENT_COUNT] = {
 			    " spacing, runs, count_after FROM changes INDEXED BY"
 			    " changes_of_series"
 			    " WHERE test = ? ORDER BY series, branch, id",
-	[STATEMENT_MARKS] = "SELECT series, branch, anchor, last_point FROM series WHERE test = ?",
+	[STATEMENT_MARKS] =
+		"SELECT series, branch, anchor, last_point, revision, revised FROM series"
+		" WHERE test = ?",
 	[STATEMENT_LIST] = LIST("NOT INDEXED", "true"),
 	[STATEMENT_LIST_TEST] =
 		LIST("INDEXED BY changes_of_series", "test IN (SELECT value FROM json_each(?1))"),
@@ -225,28 +236,56 @@ const char *const store_statements[STATEMENT_COUNT] = {
 		"UPDATE changes SET sign = ?2, time = ?3, state = ?4, news = ?5, spacing = ?6,"
 		" runs = ?7, updated = ?8 WHERE id = ?1",
 	[STATEMENT_STATE_OF] = "SELECT state, time FROM changes WHERE id = ?",
-	/* What is withdrawn before it was told is news when it returns; not so to who was told. */
+	/* What is withdrawn before it was told is news when it returns; not so to who was told. ?6:
+	 * that it has recovered is not to be told. */
 	[STATEMENT_UPDATE] =
 		"UPDATE changes SET time = ?2, state = ?3, updated = ?4,"
-		" runs = iif(?5 = 0, runs, ?5), news = iif(news != 1 OR ?3 != 3, news,"
-		" iif(EXISTS (SELECT 1 FROM announced WHERE change = ?1), 2, 3)) WHERE id = ?1",
+		" runs = iif(?5 = 0, runs, ?5), news = CASE"
+		" WHEN ?3 = 3 AND news = 4 THEN 2"
+		" WHEN ?3 = 3 AND news = 1 THEN"
+		"  iif(EXISTS (SELECT 1 FROM announced WHERE change = ?1), 2, 3)"
+		" WHEN ?3 != 5 OR state = 5 OR ?6 THEN news"
+		" WHEN news = 2 THEN 4"
+		" WHEN news = 1 THEN iif(EXISTS (SELECT 1 FROM announced WHERE change = ?1), 4, 3)"
+		" ELSE news END WHERE id = ?1",
 	[STATEMENT_RENEW] =
 		"UPDATE changes SET (" ITEM_COLUMNS ") = (?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10,"
 		" ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19) WHERE id = ?1",
+	[STATEMENT_RECOVER] =
+		"UPDATE changes SET recovered = nullif(?2, 0), recovered_level = ?3 WHERE id = ?1",
+	[STATEMENT_RECOVERIES] = "SELECT count(*) FROM changes WHERE news = 4",
+	[STATEMENT_RECOVERED] =
+		"SELECT " RECORD_COLUMNS " FROM changes WHERE news = 4 ORDER BY id LIMIT ?",
+	/* The first message to each destination; and those who were told by one that is forgotten.
+	 */
+	[STATEMENT_TOLD_BY] = "SELECT " PARCEL_COLUMNS(
+		"updated") " FROM deliveries WHERE id IN"
+			   " (SELECT min(id) FROM announced JOIN deliveries ON delivery = id"
+			   "  WHERE change = ?1 AND state != 3 GROUP BY receiver, destination)"
+			   " UNION ALL SELECT DISTINCT 1, '', receiver, destination, NULL, NULL, "
+			   "2, NULL, 0,"
+			   " ?2, 0, 0 FROM history WHERE change = ?1 AND event = 6 AND NOT EXISTS"
+			   " (SELECT 1 FROM announced JOIN deliveries ON delivery = id WHERE "
+			   "change = ?1"
+			   "  AND state != 3 AND deliveries.receiver = history.receiver"
+			   "  AND deliveries.destination = history.destination)",
 	[STATEMENT_EVENT] = "INSERT INTO history VALUES (?1,"
 			    " (SELECT coalesce(max(number), 0) + 1 FROM history WHERE change = ?1),"
 			    " ?2, ?3, ?4, NULL, NULL)",
 	[STATEMENT_FORGET_EVENT] =
 		"DELETE FROM history WHERE change = ?1 AND event != 6"
 		" AND number <= (SELECT max(number) FROM history WHERE change = ?1) - ?2",
-	[STATEMENT_MARK] = "INSERT INTO series VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO UPDATE"
-			   " SET anchor = ?4, last_point = ?5",
+	[STATEMENT_MARK] = "INSERT INTO series VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"
+			   " ON CONFLICT DO UPDATE SET anchor = ?4, last_point = ?5, revision = ?6,"
+			   " revised = ?7",
 	[STATEMENT_QUEUE] =
 		"INSERT INTO deliveries (id, key, receiver, destination, payload, thread, state,"
 		" attempts, created, updated) VALUES (" NEXT_DELIVERY_ID
 		", ?1, ?2, ?3, ?4, ?5, 1, 0, ?6, ?6)",
 	[STATEMENT_ANNOUNCE] = "INSERT INTO announced (change, delivery) VALUES (?, ?)",
-	[STATEMENT_TELL] = "UPDATE changes SET news = 2 WHERE id = ?",
+	/* What recovers while its message is on the way here has been told all the same. */
+	[STATEMENT_TELL] =
+		"UPDATE changes SET news = iif(state = 5 AND news = 3, 4, 2) WHERE id = ?",
 	[STATEMENT_SETTLE] =
 		"UPDATE deliveries SET state = ?2, receipt = coalesce(?3, receipt), problem = ?4,"
 		" attempts = ?5, updated = ?6, attempt_started = iif(?7, attempt_started, NULL),"
@@ -260,7 +299,7 @@ const char *const store_statements[STATEMENT_COUNT] = {
 	[STATEMENT_CONDITION] = "INSERT INTO conditions VALUES (?1, ?2, ?3, ?4)"
 				" ON CONFLICT DO UPDATE SET kind = ?2, since = ?3, text = ?4",
 	[STATEMENT_CONDITION_OVER] = "DELETE FROM conditions WHERE subject = ?",
-	[STATEMENT_PROBE] = "PRAGMA user_version = 5" /* SQLite does not skip this write */,
+	[STATEMENT_PROBE] = "PRAGMA user_version = 6" /* SQLite does not skip this write */,
 	[STATEMENT_PRESENT_CLEAR] = "DELETE FROM present",
 	[STATEMENT_PRESENT] = "INSERT OR IGNORE INTO present VALUES (?)",
 	[STATEMENT_PRUNE_LINKS] = "DELETE FROM announced WHERE delivery IN"
@@ -271,17 +310,18 @@ const char *const store_statements[STATEMENT_COUNT] = {
 	[STATEMENT_DOOM_WITHDRAWN] =
 		"INSERT INTO doomed SELECT id FROM changes INDEXED BY changes_of_state"
 		" JOIN series USING (test, series, branch)"
-		" WHERE state IN (3, 4) AND time < anchor AND updated < ? AND news != 1"
+		" WHERE state IN (3, 4, 5) AND time < anchor AND updated < ? AND news NOT IN (1, 4)"
 		" AND NOT EXISTS (SELECT 1 FROM announced WHERE change = id)",
 	[STATEMENT_DOOM_OUTLIVED] =
 		"INSERT OR IGNORE INTO doomed SELECT id FROM series CROSS JOIN changes"
 		" INDEXED BY changes_of_series USING (test, series, branch)"
-		" WHERE time < anchor AND updated < ? AND news != 1"
+		" WHERE time < anchor AND updated < ? AND news NOT IN (1, 4)"
 		" AND NOT EXISTS (SELECT 1 FROM announced WHERE change = id)",
 	/* ?2 the first of the states; a cluster's changes never have a mark */
 	[STATEMENT_DOOM_MARKLESS] =
 		"INSERT OR IGNORE INTO doomed SELECT id FROM changes INDEXED BY changes_of_state"
-		" WHERE state >= ?2 AND time < ?1 AND updated < ?1 AND news != 1 AND members = 0"
+		" WHERE state >= ?2 AND time < ?1 AND updated < ?1 AND news NOT IN (1, 4) AND "
+		"members = 0"
 		" AND NOT EXISTS (SELECT 1 FROM series WHERE series.test = changes.test AND"
 		" series.series = changes.series AND series.branch = changes.branch)"
 		" AND EXISTS (SELECT 1 FROM series WHERE series.test = changes.test"
@@ -290,7 +330,7 @@ const char *const store_statements[STATEMENT_COUNT] = {
 	[STATEMENT_DOOM_ABSENT] =
 		TESTS_OF_CHANGES " INSERT OR IGNORE INTO doomed SELECT id FROM changes"
 				 " WHERE test IN (SELECT name FROM tests WHERE name NOT IN present)"
-				 " AND updated < ? AND news != 1"
+				 " AND updated < ? AND news NOT IN (1, 4)"
 				 " AND NOT EXISTS (SELECT 1 FROM announced WHERE change = id)",
 	[STATEMENT_DOOMED_EVENTS] = "DELETE FROM history WHERE change IN doomed",
 	[STATEMENT_DOOMED_CHANGES] = "DELETE FROM changes WHERE id IN doomed",

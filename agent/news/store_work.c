@@ -3,6 +3,8 @@
  * with rows is in store_read.c.
  */
 
+#include <math.h>
+
 #include "agent/news/store_outbox.h"
 #include "agent/news/store_prune.h"
 #include "agent/news/store_read.h"
@@ -28,6 +30,27 @@ static bool add_event(struct store_file *file, int64_t change, enum event_kind k
 	return bind_finish(&forget, error);
 }
 
+static bool write_end(
+	struct store_file *file, int64_t id, const struct recovered *over, struct error *error)
+{
+	struct binder binder = bind_to(file, STATEMENT_RECOVER);
+
+	bind_integer(&binder, id);
+	bind_time(&binder, over->time);
+	bind_number(&binder, over->time != 0 ? over->level : (double)NAN);
+	return bind_finish(&binder, error);
+}
+
+/* The end of a change that is recorded as recovered, and that it came. */
+static bool note_end(
+	struct store_file *file, const struct record *record, int64_t now, struct error *error)
+{
+	return write_end(file, record->item.id, &record->item.over, error) &&
+	       (record->state != CHANGE_RECOVERED ||
+		       add_event(file, record->item.id, EVENT_RECOVERED, now, record->item.time,
+			       error));
+}
+
 static bool insert_record(struct store_file *file, struct record *record, struct error *error)
 {
 	struct binder binder = bind_to(file, STATEMENT_RECORD);
@@ -46,7 +69,8 @@ static bool insert_record(struct store_file *file, struct record *record, struct
 	if (!bind_finish(&binder, error))
 		return false;
 	record->item.id = store_file_inserted(file);
-	return true;
+	return record->state != CHANGE_RECOVERED ||
+	       note_end(file, record, record->first_seen, error);
 }
 
 static bool renew_item(
@@ -73,8 +97,10 @@ static bool believe(struct store_file *file, const struct record *record, struct
 	bind_time(&binder, record->updated);
 	return bind_finish(&binder, error) &&
 	       renew_item(file, record->item.id, &record->item, error) &&
-	       add_event(file, record->item.id, EVENT_CONFIRMED, record->updated, record->item.time,
-		       error);
+	       (record->state == CHANGE_RECOVERED ||
+		       add_event(file, record->item.id, EVENT_CONFIRMED, record->updated,
+			       record->item.time, error)) &&
+	       note_end(file, record, record->updated, error);
 }
 
 /* What an update means, seen from the state and time that were; 0: nothing of note. */
@@ -83,7 +109,10 @@ static enum event_kind event_of(
 {
 	if (update->state == CHANGE_WITHDRAWN)
 		return before == CHANGE_WITHDRAWN ? 0 : EVENT_WITHDRAWN;
-	if (before == CHANGE_WITHDRAWN)
+	if (update->state == CHANGE_RECOVERED && before != CHANGE_RECOVERED)
+		return EVENT_RECOVERED;
+	if (before == CHANGE_WITHDRAWN ||
+		(before == CHANGE_RECOVERED && update->state != CHANGE_RECOVERED))
 		return EVENT_RETURNED;
 	if (before == CHANGE_CANDIDATE && update->state != CHANGE_CANDIDATE)
 		return EVENT_CONFIRMED;
@@ -122,7 +151,9 @@ static bool update_record(struct store_file *file, struct store_request *request
 	bind_integer(&binder, update->state);
 	bind_time(&binder, update->now);
 	bind_count(&binder, update->runs);
+	bind_integer(&binder, update->silent);
 	return bind_finish(&binder, error) &&
+	       (update->over.time == 0 || write_end(file, update->id, &update->over, error)) &&
 	       (!update->item || renew_item(file, update->id, update->item, error));
 }
 
@@ -136,6 +167,8 @@ static bool upsert_mark(struct store_file *file, const char *test, const struct 
 	bind_text(&binder, mark->branch);
 	bind_time(&binder, mark->anchor);
 	bind_time(&binder, mark->last_point);
+	bind_count(&binder, mark->revision);
+	bind_time(&binder, mark->revised);
 	return bind_finish(&binder, error);
 }
 
@@ -244,8 +277,11 @@ bool store_file_perform(struct store_file *file, struct store_request *request, 
 	case STORE_MARKS: return store_marks(file, request, error);
 	case STORE_LIST: return store_list(file, request, error);
 	case STORE_RECORD:
-		return record(file, request, error) && store_counts(file, request, error);
-	case STORE_QUEUE: return queue(file, request, error);
+		return record(file, request, error) && store_counts(file, request, error) &&
+		       store_recoveries(file, request, error);
+	case STORE_QUEUE:
+		return queue(file, request, error) && store_recoveries(file, request, error);
+	case STORE_RECOVERED: return store_recovered(file, request, error);
 	case STORE_SETTLE: return store_settle(file, request, error);
 	case STORE_ATTEMPT: return store_attempt(file, request, error);
 	case STORE_REOPEN: return store_reopen(file, request, error);

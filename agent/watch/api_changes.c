@@ -29,7 +29,9 @@ static bool parse_states(const char *text, unsigned *out, struct error *error)
 
 		if (!bit)
 			return error_set(error, ERROR_USAGE,
-				"state: \"%.*s\" is none of candidate, confirmed, moved, withdrawn",
+				"state: \"%.*s\" is none of candidate, confirmed, moved, "
+				"withdrawn, "
+				"recovered",
 				(int)(length < 100 ? length : 100), text);
 		*out |= bit;
 		text += length + (text[length] == ',');

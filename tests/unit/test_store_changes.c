@@ -12,6 +12,7 @@
 #include <semaphore.h>
 #include <sys/stat.h>
 
+#include "agent/news/store_schema.h"
 #include "tests/unit/store_talk.h"
 
 static struct store_request *new_request(struct fixture *fixture, enum store_kind kind)
@@ -225,6 +226,129 @@ static void test_withdrawn_while_pending(void **state)
 	store_request_free(request);
 }
 
+static const struct record *record_of(const struct store_request *request, int64_t id)
+{
+	for (size_t i = 0; i < request->record_count; i++)
+		if (request->records[i].item.id == id)
+			return &request->records[i];
+	fail_msg("change %lld is not there", (long long)id);
+	return NULL;
+}
+
+/* Changes in all states of being told, in the order of what becomes of them. */
+static void record_kinds(struct fixture *fixture, int64_t ids[5])
+{
+	struct record silent = example;
+
+	silent.news = NEWS_SILENT;
+	open_fixture(fixture);
+	for (int i = 0; i < 5; i++)
+		ids[i] = record_one(fixture, i < 4 ? &example : &silent);
+	settle(fixture, queue_for(fixture, ids[1], "slack", false), PARCEL_SENT, 1);
+	settle(fixture, queue_for(fixture, ids[2], "slack", true), PARCEL_SENT, 1);
+	queue_for(fixture, ids[3], "slack", true);
+}
+
+static void recover(struct fixture *fixture, int64_t id, bool silent)
+{
+	update(fixture, (struct record_update){id, example.item.time, 30, .state = CHANGE_RECOVERED,
+				.over = {example.item.time + 5000, 1.75}, .silent = silent});
+}
+
+static struct store_request *recovered(struct fixture *fixture, size_t count)
+{
+	struct store_request *request;
+
+	reopen(fixture);
+	request = restore(fixture);
+	assert_int_equal(request->recoveries, count);
+	store_request_free(request);
+	request = ask(fixture, new_request(fixture, STORE_RECOVERED));
+	assert_false(request->failed);
+	assert_int_equal(request->record_count, count);
+	return request;
+}
+
+/* That a change is over is to be told to those who were told of it, and until it is. */
+static void test_recovery_is_to_be_told(void **state)
+{
+	static const enum news after[] = {
+		NEWS_HELD, NEWS_RECOVERY, NEWS_RECOVERY, NEWS_RECOVERY, NEWS_SILENT};
+	struct fixture *fixture = *state;
+	struct store_request *request;
+	int64_t ids[5];
+
+	record_kinds(fixture, ids);
+	for (int i = 0; i < 5; i++)
+		recover(fixture, ids[i], false);
+	request = known(fixture, "db.read");
+	for (int i = 0; i < 5; i++) {
+		assert_int_equal(record_of(request, ids[i])->state, CHANGE_RECOVERED);
+		assert_int_equal(record_of(request, ids[i])->news, after[i]);
+	}
+	store_request_free(request);
+	request = recovered(fixture, 3);
+	assert_int_equal(request->recent_count, 3);
+	for (size_t i = 0; i < 3; i++) {
+		const struct record *record = &request->records[i];
+
+		assert_int_equal(record->item.id, ids[i + 1]);
+		assert_int_equal(record->item.over.time, example.item.time + 5000);
+		assert_true(record->item.over.level == 1.75);
+		assert_ptr_equal(request->recent[i].records, record);
+		assert_string_equal(request->recent[i].key, "k1");
+		assert_string_equal(request->recent[i].receiver, "slack");
+	}
+	store_request_free(request);
+	for (int i = 1; i < 4; i++)
+		queue_one(fixture, ids[i]);
+	store_request_free(recovered(fixture, 0));
+	request = list(fixture, (struct change_filter){.states = 1U << CHANGE_RECOVERED});
+	assert_int_equal(request->record_count, 5);
+	assert_int_equal(request->records[4].event_count, 2);
+	check_event(&request->records[4].events[1], EVENT_RECOVERED, 30, example.item.time);
+	store_request_free(request);
+	recover(fixture, ids[2], false);
+	store_request_free(recovered(fixture, 0));
+}
+
+/* Messages that are forgotten leave in the history whom they told. */
+static void test_recovery_of_what_was_told_long_ago(void **state)
+{
+	struct fixture *fixture = *state;
+	struct store_request *request;
+	int64_t ids[5];
+
+	record_kinds(fixture, ids);
+	recover(fixture, ids[1], true);
+	recover(fixture, ids[4], true);
+	request = new_request(fixture, STORE_PRUNE);
+	request->before = 100;
+	done(fixture, request);
+	recover(fixture, ids[2], false);
+	request = recovered(fixture, 1);
+	assert_int_equal(request->records[0].item.id, ids[2]);
+	assert_int_equal(request->recent_count, 1);
+	assert_string_equal(request->recent[0].key, "");
+	assert_string_equal(request->recent[0].receiver, "slack");
+	assert_string_equal(request->recent[0].destination, "#perf");
+	store_request_free(request);
+}
+
+/* Its message was on the way to the outbox when it recovered: then it is told, and its end, too. */
+static void test_recovery_meets_its_message(void **state)
+{
+	struct fixture *fixture = *state;
+	int64_t id;
+
+	open_fixture(fixture);
+	id = record_one(fixture, &example);
+	recover(fixture, id, false);
+	store_request_free(recovered(fixture, 0));
+	queue_one(fixture, id);
+	store_request_free(recovered(fixture, 1));
+}
+
 static void test_update_renews_numbers(void **state)
 {
 	struct fixture *fixture = *state;
@@ -371,7 +495,7 @@ static void test_marks_are_of_one_test(void **state)
 {
 	struct fixture *fixture = *state;
 	struct store_request *request;
-	struct series_mark marks[] = {{"p99", "", 10, 20}, {"p50", "dev", 11, 21}};
+	struct series_mark marks[] = {{"p99", "", 10, 20, 3, 15}, {"p50", "dev", 11, 21, 0, 0}};
 
 	open_fixture(fixture);
 	for (int64_t i = 0; i < 2; i++) {
@@ -395,6 +519,8 @@ static void test_marks_are_of_one_test(void **state)
 	assert_string_equal(request->marks[1].series, "p99");
 	assert_int_equal(request->marks[1].anchor, 110);
 	assert_int_equal(request->marks[1].last_point, 120);
+	assert_int_equal(request->marks[1].revision, 3);
+	assert_int_equal(request->marks[1].revised, 15);
 	store_request_free(request);
 	request = new_request(fixture, STORE_MARKS);
 	request->test = "db";
@@ -537,7 +663,7 @@ static void mark_until(
 	struct fixture *fixture, const char *test, const char *series, int64_t anchor, int64_t last)
 {
 	struct store_request *request = new_request(fixture, STORE_RECORD);
-	struct series_mark mark = {series, "", anchor, last};
+	struct series_mark mark = {series, "", anchor, last, 1, 0};
 
 	request->test = test;
 	request->marks = &mark;
@@ -710,6 +836,7 @@ static void test_prune_cuts_history(void **state)
 static void test_probe_and_size(void **state)
 {
 	struct fixture *fixture = *state;
+	char version[60];
 	int64_t size;
 
 	open_fixture(fixture);
@@ -717,7 +844,9 @@ static void test_probe_and_size(void **state)
 	assert_true(size > 4096);
 	done(fixture, new_request(fixture, STORE_PROBE));
 	assert_true(store_size(fixture->store) > size);
-	assert_int_equal(count_rows(fixture, "pragma_user_version WHERE user_version = 5"), 1);
+	snprintf(version, sizeof version, "pragma_user_version WHERE user_version = %d",
+		STORE_VERSION);
+	assert_int_equal(count_rows(fixture, version), 1);
 }
 
 static int64_t log_size(const struct fixture *fixture)
@@ -756,6 +885,9 @@ int main(void)
 		CASE(test_history_is_bounded),
 		CASE(test_candidate_is_believed),
 		CASE(test_withdrawn_while_pending),
+		CASE(test_recovery_is_to_be_told),
+		CASE(test_recovery_of_what_was_told_long_ago),
+		CASE(test_recovery_meets_its_message),
 		CASE(test_update_renews_numbers),
 		CASE(test_list_gives_what_is_asked_for),
 		CASE(test_lists_hold_nothing_up),

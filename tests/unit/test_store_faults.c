@@ -23,7 +23,7 @@ enum { MOST_OPERATIONS = 1000, CHAPTERS = 7, TIMES = 3 };
 /* What each chapter hands over; all of a chapter is there, or nothing of it. */
 static void tell_found(struct store_request *request)
 {
-	static const struct series_mark mark = {"p99", "", 10, 20};
+	static const struct series_mark mark = {"p99", "", 10, 20, 1, 0};
 
 	request->records = arena_array(request->arena, 2, sizeof *request->records);
 	request->records[0] = request->records[1] = example;

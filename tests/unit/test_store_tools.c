@@ -158,12 +158,13 @@ static void test_what_cannot_be_read(void **state)
 /* A number that stands for nothing is not taken for something. */
 static void test_strange_numbers(void **state)
 {
-	static const char *const strange[] = {"news = 4", "news = -1", "state = -5", "state = 0",
+	static const char *const strange[] = {"news = 5", "news = -1", "state = -5", "state = 0",
 		"id = -1", "id = 9223372036854775806", "sign = 2", "direction = -2",
 		"time = 9223372036854775806", "time = -9223372036854775807",
 		"first_seen = 4611686018427387904", "updated = -4611686018427387904",
 		"spacing = -1", "spacing = 9223372036854775806", "runs = -1", "count_after = -1",
-		"count_before = 9223372036854775806", "members = -1"};
+		"count_before = 9223372036854775806", "members = -1",
+		"recovered = 9223372036854775806"};
 	struct fixture *fixture = *state;
 
 	open_fixture(fixture);

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "agent/news/store_file.h"
+#include "agent/news/store_schema.h"
 #include "tests/unit/store_talk.h"
 
 static const char version_1[] =
@@ -118,6 +119,7 @@ static void check_restored(struct fixture *fixture)
 	assert_int_equal(request->state_counts[CHANGE_MOVED], 1);
 	assert_int_equal(request->state_counts[CHANGE_WITHDRAWN], 1);
 	assert_int_equal(request->state_counts[CHANGE_CANDIDATE], 0);
+	assert_int_equal(request->state_counts[CHANGE_RECOVERED], 0);
 	store_request_free(request);
 }
 
@@ -158,12 +160,16 @@ static void check_history(struct fixture *fixture)
 
 static void bring_up_to_date(struct fixture *fixture)
 {
+	char version[60];
+
 	open_fixture(fixture);
 	check_restored(fixture);
 	check_history(fixture);
 	reopen(fixture);
 	check_restored(fixture);
-	assert_int_equal(count_rows(fixture, "pragma_user_version WHERE user_version = 5"), 1);
+	snprintf(version, sizeof version, "pragma_user_version WHERE user_version = %d",
+		STORE_VERSION);
+	assert_int_equal(count_rows(fixture, version), 1);
 	assert_int_equal(count_rows(fixture, "series"), 0);
 }
 
