@@ -75,6 +75,7 @@ bool analysis_detect(struct arena *arena, const struct sampling *sampling,
 	struct samples samples = sampling_of(sampling, out->series);
 	samples.values = findings_values(arena, out) + from;
 	samples.n = n;
+	samples.excursion = out->season.excursion;
 	if (samples.runs)
 		samples.runs += from;
 	if (samples.hashes)

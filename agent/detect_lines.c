@@ -109,11 +109,11 @@ static void make_room(struct worker *worker, size_t n)
 	worker->capacity = n;
 }
 
-/* The values without the cycles that the detection removes. */
+/* Takes in the values without the cycles that the detection removes. */
 static bool adjust(struct worker *worker, const struct line *line,
-	const struct detection *detection, const double **out, struct error *error)
+	const struct detection *detection, struct samples *out, struct error *error)
 {
-	*out = line->values;
+	out->values = line->values;
 	if (!line->times)
 		return !detect_wants_times(detection) ||
 		       error_set(error, ERROR_DATA,
@@ -121,9 +121,10 @@ static bool adjust(struct worker *worker, const struct line *line,
 			       "\"start\" and \"step\"");
 	struct season season = season_fit(analysis_season(detection), detection->zone, 0,
 		line->values, line->times, line->n, worker->scratch);
+	out->excursion = season.excursion;
 	if (season.cycles) {
 		season_remove(&season, line->times, line->values, line->n, worker->adjusted);
-		*out = worker->adjusted;
+		out->values = worker->adjusted;
 	}
 	season_free(&season);
 	return true;
@@ -134,7 +135,7 @@ static bool find_changes(struct worker *worker, const struct line *line,
 {
 	struct samples samples = {.n = line->n, .runs = line->runs, .hashes = line->hashes};
 	make_room(worker, line->n);
-	if (!adjust(worker, line, detection, &samples.values, error))
+	if (!adjust(worker, line, detection, &samples, error))
 		return false;
 	return detector_run(detector_find(detection->detector->name), &samples, detection->options,
 		worker->scratch, worker->changes, count, error);

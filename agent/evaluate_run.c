@@ -91,6 +91,7 @@ static bool detect_first(struct arrival *arrival, size_t seen, size_t more, stru
 	const struct labelled_series *series = arrival->series;
 	const struct samples samples = {.values = arrival->adjusted,
 		.n = seen,
+		.excursion = arrival->refit.season.excursion,
 		.runs = series->runs,
 		.hashes = series->hashes};
 	if (arrival->stream)
@@ -122,7 +123,8 @@ static void renew_stream(struct arrival *arrival)
 	if (arrival->stream)
 		contender->detector->stream_free(arrival->stream);
 	arrival->stream = contender->detector->stream_new
-				  ? contender->detector->stream_new(contender->options)
+				  ? contender->detector->stream_new(
+					    contender->options, arrival->refit.season.excursion)
 				  : NULL;
 }
 
@@ -194,19 +196,24 @@ static bool score_live(const struct shift *shift, const struct labelled_series *
 	return good;
 }
 
-/* The values of the whole series without its cycles; `room` is for them. */
-static const double *adjust(const struct contender *contender, const struct labelled_series *series,
-	struct scratch *scratch, double *room, struct standing *out)
+/* The whole series without its cycles; `room` is for the values. */
+static struct samples adjust(const struct contender *contender,
+	const struct labelled_series *series, struct scratch *scratch, double *room,
+	struct standing *out)
 {
 	size_t n = series->labels.n;
+	struct samples samples = {
+		.values = series->values, .n = n, .runs = series->runs, .hashes = series->hashes};
 	if (!series->times)
-		return series->values;
+		return samples;
 	struct season season = season_fit(
 		contender->season, contender->zone, 0, series->values, series->times, n, scratch);
 	out->seasonal = season.cycles != 0;
 	season_remove(&season, series->times, series->values, n, room);
+	samples.values = room;
+	samples.excursion = season.excursion;
 	season_free(&season);
-	return room;
+	return samples;
 }
 
 static void note_failure(
@@ -249,11 +256,7 @@ static void do_series(void *argument, size_t index)
 	struct error error;
 	size_t count;
 	*standing = (struct standing){0};
-	const struct samples samples = {
-		.values = adjust(contender, series, scratch, adjusted, standing),
-		.n = series->labels.n,
-		.runs = series->runs,
-		.hashes = series->hashes};
+	const struct samples samples = adjust(contender, series, scratch, adjusted, standing);
 	bool good = detector_run(
 		contender->detector, &samples, contender->options, scratch, room, &count, &error);
 	if (good)

@@ -28,7 +28,8 @@ bool refit_season(struct refit *refit, enum season_mode mode, const struct zone 
 	if (is_good(refit, values, times, n))
 		return false;
 	season = season_fit(mode, zone, refit->season.cycles, values, times, n, scratch);
-	other = season.cycles || refit->season.cycles;
+	other = season.cycles || refit->season.cycles ||
+		season.excursion != refit->season.excursion;
 	season_free(&refit->season);
 	*refit = (struct refit){.season = season, .fitted = true, .at = times[n - 1]};
 	return other;

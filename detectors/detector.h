@@ -19,7 +19,9 @@
 struct samples {
 	const double *values; /* in time order; NaN where missing */
 	size_t n;
-	int direction; /* 1 higher is better, -1 lower is better, 0 either way or unknown */
+	int direction;    /* 1 higher is better, -1 lower is better, 0 either way or unknown */
+	size_t excursion; /* so many points that leave their level far behind and come back to it
+			     are no change, where a detector knows excursions; 0: its own limit */
 	/* Of each point, or NULL. Detectors that know no runs take each point for itself. */
 	const size_t *runs; /* the number of its run, which never falls: points that were measured
 			       together share one; NULL: each is a run of its own */
@@ -53,9 +55,10 @@ struct detector {
 	/*
 	 * Optional, all three or none. stream_append takes `n` more values and returns all change
 	 * points of the series so far, identical to detect() on all values together; the array
-	 * belongs to the stream and is good until the next call. The options are copied.
+	 * belongs to the stream and is good until the next call. The options are copied;
+	 * `excursion` is as in struct samples.
 	 */
-	struct stream *(*stream_new)(const void *options);
+	struct stream *(*stream_new)(const void *options, size_t excursion);
 	const struct change *(*stream_append)(struct stream *stream, const double *values, size_t n,
 		struct scratch *scratch, size_t *count);
 	void (*stream_free)(struct stream *stream);

@@ -72,14 +72,14 @@ static size_t edivisive_detect(const struct samples *samples, const void *option
 	return default_detect(samples, given, scratch, out);
 }
 
-static struct stream *edivisive_stream_new(const void *options)
+static struct stream *edivisive_stream_new(const void *options, size_t excursion)
 {
 	const struct edivisive_options *given = options;
 	struct stream *stream = scratch_resize(NULL, 1, sizeof(*stream));
 	if (given->profile == EDIVISIVE_OTAVA)
 		stream->otava = otava_stream_new(given);
 	else
-		stream->ours = default_stream_new(given);
+		stream->ours = default_stream_new(given, excursion);
 	return stream;
 }
 

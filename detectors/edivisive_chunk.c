@@ -17,9 +17,9 @@
 /* How often what stands may change because excursions are gone. */
 enum { FILL_ROUNDS = 4 };
 
-struct chunk chunk_new(const struct edivisive_options *options)
+struct chunk chunk_new(const struct edivisive_options *options, size_t excursion)
 {
-	return (struct chunk){.options = *options};
+	return (struct chunk){.options = *options, .excursion = excursion};
 }
 
 void chunk_free(struct chunk *chunk)

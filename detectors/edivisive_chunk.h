@@ -43,6 +43,7 @@ struct window {
 
 struct chunk {
 	struct edivisive_options options;
+	size_t excursion; /* as in struct samples */
 	size_t n, capacity;
 	size_t decided; /* candidates before it do not count */
 	double *x;      /* scaled and shifted; the room's, during an evaluation */
@@ -92,7 +93,7 @@ struct chunk_room {
 };
 
 /* An empty chunk; its arrays grow with realloc. chunk_free frees them, not the struct. */
-struct chunk chunk_new(const struct edivisive_options *options);
+struct chunk chunk_new(const struct edivisive_options *options, size_t excursion);
 void chunk_free(struct chunk *chunk);
 
 /* Forgets what was kept, for a chunk that begins elsewhere and takes no candidates before

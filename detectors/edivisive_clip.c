@@ -19,8 +19,9 @@ enum { SAMPLE = CLIP_BLOCK + 2 * CLIP_REACH };
 /* A pulse has 2 to PULSE_MOST points; its sides are judged by up to PULSE_SIDE points each, and
  * have at least PULSE_LEAST. */
 enum { PULSE_MOST = 4, PULSE_SIDE = 7, PULSE_LEAST = 5 };
-/* How many spreads it lies from both of them. */
-static const double PULSE_SPREADS = 6;
+/* How many spreads it lies from both of them; one of more points, where excursions may have them,
+ * is sure with less. */
+static const double PULSE_SPREADS = 6, LONG_PULSE_SPREADS = 4;
 
 static void sort_few(double *values, size_t n)
 {
@@ -232,18 +233,44 @@ void chunk_mirror(struct chunk *chunk, const struct excursion *excursion)
 		x[end - 1 - j] = x[end + j];
 }
 
+/* Likewise for one of more points, which are back where they were before. */
+static size_t long_pulse_at(const struct chunk *chunk, size_t i, double apart)
+{
+	const double *x = chunk->x;
+	double before = side_median(x, i < PULSE_SIDE ? 0 : i - PULSE_SIDE, i);
+	double sign = x[i] > before ? 1 : -1;
+	size_t length = 0;
+	if (fabs(x[i - 1] - before) > apart)
+		return 0;
+	while (length <= chunk->excursion && i + length < chunk->n &&
+		sign * (x[i + length] - before) > apart)
+		length++;
+	if (length <= PULSE_MOST || length > chunk->excursion ||
+		i + length + PULSE_LEAST > chunk->n)
+		return 0;
+	double after = side_median(x, i + length, chunk->n);
+	for (size_t out = 0; out < length; out++)
+		if (!(sign * (x[i + out] - after) > apart))
+			return 0;
+	return sign * (x[i + length] - after) < apart ? length : 0;
+}
+
 size_t chunk_pulses(const struct chunk *chunk, struct excursion *out)
 {
 	size_t n = chunk->n, count = 0;
+	size_t most = chunk->excursion > PULSE_MOST ? chunk->excursion : PULSE_MOST;
+	double least = most > PULSE_MOST ? LONG_PULSE_SPREADS : PULSE_SPREADS;
 	for (size_t block = 0; block < n; block += CLIP_BLOCK) {
-		double apart = PULSE_SPREADS * chunk->spread[block / CLIP_BLOCK];
+		double spread = chunk->spread[block / CLIP_BLOCK];
 		size_t from = block < PULSE_SIDE ? 0 : block - PULSE_SIDE;
-		size_t to = block + CLIP_BLOCK + PULSE_MOST + PULSE_SIDE;
-		if (apart <= 0 || !may_pulse(chunk->x, from, to < n ? to : n, apart))
+		size_t to = block + CLIP_BLOCK + most + PULSE_SIDE;
+		if (spread <= 0 || !may_pulse(chunk->x, from, to < n ? to : n, least * spread))
 			continue;
 		for (size_t i = block < PULSE_LEAST ? PULSE_LEAST : block;
 			i < block + CLIP_BLOCK && i + PULSE_LEAST < n; i++) {
-			size_t length = pulse_at(chunk, i, apart);
+			size_t length = pulse_at(chunk, i, PULSE_SPREADS * spread);
+			if (length == 0)
+				length = long_pulse_at(chunk, i, LONG_PULSE_SPREADS * spread);
 			if (length == 0)
 				continue;
 			out[count++] = (struct excursion){i, i + length};

@@ -26,7 +26,7 @@ size_t default_detect(const struct samples *samples, const struct edivisive_opti
 	double *values = scratch_take(scratch, samples->n, sizeof(double));
 	size_t *places = scratch_take(scratch, samples->n, sizeof(size_t));
 	size_t n = existing_values(samples->values, samples->n, values, places);
-	struct run run = run_new(options);
+	struct run run = run_new(options, samples->excursion);
 	struct stretch stretch = {.values = values, .places = places, .end = n};
 	run_extend(&run, &stretch, scratch);
 	size_t count = run.count;
@@ -36,10 +36,10 @@ size_t default_detect(const struct samples *samples, const struct edivisive_opti
 	return count;
 }
 
-struct default_stream *default_stream_new(const struct edivisive_options *options)
+struct default_stream *default_stream_new(const struct edivisive_options *options, size_t excursion)
 {
 	struct default_stream *stream = scratch_resize(NULL, 1, sizeof(*stream));
-	stream->run = run_new(options);
+	stream->run = run_new(options, excursion);
 	return stream;
 }
 

@@ -21,7 +21,8 @@ size_t default_detect(const struct samples *samples, const struct edivisive_opti
 	struct scratch *scratch, struct change *out);
 
 struct default_stream;
-struct default_stream *default_stream_new(const struct edivisive_options *options);
+struct default_stream *default_stream_new(
+	const struct edivisive_options *options, size_t excursion);
 const struct change *default_stream_append(struct default_stream *stream, const double *values,
 	size_t n, struct scratch *scratch, size_t *count);
 size_t default_stream_rest(struct default_stream *stream, size_t *fixed);

@@ -14,6 +14,10 @@
 
 enum { SHORTEST = 5 };
 
+/* An excursion of more points is so many spreads high, and of its height at most so much remains.
+ */
+static const double FAR_OUT = 4, RETURNED = 0.5;
+
 /* The points in work, first to last. */
 struct list {
 	const struct chunk *chunk;
@@ -117,6 +121,35 @@ static void drop_excursions(struct list *list)
 			note_excursion(list, edges[0].tau, edges[1].tau);
 		drop(list, edges[1].strength < edges[0].strength ? at + 1 : at);
 		merge(list);
+	}
+}
+
+/* Whether the points from step k on to the next one leave their level far behind and come back. */
+static bool is_excursion(const struct list *list, size_t k)
+{
+	const struct step *out = list->steps + k, *back = out + 1;
+	double height = fmin(fabs(out->delta), fabs(back->delta));
+	if (back->tau - out->tau > list->chunk->excursion || out->delta * back->delta >= 0)
+		return false;
+	double spread = list->chunk->spread[out->tau / CLIP_BLOCK];
+	return fabs(out->delta + back->delta) <= RETURNED * height && height >= FAR_OUT * spread;
+}
+
+/* Drops what is longer than the excursions of any series, and one of this series all the same. */
+static void drop_long_excursions(struct list *list)
+{
+	for (size_t k = 0; k + 1 < list->count;) {
+		if (!scratch_spend(list->room->scratch, list->count))
+			return;
+		if (!is_excursion(list, k)) {
+			k++;
+			continue;
+		}
+		const struct step *edges = list->steps + k;
+		note_excursion(list, edges[0].tau, edges[1].tau);
+		drop(list, edges[1].strength < edges[0].strength ? k + 1 : k);
+		merge(list);
+		k = 0;
 	}
 }
 
@@ -231,6 +264,7 @@ size_t chunk_passes(const struct chunk *chunk, size_t count, const struct chunk_
 	merge(&list);
 	drop_excursions(&list);
 	refine(&list);
+	drop_long_excursions(&list);
 	join_ramps(&list);
 	place_ramps(&list);
 	add_trends(&list);

@@ -14,9 +14,9 @@
 
 enum { SETTLED_WINDOWS = 4, ADVANCE_WINDOWS = 2, ORDINARY_EXPONENT = 300 };
 
-struct run run_new(const struct edivisive_options *options)
+struct run run_new(const struct edivisive_options *options, size_t excursion)
 {
-	return (struct run){.chunk = chunk_new(options)};
+	return (struct run){.chunk = chunk_new(options, excursion)};
 }
 
 void run_free(struct run *run)
@@ -31,7 +31,7 @@ void run_rest(struct run *run)
 	size_t decided = run->chunk.decided;
 
 	chunk_free(&run->chunk);
-	run->chunk = chunk_new(&run->chunk.options);
+	run->chunk = chunk_new(&run->chunk.options, run->chunk.excursion);
 	chunk_restart(&run->chunk, decided);
 	if (run->zeros < run->fixed)
 		return;

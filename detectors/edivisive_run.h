@@ -46,7 +46,7 @@ struct stretch {
 	size_t first, end;
 };
 
-struct run run_new(const struct edivisive_options *options);
+struct run run_new(const struct edivisive_options *options, size_t excursion);
 void run_free(struct run *run);
 
 /* The first value that will be needed again: a stretch may begin there. */

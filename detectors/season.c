@@ -23,6 +23,9 @@
  * that there are. */
 enum { LEAST_A_DAY = 4, DAYS = 3, WEEKS = 2, WHOLE_WEEKS = 3, SPARSE = 3, MOST_CELLS = 7 * 86400 };
 
+/* Points that an outage of a service may have. */
+enum { LONGEST_EXCURSION = 12 };
+
 /*
  * What may remain of the spread for a cycle to be accepted: the few periods of a short series may
  * look alike by chance. Chosen so that of series without a cycle (autocorrelated ones included)
@@ -193,17 +196,13 @@ static size_t slot_of(const struct zone *zone, int64_t origin, int64_t time, siz
 	return (size_t)((double)phase / width + 0.5) % count;
 }
 
-/* False if the points are not regular enough. */
+/* Needs the step. False if too many of the grid's places have no point. */
 static bool lay_grid(const struct season *season, const double *values, const int64_t *times,
 	size_t n, struct scratch *scratch, struct grid *grid)
 {
-	double *room = scratch_take(scratch, 2 * n, sizeof *room);
 	int64_t last = 0;
 	size_t points = 0;
 
-	grid->step = cadence_of(values, times, n, room);
-	if (grid->step == 0)
-		return false;
 	for (size_t i = 0; i < n; i++)
 		if (isfinite(values[i])) {
 			grid->start = points++ == 0 ? times[i] : grid->start;
@@ -627,7 +626,13 @@ struct season season_fit(enum season_mode mode, const struct zone *zone, unsigne
 	struct grid grid = {0};
 
 	scratch_reset(scratch);
-	if (mode == SEASON_NONE || mode == SEASON_UNSET || n < 2 * 7 ||
+	if (!times || n < 2 * 7)
+		return season;
+	grid.step = cadence_of(values, times, n, scratch_take(scratch, 2 * n, sizeof(double)));
+	if (grid.step == 0)
+		return season;
+	season.excursion = grid.step <= DAY / LEAST_A_DAY ? LONGEST_EXCURSION : 0;
+	if (mode == SEASON_NONE || mode == SEASON_UNSET ||
 		!lay_grid(&season, values, times, n, scratch, &grid) ||
 		!lay_slots(&season, &grid, scratch))
 		return season;

@@ -46,6 +46,8 @@ struct season {
 	unsigned cycles;    /* that were accepted; 0: values stay as they are */
 	unsigned undecided; /* that may be there, and too few points yet to tell */
 	double explained;   /* share of the variance around the level, 0..1 */
+	size_t excursion;   /* as in struct samples: more where points come as those of a service
+			       do, at least 4 regular ones a day, cycles or not */
 	enum season_scale scale;
 	const struct zone *zone; /* borrowed */
 	int64_t origin;  /* ms into the local week, which begins on Monday; the middle of the
@@ -60,7 +62,8 @@ struct season {
 bool season_parse(const char *text, enum season_mode *mode, struct error *error) MUST_USE;
 
 /*
- * Fits what `mode` asks for to a series: `times` in ms, ascending, NaN where missing. Needs a
+ * Fits what `mode` asks for to a series: `times` in ms, ascending, or NULL where they are not
+ * known, and then there is no season; NaN where missing. Needs a
  * regular cadence; at least 4 points a day and three days for a daily cycle, one point a day and
  * two weeks for a weekly one. Cycles that were accepted before (`known`, bits) stay as long as they
  * are of any use. O(n log n). Free with season_free, whatever was found.

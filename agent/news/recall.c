@@ -95,7 +95,8 @@ static bool detect_to(const struct look *look, size_t end, struct error *error)
 		return true;
 	}
 	if (!past->stream)
-		past->stream = detector->stream_new(look->detection->options);
+		past->stream = detector->stream_new(
+			look->detection->options, past->refit.season.excursion);
 	const struct change *changes = detector_append(detector, past->stream,
 		adjusted(look, from, end), end - from, look->scratch, &count, error);
 	if (!changes)

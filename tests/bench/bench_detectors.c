@@ -93,7 +93,7 @@ static void bench_append(const char *what, int profile, size_t count, size_t n)
 		for (size_t s = 0; s < count; s++) {
 			size_t changes = 0;
 			const double *series = values + s * length;
-			struct stream *stream = edivisive_detector.stream_new(&options);
+			struct stream *stream = edivisive_detector.stream_new(&options, 0);
 			edivisive_detector.stream_append(stream, series, n, scratch, &changes);
 			double start = now();
 			for (size_t i = n; i < length; i++)

@@ -62,7 +62,8 @@ static const struct change *detect_first(
 static json_t *predict_stream(const struct task *task, const double *values, size_t n)
 {
 	const struct detector *detector = task->detector;
-	struct stream *stream = detector->stream_new ? detector->stream_new(task->options) : NULL;
+	struct stream *stream =
+		detector->stream_new ? detector->stream_new(task->options, 0) : NULL;
 	struct change *room = memory_new(n + 1, sizeof(*room));
 	json_t *alarms = json_array(), *last = json_array();
 	for (size_t seen = 0; seen < n;) {

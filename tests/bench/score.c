@@ -53,7 +53,7 @@ struct watched score_stream(const struct labelled *series, const struct detector
 	struct places truth;
 	struct labels labels = labels_of(series, &truth);
 	struct follower *follower = follower_new(rule, tracked);
-	struct stream *stream = detector->stream_new(options);
+	struct stream *stream = detector->stream_new(options, 0);
 	const struct change *changes = NULL;
 	size_t count = 0;
 	for (size_t seen = 0; seen < series->n; out.points++) {

@@ -63,7 +63,7 @@ static void check_edivisive(uint8_t choice, size_t cut, const double *values, si
 	struct samples samples = {.values = values, .n = n};
 	size_t count = edivisive_detector.detect(&samples, &options, scratch, changes), streamed;
 	check_changes(changes, count, n);
-	struct stream *stream = edivisive_detector.stream_new(&options);
+	struct stream *stream = edivisive_detector.stream_new(&options, 0);
 	cut = cut < n ? cut : n;
 	edivisive_detector.stream_append(stream, values, cut, scratch, &streamed);
 	const struct change *last =

@@ -348,7 +348,7 @@ static void test_cut_short(void **state)
 			assert_true((*d)->detect(&samples, options, scratch, changes) <= n);
 			if (!(*d)->stream_new)
 				continue;
-			struct stream *stream = (*d)->stream_new(options);
+			struct stream *stream = (*d)->stream_new(options, 0);
 			size_t count;
 			scratch_allow(scratch, steps);
 			(*d)->stream_append(stream, values, n, scratch, &count);

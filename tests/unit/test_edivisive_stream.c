@@ -34,9 +34,9 @@ static void stream_one(uint64_t seed, const struct edivisive_options *options, s
 	static double values[LONGEST];
 	static struct change full[LONGEST];
 	uint64_t state = seed * 0x9e3779b97f4a7c15 + 1;
-	size_t n = 1 + random_below(&state, LONGEST - 1);
+	size_t n = 1 + random_below(&state, LONGEST - 1), excursion = seed % 4 ? 0 : 12;
 	random_series(&state, values, n);
-	struct stream *stream = edivisive_detector.stream_new(options);
+	struct stream *stream = edivisive_detector.stream_new(options, excursion);
 	for (size_t seen = 0; seen < n;) {
 		size_t more = random_below(&state, most_at_once + 1), count;
 		more = more < n - seen ? more : n - seen;
@@ -46,7 +46,7 @@ static void stream_one(uint64_t seed, const struct edivisive_options *options, s
 		static struct change copy[LONGEST];
 		if (count > 0)
 			memcpy(copy, changes, count * sizeof(*copy));
-		struct samples samples = {.values = values, .n = seen};
+		struct samples samples = {.values = values, .n = seen, .excursion = excursion};
 		size_t expected = edivisive_detector.detect(&samples, options, scratch, full);
 		assert_same(copy, count, full, expected, seed, seen);
 		*found += count;
@@ -96,7 +96,7 @@ static void test_long_one_by_one(void **state)
 		uint64_t random = seed;
 		random_series(&random, values, N);
 		struct edivisive_options options = {.window = 50, .p_value = 0.001};
-		struct stream *stream = edivisive_detector.stream_new(&options);
+		struct stream *stream = edivisive_detector.stream_new(&options, 0);
 		for (size_t n = 1; n <= N; n++) {
 			size_t count;
 			const struct change *changes = edivisive_detector.stream_append(
@@ -122,7 +122,7 @@ static void test_late_start(void **state)
 	for (int profile = EDIVISIVE_DEFAULT; profile <= EDIVISIVE_OTAVA; profile++) {
 		struct edivisive_options options = {
 			.window = 50, .p_value = 0.001, .profile = profile};
-		struct stream *stream = edivisive_detector.stream_new(&options);
+		struct stream *stream = edivisive_detector.stream_new(&options, 0);
 		double values[160];
 		size_t count = 1;
 		for (size_t i = 0; i < 160; i++)
@@ -151,7 +151,7 @@ static void rest_one(uint64_t seed, const struct edivisive_options *options,
 	static double values[N], others[N];
 	static struct change full[N], copy[N];
 	uint64_t state = seed * 0x9e3779b97f4a7c15 + 1;
-	struct stream *stream = edivisive_detector.stream_new(options);
+	struct stream *stream = edivisive_detector.stream_new(options, 0);
 	size_t seen = 0, rest = 0, fixed = 0;
 	random_series(&state, values, N);
 	random_series(&state, others, N);
@@ -218,7 +218,7 @@ static void test_chunks_are_beginnings(void **state)
 		uint64_t random = seed * 7919;
 		size_t whole_count, count;
 		random_series(&random, values, N);
-		struct stream *stream = edivisive_detector.stream_new(&options);
+		struct stream *stream = edivisive_detector.stream_new(&options, 0);
 		const struct change *changes =
 			edivisive_detector.stream_append(stream, values, N, scratch, &whole_count);
 		if (whole_count > 0)
@@ -226,7 +226,7 @@ static void test_chunks_are_beginnings(void **state)
 		size_t start = edivisive_detector.stream_chunk(stream, 500 + seed);
 		edivisive_detector.stream_free(stream);
 		chunks += start > 0;
-		stream = edivisive_detector.stream_new(&options);
+		stream = edivisive_detector.stream_new(&options, 0);
 		changes = edivisive_detector.stream_append(
 			stream, values + start, N - start, scratch, &count);
 		size_t at = 0;

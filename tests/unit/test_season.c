@@ -209,6 +209,40 @@ static void test_irregular_times(void **state)
 	season_free(&season);
 }
 
+static size_t excursion_of(struct made *made, enum season_mode mode)
+{
+	struct season season = fit(made, mode);
+	size_t excursion = season.excursion;
+
+	season_free(&season);
+	return excursion;
+}
+
+/* An outage may have more points than the bad builds of a history; the cadence tells which it is,
+ * cycles or not, removed or not. */
+static void test_excursions_by_cadence(void **state)
+{
+	struct made *made = *state;
+
+	for (enum season_mode mode = SEASON_AUTO; mode <= SEASON_WEEK; mode++) {
+		make(made, 300, HOUR, mode % 2 ? 0.3 : 0, 1, 0.05);
+		assert_int_equal(excursion_of(made, mode), 12);
+		make(made, 300, 6 * HOUR, 0, 1, 0.05);
+		assert_int_equal(excursion_of(made, mode), 12);
+		make(made, 300, 24 * HOUR, 0, 1, 0.05);
+		assert_int_equal(excursion_of(made, mode), 0);
+		make(made, 300, HOUR, 0, 1, 0.05);
+		for (size_t i = 1; i < made->n; i++)
+			made->times[i] = made->times[i - 1] + 60000 +
+					 (int64_t)random_below(&made->random, 7200000);
+		assert_int_equal(excursion_of(made, mode), 0);
+	}
+	struct season season =
+		season_fit(SEASON_AUTO, NULL, 0, made->values, NULL, made->n, made->scratch);
+	assert_int_equal(season.cycles + season.excursion, 0);
+	season_free(&season);
+}
+
 /* Scrapes come a little late, points are missing, an outage is long: the cycle is still there. */
 static void test_jitter_gaps_and_outages(void **state)
 {
@@ -365,6 +399,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_mode_decides, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_too_few_points_are_undecided, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_irregular_times, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_excursions_by_cadence, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_jitter_gaps_and_outages, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_step_within_the_range, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_daylight_saving, setup, teardown),
