@@ -15,6 +15,8 @@
 const char *const change_kind_names[] = {[CHANGE_STEP] = "step", [CHANGE_TREND] = "trend"};
 
 static const double REACH = 3, PRIOR = 40, MOST_CORRELATED = 0.9;
+/* How far nine in ten normal values lie from their median at most, in deviations. */
+static const double NINE_IN_TEN = 1.645;
 
 struct sides {
 	const double *values;
@@ -23,6 +25,14 @@ struct sides {
 	double within;    /* sum of squares around the two means */
 	double inflation; /* of the variance of means, by autocorrelation */
 };
+
+/* Where most values are equal their median deviation is 0; what one in ten has is no outlier there,
+ * as the ones among the zeros of a count. `sizes` are sorted. */
+static double spread_of_few(const double *sizes, size_t n, double sum)
+{
+	double shared = sizes[(size_t)ceil(0.9 * (double)n) - 1];
+	return shared > 0 ? shared / NINE_IN_TEN : 0.5 * sum / (double)n;
+}
 
 /* Clips values to what their median allows. */
 static void clip(double *values, size_t n)
@@ -33,8 +43,8 @@ static void clip(double *values, size_t n)
 	for (size_t i = 0; i < n; i++)
 		sum += sorted[i] = fabs(values[i] - median);
 	spread = 1.4826 * order_median(sorted, n);
-	if (spread == 0 && isfinite(sum)) /* most are equal */
-		spread = 0.5 * sum / (double)n;
+	if (spread == 0 && isfinite(sum))
+		spread = spread_of_few(sorted, n, sum);
 	for (size_t i = 0; i < n; i++)
 		values[i] = fmin(fmax(values[i], median - REACH * spread), median + REACH * spread);
 }

@@ -65,6 +65,33 @@ static void test_ramp_over_everything(void **state)
 	assert_in_range(points, 1, SERIES * 130 / 100);
 }
 
+/* In counts that are mostly 0 the ones are no outliers: the level is their mean. */
+static void test_levels_of_counts(void **state)
+{
+	(void)state;
+	double values[N];
+	for (size_t i = 0; i < N; i++)
+		values[i] = i < N / 2 ? i * 7 % 5 == 0 : 4 + (double)(i * 7 % 3 == 0);
+	assert_int_equal(detect(values, N), 1);
+	assert_int_equal(found[0].index, N / 2);
+	assert_float_equal(found[0].level_before, 0.2, 1e-9);
+	assert_float_equal(found[0].level_after, 4.33, 0.011);
+	assert_float_equal(found[0].size, 2065, 6);
+	assert_true(found[0].size_low > 1000 && found[0].size_high < 4500);
+}
+
+/* But among values that are mostly equal a few far away are. */
+static void test_levels_of_equal_values(void **state)
+{
+	(void)state;
+	double values[N];
+	for (size_t i = 0; i < N; i++)
+		values[i] = (i % 19 == 7 ? 500 : 100) + (i < N / 2 ? 0 : 20);
+	assert_int_equal(detect(values, N), 1);
+	assert_float_equal(found[0].level_before, 100, 3);
+	assert_float_equal(found[0].level_after, 120, 3);
+}
+
 /* Two steps 60 points apart are two, however alike a ramp. */
 static void test_stairs_stay(void **state)
 {
@@ -141,6 +168,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_ramp_is_one_point),
 		cmocka_unit_test(test_ramp_over_everything),
+		cmocka_unit_test(test_levels_of_counts),
+		cmocka_unit_test(test_levels_of_equal_values),
 		cmocka_unit_test(test_stairs_stay),
 		cmocka_unit_test(test_alternating_values),
 		cmocka_unit_test(test_counts),
