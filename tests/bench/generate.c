@@ -121,7 +121,7 @@ double draw_unit(uint64_t *state)
 	return (double)(draw_bits(state) >> 11) * 0x1p-53;
 }
 
-static size_t draw_between(uint64_t *state, size_t least, size_t most)
+size_t draw_between(uint64_t *state, size_t least, size_t most)
 {
 	return least + (size_t)(draw_bits(state) % (most - least + 1));
 }
@@ -137,8 +137,7 @@ static double draw_exponential(uint64_t *state)
 	return -log(1 - draw_unit(state));
 }
 
-/* Student's t with 3 degrees of freedom, brought to a standard deviation of 1. */
-static double draw_t3(uint64_t *state)
+double draw_t3(uint64_t *state)
 {
 	double z = draw_normal(state), squares = 0;
 	for (int i = 0; i < 3; i++) {
@@ -157,7 +156,7 @@ static double draw_gamma(uint64_t *state)
 	return (sum - 4) / 2;
 }
 
-static double draw_count(uint64_t *state, double mean)
+double draw_count(uint64_t *state, double mean)
 {
 	double limit = exp(-mean), product = draw_unit(state);
 	int count = 0;

@@ -85,5 +85,8 @@ void series_generate(const struct series_class *series_class, uint64_t seed, str
 uint64_t draw_bits(uint64_t *state);
 double draw_unit(uint64_t *state); /* [0, 1) */
 double draw_normal(uint64_t *state);
+double draw_t3(uint64_t *state); /* Student's t with 3 degrees of freedom, of deviation 1 */
+double draw_count(uint64_t *state, double mean); /* Poisson; the mean at most some hundreds */
+size_t draw_between(uint64_t *state, size_t least, size_t most);
 
 #endif

@@ -359,3 +359,28 @@ def test_point_by_point_as_another_scorer_counts(hunter, tmp_path):
         assert (live["alarms"], live["false"], live["withdrawn"]) == (other["alarms"], other["false"], other["withdrawn"])
         if live["seen"]:
             assert (live["delay_p50"], live["delay_p90"]) == (other["p50"], other["p90"])
+
+
+def test_generated_services(hunter, program, tmp_path):
+    """Of eight series of a class four have no step; of the others the truth is where the level changes."""
+    made = pathlib.Path(program).parent / "tests/write_series"
+    if not made.exists():
+        pytest.skip("no write_series beside the program")
+    written = [subprocess.run([made, "--service", "--series", "8", "--first", "11", *flags], capture_output=True, text=True, check=True).stdout
+               for flags in ([], [], ["--days", "3"])]
+    assert written[0] == written[1]
+    rows = [json.loads(line) for line in written[0].splitlines()]
+    classes = {row["class"] for row in rows}
+    assert len(classes) >= 25 and len(rows) == 8 * len(classes)
+    assert [sum(row["group"] == g for row in rows) for g in ("flat", "step", "several")] == [n * len(classes) for n in (4, 3, 1)]
+    for row in rows:
+        if row["class"] != "night_job" or row["size"] != 0.2:
+            continue
+        day, [at] = 24, row["change_points"]
+        before, after = (sum(row["series"][i:j]) / (j - i) for i, j in ((at - 3 * day, at), (at, at + 3 * day)))
+        assert abs(after / before - 1) == pytest.approx(0.2, abs=0.03)
+    short = [json.loads(line) for line in written[2].splitlines()]
+    assert {len(row["series"]) for row in short if row["step"] == 3600} == {72}
+    (tmp_path / "a.jsonl").write_text(written[0])
+    [answer] = scores(hunter, "--truth", tmp_path / "a.jsonl", "--whole")["detectors"]
+    assert answer["all"]["series"] == len(rows) and answer["all"]["seasonal"] > len(rows) / 3
