@@ -139,7 +139,7 @@ static double t_95(double df)
 static void set_size(struct change *change, const struct sides *sides)
 {
 	double before = sides->before.mean, after = sides->after.mean;
-	change->size = change->size_low = change->size_high = NAN;
+	change->size = change->size_low = change->size_high = (double)NAN;
 	if (before == 0)
 		return;
 	change->size = 100 * (after - before) / fabs(before);

@@ -214,7 +214,7 @@ static bool lay_grid(const struct season *season, const double *values, const in
 	grid->n = (size_t)count;
 	grid->z = scratch_take(scratch, grid->n, sizeof *grid->z);
 	for (size_t i = 0; i < grid->n; i++)
-		grid->z[i] = NAN;
+		grid->z[i] = (double)NAN;
 	for (size_t i = 0; i < n; i++)
 		if (isfinite(values[i]))
 			grid->z[(times[i] - grid->start + grid->step / 2) / grid->step] =
@@ -291,7 +291,7 @@ static void deviate(const struct grid *grid, size_t width, struct scratch *scrat
 		}
 		if (i + 1 < width)
 			continue;
-		double median = NAN;
+		double median = (double)NAN;
 		if (held > 0)
 			median = 0.5 * (ranked[tree_find(tree, count, top, (held - 1) / 2)].value +
 					       ranked[tree_find(tree, count, top, held / 2)].value);
@@ -311,7 +311,7 @@ static void fill_cell(struct fit *fit, const double *y, size_t cell)
 
 	for (uint32_t i = from; i < to; i++)
 		ranked[count++] = (struct ranked){y[fit->order[i]], fit->order[i]};
-	fit->profile[cell] = NAN;
+	fit->profile[cell] = (double)NAN;
 	if (count == 0)
 		return;
 	qsort(ranked, count, sizeof *ranked, by_value);
@@ -330,7 +330,7 @@ static void fill_cell(struct fit *fit, const double *y, size_t cell)
 static void fill_gaps(struct fit *fit, const struct shape *shape)
 {
 	for (size_t ring = 0; ring < shape->count; ring += shape->ring) {
-		double *profile = fit->profile + ring, last = NAN;
+		double *profile = fit->profile + ring, last = (double)NAN;
 
 		for (size_t i = 0; i < 2 * shape->ring; i++) {
 			double *value = profile + i % shape->ring;
