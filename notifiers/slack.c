@@ -344,7 +344,7 @@ static enum step api_answer(struct delivery *delivery, const struct reply *reply
 		step = posted(delivery, stamp ? arena_strdup(delivery->arena, stamp) : NULL);
 	} else if (json_is_false(ok) && reason) {
 		step = refused(delivery,
-			arena_strndup(delivery->arena, reason, utf8_cut(reason, REASON_MOST)), next,
+			secret_cut(delivery->arena, reason, REASON_MOST, &reply->secrets), next,
 			error);
 	} else {
 		step = fail_in_doubt(delivery, not_slack, error);

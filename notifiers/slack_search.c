@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "agent/core/buf.h"
-#include "agent/core/utf8.h"
+#include "agent/core/secret.h"
 
 enum { MOST_PAGES = 50, REASON_MOST = 60 };
 
@@ -91,10 +91,11 @@ static enum slack_found absent(struct slack_search *search)
 	return SEARCH_ON;
 }
 
-static enum slack_found refused(struct slack_search *search, const json_t *answer)
+static enum slack_found refused(
+	struct slack_search *search, const struct reply *reply, const json_t *answer)
 {
 	const char *reason = text_of(answer, "error"), *needed = text_of(answer, "needed");
-	const char *words = arena_strndup(search->arena, reason, utf8_cut(reason, REASON_MOST));
+	const char *words = secret_cut(search->arena, reason, REASON_MOST, &reply->secrets);
 
 	if (passes(reason))
 		return give_up(search, SEARCH_LATER, *reason ? words : "the answer is not Slack's");
@@ -106,8 +107,8 @@ static enum slack_found refused(struct slack_search *search, const json_t *answe
 		return SEARCH_ON;
 	}
 	if (*needed)
-		words = arena_printf(search->arena, "%s: %.*s", words,
-			(int)utf8_cut(needed, REASON_MOST), needed);
+		words = arena_printf(search->arena, "%s: %s", words,
+			secret_cut(search->arena, needed, REASON_MOST, &reply->secrets));
 	return give_up(search, SEARCH_DENIED, words);
 }
 
@@ -186,7 +187,7 @@ enum slack_found slack_search_take(struct slack_search *search, const struct rep
 			arena_printf(search->arena, "HTTP status %d", reply->status));
 	answer = json_loadb(reply->body, reply->length, 0, NULL);
 	if (!json_is_true(json_object_get(answer, "ok")))
-		found = refused(search, answer);
+		found = refused(search, reply, answer);
 	else
 		found = search->id ? take_messages(search, answer) : take_channels(search, answer);
 	json_decref(answer);

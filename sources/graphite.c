@@ -353,8 +353,8 @@ static enum step take_answer(struct query *query, const struct reply *reply, str
 	if (render_only(query, reply))
 		return STEP_DONE;
 	if (reply->status != 200 || refuse_is_page(reply))
-		return refuse_answer(asking->address, reply, refuse_line(query->arena, reply->body),
-			NULL, error);
+		return refuse_answer(asking->address, reply,
+			refuse_line(query->arena, reply, reply->body), NULL, error);
 	if (asking->phase == RENDER)
 		taken = take_render(query, reply, error);
 	else if (asking->phase == EVENTS)

@@ -151,7 +151,8 @@ static enum step refuse(struct query *query, struct asking *asking, const struct
 	const char *said, struct error *error)
 {
 	bool page = refuse_is_page(reply);
-	const char *line = page ? reply->body : refuse_line(query->arena, refusal_words(said));
+	const char *line =
+		page ? reply->body : refuse_line(query->arena, reply, refusal_words(said));
 	if (shorten(asking, reply, line))
 		return STEP_DONE;
 	const char *advice = refusal_advice(asking->range.how, reply, line);
@@ -162,9 +163,10 @@ static enum step refuse(struct query *query, struct asking *asking, const struct
 	return STEP_FAILED;
 }
 
-static void notice_once(struct query *query, const char *what, const char *text)
+static void notice_once(
+	struct query *query, const struct reply *reply, const char *what, const char *text)
 {
-	const char *line = refuse_line(query->arena, text);
+	const char *line = refuse_line(query->arena, reply, text);
 	const char *notice = arena_printf(query->arena, "the server %s: %s", what, line);
 	for (size_t i = 0; i < query->notices.count; i++)
 		if (strcmp(query->notices.items[i], notice) == 0)
@@ -173,20 +175,20 @@ static void notice_once(struct query *query, const char *what, const char *text)
 }
 
 static bool take_warnings(struct query *query, const struct asking *asking,
-	const struct answer *answer, struct error *error)
+	const struct reply *reply, const struct answer *answer, struct error *error)
 {
 	const struct prometheus_server *server = query->server;
 	if (answer->lacking && !server->partial_response)
 		return error_set(error, ERROR_DATA,
 			"%s: the answer may lack data: %s (partial_response: allow takes it "
 			"nevertheless)",
-			asking->address, refuse_line(query->arena, answer->lacking));
+			asking->address, refuse_line(query->arena, reply, answer->lacking));
 	if (answer->lacking)
-		notice_once(query, "warns", answer->lacking);
+		notice_once(query, reply, "warns", answer->lacking);
 	for (size_t i = 0; i < answer->warnings.count; i++)
-		notice_once(query, "warns", answer->warnings.items[i]);
+		notice_once(query, reply, "warns", answer->warnings.items[i]);
 	for (size_t i = 0; i < answer->infos.count; i++)
-		notice_once(query, "notes", answer->infos.items[i]);
+		notice_once(query, reply, "notes", answer->infos.items[i]);
 	if (!answer->partial)
 		return true;
 	if (!server->partial_response)
@@ -194,7 +196,7 @@ static bool take_warnings(struct query *query, const struct asking *asking,
 			"%s: the answer lacks data, as a part of the cluster does not answer "
 			"(partial_response: allow takes it nevertheless)",
 			asking->address);
-	notice_once(query, "warns", "the answer lacks data of a part of the cluster");
+	notice_once(query, reply, "warns", "the answer lacks data of a part of the cluster");
 	return true;
 }
 
@@ -256,10 +258,11 @@ static enum step take_answer(struct query *query, const struct reply *reply, str
 	}
 	if (!exported && (!answer.type || strcmp(answer.type, "matrix") != 0)) {
 		error_set(error, ERROR_DATA, "%s: the query gives a %s and no series over time",
-			asking->address, answer.type ? answer.type : "nothing");
+			asking->address,
+			answer.type ? refuse_line(query->arena, reply, answer.type) : "nothing");
 		return STEP_FAILED;
 	}
-	if (!take_warnings(query, asking, &answer, error) ||
+	if (!take_warnings(query, asking, reply, &answer, error) ||
 		!collection_check(asking->collection, error))
 		return STEP_FAILED;
 	return check_builds(asking, error) ? STEP_DONE : STEP_FAILED;
@@ -381,7 +384,7 @@ static enum step learn_flavor(
 	}
 	if (status != 200 && status != 400 && status != 404 && status != 405 && status != 501)
 		return refuse_answer(asking->address, reply,
-			refuse_line(query->arena, refusal_words(reply->body)),
+			refuse_line(query->arena, reply, refusal_words(reply->body)),
 			status == 403 ? ": check username and password, or bearer_token; if only "
 					"queries are allowed there, set flavor"
 				      : NULL,

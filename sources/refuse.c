@@ -6,17 +6,18 @@
 
 #include <string.h>
 
+#include "agent/core/secret.h"
 #include "agent/core/utf8.h"
 
 enum { LINE_MAX_SHOWN = 300 };
 
-const char *refuse_line(struct arena *arena, const char *text)
+const char *refuse_line(struct arena *arena, const struct reply *reply, const char *text)
 {
 	while (*text == ' ' || *text == '\n' || *text == '\r' || *text == '\t')
 		text++;
 	size_t length = strcspn(text, "\r\n");
 	size_t most = length < LINE_MAX_SHOWN ? length : LINE_MAX_SHOWN;
-	char *line = arena_strndup(arena, text, utf8_cut(text, most));
+	char *line = secret_cut(arena, text, most, &reply->secrets);
 	utf8_blank(line, ' ');
 	return line;
 }

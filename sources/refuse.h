@@ -7,8 +7,9 @@
 #include "agent/core/arena.h"
 #include "agent/core/transfer.h"
 
-/* The first line of what a server says, fit to be shown: cut, without control characters. */
-const char *refuse_line(struct arena *arena, const char *text);
+/* The first line of what a server says in its reply, fit to be shown: cut, without control
+ * characters and without what it was sent in secret. */
+const char *refuse_line(struct arena *arena, const struct reply *reply, const char *text);
 
 /* Whether an answer is an HTML page, whatever its status. */
 bool refuse_is_page(const struct reply *reply);

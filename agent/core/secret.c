@@ -16,7 +16,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { SECRET_BYTES = 16384 }; /* tokens are short, JSON web tokens some thousand bytes */
+#include "agent/core/utf8.h"
+
+enum {
+	SECRET_BYTES = 16384, /* tokens are short, JSON web tokens some thousand bytes */
+	ESCAPED = 8           /* times as long, as others may write them: "&#x002d;" */
+};
 
 /* -1 and errno, which is 0 if it is no regular file. */
 static ssize_t read_file(int file, char *text)
@@ -235,4 +240,13 @@ void secret_mask(char *text, size_t length, const struct strings *secrets)
 		if (at < until)
 			text[at] = '*';
 	}
+}
+
+char *secret_cut(struct arena *arena, const char *text, size_t most, const struct strings *secrets)
+{
+	size_t length = strnlen(text, most + ESCAPED * SECRET_BYTES);
+	char *copy = arena_strndup(arena, text, length);
+	secret_mask(copy, length, secrets);
+	copy[utf8_cut(copy, most)] = '\0';
+	return copy;
 }

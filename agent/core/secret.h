@@ -38,4 +38,8 @@ bool secret_check(const char *option, const char *secret, struct error *error) M
 enum { SECRET_SHORTEST = 4 };
 void secret_mask(char *text, size_t length, const struct strings *secrets);
 
+/* The text in the arena, masked and then cut to `most` bytes at a whole character: what is cut
+ * first may end with nearly all of a secret, which is no longer found. */
+char *secret_cut(struct arena *arena, const char *text, size_t most, const struct strings *secrets);
+
 #endif

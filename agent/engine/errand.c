@@ -155,8 +155,8 @@ static void run_step(struct job *job, struct scratch *scratch)
 			errand->source->step(&errand->task->query, last, next, errand->error);
 	}
 	if (last) {
-		mask_words(errand, told);
 		hide_foreign(errand, asked, told);
+		mask_words(errand, told);
 	}
 	if (!errand->task)
 		return;

@@ -329,6 +329,31 @@ static bool is_allowed(const struct exchange *exchange, const char *origin)
 	return same_host(origin, exchange->origin) || same_host(origin, exchange->alias);
 }
 
+/* A server that knows a secret can put it into the name of a host, which is written in lower case
+ * from then on. */
+static void add_lower_secrets(struct exchange *exchange)
+{
+	struct strings *secrets = &exchange->secrets;
+	const char **items = arena_array(exchange->arena, 2 * secrets->count, sizeof *items);
+	for (size_t i = 0; i < secrets->count; i++) {
+		char *lower = arena_strdup(exchange->arena, secrets->items[i]);
+		for (char *at = lower; *at; at++)
+			if (*at >= 'A' && *at <= 'Z')
+				*at = (char)(*at - 'A' + 'a');
+		items[i] = secrets->items[i];
+		items[secrets->count + i] = lower;
+	}
+	*secrets = (struct strings){items, 2 * secrets->count};
+}
+
+/* The origin of a server that was not configured, for people. */
+static const char *shown(const struct exchange *exchange, const char *origin)
+{
+	char *copy = arena_strdup(exchange->arena, origin);
+	secret_mask(copy, strlen(copy), &exchange->secrets);
+	return copy;
+}
+
 /* Turns the handle to where the answer points, if it may go there. */
 static bool follow(struct exchange *exchange, int status)
 {
@@ -342,8 +367,10 @@ static bool follow(struct exchange *exchange, int status)
 		    (strcmp(origin, exchange->origin) == 0 || strcmp(origin, exchange->alias) == 0);
 	if (!origin || (!get && !(kept && same)))
 		return false;
+	if (!same)
+		add_lower_secrets(exchange);
 	if (!is_allowed(exchange, origin)) {
-		exchange->barred = origin;
+		exchange->barred = shown(exchange, origin);
 		return false;
 	}
 
@@ -427,7 +454,7 @@ bool exchange_finish(struct exchange *exchange, CURLcode code, struct reply *rep
 	reply->length = exchange->body.length;
 	claim(exchange, exchange->body.length);
 	reply->took = exchange->spent + took_now(exchange->easy);
-	reply->redirected = exchange->foreign ? exchange->here : NULL;
+	reply->redirected = exchange->foreign ? shown(exchange, exchange->here) : NULL;
 	reply->barred = exchange->barred;
 	if (code == CURLE_OK) {
 		reply->kind = REPLY_ANSWER;
@@ -453,7 +480,7 @@ bool exchange_finish(struct exchange *exchange, CURLcode code, struct reply *rep
 		.code = code,
 		.message = exchange->message,
 		.endpoint = exchange->transfer->endpoint,
-		.here = exchange->here,
+		.here = reply->redirected ? reply->redirected : exchange->here,
 		.sent = sent,
 		.body_too_big = reply->kind == REPLY_TOO_BIG,
 		.head_too_big = exchange->header_bytes > MOST_HEADER_BYTES,

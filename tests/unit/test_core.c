@@ -261,6 +261,28 @@ static void encoded_secrets_are_masked(void **state)
 	}
 }
 
+/* However much of it the cut leaves. */
+static void a_cut_leaves_no_part_of_a_secret(void **state)
+{
+	static const char *const items[] = {"s3cret", "a/b+c"};
+	static const struct strings secrets = {items, sizeof items / sizeof *items};
+	static const char *const echoes[] = {"s3cret", "czNjcmV0", "a%2Fb%2Bc", "s3&#x63;ret"};
+	struct arena *arena = arena_new();
+	(void)state;
+	for (size_t i = 0; i < sizeof echoes / sizeof *echoes; i++) {
+		const char *text = arena_printf(arena, "<\u00fc %s>", echoes[i]);
+		size_t whole = strlen(text), before = strlen("<\u00fc ");
+		for (size_t most = before; most < whole; most++) {
+			const char *shown = secret_cut(arena, text, most, &secrets);
+			assert_int_equal(strlen(shown), most);
+			assert_int_equal(strspn(shown + before, "*"), most - before);
+		}
+		assert_string_equal(secret_cut(arena, text, 2, &secrets), "<");
+		assert_int_equal(strlen(secret_cut(arena, text, 100, &secrets)), whole);
+	}
+	arena_free(arena);
+}
+
 static void secrets_are_kept_out_of_words(void **state)
 {
 	(void)state;
@@ -406,6 +428,7 @@ int main(void)
 		cmocka_unit_test(secrets_are_one_line_of_a_file),
 		cmocka_unit_test(secrets_are_kept_out_of_words),
 		cmocka_unit_test(encoded_secrets_are_masked),
+		cmocka_unit_test(a_cut_leaves_no_part_of_a_secret),
 		cmocka_unit_test(secrets_that_fit_a_header),
 		cmocka_unit_test(joined_arenas_are_one),
 		cmocka_unit_test(hashes_are_those_of_fnv),

@@ -507,6 +507,33 @@ static void test_pages(void **state)
 	failed(talk, "HTML page");
 }
 
+/* Answers of success are data and are not masked as a whole; what is shown of them is, also where
+ * it is cut. */
+static void test_secrets_in_answers_of_success(void **state)
+{
+	static const char *const secret = "tok3n-of-the-server";
+	static const char *const before[] = {
+		"{\"status\":\"error\",\"errorType\":\"e\",\"error\":\"",
+		"{\"status\":\"success\",\"warnings\":[\"",
+		"{\"status\":\"success\",\"data\":{\"resultType\":\""};
+	static const char *const after[] = {"\"}", "\"]," ONE_POINT("") "}", "\",\"result\":[]}}"};
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		struct talk *talk;
+		struct buf body = {0};
+		set_up((void **)&talk);
+		buf_text(&body, before[i]);
+		for (int n = 0; n < 290; n++)
+			buf_char(&body, 'x');
+		buf_printf(&body, "%s%s", secret, after[i]);
+		say(talk, 200, body.data)->secrets = (struct strings){&secret, 1};
+		failed(talk, "xxx***");
+		assert_null(strstr(talk->error.text, "tok3"));
+		buf_free(&body);
+		tear_down((void **)&talk);
+	}
+}
+
 static void test_redirect_that_is_barred(void **state)
 {
 	struct talk *talk = *state;
@@ -653,6 +680,7 @@ int main(void)
 		cmocka_unit_test(test_pages_of_proxies_are_asked_in_halves),
 		cmocka_unit_test(test_refusals),
 		TALK_TEST(test_pages),
+		cmocka_unit_test(test_secrets_in_answers_of_success),
 		TALK_TEST(test_redirect_that_is_barred),
 		TALK_TEST(test_no_answer),
 		cmocka_unit_test(test_broken_answers),

@@ -522,6 +522,17 @@ static void test_search_that_is_denied(void **state)
 	assert_int_equal(answer(fixture, 200, missing), STEP_TRANSFER);
 	assert_posts(fixture);
 	assert_non_null(strstr(fixture->delivery.notice, "missing_scope: channels:read"));
+	assert_int_equal(begin_in_doubt(fixture, "#perf"), STEP_TRANSFER);
+	assert_int_equal(answer(fixture, 200, missing), STEP_TRANSFER);
+	static const char *const secret = "channels";
+	const struct reply quotes = {.kind = REPLY_ANSWER,
+		.status = 200,
+		.retry_after = -1,
+		.body = missing,
+		.length = strlen(missing),
+		.secrets = {&secret, 1}};
+	assert_int_equal(take(fixture, &quotes), STEP_TRANSFER);
+	assert_non_null(strstr(fixture->delivery.notice, "missing_scope: ********:read"));
 	assert_int_equal(begin_in_doubt(fixture, "#nowhere"), STEP_TRANSFER);
 	assert_int_equal(answer(fixture, 200, channels_page), STEP_TRANSFER);
 	assert_posts(fixture);

@@ -433,6 +433,22 @@ static void test_redirects_that_are_wanted(void **state)
 	peer_free(other);
 }
 
+/* Origins are in lower case, and are shown. */
+static void test_redirect_to_a_host_named_by_a_secret(void **state)
+{
+	(void)state;
+	struct redirect redirect = {302, ""};
+	struct peer *peer = peer_new(answer_redirect, &redirect);
+	world->endpoint.bearer_token = "S3cretToken";
+	strcpy(redirect.headers, "Location: http://S3cretToken.localhost:1/\r\n");
+	assert_string_equal(get(peer->url)->barred, "http://***********.localhost:1");
+	world->endpoint.redirects = REDIRECTS_ANY;
+	const struct reply *reply = get(peer->url);
+	assert_string_equal(reply->redirected, "http://***********.localhost:1");
+	assert_null(strcasestr(reply->problem, "http://s3cret"));
+	peer_free(peer);
+}
+
 static bool answer_secret(struct peer *peer, int fd, const char *request)
 {
 	(void)peer, (void)request;
@@ -1127,6 +1143,7 @@ int main(void)
 		WORLD_TEST(test_redirect_within_the_server_keeps_the_user),
 		WORLD_TEST(test_redirect_to_another_server_takes_no_secret_along),
 		WORLD_TEST(test_redirects_that_are_wanted),
+		WORLD_TEST(test_redirect_to_a_host_named_by_a_secret),
 		WORLD_TEST(test_words_of_a_foreign_failure_are_gone),
 		WORLD_TEST(test_redirects_that_are_not_followed),
 		WORLD_TEST(test_nobody_there),
