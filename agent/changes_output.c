@@ -25,7 +25,8 @@ enum column {
 	COLUMN_COMMITS,
 	COLUMN_STATE,
 	COLUMN_ANNOUNCED,
-	COLUMN_ATTRIBUTES, /* the last, left out where there are none */
+	COLUMN_PLACE, /* these are left out where there is nothing in them */
+	COLUMN_ATTRIBUTES,
 	COLUMNS,
 };
 
@@ -36,6 +37,7 @@ struct row {
 struct rows {
 	const struct row *rows;
 	size_t count, *at;
+	const size_t *cells; /* by the columns that are shown */
 };
 
 static int compare(const void *a, const void *b)
@@ -67,8 +69,19 @@ static const char *percent(struct arena *arena, const struct change *change)
 {
 	struct buf text = {0};
 
-	text_percent(&text, change);
+	text_size(&text, change);
 	return taken(arena, &text);
+}
+
+/* "trend over 2026-03-01 .. 2026-03-09, +1.0 a point", or between when and when a step can lie. */
+static const char *place(struct arena *arena, const struct announcement *item)
+{
+	struct buf text = {0};
+
+	buf_text(&text, item->change.kind == CHANGE_TREND ? "trend" : "");
+	text_course(&text, item);
+	text_place(&text, item);
+	return text.length > 0 ? taken(arena, &text) : NULL;
 }
 
 static const char *commits(struct arena *arena, const struct announcement *item)
@@ -124,13 +137,14 @@ static struct row row_of(struct arena *arena, const struct record *record)
 		[COLUMN_METRIC] = *record->branch ? arena_printf(arena, "%s (%s)", item->metric,
 							    record->branch)
 						  : item->metric,
-		[COLUMN_BEFORE] = level(arena, item->change.mean_before),
-		[COLUMN_AFTER] = level(arena, item->change.mean_after),
+		[COLUMN_BEFORE] = level(arena, item->change.level_before),
+		[COLUMN_AFTER] = level(arena, item->change.level_after),
 		[COLUMN_PERCENT] = percent(arena, &item->change),
 		[COLUMN_PVALUE] = arena_printf(arena, "%.2g", item->change.pvalue),
 		[COLUMN_COMMITS] = commits(arena, item),
 		[COLUMN_STATE] = change_state_names[record->state],
 		[COLUMN_ANNOUNCED] = announced(arena, record),
+		[COLUMN_PLACE] = place(arena, item),
 		[COLUMN_ATTRIBUTES] = attributes(arena, item),
 	}};
 }
@@ -148,15 +162,24 @@ static const char *cell(const void *context, size_t column, char scratch[TABLE_S
 	const struct rows *rows = context;
 
 	(void)scratch;
-	return rows->rows[*rows->at].cells[column];
+	return rows->rows[*rows->at].cells[rows->cells[column]];
+}
+
+static bool is_shown(const struct row *rows, size_t count, size_t column)
+{
+	bool shown = column < COLUMN_PLACE;
+
+	for (size_t i = 0; i < count && !shown; i++)
+		shown = rows[i].cells[column] != NULL;
+	return shown;
 }
 
 static void print_table(struct arena *arena, const struct record *records, size_t count, FILE *out)
 {
 	struct row *cells = arena_array(arena, count, sizeof *cells);
-	size_t at = 0;
-	struct rows rows = {cells, count, &at};
-	struct table_column columns[COLUMNS] = {
+	size_t at = 0, shown[COLUMNS];
+	struct rows rows = {cells, count, &at, shown};
+	const struct table_column all[COLUMNS] = {
 		[COLUMN_TIME] = {.header = "time"},
 		[COLUMN_TEST] = {.header = "test"},
 		[COLUMN_METRIC] = {.header = "metric"},
@@ -167,16 +190,19 @@ static void print_table(struct arena *arena, const struct record *records, size_
 		[COLUMN_COMMITS] = {.header = "commits"},
 		[COLUMN_STATE] = {.header = "state"},
 		[COLUMN_ANNOUNCED] = {.header = "announced"},
+		[COLUMN_PLACE] = {.header = "place"},
 		[COLUMN_ATTRIBUTES] = {.header = "attributes"},
 	};
+	struct table_column columns[COLUMNS];
 	struct table table = {.columns = columns, .next = next_row, .cell = cell, .context = &rows};
 
-	table.column_count = COLUMN_ATTRIBUTES;
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < count; i++)
 		cells[i] = row_of(arena, &records[i]);
-		if (cells[i].cells[COLUMN_ATTRIBUTES])
-			table.column_count = COLUMNS;
-	}
+	for (size_t i = 0; i < COLUMNS; i++)
+		if (is_shown(cells, count, i)) {
+			shown[table.column_count] = i;
+			columns[table.column_count++] = all[i];
+		}
 	table_measure(&table);
 	table_print_header(&table, out);
 	for (bool row = next_row(&rows, true); row; row = next_row(&rows, false))
@@ -195,6 +221,26 @@ static void print_json(const struct record *records, size_t count, bool more, FI
 		buf_free(&text);
 	}
 	fprintf(out, "%s], \"more\": %s}\n", count > 0 ? "\n" : "", more ? "true" : "false");
+}
+
+static void print_csv_description(const struct announcement *item, bool formulas, FILE *out)
+{
+	const struct change *change = &item->change;
+	const double numbers[] = {change->level_before, change->level_after, change->size,
+		change->size_low, change->size_high, item->slope};
+	const char *const texts[] = {item->place_commit_before, item->place_commit_after,
+		item->place_version_before, item->place_version_after};
+	char time[WHEN_TEXT];
+
+	fprintf(out, ",%s", change_kind_names[change->kind]);
+	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+		csv_put_number(numbers[i], out);
+	fprintf(out, ",%s", when_format_iso(item->place_from, time));
+	fprintf(out, ",%s", when_format_iso(item->place_to, time));
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+		putc(',', out);
+		csv_put_text(texts[i], formulas, out);
+	}
 }
 
 static void print_csv_row(const struct record *record, bool formulas, FILE *out)
@@ -222,14 +268,18 @@ static void print_csv_row(const struct record *record, bool formulas, FILE *out)
 		csv_put_text(texts[i], formulas, out);
 	}
 	fprintf(out, ",%s", when_format_iso(record->first_seen, time));
-	fprintf(out, ",%s\n", told != 0 ? when_format_iso(told, time) : "");
+	fprintf(out, ",%s", told != 0 ? when_format_iso(told, time) : "");
+	print_csv_description(item, formulas, out);
+	putc('\n', out);
 }
 
 static void print_csv(const struct record *records, size_t count, bool formulas, FILE *out)
 {
 	fputs("id,time,test,metric,branch,forward_change_percent,magnitude,mean_before,mean_after,"
 	      "stddev_before,stddev_after,pvalue,regression,commit_before,commit_after,"
-	      "version_before,version_after,state,news,first_seen,announced\n",
+	      "version_before,version_after,state,news,first_seen,announced,kind,level_before,"
+	      "level_after,size,size_low,size_high,slope,place_from,place_to,place_commit_before,"
+	      "place_commit_after,place_version_before,place_version_after\n",
 		out);
 	for (size_t i = 0; i < count; i++)
 		print_csv_row(&records[i], formulas, out);

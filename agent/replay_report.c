@@ -10,6 +10,7 @@
 
 #include "agent/core/json_put.h"
 #include "agent/core/when.h"
+#include "agent/news/record_json.h"
 #include "agent/report/table.h"
 #include "notifiers/text.h"
 
@@ -133,6 +134,7 @@ static void json_change(struct buf *out, const struct record *record)
 	json_put_number(out, "mean_before", item->change.mean_before);
 	json_put_number(out, "mean_after", item->change.mean_after);
 	json_put_number(out, "pvalue", item->change.pvalue);
+	record_put_description(out, item);
 	json_put_text(out, "commit_before", item->commit_before);
 	json_put_text(out, "commit_after", item->commit_after);
 	buf_text(out, ", \"attributes\": ");
@@ -186,6 +188,8 @@ void replay_print_json(const struct replay_report *report, FILE *out)
 	for (size_t i = 0; i < report->record_count; i++) {
 		buf_text(&text, i ? ",\n" : "\n");
 		json_change(&text, &report->records[i]);
+		fwrite(text.data, 1, text.length, out);
+		buf_clear(&text); /* there may be very many */
 	}
 	buf_text(&text, "],\n\"notices\": [");
 	for (const struct replay_notice *at = report->notices; at; at = at->next) {

@@ -6,12 +6,13 @@
 
 #include <stddef.h>
 
+/* Stored, as are the numbers: they stay. */
 enum change_kind {
 	CHANGE_STEP,
 	CHANGE_TREND, /* from place_from to place_to; index is where it has become visible */
 };
 
-extern const char *const change_kind_names[]; /* "step", "trend" */
+static const char *const change_kind_names[] = {[CHANGE_STEP] = "step", [CHANGE_TREND] = "trend"};
 
 struct change {
 	size_t index;  /* of the first value of the new regime, counted in the caller's series, 1 <=

@@ -12,8 +12,6 @@
 #include "detectors/order.h"
 #include "detectors/stats.h"
 
-const char *const change_kind_names[] = {[CHANGE_STEP] = "step", [CHANGE_TREND] = "trend"};
-
 static const double REACH = 3, PRIOR = 40, MOST_CORRELATED = 0.9;
 /* How far nine in ten normal values lie from their median at most, in deviations. */
 static const double NINE_IN_TEN = 1.645;

@@ -38,6 +38,15 @@ struct announcement {
 	 * unknown. */
 	const char *commit_before, *commit_after;
 	const char *version_before, *version_after;
+	/*
+	 * Between which times the new level began, by change.place_from and place_to; of a trend,
+	 * from when to when it went. With the attributes at the last point that is surely before
+	 * that, and the first that is surely behind it.
+	 */
+	int64_t place_from, place_to; /* ms */
+	const char *place_commit_before, *place_commit_after;
+	const char *place_version_before, *place_version_after;
+	double slope; /* of a trend: how much it rises from point to point; else NaN */
 	const struct attribute *attributes;
 	size_t attribute_count;
 	/* Of a cluster: how many series moved alike, of which this is one, and what they share
@@ -136,7 +145,8 @@ extern const struct notifier *const notifiers[]; /* ends with NULL */
 
 const struct notifier *notifier_find(const char *name);
 
-/* 1 if the change is a regression in the metric's direction, -1 an improvement, 0 either way. */
+/* 1 if the change is a regression in the metric's direction, -1 an improvement, 0 either way; by
+ * the levels, which outliers do not turn over. */
 int announcement_verdict(const struct announcement *item);
 
 #endif

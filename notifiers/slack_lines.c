@@ -131,15 +131,14 @@ void slack_item_line(struct buf *out, const struct announcement *item)
 	slack_escaped(out, item->metric, METRIC);
 	cluster(out, item);
 	buf_text(out, ": ");
-	text_percent(out, &item->change);
+	text_size(out, &item->change);
 	buf_text(out, "  ");
-	text_level(out, item->change.mean_before);
-	buf_text(out, " → ");
-	text_level(out, item->change.mean_after);
+	text_levels(out, &item->change, "→");
 	if (item->unit) {
 		buf_char(out, ' ');
 		slack_escaped(out, item->unit, UNIT);
 	}
+	text_course(out, item);
 	buf_printf(out, " (p %.2g)", item->change.pvalue);
 }
 
@@ -178,11 +177,17 @@ static void attributes_line(struct buf *out, const struct announcement *item)
 	buf_free(&text);
 }
 
+/* The commit's page is that of commit_after, or of none. */
+static bool links_to(const struct announcement *item, const char *commit)
+{
+	return commit && (!item->commit_after || strcmp(commit, item->commit_after) == 0);
+}
+
 /* A link that is cut leads nowhere: those too long for the line are left out. */
 static void commits_line(struct buf *out, const struct announcement *item)
 {
 	const char *commit_url = item->commit_url, *compare_url = item->compare_url;
-	const char *before, *after;
+	const char *before, *after, *likely = announcement_likely(item);
 
 	announcement_range(item, &before, &after);
 	if (!before && !after)
@@ -194,16 +199,31 @@ static void commits_line(struct buf *out, const struct announcement *item)
 	buf_text(out, "\n");
 	slack_escaped(out, before ? before : "?", COMMIT);
 	buf_text(out, " .. ");
-	linked(out, commit_url, after ? after : "?");
+	linked(out, links_to(item, after) ? commit_url : NULL, after ? after : "?");
 	if (compare_url) {
 		buf_text(out, " (");
 		linked(out, compare_url, "compare");
 		buf_char(out, ')');
 	}
+	if (likely) {
+		buf_text(out, ", most likely ");
+		linked(out, links_to(item, likely) ? commit_url : NULL, likely);
+	}
+}
+
+static void place_line(struct buf *out, const struct announcement *item)
+{
+	struct buf text = {0};
+
+	text_place(&text, item);
+	if (text.length > 0)
+		buf_printf(out, "\n%s", text.data);
+	buf_free(&text);
 }
 
 void slack_range_line(struct buf *out, const struct announcement *item)
 {
+	place_line(out, item);
 	commits_line(out, item);
 	attributes_line(out, item);
 }

@@ -58,15 +58,23 @@ static bool destinations(
 
 static void render_range(const struct announcement *item, struct buf *out)
 {
-	const char *before, *after;
-	struct buf attributes = {0};
+	const char *before, *after, *likely = announcement_likely(item);
+	struct buf attributes = {0}, place = {0};
 
+	text_place(&place, item);
+	if (place.length > 0)
+		buf_printf(out, "      %s\n", place.data);
+	buf_free(&place);
 	announcement_range(item, &before, &after);
 	if (before || after) {
 		buf_text(out, "      ");
 		text_clean(out, before ? before : "?", NAME_MAX_CHARS);
 		buf_text(out, " .. ");
 		text_clean(out, after ? after : "?", NAME_MAX_CHARS);
+		if (likely) {
+			buf_text(out, ", most likely ");
+			text_clean(out, likely, NAME_MAX_CHARS);
+		}
 		buf_char(out, '\n');
 	}
 	text_attributes(&attributes, item);
@@ -91,7 +99,7 @@ static void render_cluster(const struct announcement *item, struct buf *out)
 	buf_char(out, ')');
 }
 
-/* "    p99: +24%  3.17e+07 --> 3.94e+07 ns  regression (p = 1e-05)" */
+/* "    p99: +24% [21, 27]  3.17e+07 --> 3.94e+07 ns  regression (p = 1e-05)" */
 static void render_item(const struct announcement *item, struct buf *out)
 {
 	int verdict = announcement_verdict(item);
@@ -100,15 +108,14 @@ static void render_item(const struct announcement *item, struct buf *out)
 	text_clean(out, item->metric, NAME_MAX_CHARS);
 	render_cluster(item, out);
 	buf_text(out, verdict > 0 ? ": " RED : verdict < 0 ? ": " GREEN : ": " BOLD);
-	text_percent(out, &item->change);
+	text_size(out, &item->change);
 	buf_text(out, PLAIN "  ");
-	text_level(out, item->change.mean_before);
-	buf_text(out, " --> ");
-	text_level(out, item->change.mean_after);
+	text_levels(out, &item->change, "-->");
 	if (item->unit) {
 		buf_char(out, ' ');
 		text_clean(out, item->unit, NAME_MAX_CHARS);
 	}
+	text_course(out, item);
 	buf_text(out, verdict > 0 ? "  regression" : verdict < 0 ? "  improvement" : "");
 	buf_printf(out, "  (p = %.2g)\n", item->change.pvalue);
 }

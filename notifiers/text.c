@@ -10,26 +10,37 @@
 #include <string.h>
 
 #include "agent/core/utf8.h"
+#include "agent/core/when.h"
 
 enum { ATTRIBUTE_CHARS = 60, MEMBER_CHARS = 1000 };
+enum { TO_THE_DAY = 10, TO_THE_MINUTE = 16 }; /* characters of a time */
+
+/* Times further apart are told to the day; ms. */
+#define FAR INT64_C(259200000)
 
 int announcement_verdict(const struct announcement *item)
 {
-	double delta = item->change.mean_after - item->change.mean_before;
+	return -item->direction * change_sign(&item->change);
+}
 
-	if (item->direction == 0 || !(delta > 0 || delta < 0))
-		return 0;
-	return (delta > 0) == (item->direction < 0) ? 1 : -1;
+/* As struct change's magnitude, of the levels. */
+static double weight(const struct change *change)
+{
+	double before = change->level_before, after = change->level_after;
+	double up = before != 0 ? fabs(after / before - 1) : 0;
+	double down = after != 0 ? fabs(before / after - 1) : 0;
+
+	return fmax(up, down);
 }
 
 int announcement_compare_weight(const struct announcement *a, const struct announcement *b)
 {
 	int verdict_a = announcement_verdict(a) > 0, verdict_b = announcement_verdict(b) > 0;
+	double weight_a = weight(&a->change), weight_b = weight(&b->change);
 
 	if (verdict_a != verdict_b)
 		return verdict_b - verdict_a;
-	return (b->change.magnitude > a->change.magnitude) -
-	       (a->change.magnitude > b->change.magnitude);
+	return (weight_b > weight_a) - (weight_a > weight_b);
 }
 
 const struct announcement *message_worst(const struct message *message)
@@ -161,31 +172,136 @@ void text_level(struct buf *out, double value)
 	buf_printf(out, size >= 1e4 && size < 1e6 ? "%.0f" : "%.4g", value);
 }
 
+/* Whole percents where they are many; `sign`: also of those above 0. */
+static void put_percent(struct buf *out, double percent, bool fine, bool sign)
+{
+	if (fabs(percent) >= 1e5)
+		buf_printf(out, sign ? "%+.2g" : "%.2g", percent);
+	else
+		buf_printf(out, sign ? "%+.*f" : "%.*f", fine ? 1 : 0, percent);
+}
+
 void text_percent(struct buf *out, const struct change *change)
 {
-	double percent = change_percent(change), size = fabs(percent);
-
-	if (change->mean_before == 0 || !isfinite(percent))
+	if (!isfinite(change->size)) {
 		buf_text(out, "new");
-	else
-		buf_printf(out,
-			size < 10    ? "%+.1f%%"
-			: size < 1e5 ? "%+.0f%%"
-				     : "%+.2g%%",
-			percent);
+		return;
+	}
+	put_percent(out, change->size, fabs(change->size) < 10, true);
+	buf_char(out, '%');
+}
+
+/* An interval that is as good as a point says no more than the size. */
+void text_size(struct buf *out, const struct change *change)
+{
+	double width = change->size_high - change->size_low;
+	bool fine = fabs(change->size) < 10 || width < 2;
+
+	text_percent(out, change);
+	if (!isfinite(change->size) || !isfinite(width) || width < 0.05)
+		return;
+	buf_text(out, " [");
+	put_percent(out, change->size_low, fine, false);
+	buf_text(out, ", ");
+	put_percent(out, change->size_high, fine, false);
+	buf_char(out, ']');
+}
+
+void text_levels(struct buf *out, const struct change *change, const char *arrow)
+{
+	bool trend = change->kind == CHANGE_TREND;
+
+	buf_text(out, trend ? "trend from " : "");
+	text_level(out, change->level_before);
+	buf_printf(out, " %s ", trend ? "to" : arrow);
+	text_level(out, change->level_after);
+}
+
+static void put_span(struct buf *out, const struct announcement *item, const char *between)
+{
+	int length = item->place_to - item->place_from > FAR ? TO_THE_DAY : TO_THE_MINUTE;
+	char from[WHEN_TEXT], to[WHEN_TEXT];
+
+	when_format(item->place_from, from);
+	when_format(item->place_to, to);
+	buf_printf(out, "%.*s%s%.*s", length, from, between, length, to);
+}
+
+/* Two digits, "+1.0" and "+0.050"; from ten on all before the point. */
+static void put_slope(struct buf *out, double slope)
+{
+	double size = fabs(slope);
+
+	buf_printf(out,
+		size >= 9.95 && size < 1e6 ? "%+.0f"
+		: size >= 1e6              ? "%+.2g"
+					   : "%+#.2g",
+		slope);
+}
+
+void text_course(struct buf *out, const struct announcement *item)
+{
+	if (item->change.kind != CHANGE_TREND)
+		return;
+	buf_text(out, " over ");
+	put_span(out, item, " .. ");
+	buf_text(out, ", ");
+	put_slope(out, item->slope);
+	buf_text(out, " a point");
+}
+
+static bool is_wide(const struct announcement *item)
+{
+	return item->place_from < item->place_to;
+}
+
+void text_place(struct buf *out, const struct announcement *item)
+{
+	if (item->change.kind == CHANGE_TREND || !is_wide(item))
+		return;
+	buf_text(out, "between ");
+	put_span(out, item, " and ");
 }
 
 void announcement_range(const struct announcement *item, const char **before, const char **after)
 {
-	bool commits = item->commit_before || item->commit_after;
+	bool wide = is_wide(item);
+	const char *commit_before = wide ? item->place_commit_before : item->commit_before;
+	const char *commit_after = wide ? item->place_commit_after : item->commit_after;
+	bool commits = commit_before || commit_after;
 
-	*before = commits ? item->commit_before : item->version_before;
-	*after = commits ? item->commit_after : item->version_after;
+	*before = commits ? commit_before
+		  : wide  ? item->place_version_before
+			  : item->version_before;
+	*after = commits ? commit_after : wide ? item->place_version_after : item->version_after;
 }
 
 static bool same(const char *a, const char *b)
 {
 	return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+const char *announcement_likely(const struct announcement *item)
+{
+	const char *before, *after, *likely;
+
+	if (item->change.kind == CHANGE_TREND || !is_wide(item))
+		return NULL;
+	announcement_range(item, &before, &after);
+	likely = item->place_commit_before || item->place_commit_after ? item->commit_after
+								       : item->version_after;
+	return same(likely, after) ? NULL : likely;
+}
+
+static bool same_place(const struct announcement *a, const struct announcement *b)
+{
+	if (!is_wide(a) && !is_wide(b))
+		return true;
+	return a->change.kind == b->change.kind && a->place_from == b->place_from &&
+	       a->place_to == b->place_to && same(a->place_commit_before, b->place_commit_before) &&
+	       same(a->place_commit_after, b->place_commit_after) &&
+	       same(a->place_version_before, b->place_version_before) &&
+	       same(a->place_version_after, b->place_version_after);
 }
 
 static bool same_attributes(const struct announcement *a, const struct announcement *b)
@@ -206,7 +322,8 @@ bool announcement_same_range(const struct announcement *a, const struct announce
 {
 	return same(a->commit_before, b->commit_before) && same(a->commit_after, b->commit_after) &&
 	       same(a->version_before, b->version_before) &&
-	       same(a->version_after, b->version_after) && same_attributes(a, b);
+	       same(a->version_after, b->version_after) && same_place(a, b) &&
+	       same_attributes(a, b);
 }
 
 static void put_attribute(struct buf *out, const struct attribute *attribute, bool *any)

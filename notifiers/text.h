@@ -16,8 +16,8 @@ struct tally {
 
 struct tally message_tally(const struct message *message);
 
-/* The most telling item: regressions before others, then by magnitude; NULL for an empty message.
- */
+/* The most telling item: regressions before others, then by how far apart the levels are; NULL for
+ * an empty message. */
 const struct announcement *message_worst(const struct message *message);
 
 /* All items, those that matter most first, into `out`; and back into the order of the message. */
@@ -41,14 +41,34 @@ void text_clean(struct buf *out, const char *text, size_t limit);
 /* "3.17e+07", "61023", "0.4012": four digits, without an exponent where that is short enough. */
 void text_level(struct buf *out, double value);
 
-/* "+24%", "-1.3%"; "new" where the old level is 0. */
+/* "+24%", "-1.3%", of the levels; "new" where the old one is 0. */
 void text_percent(struct buf *out, const struct change *change);
 
-/* True where both items have the same attributes, and the same range of commits and versions. */
+/* The same with its 95% interval, where there is one: "+6.3% [5.1, 7.4]". */
+void text_size(struct buf *out, const struct change *change);
+
+/* "100 --> 120" with that arrow; of a trend "trend from 100 to 200". */
+void text_levels(struct buf *out, const struct change *change, const char *arrow);
+
+/* What follows the levels of a trend and their unit: " over 2026-03-01 .. 2026-03-09, +1.0 a
+ * point"; nothing of a step. */
+void text_course(struct buf *out, const struct announcement *item);
+
+/* "between 2026-03-01 06:00 and 2026-03-01 18:00": where a step can lie, if that is not one point;
+ * else nothing. */
+void text_place(struct buf *out, const struct announcement *item);
+
+/* True where both items have the same attributes, the same place, and the same range of commits and
+ * versions. */
 bool announcement_same_range(const struct announcement *a, const struct announcement *b);
 
-/* Last good and first bad, by commit or else by version; both NULL where nothing is known. */
+/* What is surely good and what is surely bad, by commit or else by version; both NULL where nothing
+ * is known. */
 void announcement_range(const struct announcement *item, const char **before, const char **after);
+
+/* The first bad one as far as one can tell, where the range holds others that it can be; else NULL.
+ */
+const char *announcement_likely(const struct announcement *item);
 
 /* "build: 17 .. 18, machine: perf7": what the range does not say, nothing where there is no more.
  */

@@ -8,6 +8,7 @@
  * With a secret the sender can be known: X-Hunter-Signature is the HMAC-SHA256 of the time stamp, a
  * full stop and the body. The address may hold a key of its own, so messages do not show it.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -84,6 +85,25 @@ static void time_member(struct buf *out, const char *name, int64_t time)
 	buf_printf(out, ",\"%s\":\"%s\"", name, when_format_iso(time, when));
 }
 
+static void render_description(struct buf *out, const struct announcement *item)
+{
+	const struct change *change = &item->change;
+
+	text_member(out, "kind", change_kind_names[change->kind]);
+	number_member(out, "level_before", change->level_before);
+	number_member(out, "level_after", change->level_after);
+	number_member(out, "size", change->size);
+	number_member(out, "size_low", change->size_low);
+	number_member(out, "size_high", change->size_high);
+	number_member(out, "slope", change->kind == CHANGE_TREND ? item->slope : (double)NAN);
+	time_member(out, "place_from", item->place_from);
+	time_member(out, "place_to", item->place_to);
+	text_member(out, "place_commit_before", item->place_commit_before);
+	text_member(out, "place_commit_after", item->place_commit_after);
+	text_member(out, "place_version_before", item->place_version_before);
+	text_member(out, "place_version_after", item->place_version_after);
+}
+
 static void render_item(struct buf *out, const struct announcement *item)
 {
 	int verdict = announcement_verdict(item);
@@ -119,6 +139,7 @@ static void render_item(struct buf *out, const struct announcement *item)
 	text_member(out, "compare_url", item->compare_url);
 	buf_printf(out, ",\"members\":%zu", item->members > 0 ? item->members : 1);
 	text_member(out, "shared", item->shared);
+	render_description(out, item);
 	buf_char(out, '}');
 }
 

@@ -17,23 +17,28 @@ static const char *value_at(const struct series *series, const struct column *co
 	return isnan(series->values[index]) || !value || !*value ? NULL : value;
 }
 
+/* The places between which a change lies. */
+struct places {
+	size_t from, to;
+};
+
 /*
- * The attribute of the last point before the change and of the first one from it on. A row may lack
- * it: then the next one that has it counts, as the range must hold what caused the change.
+ * The attribute of the last point before these places and of the first one from them on. A row may
+ * lack it: then the next one that has it counts, as the range must hold what caused the change.
  */
 static void attribute(struct arena *arena, const struct series *series, const char *name,
-	size_t index, const char **before, const char **after)
+	struct places places, const char **before, const char **after)
 {
 	const struct column *column = axis_column(series->axis, name);
 	const char *value = NULL;
 
 	if (!column)
 		return;
-	for (size_t at = index; at < series->axis->n && !value; at++)
+	for (size_t at = places.to; at < series->axis->n && !value; at++)
 		value = value_at(series, column, at);
 	*after = arena_strdup(arena, value);
 	value = NULL;
-	for (size_t at = index; at > 0 && !value; at--)
+	for (size_t at = places.from; at > 0 && !value; at--)
 		value = value_at(series, column, at - 1);
 	*before = arena_strdup(arena, value);
 }
@@ -68,7 +73,8 @@ static void other_attributes(
 
 		if (strcmp(name, "commit") == 0 || strcmp(name, "version") == 0)
 			continue;
-		attribute(arena, series, name, index, &at->before, &at->after);
+		attribute(arena, series, name, (struct places){index, index}, &at->before,
+			&at->after);
 		if (!at->before && !at->after)
 			continue;
 		at->name = shortened(arena, arena_strdup(arena, name));
@@ -76,6 +82,31 @@ static void other_attributes(
 		at->after = shortened(arena, at->after);
 		item->attribute_count++;
 	}
+}
+
+static void set_commits(struct arena *arena, const struct series *series, struct announcement *item)
+{
+	struct places found = {item->change.index, item->change.index};
+	struct places all = {item->change.place_from, item->change.place_to};
+
+	attribute(arena, series, "commit", found, &item->commit_before, &item->commit_after);
+	attribute(arena, series, "version", found, &item->version_before, &item->version_after);
+	attribute(arena, series, "commit", all, &item->place_commit_before,
+		&item->place_commit_after);
+	attribute(arena, series, "version", all, &item->place_version_before,
+		&item->place_version_after);
+}
+
+/* The points of a trend are its rise's; those that exist count. */
+static double slope_of(const struct series *series, const struct change *change)
+{
+	size_t points = 0;
+
+	if (change->kind != CHANGE_TREND)
+		return (double)NAN;
+	for (size_t i = change->place_from; i <= change->place_to; i++)
+		points += isnan(series->values[i]) ? 0 : 1;
+	return (change->level_after - change->level_before) / (points > 0 ? (double)points : 1);
 }
 
 struct announcement announce_change(struct arena *arena, const char *test,
@@ -87,13 +118,34 @@ struct announcement announce_change(struct arena *arena, const char *test,
 		.unit = metric ? arena_strdup(arena, metric->unit) : NULL,
 		.direction = metric ? metric->direction : 0,
 		.time = series->axis->times[change->index],
+		.place_from = series->axis->times[change->place_from],
+		.place_to = series->axis->times[change->place_to],
+		.slope = slope_of(series, change),
 		.change = *change};
 
-	attribute(arena, series, "commit", change->index, &item.commit_before, &item.commit_after);
-	attribute(
-		arena, series, "version", change->index, &item.version_before, &item.version_after);
+	set_commits(arena, series, &item);
 	other_attributes(arena, series, change->index, &item);
 	return item;
+}
+
+struct announcement announce_copy(struct arena *arena, const struct announcement *item)
+{
+	struct attribute *attributes =
+		arena_array(arena, item->attribute_count, sizeof *attributes);
+	struct announcement copy = *item;
+	const char **const texts[] = {&copy.test, &copy.metric, &copy.unit, &copy.commit_before,
+		&copy.commit_after, &copy.version_before, &copy.version_after,
+		&copy.place_commit_before, &copy.place_commit_after, &copy.place_version_before,
+		&copy.place_version_after, &copy.shared, &copy.commit_url, &copy.compare_url};
+
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+		*texts[i] = arena_strdup(arena, *texts[i]);
+	for (size_t i = 0; i < item->attribute_count; i++)
+		attributes[i] = (struct attribute){arena_strdup(arena, item->attributes[i].name),
+			arena_strdup(arena, item->attributes[i].before),
+			arena_strdup(arena, item->attributes[i].after)};
+	copy.attributes = attributes;
+	return copy;
 }
 
 void announce_links(struct arena *arena, const struct test *test, struct announcement *item)

@@ -15,6 +15,9 @@ enum { ANNOUNCE_ATTRIBUTES_MAX = 20, ANNOUNCE_ATTRIBUTE_CHARS = 200 };
 struct announcement announce_change(struct arena *arena, const char *test,
 	const struct series *series, const struct change *change);
 
+/* The same in another arena; its test too. */
+struct announcement announce_copy(struct arena *arena, const struct announcement *item);
+
 /* Sets the links that the test, which may be NULL, has templates for. */
 void announce_links(struct arena *arena, const struct test *test, struct announcement *item);
 

@@ -19,6 +19,10 @@
 #include "agent/news/reconcile.h"
 #include "detectors/standing.h"
 
+/* What levels of a trend may move by without being written anew, as a share of its rise: they do so
+ * with each point that comes behind it. */
+static const double HAIR = 0.02;
+
 /* One series on its way from findings to news. */
 struct subject {
 	struct store_request *request;
@@ -163,14 +167,47 @@ static void add_candidate(
 	}
 }
 
-static void add_update(
+static struct record_update *add_update(
 	struct subject *subject, const struct record *known, enum change_state state, int64_t time)
 {
 	struct store_request *request = subject->request;
+	struct record_update *update = &request->updates[request->update_count++];
 
-	assert(request->update_count < subject->update_room);
-	request->updates[request->update_count++] = (struct record_update){
+	assert(request->update_count <= subject->update_room);
+	*update = (struct record_update){
 		.id = known->item.id, .state = state, .time = time, .now = subject->now};
+	return update;
+}
+
+/* It is known as it is seen now; but how many points followed it when it was told is what its
+ * standing is judged by. */
+static void follow(struct subject *subject, const struct record *known, enum change_state state,
+	const struct change *change)
+{
+	struct arena *arena = subject->request->arena;
+	const struct series *series = subject->findings->series;
+	struct announcement *item = arena_alloc(arena, sizeof *item);
+
+	*item = announce_change(arena, subject->test, series, change);
+	item->change.count_after = known->item.change.count_after;
+	add_update(subject, known, state, item->time)->item = item;
+}
+
+/* A trend has gone further, or is seen otherwise by more than a hair. */
+static bool has_grown(
+	const struct subject *subject, const struct record *known, const struct change *change)
+{
+	const struct change *before = &known->item.change;
+	const int64_t *times = subject->findings->series->axis->times;
+	double rise = fabs(change->level_after - change->level_before);
+	double moved = fmax(fabs(change->level_before - before->level_before),
+		fabs(change->level_after - before->level_after));
+
+	if (change->kind != CHANGE_TREND && before->kind != CHANGE_TREND)
+		return false;
+	return change->kind != before->kind ||
+	       times[change->place_from] != known->item.place_from ||
+	       times[change->place_to] != known->item.place_to || moved > HAIR * rise;
 }
 
 static void lose(struct subject *subject, const struct record *known)
@@ -208,17 +245,20 @@ static bool lacks_points(const struct subject *subject, const struct record *kno
 	return after < RECONCILE_TOLERANCE && after < known->item.change.count_after;
 }
 
-static void judge_known(
-	struct subject *subject, const struct record *known, enum fate fate, int64_t found_at)
+/* `change`: the one that it is found as; NULL of one that is not found. */
+static void judge_known(struct subject *subject, const struct record *known, enum fate fate,
+	const struct change *change)
 {
 	bool withdrawn = known->state == CHANGE_WITHDRAWN;
 
 	switch (fate) {
 	case FATE_SAME:
 		if (withdrawn)
-			add_update(subject, known, CHANGE_CONFIRMED, known->item.time);
+			follow(subject, known, CHANGE_CONFIRMED, change);
+		else if (has_grown(subject, known, change))
+			follow(subject, known, known->state, change);
 		break;
-	case FATE_MOVED: add_update(subject, known, CHANGE_MOVED, found_at); break;
+	case FATE_MOVED: follow(subject, known, CHANGE_MOVED, change); break;
 	case FATE_GONE:
 		if (!lacks_points(subject, known) && !stands(subject, known))
 			lose(subject, known);
@@ -356,7 +396,7 @@ static void find_in_series(struct subject *subject, const struct record *known, 
 			add_candidate(subject, &findings->changes[partner], &known[i]);
 		else
 			judge_known(subject, &known[i], result.fates[i],
-				found ? subject->times[now[partner].index] : 0);
+				found ? &findings->changes[partner] : NULL);
 	}
 	arena_free(scratch);
 }

@@ -33,6 +33,25 @@ static void put_end(struct buf *out, const struct recovered *over)
 	json_put_number(out, "recovered_level", over->level);
 }
 
+void record_put_description(struct buf *out, const struct announcement *item)
+{
+	const struct change *change = &item->change;
+
+	json_put_text(out, "kind", change_kind_names[change->kind]);
+	json_put_number(out, "level_before", change->level_before);
+	json_put_number(out, "level_after", change->level_after);
+	json_put_number(out, "size", change->size);
+	json_put_number(out, "size_low", change->size_low);
+	json_put_number(out, "size_high", change->size_high);
+	json_put_number(out, "slope", item->slope);
+	json_put_time(out, "place_from", item->place_from);
+	json_put_time(out, "place_to", item->place_to);
+	json_put_text(out, "place_commit_before", item->place_commit_before);
+	json_put_text(out, "place_commit_after", item->place_commit_after);
+	json_put_text(out, "place_version_before", item->place_version_before);
+	json_put_text(out, "place_version_after", item->place_version_after);
+}
+
 static void put_event(struct buf *out, const struct event *event)
 {
 	char text[WHEN_TEXT];
@@ -70,6 +89,7 @@ void record_put_json(struct buf *out, const struct record *record)
 	buf_printf(out, ", \"direction\": %d", item->direction);
 	json_put_time(out, "time", item->time);
 	put_numbers(out, &item->change);
+	record_put_description(out, item);
 	buf_printf(out, ", \"regression\": %s", announcement_verdict(item) >= 0 ? "true" : "false");
 	json_put_text(out, "commit_before", item->commit_before);
 	json_put_text(out, "commit_after", item->commit_after);

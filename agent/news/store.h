@@ -94,7 +94,7 @@ struct record_update {
 	int64_t runs;                    /* 0: as they were */
 	struct recovered over;           /* of CHANGE_RECOVERED */
 	bool silent;                     /* of CHANGE_RECOVERED: not to be told */
-	const struct announcement *item; /* its numbers, commits and members now; or NULL */
+	const struct announcement *item; /* its numbers, place, commits and members now; or NULL */
 };
 
 /* Where a series of a test stands. */
@@ -154,7 +154,8 @@ enum store_kind {
 	 */
 	STORE_RESTORE,
 	/* In: test; out: its records (id, series, branch, sign, time, state, news, first_seen,
-	 * spacing, runs and change.count_after only), ordered by series, branch and id. */
+	 * spacing, runs, place_from, place_to, and of the change count_after, kind and levels
+	 * only), ordered by series, branch and id. */
 	STORE_KNOWN,
 	STORE_MARKS, /* in: test; out: its marks, ordered by series and branch */
 	/*

@@ -271,6 +271,11 @@ static void read_known(struct reader *reader, const struct record *last, struct 
 	record->spacing = read_count(reader);
 	record->runs = read_count(reader);
 	record->item.change.count_after = (size_t)read_count(reader);
+	record->item.change.kind = read_kind(reader);
+	record->item.change.level_before = read_number(reader);
+	record->item.change.level_after = read_number(reader);
+	record->item.place_from = read_time_or(reader, record->item.time);
+	record->item.place_to = read_time_or(reader, record->item.time);
 }
 
 bool store_known(struct store_file *file, struct store_request *request, struct error *error)

@@ -75,6 +75,19 @@ void bind_item(struct binder *binder, const struct announcement *item)
 	bind_count(binder, (int64_t)item->members);
 	bind_text(binder, item->shared);
 	bind_attributes(binder, item);
+	bind_integer(binder, item->change.kind);
+	bind_number(binder, item->change.level_before);
+	bind_number(binder, item->change.level_after);
+	bind_number(binder, item->change.size);
+	bind_number(binder, item->change.size_low);
+	bind_number(binder, item->change.size_high);
+	bind_number(binder, item->slope);
+	bind_time(binder, item->place_from);
+	bind_time(binder, item->place_to);
+	bind_text(binder, item->place_commit_before);
+	bind_text(binder, item->place_commit_after);
+	bind_text(binder, item->place_version_before);
+	bind_text(binder, item->place_version_after);
 }
 
 bool bind_finish(struct binder *binder, struct error *error)
@@ -128,12 +141,18 @@ int64_t read_time(struct reader *reader)
 	return read_choice(reader, -ROWS_MOST, ROWS_MOST);
 }
 
-int64_t read_time_or_none(struct reader *reader)
+static bool is_null(struct reader *reader)
 {
-	if (sqlite3_column_type(reader->binder.statement, reader->column) != SQLITE_NULL)
-		return read_time(reader);
-	reader->column++;
-	return 0;
+	return sqlite3_column_type(reader->binder.statement, reader->column) == SQLITE_NULL;
+}
+
+int64_t read_time_or(struct reader *reader, int64_t otherwise)
+{
+	if (is_null(reader)) {
+		reader->column++;
+		return otherwise;
+	}
+	return read_time(reader);
 }
 
 int64_t read_count(struct reader *reader)
@@ -176,6 +195,48 @@ const char *read_name_again(struct reader *reader, const char *before)
 	return before && strcmp(before, text) == 0 ? before : arena_strdup(reader->arena, text);
 }
 
+/* Of a change that a version wrote which had nothing but its means. */
+static void describe_by_means(struct announcement *item)
+{
+	struct change *change = &item->change;
+
+	change->kind = CHANGE_STEP;
+	change->level_before = change->mean_before;
+	change->level_after = change->mean_after;
+	change->size = change->size_low = change->size_high = (double)NAN;
+	if (change->mean_before != 0)
+		change->size = 100 * (change->mean_after - change->mean_before) /
+			       fabs(change->mean_before);
+	item->slope = (double)NAN;
+	item->place_from = item->place_to = item->time;
+	item->place_commit_before = item->commit_before;
+	item->place_commit_after = item->commit_after;
+	item->place_version_before = item->version_before;
+	item->place_version_after = item->version_after;
+}
+
+/* The last columns. The item has its time. */
+static void read_description(struct reader *reader, struct announcement *item)
+{
+	if (is_null(reader)) {
+		describe_by_means(item);
+		return;
+	}
+	item->change.kind = (enum change_kind)read_choice(reader, CHANGE_STEP, CHANGE_TREND);
+	item->change.level_before = read_number(reader);
+	item->change.level_after = read_number(reader);
+	item->change.size = read_number(reader);
+	item->change.size_low = read_number(reader);
+	item->change.size_high = read_number(reader);
+	item->slope = read_number(reader);
+	item->place_from = read_time(reader);
+	item->place_to = read_time(reader);
+	item->place_commit_before = read_text(reader);
+	item->place_commit_after = read_text(reader);
+	item->place_version_before = read_text(reader);
+	item->place_version_after = read_text(reader);
+}
+
 static void read_item(struct reader *reader, struct announcement *item)
 {
 	item->metric = read_name(reader);
@@ -196,6 +257,16 @@ static void read_item(struct reader *reader, struct announcement *item)
 	item->members = (size_t)read_count(reader);
 	item->shared = read_text(reader);
 	reader->strange |= !store_attributes_read(reader->arena, read_text(reader), item);
+	read_description(reader, item);
+}
+
+enum change_kind read_kind(struct reader *reader)
+{
+	if (is_null(reader)) {
+		reader->column++;
+		return CHANGE_STEP;
+	}
+	return (enum change_kind)read_choice(reader, CHANGE_STEP, CHANGE_TREND);
 }
 
 void read_record(struct reader *reader, struct record *record)
@@ -212,7 +283,7 @@ void read_record(struct reader *reader, struct record *record)
 	record->spacing = read_count(reader);
 	record->runs = read_count(reader);
 	record->updated = read_time(reader);
-	record->item.over.time = read_time_or_none(reader);
+	record->item.over.time = read_time_or(reader, 0);
 	record->item.over.level = read_number(reader);
 	read_item(reader, &record->item);
 }

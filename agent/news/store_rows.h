@@ -44,10 +44,11 @@ int64_t read_choice(struct reader *reader, int64_t first, int64_t last);
 int64_t read_id(struct reader *reader);
 int64_t read_time(struct reader *reader);
 int64_t read_count(struct reader *reader);
-int64_t read_time_or_none(struct reader *reader); /* NULL becomes 0 */
-double read_number(struct reader *reader);        /* NULL becomes NaN */
-const char *read_text(struct reader *reader);     /* or NULL */
-const char *read_name(struct reader *reader);     /* a text that must be there */
+int64_t read_time_or(struct reader *reader, int64_t otherwise); /* in the place of NULL */
+enum change_kind read_kind(struct reader *reader);              /* NULL: a step */
+double read_number(struct reader *reader);                      /* NULL becomes NaN */
+const char *read_text(struct reader *reader);                   /* or NULL */
+const char *read_name(struct reader *reader);                   /* a text that must be there */
 /* As read_name; the text before it, if it is the same. */
 const char *read_name_again(struct reader *reader, const char *before);
 void read_record(struct reader *reader, struct record *record);

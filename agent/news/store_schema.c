@@ -114,13 +114,29 @@
 	"ALTER TABLE series ADD COLUMN revision INTEGER NOT NULL DEFAULT 0;"                       \
 	"ALTER TABLE series ADD COLUMN revised INTEGER NOT NULL DEFAULT 0;"
 
+/* What is told of a change beyond its means: NULL, all of it, where an earlier version wrote it. */
+#define VERSION_7                                                                                  \
+	"ALTER TABLE changes ADD COLUMN kind INTEGER;"                                             \
+	"ALTER TABLE changes ADD COLUMN level_before REAL;"                                        \
+	"ALTER TABLE changes ADD COLUMN level_after REAL;"                                         \
+	"ALTER TABLE changes ADD COLUMN size REAL;"                                                \
+	"ALTER TABLE changes ADD COLUMN size_low REAL;"                                            \
+	"ALTER TABLE changes ADD COLUMN size_high REAL;"                                           \
+	"ALTER TABLE changes ADD COLUMN slope REAL;"                                               \
+	"ALTER TABLE changes ADD COLUMN place_from INTEGER;"                                       \
+	"ALTER TABLE changes ADD COLUMN place_to INTEGER;"                                         \
+	"ALTER TABLE changes ADD COLUMN place_commit_before TEXT;"                                 \
+	"ALTER TABLE changes ADD COLUMN place_commit_after TEXT;"                                  \
+	"ALTER TABLE changes ADD COLUMN place_version_before TEXT;"                                \
+	"ALTER TABLE changes ADD COLUMN place_version_after TEXT;"
+
 const char *const store_migrations[STORE_VERSION] = {
-	VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5, VERSION_6};
+	VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5, VERSION_6, VERSION_7};
 
 const char store_temporary[] = "CREATE TEMP TABLE present (test TEXT PRIMARY KEY) WITHOUT ROWID;"
 			       "CREATE TEMP TABLE doomed (change INTEGER PRIMARY KEY);";
 
-_Static_assert(STORE_VERSION == 6, "STATEMENT_PROBE writes the version");
+_Static_assert(STORE_VERSION == 7, "STATEMENT_PROBE writes the version");
 
 /* The id after all that a table has and has had. */
 #define NEXT_ID(table)                                                                             \
@@ -133,7 +149,9 @@ _Static_assert(STORE_VERSION == 6, "STATEMENT_PROBE writes the version");
 #define ITEM_COLUMNS                                                                               \
 	"metric, unit, direction, pvalue, mean_before, mean_after, stddev_before, stddev_after,"   \
 	" count_before, count_after, magnitude, commit_before, commit_after, version_before,"      \
-	" version_after, members, shared, attributes"
+	" version_after, members, shared, attributes, kind, level_before, level_after, size,"      \
+	" size_low, size_high, slope, place_from, place_to, place_commit_before,"                  \
+	" place_commit_after, place_version_before, place_version_after"
 
 /* The columns of a record, as read_record takes them. */
 #define RECORD_COLUMNS                                                                             \
@@ -213,7 +231,8 @@ const char *const store_statements[STATEMENT_COUNT] = {
 		" WHERE delivery = ? AND state = 3 ORDER BY changes.id",
 	[STATEMENT_RECORD_OF] = "SELECT " RECORD_COLUMNS " FROM changes WHERE id = ?",
 	[STATEMENT_KNOWN] = "SELECT id, series, branch, sign, time, state, news, first_seen,"
-			    " spacing, runs, count_after FROM changes INDEXED BY"
+			    " spacing, runs, count_after, kind, level_before, level_after,"
+			    " place_from, place_to FROM changes INDEXED BY"
 			    " changes_of_series"
 			    " WHERE test = ? ORDER BY series, branch, id",
 	[STATEMENT_MARKS] =
@@ -231,7 +250,7 @@ const char *const store_statements[STATEMENT_COUNT] = {
 		" first_seen, spacing, runs, updated, " ITEM_COLUMNS ") VALUES (" NEXT_CHANGE_ID
 		", ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?8, ?11,"
 		" ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27,"
-		" ?28)",
+		" ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, ?38, ?39, ?40, ?41)",
 	[STATEMENT_BELIEVE] =
 		"UPDATE changes SET sign = ?2, time = ?3, state = ?4, news = ?5, spacing = ?6,"
 		" runs = ?7, updated = ?8 WHERE id = ?1",
@@ -250,7 +269,8 @@ const char *const store_statements[STATEMENT_COUNT] = {
 		" ELSE news END WHERE id = ?1",
 	[STATEMENT_RENEW] =
 		"UPDATE changes SET (" ITEM_COLUMNS ") = (?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10,"
-		" ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19) WHERE id = ?1",
+		" ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26,"
+		" ?27, ?28, ?29, ?30, ?31, ?32) WHERE id = ?1",
 	[STATEMENT_RECOVER] =
 		"UPDATE changes SET recovered = nullif(?2, 0), recovered_level = ?3 WHERE id = ?1",
 	[STATEMENT_RECOVERIES] = "SELECT count(*) FROM changes WHERE news = 4",
@@ -299,7 +319,7 @@ const char *const store_statements[STATEMENT_COUNT] = {
 	[STATEMENT_CONDITION] = "INSERT INTO conditions VALUES (?1, ?2, ?3, ?4)"
 				" ON CONFLICT DO UPDATE SET kind = ?2, since = ?3, text = ?4",
 	[STATEMENT_CONDITION_OVER] = "DELETE FROM conditions WHERE subject = ?",
-	[STATEMENT_PROBE] = "PRAGMA user_version = 6" /* SQLite does not skip this write */,
+	[STATEMENT_PROBE] = "PRAGMA user_version = 7" /* SQLite does not skip this write */,
 	[STATEMENT_PRESENT_CLEAR] = "DELETE FROM present",
 	[STATEMENT_PRESENT] = "INSERT OR IGNORE INTO present VALUES (?)",
 	[STATEMENT_PRUNE_LINKS] = "DELETE FROM announced WHERE delivery IN"

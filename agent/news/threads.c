@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/news/announce.h"
 #include "agent/news/group.h"
 
 enum { THREADS_MOST = 1000, COMMITS_MOST = 64, MOMENTS_MOST = 64 };
@@ -132,15 +133,14 @@ void threads_forget(struct threads *threads, const char *key)
 	threads->count--;
 }
 
-static void copy_texts(struct arena *arena, struct announcement *item)
+/* Without what the messages that name the change by its range have no use for. */
+static struct announcement copy_bare(struct arena *arena, const struct announcement *item)
 {
-	const char **texts[] = {&item->test, &item->metric, &item->unit, &item->commit_before,
-		&item->commit_after, &item->version_before, &item->version_after, &item->shared};
+	struct announcement bare = *item;
 
-	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-		*texts[i] = arena_strdup(arena, *texts[i]);
-	item->commit_url = item->compare_url = NULL;
-	item->attribute_count = 0; /* the messages that name the change by its range have no use */
+	bare.commit_url = bare.compare_url = NULL;
+	bare.attribute_count = 0;
+	return announce_copy(arena, &bare);
 }
 
 static struct entry *begin(struct threads *threads, const struct parcel *parcel)
@@ -153,11 +153,11 @@ static struct entry *begin(struct threads *threads, const struct parcel *parcel)
 		if (parcel->records[i].item.time < first->item.time)
 			first = &parcel->records[i];
 	*entry = (struct entry){.arena = arena,
-		.thread = {.key = arena_strdup(arena, parcel->key), .first = first->item},
+		.thread = {.key = arena_strdup(arena, parcel->key),
+			.first = copy_bare(arena, &first->item)},
 		.receiver = arena_strdup(arena, parcel->receiver),
 		.destination = arena_strdup(arena, parcel->destination),
 		.next = threads->first};
-	copy_texts(arena, &entry->thread.first);
 	threads->first = entry;
 	if (++threads->count > THREADS_MOST)
 		forget_oldest(threads);

@@ -13,6 +13,7 @@
 #include "agent/shapes/collection.h"
 #include "agent/shapes/labels.h"
 #include "detectors/cluster.h"
+#include "detectors/describe.h"
 #include "detectors/distance.h"
 #include "detectors/stats.h"
 
@@ -121,24 +122,33 @@ static double magnitude(double before, double after)
 	return up > down ? up : down;
 }
 
+/* The levels of one series. The place is that of the cluster, which is surer than the series'. */
 static struct change change_of(
 	const struct field_of *field, const struct entry *entry, int64_t time)
 {
 	const struct grid_times *axis = &field->shapes->axes[entry->axis].grid;
 	double *room = memory_new(axis->n, sizeof *room);
 	struct moments before = moments_in(field->shapes, entry, INT64_MIN, time, room);
-	struct moments after = moments_in(field->shapes, entry, time, INT64_MAX, room);
-
-	free(room);
-	return (struct change){.index = index_at(axis, time),
-		.pvalue = ttest_welch(before, after).p,
+	struct moments after = moments_in(field->shapes, entry, time, INT64_MAX, room + before.n);
+	struct change change = {.pvalue = ttest_welch(before, after).p,
 		.mean_before = before.mean,
 		.mean_after = after.mean,
 		.stddev_before = moments_stddev(before, 0),
 		.stddev_after = moments_stddev(after, 0),
 		.count_before = before.n,
 		.count_after = after.n,
-		.magnitude = magnitude(before.mean, after.mean)};
+		.magnitude = magnitude(before.mean, after.mean),
+		.level_before = before.mean,
+		.level_after = after.mean,
+		.size = (double)NAN,
+		.size_low = (double)NAN,
+		.size_high = (double)NAN};
+
+	if (before.n > 0 && after.n > 0)
+		describe_step(&change, room, NULL, 0, before.n, before.n + after.n, 0);
+	change.index = change.place_from = change.place_to = index_at(axis, time);
+	free(room);
+	return change;
 }
 
 static double median_ratio(

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "agent/engine/timers.h"
+#include "agent/news/announce.h"
 #include "agent/watch/notices.h"
 #include "agent/watch/withdrawal.h"
 
@@ -62,6 +63,14 @@ static void flush_after(struct announcer *announcer, int64_t wait)
 			engine_now(announcer->agent->engine) + wait);
 }
 
+static void renew(struct arena *arena, struct announcement *item, const struct announcement *now)
+{
+	int64_t id = item->id;
+
+	*item = announce_copy(arena, now);
+	item->id = id;
+}
+
 /* What waits is told as it is by now, and not at all if it is withdrawn. */
 static void update_all(struct store_request *waiting, const struct store_request *news)
 {
@@ -73,6 +82,8 @@ static void update_all(struct store_request *waiting, const struct store_request
 
 				if (record->item.id != update->id || record->news != NEWS_PENDING)
 					continue;
+				if (update->item)
+					renew(waiting->arena, &record->item, update->item);
 				record->item.time = update->time;
 				if (update->state == CHANGE_WITHDRAWN)
 					record->news = NEWS_HELD;

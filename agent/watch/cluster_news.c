@@ -120,6 +120,13 @@ static struct announcement announce(
 		.commit_after = arena_strdup(arena, shape->commit_after),
 		.version_before = arena_strdup(arena, shape->version_before),
 		.version_after = arena_strdup(arena, shape->version_after),
+		.slope = (double)NAN,
+		.place_from = shape->time,
+		.place_to = shape->time,
+		.place_commit_before = arena_strdup(arena, shape->commit_before),
+		.place_commit_after = arena_strdup(arena, shape->commit_after),
+		.place_version_before = arena_strdup(arena, shape->version_before),
+		.place_version_after = arena_strdup(arena, shape->version_after),
 		.members = shape->count,
 		.shared = shared_text(shape, arena)};
 }

@@ -59,7 +59,7 @@ def test_what_would_have_been_told(hunter, tmp_path):
     done = replay(hunter, path, "--interval", "1h")
     assert done.code == 0, done.err
     assert done.err == ""
-    assert re.findall(r"p99: (\S+)  ", done.out) == ["+20%", "-20%"]  # what was known at the beginning is not told
+    assert re.findall(r"p99: (\S+) \[[-0-9., ]+\]  ", done.out) == ["+20%", "-20%"]  # what was known at the beginning is not told
     for time_told, index in zip(told(done.out), (60, 120), strict=True):
         assert DAY / 2 < time_told - (START + index * DAY) < 5 * DAY, time_told
     assert done.out.endswith("2 messages told 2 changes, of which 0 were withdrawn later; 0 notices\n"

@@ -232,7 +232,7 @@ def test_once_tells_once_on_the_terminal(hunter, tmp_path):
     first = hunter("run", "--once", "--config", path)
     assert first.code == 0, first.err
     assert first.out.splitlines()[:2] == ["hunter-c has detected change points", "1 change point in 1 test: 1 regression"]
-    assert re.search(r"2024-03-02 06:00:00 \+0000\n  db.read\n    p99: \+20%  .* --> .* ms  regression  \(p = .*\)\n"
+    assert re.search(r"2024-03-02 06:00:00 \+0000\n  db.read\n    p99: \+20% \[.*\]  .* --> .* ms  regression  \(p = .*\)\n"
                      r"      c0029 .. c0030\n", first.out), first.out
     second = hunter("run", "--once", "--config", path)
     assert (second.code, second.out) == (0, "")
@@ -846,7 +846,7 @@ def test_kills_at_any_moment(agents, tmp_path, slack):
     assert last.end() == 0
     keys = [p["metadata"]["event_payload"]["key"] for p in slack.posts]
     told = {c for p in slack.posts for c in p["metadata"]["event_payload"]["changes"]}
-    times = {t for p in slack.posts for t in re.findall(r"2024-\d\d-\d\d \d\d:00", str(p))}
+    times = {t for p in slack.posts for t in re.findall(r"2024-\d\d-\d\d \d\d:00:00", str(p))}
     assert len(told) == len(times) == kills
     assert len(keys) == len(set(keys))
 

@@ -56,7 +56,7 @@ def test_changes_as_a_table(hunter, told, tmp_path):
                                                 "state", "announced"]
     cells = re.split(r"\s{2,}", row.strip())
     assert cells[:3] == ["2024-03-02 06:00:00 +0000", "db.read", "p99"]
-    assert cells[5] == "+20%" and cells[7:9] == ["c0029..c0030", "confirmed"]
+    assert re.fullmatch(r"\+20% \[1\d\.\d, 2\d\.\d\]", cells[5]) and cells[7:9] == ["c0029..c0030", "confirmed"]
     assert re.fullmatch(r"20\d\d-\d\d-\d\d \d\d:\d\d:\d\d \+0000", cells[9])
     assert files(tmp_path) == before == ["state.db", "state.db.lock"]
 

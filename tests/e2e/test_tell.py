@@ -3,9 +3,12 @@
 Never early, never lost, at most two posts, and what goes wrong in one channel holds up no other.
 """
 import contextlib
+import csv
+import datetime
 import hashlib
 import hmac
 import http.server
+import io
 import json
 import os
 import pathlib
@@ -18,9 +21,10 @@ import time
 
 import pytest
 from fake_slack import FakeSlack
-from test_run import CANARY, Agent, bot, config, csv_test, write_csv
+from test_run import CANARY, START, Agent, bot, config, csv_test, noise, write_csv
 
 SCHEMA = json.loads((pathlib.Path(__file__).parents[2] / "docs/webhook.schema.json").read_text())
+HOUR = datetime.timedelta(hours=1)
 REFERENCE = os.environ.get("HUNTER_REFERENCE_DATA")
 
 
@@ -273,6 +277,101 @@ def test_links(hunter, tmp_path, slack):
     assert "      https://git.test/c0029...c0030?a=1&b=2\n" in result.out
     text = slack.posts[0]["blocks"][-1]["fields"][0]["text"]
     assert text.endswith("c0029 .. <https://git.test/c/c0030|c0030> (<https://git.test/c0029...c0030?a=1&amp;b=2|compare>)")
+
+
+# How a change is said: by levels that outliers do not turn over, where it can lie, and trends as trends.
+
+
+def write_values(path, values, name="p99"):
+    with open(path, "w") as out:
+        out.write(f"time,commit,{name}\n")
+        for i, value in enumerate(values):
+            out.write(f"{(START + i * HOUR).isoformat()},c{i:04d},{value:.4f}\n")
+
+
+def changes_of(hunter, path):
+    return json.loads(hunter("changes", "--config", path, "--output", "json").out)["changes"]
+
+
+def test_outliers_do_not_turn_a_change_over(hunter, tmp_path, slack, hook):
+    """6% up, and three of the sixty points before it are four times as high: the means say 8% down."""
+    write_values(tmp_path / "a.csv", [(1.06 if i >= 60 else 1) * (400 if i in (7, 27, 47) else 100) * (1 + 0.01 * noise(i)) for i in range(120)])
+    path = config(tmp_path, csv_test(tmp_path / "a.csv", extra="    notify: [slack, stdout, webhook]"),
+                  bot(slack) + f'\nwebhook: {{url: "{hook.url}"}}')
+    result = hunter("run", "--once", "--config", path)
+    assert result.code == 0, result.err
+    assert re.search(r"p99: \+[56]\.\d% \[[56]\.\d, [67]\.\d\]  \d+(\.\d+)? --> 10\d\.\d ms  regression", result.out), result.out
+    assert ":red_circle: p99: +" in slack.posts[0]["blocks"][-1]["fields"][0]["text"]
+    (told,) = json.loads(hook.taken[0][1])["changes"]
+    valid(SCHEMA, json.loads(hook.taken[0][1]))
+    assert told["percent"] < -5 and told["before"] > told["after"]  # what they meant before
+    assert told["verdict"] == "regression" and 5 < told["size_low"] < told["size"] < told["size_high"] < 7.5
+    assert 98 < told["level_before"] < 102 and 104 < told["level_after"] < 108 and told["kind"] == "step"
+    (change,) = changes_of(hunter, path)
+    assert change["regression"] is True and change["forward_change_percent"] < -5
+    assert [change[k] for k in ("size", "level_after", "place_from")] == [told[k] for k in ("size", "level_after", "place_from")]
+    (row,) = csv.DictReader(io.StringIO(hunter("changes", "--config", path, "--output", "csv").out))
+    assert row["regression"] == "yes" and float(row["size_low"]) == change["size_low"] and row["place_commit_after"] == "c0060"
+
+
+def test_a_place_that_is_not_one_point(hunter, tmp_path, slack):
+    write_values(tmp_path / "a.csv", [(105 if i >= 60 else 100) * (1 + 0.05 * noise(i)) for i in range(120)])
+    links = '  compare_url: "https://git.test/{before}...{after}"'
+    path = config(tmp_path, csv_test(tmp_path / "a.csv", extra="    notify: [slack, stdout]"), bot(slack), links)
+    result = hunter("run", "--once", "--config", path)
+    (change,) = changes_of(hunter, path)
+    first, last = (datetime.datetime.fromisoformat(change[k]) for k in ("place_from", "place_to"))
+    before, after = (int(change[k][1:]) for k in ("place_commit_before", "place_commit_after"))
+    assert first <= START + 60 * HOUR <= last and last - first >= 2 * HOUR
+    assert first == START + (before + 1) * HOUR and last == START + after * HOUR
+    assert int(change["commit_after"][1:]) == int(change["commit_before"][1:]) + 1
+    between = f"between {first:%Y-%m-%d %H:%M} and {last:%Y-%m-%d %H:%M}"
+    span = f"c{before:04d} .. c{after:04d}"
+    likely = f", most likely {change['commit_after']}" if change["commit_after"] != change["place_commit_after"] else ""
+    assert f"      {between}\n      {span}{likely}\n      https://git.test/c{before:04d}...c{after:04d}\n" in result.out
+    text = slack.posts[0]["blocks"][-1]["fields"][0]["text"]
+    assert f"\n{between}\n{span} (<https://git.test/c{before:04d}...c{after:04d}|compare>){likely}" in text
+    assert between in hunter("changes", "--config", path).out
+
+
+def leak(points):
+    """It rises by 1 at each of the points 60 to 159."""
+    return [100 + max(0, min(i - 60, 100)) + noise(i) for i in range(points)]
+
+
+def test_a_trend_is_told_as_one(hunter, tmp_path, slack, hook):
+    write_values(tmp_path / "a.csv", leak(220))
+    path = config(tmp_path, csv_test(tmp_path / "a.csv", extra="    notify: [slack, stdout, webhook]"),
+                  bot(slack) + f'\nwebhook: {{url: "{hook.url}"}}')
+    result = hunter("run", "--once", "--config", path)
+    said = r"p99: \+10[01]%  trend from (99\.\d+|100\.\d) to (199\.\d|200(\.\d)?) ms over 2024-03-03 .. 2024-03-07, \+(0\.99|1\.0) a point"
+    assert len(re.findall(said, result.out)) == 1 and "1 change point in 1 test" in result.out, result.out
+    assert re.search(r"\n      c00(59|6\d) \.\. c01(5\d|6[0-2])\n", result.out) and "between" not in result.out
+    assert re.search(said, slack.posts[0]["blocks"][-1]["fields"][0]["text"])
+    (told,) = json.loads(hook.taken[0][1])["changes"]
+    valid(SCHEMA, json.loads(hook.taken[0][1]))
+    assert told["kind"] == "trend" and 0.97 < told["slope"] < 1.03 and told["verdict"] == "regression"
+    assert "trend over 2024-03-03 .. 2024-03-07, +" in hunter("changes", "--config", path).out
+
+
+def test_a_trend_that_grows_is_one_change(hunter, tmp_path, slack):
+    """It is told when it shows first; then its numbers follow, and nobody is told again, until it ends."""
+    path = config(tmp_path, csv_test(tmp_path / "a.csv"), bot(slack))
+    seen = []
+    for points in [60, *range(62, 72), 80, 100, 130, 160, 200, 220]:
+        write_values(tmp_path / "a.csv", leak(points))
+        assert hunter("run", "--once", "--config", path).code == 0
+        seen += [c for c in changes_of(hunter, path) if c["kind"] == "trend"]
+        assert len(slack.posts) <= 1
+    assert len(slack.posts) == 1 and {c["id"] for c in seen} == {1}
+    at = [c["place_to"] for c in seen]
+    assert at == sorted(at) and len(set(at)) > 5
+    last = seen[-1]
+    assert abs(last["level_before"] - 100) < 1 and abs(last["level_after"] - 200) < 2 and abs(last["size"] - 100) < 3
+    assert last["place_to"].startswith("2024-03-07T1") and abs(int(last["place_commit_before"][1:]) - 59) <= 2
+    assert [e["event"] for e in last["history"]].count("announced") == 1
+    for name in ("level_after", "place_to", "updated"):
+        assert seen[-2][name] == last[name]  # it has ended: nothing is written any more
 
 
 # The webhook.

@@ -144,14 +144,15 @@ static const char *const columns[] = {"changes SET id", "changes SET sign", "cha
 	"changes SET state", "changes SET news", "changes SET first_seen", "changes SET spacing",
 	"changes SET runs", "changes SET updated", "changes SET direction",
 	"changes SET count_before", "changes SET count_after", "changes SET members",
-	"changes SET pvalue", "changes SET mean_before", "changes SET test", "changes SET series",
-	"changes SET metric", "changes SET unit", "changes SET attributes", "changes SET shared",
-	"deliveries SET id", "deliveries SET state", "deliveries SET attempts",
-	"deliveries SET created", "deliveries SET updated", "deliveries SET key",
-	"deliveries SET payload", "deliveries SET thread", "deliveries SET receipt",
-	"history SET event", "history SET time", "history SET point", "series SET anchor",
-	"series SET last_point", "conditions SET kind", "conditions SET since",
-	"conditions SET text", "counts SET count", "last_ids SET id",
+	"changes SET kind", "changes SET place_from", "changes SET place_to",
+	"changes SET level_before", "changes SET place_commit_before", "changes SET pvalue",
+	"changes SET mean_before", "changes SET test", "changes SET series", "changes SET metric",
+	"changes SET unit", "changes SET attributes", "changes SET shared", "deliveries SET id",
+	"deliveries SET state", "deliveries SET attempts", "deliveries SET created",
+	"deliveries SET updated", "deliveries SET key", "deliveries SET payload",
+	"deliveries SET thread", "deliveries SET receipt", "history SET event", "history SET time",
+	"history SET point", "series SET anchor", "series SET last_point", "conditions SET kind",
+	"conditions SET since", "conditions SET text", "counts SET count", "last_ids SET id",
 	"deliveries SET attempt_started", "deliveries SET not_before"};
 
 /* What does not fit the column's type is refused by SQLite, and left out. */

@@ -12,6 +12,7 @@
 
 #include "agent/watch/announcer.h"
 #include "peer.h"
+#include "tests/unit/levels.h"
 
 #define FIRST INT64_C(1699990000000)
 
@@ -159,17 +160,16 @@ static struct store_request *record_at(struct fixture *f, const char *metric, in
 	struct store_request *request = store_request_new(STORE_RECORD, answered, f);
 
 	request->records = arena_alloc(request->arena, sizeof *request->records);
-	request->records[0] =
-		(struct record){.item = {.test = "db.read",
-					.metric = metric,
-					.time = time,
-					.change = {.mean_before = 1, .mean_after = 2}},
-			.series = metric,
-			.branch = "",
-			.sign = 1,
-			.state = CHANGE_CONFIRMED,
-			.news = NEWS_PENDING,
-			.first_seen = clock_at_rest()};
+	request->records[0] = (struct record){.item = {.test = "db.read",
+						      .metric = metric,
+						      .time = time,
+						      .change = {LEVELS(1, 2)}},
+		.series = metric,
+		.branch = "",
+		.sign = 1,
+		.state = CHANGE_CONFIRMED,
+		.news = NEWS_PENDING,
+		.first_seen = clock_at_rest()};
 	request->record_count = 1;
 	return ask(f, request);
 }
@@ -247,6 +247,34 @@ static void test_withdrawn_before_it_was_told(void **state)
 	assert_told(f, 1, 1, 0);
 	assert_int_equal(count(f, "announced"), 2);
 	assert_int_equal(count(f, "changes WHERE state = 3 AND news = 3"), 1);
+}
+
+/* A change that was seen otherwise while it waited is told as it is by now. */
+static void test_told_as_it_is_by_now(void **state)
+{
+	struct fixture *f = *state;
+	struct store_request *first = record_one(f, "p99"), *update;
+	struct announcement item = {.test = "db.read",
+		.metric = "p99",
+		.time = FIRST,
+		.place_from = FIRST,
+		.place_to = FIRST + 3600000,
+		.place_commit_after = "c9",
+		.slope = 0.5,
+		.change = {LEVELS(1, 3), .kind = CHANGE_TREND}};
+
+	update = update_one(f, (struct record_update){.id = first->records[0].item.id,
+				       .time = FIRST,
+				       .state = CHANGE_CONFIRMED,
+				       .item = &item});
+	announcer_add(f->announcer, first);
+	announcer_add(f->announcer, update);
+	item = (struct announcement){0};
+	flush(f);
+	assert_told(f, 1, 1, 0);
+	assert_int_equal(count(f, "deliveries WHERE payload LIKE '%trend from 1 to 3 over %'"
+				  " AND payload LIKE '% .. c9%'"),
+		2);
 }
 
 /* Withdrawn between the message's making and its sending, so that the announcer does not know:
@@ -459,6 +487,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(test_all_are_told),
 		CASE(test_withdrawn_before_it_was_told),
+		CASE(test_told_as_it_is_by_now),
 		CASE(test_withdrawn_while_its_message_waits),
 		CASE(test_told_after_it_was_withdrawn),
 		CASE(test_one_receiver_that_cannot_be_told),

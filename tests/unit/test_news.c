@@ -13,6 +13,7 @@
 
 #include "agent/core/when.h"
 #include "agent/news/news.h"
+#include "tests/unit/levels.h"
 #include "tests/unit/sanitized.h"
 
 #define HOUR INT64_C(3600000)
@@ -39,10 +40,9 @@ static struct change change_at(size_t index, double before, double after)
 {
 	return (struct change){.index = index,
 		.pvalue = 1e-6,
-		.mean_before = before,
-		.mean_after = after,
-		.level_before = before,
-		.level_after = after};
+		LEVELS(before, after),
+		.place_from = index,
+		.place_to = index};
 }
 
 /* Two series on one axis of an hour's steps; the first has a change at 60 and commits, the second
@@ -280,6 +280,70 @@ static void test_moved(void **state)
 	assert_int_equal(f->request->updates[0].state, CHANGE_MOVED);
 }
 
+/* Where it moves to, its numbers and commits go, too; but how many points followed it when it was
+ * told. */
+static void test_moved_with_its_numbers(void **state)
+{
+	struct fixture *f = *state;
+	struct record known = known_at(57, "p99{region=\"eu\"}", CHANGE_CONFIRMED);
+	const struct announcement *item;
+
+	known.item.change.count_after = 3;
+	f->changes[0].count_after = 40;
+	f->changes[0].place_from = 58;
+	f->changes[0].place_to = 62;
+	find(f, &known, 1, ALWAYS);
+	item = f->request->updates[0].item;
+	assert_non_null(item);
+	assert_string_equal(item->commit_before, "c59");
+	assert_string_equal(item->commit_after, "c60");
+	assert_string_equal(item->place_commit_before, "c57");
+	assert_string_equal(item->place_commit_after, "c62");
+	assert_int_equal(item->place_from, START + 58 * HOUR);
+	assert_int_equal(item->place_to, START + 62 * HOUR);
+	assert_true(isnan(item->slope));
+	assert_int_equal(item->change.level_after, 12);
+	assert_int_equal(item->change.count_after, 3);
+}
+
+/* A step has turned out to be a trend, which goes on: it is written anew where that can be seen. */
+static void test_a_trend_that_grows(void **state)
+{
+	struct fixture *f = *state;
+	struct record known = known_at(60, "p99{region=\"eu\"}", CHANGE_MOVED);
+	struct change *trend = &f->changes[0];
+	struct news_tally tally;
+
+	trend->kind = CHANGE_TREND;
+	trend->place_from = 58;
+	trend->place_to = 67;
+	trend->level_after = 20;
+	f->series[0].values[62] = (double)NAN;
+	tally = find(f, &known, 1, ALWAYS);
+	assert_int_equal(tally.fresh + tally.moved + tally.returned + tally.withdrawn, 0);
+	assert_int_equal(f->request->record_count, 0);
+	assert_int_equal(f->request->update_count, 1);
+	assert_int_equal(f->request->updates[0].state, CHANGE_MOVED);
+	assert_int_equal(f->request->updates[0].time, START + 60 * HOUR);
+	assert_true(f->request->updates[0].item->slope == 10.0 / 9);
+	known.item.change = *trend;
+	known.item.place_from = START + 58 * HOUR;
+	known.item.place_to = START + 67 * HOUR;
+	trend->level_after = 20.1;
+	find(f, &known, 1, ALWAYS);
+	assert_int_equal(f->request->update_count, 0);
+	trend->level_after = 20.5;
+	find(f, &known, 1, ALWAYS);
+	assert_int_equal(f->request->update_count, 1);
+	trend->level_after = 20;
+	trend->place_to = 68;
+	find(f, &known, 1, ALWAYS);
+	assert_int_equal(f->request->update_count, 1);
+	known.state = CHANGE_WITHDRAWN;
+	assert_int_equal(find(f, &known, 1, ALWAYS).returned, 1);
+	assert_non_null(f->request->updates[0].item);
+}
+
 /* Missing points do not widen the tolerance's five points: it is counted in points that exist. */
 static void test_tolerance_counts_existing_points(void **state)
 {
@@ -413,6 +477,8 @@ int main(void)
 		CASE(test_whatever_the_clock),
 		CASE(test_known_is_no_news),
 		CASE(test_moved),
+		CASE(test_moved_with_its_numbers),
+		CASE(test_a_trend_that_grows),
 		CASE(test_tolerance_counts_existing_points),
 		CASE(test_withdrawn_and_back),
 		CASE(test_standing),

@@ -18,7 +18,9 @@
 #include "delivery_talk.h"
 #include "notifiers/slack_lines.h"
 #include "notifiers/slack_render.h"
+#include "notifiers/text.h"
 #include "slack_payload.h"
+#include "tests/unit/levels.h"
 #include "tests/unit/random.h"
 
 #define TOKEN "xoxb-canary-1234"
@@ -31,8 +33,7 @@ static const struct announcement examples[] = {
 		.metric = "p95",
 		.direction = -1,
 		.time = START,
-		.change =
-			{.mean_before = 200, .mean_after = 170, .pvalue = 1e-5, .magnitude = 0.18},
+		.change = {LEVELS(200, 170), .pvalue = 1e-5, .magnitude = 0.18},
 		.commit_before = "a60027ff",
 		.commit_after = "15ce8e36"},
 	{.id = 12,
@@ -41,10 +42,7 @@ static const struct announcement examples[] = {
 		.unit = "ns",
 		.direction = -1,
 		.time = START,
-		.change = {.mean_before = 3.17e7,
-			.mean_after = 3.94e7,
-			.pvalue = 1e-9,
-			.magnitude = 0.24},
+		.change = {LEVELS(3.17e7, 3.94e7), .pvalue = 1e-9, .magnitude = 0.24},
 		.commit_before = "a60027ff",
 		.commit_after = "15ce8e36"},
 	{.id = 13,
@@ -52,7 +50,7 @@ static const struct announcement examples[] = {
 		.metric = "<!channel> & co",
 		.direction = 0,
 		.time = START + DAY,
-		.change = {.mean_before = 0, .mean_after = 4, .pvalue = 1e-4},
+		.change = {.level_after = 4, .size = (double)NAN, .pvalue = 1e-4},
 		.version_after = "1.2"},
 };
 
@@ -109,6 +107,111 @@ static void test_looks_like_hunters(void **state)
 		"0.0001)\n? .. 1.2");
 	assert_non_null(strstr(
 		json_string_value(json_object_get(body, "text")), "3 change points in 2 tests"));
+	json_decref(body);
+}
+
+/* A step that can lie at several places, a trend, and one whose means go the other way. */
+static const struct announcement described[] = {
+	{.id = 21,
+		.test = "db.read",
+		.metric = "p50",
+		.direction = -1,
+		.time = START,
+		.change = {.mean_before = 130,
+			.mean_after = 120,
+			.magnitude = 0.083,
+			.level_before = 100,
+			.level_after = 106.3,
+			.size = 6.3,
+			.size_low = 5.12,
+			.size_high = 7.4,
+			.pvalue = 1e-5},
+		.commit_before = "c29",
+		.commit_after = "c30",
+		.place_from = START - 7200000,
+		.place_to = START + 3600000,
+		.place_commit_before = "c27",
+		.place_commit_after = "c31",
+		.commit_url = "https://example.com/c30",
+		.compare_url = "https://example.com/c27...c31"},
+	{.id = 22,
+		.test = "db.read",
+		.metric = "rss",
+		.unit = "MB",
+		.direction = -1,
+		.time = START,
+		.change = {.kind = CHANGE_TREND,
+			.mean_before = 100,
+			.mean_after = 150,
+			.magnitude = 0.5,
+			.level_before = 100,
+			.level_after = 200,
+			.size = 100,
+			.size_low = (double)NAN,
+			.size_high = (double)NAN,
+			.pvalue = 1e-9},
+		.commit_before = "c29",
+		.commit_after = "c30",
+		.place_from = START - DAY,
+		.place_to = START + 7 * DAY,
+		.place_commit_before = "c22",
+		.place_commit_after = "c99",
+		.slope = 1},
+	{.id = 23,
+		.test = "db.write",
+		.metric = "rate",
+		.direction = 1,
+		.time = START,
+		.change = {.mean_before = 10,
+			.mean_after = 30,
+			.magnitude = 2,
+			.level_before = 10,
+			.level_after = 10.5,
+			.size = 5,
+			.size_low = 4,
+			.size_high = 6,
+			.pvalue = 1e-4},
+		.place_from = START,
+		.place_to = START + 3600000,
+		.place_version_before = "1.1",
+		.place_version_after = "1.3",
+		.version_before = "1.1",
+		.version_after = "1.2"},
+};
+
+static const struct message description = {.key = "k-2", .items = described, .count = 3};
+
+static const char *field_text(const json_t *fields, size_t index)
+{
+	return json_string_value(json_object_get(json_array_get(fields, index), "text"));
+}
+
+static void test_place_size_and_trend(void **state)
+{
+	struct fixture *fixture = *state;
+	const json_t *fields;
+	json_t *body;
+
+	slack_render(&description, "#perf", &fixture->out);
+	body = slack_check(fixture->out.data, "#perf");
+	fields = json_object_get(json_array_get(json_object_get(body, "blocks"), 4), "fields");
+	assert_int_equal(json_array_size(fields), 3);
+	assert_string_equal(field_text(fields, 0),
+		"*db.read*\n:red_circle: p50: +6.3% [5.1, 7.4]  100 → 106.3 (p 1e-05)\n"
+		"between 2021-07-01 22:00 and 2021-07-02 01:00\n"
+		"c27 .. c31 (<https://example.com/c27...c31|compare>), most likely "
+		"<https://example.com/c30|c30>");
+	assert_string_equal(field_text(fields, 1),
+		"*db.read*\n:red_circle: rss: +100%  trend from 100 to 200 MB over 2021-07-01 .. "
+		"2021-07-09, +1.0 a point (p 1e-09)\n"
+		"c22 .. c99");
+	assert_string_equal(field_text(fields, 2),
+		"*db.write*\n:large_blue_circle: rate: +5.0% [4.0, 6.0]  10 → 10.5 (p 0.0001)\n"
+		"between 2021-07-02 00:00 and 2021-07-02 01:00\n"
+		"1.1 .. 1.3, most likely 1.2");
+	/* By the means the improvement is the largest, and the one below it no regression. */
+	assert_non_null(strstr(fixture->out.data, "Worst: *db.read* rss +100%"));
+	assert_ptr_equal(message_worst(&description), &described[1]);
 	json_decref(body);
 }
 
@@ -176,7 +279,7 @@ static void test_no_markup_of_names_in_a_message(void **state)
 		.members = 3,
 		.direction = -1,
 		.time = START,
-		.change = {.mean_before = 1, .mean_after = 2},
+		.change = {LEVELS(1, 2)},
 		.commit_before = "_a_",
 		.commit_after = ":b",
 		.commit_url = "https://pages.example/a_b_"}};
@@ -233,8 +336,14 @@ static struct announcement random_item(struct arena *arena, uint64_t *random, si
 		.direction = (int)(random_next(random) % 3) - 1,
 		.time = START + (int64_t)(random_next(random) % 30) * DAY,
 		.metric = nasty(arena, random, length),
-		.change = {.mean_before = number(random),
-			.mean_after = number(random),
+		.place_to = START + (int64_t)(random_next(random) % 60) * DAY,
+		.slope = number(random),
+		.change = {.kind = random_next(random) % 2 ? CHANGE_TREND : CHANGE_STEP,
+			.level_before = number(random),
+			.level_after = number(random),
+			.size = number(random),
+			.size_low = number(random),
+			.size_high = number(random),
 			.pvalue = 1e-300,
 			.magnitude = number(random)}};
 
@@ -251,6 +360,10 @@ static struct announcement random_item(struct arena *arena, uint64_t *random, si
 		item.compare_url = "https://example.com/?a=1&b=2";
 	if (random_next(random) % 2)
 		item.version_after = nasty(arena, random, length);
+	if (random_next(random) % 2)
+		item.place_commit_after = nasty(arena, random, length);
+	if (random_next(random) % 2)
+		item.commit_after = nasty(arena, random, length);
 	if (random_next(random) % 2) {
 		struct attribute *attributes = arena_array(arena, 20, sizeof *attributes);
 
@@ -313,10 +426,8 @@ static void test_thirty_thousand_changes(void **state)
 			.metric = arena_printf(fixture->arena, "metric-%02zu", i % 60),
 			.direction = -1,
 			.time = START,
-			.change = {.mean_before = 100,
-				.mean_after = i == 17777 ? 900 : 90,
-				.magnitude = i == 17777 ? 8 : 0.11,
-				.pvalue = 1e-6}};
+			.change = {LEVELS(100, i == 17777 ? 900 : 90),
+				.magnitude = i == 17777 ? 8 : 0.11, .pvalue = 1e-6}};
 	slack_render(&message, "#perf", &fixture->out);
 	assert_non_null(strstr(fixture->out.data, "30000 change points in 500 tests"));
 	assert_int_equal(slack_check_all(fixture->out.data, "#perf"), SLACK_POSTS);
@@ -699,6 +810,70 @@ static void test_stdout_text(void **state)
 	assert_int_equal(fixture->transfer.body_length, strlen(fixture->transfer.body));
 }
 
+static void test_stdout_place_size_and_trend(void **state)
+{
+	struct fixture *fixture = *state;
+	const void *never = plain(fixture);
+
+	assert_true(
+		stdout_notifier.render(&description, never, "", &fixture->out, &fixture->error));
+	fixture->delivery.options = never;
+	fixture->delivery.payload = fixture->out.data;
+	assert_int_equal(
+		stdout_notifier.step(&fixture->delivery, NULL, &fixture->transfer, &fixture->error),
+		STEP_TRANSFER);
+	assert_string_equal(fixture->transfer.body,
+		"hunter-c has detected change points\n"
+		"3 change points in 2 tests: 2 regressions, 1 improvement\n"
+		"\n"
+		"2021-07-02 00:00:00 +0000\n"
+		"  db.read\n"
+		"    p50: +6.3% [5.1, 7.4]  100 --> 106.3  regression  (p = 1e-05)\n"
+		"      between 2021-07-01 22:00 and 2021-07-02 01:00\n"
+		"      c27 .. c31, most likely c30\n"
+		"      https://example.com/c27...c31\n"
+		"    rss: +100%  trend from 100 to 200 MB over 2021-07-01 .. 2021-07-09, +1.0 a "
+		"point  regression  (p = 1e-09)\n"
+		"      c22 .. c99\n"
+		"  db.write\n"
+		"    rate: +5.0% [4.0, 6.0]  10 --> 10.5  improvement  (p = 0.0001)\n"
+		"      between 2021-07-02 00:00 and 2021-07-02 01:00\n"
+		"      1.1 .. 1.3, most likely 1.2\n"
+		"\n");
+}
+
+static void test_text_of_sizes(void **state)
+{
+	static const struct {
+		double size, low, high;
+		const char *text;
+	} cases[] = {
+		{6.3, 5.12, 7.4, "+6.3% [5.1, 7.4]"},
+		{-6.3, -7.4, -5.12, "-6.3% [-7.4, -5.1]"},
+		{24.2, 20.6, 28.1, "+24% [21, 28]"},
+		{20.04, 19.5, 20.6, "+20% [19.5, 20.6]"},
+		{20, 20, 20, "+20%"},
+		{2e6, 1e6, 4e6, "+2e+06% [1e+06, 4e+06]"},
+		{20, (double)NAN, (double)NAN, "+20%"},
+		{20, -HUGE_VAL, HUGE_VAL, "+20%"},
+		{(double)NAN, (double)NAN, (double)NAN, "new"},
+		{HUGE_VAL, 1, 2, "new"},
+	};
+	struct buf text = {0};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct change change = {.size = cases[i].size,
+			.size_low = cases[i].low,
+			.size_high = cases[i].high};
+
+		buf_clear(&text);
+		text_size(&text, &change);
+		assert_string_equal(text.data, cases[i].text);
+	}
+	buf_free(&text);
+}
+
 /* No escape of the data reaches a terminal; what is left are our own colours. */
 static void test_stdout_links_clusters_and_more(void **state)
 {
@@ -706,7 +881,7 @@ static void test_stdout_links_clusters_and_more(void **state)
 	struct announcement item = {.test = "db.read",
 		.metric = "p99",
 		.time = START,
-		.change = {.mean_before = 1, .mean_after = 2, .pvalue = 0.001},
+		.change = {LEVELS(1, 2), .pvalue = 0.001},
 		.commit_before = "a1",
 		.commit_after = "b2",
 		.commit_url = "https://example.com/b2",
@@ -757,6 +932,9 @@ int main(void)
 		CASE(test_markup_of_names, setup),
 		CASE(test_no_markup_of_names_in_a_message, setup),
 		CASE(test_looks_like_hunters, setup),
+		CASE(test_place_size_and_trend, setup),
+		CASE(test_text_of_sizes, setup),
+		CASE(test_stdout_place_size_and_trend, setup),
 		CASE(test_metadata_holds_key_and_ids, setup),
 		CASE(test_property_limits_hold, setup),
 		CASE(test_thirty_thousand_changes, setup),

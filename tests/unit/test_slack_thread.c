@@ -15,6 +15,7 @@
 #include "delivery_talk.h"
 #include "notifiers/slack_render.h"
 #include "slack_payload.h"
+#include "tests/unit/levels.h"
 
 #define START INT64_C(1625184000000) /* 2021-07-02 00:00:00 */
 
@@ -161,10 +162,8 @@ static void assert_complete(struct fixture *fixture, size_t count, bool bot)
 			.metric = arena_printf(fixture->arena, "metric-%02zu", i % 60),
 			.direction = -1,
 			.time = START + (int64_t)(i / 600) * 86400000,
-			.change = {.mean_before = 100,
-				.mean_after = 120 + (double)(i % 7),
-				.magnitude = 0.2 + 0.01 * (double)(i % 7),
-				.pvalue = 1e-6}};
+			.change = {LEVELS(100, 120 + (double)(i % 7)),
+				.magnitude = 0.2 + 0.01 * (double)(i % 7), .pvalue = 1e-6}};
 	buf_clear(&fixture->out);
 	slack_render(&message, bot ? "#perf" : NULL, &fixture->out);
 	assert_in_range(
@@ -198,7 +197,7 @@ static void test_links(void **state)
 	struct announcement item = {.test = "db.read",
 		.metric = "p99",
 		.time = START,
-		.change = {.mean_before = 1, .mean_after = 2, .pvalue = 0.001},
+		.change = {LEVELS(1, 2), .pvalue = 0.001},
 		.commit_before = "a|1",
 		.commit_after = "b2",
 		.commit_url = "https://example.com/b2",
@@ -220,7 +219,7 @@ static void test_more_of(void **state)
 	struct fixture *fixture = *state;
 	struct announcement first = {.time = START, .commit_before = "<a>", .commit_after = "b"};
 	struct announcement item = {
-		.test = "db.read", .metric = "p99", .time = START, .change = {.mean_after = 1}};
+		.test = "db.read", .metric = "p99", .time = START, .change = {.level_after = 1}};
 	struct message message = {
 		.key = "key", .items = &item, .count = 1, .thread = "other", .more_of = &first};
 

@@ -46,6 +46,13 @@ static void test_pending_survives_reopen(void **state)
 	assert_string_equal(record->item.commit_before, "a1");
 	assert_string_equal(record->item.commit_after, "b2");
 	assert_null(record->item.version_before);
+	assert_true(record->item.slope == 0.25);
+	assert_int_equal(record->item.place_from, example.item.place_from);
+	assert_int_equal(record->item.place_to, example.item.place_to);
+	assert_string_equal(record->item.place_commit_before, "a0");
+	assert_string_equal(record->item.place_commit_after, "b3");
+	assert_null(record->item.place_version_before);
+	assert_string_equal(record->item.place_version_after, "1.2");
 	assert_int_equal(record->item.attribute_count, 2);
 	assert_string_equal(record->item.attributes[0].name, "build \"nightly\"");
 	assert_string_equal(record->item.attributes[0].before, "17");
@@ -398,11 +405,15 @@ static void test_numbers_that_are_none(void **state)
 
 	record.item.change.pvalue = (double)NAN;
 	record.item.change.mean_after = HUGE_VAL;
+	record.item.change.size = record.item.slope = (double)NAN;
 	open_fixture(fixture);
 	record_one(fixture, &record);
 	request = restore(fixture);
 	assert_true(isnan(request->records[0].item.change.pvalue));
 	assert_true(isinf(request->records[0].item.change.mean_after));
+	assert_true(isnan(request->records[0].item.change.size));
+	assert_true(isnan(request->records[0].item.slope));
+	assert_true(request->records[0].item.change.level_after == 3);
 	store_request_free(request);
 }
 

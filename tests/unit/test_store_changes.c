@@ -360,6 +360,9 @@ static void test_update_renews_numbers(void **state)
 	id = record_one(fixture, &example);
 	item.change.pvalue = 0.25;
 	item.commit_after = NULL;
+	item.change.level_after = 4;
+	item.place_to += 60000;
+	item.place_commit_after = "b4";
 	update(fixture, (struct record_update){id, example.item.time, 50, .state = CHANGE_CONFIRMED,
 				.runs = 7, .item = &item});
 	request = restore(fixture);
@@ -367,6 +370,16 @@ static void test_update_renews_numbers(void **state)
 	assert_null(request->records[0].item.commit_after);
 	assert_string_equal(request->records[0].item.commit_before, "a1");
 	assert_int_equal(request->records[0].runs, 7);
+	assert_true(request->records[0].item.change.level_after == 4);
+	assert_int_equal(request->records[0].item.place_to, item.place_to);
+	assert_string_equal(request->records[0].item.place_commit_after, "b4");
+	store_request_free(request);
+	request = known(fixture, "db.read");
+	assert_int_equal(request->records[0].item.change.kind, CHANGE_TREND);
+	assert_true(request->records[0].item.change.level_before == 1.25);
+	assert_true(request->records[0].item.change.level_after == 4);
+	assert_int_equal(request->records[0].item.place_from, item.place_from);
+	assert_int_equal(request->records[0].item.place_to, item.place_to);
 	store_request_free(request);
 	update(fixture,
 		(struct record_update){id, example.item.time, 60, .state = CHANGE_CONFIRMED});

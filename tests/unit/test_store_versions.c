@@ -11,6 +11,7 @@
 
 #include "agent/news/store_file.h"
 #include "agent/news/store_schema.h"
+#include "tests/unit/close.h"
 #include "tests/unit/store_talk.h"
 
 static const char version_1[] =
@@ -85,6 +86,36 @@ static const char version_3[] =
 	" UPDATE counts SET count = count + 1 WHERE state = new.state; END;"
 	"PRAGMA user_version = 3;";
 
+static const char version_4[] =
+	"CREATE TABLE last_ids (name TEXT PRIMARY KEY, id INTEGER NOT NULL) STRICT, WITHOUT "
+	"ROWID;"
+	"INSERT INTO last_ids SELECT 'changes', coalesce(max(id), 0) FROM changes;"
+	"INSERT INTO last_ids SELECT 'deliveries', coalesce(max(id), 0) FROM deliveries;"
+	"CREATE TRIGGER last_ids_changes AFTER DELETE ON changes"
+	" WHEN old.id > (SELECT id FROM last_ids WHERE name = 'changes') BEGIN"
+	" UPDATE last_ids SET id = old.id WHERE name = 'changes'; END;"
+	"CREATE TRIGGER last_ids_deliveries AFTER DELETE ON deliveries"
+	" WHEN old.id > (SELECT id FROM last_ids WHERE name = 'deliveries') BEGIN"
+	" UPDATE last_ids SET id = old.id WHERE name = 'deliveries'; END;"
+	"ALTER TABLE deliveries ADD COLUMN attempt_started INTEGER;"
+	"ALTER TABLE deliveries ADD COLUMN not_before INTEGER;"
+	"UPDATE deliveries SET attempt_started = updated WHERE state = 1;"
+	"CREATE INDEX deliveries_of_key ON deliveries (key);"
+	"PRAGMA user_version = 4;";
+
+static const char version_5[] = "ALTER TABLE changes ADD COLUMN attributes TEXT;"
+				"UPDATE changes SET attributes = '[[\"machine\", \"m1\", \"m2\"]]'"
+				" WHERE id = 1;"
+				"PRAGMA user_version = 5;";
+
+static const char version_6[] = "ALTER TABLE changes ADD COLUMN recovered INTEGER;"
+				"ALTER TABLE changes ADD COLUMN recovered_level REAL;"
+				"CREATE INDEX changes_recovery ON changes (id) WHERE news = 4;"
+				"INSERT INTO counts VALUES (5, 0);"
+				"ALTER TABLE series ADD COLUMN revision INTEGER NOT NULL DEFAULT 0;"
+				"ALTER TABLE series ADD COLUMN revised INTEGER NOT NULL DEFAULT 0;"
+				"PRAGMA user_version = 6;";
+
 /* One change that was announced twice and moved, one withdrawn, one to be told, one in a queue. */
 static const char content[] =
 	"INSERT INTO changes VALUES"
@@ -134,6 +165,22 @@ static void check_event(
 		assert_null(event->destination);
 }
 
+/* Its levels are its means, and it lies where it was found. */
+static void check_description(const struct announcement *item)
+{
+	assert_int_equal(item->change.kind, CHANGE_STEP);
+	assert_close(item->change.level_before, 1.5, 0);
+	assert_close(item->change.level_after, 2.5, 0);
+	assert_close(item->change.size, 200.0 / 3, 1e-15);
+	assert_true(isnan(item->change.size_low) && isnan(item->change.size_high));
+	assert_true(isnan(item->slope));
+	assert_int_equal(item->place_from, 1000);
+	assert_int_equal(item->place_to, 1000);
+	assert_string_equal(item->place_commit_before, "a1");
+	assert_string_equal(item->place_commit_after, "b2");
+	assert_null(item->place_version_before);
+}
+
 /* What an earlier version did not write down is not made up. */
 static void check_history(struct fixture *fixture)
 {
@@ -146,6 +193,7 @@ static void check_history(struct fixture *fixture)
 	moved = &request->records[3];
 	assert_int_equal(moved->item.id, 1);
 	assert_int_equal(moved->event_count, 4);
+	check_description(&moved->item);
 	check_event(&moved->events[0], EVENT_FOUND, 2000, NULL);
 	check_event(&moved->events[1], EVENT_ANNOUNCED, 3000, "#perf");
 	check_event(&moved->events[2], EVENT_ANNOUNCED, 3500, "#ops");
@@ -205,6 +253,61 @@ static void test_version_3(void **state)
 	assert_int_equal(queue_one(fixture, 5), 4);
 }
 
+/* Versions that had no columns for what is told now: their changes get them when they are seen
+ * again. */
+static void check_renewed(struct fixture *fixture)
+{
+	struct announcement item = example.item;
+	struct record_update update = {
+		.id = 1, .time = 1000, .now = 7000, .state = CHANGE_MOVED, .item = &item};
+	struct store_request *request;
+
+	bring_up_to_date(fixture);
+	request = known(fixture, "db.read");
+	assert_int_equal(request->record_count, 2);
+	assert_int_equal(request->records[1].item.id, 1);
+	assert_int_equal(request->records[1].item.change.kind, CHANGE_STEP);
+	assert_int_equal(request->records[1].item.place_to, 1000);
+	store_request_free(request);
+	request = store_request_new(STORE_RECORD, answered, fixture);
+	request->updates = &update;
+	request->update_count = 1;
+	request = ask(fixture, request);
+	assert_false(request->failed);
+	store_request_free(request);
+	request = known(fixture, "db.read");
+	assert_int_equal(request->records[1].item.change.kind, CHANGE_TREND);
+	assert_int_equal(request->records[1].item.place_to, item.place_to);
+	store_request_free(request);
+}
+
+static void make_version_5(struct fixture *fixture)
+{
+	database_with(fixture, version_1);
+	database_with(fixture, version_2);
+	database_with(fixture, content);
+	database_with(fixture, version_3);
+	database_with(fixture, version_4);
+	database_with(fixture, version_5);
+}
+
+static void test_version_5(void **state)
+{
+	struct fixture *fixture = *state;
+
+	make_version_5(fixture);
+	check_renewed(fixture);
+}
+
+static void test_version_6(void **state)
+{
+	struct fixture *fixture = *state;
+
+	make_version_5(fixture);
+	database_with(fixture, version_6);
+	check_renewed(fixture);
+}
+
 /* What is only tried leaves a file of an earlier version in its version. */
 static void test_copy_of_an_earlier_version(void **state)
 {
@@ -251,6 +354,8 @@ int main(void)
 		CASE(test_version_1),
 		CASE(test_version_2),
 		CASE(test_version_3),
+		CASE(test_version_5),
+		CASE(test_version_6),
 		CASE(test_copy_of_an_earlier_version),
 		CASE(test_failed_migration_changes_nothing),
 	};

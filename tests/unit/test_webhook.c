@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "delivery_talk.h"
+#include "tests/unit/levels.h"
 
 #define START INT64_C(1625184000000) /* 2021-07-02 00:00:00 */
 
@@ -48,7 +49,11 @@ static void test_document(void **state)
 			.metric = "p99\x1b[31m\xff",
 			.direction = -1,
 			.time = START,
-			.change = {.mean_before = 100, .mean_after = 120, .pvalue = 1e-5},
+			.change = {LEVELS(100, 120), .pvalue = 1e-5, .magnitude = 0.2},
+			.place_from = START - 3600000,
+			.place_to = START,
+			.place_commit_before = "a0",
+			.place_commit_after = "b2",
 			.commit_after = "b2",
 			.attributes = attributes,
 			.attribute_count = 1,
@@ -57,7 +62,7 @@ static void test_document(void **state)
 			.test = "db.read",
 			.metric = "new",
 			.time = START,
-			.change = {.mean_after = 1},
+			.change = {.mean_after = 1, .level_after = 1, .size = (double)NAN},
 			.members = 12,
 			.shared = "all host=a"},
 	};
@@ -75,6 +80,17 @@ static void test_document(void **state)
 		json_string_value(json_object_get(first, "time")), "2021-07-02T00:00:00Z");
 	assert_true(json_number_value(json_object_get(first, "percent")) > 19.99);
 	assert_true(json_is_null(json_object_get(first, "commit_before")));
+	assert_string_equal(json_string_value(json_object_get(first, "kind")), "step");
+	assert_true(json_number_value(json_object_get(first, "level_after")) == 120);
+	assert_true(json_number_value(json_object_get(first, "size")) == 20);
+	assert_true(json_is_null(json_object_get(first, "size_low")));
+	assert_true(json_is_null(json_object_get(first, "slope")));
+	assert_string_equal(
+		json_string_value(json_object_get(first, "place_from")), "2021-07-01T23:00:00Z");
+	assert_string_equal(
+		json_string_value(json_object_get(first, "place_to")), "2021-07-02T00:00:00Z");
+	assert_string_equal(json_string_value(json_object_get(first, "place_commit_before")), "a0");
+	assert_true(json_is_null(json_object_get(first, "place_version_after")));
 	assert_int_equal(json_object_size(json_object_get(first, "attributes")), 2);
 	assert_string_equal(
 		json_string_value(json_object_get(json_object_get(first, "attributes"), "commit")),
@@ -91,6 +107,38 @@ static void test_document(void **state)
 	json_decref(document);
 }
 
+/* The means say less, by an outlier, and the levels more: it is a regression. */
+static void test_trend_and_outliers(void **state)
+{
+	struct fixture *fixture = *state;
+	struct announcement item = {.id = 7,
+		.test = "db.read",
+		.metric = "p99",
+		.direction = -1,
+		.time = START,
+		.slope = 0.5,
+		.change = {.kind = CHANGE_TREND,
+			.mean_before = 130,
+			.mean_after = 120,
+			.level_before = 100,
+			.level_after = 125,
+			.size = 25,
+			.size_low = 20,
+			.size_high = 30}};
+	struct message message = {.key = "k", .items = &item, .count = 1};
+	json_t *document = render(fixture, &message);
+	const json_t *change = json_array_get(json_object_get(document, "changes"), 0);
+
+	assert_string_equal(json_string_value(json_object_get(change, "verdict")), "regression");
+	assert_true(json_number_value(json_object_get(change, "before")) == 130);
+	assert_true(json_number_value(json_object_get(change, "percent")) < 0);
+	assert_string_equal(json_string_value(json_object_get(change, "kind")), "trend");
+	assert_true(json_number_value(json_object_get(change, "level_before")) == 100);
+	assert_true(json_number_value(json_object_get(change, "size_high")) == 30);
+	assert_true(json_number_value(json_object_get(change, "slope")) == 0.5);
+	json_decref(document);
+}
+
 /* The worst are kept, the number of the others is said. */
 static void test_many(void **state)
 {
@@ -104,7 +152,7 @@ static void test_many(void **state)
 		items[i] = (struct announcement){.id = (int64_t)i,
 			.test = "t",
 			.metric = "m",
-			.change = {.magnitude = i == 29999 ? 8 : 0.1}};
+			.change = {LEVELS(100, i == 29999 ? 900 : 90)}};
 	document = render(fixture, &message);
 	assert_int_equal(json_array_size(json_object_get(document, "changes")), 1000);
 	assert_int_equal(json_integer_value(json_object_get(document, "left_out")), 29000);
@@ -263,6 +311,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(test_document),
+		CASE(test_trend_and_outliers),
 		CASE(test_many),
 		CASE(test_notice),
 		CASE(test_signature),
