@@ -227,7 +227,7 @@ static void print_span(const struct series *series, const struct change *change,
 
 void report_print_trend(const struct series *series, const struct change *change, FILE *out)
 {
-	double points = (double)(change->place_to - change->place_from);
+	double points = (double)(change->place_to - change->place_from + 1);
 	fprintf(out, "trend from %.4g to %.4g over ", change->level_before, change->level_after);
 	print_span(series, change, out);
 	fprintf(out, ", %+.2g a point",

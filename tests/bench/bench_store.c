@@ -105,8 +105,10 @@ static struct store_request *record_test(int number)
 		record->spacing = 86400000;
 	}
 	request->marks = arena_alloc(arena, sizeof *request->marks);
-	*request->marks = (struct series_mark){
-		"p99{region=\"eu\"}", "", INT64_C(1700000000000), INT64_C(1710000000000)};
+	*request->marks = (struct series_mark){.series = "p99{region=\"eu\"}",
+		.branch = "",
+		.anchor = INT64_C(1700000000000),
+		.last_point = INT64_C(1710000000000)};
 	request->mark_count = 1;
 	return request;
 }
