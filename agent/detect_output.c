@@ -35,7 +35,7 @@ static void put_change(struct buf *out, const struct change *change)
 	put_number(out, ", \"stddev_after\": ", change->stddev_after);
 	put_number(out, ", \"forward_change_percent\": ", change_percent(change));
 	put_number(out, ", \"magnitude\": ", change->magnitude);
-	buf_printf(out, ", \"kind\": \"%s\"", change->kind == CHANGE_TREND ? "trend" : "step");
+	buf_printf(out, ", \"kind\": \"%s\"", change_kind_names[change->kind]);
 	put_number(out, ", \"level_before\": ", change->level_before);
 	put_number(out, ", \"level_after\": ", change->level_after);
 	put_number(out, ", \"size\": ", change->size);
