@@ -58,7 +58,7 @@ struct chunk {
 };
 
 /* A chunk has at most CHUNK_WINDOWS windows of points. */
-enum { CHUNK_WINDOWS = 6, CLIP_BLOCK = 25, CLIP_REACH = 25, REFINE_REACH = 5, LEAST_SIDE = 2 };
+enum { CHUNK_WINDOWS = 7, CLIP_BLOCK = 25, CLIP_REACH = 25, REFINE_REACH = 5, LEAST_SIDE = 2 };
 #define RELAXED_P 0.1
 
 /* An interval of a window between the candidates found so far, with its best split. */
@@ -143,6 +143,10 @@ size_t chunk_best_place(const struct chunk *chunk, size_t start, size_t tau, siz
  * 0 if none does. */
 size_t chunk_ramp(const struct chunk *chunk, const struct chunk_room *room, size_t start,
 	const struct step *steps, size_t count, size_t end, struct slope *slope);
+
+/* The ramp that fits [start, end) best. */
+struct slope chunk_slope(
+	const struct chunk *chunk, const struct chunk_room *room, size_t start, size_t end);
 
 /* Whether [start, end), in which no step stands, is a trend: a ramp that nothing but chance would
  * make once in 1/p_value times. Its place goes to *out. */

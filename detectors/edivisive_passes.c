@@ -233,6 +233,21 @@ static bool is_ramp(const struct list *list, size_t k)
 	return k < list->count && list->steps[k].ramp;
 }
 
+/* A ramp was looked for near its step; where it is longer than that, all of it is described. */
+static void extend_ramps(struct list *list)
+{
+	size_t cap = 2 * (size_t)list->chunk->options.window;
+	for (size_t k = 0; k < list->count; k++) {
+		struct step *step = list->steps + k;
+		size_t start = segment_start(list, k), end = segment_end(list, k);
+		if (!step->ramp || (step->tau - start <= cap && end - step->tau <= cap))
+			continue;
+		if (!scratch_spend(list->room->scratch, 16 * (end - start) + 20000))
+			return;
+		step->slope = chunk_slope(list->chunk, list->room, start, end);
+	}
+}
+
 /* Trends in segments that no step bounds as the trend's own. */
 static void add_trends(struct list *list)
 {
@@ -267,6 +282,7 @@ size_t chunk_passes(const struct chunk *chunk, size_t count, const struct chunk_
 	drop_long_excursions(&list);
 	join_ramps(&list);
 	place_ramps(&list);
+	extend_ramps(&list);
 	add_trends(&list);
 	return list.count;
 }

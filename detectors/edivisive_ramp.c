@@ -22,8 +22,8 @@ static const double ONE_STEP = 20, PARAMETER = 0.5, VISIBLE = 1.2;
 
 /* A trend of its own: among at least so many points, rising by so many deviations of what it
  * leaves. What p is raised by for the choice of its ends; the cap of the autocorrelation. */
-enum { SHORTEST_TREND = 20 };
-static const double STEEP = 6, TREND_CHOSEN = 40, MOST_REMEMBERED = 0.95;
+enum { SHORTEST_TREND = 20, ROUGH = 10 };
+static const double STEEP = 6, LEAST_TREND = 20, TREND_CHOSEN = 40, MOST_REMEMBERED = 0.95;
 /* Sums of squares below this share of those around zero are rounding. */
 static const double ROUNDING = 1e-26;
 
@@ -209,6 +209,16 @@ static double trend_p(const struct ramp *ramp, struct residuals left, double n)
 	return fmin(1, TREND_CHOSEN * (1 + 8 * log(n)) * student_two_sided(t, df));
 }
 
+/* Whether some ramp of a few on a rough grid explains half of what a trend has to, `least`
+ * variances of a point. Most segments have none, and that is soon seen. */
+static bool may_be_trend(const struct sums *sums, double squares, double least)
+{
+	size_t n = sums->n, step = n / ROUGH + 1, all[2] = {0, n};
+	struct ramp best = {0};
+	search_ramps(sums, all, all, step, &best);
+	return 2 * best.explained * (double)n >= least * (squares - best.explained);
+}
+
 bool chunk_trend(const struct chunk *chunk, const struct chunk_room *room, size_t start, size_t end,
 	struct step *out)
 {
@@ -217,6 +227,8 @@ bool chunk_trend(const struct chunk *chunk, const struct chunk_room *room, size_
 	if (n < SHORTEST_TREND)
 		return false;
 	struct sums sums = sums_of(y, n, room);
+	if (!may_be_trend(&sums, moments_of(y, n).squares, LEAST_TREND))
+		return false;
 	struct ramp ramp = best_ramp(&sums);
 	if (ramp.end - ramp.start < SHORTEST_RAMP || ramp.explained <= 0)
 		return false;
@@ -239,6 +251,14 @@ bool chunk_trend(const struct chunk *chunk, const struct chunk_room *room, size_
 		.ramp = true,
 		.slope = slope_of(chunk, start, n, &ramp)};
 	return true;
+}
+
+struct slope chunk_slope(
+	const struct chunk *chunk, const struct chunk_room *room, size_t start, size_t end)
+{
+	struct sums sums = sums_of(chunk->y + start, end - start, room);
+	struct ramp ramp = best_ramp(&sums);
+	return slope_of(chunk, start, sums.n, &ramp);
 }
 
 size_t chunk_ramp(const struct chunk *chunk, const struct chunk_room *room, size_t start,

@@ -12,7 +12,7 @@
 #include "detectors/edivisive_internal.h"
 #include "detectors/scratch.h"
 
-enum { SETTLED_WINDOWS = 4, ADVANCE_WINDOWS = 2, ORDINARY_EXPONENT = 300 };
+enum { SETTLED_WINDOWS = 5, ADVANCE_WINDOWS = 3, ORDINARY_EXPONENT = 300 };
 
 struct run run_new(const struct edivisive_options *options, size_t excursion)
 {
@@ -173,7 +173,7 @@ static void describe_changes(struct run *run, const struct stretch *stretch,
 	}
 }
 
-/* Settles what the full chunk found before 4W and moves on. */
+/* Settles what the full chunk found before 5W and moves on. */
 static void settle_chunk(
 	struct run *run, const struct stretch *stretch, const struct step *steps, size_t count)
 {

@@ -2,8 +2,8 @@
  * The default profile on a whole series: ALGORITHMS section 2, step 9, and the numbers that are
  * reported.
  *
- * A run goes over the existing values in chunks of 6W. Once there are values beyond a chunk, its
- * change points before 4W are settled for good, and the next chunk begins at the last of them or 2W
+ * A run goes over the existing values in chunks of 7W. Once there are values beyond a chunk, its
+ * change points before 5W are settled for good, and the next chunk begins at the last of them or 3W
  * further on, whichever is later. It takes no candidates where its predecessor, which knew more of
  * what was before, has already found none. Only the last chunk is evaluated again when values are
  * added, which costs the same however long the series is; and as a full run does nothing else, the

@@ -8,7 +8,7 @@
 
 void order_sort(double *values, size_t n);
 
-/* Of n >= 1 values, which are sorted by it. */
+/* Of n >= 1 values, which come into another order by it. */
 double order_median(double *values, size_t n);
 
 #endif
