@@ -33,6 +33,14 @@ enum { LONGEST_EXCURSION = 12 };
  * it.
  */
 static const double DAY_PAYS = 0.93, A_DAY = 0.8, WEEK_PAYS = 0.88, A_WEEK = 0.55, ASKED_FOR = 0.99;
+/*
+ * That is so strict because weeks of noise that depends on itself look alike. Where what a weekly
+ * cycle leaves hardly does, less will do: as long as its means of days vary FREE times as much as
+ * those of independent points, and neighbours correlate by FREE_LAG; from BOUND on nothing of that
+ * counts.
+ */
+static const double FREE_PAYS = 0.93, A_POINT = 2.5;
+static const double FREE = 1.5, BOUND = 3, FREE_LAG = 0.3, BOUND_LAG = 0.55;
 /* How much of the remaining spread a richer shape has to save against a plainer one. */
 static const double RICHER = 0.98;
 /* What makes the deviation of Poisson counts 1/2 at any level, under the square root. */
@@ -527,14 +535,56 @@ static bool fit_day(struct fit *fit, bool sure, struct scratch *scratch, double 
 	return best.spread < pays * all;
 }
 
+/* What the values by slot leave of a point, 0 where there is none. */
+static double rest_of(const struct fit *fit, const double *values, double most, size_t i)
+{
+	double rest = fit->deviations[i] - values[fit->grid->slots[i]];
+
+	return isnan(rest) ? 0 : fmin(fmax(rest, -most), most);
+}
+
+/* How far what is left is from independent: 0 is near enough, 1 is far. */
+static double dependence_left(const struct fit *fit, const double *values, double most)
+{
+	const struct grid *grid = fit->grid;
+	double squares = 0, products = 0, days = 0, day = 0, before = 0;
+
+	for (size_t i = 0; i < grid->n; i++) {
+		double rest = rest_of(fit, values, most, i);
+
+		squares += rest * rest;
+		products += rest * before;
+		before = rest;
+		day += rest;
+		if ((i + 1) % grid->per_day == 0) {
+			days += day * day;
+			day = 0;
+		}
+	}
+	if (squares <= 0)
+		return 1;
+	double lag = products / squares + 1 / sqrt((double)grid->n);
+	double far = fmax((lag - FREE_LAG) / (BOUND_LAG - FREE_LAG),
+		(days / squares - FREE) / (BOUND - FREE));
+	return fmin(fmax(far, 0), 1);
+}
+
+/* What may remain for a weekly cycle that leaves so much dependence. */
+static double week_pays(const struct grid *grid, double dependence)
+{
+	double weeks = (double)grid->n / (double)grid->slot_count;
+	double strict = WEEK_PAYS - A_WEEK / weeks;
+	double free = fmin(FREE_PAYS, 1 - A_POINT / sqrt((double)grid->n));
+
+	return fmax(strict, free + dependence * (strict - free));
+}
+
 /* The same for a weekly one on top of the daily one, if there is one. */
 static bool fit_week(
 	struct fit *fit, bool sure, bool daily, struct scratch *scratch, double *values)
 {
 	static const uint8_t two[7] = {0, 0, 0, 0, 0, 1, 1}, three[7] = {0, 0, 0, 0, 0, 1, 2};
 	const struct grid *grid = fit->grid;
-	double weeks = (double)grid->n / (double)grid->slot_count;
-	double pays = sure ? ASKED_FOR : WEEK_PAYS - A_WEEK / weeks;
 	size_t n = grid->n, hour = grid->per_day / 24;
 	uint32_t *room = scratch_take(scratch, grid->slot_count, sizeof *room);
 	double *sizes = scratch_take(scratch, n, sizeof *sizes);
@@ -545,7 +595,7 @@ static bool fit_week(
 	for (size_t i = 0; i < n; i++)
 		rest[i] = fit->deviations[i] - (daily ? values[grid->slots[i]] : 0);
 	double most = most_deviation(rest, n, sizes), all = spread_left(fit, NULL, rest, most);
-	struct best best = {.spread = pays * all, .values = found};
+	struct best best = {.spread = ASKED_FOR * all, .values = found};
 	struct shape shape = levels_shape(grid, room);
 	try_shape(&best, fit, &shape, rest, daily ? values : NULL, most, 1);
 	for (size_t smooth = 1; smooth <= 5 && grid->per_day > 1; smooth += 2) {
@@ -560,7 +610,9 @@ static bool fit_week(
 		try_shape(&best, fit, &shape, fit->deviations, NULL, most, RICHER);
 		try_shape(&best, fit, &shape, rest, daily ? values : NULL, most, RICHER);
 	}
-	if (!(best.spread < pays * all))
+	if (!(best.spread < ASKED_FOR * all))
+		return false;
+	if (!sure && best.spread >= week_pays(grid, dependence_left(fit, found, most)) * all)
 		return false;
 	memcpy(values, found, grid->slot_count * sizeof *values);
 	return true;

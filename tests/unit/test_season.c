@@ -121,6 +121,53 @@ static void test_weekly_cycle(void **state)
 	season_free(&season);
 }
 
+/* How many of 50 made in the same way have a weekly cycle. */
+static int weekly_of_50(struct made *made, size_t n, double weekend, double sd)
+{
+	int count = 0;
+
+	for (int round = 0; round < 50; round++) {
+		make(made, n, HOUR, 0.45, weekend, sd);
+		struct season season = fit(made, SEASON_AUTO);
+		count += (season.cycles & SEASON_WEEKLY) != 0;
+		season_free(&season);
+	}
+	return count;
+}
+
+/* Noise that does not depend on itself hides no weekend, if it is loud. */
+static void test_loud_weeks(void **state)
+{
+	struct made *made = *state;
+
+	assert_in_range(weekly_of_50(made, 14 * 24, 0.6, 0.2), 48, 50);
+	assert_in_range(weekly_of_50(made, 30 * 24, 0.6, 0.4), 40, 50);
+	assert_int_equal(weekly_of_50(made, 14 * 24, 1, 0.4), 0);
+	assert_int_equal(weekly_of_50(made, 30 * 24, 1, 0.4), 0);
+}
+
+/* Noise that does may look like weeks. */
+static void test_lasting_noise_is_no_week(void **state)
+{
+	static const size_t days[] = {14, 21, 30};
+	struct made *made = *state;
+	int count = 0;
+
+	for (int round = 0; round < 150; round++) {
+		double left = 0;
+
+		make(made, days[round % 3] * 24, HOUR, 0.3, 1, 0);
+		for (size_t i = 0; i < made->n; i++) {
+			left = (round % 2 ? 0.8 : 0.6) * left + 0.05 * noise(made);
+			made->values[i] *= exp(left);
+		}
+		struct season season = fit(made, SEASON_AUTO);
+		count += (season.cycles & SEASON_WEEKLY) != 0;
+		season_free(&season);
+	}
+	assert_in_range(count, 0, 1);
+}
+
 static void test_other_cadences(void **state)
 {
 	static const int64_t minutes[] = {5, 7, 10, 15, 30, 120, 240, 360};
@@ -394,6 +441,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_daily_cycle, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_weekly_cycle, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_loud_weeks, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_lasting_noise_is_no_week, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_other_cadences, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_none_is_untouched, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_mode_decides, setup, teardown),
