@@ -1,0 +1,290 @@
+/*
+ * A ratio needs no fit but for the control's usual level, by which what is left is multiplied so
+ * that it keeps the series' unit.
+ *
+ * The load's coefficients are those of a Huber regression of the value on the load and its square,
+ * all on logarithms and minus their moving medians of 25 points: so that they are learned from how
+ * the two move together from point to point, and a step of the value alone has no part in them.
+ * What is taken away is the curve itself, of the load as it is, so that a lasting step of the load
+ * takes the values that go with it along. Beyond the loads that were seen the curve goes on as a
+ * line.
+ */
+#include "detectors/control.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "detectors/detector.h"
+#include "detectors/order.h"
+#include "detectors/scratch.h"
+
+enum { WINDOW = 25, ROUNDS = 12 };
+
+static const double HUBER = 1.345; /* deviations from which on a residual counts less */
+static const double PAYS = 0.95;   /* of the deviation that is left: below it a fit is used */
+
+/* Pairs of points in the making of a fit: value and the two terms of the load, on their scales. */
+struct pairs_of {
+	size_t n;
+	double *value, *load, *square;
+	double *window, *residuals;
+};
+
+/* The median distance of points that do not coincide; 0: there are none. */
+static int64_t step_of(struct points points, double *room)
+{
+	size_t count = 0;
+	for (size_t i = 1; i < points.n; i++)
+		if (points.times[i] > points.times[i - 1])
+			room[count++] = (double)(points.times[i] - points.times[i - 1]);
+	return count > 0 ? (int64_t)order_median(room, count) : 0;
+}
+
+/* The existing point of `other` that is nearest to the time; `at` is the first one not before it.
+ */
+static double nearest(int64_t tolerance, int64_t time, struct points other, size_t at)
+{
+	size_t before = at, after = at;
+	while (before > 0 && time - other.times[before - 1] <= tolerance &&
+		isnan(other.values[before - 1]))
+		before--;
+	while (after < other.n && other.times[after] - time <= tolerance &&
+		isnan(other.values[after]))
+		after++;
+	bool has_before = before > 0 && time - other.times[before - 1] <= tolerance;
+	bool has_after = after < other.n && other.times[after] - time <= tolerance;
+	if (has_before &&
+		(!has_after || time - other.times[before - 1] < other.times[after] - time))
+		return other.values[before - 1];
+	return has_after ? other.values[after] : (double)NAN;
+}
+
+void control_join(int64_t tolerance, struct points series, struct points other, double *out)
+{
+	if (series.times == other.times) { /* rows of one table, some perhaps of one time */
+		memmove(out, other.values, series.n * sizeof *out);
+		return;
+	}
+	for (size_t i = 0, at = 0; i < series.n; i++) {
+		while (at < other.n && other.times[at] < series.times[i])
+			at++;
+		out[i] = nearest(tolerance, series.times[i], other, at);
+	}
+}
+
+static bool all_positive(const double *values, const double *beside, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (values[i] <= 0 && !isnan(beside[i]))
+			return false;
+	return true;
+}
+
+/* The load on its scale, 0 where it is as usual. */
+static double scaled_load(const struct control *control, double load)
+{
+	return control->log_load ? log(load) - control->centre
+				 : (load - control->centre) / control->unit;
+}
+
+/* The square between the limits, and the line that touches it beyond. */
+static double square_of(const struct control *control, double load)
+{
+	double edge = fmin(fmax(load, control->lower), control->upper);
+	return edge * edge + 2 * edge * (load - edge);
+}
+
+static double median_of(const double *values, size_t n, double *room)
+{
+	memcpy(room, values, n * sizeof *room);
+	return order_median(room, n);
+}
+
+static double deviation_of(const double *values, size_t n, double *room)
+{
+	for (size_t i = 0; i < n; i++)
+		room[i] = fabs(values[i]);
+	return 1.4826 * order_median(room, n);
+}
+
+/* Subtracts from each value the median of the WINDOW around it; at the ends of the first and last.
+ */
+static void detrend(double *values, size_t n, double *window, double *out)
+{
+	for (size_t i = 0; i < n; i++) {
+		size_t from = i > WINDOW / 2 ? i - WINDOW / 2 : 0;
+		if (from + WINDOW > n)
+			from = n - WINDOW;
+		out[i] = values[i] - median_of(values + from, WINDOW, window);
+	}
+	memcpy(values, out, n * sizeof *values);
+}
+
+/* Residuals under the coefficients; returns their robust deviation. */
+static double residuals_of(const struct pairs_of *pairs, double slope, double bend)
+{
+	for (size_t i = 0; i < pairs->n; i++)
+		pairs->residuals[i] =
+			pairs->value[i] - slope * pairs->load[i] - bend * pairs->square[i];
+	return deviation_of(pairs->residuals, pairs->n, pairs->window);
+}
+
+/* One weighted least-squares fit, with weights for residuals of this deviation. */
+static void reweigh(const struct pairs_of *pairs, double deviation, double *slope, double *bend)
+{
+	double uu = 0, us = 0, ss = 0, uy = 0, sy = 0;
+	for (size_t i = 0; i < pairs->n; i++) {
+		double far = fabs(pairs->residuals[i]), u = pairs->load[i], s = pairs->square[i];
+		double weight = far > HUBER * deviation ? HUBER * deviation / far : 1;
+		uu += weight * u * u;
+		us += weight * u * s;
+		ss += weight * s * s;
+		uy += weight * u * pairs->value[i];
+		sy += weight * s * pairs->value[i];
+	}
+	double determinant = uu * ss - us * us;
+	bool curved = determinant > 1e-6 * uu * ss;
+	*slope = curved ? (uy * ss - sy * us) / determinant : uu > 0 ? uy / uu : 0;
+	*bend = curved ? (sy * uu - uy * us) / determinant : 0;
+}
+
+static void regress(const struct pairs_of *pairs, struct control *control)
+{
+	double deviation = INFINITY;
+	residuals_of(pairs, 0, 0);
+	for (int round = 0; round < ROUNDS; round++) {
+		reweigh(pairs, deviation, &control->slope, &control->bend);
+		deviation = residuals_of(pairs, control->slope, control->bend);
+		if (deviation == 0)
+			return;
+	}
+}
+
+/* The scale of the load and the limits of its curve: all but the outermost hundredth. */
+static void set_load(struct control *control, const double *loads, size_t n, double *room)
+{
+	for (size_t i = 0; i < n; i++)
+		room[i] = control->log_load ? log(loads[i]) : loads[i];
+	control->centre = order_median(room, n);
+	control->unit = 1;
+	if (!control->log_load) {
+		for (size_t i = 0; i < n; i++)
+			room[i] = fabs(loads[i] - control->centre);
+		double spread = order_median(room, n);
+		control->unit = spread > 0 ? spread : 1;
+	}
+	for (size_t i = 0; i < n; i++)
+		room[i] = scaled_load(control, loads[i]);
+	order_sort(room, n);
+	control->lower = room[n / 100];
+	control->upper = room[n - 1 - n / 100];
+}
+
+static void fit_load(struct control *control, const double *values, const double *joined, size_t n,
+	bool known, struct scratch *scratch)
+{
+	struct pairs_of pairs = {.value = scratch_take(scratch, n, sizeof(double)),
+		.load = scratch_take(scratch, n, sizeof(double)),
+		.square = scratch_take(scratch, n, sizeof(double)),
+		.window = scratch_take(scratch, n + WINDOW, sizeof(double)),
+		.residuals = scratch_take(scratch, n, sizeof(double))};
+	control->log_values = all_positive(values, joined, n);
+	control->log_load = all_positive(joined, values, n);
+	for (size_t i = 0; i < n; i++) {
+		if (!isfinite(values[i]) || !isfinite(joined[i]))
+			continue;
+		pairs.value[pairs.n] = control->log_values ? log(values[i]) : values[i];
+		pairs.load[pairs.n++] = joined[i];
+	}
+	control->joined = pairs.n;
+	if (pairs.n < CONTROL_LEAST)
+		return;
+	set_load(control, pairs.load, pairs.n, pairs.window);
+	for (size_t i = 0; i < pairs.n; i++) {
+		pairs.load[i] = scaled_load(control, pairs.load[i]);
+		pairs.square[i] = square_of(control, pairs.load[i]);
+	}
+	detrend(pairs.value, pairs.n, pairs.window, pairs.residuals);
+	detrend(pairs.load, pairs.n, pairs.window, pairs.residuals);
+	detrend(pairs.square, pairs.n, pairs.window, pairs.residuals);
+	double without = residuals_of(&pairs, 0, 0);
+	regress(&pairs, control);
+	double with = residuals_of(&pairs, control->slope, control->bend);
+	control->used = with < (known ? 1 : PAYS) * without;
+	if (control->used)
+		control->explained = 1 - (with / without) * (with / without);
+}
+
+static void fit_ratio(
+	struct control *control, const double *values, const double *joined, size_t n, double *room)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < n; i++)
+		if (!isnan(values[i]) && joined[i] > 0 && isfinite(joined[i]))
+			room[count++] = joined[i];
+	control->joined = count;
+	control->centre = count > 0 ? order_median(room, count) : 1;
+	control->used = true;
+}
+
+struct control control_fit(enum control_mode mode, struct points series, struct points other,
+	bool known, struct scratch *scratch)
+{
+	struct control control = {.mode = mode};
+	if (mode == CONTROL_NONE)
+		return control;
+	scratch_reset(scratch);
+	size_t most = series.n > other.n ? series.n : other.n;
+	double *room = scratch_take(scratch, most, sizeof *room);
+	double *joined = scratch_take(scratch, series.n, sizeof *joined);
+	int64_t own = step_of(series, room), others = step_of(other, room);
+	control.tolerance = (own > others ? own : others) / 2;
+	control_join(control.tolerance, series, other, joined);
+	if (mode == CONTROL_RATIO)
+		fit_ratio(&control, series.values, joined, series.n, room);
+	else
+		fit_load(&control, series.values, joined, series.n, known, scratch);
+	return control;
+}
+
+static bool any_not_positive(struct points points)
+{
+	for (size_t i = 0; i < points.n; i++)
+		if (points.values[i] <= 0)
+			return true;
+	return false;
+}
+
+bool control_takes(const struct control *control, struct points series, struct points other)
+{
+	if (!control->used || control->mode != CONTROL_LOAD)
+		return true;
+	return !(control->log_values && any_not_positive(series)) &&
+	       !(control->log_load && any_not_positive(other));
+}
+
+static double at_equal_load(const struct control *control, double value, double load)
+{
+	if (!isfinite(load) || (control->log_load && load <= 0))
+		return NAN;
+	double scaled = scaled_load(control, load);
+	double part = control->slope * scaled + control->bend * square_of(control, scaled);
+	return control->log_values ? value * exp(-part) : value - part;
+}
+
+static double relative(const struct control *control, double value, double other)
+{
+	return other > 0 && isfinite(other) ? value / other * control->centre : (double)NAN;
+}
+
+void control_remove(const struct control *control, const double *values, const double *joined,
+	size_t n, double *out)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!control->used || isnan(values[i]))
+			out[i] = values[i];
+		else if (control->mode == CONTROL_LOAD)
+			out[i] = at_equal_load(control, values[i], joined[i]);
+		else
+			out[i] = relative(control, values[i], joined[i]);
+}
