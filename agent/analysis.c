@@ -3,11 +3,13 @@
  * last is tried first.
  */
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/analyze.h"
 #include "agent/sampling.h"
+#include "detectors/describe.h"
 #include "detectors/edivisive.h"
 
 const struct detection *analysis_configured(const struct test *test, const struct metric *metric)
@@ -38,26 +40,123 @@ enum season_mode analysis_season(const struct detection *detection)
 	return options->profile == EDIVISIVE_DEFAULT ? SEASON_AUTO : SEASON_NONE;
 }
 
+const double *findings_points(const struct findings *findings)
+{
+	return findings->rest ? findings->rest : findings->series->values;
+}
+
 const double *findings_values(struct arena *arena, struct findings *findings)
 {
 	const struct series *series = findings->series;
 	if (!findings->values && findings->season.cycles) {
 		double *values = arena_array(arena, series->axis->n, sizeof *values);
-		season_remove(&findings->season, series->axis->times, series->values,
+		season_remove(&findings->season, series->axis->times, findings_points(findings),
 			series->axis->n, values);
 		findings->values = values;
 	}
 	if (!findings->values)
-		findings->values = series->values;
+		findings->values = findings_points(findings);
 	return findings->values;
 }
 
-struct findings analysis_adjust(struct arena *arena, const struct series *series,
-	const struct detection *detection, struct scratch *scratch)
+/* The changes to either side of one: where the stretches that it divides begin and end. */
+static void stretch_of(
+	const struct findings *findings, const struct change *change, size_t *from, size_t *to)
 {
+	*from = 0;
+	*to = findings->series->axis->n;
+	for (size_t i = 0; i < findings->count; i++) {
+		size_t index = findings->changes[i].index;
+		if (index < change->index && index > *from)
+			*from = index;
+		if (index > change->index && index < *to)
+			*to = index;
+	}
+}
+
+/* How the other series changed where this one did: the step of it from before the change's place to
+ * behind it. */
+static bool changed_beside(const struct findings *findings, const struct change *change,
+	struct arena *arena, struct change *out)
+{
+	size_t from, to, n = 0, cut;
+	stretch_of(findings, change, &from, &to);
+	double *values = arena_array(arena, to - from, sizeof *values);
+	for (size_t i = from; i < change->place_from; i++)
+		if (isfinite(findings->joined[i]))
+			values[n++] = findings->joined[i];
+	cut = n;
+	for (size_t i = change->place_to > from ? change->place_to : from; i < to; i++)
+		if (isfinite(findings->joined[i]))
+			values[n++] = findings->joined[i];
+	if (cut == 0 || cut == n)
+		return false;
+	describe_step(out, values, NULL, 0, cut, n, 0);
+	return out->size_low > 0 || out->size_high < 0;
+}
+
+void findings_basis(struct arena *arena, const struct findings *findings,
+	const struct change *change, struct announcement *item)
+{
+	const struct control_rule *rule = findings->rule;
+	struct change beside;
+	if (!rule)
+		return;
+	item->basis = !findings->control.used      ? BASIS_UNUSED
+		      : rule->mode == CONTROL_LOAD ? BASIS_LOAD
+						   : BASIS_RATIO;
+	item->other = arena_strdup(arena, rule->name);
+	item->other_changed = change && changed_beside(findings, change, arena, &beside);
+	item->other_size = item->other_changed ? beside.size : 0;
+}
+
+struct points analysis_points(const struct series *series)
+{
+	return (struct points){series->values, series->axis->times, series->axis->n};
+}
+
+void analysis_control(struct arena *arena, const struct control_rule *rule,
+	const struct control *control, const struct series *other, struct findings *findings)
+{
+	const struct series *series = findings->series;
+	size_t n = series->axis->n;
+	double *joined = arena_array(arena, n, sizeof *joined);
+	double *rest = arena_array(arena, n, sizeof *rest);
+	control_join(control->tolerance, analysis_points(series), analysis_points(other), joined);
+	control_remove(control, series->values, joined, n, rest);
+	findings->rule = rule;
+	findings->control = *control;
+	findings->joined = joined;
+	findings->rest = rest;
+}
+
+bool analysis_other(const struct test *test, const struct dataset *data,
+	const struct companions *companions, const struct series *series,
+	const struct detection *detection, const struct control_rule **rule,
+	const struct series **other, struct error *error)
+{
+	const char *metric = series->metric ? series->metric->name : series->name;
+	*other = NULL;
+	*rule = control_of(test, detection, metric);
+	if (!*rule)
+		return true;
+	*other = companions_find(companions, test, *rule, data, series, error);
+	return *other || error_prefix(error, "series \"%.200s\": ", series->name);
+}
+
+struct findings analysis_adjust(struct arena *arena, const struct series *series,
+	const struct detection *detection, const struct control_rule *rule,
+	const struct series *other, struct scratch *scratch)
+{
+	struct findings out = {.series = series};
+	if (rule) {
+		struct control control = control_fit(rule->mode, analysis_points(series),
+			analysis_points(other), false, scratch);
+		analysis_control(arena, rule, &control, other, &out);
+	}
 	struct season season = season_fit(analysis_season(detection), detection->zone, 0,
-		series->values, series->axis->times, series->axis->n, scratch);
-	struct findings out = {.series = series, .season = season};
+		findings_points(&out), series->axis->times, series->axis->n, scratch);
+	out.season = season;
 	out.season.profile = arena_array(arena, season.cells, sizeof *season.profile);
 	if (season.cells > 0)
 		memcpy(out.season.profile, season.profile, season.cells * sizeof *season.profile);
@@ -95,8 +194,9 @@ bool analysis_detect(struct arena *arena, const struct sampling *sampling,
 }
 
 bool analysis_run(struct arena *arena, const struct schema *schema, const struct test *test,
-	const struct dataset *data, const struct setting *settings, size_t setting_count,
-	struct scratch *scratch, struct analysis *out, struct error *error)
+	const struct dataset *data, const struct companions *companions,
+	const struct setting *settings, size_t setting_count, struct scratch *scratch,
+	struct analysis *out, struct error *error)
 {
 	struct findings *findings = arena_array(arena, data->count, sizeof *findings);
 	struct detection detection;
@@ -112,7 +212,12 @@ bool analysis_run(struct arena *arena, const struct schema *schema, const struct
 		if (sampling.axis != series->axis &&
 			!sampling_read(arena, test, series->axis, &sampling, error))
 			return false;
-		findings[s] = analysis_adjust(arena, series, &detection, scratch);
+		const struct control_rule *rule;
+		const struct series *other;
+		if (!analysis_other(
+			    test, data, companions, series, &detection, &rule, &other, error))
+			return error_prefix(error, "test \"%s\": ", test->name);
+		findings[s] = analysis_adjust(arena, series, &detection, rule, other, scratch);
 		if (!analysis_detect(arena, &sampling, &detection, 0, series->axis->n, scratch,
 			    &findings[s], error))
 			return error_prefix(error, "test \"%s\": ", test->name);

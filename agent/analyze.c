@@ -83,8 +83,8 @@ static bool work(struct task *task, struct scratch *scratch, struct error *error
 	struct analyzed *analyzed = arena_alloc(query->arena, sizeof *analyzed);
 	if (!selection_apply(
 		    &ask->selection, task->test->name, query->arena, &query->data, error) ||
-		!analysis_run(query->arena, ask->schema, task->test, &query->data, ask->settings,
-			ask->setting_count, scratch, &analyzed->analysis, error))
+		!analysis_run(query->arena, ask->schema, task->test, &query->data, task->companions,
+			ask->settings, ask->setting_count, scratch, &analyzed->analysis, error))
 		return false;
 	task->result = analyzed;
 	return true;
@@ -195,6 +195,7 @@ static int run(struct cli *cli)
 		.read_timeout = analyze.ask.config->agent.read_timeout,
 		.max_memory = analyze.ask.config->agent.max_memory_in_flight,
 		.prepare = prepare,
+		.judges = true,
 		.ready = ready,
 		.context = &analyze};
 	report_begin(&analyze.report);

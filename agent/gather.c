@@ -3,6 +3,7 @@
  * slot; with each turn taken, the next test is submitted.
  */
 #include "agent/gather.h"
+#include "agent/companions.h"
 #include "agent/report/table.h"
 
 #include <stdlib.h>
@@ -12,7 +13,7 @@ enum { WINDOW = 64, NAMES_SHOWN = 20 };
 
 struct slot {
 	struct run *run;
-	struct task *tasks[GATHER_PARTS];
+	struct task *tasks[GATHER_PARTS]; /* their context is the slot */
 	size_t parts, pending;
 };
 
@@ -23,6 +24,8 @@ struct run {
 	struct slot slots[WINDOW]; /* test i is in slot i % WINDOW */
 	size_t submitted, handed;
 	const char **failed;
+	struct companions_way way;
+	bool submitting; /* what fails meanwhile is handed out afterwards */
 };
 
 enum exit_code exit_stronger(enum exit_code a, enum exit_code b)
@@ -36,6 +39,24 @@ enum exit_code exit_stronger(enum exit_code a, enum exit_code b)
 }
 
 static void task_done(struct task *task);
+static void hand_out(struct run *run);
+
+static void submit_companion(void *context, struct task *task)
+{
+	engine_submit(((struct run *)context)->engine, task);
+}
+
+/* The data of other tests that it needs is there, or could not be read. */
+static void submit(struct task *task)
+{
+	struct slot *slot = task->context;
+	if (task->failed)
+		slot->pending--;
+	else
+		engine_submit(slot->run->engine, task);
+	if (task->failed && !slot->run->submitting)
+		hand_out(slot->run);
+}
 
 static void submit_next(struct run *run)
 {
@@ -44,6 +65,7 @@ static void submit_next(struct run *run)
 	struct slot *slot = &run->slots[run->submitted++ % WINDOW];
 	size_t parts = gather->parts ? gather->parts(gather->context, test) : 1;
 	*slot = (struct slot){.run = run, .parts = parts, .pending = parts};
+	run->submitting = true;
 	for (size_t part = 0; part < parts; part++) {
 		struct task *task = slot->tasks[part] = task_new(test, run->cli->now);
 		task->done = task_done;
@@ -55,8 +77,12 @@ static void submit_next(struct run *run)
 			continue;
 		}
 		gather->prepare(gather->context, task, part);
-		engine_submit(run->engine, task);
+		if (gather->judges)
+			companions_fetch(&run->way, task, submit);
+		else
+			engine_submit(run->engine, task);
 	}
+	run->submitting = false;
 }
 
 /* Notes a failure, whatever ready made of the tasks. */
@@ -109,11 +135,14 @@ bool gather_run(struct gather *gather, struct cli *cli, struct error *error)
 		error);
 	if (!run->engine)
 		return false;
+	run->way = (struct companions_way){companions_pool_new(), submit_companion, run};
 	while (run->submitted < gather->count && run->submitted < WINDOW)
 		submit_next(run);
 	hand_out(run); /* tests that are not supported are done already */
 	engine_run(run->engine);
 	cli->abandoned = !engine_free(run->engine);
+	if (!cli->abandoned)
+		companions_pool_free(run->way.pool);
 	return true;
 }
 

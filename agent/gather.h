@@ -17,10 +17,13 @@ struct gather {
 	size_t count;
 	int64_t read_timeout, max_memory; /* ms, bytes; the configuration's */
 
+	/* The series are judged, so what explains them is read, too. */
+	bool judges;
+
 	/* Optional: tasks the test needs, at most GATHER_PARTS; by default one. */
 	size_t (*parts)(const void *context, const struct test *test);
 
-	/* Sets the query and the work of one of the test's tasks. */
+	/* Sets the query and the work of one of the test's tasks. Its context is taken. */
 	void (*prepare)(void *context, struct task *task, size_t part);
 
 	/* The test's tasks, NULL behind the last, when it is its turn; they are freed afterwards.

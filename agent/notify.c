@@ -107,11 +107,12 @@ void notify_free(struct notify *notify)
 }
 
 static void add_change(struct notify *notify, const struct analysis *analysis,
-	const struct series *series, const struct change *change)
+	const struct findings *findings, const struct change *change)
 {
-	struct record record = {
-		.item = announce_change(notify->arena, analysis->test->name, series, change)};
+	struct record record = {.item = announce_change(notify->arena, analysis->test->name,
+					findings->series, change)};
 
+	findings_basis(notify->arena, findings, change, &record.item);
 	record.item.id = (int64_t)notify->count + 1;
 	record.series = record.item.metric;
 	announce_links(notify->arena, analysis->test, &record.item);
@@ -135,7 +136,7 @@ void notify_add(struct notify *notify, const struct analysis *analysis)
 			const struct change *change = &findings->changes[j];
 
 			if (findings->series->axis->times[change->index] >= notify->since)
-				add_change(notify, analysis, findings->series, change);
+				add_change(notify, analysis, findings, change);
 		}
 	}
 }

@@ -1,7 +1,5 @@
 #include "agent/refit.h"
 
-#define FIT_EVERY INT64_C(86400000) /* ms */
-
 /* The points since the last fit, that one's own last point among them. */
 static size_t first_fresh(const struct refit *refit, const int64_t *times, size_t n)
 {
@@ -12,7 +10,7 @@ static size_t first_fresh(const struct refit *refit, const int64_t *times, size_
 
 static bool is_good(const struct refit *refit, const double *values, const int64_t *times, size_t n)
 {
-	if (!refit->fitted || times[n - 1] >= refit->at + FIT_EVERY)
+	if (!refit->fitted || times[n - 1] >= refit->at + REFIT_EVERY)
 		return false;
 	size_t fresh = first_fresh(refit, times, n);
 

@@ -14,6 +14,8 @@
 
 #include "detectors/season.h"
 
+#define REFIT_EVERY INT64_C(86400000) /* ms between fits, by the points' times */
+
 struct refit {
 	struct season season;
 	bool fitted;

@@ -98,8 +98,8 @@ static bool analyze(struct task *task, const struct half *half, const struct dat
 			task->query.branch ? " on branch \"" : "",
 			task->query.branch ? task->query.branch : "",
 			task->query.branch ? "\"" : "");
-	return analysis_run(task->query.arena, ask->schema, task->test, data, ask->settings,
-		ask->setting_count, scratch, out, error);
+	return analysis_run(task->query.arena, ask->schema, task->test, data, task->companions,
+		ask->settings, ask->setting_count, scratch, out, error);
 }
 
 /* The point of each series at which the baseline is: an index, or the length for the level at the
@@ -263,13 +263,23 @@ static bool has_both_sides(const struct task *task, const struct comparison *com
 	return false;
 }
 
-/* The trend that ends in the span, or NULL. */
-static const struct change *trend_to(const struct findings *found, struct span span)
+/* The change that the span begins with, or NULL. */
+static const struct change *change_to(const struct findings *found, struct span span)
 {
 	for (size_t i = 0; i < found->count; i++)
-		if (found->changes[i].kind == CHANGE_TREND && found->changes[i].index == span.from)
+		if (found->changes[i].index == span.from)
 			return &found->changes[i];
 	return NULL;
+}
+
+static struct regression regression_of(struct arena *arena, const struct findings *base,
+	const struct findings *other, const struct comparison *comparison)
+{
+	const struct change *change = change_to(other, comparison->after.span);
+	struct regression out = {base->series, other->series, *comparison,
+		change && change->kind == CHANGE_TREND ? change : NULL, {0}};
+	findings_basis(arena, other, change, &out.basis);
+	return out;
 }
 
 static struct comparisons compare(const struct regressions *regressions, const struct task *task,
@@ -295,8 +305,7 @@ static struct comparisons compare(const struct regressions *regressions, const s
 		out.compared++;
 		if (comparison_is_regression(&comparison, direction,
 			    threshold_of(&regressions->ask, task->test, metric, arena)))
-			out.worse[out.count++] = (struct regression){base->series, other->series,
-				comparison, trend_to(other, comparison.after.span)};
+			out.worse[out.count++] = regression_of(arena, base, other, &comparison);
 	}
 	return out;
 }
@@ -373,6 +382,7 @@ static int run(struct cli *cli)
 		.read_timeout = regressions.ask.config->agent.read_timeout,
 		.max_memory = regressions.ask.config->agent.max_memory_in_flight,
 		.prepare = prepare,
+		.judges = true,
 		.ready = ready,
 		.context = &regressions};
 	regression_report_begin(&regressions.report);

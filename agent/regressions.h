@@ -16,6 +16,7 @@ struct regression {
 	const struct series *before, *after; /* the same one, unless branches are compared */
 	struct comparison comparison;
 	const struct change *trend; /* in whose course it got worse, or NULL */
+	struct announcement basis;  /* by which other series it was judged */
 };
 
 struct regression_report {

@@ -366,6 +366,7 @@ static void read_all(struct loader *loader)
 	services_finish(loader);
 	templates_read(loader, merged_map(&sections, "templates"));
 	tests_read(loader, merged_map(&sections, "tests"));
+	controls_read(loader);
 	groups_read(loader, merged_map(&sections, "test_groups"));
 	if (loader->source->cautious && loader->problems->errors == 0)
 		services_caution(loader);
@@ -389,6 +390,7 @@ struct config *config_load(
 	loader.tests = tests;
 	loader.last_server = &loader.first_server;
 	loader.last_receiver = &loader.first_receiver;
+	loader.last_control = &loader.first_control;
 	config->test_names = tests;
 	config->detection = detection_default(source->schema, config->arena);
 	read_all(&loader);

@@ -18,6 +18,7 @@
 #include "agent/core/series.h"
 #include "conf/yaml.h"
 #include "detectors/confirm.h"
+#include "detectors/control.h"
 #include "detectors/season.h"
 
 /* A source, notifier or detector as far as the configuration needs to know it. */
@@ -49,6 +50,14 @@ struct schema {
 	const struct plugin *cluster; /* options of groups of type cluster; NULL: there are none */
 };
 
+/* Another series by which one is judged: its load, or a control. */
+struct control_rule {
+	enum control_mode mode;
+	const char *name; /* "TEST/METRIC", as it is written */
+	const struct test *test;
+	const char *metric;
+};
+
 /* A detector and its options, resolved, and what makes the agent believe in what it finds. */
 struct detection {
 	const struct plugin *detector;
@@ -56,7 +65,8 @@ struct detection {
 	struct confirm_rule confirm;
 	double fdr; /* 0: off */
 	enum season_mode season;
-	const struct zone *zone; /* of cycles; NULL: UTC */
+	const struct zone *zone;            /* of cycles; NULL: UTC */
+	const struct control_rule *control; /* or NULL; see control_of */
 };
 
 /* An option as text, to be laid over a detection (the command line's -P, -M, --window, ...). */
@@ -221,6 +231,12 @@ bool config_select(const struct config *config, const struct strings *names, str
 bool detection_overlay(const struct schema *schema, const struct detection *base,
 	const struct setting *settings, size_t count, struct arena *arena, struct detection *out,
 	struct error *error) MUST_USE;
+
+/* By which other series a metric of the test with that detection is judged, or NULL: what a test
+ * says of all its metrics does not hold for the one that it names. */
+const struct control_rule *control_of(
+	const struct test *test, const struct detection *detection, const char *metric);
+extern const char *const control_keys[]; /* by mode: "explained_by", "relative_to" */
 
 /* The detections that one of `combine` is made of, and how many of them have to agree; 0 for any
  * other. `out` has room for COMBINE_MOST (detectors/combine.h). */

@@ -30,6 +30,8 @@ struct declared {
 	struct declared *next; /* in the file's order */
 };
 
+struct noted_control;
+
 struct loader {
 	struct arena *arena; /* the configuration's */
 	const struct config_source *source;
@@ -40,7 +42,8 @@ struct loader {
 	struct dict templates; /* struct template, within template_list */
 	struct template *template_list;
 	size_t template_count;
-	struct dict *tests;           /* struct test */
+	struct dict *tests; /* struct test */
+	struct noted_control *first_control, **last_control;
 	struct strings all_receivers; /* a test's `notify` by default */
 	struct dict told;             /* problems, told once though many tests share the value */
 	struct dict unexpanded;       /* variables whose `$X` was said to be text */
@@ -169,6 +172,17 @@ void detection_check(struct loader *loader, const struct yaml_node *last,
 	const struct subject *subject, const struct detection *detection,
 	const struct unset *unset);
 const struct plugin *detection_plugin(const struct schema *schema, const char *name);
+
+/* controls.c: notes what a test or a metric says of controls, `base` being its test's or NULL, and
+ * returns its rule; those that were noted are looked up when all tests are there. */
+struct control_options {
+	const char *explained_by, *relative_to;
+};
+
+const struct control_rule *control_note(struct loader *loader, const struct yaml_node *map,
+	const struct subject *subject, const struct control_options *options,
+	const struct control_rule *base);
+void controls_read(struct loader *loader);
 
 /* combine.c: the detector of this name and the key that stands for it. Both forms set the options
  * of that detector; errors of the text begin with "combine: ". */

@@ -12,6 +12,7 @@ struct metric_options {
 	const char *column, *suffix, *query, *unit;
 	double direction, scale;
 	struct strings annotate;
+	struct control_options control;
 };
 
 static const struct field metric_fields[] = {
@@ -45,6 +46,15 @@ static const struct field metric_fields[] = {
 		.type = FIELD_LIST,
 		.offset = offsetof(struct metric_options, annotate),
 		.help = "tags of its annotations in Grafana"},
+	{.name = "explained_by",
+		.type = FIELD_STRING,
+		.offset = offsetof(struct metric_options, control.explained_by),
+		.help = "TEST/METRIC of the load that it depends on: it is judged at equal load; "
+			"\"\": of none, whatever the test says"},
+	{.name = "relative_to",
+		.type = FIELD_STRING,
+		.offset = offsetof(struct metric_options, control.relative_to),
+		.help = "TEST/METRIC of a control that it is divided by; \"\": of none"},
 	{0},
 };
 
@@ -61,7 +71,8 @@ struct metrics_reading {
 
 /* `map` is NULL where nothing but the name is given. */
 static void read_options(struct metrics_reading *metrics, const struct yaml_node *key,
-	const struct yaml_node *map, const struct subject *subject, struct metric *metric)
+	const struct yaml_node *map, const struct subject *subject, struct metric *metric,
+	const struct control_rule **control)
 {
 	static const char *const other_keys[] = {"detection", NULL};
 	struct loader *loader = metrics->loader;
@@ -89,6 +100,8 @@ static void read_options(struct metrics_reading *metrics, const struct yaml_node
 	metric->suffix = options.suffix;
 	metric->query = options.query;
 	metric->annotate = options.annotate;
+	*control = control_note(
+		loader, map, subject, &options.control, metrics->test->detection.control);
 	if (metrics->suffix && !options.suffix && !options.query)
 		loader_report(loader, false, key, subject, "\"suffix\" is missing");
 }
@@ -109,9 +122,11 @@ static void read_metric(struct metrics_reading *metrics, const struct yaml_entry
 				"a map of options is needed here, like {direction: -1}");
 		map = NULL;
 	}
-	read_options(metrics, entry->key, map, &subject, metric);
+	const struct control_rule *control;
+	read_options(metrics, entry->key, map, &subject, metric, &control);
 	*detection = detection_read(loader, yaml_get(map, "detection"), &subject,
 		&metrics->test->detection, &metrics->unset);
+	detection->control = control;
 }
 
 /* A list of names, each once: entries without a value. */

@@ -16,6 +16,7 @@ struct test_options {
 	struct strings notify, tags, annotate;
 	const char *commit_url, *compare_url;
 	const char *run_attribute, *hash_attribute;
+	struct control_options control;
 };
 
 static const struct field test_fields[] = {
@@ -82,6 +83,16 @@ static const struct field test_fields[] = {
 		.type = FIELD_STRING,
 		.offset = offsetof(struct test_options, hash_attribute),
 		.help = "what tells binaries apart: runs with the same value of it cannot differ"},
+	{.name = "explained_by",
+		.type = FIELD_STRING,
+		.offset = offsetof(struct test_options, control.explained_by),
+		.help = "TEST/METRIC of the load that its metrics depend on: they are judged at "
+			"equal load"},
+	{.name = "relative_to",
+		.type = FIELD_STRING,
+		.offset = offsetof(struct test_options, control.relative_to),
+		.help = "TEST/METRIC of a control that its metrics are divided by: another "
+			"region, the baseline"},
 	{0},
 };
 
@@ -268,6 +279,7 @@ static void read_test(struct loader *loader, const struct yaml_node *map,
 	test->detection = detection_read(
 		loader, yaml_get(map, "detection"), &subject, &loader->config->detection, &unset);
 	note_unset(loader, &subject, &unset, test);
+	test->detection.control = control_note(loader, map, &subject, &common.control, NULL);
 	test->notify = notify_read(loader, map, &subject, &common.notify);
 	unset = metrics_read(loader, map, type, test);
 	note_unset(loader, &subject, &unset, test);

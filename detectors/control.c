@@ -247,20 +247,13 @@ struct control control_fit(enum control_mode mode, struct points series, struct 
 	return control;
 }
 
-static bool any_not_positive(struct points points)
-{
-	for (size_t i = 0; i < points.n; i++)
-		if (points.values[i] <= 0)
-			return true;
-	return false;
-}
-
-bool control_takes(const struct control *control, struct points series, struct points other)
+bool control_takes(
+	const struct control *control, const double *values, const double *joined, size_t n)
 {
 	if (!control->used || control->mode != CONTROL_LOAD)
 		return true;
-	return !(control->log_values && any_not_positive(series)) &&
-	       !(control->log_load && any_not_positive(other));
+	return (!control->log_values || all_positive(values, joined, n)) &&
+	       (!control->log_load || all_positive(joined, values, n));
 }
 
 static double at_equal_load(const struct control *control, double value, double load)

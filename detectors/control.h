@@ -51,11 +51,13 @@ struct control {
 struct control control_fit(enum control_mode mode, struct points series, struct points other,
 	bool known, struct scratch *scratch);
 
-/* Whether its scales can take all these values of both. */
-bool control_takes(const struct control *control, struct points series, struct points other);
-
 /* Writes to each point's place its partner's value, NaN where it has none. */
 void control_join(int64_t tolerance, struct points series, struct points other, double *out);
+
+/* Whether its scales can take all these values and their partners: a logarithm fits positive ones
+ * only. */
+bool control_takes(
+	const struct control *control, const double *values, const double *joined, size_t n);
 
 /*
  * Writes what is left of the series' values; `joined` is what control_join made. NaN where a

@@ -27,6 +27,15 @@ struct recovered {
 	double level;
 };
 
+/* The other series that one is judged by. */
+enum basis {
+	BASIS_NONE,   /* there is no other one */
+	BASIS_LOAD,   /* the change is one at equal load */
+	BASIS_RATIO,  /* it is one relative to a control */
+	BASIS_UNUSED, /* a load that explains nothing: the change is one of the values as they are
+		       */
+};
+
 /* One change as it is announced. Strings are borrowed. */
 struct announcement {
 	int64_t id;                       /* the store's, stable over restarts */
@@ -54,6 +63,10 @@ struct announcement {
 	size_t members;
 	const char *shared;
 	struct recovered over;
+	enum basis basis;
+	const char *other;  /* TEST/METRIC, NULL without a basis */
+	bool other_changed; /* where this one did, ... */
+	double other_size;  /* ... in percent; else 0 */
 	/* Pages about the commit and the range, http(s) and escaped; NULL where unknown. */
 	const char *commit_url, *compare_url;
 };

@@ -8,7 +8,15 @@
 #include "agent/core/utf8.h"
 #include "notifiers/text.h"
 
-enum { METRIC = 400, UNIT = 60, COMMIT = 100, SHARED = 200, LINKS = 500, ATTRIBUTES = 200 };
+enum {
+	METRIC = 400,
+	UNIT = 60,
+	COMMIT = 100,
+	SHARED = 200,
+	LINKS = 500,
+	ATTRIBUTES = 200,
+	BASIS = 500
+};
 
 static const char ellipsis[] = "…";
 
@@ -121,6 +129,16 @@ static void cluster(struct buf *out, const struct announcement *item)
 	buf_char(out, ')');
 }
 
+static void basis(struct buf *out, const struct announcement *item)
+{
+	struct buf text = {0};
+
+	text_basis(&text, item);
+	if (text.length > 0)
+		slack_escaped(out, text.data, BASIS);
+	buf_free(&text);
+}
+
 void slack_item_line(struct buf *out, const struct announcement *item)
 {
 	int verdict = announcement_verdict(item);
@@ -132,6 +150,7 @@ void slack_item_line(struct buf *out, const struct announcement *item)
 	cluster(out, item);
 	buf_text(out, ": ");
 	text_size(out, &item->change);
+	basis(out, item);
 	buf_text(out, "  ");
 	text_levels(out, &item->change, "→");
 	if (item->unit) {
@@ -235,4 +254,5 @@ void slack_short_line(struct buf *out, const struct announcement *item)
 	slack_escaped(out, item->metric, METRIC);
 	buf_char(out, ' ');
 	text_percent(out, &item->change);
+	basis(out, item);
 }

@@ -109,6 +109,7 @@ static void render_item(const struct announcement *item, struct buf *out)
 	render_cluster(item, out);
 	buf_text(out, verdict > 0 ? ": " RED : verdict < 0 ? ": " GREEN : ": " BOLD);
 	text_size(out, &item->change);
+	text_basis(out, item);
 	buf_text(out, PLAIN "  ");
 	text_levels(out, &item->change, "-->");
 	if (item->unit) {

@@ -12,7 +12,7 @@
 #include "agent/core/utf8.h"
 #include "agent/core/when.h"
 
-enum { ATTRIBUTE_CHARS = 60, MEMBER_CHARS = 1000 };
+enum { ATTRIBUTE_CHARS = 60, MEMBER_CHARS = 1000, OTHER_CHARS = 200 };
 enum { TO_THE_DAY = 10, TO_THE_MINUTE = 16 }; /* characters of a time */
 
 /* Times further apart are told to the day; ms. */
@@ -261,6 +261,50 @@ void text_place(struct buf *out, const struct announcement *item)
 		return;
 	buf_text(out, "between ");
 	put_span(out, item, " and ");
+}
+
+static void put_other(struct buf *out, const struct announcement *item)
+{
+	const char *slash = strrchr(item->other, '/');
+
+	if (item->basis == BASIS_LOAD) {
+		buf_text(out, " at equal ");
+		text_clean(out, slash ? slash + 1 : item->other, OTHER_CHARS);
+		return;
+	}
+	if (item->basis == BASIS_RATIO) {
+		buf_text(out, " relative to ");
+		text_clean(out, item->other, OTHER_CHARS);
+	}
+}
+
+void text_basis(struct buf *out, const struct announcement *item)
+{
+	const struct change change = {.size = item->other_size};
+
+	if (!item->other)
+		return;
+	put_other(out, item);
+	if (!item->other_changed)
+		return;
+	buf_text(out, " (");
+	text_clean(out, item->other, OTHER_CHARS);
+	buf_char(out, ' ');
+	text_percent(out, &change);
+	buf_text(out, " at the same time)");
+}
+
+void announcement_put_basis(struct buf *out, const struct announcement *item)
+{
+	buf_text(out, ", \"explained_by\": ");
+	buf_json_text(out, item->basis == BASIS_LOAD ? item->other : NULL);
+	buf_text(out, ", \"relative_to\": ");
+	buf_json_text(out, item->basis == BASIS_RATIO ? item->other : NULL);
+	buf_printf(out, ", \"other_changed\": %s, \"other_size\": ",
+		!item->other          ? "null"
+		: item->other_changed ? "true"
+				      : "false");
+	buf_json_number(out, item->other_changed ? item->other_size : (double)NAN);
 }
 
 void announcement_range(const struct announcement *item, const char **before, const char **after)

@@ -44,6 +44,14 @@ void text_level(struct buf *out, double value);
 /* "+24%", "-1.3%", of the levels; "new" where the old one is 0. */
 void text_percent(struct buf *out, const struct change *change);
 
+/* " at equal traffic", " relative to eu/p99 (which changed by +40% at the same time)"; nothing of
+ * one that is judged by itself. */
+void text_basis(struct buf *out, const struct announcement *item);
+
+/* ,"explained_by": "shop/traffic", "relative_to": null, "other_changed": true, "other_size": 40.1:
+ * null where there is no such series, or where it did not change. */
+void announcement_put_basis(struct buf *out, const struct announcement *item);
+
 /* The same with its 95% interval, where there is one: "+6.3% [5.1, 7.4]". */
 void text_size(struct buf *out, const struct change *change);
 

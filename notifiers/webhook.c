@@ -140,6 +140,7 @@ static void render_item(struct buf *out, const struct announcement *item)
 	buf_printf(out, ",\"members\":%zu", item->members > 0 ? item->members : 1);
 	text_member(out, "shared", item->shared);
 	render_description(out, item);
+	announcement_put_basis(out, item);
 	buf_char(out, '}');
 }
 

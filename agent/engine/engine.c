@@ -91,6 +91,8 @@ void task_free(struct task *task)
 	}
 	void (*release)(void *) = task->release;
 	void *holder = task->holder;
+	if (task->forget)
+		task->forget(task->companions);
 	arena_free(task->query.arena);
 	if (release)
 		release(holder);

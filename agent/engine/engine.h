@@ -16,6 +16,7 @@
 #include "notifiers/notifier.h"
 #include "sources/source.h"
 
+struct companions;
 struct engine;
 
 struct task {
@@ -32,6 +33,11 @@ struct task {
 	 * and after the end of a read that was given up. */
 	void (*release)(void *holder);
 	void *holder;
+
+	/* What it needs of other tests, see agent/companions.h; `forget` is called by task_free.
+	 */
+	struct companions *companions;
+	void (*forget)(struct companions *companions);
 
 	/* Set when done is called. */
 	void *result; /* of work; in the task's arena */

@@ -150,7 +150,8 @@ static bool look_at(struct memory *memory, struct look *look, struct findings *o
 	if (series->axis->n == 0)
 		return true;
 	if (past && past->pass == memory->pass) { /* two of one identity: the second has no past */
-		*out = analysis_adjust(look->arena, series, look->detection, look->scratch);
+		*out = analysis_adjust(look->arena, series, look->detection, look->rule,
+			look->other, look->scratch);
 		return analysis_detect(look->arena, look->sampling, look->detection, 0,
 			series->axis->n, look->scratch, out, error);
 	}
@@ -241,8 +242,8 @@ struct memory_cut memory_cut(
 }
 
 bool memory_detect(struct memory *memory, struct arena *arena, const struct test *test,
-	const struct dataset *data, struct scratch *scratch, struct analysis *out,
-	struct hindsight ***hindsights, struct error *error)
+	const struct dataset *data, const struct companions *companions, struct scratch *scratch,
+	struct analysis *out, struct hindsight ***hindsights, struct error *error)
 {
 	struct findings *findings = arena_array(arena, data->count, sizeof *findings);
 	struct sampling sampling = {0};
@@ -264,6 +265,8 @@ bool memory_detect(struct memory *memory, struct arena *arena, const struct test
 
 		if (sampling.axis != series->axis)
 			done = sampling_read(arena, test, series->axis, &sampling, error);
+		done = done && analysis_other(test, data, companions, series, look.detection,
+				       &look.rule, &look.other, error);
 		done = done && look_at(memory, &look, &findings[i], &(*hindsights)[i], error);
 		if (!done)
 			break;

@@ -48,8 +48,8 @@ struct memory_cut memory_cut(
  * Fails as analysis_run does.
  */
 bool memory_detect(struct memory *memory, struct arena *arena, const struct test *test,
-	const struct dataset *data, struct scratch *scratch, struct analysis *out,
-	struct hindsight ***hindsights, struct error *error) MUST_USE;
+	const struct dataset *data, const struct companions *companions, struct scratch *scratch,
+	struct analysis *out, struct hindsight ***hindsights, struct error *error) MUST_USE;
 
 /* True if what was found is what was found when it was last recorded, and there is nothing new in a
  * series with a candidate, so that there is no news. */

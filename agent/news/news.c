@@ -58,13 +58,14 @@ static size_t first_from(const int64_t *times, size_t n, int64_t time)
 static void existing_points(struct subject *subject, struct arena *scratch)
 {
 	const struct series *series = subject->findings->series;
+	const double *values = findings_points(subject->findings);
 	size_t n = series->axis->n;
 
 	subject->times = arena_array(scratch, n, sizeof *subject->times);
 	subject->positions = arena_array(scratch, n, sizeof *subject->positions);
 	for (size_t i = 0; i < n; i++) {
 		subject->positions[i] = subject->n;
-		if (!isnan(series->values[i]))
+		if (!isnan(values[i]))
 			subject->times[subject->n++] = series->axis->times[i];
 	}
 }
@@ -122,6 +123,7 @@ static struct suspect *add_suspect(
 	suspect->hindsight = subject->hindsight;
 	record->item =
 		announce_change(request->arena, subject->test, subject->findings->series, change);
+	findings_basis(request->arena, subject->findings, change, &record->item);
 	record->series = subject->series;
 	record->branch = subject->branch;
 	record->sign = change_sign(change);

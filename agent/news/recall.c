@@ -191,6 +191,56 @@ static void move_anchor(const struct look *look)
 		past->since = axis->times[(ptrdiff_t)need - look->shift];
 }
 
+static bool is_control_due(const struct look *look)
+{
+	const struct recall *past = look->past;
+	const struct axis *axis = look->series->axis;
+	const struct findings *judged = &look->judged;
+	int64_t last = axis->times[axis->n - 1];
+
+	if (!past->controlled ||
+		(past->control.joined < CONTROL_LEAST && last > past->controlled_at))
+		return true;
+	if (past->control.mode == CONTROL_RATIO)
+		return false;
+	return last >= past->controlled_at + REFIT_EVERY ||
+	       !control_takes(&past->control, look->series->values, judged->joined, axis->n);
+}
+
+/*
+ * From here on the series is what its control leaves of it, so that its trace is over both. A ratio
+ * is fitted once there are points enough, a load as often as cycles are.
+ */
+static void apply_control(struct look *look)
+{
+	struct recall *past = look->past;
+	const struct series *series = look->series;
+	struct series *rest;
+
+	look->judged = (struct findings){.series = series};
+	if (!look->rule)
+		return;
+	if (past->controlled)
+		analysis_control(
+			look->arena, look->rule, &past->control, look->other, &look->judged);
+	if (is_control_due(look)) {
+		bool used = past->control.used;
+
+		past->control = control_fit(look->rule->mode, analysis_points(series),
+			analysis_points(look->other), used, look->scratch);
+		look->refitted = past->controlled && (used || past->control.used);
+		past->controlled = true;
+		past->controlled_at = series->axis->times[series->axis->n - 1];
+		analysis_control(
+			look->arena, look->rule, &past->control, look->other, &look->judged);
+	}
+	rest = arena_alloc(look->arena, sizeof *rest);
+	*rest = *series;
+	rest->values = arena_array(look->arena, series->axis->n, sizeof *rest->values);
+	memcpy(rest->values, look->judged.rest, series->axis->n * sizeof *rest->values);
+	look->series = rest;
+}
+
 /* True if other cycles are to be removed now than before. */
 static bool fit_season(struct look *look)
 {
@@ -212,6 +262,8 @@ static bool look_at_new(struct look *look, bool first, bool *anew, struct error 
 	bool grown = same < past->trace.n || (ptrdiff_t)axis->n + look->shift > (ptrdiff_t)same;
 	bool other = (first || grown) && fit_season(look);
 
+	other |= look->refitted;
+
 	*anew = true;
 	if (other || same == 0 || same < past->fixed || is_too_old(look) ||
 		(ptrdiff_t)past->need < look->shift || (ptrdiff_t)start < -look->shift)
@@ -232,6 +284,7 @@ bool recall_look(struct look *look, struct error *error)
 	bool first = past->trace.n == 0, newer = axis->times[axis->n - 1] > past->recorded_last;
 	bool anew;
 
+	apply_control(look);
 	if (!look_at_new(look, first, &anew, error)) {
 		recall_shed(past);
 		return false;
@@ -260,8 +313,10 @@ struct findings recall_findings(const struct look *look)
 		changes[count] = past->changes[i];
 		change_shift(&changes[count++], -look->shift);
 	}
-	return (struct findings){.series = look->series,
-		.changes = changes,
-		.count = count,
-		.season = past->refit.season};
+	struct findings out = look->judged;
+
+	out.changes = changes;
+	out.count = count;
+	out.season = past->refit.season;
+	return out;
 }

@@ -27,6 +27,12 @@ struct recall {
 
 	struct refit refit; /* the cycles that the stream's values are without */
 
+	/* What another series explains of it, which the values are without before that: frozen
+	 * likewise. */
+	struct control control;
+	bool controlled;
+	int64_t controlled_at; /* the last point by then */
+
 	bool seen;             /* it was recorded in an earlier pass, or process, ... */
 	int64_t recorded_last; /* ... with this last point */
 	bool marked, due, offered;
@@ -41,8 +47,12 @@ struct look {
 	const struct sampling *sampling;
 	const struct detection *detection;
 	const struct series *series;
+	const struct control_rule *rule; /* with the series that it names; or NULL */
+	const struct series *other;
 	struct recall *past;
-	ptrdiff_t shift; /* number = index of the axis + shift; set by recall_look */
+	struct findings judged; /* what its control leaves; set by recall_look */
+	bool refitted;          /* that is otherwise than it was */
+	ptrdiff_t shift;        /* number = index of the axis + shift; set by recall_look */
 };
 
 struct recall *recall_new(const char *series);

@@ -101,6 +101,7 @@ void record_put_json(struct buf *out, const struct record *record)
 	announcement_put_attributes(out, item, false);
 	buf_printf(out, ", \"members\": %zu", item->members);
 	json_put_text(out, "shared", item->shared);
+	announcement_put_basis(out, item);
 	json_put_text(out, "state", change_state_names[record->state]);
 	put_end(out, &item->over);
 	json_put_text(out, "news", news_names[record->news]);

@@ -1,6 +1,8 @@
 /*
  * The column `attributes` of a change: what its points have besides commit and version, as JSON:
- * [["build", "17", "18"], ["machine", "perf7", null]], a name, and the values before and after.
+ * [["build", "17", "18"], ["machine", "perf7", null]], a name, and the values before and after. The
+ * other series that it is judged by comes first: [" explained_by", "shop/traffic", "40.1"], by how
+ * many percent that changed, or null.
  */
 #ifndef AGENT_STORE_ATTRIBUTES_H
 #define AGENT_STORE_ATTRIBUTES_H

@@ -37,9 +37,10 @@ void report_end(struct report *report); /* frees what the report holds */
 /* Appends {"name": .., "error": ..} to a JSON list of tests that failed. */
 void report_put_failure(struct buf *list, const char *test, const char *why);
 
-/* Appends a change as a JSON object, with those of the named attributes that its point has. */
-void report_put_change(struct buf *out, const struct series *series, const struct change *change,
-	const struct strings *attributes);
+/* Appends a change of the findings as a JSON object, with those of the named attributes that its
+ * point has. */
+void report_put_change(struct buf *out, const struct findings *findings,
+	const struct change *change, const struct strings *attributes, struct arena *arena);
 
 /* Appends what a series is (name, direction, unit, points, missing) as a JSON object that is left
  * open. */

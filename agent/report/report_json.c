@@ -10,6 +10,7 @@
 
 #include "agent/core/when.h"
 #include "agent/report/timeline.h"
+#include "notifiers/text.h"
 
 static void put_key(struct buf *out, const char *key)
 {
@@ -88,9 +89,11 @@ static void put_numbers(struct buf *out, const struct series *series, const stru
 	buf_char(out, '}');
 }
 
-void report_put_change(struct buf *out, const struct series *series, const struct change *change,
-	const struct strings *attributes)
+void report_put_change(struct buf *out, const struct findings *findings,
+	const struct change *change, const struct strings *attributes, struct arena *arena)
 {
+	const struct series *series = findings->series;
+	struct announcement item = {0};
 	int64_t ms = series->axis->times[change->index];
 	char time[WHEN_TEXT];
 	buf_text(out, "{\"metric\": ");
@@ -106,6 +109,8 @@ void report_put_change(struct buf *out, const struct series *series, const struc
 	buf_json_text(out, change_attribute_before(series, change, "commit"));
 	put_key(out, "labels");
 	put_labels(out, &series->labels);
+	findings_basis(arena, findings, change, &item);
+	announcement_put_basis(out, &item);
 	put_numbers(out, series, change);
 }
 
@@ -140,8 +145,8 @@ void report_json(const struct report *report, const struct analysis *analysis, s
 	buf_text(&out, "],\n   \"changes\": [");
 	for (size_t i = 0; i < hits.count; i++) {
 		buf_text(&out, i ? ",\n    " : "\n    ");
-		report_put_change(&out, analysis->findings[hits.items[i].series].series,
-			hits.items[i].change, &names);
+		report_put_change(&out, &analysis->findings[hits.items[i].series],
+			hits.items[i].change, &names, arena);
 	}
 	buf_text(&out, "]}");
 	fwrite(out.data, 1, out.length, report->out);

@@ -6,6 +6,7 @@
 #include "agent/regressions.h"
 #include "agent/report/report.h"
 #include "agent/report/table.h"
+#include "notifiers/text.h"
 
 void regression_report_begin(struct regression_report *report)
 {
@@ -34,6 +35,10 @@ static void print_text(const struct regression_report *report, const char *test,
 		else
 			text_print_size(comparison->size, comparison->size_low,
 				comparison->size_high, report->out);
+		struct buf basis = {0};
+		text_basis(&basis, &worse[i].basis);
+		fputs(basis.length > 0 ? basis.data : "", report->out);
+		buf_free(&basis);
 		putc('\n', report->out);
 	}
 }
@@ -81,6 +86,7 @@ static void print_json(const struct regression_report *report, const char *test,
 		put_number(&out, "size_high", comparison->size_high);
 		buf_printf(&out, ", \"kind\": \"%s\"",
 			change_kind_names[worse[i].trend ? CHANGE_TREND : CHANGE_STEP]);
+		announcement_put_basis(&out, &worse[i].basis);
 		put_level(&out, "before", worse[i].before, &comparison->before);
 		put_level(&out, "after", worse[i].after, &comparison->after);
 		buf_char(&out, '}');

@@ -245,19 +245,71 @@ static void print_cycles(const struct findings *found, FILE *out)
 		100 * found->season.explained);
 }
 
+static size_t without_partner(const struct findings *found)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < found->series->axis->n; i++)
+		count += !isnan(found->series->values[i]) && isnan(found->rest[i]);
+	return count;
+}
+
+/* By which other series it was judged. */
+static void print_control(const struct findings *found, FILE *out)
+{
+	const struct control *control = &found->control;
+	if (!found->rule)
+		return;
+	text_print(found->series->name, out);
+	if (control->mode == CONTROL_RATIO)
+		fputs(": relative to ", out);
+	else if (control->used)
+		fputs(": at equal ", out);
+	else
+		fputs(": as it is, since it does not follow ", out);
+	text_print(found->rule->name, out);
+	if (control->mode == CONTROL_LOAD && control->used)
+		fprintf(out, " (which explains %.0f%% of the variance)", 100 * control->explained);
+	else if (control->mode == CONTROL_LOAD && control->joined < CONTROL_LEAST)
+		fprintf(out, " (%zu points of both; %d are needed)", control->joined,
+			CONTROL_LEAST);
+	size_t alone = without_partner(found);
+	if (alone > 0)
+		fprintf(out, "; %zu points left out, at whose time that has none", alone);
+	putc('\n', out);
+}
+
+/* What the other series did where this one changed. */
+static void print_beside(
+	const struct findings *found, const struct change *change, struct arena *arena, FILE *out)
+{
+	struct announcement item = {0};
+	char time[WHEN_TEXT];
+	findings_basis(arena, found, change, &item);
+	if (!item.other_changed)
+		return;
+	text_print(found->series->name, out);
+	when_format(found->series->axis->times[change->index], time);
+	fprintf(out, ": %.16s: ", time);
+	text_print(item.other, out);
+	fprintf(out, " %+.1f%% at the same time\n", item.other_size);
+}
+
 /* What the table has no room for. */
-static void print_remarks(const struct analysis *analysis, FILE *out)
+static void print_remarks(const struct analysis *analysis, struct arena *arena, FILE *out)
 {
 	for (size_t s = 0; s < analysis->data->count; s++) {
 		const struct findings *found = &analysis->findings[s];
+		print_control(found, out);
 		print_cycles(found, out);
-		for (size_t i = 0; i < found->count; i++)
+		for (size_t i = 0; i < found->count; i++) {
+			print_beside(found, &found->changes[i], arena, out);
 			if (found->changes[i].kind == CHANGE_TREND) {
 				text_print(found->series->name, out);
 				fputs(": ", out);
 				report_print_trend(found->series, &found->changes[i], out);
 				putc('\n', out);
 			}
+		}
 	}
 }
 
@@ -297,5 +349,5 @@ void report_table(const struct report *report, const struct analysis *analysis, 
 	table_print_header(&table, report->out);
 	print_body(&view, &table, &hits, arena);
 	if (!report->otava)
-		print_remarks(analysis, report->out);
+		print_remarks(analysis, arena, report->out);
 }

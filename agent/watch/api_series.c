@@ -94,7 +94,7 @@ static void put_series(
 	buf_text(out, ",\n   \"changes\": [");
 	for (size_t i = 0; i < found->count; i++) {
 		buf_text(out, i ? ",\n    " : "\n    ");
-		report_put_change(out, series, &found->changes[i], &names);
+		report_put_change(out, found, &found->changes[i], &names, arena);
 	}
 	buf_text(out, "]}");
 }
@@ -149,8 +149,8 @@ static bool work(struct task *task, struct scratch *scratch, struct error *error
 
 	return selection_apply(
 		       &fetch->selection, task->test->name, query->arena, &query->data, error) &&
-	       analysis_run(query->arena, fetch->api->agent->schema, task->test, &query->data, NULL,
-		       0, scratch, &analysis, error) &&
+	       analysis_run(query->arena, fetch->api->agent->schema, task->test, &query->data,
+		       task->companions, NULL, 0, scratch, &analysis, error) &&
 	       put_answer(fetch, &analysis, query->arena, error);
 }
 
@@ -190,6 +190,27 @@ static bool parse_last(const char *text, size_t *out, struct error *error)
 	if (strlen(text) <= 9 && strspn(text, "0123456789") == strlen(text))
 		*out = strtoul(text, NULL, 10);
 	return *out > 0 || error_set(error, ERROR_USAGE, "last: a number of points is needed");
+}
+
+static void submit_companion(void *context, struct task *task)
+{
+	const struct task *own = context;
+	const struct fetch *fetch = own->context;
+
+	task->release = generation_release_task;
+	task->holder = generation_hold(own->holder);
+	engine_submit(fetch->api->agent->engine, task);
+}
+
+/* The data of other tests that it needs is there, or could not be read. */
+static void submit(struct task *task)
+{
+	const struct fetch *fetch = task->context;
+
+	if (task->failed)
+		done(task);
+	else
+		engine_submit(fetch->api->agent->engine, task);
 }
 
 /* Into the arena of the task, as the request may be gone before. */
@@ -237,7 +258,8 @@ static void begin_fetch(struct api *api, struct http_request *request, const str
 	task->release = generation_release_task;
 	task->holder = generation_hold(agent->generation);
 	api->fetches++;
-	engine_submit(agent->engine, task);
+	companions_fetch(&(struct companions_way){.submit = submit_companion, .context = task},
+		task, submit);
 }
 
 void api_get_series(void *context, struct http_request *request)

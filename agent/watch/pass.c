@@ -84,7 +84,8 @@ static bool detect(struct task *task, struct scratch *scratch, struct error *err
 
 	cut_series(task, pass->subject->memory);
 	done = memory_detect(pass->subject->memory, task->query.arena, task->test,
-		&task->query.data, scratch, &pass->analysis, &pass->hindsights, error);
+		&task->query.data, task->companions, scratch, &pass->analysis, &pass->hindsights,
+		error);
 
 	pass->newest = sentinel_newest(&task->query.data);
 	pass->detection = 1e-9 * (double)(clock_monotonic_ns() - start);
@@ -349,6 +350,36 @@ static void fetched(struct task *task)
 	ledger_ask(pass->agent, request);
 }
 
+/* In the world, beside the schedule's own reads. */
+static void submit_companion(void *context, struct task *task)
+{
+	const struct pass *pass = context;
+	struct agent *agent = pass->agent;
+
+	task->release = generation_release_task;
+	task->holder = generation_hold(pass->task->holder);
+	if (agent->stage)
+		agent->stage->look(agent, task);
+	else
+		engine_submit(agent->engine, task);
+}
+
+/* The data of other tests that it needs is there, or could not be read. */
+static void submit(struct task *task)
+{
+	struct pass *pass = task->context;
+
+	if (task->failed || pass->agent->stopping || pass->subject->dropped) {
+		fetched(task);
+		return;
+	}
+	pass->subject->task = NULL;
+	if (pass->agent->stage)
+		pass->agent->stage->fetch(pass->agent, task);
+	else
+		engine_submit(pass->agent->engine, task);
+}
+
 static void fetch(struct pass *pass)
 {
 	struct task *task = pass->task;
@@ -357,11 +388,8 @@ static void fetch(struct pass *pass)
 
 	if (range > 0)
 		task->query.since = since;
-	pass->subject->task = NULL;
-	if (pass->agent->stage)
-		pass->agent->stage->fetch(pass->agent, task);
-	else
-		engine_submit(pass->agent->engine, task);
+	companions_fetch(&(struct companions_way){.submit = submit_companion, .context = pass},
+		task, submit);
 }
 
 static void marks_read(struct store_request *marks)

@@ -92,8 +92,8 @@ static void kept_pass(struct kept *kept, struct memory *memory, const struct tes
 	struct error error;
 	bool settled = true;
 
-	assert_true(
-		memory_detect(memory, arena, test, &data, scratch, &analysis, &hindsights, &error));
+	assert_true(memory_detect(
+		memory, arena, test, &data, NULL, scratch, &analysis, &hindsights, &error));
 	if (!memory_settled(memory))
 		settled = news_find(&analysis, hindsights, "", kept->records, kept->count,
 				  &(struct news_clock){.now = now, .oldest = WHEN_ALWAYS}, request)

@@ -256,6 +256,12 @@ static void test_missing_and_unusable_partners(void **state)
 }
 
 /* What a zero makes impossible is not taken by the fit that was, and the next one does without. */
+static bool takes(struct made *made, const struct control *control)
+{
+	control_join(control->tolerance, series_of(made), load_of(made), made->joined);
+	return control_takes(control, made->values, made->joined, made->n);
+}
+
 static void test_scales(void **state)
 {
 	struct made *made = *state;
@@ -263,16 +269,16 @@ static void test_scales(void **state)
 	make_loaded(made, 0);
 	struct control control = fit(made, CONTROL_LOAD);
 	assert_true(control.log_values && control.log_load);
-	assert_true(control_takes(&control, series_of(made), load_of(made)));
+	assert_true(takes(made, &control));
 	made->load[5] = 0;
-	assert_false(control_takes(&control, series_of(made), load_of(made)));
+	assert_false(takes(made, &control));
 	control = fit(made, CONTROL_LOAD);
 	assert_true(control.used && control.log_values && !control.log_load);
-	assert_true(control_takes(&control, series_of(made), load_of(made)));
+	assert_true(takes(made, &control));
 	for (size_t i = 0; i < made->n; i++)
 		assert_true(isfinite(made->rest[i]));
 	made->values[5] = -1;
-	assert_false(control_takes(&control, series_of(made), load_of(made)));
+	assert_false(takes(made, &control));
 	assert_false(fit(made, CONTROL_LOAD).log_values);
 }
 
