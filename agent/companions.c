@@ -191,15 +191,17 @@ static bool is_read(const struct task *task, size_t metric)
 	return false;
 }
 
-bool companions_needed(const struct test *test)
+size_t companions_tests(const struct test *test, const struct test **out)
 {
+	size_t count = 0;
+
 	for (size_t i = 0; i <= test->metric_count; i++) {
 		const struct control_rule *rule = rule_at(test, i);
 
 		if (rule && rule->test && rule->test != test)
-			return true;
+			out[count++] = rule->test;
 	}
-	return false;
+	return count;
 }
 
 void companions_fetch(

@@ -30,8 +30,9 @@ void companions_pool_free(struct pool_of_companions *pool); /* NULL is fine */
 void companions_fetch(
 	const struct companions_way *way, struct task *task, void (*ready)(struct task *task));
 
-/* Whether judging the test takes data of others. */
-bool companions_needed(const struct test *test);
+/* The other tests whose data judging this one takes, some perhaps more than once; `out` has room
+ * for one more than it has metrics. Returns how many. */
+size_t companions_tests(const struct test *test, const struct test **out);
 
 /*
  * The series that the rule names for one of the test's: that of the metric, where it has several

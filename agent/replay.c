@@ -12,11 +12,13 @@
 #include <unistd.h>
 
 #include "agent/commands.h"
+#include "agent/companions.h"
 #include "agent/core/clock.h"
 #include "agent/core/when.h"
 #include "agent/past.h"
 #include "agent/replay.h"
 #include "agent/watch/crew.h"
+#include "conf/dict.h"
 
 enum { OUTPUT_TEXT, OUTPUT_JSON };
 enum { AFTERWARDS = 60000, PAGE = 1000, RECENT_MAX = 1000, PROGRESS_EVERY = 250 };
@@ -319,6 +321,47 @@ static int play_in(struct replay *replay, const char *folder)
 	return code;
 }
 
+/* The tests, and behind them those by which they are judged, each once. */
+static const struct test **with_companions(
+	struct arena *arena, const struct test *const *tests, size_t count, size_t *out_count)
+{
+	struct dict seen = {.arena = arena};
+	size_t room = count, n = count;
+	const struct test **out;
+
+	for (size_t i = 0; i < count; i++)
+		room += tests[i]->metric_count + 1;
+	out = arena_array(arena, room, sizeof *out);
+	for (size_t i = 0; i < count; i++)
+		*dict_place(&seen, tests[i]->name) = out[i] = tests[i];
+	for (size_t i = 0; i < count; i++) {
+		size_t added = companions_tests(tests[i], out + n), kept = n;
+
+		for (size_t k = 0; k < added; k++) {
+			const void **place = dict_place(&seen, out[n + k]->name);
+
+			if (!*place)
+				*place = out[kept++] = out[n + k];
+		}
+		n = kept;
+	}
+	*out_count = n;
+	return out;
+}
+
+/* Its own past and that of those by which it is judged. */
+static bool has_all(const struct replay *replay, const struct test *test)
+{
+	const struct test **others =
+		arena_array(replay->arena, test->metric_count + 1, sizeof *others);
+	size_t count = companions_tests(test, others);
+	bool has = past_has(replay->past, test->name);
+
+	for (size_t i = 0; i < count; i++)
+		has = has && past_has(replay->past, others[i]->name);
+	return has;
+}
+
 /* Reads the past of the tests and keeps those that have one. */
 static int gather_past(struct replay *replay, struct error *error)
 {
@@ -326,14 +369,16 @@ static int gather_past(struct replay *replay, struct error *error)
 	struct config *config = generation->config;
 	const struct test **kept = arena_array(config->arena, generation->test_count, sizeof *kept);
 	enum exit_code code;
-	size_t count = 0;
+	size_t count = 0, n;
+	const struct test **tests;
 
-	replay->past = past_gather(replay->cli, config, generation->tests, generation->test_count,
-		replay->report.from, replay->report.until, &code, error);
+	tests = with_companions(replay->arena, generation->tests, generation->test_count, &n);
+	replay->past = past_gather(replay->cli, config, tests, n, replay->report.from,
+		replay->report.until, &code, error);
 	if (!replay->past)
 		return cli_fail(error);
 	for (size_t i = 0; i < generation->test_count; i++)
-		if (past_has(replay->past, generation->tests[i]->name))
+		if (has_all(replay, generation->tests[i]))
 			kept[count++] = generation->tests[i];
 	generation->tests = kept;
 	generation->test_count = replay->report.tests = count;

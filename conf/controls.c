@@ -79,6 +79,13 @@ static const struct test *split(
 	return found;
 }
 
+/* What is wrong with it as it is written: what a variable stands for may be a secret. */
+static const char *shown(const struct noted_control *noted, const char *part)
+{
+	const char *text = noted->where->text;
+	return strcmp(text, noted->rule->name) == 0 ? part : text;
+}
+
 static void report_no_test(struct loader *loader, const struct noted_control *noted)
 {
 	const struct config *config = loader->config;
@@ -94,8 +101,8 @@ static void report_no_test(struct loader *loader, const struct noted_control *no
 		names[i] = config->tests[i].name;
 	name = arena_strndup(loader->arena, name, (size_t)(slash - name));
 	loader_report(loader, false, noted->where, &noted->subject,
-		"%s: there is no test \"%.200s\"%s", control_keys[noted->rule->mode], name,
-		loader_hint(loader, name, names, config->test_count));
+		"%s: there is no test \"%.200s\"%s", control_keys[noted->rule->mode],
+		shown(noted, name), loader_hint(loader, name, names, config->test_count));
 }
 
 /* A test without metrics in the file has those that its source gives it. */
@@ -109,7 +116,7 @@ static bool check_metric(struct loader *loader, const struct noted_control *note
 		names[i] = test->metrics[i].name;
 	loader_report(loader, false, noted->where, &noted->subject,
 		"%s: the test \"%.200s\" has no metric \"%.200s\"%s",
-		control_keys[noted->rule->mode], test->name, metric,
+		control_keys[noted->rule->mode], test->name, shown(noted, metric),
 		loader_hint(loader, metric, names, test->metric_count));
 	return false;
 }

@@ -188,3 +188,70 @@ def test_circle(run, tmp_path):
     (tmp_path / "hunter.yaml").write_text(text)
     done = run("validate", code=2)
     assert "depends on this metric itself" in done.out + done.err
+
+
+def cut(folder, n, load=None):
+    """Leaves the first n points of each file."""
+    for name in ("web", "shop", "eu", "both"):
+        text = (folder / f"{name}.csv").read_text().splitlines()
+        (folder / f"{name}.csv").write_text("\n".join(text[:n + 1]) + "\n")
+
+
+def known(run, *more):
+    return json.loads(run("changes", "--output", "json", *more).out)["changes"]
+
+
+def of_web(found):
+    return [change for change in found if change["test"] == "web"]
+
+
+@pytest.mark.parametrize("of_metric, words", [
+    (", explained_by: shop/traffic", "at equal traffic"),
+    (", relative_to: eu/p99", "relative to eu/p99"),
+])
+def test_agent(run, tmp_path, of_metric, words):
+    """It tells the step while points arrive, once, and says by what it was judged."""
+    config = tmp_path / "hunter.yaml"
+    told = []
+    for n in [*range(STEP - 60, N, 12), N]:
+        write(tmp_path, of_metric)
+        cut(tmp_path, n)
+        config.write_text(config.read_text().split("  both:")[0])
+        told += [line for line in run("run", "--once").out.splitlines() if "p99" in line and words in line]
+    [line] = told
+    assert "+12% " in line or "+11% " in line or "+13% " in line
+    [change] = of_web(known(run))
+    assert change["state"] == "confirmed"
+    assert words.split()[-1] in (change["explained_by"] or change["relative_to"])
+    assert change["other_changed"] is False
+
+
+def test_agent_fails_with_the_other(run, tmp_path):
+    """Without the other's data a run fails, and neither makes nor removes a change."""
+    write(tmp_path, ", explained_by: shop/traffic")
+    run("run", "--once")
+    before = of_web(known(run))
+    assert len(before) == 1
+    load = (tmp_path / "shop.csv").read_text()
+    for broken in (None, "time,other\n2026-03-02,1\n"):
+        if broken is None:
+            (tmp_path / "shop.csv").unlink()
+        else:
+            (tmp_path / "shop.csv").write_text(broken)
+        done = run("run", "--once", code=3)
+        assert 'test \\"shop\\", by which others are judged' in done.err
+        assert of_web(known(run)) == before
+    (tmp_path / "shop.csv").write_text(load)
+    run("run", "--once")
+    assert of_web(known(run)) == before
+
+
+def test_replay(run, tmp_path):
+    """The other's past is read, too, though only the one is asked for; without it there is none to replay."""
+    write(tmp_path, ", explained_by: shop/traffic")
+    times = ["--from", "2026-03-10", "--to", "2026-03-22"]
+    out = run("replay", "web", *times).out
+    assert out.count("at equal traffic") == 1
+    (tmp_path / "shop.csv").unlink()
+    assert "shop" in run("replay", "web", *times, code=3).err
+

@@ -54,6 +54,15 @@ static void print_belief(struct buf *out, const struct detection *detection)
 		buf_printf(out, " fdr=%g", detection->fdr);
 }
 
+static void print_control(struct buf *out, const struct test *test,
+	const struct detection *detection, const char *metric)
+{
+	const struct control_rule *rule = control_of(test, detection, metric);
+	if (rule)
+		buf_printf(out, " %s=%s of %s", control_keys[rule->mode], rule->metric,
+			rule->test->name);
+}
+
 static void print_detection(struct buf *out, const struct detection *detection)
 {
 	buf_printf(out, " %s", detection->detector->name);
@@ -75,8 +84,8 @@ static void print_strings(struct buf *out, const char *label, const struct strin
 		buf_printf(out, "%s%s", i ? "," : label, list->items[i]);
 }
 
-static void print_metric(
-	struct buf *out, const struct metric *metric, const struct detection *detection)
+static void print_metric(struct buf *out, const struct test *test, const struct metric *metric,
+	const struct detection *detection)
 {
 	buf_printf(out, "    %s %+d x%g", metric->name, metric->direction, metric->scale);
 	if (strcmp(metric->column, metric->name) != 0)
@@ -88,6 +97,7 @@ static void print_metric(
 	if (metric->unit)
 		buf_printf(out, " unit=%s", metric->unit);
 	print_strings(out, " annotate=", &metric->annotate);
+	print_control(out, test, detection, metric->name);
 	print_detection(out, detection);
 	buf_char(out, '\n');
 }
@@ -117,7 +127,7 @@ static void print_test(struct buf *out, const struct test *test)
 	print_detection(out, &test->detection);
 	buf_char(out, '\n');
 	for (size_t i = 0; i < test->metric_count; i++)
-		print_metric(out, &test->metrics[i], &test->detections[i]);
+		print_metric(out, test, &test->metrics[i], &test->detections[i]);
 	if (test->unsupported)
 		buf_printf(out, "    unsupported: %s\n", test->unsupported);
 }
