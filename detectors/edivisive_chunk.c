@@ -88,6 +88,10 @@ struct chunk_room chunk_room_new(
 		.x = scratch_take(scratch, n, sizeof(double)),
 		.plain = scratch_take(scratch, n + 1, sizeof(double)),
 		.weighted = scratch_take(scratch, n + 1, sizeof(double)),
+		.prefix = {.sum = scratch_take(scratch, n + 1, sizeof(double)),
+			.squares = scratch_take(scratch, n + 1, sizeof(double)),
+			.products = {scratch_take(scratch, n + 1, sizeof(double)),
+				scratch_take(scratch, n + 1, sizeof(double))}},
 		.left = scratch_take(scratch, window, sizeof(double)),
 		.right = scratch_take(scratch, window, sizeof(double)),
 		.intervals = scratch_take(scratch, window, sizeof(struct interval)),
@@ -177,6 +181,7 @@ static size_t search_filled(struct chunk *chunk, size_t found, const struct chun
 			break;
 		chunk_spread(chunk, first);
 		size_t same = chunk_clip(chunk, first, chunk->n);
+		chunk_add_up(chunk, &room->prefix);
 		found = chunk_passes(chunk, chunk_windows(chunk, same, room), room);
 	}
 	return found;
@@ -198,6 +203,7 @@ size_t chunk_evaluate(
 	bool filled = fill(chunk, room->excursions) < n;
 	size_t same = chunk_clip(chunk, filled || chunk->filled ? 0 : known, kept);
 	chunk->filled = filled;
+	chunk_add_up(chunk, &room->prefix);
 	size_t candidates = chunk_windows(chunk, same, room);
 	size_t found = chunk_passes(chunk, candidates, room);
 	if (room->excursions->count == 0)

@@ -80,12 +80,21 @@ struct excursions {
 	size_t count;
 };
 
+enum { LAGS = 2 };
+
+/* Of a chunk's y, before each point: their sum, that of their squares, and those of the products of
+ * values one and two apart. */
+struct prefix {
+	double *sum, *squares, *products[LAGS];
+};
+
 /* Buffers that an evaluation needs and nothing is kept in. They belong to a scratch. */
 struct chunk_room {
 	struct scratch *scratch;
 	double *x, *left, *right;
 	double *reciprocals;      /* 1 / i at [i], as many as a window has points */
 	double *plain, *weighted; /* one longer than the chunk */
+	struct prefix prefix;     /* likewise */
 	struct interval *intervals;
 	struct step *steps;
 	struct excursions *excursions;
@@ -129,11 +138,16 @@ size_t chunk_clip(struct chunk *chunk, size_t known, size_t kept);
  * values of y are as before. */
 size_t chunk_windows(struct chunk *chunk, size_t same, const struct chunk_room *room);
 
+/* Fills the prefix sums, which the tests need, from y. */
+void chunk_add_up(const struct chunk *chunk, const struct prefix *prefix);
+
 /* The test of step 2 on the interval [start, end) split at tau: is its p at most RELAXED_P? */
-bool relaxed_test(const struct chunk *chunk, size_t start, size_t tau, size_t end);
+bool relaxed_test(const struct chunk *chunk, const struct prefix *prefix, size_t start, size_t tau,
+	size_t end);
 
 /* Steps 3 and 4 for the segments [start, tau) and [tau, end). */
-struct step chunk_test(const struct chunk *chunk, size_t start, size_t tau, size_t end);
+struct step chunk_test(const struct chunk *chunk, const struct prefix *prefix, size_t start,
+	size_t tau, size_t end);
 
 /* Step 7: the place within REFINE_REACH of tau that leaves the least sum of squares within the
  * sides that chunk_test would take, the first of equal ones. */

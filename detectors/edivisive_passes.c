@@ -50,7 +50,8 @@ static void test_at(struct list *list, size_t k)
 	struct step before = list->steps[k], *step = &list->steps[k];
 	if (!spend_test(list, k))
 		return;
-	*step = chunk_test(list->chunk, segment_start(list, k), before.tau, segment_end(list, k));
+	*step = chunk_test(list->chunk, &list->room->prefix, segment_start(list, k), before.tau,
+		segment_end(list, k));
 	if (before.ramp)
 		step->p = before.p;
 	step->ramp = before.ramp;
@@ -279,6 +280,7 @@ size_t chunk_passes(const struct chunk *chunk, size_t count, const struct chunk_
 	merge(&list);
 	drop_excursions(&list);
 	refine(&list);
+	drop_excursions(&list); /* points that have moved may have come too near */
 	drop_long_excursions(&list);
 	join_ramps(&list);
 	place_ramps(&list);

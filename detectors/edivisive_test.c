@@ -20,6 +20,16 @@ static const double PRIOR = 40, MOST_CORRELATED = 0.9, MOST_ALTERNATING = -0.8;
 static const double MOST_GAIN = 3;
 /* Sums of squares below this share of those around zero are rounding. */
 static const double ROUNDING = 1e-26;
+/* Sums of squares of at least this share of the chunk's are right to some ten digits as differences
+ * of prefix sums. */
+static const double MUCH = 1e-5;
+
+/* Where the sides begin. */
+struct place {
+	const struct chunk *chunk;
+	const struct prefix *prefix;
+	size_t start;
+};
 
 /* The two sides of a split in short. */
 struct sides {
@@ -30,20 +40,53 @@ struct sides {
 	double within;  /* sum of squares within both */
 };
 
-static struct moments side_of(const struct chunk *chunk, size_t start, size_t end)
+void chunk_add_up(const struct chunk *chunk, const struct prefix *prefix)
 {
-	struct moments side = moments_of(chunk->y + start, end - start);
+	const double *y = chunk->y;
+	double sum = 0, squares = 0, products[LAGS] = {0};
+	for (size_t i = 0; i <= chunk->n; i++) {
+		prefix->sum[i] = sum;
+		prefix->squares[i] = squares;
+		prefix->products[0][i] = products[0];
+		prefix->products[1][i] = products[1];
+		if (i == chunk->n)
+			break;
+		sum += y[i];
+		squares += y[i] * y[i];
+		products[0] += i + 1 < chunk->n ? y[i] * y[i + 1] : 0;
+		products[1] += i + 2 < chunk->n ? y[i] * y[i + 2] : 0;
+	}
+}
+
+/* The moments of a side from the prefix sums, or where those have lost digits to other points of
+ * the chunk, from its values. */
+static struct moments add_up(
+	const struct chunk *chunk, const struct prefix *prefix, size_t start, size_t end)
+{
+	double sum = prefix->sum[end] - prefix->sum[start], n = (double)(end - start);
+	struct moments side = {.n = end - start, .mean = sum / n};
+	side.squares = prefix->squares[end] - prefix->squares[start] - sum * side.mean;
+	if (side.squares >= MUCH * prefix->squares[chunk->n])
+		return side;
+	return moments_of(chunk->y + start, end - start);
+}
+
+static struct moments side_of(
+	const struct chunk *chunk, const struct prefix *prefix, size_t start, size_t end)
+{
+	struct moments side = add_up(chunk, prefix, start, end);
 	double level = side.mean + chunk->shift;
 	if (side.squares <= ROUNDING * (side.squares + (double)side.n * level * level))
 		side.squares = 0;
 	return side;
 }
 
-static struct sides sides_of(const struct chunk *chunk, size_t start, size_t tau, size_t end)
+static struct sides sides_of(const struct chunk *chunk, const struct prefix *prefix, size_t start,
+	size_t tau, size_t end)
 {
 	struct sides sides = {
-		.before = side_of(chunk, start, tau),
-		.after = side_of(chunk, tau, end),
+		.before = side_of(chunk, prefix, start, tau),
+		.after = side_of(chunk, prefix, tau, end),
 		.total = (double)(end - start),
 	};
 	double n1 = (double)sides.before.n, n2 = (double)sides.after.n;
@@ -91,9 +134,10 @@ static double surely_relaxed(double df)
 	return 1.6449 + 1.53 / df + 2.5 / (df * df);
 }
 
-bool relaxed_test(const struct chunk *chunk, size_t start, size_t tau, size_t end)
+bool relaxed_test(const struct chunk *chunk, const struct prefix *prefix, size_t start, size_t tau,
+	size_t end)
 {
-	struct sides sides = sides_of(chunk, start, tau, end);
+	struct sides sides = sides_of(chunk, prefix, start, tau, end);
 	struct ttest test = plain_t(&sides);
 	return fabs(test.t) >= surely_relaxed(test.df) ||
 	       student_at_most(test.t, test.df, RELAXED_P);
@@ -112,12 +156,30 @@ static double lagged_products(const double *y, size_t n, double mean, size_t lag
 	return (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
 }
 
+/* The same for [start, start + side.n) from the prefix sums. */
+static double products_of(
+	const struct prefix *prefix, size_t start, const struct moments *side, size_t lag)
+{
+	if (side->n <= lag)
+		return 0;
+	size_t count = side->n - lag, end = start + side->n;
+	const double *sum = prefix->sum, *products = prefix->products[lag - 1];
+	double ends = sum[start + count] - sum[start] + (sum[end] - sum[start + lag]);
+	return products[start + count] - products[start] +
+	       side->mean * ((double)count * side->mean - ends);
+}
+
 /* Autocorrelation within the sides at that lag. */
-static double correlation(const struct sides *sides, const double *y, size_t lag)
+static double correlation(const struct sides *sides, const struct place *place, size_t lag)
 {
 	if (sides->within == 0)
 		return 0;
 	size_t n1 = sides->before.n, n2 = sides->after.n;
+	if (sides->within >= MUCH * place->prefix->squares[place->chunk->n])
+		return (products_of(place->prefix, place->start, &sides->before, lag) +
+			       products_of(place->prefix, place->start + n1, &sides->after, lag)) /
+		       sides->within;
+	const double *y = place->chunk->y + place->start;
 	return (lagged_products(y, n1, sides->before.mean, lag) +
 		       lagged_products(y + n1, n2, sides->after.mean, lag)) /
 	       sides->within;
@@ -135,9 +197,9 @@ static double memory_of(const struct sides *sides, double r)
  * By how much the variance of a mean shrinks where values alternate, from one to the next or in
  * pairs: they even out. Only what stands out from chance counts, and less by a standard error.
  */
-static double evening(const struct sides *sides, const double *y, double r)
+static double evening(const struct sides *sides, const struct place *place, double r)
 {
-	double error = 1 / sqrt(sides->total), least = fmin(r, correlation(sides, y, 2));
+	double error = 1 / sqrt(sides->total), least = fmin(r, correlation(sides, place, 2));
 	if (least > -3.5 * error)
 		return 1;
 	least = fmax(least + error, MOST_ALTERNATING);
@@ -155,17 +217,18 @@ static double inflation(double r, size_t n)
 
 /* p of the test, raised for the choice of the split; 1 where it is not below `limit`. What values
  * even out goes to *even. */
-static double calibrated_p(const struct sides *sides, const double *y, double limit, double *even)
+static double calibrated_p(
+	const struct sides *sides, const struct place *place, double limit, double *even)
 {
 	double n = sides->total, most_df = n - 2, chosen_of = fmax(1, fmin(1 + 8 * log(n), n - 3));
 	*even = 1;
 	if (!student_can_be(MOST_GAIN * plain_t(sides).t, limit / chosen_of))
 		return 1;
-	double raw = correlation(sides, y, 1), r = memory_of(sides, raw);
+	double raw = correlation(sides, place, 1), r = memory_of(sides, raw);
 	double g1 = inflation(r, sides->before.n), g2 = inflation(r, sides->after.n);
 	if (g1 > 1 || g2 > 1)
 		most_df = fmin(most_df, fmax(2, n * (1 - r) / (1 + r) - 2));
-	*even = evening(sides, y, raw);
+	*even = evening(sides, place, raw);
 	double error1 = moderated_variance(sides, sides->before) * g1 / (double)sides->before.n;
 	double error2 = moderated_variance(sides, sides->after) * g2 / (double)sides->after.n;
 	struct ttest test = welch_t(sides, *even * error1, *even * error2, most_df);
@@ -191,12 +254,13 @@ static bool ranks_agree(
 	return z >= need * (1 - 1e-9);
 }
 
-struct step chunk_test(const struct chunk *chunk, size_t start, size_t tau, size_t end)
+struct step chunk_test(const struct chunk *chunk, const struct prefix *prefix, size_t start,
+	size_t tau, size_t end)
 {
 	size_t cap = 2 * (size_t)chunk->options.window;
 	start = tau - start > cap ? tau - cap : start;
 	end = end - tau > cap ? tau + cap : end;
-	struct sides sides = sides_of(chunk, start, tau, end);
+	struct sides sides = sides_of(chunk, prefix, start, tau, end);
 	struct step step = {
 		.tau = tau,
 		.p = 1,
@@ -208,7 +272,8 @@ struct step chunk_test(const struct chunk *chunk, size_t start, size_t tau, size
 	if (sides.before.n < 2 || sides.after.n < 2)
 		return step;
 	double even, limit = chunk->options.p_value;
-	double p = calibrated_p(&sides, chunk->y + start, limit, &even);
+	struct place place = {chunk, prefix, start};
+	double p = calibrated_p(&sides, &place, limit, &even);
 	if (p < 1 && ranks_agree(chunk, start, tau, end, even))
 		step.p = p;
 	return step;

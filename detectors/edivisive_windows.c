@@ -74,7 +74,8 @@ static size_t search_window(
 		scratch_spend(room->scratch, 2 * parts + end - start);
 		struct interval *cut = intervals + best_interval(intervals, parts);
 		size_t tau = cut->start + cut->split.tau;
-		if (cut->split.tau == 0 || !relaxed_test(chunk, cut->start, tau, cut->end))
+		if (cut->split.tau == 0 ||
+			!relaxed_test(chunk, &room->prefix, cut->start, tau, cut->end))
 			break;
 		memmove(cut + 1, cut, (size_t)(intervals + parts - cut) * sizeof(*cut));
 		cut[0] = interval_of(chunk->y, cut[0].start, tau, room);
