@@ -315,7 +315,8 @@ static size_t sum_told(const struct kept *kept)
 static void arrive(struct stream *stream, struct confirm_rule rule, uint64_t *random)
 {
 	const struct plugin plugin = {.name = "edivisive"};
-	const struct test test = {.name = "t", .detection = {&plugin, &options, rule, 0}};
+	const struct test test = {.name = "t",
+		.detection = {.detector = &plugin, .options = &options, .confirm = rule}};
 	struct scratch *scratch = scratch_new();
 	struct memory *memory = memory_make();
 

@@ -193,7 +193,7 @@ static void test_none_is_untouched(void **state)
 
 	for (int round = 0; round < 50; round++) {
 		make(made, 720, HOUR, 0, 1, 0.05);
-		made->values[5] = NAN;
+		made->values[5] = (double)NAN;
 		struct season season = fit(made, SEASON_AUTO);
 		assert_int_equal(season.cycles, 0);
 		season_remove(&season, made->times, made->values, made->n, out);
@@ -299,7 +299,7 @@ static void test_jitter_gaps_and_outages(void **state)
 	for (size_t i = 0; i < made->n; i++) {
 		made->times[i] += (int64_t)random_below(&made->random, 240000);
 		if (random_below(&made->random, 10) == 0 || (i > 300 && i < 340))
-			made->values[i] = NAN;
+			made->values[i] = (double)NAN;
 		if (i > 500 && i < 512)
 			made->values[i] *= 8;
 	}
@@ -414,7 +414,7 @@ static void test_hostile_series(void **state)
 		make(made, 500, HOUR, 0.3, 1, 0.05);
 		for (size_t i = 0; i < made->n; i++) {
 			if (kind == 0)
-				made->values[i] = NAN;
+				made->values[i] = (double)NAN;
 			if (kind == 1)
 				made->times[i] = START;
 			if (kind == 2)
