@@ -210,9 +210,11 @@ static size_t pulse_at(const struct chunk *chunk, size_t i, double apart)
 		length++) {
 		double after = side_median(x, i + length, chunk->n);
 		double level = sign > 0 ? fmax(before, after) : fmin(before, after);
+		/* Beside a larger step its last point before it would be taken for the next level. */
+		double far = fmax(apart, fabs(after - before));
 		bool back = sign * (x[i + length] - after) < apart;
 		size_t out = 0;
-		while (out < length && sign * (x[i + out] - level) > apart)
+		while (out < length && sign * (x[i + out] - level) > far)
 			out++;
 		if (out < length)
 			return 0;

@@ -98,6 +98,14 @@ static void merge(struct list *list)
 		drop(list, k);
 }
 
+/* Whether the level behind the second edge is nearer to that before the first than to the one
+ * between: a dip beside a larger step is no excursion, but where the step begins. */
+static bool comes_back(const struct step edges[2])
+{
+	double there = edges[0].delta, back = edges[1].delta;
+	return there * back < 0 && fabs(there + back) < fmin(fabs(there), fabs(back));
+}
+
 static void note_excursion(const struct list *list, size_t start, size_t end)
 {
 	struct excursions *excursions = list->room->excursions;
@@ -118,7 +126,7 @@ static void drop_excursions(struct list *list)
 		if (shortest == SHORTEST)
 			return;
 		const struct step *edges = list->steps + at;
-		if (edges[0].delta * edges[1].delta < 0)
+		if (comes_back(edges))
 			note_excursion(list, edges[0].tau, edges[1].tau);
 		drop(list, edges[1].strength < edges[0].strength ? at + 1 : at);
 		merge(list);

@@ -22,6 +22,8 @@
 /* DAYS, WEEKS: how many of them the points must span. A grid may have this many times the points
  * that there are. */
 enum { LEAST_A_DAY = 4, DAYS = 3, WEEKS = 2, WHOLE_WEEKS = 3, SPARSE = 3, MOST_CELLS = 7 * 86400 };
+/* Of a longer series so many of its newest points are looked at: ten weeks of minutes. */
+enum { MOST_POINTS = 100000 };
 
 /* Points that an outage of a service may have. */
 enum { LONGEST_EXCURSION = 12 };
@@ -675,11 +677,15 @@ struct season season_fit(enum season_mode mode, const struct zone *zone, unsigne
 	const double *values, const int64_t *times, size_t n, struct scratch *scratch)
 {
 	struct season season = {.zone = zone, .scale = scale_of(values, n)};
+	size_t left_out = n > MOST_POINTS ? n - MOST_POINTS : 0;
 	struct grid grid = {0};
 
 	scratch_reset(scratch);
 	if (!times || n < 2 * 7)
 		return season;
+	values += left_out;
+	times += left_out;
+	n -= left_out;
 	grid.step = cadence_of(values, times, n, scratch_take(scratch, 2 * n, sizeof(double)));
 	if (grid.step == 0)
 		return season;

@@ -107,7 +107,7 @@ def test_series_of_one_time_keep_their_commits(hunter, tmp_path, server):
     assert [(g["attributes"]["commit"], [c["metric"] for c in g["changes"]]) for g in groups] == [
         ("a30", series[:1]), ("b30", series[1:])]
     lines = analyze(hunter, "nightly", "--output", "csv", "--attrs", "commit").out.splitlines()
-    assert [line.split(",regression,")[-1].split(",yes,")[-1] for line in lines] == [
+    assert [line.split(",regression,")[-1].split(",yes,")[-1].split(",kind,")[0].split(",step,")[0] for line in lines] == [
         "commit,commit_before,labels", 'a30,a29,"bench=a, suite=aa"', 'b30,b29,"bench=b, suite=bb"']
     assert [(c["labels"], c["commit_before"]) for c in document["changes"]] == [
         ({"bench": "a", "suite": "aa"}, "a29"), ({"bench": "b", "suite": "bb"}, "b29")]
@@ -139,7 +139,7 @@ def test_regressions(hunter, tmp_path, server):
 """)
     found = hunter("regressions", "--since", "2024-03-01 00:00", "--until", UNTIL)
     assert found.code == 1, found.err
-    assert re.search(r'latency\{region="eu"\} *: .*\( *\+(9\.[5-9]|10\.[0-5])%\)', found.out), found.out
+    assert re.search(r'latency\{region="eu"\} *: .*\( *\+(9\.[5-9]|10\.[0-5])% \[', found.out), found.out
     assert 'latency{region="us"}' not in found.out
     assert "speed: OK" in found.out  # it fell, and lower is better
     assert "Regressions in 1 test found" in found.out
