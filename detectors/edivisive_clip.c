@@ -210,7 +210,8 @@ static size_t pulse_at(const struct chunk *chunk, size_t i, double apart)
 		length++) {
 		double after = side_median(x, i + length, chunk->n);
 		double level = sign > 0 ? fmax(before, after) : fmin(before, after);
-		/* Beside a larger step its last point before it would be taken for the next level. */
+		/* Beside a larger step its last point before it would be taken for the next level.
+		 */
 		double far = fmax(apart, fabs(after - before));
 		bool back = sign * (x[i + length] - after) < apart;
 		size_t out = 0;
