@@ -170,7 +170,7 @@ def test_completion_of_known_values(prefix):
         assert complete(prefix, program, command, "--profile", "") == ["default", "otava"]
         assert complete(prefix, program, command, "--detector", "") == [
             "edivisive", "edivisive_permutation", "kernel", "stepfit", "modes", "lookback"]
-    assert complete(prefix, program, "changes", "--state", "") == ["confirmed", "moved", "withdrawn", "candidate"]
+    assert complete(prefix, program, "changes", "--state", "") == ["confirmed", "moved", "withdrawn", "candidate", "recovered"]
 
 
 def test_the_revision_is_the_commit_of_a_git_checkout(tmp_path):
