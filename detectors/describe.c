@@ -12,7 +12,7 @@
 #include "detectors/order.h"
 #include "detectors/stats.h"
 
-static const double REACH = 3, PRIOR = 40, MOST_CORRELATED = 0.9;
+static const double REACH = 3, OUTLIER = 3.5, PRIOR = 40, MOST_CORRELATED = 0.9;
 /* How far nine in ten normal values lie from their median at most, in deviations. */
 static const double NINE_IN_TEN = 1.645;
 
@@ -41,8 +41,10 @@ static void clip(double *values, size_t n)
 	for (size_t i = 0; i < n; i++)
 		sum += sorted[i] = fabs(values[i] - median);
 	spread = 1.4826 * order_median(sorted, n);
-	if (spread == 0 && isfinite(sum))
+	if (spread == 0 && isfinite(sum)) {
+		order_sort(sorted, n);
 		spread = spread_of_few(sorted, n, sum);
+	}
 	for (size_t i = 0; i < n; i++)
 		values[i] = fmin(fmax(values[i], median - REACH * spread), median + REACH * spread);
 }
@@ -160,6 +162,18 @@ static void set_size(struct change *change, const struct sides *sides)
 	change->size_high = change->size + error;
 }
 
+/* Values beyond what either level allows say nothing of where the step is: they count as the middle
+ * of the two, which is as far from one as from the other. */
+static void silence_outliers(const double *values, double *near, const struct sides *sides)
+{
+	double m1 = sides->before.mean, m2 = sides->after.mean;
+	double deviation = sides->n > 2 ? sqrt(sides->within / (double)(sides->n - 2)) : 0;
+	double reach = OUTLIER * deviation;
+	for (size_t i = 0; i < sides->n; i++)
+		if (fabs(values[i] - m1) > reach && fabs(values[i] - m2) > reach)
+			near[i] = 0.5 * (m1 + m2);
+}
+
 void describe_step(struct change *change, const double *values, const size_t *places, size_t start,
 	size_t cut, size_t end, int unit)
 {
@@ -175,6 +189,7 @@ void describe_step(struct change *change, const double *values, const size_t *pl
 	change->level_before = ldexp(sides.before.mean, -unit);
 	change->level_after = ldexp(sides.after.mean, -unit);
 	set_size(change, &sides);
+	silence_outliers(values + from, near, &sides);
 	place_of(&sides, PLACE_95, &first, &last);
 	change->place_from = places ? places[from + first] : from + first;
 	change->place_to = places ? places[from + last] : from + last;

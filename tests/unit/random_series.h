@@ -6,6 +6,7 @@
 #define TESTS_UNIT_RANDOM_SERIES_H
 
 #include <math.h>
+#include <stdbool.h>
 
 #include "tests/unit/random.h"
 
