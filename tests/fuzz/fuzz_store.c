@@ -89,7 +89,8 @@ static void make_whole(void)
 		"UPDATE deliveries SET receipt = '15.2' WHERE id = 2;"
 		"INSERT INTO announced VALUES (1, 1), (2, 2);"
 		"INSERT INTO history VALUES (2, 1, 6, 6, 1000, 'slack', '#perf');"
-		"INSERT INTO series VALUES ('test', 'series', '', 10, 3000);"
+		"INSERT INTO series (test, series, branch, anchor, last_point) VALUES"
+		" ('test', 'series', '', 10, 3000);"
 		"INSERT INTO conditions VALUES ('source csv', 1, 5, 'down')");
 	execute("PRAGMA journal_mode = DELETE; PRAGMA page_size = 512; VACUUM");
 	file = fopen(path, "rb");
