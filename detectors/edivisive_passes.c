@@ -138,14 +138,19 @@ static bool is_excursion(const struct list *list, size_t k)
 {
 	const struct step *out = list->steps + k, *back = out + 1;
 	double height = fmin(fabs(out->delta), fabs(back->delta));
-	if (back->tau - out->tau > list->chunk->excursion || out->delta * back->delta >= 0)
+	if (out->delta * back->delta >= 0)
+		return false;
+	if (back->tau - out->tau < SHORTEST)
+		return true;
+	if (back->tau - out->tau > list->chunk->excursion)
 		return false;
 	double spread = list->chunk->spread[out->tau / CLIP_BLOCK];
 	return fabs(out->delta + back->delta) <= RETURNED * height && height >= FAR_OUT * spread;
 }
 
-/* Drops what is longer than the excursions of any series, and one of this series all the same. */
-static void drop_long_excursions(struct list *list)
+/* Drops what is longer than the excursions of any series, and one of this series all the same; and
+ * what has become short as its ends have moved. */
+static void drop_refined_excursions(struct list *list)
 {
 	for (size_t k = 0; k + 1 < list->count;) {
 		if (!scratch_spend(list->room->scratch, list->count))
@@ -288,8 +293,7 @@ size_t chunk_passes(const struct chunk *chunk, size_t count, const struct chunk_
 	merge(&list);
 	drop_excursions(&list);
 	refine(&list);
-	drop_excursions(&list); /* points that have moved may have come too near */
-	drop_long_excursions(&list);
+	drop_refined_excursions(&list);
 	join_ramps(&list);
 	place_ramps(&list);
 	extend_ramps(&list);
