@@ -281,6 +281,29 @@ static void add_trends(struct list *list)
 	}
 }
 
+/* Ramps of one direction that share most of their points are one, told where it begins. */
+static void join_same_ramps(struct list *list)
+{
+	for (size_t k = 0; k + 1 < list->count;) {
+		struct step *one = list->steps + k, *next = one + 1;
+		bool same =
+			one->ramp && next->ramp &&
+			(one->slope.to > one->slope.from) == (next->slope.to > next->slope.from);
+		size_t shared =
+			next->slope.start < one->slope.end ? one->slope.end - next->slope.start : 0;
+		if (!same || 2 * shared < next->slope.end - next->slope.start) {
+			k++;
+			continue;
+		}
+		if (next->slope.end > one->slope.end) {
+			one->slope.end = next->slope.end;
+			one->slope.to = next->slope.to;
+		}
+		list->count--;
+		memmove(next, next + 1, (list->count - k - 1) * sizeof(*next));
+	}
+}
+
 size_t chunk_passes(const struct chunk *chunk, size_t count, const struct chunk_room *room)
 {
 	struct list list = {.chunk = chunk, .room = room, .steps = room->steps};
@@ -298,5 +321,6 @@ size_t chunk_passes(const struct chunk *chunk, size_t count, const struct chunk_
 	place_ramps(&list);
 	extend_ramps(&list);
 	add_trends(&list);
+	join_same_ramps(&list);
 	return list.count;
 }

@@ -183,6 +183,9 @@ static void settle_chunk(
 	size_t advance = ADVANCE_WINDOWS * window;
 	if (settled > 0 && steps[settled - 1].tau > advance)
 		advance = steps[settled - 1].tau;
+	/* A chunk that began on a ramp would tell the rest of it once more. */
+	if (settled > 0 && steps[settled - 1].ramp && steps[settled - 1].slope.end > advance)
+		advance = steps[settled - 1].slope.end;
 	size_t next = run->chunk_start + advance;
 	size_t last = settled > 0 ? run->chunk_start + steps[settled - 1].tau : run->fold.start;
 	size_t block = next / RUN_BLOCK * RUN_BLOCK;
