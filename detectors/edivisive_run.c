@@ -173,6 +173,27 @@ static void describe_changes(struct run *run, const struct stretch *stretch,
 	}
 }
 
+/* What goes on behind the settled points, if it does. */
+static void note_ramp(struct run *run, const struct step *last)
+{
+	run->ramp_end = last->ramp ? run->chunk_start + last->slope.end : 0;
+	run->ramp_rises = last->slope.to > last->slope.from;
+}
+
+/* A chunk that begins on a ramp finds the rest of it once more: that is no change of its own. */
+static size_t drop_rest_of_ramp(const struct run *run, struct step *steps, size_t count)
+{
+	size_t kept = 0;
+	for (size_t k = 0; k < count; k++) {
+		bool rises = steps[k].slope.to > steps[k].slope.from;
+		bool rest = steps[k].ramp && rises == run->ramp_rises &&
+			    run->chunk_start + steps[k].tau < run->ramp_end;
+		if (!rest)
+			steps[kept++] = steps[k];
+	}
+	return kept;
+}
+
 /* Settles what the full chunk found before 5W and moves on. */
 static void settle_chunk(
 	struct run *run, const struct stretch *stretch, const struct step *steps, size_t count)
@@ -183,9 +204,6 @@ static void settle_chunk(
 	size_t advance = ADVANCE_WINDOWS * window;
 	if (settled > 0 && steps[settled - 1].tau > advance)
 		advance = steps[settled - 1].tau;
-	/* A chunk that began on a ramp would tell the rest of it once more. */
-	if (settled > 0 && steps[settled - 1].ramp && steps[settled - 1].slope.end > advance)
-		advance = steps[settled - 1].slope.end;
 	size_t next = run->chunk_start + advance;
 	size_t last = settled > 0 ? run->chunk_start + steps[settled - 1].tau : run->fold.start;
 	size_t block = next / RUN_BLOCK * RUN_BLOCK;
@@ -201,6 +219,8 @@ static void settle_chunk(
 	}
 	run->starts[run->start_count++] = stretch->places[next - stretch->first];
 	size_t decided = run->chunk_start + SETTLED_WINDOWS * window - REFINE_REACH;
+	if (settled > 0)
+		note_ramp(run, &steps[settled - 1]);
 	run->chunk_start = next;
 	chunk_restart(&run->chunk, decided > next ? decided - next : 0);
 }
@@ -218,6 +238,7 @@ void run_extend(struct run *run, const struct stretch *stretch, struct scratch *
 		size_t count = chunk_evaluate(&run->chunk,
 			stretch->values + (run->chunk_start - stretch->first),
 			is_last ? n : longest, &room);
+		count = drop_rest_of_ramp(run, room.steps, count);
 		if (scratch_is_spent(scratch))
 			return;
 		if (is_last) {

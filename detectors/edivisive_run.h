@@ -34,6 +34,8 @@ struct run {
 	size_t fixed; /* values that what is settled rests on, that there is a next one included */
 	size_t *starts; /* places where the chunks after the first began */
 	size_t start_count, start_capacity;
+	size_t ramp_end; /* of the last settled point, if it stands for a ramp; else 0 */
+	bool ramp_rises;
 	size_t zeros; /* values before the first that is not zero */
 	bool has_unit;
 	int unit; /* moments are taken of 2^unit value */
