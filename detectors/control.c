@@ -150,7 +150,7 @@ static void reweigh(const struct pairs_of *pairs, double deviation, double *slop
 
 static void regress(const struct pairs_of *pairs, struct control *control)
 {
-	double deviation = INFINITY;
+	double deviation = HUGE_VAL;
 	residuals_of(pairs, 0, 0);
 	for (int round = 0; round < ROUNDS; round++) {
 		reweigh(pairs, deviation, &control->slope, &control->bend);
@@ -259,7 +259,7 @@ bool control_takes(
 static double at_equal_load(const struct control *control, double value, double load)
 {
 	if (!isfinite(load) || (control->log_load && load <= 0))
-		return NAN;
+		return (double)NAN;
 	double scaled = scaled_load(control, load);
 	double part = control->slope * scaled + control->bend * square_of(control, scaled);
 	return control->log_values ? value * exp(-part) : value - part;

@@ -216,11 +216,11 @@ static void test_too_few_points(void **state)
 
 static void test_joined_with_the_nearest_in_half_a_step(void **state)
 {
-	const double values[] = {1, 2, NAN, 4, 5};
+	const double values[] = {1, 2, (double)NAN, 4, 5};
 	const int64_t times[] = {1000, 2000, 3000, 4000, 9000};
 	const double own[] = {0, 0, 0, 0, 0, 0};
 	const int64_t asked[] = {400, 1500, 1501, 3200, 6000, 8600};
-	const double expected[] = {NAN, 2, 2, NAN, NAN, 5};
+	const double expected[] = {(double)NAN, 2, 2, (double)NAN, (double)NAN, 5};
 	double out[6];
 
 	(void)state;
@@ -244,13 +244,13 @@ static void test_joined_by_row_within_a_table(void **state)
 static void test_missing_and_unusable_partners(void **state)
 {
 	struct made *made = *state;
-	double values[] = {100, 100, NAN, 100}, joined[] = {50, 0, 50, NAN}, out[4];
+	double values[] = {100, 100, (double)NAN, 100}, joined[] = {50, 0, 50, (double)NAN}, out[4];
 	struct control ratio = {.mode = CONTROL_RATIO, .used = true, .centre = 50};
 
 	control_remove(&ratio, values, joined, 4, out);
 	assert_true(out[0] == 100 && isnan(out[1]) && isnan(out[2]) && isnan(out[3]));
 	make_loaded(made, 0);
-	made->load[7] = NAN;
+	made->load[7] = (double)NAN;
 	fit(made, CONTROL_LOAD);
 	assert_true(isnan(made->rest[7]) && !isnan(made->rest[8]));
 }
