@@ -181,7 +181,7 @@ static void begin(struct store_request *restored)
 static void join_pages(struct replay *replay)
 {
 	struct replay_report *report = &replay->report;
-	struct record *records;
+	const struct record **records;
 	size_t at = 0;
 
 	for (const struct page *page = replay->pages; page; page = page->next)
@@ -189,7 +189,7 @@ static void join_pages(struct replay *replay)
 	records = arena_array(replay->arena, report->record_count, sizeof *records);
 	for (const struct page *page = replay->pages; page; page = page->next)
 		for (size_t i = page->count; i > 0; i--)
-			records[at++] = page->records[i - 1];
+			records[at++] = &page->records[i - 1];
 	report->records = records;
 }
 

@@ -67,7 +67,7 @@ static struct replay_tally *tallies(const struct replay_report *report, size_t *
 	const struct record **records = memory_new(report->record_count, sizeof *records);
 
 	for (size_t i = 0; i < report->record_count; i++)
-		records[i] = &report->records[i];
+		records[i] = report->records[i];
 	qsort(records, report->record_count, sizeof *records, by_test);
 	*count = 0;
 	for (size_t i = 0; i < report->record_count; i++) {
@@ -108,7 +108,7 @@ void replay_print(const struct replay_report *report, FILE *out)
 	char from[WHEN_TEXT], until[WHEN_TEXT];
 
 	for (size_t i = 0; i < report->record_count; i++)
-		add(&all, &report->records[i]);
+		add(&all, report->records[i]);
 	fprintf(out, "%s %s .. %s: %zu test%s, %zu run%s\n",
 		report->interrupted ? "interrupted, replayed" : "replayed",
 		when_format(report->from, from), when_format(report->until, until), report->tests,
@@ -187,7 +187,7 @@ void replay_print_json(const struct replay_report *report, FILE *out)
 	buf_text(&text, ",\n\"changes\": [");
 	for (size_t i = 0; i < report->record_count; i++) {
 		buf_text(&text, i ? ",\n" : "\n");
-		json_change(&text, &report->records[i]);
+		json_change(&text, report->records[i]);
 		fwrite(text.data, 1, text.length, out);
 		buf_clear(&text); /* there may be very many */
 	}

@@ -136,7 +136,8 @@ struct announcement announce_copy(struct arena *arena, const struct announcement
 	const char **const texts[] = {&copy.test, &copy.metric, &copy.unit, &copy.commit_before,
 		&copy.commit_after, &copy.version_before, &copy.version_after,
 		&copy.place_commit_before, &copy.place_commit_after, &copy.place_version_before,
-		&copy.place_version_after, &copy.shared, &copy.commit_url, &copy.compare_url};
+		&copy.place_version_after, &copy.shared, &copy.other, &copy.commit_url,
+		&copy.compare_url};
 
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
 		*texts[i] = arena_strdup(arena, *texts[i]);
