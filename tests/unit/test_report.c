@@ -303,7 +303,7 @@ static void remarks_below_the_table(void **state)
 	report_end(&report);
 	fflush(capture->out);
 	assert_non_null(strstr(capture->text,
-		"demo.read.x: trend from 100 to 120.5 over 2026-01-02 .. 2026-01-06, +5.1 a "
+		"demo.read.x: trend from 100 to 120.5 over 2026-01-02 .. 2026-01-06, +4.1 a "
 		"point\n"
 		"demo.read.y: daily and weekly cycle removed (83% of the variance)\n"));
 }
