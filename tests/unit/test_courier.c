@@ -73,7 +73,7 @@ static enum step speak(struct script *script, struct delivery *delivery, struct 
 			threads_receipt(courier_threads(current->courier), "first"));
 	if (at < LOOKED_AT)
 		assert_in_range(
-			count(current, "deliveries WHERE attempt_started > 0 AND state = 1"), 1, 2);
+			count(current, "deliveries WHERE attempt_started > 0 AND state = 1"), 1, 3);
 	delivery->doubt = DOUBT_NONE;
 	delivery->retry_after = answer.retry_after;
 	if (at >= script->count && !script->dead) {
