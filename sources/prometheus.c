@@ -99,10 +99,10 @@ static bool prometheus_check_metrics(
 static bool find_query(struct query *query, struct asking *asking, struct error *error)
 {
 	const struct prometheus_options *options = query->options;
+	if (asking->at_builds) /* behind the last metric */
+		return fill_query(query, options->build_info, &asking->query, error);
 	const struct metric *metric = query->metric_count ? &query->metrics[asking->at] : NULL;
 	const char *text = metric && metric->query ? metric->query : options->query;
-	if (asking->at_builds)
-		return fill_query(query, options->build_info, &asking->query, error);
 	if (!check_queries(options, query->metrics, query->metric_count, error))
 		return false;
 	if (query->branch && !promql_has_branch(text))
