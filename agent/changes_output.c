@@ -57,6 +57,14 @@ static const char *taken(struct arena *arena, struct buf *text)
 	return copy;
 }
 
+/* The same, NULL for an empty text. */
+static const char *filled(struct arena *arena, struct buf *text)
+{
+	const char *copy = taken(arena, text);
+
+	return *copy ? copy : NULL;
+}
+
 static const char *level(struct arena *arena, double value)
 {
 	struct buf text = {0};
@@ -81,7 +89,7 @@ static const char *place(struct arena *arena, const struct announcement *item)
 	buf_text(&text, item->change.kind == CHANGE_TREND ? "trend" : "");
 	text_course(&text, item);
 	text_place(&text, item);
-	return text.length > 0 ? taken(arena, &text) : NULL;
+	return filled(arena, &text);
 }
 
 static const char *commits(struct arena *arena, const struct announcement *item)
@@ -99,7 +107,7 @@ static const char *attributes(struct arena *arena, const struct announcement *it
 	struct buf text = {0};
 
 	text_attributes(&text, item);
-	return text.length > 0 ? taken(arena, &text) : NULL;
+	return filled(arena, &text);
 }
 
 static const char *time_text(struct arena *arena, int64_t time)
