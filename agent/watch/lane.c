@@ -179,7 +179,10 @@ static void failed(struct lane *lane, const struct delivery *delivery, const str
 	letter->begun = letter->parcel.begun = delivery->doubt != DOUBT_NONE;
 	letter->parcel.not_before = delivery->retry_after < 0 ? 0 : agent_now(agent) + wait;
 	letter->parcel.attempts++;
-	letter->parcel.problem = arena_strdup(letter->arena, error->text);
+	if (!letter->failure) /* one place: a letter may be tried for weeks */
+		letter->failure = arena_alloc(letter->arena, sizeof *letter->failure);
+	*letter->failure = *error;
+	letter->parcel.problem = letter->failure->text;
 	if (patience == PATIENCE_GIVE_UP) {
 		abandon(lane, &lane->first, "abandoned", error->text);
 		lane_wait(lane, 0);
@@ -222,7 +225,7 @@ static void carried(struct delivery *finished, bool done, const struct error *er
 	lane->generation = NULL;
 	agent->under_way--;
 	note(lane, delivery.notice);
-	if (delivery.receipt)
+	if (delivery.receipt && delivery.receipt != letter->parcel.receipt)
 		letter->parcel.receipt = arena_strdup(letter->arena, delivery.receipt);
 	if (!done)
 		failed(lane, &delivery, error);

@@ -16,8 +16,9 @@ struct outbox;
 struct letter {
 	struct arena *arena;
 	struct outbox *outbox;
-	struct parcel parcel; /* its payload is NULL until its first attempt */
-	const char *what;     /* the changes in it, for people; NULL until they are known */
+	struct parcel parcel;  /* its payload is NULL until its first attempt */
+	struct error *failure; /* of the last attempt that failed: parcel.problem; NULL before */
+	const char *what;      /* the changes in it, for people; NULL until they are known */
 	enum doubt doubt;
 	int64_t made;       /* ms */
 	int64_t not_before; /* engine_now, when it may be tried */

@@ -412,6 +412,7 @@ def test_listening_for_others(agents, hunter, tmp_path):
     path = on_demand(config(tmp_path, csv_test(tmp_path / "read.csv"), agent="  metrics_listen: 0.0.0.0:0"))
     agent = agents(path)
     port = port_of(agent, "metrics are served")
+    agent.wait_metric("hunter_ready", 1)  # the state file has been read
     assert "hunter_tests 1\n" in ask(port, "/metrics").text
     assert ask(port, "/-/healthy").status == 200 and ask(port, "/-/ready").status == 200
     for page in ("/api/v1/tests", "/api/v1/changes", "/api/v1/series?test=db.read"):

@@ -53,7 +53,7 @@ struct fixture {
 
 static struct fixture *current; /* the steps below are called without a context */
 
-static int count(const struct fixture *f, const char *what);
+static bool has_begun(const char *key);
 
 const struct notifier *__real_notifier_find(const char *name);
 const struct notifier *__wrap_notifier_find(const char *name);
@@ -72,8 +72,7 @@ static enum step speak(struct script *script, struct delivery *delivery, struct 
 		assert_ptr_not_equal(delivery->thread,
 			threads_receipt(courier_threads(current->courier), "first"));
 	if (at < LOOKED_AT)
-		assert_in_range(
-			count(current, "deliveries WHERE attempt_started > 0 AND state = 1"), 1, 3);
+		assert_true(has_begun(delivery->key));
 	delivery->doubt = DOUBT_NONE;
 	delivery->retry_after = answer.retry_after;
 	if (at >= script->count && !script->dead) {
@@ -248,6 +247,16 @@ static int count(const struct fixture *f, const char *what)
 	sqlite3_finalize(statement);
 	sqlite3_close(database);
 	return number;
+}
+
+/* The store knows that an attempt to send this one is under way. */
+static bool has_begun(const char *key)
+{
+	char what[120];
+
+	snprintf(what, sizeof what,
+		"deliveries WHERE key = '%s' AND attempt_started > 0 AND state = 1", key);
+	return count(current, what) == 1;
 }
 
 static void assert_metric(struct fixture *f, const char *line)
@@ -468,11 +477,10 @@ static void queue_large(
 }
 
 /* Messages of 800 kB wait and the receiver is tried all day: they are in the store and not in
- * memory, which grows by the threads alone that may still be continued, and the others are served.
- */
+ * memory, which stays as it is, and the others are served. */
 static void test_memory_while_a_receiver_is_dead(void **state)
 {
-	enum { HOURS = 20, WAITING = 100, EACH = 5600, GROWTH = 60000 };
+	enum { HOURS = 20, WAITING = 100, EACH = 4500, GROWTH = 2000 };
 	struct fixture *f = *state;
 	int64_t empty = memory_used(), before = 0;
 
@@ -705,8 +713,24 @@ static void test_a_reload_is_no_excuse(void **state)
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
-int main(void)
+/* The allocator keeps freed pieces for each thread and counts them as used: as many as there were
+ * threads and as they happened to run. Without them the numbers are this program's. */
+static void without_caches(char **arguments)
 {
+	static const char name[] = "GLIBC_TUNABLES", value[] = "glibc.malloc.tcache_count=0";
+	const char *set = getenv(name);
+
+	if (set && strcmp(set, value) == 0)
+		return;
+	setenv(name, value, 1);
+	execv("/proc/self/exe", arguments);
+	abort();
+}
+
+int main(int arguments_given, char **arguments)
+{
+	(void)arguments_given;
+	without_caches(arguments);
 	const struct CMUnitTest tests[] = {
 		CASE(test_in_order_and_spaced),
 		CASE(test_a_long_wait_is_obeyed_to_the_second),

@@ -34,8 +34,8 @@ static int set_up(void **state)
 	(void)state;
 	world = calloc(1, sizeof *world);
 	world->transfers = transfers_new(TRANSFERS_MEMORY);
-	world->endpoint = (struct endpoint){.connect_timeout = 5000,
-		.timeout = 5000,
+	world->endpoint = (struct endpoint){.connect_timeout = 60000, /* busy as the machine is */
+		.timeout = 60000,
 		.max_concurrent = 16,
 		.max_body = 1 << 20};
 	return 0;
@@ -983,7 +983,6 @@ static void set_memory(size_t bytes)
 {
 	transfers_free(world->transfers);
 	world->transfers = transfers_new(bytes);
-	world->endpoint.timeout = 60000; /* answers wait for the test */
 	world->endpoint.max_body = 16 << 20;
 }
 
