@@ -130,7 +130,8 @@ static int64_t rest(struct agent *agent, const struct test *test)
 	int64_t due = next == WHEN_NEVER ? WHEN_NEVER / 2 : next + delay + (delay > 0);
 
 	show_progress(replay, now);
-	if (test->stale_after < WHEN_NEVER / 4 && due > now + test->stale_after + 1)
+	if (test->stale_after > 0 && test->stale_after < WHEN_NEVER / 4 &&
+		due > now + test->stale_after + 1)
 		due = now + test->stale_after + 1;
 	return (due > now ? due - 1 : now) - replay->report.from;
 }

@@ -48,10 +48,10 @@ const struct field agent_fields[] = {
 	{.name = "stale_after",
 		.type = FIELD_DURATION,
 		.offset = offsetof(struct agent_settings, stale_after),
-		.initial = "never",
 		.min = 1000,
 		.max = (double)INT64_MAX,
-		.help = "a test without a new point for so long is told"},
+		.help = "a test without a new point for so long is told; by default for 3 times "
+			"the longest of its last 20 gaps, at least 10 intervals and 3 steps"},
 	{.name = "group_wait",
 		.type = FIELD_DURATION,
 		.offset = offsetof(struct agent_settings, group_wait),

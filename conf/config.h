@@ -105,8 +105,9 @@ struct test {
 	struct strings notify; /* receivers, at least one: by default all sections', else stdout */
 	struct strings tags, annotate;
 	int64_t evaluation_delay; /* ms: younger points are left for later runs */
-	int64_t stale_after;      /* ms without a newer point, until that is told; WHEN_NEVER */
-	int64_t max_series;       /* that are watched; at most MAX_SERIES */
+	/* ms without a newer point, until that is told; WHEN_NEVER; 0: by the data's rhythm */
+	int64_t stale_after;
+	int64_t max_series;                   /* that are watched; at most MAX_SERIES */
 	const char *commit_url, *compare_url; /* templates of agent/core/link.h, or NULL */
 	const char *run_attribute;            /* groups points into runs; NULL: their time does */
 	const char *hash_attribute;           /* of what was measured, or NULL */

@@ -25,14 +25,24 @@ const struct source *source_find(const char *name)
 	return NULL;
 }
 
-int64_t source_range(const struct source *source, const void *options)
+static int64_t duration_of(const struct source *source, const char *name, const void *options)
 {
-	const struct field *field = source->fields ? field_find(source->fields, "range") : NULL;
-	int64_t range = 0;
+	const struct field *field = source->fields ? field_find(source->fields, name) : NULL;
+	int64_t duration = 0;
 
 	if (field && field->type == FIELD_DURATION)
-		memcpy(&range, (const char *)options + field->offset, sizeof range);
-	return range;
+		memcpy(&duration, (const char *)options + field->offset, sizeof duration);
+	return duration;
+}
+
+int64_t source_range(const struct source *source, const void *options)
+{
+	return duration_of(source, "range", options);
+}
+
+int64_t source_step(const struct source *source, const void *options)
+{
+	return duration_of(source, "step", options);
 }
 
 static void add_name(struct pair *names, size_t *count, const char *place, const char *name)

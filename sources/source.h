@@ -75,6 +75,10 @@ const struct source *source_find(const char *name);
  * and gives all there is. */
 int64_t source_range(const struct source *source, const void *options);
 
+/* From point to point of the grid that the source is asked for, ms: its option `step`. 0: the
+ * points lie where they were measured. */
+int64_t source_step(const struct source *source, const void *options);
+
 /*
  * The attributes of points: where each is found (a column, a label) and its name. That of `commit`
  * is "commit", that of `version` "version" (both may be NULL), all others have the name of their

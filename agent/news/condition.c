@@ -17,6 +17,7 @@ enum { FAILURES = 3, OUTAGE = 300000 };
 
 struct conditions {
 	struct troubles tables;
+	int64_t since;
 	struct buf subjects[CONDITION_TURNS], texts[CONDITION_TURNS];
 };
 
@@ -51,6 +52,11 @@ struct conditions *conditions_new(void)
 	return conditions;
 }
 
+void conditions_since(struct conditions *conditions, int64_t since)
+{
+	conditions->since = since;
+}
+
 void conditions_free(struct conditions *conditions)
 {
 	if (!conditions)
@@ -81,15 +87,23 @@ static struct condition condition_of(struct buf *subject, enum condition_kind ki
 		.over = trouble->state == TROUBLE_NONE};
 }
 
+static int64_t limit_of(const struct noting *noting)
+{
+	int64_t given = noting->outcome->stale_after, usual = noting->test->usual;
+
+	return given > 0 ? given : usual > 0 ? usual : WHEN_NEVER;
+}
+
 static void tell(struct noting *noting, enum condition_kind kind, const char *name,
 	const struct trouble *trouble)
 {
 	size_t at = noting->count++;
 	struct buf *text = &noting->conditions->texts[at];
+	struct condition_data data = {noting->test->newest, limit_of(noting)};
 
 	noting->turns[at] = condition_of(&noting->conditions->subjects[at], kind, name, trouble);
 	buf_clear(text);
-	condition_text(&noting->turns[at], noting->outcome, noting->test->newest, text);
+	condition_text(&noting->turns[at], noting->outcome, &data, text);
 	noting->turns[at].text = text->data;
 }
 
@@ -116,6 +130,15 @@ static void begin(struct noting *noting, enum aspect aspect)
 		return;
 	crowd->many = (struct trouble){.state = TROUBLE_TOLD, .since = noting->outcome->now};
 	tell(noting, aspects[aspect].many, noting->source->name, &crowd->many);
+}
+
+static void begin_silently(struct noting *noting, enum aspect aspect)
+{
+	struct trouble *trouble = &noting->test->troubles[aspect];
+
+	know(noting, aspect);
+	trouble->state = TROUBLE_OLD;
+	crowd_count(&noting->source->crowds[aspect], trouble, 1);
 }
 
 /* Which tests were told as one of many is not stored: after a restart nobody knows that it is over
@@ -211,6 +234,16 @@ static void note_success(struct noting *noting)
 	noting->test->troubles[ASPECT_FAILS].failures = 0;
 }
 
+/* After a restart the points may be gone that said what is usual: what was told goes on. */
+static bool is_unknown(const struct noting *noting)
+{
+	const struct subject *test = noting->test;
+	const struct trouble *trouble = &test->troubles[ASPECT_STALE];
+
+	return noting->outcome->stale_after == 0 && test->usual == 0 && trouble->state &&
+	       test->newest <= trouble->since;
+}
+
 /* A newest point that is older than before, as a range slides or data are deleted, is no arrival.
  */
 static void note_arrival(struct noting *noting)
@@ -218,7 +251,7 @@ static void note_arrival(struct noting *noting)
 	const struct outcome *outcome = noting->outcome;
 	struct subject *test = noting->test;
 	struct trouble *trouble = &test->troubles[ASPECT_STALE];
-	int64_t age = 0;
+	int64_t age = 0, limit;
 	bool stale;
 
 	if (!test->seen && outcome->newest != WHEN_ALWAYS && outcome->now > outcome->newest)
@@ -226,10 +259,13 @@ static void note_arrival(struct noting *noting)
 	if (!test->seen || outcome->newest > test->newest) {
 		test->arrived = outcome->clock - age;
 		test->newest = outcome->newest;
+		test->usual = outcome->usual;
 	}
 	test->seen = true;
-	stale = outcome->stale_after != WHEN_NEVER &&
-		outcome->clock - test->arrived > outcome->stale_after;
+	if (is_unknown(noting))
+		return;
+	limit = limit_of(noting);
+	stale = limit != WHEN_NEVER && outcome->clock - test->arrived > limit;
 	if (stale == (trouble->state != TROUBLE_NONE))
 		return;
 	if (!stale) {
@@ -237,7 +273,10 @@ static void note_arrival(struct noting *noting)
 		return;
 	}
 	trouble->since = test->newest == WHEN_ALWAYS ? outcome->now : test->newest;
-	begin(noting, ASPECT_STALE);
+	if (outcome->stale_after == 0 && test->newest + limit < noting->conditions->since)
+		begin_silently(noting, ASPECT_STALE);
+	else
+		begin(noting, ASPECT_STALE);
 }
 
 size_t conditions_note(struct conditions *conditions, const struct outcome *outcome,
@@ -391,7 +430,7 @@ size_t conditions_stale(const struct conditions *conditions)
 	for (size_t i = 0; i < conditions->tables.source_index.count; i++) {
 		const struct crowd *crowd = &conditions->tables.sources[i].crowds[ASPECT_STALE];
 
-		count += crowd->told + crowd->hushed;
+		count += crowd->told + crowd->hushed + crowd->old;
 	}
 	return count;
 }

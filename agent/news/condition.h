@@ -13,9 +13,11 @@
  *   has run it between, has not failed twice.
  * - A test fails alone when it has failed three times in a row and its source has answered others
  *   meanwhile. From then on it says nothing about its source.
- * - Data are stale when no newer point has come for `stale_after`. A failed run tells nothing about
- *   that. The time is counted on the monotonic clock, so that a wall clock that jumps makes nothing
- *   stale; only for what was there at the first look the age of the point counts.
+ * - Data are stale when no newer point has come for `stale_after`, or where that is not given, for
+ *   longer than is usual (agent/news/rhythm.h) when the last one came; data that were so before
+ *   anybody looked for it are stale without a word. A failed run tells nothing about that. The time
+ * is counted on the monotonic clock, so that a wall clock that jumps makes nothing stale; only for
+ * what was there at the first look the age of the point counts.
  * - Of the tests of one source that fail alone, or are stale, five are told one by one. The rest is
  *   one more notice, however many they are.
  */
@@ -55,14 +57,19 @@ struct outcome {
 	const char *test, *source; /* names */
 	const char *problem;       /* why it failed; NULL: it went well */
 	int64_t newest;            /* ms, of its newest point; WHEN_ALWAYS: there is none */
-	int64_t stale_after;       /* ms; WHEN_NEVER */
-	int64_t interval;          /* ms, from run to run; 0: every run counts */
-	int64_t now;               /* ms, wall clock */
-	int64_t clock;             /* ms, monotonic */
+	int64_t stale_after;       /* ms; WHEN_NEVER; 0: by `usual` */
+	int64_t usual;    /* ms, that the data may be without a newer point; 0: nobody knows */
+	int64_t interval; /* ms, from run to run; 0: every run counts */
+	int64_t now;      /* ms, wall clock */
+	int64_t clock;    /* ms, monotonic */
 };
 
 struct conditions *conditions_new(void);
 void conditions_free(struct conditions *conditions);
+
+/* Since when somebody has looked whether data are without the points that are usual, ms, wall
+ * clock: what was so before is not told. */
+void conditions_since(struct conditions *conditions, int64_t since);
 
 /* Takes up what an earlier process told and stored. */
 void conditions_restore(struct conditions *conditions, const struct condition *condition);

@@ -24,14 +24,14 @@ static const char *lasted(int64_t since, int64_t now, char text[WHEN_TEXT])
 	return when_format_duration(ms - ms % unit, text);
 }
 
-static void begun(const struct condition *condition, const struct outcome *outcome, int64_t newest,
-	struct buf *out)
+static void begun(const struct condition *condition, const struct outcome *outcome,
+	const struct condition_data *data, struct buf *out)
 {
 	const char *name = condition_name(condition);
 	char since[WHEN_TEXT], limit[WHEN_TEXT];
 
 	when_format(condition->since, since);
-	when_format_duration(outcome->stale_after, limit);
+	when_format_duration(data->limit, limit);
 	switch (condition->kind) {
 	case CONDITION_SOURCE:
 		buf_printf(out,
@@ -43,7 +43,7 @@ static void begun(const struct condition *condition, const struct outcome *outco
 			cut(outcome->problem), outcome->problem);
 		break;
 	case CONDITION_STALE:
-		if (newest == WHEN_ALWAYS)
+		if (data->newest == WHEN_ALWAYS)
 			buf_printf(
 				out, "test \"%s\" has had no data for longer than %s", name, limit);
 		else
@@ -102,10 +102,10 @@ void condition_text_gone(const struct condition *condition, struct buf *out)
 }
 
 void condition_text(const struct condition *condition, const struct outcome *outcome,
-	int64_t newest, struct buf *out)
+	const struct condition_data *data, struct buf *out)
 {
 	if (condition->over)
 		over(condition, outcome, out);
 	else
-		begun(condition, outcome, newest, out);
+		begun(condition, outcome, data, out);
 }

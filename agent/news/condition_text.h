@@ -9,10 +9,15 @@
 
 enum { CONDITION_TOLD_SINGLY = 5 }; /* tests of a source, before they are told together */
 
-/* Appends one sentence. `newest` is the time of the newest point that the test ever had, ms;
- * WHEN_ALWAYS: none. */
+/* The data of a condition's test. */
+struct condition_data {
+	int64_t newest; /* ms, of the newest point that it ever had; WHEN_ALWAYS: none */
+	int64_t limit;  /* ms, how long it may be without another; WHEN_NEVER */
+};
+
+/* Appends one sentence. */
 void condition_text(const struct condition *condition, const struct outcome *outcome,
-	int64_t newest, struct buf *out);
+	const struct condition_data *data, struct buf *out);
 
 /* Appends one sentence about the end of a condition whose test or source is not configured any
  * more. */

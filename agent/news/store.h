@@ -106,6 +106,12 @@ struct series_mark {
 	int64_t revised;    /* ms: its last point when that became another; 0: it never did */
 };
 
+/* When something of that name was, that happens once or once in a while. */
+struct store_moment {
+	const char *name;
+	int64_t time; /* ms, wall clock */
+};
+
 enum parcel_state {
 	PARCEL_QUEUED = 1,
 	PARCEL_SENT,
@@ -148,7 +154,8 @@ struct pruned {
 enum store_kind {
 	/*
 	 * Out: the pending records, the queued parcels without payloads (the last 1,000 with their
-	 * records), how many changes there are of each state, the conditions, and `recent`: the
+	 * records), how many changes there are of each state, the conditions, the moments, and
+	 * `recent`: the
 	 * last 1,000 parcels about changes that were sent at or after `since`, newest first,
 	 * without payloads.
 	 */
@@ -169,7 +176,8 @@ enum store_kind {
 	 */
 	STORE_RECORD,
 	/* In: parcels (their ids come out); told: changes that become NEWS_QUEUED, or NEWS_RECOVERY
-	 * if they have recovered meanwhile; out: recoveries. */
+	 * if they have recovered meanwhile; conditions; moments, added or replaced by name. Out:
+	 * recoveries. */
 	STORE_QUEUE,
 	/* Out: records of NEWS_RECOVERY, at most STORE_RECOVERIES, and in `recent` who was told of
 	 * each and by which message, as parcels with that one record; without a key where the
@@ -194,7 +202,9 @@ enum store_kind {
 	 * records.
 	 */
 	STORE_REOPEN,
-	STORE_CONDITION, /* in: conditions, added or replaced by subject; `over`: forgotten */
+	/* In: conditions, added or replaced by subject; `over`: forgotten. And moments, as in
+	 * STORE_QUEUE. */
+	STORE_CONDITION,
 	STORE_LIST, /* in: filter; out: records with their history, latest recorded first; more */
 	/*
 	 * In: before, tests. Forgets what was settled before it: parcels that were sent or given
@@ -243,6 +253,8 @@ struct store_request {
 	size_t told_count;
 	struct condition *conditions;
 	size_t condition_count;
+	struct store_moment *moments;
+	size_t moment_count;
 	struct change_filter filter;
 	bool more; /* there are more records than the filter's limit */
 	struct strings tests;

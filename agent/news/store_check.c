@@ -180,6 +180,7 @@ static const struct range {
 	{"series", "last_point", -ROWS_MOST, ROWS_MOST, 0},
 	{"conditions", "kind", 1, CONDITION_MANY_STALE, 0},
 	{"conditions", "since", -ROWS_MOST, ROWS_MOST, 0},
+	{"moments", "time", -ROWS_MOST, ROWS_MOST, 8},
 };
 
 static void check_values(struct check *check)

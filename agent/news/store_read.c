@@ -249,12 +249,28 @@ static bool load_conditions(
 	return !reader.failed;
 }
 
+static bool load_moments(
+	struct store_file *file, struct store_request *request, struct error *error)
+{
+	struct reader reader = open_reader(file, request, STATEMENT_MOMENTS);
+
+	request->moment_count = 0;
+	while (reader_next(&reader, error)) {
+		request->moments = rows_grow(request->arena, request->moments,
+			&request->moment_count, sizeof *request->moments);
+		request->moments[request->moment_count - 1] =
+			(struct store_moment){.name = read_name(&reader)};
+		request->moments[request->moment_count - 1].time = read_time(&reader);
+	}
+	return !reader.failed;
+}
+
 bool store_restore(struct store_file *file, struct store_request *request, struct error *error)
 {
 	return load_pending(file, request, error) && load_told(file, request, error) &&
 	       load_parcels(file, request, error) && load_recent(file, request, error) &&
 	       store_counts(file, request, error) && load_conditions(file, request, error) &&
-	       store_recoveries(file, request, error);
+	       load_moments(file, request, error) && store_recoveries(file, request, error);
 }
 
 /* Series repeat from row to row: each name is copied once. */

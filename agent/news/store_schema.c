@@ -130,13 +130,18 @@
 	"ALTER TABLE changes ADD COLUMN place_version_before TEXT;"                                \
 	"ALTER TABLE changes ADD COLUMN place_version_after TEXT;"
 
+/* When something was that is not to happen again, or not soon. */
+#define VERSION_8                                                                                  \
+	"CREATE TABLE moments (name TEXT PRIMARY KEY, time INTEGER NOT NULL) STRICT, WITHOUT "     \
+	"ROWID;"
+
 const char *const store_migrations[STORE_VERSION] = {
-	VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5, VERSION_6, VERSION_7};
+	VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5, VERSION_6, VERSION_7, VERSION_8};
 
 const char store_temporary[] = "CREATE TEMP TABLE present (test TEXT PRIMARY KEY) WITHOUT ROWID;"
 			       "CREATE TEMP TABLE doomed (change INTEGER PRIMARY KEY);";
 
-_Static_assert(STORE_VERSION == 7, "STATEMENT_PROBE writes the version");
+_Static_assert(STORE_VERSION == 8, "STATEMENT_PROBE writes the version");
 
 /* The id after all that a table has and has had. */
 #define NEXT_ID(table)                                                                             \
@@ -215,6 +220,7 @@ const char *const store_statements[STATEMENT_COUNT] = {
 		" WHERE change = ? AND state != 3 ORDER BY receiver",
 	[STATEMENT_COUNTS] = "SELECT state, count FROM counts",
 	[STATEMENT_CONDITIONS] = "SELECT subject, kind, since, text FROM conditions",
+	[STATEMENT_MOMENTS] = "SELECT name, time FROM moments",
 	[STATEMENT_RECENT] = "SELECT " PARCEL_COLUMNS(
 		"updated") " FROM deliveries INDEXED BY deliveries_settled"
 			   " WHERE state != 1 AND updated >= ? AND state = 2"
@@ -319,7 +325,9 @@ const char *const store_statements[STATEMENT_COUNT] = {
 	[STATEMENT_CONDITION] = "INSERT INTO conditions VALUES (?1, ?2, ?3, ?4)"
 				" ON CONFLICT DO UPDATE SET kind = ?2, since = ?3, text = ?4",
 	[STATEMENT_CONDITION_OVER] = "DELETE FROM conditions WHERE subject = ?",
-	[STATEMENT_PROBE] = "PRAGMA user_version = 7" /* SQLite does not skip this write */,
+	[STATEMENT_MOMENT] = "INSERT INTO moments VALUES (?1, ?2) ON CONFLICT DO UPDATE SET"
+			     " time = ?2",
+	[STATEMENT_PROBE] = "PRAGMA user_version = 8" /* SQLite does not skip this write */,
 	[STATEMENT_PRESENT_CLEAR] = "DELETE FROM present",
 	[STATEMENT_PRESENT] = "INSERT OR IGNORE INTO present VALUES (?)",
 	[STATEMENT_PRUNE_LINKS] = "DELETE FROM announced WHERE delivery IN"

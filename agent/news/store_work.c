@@ -251,6 +251,20 @@ static bool write_conditions(
 	return true;
 }
 
+static bool write_moments(
+	struct store_file *file, struct store_request *request, struct error *error)
+{
+	for (size_t i = 0; i < request->moment_count; i++) {
+		struct binder binder = bind_to(file, STATEMENT_MOMENT);
+
+		bind_text(&binder, request->moments[i].name);
+		bind_time(&binder, request->moments[i].time);
+		if (!bind_finish(&binder, error))
+			return false;
+	}
+	return true;
+}
+
 static bool queue(struct store_file *file, struct store_request *request, struct error *error)
 {
 	for (size_t i = 0; i < request->parcel_count; i++)
@@ -259,7 +273,7 @@ static bool queue(struct store_file *file, struct store_request *request, struct
 	for (size_t i = 0; i < request->told_count; i++)
 		if (!tell(file, request->told[i], error))
 			return false;
-	return write_conditions(file, request, error);
+	return write_conditions(file, request, error) && write_moments(file, request, error);
 }
 
 static bool probe(struct store_file *file, struct error *error)
@@ -285,7 +299,9 @@ bool store_file_perform(struct store_file *file, struct store_request *request, 
 	case STORE_SETTLE: return store_settle(file, request, error);
 	case STORE_ATTEMPT: return store_attempt(file, request, error);
 	case STORE_REOPEN: return store_reopen(file, request, error);
-	case STORE_CONDITION: return write_conditions(file, request, error);
+	case STORE_CONDITION:
+		return write_conditions(file, request, error) &&
+		       write_moments(file, request, error);
 	case STORE_PRUNE:
 		return store_prune(file, request, error) && store_counts(file, request, error);
 	case STORE_PROBE: return probe(file, error);

@@ -60,6 +60,7 @@ void crowd_count(struct crowd *crowd, const struct trouble *trouble, size_t step
 {
 	crowd->told += trouble->state == TROUBLE_TOLD ? step : 0;
 	crowd->hushed += trouble->state == TROUBLE_HUSHED ? step : 0;
+	crowd->old += trouble->state == TROUBLE_OLD ? step : 0;
 	crowd->awaited += trouble->awaited ? step : 0;
 }
 

@@ -11,7 +11,12 @@
 
 #define TROUBLES_NOWHERE SIZE_MAX /* the source of a test that has not run yet */
 
-enum trouble_state { TROUBLE_NONE, TROUBLE_TOLD, TROUBLE_HUSHED /* one of many */ };
+enum trouble_state {
+	TROUBLE_NONE,
+	TROUBLE_TOLD,
+	TROUBLE_HUSHED, /* one of many */
+	TROUBLE_OLD,    /* it was so before anybody looked: is not told, nor its end */
+};
 
 /* Something that may be wrong with a subject. */
 struct trouble {
@@ -26,7 +31,7 @@ enum aspect { ASPECT_FAILS, ASPECT_STALE, ASPECTS };
 
 /* The tests of a source that are in one kind of trouble. */
 struct crowd {
-	size_t told, hushed, awaited;
+	size_t told, hushed, old, awaited;
 	struct trouble many;
 };
 
@@ -48,6 +53,7 @@ struct subject {
 	uint64_t answered; /* source.answered when its first failure in a row came */
 	bool seen;
 	int64_t newest, arrived; /* arrived: on the monotonic clock */
+	int64_t usual;           /* ms, until a point is missed, as the data said by then; or 0 */
 };
 
 /* Names to places in an array. */

@@ -39,7 +39,7 @@ const struct metric_row metric_rows[METRIC_COUNT] = {
 	[METRIC_SOURCE_UP] = {"hunter_source_up", TYPE_GAUGE, {"source"}, NULL,
 		"Whether the server answers: 0 from when its failing is told until it is well."},
 	[METRIC_STALE_TESTS] = {"hunter_stale_tests", TYPE_GAUGE, {0}, NULL,
-		"Tests without a new point for longer than their stale_after."},
+		"Tests without a new point for longer than their stale_after, or than usual."},
 	[METRIC_MISSED_RUNS] = {"hunter_missed_runs_total", TYPE_COUNTER, {0}, NULL,
 		"Runs left out because the one before had not ended or the agent was held up."},
 	[METRIC_RUN_DURATION] = {"hunter_run_duration_seconds", TYPE_HISTOGRAM, {"source"},

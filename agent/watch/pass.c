@@ -16,6 +16,7 @@
 #include "agent/core/hash.h"
 #include "agent/core/when.h"
 #include "agent/news/news.h"
+#include "agent/news/rhythm.h"
 
 /* In the arena of its task. */
 struct pass {
@@ -29,7 +30,7 @@ struct pass {
 	const struct store_request *known;
 	struct store_request *news;
 	struct news_clock clock;
-	int64_t newest;   /* ms, of the points read */
+	struct run_outcome outcome;
 	int64_t started;  /* engine_now */
 	double detection; /* seconds */
 	struct news_tally tally;
@@ -87,7 +88,12 @@ static bool detect(struct task *task, struct scratch *scratch, struct error *err
 		&task->query.data, task->companions, scratch, &pass->analysis, &pass->hindsights,
 		error);
 
-	pass->newest = sentinel_newest(&task->query.data);
+	pass->outcome.usual = rhythm_of_all(&task->query.data,
+		&(struct rhythm_bounds){.interval = task->test->interval,
+			.step = source_step(
+				source_find(task->test->source->name), task->test->options),
+			.delay = task->test->evaluation_delay},
+		&pass->outcome.newest);
 	pass->detection = 1e-9 * (double)(clock_monotonic_ns() - start);
 	return done;
 }
@@ -157,7 +163,8 @@ static void fail_pass(struct pass *pass, const struct error *error)
 	subject->failing = true;
 	keep_problem(subject, error->text);
 	if (error->kind != ERROR_STATE && !subject->removed) /* that is ours, not the source's */
-		sentinel_note(pass->passes->sentinel, pass->test, error->text, WHEN_ALWAYS);
+		sentinel_note(pass->passes->sentinel, pass->test,
+			&(struct run_outcome){.problem = error->text, .newest = WHEN_ALWAYS});
 	agent->misconfigured |= error->kind == ERROR_USAGE;
 	agent->incomplete |= error->kind == ERROR_DATA;
 	agent->stateless |= error->kind == ERROR_STATE;
@@ -229,7 +236,7 @@ static void note_pass(struct pass *pass, struct store_request *request)
 
 	note_well(subject);
 	if (!subject->removed)
-		sentinel_note(pass->passes->sentinel, pass->test, NULL, pass->newest);
+		sentinel_note(pass->passes->sentinel, pass->test, &pass->outcome);
 	subject->series = report.series;
 	subject->points = report.points;
 	memory_recorded(subject->memory, pass->tally.beyond == 0);

@@ -4,12 +4,13 @@
  */
 #include "agent/watch/sentinel.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/core/when.h"
 #include "conf/dict.h"
+
+#define FIRST_LOOK "stale" /* in the store: since when data are known to be missed */
 
 struct sentinel {
 	struct agent *agent;
@@ -105,12 +106,29 @@ static void tell_all(const struct sentinel *sentinel, const struct condition *co
 	free(names);
 }
 
-void sentinel_restore(struct sentinel *sentinel, const struct condition *conditions, size_t count)
+/* What was so before there was an agent that looks for it is no news. */
+static int64_t look_since(struct agent *agent, const struct store_request *restored)
+{
+	struct store_request *request;
+
+	for (size_t i = 0; i < restored->moment_count; i++)
+		if (strcmp(restored->moments[i].name, FIRST_LOOK) == 0)
+			return restored->moments[i].time;
+	request = store_request_new(STORE_CONDITION, store_request_free, NULL);
+	request->moments = arena_alloc(request->arena, sizeof *request->moments);
+	*request->moments = (struct store_moment){FIRST_LOOK, agent_now(agent)};
+	request->moment_count = 1;
+	ledger_ask(agent, request);
+	return agent_now(agent);
+}
+
+void sentinel_restore(struct sentinel *sentinel, const struct store_request *restored)
 {
 	const struct generation *generation = sentinel->agent->generation;
 
-	for (size_t i = 0; i < count; i++)
-		conditions_restore(sentinel->conditions, &conditions[i]);
+	conditions_since(sentinel->conditions, look_since(sentinel->agent, restored));
+	for (size_t i = 0; i < restored->condition_count; i++)
+		conditions_restore(sentinel->conditions, &restored->conditions[i]);
 	for (size_t i = 0; i < generation->test_count; i++)
 		if (!generation->tests[i]->unsupported)
 			conditions_expect(sentinel->conditions, generation->tests[i]->name,
@@ -125,15 +143,16 @@ static void note_stale(const struct sentinel *sentinel)
 }
 
 void sentinel_note(
-	struct sentinel *sentinel, const struct test *test, const char *problem, int64_t newest)
+	struct sentinel *sentinel, const struct test *test, const struct run_outcome *run)
 {
 	struct agent *agent = sentinel->agent;
 	struct condition turns[CONDITION_TURNS];
 	struct outcome outcome = {.test = test->name,
 		.source = source_of(test),
-		.problem = problem,
-		.newest = newest,
+		.problem = run->problem,
+		.newest = run->newest,
 		.stale_after = test->stale_after,
+		.usual = run->usual,
 		.interval = test->interval,
 		.now = agent_now(agent),
 		.clock = engine_now(agent->engine)};
@@ -189,20 +208,4 @@ void sentinel_adopt(struct sentinel *sentinel)
 	metrics_retain(sentinel->agent->metrics, METRIC_SOURCE_UP, is_source, &names);
 	note_stale(sentinel);
 	arena_free(arena);
-}
-
-int64_t sentinel_newest(const struct dataset *data)
-{
-	int64_t newest = WHEN_ALWAYS;
-
-	for (size_t i = 0; i < data->count; i++) {
-		const struct series *series = &data->series[i];
-		size_t n = series->axis->n;
-
-		while (n > 0 && isnan(series->values[n - 1]) && series->axis->times[n - 1] > newest)
-			n--;
-		if (n > 0 && !isnan(series->values[n - 1]) && series->axis->times[n - 1] > newest)
-			newest = series->axis->times[n - 1];
-	}
-	return newest;
 }

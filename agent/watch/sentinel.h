@@ -17,17 +17,19 @@ struct sentinel *sentinel_new(struct agent *agent, struct announcer *announcer);
 void sentinel_free(struct sentinel *sentinel);
 
 /* What STORE_RESTORE says had been told; before the first pass. */
-void sentinel_restore(struct sentinel *sentinel, const struct condition *conditions, size_t count);
+void sentinel_restore(struct sentinel *sentinel, const struct store_request *restored);
 
-/* Notes the end of a pass: why the data could not be had, or NULL and the time of their newest
- * point. */
+/* How a pass ended: why the data could not be had, or NULL and what they are like. */
+struct run_outcome {
+	const char *problem;
+	int64_t newest; /* ms, of its newest point; WHEN_ALWAYS: there is none */
+	int64_t usual;  /* ms, that it may be without a new one by its rhythm; 0: nobody knows */
+};
+
 void sentinel_note(
-	struct sentinel *sentinel, const struct test *test, const char *problem, int64_t newest);
+	struct sentinel *sentinel, const struct test *test, const struct run_outcome *run);
 
 /* The agent has a new configuration: what is not in it is forgotten. */
 void sentinel_adopt(struct sentinel *sentinel);
-
-/* The time of the newest value of a dataset, ms; WHEN_ALWAYS: it has none. */
-int64_t sentinel_newest(const struct dataset *data);
 
 #endif

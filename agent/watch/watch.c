@@ -259,7 +259,7 @@ static void begin_watching(struct watch *watch, size_t fresh)
 
 void watch_start(struct watch *watch, const struct store_request *restored)
 {
-	sentinel_restore(watch->passes.sentinel, restored->conditions, restored->condition_count);
+	sentinel_restore(watch->passes.sentinel, restored);
 	watch->started = true;
 	begin_watching(watch, watch->count);
 }

@@ -162,6 +162,37 @@ def test_data_that_stop(agents, tmp_path):
     agent.end()
 
 
+def test_data_that_stop_are_missed_by_their_rhythm(agents, tmp_path):
+    """Without `stale_after`: ten intervals of a second. What had stopped before there was an agent is not told."""
+    def points(count, unit):
+        now = datetime.datetime.now(datetime.timezone.utc)
+        return "".join(f"{(now - i * unit).isoformat()},c{i},{100 + i % 3}\n" for i in range(count - 1, -1, -1))
+
+    def add(name, text):
+        with open(tmp_path / f"{name}.csv", "a") as out:
+            out.write(text)
+
+    for name, count_ in (("live", 30), ("few", 9)):
+        add(name, "time,commit,p99\n" + points(count_, datetime.timedelta(seconds=1)))
+    write_csv(tmp_path / "old.csv", [])
+    path = config(tmp_path, "".join(csv_test(tmp_path / f"{name}.csv", name) for name in ("live", "few", "old")))
+    agent = agents(path)
+    wait_out(agent, 'test "live" has had no new data for longer than 10s: its last point is of')
+    agent.pass_by(6)
+    assert "hunter_stale_tests 2" in agent.get("/metrics")[1]  # the old one, too
+    agent.end(signal.SIGKILL)
+    agent = agents(path)
+    agent.pass_by(6)
+    assert "hunter_stale_tests 2" in agent.get("/metrics")[1]
+    assert count(agent, "no new data") == 0
+    add("live", points(1, HOUR))
+    wait_out(agent, 'test "live" has new data again')
+    add("old", points(1, HOUR))
+    agent.wait(lambda: "hunter_stale_tests 0" in agent.get("/metrics")[1])
+    agent.end()
+    assert count(agent, '"old"') == 0 and count(agent, '"few"') == 0 and conditions(tmp_path) == []
+
+
 def test_late_data_are_left_for_later(hunter, tmp_path):
     """A newest point that is not final (half a bucket) makes no change while it is younger than evaluation_delay."""
     now = datetime.datetime.now(datetime.timezone.utc).replace(microsecond=0)

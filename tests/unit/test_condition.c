@@ -24,7 +24,7 @@ struct history {
 	int64_t clock, shift; /* shift: of the wall clock */
 	struct condition turns[CONDITION_TURNS];
 	size_t count;
-	int64_t stale_after, interval;
+	int64_t stale_after, usual, interval, since;
 	struct {
 		char subject[SUBJECT_MAX];
 		enum condition_kind kind;
@@ -90,6 +90,7 @@ static void note(struct history *history, const char *test, const char *source, 
 		.problem = problem,
 		.newest = newest,
 		.stale_after = history->stale_after,
+		.usual = history->usual,
 		.interval = history->interval,
 		.now = START + history->clock + history->shift,
 		.clock = history->clock};
@@ -122,6 +123,7 @@ static void restart(struct history *history)
 {
 	conditions_free(history->conditions);
 	history->conditions = conditions_new();
+	conditions_since(history->conditions, history->since);
 	for (size_t i = 0; i < history->told_count; i++)
 		conditions_restore(history->conditions,
 			&(struct condition){.subject = history->told[i].subject,
@@ -267,6 +269,58 @@ static void test_stale_data(void **state)
 	history->stale_after = WHEN_NEVER;
 	note(history, "b", "csv", NULL, START);
 	expect(history, 0, "data b", true);
+}
+
+/* Without a limit of its own a test has the one that its data have set when they came last. */
+static void test_stale_by_rhythm(void **state)
+{
+	struct history *history = *state;
+
+	history->stale_after = 0;
+	note(history, "few", "csv", NULL, START - 900 * (int64_t)MINUTE); /* nobody knows */
+	history->usual = (int64_t)30 * MINUTE;
+	for (int i = 0; i <= 60; i++, history->clock += MINUTE) {
+		note(history, "a", "csv", NULL, START);
+		assert_int_equal(history->count, i == 31);
+		history->usual = (int64_t)(i + 31) * MINUTE; /* no point has come with it */
+	}
+	assert_int_equal(conditions_stale(history->conditions), 1);
+	restart(history);
+	history->usual = 0; /* the points have left the range */
+	note(history, "a", "csv", NULL, WHEN_ALWAYS);
+	note(history, "a", "csv", NULL, START);
+	assert_int_equal(history->count, 0);
+	works(history, "a", "csv");
+	expect(history, 0, "data a", true);
+	assert_int_equal(history->told_count, 0);
+}
+
+/* What is stale when somebody looks for the first time, in whatever process, is not told. */
+static void test_stale_before_anybody_looked(void **state)
+{
+	struct history *history = *state;
+
+	history->stale_after = 0;
+	history->usual = (int64_t)30 * MINUTE;
+	history->since = START;
+	for (int i = 0; i < 3; i++, history->clock += (int64_t)600 * MINUTE) {
+		restart(history);
+		note(history, "old", "csv", NULL, START - 31 * (int64_t)MINUTE);
+		assert_int_equal(history->count, 0);
+		assert_int_equal(conditions_stale(history->conditions), 1);
+	}
+	note(history, "young", "csv", NULL, START - 29 * (int64_t)MINUTE);
+	expect(history, 0, "data young", false);
+	works(history, "old", "csv");
+	assert_int_equal(history->count, 0);
+	assert_int_equal(conditions_stale(history->conditions), 1);
+	history->clock += (int64_t)31 * MINUTE;
+	note(history, "old", "csv", NULL, START);
+	expect(history, 0, "data old", false);
+
+	history->stale_after = MINUTE; /* who asks for it is told */
+	note(history, "asked", "csv", NULL, START - 31 * (int64_t)MINUTE);
+	expect(history, 0, "data asked", false);
 }
 
 /* A wall clock that jumps makes nothing stale, and nothing fresh. */
@@ -420,9 +474,9 @@ static void test_what_is_no_longer_configured(void **state)
 		works(history, "c", "two");
 		fails(history, "b", "two");
 	}
-	history->stale_after = 0;
+	history->stale_after = 1;
 	works(history, "c", "two");
-	history->clock++;
+	history->clock += 2;
 	note(history, "c", "two", NULL, START);
 	assert_int_equal(history->told_count, 3); /* source one, test b, data c */
 	conditions_retain(history->conditions, keep_b, lose, history);
@@ -568,6 +622,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			test_failures_of_an_outage_are_the_sources, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_stale_data, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_stale_by_rhythm, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_stale_before_anybody_looked, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_the_wall_clock_jumps, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_many_tests, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_many_tests_after_a_restart, setup, teardown),

@@ -114,7 +114,7 @@ static void print_test(struct buf *out, const struct test *test)
 	if (test->evaluation_delay != 0)
 		buf_printf(out, " evaluation_delay=%s",
 			when_format_duration(test->evaluation_delay, delay));
-	if (test->stale_after != WHEN_NEVER)
+	if (test->stale_after > 0)
 		buf_printf(out, " stale_after=%s", when_format_duration(test->stale_after, delay));
 	print_strings(out, " notify=", &test->notify);
 	print_strings(out, " tags=", &test->tags);
