@@ -233,16 +233,12 @@ static void print_json(const struct record *records, size_t count, bool more, FI
 
 static void print_csv_description(const struct announcement *item, bool formulas, FILE *out)
 {
-	const struct change *change = &item->change;
-	const double numbers[] = {change->level_before, change->level_after, change->size,
-		change->size_low, change->size_high, item->slope};
 	const char *const texts[] = {item->place_commit_before, item->place_commit_after,
 		item->place_version_before, item->place_version_after};
 	char time[WHEN_TEXT];
 
-	fprintf(out, ",%s", change_kind_names[change->kind]);
-	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-		csv_put_number(numbers[i], out);
+	csv_put_levels(&item->change, out);
+	csv_put_number(item->slope, out);
 	fprintf(out, ",%s", when_format_iso(item->place_from, time));
 	fprintf(out, ",%s", when_format_iso(item->place_to, time));
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
@@ -254,9 +250,6 @@ static void print_csv_description(const struct announcement *item, bool formulas
 static void print_csv_row(const struct record *record, bool formulas, FILE *out)
 {
 	const struct announcement *item = &record->item;
-	const struct change *change = &item->change;
-	const double numbers[] = {change_percent(change), change->magnitude, change->mean_before,
-		change->mean_after, change->stddev_before, change->stddev_after, change->pvalue};
 	const int64_t told = record_announced(record);
 	char time[WHEN_TEXT];
 	const char *const texts[] = {item->commit_before, item->commit_after, item->version_before,
@@ -268,8 +261,7 @@ static void print_csv_row(const struct record *record, bool formulas, FILE *out)
 	csv_put_text(item->metric, formulas, out);
 	putc(',', out);
 	csv_put_text(record->branch, formulas, out);
-	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-		csv_put_number(numbers[i], out);
+	csv_put_means(&item->change, out);
 	fputs(announcement_verdict(item) >= 0 ? ",yes" : ",no", out);
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
 		putc(',', out);
@@ -283,11 +275,10 @@ static void print_csv_row(const struct record *record, bool formulas, FILE *out)
 
 static void print_csv(const struct record *records, size_t count, bool formulas, FILE *out)
 {
-	fputs("id,time,test,metric,branch,forward_change_percent,magnitude,mean_before,mean_after,"
-	      "stddev_before,stddev_after,pvalue,regression,commit_before,commit_after,"
-	      "version_before,version_after,state,news,first_seen,announced,kind,level_before,"
-	      "level_after,size,size_low,size_high,slope,place_from,place_to,place_commit_before,"
-	      "place_commit_after,place_version_before,place_version_after\n",
+	fputs("id,time,test,metric,branch," CSV_MEANS ",regression,commit_before,commit_after,"
+	      "version_before,version_after,state,news,first_seen,announced," CSV_LEVELS
+	      ",slope,place_from,place_to,place_commit_before,place_commit_after,"
+	      "place_version_before,place_version_after\n",
 		out);
 	for (size_t i = 0; i < count; i++)
 		print_csv_row(&records[i], formulas, out);

@@ -6,6 +6,7 @@
 #include "agent/ask.h"
 #include "agent/commands.h"
 #include "agent/core/buf.h"
+#include "agent/core/json_put.h"
 #include "agent/core/log.h"
 #include "agent/core/when.h"
 #include "agent/gather.h"
@@ -139,10 +140,8 @@ static void put_labels(struct buf *out, const struct shape *shape)
 	for (size_t i = 0; i < shape->label_count; i++) {
 		buf_text(out, i ? ", {\"label\": " : "{\"label\": ");
 		buf_json_text(out, shape->labels[i].text);
-		buf_text(out, ", \"share\": ");
-		buf_json_number(out, shape->labels[i].share);
-		buf_text(out, ", \"overall\": ");
-		buf_json_number(out, shape->labels[i].overall);
+		json_put_number(out, "share", shape->labels[i].share);
+		json_put_number(out, "overall", shape->labels[i].overall);
 		buf_char(out, '}');
 	}
 	buf_char(out, ']');
@@ -154,8 +153,7 @@ static void put_members(struct buf *out, const struct shape *shape)
 	for (size_t i = 0; i < shape->count; i++) {
 		buf_text(out, i ? ", {\"test\": " : "{\"test\": ");
 		buf_json_text(out, shape->members[i].test);
-		buf_text(out, ", \"metric\": ");
-		buf_json_text(out, shape->members[i].series);
+		json_put_text(out, "metric", shape->members[i].series);
 		buf_char(out, '}');
 	}
 	buf_char(out, ']');
@@ -168,12 +166,9 @@ static void put_shape(struct buf *out, const struct shape *shape)
 	buf_printf(out, "{\"time\": \"%s\", \"direction\": \"%s\", \"regression\": ",
 		when_format_iso(shape->time, when), shape->sign > 0 ? "up" : "down");
 	buf_json_number(out, shape->regression);
-	buf_text(out, ", \"change_percent\": ");
-	buf_json_number(out, 100 * (shape->ratio - 1));
-	buf_text(out, ", \"commit_before\": ");
-	buf_json_text(out, shape->commit_before);
-	buf_text(out, ", \"commit_after\": ");
-	buf_json_text(out, shape->commit_after);
+	json_put_number(out, "change_percent", 100 * (shape->ratio - 1));
+	json_put_text(out, "commit_before", shape->commit_before);
+	json_put_text(out, "commit_after", shape->commit_after);
 	buf_printf(out, ", \"series\": %zu", shape->count);
 	put_labels(out, shape);
 	put_members(out, shape);

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "agent/core/json_put.h"
+
 void detect_put_text(struct buf *out, const char *prefix, size_t prefix_length,
 	const struct change *changes, size_t count)
 {
@@ -19,28 +21,17 @@ void detect_put_text(struct buf *out, const char *prefix, size_t prefix_length,
 	}
 }
 
-static void put_number(struct buf *out, const char *key, double value)
-{
-	buf_text(out, key);
-	buf_json_number(out, value);
-}
-
 static void put_change(struct buf *out, const struct change *change)
 {
 	buf_printf(out, "{\"index\": %zu", change->index);
-	put_number(out, ", \"pvalue\": ", change->pvalue);
-	put_number(out, ", \"mean_before\": ", change->mean_before);
-	put_number(out, ", \"mean_after\": ", change->mean_after);
-	put_number(out, ", \"stddev_before\": ", change->stddev_before);
-	put_number(out, ", \"stddev_after\": ", change->stddev_after);
-	put_number(out, ", \"forward_change_percent\": ", change_percent(change));
-	put_number(out, ", \"magnitude\": ", change->magnitude);
-	buf_printf(out, ", \"kind\": \"%s\"", change_kind_names[change->kind]);
-	put_number(out, ", \"level_before\": ", change->level_before);
-	put_number(out, ", \"level_after\": ", change->level_after);
-	put_number(out, ", \"size\": ", change->size);
-	put_number(out, ", \"size_low\": ", change->size_low);
-	put_number(out, ", \"size_high\": ", change->size_high);
+	json_put_number(out, "pvalue", change->pvalue);
+	json_put_number(out, "mean_before", change->mean_before);
+	json_put_number(out, "mean_after", change->mean_after);
+	json_put_number(out, "stddev_before", change->stddev_before);
+	json_put_number(out, "stddev_after", change->stddev_after);
+	json_put_number(out, "forward_change_percent", change_percent(change));
+	json_put_number(out, "magnitude", change->magnitude);
+	json_put_levels(out, change);
 	buf_printf(out, ", \"place_from\": %zu, \"place_to\": %zu}", change->place_from,
 		change->place_to);
 }

@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "agent/core/json_put.h"
 #include "agent/evaluate.h"
 
 enum { LABEL = 42, NARROW = 12 };
@@ -199,21 +200,15 @@ void evaluate_put_text(struct buf *out, struct result *results, size_t count,
 		put_classes(&columns);
 }
 
-static void put_number(struct buf *out, const char *key, double value)
-{
-	buf_printf(out, ", \"%s\": ", key);
-	buf_json_number(out, value);
-}
-
 static void put_tally(struct buf *out, const struct score_tally *tally)
 {
-	put_number(out, "precision", score_precision(tally));
-	put_number(out, "recall", score_recall(tally));
-	put_number(out, "f1", score_f1(tally));
-	put_number(out, "right", tally->right);
-	put_number(out, "found", tally->found);
-	put_number(out, "seen", tally->seen);
-	put_number(out, "labelled", tally->truth);
+	json_put_number(out, "precision", score_precision(tally));
+	json_put_number(out, "recall", score_recall(tally));
+	json_put_number(out, "f1", score_f1(tally));
+	json_put_number(out, "right", tally->right);
+	json_put_number(out, "found", tally->found);
+	json_put_number(out, "seen", tally->seen);
+	json_put_number(out, "labelled", tally->truth);
 	buf_char(out, '}');
 }
 
@@ -238,7 +233,7 @@ static void put_standing(struct buf *out, struct standing *standing)
 		standing->series, standing->changed, standing->points, standing->found,
 		standing->flat_points, standing->flat_found);
 	buf_printf(out, ", \"seasonal\": %zu", standing->seasonal);
-	put_number(out, "flat_per_1000",
+	json_put_number(out, "flat_per_1000",
 		per_thousand((double)standing->flat_found, standing->flat_points));
 	buf_text(out, ", \"margins\": [");
 	for (size_t m = 0; m < MARGINS; m++) {
@@ -246,9 +241,9 @@ static void put_standing(struct buf *out, struct standing *standing)
 		put_tally(out, &standing->margins[m]);
 	}
 	buf_char(out, ']');
-	put_number(out, "f1_annotated", mean(standing->f1, standing->series));
-	put_number(out, "covering", mean(standing->cover, standing->series));
-	put_number(out, "rand", mean(standing->rand, standing->series));
+	json_put_number(out, "f1_annotated", mean(standing->f1, standing->series));
+	json_put_number(out, "covering", mean(standing->cover, standing->series));
+	json_put_number(out, "rand", mean(standing->rand, standing->series));
 	for (size_t i = 0; i < LIVES && standing->live[i].points > 0; i++)
 		put_live_json(out, live_names[i], &standing->live[i]);
 	buf_char(out, '}');
@@ -263,7 +258,7 @@ void evaluate_put_json(struct buf *out, struct result *results, size_t count, co
 		struct result *result = &results[i];
 		buf_text(out, i ? ",\n {\"detector\": " : "\n {\"detector\": ");
 		buf_json_text(out, result->contender->name);
-		put_number(out, "seconds", result->seconds);
+		json_put_number(out, "seconds", result->seconds);
 		buf_text(out, ", \"all\": ");
 		put_standing(out, &result->whole);
 		buf_text(out, ",\n  \"classes\": [");

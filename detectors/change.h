@@ -33,12 +33,39 @@ struct change {
 	size_t place_from, place_to; /* the places between which it lies with 95%, both included */
 };
 
+/* The numbers of a change under their names in files and documents, in this order. */
+enum { CHANGE_MEANS = 6, CHANGE_LEVELS = 5 };
+
+static const char *const change_mean_names[CHANGE_MEANS] = {"forward_change_percent", "magnitude",
+	"mean_before", "mean_after", "stddev_before", "stddev_after"};
+static const char *const change_level_names[CHANGE_LEVELS] = {
+	"level_before", "level_after", "size", "size_low", "size_high"};
+
 /* How much higher the new level is, in percent of the old; 0 where the old one is 0. */
 static inline double change_percent(const struct change *change)
 {
 	if (change->mean_before == 0)
 		return 0;
 	return 100.0 * (change->mean_after / change->mean_before - 1.0);
+}
+
+static inline void change_means(const struct change *change, double out[CHANGE_MEANS])
+{
+	out[0] = change_percent(change);
+	out[1] = change->magnitude;
+	out[2] = change->mean_before;
+	out[3] = change->mean_after;
+	out[4] = change->stddev_before;
+	out[5] = change->stddev_after;
+}
+
+static inline void change_levels(const struct change *change, double out[CHANGE_LEVELS])
+{
+	out[0] = change->level_before;
+	out[1] = change->level_after;
+	out[2] = change->size;
+	out[3] = change->size_low;
+	out[4] = change->size_high;
 }
 
 /* Moves what is counted in points, by so many; what would lie before the first is there. */

@@ -88,13 +88,12 @@ static void time_member(struct buf *out, const char *name, int64_t time)
 static void render_description(struct buf *out, const struct announcement *item)
 {
 	const struct change *change = &item->change;
+	double levels[CHANGE_LEVELS];
 
+	change_levels(change, levels);
 	text_member(out, "kind", change_kind_names[change->kind]);
-	number_member(out, "level_before", change->level_before);
-	number_member(out, "level_after", change->level_after);
-	number_member(out, "size", change->size);
-	number_member(out, "size_low", change->size_low);
-	number_member(out, "size_high", change->size_high);
+	for (size_t i = 0; i < CHANGE_LEVELS; i++)
+		number_member(out, change_level_names[i], levels[i]);
 	number_member(out, "slope", change->kind == CHANGE_TREND ? item->slope : (double)NAN);
 	time_member(out, "place_from", item->place_from);
 	time_member(out, "place_to", item->place_to);

@@ -43,3 +43,25 @@ void json_put_bool(struct buf *out, const char *key, bool value)
 	put_key(out, key);
 	buf_text(out, value ? "true" : "false");
 }
+
+void json_put_means(struct buf *out, const struct change *change)
+{
+	double means[CHANGE_MEANS];
+
+	change_means(change, means);
+	for (size_t i = 0; i < CHANGE_MEANS; i++)
+		json_put_number(out, change_mean_names[i], means[i]);
+	buf_printf(out, ", \"count_before\": %zu, \"count_after\": %zu", change->count_before,
+		change->count_after);
+	json_put_number(out, "pvalue", change->pvalue);
+}
+
+void json_put_levels(struct buf *out, const struct change *change)
+{
+	double levels[CHANGE_LEVELS];
+
+	json_put_text(out, "kind", change_kind_names[change->kind]);
+	change_levels(change, levels);
+	for (size_t i = 0; i < CHANGE_LEVELS; i++)
+		json_put_number(out, change_level_names[i], levels[i]);
+}

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "agent/core/buf.h"
+#include "detectors/change.h"
 
 /* null for NULL, WHEN_NEVER and what is no finite number. Times are ISO 8601, durations seconds. */
 void json_put_text(struct buf *out, const char *key, const char *value);
@@ -15,5 +16,10 @@ void json_put_number(struct buf *out, const char *key, double value);
 void json_put_time(struct buf *out, const char *key, int64_t ms);
 void json_put_seconds(struct buf *out, const char *key, int64_t ms);
 void json_put_bool(struct buf *out, const char *key, bool value);
+
+/* Means and deviations with the numbers of points, and the p-value. */
+void json_put_means(struct buf *out, const struct change *change);
+/* The kind, the levels and the size with its interval. */
+void json_put_levels(struct buf *out, const struct change *change);
 
 #endif

@@ -9,19 +9,6 @@
 #include "agent/core/when.h"
 #include "notifiers/text.h"
 
-static void put_numbers(struct buf *out, const struct change *change)
-{
-	json_put_number(out, "forward_change_percent", change_percent(change));
-	json_put_number(out, "magnitude", change->magnitude);
-	json_put_number(out, "mean_before", change->mean_before);
-	json_put_number(out, "mean_after", change->mean_after);
-	json_put_number(out, "stddev_before", change->stddev_before);
-	json_put_number(out, "stddev_after", change->stddev_after);
-	buf_printf(out, ", \"count_before\": %zu, \"count_after\": %zu", change->count_before,
-		change->count_after);
-	json_put_number(out, "pvalue", change->pvalue);
-}
-
 static void put_end(struct buf *out, const struct recovered *over)
 {
 	if (over->time == 0) {
@@ -35,14 +22,7 @@ static void put_end(struct buf *out, const struct recovered *over)
 
 void record_put_description(struct buf *out, const struct announcement *item)
 {
-	const struct change *change = &item->change;
-
-	json_put_text(out, "kind", change_kind_names[change->kind]);
-	json_put_number(out, "level_before", change->level_before);
-	json_put_number(out, "level_after", change->level_after);
-	json_put_number(out, "size", change->size);
-	json_put_number(out, "size_low", change->size_low);
-	json_put_number(out, "size_high", change->size_high);
+	json_put_levels(out, &item->change);
 	json_put_number(out, "slope", item->slope);
 	json_put_time(out, "place_from", item->place_from);
 	json_put_time(out, "place_to", item->place_to);
@@ -88,7 +68,7 @@ void record_put_json(struct buf *out, const struct record *record)
 	json_put_text(out, "unit", item->unit);
 	buf_printf(out, ", \"direction\": %d", item->direction);
 	json_put_time(out, "time", item->time);
-	put_numbers(out, &item->change);
+	json_put_means(out, &item->change);
 	record_put_description(out, item);
 	buf_printf(out, ", \"regression\": %s", announcement_verdict(item) >= 0 ? "true" : "false");
 	json_put_text(out, "commit_before", item->commit_before);

@@ -58,3 +58,23 @@ void csv_put_number(double value, FILE *out)
 	fprintf(out, ",%s", text.data);
 	buf_free(&text);
 }
+
+void csv_put_means(const struct change *change, FILE *out)
+{
+	double means[CHANGE_MEANS];
+
+	change_means(change, means);
+	for (size_t i = 0; i < CHANGE_MEANS; i++)
+		csv_put_number(means[i], out);
+	csv_put_number(change->pvalue, out);
+}
+
+void csv_put_levels(const struct change *change, FILE *out)
+{
+	double levels[CHANGE_LEVELS];
+
+	fprintf(out, ",%s", change_kind_names[change->kind]);
+	change_levels(change, levels);
+	for (size_t i = 0; i < CHANGE_LEVELS; i++)
+		csv_put_number(levels[i], out);
+}

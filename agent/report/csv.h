@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "detectors/change.h"
+
 #define CSV_FORMULAS_HELP                                                                          \
 	"print cells of csv that begin with =, +, - or @ as they are; else an apostrophe is put "  \
 	"before them, as spreadsheets run them as formulas"
@@ -18,5 +20,13 @@ void csv_put_text(const char *text, bool formulas, FILE *out);
 
 /* A comma and the number, with 17 digits where it needs them. */
 void csv_put_number(double value, FILE *out);
+
+/* The columns CSV_MEANS and CSV_LEVELS, each with its comma. */
+#define CSV_MEANS                                                                                  \
+	"forward_change_percent,magnitude,mean_before,mean_after,stddev_before,stddev_after,"      \
+	"pvalue"
+#define CSV_LEVELS "kind,level_before,level_after,size,size_low,size_high"
+void csv_put_means(const struct change *change, FILE *out);
+void csv_put_levels(const struct change *change, FILE *out);
 
 #endif

@@ -105,29 +105,20 @@ static struct strings csv_columns(const struct report *report)
 static void report_csv_header(const struct report *report)
 {
 	struct strings attributes = csv_columns(report);
-	fputs("test,metric,time,index,forward_change_percent,magnitude,mean_before,mean_after,"
-	      "stddev_before,"
-	      "stddev_after,pvalue,regression",
-		report->out);
+	fputs("test,metric,time,index," CSV_MEANS ",regression", report->out);
 	for (size_t i = 0; i < attributes.count; i++) {
 		putc(',', report->out);
 		csv_put_text(attributes.items[i], report->formulas, report->out);
 	}
-	fputs(",commit_before,labels,kind,level_before,level_after,size,size_low,size_high,"
-	      "place_from,place_to\n",
-		report->out);
+	fputs(",commit_before,labels," CSV_LEVELS ",place_from,place_to\n", report->out);
 }
 
 static void put_description(
 	const struct report *report, const struct series *series, const struct change *change)
 {
 	const int64_t *times = series->axis->times;
-	const double numbers[] = {change->level_before, change->level_after, change->size,
-		change->size_low, change->size_high};
 	char time[WHEN_TEXT];
-	fprintf(report->out, ",%s", change_kind_names[change->kind]);
-	for (size_t n = 0; n < sizeof numbers / sizeof *numbers; n++)
-		csv_put_number(numbers[n], report->out);
+	csv_put_levels(change, report->out);
 	fprintf(report->out, ",%s", when_format_iso(times[change->place_from], time));
 	fprintf(report->out, ",%s", when_format_iso(times[change->place_to], time));
 }
@@ -159,11 +150,7 @@ static void report_csv(
 		csv_put_text(series->name, report->formulas, report->out);
 		fprintf(report->out, ",%s,%zu", when_format_iso(hits.items[i].moment.time, time),
 			change->index);
-		const double numbers[] = {change_percent(change), change->magnitude,
-			change->mean_before, change->mean_after, change->stddev_before,
-			change->stddev_after, change->pvalue};
-		for (size_t n = 0; n < sizeof numbers / sizeof *numbers; n++)
-			csv_put_number(numbers[n], report->out);
+		csv_put_means(change, report->out);
 		fputs(change_is_regression(series, change) ? ",yes" : ",no", report->out);
 		for (size_t a = 0; a < attributes.count; a++) {
 			putc(',', report->out);

@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "agent/core/json_put.h"
 #include "agent/core/when.h"
 #include "agent/report/timeline.h"
 #include "notifiers/text.h"
@@ -15,12 +16,6 @@
 static void put_key(struct buf *out, const char *key)
 {
 	buf_printf(out, ", \"%s\": ", key);
-}
-
-static void put_number(struct buf *out, const char *key, double value)
-{
-	put_key(out, key);
-	buf_json_number(out, value);
 }
 
 typedef const char *attribute_of(
@@ -56,36 +51,15 @@ static void put_labels(struct buf *out, const struct pairs *labels)
 	buf_char(out, '}');
 }
 
-static void put_description(
-	struct buf *out, const struct series *series, const struct change *change)
-{
-	const int64_t *times = series->axis->times;
-	char time[WHEN_TEXT];
-	buf_printf(out, ", \"kind\": \"%s\"", change_kind_names[change->kind]);
-	put_number(out, "level_before", change->level_before);
-	put_number(out, "level_after", change->level_after);
-	put_number(out, "size", change->size);
-	put_number(out, "size_low", change->size_low);
-	put_number(out, "size_high", change->size_high);
-	buf_printf(
-		out, ", \"place_from\": \"%s\"", when_format_iso(times[change->place_from], time));
-	buf_printf(out, ", \"place_to\": \"%s\"", when_format_iso(times[change->place_to], time));
-}
-
 static void put_numbers(struct buf *out, const struct series *series, const struct change *change)
 {
-	put_number(out, "forward_change_percent", change_percent(change));
-	put_number(out, "magnitude", change->magnitude);
-	put_number(out, "mean_before", change->mean_before);
-	put_number(out, "mean_after", change->mean_after);
-	put_number(out, "stddev_before", change->stddev_before);
-	put_number(out, "stddev_after", change->stddev_after);
-	buf_printf(out, ", \"count_before\": %zu, \"count_after\": %zu", change->count_before,
-		change->count_after);
-	put_number(out, "pvalue", change->pvalue);
-	buf_printf(out, ", \"regression\": %s",
-		change_is_regression(series, change) ? "true" : "false");
-	put_description(out, series, change);
+	const int64_t *times = series->axis->times;
+
+	json_put_means(out, change);
+	json_put_bool(out, "regression", change_is_regression(series, change));
+	json_put_levels(out, change);
+	json_put_time(out, "place_from", times[change->place_from]);
+	json_put_time(out, "place_to", times[change->place_to]);
 	buf_char(out, '}');
 }
 
@@ -100,13 +74,12 @@ void report_put_change(struct buf *out, const struct findings *findings,
 	buf_json_text(out, series->name);
 	buf_printf(out, ", \"index\": %zu, \"time\": \"%s\"", change->index,
 		when_format_iso(ms, time));
-	put_number(out, "timestamp", (double)ms / 1000);
+	json_put_number(out, "timestamp", (double)ms / 1000);
 	put_key(out, "attributes");
 	put_attributes(out, series, change, attributes, change_attribute);
 	put_key(out, "attributes_before");
 	put_attributes(out, series, change, attributes, change_attribute_before);
-	put_key(out, "commit_before");
-	buf_json_text(out, change_attribute_before(series, change, "commit"));
+	json_put_text(out, "commit_before", change_attribute_before(series, change, "commit"));
 	put_key(out, "labels");
 	put_labels(out, &series->labels);
 	findings_basis(arena, findings, change, &item);

@@ -2,6 +2,7 @@
  * The text is Hunter's, since scripts read it, but for units and "new"; the JSON is one document
  * over all tests.
  */
+#include "agent/core/json_put.h"
 #include "agent/core/when.h"
 #include "agent/regressions.h"
 #include "agent/report/report.h"
@@ -43,12 +44,6 @@ static void print_text(const struct regression_report *report, const char *test,
 	}
 }
 
-static void put_number(struct buf *out, const char *key, double value)
-{
-	buf_printf(out, ", \"%s\": ", key);
-	buf_json_number(out, value);
-}
-
 static void put_level(
 	struct buf *out, const char *key, const struct series *series, const struct level *level)
 {
@@ -58,8 +53,8 @@ static void put_level(
 		when_format_iso(times[level->span.from], time));
 	buf_printf(out, ", \"last\": \"%s\", \"count\": %zu",
 		when_format_iso(times[level->span.to - 1], time), level->count);
-	put_number(out, "mean", level->mean);
-	put_number(out, "stddev", level->stddev);
+	json_put_number(out, "mean", level->mean);
+	json_put_number(out, "stddev", level->stddev);
 	buf_char(out, '}');
 }
 
@@ -77,13 +72,13 @@ static void print_json(const struct regression_report *report, const char *test,
 		buf_json_text(&out, worse[i].before->name);
 		buf_printf(&out, ", \"direction\": %d, \"unit\": ", metric ? metric->direction : 0);
 		buf_json_text(&out, metric ? metric->unit : NULL);
-		put_number(&out, "forward_change_percent", comparison->percent);
-		put_number(&out, "pvalue", comparison->pvalue);
-		put_number(&out, "level_before", comparison->level_before);
-		put_number(&out, "level_after", comparison->level_after);
-		put_number(&out, "size", comparison->size);
-		put_number(&out, "size_low", comparison->size_low);
-		put_number(&out, "size_high", comparison->size_high);
+		json_put_number(&out, "forward_change_percent", comparison->percent);
+		json_put_number(&out, "pvalue", comparison->pvalue);
+		json_put_number(&out, "level_before", comparison->level_before);
+		json_put_number(&out, "level_after", comparison->level_after);
+		json_put_number(&out, "size", comparison->size);
+		json_put_number(&out, "size_low", comparison->size_low);
+		json_put_number(&out, "size_high", comparison->size_high);
 		buf_printf(&out, ", \"kind\": \"%s\"",
 			change_kind_names[worse[i].trend ? CHANGE_TREND : CHANGE_STEP]);
 		announcement_put_basis(&out, &worse[i].basis);
