@@ -74,6 +74,14 @@ struct detector {
 	size_t (*stream_chunk)(const struct stream *stream, size_t at);
 };
 
+/*
+ * Raise it when a detector finds other changes than before in the same values, or cycles, controls
+ * and sizes are judged otherwise. It is stored with each series that the agent looks at; what only
+ * the raise has brought to light is then no news (agent/news/recall.h). 0 is that of programs that
+ * had none.
+ */
+#define DETECTOR_REVISION 1
+
 extern const struct detector *const detectors[]; /* ends with NULL; the first is the default */
 
 /* The detector of that name, or NULL. */

@@ -95,6 +95,8 @@ void memory_restore(struct memory *memory, const struct series_mark *marks, size
 		past = add_past(memory, marks[i].series);
 		past->anchor = past->since = past->marked_anchor = marks[i].anchor;
 		past->last = past->recorded_last = past->marked_last = marks[i].last_point;
+		past->revision = past->marked_revision = marks[i].revision;
+		past->hindsight.revised = marks[i].revised;
 		past->seen = past->marked = true;
 	}
 	sort_pasts(memory);
@@ -308,7 +310,9 @@ size_t memory_marks(struct memory *memory, struct store_request *request, bool a
 				.series = arena_strdup(request->arena, past->series),
 				.branch = "",
 				.anchor = past->anchor,
-				.last_point = past->last};
+				.last_point = past->last,
+				.revision = DETECTOR_REVISION,
+				.revised = past->hindsight.revised};
 	}
 	request->mark_count = count;
 	return count;
@@ -325,13 +329,14 @@ void memory_recorded(struct memory *memory, bool settled)
 		past->seen = true;
 		past->recorded_last = past->last;
 		past->hindsight.restarted = past->hindsight.grown = false;
-		past->hindsight.newer = false;
+		past->hindsight.newer = past->hindsight.revising = false;
 		free(past->hindsight.before);
 		past->hindsight.before = NULL;
 		if (past->offered) {
 			past->marked = true;
 			past->marked_anchor = past->anchor;
 			past->marked_last = past->last;
+			past->marked_revision = DETECTOR_REVISION;
 		}
 		past->offered = false;
 	}

@@ -141,10 +141,15 @@ static bool was_candidate(const struct record *known)
 	       (known->state == CHANGE_WITHDRAWN && known->news == NEWS_HELD);
 }
 
+static bool is_revising(const struct subject *subject)
+{
+	return subject->hindsight && subject->hindsight->revising;
+}
+
 /*
- * A candidate is found again. Whether it is too old to be told was decided when it was first seen.
- * One that was lost begins anew, with its age, too; if it is too old by now, there is nothing to
- * wait for.
+ * A candidate is found again. Where only the detectors are others it is as believable as it was.
+ * Whether it is too old to be told was decided when it was first seen. One that was lost begins
+ * anew, with its age, too; if it is too old by now, there is nothing to wait for.
  */
 static void add_candidate(
 	struct subject *subject, const struct change *change, const struct record *known)
@@ -164,6 +169,8 @@ static void add_candidate(
 			&subject->detection->confirm, change, known->item.change.count_after);
 		record->news = known->news == NEWS_SILENT ? NEWS_SILENT : NEWS_PENDING;
 		record->runs = known->runs + suspect->grown;
+		if (is_revising(subject) && !suspect->grown)
+			suspect->believed = false;
 	} else if (record->news == NEWS_SILENT) {
 		suspect->believed = suspect->exempt = true;
 	}
@@ -291,6 +298,17 @@ static size_t position_of(const struct subject *subject, int64_t time)
 	return position < subject->n ? position : subject->n - 1;
 }
 
+/* These windows see the known change otherwise in the points that were there before: not at all,
+ * elsewhere, or although it is withdrawn. A trend's place follows it. */
+static bool is_otherwise(
+	const struct hindsight *hindsight, const struct record *known, size_t before)
+{
+	if (before == RECONCILE_NONE || known->state == CHANGE_WITHDRAWN)
+		return (before == RECONCILE_NONE) != (known->state == CHANGE_WITHDRAWN);
+	return known->item.change.kind == CHANGE_STEP &&
+	       hindsight->before[before].time != known->item.time;
+}
+
 /*
  * What these windows see otherwise in the points that were there before: known changes of which
  * that is so are kept from now on, and of what was rejected the list is returned. A candidate has
@@ -315,7 +333,7 @@ static struct known *look_back(struct subject *subject, struct arena *scratch,
 	hindsight->kept_count = 0;
 	for (size_t i = 0; i < count; i++)
 		if (known[i].time < hindsight->until && records[i].state != CHANGE_CANDIDATE &&
-			known[i].withdrawn == (result.found_of[i] != RECONCILE_NONE))
+			is_otherwise(hindsight, &records[i], result.found_of[i]))
 			hindsight->kept[hindsight->kept_count++] = known[i].id;
 	*rejected_count = 0;
 	for (size_t i = 0; i < n; i++)
@@ -345,6 +363,25 @@ static void let_move(const struct subject *subject, const struct record *records
 			known[i].followed = records[i].item.change.count_after;
 }
 
+/* It was told by detectors of another revision. */
+static bool outlives(const struct subject *subject, const struct record *known)
+{
+	const struct hindsight *hindsight = subject->hindsight;
+
+	if (known->state == CHANGE_WITHDRAWN || hindsight->revised == 0 ||
+		known->item.time > hindsight->revised)
+		return false;
+	subject->tally->revision_gone += hindsight->revising;
+	return true;
+}
+
+/* By its time alone: it lies among the points that other detectors have seen. */
+static bool is_unearthed(const struct subject *subject, const struct change *change)
+{
+	return is_revising(subject) &&
+	       subject->findings->series->axis->times[change->index] < subject->hindsight->settled;
+}
+
 /* What is not known: news, unless it was rejected before. */
 static void add_unknown(struct subject *subject, struct arena *scratch, const struct found *now,
 	const size_t *known_of, const struct known *rejected, size_t rejected_count)
@@ -361,9 +398,13 @@ static void add_unknown(struct subject *subject, struct arena *scratch, const st
 		}
 	reconcile(scratch, subject->times, subject->n, rejected, rejected_count, found, count,
 		&result);
-	for (size_t i = 0; i < count; i++)
-		add_suspect(subject, &findings->changes[fresh[i]],
-			result.known_of[i] != RECONCILE_NONE);
+	for (size_t i = 0; i < count; i++) {
+		const struct change *change = &findings->changes[fresh[i]];
+		bool silent = result.known_of[i] != RECONCILE_NONE || is_unearthed(subject, change);
+
+		subject->tally->revision_new += silent && is_revising(subject);
+		add_suspect(subject, change, silent);
+	}
 }
 
 static void find_in_series(struct subject *subject, const struct record *known, size_t count)
@@ -392,7 +433,8 @@ static void find_in_series(struct subject *subject, const struct record *known, 
 
 		subject->tally->beyond +=
 			subject->n > 0 && before[i].time > subject->times[subject->n - 1];
-		if (is_kept(subject->hindsight, before[i].id) && result.fates[i] != FATE_GONE)
+		if (is_kept(subject->hindsight, before[i].id) &&
+			(result.fates[i] != FATE_GONE || outlives(subject, &known[i])))
 			continue;
 		if (found && was_candidate(&known[i]))
 			add_candidate(subject, &findings->changes[partner], &known[i]);

@@ -15,6 +15,8 @@ struct news_tally {
 	size_t lost, withdrawn; /* not found any more: candidates, and what was believed */
 	size_t moved, returned; /* of what was believed */
 	size_t beyond; /* known ones behind the last point, of which nothing can be said yet */
+	size_t revision_new, revision_gone; /* by another revision of the detectors alone: recorded
+					       only, and not found any more; those stand */
 };
 
 /* A change as it was seen once. */
@@ -38,6 +40,11 @@ struct hindsight {
 	size_t before_count;
 	int64_t *kept; /* ids of these known changes, kept up here; malloc */
 	size_t kept_count;
+	bool revising;     /* other detectors than those it was last recorded with */
+	int64_t settled;   /* ms: of what is earlier the others would have known, but for where it
+			      is placed */
+	int64_t revised;   /* ms: the last point when the detectors last changed; 0: they never did.
+			      What was known until then and is not found stands */
 	bool newer;        /* points have come after those that it was last recorded with */
 	bool grown;        /* there is something new in the series since it was last recorded */
 	size_t candidates; /* how many of its changes are not believed yet, kept up here */

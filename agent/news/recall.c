@@ -15,6 +15,7 @@
 
 #include "agent/core/arena.h"
 #include "agent/core/when.h"
+#include "agent/news/reconcile.h"
 #include "detectors/follow.h"
 
 enum {
@@ -28,6 +29,7 @@ struct recall *recall_new(const char *series)
 
 	past->series = memory_strdup(series);
 	past->anchor = past->since = WHEN_NEVER;
+	past->revision = DETECTOR_REVISION;
 	return past;
 }
 
@@ -106,6 +108,19 @@ static bool detect_to(const struct look *look, size_t end, struct error *error)
 	return true;
 }
 
+/* Whatever other detectors show in the points that were there before them is no news. */
+static void note_revision(struct recall *past)
+{
+	struct hindsight *hindsight = &past->hindsight;
+
+	if (past->revision != DETECTOR_REVISION) {
+		hindsight->revising = true;
+		hindsight->revised = past->recorded_last;
+	}
+	if (hindsight->revised != 0 && hindsight->until <= hindsight->revised)
+		hindsight->until = hindsight->revised + 1;
+}
+
 /* What the windows show in the points that were there when the series was last recorded. */
 static bool detect_before(const struct look *look, size_t start, struct error *error)
 {
@@ -122,6 +137,9 @@ static bool detect_before(const struct look *look, size_t start, struct error *e
 	hindsight->before = memory_new(past->count, sizeof *hindsight->before);
 	hindsight->before_count = past->count;
 	hindsight->until = end - start > FOLLOW_SETTLED ? times[end - FOLLOW_SETTLED] : WHEN_ALWAYS;
+	hindsight->settled =
+		end - start > RECONCILE_TOLERANCE ? times[end - RECONCILE_TOLERANCE] : WHEN_ALWAYS;
+	note_revision(past);
 	for (size_t i = 0; i < past->count; i++) {
 		const struct change *change = &past->changes[i];
 
@@ -289,12 +307,14 @@ bool recall_look(struct look *look, struct error *error)
 		recall_shed(past);
 		return false;
 	}
+	past->revision = DETECTOR_REVISION;
 	past->hindsight.newer |= past->seen && newer;
 	past->hindsight.grown |= anew && (!first || !past->seen || newer);
 	if (past->trace.n > 0)
 		move_anchor(look);
 	past->last = axis->times[axis->n - 1];
 	past->due = !past->marked || past->anchor != past->marked_anchor ||
+		    past->marked_revision != DETECTOR_REVISION ||
 		    axis->n - axis_lower_bound(axis, past->marked_last + 1) >= MARK_EVERY;
 	return true;
 }

@@ -37,6 +37,8 @@ struct recall {
 	int64_t recorded_last; /* ... with this last point */
 	bool marked, due, offered;
 	int64_t marked_anchor, marked_last;
+	int64_t revision,
+		marked_revision; /* of the detectors (DETECTOR_REVISION); marked: stored */
 };
 
 /* A look at an answer. */

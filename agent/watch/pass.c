@@ -210,6 +210,18 @@ static void note_news(struct pass *pass, const struct store_request *request)
 		LOG_INT("withdrawn", tally->withdrawn), LOG_INT("returned", tally->returned));
 }
 
+static void note_revision(const struct pass *pass)
+{
+	const struct news_tally *tally = &pass->tally;
+
+	if (tally->revision_new + tally->revision_gone > 0)
+		log_event(LEVEL_INFO,
+			"this version of the program finds other changes in old points; nothing "
+			"is announced of that",
+			LOG_TEXT("test", pass->test->name), LOG_INT("new", tally->revision_new),
+			LOG_INT("vanished", tally->revision_gone));
+}
+
 static void note_well(struct subject *subject)
 {
 	if (subject->failing)
@@ -242,6 +254,7 @@ static void note_pass(struct pass *pass, struct store_request *request)
 	memory_recorded(subject->memory, pass->tally.beyond == 0);
 	if (request)
 		note_news(pass, request);
+	note_revision(pass);
 	metrics_add(agent->metrics, METRIC_POINTS_READ, (double)report.points,
 		pass->test->source->name, NULL);
 	metrics_add(agent->metrics, METRIC_DETECTION_SECONDS, pass->detection, NULL, NULL);

@@ -18,6 +18,7 @@ struct kept {
 	bool marked;
 	struct series_mark mark;
 	size_t requests, passes;
+	struct news_tally tally; /* of the last pass */
 };
 
 static int kept_compare_ids(const void *a, const void *b)
@@ -90,20 +91,19 @@ static void kept_pass(struct kept *kept, struct memory *memory, const struct tes
 	struct hindsight **hindsights;
 	struct store_request *request = store_request_new(STORE_RECORD, NULL, NULL);
 	struct error error;
-	bool settled = true;
 
+	kept->tally = (struct news_tally){0};
 	assert_true(memory_detect(
 		memory, arena, test, &data, NULL, scratch, &analysis, &hindsights, &error));
 	if (!memory_settled(memory))
-		settled = news_find(&analysis, hindsights, "", kept->records, kept->count,
-				  &(struct news_clock){.now = now, .oldest = WHEN_ALWAYS}, request)
-				  .beyond == 0;
+		kept->tally = news_find(&analysis, hindsights, "", kept->records, kept->count,
+			&(struct news_clock){.now = now, .oldest = WHEN_ALWAYS}, request);
 	bool news = request->record_count + request->update_count > 0;
 	kept->passes++;
 	if (!failing) {
 		if (memory_marks(memory, request, news) > 0 || news)
 			kept_store(kept, request);
-		memory_recorded(memory, settled);
+		memory_recorded(memory, kept->tally.beyond == 0);
 	}
 	store_request_free(request);
 	arena_free(arena);

@@ -281,6 +281,70 @@ static void test_candidates(void **state)
 	assert_int_equal(score.missing + score.extra, 0);
 }
 
+static size_t count_state(const struct kept *kept, enum change_state state)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < kept->count; i++)
+		count += kept->records[i].state == state;
+	return count;
+}
+
+static size_t count_pending(const struct kept *kept)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < kept->count; i++)
+		count += kept->records[i].news == NEWS_PENDING;
+	return count;
+}
+
+/*
+ * Other detectors look at what was recorded with those before them: nothing is told of what they
+ * find in the same points, nothing that was told goes, then or later, and it is written once.
+ */
+static void test_another_revision(void **state)
+{
+	enum { BEFORE = 600 };
+	size_t found = 0, vanished = 0;
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= 60; seed++) {
+		struct walk *walk = walk_new(&edivisive_detector, &narrow, 0, seed);
+		struct kept *kept = &walk->kept;
+
+		walk->confirm = at_once;
+		for (size_t end = 400; end <= BEFORE; end += 10)
+			pass(walk, end, false);
+		assert_int_equal(kept->mark.revision, DETECTOR_REVISION);
+		size_t told = count_pending(kept), known = kept->count;
+		size_t gone = count_state(kept, CHANGE_WITHDRAWN);
+
+		walk->options = &otava;
+		kept->mark.revision = DETECTOR_REVISION - 1;
+		kept->mark.last_point = walk->times[BEFORE - 1];
+		restart(walk);
+		pass(walk, BEFORE, false);
+		assert_int_equal(kept->mark.revision, DETECTOR_REVISION);
+		assert_int_equal(kept->mark.revised, walk->times[BEFORE - 1]);
+		assert_int_equal(count_pending(kept), told);
+		assert_int_equal(count_state(kept, CHANGE_WITHDRAWN), gone);
+		vanished += kept->tally.revision_gone;
+		found += kept->count - known;
+		assert_int_equal(kept->tally.revision_new, kept->count - known);
+		size_t requests = kept->requests;
+
+		restart(walk);
+		pass(walk, BEFORE, false);
+		assert_int_equal(kept->tally.revision_new + kept->tally.revision_gone, 0);
+		assert_int_equal(kept->requests, requests);
+		assert_int_equal(count_state(kept, CHANGE_WITHDRAWN), gone);
+		walk_free(walk);
+	}
+	print_message("%zu found by the others only, %zu not by them\n", found, vanished);
+	assert_true(found > 60 && vanished > 60);
+}
+
 static struct memory_cut cut(struct memory *memory, struct arena *arena, const char *const *names,
 	size_t count, size_t most, struct dataset *data)
 {
@@ -336,6 +400,7 @@ int main(void)
 		cmocka_unit_test(test_few_points),
 		cmocka_unit_test(test_without_stream),
 		cmocka_unit_test(test_candidates),
+		cmocka_unit_test(test_another_revision),
 		cmocka_unit_test(test_the_same_series_are_kept),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
