@@ -21,7 +21,15 @@
 
 /* DAYS, WEEKS: how many of them the points must span. A grid may have this many times the points
  * that there are. */
-enum { LEAST_A_DAY = 4, DAYS = 3, WEEKS = 2, WHOLE_WEEKS = 3, SPARSE = 3, MOST_CELLS = 7 * 86400 };
+enum {
+	LEAST_A_DAY = 4,
+	MANY_A_DAY = 12,
+	DAYS = 3,
+	WEEKS = 2,
+	WHOLE_WEEKS = 3,
+	SPARSE = 3,
+	MOST_CELLS = 7 * 86400
+};
 /* Of a longer series so many of its newest points are looked at: ten weeks of minutes. */
 enum { MOST_POINTS = 100000 };
 
@@ -34,7 +42,7 @@ enum { LONGEST_EXCURSION = 12 };
  * less than one in 200 is believed to have one. And what may remain where the user has asked for
  * it.
  */
-static const double DAY_PAYS = 0.93, A_DAY = 0.8, WEEK_PAYS = 0.88, A_WEEK = 0.55, ASKED_FOR = 0.99;
+static const double DAY_PAYS = 0.93, A_DAY = 0.8, WEEK_PAYS = 0.88, A_WEEK = 0.8, ASKED_FOR = 0.99;
 /*
  * That is so strict because weeks of noise that depends on itself look alike. Where what a weekly
  * cycle leaves hardly does, less will do: as long as its means of days vary FREE times as much as
@@ -45,6 +53,15 @@ static const double FREE_PAYS = 0.93, A_POINT = 2.5;
 static const double FREE = 1.5, BOUND = 3, FREE_LAG = 0.3, BOUND_LAG = 0.55;
 /* How much of the remaining spread a richer shape has to save against a plainer one. */
 static const double RICHER = 0.98;
+/*
+ * Of a cycle's likeness after its period: what another distance may not exceed it by, what one of
+ * its own may not have, what lies between them at most, and how many standard errors it takes to be
+ * sure of any of that.
+ */
+static const double BETTER = 0.1, RIVAL = 0.8, VALLEY = 0.5, SURE = 3.5;
+/* Hours around the period in which each distance is looked at, else those of whole hours. Pairs of
+ * points that are compared at a distance. */
+enum { NEAR = 14, PAIRS = 4096 };
 /* What makes the deviation of Poisson counts 1/2 at any level, under the square root. */
 static const double ANSCOMBE = 0.375;
 /* Deviations count as at most this many of the median one. */
@@ -500,6 +517,135 @@ static void try_shape(struct best *best, struct fit *fit, const struct shape *sh
 		take(best, fit, shape, base, spread);
 }
 
+/* Likeness */
+
+/* How much more alike points are at some distance than at most others. */
+struct likeness {
+	const double *y;
+	size_t n;
+	double most;  /* a difference counts as at most so much */
+	double usual; /* the mean difference at most distances */
+	double error; /* the standard error of the mean at the distance where it is least */
+};
+
+/* The mean difference of points at that distance. */
+static double difference_at(const struct likeness *like, size_t distance)
+{
+	size_t pairs = like->n - distance, stride = 1 + pairs / PAIRS, count = 0;
+	double sum = 0;
+
+	for (size_t i = distance; i < like->n; i += stride) {
+		double size = fabs(like->y[i] - like->y[i - distance]);
+
+		if (isnan(size))
+			continue;
+		sum += size < like->most ? size : like->most;
+		count++;
+	}
+	return count > 0 ? sum / (double)count : like->usual;
+}
+
+static double likeness_at(const struct likeness *like, size_t distance)
+{
+	return like->usual - difference_at(like, distance);
+}
+
+static size_t hour_of(const struct grid *grid)
+{
+	return grid->per_day > 24 ? grid->per_day / 24 : 1;
+}
+
+/* Distances from `low` to `high` in whole hours. */
+static struct likeness likeness_new(const struct fit *fit, const double *y, double most, size_t low,
+	size_t high, struct scratch *scratch)
+{
+	struct likeness like = {.y = y, .n = fit->grid->n, .most = most};
+	size_t hour = hour_of(fit->grid), count = 0, pairs = like.n - (low + high) / 2;
+	double *all = scratch_take(scratch, (high - low) / hour + 1, sizeof *all), least = HUGE_VAL;
+
+	for (size_t distance = low; distance <= high; distance += hour) {
+		all[count] = difference_at(&like, distance);
+		least = fmin(least, all[count++]);
+	}
+	like.usual = order_median(all, count);
+	like.error = least / sqrt((double)(pairs < PAIRS ? pairs : PAIRS));
+	return like;
+}
+
+/* Whether points are more alike at some distance from `low` to `high` than after `period`. */
+static bool is_beaten(const struct likeness *like, const struct grid *grid, size_t period,
+	size_t low, size_t high)
+{
+	double own = likeness_at(like, period);
+	double bound = own + fmax(BETTER * own, SURE * like->error);
+
+	for (size_t distance = low; distance <= high; distance += hour_of(grid))
+		if (likeness_at(like, distance) > bound)
+			return true;
+	return false;
+}
+
+/* Whether they are about as alike at a distance of its own: going away from the period by `by`,
+ * they were less alike before. */
+static bool has_rival(
+	const struct likeness *like, size_t period, ptrdiff_t by, size_t low, size_t high)
+{
+	double own = likeness_at(like, period), least = own;
+
+	for (size_t distance = period; distance >= low && distance <= high;
+		distance += (size_t)by) {
+		double here = likeness_at(like, distance);
+
+		least = fmin(least, here);
+		if (here >= RIVAL * own && least <= VALLEY * own &&
+			here - least > SURE * like->error)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Whether what its days do not share repeats itself after a week because that is its period, and
+ * not some part of it, or one that has a multiple near by.
+ */
+static bool is_of_a_week(struct fit *fit, uint32_t *room, double most, struct scratch *scratch)
+{
+	const struct grid *grid = fit->grid;
+	double *y = scratch_take(scratch, grid->n, sizeof *y);
+	struct shape day = day_shape(grid, 1, room);
+	size_t week = grid->slot_count, hour = hour_of(grid), near = NEAR * grid->per_day / 24;
+	size_t reach = week / 2 / hour * hour;
+	size_t low = week - reach, high = week + reach;
+
+	fill_profile(fit, &day, fit->deviations);
+	for (size_t i = 0; i < grid->n; i++)
+		y[i] = fit->deviations[i] - fit->smooth[day.cells[grid->slots[i]]];
+	while (high > week && high + week / 2 > grid->n)
+		high -= hour;
+	struct likeness like = likeness_new(fit, y, most, low, high, scratch);
+	if (is_beaten(&like, grid, week, low, high))
+		return false;
+	while (high > week && high + week > grid->n)
+		high -= hour;
+	return !has_rival(&like, week, (ptrdiff_t)hour, low, high) &&
+	       !has_rival(&like, week, -(ptrdiff_t)hour, low, high) &&
+	       (hour == 1 || (!has_rival(&like, week, 1, low, week + near) &&
+				     !has_rival(&like, week, -1, week - near, high)));
+}
+
+/* The same of days; what repeats itself several times a day is of a day, too. */
+static bool is_of_a_day(
+	const struct fit *fit, const double *y, double most, struct scratch *scratch)
+{
+	const struct grid *grid = fit->grid;
+	size_t days = grid->n / grid->per_day / 2, hour = hour_of(grid);
+	size_t period = grid->per_day * (days < 7 ? days : 7);
+	size_t reach = grid->per_day / 2 / hour * hour;
+	struct likeness like = likeness_new(fit, y, most, period - reach, period + reach, scratch);
+
+	return !is_beaten(&like, grid, period, period - reach, period + reach);
+}
+
 static struct fit fit_new(const struct grid *grid, struct scratch *scratch)
 {
 	return (struct fit){
@@ -514,27 +660,30 @@ static struct fit fit_new(const struct grid *grid, struct scratch *scratch)
 	};
 }
 
-/* Replaces *values (by slot; NULL: nothing yet) if a daily cycle pays. */
+/* Replaces *values (by slot; NULL: nothing yet) if a daily cycle pays. `sure`: if it does at all.
+ */
 static bool fit_day(struct fit *fit, bool sure, struct scratch *scratch, double *values)
 {
 	const struct grid *grid = fit->grid;
 	double days = (double)grid->n / (double)grid->per_day;
-	double pays = sure ? ASKED_FOR : DAY_PAYS - A_DAY / days;
+	double pays = fmin(DAY_PAYS - A_DAY / days, 1 - A_POINT / sqrt((double)grid->n));
 	uint32_t *room = scratch_take(scratch, grid->slot_count, sizeof *room);
 	double *sizes = scratch_take(scratch, grid->n, sizeof *sizes);
 
 	deviate(grid, grid->per_day, scratch, fit->deviations);
 	double most = most_deviation(fit->deviations, grid->n, sizes);
 	double all = spread_left(fit, NULL, fit->deviations, most);
+	pays = sure ? ASKED_FOR : pays;
 	struct best best = {.spread = pays * all, .values = values};
 	struct shape plain = day_shape(grid, 1, room);
 	try_shape(&best, fit, &plain, fit->deviations, NULL, most, 1);
-	if (grid->per_day >= 12) {
+	if (grid->per_day >= MANY_A_DAY) {
 		struct shape smooth =
 			day_shape(grid, grid->per_day <= 48 ? 3 : odd(grid->per_day / 48), room);
 		try_shape(&best, fit, &smooth, fit->deviations, NULL, most, 1);
 	}
-	return best.spread < pays * all;
+	return best.spread < pays * all &&
+	       (sure || is_of_a_day(fit, fit->deviations, most, scratch));
 }
 
 /* What the values by slot leave of a point, 0 where there is none. */
@@ -571,14 +720,15 @@ static double dependence_left(const struct fit *fit, const double *values, doubl
 	return fmin(fmax(far, 0), 1);
 }
 
-/* What may remain for a weekly cycle that leaves so much dependence. */
+/* What may remain for a weekly cycle that leaves so much dependence, fewer points knowing less. */
 static double week_pays(const struct grid *grid, double dependence)
 {
 	double weeks = (double)grid->n / (double)grid->slot_count;
-	double strict = WEEK_PAYS - A_WEEK / weeks;
-	double free = fmin(FREE_PAYS, 1 - A_POINT / sqrt((double)grid->n));
+	double few = A_POINT / sqrt((double)grid->n);
+	double free = fmin(FREE_PAYS, 1 - few);
+	double strict = fmin(1 - 2 * few, WEEK_PAYS - A_WEEK / weeks);
 
-	return fmax(strict, free + dependence * (strict - free));
+	return free + dependence * (strict - free);
 }
 
 /* The same for a weekly one on top of the daily one, if there is one. */
@@ -616,6 +766,8 @@ static bool fit_week(
 		return false;
 	if (!sure && best.spread >= week_pays(grid, dependence_left(fit, found, most)) * all)
 		return false;
+	if (!sure && !is_of_a_week(fit, room, most, scratch))
+		return false;
 	memcpy(values, found, grid->slot_count * sizeof *values);
 	return true;
 }
@@ -623,7 +775,7 @@ static bool fit_week(
 /* Few points a week tell little of it. */
 static size_t weeks_needed(const struct grid *grid)
 {
-	return grid->per_day >= LEAST_A_DAY ? WEEKS : WHOLE_WEEKS;
+	return grid->per_day >= MANY_A_DAY ? WEEKS : WHOLE_WEEKS;
 }
 
 /* Which of them the mode asks for and the cadence allows. */

@@ -826,9 +826,7 @@ def test_what_waited_for_days_is_not_thrown_away(hunter, agents, tmp_path, slack
 
 
 def test_kills_at_any_moment(agents, tmp_path, slack):
-    """Each time there is one more change, and each time the agent dies a little later: all is told, and once.
-
-    Levels that change every 40 hours come close to repeating themselves each week, so no cycle is looked for."""
+    """Each time there is one more change, and each time the agent dies a little later: all is told, and once."""
     kills = 12
     slack.slow = (0.05, 0.3)
     steps = []
@@ -836,7 +834,7 @@ def test_kills_at_any_moment(agents, tmp_path, slack):
         steps.append((40 * (kill + 1), 1.2 if kill % 2 else 0.8))
         write_csv(tmp_path / "new.csv", steps, points=40 * (kill + 2))
         shutil.move(tmp_path / "new.csv", tmp_path / "read.csv")
-        path = config(tmp_path, csv_test(tmp_path / "read.csv", extra="    detection: {season: none}"), bot(slack))
+        path = config(tmp_path, csv_test(tmp_path / "read.csv"), bot(slack))
         agent = agents(path)
         threading.Event().wait(0.012 * kill)
         assert agent.end(signal.SIGKILL) == -signal.SIGKILL

@@ -168,6 +168,77 @@ static void test_lasting_noise_is_no_week(void **state)
 	assert_in_range(count, 0, 1);
 }
 
+/* Of two levels, either of which stays for `stay` hours in the mean. */
+static void make_modes(struct made *made, size_t n, int64_t step, double stay)
+{
+	size_t mode = 0;
+
+	make(made, n, step, 0, 1, 0.02);
+	for (size_t i = 0; i < n; i++) {
+		if (random_below(&made->random, 1000000) < 1e6 * (double)(step / HOUR) / stay)
+			mode = 1 - mode;
+		made->values[i] *= mode ? 1.1 : 1;
+	}
+}
+
+/* Modes that stay for a day or so look like weeks, if there are few of them. */
+static void test_modes_that_stay_are_no_week(void **state)
+{
+	static const size_t days[] = {14, 16, 21, 30};
+	struct made *made = *state;
+	size_t count = 0;
+
+	for (size_t round = 0; round < 400; round++) {
+		make_modes(made, days[round % 4] * 24, HOUR, 12 << round % 3);
+		struct season season = fit(made, SEASON_AUTO);
+		count += season.cycles != 0;
+		season_free(&season);
+	}
+	assert_in_range(count, 0, 2);
+}
+
+/* A sawtooth, or two levels in turn, every so many hours. */
+static void make_periodic(struct made *made, size_t n, double hours, bool square)
+{
+	double start = (double)random_below(&made->random, 1000) / 1000;
+
+	make(made, n, HOUR, 0, 1, 0.03);
+	for (size_t i = 0; i < n; i++) {
+		double phase = fmod((double)i / hours + start, 1);
+		made->values[i] *= 1 + 0.2 * (square ? phase < 0.5 : phase);
+	}
+}
+
+/* What repeats itself every 7 hours does so every week. */
+static void test_other_periods_are_no_week(void **state)
+{
+	static const double hours[] = {7, 13, 21, 28, 33.6, 36, 42, 56, 60, 72, 80, 84, 96, 120};
+	struct made *made = *state;
+
+	for (size_t i = 0; i < sizeof hours / sizeof *hours; i++)
+		for (size_t round = 0; round < 6; round++) {
+			make_periodic(made, (14 + 8 * (round / 2)) * 24, hours[i], round % 2);
+			struct season season = fit(made, SEASON_AUTO);
+			assert_int_equal(season.cycles, 0);
+			season_free(&season);
+		}
+}
+
+/* What repeats itself every 12 hours does so every day; 23 or 25 are none. */
+static void test_other_periods_and_days(void **state)
+{
+	struct made *made = *state;
+
+	for (size_t round = 0; round < 6; round++) {
+		static const double hours[] = {23, 25, 12};
+
+		make_periodic(made, 21 * 24, hours[round / 2], round % 2);
+		struct season season = fit(made, SEASON_AUTO);
+		assert_int_equal(season.cycles, round < 4 ? 0 : SEASON_DAILY);
+		season_free(&season);
+	}
+}
+
 static void test_other_cadences(void **state)
 {
 	static const int64_t minutes[] = {5, 7, 10, 15, 30, 120, 240, 360};
@@ -443,6 +514,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_weekly_cycle, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_loud_weeks, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_lasting_noise_is_no_week, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_modes_that_stay_are_no_week, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_other_periods_are_no_week, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_other_periods_and_days, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_other_cadences, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_none_is_untouched, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_mode_decides, setup, teardown),
