@@ -107,6 +107,7 @@ struct test {
 	int64_t evaluation_delay; /* ms: younger points are left for later runs */
 	/* ms without a newer point, until that is told; WHEN_NEVER; 0: by the data's rhythm */
 	int64_t stale_after;
+	bool allow_empty;                     /* a query that gives no series is no problem */
 	int64_t max_series;                   /* that are watched; at most MAX_SERIES */
 	const char *commit_url, *compare_url; /* templates of agent/core/link.h, or NULL */
 	const char *run_attribute;            /* groups points into runs; NULL: their time does */

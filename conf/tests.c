@@ -12,7 +12,7 @@
 struct test_options {
 	const char *source;
 	int64_t interval, evaluation_delay, stale_after, max_series;
-	bool watch;
+	bool watch, allow_empty;
 	struct strings notify, tags, annotate;
 	const char *commit_url, *compare_url;
 	const char *run_attribute, *hash_attribute;
@@ -47,6 +47,10 @@ static const struct field test_fields[] = {
 		.max = (double)INT64_MAX,
 		.help = "being without a new point for so long is told; by default "
 			"agent.stale_after"},
+	{.name = "allow_empty",
+		.type = FIELD_BOOL,
+		.offset = offsetof(struct test_options, allow_empty),
+		.help = "a query that returns no series is no problem of the test"},
 	{.name = "max_series",
 		.type = FIELD_INT,
 		.offset = offsetof(struct test_options, max_series),
@@ -267,6 +271,7 @@ static void read_test(struct loader *loader, const struct yaml_node *map,
 		read_watch(loader, map, &subject, test);
 	test->evaluation_delay = common.evaluation_delay;
 	test->stale_after = common.stale_after;
+	test->allow_empty = common.allow_empty;
 	test->max_series = common.max_series;
 	test->run_attribute = common.run_attribute;
 	test->hash_attribute = common.hash_attribute;

@@ -185,13 +185,28 @@ static void count_failure(struct trouble *trouble, int64_t now)
 		trouble->since = now;
 }
 
-/* Counts the run against its test and, unless that is known to fail, against its source. */
+static void note_answer(struct noting *noting)
+{
+	struct supplier *source = noting->source;
+
+	source->answered++;
+	source->down.failures = 0;
+	if (!source->down.state)
+		return;
+	source->down.state = TROUBLE_NONE;
+	source->outages++;
+	tell(noting, CONDITION_SOURCE, source->name, &source->down);
+}
+
+/* Counts the run against its test and, unless that is known to fail or the source has answered,
+ * against its source. */
 static void note_failure(struct noting *noting)
 {
 	struct supplier *source = noting->source;
 	struct subject *test = noting->test;
 	struct trouble *fails = &test->troubles[ASPECT_FAILS];
 	int64_t now = noting->outcome->now, clock = noting->outcome->clock;
+	bool answered = noting->outcome->answered;
 
 	if (fails->state)
 		return;
@@ -204,14 +219,15 @@ static void note_failure(struct noting *noting)
 		return;
 	test->failed = clock;
 	count_failure(fails, now);
-	if (source->down.failures == 0)
+	if (!answered && source->down.failures == 0)
 		source->clock = clock;
-	count_failure(&source->down, now);
+	if (!answered)
+		count_failure(&source->down, now);
 	if (source->down.state)
 		return;
-	if (fails->failures >= FAILURES && source->answered != test->answered) {
+	if (fails->failures >= FAILURES && (answered || source->answered != test->answered)) {
 		begin(noting, ASPECT_FAILS);
-	} else if (source->down.failures >= FAILURES &&
+	} else if (!answered && source->down.failures >= FAILURES &&
 		   (fails->failures >= FAILURES || clock - source->clock >= OUTAGE)) {
 		source->down.state = TROUBLE_TOLD;
 		tell(noting, CONDITION_SOURCE, source->name, &source->down);
@@ -220,15 +236,6 @@ static void note_failure(struct noting *noting)
 
 static void note_success(struct noting *noting)
 {
-	struct supplier *source = noting->source;
-
-	source->answered++;
-	source->down.failures = 0;
-	if (source->down.state) {
-		source->down.state = TROUBLE_NONE;
-		source->outages++;
-		tell(noting, CONDITION_SOURCE, source->name, &source->down);
-	}
 	if (noting->test->troubles[ASPECT_FAILS].state)
 		end(noting, ASPECT_FAILS);
 	noting->test->troubles[ASPECT_FAILS].failures = 0;
@@ -290,13 +297,16 @@ size_t conditions_note(struct conditions *conditions, const struct outcome *outc
 		.test = troubles_test(tables, outcome->test, source),
 		.turns = turns};
 
-	if (outcome->problem) {
+	if (!outcome->problem || outcome->answered)
+		note_answer(&noting);
+	if (outcome->problem)
 		note_failure(&noting);
-	} else {
+	else
 		note_success(&noting);
+	if (!outcome->problem || outcome->newest != WHEN_ALWAYS)
 		note_arrival(&noting);
+	if (!outcome->problem)
 		know_all(&noting);
-	}
 	return noting.count;
 }
 

@@ -12,7 +12,7 @@
  *   failures are its own. A test that fails again before half of its interval is over, as somebody
  *   has run it between, has not failed twice.
  * - A test fails alone when it has failed three times in a row and its source has answered others
- *   meanwhile. From then on it says nothing about its source.
+ *   meanwhile, or the test itself. From then on it says nothing about its source.
  * - Data are stale when no newer point has come for `stale_after`, or where that is not given, for
  *   longer than is usual (agent/news/rhythm.h) when the last one came; data that were so before
  *   anybody looked for it are stale without a word. A failed run tells nothing about that. The time
@@ -56,6 +56,7 @@ const char *condition_name(const struct condition *condition);
 struct outcome {
 	const char *test, *source; /* names */
 	const char *problem;       /* why it failed; NULL: it went well */
+	bool answered;             /* of one that failed: its source is well all the same */
 	int64_t newest;            /* ms, of its newest point; WHEN_ALWAYS: there is none */
 	int64_t stale_after;       /* ms; WHEN_NEVER; 0: by `usual` */
 	int64_t usual;    /* ms, that the data may be without a newer point; 0: nobody knows */

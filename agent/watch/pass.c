@@ -77,6 +77,36 @@ static void cut_series(struct task *task, const struct memory *memory)
 			most, cut.too_many);
 }
 
+static bool has_points(const struct dataset *data, const struct metric *metric)
+{
+	for (size_t i = 0; i < data->count; i++)
+		if (data->series[i].axis->n > 0 && (!metric || data->series[i].metric == metric))
+			return true;
+	return false;
+}
+
+/* What is not as it should be though the server has answered, or NULL: of several queries each has
+ * to give something. A replay's data begin at some time. */
+static const char *emptiness(const struct pass *pass, const struct query *query)
+{
+	const struct test *test = pass->test;
+
+	if (test->allow_empty || pass->agent->stage ||
+		source_find(test->source->name)->server_size == 0)
+		return NULL;
+	if (!has_points(&query->data, NULL))
+		return query->notices.count == 1
+			       ? arena_printf(query->arena, "the query returns no series: %s",
+					 query->notices.items[0])
+			       : "the query returns no series";
+	for (size_t i = 0; i < test->metric_count; i++)
+		if (test->metrics[i].query && !has_points(&query->data, &test->metrics[i]))
+			return arena_printf(query->arena,
+				"the query of metric \"%s\" returns no series",
+				test->metrics[i].name);
+	return NULL;
+}
+
 static bool detect(struct task *task, struct scratch *scratch, struct error *error)
 {
 	struct pass *pass = task->context;
@@ -88,6 +118,8 @@ static bool detect(struct task *task, struct scratch *scratch, struct error *err
 		&task->query.data, task->companions, scratch, &pass->analysis, &pass->hindsights,
 		error);
 
+	pass->outcome.problem = emptiness(pass, &task->query);
+	pass->outcome.answered = true;
 	pass->outcome.usual = rhythm_of_all(&task->query.data,
 		&(struct rhythm_bounds){.interval = task->test->interval,
 			.step = source_step(
@@ -150,6 +182,16 @@ static const char *reason_of(enum error_kind kind)
 	return kind == ERROR_USAGE ? "configuration" : kind == ERROR_STATE ? "state" : "data";
 }
 
+static void note_problem(struct pass *pass, const char *problem)
+{
+	struct subject *subject = pass->subject;
+
+	log_event(subject->failing ? LEVEL_DEBUG : LEVEL_WARN, "test failed",
+		LOG_TEXT("test", pass->test->name), LOG_TEXT("problem", problem));
+	subject->failing = true;
+	keep_problem(subject, problem);
+}
+
 static void fail_pass(struct pass *pass, const struct error *error)
 {
 	struct agent *agent = pass->agent;
@@ -158,10 +200,7 @@ static void fail_pass(struct pass *pass, const struct error *error)
 
 	metrics_add(agent->metrics, METRIC_RUN_FAILURES, 1, pass->test->source->name,
 		reason_of(error->kind));
-	log_event(subject->failing ? LEVEL_DEBUG : LEVEL_WARN, "test failed",
-		LOG_TEXT("test", pass->test->name), LOG_TEXT("problem", error->text));
-	subject->failing = true;
-	keep_problem(subject, error->text);
+	note_problem(pass, error->text);
 	if (error->kind != ERROR_STATE && !subject->removed) /* that is ours, not the source's */
 		sentinel_note(pass->passes->sentinel, pass->test,
 			&(struct run_outcome){.problem = error->text, .newest = WHEN_ALWAYS});
@@ -222,6 +261,15 @@ static void note_revision(const struct pass *pass)
 			LOG_INT("vanished", tally->revision_gone));
 }
 
+/* Some query has given no series, which is the test's problem; the others' are well. */
+static void note_emptiness(struct pass *pass)
+{
+	metrics_add(
+		pass->agent->metrics, METRIC_RUN_FAILURES, 1, pass->test->source->name, "empty");
+	note_problem(pass, pass->outcome.problem);
+	pass->agent->incomplete = true;
+}
+
 static void note_well(struct subject *subject)
 {
 	if (subject->failing)
@@ -246,7 +294,12 @@ static void note_pass(struct pass *pass, struct store_request *request)
 		.written = request && request->record_count + request->update_count > 0,
 		.recorded = pass->clock.now};
 
-	note_well(subject);
+	report.failed = pass->outcome.problem != NULL;
+	report.problem = pass->outcome.problem;
+	if (report.failed)
+		note_emptiness(pass);
+	else
+		note_well(subject);
 	if (!subject->removed)
 		sentinel_note(pass->passes->sentinel, pass->test, &pass->outcome);
 	subject->series = report.series;

@@ -150,6 +150,7 @@ void sentinel_note(
 	struct outcome outcome = {.test = test->name,
 		.source = source_of(test),
 		.problem = run->problem,
+		.answered = run->answered,
 		.newest = run->newest,
 		.stale_after = test->stale_after,
 		.usual = run->usual,

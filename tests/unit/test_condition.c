@@ -82,12 +82,22 @@ static void keep_turn(struct history *history, const struct condition *turn)
 	history->begun++;
 }
 
+static void note_more(struct history *history, const char *test, const char *source,
+	const char *problem, bool answered, int64_t newest);
+
 static void note(struct history *history, const char *test, const char *source, const char *problem,
 	int64_t newest)
+{
+	note_more(history, test, source, problem, false, newest);
+}
+
+static void note_more(struct history *history, const char *test, const char *source,
+	const char *problem, bool answered, int64_t newest)
 {
 	struct outcome outcome = {.test = test,
 		.source = source,
 		.problem = problem,
+		.answered = answered,
 		.newest = newest,
 		.stale_after = history->stale_after,
 		.usual = history->usual,
@@ -239,6 +249,41 @@ static void test_failures_of_an_outage_are_the_sources(void **state)
 	fails(history, "a", "prometheus");
 	assert_int_equal(history->begun, 2);
 	expect(history, 0, "test a", false);
+}
+
+/* A test whose source answers, but not with what it should: it fails alone, though there is no
+ * other test, and its source is well. */
+static void test_an_answer_that_is_a_problem(void **state)
+{
+	struct history *history = *state;
+
+	history->stale_after = (int64_t)60 * MINUTE;
+	for (int i = 0; i < 100; i++, history->clock += MINUTE) {
+		note_more(history, "a", "prometheus", "no series", true, WHEN_ALWAYS);
+		assert_int_equal(history->count, i == 2);
+		assert_true(conditions_up(history->conditions, "prometheus"));
+		if (i == 2)
+			expect(history, 0, "test a", false);
+	}
+	works(history, "a", "prometheus");
+	expect(history, 0, "test a", true);
+
+	/* It ends an outage, whose failures it is not held to. */
+	for (int i = 0; i < 3; i++, history->clock += MINUTE)
+		fails(history, "a", "prometheus");
+	expect(history, 0, "source prometheus", false);
+	for (int i = 0; i < 3; i++, history->clock += MINUTE) {
+		note_more(history, "a", "prometheus", "no series", true, WHEN_ALWAYS);
+		assert_int_equal(history->count, i != 1);
+		if (i != 1)
+			expect(history, 0, i == 2 ? "test a" : "source prometheus", i == 0);
+	}
+
+	/* One of its queries is well: its data may stop all the same. */
+	note_more(history, "a", "prometheus", "no series", true, START + history->clock);
+	history->clock += (int64_t)61 * MINUTE;
+	note_more(history, "a", "prometheus", "no series", true, START);
+	expect(history, 0, "data a", false);
 }
 
 static void test_stale_data(void **state)
@@ -621,6 +666,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_a_broken_test_and_a_slow_one, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			test_failures_of_an_outage_are_the_sources, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_an_answer_that_is_a_problem, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_stale_data, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_stale_by_rhythm, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_stale_before_anybody_looked, setup, teardown),

@@ -1,0 +1,114 @@
+"""Is it still there? Queries that give nothing, label sets that end and come back, on a real Prometheus that scrapes an exporter."""
+import contextlib
+import http.server
+import json
+import signal
+import threading
+import time
+
+import pytest
+import servers
+from test_conditions import count, wait_out
+from test_run import agents, config  # noqa: F401 (agents is a fixture)
+
+HISTORY = 300  # points a second apart, before the exporter's
+
+
+class Exporter:
+    """What Prometheus scrapes: a line for each label set of `shown`."""
+
+    def __init__(self):
+        self.shown = {}
+        exporter = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                body = "".join(f"{line} {value}\n" for line, value in exporter.shown.items()).encode()
+                self.send_response(200)
+                self.send_header("Content-Type", "text/plain; version=0.0.4")
+                self.send_header("Content-Length", len(body))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def scrape(self):
+        """For prometheus.yml."""
+        return ("scrape_configs: [{job_name: shop, honor_labels: true, scrape_interval: 1s, scrape_timeout: 1s, "
+                f"static_configs: [{{targets: ['127.0.0.1:{self.server.server_port}']}}]}}]\n")
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+REGIONS = {"eu": 4, "us": 5, "ap": 3}
+
+
+def shop(region, instance):
+    return f'latency{{instance="{instance}",job="shop",region="{region}"}}'
+
+
+@pytest.fixture(scope="module")
+def exporter():
+    exporter = Exporter()
+    yield exporter
+    exporter.close()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory, exporter):
+    """Five minutes of twelve series in three regions, which the exporter goes on with."""
+    now = int(time.time())
+    rows = [({"instance": f"{region}{i}", "job": "shop", "region": region}, 100 + at % 3, now - at)
+            for region, many in REGIONS.items() for i in range(many) for at in range(HISTORY, 0, -1)]
+    exporter.shown = {shop(region, f"{region}{i}"): 101 for region, many in REGIONS.items() for i in range(many)}
+    with servers.prometheus(tmp_path_factory.mktemp("prometheus"), servers.openmetrics({"latency": rows}),
+                            scrape=exporter.scrape()) as running:
+        yield running
+
+
+def problems(agent):
+    return {t["name"]: t.get("problem") for t in json.loads(agent.get("/api/v1/tests")[1])["tests"]}
+
+
+def test_a_query_that_gives_nothing(agents, tmp_path, server, exporter):
+    """A problem of its test: state, metric, one notice, over a kill. The test beside it, with allow_empty, is well."""
+    tests = """
+  gone: {type: prometheus, query: 'latency{region="mars"}', range: 5m, step: 1s}
+  fine: {type: prometheus, query: 'latency{region="mars"}', range: 5m, step: 1s, allow_empty: true}
+  one: {type: prometheus, range: 5m, step: 1s, metrics: {a: {query: 'avg(latency)'}, b: {query: 'avg(latency{region="mars"})'}}}
+"""
+    path = config(tmp_path, tests, f"prometheus: {{url: '{server.url}'}}")
+    agent = agents(path)
+    wait_out(agent, 'test "gone" has failed since')
+    wait_out(agent, 'test "one" has failed since')
+    agent.pass_by(6)
+    found = problems(agent)
+    assert found["gone"].startswith("the query returns no series: no data: the query gives nothing in the range")
+    assert found["one"] == 'the query of metric "b" returns no series' and found["fine"] is None
+    assert agent.metric('hunter_run_failures_total') > 0 and 'reason="empty"' in agent.get("/metrics")[1]
+    assert 'hunter_source_up{source="prometheus"} 1' in agent.get("/metrics")[1]
+    agent.end(signal.SIGKILL)
+    assert count(agent, "has failed since") == 2 and count(agent, "is down") == 0
+    agent = agents(path)
+    agent.pass_by(12)
+    assert count(agent, "has failed since") == 0
+    exporter.shown[shop("mars", "mars0")] = 100
+    wait_out(agent, 'test "gone" is well again')
+    wait_out(agent, 'test "one" is well again')
+    del exporter.shown[shop("mars", "mars0")]
+    agent.end()
+
+
+def test_an_empty_query_asked_once(hunter, tmp_path, server):
+    """Some data are unavailable then."""
+    path = config(tmp_path, "  gone: {type: prometheus, query: nothing_here, range: 5m, step: 1s}\n",
+                  f"prometheus: {{url: '{server.url}'}}")
+    assert hunter("run", "--once", "--config", path).code == 3
+    path.write_text(path.read_text().replace("step: 1s", "step: 1s, allow_empty: true"))
+    assert hunter("run", "--once", "--config", path).code == 0
