@@ -528,6 +528,28 @@ struct likeness {
 	double error; /* the standard error of the mean at the distance where it is least */
 };
 
+/* What the values by slot (NULL: none) leave of the deviations, in the order of local time: where
+ * clocks are turned it has a gap, or points fall together. */
+static const double *in_local_time(
+	const struct fit *fit, const double *values, struct scratch *scratch)
+{
+	const struct grid *grid = fit->grid;
+	ptrdiff_t week = (ptrdiff_t)grid->slot_count, at = 0;
+	double *out = scratch_take(scratch, grid->n, sizeof *out);
+
+	for (size_t i = 0; i < grid->n; i++)
+		out[i] = (double)NAN;
+	for (size_t i = 0; i < grid->n; i++) {
+		ptrdiff_t by =
+			i > 0 ? (ptrdiff_t)grid->slots[i] - (ptrdiff_t)grid->slots[i - 1] : 0;
+
+		at += by >= week / 2 ? by - week : by < -(week / 2) ? by + week : by;
+		if (at >= 0 && at < (ptrdiff_t)grid->n && !isnan(fit->deviations[i]))
+			out[at] = fit->deviations[i] - (values ? values[grid->slots[i]] : 0);
+	}
+	return out;
+}
+
 /* The mean difference of points at that distance. */
 static double difference_at(const struct likeness *like, size_t distance)
 {
@@ -556,11 +578,11 @@ static size_t hour_of(const struct grid *grid)
 }
 
 /* Distances from `low` to `high` in whole hours. */
-static struct likeness likeness_new(const struct fit *fit, const double *y, double most, size_t low,
-	size_t high, struct scratch *scratch)
+static struct likeness likeness_new(const struct grid *grid, const double *y, double most,
+	size_t low, size_t high, struct scratch *scratch)
 {
-	struct likeness like = {.y = y, .n = fit->grid->n, .most = most};
-	size_t hour = hour_of(fit->grid), count = 0, pairs = like.n - (low + high) / 2;
+	struct likeness like = {.y = y, .n = grid->n, .most = most};
+	size_t hour = hour_of(grid), count = 0, pairs = like.n - (low + high) / 2;
 	double *all = scratch_take(scratch, (high - low) / hour + 1, sizeof *all), least = HUGE_VAL;
 
 	for (size_t distance = low; distance <= high; distance += hour) {
@@ -611,18 +633,19 @@ static bool has_rival(
 static bool is_of_a_week(struct fit *fit, uint32_t *room, double most, struct scratch *scratch)
 {
 	const struct grid *grid = fit->grid;
-	double *y = scratch_take(scratch, grid->n, sizeof *y);
+	double *days = scratch_take(scratch, grid->slot_count, sizeof *days);
 	struct shape day = day_shape(grid, 1, room);
 	size_t week = grid->slot_count, hour = hour_of(grid), near = NEAR * grid->per_day / 24;
 	size_t reach = week / 2 / hour * hour;
 	size_t low = week - reach, high = week + reach;
 
 	fill_profile(fit, &day, fit->deviations);
-	for (size_t i = 0; i < grid->n; i++)
-		y[i] = fit->deviations[i] - fit->smooth[day.cells[grid->slots[i]]];
+	for (size_t i = 0; i < grid->slot_count; i++)
+		days[i] = fit->smooth[day.cells[i]];
 	while (high > week && high + week / 2 > grid->n)
 		high -= hour;
-	struct likeness like = likeness_new(fit, y, most, low, high, scratch);
+	struct likeness like =
+		likeness_new(grid, in_local_time(fit, days, scratch), most, low, high, scratch);
 	if (is_beaten(&like, grid, week, low, high))
 		return false;
 	while (high > week && high + week > grid->n)
@@ -634,14 +657,14 @@ static bool is_of_a_week(struct fit *fit, uint32_t *room, double most, struct sc
 }
 
 /* The same of days; what repeats itself several times a day is of a day, too. */
-static bool is_of_a_day(
-	const struct fit *fit, const double *y, double most, struct scratch *scratch)
+static bool is_of_a_day(const struct fit *fit, double most, struct scratch *scratch)
 {
 	const struct grid *grid = fit->grid;
 	size_t days = grid->n / grid->per_day / 2, hour = hour_of(grid);
 	size_t period = grid->per_day * (days < 7 ? days : 7);
 	size_t reach = grid->per_day / 2 / hour * hour;
-	struct likeness like = likeness_new(fit, y, most, period - reach, period + reach, scratch);
+	struct likeness like = likeness_new(grid, in_local_time(fit, NULL, scratch), most,
+		period - reach, period + reach, scratch);
 
 	return !is_beaten(&like, grid, period, period - reach, period + reach);
 }
@@ -682,8 +705,7 @@ static bool fit_day(struct fit *fit, bool sure, struct scratch *scratch, double 
 			day_shape(grid, grid->per_day <= 48 ? 3 : odd(grid->per_day / 48), room);
 		try_shape(&best, fit, &smooth, fit->deviations, NULL, most, 1);
 	}
-	return best.spread < pays * all &&
-	       (sure || is_of_a_day(fit, fit->deviations, most, scratch));
+	return best.spread < pays * all && (sure || is_of_a_day(fit, most, scratch));
 }
 
 /* What the values by slot leave of a point, 0 where there is none. */

@@ -424,6 +424,13 @@ static void test_daylight_saving(void **state)
 		made->clean[i] = 100 * exp(0.02 * noise(made));
 		made->values[i] = made->clean[i] * (hour >= 8 && hour < 18 ? 2 : 1);
 	}
+	for (size_t days = 14; days <= 56; days += 14) {
+		size_t first = days < 28 ? 20 * 24 : 0;
+		struct season seen = season_fit(SEASON_AUTO, zone, 0, made->values + first,
+			made->times + first, 24 * days, made->scratch);
+		assert_int_equal(seen.cycles, SEASON_DAILY);
+		season_free(&seen);
+	}
 	struct season utc = fit(made, SEASON_DAY);
 	struct season local =
 		season_fit(SEASON_DAY, zone, 0, made->values, made->times, made->n, made->scratch);
