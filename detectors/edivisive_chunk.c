@@ -17,6 +17,9 @@
 /* How often what stands may change because excursions are gone. */
 enum { FILL_ROUNDS = 4 };
 
+/* Values are read four at a time, a last time beyond the end. */
+enum { PADDING = 3 };
+
 struct chunk chunk_new(const struct edivisive_options *options, size_t excursion)
 {
 	return (struct chunk){.options = *options, .excursion = excursion};
@@ -47,7 +50,7 @@ static void make_room(struct chunk *chunk, size_t n)
 	size_t capacity = n + n / 2 + 16;
 	capacity = capacity < full ? capacity : full;
 	chunk->capacity = capacity;
-	chunk->y = scratch_resize(chunk->y, capacity, sizeof(double));
+	chunk->y = scratch_resize(chunk->y, capacity + PADDING, sizeof(double));
 	chunk->spread = scratch_resize(chunk->spread, capacity / CLIP_BLOCK + 1, sizeof(double));
 	chunk->candidates = scratch_resize(chunk->candidates, capacity / 2 + 1, sizeof(size_t));
 	chunk->windows =
@@ -63,7 +66,7 @@ static struct chunk *lent_chunk(
 		.options = *options,
 		.capacity = n,
 		.x = scratch_take(scratch, n, sizeof(double)),
-		.y = scratch_take(scratch, n, sizeof(double)),
+		.y = scratch_take(scratch, n + PADDING, sizeof(double)),
 		.spread = scratch_take(scratch, n / CLIP_BLOCK + 1, sizeof(double)),
 		.candidates = scratch_take(scratch, n / 2 + 1, sizeof(size_t)),
 		.windows = scratch_take(
@@ -92,8 +95,8 @@ struct chunk_room chunk_room_new(
 			.squares = scratch_take(scratch, n + 1, sizeof(double)),
 			.products = {scratch_take(scratch, n + 1, sizeof(double)),
 				scratch_take(scratch, n + 1, sizeof(double))}},
-		.left = scratch_take(scratch, window, sizeof(double)),
-		.right = scratch_take(scratch, window, sizeof(double)),
+		.left = scratch_take(scratch, window + PADDING, sizeof(double)),
+		.right = scratch_take(scratch, window + PADDING, sizeof(double)),
 		.intervals = scratch_take(scratch, window, sizeof(struct interval)),
 		.steps = scratch_take(scratch, n, sizeof(struct step)),
 		.excursions = excursions,

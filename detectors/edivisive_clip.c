@@ -34,52 +34,34 @@ static void sort_few(double *values, size_t n)
 	}
 }
 
+struct ranked {
+	double value, before; /* of that rank and of the one before, if there is one */
+};
+
 /*
- * The value of that rank. Counting, which vectors do fast, tells on which side of the bounds around
- * a guess it is; what lies between them is sorted, and with a good guess that is little.
+ * Counting, which vectors do fast, tells between which of some limits around a guess the values of
+ * two ranks are; what lies between those is sorted, and with a good guess that is little.
  */
-static double value_of_rank(const double *values, size_t n, size_t rank, double guess)
+static struct ranked values_of_rank(const double *values, size_t n, size_t rank, double guess)
 {
-	double low = -1, high = HUGE_VAL, some[SAMPLE];
-	size_t before = 0, count = 0;
-	for (int bound = 1; bound >= 0; bound--) {
-		double limit = guess * (bound ? 1.25 : 0.8);
-		size_t less = count_below(values, n, limit).less;
-		if (less > rank) {
-			high = limit;
-		} else if (limit > low) {
-			low = limit;
-			before = less;
-		}
+	static const double shares[LIMITS] = {0.75, 0.88, 1, 1.13, 1.3};
+	double limits[LIMITS], low = -1, high = HUGE_VAL, some[SAMPLE];
+	size_t below[LIMITS], least = rank > 0 ? rank - 1 : 0, before = 0, count = 0;
+	for (int k = 0; k < LIMITS; k++)
+		limits[k] = shares[k] * guess;
+	count_below(values, n, limits, below);
+	for (int k = 0; k < LIMITS && below[k] <= least; k++) {
+		low = limits[k];
+		before = below[k];
 	}
+	for (int k = LIMITS; k-- > 0 && below[k] > rank;)
+		high = limits[k];
 	for (size_t i = 0; i < n; i++) {
 		some[count] = values[i];
 		count += (values[i] >= low) & (values[i] < high);
 	}
 	sort_few(some, count);
-	return some[rank - before];
-}
-
-static double larger(double a, double b)
-{
-	return a > b ? a : b;
-}
-
-/* Half the sum of the two in the middle where there are two. */
-static double median_size(const double *values, size_t n, double guess)
-{
-	double median = value_of_rank(values, n, n / 2, guess), lanes[4] = {0};
-	if (n % 2 == 1 || count_below(values, n, median).less < n / 2)
-		return median;
-	size_t i = 0;
-	for (; i + 4 <= n; i += 4)
-		for (size_t lane = 0; lane < 4; lane++)
-			lanes[lane] = larger(
-				lanes[lane], values[i + lane] < median ? values[i + lane] : 0);
-	for (; i < n; i++)
-		lanes[0] = larger(lanes[0], values[i] < median ? values[i] : 0);
-	double before = larger(larger(lanes[0], lanes[1]), larger(lanes[2], lanes[3]));
-	return 0.5 * (median + before);
+	return (struct ranked){some[rank - before], some[least - before]};
 }
 
 /* The mean of sizes none of which counts for more than `most`: giants are what is to be cut. */
@@ -100,12 +82,12 @@ static double spread_of(const double *x, size_t n)
 {
 	double sizes[SAMPLE];
 	size_t m = n - 1, rank = (size_t)floor(0.8 * (double)(m - 1));
-	for (size_t i = 0; i < m; i++)
-		sizes[i] = fabs(x[i + 1] - x[i]);
-	double rough = capped_mean(sizes, m, HUGE_VAL);
-	double median = median_size(sizes, m, 0.85 * rough),
-	       high = value_of_rank(sizes, m, rank, 1.6 * rough);
-	double mean = capped_mean(sizes, m, high > 0 ? 20 * high : HUGE_VAL);
+	struct sizes all = distances_to_next(x, m, sizes);
+	double mean = all.sum / (double)m, high = values_of_rank(sizes, m, rank, 1.6 * mean).value;
+	struct ranked middle = values_of_rank(sizes, m, m / 2, 0.85 * mean);
+	double median = m % 2 ? middle.value : 0.5 * (middle.value + middle.before);
+	if (high > 0 && all.largest > 20 * high)
+		mean = capped_mean(sizes, m, 20 * high);
 	double spread = fmax(1.4826 / M_SQRT2 * median, 0.2216 * mean);
 	return fmax(spread, high / 1.812);
 }
@@ -124,30 +106,6 @@ static double median_of(double *values, size_t n)
 		for (size_t i = 0; i < pass; i++)
 			order(&values[i], &values[i + 1]);
 	return n % 2 ? values[n / 2] : 0.5 * (values[n / 2 - 1] + values[n / 2]);
-}
-
-static double median_of_five(const double *x)
-{
-	double a = x[0], b = x[1], c = x[2], d = x[3], e = x[4];
-	order(&a, &b);
-	order(&d, &e);
-	order(&a, &d); /* a is the least of four, */
-	order(&b, &e); /* e the largest: neither is the median */
-	order(&b, &c);
-	order(&c, &d);
-	order(&b, &c);
-	return c;
-}
-
-/* The median of the points within two of i. */
-static double local_median(const double *x, size_t n, size_t i)
-{
-	if (i >= 2 && i + 2 < n)
-		return median_of_five(x + i - 2);
-	double around[5];
-	size_t from = i < 2 ? 0 : i - 2, to = i + 3 < n ? i + 3 : n;
-	memcpy(around, x + from, (to - from) * sizeof(double));
-	return median_of(around, to - from);
 }
 
 /*
@@ -198,10 +156,22 @@ static double side_median(const double *x, size_t from, size_t to)
 	return median_of(side, n);
 }
 
+/* Whether x[i] is that close to most of the values before it whose median it is judged by, and so
+ * to the median. */
+static bool is_near(const double *x, size_t i, double apart)
+{
+	size_t from = i < PULSE_SIDE ? 0 : i - PULSE_SIDE, near = 0;
+	for (size_t k = from; k < i; k++)
+		near += fabs(x[i] - x[k]) <= apart;
+	return near > (i - from) / 2;
+}
+
 /* How many points from i on are a pulse; 0 for none. */
 static size_t pulse_at(const struct chunk *chunk, size_t i, double apart)
 {
 	const double *x = chunk->x;
+	if (is_near(x, i, apart))
+		return 0;
 	double before = side_median(x, i < PULSE_SIDE ? 0 : i - PULSE_SIDE, i);
 	if (!(fabs(x[i] - before) > apart) || fabs(x[i - 1] - before) > apart)
 		return 0;
@@ -240,6 +210,8 @@ void chunk_mirror(struct chunk *chunk, const struct excursion *excursion)
 static size_t long_pulse_at(const struct chunk *chunk, size_t i, double apart)
 {
 	const double *x = chunk->x;
+	if (chunk->excursion <= PULSE_MOST || is_near(x, i, apart))
+		return 0;
 	double before = side_median(x, i < PULSE_SIDE ? 0 : i - PULSE_SIDE, i);
 	double sign = x[i] > before ? 1 : -1;
 	size_t length = 0;
@@ -283,20 +255,36 @@ size_t chunk_pulses(const struct chunk *chunk, struct excursion *out)
 	return count;
 }
 
+/* Clips point i, near an end of the chunk. */
+static double clip_at_end(const struct chunk *chunk, size_t i, double reach)
+{
+	double around[5], value = chunk->x[i];
+	size_t from = i < 2 ? 0 : i - 2, to = i + 3 < chunk->n ? i + 3 : chunk->n;
+	memcpy(around, chunk->x + from, (to - from) * sizeof(double));
+	double median = median_of(around, to - from);
+	value = value > median + reach ? median + reach : value;
+	return value < median - reach ? median - reach : value;
+}
+
 /* Clips [from, to); returns the first of them that is not as before, of which the first `kept` are
  * there, or `to`. */
 static size_t clip_block(struct chunk *chunk, size_t from, size_t to, size_t kept)
 {
-	double reach = 3 * chunk->spread[from / CLIP_BLOCK];
-	size_t same = to;
-	for (size_t i = to; i-- > from;) {
-		double median = local_median(chunk->x, chunk->n, i), value = chunk->x[i];
-		value = value > median + reach ? median + reach : value;
-		value = value < median - reach ? median - reach : value;
-		if (i >= kept || chunk->y[i] != value)
-			same = i;
-		chunk->y[i] = value;
-	}
+	double reach = 3 * chunk->spread[from / CLIP_BLOCK], clipped[CLIP_BLOCK];
+	size_t inner = from < 2 ? 2 : from, outer = to + 2 > chunk->n ? chunk->n - 2 : to;
+	size_t same = from;
+	if (chunk->n < 5)
+		inner = outer = to;
+	for (size_t i = from; i < inner && i < to; i++)
+		clipped[i - from] = clip_at_end(chunk, i, reach);
+	if (outer > inner)
+		clip_to_medians(
+			chunk->x + inner - 2, outer - inner, reach, clipped + (inner - from));
+	for (size_t i = outer > inner ? outer : inner; i < to; i++)
+		clipped[i - from] = clip_at_end(chunk, i, reach);
+	while (same < to && same < kept && chunk->y[same] == clipped[same - from])
+		same++;
+	memcpy(chunk->y + from, clipped, (to - from) * sizeof(double));
 	return same;
 }
 

@@ -33,13 +33,10 @@ static struct interval interval_of(
 		rest += behind[n - 1 - tau];
 		behind[n - 1 - tau] = rest;
 	}
-	double best = -HUGE_VAL, whole = 2 * sum / m, weight = 2 * (m - 1) / m;
-	const double *shares = room->reciprocals;
-	for (size_t tau = LEAST_SIDE; tau <= n - LEAST_SIDE; tau++)
-		before[tau] = whole - weight * (before[tau] * shares[tau - 1] +
-						       behind[tau] * shares[n - tau - 1]);
-	for (size_t tau = LEAST_SIDE; tau <= n - LEAST_SIDE; tau++)
-		best = before[tau] > best ? before[tau] : best;
+	double whole = 2 * sum / m;
+	struct split_terms terms = {
+		.whole = whole, .weight = 2 * (m - 1) / m, .reciprocals = room->reciprocals};
+	double best = split_statistics(before, behind, n, &terms);
 	interval.tie = TIE * whole;
 	size_t tau = LEAST_SIDE;
 	while (before[tau] < best - interval.tie)

@@ -18,17 +18,20 @@ size_t existing_values(const double *values, size_t n, double *existing, size_t 
 	return count;
 }
 
-/* The exponent that brings the largest |value - from| to [1/2, 1); 0 where all are equal to `from`.
- */
+/* The exponent that brings the largest size to [1/2, 1); 0 where all are 0. */
 static int exponent_of(const double *values, size_t n)
 {
-	double largest = 0;
-	for (size_t i = 0; i < n; i++) {
-		double size = fabs(values[i]);
-		largest = size > largest ? size : largest;
-	}
+	double largest[4] = {0};
+	size_t i = 0;
+	for (; i + 4 <= n; i += 4)
+		for (size_t lane = 0; lane < 4; lane++) {
+			double size = fabs(values[i + lane]);
+			largest[lane] = size > largest[lane] ? size : largest[lane];
+		}
+	for (; i < n; i++)
+		largest[0] = fmax(largest[0], fabs(values[i]));
 	int exponent = 0;
-	frexp(largest, &exponent);
+	frexp(fmax(fmax(largest[0], largest[1]), fmax(largest[2], largest[3])), &exponent);
 	return -exponent;
 }
 

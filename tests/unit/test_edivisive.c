@@ -16,6 +16,7 @@
 #include "detectors/edivisive_pairs.h"
 #include "detectors/edivisive_permutation.h"
 #include "detectors/edivisive_search.h"
+#include "detectors/existing.h"
 #include "tests/unit/close.h"
 #include "tests/unit/random_series.h"
 
@@ -367,27 +368,101 @@ static void test_searches_agree_to_the_bit(void **state)
 	scratch_free(scratch);
 }
 
+/* What edivisive_pairs.c defines, value by value. */
+static void sum_by_definition(const double *y, size_t n, double *left, double *right)
+{
+	memset(left, 0, n * sizeof(double));
+	for (size_t i = 0; i < n; i++) {
+		double lanes[4] = {0};
+		size_t whole = (n - i - 1) / 4 * 4;
+		for (size_t k = 0; i + 1 + k < n; k++) {
+			double distance = fabs(y[i] - y[i + 1 + k]);
+			left[i + 1 + k] += distance;
+			lanes[k < whole ? k % 4 : 0] += distance;
+		}
+		right[i] = (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
+	}
+}
+
+static void scaled_series(uint64_t *random, double *values, size_t n)
+{
+	double raw[MOST];
+	random_series(random, raw, n);
+	for (size_t i = 0; i < n; i++)
+		raw[i] = isfinite(raw[i]) ? raw[i] : 7;
+	existing_scale(raw, n, values);
+}
+
 static void test_pair_sums_agree_to_the_bit(void **state)
 {
 	(void)state;
-	enum { N = 120 };
-	double values[N], left[N], right[N], plain_left[N], plain_right[N];
+	enum { N = 124 };
+	double values[N] = {0}, left[N], right[N], other_left[N], other_right[N];
 	for (uint64_t seed = 1; seed <= 1500; seed++) {
 		uint64_t random = seed;
-		size_t n = 1 + random_below(&random, N), half = n / 2;
-		random_series(&random, values, n);
-		for (size_t i = 0; i < n; i++)
-			values[i] = isfinite(values[i]) ? values[i] : 7;
+		size_t n = 4 + random_below(&random, N - 7), half = n / 2;
+		scaled_series(&random, values, n);
+		sum_by_definition(values, n, other_left, other_right);
 		sum_distances(values, n, left, right);
-		sum_distances_plain(values, n, plain_left, plain_right);
-		assert_memory_equal(left, plain_left, n * sizeof(double));
-		assert_memory_equal(right, plain_right, n * sizeof(double));
+		assert_memory_equal(left, other_left, n * sizeof(double));
+		assert_memory_equal(right, other_right, n * sizeof(double));
+		sum_distances_plain(values, n, left, right);
+		assert_memory_equal(left, other_left, n * sizeof(double));
+		assert_memory_equal(right, other_right, n * sizeof(double));
 		double signs = 0;
 		for (size_t i = 0; i < half; i++)
 			for (size_t j = half; j < n; j++)
 				signs += (values[j] > values[i]) - (values[j] < values[i]);
 		assert_close(sum_signs(values, half, values + half, n - half), signs, 0);
 		assert_close(sum_signs_plain(values, half, values + half, n - half), signs, 0);
+	}
+}
+
+static void test_split_statistics_agree_to_the_bit(void **state)
+{
+	(void)state;
+	enum { N = 120 };
+	double shares[N], left[N], right[N], plain[N], fast[N];
+	for (size_t i = 0; i < N; i++)
+		shares[i] = 1 / (double)i;
+	for (uint64_t seed = 1; seed <= 500; seed++) {
+		uint64_t random = seed;
+		size_t n = 4 + random_below(&random, N - 4);
+		struct split_terms terms = {.whole = 3, .weight = 1.5, .reciprocals = shares};
+		scaled_series(&random, left, n);
+		scaled_series(&random, right, n);
+		memcpy(plain, left, n * sizeof(double));
+		memcpy(fast, left, n * sizeof(double));
+		double best = split_statistics_plain(plain, right, n, &terms), largest = -HUGE_VAL;
+		assert_true(split_statistics(fast, right, n, &terms) == best);
+		assert_memory_equal(plain, fast, n * sizeof(double));
+		for (size_t i = 2; i <= n - 2; i++) {
+			double q =
+				3 - 1.5 * (left[i] * shares[i - 1] + right[i] * shares[n - i - 1]);
+			assert_true(plain[i] == q);
+			largest = q > largest ? q : largest;
+		}
+		assert_true(largest == best);
+	}
+}
+
+static void test_sizes_and_medians_agree_to_the_bit(void **state)
+{
+	(void)state;
+	enum { N = 80 };
+	double values[N], plain[N], fast[N];
+	for (uint64_t seed = 1; seed <= 500; seed++) {
+		uint64_t random = seed;
+		size_t n = 5 + random_below(&random, N - 5);
+		double reach = 0.1 * random_unit(&random);
+		scaled_series(&random, values, n);
+		struct sizes one = distances_to_next(values, n - 1, fast);
+		struct sizes other = distances_to_next_plain(values, n - 1, plain);
+		assert_memory_equal(plain, fast, (n - 1) * sizeof(double));
+		assert_true(one.sum == other.sum && one.largest == other.largest);
+		clip_to_medians(values, n - 4, reach, fast);
+		clip_to_medians_plain(values, n - 4, reach, plain);
+		assert_memory_equal(plain, fast, (n - 4) * sizeof(double));
 	}
 }
 
@@ -455,6 +530,8 @@ int main(void)
 		cmocka_unit_test(test_every_point_is_significant),
 		cmocka_unit_test(test_searches_agree_to_the_bit),
 		cmocka_unit_test(test_pair_sums_agree_to_the_bit),
+		cmocka_unit_test(test_split_statistics_agree_to_the_bit),
+		cmocka_unit_test(test_sizes_and_medians_agree_to_the_bit),
 		cmocka_unit_test(test_permutation),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

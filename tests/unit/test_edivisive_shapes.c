@@ -147,19 +147,19 @@ static void test_counts(void **state)
 	(void)state;
 	uint64_t random = 5;
 	for (size_t n = 0; n < 90; n++) {
-		double values[90], limit = (double)random_below(&random, 9);
-		size_t less = 0, equal = 0;
+		double values[90], limits[LIMITS];
+		size_t less[LIMITS] = {0}, below[LIMITS], plain[LIMITS];
+		for (int k = 0; k < LIMITS; k++)
+			limits[k] = (double)random_below(&random, 9);
 		for (size_t i = 0; i < n; i++) {
 			values[i] = (double)random_below(&random, 9);
-			less += values[i] < limit;
-			equal += values[i] <= limit && values[i] >= limit;
+			for (int k = 0; k < LIMITS; k++)
+				less[k] += values[i] < limits[k];
 		}
-		struct below below = count_below(values, n, limit);
-		struct below plain = count_below_plain(values, n, limit);
-		assert_int_equal(below.less, less);
-		assert_int_equal(below.equal, equal);
-		assert_int_equal(plain.less, less);
-		assert_int_equal(plain.equal, equal);
+		count_below(values, n, limits, below);
+		count_below_plain(values, n, limits, plain);
+		assert_memory_equal(below, less, sizeof less);
+		assert_memory_equal(plain, less, sizeof less);
 	}
 }
 

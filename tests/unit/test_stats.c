@@ -88,6 +88,17 @@ static void test_student_closed_forms(void **state)
 	}
 }
 
+static void test_what_can_be_is_what_the_normal_tail_says(void **state)
+{
+	static const double limits[] = {0.5, 0.1, 0.05, 1e-2, 1e-3, 2.3e-5, 1e-6, 1e-9};
+	(void)state;
+	for (size_t k = 0; k < sizeof limits / sizeof *limits; k++)
+		for (double t = 0; t < 8; t += 1.0 / 1024)
+			assert_int_equal(student_can_be(t, limits[k]),
+				erfc(t * M_SQRT1_2) <= limits[k] * (1 + 1e-9));
+	assert_false(student_can_be(nan(""), 0.5));
+}
+
 static void test_at_most_agrees(void **state)
 {
 	(void)state;
@@ -125,6 +136,7 @@ int main(void)
 		cmocka_unit_test(test_join_equals_whole),
 		cmocka_unit_test(test_student_limits),
 		cmocka_unit_test(test_student_closed_forms),
+		cmocka_unit_test(test_what_can_be_is_what_the_normal_tail_says),
 		cmocka_unit_test(test_at_most_agrees),
 		cmocka_unit_test(test_small_samples),
 	};
