@@ -108,6 +108,7 @@ struct test {
 	/* ms without a newer point, until that is told; WHEN_NEVER; 0: by the data's rhythm */
 	int64_t stale_after;
 	bool allow_empty;                     /* a query that gives no series is no problem */
+	bool vanished;                        /* its series that have ended are told */
 	int64_t max_series;                   /* that are watched; at most MAX_SERIES */
 	const char *commit_url, *compare_url; /* templates of agent/core/link.h, or NULL */
 	const char *run_attribute;            /* groups points into runs; NULL: their time does */

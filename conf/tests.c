@@ -12,7 +12,7 @@
 struct test_options {
 	const char *source;
 	int64_t interval, evaluation_delay, stale_after, max_series;
-	bool watch, allow_empty;
+	bool watch, allow_empty, vanished;
 	struct strings notify, tags, annotate;
 	const char *commit_url, *compare_url;
 	const char *run_attribute, *hash_attribute;
@@ -51,6 +51,11 @@ static const struct field test_fields[] = {
 		.type = FIELD_BOOL,
 		.offset = offsetof(struct test_options, allow_empty),
 		.help = "a query that returns no series is no problem of the test"},
+	{.name = "vanished",
+		.type = FIELD_BOOL,
+		.offset = offsetof(struct test_options, vanished),
+		.help = "series of it that have no more points while others go on are told, and "
+			"their return; by default true"},
 	{.name = "max_series",
 		.type = FIELD_INT,
 		.offset = offsetof(struct test_options, max_series),
@@ -244,6 +249,7 @@ static void read_test(struct loader *loader, const struct yaml_node *map,
 		.evaluation_delay = agent->evaluation_delay,
 		.stale_after = agent->stale_after,
 		.max_series = MAX_SERIES,
+		.vanished = true,
 		.commit_url = agent->commit_url,
 		.compare_url = agent->compare_url};
 	const char *type = test_type_read(loader, map, &subject);
@@ -272,6 +278,7 @@ static void read_test(struct loader *loader, const struct yaml_node *map,
 	test->evaluation_delay = common.evaluation_delay;
 	test->stale_after = common.stale_after;
 	test->allow_empty = common.allow_empty;
+	test->vanished = common.vanished;
 	test->max_series = common.max_series;
 	test->run_attribute = common.run_attribute;
 	test->hash_attribute = common.hash_attribute;

@@ -49,6 +49,13 @@ struct condition {
 	bool over;
 };
 
+/* A series of a test that was told to have vanished; stored. */
+struct vanished {
+	const char *test, *series; /* series: its identity */
+	int64_t ended;             /* ms, its last point */
+	bool back;                 /* it has points again: to be forgotten */
+};
+
 /* The name of the source or test within a subject. */
 const char *condition_name(const struct condition *condition);
 

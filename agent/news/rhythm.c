@@ -48,18 +48,25 @@ int64_t rhythm_limit(const struct rhythm *rhythm, const struct rhythm_bounds *bo
 	return limit == WHEN_NEVER ? 0 : limit + bounds->delay;
 }
 
+int64_t rhythm_newest(const struct dataset *data)
+{
+	int64_t newest = WHEN_ALWAYS;
+
+	for (size_t i = 0; i < data->count; i++) {
+		int64_t last = rhythm_of(&data->series[i]).last;
+
+		if (last > newest)
+			newest = last;
+	}
+	return newest;
+}
+
 int64_t rhythm_of_all(
 	const struct dataset *data, const struct rhythm_bounds *bounds, int64_t *newest)
 {
 	int64_t shortest = 0;
 
-	*newest = WHEN_ALWAYS;
-	for (size_t i = 0; i < data->count; i++) {
-		int64_t last = rhythm_of(&data->series[i]).last;
-
-		if (last > *newest)
-			*newest = last;
-	}
+	*newest = rhythm_newest(data);
 	for (size_t i = 0; i < data->count; i++) {
 		struct rhythm rhythm = rhythm_of(&data->series[i]);
 		int64_t limit = rhythm_limit(&rhythm, bounds);

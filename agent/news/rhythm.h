@@ -38,4 +38,7 @@ int64_t rhythm_limit(const struct rhythm *rhythm, const struct rhythm_bounds *bo
 int64_t rhythm_of_all(
 	const struct dataset *data, const struct rhythm_bounds *bounds, int64_t *newest);
 
+/* The time of the newest value of a dataset, ms; WHEN_ALWAYS: it has none. */
+int64_t rhythm_newest(const struct dataset *data);
+
 #endif

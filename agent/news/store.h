@@ -154,8 +154,8 @@ struct pruned {
 enum store_kind {
 	/*
 	 * Out: the pending records, the queued parcels without payloads (the last 1,000 with their
-	 * records), how many changes there are of each state, the conditions, the moments, and
-	 * `recent`: the
+	 * records), how many changes there are of each state, the conditions, the moments, the
+	 * vanished series, and `recent`: the
 	 * last 1,000 parcels about changes that were sent at or after `since`, newest first,
 	 * without payloads.
 	 */
@@ -176,7 +176,8 @@ enum store_kind {
 	 */
 	STORE_RECORD,
 	/* In: parcels (their ids come out); told: changes that become NEWS_QUEUED, or NEWS_RECOVERY
-	 * if they have recovered meanwhile; conditions; moments, added or replaced by name. Out:
+	 * if they have recovered meanwhile; conditions; moments, added or replaced by name;
+	 * vanished series, added or replaced by test and series, forgotten if they are back. Out:
 	 * recoveries. */
 	STORE_QUEUE,
 	/* Out: records of NEWS_RECOVERY, at most STORE_RECOVERIES, and in `recent` who was told of
@@ -202,8 +203,8 @@ enum store_kind {
 	 * records.
 	 */
 	STORE_REOPEN,
-	/* In: conditions, added or replaced by subject; `over`: forgotten. And moments, as in
-	 * STORE_QUEUE. */
+	/* In: conditions, added or replaced by subject; `over`: forgotten. And moments and vanished
+	 * series, as in STORE_QUEUE. */
 	STORE_CONDITION,
 	STORE_LIST, /* in: filter; out: records with their history, latest recorded first; more */
 	/*
@@ -255,6 +256,8 @@ struct store_request {
 	size_t condition_count;
 	struct store_moment *moments;
 	size_t moment_count;
+	struct vanished *vanished;
+	size_t vanished_count;
 	struct change_filter filter;
 	bool more; /* there are more records than the filter's limit */
 	struct strings tests;

@@ -181,6 +181,7 @@ static const struct range {
 	{"conditions", "kind", 1, CONDITION_MANY_STALE, 0},
 	{"conditions", "since", -ROWS_MOST, ROWS_MOST, 0},
 	{"moments", "time", -ROWS_MOST, ROWS_MOST, 8},
+	{"vanished", "ended", -ROWS_MOST, ROWS_MOST, 9},
 };
 
 static void check_values(struct check *check)

@@ -92,6 +92,7 @@ bool store_prune(struct store_file *file, struct store_request *request, struct 
 	       run_plain(file, STATEMENT_DOOMED_CHANGES, &pruned->changes, error) &&
 	       run(file, STATEMENT_PRUNE_EVENTS, before, &pruned->events, error) &&
 	       run(file, STATEMENT_PRUNE_VANISHED, before, &pruned->marks, error) &&
+	       run(file, STATEMENT_PRUNE_ENDED, before, NULL, error) &&
 	       (request->tests.count == 0 ||
 		       run(file, STATEMENT_PRUNE_MARKS, before, &pruned->marks, error));
 }

@@ -265,12 +265,32 @@ static bool load_moments(
 	return !reader.failed;
 }
 
+static bool load_vanished(
+	struct store_file *file, struct store_request *request, struct error *error)
+{
+	struct reader reader = open_reader(file, request, STATEMENT_VANISHED_ALL);
+
+	request->vanished_count = 0;
+	while (reader_next(&reader, error)) {
+		struct vanished *vanished;
+
+		request->vanished = rows_grow(request->arena, request->vanished,
+			&request->vanished_count, sizeof *vanished);
+		vanished = &request->vanished[request->vanished_count - 1];
+		*vanished = (struct vanished){.test = read_name(&reader)};
+		vanished->series = read_name(&reader);
+		vanished->ended = read_time(&reader);
+	}
+	return !reader.failed;
+}
+
 bool store_restore(struct store_file *file, struct store_request *request, struct error *error)
 {
 	return load_pending(file, request, error) && load_told(file, request, error) &&
 	       load_parcels(file, request, error) && load_recent(file, request, error) &&
 	       store_counts(file, request, error) && load_conditions(file, request, error) &&
-	       load_moments(file, request, error) && store_recoveries(file, request, error);
+	       load_moments(file, request, error) && load_vanished(file, request, error) &&
+	       store_recoveries(file, request, error);
 }
 
 /* Series repeat from row to row: each name is copied once. */

@@ -135,13 +135,18 @@
 	"CREATE TABLE moments (name TEXT PRIMARY KEY, time INTEGER NOT NULL) STRICT, WITHOUT "     \
 	"ROWID;"
 
-const char *const store_migrations[STORE_VERSION] = {
-	VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5, VERSION_6, VERSION_7, VERSION_8};
+/* Series that were told to have vanished. */
+#define VERSION_9                                                                                  \
+	"CREATE TABLE vanished (test TEXT NOT NULL, series TEXT NOT NULL, ended INTEGER NOT NULL," \
+	" PRIMARY KEY (test, series)) STRICT, WITHOUT ROWID;"
+
+const char *const store_migrations[STORE_VERSION] = {VERSION_1, VERSION_2, VERSION_3, VERSION_4,
+	VERSION_5, VERSION_6, VERSION_7, VERSION_8, VERSION_9};
 
 const char store_temporary[] = "CREATE TEMP TABLE present (test TEXT PRIMARY KEY) WITHOUT ROWID;"
 			       "CREATE TEMP TABLE doomed (change INTEGER PRIMARY KEY);";
 
-_Static_assert(STORE_VERSION == 8, "STATEMENT_PROBE writes the version");
+_Static_assert(STORE_VERSION == 9, "STATEMENT_PROBE writes the version");
 
 /* The id after all that a table has and has had. */
 #define NEXT_ID(table)                                                                             \
@@ -221,6 +226,7 @@ const char *const store_statements[STATEMENT_COUNT] = {
 	[STATEMENT_COUNTS] = "SELECT state, count FROM counts",
 	[STATEMENT_CONDITIONS] = "SELECT subject, kind, since, text FROM conditions",
 	[STATEMENT_MOMENTS] = "SELECT name, time FROM moments",
+	[STATEMENT_VANISHED_ALL] = "SELECT test, series, ended FROM vanished",
 	[STATEMENT_RECENT] = "SELECT " PARCEL_COLUMNS(
 		"updated") " FROM deliveries INDEXED BY deliveries_settled"
 			   " WHERE state != 1 AND updated >= ? AND state = 2"
@@ -327,7 +333,10 @@ const char *const store_statements[STATEMENT_COUNT] = {
 	[STATEMENT_CONDITION_OVER] = "DELETE FROM conditions WHERE subject = ?",
 	[STATEMENT_MOMENT] = "INSERT INTO moments VALUES (?1, ?2) ON CONFLICT DO UPDATE SET"
 			     " time = ?2",
-	[STATEMENT_PROBE] = "PRAGMA user_version = 8" /* SQLite does not skip this write */,
+	[STATEMENT_VANISHED] = "INSERT INTO vanished VALUES (?1, ?2, ?3) ON CONFLICT DO UPDATE SET"
+			       " ended = ?3",
+	[STATEMENT_VANISHED_BACK] = "DELETE FROM vanished WHERE test = ? AND series = ?",
+	[STATEMENT_PROBE] = "PRAGMA user_version = 9" /* SQLite does not skip this write */,
 	[STATEMENT_PRESENT_CLEAR] = "DELETE FROM present",
 	[STATEMENT_PRESENT] = "INSERT OR IGNORE INTO present VALUES (?)",
 	[STATEMENT_PRUNE_LINKS] = "DELETE FROM announced WHERE delivery IN"
@@ -365,6 +374,7 @@ const char *const store_statements[STATEMENT_COUNT] = {
 	[STATEMENT_DOOMED_CLEAR] = "DELETE FROM doomed",
 	[STATEMENT_PRUNE_EVENTS] = "DELETE FROM history WHERE event != 6 AND time < ?",
 	[STATEMENT_PRUNE_MARKS] = "DELETE FROM series WHERE last_point < ? AND test NOT IN present",
+	[STATEMENT_PRUNE_ENDED] = "DELETE FROM vanished WHERE ended < ?",
 	[STATEMENT_PRUNE_VANISHED] =
 		"WITH fronts AS MATERIALIZED (SELECT test, min(anchor) AS front FROM series"
 		" WHERE last_point >= ?1 GROUP BY test)"

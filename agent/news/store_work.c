@@ -265,6 +265,30 @@ static bool write_moments(
 	return true;
 }
 
+static bool write_vanished(
+	struct store_file *file, const struct vanished *vanished, struct error *error)
+{
+	struct binder binder =
+		bind_to(file, vanished->back ? STATEMENT_VANISHED_BACK : STATEMENT_VANISHED);
+
+	bind_text(&binder, vanished->test);
+	bind_text(&binder, vanished->series);
+	if (!vanished->back)
+		bind_time(&binder, vanished->ended);
+	return bind_finish(&binder, error);
+}
+
+/* What is known besides the changes: conditions, moments, vanished series. */
+static bool write_rest(struct store_file *file, struct store_request *request, struct error *error)
+{
+	if (!write_conditions(file, request, error) || !write_moments(file, request, error))
+		return false;
+	for (size_t i = 0; i < request->vanished_count; i++)
+		if (!write_vanished(file, &request->vanished[i], error))
+			return false;
+	return true;
+}
+
 static bool queue(struct store_file *file, struct store_request *request, struct error *error)
 {
 	for (size_t i = 0; i < request->parcel_count; i++)
@@ -273,7 +297,7 @@ static bool queue(struct store_file *file, struct store_request *request, struct
 	for (size_t i = 0; i < request->told_count; i++)
 		if (!tell(file, request->told[i], error))
 			return false;
-	return write_conditions(file, request, error) && write_moments(file, request, error);
+	return write_rest(file, request, error);
 }
 
 static bool probe(struct store_file *file, struct error *error)
@@ -299,9 +323,7 @@ bool store_file_perform(struct store_file *file, struct store_request *request, 
 	case STORE_SETTLE: return store_settle(file, request, error);
 	case STORE_ATTEMPT: return store_attempt(file, request, error);
 	case STORE_REOPEN: return store_reopen(file, request, error);
-	case STORE_CONDITION:
-		return write_conditions(file, request, error) &&
-		       write_moments(file, request, error);
+	case STORE_CONDITION: return write_rest(file, request, error);
 	case STORE_PRUNE:
 		return store_prune(file, request, error) && store_counts(file, request, error);
 	case STORE_PROBE: return probe(file, error);

@@ -330,6 +330,12 @@ void announcer_notice(struct announcer *announcer, const struct notice *notice,
 	notices_tell(announcer->notices, notice, receivers, condition);
 }
 
+void announcer_notice_storing(struct announcer *announcer, const struct notice *notice,
+	const struct strings *receivers, struct store_request *request)
+{
+	notices_tell_storing(announcer->notices, notice, receivers, request);
+}
+
 static void reopened(struct store_request *request)
 {
 	struct announcer *announcer = request->context;

@@ -51,6 +51,10 @@ void announcer_flush(struct announcer *announcer);
 void announcer_notice(struct announcer *announcer, const struct notice *notice,
 	const struct strings *receivers, const struct condition *condition);
 
+/* The same with whatever a STORE_QUEUE may write; takes the request over. */
+void announcer_notice_storing(struct announcer *announcer, const struct notice *notice,
+	const struct strings *receivers, struct store_request *request);
+
 /* Says of changes that are withdrawn that they are, where they were told; see withdrawal.h. */
 void announcer_withdrawn(struct announcer *announcer, const struct store_request *written);
 

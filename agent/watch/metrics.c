@@ -38,6 +38,8 @@ const struct metric_row metric_rows[METRIC_COUNT] = {
 		NULL, "Runs whose data could not be had, by server."},
 	[METRIC_SOURCE_UP] = {"hunter_source_up", TYPE_GAUGE, {"source"}, NULL,
 		"Whether the server answers: 0 from when its failing is told until it is well."},
+	[METRIC_VANISHED_SERIES] = {"hunter_vanished_series", TYPE_GAUGE, {0}, NULL,
+		"Series that were told to have ended and are not back."},
 	[METRIC_STALE_TESTS] = {"hunter_stale_tests", TYPE_GAUGE, {0}, NULL,
 		"Tests without a new point for longer than their stale_after, or than usual."},
 	[METRIC_MISSED_RUNS] = {"hunter_missed_runs_total", TYPE_COUNTER, {0}, NULL,

@@ -28,6 +28,7 @@ enum metric_id {
 	METRIC_FETCH_ERRORS,          /* counter (server or source, reason: see struct task) */
 	METRIC_SOURCE_UP,             /* gauge (server): 1 or 0 */
 	METRIC_STALE_TESTS,           /* gauge: without new points for stale_after */
+	METRIC_VANISHED_SERIES,       /* gauge: that were told to have ended */
 	METRIC_MISSED_RUNS,           /* counter */
 	METRIC_RUN_DURATION,          /* histogram (source), seconds */
 	METRIC_SCHEDULE_LAG,          /* histogram, seconds between due and started */

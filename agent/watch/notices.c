@@ -146,12 +146,20 @@ static void add_condition(struct store_request *request, const struct condition 
 void notices_tell(struct notices *notices, const struct notice *notice,
 	const struct strings *receivers, const struct condition *condition)
 {
-	struct store_request *request = store_request_new(STORE_QUEUE, queued, notices);
+	struct store_request *request = store_request_new(STORE_QUEUE, NULL, NULL);
 
-	log_event(notice->recovered ? LEVEL_INFO : LEVEL_WARN, "notice",
-		LOG_TEXT("subject", notice->subject), LOG_TEXT("text", notice->text));
 	if (condition)
 		add_condition(request, condition);
+	notices_tell_storing(notices, notice, receivers, request);
+}
+
+void notices_tell_storing(struct notices *notices, const struct notice *notice,
+	const struct strings *receivers, struct store_request *request)
+{
+	request->reply = queued;
+	request->context = notices;
+	log_event(notice->recovered ? LEVEL_INFO : LEVEL_WARN, "notice",
+		LOG_TEXT("subject", notice->subject), LOG_TEXT("text", notice->text));
 	write_unwritten(notices, request);
 	for (size_t i = 0; i < receivers->count; i++) {
 		const struct receiver *receiver =

@@ -17,5 +17,7 @@ void notices_free(struct notices *notices);
 /* See announcer_notice. */
 void notices_tell(struct notices *notices, const struct notice *notice,
 	const struct strings *receivers, const struct condition *condition);
+void notices_tell_storing(struct notices *notices, const struct notice *notice,
+	const struct strings *receivers, struct store_request *request);
 
 #endif

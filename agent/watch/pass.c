@@ -31,6 +31,9 @@ struct pass {
 	struct store_request *news;
 	struct news_clock clock;
 	struct run_outcome outcome;
+	struct vanish_rule vanish;
+	struct vanish_news *vanished; /* of series; on the way to the sentinel */
+	size_t vanished_count;
 	int64_t started;  /* engine_now */
 	double detection; /* seconds */
 	struct news_tally tally;
@@ -120,12 +123,11 @@ static bool detect(struct task *task, struct scratch *scratch, struct error *err
 
 	pass->outcome.problem = emptiness(pass, &task->query);
 	pass->outcome.answered = true;
-	pass->outcome.usual = rhythm_of_all(&task->query.data,
-		&(struct rhythm_bounds){.interval = task->test->interval,
-			.step = source_step(
-				source_find(task->test->source->name), task->test->options),
-			.delay = task->test->evaluation_delay},
-		&pass->outcome.newest);
+	pass->outcome.usual =
+		rhythm_of_all(&task->query.data, &pass->vanish.bounds, &pass->outcome.newest);
+	if (pass->test->vanished)
+		pass->vanished_count = vanish_look(
+			&task->query.data, &pass->vanish, task->query.arena, &pass->vanished);
 	pass->detection = 1e-9 * (double)(clock_monotonic_ns() - start);
 	return done;
 }
@@ -278,6 +280,12 @@ static void note_well(struct subject *subject)
 	keep_problem(subject, NULL);
 }
 
+static void note_presence(const struct pass *pass)
+{
+	sentinel_note(pass->passes->sentinel, pass->test, &pass->outcome);
+	sentinel_vanished(pass->passes->sentinel, pass->test, pass->vanished, pass->vanished_count);
+}
+
 /* A pass that went well: what it found is in the store. Without a request nothing is new. */
 static void note_pass(struct pass *pass, struct store_request *request)
 {
@@ -301,7 +309,7 @@ static void note_pass(struct pass *pass, struct store_request *request)
 	else
 		note_well(subject);
 	if (!subject->removed)
-		sentinel_note(pass->passes->sentinel, pass->test, &pass->outcome);
+		note_presence(pass);
 	subject->series = report.series;
 	subject->points = report.points;
 	memory_recorded(subject->memory, pass->tally.beyond == 0);
@@ -493,6 +501,12 @@ void pass_begin(const struct passes *passes, struct subject *subject)
 		.started = engine_now(agent->engine)};
 	if (task->test->evaluation_delay > 0)
 		task->query.until = task->query.now - task->test->evaluation_delay;
+	pass->vanish = sentinel_vanish_rule(passes->sentinel, pass->test,
+		&(struct rhythm_bounds){.interval = pass->test->interval,
+			.step = source_step(
+				source_find(pass->test->source->name), pass->test->options),
+			.delay = pass->test->evaluation_delay},
+		task->query.arena);
 	task->work = detect;
 	task->done = fetched;
 	task->context = pass;

@@ -1,6 +1,6 @@
 /*
  * The sentinel: whoever is to know is told that a source is down, a test fails or data have
- * stopped, and when that is over.
+ * stopped, a series has vanished, and when that is over.
  *
  * Passes tell it how they ended; what that means is for agent/news/condition.h to say. A notice
  * goes to the receivers of the test, or of all tests of the source, and into the store, so that
@@ -9,6 +9,7 @@
 #ifndef AGENT_SENTINEL_H
 #define AGENT_SENTINEL_H
 
+#include "agent/news/vanish.h"
 #include "agent/watch/announcer.h"
 
 struct sentinel;
@@ -29,6 +30,14 @@ struct run_outcome {
 
 void sentinel_note(
 	struct sentinel *sentinel, const struct test *test, const struct run_outcome *run);
+
+/* What a run of the test has to know to find vanished series, in the arena. */
+struct vanish_rule sentinel_vanish_rule(struct sentinel *sentinel, const struct test *test,
+	const struct rhythm_bounds *bounds, struct arena *arena);
+
+/* Tells what it found. */
+void sentinel_vanished(struct sentinel *sentinel, const struct test *test,
+	const struct vanish_news *news, size_t count);
 
 /* The agent has a new configuration: what is not in it is forgotten. */
 void sentinel_adopt(struct sentinel *sentinel);

@@ -2,7 +2,9 @@
 import contextlib
 import http.server
 import json
+import re
 import signal
+import sqlite3
 import threading
 import time
 
@@ -98,10 +100,11 @@ def test_a_query_that_gives_nothing(agents, tmp_path, server, exporter):
     agent = agents(path)
     agent.pass_by(12)
     assert count(agent, "has failed since") == 0
-    exporter.shown[shop("mars", "mars0")] = 100
+    whole = exporter.shown
+    exporter.shown = {**whole, shop("mars", "mars0"): 100}
     wait_out(agent, 'test "gone" is well again')
     wait_out(agent, 'test "one" is well again')
-    del exporter.shown[shop("mars", "mars0")]
+    exporter.shown = whole
     agent.end()
 
 
@@ -112,3 +115,46 @@ def test_an_empty_query_asked_once(hunter, tmp_path, server):
     assert hunter("run", "--once", "--config", path).code == 3
     path.write_text(path.read_text().replace("step: 1s", "step: 1s, allow_empty: true"))
     assert hunter("run", "--once", "--config", path).code == 0
+
+
+def series(agent, test):
+    return next(t["series"] for t in json.loads(agent.get("/api/v1/tests")[1])["tests"] if t["name"] == test)
+
+
+def vanished(tmp_path):
+    with sqlite3.connect(tmp_path / "state.db") as state:
+        return state.execute("SELECT count(*) FROM vanished").fetchone()[0]
+
+
+def test_a_region_that_vanishes_and_comes_back(agents, tmp_path, server, exporter):
+    """One notice for all of it, and one when it is back, whoever is killed meanwhile; a label set that was short-lived has none."""
+    query = "type: prometheus, query: latency, range: 10m, step: 1s"
+    path = config(tmp_path, f"  shop: {{{query}}}\n  quiet: {{{query}, vanished: off}}\n", f"prometheus: {{url: '{server.url}'}}")
+    agent = agents(path)
+    whole = exporter.shown
+    exporter.shown = {**whole, shop("eu", "pod"): 100}
+    agent.wait(lambda: series(agent, "shop") == 13)
+    exporter.shown = whole
+    agent.pass_by(4)
+    assert agent.metric("hunter_vanished_series") == 0
+    exporter.shown = {line: value for line, value in whole.items() if 'region="ap"' not in line}
+    wait_out(agent, '3 of 12 series of test "shop" ended at ')
+    agent.pass_by(4)
+    assert agent.metric("hunter_vanished_series") == 3
+    assert re.search(r"ended at \S+ \S+ \+0000: region=ap$", next(line for line in agent.out if "ended at" in line).rstrip())
+    agent.end(signal.SIGKILL)
+    assert count(agent, "ended at") == 1 and vanished(tmp_path) == 3
+    agent = agents(path)
+    agent.pass_by(6)
+    assert count(agent, "ended at") == 0 and agent.metric("hunter_vanished_series") == 3
+    exporter.shown = whole
+    agent.wait(lambda: agent.metric("hunter_vanished_series") == 0)
+    agent.pass_by(4)
+    agent.end(signal.SIGKILL)
+    # They are scraped together, but Prometheus may have been asked in between.
+    assert 1 <= count(agent, "that had ended") <= 2 and count(agent, 'test "quiet"') == 0
+    assert vanished(tmp_path) == 0
+    agent = agents(path)
+    agent.pass_by(6)
+    agent.end()
+    assert count(agent, "ended") == 0

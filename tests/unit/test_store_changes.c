@@ -542,6 +542,38 @@ static void test_marks_are_of_one_test(void **state)
 	store_request_free(request);
 }
 
+static void test_moments_and_vanished_series(void **state)
+{
+	struct fixture *fixture = *state;
+	struct store_moment moments[] = {{"stale", 5}, {"series a", 6}};
+	struct vanished vanished[] = {{.test = "a", .series = "x", .ended = 7},
+		{.test = "a", .series = "y", .ended = 8}, {.test = "b", .series = "x", .ended = 9}};
+	struct store_request *request;
+
+	open_fixture(fixture);
+	for (int round = 0; round < 2; round++) {
+		request = new_request(fixture, round ? STORE_QUEUE : STORE_CONDITION);
+		request->moments = moments;
+		request->moment_count = 2;
+		request->vanished = vanished;
+		request->vanished_count = 3;
+		done(fixture, request);
+		moments[1].time = 60;
+		vanished[0].back = vanished[2].back = true;
+	}
+	reopen(fixture);
+	request = restore(fixture);
+	assert_int_equal(request->moment_count, 2);
+	for (size_t i = 0; i < 2; i++)
+		assert_int_equal(request->moments[i].time,
+			strcmp(request->moments[i].name, "stale") == 0 ? 5 : 60);
+	assert_int_equal(request->vanished_count, 1);
+	assert_string_equal(request->vanished[0].test, "a");
+	assert_string_equal(request->vanished[0].series, "y");
+	assert_int_equal(request->vanished[0].ended, 8);
+	store_request_free(request);
+}
+
 static void test_conditions_last_until_they_are_over(void **state)
 {
 	struct fixture *fixture = *state;
@@ -906,6 +938,7 @@ int main(void)
 		CASE(test_lists_hold_nothing_up),
 		CASE(test_marks_are_of_one_test),
 		CASE(test_conditions_last_until_they_are_over),
+		CASE(test_moments_and_vanished_series),
 		CASE(test_recent_parcels),
 		CASE(test_messages_about_changes),
 		CASE(test_receipt_is_kept),

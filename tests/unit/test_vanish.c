@@ -1,0 +1,189 @@
+/*
+ * Series that vanish: which are told, together with which, and that they are back.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/when.h"
+#include "agent/news/vanish.h"
+
+enum { MINUTE = 60000, SERIES = 12, POINTS = 100, EU = 4, US = 9 };
+#define NOW INT64_C(1700000000000)
+
+/* Four series in eu, five in us, three in ap, with a point a minute. */
+struct fixture {
+	struct arena *arena;
+	int64_t times[SERIES][POINTS];
+	double values[SERIES][POINTS];
+	struct axis axes[SERIES];
+	struct pair labels[SERIES][2];
+	struct series series[SERIES];
+	struct dataset data;
+	struct vanish_rule rule;
+	struct vanish_news *news;
+	size_t count;
+};
+
+/* The series' last point is so many minutes ago, and it has so many of them. */
+static void place(struct fixture *f, size_t at, int64_t ago, size_t points)
+{
+	f->axes[at].n = points;
+	for (size_t i = 0; i < points; i++)
+		f->times[at][i] = NOW - (ago + (int64_t)(points - 1 - i)) * MINUTE;
+}
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof *f);
+
+	f->arena = arena_new();
+	for (size_t i = 0; i < SERIES; i++) {
+		const char *region = i < EU ? "eu" : i < US ? "us" : "ap";
+
+		f->labels[i][0] = (struct pair){"host", arena_printf(f->arena, "h%zu", i)};
+		f->labels[i][1] = (struct pair){"region", region};
+		f->axes[i].times = f->times[i];
+		f->series[i] = (struct series){.identity = f->labels[i][0].value,
+			.name = f->labels[i][0].value,
+			.labels = {f->labels[i], 2},
+			.axis = &f->axes[i],
+			.values = f->values[i]};
+		place(f, i, 0, POINTS);
+	}
+	f->data = (struct dataset){f->series, SERIES};
+	f->rule = (struct vanish_rule){.bounds = {.interval = MINUTE}, .oldest = WHEN_ALWAYS};
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	arena_free(f->arena);
+	free(f);
+	return 0;
+}
+
+static size_t look(struct fixture *f)
+{
+	f->count = vanish_look(&f->data, &f->rule, f->arena, &f->news);
+	return f->count;
+}
+
+static void expect(struct fixture *f, size_t at, const char *text)
+{
+	assert_true(at < f->count);
+	assert_string_equal(vanish_text(&f->news[at], "X", f->arena), text);
+}
+
+static void know(struct fixture *f)
+{
+	f->rule.told = f->news[0].series;
+	f->rule.told_count = f->news[0].count;
+}
+
+static void test_a_region_ends_and_comes_back(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(look(f), 0);
+	for (int64_t ago = 1; ago <= 11; ago++) {
+		for (size_t i = US; i < SERIES; i++)
+			place(f, i, ago, 60);
+		assert_int_equal(look(f), ago > 10);
+	}
+	expect(f, 0, "3 of 12 series of test \"X\" ended at 2023-11-14 22:02:20 +0000: region=ap");
+	know(f);
+	assert_int_equal(look(f), 0);
+	place(f, US, 0, 60);
+	assert_int_equal(look(f), 1);
+	expect(f, 0, "1 of 3 series of test \"X\" that had ended is back: host=h9, region=ap");
+	for (size_t i = US; i < SERIES; i++)
+		place(f, i, 0, 60);
+	assert_int_equal(look(f), 1);
+	expect(f, 0, "3 of 3 series of test \"X\" that had ended are back: region=ap");
+	assert_true(f->news[0].series[0].back);
+}
+
+static void test_who_has_not_lived_is_not_missed(void **state)
+{
+	struct fixture *f = *state;
+
+	place(f, 0, 30, 20); /* 19 minutes */
+	assert_int_equal(look(f), 0);
+	place(f, 0, 30, 21);
+	assert_int_equal(look(f), 1);
+	f->rule.bounds.interval = 2 * MINUTE; /* 20 of them are longer */
+	assert_int_equal(look(f), 0);
+	place(f, 0, 30, 41);
+	assert_int_equal(look(f), 1);
+	f->rule.bounds.step = 3 * MINUTE;
+	assert_int_equal(look(f), 0);
+}
+
+static void test_what_ended_before_is_old(void **state)
+{
+	struct fixture *f = *state;
+
+	place(f, 0, 30, 60);
+	f->rule.since = NOW - 20 * (int64_t)MINUTE; /* that is when it was missed */
+	assert_int_equal(look(f), 1);
+	f->rule.since++;
+	assert_int_equal(look(f), 0);
+	f->rule.since = 0;
+	f->rule.oldest = NOW - 30 * (int64_t)MINUTE;
+	assert_int_equal(look(f), 1);
+	f->rule.oldest++;
+	assert_int_equal(look(f), 0);
+}
+
+/* All have stopped at once: that is for who looks after the test's data. */
+static void test_all_at_once(void **state)
+{
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < SERIES; i++)
+		place(f, i, 300, 60);
+	assert_int_equal(look(f), 0);
+	f->data.count = 0;
+	assert_int_equal(look(f), 0);
+}
+
+static void test_groups(void **state)
+{
+	struct fixture *f = *state;
+
+	place(f, 0, 40, 60);
+	place(f, 4, 40, 60);
+	place(f, 5, 30, 60);
+	assert_int_equal(look(f), 2);
+	expect(f, 0, "2 of 12 series of test \"X\" ended at 2023-11-14 21:33:20 +0000: h0, h4");
+	expect(f, 1, "1 of 12 series of test \"X\" ended at 2023-11-14 21:43:20 +0000: host=h5");
+	place(f, 1, 20, 60);
+	place(f, 2, 15, 60);
+	assert_int_equal(look(f), 1);
+	expect(f, 0,
+		"5 of 12 series of test \"X\" ended between 2023-11-14 21:33:20 +0000 and "
+		"2023-11-14 21:58:20 +0000: h0, h4, h5 and 2 more");
+}
+
+#define VANISH(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		VANISH(test_a_region_ends_and_comes_back),
+		VANISH(test_who_has_not_lived_is_not_missed),
+		VANISH(test_what_ended_before_is_old),
+		VANISH(test_all_at_once),
+		VANISH(test_groups),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
