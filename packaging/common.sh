@@ -29,7 +29,8 @@ build_needs='gcc=gcc cc=gcc lib:yaml-0.1=libyaml-dev cmake=cmake ninja=ninja-bui
 fuzz_needs='clang=clang fuzzer=libclang-rt-dev'
 # Graphite's service is disabled by Debian (CARBON_CACHE_ENABLED=false), so installing it starts nothing.
 test_needs='/usr/bin/carbon-cache=graphite-carbon /usr/bin/graphite-manage=graphite-web gunicorn=gunicorn
-	lib:cmocka=libcmocka-dev python3=python3 pytest-3=python3-pytest curl=curl openssl=openssl systemd-analyze=systemd'
+	lib:cmocka=libcmocka-dev python3=python3 pytest-3=python3-pytest
+	/usr/lib/python3/dist-packages/xdist=python3-pytest-xdist curl=curl openssl=openssl systemd-analyze=systemd'
 
 # Whether a probe finds what it asks for.
 present() {
@@ -75,4 +76,16 @@ build_release() {
 		tail -n 40 "$build.log" >&2
 		die "the build failed; all of it is in $build.log"
 	}
+}
+
+# A command that starts the tests, if they need one.
+wrapper=()
+
+# test_at_once BUILD PYTEST-ARGUMENT...: runs the tests with what was built there. Most of them wait for servers and
+# timers, so three a core run at once where pytest-xdist is there.
+test_at_once() {
+	local build=$1 at_once=()
+	shift
+	! python3 -c 'import xdist' 2>/dev/null || at_once=(-n $((3 * $(nproc))) --dist loadgroup)
+	HUNTER_C=$build/hunter-c "${wrapper[@]}" pytest-3 -q -rs -p no:cacheprovider --build="$build" "${at_once[@]}" "$@" tests
 }

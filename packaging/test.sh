@@ -114,6 +114,5 @@ if [ $full = yes ]; then
 fi
 say "Testing"
 cd "$top"
-export HUNTER_C=$build/hunter-c
 [ $full = no ] || export HUNTER_TEST_FULL=1
-pytest-3 -q -rs -p no:cacheprovider --build="$build" "$@" tests
+test_at_once "$build" "$@"

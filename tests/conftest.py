@@ -1,10 +1,12 @@
 """Lets one pytest run everything: the C tests that CMake built, case by case, and the Python tests.
 
-The C tests are those that ctest knows (`ctest --show-only=json-v1` in the build folder), run on all cores from the start.
+The C tests are those that ctest knows (`ctest --show-only=json-v1` in the build folder).
 Each case of a cmocka program that passes or is skipped counts as a test of its own; a program in which one fails counts
 as a failure. `ctest` alone runs the same programs.
+
+Most tests wait for servers and timers, so several run at once where pytest-xdist is installed
+(`-n 6 --dist loadgroup`); those that share a server, which is a fixture of their module, go to one worker.
 """
-import concurrent.futures
 import json
 import os
 import re
@@ -21,8 +23,11 @@ def pytest_addoption(parser):
     parser.addoption("--build", default="build/release", help="the CMake build folder whose C tests are run")
 
 
-def pytest_configure():
+def pytest_configure(config):
     """A shell starts what runs in the background with SIGINT ignored, and children inherit that; some tests send it."""
+    config.addinivalue_line("markers", "xdist_group(name): tests that go to one worker")
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Counting(config))
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -41,36 +46,28 @@ class Programs(pytest.File):
         listing = subprocess.run(["ctest", "--test-dir", build, "--show-only=json-v1"], capture_output=True, text=True)
         if listing.returncode != 0:
             raise self.CollectError(f"no CMake build in {build}; name it by --build")
-        pool = concurrent.futures.ThreadPoolExecutor(os.cpu_count())
         for test in json.loads(listing.stdout)["tests"]:
-            yield Program.from_parent(self, name=test["name"], test=test, pool=pool)
+            yield Program.from_parent(self, name=test["name"], test=test)
 
 
 class Program(pytest.Item):
-    """One program; started by the pool once the run begins, so that the first item starts them all."""
+    """One program."""
 
-    def __init__(self, test, pool, **kwargs):
+    def __init__(self, test, **kwargs):
         super().__init__(**kwargs)
         self.command = test.get("command")
         self.properties = {p["name"]: p["value"] for p in test.get("properties", [])}
-        self.pool, self.outcome, self.cases = pool, None, []
-
-    def start(self):
-        if not self.outcome:
-            self.outcome = self.pool.submit(
-                subprocess.run, self.command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                errors="replace", stdin=subprocess.DEVNULL, timeout=float(self.properties.get("TIMEOUT", 300)),
-                cwd=self.properties.get("WORKING_DIRECTORY"),
-                env=os.environ | dict(e.split("=", 1) for e in self.properties.get("ENVIRONMENT", [])))
+        self.cases = []
 
     def runtest(self):
         if not self.command:
             raise Failed("CMake registered it, but the program was not built")
-        for item in self.session.items:
-            if isinstance(item, Program) and item.command:
-                item.start()
         try:
-            done = self.outcome.result()
+            done = subprocess.run(
+                self.command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+                stdin=subprocess.DEVNULL, timeout=float(self.properties.get("TIMEOUT", 300)),
+                cwd=self.properties.get("WORKING_DIRECTORY"),
+                env=os.environ | dict(e.split("=", 1) for e in self.properties.get("ENVIRONMENT", [])))
         except subprocess.TimeoutExpired as error:
             raise Failed(f"took more than {error.timeout:.0f} s") from None
         self.cases = [self.case(m, done.stdout) for m in CASE.finditer(SUMMARY.split(done.stdout)[0])]
@@ -80,12 +77,11 @@ class Program(pytest.Item):
             raise Failed(f"exit status {done.returncode}\n{done.stdout}")
 
     def case(self, match, output):
-        """The report of one case, as if it were an item."""
-        outcome, reason = "passed", None
-        if match[1] == "SKIPPED":
-            said = output[: match.start()].split(f"[ RUN      ] {match[2]}")[-1].strip()
-            outcome, reason = "skipped", (f"{self.name} {match[2]}", None, f"Skipped: {said or 'it does not say why'}")
-        return pytest.TestReport(f"{self.nodeid}::{match[2]}", self.location, {}, outcome, reason, "call")
+        """A case's name, and why it was skipped ("" if it passed)."""
+        if match[1] == "OK":
+            return match[2], ""
+        said = output[: match.start()].split(f"[ RUN      ] {match[2]}")[-1].strip()
+        return match[2], said or "it does not say why"
 
     def repr_failure(self, excinfo, style=None):
         return str(excinfo.value) if excinfo.errisinstance(Failed) else super().repr_failure(excinfo, style)
@@ -98,24 +94,49 @@ class Failed(Exception):
     pass
 
 
-def pytest_sessionfinish(session):
-    for item in getattr(session, "items", []):
-        if isinstance(item, Program):
-            item.pool.shutdown(wait=False, cancel_futures=True)
+# What takes longest begins first, or one worker would be busy with it when the others are done.
+LONGEST = ("test_graphite.py", "test_storm.py", "test_large.py", "test_seasons.py", "test_postgres.py", "test_kill.py",
+           "unit.cluster", "unit.memory", "test_recovery.py", "test_belief.py", "unit.edivisive_stream")
+
+
+def urgency(item):
+    names = (item.name, item.path.name)
+    return next((i for i, name in enumerate(LONGEST) if name in names), len(LONGEST))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """What uses a fixture of its module goes to one worker, so that its server is started once."""
+    items.sort(key=urgency)
+    for item in items:
+        definitions = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
+        if any(d[-1].scope == "module" for d in definitions.values()):
+            item.add_marker(pytest.mark.xdist_group(item.path.name))
 
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item, call):
-    """A program that passed is counted by its cases, where it has some."""
+    """The cases of a program travel with its report, from a worker too."""
     made = yield
     if call.when == "call" and isinstance(item, Program):
-        made.get_result().counted = len(item.cases) > 0
-        for case in item.cases:
-            item.ihook.pytest_runtest_logreport(report=case)
+        made.get_result().cases = item.cases
+
+
+class Counting:
+    """Counts a program by its cases, where it has some; lives in the process that prints."""
+
+    def __init__(self, config):
+        self.config = config
+
+    def pytest_runtest_logreport(self, report):
+        for name, reason in getattr(report, "cases", ()):
+            said = (f"{report.nodeid} {name}", None, f"Skipped: {reason}") if reason else None
+            self.config.hook.pytest_runtest_logreport(report=pytest.TestReport(
+                f"{report.nodeid}::{name}", report.location, {}, "skipped" if reason else "passed", said, "call"))
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_report_teststatus(report):
-    if report.passed and getattr(report, "counted", False):
+    if report.passed and getattr(report, "cases", ()):
         return "", "", ""
     return None

@@ -55,7 +55,7 @@ def server(tmp_path_factory):
 
 def config(folder, url, tests, more=""):
     path = folder / "hunter.yaml"
-    path.write_text(f"prometheus: {{url: '{url}'{more}}}\ntests:\n{tests}")
+    path.write_text(f"prometheus: {{url: '{url}'{more}}}\nagent: {{state: '{folder}/state.db'}}\ntests:\n{tests}")
     return path
 
 

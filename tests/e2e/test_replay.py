@@ -180,8 +180,8 @@ def test_an_interrupted_replay_leaves_nothing(program, tmp_path):
         process.send_signal(signal.SIGINT)
         time.sleep(0.02)
     out, err = process.communicate(timeout=60)
-    assert process.returncode in (3, -signal.SIGINT), err
-    assert "interrupted, replayed " in out
+    if process.returncode != -signal.SIGINT:  # the second signal ends it at once, whatever it was about to print
+        assert process.returncode == 3 and "interrupted, replayed " in out, (out, err)
     assert folders() <= before
 
 
