@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "agent/analyze.h"
+#include "agent/core/zone.h"
 #include "agent/sampling.h"
 #include "detectors/describe.h"
 #include "detectors/edivisive.h"
@@ -38,6 +39,11 @@ enum season_mode analysis_season(const struct detection *detection)
 		return SEASON_NONE;
 	const struct edivisive_options *options = detection->options;
 	return options->profile == EDIVISIVE_DEFAULT ? SEASON_AUTO : SEASON_NONE;
+}
+
+struct season_clock analysis_clock(const struct zone *zone)
+{
+	return (struct season_clock){zone_local, zone};
 }
 
 const double *findings_points(const struct findings *findings)
@@ -154,8 +160,9 @@ struct findings analysis_adjust(struct arena *arena, const struct series *series
 			analysis_points(other), false, scratch);
 		analysis_control(arena, rule, &control, other, &out);
 	}
-	struct season season = season_fit(analysis_season(detection), detection->zone, 0,
-		findings_points(&out), series->axis->times, series->axis->n, scratch);
+	struct season season =
+		season_fit(analysis_season(detection), analysis_clock(detection->zone), 0,
+			findings_points(&out), series->axis->times, series->axis->n, scratch);
 	out.season = season;
 	out.season.profile = arena_array(arena, season.cells, sizeof *season.profile);
 	if (season.cells > 0)

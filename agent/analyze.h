@@ -33,6 +33,7 @@ const struct detection *analysis_configured(const struct test *test, const struc
 
 /* Which cycles the detection removes, with the detector's default where none are set. */
 enum season_mode analysis_season(const struct detection *detection);
+struct season_clock analysis_clock(const struct zone *zone);
 
 /* The values in which cycles are looked for: those of the series, or what its control left. */
 const double *findings_points(const struct findings *findings);

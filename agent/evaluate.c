@@ -134,7 +134,7 @@ static bool read_contender(const struct schema *schema, const char *text, struct
 		combine_members(schema, &whole, member);
 	const struct detection *chosen = combines ? &whole : member;
 	*out = (struct contender){text, detector_find(chosen->detector->name), chosen->options,
-		analysis_season(chosen), NULL};
+		analysis_season(chosen), {0}};
 	return true;
 }
 
@@ -149,7 +149,7 @@ static bool read_season(struct work *work, struct error *error)
 	if (options->zone && !zone_read(work->cli->arena, NULL, options->zone, &zone, error))
 		return error_prefix(error, "--zone: ");
 	for (size_t i = 0; i < work->contender_count; i++) {
-		work->contenders[i].zone = zone;
+		work->contenders[i].clock = analysis_clock(zone);
 		if (season != SEASON_UNSET)
 			work->contenders[i].season = season;
 	}

@@ -19,8 +19,8 @@ struct contender {
 	const char *name;
 	const struct detector *detector;
 	const void *options;
-	enum season_mode season; /* of series that have times */
-	const struct zone *zone;
+	enum season_mode season;   /* of series that have times */
+	struct season_clock clock; /* of cycles */
 };
 
 enum { MARGINS = 3, MARGIN_MAIN = 2 };

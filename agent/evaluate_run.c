@@ -8,8 +8,8 @@
 
 #include "agent/core/clock.h"
 #include "agent/evaluate.h"
-#include "agent/refit.h"
 #include "agent/shapes/team.h"
+#include "detectors/refit.h"
 
 enum { RERUNS_MOST = 200, PROGRESS_EVERY = 250 }; /* ms */
 
@@ -136,7 +136,7 @@ static bool look(struct arrival *arrival, size_t before, size_t seen,
 	const struct contender *contender = arrival->contender;
 	const struct labelled_series *series = arrival->series;
 	bool other =
-		series->times && refit_season(&arrival->refit, contender->season, contender->zone,
+		series->times && refit_season(&arrival->refit, contender->season, contender->clock,
 					 series->values, series->times, seen, arrival->scratch);
 	size_t more = seen - before;
 	remove_cycles(arrival, other ? 0 : before, seen);
@@ -207,7 +207,7 @@ static struct samples adjust(const struct contender *contender,
 	if (!series->times)
 		return samples;
 	struct season season = season_fit(
-		contender->season, contender->zone, 0, series->values, series->times, n, scratch);
+		contender->season, contender->clock, 0, series->values, series->times, n, scratch);
 	out->seasonal = season.cycles != 0;
 	season_remove(&season, series->times, series->values, n, room);
 	samples.values = room;

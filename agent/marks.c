@@ -32,8 +32,9 @@ static void add_mark(struct marks *marks, uint64_t mark)
 	marks->items[marks->count++] = mark;
 }
 
-static bool read_mark(struct marks *marks, struct scan *scan, int depth)
+static bool read_mark(void *context, struct scan *scan, int depth)
 {
+	struct marks *marks = context;
 	const char *from = scan->at;
 	if (!scan_value(scan, depth))
 		return false;
@@ -50,20 +51,11 @@ bool marks_read(struct marks *marks, struct scan *scan, int depth)
 	if (scan_word(scan, "null"))
 		return true;
 	marks->seen = true;
-	if (!scan_take(scan, '[')) {
+	if (!scan_sees(scan, '[')) {
 		marks->problem = "is not an array";
 		return scan_value(scan, depth);
 	}
-	scan_space(scan);
-	if (scan_take(scan, ']'))
-		return true;
-	do {
-		scan_space(scan);
-		if (!read_mark(marks, scan, depth + 1))
-			return false;
-		scan_space(scan);
-	} while (scan_take(scan, ','));
-	return scan_take(scan, ']');
+	return scan_array(scan, depth, read_mark, marks);
 }
 
 bool marks_check(const struct marks *marks, const char *key, size_t n, struct error *error)

@@ -71,8 +71,9 @@ static void add_problem(struct point_times *times, const char *problem, size_t b
 	times->bad = bad;
 }
 
-static bool read_item(struct point_times *times, struct scan *scan, int depth)
+static bool read_item(void *context, struct scan *scan, int depth)
 {
+	struct point_times *times = context;
 	int64_t time = 0;
 	bool good;
 
@@ -98,20 +99,11 @@ bool point_times_read(struct point_times *times, struct scan *scan, int depth)
 	if (scan_word(scan, "null"))
 		return true;
 	times->seen = true;
-	if (!scan_take(scan, '[')) {
+	if (!scan_sees(scan, '[')) {
 		add_problem(times, "is not an array", WHOLE);
 		return scan_value(scan, depth);
 	}
-	scan_space(scan);
-	if (scan_take(scan, ']'))
-		return true;
-	do {
-		scan_space(scan);
-		if (!read_item(times, scan, depth + 1))
-			return false;
-		scan_space(scan);
-	} while (scan_take(scan, ','));
-	return scan_take(scan, ']');
+	return scan_array(scan, depth, read_item, times);
 }
 
 bool point_times_read_start(struct point_times *times, struct scan *scan, int depth)

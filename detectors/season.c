@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/zone.h"
 #include "detectors/order.h"
 #include "detectors/scratch.h"
 
@@ -215,9 +214,16 @@ static int64_t cadence_of(const double *values, const int64_t *times, size_t n, 
 	return step >= 1000 && (double)regular >= 0.8 * (double)count ? (int64_t)step : 0;
 }
 
-static size_t slot_of(const struct zone *zone, int64_t origin, int64_t time, size_t count)
+static int64_t local_time(const struct season *season, int64_t time)
 {
-	int64_t phase = modulo(zone_local(zone, time) - MONDAY - origin, WEEK);
+	const struct season_clock *clock = &season->clock;
+
+	return clock->local ? clock->local(clock->zone, time) : time;
+}
+
+static size_t slot_of(const struct season *season, int64_t time, size_t count)
+{
+	int64_t phase = modulo(local_time(season, time) - MONDAY - season->origin, WEEK);
 	double width = (double)WEEK / (double)count;
 
 	return (size_t)((double)phase / width + 0.5) % count;
@@ -257,12 +263,12 @@ static bool lay_slots(struct season *season, struct grid *grid, struct scratch *
 	grid->slot_count = 7 * grid->per_day;
 	if (grid->slot_count > MOST_CELLS)
 		return false;
-	season->origin = modulo(
-		zone_local(season->zone, grid->start) - MONDAY, WEEK / (int64_t)grid->slot_count);
+	season->origin =
+		modulo(local_time(season, grid->start) - MONDAY, WEEK / (int64_t)grid->slot_count);
 	grid->slots = scratch_take(scratch, grid->n, sizeof *grid->slots);
 	for (size_t i = 0; i < grid->n; i++)
-		grid->slots[i] = (uint32_t)slot_of(season->zone, season->origin,
-			grid->start + (int64_t)i * grid->step, grid->slot_count);
+		grid->slots[i] = (uint32_t)slot_of(
+			season, grid->start + (int64_t)i * grid->step, grid->slot_count);
 	return true;
 }
 
@@ -847,10 +853,10 @@ static void keep(struct season *season, const struct fit *fit, const double *val
 		season->profile[i] = exp(season->profile[i]);
 }
 
-struct season season_fit(enum season_mode mode, const struct zone *zone, unsigned known,
+struct season season_fit(enum season_mode mode, struct season_clock clock, unsigned known,
 	const double *values, const int64_t *times, size_t n, struct scratch *scratch)
 {
-	struct season season = {.zone = zone, .scale = scale_of(values, n)};
+	struct season season = {.clock = clock, .scale = scale_of(values, n)};
 	size_t left_out = n > MOST_POINTS ? n - MOST_POINTS : 0;
 	struct grid grid = {0};
 
@@ -916,6 +922,6 @@ void season_remove(const struct season *season, const int64_t *times, const doub
 		out[i] = values[i];
 	for (size_t i = 0; i < n && season->cycles; i++)
 		if (isfinite(values[i]))
-			out[i] = without(season, values[i],
-				slot_of(season->zone, season->origin, times[i], season->cells));
+			out[i] = without(
+				season, values[i], slot_of(season, times[i], season->cells));
 }

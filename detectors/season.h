@@ -42,6 +42,13 @@ enum { SEASON_DAILY = 1, SEASON_WEEKLY = 2 };
 
 enum season_scale { SCALE_RAW, SCALE_LOG, SCALE_ROOT };
 
+/* What clocks show at `ms` (since 1970-01-01 UTC), as if that were UTC, and the zone that it is
+ * asked for; both are borrowed. UTC where `local` is NULL. */
+struct season_clock {
+	int64_t (*local)(const struct zone *zone, int64_t ms);
+	const struct zone *zone;
+};
+
 struct season {
 	unsigned cycles;    /* that were accepted; 0: values stay as they are */
 	unsigned undecided; /* that may be there, and too few points yet to tell */
@@ -49,7 +56,7 @@ struct season {
 	size_t excursion;   /* as in struct samples: more where points come as those of a service
 			       do, at least 4 regular ones a day, cycles or not */
 	enum season_scale scale;
-	const struct zone *zone; /* borrowed */
+	struct season_clock clock;
 	int64_t origin;  /* ms into the local week, which begins on Monday; the middle of the
 			    first... */
 	size_t cells;    /* ... of so many equal parts of the week */
@@ -68,7 +75,7 @@ bool season_parse(const char *text, enum season_mode *mode, struct error *error)
  * two weeks for a weekly one. Cycles that were accepted before (`known`, bits) stay as long as they
  * are of any use. O(n log n). Free with season_free, whatever was found.
  */
-struct season season_fit(enum season_mode mode, const struct zone *zone, unsigned known,
+struct season season_fit(enum season_mode mode, struct season_clock clock, unsigned known,
 	const double *values, const int64_t *times, size_t n, struct scratch *scratch);
 void season_free(struct season *season);
 

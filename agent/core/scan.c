@@ -221,3 +221,19 @@ bool scan_value(struct scan *scan, int depth)
 	}
 	return true;
 }
+
+bool scan_array(struct scan *scan, int depth, scan_item *item, void *context)
+{
+	if (!scan_take(scan, '['))
+		return false;
+	scan_space(scan);
+	if (scan_take(scan, ']'))
+		return true;
+	do {
+		scan_space(scan);
+		if (!item(context, scan, depth + 1))
+			return false;
+		scan_space(scan);
+	} while (scan_take(scan, ','));
+	return scan_take(scan, ']');
+}

@@ -53,6 +53,12 @@ bool scan_string(struct scan *scan) MUST_USE;
  * before, stands for. out->data is a string afterwards, even if that is nothing. */
 void scan_decode(const char *from, const char *to, struct buf *out);
 
+/* Steps over an item of an array, which is at this depth. */
+typedef bool scan_item(void *context, struct scan *scan, int depth);
+
+/* Steps over an array, at whose bracket it is and whose level is `depth`, item by item. */
+bool scan_array(struct scan *scan, int depth, scan_item *item, void *context) MUST_USE;
+
 /* Steps over a value of any kind; `depth` is its own level, 1 for the outermost. */
 bool scan_value(struct scan *scan, int depth) MUST_USE;
 

@@ -265,8 +265,8 @@ static bool fit_season(struct look *look)
 	const struct series *series = look->series;
 
 	return refit_season(&look->past->refit, analysis_season(look->detection),
-		look->detection->zone, series->values, series->axis->times, series->axis->n,
-		look->scratch);
+		analysis_clock(look->detection->zone), series->values, series->axis->times,
+		series->axis->n, look->scratch);
 }
 
 /* Detects in what is not as it was; *anew: there was something. */

@@ -7,7 +7,7 @@
 
 #include "agent/news/news.h"
 #include "agent/news/trace.h"
-#include "agent/refit.h"
+#include "detectors/refit.h"
 
 struct recall {
 	char *series;

@@ -141,8 +141,8 @@ static double accepted(const struct kind *kind, const struct span *span, size_t 
 
 	for (size_t s = 0; s < series; s++) {
 		make(kind, span, first + s, values, times);
-		struct season season = season_fit(SEASON_AUTO, NULL, 0, values, times,
-			(size_t)(span->a_day * span->days), scratch);
+		struct season season = season_fit(SEASON_AUTO, (struct season_clock){0}, 0, values,
+			times, (size_t)(span->a_day * span->days), scratch);
 		count += kind->cyclic ? (season.cycles & SEASON_WEEKLY) != 0 : season.cycles != 0;
 		season_free(&season);
 	}

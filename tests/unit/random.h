@@ -21,6 +21,16 @@ static inline double random_unit(uint64_t *state)
 	return (double)(random_next(state) >> 11) * 0x1p-53;
 }
 
+/* A sum of twelve: nearly normal, of variance 1, and never beyond 6. */
+static inline double random_bell(uint64_t *state)
+{
+	double sum = -6;
+
+	for (int i = 0; i < 12; i++)
+		sum += random_unit(state);
+	return sum;
+}
+
 static inline size_t random_below(uint64_t *state, size_t bound)
 {
 	return (size_t)(random_next(state) % bound);

@@ -50,15 +50,6 @@ static int teardown(void **state)
 	return 0;
 }
 
-static double noise(struct made *made)
-{
-	double sum = -6;
-
-	for (int i = 0; i < 12; i++)
-		sum += random_unit(&made->random);
-	return sum;
-}
-
 /* A load of AR .9 and a latency that follows it with a curve, and a step of `percent` in it. */
 static void make_loaded(struct made *made, double percent)
 {
@@ -67,11 +58,12 @@ static void make_loaded(struct made *made, double percent)
 	made->n = MOST;
 	made->step = 200 + random_below(&made->random, 320);
 	for (size_t i = 0; i < made->n; i++) {
-		wander = 0.9 * wander + 0.15 * noise(made);
+		wander = 0.9 * wander + 0.15 * random_bell(&made->random);
 		made->times[i] = START + (int64_t)i * HOUR;
 		made->load[i] = 1000 * exp(wander);
 		made->values[i] = 100 *
-				  exp(0.8 * wander + 0.15 * wander * wander + 0.02 * noise(made)) *
+				  exp(0.8 * wander + 0.15 * wander * wander +
+					  0.02 * random_bell(&made->random)) *
 				  (i >= made->step ? 1 + percent / 100 : 1);
 	}
 }
@@ -147,9 +139,9 @@ static void test_step_is_found_relative_to_a_control(void **state)
 
 		make_loaded(made, 10);
 		for (size_t k = 0; k < made->n; k++) {
-			wander = 0.9 * wander + 0.15 * noise(made);
-			made->load[k] = 80 * exp(wander + 0.02 * noise(made));
-			made->values[k] = 100 * exp(wander + 0.02 * noise(made)) *
+			wander = 0.9 * wander + 0.15 * random_bell(&made->random);
+			made->load[k] = 80 * exp(wander + 0.02 * random_bell(&made->random));
+			made->values[k] = 100 * exp(wander + 0.02 * random_bell(&made->random)) *
 					  (k >= made->step ? 1.1 : 1);
 		}
 		fit(made, CONTROL_RATIO);
@@ -190,7 +182,8 @@ static void test_no_dependence_leaves_values(void **state)
 	for (int i = 0; i < 5 * SERIES; i++) {
 		make_loaded(made, 10);
 		for (size_t k = 0; k < made->n; k++)
-			made->values[k] = 100 + 3 * noise(made) + (k >= made->step ? 10 : 0);
+			made->values[k] =
+				100 + 3 * random_bell(&made->random) + (k >= made->step ? 10 : 0);
 		if (fit(made, CONTROL_LOAD).used)
 			used++;
 		else

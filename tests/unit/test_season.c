@@ -22,6 +22,8 @@
 
 enum { MOST = 4000 };
 
+static const struct season_clock UTC;
+
 struct made {
 	double values[MOST], clean[MOST];
 	int64_t times[MOST];
@@ -49,15 +51,6 @@ static int teardown(void **state)
 	return 0;
 }
 
-static double noise(struct made *made)
-{
-	double sum = -6;
-
-	for (int i = 0; i < 12; i++)
-		sum += (double)random_below(&made->random, 1000000) / 1e6;
-	return sum;
-}
-
 /* Noise of `sd` around 100 times 1 + `daily` of a sine of the day, times `weekend` on two days. */
 static void make(struct made *made, size_t n, int64_t step, double daily, double weekend, double sd)
 {
@@ -68,7 +61,7 @@ static void make(struct made *made, size_t n, int64_t step, double daily, double
 		bool off = (time - START) / (24 * HOUR) % 7 >= 5;
 
 		made->times[i] = time;
-		made->clean[i] = 100 * exp(sd * noise(made));
+		made->clean[i] = 100 * exp(sd * random_bell(&made->random));
 		made->values[i] =
 			made->clean[i] * (1 + daily * sin(2 * M_PI * day)) * (off ? weekend : 1);
 	}
@@ -76,7 +69,7 @@ static void make(struct made *made, size_t n, int64_t step, double daily, double
 
 static struct season fit(struct made *made, enum season_mode mode)
 {
-	return season_fit(mode, NULL, 0, made->values, made->times, made->n, made->scratch);
+	return season_fit(mode, UTC, 0, made->values, made->times, made->n, made->scratch);
 }
 
 /* How far the adjusted values are from those without a cycle, in the mean. */
@@ -158,7 +151,7 @@ static void test_lasting_noise_is_no_week(void **state)
 
 		make(made, days[round % 3] * 24, HOUR, 0.3, 1, 0);
 		for (size_t i = 0; i < made->n; i++) {
-			left = (round % 2 ? 0.8 : 0.6) * left + 0.05 * noise(made);
+			left = (round % 2 ? 0.8 : 0.6) * left + 0.05 * random_bell(&made->random);
 			made->values[i] *= exp(left);
 		}
 		struct season season = fit(made, SEASON_AUTO);
@@ -356,7 +349,7 @@ static void test_excursions_by_cadence(void **state)
 		assert_int_equal(excursion_of(made, mode), 0);
 	}
 	struct season season =
-		season_fit(SEASON_AUTO, NULL, 0, made->values, NULL, made->n, made->scratch);
+		season_fit(SEASON_AUTO, UTC, 0, made->values, NULL, made->n, made->scratch);
 	assert_int_equal(season.cycles + season.excursion, 0);
 	season_free(&season);
 }
@@ -421,19 +414,20 @@ static void test_daylight_saving(void **state)
 	for (size_t i = 0; i < made->n; i++) {
 		made->times[i] = START + (int64_t)i * HOUR;
 		int64_t hour = zone_local(zone, made->times[i]) / HOUR % 24;
-		made->clean[i] = 100 * exp(0.02 * noise(made));
+		made->clean[i] = 100 * exp(0.02 * random_bell(&made->random));
 		made->values[i] = made->clean[i] * (hour >= 8 && hour < 18 ? 2 : 1);
 	}
 	for (size_t days = 14; days <= 56; days += 14) {
 		size_t first = days < 28 ? 20 * 24 : 0;
-		struct season seen = season_fit(SEASON_AUTO, zone, 0, made->values + first,
+		struct season seen = season_fit(SEASON_AUTO,
+			(struct season_clock){zone_local, zone}, 0, made->values + first,
 			made->times + first, 24 * days, made->scratch);
 		assert_int_equal(seen.cycles, SEASON_DAILY);
 		season_free(&seen);
 	}
 	struct season utc = fit(made, SEASON_DAY);
-	struct season local =
-		season_fit(SEASON_DAY, zone, 0, made->values, made->times, made->n, made->scratch);
+	struct season local = season_fit(SEASON_DAY, (struct season_clock){zone_local, zone}, 0,
+		made->values, made->times, made->n, made->scratch);
 	assert_true(distance(made, &local) < 0.01);
 	assert_true(distance(made, &utc) > 0.02);
 	season_free(&utc);
@@ -510,7 +504,7 @@ static void test_hostile_series(void **state)
 			assert_int_equal(season.cycles, 0);
 		season_free(&season);
 	}
-	struct season season = season_fit(SEASON_AUTO, NULL, 0, NULL, NULL, 0, made->scratch);
+	struct season season = season_fit(SEASON_AUTO, UTC, 0, NULL, NULL, 0, made->scratch);
 	assert_int_equal(season.cycles, 0);
 }
 

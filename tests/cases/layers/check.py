@@ -8,13 +8,13 @@ import sys
 GROUND = {"agent/core", "detectors"}
 MAY = {
     "agent/core": {"agent/core", "detectors/change.h"},
-    "detectors": {"detectors", "agent/core/field.h", "agent/core/error.h", "agent/core/zone.h"},
+    "detectors": {"detectors", "agent/core/field.h", "agent/core/error.h"},
     "conf": {"conf", "agent/core", "detectors"},
     "sources": {"sources", "agent/core", "detectors"},
     "notifiers": {"notifiers", "agent/core", "detectors"},
     "agent/engine": {"agent/engine", *GROUND, "conf", "sources", "notifiers"},
     "agent/report": {"agent/report", "agent/engine", "agent/analyze.h", "agent/cli.h", "agent/regressions.h", "agent/select.h", *GROUND, "conf", "sources", "notifiers"},
-    "agent/news": {"agent/news", "agent/engine", "agent/analyze.h", "agent/refit.h", *GROUND, "conf", "notifiers"},
+    "agent/news": {"agent/news", "agent/engine", "agent/analyze.h", *GROUND, "conf", "notifiers"},
     "agent/shapes": {"agent/shapes", *GROUND, "conf"},
     "agent/watch": {"agent/watch", "agent/shapes", "agent/news", "agent/report", "agent/engine", "agent/analyze.h", "agent/cli.h", "agent/select.h", *GROUND, "conf", "sources", "notifiers"},
     "agent": {"agent", "agent/core", "agent/engine", "agent/report", "agent/news", "agent/shapes", "agent/watch", "conf", "sources", "notifiers", "detectors"},

@@ -1,4 +1,4 @@
-#include "agent/refit.h"
+#include "detectors/refit.h"
 
 /* The points since the last fit, that one's own last point among them. */
 static size_t first_fresh(const struct refit *refit, const int64_t *times, size_t n)
@@ -17,7 +17,7 @@ static bool is_good(const struct refit *refit, const double *values, const int64
 	return season_takes(&refit->season, values + fresh, n - fresh);
 }
 
-bool refit_season(struct refit *refit, enum season_mode mode, const struct zone *zone,
+bool refit_season(struct refit *refit, enum season_mode mode, struct season_clock clock,
 	const double *values, const int64_t *times, size_t n, struct scratch *scratch)
 {
 	struct season season;
@@ -25,7 +25,7 @@ bool refit_season(struct refit *refit, enum season_mode mode, const struct zone 
 
 	if (is_good(refit, values, times, n))
 		return false;
-	season = season_fit(mode, zone, refit->season.cycles, values, times, n, scratch);
+	season = season_fit(mode, clock, refit->season.cycles, values, times, n, scratch);
 	other = season.cycles || refit->season.cycles ||
 		season.excursion != refit->season.excursion;
 	season_free(&refit->season);

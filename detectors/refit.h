@@ -5,8 +5,8 @@
  * They are frozen from fit to fit, as all values of the series change with them. They are fitted
  * anew once a day, by the points' times, and where values have come that their scale cannot take.
  */
-#ifndef AGENT_REFIT_H
-#define AGENT_REFIT_H
+#ifndef DETECTORS_REFIT_H
+#define DETECTORS_REFIT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,7 +24,7 @@ struct refit {
 
 /* Fits what `mode` asks for if it is time for that; as season_fit, n > 0. True if others are to be
  * removed now than before, from all points. */
-bool refit_season(struct refit *refit, enum season_mode mode, const struct zone *zone,
+bool refit_season(struct refit *refit, enum season_mode mode, struct season_clock clock,
 	const double *values, const int64_t *times, size_t n, struct scratch *scratch);
 void refit_free(struct refit *refit);
 
