@@ -3,6 +3,7 @@
  */
 #include "agent/changes.h"
 
+#include <fnmatch.h>
 #include <string.h>
 
 #include "agent/commands.h"
@@ -102,9 +103,43 @@ static bool make_filter(const struct cli *cli, struct change_filter *filter, str
 	       parse_time(cli, "until", options->until, &filter->until, error);
 }
 
+static bool matches(const struct strings *names, const char *pattern)
+{
+	for (size_t i = 0; i < names->count; i++)
+		if (strcmp(names->items[i], pattern) == 0 ||
+			fnmatch(pattern, names->items[i], 0) == 0)
+			return true;
+	return false;
+}
+
+/* Says so where nothing is listed because no test has that name: none that is configured, and none
+ * that has left a change. */
+static void note_unknown(const struct config *config, const char *path, const char *name)
+{
+	struct store_request *request = store_request_new(STORE_LIST, NULL, NULL);
+	struct strings topics = {0};
+	struct error error;
+	const char *near;
+
+	request->filter = (struct change_filter){.test = name, .limit = 1};
+	if (config)
+		topics = config_topics(config, request->arena);
+	if (!matches(&topics, name) && store_read(path, request, &error) &&
+		request->record_count == 0) {
+		near = field_suggest(name, topics.items, topics.count);
+		if (near)
+			log_event(LEVEL_WARN, "no test has that name", LOG_TEXT("test", name),
+				LOG_TEXT("did_you_mean", near));
+		else
+			log_event(LEVEL_WARN, "no test has that name", LOG_TEXT("test", name));
+	}
+	store_request_free(request);
+}
+
 static int run(struct cli *cli)
 {
 	const struct changes_options *options = cli->options;
+	struct config *config = NULL;
 	struct error error;
 	struct store_request *request;
 	struct change_filter filter;
@@ -117,19 +152,22 @@ static int run(struct cli *cli)
 	}
 	if (!make_filter(cli, &filter, &error))
 		return cli_fail(&error);
-	path = state_file(cli, options->state_file);
-	if (!path)
+	if (!options->state_file && !(config = cli_config(cli)))
 		return EXIT_USAGE;
+	path = config ? config->agent.state : options->state_file;
 	request = store_request_new(STORE_LIST, NULL, NULL);
 	request->filter = filter;
 	done = store_read(path, request, &error);
 	if (done)
 		changes_print(
 			request, (enum changes_output)options->output, options->formulas, cli->out);
+	if (done && request->record_count == 0 && filter.test)
+		note_unknown(config, path, filter.test);
 	if (done && request->more)
 		log_event(LEVEL_WARN, "there are more (--limit, --since, --test)",
 			LOG_INT("shown", request->record_count));
 	store_request_free(request);
+	config_free(config);
 	return done ? EXIT_NOTHING : cli_fail(&error);
 }
 

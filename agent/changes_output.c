@@ -94,12 +94,14 @@ static const char *place(struct arena *arena, const struct announcement *item)
 
 static const char *commits(struct arena *arena, const struct announcement *item)
 {
+	char scratch[2][TABLE_SCRATCH];
 	const char *before, *after;
 
 	announcement_range(item, &before, &after);
 	if (!before && !after)
 		return NULL;
-	return arena_printf(arena, "%s..%s", before ? before : "", after ? after : "");
+	return arena_printf(arena, "%s..%s", before ? table_commit(before, scratch[0]) : "",
+		after ? table_commit(after, scratch[1]) : "");
 }
 
 static const char *attributes(struct arena *arena, const struct announcement *item)

@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "agent/core/buf.h"
 #include "agent/core/zone.h"
 #include "conf/load.h"
 #include "detectors/fdr.h"
@@ -46,14 +47,19 @@ struct detection detection_default(const struct schema *schema, struct arena *ar
 static bool unknown_detector(
 	const struct schema *schema, const char *name, const char *shown, struct error *error)
 {
-	const char *names[64];
+	const char *names[64] = {0};
 	size_t count = 0;
 	for (const struct plugin *plugin = schema->detectors; plugin && plugin->name && count < 64;
 		plugin++)
 		names[count++] = plugin->name;
 	const char *near = field_suggest(name, names, count);
-	return error_set(error, ERROR_USAGE, "unknown detector \"%.80s\"%s%s%s", shown,
-		near ? " (did you mean \"" : "", near ? near : "", near ? "\"?)" : "");
+	struct buf all = {0};
+	for (size_t i = 0; i < count; i++)
+		buf_printf(&all, "%s%s", i ? ", " : ": it is none of ", names[i]);
+	error_set(error, ERROR_USAGE, "unknown detector \"%.80s\"%s%s%s", shown,
+		near ? " (did you mean \"" : all.data, near ? near : "", near ? "\"?)" : "");
+	buf_free(&all);
+	return false;
 }
 
 /* The detector that the settings name, if any does; `combine` names that of its name. */

@@ -67,7 +67,8 @@ static const char *cell(const void *context, size_t column, char scratch[TABLE_S
 	if (--column < view->attributes.count) {
 		const char *text = cursor_attribute(view->cursor, view->attributes.items[column]);
 		return text && view->rounded[column] ? number_text(strtod(text, NULL), scratch)
-						     : text;
+		       : view->report->otava         ? text
+						     : table_commit(text, scratch);
 	}
 	column -= view->attributes.count;
 	const struct series *series = &view->analysis->data->series[column];

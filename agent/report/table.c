@@ -76,6 +76,16 @@ static void print_blanks(size_t count, FILE *out)
 		putc_unlocked(' ', out);
 }
 
+const char *table_commit(const char *text, char scratch[TABLE_SCRATCH])
+{
+	enum { FULL = 40, SHORT = 12 };
+
+	if (!text || strlen(text) != FULL || strspn(text, "0123456789abcdefABCDEF") != FULL)
+		return text;
+	snprintf(scratch, TABLE_SCRATCH, "%.*s", SHORT, text);
+	return scratch;
+}
+
 void text_print(const char *text, FILE *out)
 {
 	for (size_t left = strlen(text), length; left > 0; text += length, left -= length) {

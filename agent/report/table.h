@@ -53,6 +53,10 @@ void table_print_dots(const struct table *table, const struct table_note *notes,
 /* Columns a text takes on a terminal: combining marks none, East Asian wide characters two. */
 size_t text_width(const char *text);
 
+/* The first 12 characters of a full git commit (40 hexadecimal digits), other text as it is;
+ * columns of full ones push the numbers apart. */
+const char *table_commit(const char *text, char scratch[TABLE_SCRATCH]);
+
 /* Prints the text of others: a control character becomes a blank, each broken byte U+FFFD. */
 void text_print(const char *text, FILE *out);
 

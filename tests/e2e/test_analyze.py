@@ -85,6 +85,20 @@ def test_the_table(hunter):
     assert "\033" not in result.out
 
 
+def test_full_commits_are_short_in_tables_alone(hunter, folder):
+    """40 characters a row would push the numbers apart; programs get all of them, and Otava's table is Otava's."""
+    commits = [f"{i:02}" + 19 * "9f" for i in range(40)]
+    rows = "".join(f"2026-01-01T{i // 2:02}:{i % 2 * 30:02},{c},{100 + i % 2 + 50 * (i >= 20)}\n" for i, c in enumerate(commits))
+    (folder / "full.csv").write_text("time,commit,m\n" + rows)
+    (folder / "full.yaml").write_text("tests: {full: {type: csv, file: full.csv, attributes: [commit], metrics: {m: {}}}}\n")
+    def analyze(*flags):
+        return hunter("analyze", "full", "--config", "full.yaml", *flags).out
+    rows = analyze().splitlines()
+    assert rows[1].split() == ["time", "commit", "m"] and rows[3].split()[3:] == [commits[0][:12], "100"]
+    assert commits[20] not in analyze() and commits[20] in analyze("--output", "json") and commits[20] in analyze("--output", "csv")
+    assert commits[0] in analyze("--profile", "otava") and commits[20] in analyze("--profile", "otava", "--output", "json")
+
+
 def test_verbose_shows_p_values(hunter):
     lines = hunter("analyze", "step", "--verbose").out.splitlines()
     dots = next(i for i, line in enumerate(lines) if "·" in line)

@@ -63,6 +63,7 @@ def test_combine(hunter, how):
 
 @pytest.mark.parametrize("flags, words", [
     (["--combine", "all: kernl"], 'combine: unknown detector "kernl" (did you mean "kernel"?)'),
+    (["--detector", "prophet"], 'unknown detector "prophet": it is none of edivisive, edivisive_permutation, kernel, '),
     (["--combine", "3: kernel, modes"], 'combine: "3" of 2 is neither any nor all nor a number'),
     (["--combine", "kernel"], 'combine: "kernel" is not like'),
     (["--combine", "all: kernel(penalty=x)"], 'combine: penalty: "x" is not a number'),

@@ -95,6 +95,20 @@ def test_changes_that_are_asked_for(hunter, told, tmp_path):
     assert known(hunter, told, "--test", "db") == []
 
 
+def test_changes_of_a_test_that_is_not_there(hunter, told, tmp_path):
+    """Nothing is listed as there is no such test, or as it has no such change: only the first is a slip."""
+    for flags, words in ((["--config", told, "--test", "db.raed"], "test=db.raed did_you_mean=db.read"),
+                         (["--config", told, "--test", "web.*"], "test=web.*"),
+                         (["--state-file", tmp_path / "state.db", "--test", "web"], "test=web")):
+        done = hunter("changes", *flags)
+        assert done.code == 0 and f'msg="no test has that name" {words}\n' in done.err
+    for flags in (["--test", "db.read", "--state", "withdrawn"], ["--test", "db.*", "--until", "2024-03-01"]):
+        assert hunter("changes", "--config", told, *flags).err == ""
+    write_csv(tmp_path / "other.csv", [])
+    told.write_text(told.read_text() + csv_test(tmp_path / "other.csv", "db.other"))
+    assert hunter("changes", "--config", told, "--test", "db.other").err == ""
+
+
 def test_changes_beside_a_running_agent(agents, hunter, told, tmp_path):
     agent = agents(told)
     agent.pass_by(1)

@@ -83,6 +83,21 @@ static void numbers_are_told_from_words(void **state)
 	assert_false(text_is_integer("1.0"));
 }
 
+static void full_commits_are_short(void **state)
+{
+	static const char *const kept[] = {"", "c0029", "0123456789abcdef0123456789abcdef0123456",
+		"0123456789abcdef0123456789abcdef0123456g",
+		"0123456789abcdef0123456789abcdef012345678"};
+	char scratch[TABLE_SCRATCH];
+
+	(void)state;
+	assert_string_equal(
+		table_commit("0123456789abCDEF0123456789abcdef01234567", scratch), "0123456789ab");
+	assert_null(table_commit(NULL, scratch));
+	for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+		assert_ptr_equal(table_commit(kept[i], scratch), kept[i]);
+}
+
 struct grid {
 	const char *const (*cells)[3];
 	size_t rows, *row;
@@ -651,6 +666,7 @@ int main(void)
 		cmocka_unit_test(widths_count_columns_of_a_terminal),
 		cmocka_unit_test_setup_teardown(texts_of_others_are_cleaned, setup, teardown),
 		cmocka_unit_test(numbers_are_told_from_words),
+		cmocka_unit_test(full_commits_are_short),
 		cmocka_unit_test_setup_teardown(points_stand_below_each_other, setup, teardown),
 		cmocka_unit_test_setup_teardown(headers_without_rows_stand_left, setup, teardown),
 		cmocka_unit_test_setup_teardown(rows_cost_no_memory, setup, teardown),
