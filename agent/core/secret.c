@@ -20,7 +20,7 @@
 
 enum {
 	SECRET_BYTES = 16384, /* tokens are short, JSON web tokens some thousand bytes */
-	ESCAPED = 8           /* times as long, as others may write them: "&#x002d;" */
+	ESCAPED = 12          /* times as long, as others may write them: "&amp;#x002d;" */
 };
 
 /* -1 and errno, which is 0 if it is no regular file. */
@@ -142,6 +142,31 @@ static size_t entity_length(const char *text, size_t left, char c)
 	return *end == ';' && code == (unsigned char)c ? (size_t)(end - number) + 1 : 0;
 }
 
+/* The same for what was escaped twice, where that differs from once and again: the backslash, the
+ * percent sign or the & of the first time is escaped itself. */
+static size_t twice_length(const char *text, size_t left, char c)
+{
+	static const struct {
+		const char *text, *inner; /* as it is written, and what it stands for */
+	} marks[] = {{"\\\\\\", "\\"}, {"\\\\", "\\"}, {"%25", "%"}, {"&amp;", "&"}};
+	for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
+		size_t length = strlen(marks[i].text), size;
+		char rest[16];
+		if (left <= length || memcmp(text, marks[i].text, length) != 0)
+			continue;
+		size = left - length < sizeof rest - 2 ? left - length : sizeof rest - 2;
+		rest[0] = *marks[i].inner;
+		memcpy(rest + 1, text + length, size);
+		rest[size + 1] = '\0';
+		size = *rest == '\\'  ? json_length(rest, size + 1, c)
+		       : *rest == '%' ? percent_length(rest, size + 1, c)
+				      : entity_length(rest, size + 1, c);
+		if (size)
+			return length - 1 + size;
+	}
+	return 0;
+}
+
 /* What begins an escaped character. */
 static bool is_escape(char c)
 {
@@ -164,15 +189,46 @@ static size_t match_char(const char *text, size_t left, char c)
 	return escaped ? escaped : *text == c;
 }
 
+static size_t match_escaped(const char *text, size_t left, const char *secret, bool twice)
+{
+	size_t at = 0, size;
+	for (; *secret; secret++, at += size) {
+		size = twice ? twice_length(text + at, left - at, *secret) : 0;
+		if (!size && !(size = match_char(text + at, left - at, *secret)))
+			return 0;
+	}
+	return at;
+}
+
 /* Bytes of `text` that are the secret; 0: it does not begin here. */
 static size_t match(const char *text, size_t left, const char *secret)
 {
-	size_t length = strlen(secret), at = 0, size;
+	size_t length = strlen(secret);
 	if (length <= left && memcmp(text, secret, length) == 0)
 		return length;
-	for (; *secret; secret++, at += size)
-		if (!(size = match_char(text + at, left - at, *secret)))
+	length = match_escaped(text, left, secret, false);
+	return length ? length : match_escaped(text, left, secret, true);
+}
+
+/* -1: it is no hexadecimal digit. */
+static int hex_value(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c |= 0x20;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* The same for its bytes in hexadecimal digits. */
+static size_t match_hex(const char *text, size_t left, const char *secret)
+{
+	size_t at = 0;
+	for (; *secret; secret++, at += 2) {
+		unsigned char byte = (unsigned char)*secret;
+		if (left - at < 2 || hex_value(text[at]) != byte >> 4 ||
+			hex_value(text[at + 1]) != (byte & 15))
 			return 0;
+	}
 	return at;
 }
 
@@ -213,7 +269,7 @@ static size_t match_any(const char *text, size_t left, const char *secret)
 			continue;
 		length = match_base64(text, left, secret, base64_digits[i]);
 	}
-	return length;
+	return length ? length : match_hex(text, left, secret);
 }
 
 static bool ends_word(const char *text, size_t length, size_t end)

@@ -31,9 +31,9 @@ bool secret_check(const char *option, const char *secret, struct error *error) M
 
 /*
  * Puts '*' for each byte of the secrets in a text: as they are, with the escapes of JSON, URLs or
- * HTML, or each by itself in base64. Those
- * shorter than SECRET_SHORTEST only where they are words of their own, as half of all others would
- * have to go with them.
+ * HTML once or twice, or each by itself in base64 or hexadecimal digits. Those shorter than
+ * SECRET_SHORTEST only where they are words of their own, as half of all others would have to go
+ * with them.
  */
 enum { SECRET_SHORTEST = 4 };
 void secret_mask(char *text, size_t length, const struct strings *secrets);

@@ -24,19 +24,29 @@ static bool is_formula(const char *text)
 	return false;
 }
 
-void csv_put_text(const char *text, bool formulas, FILE *out)
+/* Where commas are for decimals, spreadsheets end a cell at a semicolon, within quotes or not. */
+static void guard(const char *text, struct buf *out)
 {
-	if (!text)
-		return;
-	bool guarded = !formulas && is_formula(text);
+	for (const char *end;; text = end) {
+		size_t length = strcspn(text, ";");
+		struct buf part = {0};
+		buf_append(&part, text, length);
+		buf_text(out, part.data && is_formula(part.data) ? "'" : "");
+		buf_free(&part);
+		end = text + length + (text[length] == ';');
+		buf_append(out, text, (size_t)(end - text));
+		if (!*end)
+			return;
+	}
+}
+
+static void put_field(const char *text, FILE *out)
+{
 	if (!text[strcspn(text, ",\"")]) {
-		fputs(guarded ? "'" : "", out);
 		text_print(text, out);
 		return;
 	}
 	struct buf quoted = {0};
-	if (guarded)
-		buf_char(&quoted, '\'');
 	for (; *text; text++) {
 		if (*text == '"')
 			buf_char(&quoted, '"');
@@ -46,6 +56,17 @@ void csv_put_text(const char *text, bool formulas, FILE *out)
 	text_print(quoted.data, out);
 	putc('"', out);
 	buf_free(&quoted);
+}
+
+void csv_put_text(const char *text, bool formulas, FILE *out)
+{
+	struct buf guarded = {0};
+	if (!text || !*text)
+		return;
+	if (!formulas)
+		guard(text, &guarded);
+	put_field(formulas ? text : guarded.data, out);
+	buf_free(&guarded);
 }
 
 void csv_put_number(double value, FILE *out)

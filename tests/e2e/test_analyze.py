@@ -141,7 +141,7 @@ def test_csv_has_a_line_a_change(hunter):
 
 @pytest.mark.parametrize("commit, shown", [
     ("=HYPERLINK(A1)", "'=HYPERLINK(A1)"), ("+1+cmd", "'+1+cmd"), ("-2+3", "'-2+3"), ("@SUM(A1)", "'@SUM(A1)"),
-    ("\t=1+1", "' =1+1"), ("\uff1d1", "'\uff1d1"), ("-12", "-12"), ("+1.5", "+1.5"), ("a=b", "a=b"), ("c-1", "c-1")])
+    ("\t=1+1", "' =1+1"), ("x;=1+1", "x;'=1+1"), ("=1; @a;-5;b-1", "'=1;' @a;-5;b-1"), ("\uff1d1", "'\uff1d1"), ("-12", "-12"), ("+1.5", "+1.5"), ("a=b", "a=b"), ("c-1", "c-1")])
 def test_csv_holds_no_formulas(hunter, folder, commit, shown):
     """A spreadsheet would run what somebody put into a commit; numbers are none, and who wants all as it is can say so."""
     rows = "".join(f"2026-01-{i + 1:02},{commit},{100 + i % 2 + 50 * (i >= 15)}\n" for i in range(30))

@@ -240,7 +240,12 @@ static void encoded_secrets_are_masked(void **state)
 		"s3%2fc%2br+%22t%3c%26%27%3e", "s3/c+r &quot;t&lt;&amp;&#39;&gt;",
 		"s3&#x2F;c&#43;r &#34;t&#x3c;&#38;&apos;&gt;", "s3\\/c+r \\\"t\\u003C&'>",
 		"czMvYytyICJ0PCYnPg==", "czMvYytyICJ0PCYnPg", "czMvYytyICJ0PCYnPg%3D%3D",
-		"dG9rM24tb2YtMTZieXRlcw==", "tok3n%2Dof%2D16bytes", "tok3n&#45;of&#x0002d;16bytes"};
+		"dG9rM24tb2YtMTZieXRlcw==", "tok3n%2Dof%2D16bytes", "tok3n&#45;of&#x0002d;16bytes",
+		"s3%252Fc%252Br%2520%2522t%253C%2526%2527%253E",
+		"s3%252fc%252br+%2522t%253c%2526%2527%253e",
+		"s3/c+r &amp;quot;t&amp;lt;&amp;amp;&amp;#39;&amp;gt;",
+		"s3\\\\/c+r \\\\\\\"t\\\\u003C&'>", "73332f632b722022743c26273e",
+		"746F6B336E2D6F662D31366279746573"};
 	(void)state;
 	for (size_t i = 0; i < sizeof echoes / sizeof *echoes; i++) {
 		char text[100];
