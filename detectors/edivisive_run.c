@@ -33,6 +33,8 @@ void run_rest(struct run *run)
 	chunk_free(&run->chunk);
 	run->chunk = chunk_new(&run->chunk.options, run->chunk.excursion);
 	chunk_restart(&run->chunk, decided);
+	run->count = run->capacity = run->settled;
+	run->changes = scratch_resize(run->changes, run->capacity, sizeof *run->changes);
 	if (run->zeros < run->fixed)
 		return;
 	run->zeros = run->fixed;

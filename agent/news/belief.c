@@ -29,7 +29,7 @@ static size_t series_of_share(const struct analysis *analysis, double share)
 static bool is_counted(const struct suspect *suspect, double share)
 {
 	return suspect->detection->fdr == share && !suspect->exempt &&
-	       !isnan(suspect->record.item.change.pvalue);
+	       !isnan(suspect->record->item.change.pvalue);
 }
 
 static double limit_of_share(
@@ -40,7 +40,7 @@ static double limit_of_share(
 
 	for (size_t i = 0; i < suspects->count; i++)
 		if (is_counted(&suspects->items[i], share))
-			pvalues[found++] = suspects->items[i].record.item.change.pvalue;
+			pvalues[found++] = suspects->items[i].record->item.change.pvalue;
 	limit = fdr_limit(pvalues, found, series > found ? series : found, share);
 	free(pvalues);
 	return limit;
@@ -60,14 +60,14 @@ void belief_share(const struct analysis *analysis, struct suspects *suspects)
 			share = suspect->detection->fdr;
 			limit = limit_of_share(analysis, suspects, share);
 		}
-		if (is_counted(suspect, share) && suspect->record.item.change.pvalue > limit)
+		if (is_counted(suspect, share) && suspect->record->item.change.pvalue > limit)
 			suspect->believed = false;
 	}
 }
 
 static void write_candidate(const struct suspect *suspect, struct store_request *request)
 {
-	const struct record *record = &suspect->record, *known = suspect->known;
+	const struct record *record = suspect->record, *known = suspect->known;
 	struct record_update update = {.id = record->item.id,
 		.time = record->item.time,
 		.now = record->updated,
@@ -82,7 +82,10 @@ static void write_candidate(const struct suspect *suspect, struct store_request 
 		return;
 	}
 	if (known->state == CHANGE_WITHDRAWN) {
-		update.item = &record->item;
+		struct announcement *item = arena_alloc(request->arena, sizeof *item);
+
+		*item = record->item; /* whose place may be another's */
+		update.item = item;
 		update.runs = 1;
 	} else if (suspect->grown) {
 		update.runs = record->runs;
@@ -106,10 +109,10 @@ void belief_write(
 				suspect->hindsight->candidates++;
 			continue;
 		}
-		request->records[request->record_count++] = suspect->record;
-		if (suspect->record.news == NEWS_PENDING)
+		if (suspect->record->news == NEWS_PENDING)
 			tally->fresh++;
 		else
 			tally->silent++;
+		request->records[request->record_count++] = *suspect->record;
 	}
 }

@@ -11,7 +11,7 @@
 #include "agent/news/news.h"
 
 struct suspect {
-	struct record record;       /* as it is written if it is believed */
+	struct record *record;      /* as it is written if it is believed; one of the request's */
 	const struct record *known; /* the candidate that it was; NULL: it is new */
 	const struct detection *detection;
 	struct hindsight *hindsight; /* of its series, or NULL */
@@ -31,7 +31,8 @@ struct suspects {
  */
 void belief_share(const struct analysis *analysis, struct suspects *suspects);
 
-/* Adds records and updates to the request, which has room for them, and counts them. */
+/* Leaves those of the request's records that are written, adds updates, for which it has room, and
+ * counts them. */
 void belief_write(
 	const struct suspects *suspects, struct store_request *request, struct news_tally *tally);
 

@@ -114,9 +114,9 @@ static struct suspect *add_suspect(
 	struct store_request *request = subject->request;
 	struct suspects *suspects = subject->suspects;
 	struct suspect *suspect = &suspects->items[suspects->count];
-	struct record *record = &suspect->record;
+	struct record *record = &request->records[suspects->count++];
 
-	suspects->count++;
+	suspect->record = record;
 	suspect->detection = subject->detection;
 	suspect->believed =
 		confirm_holds(&subject->detection->confirm, change, change->count_after);
@@ -155,7 +155,7 @@ static void add_candidate(
 	struct subject *subject, const struct change *change, const struct record *known)
 {
 	struct suspect *suspect = add_suspect(subject, change, known->news == NEWS_SILENT);
-	struct record *record = &suspect->record;
+	struct record *record = suspect->record;
 
 	suspect->known = known;
 	suspect->grown = !subject->hindsight || subject->hindsight->grown;

@@ -20,13 +20,18 @@ static struct reader open_reader(
 static struct record *read_records(struct reader *reader, size_t *count, struct error *error)
 {
 	struct record *records = NULL;
+	size_t room = 0;
 
 	*count = 0;
 	while (reader_next(reader, error)) {
-		records = rows_grow(reader->arena, records, count, sizeof *records);
-		read_record(reader, &records[*count - 1]);
+		if (*count == room) {
+			room = room == 0 ? 1 : 2 * room;
+			records = memory_resize(records, room, sizeof *records);
+		}
+		records[*count] = (struct record){0};
+		read_record(reader, &records[(*count)++]);
 	}
-	return records;
+	return rows_keep(reader->arena, records, *count, sizeof *records);
 }
 
 static bool load_pending(
@@ -358,25 +363,29 @@ static bool load_events(struct store_file *file, struct store_request *request,
 	struct record *record, struct error *error)
 {
 	struct reader reader = open_reader(file, request, STATEMENT_EVENTS);
-	struct event *events = NULL, found = {.kind = EVENT_FOUND, .time = record->first_seen};
+	struct event *events = memory_new(1, sizeof *events);
+	struct event found = {.kind = EVENT_FOUND, .time = record->first_seen};
+	size_t count = 1, room = 1;
 
-	record->event_count = 0;
-	events = rows_grow(request->arena, events, &record->event_count, sizeof *events);
 	bind_integer(&reader.binder, record->item.id);
 	while (reader_next(&reader, error)) {
 		struct event *event;
 
-		events = rows_grow(request->arena, events, &record->event_count, sizeof *events);
-		event = &events[record->event_count - 1];
+		if (count == room) {
+			room *= 2;
+			events = memory_resize(events, room, sizeof *events);
+		}
+		event = &events[count++];
 		event->kind = (enum event_kind)read_choice(&reader, 1, EVENT_KINDS - 1);
 		event->time = read_time(&reader);
 		event->point = read_time(&reader);
 		event->receiver = read_text(&reader);
 		event->destination = read_text(&reader);
 	}
-	found.point = record->event_count > 1 ? events[1].point : record->item.time;
+	found.point = count > 1 ? events[1].point : record->item.time;
 	events[0] = found;
-	record->events = events;
+	record->events = rows_keep(request->arena, events, count, sizeof *events);
+	record->event_count = count;
 	return !reader.failed;
 }
 

@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <sqlite3.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "agent/news/store_attributes.h"
@@ -301,4 +302,14 @@ void *rows_grow(struct arena *arena, void *items, size_t *count, size_t size)
 	}
 	++*count;
 	return items;
+}
+
+void *rows_keep(struct arena *arena, void *items, size_t count, size_t size)
+{
+	void *kept = count > 0 ? arena_array(arena, count, size) : NULL;
+
+	if (count > 0)
+		memcpy(kept, items, count * size);
+	free(items);
+	return kept;
 }

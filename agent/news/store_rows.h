@@ -56,4 +56,7 @@ void read_record(struct reader *reader, struct record *record);
 /* Grows an array in the arena by one item of `size` bytes and returns the array. */
 void *rows_grow(struct arena *arena, void *items, size_t *count, size_t size);
 
+/* Moves an array from the heap to the arena, without what it has left over. */
+void *rows_keep(struct arena *arena, void *items, size_t count, size_t size);
+
 #endif

@@ -62,16 +62,17 @@ static bool add_group(const struct telling *telling, struct store_request *reque
 	const struct group_of *group, struct error *error)
 {
 	const struct config *config = telling->agent->config;
-	struct announcement *items = arena_array(request->arena, group->count, sizeof *items);
+	struct announcement *items = memory_new(group->count, sizeof *items);
 	struct content content = content_of(telling, request->arena, group);
 	struct message message = {.items = items, .count = group->count};
 	int64_t interval = open_for(config, group->items, group->count);
+	bool written = true;
 
 	for (size_t i = 0; i < group->count; i++) {
 		items[i] = content.records[i].item;
 		announce_links(request->arena, links_of(config, items[i].test), &items[i]);
 	}
-	for (size_t i = 0; i < destinations->count; i++) {
+	for (size_t i = 0; i < destinations->count && written; i++) {
 		struct addressee to = {receiver, destinations->items[i]};
 		const struct thread *thread =
 			threads_find(courier_threads(telling->courier), receiver->name,
@@ -79,10 +80,10 @@ static bool add_group(const struct telling *telling, struct store_request *reque
 
 		message.thread = thread ? thread->key : NULL;
 		message.more_of = thread ? &thread->first : NULL;
-		if (!parcels_add(request, &to, &message, &content, error))
-			return false;
+		written = parcels_add(request, &to, &message, &content, error);
 	}
-	return true;
+	free(items);
+	return written;
 }
 
 bool telling_changes(const struct telling *telling, struct store_request *request,
