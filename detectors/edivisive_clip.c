@@ -34,34 +34,55 @@ static void sort_few(double *values, size_t n)
 	}
 }
 
-struct ranked {
-	double value, before; /* of that rank and of the one before, if there is one */
-};
-
-/*
- * Counting, which vectors do fast, tells between which of some limits around a guess the values of
- * two ranks are; what lies between those is sorted, and with a good guess that is little.
- */
-static struct ranked values_of_rank(const double *values, size_t n, size_t rank, double guess)
+/* Counting, which vectors do fast, tells between which limits the values of the ranks from `first`
+ * to `last` are; what lies between those is sorted, and with good limits that is little. The limits
+ * rise. Fills ranked[0 .. last - first]. */
+static void values_of_ranks(const double *values, size_t n, size_t first, size_t last,
+	const double limits[LIMITS], const size_t below[LIMITS], double *ranked)
 {
-	static const double shares[LIMITS] = {0.75, 0.88, 1, 1.13, 1.3};
-	double limits[LIMITS], low = -1, high = HUGE_VAL, some[SAMPLE];
-	size_t below[LIMITS], least = rank > 0 ? rank - 1 : 0, before = 0, count = 0;
-	for (int k = 0; k < LIMITS; k++)
-		limits[k] = shares[k] * guess;
-	count_below(values, n, limits, below);
-	for (int k = 0; k < LIMITS && below[k] <= least; k++) {
+	double low = -1, high = HUGE_VAL, some[SAMPLE];
+	size_t before = 0, count = 0;
+	for (int k = 0; k < LIMITS && below[k] <= first; k++) {
 		low = limits[k];
 		before = below[k];
 	}
-	for (int k = LIMITS; k-- > 0 && below[k] > rank;)
+	for (int k = LIMITS; k-- > 0 && below[k] > last;)
 		high = limits[k];
 	for (size_t i = 0; i < n; i++) {
 		some[count] = values[i];
 		count += (values[i] >= low) & (values[i] < high);
 	}
 	sort_few(some, count);
-	return (struct ranked){some[rank - before], some[least - before]};
+	for (size_t rank = first; rank <= last; rank++)
+		ranked[rank - first] = some[rank - before];
+}
+
+/* The value of the rank below which four in five lie, from their mean. */
+static double high_size(const double *values, size_t n, double mean)
+{
+	static const double shares[LIMITS] = {1.25, 1.45, 1.6, 1.75, 2};
+	double limits[LIMITS], high;
+	size_t below[LIMITS], rank = (size_t)floor(0.8 * (double)(n - 1));
+	for (int k = 0; k < LIMITS; k++)
+		limits[k] = shares[k] * mean;
+	count_below(values, n, limits, below);
+	values_of_ranks(values, n, rank, rank, limits, below, &high);
+	return high;
+}
+
+/* Half the sum of the two in the middle where there are two; 0 if that is less than `least`. */
+static double median_size(const double *values, size_t n, double least)
+{
+	static const double shares[LIMITS] = {0.9, 1, 1.1, 1.22, 1.4};
+	double limits[LIMITS], middle[2];
+	size_t below[LIMITS], rank = n / 2, first = n % 2 ? rank : rank - 1;
+	for (int k = 0; k < LIMITS; k++)
+		limits[k] = shares[k] * least;
+	count_below(values, n, limits, below);
+	if (below[1] > rank)
+		return 0;
+	values_of_ranks(values, n, first, rank, limits, below, middle);
+	return n % 2 ? middle[0] : 0.5 * (middle[0] + middle[1]);
 }
 
 /* The mean of sizes none of which counts for more than `most`: giants are what is to be cut. */
@@ -77,19 +98,19 @@ static double capped_mean(const double *sizes, size_t m, double most)
 	return ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) / (double)m;
 }
 
-/* s for the differences between n values, 2 <= n <= SAMPLE. */
+/* s for the differences between n values, 2 <= n <= SAMPLE. It is the largest of three estimates;
+ * whether the median's can be that takes one count, against a limit that rounding cannot reach. */
 static double spread_of(const double *x, size_t n)
 {
+	static const double little = 1e-12, of_median = 1.4826 / M_SQRT2;
 	double sizes[SAMPLE];
-	size_t m = n - 1, rank = (size_t)floor(0.8 * (double)(m - 1));
+	size_t m = n - 1;
 	struct sizes all = distances_to_next(x, m, sizes);
-	double mean = all.sum / (double)m, high = values_of_rank(sizes, m, rank, 1.6 * mean).value;
-	struct ranked middle = values_of_rank(sizes, m, m / 2, 0.85 * mean);
-	double median = m % 2 ? middle.value : 0.5 * (middle.value + middle.before);
+	double mean = all.sum / (double)m, high = high_size(sizes, m, mean);
 	if (high > 0 && all.largest > 20 * high)
 		mean = capped_mean(sizes, m, 20 * high);
-	double spread = fmax(1.4826 / M_SQRT2 * median, 0.2216 * mean);
-	return fmax(spread, high / 1.812);
+	double spread = fmax(0.2216 * mean, high / 1.812);
+	return fmax(spread, of_median * median_size(sizes, m, spread / of_median * (1 - little)));
 }
 
 static void order(double *a, double *b)
@@ -136,9 +157,15 @@ static bool may_pulse(const double *x, size_t from, size_t to, double apart)
 	double least[4], most[4];
 	for (size_t lane = 0; lane < 4; lane++)
 		least[lane] = most[lane] = x[from];
-	for (size_t i = from; i < to; i++) {
-		least[i % 4] = x[i] < least[i % 4] ? x[i] : least[i % 4];
-		most[i % 4] = x[i] > most[i % 4] ? x[i] : most[i % 4];
+	for (; from + 4 <= to; from += 4)
+		for (size_t lane = 0; lane < 4; lane++) {
+			double value = x[from + lane];
+			least[lane] = value < least[lane] ? value : least[lane];
+			most[lane] = value > most[lane] ? value : most[lane];
+		}
+	for (; from < to; from++) {
+		least[0] = x[from] < least[0] ? x[from] : least[0];
+		most[0] = x[from] > most[0] ? x[from] : most[0];
 	}
 	for (size_t lane = 1; lane < 4; lane++) {
 		least[0] = least[lane] < least[0] ? least[lane] : least[0];

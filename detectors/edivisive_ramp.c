@@ -37,9 +37,9 @@ struct ramp {
 	double explained, rise;
 };
 
-static struct sums sums_of(const double *y, size_t n, const struct chunk_room *room)
+static struct sums sums_of(const double *y, size_t n, double mean, const struct chunk_room *room)
 {
-	double mean = moments_of(y, n).mean, plain = 0, weighted = 0;
+	double plain = 0, weighted = 0;
 	for (size_t i = 0; i < n; i++) {
 		room->plain[i] = plain;
 		room->weighted[i] = weighted;
@@ -226,14 +226,15 @@ bool chunk_trend(const struct chunk *chunk, const struct chunk_room *room, size_
 	const double *y = chunk->y + start;
 	if (n < SHORTEST_TREND)
 		return false;
-	struct sums sums = sums_of(y, n, room);
-	if (!may_be_trend(&sums, moments_of(y, n).squares, LEAST_TREND))
+	struct moments all = moments_of(y, n);
+	struct sums sums = sums_of(y, n, all.mean, room);
+	if (!may_be_trend(&sums, all.squares, LEAST_TREND))
 		return false;
 	struct ramp ramp = best_ramp(&sums);
 	if (ramp.end - ramp.start < SHORTEST_RAMP || ramp.explained <= 0)
 		return false;
 	struct residuals left = residuals_of(y, n, &ramp);
-	double size = left.squares, level = moments_of(y, n).mean + chunk->shift;
+	double size = left.squares, level = all.mean + chunk->shift;
 	if (size <= ROUNDING * (double)n * (level * level + ramp.rise * ramp.rise))
 		left = (struct residuals){0};
 	double deviation = sqrt(left.squares / (double)(n - 4));
@@ -256,7 +257,8 @@ bool chunk_trend(const struct chunk *chunk, const struct chunk_room *room, size_
 struct slope chunk_slope(
 	const struct chunk *chunk, const struct chunk_room *room, size_t start, size_t end)
 {
-	struct sums sums = sums_of(chunk->y + start, end - start, room);
+	double mean = moments_of(chunk->y + start, end - start).mean;
+	struct sums sums = sums_of(chunk->y + start, end - start, mean, room);
 	struct ramp ramp = best_ramp(&sums);
 	return slope_of(chunk, start, sums.n, &ramp);
 }
@@ -271,7 +273,7 @@ size_t chunk_ramp(const struct chunk *chunk, const struct chunk_room *room, size
 	if (!scratch_spend(room->scratch, 4 * length))
 		return 0;
 	struct moments all = moments_of(chunk->y + start, end - start);
-	struct sums sums = sums_of(chunk->y + start, end - start, room);
+	struct sums sums = sums_of(chunk->y + start, end - start, all.mean, room);
 	double by_steps = steps_explain(&sums, steps, count, start);
 	if (count == 1 && !may_be_ramp(&sums, steps[0].tau - start, by_steps))
 		return 0;
