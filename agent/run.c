@@ -15,6 +15,7 @@
 #include "agent/watch/face.h"
 #include "agent/watch/files.h"
 #include "agent/watch/reload.h"
+#include "agent/watch/renames.h"
 #include "agent/watch/systemd.h"
 
 enum {
@@ -82,6 +83,7 @@ static void adopt(void *context)
 	struct run *run = context;
 	const struct generation *generation = run->crew.agent.generation;
 
+	renames_apply(&run->crew.agent);
 	watch_adopt(run->crew.watch, generation->tests, generation->test_count);
 	clusters_adopt(run->crew.clusters);
 	courier_adopt(run->crew.courier);
@@ -301,6 +303,7 @@ static int run_configured(struct run *run)
 		close_parts(run, failure);
 		return failure;
 	}
+	renames_apply(&run->crew.agent);
 	request = store_request_new(STORE_RESTORE, restored, run);
 	request->since = agent_now(&run->crew.agent) - remembered_for(run->crew.agent.config);
 	ledger_ask(&run->crew.agent, request);

@@ -367,6 +367,7 @@ static void read_all(struct loader *loader)
 	templates_read(loader, merged_map(&sections, "templates"));
 	tests_read(loader, merged_map(&sections, "tests"));
 	controls_read(loader);
+	renames_read(loader);
 	groups_read(loader, merged_map(&sections, "test_groups"));
 	if (loader->source->cautious && loader->problems->errors == 0)
 		services_caution(loader);
@@ -391,6 +392,7 @@ struct config *config_load(
 	loader.last_server = &loader.first_server;
 	loader.last_receiver = &loader.first_receiver;
 	loader.last_control = &loader.first_control;
+	loader.last_rename = &loader.first_rename;
 	config->test_names = tests;
 	config->detection = detection_default(source->schema, config->arena);
 	read_all(&loader);

@@ -129,6 +129,12 @@ struct cluster_settings {
 	uint64_t fingerprint; /* of all that it means, with its tests; see struct test */
 };
 
+/* A test, or a metric of it, had another name. */
+struct rename {
+	const char *test, *metric; /* metric: NULL, it is the test */
+	const char *was;
+};
+
 struct group {
 	const char *name;
 	const struct test *const *tests; /* groups within groups are resolved */
@@ -164,6 +170,8 @@ struct config {
 	struct detection detection; /* the file's default */
 	const struct test *tests;   /* in the file's order */
 	size_t test_count;
+	const struct rename *renames; /* those of tests first */
+	size_t rename_count;
 	const struct group *groups;
 	size_t group_count;
 	const struct server *servers;

@@ -31,6 +31,7 @@ struct declared {
 };
 
 struct noted_control;
+struct noted_rename;
 
 struct loader {
 	struct arena *arena; /* the configuration's */
@@ -44,6 +45,7 @@ struct loader {
 	size_t template_count;
 	struct dict *tests; /* struct test */
 	struct noted_control *first_control, **last_control;
+	struct noted_rename *first_rename, **last_rename;
 	struct strings all_receivers; /* a test's `notify` by default */
 	struct dict told;             /* problems, told once though many tests share the value */
 	struct dict unexpanded;       /* variables whose `$X` was said to be text */
@@ -183,6 +185,12 @@ const struct control_rule *control_note(struct loader *loader, const struct yaml
 	const struct subject *subject, const struct control_options *options,
 	const struct control_rule *base);
 void controls_read(struct loader *loader);
+
+/* Notes that the subject, a test or a metric, had the name `was` (or NULL); renames_read looks at
+ * all of them when the tests are known. */
+void rename_note(struct loader *loader, const struct yaml_node *map, const struct subject *subject,
+	const char *was);
+void renames_read(struct loader *loader);
 
 /* combine.c: the detector of this name and the key that stands for it. Both forms set the options
  * of that detector; errors of the text begin with "combine: ". */

@@ -9,7 +9,7 @@ enum { METRIC_VALUES = 5 }; /* what a metric counts against the loader's budget 
 
 /* What a metric may say besides `detection`. */
 struct metric_options {
-	const char *column, *suffix, *query, *unit;
+	const char *column, *suffix, *query, *unit, *was;
 	double direction, scale;
 	struct strings annotate;
 	struct control_options control;
@@ -42,6 +42,10 @@ static const struct field metric_fields[] = {
 		.type = FIELD_STRING,
 		.offset = offsetof(struct metric_options, unit),
 		.help = "the unit, for display"},
+	{.name = "was",
+		.type = FIELD_STRING,
+		.offset = offsetof(struct metric_options, was),
+		.help = "the name it had before, whose changes are its own"},
 	{.name = "annotate",
 		.type = FIELD_LIST,
 		.offset = offsetof(struct metric_options, annotate),
@@ -100,6 +104,7 @@ static void read_options(struct metrics_reading *metrics, const struct yaml_node
 	metric->suffix = options.suffix;
 	metric->query = options.query;
 	metric->annotate = options.annotate;
+	rename_note(loader, map, subject, options.was);
 	*control = control_note(
 		loader, map, subject, &options.control, metrics->test->detection.control);
 	if (metrics->suffix && !options.suffix && !options.query)

@@ -10,7 +10,7 @@
 
 /* What every test may say, whatever its source. */
 struct test_options {
-	const char *source;
+	const char *source, *was;
 	int64_t interval, evaluation_delay, stale_after, max_series;
 	bool watch, allow_empty, vanished;
 	struct strings notify, tags, annotate;
@@ -24,6 +24,10 @@ static const struct field test_fields[] = {
 		.type = FIELD_STRING,
 		.offset = offsetof(struct test_options, source),
 		.help = "the server, one of `sources`"},
+	{.name = "was",
+		.type = FIELD_STRING,
+		.offset = offsetof(struct test_options, was),
+		.help = "the name it had before, whose changes are its own"},
 	{.name = "interval",
 		.type = FIELD_DURATION,
 		.offset = offsetof(struct test_options, interval),
@@ -287,6 +291,7 @@ static void read_test(struct loader *loader, const struct yaml_node *map,
 	test->commit_url = common.commit_url;
 	test->compare_url = common.compare_url;
 	loader_check_links(loader, map, &subject, common.commit_url, common.compare_url);
+	rename_note(loader, map, &subject, common.was);
 	struct unset unset = {0};
 	test->detection = detection_read(
 		loader, yaml_get(map, "detection"), &subject, &loader->config->detection, &unset);

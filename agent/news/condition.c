@@ -346,6 +346,25 @@ void conditions_expect(struct conditions *conditions, const char *test, const ch
 	troubles_count(tables, subject, 1);
 }
 
+void conditions_rename(struct conditions *conditions, const char *was, const char *test)
+{
+	struct troubles *tables = &conditions->tables;
+	const size_t *at = dict_get(&tables->test_index.dict, was);
+	struct subject old, *heir;
+	const char *name;
+
+	if (!at || dict_get(&tables->test_index.dict, test))
+		return;
+	old = tables->tests[*at];
+	troubles_count(tables, &old, SIZE_MAX);
+	tables->tests[*at] = (struct subject){.name = old.name, .source = TROUBLES_NOWHERE};
+	heir = troubles_test(tables, test, TROUBLES_NOWHERE);
+	name = heir->name;
+	*heir = old;
+	heir->name = name;
+	troubles_count(tables, heir, 1);
+}
+
 /* What was told of what is lost. */
 static void lose(struct conditions *conditions, const struct trouble *trouble,
 	enum condition_kind kind, const char *name, conditions_lost *lost, void *context)

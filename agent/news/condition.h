@@ -86,6 +86,9 @@ void conditions_restore(struct conditions *conditions, const struct condition *c
  * is not over before it has run. */
 void conditions_expect(struct conditions *conditions, const char *test, const char *source);
 
+/* A test has another name now: what was told of it is the new name's. */
+void conditions_rename(struct conditions *conditions, const char *was, const char *test);
+
 /* Notes a run and fills in what has begun or is over by it; their texts are good until the next
  * call. Returns how many. */
 enum { CONDITION_TURNS = 5 };

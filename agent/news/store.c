@@ -90,6 +90,7 @@ bool store_writes(enum store_kind kind)
 	case STORE_REOPEN:
 	case STORE_CONDITION:
 	case STORE_PRUNE:
+	case STORE_RENAME:
 	case STORE_PROBE: return true;
 	}
 	return true;

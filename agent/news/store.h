@@ -112,6 +112,14 @@ struct store_moment {
 	int64_t time; /* ms, wall clock */
 };
 
+/* Of what is known under a name, a test's or with `metric` a metric's of that test, another is to
+ * be the name. */
+struct store_rename {
+	const char *test, *metric, *was; /* metric: NULL, it is the test */
+	bool moved;                      /* out: something was known, ... */
+	bool taken; /* ... but the new name has changes or places of its own: nothing is moved */
+};
+
 enum parcel_state {
 	PARCEL_QUEUED = 1,
 	PARCEL_SENT,
@@ -216,7 +224,8 @@ enum store_kind {
 	 * What is to be told, or was in a message that is still remembered, stays. Out: pruned.
 	 */
 	STORE_PRUNE,
-	STORE_PROBE, /* writes and says whether that can be done */
+	STORE_RENAME, /* in: renames; out: of each what became of it */
+	STORE_PROBE,  /* writes and says whether that can be done */
 };
 
 enum {
@@ -256,6 +265,8 @@ struct store_request {
 	size_t condition_count;
 	struct store_moment *moments;
 	size_t moment_count;
+	struct store_rename *renames;
+	size_t rename_count;
 	struct vanished *vanished;
 	size_t vanished_count;
 	struct change_filter filter;

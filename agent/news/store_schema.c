@@ -188,6 +188,12 @@ _Static_assert(STORE_VERSION == 9, "STATEMENT_PROBE writes the version");
 	" AND ((?4 >> state) & 1 OR state NOT BETWEEN 1 AND 5)"                                    \
 	" AND (?7 IS NULL OR matches(?7, test)) AND updated >= ?8 ORDER BY id DESC LIMIT ?6"
 
+/* ?1 a test, ?2 a metric: its series, by their identities. */
+#define OF_METRIC " test = ?1 AND (series = ?2 OR substr(series, 1, length(?2) + 1) = ?2 || '{')"
+
+/* ?3 another name for the metric */
+#define RENAMED(column) " ?3 || substr(" column ", length(?2) + 1)"
+
 /* All tests that have changes, by a jump through the index for each. */
 #define TESTS_OF_CHANGES                                                                           \
 	"WITH RECURSIVE tests (name) AS (SELECT min(test) FROM changes UNION ALL"                  \
@@ -336,6 +342,27 @@ const char *const store_statements[STATEMENT_COUNT] = {
 	[STATEMENT_VANISHED] = "INSERT INTO vanished VALUES (?1, ?2, ?3) ON CONFLICT DO UPDATE SET"
 			       " ended = ?3",
 	[STATEMENT_VANISHED_BACK] = "DELETE FROM vanished WHERE test = ? AND series = ?",
+	[STATEMENT_TEST_KNOWN] = "SELECT EXISTS (SELECT 1 FROM changes WHERE test = ?1)"
+				 " OR EXISTS (SELECT 1 FROM series WHERE test = ?1)",
+	[STATEMENT_RENAME_CHANGES] = "UPDATE changes SET test = ?2 WHERE test = ?1",
+	[STATEMENT_RENAME_SERIES] = "UPDATE series SET test = ?2 WHERE test = ?1",
+	[STATEMENT_RENAME_VANISHED] = "UPDATE OR REPLACE vanished SET test = ?2 WHERE test = ?1",
+	[STATEMENT_RENAME_CONDITIONS] =
+		"UPDATE OR REPLACE conditions SET subject = substr(subject, 1, 5) || ?2"
+		" WHERE subject IN ('test ' || ?1, 'data ' || ?1)",
+	[STATEMENT_RENAME_MOMENTS] = "UPDATE OR REPLACE moments SET name = 'series ' || ?2"
+				     " WHERE name = 'series ' || ?1",
+	[STATEMENT_METRIC_KNOWN] = "SELECT EXISTS (SELECT 1 FROM changes WHERE" OF_METRIC
+				   ") OR EXISTS (SELECT 1 FROM series WHERE" OF_METRIC ")",
+	[STATEMENT_RENAME_METRIC_CHANGES] = "UPDATE changes SET series =" RENAMED(
+		"series") ", metric ="
+			  " iif(substr(metric, 1, length(?2)) = ?2," RENAMED(
+				  "metric") ", metric)"
+					    " WHERE" OF_METRIC,
+	[STATEMENT_RENAME_METRIC_SERIES] =
+		"UPDATE series SET series =" RENAMED("series") " WHERE" OF_METRIC,
+	[STATEMENT_RENAME_METRIC_VANISHED] =
+		"UPDATE OR REPLACE vanished SET series =" RENAMED("series") " WHERE" OF_METRIC,
 	[STATEMENT_PROBE] = "PRAGMA user_version = 9" /* SQLite does not skip this write */,
 	[STATEMENT_PRESENT_CLEAR] = "DELETE FROM present",
 	[STATEMENT_PRESENT] = "INSERT OR IGNORE INTO present VALUES (?)",

@@ -300,6 +300,64 @@ static bool queue(struct store_file *file, struct store_request *request, struct
 	return write_rest(file, request, error);
 }
 
+static bool is_known(struct store_file *file, const char *test, const char *metric, bool *known,
+	struct error *error)
+{
+	struct reader reader = {
+		.binder = bind_to(file, metric ? STATEMENT_METRIC_KNOWN : STATEMENT_TEST_KNOWN)};
+
+	bind_text(&reader.binder, test);
+	if (metric)
+		bind_text(&reader.binder, metric);
+	*known = false;
+	while (reader_next(&reader, error))
+		*known = read_choice(&reader, 0, 1) == 1;
+	return !reader.failed;
+}
+
+/* Statements of (old, new) for tests, of (test, old, new) for metrics. */
+static bool move(struct store_file *file, const struct store_rename *rename, struct error *error)
+{
+	static const enum statement tests[] = {STATEMENT_RENAME_CHANGES, STATEMENT_RENAME_SERIES,
+		STATEMENT_RENAME_VANISHED, STATEMENT_RENAME_CONDITIONS, STATEMENT_RENAME_MOMENTS};
+	static const enum statement metrics[] = {STATEMENT_RENAME_METRIC_CHANGES,
+		STATEMENT_RENAME_METRIC_SERIES, STATEMENT_RENAME_METRIC_VANISHED};
+	const enum statement *all = rename->metric ? metrics : tests;
+	size_t count =
+		rename->metric ? sizeof metrics / sizeof *metrics : sizeof tests / sizeof *tests;
+
+	for (size_t i = 0; i < count; i++) {
+		struct binder binder = bind_to(file, all[i]);
+
+		if (rename->metric)
+			bind_text(&binder, rename->test);
+		bind_text(&binder, rename->was);
+		bind_text(&binder, rename->metric ? rename->metric : rename->test);
+		if (!bind_finish(&binder, error))
+			return false;
+	}
+	return true;
+}
+
+static bool rename_all(struct store_file *file, struct store_request *request, struct error *error)
+{
+	for (size_t i = 0; i < request->rename_count; i++) {
+		struct store_rename *rename = &request->renames[i];
+		const char *test = rename->metric ? rename->test : rename->was;
+		const char *metric = rename->metric ? rename->was : NULL;
+		bool known, taken;
+
+		if (!is_known(file, test, metric, &known, error) ||
+			!is_known(file, rename->test, rename->metric, &taken, error))
+			return false;
+		rename->taken = known && taken;
+		rename->moved = known && !taken;
+		if (!rename->taken && !move(file, rename, error))
+			return false;
+	}
+	return true;
+}
+
 static bool probe(struct store_file *file, struct error *error)
 {
 	struct binder binder = bind_to(file, STATEMENT_PROBE);
@@ -326,6 +384,7 @@ bool store_file_perform(struct store_file *file, struct store_request *request, 
 	case STORE_CONDITION: return write_rest(file, request, error);
 	case STORE_PRUNE:
 		return store_prune(file, request, error) && store_counts(file, request, error);
+	case STORE_RENAME: return rename_all(file, request, error);
 	case STORE_PROBE: return probe(file, error);
 	}
 	return error_set(error, ERROR_STATE, "unknown request %d", (int)request->kind);

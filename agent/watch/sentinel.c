@@ -370,6 +370,46 @@ static void forget(void *context, const struct condition *condition)
 	tell_all(names->sentinel, condition);
 }
 
+static void rename_metric(struct lost *lost, const struct rename *rename)
+{
+	size_t length = strlen(rename->was);
+
+	for (size_t i = 0; i < lost->count; i++) {
+		const char *old = lost->series[i].series;
+		struct buf now = {0};
+
+		if (strncmp(old, rename->was, length) != 0 || (old[length] && old[length] != '{'))
+			continue;
+		buf_printf(&now, "%s%s", rename->metric, old + length);
+		lost->series[i].series = memory_strdup(now.data);
+		buf_free(&now);
+		free((char *)(uintptr_t)old);
+	}
+}
+
+/* What the store does, see renames.h, is done here, too. */
+static void rename_tests(struct sentinel *sentinel)
+{
+	const struct config *config = sentinel->agent->config;
+
+	for (size_t i = 0; i < config->rename_count; i++) {
+		const struct rename *rename = &config->renames[i];
+		struct lost *old, *heir;
+
+		if (rename->metric && dict_get(&sentinel->names, rename->test))
+			rename_metric(lost_of(sentinel, rename->test), rename);
+		if (rename->metric || !dict_get(&sentinel->names, rename->was))
+			continue;
+		conditions_rename(sentinel->conditions, rename->was, rename->test);
+		old = lost_of(sentinel, rename->was);
+		heir = lost_of(sentinel, rename->test);
+		if (heir->since != 0)
+			continue;
+		*heir = (struct lost){heir->test, old->since, old->series, old->count};
+		*old = (struct lost){.test = old->test};
+	}
+}
+
 void sentinel_adopt(struct sentinel *sentinel)
 {
 	const struct config *config = sentinel->agent->config; /* not only what is watched */
@@ -384,6 +424,7 @@ void sentinel_adopt(struct sentinel *sentinel)
 		*dict_place(&names.tests, test->name) = test;
 		*dict_place(&names.sources, source_of(test)) = test;
 	}
+	rename_tests(sentinel);
 	conditions_retain(sentinel->conditions, is_there, forget, &names);
 	forget_lost(sentinel, &names.tests);
 	metrics_retain(sentinel->agent->metrics, METRIC_SOURCE_UP, is_source, &names);

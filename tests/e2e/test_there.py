@@ -11,7 +11,7 @@ import time
 import pytest
 import servers
 from test_conditions import count, wait_out
-from test_run import agents, config  # noqa: F401 (agents is a fixture)
+from test_run import agents, config, write_csv  # noqa: F401 (agents is a fixture)
 
 HISTORY = 300  # points a second apart, before the exporter's
 
@@ -158,3 +158,64 @@ def test_a_region_that_vanishes_and_comes_back(agents, tmp_path, server, exporte
     agent.pass_by(6)
     agent.end()
     assert count(agent, "ended") == 0
+
+
+def known(agent):
+    """What is known of changes: test, metric, id, and how often it was announced."""
+    return sorted((c["test"], c["metric"], c["id"], sum(e["event"] == "announced" for e in c["history"]))
+                  for c in json.loads(agent.get("/api/v1/changes")[1])["changes"])
+
+
+def test_a_test_and_a_metric_that_are_renamed(agents, tmp_path):
+    """Their changes are the new names' and are not told again, whether at a start or by a reload; once."""
+    write_csv(tmp_path / "a.csv", [(30, 1.5)])
+
+    def write(name, metric, more="", column="p99"):
+        return config(tmp_path, f"  {name}: {{type: csv, file: '{tmp_path}/a.csv', {more} "
+                                f"metrics: {{{metric}: {{direction: -1, column: {column}{', was: p99' if metric != 'p99' else ''}}}}}}}\n")
+
+    def settled(agent, test, metric):
+        agent.wait(lambda: [row[:2] + row[3:] for row in known(agent)] == [(test, metric, 1)])
+        return known(agent)[0][2]
+
+    path = write("old", "p99")
+    agent = agents(path)
+    first = settled(agent, "old", "p99")
+    agent.end(signal.SIGKILL)
+    write("middle", "p99", "was: old,")
+    agent = agents(path)
+    agent.pass_by(3)
+    assert settled(agent, "middle", "p99") == first
+    write("new", "latency", "was: middle,")
+    agent.process.send_signal(signal.SIGHUP)
+    assert settled(agent, "new", "latency") == first
+    agent.pass_by(3)
+    agent.end(signal.SIGKILL)
+    assert count(agent, "p99: +") == 0 and count(agent, "latency: +") == 0
+    agent = agents(path)  # `was` is there still, and nothing is to be done
+    agent.pass_by(3)
+    assert known(agent) == [("new", "latency", first, 1)] and not any("was=" in line for line in agent.log)
+    write_csv(tmp_path / "a.csv", [(30, 1.5), (50, 1.5)], 80)
+    agent.wait(lambda: len(known(agent)) == 2 and all(row[3] == 1 for row in known(agent)))
+    agent.end()
+    assert {row[:2] for row in known_after(tmp_path)} == {("new", "latency")}
+
+
+def known_after(tmp_path):
+    with sqlite3.connect(tmp_path / "state.db") as state:
+        return state.execute("SELECT test, metric FROM changes").fetchall() + state.execute("SELECT test, series FROM series").fetchall()
+
+
+def test_two_histories_are_not_mixed(agents, tmp_path):
+    """Where the new name has changes of its own, all stays where it is, and the log says so."""
+    write_csv(tmp_path / "a.csv", [(30, 1.5)])
+    test = "  {}: {{type: csv, file: '%s/a.csv'%s, metrics: {{p99: {{direction: -1}}}}}}\n" % (tmp_path, "{}")
+    agent = agents(config(tmp_path, test.format("a", "") + test.format("b", "")))
+    agent.wait(lambda: len(known(agent)) == 2)
+    before = known(agent)
+    agent.end()
+    agent = agents(config(tmp_path, test.format("b", ", was: a")))
+    agent.wait_log("the new name has changes of its own already")
+    agent.pass_by(2)
+    assert [row[:3] for row in known(agent)] == [row[:3] for row in before]
+    agent.end()

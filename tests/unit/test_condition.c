@@ -621,6 +621,27 @@ static void mend(struct world *world)
 	assert_int_equal(world->history->begun, world->history->ended);
 }
 
+static void test_a_test_with_another_name(void **state)
+{
+	struct history *history = *state;
+
+	history->stale_after = MINUTE;
+	works(history, "b", "one");
+	history->clock += 2 * MINUTE;
+	note(history, "a", "one", NULL, START);
+	assert_int_equal(history->told_count, 1);
+	conditions_rename(history->conditions, "a", "b"); /* is another's */
+	conditions_rename(history->conditions, "nobody", "c");
+	conditions_rename(history->conditions, "a", "c");
+	assert_int_equal(conditions_stale(history->conditions), 1);
+	history->told[0].subject[5] = 'c';
+	note(history, "c", "one", NULL, START);
+	assert_int_equal(history->count, 0);
+	works(history, "c", "one");
+	expect(history, 0, "data c", true);
+	assert_int_equal(conditions_stale(history->conditions), 0);
+}
+
 static void test_random_histories(void **state)
 {
 	struct history *history = *state;
@@ -676,6 +697,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_runs_out_of_schedule, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_problems_are_cut, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_what_is_no_longer_configured, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_test_with_another_name, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_random_histories, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_storm, setup, teardown),
 	};

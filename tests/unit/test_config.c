@@ -114,6 +114,10 @@ static void print_test(struct buf *out, const struct test *test)
 	if (test->evaluation_delay != 0)
 		buf_printf(out, " evaluation_delay=%s",
 			when_format_duration(test->evaluation_delay, delay));
+	if (test->allow_empty)
+		buf_text(out, " allow_empty=true");
+	if (!test->vanished)
+		buf_text(out, " vanished=false");
 	if (test->stale_after > 0)
 		buf_printf(out, " stale_after=%s", when_format_duration(test->stale_after, delay));
 	print_strings(out, " notify=", &test->notify);
@@ -161,6 +165,11 @@ static void print_config(struct buf *out, const struct config *config)
 	}
 	for (size_t i = 0; i < config->test_count; i++)
 		print_test(out, &config->tests[i]);
+	for (size_t i = 0; i < config->rename_count; i++)
+		buf_printf(out, "%s%s%s was %s\n", config->renames[i].test,
+			config->renames[i].metric ? "/" : "",
+			config->renames[i].metric ? config->renames[i].metric : "",
+			config->renames[i].was);
 	for (size_t i = 0; i < config->group_count; i++) {
 		buf_printf(out, "group %s:", config->groups[i].name);
 		for (size_t j = 0; j < config->groups[i].count; j++)

@@ -574,6 +574,55 @@ static void test_moments_and_vanished_series(void **state)
 	store_request_free(request);
 }
 
+static struct store_rename rename_one(
+	struct fixture *fixture, const char *test, const char *metric, const char *was)
+{
+	struct store_rename rename = {.test = test, .metric = metric, .was = was};
+	struct store_request *request = new_request(fixture, STORE_RENAME);
+
+	request->renames = &rename;
+	request->rename_count = 1;
+	done(fixture, request);
+	return rename;
+}
+
+static void test_renamed(void **state)
+{
+	struct fixture *fixture = *state;
+	struct store_rename rename;
+
+	open_fixture(fixture);
+	reopen(fixture);
+	rename = rename_one(fixture, "new", NULL, "old");
+	assert_false(rename.moved || rename.taken); /* nothing is known */
+	database_with(fixture, "INSERT INTO series VALUES ('old', 'p9{a=\"1\"}', '', 1, 2, 0, 0),"
+			       " ('old', 'p99', '', 1, 2, 0, 0), ('other', 'p9', '', 1, 2, 0, 0);"
+			       "INSERT INTO vanished VALUES ('old', 'p9{a=\"1\"}', 7);"
+			       "INSERT INTO moments VALUES ('series old', 5), ('stale', 4);"
+			       "INSERT INTO conditions VALUES ('data old', 3, 5, 'x'), ('source "
+			       "old', 1, 5, 'x');");
+	rename = rename_one(fixture, "other", NULL, "old");
+	assert_true(rename.taken && !rename.moved);
+	assert_int_equal(count_rows(fixture, "series WHERE test = 'old'"), 2);
+	for (int i = 0; i < 2; i++) {
+		rename = rename_one(fixture, "new", NULL, "old");
+		assert_true(rename.moved == (i == 0) && !rename.taken);
+	}
+	assert_int_equal(count_rows(fixture, "series WHERE test = 'new'"), 2);
+	assert_int_equal(count_rows(fixture, "vanished WHERE test = 'new'"), 1);
+	assert_int_equal(count_rows(fixture, "moments WHERE name = 'series new'"), 1);
+	assert_int_equal(count_rows(fixture, "conditions WHERE subject = 'data new'"), 1);
+	assert_int_equal(count_rows(fixture, "conditions WHERE subject = 'source old'"), 1);
+
+	rename = rename_one(fixture, "new", "p99", "p9");
+	assert_true(rename.taken);
+	rename = rename_one(fixture, "new", "p90", "p9");
+	assert_true(rename.moved);
+	assert_int_equal(count_rows(fixture, "series WHERE series = 'p90{a=\"1\"}'"), 1);
+	assert_int_equal(count_rows(fixture, "vanished WHERE series = 'p90{a=\"1\"}'"), 1);
+	assert_int_equal(count_rows(fixture, "series WHERE series IN ('p9', 'p99')"), 2);
+}
+
 static void test_conditions_last_until_they_are_over(void **state)
 {
 	struct fixture *fixture = *state;
@@ -938,6 +987,7 @@ int main(void)
 		CASE(test_lists_hold_nothing_up),
 		CASE(test_marks_are_of_one_test),
 		CASE(test_conditions_last_until_they_are_over),
+		CASE(test_renamed),
 		CASE(test_moments_and_vanished_series),
 		CASE(test_recent_parcels),
 		CASE(test_messages_about_changes),

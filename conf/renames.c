@@ -1,0 +1,82 @@
+/*
+ * Tests and metrics that had another name: `was:`. What the agent knows of the old name is the new
+ * one's from then on, so each old name has one heir, and is nobody's name any more.
+ */
+#include <string.h>
+
+#include "conf/load.h"
+
+struct noted_rename {
+	struct rename rename;
+	const struct yaml_node *where;
+	struct subject subject;
+	struct noted_rename *next;
+};
+
+void rename_note(struct loader *loader, const struct yaml_node *map, const struct subject *subject,
+	const char *was)
+{
+	struct noted_rename *noted;
+
+	if (!was)
+		return;
+	noted = arena_alloc(loader->arena, sizeof *noted);
+	*noted = (struct noted_rename){.rename = {subject->name, subject->metric, was},
+		.where = yaml_get(map, "was"),
+		.subject = *subject};
+	*loader->last_rename = noted;
+	loader->last_rename = &noted->next;
+}
+
+static bool is_metric(const struct test *test, const char *name)
+{
+	for (size_t i = 0; i < test->metric_count; i++)
+		if (strcmp(test->metrics[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+static void check(struct loader *loader, const struct noted_rename *noted, struct dict *heirs)
+{
+	const struct rename *rename = &noted->rename;
+	const struct test *test = dict_get(loader->tests, rename->test);
+	const struct test *before = rename->metric ? NULL : dict_get(loader->tests, rename->was);
+	const void **heir = dict_place(heirs,
+		rename->metric ? arena_printf(loader->arena, "%s\n%s", rename->test, rename->was)
+			       : rename->was);
+	const struct noted_rename *other = *heir;
+
+	if (before)
+		loader_report(loader, false, noted->where, &noted->subject,
+			"was: there still is a test \"%.200s\", at %s:%d", rename->was,
+			before->file, before->line);
+	else if (rename->metric && test && is_metric(test, rename->was))
+		loader_report(loader, false, noted->where, &noted->subject,
+			"was: there still is a metric \"%.200s\"", rename->was);
+	else if (other)
+		loader_report(loader, false, noted->where, &noted->subject,
+			"was: \"%.200s\" is what \"%.200s\" was", rename->was,
+			other->rename.metric ? other->rename.metric : other->rename.test);
+	else if (!*rename->was)
+		loader_report(
+			loader, false, noted->where, &noted->subject, "was: a name is needed here");
+	*heir = noted;
+}
+
+void renames_read(struct loader *loader)
+{
+	struct config *config = loader->config;
+	struct dict heirs = {.arena = loader->arena};
+	struct rename *renames;
+	size_t count = 0;
+
+	for (struct noted_rename *at = loader->first_rename; at; at = at->next, count++)
+		check(loader, at, &heirs);
+	config->renames = renames = arena_array(loader->arena, count, sizeof *renames);
+	for (struct noted_rename *at = loader->first_rename; at; at = at->next)
+		if (!at->rename.metric)
+			renames[config->rename_count++] = at->rename;
+	for (struct noted_rename *at = loader->first_rename; at; at = at->next)
+		if (at->rename.metric)
+			renames[config->rename_count++] = at->rename;
+}
