@@ -297,6 +297,10 @@ size_t conditions_note(struct conditions *conditions, const struct outcome *outc
 		.test = troubles_test(tables, outcome->test, source),
 		.turns = turns};
 
+	if (outcome->unasked) {
+		note_arrival(&noting);
+		return noting.count;
+	}
 	if (!outcome->problem || outcome->answered)
 		note_answer(&noting);
 	if (outcome->problem)

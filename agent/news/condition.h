@@ -63,13 +63,14 @@ const char *condition_name(const struct condition *condition);
 struct outcome {
 	const char *test, *source; /* names */
 	const char *problem;       /* why it failed; NULL: it went well */
-	bool answered;             /* of one that failed: its source is well all the same */
-	int64_t newest;            /* ms, of its newest point; WHEN_ALWAYS: there is none */
-	int64_t stale_after;       /* ms; WHEN_NEVER; 0: by `usual` */
-	int64_t usual;    /* ms, that the data may be without a newer point; 0: nobody knows */
-	int64_t interval; /* ms, from run to run; 0: every run counts */
-	int64_t now;      /* ms, wall clock */
-	int64_t clock;    /* ms, monotonic */
+	bool unasked;        /* nothing was asked, as there can be nothing new; it has not failed */
+	bool answered;       /* of one that failed: its source is well all the same */
+	int64_t newest;      /* ms, of its newest point; WHEN_ALWAYS: there is none */
+	int64_t stale_after; /* ms; WHEN_NEVER; 0: by `usual` */
+	int64_t usual;       /* ms, that the data may be without a newer point; 0: nobody knows */
+	int64_t interval;    /* ms, from run to run; 0: every run counts */
+	int64_t now;         /* ms, wall clock */
+	int64_t clock;       /* ms, monotonic */
 };
 
 struct conditions *conditions_new(void);

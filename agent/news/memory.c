@@ -285,6 +285,11 @@ bool memory_settled(const struct memory *memory)
 	return !memory->restless && memory->found == memory->recorded;
 }
 
+bool memory_done(const struct memory *memory)
+{
+	return memory->recorded != 0;
+}
+
 size_t memory_candidates(const struct memory *memory)
 {
 	size_t count = 0;

@@ -55,6 +55,10 @@ bool memory_detect(struct memory *memory, struct arena *arena, const struct test
  * series with a candidate, so that there is no news. */
 bool memory_settled(const struct memory *memory);
 
+/* True if all that was found has been recorded, so that without new points there is nothing to do.
+ */
+bool memory_done(const struct memory *memory);
+
 /* Changes of the series of this pass that are not believed yet, as news_find has left it. */
 size_t memory_candidates(const struct memory *memory);
 

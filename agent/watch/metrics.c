@@ -30,6 +30,8 @@ const struct metric_row metric_rows[METRIC_COUNT] = {
 	[METRIC_RELOAD_TIME] = {"hunter_config_last_reload_success_timestamp_seconds", TYPE_GAUGE,
 		{0}, "seconds", "When the configuration in use was loaded, in seconds since 1970."},
 	[METRIC_TESTS] = {"hunter_tests", TYPE_GAUGE, {0}, NULL, "Tests that are watched."},
+	[METRIC_RUNS_SKIPPED] = {"hunter_runs_skipped_total", TYPE_COUNTER, {"source"}, NULL,
+		"Runs that asked for nothing, as no new point could be there."},
 	[METRIC_RUNS] = {"hunter_runs_total", TYPE_COUNTER, {"source"}, NULL,
 		"Runs of tests that ended, well or not."},
 	[METRIC_RUN_FAILURES] = {"hunter_run_failures_total", TYPE_COUNTER, {"source", "reason"},

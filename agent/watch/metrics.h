@@ -24,6 +24,7 @@ enum metric_id {
 	METRIC_RELOAD_TIME,           /* gauge: unix seconds of the last reload that went well */
 	METRIC_TESTS,                 /* gauge: tests that are watched */
 	METRIC_RUNS,                  /* counter (source) */
+	METRIC_RUNS_SKIPPED,          /* counter (source): nothing new could be read */
 	METRIC_RUN_FAILURES,          /* counter (source, reason) */
 	METRIC_FETCH_ERRORS,          /* counter (server or source, reason: see struct task) */
 	METRIC_SOURCE_UP,             /* gauge (server): 1 or 0 */

@@ -25,6 +25,10 @@ struct subject {
 	int64_t last_run;      /* wall clock, ms, of the last pass that ended; 0: none has */
 	int64_t duration;      /* ms, of that pass */
 	size_t series, points; /* of the last pass that went well */
+	/* Of a test whose points lie on a grid, after a pass that has read the last one there could
+	 * be: that one, ms; 0: there may be more to read. */
+	int64_t read_to;
+	int64_t usual;         /* struct run_outcome's */
 	struct memory *memory; /* NULL: nothing is remembered; while a pass runs, its own */
 
 	/* What a pass that has its data owns between two places that work on it. */

@@ -248,6 +248,7 @@ void sentinel_note(
 		.source = source_of(test),
 		.problem = run->problem,
 		.answered = run->answered,
+		.unasked = run->unasked,
 		.newest = run->newest,
 		.stale_after = test->stale_after,
 		.usual = run->usual,

@@ -23,6 +23,7 @@ void sentinel_restore(struct sentinel *sentinel, const struct store_request *res
 /* How a pass ended: why the data could not be had, or NULL and what they are like. */
 struct run_outcome {
 	const char *problem;
+	bool unasked;   /* nothing was asked, as there can be nothing new */
 	bool answered;  /* ... though the source has answered */
 	int64_t newest; /* ms, of its newest point; WHEN_ALWAYS: there is none */
 	int64_t usual;  /* ms, that it may be without a new one by its rhythm; 0: nobody knows */

@@ -7,6 +7,7 @@ import signal
 import sqlite3
 import threading
 import time
+import urllib.request
 
 import pytest
 import servers
@@ -218,4 +219,24 @@ def test_two_histories_are_not_mixed(agents, tmp_path):
     agent.wait_log("the new name has changes of its own already")
     agent.pass_by(2)
     assert [row[:3] for row in known(agent)] == [row[:3] for row in before]
+    agent.end()
+
+
+def test_nothing_is_asked_while_no_new_point_can_exist(agents, tmp_path, server):
+    """A run a second, a step of three: each point of the grid is asked for once, and always the whole range; who asks for a run gets one."""
+    path = config(tmp_path, "  shop: {type: prometheus, query: latency, range: 2m, step: 3s}\n", f"prometheus: {{url: '{server.url}'}}")
+    agent = agents(path, "--log-level", "debug")
+    agent.wait(lambda: agent.metric("hunter_runs_skipped_total") >= 12)
+    runs, skipped = agent.metric("hunter_runs_total"), agent.metric("hunter_runs_skipped_total")
+    asked = [tuple(int(re.search(rf"{key}_ms=(\d+)", line)[1]) for key in ("from", "to"))
+             for line in list(agent.log) if "asking for points" in line]
+    grid = [(to - 1) // 3000 for _, to in asked]
+    assert len(set(grid)) == len(grid) >= 4, asked
+    assert all(120000 <= to - begin <= 240000 for begin, to in asked), asked
+    assert abs(runs - skipped - len(asked)) <= 1
+    for _ in range(3):
+        request = urllib.request.Request(agent.address() + "/api/v1/run?test=shop", method="POST")
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            assert json.loads(answer.read())["failed"] == 0
+    agent.wait(lambda: sum("asking for points" in line for line in agent.log) >= len(asked) + 3)
     agent.end()

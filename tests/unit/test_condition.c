@@ -317,6 +317,29 @@ static void test_stale_data(void **state)
 }
 
 /* Without a limit of its own a test has the one that its data have set when they came last. */
+/* A run that has asked nothing says nothing of its source, but time goes by. */
+static void test_nothing_was_asked(void **state)
+{
+	struct history *history = *state;
+	struct outcome outcome = {.test = "a",
+		.source = "prometheus",
+		.unasked = true,
+		.newest = START,
+		.stale_after = (int64_t)30 * MINUTE};
+
+	for (int i = 0; i < 3; i++, history->clock += MINUTE)
+		fails(history, "b", "prometheus");
+	expect(history, 0, "source prometheus", false);
+	for (int i = 0; i < 60; i++, history->clock += MINUTE) {
+		outcome.now = START + history->clock;
+		outcome.clock = history->clock;
+		history->count = conditions_note(history->conditions, &outcome, history->turns);
+		assert_int_equal(history->count, i == 28);
+		assert_false(conditions_up(history->conditions, "prometheus"));
+	}
+	assert_int_equal(conditions_stale(history->conditions), 1);
+}
+
 static void test_stale_by_rhythm(void **state)
 {
 	struct history *history = *state;
@@ -689,6 +712,7 @@ int main(void)
 			test_failures_of_an_outage_are_the_sources, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_an_answer_that_is_a_problem, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_stale_data, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_nothing_was_asked, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_stale_by_rhythm, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_stale_before_anybody_looked, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_the_wall_clock_jumps, setup, teardown),
