@@ -10,7 +10,8 @@ static size_t first_fresh(const struct refit *refit, const int64_t *times, size_
 
 static bool is_good(const struct refit *refit, const double *values, const int64_t *times, size_t n)
 {
-	if (!refit->fitted || times[n - 1] >= refit->at + REFIT_EVERY)
+	if (!refit->fitted || times[n - 1] >= refit->at + REFIT_EVERY ||
+		(refit->few && n >= SEASON_LEAST))
 		return false;
 	size_t fresh = first_fresh(refit, times, n);
 
@@ -29,7 +30,8 @@ bool refit_season(struct refit *refit, enum season_mode mode, struct season_cloc
 	other = season.cycles || refit->season.cycles ||
 		season.excursion != refit->season.excursion;
 	season_free(&refit->season);
-	*refit = (struct refit){.season = season, .fitted = true, .at = times[n - 1]};
+	*refit = (struct refit){
+		.season = season, .fitted = true, .few = n < SEASON_LEAST, .at = times[n - 1]};
 	return other;
 }
 

@@ -18,8 +18,8 @@
 
 struct refit {
 	struct season season;
-	bool fitted;
-	int64_t at; /* ms: the last point by then */
+	bool fitted, few; /* few: in too few points to find anything */
+	int64_t at;       /* ms: the last point by then */
 };
 
 /* Fits what `mode` asks for if it is time for that; as season_fit, n > 0. True if others are to be

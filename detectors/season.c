@@ -79,10 +79,9 @@ const struct field season_fields[] = {
 		.offset = offsetof(struct season_options, season),
 		.metavar = "auto|none|day|week",
 		.help = "daily and weekly cycles that are removed before detection; auto: those "
-			"that "
-			"a series is seen to have (the default profile of edivisive), day and "
-			"week: "
-			"also weak ones"},
+			"that a series is seen to have (the default profile of edivisive), day and "
+			"week: also weak ones. Until it is decided which there are, the agent "
+			"holds what shows on weekends until Tuesday"},
 	{.name = "zone",
 		.type = FIELD_STRING,
 		.offset = offsetof(struct season_options, zone),
@@ -853,6 +852,15 @@ static void keep(struct season *season, const struct fit *fit, const double *val
 		season->profile[i] = exp(season->profile[i]);
 }
 
+/* What there may be in so few points that nothing is fitted. */
+static unsigned early(enum season_mode mode, int64_t step)
+{
+	if (mode == SEASON_NONE || mode == SEASON_UNSET || step == 0)
+		return 0;
+	return (step <= DAY / LEAST_A_DAY ? SEASON_DAILY : 0) |
+	       (mode != SEASON_DAY ? SEASON_WEEKLY : 0);
+}
+
 struct season season_fit(enum season_mode mode, struct season_clock clock, unsigned known,
 	const double *values, const int64_t *times, size_t n, struct scratch *scratch)
 {
@@ -861,8 +869,14 @@ struct season season_fit(enum season_mode mode, struct season_clock clock, unsig
 	struct grid grid = {0};
 
 	scratch_reset(scratch);
-	if (!times || n < 2 * 7)
+	if (!times)
 		return season;
+	if (n < SEASON_LEAST) {
+		double *room = scratch_take(scratch, 2 * n, sizeof *room);
+
+		season.undecided = early(mode, n < 3 ? 1 : cadence_of(values, times, n, room));
+		return season;
+	}
 	values += left_out;
 	times += left_out;
 	n -= left_out;

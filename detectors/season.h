@@ -37,6 +37,8 @@ enum season_mode {
 	SEASON_WEEK, /* a daily and a weekly one, if they pay at all */
 };
 
+enum { SEASON_LEAST = 14 }; /* points, below which nothing is fitted */
+
 /* Bits of struct season's `cycles` and `undecided`. */
 enum { SEASON_DAILY = 1, SEASON_WEEKLY = 2 };
 

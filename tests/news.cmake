@@ -14,6 +14,8 @@ hunter_test(group hunter_agent)
 hunter_test(patience hunter_agent)
 hunter_test(news hunter_agent)
 hunter_test(belief hunter_agent)
+hunter_test(hold hunter_agent)
+target_sources(test_hold PRIVATE bench/generate.c bench/generate_service.c)
 hunter_test(reload hunter_agent)
 target_link_options(test_reload PRIVATE -Wl,--wrap=config_load) # its disk hangs
 hunter_test(systemd hunter_agent)

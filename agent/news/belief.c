@@ -3,7 +3,9 @@
  * was found among so many series.
  *
  * Of a candidate that stays one, place and runs are written, and its numbers stay as they were when
- * it was found: how many points followed it by then is what the rule asks for.
+ * it was found: how many points followed it by then is what the rule asks for. One that is held is
+ * only written where it moves, with as many points as lie between its place and the point with
+ * which it was first seen.
  */
 #include "agent/news/belief.h"
 
@@ -65,6 +67,77 @@ void belief_share(const struct analysis *analysis, struct suspects *suspects)
 	}
 }
 
+static int compare_times(const void *a, const void *b)
+{
+	const struct suspect *const *left = a, *const *right = b;
+	int64_t x = (*left)->record->item.time, y = (*right)->record->item.time;
+
+	return x != y ? (x > y) - (x < y) : (*left > *right) - (*left < *right);
+}
+
+static struct held held_of(const struct suspect *suspect)
+{
+	const struct change *change = &suspect->record->item.change;
+	double spread = 2 * change->stddev_after / sqrt(fmax(1, (double)change->count_after));
+	double percent = fabs(change->level_before) / 100;
+	struct held held = {.seen = suspect->seen,
+		.until = suspect->until,
+		.believed = suspect->believed,
+		.level_before = change->level_before,
+		.level_after = change->level_after,
+		.low = change->level_after - spread,
+		.high = change->level_after + spread};
+
+	if (isfinite(change->size_low) && isfinite(change->size_high)) {
+		held.low = change->level_before + percent * change->size_low;
+		held.high = change->level_before + percent * change->size_high;
+	}
+	return held;
+}
+
+static void hold_one(struct suspect *suspect, const struct held *judged)
+{
+	if (judged->verdict == HOLD_OVER)
+		suspect->record->news = NEWS_SILENT;
+	suspect->waiting = judged->verdict == HOLD_WAIT;
+	if (!suspect->waiting)
+		return;
+	if (suspect->believed && suspect->hindsight && judged->until < suspect->hindsight->held)
+		suspect->hindsight->held = judged->until;
+	suspect->believed = false;
+}
+
+/* Those of one series, which follow each other, but for what is not to be told anyway. */
+static void hold_series(struct suspect *suspects, size_t count)
+{
+	struct suspect **ordered = memory_new(count, sizeof *ordered);
+	struct held *held = memory_new(count, sizeof *held);
+	size_t n = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (suspects[i].record->news == NEWS_PENDING)
+			ordered[n++] = &suspects[i];
+	qsort(ordered, n, sizeof(struct suspect *), compare_times);
+	for (size_t i = 0; i < n; i++)
+		held[i] = held_of(ordered[i]);
+	hold_judge(held, n, suspects[0].clock);
+	for (size_t i = 0; i < n; i++)
+		hold_one(ordered[i], &held[i]);
+	free(held);
+	free(ordered);
+}
+
+void belief_hold(struct suspects *suspects)
+{
+	for (size_t i = 0, next; i < suspects->count; i = next) {
+		for (next = i + 1;
+			next < suspects->count &&
+			suspects->items[next].record->series == suspects->items[i].record->series;)
+			next++;
+		hold_series(&suspects->items[i], next - i);
+	}
+}
+
 static void write_candidate(const struct suspect *suspect, struct store_request *request)
 {
 	const struct record *record = suspect->record, *known = suspect->known;
@@ -87,6 +160,14 @@ static void write_candidate(const struct suspect *suspect, struct store_request 
 		*item = record->item; /* whose place may be another's */
 		update.item = item;
 		update.runs = 1;
+	} else if (suspect->waiting) {
+		struct announcement *item = arena_alloc(request->arena, sizeof *item);
+
+		if (update.time == known->item.time)
+			return;
+		*item = record->item;
+		item->change.count_after = suspect->first_count;
+		update.item = item;
 	} else if (suspect->grown) {
 		update.runs = record->runs;
 	} else if (update.time == known->item.time) {

@@ -2,12 +2,14 @@
  * The changes that a pass has found and that were not believed before: which of them are now, and
  * what is written of them.
  *
- * A change is believed by the rule of its detection (`confirm`), and if it is among those that all
- * series of the pass allow together (`fdr`).
+ * A change is believed by the rule of its detection (`confirm`), if it is among those that all
+ * series of the pass allow together (`fdr`), and not before the time is over for which it is held
+ * (agent/news/hold.h).
  */
 #ifndef AGENT_BELIEF_H
 #define AGENT_BELIEF_H
 
+#include "agent/news/hold.h"
 #include "agent/news/news.h"
 
 struct suspect {
@@ -18,6 +20,10 @@ struct suspect {
 	bool grown;                  /* of a known one: there is something new in its series */
 	bool believed;               /* by the rule; after belief_share: at all */
 	bool exempt;                 /* the share of false ones is not for it */
+	bool waiting;                /* held, whether or not it is believed else */
+	int64_t seen, until;         /* as in struct held */
+	int64_t clock;               /* ms, by which it is held: its series' */
+	size_t first_count;          /* points that followed its place when it was first seen */
 };
 
 struct suspects {
@@ -30,6 +36,9 @@ struct suspects {
  * those that fail are not believed, whatever the rule says. A change without a p-value passes.
  */
 void belief_share(const struct analysis *analysis, struct suspects *suspects);
+
+/* Those that are held are not believed yet; those that are over before that ends are not told. */
+void belief_hold(struct suspects *suspects);
 
 /* Leaves those of the request's records that are written, adds updates, for which it has room, and
  * counts them. */

@@ -9,6 +9,7 @@
 
 #include "agent/core/hash.h"
 #include "agent/core/when.h"
+#include "agent/news/hold.h"
 #include "agent/news/recall.h"
 
 enum {
@@ -23,6 +24,7 @@ struct memory {
 	struct recall **pasts; /* by series, but for those that are new in this pass */
 	size_t count, room, sorted;
 	bool restless;
+	int64_t held;             /* ms: until then a change of a series in this pass is held */
 	uint64_t found, recorded; /* hashes of findings; recorded: 0, none */
 };
 
@@ -165,6 +167,8 @@ static bool look_at(struct memory *memory, struct look *look, struct findings *o
 		return false;
 	memory->restless |= past->hindsight.restarted ||
 			    (past->hindsight.grown && past->hindsight.candidates > 0);
+	if (past->hindsight.held < memory->held)
+		memory->held = past->hindsight.held;
 	*hindsight = &past->hindsight;
 	*out = recall_findings(look);
 	return true;
@@ -254,6 +258,7 @@ bool memory_detect(struct memory *memory, struct arena *arena, const struct test
 	*hindsights = arena_array(arena, data->count, sizeof **hindsights);
 	memory->pass++;
 	memory->restless = false;
+	memory->held = WHEN_NEVER;
 	memory->found = HASH_START;
 	for (size_t i = 0; i < data->count; i++) {
 		const struct series *series = &data->series[i];
@@ -280,9 +285,10 @@ bool memory_detect(struct memory *memory, struct arena *arena, const struct test
 	return done;
 }
 
-bool memory_settled(const struct memory *memory)
+bool memory_settled(const struct memory *memory, int64_t now)
 {
-	return !memory->restless && memory->found == memory->recorded;
+	return !memory->restless && memory->found == memory->recorded &&
+	       now - HOLD_GRACE < memory->held;
 }
 
 bool memory_done(const struct memory *memory)

@@ -32,9 +32,9 @@ struct subject {
 	struct hindsight *hindsight;        /* or NULL */
 	const char *test, *branch, *series; /* in the request's arena */
 	const struct news_clock *clock;
-	int64_t now, oldest;
-	int64_t *times;    /* of the points that exist */
-	size_t *positions; /* for each point of the axis: how many exist before it */
+	int64_t now, oldest, clock_now; /* clock_now: of the series' own clock */
+	int64_t *times;                 /* of the points that exist */
+	size_t *positions;              /* for each point of the axis: how many exist before it */
 	size_t n, update_room;
 	struct news_tally *tally;
 };
@@ -108,6 +108,33 @@ static int64_t oldest_of(const struct subject *subject)
 		subject->hindsight && subject->hindsight->newer);
 }
 
+/* Of a change that so many points followed at `time` when it was first seen: when that was, and how
+ * it is held. */
+static void set_hold(
+	const struct subject *subject, struct suspect *suspect, int64_t time, size_t followed)
+{
+	const struct hindsight *hindsight = subject->hindsight;
+	size_t place = first_from(subject->times, subject->n, time);
+	size_t now = first_from(subject->times, subject->n, suspect->record->item.time);
+	size_t last = place + (followed > 0 ? followed - 1 : 0);
+
+	last = last < subject->n ? last : subject->n - 1;
+	suspect->seen = subject->times[last];
+	suspect->until = hold_until(
+		&subject->findings->season, hindsight ? hindsight->range : 0, time, suspect->seen);
+	suspect->first_count = last >= now ? last - now + 1 : 1;
+}
+
+/* The series' own; that on the wall goes on for one that has ended. If that is ahead, nothing is
+ * held. */
+static int64_t clock_of(const struct subject *subject)
+{
+	int64_t wall = subject->clock->now - HOLD_GRACE;
+	int64_t newest = subject->n > 0 ? subject->times[subject->n - 1] : wall;
+
+	return newest > wall ? newest : wall;
+}
+
 static struct suspect *add_suspect(
 	struct subject *subject, const struct change *change, bool silent)
 {
@@ -131,6 +158,8 @@ static struct suspect *add_suspect(
 	record->news = silent || record->item.time < subject->oldest ? NEWS_SILENT : NEWS_PENDING;
 	record->first_seen = subject->now;
 	record->spacing = spacing_at(subject, subject->positions[change->index]);
+	set_hold(subject, suspect, record->item.time, change->count_after);
+	suspect->clock = subject->clock_now;
 	return suspect;
 }
 
@@ -146,10 +175,20 @@ static bool is_revising(const struct subject *subject)
 	return subject->hindsight && subject->hindsight->revising;
 }
 
+/* The same points are looked at otherwise: what shows only now, near the last of them, has to wait
+ * for the next. */
+static bool is_old(const struct subject *subject)
+{
+	const struct hindsight *hindsight = subject->hindsight;
+
+	return hindsight && hindsight->restarted && !hindsight->grown;
+}
+
 /*
- * A candidate is found again. Where only the detectors are others it is as believable as it was.
- * Whether it is too old to be told was decided when it was first seen. One that was lost begins
- * anew, with its age, too; if it is too old by now, there is nothing to wait for.
+ * A candidate is found again. Where nothing else is new it is as believable as it was, but for the
+ * time for which it was held. Whether it is too old to be told was decided when it was first seen.
+ * One that was lost begins anew, with its age, too; if it is too old by now, there is nothing to
+ * wait for.
  */
 static void add_candidate(
 	struct subject *subject, const struct change *change, const struct record *known)
@@ -165,11 +204,12 @@ static void add_candidate(
 	record->updated = subject->now;
 	record->runs = 1;
 	if (known->state == CHANGE_CANDIDATE) {
+		set_hold(subject, suspect, known->item.time, known->item.change.count_after);
 		suspect->believed = confirm_holds(
 			&subject->detection->confirm, change, known->item.change.count_after);
 		record->news = known->news == NEWS_SILENT ? NEWS_SILENT : NEWS_PENDING;
 		record->runs = known->runs + suspect->grown;
-		if (is_revising(subject) && !suspect->grown)
+		if (is_old(subject) && suspect->until == suspect->seen)
 			suspect->believed = false;
 	} else if (record->news == NEWS_SILENT) {
 		suspect->believed = suspect->exempt = true;
@@ -217,6 +257,18 @@ static bool has_grown(
 	return change->kind != before->kind ||
 	       times[change->place_from] != known->item.place_from ||
 	       times[change->place_to] != known->item.place_to || moved > HAIR * rise;
+}
+
+/* One that stays where it was told: but of a trend it is told how far it has gone. */
+static void keep_up(
+	struct subject *subject, const struct record *known, const struct change *change)
+{
+	if (known->state == CHANGE_WITHDRAWN || known->item.change.kind != CHANGE_TREND ||
+		change->kind != CHANGE_TREND || !subject->hindsight->grown ||
+		!has_grown(subject, known, change))
+		return;
+	follow(subject, known, known->state, change);
+	subject->request->updates[subject->request->update_count - 1].time = known->item.time;
 }
 
 static void lose(struct subject *subject, const struct record *known)
@@ -299,14 +351,13 @@ static size_t position_of(const struct subject *subject, int64_t time)
 }
 
 /* These windows see the known change otherwise in the points that were there before: not at all,
- * elsewhere, or although it is withdrawn. A trend's place follows it. */
+ * elsewhere, or although it is withdrawn. */
 static bool is_otherwise(
 	const struct hindsight *hindsight, const struct record *known, size_t before)
 {
 	if (before == RECONCILE_NONE || known->state == CHANGE_WITHDRAWN)
 		return (before == RECONCILE_NONE) != (known->state == CHANGE_WITHDRAWN);
-	return known->item.change.kind == CHANGE_STEP &&
-	       hindsight->before[before].time != known->item.time;
+	return hindsight->before[before].time != known->item.time;
 }
 
 /*
@@ -332,7 +383,8 @@ static struct known *look_back(struct subject *subject, struct arena *scratch,
 	hindsight->kept = memory_new(count, sizeof *hindsight->kept);
 	hindsight->kept_count = 0;
 	for (size_t i = 0; i < count; i++)
-		if (known[i].time < hindsight->until && records[i].state != CHANGE_CANDIDATE &&
+		if ((known[i].time < hindsight->until || !hindsight->grown) &&
+			records[i].state != CHANGE_CANDIDATE &&
 			is_otherwise(hindsight, &records[i], result.found_of[i]))
 			hindsight->kept[hindsight->kept_count++] = known[i].id;
 	*rejected_count = 0;
@@ -403,6 +455,10 @@ static void add_unknown(struct subject *subject, struct arena *scratch, const st
 		bool silent = result.known_of[i] != RECONCILE_NONE || is_unearthed(subject, change);
 
 		subject->tally->revision_new += silent && is_revising(subject);
+		if (!silent && is_old(subject)) {
+			subject->hindsight->candidates++;
+			continue;
+		}
 		add_suspect(subject, change, silent);
 	}
 }
@@ -418,6 +474,7 @@ static void find_in_series(struct subject *subject, const struct record *known, 
 
 	existing_points(subject, scratch);
 	subject->oldest = oldest_of(subject);
+	subject->clock_now = clock_of(subject);
 	for (size_t i = 0; i < findings->count; i++)
 		now[i] = (struct found){.index = subject->positions[findings->changes[i].index],
 			.sign = change_sign(&findings->changes[i])};
@@ -434,8 +491,11 @@ static void find_in_series(struct subject *subject, const struct record *known, 
 		subject->tally->beyond +=
 			subject->n > 0 && before[i].time > subject->times[subject->n - 1];
 		if (is_kept(subject->hindsight, before[i].id) &&
-			(result.fates[i] != FATE_GONE || outlives(subject, &known[i])))
+			(result.fates[i] != FATE_GONE || outlives(subject, &known[i]))) {
+			if (found)
+				keep_up(subject, &known[i], &findings->changes[partner]);
 			continue;
+		}
 		if (found && was_candidate(&known[i]))
 			add_candidate(subject, &findings->changes[partner], &known[i]);
 		else
@@ -506,14 +566,17 @@ struct news_tally news_find(const struct analysis *analysis, struct hindsight *c
 		subject.detection =
 			analysis_configured(analysis->test, subject.findings->series->metric);
 		subject.hindsight = hindsights ? hindsights[i] : NULL;
-		if (subject.hindsight)
+		if (subject.hindsight) {
 			subject.hindsight->candidates = 0;
+			subject.hindsight->held = WHEN_NEVER;
+		}
 		subject.series = arena_strdup(arena, subject.findings->series->identity);
 		count = known_of_series(known, known_count, subject.series, branch, &first);
 		if (subject.findings->count + count > 0)
 			find_in_series(&subject, first, count);
 	}
 	belief_share(analysis, &suspects);
+	belief_hold(&suspects);
 	belief_write(&suspects, request, &tally);
 	return tally;
 }

@@ -48,6 +48,9 @@ struct hindsight {
 	bool newer;        /* points have come after those that it was last recorded with */
 	bool grown;        /* there is something new in the series since it was last recorded */
 	size_t candidates; /* how many of its changes are not believed yet, kept up here */
+	int64_t held;  /* ms, of its clock: until then one is held that is believed else; kept up
+			  here; WHEN_NEVER: none is */
+	int64_t range; /* ms that are asked for; 0: all there is */
 };
 
 /* What ages are judged by; ms. */

@@ -30,6 +30,7 @@ struct recall *recall_new(const char *series)
 	past->series = memory_strdup(series);
 	past->anchor = past->since = WHEN_NEVER;
 	past->revision = DETECTOR_REVISION;
+	past->hindsight.held = WHEN_NEVER;
 	return past;
 }
 
@@ -302,6 +303,7 @@ bool recall_look(struct look *look, struct error *error)
 	bool first = past->trace.n == 0, newer = axis->times[axis->n - 1] > past->recorded_last;
 	bool anew;
 
+	past->hindsight.range = look->range;
 	apply_control(look);
 	if (!look_at_new(look, first, &anew, error)) {
 		recall_shed(past);

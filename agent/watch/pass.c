@@ -449,7 +449,7 @@ static void fetched(struct task *task)
 		fail_pass(pass, &task->error);
 		return;
 	}
-	if (memory_settled(pass->subject->memory)) {
+	if (memory_settled(pass->subject->memory, agent_now(pass->agent))) {
 		record(pass, store_request_new(STORE_RECORD, recorded, pass));
 		return;
 	}

@@ -95,7 +95,7 @@ static void kept_pass(struct kept *kept, struct memory *memory, const struct tes
 	kept->tally = (struct news_tally){0};
 	assert_true(memory_detect(
 		memory, arena, test, &data, NULL, scratch, &analysis, &hindsights, &error));
-	if (!memory_settled(memory))
+	if (!memory_settled(memory, now))
 		kept->tally = news_find(&analysis, hindsights, "", kept->records, kept->count,
 			&(struct news_clock){.now = now, .oldest = WHEN_ALWAYS}, request);
 	bool news = request->record_count + request->update_count > 0;

@@ -1,0 +1,124 @@
+"""Changes of a first weekend are held until Tuesday: by the dates of the points, whatever becomes of the program meanwhile."""
+import csv
+import datetime
+import json
+import math
+import random
+import time
+
+import pytest
+from test_run import agents, config  # noqa: F401 (agents is a fixture)
+from test_storm import Clock
+
+MONDAY = datetime.datetime(2026, 3, 2, tzinfo=datetime.timezone.utc)
+HOUR = datetime.timedelta(hours=1)
+SATURDAY, TUESDAY = 5 * 24, 8 * 24
+LASTING = [(SATURDAY + 10, 1.3)]
+OVER = [(SATURDAY + 10, 1.3), (7 * 24 + 3, 1 / 1.3)]
+
+
+def write(path, steps, points):
+    noise = random.Random(1)
+    with open(path, "w", newline="") as out:
+        rows = csv.writer(out)
+        rows.writerow(["time", "p99"])
+        for i in range(points):
+            value = math.prod([100, *(factor for index, factor in steps if i >= index)]) * math.exp(noise.gauss(0, .02))
+            rows.writerow([(MONDAY + i * HOUR).isoformat(), f"{value:.4f}"])
+
+
+@pytest.fixture
+def clock(tmp_path, program, monkeypatch):
+    clock = Clock(tmp_path, program)
+    if clock.problem:
+        pytest.skip(clock.problem)
+    for name, value in clock.environment.items():
+        monkeypatch.setenv(name, value)
+    return clock
+
+
+def hour_of(clock, hour):
+    """Half an hour after the point of that hour."""
+    clock.turn((MONDAY + hour * HOUR).timestamp() + 1800 - time.time())
+
+
+def written(tmp_path, detection="{}"):
+    return config(tmp_path, f"""
+  web: {{type: csv, file: {tmp_path}/web.csv, detection: {detection}, metrics: {{p99: {{direction: -1, unit: ms}}}}}}
+""")
+
+
+def known(hunter, path):
+    changes = json.loads(hunter("changes", "--config", path, "--output", "json").out)["changes"]
+    return sorted((change["forward_change_percent"] > 0, change["state"], change["news"]) for change in changes)
+
+
+def runs(hunter, clock, path, steps, hours):
+    """What a program for each of those hours tells."""
+    out = ""
+    for hour in hours:
+        write(path.parent / "web.csv", steps, hour + 1)
+        hour_of(clock, hour)
+        done = hunter("run", "--once", "--config", path)
+        assert done.code == 0, done.err
+        out += done.out
+    return out
+
+
+@pytest.mark.parametrize(("detection", "until"), [("{}", TUESDAY), ("{zone: Europe/Berlin}", TUESDAY - 1)])
+def test_a_step_of_saturday_is_told_on_tuesday(hunter, clock, tmp_path, detection, until):
+    path = written(tmp_path, detection)
+    assert runs(hunter, clock, path, LASTING, range(SATURDAY, until, 4)) == ""
+    assert known(hunter, path) == [(True, "candidate", "held")]
+    assert "+3" in hunter("regressions", "--config", path).out  # who asks sees it at once
+    assert runs(hunter, clock, path, LASTING, [until - 1]) == ""
+    out = runs(hunter, clock, path, LASTING, [until, until + 1, until + 30])
+    assert out.count("regression  (p") == 1 and "+3" in out
+
+
+def test_what_is_over_by_then_is_recorded(hunter, clock, tmp_path):
+    path = written(tmp_path)
+    assert runs(hunter, clock, path, OVER, range(SATURDAY, TUESDAY + 48, 4)) == ""
+    assert [change[0] for change in known(hunter, path)] == [False, True]
+    assert {change[2] for change in known(hunter, path)} == {"silent"}
+
+
+def test_without_cycles_nothing_waits(hunter, clock, tmp_path):
+    path = written(tmp_path, "{season: none}")
+    assert "+3" in runs(hunter, clock, path, LASTING, [SATURDAY + 9, SATURDAY + 30])
+
+
+def test_a_series_that_ends(hunter, clock, tmp_path):
+    """Nothing comes after Sunday noon: a day after the hold it is told all the same."""
+    path = written(tmp_path)
+    assert runs(hunter, clock, path, LASTING, [SATURDAY + 9, SATURDAY + 36]) == ""
+    for hour, told in (TUESDAY, False), (TUESDAY + 23, False), (TUESDAY + 24, True), (TUESDAY + 48, False):
+        hour_of(clock, hour)
+        assert ("+3" in hunter("run", "--once", "--config", path).out) == told, hour
+
+
+def test_an_agent_that_is_killed(agents, clock, tmp_path):  # noqa: F811
+    path = written(tmp_path)
+    for hour, told in (SATURDAY + 9, 0), (SATURDAY + 40, 0), (TUESDAY - 1, 0), (TUESDAY, 1), (TUESDAY + 9, 0):
+        write(tmp_path / "web.csv", LASTING, hour + 1)
+        hour_of(clock, hour)
+        agent = agents(path)
+        agent.pass_by(2)
+        agent.wait(lambda agent=agent, told=told: agent.metric("hunter_deliveries_total") == told)
+        agent.process.kill()
+        agent.process.wait()
+
+
+def test_weekends_are_no_news(hunter, tmp_path):
+    """From the first day on: a third less on each weekend, and a step on a Wednesday, which alone is told."""
+    step = 16 * 24 + 9
+    weekends = [(day * 24, factor) for week in (0, 7, 14, 21) for day, factor in ((week + 5, 2 / 3), (week + 7, 1.5))]
+    path = written(tmp_path)
+    path.write_text(path.read_text().replace("interval: 1s", "interval: 1h\n  evaluation_delay: 0"))
+    write(tmp_path / "web.csv", [*weekends, (step, 1.25)], 28 * 24)
+    done = hunter("replay", "--config", path, "--from", (MONDAY + 12 * HOUR).isoformat(), "--to",
+                  (MONDAY + 28 * 24 * HOUR).isoformat(), "--output", "json")
+    assert done.code == 0, done.err
+    told = [change for change in json.loads(done.out)["changes"] if change["told"]]
+    assert len(told) == 1, told
+    assert f"{MONDAY + (step - 3) * HOUR:%Y-%m-%dT%H}" <= told[0]["time"] <= f"{MONDAY + (step + 3) * HOUR:%Y-%m-%dT%H:59}"

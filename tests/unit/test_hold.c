@@ -1,0 +1,529 @@
+/*
+ * hold: changes of series whose cycles are not decided yet; by their dates, and as an agent sees
+ * hourly series grow that is started again before each run. And that cycles which are fitted anew
+ * move nothing that was told, and bring up nothing without new points.
+ */
+/* clang-format off */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+/* clang-format on */
+
+#include <math.h>
+#include <string.h>
+
+#include "agent/core/zone.h"
+#include "agent/news/hold.h"
+#include "detectors/edivisive.h"
+#include "tests/bench/generate_service.h"
+#include "tests/unit/kept.h"
+#include "tests/unit/random_series.h"
+
+#define HOUR INT64_C(3600000)
+#define DAY (24 * HOUR)
+#define MONDAY INT64_C(1709510400000) /* 2024-03-04 00:00 UTC */
+
+enum { WEEK = 7 * 24, POINTS = 6 * WEEK };
+
+static struct season undecided(unsigned cycles, const struct zone *zone)
+{
+	return (struct season){.undecided = cycles, .clock = {zone_local, zone}};
+}
+
+static int64_t until(const struct season *season, int64_t seen)
+{
+	return hold_until(season, 0, seen, seen);
+}
+
+static void test_weekends(void **state)
+{
+	struct season season = undecided(SEASON_WEEKLY, NULL);
+	int64_t tuesday = MONDAY + 8 * DAY;
+
+	(void)state;
+	for (int64_t hour = 0; hour < WEEK; hour++) {
+		int64_t seen = MONDAY + hour * HOUR;
+
+		assert_int_equal(until(&season, seen), hour < 5 * 24 ? seen : tuesday);
+	}
+	season.undecided = SEASON_DAILY | SEASON_WEEKLY;
+	assert_int_equal(until(&season, MONDAY), MONDAY + DAY);
+	assert_int_equal(until(&season, MONDAY + 5 * DAY), tuesday);
+	season.undecided = SEASON_DAILY;
+	assert_int_equal(until(&season, MONDAY + 5 * DAY), MONDAY + 6 * DAY);
+	season.undecided = 0;
+	assert_int_equal(until(&season, MONDAY + 5 * DAY), MONDAY + 5 * DAY);
+}
+
+/* Where the range is too short to know days, or for a weekend, nobody waits; and not for what has
+ * left it. */
+static void test_short_ranges(void **state)
+{
+	struct season season = undecided(SEASON_DAILY | SEASON_WEEKLY, NULL);
+	int64_t saturday = MONDAY + 5 * DAY, tuesday = MONDAY + 8 * DAY, seen = saturday + HOUR;
+
+	(void)state;
+	assert_int_equal(hold_until(&season, 3 * HOUR, saturday, seen), seen);
+	assert_int_equal(hold_until(&season, 3 * DAY - 1, saturday, seen), seen);
+	assert_int_equal(hold_until(&season, 3 * DAY, saturday, seen), seen + DAY);
+	assert_int_equal(hold_until(&season, 4 * DAY, saturday, seen), tuesday);
+	assert_int_equal(hold_until(&season, 4 * DAY, saturday - DAY, seen), saturday + 2 * DAY);
+	assert_int_equal(hold_until(&season, 4 * DAY, saturday - 4 * DAY, seen), seen);
+}
+
+/* Before 1970, too, days begin at midnight. */
+static void test_long_ago(void **state)
+{
+	struct season season = undecided(SEASON_WEEKLY, NULL);
+	int64_t saturday = -5 * DAY; /* 1969-12-27 */
+
+	(void)state;
+	assert_int_equal(until(&season, saturday - 1), saturday - 1);
+	assert_int_equal(until(&season, saturday), -2 * DAY);
+}
+
+/* A weekend is that of the zone, and Monday begins an hour earlier or later for them when clocks
+ * have been changed on Sunday. */
+static void test_zones(void **state)
+{
+	static const int64_t sundays[] = {
+		1710028800000, 1711843200000, 1729987200000}; /* 2024-03-10, 03-31, 10-27 UTC */
+	static const int64_t before[] = {1, 1, 2}, after[] = {1, 2, 1}; /* hours ahead of UTC */
+	struct arena *arena = arena_new();
+	struct season season = undecided(SEASON_WEEKLY, NULL);
+	struct error error;
+
+	(void)state;
+	if (!zone_read(arena, NULL, "Europe/Berlin", &season.clock.zone, &error)) {
+		arena_free(arena);
+		skip();
+	}
+	for (size_t i = 0; i < 3; i++) {
+		int64_t saturday = sundays[i] - DAY - before[i] * HOUR;
+		int64_t monday = sundays[i] + DAY - after[i] * HOUR;
+
+		assert_int_equal(until(&season, saturday - 1), saturday - 1);
+		assert_int_equal(until(&season, saturday), monday + DAY);
+		assert_int_equal(until(&season, monday - 1), monday + DAY);
+		assert_int_equal(until(&season, monday), monday);
+	}
+	arena_free(arena);
+}
+
+static struct held held(int64_t seen, int64_t until, double before, double after, double about)
+{
+	return (struct held){.seen = seen,
+		.until = until,
+		.believed = true,
+		.level_before = before,
+		.level_after = after,
+		.low = after - about,
+		.high = after + about};
+}
+
+static void expect(struct held *changes, size_t count, int64_t now, const char *verdicts)
+{
+	hold_judge(changes, count, now);
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal("NWO"[changes[i].verdict], verdicts[i]);
+}
+
+/* Up on a Saturday and down on Monday comes to nothing, unless something is left of it. */
+static void test_pairs(void **state)
+{
+	struct held pair[] = {held(10, 40, 100, 150, 2), held(30, 30, 150, 101, 2)};
+	struct held left[] = {held(10, 40, 100, 150, 2), held(30, 30, 150, 110, 2)};
+	struct held hair[] = {held(10, 40, 100, 150, 2), held(30, 30, 150, 102, 1)};
+	struct held further[] = {held(10, 40, 100, 150, 2), held(30, 30, 150, 170, 2)};
+
+	(void)state;
+	expect(pair, 2, 39, "WW");
+	expect(pair, 2, 40, "OO");
+	expect(left, 2, 39, "WW");
+	expect(left, 2, 40, "NN");
+	expect(hair, 2, 40, "OO");
+	expect(further, 2, 40, "NN");
+}
+
+static void test_more_than_pairs(void **state)
+{
+	struct held three[] = {held(10, 40, 100, 150, 2), held(20, 40, 150, 180, 2),
+		held(30, 30, 180, 99, 2), held(45, 45, 99, 150, 2)};
+	struct held none[] = {held(10, 10, 100, 150, 2), held(30, 30, 150, 100, 2)};
+	struct held lasts[] = {held(10, 40, 100, 150, 2)};
+
+	(void)state;
+	expect(three, 4, 50, "OOON");
+	expect(none, 2, 50, "NN"); /* weekdays */
+	expect(lasts, 1, 39, "W");
+	expect(lasts, 1, 40, "N");
+}
+
+/* What might undo it has to be believed before it does. */
+static void test_unbelieved_partner(void **state)
+{
+	struct held pair[] = {held(10, 40, 100, 150, 2), held(30, 30, 150, 100, 2)};
+
+	(void)state;
+	pair[1].believed = false;
+	expect(pair, 2, 40, "WW");
+	expect(pair, 2, 40 + DAY, "NN");
+	pair[1].believed = true;
+	expect(pair, 2, 41, "OO");
+}
+
+/* An agent and a series of hours that begins on a Monday. */
+struct growing {
+	struct scratch *scratch;
+	struct memory *memory;
+	struct kept kept;
+	const struct zone *zone;
+	enum season_mode season;
+	const struct edivisive_options *options;
+	int64_t start, step;
+	double *values;
+	int64_t *times;
+	size_t end, told;
+	int64_t told_at; /* ms: the newest point when something was told last */
+};
+
+static const struct edivisive_options options = {.window = 50, .p_value = 0.001};
+static const struct edivisive_options otava = {
+	.window = 50, .p_value = 0.001, .profile = EDIVISIVE_OTAVA};
+
+static void begin(struct growing *growing, size_t n)
+{
+	growing->scratch = scratch_new();
+	growing->memory = memory_make();
+	memory_restore(growing->memory, NULL, 0);
+	growing->times = memory_new(n, sizeof *growing->times);
+	for (size_t i = 0; i < n; i++)
+		growing->times[i] = growing->start + (int64_t)i * growing->step;
+}
+
+static void end(struct growing *growing)
+{
+	memory_free(growing->memory);
+	scratch_free(growing->scratch);
+	free(growing->times);
+}
+
+static void restart(struct growing *growing)
+{
+	memory_free(growing->memory);
+	growing->memory = memory_make();
+	memory_restore(growing->memory, &growing->kept.mark, growing->kept.marked ? 1 : 0);
+}
+
+static size_t count_told(const struct kept *kept)
+{
+	size_t told = 0;
+
+	for (size_t i = 0; i < kept->count; i++)
+		told += kept->told[i];
+	return told;
+}
+
+/* A run that sees the points before `end`, so long after the last of them. */
+static void run(struct growing *growing, size_t end, int64_t later)
+{
+	const struct plugin plugin = {.name = "edivisive"};
+	const struct test test = {.name = "t",
+		.detection = {.detector = &plugin,
+			.options = growing->options,
+			.season = growing->season,
+			.zone = growing->zone}};
+	struct axis axis = {.n = end, .times = growing->times};
+	int64_t now = growing->times[end - 1] + later;
+
+	memory_begin(growing->memory, now, 0);
+	kept_pass(&growing->kept, growing->memory, &test, &axis, growing->values, now,
+		growing->scratch, false);
+	growing->end = end;
+	if (count_told(&growing->kept) > growing->told)
+		growing->told_at = growing->times[end - 1];
+	growing->told = count_told(&growing->kept);
+}
+
+/* `level` at each hour in noise of 3%. */
+static void fill(double *values, size_t n, double (*level)(size_t hour), uint64_t seed)
+{
+	uint64_t random = seed * 0x9e3779b97f4a7c15 + 1;
+
+	for (size_t i = 0; i < n; i++)
+		values[i] = level(i) * exp(0.03 * random_normal(&random));
+}
+
+enum { SATURDAY = 5 * 24, TUESDAY = WEEK + 24, STEP = SATURDAY + 10 };
+
+static double lasting(size_t hour)
+{
+	return hour >= STEP ? 130 : 100;
+}
+
+static double over(size_t hour)
+{
+	return hour >= STEP && hour < WEEK + 3 ? 130 : 100;
+}
+
+static double weekends(size_t hour)
+{
+	return hour % WEEK >= SATURDAY ? 60 : 100;
+}
+
+static double tuesday(size_t hour)
+{
+	return hour >= WEEK + 30 ? 130 : 100;
+}
+
+/* Hour by hour; `restarts`: by another program each. */
+static void live(struct growing *growing, double (*level)(size_t hour), size_t n, bool restarts,
+	uint64_t seed)
+{
+	static double values[POINTS];
+
+	*growing = (struct growing){.season = growing->season,
+		.options = growing->options ? growing->options : &options,
+		.zone = growing->zone,
+		.start = MONDAY,
+		.step = HOUR,
+		.values = values};
+	fill(values, POINTS, level, seed);
+	begin(growing, POINTS);
+	for (size_t last = 4 * 24; last <= n; last++) {
+		if (restarts)
+			restart(growing);
+		run(growing, last, HOUR / 2);
+	}
+}
+
+static const struct record *told_record(const struct growing *growing)
+{
+	for (size_t i = 0; i < growing->kept.count; i++)
+		if (growing->kept.told[i] > 0)
+			return &growing->kept.records[i];
+	fail_msg("nothing was told");
+	return NULL;
+}
+
+/* It is told when Tuesday begins, at its place, whoever has looked at it meanwhile. */
+static void test_a_step_of_saturday(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 4; seed++) {
+		struct growing growing = {.season = SEASON_AUTO};
+
+		live(&growing, lasting, TUESDAY, seed % 2, seed);
+		assert_int_equal(growing.told, 0);
+		assert_int_equal(growing.kept.records[0].state, CHANGE_CANDIDATE);
+		assert_int_equal(growing.kept.records[0].news, NEWS_HELD);
+		run(&growing, TUESDAY + 1, HOUR / 2);
+		assert_int_equal(growing.told, 1);
+		assert_in_range(told_record(&growing)->item.time, MONDAY + (STEP - 3) * HOUR,
+			MONDAY + (STEP + 3) * HOUR);
+		for (size_t last = TUESDAY + 2; last < TUESDAY + 24; last++)
+			run(&growing, last, HOUR / 2);
+		assert_int_equal(growing.told, 1);
+		end(&growing);
+	}
+}
+
+/* Of what is over before it is told nobody hears, and both are known. */
+static void test_a_pair_is_recorded(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 4; seed++) {
+		struct growing growing = {.season = SEASON_AUTO};
+		size_t up = 0, down = 0;
+
+		live(&growing, over, TUESDAY + 48, seed % 2, seed);
+		assert_int_equal(growing.told, 0);
+		for (size_t i = 0; i < growing.kept.count; i++) {
+			const struct record *record = &growing.kept.records[i];
+
+			if (record->state == CHANGE_WITHDRAWN)
+				continue;
+			assert_int_equal(record->news, NEWS_SILENT);
+			assert_int_not_equal(record->state, CHANGE_CANDIDATE);
+			up += record->sign > 0;
+			down += record->sign < 0;
+		}
+		assert_int_equal(up, 1);
+		assert_int_equal(down, 1);
+		end(&growing);
+	}
+}
+
+/* Weekends are lower, and nobody is told before their weeks are known, or after. */
+static void test_weekends_are_no_news(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 4; seed++) {
+		struct growing growing = {.season = SEASON_AUTO};
+
+		live(&growing, weekends, 4 * WEEK, seed % 2, seed);
+		assert_int_equal(growing.told, 0);
+		end(&growing);
+	}
+}
+
+static void test_weekdays_and_others_do_not_wait(void **state)
+{
+	struct growing growing = {.season = SEASON_AUTO};
+
+	(void)state;
+	live(&growing, tuesday, WEEK + 48, false, 1);
+	assert_int_equal(growing.told, 1);
+	assert_true(growing.told_at < MONDAY + (WEEK + 30 + 20) * HOUR);
+	end(&growing);
+	growing = (struct growing){.season = SEASON_NONE};
+	live(&growing, lasting, STEP + 20, false, 1);
+	assert_int_equal(growing.told, 1);
+	end(&growing);
+	growing = (struct growing){.options = &otava};
+	live(&growing, lasting, STEP + 20, false, 1);
+	assert_int_equal(growing.told, 1);
+	end(&growing);
+}
+
+/* Its last point is of Sunday: a day after the hold it is told without one, and once. */
+static void test_a_series_that_ends(void **state)
+{
+	(void)state;
+	for (int restarts = 0; restarts < 2; restarts++) {
+		struct growing growing = {.season = SEASON_AUTO};
+		int64_t rest = (TUESDAY - (WEEK - 12)) * HOUR + HOLD_GRACE;
+
+		live(&growing, lasting, WEEK - 11, restarts, 1);
+		for (int64_t later = HOUR; later < rest; later += HOUR) {
+			if (restarts)
+				restart(&growing);
+			run(&growing, WEEK - 11, later);
+			assert_int_equal(growing.told, 0);
+		}
+		run(&growing, WEEK - 11, rest);
+		assert_int_equal(growing.told, 1);
+		run(&growing, WEEK - 11, rest + HOUR);
+		assert_int_equal(growing.told, 1);
+		end(&growing);
+	}
+}
+
+/* In the first days whatever is found waits for one. */
+static double early(size_t hour)
+{
+	return hour >= 40 ? 150 : 100;
+}
+
+static void test_before_days_are_known(void **state)
+{
+	struct growing growing = {.season = SEASON_AUTO, .options = &options};
+	static double values[POINTS];
+
+	(void)state;
+	growing.start = MONDAY;
+	growing.step = HOUR;
+	growing.values = values;
+	fill(values, POINTS, early, 1);
+	begin(&growing, POINTS);
+	for (size_t last = 1; last < 80 && growing.told == 0; last++)
+		run(&growing, last, HOUR / 2);
+	assert_int_equal(growing.told, 1);
+	assert_in_range(growing.told_at, MONDAY + (40 + 24) * HOUR, MONDAY + (40 + 30) * HOUR);
+	end(&growing);
+}
+
+static void copy_records(const struct kept *kept, struct record *out)
+{
+	memcpy(out, kept->records, kept->count * sizeof *out);
+}
+
+/* Of what is told nothing has moved: nowhere, or if it is a step that lies that far back. */
+static size_t count_moved(
+	const struct growing *growing, const struct record *before, size_t count, int64_t until)
+{
+	size_t moved = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct record *now = &growing->kept.records[i];
+
+		if (growing->kept.told[i] == 0 || before[i].item.time >= until)
+			continue;
+		moved += now->item.time != before[i].item.time;
+	}
+	return moved;
+}
+
+/*
+ * Service metrics of all kinds, some hours a run: another program, which knows which points were
+ * seen and whose cycles are fitted at another time, tells nothing of them, and moves nothing; nor
+ * does a fit that comes with new points move what lies two windows back.
+ */
+static void test_refits(void **state)
+{
+	static struct service_series series;
+	static struct record before[MOST_RECORDS];
+	uint64_t random = 5;
+	size_t told = 0;
+
+	(void)state;
+	for (size_t number = 0; number < 4 * service_class_count; number++) {
+		struct growing growing = {.season = SEASON_AUTO, .options = &options};
+
+		service_generate(number % service_class_count, 5 + number, 28, &series);
+		if (series.n > 2000)
+			continue;
+		growing.start = series.start * 1000;
+		growing.step = series.step * 1000;
+		growing.values = series.values;
+		begin(&growing, series.n);
+		for (size_t last = series.n / 4; last <= series.n;
+			last += 1 + random_below(&random, 12)) {
+			size_t count = growing.kept.count;
+			int64_t back = growing.times[last - 1] - 100 * growing.step;
+
+			copy_records(&growing.kept, before);
+			run(&growing, last, growing.step / 2);
+			assert_int_equal(count_moved(&growing, before, count, back), 0);
+			if (random_below(&random, 4) > 0)
+				continue;
+			size_t known = growing.told;
+
+			count = growing.kept.count;
+			copy_records(&growing.kept, before);
+			if (growing.kept.marked)
+				growing.kept.mark.last_point = growing.times[last - 1];
+			restart(&growing);
+			run(&growing, last, growing.step / 2 + 1);
+			assert_int_equal(growing.told, known);
+			assert_int_equal(count_moved(&growing, before, count, INT64_MAX), 0);
+		}
+		told += growing.told;
+		end(&growing);
+	}
+	print_message("%zu told\n", told);
+	assert_true(told > 20);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_weekends),
+		cmocka_unit_test(test_short_ranges),
+		cmocka_unit_test(test_long_ago),
+		cmocka_unit_test(test_zones),
+		cmocka_unit_test(test_pairs),
+		cmocka_unit_test(test_more_than_pairs),
+		cmocka_unit_test(test_unbelieved_partner),
+		cmocka_unit_test(test_a_step_of_saturday),
+		cmocka_unit_test(test_a_pair_is_recorded),
+		cmocka_unit_test(test_weekends_are_no_news),
+		cmocka_unit_test(test_weekdays_and_others_do_not_wait),
+		cmocka_unit_test(test_a_series_that_ends),
+		cmocka_unit_test(test_before_days_are_known),
+		cmocka_unit_test(test_refits),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
