@@ -14,6 +14,7 @@
 #include "agent/watch/crew.h"
 #include "agent/watch/face.h"
 #include "agent/watch/files.h"
+#include "agent/watch/heartbeat.h"
 #include "agent/watch/reload.h"
 #include "agent/watch/renames.h"
 #include "agent/watch/systemd.h"
@@ -33,6 +34,7 @@ struct run_options {
 struct run {
 	struct cli *cli;
 	struct crew crew;
+	struct heartbeat *heartbeat;
 	struct files *files;
 	struct systemd *systemd;
 	struct face *face;
@@ -88,6 +90,7 @@ static void adopt(void *context)
 	clusters_adopt(run->crew.clusters);
 	courier_adopt(run->crew.courier);
 	files_follow(run->files);
+	heartbeat_look(run->heartbeat);
 }
 
 static void reload_begun(void *context)
@@ -151,6 +154,7 @@ static bool open_parts(struct run *run, struct error *error)
 
 	if (!crew_open(&run->crew, &options, settings->state, error))
 		return false;
+	run->heartbeat = heartbeat_new(agent, run->crew.announcer, run->crew.watch);
 	return agent->once || open_service(run, error);
 }
 
@@ -167,6 +171,7 @@ static void close_parts(struct run *run, int code)
 	reloader_free(run->crew.agent.reloader);
 	systemd_free(run->systemd);
 	face_free(run->face);
+	heartbeat_free(run->heartbeat);
 	crew_free(&run->crew);
 }
 
@@ -200,10 +205,12 @@ static void restored(struct store_request *request)
 		return;
 	}
 	run->restored = true;
+	heartbeat_restore(run->heartbeat, request);
 	crew_begin(&run->crew, request);
 	prune(run);
 	if (run->crew.agent.once || run->crew.agent.stopping)
 		return;
+	heartbeat_look(run->heartbeat);
 	files_follow(run->files);
 	reloader_start(run->crew.agent.reloader);
 	systemd_ready(run->systemd);
@@ -244,6 +251,8 @@ static enum exit_code run_once(struct run *run)
 
 	if (done) {
 		announcer_flush(run->crew.announcer);
+		if (run->restored)
+			heartbeat_look(run->heartbeat);
 		done = engine_run(agent->engine);
 	}
 	if (!done)

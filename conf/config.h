@@ -87,7 +87,8 @@ struct receiver {
 	const char *name; /* as tests' `notify:` names it */
 	const struct plugin *notifier;
 	const void *options;
-	uint64_t fingerprint; /* of all that it means; see struct test */
+	bool heartbeat;       /* it gets a sign of life once a week */
+	uint64_t fingerprint; /* of all that it means but that; see struct test */
 };
 
 struct test {
@@ -162,6 +163,7 @@ struct agent_settings {
 };
 
 extern const struct field agent_fields[];
+extern const struct field receiver_fields[]; /* of all receivers' sections */
 
 struct config {
 	struct arena *arena;

@@ -101,14 +101,34 @@ static void set_variables(struct loader *loader, const struct yaml_node *map,
 	}
 }
 
-/* Reads a server's or receiver's options. */
+/* What all receivers have. */
+struct receiver_options {
+	int heartbeat;
+};
+
+static const char *const heartbeats[] = {"off", "weekly", NULL};
+
+const struct field receiver_fields[] = {
+	{.name = "heartbeat",
+		.type = FIELD_CHOICE,
+		.offset = offsetof(struct receiver_options, heartbeat),
+		.initial = "off",
+		.choices = heartbeats,
+		.help = "a sign of life once a week: what was read and found, and what has no "
+			"data"},
+	{0},
+};
+
+/* Reads a server's or receiver's options; `more` are of another struct. */
 static const void *read_options(struct loader *loader, const struct yaml_node *map,
 	const struct reading *like, const struct field *fields, size_t size, bool endpoint,
-	struct unset *unset)
+	const struct option_table *more, struct unset *unset)
 {
 	void *options = arena_alloc(loader->arena, size);
 	struct reading reading = *like;
 	size_t count = 0;
+	if (more)
+		reading.tables[count++] = *more;
 	if (fields)
 		reading.tables[count++] = (struct option_table){fields, options};
 	if (endpoint)
@@ -190,7 +210,7 @@ static void add_server(struct loader *loader, const struct yaml_node *map,
 	declared->server.name = name;
 	declared->server.source = plugin;
 	declared->server.options = read_options(loader, map, reading, plugin->server_fields,
-		plugin->server_size, plugin->endpoint, &declared->unset);
+		plugin->server_size, plugin->endpoint, NULL, &declared->unset);
 	if (plugin->endpoint)
 		check_server(loader, declared, reading);
 	*dict_place(&loader->servers, name) = declared;
@@ -213,13 +233,16 @@ static void add_receiver(struct loader *loader, const struct yaml_node *map,
 	const struct plugin *plugin, const struct reading *reading)
 {
 	struct declared *declared = arena_alloc(loader->arena, sizeof *declared);
+	struct receiver_options common;
 	size_t errors = loader->problems->errors;
 	struct error error;
 	declared->node = map;
 	declared->receiver.name = plugin->name;
 	declared->receiver.notifier = plugin;
 	declared->receiver.options = read_options(loader, map, reading, plugin->fields,
-		plugin->options_size, plugin->endpoint, &declared->unset);
+		plugin->options_size, plugin->endpoint,
+		&(struct option_table){receiver_fields, &common}, &declared->unset);
+	declared->receiver.heartbeat = common.heartbeat != 0;
 	if (plugin->endpoint) {
 		check_address(loader, declared, reading);
 		check_unheeded(loader, map, &reading->subject);

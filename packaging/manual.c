@@ -174,6 +174,7 @@ static void put_servers(void)
 
 static void put_notifiers(void)
 {
+	put_fields(receiver_fields, put_key);
 	for (size_t i = 0; notifiers[i]; i++)
 		put_plugin(notifiers[i]->name, notifiers[i]->summary, notifiers[i]->fields);
 }

@@ -456,6 +456,13 @@ bool conditions_up(const struct conditions *conditions, const char *source)
 	return !at || !conditions->tables.sources[*at].down.state;
 }
 
+bool conditions_test_stale(const struct conditions *conditions, const char *test)
+{
+	const size_t *at = dict_get(&conditions->tables.test_index.dict, test);
+
+	return at && conditions->tables.tests[*at].troubles[ASPECT_STALE].state;
+}
+
 size_t conditions_stale(const struct conditions *conditions)
 {
 	size_t count = 0;

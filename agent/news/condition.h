@@ -108,6 +108,9 @@ void conditions_retain(struct conditions *conditions, conditions_keep *keeps, co
 /* False while the source is known to be down. */
 bool conditions_up(const struct conditions *conditions, const char *source);
 
+/* True if the test's data are stale now. */
+bool conditions_test_stale(const struct conditions *conditions, const char *test);
+
 /* How many tests have stale data now. */
 size_t conditions_stale(const struct conditions *conditions);
 

@@ -346,6 +346,16 @@ static void forget_lost(struct sentinel *sentinel, const struct dict *tests)
 	count_lost(sentinel);
 }
 
+bool sentinel_up(const struct sentinel *sentinel, const char *source)
+{
+	return conditions_up(sentinel->conditions, source);
+}
+
+bool sentinel_stale(const struct sentinel *sentinel, const char *test)
+{
+	return conditions_test_stale(sentinel->conditions, test);
+}
+
 /* The names that a generation has. */
 struct names {
 	const struct sentinel *sentinel;

@@ -40,6 +40,10 @@ struct vanish_rule sentinel_vanish_rule(struct sentinel *sentinel, const struct 
 void sentinel_vanished(struct sentinel *sentinel, const struct test *test,
 	const struct vanish_news *news, size_t count);
 
+/* What is known by now: the source is up, the test's data are stale. */
+bool sentinel_up(const struct sentinel *sentinel, const char *source);
+bool sentinel_stale(const struct sentinel *sentinel, const char *test);
+
 /* The agent has a new configuration: what is not in it is forgotten. */
 void sentinel_adopt(struct sentinel *sentinel);
 

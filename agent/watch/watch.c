@@ -452,6 +452,16 @@ bool watch_run_now(struct watch *watch, const char *test, watch_run_done *done, 
 	return true;
 }
 
+bool watch_source_up(const struct watch *watch, const char *source)
+{
+	return sentinel_up(watch->passes.sentinel, source);
+}
+
+bool watch_stale(const struct watch *watch, const char *test)
+{
+	return sentinel_stale(watch->passes.sentinel, test);
+}
+
 void watch_collect(struct watch *watch)
 {
 	for (size_t i = 0; watch->started && !watch->agent->once && i < watch->count; i++)

@@ -62,6 +62,10 @@ struct watch_state {
 	size_t series, points; /* of the last run that went well */
 };
 
+/* False while the source is known to be down; true if the test's data are stale. */
+bool watch_source_up(const struct watch *watch, const char *source);
+bool watch_stale(const struct watch *watch, const char *test);
+
 /* Counts the runs that were missed until now, also by tests that hang. */
 void watch_collect(struct watch *watch);
 

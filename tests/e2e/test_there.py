@@ -240,3 +240,49 @@ def test_nothing_is_asked_while_no_new_point_can_exist(agents, tmp_path, server)
             assert json.loads(answer.read())["failed"] == 0
     agent.wait(lambda: sum("asking for points" in line for line in agent.log) >= len(asked) + 3)
     agent.end()
+
+
+ALIVE = "hunter-c is at work: "
+
+
+def test_a_weekly_sign_of_life(agents, hunter, tmp_path):
+    """Once a week, whoever is killed in between; who does not ask for it gets none."""
+    write_csv(tmp_path / "a.csv", [(30, 1.5)])
+    write_csv(tmp_path / "b.csv", [])
+    test = "  {}: {{type: csv, file: '%s/{}.csv', metrics: {{p99: {{direction: -1}}}}{}}}\n" % tmp_path
+    tests = test.format("a", "a", ", stale_after: never") + test.format("b", "b", ", stale_after: 1h")
+    path = config(tmp_path, tests, "stdout: {heartbeat: weekly}")
+    agent = agents(path)
+    wait_out(agent, ALIVE)
+    agent.pass_by(6)
+    agent.end(signal.SIGKILL)
+    said = [line.strip() for line in agent.out if ALIVE in line]
+    assert len(said) == 1 and re.fullmatch(
+        ALIVE + r"2 of 2 tests were read \(2 series, 120 points\), [01] changes? w\w+ found in the last 7 days; "
+        "1 test has no new data: b", said[0]), said
+    agent = agents(path)
+    agent.pass_by(6)
+    agent.end()
+    assert count(agent, ALIVE) == 0 and hunter("run", "--once", "--config", path).out.count(ALIVE) == 0
+
+    with sqlite3.connect(tmp_path / "state.db") as state:
+        assert state.execute("UPDATE moments SET time = time - 604800000 WHERE name = 'heartbeat stdout'").rowcount == 1
+    (tmp_path / "b.csv").unlink()
+    agent = agents(path)
+    wait_out(agent, ALIVE + "1 of 2 tests were read (1 series, 60 points), 1 change was found in the last 7 days; 1 test fails: b")
+    agent.pass_by(4)
+    agent.end()
+    assert count(agent, ALIVE) == 1
+
+    with sqlite3.connect(tmp_path / "state.db") as state:
+        state.execute("UPDATE moments SET time = time - 604800000 WHERE name = 'heartbeat stdout'")
+    write_csv(tmp_path / "b.csv", [])
+    path.write_text(path.read_text().replace("stale_after: 1h", "stale_after: never"))
+    said = hunter("run", "--once", "--config", path).out
+    assert said.count(ALIVE) == 1 and "; all of them have data" in said
+    path.write_text(path.read_text().replace("weekly", "off"))
+    with sqlite3.connect(tmp_path / "state.db") as state:
+        state.execute("DELETE FROM moments")
+    assert hunter("run", "--once", "--config", path).out.count(ALIVE) == 0
+    path.write_text(path.read_text().replace("heartbeat: off", "heartbeat: daily"))
+    assert hunter("validate", "--config", path).code == 2

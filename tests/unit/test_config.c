@@ -159,6 +159,8 @@ static void print_config(struct buf *out, const struct config *config)
 	for (size_t i = 0; i < config->receiver_count; i++) {
 		const struct receiver *receiver = &config->receivers[i];
 		buf_printf(out, "receiver %s:", receiver->name);
+		if (receiver->heartbeat)
+			buf_text(out, " heartbeat=weekly");
 		print_options(out, receiver->notifier->fields, receiver->options,
 			receiver->notifier->options_size);
 		buf_char(out, '\n');
