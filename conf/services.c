@@ -135,7 +135,7 @@ static const void *read_options(struct loader *loader, const struct yaml_node *m
 		reading.tables[count++] =
 			(struct option_table){loader->source->schema->endpoint_fields, options};
 	for (size_t i = 0; i < count; i++)
-		field_defaults(reading.tables[i].fields, options);
+		field_defaults(reading.tables[i].fields, reading.tables[i].options);
 	if (!reading.subject.name)
 		set_variables(loader, map, &reading, fields, options);
 	*unset = options_read(loader, map, map, &reading);
