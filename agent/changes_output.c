@@ -98,6 +98,8 @@ static const char *commits(struct arena *arena, const struct announcement *item)
 	const char *before, *after;
 
 	announcement_range(item, &before, &after);
+	if (item->suspects.known && item->suspects.count == 0)
+		return "no deployment";
 	if (!before && !after)
 		return NULL;
 	return arena_printf(arena, "%s..%s", before ? table_commit(before, scratch[0]) : "",
@@ -247,6 +249,7 @@ static void print_csv_description(const struct announcement *item, bool formulas
 		putc(',', out);
 		csv_put_text(texts[i], formulas, out);
 	}
+	csv_put_suspects(&item->suspects, formulas, out);
 }
 
 static void print_csv_row(const struct record *record, bool formulas, FILE *out)
@@ -280,7 +283,7 @@ static void print_csv(const struct record *records, size_t count, bool formulas,
 	fputs("id,time,test,metric,branch," CSV_MEANS ",regression,commit_before,commit_after,"
 	      "version_before,version_after,state,news,first_seen,announced," CSV_LEVELS
 	      ",slope,place_from,place_to,place_commit_before,place_commit_after,"
-	      "place_version_before,place_version_after\n",
+	      "place_version_before,place_version_after," CSV_SUSPECTS "\n",
 		out);
 	for (size_t i = 0; i < count; i++)
 		print_csv_row(&records[i], formulas, out);

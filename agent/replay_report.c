@@ -137,6 +137,8 @@ static void json_change(struct buf *out, const struct record *record)
 	record_put_description(out, item);
 	json_put_text(out, "commit_before", item->commit_before);
 	json_put_text(out, "commit_after", item->commit_after);
+	buf_text(out, ", ");
+	announcement_put_suspects(out, &item->suspects, item->time);
 	buf_text(out, ", \"attributes\": ");
 	announcement_put_attributes(out, item, true);
 	buf_text(out, ", \"attributes_before\": ");

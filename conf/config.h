@@ -108,9 +108,10 @@ struct test {
 	int64_t evaluation_delay; /* ms: younger points are left for later runs */
 	/* ms without a newer point, until that is told; WHEN_NEVER; 0: by the data's rhythm */
 	int64_t stale_after;
-	bool allow_empty;                     /* a query that gives no series is no problem */
-	bool vanished;                        /* its series that have ended are told */
-	int64_t max_series;                   /* that are watched; at most MAX_SERIES */
+	bool allow_empty;   /* a query that gives no series is no problem */
+	bool vanished;      /* its series that have ended are told */
+	int64_t max_series; /* that are watched; at most MAX_SERIES */
+	int64_t window;     /* ms; how far back a point tells of, -1: as the source knows */
 	const char *commit_url, *compare_url; /* templates of agent/core/link.h, or NULL */
 	const char *run_attribute;            /* groups points into runs; NULL: their time does */
 	const char *hash_attribute;           /* of what was measured, or NULL */
@@ -145,6 +146,7 @@ struct group {
 
 enum { MAX_SERIES = 100000 };              /* of one test */
 #define EVALUATION_DELAY_MAX 31536000000.0 /* ms, a year */
+#define WINDOW_MAX 31536000000.0           /* ms, a year */
 
 struct agent_settings {
 	const char *listen;         /* host:port */

@@ -11,7 +11,7 @@
 /* What every test may say, whatever its source. */
 struct test_options {
 	const char *source, *was;
-	int64_t interval, evaluation_delay, stale_after, max_series;
+	int64_t interval, evaluation_delay, stale_after, max_series, window;
 	bool watch, allow_empty, vanished;
 	struct strings notify, tags, annotate;
 	const char *commit_url, *compare_url;
@@ -67,6 +67,12 @@ static const struct field test_fields[] = {
 		.max = MAX_SERIES,
 		.help = "series of it that the agent watches at most, by default 100000; those it "
 			"knows stay, others are left out, and the log says so"},
+	{.name = "window",
+		.type = FIELD_DURATION,
+		.offset = offsetof(struct test_options, window),
+		.max = WINDOW_MAX,
+		.help = "how far back a point tells of, by which deployments are suspects of a "
+			"change; by default the longest range of the query, or the step"},
 	{.name = "notify",
 		.type = FIELD_LIST,
 		.offset = offsetof(struct test_options, notify),
@@ -254,6 +260,7 @@ static void read_test(struct loader *loader, const struct yaml_node *map,
 		.stale_after = agent->stale_after,
 		.max_series = MAX_SERIES,
 		.vanished = true,
+		.window = -1,
 		.commit_url = agent->commit_url,
 		.compare_url = agent->compare_url};
 	const char *type = test_type_read(loader, map, &subject);
@@ -284,6 +291,7 @@ static void read_test(struct loader *loader, const struct yaml_node *map,
 	test->allow_empty = common.allow_empty;
 	test->vanished = common.vanished;
 	test->max_series = common.max_series;
+	test->window = common.window;
 	test->run_attribute = common.run_attribute;
 	test->hash_attribute = common.hash_attribute;
 	test->tags = common.tags;

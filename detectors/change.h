@@ -31,6 +31,7 @@ struct change {
 	double size, size_low, size_high; /* in percent of level_before, with its 95% interval; NaN
 					     where that is 0 or there are too few points */
 	size_t place_from, place_to; /* the places between which it lies with 95%, both included */
+	size_t cause_from, cause_to; /* the same with 99%: by these its cause is looked for */
 };
 
 /* The numbers of a change under their names in files and documents, in this order. */
@@ -71,7 +72,8 @@ static inline void change_levels(const struct change *change, double out[CHANGE_
 /* Moves what is counted in points, by so many; what would lie before the first is there. */
 static inline void change_shift(struct change *change, ptrdiff_t by)
 {
-	size_t *const places[] = {&change->index, &change->place_from, &change->place_to};
+	size_t *const places[] = {&change->index, &change->place_from, &change->place_to,
+		&change->cause_from, &change->cause_to};
 
 	for (size_t i = 0; i < sizeof places / sizeof *places; i++)
 		*places[i] =

@@ -193,4 +193,7 @@ void describe_step(struct change *change, const double *values, const size_t *pl
 	place_of(&sides, PLACE_95, &first, &last);
 	change->place_from = places ? places[from + first] : from + first;
 	change->place_to = places ? places[from + last] : from + last;
+	place_of(&sides, PLACE_99, &first, &last);
+	change->cause_from = places ? places[from + first] : from + first;
+	change->cause_to = places ? places[from + last] : from + last;
 }

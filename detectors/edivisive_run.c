@@ -147,6 +147,8 @@ static void describe_trend(const struct run *run, const struct stretch *stretch,
 	change->level_after = ldexp(step->slope.to + chunk->shift, -chunk->exponent);
 	change->place_from = places[step->slope.start];
 	change->place_to = places[step->slope.end - 1];
+	change->cause_from = change->place_from;
+	change->cause_to = change->place_to;
 	change->size = change->size_low = change->size_high = (double)NAN;
 	if (change->level_before != 0)
 		change->size = 100 * (change->level_after - change->level_before) /

@@ -12,6 +12,7 @@
 #define NOTIFIERS_NOTIFIER_H
 
 #include "agent/core/arena.h"
+#include "agent/core/attribution.h"
 #include "agent/core/buf.h"
 #include "agent/core/transfer.h"
 #include "detectors/change.h"
@@ -55,6 +56,7 @@ struct announcement {
 	int64_t place_from, place_to; /* ms */
 	const char *place_commit_before, *place_commit_after;
 	const char *place_version_before, *place_version_after;
+	struct attribution suspects; /* the deployments that it can come from */
 	double slope; /* of a trend: how much it rises from point to point; else NaN */
 	const struct attribute *attributes;
 	size_t attribute_count;

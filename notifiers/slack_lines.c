@@ -15,7 +15,8 @@ enum {
 	SHARED = 200,
 	LINKS = 500,
 	ATTRIBUTES = 200,
-	BASIS = 500
+	BASIS = 500,
+	SUSPECTS = 300,
 };
 
 static const char ellipsis[] = "…";
@@ -196,10 +197,24 @@ static void attributes_line(struct buf *out, const struct announcement *item)
 	buf_free(&text);
 }
 
-/* The commit's page is that of commit_after, or of none. */
+/* The commit's page is that of announcement_commit, or of none. */
 static bool links_to(const struct announcement *item, const char *commit)
 {
-	return commit && (!item->commit_after || strcmp(commit, item->commit_after) == 0);
+	const char *linked = announcement_commit(item);
+
+	return commit && (!linked || strcmp(commit, linked) == 0);
+}
+
+static void suspects_note(struct buf *out, const struct announcement *item, const char *before)
+{
+	struct buf text = {0};
+
+	text_suspects(&text, item);
+	if (text.length > 0) {
+		buf_text(out, before);
+		slack_escaped(out, text.data, SUSPECTS);
+	}
+	buf_free(&text);
 }
 
 /* A link that is cut leads nowhere: those too long for the line are left out. */
@@ -209,21 +224,26 @@ static void commits_line(struct buf *out, const struct announcement *item)
 	const char *before, *after, *likely = announcement_likely(item);
 
 	announcement_range(item, &before, &after);
-	if (!before && !after)
+	if (!before && !after) {
+		suspects_note(out, item, "\n");
 		return;
+	}
 	if (length_escaped(commit_url) + length_escaped(compare_url) > LINKS)
 		commit_url = NULL;
 	if (length_escaped(compare_url) > LINKS)
 		compare_url = NULL;
 	buf_text(out, "\n");
-	slack_escaped(out, before ? before : "?", COMMIT);
-	buf_text(out, " .. ");
+	if (before || !item->suspects.known) {
+		slack_escaped(out, before ? before : "?", COMMIT);
+		buf_text(out, " .. ");
+	}
 	linked(out, links_to(item, after) ? commit_url : NULL, after ? after : "?");
 	if (compare_url) {
 		buf_text(out, " (");
 		linked(out, compare_url, "compare");
 		buf_char(out, ')');
 	}
+	suspects_note(out, item, ", ");
 	if (likely) {
 		buf_text(out, ", most likely ");
 		linked(out, links_to(item, likely) ? commit_url : NULL, likely);

@@ -82,8 +82,10 @@ static void more_line(struct buf *out, const struct announcement *first)
 	buf_printf(out, "More of the change points of %s", when_format(first->time, when));
 	if (before || after) {
 		buf_text(out, " (");
-		slack_escaped(out, before ? before : "?", SLACK_NAME);
-		buf_text(out, " .. ");
+		if (before || !first->suspects.known) {
+			slack_escaped(out, before ? before : "?", SLACK_NAME);
+			buf_text(out, " .. ");
+		}
 		slack_escaped(out, after ? after : "?", SLACK_NAME);
 		buf_char(out, ')');
 	}

@@ -59,24 +59,32 @@ static bool destinations(
 static void render_range(const struct announcement *item, struct buf *out)
 {
 	const char *before, *after, *likely = announcement_likely(item);
-	struct buf attributes = {0}, place = {0};
+	struct buf attributes = {0}, place = {0}, suspects = {0};
 
 	text_place(&place, item);
 	if (place.length > 0)
 		buf_printf(out, "      %s\n", place.data);
 	buf_free(&place);
 	announcement_range(item, &before, &after);
+	text_suspects(&suspects, item);
 	if (before || after) {
 		buf_text(out, "      ");
-		text_clean(out, before ? before : "?", NAME_MAX_CHARS);
-		buf_text(out, " .. ");
+		if (before || !item->suspects.known) {
+			text_clean(out, before ? before : "?", NAME_MAX_CHARS);
+			buf_text(out, " .. ");
+		}
 		text_clean(out, after ? after : "?", NAME_MAX_CHARS);
+		if (suspects.length > 0)
+			buf_printf(out, ", %s", suspects.data);
 		if (likely) {
 			buf_text(out, ", most likely ");
 			text_clean(out, likely, NAME_MAX_CHARS);
 		}
 		buf_char(out, '\n');
+	} else if (suspects.length > 0) {
+		buf_printf(out, "      %s\n", suspects.data);
 	}
+	buf_free(&suspects);
 	text_attributes(&attributes, item);
 	if (attributes.length > 0)
 		buf_printf(out, "      %s\n", attributes.data);

@@ -307,7 +307,14 @@ void announcement_put_basis(struct buf *out, const struct announcement *item)
 	buf_json_number(out, item->other_changed ? item->other_size : (double)NAN);
 }
 
-void announcement_range(const struct announcement *item, const char **before, const char **after)
+static bool same(const char *a, const char *b)
+{
+	return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+/* By the attributes of the points, as far as they tell two builds apart. */
+static void range_of_points(
+	const struct announcement *item, const char **before, const char **after)
 {
 	bool wide = is_wide(item);
 	const char *commit_before = wide ? item->place_commit_before : item->commit_before;
@@ -318,23 +325,66 @@ void announcement_range(const struct announcement *item, const char **before, co
 		  : wide  ? item->place_version_before
 			  : item->version_before;
 	*after = commits ? commit_after : wide ? item->place_version_after : item->version_after;
+	if (same(*before, *after))
+		*before = *after = NULL;
 }
 
-static bool same(const char *a, const char *b)
+void announcement_range(const struct announcement *item, const char **before, const char **after)
 {
-	return a == b || (a && b && strcmp(a, b) == 0);
+	if (!item->suspects.known) {
+		range_of_points(item, before, after);
+		return;
+	}
+	*before = attribution_from(&item->suspects);
+	*after = attribution_to(&item->suspects);
+}
+
+static bool is_suspect(const struct attribution *suspects, const char *name)
+{
+	for (size_t i = 0; i < suspects->listed; i++)
+		if (same(deployment_name(&suspects->list[i]), name))
+			return true;
+	return false;
+}
+
+/* Where points are windows, the one where the new level begins says nothing of which it was. */
+static const char *likely_suspect(const struct announcement *item)
+{
+	const struct attribution *suspects = &item->suspects;
+	const char *likely = item->commit_after ? item->commit_after : item->version_after;
+
+	if (suspects->timed || suspects->count < 2 || !is_suspect(suspects, likely) ||
+		same(likely, attribution_to(suspects)))
+		return NULL;
+	return likely;
 }
 
 const char *announcement_likely(const struct announcement *item)
 {
 	const char *before, *after, *likely;
 
-	if (item->change.kind == CHANGE_TREND || !is_wide(item))
+	if (item->change.kind == CHANGE_TREND)
+		return NULL;
+	if (item->suspects.known)
+		return likely_suspect(item);
+	if (!is_wide(item))
 		return NULL;
 	announcement_range(item, &before, &after);
 	likely = item->place_commit_before || item->place_commit_after ? item->commit_after
 								       : item->version_after;
 	return same(likely, after) ? NULL : likely;
+}
+
+const char *announcement_commit(const struct announcement *item)
+{
+	const struct attribution *suspects = &item->suspects;
+	const char *likely = announcement_likely(item);
+
+	if (!suspects->known)
+		return item->commit_after;
+	if (suspects->listed == 0 || !suspects->list[suspects->listed - 1].commit)
+		return NULL;
+	return likely ? likely : attribution_to(suspects);
 }
 
 static bool same_place(const struct announcement *a, const struct announcement *b)
@@ -367,7 +417,136 @@ bool announcement_same_range(const struct announcement *a, const struct announce
 	return same(a->commit_before, b->commit_before) && same(a->commit_after, b->commit_after) &&
 	       same(a->version_before, b->version_before) &&
 	       same(a->version_after, b->version_after) && same_place(a, b) &&
-	       same_attributes(a, b);
+	       attribution_same(&a->suspects, &b->suspects) && same_attributes(a, b);
+}
+
+/* "3 days", "1 hour": the largest unit of which there is one, rounded down. */
+static void put_age(struct buf *out, int64_t age)
+{
+	static const struct {
+		const char *name;
+		int64_t ms;
+	} units[] = {{"day", 86400000}, {"hour", 3600000}, {"minute", 60000}, {"second", 1000}};
+	size_t unit = 0, last = sizeof units / sizeof *units - 1;
+
+	while (unit < last && age < units[unit].ms)
+		unit++;
+	count_of(out, (size_t)(age / units[unit].ms), units[unit].name);
+}
+
+/* When the suspects were deployed, to the minute. */
+static void put_deployed(struct buf *out, const struct announcement *item)
+{
+	const struct attribution *suspects = &item->suspects;
+	int64_t first = suspects->list[0].time, last = suspects->list[suspects->listed - 1].time;
+	char text[WHEN_TEXT];
+
+	buf_printf(out, "deployed %.*s", TO_THE_MINUTE, when_format(first, text));
+	if (suspects->count > 1)
+		buf_printf(out, " .. %.*s", TO_THE_MINUTE, when_format(last, text));
+	if (last < item->time) {
+		buf_text(out, ", ");
+		put_age(out, item->time - last);
+		buf_text(out, " before");
+	}
+}
+
+static void put_no_suspect(struct buf *out, const struct announcement *item)
+{
+	const struct deployment *last = &item->suspects.last;
+
+	buf_text(out, "no deployment in between");
+	if (last->time == INT64_MIN)
+		return;
+	if (last->after == INT64_MIN || last->time >= item->time) {
+		buf_text(out, " (");
+		text_clean(out, deployment_name(last), ATTRIBUTE_CHARS);
+		buf_text(out, " all the time)");
+		return;
+	}
+	buf_text(out, "; last one ");
+	put_age(out, item->time - last->time);
+	buf_text(out, " before");
+	if (deployment_name(last)) {
+		buf_text(out, " (");
+		text_clean(out, deployment_name(last), ATTRIBUTE_CHARS);
+		buf_char(out, ')');
+	}
+}
+
+void text_suspects(struct buf *out, const struct announcement *item)
+{
+	const struct attribution *suspects = &item->suspects;
+
+	if (!suspects->known)
+		return;
+	if (suspects->count == 0) {
+		put_no_suspect(out, item);
+		return;
+	}
+	if (suspects->count > 1)
+		buf_printf(out, "%zu suspects", suspects->count);
+	if (!suspects->timed)
+		return;
+	buf_text(out, suspects->count > 1 ? ", " : "");
+	put_deployed(out, item);
+}
+
+static void put_text_or_null(struct buf *out, const char *text)
+{
+	struct buf clean = {0};
+
+	if (text)
+		text_clean(&clean, text, MEMBER_CHARS);
+	buf_json_text(out, text ? (clean.data ? clean.data : "") : NULL);
+	buf_free(&clean);
+}
+
+/* `not_before`: where the time is that of when somebody looked, the time of the look before. */
+static void put_deployment(struct buf *out, const struct deployment *deployment, int64_t time)
+{
+	char text[WHEN_TEXT];
+
+	buf_text(out, "{\"commit\": ");
+	put_text_or_null(out, deployment->commit);
+	buf_text(out, ", \"version\": ");
+	put_text_or_null(out, deployment->version);
+	buf_printf(out,
+		", \"time\": \"%s\", \"not_before\": ", when_format_iso(deployment->time, text));
+	if (deployment->after == INT64_MIN)
+		buf_text(out, "null");
+	else
+		buf_printf(out, "\"%s\"", when_format_iso(deployment->after, text));
+	buf_text(out, ", \"age_seconds\": ");
+	buf_json_number(out, (double)(time - deployment->time) / 1000);
+	buf_char(out, '}');
+}
+
+void announcement_put_suspects(struct buf *out, const struct attribution *suspects, int64_t time)
+{
+	char when[WHEN_TEXT];
+
+	buf_text(out, "\"suspects\": ");
+	if (!suspects->known) {
+		buf_text(out, "null");
+		return;
+	}
+	buf_text(out, "{\"from\": ");
+	put_text_or_null(out, attribution_from(suspects));
+	buf_text(out, ", \"to\": ");
+	put_text_or_null(out, attribution_to(suspects));
+	buf_printf(out, ", \"count\": %zu, \"list\": [", suspects->count);
+	for (size_t i = 0; i < suspects->listed; i++) {
+		buf_text(out, i > 0 ? ", " : "");
+		put_deployment(out, &suspects->list[i], time);
+	}
+	buf_printf(out, "], \"since\": \"%s\"", when_format_iso(suspects->since, when));
+	buf_printf(out, ", \"until\": \"%s\", \"last\": ", when_format_iso(suspects->until, when));
+	if (suspects->last.time == INT64_MIN)
+		buf_text(out, "null");
+	else
+		put_deployment(out, &suspects->last, time);
+	buf_char(out, '}');
 }
 
 static void put_attribute(struct buf *out, const struct attribute *attribute, bool *any)

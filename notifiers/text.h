@@ -70,13 +70,26 @@ void text_place(struct buf *out, const struct announcement *item);
  * versions. */
 bool announcement_same_range(const struct announcement *a, const struct announcement *b);
 
-/* What is surely good and what is surely bad, by commit or else by version; both NULL where nothing
- * is known. */
+/* What ran before the suspects and the last of them, by commit or else by version; both NULL where
+ * nothing is known or nothing was deployed. Where it is not known what was deployed, as of a
+ * cluster, what is surely good and what is surely bad. */
 void announcement_range(const struct announcement *item, const char **before, const char **after);
 
 /* The first bad one as far as one can tell, where the range holds others that it can be; else NULL.
  */
 const char *announcement_likely(const struct announcement *item);
+
+/* The commit that the item's commit_url is about, or NULL. */
+const char *announcement_commit(const struct announcement *item);
+
+/* What there is to say of the suspects besides the range: "3 suspects, deployed 2026-07-02 06:10 ..
+ * 07:48", "deployed 2026-07-02 07:48, 12 minutes before", "no deployment in between; last one 3
+ * days before (a60027ff)"; nothing where the range says it all. */
+void text_suspects(struct buf *out, const struct announcement *item);
+
+/* "suspects": null where nothing is known, else {"from": ..., "to": ..., "count": ..., "list":
+ * [...], "last": ...}; `time` is that of the change, from which ages count. */
+void announcement_put_suspects(struct buf *out, const struct attribution *suspects, int64_t time);
 
 /* "build: 17 .. 18, machine: perf7": what the range does not say, nothing where there is no more.
  */

@@ -139,6 +139,8 @@ static void render_item(struct buf *out, const struct announcement *item)
 	buf_printf(out, ",\"members\":%zu", item->members > 0 ? item->members : 1);
 	text_member(out, "shared", item->shared);
 	render_description(out, item);
+	buf_char(out, ',');
+	announcement_put_suspects(out, &item->suspects, item->time);
 	announcement_put_basis(out, item);
 	buf_char(out, '}');
 }

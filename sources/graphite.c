@@ -33,9 +33,12 @@ enum {
 };
 
 static const int64_t day = 86400000;
+static const int64_t deployed_before = INT64_C(31) * 86400000; /* ms */
 static const int64_t earliest = 100000000; /* s; of eight digits and fewer Graphite makes dates */
 
 #define OPTION(member) offsetof(struct graphite_options, member)
+
+static const char *const event_modes[] = {"deployments", "per_run", NULL};
 
 static const struct field graphite_fields[] = {
 	{.name = "prefix",
@@ -61,6 +64,13 @@ static const struct field graphite_fields[] = {
 		.min = 1000,
 		.max = 315360000e3,
 		.help = "how far back to look where no --since is given"},
+	{.name = "events",
+		.type = FIELD_CHOICE,
+		.offset = OPTION(events),
+		.initial = "deployments",
+		.choices = event_modes,
+		.help = "what events are: deployments, from which on all points are of that "
+			"commit, or one per_run, of which one point is the result"},
 	{0}};
 
 enum phase { LEAVES, RENDER, INQUIRE, EVENTS, END };
@@ -167,12 +177,17 @@ static void ask_render(struct query *query, struct transfer *next)
 	ask(query, "render", &parameters, next);
 }
 
-/* An event comes up to a day after the beginning of its point's bucket. */
+/* An event comes up to a day after the beginning of its point's bucket. What ran at the first point
+ * was deployed before it. */
 static void ask_events(struct query *query, struct transfer *next)
 {
 	const struct asking *asking = query->state;
 	struct buf parameters = {0};
+	const struct graphite_options *options = query->options;
 	int64_t until = asking->end + day < query->now ? asking->end + day : query->now;
+	int64_t from =
+		options->events == EVENTS_PER_RUN ? asking->begin : asking->begin - deployed_before;
+	from = from > earliest * 1000 ? from : earliest * 1000;
 	buf_text(&parameters, "tags=");
 	bool listed = false;
 	for (size_t i = 0; i < query->tags.count; i++) {
@@ -185,8 +200,7 @@ static void ask_events(struct query *query, struct transfer *next)
 		buf_text(&parameters, "%20");
 		transfer_encode(&parameters, query->branch);
 	}
-	buf_printf(&parameters, "&set=intersection&from=%lld&until=%lld",
-		(long long)(asking->begin / 1000),
+	buf_printf(&parameters, "&set=intersection&from=%lld&until=%lld", (long long)(from / 1000),
 		(long long)((until > asking->begin ? until : asking->begin) / 1000));
 	ask(query, "events/get_data", &parameters, next);
 }
@@ -241,7 +255,9 @@ static enum step proceed(struct query *query, struct transfer *next, struct erro
 	} else if (asking->phase == EVENTS) {
 		ask_events(query, next);
 	} else {
-		gathering_finish(asking->gathering, &asking->events);
+		const struct graphite_options *options = query->options;
+		asking->events.per_run = options->events == EVENTS_PER_RUN;
+		gathering_finish(asking->gathering, query->tags.count > 0 ? &asking->events : NULL);
 		if (asking->begin < asking->end && !query->listing)
 			say_what_lacks(query, asking);
 		return STEP_DONE;

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "agent/core/attribution.h"
 #include "sources/graphite_list.h"
 #include "sources/python.h"
 
@@ -112,6 +113,39 @@ static int compare_events(const void *a, const void *b)
 	return (one->order > two->order) - (one->order < two->order);
 }
 
+static bool same_text(const char *a, const char *b)
+{
+	return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+/* The runs of one commit after the other are no deployments. */
+static bool repeats(const struct graphite_event *event, const struct deployment *before)
+{
+	return event->values[ATTRIBUTE_RUN] &&
+	       same_text(event->values[ATTRIBUTE_COMMIT], before->commit) &&
+	       same_text(event->values[ATTRIBUTE_VERSION], before->version);
+}
+
+static const struct deployments *deployments_of(
+	const struct graphite_events *events, struct arena *arena)
+{
+	struct deployments *deployments = arena_alloc(arena, sizeof *deployments);
+	struct deployment *items = arena_array(arena, events->count, sizeof *items);
+	for (size_t i = 0; i < events->count; i++) {
+		const struct graphite_event *event = &events->items[i];
+		size_t count = deployments->count;
+		if ((!event->values[ATTRIBUTE_COMMIT] && !event->values[ATTRIBUTE_VERSION]) ||
+			(count > 0 && repeats(event, &items[count - 1])))
+			continue;
+		items[deployments->count++] = (struct deployment){.after = event->when,
+			.time = event->when,
+			.commit = event->values[ATTRIBUTE_COMMIT],
+			.version = event->values[ATTRIBUTE_VERSION]};
+	}
+	deployments->items = items;
+	return deployments;
+}
+
 bool graphite_events_read(struct arena *arena, const char *text, size_t length,
 	struct graphite_events *out, struct error *error)
 {
@@ -120,6 +154,7 @@ bool graphite_events_read(struct arena *arena, const char *text, size_t length,
 	if (graphite_list_read(text, length, "events", "event", read_event, &reading, error)) {
 		if (out->count > 0)
 			qsort(out->items, out->count, sizeof *out->items, compare_events);
+		out->deployments = deployments_of(out, arena);
 		return true;
 	}
 	if (reading.too_many)
@@ -138,7 +173,7 @@ static int64_t common_divisor(int64_t a, int64_t b)
 	return a < 0 ? -a : a;
 }
 
-static int64_t resolution(const struct axis *axis, int64_t step)
+int64_t graphite_resolution(const struct axis *axis, int64_t step)
 {
 	int64_t result = day;
 	if (axis->n < 2)
@@ -168,31 +203,47 @@ static const struct graphite_event *last_within(
 	return low > 0 && events->items[low - 1].when >= begin ? &events->items[low - 1] : NULL;
 }
 
-void graphite_events_match(
-	const struct graphite_events *events, struct axis *axis, int64_t step, struct arena *arena)
+/* A point's events: of its bucket; of what is deployed, all up to its end. */
+static void find_events(const struct graphite_events *events, const struct axis *axis,
+	int64_t width, bool bucket, const struct graphite_event **last)
 {
-	int64_t width = resolution(axis, step);
-	const struct graphite_event **last = arena_array(arena, axis->n, sizeof *last);
-	bool said[GRAPHITE_ATTRIBUTES] = {false};
 	for (size_t i = 0; i < axis->n; i++) {
 		int64_t end = axis->times[i] + width;
 		if (i + 1 < axis->n && axis->times[i + 1] < end)
 			end = axis->times[i + 1];
-		last[i] = last_within(events, axis->times[i], end);
+		last[i] = last_within(events, bucket ? axis->times[i] : INT64_MIN, end);
 	}
-	for (size_t i = 0; i < axis->n; i++)
-		for (int k = 0; last[i] && k < GRAPHITE_ATTRIBUTES; k++)
-			said[k] = said[k] || last[i]->values[k];
+}
 
+/* Adds the column if one of the points has that attribute. */
+static void add_column(struct axis *axis, const struct graphite_event *const *events, int attribute,
+	struct arena *arena)
+{
+	const char **values = arena_array(arena, axis->n, sizeof *values);
+	bool said = false;
+	for (size_t i = 0; i < axis->n; i++) {
+		values[i] = events[i] ? events[i]->values[attribute] : NULL;
+		said = said || values[i];
+	}
+	if (said)
+		axis->columns[axis->column_count++] =
+			(struct column){graphite_attributes[attribute], values};
+}
+
+void graphite_events_match(
+	const struct graphite_events *events, struct axis *axis, int64_t step, struct arena *arena)
+{
+	const struct graphite_event **own = arena_array(arena, axis->n, sizeof *own);
+	const struct graphite_event **last = own;
+	int64_t width = graphite_resolution(axis, step);
+	find_events(events, axis, width, true, own);
+	if (!events->per_run) {
+		last = arena_array(arena, axis->n, sizeof *last);
+		find_events(events, axis, width, false, last);
+		axis->deployments = events->deployments;
+	}
 	axis->columns = arena_array(arena, GRAPHITE_ATTRIBUTES, sizeof *axis->columns);
 	axis->column_count = 0;
-	for (int k = 0; k < GRAPHITE_ATTRIBUTES; k++) {
-		if (!said[k])
-			continue;
-		const char **values = arena_array(arena, axis->n, sizeof *values);
-		for (size_t i = 0; i < axis->n; i++)
-			values[i] = last[i] ? last[i]->values[k] : NULL;
-		axis->columns[axis->column_count++] =
-			(struct column){graphite_attributes[k], values};
-	}
+	for (int k = 0; k < GRAPHITE_ATTRIBUTES; k++)
+		add_column(axis, k == ATTRIBUTE_RUN ? own : last, k, arena);
 }

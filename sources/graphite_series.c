@@ -355,6 +355,17 @@ static void name_all(struct gathering *gathering, struct found **found, struct s
 	}
 }
 
+/* From as far back as the target's functions look, to the end of the bucket. */
+static struct window window_of(struct arena *arena, const struct found *found)
+{
+	struct target_reach reach = {0};
+	int64_t step = graphite_resolution(found->axis, found->step);
+	if (!found->target->plain)
+		reach = target_read(arena, found->target->text).reach;
+	return (struct window){.back = reach.ms + reach.steps * step,
+		.on = step > reach.bucket ? step : reach.bucket};
+}
+
 void gathering_finish(struct gathering *gathering, const struct graphite_events *events)
 {
 	struct query *query = gathering->query;
@@ -368,6 +379,8 @@ void gathering_finish(struct gathering *gathering, const struct graphite_events 
 	for (size_t i = 0; i < gathering->count; i++) {
 		series[i].axis = found[i]->axis;
 		series[i].values = found[i]->values;
+		if (!events || !events->per_run)
+			series[i].window = window_of(query->arena, found[i]);
 	}
 	query->data = (struct dataset){series, gathering->count};
 	if (gathering->broken > 0)

@@ -26,11 +26,21 @@ bool target_is_plain(const char *text);
 bool target_fill_branch(struct arena *arena, const char *text, const char *branch, const char **out,
 	struct error *error) MUST_USE;
 
+/*
+ * How far back the values of an expression reach, by the functions that look back (movingAverage,
+ * timeShift, derivative ...): a time, and so many of the answer's steps.
+ */
+struct target_reach {
+	int64_t ms, steps;
+	int64_t bucket; /* ms: a value is made of what lies so far ahead, as summarize says; 0 */
+};
+
 /* What an expression is made of, by Graphite's grammar. */
 struct expression {
 	struct strings paths; /* metrics it reads, wildcards and all; at most 20, in the arena */
-	const char *problem;  /* what is wrong with it (") is missing"), or NULL */
-	size_t at;            /* where, in characters from 1 */
+	struct target_reach reach; /* of what is no expression, as far as it was understood */
+	const char *problem;       /* what is wrong with it (") is missing"), or NULL */
+	size_t at;                 /* where, in characters from 1 */
 };
 
 struct expression target_read(struct arena *arena, const char *text);

@@ -32,6 +32,7 @@ struct asking {
 	struct pairs said;     /* labels and the attributes they become */
 	size_t at;             /* metric */
 	bool at_builds;        /* the metrics are done */
+	bool at_starts;        /* ... and so are the builds */
 	bool at_flavor;        /* the server is asked what it is */
 	const char *query;
 	const char *address; /* for messages, without the query */
@@ -50,6 +51,9 @@ static bool check_queries(const struct prometheus_options *options, const struct
 	size_t count, struct error *error)
 {
 	size_t sharing = 0;
+	if (options->build_info && options->deployments)
+		return error_set(error, ERROR_USAGE,
+			"deployments: build_info and deployments both say what ran: give one");
 	if (count == 0 && !options->query)
 		return error_set(error, ERROR_USAGE, "the test has no query");
 	if (options->query && !*options->query)
@@ -96,11 +100,19 @@ static bool prometheus_check_metrics(
 		"query: without step it must be a plain selector, and this is an expression");
 }
 
+/* The query that says what ran, or NULL. */
+static const char *builds_query(const struct prometheus_options *options)
+{
+	return options->build_info ? options->build_info : options->deployments;
+}
+
 static bool find_query(struct query *query, struct asking *asking, struct error *error)
 {
 	const struct prometheus_options *options = query->options;
+	if (asking->at_starts)
+		return true;
 	if (asking->at_builds) /* behind the last metric */
-		return fill_query(query, options->build_info, &asking->query, error);
+		return fill_query(query, builds_query(options), &asking->query, error);
 	const struct metric *metric = query->metric_count ? &query->metrics[asking->at] : NULL;
 	const char *text = metric && metric->query ? metric->query : options->query;
 	if (!check_queries(options, query->metrics, query->metric_count, error))
@@ -138,7 +150,7 @@ static bool ask(
 static bool shorten(struct asking *asking, const struct reply *reply, const char *said)
 {
 	bool timeout = reply->status == 503 || reply->status == 504;
-	if (!refusal_too_much(reply, said) ||
+	if (asking->at_starts || !refusal_too_much(reply, said) ||
 		asking->halvings >= (timeout ? HALVINGS_AFTER_TIMEOUTS : HALVINGS_MAX) ||
 		!asking_halve(&asking->range))
 		return false;
@@ -222,6 +234,7 @@ static enum step take_answer(struct query *query, const struct reply *reply, str
 {
 	struct asking *asking = query->state;
 	answer_take *take = reply->status != 200 ? take_nothing
+			    : asking->at_starts  ? builds_take_starts
 			    : asking->at_builds  ? builds_take
 						 : collection_take;
 	void *taker = asking->at_builds ? (void *)asking->builds : asking->collection;
@@ -270,11 +283,13 @@ static enum step take_answer(struct query *query, const struct reply *reply, str
 
 static void notice_labels(struct query *query, const struct asking *asking)
 {
+	const struct prometheus_options *options = query->options;
+	const char *option = options->build_info ? "build_info" : "deployments";
 	if (asking->builds) {
 		if (builds_count(asking->builds, false) == 0)
-			query_notice(query, "build_info gives no data in the range");
+			query_notice(query, "%s gives no data in the range", option);
 		else if (builds_count(asking->builds, true) == 0)
-			query_notice(query, "no series of build_info has the label \"%s\"",
+			query_notice(query, "no series of %s has the label \"%s\"", option,
 				asking->said.items[0].key);
 		return;
 	}
@@ -305,10 +320,24 @@ static void notice_density(struct query *query)
 	}
 }
 
+/* What a point tells of. Results of a build that are labelled with it tell of nothing else. */
+static void set_windows(struct query *query, const struct asking *asking)
+{
+	const struct prometheus_options *options = query->options;
+	bool labelled = asking->said.count > 0 && !asking->builds;
+	for (size_t i = 0; i < query->data.count && !labelled; i++) {
+		struct series *series = &query->data.series[i];
+		const char *text = series->metric->query ? series->metric->query : options->query;
+		int64_t reach = promql_reach(text, options->step);
+		series->window.back = reach >= 0 ? reach : options->step;
+	}
+}
+
 static enum step finish(struct query *query, const struct asking *asking, struct error *error)
 {
 	size_t histograms = collection_histograms(asking->collection);
 	query->data = collection_dataset(asking->collection, asking->builds);
+	set_windows(query, asking);
 	if (!check_builds(asking, error))
 		return STEP_FAILED;
 	if (histograms > 0)
@@ -333,13 +362,23 @@ static enum step finish(struct query *query, const struct asking *asking, struct
 /* Moves on to the next piece or query; false if all was asked. */
 static bool advance(const struct query *query, struct asking *asking)
 {
+	const struct prometheus_options *options = query->options;
 	struct piece_of_range *range = &asking->range;
 	range->from = range->to;
 	if (range->from < range->end)
 		return true;
 	range->from = range->begin;
-	if (asking->at_builds)
+	if (asking->at_starts)
 		return false;
+	if (asking->at_builds) {
+		const char *starts = options->deployments
+					     ? NULL
+					     : builds_starts_query(asking->builds, asking->query,
+						       options->step, range->end - range->begin);
+		asking->query = starts ? starts : asking->query;
+		asking->at_starts = starts != NULL;
+		return asking->at_starts;
+	}
 	if (++asking->at < query->metric_count)
 		return true;
 	asking->at_builds = asking->builds;
@@ -355,11 +394,12 @@ static bool start(struct query *query, struct error *error)
 		return error_set(
 			error, ERROR_USAGE, "no server: set url in the prometheus section");
 	asking->said = prometheus_said(query);
-	asking->collection =
-		collection_new(query->arena, options->build_info ? (struct pairs){0} : asking->said,
-			options->step > 0, endpoint->max_points);
-	if (options->build_info && !query->listing)
-		asking->builds = builds_new(query->arena, asking->said);
+	bool builds = builds_query(options) != NULL;
+	asking->collection = collection_new(query->arena, builds ? (struct pairs){0} : asking->said,
+		options->step > 0, endpoint->max_points);
+	if (builds && !query->listing)
+		asking->builds = builds_new(
+			query->arena, asking->said, options->step, options->deployments != NULL);
 	return asking_range(query, &asking->range, error) && find_query(query, asking, error);
 }
 
@@ -427,8 +467,15 @@ static enum step prometheus_step(
 		if (learn_flavor(query, asking, last, error) == STEP_FAILED)
 			return STEP_FAILED;
 	} else {
-		if (take_answer(query, last, error) == STEP_FAILED)
+		bool taken = take_answer(query, last, error) == STEP_DONE;
+		if (!taken && !asking->at_starts)
 			return STEP_FAILED;
+		if (!taken) {
+			query_notice(query,
+				"deployments are known no closer than to the step: %.300s",
+				error->text);
+			return finish(query, asking, error);
+		}
 		if (!advance(query, asking))
 			return finish(query, asking, error);
 	}

@@ -17,6 +17,7 @@ struct prometheus_options {
 	const char *commit_label, *version_label;
 	struct strings attributes; /* more labels that say something about points */
 	const char *build_info;    /* query whose series have these labels, instead of the test's */
+	const char *deployments;   /* the same, with values that are times of deployments */
 };
 
 struct prometheus_server {

@@ -7,10 +7,30 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/core/attribution.h"
 #include "agent/core/buf.h"
 #include "agent/core/hash.h"
 
-enum { TABLE_SIZE = 16384, COMPARED_MAX = 20000000, SORTED_MAX = 2 * BUILDS_SAMPLES_MAX };
+enum {
+	TABLE_SIZE = 16384,
+	COMPARED_MAX = 20000000,
+	SORTED_MAX = 2 * BUILDS_SAMPLES_MAX,
+	LOOKS_MAX = 43200, /* within the range, when builds are looked for: minutes of 30 days, */
+	LOOKS_MOST = 60,   /* and within a step */
+};
+
+/* Prometheus' own: so long a sample is taken for the present; ms. */
+static const int64_t lookback = 300000, look_least = 15000;
+
+static int64_t greater(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* When a build was first seen within the step before a point. */
+struct start {
+	int64_t point, time; /* ms */
+};
 
 struct build {
 	const struct pair *labels;
@@ -21,6 +41,8 @@ struct build {
 	bool says;
 	int64_t *times;
 	size_t n, capacity;
+	struct start *starts;
+	size_t start_count, start_capacity;
 	struct build *same_hash;
 };
 
@@ -31,6 +53,11 @@ struct builds {
 	size_t count, samples;
 	struct build **table; /* by the labels' hash */
 	struct hash_key key;
+	int64_t step, look; /* ms; look: of starts, 0: they were not asked for */
+	int64_t gap;        /* ms without a sample, after which a build appears anew */
+	int64_t end;        /* ... and after which it is gone where others are seen */
+	bool annotations;
+	size_t start_builds, starts;
 	struct timeline **timelines; /* by the members' hash */
 	size_t compared, sorted;     /* builds and samples, for timelines */
 	bool overflow;
@@ -48,12 +75,18 @@ struct timeline {
 	size_t member_count;
 	struct turn *turns;
 	size_t turn_count;
+	struct deployments deployments;
+	struct deployment *room; /* the same */
 };
 
-struct builds *builds_new(struct arena *arena, struct pairs said)
+struct builds *builds_new(struct arena *arena, struct pairs said, int64_t step, bool annotations)
 {
 	struct builds *builds = arena_alloc(arena, sizeof *builds);
 	builds->arena = arena;
+	builds->step = step;
+	builds->gap = annotations ? 0 : step > 0 ? step + step / 2 : lookback;
+	builds->end = step > 0 ? 0 : lookback;
+	builds->annotations = annotations;
 	builds->said = said;
 	builds->key = hash_key_new();
 	builds->table = arena_array(arena, TABLE_SIZE, sizeof(struct build *));
@@ -65,8 +98,21 @@ size_t builds_count(const struct builds *builds, bool saying)
 {
 	size_t count = 0;
 	for (size_t i = 0; i < builds->count; i++)
-		count += !saying || builds->items[i]->says;
+		count += builds->items[i]->n > 0 && (!saying || builds->items[i]->says);
 	return count;
+}
+
+const char *builds_starts_query(
+	struct builds *builds, const char *query, int64_t step, int64_t range)
+{
+	int64_t look = greater(range / LOOKS_MAX, step / LOOKS_MOST);
+	builds->look = greater(look + look_least - 1, look_least) / look_least * look_least;
+	if (step >= 2 * builds->look)
+		return arena_printf(builds->arena,
+			"min_over_time(timestamp((%s\n))[%lldms:%lldms])", query, (long long)step,
+			(long long)builds->look);
+	builds->look = 0;
+	return NULL;
 }
 
 bool builds_overflow(const struct builds *builds)
@@ -147,7 +193,7 @@ static struct build *find_build(struct builds *builds, const struct answer_serie
 		if (same_labels(
 			    build->labels, build->label_count, series->labels, series->label_count))
 			return build;
-	if (builds->count == BUILDS_MAX)
+	if (builds->count - builds->start_builds == BUILDS_MAX)
 		return NULL;
 	if (is_power_of_two(builds->count)) {
 		size_t capacity = builds->count ? 2 * builds->count : 1;
@@ -179,6 +225,27 @@ static void add_times(struct builds *builds, struct build *build, const int64_t 
 	builds->samples += n;
 }
 
+/* The time that a value is, ms; INT64_MIN: it is none. */
+static int64_t time_of(double value)
+{
+	const double least = 1e8, milliseconds = 1e11, most = 1e14;
+	if (!(value >= least && value < most))
+		return INT64_MIN;
+	return (int64_t)(value < milliseconds ? value * 1000 : value);
+}
+
+/* The times that the values are, each once in succession. */
+static void add_annotations(
+	struct builds *builds, struct build *build, const struct answer_series *series)
+{
+	for (size_t i = 0; i < series->n; i++) {
+		int64_t time = time_of(series->values[i]);
+		bool again = build->n > 0 && build->times[build->n - 1] == time;
+		if (time != INT64_MIN && !again)
+			add_times(builds, build, &time, 1);
+	}
+}
+
 void builds_take(void *context, const struct answer_series *series)
 {
 	struct builds *builds = context;
@@ -187,10 +254,44 @@ void builds_take(void *context, const struct answer_series *series)
 	struct build *build = series->n <= BUILDS_SAMPLES_MAX - builds->samples
 				      ? find_build(builds, series)
 				      : NULL;
-	if (build)
+	if (build && builds->annotations)
+		add_annotations(builds, build, series);
+	else if (build)
 		add_times(builds, build, series->times, series->n);
 	else
 		builds->overflow = true;
+}
+
+static void add_start(struct builds *builds, struct build *build, struct start start)
+{
+	if (build->start_count == build->start_capacity) {
+		size_t capacity = build->start_capacity ? 2 * build->start_capacity : 8;
+		struct start *more = arena_array(builds->arena, capacity, sizeof *more);
+		if (build->start_count > 0)
+			memcpy(more, build->starts, build->start_count * sizeof *more);
+		build->starts = more;
+		build->start_capacity = capacity;
+	}
+	build->starts[build->start_count++] = start;
+	builds->starts++;
+}
+
+void builds_take_starts(void *context, const struct answer_series *series)
+{
+	struct builds *builds = context;
+	size_t before = builds->count;
+	if (series->n == 0 || builds->overflow || builds->start_builds == BUILDS_MAX ||
+		series->n > BUILDS_SAMPLES_MAX - builds->starts)
+		return;
+	struct build *build = find_build(builds, series);
+	if (!build)
+		return;
+	builds->start_builds += builds->count - before;
+	for (size_t i = 0; i < series->n; i++) {
+		int64_t time = time_of(series->values[i]);
+		if (time != INT64_MIN)
+			add_start(builds, build, (struct start){series->times[i], time});
+	}
 }
 
 static bool fits(const struct build *build, const struct pair *labels, size_t count)
@@ -222,8 +323,246 @@ static size_t count_samples(const struct builds *builds, const size_t *members, 
 	return samples;
 }
 
+/* Builds of one commit and version, as those of several instances. */
+struct release {
+	struct deployment deployment; /* without times */
+	int64_t appeared, seen;       /* ms; INT64_MIN: never */
+};
+
+struct releases {
+	struct release *items;
+	size_t count;
+	size_t *of; /* by the builds' numbers in builds->items */
+};
+
+static struct deployment names_of(const struct builds *builds, const struct build *build)
+{
+	struct deployment names = {0};
+	for (size_t i = 0; i < builds->said.count; i++) {
+		const char *name = builds->said.items[i].value;
+		if (strcmp(name, "commit") == 0)
+			names.commit = build->attributes[i];
+		else if (strcmp(name, "version") == 0)
+			names.version = build->attributes[i];
+	}
+	return names;
+}
+
+static int compare_texts(const char *a, const char *b)
+{
+	if (!a || !b)
+		return (a != NULL) - (b != NULL);
+	return strcmp(a, b);
+}
+
+struct named {
+	struct deployment names;
+	size_t build;
+};
+
+static int compare_names(const void *a, const void *b)
+{
+	const struct named *x = a, *y = b;
+	int order = compare_texts(x->names.commit, y->names.commit);
+	return order ? order : compare_texts(x->names.version, y->names.version);
+}
+
+static struct releases releases_of(
+	const struct builds *builds, const struct timeline *timeline, struct arena *scratch)
+{
+	size_t count = timeline->member_count;
+	struct named *named = arena_array(scratch, count, sizeof *named);
+	struct releases releases = {arena_array(scratch, count, sizeof *releases.items), 0,
+		arena_array(scratch, builds->count, sizeof *releases.of)};
+	for (size_t i = 0; i < count; i++)
+		named[i] = (struct named){names_of(builds, builds->items[timeline->members[i]]),
+			timeline->members[i]};
+	if (count > 0)
+		qsort(named, count, sizeof *named, compare_names);
+	for (size_t i = 0; i < count; i++) {
+		if (i == 0 || compare_names(&named[i - 1], &named[i]) != 0)
+			releases.items[releases.count++] =
+				(struct release){named[i].names, INT64_MIN, INT64_MIN};
+		releases.of[named[i].build] = releases.count - 1;
+	}
+	return releases;
+}
+
+static bool has_name(const struct release *release)
+{
+	return release->deployment.commit || release->deployment.version;
+}
+
+/* The one that runs on, and came last of those that do. */
+static const struct release *running(
+	const struct releases *releases, int64_t time, int64_t gap, const struct release *otherwise)
+{
+	const struct release *found = otherwise;
+	for (size_t i = 0; i < releases->count; i++) {
+		const struct release *release = &releases->items[i];
+		bool runs = has_name(release) && release->seen != INT64_MIN &&
+			    time - release->seen <= gap;
+		if (runs && (found == otherwise || release->appeared > found->appeared))
+			found = release;
+	}
+	return found;
+}
+
+static void add_deployment(struct builds *builds, struct timeline *timeline,
+	const struct release *release, int64_t after, int64_t time)
+{
+	size_t count = timeline->deployments.count++;
+	if (is_power_of_two(count)) {
+		struct deployment *more =
+			arena_array(builds->arena, count ? 2 * count : 1, sizeof *more);
+		if (count > 0)
+			memcpy(more, timeline->room, count * sizeof *more);
+		timeline->deployments.items = timeline->room = more;
+	}
+	timeline->room[count] = release->deployment;
+	timeline->room[count].after = after;
+	timeline->room[count].time = time;
+}
+
+/* Notes who is seen at the time of the first of these samples; returns how many are of it. Writes
+ * the one that was not there before, if any, or NULL. */
+static size_t see(const struct builds *builds, const struct releases *releases,
+	const struct turn *all, size_t count, struct release **appeared)
+{
+	size_t i = 0;
+	*appeared = NULL;
+	for (; i < count && all[i].time == all[0].time; i++) {
+		struct release *release = &releases->items[releases->of[all[i].build]];
+		bool there =
+			release->seen != INT64_MIN && all[i].time - release->seen <= builds->gap;
+		release->seen = all[i].time;
+		if (there || !has_name(release))
+			continue;
+		release->appeared = all[i].time;
+		*appeared = release;
+	}
+	return i;
+}
+
+struct appearance {
+	struct release *release;
+	struct start start;
+};
+
+static int compare_starts(const void *a, const void *b)
+{
+	const struct appearance *x = a, *y = b;
+	if (x->release != y->release)
+		return x->release < y->release ? -1 : 1;
+	if (x->start.point != y->start.point)
+		return x->start.point < y->start.point ? -1 : 1;
+	return (x->start.time > y->start.time) - (x->start.time < y->start.time);
+}
+
+static int compare_appearances(const void *a, const void *b)
+{
+	const struct appearance *x = a, *y = b;
+	if (x->start.time != y->start.time)
+		return x->start.time < y->start.time ? -1 : 1;
+	return (x->release > y->release) - (x->release < y->release);
+}
+
+/* Releases that were not there when the step before a point began, by time. */
+static struct appearance *find_appearances(const struct builds *builds,
+	const struct timeline *timeline, const struct releases *releases, struct arena *scratch,
+	size_t *kept)
+{
+	size_t count = 0, n = 0;
+	for (size_t i = 0; i < timeline->member_count; i++)
+		count += builds->items[timeline->members[i]]->start_count;
+	struct appearance *all = arena_array(scratch, count, sizeof *all);
+	for (size_t i = 0; i < timeline->member_count; i++) {
+		const struct build *build = builds->items[timeline->members[i]];
+		struct release *release = &releases->items[releases->of[timeline->members[i]]];
+		for (size_t k = 0; k < build->start_count; k++)
+			all[n++] = (struct appearance){release, build->starts[k]};
+	}
+	if (count > 0)
+		qsort(all, count, sizeof *all, compare_starts);
+	*kept = 0;
+	for (size_t i = 0; i < count; i++) {
+		const struct start *start = &all[i].start;
+		bool first = i == 0 || all[i - 1].release != all[i].release ||
+			     all[i - 1].start.point != start->point;
+		if (first && has_name(all[i].release) &&
+			start->time > start->point - builds->step + builds->look)
+			all[(*kept)++] = all[i];
+	}
+	if (*kept > 0)
+		qsort(all, *kept, sizeof *all, compare_appearances);
+	return all;
+}
+
+/* The deployments of a timeline while they are found, in order of time. */
+struct sweep {
+	struct builds *builds;
+	struct timeline *timeline;
+	struct releases releases;
+	const struct appearance *appearances;
+	size_t appearance_count;
+	const struct release *now;
+	int64_t before; /* when one was seen last on the grid */
+};
+
+/* Those up to a time, which the samples on the grid need not know. */
+static void sweep_appearances(struct sweep *sweep, int64_t time)
+{
+	const struct builds *builds = sweep->builds;
+	for (; sweep->appearance_count > 0 && sweep->appearances->start.time <= time;
+		sweep->appearances++, sweep->appearance_count--) {
+		struct release *release = sweep->appearances->release;
+		int64_t at = sweep->appearances->start.time;
+		int64_t last = sweep->appearances->start.point - builds->step;
+		release->appeared = release->seen = at;
+		if (release == sweep->now)
+			continue;
+		add_deployment(sweep->builds, sweep->timeline, release,
+			sweep->before >= last ? at - builds->look : sweep->before, at);
+		sweep->now = release;
+	}
+}
+
+/*
+ * A release is deployed when it appears, and when the one that came after it is gone and it still
+ * runs. While both run it is the newer, whoever is seen last. An annotation is a deployment by
+ * itself.
+ */
+static void find_deployments(
+	struct builds *builds, struct timeline *timeline, const struct turn *all, size_t count)
+{
+	struct arena *scratch = arena_new();
+	struct sweep sweep = {.builds = builds,
+		.timeline = timeline,
+		.releases = releases_of(builds, timeline, scratch),
+		.before = INT64_MIN};
+	sweep.appearances = find_appearances(
+		builds, timeline, &sweep.releases, scratch, &sweep.appearance_count);
+	for (size_t i = 0; i < count;) {
+		int64_t time = all[i].time;
+		struct release *appeared;
+		sweep_appearances(&sweep, time);
+		const struct release *now = sweep.now, *next = now;
+		i += see(builds, &sweep.releases, all + i, count - i, &appeared);
+		if (appeared)
+			next = appeared;
+		else if (now && time - now->seen > builds->end)
+			next = running(&sweep.releases, time, builds->end, now);
+		if (next && (next != now || builds->annotations))
+			add_deployment(builds, timeline, next,
+				builds->annotations ? time : sweep.before, time);
+		sweep.now = next;
+		sweep.before = time;
+	}
+	arena_free(scratch);
+}
+
 /* The times at which the build becomes another one. */
-static void find_turns(const struct builds *builds, struct timeline *timeline)
+static void find_turns(struct builds *builds, struct timeline *timeline)
 {
 	size_t count = count_samples(builds, timeline->members, timeline->member_count), n = 0;
 	struct turn *all = memory_new(count, sizeof *all);
@@ -234,6 +573,7 @@ static void find_turns(const struct builds *builds, struct timeline *timeline)
 				build->times[k], timeline->members[i], build->times[0]};
 	}
 	qsort(all, count, sizeof *all, compare_turns);
+	find_deployments(builds, timeline, all, count);
 	size_t kept = 0;
 	for (size_t i = 0; i < count; i++) {
 		bool last = i + 1 == count || all[i + 1].time != all[i].time;
@@ -310,6 +650,7 @@ static bool fill(const struct builds *builds, const struct timeline *timeline, s
 
 void builds_apply(const struct builds *builds, const struct timeline *timeline, struct axis *axis)
 {
+	axis->deployments = &timeline->deployments;
 	axis->columns = arena_array(builds->arena, builds->said.count, sizeof *axis->columns);
 	for (size_t i = 0; i < builds->said.count && timeline->turn_count > 0; i++) {
 		const char **values = arena_array(builds->arena, axis->n, sizeof *values);

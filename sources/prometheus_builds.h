@@ -18,11 +18,27 @@ enum { BUILDS_MAX = 10000, BUILDS_SAMPLES_MAX = 5000000 };
 struct builds;
 struct timeline;
 
-/* `said`: labels and the attributes they become. All of it lives in the arena. */
-struct builds *builds_new(struct arena *arena, struct pairs said);
+/*
+ * `said`: labels and the attributes they become. The samples are on a grid of `step` (ms), or raw
+ * ones (0). With `annotations` their values are times, in seconds since 1970 or milliseconds, at
+ * which something was deployed. All of it lives in the arena.
+ */
+struct builds *builds_new(struct arena *arena, struct pairs said, int64_t step, bool annotations);
 
 /* An answer_take; the context is the builds. Ranges come in order of time. */
 void builds_take(void *builds, const struct answer_series *series);
+
+/*
+ * The same of builds_starts_query: when each build was first seen within the step before each
+ * point, to the minute or less, so that one that came and went between two points is known, and
+ * when it came. It is only more exact: what is too much is left out.
+ */
+void builds_take_starts(void *builds, const struct answer_series *series);
+
+/* The query, of the builds' own on a grid of `step`, for a range of that length (ms); NULL where it
+ * would tell no more than that. */
+const char *builds_starts_query(
+	struct builds *builds, const char *query, int64_t step, int64_t range);
 
 /* Label sets that came; with `saying`, those that have one of the labels. */
 size_t builds_count(const struct builds *builds, bool saying);
@@ -38,7 +54,8 @@ bool builds_overflow(const struct builds *builds);
 const struct timeline *builds_timeline(
 	struct builds *builds, const struct pair *labels, size_t count);
 
-/* Gives the axis a column for each attribute that is known at one of its points. */
+/* Gives the axis a column for each attribute that is known at one of its points, and the
+ * deployments: when another commit or version began to run. */
 void builds_apply(const struct builds *builds, const struct timeline *timeline, struct axis *axis);
 
 #endif

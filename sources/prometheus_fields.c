@@ -56,6 +56,13 @@ const struct field prometheus_fields[] = {
 		.metavar = "PROMQL",
 		.help = "a second query, whose series have these labels; each point gets those of "
 			"the build that ran then (by default revision and version)"},
+	{.name = "deployments",
+		.type = FIELD_STRING,
+		.offset = OPTION(deployments),
+		.metavar = "PROMQL",
+		.help = "instead of build_info: a query whose values are the times of deployments, "
+			"in seconds since 1970, of what its labels say (by default commit and "
+			"version)"},
 	{0}};
 
 static const char *const flavors[] = {"auto", "prometheus", "victoriametrics", NULL};
@@ -82,6 +89,10 @@ struct pairs prometheus_said(const struct query *query)
 	const char *commit = options->commit_label, *version = options->version_label;
 	if (options->build_info && !commit && !version && options->attributes.count == 0) {
 		commit = "revision";
+		version = "version";
+	}
+	if (options->deployments && !commit && !version && options->attributes.count == 0) {
+		commit = "commit";
 		version = "version";
 	}
 	return attribute_names(query->arena, commit, version, options->attributes);

@@ -1,8 +1,11 @@
 /*
- * PromQL as far as a test's query has to be touched: the branch that is put into it.
+ * PromQL as far as a test's query has to be understood: the branch that is put into it, and how far
+ * back its values reach.
  */
 #ifndef SOURCES_PROMETHEUS_PROMQL_H
 #define SOURCES_PROMETHEUS_PROMQL_H
+
+#include <stdint.h>
 
 #include "agent/core/arena.h"
 
@@ -17,5 +20,12 @@ bool promql_has_branch(const char *query);
  */
 bool promql_fill_branch(struct arena *arena, const char *query, const char *branch,
 	const char **out, struct error *error) MUST_USE;
+
+/*
+ * How far back the values of a query reach, ms: the longest range selector, with those of the
+ * subqueries and the offsets around it. -1 where the query has none. `step` (ms) is what
+ * MetricsQL's `i` counts. Of what is no PromQL it says anything from -1 on.
+ */
+int64_t promql_reach(const char *query, int64_t step);
 
 #endif

@@ -96,6 +96,12 @@ const char *column_hint(struct arena *arena, const char *word, const struct stri
 		arena, " (there are: %s%s)", list, shown < columns->count ? ", ..." : "");
 }
 
+void query_set_windows(struct query *query)
+{
+	for (size_t i = 0; i < query->data.count && query->window >= 0; i++)
+		query->data.series[i].window.back = query->window;
+}
+
 /* Takes the place of the last one. Servers may say a great deal: from then on nothing is allocated,
  * and the text is written over. */
 static void count_dropped(struct query *query)

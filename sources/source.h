@@ -23,6 +23,7 @@ struct query {
 	const struct metric *metrics; /* as configured; none: all the source finds, where it can */
 	size_t metric_count;
 	struct strings tags;  /* the test's, of the events that belong to it */
+	int64_t window;       /* ms; how far back a point tells of, -1: as the source knows */
 	const char *branch;   /* or NULL */
 	int64_t since, until; /* ms, [since, until); WHEN_ALWAYS and WHEN_NEVER are open ends */
 	int64_t now;          /* ms; the time of asking */
@@ -93,6 +94,9 @@ const char *attribute_option(const struct pair *attribute);
 /* For a message that a column is missing: ` (did you mean "p99"?)`, or where none is near
  * " (there are: time, p50, p90)", the first ones if they are many; "" where there are none. */
 const char *column_hint(struct arena *arena, const char *word, const struct strings *columns);
+
+/* Lets query->window hold where it says something. */
+void query_set_windows(struct query *query);
 
 /* Appends a sentence to query->notices. At most 100 are kept; the last says how many were left out.
  */

@@ -4,5 +4,6 @@ hunter_test(field hunter_core)
 hunter_test(zone hunter_core)
 hunter_test(repeats hunter_core)
 hunter_test(cpus hunter_core)
+hunter_test(attribution hunter_core)
 add_test(NAME cases.layers
   COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/cases/layers/check.py ${CMAKE_SOURCE_DIR})

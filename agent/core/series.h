@@ -13,6 +13,7 @@
 #include "agent/core/field.h"
 
 struct arena;
+struct deployments; /* agent/core/attribution.h */
 
 /* How one metric of a test is to be read and judged; from the configuration. */
 struct metric {
@@ -38,6 +39,13 @@ struct axis {
 	int64_t *times; /* ms, ascending; equal stamps keep the source's order */
 	struct column *columns;
 	size_t column_count;
+	const struct deployments *deployments; /* with times of their own; NULL: all that is known
+						  of them are the points' attributes */
+};
+
+/* A point tells of what was from `back` before its time to `on` behind it; ms. */
+struct window {
+	int64_t back, on;
 };
 
 struct series {
@@ -48,6 +56,7 @@ struct series {
 	struct pairs labels;  /* prometheus: what tells it from the others of its metric */
 	struct axis *axis;
 	double *values; /* axis->n, scaled; NaN where missing */
+	struct window window;
 };
 
 struct dataset {

@@ -74,6 +74,7 @@ struct task *task_new(const struct test *test, int64_t now)
 		.metrics = test->metrics,
 		.metric_count = test->metric_count,
 		.tags = test->tags,
+		.window = test->window,
 		.since = INT64_MIN,
 		.until = INT64_MAX,
 		.now = now,

@@ -77,6 +77,7 @@ static void run_work(struct job *job, struct scratch *scratch)
 {
 	struct errand *errand = errand_of_job(job);
 	struct task *task = errand->task;
+	query_set_windows(&task->query);
 	if (task->work && !task->work(task, scratch, errand->error))
 		errand->step = STEP_FAILED;
 }

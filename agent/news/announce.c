@@ -120,6 +120,7 @@ struct announcement announce_change(struct arena *arena, const char *test,
 		.time = series->axis->times[change->index],
 		.place_from = series->axis->times[change->place_from],
 		.place_to = series->axis->times[change->place_to],
+		.suspects = attribution_of(arena, series, change),
 		.slope = slope_of(series, change),
 		.change = *change};
 
@@ -146,12 +147,13 @@ struct announcement announce_copy(struct arena *arena, const struct announcement
 			arena_strdup(arena, item->attributes[i].before),
 			arena_strdup(arena, item->attributes[i].after)};
 	copy.attributes = attributes;
+	copy.suspects = attribution_copy(arena, &item->suspects);
 	return copy;
 }
 
 void announce_links(struct arena *arena, const struct test *test, struct announcement *item)
 {
-	struct link_values values = {.commit = item->commit_after};
+	struct link_values values = {.commit = announcement_commit(item)};
 
 	if (!test)
 		return;

@@ -19,6 +19,8 @@
 #include "agent/news/reconcile.h"
 #include "detectors/standing.h"
 
+enum { CORRECTIONS_MOST = 3 };
+
 /* What levels of a trend may move by without being written anew, as a share of its rise: they do so
  * with each point that comes behind it. */
 static const double HAIR = 0.02;
@@ -228,6 +230,25 @@ static struct record_update *add_update(
 	return update;
 }
 
+/*
+ * A deployment that was noted late is told, but not for ever. What an earlier version recorded has
+ * nothing to compare with.
+ */
+static bool correct(struct subject *subject, const struct record *known, struct announcement *item)
+{
+	struct attribution *suspects = &item->suspects;
+	const struct attribution *before = &known->item.suspects;
+
+	suspects->corrections = before->corrections;
+	if (!before->known || !suspects->known || before->corrections >= CORRECTIONS_MOST ||
+		known->state == CHANGE_WITHDRAWN || known->news != NEWS_QUEUED ||
+		!attribution_gained(suspects, before))
+		return false;
+	suspects->corrections++;
+	subject->tally->corrected++;
+	return true;
+}
+
 /* It is known as it is seen now; but how many points followed it when it was told is what its
  * standing is judged by. */
 static void follow(struct subject *subject, const struct record *known, enum change_state state,
@@ -236,10 +257,13 @@ static void follow(struct subject *subject, const struct record *known, enum cha
 	struct arena *arena = subject->request->arena;
 	const struct series *series = subject->findings->series;
 	struct announcement *item = arena_alloc(arena, sizeof *item);
+	struct record_update *update;
 
 	*item = announce_change(arena, subject->test, series, change);
 	item->change.count_after = known->item.change.count_after;
-	add_update(subject, known, state, item->time)->item = item;
+	update = add_update(subject, known, state, item->time);
+	update->item = item;
+	update->corrected = correct(subject, known, item);
 }
 
 /* A trend has gone further, or is seen otherwise by more than a hair. */
@@ -269,6 +293,19 @@ static void keep_up(
 		return;
 	follow(subject, known, known->state, change);
 	subject->request->updates[subject->request->update_count - 1].time = known->item.time;
+}
+
+/* What was deployed is known otherwise now, as a deployment has been noted late. What an earlier
+ * version recorded has nothing to compare with. */
+static bool has_other_suspects(
+	const struct subject *subject, const struct record *known, const struct change *change)
+{
+	struct attribution now;
+
+	if (!known->item.suspects.known)
+		return false;
+	now = attribution_of(subject->request->arena, subject->findings->series, change);
+	return now.known && !attribution_same(&now, &known->item.suspects);
 }
 
 static void lose(struct subject *subject, const struct record *known)
@@ -316,7 +353,8 @@ static void judge_known(struct subject *subject, const struct record *known, enu
 	case FATE_SAME:
 		if (withdrawn)
 			follow(subject, known, CHANGE_CONFIRMED, change);
-		else if (has_grown(subject, known, change))
+		else if (has_grown(subject, known, change) ||
+			 has_other_suspects(subject, known, change))
 			follow(subject, known, known->state, change);
 		break;
 	case FATE_MOVED: follow(subject, known, CHANGE_MOVED, change); break;

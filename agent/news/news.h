@@ -14,6 +14,7 @@ struct news_tally {
 	size_t candidates;      /* found, and not believed yet */
 	size_t lost, withdrawn; /* not found any more: candidates, and what was believed */
 	size_t moved, returned; /* of what was believed */
+	size_t corrected;       /* told, and suspects others than those that were told */
 	size_t beyond; /* known ones behind the last point, of which nothing can be said yet */
 	size_t revision_new, revision_gone; /* by another revision of the detectors alone: recorded
 					       only, and not found any more; those stand */

@@ -75,6 +75,8 @@ void record_put_json(struct buf *out, const struct record *record)
 	json_put_text(out, "commit_after", item->commit_after);
 	json_put_text(out, "version_before", item->version_before);
 	json_put_text(out, "version_after", item->version_after);
+	buf_text(out, ", ");
+	announcement_put_suspects(out, &item->suspects, item->time);
 	buf_text(out, ", \"attributes\": ");
 	announcement_put_attributes(out, item, true);
 	buf_text(out, ", \"attributes_before\": ");

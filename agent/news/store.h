@@ -94,6 +94,7 @@ struct record_update {
 	int64_t runs;                    /* 0: as they were */
 	struct recovered over;           /* of CHANGE_RECOVERED */
 	bool silent;                     /* of CHANGE_RECOVERED: not to be told */
+	bool corrected;                  /* the item's suspects are others, which is to be told */
 	const struct announcement *item; /* its numbers, place, commits and members now; or NULL */
 };
 
@@ -169,8 +170,8 @@ enum store_kind {
 	 */
 	STORE_RESTORE,
 	/* In: test; out: its records (id, series, branch, sign, time, state, news, first_seen,
-	 * spacing, runs, place_from, place_to, and of the change count_after, kind and levels
-	 * only), ordered by series, branch and id. */
+	 * spacing, runs, place_from, place_to, suspects, and of the change count_after, kind and
+	 * levels only), ordered by series, branch and id. */
 	STORE_KNOWN,
 	STORE_MARKS, /* in: test; out: its marks, ordered by series and branch */
 	/*
@@ -179,8 +180,8 @@ enum store_kind {
 	 * One that an update withdraws while it is pending becomes NEWS_HELD; or NEWS_QUEUED, if
 	 * some have been told. One that recovers becomes NEWS_RECOVERY if it was told and the
 	 * update is not `silent`, NEWS_HELD if it is pending and nobody has been told. Out:
-	 * retractions: for each change that is withdrawn now the messages about it that were sent
-	 * and have a receipt, as parcels with that one record; recoveries.
+	 * retractions: for each change that is withdrawn or corrected now the messages about it
+	 * that were sent and have a receipt, as parcels with that one record; recoveries.
 	 */
 	STORE_RECORD,
 	/* In: parcels (their ids come out); told: changes that become NEWS_QUEUED, or NEWS_RECOVERY

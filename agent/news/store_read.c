@@ -317,6 +317,7 @@ static void read_known(struct reader *reader, const struct record *last, struct 
 	record->item.change.level_after = read_number(reader);
 	record->item.place_from = read_time_or(reader, record->item.time);
 	record->item.place_to = read_time_or(reader, record->item.time);
+	read_suspects(reader, &record->item.suspects);
 }
 
 bool store_known(struct store_file *file, struct store_request *request, struct error *error)

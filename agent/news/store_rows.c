@@ -56,6 +56,16 @@ static void bind_attributes(struct binder *binder, const struct announcement *it
 	buf_free(&text);
 }
 
+static void bind_suspects(struct binder *binder, const struct attribution *suspects)
+{
+	struct buf text = {0};
+
+	store_suspects_put(&text, suspects);
+	sqlite3_bind_text(
+		binder->statement, ++binder->column, text.data, (int)text.length, SQLITE_TRANSIENT);
+	buf_free(&text);
+}
+
 void bind_item(struct binder *binder, const struct announcement *item)
 {
 	bind_text(binder, item->metric);
@@ -76,6 +86,7 @@ void bind_item(struct binder *binder, const struct announcement *item)
 	bind_count(binder, (int64_t)item->members);
 	bind_text(binder, item->shared);
 	bind_attributes(binder, item);
+	bind_suspects(binder, &item->suspects);
 	bind_integer(binder, item->change.kind);
 	bind_number(binder, item->change.level_before);
 	bind_number(binder, item->change.level_after);
@@ -238,6 +249,11 @@ static void read_description(struct reader *reader, struct announcement *item)
 	item->place_version_after = read_text(reader);
 }
 
+void read_suspects(struct reader *reader, struct attribution *suspects)
+{
+	reader->strange |= !store_suspects_read(reader->arena, read_text(reader), suspects);
+}
+
 static void read_item(struct reader *reader, struct announcement *item)
 {
 	item->metric = read_name(reader);
@@ -258,6 +274,7 @@ static void read_item(struct reader *reader, struct announcement *item)
 	item->members = (size_t)read_count(reader);
 	item->shared = read_text(reader);
 	reader->strange |= !store_attributes_read(reader->arena, read_text(reader), item);
+	read_suspects(reader, &item->suspects);
 	read_description(reader, item);
 }
 

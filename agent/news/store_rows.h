@@ -51,6 +51,7 @@ const char *read_text(struct reader *reader);                   /* or NULL */
 const char *read_name(struct reader *reader);                   /* a text that must be there */
 /* As read_name; the text before it, if it is the same. */
 const char *read_name_again(struct reader *reader, const char *before);
+void read_suspects(struct reader *reader, struct attribution *suspects);
 void read_record(struct reader *reader, struct record *record);
 
 /* Grows an array in the arena by one item of `size` bytes and returns the array. */

@@ -140,13 +140,17 @@
 	"CREATE TABLE vanished (test TEXT NOT NULL, series TEXT NOT NULL, ended INTEGER NOT NULL," \
 	" PRIMARY KEY (test, series)) STRICT, WITHOUT ROWID;"
 
+/* The deployments that a change can come from, as store_attributes.h has them; NULL: not known, as
+ * of all that an earlier version wrote. */
+#define VERSION_10 "ALTER TABLE changes ADD COLUMN suspects TEXT;"
+
 const char *const store_migrations[STORE_VERSION] = {VERSION_1, VERSION_2, VERSION_3, VERSION_4,
-	VERSION_5, VERSION_6, VERSION_7, VERSION_8, VERSION_9};
+	VERSION_5, VERSION_6, VERSION_7, VERSION_8, VERSION_9, VERSION_10};
 
 const char store_temporary[] = "CREATE TEMP TABLE present (test TEXT PRIMARY KEY) WITHOUT ROWID;"
 			       "CREATE TEMP TABLE doomed (change INTEGER PRIMARY KEY);";
 
-_Static_assert(STORE_VERSION == 9, "STATEMENT_PROBE writes the version");
+_Static_assert(STORE_VERSION == 10, "STATEMENT_PROBE writes the version");
 
 /* The id after all that a table has and has had. */
 #define NEXT_ID(table)                                                                             \
@@ -159,7 +163,8 @@ _Static_assert(STORE_VERSION == 9, "STATEMENT_PROBE writes the version");
 #define ITEM_COLUMNS                                                                               \
 	"metric, unit, direction, pvalue, mean_before, mean_after, stddev_before, stddev_after,"   \
 	" count_before, count_after, magnitude, commit_before, commit_after, version_before,"      \
-	" version_after, members, shared, attributes, kind, level_before, level_after, size,"      \
+	" version_after, members, shared, attributes, suspects, kind, level_before, level_after, " \
+	"size,"                                                                                    \
 	" size_low, size_high, slope, place_from, place_to, place_commit_before,"                  \
 	" place_commit_after, place_version_before, place_version_after"
 
@@ -250,7 +255,7 @@ const char *const store_statements[STATEMENT_COUNT] = {
 	[STATEMENT_RECORD_OF] = "SELECT " RECORD_COLUMNS " FROM changes WHERE id = ?",
 	[STATEMENT_KNOWN] = "SELECT id, series, branch, sign, time, state, news, first_seen,"
 			    " spacing, runs, count_after, kind, level_before, level_after,"
-			    " place_from, place_to FROM changes INDEXED BY"
+			    " place_from, place_to, suspects FROM changes INDEXED BY"
 			    " changes_of_series"
 			    " WHERE test = ? ORDER BY series, branch, id",
 	[STATEMENT_MARKS] =
@@ -268,7 +273,7 @@ const char *const store_statements[STATEMENT_COUNT] = {
 		" first_seen, spacing, runs, updated, " ITEM_COLUMNS ") VALUES (" NEXT_CHANGE_ID
 		", ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?8, ?11,"
 		" ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27,"
-		" ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, ?38, ?39, ?40, ?41)",
+		" ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, ?38, ?39, ?40, ?41, ?42)",
 	[STATEMENT_BELIEVE] =
 		"UPDATE changes SET sign = ?2, time = ?3, state = ?4, news = ?5, spacing = ?6,"
 		" runs = ?7, updated = ?8 WHERE id = ?1",
@@ -288,7 +293,7 @@ const char *const store_statements[STATEMENT_COUNT] = {
 	[STATEMENT_RENEW] =
 		"UPDATE changes SET (" ITEM_COLUMNS ") = (?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10,"
 		" ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26,"
-		" ?27, ?28, ?29, ?30, ?31, ?32) WHERE id = ?1",
+		" ?27, ?28, ?29, ?30, ?31, ?32, ?33) WHERE id = ?1",
 	[STATEMENT_RECOVER] =
 		"UPDATE changes SET recovered = nullif(?2, 0), recovered_level = ?3 WHERE id = ?1",
 	[STATEMENT_RECOVERIES] = "SELECT count(*) FROM changes WHERE news = 4",
@@ -363,7 +368,7 @@ const char *const store_statements[STATEMENT_COUNT] = {
 		"UPDATE series SET series =" RENAMED("series") " WHERE" OF_METRIC,
 	[STATEMENT_RENAME_METRIC_VANISHED] =
 		"UPDATE OR REPLACE vanished SET series =" RENAMED("series") " WHERE" OF_METRIC,
-	[STATEMENT_PROBE] = "PRAGMA user_version = 9" /* SQLite does not skip this write */,
+	[STATEMENT_PROBE] = "PRAGMA user_version = 10" /* SQLite does not skip this write */,
 	[STATEMENT_PRESENT_CLEAR] = "DELETE FROM present",
 	[STATEMENT_PRESENT] = "INSERT OR IGNORE INTO present VALUES (?)",
 	[STATEMENT_PRUNE_LINKS] = "DELETE FROM announced WHERE delivery IN"

@@ -154,7 +154,8 @@ static bool update_record(struct store_file *file, struct store_request *request
 	bind_integer(&binder, update->silent);
 	return bind_finish(&binder, error) &&
 	       (update->over.time == 0 || write_end(file, update->id, &update->over, error)) &&
-	       (!update->item || renew_item(file, update->id, update->item, error));
+	       (!update->item || renew_item(file, update->id, update->item, error)) &&
+	       (!update->corrected || store_messages(file, request, update->id, error));
 }
 
 static bool upsert_mark(struct store_file *file, const char *test, const struct series_mark *mark,

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "agent/core/attribution.h"
 #include "agent/core/buf.h"
 #include "agent/report/table.h"
 
@@ -98,4 +99,15 @@ void csv_put_levels(const struct change *change, FILE *out)
 	change_levels(change, levels);
 	for (size_t i = 0; i < CHANGE_LEVELS; i++)
 		csv_put_number(levels[i], out);
+}
+
+void csv_put_suspects(const struct attribution *suspects, bool formulas, FILE *out)
+{
+	putc(',', out);
+	if (suspects->known)
+		fprintf(out, "%zu", suspects->count);
+	putc(',', out);
+	csv_put_text(attribution_from(suspects), formulas, out);
+	putc(',', out);
+	csv_put_text(attribution_to(suspects), formulas, out);
 }

@@ -9,6 +9,8 @@
 
 #include "detectors/change.h"
 
+struct attribution;
+
 #define CSV_FORMULAS_HELP                                                                          \
 	"print cells of csv that begin with =, +, - or @ as they are; else an apostrophe is put "  \
 	"before them, as spreadsheets run them as formulas"
@@ -17,6 +19,11 @@
  * `formulas`, what a spreadsheet takes for a formula and is no number has an apostrophe before it.
  */
 void csv_put_text(const char *text, bool formulas, FILE *out);
+
+/* The columns CSV_SUSPECTS, each with its comma: how many there are, and their range; nothing where
+ * they are not known. */
+#define CSV_SUSPECTS "suspects,suspects_from,suspects_to"
+void csv_put_suspects(const struct attribution *suspects, bool formulas, FILE *out);
 
 /* A comma and the number, with 17 digits where it needs them. */
 void csv_put_number(double value, FILE *out);

@@ -110,7 +110,8 @@ static void report_csv_header(const struct report *report)
 		putc(',', report->out);
 		csv_put_text(attributes.items[i], report->formulas, report->out);
 	}
-	fputs(",commit_before,labels," CSV_LEVELS ",place_from,place_to\n", report->out);
+	fputs(",commit_before,labels," CSV_LEVELS ",place_from,place_to," CSV_SUSPECTS "\n",
+		report->out);
 }
 
 static void put_description(
@@ -162,6 +163,8 @@ static void report_csv(
 			report->out);
 		put_labels(report, &series->labels);
 		put_description(report, series, change);
+		struct attribution suspects = attribution_of(arena, series, change);
+		csv_put_suspects(&suspects, report->formulas, report->out);
 		putc('\n', report->out);
 	}
 }

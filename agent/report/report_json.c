@@ -82,6 +82,9 @@ void report_put_change(struct buf *out, const struct findings *findings,
 	json_put_text(out, "commit_before", change_attribute_before(series, change, "commit"));
 	put_key(out, "labels");
 	put_labels(out, &series->labels);
+	struct attribution suspects = attribution_of(arena, series, change);
+	buf_text(out, ", ");
+	announcement_put_suspects(out, &suspects, ms);
 	findings_basis(arena, findings, change, &item);
 	announcement_put_basis(out, &item);
 	put_numbers(out, series, change);

@@ -146,7 +146,9 @@ static struct change change_of(
 
 	if (before.n > 0 && after.n > 0)
 		describe_step(&change, room, NULL, 0, before.n, before.n + after.n, 0);
-	change.index = change.place_from = change.place_to = index_at(axis, time);
+	change.index = index_at(axis, time);
+	change.place_from = change.place_to = change.index;
+	change.cause_from = change.cause_to = change.index;
 	free(room);
 	return change;
 }

@@ -365,8 +365,7 @@ static void late(void *context, const struct store_request *settled)
 {
 	struct announcer *announcer = context;
 
-	if (announcer->agent->config->agent.announce_withdrawn)
-		announcer_withdrawn(announcer, settled);
+	announcer_withdrawn(announcer, settled);
 }
 
 struct announcer *announcer_new(struct agent *agent, struct courier *courier)

@@ -347,7 +347,7 @@ static void note_pass(struct pass *pass, struct store_request *request)
 		pass->test->source->name, NULL);
 	metrics_add(agent->metrics, METRIC_DETECTION_SECONDS, pass->detection, NULL, NULL);
 	metrics_set(agent->metrics, METRIC_LAST_PASS, (double)agent_now(agent) / 1000, NULL, NULL);
-	if (request && pass->tally.withdrawn > 0 && agent->config->agent.announce_withdrawn)
+	if (request && pass->tally.withdrawn + pass->tally.corrected > 0)
 		announcer_withdrawn(pass->passes->announcer, request);
 	if (request)
 		announcer_add(pass->passes->announcer, request);

@@ -11,7 +11,7 @@
 #include "agent/watch/parcels.h"
 #include "notifiers/text.h"
 
-enum { NAMED_MOST = 5 }; /* changes that an answer names */
+enum { NAMED_MOST = 5, COMMIT_MOST = 100 }; /* changes that an answer names, characters */
 
 static void queued(struct store_request *request)
 {
@@ -53,22 +53,59 @@ static void name_change(const struct announcement *item, struct buf *out)
 	buf_printf(out, " of %s", when_format(item->time, time));
 }
 
-/* One sentence about all changes of which the thread of a message tells. */
-static void write_text(const struct told *told, size_t first, struct buf *out)
+static bool is_withdrawn(const struct told *told, size_t index)
 {
+	return told->parcels[index].records[0].state == CHANGE_WITHDRAWN;
+}
+
+/* "p99 +24% of ...: c40 .. c41, deployed 2026-07-02 07:48" */
+static void name_suspects(const struct announcement *item, struct buf *out)
+{
+	const char *before, *after;
+	struct buf note = {0};
+
+	name_change(item, out);
+	buf_text(out, ": ");
+	announcement_range(item, &before, &after);
+	text_suspects(&note, item);
+	if (before) {
+		text_clean(out, before, COMMIT_MOST);
+		buf_text(out, " .. ");
+	}
+	if (after)
+		text_clean(out, after, COMMIT_MOST);
+	if (note.length > 0)
+		buf_printf(out, "%s%s", after ? ", " : "", note.data);
+	buf_free(&note);
+}
+
+/* One sentence about all changes of which the thread of a message tells. */
+static void write_some(const struct told *told, size_t first, bool withdrawn, struct buf *out)
+{
+	const char *head = withdrawn ? "not found any more: " : "suspects are now, of ";
 	size_t count = 0;
 
 	for (size_t i = first; i < told->count; i++) {
-		if (!same_thread(told, first, i))
+		const struct announcement *item = &told->parcels[i].records[0].item;
+
+		if (!same_thread(told, first, i) || is_withdrawn(told, i) != withdrawn)
 			continue;
+		if (count == 0 && out->length > 0)
+			buf_text(out, ". ");
 		if (count < NAMED_MOST) {
-			buf_text(out, count == 0 ? "not found any more: " : "; ");
-			name_change(&told->parcels[i].records[0].item, out);
+			buf_text(out, count == 0 ? head : "; ");
+			(withdrawn ? name_change : name_suspects)(item, out);
 		}
 		count++;
 	}
 	if (count > NAMED_MOST)
 		buf_printf(out, "; and %zu more", count - NAMED_MOST);
+}
+
+static void write_text(const struct told *told, size_t first, struct buf *out)
+{
+	write_some(told, first, true, out);
+	write_some(told, first, false, out);
 }
 
 static bool is_first(const struct told *told, size_t index)
@@ -110,6 +147,7 @@ static void add_answer(const struct told *told, size_t index, struct store_reque
 void withdrawal_tell(struct telling *telling, const struct store_request *written)
 {
 	struct store_request *request = store_request_new(STORE_QUEUE, queued, telling);
+	const struct agent_settings *settings = &telling->agent->config->agent;
 	struct told told = {.telling = telling,
 		.parcels = written->retractions,
 		.count = written->retraction_count};
@@ -118,7 +156,8 @@ void withdrawal_tell(struct telling *telling, const struct store_request *writte
 	for (size_t i = 0; i < told.count; i++)
 		telling_remember(telling, &told.parcels[i]);
 	for (size_t i = 0; i < told.count; i++)
-		told.threads[i] = thread_of(telling, &told.parcels[i]);
+		if (settings->announce_withdrawn || !is_withdrawn(&told, i))
+			told.threads[i] = thread_of(telling, &told.parcels[i]);
 	for (size_t i = 0; i < told.count; i++)
 		if (is_first(&told, i))
 			add_answer(&told, i, request);

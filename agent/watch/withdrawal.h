@@ -1,6 +1,7 @@
 /*
  * Changes that were told and are not found any more, or were withdrawn while their message was on
- * its way: the threads of the messages that told them get an answer that says so, where the
+ * its way (`announce_withdrawn`), and those whose suspects have become others, as a deployment was
+ * noted late: the threads of the messages that told them get an answer that says so, where the
  * receiver has threads and keeps receipts. Elsewhere nobody is disturbed. It is a courtesy: what
  * the program dies in the middle of is not told later.
  */

@@ -278,13 +278,14 @@ PICKLE_RECEIVER_PORT = {pickle}
 CACHE_QUERY_INTERFACE = 127.0.0.1
 CACHE_QUERY_PORT = {cache}
 ENABLE_UDP_LISTENER = False
+WHISPER_SPARSE_CREATE = True
 ENABLE_LOGROTATION = False
 ENABLE_TAGS = False
 LOG_UPDATES = False
 """
 
 # Graphite takes no point that is older than its archive: twelve years.
-CARBON_SCHEMAS = "[days]\npattern = ^day\\.\nretentions = 1d:12y\n[hours]\npattern = .*\nretentions = 1h:12y\n"
+CARBON_SCHEMAS = "[minutes]\npattern = ^minute\\.\nretentions = 1m:12y\n[days]\npattern = ^day\\.\nretentions = 1d:12y\n[hours]\npattern = .*\nretentions = 1h:12y\n"
 
 GRAPHITE_WEB = """
 SECRET_KEY = 'test'
@@ -389,7 +390,7 @@ def _start_graphite(folder):
 
 @contextlib.contextmanager
 def graphite(tmp_path):
-    """An empty graphite-web with carbon (hours are kept, below day. days), in another time zone than ours."""
+    """An empty graphite-web with carbon (hours are kept, below day. days, below minute. minutes), in another time zone than ours."""
     if not all(os.path.exists(f"/usr/bin/{name}") for name in ("carbon-cache", "graphite-manage", "gunicorn")):
         pytest.skip("Graphite is not installed (Debian: apt install graphite-carbon graphite-web gunicorn)")
     folder = tmp_path / "graphite"

@@ -122,6 +122,9 @@ def test_since_and_until_of_commits_and_versions(hunter, tmp_path, server):
     config(tmp_path, server.url, SHOP)
     found = hunter("analyze", "shop", "--since-commit", "c0012", "--until-commit", "c0020", "--since", SINCE)
     assert found.code == 2  # two bounds of one side
+    found = hunter("analyze", "shop", "--since", SINCE, "--until-commit", "c0020")  # it ran until the next was deployed
+    assert lines(found.out)[-1].startswith("2024-03-01 21:00") and len(lines(found.out)) == 22, found.out + found.err
+    config(tmp_path, server.url, SHOP.replace("prefix:", "events: per_run\n    prefix:"))
     found = hunter("analyze", "shop", "--since", SINCE, "--until-commit", "c0020")
     assert lines(found.out)[-1].startswith("2024-03-01 20:00") and len(lines(found.out)) == 21, found.out + found.err
     found = analyze(hunter, "shop", "--last", "3")

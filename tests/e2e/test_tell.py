@@ -326,11 +326,14 @@ def test_a_place_that_is_not_one_point(hunter, tmp_path, slack):
     assert first == START + (before + 1) * HOUR and last == START + after * HOUR
     assert int(change["commit_after"][1:]) == int(change["commit_before"][1:]) + 1
     between = f"between {first:%Y-%m-%d %H:%M} and {last:%Y-%m-%d %H:%M}"
-    span = f"c{before:04d} .. c{after:04d}"
-    likely = f", most likely {change['commit_after']}" if change["commit_after"] != change["place_commit_after"] else ""
-    assert f"      {between}\n      {span}{likely}\n      https://git.test/c{before:04d}...c{after:04d}\n" in result.out
+    suspects = change["suspects"]  # by the places of 99%, which are those of 95% or more
+    good, bad, count = (suspects[k] for k in ("from", "to", "count"))
+    assert int(good[1:]) <= before and int(bad[1:]) >= after and count == int(bad[1:]) - int(good[1:]) == len(suspects["list"])
+    assert [s["commit"] for s in suspects["list"]] == [f"c{i:04d}" for i in range(int(good[1:]) + 1, int(bad[1:]) + 1)]
+    likely = f", most likely {change['commit_after']}" if change["commit_after"] != bad else ""
+    assert f"      {between}\n      {good} .. {bad}, {count} suspects{likely}\n      https://git.test/{good}...{bad}\n" in result.out
     text = slack.posts[0]["blocks"][-1]["fields"][0]["text"]
-    assert f"\n{between}\n{span} (<https://git.test/c{before:04d}...c{after:04d}|compare>){likely}" in text
+    assert f"\n{between}\n{good} .. {bad} (<https://git.test/{good}...{bad}|compare>), {count} suspects{likely}" in text
     assert between in hunter("changes", "--config", path).out
 
 
@@ -346,7 +349,7 @@ def test_a_trend_is_told_as_one(hunter, tmp_path, slack, hook):
     result = hunter("run", "--once", "--config", path)
     said = r"p99: \+10[01]%  trend from (99\.\d+|100\.\d) to (199\.\d|200(\.\d)?) ms over 2024-03-03 .. 2024-03-07, \+(0\.99|1\.0) a point"
     assert len(re.findall(said, result.out)) == 1 and "1 change point in 1 test" in result.out, result.out
-    assert re.search(r"\n      c00(59|6\d) \.\. c01(5\d|6[0-2])\n", result.out) and "between" not in result.out
+    assert re.search(r"\n      c00(59|6\d) \.\. c01(5\d|6[0-2]), 1?\d\d suspects\n", result.out) and "between" not in result.out
     assert re.search(said, slack.posts[0]["blocks"][-1]["fields"][0]["text"])
     (told,) = json.loads(hook.taken[0][1])["changes"]
     valid(SCHEMA, json.loads(hook.taken[0][1]))

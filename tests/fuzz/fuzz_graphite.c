@@ -307,12 +307,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (graphite_events_read(arena, text, size, &events, &error)) {
 		int64_t times[] = {1795182900000, 1795182960000, 1795183500000};
 		struct axis axis = {.n = 3, .times = times};
+		events.per_run = size % 2;
 		graphite_events_match(&events, &axis, 0, arena);
 	}
 	if (!graphite_find_read(arena, text, size, &nodes, &error))
 		nodes.count = 0;
 	struct expression expression = target_read(arena, arena_strndup(arena, text, size));
 	require(!expression.problem == !expression.at, "a problem without a place");
+	require(expression.reach.ms >= 0 && expression.reach.steps >= 0 &&
+			expression.reach.bucket >= 0,
+		"it looks ahead");
 	arena_free(arena);
 	return 0;
 }

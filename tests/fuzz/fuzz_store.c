@@ -148,12 +148,13 @@ static const char *const columns[] = {"changes SET id", "changes SET sign", "cha
 	"changes SET kind", "changes SET place_from", "changes SET place_to",
 	"changes SET level_before", "changes SET place_commit_before", "changes SET pvalue",
 	"changes SET mean_before", "changes SET test", "changes SET series", "changes SET metric",
-	"changes SET unit", "changes SET attributes", "changes SET shared", "deliveries SET id",
-	"deliveries SET state", "deliveries SET attempts", "deliveries SET created",
-	"deliveries SET updated", "deliveries SET key", "deliveries SET payload",
-	"deliveries SET thread", "deliveries SET receipt", "history SET event", "history SET time",
-	"history SET point", "series SET anchor", "series SET last_point", "conditions SET kind",
-	"conditions SET since", "conditions SET text", "counts SET count", "last_ids SET id",
+	"changes SET unit", "changes SET attributes", "changes SET suspects", "changes SET shared",
+	"deliveries SET id", "deliveries SET state", "deliveries SET attempts",
+	"deliveries SET created", "deliveries SET updated", "deliveries SET key",
+	"deliveries SET payload", "deliveries SET thread", "deliveries SET receipt",
+	"history SET event", "history SET time", "history SET point", "series SET anchor",
+	"series SET last_point", "conditions SET kind", "conditions SET since",
+	"conditions SET text", "counts SET count", "last_ids SET id",
 	"deliveries SET attempt_started", "deliveries SET not_before"};
 
 /* What does not fit the column's type is refused by SQLite, and left out. */

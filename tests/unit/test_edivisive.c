@@ -288,6 +288,8 @@ static void test_missing_values(void **state)
 			found[i].index = places[found[i].index];
 			found[i].place_from = places[found[i].place_from];
 			found[i].place_to = places[found[i].place_to];
+			found[i].cause_from = places[found[i].cause_from];
+			found[i].cause_to = places[found[i].cause_to];
 			assert_memory_equal(&found[i], &all[i], sizeof(*found));
 		}
 		total += count;

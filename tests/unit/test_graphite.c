@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "agent/core/attribution.h"
 #include "agent/core/buf.h"
 #include "agent/core/when.h"
 #include "sources/graphite.h"
@@ -170,6 +171,7 @@ static const char *attribute(const struct series *series, const char *name, int6
 static void test_a_run_with_events(void **state)
 {
 	struct talk *talk = *state;
+	talk->options.events = EVENTS_PER_RUN;
 	ask_run(talk);
 	say_file(talk, 200, "render-run-raw.txt");
 	say_file(talk, 200, "events-run.json");
@@ -333,6 +335,7 @@ static void test_resolutions_have_their_own_axes(void **state)
 static void test_events_of_nightly_points(void **state)
 {
 	struct talk *talk = *state;
+	talk->options.events = EVENTS_PER_RUN;
 	talk->options.target = "a";
 	talk->tags[0] = "t";
 	talk->query.tags = (struct strings){talk->tags, 1};
@@ -402,6 +405,52 @@ static void test_events_in_any_order(void **state)
 	assert_int_equal(series->axis->column_count, 1);
 	assert_string_equal(attribute(series, "commit", 1795140000000), "first");
 	assert_string_equal(attribute(series, "commit", 1795143600000), "second");
+}
+
+/* Deployed at 17 minutes past the first hour: what is measured from then on is of it, and so is the
+ * rest of that hour. What an event per run says is of its point alone. */
+static void test_events_are_deployments(void **state)
+{
+	static const char raw[] = "movingAverage(a.b,'3h'),1795132800,1795147200,3600|1,2,3,4\n";
+	static const char events[] =
+		"[{\"when\": 1795137420, \"data\": {\"commit\": \"new\", \"run\": \"7\"}},"
+		"{\"when\": 1795050000, \"data\": {\"commit\": \"old\"}},"
+		"{\"when\": 1795051000, \"data\": {\"commit\": \"old\", \"run\": \"6\"}}]";
+	struct talk *talk = *state;
+	static const char *const tags[] = {"shop"};
+	(void)state;
+	for (int mode = EVENTS_DEPLOYMENTS; mode <= EVENTS_PER_RUN; mode++) {
+		if (mode == EVENTS_PER_RUN)
+			set_up((void **)&talk);
+		talk->options.prefix = NULL;
+		talk->options.target = "movingAverage(a.b,'3h')";
+		talk->options.events = mode;
+		talk->query.metric_count = 0;
+		talk->query.tags = (struct strings){tags, 1};
+		talk->query.since = INT64_C(1795132800000);
+		talk->query.until = INT64_C(1795147200000);
+		say(talk, 200, raw);
+		say(talk, 200, events);
+		done(talk);
+		const struct series *series = talk->query.data.series;
+		if (mode == EVENTS_PER_RUN) {
+			assert_null(attribute(series, "commit", 1795132800000));
+			assert_null(attribute(series, "commit", 1795140000000));
+			assert_null(series->axis->deployments);
+			assert_int_equal(series->window.back + series->window.on, 0);
+			tear_down((void **)&talk);
+			continue;
+		}
+		assert_string_equal(attribute(series, "commit", 1795132800000), "old");
+		assert_string_equal(attribute(series, "commit", 1795136400000), "new");
+		assert_string_equal(attribute(series, "commit", 1795143600000), "new");
+		assert_string_equal(attribute(series, "run", 1795136400000), "7");
+		assert_null(attribute(series, "run", 1795140000000));
+		assert_int_equal(series->axis->deployments->count, 2);
+		assert_true(series->axis->deployments->items[1].time == INT64_C(1795137420000));
+		assert_int_equal(series->window.back, 3 * 3600000);
+		assert_int_equal(series->window.on, 3600000);
+	}
 }
 
 /* Each axis looks for the events of its points and not at all events: 100,000 of them for 20,000
@@ -1256,6 +1305,7 @@ int main(void)
 		TALK_TEST(test_events_of_nightly_points),
 		TALK_TEST(test_events_of_unaligned_buckets),
 		TALK_TEST(test_events_in_any_order),
+		TALK_TEST(test_events_are_deployments),
 		cmocka_unit_test(test_many_events_of_many_axes),
 		TALK_TEST(test_servers_without_events),
 		cmocka_unit_test(test_broken_events_fail),

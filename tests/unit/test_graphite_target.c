@@ -150,6 +150,53 @@ static void test_names(void **state)
 	}
 }
 
+static void test_reach(void **state)
+{
+	enum { MINUTE = 60000, HOUR = 3600000 };
+	const int64_t day = 24 * HOUR;
+	const struct {
+		const char *text;
+		struct target_reach reach;
+	} cases[] = {
+		{"a.b", {0, 0, 0}},
+		{"scale(a.b,10)", {0, 0, 0}},
+		{"movingAverage(a,'1h')", {HOUR, 0, 0}},
+		{"movingAverage( a.b , 10 )", {0, 10, 0}},
+		{"movingAverage(a,windowSize=\"5min\")", {5 * MINUTE, 0, 0}},
+		{"a|movingAverage('1h')|alias('movingAverage(a,\\'9h\\')')", {HOUR, 0, 0}},
+		{"movingMedian(movingSum(a,'1h'),'30min')", {90 * MINUTE, 0, 0}},
+		{"sumSeries(movingMin(a,'1h'),movingMax(b,'2hours'),c)", {2 * HOUR, 0, 0}},
+		{"movingWindow(a,'1d','median')", {day, 0, 0}},
+		{"exponentialMovingAverage(a,\"1h30min\")", {90 * MINUTE, 0, 0}},
+		{"stdev(a,20,0.1)", {0, 20, 0}},
+		{"timeShift(movingAverage(a,'1h'),'1d')", {day + HOUR, 0, 0}},
+		{"timeShift(a,'-1w')", {7 * day, 0, 0}},
+		{"delay(perSecond(a),3)", {0, 4, 0}},
+		{"nonNegativeDerivative(a,maxValue=100)", {0, 1, 0}},
+		{"keepLastValue(a)", {0, 0, 0}},
+		{"keepLastValue(a,5)", {0, 5, 0}},
+		{"summarize(a,'1h','avg')", {0, 0, HOUR}},
+		{"hitcount(a,'1day')", {0, 0, day}},
+		{"smartSummarize(movingAverage(a,'10min'),'1hour','sum')", {10 * MINUTE, 0, HOUR}},
+		{"movingAverage(a,'soon')", {0, 0, 0}},
+		{"movingAverage(a,99999999999999999999)", {0, 1000000, 0}},
+		{"timeShift(a,'99999999999999999999y')", {INT64_C(315360000000), 0, 0}},
+		{"movingAverage(a,'1h'", {HOUR, 0, 0}},
+		{"", {0, 0, 0}},
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct arena *arena = arena_new();
+		struct target_reach reach = target_read(arena, cases[i].text).reach;
+		if (reach.ms != cases[i].reach.ms || reach.steps != cases[i].reach.steps ||
+			reach.bucket != cases[i].reach.bucket)
+			fail_msg("%s: %lld ms, %lld steps, bucket %lld", cases[i].text,
+				(long long)reach.ms, (long long)reach.steps,
+				(long long)reach.bucket);
+		arena_free(arena);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -157,6 +204,7 @@ int main(void)
 		cmocka_unit_test(test_depth),
 		cmocka_unit_test(test_branches),
 		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_reach),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

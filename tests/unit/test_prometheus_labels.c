@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "agent/core/attribution.h"
 #include "agent/core/buf.h"
 #include "sources/prometheus_promql.h"
 #include "tests/unit/prometheus_talk.h"
@@ -676,6 +677,180 @@ static void test_branches_are_asked_for(void **state)
 	assert_int_equal(talk->error.kind, ERROR_USAGE);
 }
 
+/* The longest way back through ranges, subqueries and offsets. */
+static void test_reach_of_queries(void **state)
+{
+	enum { SECOND = 1000, MINUTE = 60 * SECOND, H = 60 * MINUTE };
+	const struct {
+		const char *query;
+		int64_t reach;
+	} cases[] = {
+		{"up", -1},
+		{"sum by (le) (up{a=\"[5m]\"})", -1},
+		{"rate(x[5m])", 5 * MINUTE},
+		{"rate(x{a=\"]\", b='}'} [ 1h30m ])", 90 * MINUTE},
+		{"histogram_quantile(0.99, sum by (le, region) (rate(x_bucket{job=\"s\"}[1h])))",
+			H},
+		{"avg_over_time(x[1h]) / avg_over_time(y[2h])", 2 * H},
+		{"max_over_time(rate(x[5m])[1h:1m])", 65 * MINUTE},
+		{"max_over_time((rate(x[5m]) > 0)[1h:])", 65 * MINUTE},
+		{"max_over_time(sum(rate(x[5m])) by (job) [1h:])", 65 * MINUTE},
+		{"sum without (a, b) (rate(x[5m])) + on (c) group_left (d) y", 5 * MINUTE},
+		{"rate(x[5m] offset 1d)", 24 * H + 5 * MINUTE},
+		{"rate(x[5m]) offset -1d", 5 * MINUTE},
+		{"x offset 10m", 10 * MINUTE},
+		{"rate(x[5m] @ 1609746000.5 offset 1h)", 65 * MINUTE},
+		{"rate(x[5m] @ end() offset 1h)", 65 * MINUTE},
+		{"avg_over_time(x[300])", 300 * SECOND},
+		{"avg_over_time(x[1.5h])", 90 * MINUTE},
+		{"avg_over_time(x[2i])", 2 * MINUTE},
+		{"avg_over_time(x[250ms])", 250},
+		{"a # [9h]\n+ rate(x[1m])", MINUTE},
+		{"label_replace(rate(x[5m]), \"a\", \"[1d]\", 'b', `(.*)[9d]`)", 5 * MINUTE},
+		{"rate(x[999999999999y])", INT64_C(315360000000)},
+		{"rate(x[5m", 5 * MINUTE},
+		{"((((", -1},
+		{"))) rate(x[5m])", 5 * MINUTE},
+		{"", -1},
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		int64_t reach = promql_reach(cases[i].query, MINUTE);
+		if (reach != cases[i].reach)
+			fail_msg("%s: %lld", cases[i].query, (long long)reach);
+	}
+}
+
+/* "b@10..20": from stamp to stamp; without the first where nobody looked before. */
+static void check_deployments(const struct axis *axis, const char *expected)
+{
+	struct buf text = {0};
+	buf_text(&text, "");
+	buf_reserve(&text, 1);
+	for (size_t i = 0; axis->deployments && i < axis->deployments->count; i++) {
+		const struct deployment *deployment = &axis->deployments->items[i];
+		buf_printf(&text, "%s%s@", i ? " " : "", deployment_name(deployment));
+		if (deployment->after != INT64_MIN)
+			buf_printf(&text, "%ld", (long)(deployment->after / 1000 - T));
+		buf_printf(&text, "..%ld", (long)(deployment->time / 1000 - T));
+	}
+	assert_string_equal(text.data, expected);
+	buf_free(&text);
+}
+
+/* A rollout over two instances, a canary that comes and goes, and one build after the other. */
+static void test_deployments_of_builds(void **state)
+{
+	static const struct {
+		const char *const rows[4];
+		const char *deployments;
+	} cases[] = {
+		{{"\"i\":\"1\",\"revision\":\"a\"|0 1,10 1,20 1",
+			 "\"i\":\"2\",\"revision\":\"a\"|0 1,10 1",
+			 "\"i\":\"1\",\"revision\":\"b\"|20 1,30 1,40 1,50 1"},
+			"a@..0 b@10..20"},
+		{{"\"revision\":\"a\"|0 1,10 1,20 1,30 1,40 1,50 1",
+			 "\"revision\":\"canary\"|20 1,30 1"},
+			"a@..0 canary@10..20 a@30..40"},
+		{{"\"revision\":\"a\"|0 1,10 1,40 1,50 1", "\"revision\":\"b\"|20 1,30 1"},
+			"a@..0 b@10..20 a@30..40"},
+		{{"\"revision\":\"a\"|0 1,50 1"}, "a@..0"},
+		{{"\"job\":\"x\"|0 1", "\"version\":\"2\"|30 1"}, "2@0..30"},
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct talk *talk;
+		set_up((void **)&talk);
+		talk->options.step = 10000;
+		talk->options.query = "avg_over_time(x[1h])";
+		talk->options.build_info = "build_info";
+		talk->query.since = T * 1000LL;
+		talk->query.until = (T + 60) * 1000LL;
+		say_rows(talk, (const char *[]){"|0 1,10 2,20 3", NULL});
+		say_rows(talk, cases[i].rows);
+		done(talk);
+		check_deployments(talk->query.data.series[0].axis, cases[i].deployments);
+		assert_int_equal(talk->query.data.series[0].window.back, HOUR);
+		tear_down((void **)&talk);
+	}
+}
+
+/* On a grid of an hour one build hides the one that came before it within the hour. */
+static void test_deployments_between_points(void **state)
+{
+	struct talk *talk = *state;
+	talk->options.step = HOUR;
+	talk->options.query = "x";
+	talk->options.build_info = "build_info # ours";
+	talk->query.since = T * 1000LL;
+	talk->query.until = (T + 5 * 3600) * 1000LL;
+	say_rows(talk, (const char *[]){"|800 1,4400 2,8000 3", NULL});
+	say_rows(talk,
+		(const char *[]){"\"__name__\":\"build_info\",\"revision\":\"a\"|800 1,4400 1",
+			"\"__name__\":\"build_info\",\"revision\":\"c\"|8000 1,11600 1", NULL});
+	say(talk, 200,
+		"{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\",\"result\":["
+		"{\"metric\":{\"revision\":\"a\"},\"values\":[[1795100800,\"1795097210\"],"
+		"[1795104400,\"1795100815\"],[1795108000,\"1795104415\"]]},"
+		"{\"metric\":{\"revision\":\"b\"},\"values\":[[1795108000,\"1795105000\"]]},"
+		"{\"metric\":{\"revision\":\"c\"},\"values\":[[1795108000,\"1795107015\"],"
+		"[1795111600,\"1795108015\"]]}]}}");
+	done(talk);
+	assert_non_null(
+		strstr(talk->asked[2].url, "query=min_over_time%28timestamp%28%28build_info%20%23%"
+					   "20ours%0A%29%29%5B3600000ms%3A60000ms"
+					   "%5D%29&start="));
+	check_deployments(talk->query.data.series[0].axis, "a@..800 b@4940..5000 c@6955..7015");
+	assert_int_equal(talk->query.notices.count, 0);
+}
+
+/* They are only more exact: without them the step is what is known. */
+static void test_deployments_that_are_refused(void **state)
+{
+	struct talk *talk = *state;
+	talk->options.step = HOUR;
+	talk->options.query = "x";
+	talk->options.build_info = "build_info";
+	talk->query.since = T * 1000LL;
+	talk->query.until = (T + 5 * 3600) * 1000LL;
+	say_rows(talk, (const char *[]){"|800 1,4400 2,8000 3", NULL});
+	say_rows(talk, (const char *[]){"\"revision\":\"a\"|800 1,4400 1",
+			       "\"revision\":\"c\"|8000 1", NULL});
+	say(talk, 422,
+		"{\"status\":\"error\",\"errorType\":\"execution\",\"error\":\"query processing "
+		"would "
+		"load too many samples into memory in query execution\"}");
+	done(talk);
+	check_deployments(talk->query.data.series[0].axis, "a@..800 c@4400..8000");
+	assert_int_equal(talk->query.notices.count, 1);
+	assert_non_null(strstr(talk->query.notices.items[0], "no closer than to the step: "));
+	assert_non_null(strstr(talk->query.notices.items[0], "too many samples"));
+}
+
+/* Values are times, in seconds or milliseconds, also of what was deployed before the range. */
+static void test_annotations(void **state)
+{
+	struct talk *talk = *state;
+	talk->options.step = 10000;
+	talk->options.deployments = "deployed";
+	talk->query.since = T * 1000LL;
+	talk->query.until = (T + 60) * 1000LL;
+	say_rows(talk, (const char *[]){"|0 1,10 2,20 3,30 4,40 5,50 6", NULL});
+	say(talk, 200,
+		"{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\",\"result\":["
+		"{\"metric\":{\"commit\":\"b\"},\"values\":[[1795100020,\"1795100013\"],"
+		"[1795100030,\"1795100013\"]]},"
+		"{\"metric\":{\"commit\":\"a\"},\"values\":[[1795100000,\"1795099000000\"],"
+		"[1795100010,\"NaN\"],[1795100020,\"0\"],[1795100040,\"1795100041.5\"]]}]}}");
+	done(talk);
+	const struct series *series = talk->query.data.series;
+	check_series(series, "commit", "0:1@a 10:2@a 20:3@b 30:4@b 40:5@b 50:6@a");
+	check_deployments(series->axis, "a@-1000..-1000 b@13..13 a@41..41");
+	assert_int_equal(series->window.back, 10000);
+	talk->options.build_info = "build_info";
+	failed(talk, "build_info and deployments both say what ran");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -706,6 +881,11 @@ int main(void)
 		cmocka_unit_test(test_no_branch_leaves_its_quotes),
 		TALK_TEST(test_a_comment_at_the_end_does_not_take_the_range),
 		TALK_TEST(test_branches_are_asked_for),
+		cmocka_unit_test(test_reach_of_queries),
+		cmocka_unit_test(test_deployments_of_builds),
+		TALK_TEST(test_deployments_between_points),
+		TALK_TEST(test_deployments_that_are_refused),
+		TALK_TEST(test_annotations),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

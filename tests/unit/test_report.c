@@ -331,13 +331,15 @@ static void csv(void **state)
 		"test,metric,time,index,forward_change_percent,magnitude,mean_before,mean_after,"
 		"stddev_before,"
 		"stddev_after,pvalue,regression,commit,version,commit_before,labels,kind,"
-		"level_before,level_after,size,size_low,size_high,place_from,place_to\n"
+		"level_before,level_after,size,size_low,size_high,place_from,place_to,"
+		"suspects,suspects_from,suspects_to\n"
 		"demo,demo.read.x,2026-01-04T00:00:00Z,3,20.500000000000007,0.205,100,120.5,0.5,0."
 		"25,1.5e-05,yes,c4,,c3,,step,100,120.5,20.500000000000007,"
-		"19.500000000000007,21.500000000000007,2026-01-03T00:00:00Z,2026-01-04T00:00:00Z\n"
+		"19.500000000000007,21.500000000000007,2026-01-03T00:00:00Z,2026-01-04T00:00:00Z,"
+		"2,c2,c4\n"
 		"demo,demo.read.y,2026-01-04T00:00:00Z,3,140,1.4,1.25,3,0.5,0.25,0,yes,c4,,c2,,"
 		"step,1.25,3,140,139,"
-		"141,2026-01-04T00:00:00Z,2026-01-04T00:00:00Z\n");
+		"141,2026-01-04T00:00:00Z,2026-01-04T00:00:00Z,2,c2,c4\n");
 }
 
 /* A line stays a line, and what it holds does nothing to a terminal. */
@@ -410,7 +412,16 @@ static void our_json(void **state)
 		"\"2026-01-04T00:00:00Z\", "
 		"\"timestamp\": 1767484800, \"attributes\": {\"commit\": \"c4\"}, "
 		"\"attributes_before\": {\"commit\": \"c3\"}, \"commit_before\": \"c3\", "
-		"\"labels\": {}, \"explained_by\": null, \"relative_to\": null, "
+		"\"labels\": {}, \"suspects\": {\"from\": \"c2\", \"to\": \"c4\", \"count\": 2, "
+		"\"list\": [{\"commit\": \"c3\", \"version\": null, "
+		"\"time\": \"2026-01-03T00:00:00Z\", \"not_before\": \"2026-01-02T00:00:00Z\", "
+		"\"age_seconds\": 86400}, {\"commit\": \"c4\", \"version\": null, "
+		"\"time\": \"2026-01-04T00:00:00Z\", \"not_before\": \"2026-01-03T00:00:00Z\", "
+		"\"age_seconds\": 0}], \"since\": \"2026-01-02T00:00:00Z\", "
+		"\"until\": \"2026-01-04T00:00:00Z\", \"last\": {\"commit\": \"c2\", \"version\": "
+		"null, "
+		"\"time\": \"2026-01-02T00:00:00Z\", \"not_before\": \"2026-01-01T00:00:00Z\", "
+		"\"age_seconds\": 172800}}, \"explained_by\": null, \"relative_to\": null, "
 		"\"other_changed\": null, \"other_size\": null, "
 		"\"forward_change_percent\": 20.500000000000007, \"magnitude\": 0.205, "
 		"\"mean_before\": 100, "
