@@ -215,6 +215,8 @@ static void add_candidate(
 			suspect->believed = false;
 	} else if (record->news == NEWS_SILENT) {
 		suspect->believed = suspect->exempt = true;
+	} else if (is_old(subject) && subject->findings->season.cycles) {
+		suspect->believed = false; /* by other cycles; without any it is by other values */
 	}
 }
 
@@ -421,7 +423,8 @@ static struct known *look_back(struct subject *subject, struct arena *scratch,
 	hindsight->kept = memory_new(count, sizeof *hindsight->kept);
 	hindsight->kept_count = 0;
 	for (size_t i = 0; i < count; i++)
-		if ((known[i].time < hindsight->until || !hindsight->grown) &&
+		if ((known[i].time < hindsight->until ||
+			    (!hindsight->grown && !known[i].withdrawn)) &&
 			records[i].state != CHANGE_CANDIDATE &&
 			is_otherwise(hindsight, &records[i], result.found_of[i]))
 			hindsight->kept[hindsight->kept_count++] = known[i].id;

@@ -469,7 +469,7 @@ static void test_refits(void **state)
 	size_t told = 0;
 
 	(void)state;
-	for (size_t number = 0; number < 4 * service_class_count; number++) {
+	for (size_t number = 0; number < 2 * service_class_count; number++) {
 		struct growing growing = {.season = SEASON_AUTO, .options = &options};
 
 		service_generate(number % service_class_count, 5 + number, 28, &series);
@@ -480,14 +480,14 @@ static void test_refits(void **state)
 		growing.values = series.values;
 		begin(&growing, series.n);
 		for (size_t last = series.n / 4; last <= series.n;
-			last += 1 + random_below(&random, 12)) {
+			last += 1 + random_below(&random, 24)) {
 			size_t count = growing.kept.count;
 			int64_t back = growing.times[last - 1] - 100 * growing.step;
 
 			copy_records(&growing.kept, before);
 			run(&growing, last, growing.step / 2);
 			assert_int_equal(count_moved(&growing, before, count, back), 0);
-			if (random_below(&random, 4) > 0)
+			if (random_below(&random, 3) > 0)
 				continue;
 			size_t known = growing.told;
 
