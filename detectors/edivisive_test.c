@@ -249,7 +249,9 @@ static bool ranks_agree(
 	double sum = sum_signs(chunk->x + start, tau - start, chunk->x + tau, end - tau);
 	double z = fabs(sum) / sqrt(even * n1 * n2 * (n + 1) / 3);
 	double most = sqrt(3 * n1 * n2 / (n + 1));
-	double share = fmin(n1, n2) <= 3 ? 1 : 0.93;
+	double share = fmin(n1, n2) <= 3 && chunk->excursion == 0 ? 1
+		       : fmin(n1, n2) <= 3                        ? 0.9
+								  : 0.93;
 	double need = fmax(2.3, fmin(3, share * most));
 	return z >= need * (1 - 1e-9);
 }

@@ -32,6 +32,8 @@ enum {
 /* Of a longer series so many of its newest points are looked at: ten weeks of minutes. */
 enum { MOST_POINTS = 100000 };
 
+enum { FEW = 40 };
+
 /* Points that an outage of a service may have. */
 enum { LONGEST_EXCURSION = 12 };
 
@@ -102,11 +104,19 @@ bool season_parse(const char *text, enum season_mode *mode, struct error *error)
 		error, ERROR_USAGE, "season: \"%.80s\" is none of auto, none, day, week", text);
 }
 
+struct ranked {
+	double value;
+	uint32_t at;
+};
+
 /* The series on a grid of equal steps. */
 struct grid {
 	size_t n;
 	int64_t start, step;
-	double *z;       /* on the scale; NaN where there is no point */
+	double *z;             /* on the scale; NaN where there is no point */
+	struct ranked *ranked; /* the values in order ... */
+	uint32_t *ranks;       /* ... and by place in the grid; of `count` */
+	size_t count;
 	uint32_t *slots; /* which of `slot_count` parts of the local week it is */
 	size_t per_day, slot_count;
 };
@@ -129,11 +139,6 @@ struct fit {
 	struct ranked *ranked;
 };
 
-struct ranked {
-	double value;
-	uint32_t at;
-};
-
 static int by_value(const void *a, const void *b)
 {
 	const struct ranked *one = a, *other = b;
@@ -141,6 +146,26 @@ static int by_value(const void *a, const void *b)
 	if (one->value != other->value)
 		return one->value < other->value ? -1 : 1;
 	return (one->at > other->at) - (one->at < other->at);
+}
+
+/* Cells have a handful of points. */
+static void sort_ranked(struct ranked *items, size_t count)
+{
+	if (count > FEW) {
+		qsort(items, count, sizeof *items, by_value);
+		return;
+	}
+	for (size_t i = 1; i < count; i++) {
+		struct ranked item = items[i];
+		size_t j = i;
+
+		for (; j > 0 &&
+			(item.value < items[j - 1].value ||
+				(item.value == items[j - 1].value && item.at < items[j - 1].at));
+			j--)
+			items[j] = items[j - 1];
+		items[j] = item;
+	}
 }
 
 static int64_t modulo(int64_t value, int64_t divisor)
@@ -220,12 +245,13 @@ static int64_t local_time(const struct season *season, int64_t time)
 	return clock->local ? clock->local(clock->zone, time) : time;
 }
 
-static size_t slot_of(const struct season *season, int64_t time, size_t count)
+/* `rate`: slots a millisecond. */
+static size_t slot_of(const struct season *season, int64_t time, size_t count, double rate)
 {
 	int64_t phase = modulo(local_time(season, time) - MONDAY - season->origin, WEEK);
-	double width = (double)WEEK / (double)count;
+	size_t slot = (size_t)((double)phase * rate + 0.5);
 
-	return (size_t)((double)phase / width + 0.5) % count;
+	return slot < count ? slot : 0;
 }
 
 /* Needs the step. False if too many of the grid's places have no point. */
@@ -262,12 +288,13 @@ static bool lay_slots(struct season *season, struct grid *grid, struct scratch *
 	grid->slot_count = 7 * grid->per_day;
 	if (grid->slot_count > MOST_CELLS)
 		return false;
+	double rate = (double)grid->slot_count / (double)WEEK;
 	season->origin =
 		modulo(local_time(season, grid->start) - MONDAY, WEEK / (int64_t)grid->slot_count);
 	grid->slots = scratch_take(scratch, grid->n, sizeof *grid->slots);
 	for (size_t i = 0; i < grid->n; i++)
 		grid->slots[i] = (uint32_t)slot_of(
-			season, grid->start + (int64_t)i * grid->step, grid->slot_count);
+			season, grid->start + (int64_t)i * grid->step, grid->slot_count, rate);
 	return true;
 }
 
@@ -292,22 +319,28 @@ static size_t tree_find(const uint32_t *tree, size_t n, size_t top, size_t k)
 	return at;
 }
 
+static void rank_values(struct grid *grid, struct scratch *scratch)
+{
+	grid->ranked = scratch_take(scratch, grid->n, sizeof *grid->ranked);
+	grid->ranks = scratch_take(scratch, grid->n, sizeof *grid->ranks);
+	for (size_t i = 0; i < grid->n; i++)
+		if (!isnan(grid->z[i]))
+			grid->ranked[grid->count++] = (struct ranked){grid->z[i], (uint32_t)i};
+	qsort(grid->ranked, grid->count, sizeof *grid->ranked, by_value);
+	for (size_t i = 0; i < grid->count; i++)
+		grid->ranks[grid->ranked[i].at] = (uint32_t)i;
+}
+
 /* What z deviates from the median of the `width` steps around; at the ends, from that of the first
  * or last whole window. */
 static void deviate(const struct grid *grid, size_t width, struct scratch *scratch, double *out)
 {
-	size_t n = grid->n, count = 0, top = 1, held = 0, half;
-	struct ranked *ranked = scratch_take(scratch, n, sizeof *ranked);
-	uint32_t *ranks = scratch_take(scratch, n, sizeof *ranks);
+	const struct ranked *ranked = grid->ranked;
+	const uint32_t *ranks = grid->ranks;
+	size_t n = grid->n, count = grid->count, top = 1, held = 0, half;
 
 	width = width < n ? width : n;
 	half = width / 2;
-	for (size_t i = 0; i < n; i++)
-		if (!isnan(grid->z[i]))
-			ranked[count++] = (struct ranked){grid->z[i], (uint32_t)i};
-	qsort(ranked, count, sizeof *ranked, by_value);
-	for (size_t i = 0; i < count; i++)
-		ranks[ranked[i].at] = (uint32_t)i;
 	uint32_t *tree = scratch_take(scratch, count + 1, sizeof *tree);
 	memset(tree, 0, (count + 1) * sizeof *tree);
 	while (2 * top <= count)
@@ -346,7 +379,7 @@ static void fill_cell(struct fit *fit, const double *y, size_t cell)
 	fit->profile[cell] = (double)NAN;
 	if (count == 0)
 		return;
-	qsort(ranked, count, sizeof *ranked, by_value);
+	sort_ranked(ranked, count);
 	fit->profile[cell] = 0.5 * (ranked[(count - 1) / 2].value + ranked[count / 2].value);
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t low = (count - 2) / 2, high = (count - 1) / 2;
@@ -531,6 +564,8 @@ struct likeness {
 	double most;  /* a difference counts as at most so much */
 	double usual; /* the mean difference at most distances */
 	double error; /* the standard error of the mean at the distance where it is least */
+	size_t low, high, hour;   /* the distances whose ... */
+	const double *difference; /* ... mean differences are known: each hour from low to high */
 };
 
 /* What the values by slot (NULL: none) leave of the deviations, in the order of local time: where
@@ -574,6 +609,10 @@ static double difference_at(const struct likeness *like, size_t distance)
 
 static double likeness_at(const struct likeness *like, size_t distance)
 {
+	size_t beyond = distance - like->low;
+
+	if (distance >= like->low && distance <= like->high && beyond % like->hour == 0)
+		return like->usual - like->difference[beyond / like->hour];
 	return like->usual - difference_at(like, distance);
 }
 
@@ -586,15 +625,20 @@ static size_t hour_of(const struct grid *grid)
 static struct likeness likeness_new(const struct grid *grid, const double *y, double most,
 	size_t low, size_t high, struct scratch *scratch)
 {
-	struct likeness like = {.y = y, .n = grid->n, .most = most};
-	size_t hour = hour_of(grid), count = 0, pairs = like.n - (low + high) / 2;
-	double *all = scratch_take(scratch, (high - low) / hour + 1, sizeof *all), least = HUGE_VAL;
+	struct likeness like = {.y = y, .n = grid->n, .most = most, .low = low, .high = high};
+	size_t count = 0, pairs = like.n - (low + high) / 2;
 
-	for (size_t distance = low; distance <= high; distance += hour) {
+	like.hour = hour_of(grid);
+	double *all = scratch_take(scratch, (high - low) / like.hour + 1, sizeof *all);
+	double *sorted = scratch_take(scratch, (high - low) / like.hour + 1, sizeof *all);
+	double least = HUGE_VAL;
+	for (size_t distance = low; distance <= high; distance += like.hour) {
 		all[count] = difference_at(&like, distance);
 		least = fmin(least, all[count++]);
 	}
-	like.usual = order_median(all, count);
+	memcpy(sorted, all, count * sizeof *all);
+	like.difference = all;
+	like.usual = order_median(sorted, count);
 	like.error = least / sqrt((double)(pairs < PAIRS ? pairs : PAIRS));
 	return like;
 }
@@ -888,6 +932,7 @@ struct season season_fit(enum season_mode mode, struct season_clock clock, unsig
 		!lay_grid(&season, values, times, n, scratch, &grid) ||
 		!lay_slots(&season, &grid, scratch))
 		return season;
+	rank_values(&grid, scratch);
 	struct fit fit = fit_new(&grid, scratch);
 	double *profile = scratch_take(scratch, grid.slot_count, sizeof *profile);
 	unsigned asked = cycles_asked(mode, &grid);
@@ -932,10 +977,11 @@ static double without(const struct season *season, double value, size_t cell)
 void season_remove(const struct season *season, const int64_t *times, const double *values,
 	size_t n, double *out)
 {
+	double rate = (double)season->cells / (double)WEEK;
+
 	for (size_t i = 0; i < n; i++)
-		out[i] = values[i];
-	for (size_t i = 0; i < n && season->cycles; i++)
-		if (isfinite(values[i]))
-			out[i] = without(
-				season, values[i], slot_of(season, times[i], season->cells));
+		out[i] = season->cycles && isfinite(values[i])
+				 ? without(season, values[i],
+					   slot_of(season, times[i], season->cells, rate))
+				 : values[i];
 }

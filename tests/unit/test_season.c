@@ -168,7 +168,8 @@ static void make_modes(struct made *made, size_t n, int64_t step, double stay)
 
 	make(made, n, step, 0, 1, 0.02);
 	for (size_t i = 0; i < n; i++) {
-		if (random_below(&made->random, 1000000) < 1e6 * (double)(step / HOUR) / stay)
+		if ((double)random_below(&made->random, 1000000) <
+			1e6 * (double)(step / HOUR) / stay)
 			mode = 1 - mode;
 		made->values[i] *= mode ? 1.1 : 1;
 	}
