@@ -16,6 +16,7 @@ const struct command *const commands[] = {
 	&list_metrics_command,
 	&validate_command,
 	&changes_command,
+	&why_command,
 	&store_command,
 	NULL,
 };

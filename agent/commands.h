@@ -19,5 +19,6 @@ extern const struct command replay_command;
 extern const struct command run_command;
 extern const struct command store_command;
 extern const struct command validate_command;
+extern const struct command why_command;
 
 #endif

@@ -8,6 +8,7 @@
  */
 #include "detectors/edivisive_chunk.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -156,9 +157,20 @@ static int by_start(const void *a, const void *b)
 	return (one->start > other->start) - (one->start < other->start);
 }
 
+/* Pulses are taken out before anything is judged. */
+static void note_filled(struct tried_list *tried, const struct excursion *one)
+{
+	struct tried edge = {
+		tried->places[one->start], TRIED_EXCURSION, (double)NAN, (double)NAN, (double)NAN};
+	tried_note(tried, &edge);
+	edge.index = tried->places[one->end];
+	tried_note(tried, &edge);
+}
+
 /* Replaces excursions by what lies beside them, those that are none left out. Returns the first
  * point that may have changed, or n. */
-static size_t fill(struct chunk *chunk, struct excursions *excursions)
+static size_t fill(
+	struct chunk *chunk, struct excursions *excursions, const struct scratch *scratch)
 {
 	size_t first = chunk->n, kept = 0;
 	qsort(excursions->items, excursions->count, sizeof(*excursions->items), by_start);
@@ -169,6 +181,8 @@ static size_t fill(struct chunk *chunk, struct excursions *excursions)
 	}
 	for (size_t i = 0; i < kept; i++) {
 		const struct excursion *one = excursions->items + excursions->chosen[i];
+		if (scratch_tried(scratch))
+			note_filled(scratch_tried(scratch), one);
 		chunk_mirror(chunk, one);
 		first = one->start < first ? one->start : first;
 	}
@@ -179,7 +193,7 @@ static size_t fill(struct chunk *chunk, struct excursions *excursions)
 static size_t search_filled(struct chunk *chunk, size_t found, const struct chunk_room *room)
 {
 	for (size_t round = 0; round < FILL_ROUNDS; round++) {
-		size_t first = fill(chunk, room->excursions);
+		size_t first = fill(chunk, room->excursions, room->scratch);
 		if (first == chunk->n)
 			break;
 		chunk_spread(chunk, first);
@@ -203,7 +217,7 @@ size_t chunk_evaluate(
 	chunk->n = n;
 	chunk_spread(chunk, known);
 	room->excursions->count = chunk_pulses(chunk, room->excursions->items);
-	bool filled = fill(chunk, room->excursions) < n;
+	bool filled = fill(chunk, room->excursions, room->scratch) < n;
 	size_t same = chunk_clip(chunk, filled || chunk->filled ? 0 : known, kept);
 	chunk->filled = filled;
 	chunk_add_up(chunk, &room->prefix);

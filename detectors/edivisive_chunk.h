@@ -15,6 +15,7 @@
 #include "detectors/edivisive.h"
 #include "detectors/edivisive_search.h"
 #include "detectors/stats.h"
+#include "detectors/tried.h"
 
 /* A ramp from one level to another, over the points [start, end) of the chunk. */
 struct slope {
@@ -147,6 +148,16 @@ bool relaxed_test(const struct chunk *chunk, const struct prefix *prefix, size_t
 
 /* Steps 3 and 4 for the segments [start, tau) and [tau, end). */
 struct step chunk_test(const struct chunk *chunk, const struct prefix *prefix, size_t start,
+	size_t tau, size_t end);
+
+/* What steps 3 and 4 say of that split, for who asks why: p without the limit up to which it is
+ * worked out, whether the ranks agree, and the means as the values have them. */
+struct opinion {
+	double p, before, after;
+	bool agrees;
+};
+
+struct opinion chunk_opinion(const struct chunk *chunk, const struct prefix *prefix, size_t start,
 	size_t tau, size_t end);
 
 /* Step 7: the place within REFINE_REACH of tau that leaves the least sum of squares within the

@@ -58,6 +58,24 @@ static void test_at(struct list *list, size_t k)
 	step->slope = before.slope;
 }
 
+/* Who asks why wants more than that it is bad. */
+static void note(const struct list *list, size_t k, enum tried_fate fate)
+{
+	struct tried_list *tried = scratch_tried(list->room->scratch);
+	const struct chunk *chunk = list->chunk;
+	size_t tau = list->steps[k].tau;
+	if (!tried)
+		return;
+	struct opinion opinion = chunk_opinion(
+		chunk, &list->room->prefix, segment_start(list, k), tau, segment_end(list, k));
+	if (fate == TRIED_TEST && opinion.p < chunk->options.p_value)
+		fate = opinion.agrees ? TRIED_MAGNITUDE : TRIED_RANKS;
+	if (tau - segment_start(list, k) < LEAST_SIDE || segment_end(list, k) - tau < LEAST_SIDE)
+		fate = TRIED_ENDS;
+	tried_note(tried, &(struct tried){tried->places[tau], fate, opinion.p, opinion.before,
+				  opinion.after});
+}
+
 /* Removes point k and judges its neighbours anew. */
 static void drop(struct list *list, size_t k)
 {
@@ -94,8 +112,10 @@ static void merge(struct list *list)
 {
 	size_t k;
 	while (scratch_spend(list->room->scratch, 4 * list->count) &&
-		(k = weakest_of(list, is_bad)) < list->count)
+		(k = weakest_of(list, is_bad)) < list->count) {
+		note(list, k, TRIED_TEST);
 		drop(list, k);
+	}
 }
 
 /* Whether the level behind the second edge is nearer to that before the first than to the one
@@ -106,10 +126,14 @@ static bool comes_back(const struct step edges[2])
 	return there * back < 0 && fabs(there + back) < fmin(fabs(there), fabs(back));
 }
 
-static void note_excursion(const struct list *list, size_t start, size_t end)
+/* From point k to the next. */
+static void note_excursion(const struct list *list, size_t k)
 {
 	struct excursions *excursions = list->room->excursions;
-	excursions->items[excursions->count++] = (struct excursion){start, end};
+	excursions->items[excursions->count++] =
+		(struct excursion){list->steps[k].tau, list->steps[k + 1].tau};
+	note(list, k, TRIED_EXCURSION);
+	note(list, k + 1, TRIED_EXCURSION);
 }
 
 static void drop_excursions(struct list *list)
@@ -126,9 +150,12 @@ static void drop_excursions(struct list *list)
 		if (shortest == SHORTEST)
 			return;
 		const struct step *edges = list->steps + at;
+		size_t weaker = edges[1].strength < edges[0].strength ? at + 1 : at;
 		if (comes_back(edges))
-			note_excursion(list, edges[0].tau, edges[1].tau);
-		drop(list, edges[1].strength < edges[0].strength ? at + 1 : at);
+			note_excursion(list, at);
+		else
+			note(list, weaker, TRIED_SHORT);
+		drop(list, weaker);
 		merge(list);
 	}
 }
@@ -160,7 +187,7 @@ static void drop_refined_excursions(struct list *list)
 			continue;
 		}
 		const struct step *edges = list->steps + k;
-		note_excursion(list, edges[0].tau, edges[1].tau);
+		note_excursion(list, k);
 		drop(list, edges[1].strength < edges[0].strength ? k + 1 : k);
 		merge(list);
 		k = 0;
@@ -205,8 +232,10 @@ static bool join_ramp(struct list *list, size_t k, size_t count)
 		return false;
 	struct step *steps = list->steps + k;
 	double p = 1;
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
 		p = fmin(p, steps[i].p);
+		note(list, k + i, TRIED_RAMP);
+	}
 	steps[0] = (struct step){.tau = place, .p = p, .ramp = true, .slope = slope};
 	list->count -= count - 1;
 	memmove(steps + 1, steps + count, (list->count - k - 1) * sizeof(*steps));
@@ -236,6 +265,7 @@ static void place_ramps(struct list *list)
 		struct step *step = list->steps + k;
 		size_t place = ramp_place(list, k, 1, &step->slope);
 		if (place != 0) {
+			note(list, k, TRIED_RAMP);
 			step->tau = place;
 			step->ramp = true;
 		}
@@ -299,6 +329,7 @@ static void join_same_ramps(struct list *list)
 			one->slope.end = next->slope.end;
 			one->slope.to = next->slope.to;
 		}
+		note(list, k + 1, TRIED_RAMP);
 		list->count--;
 		memmove(next, next + 1, (list->count - k - 1) * sizeof(*next));
 	}

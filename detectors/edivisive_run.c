@@ -185,7 +185,8 @@ static void note_ramp(struct run *run, const struct step *last)
 }
 
 /* A chunk that begins on a ramp finds the rest of it once more: that is no change of its own. */
-static size_t drop_rest_of_ramp(const struct run *run, struct step *steps, size_t count)
+static size_t drop_rest_of_ramp(
+	const struct run *run, struct step *steps, size_t count, struct tried_list *tried)
 {
 	size_t kept = 0;
 	for (size_t k = 0; k < count; k++) {
@@ -194,6 +195,9 @@ static size_t drop_rest_of_ramp(const struct run *run, struct step *steps, size_
 			    run->chunk_start + steps[k].tau < run->ramp_end;
 		if (!rest)
 			steps[kept++] = steps[k];
+		else if (tried)
+			tried_note(tried, &(struct tried){tried->places[steps[k].tau], TRIED_RAMP,
+						  steps[k].p, (double)NAN, (double)NAN});
 	}
 	return kept;
 }
@@ -229,27 +233,53 @@ static void settle_chunk(
 	chunk_restart(&run->chunk, decided > next ? decided - next : 0);
 }
 
+static void note_standing(const struct run *run, struct tried_list *tried)
+{
+	for (size_t k = 0; k < run->count; k++) {
+		const struct change *change = &run->changes[k];
+		if (change->kind == CHANGE_TREND)
+			tried_ramp(tried, change->place_from, change->place_to);
+		tried_note(tried, &(struct tried){change->index, TRIED_STANDS, change->pvalue,
+					  change->mean_before, change->mean_after});
+	}
+}
+
+/* What the next chunk decides is tried there once more. */
+static void note_settled(
+	const struct run *run, const struct stretch *stretch, struct tried_list *tried)
+{
+	size_t decided = run->chunk_start + run->chunk.decided;
+	tried_forget(tried, stretch->places[decided - stretch->first]);
+}
+
 void run_extend(struct run *run, const struct stretch *stretch, struct scratch *scratch)
 {
 	size_t longest = CHUNK_WINDOWS * (size_t)run->chunk.options.window;
 	size_t rest = stretch->end - run->chunk_start;
 	choose_unit(run, stretch);
+	struct tried_list *tried = scratch_tried(scratch);
 	struct chunk_room room =
 		chunk_room_new(&run->chunk.options, rest < longest ? rest : longest, scratch);
 	for (;;) {
 		size_t n = stretch->end - run->chunk_start;
 		bool is_last = n <= longest;
+		if (tried)
+			tried->places = stretch->places + (run->chunk_start - stretch->first);
 		size_t count = chunk_evaluate(&run->chunk,
 			stretch->values + (run->chunk_start - stretch->first),
 			is_last ? n : longest, &room);
-		count = drop_rest_of_ramp(run, room.steps, count);
+		count = drop_rest_of_ramp(run, room.steps, count, tried);
 		if (scratch_is_spent(scratch))
 			return;
 		if (is_last) {
 			write_changes(run, stretch, room.steps, count, stretch->end);
 			describe_changes(run, stretch, room.steps, count, count);
+			if (tried)
+				note_standing(run, tried);
 			return;
 		}
 		settle_chunk(run, stretch, room.steps, count);
+		if (tried)
+			note_settled(run, stretch, tried);
 	}
 }

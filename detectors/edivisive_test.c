@@ -281,6 +281,27 @@ struct step chunk_test(const struct chunk *chunk, const struct prefix *prefix, s
 	return step;
 }
 
+struct opinion chunk_opinion(const struct chunk *chunk, const struct prefix *prefix, size_t start,
+	size_t tau, size_t end)
+{
+	size_t cap = 2 * (size_t)chunk->options.window;
+	start = tau - start > cap ? tau - cap : start;
+	end = end - tau > cap ? tau + cap : end;
+	struct sides sides = sides_of(chunk, prefix, start, tau, end);
+	struct place place = {chunk, prefix, start};
+	struct opinion opinion = {
+		.p = 1,
+		.before = ldexp(sides.before.mean + chunk->shift, -chunk->exponent),
+		.after = ldexp(sides.after.mean + chunk->shift, -chunk->exponent),
+	};
+	double even;
+	if (sides.before.n < 2 || sides.after.n < 2)
+		return opinion;
+	opinion.p = fmin(1, calibrated_p(&sides, &place, HUGE_VAL, &even));
+	opinion.agrees = ranks_agree(chunk, start, tau, end, even);
+	return opinion;
+}
+
 size_t chunk_best_place(const struct chunk *chunk, size_t start, size_t tau, size_t end)
 {
 	size_t cap = 2 * (size_t)chunk->options.window;

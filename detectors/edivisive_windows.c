@@ -60,6 +60,20 @@ static size_t best_interval(const struct interval *intervals, size_t count)
 	return best;
 }
 
+/* The best place of what is left of a window, which is no candidate. */
+static void note_weak(
+	const struct chunk *chunk, const struct interval *interval, const struct chunk_room *room)
+{
+	struct tried_list *tried = scratch_tried(room->scratch);
+	size_t tau = interval->start + interval->split.tau;
+	if (!tried || interval->split.tau == 0)
+		return;
+	struct opinion opinion =
+		chunk_opinion(chunk, &room->prefix, interval->start, tau, interval->end);
+	tried_note(tried, &(struct tried){tried->places[tau], TRIED_WEAK, opinion.p, opinion.before,
+				  opinion.after});
+}
+
 /* Appends the candidates of [start, end) to those there are; returns their number. */
 static size_t search_window(
 	struct chunk *chunk, size_t start, size_t end, size_t found, const struct chunk_room *room)
@@ -72,8 +86,10 @@ static size_t search_window(
 		struct interval *cut = intervals + best_interval(intervals, parts);
 		size_t tau = cut->start + cut->split.tau;
 		if (cut->split.tau == 0 ||
-			!relaxed_test(chunk, &room->prefix, cut->start, tau, cut->end))
+			!relaxed_test(chunk, &room->prefix, cut->start, tau, cut->end)) {
+			note_weak(chunk, cut, room);
 			break;
+		}
 		memmove(cut + 1, cut, (size_t)(intervals + parts - cut) * sizeof(*cut));
 		cut[0] = interval_of(chunk->y, cut[0].start, tau, room);
 		cut[1] = interval_of(chunk->y, tau, cut[1].end, room);

@@ -21,6 +21,7 @@ struct scratch {
 	struct scratch *payer; /* whose steps count; NULL: its own */
 	uint64_t steps;        /* left */
 	bool spent;
+	struct tried_list *tried; /* or NULL */
 };
 
 struct scratch *scratch_new(void)
@@ -55,6 +56,16 @@ bool scratch_spend(struct scratch *scratch, uint64_t steps)
 	if (!payer->spent)
 		payer->steps -= steps;
 	return !payer->spent;
+}
+
+void scratch_trace(struct scratch *scratch, struct tried_list *tried)
+{
+	scratch->tried = tried;
+}
+
+struct tried_list *scratch_tried(const struct scratch *scratch)
+{
+	return scratch->tried;
 }
 
 bool scratch_is_spent(const struct scratch *scratch)

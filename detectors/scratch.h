@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 struct scratch;
+struct tried_list;
 
 /* Forgets everything taken so far and keeps the memory. Every detect and append begins with it. */
 void scratch_reset(struct scratch *scratch);
@@ -36,6 +37,12 @@ void scratch_allow(struct scratch *scratch, uint64_t steps);
  */
 bool scratch_spend(struct scratch *scratch, uint64_t steps);
 bool scratch_is_spent(const struct scratch *scratch);
+
+/* Where the calls with this scratch note what they try (detectors/tried.h); NULL, as at first:
+ * nowhere.
+ */
+void scratch_trace(struct scratch *scratch, struct tried_list *tried);
+struct tried_list *scratch_tried(const struct scratch *scratch);
 
 /* realloc that aborts instead of returning NULL, for what a stream keeps between calls. */
 void *scratch_resize(void *memory, size_t count, size_t size) __attribute__((returns_nonnull));

@@ -1,0 +1,198 @@
+"""`hunter-c why`: each way in which a change is told, or is dropped, is explained as what it is."""
+import csv
+import datetime
+import json
+import random
+
+import pytest
+from test_run import START, config
+
+HOUR, DAY = datetime.timedelta(hours=1), datetime.timedelta(days=1)
+
+
+def normal(seed, points):
+    source = random.Random(seed)
+    return [100 + source.gauss(0, 1) for _ in range(points)]
+
+
+def flat(points=300):
+    return normal(1, points)
+
+
+def step(at, percent, points=300, seed=1):
+    return [v + percent * (i >= at) for i, v in enumerate(normal(seed, points))]
+
+
+def spike(at, length, height=30, points=300):
+    return [v + height * (at <= i < at + length) for i, v in enumerate(normal(2, points))]
+
+
+def ramp(at, length, height, points=300):
+    return [v + height * min(max(i - at, 0), length) / length for i, v in enumerate(normal(3, points))]
+
+
+def tails(points=300):
+    """From 200 on one value in five is far above the others: the mean moves, the ranks hardly do."""
+    source = random.Random(8)
+    return [v + 12 * (i >= 200 and source.random() < 0.2) for i, v in enumerate(normal(4, points))]
+
+
+def daily(points=24 * 21):
+    return [v + (30 if 8 <= i % 24 < 18 else 0) for i, v in enumerate(normal(5, points))]
+
+
+def write(path, values, apart):
+    with open(path, "w", newline="") as out:
+        rows = csv.writer(out)
+        rows.writerow(["time", "commit", "p99"])
+        for i, value in enumerate(values):
+            rows.writerow([(START + i * apart).isoformat(), f"c{i:05d}", f"{value:.4f}"])
+
+
+def configured(tmp_path, values, extra="", agent="", apart=DAY):
+    write(tmp_path / "data.csv", values, apart)
+    return config(tmp_path, f"""
+  db.read:
+    type: csv
+    file: {tmp_path}/data.csv
+    attributes: [commit]
+    metrics: {{p99: {{direction: -1, unit: ms}}}}
+{extra}
+""", agent=agent)
+
+
+def why(hunter, path, *at):
+    done = hunter("why", "--config", path, "db.read", "p99", *at, "--output", "json")
+    assert done.code == 0, done.err
+    return json.loads(done.out)
+
+
+def fates(found, first, last):
+    return {tried["fate"] for tried in found["tried"] if first <= tried["index"] <= last}
+
+
+def test_a_step_stands_and_the_smallest_is_measured(hunter, tmp_path):
+    path = configured(tmp_path, step(200, 8))
+    found = why(hunter, path)
+    assert (found["verdict"], found["place"], found["index"]) == ("would_tell", "last_change", 200)
+    assert found["change"]["commit_after"] == "c00200" and found["change"]["regression"]
+    assert found["arrival"]["told"] and not found["state"] and found["record"] is None
+    power = found["power"]
+    assert power["evened"] and not power["added"]
+    for side in (power["up"], power["down"]):
+        sizes = side["sizes"]
+        assert sizes[0]["size"] == 50 and sizes[0]["told"] <= 3
+        told = [one["size"] for one in sizes if one["told"]]
+        assert side["smallest"] == min(told) <= 5 and told == sorted(told, reverse=True)
+        assert sizes[-1]["size"] == 1 or sizes[-1]["told"] is None
+    # By its commit, and a part of it, it is the same.
+    assert why(hunter, path, "c00200")["verdict"] == "would_tell"
+    text = hunter("why", "--config", path, "db.read", "p99", "c00200")
+    assert "so: a change that stands" in text.out and "the smallest change that would have been told" in text.out
+
+
+def test_the_smallest_is_what_the_agent_tells(hunter, tmp_path):
+    """Put into the file by hand, that step is told by a replay and the next smaller one is not."""
+    power = why(hunter, configured(tmp_path, flat()))["power"]
+    place = round((datetime.datetime.fromisoformat(power["time"].replace("Z", "+00:00")) - START) / DAY)
+    assert place == 300 - 24
+    smallest = power["up"]["smallest"]
+    below = power["up"]["sizes"][-1]["size"]
+    assert below < smallest, power
+    for percent in (smallest, below):
+        values = [v * (1 + percent / 100 * (i >= place)) for i, v in enumerate(flat())]
+        path = configured(tmp_path, values, agent="  evaluation_delay: 0")
+        done = hunter("replay", "--config", path, "--from", (START + place * DAY).isoformat(), "--to",
+                      (START + 300 * DAY).isoformat(), "--interval", "1d", "--output", "json")
+        assert done.code == 0, done.err
+        near = {(START + i * DAY).strftime("%Y-%m-%dT%H:%M:%SZ") for i in range(place - 5, place + 6)}
+        times = [one["time"] for one in json.loads(done.out)["changes"] if one["told"] and one["time"] in near]
+        assert bool(times) == (percent == smallest), (percent, times)
+
+
+@pytest.mark.parametrize("values, at, fate, options", [
+    (spike(200, 3), 200, "excursion", ""),
+    (ramp(120, 120, 30), 200, "ramp", ""),
+    (tails(), 200, "rank rule", "    detection: {p_value: 0.05}"),
+    (step(200, 8), 200, "magnitude", "    detection: {min_magnitude: 0.5}"),
+    (step(200, 0.5), 200, "test", ""),
+])
+def test_what_drops_a_place_is_said(hunter, tmp_path, values, at, fate, options):
+    path = configured(tmp_path, values, options)
+    seen = set()
+    for place in range(at - 80, at + 81, 20):
+        found = why(hunter, path, (START + place * DAY).isoformat())
+        seen |= fates(found, at - 100, at + 100)
+        assert found["traced"]
+    assert fate in seen, seen
+
+
+def test_an_excursion_is_the_verdict(hunter, tmp_path):
+    found = why(hunter, configured(tmp_path, spike(200, 3)), "c00200")
+    assert (found["verdict"], found["dropped_by"], found["change"]) == ("detector", "excursion", None)
+
+
+def test_nothing_is_there(hunter, tmp_path):
+    path = configured(tmp_path, [100.0] * 300)
+    found = why(hunter, path)
+    assert (found["verdict"], found["place"], found["index"]) == ("nothing", "newest", 299)
+    assert found["power"]["up"]["smallest"] == 1
+
+
+def test_the_season_is_removed(hunter, tmp_path):
+    found = why(hunter, configured(tmp_path, daily(), apart=HOUR))
+    assert found["season"] == ["day"] and found["verdict"] in ("nothing", "detector")
+    assert found["power"]["up"]["smallest"] <= 10
+    text = hunter("why", "--config", tmp_path / "hunter.yaml", "db.read", "p99")
+    assert "a daily cycle removed" in text.out
+
+
+def test_a_candidate_waits_for_confirmation(hunter, tmp_path):
+    values = step(200, 8, points=206)
+    path = configured(tmp_path, values, "    detection: {confirm: 20 points}")
+    assert why(hunter, path)["verdict"] == "confirmation"
+    done = hunter("run", "--once", "--config", path)
+    assert done.code == 0, done.err
+    found = why(hunter, path)
+    assert (found["verdict"], found["record"]["state"]) == ("confirmation", "candidate")
+
+
+def test_a_weekend_is_held(hunter, tmp_path):
+    """Saturday, 2024-03-09, in the second week: what weekends are like is not known."""
+    path = configured(tmp_path, step(200, 8, points=212), apart=HOUR)
+    found = why(hunter, path)
+    assert found["verdict"] == "hold" and found["arrival"]["told"] is None
+    assert found["arrival"]["held_until"] > "2024-03-11" and found["season_undecided"]
+
+
+def test_what_is_too_old_and_what_is_told(hunter, tmp_path):
+    path = configured(tmp_path, step(200, 8), agent="")
+    old = path.read_text().replace("max_age: never", "max_age: 14d")
+    path.write_text(old)
+    assert why(hunter, path)["verdict"] == "too_old"
+    assert hunter("run", "--once", "--config", path).code == 0
+    found = why(hunter, path)
+    assert (found["verdict"], found["record"]["news"]) == ("max_age", "silent")
+    (tmp_path / "state.db").unlink()
+    path.write_text(old.replace("max_age: 14d", "max_age: never"))
+    assert hunter("run", "--once", "--config", path).code == 0
+    found = why(hunter, path)
+    assert found["state"] and found["verdict"] == "told"
+    assert found["record"]["history"][-1]["event"] == "announced"
+
+
+def test_what_cannot_be_asked(hunter, tmp_path):
+    path = configured(tmp_path, flat(40))
+
+    def problem(*arguments):
+        done = hunter("why", "--config", path, *arguments)
+        assert done.out == ""
+        return done.code, done.err
+
+    assert problem("db.read")[0] == 2
+    code, err = problem("db.read", "p50")
+    assert code == 2 and 'no metric "p50"; it has 1: p99' in err
+    code, err = problem("db.read", "p99", "zzz")
+    assert code == 2 and '"zzz" is neither a commit of the series\' points nor a time' in err
+    code, err = problem("db.read", "p99", "--state-file", str(tmp_path / "none.db"))
+    assert code == 4
