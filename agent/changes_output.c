@@ -87,8 +87,8 @@ static const char *place(struct arena *arena, const struct announcement *item)
 	struct buf text = {0};
 
 	buf_text(&text, item->change.kind == CHANGE_TREND ? "trend" : "");
-	text_course(&text, item);
-	text_place(&text, item);
+	text_course(&text, item, &text_plain);
+	text_place(&text, item, &text_plain);
 	return filled(arena, &text);
 }
 

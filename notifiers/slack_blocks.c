@@ -5,9 +5,7 @@
 
 #include <string.h>
 
-#include "agent/core/when.h"
 #include "notifiers/slack_lines.h"
-#include "notifiers/text.h"
 
 void slack_blocks_free(struct slack_blocks *blocks)
 {
@@ -46,11 +44,6 @@ static void block_of_text(
 	buf_clear(text);
 }
 
-void slack_blocks_header(struct slack_blocks *blocks, struct buf *text)
-{
-	block_of_text(blocks, "header", "plain_text", text);
-}
-
 void slack_blocks_section(struct slack_blocks *blocks, struct buf *text)
 {
 	block_of_text(blocks, "section", "mrkdwn", text);
@@ -84,13 +77,12 @@ static void field_close(struct slack_blocks *blocks)
 static void time_block(struct slack_blocks *blocks, int64_t time)
 {
 	struct buf text = {0};
-	char when[WHEN_TEXT];
 
 	field_close(blocks);
 	fields_close(blocks);
 	block_open(blocks, "divider");
 	buf_char(&blocks->json, '}');
-	buf_printf(&text, "*%s*", when_format(time, when));
+	slack_date(&text, time, false);
 	slack_blocks_section(blocks, &text);
 	buf_free(&text);
 }
@@ -107,7 +99,7 @@ static bool has_room(const struct slack_blocks *blocks, size_t line, size_t rang
 	size_t text = blocks->text + blocks->field.length + line + ranges + SLACK_NAME + 2;
 
 	return blocks->count + (new_time ? 4 : 2) <= SLACK_BLOCKS &&
-	       text + (new_time ? WHEN_TEXT : 0) <= SLACK_BLOCKS_TEXT;
+	       text + (new_time ? SLACK_DATE : 0) <= SLACK_BLOCKS_TEXT;
 }
 
 /* The change that is being added, and the one before it. */

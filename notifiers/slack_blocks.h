@@ -13,7 +13,6 @@
 enum {
 	SLACK_BLOCKS = 50,
 	SLACK_BLOCKS_TEXT = 13000,
-	SLACK_HEADER = 150,
 	SLACK_SECTION = 3000,
 	SLACK_FIELDS = 10,
 	SLACK_FIELD = 2000,
@@ -30,13 +29,12 @@ struct slack_blocks {
 void slack_blocks_free(struct slack_blocks *blocks);
 void slack_blocks_clear(struct slack_blocks *blocks);
 
-/* Take the text and empty the buffer. */
-void slack_blocks_header(struct slack_blocks *blocks, struct buf *text);
+/* Takes the text and empties the buffer. */
 void slack_blocks_section(struct slack_blocks *blocks, struct buf *text);
 
 /*
  * A time, under it a field for each test, in it a line for each metric and the commits at the end.
- * Returns how many of the changes fit Slack's limits, at least one after a header and a section.
+ * Returns how many of the changes fit Slack's limits, at least one after a section.
  */
 size_t slack_blocks_changes(
 	struct slack_blocks *blocks, const struct announcement *const *items, size_t count);

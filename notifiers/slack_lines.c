@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "agent/core/utf8.h"
-#include "notifiers/text.h"
+#include "agent/core/when.h"
 
 enum {
 	METRIC = 400,
@@ -16,7 +16,6 @@ enum {
 	LINKS = 500,
 	ATTRIBUTES = 200,
 	BASIS = 500,
-	SUSPECTS = 300,
 };
 
 static const char ellipsis[] = "…";
@@ -110,6 +109,18 @@ void slack_escaped(struct buf *out, const char *text, size_t most)
 	escaped(out, text, most, false);
 }
 
+/* The token takes seconds, and its text no other characters than these. */
+void slack_date(struct buf *out, int64_t time, bool day)
+{
+	int64_t seconds = time / 1000 - (time % 1000 < 0 ? 1 : 0);
+	char when[WHEN_TEXT];
+
+	buf_printf(out, "<!date^%lld^{date_short_pretty}%s|%s>", (long long)seconds,
+		day ? "" : " {time}", when_format(time, when));
+}
+
+const struct text_style slack_style = {slack_escaped, slack_date};
+
 void slack_test_line(struct buf *out, const struct announcement *item)
 {
 	buf_char(out, '*');
@@ -158,8 +169,7 @@ void slack_item_line(struct buf *out, const struct announcement *item)
 		buf_char(out, ' ');
 		slack_escaped(out, item->unit, UNIT);
 	}
-	text_course(out, item);
-	buf_printf(out, " (p %.2g)", item->change.pvalue);
+	text_course(out, item, &slack_style);
 }
 
 /* The text, as a link if there is a page for it. The page's address has no characters that would
@@ -209,11 +219,9 @@ static void suspects_note(struct buf *out, const struct announcement *item, cons
 {
 	struct buf text = {0};
 
-	text_suspects(&text, item);
-	if (text.length > 0) {
-		buf_text(out, before);
-		slack_escaped(out, text.data, SUSPECTS);
-	}
+	text_suspects(&text, item, &slack_style);
+	if (text.length > 0)
+		buf_printf(out, "%s%s", before, text.data);
 	buf_free(&text);
 }
 
@@ -254,7 +262,7 @@ static void place_line(struct buf *out, const struct announcement *item)
 {
 	struct buf text = {0};
 
-	text_place(&text, item);
+	text_place(&text, item, &slack_style);
 	if (text.length > 0)
 		buf_printf(out, "\n%s", text.data);
 	buf_free(&text);

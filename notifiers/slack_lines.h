@@ -8,18 +8,26 @@
 #ifndef NOTIFIERS_SLACK_LINES_H
 #define NOTIFIERS_SLACK_LINES_H
 
-#include "notifiers/notifier.h"
+#include "notifiers/text.h"
 
-enum { SLACK_NAME = 300, SLACK_SENTENCE = 2000 };
+/* In bytes; SLACK_DATE: what a date takes at most. */
+enum { SLACK_NAME = 300, SLACK_SENTENCE = 2000, SLACK_DATE = 100 };
 
 /* The text, clean and escaped, in `most` bytes at most; "…" stands for what is cut. What is markup
  * in its place (*bold*, not snake_case) is written with characters that look alike. */
 void slack_escaped(struct buf *out, const char *text, size_t most);
 
+/* A date that Slack shows in the reader's time zone; to the day or the minute. Where it is not
+ * understood, it reads "2021-07-02 00:00:00 +0000". */
+void slack_date(struct buf *out, int64_t time, bool day);
+
+/* Names by slack_escaped, times by slack_date. */
+extern const struct text_style slack_style;
+
 /* "*test*" */
 void slack_test_line(struct buf *out, const struct announcement *item);
 
-/* "\n:red_circle: p99: +24%  3.17e+07 → 3.94e+07 ns (p 1e-09)" */
+/* "\n:red_circle: p99: +24%  3.17e+07 → 3.94e+07 ns" */
 void slack_item_line(struct buf *out, const struct announcement *item);
 
 /* "\na60027ff .. 15ce8e36 (compare)", with links where there are pages; nothing where no commit is

@@ -1,6 +1,6 @@
 /*
  * A post is filled until the next change might not fit. Which changes are shown at all is decided
- * by weight; in a post they stand by time, test, and weight within a test, as the message has them.
+ * by weight; in a post they stand by time and test, the worst first.
  */
 #include "notifiers/slack_render.h"
 
@@ -8,10 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/core/when.h"
 #include "notifiers/slack_blocks.h"
 #include "notifiers/slack_lines.h"
-#include "notifiers/text.h"
 
 /* REST_MOST: bytes that rest_line takes, whose numbers come last. */
 enum {
@@ -21,8 +19,6 @@ enum {
 	FALLBACK_LINES = 5,
 	METADATA_CHANGES = 50
 };
-
-#define TITLE "hunter-c has detected change points"
 
 /* One post in the making. */
 struct post {
@@ -37,24 +33,11 @@ struct rendering {
 	const struct announcement **items;     /* those that are shown, by post */
 	struct post posts[SLACK_POSTS];
 	size_t post_count, shown;
-	bool planned; /* how many are shown where is settled */
+	bool planned;    /* how many are shown where is settled */
+	struct buf what; /* of the first line, see text_what */
 	struct slack_blocks blocks;
 	struct buf *payload;
 };
-
-static void worst_line(struct buf *out, const struct message *message)
-{
-	const struct announcement *worst = message_worst(message);
-
-	if (message->count < 2)
-		return;
-	buf_text(out, "\nWorst: ");
-	slack_test_line(out, worst);
-	buf_char(out, ' ');
-	slack_escaped(out, worst->metric, SLACK_NAME);
-	buf_char(out, ' ');
-	text_percent(out, &worst->change);
-}
 
 /* What is not in the first post. */
 static void rest_line(struct buf *out, const struct rendering *rendering)
@@ -72,14 +55,14 @@ static void rest_line(struct buf *out, const struct rendering *rendering)
 			left == 1 ? "is" : "are");
 }
 
-/* "More of the change points of 2021-07-02 00:00:00 +0000 (a60027ff .. 15ce8e36)" */
+/* "More of the change points of 2021-07-02 00:00 (a60027ff .. 15ce8e36): " */
 static void more_line(struct buf *out, const struct announcement *first)
 {
 	const char *before, *after;
-	char when[WHEN_TEXT];
 
 	announcement_range(first, &before, &after);
-	buf_printf(out, "More of the change points of %s", when_format(first->time, when));
+	buf_text(out, "More of the change points of ");
+	slack_date(out, first->time, false);
 	if (before || after) {
 		buf_text(out, " (");
 		if (before || !first->suspects.known) {
@@ -92,20 +75,21 @@ static void more_line(struct buf *out, const struct announcement *first)
 	buf_text(out, ": ");
 }
 
+/* "15 regressions in checkout, pay since 2021-07-02 07:00" */
+static void headline(struct buf *out, const struct rendering *rendering, const char *mark)
+{
+	buf_printf(out, "%s%s%s since ", mark, rendering->what.data, mark);
+	slack_date(out, message_since(rendering->message), false);
+}
+
 static void head_blocks(struct rendering *rendering)
 {
 	const struct message *message = rendering->message;
-	struct tally tally = message_tally(message);
 	struct buf text = {0};
 
-	if (message->more_of) {
+	if (message->more_of)
 		more_line(&text, message->more_of);
-	} else {
-		buf_text(&text, TITLE);
-		slack_blocks_header(&rendering->blocks, &text);
-	}
-	text_tally(&text, &tally);
-	worst_line(&text, message);
+	headline(&text, rendering, "*");
 	rest_line(&text, rendering);
 	slack_blocks_section(&rendering->blocks, &text);
 	buf_free(&text);
@@ -136,7 +120,7 @@ static const struct announcement *const *pick(
 	const struct announcement **items = rendering->items + done;
 
 	memcpy(items, rendering->by_weight + done, count * sizeof *items);
-	message_in_place(items, count);
+	message_arrange(items, count);
 	return items;
 }
 
@@ -196,16 +180,14 @@ static void plan(struct rendering *rendering)
 	rendering->planned = true;
 }
 
-/* What notifications and screen readers get: the tally and the worst, worst first. */
+/* What notifications and screen readers get: the first line and the worst, worst first. */
 static void fallback_text(struct buf *out, const struct rendering *rendering)
 {
 	const struct message *message = rendering->message;
-	struct tally tally = message_tally(message);
 	struct buf line = {0};
 	size_t shown = 0;
 
-	buf_text(out, TITLE ": ");
-	text_tally(out, &tally);
+	headline(out, rendering, "");
 	for (; shown < message->count && shown < FALLBACK_LINES; shown++) {
 		buf_clear(&line);
 		buf_char(&line, '\n');
@@ -263,6 +245,7 @@ static void render_changes(struct rendering *rendering)
 	rendering->items = memory_new(message->count, sizeof *rendering->items);
 	rendering->by_weight = memory_new(message->count, sizeof *rendering->by_weight);
 	message_by_weight(message, rendering->by_weight);
+	text_what(&rendering->what, message, &slack_style);
 	plan(rendering);
 	for (size_t i = 0; i < rendering->post_count; i++) {
 		struct post *post = &rendering->posts[i];
@@ -279,6 +262,7 @@ static void render_changes(struct rendering *rendering)
 		write_body(rendering, post, &text);
 	}
 	buf_free(&text);
+	buf_free(&rendering->what);
 	free(rendering->items);
 	free(rendering->by_weight);
 }
@@ -288,14 +272,15 @@ static void render_notice(struct rendering *rendering)
 {
 	const struct notice *notice = rendering->message->notice;
 	struct buf section = {0}, text = {0};
-	char when[WHEN_TEXT];
 
 	slack_escaped(&text, notice->subject, SLACK_NAME);
 	buf_text(&text, ": ");
 	slack_escaped(&text, notice->text, SLACK_SENTENCE);
 	buf_text(&section, notice->recovered ? ":large_green_circle: *" : ":warning: *");
 	slack_escaped(&section, notice->subject, SLACK_NAME);
-	buf_printf(&section, "*  %s\n", when_format(notice->time, when));
+	buf_text(&section, "*  ");
+	slack_date(&section, notice->time, false);
+	buf_char(&section, '\n');
 	slack_escaped(&section, notice->text, SLACK_SENTENCE);
 	slack_blocks_section(&rendering->blocks, &section);
 	write_body(rendering, &(struct post){.of = 1}, &text);

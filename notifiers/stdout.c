@@ -61,12 +61,12 @@ static void render_range(const struct announcement *item, struct buf *out)
 	const char *before, *after, *likely = announcement_likely(item);
 	struct buf attributes = {0}, place = {0}, suspects = {0};
 
-	text_place(&place, item);
+	text_place(&place, item, &text_plain);
 	if (place.length > 0)
 		buf_printf(out, "      %s\n", place.data);
 	buf_free(&place);
 	announcement_range(item, &before, &after);
-	text_suspects(&suspects, item);
+	text_suspects(&suspects, item, &text_plain);
 	if (before || after) {
 		buf_text(out, "      ");
 		if (before || !item->suspects.known) {
@@ -107,7 +107,7 @@ static void render_cluster(const struct announcement *item, struct buf *out)
 	buf_char(out, ')');
 }
 
-/* "    p99: +24% [21, 27]  3.17e+07 --> 3.94e+07 ns  regression (p = 1e-05)" */
+/* "    p99: +24% [21, 27]  3.17e+07 --> 3.94e+07 ns  regression" */
 static void render_item(const struct announcement *item, struct buf *out)
 {
 	int verdict = announcement_verdict(item);
@@ -124,23 +124,21 @@ static void render_item(const struct announcement *item, struct buf *out)
 		buf_char(out, ' ');
 		text_clean(out, item->unit, NAME_MAX_CHARS);
 	}
-	text_course(out, item);
-	buf_text(out, verdict > 0 ? "  regression" : verdict < 0 ? "  improvement" : "");
-	buf_printf(out, "  (p = %.2g)\n", item->change.pvalue);
+	text_course(out, item, &text_plain);
+	buf_text(out, verdict > 0 ? "  regression\n" : verdict < 0 ? "  improvement\n" : "\n");
 }
 
+/* "15 regressions in checkout, pay since 2021-07-02 00:00:00 +0000" */
 static void render_head(const struct message *message, struct buf *out)
 {
-	struct tally tally = message_tally(message);
 	char when[WHEN_TEXT];
 
+	buf_text(out, BOLD);
+	text_what(out, message, &text_plain);
+	buf_printf(out, " since %s" PLAIN "\n", when_format(message_since(message), when));
 	if (message->more_of)
-		buf_printf(out, BOLD "more of the change points of %s" PLAIN "\n",
+		buf_printf(out, "more of the change points of %s\n",
 			when_format(message->more_of->time, when));
-	else
-		buf_text(out, BOLD "hunter-c has detected change points" PLAIN "\n");
-	text_tally(out, &tally);
-	buf_char(out, '\n');
 }
 
 /* "prometheus  2021-07-02 00:00:00 +0000", under it what is wrong. */
@@ -162,7 +160,8 @@ static void render_changes(const struct message *message, struct buf *payload)
 	const struct announcement *last = NULL;
 	char when[WHEN_TEXT];
 
-	message_select(message, count, items);
+	message_by_weight(message, items);
+	message_arrange(items, count);
 	render_head(message, payload);
 	for (size_t i = 0; i < count; i++) {
 		const struct announcement *item = items[i];

@@ -13,6 +13,7 @@
 #include "agent/core/when.h"
 
 enum { ATTRIBUTE_CHARS = 60, MEMBER_CHARS = 1000, OTHER_CHARS = 200 };
+enum { TESTS_NAMED = 3, TEST_CHARS = 100 };   /* in the first line */
 enum { TO_THE_DAY = 10, TO_THE_MINUTE = 16 }; /* characters of a time */
 
 /* Times further apart are told to the day; ms. */
@@ -77,15 +78,87 @@ void message_by_weight(const struct message *message, const struct announcement 
 	qsort(out, message->count, sizeof *out, compare_weight);
 }
 
-void message_in_place(const struct announcement **items, size_t count)
-{
-	qsort(items, count, sizeof *items, compare_place);
-}
-
 void message_select(const struct message *message, size_t count, const struct announcement **out)
 {
 	message_by_weight(message, out);
-	message_in_place(out, count < message->count ? count : message->count);
+	qsort(out, count < message->count ? count : message->count, sizeof *out, compare_place);
+}
+
+/* An item with its rank by weight, and the best rank of its time and of its test in that. */
+struct ranked {
+	const struct announcement *item;
+	size_t rank, of_time, of_test;
+};
+
+static int compare_size(size_t a, size_t b)
+{
+	return (a > b) - (a < b);
+}
+
+/* By time, test and rank. */
+static int compare_blocks(const void *a, const void *b)
+{
+	const struct ranked *left = a, *right = b;
+	int order;
+
+	if (left->item->time != right->item->time)
+		return left->item->time < right->item->time ? -1 : 1;
+	order = strcmp(left->item->test, right->item->test);
+	return order != 0 ? order : compare_size(left->rank, right->rank);
+}
+
+static int compare_ranks(const void *a, const void *b)
+{
+	const struct ranked *left = a, *right = b;
+	int order = compare_size(left->of_time, right->of_time);
+
+	if (order == 0)
+		order = compare_size(left->of_test, right->of_test);
+	return order != 0 ? order : compare_size(left->rank, right->rank);
+}
+
+/* The ranks of times and tests; the items stand by time and test. */
+static void rank_blocks(struct ranked *items, size_t count)
+{
+	for (size_t first = 0, next; first < count; first = next) {
+		size_t best = items[first].rank;
+
+		for (next = first;
+			next < count && items[next].item->time == items[first].item->time; next++) {
+			bool same_test = next > first && strcmp(items[next].item->test,
+								 items[next - 1].item->test) == 0;
+
+			items[next].of_test =
+				same_test ? items[next - 1].of_test : items[next].rank;
+			best = items[next].rank < best ? items[next].rank : best;
+		}
+		for (size_t i = first; i < next; i++)
+			items[i].of_time = best;
+	}
+}
+
+void message_arrange(const struct announcement **items, size_t count)
+{
+	struct ranked *ranked = memory_new(count, sizeof *ranked);
+
+	qsort(items, count, sizeof *items, compare_weight);
+	for (size_t i = 0; i < count; i++)
+		ranked[i] = (struct ranked){.item = items[i], .rank = i};
+	qsort(ranked, count, sizeof *ranked, compare_blocks);
+	rank_blocks(ranked, count);
+	qsort(ranked, count, sizeof *ranked, compare_ranks);
+	for (size_t i = 0; i < count; i++)
+		items[i] = ranked[i].item;
+	free(ranked);
+}
+
+int64_t message_since(const struct message *message)
+{
+	int64_t since = message->items[0].time;
+
+	for (size_t i = 1; i < message->count; i++)
+		since = message->items[i].time < since ? message->items[i].time : since;
+	return since;
 }
 
 static int compare_names(const void *a, const void *b)
@@ -139,6 +212,62 @@ void text_tally(struct buf *out, const struct tally *tally)
 		buf_text(out, ", ");
 	if (tally->improvements > 0)
 		count_of(out, tally->improvements, "improvement");
+}
+
+/* "15 regressions, 1 improvement, 2 other changes" */
+static void put_counts(struct buf *out, const struct tally *tally)
+{
+	size_t others = tally->changes - tally->regressions - tally->improvements;
+	bool named = tally->regressions + tally->improvements > 0;
+
+	if (tally->regressions > 0)
+		count_of(out, tally->regressions, "regression");
+	if (tally->improvements > 0) {
+		buf_text(out, tally->regressions > 0 ? ", " : "");
+		count_of(out, tally->improvements, "improvement");
+	}
+	if (others > 0) {
+		buf_text(out, named ? ", " : "");
+		count_of(out, others, named ? "other change" : "change");
+	}
+}
+
+/* The tests of the items in their order, each once; returns how many were written. */
+static size_t first_tests(
+	const struct announcement *const *items, size_t count, const char **tests, size_t most)
+{
+	size_t found = 0;
+
+	for (size_t i = 0; i < count && found < most; i++) {
+		size_t at = 0;
+
+		while (at < found && strcmp(tests[at], items[i]->test) != 0)
+			at++;
+		if (at == found)
+			tests[found++] = items[i]->test;
+	}
+	return found;
+}
+
+void text_what(struct buf *out, const struct message *message, const struct text_style *style)
+{
+	const struct announcement **items = memory_new(message->count, sizeof *items);
+	struct tally tally = message_tally(message);
+	const char *tests[TESTS_NAMED];
+	size_t named;
+
+	message_by_weight(message, items);
+	named = first_tests(items, message->count, tests, TESTS_NAMED);
+	put_counts(out, &tally);
+	for (size_t i = 0; i < named; i++) {
+		buf_text(out, i == 0 ? " in " : ", ");
+		style->name(out, tests[i], TEST_CHARS);
+	}
+	if (tally.tests > named) {
+		buf_text(out, " and ");
+		count_of(out, tally.tests - named, "more test");
+	}
+	free(items);
 }
 
 void text_clean(struct buf *out, const char *text, size_t limit)
@@ -217,14 +346,23 @@ void text_levels(struct buf *out, const struct change *change, const char *arrow
 	text_level(out, change->level_after);
 }
 
-static void put_span(struct buf *out, const struct announcement *item, const char *between)
+static void plain_time(struct buf *out, int64_t time, bool day)
 {
-	int length = item->place_to - item->place_from > FAR ? TO_THE_DAY : TO_THE_MINUTE;
-	char from[WHEN_TEXT], to[WHEN_TEXT];
+	char when[WHEN_TEXT];
 
-	when_format(item->place_from, from);
-	when_format(item->place_to, to);
-	buf_printf(out, "%.*s%s%.*s", length, from, between, length, to);
+	buf_printf(out, "%.*s", day ? TO_THE_DAY : TO_THE_MINUTE, when_format(time, when));
+}
+
+const struct text_style text_plain = {text_clean, plain_time};
+
+static void put_span(struct buf *out, const struct announcement *item, const char *between,
+	const struct text_style *style)
+{
+	bool day = item->place_to - item->place_from > FAR;
+
+	style->time(out, item->place_from, day);
+	buf_text(out, between);
+	style->time(out, item->place_to, day);
 }
 
 /* Two digits, "+1.0" and "+0.050"; from ten on all before the point. */
@@ -239,12 +377,12 @@ static void put_slope(struct buf *out, double slope)
 		slope);
 }
 
-void text_course(struct buf *out, const struct announcement *item)
+void text_course(struct buf *out, const struct announcement *item, const struct text_style *style)
 {
 	if (item->change.kind != CHANGE_TREND)
 		return;
 	buf_text(out, " over ");
-	put_span(out, item, " .. ");
+	put_span(out, item, " .. ", style);
 	buf_text(out, ", ");
 	put_slope(out, item->slope);
 	buf_text(out, " a point");
@@ -255,12 +393,12 @@ static bool is_wide(const struct announcement *item)
 	return item->place_from < item->place_to;
 }
 
-void text_place(struct buf *out, const struct announcement *item)
+void text_place(struct buf *out, const struct announcement *item, const struct text_style *style)
 {
 	if (item->change.kind == CHANGE_TREND || !is_wide(item))
 		return;
 	buf_text(out, "between ");
-	put_span(out, item, " and ");
+	put_span(out, item, " and ", style);
 }
 
 static void put_other(struct buf *out, const struct announcement *item)
@@ -435,15 +573,18 @@ static void put_age(struct buf *out, int64_t age)
 }
 
 /* When the suspects were deployed, to the minute. */
-static void put_deployed(struct buf *out, const struct announcement *item)
+static void put_deployed(
+	struct buf *out, const struct announcement *item, const struct text_style *style)
 {
 	const struct attribution *suspects = &item->suspects;
 	int64_t first = suspects->list[0].time, last = suspects->list[suspects->listed - 1].time;
-	char text[WHEN_TEXT];
 
-	buf_printf(out, "deployed %.*s", TO_THE_MINUTE, when_format(first, text));
-	if (suspects->count > 1)
-		buf_printf(out, " .. %.*s", TO_THE_MINUTE, when_format(last, text));
+	buf_text(out, "deployed ");
+	style->time(out, first, false);
+	if (suspects->count > 1) {
+		buf_text(out, " .. ");
+		style->time(out, last, false);
+	}
 	if (last < item->time) {
 		buf_text(out, ", ");
 		put_age(out, item->time - last);
@@ -451,7 +592,8 @@ static void put_deployed(struct buf *out, const struct announcement *item)
 	}
 }
 
-static void put_no_suspect(struct buf *out, const struct announcement *item)
+static void put_no_suspect(
+	struct buf *out, const struct announcement *item, const struct text_style *style)
 {
 	const struct deployment *last = &item->suspects.last;
 
@@ -460,7 +602,7 @@ static void put_no_suspect(struct buf *out, const struct announcement *item)
 		return;
 	if (last->after == INT64_MIN || last->time >= item->time) {
 		buf_text(out, " (");
-		text_clean(out, deployment_name(last), ATTRIBUTE_CHARS);
+		style->name(out, deployment_name(last), ATTRIBUTE_CHARS);
 		buf_text(out, " all the time)");
 		return;
 	}
@@ -469,19 +611,19 @@ static void put_no_suspect(struct buf *out, const struct announcement *item)
 	buf_text(out, " before");
 	if (deployment_name(last)) {
 		buf_text(out, " (");
-		text_clean(out, deployment_name(last), ATTRIBUTE_CHARS);
+		style->name(out, deployment_name(last), ATTRIBUTE_CHARS);
 		buf_char(out, ')');
 	}
 }
 
-void text_suspects(struct buf *out, const struct announcement *item)
+void text_suspects(struct buf *out, const struct announcement *item, const struct text_style *style)
 {
 	const struct attribution *suspects = &item->suspects;
 
 	if (!suspects->known)
 		return;
 	if (suspects->count == 0) {
-		put_no_suspect(out, item);
+		put_no_suspect(out, item, style);
 		return;
 	}
 	if (suspects->count > 1)
@@ -489,7 +631,7 @@ void text_suspects(struct buf *out, const struct announcement *item)
 	if (!suspects->timed)
 		return;
 	buf_text(out, suspects->count > 1 ? ", " : "");
-	put_deployed(out, item);
+	put_deployed(out, item, style);
 }
 
 static void put_text_or_null(struct buf *out, const char *text)

@@ -20,9 +20,12 @@ struct tally message_tally(const struct message *message);
  * an empty message. */
 const struct announcement *message_worst(const struct message *message);
 
-/* All items, those that matter most first, into `out`; and back into the order of the message. */
+/* All items, those that matter most first, into `out`. */
 void message_by_weight(const struct message *message, const struct announcement **out);
-void message_in_place(const struct announcement **items, size_t count);
+
+/* Brings items into the order they are read in: what has the same time stands together, in that
+ * what is of the same test, and of all three what matters most comes first. */
+void message_arrange(const struct announcement **items, size_t count);
 
 /* The `count` items that matter most, in the order of the message, into `out`, which has room for
  * all. */
@@ -33,6 +36,22 @@ int announcement_compare_weight(const struct announcement *a, const struct annou
 
 /* "3 change points in 2 tests: 2 regressions, 1 improvement" */
 void text_tally(struct buf *out, const struct tally *tally);
+
+/* How a notifier writes names from outside, and times; `day`: to the day. */
+struct text_style {
+	void (*name)(struct buf *out, const char *name, size_t limit);
+	void (*time)(struct buf *out, int64_t time, bool day);
+};
+
+/* text_clean, and times in UTC: "2026-03-01 06:00". */
+extern const struct text_style text_plain;
+
+/* "15 regressions, 1 improvement in checkout, pay and 3 more tests": the tests that matter most
+ * first. */
+void text_what(struct buf *out, const struct message *message, const struct text_style *style);
+
+/* When the first of the changes was. */
+int64_t message_since(const struct message *message);
 
 /* Control characters and broken UTF-8 become spaces and U+FFFD, what passes `limit` characters
  * becomes "…". */
@@ -60,11 +79,11 @@ void text_levels(struct buf *out, const struct change *change, const char *arrow
 
 /* What follows the levels of a trend and their unit: " over 2026-03-01 .. 2026-03-09, +1.0 a
  * point"; nothing of a step. */
-void text_course(struct buf *out, const struct announcement *item);
+void text_course(struct buf *out, const struct announcement *item, const struct text_style *style);
 
 /* "between 2026-03-01 06:00 and 2026-03-01 18:00": where a step can lie, if that is not one point;
  * else nothing. */
-void text_place(struct buf *out, const struct announcement *item);
+void text_place(struct buf *out, const struct announcement *item, const struct text_style *style);
 
 /* True where both items have the same attributes, the same place, and the same range of commits and
  * versions. */
@@ -85,7 +104,8 @@ const char *announcement_commit(const struct announcement *item);
 /* What there is to say of the suspects besides the range: "3 suspects, deployed 2026-07-02 06:10 ..
  * 07:48", "deployed 2026-07-02 07:48, 12 minutes before", "no deployment in between; last one 3
  * days before (a60027ff)"; nothing where the range says it all. */
-void text_suspects(struct buf *out, const struct announcement *item);
+void text_suspects(
+	struct buf *out, const struct announcement *item, const struct text_style *style);
 
 /* "suspects": null where nothing is known, else {"from": ..., "to": ..., "count": ..., "list":
  * [...], "last": ...}; `time` is that of the change, from which ages count. */

@@ -67,7 +67,7 @@ static void name_suspects(const struct announcement *item, struct buf *out)
 	name_change(item, out);
 	buf_text(out, ": ");
 	announcement_range(item, &before, &after);
-	text_suspects(&note, item);
+	text_suspects(&note, item, &text_plain);
 	if (before) {
 		text_clean(out, before, COMMIT_MOST);
 		buf_text(out, " .. ");

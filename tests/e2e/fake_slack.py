@@ -18,7 +18,7 @@ import time
 import urllib.parse
 
 BLOCKS, BLOCKS_TEXT, TEXT = 50, 13000, 4000
-LINK = re.compile(r"<https?://[^<>|\s]{1,2000}\|[^<>]+>")
+LINK = re.compile(r"<(https?://[^<>|\s]{1,2000}|!date\^-?\d+\^[^<>|^]*{date[^<>|^]*)\|[^<>]+>")
 WEBHOOK = "/services/T0001/B0001/"
 
 

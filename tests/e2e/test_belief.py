@@ -30,7 +30,7 @@ def test_a_candidate_is_shown_and_told_when_it_is_believed(hunter, tmp_path):
     assert known(hunter, path, "--state", "candidate") == [("candidate", "held", 2)]
     write_csv(tmp_path / "a.csv", STEP, points=68)
     done = hunter("run", "--once", "--config", path)
-    assert done.out.count("regression  (p") == 1 and "+20%" in done.out
+    assert done.out.count("  regression\n") == 1 and "+20%" in done.out
     assert known(hunter, path) == [("confirmed", "queued", 3)]
     assert hunter("run", "--once", "--config", path).out == ""
 
@@ -62,7 +62,7 @@ def test_the_running_agent_waits_for_points(hunter, agents, tmp_path):  # noqa: 
     assert agent.metric("hunter_deliveries_total") == 1
     assert agent.metric("hunter_changes_withdrawn_total") == 0
     assert agent.end() == 0
-    assert "".join(agent.out).count("regression  (p") == 1
+    assert "".join(agent.out).count("  regression\n") == 1
 
 
 @pytest.mark.parametrize("restart", [False, True])

@@ -73,7 +73,7 @@ def test_a_step_of_saturday_is_told_on_tuesday(hunter, clock, tmp_path, detectio
     assert "+3" in hunter("regressions", "--config", path).out  # who asks sees it at once
     assert runs(hunter, clock, path, LASTING, [until - 1]) == ""
     out = runs(hunter, clock, path, LASTING, [until, until + 1, until + 30])
-    assert out.count("regression  (p") == 1 and "+3" in out
+    assert out.count("  regression\n") == 1 and "+3" in out
 
 
 def test_what_is_over_by_then_is_recorded(hunter, clock, tmp_path):

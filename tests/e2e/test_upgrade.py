@@ -108,5 +108,5 @@ def test_what_is_new_is_news(hunter, path, tmp_path):
     write(tmp_path / "web.csv", POINTS + LATER + 12)
     done, lines = run(hunter, path)
     assert len(lines) == 1
-    assert done.out.count("(p = ") == 1 and "late: +" in done.out, done.out
+    assert done.out.count("  improvement\n") == 1 and "late: +" in done.out, done.out
     assert run(hunter, path)[0].out == ""

@@ -370,8 +370,8 @@ static void test_notice(void **state)
 	announcer_notice(f->announcer, &notice, &(struct strings){names, 2}, NULL);
 	assert_true(engine_run(f->agent.engine));
 	assert_told(f, 0, 1, 0);
-	assert_int_equal(
-		count(f, "deliveries WHERE payload LIKE '%:warning: *prometheus*  2023-11-14%'"),
+	assert_int_equal(count(f, "deliveries WHERE payload LIKE '%:warning: *prometheus*  "
+				  "<!date^1699990000^%|2023-11-14%'"),
 		1);
 	notice.recovered = true;
 	announcer_notice(f->announcer, &notice, &(struct strings){names, 2}, NULL);
