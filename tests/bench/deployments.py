@@ -34,7 +34,7 @@ END = int(datetime.datetime(2026, 2, 2, 12, tzinfo=datetime.timezone.utc).timest
 POINTS, BEFORE, OTHERS = 90, 60, 7
 # name: step, window and distance of samples, s; the query or target of a series.
 PROMETHEUS = {"1m": (60, 60, 15, "avg_over_time(x_1m[1m])"), "10m": (600, 600, 60, "avg_over_time(x_10m[10m])"),
-              "1h": (HOUR, HOUR, 60, "avg_over_time(x_1h[1h])"), "10m of 1h": (600, HOUR, 60, "avg_over_time(x_10mof1h[1h])")}
+              "1h": (HOUR, HOUR, 240, "avg_over_time(x_1h[1h])"), "10m of 1h": (600, HOUR, 120, "avg_over_time(x_10mof1h[1h])")}
 GRAPHITE = {"1m": (60, 60, 60, "minute.{}"), "10m": (600, 600, 60, "summarize(minute.{},'10min','avg')"),
             "1h": (HOUR, HOUR, 60, "summarize(minute.{},'1h','avg')"),
             "10m of 1h": (600, HOUR, 60, "movingAverage(summarize(minute.{},'10min','avg'),'1h')")}
@@ -115,6 +115,7 @@ def analyze(program, folder, text):
     path.write_text(text)
     ran = subprocess.run([program, "analyze", "--config", path, "--output", "json", "--until", str(END)], capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
+    sys.stderr.write(ran.stderr)
     return json.loads(ran.stdout)
 
 

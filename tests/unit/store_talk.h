@@ -130,6 +130,10 @@ static inline int teardown(void **state)
 static const struct attribute example_attributes[] = {
 	{"build \"nightly\"", "17", "18"}, {"machine", NULL, "perf\n7"}};
 
+static const struct deployment example_suspects[] = {
+	{INT64_C(1699999300000), INT64_C(1699999400000), "b1", NULL},
+	{INT64_C(1699999700000), INT64_C(1699999700000), NULL, "1.2 \"rc\""}};
+
 static const struct record example = {
 	.item = {.test = "db.read",
 		.metric = "p99",
@@ -159,7 +163,16 @@ static const struct record example = {
 		.commit_before = "a1",
 		.commit_after = "b2",
 		.attributes = example_attributes,
-		.attribute_count = 2},
+		.attribute_count = 2,
+		.suspects = {.known = true,
+			.timed = true,
+			.count = 2,
+			.list = example_suspects,
+			.listed = 2,
+			.since = INT64_C(1699999200000),
+			.until = INT64_C(1700000300000),
+			.last = {INT64_MIN, INT64_C(-5000), "a0", NULL},
+			.corrections = 1}},
 	.series = "p99{region=\"eu\"}",
 	.branch = "",
 	.sign = 1,

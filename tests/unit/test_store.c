@@ -59,6 +59,13 @@ static void test_pending_survives_reopen(void **state)
 	assert_string_equal(record->item.attributes[0].after, "18");
 	assert_null(record->item.attributes[1].before);
 	assert_string_equal(record->item.attributes[1].after, "perf\n7");
+	assert_true(record->item.suspects.known && record->item.suspects.timed);
+	assert_true(attribution_same(&record->item.suspects, &example.item.suspects));
+	assert_int_equal(record->item.suspects.since, example.item.suspects.since);
+	assert_int_equal(record->item.suspects.until, example.item.suspects.until);
+	assert_int_equal(record->item.suspects.corrections, 1);
+	assert_true(record->item.suspects.last.after == INT64_MIN);
+	assert_int_equal(record->item.suspects.list[0].after, example_suspects[0].after);
 	assert_string_equal(record->series, example.series);
 	assert_int_equal(record->sign, 1);
 	assert_int_equal(record->first_seen, example.first_seen);

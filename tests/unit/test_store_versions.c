@@ -179,6 +179,7 @@ static void check_description(const struct announcement *item)
 	assert_string_equal(item->place_commit_before, "a1");
 	assert_string_equal(item->place_commit_after, "b2");
 	assert_null(item->place_version_before);
+	assert_false(item->suspects.known);
 }
 
 /* What an earlier version did not write down is not made up. */
