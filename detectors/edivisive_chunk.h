@@ -178,6 +178,19 @@ struct slope chunk_slope(
 bool chunk_trend(const struct chunk *chunk, const struct chunk_room *room, size_t start, size_t end,
 	struct step *out);
 
+/* The weakest of the steps that are no more than a change between two levels which the values keep
+ * for a while and leave again; `count` if there is none. */
+size_t chunk_stays(const struct chunk *chunk, const struct prefix *prefix, const struct step *steps,
+	size_t count);
+
+/* Likewise of those that are no more than what a level which wanders does. */
+size_t chunk_wanders(const struct chunk *chunk, const struct step *steps, size_t count);
+
+/* Whether the step between two segments of [start, end) is rather a slow drift, too little of one
+ * to be told. */
+bool chunk_drifts(const struct chunk *chunk, const struct chunk_room *room, size_t start,
+	const struct step *step, size_t end);
+
 /* Steps 5 to 8 on the first `count` candidates, in room->steps. Returns how many stand; the
  * excursions it dropped are in room->excursions. */
 size_t chunk_passes(const struct chunk *chunk, size_t count, const struct chunk_room *room);

@@ -335,6 +335,41 @@ static void join_same_ramps(struct list *list)
 	}
 }
 
+/* Steps that are but one more stay on a level of two, and movements of a level that wanders. */
+static void drop_restless(struct list *list)
+{
+	const struct chunk *chunk = list->chunk;
+	size_t n = chunk->n, k;
+	while (list->count > 0 && scratch_spend(list->room->scratch, 8 * list->count * n) &&
+		(k = chunk_stays(chunk, &list->room->prefix, list->steps, list->count)) <
+			list->count) {
+		drop(list, k);
+		merge(list);
+	}
+	while (list->count > 0 && scratch_spend(list->room->scratch, 10 * n) &&
+		(k = chunk_wanders(chunk, list->steps, list->count)) < list->count) {
+		drop(list, k);
+		merge(list);
+	}
+}
+
+/* Steps in the midst of what a slow drift explains better. */
+static void drop_drifts(struct list *list)
+{
+	for (size_t k = 0; k < list->count;) {
+		size_t start = segment_start(list, k), end = segment_end(list, k);
+		if (!scratch_spend(list->room->scratch, 16 * (end - start) + 20000))
+			return;
+		if (!chunk_drifts(list->chunk, list->room, start, list->steps + k, end)) {
+			k++;
+			continue;
+		}
+		drop(list, k);
+		merge(list);
+		k = 0;
+	}
+}
+
 size_t chunk_passes(const struct chunk *chunk, size_t count, const struct chunk_room *room)
 {
 	struct list list = {.chunk = chunk, .room = room, .steps = room->steps};
@@ -350,6 +385,8 @@ size_t chunk_passes(const struct chunk *chunk, size_t count, const struct chunk_
 	drop_refined_excursions(&list);
 	join_ramps(&list);
 	place_ramps(&list);
+	drop_restless(&list);
+	drop_drifts(&list);
 	extend_ramps(&list);
 	add_trends(&list);
 	join_same_ramps(&list);

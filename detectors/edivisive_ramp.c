@@ -24,6 +24,10 @@ static const double ONE_STEP = 20, PARAMETER = 0.5, VISIBLE = 1.2;
  * leaves. What p is raised by for the choice of its ends; the cap of the autocorrelation. */
 enum { SHORTEST_TREND = 20, ROUGH = 10 };
 static const double STEEP = 6, LEAST_TREND = 20, TREND_CHOSEN = 40, MOST_REMEMBERED = 0.95;
+/* Among so many points, a rise of less than so many deviations over half of them is no ramp; nor a
+ * step, if it explains so many variances more than that. */
+enum { DRIFT_FROM = 60 };
+static const double FLAT = 4.25, DRIFT = 3;
 /* Sums of squares below this share of those around zero are rounding. */
 static const double ROUNDING = 1e-26;
 
@@ -261,6 +265,23 @@ struct slope chunk_slope(
 	struct sums sums = sums_of(chunk->y + start, end - start, mean, room);
 	struct ramp ramp = best_ramp(&sums);
 	return slope_of(chunk, start, sums.n, &ramp);
+}
+
+bool chunk_drifts(const struct chunk *chunk, const struct chunk_room *room, size_t start,
+	const struct step *step, size_t end)
+{
+	size_t n = end - start;
+	if (n < DRIFT_FROM)
+		return false;
+	struct sums sums = sums_of(chunk->y + start, n, room);
+	double by_step = steps_explain(&sums, step, 1, start);
+	if (!may_be_ramp(&sums, step->tau - start, by_step))
+		return false;
+	struct ramp ramp = best_ramp(&sums);
+	double all = moments_of(chunk->y + start, n).squares;
+	double variance = (all - ramp.explained) / (double)(n - 1);
+	return 2 * (ramp.end - ramp.start) >= n && ramp.explained > by_step + DRIFT * variance &&
+	       ramp.rise * ramp.rise < FLAT * FLAT * variance;
 }
 
 size_t chunk_ramp(const struct chunk *chunk, const struct chunk_room *room, size_t start,

@@ -14,9 +14,9 @@
 #include "detectors/edivisive_pairs.h"
 #include "tests/unit/random_series.h"
 
-enum { N = 200, SERIES = 100 };
+enum { N = 200, LONG = 300, SERIES = 100 };
 
-static struct change found[N];
+static struct change found[LONG];
 
 static size_t detect(const double *values, size_t n)
 {
@@ -163,6 +163,65 @@ static void test_counts(void **state)
 	}
 }
 
+/* Points found in SERIES series of LONG values in noise of 1, made by `next` from the state. */
+static size_t points_in(double (*next)(uint64_t *, size_t, double *), size_t step, double height)
+{
+	static double values[LONG];
+	size_t points = 0;
+	for (uint64_t seed = 1; seed <= SERIES; seed++) {
+		uint64_t random = seed * 104729;
+		double level = 0;
+		for (size_t i = 0; i < LONG; i++)
+			values[i] = 100 + next(&random, i, &level) + random_normal(&random) +
+				    (i >= step ? height : 0);
+		points += detect(values, LONG);
+	}
+	return points;
+}
+
+/* Two modes, 6 deviations apart, that are left every tenth time. */
+static double sticking(uint64_t *random, size_t i, double *level)
+{
+	(void)i;
+	if (random_below(random, 10) == 0)
+		*level = 6 - *level;
+	return *level;
+}
+
+/* An autoregression that forgets in a hundred points. */
+static double wandering(uint64_t *random, size_t i, double *level)
+{
+	(void)i;
+	*level = 0.99 * *level + 0.2 * random_normal(random);
+	return *level;
+}
+
+static double drifting(uint64_t *random, size_t i, double *level)
+{
+	(void)random;
+	(void)level;
+	return 3 * (double)i / LONG;
+}
+
+static double resting(uint64_t *random, size_t i, double *level)
+{
+	(void)random;
+	(void)i;
+	(void)level;
+	return 0;
+}
+
+static void test_restless_levels(void **state)
+{
+	(void)state;
+	assert_in_range(points_in(sticking, LONG, 0), 0, 10);
+	assert_in_range(points_in(wandering, LONG, 0), 0, 120);
+	assert_in_range(points_in(drifting, LONG, 0), 0, 50);
+	assert_in_range(points_in(sticking, 150, 20), 95, 125);
+	assert_in_range(points_in(wandering, 150, 6), 95, 200);
+	assert_in_range(points_in(resting, 150, 1.5), 99, 103);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -172,6 +231,7 @@ int main(void)
 		cmocka_unit_test(test_levels_of_equal_values),
 		cmocka_unit_test(test_stairs_stay),
 		cmocka_unit_test(test_alternating_values),
+		cmocka_unit_test(test_restless_levels),
 		cmocka_unit_test(test_counts),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
