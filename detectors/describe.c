@@ -16,6 +16,9 @@ static const double REACH = 3, OUTLIER = 3.5, PRIOR = 40, MOST_CORRELATED = 0.9;
 /* How far nine in ten normal values lie from their median at most, in deviations. */
 static const double NINE_IN_TEN = 1.645;
 
+/* What the constant of the place's set loses for each deviation of the step, and keeps. */
+static const double PER_DEVIATION = 0.9, LEAST_CONSTANT = 0.5;
+
 struct sides {
 	const double *values;
 	size_t n, cut;
@@ -88,6 +91,17 @@ static double explained_at(double sum, double total, size_t at, size_t n)
 	return sum * sum / (double)at + rest * rest / (double)(n - at);
 }
 
+/* Yao's constant is that of a path in continuous time; one from point to point reaches less high,
+ * by the more the higher the step is (Siegmund). */
+static double sharpened(const struct sides *sides, double constant, double variance)
+{
+	double height = fabs(sides->after.mean - sides->before.mean);
+	if (variance <= 0)
+		return constant;
+	return fmax(LEAST_CONSTANT,
+		constant - PER_DEVIATION * height / sqrt(variance * sides->inflation));
+}
+
 static void place_of(const struct sides *sides, double constant, size_t *from, size_t *to)
 {
 	const double *values = sides->values;
@@ -101,7 +115,8 @@ static void place_of(const struct sides *sides, double constant, size_t *from, s
 		best = fmax(best, explained_at(sum, total, at, n));
 	}
 	double variance = n > 2 ? sides->within / (double)(n - 2) : 0;
-	double least = best - constant * variance * sides->inflation - 1e-9 * fabs(best);
+	double least = best - sharpened(sides, constant, variance) * variance * sides->inflation -
+		       1e-9 * fabs(best);
 	sum = 0;
 	for (size_t at = 1; at < n; at++) {
 		sum += values[at - 1] - middle;
@@ -136,30 +151,40 @@ static double t_95(double df)
 
 /* The interval is symmetric in the logarithm of the ratio; where a level crosses zero there is
  * none, and it is taken around the difference. */
-static void set_size(struct change *change, const struct sides *sides)
+void describe_size(struct change *change, const struct levels *levels)
 {
-	double before = sides->before.mean, after = sides->after.mean;
+	double before = levels->before, after = levels->after;
 	change->size = change->size_low = change->size_high = (double)NAN;
 	if (before == 0)
 		return;
 	change->size = 100 * (after - before) / fabs(before);
-	if (sides->n < 4)
+	if (levels->df <= 0)
 		return;
-	double v1 = variance_of_mean(sides, sides->before);
-	double v2 = variance_of_mean(sides, sides->after);
-	double df = fmax(2, ((double)sides->n - 2) / sides->inflation), t = t_95(df);
+	double v1 = levels->variance_before, v2 = levels->variance_after, t = t_95(levels->df);
 	if (before * after > 0) {
 		double ratio = after / before;
-		double error = sqrt(v1 / (before * before) + v2 / (after * after));
+		double error = sqrt(fmax(0, v1 / (before * before) + v2 / (after * after) -
+						    2 * levels->covariance / (before * after)));
 		double low = 100 * (ratio * exp(-t * error) - 1);
 		double high = 100 * (ratio * exp(t * error) - 1);
 		change->size_low = before > 0 ? low : -high;
 		change->size_high = before > 0 ? high : -low;
 		return;
 	}
-	double error = 100 * t * sqrt(v1 + v2) / fabs(before);
+	double error = 100 * t * sqrt(fmax(0, v1 + v2 - 2 * levels->covariance)) / fabs(before);
 	change->size_low = change->size - error;
 	change->size_high = change->size + error;
+}
+
+static void set_size(struct change *change, const struct sides *sides)
+{
+	struct levels levels = {.before = sides->before.mean, .after = sides->after.mean};
+	if (sides->n >= 4) {
+		levels.variance_before = variance_of_mean(sides, sides->before);
+		levels.variance_after = variance_of_mean(sides, sides->after);
+		levels.df = fmax(2, ((double)sides->n - 2) / sides->inflation);
+	}
+	describe_size(change, &levels);
 }
 
 /* Values beyond what either level allows say nothing of where the step is: they count as the middle

@@ -21,6 +21,15 @@ enum { DESCRIBE_SIDE = 100 }; /* points to either side that count, at most */
 void describe_place(
 	const double *values, size_t n, size_t cut, double constant, size_t *from, size_t *to);
 
+/* Two levels, the variances of what is known of them, their covariance, and its degrees of
+ * freedom. */
+struct levels {
+	double before, after, variance_before, variance_after, covariance, df;
+};
+
+/* Fills the size and its interval; df 0: no interval. */
+void describe_size(struct change *change, const struct levels *levels);
+
 /*
  * Fills kind, levels, size and place of a step: `values` are existing ones times 2^unit, `places`
  * their indices in the series (NULL: they are the series); the segments to either side are [start,

@@ -21,6 +21,7 @@
 struct slope {
 	size_t start, end;
 	double from, to;
+	double from_variance, to_variance, covariance, df; /* of what is known of the levels */
 };
 
 /* The place and the numbers of one change point within a chunk; sides are capped to 2W points,
@@ -190,6 +191,10 @@ size_t chunk_wanders(const struct chunk *chunk, const struct step *steps, size_t
  * to be told. */
 bool chunk_drifts(const struct chunk *chunk, const struct chunk_room *room, size_t start,
 	const struct step *step, size_t end);
+
+/* The changes of a whole series of few points, for one in which nothing else was found: writes
+ * them to `steps` and returns their number. */
+size_t chunk_short(const struct chunk *chunk, struct step *steps);
 
 /* Steps 5 to 8 on the first `count` candidates, in room->steps. Returns how many stand; the
  * excursions it dropped are in room->excursions. */

@@ -22,6 +22,14 @@ static const double rates[RATES] = {0, .003, .01, .03, .1, .3, 1};
 static const double LIKELIER = 1, BY_FAR = 10;
 enum { FEWEST = 10 };
 
+/* Chunks that cannot hold so many points do not know their noise. */
+enum { KNOWN_FROM = 150 };
+
+static bool knows_noise(const struct chunk *chunk)
+{
+	return CHUNK_WINDOWS * (size_t)chunk->options.window >= KNOWN_FROM;
+}
+
 /* What is known of the noise: of the segments' points given the ones before, for each rate, the sum
  * of squares over their variances and the sum of those variances' logarithms. */
 struct wander {
@@ -134,7 +142,7 @@ size_t chunk_wanders(const struct chunk *chunk, const struct step *steps, size_t
 {
 	struct wander wander = {0};
 	size_t weakest = count;
-	if (count == 0)
+	if (count == 0 || !knows_noise(chunk))
 		return count;
 	for_segments(chunk, steps, count, &wander, add_residuals);
 	if (wander.n < wander.segments + FEWEST || wander.within <= 0)
@@ -348,6 +356,8 @@ size_t chunk_stays(const struct chunk *chunk, const struct prefix *prefix, const
 	size_t count)
 {
 	size_t weakest = count;
+	if (!knows_noise(chunk))
+		return count;
 	for (size_t k = 0; k < count; k++)
 		if (!steps[k].ramp &&
 			(weakest == count || steps[k].strength < steps[weakest].strength) &&

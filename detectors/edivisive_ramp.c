@@ -28,6 +28,8 @@ static const double STEEP = 6, LEAST_TREND = 20, TREND_CHOSEN = 40, MOST_REMEMBE
  * step, if it explains so many variances more than that. */
 enum { DRIFT_FROM = 60 };
 static const double FLAT = 4.25, DRIFT = 3;
+/* What not knowing its ends adds to the variance of its levels. */
+static const double ENDS_CHOSEN = 1.3;
 /* Sums of squares below this share of those around zero are rounding. */
 static const double ROUNDING = 1e-26;
 
@@ -164,22 +166,6 @@ static double share_of(const struct ramp *ramp, size_t i)
 	return ((double)(i - ramp->start) + 0.5) / (double)(ramp->end - ramp->start);
 }
 
-/* The ramp among n points from `start` on, with the levels that fit them best. */
-static struct slope slope_of(
-	const struct chunk *chunk, size_t start, size_t n, const struct ramp *ramp)
-{
-	double mean = moments_of(chunk->y + start, n).mean, share = 0;
-	size_t end = ramp->end < n ? ramp->end : n;
-	for (size_t i = 0; i < n; i++)
-		share += share_of(ramp, i) / (double)n;
-	return (struct slope){
-		.start = start + ramp->start,
-		.end = start + end,
-		.from = mean - ramp->rise * share,
-		.to = mean + ramp->rise * (1 - share),
-	};
-}
-
 /* What a ramp leaves of n points: the sum of squares, and the lag-1 autocorrelation. */
 struct residuals {
 	double squares, correlation;
@@ -201,16 +187,57 @@ static struct residuals residuals_of(const double *y, size_t n, const struct ram
 	return left;
 }
 
+/* The lag-1 autocorrelation of what a ramp leaves of n points, corrected for its bias and
+ * lowered by a quarter of its standard error. */
+static double memory_of(const struct residuals *left, double n)
+{
+	double r = left->correlation;
+	r += (4 + 3 * fmax(r, 0)) / n - 0.25 / sqrt(n);
+	return fmin(fmax(r, 0), MOST_REMEMBERED);
+}
+
+static double freedom_of(double r, double n)
+{
+	return r > 0 ? fmax(2, n * (1 - r) / (1 + r) - 4) : n - 4;
+}
+
 /* p of a ramp whose ends were chosen, with the memory of what it leaves. */
 static double trend_p(const struct ramp *ramp, struct residuals left, double n)
 {
-	double r = left.correlation;
-	r += (4 + 3 * fmax(r, 0)) / n - 0.25 / sqrt(n);
-	r = fmin(fmax(r, 0), MOST_REMEMBERED);
-	double df = r > 0 ? fmax(2, n * (1 - r) / (1 + r) - 4) : n - 4;
+	double r = memory_of(&left, n), df = freedom_of(r, n);
 	double variance = left.squares / (n - 4) * (1 + r) / (1 - r);
 	double t = variance > 0 ? sqrt(ramp->explained / variance) : HUGE_VAL;
 	return fmin(1, TREND_CHOSEN * (1 + 8 * log(n)) * student_two_sided(t, df));
+}
+
+/* The ramp among n points from `start` on, with the levels that fit them best. They are those of
+ * a regression of y on the shares w: y = from + (to - from) w. */
+static struct slope slope_of(
+	const struct chunk *chunk, size_t start, size_t n, const struct ramp *ramp)
+{
+	const double *y = chunk->y + start;
+	double mean = moments_of(y, n).mean, share = 0, squares = 0, m = (double)n;
+	for (size_t i = 0; i < n; i++)
+		share += share_of(ramp, i) / m;
+	for (size_t i = 0; i < n; i++) {
+		double apart = share_of(ramp, i) - share;
+		squares += apart * apart;
+	}
+	struct residuals left = residuals_of(y, n, ramp);
+	double r = memory_of(&left, m), variance = 0;
+	if (n > 4 && squares > 0)
+		variance = ENDS_CHOSEN * left.squares / (m - 4) * (1 + r) / (1 - r);
+	double rest = 1 - share, per_square = squares > 0 ? variance / squares : 0;
+	return (struct slope){
+		.start = start + ramp->start,
+		.end = start + (ramp->end < n ? ramp->end : n),
+		.from = mean - ramp->rise * share,
+		.to = mean + ramp->rise * rest,
+		.from_variance = variance / m + per_square * share * share,
+		.to_variance = variance / m + per_square * rest * rest,
+		.covariance = variance / m - per_square * share * rest,
+		.df = n > 4 ? freedom_of(r, m) : 0,
+	};
 }
 
 /* Whether some ramp of a few on a rough grid explains half of what a trend has to, `least`

@@ -143,16 +143,22 @@ static void describe_trend(const struct run *run, const struct stretch *stretch,
 	const struct chunk *chunk = &run->chunk;
 	const size_t *places = stretch->places + (run->chunk_start - stretch->first);
 	change->kind = CHANGE_TREND;
-	change->level_before = ldexp(step->slope.from + chunk->shift, -chunk->exponent);
-	change->level_after = ldexp(step->slope.to + chunk->shift, -chunk->exponent);
-	change->place_from = places[step->slope.start];
-	change->place_to = places[step->slope.end - 1];
+	const struct slope *slope = &step->slope;
+	struct levels levels = {
+		.before = slope->from + chunk->shift,
+		.after = slope->to + chunk->shift,
+		.variance_before = slope->from_variance,
+		.variance_after = slope->to_variance,
+		.covariance = slope->covariance,
+		.df = slope->df,
+	};
+	change->level_before = ldexp(levels.before, -chunk->exponent);
+	change->level_after = ldexp(levels.after, -chunk->exponent);
+	change->place_from = places[slope->start];
+	change->place_to = places[slope->end - 1];
 	change->cause_from = change->place_from;
 	change->cause_to = change->place_to;
-	change->size = change->size_low = change->size_high = (double)NAN;
-	if (change->level_before != 0)
-		change->size = 100 * (change->level_after - change->level_before) /
-			       fabs(change->level_before);
+	describe_size(change, &levels);
 }
 
 /* Levels, size and place of the `count` changes that were written last, of `total` steps. */
@@ -271,6 +277,8 @@ void run_extend(struct run *run, const struct stretch *stretch, struct scratch *
 		count = drop_rest_of_ramp(run, room.steps, count, tried);
 		if (scratch_is_spent(scratch))
 			return;
+		if (is_last && count == 0 && run->chunk_start == 0)
+			count = chunk_short(&run->chunk, room.steps);
 		if (is_last) {
 			write_changes(run, stretch, room.steps, count, stretch->end);
 			describe_changes(run, stretch, room.steps, count, count);

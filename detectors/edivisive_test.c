@@ -24,6 +24,10 @@ static const double ROUNDING = 1e-26;
  * of prefix sums. */
 static const double MUCH = 1e-5;
 
+/* The share of values that repeat the one before, and how near to 0 and 1 the chances are that
+ * they are drawn from then. */
+static const double REPEATED = 0.6, KEPT = 0.05;
+
 /* Where the sides begin. */
 struct place {
 	const struct chunk *chunk;
@@ -256,6 +260,51 @@ static bool ranks_agree(
 	return z >= need * (1 - 1e-9);
 }
 
+/* Whether most values repeat the one before. */
+static bool repeats(const double *x, size_t n)
+{
+	size_t equal = 0;
+	for (size_t i = 1; i < n; i++)
+		equal += x[i] <= x[i - 1] && x[i] >= x[i - 1];
+	return (double)equal >= REPEATED * (double)(n - 1);
+}
+
+static double log_beta(double a, double b)
+{
+	int sign; /* lgamma would write a global one */
+
+	return lgamma_r(a + KEPT, &sign) + lgamma_r(b + KEPT, &sign) -
+	       lgamma_r(a + b + 2 * KEPT, &sign);
+}
+
+static size_t count_above(const double *x, size_t n, double level)
+{
+	size_t above = 0;
+	for (size_t i = 0; i < n; i++)
+		above += x[i] > level;
+	return above;
+}
+
+/*
+ * Of values that know few levels, and mostly repeat one: p is never less than the odds that the
+ * two sides have one chance of being high against their having one each, chances being drawn from
+ * Beta(KEPT, KEPT). Two ones after fifty zeros leave no variance, and are no proof.
+ */
+static double least_p(
+	const struct chunk *chunk, size_t start, size_t tau, size_t end, const struct sides *sides)
+{
+	const double *x = chunk->x;
+	double n1 = (double)(tau - start), n2 = (double)(end - tau);
+	double middle = 0.5 * (sides->before.mean + sides->after.mean);
+	if (!repeats(x + tau, end - tau) || !repeats(x + start, tau - start))
+		return 0;
+	double high1 = (double)count_above(x + start, tau - start, middle);
+	double high2 = (double)count_above(x + tau, end - tau, middle);
+	double odds = log_beta(high1 + high2, n1 - high1 + n2 - high2) + log_beta(0, 0) -
+		      log_beta(high1, n1 - high1) - log_beta(high2, n2 - high2);
+	return fmin(1, exp(odds));
+}
+
 struct step chunk_test(const struct chunk *chunk, const struct prefix *prefix, size_t start,
 	size_t tau, size_t end)
 {
@@ -276,8 +325,10 @@ struct step chunk_test(const struct chunk *chunk, const struct prefix *prefix, s
 	double even, limit = chunk->options.p_value;
 	struct place place = {chunk, prefix, start};
 	double p = calibrated_p(&sides, &place, limit, &even);
-	if (p < 1 && ranks_agree(chunk, start, tau, end, even))
-		step.p = p;
+	if (p < 1 && ranks_agree(chunk, start, tau, end, even)) {
+		p = fmax(p, least_p(chunk, start, tau, end, &sides));
+		step.p = p < limit ? p : 1;
+	}
 	return step;
 }
 

@@ -121,7 +121,10 @@ static void test_constant_step(void **state)
 	for (int profile = EDIVISIVE_DEFAULT; profile <= EDIVISIVE_OTAVA; profile++) {
 		assert_int_equal(detect((enum edivisive_profile)profile, values, 60), 1);
 		assert_int_equal(found[0].index, 25);
-		assert_close(found[0].pvalue, 0, 0);
+		if (profile == EDIVISIVE_OTAVA)
+			assert_close(found[0].pvalue, 0, 0);
+		else
+			assert_true(found[0].pvalue > 0 && found[0].pvalue < 1e-15);
 		assert_close(found[0].mean_before, 0.1, 0);
 		assert_close(found[0].mean_after, 0.3, 0);
 		assert_close(found[0].stddev_before, 0, 0);
@@ -129,6 +132,26 @@ static void test_constant_step(void **state)
 		assert_int_equal(found[0].count_before, 25);
 		assert_int_equal(found[0].count_after, 35);
 	}
+}
+
+/* No variance is no certainty: the more often a value was kept, and the more often another one is,
+ * the surer. */
+static void test_zeros_and_ones(void **state)
+{
+	(void)state;
+	double values[60] = {0}, last = 1;
+	for (size_t ones = 2; ones <= 10; ones++) {
+		values[50] = values[49 + ones] = 1;
+		assert_int_equal(detect(EDIVISIVE_DEFAULT, values, 50 + ones), 1);
+		assert_int_equal(found[0].index, 50);
+		assert_true(found[0].pvalue < last && found[0].pvalue > 0);
+		if (ones == 2)
+			assert_true(found[0].pvalue > 1e-7);
+		last = found[0].pvalue;
+	}
+	const double few[] = {7, 7, 7, 7, 7, 9, 9, 9, 9, 9};
+	assert_int_equal(detect(EDIVISIVE_DEFAULT, few, 10), 1);
+	assert_int_equal(found[0].index, 5);
 }
 
 static void test_infinity(void **state)
@@ -522,6 +545,7 @@ int main(void)
 		cmocka_unit_test(test_too_short_or_constant),
 		cmocka_unit_test(test_one_one_five),
 		cmocka_unit_test(test_constant_step),
+		cmocka_unit_test(test_zeros_and_ones),
 		cmocka_unit_test(test_infinity),
 		cmocka_unit_test(test_outlier_is_no_change),
 		cmocka_unit_test(test_accuracy),

@@ -222,6 +222,49 @@ static void test_restless_levels(void **state)
 	assert_in_range(points_in(resting, 150, 1.5), 99, 103);
 }
 
+/* Series of n values, in half of which a step of five deviations begins with the fifth or sixth. */
+static void test_few_points(void **state)
+{
+	(void)state;
+	double values[24];
+	for (size_t n = 10; n <= 24; n += 7) {
+		size_t right = 0, wrong = 0;
+		for (uint64_t seed = 1; seed <= 4 * SERIES; seed++) {
+			uint64_t random = seed * 15485863 + n;
+			size_t step = seed % 2 ? n : 5 + seed / 2 % 2;
+			for (size_t i = 0; i < n; i++)
+				values[i] = 100 + 2 * random_normal(&random) + (i >= step ? 10 : 0);
+			size_t count = detect(values, n);
+			if (step < n)
+				right += count == 1 && found[0].index + 1 >= step &&
+					 found[0].index <= step + 1;
+			else
+				wrong += count > 0;
+		}
+		assert_in_range(right, 2 * SERIES * 93 / 100, 2 * SERIES);
+		assert_in_range(wrong, 0, 2);
+	}
+}
+
+static void test_trend_has_an_interval(void **state)
+{
+	(void)state;
+	size_t trends = 0, held = 0;
+	for (uint64_t seed = 1; seed <= 4 * SERIES; seed++) {
+		double values[N];
+		ramp(seed, values, 70, 60, 30);
+		if (detect(values, N) != 1 || found[0].kind != CHANGE_TREND)
+			continue;
+		trends++;
+		held += found[0].size_low <= 30 && found[0].size_high >= 30;
+		assert_true(found[0].size_low < found[0].size);
+		assert_true(found[0].size_high > found[0].size);
+		assert_true(found[0].size_high - found[0].size_low < 3);
+	}
+	assert_in_range(trends, 4 * SERIES * 95 / 100, 4 * SERIES);
+	assert_in_range(held, trends * 93 / 100, trends * 99 / 100);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -232,6 +275,8 @@ int main(void)
 		cmocka_unit_test(test_stairs_stay),
 		cmocka_unit_test(test_alternating_values),
 		cmocka_unit_test(test_restless_levels),
+		cmocka_unit_test(test_few_points),
+		cmocka_unit_test(test_trend_has_an_interval),
 		cmocka_unit_test(test_counts),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
