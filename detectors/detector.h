@@ -80,7 +80,7 @@ struct detector {
  * the raise has brought to light is then no news (agent/news/recall.h). 0 is that of programs that
  * had none.
  */
-#define DETECTOR_REVISION 2
+#define DETECTOR_REVISION 3
 
 extern const struct detector *const detectors[]; /* ends with NULL; the first is the default */
 

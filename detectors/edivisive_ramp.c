@@ -300,13 +300,13 @@ bool chunk_drifts(const struct chunk *chunk, const struct chunk_room *room, size
 	size_t n = end - start;
 	if (n < DRIFT_FROM)
 		return false;
-	struct sums sums = sums_of(chunk->y + start, n, room);
+	struct moments all = moments_of(chunk->y + start, n);
+	struct sums sums = sums_of(chunk->y + start, n, all.mean, room);
 	double by_step = steps_explain(&sums, step, 1, start);
 	if (!may_be_ramp(&sums, step->tau - start, by_step))
 		return false;
 	struct ramp ramp = best_ramp(&sums);
-	double all = moments_of(chunk->y + start, n).squares;
-	double variance = (all - ramp.explained) / (double)(n - 1);
+	double variance = (all.squares - ramp.explained) / (double)(n - 1);
 	return 2 * (ramp.end - ramp.start) >= n && ramp.explained > by_step + DRIFT * variance &&
 	       ramp.rise * ramp.rise < FLAT * FLAT * variance;
 }
