@@ -20,6 +20,7 @@ struct scratch {
 	struct block *newest;
 	struct scratch *payer; /* whose steps count; NULL: its own */
 	uint64_t steps;        /* left */
+	uint64_t done;
 	bool spent;
 	struct tried_list *tried; /* or NULL */
 };
@@ -52,6 +53,7 @@ bool scratch_spend(struct scratch *scratch, uint64_t steps)
 
 	if (payer->steps == UINT64_MAX)
 		return true;
+	payer->done += steps;
 	payer->spent |= steps > payer->steps;
 	if (!payer->spent)
 		payer->steps -= steps;
@@ -66,6 +68,11 @@ void scratch_trace(struct scratch *scratch, struct tried_list *tried)
 struct tried_list *scratch_tried(const struct scratch *scratch)
 {
 	return scratch->tried;
+}
+
+uint64_t scratch_done(const struct scratch *scratch)
+{
+	return scratch->payer ? scratch->payer->done : scratch->done;
 }
 
 bool scratch_is_spent(const struct scratch *scratch)

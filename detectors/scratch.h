@@ -37,6 +37,8 @@ void scratch_allow(struct scratch *scratch, uint64_t steps);
  */
 bool scratch_spend(struct scratch *scratch, uint64_t steps);
 bool scratch_is_spent(const struct scratch *scratch);
+/* Steps that were announced so far where not any number was allowed, over all calls. */
+uint64_t scratch_done(const struct scratch *scratch);
 
 /* Where the calls with this scratch note what they try (detectors/tried.h); NULL, as at first:
  * nowhere.

@@ -20,6 +20,7 @@
 #include "agent/news/reconcile.h"
 #include "detectors/confirm.h"
 #include "detectors/follow.h"
+#include "detectors/scratch.h"
 
 const double power_sizes[POWER_SIZES] = {1, 2, 3, 5, 7, 10, 15, 20, 30, 50};
 
@@ -253,6 +254,11 @@ static void note(struct arrival *out, const struct course *course, const struct 
 	}
 }
 
+static bool is_exhausted(const struct power_ask *ask)
+{
+	return ask->limit > 0 && scratch_done(ask->scratch) > ask->limit;
+}
+
 bool power_arrive(const struct power_ask *ask, const double *values, size_t place, size_t points,
 	int sign, struct arrival *out, struct error *error)
 {
@@ -274,6 +280,9 @@ bool power_arrive(const struct power_ask *ask, const double *values, size_t plac
 		course.own->n = at + (end - place) + 1;
 		if (isnan(values[end]))
 			continue;
+		out->cut = is_exhausted(ask);
+		if (out->cut)
+			break;
 		out->seen++;
 		good = look(&course, false, error);
 		if (good)
@@ -364,6 +373,7 @@ static bool try_sizes(const struct power_ask *ask, const double *values, struct 
 		inject(values, n, power->place, sign * percent, size, power->added, stepped);
 		good = power_arrive(ask, stepped, power->place, POWER_POINTS, sign, one, error);
 		out->tried++;
+		out->cut = one->cut;
 		if (!good || one->told == 0)
 			break;
 		out->smallest = percent;
@@ -391,8 +401,10 @@ static size_t front_of(const struct power_ask *ask, size_t place)
 	struct error error;
 	size_t front = ask->front, count;
 
-	if (place - front <= POWER_PAST || !detector->stream_chunk)
+	if (place - front <= POWER_PAST)
 		return front;
+	if (!detector->stream_chunk)
+		return place - POWER_PAST;
 	stream = detector->stream_new(detection->options, 0);
 	if (detector_append(detector, stream, ask->series->values + front, place - front,
 		    ask->scratch, &count, &error))

@@ -17,6 +17,9 @@ enum {
 			      windows begin */
 };
 
+/* For the limit: a series takes some seconds at most, and one look more. */
+#define POWER_STEPS DETECTOR_STEPS
+
 extern const double power_sizes[POWER_SIZES]; /* percent, ascending */
 
 struct power_ask {
@@ -27,11 +30,13 @@ struct power_ask {
 	size_t front;                /* the first of its points that counts */
 	int64_t max_age;             /* ms; WHEN_NEVER */
 	struct scratch *scratch;
+	uint64_t limit; /* of scratch_done, after which nothing more is begun; 0: none */
 };
 
 /* What becomes of a change at a place while points come. Each is said by the number of points that
  * there were from the place on: 1 is the first of the new level. 0: it did not happen. */
 struct arrival {
+	bool cut;           /* it took too much work */
 	size_t seen;        /* points that came */
 	size_t found, told; /* as a candidate or at once; to be told */
 	size_t lost;        /* it was not found any more, and is not in the end */
@@ -54,6 +59,7 @@ struct power_side {
 	double smallest;                   /* percent; NaN: not even the largest is told */
 	struct arrival tries[POWER_SIZES]; /* of those that were tried, from the largest down */
 	bool anyway; /* something that goes that way was told there without a step; none is tried */
+	bool cut;    /* it takes too much work: smaller ones were not tried to the end */
 	size_t tried; /* sizes, the last of which may not have been told */
 };
 

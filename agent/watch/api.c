@@ -54,6 +54,7 @@ void api_put_strings(struct buf *out, const char *key, const struct strings *val
 static const char *const tests_parameters[] = {"test", "after", "limit", NULL};
 static const char *const series_parameters[] = {
 	"test", "metric", "since", "until", "last", "branch", "after", "limit", NULL};
+static const char *const why_parameters[] = {"test", "metric", "at", NULL};
 static const char *const changes_parameters[] = {
 	"state", "test", "since", "until", "before", "limit", NULL};
 static const char *const run_parameters[] = {"test", "group", "wait", NULL};
@@ -62,6 +63,7 @@ const struct route api_routes[] = {
 	{"/-/reload", HTTP_POST, true, 60000, NULL, api_post_reload, true},
 	{"/api/v1/tests", HTTP_READ, true, 0, tests_parameters, api_get_tests, false},
 	{"/api/v1/series", HTTP_READ, true, 60000, series_parameters, api_get_series, false},
+	{"/api/v1/why", HTTP_READ, true, 60000, why_parameters, api_get_why, false},
 	{"/api/v1/changes", HTTP_READ, true, 30000, changes_parameters, api_get_changes, false},
 	{"/api/v1/run", HTTP_POST, true, 600000, run_parameters, api_post_run, false},
 	{0},

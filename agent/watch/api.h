@@ -14,7 +14,7 @@
 struct api {
 	struct agent *agent;
 	struct watch *watch;
-	size_t fetches; /* for /api/v1/series, under way */
+	size_t fetches; /* for /api/v1/series and /api/v1/why, under way */
 };
 
 /* For http_start, whose context is a struct pages that has an api. */
@@ -38,6 +38,7 @@ void api_put_strings(struct buf *out, const char *key, const struct strings *val
 /* The routes. */
 void api_get_tests(void *context, struct http_request *request);
 void api_get_series(void *context, struct http_request *request);
+void api_get_why(void *context, struct http_request *request);
 void api_get_changes(void *context, struct http_request *request);
 void api_post_run(void *context, struct http_request *request);
 void api_post_reload(void *context, struct http_request *request);

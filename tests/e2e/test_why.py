@@ -5,7 +5,8 @@ import json
 import random
 
 import pytest
-from test_run import START, config
+from test_face import ask, on_demand, port_of
+from test_run import START, agents, config  # noqa: F401 (agents is a fixture)
 
 HOUR, DAY = datetime.timedelta(hours=1), datetime.timedelta(days=1)
 
@@ -196,3 +197,20 @@ def test_what_cannot_be_asked(hunter, tmp_path):
     assert code == 2 and '"zzz" is neither a commit of the series\' points nor a time' in err
     code, err = problem("db.read", "p99", "--state-file", str(tmp_path / "none.db"))
     assert code == 4
+
+
+def test_the_agent_says_the_same(hunter, agents, tmp_path):  # noqa: F811
+    path = on_demand(configured(tmp_path, step(200, 8)))
+    agent = agents(path)
+    agent.wait_metric("hunter_runs_total", 1)
+    port = port_of(agent)
+    told = ask(port, "/api/v1/why?test=db.read&metric=p99&at=c00200").json
+    found = why(hunter, path, "c00200")
+    for field in ("tried", "change", "arrival", "power", "index", "season"):
+        assert told[field] == found[field], field
+    assert told["record"]["id"] == found["record"]["id"] and told["state"]
+    for query, status, text in [("", 400, "are needed"), ("?test=db.read", 400, "are needed"), ("?test=x&metric=p99", 404, "no test"),
+                                ("?test=db.read&metric=x", 400, 'no metric \\"x\\"'), ("?test=db.read&metric=p99&at=zzz", 400, "neither a commit")]:
+        answer = ask(port, "/api/v1/why" + query)
+        assert (answer.status, text in answer.text) == (status, True), answer.text
+    assert agent.end() == 0

@@ -9,7 +9,7 @@
 #include "agent/core/when.h"
 #include "agent/news/record_json.h"
 #include "agent/report/report.h"
-#include "agent/why.h"
+#include "agent/watch/why.h"
 #include "notifiers/text.h"
 
 enum { NAME_CHARS = 200 };
@@ -216,7 +216,8 @@ static void put_side(struct buf *out, const char *name, const struct power_side 
 		else
 			buf_printf(out, "%.0f%% not", percent);
 	}
-	buf_text(out, side->tried > 0 ? ")\n" : "\n");
+	buf_text(out, side->tried > 0 ? ")" : "");
+	buf_text(out, side->cut ? "; smaller ones take too much work\n" : "\n");
 }
 
 static void put_power(struct buf *out, const struct why *why)
@@ -306,6 +307,7 @@ static void json_side(struct buf *out, const char *key, const struct power_side 
 	buf_printf(out, ", \"%s\": {\"smallest\": ", key);
 	buf_json_number(out, side->smallest);
 	json_put_bool(out, "anyway", side->anyway);
+	json_put_bool(out, "cut", side->cut);
 	buf_text(out, ", \"sizes\": [");
 	for (size_t i = 0; i < side->tried; i++) {
 		buf_printf(out, "%s{\"size\": %.0f, ", i ? ", " : "",

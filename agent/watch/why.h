@@ -76,6 +76,9 @@ bool why_explain(struct arena *arena, const struct test *test, const struct data
 	const struct companions *companions, const struct why_ask *ask, struct scratch *scratch,
 	struct why *out, struct error *error) MUST_USE;
 
+/* Sets the time of the query as the agent's, which has these marks. */
+void why_query(const struct why_ask *ask, struct task *task);
+
 /* The series of the dataset that is meant by a name; an error names those there are. */
 const struct series *why_series(
 	const struct test *test, const struct dataset *data, const char *name, struct error *error);
