@@ -25,8 +25,8 @@ const char *const tried_sentences[TRIED_FATES] = {
 	[TRIED_STANDS] = "it stands",
 	[TRIED_WEAK] = "the best place of its window, and too little to be a candidate",
 	[TRIED_TEST] = "p is not below p_value",
-	[TRIED_RANKS] = "p is below p_value, but the values' ranks do not agree: a few extreme "
-			"values make the difference",
+	[TRIED_RANKS] =
+		"p is below p_value, but the ranks do not agree: a few extreme values make it",
 	[TRIED_MAGNITUDE] = "it is not larger than the magnitude that the configuration asks for",
 	[TRIED_ENDS] = "only one point lies before or behind it",
 	[TRIED_EXCURSION] = "an excursion: the values come back after a few points",

@@ -22,5 +22,6 @@ hunter_test(systemd hunter_agent)
 hunter_test(files hunter_agent)
 target_link_options(test_files PRIVATE -Wl,--wrap=transfers_wait) # it counts the turns of the loop
 hunter_test(memory hunter_agent)
+hunter_test(power hunter_agent)
 hunter_test(trace hunter_agent)
 hunter_test(watch hunter_agent)

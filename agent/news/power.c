@@ -423,7 +423,8 @@ bool power_measure(const struct power_ask *ask, size_t place, const struct chang
 	bool good;
 
 	error->kind = ERROR_NONE;
-	*out = (struct power){.place = place < last ? place : last, .moved = place > last};
+	*out = (struct power){
+		.place = place < last ? place : last, .moved = place > last && place < n};
 	if (last == 0 || out->place < ask->front + FOLLOW_FIRST)
 		return false;
 	near_ask.front = front_of(ask, out->place);
@@ -436,4 +437,26 @@ bool power_measure(const struct power_ask *ask, size_t place, const struct chang
 	good = good && try_sizes(&near_ask, values, out, -1, step, &out->down, error);
 	free(values);
 	return good;
+}
+
+bool power_typical(
+	const struct power_ask *ask, struct arena *arena, struct power *out, struct error *error)
+{
+	const struct series *series = ask->series, *other;
+	const struct control_rule *rule;
+	const struct detection *detection = analysis_configured(ask->test, series->metric);
+	struct sampling sampling;
+	struct findings found;
+
+	error->kind = ERROR_NONE;
+	*out = (struct power){0};
+	if (series->axis->n == 0 ||
+		!sampling_read(arena, ask->test, series->axis, &sampling, error) ||
+		!analysis_other(ask->test, ask->data, ask->companions, series, detection, &rule,
+			&other, error))
+		return false;
+	found = analysis_adjust(arena, series, detection, rule, other, ask->scratch);
+	return analysis_detect(arena, &sampling, detection, ask->front, series->axis->n,
+		       ask->scratch, &found, error) &&
+	       power_measure(ask, series->axis->n, found.changes, found.count, out, error);
 }

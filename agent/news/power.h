@@ -75,4 +75,8 @@ struct power {
 bool power_measure(const struct power_ask *ask, size_t place, const struct change *found,
 	size_t count, struct power *out, struct error *error);
 
+/* The same at the usual place, POWER_POINTS before the newest point. */
+bool power_typical(
+	const struct power_ask *ask, struct arena *arena, struct power *out, struct error *error);
+
 #endif

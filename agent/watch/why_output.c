@@ -111,6 +111,7 @@ static void put_change(struct buf *out, const struct why *why)
 {
 	const struct announcement *item = why->change;
 	const char *before, *after;
+	struct buf suspects = {0};
 	char time[WHEN_TEXT];
 
 	if (!item)
@@ -120,16 +121,22 @@ static void put_change(struct buf *out, const struct why *why)
 	buf_text(out, ", ");
 	text_size(out, &item->change);
 	buf_printf(out, ", p %.2g", item->change.pvalue);
-	announcement_range(item, &before, &after);
-	if (before || after) {
-		buf_text(out, ", ");
-		text_clean(out, before ? before : "", NAME_CHARS);
-		buf_text(out, " .. ");
-		text_clean(out, after ? after : "", NAME_CHARS);
-	}
 	buf_text(out, ", ");
 	buf_printf(out, "between %s", when_format(item->place_from, time));
 	buf_printf(out, " and %s\n", when_format(item->place_to, time));
+	announcement_range(item, &before, &after);
+	text_suspects(&suspects, item, &text_plain);
+	if (after || suspects.length > 0)
+		buf_text(out, "suspects: ");
+	if (after) {
+		text_clean(out, before ? before : "", NAME_CHARS);
+		buf_text(out, " .. ");
+		text_clean(out, after, NAME_CHARS);
+		buf_text(out, suspects.length > 0 ? ", " : "");
+	}
+	buf_append(out, suspects.data ? suspects.data : "", suspects.length);
+	buf_text(out, after || suspects.length > 0 ? "\n" : "");
+	buf_free(&suspects);
 }
 
 static void put_arrival(struct buf *out, const struct why *why)
@@ -348,6 +355,8 @@ static void json_change(struct buf *out, const struct why *why)
 	json_put_text(out, "commit_after", item->commit_after);
 	json_put_text(out, "version_before", item->version_before);
 	json_put_text(out, "version_after", item->version_after);
+	buf_text(out, ", ");
+	announcement_put_suspects(out, &item->suspects, item->time);
 	buf_char(out, '}');
 }
 

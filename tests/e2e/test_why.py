@@ -214,3 +214,17 @@ def test_the_agent_says_the_same(hunter, agents, tmp_path):  # noqa: F811
         answer = ask(port, "/api/v1/why" + query)
         assert (answer.status, text in answer.text) == (status, True), answer.text
     assert agent.end() == 0
+
+
+def test_validate_says_it_for_every_metric(hunter, tmp_path):
+    path = configured(tmp_path, flat())
+    assert '"power"' not in hunter("validate", "--config", path, "--output", "json").out
+    done = hunter("validate", "--config", path, "--power", "--output", "json")
+    assert done.code == 0, done.err
+    [one] = json.loads(done.out)["power"]
+    assert (one["test"], one["series"]) == ("db.read", "p99") and one["power"] == why(hunter, path)["power"] | {"moved": False}
+    text = hunter("validate", "--config", path, "--power").out
+    up, down = (f"{one['power'][side]['smallest']}%" for side in ("up", "down"))
+    assert text.splitlines()[-1].split() == [up, down, "db.read", "p99"]
+    (tmp_path / "data.csv").unlink()
+    assert hunter("validate", "--config", path, "--power").code == 3
