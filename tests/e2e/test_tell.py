@@ -320,7 +320,7 @@ def test_outliers_do_not_turn_a_change_over(hunter, tmp_path, slack, hook):
 
 
 def test_a_place_that_is_not_one_point(hunter, tmp_path, slack):
-    write_values(tmp_path / "a.csv", [(103.5 if i >= 60 else 100) * (1 + 0.06 * noise(i)) for i in range(120)])
+    write_values(tmp_path / "a.csv", [(104 if i >= 60 else 100) * (1 + 0.06 * noise(i)) for i in range(120)])
     links = '  compare_url: "https://git.test/{before}...{after}"'
     path = config(tmp_path, csv_test(tmp_path / "a.csv", extra="    notify: [slack, stdout]"), bot(slack), links)
     result = hunter("run", "--once", "--config", path)
