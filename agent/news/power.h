@@ -13,7 +13,7 @@
 enum {
 	POWER_POINTS = 24, /* that a step may take to be told */
 	POWER_SIZES = 10,
-	POWER_PAST = 2000, /* points before the place that are run through, and those more to where
+	POWER_PAST = 50000, /* points before the place that are run through, and those more to where
 			      windows begin */
 };
 

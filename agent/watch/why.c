@@ -24,6 +24,7 @@ const char *const why_names[WHY_ENDS] = {
 	[WHY_WAITS] = "group",
 	[WHY_DELIVERY] = "delivery",
 	[WHY_MAX_AGE] = "max_age",
+	[WHY_SILENT] = "silent",
 	[WHY_CONFIRMATION] = "confirmation",
 	[WHY_FDR] = "fdr",
 	[WHY_HOLD] = "hold",
@@ -39,8 +40,9 @@ const char *const why_sentences[WHY_ENDS] = {
 	[WHY_TOLD] = "it was told",
 	[WHY_WAITS] = "it is to be told, and waits for its group (group_wait) or its cluster",
 	[WHY_DELIVERY] = "its message is in the outbox, and has not arrived yet",
-	[WHY_MAX_AGE] = "recorded, and not told: it was older than max_age when it was first seen, "
-			"or was known to be old",
+	[WHY_MAX_AGE] = "recorded, and not told: it was older than max_age when it was first seen",
+	[WHY_SILENT] = "recorded, and not told: it was over before its hold was, or it came to "
+		       "light in points that the agent had seen already",
 	[WHY_CONFIRMATION] = "a candidate: the rule of `confirm` does not hold for it yet",
 	[WHY_FDR] = "a candidate: it is not among those that `fdr` lets all series have together",
 	[WHY_HOLD] = "a candidate: it is held until a cycle can be told from a change",
@@ -273,7 +275,7 @@ static void pick_record(const struct why_ask *ask, struct why *why)
 	}
 }
 
-static enum why_end end_of_record(const struct why *why)
+static enum why_end end_of_record(const struct why_ask *ask, const struct why *why)
 {
 	const struct record *record = why->record;
 
@@ -299,7 +301,9 @@ static enum why_end end_of_record(const struct why *why)
 	case NEWS_SILENT:
 	case NEWS_COUNT: break;
 	}
-	return WHY_MAX_AGE;
+	return ask->max_age != WHEN_NEVER && record->item.time < record->first_seen - ask->max_age
+		       ? WHY_MAX_AGE
+		       : WHY_SILENT;
 }
 
 /* Of what the state does not know. */
@@ -320,7 +324,7 @@ static enum why_end end_of_change(const struct why_ask *ask, const struct why *w
 static enum why_end end_of(const struct why_ask *ask, const struct why *why)
 {
 	if (why->record)
-		return end_of_record(why);
+		return end_of_record(ask, why);
 	if (why->change)
 		return end_of_change(ask, why);
 	return why->culprit && why->culprit->fate != TRIED_WEAK ? WHY_DETECTOR : WHY_NOTHING;

@@ -16,6 +16,7 @@ enum why_end {
 	WHY_WAITS,        /* for its group */
 	WHY_DELIVERY,     /* in the outbox */
 	WHY_MAX_AGE,      /* known, too old when it was first seen */
+	WHY_SILENT,       /* known, and young enough, but no news when it was first seen */
 	WHY_CONFIRMATION, /* a candidate by the rule of `confirm` */
 	WHY_FDR,          /* ... and it holds: by the share of false ones */
 	WHY_HOLD,         /* ... and both do: until it is known whether there are cycles */

@@ -148,6 +148,16 @@ def test_the_season_is_removed(hunter, tmp_path):
     assert "a daily cycle removed" in text.out
 
 
+def test_a_long_past_decides_the_cycles(hunter, tmp_path):
+    """Four weeks by 10 minutes: what of them is looked at has to show the weekends, else changes are held."""
+    week = [v + 20 * (8 <= i // 6 % 24 < 18 and i // 144 % 7 < 5) for i, v in enumerate(normal(6, 144 * 28))]
+    path = configured(tmp_path, week, apart=datetime.timedelta(minutes=10))
+    found = why(hunter, path)
+    assert found["season"] and not found["season_undecided"]
+    assert found["power"]["up"]["smallest"] <= 5 and found["power"]["down"]["smallest"] <= 5
+    assert all(one["held_until"] is None for one in found["power"]["up"]["sizes"])
+
+
 def test_a_candidate_waits_for_confirmation(hunter, tmp_path):
     values = step(200, 8, points=206)
     path = configured(tmp_path, values, "    detection: {confirm: 20 points}")
