@@ -304,7 +304,7 @@ static int validate(struct cli *cli)
 		print_json(&verdict, cli->out);
 	else
 		print_text(&verdict, cli->out);
-	if (options->output == OUTPUT_TEXT && verdict.power) {
+	if (options->output == OUTPUT_TEXT && measuring.text.length > 0) {
 		fprintf(cli->out,
 			"the smallest change that is told within %d points, 24 points before the "
 			"newest:\n    up down\n",
