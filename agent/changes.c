@@ -8,6 +8,7 @@
 
 #include "agent/commands.h"
 #include "agent/core/when.h"
+#include "agent/news/announce.h"
 #include "agent/news/store_reader.h"
 #include "agent/report/csv.h"
 #include "agent/state_file.h"
@@ -158,6 +159,8 @@ static int run(struct cli *cli)
 	request = store_request_new(STORE_LIST, NULL, NULL);
 	request->filter = filter;
 	done = store_read(path, request, &error);
+	for (size_t i = 0; done && config && i < request->record_count; i++)
+		announce_links(request->arena, config, &request->records[i]);
 	if (done)
 		changes_print(
 			request, (enum changes_output)options->output, options->formulas, cli->out);

@@ -114,8 +114,8 @@ static void add_change(struct notify *notify, const struct analysis *analysis,
 
 	findings_basis(notify->arena, findings, change, &record.item);
 	record.item.id = (int64_t)notify->count + 1;
-	record.series = record.item.metric;
-	announce_links(notify->arena, analysis->test, &record.item);
+	record.series = arena_strdup(notify->arena, findings->series->identity);
+	announce_links(notify->arena, notify->config, &record);
 	if (notify->count == notify->room) {
 		notify->room = 2 * notify->room + 16;
 		notify->records =

@@ -25,6 +25,7 @@ enum {
 };
 
 #define DAY INT64_C(86400000)
+#define WEEK (7 * DAY)
 #define REMEMBERED (90 * DAY) /* what is settled or withdrawn */
 
 struct run_options {
@@ -289,10 +290,11 @@ static enum exit_code run_agent(struct run *run)
 	return EXIT_NOTHING;
 }
 
-/* A day, or for as long as a thread may be open. */
+/* A week, or for as long as a thread may be open by the settings; by how far apart points are, it
+ * may be longer, which is not known here. */
 static int64_t remembered_for(const struct config *config)
 {
-	int64_t longest = config->agent.group_interval > DAY ? config->agent.group_interval : DAY;
+	int64_t longest = config->agent.group_interval > WEEK ? config->agent.group_interval : WEEK;
 
 	for (size_t i = 0; i < config->test_count; i++) {
 		if (config->agent.group_interval == 0 && config->tests[i].interval > longest)

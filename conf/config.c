@@ -64,7 +64,8 @@ const struct field agent_fields[] = {
 		.initial = "0",
 		.max = 86400000,
 		.help = "a change found so soon after others that it belongs to goes into their "
-			"thread; 0: the longest interval of their tests"},
+			"thread; 0: the longest interval of their tests, at least 3 steps of the "
+			"series"},
 	{.name = "announce_withdrawn",
 		.type = FIELD_BOOL,
 		.offset = offsetof(struct agent_settings, announce_withdrawn),
@@ -80,13 +81,27 @@ const struct field agent_fields[] = {
 		.help = "how long a message is tried to be delivered"},
 	{.name = "commit_url",
 		.type = FIELD_STRING,
-		.offset = offsetof(struct agent_settings, commit_url),
+		.offset = offsetof(struct agent_settings, links.commit_url),
 		.help = "page about a commit, for links: https://example.com/app/commit/{commit}"},
 	{.name = "compare_url",
 		.type = FIELD_STRING,
-		.offset = offsetof(struct agent_settings, compare_url),
+		.offset = offsetof(struct agent_settings, links.compare_url),
 		.help = "page about a range of commits, for links: "
 			"https://example.com/app/compare/{before}...{after}"},
+	{.name = "dashboard",
+		.type = FIELD_STRING,
+		.offset = offsetof(struct agent_settings, links.dashboard),
+		.help = "page that shows a series, for links: "
+			"https://example.com/d/{test}?var-region={label.region}&from={from}"
+			"&to={to}"},
+	{.name = "runbook",
+		.type = FIELD_STRING,
+		.offset = offsetof(struct agent_settings, links.runbook),
+		.help = "page that says what to do, for links: https://example.com/{test}"},
+	{.name = "owner",
+		.type = FIELD_STRING,
+		.offset = offsetof(struct agent_settings, links.owner),
+		.help = "whose tests they are, as messages name it: team-{label.team}"},
 	{.name = "max_age",
 		.type = FIELD_DURATION,
 		.offset = offsetof(struct agent_settings, max_age),
@@ -281,7 +296,7 @@ static void read_agent(struct loader *loader, const struct yaml_node *map)
 	if (unset.variable)
 		loader_missing(loader, &reading.subject, &unset);
 	check_state(loader, map, &reading.subject, agent->state);
-	loader_check_links(loader, map, &reading.subject, agent->commit_url, agent->compare_url);
+	loader_check_links(loader, map, &reading.subject, &agent->links);
 	check_listen(loader, map, &reading.subject, "listen", agent->listen);
 	if (agent->metrics_listen)
 		check_listen(

@@ -91,6 +91,11 @@ struct receiver {
 	uint64_t fingerprint; /* of all that it means but that; see struct test */
 };
 
+/* Templates of agent/core/link.h, or NULL; all but the owner are addresses. */
+struct links {
+	const char *commit_url, *compare_url, *dashboard, *runbook, *owner;
+};
+
 struct test {
 	const char *name;
 	const char *file; /* where it is defined */
@@ -112,11 +117,11 @@ struct test {
 	bool vanished;      /* its series that have ended are told */
 	int64_t max_series; /* that are watched; at most MAX_SERIES */
 	int64_t window;     /* ms; how far back a point tells of, -1: as the source knows */
-	const char *commit_url, *compare_url; /* templates of agent/core/link.h, or NULL */
-	const char *run_attribute;            /* groups points into runs; NULL: their time does */
-	const char *hash_attribute;           /* of what was measured, or NULL */
-	const char *watched;     /* the file whose writes are runs (`watch: true`), or NULL */
-	const char *unsupported; /* why it cannot be run ("bigquery ..."), or NULL */
+	struct links links;
+	const char *run_attribute;  /* groups points into runs; NULL: their time does */
+	const char *hash_attribute; /* of what was measured, or NULL */
+	const char *watched;        /* the file whose writes are runs (`watch: true`), or NULL */
+	const char *unsupported;    /* why it cannot be run ("bigquery ..."), or NULL */
 	/* A hash of all that it means, with its server, its metrics, its receivers' names and what
 	 * templates gave: equal as long as nothing of it changes. Secrets are in it, so it is not
 	 * to be shown. */
@@ -153,7 +158,7 @@ struct agent_settings {
 	const char *metrics_listen; /* the same, or NULL */
 	const char *state;
 	int64_t interval, group_wait, max_age; /* ms; WHEN_NEVER */
-	int64_t group_interval;                /* ms; 0: the longest interval of the tests */
+	int64_t group_interval;                /* ms; 0: by intervals and steps of the tests */
 	bool announce_withdrawn;
 	int64_t evaluation_delay, stale_after; /* of tests that have none of their own */
 	int64_t give_up_after;                 /* ms; WHEN_NEVER */
@@ -161,7 +166,7 @@ struct agent_settings {
 	int64_t jobs;                          /* worker threads, 0: one for each CPU it may use */
 	int64_t read_timeout;                  /* ms */
 	int64_t max_memory_in_flight;          /* bytes, of answers */
-	const char *commit_url, *compare_url;  /* of tests that have none of their own */
+	struct links links;                    /* of tests that have none of their own */
 };
 
 extern const struct field agent_fields[];

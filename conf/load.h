@@ -77,7 +77,7 @@ void loader_complain(struct loader *loader, const struct yaml_node *map,
 
 /* Checks the templates of links that `map` gives. */
 void loader_check_links(struct loader *loader, const struct yaml_node *map,
-	const struct subject *subject, const char *commit_url, const char *compare_url);
+	const struct subject *subject, const struct links *links);
 
 /* Notes the first reason for the agent not to start, in config->missing. */
 void loader_hold(struct loader *loader, const struct yaml_node *where,

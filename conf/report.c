@@ -89,13 +89,22 @@ void loader_complain(struct loader *loader, const struct yaml_node *map,
 }
 
 void loader_check_links(struct loader *loader, const struct yaml_node *map,
-	const struct subject *subject, const char *commit_url, const char *compare_url)
+	const struct subject *subject, const struct links *links)
 {
-	const struct pair links[] = {{"commit_url", commit_url}, {"compare_url", compare_url}};
-	for (size_t i = 0; i < sizeof links / sizeof *links; i++) {
+	const struct {
+		const char *key, *value;
+		bool (*check)(const char *option, const char *template, struct error *error);
+	} templates[] = {
+		{"commit_url", links->commit_url, link_check},
+		{"compare_url", links->compare_url, link_check},
+		{"dashboard", links->dashboard, link_check},
+		{"runbook", links->runbook, link_check},
+		{"owner", links->owner, link_check_text},
+	};
+	for (size_t i = 0; i < sizeof templates / sizeof *templates; i++) {
+		const char *key = templates[i].key, *value = templates[i].value;
 		struct error error;
-		if (yaml_get(map, links[i].key) && links[i].value &&
-			!link_check(links[i].key, links[i].value, &error))
+		if (yaml_get(map, key) && value && !templates[i].check(key, value, &error))
 			loader_complain(loader, map, subject, &error);
 	}
 }

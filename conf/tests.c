@@ -14,7 +14,7 @@ struct test_options {
 	int64_t interval, evaluation_delay, stale_after, max_series, window;
 	bool watch, allow_empty, vanished;
 	struct strings notify, tags, annotate;
-	const char *commit_url, *compare_url;
+	struct links links;
 	const char *run_attribute, *hash_attribute;
 	struct control_options control;
 };
@@ -87,12 +87,24 @@ static const struct field test_fields[] = {
 		.help = "more tags of its Grafana annotations"},
 	{.name = "commit_url",
 		.type = FIELD_STRING,
-		.offset = offsetof(struct test_options, commit_url),
+		.offset = offsetof(struct test_options, links.commit_url),
 		.help = "page about a commit; by default agent.commit_url, \"\": none"},
 	{.name = "compare_url",
 		.type = FIELD_STRING,
-		.offset = offsetof(struct test_options, compare_url),
+		.offset = offsetof(struct test_options, links.compare_url),
 		.help = "page about a range of commits; by default agent.compare_url, \"\": none"},
+	{.name = "dashboard",
+		.type = FIELD_STRING,
+		.offset = offsetof(struct test_options, links.dashboard),
+		.help = "page that shows its series; by default agent.dashboard, \"\": none"},
+	{.name = "runbook",
+		.type = FIELD_STRING,
+		.offset = offsetof(struct test_options, links.runbook),
+		.help = "page that says what to do; by default agent.runbook, \"\": none"},
+	{.name = "owner",
+		.type = FIELD_STRING,
+		.offset = offsetof(struct test_options, links.owner),
+		.help = "whose it is, as messages name it; by default agent.owner, \"\": nobody"},
 	{.name = "run_attribute",
 		.type = FIELD_STRING,
 		.offset = offsetof(struct test_options, run_attribute),
@@ -261,8 +273,7 @@ static void read_test(struct loader *loader, const struct yaml_node *map,
 		.max_series = MAX_SERIES,
 		.vanished = true,
 		.window = -1,
-		.commit_url = agent->commit_url,
-		.compare_url = agent->compare_url};
+		.links = agent->links};
 	const char *type = test_type_read(loader, map, &subject);
 	if (!type)
 		return;
@@ -296,9 +307,8 @@ static void read_test(struct loader *loader, const struct yaml_node *map,
 	test->hash_attribute = common.hash_attribute;
 	test->tags = common.tags;
 	test->annotate = common.annotate;
-	test->commit_url = common.commit_url;
-	test->compare_url = common.compare_url;
-	loader_check_links(loader, map, &subject, common.commit_url, common.compare_url);
+	test->links = common.links;
+	loader_check_links(loader, map, &subject, &common.links);
 	rename_note(loader, map, &subject, common.was);
 	struct unset unset = {0};
 	test->detection = detection_read(

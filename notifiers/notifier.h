@@ -69,8 +69,10 @@ struct announcement {
 	const char *other;  /* TEST/METRIC, NULL without a basis */
 	bool other_changed; /* where this one did, ... */
 	double other_size;  /* ... in percent; else 0 */
-	/* Pages about the commit and the range, http(s) and escaped; NULL where unknown. */
-	const char *commit_url, *compare_url;
+	/* Pages about the commit, the range, the series and what to do, http(s) and escaped; NULL
+	 * where unknown. */
+	const char *commit_url, *compare_url, *dashboard, *runbook;
+	const char *owner; /* or NULL */
 };
 
 /* Something other than a change that people should know, as that a server is down. */

@@ -102,10 +102,21 @@ static bool has_room(const struct slack_blocks *blocks, size_t line, size_t rang
 	       text + (new_time ? SLACK_DATE : 0) <= SLACK_BLOCKS_TEXT;
 }
 
-/* The change that is being added, and the one before it. */
+/* The change that is being added, what ends the field of the one before it, and the pages about the
+ * first of that field. */
 struct lines {
-	struct buf line, range, last_range;
+	struct buf line, range, last_range, help;
 };
+
+/* Ends the field, with the pages if they fit. */
+static void finish_field(struct slack_blocks *blocks, struct lines *lines)
+{
+	buf_append(&blocks->field, lines->last_range.data, lines->last_range.length);
+	if (blocks->field.length + lines->help.length <= SLACK_FIELD)
+		buf_append(&blocks->field, lines->help.data, lines->help.length);
+	buf_clear(&lines->help);
+	field_close(blocks);
+}
 
 static void add_change(struct slack_blocks *blocks, const struct announcement *last,
 	const struct announcement *item, struct lines *lines)
@@ -113,13 +124,14 @@ static void add_change(struct slack_blocks *blocks, const struct announcement *l
 	size_t length = blocks->field.length + lines->line.length + lines->range.length;
 
 	if (last && (!same_field(last, item) || length > SLACK_FIELD)) {
-		buf_append(&blocks->field, lines->last_range.data, lines->last_range.length);
-		field_close(blocks);
+		finish_field(blocks, lines);
 	}
 	if (!last || last->time != item->time)
 		time_block(blocks, item->time);
-	if (blocks->field.length == 0)
+	if (blocks->field.length == 0) {
 		slack_test_line(&blocks->field, item);
+		slack_help_line(&lines->help, item);
+	}
 	buf_append(&blocks->field, lines->line.data, lines->line.length);
 }
 
@@ -128,6 +140,7 @@ size_t slack_blocks_changes(
 {
 	const struct announcement *last = NULL;
 	struct lines lines = {0};
+	struct buf help = {0};
 	size_t added = 0;
 
 	for (; added < count; added++) {
@@ -139,19 +152,23 @@ size_t slack_blocks_changes(
 		buf_clear(&lines.range);
 		slack_item_line(&lines.line, item);
 		slack_range_line(&lines.range, item);
-		if (!has_room(
-			    blocks, lines.line.length, range.length + lines.range.length, new_time))
+		buf_clear(&help);
+		slack_help_line(&help, item);
+		if (!has_room(blocks, lines.line.length,
+			    range.length + lines.range.length + lines.help.length + help.length,
+			    new_time))
 			break;
 		add_change(blocks, last, item, &lines);
 		lines.last_range = lines.range;
 		lines.range = range;
 		last = item;
 	}
-	buf_append(&blocks->field, lines.last_range.data, lines.last_range.length);
-	field_close(blocks);
+	finish_field(blocks, &lines);
 	fields_close(blocks);
 	buf_free(&lines.line);
+	buf_free(&lines.help);
 	buf_free(&lines.range);
 	buf_free(&lines.last_range);
+	buf_free(&help);
 	return added;
 }

@@ -275,6 +275,27 @@ void slack_range_line(struct buf *out, const struct announcement *item)
 	attributes_line(out, item);
 }
 
+static void help(struct buf *out, const char *name, const char *url, bool *any)
+{
+	if (!url || length_escaped(url) > LINKS)
+		return;
+	buf_text(out, *any ? ", " : "\n");
+	*any = true;
+	linked(out, url, name);
+}
+
+void slack_help_line(struct buf *out, const struct announcement *item)
+{
+	bool any = false;
+
+	help(out, "dashboard", item->dashboard, &any);
+	help(out, "runbook", item->runbook, &any);
+	if (!item->owner)
+		return;
+	buf_text(out, any ? ", owner: " : "\nowner: ");
+	slack_escaped(out, item->owner, COMMIT);
+}
+
 void slack_short_line(struct buf *out, const struct announcement *item)
 {
 	slack_escaped(out, item->test, SLACK_NAME);

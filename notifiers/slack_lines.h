@@ -34,6 +34,10 @@ void slack_item_line(struct buf *out, const struct announcement *item);
  * known. */
 void slack_range_line(struct buf *out, const struct announcement *item);
 
+/* "\n<https://grafana.example/d/1|dashboard>, <...|runbook>, owner: team-pay"; nothing where there
+ * is none of them. */
+void slack_help_line(struct buf *out, const struct announcement *item);
+
 /* "test p99 +24%", without markup. */
 void slack_short_line(struct buf *out, const struct announcement *item);
 

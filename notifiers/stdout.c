@@ -56,6 +56,20 @@ static bool destinations(
 	return true;
 }
 
+/* "      https://grafana.example/d/shop", "      owner: team-pay" */
+static void render_help(const struct announcement *item, struct buf *out)
+{
+	if (item->dashboard)
+		buf_printf(out, "      dashboard: %s\n", item->dashboard);
+	if (item->runbook)
+		buf_printf(out, "      runbook: %s\n", item->runbook);
+	if (item->owner) {
+		buf_text(out, "      owner: ");
+		text_clean(out, item->owner, NAME_MAX_CHARS);
+		buf_char(out, '\n');
+	}
+}
+
 static void render_range(const struct announcement *item, struct buf *out)
 {
 	const char *before, *after, *likely = announcement_likely(item);
@@ -157,7 +171,7 @@ static void render_changes(const struct message *message, struct buf *payload)
 {
 	const struct announcement **items = memory_new(message->count, sizeof *items);
 	size_t count = message->count < ITEMS_MAX ? message->count : ITEMS_MAX;
-	const struct announcement *last = NULL;
+	const struct announcement *last = NULL, *first = NULL;
 	char when[WHEN_TEXT];
 
 	message_by_weight(message, items);
@@ -168,8 +182,12 @@ static void render_changes(const struct message *message, struct buf *payload)
 		bool new_time = !last || last->time != item->time;
 		bool new_test = new_time || strcmp(last->test, item->test) != 0;
 
-		if (last && (new_test || !announcement_same_range(last, item)))
+		if (last && (new_test || !announcement_same_range(last, item))) {
 			render_range(last, payload);
+			render_help(first, payload);
+			first = NULL;
+		}
+		first = first ? first : item;
 		if (new_time)
 			buf_printf(payload, "\n%s\n", when_format(item->time, when));
 		if (new_test) {
@@ -180,8 +198,10 @@ static void render_changes(const struct message *message, struct buf *payload)
 		render_item(item, payload);
 		last = item;
 	}
-	if (last)
+	if (last) {
 		render_range(last, payload);
+		render_help(first, payload);
+	}
 	if (count < message->count)
 		buf_printf(payload,
 			"\n%zu more change points are left out; hunter-c changes lists them\n",

@@ -136,6 +136,9 @@ static void render_item(struct buf *out, const struct announcement *item)
 	announcement_put_attributes(out, item, false);
 	text_member(out, "commit_url", item->commit_url);
 	text_member(out, "compare_url", item->compare_url);
+	text_member(out, "dashboard", item->dashboard);
+	text_member(out, "runbook", item->runbook);
+	text_member(out, "owner", item->owner);
 	buf_printf(out, ",\"members\":%zu", item->members > 0 ? item->members : 1);
 	text_member(out, "shared", item->shared);
 	render_description(out, item);

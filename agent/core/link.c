@@ -6,28 +6,44 @@
 #include <string.h>
 
 #include "agent/core/buf.h"
+#include "agent/core/label.h"
 #include "agent/core/transfer.h"
 
-/* The value that a template names at `text`, which begins with a brace, or NULL; `length` is that
- * of the name with its braces. */
-static const char *const *value_at(
-	const char *text, const struct link_values *values, size_t *length)
+#define LABEL "{label."
+
+/* Whether a template names a value at `text`, which begins with a brace; `length` is that of the
+ * name with its braces. The value, if it is known, is appended. */
+static bool value_at(
+	const char *text, const struct link_values *values, size_t *length, struct buf *out)
 {
 	const struct {
-		const char *name;
-		const char *const *value;
+		const char *name, *value;
 	} names[] = {
-		{"{commit}", &values->commit},
-		{"{before}", &values->before},
-		{"{after}", &values->after},
+		{"{commit}", values->commit},
+		{"{before}", values->before},
+		{"{after}", values->after},
+		{"{test}", values->test},
+		{"{metric}", values->metric},
+		{"{from}", values->from},
+		{"{to}", values->to},
 	};
+	const char *label = text + sizeof LABEL - 1;
 
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
 		*length = strlen(names[i].name);
-		if (strncmp(text, names[i].name, *length) == 0)
-			return names[i].value;
+		if (strncmp(text, names[i].name, *length) != 0)
+			continue;
+		if (names[i].value)
+			buf_text(out, names[i].value);
+		return true;
 	}
-	return NULL;
+	*length = strcspn(text, "}") + 1;
+	if (strncmp(text, LABEL, sizeof LABEL - 1) != 0 || text[*length - 1] != '}' ||
+		!label_is_name(label, *length - sizeof LABEL))
+		return false;
+	if (values->series)
+		(void)label_value(values->series, label, *length - sizeof LABEL, out);
+	return true;
 }
 
 /* A link is written between "<" and ">", with a "|" before its text, in messages. */
@@ -48,11 +64,23 @@ static bool has_user(const char *template)
 	return memchr(host, '@', length) != NULL;
 }
 
-bool link_check(const char *option, const char *template, struct error *error)
+static bool check_names(const char *option, const char *template, struct error *error)
 {
 	struct link_values values = {0};
+	struct buf none = {0};
 	size_t length;
 
+	for (const char *at = template; (at = strchr(at, '{')); at += length)
+		if (!value_at(at, &values, &length, &none))
+			return error_set(error, ERROR_USAGE,
+				"%s: there is {commit}, {before}, {after}, {test}, {metric}, "
+				"{from}, {to} and {label.NAME}, but no \"%.40s\"",
+				option, at);
+	return true;
+}
+
+bool link_check(const char *option, const char *template, struct error *error)
+{
 	if (!*template)
 		return true;
 	if (strncasecmp(template, "https://", 8) != 0 && strncasecmp(template, "http://", 7) != 0)
@@ -67,34 +95,53 @@ bool link_check(const char *option, const char *template, struct error *error)
 		return error_set(error, ERROR_USAGE,
 			"%s: everyone who is told sees it, so it must not hold a user or password",
 			option);
-	for (const char *at = template; (at = strchr(at, '{')); at += length)
-		if (!value_at(at, &values, &length))
-			return error_set(error, ERROR_USAGE,
-				"%s: there is {commit}, {before} and {after}, but no \"%.20s\"",
-				option, at);
-	return true;
+	return check_names(option, template, error);
 }
 
-const char *link_expand(struct arena *arena, const char *template, const struct link_values *values)
+bool link_check_text(const char *option, const char *template, struct error *error)
+{
+	if (strlen(template) > LINK_LONGEST / 2)
+		return error_set(error, ERROR_USAGE, "%s: it is too long", option);
+	return check_names(option, template, error);
+}
+
+static const char *expand(
+	struct arena *arena, const char *template, const struct link_values *values, bool encode)
 {
 	const char *link = NULL;
-	struct buf out = {0};
+	struct buf out = {0}, value = {0};
 
 	while (template && *template) {
 		size_t length;
-		const char *const *value = value_at(template, values, &length);
 
-		if (!value) {
+		buf_clear(&value);
+		if (*template != '{' || !value_at(template, values, &length, &value)) {
 			buf_char(&out, *template ++);
 			continue;
 		}
-		if (!*value || !**value)
+		if (value.length == 0)
 			break;
-		transfer_encode(&out, *value);
+		buf_reserve(&value, 0);
+		if (encode)
+			transfer_encode(&out, value.data);
+		else
+			buf_append(&out, value.data, value.length);
 		template += length;
 	}
 	if (template && !*template && out.length > 0 && out.length <= LINK_LONGEST)
 		link = arena_strndup(arena, out.data, out.length);
 	buf_free(&out);
+	buf_free(&value);
 	return link;
+}
+
+const char *link_expand(struct arena *arena, const char *template, const struct link_values *values)
+{
+	return expand(arena, template, values, true);
+}
+
+const char *link_expand_text(
+	struct arena *arena, const char *template, const struct link_values *values)
+{
+	return expand(arena, template, values, false);
 }

@@ -3,6 +3,7 @@
  */
 #include "agent/news/announce.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -138,7 +139,7 @@ struct announcement announce_copy(struct arena *arena, const struct announcement
 		&copy.commit_after, &copy.version_before, &copy.version_after,
 		&copy.place_commit_before, &copy.place_commit_after, &copy.place_version_before,
 		&copy.place_version_after, &copy.shared, &copy.other, &copy.commit_url,
-		&copy.compare_url};
+		&copy.compare_url, &copy.dashboard, &copy.runbook, &copy.owner};
 
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
 		*texts[i] = arena_strdup(arena, *texts[i]);
@@ -151,13 +152,41 @@ struct announcement announce_copy(struct arena *arena, const struct announcement
 	return copy;
 }
 
-void announce_links(struct arena *arena, const struct test *test, struct announcement *item)
+/* What {from} and {to} leave on either side of a change: points, or ms where their distance is not
+ * known. */
+enum { AROUND_POINTS = 50, AROUND = 86400000 };
+
+/* The test whose templates count; a cluster's are those of its first. */
+static const struct test *templates_of(const struct config *config, const char *topic)
 {
-	struct link_values values = {.commit = announcement_commit(item)};
+	const struct test *test = config_test(config, topic);
+	const struct group *group = test ? NULL : config_group(config, topic);
+
+	return group && group->cluster && group->count > 0 ? group->tests[0] : test;
+}
+
+void announce_links_by(struct arena *arena, const struct test *test, struct record *record)
+{
+	struct announcement *item = &record->item;
+	int64_t around = record->spacing > 0 ? AROUND_POINTS * record->spacing : AROUND;
+	struct link_values values = {.commit = announcement_commit(item),
+		.test = item->test,
+		.metric = item->metric,
+		.series = item->members > 0 ? NULL : record->series};
 
 	if (!test)
 		return;
 	announcement_range(item, &values.before, &values.after);
-	item->commit_url = link_expand(arena, test->commit_url, &values);
-	item->compare_url = link_expand(arena, test->compare_url, &values);
+	values.from = arena_printf(arena, "%" PRId64, item->place_from - around);
+	values.to = arena_printf(arena, "%" PRId64, item->place_to + around);
+	item->commit_url = link_expand(arena, test->links.commit_url, &values);
+	item->compare_url = link_expand(arena, test->links.compare_url, &values);
+	item->dashboard = link_expand(arena, test->links.dashboard, &values);
+	item->runbook = link_expand(arena, test->links.runbook, &values);
+	item->owner = link_expand_text(arena, test->links.owner, &values);
+}
+
+void announce_links(struct arena *arena, const struct config *config, struct record *record)
+{
+	announce_links_by(arena, templates_of(config, record->item.test), record);
 }

@@ -6,8 +6,8 @@
 
 #include "agent/core/arena.h"
 #include "agent/core/series.h"
+#include "agent/news/store.h"
 #include "conf/config.h"
-#include "notifiers/notifier.h"
 
 enum { ANNOUNCE_ATTRIBUTES_MAX = 20, ANNOUNCE_ATTRIBUTE_CHARS = 200 };
 
@@ -18,7 +18,10 @@ struct announcement announce_change(struct arena *arena, const char *test,
 /* The same in another arena; its test too. */
 struct announcement announce_copy(struct arena *arena, const struct announcement *item);
 
-/* Sets the links that the test, which may be NULL, has templates for. */
-void announce_links(struct arena *arena, const struct test *test, struct announcement *item);
+/* Sets the links and the owner that the record's test has templates for; it may be gone. */
+void announce_links(struct arena *arena, const struct config *config, struct record *record);
+
+/* The same by the templates of that test, which may be NULL. */
+void announce_links_by(struct arena *arena, const struct test *test, struct record *record);
 
 #endif

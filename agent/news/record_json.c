@@ -83,6 +83,9 @@ void record_put_json(struct buf *out, const struct record *record)
 	announcement_put_attributes(out, item, false);
 	buf_printf(out, ", \"members\": %zu", item->members);
 	json_put_text(out, "shared", item->shared);
+	json_put_text(out, "dashboard", item->dashboard);
+	json_put_text(out, "runbook", item->runbook);
+	json_put_text(out, "owner", item->owner);
 	announcement_put_basis(out, item);
 	json_put_text(out, "state", change_state_names[record->state]);
 	put_end(out, &item->over);

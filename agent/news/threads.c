@@ -139,6 +139,7 @@ static struct announcement copy_bare(struct arena *arena, const struct announcem
 	struct announcement bare = *item;
 
 	bare.commit_url = bare.compare_url = NULL;
+	bare.dashboard = bare.runbook = bare.owner = NULL;
 	bare.attribute_count = 0;
 	return announce_copy(arena, &bare);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agent/core/buf.h"
+#include "agent/core/label.h"
 #include "agent/core/utf8.h"
 #include "conf/dict.h"
 
@@ -120,25 +121,17 @@ static void put_parts(struct labels *labels, const char *kind, const char *path,
 	}
 }
 
-/* The labels of {a="b",c="d"}, `at` being behind the brace; a value ends at a quotation mark that
- * no backslash guards. */
 static void put_label_set(struct labels *labels, const char *at)
 {
+	struct label_text label;
 	char key[LONGEST];
 
-	while (*at && *at != '}') {
-		size_t length = strcspn(at, "=}"), end = 0;
+	while (at && label_next(&at, &label)) {
+		size_t length = label.key_length;
 
-		if (at[length] != '=' || at[length + 1] != '"')
-			return;
-		snprintf(key, sizeof key, "%.*s", (int)(length < LONGEST ? length : LONGEST), at);
-		at += length + 2;
-		while (at[end] && at[end] != '"')
-			end += at[end] == '\\' && at[end + 1] ? 2 : 1;
-		put(labels, key, at, end);
-		at += end;
-		at += *at == '"';
-		at += *at == ',';
+		snprintf(key, sizeof key, "%.*s", (int)(length < LONGEST ? length : LONGEST),
+			label.key);
+		put(labels, key, label.value, label.value_length);
 	}
 }
 
@@ -153,8 +146,7 @@ void labels_add(struct labels *labels, const char *test, const char *identity)
 	put_parts(labels, "test", test, strlen(test));
 	put(labels, "metric", identity, length);
 	put_parts(labels, "path", identity, length);
-	if (identity[length] == '{')
-		put_label_set(labels, identity + length + 1);
+	put_label_set(labels, label_set(identity));
 }
 
 static int compare_telling(const void *a, const void *b)

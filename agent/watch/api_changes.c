@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "agent/core/when.h"
+#include "agent/news/announce.h"
 #include "agent/news/record_json.h"
 #include "agent/watch/api.h"
 
@@ -60,9 +61,16 @@ static bool parse(const struct http_request *request, int64_t now, struct arena 
 	       api_limit(request, LIMIT, MOST, &filter->limit, error);
 }
 
+/* A list that is asked for. */
+struct listing {
+	struct agent *agent;
+	struct http_request *request;
+};
+
 static void listed(struct store_request *list)
 {
-	struct http_request *request = list->context;
+	const struct listing *listing = list->context;
+	struct http_request *request = listing->request;
 	struct http_answer answer = {0};
 	size_t count = list->record_count;
 
@@ -74,6 +82,7 @@ static void listed(struct store_request *list)
 	buf_text(&answer.body, "{\"changes\": [");
 	for (size_t i = 0; i < count; i++) {
 		buf_text(&answer.body, i ? ",\n  " : "\n  ");
+		announce_links(list->arena, listing->agent->config, &list->records[i]);
 		record_put_json(&answer.body, &list->records[i]);
 	}
 	buf_text(&answer.body, "], \"next\": ");
@@ -88,9 +97,11 @@ static void listed(struct store_request *list)
 void api_get_changes(void *context, struct http_request *request)
 {
 	struct agent *agent = api_of(context)->agent;
-	struct store_request *list = store_request_new(STORE_LIST, listed, request);
+	struct listing *listing = arena_alloc(http_arena(request), sizeof *listing);
+	struct store_request *list = store_request_new(STORE_LIST, listed, listing);
 	struct error error;
 
+	*listing = (struct listing){agent, request};
 	if (agent->stopping)
 		http_fail(request, 503, "the agent is stopping");
 	else if (!parse(request, agent_now(agent), list->arena, &list->filter, &error))

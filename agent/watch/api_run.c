@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "agent/core/when.h"
+#include "agent/news/announce.h"
 #include "agent/news/record_json.h"
 #include "agent/watch/api.h"
 #include "agent/watch/reload.h"
@@ -76,11 +77,13 @@ static void add_report(struct job *job, const struct pass_report *report)
 	put_report(out, report);
 }
 
-static void put_changes(const struct store_request *list, struct buf *out)
+static void put_changes(
+	const struct config *config, const struct store_request *list, struct buf *out)
 {
 	buf_text(out, ",\n \"changes\": [");
 	for (size_t i = 0; list && i < list->record_count; i++) {
 		buf_text(out, i ? ",\n  " : "\n  ");
+		announce_links(list->arena, config, &list->records[i]);
 		record_put_json(out, &list->records[i]);
 	}
 	buf_char(out, ']');
@@ -97,7 +100,7 @@ static void finish(struct job *job, const struct store_request *list)
 	buf_printf(out, "{\"count\": %zu, \"failed\": %zu", job->count, job->failed);
 	put_counts(out, &job->sum);
 	json_put_seconds(out, "duration_seconds", duration);
-	put_changes(list, out);
+	put_changes(job->agent->config, list, out);
 	buf_text(out, ",\n \"tests\": [");
 	buf_append(out, reports->data, reports->length);
 	buf_printf(out, "], \"left_out\": %zu}\n", job->count - job->reported);

@@ -11,6 +11,11 @@
 #include "agent/news/group.h"
 #include "agent/watch/parcels.h"
 
+/* By default a thread is open for three points, as siblings of one deployment need not show in the
+ * same one; for 30 days at most. */
+enum { OPEN_STEPS = 3 };
+#define OPEN_MOST INT64_C(2592000000)
+
 /* How long the thread of the records is open to others. */
 static int64_t open_for(
 	const struct config *config, const struct record *const *records, size_t count)
@@ -19,9 +24,12 @@ static int64_t open_for(
 
 	for (size_t i = 0; i < count && config->agent.group_interval == 0; i++) {
 		int64_t interval = config_interval(config, records[i]->item.test);
+		int64_t steps = records[i]->spacing < OPEN_MOST / OPEN_STEPS
+					? OPEN_STEPS * records[i]->spacing
+					: OPEN_MOST;
 
-		if (interval > longest)
-			longest = interval;
+		interval = interval > steps ? interval : steps;
+		longest = interval > longest ? interval : longest;
 	}
 	return longest;
 }
@@ -46,15 +54,6 @@ static struct content content_of(
 		.now = agent_now(telling->agent)};
 }
 
-/* The test whose templates of links count; a cluster's are those of its first. */
-static const struct test *links_of(const struct config *config, const char *topic)
-{
-	const struct test *test = config_test(config, topic);
-	const struct group *group = test ? NULL : config_group(config, topic);
-
-	return group && group->cluster && group->count > 0 ? group->tests[0] : test;
-}
-
 /* Adds the group's message to each destination: as one that continues another, where one was told
  * lately that it belongs to. */
 static bool add_group(const struct telling *telling, struct store_request *request,
@@ -69,8 +68,10 @@ static bool add_group(const struct telling *telling, struct store_request *reque
 	bool written = true;
 
 	for (size_t i = 0; i < group->count; i++) {
-		items[i] = content.records[i].item;
-		announce_links(request->arena, links_of(config, items[i].test), &items[i]);
+		struct record told = content.records[i];
+
+		announce_links(request->arena, config, &told);
+		items[i] = told.item;
 	}
 	for (size_t i = 0; i < destinations->count && written; i++) {
 		struct addressee to = {receiver, destinations->items[i]};

@@ -239,7 +239,8 @@ static void pick_tried(struct arena *arena, const struct tried_list *tried, stru
 static void pick_change(struct arena *arena, struct why *why)
 {
 	const struct change *best = NULL;
-	struct announcement *item = arena_alloc(arena, sizeof *item);
+	struct record *told = arena_alloc(arena, sizeof *told);
+	struct announcement *item = &told->item;
 
 	for (size_t i = 0; i < why->findings.count; i++) {
 		const struct change *change = &why->findings.changes[i];
@@ -253,7 +254,8 @@ static void pick_change(struct arena *arena, struct why *why)
 		return;
 	*item = announce_change(arena, why->test->name, why->series, best);
 	findings_basis(arena, &why->findings, best, item);
-	announce_links(arena, why->test, item);
+	told->series = why->series->identity;
+	announce_links_by(arena, why->test, told);
 	why->change = item;
 	why->arrival_at = best->index;
 }

@@ -284,6 +284,25 @@ def test_links(hunter, tmp_path, slack):
     assert text.endswith("c0029 .. <https://git.test/c/c0030|c0030> (<https://git.test/c0029...c0030?a=1&amp;b=2|compare>)")
 
 
+def test_pages_and_owner(hunter, tmp_path, slack, hook):
+    write_csv(tmp_path / "a.csv", [(30, 1.2)])
+    links = ('  dashboard: "https://graphs.test/d/{test}?var-m={metric}&from={from}&to={to}"\n'
+             '  runbook: "https://wiki.test/{label.host}"\n  owner: "team of {test}"')
+    path = config(tmp_path, csv_test(tmp_path / "a.csv", extra='    notify: [slack, stdout, webhook]\n    owner: "team *{metric}*"'),
+                  bot(slack) + f'\nwebhook: {{url: "{hook.url}"}}', links)
+    result = hunter("run", "--once", "--config", path)
+    time = int((START + 30 * HOUR).timestamp() * 1000)
+    around = 50 * 3600 * 1000
+    page = f"https://graphs.test/d/db.read?var-m=p99&from={time - around}&to={time + around}"
+    assert f"      dashboard: {page}\n      owner: team *p99*\n" in result.out, result.out
+    text = slack.posts[0]["blocks"][-1]["fields"][0]["text"]
+    assert text.endswith(f"\n<{page.replace('&', '&amp;')}|dashboard>, owner: team \u2217p99\u2217"), text
+    document = json.loads(hook.taken[0][1])
+    valid(SCHEMA, document)
+    for change in (document["changes"][0], *changes_of(hunter, path)):
+        assert (change["dashboard"], change["runbook"], change["owner"]) == (page, None, "team *p99*")
+
+
 # How a change is said: by levels that outliers do not turn over, where it can lie, and trends as trends.
 
 

@@ -448,6 +448,23 @@ static void test_later_siblings_go_into_the_thread(void **state)
 	assert_int_equal(atomic_load(&f->replies), 2);
 }
 
+/* The interval of the tests is shorter than the time between two points. */
+static void test_siblings_within_three_steps(void **state)
+{
+	struct fixture *f = *state;
+	struct store_request *request = record_one(f, "p99");
+
+	request->records[0].spacing = 1800000;
+	announcer_add(f->announcer, request);
+	flush(f);
+	f->agent.now = an_hour_later;
+	request = record_one(f, "p50");
+	request->records[0].spacing = 1800000;
+	announcer_add(f->announcer, request);
+	flush(f);
+	assert_int_equal(atomic_load(&f->replies), 1);
+}
+
 /* Slack is gone from the configuration when its message is taken up again: stdout has its own, so
  * nobody is left to be told; what only Slack was told goes to stdout. */
 static void test_a_receiver_that_is_gone(void **state)
@@ -495,6 +512,7 @@ int main(void)
 		CASE(test_notice),
 		CASE(test_siblings_of_what_still_waits),
 		CASE(test_later_siblings_go_into_the_thread),
+		CASE(test_siblings_within_three_steps),
 		CASE(test_a_receiver_that_is_gone),
 	};
 

@@ -123,10 +123,16 @@ static void print_test(struct buf *out, const struct test *test)
 	print_strings(out, " notify=", &test->notify);
 	print_strings(out, " tags=", &test->tags);
 	print_strings(out, " annotate=", &test->annotate);
-	if (test->commit_url)
-		buf_printf(out, " commit_url=%s", test->commit_url);
-	if (test->compare_url)
-		buf_printf(out, " compare_url=%s", test->compare_url);
+	if (test->links.commit_url)
+		buf_printf(out, " commit_url=%s", test->links.commit_url);
+	if (test->links.compare_url)
+		buf_printf(out, " compare_url=%s", test->links.compare_url);
+	if (test->links.dashboard)
+		buf_printf(out, " dashboard=%s", test->links.dashboard);
+	if (test->links.runbook)
+		buf_printf(out, " runbook=%s", test->links.runbook);
+	if (test->links.owner)
+		buf_printf(out, " owner=%s", test->links.owner);
 	buf_text(out, "\n   ");
 	print_detection(out, &test->detection);
 	buf_char(out, '\n');

@@ -386,6 +386,10 @@ static struct announcement random_item(struct arena *arena, uint64_t *random, si
 	if (random_next(random) % 2)
 		item.compare_url = "https://example.com/?a=1&b=2";
 	if (random_next(random) % 2)
+		item.dashboard = "https://example.com/d/1?a=1&b=2";
+	if (random_next(random) % 2)
+		item.owner = nasty(arena, random, length);
+	if (random_next(random) % 2)
 		item.version_after = nasty(arena, random, length);
 	if (random_next(random) % 2)
 		item.place_commit_after = nasty(arena, random, length);

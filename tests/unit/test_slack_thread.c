@@ -214,6 +214,45 @@ static void test_links(void **state)
 					  "(<https://example.com/?x=1&amp;y=2|compare>)"));
 }
 
+/* The pages about the worst of a field, once, and none that would be cut. */
+static void test_pages_and_owner(void **state)
+{
+	struct fixture *fixture = *state;
+	char *longest = calloc(1, 901);
+	struct announcement items[2] = {{.test = "db.read",
+						.metric = "p99",
+						.direction = -1,
+						.time = START,
+						.change = {LEVELS(1, 2)},
+						.dashboard = "https://example.com/d/99?a=1&b=2",
+						.runbook = "https://example.com/r",
+						.owner = "team *x* <!here>"},
+		{.test = "db.read",
+			.metric = "p50",
+			.direction = -1,
+			.time = START,
+			.change = {LEVELS(1, 1.5)},
+			.dashboard = "https://example.com/d/50"}};
+	struct message message = {.key = "key", .items = items, .count = 2};
+
+	slack_render(&message, "#perf", &fixture->out);
+	json_decref(slack_check(fixture->out.data, "#perf"));
+	assert_non_null(strstr(fixture->out.data,
+		"p50: +50%  1 → 1.5\\n<https://example.com/d/99?a=1&amp;b=2|dashboard>, "
+		"<https://example.com/r|runbook>, owner: team \u2217x\u2217 "
+		"&lt;!here&gt;\""));
+	assert_null(strstr(fixture->out.data, "d/50"));
+	memset(longest, 'a', 900);
+	memcpy(longest, "https://", 8);
+	items[0].dashboard = longest;
+	buf_clear(&fixture->out);
+	slack_render(&message, "#perf", &fixture->out);
+	json_decref(slack_check(fixture->out.data, "#perf"));
+	assert_null(strstr(fixture->out.data, "aaa"));
+	assert_non_null(strstr(fixture->out.data, "1.5\\n<https://example.com/r|runbook>"));
+	free(longest);
+}
+
 static void test_more_of(void **state)
 {
 	struct fixture *fixture = *state;
@@ -265,6 +304,7 @@ int main(void)
 		CASE(test_an_answer_without_ts_is_in_doubt),
 		CASE(test_nothing_is_left_out_unsaid),
 		CASE(test_links),
+		CASE(test_pages_and_owner),
 		CASE(test_more_of),
 		CASE(test_notice),
 	};

@@ -1,0 +1,140 @@
+/*
+ * See label.h.
+ */
+#include "agent/core/label.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const char *label_set(const char *name)
+{
+	const char *brace = strchr(name, '{');
+
+	return brace ? brace + 1 : NULL;
+}
+
+bool label_next(const char **at, struct label_text *label)
+{
+	size_t length = strcspn(*at, "=}"), end = 0;
+	const char *value = *at + length + 2;
+
+	if (length == 0 || (*at)[length] != '=' || (*at)[length + 1] != '"')
+		return false;
+	while (value[end] && value[end] != '"')
+		end += value[end] == '\\' && value[end + 1] ? 2 : 1;
+	*label = (struct label_text){*at, value, length, end};
+	*at = value + end;
+	*at += **at == '"';
+	*at += **at == ',';
+	return true;
+}
+
+static bool is_called(const struct label_text *label, const char *name, size_t length)
+{
+	return label->key_length == length && memcmp(label->key, name, length) == 0;
+}
+
+static bool find(const char *identity, const char *name, size_t length, struct label_text *label)
+{
+	const char *at = label_set(identity);
+
+	while (at && label_next(&at, label))
+		if (is_called(label, name, length))
+			return true;
+	return false;
+}
+
+static void put_unescaped(struct buf *out, const struct label_text *label)
+{
+	for (size_t i = 0; i < label->value_length; i++) {
+		char c = label->value[i];
+
+		if (c == '\\' && i + 1 < label->value_length) {
+			c = label->value[++i];
+			c = c == 'n' ? '\n' : c;
+		}
+		buf_char(out, c);
+	}
+}
+
+/* The number of "path[3]", or 0. */
+static size_t path_number(const char *name, size_t length)
+{
+	char *end;
+	unsigned long number;
+
+	if (length < sizeof "path[1]" - 1 || strncmp(name, "path[", 5) != 0 ||
+		!strchr("123456789", name[5]))
+		return 0;
+	number = strtoul(name + 5, &end, 10);
+	return number <= 1000 && *end == ']' && end + 1 == name + length ? number : 0;
+}
+
+/* The text of which paths and tags are read: a target, or what is before the label set. */
+static void put_path(struct buf *out, const char *identity)
+{
+	struct label_text target;
+
+	if (find(identity, "target", sizeof "target" - 1, &target))
+		put_unescaped(out, &target);
+	else
+		buf_append(out, identity, strcspn(identity, "{"));
+}
+
+static bool put_part(struct buf *out, const char *path, size_t number)
+{
+	size_t end;
+
+	for (; number > 1; number--) {
+		path += strcspn(path, "./;");
+		if (*path != '.' && *path != '/')
+			return false;
+		path++;
+	}
+	end = strcspn(path, "./;");
+	buf_append(out, path, end);
+	return end > 0;
+}
+
+static bool put_tag(struct buf *out, const char *path, const char *name, size_t length)
+{
+	while ((path = strchr(path, ';'))) {
+		size_t end = strcspn(++path, ";");
+
+		if (end > length + 1 && strncmp(path, name, length) == 0 && path[length] == '=') {
+			buf_append(out, path + length + 1, end - length - 1);
+			return true;
+		}
+	}
+	return false;
+}
+
+bool label_value(const char *identity, const char *name, size_t length, struct buf *out)
+{
+	size_t number = path_number(name, length);
+	struct buf path = {0};
+	struct label_text label;
+	bool found;
+
+	if (number == 0 && find(identity, name, length, &label)) {
+		put_unescaped(out, &label);
+		return label.value_length > 0;
+	}
+	put_path(&path, identity);
+	buf_reserve(&path, 0);
+	found = number > 0 ? put_part(out, path.data, number)
+			   : put_tag(out, path.data, name, length);
+	buf_free(&path);
+	return found;
+}
+
+bool label_is_name(const char *name, size_t length)
+{
+	if (path_number(name, length) > 0)
+		return true;
+	for (size_t i = 0; i < length; i++)
+		if (!strchr("_.:-", name[i]) && !(name[i] >= '0' && name[i] <= '9') &&
+			!((name[i] | 32) >= 'a' && (name[i] | 32) <= 'z'))
+			return false;
+	return length > 0;
+}
