@@ -128,17 +128,19 @@ void slack_test_line(struct buf *out, const struct announcement *item)
 	buf_char(out, '*');
 }
 
-/* "(1336 series, 96% renderer=gpu)" */
-static void cluster(struct buf *out, const struct announcement *item)
+/* "1336 series +8.1%, 96% renderer=gpu": a crowd has no levels, and a name only where nothing else
+ * says who it is. */
+static void crowd(struct buf *out, const struct announcement *item)
 {
-	if (item->members == 0)
-		return;
-	buf_printf(out, " (%zu series", item->members);
+	buf_printf(out, "%zu series ", item->members);
+	text_percent(out, &item->change);
 	if (item->shared) {
 		buf_text(out, ", ");
 		slack_escaped(out, item->shared, SHARED);
+	} else {
+		buf_text(out, ", such as ");
+		slack_escaped(out, item->metric, METRIC);
 	}
-	buf_char(out, ')');
 }
 
 static void basis(struct buf *out, const struct announcement *item)
@@ -158,8 +160,11 @@ void slack_item_line(struct buf *out, const struct announcement *item)
 	buf_text(out, verdict > 0   ? "\n:red_circle: "
 		      : verdict < 0 ? "\n:large_blue_circle: "
 				    : "\n:white_circle: ");
+	if (item->members > 0) {
+		crowd(out, item);
+		return;
+	}
 	slack_escaped(out, item->metric, METRIC);
-	cluster(out, item);
 	buf_text(out, ": ");
 	text_size(out, &item->change);
 	basis(out, item);
@@ -300,6 +305,10 @@ void slack_short_line(struct buf *out, const struct announcement *item)
 {
 	slack_escaped(out, item->test, SLACK_NAME);
 	buf_char(out, ' ');
+	if (item->members > 0) {
+		crowd(out, item);
+		return;
+	}
 	slack_escaped(out, item->metric, METRIC);
 	buf_char(out, ' ');
 	text_percent(out, &item->change);

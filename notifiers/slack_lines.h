@@ -27,7 +27,8 @@ extern const struct text_style slack_style;
 /* "*test*" */
 void slack_test_line(struct buf *out, const struct announcement *item);
 
-/* "\n:red_circle: p99: +24%  3.17e+07 → 3.94e+07 ns" */
+/* "\n:red_circle: p99: +24%  3.17e+07 → 3.94e+07 ns", or of many
+ * series "\n:red_circle: 1336 series +8.1%, 96% renderer=gpu" */
 void slack_item_line(struct buf *out, const struct announcement *item);
 
 /* "\na60027ff .. 15ce8e36 (compare)", with links where there are pages; nothing where no commit is

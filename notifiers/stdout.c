@@ -108,28 +108,21 @@ static void render_range(const struct announcement *item, struct buf *out)
 			item->compare_url ? item->compare_url : item->commit_url);
 }
 
-/* " (1336 series, 96% renderer=gpu)" */
-static void render_cluster(const struct announcement *item, struct buf *out)
+/* "1336 series +8.1%, 96% renderer=gpu": a crowd has no levels, and a name only where nothing else
+ * says who it is. */
+static void render_crowd(const struct announcement *item, const char *color, struct buf *out)
 {
-	if (item->members == 0)
-		return;
-	buf_printf(out, " (%zu series", item->members);
-	if (item->shared) {
-		buf_text(out, ", ");
-		text_clean(out, item->shared, NAME_MAX_CHARS);
-	}
-	buf_char(out, ')');
+	buf_printf(out, "%zu series %s", item->members, color);
+	text_percent(out, &item->change);
+	buf_text(out, item->shared ? PLAIN ", " : PLAIN ", such as ");
+	text_clean(out, item->shared ? item->shared : item->metric, NAME_MAX_CHARS);
 }
 
-/* "    p99: +24% [21, 27]  3.17e+07 --> 3.94e+07 ns  regression" */
-static void render_item(const struct announcement *item, struct buf *out)
+/* "p99: +24% [21, 27]  3.17e+07 --> 3.94e+07 ns" */
+static void render_single(const struct announcement *item, const char *color, struct buf *out)
 {
-	int verdict = announcement_verdict(item);
-
-	buf_text(out, "    ");
 	text_clean(out, item->metric, NAME_MAX_CHARS);
-	render_cluster(item, out);
-	buf_text(out, verdict > 0 ? ": " RED : verdict < 0 ? ": " GREEN : ": " BOLD);
+	buf_printf(out, ": %s", color);
 	text_size(out, &item->change);
 	text_basis(out, item);
 	buf_text(out, PLAIN "  ");
@@ -139,6 +132,19 @@ static void render_item(const struct announcement *item, struct buf *out)
 		text_clean(out, item->unit, NAME_MAX_CHARS);
 	}
 	text_course(out, item, &text_plain);
+}
+
+/* "    p99: +24% [21, 27]  3.17e+07 --> 3.94e+07 ns  regression" */
+static void render_item(const struct announcement *item, struct buf *out)
+{
+	int verdict = announcement_verdict(item);
+	const char *color = verdict > 0 ? RED : verdict < 0 ? GREEN : BOLD;
+
+	buf_text(out, "    ");
+	if (item->members > 0)
+		render_crowd(item, color, out);
+	else
+		render_single(item, color, out);
 	buf_text(out, verdict > 0 ? "  regression\n" : verdict < 0 ? "  improvement\n" : "\n");
 }
 

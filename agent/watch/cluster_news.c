@@ -1,8 +1,8 @@
 /*
- * A cluster is recorded as a change of its group, told by the member that is nearest to its
- * centroid: its name, its levels. What the record calls the series are the best members, by which
- * the cluster is known again. Clusters that are not found any more are left as they are: that a
- * crowd has fallen apart does not mean that it did not move.
+ * A cluster is recorded as a change of its group, with the name and the levels of the member that
+ * is nearest to its centroid, and a size that is the median of its members'. What the record calls
+ * the series are the best members, by which the cluster is known again. Clusters that are not found
+ * any more are left as they are: that a crowd has fallen apart does not mean that it did not move.
  */
 #include "agent/watch/cluster_news.h"
 
@@ -106,6 +106,18 @@ static const char *shared_text(const struct shape *shape, struct arena *arena)
 	return shared;
 }
 
+/* The levels of the nearest, the size of all. */
+static struct change change_of(const struct shape *shape)
+{
+	struct change change = shape->change;
+
+	if (isfinite(shape->ratio)) {
+		change.size = 100 * (shape->ratio - 1);
+		change.size_low = change.size_high = (double)NAN;
+	}
+	return change;
+}
+
 static struct announcement announce(
 	struct arena *arena, const char *group, const struct shape *shape)
 {
@@ -115,7 +127,7 @@ static struct announcement announce(
 		.unit = arena_strdup(arena, shape->unit),
 		.direction = shape->direction,
 		.time = shape->time,
-		.change = shape->change,
+		.change = change_of(shape),
 		.commit_before = arena_strdup(arena, shape->commit_before),
 		.commit_after = arena_strdup(arena, shape->commit_after),
 		.version_before = arena_strdup(arena, shape->version_before),

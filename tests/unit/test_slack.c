@@ -298,19 +298,29 @@ static void test_markup_of_names(void **state)
 /* In the blocks and in the text of notifications; links of the configuration stay links. */
 static void test_no_markup_of_names_in_a_message(void **state)
 {
-	static const struct announcement items[] = {{.id = 1,
-		.test = "*_t_*",
-		.metric = "p99{url=\"http://evil.example/\",x=\":fire:\"}",
-		.unit = "`ns`",
-		.shared = "~x~",
-		.members = 3,
-		.direction = -1,
-		.time = START,
-		.change = {LEVELS(1, 2)},
-		.commit_before = "_a_",
-		.commit_after = ":b",
-		.commit_url = "https://pages.example/a_b_"}};
-	const struct message message = {.key = "k", .items = items, .count = 1};
+	static const struct announcement items[] = {
+		{.id = 1,
+			.test = "*_t_*",
+			.metric = "p99{url=\"http://evil.example/\",x=\":fire:\"}",
+			.unit = "`ns`",
+			.direction = -1,
+			.time = START,
+			.change = {LEVELS(1, 2)},
+			.commit_before = "_a_",
+			.commit_after = ":b",
+			.commit_url = "https://pages.example/a_b_"},
+		{.id = 2,
+			.test = "*_t_*",
+			.metric = "p50",
+			.shared = "~x~",
+			.members = 3,
+			.direction = -1,
+			.time = START,
+			.change = {LEVELS(1, 2)},
+			.commit_before = "_a_",
+			.commit_after = ":b",
+			.commit_url = "https://pages.example/a_b_"}};
+	const struct message message = {.key = "k", .items = items, .count = 2};
 	struct fixture *fixture = *state;
 	json_t *body;
 
@@ -927,7 +937,8 @@ static void test_stdout_links_clusters_and_more(void **state)
 	assert_true(stdout_notifier.render(&message, NULL, "", &fixture->out, &fixture->error));
 	assert_non_null(strstr(
 		fixture->out.data, "more of the change points of 2021-07-02 00:00:00 +0000"));
-	assert_non_null(strstr(fixture->out.data, "p99 (1336 series, 96% renderer=gpu): "));
+	assert_non_null(strstr(fixture->out.data, "    1336 series "));
+	assert_non_null(strstr(fixture->out.data, "+100%\033[0m, 96% renderer=gpu\n"));
 	assert_non_null(strstr(fixture->out.data, "a1 .. b2\n      https://example.com/a1...b2\n"));
 }
 
