@@ -72,6 +72,7 @@ struct agent {
 	int64_t (*now)(void);      /* wall clock, ms */
 	bool once;                 /* one pass, then all is told and the program ends */
 	bool stopping;             /* nothing new is begun */
+	bool measures;             /* passes measure what would be told: a sign of life is near */
 	bool misconfigured, incomplete, stateless; /* what makes the exit code */
 
 	bool clock_wrong;    /* a server has another time, by over an hour ... */

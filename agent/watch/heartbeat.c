@@ -3,11 +3,13 @@
  */
 #include "agent/watch/heartbeat.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/core/buf.h"
 #include "agent/core/utf8.h"
+#include "agent/news/power.h"
 #include "conf/dict.h"
 
 enum {
@@ -77,14 +79,44 @@ static struct beat *beat_of(struct heartbeat *heartbeat, const char *receiver)
 	return &heartbeat->beats[heartbeat->count++];
 }
 
+/* The first receiver that is due, or NULL and ms until one is. What it will hear is measured
+ * beforehand. */
+static const char *find_due(struct heartbeat *heartbeat, int64_t *wait)
+{
+	const struct config *config = heartbeat->agent->config;
+	bool *measures = &heartbeat->agent->measures;
+	int64_t now = agent_now(heartbeat->agent);
+
+	*wait = LOOK_ANYWAY;
+	*measures = false;
+	for (size_t i = 0; i < config->receiver_count; i++) {
+		const struct receiver *receiver = &config->receivers[i];
+		struct beat *beat;
+
+		if (!receiver->heartbeat)
+			continue;
+		beat = beat_of(heartbeat, receiver->name);
+		if (beat->last > now + DAY) /* the clock was wrong then */
+			beat->last = now;
+		*measures |= beat->last == 0 || beat->last + WEEK - now <= DAY;
+		if (beat->last == 0 || beat->last + WEEK <= now)
+			return receiver->name;
+		if (beat->last + WEEK - now < *wait)
+			*wait = beat->last + WEEK - now;
+	}
+	return NULL;
+}
+
 void heartbeat_restore(struct heartbeat *heartbeat, const struct store_request *restored)
 {
 	const size_t skip = strlen(LAST);
+	int64_t wait;
 
 	for (size_t i = 0; i < restored->moment_count; i++)
 		if (strncmp(restored->moments[i].name, LAST, skip) == 0)
 			beat_of(heartbeat, restored->moments[i].name + skip)->last =
 				restored->moments[i].time;
+	(void)find_due(heartbeat, &wait);
 }
 
 static bool tells(const struct strings *notify, const char *receiver)
@@ -108,6 +140,8 @@ struct survey {
 	size_t tests, read, series, points;
 	bool all_ran;
 	struct lack down, failing, stale;
+	double *smallest; /* percent, of the series that were measured */
+	size_t measured, measured_tests;
 };
 
 static void add_lack(struct lack *lack, const char *name)
@@ -115,6 +149,18 @@ static void add_lack(struct lack *lack, const char *name)
 	if (lack->count++ < NAMED)
 		buf_printf(&lack->names, "%s%.*s", lack->count > 1 ? ", " : "",
 			(int)utf8_cut(name, LONGEST), name);
+}
+
+static void add_measured(struct survey *survey, const struct watch_state *state)
+{
+	if (state->measured == 0)
+		return;
+	survey->smallest = memory_resize(
+		survey->smallest, survey->measured + state->measured, sizeof *survey->smallest);
+	memcpy(survey->smallest + survey->measured, state->smallest,
+		state->measured * sizeof *survey->smallest);
+	survey->measured += state->measured;
+	survey->measured_tests++;
 }
 
 static void survey_test(void *context, const struct watch_state *state)
@@ -131,6 +177,7 @@ static void survey_test(void *context, const struct watch_state *state)
 	survey->read += state->last_run != 0 && !state->failing;
 	survey->series += state->series;
 	survey->points += state->points;
+	add_measured(survey, state);
 	if (!up && !dict_get(&survey->sources, source)) {
 		*dict_place(&survey->sources, source) = test;
 		add_lack(&survey->down, source);
@@ -159,6 +206,44 @@ static void put_lack(struct buf *out, struct lack *lack, const char *one, const 
 	if (lack->count > NAMED)
 		buf_printf(out, " and %zu more", lack->count - NAMED);
 	buf_free(&lack->names);
+}
+
+static int compare(const void *a, const void *b)
+{
+	const double *one = a, *other = b;
+
+	return (*one > *other) - (*one < *other);
+}
+
+static void put_percent(struct buf *out, double percent)
+{
+	buf_printf(out, "%s%.0f%%", isfinite(percent) ? "" : "over ",
+		isfinite(percent) ? percent : power_sizes[POWER_SIZES - 1]);
+}
+
+/* The smallest step that would have been told. */
+static void put_smallest(struct buf *out, struct survey *survey)
+{
+	const double *sizes = survey->smallest;
+	size_t n = survey->measured;
+
+	if (n == 0) {
+		if (survey->tests > 0)
+			buf_text(out, "; the smallest change that would have been told could not "
+				      "be measured");
+		return;
+	}
+	qsort(survey->smallest, n, sizeof *survey->smallest, compare);
+	buf_text(out, "; the smallest change that would have been told: ");
+	put_percent(out, sizes[(n - 1) / 2]);
+	if (sizes[n - 1] > sizes[(n - 1) / 2]) {
+		buf_text(out, " in half of the series, ");
+		put_percent(out, sizes[n - 1]);
+		buf_text(out, " in all");
+	}
+	buf_printf(out, " (measured: %zu series of %zu of %zu tests)", n, survey->measured_tests,
+		survey->tests);
+	free(survey->smallest);
 }
 
 /* Changes of the receiver's tests that were found in the last week. */
@@ -200,6 +285,7 @@ static bool describe(const struct heartbeat *heartbeat, const struct store_reque
 	put_lack(out, &survey.stale, "test has no new data", "tests have no new data");
 	if (well)
 		buf_text(out, "; all of them have data");
+	put_smallest(out, &survey);
 	return well;
 }
 
@@ -255,30 +341,6 @@ static void ask(struct heartbeat *heartbeat, const char *receiver)
 	list->filter.limit = CHANGES_MOST;
 	heartbeat->asking = true;
 	ledger_ask(heartbeat->agent, list);
-}
-
-/* The first receiver that is due, or NULL and ms until one is. */
-static const char *find_due(struct heartbeat *heartbeat, int64_t *wait)
-{
-	const struct config *config = heartbeat->agent->config;
-	int64_t now = agent_now(heartbeat->agent);
-
-	*wait = LOOK_ANYWAY;
-	for (size_t i = 0; i < config->receiver_count; i++) {
-		const struct receiver *receiver = &config->receivers[i];
-		struct beat *beat;
-
-		if (!receiver->heartbeat)
-			continue;
-		beat = beat_of(heartbeat, receiver->name);
-		if (beat->last > now + DAY) /* the clock was wrong then */
-			beat->last = now;
-		if (beat->last == 0 || beat->last + WEEK <= now)
-			return receiver->name;
-		if (beat->last + WEEK - now < *wait)
-			*wait = beat->last + WEEK - now;
-	}
-	return NULL;
 }
 
 void heartbeat_look(struct heartbeat *heartbeat)

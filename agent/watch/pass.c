@@ -9,6 +9,7 @@
  */
 #include "agent/watch/pass.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +17,13 @@
 #include "agent/core/hash.h"
 #include "agent/core/when.h"
 #include "agent/news/news.h"
+#include "agent/news/power.h"
 #include "agent/news/rhythm.h"
+#include "detectors/scratch.h"
+
+/* For how long what was measured is good, ms; the part of POWER_STEPS that a pass spends on it. */
+#define MEASURED_GOOD INT64_C(432000000)
+enum { MEASURED_PART = 8 };
 
 /* In the arena of its task. */
 struct pass {
@@ -34,6 +41,10 @@ struct pass {
 	struct vanish_rule vanish;
 	struct vanish_news *vanished; /* of series; on the way to the sentinel */
 	size_t vanished_count;
+	bool measures; /* and the figures, of a pass that does */
+	double smallest[PASS_MEASURED];
+	size_t measured;
+	int64_t max_age;
 	int64_t started;  /* engine_now */
 	double detection; /* seconds */
 	struct news_tally tally;
@@ -61,6 +72,8 @@ void pass_clear(struct subject *subject)
 	memory_free(subject->memory);
 	subject->memory = NULL;
 	subject->read_to = 0;
+	subject->measured = 0;
+	subject->measured_at = 0;
 	keep_problem(subject, NULL);
 }
 
@@ -111,6 +124,48 @@ static const char *emptiness(const struct pass *pass, const struct query *query)
 	return NULL;
 }
 
+/* The larger one of both ways, percent; NaN: it cannot be said. */
+static double smallest_of(const struct power *power)
+{
+	const struct power_side *sides[] = {&power->up, &power->down};
+	double smallest = (double)NAN;
+
+	for (size_t i = 0; i < 2; i++) {
+		double size = isnan(sides[i]->smallest) ? HUGE_VAL : sides[i]->smallest;
+
+		if (sides[i]->cut)
+			return (double)NAN;
+		if (!sides[i]->anyway && !(size < smallest))
+			smallest = size;
+	}
+	return smallest;
+}
+
+/* Of series that lie evenly among all. What fails here or takes too long is left out. */
+static void measure(struct pass *pass, struct scratch *scratch)
+{
+	const struct dataset *data = &pass->task->query.data;
+	size_t most = data->count < PASS_MEASURED ? data->count : PASS_MEASURED;
+	uint64_t limit = scratch_done(scratch) + POWER_STEPS / MEASURED_PART;
+
+	for (size_t i = 0; i < most && scratch_done(scratch) < limit; i++) {
+		const struct power_ask ask = {.test = pass->test,
+			.data = data,
+			.companions = pass->task->companions,
+			.series = &data->series[i * data->count / most],
+			.max_age = pass->max_age,
+			.scratch = scratch,
+			.limit = limit};
+		struct power power;
+		struct error error;
+
+		if (!power_typical(&ask, pass->task->query.arena, &power, &error))
+			continue;
+		pass->smallest[pass->measured] = smallest_of(&power);
+		pass->measured += (size_t)!isnan(pass->smallest[pass->measured]);
+	}
+}
+
 static bool detect(struct task *task, struct scratch *scratch, struct error *error)
 {
 	struct pass *pass = task->context;
@@ -130,6 +185,8 @@ static bool detect(struct task *task, struct scratch *scratch, struct error *err
 		pass->vanished_count = vanish_look(
 			&task->query.data, &pass->vanish, task->query.arena, &pass->vanished);
 	pass->detection = 1e-9 * (double)(clock_monotonic_ns() - start);
+	if (done && pass->measures)
+		measure(pass, scratch);
 	return done;
 }
 
@@ -147,6 +204,8 @@ static void end_pass(struct pass *pass, struct pass_report *report)
 	if (subject->dropped) {
 		memory_free(subject->memory);
 		subject->memory = NULL;
+		subject->measured = 0;
+		subject->measured_at = 0;
 	}
 	subject->running = subject->dropped = false;
 	subject->last_run = agent_now(agent);
@@ -312,6 +371,17 @@ static void note_read(const struct pass *pass)
 		subject->read_to = last;
 }
 
+static void note_measured(const struct pass *pass)
+{
+	struct subject *subject = pass->subject;
+
+	if (!pass->measures)
+		return;
+	memcpy(subject->smallest, pass->smallest, sizeof subject->smallest);
+	subject->measured = pass->measured;
+	subject->measured_at = agent_now(pass->agent);
+}
+
 /* A pass that went well: what it found is in the store. Without a request nothing is new. */
 static void note_pass(struct pass *pass, struct store_request *request)
 {
@@ -339,6 +409,7 @@ static void note_pass(struct pass *pass, struct store_request *request)
 	note_read(pass);
 	subject->series = report.series;
 	subject->points = report.points;
+	note_measured(pass);
 	memory_recorded(subject->memory, pass->tally.beyond == 0);
 	if (request)
 		note_news(pass, request);
@@ -525,6 +596,9 @@ static void begin_pass(const struct passes *passes, struct subject *subject)
 		.subject = subject,
 		.test = subject->test,
 		.task = task,
+		.measures =
+			agent->measures && agent_now(agent) - subject->measured_at >= MEASURED_GOOD,
+		.max_age = agent->config->agent.max_age,
 		.started = engine_now(agent->engine)};
 	if (task->test->evaluation_delay > 0)
 		task->query.until = task->query.now - task->test->evaluation_delay;

@@ -13,6 +13,9 @@
 #include "agent/watch/sentinel.h"
 #include "agent/watch/watch.h"
 
+/* Series of a test whose smallest change is measured that would be told. */
+enum { PASS_MEASURED = 5 };
+
 /* A test that is watched, and what its passes leave for one another. */
 struct subject {
 	const struct test *test; /* of the current generation */
@@ -25,6 +28,9 @@ struct subject {
 	int64_t last_run;      /* wall clock, ms, of the last pass that ended; 0: none has */
 	int64_t duration;      /* ms, of that pass */
 	size_t series, points; /* of the last pass that went well */
+	double smallest[PASS_MEASURED]; /* see struct watch_state */
+	size_t measured;
+	int64_t measured_at; /* wall clock, ms; 0: it is not measured */
 	/* Of a test whose points lie on a grid, after a pass that has read the last one there could
 	 * be: that one, ms; 0: there may be more to read. */
 	int64_t read_to;

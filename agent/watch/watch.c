@@ -487,6 +487,8 @@ void watch_each(const struct watch *watch,
 				      .next_due = due == INT64_MAX ? due : wall + (due - now),
 				      .duration = subject->duration,
 				      .series = subject->series,
-				      .points = subject->points});
+				      .points = subject->points,
+				      .smallest = subject->smallest,
+				      .measured = subject->measured});
 	}
 }

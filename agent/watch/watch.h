@@ -55,11 +55,13 @@ bool watch_run_now(struct watch *watch, const char *test, watch_run_done *done, 
 struct watch_state {
 	const struct test *test;
 	bool running, failing;
-	const char *problem;   /* of a failing one, or NULL */
-	int64_t last_run;      /* wall clock, ms; 0: not yet */
-	int64_t next_due;      /* wall clock, ms; INT64_MAX: never */
-	int64_t duration;      /* ms, of the last run */
-	size_t series, points; /* of the last run that went well */
+	const char *problem;    /* of a failing one, or NULL */
+	int64_t last_run;       /* wall clock, ms; 0: not yet */
+	int64_t next_due;       /* wall clock, ms; INT64_MAX: never */
+	int64_t duration;       /* ms, of the last run */
+	size_t series, points;  /* of the last run that went well */
+	const double *smallest; /* of some series: percent that would be told; HUGE_VAL: none */
+	size_t measured;
 };
 
 /* False while the source is known to be down; true if the test's data are stale. */

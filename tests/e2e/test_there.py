@@ -259,7 +259,8 @@ def test_a_weekly_sign_of_life(agents, hunter, tmp_path):
     said = [line.strip() for line in agent.out if ALIVE in line]
     assert len(said) == 1 and re.fullmatch(
         ALIVE + r"2 of 2 tests were read \(2 series, 120 points\), [01] changes? w\w+ found in the last 7 days; "
-        "1 test has no new data: b", said[0]), said
+        r"1 test has no new data: b; the smallest change that would have been told: over 50% "
+        r"\(measured: 2 series of 2 of 2 tests\)", said[0]), said
     agent = agents(path)
     agent.pass_by(6)
     agent.end()
@@ -267,9 +268,15 @@ def test_a_weekly_sign_of_life(agents, hunter, tmp_path):
 
     with sqlite3.connect(tmp_path / "state.db") as state:
         assert state.execute("UPDATE moments SET time = time - 604800000 WHERE name = 'heartbeat stdout'").rowcount == 1
+    write_csv(tmp_path / "a.csv", [(30, 1.5)], points=240)
+    path.write_text(path.read_text().replace("stale_after: never}", "stale_after: never, detection: {season: none}}"))
     (tmp_path / "b.csv").unlink()
     agent = agents(path)
-    wait_out(agent, ALIVE + "1 of 2 tests were read (1 series, 60 points), 1 change was found in the last 7 days; 1 test fails: b")
+    wait_out(agent, ALIVE + "1 of 2 tests were read (1 series, 240 points), 1 change was found in the last 7 days; 1 test fails: b")
+    said = next(line for line in agent.out if ALIVE in line)
+    power = json.loads(hunter("validate", "--power", "--output", "json", "--config", path).out)["power"]
+    sides = [power[0]["power"][side]["smallest"] for side in ("up", "down")]
+    assert f"would have been told: {max(sides)}% (measured: 1 series of 1 of 2 tests)" in said, (said, sides)
     agent.pass_by(4)
     agent.end()
     assert count(agent, ALIVE) == 1
