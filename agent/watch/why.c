@@ -117,8 +117,12 @@ static bool find_place(
 		return error_set(error, ERROR_USAGE,
 			"\"%.100s\" is neither a commit of the series' points nor a time", ask->at);
 	*place = axis_lower_bound(axis, time);
-	if (*place == axis->n)
+	if (time < axis->times[0]) {
+		why->chosen = WHY_BEFORE;
+	} else if (*place == axis->n) {
+		why->chosen = WHY_AFTER;
 		*place = axis->n - 1;
+	}
 	return true;
 }
 

@@ -32,7 +32,7 @@ enum why_end {
 extern const char *const why_names[WHY_ENDS], *const why_sentences[WHY_ENDS];
 
 /* How the place was chosen. */
-enum why_place { WHY_ASKED, WHY_CHANGE, WHY_NEWEST };
+enum why_place { WHY_ASKED, WHY_CHANGE, WHY_NEWEST, WHY_BEFORE, WHY_AFTER };
 
 /* What is asked, and what the state holds of the test. */
 struct why_ask {

@@ -14,9 +14,12 @@
 
 enum { NAME_CHARS = 200 };
 
-static const char *const place_names[] = {"asked", "last_change", "newest"};
-static const char *const place_texts[] = {
-	"", ", the last change that is known", ", the newest point (there is no change)"};
+static const char *const place_names[] = {
+	"asked", "last_change", "newest", "first_of_all", "last_of_all"};
+static const char *const place_texts[] = {"", ", the last change that is known",
+	", the newest point (there is no change)",
+	", the first point that is read: the time that was asked for lies before it",
+	", the newest point: the time that was asked for lies after it"};
 
 static const char *time_at(const struct why *why, size_t index, char out[WHEN_TEXT])
 {

@@ -207,8 +207,8 @@ def known_after(tmp_path):
         return state.execute("SELECT test, metric FROM changes").fetchall() + state.execute("SELECT test, series FROM series").fetchall()
 
 
-def test_two_histories_are_not_mixed(agents, tmp_path):
-    """Where the new name has changes of its own, all stays where it is, and the log says so."""
+def test_two_histories_are_not_mixed(agents, hunter, tmp_path):
+    """Where the new name has changes of its own, all stays where it is, and the log and the exit code say so."""
     write_csv(tmp_path / "a.csv", [(30, 1.5)])
     test = "  {}: {{type: csv, file: '%s/a.csv'%s, metrics: {{p99: {{direction: -1}}}}}}\n" % (tmp_path, "{}")
     agent = agents(config(tmp_path, test.format("a", "") + test.format("b", "")))
@@ -220,6 +220,10 @@ def test_two_histories_are_not_mixed(agents, tmp_path):
     agent.pass_by(2)
     assert [row[:3] for row in known(agent)] == [row[:3] for row in before]
     agent.end()
+    once = hunter("run", "--once", "--config", tmp_path / "hunter.yaml")
+    assert once.code == 2 and "the new name has changes of its own already" in once.err
+    config(tmp_path, test.format("b", ""))
+    assert hunter("run", "--once", "--config", tmp_path / "hunter.yaml").code == 0
 
 
 def test_nothing_is_asked_while_no_new_point_can_exist(agents, tmp_path, server):

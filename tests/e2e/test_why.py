@@ -238,3 +238,12 @@ def test_validate_says_it_for_every_metric(hunter, tmp_path):
     assert text.splitlines()[-1].split() == [up, down, "db.read", "p99"]
     (tmp_path / "data.csv").unlink()
     assert hunter("validate", "--config", path, "--power").code == 3
+
+
+def test_a_time_outside_the_data(hunter, tmp_path):
+    """It is answered about the nearest point, and the answer says that nobody has asked for that one."""
+    path = configured(tmp_path, flat())
+    assert [why(hunter, path, at)["place"] for at in ("1999-01-01", "2199-01-01", "2024-03-01", "c00000")] == [
+        "first_of_all", "last_of_all", "asked", "asked"]
+    said = hunter("why", "--config", path, "db.read", "p99", "2199-01-01").out.splitlines()[0]
+    assert said.endswith(", the newest point: the time that was asked for lies after it")
