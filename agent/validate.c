@@ -198,6 +198,8 @@ static void put_smallest(struct buf *out, const struct power_side *side)
 {
 	if (side->anyway)
 		buf_text(out, "    -");
+	else if (isnan(side->smallest) && side->tries[0].held_until != 0)
+		buf_text(out, " held");
 	else if (isnan(side->smallest))
 		buf_printf(out, " >%2.0f%%", power_sizes[POWER_SIZES - 1]);
 	else

@@ -133,7 +133,8 @@ static double smallest_of(const struct power *power)
 	for (size_t i = 0; i < 2; i++) {
 		double size = isnan(sides[i]->smallest) ? HUGE_VAL : sides[i]->smallest;
 
-		if (sides[i]->cut)
+		if (sides[i]->cut ||
+			(isnan(sides[i]->smallest) && sides[i]->tries[0].held_until != 0))
 			return (double)NAN;
 		if (!sides[i]->anyway && !(size < smallest))
 			smallest = size;

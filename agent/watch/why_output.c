@@ -219,12 +219,15 @@ static void put_side(struct buf *out, const char *name, const struct power_side 
 	for (size_t i = 0; i < side->tried; i++) {
 		double percent = power_sizes[POWER_SIZES - 1 - i];
 		size_t told = side->tries[i].told;
+		int64_t held = side->tries[i].held_until;
+		char time[WHEN_TEXT];
 
 		buf_text(out, i > 0 ? ", " : "  (");
 		if (told > 0)
 			buf_printf(out, "%.0f%% with point %zu", percent, told);
 		else
-			buf_printf(out, "%.0f%% not", percent);
+			buf_printf(out, "%.0f%% not%s%s", percent, held != 0 ? ": held until " : "",
+				held != 0 ? when_format(held, time) : "");
 	}
 	buf_text(out, side->tried > 0 ? ")" : "");
 	buf_text(out, side->cut ? "; smaller ones take too much work\n" : "\n");

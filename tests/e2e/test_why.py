@@ -247,3 +247,12 @@ def test_a_time_outside_the_data(hunter, tmp_path):
         "first_of_all", "last_of_all", "asked", "asked"]
     said = hunter("why", "--config", path, "db.read", "p99", "2199-01-01").out.splitlines()[0]
     assert said.endswith(", the newest point: the time that was asked for lies after it")
+
+
+def test_a_young_series_is_held_and_not_blind(hunter, tmp_path):
+    """Where no step is told as each is held, that is said, and not that all are too small."""
+    path = configured(tmp_path, flat(60), apart=HOUR)
+    up = why(hunter, path)["power"]["up"]
+    assert up["smallest"] is None and up["sizes"][0]["held_until"]
+    assert "(50% not: held until 2024-03-" in hunter("why", "--config", path, "db.read", "p99").out
+    assert "\n  held held  db.read p99\n" in hunter("validate", "--power", "--config", path).out

@@ -116,6 +116,35 @@ static const char version_6[] = "ALTER TABLE changes ADD COLUMN recovered INTEGE
 				"ALTER TABLE series ADD COLUMN revised INTEGER NOT NULL DEFAULT 0;"
 				"PRAGMA user_version = 6;";
 
+static const char version_7[] = "ALTER TABLE changes ADD COLUMN kind INTEGER;"
+				"ALTER TABLE changes ADD COLUMN level_before REAL;"
+				"ALTER TABLE changes ADD COLUMN level_after REAL;"
+				"ALTER TABLE changes ADD COLUMN size REAL;"
+				"ALTER TABLE changes ADD COLUMN size_low REAL;"
+				"ALTER TABLE changes ADD COLUMN size_high REAL;"
+				"ALTER TABLE changes ADD COLUMN slope REAL;"
+				"ALTER TABLE changes ADD COLUMN place_from INTEGER;"
+				"ALTER TABLE changes ADD COLUMN place_to INTEGER;"
+				"ALTER TABLE changes ADD COLUMN place_commit_before TEXT;"
+				"ALTER TABLE changes ADD COLUMN place_commit_after TEXT;"
+				"ALTER TABLE changes ADD COLUMN place_version_before TEXT;"
+				"ALTER TABLE changes ADD COLUMN place_version_after TEXT;"
+				"PRAGMA user_version = 7;";
+
+static const char version_8[] =
+	"CREATE TABLE moments (name TEXT PRIMARY KEY, time INTEGER NOT NULL) STRICT, WITHOUT ROWID;"
+	"INSERT INTO moments VALUES ('heartbeat slack', 4000);"
+	"PRAGMA user_version = 8;";
+
+static const char version_9[] =
+	"CREATE TABLE vanished (test TEXT NOT NULL, series TEXT NOT NULL, ended INTEGER NOT NULL,"
+	" PRIMARY KEY (test, series)) STRICT, WITHOUT ROWID;"
+	"INSERT INTO vanished VALUES ('db.read', 'p99', 4500);"
+	"PRAGMA user_version = 9;";
+
+static const char version_10[] = "ALTER TABLE changes ADD COLUMN suspects TEXT;"
+				 "PRAGMA user_version = 10;";
+
 /* One change that was announced twice and moved, one withdrawn, one to be told, one in a queue. */
 static const char content[] =
 	"INSERT INTO changes VALUES"
@@ -309,6 +338,51 @@ static void test_version_6(void **state)
 	check_renewed(fixture);
 }
 
+static void make_version_8(struct fixture *fixture)
+{
+	make_version_5(fixture);
+	database_with(fixture, version_6);
+	database_with(fixture, version_7);
+	database_with(fixture, version_8);
+}
+
+/* When a receiver was told what is not to happen again soon is kept. */
+static void check_moments(struct fixture *fixture)
+{
+	check_renewed(fixture);
+	assert_int_equal(count_rows(fixture, "moments WHERE time = 4000"), 1);
+}
+
+static void test_version_8(void **state)
+{
+	struct fixture *fixture = *state;
+
+	make_version_8(fixture);
+	check_moments(fixture);
+}
+
+/* And which series were told to have vanished. */
+static void test_version_9(void **state)
+{
+	struct fixture *fixture = *state;
+
+	make_version_8(fixture);
+	database_with(fixture, version_9);
+	check_moments(fixture);
+	assert_int_equal(count_rows(fixture, "vanished WHERE ended = 4500"), 1);
+}
+
+static void test_version_10(void **state)
+{
+	struct fixture *fixture = *state;
+
+	make_version_8(fixture);
+	database_with(fixture, version_9);
+	database_with(fixture, version_10);
+	check_moments(fixture);
+	assert_int_equal(count_rows(fixture, "vanished WHERE ended = 4500"), 1);
+}
+
 /* What is only tried leaves a file of an earlier version in its version. */
 static void test_copy_of_an_earlier_version(void **state)
 {
@@ -357,6 +431,9 @@ int main(void)
 		CASE(test_version_3),
 		CASE(test_version_5),
 		CASE(test_version_6),
+		CASE(test_version_8),
+		CASE(test_version_9),
+		CASE(test_version_10),
 		CASE(test_copy_of_an_earlier_version),
 		CASE(test_failed_migration_changes_nothing),
 	};
