@@ -119,8 +119,8 @@ static enum event_kind event_of(
 	return update->time != time_before ? EVENT_MOVED : 0;
 }
 
-static bool note_update(struct store_file *file, struct store_request *request,
-	const struct record_update *update, struct error *error)
+static bool note_update(struct store_file *file, const struct record_update *update,
+	bool *withdrawn, struct error *error)
 {
 	struct reader before = {.binder = bind_to(file, STATEMENT_STATE_OF)};
 	enum event_kind kind = 0;
@@ -134,16 +134,17 @@ static bool note_update(struct store_file *file, struct store_request *request,
 	}
 	if (before.failed)
 		return false;
-	return (kind == 0 || add_event(file, update->id, kind, update->now, update->time, error)) &&
-	       (kind != EVENT_WITHDRAWN || store_messages(file, request, update->id, error));
+	*withdrawn = kind == EVENT_WITHDRAWN;
+	return kind == 0 || add_event(file, update->id, kind, update->now, update->time, error);
 }
 
 static bool update_record(struct store_file *file, struct store_request *request,
 	const struct record_update *update, struct error *error)
 {
 	struct binder binder;
+	bool withdrawn;
 
-	if (!note_update(file, request, update, error))
+	if (!note_update(file, update, &withdrawn, error))
 		return false;
 	binder = bind_to(file, STATEMENT_UPDATE);
 	bind_integer(&binder, update->id);
@@ -155,7 +156,8 @@ static bool update_record(struct store_file *file, struct store_request *request
 	return bind_finish(&binder, error) &&
 	       (update->over.time == 0 || write_end(file, update->id, &update->over, error)) &&
 	       (!update->item || renew_item(file, update->id, update->item, error)) &&
-	       (!update->corrected || store_messages(file, request, update->id, error));
+	       ((!update->corrected && !withdrawn) ||
+		       store_messages(file, request, update->id, error));
 }
 
 static bool upsert_mark(struct store_file *file, const char *test, const struct series_mark *mark,
