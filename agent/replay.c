@@ -261,21 +261,28 @@ static void play(struct replay *replay)
 		(void)engine_run(agent->engine);
 }
 
-/* Makes the folder of the state: in memory where that can be had, as it will be thrown away. */
-static bool make_folder(char folder[64], struct error *error)
+enum { FOLDER_ROOM = 512 };
+
+/* Makes the folder of the state: where TMPDIR says, else in memory if that can be had, as it will
+ * be thrown away. */
+static bool make_folder(char folder[FOLDER_ROOM], struct error *error)
 {
-	strcpy(folder, "/dev/shm/hunter-replay-XXXXXX");
-	if (mkdtemp(folder))
-		return true;
-	strcpy(folder, "/tmp/hunter-replay-XXXXXX");
-	return mkdtemp(folder) || error_set(error, ERROR_STATE, "no folder can be made in /tmp");
+	const char *const places[] = {getenv("TMPDIR"), "/dev/shm", "/tmp"};
+
+	for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+		if (places[i] &&
+			snprintf(folder, FOLDER_ROOM, "%s/hunter-replay-XXXXXX", places[i]) <
+				FOLDER_ROOM &&
+			mkdtemp(folder))
+			return true;
+	return error_set(error, ERROR_STATE, "no folder can be made in /tmp");
 }
 
 static void remove_folder(const char *folder)
 {
 	static const char *const files[] = {
 		"state.db", "state.db-wal", "state.db-shm", "state.db-journal", "state.db.lock"};
-	char path[96];
+	char path[FOLDER_ROOM + 32];
 
 	for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
 		snprintf(path, sizeof path, "%s/%s", folder, files[i]);
@@ -300,7 +307,7 @@ static int play_in(struct replay *replay, const char *folder)
 	const struct agent_settings *settings = &crew->agent.config->agent;
 	struct engine_options engine = {
 		.jobs = (size_t)settings->jobs, .jumping = true, .catch_signals = true};
-	char state[96];
+	char state[FOLDER_ROOM + 32];
 	struct error error;
 	int code = EXIT_NOTHING;
 
@@ -388,7 +395,7 @@ static int gather_past(struct replay *replay, struct error *error)
 
 static int replay_tests(struct replay *replay)
 {
-	char folder[64];
+	char folder[FOLDER_ROOM];
 	struct error error;
 	int code = gather_past(replay, &error), played;
 

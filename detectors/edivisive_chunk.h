@@ -1,5 +1,6 @@
 /*
- * The default profile of e-divisive on one chunk of a series: ALGORITHMS section 2, steps 1 to 8.
+ * The default profile of e-divisive on one chunk of a series: docs/algorithms.md sections 2.1
+ * to 2.5.
  *
  * A chunk holds existing values only, scaled and shifted. Its steps are functions of their own:
  * clip, windows, test, passes. A chunk may be evaluated again after it has grown at its end; what

@@ -1,5 +1,5 @@
 /*
- * Profile otava: Apache Otava 0.8, index for index (ALGORITHMS section 1).
+ * Profile otava: Apache Otava 0.8, index for index (docs/algorithms.md section 1).
  *
  * Windows that overlap by half are cut greedily under a relaxed threshold; the points found are
  * then judged over the segments between them and the weakest removed until all that are left are

@@ -254,9 +254,9 @@ bool chunk_trend(const struct chunk *chunk, const struct chunk_room *room, size_
 	struct step *out)
 {
 	size_t n = end - start;
-	const double *y = chunk->y + start;
 	if (n < SHORTEST_TREND)
 		return false;
+	const double *y = chunk->y + start;
 	struct moments all = moments_of(y, n);
 	struct sums sums = sums_of(y, n, all.mean, room);
 	if (!may_be_trend(&sums, all.squares, LEAST_TREND))

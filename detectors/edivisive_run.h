@@ -1,5 +1,5 @@
 /*
- * The default profile on a whole series: ALGORITHMS section 2, step 9, and the numbers that are
+ * The default profile on a whole series: docs/algorithms.md section 2, and the numbers that are
  * reported.
  *
  * A run goes over the existing values in chunks of 7W. Once there are values beyond a chunk, its

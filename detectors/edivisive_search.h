@@ -1,6 +1,6 @@
 /*
- * The best split of an interval by the statistic of e-divisive, kappa swept: ALGORITHMS section 1,
- * "q-hat".
+ * The best split of an interval by the statistic of e-divisive, kappa swept: docs/algorithms.md
+ * section 1, "q-hat".
  *
  * Matteson and James 2014 with alpha = 1; Apache Otava maximises over both tau and kappa. There is
  * a scalar search and one for AVX2; they agree to the bit, and the fastest that the machine can do

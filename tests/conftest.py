@@ -65,7 +65,7 @@ class Program(pytest.Item):
         try:
             done = subprocess.run(
                 self.command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
-                stdin=subprocess.DEVNULL, timeout=float(self.properties.get("TIMEOUT", 300)),
+                stdin=subprocess.DEVNULL, timeout=float(self.properties.get("TIMEOUT", 900)),
                 cwd=self.properties.get("WORKING_DIRECTORY"),
                 env=os.environ | dict(e.split("=", 1) for e in self.properties.get("ENVIRONMENT", [])))
         except subprocess.TimeoutExpired as error:

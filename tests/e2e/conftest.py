@@ -28,7 +28,7 @@ def hunter(program, tmp_path):
     def run(*arguments, cwd=None, env=None, stdin=""):
         clean = {k: v for k, v in os.environ.items() if k not in ("HUNTER_CONFIG", "OTAVA_CONFIG", "BRANCH")}
         done = subprocess.run([str(program), *map(str, arguments)], cwd=cwd or tmp_path, env=clean | (env or {}),
-                              input=stdin, capture_output=True, text=True, encoding="utf-8", timeout=120)
+                              input=stdin, capture_output=True, text=True, encoding="utf-8", timeout=600)
         return Result(done.returncode, done.stdout, done.stderr)
 
     return run

@@ -2,6 +2,7 @@
 import datetime
 import glob
 import json
+import os
 import re
 import signal
 import subprocess
@@ -16,7 +17,6 @@ from test_run import START, config, level
 
 DAY = datetime.timedelta(days=1)
 FROM, TO = START + 40 * DAY, START + 200 * DAY
-FOLDERS = ("/dev/shm/hunter-replay-*", "/tmp/hunter-replay-*")
 
 
 def write_daily(path, steps, points=200):
@@ -37,8 +37,14 @@ def daily_test(path, name="db.read", extra=""):
 """
 
 
+@pytest.fixture(autouse=True)
+def temporary(tmp_path, monkeypatch):
+    """Folders of other replays that run meanwhile are elsewhere."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+
+
 def folders():
-    return {path for pattern in FOLDERS for path in glob.glob(pattern)}
+    return set(glob.glob(os.environ["TMPDIR"] + "/hunter-replay-*"))
 
 
 def replay(hunter, path, *arguments, since=FROM, until=TO):

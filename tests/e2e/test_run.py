@@ -988,7 +988,7 @@ def test_windows_do_not_slide_with_each_run(agents, tmp_path):
             if address.path == "/api/v1/query_range":
                 query = {k: float(v) for k, v in urllib.parse.parse_qsl(address.query) if k in ("start", "end", "step")}
                 asked.append(query)
-                times = range(int(query["start"]), int(query["end"]) + 1, int(query["step"]))
+                times = range(int(query["start"]), int(query["end"]), int(query["step"]))  # the newest is still to come
                 result = [{"metric": {"__name__": "up"}, "values": [[t, str(100 + t // 60 % 7)] for t in times]}]
             data = json.dumps({"status": "success", "data": {"resultType": "matrix", "result": result}}).encode()
             self.send_response(200)
