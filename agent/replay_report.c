@@ -28,21 +28,33 @@ static bool was_told(const struct record *record)
 	return happened(record, EVENT_ANNOUNCED) != WHEN_NEVER;
 }
 
-/* When it was withdrawn, if it stayed so. */
-static int64_t withdrawn(const struct record *record)
+/* When that happened last, if it is the state by now. */
+static int64_t ended(const struct record *record, enum change_state state, enum event_kind kind)
 {
 	int64_t time = WHEN_NEVER;
 
 	for (size_t i = 0; i < record->event_count; i++)
-		if (record->events[i].kind == EVENT_WITHDRAWN)
+		if (record->events[i].kind == kind)
 			time = record->events[i].time;
-	return record->state == CHANGE_WITHDRAWN ? time : WHEN_NEVER;
+	return record->state == state ? time : WHEN_NEVER;
+}
+
+static int64_t withdrawn(const struct record *record)
+{
+	return ended(record, CHANGE_WITHDRAWN, EVENT_WITHDRAWN);
+}
+
+static int64_t recovered(const struct record *record)
+{
+	int64_t time = ended(record, CHANGE_RECOVERED, EVENT_RECOVERED);
+
+	return record->state == CHANGE_RECOVERED && time == WHEN_NEVER ? record->first_seen : time;
 }
 
 /* The changes of one test, or of all. */
 struct replay_tally {
 	const char *test;
-	size_t told, withdrawn;
+	size_t told, withdrawn, recovered;
 };
 
 static void add(struct replay_tally *tally, const struct record *record)
@@ -51,6 +63,7 @@ static void add(struct replay_tally *tally, const struct record *record)
 		return;
 	tally->told++;
 	tally->withdrawn += withdrawn(record) != WHEN_NEVER;
+	tally->recovered += recovered(record) != WHEN_NEVER;
 }
 
 static int by_test(const void *a, const void *b)
@@ -96,8 +109,10 @@ static void print_tests(const struct replay_report *report, FILE *out)
 			continue;
 		fputs("  ", out);
 		text_print(tests[i].test, out);
-		fprintf(out, ": %zu told, %zu withdrawn later\n", tests[i].told,
-			tests[i].withdrawn);
+		fprintf(out, ": %zu told, %zu withdrawn later", tests[i].told, tests[i].withdrawn);
+		if (tests[i].recovered > 0)
+			fprintf(out, ", %zu recovered", tests[i].recovered);
+		fputc('\n', out);
 	}
 	free(tests);
 }
@@ -113,9 +128,12 @@ void replay_print(const struct replay_report *report, FILE *out)
 		report->interrupted ? "interrupted, replayed" : "replayed",
 		when_format(report->from, from), when_format(report->until, until), report->tests,
 		plural(report->tests), report->runs, plural(report->runs));
-	fprintf(out, "%zu%s message%s told %zu change%s, of which %zu were withdrawn later; ",
+	fprintf(out, "%zu%s message%s told %zu change%s, of which %zu were withdrawn later",
 		report->messages, report->more ? " or more" : "", plural(report->messages),
 		all.told, plural(all.told), all.withdrawn);
+	if (all.recovered > 0)
+		fprintf(out, " and %zu recovered", all.recovered);
+	fputs("; ", out);
 	fprintf(out, "%zu notice%s\n", report->notice_count, plural(report->notice_count));
 	print_tests(report, out);
 }
@@ -131,6 +149,7 @@ static void json_change(struct buf *out, const struct record *record)
 	json_put_time(out, "found", record->first_seen);
 	json_put_time(out, "told", happened(record, EVENT_ANNOUNCED));
 	json_put_time(out, "withdrawn", withdrawn(record));
+	json_put_time(out, "recovered", recovered(record));
 	json_put_number(out, "mean_before", item->change.mean_before);
 	json_put_number(out, "mean_after", item->change.mean_after);
 	json_put_number(out, "pvalue", item->change.pvalue);
@@ -166,8 +185,8 @@ static void json_tests(struct buf *out, const struct replay_report *report)
 	for (size_t i = 0; i < count; i++) {
 		buf_text(out, i ? ", {\"test\": " : "{\"test\": ");
 		buf_json_text(out, tests[i].test);
-		buf_printf(out, ", \"told\": %zu, \"withdrawn\": %zu}", tests[i].told,
-			tests[i].withdrawn);
+		buf_printf(out, ", \"told\": %zu, \"withdrawn\": %zu, \"recovered\": %zu}",
+			tests[i].told, tests[i].withdrawn, tests[i].recovered);
 	}
 	buf_char(out, ']');
 	free(tests);

@@ -83,7 +83,11 @@ struct notice {
 	bool recovered;      /* it is well again */
 };
 
-enum message_kind { MESSAGE_CHANGES, MESSAGE_NOTICE };
+enum message_kind {
+	MESSAGE_CHANGES,
+	MESSAGE_NOTICE,
+	MESSAGE_RECOVERED, /* of changes that were told: they are over, as their `over` says */
+};
 
 struct message {
 	const char *key; /* idempotency key of the delivery, stable over restarts */

@@ -153,6 +153,16 @@ static void basis(struct buf *out, const struct announcement *item)
 	buf_free(&text);
 }
 
+/* The unit is from outside, as all names are. */
+static void recovery(struct buf *out, const struct announcement *item)
+{
+	struct buf text = {0};
+
+	text_recovery(&text, item);
+	slack_escaped(out, text.data, SLACK_NAME);
+	buf_free(&text);
+}
+
 void slack_item_line(struct buf *out, const struct announcement *item)
 {
 	int verdict = announcement_verdict(item);
@@ -175,6 +185,26 @@ void slack_item_line(struct buf *out, const struct announcement *item)
 		slack_escaped(out, item->unit, UNIT);
 	}
 	text_course(out, item, &slack_style);
+	if (item->over.time != 0) {
+		buf_text(out, ", ");
+		recovery(out, item);
+	}
+}
+
+void slack_recovery_line(struct buf *out, const struct announcement *item)
+{
+	buf_text(out,
+		announcement_verdict(item) > 0 ? "\n:large_green_circle: " : "\n:white_circle: ");
+	slack_test_line(out, item);
+	buf_char(out, ' ');
+	slack_escaped(out, item->metric, METRIC);
+	buf_text(out, ": ");
+	recovery(out, item);
+	buf_text(out, " (was ");
+	text_percent(out, &item->change);
+	buf_text(out, "  ");
+	text_levels(out, &item->change, "→");
+	buf_char(out, ')');
 }
 
 /* The text, as a link if there is a page for it. The page's address has no characters that would

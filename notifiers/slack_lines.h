@@ -31,6 +31,9 @@ void slack_test_line(struct buf *out, const struct announcement *item);
  * series "\n:red_circle: 1336 series +8.1%, 96% renderer=gpu" */
 void slack_item_line(struct buf *out, const struct announcement *item);
 
+/* "\n:large_green_circle: *test* p99: back to 100 ms after 3 h (was +24%  100 → 124)" */
+void slack_recovery_line(struct buf *out, const struct announcement *item);
+
 /* "\na60027ff .. 15ce8e36 (compare)", with links where there are pages; nothing where no commit is
  * known. */
 void slack_range_line(struct buf *out, const struct announcement *item);

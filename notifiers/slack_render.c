@@ -208,7 +208,9 @@ static void metadata(struct buf *out, const struct message *message, const struc
 	size_t count = post->count < METADATA_CHANGES ? post->count : METADATA_CHANGES;
 
 	buf_printf(out, ",\"metadata\":{\"event_type\":\"%s\",\"event_payload\":{\"key\":",
-		message->kind == MESSAGE_NOTICE ? "hunter_c_notice" : "hunter_c_changes");
+		message->kind == MESSAGE_NOTICE      ? "hunter_c_notice"
+		: message->kind == MESSAGE_RECOVERED ? "hunter_c_recovered"
+						     : "hunter_c_changes");
 	buf_json_text(out, message->key);
 	buf_printf(out, ",\"part\":%zu,\"changes\":[", post->number + 1);
 	for (size_t i = 0; i < count; i++)
@@ -288,6 +290,35 @@ static void render_notice(struct rendering *rendering)
 	buf_free(&text);
 }
 
+/* A line each, as many as one section holds. */
+static void render_recovered(struct rendering *rendering)
+{
+	enum { MORE_MOST = 100 };
+	const struct message *message = rendering->message;
+	struct buf section = {0}, line = {0}, text = {0};
+	size_t shown = 0;
+
+	text_recoveries(&line, message);
+	slack_escaped(&text, line.data, SLACK_SENTENCE);
+	for (; shown < message->count; shown++) {
+		buf_clear(&line);
+		slack_recovery_line(&line, &message->items[shown]);
+		if (section.length + line.length > SLACK_SECTION - MORE_MOST)
+			break;
+		/* Without the line break that begins it. */
+		buf_append(&section, line.data + (shown == 0), line.length - (shown == 0));
+	}
+	if (shown < message->count)
+		buf_printf(&section,
+			"\nand %zu more; `hunter-c changes --state recovered` lists them",
+			message->count - shown);
+	slack_blocks_section(&rendering->blocks, &section);
+	write_body(rendering, &(struct post){.of = 1}, &text);
+	buf_free(&section);
+	buf_free(&line);
+	buf_free(&text);
+}
+
 void slack_render(const struct message *message, const char *channel, struct buf *payload)
 {
 	struct rendering rendering = {.message = message, .channel = channel, .payload = payload};
@@ -295,6 +326,7 @@ void slack_render(const struct message *message, const char *channel, struct buf
 	switch (message->kind) {
 	case MESSAGE_CHANGES: render_changes(&rendering); break;
 	case MESSAGE_NOTICE: render_notice(&rendering); break;
+	case MESSAGE_RECOVERED: render_recovered(&rendering); break;
 	}
 	slack_blocks_free(&rendering.blocks);
 }

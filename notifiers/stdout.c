@@ -132,6 +132,10 @@ static void render_single(const struct announcement *item, const char *color, st
 		text_clean(out, item->unit, NAME_MAX_CHARS);
 	}
 	text_course(out, item, &text_plain);
+	if (item->over.time != 0) {
+		buf_text(out, ", ");
+		text_recovery(out, item);
+	}
 }
 
 /* "    p99: +24% [21, 27]  3.17e+07 --> 3.94e+07 ns  regression" */
@@ -171,6 +175,45 @@ static void render_notice(const struct notice *notice, struct buf *out)
 	buf_printf(out, PLAIN "  %s\n    ", when_format(notice->time, when));
 	text_clean(out, notice->text, TEXT_MAX_CHARS);
 	buf_text(out, "\n\n");
+}
+
+/* "    p99: back to 100 ms after 3 h  (+24%  100 --> 124 ms)" */
+static void render_end(const struct announcement *item, struct buf *out)
+{
+	int verdict = announcement_verdict(item);
+
+	buf_text(out, "    ");
+	text_clean(out, item->metric, NAME_MAX_CHARS);
+	buf_printf(out, ": %s", verdict > 0 ? GREEN : BOLD);
+	text_recovery(out, item);
+	buf_text(out, PLAIN "  (");
+	text_percent(out, &item->change);
+	buf_text(out, "  ");
+	text_levels(out, &item->change, "-->");
+	buf_text(out, ")\n");
+}
+
+static void render_recovered(const struct message *message, struct buf *payload)
+{
+	const struct announcement *last = NULL;
+	char when[WHEN_TEXT];
+
+	buf_text(payload, BOLD "what was told is over" PLAIN "\n");
+	for (size_t i = 0; i < message->count; i++) {
+		const struct announcement *item = &message->items[i];
+
+		if (!last || last->over.time != item->over.time)
+			buf_printf(payload, "\n%s\n", when_format(item->over.time, when));
+		if (!last || last->over.time != item->over.time ||
+			strcmp(last->test, item->test) != 0) {
+			buf_text(payload, "  " BOLD);
+			text_clean(payload, item->test, NAME_MAX_CHARS);
+			buf_text(payload, PLAIN "\n");
+		}
+		render_end(item, payload);
+		last = item;
+	}
+	buf_char(payload, '\n');
 }
 
 static void render_changes(const struct message *message, struct buf *payload)
@@ -223,6 +266,7 @@ static bool render(const struct message *message, const void *options, const cha
 	switch (message->kind) {
 	case MESSAGE_CHANGES: render_changes(message, payload); break;
 	case MESSAGE_NOTICE: render_notice(message->notice, payload); break;
+	case MESSAGE_RECOVERED: render_recovered(message, payload); break;
 	}
 	return true;
 }

@@ -346,6 +346,53 @@ void text_levels(struct buf *out, const struct change *change, const char *arrow
 	text_level(out, change->level_after);
 }
 
+/* "3 h", "2 d 4 h", "1 h 30 min", "40 s": the two largest units, of which the second may be 0. */
+static void put_duration(struct buf *out, int64_t ms)
+{
+	static const struct {
+		int64_t length;
+		const char *name;
+	} units[] = {{86400000, "d"}, {3600000, "h"}, {60000, "min"}, {1000, "s"}};
+	enum { UNITS = sizeof units / sizeof *units };
+	int64_t count, rest;
+	size_t at = 0;
+
+	while (at + 1 < UNITS && ms < units[at].length)
+		at++;
+	count = ms / units[at].length;
+	rest = at + 1 < UNITS ? ms % units[at].length / units[at + 1].length : 0;
+	buf_printf(out, "%lld %s", (long long)count, units[at].name);
+	if (rest > 0)
+		buf_printf(out, " %lld %s", (long long)rest, units[at + 1].name);
+}
+
+void text_recovery(struct buf *out, const struct announcement *item)
+{
+	buf_text(out, "back to ");
+	text_level(out, item->over.level);
+	if (item->unit) {
+		buf_char(out, ' ');
+		text_clean(out, item->unit, OTHER_CHARS);
+	}
+	buf_text(out, " after ");
+	put_duration(out, item->over.time - item->time);
+}
+
+void text_recoveries(struct buf *out, const struct message *message)
+{
+	const struct announcement *item = &message->items[0];
+
+	if (message->count > 1) {
+		buf_printf(out, "%zu changes are over", message->count);
+		return;
+	}
+	text_clean(out, item->metric, OTHER_CHARS);
+	buf_text(out, " of ");
+	text_clean(out, item->test, OTHER_CHARS);
+	buf_text(out, " is ");
+	text_recovery(out, item);
+}
+
 static void plain_time(struct buf *out, int64_t time, bool day)
 {
 	char when[WHEN_TEXT];

@@ -81,6 +81,12 @@ void text_levels(struct buf *out, const struct change *change, const char *arrow
  * point"; nothing of a step. */
 void text_course(struct buf *out, const struct announcement *item, const struct text_style *style);
 
+/* "back to 100 ms after 3 h" of one that has recovered. */
+void text_recovery(struct buf *out, const struct announcement *item);
+
+/* "p99 of checkout is back to 100 ms after 3 h", "3 changes are over" */
+void text_recoveries(struct buf *out, const struct message *message);
+
 /* "between 2026-03-01 06:00 and 2026-03-01 18:00": where a step can lie, if that is not one point;
  * else nothing. */
 void text_place(struct buf *out, const struct announcement *item, const struct text_style *style);

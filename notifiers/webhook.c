@@ -103,6 +103,17 @@ static void render_description(struct buf *out, const struct announcement *item)
 	text_member(out, "place_version_after", item->place_version_after);
 }
 
+static void render_end(struct buf *out, const struct recovered *over)
+{
+	if (over->time == 0) {
+		text_member(out, "recovered", NULL);
+		text_member(out, "recovered_level", NULL);
+		return;
+	}
+	time_member(out, "recovered", over->time);
+	number_member(out, "recovered_level", over->level);
+}
+
 static void render_item(struct buf *out, const struct announcement *item)
 {
 	int verdict = announcement_verdict(item);
@@ -145,6 +156,7 @@ static void render_item(struct buf *out, const struct announcement *item)
 	buf_char(out, ',');
 	announcement_put_suspects(out, &item->suspects, item->time);
 	announcement_put_basis(out, item);
+	render_end(out, &item->over);
 	buf_char(out, '}');
 }
 
@@ -156,7 +168,10 @@ static void render_changes(struct buf *out, const struct message *message)
 	struct buf summary = {0};
 
 	message_select(message, count, items);
-	text_tally(&summary, &tally);
+	if (message->kind == MESSAGE_RECOVERED)
+		text_recoveries(&summary, message);
+	else
+		text_tally(&summary, &tally);
 	text_member(out, "continues", message->thread);
 	text_member(out, "summary", summary.data);
 	buf_printf(out,
@@ -185,9 +200,12 @@ static void render_notice(struct buf *out, const struct notice *notice)
 static bool render(const struct message *message, const void *options, const char *destination,
 	struct buf *payload, struct error *error)
 {
+	static const char *const kinds[] = {[MESSAGE_CHANGES] = "changes",
+		[MESSAGE_NOTICE] = "notice",
+		[MESSAGE_RECOVERED] = "recovered"};
+
 	(void)options, (void)destination, (void)error;
-	buf_printf(payload, "{\"version\":%d,\"kind\":\"%s\"", VERSION,
-		message->kind == MESSAGE_NOTICE ? "notice" : "changes");
+	buf_printf(payload, "{\"version\":%d,\"kind\":\"%s\"", VERSION, kinds[message->kind]);
 	text_member(payload, "key", message->key);
 	if (message->kind == MESSAGE_NOTICE)
 		render_notice(payload, message->notice);

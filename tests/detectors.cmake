@@ -30,6 +30,7 @@ target_link_libraries(predict PRIVATE hunter_detectors PkgConfig::JANSSON)
 # profile are worth, over the series of bench/generate.h; bench_calibration what P means.
 hunter_test(confirm hunter_detectors)
 hunter_test(standing hunter_detectors)
+hunter_test(recovery hunter_detectors)
 hunter_test(fdr hunter_detectors)
 add_executable(bench_calibration bench/bench_calibration.c bench/generate.c)
 target_link_libraries(bench_calibration PRIVATE hunter_detectors)

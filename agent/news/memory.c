@@ -166,7 +166,8 @@ static bool look_at(struct memory *memory, struct look *look, struct findings *o
 	if (!recall_look(look, error))
 		return false;
 	memory->restless |= past->hindsight.restarted ||
-			    (past->hindsight.grown && past->hindsight.candidates > 0);
+			    (past->hindsight.grown &&
+				    (past->hindsight.candidates > 0 || past->hindsight.waiting));
 	if (past->hindsight.held < memory->held)
 		memory->held = past->hindsight.held;
 	*hindsight = &past->hindsight;

@@ -16,6 +16,7 @@
 #include "agent/core/when.h"
 #include "agent/news/announce.h"
 #include "agent/news/belief.h"
+#include "agent/news/closing.h"
 #include "agent/news/reconcile.h"
 #include "detectors/standing.h"
 
@@ -38,6 +39,7 @@ struct subject {
 	int64_t *times;                 /* of the points that exist */
 	size_t *positions;              /* for each point of the axis: how many exist before it */
 	size_t n, update_room;
+	struct closing closing;
 	struct news_tally *tally;
 };
 
@@ -165,6 +167,28 @@ static struct suspect *add_suspect(
 	return suspect;
 }
 
+/* What is over by now is recorded with its end; what may be the end of another waits. */
+static void add_end(
+	const struct subject *subject, struct suspect *suspect, const struct change *change)
+{
+	const struct closing *closing = &subject->closing;
+	size_t which = (size_t)(change - subject->findings->changes);
+	const struct recovery *end = &closing->ends[which];
+	struct record *record = &suspect->record;
+
+	if (closing->held[which])
+		suspect->believed = false;
+	if (closing->covered[which] && suspect->believed) {
+		record->covered = record->news == NEWS_PENDING;
+		record->news = NEWS_SILENT;
+		suspect->exempt = true;
+	}
+	if (end->verdict != RECOVERY_OVER)
+		return;
+	record->state = CHANGE_RECOVERED;
+	record->item.over = (struct recovered){closing->times[end->from], end->level};
+}
+
 /* It was not believed when it was found last, or lost before it was. */
 static bool was_candidate(const struct record *known)
 {
@@ -218,6 +242,7 @@ static void add_candidate(
 	} else if (is_old(subject) && subject->findings->season.cycles) {
 		suspect->believed = false; /* by other cycles; without any it is by other values */
 	}
+	add_end(subject, suspect, change);
 }
 
 static struct record_update *add_update(
@@ -308,6 +333,17 @@ static bool has_other_suspects(
 		return false;
 	now = attribution_of(subject->request->arena, subject->findings->series, change);
 	return now.known && !attribution_same(&now, &known->item.suspects);
+}
+
+static void close(
+	struct subject *subject, const struct record *known, const struct closure *closure)
+{
+	struct record_update *update =
+		add_update(subject, known, CHANGE_RECOVERED, known->item.time);
+
+	update->over = closure->over;
+	update->silent = closure->silent;
+	subject->tally->recovered++;
 }
 
 static void lose(struct subject *subject, const struct record *known)
@@ -500,18 +536,99 @@ static void add_unknown(struct subject *subject, struct arena *scratch, const st
 			subject->hindsight->candidates++;
 			continue;
 		}
-		add_suspect(subject, change, silent);
+		add_end(subject, add_suspect(subject, change, silent), change);
+	}
+}
+
+/* The records in another order: those that have recovered come last. Returns how many others there
+ * are. */
+static size_t sort_records(struct arena *scratch, const struct record **known, size_t count)
+{
+	struct record *sorted = arena_array(scratch, count, sizeof *sorted);
+	size_t open = 0, over = count;
+
+	for (size_t i = 0; i < count; i++)
+		if ((*known)[i].state == CHANGE_RECOVERED)
+			sorted[--over] = (*known)[i];
+		else
+			sorted[open++] = (*known)[i];
+	*known = sorted;
+	return open;
+}
+
+/* What is over is judged on the points that exist, as all places are. */
+static void judge_ends(struct subject *subject, struct arena *scratch, const struct record *known,
+	size_t open, size_t count, const struct reconciliation *result)
+{
+	struct findings *findings = subject->findings;
+	const double *values = findings_values(scratch, findings); /* shed with the scratch */
+	double *existing = arena_array(scratch, subject->n, sizeof *existing);
+	struct change *changes = arena_array(scratch, findings->count, sizeof *changes);
+	const struct series *series = findings->series;
+	const struct hindsight *hindsight = subject->hindsight;
+
+	for (size_t i = 0; i < series->axis->n; i++)
+		if (!isnan(findings_points(findings)[i]))
+			existing[subject->positions[i]] = values[i];
+	for (size_t i = 0; i < findings->count; i++) {
+		changes[i] = findings->changes[i];
+		changes[i].index = subject->positions[changes[i].index];
+		changes[i].place_from = subject->positions[changes[i].place_from];
+		changes[i].place_to = subject->positions[changes[i].place_to];
+	}
+	subject->closing = (struct closing){.arena = scratch,
+		.times = subject->times,
+		.values = existing,
+		.n = subject->n,
+		.changes = changes,
+		.count = findings->count,
+		.direction = series->metric ? series->metric->direction : 0,
+		.recorded = hindsight && hindsight->restarted ? hindsight->recorded : WHEN_ALWAYS};
+	closing_judge(&subject->closing, known, open, count, result);
+	if (subject->hindsight)
+		subject->hindsight->waiting = subject->closing.waiting;
+}
+
+/* What is found behind the end of one that has recovered is not that. */
+static bool is_behind(
+	const struct subject *subject, const struct record *known, const struct found *found)
+{
+	return known->state == CHANGE_RECOVERED &&
+	       subject->times[found->index] >= known->item.over.time;
+}
+
+static void match(const struct subject *subject, struct arena *scratch,
+	const struct record *records, struct known *known, size_t count, const struct found *found,
+	struct reconciliation *result)
+{
+	enum { NO_SIGN = 2 }; /* matches nothing */
+	bool again = true;
+
+	while (again) {
+		again = false;
+		reconcile(scratch, subject->times, subject->n, known, count, found,
+			subject->findings->count, result);
+		for (size_t i = 0; i < count; i++) {
+			size_t partner = result->found_of[i];
+
+			if (partner == RECONCILE_NONE ||
+				!is_behind(subject, &records[i], &found[partner]))
+				continue;
+			known[i].sign = NO_SIGN;
+			again = true;
+		}
 	}
 }
 
 static void find_in_series(struct subject *subject, const struct record *known, size_t count)
 {
-	const struct findings *findings = subject->findings;
+	struct findings *findings = subject->findings;
+	const double *values = findings->values;
 	struct arena *scratch = arena_new();
+	size_t open = sort_records(scratch, &known, count), rejected_count = 0;
 	struct known *before = list_known(scratch, known, count), *rejected = NULL;
 	struct found *now = arena_array(scratch, findings->count, sizeof *now);
 	struct reconciliation result;
-	size_t rejected_count = 0;
 
 	existing_points(subject, scratch);
 	subject->oldest = oldest_of(subject);
@@ -521,18 +638,29 @@ static void find_in_series(struct subject *subject, const struct record *known, 
 			.sign = change_sign(&findings->changes[i])};
 	if (subject->hindsight && subject->hindsight->restarted && subject->n > 0)
 		rejected = look_back(subject, scratch, before, known, count, &rejected_count);
-	let_move(subject, known, before, count);
-	reconcile(
-		scratch, subject->times, subject->n, before, count, now, findings->count, &result);
+	let_move(subject, known, before, open);
+	match(subject, scratch, known, before, count, now, &result);
+	judge_ends(subject, scratch, known, open, count, &result);
 	add_unknown(subject, scratch, now, result.known_of, rejected, rejected_count);
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < open; i++) {
 		size_t partner = result.found_of[i];
+		const struct closure *closure = &subject->closing.closures[i];
 		bool found = partner != RECONCILE_NONE;
 
 		subject->tally->beyond +=
 			subject->n > 0 && before[i].time > subject->times[subject->n - 1];
-		if (is_kept(subject->hindsight, before[i].id) &&
-			(result.fates[i] != FATE_GONE || outlives(subject, &known[i]))) {
+		bool gone = result.fates[i] == FATE_GONE;
+		bool kept = is_kept(subject->hindsight, before[i].id);
+
+		if (kept && gone && outlives(subject, &known[i]))
+			continue;
+		if (closure->ending == ENDING_OVER)
+			close(subject, &known[i], closure);
+		else if (closure->ending == ENDING_LOST)
+			lose(subject, &known[i]);
+		if (closure->ending != ENDING_NONE)
+			continue;
+		if (kept && !gone) {
 			if (found)
 				keep_up(subject, &known[i], &findings->changes[partner]);
 			continue;
@@ -543,6 +671,11 @@ static void find_in_series(struct subject *subject, const struct record *known, 
 			judge_known(subject, &known[i], result.fates[i],
 				found ? &findings->changes[partner] : NULL);
 	}
+	for (size_t i = open; i < count; i++)
+		if (subject->closing.closures[i].ending == ENDING_BACK &&
+			!is_kept(subject->hindsight, known[i].item.id))
+			add_update(subject, &known[i], CHANGE_CONFIRMED, known[i].item.time);
+	findings->values = values;
 	arena_free(scratch);
 }
 
@@ -610,6 +743,7 @@ struct news_tally news_find(const struct analysis *analysis, struct hindsight *c
 		if (subject.hindsight) {
 			subject.hindsight->candidates = 0;
 			subject.hindsight->held = WHEN_NEVER;
+			subject.hindsight->waiting = false;
 		}
 		subject.series = arena_strdup(arena, subject.findings->series->identity);
 		count = known_of_series(known, known_count, subject.series, branch, &first);

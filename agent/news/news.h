@@ -15,6 +15,7 @@ struct news_tally {
 	size_t lost, withdrawn; /* not found any more: candidates, and what was believed */
 	size_t moved, returned; /* of what was believed */
 	size_t corrected;       /* told, and suspects others than those that were told */
+	size_t recovered;       /* over by now, of what was believed */
 	size_t beyond; /* known ones behind the last point, of which nothing can be said yet */
 	size_t revision_new, revision_gone; /* by another revision of the detectors alone: recorded
 					       only, and not found any more; those stand */
@@ -48,10 +49,12 @@ struct hindsight {
 			      What was known until then and is not found stands */
 	bool newer;        /* points have come after those that it was last recorded with */
 	bool grown;        /* there is something new in the series since it was last recorded */
+	int64_t recorded;  /* of a restarted one: ms, the last point by then */
 	size_t candidates; /* how many of its changes are not believed yet, kept up here */
 	int64_t held;  /* ms, of its clock: until then one is held that is believed else; kept up
 			  here; WHEN_NEVER: none is */
 	int64_t range; /* ms that are asked for; 0: all there is */
+	bool waiting;      /* one may be over, and the next points will tell; kept up here */
 };
 
 /* What ages are judged by; ms. */

@@ -150,6 +150,7 @@ static bool detect_before(const struct look *look, size_t start, struct error *e
 				.under_way = change->kind == CHANGE_TREND &&
 					     change->place_from < UNDER_WAY};
 	}
+	hindsight->recorded = past->recorded_last;
 	hindsight->restarted = true;
 	return true;
 }

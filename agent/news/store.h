@@ -81,7 +81,8 @@ struct record {
 	size_t told_stored;         /* how many of them are in the store */
 	int64_t handed;             /* the announcer's: engine_now when it got it, */
 	bool held;                  /* ... it waits for a cluster, */
-	bool covered;               /* ... and the cluster tells it */
+	bool covered;               /* ... and the cluster tells it; or, of a silent one, the end of
+				       another change does */
 	bool believed;              /* STORE_RECORD: is no new one, but a candidate of this id */
 	const struct event *events; /* STORE_LIST: its history, oldest first */
 	size_t event_count;

@@ -318,6 +318,8 @@ static void read_known(struct reader *reader, const struct record *last, struct 
 	record->item.place_from = read_time_or(reader, record->item.time);
 	record->item.place_to = read_time_or(reader, record->item.time);
 	read_suspects(reader, &record->item.suspects);
+	record->item.over.time = read_time_or(reader, 0);
+	record->item.over.level = read_number(reader);
 }
 
 bool store_known(struct store_file *file, struct store_request *request, struct error *error)

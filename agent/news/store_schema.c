@@ -253,11 +253,12 @@ const char *const store_statements[STATEMENT_COUNT] = {
 		"SELECT " RECORD_COLUMNS " FROM announced JOIN changes ON change = changes.id"
 		" WHERE delivery = ? AND state = 3 ORDER BY changes.id",
 	[STATEMENT_RECORD_OF] = "SELECT " RECORD_COLUMNS " FROM changes WHERE id = ?",
-	[STATEMENT_KNOWN] = "SELECT id, series, branch, sign, time, state, news, first_seen,"
-			    " spacing, runs, count_after, kind, level_before, level_after,"
-			    " place_from, place_to, suspects FROM changes INDEXED BY"
-			    " changes_of_series"
-			    " WHERE test = ? ORDER BY series, branch, id",
+	[STATEMENT_KNOWN] =
+		"SELECT id, series, branch, sign, time, state, news, first_seen,"
+		" spacing, runs, count_after, kind, level_before, level_after,"
+		" place_from, place_to, suspects, recovered, recovered_level FROM changes INDEXED BY"
+		" changes_of_series"
+		" WHERE test = ? ORDER BY series, branch, id",
 	[STATEMENT_MARKS] =
 		"SELECT series, branch, anchor, last_point, revision, revised FROM series"
 		" WHERE test = ?",
@@ -279,14 +280,18 @@ const char *const store_statements[STATEMENT_COUNT] = {
 		" runs = ?7, updated = ?8 WHERE id = ?1",
 	[STATEMENT_STATE_OF] = "SELECT state, time FROM changes WHERE id = ?",
 	/* What is withdrawn before it was told is news when it returns; not so to who was told. ?6:
-	 * that it has recovered is not to be told. */
+	 * that it has recovered is not to be told; nor is that once more of one that was found
+	 * again. */
 	[STATEMENT_UPDATE] =
 		"UPDATE changes SET time = ?2, state = ?3, updated = ?4,"
+		" recovered = iif(?3 = 5, recovered, NULL),"
+		" recovered_level = iif(?3 = 5, recovered_level, NULL),"
 		" runs = iif(?5 = 0, runs, ?5), news = CASE"
 		" WHEN ?3 = 3 AND news = 4 THEN 2"
 		" WHEN ?3 = 3 AND news = 1 THEN"
 		"  iif(EXISTS (SELECT 1 FROM announced WHERE change = ?1), 2, 3)"
-		" WHEN ?3 != 5 OR state = 5 OR ?6 THEN news"
+		" WHEN ?3 != 5 OR state = 5 OR ?6 OR (SELECT count(*) FROM history"
+		"  WHERE change = ?1 AND event = 7) > 1 THEN news"
 		" WHEN news = 2 THEN 4"
 		" WHEN news = 1 THEN iif(EXISTS (SELECT 1 FROM announced WHERE change = ?1), 4, 3)"
 		" ELSE news END WHERE id = ?1",

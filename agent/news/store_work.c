@@ -41,7 +41,7 @@ static bool write_end(
 	return bind_finish(&binder, error);
 }
 
-/* The end of a change that is recorded as recovered, and that it came. */
+/* The end of a change that is believed only now, and that it came. */
 static bool note_end(
 	struct store_file *file, const struct record *record, int64_t now, struct error *error)
 {
@@ -69,8 +69,9 @@ static bool insert_record(struct store_file *file, struct record *record, struct
 	if (!bind_finish(&binder, error))
 		return false;
 	record->item.id = store_file_inserted(file);
+	/* That it is over was seen when it was found: nothing has happened to it since. */
 	return record->state != CHANGE_RECOVERED ||
-	       note_end(file, record, record->first_seen, error);
+	       write_end(file, record->item.id, &record->item.over, error);
 }
 
 static bool renew_item(

@@ -15,6 +15,7 @@
 #include "agent/engine/timers.h"
 #include "agent/news/announce.h"
 #include "agent/watch/notices.h"
+#include "agent/watch/recoveries.h"
 #include "agent/watch/withdrawal.h"
 
 enum { FLUSH_AGAIN = 30000, MEND_AGAIN = 300000 };
@@ -29,6 +30,7 @@ struct announcer {
 	struct store_request *queuing; /* their messages are on the way to the outbox */
 	struct backlog *backlog;       /* notices, and what is told anew */
 	struct notices *notices;
+	struct recoveries *recoveries;
 	struct alarm alarm; /* of the next flush */
 };
 
@@ -52,6 +54,7 @@ void announcer_free(struct announcer *announcer)
 	requests_free(announcer->waiting);
 	requests_free(announcer->queuing);
 	notices_free(announcer->notices);
+	recoveries_free(announcer->recoveries);
 	backlog_free(announcer->backlog);
 	free(announcer);
 }
@@ -71,7 +74,7 @@ static void renew(struct arena *arena, struct announcement *item, const struct a
 	item->id = id;
 }
 
-/* What waits is told as it is by now, and not at all if it is withdrawn. */
+/* What waits is told as it is by now, and not at all if it is withdrawn, or over. */
 static void update_all(struct store_request *waiting, const struct store_request *news)
 {
 	for (; waiting; waiting = waiting->next)
@@ -85,7 +88,8 @@ static void update_all(struct store_request *waiting, const struct store_request
 				if (update->item)
 					renew(waiting->arena, &record->item, update->item);
 				record->item.time = update->time;
-				if (update->state == CHANGE_WITHDRAWN)
+				if (update->state == CHANGE_WITHDRAWN ||
+					update->state == CHANGE_RECOVERED)
 					record->news = NEWS_HELD;
 			}
 }
@@ -96,6 +100,7 @@ void announcer_add(struct announcer *announcer, struct store_request *records)
 
 	update_all(announcer->waiting, records);
 	update_all(announcer->queuing, records);
+	recoveries_note(announcer->recoveries, records);
 	for (size_t i = 0; i < records->record_count; i++) {
 		records->records[i].handed = engine_now(announcer->agent->engine);
 		pending += records->records[i].news == NEWS_PENDING;
@@ -292,8 +297,10 @@ static void queued(struct store_request *request)
 	struct announcer *announcer = request->context;
 	bool fresh = announcer->waiting || announcer->look;
 
-	if (!request->failed)
+	if (!request->failed) {
 		telling_send(&announcer->telling, request);
+		recoveries_note(announcer->recoveries, request);
+	}
 	settle_all(announcer, !request->failed);
 	if (request->failed)
 		announcer->agent->stateless = true;
@@ -307,6 +314,8 @@ void announcer_flush(struct announcer *announcer)
 	const struct config *config = announcer->agent->config;
 	struct store_request *request;
 
+	if (announcer->agent->once)
+		recoveries_tell(announcer->recoveries);
 	if (!announcer->waiting || announcer->queuing || announcer->agent->stopping)
 		return;
 	announcer->queuing = announcer->waiting;
@@ -377,6 +386,7 @@ struct announcer *announcer_new(struct agent *agent, struct courier *courier)
 		.backlog = backlog_new(agent),
 		.alarm = {.call = flush_alarm, .context = announcer}};
 	announcer->notices = notices_new(&announcer->telling, announcer->backlog);
+	announcer->recoveries = recoveries_new(&announcer->telling);
 	courier_listen(courier, reopen, late, announcer);
 	return announcer;
 }

@@ -62,6 +62,8 @@ const struct metric_row metric_rows[METRIC_COUNT] = {
 		"Changes found that were not known before, candidates among them."},
 	[METRIC_CHANGES_WITHDRAWN] = {"hunter_changes_withdrawn_total", TYPE_COUNTER, {0}, NULL,
 		"Changes that were believed and are not found any more."},
+	[METRIC_CHANGES_RECOVERED] = {"hunter_changes_recovered_total", TYPE_COUNTER, {0}, NULL,
+		"Changes that were believed and are over: the level of before is back."},
 	[METRIC_DELIVERIES] = {"hunter_deliveries_total", TYPE_COUNTER, {"receiver", "result"},
 		NULL, "Attempts to deliver a message."},
 	[METRIC_DELIVERY_QUEUE_LENGTH] = {"hunter_delivery_queue_length", TYPE_GAUGE, {"receiver"},

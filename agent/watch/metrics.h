@@ -39,6 +39,7 @@ enum metric_id {
 	METRIC_CHANGES,               /* gauge (state) */
 	METRIC_CHANGES_FOUND,         /* counter */
 	METRIC_CHANGES_WITHDRAWN,     /* counter */
+	METRIC_CHANGES_RECOVERED,     /* counter */
 	METRIC_DELIVERIES,            /* counter (receiver, result) */
 	METRIC_DELIVERY_QUEUE_LENGTH, /* gauge (receiver) */
 	METRIC_CLOCK_AHEAD,           /* gauge, seconds before the server that answered last */

@@ -302,14 +302,17 @@ static void note_news(struct pass *pass, const struct store_request *request)
 
 	metrics_add(agent->metrics, METRIC_CHANGES_FOUND, (double)tally->found, NULL, NULL);
 	metrics_add(agent->metrics, METRIC_CHANGES_WITHDRAWN, (double)tally->withdrawn, NULL, NULL);
+	metrics_add(agent->metrics, METRIC_CHANGES_RECOVERED, (double)tally->recovered, NULL, NULL);
 	if (request->record_count + request->update_count == 0)
 		return;
-	log_event(request->record_count + tally->withdrawn + tally->returned > 0 ? LEVEL_INFO
-										 : LEVEL_DEBUG,
+	log_event(request->record_count + tally->withdrawn + tally->returned + tally->recovered > 0
+			  ? LEVEL_INFO
+			  : LEVEL_DEBUG,
 		"changes", LOG_TEXT("test", pass->test->name), LOG_INT("new", tally->fresh),
 		LOG_INT("old", tally->silent), LOG_INT("candidates", tally->candidates),
 		LOG_INT("lost", tally->lost), LOG_INT("moved", tally->moved),
-		LOG_INT("withdrawn", tally->withdrawn), LOG_INT("returned", tally->returned));
+		LOG_INT("withdrawn", tally->withdrawn), LOG_INT("returned", tally->returned),
+		LOG_INT("recovered", tally->recovered));
 }
 
 static void note_revision(const struct pass *pass)

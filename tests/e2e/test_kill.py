@@ -54,7 +54,7 @@ webhook: {{url: "{self.hook.url}"}}""", "  group_interval: 1h")
     def add_change(self):
         """One more in db.read; db.write has it a kill later."""
         self.write("write.csv", self.steps)
-        self.steps.append((POINTS * (len(self.steps) + 1), 0.8 if len(self.steps) % 2 else 1.25))
+        self.steps.append((POINTS * (len(self.steps) + 1), 1.25))  # none undoes another
         self.write("read.csv", self.steps)
 
     def kill(self):

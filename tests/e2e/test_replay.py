@@ -57,7 +57,7 @@ def told(out):
 
 
 def test_what_would_have_been_told(hunter, tmp_path):
-    write_daily(tmp_path / "read.csv", [(30, 1.5), (60, 1.2), (120, 0.8)])
+    write_daily(tmp_path / "read.csv", [(30, 1.5), (60, 0.8), (120, 1.2)])
     # Nobody is asked for the token, as nobody but the terminal is told.
     path = config(tmp_path, daily_test(tmp_path / "read.csv"), 'slack: {bot_token: "${NOT_SET_ANYWHERE}", channels: ["#x"]}',
                   "  evaluation_delay: 0")
@@ -65,7 +65,7 @@ def test_what_would_have_been_told(hunter, tmp_path):
     done = replay(hunter, path, "--interval", "1h")
     assert done.code == 0, done.err
     assert done.err == ""
-    assert re.findall(r"p99: (\S+) \[[-0-9., ]+\]  ", done.out) == ["+20%", "-20%"]  # what was known at the beginning is not told
+    assert re.findall(r"p99: (\S+) \[[-0-9., ]+\]  ", done.out) == ["-20%", "+20%"]  # what was known at the beginning is not told
     for time_told, index in zip(told(done.out), (60, 120), strict=True):
         assert DAY / 2 < time_told - (START + index * DAY) < 5 * DAY, time_told
     assert done.out.endswith("2 messages told 2 changes, of which 0 were withdrawn later; 0 notices\n"
@@ -79,7 +79,7 @@ def test_what_would_have_been_told(hunter, tmp_path):
     assert [change["commit_after"] for change in changes] == ["c0060", "c0120"]
     assert [datetime.datetime.fromisoformat(change["told"]).replace(microsecond=0) for change in changes] == told(done.out)
     assert [change["commit_after"] for change in found["changes"] if not change["told"]] == ["c0030"]
-    assert found["by_test"] == [{"test": "db.read", "told": 2, "withdrawn": 0}]
+    assert found["by_test"] == [{"test": "db.read", "told": 2, "withdrawn": 0, "recovered": 0}]
     assert (found["messages"], found["tests"], found["notices"]) == (2, 1, [])
 
 

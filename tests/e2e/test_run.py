@@ -239,12 +239,12 @@ def test_once_tells_once_on_the_terminal(hunter, tmp_path):
 
 
 def test_once_tells_only_what_is_new(hunter, tmp_path):
-    write_csv(tmp_path / "read.csv", [(30, 1.2)])
+    write_csv(tmp_path / "read.csv", [(30, 0.8)])
     path = config(tmp_path, csv_test(tmp_path / "read.csv"))
-    assert "+20%" in hunter("run", "--once", "--config", path).out
-    write_csv(tmp_path / "read.csv", [(30, 1.2), (65, 0.8)], points=110)
-    second = hunter("run", "--once", "--config", path)
-    assert "-20%" in second.out and "improvement" in second.out and "+20%" not in second.out
+    assert "-20%" in hunter("run", "--once", "--config", path).out
+    write_csv(tmp_path / "read.csv", [(30, 0.8), (65, 1.2)], points=110)
+    second = hunter("run", "--once", "--config", path)  # an improvement that is undone is a regression
+    assert "+20%" in second.out and "regression" in second.out and "-20%" not in second.out
     assert hunter("run", "--once", "--config", path).out == ""
 
 
@@ -547,17 +547,17 @@ def test_agent_tells_once_and_not_after_a_restart(agents, tmp_path, slack):
 
 
 def test_agent_sees_what_is_added(agents, tmp_path, slack):
-    write_csv(tmp_path / "read.csv", [(30, 1.2)])
+    write_csv(tmp_path / "read.csv", [(30, 0.8)])
     path = config(tmp_path, csv_test(tmp_path / "read.csv"), bot(slack))
     agent = agents(path)
     slack.wait(lambda: len(slack.posts) == 1)
-    write_csv(tmp_path / "new.csv", [(30, 1.2), (65, 0.8)], points=110)
+    write_csv(tmp_path / "new.csv", [(30, 0.8), (65, 1.2)], points=110)
     shutil.move(tmp_path / "new.csv", tmp_path / "read.csv")
     slack.wait(lambda: len(slack.posts) == 2)
     agent.pass_by()
     assert len(slack.posts) == 2
     assert [line for f in fields(slack.posts[1]) for line in f.splitlines() if "p99" in line][0].startswith(
-        ":large_blue_circle: p99: -20%")
+        ":red_circle: p99: +20%")
     assert agent.end() == 0
 
 
@@ -831,7 +831,7 @@ def test_kills_at_any_moment(agents, tmp_path, slack):
     slack.slow = (0.05, 0.3)
     steps = []
     for kill in range(kills):
-        steps.append((40 * (kill + 1), 1.2 if kill % 2 else 0.8))
+        steps.append((40 * (kill + 1), 1.2))
         write_csv(tmp_path / "new.csv", steps, points=40 * (kill + 2))
         shutil.move(tmp_path / "new.csv", tmp_path / "read.csv")
         path = config(tmp_path, csv_test(tmp_path / "read.csv"), bot(slack))

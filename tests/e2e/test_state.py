@@ -116,8 +116,11 @@ def test_changes_beside_a_running_agent(agents, hunter, told, tmp_path):
     assert len(known(hunter, told)) == 1
     assert files(tmp_path) == before
     replace_csv(tmp_path, [(30, 1.2), (65, 0.8)], points=110)
-    agent.wait_log("msg=sent")
-    assert [c["state"] for c in known(hunter, told)] == ["confirmed", "confirmed"]
+    agent.wait_log("recovered=1")
+    assert [c["state"] for c in known(hunter, told)] == ["confirmed", "recovered"]
+    recovered, = known(hunter, told, "--state", "recovered")
+    assert recovered["recovered"] == "2024-03-03T17:00:00Z" and 95 < recovered["recovered_level"] < 97
+    assert [e["event"] for e in recovered["history"]] == ["found", "announced", "recovered"]
     assert hunter("changes", "--config", told, "--limit", "1").err.count("there are more") == 1
     assert agent.end() == 0
 

@@ -67,6 +67,8 @@ static void kept_store(struct kept *kept, const struct store_request *request)
 
 		record->state = update->state;
 		record->item.time = update->time;
+		if (update->over.time != 0)
+			record->item.over = update->over;
 		record->runs = update->runs > 0 ? update->runs : record->runs;
 		if (update->item)
 			record->item.change = update->item->change;

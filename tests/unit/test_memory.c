@@ -88,10 +88,16 @@ static void pass(struct walk *walk, size_t end, bool failing)
 		failing);
 }
 
+/* By itself, or by the end of the change that it undoes. */
+static bool has_been_told(const struct record *record)
+{
+	return record->news == NEWS_PENDING || record->covered;
+}
+
 static bool is_told(const struct kept *kept, int64_t time)
 {
 	for (size_t i = 0; i < kept->count; i++)
-		if (kept->records[i].news == NEWS_PENDING &&
+		if (has_been_told(&kept->records[i]) &&
 			llabs(kept->records[i].item.time - time) <= RECONCILE_TOLERANCE * STEP)
 			return true;
 	return false;
@@ -107,7 +113,7 @@ static size_t count_told(
 	for (size_t i = 0; i < kept->count; i++) {
 		const struct record *record = &kept->records[i];
 
-		if (record->news != NEWS_PENDING || record->item.time < record->first_seen - range)
+		if (!has_been_told(record) || record->item.time < record->first_seen - range)
 			continue;
 		count++;
 		*missing += !is_told(other, record->item.time);

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
@@ -463,6 +464,179 @@ static void test_branches_are_apart(void **state)
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+/* The first series with noise of 0.1: at 12 from `from` on, and back at 10 from `back` on. */
+static void make_excursion(struct fixture *f, size_t from, size_t back)
+{
+	for (size_t i = 0; i < N; i++)
+		f->series[0].values[i] =
+			(i >= from && i < back ? 12 : 10) + 0.1 * ((double)(i * 7 % 11) / 5 - 1);
+	f->changes[0] = change_at(from, 10, 12);
+	f->changes[1] = change_at(back, 12, 10);
+	f->findings[0].count = back < N ? 2 : 1;
+	f->axis.n = N;
+}
+
+static struct record told_at(int point, int sign)
+{
+	struct record known = known_at(point, "p99{region=\"eu\"}", CHANGE_CONFIRMED);
+
+	known.sign = sign;
+	known.news = NEWS_QUEUED;
+	known.item.change.level_before = sign > 0 ? 10 : 12;
+	known.item.change.level_after = sign > 0 ? 12 : 10;
+	known.item.change.count_after = 5;
+	return known;
+}
+
+/* The way back is recorded, and told by the end of the other. */
+static void test_step_that_is_undone(void **state)
+{
+	struct fixture *f = *state;
+	struct record known = told_at(60, 1);
+
+	make_excursion(f, 60, 80);
+	struct news_tally tally = find(f, &known, 1, ALWAYS);
+
+	assert_int_equal(tally.recovered, 1);
+	assert_int_equal(tally.withdrawn + tally.moved + tally.fresh, 0);
+	assert_int_equal(f->request->update_count, 1);
+	assert_int_equal(f->request->updates[0].state, CHANGE_RECOVERED);
+	assert_int_equal(f->request->updates[0].over.time, START + 80 * HOUR);
+	assert_true(fabs(f->request->updates[0].over.level - 10) < 0.1);
+	assert_false(f->request->updates[0].silent);
+	assert_int_equal(f->request->record_count, 1);
+	assert_int_equal(f->request->records[0].state, CHANGE_CONFIRMED);
+	assert_int_equal(f->request->records[0].news, NEWS_SILENT);
+}
+
+/* It may be a dip: with four points the way back waits as a candidate, and the other is open. */
+static void test_way_back_waits(void **state)
+{
+	struct fixture *f = *state;
+	struct record known = told_at(60, 1);
+
+	make_excursion(f, 60, 80);
+	f->axis.n = 84;
+	assert_int_equal(find(f, &known, 1, ALWAYS).recovered, 0);
+	assert_int_equal(f->request->record_count, 1);
+	assert_int_equal(f->request->records[0].state, CHANGE_CANDIDATE);
+	assert_int_equal(f->request->records[0].news, NEWS_HELD);
+	f->axis.n = 85;
+	assert_int_equal(find(f, &known, 1, ALWAYS).recovered, 1);
+}
+
+static void test_what_was_not_told_is_closed_in_silence(void **state)
+{
+	struct fixture *f = *state;
+	struct record known = told_at(60, 1);
+
+	known.news = NEWS_SILENT;
+	make_excursion(f, 60, 80);
+	assert_int_equal(find(f, &known, 1, ALWAYS).recovered, 1);
+	assert_int_equal(f->request->records[0].news, NEWS_PENDING);
+}
+
+/* For a metric of which more is better it is an improvement, and its end a regression. */
+static void test_undone_improvement_is_news(void **state)
+{
+	struct fixture *f = *state;
+	struct record known = told_at(60, 1);
+
+	f->metric.direction = 1;
+	make_excursion(f, 60, 80);
+	struct news_tally tally = find(f, &known, 1, ALWAYS);
+
+	assert_int_equal(tally.recovered, 0);
+	assert_int_equal(tally.fresh, 1);
+	assert_int_equal(f->request->records[0].news, NEWS_PENDING);
+}
+
+/* It is not found any more, neither is its end, and it can be seen that it was there. */
+static void test_excursion_that_is_not_found(void **state)
+{
+	struct fixture *f = *state;
+	struct record known[] = {told_at(60, 1), told_at(64, -1)};
+
+	known[1].item.id = 8;
+	known[1].news = NEWS_SILENT;
+	make_excursion(f, 60, 64);
+	f->findings[0].count = 0;
+	f->axis.n = 67;
+	assert_int_equal(find(f, known, 1, ALWAYS).recovered, 0);
+	assert_int_equal(f->request->update_count, 0);
+	f->axis.n = N;
+	struct news_tally tally = find(f, known, 2, ALWAYS);
+
+	assert_int_equal(tally.recovered, 1);
+	assert_int_equal(tally.withdrawn, 1); /* the end */
+	assert_int_equal(f->request->updates[0].state, CHANGE_RECOVERED);
+	assert_int_equal(f->request->updates[0].over.time, START + 64 * HOUR);
+	assert_int_equal(f->request->updates[1].id, 8);
+	assert_int_equal(f->request->updates[1].state, CHANGE_WITHDRAWN);
+}
+
+/* What has recovered and is found again stays so, and is open again where its level is the last. */
+static void test_recovered_and_found_again(void **state)
+{
+	struct fixture *f = *state;
+	struct record known = told_at(60, 1);
+
+	known.state = CHANGE_RECOVERED;
+	known.item.over = (struct recovered){START + 80 * HOUR, 10};
+	make_excursion(f, 60, 80);
+	(void)find(f, &known, 1, ALWAYS);
+	assert_int_equal(f->request->update_count, 0);
+	assert_int_equal(f->request->record_count, 1);
+	assert_int_equal(f->request->records[0].news, NEWS_SILENT); /* its end */
+	f->findings[0].count = 0;
+	(void)find(f, &known, 1, ALWAYS);
+	assert_int_equal(f->request->update_count + f->request->record_count, 0);
+	make_excursion(f, 60, N);
+	(void)find(f, &known, 1, ALWAYS);
+	assert_int_equal(f->request->update_count, 1);
+	assert_int_equal(f->request->updates[0].state, CHANGE_CONFIRMED);
+	make_excursion(f, 82, N); /* another one, close by */
+	known.item.over.time = START + 81 * HOUR;
+	known.item.time = START + 79 * HOUR;
+	assert_int_equal(find(f, &known, 1, ALWAYS).fresh, 1);
+}
+
+/* Its step lies before the first point by now. */
+static void test_old_change_recovers(void **state)
+{
+	struct fixture *f = *state;
+	struct record known = told_at(-50, 1);
+
+	make_excursion(f, 0, 80);
+	f->changes[0] = f->changes[1];
+	f->findings[0].count = 1;
+	assert_int_equal(find(f, &known, 1, ALWAYS).recovered, 1);
+	assert_int_equal(f->request->updates[0].over.time, START + 80 * HOUR);
+	known.item.change.level_before = 5;
+	assert_int_equal(find(f, &known, 1, ALWAYS).recovered, 0);
+}
+
+/* The points that show it had been recorded by another process: nobody is told. */
+static void test_end_that_was_there_before(void **state)
+{
+	struct fixture *f = *state;
+	struct record known = told_at(60, 1);
+	struct hindsight past = {.restarted = true, .until = ALWAYS, .recorded = START + 90 * HOUR};
+	struct hindsight none = {0};
+
+	make_excursion(f, 60, 80);
+	for (int i = 0; i < 2; i++) {
+		store_request_free(f->request);
+		f->request = store_request_new(STORE_RECORD, NULL, NULL);
+		news_find(&f->analysis, (struct hindsight *[]){&past, &none}, "", &known, 1,
+			&(struct news_clock){.now = NOW, .oldest = ALWAYS}, f->request);
+		assert_int_equal(f->request->updates[0].state, CHANGE_RECOVERED);
+		assert_int_equal(f->request->updates[0].silent, i == 0);
+		past.recorded = START + 83 * HOUR;
+	}
+	free(past.kept);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -485,6 +659,14 @@ int main(void)
 		CASE(test_moved_further),
 		CASE(test_absent_series_is_left_alone),
 		CASE(test_branches_are_apart),
+		CASE(test_step_that_is_undone),
+		CASE(test_way_back_waits),
+		CASE(test_what_was_not_told_is_closed_in_silence),
+		CASE(test_undone_improvement_is_news),
+		CASE(test_excursion_that_is_not_found),
+		CASE(test_recovered_and_found_again),
+		CASE(test_old_change_recovers),
+		CASE(test_end_that_was_there_before),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
