@@ -52,8 +52,8 @@ bool memory_detect(struct memory *memory, struct arena *arena, const struct test
 	struct analysis *out, struct hindsight ***hindsights, struct error *error) MUST_USE;
 
 /* True if what was found is what was found when it was last recorded, and there is nothing new in a
- * series with a candidate or with a change that may be over, nor one whose hold is over by `now` (ms, that on the wall), so that
- * there is no news. */
+ * series with a candidate or with a change that may be over, nor one whose hold is over by `now`
+ * (ms, that on the wall), so that there is no news. */
 bool memory_settled(const struct memory *memory, int64_t now);
 
 /* True if all that was found has been recorded, so that without new points there is nothing to do.

@@ -174,9 +174,9 @@ static void add_end(
 	const struct closing *closing = &subject->closing;
 	size_t which = (size_t)(change - subject->findings->changes);
 	const struct recovery *end = &closing->ends[which];
-	struct record *record = &suspect->record;
+	struct record *record = suspect->record;
 
-	if (closing->held[which])
+	if (closing->held[which] && record->news == NEWS_PENDING)
 		suspect->believed = false;
 	if (closing->covered[which] && suspect->believed) {
 		record->covered = record->news == NEWS_PENDING;

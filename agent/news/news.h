@@ -54,7 +54,7 @@ struct hindsight {
 	int64_t held;  /* ms, of its clock: until then one is held that is believed else; kept up
 			  here; WHEN_NEVER: none is */
 	int64_t range; /* ms that are asked for; 0: all there is */
-	bool waiting;      /* one may be over, and the next points will tell; kept up here */
+	bool waiting;  /* one may be over, and the next points will tell; kept up here */
 };
 
 /* What ages are judged by; ms. */

@@ -253,12 +253,12 @@ const char *const store_statements[STATEMENT_COUNT] = {
 		"SELECT " RECORD_COLUMNS " FROM announced JOIN changes ON change = changes.id"
 		" WHERE delivery = ? AND state = 3 ORDER BY changes.id",
 	[STATEMENT_RECORD_OF] = "SELECT " RECORD_COLUMNS " FROM changes WHERE id = ?",
-	[STATEMENT_KNOWN] =
-		"SELECT id, series, branch, sign, time, state, news, first_seen,"
-		" spacing, runs, count_after, kind, level_before, level_after,"
-		" place_from, place_to, suspects, recovered, recovered_level FROM changes INDEXED BY"
-		" changes_of_series"
-		" WHERE test = ? ORDER BY series, branch, id",
+	[STATEMENT_KNOWN] = "SELECT id, series, branch, sign, time, state, news, first_seen,"
+			    " spacing, runs, count_after, kind, level_before, level_after,"
+			    " place_from, place_to, suspects, recovered, recovered_level FROM "
+			    "changes INDEXED BY"
+			    " changes_of_series"
+			    " WHERE test = ? ORDER BY series, branch, id",
 	[STATEMENT_MARKS] =
 		"SELECT series, branch, anchor, last_point, revision, revised FROM series"
 		" WHERE test = ?",

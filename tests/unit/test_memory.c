@@ -316,7 +316,7 @@ static void test_another_revision(void **state)
 	size_t found = 0, vanished = 0;
 
 	(void)state;
-	for (uint64_t seed = 1; seed <= 60; seed++) {
+	for (uint64_t seed = 1; seed <= 80; seed++) {
 		struct walk *walk = walk_new(&edivisive_detector, &narrow, 0, seed);
 		struct kept *kept = &walk->kept;
 
