@@ -19,6 +19,8 @@ enum { ASTRAY = 5 };
 /* Shares of the step: what counts as nothing, and what must be gone at least. EVIDENCE: standard
  * errors that an excursion must stick out by, about what a change is told for. */
 static const double NOTHING = 0.05, MOST = 0.5, EVIDENCE = 4, DOUBT = 0.05;
+/* By how much less than it was told an excursion may be. */
+static const double SHARE = 3;
 
 /* The last values before `to`, and the first from `from` on, that exist: DESCRIBE_SIDE at most. */
 struct sides {
@@ -242,10 +244,19 @@ static bool goes_on(const struct sides *sides, double level, double step)
 	return (moments_of(sides->values + sides->before, count).mean - level) / step >= MOST;
 }
 
-struct recovery recovery_of_excursion(const double *values, size_t n, const struct change *changes,
-	size_t count, size_t place, int sign)
+/* What was told may have had values around it among its own, which are clipped to these: it can
+ * have been smaller by any share. */
+static bool can_be(const struct told_step *told, double step, size_t width)
 {
-	size_t first = place > ASTRAY ? place - ASTRAY : 0, start = 0, end = n, next = n;
+	return fabs(told->step) <= SHARE * fabs(step) && 2 * width >= told->followed;
+}
+
+struct recovery recovery_of_excursion(const double *values, size_t n, const struct change *changes,
+	size_t count, const struct told_step *told)
+{
+	size_t place = told->place, first = place > ASTRAY ? place - ASTRAY : 0;
+	size_t start = 0, end = n, next = n;
+	int sign = told->step > 0 ? 1 : -1;
 	struct recovery out = lasting;
 	struct sides sides;
 	double level, step;
@@ -268,7 +279,7 @@ struct recovery recovery_of_excursion(const double *values, size_t n, const stru
 	size_t width = count_values(values, found.from, found.to);
 	step = sign * sqrt(found.explained / (double)width);
 	if (found.explained < EVIDENCE * EVIDENCE * pow(spread_of(&sides), 2) ||
-		goes_on(&sides, level, step))
+		!can_be(told, step, width) || goes_on(&sides, level, step))
 		return out;
 	out.from = found.to;
 	judge(&sides, step, &out);

@@ -43,11 +43,18 @@ struct recovery recovery_by_changes(
 struct recovery recovery_of_old(const double *values, size_t n, const struct change *changes,
 	size_t count, double before, double after);
 
+/* A change as it was told. */
+struct told_step {
+	size_t place;    /* where it is known */
+	double step;     /* how much higher the new level was */
+	size_t followed; /* values that it was told by */
+};
+
 /*
- * Of a change of that sign (1, -1) that was found about `place` and is not any more: was it an
- * excursion of RECOVERY_WIDEST points at most, that can still be seen in the values?
+ * Of a change that was found and is not any more: was it an excursion of RECOVERY_WIDEST points at
+ * most, that can still be seen in the values, and can have been told as that step?
  */
 struct recovery recovery_of_excursion(const double *values, size_t n, const struct change *changes,
-	size_t count, size_t place, int sign);
+	size_t count, const struct told_step *told);
 
 #endif

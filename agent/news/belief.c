@@ -190,6 +190,10 @@ void belief_write(
 				suspect->hindsight->candidates++;
 			continue;
 		}
+		if (suspect->covered && suspect->record->news == NEWS_PENDING) {
+			suspect->record->news = NEWS_SILENT;
+			suspect->record->covered = true;
+		}
 		if (suspect->record->news == NEWS_PENDING)
 			tally->fresh++;
 		else

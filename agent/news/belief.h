@@ -20,6 +20,7 @@ struct suspect {
 	bool grown;                  /* of a known one: there is something new in its series */
 	bool believed;               /* by the rule; after belief_share: at all */
 	bool exempt;                 /* the share of false ones is not for it */
+	bool covered;                /* the end of the change that it undoes tells it */
 	bool waiting;                /* held, whether or not it is believed else */
 	int64_t seen, until;         /* as in struct held */
 	int64_t clock;               /* ms, by which it is held: its series' */

@@ -96,6 +96,17 @@ static struct recovery end_of_old(const struct closing *closing, const struct re
 		known->item.change.level_before, known->item.change.level_after);
 }
 
+static struct recovery end_of_excursion(const struct closing *closing, const struct record *known)
+{
+	const struct change *change = &known->item.change;
+	struct told_step told = {.place = index_of(closing, known->item.time),
+		.step = change->level_after - change->level_before,
+		.followed = change->count_after};
+
+	return recovery_of_excursion(
+		closing->values, closing->n, closing->changes, closing->count, &told);
+}
+
 static void judge_known(struct closing *closing, const struct record *known, enum fate fate,
 	size_t partner, struct closure *closure)
 {
@@ -109,8 +120,7 @@ static void judge_known(struct closing *closing, const struct record *known, enu
 	else if (fate == FATE_OUTSIDE)
 		end = end_of_old(closing, known);
 	else if (known->item.change.kind == CHANGE_STEP)
-		end = recovery_of_excursion(closing->values, closing->n, closing->changes,
-			closing->count, index_of(closing, known->item.time), known->sign);
+		end = end_of_excursion(closing, known);
 	closing->waiting |= end.verdict == RECOVERY_WAIT && closing->n - end.from <= PATIENCE;
 	if (end.verdict == RECOVERY_OVER)
 		close_at(closing, &end, closure);

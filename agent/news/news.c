@@ -178,11 +178,8 @@ static void add_end(
 
 	if (closing->held[which] && record->news == NEWS_PENDING)
 		suspect->believed = false;
-	if (closing->covered[which] && suspect->believed) {
-		record->covered = record->news == NEWS_PENDING;
-		record->news = NEWS_SILENT;
-		suspect->exempt = true;
-	}
+	suspect->covered = closing->covered[which] && suspect->believed;
+	suspect->exempt |= suspect->covered;
 	if (end->verdict != RECOVERY_OVER)
 		return;
 	record->state = CHANGE_RECOVERED;

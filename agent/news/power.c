@@ -155,6 +155,7 @@ static void follow(struct course *course, const struct record_update *update)
 	if (update->state == CHANGE_WITHDRAWN && known->news == NEWS_PENDING)
 		known->news = NEWS_HELD;
 	known->state = update->state;
+	known->item.over = update->over;
 	known->item.time = update->time;
 	if (update->runs > 0)
 		known->runs = update->runs;
@@ -232,7 +233,8 @@ static void note(struct arrival *out, const struct course *course, const struct 
 	const struct detection *detection =
 		analysis_configured(course->ask->test, course->ask->series->metric);
 	int64_t now = course->own->times[course->own->n - 1];
-	bool gone = !record || record->state == CHANGE_WITHDRAWN;
+	bool gone =
+		!record || record->state == CHANGE_WITHDRAWN || record->state == CHANGE_RECOVERED;
 
 	if (out->found > 0 && gone && out->lost == 0)
 		out->lost = out->seen;

@@ -56,6 +56,13 @@ static struct recovery by_changes(const double *values, size_t n, size_t width, 
 	return recovery_by_changes(values, n, changes, 2, 0);
 }
 
+static struct recovery of_excursion(const double *values, size_t n, size_t place, double step)
+{
+	struct told_step told = {place, step, 5};
+
+	return recovery_of_excursion(values, n, NULL, 0, &told);
+}
+
 static void a_level_that_is_back(void **state)
 {
 	(void)state;
@@ -179,19 +186,35 @@ static void excursions(void **state)
 				make(values, width, sign * sizes[i], 0, width + i);
 				for (size_t astray = 0; astray <= 4 && astray < width + 2;
 					astray++) {
-					struct recovery end = recovery_of_excursion(
-						values, N, NULL, 0, PLACE - 2 + astray, sign);
+					struct told_step told = {
+						PLACE - 2 + astray, sign * sizes[i], width};
+					struct recovery end =
+						recovery_of_excursion(values, N, NULL, 0, &told);
 
 					assert_int_equal(end.verdict, RECOVERY_OVER);
 					assert_in_range(
 						end.from, PLACE + width - 1, PLACE + width + 1);
 					assert_true(fabs(end.level - 100) < 1);
-					assert_int_equal(recovery_of_excursion(values, N, NULL, 0,
-								 PLACE - 2 + astray, -sign)
-								 .verdict,
-						RECOVERY_NONE);
+					told.step = -told.step;
+					end = recovery_of_excursion(values, N, NULL, 0, &told);
+					assert_int_equal(end.verdict, RECOVERY_NONE);
 				}
 			}
+}
+
+/* A value far off beside it is not what was told. */
+static void an_outlier_beside_a_step(void **state)
+{
+	(void)state;
+	double values[N];
+
+	make(values, 1, 9, 0, 3);
+	assert_int_equal(of_excursion(values, N, PLACE, 1).verdict, RECOVERY_NONE);
+	assert_int_equal(of_excursion(values, N, PLACE, 9).verdict, RECOVERY_NONE);
+	make(values, 3, 9, 0, 3);
+	assert_int_equal(of_excursion(values, N, PLACE, 9).verdict, RECOVERY_OVER);
+	assert_int_equal(of_excursion(values, N, PLACE, 40).verdict, RECOVERY_NONE);
+	assert_int_equal(of_excursion(values, N, PLACE, (double)NAN).verdict, RECOVERY_NONE);
 }
 
 static void an_excursion_that_lasts(void **state)
@@ -201,19 +224,15 @@ static void an_excursion_that_lasts(void **state)
 
 	make(values, 10, 10, 0, 3);
 	for (size_t n = PLACE + 3; n <= PLACE + 10; n++)
-		assert_int_equal(
-			recovery_of_excursion(values, n, NULL, 0, PLACE, 1).verdict, RECOVERY_NONE);
+		assert_int_equal(of_excursion(values, n, PLACE, 10).verdict, RECOVERY_NONE);
 	for (size_t n = PLACE + 11; n < PLACE + 10 + RECOVERY_LEAST; n++)
-		assert_int_equal(
-			recovery_of_excursion(values, n, NULL, 0, PLACE, 1).verdict, RECOVERY_WAIT);
+		assert_int_equal(of_excursion(values, n, PLACE, 10).verdict, RECOVERY_WAIT);
 	make(values, 60, 10, 0, 3);
-	assert_int_not_equal(
-		recovery_of_excursion(values, N, NULL, 0, PLACE, 1).verdict, RECOVERY_OVER);
+	assert_int_not_equal(of_excursion(values, N, PLACE, 10).verdict, RECOVERY_OVER);
 	make(values, 0, 0, 0, 3);
-	assert_int_equal(
-		recovery_of_excursion(values, N, NULL, 0, PLACE, 1).verdict, RECOVERY_NONE);
-	assert_int_equal(recovery_of_excursion(values, N, NULL, 0, N, 1).verdict, RECOVERY_NONE);
-	assert_int_equal(recovery_of_excursion(values, 3, NULL, 0, 1, 1).verdict, RECOVERY_NONE);
+	assert_int_equal(of_excursion(values, N, PLACE, 10).verdict, RECOVERY_NONE);
+	assert_int_equal(of_excursion(values, N, N, 10).verdict, RECOVERY_NONE);
+	assert_int_equal(of_excursion(values, 3, 1, 10).verdict, RECOVERY_NONE);
 }
 
 int main(void)
@@ -227,6 +246,7 @@ int main(void)
 		cmocka_unit_test(more_than_one_at_once),
 		cmocka_unit_test(before_the_first_value),
 		cmocka_unit_test(excursions),
+		cmocka_unit_test(an_outlier_beside_a_step),
 		cmocka_unit_test(an_excursion_that_lasts),
 	};
 
