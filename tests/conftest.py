@@ -5,7 +5,7 @@ Each case of a cmocka program that passes or is skipped counts as a test of its 
 as a failure. `ctest` alone runs the same programs.
 
 Most tests wait for servers and timers, so several run at once where pytest-xdist is installed
-(`-n 6 --dist loadgroup`); those that share a server, which is a fixture of their module, go to one worker.
+(`-n 6 --dist loadgroup`).
 """
 import json
 import os
@@ -104,13 +104,15 @@ def urgency(item):
     return next((i for i, name in enumerate(LONGEST) if name in names), len(LONGEST))
 
 
+# Their server takes long to start: the tests of each go to one worker, and all others wherever one is free.
+ONE_SERVER = ("test_graphite.py", "test_seasons.py", "test_victoria.py")
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """What uses a fixture of its module goes to one worker, so that its server is started once."""
     items.sort(key=urgency)
     for item in items:
-        definitions = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
-        if any(d[-1].scope == "module" for d in definitions.values()):
+        if item.path.name in ONE_SERVER:
             item.add_marker(pytest.mark.xdist_group(item.path.name))
 
 
