@@ -198,8 +198,8 @@ static bool is_revising(const struct subject *subject)
 	return subject->hindsight && subject->hindsight->revising;
 }
 
-/* The same points are looked at otherwise: what shows only now, near the last of them, has to wait
- * for the next. */
+/* The same points, after a restart. By other cycles they may be looked at otherwise, and what shows
+ * only now has to wait for the next point; without cycles it is by other values. */
 static bool is_old(const struct subject *subject)
 {
 	const struct hindsight *hindsight = subject->hindsight;
@@ -529,7 +529,7 @@ static void add_unknown(struct subject *subject, struct arena *scratch, const st
 		bool silent = result.known_of[i] != RECONCILE_NONE || is_unearthed(subject, change);
 
 		subject->tally->revision_new += silent && is_revising(subject);
-		if (!silent && is_old(subject)) {
+		if (!silent && is_old(subject) && findings->season.cycles) {
 			subject->hindsight->candidates++;
 			continue;
 		}

@@ -78,7 +78,7 @@ def test_a_reload(agents, tmp_path):
     agent.pass_by(2)
     assert agent.metric("hunter_tests") == 1
     assert agent.end() == 0
-    assert "".join(agent.out).count("db.write") == 1
+    assert "".join(agent.out).count("\n  db.write\n") == 1
 
 
 def test_a_hangup_while_it_is_loaded(program, agents, tmp_path):  # noqa: F811
