@@ -2,12 +2,13 @@
  * Of the records of a run only those of one series are kept, and what the store would make of an
  * update is made of it here.
  *
- * A run begins with the past up to the place, which is old, as what an agent finds in its first
- * look; then points come one by one. Other series of the test are not looked at: they only count
- * where the share of false ones goes by their number (fdr), and one of them is seen where this one
- * is judged by it.
+ * A run begins with the past up to some points before the place, which is old, as what an agent
+ * finds in its first look; then points come one by one. Those before the place are not counted, but
+ * a point that a change has touched already is news, too, as the agent sees it. Other series of the
+ * test are not looked at: they only count where the share of false ones goes by their number (fdr),
+ * and one of them is seen where this one is judged by it.
  *
- * Sizes are tried from the largest down, until one is not told. At most 2 x 11 runs of 24 points.
+ * Sizes are tried from the largest down, until one is not told. At most 2 x 11 runs of 27 points.
  */
 #include "agent/news/power.h"
 
@@ -25,7 +26,7 @@
 const double power_sizes[POWER_SIZES] = {1, 2, 3, 5, 7, 10, 15, 20, 30, 50};
 
 /* How many points a level is taken from; how far it lies from 0 in typical deviations. */
-enum { LEVEL_POINTS = 50, NEAR_CHANGE = 25 };
+enum { LEVEL_POINTS = 50, NEAR_CHANGE = 25, POINTS_BEFORE = 3 };
 static const double NEAR_ZERO = 2;
 
 /* One run. */
@@ -274,10 +275,13 @@ bool power_arrive(const struct power_ask *ask, const double *values, size_t plac
 		return true;
 	good = begin_course(&course, ask, values, error);
 	if (good) {
-		course.own->n = at;
+		course.own->n = at >= FOLLOW_FIRST + POINTS_BEFORE ? at - POINTS_BEFORE : at;
 		good = look(&course, true, error);
 	}
 	old = course.last_id;
+	while (good && course.own->n < at)
+		if (!isnan(values[ask->front + course.own->n++]))
+			good = look(&course, false, error);
 	for (size_t end = place; good && end < n && out->seen < points; end++) {
 		course.own->n = at + (end - place) + 1;
 		if (isnan(values[end]))

@@ -181,6 +181,29 @@ static void test_a_change_of_its_own_is_taken_out_or_said(void **state)
 	end(&world);
 }
 
+/* A point is a window: the one before the place has some of the new level, and is told of with it.
+ */
+static void test_a_point_that_the_change_has_touched_is_no_old_news(void **state)
+{
+	struct world world;
+	struct arrival arrival;
+	struct error error;
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= 20; seed++) {
+		fill(&world, 100, 0.35, seed);
+		world.values[PLACE - 1] += 2.4;
+		for (size_t i = PLACE; i < POINTS; i++)
+			world.values[i] += 12;
+		begin(&world, POINTS);
+		assert_true(power_arrive(
+			&world.ask, world.values, PLACE, POWER_POINTS, 0, &arrival, &error));
+		assert_in_range(arrival.found, 1, 2);
+		assert_in_range(arrival.told, 1, 2);
+		end(&world);
+	}
+}
+
 static void test_work_is_bounded(void **state)
 {
 	struct world world;
@@ -233,6 +256,7 @@ int main(void)
 		cmocka_unit_test(test_levels_around_zero_get_steps_of_their_size),
 		cmocka_unit_test(test_the_place_leaves_room_and_few_points_say_nothing),
 		cmocka_unit_test(test_a_change_of_its_own_is_taken_out_or_said),
+		cmocka_unit_test(test_a_point_that_the_change_has_touched_is_no_old_news),
 		cmocka_unit_test(test_work_is_bounded),
 		cmocka_unit_test(test_a_change_arrives),
 	};
