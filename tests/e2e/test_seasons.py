@@ -89,5 +89,8 @@ def test_told_while_it_happens(hunter, path):
         first = of(changes, service)[0]
         assert f"{hour_of(index - 3):%Y-%m-%dT%H}" <= first["time"] <= f"{hour_of(index + 3):%Y-%m-%dT%H:%M}", (service, first)
         assert first["told"] <= f"{hour_of(index + within):%Y-%m-%dT%H:%M:%SZ}", (service, first)
-    assert len(of(changes, "step")) == 1 and of(changes, "step")[0]["withdrawn"] is None
-    assert len(of(changes, "leak")) >= 1 and of(changes, "leak")[0]["told"] <= f"{hour_of(LEAK + 72):%Y-%m-%dT%H:%M:%SZ}"
+    assert [len(of(changes, service)) for service in ("step", "outage", "back", "leak")] == [1, 1, 1, 1], changes
+    assert of(changes, "step")[0]["withdrawn"] is of(changes, "step")[0]["recovered"] is None
+    assert hour_of(OUTAGE + 4).isoformat()[:13] <= of(changes, "outage")[0]["recovered"] <= hour_of(OUTAGE + 12).isoformat()
+    assert hour_of(DOWN - 3).isoformat()[:13] <= of(changes, "back")[0]["recovered"] <= hour_of(DOWN + 6).isoformat()
+    assert of(changes, "leak")[0]["told"] <= f"{hour_of(LEAK + 72):%Y-%m-%dT%H:%M:%SZ}"
