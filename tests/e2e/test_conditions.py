@@ -204,7 +204,7 @@ def test_late_data_are_left_for_later(hunter, tmp_path):
 
     def found(delay):
         (tmp_path / "state.db").unlink(missing_ok=True)
-        path = config(tmp_path, csv_test(tmp_path / "data.csv", extra=f"    evaluation_delay: {delay}\n"))
+        path = config(tmp_path, csv_test(tmp_path / "data.csv", extra=f"    evaluation_delay: {delay}\n    detection: {{season: none}}\n"))
         done = hunter("run", "--once", "--config", path)
         assert done.code == 0, done.err
         return done.out.count("p99: +")

@@ -21,7 +21,7 @@ from test_faults import FAIL, KINDS, NOT_GRAPHITE, Graphite
 from test_run import START, agents, config, csv_test, level, write_csv  # noqa: F401 (agents is a fixture)
 
 STEPS, POINTS = [(40, 1.2)], 60
-LATER, MORE = [(40, 1.2), (90, 0.8)], 130
+LATER, MORE = [(40, 1.2), (90, 1.25)], 130  # a way back would be no change of its own, but tell that the first is over
 AGAIN = {"limit_hour"}  # it is well when it is asked again
 
 # What an agent may take for data: it says so or not, but a source is not down by it. Nothing at all is a problem of the test.

@@ -62,8 +62,8 @@ class Data:
             self.write(name)
 
     def add(self, name):
-        """A change in the middle of what comes new."""
-        self.steps[name][self.points[name]] = 0.8 if len(self.steps[name]) % 2 else 1.25
+        """A change in the middle of what comes new; none undoes the one before, or it would be told as its end."""
+        self.steps[name][self.points[name]] = 0.9 if len(self.steps[name]) % 2 else 1.25
         self.points[name] += APART
         self.write(name)
 
