@@ -538,12 +538,18 @@ static void add_unknown(struct subject *subject, struct arena *scratch, const st
 }
 
 /* The records in another order: those that have recovered come last. Returns how many others there
- * are. */
-static size_t sort_records(struct arena *scratch, const struct record **known, size_t count)
+ * are. Suspects refer to what they were, so a copy lives as long as the request does. */
+static size_t sort_records(struct arena *arena, const struct record **known, size_t count)
 {
-	struct record *sorted = arena_array(scratch, count, sizeof *sorted);
+	struct record *sorted;
 	size_t open = 0, over = count;
 
+	while (open < count && (*known)[open].state != CHANGE_RECOVERED)
+		open++;
+	if (open == count)
+		return count;
+	sorted = arena_array(arena, count, sizeof *sorted);
+	open = 0;
 	for (size_t i = 0; i < count; i++)
 		if ((*known)[i].state == CHANGE_RECOVERED)
 			sorted[--over] = (*known)[i];
@@ -622,7 +628,7 @@ static void find_in_series(struct subject *subject, const struct record *known, 
 	struct findings *findings = subject->findings;
 	const double *values = findings->values;
 	struct arena *scratch = arena_new();
-	size_t open = sort_records(scratch, &known, count), rejected_count = 0;
+	size_t open = sort_records(subject->request->arena, &known, count), rejected_count = 0;
 	struct known *before = list_known(scratch, known, count), *rejected = NULL;
 	struct found *now = arena_array(scratch, findings->count, sizeof *now);
 	struct reconciliation result;
