@@ -16,6 +16,7 @@
 #include "detectors/lookback.h"
 #include "detectors/modes.h"
 #include "detectors/stepfit.h"
+#include "tests/unit/same_change.h"
 
 enum { MOST = 600, MOST_OTHERS = 150 }; /* which are slower */
 
@@ -69,7 +70,7 @@ static void check_edivisive(uint8_t choice, size_t cut, const double *values, si
 	const struct change *last =
 		edivisive_detector.stream_append(stream, values + cut, n - cut, scratch, &streamed);
 	check(streamed == count);
-	check(count == 0 || memcmp(last, changes, count * sizeof(*changes)) == 0);
+	check(same_changes(last, changes, count));
 	edivisive_detector.stream_free(stream);
 }
 
