@@ -86,6 +86,7 @@ wrapper=()
 test_at_once() {
 	local build=$1 at_once=()
 	shift
-	! python3 -c 'import xdist' 2>/dev/null || at_once=(-n $((3 * $(nproc))) --dist loadgroup)
+	# Asked of pytest itself: the first python3 in the path need not be the one that it runs with.
+	! pytest-3 -p xdist --version >/dev/null 2>&1 || at_once=(-n $((3 * $(nproc))) --dist loadgroup)
 	HUNTER_C=$build/hunter-c "${wrapper[@]}" pytest-3 -q -rs -p no:cacheprovider --build="$build" "${at_once[@]}" "$@" tests
 }
