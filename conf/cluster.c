@@ -13,7 +13,7 @@ struct common {
 	struct strings notify;
 };
 
-static const struct field common_fields[] = {
+const struct field group_fields[] = {
 	{.name = "type",
 		.type = FIELD_STRING,
 		.offset = offsetof(struct common, type),
@@ -53,7 +53,7 @@ struct cluster_settings *cluster_read(struct loader *loader, const struct yaml_n
 	void *options = arena_alloc(loader->arena, plugin ? plugin->options_size : 0);
 	struct common common = {.interval = loader->config->agent.interval};
 	struct reading reading = {.subject = *subject,
-		.tables = {{common_fields, &common}, {plugin ? plugin->fields : NULL, options}},
+		.tables = {{group_fields, &common}, {plugin ? plugin->fields : NULL, options}},
 		.other_keys = other_keys};
 	struct unset unset;
 
@@ -71,7 +71,7 @@ struct cluster_settings *cluster_read(struct loader *loader, const struct yaml_n
 		.interval = loader->source->interval ? loader->source->interval : common.interval,
 		.notify = notify_read(loader, map, subject, &common.notify),
 		.fingerprint = HASH_START};
-	fingerprint_fields(loader, &settings->fingerprint, common_fields, &common);
+	fingerprint_fields(loader, &settings->fingerprint, group_fields, &common);
 	fingerprint_list(loader, &settings->fingerprint, &settings->notify);
 	if (plugin)
 		fingerprint_fields(loader, &settings->fingerprint, plugin->fields, options);

@@ -172,6 +172,9 @@ struct agent_settings {
 extern const struct field agent_fields[];
 extern const struct field receiver_fields[]; /* of all receivers' sections */
 
+/* What a test, a metric and a group of type cluster may say besides the keys of its plugin. */
+extern const struct field test_fields[], metric_fields[], group_fields[];
+
 struct config {
 	struct arena *arena;
 	const char *path;

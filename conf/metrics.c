@@ -15,7 +15,7 @@ struct metric_options {
 	struct control_options control;
 };
 
-static const struct field metric_fields[] = {
+const struct field metric_fields[] = {
 	{.name = "column",
 		.type = FIELD_STRING,
 		.offset = offsetof(struct metric_options, column),

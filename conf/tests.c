@@ -19,7 +19,7 @@ struct test_options {
 	struct control_options control;
 };
 
-static const struct field test_fields[] = {
+const struct field test_fields[] = {
 	{.name = "source",
 		.type = FIELD_STRING,
 		.offset = offsetof(struct test_options, source),

@@ -1,0 +1,152 @@
+/*
+ * Prints the names that people and scripts rely on, one a line, as the program's own tables hold
+ * them: check.py compares them with tests/public_names.txt.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/cli.h"
+#include "agent/core/transfer.h"
+#include "agent/news/store.h"
+#include "agent/report/report.h"
+#include "agent/shapes/shapes.h"
+#include "agent/watch/api.h"
+#include "agent/watch/metrics_table.h"
+#include "agent/watch/pages.h"
+#include "detectors/change.h"
+#include "detectors/confirm.h"
+#include "detectors/detector.h"
+#include "detectors/fdr.h"
+#include "detectors/season.h"
+#include "notifiers/notifier.h"
+#include "sources/source.h"
+
+static const char *const types[] = {[FIELD_BOOL] = "true or false",
+	[FIELD_INT] = "integer",
+	[FIELD_DOUBLE] = "number",
+	[FIELD_STRING] = "text",
+	[FIELD_SECRET] = "secret",
+	[FIELD_DURATION] = "duration",
+	[FIELD_BYTES] = "bytes",
+	[FIELD_CHOICE] = "one of",
+	[FIELD_LIST] = "list",
+	[FIELD_MAP] = "map"};
+
+static void put_field(const char *room, const char *name, const struct field *field, bool is_flag)
+{
+	printf("%s ", room);
+	for (fputs(is_flag ? "--" : "", stdout); *name; name++)
+		putchar(is_flag && *name == '_' ? '-' : *name);
+	printf(": %s", types[field->type]);
+	for (size_t i = 0; field->choices && field->choices[i]; i++)
+		printf("%s%s", i ? "|" : " ", field->choices[i]);
+	if (is_flag && field->letter)
+		printf(", -%c", field->letter);
+	if (field->variable)
+		printf(", $%s", field->variable);
+	putchar('\n');
+}
+
+static void put_fields(
+	const char *kind, const char *owner, const struct field *fields, bool is_flag)
+{
+	char room[256];
+
+	snprintf(room, sizeof room, "%s%s%s", kind, owner ? " " : "", owner ? owner : "");
+	for (; fields && fields->name; fields++) {
+		put_field(room, fields->name, fields, is_flag);
+		if (fields->alias)
+			put_field(room, fields->alias, fields, is_flag);
+	}
+}
+
+static void put_commands(void)
+{
+	put_fields("flag of every command", NULL, common_fields, true);
+	for (const struct command *const *each = commands; *each; each++) {
+		printf("command %s: %s\n", (*each)->name,
+			(*each)->arguments ? (*each)->arguments : "no arguments");
+		for (const struct option_part *part = (*each)->parts; part && part->fields; part++)
+			put_fields("flag of", (*each)->name, part->fields, true);
+	}
+	printf("exit code %d: nothing found\nexit code %d: regressions found\n", EXIT_NOTHING,
+		EXIT_REGRESSIONS);
+	printf("exit code %d: usage or configuration\nexit code %d: some data unavailable\n",
+		EXIT_USAGE, EXIT_DATA);
+	printf("exit code %d: state or port unavailable\n", EXIT_STATE);
+}
+
+static void put_configuration(void)
+{
+	put_fields("key of agent", NULL, agent_fields, false);
+	put_fields("key of a test", NULL, test_fields, false);
+	put_fields("key of a metric", NULL, metric_fields, false);
+	put_fields("key of a cluster group", NULL, group_fields, false);
+	put_fields("key of a cluster group", NULL, shape_fields, false);
+	put_fields("key of a server or receiver with an address", NULL, endpoint_fields, false);
+	put_fields("key of every receiver", NULL, receiver_fields, false);
+	put_fields("key of detection", NULL, confirm_fields, false);
+	put_fields("key of detection", NULL, fdr_fields, false);
+	put_fields("key of detection", NULL, season_fields, false);
+	for (size_t i = 0; sources[i]; i++) {
+		put_fields("key of a test of type", sources[i]->name, sources[i]->fields, false);
+		put_fields("key of a server of type", sources[i]->name, sources[i]->server_fields,
+			false);
+	}
+	for (size_t i = 0; notifiers[i]; i++)
+		put_fields("key of receiver", notifiers[i]->name, notifiers[i]->fields, false);
+	for (size_t i = 0; detectors[i]; i++)
+		put_fields("option of detector", detectors[i]->name, detectors[i]->fields, false);
+	for (size_t i = 0; sources[i]; i++)
+		printf("source: %s\n", sources[i]->name);
+	for (size_t i = 0; notifiers[i]; i++)
+		printf("receiver: %s\n", notifiers[i]->name);
+	for (size_t i = 0; detectors[i]; i++)
+		printf("detector: %s\n", detectors[i]->name);
+}
+
+static void put_metrics(void)
+{
+	static const char *const metric_types[] = {"counter", "gauge", "info", "histogram"};
+
+	for (size_t i = 0; i < METRIC_COUNT; i++) {
+		const struct metric_row *row = &metric_rows[i];
+
+		printf("metric %s: %s", row->name, metric_types[row->type]);
+		for (size_t j = 0; j < METRIC_LABELS && row->labels[j]; j++)
+			printf("%s%s", j ? ", " : " by ", row->labels[j]);
+		putchar('\n');
+	}
+}
+
+static void put_routes(const struct route *routes)
+{
+	for (; routes->path; routes++) {
+		printf("address: %s %s\n", routes->methods & HTTP_POST ? "POST" : "GET",
+			routes->path);
+		for (size_t i = 0; routes->parameters && routes->parameters[i]; i++)
+			printf("parameter of %s: %s\n", routes->path, routes->parameters[i]);
+	}
+}
+
+static void put_names(const char *kind, const char *const *names, size_t from, size_t to)
+{
+	for (size_t i = from; i < to; i++)
+		if (names[i])
+			printf("%s: %s\n", kind, names[i]);
+}
+
+int main(void)
+{
+	put_commands();
+	put_configuration();
+	put_metrics();
+	put_routes(pages_routes);
+	put_routes(api_routes);
+	put_names("state of a change", change_state_names, 0, CHANGE_STATES);
+	put_names("news of a change", news_names, 0, NEWS_COUNT);
+	put_names("event of a change", event_names, 0, EVENT_KINDS);
+	put_names("kind of a change", change_kind_names, 0,
+		sizeof change_kind_names / sizeof *change_kind_names);
+	return fflush(stdout) == 0 ? 0 : 1;
+}
