@@ -198,8 +198,8 @@ struct config {
 	 * Such tests are unsupported and such receivers left out; the agent does not start.
 	 */
 	const char *missing;
-	/* The same for a file of a secret that cannot be read now, which is a warning at the start.
-	 */
+	/* The same for a file of a secret that cannot be read now or is empty, which is a warning
+	 * at the start. */
 	const char *unreadable;
 	uint64_t hash;                               /* of all that it says but secrets */
 	const struct dict *test_names, *group_names; /* for config_test and config_group */

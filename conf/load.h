@@ -83,7 +83,7 @@ void loader_check_links(struct loader *loader, const struct yaml_node *map,
 void loader_hold(struct loader *loader, const struct yaml_node *where,
 	const struct subject *subject, const char *text);
 
-/* Notes the first file of a secret that cannot be read, in config->unreadable. */
+/* Notes the first file of a secret that cannot be read or holds none, in config->unreadable. */
 void loader_unreadable(struct loader *loader, const struct yaml_node *where,
 	const struct subject *subject, const char *text);
 

@@ -28,7 +28,27 @@ static const char *string_at(const struct field *field, const void *options)
 	return *(const char *const *)(const void *)((const char *)options + field->offset);
 }
 
-/* Of a secret and the file that holds it at most one is given, and the file can be read. */
+/* Why the file cannot be used, or NULL. What it holds is wiped again. */
+static const char *file_problem(
+	struct loader *loader, const char *option, const char *path, bool secret)
+{
+	struct arena *scratch;
+	struct error error;
+	const char *content, *problem = NULL;
+	if (access(path, R_OK) != 0)
+		return arena_printf(loader->arena, "%s: cannot read \"%.200s\": %s", option, path,
+			strerror(errno));
+	if (!secret)
+		return NULL;
+	scratch = arena_new();
+	if (!secret_read(scratch, option, path, &content, &error))
+		problem = arena_strdup(loader->arena, error.text);
+	arena_free(scratch);
+	return problem;
+}
+
+/* Of a secret and the file that holds it at most one is given, and the file can be read and holds
+ * one: else it would be found out when something is to be told. */
 static void check_files(struct loader *loader, const struct yaml_node *map,
 	const struct subject *subject, const struct option_table *table)
 {
@@ -45,12 +65,11 @@ static void check_files(struct loader *loader, const struct yaml_node *map,
 		if (secret && secret->type == FIELD_SECRET && string_at(secret, table->options))
 			loader_report(loader, false, map, subject,
 				"\"%s\" and \"%s\" are both given", base, field->name);
-		if (access(path, R_OK) != 0) {
-			const char *text =
-				arena_printf(loader->arena, "%s: cannot read \"%.200s\": %s",
-					field->name, path, strerror(errno));
-			loader_report(loader, true, map, subject, "%s", text);
-			loader_unreadable(loader, map, subject, text);
+		const char *problem = file_problem(
+			loader, field->name, path, secret && secret->type == FIELD_SECRET);
+		if (problem) {
+			loader_report(loader, true, map, subject, "%s", problem);
+			loader_unreadable(loader, map, subject, problem);
 		}
 	}
 }

@@ -22,19 +22,33 @@
 #include "sources/prometheus_series.h"
 #include "sources/refuse.h"
 
-enum { HALVINGS_MAX = 6, HALVINGS_AFTER_TIMEOUTS = 3, DENSE_POINTS = 20000 };
+enum {
+	HALVINGS_MAX = 6,
+	HALVINGS_AFTER_TIMEOUTS = 3,
+	DENSE_POINTS = 20000,
+	STARTS_STEPS = 12,  /* of a request for starts: what it costs grows with the square, */
+	STARTS_PIECES = 64, /* but more than twice as many requests are not made */
+};
+
+enum stage {
+	AT_FLAVOR,  /* the server is asked what it is */
+	AT_METRICS, /* one after the other */
+	AT_BUILDS,  /* which of them ran at each point */
+	AT_SEEN,    /* ... which within each step */
+	AT_STARTS,  /* ... and where one came, when that was */
+};
 
 /* What is asked next: which query, and which piece of its range. */
 struct asking {
+	enum stage stage;
 	struct piece_of_range range;
 	struct collection *collection;
-	struct builds *builds; /* or NULL */
-	struct pairs said;     /* labels and the attributes they become */
-	size_t at;             /* metric */
-	bool at_builds;        /* the metrics are done */
-	bool at_starts;        /* ... and so are the builds */
-	bool at_flavor;        /* the server is asked what it is */
-	const char *query;
+	struct builds *builds;           /* or NULL */
+	struct pairs said;               /* labels and the attributes they become */
+	size_t at;                       /* metric */
+	const struct stretch *stretches; /* whose starts are asked for */
+	size_t stretch, stretch_count;
+	const char *query, *builds_query;
 	const char *address; /* for messages, without the query */
 	int halvings;
 };
@@ -109,10 +123,14 @@ static const char *builds_query(const struct prometheus_options *options)
 static bool find_query(struct query *query, struct asking *asking, struct error *error)
 {
 	const struct prometheus_options *options = query->options;
-	if (asking->at_starts)
+	if (asking->stage > AT_BUILDS)
 		return true;
-	if (asking->at_builds) /* behind the last metric */
-		return fill_query(query, builds_query(options), &asking->query, error);
+	if (asking->stage == AT_BUILDS) {
+		if (!fill_query(query, builds_query(options), &asking->builds_query, error))
+			return false;
+		asking->query = asking->builds_query;
+		return true;
+	}
 	const struct metric *metric = query->metric_count ? &query->metrics[asking->at] : NULL;
 	const char *text = metric && metric->query ? metric->query : options->query;
 	if (!check_queries(options, query->metrics, query->metric_count, error))
@@ -133,7 +151,8 @@ static bool ask(
 	asking_next(range);
 	asking->address = asking_request(query, range, asking->query, next);
 	collection_expect(asking->collection,
-		query->metric_count && !asking->at_builds ? &query->metrics[asking->at] : NULL,
+		query->metric_count && asking->stage == AT_METRICS ? &query->metrics[asking->at]
+								   : NULL,
 		range->from, range->to);
 	if (log_enabled(LEVEL_DEBUG))
 		log_event(LEVEL_DEBUG,
@@ -150,7 +169,8 @@ static bool ask(
 static bool shorten(struct asking *asking, const struct reply *reply, const char *said)
 {
 	bool timeout = reply->status == 503 || reply->status == 504;
-	if (asking->at_starts || !refusal_too_much(reply, said) ||
+	if (asking->stage == AT_STARTS || (asking->stage == AT_SEEN && timeout) ||
+		!refusal_too_much(reply, said) ||
 		asking->halvings >= (timeout ? HALVINGS_AFTER_TIMEOUTS : HALVINGS_MAX) ||
 		!asking_halve(&asking->range))
 		return false;
@@ -233,11 +253,12 @@ static bool check_builds(const struct asking *asking, struct error *error)
 static enum step take_answer(struct query *query, const struct reply *reply, struct error *error)
 {
 	struct asking *asking = query->state;
-	answer_take *take = reply->status != 200 ? take_nothing
-			    : asking->at_starts  ? builds_take_starts
-			    : asking->at_builds  ? builds_take
-						 : collection_take;
-	void *taker = asking->at_builds ? (void *)asking->builds : asking->collection;
+	answer_take *take = reply->status != 200         ? take_nothing
+			    : asking->stage == AT_STARTS ? builds_take_starts
+			    : asking->stage == AT_SEEN   ? builds_take_seen
+			    : asking->stage == AT_BUILDS ? builds_take
+							 : collection_take;
+	void *taker = asking->stage >= AT_BUILDS ? (void *)asking->builds : asking->collection;
 	struct answer answer = {0};
 	if (reply->kind != REPLY_ANSWER) {
 		if (shorten(asking, reply, ""))
@@ -359,30 +380,79 @@ static enum step finish(struct query *query, const struct asking *asking, struct
 	return STEP_DONE;
 }
 
+/* Goes to the stretch of that number, or says that there is none. */
+static bool to_stretch(struct asking *asking, size_t number)
+{
+	struct piece_of_range *range = &asking->range;
+	asking->stretch = number;
+	if (number == asking->stretch_count)
+		return false;
+	range->begin = range->from = asking->stretches[number].from;
+	range->end = asking->stretches[number].to;
+	return true;
+}
+
+/* On to when builds were first seen, where they can have come; false if there is nothing to ask. */
+static bool to_starts(struct asking *asking, bool narrow)
+{
+	struct piece_of_range *range = &asking->range;
+	int64_t steps = 0;
+	asking->stretches = builds_stretches(
+		asking->builds, range->begin, range->end, narrow, &asking->stretch_count);
+	for (size_t i = 0; i < asking->stretch_count; i++)
+		steps += (asking->stretches[i].to - asking->stretches[i].from) / range->step;
+	steps = (steps + STARTS_PIECES - 1) / STARTS_PIECES;
+	range->limit = range->step * (steps > STARTS_STEPS ? steps : STARTS_STEPS);
+	asking->query = builds_starts_query(asking->builds, asking->builds_query);
+	asking->stage = AT_STARTS;
+	return asking->query && to_stretch(asking, 0);
+}
+
+/* The builds at each point are known. */
+static bool advance_builds(const struct query *query, struct asking *asking)
+{
+	const struct prometheus_options *options = query->options;
+	if (options->step == 0 || options->deployments)
+		return false;
+	collection_expect_builds(asking->collection, asking->builds);
+	asking->query = builds_seen_query(asking->builds, asking->builds_query);
+	asking->stage = AT_SEEN;
+	return asking->query || to_starts(asking, false);
+}
+
 /* Moves on to the next piece or query; false if all was asked. */
 static bool advance(const struct query *query, struct asking *asking)
 {
-	const struct prometheus_options *options = query->options;
 	struct piece_of_range *range = &asking->range;
 	range->from = range->to;
 	if (range->from < range->end)
 		return true;
 	range->from = range->begin;
-	if (asking->at_starts)
-		return false;
-	if (asking->at_builds) {
-		const char *starts = options->deployments
-					     ? NULL
-					     : builds_starts_query(asking->builds, asking->query,
-						       options->step, range->end - range->begin);
-		asking->query = starts ? starts : asking->query;
-		asking->at_starts = starts != NULL;
-		return asking->at_starts;
+	switch (asking->stage) {
+	case AT_BUILDS: return advance_builds(query, asking);
+	case AT_SEEN: return to_starts(asking, true);
+	case AT_STARTS: return to_stretch(asking, asking->stretch + 1);
+	case AT_FLAVOR:
+	case AT_METRICS: break;
 	}
 	if (++asking->at < query->metric_count)
 		return true;
-	asking->at_builds = asking->builds;
-	return asking->at_builds;
+	asking->stage = AT_BUILDS;
+	return asking->builds;
+}
+
+/*
+ * A question failed whose answer makes deployments only more exact. One that the server does not
+ * understand (400) is no matter of load: then each step is looked into. False if all was asked.
+ */
+static bool do_without(struct query *query, struct asking *asking, int status, const char *why)
+{
+	bool seen = asking->stage == AT_SEEN;
+	if (!seen || status != 400)
+		query_notice(query, "deployments are known no closer than to the step%s: %.300s",
+			seen ? ", if another one followed within it" : "", why);
+	asking->range.from = asking->range.begin;
+	return seen && to_starts(asking, status != 400);
 }
 
 static bool start(struct query *query, struct error *error)
@@ -390,6 +460,7 @@ static bool start(struct query *query, struct error *error)
 	const struct endpoint *endpoint = query->server;
 	const struct prometheus_options *options = query->options;
 	struct asking *asking = query->state = arena_alloc(query->arena, sizeof *asking);
+	asking->stage = AT_METRICS;
 	if (!endpoint || !endpoint->url)
 		return error_set(
 			error, ERROR_USAGE, "no server: set url in the prometheus section");
@@ -435,7 +506,7 @@ static enum step learn_flavor(
 		asking->range.how = ASKING_EXPORT;
 	if (query->learnt)
 		atomic_store(query->learnt, victoria ? FLAVOR_VICTORIAMETRICS : FLAVOR_PROMETHEUS);
-	asking->at_flavor = false;
+	asking->stage = AT_METRICS;
 	return STEP_DONE;
 }
 
@@ -450,7 +521,7 @@ static enum step begin(struct query *query, struct transfer *next, struct error 
 	if (asking->range.how == ASKING_RAW && flavor == FLAVOR_VICTORIAMETRICS)
 		asking->range.how = ASKING_EXPORT;
 	if (asking->range.how == ASKING_RAW && flavor == FLAVOR_AUTO) {
-		asking->at_flavor = true;
+		asking->stage = AT_FLAVOR;
 		asking->address = asking_flavor(query, next);
 		return STEP_TRANSFER;
 	}
@@ -463,22 +534,18 @@ static enum step prometheus_step(
 	struct asking *asking = query->state;
 	if (!last)
 		return begin(query, next, error);
-	if (asking->at_flavor) {
+	if (asking->stage == AT_FLAVOR) {
 		if (learn_flavor(query, asking, last, error) == STEP_FAILED)
 			return STEP_FAILED;
-	} else {
-		bool taken = take_answer(query, last, error) == STEP_DONE;
-		if (!taken && !asking->at_starts)
-			return STEP_FAILED;
-		if (!taken) {
-			query_notice(query,
-				"deployments are known no closer than to the step: %.300s",
-				error->text);
-			return finish(query, asking, error);
-		}
-		if (!advance(query, asking))
-			return finish(query, asking, error);
+		return ask(query, asking, next, error) ? STEP_TRANSFER : STEP_FAILED;
 	}
+	bool taken = take_answer(query, last, error) == STEP_DONE;
+	if (!taken && asking->stage <= AT_BUILDS)
+		return STEP_FAILED;
+	bool more = taken ? advance(query, asking)
+			  : do_without(query, asking, last->status, error->text);
+	if (!more)
+		return finish(query, asking, error);
 	return ask(query, asking, next, error) ? STEP_TRANSFER : STEP_FAILED;
 }
 

@@ -10,13 +10,16 @@
 #include "agent/core/attribution.h"
 #include "agent/core/buf.h"
 #include "agent/core/hash.h"
+#include "sources/prometheus_promql.h"
 
 enum {
 	TABLE_SIZE = 16384,
 	COMPARED_MAX = 20000000,
 	SORTED_MAX = 2 * BUILDS_SAMPLES_MAX,
-	LOOKS_MAX = 43200, /* within the range, when builds are looked for: minutes of 30 days, */
-	LOOKS_MOST = 60,   /* and within a step */
+	LOOKS_MAX =
+		43200,   /* within the stretches, when builds are looked for: minutes of 30 days, */
+	LOOKS_MOST = 60, /* and within a step */
+	NAMES_MAX = 64,  /* of labels that may or may not tell builds apart */
 };
 
 /* Prometheus' own: so long a sample is taken for the present; ms. */
@@ -32,6 +35,11 @@ struct start {
 	int64_t point, time; /* ms */
 };
 
+struct times {
+	int64_t *items; /* ms, in order */
+	size_t n, capacity;
+};
+
 struct build {
 	const struct pair *labels;
 	size_t label_count;
@@ -39,8 +47,7 @@ struct build {
 	size_t fitting_count;
 	const char **attributes; /* one for each said label, or NULL */
 	bool says;
-	int64_t *times;
-	size_t n, capacity;
+	struct times points, seen; /* seen: points before which, within a step, it was */
 	struct start *starts;
 	size_t start_count, start_capacity;
 	struct build *same_hash;
@@ -54,10 +61,14 @@ struct builds {
 	struct build **table; /* by the labels' hash */
 	struct hash_key key;
 	int64_t step, look; /* ms; look: of starts, 0: they were not asked for */
+	int64_t begin;      /* of the grid */
+	int64_t covered;    /* by the stretches */
 	int64_t gap;        /* ms without a sample, after which a build appears anew */
 	int64_t end;        /* ... and after which it is gone where others are seen */
 	bool annotations;
-	size_t start_builds, starts;
+	size_t more_builds, starts, seen; /* of the two more questions */
+	const char *expected[NAMES_MAX];  /* labels that series have */
+	size_t expected_count;
 	struct timeline **timelines; /* by the members' hash */
 	size_t compared, sorted;     /* builds and samples, for timelines */
 	bool overflow;
@@ -98,21 +109,8 @@ size_t builds_count(const struct builds *builds, bool saying)
 {
 	size_t count = 0;
 	for (size_t i = 0; i < builds->count; i++)
-		count += builds->items[i]->n > 0 && (!saying || builds->items[i]->says);
+		count += builds->items[i]->points.n > 0 && (!saying || builds->items[i]->says);
 	return count;
-}
-
-const char *builds_starts_query(
-	struct builds *builds, const char *query, int64_t step, int64_t range)
-{
-	int64_t look = greater(range / LOOKS_MAX, step / LOOKS_MOST);
-	builds->look = greater(look + look_least - 1, look_least) / look_least * look_least;
-	if (step >= 2 * builds->look)
-		return arena_printf(builds->arena,
-			"min_over_time(timestamp((%s\n))[%lldms:%lldms])", query, (long long)step,
-			(long long)builds->look);
-	builds->look = 0;
-	return NULL;
 }
 
 bool builds_overflow(const struct builds *builds)
@@ -193,7 +191,7 @@ static struct build *find_build(struct builds *builds, const struct answer_serie
 		if (same_labels(
 			    build->labels, build->label_count, series->labels, series->label_count))
 			return build;
-	if (builds->count - builds->start_builds == BUILDS_MAX)
+	if (builds->count - builds->more_builds == BUILDS_MAX)
 		return NULL;
 	if (is_power_of_two(builds->count)) {
 		size_t capacity = builds->count ? 2 * builds->count : 1;
@@ -210,18 +208,23 @@ static struct build *find_build(struct builds *builds, const struct answer_serie
 }
 
 /* The room doubles, as a build may come in as many series as there are samples. */
+static void append(struct arena *arena, struct times *to, const int64_t *times, size_t n)
+{
+	if (n > to->capacity - to->n) {
+		size_t need = to->n + n, twice = 2 * to->capacity;
+		to->capacity = need > twice ? need : twice;
+		int64_t *more = arena_array(arena, to->capacity, sizeof *more);
+		if (to->n > 0)
+			memcpy(more, to->items, to->n * sizeof *more);
+		to->items = more;
+	}
+	memcpy(to->items + to->n, times, n * sizeof *times);
+	to->n += n;
+}
+
 static void add_times(struct builds *builds, struct build *build, const int64_t *times, size_t n)
 {
-	if (n > build->capacity - build->n) {
-		size_t need = build->n + n, twice = 2 * build->capacity;
-		build->capacity = need > twice ? need : twice;
-		int64_t *more = arena_array(builds->arena, build->capacity, sizeof *more);
-		if (build->n > 0)
-			memcpy(more, build->times, build->n * sizeof *more);
-		build->times = more;
-	}
-	memcpy(build->times + build->n, times, n * sizeof *times);
-	build->n += n;
+	append(builds->arena, &build->points, times, n);
 	builds->samples += n;
 }
 
@@ -240,7 +243,8 @@ static void add_annotations(
 {
 	for (size_t i = 0; i < series->n; i++) {
 		int64_t time = time_of(series->values[i]);
-		bool again = build->n > 0 && build->times[build->n - 1] == time;
+		const struct times *had = &build->points;
+		bool again = had->n > 0 && had->items[had->n - 1] == time;
 		if (time != INT64_MIN && !again)
 			add_times(builds, build, &time, 1);
 	}
@@ -276,22 +280,225 @@ static void add_start(struct builds *builds, struct build *build, struct start s
 	builds->starts++;
 }
 
+/* That of a series of one of the two more questions; NULL if it is too much. */
+static struct build *find_more(
+	struct builds *builds, const struct answer_series *series, size_t had)
+{
+	size_t before = builds->count;
+	if (series->n == 0 || builds->overflow || builds->more_builds == BUILDS_MAX ||
+		series->n > BUILDS_SAMPLES_MAX - had)
+		return NULL;
+	struct build *build = find_build(builds, series);
+	builds->more_builds += builds->count - before;
+	return build;
+}
+
 void builds_take_starts(void *context, const struct answer_series *series)
 {
 	struct builds *builds = context;
-	size_t before = builds->count;
-	if (series->n == 0 || builds->overflow || builds->start_builds == BUILDS_MAX ||
-		series->n > BUILDS_SAMPLES_MAX - builds->starts)
-		return;
-	struct build *build = find_build(builds, series);
-	if (!build)
-		return;
-	builds->start_builds += builds->count - before;
-	for (size_t i = 0; i < series->n; i++) {
+	struct build *build = find_more(builds, series, builds->starts);
+	for (size_t i = 0; build && i < series->n; i++) {
 		int64_t time = time_of(series->values[i]);
 		if (time != INT64_MIN)
 			add_start(builds, build, (struct start){series->times[i], time});
 	}
+}
+
+void builds_take_seen(void *context, const struct answer_series *series)
+{
+	struct builds *builds = context;
+	struct build *build = find_more(builds, series, builds->seen);
+	if (!build)
+		return;
+	append(builds->arena, &build->seen, series->times, series->n);
+	builds->seen += series->n;
+}
+
+void builds_expect(struct builds *builds, const struct pair *labels, size_t count)
+{
+	for (size_t i = 0; i < count && builds->expected_count < NAMES_MAX; i++) {
+		size_t at = 0;
+		while (at < builds->expected_count &&
+			strcmp(builds->expected[at], labels[i].key) != 0)
+			at++;
+		if (at == builds->expected_count)
+			builds->expected[builds->expected_count++] = labels[i].key;
+	}
+}
+
+const char *builds_seen_query(struct builds *builds, const char *query)
+{
+	if (builds->step < 2 * look_least || !promql_is_selector(query))
+		return NULL;
+	return arena_printf(
+		builds->arena, "count_over_time(%s\n[%lldms])", query, (long long)builds->step);
+}
+
+/* Whether the label tells builds apart to which the same series belong. */
+static bool is_expected(const struct builds *builds, const char *name)
+{
+	for (size_t i = 0; i < builds->expected_count; i++)
+		if (strcmp(builds->expected[i], name) == 0)
+			return true;
+	return builds->expected_count == NAMES_MAX;
+}
+
+/* The next fitting label from `at` on that tells builds apart, or NULL. */
+static const struct pair *next_expected(
+	const struct builds *builds, const struct build *build, size_t *at)
+{
+	while (*at < build->fitting_count) {
+		const struct pair *pair = &build->fitting[(*at)++];
+		if (is_expected(builds, pair->key))
+			return pair;
+	}
+	return NULL;
+}
+
+static int compare_texts(const char *a, const char *b)
+{
+	if (!a || !b)
+		return (a != NULL) - (b != NULL);
+	return strcmp(a, b);
+}
+
+/* 0: no series tells one from the other. */
+static int compare_builds(const void *a, const void *b, void *context)
+{
+	const struct builds *builds = context;
+	const struct build *x = *(const struct build *const *)a;
+	const struct build *y = *(const struct build *const *)b;
+	for (size_t i = 0; i < builds->said.count; i++) {
+		int order = compare_texts(x->attributes[i], y->attributes[i]);
+		if (order)
+			return order;
+	}
+	for (size_t i = 0, k = 0;;) {
+		const struct pair *one = next_expected(builds, x, &i);
+		const struct pair *other = next_expected(builds, y, &k);
+		if (!one || !other)
+			return (one != NULL) - (other != NULL);
+		int order = strcmp(one->key, other->key);
+		order = order ? order : strcmp(one->value, other->value);
+		if (order)
+			return order;
+	}
+}
+
+/* The grid, and what is known of its points. */
+struct marks {
+	int64_t begin, step;
+	size_t n;
+	bool *there, *wanted;
+};
+
+/* `n`: not a point of it. */
+static size_t point_of(const struct marks *marks, int64_t time)
+{
+	int64_t at = time - marks->begin;
+	return at >= 0 && at % marks->step == 0 && at / marks->step < (int64_t)marks->n
+		       ? (size_t)(at / marks->step)
+		       : marks->n;
+}
+
+static void note_there(struct build *const *members, size_t count, struct marks *marks, bool there)
+{
+	for (size_t i = 0; i < count; i++)
+		for (size_t k = 0; k < members[i]->points.n; k++) {
+			size_t at = point_of(marks, members[i]->points.items[k]);
+			if (at < marks->n)
+				marks->there[at] = there;
+		}
+}
+
+static void want(struct marks *marks, const struct times *points)
+{
+	for (size_t i = 0; i < points->n; i++) {
+		size_t at = point_of(marks, points->items[i]);
+		if (at > 0 && at < marks->n && !marks->there[at - 1])
+			marks->wanted[at] = true;
+	}
+}
+
+/* The steps in which one of these, which belong together, was seen and had not been before. */
+static void mark_steps(struct build *const *members, size_t count, struct marks *marks)
+{
+	note_there(members, count, marks, true);
+	for (size_t i = 0; i < count; i++) {
+		want(marks, &members[i]->points);
+		want(marks, &members[i]->seen);
+	}
+	note_there(members, count, marks, false);
+}
+
+static void mark_all(const struct builds *builds, struct marks *marks)
+{
+	struct build **all = memory_new(builds->count, sizeof *all);
+	memcpy(all, builds->items, builds->count * sizeof *all);
+	qsort_r(all, builds->count, sizeof *all, compare_builds, (void *)(uintptr_t)builds);
+	for (size_t first = 0, last = 1; first < builds->count; first = last++) {
+		while (last < builds->count &&
+			compare_builds(&all[first], &all[last], (void *)(uintptr_t)builds) == 0)
+			last++;
+		mark_steps(all + first, last - first, marks);
+	}
+	free(all);
+}
+
+/* The runs of wanted points, those joined that have no more than so many others between them.
+ * Returns how many; writes no more than there is room for. */
+static size_t join_marks(const struct marks *marks, size_t between, struct stretch *out)
+{
+	size_t count = 0, last = 0;
+	for (size_t i = 0; i < marks->n; i++) {
+		int64_t time = marks->begin + (int64_t)i * marks->step;
+		if (!marks->wanted[i])
+			continue;
+		bool joined = count > 0 && i - last <= between + 1;
+		count += !joined;
+		last = i;
+		if (count > BUILDS_STRETCHES_MAX)
+			return count;
+		if (!joined)
+			out[count - 1].from = time;
+		out[count - 1].to = time + marks->step;
+	}
+	return count;
+}
+
+struct stretch *builds_stretches(
+	struct builds *builds, int64_t begin, int64_t end, bool narrow, size_t *count)
+{
+	size_t n = (size_t)((end - begin + builds->step - 1) / builds->step);
+	struct stretch *out = arena_array(builds->arena, BUILDS_STRETCHES_MAX, sizeof *out);
+	struct marks marks = {
+		begin, builds->step, n, memory_new(n, sizeof(bool)), memory_new(n, sizeof(bool))};
+	memset(marks.there, 0, n);
+	memset(marks.wanted, !narrow, n);
+	if (narrow && builds->count > 0)
+		mark_all(builds, &marks);
+	*count = BUILDS_STRETCHES_MAX + 1;
+	for (size_t between = 0; *count > BUILDS_STRETCHES_MAX; between = 2 * between + 1)
+		*count = join_marks(&marks, between, out);
+	free(marks.there);
+	free(marks.wanted);
+	builds->begin = begin;
+	builds->covered = 0;
+	for (size_t i = 0; i < *count; i++)
+		builds->covered += out[i].to - out[i].from;
+	return out;
+}
+
+const char *builds_starts_query(struct builds *builds, const char *query)
+{
+	int64_t look = greater(builds->covered / LOOKS_MAX, builds->step / LOOKS_MOST);
+	builds->look = greater(look + look_least - 1, look_least) / look_least * look_least;
+	if (builds->covered > 0 && builds->step >= 2 * builds->look)
+		return arena_printf(builds->arena,
+			"min_over_time(timestamp((%s\n))[%lldms:%lldms])", query,
+			(long long)builds->step, (long long)builds->look);
+	builds->look = 0;
+	return NULL;
 }
 
 static bool fits(const struct build *build, const struct pair *labels, size_t count)
@@ -319,7 +526,7 @@ static size_t count_samples(const struct builds *builds, const size_t *members, 
 {
 	size_t samples = 0;
 	for (size_t i = 0; i < count; i++)
-		samples += builds->items[members[i]]->n;
+		samples += builds->items[members[i]]->points.n;
 	return samples;
 }
 
@@ -346,13 +553,6 @@ static struct deployment names_of(const struct builds *builds, const struct buil
 			names.version = build->attributes[i];
 	}
 	return names;
-}
-
-static int compare_texts(const char *a, const char *b)
-{
-	if (!a || !b)
-		return (a != NULL) - (b != NULL);
-	return strcmp(a, b);
 }
 
 struct named {
@@ -467,6 +667,38 @@ static int compare_appearances(const void *a, const void *b)
 	return (x->release > y->release) - (x->release < y->release);
 }
 
+static bool has_time(const struct times *times, int64_t time)
+{
+	size_t low = 0, high = times->n;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (times->items[middle] < time)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < times->n && times->items[low] == time;
+}
+
+/* Whether it began behind the beginning of the step. At the first look within it nobody can tell
+ * but by the point there. */
+static bool is_new(const struct builds *builds, const struct timeline *timeline,
+	const struct releases *releases, const struct appearance *appearance)
+{
+	int64_t begin = appearance->start.point - builds->step;
+	if (appearance->start.time <= begin || !has_name(appearance->release))
+		return false;
+	if (appearance->start.time > begin + builds->look || begin < builds->begin)
+		return appearance->start.time > begin + builds->look;
+	for (size_t i = 0; i < timeline->member_count; i++) {
+		size_t member = timeline->members[i];
+		if (&releases->items[releases->of[member]] == appearance->release &&
+			has_time(&builds->items[member]->points, begin))
+			return false;
+	}
+	return true;
+}
+
 /* Releases that were not there when the step before a point began, by time. */
 static struct appearance *find_appearances(const struct builds *builds,
 	const struct timeline *timeline, const struct releases *releases, struct arena *scratch,
@@ -486,11 +718,9 @@ static struct appearance *find_appearances(const struct builds *builds,
 		qsort(all, count, sizeof *all, compare_starts);
 	*kept = 0;
 	for (size_t i = 0; i < count; i++) {
-		const struct start *start = &all[i].start;
 		bool first = i == 0 || all[i - 1].release != all[i].release ||
-			     all[i - 1].start.point != start->point;
-		if (first && has_name(all[i].release) &&
-			start->time > start->point - builds->step + builds->look)
+			     all[i - 1].start.point != all[i].start.point;
+		if (first && is_new(builds, timeline, releases, &all[i]))
 			all[(*kept)++] = all[i];
 	}
 	if (*kept > 0)
@@ -522,7 +752,9 @@ static void sweep_appearances(struct sweep *sweep, int64_t time)
 		if (release == sweep->now)
 			continue;
 		add_deployment(sweep->builds, sweep->timeline, release,
-			sweep->before >= last ? at - builds->look : sweep->before, at);
+			sweep->before >= last ? greater(sweep->before, at - builds->look)
+					      : sweep->before,
+			at);
 		sweep->now = release;
 	}
 }
@@ -568,9 +800,9 @@ static void find_turns(struct builds *builds, struct timeline *timeline)
 	struct turn *all = memory_new(count, sizeof *all);
 	for (size_t i = 0; i < timeline->member_count; i++) {
 		const struct build *build = builds->items[timeline->members[i]];
-		for (size_t k = 0; k < build->n; k++)
-			all[n++] = (struct turn){
-				build->times[k], timeline->members[i], build->times[0]};
+		for (size_t k = 0; k < build->points.n; k++)
+			all[n++] = (struct turn){build->points.items[k], timeline->members[i],
+				build->points.items[0]};
 	}
 	qsort(all, count, sizeof *all, compare_turns);
 	find_deployments(builds, timeline, all, count);

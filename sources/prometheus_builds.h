@@ -29,16 +29,36 @@ struct builds *builds_new(struct arena *arena, struct pairs said, int64_t step, 
 void builds_take(void *builds, const struct answer_series *series);
 
 /*
- * The same of builds_starts_query: when each build was first seen within the step before each
- * point, to the minute or less, so that one that came and went between two points is known, and
- * when it came. It is only more exact: what is too much is left out.
+ * Between two points of a grid a build may come and go, and one may hide that it came. Two more
+ * questions find both; what they tell makes it only more exact, and what is too much is left out.
+ *
+ * In which steps a build was seen at all: the query, with the step as its range, of a query that is
+ * a selector; NULL of any other, and where steps are too short to look into.
  */
-void builds_take_starts(void *builds, const struct answer_series *series);
+const char *builds_seen_query(struct builds *builds, const char *query);
+void builds_take_seen(void *builds, const struct answer_series *series);
 
-/* The query, of the builds' own on a grid of `step`, for a range of that length (ms); NULL where it
- * would tell no more than that. */
-const char *builds_starts_query(
-	struct builds *builds, const char *query, int64_t step, int64_t range);
+/* A series with these labels is there: builds that differ in others belong together. */
+void builds_expect(struct builds *builds, const struct pair *labels, size_t count);
+
+/* Times between points of the grid, both of them asked for. */
+struct stretch {
+	int64_t from, to; /* ms */
+};
+
+/*
+ * The steps [begin, end) in which a build may have come: those where it was seen and had not been
+ * at their beginning; all of them unless `narrow`. Few are joined to at most BUILDS_STRETCHES_MAX
+ * stretches, in the arena. The first step has nothing before it.
+ */
+enum { BUILDS_STRETCHES_MAX = 64 };
+struct stretch *builds_stretches(
+	struct builds *builds, int64_t begin, int64_t end, bool narrow, size_t *count);
+
+/* When each build was first seen within the step before each of their points, to the minute or
+ * less: of builds_stretches. NULL where it would tell no more than the step. */
+const char *builds_starts_query(struct builds *builds, const char *query);
+void builds_take_starts(void *builds, const struct answer_series *series);
 
 /* Label sets that came; with `saying`, those that have one of the labels. */
 size_t builds_count(const struct builds *builds, bool saying);

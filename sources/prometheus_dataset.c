@@ -224,6 +224,12 @@ static int compare_found(const void *a, const void *b)
 	return strcmp(x->identity, y->identity);
 }
 
+void collection_expect_builds(const struct collection *collection, struct builds *builds)
+{
+	for (const struct found *found = collection->found; found; found = found->next)
+		builds_expect(builds, found->labels, found->label_count);
+}
+
 struct dataset collection_dataset(struct collection *collection, struct builds *builds)
 {
 	struct arena *arena = collection->arena;

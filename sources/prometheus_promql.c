@@ -307,3 +307,19 @@ int64_t promql_reach(const char *query, int64_t step)
 		longest = longer(longest, longer(reach.open[i].longest, reach.open[i].last));
 	return longest;
 }
+
+bool promql_is_selector(const char *query)
+{
+	struct reach reach = {.at = query};
+	skip_blanks(&reach);
+	bool named = is_word(*reach.at);
+	while (is_word(*reach.at))
+		reach.at++;
+	skip_blanks(&reach);
+	if (*reach.at == '{')
+		skip_labels(&reach);
+	else if (!named)
+		return false;
+	skip_blanks(&reach);
+	return !*reach.at;
+}

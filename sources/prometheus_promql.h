@@ -12,6 +12,9 @@
 /* Whether the query has a %{BRANCH}. */
 bool promql_has_branch(const char *query);
 
+/* Whether it is a name with labels in braces, or one of them: a range can be put behind it. */
+bool promql_is_selector(const char *query);
+
 /*
  * The query with the branch for each %{BRANCH}, without blanks at its end. Within quotes the branch
  * is escaped, behind =~ and !~ also as a regular expression, so that it stands for itself whatever

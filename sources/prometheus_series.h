@@ -32,6 +32,9 @@ void collection_take(void *collection, const struct answer_series *series);
 /* Native histograms that were left out, since collection_new. */
 size_t collection_histograms(const struct collection *collection);
 
+/* Tells the builds of the labels of all series that are there by now. */
+void collection_expect_builds(const struct collection *collection, struct builds *builds);
+
 /* Whether a series had the said label of that number. */
 bool collection_said(const struct collection *collection, size_t label);
 

@@ -71,7 +71,9 @@ bool secret_read(struct arena *arena, const char *option, const char *path, cons
 	text[length] = '\0';
 	length = (ssize_t)secret_length(text);
 	text[length] = '\0';
-	if (length == 0 || has_controls(text, (size_t)length))
+	if (length == 0)
+		return error_set(error, ERROR_DATA, "%s: %s is empty", option, path);
+	if (has_controls(text, (size_t)length))
 		return error_set(error, ERROR_DATA,
 			"%s %s: must hold one line without control characters", option, path);
 	*secret = text;

@@ -8,7 +8,9 @@ at random. The deployment in question moves the level at once, by so many standa
 points each, two thirds of them before. One line for each way of asking and each size:
 
 - found: services of which a change is found within a window and three points of the deployment;
-- culprit: those of them whose suspects hold it. The rest is listed on stderr;
+- culprit: those of them whose suspects hold it by name. The rest is listed on stderr;
+- in the range: those whose range, from what ran before (exclusive) to the last suspect, has it: one that was gone before anybody
+  looked is there, between two that were seen;
 - suspects: how many there are, median and most; of these deployments `least` would be left if each point said exactly what it holds:
   those between the last grid time before the culprit and the first behind it;
 - width: from `since` to `until` of the suspects in steps, median and nine in ten, and the least that points can tell: the window and a step.
@@ -82,7 +84,7 @@ def judge(all_services, document, out):
             changes.setdefault(name, []).append(change)
     rows = {}
     for kind, size, service in all_services:
-        row = rows.setdefault((kind, size), {"n": 0, "found": 0, "held": 0, "counts": [], "least": [], "widths": [], "ask": service})
+        row = rows.setdefault((kind, size), {"n": 0, "found": 0, "held": 0, "within": 0, "counts": [], "least": [], "widths": [], "ask": service})
         row["n"] += 1
         near = [c for c in changes.get(service.name, []) if abs(c["timestamp"] - service.culprit) <= service.window + 3 * service.step]
         if not near:
@@ -94,10 +96,12 @@ def judge(all_services, document, out):
         since, until = (datetime.datetime.fromisoformat(suspects[k].replace("Z", "+00:00")).timestamp() for k in ("since", "until"))
         row["found"] += 1
         row["held"] += held
+        within = suspects["count"] > 0 and (suspects["from"] or "") < commit <= suspects["to"]
+        row["within"] += within
         row["counts"].append(suspects["count"])
         row["least"].append(service.least())
         row["widths"].append((until - since) / service.step)
-        if not held:
+        if not held or not within:
             print(f"{kind} {size} sd {service.name}: deployed {datetime.datetime.utcfromtimestamp(service.culprit)} {commit},",
                   json.dumps(suspects), file=sys.stderr)
     for (kind, size), row in rows.items():
@@ -105,6 +109,7 @@ def judge(all_services, document, out):
         median = statistics.median(widths) if widths else math.nan
         nine = widths[int(0.9 * (len(widths) - 1))] if widths else math.nan
         print(f"| {out} | {kind} | {size} | {row['found']} of {row['n']} | {row['held']} of {row['found']} | "
+              f"{row['within']} of {row['found']} | "
               f"{statistics.median(row['counts'] or [0]):g}, {max(row['counts'] or [0])} | {statistics.mean(row['least'] or [0]):.2f} of "
               f"{statistics.mean(row['counts'] or [0]):.2f} | {median:.1f}, {nine:.1f} | {(service.window + service.step) / service.step:.0f} |",
               flush=True)
@@ -157,8 +162,8 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", choices=("prometheus", "graphite"))
     options = parser.parse_args()
-    print("| source | points | step, sd | found | culprit among the suspects | suspects: median, most | least of mean | "
-          "width in steps: median, 90% | least |\n|---|---|---|---|---|---|---|---|---|")
+    print("| source | points | step, sd | found | culprit among the suspects | in the range | suspects: median, most | least of mean | "
+          "width in steps: median, 90% | least |\n|---|---|---|---|---|---|---|---|---|---|")
     for kind in (prometheus, graphite):
         if options.only in (None, kind.__name__):
             with contextlib.ExitStack() as stack:

@@ -324,6 +324,8 @@ def test_secret_files_lie_beside_the_configuration(hunter, tmp_path):
         "tests: {a: {type: csv, file: a.csv}}\n")
     (tmp_path / "a.csv").write_text("time,m\n2026-01-01,1\n")
     assert 'cannot read "conf/token"' in hunter("validate", "--config", "conf/hunter.yaml").out
+    (tmp_path / "conf/token").write_text(" \n")
+    assert "prometheus: bearer_token_file: conf/token is empty" in hunter("validate", "--config", "conf/hunter.yaml").out
     (tmp_path / "conf/token").write_text(KEY)
     (tmp_path / "conf/token").chmod(0o600)
     assert "warning" not in hunter("validate", "--config", "conf/hunter.yaml").out

@@ -21,6 +21,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		fprintf(stderr, "it reaches back too far\n");
 		abort();
 	}
+	if (promql_is_selector(query) && reach != -1) {
+		fprintf(stderr, "a selector has no range\n");
+		abort();
+	}
 	/* Without a place for the branch only blanks at the end go. */
 	if (promql_fill_branch(arena, query, "b", &filled, &error) && !promql_has_branch(query) &&
 		strncmp(filled, query, strlen(filled)) != 0) {

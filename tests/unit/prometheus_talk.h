@@ -13,7 +13,7 @@
 #include "agent/core/when.h"
 #include "sources/prometheus.h"
 
-enum { HOUR = 3600000, MOST_TRANSFERS = 64 };
+enum { HOUR = 3600000, MOST_TRANSFERS = 80 };
 
 struct talk {
 	struct query query;

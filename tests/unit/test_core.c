@@ -208,6 +208,7 @@ static void secrets_are_one_line_of_a_file(void **state)
 		write_file(path, wrong[i]);
 		assert_false(secret_read(arena, "token_file", path, &secret, &error));
 		assert_null(strstr(error.text, "s3cret"));
+		assert_int_equal(strstr(error.text, "token is empty") != NULL, i < 3);
 	}
 	unlink(path);
 	assert_int_equal(mkfifo(path, 0600), 0); /* nobody is waited for */

@@ -168,6 +168,11 @@ static void test_unreadable(void **state)
 	assert_non_null(strstr(config->unreadable,
 		":2:8: slack: bot_token_file: cannot read \"/nonexistent\": No such file"));
 	config_free(config);
+	config = load("prometheus: {url: \"http://one/\"}\n"
+		      "slack: {bot_token_file: /dev/null, channels: [a]}\n");
+	assert_non_null(strstr(
+		config->unreadable, ":2:8: slack: bot_token_file /dev/null: is no regular file"));
+	config_free(config);
 	config = load(base);
 	assert_null(config->unreadable);
 	config_free(config);

@@ -721,6 +721,18 @@ static void test_reach_of_queries(void **state)
 	}
 }
 
+static void test_selectors(void **state)
+{
+	static const char *const selectors[] = {"x", " job:x_y ", "x{a=\"}(\"} # why", "{a='b'}"};
+	static const char *const others[] = {"", "x[5m]", "x offset 5m", "x @ 5", "rate(x)", "(x)",
+		"x + y", "x{a=\"b\"} or y", "sum by (x) (y)", "# x"};
+	(void)state;
+	for (size_t i = 0; i < sizeof selectors / sizeof *selectors; i++)
+		assert_true(promql_is_selector(selectors[i]));
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+		assert_false(promql_is_selector(others[i]));
+}
+
 /* "b@10..20": from stamp to stamp; without the first where nobody looked before. */
 static void check_deployments(const struct axis *axis, const char *expected)
 {
@@ -775,56 +787,194 @@ static void test_deployments_of_builds(void **state)
 	}
 }
 
-/* On a grid of an hour one build hides the one that came before it within the hour. */
-static void test_deployments_between_points(void **state)
+/* On a grid of an hour one build hides the one that came before it within the hour. What came is
+ * asked for in the steps in which something did. */
+static void set_hours(struct talk *talk)
 {
-	struct talk *talk = *state;
 	talk->options.step = HOUR;
 	talk->options.query = "x";
 	talk->options.build_info = "build_info # ours";
 	talk->query.since = T * 1000LL;
 	talk->query.until = (T + 5 * 3600) * 1000LL;
-	say_rows(talk, (const char *[]){"|800 1,4400 2,8000 3", NULL});
+	say_rows(talk, (const char *[]){"|400 1,4000 2,7600 3", NULL});
 	say_rows(talk,
-		(const char *[]){"\"__name__\":\"build_info\",\"revision\":\"a\"|800 1,4400 1",
-			"\"__name__\":\"build_info\",\"revision\":\"c\"|8000 1,11600 1", NULL});
+		(const char *[]){"\"__name__\":\"build_info\",\"revision\":\"a\"|400 1,4000 1",
+			"\"__name__\":\"build_info\",\"revision\":\"c\"|7600 1,11200 1", NULL});
+}
+
+static void say_seen(struct talk *talk)
+{
+	say_rows(talk,
+		(const char *[]){"\"revision\":\"a\"|400 60,4000 60,7600 2",
+			"\"revision\":\"b\"|7600 34", "\"revision\":\"c\"|7600 16,11200 60", NULL});
+}
+
+static void say_starts(struct talk *talk)
+{
 	say(talk, 200,
 		"{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\",\"result\":["
-		"{\"metric\":{\"revision\":\"a\"},\"values\":[[1795100800,\"1795097210\"],"
-		"[1795104400,\"1795100815\"],[1795108000,\"1795104415\"]]},"
-		"{\"metric\":{\"revision\":\"b\"},\"values\":[[1795108000,\"1795105000\"]]},"
-		"{\"metric\":{\"revision\":\"c\"},\"values\":[[1795108000,\"1795107015\"],"
-		"[1795111600,\"1795108015\"]]}]}}");
+		"{\"metric\":{\"revision\":\"a\"},\"values\":[[1795107600,\"1795104015\"]]},"
+		"{\"metric\":{\"revision\":\"b\"},\"values\":[[1795107600,\"1795104600\"]]},"
+		"{\"metric\":{\"revision\":\"c\"},\"values\":[[1795107600,\"1795106615\"]]}]}}");
+}
+
+#define EMPTY_MATRIX "{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\",\"result\":[]}}"
+
+#define STARTS                                                                                     \
+	"query=min_over_time%28timestamp%28%28build_info%20%23%20ours%0A%29%29%5B3600000ms"        \
+	"%3A60000ms%5D%29&start="
+
+static void test_deployments_between_points(void **state)
+{
+	struct talk *talk = *state;
+	set_hours(talk);
+	say_seen(talk);
+	say_starts(talk);
 	done(talk);
-	assert_non_null(
-		strstr(talk->asked[2].url, "query=min_over_time%28timestamp%28%28build_info%20%23%"
-					   "20ours%0A%29%29%5B3600000ms%3A60000ms"
-					   "%5D%29&start="));
-	check_deployments(talk->query.data.series[0].axis, "a@..800 b@4940..5000 c@6955..7015");
+	assert_non_null(strstr(talk->asked[2].url,
+		"query=count_over_time%28build_info%20%23%20ours%0A%5B3600000ms%5D%29&start="
+		"1795100400&end=1795114800&step=3600&"));
+	assert_non_null(strstr(talk->asked[3].url, STARTS "1795107600&end=1795107600&step=3600&"));
+	check_deployments(talk->query.data.series[0].axis, "a@..400 b@4540..4600 c@6555..6615");
 	assert_int_equal(talk->query.notices.count, 0);
+}
+
+/* Seen at the first look within the step: it came there, or was there all the time. */
+static void test_a_deployment_at_the_first_look(void **state)
+{
+	struct talk *talk = *state;
+	set_hours(talk);
+	say_seen(talk);
+	say(talk, 200,
+		"{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\",\"result\":["
+		"{\"metric\":{\"revision\":\"a\"},\"values\":[[1795107600,\"1795104015\"]]},"
+		"{\"metric\":{\"revision\":\"b\"},\"values\":[[1795107600,\"1795104045\"]]},"
+		"{\"metric\":{\"revision\":\"c\"},\"values\":[[1795107600,\"1795106615\"]]}]}}");
+	done(talk);
+	check_deployments(talk->query.data.series[0].axis, "a@..400 b@4000..4045 c@6555..6615");
+}
+
+/* Other instances of a build do not make it new, unless series are told apart by them. */
+static void test_instances_that_come_and_go(void **state)
+{
+	(void)state;
+	for (int told_apart = 0; told_apart < 2; told_apart++) {
+		struct talk *talk;
+		set_up((void **)&talk);
+		talk->options.step = HOUR;
+		talk->options.query = "x";
+		talk->options.build_info = "build_info";
+		talk->query.since = T * 1000LL;
+		talk->query.until = (T + 5 * 3600) * 1000LL;
+		say_rows(talk, (const char *[]){told_apart ? "\"i\":\"2\"|400 1,4000 2,7600 3"
+							   : "|400 1,4000 2,7600 3",
+				       NULL});
+		say_rows(talk, (const char *[]){"\"i\":\"1\",\"revision\":\"a\"|400 1,4000 1",
+				       "\"i\":\"2\",\"revision\":\"a\"|7600 1,11200 1", NULL});
+		say_rows(talk,
+			(const char *[]){"\"i\":\"1\",\"revision\":\"a\"|400 60,4000 60,7600 2",
+				"\"i\":\"2\",\"revision\":\"a\"|7600 16,11200 60", NULL});
+		if (told_apart)
+			say(talk, 200,
+				"{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\","
+				"\"result\":["
+				"{\"metric\":{\"i\":\"2\",\"revision\":\"a\"},\"values\":"
+				"[[1795107600,\"1795106615\"]]}]}}");
+		done(talk);
+		assert_int_equal(talk->asked_count, told_apart ? 4 : 3);
+		check_deployments(
+			talk->query.data.series[0].axis, told_apart ? "a@..6615" : "a@..400");
+		tear_down((void **)&talk);
+	}
+}
+
+/* Far apart, each step is asked for by itself; of too many the nearest are asked for together. */
+static void test_many_deployments_between_points(void **state)
+{
+	(void)state;
+	for (int count = 64; count < 66; count++) {
+		struct talk *talk;
+		struct buf seen = {0};
+		set_up((void **)&talk);
+		talk->options.step = HOUR;
+		talk->options.query = "x";
+		talk->options.build_info = "build_info";
+		talk->query.since = T * 1000LL;
+		talk->query.until = (T + 300 * 3600) * 1000LL;
+		say_rows(talk, (const char *[]){"|400 1", NULL});
+		say_rows(talk, (const char *[]){"\"revision\":\"a\"|400 1", NULL});
+		for (int i = 0; i < count; i++)
+			buf_printf(&seen, "%s%d 1", i ? "," : "\"revision\":\"b\"|",
+				400 + 3600 * (4 + 4 * i - 2 * (i == 1)));
+		say_rows(talk, (const char *[]){seen.data, NULL});
+		for (int i = 0; i < 64; i++)
+			say(talk, 200, EMPTY_MATRIX);
+		done(talk);
+		assert_non_null(strstr(
+			talk->asked[3].url, count == 64 ? "start=1795114800&end=1795114800&"
+							: "start=1795114800&end=1795122000&"));
+		buf_free(&seen);
+		tear_down((void **)&talk);
+	}
 }
 
 /* They are only more exact: without them the step is what is known. */
 static void test_deployments_that_are_refused(void **state)
 {
-	struct talk *talk = *state;
-	talk->options.step = HOUR;
-	talk->options.query = "x";
-	talk->options.build_info = "build_info";
-	talk->query.since = T * 1000LL;
-	talk->query.until = (T + 5 * 3600) * 1000LL;
-	say_rows(talk, (const char *[]){"|800 1,4400 2,8000 3", NULL});
-	say_rows(talk, (const char *[]){"\"revision\":\"a\"|800 1,4400 1",
-			       "\"revision\":\"c\"|8000 1", NULL});
-	say(talk, 422,
+	static const char too_many[] =
 		"{\"status\":\"error\",\"errorType\":\"execution\",\"error\":\"query processing "
-		"would "
-		"load too many samples into memory in query execution\"}");
+		"would load too many samples into memory in query execution\"}";
+	struct talk *talk = *state;
+	set_hours(talk);
+	say_seen(talk);
+	say(talk, 422, too_many);
 	done(talk);
-	check_deployments(talk->query.data.series[0].axis, "a@..800 c@4400..8000");
+	check_deployments(talk->query.data.series[0].axis, "a@..400 c@4000..7600");
 	assert_int_equal(talk->query.notices.count, 1);
 	assert_non_null(strstr(talk->query.notices.items[0], "no closer than to the step: "));
 	assert_non_null(strstr(talk->query.notices.items[0], "too many samples"));
+}
+
+/* A server that times out over the steps is asked where points show that a build came. */
+static void test_steps_that_are_refused(void **state)
+{
+	struct talk *talk = *state;
+	set_hours(talk);
+	say(talk, 503,
+		"{\"status\":\"error\",\"errorType\":\"timeout\",\"error\":\"query timed out in "
+		"expression evaluation\"}");
+	say_starts(talk);
+	done(talk);
+	assert_non_null(strstr(talk->asked[3].url, STARTS "1795107600&end=1795107600&step=3600&"));
+	check_deployments(talk->query.data.series[0].axis, "a@..400 b@4540..4600 c@6555..6615");
+	assert_int_equal(talk->query.notices.count, 1);
+	assert_non_null(
+		strstr(talk->query.notices.items[0], "if another one followed within it: "));
+}
+
+/* What has no range is looked into everywhere: an expression, or what the server takes for one. */
+static void test_deployments_of_expressions(void **state)
+{
+	(void)state;
+	for (int known = 0; known < 2; known++) {
+		struct talk *talk;
+		set_up((void **)&talk);
+		set_hours(talk);
+		if (known)
+			talk->options.build_info = "max by (revision) (build_info)";
+		else
+			say(talk, 400,
+				"{\"status\":\"error\",\"errorType\":\"bad_data\",\"error\":"
+				"\"invalid parameter\"}");
+		say_starts(talk);
+		done(talk);
+		assert_non_null(strstr(talk->asked[talk->asked_count - 1].url,
+			"start=1795100400&end=1795114800&step=3600&"));
+		check_deployments(
+			talk->query.data.series[0].axis, "a@..400 b@4540..4600 c@6555..6615");
+		assert_int_equal(talk->query.notices.count, 0);
+		tear_down((void **)&talk);
+	}
 }
 
 /* Values are times, in seconds or milliseconds, also of what was deployed before the range. */
@@ -883,7 +1033,13 @@ int main(void)
 		TALK_TEST(test_branches_are_asked_for),
 		cmocka_unit_test(test_reach_of_queries),
 		cmocka_unit_test(test_deployments_of_builds),
+		cmocka_unit_test(test_selectors),
 		TALK_TEST(test_deployments_between_points),
+		TALK_TEST(test_a_deployment_at_the_first_look),
+		TALK_TEST(test_instances_that_come_and_go),
+		TALK_TEST(test_many_deployments_between_points),
+		TALK_TEST(test_steps_that_are_refused),
+		TALK_TEST(test_deployments_of_expressions),
 		TALK_TEST(test_deployments_that_are_refused),
 		TALK_TEST(test_annotations),
 	};

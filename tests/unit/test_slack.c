@@ -795,7 +795,7 @@ static void test_secret_files(void **state)
 	set_option(fixture, "bot_token_file", path);
 	assert_int_equal(begin_anew(fixture), STEP_FAILED);
 	assert_int_equal(fixture->error.kind, ERROR_USAGE);
-	assert_non_null(strstr(fixture->error.text, "must hold one line"));
+	assert_non_null(strstr(fixture->error.text, "is empty"));
 	assert_int_equal(write(file, TOKEN "\n", strlen(TOKEN) + 1), strlen(TOKEN) + 1);
 	assert_int_equal(begin_anew(fixture), STEP_TRANSFER);
 	assert_string_equal(fixture->transfer.bearer, TOKEN);
