@@ -7,11 +7,13 @@
 #include "detectors/combine.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "detectors/scratch.h"
 #include "detectors/segments.h"
+#include "detectors/tried.h"
 
 static const struct field combine_fields[] = {
 	{.name = "tolerance",
@@ -39,6 +41,12 @@ static int by_index(const void *a, const void *b)
 	return (one->member > other->member) - (one->member < other->member);
 }
 
+static void name_member(struct tried_list *tried, const char *name)
+{
+	if (tried)
+		tried->by = name;
+}
+
 /* Runs the members; returns the number of votes, which have room for all. */
 static size_t take_votes(const struct samples *samples, const struct combine_options *options,
 	struct scratch *work, struct change *room, struct vote *votes)
@@ -48,12 +56,36 @@ static size_t take_votes(const struct samples *samples, const struct combine_opt
 		const struct combine_member *member = &options->members[m];
 		const struct detector *detector = detector_find(member->detector);
 		assert(detector && detector != &combine_detector);
+		name_member(scratch_tried(work), member->detector);
 		size_t found = detector->detect(samples, member->options, work, room);
 		for (size_t i = 0; i < found; i++)
 			votes[count++] = (struct vote){room[i].index, m, room[i].pvalue, false};
 	}
+	name_member(scratch_tried(work), NULL);
 	qsort(votes, count, sizeof(*votes), by_index);
 	return count;
+}
+
+/* A change of one member, or of too few. */
+static void note_alone(const struct vote *vote, const struct vote *votes, size_t count,
+	const struct combine_options *options, struct tried_list *tried)
+{
+	struct tried one = {.index = vote->index,
+		.fate = TRIED_VOTES,
+		.pvalue = vote->p,
+		.mean_before = (double)NAN,
+		.mean_after = (double)NAN};
+	bool voted[COMBINE_MOST] = {0};
+	size_t members = 0, tolerance = (size_t)options->tolerance;
+
+	for (size_t i = 0; i < count; i++)
+		voted[votes[i].member] |= votes[i].index + tolerance >= vote->index &&
+					  votes[i].index <= vote->index + tolerance;
+	for (size_t m = 0; m < options->count; m++)
+		members += voted[m];
+	tried_limit(&one, "detectors", (double)members, (double)options->need);
+	one.by = options->members[vote->member].detector;
+	tried_note(tried, &one);
 }
 
 /*
@@ -148,9 +180,14 @@ static size_t combine_detect(const struct samples *samples, const void *options,
 	struct vote *votes = scratch_take(scratch, most, sizeof(*votes));
 	struct vote *agreed = scratch_take(scratch, most, sizeof(*agreed));
 	struct scratch *work = scratch_beside(scratch);
-	size_t count = take_votes(samples, given, work, out, votes);
-	count = find_agreements(given, votes, count, work, agreed);
+	struct tried_list *tried = scratch_tried(scratch);
+	scratch_trace(work, tried);
+	size_t voted = take_votes(samples, given, work, out, votes);
+	size_t count = find_agreements(given, votes, voted, work, agreed);
 	scratch_free(work);
+	for (size_t i = 0; tried && i < voted; i++)
+		if (!votes[i].used)
+			note_alone(&votes[i], votes, voted, given, tried);
 	return describe(samples, agreed, count, scratch, out);
 }
 

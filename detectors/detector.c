@@ -13,6 +13,7 @@
 #include "detectors/modes.h"
 #include "detectors/scratch.h"
 #include "detectors/stepfit.h"
+#include "detectors/tried.h"
 
 const struct detector *const detectors[] = {
 	&edivisive_detector,
@@ -49,12 +50,23 @@ static bool is_done(const struct detector *detector, size_t n, const struct scra
 		detector->name, (double)steps_for(n) / 1e9, n, detector->thrift);
 }
 
+static void note_standing(struct tried_list *tried, const struct change *found, size_t count)
+{
+	for (size_t i = 0; tried && i < count; i++)
+		tried_note(tried, &(struct tried){.index = found[i].index,
+					  .fate = TRIED_STANDS,
+					  .pvalue = found[i].pvalue,
+					  .mean_before = found[i].mean_before,
+					  .mean_after = found[i].mean_after});
+}
+
 bool detector_run(const struct detector *detector, const struct samples *samples,
 	const void *options, struct scratch *scratch, struct change *out, size_t *count,
 	struct error *error)
 {
 	scratch_allow(scratch, steps_for(samples->n));
 	*count = detector->detect(samples, options, scratch, out);
+	note_standing(scratch_tried(scratch), out, *count);
 	return is_done(detector, samples->n, scratch, error);
 }
 

@@ -160,8 +160,11 @@ static int by_start(const void *a, const void *b)
 /* Pulses are taken out before anything is judged. */
 static void note_filled(struct tried_list *tried, const struct excursion *one)
 {
-	struct tried edge = {
-		tried->places[one->start], TRIED_EXCURSION, (double)NAN, (double)NAN, (double)NAN};
+	struct tried edge = {.index = tried->places[one->start],
+		.fate = TRIED_EXCURSION,
+		.pvalue = (double)NAN,
+		.mean_before = (double)NAN,
+		.mean_after = (double)NAN};
 	tried_note(tried, &edge);
 	edge.index = tried->places[one->end];
 	tried_note(tried, &edge);

@@ -18,6 +18,7 @@
 #include "detectors/edivisive_internal.h"
 #include "detectors/edivisive_search.h"
 #include "detectors/stats.h"
+#include "detectors/tried.h"
 
 /* An interval of a window between points found so far, with its best split. */
 struct interval {
@@ -100,6 +101,29 @@ static struct interval interval_of(const struct window_pass *pass, size_t start,
 		.split = search_split(&pass->search, pass->values + start, end - start)};
 }
 
+/* Who asks why wants to know where a window was cut no further. */
+static void note_last(const struct window_pass *pass, const struct interval *interval)
+{
+	struct tried_list *tried = scratch_tried(pass->search.scratch);
+	const double *values = pass->values + interval->start;
+	size_t tau = interval->split.tau, n = interval->end - interval->start;
+	struct moments before, after;
+	double p;
+
+	if (!tried || tau == 0)
+		return;
+	before = moments_of(values, tau);
+	after = moments_of(values + tau, n - tau);
+	p = ttest_pooled(before, after).p;
+	struct tried one = {.index = interval->start + tau,
+		.fate = TRIED_WEAK,
+		.pvalue = isnan(p) ? 1 : p,
+		.mean_before = before.mean,
+		.mean_after = after.mean};
+	tried_limit(&one, "p", one.pvalue, pass->threshold);
+	tried_note(tried, &one);
+}
+
 /* Cuts intervals[at] at its split, moving those behind it; only the two halves are searched again.
  */
 static void cut_interval(const struct window_pass *pass, size_t count, size_t at)
@@ -126,8 +150,10 @@ static size_t detect_window(const struct window_pass *pass, size_t start, size_t
 		for (size_t i = 1; i < parts; i++)
 			if (intervals[i].split.q > intervals[best].split.q)
 				best = i;
-		if (!split_is_significant(pass, &intervals[best]))
+		if (!split_is_significant(pass, &intervals[best])) {
+			note_last(pass, &intervals[best]);
 			break;
+		}
 		cut_interval(pass, parts, best);
 		parts++;
 	}
@@ -186,6 +212,24 @@ static size_t weakest_point(
 	return point_magnitude(&points[weakest]) > options->magnitude ? count : weakest;
 }
 
+static void note_removed(const struct point *point, const struct edivisive_options *options,
+	struct tried_list *tried)
+{
+	bool weak = !(point->p < options->p_value);
+	struct tried one = {.index = point->index,
+		.fate = weak ? TRIED_TEST : TRIED_MAGNITUDE,
+		.pvalue = point->p,
+		.mean_before = point->before.mean,
+		.mean_after = point->after.mean};
+
+	if (weak)
+		tried_limit(&one, "p", point->p, options->p_value);
+	else
+		tried_limit(&one, "magnitude", point_magnitude(point), options->magnitude);
+	if (tried)
+		tried_note(tried, &one);
+}
+
 /* The two points whose segments grow with the removal of point k. */
 static size_t removal_steps(size_t n, const struct point *points, size_t count, size_t k)
 {
@@ -201,6 +245,7 @@ static size_t merge_points(const double *values, size_t n, struct point *points,
 		size_t k = weakest_point(points, count, options);
 		if (k == count || !scratch_spend(scratch, removal_steps(n, points, count, k)))
 			break;
+		note_removed(&points[k], options, scratch_tried(scratch));
 		count--;
 		memmove(points + k, points + k + 1, (count - k) * sizeof(*points));
 		for (size_t i = k; i < count && i <= k + 1; i++)

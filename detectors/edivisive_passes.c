@@ -68,12 +68,20 @@ static void note(const struct list *list, size_t k, enum tried_fate fate)
 		return;
 	struct opinion opinion = chunk_opinion(
 		chunk, &list->room->prefix, segment_start(list, k), tau, segment_end(list, k));
+	struct tried one = {.index = tried->places[tau],
+		.fate = fate,
+		.pvalue = opinion.p,
+		.mean_before = opinion.before,
+		.mean_after = opinion.after};
 	if (fate == TRIED_TEST && opinion.p < chunk->options.p_value)
-		fate = opinion.agrees ? TRIED_MAGNITUDE : TRIED_RANKS;
+		one.fate = opinion.agrees ? TRIED_MAGNITUDE : TRIED_RANKS;
 	if (tau - segment_start(list, k) < LEAST_SIDE || segment_end(list, k) - tau < LEAST_SIDE)
-		fate = TRIED_ENDS;
-	tried_note(tried, &(struct tried){tried->places[tau], fate, opinion.p, opinion.before,
-				  opinion.after});
+		one.fate = TRIED_ENDS;
+	if (one.fate == TRIED_TEST)
+		tried_limit(&one, "p", opinion.p, chunk->options.p_value);
+	if (one.fate == TRIED_MAGNITUDE)
+		tried_limit(&one, "magnitude", list->steps[k].magnitude, chunk->options.magnitude);
+	tried_note(tried, &one);
 }
 
 /* Removes point k and judges its neighbours anew. */
@@ -343,11 +351,13 @@ static void drop_restless(struct list *list)
 	while (list->count > 0 && scratch_spend(list->room->scratch, 8 * list->count * n) &&
 		(k = chunk_stays(chunk, &list->room->prefix, list->steps, list->count)) <
 			list->count) {
+		note(list, k, TRIED_MODE);
 		drop(list, k);
 		merge(list);
 	}
 	while (list->count > 0 && scratch_spend(list->room->scratch, 10 * n) &&
 		(k = chunk_wanders(chunk, list->steps, list->count)) < list->count) {
+		note(list, k, TRIED_WANDER);
 		drop(list, k);
 		merge(list);
 	}
@@ -364,6 +374,7 @@ static void drop_drifts(struct list *list)
 			k++;
 			continue;
 		}
+		note(list, k, TRIED_DRIFT);
 		drop(list, k);
 		merge(list);
 		k = 0;

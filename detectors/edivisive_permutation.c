@@ -53,7 +53,8 @@ struct piece {
 };
 
 struct trial {
-	const double *values;
+	const struct segments *segments;
+	const double *values; /* scaled */
 	double *shuffled;
 	size_t n;
 	struct scratch *scratch;
@@ -110,6 +111,30 @@ static void search_piece(const struct trial *trial, struct piece *piece)
 		&trial->search, trial->values + piece->start, piece->end - piece->start);
 }
 
+/* The best place of each piece that is left whole; `p` is as far as it was worked out for the best
+ * of all, which has failed. */
+static void note_whole(const struct trial *trial, const struct piece *best, double p)
+{
+	struct tried_list *tried = scratch_tried(trial->scratch);
+
+	for (size_t i = 0; tried && i < trial->count; i++) {
+		const struct piece *piece = &trial->pieces[i];
+		bool tested = piece == best;
+		struct tried one;
+
+		if (piece->split.tau == 0 || !(piece->split.q > 0))
+			continue;
+		one = segments_tried(trial->segments, piece->start, piece->start + piece->split.tau,
+			piece->end, tested ? TRIED_TEST : TRIED_OUTDONE);
+		one.pvalue = tested ? p : (double)NAN;
+		if (tested)
+			tried_limit(&one, "p", p, trial->p_value);
+		else
+			tried_limit(&one, "q", piece->split.q, best->split.q);
+		tried_note(tried, &one);
+	}
+}
+
 static void cut_pieces(struct trial *trial)
 {
 	for (;;) {
@@ -120,6 +145,8 @@ static void cut_pieces(struct trial *trial)
 		if (best->split.tau == 0 || !(best->split.q > 0))
 			return;
 		double p = candidate_p(trial, best->split.q);
+		if (p > trial->p_value)
+			note_whole(trial, best, p);
 		if (p > trial->p_value || scratch_is_spent(trial->scratch))
 			return;
 		size_t behind = (size_t)(trial->pieces + trial->count - best);
@@ -159,6 +186,7 @@ static size_t permutation_detect(const struct samples *samples, const void *opti
 	size_t needed = (size_t)ceil(1 / given->p_value) - 1;
 	size_t asked = (size_t)given->permutations;
 	struct trial trial = {
+		.segments = &segments,
 		.values = scaled,
 		.shuffled = scratch_take(scratch, n, sizeof(double)),
 		.n = n,

@@ -202,8 +202,11 @@ static size_t drop_rest_of_ramp(
 		if (!rest)
 			steps[kept++] = steps[k];
 		else if (tried)
-			tried_note(tried, &(struct tried){tried->places[steps[k].tau], TRIED_RAMP,
-						  steps[k].p, (double)NAN, (double)NAN});
+			tried_note(tried, &(struct tried){.index = tried->places[steps[k].tau],
+						  .fate = TRIED_RAMP,
+						  .pvalue = steps[k].p,
+						  .mean_before = (double)NAN,
+						  .mean_after = (double)NAN});
 	}
 	return kept;
 }
@@ -239,15 +242,12 @@ static void settle_chunk(
 	chunk_restart(&run->chunk, decided > next ? decided - next : 0);
 }
 
-static void note_standing(const struct run *run, struct tried_list *tried)
+/* What lies within a trend is a part of it; what stands is noted by who runs the detector. */
+static void note_trends(const struct run *run, struct tried_list *tried)
 {
-	for (size_t k = 0; k < run->count; k++) {
-		const struct change *change = &run->changes[k];
-		if (change->kind == CHANGE_TREND)
-			tried_ramp(tried, change->place_from, change->place_to);
-		tried_note(tried, &(struct tried){change->index, TRIED_STANDS, change->pvalue,
-					  change->mean_before, change->mean_after});
-	}
+	for (size_t k = 0; k < run->count; k++)
+		if (run->changes[k].kind == CHANGE_TREND)
+			tried_ramp(tried, run->changes[k].place_from, run->changes[k].place_to);
 }
 
 /* What the next chunk decides is tried there once more. */
@@ -283,7 +283,7 @@ void run_extend(struct run *run, const struct stretch *stretch, struct scratch *
 			write_changes(run, stretch, room.steps, count, stretch->end);
 			describe_changes(run, stretch, room.steps, count, count);
 			if (tried)
-				note_standing(run, tried);
+				note_trends(run, tried);
 			return;
 		}
 		settle_chunk(run, stretch, room.steps, count);

@@ -70,8 +70,13 @@ static void note_weak(
 		return;
 	struct opinion opinion =
 		chunk_opinion(chunk, &room->prefix, interval->start, tau, interval->end);
-	tried_note(tried, &(struct tried){tried->places[tau], TRIED_WEAK, opinion.p, opinion.before,
-				  opinion.after});
+	struct tried one = {.index = tried->places[tau],
+		.fate = TRIED_WEAK,
+		.pvalue = opinion.p,
+		.mean_before = opinion.before,
+		.mean_after = opinion.after};
+	tried_limit(&one, "p", opinion.p, RELAXED_P);
+	tried_note(tried, &one);
 }
 
 /* Appends the candidates of [start, end) to those there are; returns their number. */

@@ -17,7 +17,7 @@
 #include "detectors/scratch.h"
 #include "detectors/segments.h"
 
-enum { CHUNK = 10000, DECIDED = 7500, ADVANCE = 3750 };
+enum { CHUNK = 10000, DECIDED = 7500, ADVANCE = 3750, STRETCH = 2000 };
 
 static const struct field kernel_fields[] = {
 	{.name = "penalty",
@@ -226,6 +226,94 @@ size_t kernel_partition(const double *values, size_t n, double gamma, double pen
 	return trace(&pelt, n, cuts);
 }
 
+/* A stretch of the values between two cuts, and what is summed up over it. */
+struct whole {
+	const struct segments *segments;
+	const double *values; /* scaled, all */
+	size_t from, to;
+	double gamma, penalty;
+	size_t min_size;
+};
+
+/* Of the pairs within [from, to): those that end, and those that begin at each place. */
+static void add_pairs(const struct whole *whole, double *ending, double *beginning)
+{
+	const double *values = whole->values + whole->from;
+	size_t n = whole->to - whole->from;
+
+	for (size_t i = 0; i < n; i++)
+		ending[i] = beginning[i] = 0;
+	for (size_t j = 1; j < n; j++)
+		for (size_t i = 0; i < j; i++) {
+			double apart = values[i] - values[j];
+			double near = exp(-whole->gamma * apart * apart);
+
+			ending[j] += near;
+			beginning[i] += near;
+		}
+}
+
+static double cost_of(double sum, size_t n)
+{
+	return (double)n - sum / (double)n;
+}
+
+/* What one more cut would save, the best of each block of places. */
+static void note_whole(const struct whole *whole, struct tried_list *tried, struct scratch *work)
+{
+	size_t n = whole->to - whole->from;
+	double *ending = scratch_take(work, n, sizeof *ending);
+	double *beginning = scratch_take(work, n, sizeof *beginning);
+	double before = 0, all = 0, behind;
+	struct tried_best best = {0};
+
+	add_pairs(whole, ending, beginning);
+	for (size_t i = 0; i < n; i++)
+		all += 2 * ending[i] + 1;
+	behind = all;
+	for (size_t cut = 1; cut < n; cut++) {
+		double saved = cost_of(all, n);
+		size_t at = whole->from + cut;
+		struct tried one;
+
+		before += 2 * ending[cut - 1] + 1;
+		behind -= 2 * beginning[cut - 1] + 1;
+		saved -= cost_of(before, cut) + cost_of(behind, n - cut);
+		if (cut < whole->min_size || n - cut < whole->min_size)
+			continue;
+		one = (struct tried){.index = at, .fate = TRIED_COST, .pvalue = (double)NAN};
+		tried_limit(&one, "saving", saved, whole->penalty);
+		if (best.item.measure && best.block == at / TRIED_BLOCK &&
+			saved <= best.item.measured)
+			continue;
+		one = segments_tried(whole->segments, whole->from, at, whole->to, TRIED_COST);
+		one.pvalue = (double)NAN; /* nothing is tested */
+		tried_limit(&one, "saving", saved, whole->penalty);
+		tried_offer(tried, &best, at, &one);
+	}
+	tried_flush(tried, &best);
+}
+
+/*
+ * A search finds the least cost and not what each place costs, so that is worked out for who asks
+ * why, which is beside the work that is bounded: long stretches are taken in pieces.
+ */
+static void note_chunk(const struct whole *chunk, const size_t *cuts, size_t count,
+	struct tried_list *tried, struct scratch *work)
+{
+	struct whole whole = *chunk;
+
+	for (size_t k = 0; k <= count; k++) {
+		size_t end = k < count ? chunk->from + cuts[k] : chunk->to;
+
+		for (; whole.from < end; whole.from = whole.to) {
+			whole.to = end - whole.from > STRETCH ? whole.from + STRETCH : end;
+			scratch_reset(work);
+			note_whole(&whole, tried, work);
+		}
+	}
+}
+
 /* Takes the cuts of a chunk at `start` that count: those in [from, to). */
 static size_t take_cuts(
 	const size_t *found, size_t count, size_t start, size_t from, size_t to, size_t *cuts)
@@ -237,9 +325,11 @@ static size_t take_cuts(
 	return taken;
 }
 
-static size_t cut_chunks(const double *values, size_t n, const struct kernel_options *options,
-	struct scratch *scratch, size_t *cuts)
+static size_t cut_chunks(const struct segments *segments, const double *values,
+	const struct kernel_options *options, struct scratch *scratch, size_t *cuts)
 {
+	struct tried_list *tried = scratch_tried(scratch);
+	size_t n = segments->n;
 	double penalty = options->penalty * log((double)n);
 	size_t count = 0, start = 0, from = 0, longest = n < CHUNK ? n : CHUNK;
 	size_t *found = scratch_take(scratch, longest, sizeof(size_t));
@@ -254,6 +344,10 @@ static size_t cut_chunks(const double *values, size_t n, const struct kernel_opt
 					  ? kernel_partition(values + start, length, gamma, penalty,
 						    (size_t)options->min_size, work, found)
 					  : 0;
+		if (tried && gamma > 0 && !scratch_is_spent(scratch))
+			note_chunk(&(struct whole){segments, values, start, start + length, gamma,
+					   penalty, (size_t)options->min_size},
+				found, in_chunk, tried, work);
 		count += take_cuts(found, in_chunk, start, from, to, cuts + count);
 		if (is_last || scratch_is_spent(scratch))
 			break;
@@ -276,7 +370,7 @@ static size_t kernel_detect(const struct samples *samples, const void *options,
 	double *scaled = scratch_take(scratch, segments.n, sizeof(double));
 	size_t *cuts = scratch_take(scratch, segments.n, sizeof(size_t));
 	existing_scale(segments.values, segments.n, scaled);
-	size_t count = cut_chunks(scaled, segments.n, given, scratch, cuts);
+	size_t count = cut_chunks(&segments, scaled, given, scratch, cuts);
 	count = segments_drop_small(&segments, cuts, count, given->magnitude, scratch);
 	segments_changes(&segments, cuts, count, out);
 	return count;

@@ -127,6 +127,16 @@ static bool is_alike(const struct lookback_side *now, const struct lookback_side
 	return result->p > options->p_value;
 }
 
+static struct lookback_result unchanged(struct lookback_result result, enum tried_fate fate,
+	const char *measure, double measured, double limit)
+{
+	result.fate = fate;
+	result.measure = measure;
+	result.measured = measured;
+	result.limit = limit;
+	return result;
+}
+
 struct lookback_result lookback_compare(const struct lookback_side *now,
 	const struct lookback_side *before, int direction, const struct lookback_options *options,
 	struct scratch *scratch)
@@ -139,14 +149,19 @@ struct lookback_result lookback_compare(const struct lookback_side *now,
 	result.delta = best - nearest;
 	size = fabs(result.delta);
 	bool same_binary = now->hash != 0 && now->hash == before->hash;
-	if (same_binary || size == 0 || size < options->magnitude * fabs(nearest) ||
-		size < options->floor)
-		return result;
+	if (same_binary || size == 0)
+		return unchanged(result, TRIED_BINARY, NULL, 0, 0);
+	if (size < options->magnitude * fabs(nearest))
+		return unchanged(result, TRIED_MAGNITUDE, "magnitude", size / fabs(nearest),
+			options->magnitude);
+	if (size < options->floor)
+		return unchanged(result, TRIED_FLOOR, "size", size, options->floor);
 	if (is_alike(now, before, options, scratch, &result))
-		return result;
+		return unchanged(result, TRIED_TEST, "p", result.p, options->p_value);
 	double deviation = moments_stddev(moments_of(now->values, now->n), 1);
 	if (now->n > 1 && size <= options->deviations * deviation)
-		return result;
+		return unchanged(
+			result, TRIED_SAMPLES, "size", size, options->deviations * deviation);
 	bool better = direction > 0 ? result.delta > 0 : result.delta < 0;
 	result.verdict = better ? LOOKBACK_IMPROVED : LOOKBACK_REGRESSED;
 	return result;
@@ -160,6 +175,32 @@ static struct lookback_side side_of(
 		to > from ? runs->hashes[to - 1] : 0};
 }
 
+/* For who asks why. */
+struct lookback_trace {
+	struct tried_list *list;
+	const struct runs *runs;
+	const struct segments *segments;
+	struct tried_best small; /* that are below the magnitude */
+};
+
+static void note_unchanged(
+	struct lookback_trace *trace, size_t run, size_t back, const struct lookback_result *result)
+{
+	const size_t *starts = trace->runs->starts;
+	double size = fabs(result->delta), unit = ldexp(1, -trace->segments->unit);
+	bool is_size = result->measure && strcmp(result->measure, "size") == 0;
+	struct tried one = segments_tried(
+		trace->segments, starts[run - back], starts[run], starts[run + 1], result->fate);
+
+	one.pvalue = result->tested ? result->p : (double)NAN;
+	tried_limit(&one, result->measure, result->measured * (is_size ? unit : 1),
+		result->limit * (is_size ? unit : 1));
+	if (result->fate == TRIED_MAGNITUDE)
+		tried_offer(trace->list, &trace->small, run, &one);
+	else if (size > 0)
+		tried_note(trace->list, &one);
+}
+
 /* Writes where a run was not like those before, and the p-values of the tests, -1 for none. */
 static size_t find_cuts(const struct runs *runs, const struct segments *segments, int direction,
 	const struct lookback_options *options, struct scratch *scratch, size_t *cuts,
@@ -167,6 +208,8 @@ static size_t find_cuts(const struct runs *runs, const struct segments *segments
 {
 	struct scratch *tests = scratch_beside(scratch);
 	size_t count = 0;
+	struct lookback_trace trace = {
+		.list = scratch_tried(scratch), .runs = runs, .segments = segments};
 	for (size_t run = 1; run < runs->count; run++) {
 		size_t back = run < (size_t)options->runs ? run : (size_t)options->runs;
 		struct lookback_side now = side_of(runs, segments, run, run + 1);
@@ -175,11 +218,16 @@ static size_t find_cuts(const struct runs *runs, const struct segments *segments
 			break;
 		struct lookback_result result =
 			lookback_compare(&now, &before, direction, options, tests);
-		if (result.verdict == LOOKBACK_UNCHANGED)
+		if (result.verdict == LOOKBACK_UNCHANGED) {
+			if (trace.list && result.delta != 0)
+				note_unchanged(&trace, run, back, &result);
 			continue;
+		}
 		pvalues[count] = result.tested ? result.p : -1;
 		cuts[count++] = runs->starts[run];
 	}
+	if (trace.list)
+		tried_flush(trace.list, &trace.small);
 	scratch_free(tests);
 	return count;
 }

@@ -5,6 +5,7 @@
 #define DETECTORS_LOOKBACK_H
 
 #include "detectors/detector.h"
+#include "detectors/tried.h"
 
 enum lookback_best { LOOKBACK_AUTO, LOOKBACK_MIN, LOOKBACK_MAX, LOOKBACK_MEDIAN };
 
@@ -30,6 +31,10 @@ struct lookback_result {
 	double delta; /* of the run's best and the nearest earlier value */
 	double p;     /* of the Mann-Whitney test, 1 where none was made */
 	bool tested;
+	/* Of one that is unchanged. */
+	enum tried_fate fate;
+	const char *measure;
+	double measured, limit;
 };
 
 /*

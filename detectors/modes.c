@@ -173,6 +173,7 @@ struct level {
 struct levels {
 	struct level items[MODES_MOST];
 	size_t count;
+	double noise;
 };
 
 static struct levels read_levels(
@@ -190,6 +191,12 @@ static struct levels read_levels(
 	return levels;
 }
 
+/* How near two levels may be before they are one. */
+static double least_distance(double one, double other, double noise, double apart, double shift)
+{
+	return fmax(2 * noise, apart * fmax(fabs(one + shift), fabs(other + shift)));
+}
+
 /* Joins the nearest two levels that are too near, until none are. `shift` is what was taken off
  * all values. */
 static void join_levels(struct levels *levels, double noise, double apart, double shift)
@@ -199,8 +206,7 @@ static void join_levels(struct levels *levels, double noise, double apart, doubl
 		double least = HUGE_VAL;
 		for (size_t k = 0; k + 1 < levels->count; k++) {
 			double one = levels->items[k].mean, other = levels->items[k + 1].mean;
-			double size = fmax(fabs(one + shift), fabs(other + shift));
-			bool near = other - one < fmax(2 * noise, apart * size);
+			bool near = other - one < least_distance(one, other, noise, apart, shift);
 			if (near && other - one < least) {
 				least = other - one;
 				nearest = k + 1;
@@ -218,7 +224,8 @@ static void join_levels(struct levels *levels, double noise, double apart, doubl
 }
 
 static struct levels find_levels(const double *values, size_t n,
-	const struct modes_options *options, double shift, struct scratch *scratch)
+	const struct modes_options *options, double shift, struct scratch *scratch,
+	struct levels *before)
 {
 	double *sorted = scratch_take(scratch, n, sizeof(double));
 	double noise = noise_of(values, n, sorted);
@@ -228,6 +235,8 @@ static struct levels find_levels(const double *values, size_t n,
 	most = most < (size_t)options->modes ? most : (size_t)options->modes;
 	struct modes_partition *partition = modes_partition(sorted, n, most, scratch);
 	struct levels levels = read_levels(partition, sorted, choose_count(partition, most, noise));
+	levels.noise = noise;
+	*before = levels;
 	join_levels(&levels, noise, options->apart, shift);
 	return levels;
 }
@@ -335,6 +344,81 @@ static size_t find_cuts(const double *values, size_t n, const struct levels *lev
 	return count;
 }
 
+/* What was found, for who asks why; `scaled` and the cuts count runs. */
+struct modes_trace {
+	const struct segments *segments;
+	const struct runs *runs;
+	const double *scaled;
+	const struct levels *apart, *levels; /* before and after near ones were joined */
+	double shift;
+	const struct modes_options *options;
+};
+
+/* A place where the values go from one level to another, between those before and behind it. */
+static struct tried tried_at(
+	const struct modes_trace *trace, size_t from, size_t cut, size_t to, enum tried_fate fate)
+{
+	const size_t *starts = trace->runs->starts;
+	struct tried one =
+		segments_tried(trace->segments, starts[from], starts[cut], starts[to], fate);
+
+	one.pvalue = (double)NAN; /* nothing is tested */
+	return one;
+}
+
+/* The end of the stay that begins with a run; `levels` say of what is one. */
+static size_t stay_end(const struct modes_trace *trace, const struct levels *levels, size_t from)
+{
+	size_t level = level_of(levels, trace->scaled[from]), to = from + 1;
+
+	while (to < trace->runs->count && level_of(levels, trace->scaled[to]) == level)
+		to++;
+	return to;
+}
+
+/* The two levels have become one, with others that lie between them if they are farther apart. */
+static void limit_apart(const struct modes_trace *trace, size_t cut, struct tried *noted)
+{
+	const struct level *levels = trace->apart->items;
+	double one = levels[level_of(trace->apart, trace->scaled[cut - 1])].mean;
+	double other = levels[level_of(trace->apart, trace->scaled[cut])].mean;
+	double size = fmax(fabs(one + trace->shift), fabs(other + trace->shift));
+	double least = least_distance(
+		one, other, trace->levels->noise, trace->options->apart, trace->shift);
+
+	if (size > 0 && fabs(one - other) < least)
+		tried_limit(noted, "apart", fabs(one - other) / size, least / size);
+}
+
+/* Where the values change their level, and no cut is left. */
+static void note_moves(
+	const struct modes_trace *trace, const size_t *cuts, size_t count, struct tried_list *tried)
+{
+	size_t n = trace->runs->count, next = 0;
+	double window = (double)trace->options->window - 1;
+
+	for (size_t from = 0, cut; (cut = stay_end(trace, trace->apart, from)) < n; from = cut) {
+		bool joined = level_of(trace->levels, trace->scaled[cut - 1]) ==
+			      level_of(trace->levels, trace->scaled[cut]);
+		size_t to = stay_end(trace, joined ? trace->apart : trace->levels, cut);
+		size_t runs = to == n || to - cut < cut - from ? to - cut : cut - from;
+		struct tried one = tried_at(trace, from, cut, to,
+			joined    ? TRIED_APART
+			: to == n ? TRIED_PENDING
+				  : TRIED_EXCURSION);
+
+		while (next < count && cuts[next] < cut)
+			next++;
+		if (next < count && cuts[next] == cut)
+			continue;
+		if (joined)
+			limit_apart(trace, cut, &one);
+		else if ((double)runs < window)
+			tried_limit(&one, "runs", (double)runs, window);
+		tried_note(tried, &one);
+	}
+}
+
 static size_t modes_detect(const struct samples *samples, const void *options,
 	struct scratch *scratch, struct change *out)
 {
@@ -350,8 +434,12 @@ static size_t modes_detect(const struct samples *samples, const void *options,
 	size_t *cuts = scratch_take(scratch, n, sizeof(size_t));
 	runs_means(&runs, &segments, means);
 	double shift = existing_scale(means, n, scaled).shift;
-	struct levels levels = find_levels(scaled, n, given, shift, scratch);
+	struct levels apart, levels = find_levels(scaled, n, given, shift, scratch, &apart);
 	size_t count = find_cuts(scaled, n, &levels, (size_t)given->window, scratch, cuts);
+	if (scratch_tried(scratch))
+		note_moves(&(struct modes_trace){&segments, &runs, scaled, &apart, &levels, shift,
+				   given},
+			cuts, count, scratch_tried(scratch));
 	for (size_t i = 0; i < count; i++)
 		cuts[i] = runs.starts[cuts[i]];
 	count = segments_drop_small(&segments, cuts, count, given->magnitude, scratch);

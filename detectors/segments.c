@@ -98,6 +98,19 @@ void segments_changes(
 	}
 }
 
+struct tried segments_tried(
+	const struct segments *segments, size_t from, size_t cut, size_t to, enum tried_fate fate)
+{
+	struct moments before = moments_between(segments, from, cut);
+	struct moments after = moments_between(segments, cut, to);
+
+	return (struct tried){.index = segments->places[cut],
+		.fate = fate,
+		.pvalue = moments_p(before, after),
+		.mean_before = ldexp(before.mean, -segments->unit),
+		.mean_after = ldexp(after.mean, -segments->unit)};
+}
+
 /* A segment with the magnitude of the cut at its start. */
 struct stretch {
 	struct moments moments;
@@ -120,6 +133,18 @@ static size_t smallest_of(const struct stretch *stretches, size_t count)
 	return smallest;
 }
 
+/* The k-th stretch goes on from the one before it. */
+static void note_small(const struct segments *segments, const struct stretch *stretches, size_t k,
+	double magnitude, struct tried_list *tried)
+{
+	size_t cut = stretches[k].cut;
+	struct tried one = segments_tried(
+		segments, stretches[k - 1].cut, cut, cut + stretches[k].moments.n, TRIED_MAGNITUDE);
+
+	tried_limit(&one, "magnitude", stretches[k].magnitude, magnitude);
+	tried_note(tried, &one);
+}
+
 size_t segments_drop_small(const struct segments *segments, size_t *cuts, size_t count,
 	double magnitude, struct scratch *scratch)
 {
@@ -137,6 +162,8 @@ size_t segments_drop_small(const struct segments *segments, size_t *cuts, size_t
 		size_t k = smallest_of(stretches, count);
 		if (stretches[k].magnitude > magnitude || !scratch_spend(scratch, 8 * count))
 			break;
+		if (scratch_tried(scratch))
+			note_small(segments, stretches, k, magnitude, scratch_tried(scratch));
 		stretches[k - 1].moments =
 			moments_join(stretches[k - 1].moments, stretches[k].moments);
 		for (size_t i = k; i < count; i++)

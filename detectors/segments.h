@@ -6,6 +6,7 @@
 #define DETECTORS_SEGMENTS_H
 
 #include "detectors/detector.h"
+#include "detectors/tried.h"
 
 /* The existing values of a series, in a scratch. */
 struct segments {
@@ -35,5 +36,10 @@ void segments_changes(
  */
 size_t segments_drop_small(const struct segments *segments, size_t *cuts, size_t count,
 	double magnitude, struct scratch *scratch);
+
+/* A cut between [from, cut) and [cut, to), with their means and the p-value of the test between
+ * them, for who asks why. */
+struct tried segments_tried(
+	const struct segments *segments, size_t from, size_t cut, size_t to, enum tried_fate fate);
 
 #endif

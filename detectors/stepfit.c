@@ -202,16 +202,17 @@ struct sliding {
 	struct stepfit_options options;
 	size_t radius;
 	struct scratch *tests;
+	const struct scratch *trace; /* whose list is filled */
 };
 
 /* Saves the exact test where the normal approximation leaves no doubt that it is in vain. */
-static bool is_hopeless(const struct sliding *sliding, const double *values)
+static bool is_hopeless(const struct sliding *sliding, const double *values, double *normal)
 {
 	size_t r = sliding->radius;
 	const size_t roughly_normal = 8;
 	if (sliding->options.algorithm != STEPFIT_MANNWHITNEYU || r < roughly_normal)
 		return false;
-	double p = mannwhitney_normal(values, r, values + r, r, sliding->tests).p;
+	double p = *normal = mannwhitney_normal(values, r, values + r, r, sliding->tests).p;
 	return p > 2 * sliding->options.threshold + 1 / (double)r;
 }
 
@@ -219,7 +220,8 @@ static bool fit_at(const struct sliding *sliding, size_t cut, struct hit *hit)
 {
 	size_t r = sliding->radius, from = cut - r, rest = sliding->segments->n - from;
 	const double *values = sliding->segments->values + from;
-	if (is_hopeless(sliding, values))
+	*hit = (struct hit){.cut = cut};
+	if (is_hopeless(sliding, values, &hit->fit.regression))
 		return false;
 	size_t n = rest < 2 * r + 1 ? rest : 2 * r + 1;
 	*hit = (struct hit){cut, stepfit_fit(values, n, &sliding->options, sliding->tests), 0};
@@ -240,16 +242,47 @@ static bool is_better(const struct sliding *sliding, const struct hit *one, cons
 	return a < b || (a == b && fabs(one->fit.step) > fabs(other->fit.step));
 }
 
+static const char *measure_of(int algorithm)
+{
+	return algorithm == STEPFIT_MANNWHITNEYU ? "p" : algorithms[algorithm];
+}
+
+/* A place that is no hit. */
+static void note_miss(
+	const struct sliding *sliding, const struct hit *miss, struct tried_best *best)
+{
+	struct tried_list *tried = scratch_tried(sliding->trace);
+	size_t r = sliding->radius, cut = miss->cut;
+	bool tests = sliding->options.algorithm == STEPFIT_MANNWHITNEYU;
+	struct tried one;
+
+	if (!tried)
+		return;
+	one = segments_tried(sliding->segments, cut - r, cut, cut + r, TRIED_THRESHOLD);
+	one.pvalue = tests ? fabs(miss->fit.regression) : (double)NAN;
+	tried_limit(&one, measure_of(sliding->options.algorithm), fabs(miss->fit.regression),
+		sliding->options.threshold);
+	if (sliding->options.algorithm == STEPFIT_ABSOLUTE ||
+		sliding->options.algorithm == STEPFIT_CONST) {
+		one.measured = ldexp(one.measured, -sliding->segments->unit);
+		one.limit = ldexp(one.limit, -sliding->segments->unit);
+	}
+	tried_offer(tried, best, cut, &one);
+}
+
 /* Hits of one direction less than a radius apart are one change; returns how many there are. */
 static size_t slide(const struct sliding *sliding, struct hit *best)
 {
 	size_t count = 0, last = 0, r = sliding->radius;
+	struct tried_best miss = {0};
 	struct hit hit;
 	for (size_t cut = r; cut + r <= sliding->segments->n; cut++) {
 		if (!scratch_spend(sliding->tests, 30 * r))
 			break;
-		if (!fit_at(sliding, cut, &hit))
+		if (!fit_at(sliding, cut, &hit)) {
+			note_miss(sliding, &hit, &miss);
 			continue;
+		}
 		bool same =
 			count > 0 && cut - last < r && best[count - 1].fit.status == hit.fit.status;
 		last = cut;
@@ -258,6 +291,8 @@ static size_t slide(const struct sliding *sliding, struct hit *best)
 		else if (is_better(sliding, &hit, &best[count - 1]))
 			best[count - 1] = hit;
 	}
+	if (scratch_tried(sliding->trace))
+		tried_flush(scratch_tried(sliding->trace), &miss);
 	return count;
 }
 
@@ -282,7 +317,8 @@ static size_t stepfit_detect(const struct samples *samples, const void *options,
 	struct segments segments = segments_of(samples, scratch);
 	struct sliding sliding = {.segments = &segments,
 		.options = options_in(given, segments.unit),
-		.radius = (size_t)given->radius};
+		.radius = (size_t)given->radius,
+		.trace = scratch};
 	if (segments.n < 2 * sliding.radius)
 		return 0;
 	struct hit *hits = scratch_take(scratch, segments.n, sizeof(*hits));

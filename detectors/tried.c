@@ -19,6 +19,18 @@ const char *const tried_names[TRIED_FATES] = {
 	[TRIED_EXCURSION] = "excursion",
 	[TRIED_SHORT] = "short",
 	[TRIED_RAMP] = "ramp",
+	[TRIED_MODE] = "mode",
+	[TRIED_WANDER] = "wanders",
+	[TRIED_DRIFT] = "drift",
+	[TRIED_OUTDONE] = "outdone",
+	[TRIED_COST] = "penalty",
+	[TRIED_THRESHOLD] = "threshold",
+	[TRIED_APART] = "apart",
+	[TRIED_PENDING] = "pending",
+	[TRIED_FLOOR] = "floor",
+	[TRIED_SAMPLES] = "deviations",
+	[TRIED_BINARY] = "binary",
+	[TRIED_VOTES] = "votes",
 };
 
 const char *const tried_sentences[TRIED_FATES] = {
@@ -32,6 +44,18 @@ const char *const tried_sentences[TRIED_FATES] = {
 	[TRIED_EXCURSION] = "an excursion: the values come back after a few points",
 	[TRIED_SHORT] = "a stronger one lies within a few points",
 	[TRIED_RAMP] = "a part of a ramp, which stands as one change",
+	[TRIED_MODE] = "one more stay on a level that the values keep to and leave again",
+	[TRIED_WANDER] = "no more than what the level, which wanders, does all the time",
+	[TRIED_DRIFT] = "in the midst of a slow drift, which is too little to be told",
+	[TRIED_OUTDONE] = "a better place of the series has failed the test, so it was not tested",
+	[TRIED_COST] = "a cut there saves less than it costs",
+	[TRIED_THRESHOLD] = "the step is below the threshold",
+	[TRIED_APART] = "the two levels count as one: they are nearer than `apart` or the noise",
+	[TRIED_PENDING] = "too few points lie behind it yet",
+	[TRIED_FLOOR] = "it is smaller than the floor",
+	[TRIED_SAMPLES] = "it lies within the deviation of the run's samples",
+	[TRIED_BINARY] = "the binary is that of before",
+	[TRIED_VOTES] = "too few of the detectors agree on it",
 };
 
 int tried_weight(enum tried_fate fate)
@@ -39,11 +63,23 @@ int tried_weight(enum tried_fate fate)
 	switch (fate) {
 	case TRIED_STANDS: return 4;
 	case TRIED_EXCURSION:
+	case TRIED_VOTES:
+	case TRIED_MODE:
+	case TRIED_WANDER:
+	case TRIED_DRIFT:
 	case TRIED_RAMP: return 3;
 	case TRIED_RANKS:
 	case TRIED_MAGNITUDE:
 	case TRIED_ENDS:
+	case TRIED_APART:
+	case TRIED_PENDING:
+	case TRIED_FLOOR:
+	case TRIED_SAMPLES:
+	case TRIED_BINARY:
 	case TRIED_SHORT: return 2;
+	case TRIED_OUTDONE:
+	case TRIED_COST:
+	case TRIED_THRESHOLD:
 	case TRIED_TEST: return 1;
 	case TRIED_WEAK:
 	case TRIED_FATES: break;
@@ -62,35 +98,89 @@ void tried_ramp(struct tried_list *list, size_t from, size_t to)
 	}
 }
 
+static void replace(struct tried *old, const struct tried *one)
+{
+	const char *measure = old->measure;
+	double measured = old->measured, limit = old->limit;
+
+	if (isnan(one->pvalue) && !one->measure) {
+		old->fate = one->fate;
+		return;
+	}
+	*old = *one;
+	if (old->measure || old->fate != TRIED_STANDS)
+		return;
+	old->measure = measure;
+	old->measured = measured;
+	old->limit = limit;
+}
+
 void tried_note(struct tried_list *list, const struct tried *one)
 {
-	for (size_t i = 0; i < list->count; i++) {
+	struct tried noted = *one;
+
+	noted.by = noted.by ? noted.by : list->by;
+	for (size_t i = 0; noted.index <= list->last && i < list->count; i++) {
 		struct tried *old = &list->items[i];
 
-		if (old->index != one->index)
+		if (old->index != noted.index || old->by != noted.by)
 			continue;
-		if (tried_weight(one->fate) < tried_weight(old->fate))
-			return;
-		if (isnan(one->pvalue))
-			old->fate = one->fate;
-		else
-			*old = *one;
+		if (tried_weight(noted.fate) >= tried_weight(old->fate))
+			replace(old, &noted);
 		return;
 	}
 	if (list->count == list->room) {
 		list->room = 2 * list->room + 16;
 		list->items = scratch_resize(list->items, list->room, sizeof *list->items);
 	}
-	list->items[list->count++] = *one;
+	list->items[list->count++] = noted;
+	list->last = noted.index > list->last ? noted.index : list->last;
+}
+
+void tried_limit(struct tried *one, const char *measure, double measured, double limit)
+{
+	one->measure = measure;
+	one->measured = measured;
+	one->limit = limit;
+}
+
+bool tried_nearer(const struct tried *one, const struct tried *other)
+{
+	if (!isnan(one->pvalue) && !isnan(other->pvalue))
+		return one->pvalue < other->pvalue;
+	if (one->measure && other->measure && isnan(one->pvalue) == isnan(other->pvalue))
+		return one->measured > other->measured;
+	return !isnan(one->pvalue) && isnan(other->pvalue);
+}
+
+void tried_flush(struct tried_list *list, struct tried_best *best)
+{
+	if (best->item.measure)
+		tried_note(list, &best->item);
+	best->item.measure = NULL;
+}
+
+void tried_offer(
+	struct tried_list *list, struct tried_best *best, size_t number, const struct tried *one)
+{
+	if (best->block != number / TRIED_BLOCK)
+		tried_flush(list, best);
+	best->block = number / TRIED_BLOCK;
+	if (!best->item.measure || tried_nearer(one, &best->item))
+		best->item = *one;
 }
 
 void tried_forget(struct tried_list *list, size_t index)
 {
 	size_t kept = 0;
 
+	list->last = 0;
 	for (size_t i = 0; i < list->count; i++)
-		if (list->items[i].index < index)
+		if (list->items[i].index < index) {
 			list->items[kept++] = list->items[i];
+			list->last = list->items[i].index > list->last ? list->items[i].index
+								       : list->last;
+		}
 	list->count = kept;
 }
 

@@ -2,12 +2,22 @@
  * What a detector has tried: the places that it looked at closer, and what became of each.
  *
  * A list that hangs on the scratch of a call is filled by it (scratch_trace); what the call finds
- * is the same to the bit with and without. Only e-divisive's own profile keeps one: of other
- * detectors it stays empty but for what stands.
+ * is the same to the bit with and without.
+ *
+ *   edivisive              each candidate of a window, and what became of it
+ *   ... profile otava      the same; of each window the split at which it was cut no further
+ *   edivisive_permutation  the best split of each piece that was left whole
+ *   kernel                 of each TRIED_BLOCK points the place that saves the most of the cost
+ *   stepfit                of each radius the largest step that is none
+ *   modes                  where the values go from level to level
+ *   lookback               of each TRIED_BLOCK runs the one that differs the most, and each that
+ *                          differs by enough and is dropped all the same
+ *   combine                what its members tried, and the changes on which too few agree
  */
 #ifndef DETECTORS_TRIED_H
 #define DETECTORS_TRIED_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* The order is that of their names and sentences. */
@@ -21,6 +31,18 @@ enum tried_fate {
 	TRIED_EXCURSION, /* the values come back */
 	TRIED_SHORT,     /* a stronger one lies so near that what is between is no level */
 	TRIED_RAMP,      /* a part of a ramp that stands as one change */
+	TRIED_MODE,      /* one more stay on a level that the values keep to and leave again */
+	TRIED_WANDER,    /* what a level that wanders does */
+	TRIED_DRIFT,     /* in the midst of a drift that is too slow to be told */
+	TRIED_OUTDONE,   /* a better place was no change, so this one was not tested */
+	TRIED_COST,      /* a cut saves less than its penalty */
+	TRIED_THRESHOLD, /* the step is below the threshold */
+	TRIED_APART,     /* the levels are one */
+	TRIED_PENDING,   /* too few points lie behind it yet */
+	TRIED_FLOOR,     /* smaller than the floor */
+	TRIED_SAMPLES,   /* within the spread of the run's samples */
+	TRIED_BINARY,    /* the same binary as before */
+	TRIED_VOTES,     /* too few detectors agree */
 	TRIED_FATES,
 };
 
@@ -29,19 +51,45 @@ struct tried {
 	enum tried_fate fate;
 	/* Against the neighbouring segments that it was last judged by; NaN where it was not. */
 	double pvalue, mean_before, mean_after;
+	/* What was compared with a limit, and fell short of it: "p", "magnitude", "saving". NULL:
+	 * nothing, or more than a number. */
+	const char *measure;
+	double measured, limit;
+	const char *by; /* the member of combine; else NULL */
 };
+
+enum { TRIED_BLOCK = 20 };
 
 struct tried_list {
 	struct tried *items; /* malloc */
 	size_t count, room;
+	size_t last;          /* the largest index of the items */
 	const size_t *places; /* of the part that is being searched: its values' indices */
+	const char *by;       /* as of the items that are noted now */
 };
 
 /* "excursion" and "the values come back within a few points". */
 extern const char *const tried_names[TRIED_FATES], *const tried_sentences[TRIED_FATES];
 
-/* Adds one; of two of one place that which says more stays. */
+/* Adds one; of two of one place and member that which says more stays. */
 void tried_note(struct tried_list *list, const struct tried *one);
+
+/* What was compared, and with what. */
+void tried_limit(struct tried *one, const char *measure, double measured, double limit);
+
+/* Of each TRIED_BLOCK of what comes in order of `number` only the best is noted, when the block is
+ * over; the last by tried_flush. Zeroed: nothing has come. */
+struct tried_best {
+	struct tried item; /* without a measure: none */
+	size_t block;
+};
+
+void tried_offer(
+	struct tried_list *list, struct tried_best *best, size_t number, const struct tried *one);
+void tried_flush(struct tried_list *list, struct tried_best *best);
+
+/* Which of two that were compared with limits came nearer to a change. */
+bool tried_nearer(const struct tried *one, const struct tried *other);
 
 /* What was tried between these indices is a part of a ramp. */
 void tried_ramp(struct tried_list *list, size_t from, size_t to);

@@ -215,12 +215,29 @@ static bool is_better(const struct why *why, const struct tried *one, const stru
 		return weight > least ||
 		       (weight == least && distance(one->index, why->place) <
 						   distance(best->index, why->place));
-	return one->pvalue < best->pvalue || (isnan(best->pvalue) && !isnan(one->pvalue));
+	return tried_nearer(one, best);
+}
+
+/* How far from the place the most distant of those is that are shown: of many the nearest. */
+static size_t reach_of(const struct tried_list *tried, const struct why *why)
+{
+	size_t counts[WHY_SHOWN + 1] = {0}, sum = 0, reach = 0;
+
+	for (size_t i = 0; i < tried->count; i++) {
+		size_t far = distance(tried->items[i].index + why->front, why->place);
+
+		if (far <= WHY_SHOWN)
+			counts[far]++;
+	}
+	while (reach <= WHY_SHOWN && sum + counts[reach] <= WHY_MOST)
+		sum += counts[reach++];
+	return reach > 0 ? reach - 1 : 0;
 }
 
 static void pick_tried(struct arena *arena, const struct tried_list *tried, struct why *why)
 {
 	struct tried *shown = arena_array(arena, WHY_MOST, sizeof *shown);
+	size_t reach = reach_of(tried, why);
 
 	why->tried = shown;
 	for (size_t i = 0; i < tried->count; i++) {
@@ -228,7 +245,7 @@ static void pick_tried(struct arena *arena, const struct tried_list *tried, stru
 
 		if (far > WHY_SHOWN)
 			continue;
-		if (why->tried_count == WHY_MOST) {
+		if (far > reach || why->tried_count == WHY_MOST) {
 			why->tried_more++;
 			continue;
 		}
@@ -394,7 +411,6 @@ bool why_explain(struct arena *arena, const struct test *test, const struct data
 			out->place = out->series->axis->n - 1;
 	}
 	if (good) {
-		out->is_traced = tried.count > 0;
 		tried_sort(&tried);
 		pick_tried(arena, &tried, out);
 		out->arrival_at = out->place;

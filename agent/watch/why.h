@@ -58,7 +58,6 @@ struct why {
 	struct findings findings;
 	const struct tried *tried; /* near the place, in order of index */
 	size_t tried_count, tried_more;
-	bool is_traced;                    /* by the detector; else only what stands is known */
 	const struct tried *culprit;       /* that of them which is meant; or NULL */
 	const struct announcement *change; /* what stands there now; or NULL */
 	const struct record *record;       /* what the state knows there; or NULL */

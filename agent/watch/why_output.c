@@ -78,15 +78,32 @@ static void put_percent(struct buf *out, double percent)
 		buf_char(out, '-');
 }
 
+static void put_one_tried(struct buf *out, const struct tried *tried)
+{
+	if (tried->by)
+		buf_printf(out, "%s: ", tried->by);
+	if (!isnan(tried->pvalue))
+		buf_printf(out, "p %.2g, ", tried->pvalue);
+	if (!isnan(tried->mean_before)) {
+		text_level(out, tried->mean_before);
+		buf_text(out, " -> ");
+		text_level(out, tried->mean_after);
+		buf_text(out, ", ");
+		put_percent(out, percent_of(tried));
+		buf_text(out, "  ");
+	}
+	buf_text(out, tried_sentences[tried->fate]);
+	if (tried->measure && tried->fate != TRIED_STANDS)
+		buf_printf(out, " (%s %.3g, limit %.3g)", tried->measure, tried->measured,
+			tried->limit);
+}
+
 static void put_tried(struct buf *out, const struct why *why)
 {
 	char time[WHEN_TEXT];
 
-	if (!why->is_traced) {
-		buf_text(out, "\nthe detector says nothing of what it tries\n");
-		return;
-	}
-	buf_printf(out, "\ntried within %d points, in the values without cycles:\n", WHY_SHOWN);
+	buf_printf(out, "\ntried within %d points%s:\n", WHY_SHOWN,
+		why->findings.season.cycles ? ", in the values without cycles" : "");
 	if (why->tried_count == 0)
 		buf_text(out, "  nothing\n");
 	for (size_t i = 0; i < why->tried_count; i++) {
@@ -94,17 +111,8 @@ static void put_tried(struct buf *out, const struct why *why)
 
 		buf_printf(out, "%s %s  ", tried == why->culprit ? ">" : " ",
 			time_at(why, tried->index, time));
-		if (isnan(tried->pvalue)) {
-			buf_text(out, "p -");
-		} else {
-			buf_printf(out, "p %.2g, ", tried->pvalue);
-			text_level(out, tried->mean_before);
-			buf_text(out, " -> ");
-			text_level(out, tried->mean_after);
-			buf_text(out, ", ");
-			put_percent(out, percent_of(tried));
-		}
-		buf_printf(out, "  %s\n", tried_sentences[tried->fate]);
+		put_one_tried(out, tried);
+		buf_char(out, '\n');
 	}
 	if (why->tried_more > 0)
 		buf_printf(out, "  and %zu more\n", why->tried_more);
@@ -202,8 +210,14 @@ static void put_record(struct buf *out, const struct why *why)
 static void put_end(struct buf *out, const struct why *why)
 {
 	buf_printf(out, "\nso: %s", why_sentences[why->end]);
-	if (why->end == WHY_DETECTOR)
-		buf_printf(out, ": %s", tried_sentences[why->culprit->fate]);
+	if (why->end == WHY_DETECTOR) {
+		const struct tried *culprit = why->culprit;
+
+		buf_printf(out, ": %s", tried_sentences[culprit->fate]);
+		if (culprit->measure)
+			buf_printf(out, " (%s %.3g, limit %.3g)", culprit->measure,
+				culprit->measured, culprit->limit);
+	}
 	buf_char(out, '\n');
 }
 
@@ -298,6 +312,10 @@ static void json_tried(struct buf *out, const struct why *why)
 		json_put_number(out, "forward_change_percent", percent_of(tried));
 		json_put_text(out, "fate", tried_names[tried->fate]);
 		json_put_text(out, "reason", tried_sentences[tried->fate]);
+		json_put_text(out, "measure", tried->measure);
+		json_put_number(out, "measured", tried->measure ? tried->measured : (double)NAN);
+		json_put_number(out, "limit", tried->measure ? tried->limit : (double)NAN);
+		json_put_text(out, "detector", tried->by);
 		json_put_bool(out, "meant", tried == why->culprit);
 		buf_char(out, '}');
 	}
@@ -384,7 +402,7 @@ void why_put_json(struct buf *out, const struct why *why)
 	json_cycles(out, "season", season->cycles);
 	json_cycles(out, "season_undecided", season->undecided);
 	json_put_text(out, "judged_by", why->findings.rule ? why->findings.rule->name : NULL);
-	json_put_bool(out, "traced", why->is_traced);
+	json_put_bool(out, "traced", true);
 	json_tried(out, why);
 	json_change(out, why);
 	buf_text(out, ",\n  \"arrival\": {");

@@ -128,6 +128,30 @@ def test_what_drops_a_place_is_said(hunter, tmp_path, values, at, fate, options)
     assert fate in seen, seen
 
 
+@pytest.mark.parametrize("detection, values, fate, measure", [
+    ("profile: otava", step(200, 8), "weak", "p"),
+    ("profile: otava, min_magnitude: 0.5", step(200, 8), "magnitude", "magnitude"),
+    ("detector: edivisive_permutation", flat(150), "test", "p"),
+    ("detector: kernel", step(200, 0.8), "penalty", "saving"),
+    ("detector: stepfit", step(200, 0.8), "threshold", "cohen"),
+    ("detector: modes", [v + 20 * (80 <= i < 120 or i >= 200) for i, v in enumerate(normal(6, 203))], "pending", "runs"),
+    ("detector: lookback, magnitude: 0.3", step(200, 8), "magnitude", "magnitude"),
+    ("combine: {all: [edivisive, kernel]}", spike(200, 7), "votes", "detectors"),
+])
+def test_each_detector_says_what_drops_a_place(hunter, tmp_path, detection, values, fate, measure):
+    path = configured(tmp_path, values, f"    detection: {{{detection}}}")
+    found = []
+    for place in range(25, len(values), 50):
+        found += [one for one in why(hunter, path, f"c{place:05d}")["tried"] if one["fate"] == fate]
+    numbers = [one for one in found if one["measure"] == measure]
+    assert numbers, found
+    for one in numbers:
+        assert one["measured"] >= one["limit"] if measure == "p" else one["measured"] <= one["limit"], one
+    at = numbers[0]["time"]
+    text = hunter("why", "--config", path, "db.read", "p99", at).out
+    assert f"({measure} " in text and ", limit " in text, text
+
+
 def test_an_excursion_is_the_verdict(hunter, tmp_path):
     found = why(hunter, configured(tmp_path, spike(200, 3)), "c00200")
     assert (found["verdict"], found["dropped_by"], found["change"]) == ("detector", "excursion", None)

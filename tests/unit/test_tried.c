@@ -1,5 +1,5 @@
 /*
- * What e-divisive says of the places that it tries: each reason where it is provoked, and results
+ * What detectors say of the places that they try: each reason where it is provoked, and results
  * that are the same to the bit whether anyone asks or not.
  */
 /* clang-format off */
@@ -12,8 +12,14 @@
 
 #include <string.h>
 
+#include "detectors/combine.h"
 #include "detectors/edivisive.h"
+#include "detectors/edivisive_permutation.h"
+#include "detectors/kernel.h"
+#include "detectors/lookback.h"
+#include "detectors/modes.h"
 #include "detectors/scratch.h"
+#include "detectors/stepfit.h"
 #include "detectors/tried.h"
 #include "tests/unit/random_series.h"
 
@@ -21,17 +27,25 @@ enum { SERIES = 600, LONGEST = 900, POINTS = 200 };
 
 static const struct edivisive_options usual = {.window = 50, .p_value = 0.001};
 
-static size_t detect(const double *values, size_t n, const struct edivisive_options *options,
-	struct tried_list *tried, struct change *out)
+static size_t detect_by(const struct detector *detector, const struct samples *samples,
+	const void *options, struct tried_list *tried, struct change *out)
 {
 	struct scratch *scratch = scratch_new();
-	struct samples samples = {.values = values, .n = n};
+	struct error error;
 	size_t count;
 
 	scratch_trace(scratch, tried);
-	count = edivisive_detector.detect(&samples, options, scratch, out);
+	assert_true(detector_run(detector, samples, options, scratch, out, &count, &error));
 	scratch_free(scratch);
 	return count;
+}
+
+static size_t detect(const double *values, size_t n, const struct edivisive_options *options,
+	struct tried_list *tried, struct change *out)
+{
+	struct samples samples = {.values = values, .n = n};
+
+	return detect_by(&edivisive_detector, &samples, options, tried, out);
 }
 
 /* Every change is among them as standing, nothing else stands, and each place is there once. */
@@ -165,6 +179,172 @@ static void test_parts_of_a_ramp_are_one(void **state)
 	assert_true(has(values, &usual, 60, 150, TRIED_RAMP));
 }
 
+static const struct edivisive_options otava = {
+	.window = 50, .p_value = 0.001, .profile = EDIVISIVE_OTAVA};
+static const struct edivisive_permutation_options permuted = {
+	.permutations = 99, .p_value = 0.05, .seed = 1};
+static const struct kernel_options kernel = {.penalty = 1, .min_size = 2};
+static const struct stepfit_options cohen = {
+	.algorithm = STEPFIT_COHEN, .min_stddev = 0.001, .radius = 10};
+static const struct stepfit_options ranks = {
+	.algorithm = STEPFIT_MANNWHITNEYU, .min_stddev = 0.001, .radius = 10};
+static const struct modes_options modes = {.window = 6, .modes = 6, .apart = 0.02};
+static const struct lookback_options lookback = {
+	.runs = 10, .magnitude = 0.01, .p_value = 0.05, .deviations = 2.576, .min_samples = 4};
+static const struct combine_member members[] = {
+	{"edivisive", &usual}, {"kernel", &kernel}, {"stepfit", &cohen}};
+static const struct combine_options two_of = {
+	.tolerance = 5, .need = 2, .members = members, .count = 3};
+
+static const struct other {
+	const struct detector *detector;
+	const void *options;
+	size_t series, longest; /* of the test: some are slow */
+} others[] = {
+	{&edivisive_detector, &otava, 200, 600},
+	{&edivisive_permutation_detector, &permuted, 40, 100},
+	{&kernel_detector, &kernel, 100, 400},
+	{&stepfit_detector, &cohen, 200, 600},
+	{&stepfit_detector, &ranks, 100, 300},
+	{&modes_detector, &modes, 200, 600},
+	{&lookback_detector, &lookback, 200, 600},
+	{&combine_detector, &two_of, 100, 400},
+};
+
+static void check_others(const struct other *other, const struct samples *samples)
+{
+	struct change with[LONGEST], without[LONGEST];
+	struct tried_list tried = {0};
+	size_t count = detect_by(other->detector, samples, other->options, &tried, with);
+
+	assert_int_equal(detect_by(other->detector, samples, other->options, NULL, without), count);
+	if (count > 0)
+		assert_memory_equal(with, without, count * sizeof *with);
+	for (size_t i = 0, standing = 0; i < tried.count; i++) {
+		const struct tried *one = &tried.items[i];
+
+		assert_true(one->index < samples->n);
+		standing += one->fate == TRIED_STANDS;
+		assert_true(i + 1 < tried.count || standing == count);
+		if (one->fate == TRIED_TEST || one->fate == TRIED_MAGNITUDE)
+			assert_true(one->measure && !isnan(one->measured));
+		for (size_t k = 0; k < i; k++)
+			assert_true(
+				tried.items[k].index != one->index || tried.items[k].by != one->by);
+	}
+	tried_free(&tried);
+}
+
+/* In runs of up to five points, some of a binary that is known. */
+static void group_runs(uint64_t *random, struct samples *samples, size_t *runs, uint64_t *hashes)
+{
+	for (size_t i = 0; i < samples->n; i++) {
+		runs[i] = i == 0 ? 0 : runs[i - 1] + (random_below(random, 3) == 0);
+		hashes[i] = random_below(random, 4);
+	}
+	samples->runs = runs;
+	samples->hashes = hashes;
+}
+
+static void test_no_result_depends_on_the_list(void **state)
+{
+	static double values[LONGEST];
+	static size_t runs[LONGEST];
+	static uint64_t hashes[LONGEST];
+
+	(void)state;
+	for (size_t k = 0; k < sizeof others / sizeof *others; k++)
+		for (uint64_t seed = 0; seed < others[k].series; seed++) {
+			uint64_t random = seed * 0x9e3779b97f4a7c15 + 11;
+			size_t n = 1 + random_below(&random, others[k].longest - 1);
+			struct samples samples = {.values = values, .n = n, .direction = -1};
+
+			random_series(&random, values, n);
+			if (seed % 2)
+				group_runs(&random, &samples, runs, hashes);
+			check_others(&others[k], &samples);
+		}
+}
+
+/* What became of what was tried nearest to the middle of [from, to], by the detector; its numbers
+ * are those of a place that has failed. */
+static bool says(const struct detector *detector, const void *options, const double *values,
+	size_t from, size_t to, enum tried_fate fate, const char *measure)
+{
+	struct samples samples = {.values = values, .n = POINTS};
+	struct tried_list tried = {0};
+	struct change changes[POINTS];
+	bool found = false;
+
+	detect_by(detector, &samples, options, &tried, changes);
+	for (size_t i = 0; i < tried.count; i++) {
+		const struct tried *one = &tried.items[i];
+
+		if (one->fate != fate || one->index < from || one->index > to)
+			continue;
+		assert_non_null(one->measure);
+		assert_string_equal(one->measure, measure);
+		assert_true(strcmp(measure, "p") == 0 ? one->measured >= one->limit
+						      : one->measured <= one->limit);
+		found = true;
+	}
+	tried_free(&tried);
+	return found;
+}
+
+static void shifted(double *values, uint64_t seed, size_t from, size_t to, double height)
+{
+	flat(values, seed);
+	for (size_t i = from; i < to; i++)
+		values[i] += height;
+}
+
+static void test_other_detectors_say_what_drops_a_place(void **state)
+{
+	struct edivisive_options large = otava;
+	struct kernel_options high = kernel;
+	struct lookback_options least = lookback;
+	struct modes_options near_ones = modes;
+	struct combine_options all = two_of;
+	double values[POINTS];
+
+	(void)state;
+	shifted(values, 5, 100, POINTS, 0.6);
+	assert_true(says(&edivisive_detector, &otava, values, 1, POINTS, TRIED_WEAK, "p"));
+	assert_true(says(&kernel_detector, &kernel, values, 80, 120, TRIED_COST, "saving"));
+	assert_true(says(&stepfit_detector, &cohen, values, 90, 110, TRIED_THRESHOLD, "cohen"));
+	assert_true(says(&stepfit_detector, &ranks, values, 90, 110, TRIED_THRESHOLD, "p"));
+	flat(values, 5);
+	assert_true(says(
+		&edivisive_permutation_detector, &permuted, values, 1, POINTS, TRIED_TEST, "p"));
+	least.magnitude = 0.5;
+	assert_true(
+		says(&lookback_detector, &least, values, 1, POINTS, TRIED_MAGNITUDE, "magnitude"));
+	least.magnitude = 0.001;
+	least.floor = 50;
+	assert_true(says(&lookback_detector, &least, values, 1, POINTS, TRIED_FLOOR, "size"));
+	shifted(values, 6, 100, POINTS, 8);
+	large.magnitude = high.magnitude = 0.5;
+	assert_true(
+		says(&edivisive_detector, &large, values, 98, 102, TRIED_MAGNITUDE, "magnitude"));
+	assert_true(says(&kernel_detector, &high, values, 98, 102, TRIED_MAGNITUDE, "magnitude"));
+	assert_true(says(
+		&edivisive_permutation_detector, &permuted, values, 1, POINTS, TRIED_OUTDONE, "q"));
+	near_ones.apart = 0.2;
+	assert_true(says(&modes_detector, &near_ones, values, 98, 102, TRIED_APART, "apart"));
+	shifted(values, 6, POINTS - 3, POINTS, 20);
+	for (size_t i = 100; i < 140; i++)
+		values[i] += 20;
+	assert_true(says(
+		&modes_detector, &modes, values, POINTS - 4, POINTS - 2, TRIED_PENDING, "runs"));
+	shifted(values, 6, 100, 140, 20);
+	values[60] += 20;
+	assert_true(says(&modes_detector, &modes, values, 60, 61, TRIED_EXCURSION, "runs"));
+	shifted(values, 7, 100, 107, 30);
+	all.need = 3;
+	assert_true(says(&combine_detector, &all, values, 98, 105, TRIED_VOTES, "detectors"));
+}
+
 static void test_every_fate_has_words(void **state)
 {
 	(void)state;
@@ -182,6 +362,8 @@ int main(void)
 		cmocka_unit_test(test_excursions_come_back),
 		cmocka_unit_test(test_ranks_have_to_agree),
 		cmocka_unit_test(test_parts_of_a_ramp_are_one),
+		cmocka_unit_test(test_no_result_depends_on_the_list),
+		cmocka_unit_test(test_other_detectors_say_what_drops_a_place),
 		cmocka_unit_test(test_every_fate_has_words),
 	};
 
