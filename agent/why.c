@@ -8,6 +8,7 @@
 #include "agent/core/when.h"
 #include "agent/gather.h"
 #include "agent/news/store_reader.h"
+#include "agent/report/table.h"
 #include "agent/state_file.h"
 #include "agent/watch/why.h"
 
@@ -41,7 +42,9 @@ struct asking {
 	struct cli *cli;
 	const struct test *test;
 	struct why_ask ask;
-	struct store_request *list, *marks; /* of the state, or NULL */
+	struct strings topics;
+	struct store_request *list, *marks, *health; /* of the state, or NULL */
+	bool lacks_data;
 };
 
 static bool work(struct task *task, struct scratch *scratch, struct error *error)
@@ -51,8 +54,8 @@ static bool work(struct task *task, struct scratch *scratch, struct error *error
 	struct why *why = arena_alloc(query->arena, sizeof *why);
 
 	task->result = why;
-	return why_explain(query->arena, task->test, &query->data, task->companions, &asking->ask,
-		scratch, why, error);
+	return why_explain(query->arena, task->test, query, task->companions, &asking->ask, scratch,
+		why, error);
 }
 
 /* As the agent asks. */
@@ -66,6 +69,31 @@ static void prepare(void *context, struct task *task, size_t part)
 	task->work = work;
 }
 
+/* The data cannot be read. What the agent knows of them may be told all the same. */
+static void put_last(const struct asking *asking)
+{
+	const struct why_ask *ask = &asking->ask;
+	int64_t last = WHEN_ALWAYS;
+	char time[WHEN_TEXT];
+
+	for (size_t i = 0; i < ask->mark_count; i++)
+		if (ask->marks[i].last_point > last)
+			last = ask->marks[i].last_point;
+	if (last != WHEN_ALWAYS)
+		fprintf(stderr, "hunter-c: the last point that the agent has seen is of %s\n",
+			when_format(last, time));
+	for (size_t i = 0; i < ask->condition_count; i++)
+		if ((ask->conditions[i].kind == CONDITION_TEST &&
+			    strcmp(condition_name(&ask->conditions[i]), asking->test->name) == 0) ||
+			(ask->conditions[i].kind == CONDITION_SOURCE &&
+				strcmp(condition_name(&ask->conditions[i]),
+					asking->test->source->name) == 0)) {
+			fputs("hunter-c: the agent has told: ", stderr);
+			text_print(ask->conditions[i].text, stderr);
+			putc('\n', stderr);
+		}
+}
+
 static void ready(void *context, struct task *const *tasks)
 {
 	struct asking *asking = context;
@@ -73,32 +101,31 @@ static void ready(void *context, struct task *const *tasks)
 	const struct why_options *options = asking->cli->options;
 	struct buf out = {0};
 
-	if (!gather_log(task))
+	if (!gather_log(task)) {
+		put_last(asking);
 		return;
+	}
+	asking->lacks_data = ((const struct why *)task->result)->end == WHY_NO_DATA;
 	if (options->output == OUTPUT_JSON)
 		why_put_json(&out, task->result);
 	else
-		why_put_text(&out, task->result, task->query.arena);
+		why_put_text(&out, task->result);
 	fwrite(out.data, 1, out.length, asking->cli->out);
 	buf_free(&out);
 }
 
 static bool read_state(struct asking *asking, const char *path, struct error *error)
 {
-	const char **names = arena_array(asking->cli->arena, 1, sizeof *names);
-
-	names[0] = asking->test->name;
 	asking->list = store_request_new(STORE_LIST, NULL, NULL);
-	asking->list->filter = (struct change_filter){.names = {names, 1}, .limit = RECORDS_MOST};
+	asking->list->filter =
+		(struct change_filter){.names = asking->topics, .limit = RECORDS_MOST};
 	asking->marks = store_request_new(STORE_MARKS, NULL, NULL);
 	asking->marks->test = asking->test->name;
-	if (!store_read(path, asking->list, error) || !store_read(path, asking->marks, error))
+	asking->health = store_request_new(STORE_HEALTH, NULL, NULL);
+	if (!store_read(path, asking->list, error) || !store_read(path, asking->marks, error) ||
+		!store_read(path, asking->health, error))
 		return false;
-	asking->ask.has_state = true;
-	asking->ask.records = asking->list->records;
-	asking->ask.record_count = asking->list->record_count;
-	asking->ask.marks = asking->marks->marks;
-	asking->ask.mark_count = asking->marks->mark_count;
+	why_state(&asking->ask, asking->list, asking->marks, asking->health);
 	return true;
 }
 
@@ -119,7 +146,51 @@ static int explain(struct asking *asking, const struct config *config, struct er
 		return cli_fail(error);
 	if (!gather_run(&gather, asking->cli, error))
 		return cli_fail(error);
-	return (int)gather.code;
+	return (int)exit_stronger(gather.code, asking->lacks_data ? EXIT_DATA : EXIT_NOTHING);
+}
+
+/* Under the name that it has now. */
+static const char *renamed(
+	const struct config *config, const char *test, const char *metric, const char *name)
+{
+	for (size_t i = 0; i < config->rename_count; i++) {
+		const struct rename *rename = &config->renames[i];
+
+		if (strcmp(rename->was, name) != 0 || (rename->metric != NULL) != (metric != NULL))
+			continue;
+		if (!metric || strcmp(rename->test, test) == 0)
+			return metric ? rename->metric : rename->test;
+	}
+	return name;
+}
+
+/* The one test of the name; NULL and an error if that is none or many. */
+static const struct test *find_test(
+	struct asking *asking, const struct config *config, const char *asked, struct error *error)
+{
+	const char **name = arena_array(asking->cli->arena, 1, sizeof *name);
+	const struct test *const *tests;
+	const struct group *group;
+	size_t count;
+
+	*name = config_test(config, asked) ? asked : renamed(config, NULL, NULL, asked);
+	if (*name != asked)
+		fprintf(stderr, "hunter-c: the test is called \"%s\" now\n", *name);
+	group = config_test(config, *name) ? NULL : config_group(config, *name);
+	if (group && group->cluster) {
+		error_set(error, ERROR_USAGE,
+			"\"%.200s\" is a cluster; why takes one of its tests, and says what the "
+			"cluster has told of it",
+			*name);
+		return NULL;
+	}
+	if (!config_select(config, &(const struct strings){name, 1}, asking->cli->arena, &tests,
+		    &count, error))
+		return NULL;
+	if (count == 1)
+		return tests[0];
+	error_set(error, ERROR_USAGE, "\"%.200s\" is %zu tests; why takes one", *name, count);
+	return NULL;
 }
 
 static int run(struct cli *cli)
@@ -138,28 +209,25 @@ static int run(struct cli *cli)
 	config = cli_config(cli);
 	if (!config)
 		return EXIT_USAGE;
-	const struct strings name = {arguments.items, 1};
-	const struct test *const *tests;
-	size_t count;
-
-	if (!config_select(config, &name, cli->arena, &tests, &count, &error) ||
-		(count != 1 &&
-			!error_set(&error, ERROR_USAGE, "\"%.200s\" is %zu tests; why takes one",
-				arguments.items[0], count))) {
+	asking.test = find_test(&asking, config, arguments.items[0], &error);
+	if (!asking.test) {
 		config_free(config);
 		return cli_fail(&error);
 	}
-	asking.test = tests[0];
-	asking.ask = (struct why_ask){.metric = arguments.items[1],
+	asking.ask = (struct why_ask){
+		.metric = renamed(config, asking.test->name, "", arguments.items[1]),
 		.at = arguments.count > 2 ? arguments.items[2] : NULL,
 		.now = cli->now,
 		.max_age = config->agent.max_age};
+	asking.topics = why_topics(config, asking.test, cli->arena, &asking.ask.clusters);
 	code = explain(&asking, config, &error);
 	if (!cli->abandoned) {
 		if (asking.list)
 			store_request_free(asking.list);
 		if (asking.marks)
 			store_request_free(asking.marks);
+		if (asking.health)
+			store_request_free(asking.health);
 		config_free(config);
 	}
 	return code;

@@ -31,4 +31,14 @@ bool fdr_parse(const char *text, double *share, struct error *error) MUST_USE;
  */
 double fdr_limit(double *pvalues, size_t count, size_t hypotheses, double share);
 
+/* Where a p-value stands among those that were found (it may be one of them): how many are smaller,
+ * and itself, and what it has to be at or below to pass on its own. */
+struct fdr_rank {
+	size_t rank, hypotheses;
+	double pvalue, bound, share;
+};
+
+struct fdr_rank fdr_rank(
+	const double *pvalues, size_t count, double pvalue, size_t hypotheses, double share);
+
 #endif

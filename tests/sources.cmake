@@ -8,6 +8,7 @@ hunter_test(histostat hunter_sources)
 
 hunter_fuzz(when hunter_core)
 hunter_fuzz(zone hunter_core)
+hunter_fuzz(label hunter_core)
 hunter_fuzz(csv hunter_sources)
 hunter_fuzz(json hunter_sources PkgConfig::JANSSON)
 hunter_fuzz(histostat hunter_sources)

@@ -1,4 +1,5 @@
 # Telling: links, and what is told where.
+hunter_test(label hunter_core)
 hunter_test(link hunter_core)
 hunter_test(slack_thread hunter_notifiers PkgConfig::JANSSON)
 hunter_test(threads hunter_agent)

@@ -138,3 +138,81 @@ bool label_is_name(const char *name, size_t length)
 			return false;
 	return length > 0;
 }
+
+/* A label as people write it: blanks around it, quotation marks or none. */
+struct asked {
+	const char *key;
+	size_t key_length;
+	struct buf value;
+};
+
+static const char *skip_blanks(const char *at)
+{
+	return at + strspn(at, " \t");
+}
+
+/* Reads the value at `at`; returns what follows it, or NULL. */
+static const char *read_value(const char *at, struct buf *value)
+{
+	value->length = 0;
+	if (*at != '"') {
+		size_t length = strcspn(at, ",}\""), used = length;
+
+		while (used > 0 && strchr(" \t", at[used - 1]))
+			used--;
+		buf_append(value, at, used);
+		return at + length;
+	}
+	size_t end = 1;
+
+	while (at[end] && at[end] != '"')
+		end += at[end] == '\\' && at[end + 1] ? 2 : 1;
+	put_unescaped(value, &(struct label_text){.value = at + 1, .value_length = end - 1});
+	return at[end] == '"' ? at + end + 1 : NULL;
+}
+
+/* Reads the next label; returns what follows it, or NULL where there is none. */
+static const char *read_asked(const char *at, struct asked *asked)
+{
+	asked->key = at = skip_blanks(at);
+	asked->key_length = strcspn(at, " \t=,{}\"");
+	at = skip_blanks(at + asked->key_length);
+	if (asked->key_length == 0 || *at != '=')
+		return NULL;
+	at = read_value(skip_blanks(at + 1), &asked->value);
+	at = at ? skip_blanks(at) : NULL;
+	return at && (*at == ',' || *at == '}') ? at : NULL;
+}
+
+/* Reads all labels; `identity`: those that it has not are none. */
+static bool has_all(const char *text, const char *identity)
+{
+	struct asked asked = {0};
+	struct buf own = {0};
+	const char *at = strchr(text, '{');
+	bool good = at != NULL;
+
+	while (good && *at != '}') {
+		at = read_asked(at + 1, &asked);
+		good = at != NULL;
+		own.length = 0;
+		if (good && identity)
+			good = label_value(identity, asked.key, asked.key_length, &own) &&
+			       own.length == asked.value.length &&
+			       memcmp(own.data, asked.value.data, own.length) == 0;
+	}
+	good = good && *skip_blanks(at + 1) == '\0';
+	buf_free(&asked.value);
+	buf_free(&own);
+	return good;
+}
+
+bool label_is_asked(const char *text)
+{
+	return has_all(text, NULL);
+}
+
+bool label_has_asked(const char *identity, const char *text)
+{
+	return has_all(text, identity);
+}

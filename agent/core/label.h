@@ -31,6 +31,12 @@ bool label_next(const char **at, struct label_text *label);
  */
 bool label_value(const char *identity, const char *name, size_t length, struct buf *out);
 
+/* Whether the text has a set of labels as people write it: {region=eu, code="200"}. */
+bool label_is_asked(const char *text);
+
+/* Whether a series has all labels of such a text; what stands before the set is not looked at. */
+bool label_has_asked(const char *identity, const char *text);
+
 /* Whether it can be the name of a label: letters, digits, and "_", ".", ":", "-"; or "path[2]". */
 bool label_is_name(const char *name, size_t length);
 

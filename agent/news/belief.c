@@ -15,15 +15,15 @@
 #include "agent/core/arena.h"
 #include "detectors/fdr.h"
 
-static size_t series_of_share(const struct analysis *analysis, double share)
+size_t belief_series(const struct test *test, const struct dataset *data, double share)
 {
 	size_t count = 0;
 
-	for (size_t i = 0; i < analysis->data->count; i++) {
-		const struct series *series = &analysis->data->series[i];
+	for (size_t i = 0; i < data->count; i++) {
+		const struct series *series = &data->series[i];
 
 		count += series->axis->n > 0 &&
-			 analysis_configured(analysis->test, series->metric)->fdr == share;
+			 analysis_configured(test, series->metric)->fdr == share;
 	}
 	return count;
 }
@@ -38,7 +38,7 @@ static double limit_of_share(
 	const struct analysis *analysis, const struct suspects *suspects, double share)
 {
 	double *pvalues = memory_new(suspects->count, sizeof *pvalues), limit;
-	size_t series = series_of_share(analysis, share), found = 0;
+	size_t series = belief_series(analysis->test, analysis->data, share), found = 0;
 
 	for (size_t i = 0; i < suspects->count; i++)
 		if (is_counted(&suspects->items[i], share))

@@ -38,6 +38,9 @@ struct suspects {
  */
 void belief_share(const struct analysis *analysis, struct suspects *suspects);
 
+/* How many series of the data have that share in their detection. */
+size_t belief_series(const struct test *test, const struct dataset *data, double share);
+
 /* Those that are held are not believed yet; those that are over before that ends are not told. */
 void belief_hold(struct suspects *suspects);
 

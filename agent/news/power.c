@@ -2,11 +2,11 @@
  * Of the records of a run only those of one series are kept, and what the store would make of an
  * update is made of it here.
  *
- * A run begins with the past up to some points before the place, which is old, as what an agent
- * finds in its first look; then points come one by one. Those before the place are not counted, but
- * a point that a change has touched already is news, too, as the agent sees it. Other series of the
- * test are not looked at: they only count where the share of false ones goes by their number (fdr),
- * and one of them is seen where this one is judged by it.
+ * A run begins with the past up to some points before the place, which is old: what stands there
+ * was told when it came, so that its way back is told as that. Then points come one by one. Those
+ * before the place are not counted, but a point that a change has touched already is news, too, as
+ * the agent sees it. Other series of the test are not looked at: they only count where the share of
+ * false ones goes by their number (fdr), and one of them is seen where this one is judged by it.
  *
  * Sizes are tried from the largest down, until one is not told. At most 2 x 11 runs of 27 points.
  */
@@ -40,7 +40,9 @@ struct course {
 	struct record *known; /* in order of id */
 	size_t known_count, known_room;
 	int64_t last_id;
-	int64_t held; /* as in struct hindsight */
+	int64_t held;               /* as in struct hindsight */
+	const struct change *found; /* by the last look */
+	size_t found_count;
 };
 
 static struct axis *cut_axis(struct arena *arena, const struct axis *axis, size_t from)
@@ -192,6 +194,11 @@ static bool look(struct course *course, bool first, struct error *error)
 		follow(course, &request->updates[i]);
 	for (size_t i = 0; i < request->record_count; i++)
 		keep(course, &request->records[i]);
+	for (size_t i = 0; first && i < course->known_count; i++)
+		if (course->known[i].state == CHANGE_CONFIRMED)
+			course->known[i].news = NEWS_QUEUED;
+	course->found = analysis.findings[0].changes;
+	course->found_count = analysis.findings[0].count;
 	course->held = hindsights[0] ? hindsights[0]->held : WHEN_NEVER;
 	arena_join(course->arena, request->arena);
 	request->arena = arena_new();
@@ -229,6 +236,15 @@ static int64_t held_until(const struct course *course, const struct record *reco
 	return held ? course->held : 0;
 }
 
+/* The change as it was found last: a candidate's record has it as it was first. */
+static const struct change *change_now(const struct course *course, const struct record *record)
+{
+	for (size_t i = 0; i < course->found_count; i++)
+		if (course->own->times[course->found[i].index] == record->item.time)
+			return &course->found[i];
+	return &record->item.change;
+}
+
 static void note(struct arrival *out, const struct course *course, const struct record *record)
 {
 	const struct detection *detection =
@@ -248,8 +264,9 @@ static void note(struct arrival *out, const struct course *course, const struct 
 		out->pvalue = record->item.change.pvalue;
 	}
 	out->rule = confirm_holds(
-		&detection->confirm, &record->item.change, record->item.change.count_after);
+		&detection->confirm, change_now(course, record), record->item.change.count_after);
 	out->held_until = held_until(course, record);
+	out->back = record->covered && record->news == NEWS_SILENT;
 	if (out->told == 0 && record->state != CHANGE_CANDIDATE && record->news == NEWS_PENDING) {
 		out->told = out->seen;
 		out->told_time = now;
@@ -293,6 +310,8 @@ bool power_arrive(const struct power_ask *ask, const double *values, size_t plac
 		good = look(&course, false, error);
 		if (good)
 			note(out, &course, near(&course, at, sign, old));
+		if (sign != 0 && out->back && out->told == 0)
+			out->told = out->seen; /* what it ends is told as over */
 		if (sign != 0 && out->told > 0)
 			break;
 	}

@@ -40,6 +40,7 @@ struct arrival {
 	size_t seen;        /* points that came */
 	size_t found, told; /* as a candidate or at once; to be told */
 	size_t lost;        /* it was not found any more, and is not in the end */
+	bool back;          /* recorded as the way back of another, which tells it */
 	bool rule;          /* when it was found last the rule of confirmation held */
 	int64_t held_until; /* ms; what was found last is believed, and held so long; 0 */
 	double pvalue;      /* when it was found first, or told; NaN */
@@ -48,9 +49,9 @@ struct arrival {
 
 /*
  * Runs the series point by point from the place on, up to `points` existing ones. `sign`: which way
- * the change goes that is looked for near the place; 0: any. `values` stand for the series' own.
- * Fails where detection does; *out has no points where fewer than FOLLOW_FIRST are before the
- * place.
+ * the change goes that is looked for near the place, and the end of another counts as told; 0: any.
+ * `values` stand for the series' own. Fails where detection does; *out has no points where fewer
+ * than FOLLOW_FIRST are before the place.
  */
 bool power_arrive(const struct power_ask *ask, const double *values, size_t place, size_t points,
 	int sign, struct arrival *out, struct error *error) MUST_USE;

@@ -81,6 +81,7 @@ bool store_writes(enum store_kind kind)
 	case STORE_RESTORE:
 	case STORE_KNOWN:
 	case STORE_MARKS:
+	case STORE_HEALTH:
 	case STORE_RECOVERED:
 	case STORE_LIST: return false;
 	case STORE_RECORD:

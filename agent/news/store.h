@@ -174,7 +174,8 @@ enum store_kind {
 	 * spacing, runs, place_from, place_to, suspects, and of the change count_after, kind and
 	 * levels only), ordered by series, branch and id. */
 	STORE_KNOWN,
-	STORE_MARKS, /* in: test; out: its marks, ordered by series and branch */
+	STORE_MARKS,  /* in: test; out: its marks, ordered by series and branch */
+	STORE_HEALTH, /* out: the conditions and the vanished series, of all tests */
 	/*
 	 * In: records (ids come out), updates; marks of `test`, which are added or replaced. A
 	 * record that is `believed` has its id and is written anew whole, its first_seen excepted.

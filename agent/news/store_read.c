@@ -289,6 +289,11 @@ static bool load_vanished(
 	return !reader.failed;
 }
 
+bool store_health(struct store_file *file, struct store_request *request, struct error *error)
+{
+	return load_conditions(file, request, error) && load_vanished(file, request, error);
+}
+
 bool store_restore(struct store_file *file, struct store_request *request, struct error *error)
 {
 	return load_pending(file, request, error) && load_told(file, request, error) &&

@@ -10,6 +10,8 @@ bool store_restore(
 	struct store_file *file, struct store_request *request, struct error *error) MUST_USE;
 bool store_known(
 	struct store_file *file, struct store_request *request, struct error *error) MUST_USE;
+bool store_health(
+	struct store_file *file, struct store_request *request, struct error *error) MUST_USE;
 bool store_marks(
 	struct store_file *file, struct store_request *request, struct error *error) MUST_USE;
 bool store_list(

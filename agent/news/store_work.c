@@ -375,6 +375,7 @@ bool store_file_perform(struct store_file *file, struct store_request *request, 
 	case STORE_RESTORE: return store_restore(file, request, error);
 	case STORE_KNOWN: return store_known(file, request, error);
 	case STORE_MARKS: return store_marks(file, request, error);
+	case STORE_HEALTH: return store_health(file, request, error);
 	case STORE_LIST: return store_list(file, request, error);
 	case STORE_RECORD:
 		return record(file, request, error) && store_counts(file, request, error) &&

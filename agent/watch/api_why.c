@@ -18,7 +18,8 @@ struct inquiry {
 	struct http_request *request;
 	struct task *task;
 	struct why_ask ask;
-	struct store_request *list, *marks;
+	struct strings topics;
+	struct store_request *list, *marks, *health;
 };
 
 static void end_inquiry(struct inquiry *inquiry, const struct error *error)
@@ -39,6 +40,8 @@ static void end_inquiry(struct inquiry *inquiry, const struct error *error)
 		store_request_free(inquiry->list);
 	if (inquiry->marks)
 		store_request_free(inquiry->marks);
+	if (inquiry->health)
+		store_request_free(inquiry->health);
 	task_free(task);
 }
 
@@ -48,8 +51,8 @@ static bool work(struct task *task, struct scratch *scratch, struct error *error
 	struct query *query = &task->query;
 	struct why why;
 
-	if (!why_explain(query->arena, task->test, &query->data, task->companions, &inquiry->ask,
-		    scratch, &why, error))
+	if (!why_explain(query->arena, task->test, query, task->companions, &inquiry->ask, scratch,
+		    &why, error))
 		return false;
 	why_put_json(http_buffer(inquiry->request), &why);
 	return true;
@@ -84,14 +87,21 @@ static void fetch(struct inquiry *inquiry)
 {
 	struct task *task = inquiry->task;
 
-	inquiry->ask.has_state = true;
-	inquiry->ask.records = inquiry->list->records;
-	inquiry->ask.record_count = inquiry->list->record_count;
-	inquiry->ask.marks = inquiry->marks->marks;
-	inquiry->ask.mark_count = inquiry->marks->mark_count;
+	why_state(&inquiry->ask, inquiry->list, inquiry->marks, inquiry->health);
 	why_query(&inquiry->ask, task);
 	companions_fetch(&(struct companions_way){.submit = submit_companion, .context = inquiry},
 		task, submit);
+}
+
+static void health_read(struct store_request *health)
+{
+	struct inquiry *inquiry = health->context;
+
+	inquiry->health = health;
+	if (health->failed)
+		end_inquiry(inquiry, &health->error);
+	else
+		fetch(inquiry);
 }
 
 static void marks_read(struct store_request *marks)
@@ -102,7 +112,8 @@ static void marks_read(struct store_request *marks)
 	if (marks->failed)
 		end_inquiry(inquiry, &marks->error);
 	else
-		fetch(inquiry);
+		ledger_ask(
+			inquiry->api->agent, store_request_new(STORE_HEALTH, health_read, inquiry));
 }
 
 static void listed(struct store_request *list)
@@ -126,7 +137,6 @@ static void begin(struct api *api, struct http_request *request, const struct te
 	struct task *task = task_new(test, agent_now(agent));
 	struct inquiry *inquiry = arena_alloc(task->query.arena, sizeof *inquiry);
 	struct store_request *list = store_request_new(STORE_LIST, listed, inquiry);
-	const char **names = arena_array(list->arena, 1, sizeof *names);
 
 	*inquiry = (struct inquiry){.api = api,
 		.request = request,
@@ -142,8 +152,9 @@ static void begin(struct api *api, struct http_request *request, const struct te
 	task->release = generation_release_task;
 	task->holder = generation_hold(agent->generation);
 	api->fetches++;
-	names[0] = test->name;
-	list->filter = (struct change_filter){.names = {names, 1}, .limit = RECORDS_MOST};
+	inquiry->topics =
+		why_topics(agent->config, test, task->query.arena, &inquiry->ask.clusters);
+	list->filter = (struct change_filter){.names = inquiry->topics, .limit = RECORDS_MOST};
 	ledger_ask(agent, list);
 }
 

@@ -6,18 +6,19 @@
 #include "agent/watch/why.h"
 
 #include <math.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "agent/core/when.h"
 #include "agent/news/announce.h"
+#include "agent/news/belief.h"
 #include "agent/news/memory.h"
+#include "agent/news/reconcile.h"
 #include "agent/news/record_json.h"
+#include "agent/news/rhythm.h"
 #include "agent/select.h"
 #include "detectors/confirm.h"
 #include "detectors/scratch.h"
-
-enum { NAMES_SHOWN = 5 };
 
 const char *const why_names[WHY_ENDS] = {
 	[WHY_TOLD] = "told",
@@ -30,10 +31,14 @@ const char *const why_names[WHY_ENDS] = {
 	[WHY_HOLD] = "hold",
 	[WHY_WITHDRAWN] = "withdrawn",
 	[WHY_RECOVERED] = "recovered",
+	[WHY_CLUSTER] = "cluster",
+	[WHY_WAY_BACK] = "way_back",
 	[WHY_WOULD_TELL] = "would_tell",
 	[WHY_TOO_OLD] = "too_old",
 	[WHY_DETECTOR] = "detector",
 	[WHY_NOTHING] = "nothing",
+	[WHY_ENDED] = "ended",
+	[WHY_NO_DATA] = "no_data",
 };
 
 const char *const why_sentences[WHY_ENDS] = {
@@ -47,56 +52,38 @@ const char *const why_sentences[WHY_ENDS] = {
 	[WHY_FDR] = "a candidate: it is not among those that `fdr` lets all series have together",
 	[WHY_HOLD] = "a candidate: it is held until a cycle can be told from a change",
 	[WHY_WITHDRAWN] = "withdrawn: it was found, and is not any more",
+	[WHY_CLUSTER] =
+		"it is told by its cluster, with all that moved with it, and not on its own",
+	[WHY_WAY_BACK] = "the way back of a change: recorded, and told as the end of that change, "
+			 "not as one of its own",
 	[WHY_RECOVERED] = "the level of before was back before it was told",
 	[WHY_WOULD_TELL] = "a change that stands: an agent that sees its points come tells it",
 	[WHY_TOO_OLD] = "a change that stands, and is older than max_age: an agent that starts now "
 			"records it and does not tell it",
 	[WHY_DETECTOR] = "no change: the detector has dropped what is there",
 	[WHY_NOTHING] = "no change: there is no place near it that looks like one",
+	[WHY_ENDED] = "the series has ended",
+	[WHY_NO_DATA] = "no data: the source has nothing for it",
 };
 
-static bool is_named(const struct series *series, const char *name)
+struct strings why_topics(const struct config *config, const struct test *test, struct arena *arena,
+	struct strings *clusters)
 {
-	return strcmp(series->name, name) == 0 || strcmp(series->identity, name) == 0;
-}
+	const char **names = arena_array(arena, config->group_count + 1, sizeof *names);
+	size_t count = 0;
 
-static bool is_of(const struct series *series, const char *metric)
-{
-	return series->metric && strcmp(series->metric->name, metric) == 0;
-}
+	names[count++] = test->name;
+	for (size_t i = 0; i < config->group_count; i++) {
+		const struct group *group = &config->groups[i];
+		bool has = false;
 
-const struct series *why_series(
-	const struct test *test, const struct dataset *data, const char *name, struct error *error)
-{
-	const struct series *one = NULL;
-	char names[NAMES_SHOWN * 120] = "";
-	size_t count = 0, length = 0;
-
-	for (size_t i = 0; i < data->count; i++)
-		if (is_named(&data->series[i], name))
-			return &data->series[i];
-	for (size_t i = 0; i < data->count; i++)
-		if (is_of(&data->series[i], name)) {
-			one = &data->series[i];
-			count++;
-		}
-	if (count == 1)
-		return one;
-	for (size_t i = 0, shown = 0; i < data->count && shown < NAMES_SHOWN; i++)
-		if (count == 0 || is_of(&data->series[i], name))
-			length += (size_t)snprintf(names + length, sizeof names - length,
-				"%s%.100s", shown++ ? ", " : "", data->series[i].name);
-	if (data->count == 0)
-		error_set(error, ERROR_DATA, "test \"%s\" has no series now", test->name);
-	else if (count == 0)
-		error_set(error, ERROR_USAGE,
-			"test \"%s\" has no metric \"%.100s\"; it has %zu: %s%s", test->name, name,
-			data->count, names, data->count > NAMES_SHOWN ? ", ..." : "");
-	else
-		error_set(error, ERROR_USAGE,
-			"metric \"%.100s\" of test \"%s\" has %zu series; name one: %s%s", name,
-			test->name, count, names, count > NAMES_SHOWN ? ", ..." : "");
-	return NULL;
+		for (size_t k = 0; group->cluster && !has && k < group->count; k++)
+			has = group->tests[k] == test;
+		if (has)
+			names[count++] = arena_strdup(arena, group->name);
+	}
+	*clusters = (struct strings){names + 1, count - 1};
+	return (struct strings){names, count};
 }
 
 /* The commit's first point, else the first at that time or after it. */
@@ -128,7 +115,8 @@ static bool find_place(
 
 static bool is_here(const struct why *why, const struct record *record)
 {
-	return strcmp(record->series, why->series->identity) == 0;
+	return strcmp(record->item.test, why->test->name) == 0 &&
+	       strcmp(record->series, why->series->identity) == 0;
 }
 
 /* The index of the last change that is known of the series, or 0. */
@@ -166,6 +154,20 @@ static size_t front_of(const struct why_ask *ask, const struct why *why)
 			return front < axis->n ? front : 0;
 		}
 	return 0;
+}
+
+void why_state(struct why_ask *ask, const struct store_request *list,
+	const struct store_request *marks, const struct store_request *health)
+{
+	ask->has_state = true;
+	ask->records = list->records;
+	ask->record_count = list->record_count;
+	ask->marks = marks->marks;
+	ask->mark_count = marks->mark_count;
+	ask->conditions = health->conditions;
+	ask->condition_count = health->condition_count;
+	ask->vanished = health->vanished;
+	ask->vanished_count = health->vanished_count;
 }
 
 void why_query(const struct why_ask *ask, struct task *task)
@@ -298,6 +300,93 @@ static void pick_record(const struct why_ask *ask, struct why *why)
 	}
 }
 
+static int sign_of(const struct why *why)
+{
+	return why->record ? why->record->sign : change_sign(&why->change->change);
+}
+
+static int64_t apart(int64_t a, int64_t b)
+{
+	return a > b ? a - b : b - a;
+}
+
+/* How far from a time another may be to be the same, for whom both come from points. */
+static int64_t tolerance(const struct why *why, const struct record *other)
+{
+	const struct axis *axis = why->series->axis;
+	int64_t spacing =
+		why->record   ? why->record->spacing
+		: axis->n > 1 ? (axis->times[axis->n - 1] - axis->times[0]) / (int64_t)(axis->n - 1)
+			      : 0;
+
+	return RECONCILE_TOLERANCE * (other->spacing > spacing ? other->spacing : spacing);
+}
+
+static bool is_of_cluster(const struct why *why, const struct record *record)
+{
+	for (size_t i = 0; i < why->clusters.count; i++)
+		if (strcmp(why->clusters.items[i], record->item.test) == 0)
+			return true;
+	return false;
+}
+
+/* What the clusters know there. */
+static void pick_cluster(const struct why_ask *ask, struct why *why)
+{
+	int64_t time, least = INT64_MAX;
+
+	if (!why->record && !why->change)
+		return;
+	time = why->record ? why->record->item.time : why->change->time;
+	for (size_t i = 0; i < ask->record_count; i++) {
+		const struct record *other = &ask->records[i];
+		int64_t far = apart(other->item.time, time);
+
+		if (!is_of_cluster(why, other) || other->sign != sign_of(why) ||
+			far > tolerance(why, other) || far >= least)
+			continue;
+		least = far;
+		why->cluster = other;
+	}
+}
+
+/* The change of the series that was over where this one is: this is its way back. */
+static void pick_undone(const struct why_ask *ask, struct why *why)
+{
+	const struct record *record = why->record;
+
+	for (size_t i = 0; i < ask->record_count; i++) {
+		const struct record *other = &ask->records[i];
+
+		if (is_here(why, other) && other != record && other->sign != record->sign &&
+			other->item.over.time != 0 && other->item.time < record->item.time &&
+			apart(other->item.over.time, record->item.time) <= tolerance(why, other) &&
+			(!why->undone || other->item.time > why->undone->item.time))
+			why->undone = other;
+	}
+}
+
+/* The p-values of what else is found and not believed are those that the state has of it. */
+static void rank_it(
+	const struct why_ask *ask, const struct dataset *data, double pvalue, struct why *why)
+{
+	double share = why->detection->fdr;
+	double *others = memory_new(ask->record_count, sizeof *others);
+	size_t count = 0, series = belief_series(why->test, data, share);
+
+	for (size_t i = 0; i < ask->record_count; i++) {
+		const struct record *other = &ask->records[i];
+
+		if (other != why->record && other->state == CHANGE_CANDIDATE &&
+			strcmp(other->item.test, why->test->name) == 0 &&
+			!isnan(other->item.change.pvalue))
+			others[count++] = other->item.change.pvalue;
+	}
+	series = series > count ? series : count + 1;
+	why->rank = fdr_rank(others, count, pvalue, series, share);
+	free(others);
+}
+
 static enum why_end end_of_record(const struct why_ask *ask, const struct why *why)
 {
 	const struct record *record = why->record;
@@ -318,12 +407,14 @@ static enum why_end end_of_record(const struct why_ask *ask, const struct why *w
 	}
 	switch (record->news) {
 	case NEWS_PENDING: return WHY_WAITS;
-	case NEWS_QUEUED:
+	case NEWS_QUEUED: return why->cluster ? WHY_CLUSTER : WHY_DELIVERY;
 	case NEWS_RECOVERY: return WHY_DELIVERY;
 	case NEWS_HELD: return WHY_RECOVERED;
 	case NEWS_SILENT:
 	case NEWS_COUNT: break;
 	}
+	if (why->undone)
+		return WHY_WAY_BACK;
 	return ask->max_age != WHEN_NEVER && record->item.time < record->first_seen - ask->max_age
 		       ? WHY_MAX_AGE
 		       : WHY_SILENT;
@@ -334,6 +425,8 @@ static enum why_end end_of_change(const struct why_ask *ask, const struct why *w
 {
 	const struct arrival *arrival = &why->arrival;
 
+	if (arrival->back)
+		return WHY_WAY_BACK;
 	if (arrival->found > 0 && arrival->told == 0)
 		return arrival->lost > 0          ? WHY_WITHDRAWN
 		       : arrival->held_until != 0 ? WHY_HOLD
@@ -350,6 +443,8 @@ static enum why_end end_of(const struct why_ask *ask, const struct why *why)
 		return end_of_record(ask, why);
 	if (why->change)
 		return end_of_change(ask, why);
+	if (why->vanished && why->chosen != WHY_ASKED && why->chosen != WHY_BEFORE)
+		return WHY_ENDED;
 	return why->culprit && why->culprit->fate != TRIED_WEAK ? WHY_DETECTOR : WHY_NOTHING;
 }
 
@@ -383,33 +478,54 @@ static bool measure(const struct dataset *data, const struct companions *compani
 	return why->has_power || error->kind == ERROR_NONE;
 }
 
-bool why_explain(struct arena *arena, const struct test *test, const struct dataset *data,
+/* Of what was asked for, or of what is nearest to that. */
+static bool choose_place(const struct why_ask *ask, struct why *why, struct error *error)
+{
+	if (ask->at)
+		return find_place(ask, why, &why->place, error);
+	why->place = last_change(ask, why);
+	why->chosen = why->place > 0 ? WHY_CHANGE : WHY_NEWEST;
+	if (why->vanished)
+		why->chosen = WHY_NEWEST;
+	if (why->chosen == WHY_NEWEST)
+		why->place = why->series->axis->n - 1;
+	return true;
+}
+
+static void judge(const struct why_ask *ask, const struct dataset *data, struct why *why)
+{
+	pick_cluster(ask, why);
+	if (why->record && why->record->news == NEWS_SILENT)
+		pick_undone(ask, why);
+	why->end = end_of(ask, why);
+	if (why->end == WHY_FDR)
+		rank_it(ask, data,
+			why->change ? why->change->change.pvalue : why->record->item.change.pvalue,
+			why);
+}
+
+bool why_explain(struct arena *arena, const struct test *test, const struct query *query,
 	const struct companions *companions, const struct why_ask *ask, struct scratch *scratch,
 	struct why *out, struct error *error)
 {
+	const struct dataset *data = &query->data;
 	struct tried_list tried = {0};
 	bool good;
 
 	*out = (struct why){.test = test,
-		.series = why_series(test, data, ask->metric, error),
-		.has_state = ask->has_state};
-	if (!out->series)
+		.has_state = ask->has_state,
+		.clusters = ask->clusters,
+		.newest = rhythm_newest(data)};
+	if (!why_find(arena, query, ask, out, error))
 		return false;
-	if (out->series->axis->n == 0)
-		return error_set(
-			error, ERROR_DATA, "series \"%.200s\" has no points", out->series->name);
+	if (!out->series)
+		return true;
 	out->detection = analysis_configured(test, out->series->metric);
 	out->front = front_of(ask, out);
 	out->points = count_points(out->series, out->front);
-	good = look(arena, data, companions, scratch, out, &tried, error);
-	if (good && ask->at)
-		good = find_place(ask, out, &out->place, error);
-	else if (good) {
-		out->place = last_change(ask, out);
-		out->chosen = out->place > 0 ? WHY_CHANGE : WHY_NEWEST;
-		if (out->chosen == WHY_NEWEST)
-			out->place = out->series->axis->n - 1;
-	}
+	out->last = rhythm_of(out->series).last;
+	good = look(arena, data, companions, scratch, out, &tried, error) &&
+	       choose_place(ask, out, error);
 	if (good) {
 		tried_sort(&tried);
 		pick_tried(arena, &tried, out);
@@ -420,6 +536,6 @@ bool why_explain(struct arena *arena, const struct test *test, const struct data
 	}
 	tried_free(&tried);
 	if (good)
-		out->end = end_of(ask, out);
+		judge(ask, data, out);
 	return good;
 }

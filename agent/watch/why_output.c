@@ -36,17 +36,60 @@ static const char *cycles_text(unsigned cycles)
 	}
 }
 
+static void put_name(struct buf *out, const struct why *why)
+{
+	text_clean(out, why->test->name, NAME_CHARS);
+	buf_text(out, " ");
+	text_clean(out, why->series ? why->series->name : why->absent, NAME_CHARS);
+}
+
+/* What is told of the test and of the series beside its changes. */
+static void put_health(struct buf *out, const struct why *why)
+{
+	char time[WHEN_TEXT];
+
+	if (why->condition) {
+		buf_text(out, "told       ");
+		text_clean(out, why->condition->text, 4 * NAME_CHARS);
+		buf_char(out, '\n');
+	}
+	if (why->vanished)
+		buf_printf(out, "told       that the series has ended, with its last point at %s\n",
+			when_format(why->vanished->ended, time));
+}
+
+static void put_clusters(struct buf *out, const struct why *why)
+{
+	for (size_t i = 0; i < why->clusters.count; i++) {
+		buf_text(out, i > 0 ? ", " : "cluster    ");
+		text_clean(out, why->clusters.items[i], NAME_CHARS);
+	}
+	if (why->clusters.count > 0)
+		buf_text(
+			out, ": what moves together in it is told once, and not for each series\n");
+}
+
+static void put_range(struct buf *out, const struct why *why)
+{
+	const struct axis *axis = why->series->axis;
+	char time[WHEN_TEXT];
+
+	buf_printf(out, "points     %zu, from %s", why->points, time_at(why, why->front, time));
+	buf_printf(out, ", where the windows begin, to %s\n",
+		when_format(why->last != WHEN_ALWAYS ? why->last : axis->times[axis->n - 1], time));
+	if (why->last < why->newest)
+		buf_printf(out, "ended      the test has points until %s, this series has not\n",
+			when_format(why->newest, time));
+}
+
 static void put_series(struct buf *out, const struct why *why)
 {
 	const struct season *season = &why->findings.season;
 	char time[WHEN_TEXT];
 
-	text_clean(out, why->test->name, NAME_CHARS);
-	buf_text(out, " ");
-	text_clean(out, why->series->name, NAME_CHARS);
+	put_name(out, why);
 	buf_printf(out, " at %s%s\n\n", time_at(why, why->place, time), place_texts[why->chosen]);
-	buf_printf(out, "points     %zu, the windows begin at %s\n", why->points,
-		time_at(why, why->front, time));
+	put_range(out, why);
 	buf_printf(out, "detector   %s\n", why->detection->detector->name);
 	buf_printf(out, "season     %s", cycles_text(season->cycles));
 	buf_text(out, season->cycles ? " removed" : " found");
@@ -62,6 +105,39 @@ static void put_series(struct buf *out, const struct why *why)
 		text_clean(out, why->findings.rule->name, NAME_CHARS);
 		buf_text(out, why->findings.control.used ? "\n" : ", which explains nothing\n");
 	}
+	put_clusters(out, why);
+	put_health(out, why);
+}
+
+/* There is nothing to look at. */
+static void put_absent(struct buf *out, const struct why *why)
+{
+	char time[WHEN_TEXT];
+
+	put_name(out, why);
+	buf_text(out, "\n\nsource     ");
+	text_clean(out, why->test->source->name, NAME_CHARS);
+	if (why->question) {
+		buf_text(out, "\nasked for  ");
+		text_clean(out, why->question, 4 * NAME_CHARS);
+	}
+	if (why->since != WHEN_ALWAYS) {
+		buf_printf(out, "\nrange      %s", when_format(why->since, time));
+		buf_printf(out, " to %s", when_format(why->until, time));
+	}
+	if (why->notice) {
+		buf_text(out, "\nanswer     ");
+		text_clean(out, why->notice, 4 * NAME_CHARS);
+	}
+	buf_text(out, "\nlast data  ");
+	if (why->last != WHEN_ALWAYS)
+		buf_printf(out, "%s, as the agent has seen it", when_format(why->last, time));
+	else
+		buf_text(out, why->has_state ? "none that the agent has ever seen"
+					     : "nobody knows: the agent's state is not there");
+	buf_char(out, '\n');
+	put_clusters(out, why);
+	put_health(out, why);
 }
 
 static double percent_of(const struct tried *tried)
@@ -76,6 +152,13 @@ static void put_percent(struct buf *out, double percent)
 		buf_printf(out, "%+.1f%%", percent);
 	else
 		buf_char(out, '-');
+}
+
+static void put_limit(struct buf *out, const struct tried *tried)
+{
+	if (tried->measure && tried->fate != TRIED_STANDS)
+		buf_printf(out, " (%s %.3g, limit %.3g)", tried->measure, tried->measured,
+			tried->limit);
 }
 
 static void put_one_tried(struct buf *out, const struct tried *tried)
@@ -93,9 +176,7 @@ static void put_one_tried(struct buf *out, const struct tried *tried)
 		buf_text(out, "  ");
 	}
 	buf_text(out, tried_sentences[tried->fate]);
-	if (tried->measure && tried->fate != TRIED_STANDS)
-		buf_printf(out, " (%s %.3g, limit %.3g)", tried->measure, tried->measured,
-			tried->limit);
+	put_limit(out, tried);
 }
 
 static void put_tried(struct buf *out, const struct why *why)
@@ -176,22 +257,10 @@ static void put_arrival(struct buf *out, const struct why *why)
 		buf_char(out, '\n');
 }
 
-static void put_record(struct buf *out, const struct why *why)
+static void put_history(struct buf *out, const struct record *record)
 {
-	const struct record *record = why->record;
 	char time[WHEN_TEXT];
 
-	if (!why->has_state) {
-		buf_text(out,
-			"\nthe agent's state is not there: nothing is known of what it told\n");
-		return;
-	}
-	if (!record) {
-		buf_text(out, "\nthe agent's state knows no change there\n");
-		return;
-	}
-	buf_printf(out, "\nthe agent's state: change %" PRId64 ", %s\n", record->item.id,
-		change_state_names[record->state]);
 	for (size_t i = 0; i < record->event_count; i++) {
 		const struct event *event = &record->events[i];
 
@@ -207,18 +276,75 @@ static void put_record(struct buf *out, const struct why *why)
 	}
 }
 
+static void put_record(struct buf *out, const struct why *why)
+{
+	const struct record *record = why->record;
+
+	if (!why->has_state) {
+		buf_text(out,
+			"\nthe agent's state is not there: nothing is known of what it told\n");
+		return;
+	}
+	if (!record) {
+		buf_text(out, "\nthe agent's state knows no change there\n");
+		return;
+	}
+	buf_printf(out, "\nthe agent's state: change %" PRId64 ", %s\n", record->item.id,
+		change_state_names[record->state]);
+	put_history(out, record);
+}
+
+/* Another record that the verdict is about. */
+static void put_other(struct buf *out, const char *what, const struct record *other)
+{
+	char time[WHEN_TEXT];
+
+	buf_printf(out, "%s: change %" PRId64 " of ", what, other->item.id);
+	text_clean(out, other->item.test, NAME_CHARS);
+	buf_printf(out, " at %s", when_format(other->item.time, time));
+	if (other->item.members > 0)
+		buf_printf(out, ", %zu series", other->item.members);
+	buf_printf(out, ", %s\n", change_state_names[other->state]);
+	put_history(out, other);
+}
+
 static void put_end(struct buf *out, const struct why *why)
 {
-	buf_printf(out, "\nso: %s", why_sentences[why->end]);
-	if (why->end == WHY_DETECTOR) {
-		const struct tried *culprit = why->culprit;
+	const struct fdr_rank *rank = &why->rank;
 
-		buf_printf(out, ": %s", tried_sentences[culprit->fate]);
-		if (culprit->measure)
-			buf_printf(out, " (%s %.3g, limit %.3g)", culprit->measure,
-				culprit->measured, culprit->limit);
+	if (why->cluster)
+		put_other(out, "\nits cluster", why->cluster);
+	if (why->undone)
+		put_other(out, "\nit is the way back of", why->undone);
+	buf_printf(out, "\nso: %s", why_sentences[why->end]);
+	if (why->end == WHY_FDR)
+		buf_printf(out, ": rank %zu among %zu series, p %.2g > %.2g (fdr %g x %zu / %zu)",
+			rank->rank, rank->hypotheses, rank->pvalue, rank->bound, rank->share,
+			rank->rank, rank->hypotheses);
+	if (why->end == WHY_DETECTOR) {
+		buf_printf(out, ": %s", tried_sentences[why->culprit->fate]);
+		put_limit(out, why->culprit);
 	}
 	buf_char(out, '\n');
+}
+
+/* Those that were tried from the first to the last of these: the largest were first. */
+static void put_sizes(struct buf *out, size_t first, size_t last)
+{
+	buf_printf(out, "%.0f%%", power_sizes[POWER_SIZES - 1 - last]);
+	if (first < last)
+		buf_printf(out, " to %.0f%%", power_sizes[POWER_SIZES - 1 - first]);
+}
+
+static void put_fortune(struct buf *out, const struct arrival *one)
+{
+	char time[WHEN_TEXT];
+
+	if (one->told > 0)
+		buf_printf(out, " with point %zu", one->told);
+	else
+		buf_printf(out, " not%s%s", one->held_until != 0 ? ": held until " : "",
+			one->held_until != 0 ? when_format(one->held_until, time) : "");
 }
 
 static void put_side(struct buf *out, const char *name, const struct power_side *side)
@@ -230,18 +356,17 @@ static void put_side(struct buf *out, const char *name, const struct power_side 
 		buf_printf(out, "none: not even %.0f%%", power_sizes[POWER_SIZES - 1]);
 	else
 		buf_printf(out, "%.0f%%", side->smallest);
-	for (size_t i = 0; i < side->tried; i++) {
-		double percent = power_sizes[POWER_SIZES - 1 - i];
-		size_t told = side->tries[i].told;
-		int64_t held = side->tries[i].held_until;
-		char time[WHEN_TEXT];
+	for (size_t i = 0, first = 0; i < side->tried; i++) {
+		const struct arrival *one = &side->tries[i];
+		bool same = i + 1 < side->tried && one->told > 0 &&
+			    side->tries[i + 1].told == one->told;
 
-		buf_text(out, i > 0 ? ", " : "  (");
-		if (told > 0)
-			buf_printf(out, "%.0f%% with point %zu", percent, told);
-		else
-			buf_printf(out, "%.0f%% not%s%s", percent, held != 0 ? ": held until " : "",
-				held != 0 ? when_format(held, time) : "");
+		if (same)
+			continue;
+		buf_text(out, first > 0 ? ", " : "  (");
+		put_sizes(out, first, i);
+		put_fortune(out, one);
+		first = i + 1;
 	}
 	buf_text(out, side->tried > 0 ? ")" : "");
 	buf_text(out, side->cut ? "; smaller ones take too much work\n" : "\n");
@@ -268,9 +393,13 @@ static void put_power(struct buf *out, const struct why *why)
 		buf_text(out, "  with what changed near there taken out of the values\n");
 }
 
-void why_put_text(struct buf *out, const struct why *why, struct arena *arena)
+void why_put_text(struct buf *out, const struct why *why)
 {
-	(void)arena;
+	if (!why->series) {
+		put_absent(out, why);
+		put_end(out, why);
+		return;
+	}
 	put_series(out, why);
 	put_tried(out, why);
 	put_change(out, why);
@@ -384,11 +513,82 @@ static void json_change(struct buf *out, const struct why *why)
 	buf_char(out, '}');
 }
 
+static void json_record(struct buf *out, const char *key, const struct record *record)
+{
+	buf_printf(out, ",\n  \"%s\": ", key);
+	if (record)
+		record_put_json(out, record);
+	else
+		buf_text(out, "null");
+}
+
+static void json_rank(struct buf *out, const struct why *why)
+{
+	const struct fdr_rank *rank = &why->rank;
+
+	buf_text(out, ",\n  \"fdr\": ");
+	if (why->end != WHY_FDR) {
+		buf_text(out, "null");
+		return;
+	}
+	buf_printf(out, "{\"rank\": %zu, \"series\": %zu", rank->rank, rank->hypotheses);
+	json_put_number(out, "pvalue", rank->pvalue);
+	json_put_number(out, "bound", rank->bound);
+	json_put_number(out, "share", rank->share);
+	buf_char(out, '}');
+}
+
+/* What is told of the test and the series beside changes, and how far its points reach. */
+static void json_health(struct buf *out, const struct why *why)
+{
+	buf_text(out, ",\n  \"clusters\": [");
+	for (size_t i = 0; i < why->clusters.count; i++) {
+		buf_text(out, i ? ", " : "");
+		buf_json_text(out, why->clusters.items[i]);
+	}
+	buf_char(out, ']');
+	json_put_text(out, "problem", why->condition ? why->condition->text : NULL);
+	json_put_time(out, "ended", why->vanished ? why->vanished->ended : WHEN_NEVER);
+	json_put_time(out, "last_point", why->last != WHEN_ALWAYS ? why->last : WHEN_NEVER);
+	json_put_time(out, "newest_of_test", why->newest != WHEN_ALWAYS ? why->newest : WHEN_NEVER);
+}
+
+static void json_verdict(struct buf *out, const struct why *why)
+{
+	buf_text(out, ",\n  \"verdict\": ");
+	buf_json_text(out, why_names[why->end]);
+	json_put_text(out, "dropped_by",
+		why->end == WHY_DETECTOR ? tried_names[why->culprit->fate] : NULL);
+	json_put_text(out, "reason", why_sentences[why->end]);
+}
+
+/* As of a series, where that has a meaning. */
+static void json_absent(struct buf *out, const struct why *why)
+{
+	buf_text(out, "{\"test\": ");
+	buf_json_text(out, why->test->name);
+	json_put_text(out, "series", why->absent);
+	json_put_text(out, "source", why->test->source->name);
+	json_put_text(out, "query", why->question);
+	json_put_text(out, "answer", why->notice);
+	json_put_time(out, "since", why->since != WHEN_ALWAYS ? why->since : WHEN_NEVER);
+	json_put_time(out, "until", why->until);
+	json_health(out, why);
+	json_put_bool(out, "state", why->has_state);
+	json_verdict(out, why);
+	buf_text(out, "}\n");
+}
+
 void why_put_json(struct buf *out, const struct why *why)
 {
 	const struct season *season = &why->findings.season;
-	const struct axis *axis = why->series->axis;
+	const struct axis *axis;
 
+	if (!why->series) {
+		json_absent(out, why);
+		return;
+	}
+	axis = why->series->axis;
 	buf_text(out, "{\"test\": ");
 	buf_json_text(out, why->test->name);
 	json_put_text(out, "series", why->series->name);
@@ -410,16 +610,12 @@ void why_put_json(struct buf *out, const struct why *why)
 	json_put_time(out, "time", axis->times[why->arrival_at]);
 	buf_char(out, '}');
 	json_put_bool(out, "state", why->has_state);
-	buf_text(out, ",\n  \"record\": ");
-	if (why->record)
-		record_put_json(out, why->record);
-	else
-		buf_text(out, "null");
-	buf_text(out, ",\n  \"verdict\": ");
-	buf_json_text(out, why_names[why->end]);
-	json_put_text(out, "dropped_by",
-		why->end == WHY_DETECTOR ? tried_names[why->culprit->fate] : NULL);
-	json_put_text(out, "reason", why_sentences[why->end]);
+	json_record(out, "record", why->record);
+	json_record(out, "cluster", why->cluster);
+	json_record(out, "undone", why->undone);
+	json_rank(out, why);
+	json_health(out, why);
+	json_verdict(out, why);
 	buf_text(out, ",\n  \"power\": ");
 	if (why->has_power)
 		why_put_power(out, axis, &why->power);

@@ -3,6 +3,7 @@ import csv
 import datetime
 import json
 import random
+import re
 
 import pytest
 from test_face import ask, on_demand, port_of
@@ -280,3 +281,95 @@ def test_a_young_series_is_held_and_not_blind(hunter, tmp_path):
     assert up["smallest"] is None and up["sizes"][0]["held_until"]
     assert "(50% not: held until 2024-03-" in hunter("why", "--config", path, "db.read", "p99").out
     assert "\n  held held  db.read p99\n" in hunter("validate", "--power", "--config", path).out
+
+
+def columns(path, many):
+    """A column for each list of values."""
+    with open(path, "w", newline="") as out:
+        rows = csv.writer(out)
+        rows.writerow(["time", *many])
+        for i, row in enumerate(zip(*many.values())):
+            rows.writerow([(START + i * DAY).isoformat(), *(f"{value:.4f}" for value in row)])
+
+
+def explained(hunter, path, test, metric, *at, code=0):
+    done = hunter("why", "--config", path, test, metric, *at, "--output", "json")
+    assert done.code == code, done.err
+    return json.loads(done.out)
+
+
+def test_the_rank_among_all_series_is_said(hunter, tmp_path):
+    """Of 2,000 series one has to be surer than one alone has to: the rank and what it has to be below."""
+    many = {"m0": [v + 2 * (i >= 40) for i, v in enumerate(normal(9, 60))]}
+    many |= {f"m{k}": many["m0"] if k < 3 else [100 + k] * 60 for k in range(1, 200)}
+    columns(tmp_path / "data.csv", many)
+    path = config(tmp_path, f"""
+  db: {{type: csv, file: {tmp_path}/data.csv, detection: {{p_value: 0.01, fdr: 0.001, confirm: off, season: none}}, metrics: [{", ".join(many)}]}}
+""")
+    alone = explained(hunter, path, "db", "m0")
+    assert alone["verdict"] == "fdr" and alone["arrival"]["told"] is None
+    assert alone["fdr"] == {"rank": 1, "series": 200, "pvalue": alone["change"]["pvalue"], "bound": 0.001 / 200, "share": 0.001}
+    assert hunter("run", "--once", "--config", path).out == ""
+    found = explained(hunter, path, "db", "m0")
+    assert found["verdict"] == "fdr" and found["record"]["state"] == "candidate"
+    assert found["fdr"]["pvalue"] > found["fdr"]["bound"] and found["fdr"]["series"] == 200
+    text = hunter("why", "--config", path, "db", "m0").out
+    assert f"rank {found['fdr']['rank']} among 200 series, p {found['fdr']['pvalue']:.2g} > " in text and "(fdr 0.001 x " in text, text
+
+
+def test_the_way_back_is_named_as_that(hunter, tmp_path):
+    values = step(200, 8, points=260) + flat(300)[260:]
+    path = configured(tmp_path, values, agent="")
+    found = why(hunter, path, "c00260")
+    assert (found["verdict"], found["state"]) == ("way_back", False)
+    for points in (150, 240, 300):
+        write(tmp_path / "data.csv", values[:points], DAY)
+        assert hunter("run", "--once", "--config", path).code == 0
+    found = why(hunter, path, "c00260")
+    assert (found["verdict"], found["record"]["news"], found["undone"]["time"][:10]) == ("way_back", "silent", str((START + 200 * DAY).date()))
+    text = hunter("why", "--config", path, "db.read", "p99", "c00260").out
+    assert "it is the way back of: change 1 of db.read at " in text and "recovered" in text.split("it is the way back of")[1]
+    assert why(hunter, path, "c00200")["verdict"] == "told"
+
+
+def test_a_cluster_tells_its_members(hunter, tmp_path):
+    """Of twelve series that move together one message is sent; each says by whom it was told, and what moved alone that it was not."""
+    many = {f"m{k}": [v + 20 * (i >= 60) for i, v in enumerate(normal(k, 100))] if k < 12 else normal(k, 100) for k in range(24)}
+    many["alone"] = [v + 20 * (i >= 80) for i, v in enumerate(normal(99, 100))]
+    columns(tmp_path / "data.csv", many)
+    path = config(tmp_path, f"""
+  db: {{type: csv, file: {tmp_path}/data.csv, metrics: [{", ".join(many)}]}}
+test_groups:
+  crowd: {{type: cluster, tests: [db]}}
+""")
+    assert hunter("run", "--once", "--config", path).code == 0
+    found = explained(hunter, path, "db", "m3")
+    assert (found["verdict"], found["clusters"], found["cluster"]["test"]) == ("cluster", ["crowd"], "crowd"), found["record"]
+    assert found["cluster"]["history"][-1]["event"] == "announced"
+    text = hunter("why", "--config", path, "db", "m3").out
+    assert "cluster    crowd: " in text and re.search(r"its cluster: change 1 of crowd at .*, 1[23] series, confirmed", text), text
+    assert "so: it is told by its cluster" in text
+    found = explained(hunter, path, "db", "alone")
+    assert (found["verdict"], found["cluster"]) == ("told", None)
+    done = hunter("why", "--config", path, "crowd", "m3")
+    assert done.code == 2 and '"crowd" is a cluster; why takes one of its tests' in done.err
+
+
+def test_names_that_are_not_there(hunter, tmp_path):
+    path = configured(tmp_path, flat(40))
+    done = hunter("why", "--config", path, "db.raed", "p99")
+    assert done.code == 2 and 'did you mean "db.read"' in done.err
+    done = hunter("why", "--config", path, "db.read", "p98")
+    assert done.code == 2 and 'it has 1: p99 (did you mean "p99"?)' in done.err
+    path.write_text(path.read_text().replace("  db.read:", "  db.reads:\n    was: db.read"))
+    done = hunter("why", "--config", path, "db.read", "p99")
+    assert done.code == 0 and 'the test is called "db.reads" now' in done.err and done.out.startswith("db.reads p99 at ")
+
+
+def test_data_that_are_gone(hunter, tmp_path):
+    """What the agent has seen of them is said."""
+    path = configured(tmp_path, flat(40))
+    assert hunter("run", "--once", "--config", path).code == 0
+    (tmp_path / "data.csv").unlink()
+    done = hunter("why", "--config", path, "db.read", "p99")
+    assert done.code == 3 and f"the last point that the agent has seen is of {(START + 39 * DAY):%Y-%m-%d}" in done.err

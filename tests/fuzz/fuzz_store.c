@@ -286,8 +286,9 @@ static struct store_request *ask(enum store_kind kind)
 /* All that is asked of it in a life: what it reads first, then what it writes. */
 static void use(struct store_file *file)
 {
-	static const enum store_kind kinds[] = {STORE_RESTORE, STORE_KNOWN, STORE_MARKS, STORE_LIST,
-		STORE_ATTEMPT, STORE_REOPEN, STORE_SETTLE, STORE_PRUNE, STORE_PROBE};
+	static const enum store_kind kinds[] = {STORE_RESTORE, STORE_KNOWN, STORE_MARKS,
+		STORE_HEALTH, STORE_LIST, STORE_ATTEMPT, STORE_REOPEN, STORE_SETTLE, STORE_PRUNE,
+		STORE_PROBE};
 	struct store_request *request = store_request_new(STORE_RECORD, NULL, NULL);
 	struct record_update update = {
 		.id = 1, .time = 4000, .now = 5000, .state = CHANGE_MOVED, .runs = 2};
