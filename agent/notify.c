@@ -110,7 +110,7 @@ static void add_change(struct notify *notify, const struct analysis *analysis,
 	const struct findings *findings, const struct change *change)
 {
 	struct record record = {.item = announce_change(notify->arena, analysis->test->name,
-					findings->series, change)};
+					analysis->test->environment, findings->series, change)};
 
 	findings_basis(notify->arena, findings, change, &record.item);
 	record.item.id = (int64_t)notify->count + 1;

@@ -102,6 +102,10 @@ const struct field agent_fields[] = {
 		.type = FIELD_STRING,
 		.offset = offsetof(struct agent_settings, links.owner),
 		.help = "whose tests they are, as messages name it: team-{label.team}"},
+	{.name = "environment",
+		.type = FIELD_STRING,
+		.offset = offsetof(struct agent_settings, environment),
+		.help = "label or attribute that says where a series was measured: runner, host"},
 	{.name = "max_age",
 		.type = FIELD_DURATION,
 		.offset = offsetof(struct agent_settings, max_age),
@@ -297,6 +301,7 @@ static void read_agent(struct loader *loader, const struct yaml_node *map)
 		loader_missing(loader, &reading.subject, &unset);
 	check_state(loader, map, &reading.subject, agent->state);
 	loader_check_links(loader, map, &reading.subject, &agent->links);
+	loader_check_environment(loader, map, &reading.subject, agent->environment);
 	check_listen(loader, map, &reading.subject, "listen", agent->listen);
 	if (agent->metrics_listen)
 		check_listen(

@@ -118,6 +118,7 @@ struct test {
 	int64_t max_series; /* that are watched; at most MAX_SERIES */
 	int64_t window;     /* ms; how far back a point tells of, -1: as the source knows */
 	struct links links;
+	const char *environment;    /* the label or attribute that says where it ran, or NULL */
 	const char *run_attribute;  /* groups points into runs; NULL: their time does */
 	const char *hash_attribute; /* of what was measured, or NULL */
 	const char *watched;        /* the file whose writes are runs (`watch: true`), or NULL */
@@ -167,6 +168,7 @@ struct agent_settings {
 	int64_t read_timeout;                  /* ms */
 	int64_t max_memory_in_flight;          /* bytes, of answers */
 	struct links links;                    /* of tests that have none of their own */
+	const char *environment;               /* the same */
 };
 
 extern const struct field agent_fields[];

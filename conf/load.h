@@ -79,6 +79,10 @@ void loader_complain(struct loader *loader, const struct yaml_node *map,
 void loader_check_links(struct loader *loader, const struct yaml_node *map,
 	const struct subject *subject, const struct links *links);
 
+/* Checks the `environment` that `map` gives. */
+void loader_check_environment(struct loader *loader, const struct yaml_node *map,
+	const struct subject *subject, const char *name);
+
 /* Notes the first reason for the agent not to start, in config->missing. */
 void loader_hold(struct loader *loader, const struct yaml_node *where,
 	const struct subject *subject, const char *text);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agent/core/buf.h"
+#include "agent/core/label.h"
 #include "agent/core/link.h"
 #include "conf/load.h"
 
@@ -107,6 +108,19 @@ void loader_check_links(struct loader *loader, const struct yaml_node *map,
 		if (yaml_get(map, key) && value && !templates[i].check(key, value, &error))
 			loader_complain(loader, map, subject, &error);
 	}
+}
+
+void loader_check_environment(struct loader *loader, const struct yaml_node *map,
+	const struct subject *subject, const char *name)
+{
+	const struct yaml_node *value = yaml_get(map, "environment");
+
+	if (value && name && *name && !label_is_name(name, strlen(name)))
+		loader_report(loader, false, value, subject,
+			"environment: \"%.80s\" is not the name of a label, tag or attribute, nor "
+			"a "
+			"part of a path as \"path[2]\"",
+			name);
 }
 
 static void note_first(struct loader *loader, const char **note, const struct yaml_node *where,

@@ -15,6 +15,7 @@ struct test_options {
 	bool watch, allow_empty, vanished;
 	struct strings notify, tags, annotate;
 	struct links links;
+	const char *environment;
 	const char *run_attribute, *hash_attribute;
 	struct control_options control;
 };
@@ -105,6 +106,13 @@ const struct field test_fields[] = {
 		.type = FIELD_STRING,
 		.offset = offsetof(struct test_options, links.owner),
 		.help = "whose it is, as messages name it; by default agent.owner, \"\": nobody"},
+	{.name = "environment",
+		.type = FIELD_STRING,
+		.offset = offsetof(struct test_options, environment),
+		.help = "label, tag, part of a path (path[2]) or attribute that says where a "
+			"series "
+			"was measured: what hits one environment alone is told as its own; by "
+			"default agent.environment, \"\": none"},
 	{.name = "run_attribute",
 		.type = FIELD_STRING,
 		.offset = offsetof(struct test_options, run_attribute),
@@ -273,7 +281,8 @@ static void read_test(struct loader *loader, const struct yaml_node *map,
 		.max_series = MAX_SERIES,
 		.vanished = true,
 		.window = -1,
-		.links = agent->links};
+		.links = agent->links,
+		.environment = agent->environment};
 	const char *type = test_type_read(loader, map, &subject);
 	if (!type)
 		return;
@@ -309,6 +318,8 @@ static void read_test(struct loader *loader, const struct yaml_node *map,
 	test->annotate = common.annotate;
 	test->links = common.links;
 	loader_check_links(loader, map, &subject, &common.links);
+	loader_check_environment(loader, map, &subject, common.environment);
+	test->environment = common.environment && *common.environment ? common.environment : NULL;
 	rename_note(loader, map, &subject, common.was);
 	struct unset unset = {0};
 	test->detection = detection_read(

@@ -64,6 +64,8 @@ struct announcement {
 	 * ("96% renderer=gpu"). 0 and NULL of a single series. */
 	size_t members;
 	const char *shared;
+	const char *environment; /* where the series was measured (`environment` of its test), NULL:
+				    nothing says so */
 	struct recovered over;
 	enum basis basis;
 	const char *other;  /* TEST/METRIC, NULL without a basis */
@@ -73,6 +75,21 @@ struct announcement {
 	 * where unknown. */
 	const char *commit_url, *compare_url, *dashboard, *runbook;
 	const char *owner; /* or NULL */
+};
+
+/* Changes of one time that hit most of one environment, and not the same tests elsewhere
+ * (agent/news/environment.h). Strings are borrowed. */
+struct environment_event {
+	int64_t id;                /* of its first change, stable over restarts */
+	const char *label, *value; /* "runner", "runner-7" */
+	int64_t time, spacing; /* ms; median of the changes' times, and their tolerance's base */
+	size_t hit, total;     /* series of the environment: that changed, and all */
+	size_t up, down, worse, better;      /* of those that changed */
+	double size;                         /* percent, their median; NaN: none has one */
+	size_t elsewhere, elsewhere_changed; /* the same tests in other environments */
+	size_t told;                         /* `hit` when it was told last; 0: it was not */
+	bool followed;                       /* the same was seen in another environment, later */
+	int64_t created;                     /* ms, wall clock */
 };
 
 /* Something other than a change that people should know, as that a server is down. */
@@ -99,7 +116,8 @@ struct message {
 	 */
 	const char *thread;
 	const struct announcement *more_of;
-	const struct notice *notice; /* of MESSAGE_NOTICE, which has no items */
+	const struct environment_event *environment; /* that all items are part of, or NULL */
+	const struct notice *notice;                 /* of MESSAGE_NOTICE, which has no items */
 };
 
 /* Whether a delivery may have arrived though nobody said so. */

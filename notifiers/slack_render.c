@@ -78,6 +78,17 @@ static void more_line(struct buf *out, const struct announcement *first)
 /* "15 regressions in checkout, pay since 2021-07-02 07:00" */
 static void headline(struct buf *out, const struct rendering *rendering, const char *mark)
 {
+	const struct environment_event *event = rendering->message->environment;
+
+	if (event) {
+		buf_text(out, mark);
+		text_environment(out, event, &slack_style);
+		buf_printf(out, "%s since ", mark);
+		slack_date(out, event->time, false);
+		buf_text(out, ", ");
+		text_elsewhere(out, event);
+		return;
+	}
 	buf_printf(out, "%s%s%s since ", mark, rendering->what.data, mark);
 	slack_date(out, message_since(rendering->message), false);
 }
@@ -87,7 +98,7 @@ static void head_blocks(struct rendering *rendering)
 	const struct message *message = rendering->message;
 	struct buf text = {0};
 
-	if (message->more_of)
+	if (message->more_of && !message->environment)
 		more_line(&text, message->more_of);
 	headline(&text, rendering, "*");
 	rest_line(&text, rendering);

@@ -157,7 +157,16 @@ static void render_head(const struct message *message, struct buf *out)
 {
 	char when[WHEN_TEXT];
 
+	const struct environment_event *event = message->environment;
+
 	buf_text(out, BOLD);
+	if (event) {
+		text_environment(out, event, &text_plain);
+		buf_printf(out, " since %s, ", when_format(event->time, when));
+		text_elsewhere(out, event);
+		buf_text(out, PLAIN "\n");
+		return;
+	}
 	text_what(out, message, &text_plain);
 	buf_printf(out, " since %s" PLAIN "\n", when_format(message_since(message), when));
 	if (message->more_of)

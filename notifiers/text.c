@@ -13,8 +13,8 @@
 #include "agent/core/when.h"
 
 enum { ATTRIBUTE_CHARS = 60, MEMBER_CHARS = 1000, OTHER_CHARS = 200 };
-enum { TESTS_NAMED = 3, TEST_CHARS = 100 };   /* in the first line */
-enum { TO_THE_DAY = 10, TO_THE_MINUTE = 16 }; /* characters of a time */
+enum { TESTS_NAMED = 3, TEST_CHARS = 100, ENVIRONMENT_CHARS = 100 }; /* in the first line */
+enum { TO_THE_DAY = 10, TO_THE_MINUTE = 16 };                        /* characters of a time */
 
 /* Times further apart are told to the day; ms. */
 #define FAR INT64_C(259200000)
@@ -268,6 +268,81 @@ void text_what(struct buf *out, const struct message *message, const struct text
 		count_of(out, tally.tests - named, "more test");
 	}
 	free(items);
+}
+
+static void put_text_or_null(struct buf *out, const char *text)
+{
+	struct buf clean = {0};
+
+	if (text)
+		text_clean(&clean, text, MEMBER_CHARS);
+	buf_json_text(out, text ? (clean.data ? clean.data : "") : NULL);
+	buf_free(&clean);
+}
+
+/* "+8.1%" where all went the same way; else, what they have in common. */
+static void put_common(struct buf *out, const struct environment_event *event)
+{
+	const struct change change = {.size = event->size};
+
+	if ((event->up == 0 || event->down == 0) && isfinite(event->size))
+		text_percent(out, &change);
+	else if (event->worse == event->hit || event->better == event->hit)
+		buf_text(out, event->worse > 0 ? "worse" : "better");
+	else if (event->worse + event->better == event->hit)
+		buf_printf(out, "changed (%zu worse, %zu better)", event->worse, event->better);
+	else
+		buf_printf(out, "changed (%zu up, %zu down)", event->up, event->down);
+}
+
+void text_environment(
+	struct buf *out, const struct environment_event *event, const struct text_style *style)
+{
+	style->name(out, event->value, ENVIRONMENT_CHARS);
+	buf_printf(out, ": %zu of %zu series ", event->hit, event->total);
+	put_common(out, event);
+}
+
+void text_elsewhere(struct buf *out, const struct environment_event *event)
+{
+	if (event->followed)
+		buf_text(out, "seen in others later: not the environment alone");
+	else if (event->elsewhere_changed == 0)
+		buf_text(out, "the same tests elsewhere unchanged: probably the environment");
+	else
+		buf_printf(out, "of the same tests elsewhere %zu of %zu: probably the environment",
+			event->elsewhere_changed, event->elsewhere);
+}
+
+void text_followed(struct buf *out, const struct environment_event *event, const char *value)
+{
+	buf_text(out, "the same tests have changed on ");
+	text_clean(out, value, ENVIRONMENT_CHARS);
+	buf_text(out, ", too: a rollout rather than the environment ");
+	text_clean(out, event->value, ENVIRONMENT_CHARS);
+}
+
+void environment_put_json(struct buf *out, const struct environment_event *event)
+{
+	char text[WHEN_TEXT];
+
+	buf_text(out, "\"environment\": ");
+	if (!event) {
+		buf_text(out, "null");
+		return;
+	}
+	buf_printf(out, "{\"id\": %lld, \"label\": ", (long long)event->id);
+	put_text_or_null(out, event->label);
+	buf_text(out, ", \"value\": ");
+	put_text_or_null(out, event->value);
+	buf_printf(out, ", \"since\": \"%s\", \"changed\": %zu, \"series\": %zu, \"size\": ",
+		when_format_iso(event->time, text), event->hit, event->total);
+	buf_json_number(out, event->size);
+	buf_printf(out,
+		", \"worse\": %zu, \"better\": %zu, \"elsewhere\": %zu,"
+		" \"elsewhere_changed\": %zu, \"followed\": %s}",
+		event->worse, event->better, event->elsewhere, event->elsewhere_changed,
+		event->followed ? "true" : "false");
 }
 
 void text_clean(struct buf *out, const char *text, size_t limit)
@@ -679,16 +754,6 @@ void text_suspects(struct buf *out, const struct announcement *item, const struc
 		return;
 	buf_text(out, suspects->count > 1 ? ", " : "");
 	put_deployed(out, item, style);
-}
-
-static void put_text_or_null(struct buf *out, const char *text)
-{
-	struct buf clean = {0};
-
-	if (text)
-		text_clean(&clean, text, MEMBER_CHARS);
-	buf_json_text(out, text ? (clean.data ? clean.data : "") : NULL);
-	buf_free(&clean);
 }
 
 /* `not_before`: where the time is that of when somebody looked, the time of the look before. */

@@ -46,6 +46,19 @@ struct text_style {
 /* text_clean, and times in UTC: "2026-03-01 06:00". */
 extern const struct text_style text_plain;
 
+/* "runner-7: 41 of 43 series +8.1%": what changed in the environment. */
+void text_environment(
+	struct buf *out, const struct environment_event *event, const struct text_style *style);
+
+/* "the same tests elsewhere unchanged: probably the environment" */
+void text_elsewhere(struct buf *out, const struct environment_event *event);
+
+/* "the same tests have changed in runner-8, too: ..." */
+void text_followed(struct buf *out, const struct environment_event *event, const char *value);
+
+/* "environment": null, or what the event is in numbers. */
+void environment_put_json(struct buf *out, const struct environment_event *event);
+
 /* "15 regressions, 1 improvement in checkout, pay and 3 more tests": the tests that matter most
  * first. */
 void text_what(struct buf *out, const struct message *message, const struct text_style *style);

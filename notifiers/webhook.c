@@ -152,6 +152,7 @@ static void render_item(struct buf *out, const struct announcement *item)
 	text_member(out, "owner", item->owner);
 	buf_printf(out, ",\"members\":%zu", item->members > 0 ? item->members : 1);
 	text_member(out, "shared", item->shared);
+	text_member(out, "environment", item->environment);
 	render_description(out, item);
 	buf_char(out, ',');
 	announcement_put_suspects(out, &item->suspects, item->time);
@@ -168,12 +169,18 @@ static void render_changes(struct buf *out, const struct message *message)
 	struct buf summary = {0};
 
 	message_select(message, count, items);
-	if (message->kind == MESSAGE_RECOVERED)
+	if (message->kind == MESSAGE_RECOVERED) {
 		text_recoveries(&summary, message);
-	else
+	} else if (message->environment) {
+		text_environment(&summary, message->environment, &text_plain);
+		buf_text(&summary, ", ");
+		text_elsewhere(&summary, message->environment);
+	} else
 		text_tally(&summary, &tally);
 	text_member(out, "continues", message->thread);
 	text_member(out, "summary", summary.data);
+	buf_char(out, ',');
+	environment_put_json(out, message->environment);
 	buf_printf(out,
 		",\"counts\":{\"changes\":%zu,\"tests\":%zu,\"regressions\":%zu,"
 		"\"improvements\":%zu},\"left_out\":%zu,\"changes\":[",

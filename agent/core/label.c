@@ -81,49 +81,103 @@ static void put_path(struct buf *out, const char *identity)
 		buf_append(out, identity, strcspn(identity, "{"));
 }
 
-static bool put_part(struct buf *out, const char *path, size_t number)
+/* A part of a text. */
+struct part {
+	size_t start, length;
+};
+
+static bool find_part(const char *path, size_t number, struct part *part)
 {
-	size_t end;
+	const char *at = path;
 
 	for (; number > 1; number--) {
-		path += strcspn(path, "./;");
-		if (*path != '.' && *path != '/')
+		at += strcspn(at, "./;");
+		if (*at != '.' && *at != '/')
 			return false;
-		path++;
+		at++;
 	}
-	end = strcspn(path, "./;");
-	buf_append(out, path, end);
-	return end > 0;
+	*part = (struct part){(size_t)(at - path), strcspn(at, "./;")};
+	return part->length > 0;
 }
 
-static bool put_tag(struct buf *out, const char *path, const char *name, size_t length)
+static bool find_tag(const char *path, const char *name, size_t length, struct part *part)
 {
-	while ((path = strchr(path, ';'))) {
-		size_t end = strcspn(++path, ";");
+	const char *at = path;
 
-		if (end > length + 1 && strncmp(path, name, length) == 0 && path[length] == '=') {
-			buf_append(out, path + length + 1, end - length - 1);
+	while ((at = strchr(at, ';'))) {
+		size_t end = strcspn(++at, ";");
+
+		if (end > length + 1 && strncmp(at, name, length) == 0 && at[length] == '=') {
+			*part = (struct part){(size_t)(at - path) + length + 1, end - length - 1};
 			return true;
 		}
 	}
 	return false;
 }
 
-bool label_value(const char *identity, const char *name, size_t length, struct buf *out)
+/* The path of the identity, and where in it what is named stands. */
+static bool find_in_path(
+	const char *identity, const char *name, size_t length, struct buf *path, struct part *part)
 {
 	size_t number = path_number(name, length);
+
+	put_path(path, identity);
+	buf_reserve(path, 0);
+	return number > 0 ? find_part(path->data, number, part)
+			  : find_tag(path->data, name, length, part);
+}
+
+bool label_value(const char *identity, const char *name, size_t length, struct buf *out)
+{
 	struct buf path = {0};
 	struct label_text label;
+	struct part part;
 	bool found;
 
-	if (number == 0 && find(identity, name, length, &label)) {
+	if (path_number(name, length) == 0 && find(identity, name, length, &label)) {
 		put_unescaped(out, &label);
 		return label.value_length > 0;
 	}
-	put_path(&path, identity);
-	buf_reserve(&path, 0);
-	found = number > 0 ? put_part(out, path.data, number)
-			   : put_tag(out, path.data, name, length);
+	found = find_in_path(identity, name, length, &path, &part);
+	if (found)
+		buf_append(out, path.data + part.start, part.length);
+	buf_free(&path);
+	return found;
+}
+
+/* Name and label set, but for the label of that name. */
+static void put_other_labels(
+	struct buf *out, const char *identity, const char *name, size_t length, bool path)
+{
+	const char *at = label_set(identity), *begin;
+	struct label_text label;
+
+	if (!path)
+		buf_append(out, identity, strcspn(identity, "{"));
+	buf_char(out, '{');
+	for (begin = at; at && label_next(&at, &label); begin = at)
+		if (!is_called(&label, name, length))
+			buf_append(out, begin, (size_t)(at - begin));
+}
+
+bool label_rest(const char *identity, const char *name, size_t length, struct buf *out)
+{
+	struct buf path = {0};
+	struct label_text label;
+	struct part part;
+	bool found;
+
+	if (path_number(name, length) == 0 && find(identity, name, length, &label)) {
+		if (label.value_length > 0)
+			put_other_labels(out, identity, name, length, false);
+		return label.value_length > 0;
+	}
+	found = find_in_path(identity, name, length, &path, &part);
+	if (found) {
+		buf_append(out, path.data, part.start);
+		buf_text(out, path.data + part.start + part.length);
+		put_other_labels(out, identity, "target", sizeof "target" - 1, true);
+	}
 	buf_free(&path);
 	return found;
 }

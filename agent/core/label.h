@@ -37,6 +37,10 @@ bool label_is_asked(const char *text);
 /* Whether a series has all labels of such a text; what stands before the set is not looked at. */
 bool label_has_asked(const char *identity, const char *text);
 
+/* Appends what the identity says besides that value: the same of series that differ in it alone.
+ * False and nothing where label_value has none. */
+bool label_rest(const char *identity, const char *name, size_t length, struct buf *out);
+
 /* Whether it can be the name of a label: letters, digits, and "_", ".", ":", "-"; or "path[2]". */
 bool label_is_name(const char *name, size_t length);
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "agent/core/link.h"
+#include "agent/news/environment.h"
 #include "notifiers/text.h"
 
 /* The attribute of a point of this series; NULL if the point or the attribute is missing. */
@@ -110,7 +111,19 @@ static double slope_of(const struct series *series, const struct change *change)
 	return (change->level_after - change->level_before) / (points > 0 ? (double)points : 1);
 }
 
-struct announcement announce_change(struct arena *arena, const char *test,
+static const char *environment_of(
+	struct arena *arena, const char *label, const struct series *series, size_t index)
+{
+	const char *copy = NULL;
+	struct buf value = {0};
+
+	if (label && environment_value(label, series, index, &value))
+		copy = shortened(arena, arena_strndup(arena, value.data, value.length));
+	buf_free(&value);
+	return copy;
+}
+
+struct announcement announce_change(struct arena *arena, const char *test, const char *environment,
 	const struct series *series, const struct change *change)
 {
 	const struct metric *metric = series->metric;
@@ -123,6 +136,7 @@ struct announcement announce_change(struct arena *arena, const char *test,
 		.place_to = series->axis->times[change->place_to],
 		.suspects = attribution_of(arena, series, change),
 		.slope = slope_of(series, change),
+		.environment = environment_of(arena, environment, series, change->index),
 		.change = *change};
 
 	set_commits(arena, series, &item);
@@ -139,7 +153,7 @@ struct announcement announce_copy(struct arena *arena, const struct announcement
 		&copy.commit_after, &copy.version_before, &copy.version_after,
 		&copy.place_commit_before, &copy.place_commit_after, &copy.place_version_before,
 		&copy.place_version_after, &copy.shared, &copy.other, &copy.commit_url,
-		&copy.compare_url, &copy.dashboard, &copy.runbook, &copy.owner};
+		&copy.compare_url, &copy.dashboard, &copy.runbook, &copy.owner, &copy.environment};
 
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
 		*texts[i] = arena_strdup(arena, *texts[i]);

@@ -11,8 +11,9 @@
 
 enum { ANNOUNCE_ATTRIBUTES_MAX = 20, ANNOUNCE_ATTRIBUTE_CHARS = 200 };
 
-/* The announcement, without id and links; texts are copied to the arena, but for `test`. */
-struct announcement announce_change(struct arena *arena, const char *test,
+/* The announcement, without id and links; texts are copied to the arena, but for `test`.
+ * `environment`: the test's, or NULL. */
+struct announcement announce_change(struct arena *arena, const char *test, const char *environment,
 	const struct series *series, const struct change *change);
 
 /* The same in another arena; its test too. */

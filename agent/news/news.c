@@ -34,6 +34,7 @@ struct subject {
 	struct suspects *suspects;
 	struct hindsight *hindsight;        /* or NULL */
 	const char *test, *branch, *series; /* in the request's arena */
+	const char *environment;            /* the test's, or NULL */
 	const struct news_clock *clock;
 	int64_t now, oldest, clock_now; /* clock_now: of the series' own clock */
 	int64_t *times;                 /* of the points that exist */
@@ -152,8 +153,8 @@ static struct suspect *add_suspect(
 	suspect->believed =
 		confirm_holds(&subject->detection->confirm, change, change->count_after);
 	suspect->hindsight = subject->hindsight;
-	record->item =
-		announce_change(request->arena, subject->test, subject->findings->series, change);
+	record->item = announce_change(request->arena, subject->test, subject->environment,
+		subject->findings->series, change);
 	findings_basis(request->arena, subject->findings, change, &record->item);
 	record->series = subject->series;
 	record->branch = subject->branch;
@@ -283,7 +284,7 @@ static void follow(struct subject *subject, const struct record *known, enum cha
 	struct announcement *item = arena_alloc(arena, sizeof *item);
 	struct record_update *update;
 
-	*item = announce_change(arena, subject->test, series, change);
+	*item = announce_change(arena, subject->test, subject->environment, series, change);
 	item->change.count_after = known->item.change.count_after;
 	update = add_update(subject, known, state, item->time);
 	update->item = item;
@@ -726,6 +727,7 @@ struct news_tally news_find(const struct analysis *analysis, struct hindsight *c
 	struct subject shared = {.request = request,
 		.suspects = &suspects,
 		.test = arena_strdup(arena, analysis->test->name),
+		.environment = analysis->test->environment,
 		.branch = arena_strdup(arena, branch),
 		.clock = clock,
 		.now = clock->now,

@@ -83,6 +83,11 @@ void record_put_json(struct buf *out, const struct record *record)
 	announcement_put_attributes(out, item, false);
 	buf_printf(out, ", \"members\": %zu", item->members);
 	json_put_text(out, "shared", item->shared);
+	json_put_text(out, "environment", item->environment);
+	if (record->environment_event != 0)
+		buf_printf(out, ", \"environment_event\": %" PRId64, record->environment_event);
+	else
+		json_put_text(out, "environment_event", NULL);
 	json_put_text(out, "dashboard", item->dashboard);
 	json_put_text(out, "runbook", item->runbook);
 	json_put_text(out, "owner", item->owner);

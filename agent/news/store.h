@@ -75,14 +75,16 @@ struct record {
 	enum news news;
 	int64_t first_seen;         /* ms */
 	int64_t spacing;            /* ms from point to point of the series, near the change */
+	int64_t environment_event;  /* id of the one that it is told as part of; 0: none */
+	int64_t environment_stored; /* the same as the store has it */
 	int64_t runs;               /* passes in which it was seen */
 	int64_t updated;            /* ms, when it was written last; of a believed one: now */
 	struct strings told;        /* NEWS_PENDING: receivers that have it in the outbox already */
 	size_t told_stored;         /* how many of them are in the store */
 	int64_t handed;             /* the announcer's: engine_now when it got it, */
-	bool held;                  /* ... it waits for a cluster, */
-	bool covered;               /* ... and the cluster tells it; or, of a silent one, the end of
-				       another change does */
+	bool held;                  /* ... a filter holds it back, */
+	bool covered;               /* ... or suppresses it, as something else tells it; or, of a
+				       silent one, the end of another change does */
 	bool believed;              /* STORE_RECORD: is no new one, but a candidate of this id */
 	const struct event *events; /* STORE_LIST: its history, oldest first */
 	size_t event_count;
@@ -120,6 +122,13 @@ struct store_rename {
 	const char *test, *metric, *was; /* metric: NULL, it is the test */
 	bool moved;                      /* out: something was known, ... */
 	bool taken; /* ... but the new name has changes or places of its own: nothing is moved */
+};
+
+/* A change that is told as part of an environment's. `silent`: it is in no message of its own, but
+ * counts as told by those that told the others. */
+struct store_member {
+	int64_t change, event; /* ids */
+	bool silent;
 };
 
 enum parcel_state {
@@ -165,9 +174,8 @@ enum store_kind {
 	/*
 	 * Out: the pending records, the queued parcels without payloads (the last 1,000 with their
 	 * records), how many changes there are of each state, the conditions, the moments, the
-	 * vanished series, and `recent`: the
-	 * last 1,000 parcels about changes that were sent at or after `since`, newest first,
-	 * without payloads.
+	 * vanished series, the environments, and `recent`: the last 1,000 parcels about changes
+	 * that were sent at or after `since`, newest first, without payloads.
 	 */
 	STORE_RESTORE,
 	/* In: test; out: its records (id, series, branch, sign, time, state, news, first_seen,
@@ -188,12 +196,12 @@ enum store_kind {
 	STORE_RECORD,
 	/* In: parcels (their ids come out); told: changes that become NEWS_QUEUED, or NEWS_RECOVERY
 	 * if they have recovered meanwhile; conditions; moments, added or replaced by name;
-	 * vanished series, added or replaced by test and series, forgotten if they are back. Out:
-	 * recoveries. */
+	 * vanished series, added or replaced by test and series, forgotten if they are back;
+	 * environments, added or replaced by id; members. Out: recoveries. */
 	STORE_QUEUE,
-	/* Out: records of NEWS_RECOVERY, at most STORE_RECOVERIES, and in `recent` who was told of
-	 * each and by which message, as parcels with that one record; without a key where the
-	 * message is forgotten. */
+	/* Out: environments, and records of NEWS_RECOVERY, at most STORE_RECOVERIES, and in
+	 * `recent` who was told of each and by which message, as parcels with that one record;
+	 * without a key where the message is forgotten. */
 	STORE_RECOVERED,
 	/*
 	 * In: parcels whose state, receipt, problem, attempts, begun and not_before are written.
@@ -217,7 +225,9 @@ enum store_kind {
 	/* In: conditions, added or replaced by subject; `over`: forgotten. And moments and vanished
 	 * series, as in STORE_QUEUE. */
 	STORE_CONDITION,
-	STORE_LIST, /* in: filter; out: records with their history, latest recorded first; more */
+	/* In: filter; out: records with their history, latest recorded first, and the environments
+	 * that they are part of; more */
+	STORE_LIST,
 	/*
 	 * In: before, tests. Forgets what was settled before it: parcels that were sent or given
 	 * up, withdrawn changes and candidates that lie before their series' anchor, marks of
@@ -272,6 +282,10 @@ struct store_request {
 	size_t rename_count;
 	struct vanished *vanished;
 	size_t vanished_count;
+	struct environment_event *environments;
+	size_t environment_count;
+	const struct store_member *members;
+	size_t member_count;
 	struct change_filter filter;
 	bool more; /* there are more records than the filter's limit */
 	struct strings tests;

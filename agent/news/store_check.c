@@ -182,6 +182,21 @@ static const struct range {
 	{"conditions", "since", -ROWS_MOST, ROWS_MOST, 0},
 	{"moments", "time", -ROWS_MOST, ROWS_MOST, 8},
 	{"vanished", "ended", -ROWS_MOST, ROWS_MOST, 9},
+	{"environments", "id", 1, ROWS_MOST, 11},
+	{"environments", "time", -ROWS_MOST, ROWS_MOST, 11},
+	{"environments", "spacing", 0, ROWS_MOST, 11},
+	{"environments", "hit", 0, ROWS_MOST, 11},
+	{"environments", "total", 0, ROWS_MOST, 11},
+	{"environments", "up", 0, ROWS_MOST, 11},
+	{"environments", "down", 0, ROWS_MOST, 11},
+	{"environments", "worse", 0, ROWS_MOST, 11},
+	{"environments", "better", 0, ROWS_MOST, 11},
+	{"environments", "elsewhere", 0, ROWS_MOST, 11},
+	{"environments", "elsewhere_changed", 0, ROWS_MOST, 11},
+	{"environments", "told", 0, ROWS_MOST, 11},
+	{"environments", "followed", 0, 1, 11},
+	{"environments", "created", -ROWS_MOST, ROWS_MOST, 11},
+	{"changes", "environment_event", 1, ROWS_MOST, 11},
 };
 
 static void check_values(struct check *check)

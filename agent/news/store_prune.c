@@ -93,6 +93,7 @@ bool store_prune(struct store_file *file, struct store_request *request, struct 
 	       run(file, STATEMENT_PRUNE_EVENTS, before, &pruned->events, error) &&
 	       run(file, STATEMENT_PRUNE_VANISHED, before, &pruned->marks, error) &&
 	       run(file, STATEMENT_PRUNE_ENDED, before, NULL, error) &&
+	       run(file, STATEMENT_PRUNE_ENVIRONMENTS, before, NULL, error) &&
 	       (request->tests.count == 0 ||
 		       run(file, STATEMENT_PRUNE_MARKS, before, &pruned->marks, error));
 }

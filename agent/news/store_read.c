@@ -200,6 +200,39 @@ static bool told_by(struct store_file *file, struct store_request *request,
 	return !reader.failed;
 }
 
+static bool load_environments(
+	struct store_file *file, struct store_request *request, struct error *error)
+{
+	struct reader reader = open_reader(file, request, STATEMENT_ENVIRONMENTS);
+
+	request->environment_count = 0;
+	while (reader_next(&reader, error)) {
+		struct environment_event *event;
+
+		request->environments = rows_grow(request->arena, request->environments,
+			&request->environment_count, sizeof *event);
+		event = &request->environments[request->environment_count - 1];
+		event->id = read_id(&reader);
+		event->label = read_name(&reader);
+		event->value = read_name(&reader);
+		event->time = read_time(&reader);
+		event->spacing = read_count(&reader);
+		event->hit = (size_t)read_count(&reader);
+		event->total = (size_t)read_count(&reader);
+		event->up = (size_t)read_count(&reader);
+		event->down = (size_t)read_count(&reader);
+		event->worse = (size_t)read_count(&reader);
+		event->better = (size_t)read_count(&reader);
+		event->size = read_number(&reader);
+		event->elsewhere = (size_t)read_count(&reader);
+		event->elsewhere_changed = (size_t)read_count(&reader);
+		event->told = (size_t)read_count(&reader);
+		event->followed = read_choice(&reader, 0, 1) == 1;
+		event->created = read_time(&reader);
+	}
+	return !reader.failed;
+}
+
 bool store_recovered(struct store_file *file, struct store_request *request, struct error *error)
 {
 	struct reader reader = open_reader(file, request, STATEMENT_RECOVERED);
@@ -209,7 +242,7 @@ bool store_recovered(struct store_file *file, struct store_request *request, str
 	request->records = read_records(&reader, &request->record_count, error);
 	for (size_t i = 0; i < request->record_count && !reader.failed; i++)
 		reader.failed = !told_by(file, request, &request->records[i], error);
-	return !reader.failed;
+	return !reader.failed && load_environments(file, request, error);
 }
 
 bool store_recoveries(struct store_file *file, struct store_request *request, struct error *error)
@@ -300,7 +333,7 @@ bool store_restore(struct store_file *file, struct store_request *request, struc
 	       load_parcels(file, request, error) && load_recent(file, request, error) &&
 	       store_counts(file, request, error) && load_conditions(file, request, error) &&
 	       load_moments(file, request, error) && load_vanished(file, request, error) &&
-	       store_recoveries(file, request, error);
+	       load_environments(file, request, error) && store_recoveries(file, request, error);
 }
 
 /* Series repeat from row to row: each name is copied once. */
@@ -465,5 +498,5 @@ bool store_list(struct store_file *file, struct store_request *request, struct e
 		request->record_count = (size_t)limit;
 	for (size_t i = 0; i < request->record_count && !reader.failed; i++)
 		reader.failed = !load_events(file, request, &request->records[i], error);
-	return !reader.failed;
+	return !reader.failed && load_environments(file, request, error);
 }

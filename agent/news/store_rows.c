@@ -100,6 +100,7 @@ void bind_item(struct binder *binder, const struct announcement *item)
 	bind_text(binder, item->place_commit_after);
 	bind_text(binder, item->place_version_before);
 	bind_text(binder, item->place_version_after);
+	bind_text(binder, item->environment);
 }
 
 bool bind_finish(struct binder *binder, struct error *error)
@@ -227,11 +228,14 @@ static void describe_by_means(struct announcement *item)
 	item->place_version_after = item->version_after;
 }
 
-/* The last columns. The item has its time. */
+enum { DESCRIPTION_COLUMNS = 13 };
+
+/* The item has its time. */
 static void read_description(struct reader *reader, struct announcement *item)
 {
 	if (is_null(reader)) {
 		describe_by_means(item);
+		reader->column += DESCRIPTION_COLUMNS;
 		return;
 	}
 	item->change.kind = (enum change_kind)read_choice(reader, CHANGE_STEP, CHANGE_TREND);
@@ -276,6 +280,7 @@ static void read_item(struct reader *reader, struct announcement *item)
 	reader->strange |= !store_attributes_read(reader->arena, read_text(reader), item);
 	read_suspects(reader, &item->suspects);
 	read_description(reader, item);
+	item->environment = read_text(reader);
 }
 
 enum change_kind read_kind(struct reader *reader)
@@ -303,6 +308,8 @@ void read_record(struct reader *reader, struct record *record)
 	record->updated = read_time(reader);
 	record->item.over.time = read_time_or(reader, 0);
 	record->item.over.level = read_number(reader);
+	record->environment_event = read_time_or(reader, 0);
+	record->environment_stored = record->environment_event;
 	read_item(reader, &record->item);
 }
 

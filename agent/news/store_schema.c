@@ -144,13 +144,28 @@
  * of all that an earlier version wrote. */
 #define VERSION_10 "ALTER TABLE changes ADD COLUMN suspects TEXT;"
 
+/* Where the series of a change was measured, and what hit most of one such environment. */
+#define VERSION_11                                                                                 \
+	"ALTER TABLE changes ADD COLUMN environment TEXT;"                                         \
+	"ALTER TABLE changes ADD COLUMN environment_event INTEGER;"                                \
+	"CREATE INDEX changes_of_environment ON changes (environment_event)"                       \
+	" WHERE environment_event IS NOT NULL;"                                                    \
+	"CREATE TABLE environments ("                                                              \
+	" id INTEGER PRIMARY KEY, label TEXT NOT NULL, value TEXT NOT NULL,"                       \
+	" time INTEGER NOT NULL, spacing INTEGER NOT NULL, hit INTEGER NOT NULL,"                  \
+	" total INTEGER NOT NULL, up INTEGER NOT NULL, down INTEGER NOT NULL,"                     \
+	" worse INTEGER NOT NULL, better INTEGER NOT NULL, size REAL, elsewhere INTEGER NOT "      \
+	"NULL,"                                                                                    \
+	" elsewhere_changed INTEGER NOT NULL, told INTEGER NOT NULL, followed INTEGER NOT NULL,"   \
+	" created INTEGER NOT NULL) STRICT;"
+
 const char *const store_migrations[STORE_VERSION] = {VERSION_1, VERSION_2, VERSION_3, VERSION_4,
-	VERSION_5, VERSION_6, VERSION_7, VERSION_8, VERSION_9, VERSION_10};
+	VERSION_5, VERSION_6, VERSION_7, VERSION_8, VERSION_9, VERSION_10, VERSION_11};
 
 const char store_temporary[] = "CREATE TEMP TABLE present (test TEXT PRIMARY KEY) WITHOUT ROWID;"
 			       "CREATE TEMP TABLE doomed (change INTEGER PRIMARY KEY);";
 
-_Static_assert(STORE_VERSION == 10, "STATEMENT_PROBE writes the version");
+_Static_assert(STORE_VERSION == 11, "STATEMENT_PROBE writes the version");
 
 /* The id after all that a table has and has had. */
 #define NEXT_ID(table)                                                                             \
@@ -166,12 +181,12 @@ _Static_assert(STORE_VERSION == 10, "STATEMENT_PROBE writes the version");
 	" version_after, members, shared, attributes, suspects, kind, level_before, level_after, " \
 	"size,"                                                                                    \
 	" size_low, size_high, slope, place_from, place_to, place_commit_before,"                  \
-	" place_commit_after, place_version_before, place_version_after"
+	" place_commit_after, place_version_before, place_version_after, environment"
 
 /* The columns of a record, as read_record takes them. */
 #define RECORD_COLUMNS                                                                             \
 	"changes.id, test, series, branch, sign, time, changes.state, news, first_seen, spacing,"  \
-	" runs, changes.updated, recovered, recovered_level, " ITEM_COLUMNS
+	" runs, changes.updated, recovered, recovered_level, environment_event, " ITEM_COLUMNS
 
 /* The columns of a parcel, as read_parcel takes them. */
 #define PARCEL_COLUMNS(now)                                                                        \
@@ -274,7 +289,7 @@ const char *const store_statements[STATEMENT_COUNT] = {
 		" first_seen, spacing, runs, updated, " ITEM_COLUMNS ") VALUES (" NEXT_CHANGE_ID
 		", ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?8, ?11,"
 		" ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27,"
-		" ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, ?38, ?39, ?40, ?41, ?42)",
+		" ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, ?38, ?39, ?40, ?41, ?42, ?43)",
 	[STATEMENT_BELIEVE] =
 		"UPDATE changes SET sign = ?2, time = ?3, state = ?4, news = ?5, spacing = ?6,"
 		" runs = ?7, updated = ?8 WHERE id = ?1",
@@ -298,7 +313,7 @@ const char *const store_statements[STATEMENT_COUNT] = {
 	[STATEMENT_RENEW] =
 		"UPDATE changes SET (" ITEM_COLUMNS ") = (?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10,"
 		" ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26,"
-		" ?27, ?28, ?29, ?30, ?31, ?32, ?33) WHERE id = ?1",
+		" ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34) WHERE id = ?1",
 	[STATEMENT_RECOVER] =
 		"UPDATE changes SET recovered = nullif(?2, 0), recovered_level = ?3 WHERE id = ?1",
 	[STATEMENT_RECOVERIES] = "SELECT count(*) FROM changes WHERE news = 4",
@@ -352,6 +367,21 @@ const char *const store_statements[STATEMENT_COUNT] = {
 	[STATEMENT_VANISHED] = "INSERT INTO vanished VALUES (?1, ?2, ?3) ON CONFLICT DO UPDATE SET"
 			       " ended = ?3",
 	[STATEMENT_VANISHED_BACK] = "DELETE FROM vanished WHERE test = ? AND series = ?",
+	[STATEMENT_ENVIRONMENTS] =
+		"SELECT id, label, value, time, spacing, hit, total, up, down, worse, better, size,"
+		" elsewhere, elsewhere_changed, told, followed, created FROM environments"
+		" ORDER BY id",
+	[STATEMENT_ENVIRONMENT] =
+		"INSERT OR REPLACE INTO environments VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9,"
+		" ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
+	[STATEMENT_MEMBER] = "UPDATE changes SET environment_event = ?2 WHERE id = ?1",
+	/* By the first message to each destination that told of the others. */
+	[STATEMENT_MEMBER_TOLD] =
+		"INSERT OR IGNORE INTO announced SELECT ?1, min(deliveries.id) FROM changes"
+		" INDEXED BY changes_of_environment JOIN announced ON change = changes.id"
+		" JOIN deliveries ON deliveries.id = delivery"
+		" WHERE environment_event = ?2 AND deliveries.state != 3"
+		" GROUP BY receiver, destination",
 	[STATEMENT_TEST_KNOWN] = "SELECT EXISTS (SELECT 1 FROM changes WHERE test = ?1)"
 				 " OR EXISTS (SELECT 1 FROM series WHERE test = ?1)",
 	[STATEMENT_RENAME_CHANGES] = "UPDATE changes SET test = ?2 WHERE test = ?1",
@@ -373,7 +403,7 @@ const char *const store_statements[STATEMENT_COUNT] = {
 		"UPDATE series SET series =" RENAMED("series") " WHERE" OF_METRIC,
 	[STATEMENT_RENAME_METRIC_VANISHED] =
 		"UPDATE OR REPLACE vanished SET series =" RENAMED("series") " WHERE" OF_METRIC,
-	[STATEMENT_PROBE] = "PRAGMA user_version = 10" /* SQLite does not skip this write */,
+	[STATEMENT_PROBE] = "PRAGMA user_version = 11" /* SQLite does not skip this write */,
 	[STATEMENT_PRESENT_CLEAR] = "DELETE FROM present",
 	[STATEMENT_PRESENT] = "INSERT OR IGNORE INTO present VALUES (?)",
 	[STATEMENT_PRUNE_LINKS] = "DELETE FROM announced WHERE delivery IN"
@@ -412,6 +442,9 @@ const char *const store_statements[STATEMENT_COUNT] = {
 	[STATEMENT_PRUNE_EVENTS] = "DELETE FROM history WHERE event != 6 AND time < ?",
 	[STATEMENT_PRUNE_MARKS] = "DELETE FROM series WHERE last_point < ? AND test NOT IN present",
 	[STATEMENT_PRUNE_ENDED] = "DELETE FROM vanished WHERE ended < ?",
+	[STATEMENT_PRUNE_ENVIRONMENTS] =
+		"DELETE FROM environments WHERE created < ? AND NOT EXISTS"
+		" (SELECT 1 FROM changes WHERE environment_event = environments.id)",
 	[STATEMENT_PRUNE_VANISHED] =
 		"WITH fronts AS MATERIALIZED (SELECT test, min(anchor) AS front FROM series"
 		" WHERE last_point >= ?1 GROUP BY test)"

@@ -282,6 +282,60 @@ static bool write_vanished(
 	return bind_finish(&binder, error);
 }
 
+static bool write_environment(
+	struct store_file *file, const struct environment_event *event, struct error *error)
+{
+	struct binder binder = bind_to(file, STATEMENT_ENVIRONMENT);
+
+	bind_integer(&binder, event->id);
+	bind_text(&binder, event->label);
+	bind_text(&binder, event->value);
+	bind_time(&binder, event->time);
+	bind_count(&binder, event->spacing);
+	bind_count(&binder, (int64_t)event->hit);
+	bind_count(&binder, (int64_t)event->total);
+	bind_count(&binder, (int64_t)event->up);
+	bind_count(&binder, (int64_t)event->down);
+	bind_count(&binder, (int64_t)event->worse);
+	bind_count(&binder, (int64_t)event->better);
+	bind_number(&binder, event->size);
+	bind_count(&binder, (int64_t)event->elsewhere);
+	bind_count(&binder, (int64_t)event->elsewhere_changed);
+	bind_count(&binder, (int64_t)event->told);
+	bind_integer(&binder, event->followed);
+	bind_time(&binder, event->created);
+	return bind_finish(&binder, error);
+}
+
+static bool write_member(
+	struct store_file *file, const struct store_member *member, struct error *error)
+{
+	static const enum statement statements[] = {STATEMENT_MEMBER, STATEMENT_MEMBER_TOLD};
+
+	for (size_t i = 0; i < (member->silent ? 2 : 1); i++) {
+		struct binder binder = bind_to(file, statements[i]);
+
+		bind_integer(&binder, member->change);
+		bind_integer(&binder, member->event);
+		if (!bind_finish(&binder, error))
+			return false;
+	}
+	return true;
+}
+
+/* After the messages: a silent one counts as told by those. */
+static bool write_environments(
+	struct store_file *file, struct store_request *request, struct error *error)
+{
+	for (size_t i = 0; i < request->environment_count; i++)
+		if (!write_environment(file, &request->environments[i], error))
+			return false;
+	for (size_t i = 0; i < request->member_count; i++)
+		if (!write_member(file, &request->members[i], error))
+			return false;
+	return true;
+}
+
 /* What is known besides the changes: conditions, moments, vanished series. */
 static bool write_rest(struct store_file *file, struct store_request *request, struct error *error)
 {
@@ -301,7 +355,7 @@ static bool queue(struct store_file *file, struct store_request *request, struct
 	for (size_t i = 0; i < request->told_count; i++)
 		if (!tell(file, request->told[i], error))
 			return false;
-	return write_rest(file, request, error);
+	return write_environments(file, request, error) && write_rest(file, request, error);
 }
 
 static bool is_known(struct store_file *file, const char *test, const char *metric, bool *known,

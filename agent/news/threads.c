@@ -28,6 +28,8 @@ struct entry {
 	struct arena *arena;
 	const char *receiver, *destination, *receipt;
 	int64_t updated, interval;
+	int64_t environment; /* the event that it is about, which nothing else belongs to; 0: none
+			      */
 	struct marks marks;
 	struct entry *next;
 };
@@ -158,6 +160,7 @@ static struct entry *begin(struct threads *threads, const struct parcel *parcel)
 			.first = copy_bare(arena, &first->item)},
 		.receiver = arena_strdup(arena, parcel->receiver),
 		.destination = arena_strdup(arena, parcel->destination),
+		.environment = first->environment_event,
 		.next = threads->first};
 	threads->first = entry;
 	if (++threads->count > THREADS_MOST)
@@ -190,6 +193,7 @@ const struct thread *threads_find(const struct threads *threads, const char *rec
 	int64_t interval, int64_t now)
 {
 	const struct entry *best = NULL;
+	int64_t environment = count > 0 ? records[0]->environment_event : 0;
 	struct marks marks = {0};
 
 	for (size_t i = 0; i < count; i++)
@@ -197,14 +201,27 @@ const struct thread *threads_find(const struct threads *threads, const char *rec
 	for (const struct entry *entry = threads->first; entry; entry = entry->next) {
 		int64_t open = entry->interval > interval ? entry->interval : interval;
 
-		if (now - entry->updated > open || strcmp(entry->receiver, receiver) != 0 ||
+		if (strcmp(entry->receiver, receiver) != 0 ||
 			strcmp(entry->destination, destination) != 0 ||
-			!marks_meet(&entry->marks, &marks))
+			entry->environment != environment)
+			continue;
+		if (environment == 0 &&
+			(now - entry->updated > open || !marks_meet(&entry->marks, &marks)))
 			continue;
 		if (!best || entry->updated > best->updated)
 			best = entry;
 	}
 	return best ? &best->thread : NULL;
+}
+
+const struct thread *threads_of_environment(const struct threads *threads, const char *receiver,
+	const char *destination, int64_t environment)
+{
+	for (const struct entry *entry = threads->first; entry; entry = entry->next)
+		if (entry->environment == environment && strcmp(entry->receiver, receiver) == 0 &&
+			strcmp(entry->destination, destination) == 0)
+			return &entry->thread;
+	return NULL;
 }
 
 void threads_sent(struct threads *threads, const char *key, const char *receipt)

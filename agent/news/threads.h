@@ -4,7 +4,8 @@
  * A change that shows an hour after its siblings, since its test runs later, should not look like
  * another one: it goes into the thread of the message that told them. It belongs there if it has
  * the commit of one of them, or the time of one (within the tolerance of the finer of the two
- * series), and comes soon enough after the last that was told there.
+ * series), and comes soon enough after the last that was told there. What is told as part of an
+ * environment's event belongs to the thread about that, whenever it comes, and nothing else does.
  *
  * No I/O and no clock. What is remembered is bounded; the oldest is forgotten first.
  */
@@ -39,6 +40,10 @@ void threads_add(struct threads *threads, const struct parcel *parcel, int64_t i
 const struct thread *threads_find(const struct threads *threads, const char *receiver,
 	const char *destination, const struct record *const *records, size_t count,
 	int64_t interval, int64_t now);
+
+/* The thread about that event of an environment, or NULL; as above. */
+const struct thread *threads_of_environment(const struct threads *threads, const char *receiver,
+	const char *destination, int64_t environment);
 
 /* The delivery with that key, or of its thread, has this receipt. */
 void threads_sent(struct threads *threads, const char *key, const char *receipt);

@@ -9,6 +9,7 @@
  */
 #include "agent/watch/announcer.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,9 +24,10 @@ enum { FLUSH_AGAIN = 30000, MEND_AGAIN = 300000 };
 struct announcer {
 	struct agent *agent;
 	struct telling telling;
-	announcer_judge *judge; /* or NULL */
-	void *judge_context;
-	bool look;                     /* the judge is to be asked again */
+	struct filter filters[ANNOUNCER_FILTERS]; /* in the order they are asked */
+	size_t filter_count;
+	struct environments *environments;
+	bool look;                     /* the filters are to be asked again */
 	struct store_request *waiting; /* linked by next */
 	struct store_request *queuing; /* their messages are on the way to the outbox */
 	struct backlog *backlog;       /* notices, and what is told anew */
@@ -53,6 +55,7 @@ void announcer_free(struct announcer *announcer)
 		return;
 	requests_free(announcer->waiting);
 	requests_free(announcer->queuing);
+	environments_free(announcer->environments);
 	notices_free(announcer->notices);
 	recoveries_free(announcer->recoveries);
 	backlog_free(announcer->backlog);
@@ -120,13 +123,22 @@ void announcer_restore(struct announcer *announcer, struct store_request *restor
 		telling_remember(&announcer->telling, &restored->recent[i - 1]);
 	for (size_t i = 0; i < restored->parcel_count; i++)
 		telling_remember(&announcer->telling, &restored->parcels[i]);
+	environments_restore(announcer->environments, restored);
 	announcer_add(announcer, restored);
 }
 
-void announcer_ask(struct announcer *announcer, announcer_judge *judge, void *context)
+void announcer_filter(struct announcer *announcer, struct filter filter)
 {
-	announcer->judge = judge;
-	announcer->judge_context = context;
+	assert(announcer->filter_count < ANNOUNCER_FILTERS);
+	memmove(announcer->filters + 1, announcer->filters,
+		announcer->filter_count * sizeof *announcer->filters);
+	announcer->filters[0] = filter;
+	announcer->filter_count++;
+}
+
+struct environments *announcer_environments(const struct announcer *announcer)
+{
+	return announcer->environments;
 }
 
 void announcer_look(struct announcer *announcer)
@@ -136,20 +148,59 @@ void announcer_look(struct announcer *announcer)
 }
 
 /* What some have been told of already is told to the others, too. */
-static void judge_all(struct announcer *announcer)
+static size_t list_open(const struct announcer *announcer, struct record ***out)
 {
-	announcer->look = false;
+	size_t room = 0, count = 0;
+
+	for (const struct store_request *at = announcer->queuing; at; at = at->next)
+		room += at->record_count;
+	*out = memory_new(room, sizeof **out);
 	for (struct store_request *at = announcer->queuing; at; at = at->next)
 		for (size_t i = 0; i < at->record_count; i++) {
 			struct record *record = &at->records[i];
-			enum verdict verdict = VERDICT_TELL;
 
-			if (announcer->judge && record->news == NEWS_PENDING &&
-				record->told.count == 0)
-				verdict = announcer->judge(announcer->judge_context, record);
-			record->held = verdict == VERDICT_WAIT;
-			record->covered = verdict == VERDICT_COVERED;
+			record->held = record->covered = false;
+			if (record->news == NEWS_PENDING && record->told.count == 0)
+				(*out)[count++] = record;
 		}
+	return count;
+}
+
+/* Keeps those that the filter lets pass, and returns their number. */
+static size_t ask_filter(const struct filter *filter, struct record **records, size_t count)
+{
+	size_t kept = 0;
+
+	if (filter->begin)
+		filter->begin(filter->context, records, count);
+	for (size_t i = 0; i < count; i++) {
+		const char *reason = "";
+		enum filter_verdict verdict = filter->judge(filter->context, records[i], &reason);
+
+		records[i]->held = verdict == FILTER_HOLD;
+		records[i]->covered = verdict == FILTER_SUPPRESS;
+		if (verdict == FILTER_PASS)
+			continue;
+		log_event(LEVEL_DEBUG,
+			verdict == FILTER_HOLD ? "change held back" : "change suppressed",
+			LOG_INT("id", records[i]->item.id), LOG_TEXT("filter", filter->name),
+			LOG_TEXT("reason", reason));
+	}
+	for (size_t i = 0; i < count; i++)
+		if (!records[i]->held && !records[i]->covered)
+			records[kept++] = records[i];
+	return kept;
+}
+
+static void ask_filters(struct announcer *announcer)
+{
+	struct record **records;
+	size_t count = list_open(announcer, &records);
+
+	announcer->look = false;
+	for (size_t i = 0; i < announcer->filter_count; i++)
+		count = ask_filter(&announcer->filters[i], records, count);
+	free(records);
 }
 
 /* Of what is no longer configured all receivers are told. */
@@ -249,10 +300,27 @@ static void list_told(const struct announcer *announcer, struct store_request *r
 	request->told = told;
 }
 
-/* The store has it, or has not: then nobody has been told. Returns how many are still pending, and
+/* What is told as part of an event, or counts as told by it. */
+static void list_members(struct announcer *announcer, struct store_request *request)
+{
+	size_t room = 0, count = 0;
+	const struct record **members;
+
+	for (const struct store_request *at = announcer->queuing; at; at = at->next)
+		room += at->record_count;
+	members = arena_array(request->arena, room, sizeof *members);
+	for (const struct store_request *at = announcer->queuing; at; at = at->next)
+		for (size_t i = 0; i < at->record_count; i++)
+			if (at->records[i].environment_event != at->records[i].environment_stored)
+				members[count++] = &at->records[i];
+	environments_write(announcer->environments, request, members, count);
+}
+
+/* The store has it, or has not: then nobody has been told. `written`: what there was to write is in
+ * it. Returns how many are still pending, and
  * adds to `due` those that wait for nothing but another attempt. */
-static size_t settle(
-	const struct announcer *announcer, struct store_request *records, bool stored, size_t *due)
+static size_t settle(const struct announcer *announcer, struct store_request *records, bool written,
+	bool stored, size_t *due)
 {
 	size_t pending = 0;
 
@@ -263,6 +331,10 @@ static size_t settle(
 			record->told_stored = record->told.count;
 		else
 			record->told.count = record->told_stored;
+		if (written)
+			record->environment_stored = record->environment_event;
+		else
+			record->environment_event = record->environment_stored;
 		record->covered &= stored;
 		if (record->news == NEWS_PENDING && complete(announcer, record))
 			record->news = NEWS_QUEUED;
@@ -273,15 +345,16 @@ static size_t settle(
 }
 
 /* What is not told to all goes back to what waits. */
-static void settle_all(struct announcer *announcer, bool stored)
+static void settle_all(struct announcer *announcer, bool written, bool stored)
 {
 	struct store_request *records = announcer->queuing;
 	size_t due = 0;
 
 	announcer->queuing = NULL;
+	environments_written(announcer->environments, written);
 	for (struct store_request *next; records; records = next) {
 		next = records->next;
-		if (settle(announcer, records, stored, &due) == 0) {
+		if (settle(announcer, records, written, stored, &due) == 0) {
 			store_request_free(records);
 			continue;
 		}
@@ -301,12 +374,23 @@ static void queued(struct store_request *request)
 		telling_send(&announcer->telling, request);
 		recoveries_note(announcer->recoveries, request);
 	}
-	settle_all(announcer, !request->failed);
+	settle_all(announcer, !request->failed, !request->failed);
 	if (request->failed)
 		announcer->agent->stateless = true;
 	if (fresh)
 		flush_after(announcer, announcer->agent->config->agent.group_wait);
 	store_request_free(request);
+}
+
+/* An event that another environment has followed is said to be so in its thread. */
+static void tell_followed(struct announcer *announcer, struct store_request *request)
+{
+	const struct environment_event *event;
+	const char *value;
+	size_t at = 0;
+
+	while ((event = environments_followed(announcer->environments, &at, &value)))
+		telling_followed(&announcer->telling, request, event, value);
 }
 
 void announcer_flush(struct announcer *announcer)
@@ -320,17 +404,19 @@ void announcer_flush(struct announcer *announcer)
 		return;
 	announcer->queuing = announcer->waiting;
 	announcer->waiting = NULL;
-	judge_all(announcer);
+	ask_filters(announcer);
 	request = store_request_new(STORE_QUEUE, queued, announcer);
 	for (size_t i = 0; i < config->receiver_count; i++)
 		tell(announcer, request, &config->receivers[i]);
 	list_told(announcer, request);
 	if (request->parcel_count + request->told_count > 0) {
+		list_members(announcer, request);
+		tell_followed(announcer, request);
 		ledger_ask(announcer->agent, request);
 		return;
 	}
 	store_request_free(request);
-	settle_all(announcer, true);
+	settle_all(announcer, false, true);
 }
 
 void announcer_notice(struct announcer *announcer, const struct notice *notice,
@@ -377,14 +463,21 @@ static void late(void *context, const struct store_request *settled)
 	announcer_withdrawn(announcer, settled);
 }
 
+static void look(void *announcer)
+{
+	announcer_look(announcer);
+}
+
 struct announcer *announcer_new(struct agent *agent, struct courier *courier)
 {
 	struct announcer *announcer = memory_new(1, sizeof *announcer);
 
 	*announcer = (struct announcer){.agent = agent,
-		.telling = {agent, courier},
 		.backlog = backlog_new(agent),
 		.alarm = {.call = flush_alarm, .context = announcer}};
+	announcer->environments = environments_new(agent, look, announcer);
+	announcer->telling = (struct telling){agent, courier, announcer->environments};
+	announcer_filter(announcer, environments_filter(announcer->environments));
 	announcer->notices = notices_new(&announcer->telling, announcer->backlog);
 	announcer->recoveries = recoveries_new(&announcer->telling);
 	courier_listen(courier, reopen, late, announcer);

@@ -8,6 +8,7 @@
 #define AGENT_ANNOUNCER_H
 
 #include "agent/watch/courier.h"
+#include "agent/watch/environments.h"
 
 struct announcer;
 
@@ -25,20 +26,16 @@ void announcer_add(struct announcer *announcer, struct store_request *records);
  * belong to what was told, or still waits to be. */
 void announcer_restore(struct announcer *announcer, struct store_request *restored);
 
-/*
- * Who may hold changes back or tell them otherwise is asked about each before it is told; it is
- * asked again about those that wait, at the latest after announcer_look.
- */
-enum verdict {
-	VERDICT_TELL,
-	VERDICT_WAIT,
-	VERDICT_COVERED, /* something else tells it: it counts as told */
-};
-typedef enum verdict announcer_judge(void *context, const struct record *record);
-void announcer_ask(struct announcer *announcer, announcer_judge *judge, void *context);
+/* Adds a filter, which is asked before those that are there; at most ANNOUNCER_FILTERS. The one of
+ * environments is there from the beginning. */
+enum { ANNOUNCER_FILTERS = 4 };
+void announcer_filter(struct announcer *announcer, struct filter filter);
 
-/* The judge may think otherwise from now on. */
+/* A filter may think otherwise from now on. */
 void announcer_look(struct announcer *announcer);
+
+/* What runs see of environments is for these. */
+struct environments *announcer_environments(const struct announcer *announcer);
 
 /* Makes messages of all that waits. */
 void announcer_flush(struct announcer *announcer);

@@ -289,31 +289,34 @@ static bool too_early(const struct cluster *cluster, const struct record *record
 }
 
 /* Whether the cluster will, or does, tell the change. */
-static enum verdict judge_for(const struct cluster *cluster, const struct record *record)
+static enum filter_verdict judge_for(const struct cluster *cluster, const struct record *record)
 {
 	const struct agent *agent = cluster->all->agent;
 
 	if (!cluster->group || !dict_get(&cluster->members, record->item.test))
-		return VERDICT_TELL;
+		return FILTER_PASS;
 	if (cluster->pass || (!agent->once && cluster->begun < record->handed))
-		return VERDICT_WAIT;
+		return FILTER_HOLD;
 	if (too_early(cluster, record))
-		return VERDICT_WAIT;
-	return cluster_covers(&cluster->memory, record) ? VERDICT_COVERED : VERDICT_TELL;
+		return FILTER_HOLD;
+	return cluster_covers(&cluster->memory, record) ? FILTER_SUPPRESS : FILTER_PASS;
 }
 
-static enum verdict judge(void *context, const struct record *record)
+static enum filter_verdict judge(void *context, struct record *record, const char **reason)
 {
 	const struct clusters *clusters = context;
-	enum verdict verdict = VERDICT_TELL;
+	enum filter_verdict verdict = FILTER_PASS;
 
 	for (const struct cluster *at = clusters->first; at; at = at->next) {
-		enum verdict next = judge_for(at, record);
+		enum filter_verdict next = judge_for(at, record);
 
-		if (next == VERDICT_COVERED)
-			return next;
-		if (next == VERDICT_WAIT)
-			verdict = next;
+		if (next == FILTER_PASS)
+			continue;
+		verdict = next;
+		*reason = next == FILTER_HOLD ? "its cluster has not been looked at since"
+					      : "told as part of its cluster";
+		if (next == FILTER_SUPPRESS)
+			break;
 	}
 	return verdict;
 }
@@ -336,7 +339,7 @@ struct clusters *clusters_new(struct agent *agent, struct announcer *announcer)
 		.announcer = announcer,
 		.schedule = schedule_new(),
 		.alarm = {.call = tick, .context = clusters}};
-	announcer_ask(announcer, judge, clusters);
+	announcer_filter(announcer, (struct filter){"cluster", NULL, judge, clusters});
 	clusters_adopt(clusters);
 	return clusters;
 }

@@ -13,7 +13,7 @@
 
 struct clusters;
 
-/* Of the agent's generation. The announcer asks them what to tell. */
+/* Of the agent's generation. They are a filter of the announcer. */
 struct clusters *clusters_new(struct agent *agent, struct announcer *announcer);
 /* After the engine was freed. */
 void clusters_free(struct clusters *clusters);

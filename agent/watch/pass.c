@@ -41,7 +41,8 @@ struct pass {
 	struct vanish_rule vanish;
 	struct vanish_news *vanished; /* of series; on the way to the sentinel */
 	size_t vanished_count;
-	bool measures; /* and the figures, of a pass that does */
+	struct environment_view *view; /* on the way to the announcer's environments; or NULL */
+	bool measures;                 /* and the figures, of a pass that does */
 	double smallest[PASS_MEASURED];
 	size_t measured;
 	int64_t max_age;
@@ -178,6 +179,8 @@ static bool detect(struct task *task, struct scratch *scratch, struct error *err
 		&task->query.data, task->companions, scratch, &pass->analysis, &pass->hindsights,
 		error);
 
+	if (done && task->test->environment)
+		pass->view = environment_look(&pass->analysis);
 	pass->outcome.problem = emptiness(pass, &task->query);
 	pass->outcome.answered = true;
 	pass->outcome.usual =
@@ -202,6 +205,7 @@ static void end_pass(struct pass *pass, struct pass_report *report)
 	report->test = pass->test->name;
 	report->duration = engine_now(agent->engine) - pass->started;
 	subject->task = NULL;
+	environment_view_free(pass->view);
 	if (subject->dropped) {
 		memory_free(subject->memory);
 		subject->memory = NULL;
@@ -264,6 +268,7 @@ static void fail_pass(struct pass *pass, const struct error *error)
 	metrics_add(agent->metrics, METRIC_RUN_FAILURES, 1, pass->test->source->name,
 		reason_of(error->kind));
 	note_problem(pass, error->text);
+	environments_seen(announcer_environments(pass->passes->announcer), pass->test, NULL);
 	if (error->kind != ERROR_STATE && !subject->removed) /* that is ours, not the source's */
 		sentinel_note(pass->passes->sentinel, pass->test,
 			&(struct run_outcome){.problem = error->text, .newest = WHEN_ALWAYS});
@@ -422,6 +427,8 @@ static void note_pass(struct pass *pass, struct store_request *request)
 		pass->test->source->name, NULL);
 	metrics_add(agent->metrics, METRIC_DETECTION_SECONDS, pass->detection, NULL, NULL);
 	metrics_set(agent->metrics, METRIC_LAST_PASS, (double)agent_now(agent) / 1000, NULL, NULL);
+	environments_seen(announcer_environments(pass->passes->announcer), pass->test, pass->view);
+	pass->view = NULL;
 	if (request && pass->tally.withdrawn + pass->tally.corrected > 0)
 		announcer_withdrawn(pass->passes->announcer, request);
 	if (request)

@@ -10,6 +10,7 @@
 #include "agent/news/announce.h"
 #include "agent/news/group.h"
 #include "agent/watch/parcels.h"
+#include "notifiers/text.h"
 
 /* By default a thread is open for three points, as siblings of one deployment need not show in the
  * same one; for 30 days at most. */
@@ -63,7 +64,10 @@ static bool add_group(const struct telling *telling, struct store_request *reque
 	const struct config *config = telling->agent->config;
 	struct announcement *items = memory_new(group->count, sizeof *items);
 	struct content content = content_of(telling, request->arena, group);
-	struct message message = {.items = items, .count = group->count};
+	struct message message = {.items = items,
+		.count = group->count,
+		.environment = environments_event(
+			telling->environments, group->items[0]->environment_event)};
 	int64_t interval = open_for(config, group->items, group->count);
 	bool written = true;
 
@@ -87,6 +91,39 @@ static bool add_group(const struct telling *telling, struct store_request *reque
 	return written;
 }
 
+/* Those of one event of an environment are a group, all others are grouped as ever. */
+static size_t group_all(
+	struct arena *arena, const struct record **records, size_t count, struct group_of **groups)
+{
+	const struct record **others = arena_array(arena, count, sizeof *others);
+	struct group_of *events = arena_array(arena, count, sizeof *events), *rest;
+	size_t event_count = 0, other_count = 0, rest_count;
+
+	for (size_t i = 0; i < count; i++) {
+		int64_t event = records[i]->environment_event;
+		size_t at = 0;
+
+		if (event == 0) {
+			others[other_count++] = records[i];
+			continue;
+		}
+		while (at < event_count && events[at].items[0]->environment_event != event)
+			at++;
+		if (at == event_count)
+			events[event_count++].items =
+				arena_array(arena, count - i, sizeof *events[at].items);
+		events[at].items[events[at].count++] = records[i];
+	}
+	for (size_t i = 0; i < event_count; i++)
+		group_sort(events[i].items, events[i].count);
+	rest_count = other_count > 0 ? group_records(arena, others, other_count, &rest) : 0;
+	*groups = arena_array(arena, event_count + rest_count, sizeof **groups);
+	memcpy(*groups, events, event_count * sizeof *events);
+	if (rest_count > 0)
+		memcpy(*groups + event_count, rest, rest_count * sizeof *rest);
+	return event_count + rest_count;
+}
+
 bool telling_changes(const struct telling *telling, struct store_request *request,
 	const struct receiver *receiver, const struct record **records, size_t count,
 	struct error *error)
@@ -98,7 +135,7 @@ bool telling_changes(const struct telling *telling, struct store_request *reques
 
 	if (!notifier->destinations(receiver->options, request->arena, &destinations, error))
 		return false;
-	group_count = group_records(request->arena, records, count, &groups);
+	group_count = group_all(request->arena, records, count, &groups);
 	for (size_t i = 0; i < group_count; i++)
 		if (!add_group(telling, request, receiver, &destinations, &groups[i], error)) {
 			request->parcel_count = before;
@@ -136,6 +173,51 @@ bool telling_notice(const struct telling *telling, struct store_request *request
 		}
 	}
 	return true;
+}
+
+static void tell_in_thread(const struct telling *telling, struct store_request *request,
+	const struct addressee *to, const struct notice *notice, const char *thread)
+{
+	struct message message = {.kind = MESSAGE_NOTICE, .notice = notice, .thread = thread};
+	struct content content = {.hash = notice_hash(notice), .now = agent_now(telling->agent)};
+	struct error error;
+
+	if (!parcels_add(request, to, &message, &content, &error))
+		log_event(LEVEL_WARN, "no message can be written",
+			LOG_TEXT("receiver", to->receiver->name), LOG_TEXT("problem", error.text));
+}
+
+void telling_followed(const struct telling *telling, struct store_request *request,
+	const struct environment_event *event, const char *value)
+{
+	const struct config *config = telling->agent->config;
+	struct notice notice = {.subject = arena_strdup(request->arena, event->value),
+		.time = agent_now(telling->agent)};
+	struct buf text = {0};
+
+	text_followed(&text, event, value);
+	notice.text = arena_strdup(request->arena, text.data);
+	buf_free(&text);
+	for (size_t i = 0; i < config->receiver_count; i++) {
+		const struct receiver *receiver = &config->receivers[i];
+		struct strings destinations;
+		struct error error;
+
+		if (!notifier_find(receiver->notifier->name)
+				->destinations(
+					receiver->options, request->arena, &destinations, &error))
+			continue;
+		for (size_t j = 0; j < destinations.count; j++) {
+			const struct thread *thread =
+				threads_of_environment(courier_threads(telling->courier),
+					receiver->name, destinations.items[j], event->id);
+
+			if (thread)
+				tell_in_thread(telling, request,
+					&(struct addressee){receiver, destinations.items[j]},
+					&notice, thread->key);
+		}
+	}
 }
 
 void telling_complain(

@@ -8,10 +8,12 @@
 #define AGENT_TELLING_H
 
 #include "agent/watch/courier.h"
+#include "agent/watch/environments.h"
 
 struct telling {
 	struct agent *agent;
 	struct courier *courier;
+	const struct environments *environments;
 };
 
 /* Add all messages for the receiver to a request of STORE_QUEUE; or none, and an error. */
@@ -20,6 +22,11 @@ bool telling_changes(const struct telling *telling, struct store_request *reques
 	struct error *error) MUST_USE;
 bool telling_notice(const struct telling *telling, struct store_request *request,
 	const struct receiver *receiver, const struct notice *notice, struct error *error) MUST_USE;
+
+/* Says in the event's thread of each receiver that has one that another environment, `value`,
+ * followed. */
+void telling_followed(const struct telling *telling, struct store_request *request,
+	const struct environment_event *event, const char *value);
 
 /* Says that no message can be written for the receiver, as it is misconfigured. */
 void telling_complain(

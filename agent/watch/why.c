@@ -275,7 +275,7 @@ static void pick_change(struct arena *arena, struct why *why)
 	}
 	if (!best)
 		return;
-	*item = announce_change(arena, why->test->name, why->series, best);
+	*item = announce_change(arena, why->test->name, why->test->environment, why->series, best);
 	findings_basis(arena, &why->findings, best, item);
 	told->series = why->series->identity;
 	announce_links_by(arena, why->test, told);

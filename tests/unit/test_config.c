@@ -133,6 +133,8 @@ static void print_test(struct buf *out, const struct test *test)
 		buf_printf(out, " runbook=%s", test->links.runbook);
 	if (test->links.owner)
 		buf_printf(out, " owner=%s", test->links.owner);
+	if (test->environment)
+		buf_printf(out, " environment=%s", test->environment);
 	buf_text(out, "\n   ");
 	print_detection(out, &test->detection);
 	buf_char(out, '\n');

@@ -145,6 +145,22 @@ static const char version_9[] =
 static const char version_10[] = "ALTER TABLE changes ADD COLUMN suspects TEXT;"
 				 "PRAGMA user_version = 10;";
 
+static const char version_11[] =
+	"ALTER TABLE changes ADD COLUMN environment TEXT;"
+	"ALTER TABLE changes ADD COLUMN environment_event INTEGER;"
+	"CREATE INDEX changes_of_environment ON changes (environment_event)"
+	" WHERE environment_event IS NOT NULL;"
+	"CREATE TABLE environments ("
+	" id INTEGER PRIMARY KEY, label TEXT NOT NULL, value TEXT NOT NULL,"
+	" time INTEGER NOT NULL, spacing INTEGER NOT NULL, hit INTEGER NOT NULL,"
+	" total INTEGER NOT NULL, up INTEGER NOT NULL, down INTEGER NOT NULL,"
+	" worse INTEGER NOT NULL, better INTEGER NOT NULL, size REAL, elsewhere INTEGER NOT NULL,"
+	" elsewhere_changed INTEGER NOT NULL, told INTEGER NOT NULL, followed INTEGER NOT NULL,"
+	" created INTEGER NOT NULL) STRICT;"
+	"INSERT INTO environments VALUES (1, 'runner', 'runner-7', 1000, 60, 41, 43, 41, 0, 41, 0,"
+	" 8.0, 86, 0, 41, 0, 3000);"
+	"PRAGMA user_version = 11;";
+
 /* One change that was announced twice and moved, one withdrawn, one to be told, one in a queue. */
 static const char content[] =
 	"INSERT INTO changes VALUES"
@@ -383,6 +399,18 @@ static void test_version_10(void **state)
 	assert_int_equal(count_rows(fixture, "vanished WHERE ended = 4500"), 1);
 }
 
+static void test_version_11(void **state)
+{
+	struct fixture *fixture = *state;
+
+	make_version_8(fixture);
+	database_with(fixture, version_9);
+	database_with(fixture, version_10);
+	database_with(fixture, version_11);
+	check_moments(fixture);
+	assert_int_equal(count_rows(fixture, "environments WHERE value = 'runner-7'"), 1);
+}
+
 /* What is only tried leaves a file of an earlier version in its version. */
 static void test_copy_of_an_earlier_version(void **state)
 {
@@ -434,6 +462,7 @@ int main(void)
 		CASE(test_version_8),
 		CASE(test_version_9),
 		CASE(test_version_10),
+		CASE(test_version_11),
 		CASE(test_copy_of_an_earlier_version),
 		CASE(test_failed_migration_changes_nothing),
 	};
