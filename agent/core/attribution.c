@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/core/hash.h"
 #include "agent/core/series.h"
 
 /* What is between the last surely good point and the first surely bad one. */
@@ -258,6 +259,27 @@ bool attribution_same(const struct attribution *a, const struct attribution *b)
 			!deployment_same(&a->list[i], &b->list[i]))
 			return false;
 	return true;
+}
+
+static uint64_t hash_text(uint64_t hash, const char *text)
+{
+	bool there = text != NULL;
+
+	hash = hash_add(hash, &there, sizeof there);
+	return text ? hash_add(hash, text, strlen(text) + 1) : hash;
+}
+
+uint64_t attribution_hash(const struct attribution *attribution, uint64_t hash)
+{
+	hash = hash_add(hash, &attribution->known, sizeof attribution->known);
+	hash = hash_add(hash, &attribution->count, sizeof attribution->count);
+	for (size_t i = 0; i < attribution->listed; i++) {
+		const struct deployment *deployment = &attribution->list[i];
+
+		hash = hash_add(hash, &deployment->time, sizeof deployment->time);
+		hash = hash_text(hash_text(hash, deployment->commit), deployment->version);
+	}
+	return hash_text(hash, deployment_name(&attribution->last));
 }
 
 static bool is_listed(const struct attribution *attribution, const struct deployment *deployment)

@@ -59,6 +59,9 @@ const char *attribution_from(const struct attribution *attribution);
 const char *attribution_to(const struct attribution *attribution);
 bool attribution_same(const struct attribution *a, const struct attribution *b);
 
+/* Adds what makes one another than attribution_same. */
+uint64_t attribution_hash(const struct attribution *attribution, uint64_t hash);
+
 /* One of the suspects is one that was not known before, though looked for at its time. */
 bool attribution_gained(const struct attribution *now, const struct attribution *before);
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/core/attribution.h"
 #include "agent/core/hash.h"
 #include "agent/core/when.h"
 #include "agent/news/hold.h"
@@ -129,7 +130,9 @@ int64_t memory_begin(struct memory *memory, int64_t now, int64_t range)
 	return since < now - 2 * range ? now - 2 * range : since;
 }
 
-static void hash_findings(struct memory *memory, const struct findings *findings)
+/* What was found, and what it is attributed to: a deployment may be noted when no point comes. */
+static void hash_findings(
+	struct memory *memory, struct arena *arena, const struct findings *findings)
 {
 	const char *series = findings->series->identity;
 
@@ -138,9 +141,12 @@ static void hash_findings(struct memory *memory, const struct findings *findings
 		struct sighting sighting = {
 			.time = findings->series->axis->times[findings->changes[i].index],
 			.sign = change_sign(&findings->changes[i])};
+		struct attribution suspects =
+			attribution_of(arena, findings->series, &findings->changes[i]);
 
 		memory->found = hash_add(memory->found, &sighting.time, sizeof sighting.time);
 		memory->found = hash_add(memory->found, &sighting.sign, sizeof sighting.sign);
+		memory->found = attribution_hash(&suspects, memory->found);
 	}
 }
 
@@ -278,7 +284,7 @@ bool memory_detect(struct memory *memory, struct arena *arena, const struct test
 		done = done && look_at(memory, &look, &findings[i], &(*hindsights)[i], error);
 		if (!done)
 			break;
-		hash_findings(memory, &findings[i]);
+		hash_findings(memory, arena, &findings[i]);
 	}
 	sort_pasts(memory);
 	let_go(memory);

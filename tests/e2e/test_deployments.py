@@ -7,7 +7,7 @@ import random
 import pytest
 import servers
 from fake_slack import FakeSlack
-from test_run import CANARY, bot
+from test_run import CANARY, agents, bot  # noqa: F401 (agents is a fixture)
 
 MINUTE, HOUR, DAY = 60, 3600, 86400
 START = int(datetime.datetime(2024, 3, 1, tzinfo=datetime.timezone.utc).timestamp())
@@ -163,6 +163,52 @@ def test_an_event_within_the_last_good_point(hunter, tmp_path, graphite):
 def changes_of(hunter, path, test):
     found = hunter("analyze", "--config", path, "--output", "json", "--since", str(START), "--until", str(START + 200 * HOUR), test)
     return json.loads(found.out)["tests"][0]["changes"]
+
+
+def correct(agent, slack):
+    """What was said of the suspects when the message was sent, and what is, when it is corrected without any new point."""
+    agent.wait(lambda: len(slack.posts) == 1)
+    agent.pass_by(3)
+    assert len(slack.posts) == 1
+    yield json.dumps(slack.posts[0])
+    agent.wait(lambda: len(slack.posts) == 2)
+    agent.pass_by(3)
+    assert len(slack.posts) == 2 and slack.posts[1]["thread_ts"], slack.posts
+    yield json.dumps(slack.posts[1])
+    agent.end()
+
+
+def test_a_late_event_without_a_new_point(agents, tmp_path, graphite, slack):  # noqa: F811
+    feed(graphite, "quiet.lat", 100)
+    graphite.event(START + HOUR, ["quiet"], data={"commit": "c1"})
+    agent = agents(config(tmp_path, f"graphite: {{url: '{graphite.url}'}}", """
+  quiet: {type: graphite, target: quiet.lat, tags: [quiet], range: 3650d, interval: 1s}
+""", bot(slack)))
+    said = correct(agent, slack)
+    assert "no deployment in between; last one 3 days before (c1)" in next(said)
+    graphite.event(START + 79 * HOUR + 17 * MINUTE, ["quiet"], data={"commit": "c2"})
+    assert "c1 .. c2, deployed 2024-03-04 07:17" in next(said)
+    assert next(said, None) is None
+
+
+def test_a_row_that_is_corrected(agents, tmp_path, slack):  # noqa: F811
+    """The first row of the new level was written with the commit before it."""
+    def write(commit):
+        lines = [f"{when},{value},{'c1' if i < 80 else commit if i == 80 else 'c2' if i < 90 else 'c3'}\n"
+                 for i, (value, when) in enumerate(rows(100, 80))]
+        (tmp_path / "new.csv").write_text("time,lat,commit\n" + "".join(lines))
+        (tmp_path / "new.csv").rename(tmp_path / "runs.csv")
+
+    write("c1")
+    agent = agents(config(tmp_path, "", f"""
+  runs: {{type: csv, file: {tmp_path}/runs.csv, time_column: time, attributes: [commit], metrics: [lat], interval: 1s}}
+""", bot(slack)))
+    said = correct(agent, slack)
+    first = next(said)
+    write("c1a")
+    corrected = next(said)
+    assert "c1a" not in first and "c1 .. c1a" in corrected, (first, corrected)
+    assert next(said, None) is None
 
 
 def test_a_late_event(hunter, tmp_path, graphite, slack):
