@@ -92,10 +92,7 @@ static bool read_block(
 	struct batch_reader *reader, struct batch *batch, size_t *got, struct error *error)
 {
 	size_t need = batch->length + BLOCK;
-	if (batch->capacity < need) {
-		batch->capacity = need + need / 2;
-		batch->data = memory_resize(batch->data, batch->capacity, 1);
-	}
+	batch->data = memory_grow(batch->data, &batch->capacity, need, 1);
 	return input_read_some(&reader->input, batch->data + batch->length, BLOCK, got, error);
 }
 
@@ -188,10 +185,7 @@ static void begin_batch(struct batch_reader *reader, struct batch *batch)
 	batch->max_line = reader->max_line;
 	batch->file = reader->input.name;
 	batch->line = reader->line;
-	if (reader->carry.length > batch->capacity) {
-		batch->capacity = reader->carry.length;
-		batch->data = memory_resize(batch->data, batch->capacity, 1);
-	}
+	batch->data = memory_grow(batch->data, &batch->capacity, reader->carry.length, 1);
 	if (reader->carry.length > 0)
 		memcpy(batch->data, reader->carry.data, reader->carry.length);
 	batch->length = reader->carry.length;

@@ -14,7 +14,7 @@
 #include "detectors/detector.h"
 #include "sources/delimited.h"
 
-enum { FIRST_VALUES = 1024, MAX_VALUES = 100000000 };
+enum { MAX_VALUES = 100000000 };
 
 struct values {
 	double *items;
@@ -30,10 +30,8 @@ static bool add_value(struct values *values, const char *text, size_t length, st
 			length < 80 ? (int)length : 80, text);
 	if (values->count == MAX_VALUES)
 		return error_set(error, ERROR_DATA, "more than %d values", MAX_VALUES);
-	if (values->count == values->capacity) {
-		values->capacity *= 2;
-		values->items = memory_resize(values->items, values->capacity, sizeof(double));
-	}
+	values->items =
+		memory_grow(values->items, &values->capacity, values->count + 1, sizeof(double));
 	values->items[values->count++] = value;
 	return true;
 }
@@ -207,7 +205,7 @@ static void write_changes(
 
 int detect_values(const struct detect_task *task)
 {
-	struct values values = {memory_new(FIRST_VALUES, sizeof(double)), 0, FIRST_VALUES};
+	struct values values = {0};
 	struct error error;
 	bool good = task->input == DETECT_CSV ? read_csv(task, &values, &error)
 					      : read_text(task, &values, &error);

@@ -287,10 +287,8 @@ static void add_live(struct live *sum, const struct live *one)
 	sum->alarms.wrong += one->alarms.wrong;
 	sum->alarms.withdrawn += one->alarms.withdrawn;
 	sum->alarms.true_withdrawn += one->alarms.true_withdrawn;
-	if (sum->seen + one->seen > sum->capacity) {
-		sum->capacity = 2 * (sum->seen + one->seen);
-		sum->delays = memory_resize(sum->delays, sum->capacity, sizeof *sum->delays);
-	}
+	sum->delays = memory_grow(
+		sum->delays, &sum->capacity, sum->seen + one->seen, sizeof *sum->delays);
 	for (size_t i = 0; i < one->seen; i++)
 		sum->delays[sum->seen++] = one->delays[i];
 }

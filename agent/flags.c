@@ -176,9 +176,8 @@ static bool choose_command(struct cli *cli, const char *name, struct error *erro
 		return error_set(error, ERROR_USAGE, "%s is not in this version", name);
 	for (; commands[count] && count < 64; count++)
 		names[count] = commands[count]->name;
-	const char *near = field_suggest(name, names, count);
-	return error_set(error, ERROR_USAGE, "unknown command \"%.80s\"%s%s%s", name,
-		near ? " (did you mean \"" : "", near ? near : "", near ? "\"?)" : "");
+	error_set(error, ERROR_USAGE, "unknown command \"%.80s\"", name);
+	return field_hint(error, name, names, count);
 }
 
 bool flags_parse(struct cli *cli, int argc, char **argv, struct error *error)

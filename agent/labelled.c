@@ -11,7 +11,7 @@
 
 #include "agent/batch.h"
 
-enum { FIRST_SERIES = 64, MOST_POINTS = 50 * 1000 * 1000 };
+enum { MOST_POINTS = 50 * 1000 * 1000 };
 
 /* The members of a line that are the labels; NULL where they are not there. */
 struct parts {
@@ -231,10 +231,7 @@ bool labelled_read(struct line_reader *reader, const char *text, size_t length, 
 
 static struct labelled_series *next_series(struct labelled_set *set)
 {
-	if (set->count == set->capacity) {
-		set->capacity = set->capacity ? 2 * set->capacity : FIRST_SERIES;
-		set->series = memory_resize(set->series, set->capacity, sizeof *set->series);
-	}
+	set->series = memory_grow(set->series, &set->capacity, set->count + 1, sizeof *set->series);
 	return &set->series[set->count];
 }
 

@@ -118,8 +118,8 @@ static bool read_point(struct line_reader *reader, struct scan *scan, double *va
 
 static void grow_values(struct line_reader *reader)
 {
-	reader->capacity *= 2;
-	reader->values = memory_resize(reader->values, reader->capacity, sizeof *reader->values);
+	reader->values = memory_grow(
+		reader->values, &reader->capacity, reader->capacity + 1, sizeof *reader->values);
 }
 
 static bool read_series(struct line_reader *reader, struct scan *scan)

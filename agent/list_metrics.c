@@ -113,9 +113,8 @@ static const struct test *find(const struct config *config, const char *name, st
 	const char **names = memory_new(config->test_count, sizeof *names);
 	for (size_t i = 0; i < config->test_count; i++)
 		names[i] = config->tests[i].name;
-	const char *near = field_suggest(name, names, config->test_count);
-	error_set(error, ERROR_USAGE, "test not found: %.200s%s%s%s", name,
-		near ? " (did you mean \"" : "", near ? near : "", near ? "\"?)" : "");
+	error_set(error, ERROR_USAGE, "test not found: %.200s", name);
+	field_hint(error, name, names, config->test_count);
 	free(names);
 	return NULL;
 }

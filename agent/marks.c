@@ -8,8 +8,6 @@
 #include "agent/core/arena.h"
 #include "agent/core/hash.h"
 
-enum { FIRST_MARKS = 1024 };
-
 void marks_clear(struct marks *marks)
 {
 	marks->count = 0;
@@ -25,10 +23,8 @@ void marks_free(struct marks *marks)
 
 static void add_mark(struct marks *marks, uint64_t mark)
 {
-	if (marks->count == marks->capacity) {
-		marks->capacity = marks->capacity ? 2 * marks->capacity : FIRST_MARKS;
-		marks->items = memory_resize(marks->items, marks->capacity, sizeof *marks->items);
-	}
+	marks->items =
+		memory_grow(marks->items, &marks->capacity, marks->count + 1, sizeof *marks->items);
 	marks->items[marks->count++] = mark;
 }
 

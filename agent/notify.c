@@ -116,11 +116,8 @@ static void add_change(struct notify *notify, const struct analysis *analysis,
 	record.item.id = (int64_t)notify->count + 1;
 	record.series = arena_strdup(notify->arena, findings->series->identity);
 	announce_links(notify->arena, notify->config, &record);
-	if (notify->count == notify->room) {
-		notify->room = 2 * notify->room + 16;
-		notify->records =
-			memory_resize(notify->records, notify->room, sizeof *notify->records);
-	}
+	notify->records = memory_grow(
+		notify->records, &notify->room, notify->count + 1, sizeof *notify->records);
 	notify->records[notify->count++] = record;
 }
 

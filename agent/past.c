@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/core/dict.h"
 #include "agent/core/when.h"
 #include "agent/report/timeline.h"
 #include "agent/select.h"
-#include "conf/dict.h"
 
 struct history {
 	struct dataset data;

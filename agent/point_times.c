@@ -12,7 +12,6 @@
 #include "agent/core/number.h"
 #include "agent/core/when.h"
 
-enum { FIRST_TIMES = 1024 };
 #define WHOLE SIZE_MAX
 #define LAST_TIME INT64_C(253402300799999) /* of the year 9999 */
 
@@ -83,10 +82,8 @@ static bool read_item(void *context, struct scan *scan, int depth)
 		add_problem(times, "is not a time", times->count);
 	else if (times->count > 0 && time < times->items[times->count - 1])
 		add_problem(times, "is before the one in front of it", times->count);
-	if (times->count == times->capacity) {
-		times->capacity = times->capacity ? 2 * times->capacity : FIRST_TIMES;
-		times->items = memory_resize(times->items, times->capacity, sizeof *times->items);
-	}
+	times->items =
+		memory_grow(times->items, &times->capacity, times->count + 1, sizeof *times->items);
 	times->items[times->count++] = time;
 	return true;
 }
@@ -173,10 +170,7 @@ const int64_t *point_times_list(struct point_times *times, size_t n)
 {
 	if (!times->seen && !has_range(times))
 		return NULL;
-	if (times->capacity < n + 1) {
-		times->capacity = n + 1;
-		times->items = memory_resize(times->items, times->capacity, sizeof *times->items);
-	}
+	times->items = memory_grow(times->items, &times->capacity, n + 1, sizeof *times->items);
 	for (size_t i = 0; i < n && !times->seen; i++)
 		times->items[i] =
 			times->start.time + llround(1000 * times->step.number * (double)i);

@@ -14,11 +14,11 @@
 #include "agent/commands.h"
 #include "agent/companions.h"
 #include "agent/core/clock.h"
+#include "agent/core/dict.h"
 #include "agent/core/when.h"
 #include "agent/past.h"
 #include "agent/replay.h"
 #include "agent/watch/crew.h"
-#include "conf/dict.h"
 
 enum { OUTPUT_TEXT, OUTPUT_JSON };
 enum { AFTERWARDS = 60000, PAGE = 1000, RECENT_MAX = 1000, PROGRESS_EVERY = 250 };

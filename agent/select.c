@@ -168,14 +168,10 @@ static bool any_has(const struct test *const *tests, size_t count, const char *n
 static bool unknown_metric(const char *test, const char *name, const char *const *names,
 	size_t count, struct error *error)
 {
-	const char *near = field_suggest(name, names, count);
 	error_set(error, ERROR_USAGE, "no metric \"%s\"", name);
 	if (test)
 		error_prefix(error, "test \"%s\": ", test);
-	if (!near)
-		return false;
-	struct error named = *error;
-	return error_set(error, ERROR_USAGE, "%s (did you mean \"%s\"?)", named.text, near);
+	return field_hint(error, name, names, count);
 }
 
 bool selection_check(const struct selection *selection, const struct test *const *tests,
@@ -323,11 +319,9 @@ bool mark_missing(
 		return error_set(error, ERROR_DATA,
 			"test \"%s\": its points have no attribute \"%s\" (\"%s\" was asked for)",
 			test, mark->attribute, mark->value);
-	const char *near = field_suggest(mark->value, names, count);
-	return error_set(error, ERROR_DATA,
-		"test \"%s\": no point in the selected range has %s \"%s\"%s%s%s", test,
-		mark->attribute, mark->value, near ? " (did you mean \"" : "", near ? near : "",
-		near ? "\"?)" : "");
+	error_set(error, ERROR_DATA, "test \"%s\": no point in the selected range has %s \"%s\"",
+		test, mark->attribute, mark->value);
+	return field_hint(error, mark->value, names, count);
 }
 
 bool mark_time(const struct mark *mark, const struct dataset *data, bool last, int64_t *time)

@@ -8,11 +8,11 @@
 
 #include "agent/commands.h"
 #include "agent/core/buf.h"
+#include "agent/core/dict.h"
 #include "agent/core/json_put.h"
 #include "agent/core/secret.h"
 #include "agent/gather.h"
 #include "agent/watch/why.h"
-#include "conf/dict.h"
 #include "detectors/scratch.h"
 #include "notifiers/text.h"
 

@@ -148,7 +148,7 @@ enum { MERGED = sizeof merged_sections / sizeof *merged_sections };
 /* A map in the making: entries of several files, each name once. */
 struct section {
 	struct yaml_entry *entries;
-	size_t count, capacity;
+	size_t count;
 	struct dict names; /* -> key */
 	const struct yaml_node *last;
 };
@@ -180,14 +180,8 @@ static void add_entry(struct loader *loader, struct section *section, const char
 		return;
 	}
 	*place = entry->key;
-	if (section->count == section->capacity) {
-		section->capacity = section->capacity ? 2 * section->capacity : 16;
-		struct yaml_entry *entries =
-			arena_array(loader->arena, section->capacity, sizeof *entries);
-		for (size_t i = 0; i < section->count; i++)
-			entries[i] = section->entries[i];
-		section->entries = entries;
-	}
+	section->entries = arena_grow(
+		loader->arena, section->entries, section->count, sizeof *section->entries);
 	section->entries[section->count++] = *entry;
 }
 

@@ -52,14 +52,13 @@ static bool unknown_detector(
 	for (const struct plugin *plugin = schema->detectors; plugin && plugin->name && count < 64;
 		plugin++)
 		names[count++] = plugin->name;
-	const char *near = field_suggest(name, names, count);
 	struct buf all = {0};
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count && !field_suggest(name, names, count); i++)
 		buf_printf(&all, "%s%s", i ? ", " : ": it is none of ", names[i]);
-	error_set(error, ERROR_USAGE, "unknown detector \"%.80s\"%s%s%s", shown,
-		near ? " (did you mean \"" : all.data, near ? near : "", near ? "\"?)" : "");
+	error_set(error, ERROR_USAGE, "unknown detector \"%.80s\"%s", shown,
+		all.data ? all.data : "");
 	buf_free(&all);
-	return false;
+	return field_hint(error, name, names, count);
 }
 
 /* The detector that the settings name, if any does; `combine` names that of its name. */

@@ -14,7 +14,7 @@ struct group_state {
 	const struct yaml_node *node;     /* the list of its tests */
 	struct cluster_settings *cluster; /* or NULL */
 	const struct test **tests;
-	size_t count, capacity;
+	size_t count;
 	struct dict members;
 	bool open, done;
 };
@@ -35,14 +35,8 @@ static void add_test(struct groups *groups, struct group_state *group, const str
 	if (*place || !loader_spend(groups->loader, 1, group->node))
 		return;
 	*place = test;
-	if (group->count == group->capacity) {
-		group->capacity = group->capacity ? 2 * group->capacity : 8;
-		const struct test **tests =
-			arena_array(groups->loader->arena, group->capacity, sizeof *tests);
-		for (size_t i = 0; i < group->count; i++)
-			tests[i] = group->tests[i];
-		group->tests = tests;
-	}
+	group->tests =
+		arena_grow(groups->loader->arena, group->tests, group->count, sizeof *group->tests);
 	group->tests[group->count++] = test;
 }
 

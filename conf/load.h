@@ -8,8 +8,8 @@
 #ifndef CONF_LOAD_H
 #define CONF_LOAD_H
 
+#include "agent/core/dict.h"
 #include "conf/config.h"
-#include "conf/dict.h"
 
 /* Merging and group building may write out at most this many values; more is a bomb. */
 enum { LOADER_BUDGET = 20000000 };

@@ -7,31 +7,15 @@
 #include <string.h>
 
 #include "agent/core/error.h"
+#include "agent/core/utf8.h"
 #include "conf/yaml.h"
 
 enum { PROBLEMS_KEPT = 1000, PROBLEM_TEXT = 1000 };
 
-/* Cuts at a character's border. */
-static void cut(char *text, size_t length)
-{
-	if (length >= PROBLEM_TEXT) {
-		length = PROBLEM_TEXT - 1;
-		while (length > 0 && ((unsigned char)text[length] & 0xc0) == 0x80)
-			length--;
-		text[length] = '\0';
-	}
-}
-
 static void keep(struct problems *problems, bool warning, const char *text)
 {
-	if (problems->count == problems->capacity) {
-		size_t capacity = problems->capacity ? problems->capacity * 2 : 16;
-		struct problem *items = arena_array(problems->arena, capacity, sizeof *items);
-		for (size_t i = 0; i < problems->count; i++)
-			items[i] = problems->items[i];
-		problems->items = items;
-		problems->capacity = capacity;
-	}
+	problems->items = arena_grow(
+		problems->arena, problems->items, problems->count, sizeof *problems->items);
 	problems->items[problems->count++] = (struct problem){warning, text};
 }
 
@@ -47,8 +31,9 @@ static void add(struct problems *problems, bool warning, const char *file, int l
 		problems->dropped++;
 		return;
 	}
-	int length = vsnprintf(text, sizeof text, format, arguments);
-	cut(text, length > 0 ? (size_t)length : 0);
+	if (vsnprintf(text, sizeof text, format, arguments) < 0)
+		text[0] = '\0';
+	text[utf8_cut(text, PROBLEM_TEXT - 1)] = '\0';
 	const char *kind = warning ? "warning: " : "";
 	char *whole = line > 0 ? arena_printf(problems->arena, "%s:%d:%d: %s%s", file, line, column,
 					 kind, text)

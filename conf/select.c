@@ -4,8 +4,8 @@
 #include <fnmatch.h>
 #include <string.h>
 
+#include "agent/core/dict.h"
 #include "conf/config.h"
-#include "conf/dict.h"
 
 const struct test *config_test(const struct config *config, const char *name)
 {
@@ -96,10 +96,9 @@ static bool unknown(
 		names[count++] = config->tests[i].name;
 	for (size_t i = 0; i < config->group_count; i++)
 		names[count++] = config->groups[i].name;
-	const char *near = field_suggest(name, names, count);
-	return error_set(error, ERROR_USAGE,
-		"there is no test or group \"%.200s\" in %.200s%s%.200s%s", name, config->path,
-		near ? " (did you mean \"" : "", near ? near : "", near ? "\"?)" : "");
+	error_set(error, ERROR_USAGE, "there is no test or group \"%.200s\" in %.200s", name,
+		config->path);
+	return field_hint(error, name, names, count);
 }
 
 /* A group goes before a test of the same name, as in Hunter. */

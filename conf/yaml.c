@@ -139,11 +139,8 @@ static bool count_values(struct reader *reader, size_t more, yaml_mark_t mark)
 
 static void push(struct reader *reader, const struct yaml_node *node)
 {
-	if (reader->stack_count == reader->stack_capacity) {
-		reader->stack_capacity = reader->stack_capacity ? 2 * reader->stack_capacity : 256;
-		reader->stack =
-			memory_resize(reader->stack, reader->stack_capacity, sizeof *reader->stack);
-	}
+	reader->stack = memory_grow(reader->stack, &reader->stack_capacity, reader->stack_count + 1,
+		sizeof *reader->stack);
 	reader->stack[reader->stack_count++] = node;
 }
 

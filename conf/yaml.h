@@ -42,7 +42,6 @@ struct problems {
 	} * items;
 	size_t count, errors; /* items kept (at most 1,000 and a last line), errors in all */
 	size_t dropped;       /* problems that were not kept */
-	size_t capacity;
 };
 
 void problems_add(struct problems *problems, bool warning, const struct yaml_node *where,

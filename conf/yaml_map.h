@@ -4,7 +4,7 @@
 #ifndef CONF_YAML_MAP_H
 #define CONF_YAML_MAP_H
 
-#include "conf/dict.h"
+#include "agent/core/dict.h"
 #include "conf/yaml.h"
 
 struct yaml_map {

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "sources/names.h"
+#include "agent/core/dict.h"
 
 struct planner {
 	struct csv_plan *plan;
@@ -15,7 +15,7 @@ struct planner {
 	const char *file;
 	size_t line; /* of the header */
 	struct error *error;
-	struct names names; /* of the header */
+	struct name_index names; /* of the header */
 	size_t *first,
 		*again; /* by number of the name: its columns; again is 0 where there is one */
 };
@@ -45,11 +45,9 @@ bool csv_dialect(
 			strcmp(pair->key, "quote_char") == 0 || strcmp(pair->key, "quotechar") == 0;
 
 		if (!is_quote && strcmp(pair->key, "delimiter") != 0) {
-			const char *near = field_suggest(pair->key, names, 2);
-			return error_set(error, ERROR_USAGE,
-				"csv_options: unknown key \"%.60s\"%s%s%s", pair->key,
-				near ? " (did you mean \"" : "", near ? near : "",
-				near ? "\"?)" : "");
+			error_set(error, ERROR_USAGE, "csv_options: unknown key \"%.60s\"",
+				pair->key);
+			return field_hint(error, pair->key, names, 2);
 		}
 		if (!parse_byte(pair->key, value, is_quote ? quote : delimiter, error))
 			return false;
@@ -75,7 +73,7 @@ static void take_header(struct planner *planner, const struct row *row)
 			text++;
 		while (length && (text[length - 1] == ' ' || text[length - 1] == '\t'))
 			length--;
-		size_t number = names_add(&planner->names, arena, text, length);
+		size_t number = name_index_add(&planner->names, text, length);
 		if (planner->names.count > known)
 			planner->first[number] = i;
 		else
@@ -88,10 +86,10 @@ static void take_header(struct planner *planner, const struct row *row)
 /* The column of that name, NO_COLUMN if there is none. Fails if there are several. */
 static bool find_column(const struct planner *planner, const char *name, size_t *column)
 {
-	size_t number = names_find(&planner->names, name, strlen(name));
+	size_t number = name_index_find(&planner->names, name, strlen(name));
 
-	*column = number == NAMES_NONE ? NO_COLUMN : planner->first[number];
-	if (number == NAMES_NONE || !planner->again[number])
+	*column = number == NAME_INDEX_NONE ? NO_COLUMN : planner->first[number];
+	if (number == NAME_INDEX_NONE || !planner->again[number])
 		return true;
 	return error_set(planner->error, ERROR_DATA,
 		"%s:%zu: column \"%.100s\" is there more than once (columns %zu and %zu)",
@@ -210,6 +208,7 @@ bool csv_plan_make(struct csv_plan *plan, const struct query *query, const char 
 	const struct row *header, struct error *error)
 {
 	struct planner planner = {.plan = plan,
+		.names = {.dict = {.arena = query->arena}},
 		.query = query,
 		.options = query->options,
 		.file = file,
@@ -219,6 +218,5 @@ bool csv_plan_make(struct csv_plan *plan, const struct query *query, const char 
 	*plan = (struct csv_plan){0};
 	take_header(&planner, header);
 	bool good = plan_columns(&planner);
-	names_free(&planner.names);
 	return good;
 }

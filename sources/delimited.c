@@ -82,14 +82,14 @@ static bool refill(struct delimited *reader, struct error *error)
 
 static bool add_cell(struct delimited *reader, char *text, size_t length, bool quoted)
 {
+	if (reader->count == DELIMITED_COLUMNS_MAX)
+		return false;
 	if (reader->count == reader->cell_capacity) {
-		if (reader->count == DELIMITED_COLUMNS_MAX)
-			return false;
-		reader->cell_capacity = reader->cell_capacity ? 2 * reader->cell_capacity : 16;
-		reader->cells =
-			memory_resize(reader->cells, reader->cell_capacity, sizeof *reader->cells);
-		reader->quoted = memory_resize(
-			reader->quoted, reader->cell_capacity, sizeof *reader->quoted);
+		size_t capacity = reader->cell_capacity;
+		reader->cells = memory_grow(
+			reader->cells, &capacity, reader->count + 1, sizeof *reader->cells);
+		reader->quoted = memory_grow(reader->quoted, &reader->cell_capacity,
+			reader->count + 1, sizeof *reader->quoted);
 	}
 	reader->cells[reader->count] = (struct cell){text, length};
 	reader->quoted[reader->count++] = quoted;

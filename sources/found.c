@@ -4,15 +4,7 @@
  */
 #include "sources/found.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-void found_free(struct found *found)
-{
-	names_free(&found->names);
-	free(found->metrics);
-	free(found->seen);
-}
 
 static bool add(struct found *found, const struct metric *metric, struct error *error)
 {
@@ -20,11 +12,9 @@ static bool add(struct found *found, const struct metric *metric, struct error *
 
 	if (!rows_add_number(found->rows, &column, error))
 		return false;
-	if ((column & (column + 1)) == 0) { /* 0, 1, 3, 7: full */
-		found->metrics =
-			memory_resize(found->metrics, 2 * column + 1, sizeof *found->metrics);
-		found->seen = memory_resize(found->seen, 2 * column + 1, sizeof *found->seen);
-	}
+	found->metrics =
+		arena_grow(found->query->arena, found->metrics, column, sizeof *found->metrics);
+	found->seen = arena_grow(found->query->arena, found->seen, column, sizeof *found->seen);
 	found->metrics[column] = metric;
 	found->seen[column] = false;
 	return true;
@@ -32,13 +22,14 @@ static bool add(struct found *found, const struct metric *metric, struct error *
 
 bool found_start(struct found *found, struct query *query, struct rows *rows, struct error *error)
 {
-	*found = (struct found){.query = query, .rows = rows};
+	*found = (struct found){
+		.query = query, .rows = rows, .names = {.dict = {.arena = query->arena}}};
 	for (size_t i = 0; i < query->metric_count; i++) {
 		const struct metric *metric = &query->metrics[i];
 		const char *name = metric->column ? metric->column : metric->name;
 		size_t known = found->names.count;
 
-		names_add(&found->names, query->arena, name, strlen(name));
+		name_index_add(&found->names, name, strlen(name));
 		if (found->names.count > known && !add(found, metric, error))
 			return false;
 	}
@@ -52,11 +43,11 @@ bool found_column(struct found *found, const char *name, size_t length, int dire
 	size_t known = found->names.count;
 
 	if (found->query->metric_count) {
-		*column = names_find(&found->names, name, length);
-		if (*column == NAMES_NONE)
+		*column = name_index_find(&found->names, name, length);
+		if (*column == NAME_INDEX_NONE)
 			return true;
 	} else {
-		*column = names_add(&found->names, arena, name, length);
+		*column = name_index_add(&found->names, name, length);
 		if (found->names.count > known) {
 			struct metric *metric = arena_alloc(arena, sizeof *metric);
 

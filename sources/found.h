@@ -5,15 +5,14 @@
 #ifndef SOURCES_FOUND_H
 #define SOURCES_FOUND_H
 
-#include "sources/names.h"
+#include "agent/core/dict.h"
 #include "sources/rows.h"
 
-/* A zeroed struct is empty; found_free ends it. A metric's number in `names` is its column's in the
- * rows. */
+/* A metric's number in `names` is its column's in the rows. */
 struct found {
 	struct query *query;
 	struct rows *rows;
-	struct names names;
+	struct name_index names;
 	const struct metric **metrics;
 	bool *seen;
 };
@@ -21,11 +20,10 @@ struct found {
 /* Takes up the configured metrics, in their order. */
 bool found_start(
 	struct found *found, struct query *query, struct rows *rows, struct error *error) MUST_USE;
-void found_free(struct found *found);
 
 /*
- * The column of the metric, NAMES_NONE if it is not wanted. Where none are configured it is made if
- * it is new, with that direction.
+ * The column of the metric, NAME_INDEX_NONE if it is not wanted. Where none are configured it is
+ * made if it is new, with that direction.
  */
 bool found_column(struct found *found, const char *name, size_t length, int direction,
 	size_t *column, struct error *error) MUST_USE;

@@ -11,6 +11,7 @@
 #include <strings.h>
 
 #include "agent/core/attribution.h"
+#include "agent/core/utf8.h"
 #include "sources/graphite_list.h"
 #include "sources/python.h"
 
@@ -30,15 +31,6 @@ static const char *meaningful(const char *value)
 	return value && *value && strcasecmp(value, "null") != 0 ? value : NULL;
 }
 
-/* A copy, cut between two characters. */
-static const char *shorten(struct arena *arena, const char *value)
-{
-	size_t length = strnlen(value, TEXT_MAX);
-	while (value[length] && length > 0 && ((unsigned char)value[length] & 0xc0) == 0x80)
-		length--;
-	return arena_strndup(arena, value, length);
-}
-
 static void read_data(
 	struct arena *arena, const char *text, size_t length, struct graphite_event *event)
 {
@@ -51,7 +43,9 @@ static void read_data(
 		for (int k = 0; k < GRAPHITE_ATTRIBUTES; k++)
 			if (strcmp(key, event_keys[k]) == 0 ||
 				strcmp(key, graphite_attributes[k]) == 0)
-				event->values[k] = value ? shorten(arena, value) : NULL;
+				event->values[k] = value ? arena_strndup(arena, value,
+								   utf8_cut(value, TEXT_MAX))
+							 : NULL;
 	}
 	arena_free(scratch);
 }
@@ -100,7 +94,7 @@ static bool read_event(void *context, const json_t *item)
 		out->silent++;
 		return true;
 	}
-	out->items = graphite_list_grow(reading->arena, out->items, out->count, sizeof *out->items);
+	out->items = arena_grow(reading->arena, out->items, out->count, sizeof *out->items);
 	out->items[out->count++] = event;
 	return true;
 }

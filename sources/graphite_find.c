@@ -35,7 +35,7 @@ static bool read_node(void *context, const json_t *item)
 		return false;
 	if (out->count == FOUND_MAX)
 		return true;
-	out->items = graphite_list_grow(reading->arena, out->items, out->count, sizeof *out->items);
+	out->items = arena_grow(reading->arena, out->items, out->count, sizeof *out->items);
 	out->items[out->count++] =
 		(struct graphite_node){arena_strdup(reading->arena, json_string_value(id)),
 			json_is_true(leaf) || json_integer_value(leaf) != 0};

@@ -87,14 +87,3 @@ bool graphite_list_read(const char *text, size_t length, const char *api, const 
 	scan_space(scan);
 	return scan->at == scan->end || fail(&list, "something follows its list");
 }
-
-/* There is room for as many as the least power of two that is not below their count. */
-void *graphite_list_grow(struct arena *arena, void *items, size_t count, size_t size)
-{
-	if (count & (count - 1))
-		return items;
-	void *more = arena_array(arena, count ? 2 * count : 1, size);
-	if (count > 0)
-		memcpy(more, items, count * size);
-	return more;
-}

@@ -19,8 +19,4 @@ typedef bool graphite_item(void *context, const json_t *item);
 bool graphite_list_read(const char *text, size_t length, const char *api, const char *noun,
 	graphite_item *take, void *context, struct error *error) MUST_USE;
 
-/* Room for one more item behind `count` ones of `size` bytes, in the arena; `items` as it was given
- * back the time before, or NULL. */
-void *graphite_list_grow(struct arena *arena, void *items, size_t count, size_t size) MUST_USE;
-
 #endif

@@ -49,7 +49,7 @@ struct reader {
 	bool based;                   /* base_time is settled */
 	struct rows rows;
 	struct found found;
-	struct names tags;
+	struct name_index tags;
 	struct tag *of_tag; /* by the tag's number */
 	size_t round;       /* from 1 */
 	bool round_kept;    /* it is within [since, until) */
@@ -108,12 +108,11 @@ static bool add_tag(struct reader *reader, const struct row *row, const char *te
 	struct tag **out)
 {
 	size_t known = reader->tags.count;
-	size_t number = names_add(&reader->tags, reader->query->arena, text, length);
+	size_t number = name_index_add(&reader->tags, text, length);
 
 	if (reader->tags.count > known) {
-		if ((known & (known + 1)) == 0) /* 0, 1, 3, 7: full */
-			reader->of_tag = memory_resize(
-				reader->of_tag, 2 * known + 1, sizeof *reader->of_tag);
+		reader->of_tag = arena_grow(
+			reader->query->arena, reader->of_tag, known, sizeof *reader->of_tag);
 		struct tag *tag = &reader->of_tag[number];
 		*tag = (struct tag){0};
 		for (size_t i = 0; i < VALUES; i++) {
@@ -150,7 +149,7 @@ static bool store_values(struct reader *reader, const struct row *row, const str
 		const struct cell *cell = &row->cells[FIRST_VALUE + i];
 		double value;
 
-		if (tag->columns[i] == NAMES_NONE || number_missing(cell->text, cell->length))
+		if (tag->columns[i] == NAME_INDEX_NONE || number_missing(cell->text, cell->length))
 			continue;
 		if (!number_parse(cell->text, cell->length, &value))
 			return error_set(reader->error, ERROR_DATA,
@@ -215,8 +214,11 @@ static bool read_rows(struct reader *reader, struct delimited *delimited)
 
 static bool parse(struct query *query, struct input *input, bool one_round, struct error *error)
 {
-	struct reader reader = {
-		.query = query, .input = input, .error = error, .one_round = one_round};
+	struct reader reader = {.query = query,
+		.input = input,
+		.error = error,
+		.one_round = one_round,
+		.tags = {.dict = {.arena = query->arena}}};
 	struct delimited *delimited = delimited_new(input, ',', '"');
 	bool good = found_start(&reader.found, query, &reader.rows, error) &&
 		    read_rows(&reader, delimited);
@@ -232,9 +234,6 @@ static bool parse(struct query *query, struct input *input, bool one_round, stru
 		found_finish(&reader.found, input->name, NULL);
 	}
 	rows_free(&reader.rows);
-	found_free(&reader.found);
-	names_free(&reader.tags);
-	free(reader.of_tag);
 	return good;
 }
 

@@ -137,7 +137,7 @@ bool json_parse(struct query *query, struct input *input, struct error *error)
 			.all = options->attributes.count == 0},
 		.wanted = query->branch ? query->branch : options->base_branch,
 	};
-	const struct names *attributes = &reader.results.attributes;
+	const struct name_index *attributes = &reader.results.attributes;
 	bool good = read_all(&reader) && check_branches(&reader, input->name);
 
 	if (good) {

@@ -15,8 +15,6 @@ void json_results_free(struct json_results *reader)
 {
 	json_reader_free(reader->json);
 	rows_free(&reader->rows);
-	found_free(&reader->found);
-	names_free(&reader->attributes);
 	free(reader->result.values);
 	free(reader->result.attributes);
 }
@@ -73,11 +71,8 @@ static bool read_value(struct json_results *reader, double *number)
 
 static void add_value(struct json_result *result, size_t column, double number)
 {
-	if (result->value_count == result->value_capacity) {
-		result->value_capacity = result->value_capacity ? 2 * result->value_capacity : 16;
-		result->values = memory_resize(
-			result->values, result->value_capacity, sizeof *result->values);
-	}
+	result->values = memory_grow(result->values, &result->value_capacity,
+		result->value_count + 1, sizeof *result->values);
 	result->values[result->value_count++] = (struct json_value){column, number};
 }
 
@@ -120,7 +115,7 @@ static bool read_metric(struct json_results *reader)
 	if (!named || !valued)
 		return json_fail(
 			json, reader->error, "a metric without \"%s\"", named ? "value" : "name");
-	if (column != NAMES_NONE)
+	if (column != NAME_INDEX_NONE)
 		add_value(&reader->result, column, number);
 	return true;
 }
@@ -153,7 +148,7 @@ static bool is_said(const struct json_results *reader, const char *name)
 	return false;
 }
 
-/* The column of the attribute, NAMES_NONE if it is not wanted. */
+/* The column of the attribute, NAME_INDEX_NONE if it is not wanted. */
 static bool attribute_column(struct json_results *reader, const struct buf *name, size_t *column)
 {
 	const char *text = name->data ? name->data : "";
@@ -162,25 +157,21 @@ static bool attribute_column(struct json_results *reader, const struct buf *name
 	for (size_t i = 0; i < reader->said.count; i++)
 		if (strcmp(reader->said.items[i].key, text) == 0) {
 			text = reader->said.items[i].value;
-			*column = names_find(&reader->attributes, text, strlen(text));
+			*column = name_index_find(&reader->attributes, text, strlen(text));
 			return true;
 		}
-	*column = NAMES_NONE;
+	*column = NAME_INDEX_NONE;
 	if (!reader->all || is_said(reader, text))
 		return true;
-	*column = names_add(&reader->attributes, reader->query->arena, text, name->length);
+	*column = name_index_add(&reader->attributes, text, name->length);
 	return reader->attributes.count == known ||
 	       rows_add_text(&reader->rows, &index, reader->error);
 }
 
 static void add_attribute(struct json_result *result, size_t column, const char *text)
 {
-	if (result->attribute_count == result->attribute_capacity) {
-		result->attribute_capacity =
-			result->attribute_capacity ? 2 * result->attribute_capacity : 16;
-		result->attributes = memory_resize(
-			result->attributes, result->attribute_capacity, sizeof *result->attributes);
-	}
+	result->attributes = memory_grow(result->attributes, &result->attribute_capacity,
+		result->attribute_count + 1, sizeof *result->attributes);
 	result->attributes[result->attribute_count++] = (struct json_attribute){column, text};
 }
 
@@ -201,7 +192,7 @@ static bool read_attribute(struct json_results *reader, size_t column, bool is_b
 		text = token == TOKEN_TRUE ? "true" : "false";
 	if (is_branch)
 		reader->result.branch = text;
-	if (text && column != NAMES_NONE)
+	if (text && column != NAME_INDEX_NONE)
 		add_attribute(&reader->result, column, text);
 	return true;
 }
@@ -261,10 +252,11 @@ bool json_results_start(struct json_results *reader)
 {
 	size_t index;
 
+	reader->attributes.dict.arena = reader->query->arena;
 	for (size_t i = 0; i < reader->said.count; i++) {
 		const char *name = reader->said.items[i].value;
 
-		names_add(&reader->attributes, reader->query->arena, name, strlen(name));
+		name_index_add(&reader->attributes, name, strlen(name));
 		if (!rows_add_text(&reader->rows, &index, reader->error))
 			return false;
 	}

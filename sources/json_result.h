@@ -38,7 +38,7 @@ struct json_results {
 
 	struct rows rows; /* the reader makes the columns, the caller the rows */
 	struct found found;
-	struct names attributes; /* a name's number is its column's */
+	struct name_index attributes; /* a name's number is its column's */
 	struct json_result result;
 };
 

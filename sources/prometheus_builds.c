@@ -9,11 +9,10 @@
 
 #include "agent/core/attribution.h"
 #include "agent/core/buf.h"
-#include "agent/core/hash.h"
+#include "agent/core/dict.h"
 #include "sources/prometheus_promql.h"
 
 enum {
-	TABLE_SIZE = 16384,
 	COMPARED_MAX = 20000000,
 	SORTED_MAX = 2 * BUILDS_SAMPLES_MAX,
 	LOOKS_MAX =
@@ -49,8 +48,7 @@ struct build {
 	bool says;
 	struct times points, seen; /* seen: points before which, within a step, it was */
 	struct start *starts;
-	size_t start_count, start_capacity;
-	struct build *same_hash;
+	size_t start_count;
 };
 
 struct builds {
@@ -58,19 +56,18 @@ struct builds {
 	struct pairs said;
 	struct build **items;
 	size_t count, samples;
-	struct build **table; /* by the labels' hash */
-	struct hash_key key;
-	int64_t step, look; /* ms; look: of starts, 0: they were not asked for */
-	int64_t begin;      /* of the grid */
-	int64_t covered;    /* by the stretches */
-	int64_t gap;        /* ms without a sample, after which a build appears anew */
-	int64_t end;        /* ... and after which it is gone where others are seen */
+	struct dict by_labels; /* -> struct build, by label_key() */
+	int64_t step, look;    /* ms; look: of starts, 0: they were not asked for */
+	int64_t begin;         /* of the grid */
+	int64_t covered;       /* by the stretches */
+	int64_t gap;           /* ms without a sample, after which a build appears anew */
+	int64_t end;           /* ... and after which it is gone where others are seen */
 	bool annotations;
 	size_t more_builds, starts, seen; /* of the two more questions */
 	const char *expected[NAMES_MAX];  /* labels that series have */
 	size_t expected_count;
-	struct timeline **timelines; /* by the members' hash */
-	size_t compared, sorted;     /* builds and samples, for timelines */
+	struct dict timelines;   /* -> struct timeline, by member_key() */
+	size_t compared, sorted; /* builds and samples, for timelines */
 	bool overflow;
 };
 
@@ -81,7 +78,6 @@ struct turn {
 };
 
 struct timeline {
-	struct timeline *same_hash;
 	size_t *members; /* of builds->items */
 	size_t member_count;
 	struct turn *turns;
@@ -99,9 +95,7 @@ struct builds *builds_new(struct arena *arena, struct pairs said, int64_t step, 
 	builds->end = step > 0 ? 0 : lookback;
 	builds->annotations = annotations;
 	builds->said = said;
-	builds->key = hash_key_new();
-	builds->table = arena_array(arena, TABLE_SIZE, sizeof(struct build *));
-	builds->timelines = arena_array(arena, TABLE_SIZE, sizeof(struct timeline *));
+	builds->by_labels.arena = builds->timelines.arena = arena;
 	return builds;
 }
 
@@ -118,11 +112,6 @@ bool builds_overflow(const struct builds *builds)
 	return builds->overflow;
 }
 
-static bool is_power_of_two(size_t n)
-{
-	return (n & (n - 1)) == 0;
-}
-
 static const struct pair *find_label(const struct pair *labels, size_t count, const char *name)
 {
 	for (size_t i = 0; i < count; i++)
@@ -136,26 +125,27 @@ static bool is_said(const struct builds *builds, const char *name)
 	return find_label(builds->said.items, builds->said.count, name);
 }
 
-static bool same_labels(const struct pair *a, size_t a_count, const struct pair *b, size_t b_count)
+/* All labels with their values, each behind its length. */
+static void label_key(struct buf *out, const struct answer_series *series)
 {
-	if (a_count != b_count)
-		return false;
-	for (size_t i = 0; i < a_count; i++)
-		if (strcmp(a[i].key, b[i].key) != 0 || strcmp(a[i].value, b[i].value) != 0)
-			return false;
-	return true;
+	buf_reserve(out, 1);
+	for (size_t i = 0; i < series->label_count; i++) {
+		const struct pair *label = &series->labels[i];
+
+		buf_printf(out, "%zu %s%zu %s", strlen(label->key), label->key,
+			strlen(label->value), label->value);
+	}
 }
 
-static size_t hash_labels(const struct builds *builds, const struct pair *labels, size_t count)
+/* Each number in as many bytes as BUILDS_MAX and the builds of starts need, none of which is 0. */
+static void member_key(struct buf *out, const size_t *members, size_t count)
 {
-	struct buf text = {0};
-	for (size_t i = 0; i < count; i++) {
-		buf_append(&text, labels[i].key, strlen(labels[i].key) + 1);
-		buf_append(&text, labels[i].value, strlen(labels[i].value) + 1);
-	}
-	uint64_t hash = hash_keyed(builds->key, text.data, text.length);
-	buf_free(&text);
-	return (size_t)hash & (TABLE_SIZE - 1);
+	enum { BYTES = 4, BITS = 7 };
+
+	buf_reserve(out, count * BYTES + 1);
+	for (size_t i = 0; i < count; i++)
+		for (int byte = 0; byte < BYTES; byte++)
+			buf_char(out, (char)(0x80 | (members[i] >> (BITS * byte) & 0x7f)));
 }
 
 static struct build *build_new(const struct builds *builds, const struct answer_series *series)
@@ -181,29 +171,28 @@ static struct build *build_new(const struct builds *builds, const struct answer_
 	return build;
 }
 
+static struct build *add_build(
+	struct builds *builds, const struct answer_series *series, const struct buf *key)
+{
+	struct build *build = build_new(builds, series);
+	const char *copy = arena_strndup(builds->arena, key->data, key->length);
+	builds->items =
+		arena_grow(builds->arena, builds->items, builds->count, sizeof *builds->items);
+	builds->items[builds->count++] = build;
+	*dict_place(&builds->by_labels, copy) = build;
+	return build;
+}
+
 /* The build of the labels, of an earlier series or piece of the range, or a new one; NULL if there
  * are too many. */
 static struct build *find_build(struct builds *builds, const struct answer_series *series)
 {
-	struct build **place =
-		&builds->table[hash_labels(builds, series->labels, series->label_count)];
-	for (struct build *build = *place; build; build = build->same_hash)
-		if (same_labels(
-			    build->labels, build->label_count, series->labels, series->label_count))
-			return build;
-	if (builds->count - builds->more_builds == BUILDS_MAX)
-		return NULL;
-	if (is_power_of_two(builds->count)) {
-		size_t capacity = builds->count ? 2 * builds->count : 1;
-		struct build **more = arena_array(builds->arena, capacity, sizeof *more);
-		if (builds->count > 0)
-			memcpy(more, builds->items, builds->count * sizeof *more);
-		builds->items = more;
-	}
-	struct build *build = build_new(builds, series);
-	build->same_hash = *place;
-	*place = build;
-	builds->items[builds->count++] = build;
+	struct buf key = {0};
+	label_key(&key, series);
+	struct build *build = (struct build *)(uintptr_t)dict_get(&builds->by_labels, key.data);
+	if (!build && builds->count - builds->more_builds < BUILDS_MAX)
+		build = add_build(builds, series, &key);
+	buf_free(&key);
 	return build;
 }
 
@@ -268,14 +257,8 @@ void builds_take(void *context, const struct answer_series *series)
 
 static void add_start(struct builds *builds, struct build *build, struct start start)
 {
-	if (build->start_count == build->start_capacity) {
-		size_t capacity = build->start_capacity ? 2 * build->start_capacity : 8;
-		struct start *more = arena_array(builds->arena, capacity, sizeof *more);
-		if (build->start_count > 0)
-			memcpy(more, build->starts, build->start_count * sizeof *more);
-		build->starts = more;
-		build->start_capacity = capacity;
-	}
+	build->starts =
+		arena_grow(builds->arena, build->starts, build->start_count, sizeof *build->starts);
 	build->starts[build->start_count++] = start;
 	builds->starts++;
 }
@@ -612,13 +595,8 @@ static void add_deployment(struct builds *builds, struct timeline *timeline,
 	const struct release *release, int64_t after, int64_t time)
 {
 	size_t count = timeline->deployments.count++;
-	if (is_power_of_two(count)) {
-		struct deployment *more =
-			arena_array(builds->arena, count ? 2 * count : 1, sizeof *more);
-		if (count > 0)
-			memcpy(more, timeline->room, count * sizeof *more);
-		timeline->deployments.items = timeline->room = more;
-	}
+	timeline->deployments.items = timeline->room =
+		arena_grow(builds->arena, timeline->room, count, sizeof *timeline->room);
 	timeline->room[count] = release->deployment;
 	timeline->room[count].after = after;
 	timeline->room[count].time = time;
@@ -818,26 +796,34 @@ static void find_turns(struct builds *builds, struct timeline *timeline)
 	free(all);
 }
 
-/* The timeline of these builds, made if there is none; NULL if that is too much. */
-static struct timeline *find_timeline(struct builds *builds, const size_t *members, size_t count)
+/* NULL if that is too much. */
+static const struct timeline *add_timeline(
+	struct builds *builds, const size_t *members, size_t count, const struct buf *key)
 {
-	uint64_t hash = hash_keyed(builds->key, members, count * sizeof *members);
-	struct timeline **place = &builds->timelines[hash & (TABLE_SIZE - 1)];
-	for (struct timeline *timeline = *place; timeline; timeline = timeline->same_hash)
-		if (timeline->member_count == count &&
-			memcmp(timeline->members, members, count * sizeof *members) == 0)
-			return timeline;
+	struct arena *arena = builds->arena;
 	size_t samples = count_samples(builds, members, count);
 	if (samples > SORTED_MAX - builds->sorted)
 		return NULL;
 	builds->sorted += samples;
-	struct timeline *timeline = arena_alloc(builds->arena, sizeof *timeline);
-	timeline->members = arena_array(builds->arena, count, sizeof *members);
+	struct timeline *timeline = arena_alloc(arena, sizeof *timeline);
+	timeline->members = arena_array(arena, count, sizeof *members);
 	memcpy(timeline->members, members, count * sizeof *members);
 	timeline->member_count = count;
 	find_turns(builds, timeline);
-	timeline->same_hash = *place;
-	*place = timeline;
+	*dict_place(&builds->timelines, arena_strndup(arena, key->data, key->length)) = timeline;
+	return timeline;
+}
+
+/* The timeline of these builds, made if there is none; NULL if that is too much. */
+static const struct timeline *find_timeline(
+	struct builds *builds, const size_t *members, size_t count)
+{
+	struct buf key = {0};
+	member_key(&key, members, count);
+	const struct timeline *timeline = dict_get(&builds->timelines, key.data);
+	if (!timeline)
+		timeline = add_timeline(builds, members, count, &key);
+	buf_free(&key);
 	return timeline;
 }
 

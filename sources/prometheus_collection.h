@@ -4,7 +4,7 @@
 #ifndef SOURCES_PROMETHEUS_COLLECTION_H
 #define SOURCES_PROMETHEUS_COLLECTION_H
 
-#include "agent/core/hash.h"
+#include "agent/core/dict.h"
 #include "sources/prometheus_series.h"
 
 struct piece {
@@ -21,11 +21,10 @@ struct family {
 	size_t rank; /* its metric's place where that is configured */
 	const struct found *first;
 	bool *common;
-	struct family *same_hash;
 };
 
 struct found {
-	struct found *next, *same_hash;
+	struct found *next;
 	struct family *family;
 	const char *identity;
 	struct pair *labels;
@@ -36,7 +35,6 @@ struct found {
 
 struct collection {
 	struct arena *arena;
-	struct hash_key key; /* labels are what a server chooses */
 	struct pairs said;
 	bool *was_said; /* one for each: a series had the label */
 	bool grid;      /* points of one time: one of them */
@@ -44,11 +42,9 @@ struct collection {
 	const struct metric *metric; /* NULL: by name */
 	struct found *found, **last;
 	size_t count;
-	struct found **table; /* a power of two */
-	size_t table_size;
+	struct dict by_identity;    /* -> struct found */
 	const struct piece *before; /* the piece taken last */
-	struct family **families;   /* by the name's hash, a power of two */
-	size_t family_count, family_slots;
+	struct dict families;       /* -> struct family, by the metric's name */
 	size_t histograms, points;
 	size_t max_points; /* of one series */
 	const struct found *too_long;

@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_POINTS = 1024 };
-
 void parse_start(struct parse *parse, struct arena *arena, const char *text, size_t length)
 {
 	parse->scan = (struct scan){text, text + length};
@@ -117,7 +115,9 @@ bool parse_labels(struct parse *parse, int depth)
 
 void parse_grow(struct parse *parse)
 {
-	parse->capacity = parse->capacity ? 2 * parse->capacity : FIRST_POINTS;
-	parse->times = memory_resize(parse->times, parse->capacity, sizeof *parse->times);
-	parse->values = memory_resize(parse->values, parse->capacity, sizeof *parse->values);
+	size_t capacity = parse->capacity;
+
+	parse->times = memory_grow(parse->times, &capacity, capacity + 1, sizeof *parse->times);
+	parse->values = memory_grow(
+		parse->values, &parse->capacity, parse->capacity + 1, sizeof *parse->values);
 }

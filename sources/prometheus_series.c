@@ -6,6 +6,7 @@
  */
 #include "sources/prometheus_collection.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "agent/core/buf.h"
@@ -18,14 +19,12 @@ struct collection *collection_new(
 {
 	struct collection *collection = arena_alloc(arena, sizeof *collection);
 	collection->arena = arena;
-	collection->key = hash_key_new();
 	collection->said = said;
 	collection->grid = grid;
 	collection->max_points = max_points > 0 ? (size_t)max_points : SIZE_MAX;
 	collection->was_said = arena_array(arena, said.count, sizeof(bool));
 	collection->last = &collection->found;
-	collection->table_size = 64;
-	collection->table = arena_array(arena, collection->table_size, sizeof(struct found *));
+	collection->by_identity.arena = collection->families.arena = arena;
 	return collection;
 }
 
@@ -70,46 +69,18 @@ static const char *label_value(const struct pair *labels, size_t count, const ch
 	return "";
 }
 
-static size_t hash_text(const struct collection *collection, const char *text)
-{
-	return (size_t)hash_keyed(collection->key, text, strlen(text));
-}
-
-static void families_grow(struct collection *collection)
-{
-	size_t slots = collection->family_slots ? 2 * collection->family_slots : 8;
-	struct family **table = arena_array(collection->arena, slots, sizeof *table);
-	for (size_t i = 0; i < collection->family_slots; i++)
-		for (struct family *family = collection->families[i], *next; family;
-			family = next) {
-			next = family->same_hash;
-			struct family **place =
-				&table[hash_text(collection, family->metric->name) & (slots - 1)];
-			family->same_hash = *place;
-			*place = family;
-		}
-	collection->families = table;
-	collection->family_slots = slots;
-}
-
 static struct family *family_add(
 	struct collection *collection, const struct metric *metric, const char *name)
 {
-	if (collection->family_count == collection->family_slots)
-		families_grow(collection);
 	if (!metric) {
 		struct metric *named = arena_alloc(collection->arena, sizeof *named);
 		*named = (struct metric){.name = arena_strdup(collection->arena, name), .scale = 1};
 		metric = named;
 	}
 	struct family *family = arena_alloc(collection->arena, sizeof *family);
-	struct family **place = &collection->families[hash_text(collection, metric->name) &
-						      (collection->family_slots - 1)];
-	*family = (struct family){.metric = metric,
-		.rank = collection->metric ? collection->family_count : 0,
-		.same_hash = *place};
-	*place = family;
-	collection->family_count++;
+	*family = (struct family){
+		.metric = metric, .rank = collection->metric ? collection->families.count : 0};
+	*dict_place(&collection->families, metric->name) = family;
 	return family;
 }
 
@@ -122,14 +93,8 @@ static struct family *family_of(struct collection *collection, const struct answ
 		name = "value";
 	if (metric)
 		name = metric->name;
-	struct family *family = NULL;
-	if (collection->family_slots > 0)
-		family = collection->families[hash_text(collection, name) &
-					      (collection->family_slots - 1)];
-	while (family &&
-		(metric ? family->metric != metric : strcmp(family->metric->name, name) != 0))
-		family = family->same_hash;
-	return family ? family : family_add(collection, metric, name);
+	const struct family *family = dict_get(&collection->families, name);
+	return family ? (struct family *)(uintptr_t)family : family_add(collection, metric, name);
 }
 
 static void family_join(struct arena *arena, struct family *family, const struct found *found)
@@ -145,19 +110,6 @@ static void family_join(struct arena *arena, struct family *family, const struct
 		family->common[i] =
 			(first || family->common[i]) && strcmp(other, label->value) == 0;
 	}
-}
-
-static void table_grow(struct collection *collection)
-{
-	size_t size = 2 * collection->table_size;
-	struct found **table = arena_array(collection->arena, size, sizeof *table);
-	for (struct found *found = collection->found; found; found = found->next) {
-		struct found **place = &table[hash_text(collection, found->identity) & (size - 1)];
-		found->same_hash = *place;
-		*place = found;
-	}
-	collection->table = table;
-	collection->table_size = size;
 }
 
 /* The labels that name the series: neither said ones nor empty ones. */
@@ -176,36 +128,40 @@ static size_t naming_labels(
 	return count;
 }
 
+/* `key`: the family's address, a blank, the identity. */
+static struct found *found_add(struct collection *collection, struct family *family,
+	const struct buf *key, const struct pair *labels, size_t count)
+{
+	struct arena *arena = collection->arena;
+	struct found *found = arena_alloc(arena, sizeof *found);
+	const char *copy = arena_strndup(arena, key->data, key->length);
+	*found = (struct found){.family = family,
+		.identity = strchr(copy, ' ') + 1,
+		.labels = arena_array(arena, count, sizeof *labels),
+		.label_count = count,
+		.last = &found->pieces};
+	memcpy(found->labels, labels, count * sizeof *labels);
+	family_join(arena, family, found);
+	*dict_place(&collection->by_identity, copy) = found;
+	*collection->last = found;
+	collection->last = &found->next;
+	collection->count++;
+	return found;
+}
+
 /* What is met again costs nothing: the results of each build come as a series of their own. */
 static struct found *find(struct collection *collection, const struct answer_series *series)
 {
-	struct arena *arena = collection->arena;
 	struct family *family = family_of(collection, series);
 	struct pair labels[PARSE_LABELS_MAX];
-	struct buf identity = {0};
+	struct buf key = {0};
 	size_t count = naming_labels(collection, series, labels);
-	collection_name(&identity, family, labels, count, true);
-	size_t place = hash_text(collection, identity.data) & (collection->table_size - 1);
-	struct found *found = collection->table[place];
-	while (found && (found->family != family || strcmp(found->identity, identity.data) != 0))
-		found = found->same_hash;
-	if (!found) {
-		found = arena_alloc(arena, sizeof *found);
-		found->family = family;
-		found->identity = arena_strndup(arena, identity.data, identity.length);
-		found->labels = arena_array(arena, count, sizeof *labels);
-		memcpy(found->labels, labels, count * sizeof *labels);
-		found->label_count = count;
-		found->last = &found->pieces;
-		family_join(arena, family, found);
-		found->same_hash = collection->table[place];
-		collection->table[place] = found;
-		*collection->last = found;
-		collection->last = &found->next;
-		if (++collection->count > collection->table_size)
-			table_grow(collection);
-	}
-	buf_free(&identity);
+	buf_printf(&key, "%" PRIxPTR " ", (uintptr_t)family);
+	collection_name(&key, family, labels, count, true);
+	const void *known = dict_get(&collection->by_identity, key.data);
+	struct found *found = known ? (struct found *)(uintptr_t)known
+				    : found_add(collection, family, &key, labels, count);
+	buf_free(&key);
 	return found;
 }
 

@@ -16,7 +16,7 @@ struct reader {
 	struct buf text; /* of the value read last, if it has one */
 	bool has_text, is_string;
 	struct pair *pairs;
-	size_t count, capacity;
+	size_t count;
 };
 
 static bool read_value(struct reader *reader, int depth);
@@ -217,14 +217,8 @@ static bool add_member(struct reader *reader, const char *key)
 {
 	if (reader->count == PYTHON_PAIRS_MAX)
 		return false;
-	if (reader->count == reader->capacity) {
-		size_t capacity = reader->capacity ? 2 * reader->capacity : 16;
-		struct pair *more = arena_array(reader->arena, capacity, sizeof *more);
-		if (reader->count > 0)
-			memcpy(more, reader->pairs, reader->count * sizeof *more);
-		reader->pairs = more;
-		reader->capacity = capacity;
-	}
+	reader->pairs =
+		arena_grow(reader->arena, reader->pairs, reader->count, sizeof *reader->pairs);
 	reader->pairs[reader->count++] = (struct pair){
 		key, reader->has_text
 			     ? arena_strndup(reader->arena, reader->text.data, reader->text.length)

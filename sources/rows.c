@@ -69,9 +69,8 @@ bool rows_add_number(struct rows *rows, size_t *index, struct error *error)
 	for (size_t i = 0; i < rows->n; i++)
 		column[i] = (double)NAN;
 	*index = rows->number_count;
-	if ((rows->number_count & (rows->number_count + 1)) == 0) /* 0, 1, 3, 7: full */
-		rows->numbers = memory_resize(
-			rows->numbers, 2 * rows->number_count + 1, sizeof *rows->numbers);
+	rows->numbers = memory_grow(rows->numbers, &rows->number_capacity, rows->number_count + 1,
+		sizeof *rows->numbers);
 	rows->numbers[rows->number_count++] = column;
 	return true;
 }
@@ -81,9 +80,8 @@ bool rows_add_text(struct rows *rows, size_t *index, struct error *error)
 	if (!make_room(rows, error))
 		return false;
 	*index = rows->text_count;
-	if ((rows->text_count & (rows->text_count + 1)) == 0)
-		rows->texts =
-			memory_resize(rows->texts, 2 * rows->text_count + 1, sizeof *rows->texts);
+	rows->texts = memory_grow(
+		rows->texts, &rows->text_capacity, rows->text_count + 1, sizeof *rows->texts);
 	rows->texts[rows->text_count++] = memory_new(rows->capacity, sizeof **rows->texts);
 	return true;
 }

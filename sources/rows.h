@@ -20,7 +20,7 @@ struct rows {
 	int64_t *times;
 	double **numbers; /* number_count columns of n values */
 	const char ***texts;
-	size_t number_count, text_count;
+	size_t number_count, text_count, number_capacity, text_capacity;
 	const char *recent[ROWS_RECENT]; /* texts that were stored lately, by hash: most repeat */
 };
 

@@ -1,5 +1,6 @@
 # Tests of agent/core, and of the order of the house.
 hunter_test(core hunter_core)
+hunter_test(dict hunter_core)
 hunter_test(field hunter_core)
 hunter_test(zone hunter_core)
 hunter_test(repeats hunter_core)

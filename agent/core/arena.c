@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_BLOCK = 4096, LAST_BLOCK = 1 << 20 };
+enum { FIRST_BLOCK = 4096, LAST_BLOCK = 1 << 20, FIRST_ITEMS = 4 };
 
 struct block {
 	struct block *next;
@@ -55,6 +55,16 @@ void *memory_resize(void *memory, size_t count, size_t size)
 	if (!memory)
 		out_of_memory();
 	return memory;
+}
+
+void *memory_grow(void *items, size_t *capacity, size_t needed, size_t size)
+{
+	size_t least = *capacity > FIRST_ITEMS / 2 ? 2 * *capacity : FIRST_ITEMS;
+
+	if (items && needed <= *capacity)
+		return items;
+	*capacity = needed > least ? needed : least;
+	return memory_resize(items, *capacity, size);
 }
 
 struct arena *arena_new(void)
@@ -120,6 +130,15 @@ void *arena_array(struct arena *arena, size_t count, size_t size)
 	if (__builtin_mul_overflow(count, size, &bytes))
 		out_of_memory();
 	return arena_alloc(arena, bytes);
+}
+
+/* There is room for as many as the least power of two that is not below their count. */
+void *arena_grow(struct arena *arena, void *items, size_t count, size_t size)
+{
+	if (count & (count - 1))
+		return items;
+	void *more = arena_array(arena, count ? 2 * count : 1, size);
+	return count ? memcpy(more, items, count * size) : more;
 }
 
 char *arena_strndup(struct arena *arena, const char *text, size_t length)

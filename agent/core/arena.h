@@ -47,4 +47,14 @@ void *memory_new(size_t count, size_t size) __attribute__((returns_nonnull));
 char *memory_strdup(const char *text) __attribute__((returns_nonnull));
 void *memory_resize(void *memory, size_t count, size_t size) __attribute__((returns_nonnull));
 
+/*
+ * Arrays that grow. memory_grow gives the array with room for `needed` items at least: if *capacity
+ * is less, it is moved to twice the room or what is needed. arena_grow gives an array that it has
+ * made from NULL, one item after the other, with room for one more than the `count` there are.
+ */
+void *memory_grow(void *items, size_t *capacity, size_t needed, size_t size)
+	__attribute__((returns_nonnull));
+void *arena_grow(struct arena *arena, void *items, size_t count, size_t size)
+	__attribute__((returns_nonnull));
+
 #endif

@@ -388,6 +388,16 @@ const char *field_suggest(const char *word, const char *const *names, size_t cou
 	return best;
 }
 
+bool field_hint(struct error *error, const char *word, const char *const *names, size_t count)
+{
+	const char *near = field_suggest(word, names, count);
+
+	if (!near)
+		return false;
+	struct error plain = *error;
+	return error_set(error, plain.kind, "%s (did you mean \"%s\"?)", plain.text, near);
+}
+
 const char *field_suggest_name(const char *word, const struct field *fields)
 {
 	const char *best = NULL;

@@ -107,4 +107,7 @@ void field_print(const struct field *field, const void *options, struct buf *out
 const char *field_suggest(const char *word, const char *const *names, size_t count);
 const char *field_suggest_name(const char *word, const struct field *fields);
 
+/* Appends ` (did you mean "x"?)` to what the error says of the word, if a name is near. False. */
+bool field_hint(struct error *error, const char *word, const char *const *names, size_t count);
+
 #endif

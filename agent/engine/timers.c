@@ -35,10 +35,8 @@ void timers_free(struct timers *timers)
 
 void timers_add(struct timers *timers, int64_t due, timer_call *call, void *context)
 {
-	if (timers->count == timers->capacity) {
-		timers->capacity = timers->capacity ? 2 * timers->capacity : 16;
-		timers->heap = memory_resize(timers->heap, timers->capacity, sizeof *timers->heap);
-	}
+	timers->heap = memory_grow(
+		timers->heap, &timers->capacity, timers->count + 1, sizeof *timers->heap);
 	size_t at = timers->count++;
 	struct timer *heap = timers->heap;
 	heap[at] = (struct timer){due, timers->added++, call, context};

@@ -132,11 +132,8 @@ static struct host *host_get(struct transfers *transfers, const char *origin, in
 		if (strcmp(transfers->hosts[i]->origin, origin) == 0)
 			host = transfers->hosts[i];
 	if (!host) {
-		if (transfers->host_count == transfers->host_capacity) {
-			transfers->host_capacity = 2 * transfers->host_capacity + 4;
-			transfers->hosts = memory_resize(
-				transfers->hosts, transfers->host_capacity, sizeof(struct host *));
-		}
+		transfers->hosts = memory_grow(transfers->hosts, &transfers->host_capacity,
+			transfers->host_count + 1, sizeof(struct host *));
 		host = memory_new(1, sizeof *host);
 		host->origin = strdup(origin);
 		transfers->hosts[transfers->host_count++] = host;

@@ -353,15 +353,15 @@ void conditions_expect(struct conditions *conditions, const char *test, const ch
 void conditions_rename(struct conditions *conditions, const char *was, const char *test)
 {
 	struct troubles *tables = &conditions->tables;
-	const size_t *at = dict_get(&tables->test_index.dict, was);
+	size_t at = name_index_find(&tables->test_index, was, strlen(was));
 	struct subject old, *heir;
 	const char *name;
 
-	if (!at || dict_get(&tables->test_index.dict, test))
+	if (at == NAME_INDEX_NONE || dict_get(&tables->test_index.dict, test))
 		return;
-	old = tables->tests[*at];
+	old = tables->tests[at];
 	troubles_count(tables, &old, SIZE_MAX);
-	tables->tests[*at] = (struct subject){.name = old.name, .source = TROUBLES_NOWHERE};
+	tables->tests[at] = (struct subject){.name = old.name, .source = TROUBLES_NOWHERE};
 	heir = troubles_test(tables, test, TROUBLES_NOWHERE);
 	name = heir->name;
 	*heir = old;
@@ -451,16 +451,16 @@ void conditions_retain(
 
 bool conditions_up(const struct conditions *conditions, const char *source)
 {
-	const size_t *at = dict_get(&conditions->tables.source_index.dict, source);
+	size_t at = name_index_find(&conditions->tables.source_index, source, strlen(source));
 
-	return !at || !conditions->tables.sources[*at].down.state;
+	return at == NAME_INDEX_NONE || !conditions->tables.sources[at].down.state;
 }
 
 bool conditions_test_stale(const struct conditions *conditions, const char *test)
 {
-	const size_t *at = dict_get(&conditions->tables.test_index.dict, test);
+	size_t at = name_index_find(&conditions->tables.test_index, test, strlen(test));
 
-	return at && conditions->tables.tests[*at].troubles[ASPECT_STALE].state;
+	return at != NAME_INDEX_NONE && conditions->tables.tests[at].troubles[ASPECT_STALE].state;
 }
 
 size_t conditions_stale(const struct conditions *conditions)

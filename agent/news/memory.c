@@ -48,10 +48,8 @@ static struct recall *add_past(struct memory *memory, const char *series)
 {
 	struct recall *past = recall_new(series);
 
-	if (memory->count == memory->room) {
-		memory->room = 2 * memory->room + 1;
-		memory->pasts = memory_resize(memory->pasts, memory->room, sizeof *memory->pasts);
-	}
+	memory->pasts =
+		memory_grow(memory->pasts, &memory->room, memory->count + 1, sizeof *memory->pasts);
 	memory->pasts[memory->count++] = past;
 	return past;
 }

@@ -129,11 +129,8 @@ static void keep(struct course *course, const struct record *record)
 	int64_t first_seen = known ? known->first_seen : record->first_seen;
 
 	if (!known) {
-		if (course->known_count == course->known_room) {
-			course->known_room = 2 * course->known_room + 8;
-			course->known = memory_resize(
-				course->known, course->known_room, sizeof *course->known);
-		}
+		course->known = memory_grow(course->known, &course->known_room,
+			course->known_count + 1, sizeof *course->known);
 		known = &course->known[course->known_count++];
 	}
 	*known = *record;

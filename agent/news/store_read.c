@@ -24,10 +24,7 @@ static struct record *read_records(struct reader *reader, size_t *count, struct 
 
 	*count = 0;
 	while (reader_next(reader, error)) {
-		if (*count == room) {
-			room = room == 0 ? 1 : 2 * room;
-			records = memory_resize(records, room, sizeof *records);
-		}
+		records = memory_grow(records, &room, *count + 1, sizeof *records);
 		records[*count] = (struct record){0};
 		read_record(reader, &records[(*count)++]);
 	}
@@ -412,10 +409,7 @@ static bool load_events(struct store_file *file, struct store_request *request,
 	while (reader_next(&reader, error)) {
 		struct event *event;
 
-		if (count == room) {
-			room *= 2;
-			events = memory_resize(events, room, sizeof *events);
-		}
+		events = memory_grow(events, &room, count + 1, sizeof *events);
 		event = &events[count++];
 		event->kind = (enum event_kind)read_choice(&reader, 1, EVENT_KINDS - 1);
 		event->time = read_time(&reader);

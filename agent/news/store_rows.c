@@ -315,17 +315,7 @@ void read_record(struct reader *reader, struct record *record)
 
 void *rows_grow(struct arena *arena, void *items, size_t *count, size_t size)
 {
-	size_t used = *count;
-
-	if ((used & (used - 1)) == 0) {
-		void *more = arena_array(arena, used == 0 ? 1 : 2 * used, size);
-
-		if (used > 0)
-			memcpy(more, items, used * size);
-		items = more;
-	}
-	++*count;
-	return items;
+	return arena_grow(arena, items, (*count)++, size);
 }
 
 void *rows_keep(struct arena *arena, void *items, size_t count, size_t size)

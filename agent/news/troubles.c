@@ -1,10 +1,11 @@
 /*
- * Names lead to places in arrays by a dictionary. Nothing is taken out: when the configuration has
+ * Names lead to places in arrays by an index. Nothing is taken out: when the configuration has
  * lost a name, what remains moves to new tables.
  */
 #include "agent/news/troubles.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct troubles troubles_new(void)
 {
@@ -22,37 +23,16 @@ void troubles_free(struct troubles *tables)
 	arena_free(tables->arena);
 }
 
-/* The name's place. One that is new gets the next place, and the name a copy. */
-static size_t index_place(struct name_index *index, const char **name)
-{
-	const size_t *known = dict_get(&index->dict, *name);
-	size_t *fresh;
-
-	if (known)
-		return *known;
-	fresh = arena_alloc(index->dict.arena, sizeof *fresh);
-	*fresh = index->count++;
-	*name = arena_strdup(index->dict.arena, *name);
-	*dict_place(&index->dict, *name) = fresh;
-	return *fresh;
-}
-
-static size_t index_room(struct name_index *index, size_t needed)
-{
-	while (index->capacity < needed)
-		index->capacity = index->capacity ? 2 * index->capacity : 16;
-	return index->capacity;
-}
-
 size_t troubles_source(struct troubles *tables, const char *name)
 {
-	size_t before = tables->source_index.count, at = index_place(&tables->source_index, &name);
+	struct name_index *index = &tables->source_index;
+	size_t before = index->count, at = name_index_add(index, name, strlen(name));
 
 	if (at < before)
 		return at;
-	tables->sources = memory_resize(tables->sources, index_room(&tables->source_index, at + 1),
-		sizeof *tables->sources);
-	tables->sources[at] = (struct supplier){.name = name};
+	tables->sources = memory_grow(
+		tables->sources, &tables->source_capacity, at + 1, sizeof *tables->sources);
+	tables->sources[at] = (struct supplier){.name = index->items[at]};
 	return at;
 }
 
@@ -73,12 +53,13 @@ void troubles_count(struct troubles *tables, const struct subject *test, size_t 
 
 struct subject *troubles_test(struct troubles *tables, const char *name, size_t source)
 {
-	size_t before = tables->test_index.count, at = index_place(&tables->test_index, &name);
+	struct name_index *index = &tables->test_index;
+	size_t before = index->count, at = name_index_add(index, name, strlen(name));
 
 	if (at >= before) {
-		tables->tests = memory_resize(tables->tests,
-			index_room(&tables->test_index, at + 1), sizeof *tables->tests);
-		tables->tests[at] = (struct subject){.name = name, .source = source};
+		tables->tests = memory_grow(
+			tables->tests, &tables->test_capacity, at + 1, sizeof *tables->tests);
+		tables->tests[at] = (struct subject){.name = index->items[at], .source = source};
 	}
 	if (tables->tests[at].source != source) {
 		troubles_count(tables, &tables->tests[at], SIZE_MAX);

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "conf/dict.h"
+#include "agent/core/dict.h"
 
 #define TROUBLES_NOWHERE SIZE_MAX /* the source of a test that has not run yet */
 
@@ -56,17 +56,12 @@ struct subject {
 	int64_t usual;           /* ms, until a point is missed, as the data said by then; or 0 */
 };
 
-/* Names to places in an array. */
-struct name_index {
-	struct dict dict; /* -> const size_t */
-	size_t count, capacity;
-};
-
 struct troubles {
 	struct arena *arena;
-	struct name_index source_index, test_index;
+	struct name_index source_index, test_index; /* the names' places in these arrays */
 	struct supplier *sources;
 	struct subject *tests;
+	size_t source_capacity, test_capacity;
 };
 
 struct troubles troubles_new(void);

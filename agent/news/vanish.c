@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "agent/core/buf.h"
+#include "agent/core/dict.h"
 #include "agent/core/utf8.h"
 #include "agent/core/when.h"
-#include "conf/dict.h"
 
 enum { NAMED = 3, LONGEST = 100, LABELS = 3 };
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "agent/core/buf.h"
-#include "conf/dict.h"
+#include "agent/core/dict.h"
 
 /* "TEST: METRIC"; whatever else is in the names, it is one line. */
 static void put_member(struct buf *out, const struct shape_member *member)

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "agent/core/buf.h"
+#include "agent/core/dict.h"
 #include "agent/core/label.h"
 #include "agent/core/utf8.h"
-#include "conf/dict.h"
 
 enum { MOST_LABELS = 32, MOST_PARTS = 8, LONGEST = 300 };
 
@@ -56,15 +56,6 @@ void labels_free(struct labels *labels)
 	free(labels);
 }
 
-/* The array with room for one more item. */
-static void *grown(void *items, size_t count, size_t *capacity, size_t size)
-{
-	if (count < *capacity)
-		return items;
-	*capacity = *capacity ? 2 * *capacity : 64;
-	return memory_resize(items, *capacity, size);
-}
-
 static size_t number_of(struct labels *labels, const char *text)
 {
 	const struct label *known = dict_get(&labels->dict, text);
@@ -75,8 +66,8 @@ static size_t number_of(struct labels *labels, const char *text)
 	label = arena_alloc(labels->arena, sizeof *label);
 	*label = (struct label){
 		.text = arena_strdup(labels->arena, text), .number = labels->label_count};
-	labels->all = grown(
-		labels->all, labels->label_count, &labels->label_capacity, sizeof *labels->all);
+	labels->all = memory_grow(
+		labels->all, &labels->label_capacity, labels->label_count + 1, sizeof *labels->all);
 	labels->all[labels->label_count++] = label;
 	*dict_place(&labels->dict, label->text) = label;
 	return label->number;
@@ -97,8 +88,8 @@ static void put(struct labels *labels, const char *key, const char *value, size_
 	for (size_t i = 0; i < span->count; i++)
 		if (labels->numbers[span->first + i] == number)
 			return;
-	labels->numbers = grown(labels->numbers, labels->number_count, &labels->number_capacity,
-		sizeof *labels->numbers);
+	labels->numbers = memory_grow(labels->numbers, &labels->number_capacity,
+		labels->number_count + 1, sizeof *labels->numbers);
 	labels->numbers[labels->number_count++] = number;
 	labels->all[number]->overall++;
 	span->count++;
@@ -139,8 +130,8 @@ void labels_add(struct labels *labels, const char *test, const char *identity)
 {
 	size_t length = strcspn(identity, "{");
 
-	labels->series = grown(labels->series, labels->series_count, &labels->series_capacity,
-		sizeof *labels->series);
+	labels->series = memory_grow(labels->series, &labels->series_capacity,
+		labels->series_count + 1, sizeof *labels->series);
 	labels->series[labels->series_count++] = (struct span){labels->number_count, 0};
 	put(labels, "test", test, strlen(test));
 	put_parts(labels, "test", test, strlen(test));

@@ -96,15 +96,6 @@ static const char **copy_texts(struct arena *arena, const struct column *column,
 	return texts;
 }
 
-/* The array with room for `more` items. */
-static void *grown(void *items, size_t count, size_t more, size_t *capacity, size_t size)
-{
-	if (count + more <= *capacity)
-		return items;
-	*capacity = count + more > 2 * *capacity ? count + more : 2 * *capacity;
-	return memory_resize(items, *capacity, size);
-}
-
 /* The axis' number; a new one unless it is like the last. */
 static size_t axis_number(struct shapes *shapes, const struct axis *axis)
 {
@@ -116,8 +107,8 @@ static size_t axis_number(struct shapes *shapes, const struct axis *axis)
 	if (shapes->axis_count > 0 &&
 		same_axis(&shapes->axes[shapes->axis_count - 1], axis, columns))
 		return shapes->axis_count - 1;
-	shapes->axes = grown(
-		shapes->axes, shapes->axis_count, 1, &shapes->axis_capacity, sizeof *shapes->axes);
+	shapes->axes = memory_grow(
+		shapes->axes, &shapes->axis_capacity, shapes->axis_count + 1, sizeof *shapes->axes);
 	times = &shapes->axes[shapes->axis_count];
 	copy = arena_array(shapes->arena, axis->n, sizeof *copy);
 	memcpy(copy, axis->times, axis->n * sizeof *copy);
@@ -147,18 +138,18 @@ void shapes_add(struct shapes *shapes, const char *test, const struct dataset *d
 {
 	const char *name = arena_strdup(shapes->arena, test);
 
-	shapes->entries = grown(shapes->entries, shapes->count, data->count, &shapes->capacity,
-		sizeof *shapes->entries);
+	shapes->entries = memory_grow(shapes->entries, &shapes->capacity,
+		shapes->count + data->count, sizeof *shapes->entries);
 	for (size_t i = 0; i < data->count; i++)
 		add_series(shapes, name, &data->series[i]);
 }
 
 void shapes_join(struct shapes *shapes, struct shapes *others)
 {
-	shapes->entries = grown(shapes->entries, shapes->count, others->count, &shapes->capacity,
-		sizeof *shapes->entries);
-	shapes->axes = grown(shapes->axes, shapes->axis_count, others->axis_count,
-		&shapes->axis_capacity, sizeof *shapes->axes);
+	shapes->entries = memory_grow(shapes->entries, &shapes->capacity,
+		shapes->count + others->count, sizeof *shapes->entries);
+	shapes->axes = memory_grow(shapes->axes, &shapes->axis_capacity,
+		shapes->axis_count + others->axis_count, sizeof *shapes->axes);
 	for (size_t i = 0; i < others->count; i++) {
 		shapes->entries[shapes->count] = others->entries[i];
 		shapes->entries[shapes->count++].axis += shapes->axis_count;

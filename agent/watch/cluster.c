@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/core/dict.h"
 #include "agent/engine/timers.h"
 #include "agent/watch/cluster_pass.h"
 #include "agent/watch/schedule.h"
-#include "conf/dict.h"
 
 enum { FIRST_SPREAD = 20, FIRST = 1000 }; /* ms for each test of the agent, and for all */
 enum { PATIENCE = 6 };                    /* points after which a change waits no more */

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "agent/core/clock.h"
-#include "conf/dict.h"
+#include "agent/core/dict.h"
 
 enum {
 	QUIET = 100,    /* ms without a write, before the test is run */

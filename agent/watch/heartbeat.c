@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "agent/core/buf.h"
+#include "agent/core/dict.h"
 #include "agent/core/utf8.h"
 #include "agent/news/power.h"
-#include "conf/dict.h"
 
 enum {
 	LOOK_AGAIN = 1000,     /* ms, while the first runs are waited for */

@@ -59,13 +59,11 @@ static bool is_known(const char *const *names, const char *name)
 static bool unknown(const char *const *names, const char *name, struct error *error)
 {
 	size_t count = 0;
-	const char *near;
 
 	while (names && names[count])
 		count++;
-	near = field_suggest(name, names, count);
-	return error_set(error, ERROR_USAGE, "there is no parameter \"%.100s\"%s%s%s", name,
-		near ? " (did you mean \"" : "", near ? near : "", near ? "\"?)" : "");
+	error_set(error, ERROR_USAGE, "there is no parameter \"%.100s\"", name);
+	return field_hint(error, name, names, count);
 }
 
 static bool add(struct arena *arena, const char *text, size_t length, const char *const *names,

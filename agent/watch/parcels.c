@@ -20,18 +20,9 @@ static const char *key_of(struct arena *arena, const struct addressee *to, uint6
 
 static struct parcel *next_parcel(struct store_request *request)
 {
-	size_t used = request->parcel_count;
-
-	if ((used & (used - 1)) == 0) {
-		struct parcel *more =
-			arena_array(request->arena, used == 0 ? 1 : 2 * used, sizeof *more);
-
-		if (used > 0)
-			memcpy(more, request->parcels, used * sizeof *more);
-		request->parcels = more;
-	}
-	request->parcel_count++;
-	return &request->parcels[used];
+	request->parcels = arena_grow(
+		request->arena, request->parcels, request->parcel_count, sizeof *request->parcels);
+	return &request->parcels[request->parcel_count++];
 }
 
 bool parcels_add(struct store_request *request, const struct addressee *to,

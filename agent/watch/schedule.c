@@ -121,13 +121,12 @@ static size_t new_id(struct schedule *schedule)
 		schedule->removed = schedule->slots[id].place;
 		return id;
 	}
-	if (schedule->count == schedule->capacity) {
-		schedule->capacity = schedule->capacity ? 2 * schedule->capacity : 64;
-		schedule->slots =
-			memory_resize(schedule->slots, schedule->capacity, sizeof *schedule->slots);
-		schedule->heap =
-			memory_resize(schedule->heap, schedule->capacity, sizeof *schedule->heap);
-	}
+	size_t capacity = schedule->capacity;
+
+	schedule->slots = memory_grow(
+		schedule->slots, &capacity, schedule->count + 1, sizeof *schedule->slots);
+	schedule->heap = memory_grow(
+		schedule->heap, &schedule->capacity, schedule->count + 1, sizeof *schedule->heap);
 	return schedule->count++;
 }
 

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/core/dict.h"
 #include "agent/core/when.h"
-#include "conf/dict.h"
 
 #define FIRST_LOOK "stale" /* in the store: since when data are known to be missed */
 
@@ -168,11 +168,8 @@ static struct lost *lost_of(struct sentinel *sentinel, const char *test)
 	lost = arena_alloc(sentinel->arena, sizeof *lost);
 	lost->test = arena_strdup(sentinel->arena, test);
 	*dict_place(&sentinel->names, lost->test) = lost;
-	if (sentinel->lost_count == sentinel->lost_room) {
-		sentinel->lost_room = 2 * sentinel->lost_room + 16;
-		sentinel->lost =
-			memory_resize(sentinel->lost, sentinel->lost_room, sizeof *sentinel->lost);
-	}
+	sentinel->lost = memory_grow(sentinel->lost, &sentinel->lost_room, sentinel->lost_count + 1,
+		sizeof *sentinel->lost);
 	sentinel->lost[sentinel->lost_count++] = lost;
 	return lost;
 }

@@ -230,11 +230,8 @@ static void schedule_subject(struct watch *watch, struct subject *subject, int64
 
 	subject->id = schedule_add(watch->schedule, test->name, test->interval,
 		engine_now(watch->agent->engine), within);
-	if (subject->id >= watch->scheduled_room) {
-		watch->scheduled_room = 2 * (subject->id + 1);
-		watch->scheduled = memory_resize(
-			watch->scheduled, watch->scheduled_room, sizeof *watch->scheduled);
-	}
+	watch->scheduled = memory_grow(watch->scheduled, &watch->scheduled_room, subject->id + 1,
+		sizeof *watch->scheduled);
 	watch->scheduled[subject->id] = subject;
 }
 

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "agent/core/buf.h"
-#include "sources/names.h"
 #include "sources/rows.h"
 #include "tests/unit/filequery.h"
 
@@ -349,28 +348,6 @@ static void notices_are_few(void **state)
 	assert_null(source_find("cvs"));
 }
 
-/* Nobody who writes a file knows which names share a slot: another table has them elsewhere. */
-static void slots_are_keyed(void **state)
-{
-	enum { NAMES = 100 };
-	struct arena *arena = arena_new();
-	struct names one = {0}, other = {0};
-	char name[20];
-
-	(void)state;
-	for (size_t i = 0; i < NAMES; i++) {
-		size_t length = (size_t)snprintf(name, sizeof name, "name %zu", i);
-		assert_int_equal(names_add(&one, arena, name, length), i);
-		assert_int_equal(names_add(&other, arena, name, length), i);
-		assert_int_equal(names_find(&one, name, length), i);
-	}
-	assert_int_equal(one.slot_count, other.slot_count);
-	assert_memory_not_equal(one.slots, other.slots, one.slot_count * sizeof *one.slots);
-	names_free(&one);
-	names_free(&other);
-	arena_free(arena);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -389,7 +366,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(many_rows, setup, filequery_teardown),
 		cmocka_unit_test_setup_teardown(real_files, setup, filequery_teardown),
 		cmocka_unit_test(too_many_values),
-		cmocka_unit_test(slots_are_keyed),
 		cmocka_unit_test_setup_teardown(notices_are_few, setup, filequery_teardown),
 	};
 

@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "agent/core/buf.h"
-#include "conf/dict.h"
 #include "conf/yaml.h"
 
 struct fixture {
@@ -302,50 +301,6 @@ static void test_problems(void **state)
 	arena_free(arena);
 }
 
-static void test_dict(void **state)
-{
-	(void)state;
-	struct arena *arena = arena_new();
-	struct dict dict = {.arena = arena};
-	static const char *const values[] = {"first", "second"};
-	for (size_t i = 0; i < 1000; i++) {
-		char *name = arena_printf(arena, "name %zu", i);
-		assert_null(dict_get(&dict, name));
-		const void **place = dict_place(&dict, name);
-		assert_null(*place);
-		*place = values[i % 2];
-		assert_int_equal(dict.count, i + 1);
-		assert_string_equal(dict_get(&dict, "name 0"), "first");
-	}
-	for (size_t i = 0; i < 1000; i++) {
-		char *name = arena_printf(arena, "name %zu", i);
-		assert_ptr_equal(dict_get(&dict, name), values[i % 2]);
-		assert_ptr_equal(*dict_place(&dict, name), values[i % 2]);
-	}
-	assert_int_equal(dict.count, 1000);
-	arena_free(arena);
-}
-
-/* Labels of series are names, too: which share a slot is not to be known. */
-static void test_dict_is_keyed(void **state)
-{
-	static const int value = 1;
-	struct arena *arena = arena_new();
-	struct dict one = {.arena = arena}, other = {.arena = arena};
-	size_t elsewhere = 0;
-
-	(void)state;
-	for (int i = 0; i < 100; i++) {
-		const char *name = arena_printf(arena, "name %d", i);
-		*dict_place(&one, name) = *dict_place(&other, name) = &value;
-	}
-	assert_int_equal(one.capacity, other.capacity);
-	for (size_t i = 0; i < one.capacity; i++)
-		elsewhere += one.slots[i].name != other.slots[i].name;
-	assert_int_not_equal(elsewhere, 0);
-	arena_free(arena);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -361,8 +316,6 @@ int main(void)
 		cmocka_unit_test(test_alias_bombs),
 		cmocka_unit_test(test_many),
 		cmocka_unit_test(test_problems),
-		cmocka_unit_test(test_dict),
-		cmocka_unit_test(test_dict_is_keyed),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
