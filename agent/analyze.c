@@ -13,6 +13,7 @@
 #include "agent/notify.h"
 #include "agent/report/csv.h"
 #include "agent/report/report.h"
+#include "agent/surroundings.h"
 #include "agent/update.h"
 
 struct output_flags {
@@ -68,6 +69,7 @@ struct analyze {
 	struct notify *notify; /* or NULL */
 	bool update, fail_on_regression, regressed;
 	enum exit_code code; /* of the updates, and of tests without data */
+	struct surroundings surroundings;
 };
 
 /* What is made of a test. */
@@ -157,6 +159,7 @@ static void ready(void *context, struct task *const *tasks)
 	const struct analysis *analysis = &analyzed->analysis;
 	warn_unknown_attributes(&analyze->report, analysis);
 	report_test(&analyze->report, analysis, task->query.arena);
+	surroundings_add(&analyze->surroundings, analysis);
 	notify_add(analyze->notify, analysis);
 	judge(analyze, task, analysis);
 	if (!update_log(task->test, &analyzed->update))
@@ -200,6 +203,10 @@ static int run(struct cli *cli)
 		.context = &analyze};
 	report_begin(&analyze.report);
 	bool ran = gather_run(&gather, cli, &error);
+	if (!analyze.report.otava && (analyze.report.output == REPORT_TEXT ||
+					     analyze.report.output == REPORT_REGRESSIONS))
+		surroundings_print(&analyze.surroundings, analyze.ask.selection.since, cli->out);
+	surroundings_free(&analyze.surroundings);
 	report_end(&analyze.report);
 	fflush(cli->out);
 	gather_print_failed(&gather);

@@ -20,6 +20,7 @@
 #include "agent/regressions.h"
 #include "agent/report/compare.h"
 #include "agent/report/timeline.h"
+#include "agent/surroundings.h"
 
 #define EARLIER (INT64_C(30) * 24 * 3600 * 1000) /* ms */
 
@@ -68,6 +69,7 @@ struct regressions {
 	struct ask ask;
 	const struct regression_flags *flags;
 	struct regression_report report;
+	struct surroundings surroundings;
 };
 
 /* What one task found. */
@@ -363,6 +365,7 @@ static void ready(void *context, struct task *const *tasks)
 				&regressions->report, last->test->name, tasks[part]->error.text);
 			return;
 		}
+	surroundings_add(&regressions->surroundings, &main->base);
 	regression_report_test(
 		&regressions->report, last->test->name, found.worse, found.count, found.compared);
 }
@@ -387,6 +390,10 @@ static int run(struct cli *cli)
 		.context = &regressions};
 	regression_report_begin(&regressions.report);
 	bool ran = gather_run(&gather, cli, &error);
+	if (!regressions.report.json && regressions.report.regressed > 0)
+		surroundings_print(
+			&regressions.surroundings, regressions.ask.selection.since, cli->out);
+	surroundings_free(&regressions.surroundings);
 	regression_report_end(&regressions.report);
 	fflush(cli->out);
 	gather_print_failed(&gather);

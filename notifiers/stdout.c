@@ -207,7 +207,12 @@ static void render_recovered(const struct message *message, struct buf *payload)
 	const struct announcement *last = NULL;
 	char when[WHEN_TEXT];
 
-	buf_text(payload, BOLD "what was told is over" PLAIN "\n");
+	buf_text(payload, BOLD);
+	if (message->environment)
+		text_recoveries(payload, message);
+	else
+		buf_text(payload, "what was told is over");
+	buf_text(payload, PLAIN "\n");
 	for (size_t i = 0; i < message->count; i++) {
 		const struct announcement *item = &message->items[i];
 

@@ -453,9 +453,34 @@ void text_recovery(struct buf *out, const struct announcement *item)
 	put_duration(out, item->over.time - item->time);
 }
 
+static int compare_times(const void *a, const void *b)
+{
+	const int64_t *left = a, *right = b;
+
+	return (*left > *right) - (*left < *right);
+}
+
+void text_environment_back(struct buf *out, const struct message *message)
+{
+	int64_t *ends = memory_new(message->count, sizeof *ends);
+
+	for (size_t i = 0; i < message->count; i++)
+		ends[i] = message->items[i].over.time;
+	qsort(ends, message->count, sizeof *ends, compare_times);
+	text_clean(out, message->environment->value, ENVIRONMENT_CHARS);
+	buf_printf(out, ": %zu series back after ", message->count);
+	put_duration(out, ends[message->count / 2] - message->environment->time);
+	free(ends);
+}
+
 void text_recoveries(struct buf *out, const struct message *message)
 {
 	const struct announcement *item = &message->items[0];
+
+	if (message->environment) {
+		text_environment_back(out, message);
+		return;
+	}
 
 	if (message->count > 1) {
 		buf_printf(out, "%zu changes are over", message->count);

@@ -50,6 +50,9 @@ extern const struct text_style text_plain;
 void text_environment(
 	struct buf *out, const struct environment_event *event, const struct text_style *style);
 
+/* "runner-7: 41 series back after 3 h" */
+void text_environment_back(struct buf *out, const struct message *message);
+
 /* "the same tests elsewhere unchanged: probably the environment" */
 void text_elsewhere(struct buf *out, const struct environment_event *event);
 

@@ -179,6 +179,10 @@ static void add_series(struct environment_view *view, const struct test *test,
 		.last = axis->times[last - 1]};
 	if (findings->count > 0)
 		add_hits(view, to, findings, test->environment);
+	if (view->count == 0 || strcmp(to[-1].value, value->data) != 0)
+		to->value = arena_strdup(view->arena, value->data);
+	else
+		to->value = to[-1].value;
 	view->count++;
 }
 
@@ -189,8 +193,9 @@ struct environment_view *environment_look(const struct analysis *analysis)
 	size_t room = analysis->data->count;
 	struct buf value = {0};
 
-	*view = (struct environment_view){
-		.arena = arena, .series = arena_array(arena, room, sizeof *view->series)};
+	*view = (struct environment_view){.arena = arena,
+		.label = arena_strdup(arena, analysis->test->environment),
+		.series = arena_array(arena, room, sizeof *view->series)};
 	for (size_t i = 0; i < room; i++)
 		add_series(view, analysis->test, &analysis->findings[i], &value);
 	buf_free(&value);
@@ -405,6 +410,80 @@ bool environment_stands_out(const struct environment_tally *tally)
 	       100 * tally->hit >= ENVIRONMENT_SHARE * tally->total &&
 	       2 * tally->compared >= tally->hit &&
 	       100 * tally->elsewhere_changed <= ENVIRONMENT_ELSEWHERE * tally->elsewhere;
+}
+
+void environment_set(struct environment_event *event, const struct environment_tally *tally)
+{
+	event->hit = tally->hit;
+	event->total = tally->total;
+	event->up = tally->up;
+	event->down = tally->down;
+	event->worse = tally->worse;
+	event->better = tally->better;
+	event->size = tally->size;
+	event->elsewhere = tally->elsewhere;
+	event->elsewhere_changed = tally->elsewhere_changed;
+}
+
+/* Whether the change is part of one of the events, or of what was seen to be none. */
+static bool is_seen(const struct environment_moment *seen, size_t count,
+	const struct environment_moment *moment)
+{
+	for (size_t i = count; i > 0 && seen[i - 1].environment == moment->environment; i--)
+		if (group_near(
+			    seen[i - 1].time, seen[i - 1].spacing, moment->time, moment->spacing))
+			return true;
+	return false;
+}
+
+static int compare_events(const void *a, const void *b)
+{
+	const struct environment_event *left = a, *right = b;
+
+	if (left->time != right->time)
+		return left->time < right->time ? -1 : 1;
+	return strcmp(left->value, right->value);
+}
+
+size_t environment_events(const struct environment_view *const *views, size_t count, int64_t since,
+	struct arena *arena, struct environment_event **events)
+{
+	struct environment_index *index = environment_index_new(views, count);
+	struct environment_moment *seen;
+	size_t room = 0, seen_count = 0, found = 0;
+
+	for (size_t i = 0; i < index->count; i++)
+		room += index->by_environment[i]->hit_count;
+	seen = memory_new(room, sizeof *seen);
+	*events = arena_array(arena, room / ENVIRONMENT_LEAST, sizeof **events);
+	for (size_t i = 0; i < index->count; i++)
+		for (size_t j = 0; j < index->by_environment[i]->hit_count; j++) {
+			const struct environment_series *series = index->by_environment[i];
+			const struct environment_hit *hit = &series->hits[j];
+			struct environment_moment moment = {
+				series->environment, hit->time, hit->spacing};
+			struct environment_tally tally;
+
+			if (is_seen(seen, seen_count, &moment))
+				continue;
+			tally = environment_count(
+				index, moment.environment, moment.time, moment.spacing);
+			moment.time = tally.time;
+			if (!environment_stands_out(&tally))
+				continue;
+			seen[seen_count++] = moment;
+			if (tally.time < since)
+				continue;
+			(*events)[found] = (struct environment_event){
+				.value = arena_strdup(arena, series->value),
+				.time = tally.time,
+				.spacing = hit->spacing};
+			environment_set(&(*events)[found++], &tally);
+		}
+	qsort(*events, found, sizeof **events, compare_events);
+	free(seen);
+	environment_index_free(index);
+	return found;
 }
 
 bool environment_is_everywhere(const struct environment_index *index, uint64_t key,

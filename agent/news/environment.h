@@ -37,6 +37,7 @@ struct environment_hit {
 struct environment_series {
 	uint64_t key;         /* what it shares with its counterparts in other environments */
 	uint64_t environment; /* environment_hash; 0: it has none */
+	const char *value;    /* of it */
 	int64_t first, last;  /* ms, of its points */
 	struct environment_hit *hits;
 	size_t hit_count;
@@ -45,6 +46,7 @@ struct environment_series {
 /* What a run of a test saw. */
 struct environment_view {
 	struct arena *arena;
+	const char *label;
 	struct environment_series *series;
 	size_t count;
 };
@@ -91,6 +93,13 @@ struct environment_tally environment_count(
 	const struct environment_index *index, uint64_t environment, int64_t time, int64_t spacing);
 
 bool environment_stands_out(const struct environment_tally *tally);
+
+/* Whatever stands out at or after `since` (ms), by time, in the arena; returns how many. */
+size_t environment_events(const struct environment_view *const *views, size_t count, int64_t since,
+	struct arena *arena, struct environment_event **events);
+
+/* Sets an event's numbers. */
+void environment_set(struct environment_event *event, const struct environment_tally *tally);
 
 /* Whether what has that key changed near that time in most other environments. */
 bool environment_is_everywhere(const struct environment_index *index, uint64_t key,

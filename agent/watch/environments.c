@@ -446,20 +446,6 @@ static size_t count_ready(
 	return count;
 }
 
-/* What the event's numbers are now. */
-static void update_event(struct environment_event *event, const struct environment_tally *tally)
-{
-	event->hit = tally->hit;
-	event->total = tally->total;
-	event->up = tally->up;
-	event->down = tally->down;
-	event->worse = tally->worse;
-	event->better = tally->better;
-	event->size = tally->size;
-	event->elsewhere = tally->elsewhere;
-	event->elsewhere_changed = tally->elsewhere_changed;
-}
-
 static void decide_new(struct environments *environments, const struct record *record,
 	const struct environment_tally *tally, struct decision *decision)
 {
@@ -471,7 +457,7 @@ static void decide_new(struct environments *environments, const struct record *r
 		.told = tally->hit,
 		.created = agent_now(environments->agent)};
 
-	update_event(&event, tally);
+	environment_set(&event, tally);
 	add_event(environments, &event)->dirty = true;
 	decision->event = event.id;
 	decision->moment.time = event.time;
@@ -490,7 +476,7 @@ static void decide_late(
 	decision->reason = "told as part of what hit its environment";
 	if (tally->hit <= event->hit)
 		return;
-	update_event(event, tally);
+	environment_set(event, tally);
 	known->dirty = true;
 	if (100 * tally->hit >= GROWN_PERCENT * event->told &&
 		tally->hit >= event->told + GROWN_MORE) {

@@ -11,10 +11,17 @@
 
 enum { TELL_AGAIN = 30000 };
 
+/* What hit an environment is told to be over when so many percent of it are; else, what is, after
+ * so many points, a day at most (ms). */
+enum { RIPE_SHARE = ENVIRONMENT_SHARE, RIPE_POINTS = 2 };
+#define RIPE_MOST INT64_C(86400000)
+
 struct recoveries {
 	const struct telling *telling;
 	bool waiting; /* the store has some */
 	bool busy;    /* a request is under way */
+	size_t kept;  /* that are not to be told yet, ... */
+	int64_t left; /* ... and ms until some of them are */
 	struct alarm alarm;
 };
 
@@ -48,8 +55,12 @@ static void tell_after(struct recoveries *recoveries, int64_t wait)
 
 void recoveries_note(struct recoveries *recoveries, const struct store_request *answer)
 {
-	if (answer->recoveries > 0 && !recoveries->waiting && !recoveries->busy)
-		tell_after(recoveries, recoveries->telling->agent->config->agent.group_wait);
+	bool more = recoveries->kept > 0 && answer->recoveries > (int64_t)recoveries->kept;
+
+	if (answer->recoveries == 0 || recoveries->busy || (recoveries->waiting && !more))
+		return;
+	recoveries->kept = 0;
+	tell_after(recoveries, recoveries->telling->agent->config->agent.group_wait);
 }
 
 /* The thread of the message that told a change; NULL: it is forgotten. */
@@ -82,16 +93,22 @@ static void add_message(const struct recoveries *recoveries, const struct store_
 	struct message message = {
 		.kind = MESSAGE_RECOVERED, .items = items, .thread = thread_of(first)};
 	struct error error;
+	int64_t event = 0;
 
 	for (size_t i = index; i < found->recent_count; i++) {
 		const struct announcement *item = &found->recent[i].records[0].item;
 
 		if (!belong_together(&found->recent[i], first))
 			continue;
+		if (message.count == 0)
+			event = found->recent[i].records[0].environment_event;
+		else if (found->recent[i].records[0].environment_event != event)
+			event = 0;
 		items[message.count++] = *item;
 		content.hash = hash_add(content.hash, &item->id, sizeof item->id);
 		content.hash = hash_add(content.hash, &item->over.time, sizeof item->over.time);
 	}
+	message.environment = environments_event(recoveries->telling->environments, event);
 	if (to.receiver && !parcels_add(request, &to, &message, &content, &error))
 		telling_complain(recoveries->telling, to.receiver, &error);
 }
@@ -114,12 +131,66 @@ static void queued(struct store_request *request)
 		tell_after(recoveries, TELL_AGAIN);
 	} else {
 		telling_send(recoveries->telling, request);
-		if (request->recoveries > 0)
+		if (request->recoveries > (int64_t)recoveries->kept)
 			tell_after(recoveries, 0);
+		else if (recoveries->kept > 0)
+			tell_after(recoveries, recoveries->left);
 	}
 	if (!request->failed && recoveries->waiting)
 		recoveries_tell(recoveries);
 	store_request_free(request);
+}
+
+/* How long a recovered change of an event waits for the others, ms; 0: no more. */
+static int64_t left_of(const struct recoveries *recoveries, const struct record *record)
+{
+	int64_t now = agent_now(recoveries->telling->agent);
+	int64_t most = record->spacing < RIPE_MOST ? RIPE_POINTS * record->spacing : RIPE_MOST;
+	int64_t left = record->updated + (most < RIPE_MOST ? most : RIPE_MOST) - now;
+
+	return left > 0 ? left : 0;
+}
+
+/* Whether it is time to tell what is over of the event that the record is part of. */
+static bool is_ripe(struct recoveries *recoveries, const struct store_request *found,
+	const struct record *record)
+{
+	const struct environment_event *event =
+		environments_event(recoveries->telling->environments, record->environment_event);
+	int64_t least = RIPE_MOST;
+	size_t over = 0;
+
+	if (!event || recoveries->telling->agent->once || found->record_count == STORE_RECOVERIES)
+		return true;
+	for (size_t i = 0; i < found->record_count; i++)
+		if (found->records[i].environment_event == event->id) {
+			int64_t left = left_of(recoveries, &found->records[i]);
+
+			least = left < least ? left : least;
+			over++;
+		}
+	if (least == 0 || 100 * over >= RIPE_SHARE * event->hit)
+		return true;
+	if (recoveries->kept++ == 0 || least < recoveries->left)
+		recoveries->left = least;
+	return false;
+}
+
+/* Leaves out what is not ripe. */
+static void sift(struct recoveries *recoveries, struct store_request *found)
+{
+	size_t recent = 0;
+
+	recoveries->kept = 0;
+	for (size_t i = 0; i < found->record_count; i++) {
+		struct record *record = &found->records[i];
+
+		record->held = !is_ripe(recoveries, found, record);
+	}
+	for (size_t i = 0; i < found->recent_count; i++)
+		if (!found->recent[i].records[0].held)
+			found->recent[recent++] = found->recent[i];
+	found->recent_count = recent;
 }
 
 static void queue(struct recoveries *recoveries, const struct store_request *found)
@@ -131,9 +202,9 @@ static void queue(struct recoveries *recoveries, const struct store_request *fou
 		if (is_first(found, i))
 			add_message(recoveries, found, i, request);
 	for (size_t i = 0; i < found->record_count; i++)
-		told[i] = found->records[i].item.id;
+		if (!found->records[i].held)
+			told[request->told_count++] = found->records[i].item.id;
 	request->told = told;
-	request->told_count = found->record_count;
 	ledger_ask(recoveries->telling->agent, request);
 }
 
@@ -147,7 +218,13 @@ static void found(struct store_request *request)
 	} else if (request->record_count == 0 || recoveries->telling->agent->stopping) {
 		recoveries->busy = false;
 	} else {
-		queue(recoveries, request);
+		sift(recoveries, request);
+		if (recoveries->kept < request->record_count) {
+			queue(recoveries, request);
+		} else {
+			recoveries->busy = false;
+			tell_after(recoveries, recoveries->left);
+		}
 	}
 	store_request_free(request);
 }

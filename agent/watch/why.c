@@ -32,6 +32,7 @@ const char *const why_names[WHY_ENDS] = {
 	[WHY_WITHDRAWN] = "withdrawn",
 	[WHY_RECOVERED] = "recovered",
 	[WHY_CLUSTER] = "cluster",
+	[WHY_ENVIRONMENT] = "environment",
 	[WHY_WAY_BACK] = "way_back",
 	[WHY_WOULD_TELL] = "would_tell",
 	[WHY_TOO_OLD] = "too_old",
@@ -43,7 +44,8 @@ const char *const why_names[WHY_ENDS] = {
 
 const char *const why_sentences[WHY_ENDS] = {
 	[WHY_TOLD] = "it was told",
-	[WHY_WAITS] = "it is to be told, and waits for its group (group_wait) or its cluster",
+	[WHY_WAITS] = "it is to be told, and waits for its group (group_wait), its "
+		      "cluster, or others of its environment",
 	[WHY_DELIVERY] = "its message is in the outbox, and has not arrived yet",
 	[WHY_MAX_AGE] = "recorded, and not told: it was older than max_age when it was first seen",
 	[WHY_SILENT] = "recorded, and not told: it was over before its hold was, or it came to "
@@ -54,6 +56,8 @@ const char *const why_sentences[WHY_ENDS] = {
 	[WHY_WITHDRAWN] = "withdrawn: it was found, and is not any more",
 	[WHY_CLUSTER] =
 		"it is told by its cluster, with all that moved with it, and not on its own",
+	[WHY_ENVIRONMENT] = "it is part of what hit its environment, which was told before it, and "
+			    "is not told on its own",
 	[WHY_WAY_BACK] = "the way back of a change: recorded, and told as the end of that change, "
 			 "not as one of its own",
 	[WHY_RECOVERED] = "the level of before was back before it was told",
@@ -162,6 +166,8 @@ void why_state(struct why_ask *ask, const struct store_request *list,
 	ask->has_state = true;
 	ask->records = list->records;
 	ask->record_count = list->record_count;
+	ask->environments = list->environments;
+	ask->environment_count = list->environment_count;
 	ask->marks = marks->marks;
 	ask->mark_count = marks->mark_count;
 	ask->conditions = health->conditions;
@@ -407,7 +413,10 @@ static enum why_end end_of_record(const struct why_ask *ask, const struct why *w
 	}
 	switch (record->news) {
 	case NEWS_PENDING: return WHY_WAITS;
-	case NEWS_QUEUED: return why->cluster ? WHY_CLUSTER : WHY_DELIVERY;
+	case NEWS_QUEUED:
+		return why->cluster       ? WHY_CLUSTER
+		       : why->environment ? WHY_ENVIRONMENT
+					  : WHY_DELIVERY;
 	case NEWS_RECOVERY: return WHY_DELIVERY;
 	case NEWS_HELD: return WHY_RECOVERED;
 	case NEWS_SILENT:
@@ -504,6 +513,15 @@ static void judge(const struct why_ask *ask, const struct dataset *data, struct 
 			why);
 }
 
+static void pick_environment(const struct why_ask *ask, struct why *why)
+{
+	int64_t id = why->record ? why->record->environment_event : 0;
+
+	for (size_t i = 0; i < ask->environment_count; i++)
+		if (ask->environments[i].id == id)
+			why->environment = &ask->environments[i];
+}
+
 bool why_explain(struct arena *arena, const struct test *test, const struct query *query,
 	const struct companions *companions, const struct why_ask *ask, struct scratch *scratch,
 	struct why *out, struct error *error)
@@ -532,6 +550,7 @@ bool why_explain(struct arena *arena, const struct test *test, const struct quer
 		out->arrival_at = out->place;
 		pick_change(arena, out);
 		pick_record(ask, out);
+		pick_environment(ask, out);
 		good = measure(data, companions, ask, scratch, out, error);
 	}
 	tried_free(&tried);

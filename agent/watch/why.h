@@ -24,15 +24,16 @@ enum why_end {
 	WHY_FDR,          /* ... and it holds: by the share of false ones */
 	WHY_HOLD,         /* ... and both do: until it is known whether there are cycles */
 	WHY_WITHDRAWN,
-	WHY_RECOVERED,  /* before it was told */
-	WHY_CLUSTER,    /* a message of a cluster tells it */
-	WHY_WAY_BACK,   /* of a change, whose end tells it */
-	WHY_WOULD_TELL, /* nothing of it is in the state, or there is none; as points came */
-	WHY_TOO_OLD,    /* the same, and too old for an agent that starts now */
-	WHY_DETECTOR,   /* something was tried there; `tried` says what dropped it */
-	WHY_NOTHING,    /* nothing was */
-	WHY_ENDED,      /* the series has no more points, and that was told; or it is not there */
-	WHY_NO_DATA,    /* the source gives nothing */
+	WHY_RECOVERED,   /* before it was told */
+	WHY_CLUSTER,     /* a message of a cluster tells it */
+	WHY_ENVIRONMENT, /* the message about its environment does, which was there before it */
+	WHY_WAY_BACK,    /* of a change, whose end tells it */
+	WHY_WOULD_TELL,  /* nothing of it is in the state, or there is none; as points came */
+	WHY_TOO_OLD,     /* the same, and too old for an agent that starts now */
+	WHY_DETECTOR,    /* something was tried there; `tried` says what dropped it */
+	WHY_NOTHING,     /* nothing was */
+	WHY_ENDED,       /* the series has no more points, and that was told; or it is not there */
+	WHY_NO_DATA,     /* the source gives nothing */
 	WHY_ENDS,
 };
 
@@ -50,6 +51,8 @@ struct why_ask {
 	struct strings clusters;      /* groups of `type: cluster` that have the test */
 	const struct record *records; /* of the test and the clusters, with their history */
 	size_t record_count;
+	const struct environment_event *environments; /* that some of these are part of */
+	size_t environment_count;
 	const struct series_mark *marks;
 	size_t mark_count;
 	const struct condition *conditions; /* of all tests, as are vanished series */
@@ -77,10 +80,11 @@ struct why {
 	size_t arrival_at;
 	bool has_power;
 	struct power power;
-	struct fdr_rank rank;              /* of WHY_FDR */
-	const struct record *undone;       /* of WHY_WAY_BACK, where the state knows it; or NULL */
-	struct strings clusters;           /* the ask's */
-	const struct record *cluster;      /* what they know there; or NULL */
+	struct fdr_rank rank;         /* of WHY_FDR */
+	const struct record *undone;  /* of WHY_WAY_BACK, where the state knows it; or NULL */
+	struct strings clusters;      /* the ask's */
+	const struct record *cluster; /* what they know there; or NULL */
+	const struct environment_event *environment; /* that the record is part of; or NULL */
 	const struct condition *condition; /* what was told of the test, and is not over; or NULL */
 	const struct vanished *vanished;   /* it was told that the series has ended; or NULL */
 	int64_t newest;                    /* ms, of the test's points; */

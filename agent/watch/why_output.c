@@ -308,10 +308,23 @@ static void put_other(struct buf *out, const char *what, const struct record *ot
 	put_history(out, other);
 }
 
+static void put_environment(struct buf *out, const struct environment_event *event)
+{
+	char time[WHEN_TEXT];
+
+	buf_text(out, "\ntold as part of ");
+	text_environment(out, event, &text_plain);
+	buf_printf(out, " since %s, ", when_format(event->time, time));
+	text_elsewhere(out, event);
+	buf_char(out, '\n');
+}
+
 static void put_end(struct buf *out, const struct why *why)
 {
 	const struct fdr_rank *rank = &why->rank;
 
+	if (why->environment)
+		put_environment(out, why->environment);
 	if (why->cluster)
 		put_other(out, "\nits cluster", why->cluster);
 	if (why->undone)
@@ -611,6 +624,8 @@ void why_put_json(struct buf *out, const struct why *why)
 	buf_char(out, '}');
 	json_put_bool(out, "state", why->has_state);
 	json_record(out, "record", why->record);
+	buf_text(out, ", ");
+	environment_put_json(out, why->environment);
 	json_record(out, "cluster", why->cluster);
 	json_record(out, "undone", why->undone);
 	json_rank(out, why);

@@ -96,7 +96,14 @@ def test_one_message(hunter, tmp_path):
     assert len(changes) == METRICS
     assert {c["environment"] for c in changes} == {"runner-7"} and {c["news"] for c in changes} == {"queued"}
     assert len({c["environment_event"] for c in changes}) == 1 and changes[0]["environment_event"]
-    assert hunter("regressions", "--config", path).code == 1
+    for command in (["regressions"], ["analyze", "--fail-on-regression"]):
+        done = hunter(*command, "--config", path)
+        assert done.code == 1 and done.out.count(head) == 1, done.out
+        assert done.out.count("\n    m") >= METRICS or "········" in done.out
+    why = hunter("why", "--config", path, "fio.runner-7", "m3", "2024-03-03 12:00")
+    assert why.code == 0 and f"told as part of {head}\n" in why.out, why.out + why.err
+    data = json.loads(hunter("why", "--config", path, "fio.runner-7", "m3", "2024-03-03 12:00", "--output", "json").out)
+    assert data["environment"]["value"] == "runner-7" and data["record"]["environment"] == "runner-7"
     assert hunter("store", "check", "--config", path).code == 0
 
 
@@ -188,3 +195,16 @@ def test_canary_then_rollout(agents, tmp_path, slack):
     others = "".join(post["text"] for post in slack.posts[1:] if post["text"] != note)
     assert "fio.runner-8" in others and "fio.runner-9" in others and "environment" not in others
     assert rows(tmp_path, "SELECT value, followed FROM environments") == [("runner-7", 1)]
+
+
+def test_back_again(agents, tmp_path, slack):
+    """One message for all, in the thread, and no change of its own."""
+    write(tmp_path, slow, points=75)
+    path = config(tmp_path, bot(slack))
+    agent = agents(path)
+    agent.wait(lambda: len(slack.posts) == 1)
+    write(tmp_path, lambda r, m, i: slow(r, m, i) if i < 80 else 1, points=120)
+    agent.wait(lambda: rows(tmp_path, "SELECT count(*) FROM changes WHERE recovered > 0 AND news = 2") == [(METRICS,)])
+    agent.wait(lambda: len(slack.posts) == 2)
+    assert re.match(r"runner-7: 12 series back after (20 h|19 h|21 h)$", slack.posts[1]["text"]), slack.posts[1]["text"]
+    assert slack.posts[1]["thread_ts"]
