@@ -85,14 +85,26 @@ static void put_name(struct buf *out, const char *name)
 
 static void put_commits(struct buf *out, const struct shape *shape)
 {
-	if (!shape->commit_after)
-		return;
-	buf_text(out, ", ");
-	if (shape->commit_before) {
-		put_name(out, shape->commit_before);
-		buf_text(out, " .. ");
+	const struct announcement item = {.time = shape->time,
+		.suspects = shape->suspects,
+		.commit_before = shape->commit_before,
+		.commit_after = shape->commit_after};
+	const char *before, *after;
+	struct buf note = {0};
+
+	announcement_range(&item, &before, &after);
+	text_suspects(&note, &item, &text_plain);
+	if (after) {
+		buf_text(out, ", ");
+		if (before) {
+			put_name(out, before);
+			buf_text(out, " .. ");
+		}
+		put_name(out, after);
 	}
-	put_name(out, shape->commit_after);
+	if (note.length > 0)
+		buf_printf(out, ", %s", note.data);
+	buf_free(&note);
 }
 
 static void put_shape_text(struct buf *out, const struct shape *shape)
@@ -169,6 +181,8 @@ static void put_shape(struct buf *out, const struct shape *shape)
 	json_put_number(out, "change_percent", 100 * (shape->ratio - 1));
 	json_put_text(out, "commit_before", shape->commit_before);
 	json_put_text(out, "commit_after", shape->commit_after);
+	buf_text(out, ", ");
+	announcement_put_suspects(out, &shape->suspects, shape->time);
 	buf_printf(out, ", \"series\": %zu", shape->count);
 	put_labels(out, shape);
 	put_members(out, shape);

@@ -766,6 +766,7 @@ static void put_no_suspect(
 void text_suspects(struct buf *out, const struct announcement *item, const struct text_style *style)
 {
 	const struct attribution *suspects = &item->suspects;
+	size_t before = out->length;
 
 	if (!suspects->known)
 		return;
@@ -775,9 +776,12 @@ void text_suspects(struct buf *out, const struct announcement *item, const struc
 	}
 	if (suspects->count > 1)
 		buf_printf(out, "%zu suspects", suspects->count);
+	if (suspects->share > 0 && suspects->share < 1)
+		buf_printf(out, "%sin %.0f%% of the members", suspects->count > 1 ? " " : "",
+			fmax(1, floor(100 * suspects->share)));
 	if (!suspects->timed)
 		return;
-	buf_text(out, suspects->count > 1 ? ", " : "");
+	buf_text(out, out->length > before ? ", " : "");
 	put_deployed(out, item, style);
 }
 
@@ -825,6 +829,10 @@ void announcement_put_suspects(struct buf *out, const struct attribution *suspec
 		buf_text(out, "null");
 	else
 		put_deployment(out, &suspects->last, time);
+	if (suspects->share > 0) {
+		buf_text(out, ", \"share\": ");
+		buf_json_number(out, suspects->share);
+	}
 	buf_char(out, '}');
 }
 

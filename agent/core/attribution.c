@@ -232,6 +232,141 @@ struct attribution attribution_of(
 	return attribution_copy(arena, &found);
 }
 
+/* A suspect of a member. */
+struct vote {
+	const struct deployment *deployment;
+	size_t member, place; /* in its list */
+};
+
+/* By the build, the nearest member first. */
+static int compare_votes(const void *a, const void *b)
+{
+	const struct vote *x = a, *y = b;
+	int order = strcmp(deployment_name(x->deployment), deployment_name(y->deployment));
+
+	if (order)
+		return order;
+	if (x->member != y->member)
+		return x->member < y->member ? -1 : 1;
+	return (x->place > y->place) - (x->place < y->place);
+}
+
+static struct vote *list_votes(
+	struct arena *arena, const struct attribution *members, size_t count, size_t *n)
+{
+	struct vote *votes;
+	size_t room = 0;
+
+	for (size_t i = 0; i < count; i++)
+		room += members[i].listed;
+	votes = arena_array(arena, room, sizeof *votes);
+	*n = 0;
+	for (size_t i = 0; i < count; i++)
+		for (size_t k = 0; k < members[i].listed; k++)
+			if (deployment_name(&members[i].list[k]))
+				votes[(*n)++] = (struct vote){&members[i].list[k], i, k};
+	if (*n > 0)
+		qsort(votes, *n, sizeof *votes, compare_votes);
+	return votes;
+}
+
+/* A build, and how many members suspect it. */
+struct elected {
+	struct vote vote; /* the nearest one's */
+	size_t members;
+};
+
+static size_t count_votes(const struct vote *votes, size_t n, struct elected *out)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		bool first = i == 0 || !same_build(votes[i - 1].deployment, votes[i].deployment);
+
+		if (first)
+			out[count++] = (struct elected){votes[i], 0};
+		out[count - 1].members += first || votes[i - 1].member != votes[i].member;
+	}
+	return count;
+}
+
+static int compare_elected(const void *a, const void *b)
+{
+	const struct elected *x = a, *y = b;
+	int64_t left = x->vote.deployment->time, right = y->vote.deployment->time;
+
+	return left != right ? (left < right ? -1 : 1) : compare_votes(&x->vote, &y->vote);
+}
+
+/* Keeps those that nearly as many suspect as suspect any; all, where that is less than half of
+ * them. Returns how many are left, by time. */
+static size_t keep_most(struct elected *all, size_t count, size_t known)
+{
+	size_t most = 0, kept = 0;
+
+	for (size_t i = 0; i < count; i++)
+		most = greatest(most, all[i].members);
+	for (size_t i = 0; i < count; i++)
+		if (2 * most < known || 10 * all[i].members >= 9 * most)
+			all[kept++] = all[i];
+	if (kept > 0)
+		qsort(all, kept, sizeof *all, compare_elected);
+	return kept;
+}
+
+/* The members of which one of these is a suspect, where most share them of which all are. */
+static size_t count_members(const struct attribution *members, size_t count,
+	const struct elected *elected, size_t n, size_t known)
+{
+	size_t least_of_them = known, any = 0;
+
+	for (size_t i = 0; i < n; i++)
+		least_of_them = least(least_of_them, elected[i].members);
+	if (2 * least_of_them >= known)
+		return least_of_them;
+	for (size_t i = 0; i < count; i++)
+		any += members[i].listed > 0;
+	return any;
+}
+
+struct attribution attribution_common(
+	struct arena *arena, const struct attribution *members, size_t count)
+{
+	struct attribution common = {.last = {.time = INT64_MIN}};
+	size_t n, kept, known = 0;
+	struct vote *votes = list_votes(arena, members, count, &n);
+	struct elected *elected = arena_array(arena, n, sizeof *elected);
+	struct list list = {.count = 0};
+	const struct attribution *first, *last;
+
+	for (size_t i = count; i-- > 0;)
+		if (members[i].known) {
+			common = members[i];
+			known++;
+		}
+	kept = keep_most(elected, count_votes(votes, n, elected), known);
+	if (known == 0 || kept == 0) {
+		common.list = NULL;
+		common.count = common.listed = 0;
+		return attribution_copy(arena, &common);
+	}
+	first = &members[elected[0].vote.member];
+	last = &members[elected[kept - 1].vote.member];
+	for (size_t i = 0; i < kept; i++) {
+		add(&list, elected[i].vote.deployment);
+		common.timed = common.timed && members[elected[i].vote.member].timed;
+	}
+	common.last =
+		elected[0].vote.place > 0 ? first->list[elected[0].vote.place - 1] : first->last;
+	common.since = first->since;
+	common.until = last->until;
+	common.share = (double)count_members(members, count, elected, kept, known) / (double)known;
+	common.list = list.items;
+	common.count = list.count;
+	common.listed = least(list.count, ATTRIBUTION_LISTED);
+	return attribution_copy(arena, &common);
+}
+
 const char *attribution_to(const struct attribution *attribution)
 {
 	if (attribution->listed == 0)

@@ -42,12 +42,20 @@ struct attribution {
 				 the first surely bad one */
 	struct deployment last; /* the one before them all; time INT64_MIN: none is known */
 	int64_t corrections;    /* how often others were told later, of an announced change */
+	double share; /* of a cluster's members, those of which they are; 0: of one series */
 };
 
 /* The texts are copied to the arena. */
 struct attribution attribution_of(
 	struct arena *arena, const struct series *series, const struct change *change);
 struct attribution attribution_copy(struct arena *arena, const struct attribution *attribution);
+
+/*
+ * Of a crowd, nearest to its centre first: the deployments that most of its members suspect; where
+ * not even half of them share one, all of them. The texts are copied to the arena.
+ */
+struct attribution attribution_common(
+	struct arena *arena, const struct attribution *members, size_t count);
 
 /* Commit, else version; NULL where neither is known. */
 const char *deployment_name(const struct deployment *deployment);

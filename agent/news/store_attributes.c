@@ -150,7 +150,12 @@ void store_suspects_put(struct buf *out, const struct attribution *suspects)
 	buf_printf(out, "], \"span\": [%" PRId64 ", %" PRId64 "], \"last\": ", suspects->since,
 		suspects->until);
 	put_deployment(out, &suspects->last);
-	buf_printf(out, ", \"corrections\": %" PRId64 "}", suspects->corrections);
+	buf_printf(out, ", \"corrections\": %" PRId64, suspects->corrections);
+	if (suspects->share > 0) {
+		buf_text(out, ", \"share\": ");
+		buf_json_number(out, suspects->share);
+	}
+	buf_char(out, '}');
 }
 
 static bool read_when(const json_t *value, int64_t *out)
@@ -190,6 +195,7 @@ static bool read_known_suspects(
 		!read_when(json_array_get(json_object_get(text, "span"), 1), &suspects->until))
 		return false;
 	suspects->corrections = json_integer_value(json_object_get(text, "corrections"));
+	suspects->share = json_number_value(json_object_get(text, "share"));
 	suspects->known = true;
 	suspects->timed = json_is_true(json_object_get(text, "timed"));
 	suspects->count = (size_t)json_integer_value(count);

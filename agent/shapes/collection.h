@@ -13,6 +13,7 @@ enum { ATTRIBUTE_COMMIT, ATTRIBUTE_VERSION, ATTRIBUTES };
 struct times {
 	struct grid_times grid;
 	const char **attributes[ATTRIBUTES];
+	struct axis axis; /* the same, with what was deployed */
 };
 
 struct entry {
@@ -20,6 +21,7 @@ struct entry {
 	int direction;
 	size_t axis;
 	double *values;
+	struct window window;
 };
 
 struct shapes {

@@ -153,6 +153,57 @@ static struct change change_of(
 	return change;
 }
 
+/* That of one series as if it was all there is, with the places that it can have. */
+static struct change placed_change(
+	const struct field_of *field, const struct entry *entry, int64_t time)
+{
+	const struct grid_times *axis = &field->shapes->axes[entry->axis].grid;
+	double *room = memory_new(axis->n, sizeof *room);
+	size_t *places = memory_new(axis->n, sizeof *places), count = 0, cut = 0;
+	struct change change = {0};
+
+	for (size_t i = 0; i < axis->n; i++) {
+		if (!isfinite(entry->values[i]))
+			continue;
+		cut += axis->times[i] < time;
+		places[count] = i;
+		room[count++] = entry->values[i];
+	}
+	change.index = change.place_from = change.place_to = index_at(axis, time);
+	if (cut > 0 && cut < count)
+		describe_step(&change, room, places, 0, cut, count, 0);
+	free(places);
+	free(room);
+	return change;
+}
+
+/* What the members suspect, together. */
+static struct attribution find_suspects(const struct field_of *field, const size_t *rows,
+	size_t count, int64_t time, struct arena *arena)
+{
+	struct attribution *members = memory_new(count, sizeof *members), common;
+	struct arena *scratch = arena_new();
+
+	for (size_t i = 0; i < count; i++) {
+		const struct entry *entry = entry_of(field, rows[i]);
+		struct axis *axis = &field->shapes->axes[entry->axis].axis;
+		const struct series series = {
+			.axis = axis, .values = entry->values, .window = entry->window};
+		struct change change;
+
+		members[i] = (struct attribution){.last = {.time = INT64_MIN}};
+		if (axis->n == 0 || (axis->column_count == 0 && !axis->deployments))
+			continue;
+		change = placed_change(field, entry, time);
+		members[i] = attribution_of(scratch, &series, &change);
+	}
+	common = attribution_common(scratch, members, count);
+	common = attribution_copy(arena, &common);
+	arena_free(scratch);
+	free(members);
+	return common;
+}
+
 static double median_ratio(
 	const struct field_of *field, const size_t *rows, size_t count, int64_t time)
 {
@@ -227,6 +278,7 @@ static struct shape describe(const struct field_of *field, const struct step_fit
 	}
 	shape.change = change_of(field, best, shape.time);
 	shape.ratio = median_ratio(field, rows, count, shape.time);
+	shape.suspects = find_suspects(field, rows, count, shape.time, arena);
 	find_attribute(field, rows, count, ATTRIBUTE_COMMIT, &shape, &shape.commit_before,
 		&shape.commit_after);
 	find_attribute(field, rows, count, ATTRIBUTE_VERSION, &shape, &shape.version_before,

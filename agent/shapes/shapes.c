@@ -72,11 +72,24 @@ static bool same_texts(const char *const *known, const struct column *column, si
 	return true;
 }
 
+static bool same_deployments(const struct deployments *a, const struct deployments *b)
+{
+	if (!a || !b)
+		return a == b;
+	for (size_t i = 0; a->count == b->count && i < a->count; i++)
+		if (a->items[i].after != b->items[i].after ||
+			a->items[i].time != b->items[i].time ||
+			!deployment_same(&a->items[i], &b->items[i]))
+			return false;
+	return a->count == b->count;
+}
+
 static bool same_axis(const struct times *known, const struct axis *axis,
 	const struct column *const columns[ATTRIBUTES])
 {
 	if (known->grid.n != axis->n ||
-		memcmp(known->grid.times, axis->times, axis->n * sizeof *axis->times) != 0)
+		memcmp(known->grid.times, axis->times, axis->n * sizeof *axis->times) != 0 ||
+		!same_deployments(known->axis.deployments, axis->deployments))
 		return false;
 	for (size_t i = 0; i < ATTRIBUTES; i++)
 		if (!same_texts(known->attributes[i], columns[i], axis->n))
@@ -94,6 +107,42 @@ static const char **copy_texts(struct arena *arena, const struct column *column,
 	for (size_t i = 0; i < n; i++)
 		texts[i] = arena_strdup(arena, column->values[i]);
 	return texts;
+}
+
+static const struct deployments *copy_deployments(
+	struct arena *arena, const struct deployments *deployments)
+{
+	struct deployments *copy;
+	struct deployment *items;
+
+	if (!deployments)
+		return NULL;
+	copy = arena_alloc(arena, sizeof *copy);
+	items = arena_array(arena, deployments->count, sizeof *items);
+	for (size_t i = 0; i < deployments->count; i++) {
+		items[i] = deployments->items[i];
+		items[i].commit = arena_strdup(arena, items[i].commit);
+		items[i].version = arena_strdup(arena, items[i].version);
+	}
+	*copy = (struct deployments){items, deployments->count};
+	return copy;
+}
+
+/* What attribution_of wants to know of it. */
+static struct axis axis_of(
+	struct arena *arena, const struct times *times, int64_t *stamps, const struct axis *axis)
+{
+	static const char *const names[ATTRIBUTES] = {"commit", "version"};
+	struct axis copy = {.n = axis->n,
+		.times = stamps,
+		.columns = arena_array(arena, ATTRIBUTES, sizeof *copy.columns),
+		.deployments = copy_deployments(arena, axis->deployments)};
+
+	for (size_t i = 0; i < ATTRIBUTES; i++)
+		if (times->attributes[i])
+			copy.columns[copy.column_count++] =
+				(struct column){names[i], times->attributes[i]};
+	return copy;
 }
 
 /* The axis' number; a new one unless it is like the last. */
@@ -115,6 +164,7 @@ static size_t axis_number(struct shapes *shapes, const struct axis *axis)
 	times->grid = (struct grid_times){copy, axis->n};
 	for (size_t i = 0; i < ATTRIBUTES; i++)
 		times->attributes[i] = copy_texts(shapes->arena, columns[i], axis->n);
+	times->axis = axis_of(shapes->arena, times, copy, axis);
 	return shapes->axis_count++;
 }
 
@@ -128,7 +178,8 @@ static void add_series(struct shapes *shapes, const char *test, const struct ser
 		.unit = series->metric ? arena_strdup(arena, series->metric->unit) : NULL,
 		.direction = series->metric ? series->metric->direction : 0,
 		.axis = axis_number(shapes, series->axis),
-		.values = arena_array(arena, n, sizeof *entry.values)};
+		.values = arena_array(arena, n, sizeof *entry.values),
+		.window = series->window};
 
 	memcpy(entry.values, series->values, n * sizeof *entry.values);
 	shapes->entries[shapes->count++] = entry;

@@ -10,6 +10,7 @@
 #define AGENT_SHAPES_SHAPES_H
 
 #include "agent/core/arena.h"
+#include "agent/core/attribution.h"
 #include "agent/core/series.h"
 #include "detectors/change.h"
 #include "detectors/kmeans.h"
@@ -58,6 +59,7 @@ struct shape {
 	int direction; /* the metric's, if all members have the same; else 0 */
 	/* Of the nearest member that has any; NULL where unknown. */
 	const char *commit_before, *commit_after, *version_before, *version_after;
+	struct attribution suspects;        /* of its members */
 	const struct shape_member *members; /* nearest to the centroid first */
 	size_t count;
 	const struct shape_label *labels; /* most telling first */

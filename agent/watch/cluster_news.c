@@ -140,6 +140,7 @@ static struct announcement announce(
 		.place_version_before = arena_strdup(arena, shape->version_before),
 		.place_version_after = arena_strdup(arena, shape->version_after),
 		.members = shape->count,
+		.suspects = attribution_copy(arena, &shape->suspects),
 		.shared = shared_text(shape, arena)};
 }
 

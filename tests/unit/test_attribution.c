@@ -251,9 +251,69 @@ static void test_many(void **state)
 
 #define CASE(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
+/* Of a crowd: by the members, each with the numbers of its suspects c1 .. c9, deployed an hour
+ * apart. */
+static struct attribution common_of(struct arena *arena, const char *const *members, size_t count)
+{
+	static const char *const names[] = {
+		"c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7", "c8", "c9"};
+	struct attribution *all = arena_array(arena, count, sizeof *all);
+
+	for (size_t i = 0; i < count; i++) {
+		struct deployment *list = arena_array(arena, 10, sizeof *list);
+
+		all[i] = (struct attribution){.known = *members[i] != '?',
+			.timed = true,
+			.list = list,
+			.last = {.time = INT64_MIN}};
+		for (const char *at = members[i]; *at >= '0' && *at <= '9'; at++) {
+			int64_t time = (*at - '0') * INT64_C(3600000);
+
+			list[all[i].count++] = (struct deployment){
+				.after = time - 60000, .time = time, .commit = names[*at - '0']};
+		}
+		all[i].listed = all[i].count;
+		if (all[i].count > 0 && *members[i] > '0')
+			all[i].last = (struct deployment){.after = INT64_MIN,
+				.time = list[0].time - 3600000,
+				.commit = names[*members[i] - '1']};
+	}
+	return attribution_common(arena, all, count);
+}
+
+static void check_common(
+	const char *const *members, size_t count, const char *expected, double share)
+{
+	struct arena *arena = arena_new();
+	struct attribution common = common_of(arena, members, count);
+	const char *from = attribution_from(&common);
+	char text[64] = "";
+
+	for (size_t i = 0; i < common.listed; i++)
+		strcat(strcat(text, i ? " " : ""), common.list[i].commit);
+	assert_string_equal(text, expected);
+	assert_true(common.share == share);
+	assert_true(common.count == common.listed);
+	if (common.listed > 0 && common.list[0].commit[1] > '0')
+		assert_int_equal(from[1], common.list[0].commit[1] - 1);
+	arena_free(arena);
+}
+
+static void test_what_a_crowd_suspects(void **state)
+{
+	(void)state;
+	check_common((const char *const[]){"345", "45", "456"}, 3, "c4 c5", 1);
+	check_common((const char *const[]){"23", "3", "34", "7"}, 4, "c3", 0.75);
+	check_common((const char *const[]){"1", "2", "3", "4", "?"}, 5, "c1 c2 c3 c4", 1);
+	check_common((const char *const[]){"1", "2", "", "3", "", "4"}, 6, "c1 c2 c3 c4", 4 / 6.0);
+	check_common((const char *const[]){"", ""}, 2, "", 0);
+	check_common((const char *const[]){"?", "55"}, 2, "c5", 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_what_a_crowd_suspects),
 		CASE(test_points_of_builds),
 		CASE(test_points_that_lack_it),
 		CASE(test_nothing_known),
