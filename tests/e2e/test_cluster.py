@@ -74,6 +74,8 @@ def test_what_moved_in_files(hunter, tmp_path):
     assert cluster["time"].startswith("2024-03-03T12:00:00")
     assert (cluster["direction"], cluster["series"]) == ("up", 20)
     assert (cluster["commit_before"], cluster["commit_after"]) == ("c0059", "c0060")
+    suspects = cluster["suspects"]
+    assert [suspects[k] for k in ("from", "to", "count", "share")] == ["c0059", "c0060", 1, 1], suspects
     assert abs(cluster["change_percent"] - 20) < 1
     assert {"label": "path[1]=draw", "share": 1, "overall": 0.5} in cluster["shared"]
     assert len(cluster["members"]) == 20
