@@ -310,7 +310,8 @@ void text_elsewhere(struct buf *out, const struct environment_event *event)
 	else if (event->elsewhere_changed == 0)
 		buf_text(out, "the same tests elsewhere unchanged: probably the environment");
 	else
-		buf_printf(out, "of the same tests elsewhere %zu of %zu: probably the environment",
+		buf_printf(out,
+			"%zu of %zu of the same tests elsewhere changed: probably the environment",
 			event->elsewhere_changed, event->elsewhere);
 }
 

@@ -533,6 +533,38 @@ bool environment_follows(const struct environment_index *index,
 	return changed >= FOLLOWERS && 100 * changed >= FOLLOWING * count;
 }
 
+/* Whether the series goes the other way after the change, and until then. */
+static bool is_undone(
+	const struct environment_series *series, const struct environment_hit *hit, int64_t until)
+{
+	for (size_t i = 0; i < series->hit_count; i++) {
+		const struct environment_hit *later = &series->hits[i];
+
+		if (later->sign == -hit->sign && later->time > hit->time && later->time <= until)
+			return true;
+	}
+	return false;
+}
+
+bool environment_is_over(const struct environment_index *index,
+	const struct environment_moment *moment, int64_t until)
+{
+	size_t count = 0, undone = 0;
+
+	for (size_t i = first_of(index, moment->environment);
+		i < index->count && index->by_environment[i]->environment == moment->environment;
+		i++) {
+		const struct environment_series *series = index->by_environment[i];
+		const struct environment_hit *hit = hit_near(series, moment->time, moment->spacing);
+
+		if (!hit)
+			continue;
+		count++;
+		undone += is_undone(series, hit, until);
+	}
+	return count > 0 && 100 * undone >= ENVIRONMENT_SHARE * count;
+}
+
 bool environment_returns(const struct environment_index *index, uint64_t key,
 	const struct environment_moment *moment, int sign)
 {

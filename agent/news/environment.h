@@ -119,6 +119,10 @@ struct environment_moment {
 bool environment_follows(const struct environment_index *index,
 	const struct environment_moment *first, const struct environment_moment *then);
 
+/* Whether most of what changed at the moment has gone the other way until then (ms): it is over. */
+bool environment_is_over(const struct environment_index *index,
+	const struct environment_moment *moment, int64_t until);
+
 /* Whether a series of that key in the environment changed near that time, and the other way
  * before. */
 bool environment_returns(const struct environment_index *index, uint64_t key,

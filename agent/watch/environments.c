@@ -9,6 +9,7 @@
 
 #include "agent/engine/timers.h"
 #include "agent/news/group.h"
+#include "agent/news/reconcile.h"
 
 /* ms: how long a change waits for runs of other tests, and for others to be believed; how long an
  * event may be followed; how often it is looked again. */
@@ -349,7 +350,8 @@ static bool follows(struct environments *environments, const struct record *reco
 			moment->time - first.time > FOLLOWED_WITHIN ||
 			(moment->time < first.time && !group_near(first.time, first.spacing,
 							      moment->time, moment->spacing)) ||
-			!environment_follows(environments->index, &first, moment))
+			!environment_follows(environments->index, &first, moment) ||
+			environment_is_over(environments->index, &first, moment->time))
 			continue;
 		any = true;
 		if (known->event.followed)
@@ -428,6 +430,23 @@ static int64_t left_for_belief(const struct environments *environments, const st
 	return since + least(most, BELIEF_MOST) - agent_now(environments->agent);
 }
 
+/* Whether the moment is the end of what was told of its environment. */
+static bool is_end(const struct environments *environments, const struct environment_moment *moment)
+{
+	int64_t until = moment->time + RECONCILE_TOLERANCE * moment->spacing;
+
+	for (size_t i = 0; i < environments->event_count; i++) {
+		struct environment_moment first = moment_of(&environments->events[i].event);
+
+		if (first.environment == moment->environment && first.time < moment->time &&
+			!environment_is_over(environments->index, &first,
+				moment->time - RECONCILE_TOLERANCE * moment->spacing) &&
+			environment_is_over(environments->index, &first, until))
+			return true;
+	}
+	return false;
+}
+
 /* How many of the round would be told as part of the event. */
 static size_t count_ready(
 	const struct environments *environments, const struct environment_moment *moment)
@@ -459,6 +478,9 @@ static void decide_new(struct environments *environments, const struct record *r
 
 	environment_set(&event, tally);
 	add_event(environments, &event)->dirty = true;
+	log_event(LEVEL_INFO, "most of an environment changed, and not elsewhere",
+		LOG_TEXT("label", event.label), LOG_TEXT("value", event.value),
+		LOG_INT("changed", event.hit), LOG_INT("series", event.total));
 	decision->event = event.id;
 	decision->moment.time = event.time;
 }
@@ -520,6 +542,9 @@ static void decide(
 		decision->reason = "others of its environment are not believed yet";
 		return;
 	}
+	/* The end of an event is told as such: what is left is what has another level now. */
+	if (ready < ENVIRONMENT_LEAST && is_end(environments, moment))
+		return;
 	decide_new(environments, record, &tally, decision);
 }
 

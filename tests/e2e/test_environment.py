@@ -8,8 +8,10 @@ import signal
 import sqlite3
 
 import pytest
+import servers
 from fake_slack import FakeSlack
 from test_run import CANARY, START, Agent, bot
+from test_tell import SCHEMA, hook, valid  # noqa: F401
 
 HOUR = datetime.timedelta(hours=1)
 RUNNERS, METRICS = (7, 8, 9), 12
@@ -161,6 +163,22 @@ def test_slack(hunter, tmp_path, slack):
     assert post["text"].startswith(HEAD) and "probably the environment" in post["text"].splitlines()[0]
 
 
+def test_webhook(hunter, tmp_path, hook):  # noqa: F811
+    write(tmp_path, lambda r, m, i: slow(r, m, i) if i < 75 else 1, points=75)
+    path = config(tmp_path, f'webhook: {{url: "{hook.url}"}}')
+    assert hunter("run", "--once", "--config", path).code == 0
+    write(tmp_path, lambda r, m, i: slow(r, m, i) if i < 75 else 1, points=120)
+    assert hunter("run", "--once", "--config", path).code == 0
+    told, back = [json.loads(body) for _, body, _ in hook.taken]
+    for document in (told, back):
+        valid(SCHEMA, document)
+        event = document["environment"]
+        assert (event["label"], event["value"], event["changed"], event["series"], event["elsewhere"]) == ("runner", "runner-7", 12, 12, 24)
+        assert {c["environment"] for c in document["changes"]} == {"runner-7"}
+    assert told["kind"] == "changes" and told["summary"].startswith(HEAD[:-1])
+    assert back["kind"] == "recovered" and back["continues"] == told["key"] and back["summary"].startswith("runner-7: 12 series back after ")
+
+
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
 def test_more_of_it_after_a_restart(agents, tmp_path, slack, how):
     """Two series show it later: they are told with the others, without a message; another of its environment on its own."""
@@ -208,3 +226,55 @@ def test_back_again(agents, tmp_path, slack):
     agent.wait(lambda: len(slack.posts) == 2)
     assert re.match(r"runner-7: 12 series back after (20 h|19 h|21 h)$", slack.posts[1]["text"]), slack.posts[1]["text"]
     assert slack.posts[1]["thread_ts"]
+
+
+def shop(runner, test, i):
+    """Runner-7 is slow for 40 hours, t3 gets slower everywhere an hour after it did; later runner-8 gets a release 12 hours early."""
+    return ((1.2 if test == 3 and i >= SLOW + 1 else 1) * (1.08 if runner == 7 and SLOW <= i < 100 else 1)
+            * (1.1 if i >= (140 if runner == 8 else 152) else 1))
+
+
+@pytest.fixture(scope="module")
+def prometheus(tmp_path_factory):
+    start = int(START.timestamp())
+    rows = [({"test": f"t{m}", "runner": f"runner-{r}"}, value(r, m, i, shop), start + i * 3600)
+            for r in RUNNERS for m in range(METRICS) for i in range(190)]
+    with servers.prometheus(tmp_path_factory.mktemp("prometheus"), servers.openmetrics({"bench_seconds": rows})) as running:
+        yield running
+
+
+def service(folder, server, query="bench_seconds"):
+    path = folder / "hunter.yaml"
+    path.write_text(f"prometheus: {{url: '{server.url}'}}\nagent: {{state: {folder}/state.db, max_age: never}}\ntests:\n"
+                    f"  bench: {{type: prometheus, query: '{query}', step: 1h, range: 3650d, interval: 1h, environment: runner,"
+                    " detection: {season: none}, metrics: {bench: {direction: -1}}}\n")
+    return path
+
+
+def test_a_week_of_prometheus(hunter, tmp_path, prometheus):
+    """As points come, with candidates and what is confirmed later: each thing once."""
+    done = hunter("replay", "--config", service(tmp_path, prometheus), "--from", "2024-03-02", "--to", "2024-03-08T21:00Z")
+    assert done.code == 0, done.err
+    told = [line for line in done.out.splitlines() if re.search(r" since \d{4}-| back after |a rollout", line)]
+    assert re.match(r"runner-7: 1[12] of 12 series \+8\.\d% since 2024-03-03 12:00.* unchanged: probably the environment$", told[0])
+    assert re.match(r"[23] regressions in bench since 2024-03-03 13:00", told[1])
+    rest = [line for line in told[2:] if "1 improvement in bench" not in line]  # t3 on runner-7, which is back at another level
+    assert re.match(r"runner-7: 1[12] series back after 1 d 1[567] h", rest[0])
+    assert re.match(r"runner-8: 12 of 12 series \+(9|10|11).* since 2024-03-06 20:00.*probably the environment$", rest[1])
+    assert rest[2].startswith("24 regressions in bench since 2024-03-07 08:00")
+    assert rest[3].strip() == "the same tests have changed on runner-7, too: a rollout rather than the environment runner-8"
+    assert len(rest) == 4
+
+
+def test_prometheus_run_after_run(hunter, tmp_path, prometheus):
+    """A process for each run; what it knows of the one before is in its state."""
+    def run(hours):
+        until = int(START.timestamp()) + hours * 3600
+        done = hunter("run", "--once", "--config", service(tmp_path, prometheus, f"bench_seconds and on() (vector(time()) < {until})"))
+        assert done.code == 0, done.err
+        return messages(done.out)
+
+    assert run(SLOW) == []
+    heads = [head for hours in (SLOW + 3, SLOW + 6, SLOW + 12, SLOW + 30) for head in run(hours)]
+    assert heads[0].startswith("runner-7: 1") and sum("environment" in head for head in heads) == 1, heads
+    assert all("in bench since 2024-03-03 13:00" in head for head in heads[1:]), heads

@@ -284,6 +284,31 @@ static void test_way_back(void **state)
 	forget(&world);
 }
 
+static void test_end(void **state)
+{
+	struct world world = {.runners = 2, .tests = 10};
+	struct environment_moment moment = {runner(0), AT, HOUR};
+	struct environment_hit back = {
+		.time = AT + 20 * HOUR, .spacing = HOUR, .sign = -1, .size = -8};
+
+	(void)state;
+	hit(&world, 0, 10, AT);
+	look(&world);
+	for (size_t i = 0; i < 6; i++) {
+		struct environment_series *series = &world.view->series[i];
+		struct environment_hit *both = arena_array(world.view->arena, 2, sizeof *both);
+
+		assert_false(environment_is_over(world.index, &moment, 200 * HOUR));
+		both[0] = series->hits[0];
+		both[1] = back;
+		series->hits = both;
+		series->hit_count = 2;
+	}
+	assert_true(environment_is_over(world.index, &moment, back.time));
+	assert_false(environment_is_over(world.index, &moment, back.time - 1));
+	forget(&world);
+}
+
 static void check_rest(const char *identity, const char *label, const char *rest)
 {
 	struct buf out = {0};
@@ -374,6 +399,7 @@ int main(void)
 		cmocka_unit_test(test_other_times_are_others),
 		cmocka_unit_test(test_rollout),
 		cmocka_unit_test(test_way_back),
+		cmocka_unit_test(test_end),
 		cmocka_unit_test(test_what_a_label_leaves),
 		cmocka_unit_test(test_keys),
 		cmocka_unit_test(test_attributes),
