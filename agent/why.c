@@ -80,7 +80,7 @@ static void put_last(const struct asking *asking)
 		if (ask->marks[i].last_point > last)
 			last = ask->marks[i].last_point;
 	if (last != WHEN_ALWAYS)
-		fprintf(stderr, "hunter-c: the last point that the agent has seen is of %s\n",
+		fprintf(stderr, "hunter-c: the agent has seen points up to %s, or later\n",
 			when_format(last, time));
 	for (size_t i = 0; i < ask->condition_count; i++)
 		if ((ask->conditions[i].kind == CONDITION_TEST &&
@@ -102,7 +102,8 @@ static void ready(void *context, struct task *const *tasks)
 	struct buf out = {0};
 
 	if (!gather_log(task)) {
-		put_last(asking);
+		if (task->error.kind != ERROR_USAGE)
+			put_last(asking);
 		return;
 	}
 	asking->lacks_data = ((const struct why *)task->result)->end == WHY_NO_DATA;

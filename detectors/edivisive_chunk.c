@@ -18,6 +18,9 @@
 /* How often what stands may change because excursions are gone. */
 enum { FILL_ROUNDS = 4 };
 
+/* Values are clipped so many spreads from their neighbours; those that many beyond are outliers. */
+static const double CLIP_SPREADS = 3, FAR_BEYOND = 3;
+
 /* Values are read four at a time, a last time beyond the end. */
 enum { PADDING = 3 };
 
@@ -207,6 +210,25 @@ static size_t search_filled(struct chunk *chunk, size_t found, const struct chun
 	return found;
 }
 
+/* Values that are brought near to their neighbours before anything is searched for. */
+static void note_clipped(const struct chunk *chunk, struct tried_list *tried)
+{
+	for (size_t i = 0; tried && i < chunk->n; i++) {
+		double spread = chunk->spread[i / CLIP_BLOCK];
+		struct tried one = {.index = tried->places[i],
+			.fate = TRIED_OUTLIER,
+			.pvalue = (double)NAN,
+			.mean_before = ldexp(chunk->y[i] + chunk->shift, -chunk->exponent),
+			.mean_after = ldexp(chunk->x[i] + chunk->shift, -chunk->exponent)};
+		double beyond = fabs(chunk->x[i] - chunk->y[i]);
+
+		if (beyond < FAR_BEYOND * spread || beyond == 0)
+			continue;
+		tried_limit(&one, "deviations", CLIP_SPREADS + beyond / spread, CLIP_SPREADS);
+		tried_note(tried, &one);
+	}
+}
+
 size_t chunk_evaluate(
 	struct chunk *chunk, const double *values, size_t n, const struct chunk_room *room)
 {
@@ -222,6 +244,7 @@ size_t chunk_evaluate(
 	room->excursions->count = chunk_pulses(chunk, room->excursions->items);
 	bool filled = fill(chunk, room->excursions, room->scratch) < n;
 	size_t same = chunk_clip(chunk, filled || chunk->filled ? 0 : known, kept);
+	note_clipped(chunk, scratch_tried(room->scratch));
 	chunk->filled = filled;
 	chunk_add_up(chunk, &room->prefix);
 	size_t candidates = chunk_windows(chunk, same, room);

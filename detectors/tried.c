@@ -19,6 +19,7 @@ const char *const tried_names[TRIED_FATES] = {
 	[TRIED_EXCURSION] = "excursion",
 	[TRIED_SHORT] = "short",
 	[TRIED_RAMP] = "ramp",
+	[TRIED_OUTLIER] = "outlier",
 	[TRIED_MODE] = "mode",
 	[TRIED_WANDER] = "wanders",
 	[TRIED_DRIFT] = "drift",
@@ -44,6 +45,7 @@ const char *const tried_sentences[TRIED_FATES] = {
 	[TRIED_EXCURSION] = "an excursion: the values come back after a few points",
 	[TRIED_SHORT] = "a stronger one lies within a few points",
 	[TRIED_RAMP] = "a part of a ramp, which stands as one change",
+	[TRIED_OUTLIER] = "an outlier: the values beside it are as before",
 	[TRIED_MODE] = "one more stay on a level that the values keep to and leave again",
 	[TRIED_WANDER] = "no more than what the level, which wanders, does all the time",
 	[TRIED_DRIFT] = "in the midst of a slow drift, which is too little to be told",
@@ -71,6 +73,7 @@ int tried_weight(enum tried_fate fate)
 	case TRIED_RANKS:
 	case TRIED_MAGNITUDE:
 	case TRIED_ENDS:
+	case TRIED_OUTLIER:
 	case TRIED_APART:
 	case TRIED_PENDING:
 	case TRIED_FLOOR:

@@ -31,6 +31,7 @@ enum tried_fate {
 	TRIED_EXCURSION, /* the values come back */
 	TRIED_SHORT,     /* a stronger one lies so near that what is between is no level */
 	TRIED_RAMP,      /* a part of a ramp that stands as one change */
+	TRIED_OUTLIER,   /* a value far from its neighbours, which is clipped before anything */
 	TRIED_MODE,      /* one more stay on a level that the values keep to and leave again */
 	TRIED_WANDER,    /* what a level that wanders does */
 	TRIED_DRIFT,     /* in the midst of a drift that is too slow to be told */

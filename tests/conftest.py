@@ -95,8 +95,8 @@ class Failed(Exception):
 
 
 # What takes longest begins first, or one worker would be busy with it when the others are done.
-LONGEST = ("test_graphite.py", "test_storm.py", "test_large.py", "test_seasons.py", "test_postgres.py", "test_kill.py",
-           "unit.cluster", "unit.memory", "test_recovery.py", "test_belief.py", "unit.edivisive_stream")
+LONGEST = ("test_graphite.py", "test_storm.py", "test_explains.py", "test_large.py", "test_seasons.py", "test_postgres.py",
+           "test_kill.py", "unit.cluster", "unit.memory", "test_recovery.py", "test_belief.py", "unit.edivisive_stream")
 
 
 def urgency(item):
@@ -105,7 +105,7 @@ def urgency(item):
 
 
 # Their server takes long to start: the tests of each go to one worker, and all others wherever one is free.
-ONE_SERVER = ("test_graphite.py", "test_seasons.py", "test_victoria.py")
+ONE_SERVER = ("test_explains.py", "test_graphite.py", "test_seasons.py", "test_victoria.py")
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -214,10 +214,18 @@ static bool look(struct arena *arena, const struct dataset *data,
 	return good;
 }
 
+/* An outlier is meant where it is the very point that is asked about. */
+static int weight_of(const struct why *why, const struct tried *one)
+{
+	if (one->fate != TRIED_OUTLIER)
+		return tried_weight(one->fate);
+	return one->index == why->place ? tried_weight(TRIED_EXCURSION) : tried_weight(TRIED_WEAK);
+}
+
 /* Of two that are near the place: which is meant. */
 static bool is_better(const struct why *why, const struct tried *one, const struct tried *best)
 {
-	int weight = tried_weight(one->fate), least = best ? tried_weight(best->fate) : -1;
+	int weight = weight_of(why, one), least = best ? weight_of(why, best) : -1;
 
 	if (weight != least || one->fate == TRIED_STANDS)
 		return weight > least ||

@@ -131,7 +131,8 @@ static void put_absent(struct buf *out, const struct why *why)
 	}
 	buf_text(out, "\nlast data  ");
 	if (why->last != WHEN_ALWAYS)
-		buf_printf(out, "%s, as the agent has seen it", when_format(why->last, time));
+		buf_printf(out, "%s or later, as the agent has noted it",
+			when_format(why->last, time));
 	else
 		buf_text(out, why->has_state ? "none that the agent has ever seen"
 					     : "nobody knows: the agent's state is not there");

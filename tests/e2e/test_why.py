@@ -372,4 +372,4 @@ def test_data_that_are_gone(hunter, tmp_path):
     assert hunter("run", "--once", "--config", path).code == 0
     (tmp_path / "data.csv").unlink()
     done = hunter("why", "--config", path, "db.read", "p99")
-    assert done.code == 3 and f"the last point that the agent has seen is of {(START + 39 * DAY):%Y-%m-%d}" in done.err
+    assert done.code == 3 and f"the agent has seen points up to {(START + 39 * DAY):%Y-%m-%d}" in done.err

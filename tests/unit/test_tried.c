@@ -148,6 +148,17 @@ static void test_excursions_come_back(void **state)
 	assert_true(has(values, &usual, 99, 101, TRIED_EXCURSION));
 }
 
+static void test_a_single_value_is_an_outlier(void **state)
+{
+	double values[POINTS];
+
+	(void)state;
+	flat(values, 2);
+	values[100] += 30;
+	assert_true(has(values, &usual, 100, 100, TRIED_OUTLIER));
+	assert_false(has(values, &usual, 1, POINTS - 1, TRIED_STANDS));
+}
+
 static void test_ranks_have_to_agree(void **state)
 {
 	struct edivisive_options lenient = usual;
@@ -360,6 +371,7 @@ int main(void)
 		cmocka_unit_test(test_results_do_not_depend_on_the_list),
 		cmocka_unit_test(test_steps_stand_and_small_ones_fail_the_test),
 		cmocka_unit_test(test_excursions_come_back),
+		cmocka_unit_test(test_a_single_value_is_an_outlier),
 		cmocka_unit_test(test_ranks_have_to_agree),
 		cmocka_unit_test(test_parts_of_a_ramp_are_one),
 		cmocka_unit_test(test_no_result_depends_on_the_list),
