@@ -204,7 +204,8 @@ static int run(struct cli *cli)
 
 	if (arguments.count < 2 || arguments.count > 3) {
 		error_set(&error, ERROR_USAGE,
-			"why takes a test, a metric, and perhaps a time or a commit");
+			"why takes a test, a metric, and perhaps a time or a commit; "
+			"hunter-c list-metrics TEST has the names of a test's metrics");
 		return cli_fail(&error);
 	}
 	config = cli_config(cli);

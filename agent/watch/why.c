@@ -20,6 +20,8 @@
 #include "detectors/confirm.h"
 #include "detectors/scratch.h"
 
+enum { LEAST_PREFIX = 4 }; /* characters of a commit */
+
 const char *const why_names[WHY_ENDS] = {
 	[WHY_TOLD] = "told",
 	[WHY_WAITS] = "group",
@@ -90,7 +92,26 @@ struct strings why_topics(const struct config *config, const struct test *test, 
 	return (struct strings){names, count};
 }
 
-/* The commit's first point, else the first at that time or after it. */
+/* The time of the first deployment of that commit or version, or of one that begins so. */
+static bool find_deployment(const struct deployments *deployments, const char *name, int64_t *time)
+{
+	size_t length = strlen(name);
+
+	for (size_t i = 0; deployments && i < deployments->count; i++) {
+		const struct deployment *one = &deployments->items[i];
+		const char *own = deployment_name(one);
+
+		if (!own || strncmp(own, name, length) != 0 ||
+			(length < LEAST_PREFIX && own[length] != '\0'))
+			continue;
+		*time = one->time;
+		return true;
+	}
+	return false;
+}
+
+/* The commit's first point, else the first point at or after its deployment, else the first at that
+ * time or after it. */
 static bool find_place(
 	const struct why_ask *ask, struct why *why, size_t *place, struct error *error)
 {
@@ -104,7 +125,8 @@ static bool find_place(
 		return false;
 	if (mark_find(&known, axis, false, place))
 		return true;
-	if (!when_parse(ask->at, ask->now, &time, error))
+	if (!when_parse(ask->at, ask->now, &time, error) &&
+		!find_deployment(axis->deployments, ask->at, &time))
 		return error_set(error, ERROR_USAGE,
 			"\"%.100s\" is neither a commit of the series' points nor a time", ask->at);
 	*place = axis_lower_bound(axis, time);
