@@ -152,7 +152,7 @@ static bool read_spans(
 	const json_t *list, struct arena *arena, struct labels *labels, struct error *error)
 {
 	size_t count = json_array_size(list);
-	struct span *spans = arena_array(arena, count + 1, sizeof *spans);
+	struct score_span *spans = arena_array(arena, count + 1, sizeof *spans);
 	if (list && !json_is_array(list))
 		return error_set(error, ERROR_DATA, "is not a list of spans");
 	for (size_t i = 0; i < count; i++) {

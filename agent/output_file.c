@@ -1,5 +1,6 @@
 /*
- * See output_file.h.
+ * The new content goes to a temporary file in the same folder; devices and pipes are written
+ * directly.
  */
 #include "agent/output_file.h"
 

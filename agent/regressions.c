@@ -110,8 +110,8 @@ static bool find_baseline(struct task *task, const struct half *half, const stru
 	const size_t **out, struct error *error)
 {
 	const struct selection *selection = &half->regressions->ask.selection;
-	struct mark resolved;
-	const struct mark *mark = &resolved;
+	struct select_mark resolved;
+	const struct select_mark *mark = &resolved;
 	if (!mark_resolve(&selection->from, task->test->name, data, &resolved, error))
 		return false;
 	size_t *points = arena_array(task->query.arena, data->count, sizeof *points);
@@ -136,10 +136,10 @@ static bool work(struct task *task, struct scratch *scratch, struct error *error
 	struct query *query = &task->query;
 	const struct selection *asked = &half->regressions->ask.selection;
 	struct selection selection = *asked;
-	selection.from = (struct mark){0};
+	selection.from = (struct select_mark){0};
 	selection.last = half->is_branch ? asked->last : 0;
 	if (half->compared && !half->is_branch)
-		selection.to = (struct mark){0};
+		selection.to = (struct select_mark){0};
 	if (!selection_apply(&selection, task->test->name, query->arena, &query->data, error))
 		return false;
 	if (half->is_branch)
@@ -266,7 +266,7 @@ static bool has_both_sides(const struct task *task, const struct comparison *com
 }
 
 /* The change that the span begins with, or NULL. */
-static const struct change *change_to(const struct findings *found, struct span span)
+static const struct change *change_to(const struct findings *found, struct compare_span span)
 {
 	for (size_t i = 0; i < found->count; i++)
 		if (found->changes[i].index == span.from)

@@ -94,13 +94,13 @@ static bool check_single(const char *side, const char *date, const char *commit,
 		"only one of --%s, --%s-commit and --%s-version can be given", side, side, side);
 }
 
-static struct mark mark_of(const char *commit, const char *version)
+static struct select_mark mark_of(const char *commit, const char *version)
 {
 	if (commit)
-		return (struct mark){"commit", commit};
+		return (struct select_mark){"commit", commit};
 	if (version)
-		return (struct mark){"version", version};
-	return (struct mark){0};
+		return (struct select_mark){"version", version};
+	return (struct select_mark){0};
 }
 
 bool selection_resolve(const struct selection_flags *flags, int64_t now, struct selection *out,
@@ -240,7 +240,7 @@ int64_t selection_standing_since(int64_t now, int64_t range)
 	return since - (beyond < 0 ? beyond + grid : beyond);
 }
 
-static bool may_be_abbreviated(const struct mark *mark)
+static bool may_be_abbreviated(const struct select_mark *mark)
 {
 	enum { LEAST_DIGITS = 4 };
 	size_t length = mark->attribute ? strlen(mark->value) : 0;
@@ -250,7 +250,7 @@ static bool may_be_abbreviated(const struct mark *mark)
 
 /* Takes a commit into account that may be meant; true if it is the one, as it is written. */
 static bool weigh_commit(
-	const char *commit, const struct mark *mark, const char **one, const char **other)
+	const char *commit, const struct select_mark *mark, const char **one, const char **other)
 {
 	if (!commit || strncasecmp(commit, mark->value, strlen(mark->value)) != 0)
 		return false;
@@ -261,8 +261,8 @@ static bool weigh_commit(
 	return strcmp(commit, mark->value) == 0;
 }
 
-bool mark_resolve(const struct mark *mark, const char *test, const struct dataset *data,
-	struct mark *out, struct error *error)
+bool mark_resolve(const struct select_mark *mark, const char *test, const struct dataset *data,
+	struct select_mark *out, struct error *error)
 {
 	const char *one = NULL, *other = NULL;
 	const struct axis *seen = NULL;
@@ -286,7 +286,7 @@ bool mark_resolve(const struct mark *mark, const char *test, const struct datase
 	return true;
 }
 
-bool mark_find(const struct mark *mark, const struct axis *axis, bool last, size_t *index)
+bool mark_find(const struct select_mark *mark, const struct axis *axis, bool last, size_t *index)
 {
 	const struct column *column = axis_column(axis, mark->attribute);
 	if (!column)
@@ -301,8 +301,8 @@ bool mark_find(const struct mark *mark, const struct axis *axis, bool last, size
 	return false;
 }
 
-bool mark_missing(
-	const struct mark *mark, const char *test, const struct dataset *data, struct error *error)
+bool mark_missing(const struct select_mark *mark, const char *test, const struct dataset *data,
+	struct error *error)
 {
 	const char *names[1000];
 	size_t count = 0;
@@ -324,7 +324,7 @@ bool mark_missing(
 	return field_hint(error, mark->value, names, count);
 }
 
-bool mark_time(const struct mark *mark, const struct dataset *data, bool last, int64_t *time)
+bool mark_time(const struct select_mark *mark, const struct dataset *data, bool last, int64_t *time)
 {
 	const struct axis *seen = NULL;
 	bool found = false;
@@ -343,12 +343,12 @@ bool mark_time(const struct mark *mark, const struct dataset *data, bool last, i
 }
 
 /* Cuts every axis at the mark: before its first point, or behind its last. */
-static bool cut_at_mark(const struct mark *asked, bool last, const char *test, struct dataset *data,
-	struct axis *const *axes, size_t count, struct error *error)
+static bool cut_at_mark(const struct select_mark *asked, bool last, const char *test,
+	struct dataset *data, struct axis *const *axes, size_t count, struct error *error)
 {
 	int64_t time = 0;
-	struct mark resolved;
-	const struct mark *mark = &resolved;
+	struct select_mark resolved;
+	const struct select_mark *mark = &resolved;
 	if (!asked->attribute)
 		return true;
 	if (!mark_resolve(asked, test, data, &resolved, error))

@@ -28,13 +28,13 @@ struct selection_flags {
 extern const struct field selection_fields[];
 
 /* A bound by attribute: the attribute's name and value. */
-struct mark {
+struct select_mark {
 	const char *attribute, *value; /* NULL: no such bound */
 };
 
 struct selection {
 	int64_t since, until; /* ms; WHEN_ALWAYS, WHEN_NEVER where not given */
-	struct mark from, to;
+	struct select_mark from, to;
 	size_t last; /* 0: all */
 	const char *branch;
 	struct strings metrics, attributes; /* none: all */
@@ -75,18 +75,19 @@ bool selection_apply(const struct selection *selection, const char *test, struct
  * What the mark means in this data: a commit that no point has, of four hexadecimal digits or more,
  * is taken as the beginning of the only one that begins so. Fails where several do, and names two.
  */
-bool mark_resolve(const struct mark *mark, const char *test, const struct dataset *data,
-	struct mark *out, struct error *error) MUST_USE;
+bool mark_resolve(const struct select_mark *mark, const char *test, const struct dataset *data,
+	struct select_mark *out, struct error *error) MUST_USE;
 
 /* The last (or first) point of the axis whose attribute has the mark's value; false if there is
  * none. */
-bool mark_find(const struct mark *mark, const struct axis *axis, bool last, size_t *index);
+bool mark_find(const struct select_mark *mark, const struct axis *axis, bool last, size_t *index);
 
 /* The time of the mark's last (or first) point on any axis, ms; false if there is none. */
-bool mark_time(const struct mark *mark, const struct dataset *data, bool last, int64_t *time);
+bool mark_time(
+	const struct select_mark *mark, const struct dataset *data, bool last, int64_t *time);
 
 /* Fails with "test "x": no point has commit "y"", and the nearest known value. */
-bool mark_missing(
-	const struct mark *mark, const char *test, const struct dataset *data, struct error *error);
+bool mark_missing(const struct select_mark *mark, const char *test, const struct dataset *data,
+	struct error *error);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * See state_file.h.
+ * Loads the configuration only where --state does not name the file.
  */
 #include "agent/state_file.h"
 

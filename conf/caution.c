@@ -19,7 +19,7 @@ enum { SHORT = 16 }; /* bytes of a key or token below which it can be guessed */
 struct caution {
 	struct loader *loader;
 	const struct yaml_node *map;
-	const struct subject *subject;
+	const struct error_context *subject;
 	const struct field *fields;
 	const void *options;
 };
@@ -181,7 +181,7 @@ static void check_ssl(const struct caution *caution)
 }
 
 void caution_options(struct loader *loader, const struct yaml_node *map,
-	const struct subject *subject, const struct field *fields, const void *options,
+	const struct error_context *subject, const struct field *fields, const void *options,
 	const struct endpoint *endpoint)
 {
 	const struct caution caution = {loader, map, subject, fields, options};

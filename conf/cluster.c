@@ -34,7 +34,7 @@ const struct field group_fields[] = {
 static const char *const other_keys[] = {"tests", NULL};
 
 static const struct yaml_node *find_tests(
-	struct loader *loader, const struct yaml_node *map, const struct subject *subject)
+	struct loader *loader, const struct yaml_node *map, const struct error_context *subject)
 {
 	const struct yaml_node *tests = yaml_get(map, "tests");
 
@@ -46,7 +46,7 @@ static const struct yaml_node *find_tests(
 }
 
 struct cluster_settings *cluster_read(struct loader *loader, const struct yaml_node *map,
-	const struct subject *subject, const struct yaml_node **tests)
+	const struct error_context *subject, const struct yaml_node **tests)
 {
 	const struct plugin *plugin = loader->source->schema->cluster;
 	struct cluster_settings *settings = arena_alloc(loader->arena, sizeof *settings);

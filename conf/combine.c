@@ -127,7 +127,7 @@ bool combine_parse(const struct schema *schema, const struct plugin *detector, c
 
 /* A member of a list: a name, or a map with `detector` and its options. */
 static bool read_member(struct loader *loader, const struct yaml_node *node,
-	const struct subject *subject, struct unset *unset, struct combine_member *member)
+	const struct error_context *subject, struct unset *unset, struct combine_member *member)
 {
 	const struct detection none = {0};
 	struct yaml_node name = {.kind = YAML_SCALAR, .text = "detector"};
@@ -164,7 +164,7 @@ static bool read_member(struct loader *loader, const struct yaml_node *node,
 
 /* The entry that says how many and which; NULL after a report. */
 static const struct yaml_entry *find_list(
-	struct loader *loader, const struct yaml_node *map, const struct subject *subject)
+	struct loader *loader, const struct yaml_node *map, const struct error_context *subject)
 {
 	const struct yaml_entry *found = NULL;
 	for (size_t i = 0; i < map->count; i++) {
@@ -186,7 +186,7 @@ static const struct yaml_entry *find_list(
 }
 
 static void read_members(struct loader *loader, const struct yaml_entry *entry,
-	const struct subject *subject, struct combine_options *out, struct unset *unset)
+	const struct error_context *subject, struct combine_options *out, struct unset *unset)
 {
 	struct error error;
 	const struct yaml_node *list = entry->value;
@@ -207,7 +207,7 @@ static void read_members(struct loader *loader, const struct yaml_entry *entry,
 
 /* The text form, within YAML. What came from the environment may be a secret, and is not shown. */
 static void read_text(struct loader *loader, const struct yaml_node *value,
-	const struct subject *subject, const struct plugin *detector, void *options,
+	const struct error_context *subject, const struct plugin *detector, void *options,
 	struct unset *unset)
 {
 	struct error error;
@@ -229,10 +229,10 @@ static void read_text(struct loader *loader, const struct yaml_node *value,
 }
 
 void combine_read(struct loader *loader, const struct yaml_node *value,
-	const struct subject *subject, const struct plugin *detector, void *options,
+	const struct error_context *subject, const struct plugin *detector, void *options,
 	struct unset *unset)
 {
-	struct subject part = *subject;
+	struct error_context part = *subject;
 	part.part = "detection: combine";
 	if (value->kind == YAML_SCALAR) {
 		read_text(loader, value, &part, detector, options, unset);

@@ -173,7 +173,7 @@ static void add_entry(struct loader *loader, struct section *section, const char
 {
 	const void **place = dict_place(&section->names, entry->key->text);
 	const struct yaml_node *first = *place;
-	struct subject subject = {.kind = kind};
+	struct error_context subject = {.kind = kind};
 	if (first) {
 		loader_report(loader, false, entry->key, &subject, "\"%.200s\" is already at %s:%d",
 			entry->key->text, first->file, first->line);
@@ -187,7 +187,7 @@ static void add_entry(struct loader *loader, struct section *section, const char
 
 static void add_names(struct sections *sections, size_t which, const struct yaml_node *map)
 {
-	struct subject subject = {.kind = merged_sections[which]};
+	struct error_context subject = {.kind = merged_sections[which]};
 	if (yaml_is_null(map))
 		return;
 	if (map->kind != YAML_MAP) {
@@ -258,7 +258,7 @@ static void read_files(struct sections *sections, const char *path)
 /* SQLite takes an empty name, ":memory:" and "file:...?mode=memory" for databases that are gone
  * when the agent ends: it would announce everything again. */
 static void check_state(struct loader *loader, const struct yaml_node *map,
-	const struct subject *subject, const char *state)
+	const struct error_context *subject, const char *state)
 {
 	if (!*state || strcmp(state, ":memory:") == 0 || strncasecmp(state, "file:", 5) == 0)
 		loader_report(loader, false, yaml_get(map, "state"), subject,
@@ -267,7 +267,7 @@ static void check_state(struct loader *loader, const struct yaml_node *map,
 }
 
 static void check_listen(struct loader *loader, const struct yaml_node *map,
-	const struct subject *subject, const char *key, const char *listen)
+	const struct error_context *subject, const char *key, const char *listen)
 {
 	const char *colon = strrchr(listen, ':');
 	char *end = NULL;
@@ -338,7 +338,7 @@ static void report_section(struct loader *loader, const struct yaml_node *key)
 
 static void read_sections(struct loader *loader, const struct sections *sections)
 {
-	struct subject file = {0};
+	struct error_context file = {0};
 	struct unset unset = {0};
 	for (size_t i = 0; i < sections->plain.count; i++) {
 		const struct yaml_entry *section = &sections->plain.entries[i];
@@ -351,8 +351,9 @@ static void read_sections(struct loader *loader, const struct sections *sections
 			report_section(loader, section->key);
 	}
 	if (unset.variable)
-		loader_report(loader, false, unset.where, &(struct subject){.part = "detection"},
-			"${%s} is not set", unset.variable);
+		loader_report(loader, false, unset.where,
+			&(struct error_context){.part = "detection"}, "${%s} is not set",
+			unset.variable);
 }
 
 static struct config *new_config(const char *path)

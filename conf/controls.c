@@ -15,13 +15,13 @@ const char *const control_keys[] = {
 struct noted_control {
 	struct control_rule *rule;
 	const struct yaml_node *where;
-	struct subject subject;
+	struct error_context subject;
 	enum { UNSEEN, OPEN, SEEN } state; /* in the search for circles */
 	struct noted_control *next;
 };
 
 const struct control_rule *control_note(struct loader *loader, const struct yaml_node *map,
-	const struct subject *subject, const struct control_options *options,
+	const struct error_context *subject, const struct control_options *options,
 	const struct control_rule *base)
 {
 	enum control_mode mode = options->explained_by ? CONTROL_LOAD : CONTROL_RATIO;

@@ -145,7 +145,7 @@ static void note_unset(struct unset *unset, const char *variable, const struct y
 /* The layer's detector, by default the one below; NULL if it cannot be had, which was reported or
  * noted. */
 static const struct plugin *layer_detector(struct loader *loader, const struct yaml_node *map,
-	const struct subject *subject, const struct plugin *below, struct unset *unset)
+	const struct error_context *subject, const struct plugin *below, struct unset *unset)
 {
 	const struct yaml_node *value = yaml_get(map, "detector");
 	const struct yaml_node *combine = yaml_get(map, DETECTION_COMBINE);
@@ -183,7 +183,8 @@ static const char *text_of(const struct yaml_node *map, const char *name)
 
 /* Sets what the layer says of believing; a text is NULL where it says nothing. */
 static void layer_belief(struct loader *loader, const struct yaml_node *map,
-	const struct subject *subject, const char *confirm, const char *fdr, struct detection *out)
+	const struct error_context *subject, const char *confirm, const char *fdr,
+	struct detection *out)
 {
 	struct confirm_rule rule;
 	struct error error;
@@ -200,7 +201,8 @@ static void layer_belief(struct loader *loader, const struct yaml_node *map,
 
 /* The same for seasons. */
 static void layer_season(struct loader *loader, const struct yaml_node *map,
-	const struct subject *subject, const struct season_options *season, struct detection *out)
+	const struct error_context *subject, const struct season_options *season,
+	struct detection *out)
 {
 	enum season_mode mode;
 	const struct zone *zone;
@@ -219,7 +221,7 @@ static void layer_season(struct loader *loader, const struct yaml_node *map,
 }
 
 struct detection detection_layer(struct loader *loader, const struct yaml_node *map,
-	const struct subject *subject, const struct detection *base, struct unset *unset)
+	const struct error_context *subject, const struct detection *base, struct unset *unset)
 {
 	static const char *const other_keys[] = {"detector", DETECTION_COMBINE, NULL};
 	if (yaml_is_null(map))
@@ -253,7 +255,8 @@ struct detection detection_layer(struct loader *loader, const struct yaml_node *
 }
 
 void detection_check(struct loader *loader, const struct yaml_node *last,
-	const struct subject *subject, const struct detection *detection, const struct unset *unset)
+	const struct error_context *subject, const struct detection *detection,
+	const struct unset *unset)
 {
 	struct error error;
 	const struct plugin *detector = detection->detector;
@@ -264,10 +267,10 @@ void detection_check(struct loader *loader, const struct yaml_node *last,
 }
 
 struct detection detection_read(struct loader *loader, const struct yaml_node *node,
-	const struct subject *subject, const struct detection *base, struct unset *unset)
+	const struct error_context *subject, const struct detection *base, struct unset *unset)
 {
 	struct detection out = *base;
-	struct subject part = *subject;
+	struct error_context part = *subject;
 	part.part = "detection";
 	if (!node)
 		return out;

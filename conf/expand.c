@@ -138,7 +138,7 @@ static const char *get(void *context, const char *name)
 }
 
 void loader_set_variables(struct loader *loader, const struct field *fields, void *options,
-	const struct yaml_node *where, const struct subject *subject)
+	const struct yaml_node *where, const struct error_context *subject)
 {
 	struct error error;
 	if (!field_variables(fields, options, get, loader, loader->arena, &error))

@@ -41,7 +41,7 @@ static void add_test(struct groups *groups, struct group_state *group, const str
 }
 
 static void report_unknown(struct groups *groups, const struct yaml_node *where,
-	const struct subject *subject, const char *name)
+	const struct error_context *subject, const char *name)
 {
 	const struct config *config = groups->loader->config;
 	size_t count = config->test_count + groups->count;
@@ -58,8 +58,8 @@ static void report_unknown(struct groups *groups, const struct yaml_node *where,
 }
 
 static void add_group(struct groups *groups, struct group_state *group,
-	const struct yaml_node *where, const struct subject *subject, struct group_state *member,
-	int depth)
+	const struct yaml_node *where, const struct error_context *subject,
+	struct group_state *member, int depth)
 {
 	if (member->open || depth > CHAIN_MAX) {
 		loader_report(groups->loader, false, where, subject,
@@ -76,7 +76,7 @@ static void add_group(struct groups *groups, struct group_state *group,
 static void resolve(struct groups *groups, struct group_state *group, int depth)
 {
 	struct loader *loader = groups->loader;
-	struct subject subject = {.kind = "group", .name = group->name};
+	struct error_context subject = {.kind = "group", .name = group->name};
 	if (group->done)
 		return;
 	group->open = true;
@@ -113,7 +113,7 @@ static void read_group(struct groups *groups, const struct yaml_entry *entry)
 	group->name = loader_expand(loader, entry->key, false, &missing);
 	group->node = entry->value;
 	group->members.arena = loader->arena;
-	struct subject subject = {.kind = "group", .name = group->name};
+	struct error_context subject = {.kind = "group", .name = group->name};
 	if (entry->value->kind == YAML_MAP && yaml_get(entry->value, "type")) {
 		loader_check_name(loader, entry->key, &subject, group->name);
 		group->cluster = cluster_read(loader, entry->value, &subject, &group->node);
@@ -132,7 +132,7 @@ static void read_group(struct groups *groups, const struct yaml_entry *entry)
 static void check_hiding(
 	struct groups *groups, const struct group_state *group, const struct yaml_node *where)
 {
-	struct subject subject = {.kind = "group", .name = group->name};
+	struct error_context subject = {.kind = "group", .name = group->name};
 	const struct test *test = dict_get(groups->loader->tests, group->name);
 	if (test && group->cluster)
 		loader_report(groups->loader, false, where, &subject,

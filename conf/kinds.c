@@ -84,7 +84,7 @@ static bool listed(const char *const *names, const char *name)
 }
 
 void kind_check(struct loader *loader, const struct kind *kind, const struct yaml_node *map,
-	const struct subject *subject)
+	const struct error_context *subject)
 {
 	static const char *const lists[] = {
 		"attributes", "suffixes", "channel", "channels", "csv_options", NULL};

@@ -56,7 +56,7 @@ struct loader {
 };
 
 /* Whose values are read, for messages: `test "x": metric "p99": detection`, `slack` (no name). */
-struct subject {
+struct error_context {
 	const char *kind, *name, *metric;
 	const char *part; /* within it: `detection`, or NULL */
 };
@@ -64,36 +64,36 @@ struct subject {
 /* Reports at a node. The same problem at the same node is told once: tests share the nodes of their
  * templates. */
 void loader_report(struct loader *loader, bool warning, const struct yaml_node *where,
-	const struct subject *subject, const char *format, ...) PRINTF_LIKE(5, 6);
+	const struct error_context *subject, const char *format, ...) PRINTF_LIKE(5, 6);
 
 /* Reports a name that is empty or has control characters: it goes to terminals, to Slack and into
  * labels. */
 void loader_check_name(struct loader *loader, const struct yaml_node *where,
-	const struct subject *subject, const char *name);
+	const struct error_context *subject, const char *name);
 
 /* Reports what a plugin's check says of the options read from `map`, at the option it is about. */
 void loader_complain(struct loader *loader, const struct yaml_node *map,
-	const struct subject *subject, const struct error *error);
+	const struct error_context *subject, const struct error *error);
 
 /* Checks the templates of links that `map` gives. */
 void loader_check_links(struct loader *loader, const struct yaml_node *map,
-	const struct subject *subject, const struct links *links);
+	const struct error_context *subject, const struct links *links);
 
 /* Checks the `environment` that `map` gives. */
 void loader_check_environment(struct loader *loader, const struct yaml_node *map,
-	const struct subject *subject, const char *name);
+	const struct error_context *subject, const char *name);
 
 /* Notes the first reason for the agent not to start, in config->missing. */
 void loader_hold(struct loader *loader, const struct yaml_node *where,
-	const struct subject *subject, const char *text);
+	const struct error_context *subject, const char *text);
 
 /* Notes the first file of a secret that cannot be read or holds none, in config->unreadable. */
 void loader_unreadable(struct loader *loader, const struct yaml_node *where,
-	const struct subject *subject, const char *text);
+	const struct error_context *subject, const char *text);
 
 /* Notes the first variable that is not set where it matters, in config->missing. */
 void loader_missing(
-	struct loader *loader, const struct subject *subject, const struct unset *unset);
+	struct loader *loader, const struct error_context *subject, const struct unset *unset);
 
 /* Counts against the budget; false, after a report, if it is spent. */
 bool loader_spend(struct loader *loader, size_t values, const struct yaml_node *where);
@@ -112,7 +112,7 @@ const char *loader_variable(const struct loader *loader, const char *name);
 /* Sets the fields that have a variable which is set (field_variables); what cannot be read is a
  * warning at `where`: the variable may be meant for another program. */
 void loader_set_variables(struct loader *loader, const struct field *fields, void *options,
-	const struct yaml_node *where, const struct subject *subject);
+	const struct yaml_node *where, const struct error_context *subject);
 
 /* The path with a `~/` at its beginning replaced by $HOME. */
 const char *loader_path(struct loader *loader, const char *text, const char **missing);
@@ -126,7 +126,7 @@ struct option_table {
 enum { READING_TABLES = 4 };
 
 struct reading {
-	struct subject subject;
+	struct error_context subject;
 	struct option_table tables[READING_TABLES];
 	const char *const *other_keys;    /* read elsewhere, NULL-terminated; or NULL */
 	const char *const *harmless_keys; /* ignored: a warning in `own`, else without a word */
@@ -159,23 +159,23 @@ void services_finish(struct loader *loader);
  * section's, or NULL. services_caution does so for all sections. */
 struct endpoint;
 void caution_options(struct loader *loader, const struct yaml_node *map,
-	const struct subject *subject, const struct field *fields, const void *options,
+	const struct error_context *subject, const struct field *fields, const void *options,
 	const struct endpoint *endpoint);
 void services_caution(struct loader *loader);
 
 /* detection.c: lays a `detection:` value (a map, or the layers that templates gave) over `base`.
  * The first variable that is not set is noted in *unset, if there is none yet. */
 struct detection detection_read(struct loader *loader, const struct yaml_node *node,
-	const struct subject *subject, const struct detection *base, struct unset *unset);
+	const struct error_context *subject, const struct detection *base, struct unset *unset);
 struct detection detection_default(const struct schema *schema, struct arena *arena);
 
 /* One map laid over `base`, and what its detector's check says, told at the last of the maps.
  * detection_belief_keys, NULL-terminated, are those that no detector has. */
 extern const char *const detection_belief_keys[];
 struct detection detection_layer(struct loader *loader, const struct yaml_node *map,
-	const struct subject *subject, const struct detection *base, struct unset *unset);
+	const struct error_context *subject, const struct detection *base, struct unset *unset);
 void detection_check(struct loader *loader, const struct yaml_node *last,
-	const struct subject *subject, const struct detection *detection,
+	const struct error_context *subject, const struct detection *detection,
 	const struct unset *unset);
 const struct plugin *detection_plugin(const struct schema *schema, const char *name);
 
@@ -186,21 +186,21 @@ struct control_options {
 };
 
 const struct control_rule *control_note(struct loader *loader, const struct yaml_node *map,
-	const struct subject *subject, const struct control_options *options,
+	const struct error_context *subject, const struct control_options *options,
 	const struct control_rule *base);
 void controls_read(struct loader *loader);
 
 /* Notes that the subject, a test or a metric, had the name `was` (or NULL); renames_read looks at
  * all of them when the tests are known. */
-void rename_note(struct loader *loader, const struct yaml_node *map, const struct subject *subject,
-	const char *was);
+void rename_note(struct loader *loader, const struct yaml_node *map,
+	const struct error_context *subject, const char *was);
 void renames_read(struct loader *loader);
 
 /* combine.c: the detector of this name and the key that stands for it. Both forms set the options
  * of that detector; errors of the text begin with "combine: ". */
 #define DETECTION_COMBINE "combine"
 void combine_read(struct loader *loader, const struct yaml_node *value,
-	const struct subject *subject, const struct plugin *detector, void *options,
+	const struct error_context *subject, const struct plugin *detector, void *options,
 	struct unset *unset);
 bool combine_parse(const struct schema *schema, const struct plugin *detector, const char *text,
 	struct arena *arena, void *options, struct error *error) MUST_USE;
@@ -231,9 +231,9 @@ void fingerprint_receiver(struct loader *loader, struct receiver *receiver);
  * of its server (NULL after a report); its server, named or the only one, or why there is none. */
 const struct plugin *test_source_find(const struct loader *loader, const char *name);
 const char *test_type_read(
-	struct loader *loader, const struct yaml_node *map, const struct subject *subject);
+	struct loader *loader, const struct yaml_node *map, const struct error_context *subject);
 void test_server_find(struct loader *loader, const struct yaml_node *map,
-	const struct subject *subject, const char *name, struct test *test);
+	const struct error_context *subject, const char *name, struct test *test);
 
 /* tests.c, metrics.c, groups.c, cluster.c */
 void tests_read(struct loader *loader, const struct yaml_node *map);
@@ -243,11 +243,11 @@ void groups_read(struct loader *loader, const struct yaml_node *map);
 
 /* Who is told, given in `map` as `notify:`: names of receivers, all of them if there are none. */
 struct strings notify_read(struct loader *loader, const struct yaml_node *map,
-	const struct subject *subject, const struct strings *given);
+	const struct error_context *subject, const struct strings *given);
 
 /* A group that is a map: its settings, and the list of its tests or NULL after a report. */
 struct cluster_settings *cluster_read(struct loader *loader, const struct yaml_node *map,
-	const struct subject *subject, const struct yaml_node **tests);
+	const struct error_context *subject, const struct yaml_node **tests);
 
 /* What Hunter and Otava know: kinds of tests and sections, for those this binary has no plugin for.
  * kinds.c */
@@ -260,7 +260,7 @@ struct kind {
 
 /* Reports where the kind's keys have a map or a list for a value, or a value for a list. */
 void kind_check(struct loader *loader, const struct kind *kind, const struct yaml_node *map,
-	const struct subject *subject);
+	const struct error_context *subject);
 
 const struct kind *kind_find(const char *name);    /* of tests, or NULL */
 const struct kind *kind_section(const char *name); /* of sections, or NULL */

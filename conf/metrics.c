@@ -75,7 +75,7 @@ struct metrics_reading {
 
 /* `map` is NULL where nothing but the name is given. */
 static void read_options(struct metrics_reading *metrics, const struct yaml_node *key,
-	const struct yaml_node *map, const struct subject *subject, struct metric *metric,
+	const struct yaml_node *map, const struct error_context *subject, struct metric *metric,
 	const struct control_rule **control)
 {
 	static const char *const other_keys[] = {"detection", NULL};
@@ -117,7 +117,7 @@ static void read_metric(struct metrics_reading *metrics, const struct yaml_entry
 	struct loader *loader = metrics->loader;
 	const char *missing = NULL;
 	*metric = (struct metric){.name = loader_expand(loader, entry->key, false, &missing)};
-	struct subject subject = {
+	struct error_context subject = {
 		.kind = "test", .name = metrics->test->name, .metric = metric->name};
 	const struct yaml_node *map = entry->value;
 	loader_check_name(loader, entry->key, &subject, metric->name);
@@ -139,7 +139,7 @@ static struct yaml_entry *entries_of_list(
 	struct metrics_reading *metrics, const struct yaml_node *list, size_t *count)
 {
 	struct loader *loader = metrics->loader;
-	struct subject subject = {.kind = "test", .name = metrics->test->name};
+	struct error_context subject = {.kind = "test", .name = metrics->test->name};
 	struct yaml_entry *entries = arena_array(loader->arena, list->count, sizeof *entries);
 	struct dict seen = {.arena = loader->arena};
 	*count = 0;
@@ -171,7 +171,7 @@ static void read_entries(
 	for (size_t i = 0; i < count; i++) {
 		read_metric(metrics, &entries[i], &metric[i], &detection[i]);
 		const void **place = dict_place(&names, metric[i].name);
-		struct subject subject = {.kind = "test", .name = metrics->test->name};
+		struct error_context subject = {.kind = "test", .name = metrics->test->name};
 		if (*place)
 			loader_report(metrics->loader, false, entries[i].key, &subject,
 				"metrics: \"%.80s\" is there twice", entries[i].key->text);
@@ -191,7 +191,7 @@ struct unset metrics_read(
 		.where = node,
 		.hunters = kind_find(type) != NULL,
 		.suffix = strcmp(type, "graphite") == 0 && !yaml_get(map, "target")};
-	struct subject subject = {.kind = "test", .name = test->name};
+	struct error_context subject = {.kind = "test", .name = test->name};
 	if (!node || yaml_is_null(node))
 		return metrics.unset;
 	if (node->kind == YAML_MAP) {

@@ -16,7 +16,7 @@ static void keep(struct problems *problems, bool warning, const char *text)
 {
 	problems->items = arena_grow(
 		problems->arena, problems->items, problems->count, sizeof *problems->items);
-	problems->items[problems->count++] = (struct problem){warning, text};
+	problems->items[problems->count++] = (struct config_problem){warning, text};
 }
 
 static void add(struct problems *problems, bool warning, const char *file, int line, int column,

@@ -9,12 +9,12 @@
 struct noted_rename {
 	struct rename rename;
 	const struct yaml_node *where;
-	struct subject subject;
+	struct error_context subject;
 	struct noted_rename *next;
 };
 
-void rename_note(struct loader *loader, const struct yaml_node *map, const struct subject *subject,
-	const char *was)
+void rename_note(struct loader *loader, const struct yaml_node *map,
+	const struct error_context *subject, const char *was)
 {
 	struct noted_rename *noted;
 

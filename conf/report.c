@@ -12,7 +12,7 @@
 enum { SUGGESTIONS = 20, MANY_NAMES = 200, TOLD_MAX = 10000 };
 
 /* `test "x": metric "p99": ` */
-static void subject_text(const struct subject *subject, struct buf *out)
+static void subject_text(const struct error_context *subject, struct buf *out)
 {
 	if (!subject || (!subject->kind && !subject->part))
 		return;
@@ -39,7 +39,7 @@ static bool told_before(struct loader *loader, const struct yaml_node *where, co
 }
 
 void loader_report(struct loader *loader, bool warning, const struct yaml_node *where,
-	const struct subject *subject, const char *format, ...)
+	const struct error_context *subject, const char *format, ...)
 {
 	struct buf text = {0}, prefix = {0};
 	va_list arguments;
@@ -56,7 +56,7 @@ void loader_report(struct loader *loader, bool warning, const struct yaml_node *
 }
 
 void loader_check_name(struct loader *loader, const struct yaml_node *where,
-	const struct subject *subject, const char *name)
+	const struct error_context *subject, const char *name)
 {
 	size_t n = 0;
 	while ((unsigned char)name[n] >= 0x20 && name[n] != 0x7f)
@@ -83,14 +83,14 @@ static const struct yaml_node *place_of(const struct yaml_node *map, const char 
 }
 
 void loader_complain(struct loader *loader, const struct yaml_node *map,
-	const struct subject *subject, const struct error *error)
+	const struct error_context *subject, const struct error *error)
 {
 	loader_report(loader, error->kind == ERROR_DATA, place_of(map, error->text), subject, "%s",
 		error->text);
 }
 
 void loader_check_links(struct loader *loader, const struct yaml_node *map,
-	const struct subject *subject, const struct links *links)
+	const struct error_context *subject, const struct links *links)
 {
 	const struct {
 		const char *key, *value;
@@ -111,7 +111,7 @@ void loader_check_links(struct loader *loader, const struct yaml_node *map,
 }
 
 void loader_check_environment(struct loader *loader, const struct yaml_node *map,
-	const struct subject *subject, const char *name)
+	const struct error_context *subject, const char *name)
 {
 	const struct yaml_node *value = yaml_get(map, "environment");
 
@@ -124,7 +124,7 @@ void loader_check_environment(struct loader *loader, const struct yaml_node *map
 }
 
 static void note_first(struct loader *loader, const char **note, const struct yaml_node *where,
-	const struct subject *subject, const char *text)
+	const struct error_context *subject, const char *text)
 {
 	if (*note)
 		return;
@@ -136,18 +136,19 @@ static void note_first(struct loader *loader, const char **note, const struct ya
 }
 
 void loader_hold(struct loader *loader, const struct yaml_node *where,
-	const struct subject *subject, const char *text)
+	const struct error_context *subject, const char *text)
 {
 	note_first(loader, &loader->config->missing, where, subject, text);
 }
 
 void loader_unreadable(struct loader *loader, const struct yaml_node *where,
-	const struct subject *subject, const char *text)
+	const struct error_context *subject, const char *text)
 {
 	note_first(loader, &loader->config->unreadable, where, subject, text);
 }
 
-void loader_missing(struct loader *loader, const struct subject *subject, const struct unset *unset)
+void loader_missing(
+	struct loader *loader, const struct error_context *subject, const struct unset *unset)
 {
 	if (loader->config->missing)
 		return;

@@ -50,7 +50,7 @@ static const char *file_problem(
 /* Of a secret and the file that holds it at most one is given, and the file can be read and holds
  * one: else it would be found out when something is to be told. */
 static void check_files(struct loader *loader, const struct yaml_node *map,
-	const struct subject *subject, const struct option_table *table)
+	const struct error_context *subject, const struct option_table *table)
 {
 	for (const struct field *field = table->fields; field && field->name; field++) {
 		size_t length = strlen(field->name);
@@ -76,7 +76,7 @@ static void check_files(struct loader *loader, const struct yaml_node *map,
 
 /* Secrets hold something, on one line. An empty password is none. */
 static void check_secrets(struct loader *loader, const struct yaml_node *map,
-	const struct subject *subject, const struct option_table *table)
+	const struct error_context *subject, const struct option_table *table)
 {
 	for (const struct field *field = table->fields; field && field->name; field++) {
 		struct error error;
@@ -91,7 +91,7 @@ static void check_secrets(struct loader *loader, const struct yaml_node *map,
 
 /* A line break would end the header and begin another. */
 static void check_headers(struct loader *loader, const struct yaml_node *map,
-	const struct subject *subject, const struct endpoint *endpoint)
+	const struct error_context *subject, const struct endpoint *endpoint)
 {
 	const struct yaml_node *node = yaml_get(map, "headers");
 	for (size_t i = 0; node && i < endpoint->headers.count; i++) {
@@ -171,7 +171,7 @@ static const void *read_options(struct loader *loader, const struct yaml_node *m
 }
 
 static bool need_map(
-	struct loader *loader, const struct yaml_node *node, const struct subject *subject)
+	struct loader *loader, const struct yaml_node *node, const struct error_context *subject)
 {
 	if (node->kind == YAML_MAP)
 		return true;
@@ -239,7 +239,7 @@ static void add_server(struct loader *loader, const struct yaml_node *map,
 
 /* Settings of a server that a receiver has, too, and does not heed. */
 static void check_unheeded(
-	struct loader *loader, const struct yaml_node *map, const struct subject *subject)
+	struct loader *loader, const struct yaml_node *map, const struct error_context *subject)
 {
 	static const char *const keys[] = {"retry_for", "max_points"};
 	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
@@ -322,7 +322,7 @@ bool services_section(struct loader *loader, const struct yaml_entry *section)
 }
 
 static void report_type(
-	struct loader *loader, const struct yaml_node *where, const struct subject *subject)
+	struct loader *loader, const struct yaml_node *where, const struct error_context *subject)
 {
 	const char *names[64];
 	size_t count = 0;
@@ -371,7 +371,7 @@ void services_sources(struct loader *loader, const struct yaml_node *map)
 }
 
 static void caution(struct loader *loader, const struct declared *declared,
-	const struct subject *subject, const struct field *fields, const void *options,
+	const struct error_context *subject, const struct field *fields, const void *options,
 	bool endpoint)
 {
 	const struct field *shared = loader->source->schema->endpoint_fields;
@@ -387,14 +387,14 @@ void services_caution(struct loader *loader)
 	for (const struct declared *d = loader->first_server; d; d = d->next) {
 		const struct server *server = &d->server;
 		bool section = strcmp(server->name, server->source->name) == 0;
-		struct subject subject = {.kind = section ? server->name : "source",
+		struct error_context subject = {.kind = section ? server->name : "source",
 			.name = section ? NULL : server->name};
 		caution(loader, d, &subject, server->source->server_fields, server->options,
 			server->source->endpoint);
 	}
 	for (const struct declared *d = loader->first_receiver; d; d = d->next) {
 		const struct receiver *receiver = &d->receiver;
-		caution(loader, d, &(struct subject){.kind = receiver->name},
+		caution(loader, d, &(struct error_context){.kind = receiver->name},
 			receiver->notifier->fields, receiver->options,
 			receiver->notifier->endpoint);
 	}
@@ -415,8 +415,8 @@ void services_finish(struct loader *loader)
 		if (loader->source->stdout_only && d->receiver.notifier != out)
 			continue;
 		if (d->unset.variable)
-			loader_missing(
-				loader, &(struct subject){.kind = d->receiver.name}, &d->unset);
+			loader_missing(loader, &(struct error_context){.kind = d->receiver.name},
+				&d->unset);
 		else if (!d->useless)
 			receivers[config->receiver_count++] = d->receiver;
 		else

@@ -20,7 +20,7 @@ struct template
 	bool open, done;
 };
 
-static const struct yaml_node *resolve(struct loader *loader, const struct subject *subject,
+static const struct yaml_node *resolve(struct loader *loader, const struct error_context *subject,
 	const struct yaml_node *map, int depth);
 
 static const struct yaml_node *merge_maps(
@@ -99,7 +99,7 @@ static const struct yaml_node *merge_maps(
 }
 
 static void report_unknown(struct loader *loader, const struct yaml_node *where,
-	const struct subject *subject, const char *name)
+	const struct error_context *subject, const char *name)
 {
 	const char *names[1000];
 	size_t count = 0;
@@ -111,7 +111,7 @@ static void report_unknown(struct loader *loader, const struct yaml_node *where,
 
 /* The template with all it inherits, or NULL if it cannot be had, which was reported. */
 static const struct yaml_node *resolve_template(struct loader *loader,
-	const struct subject *subject, const struct yaml_node *where, int depth)
+	const struct error_context *subject, const struct yaml_node *where, int depth)
 {
 	const char *missing = NULL;
 	const char *name = loader_expand(loader, where, false, &missing);
@@ -134,7 +134,7 @@ static const struct yaml_node *resolve_template(struct loader *loader,
 	}
 	if (template->done)
 		return template->resolved;
-	struct subject self = {.kind = "template", .name = name};
+	struct error_context self = {.kind = "template", .name = name};
 	template->open = true;
 	template->resolved = resolve(loader, &self, template->node, depth + 1);
 	template->open = false;
@@ -142,7 +142,7 @@ static const struct yaml_node *resolve_template(struct loader *loader,
 	return template->resolved;
 }
 
-static const struct yaml_node *resolve(struct loader *loader, const struct subject *subject,
+static const struct yaml_node *resolve(struct loader *loader, const struct error_context *subject,
 	const struct yaml_node *map, int depth)
 {
 	const struct yaml_node *inherit = yaml_get(map, "inherit");
@@ -188,7 +188,7 @@ void templates_read(struct loader *loader, const struct yaml_node *map)
 		const char *missing = NULL;
 		struct template *template = &loader->template_list[i];
 		template->name = loader_expand(loader, entry->key, false, &missing);
-		struct subject subject = {.kind = "template", .name = template->name};
+		struct error_context subject = {.kind = "template", .name = template->name};
 		if (entry->value->kind != YAML_MAP && !yaml_is_null(entry->value))
 			loader_report(
 				loader, false, entry->value, &subject, "a map is needed here");
@@ -205,6 +205,6 @@ void templates_read(struct loader *loader, const struct yaml_node *map)
 const struct yaml_node *templates_resolve(
 	struct loader *loader, const char *name, const struct yaml_node *test)
 {
-	struct subject subject = {.kind = "test", .name = name};
+	struct error_context subject = {.kind = "test", .name = name};
 	return resolve(loader, &subject, test, 1);
 }

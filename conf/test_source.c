@@ -16,7 +16,7 @@ const struct plugin *test_source_find(const struct loader *loader, const char *n
 }
 
 static void report_type(struct loader *loader, const struct yaml_node *where,
-	const struct subject *subject, const char *type)
+	const struct error_context *subject, const char *type)
 {
 	static const char *const hunters[] = {"graphite", "postgres", "bigquery", "influxdb"};
 	const char *names[64];
@@ -31,7 +31,7 @@ static void report_type(struct loader *loader, const struct yaml_node *where,
 }
 
 static void report_server(struct loader *loader, const struct yaml_node *where,
-	const struct subject *subject, const char *name)
+	const struct error_context *subject, const char *name)
 {
 	const char *names[100];
 	size_t count = 0;
@@ -42,7 +42,7 @@ static void report_server(struct loader *loader, const struct yaml_node *where,
 }
 
 const char *test_type_read(
-	struct loader *loader, const struct yaml_node *map, const struct subject *subject)
+	struct loader *loader, const struct yaml_node *map, const struct error_context *subject)
 {
 	const struct yaml_node *type = yaml_get(map, "type");
 	const struct yaml_node *source = yaml_get(map, "source");
@@ -89,7 +89,7 @@ static const struct declared *only_server(const struct loader *loader, const str
 
 /* The server of `source:`, or NULL after a report. */
 static const struct declared *named_server(struct loader *loader, const struct yaml_node *map,
-	const struct subject *subject, const struct plugin *plugin, const char *name)
+	const struct error_context *subject, const struct plugin *plugin, const char *name)
 {
 	const struct declared *declared = dict_get(&loader->servers, name);
 	const struct yaml_node *where = yaml_get(map, "source");
@@ -114,7 +114,7 @@ static bool any_server(const struct loader *loader, const struct plugin *plugin)
 
 /* A server whose address need not be configured, as the environment knows it (PGHOST). */
 static const struct server *default_server(struct loader *loader, const struct plugin *plugin,
-	const struct yaml_node *map, const struct subject *subject)
+	const struct yaml_node *map, const struct error_context *subject)
 {
 	struct server *server = arena_alloc(loader->arena, sizeof *server);
 	void *options = arena_alloc(loader->arena, plugin->server_size);
@@ -125,7 +125,7 @@ static const struct server *default_server(struct loader *loader, const struct p
 }
 
 void test_server_find(struct loader *loader, const struct yaml_node *map,
-	const struct subject *subject, const char *name, struct test *test)
+	const struct error_context *subject, const char *name, struct test *test)
 {
 	const struct plugin *plugin = test->source;
 	const struct declared *declared = name ? named_server(loader, map, subject, plugin, name)
@@ -134,10 +134,10 @@ void test_server_find(struct loader *loader, const struct yaml_node *map,
 		test->server = &declared->server;
 		if (!declared->unset.variable)
 			return;
-		loader_missing(
-			loader, &(struct subject){.kind = declared->server.name}, &declared->unset);
+		loader_missing(loader, &(struct error_context){.kind = declared->server.name},
+			&declared->unset);
 		loader_report(loader, true, declared->unset.where,
-			&(struct subject){.kind = declared->server.name},
+			&(struct error_context){.kind = declared->server.name},
 			"${%s} is not set: its tests cannot be run", declared->unset.variable);
 		test->unsupported =
 			arena_printf(loader->arena, "${%s} is not set", declared->unset.variable);

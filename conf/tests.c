@@ -146,7 +146,7 @@ static bool is_csv_option(const char *name)
 /* Drops keys that mean nothing and adds those of Otava's section `csv`, which wins over the tests.
  */
 static void complete_csv_options(struct loader *loader, const struct yaml_node *map,
-	const struct subject *subject, const struct field *field, void *options)
+	const struct error_context *subject, const struct field *field, void *options)
 {
 	struct pairs *given = (struct pairs *)(void *)((char *)options + field->offset);
 	const struct yaml_node *nested = yaml_get(map, "csv_options");
@@ -170,7 +170,7 @@ static void complete_csv_options(struct loader *loader, const struct yaml_node *
 }
 
 /* Notes what the environment lacks for this test, if it could be run else. */
-static void note_unset(struct loader *loader, const struct subject *subject,
+static void note_unset(struct loader *loader, const struct error_context *subject,
 	const struct unset *unset, struct test *test)
 {
 	if (!unset->variable || test->unsupported)
@@ -201,7 +201,7 @@ static void keep_unsupported(struct loader *loader, const struct yaml_node *map,
 
 /* The file that the test reads, if it is to be watched. */
 static void read_watch(struct loader *loader, const struct yaml_node *map,
-	const struct subject *subject, struct test *test)
+	const struct error_context *subject, struct test *test)
 {
 	const struct field *file = test->source ? field_find(test->source->fields, "file") : NULL;
 	if (file && file->type == FIELD_STRING && test->options)
@@ -213,8 +213,8 @@ static void read_watch(struct loader *loader, const struct yaml_node *map,
 }
 
 /* What the plugin says of options and metrics that were read without an error. */
-static void check(struct loader *loader, const struct yaml_node *map, const struct subject *subject,
-	const struct test *test)
+static void check(struct loader *loader, const struct yaml_node *map,
+	const struct error_context *subject, const struct test *test)
 {
 	const struct plugin *plugin = test->source;
 	struct error error;
@@ -250,7 +250,7 @@ static bool read_options(struct loader *loader, const struct yaml_node *map,
 
 /* Receivers are named by their section; by default all are told, stdout if there is none. */
 struct strings notify_read(struct loader *loader, const struct yaml_node *map,
-	const struct subject *subject, const struct strings *given)
+	const struct error_context *subject, const struct strings *given)
 {
 	const struct yaml_node *node = yaml_get(map, "notify");
 	bool list = node && node->kind == YAML_LIST;
@@ -273,7 +273,7 @@ struct strings notify_read(struct loader *loader, const struct yaml_node *map,
 static void read_test(struct loader *loader, const struct yaml_node *map,
 	const struct yaml_node *own, const char *name, struct test *test)
 {
-	struct subject subject = {.kind = "test", .name = name};
+	struct error_context subject = {.kind = "test", .name = name};
 	const struct agent_settings *agent = &loader->config->agent;
 	struct test_options common = {.interval = agent->interval,
 		.evaluation_delay = agent->evaluation_delay,
@@ -338,7 +338,7 @@ static void read_entry(struct loader *loader, const struct yaml_entry *entry, st
 {
 	const char *missing = NULL;
 	const char *name = loader_expand(loader, entry->key, false, &missing);
-	struct subject subject = {.kind = "test", .name = name};
+	struct error_context subject = {.kind = "test", .name = name};
 	const struct yaml_node *merged = NULL;
 	test->name = name;
 	test->file = entry->key->file;

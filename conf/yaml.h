@@ -36,7 +36,7 @@ struct yaml_node {
  * order of finding. */
 struct problems {
 	struct arena *arena;
-	struct problem {
+	struct config_problem {
 		bool warning;
 		const char *text;
 	} * items;

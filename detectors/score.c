@@ -123,17 +123,18 @@ double score_f1_annotated(const struct labels *labels, struct places found, size
 }
 
 /* Segment k of a series that changes at these places. */
-static struct span segment(struct places places, size_t k, size_t n)
+static struct score_span segment(struct places places, size_t k, size_t n)
 {
-	return (struct span){k > 0 ? places.at[k - 1] : 0, k < places.count ? places.at[k] : n};
+	return (struct score_span){
+		k > 0 ? places.at[k - 1] : 0, k < places.count ? places.at[k] : n};
 }
 
-static double length(struct span span)
+static double length(struct score_span span)
 {
 	return (double)(span.to - span.from);
 }
 
-static double common(struct span a, struct span b)
+static double common(struct score_span a, struct score_span b)
 {
 	size_t from = a.from > b.from ? a.from : b.from, to = a.to < b.to ? a.to : b.to;
 	return to > from ? (double)(to - from) : 0;
@@ -141,15 +142,15 @@ static double common(struct span a, struct span b)
 
 /* Calls `each` with every segment of the labels and every segment found that overlaps it. */
 static void overlaps(struct places labels, struct places found, size_t n,
-	void (*each)(void *context, size_t k, struct span labelled, struct span found),
+	void (*each)(void *context, size_t k, struct score_span labelled, struct score_span found),
 	void *context)
 {
 	for (size_t k = 0, j = 0; k <= labels.count; k++) {
-		struct span labelled = segment(labels, k, n);
+		struct score_span labelled = segment(labels, k, n);
 		while (j < found.count && found.at[j] <= labelled.from)
 			j++;
 		for (size_t i = j; i <= found.count; i++) {
-			struct span one = segment(found, i, n);
+			struct score_span one = segment(found, i, n);
 			if (one.from >= labelled.to)
 				break;
 			each(context, k, labelled, one);
@@ -162,7 +163,7 @@ struct covering {
 	double best, sum;
 };
 
-static void cover_pair(void *context, size_t k, struct span labelled, struct span found)
+static void cover_pair(void *context, size_t k, struct score_span labelled, struct score_span found)
 {
 	struct covering *covering = context;
 	double both = common(labelled, found);
@@ -193,7 +194,7 @@ static double pairs(double points)
 	return points * (points - 1) / 2;
 }
 
-static void rand_pair(void *context, size_t k, struct span labelled, struct span found)
+static void rand_pair(void *context, size_t k, struct score_span labelled, struct score_span found)
 {
 	double *together = context;
 	(void)k;

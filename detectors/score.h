@@ -19,7 +19,7 @@ struct places {
 };
 
 /* [from, to) */
-struct span {
+struct score_span {
 	size_t from, to;
 };
 
@@ -27,8 +27,9 @@ struct span {
 struct labels {
 	const struct places *annotators; /* at least one */
 	size_t annotator_count;
-	struct places all;        /* what any of them says */
-	const struct span *spans; /* where it is unsure; what is found there counts for nothing */
+	struct places all; /* what any of them says */
+	const struct score_span
+		*spans; /* where it is unsure; what is found there counts for nothing */
 	size_t span_count;
 	size_t n;
 };

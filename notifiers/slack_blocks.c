@@ -1,5 +1,6 @@
 /*
- * See slack_blocks.h.
+ * Counts the bytes of each block while it is written, and starts the next one before a limit is
+ * reached.
  */
 #include "notifiers/slack_blocks.h"
 

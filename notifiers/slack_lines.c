@@ -1,5 +1,5 @@
 /*
- * See slack_lines.h.
+ * Builds each line from escaped text, and replaces characters that Slack would read as markup.
  */
 #include "notifiers/slack_lines.h"
 

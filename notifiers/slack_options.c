@@ -1,5 +1,5 @@
 /*
- * See slack_options.h.
+ * The option table of the section and the checks of its options.
  */
 #include "notifiers/slack_options.h"
 

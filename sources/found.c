@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-static bool add(struct found *found, const struct metric *metric, struct error *error)
+static bool add(struct metric_columns *found, const struct metric *metric, struct error *error)
 {
 	size_t column;
 
@@ -20,9 +20,10 @@ static bool add(struct found *found, const struct metric *metric, struct error *
 	return true;
 }
 
-bool found_start(struct found *found, struct query *query, struct rows *rows, struct error *error)
+bool found_start(
+	struct metric_columns *found, struct query *query, struct rows *rows, struct error *error)
 {
-	*found = (struct found){
+	*found = (struct metric_columns){
 		.query = query, .rows = rows, .names = {.dict = {.arena = query->arena}}};
 	for (size_t i = 0; i < query->metric_count; i++) {
 		const struct metric *metric = &query->metrics[i];
@@ -36,7 +37,7 @@ bool found_start(struct found *found, struct query *query, struct rows *rows, st
 	return true;
 }
 
-bool found_column(struct found *found, const char *name, size_t length, int direction,
+bool found_column(struct metric_columns *found, const char *name, size_t length, int direction,
 	size_t *column, struct error *error)
 {
 	struct arena *arena = found->query->arena;
@@ -62,7 +63,7 @@ bool found_column(struct found *found, const char *name, size_t length, int dire
 	return true;
 }
 
-void found_finish(struct found *found, const char *file, const char *const *text_names)
+void found_finish(struct metric_columns *found, const char *file, const char *const *text_names)
 {
 	for (size_t i = 0; i < found->names.count && found->rows->n; i++) {
 		if (found->seen[i])

@@ -9,7 +9,7 @@
 #include "sources/rows.h"
 
 /* A metric's number in `names` is its column's in the rows. */
-struct found {
+struct metric_columns {
 	struct query *query;
 	struct rows *rows;
 	struct name_index names;
@@ -18,18 +18,18 @@ struct found {
 };
 
 /* Takes up the configured metrics, in their order. */
-bool found_start(
-	struct found *found, struct query *query, struct rows *rows, struct error *error) MUST_USE;
+bool found_start(struct metric_columns *found, struct query *query, struct rows *rows,
+	struct error *error) MUST_USE;
 
 /*
  * The column of the metric, NAME_INDEX_NONE if it is not wanted. Where none are configured it is
  * made if it is new, with that direction.
  */
-bool found_column(struct found *found, const char *name, size_t length, int direction,
+bool found_column(struct metric_columns *found, const char *name, size_t length, int direction,
 	size_t *column, struct error *error) MUST_USE;
 
 /* Ends the rows as rows_finish; configured metrics that no row had are left out, with a notice. */
-void found_finish(struct found *found, const char *file, const char *const *text_names);
+void found_finish(struct metric_columns *found, const char *file, const char *const *text_names);
 
 /* The names a `list` hook answers with: the configured ones, else those of query->data. */
 struct strings found_names(const struct query *query);

@@ -115,9 +115,9 @@ static bool same_text(const char *a, const char *b)
 /* The runs of one commit after the other are no deployments. */
 static bool repeats(const struct graphite_event *event, const struct deployment *before)
 {
-	return event->values[ATTRIBUTE_RUN] &&
-	       same_text(event->values[ATTRIBUTE_COMMIT], before->commit) &&
-	       same_text(event->values[ATTRIBUTE_VERSION], before->version);
+	return event->values[GRAPHITE_RUN] &&
+	       same_text(event->values[GRAPHITE_COMMIT], before->commit) &&
+	       same_text(event->values[GRAPHITE_VERSION], before->version);
 }
 
 static const struct deployments *deployments_of(
@@ -128,13 +128,13 @@ static const struct deployments *deployments_of(
 	for (size_t i = 0; i < events->count; i++) {
 		const struct graphite_event *event = &events->items[i];
 		size_t count = deployments->count;
-		if ((!event->values[ATTRIBUTE_COMMIT] && !event->values[ATTRIBUTE_VERSION]) ||
+		if ((!event->values[GRAPHITE_COMMIT] && !event->values[GRAPHITE_VERSION]) ||
 			(count > 0 && repeats(event, &items[count - 1])))
 			continue;
 		items[deployments->count++] = (struct deployment){.after = event->when,
 			.time = event->when,
-			.commit = event->values[ATTRIBUTE_COMMIT],
-			.version = event->values[ATTRIBUTE_VERSION]};
+			.commit = event->values[GRAPHITE_COMMIT],
+			.version = event->values[GRAPHITE_VERSION]};
 	}
 	deployments->items = items;
 	return deployments;
@@ -239,5 +239,5 @@ void graphite_events_match(
 	axis->columns = arena_array(arena, GRAPHITE_ATTRIBUTES, sizeof *axis->columns);
 	axis->column_count = 0;
 	for (int k = 0; k < GRAPHITE_ATTRIBUTES; k++)
-		add_column(axis, k == ATTRIBUTE_RUN ? own : last, k, arena);
+		add_column(axis, k == GRAPHITE_RUN ? own : last, k, arena);
 }

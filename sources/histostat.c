@@ -48,7 +48,7 @@ struct reader {
 	double start_time, base_time; /* epoch seconds; 0: not given */
 	bool based;                   /* base_time is settled */
 	struct rows rows;
-	struct found found;
+	struct metric_columns found;
 	struct name_index tags;
 	struct tag *of_tag; /* by the tag's number */
 	size_t round;       /* from 1 */

@@ -37,7 +37,7 @@ struct json_results {
 	bool all;          /* and all others, by their own names */
 
 	struct rows rows; /* the reader makes the columns, the caller the rows */
-	struct found found;
+	struct metric_columns found;
 	struct name_index attributes; /* a name's number is its column's */
 	struct json_result result;
 };

@@ -19,12 +19,12 @@ struct piece {
 struct family {
 	const struct metric *metric;
 	size_t rank; /* its metric's place where that is configured */
-	const struct found *first;
+	const struct collected_series *first;
 	bool *common;
 };
 
-struct found {
-	struct found *next;
+struct collected_series {
+	struct collected_series *next;
 	struct family *family;
 	const char *identity;
 	struct pair *labels;
@@ -40,14 +40,14 @@ struct collection {
 	bool grid;      /* points of one time: one of them */
 	int64_t from, to;
 	const struct metric *metric; /* NULL: by name */
-	struct found *found, **last;
+	struct collected_series *found, **last;
 	size_t count;
-	struct dict by_identity;    /* -> struct found */
+	struct dict by_identity;    /* -> struct collected_series */
 	const struct piece *before; /* the piece taken last */
 	struct dict families;       /* -> struct family, by the metric's name */
 	size_t histograms, points;
 	size_t max_points; /* of one series */
-	const struct found *too_long;
+	const struct collected_series *too_long;
 	bool too_many;
 };
 

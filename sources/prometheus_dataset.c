@@ -48,7 +48,7 @@ void collection_name(struct buf *out, const struct family *family, const struct 
 		buf_char(out, '}');
 }
 
-static const char *name_of(struct arena *arena, const struct found *found)
+static const char *name_of(struct arena *arena, const struct collected_series *found)
 {
 	struct buf text = {0};
 	collection_name(&text, found->family, found->labels, found->label_count, false);
@@ -58,7 +58,7 @@ static const char *name_of(struct arena *arena, const struct found *found)
 }
 
 /* Without those that are empty, which are none, and the name, which is none for people. */
-static struct pairs labels_of(struct arena *arena, const struct found *found)
+static struct pairs labels_of(struct arena *arena, const struct collected_series *found)
 {
 	struct pair *labels = arena_array(arena, found->label_count, sizeof *labels);
 	size_t count = 0;
@@ -68,8 +68,8 @@ static struct pairs labels_of(struct arena *arena, const struct found *found)
 	return (struct pairs){labels, count};
 }
 
-static struct column *add_columns(
-	const struct collection *collection, const struct found *found, struct axis *axis)
+static struct column *add_columns(const struct collection *collection,
+	const struct collected_series *found, struct axis *axis)
 {
 	size_t count = collection->said.count;
 	struct column *columns = arena_array(collection->arena, count, sizeof *columns);
@@ -104,7 +104,7 @@ static int by_age(const void *a, const void *b)
 	return begin < other ? -1 : begin > other;
 }
 
-static void order_by_age(struct found *found, struct arena *scratch)
+static void order_by_age(struct collected_series *found, struct arena *scratch)
 {
 	size_t count = 0;
 	for (const struct piece *piece = found->pieces; piece; piece = piece->next)
@@ -136,7 +136,7 @@ static void keep_last(struct series *series)
 	axis->n = kept;
 }
 
-static struct series join(const struct collection *collection, struct found *found)
+static struct series join(const struct collection *collection, struct collected_series *found)
 {
 	struct arena *arena = collection->arena, *scratch = arena_new();
 	if (collection->grid)
@@ -217,8 +217,8 @@ static struct axis *share_axis(struct axes *recent, struct axis *axis, struct bu
 
 static int compare_found(const void *a, const void *b)
 {
-	const struct found *x = *(const struct found *const *)a;
-	const struct found *y = *(const struct found *const *)b;
+	const struct collected_series *x = *(const struct collected_series *const *)a;
+	const struct collected_series *y = *(const struct collected_series *const *)b;
 	if (x->family->rank != y->family->rank)
 		return x->family->rank < y->family->rank ? -1 : 1;
 	return strcmp(x->identity, y->identity);
@@ -226,7 +226,7 @@ static int compare_found(const void *a, const void *b)
 
 void collection_expect_builds(const struct collection *collection, struct builds *builds)
 {
-	for (const struct found *found = collection->found; found; found = found->next)
+	for (const struct collected_series *found = collection->found; found; found = found->next)
 		builds_expect(builds, found->labels, found->label_count);
 }
 
@@ -236,14 +236,14 @@ struct dataset collection_dataset(struct collection *collection, struct builds *
 	struct dataset data = {.count = collection->count};
 	struct axes recent = {0};
 	size_t at = 0;
-	struct found **all = arena_array(arena, data.count, sizeof *all);
+	struct collected_series **all = arena_array(arena, data.count, sizeof *all);
 	data.series = arena_array(arena, data.count, sizeof *data.series);
-	for (struct found *found = collection->found; found; found = found->next)
+	for (struct collected_series *found = collection->found; found; found = found->next)
 		all[at++] = found;
 	if (data.count > 0)
 		qsort(all, data.count, sizeof *all, compare_found);
 	for (at = 0; at < data.count; at++) {
-		struct found *found = all[at];
+		struct collected_series *found = all[at];
 		struct series *series = &data.series[at];
 		*series = join(collection, found);
 		series->metric = found->family->metric;

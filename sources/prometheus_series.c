@@ -97,7 +97,8 @@ static struct family *family_of(struct collection *collection, const struct answ
 	return family ? (struct family *)(uintptr_t)family : family_add(collection, metric, name);
 }
 
-static void family_join(struct arena *arena, struct family *family, const struct found *found)
+static void family_join(
+	struct arena *arena, struct family *family, const struct collected_series *found)
 {
 	bool first = !family->first;
 	if (first) {
@@ -129,13 +130,13 @@ static size_t naming_labels(
 }
 
 /* `key`: the family's address, a blank, the identity. */
-static struct found *found_add(struct collection *collection, struct family *family,
+static struct collected_series *found_add(struct collection *collection, struct family *family,
 	const struct buf *key, const struct pair *labels, size_t count)
 {
 	struct arena *arena = collection->arena;
-	struct found *found = arena_alloc(arena, sizeof *found);
+	struct collected_series *found = arena_alloc(arena, sizeof *found);
 	const char *copy = arena_strndup(arena, key->data, key->length);
-	*found = (struct found){.family = family,
+	*found = (struct collected_series){.family = family,
 		.identity = strchr(copy, ' ') + 1,
 		.labels = arena_array(arena, count, sizeof *labels),
 		.label_count = count,
@@ -150,7 +151,8 @@ static struct found *found_add(struct collection *collection, struct family *fam
 }
 
 /* What is met again costs nothing: the results of each build come as a series of their own. */
-static struct found *find(struct collection *collection, const struct answer_series *series)
+static struct collected_series *find(
+	struct collection *collection, const struct answer_series *series)
 {
 	struct family *family = family_of(collection, series);
 	struct pair labels[PARSE_LABELS_MAX];
@@ -159,8 +161,8 @@ static struct found *find(struct collection *collection, const struct answer_ser
 	buf_printf(&key, "%" PRIxPTR " ", (uintptr_t)family);
 	collection_name(&key, family, labels, count, true);
 	const void *known = dict_get(&collection->by_identity, key.data);
-	struct found *found = known ? (struct found *)(uintptr_t)known
-				    : found_add(collection, family, &key, labels, count);
+	struct collected_series *found = known ? (struct collected_series *)(uintptr_t)known
+					       : found_add(collection, family, &key, labels, count);
 	buf_free(&key);
 	return found;
 }
@@ -183,7 +185,7 @@ static const char **find_said(struct collection *collection, const struct answer
 }
 
 /* Room for n more points of the series. */
-static bool has_room(struct collection *collection, const struct found *found, size_t n)
+static bool has_room(struct collection *collection, const struct collected_series *found, size_t n)
 {
 	if (n > collection->max_points - found->n)
 		collection->too_long = found;
@@ -206,7 +208,7 @@ void collection_take(void *context, const struct answer_series *series)
 	size_t n = end - begin;
 	if (n == 0 || collection->too_long || collection->too_many)
 		return;
-	struct found *found = find(collection, series);
+	struct collected_series *found = find(collection, series);
 	if (!has_room(collection, found, n))
 		return;
 

@@ -1,5 +1,6 @@
 /*
- * See label.h.
+ * Finds labels in a series' identity: those between the braces, Graphite's tags and the numbered
+ * parts of its path.
  */
 #include "agent/core/label.h"
 

@@ -1,5 +1,5 @@
 /*
- * See link.h.
+ * Templates are checked when the configuration is loaded, and expanded when a message is written.
  */
 #include "agent/core/link.h"
 

@@ -42,8 +42,8 @@ static void ended(struct job *job)
 	kept.done(kept.context);
 }
 
-void chores_begin(
-	struct chores *chores, enum lane lane, engine_call *work, engine_call *done, void *context)
+void chores_begin(struct chores *chores, enum pool_lane lane, engine_call *work, engine_call *done,
+	void *context)
 {
 	struct chore *chore = memory_new(1, sizeof *chore);
 

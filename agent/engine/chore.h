@@ -18,8 +18,8 @@ struct chores {
 	size_t count; /* under way */
 };
 
-void chores_begin(
-	struct chores *chores, enum lane lane, engine_call *work, engine_call *done, void *context);
+void chores_begin(struct chores *chores, enum pool_lane lane, engine_call *work, engine_call *done,
+	void *context);
 
 /* Drops those that are under way; the pool must have stopped. */
 void chores_free(struct chores *chores);

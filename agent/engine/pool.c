@@ -266,7 +266,7 @@ void pool_free(struct pool *pool)
 	free(pool);
 }
 
-void pool_submit(struct pool *pool, enum lane which, struct job *job)
+void pool_submit(struct pool *pool, enum pool_lane which, struct job *job)
 {
 	struct worker_lane *lane = &pool->lanes[which];
 	pthread_mutex_lock(&pool->lock);
@@ -397,7 +397,7 @@ size_t pool_threads(struct pool *pool)
 	return count;
 }
 
-size_t pool_limit(const struct pool *pool, enum lane lane)
+size_t pool_limit(const struct pool *pool, enum pool_lane lane)
 {
 	return pool->lanes[lane].limit;
 }

@@ -26,7 +26,7 @@ struct scratch;
 /* POOL_READERS: threads of LANE_READ, most of them for when others hang. */
 enum { POOL_LOST = 16, POOL_READERS = 32 };
 
-enum lane { LANE_WORK, LANE_READ, LANE_WRITE };
+enum pool_lane { LANE_WORK, LANE_READ, LANE_WRITE };
 
 /* Lies within the caller's own struct. */
 struct job {
@@ -51,7 +51,7 @@ bool pool_stop(struct pool *pool, int64_t patience);
 /* Of a pool that has stopped; jobs that were not taken back are forgotten. */
 void pool_free(struct pool *pool);
 
-void pool_submit(struct pool *pool, enum lane lane, struct job *job);
+void pool_submit(struct pool *pool, enum pool_lane lane, struct job *job);
 
 /* Lays a job that needs no worker among the finished ones; any thread may call this. */
 void pool_return(struct pool *pool, struct job *job);
@@ -75,6 +75,6 @@ int pool_fd(const struct pool *pool);
 
 /* Threads started so far, and how many a lane may have. */
 size_t pool_threads(struct pool *pool);
-size_t pool_limit(const struct pool *pool, enum lane lane);
+size_t pool_limit(const struct pool *pool, enum pool_lane lane);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * See announce.h.
+ * Fills an announcement: the attributes on either side of the change, its slope and its links.
  */
 #include "agent/news/announce.h"
 

@@ -1,5 +1,5 @@
 /*
- * See closing.h.
+ * Compares the known changes of a series with those found now, one by one.
  */
 #include "agent/news/closing.h"
 

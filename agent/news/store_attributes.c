@@ -1,5 +1,5 @@
 /*
- * See store_attributes.h.
+ * Writes the two columns by hand and reads them with jansson, row by row.
  */
 #include "agent/news/store_attributes.h"
 

@@ -1,5 +1,5 @@
 /*
- * See store_outbox.h.
+ * Statements about the rows of `deliveries` and about the changes that they announce.
  */
 #include "agent/news/store_outbox.h"
 

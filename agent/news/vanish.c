@@ -1,5 +1,6 @@
 /*
- * See vanish.h.
+ * Collects the series that ended and those that came back in one dataset, and groups them by time
+ * and by the label they have in common.
  */
 #include "agent/news/vanish.h"
 

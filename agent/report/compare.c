@@ -10,9 +10,9 @@
 #include "detectors/describe.h"
 #include "detectors/stats.h"
 
-struct span stable_span(const struct findings *found, size_t index)
+struct compare_span stable_span(const struct findings *found, size_t index)
 {
-	struct span span = {0, found->series->axis->n};
+	struct compare_span span = {0, found->series->axis->n};
 	for (size_t i = 0; i < found->count; i++) {
 		if (found->changes[i].index > index) {
 			span.to = found->changes[i].index;
@@ -24,7 +24,7 @@ struct span stable_span(const struct findings *found, size_t index)
 }
 
 /* The binary exponent of the largest finite value of the span, at least `least`. */
-static int exponent_of(const double *values, struct span span, int least)
+static int exponent_of(const double *values, struct compare_span span, int least)
 {
 	for (size_t i = span.from; i < span.to; i++) {
 		int exponent;
@@ -38,7 +38,7 @@ static int exponent_of(const double *values, struct span span, int least)
 
 /* The moments of the finite values, divided by 2^exponent; an infinity says nothing of the level.
  */
-static struct moments scaled_moments(const double *all, struct span span, int exponent)
+static struct moments scaled_moments(const double *all, struct compare_span span, int exponent)
 {
 	double *values = memory_new(span.to - span.from, sizeof *values);
 	size_t n = 0;
@@ -70,14 +70,14 @@ static double pvalue_of(struct moments a, struct moments b)
 	return ttest_welch(a, b).p;
 }
 
-static struct level level_of(struct span span, struct moments moments, int exponent)
+static struct level level_of(struct compare_span span, struct moments moments, int exponent)
 {
 	return (struct level){span, moments.n, ldexp(moments.mean, exponent),
 		ldexp(moments_stddev(moments, 1), exponent)};
 }
 
 /* The last finite values of the span, divided by 2^exponent, at most DESCRIBE_SIDE. */
-static size_t last_values(const double *values, struct span span, int exponent, double *out)
+static size_t last_values(const double *values, struct compare_span span, int exponent, double *out)
 {
 	size_t count = 0, from = span.to;
 	while (from > span.from && count < DESCRIBE_SIDE)
@@ -109,7 +109,7 @@ static void set_levels(struct comparison *out, const double *a, const double *b,
 }
 
 struct comparison compare_spans(
-	const double *a, struct span before, const double *b, struct span after)
+	const double *a, struct compare_span before, const double *b, struct compare_span after)
 {
 	int exponent = exponent_of(a, before, -1074);
 	exponent = exponent_of(b, after, exponent);

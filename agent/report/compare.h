@@ -9,12 +9,12 @@
 
 #include "agent/analyze.h"
 
-struct span {
+struct compare_span {
 	size_t from, to; /* points [from, to) of the series' axis */
 };
 
 struct level {
-	struct span span;
+	struct compare_span span;
 	size_t count;        /* existing points; 0: there is no level */
 	double mean, stddev; /* sample deviation, 0 for a single point */
 };
@@ -29,7 +29,7 @@ struct comparison {
 
 /* From the last change point at or before `index` to the first after it; the ends of the series
  * where there is none. */
-struct span stable_span(const struct findings *found, size_t index);
+struct compare_span stable_span(const struct findings *found, size_t index);
 
 /*
  * Compares two spans of the values of two series or of the same one. A side of a single point is
@@ -37,7 +37,7 @@ struct span stable_span(const struct findings *found, size_t index);
  * than three points in all p is 1.
  */
 struct comparison compare_spans(
-	const double *a, struct span before, const double *b, struct span after);
+	const double *a, struct compare_span before, const double *b, struct compare_span after);
 
 /* Worse in the metric's direction (0: either way) with p below the threshold. */
 bool comparison_is_regression(const struct comparison *comparison, int direction, double threshold);

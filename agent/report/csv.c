@@ -1,5 +1,5 @@
 /*
- * See csv.h.
+ * Quotes fields, and puts an apostrophe before what a spreadsheet would run as a formula.
  */
 #include "agent/report/csv.h"
 

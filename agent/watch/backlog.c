@@ -1,5 +1,5 @@
 /*
- * See backlog.h.
+ * A queue: the first request is with the store, or waits to be repeated after a failure.
  */
 #include "agent/watch/backlog.h"
 

@@ -1,5 +1,5 @@
 /*
- * See crew.h.
+ * Makes the parts in the order of their needs and frees them in the opposite one.
  */
 #include "agent/watch/crew.h"
 

@@ -28,7 +28,7 @@ struct http {
 	bool stopping;  /* no route is called any more */
 };
 
-enum stage {
+enum http_stage {
 	STAGE_HEAD,     /* nothing but the first line has come */
 	STAGE_BODY,     /* the body is coming */
 	STAGE_SERVING,  /* the route has it */
@@ -48,7 +48,7 @@ struct http_request {
 	bool posted;
 	struct buf body, buffer;
 	size_t dropped; /* bytes of the body */
-	enum stage stage;
+	enum http_stage stage;
 	bool kept; /* by its route */
 	int64_t deadline;
 	struct http_answer answer;

@@ -1,5 +1,5 @@
 /*
- * See http_visits.h.
+ * A list of open connections, each with the time by which its request must be complete.
  */
 #include "agent/watch/http_visits.h"
 

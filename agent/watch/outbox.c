@@ -1,5 +1,5 @@
 /*
- * See outbox.h.
+ * Keeps the letters in memory and repeats what the store could not write down.
  */
 #include "agent/watch/outbox.h"
 

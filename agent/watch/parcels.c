@@ -1,5 +1,6 @@
 /*
- * See parcels.h.
+ * Renders a message for each destination and derives its key from receiver, destination and
+ * content.
  */
 #include "agent/watch/parcels.h"
 

@@ -1,5 +1,5 @@
 /*
- * See telling.h.
+ * Chooses the thread that a group continues, and writes its message for each destination.
  */
 #include "agent/watch/telling.h"
 

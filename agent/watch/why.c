@@ -117,7 +117,7 @@ static bool find_place(
 {
 	const struct axis *axis = why->series->axis;
 	struct series copy = *why->series;
-	struct mark mark = {"commit", ask->at}, known;
+	struct select_mark mark = {"commit", ask->at}, known;
 	int64_t time;
 
 	why->chosen = WHY_ASKED;

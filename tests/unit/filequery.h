@@ -4,14 +4,10 @@
 #ifndef TESTS_UNIT_FILEQUERY_H
 #define TESTS_UNIT_FILEQUERY_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "agent/core/when.h"
 #include "sources/files.h"

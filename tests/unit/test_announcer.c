@@ -2,12 +2,7 @@
  * The announcer with a real store, engine and receivers: one of them cannot be written to for a
  * while. Slack is played by a server of our own; what stdout gets is printed by this program.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 #include <sqlite3.h>
 
 #include "agent/watch/announcer.h"

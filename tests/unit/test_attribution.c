@@ -2,12 +2,7 @@
  * Which deployments a change can come from, by points that carry builds and by deployments that
  * have times of their own.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include <math.h>
 #include <string.h>

@@ -2,12 +2,7 @@
  * Batches of lines: however the bytes arrive, in files or in pieces through a pipe, the same lines
  * come out.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

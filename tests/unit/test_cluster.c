@@ -2,12 +2,7 @@
  * Weeks of an agent with a cluster: many series of several tests move at once. It is told once, in
  * one change, over restarts and reloads, and what moves alone is told as ever.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 #include <sqlite3.h>
 
 #include "agent_world.h"

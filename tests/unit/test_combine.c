@@ -2,11 +2,7 @@
  * Agreements of detectors: how many are needed, how near they must be, and what is told of them.
  */
 /* clang-format off */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 /* clang-format on */
 
 #include <string.h>

@@ -1,12 +1,7 @@
 /*
  * Hunter's comparison: which points make a level, and when two levels differ.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "agent/report/compare.h"
 #include "close.h"
@@ -32,7 +27,7 @@ static struct series *series_of(struct arena *arena, const double *values, size_
 	return data_series(arena, &data, data_axis(arena, n, NEW_YEAR, DAY), "m", -1, values);
 }
 
-static void assert_span(struct span span, size_t from, size_t to)
+static void assert_span(struct compare_span span, size_t from, size_t to)
 {
 	assert_int_equal(span.from, from);
 	assert_int_equal(span.to, to);
@@ -60,8 +55,8 @@ static void welch_judges_two_levels(void **state)
 	static const double values[] = {
 		10.43, 10.23, 10.29, 10.91, 10.34, 10.69, 9.23, 9.11, 9.13, 9.03};
 	const struct series *series = series_of(*state, values, 10);
-	struct comparison c = compare_spans(
-		series->values, (struct span){0, 6}, series->values, (struct span){6, 10});
+	struct comparison c = compare_spans(series->values, (struct compare_span){0, 6},
+		series->values, (struct compare_span){6, 10});
 	assert_int_equal(c.before.count, 6);
 	assert_close(c.before.mean, 10.481666666666667, 1e-14);
 	assert_close(c.after.mean, 9.125, 1e-14);
@@ -77,16 +72,16 @@ static void scale_changes_nothing(void **state)
 {
 	double values[] = {10.43, 10.23, 10.29, 10.91, 10.34, 10.69, 9.23, 9.11, 9.13, 9.03};
 	const struct series *plain = series_of(*state, values, 10);
-	struct comparison expected = compare_spans(
-		plain->values, (struct span){0, 6}, plain->values, (struct span){6, 10});
+	struct comparison expected = compare_spans(plain->values, (struct compare_span){0, 6},
+		plain->values, (struct compare_span){6, 10});
 	static const double scales[] = {1e-300, 1e300, 0x1p-1060};
 	for (size_t s = 0; s < 2; s++) {
 		double scaled[10];
 		for (size_t i = 0; i < 10; i++)
 			scaled[i] = values[i] * scales[s];
 		const struct series *series = series_of(*state, scaled, 10);
-		struct comparison c = compare_spans(
-			series->values, (struct span){0, 6}, series->values, (struct span){6, 10});
+		struct comparison c = compare_spans(series->values, (struct compare_span){0, 6},
+			series->values, (struct compare_span){6, 10});
 		assert_close(c.pvalue, expected.pvalue, 1e-9);
 		assert_close(c.percent, expected.percent, 1e-9);
 		assert_close(c.before.stddev, expected.before.stddev * scales[s], 1e-9);
@@ -96,8 +91,8 @@ static void scale_changes_nothing(void **state)
 static struct comparison compare(struct arena *arena, const double *values, size_t n, size_t cut)
 {
 	const struct series *series = series_of(arena, values, n);
-	return compare_spans(
-		series->values, (struct span){0, cut}, series->values, (struct span){cut, n});
+	return compare_spans(series->values, (struct compare_span){0, cut}, series->values,
+		(struct compare_span){cut, n});
 }
 
 /* One value against a sample: t = (130 - 101) / (sd * sqrt(1 + 1/6)), 5 degrees of freedom. */
@@ -141,8 +136,8 @@ static void infinities_are_no_part_of_a_level(void **state)
 	static const double values[] = {
 		10, 11, (double)INFINITY, 10, 11, 10, 20, 21, -(double)INFINITY, 20, 21, 20};
 	struct series *series = series_of(*state, values, N);
-	struct comparison found = compare_spans(
-		series->values, (struct span){0, 6}, series->values, (struct span){6, N});
+	struct comparison found = compare_spans(series->values, (struct compare_span){0, 6},
+		series->values, (struct compare_span){6, N});
 	assert_int_equal(found.before.count, 5);
 	assert_close(found.before.mean, 10.4, 1e-12);
 	assert_close(found.after.mean, 20.4, 1e-12);

@@ -1,12 +1,7 @@
 /*
  * Conditions: examples of each rule, and properties over thousands of random histories.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,12 +4,7 @@
  * configuration must be NAME.expected. HUNTER_WRITE_EXPECTED=1 writes them anew, to be read before
  * they are committed.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include <dirent.h>
 #include <stdio.h>

@@ -2,12 +2,7 @@
  * Controls: what shares a load is detected at equal load, what has none stays as it is, and a fit
  * that is frozen makes the same of each point.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

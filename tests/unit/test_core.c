@@ -1,12 +1,7 @@
 /*
  * Errors, arena, buffer, log: the small things everything stands on.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,12 +2,7 @@
  * The courier over days, in no time: the engine's clock jumps. A real store; the receivers are
  * played by this program in place of Slack and stdout: each says what its script holds, then ok.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 #include <malloc.h>
 #include <sqlite3.h>
 #include <stdio.h>

@@ -1,10 +1,5 @@
 /* The number of processors, from control groups that are written down here. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>

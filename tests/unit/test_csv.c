@@ -1,12 +1,7 @@
 /*
  * The CSV source on texts and on files: what is read, what is said, and what is refused.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 #include <math.h>
 #include <stdio.h>
 #include <unistd.h>

@@ -3,11 +3,7 @@
  * places hold the truth, and that outliers turn nothing over.
  */
 /* clang-format off */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 /* clang-format on */
 
 #include "detectors/describe.h"

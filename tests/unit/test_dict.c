@@ -1,13 +1,9 @@
 /* agent/core/dict.h, and the arrays of agent/core/arena.h that grow. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "agent/core/dict.h"
 

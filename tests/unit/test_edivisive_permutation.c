@@ -2,11 +2,7 @@
  * The permutation test: its p against all orders of a short series, its options, several changes.
  */
 /* clang-format off */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 /* clang-format on */
 
 #include <string.h>

@@ -2,12 +2,7 @@
  * The engine with real sources: CSV files, and Prometheus played by a server of our own. Notifiers
  * are the tests' own, as they are handed to the engine by the caller.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 #include <sched.h>
 #include <semaphore.h>
 #include <stdatomic.h>

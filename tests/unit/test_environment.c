@@ -1,15 +1,11 @@
 /*
  * The rule for environments: when changes of one time are those of one runner.
  */
+#include "unit.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "agent/core/arena.h"
 #include "agent/core/label.h"

@@ -2,11 +2,7 @@
  * Benjamini and Hochberg's procedure against their own example, and its option.
  */
 /* clang-format off */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 /* clang-format on */
 
 #include "detectors/fdr.h"

@@ -1,12 +1,7 @@
 /*
  * Option tables: every type, its range, its messages.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 #include <math.h>
 #include <string.h>
 

@@ -1,12 +1,7 @@
 /*
  * agent/watch/files: real files in a real folder; a run is a CSV read by a real pass.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -3,12 +3,7 @@
  * another fingerprint, all else keeps its own. What is secret is not part of the hash that is
  * shown.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include <stdio.h>
 #include <stdlib.h>

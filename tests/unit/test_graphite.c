@@ -1,10 +1,5 @@
 /* The Graphite source, with recorded answers of a real server and with ours. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include <jansson.h>
 #include <math.h>

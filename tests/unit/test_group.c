@@ -1,12 +1,7 @@
 /*
  * Grouping: what belongs together, in which order, and that nothing is lost.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 #include <string.h>
 
 #include "agent/news/group.h"

@@ -1,12 +1,7 @@
 /*
  * Histogram logs: rounds of tags, times from the comments, and what is refused.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 #include <stdio.h>
 
 #include "tests/unit/filequery.h"

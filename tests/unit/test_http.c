@@ -1,10 +1,5 @@
 /* The agent's HTTP face, asked over the loopback by a thread of the test. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include <arpa/inet.h>
 #include <poll.h>

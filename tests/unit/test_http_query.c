@@ -1,10 +1,5 @@
 /* The parameters of a request, the header Accept, and who is let in. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include <string.h>
 

@@ -1,12 +1,7 @@
 /*
  * The JSON source: the streaming reader, and what it makes of results.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 #include <stdio.h>
 
 #include "agent/core/buf.h"

@@ -2,12 +2,7 @@
  * The engine's clock that jumps: it stands while anything is under way, and then goes to the next
  * timer at once.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 #include <sys/stat.h>
 
 #include "agent/core/clock.h"

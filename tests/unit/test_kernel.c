@@ -3,11 +3,7 @@
  * detector finds.
  */
 /* clang-format off */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 /* clang-format on */
 
 #include <string.h>

@@ -1,12 +1,7 @@
 /*
  * Clusters that were planted are found, and the same ones however the work is cut.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,11 +2,7 @@
  * Label sets as people write them, against the names of series.
  */
 /* clang-format off */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 /* clang-format on */
 
 #include "agent/core/label.h"

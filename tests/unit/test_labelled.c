@@ -2,11 +2,7 @@
  * Labelled series as people write them, and what is told of those that are wrong.
  */
 // clang-format off
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 // clang-format on
 
 #include <math.h>

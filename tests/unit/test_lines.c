@@ -2,12 +2,7 @@
  * The reader of detect's lines: what it takes, what it refuses and in which words. That it agrees
  * with jansson is for the fuzz target of the same name.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,5 @@
 /* Links: templates that are refused, and that values cannot lead elsewhere. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,11 +3,7 @@
  * name; LNT's own where the reference data are at hand; and series of runs.
  */
 /* clang-format off */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 /* clang-format on */
 
 #include "detectors/lookback.h"

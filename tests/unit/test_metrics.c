@@ -1,10 +1,5 @@
 /* The agent's metrics as text, and what promtool says of it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include <math.h>
 #include <stdio.h>

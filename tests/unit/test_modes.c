@@ -2,11 +2,7 @@
  * The groups against all partitions tried out, and the levels of series with excursions.
  */
 /* clang-format off */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 /* clang-format on */
 
 #include <string.h>

@@ -2,12 +2,7 @@
  * Notices over hours, in no time: the engine's clock jumps. A real store, which refuses for a
  * while, and a receiver, played by this program, for which nothing can be written for a while.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 #include <sqlite3.h>
 
 #include "agent_parts.h"

@@ -2,12 +2,7 @@
  * Numbers are held against the C library: on every decimal the reader must give strtod's bits, and
  * what the writer makes must be what printf makes of the fewest digits that read back.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

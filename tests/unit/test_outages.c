@@ -2,12 +2,7 @@
  * Two weeks of an agent whose server fails for six hours each day, each day in another way: nothing
  * is concluded from what it answers then, and each outage is told once, and once when it is over.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "agent_world.h"
 #include "peer.h"

@@ -1,10 +1,5 @@
 /* What becomes of a message that could not be sent. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "agent/watch/patience.h"
 

@@ -1,10 +1,5 @@
 /* The worker pool: everything comes back once, lanes do not hold each other up, threads are few. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include <poll.h>
 #include <pthread.h>

@@ -1,10 +1,5 @@
 /* Placeholders of SQL, and rows of PostgreSQL, without a server. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include <math.h>
 #include <stdio.h>

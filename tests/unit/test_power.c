@@ -3,11 +3,7 @@
  * are; and what becomes of a change as its points come.
  */
 /* clang-format off */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 /* clang-format on */
 
 #include "agent/core/when.h"

@@ -1,10 +1,5 @@
 /* The Prometheus source, with recorded answers of real servers and with ours. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "agent/core/buf.h"
 #include "tests/unit/prometheus_talk.h"

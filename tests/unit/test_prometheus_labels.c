@@ -1,10 +1,5 @@
 /* Labels of points, builds, branches, and VictoriaMetrics' export. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "agent/core/attribution.h"
 #include "agent/core/buf.h"

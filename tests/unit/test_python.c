@@ -1,11 +1,6 @@
 /* Dicts as Python and JSON write them; tests/cases/python/make.py made the cases with the real
  * ones. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "agent/core/buf.h"
 #include "sources/python.h"

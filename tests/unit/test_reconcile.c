@@ -1,12 +1,7 @@
 /*
  * reconcile: examples of each rule, and properties on thousands of random series.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,12 +1,7 @@
 /*
  * agent/watch/reload: the whole new configuration or the old one, and what is said of it.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 #include <semaphore.h>
 #include <stdatomic.h>
 

@@ -1,12 +1,7 @@
 /*
  * agent/core/repeats, and the log that uses it.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include <fcntl.h>
 #include <signal.h>

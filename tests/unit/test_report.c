@@ -1,12 +1,7 @@
 /*
  * Reports: the layout of tables, and each form on small analyses.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,12 +1,7 @@
 /*
  * Rhythm: how long data may be without a new point, by the points that there are.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 #include <math.h>
 #include <string.h>
 

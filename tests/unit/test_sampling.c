@@ -2,11 +2,7 @@
  * Which points make a run, and which were measured with one binary.
  */
 /* clang-format off */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 /* clang-format on */
 
 #include "agent/sampling.h"

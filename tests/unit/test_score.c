@@ -3,11 +3,7 @@
  * with their definitions.
  */
 // clang-format off
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 // clang-format on
 
 #include <math.h>
@@ -121,7 +117,7 @@ static void tallies(void **state)
 static void unsure_spans(void **state)
 {
 	(void)state;
-	const struct span spans[] = {{10, 12}, {20, 21}};
+	const struct score_span spans[] = {{10, 12}, {20, 21}};
 	struct labels labels = {.spans = spans, .span_count = 2, .n = 30};
 	assert_false(labels_unsure(&labels, 9));
 	assert_true(labels_unsure(&labels, 10));
@@ -198,7 +194,7 @@ static void a_wandering_change(void **state)
 {
 	(void)state;
 	const struct confirm_rule off = {.mode = CONFIRM_OFF};
-	const struct span span = {0, 60};
+	const struct score_span span = {0, 60};
 	const struct places truth[] = {NOWHERE};
 	struct labels labels = labels_of(truth, 1, NOWHERE, 60);
 	labels.spans = &span;

@@ -1,12 +1,7 @@
 /*
  * Seasons: what is accepted, what is left alone, and that what is frozen stays so.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,12 +3,7 @@
  * program's own code, are looked over here. What libyaml, libcurl and libpq keep for themselves is
  * not seen.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include <malloc.h>
 #include <stdio.h>

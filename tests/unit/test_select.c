@@ -1,12 +1,7 @@
 /*
  * Selection: dates, exclusive flags, metrics that are known or not, and cutting datasets.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "agent/core/when.h"
 #include "agent/report/timeline.h"

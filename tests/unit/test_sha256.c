@@ -1,10 +1,5 @@
 /* SHA-256 against the examples of FIPS 180-4 and NIST's vectors, HMAC against RFC 4231. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,12 +1,7 @@
 /*
  * Series that were made to move together are found together, and told by what they share.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -2,12 +2,7 @@
  * Slack and stdout: what messages look like, that none of any size or content passes Slack's
  * limits, and what the notifier makes of each answer.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>

@@ -2,12 +2,7 @@
  * Slack's threads: a message of many posts, one that continues another, what is looked for after a
  * crash in the middle, and that nothing is left out unsaid.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,11 +3,7 @@
  * the changes that are, and what may be it elsewhere is told from news.
  */
 /* clang-format off */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 /* clang-format on */
 
 #include <math.h>

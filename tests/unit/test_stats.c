@@ -2,11 +2,7 @@
  * Moments and t-tests where the reference tables do not reach: constants, extremes, limits.
  */
 /* clang-format off */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 /* clang-format on */
 
 #include "detectors/stats.h"

@@ -2,11 +2,7 @@
  * Step fits against Skia Perf's own code (golden/stepfit.jsonl), and the sliding detector.
  */
 /* clang-format off */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 /* clang-format on */
 
 #include "detectors/stepfit.h"

@@ -2,12 +2,7 @@
  * The store on real files: what is written is there after a reopen or a kill, and files that are
  * not fit are refused and left alone.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 #include <fcntl.h>
 #include <math.h>
 #include <sched.h>

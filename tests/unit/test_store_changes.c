@@ -2,12 +2,7 @@
  * What the store remembers of changes beside what waits: history, lists, marks of series,
  * conditions, what was sent lately; and what it forgets.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 #include <math.h>
 #include <semaphore.h>
 #include <sys/stat.h>

@@ -8,12 +8,7 @@
  * after another, the agent ending now and then; from each story images are made of random moments.
  * HUNTER_TEST_FULL makes 1,000 images, else 100.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "agent/news/store_tools.h"
 #include "tests/unit/crash_vfs.h"

@@ -5,12 +5,7 @@
  * The story told here is that of a change, from being found to being withdrawn. With
  * HUNTER_TEST_FULL every write of it fails, else every eleventh.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 #include <signal.h>
 #include <sys/wait.h>
 

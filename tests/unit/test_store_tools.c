@@ -2,12 +2,7 @@
  * Looking at a state file and caring for it: beside a running store, without one, and when the file
  * is damaged.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>

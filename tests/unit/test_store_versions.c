@@ -2,12 +2,7 @@
  * Files that earlier versions have written, made by the words they made them with, are brought up
  * to date with all that they hold.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "agent/news/store_file.h"
 #include "agent/news/store_schema.h"

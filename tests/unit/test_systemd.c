@@ -1,12 +1,7 @@
 /*
  * agent/watch/systemd: the datagrams, as systemd's socket gets them.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include <poll.h>
 #include <sys/socket.h>

@@ -2,12 +2,7 @@
  * The agent and time: its own parts over a file that grows, an engine whose clock jumps, and a wall
  * clock that somebody sets to and fro. The schedule must not notice, and nothing may be told twice.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "agent_world.h"
 

@@ -1,10 +1,6 @@
 /* The points of a series are known again, and those that are others are not. */
 /* clang-format off */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 /* clang-format on */
 
 #include <math.h>

@@ -1,10 +1,5 @@
 /* Addresses: what may be shown of them, how they are joined, and the defaults of an endpoint. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include <string.h>
 

@@ -1,10 +1,5 @@
 /* Transfers against a server of our own that answers well, badly or not at all. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include <sched.h>
 #include <semaphore.h>

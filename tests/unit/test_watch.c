@@ -1,12 +1,7 @@
 /*
  * agent/watch/watch: tests are run at once, come, change and go while passes run.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "tests/unit/agent_parts.h"
 

@@ -2,12 +2,7 @@
  * The webhook notifier: what it writes, signs and makes of each answer. Its documents are held
  * against the schema in tests/e2e/test_tell.py.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>

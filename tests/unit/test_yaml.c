@@ -1,12 +1,7 @@
 /*
  * conf/yaml: what is read, with places, and each way a file can be wrong or hostile.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include <string.h>
 

@@ -1,0 +1,44 @@
+#!/usr/bin/env python3
+"""check.py ROOT COMPILER [FLAG...]: each header stands alone, and any two can be included together.
+
+Two headers clash only if the file that includes all of them does, so one such file, and one in the opposite order, stand
+for all pairs. What clashes is named; a header in CLASHING is left out of these two files, and must clash.
+"""
+import concurrent.futures
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+FOLDERS = ("agent", "conf", "detectors", "notifiers", "sources")
+CLASHING = {
+    "agent/news/troubles.h": "struct subject, as in agent/watch/pass.h",
+    "detectors/edivisive_chunk.h": "struct step, as enum step of agent/core/transfer.h; struct window, as in agent/core/series.h",
+    "detectors/edivisive_run.h": "struct stretch, as in sources/prometheus_builds.h",
+}
+
+
+def main():
+    root, compiler = pathlib.Path(sys.argv[1]), sys.argv[2:]
+
+    def errors(headers):
+        text = "".join(f'#include "{header}"\n' for header in headers)
+        done = subprocess.run([*compiler, f"-I{root}", "-std=c17", "-D_GNU_SOURCE", '-DHUNTER_VERSION=""', "-fsyntax-only", "-w",
+                               "-x", "c", "-"], input=text, capture_output=True, text=True)
+        return [line for line in done.stderr.splitlines() if re.search(r"error:", line)] or ([done.stderr] if done.returncode else [])
+
+    headers = sorted(str(p.relative_to(root)) for folder in FOLDERS for p in (root / folder).rglob("*.h"))
+    together = [header for header in headers if header not in CLASHING]
+    found = errors(together) or errors(together[::-1])
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for header, alone, among in zip(headers, pool.map(lambda h: errors([h]), headers),
+                                        pool.map(lambda h: errors([h, *together]) if h in CLASHING else [], headers)):
+            found += alone
+            if header in CLASHING and not among:
+                found.append(f"{header} clashes no more: take it out of CLASHING")
+    print("\n".join(found) or f"{len(headers)} headers, {len(CLASHING)} of them clash")
+    return bool(found) or len(headers) < 50
+
+
+sys.exit(main())
