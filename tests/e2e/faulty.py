@@ -263,7 +263,11 @@ class Connection(socketserver.BaseRequestHandler):
         return True
 
     def loop(self, *_):
-        self.request.sendall(http_answer(302, b"", ["Location: ?fault_loop"]))
+        """To where it came from. It asks for the same still, if the server is well again by then."""
+        path = self.asked.split(b" ", 2)[1].decode()
+        if "fault_loop" not in path:
+            path += ("&" if "?" in path else "?") + "fault_loop"
+        self.request.sendall(http_answer(302, b"", [f"Location: {path}"]))
         return True
 
 
