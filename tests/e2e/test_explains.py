@@ -109,10 +109,14 @@ tests:
     return path
 
 
+def api(agent, path, method="GET"):
+    with urllib.request.urlopen(urllib.request.Request(agent.address() + path, method=method), timeout=120) as answer:
+        return json.loads(answer.read())
+
+
 def run_all(agent):
     """The tests that fail, of a run of each."""
-    with urllib.request.urlopen(urllib.request.Request(agent.address() + "/api/v1/run?test=*", method="POST"), timeout=60) as answer:
-        tests = json.loads(answer.read())["tests"]
+    tests = api(agent, "/api/v1/run?test=*", "POST")["tests"]
     assert len(tests) == 5
     return [test["test"] for test in tests if test["failed"]]
 
@@ -120,7 +124,7 @@ def run_all(agent):
 def go_to(agent, clock, hour):
     """A quarter past; every test has been read since."""
     clock.turn(START + hour * HOUR + 900 - time.time())
-    agent.wait(lambda: run_all(agent) == ["mars"], timeout=60)
+    agent.wait(lambda: run_all(agent) == ["mars"], timeout=120)
 
 
 def texts(slack):
@@ -171,7 +175,7 @@ def test_each_is_told_once_and_why_explains_it(hunter, agents, clock, tmp_path, 
     assert f"c1 .. c2, deployed {hour_of(DEPLOYED, 48):%Y-%m-%d %H:%M}" in text and "announced slack #perf" in text
     assert re.search(r"found with point 1 .*, to be told with point 1 ", text)
     assert explain(hunter, path, "shop", "{service=checkout}", "c2")[1]["time"] == f"{hour_of(DEPLOYED + 1):%Y-%m-%dT%H:%M:%SZ}"
-    asked = json.loads(agent.get("/api/v1/why?test=shop&metric=%7Bservice%3Dcheckout%7D")[1])
+    asked = api(agent, "/api/v1/why?test=shop&metric=%7Bservice%3Dcheckout%7D")
     assert {key: asked[key] for key in ("verdict", "change", "arrival")} == {key: found[key] for key in ("verdict", "change", "arrival")}
 
     # The region that vanished: one of its series, and the list of those that the name could mean.
