@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "agent/core/field.h"
+#include "agent/core/link.h"
 #include "agent/core/series.h"
 #include "conf/yaml.h"
 #include "detectors/confirm.h"
@@ -89,11 +90,6 @@ struct receiver {
 	const void *options;
 	bool heartbeat;       /* it gets a sign of life once a week */
 	uint64_t fingerprint; /* of all that it means but that; see struct test */
-};
-
-/* Templates of agent/core/link.h, or NULL; all but the owner are addresses. */
-struct links {
-	const char *commit_url, *compare_url, *dashboard, *runbook, *owner;
 };
 
 struct test {

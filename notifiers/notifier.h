@@ -14,6 +14,7 @@
 #include "agent/core/arena.h"
 #include "agent/core/attribution.h"
 #include "agent/core/buf.h"
+#include "agent/core/link.h"
 #include "agent/core/transfer.h"
 #include "detectors/change.h"
 
@@ -37,12 +38,27 @@ enum basis {
 		       */
 };
 
+struct announcement;
+
+/* What a digest needs (digest.h), and what it makes; apart, as few of many changes have it. */
+struct extras {
+	int64_t spacing; /* ms from point to point of the series around it; 0: not known */
+	/* What the dashboard, the runbook and the owner were made of; NULL: not known. */
+	const struct links *templates;
+	const struct link_values *values;
+	/* The changes of a crowd, `members` of them, worst first; and what all series of the test
+	 * share, which their names here lack. NULL but in a digest. */
+	const struct announcement *const *folded;
+	const char *common;
+};
+
 /* One change as it is announced. Strings are borrowed. */
 struct announcement {
 	int64_t id;                       /* the store's, stable over restarts */
 	const char *test, *metric, *unit; /* unit may be NULL */
 	int direction; /* the metric's: 1 higher is better, -1 lower is better, 0 either way */
-	int64_t time;  /* ms, of the first point of the new regime */
+	enum basis basis;
+	int64_t time; /* ms, of the first point of the new regime */
 	struct change change;
 	/* Attributes at the last point before and the first point of the new regime; NULL where
 	 * unknown. */
@@ -67,14 +83,14 @@ struct announcement {
 	const char *environment; /* where the series was measured (`environment` of its test), NULL:
 				    nothing says so */
 	struct recovered over;
-	enum basis basis;
 	const char *other;  /* TEST/METRIC, NULL without a basis */
 	bool other_changed; /* where this one did, ... */
 	double other_size;  /* ... in percent; else 0 */
 	/* Pages about the commit, the range, the series and what to do, http(s) and escaped; NULL
 	 * where unknown. */
 	const char *commit_url, *compare_url, *dashboard, *runbook;
-	const char *owner; /* or NULL */
+	const char *owner;           /* or NULL */
+	const struct extras *extras; /* NULL: there are none */
 };
 
 /* Changes of one time that hit most of one environment, and not the same tests elsewhere
@@ -105,6 +121,9 @@ enum message_kind {
 	MESSAGE_NOTICE,
 	MESSAGE_RECOVERED, /* of changes that were told: they are over, as their `over` says */
 };
+
+/* Those of the item, never NULL. */
+const struct extras *announcement_extras(const struct announcement *item);
 
 struct message {
 	const char *key; /* idempotency key of the delivery, stable over restarts */

@@ -97,43 +97,57 @@ static bool same_field(const struct announcement *a, const struct announcement *
  * time, and a section for what is being written and one for itself. */
 static bool has_room(const struct slack_blocks *blocks, size_t line, size_t ranges, bool new_time)
 {
-	size_t text = blocks->text + blocks->field.length + line + ranges + SLACK_NAME + 2;
+	size_t text =
+		blocks->text + blocks->field.length + line + ranges + SLACK_NAME + SLACK_COMMON + 3;
 
 	return blocks->count + (new_time ? 4 : 2) <= SLACK_BLOCKS &&
 	       text + (new_time ? SLACK_DATE : 0) <= SLACK_BLOCKS_TEXT;
 }
 
-/* The change that is being added, what ends the field of the one before it, and the pages about the
- * first of that field. */
+/* The change that is being added, and what ends the field of the one before it: its commits, and
+ * the pages about those from `first` on. */
 struct lines {
-	struct buf line, range, last_range, help;
+	struct buf line, range, last_range, help, last_help;
+	size_t first;
 };
 
 /* Ends the field, with the pages if they fit. */
 static void finish_field(struct slack_blocks *blocks, struct lines *lines)
 {
 	buf_append(&blocks->field, lines->last_range.data, lines->last_range.length);
-	if (blocks->field.length + lines->help.length <= SLACK_FIELD)
-		buf_append(&blocks->field, lines->help.data, lines->help.length);
-	buf_clear(&lines->help);
+	if (blocks->field.length + lines->last_help.length <= SLACK_FIELD)
+		buf_append(&blocks->field, lines->last_help.data, lines->last_help.length);
 	field_close(blocks);
 }
 
-static void add_change(struct slack_blocks *blocks, const struct announcement *last,
-	const struct announcement *item, struct lines *lines)
+static void swap(struct buf *a, struct buf *b)
 {
-	size_t length = blocks->field.length + lines->line.length + lines->range.length;
+	struct buf other = *a;
 
-	if (last && (!same_field(last, item) || length > SLACK_FIELD)) {
+	*a = *b;
+	*b = other;
+}
+
+/* Whether the item goes into the field of the one before it, which would not become too long. */
+static bool continues(const struct slack_blocks *blocks, const struct announcement *last,
+	const struct announcement *item, const struct lines *lines)
+{
+	return last && same_field(last, item) &&
+	       blocks->field.length + lines->line.length + lines->range.length <= SLACK_FIELD;
+}
+
+static void add_change(struct slack_blocks *blocks, const struct announcement *last,
+	const struct announcement *item, struct lines *lines, bool continued)
+{
+	if (last && !continued)
 		finish_field(blocks, lines);
-	}
 	if (!last || last->time != item->time)
 		time_block(blocks, item->time);
-	if (blocks->field.length == 0) {
+	if (blocks->field.length == 0)
 		slack_test_line(&blocks->field, item);
-		slack_help_line(&lines->help, item);
-	}
 	buf_append(&blocks->field, lines->line.data, lines->line.length);
+	swap(&lines->last_range, &lines->range);
+	swap(&lines->last_help, &lines->help);
 }
 
 size_t slack_blocks_changes(
@@ -141,35 +155,34 @@ size_t slack_blocks_changes(
 {
 	const struct announcement *last = NULL;
 	struct lines lines = {0};
-	struct buf help = {0};
 	size_t added = 0;
 
 	for (; added < count; added++) {
 		const struct announcement *item = items[added];
-		bool new_time = !last || last->time != item->time;
-		struct buf range = lines.last_range;
+		bool new_time = !last || last->time != item->time, continued;
 
 		buf_clear(&lines.line);
 		buf_clear(&lines.range);
+		buf_clear(&lines.help);
 		slack_item_line(&lines.line, item);
 		slack_range_line(&lines.range, item);
-		buf_clear(&help);
-		slack_help_line(&help, item);
+		continued = continues(blocks, last, item, &lines);
+		lines.first = continued ? lines.first : added;
+		slack_help_lines(&lines.help, items + lines.first, added + 1 - lines.first);
 		if (!has_room(blocks, lines.line.length,
-			    range.length + lines.range.length + lines.help.length + help.length,
+			    lines.last_range.length + lines.range.length + lines.last_help.length +
+				    lines.help.length,
 			    new_time))
 			break;
-		add_change(blocks, last, item, &lines);
-		lines.last_range = lines.range;
-		lines.range = range;
+		add_change(blocks, last, item, &lines, continued);
 		last = item;
 	}
 	finish_field(blocks, &lines);
 	fields_close(blocks);
 	buf_free(&lines.line);
-	buf_free(&lines.help);
 	buf_free(&lines.range);
 	buf_free(&lines.last_range);
-	buf_free(&help);
+	buf_free(&lines.help);
+	buf_free(&lines.last_help);
 	return added;
 }

@@ -12,10 +12,11 @@ enum {
 	METRIC = 400,
 	UNIT = 60,
 	COMMIT = 100,
-	SHARED = 200,
 	LINKS = 500,
 	ATTRIBUTES = 200,
 	BASIS = 500,
+	MEMBER = 150,
+	CROWD = 800, /* a crowd with its worst */
 };
 
 static const char ellipsis[] = "…";
@@ -126,20 +127,9 @@ void slack_test_line(struct buf *out, const struct announcement *item)
 	buf_char(out, '*');
 	slack_escaped(out, item->test, SLACK_NAME);
 	buf_char(out, '*');
-}
-
-/* "1336 series +8.1%, 96% renderer=gpu": a crowd has no levels, and a name only where nothing else
- * says who it is. */
-static void crowd(struct buf *out, const struct announcement *item)
-{
-	buf_printf(out, "%zu series ", item->members);
-	text_percent(out, &item->change);
-	if (item->shared) {
-		buf_text(out, ", ");
-		slack_escaped(out, item->shared, SHARED);
-	} else {
-		buf_text(out, ", such as ");
-		slack_escaped(out, item->metric, METRIC);
+	if (announcement_extras(item)->common) {
+		buf_char(out, ' ');
+		slack_escaped(out, announcement_extras(item)->common, SLACK_COMMON);
 	}
 }
 
@@ -163,18 +153,21 @@ static void recovery(struct buf *out, const struct announcement *item)
 	buf_free(&text);
 }
 
-void slack_item_line(struct buf *out, const struct announcement *item)
+/* A crowd has no levels. */
+static void crowd(struct buf *out, const struct announcement *item)
 {
-	int verdict = announcement_verdict(item);
+	text_crowd(out, item, &slack_style);
+	if (announcement_extras(item)->folded)
+		text_size(out, &item->change);
+	else
+		text_percent(out, &item->change);
+	basis(out, item);
+	text_crowd_shared(out, item, &slack_style);
+}
 
-	buf_text(out, verdict > 0   ? "\n:red_circle: "
-		      : verdict < 0 ? "\n:large_blue_circle: "
-				    : "\n:white_circle: ");
-	if (item->members > 0) {
-		crowd(out, item);
-		return;
-	}
-	slack_escaped(out, item->metric, METRIC);
+static void single(struct buf *out, const struct announcement *item, size_t most)
+{
+	slack_escaped(out, item->metric, most);
 	buf_text(out, ": ");
 	text_size(out, &item->change);
 	basis(out, item);
@@ -185,10 +178,55 @@ void slack_item_line(struct buf *out, const struct announcement *item)
 		slack_escaped(out, item->unit, UNIT);
 	}
 	text_course(out, item, &slack_style);
-	if (item->over.time != 0) {
-		buf_text(out, ", ");
-		recovery(out, item);
+}
+
+static void ended(struct buf *out, const struct announcement *item)
+{
+	if (item->over.time == 0)
+		return;
+	buf_text(out, ", ");
+	recovery(out, item);
+}
+
+/* The worst of a crowd as far as there is room, and how to list the others. */
+static void members(struct buf *out, const struct announcement *item, size_t begin)
+{
+	struct buf line = {0}, rest = {0};
+	size_t shown = 0;
+
+	for (; shown < CROWD_WORST && shown < item->members; shown++) {
+		buf_clear(&line);
+		buf_text(&line, "\n• ");
+		single(&line, announcement_extras(item)->folded[shown], MEMBER);
+		if (out->length + line.length - begin > CROWD)
+			break;
+		buf_append(out, line.data, line.length);
 	}
+	text_crowd_rest(&rest, item, shown, &slack_style);
+	buf_printf(out, "\n• %s: `", rest.data);
+	buf_clear(&rest);
+	text_command(&rest, item);
+	slack_escaped(out, rest.data, SLACK_NAME);
+	buf_text(out, "` lists all");
+	buf_free(&line);
+	buf_free(&rest);
+}
+
+void slack_item_line(struct buf *out, const struct announcement *item)
+{
+	int verdict = announcement_verdict(item);
+	size_t begin = out->length;
+
+	buf_text(out, verdict > 0   ? "\n:red_circle: "
+		      : verdict < 0 ? "\n:large_blue_circle: "
+				    : "\n:white_circle: ");
+	if (item->members > 0)
+		crowd(out, item);
+	else
+		single(out, item, METRIC);
+	ended(out, item);
+	if (announcement_extras(item)->folded)
+		members(out, item, begin);
 }
 
 void slack_recovery_line(struct buf *out, const struct announcement *item)
@@ -197,6 +235,15 @@ void slack_recovery_line(struct buf *out, const struct announcement *item)
 		announcement_verdict(item) > 0 ? "\n:large_green_circle: " : "\n:white_circle: ");
 	slack_test_line(out, item);
 	buf_char(out, ' ');
+	if (announcement_extras(item)->folded) {
+		text_crowd(out, item, &slack_style);
+		recovery(out, item);
+		buf_text(out, " (was ");
+		text_size(out, &item->change);
+		text_crowd_shared(out, item, &slack_style);
+		buf_char(out, ')');
+		return;
+	}
 	slack_escaped(out, item->metric, METRIC);
 	buf_text(out, ": ");
 	recovery(out, item);
@@ -310,31 +357,50 @@ void slack_range_line(struct buf *out, const struct announcement *item)
 	attributes_line(out, item);
 }
 
-static void help(struct buf *out, const char *name, const char *url, bool *any)
-{
-	if (!url || length_escaped(url) > LINKS)
-		return;
-	buf_text(out, *any ? ", " : "\n");
-	*any = true;
-	linked(out, url, name);
-}
-
-void slack_help_line(struct buf *out, const struct announcement *item)
+/* "\n<...|dashboard>, owner: team-pay"; `of`: whose they are, if not all have them. */
+static void help_line(
+	struct buf *out, const char *const pages[PAGES], const struct announcement *of)
 {
 	bool any = false;
 
-	help(out, "dashboard", item->dashboard, &any);
-	help(out, "runbook", item->runbook, &any);
-	if (!item->owner)
-		return;
-	buf_text(out, any ? ", owner: " : "\nowner: ");
-	slack_escaped(out, item->owner, COMMIT);
+	for (enum page which = 0; which < PAGES; which++) {
+		bool link = which != PAGE_OWNER;
+
+		if (!pages[which] || (link && length_escaped(pages[which]) > LINKS))
+			continue;
+		if (!any && of) {
+			buf_text(out, "\nof ");
+			slack_escaped(out, of->metric, MEMBER);
+			buf_text(out, ": ");
+		} else {
+			buf_text(out, any ? ", " : "\n");
+		}
+		any = true;
+		if (link) {
+			linked(out, pages[which], page_names[which]);
+		} else {
+			buf_printf(out, "%s: ", page_names[which]);
+			slack_escaped(out, pages[which], COMMIT);
+		}
+	}
+}
+
+void slack_help_lines(struct buf *out, const struct announcement *const *items, size_t count)
+{
+	struct digest_pages pages = digest_pages(items, count);
+
+	help_line(out, pages.common, NULL);
+	help_line(out, pages.own, pages.worst);
 }
 
 void slack_short_line(struct buf *out, const struct announcement *item)
 {
 	slack_escaped(out, item->test, SLACK_NAME);
 	buf_char(out, ' ');
+	if (announcement_extras(item)->common) {
+		slack_escaped(out, announcement_extras(item)->common, SLACK_COMMON);
+		buf_char(out, ' ');
+	}
 	if (item->members > 0) {
 		crowd(out, item);
 		return;

@@ -8,10 +8,10 @@
 #ifndef NOTIFIERS_SLACK_LINES_H
 #define NOTIFIERS_SLACK_LINES_H
 
-#include "notifiers/text.h"
+#include "notifiers/digest.h"
 
 /* In bytes; SLACK_DATE: what a date takes at most. */
-enum { SLACK_NAME = 300, SLACK_SENTENCE = 2000, SLACK_DATE = 100 };
+enum { SLACK_NAME = 300, SLACK_COMMON = 200, SLACK_SENTENCE = 2000, SLACK_DATE = 100 };
 
 /* The text, clean and escaped, in `most` bytes at most; "…" stands for what is cut. What is markup
  * in its place (*bold*, not snake_case) is written with characters that look alike. */
@@ -24,11 +24,12 @@ void slack_date(struct buf *out, int64_t time, bool day);
 /* Names by slack_escaped, times by slack_date. */
 extern const struct text_style slack_style;
 
-/* "*test*" */
+/* "*test*", with what its series share "*test* region=eu" */
 void slack_test_line(struct buf *out, const struct announcement *item);
 
 /* "\n:red_circle: p99: +24%  3.17e+07 → 3.94e+07 ns", or of many
- * series "\n:red_circle: 1336 series +8.1%, 96% renderer=gpu" */
+ * series "\n:red_circle: 1336 series +8.1%, 96% renderer=gpu", of those that a digest folded with
+ * the worst of them behind it. */
 void slack_item_line(struct buf *out, const struct announcement *item);
 
 /* "\n:large_green_circle: *test* p99: back to 100 ms after 3 h (was +24%  100 → 124)" */
@@ -38,9 +39,9 @@ void slack_recovery_line(struct buf *out, const struct announcement *item);
  * known. */
 void slack_range_line(struct buf *out, const struct announcement *item);
 
-/* "\n<https://grafana.example/d/1|dashboard>, <...|runbook>, owner: team-pay"; nothing where there
- * is none of them. */
-void slack_help_line(struct buf *out, const struct announcement *item);
+/* "\n<https://grafana.example/d/1|dashboard>, <...|runbook>, owner: team-pay" of items of a digest,
+ * and "\nof p99: <...|dashboard>" where it is only the worst's; nothing where there is none. */
+void slack_help_lines(struct buf *out, const struct announcement *const *items, size_t count);
 
 /* "test p99 +24%", without markup. */
 void slack_short_line(struct buf *out, const struct announcement *item);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "notifiers/digest.h"
 #include "notifiers/slack_blocks.h"
 #include "notifiers/slack_lines.h"
 
@@ -28,6 +29,7 @@ struct post {
 
 struct rendering {
 	const struct message *message;
+	struct digest digest;
 	const char *channel;
 	const struct announcement **by_weight; /* all, worst first */
 	const struct announcement **items;     /* those that are shown, by post */
@@ -42,8 +44,10 @@ struct rendering {
 /* What is not in the first post. */
 static void rest_line(struct buf *out, const struct rendering *rendering)
 {
-	size_t first = rendering->posts[0].count, thread = rendering->shown - first;
-	size_t left = rendering->message->count - rendering->shown;
+	size_t posted = rendering->posts[0].count;
+	size_t first = digest_changes(rendering->by_weight, posted);
+	size_t shown = digest_changes(rendering->by_weight, rendering->shown);
+	size_t thread = shown - first, left = rendering->message->count - shown;
 
 	if (thread + left == 0)
 		return;
@@ -138,7 +142,7 @@ static const struct announcement *const *pick(
 /* As many as fit, all of them at best; with a thread to follow only the worst. */
 static void plan_first(struct rendering *rendering)
 {
-	size_t all = rendering->message->count, count = all < POST_ITEMS ? all : POST_ITEMS;
+	size_t all = rendering->digest.message.count, count = all < POST_ITEMS ? all : POST_ITEMS;
 	struct post *post = &rendering->posts[0];
 
 	do {
@@ -177,10 +181,10 @@ static void plan(struct rendering *rendering)
 	enum { THREAD_ITEMS = (SLACK_POSTS - 1) * POST_ITEMS };
 	size_t first, count, left;
 
-	rendering->shown = rendering->message->count;
+	rendering->shown = rendering->digest.message.count;
 	plan_first(rendering);
 	first = rendering->posts[0].count;
-	count = rendering->channel ? rendering->message->count - first : 0;
+	count = rendering->channel ? rendering->digest.message.count - first : 0;
 	if (count > THREAD_ITEMS)
 		count = THREAD_ITEMS;
 	while ((left = plan_thread(rendering, count)) > 0)
@@ -194,12 +198,11 @@ static void plan(struct rendering *rendering)
 /* What notifications and screen readers get: the first line and the worst, worst first. */
 static void fallback_text(struct buf *out, const struct rendering *rendering)
 {
-	const struct message *message = rendering->message;
+	size_t count = rendering->digest.message.count, shown = 0, left;
 	struct buf line = {0};
-	size_t shown = 0;
 
 	headline(out, rendering, "");
-	for (; shown < message->count && shown < FALLBACK_LINES; shown++) {
+	for (; shown < count && shown < FALLBACK_LINES; shown++) {
 		buf_clear(&line);
 		buf_char(&line, '\n');
 		slack_short_line(&line, rendering->by_weight[shown]);
@@ -207,16 +210,31 @@ static void fallback_text(struct buf *out, const struct rendering *rendering)
 			break;
 		buf_append(out, line.data, line.length);
 	}
-	if (shown < message->count)
-		buf_printf(out, "\nand %zu more", message->count - shown);
+	left = rendering->message->count - digest_changes(rendering->by_weight, shown);
+	if (left > 0)
+		buf_printf(out, "\nand %zu more", left);
 	buf_free(&line);
+}
+
+/* The numbers of the changes of an item, at most `room` of them; returns how many. */
+static size_t put_ids(struct buf *out, const struct announcement *item, size_t room, bool first)
+{
+	size_t count = announcement_extras(item)->folded ? item->members : 1;
+
+	count = count < room ? count : room;
+	for (size_t i = 0; i < count; i++)
+		buf_printf(out, "%s%lld", first && i == 0 ? "" : ",",
+			(long long)(announcement_extras(item)->folded
+					    ? announcement_extras(item)->folded[i]->id
+					    : item->id));
+	return count;
 }
 
 /* The delivery's key, the post's number and the changes' ids, so that a post can be found again by
  * them. */
 static void metadata(struct buf *out, const struct message *message, const struct post *post)
 {
-	size_t count = post->count < METADATA_CHANGES ? post->count : METADATA_CHANGES;
+	size_t named = 0;
 
 	buf_printf(out, ",\"metadata\":{\"event_type\":\"%s\",\"event_payload\":{\"key\":",
 		message->kind == MESSAGE_NOTICE      ? "hunter_c_notice"
@@ -224,8 +242,8 @@ static void metadata(struct buf *out, const struct message *message, const struc
 						     : "hunter_c_changes");
 	buf_json_text(out, message->key);
 	buf_printf(out, ",\"part\":%zu,\"changes\":[", post->number + 1);
-	for (size_t i = 0; i < count; i++)
-		buf_printf(out, "%s%lld", i == 0 ? "" : ",", (long long)post->items[i]->id);
+	for (size_t i = 0; i < post->count && named < METADATA_CHANGES; i++)
+		named += put_ids(out, post->items[i], METADATA_CHANGES - named, named == 0);
 	buf_text(out, "]}}");
 }
 
@@ -252,13 +270,15 @@ static void write_body(struct rendering *rendering, const struct post *post, con
 
 static void render_changes(struct rendering *rendering)
 {
-	const struct message *message = rendering->message;
+	size_t count;
 	struct buf text = {0};
 
-	rendering->items = memory_new(message->count, sizeof *rendering->items);
-	rendering->by_weight = memory_new(message->count, sizeof *rendering->by_weight);
-	message_by_weight(message, rendering->by_weight);
-	text_what(&rendering->what, message, &slack_style);
+	rendering->digest = digest_of(rendering->message);
+	count = rendering->digest.message.count;
+	rendering->items = memory_new(count, sizeof *rendering->items);
+	rendering->by_weight = memory_new(count, sizeof *rendering->by_weight);
+	message_by_weight(&rendering->digest.message, rendering->by_weight);
+	text_what(&rendering->what, rendering->message, &slack_style);
 	plan(rendering);
 	for (size_t i = 0; i < rendering->post_count; i++) {
 		struct post *post = &rendering->posts[i];
@@ -278,6 +298,7 @@ static void render_changes(struct rendering *rendering)
 	buf_free(&rendering->what);
 	free(rendering->items);
 	free(rendering->by_weight);
+	digest_free(&rendering->digest);
 }
 
 /* One section and its text, which is also what notifications show. */
@@ -305,26 +326,29 @@ static void render_notice(struct rendering *rendering)
 static void render_recovered(struct rendering *rendering)
 {
 	enum { MORE_MOST = 100 };
-	const struct message *message = rendering->message;
+	struct digest digest = digest_of(rendering->message);
+	size_t count = digest.message.count, left = rendering->message->count;
 	struct buf section = {0}, line = {0}, text = {0};
-	size_t shown = 0;
 
-	text_recoveries(&line, message);
+	text_recoveries(&line, rendering->message);
 	slack_escaped(&text, line.data, SLACK_SENTENCE);
-	for (; shown < message->count; shown++) {
+	for (size_t shown = 0; shown < count; shown++) {
+		const struct announcement *item = &digest.message.items[shown];
+
 		buf_clear(&line);
-		slack_recovery_line(&line, &message->items[shown]);
+		slack_recovery_line(&line, item);
 		if (section.length + line.length > SLACK_SECTION - MORE_MOST)
 			break;
 		/* Without the line break that begins it. */
 		buf_append(&section, line.data + (shown == 0), line.length - (shown == 0));
+		left -= digest_changes(&item, 1);
 	}
-	if (shown < message->count)
+	if (left > 0)
 		buf_printf(&section,
-			"\nand %zu more; `hunter-c changes --state recovered` lists them",
-			message->count - shown);
+			"\nand %zu more; `hunter-c changes --state recovered` lists them", left);
 	slack_blocks_section(&rendering->blocks, &section);
 	write_body(rendering, &(struct post){.of = 1}, &text);
+	digest_free(&digest);
 	buf_free(&section);
 	buf_free(&line);
 	buf_free(&text);

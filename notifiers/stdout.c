@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "agent/core/when.h"
-#include "notifiers/text.h"
+#include "notifiers/digest.h"
 
 #define BOLD "\033[1m"
 #define RED "\033[31m"
@@ -56,17 +56,32 @@ static bool destinations(
 	return true;
 }
 
-/* "      https://grafana.example/d/shop", "      owner: team-pay" */
-static void render_help(const struct announcement *item, struct buf *out)
+/* "      dashboard: https://grafana.example/d/shop", "      owner of p99: team-pay" */
+static void render_page(
+	enum page which, const char *text, const struct announcement *of, struct buf *out)
 {
-	if (item->dashboard)
-		buf_printf(out, "      dashboard: %s\n", item->dashboard);
-	if (item->runbook)
-		buf_printf(out, "      runbook: %s\n", item->runbook);
-	if (item->owner) {
-		buf_text(out, "      owner: ");
-		text_clean(out, item->owner, NAME_MAX_CHARS);
-		buf_char(out, '\n');
+	if (!text)
+		return;
+	buf_printf(out, "      %s", page_names[which]);
+	if (of) {
+		buf_text(out, " of ");
+		text_clean(out, of->metric, NAME_MAX_CHARS);
+	}
+	buf_text(out, ": ");
+	if (which == PAGE_OWNER)
+		text_clean(out, text, NAME_MAX_CHARS);
+	else
+		buf_text(out, text);
+	buf_char(out, '\n');
+}
+
+static void render_help(const struct announcement *const *items, size_t count, struct buf *out)
+{
+	struct digest_pages pages = digest_pages(items, count);
+
+	for (enum page which = 0; which < PAGES; which++) {
+		render_page(which, pages.common[which], NULL, out);
+		render_page(which, pages.own[which], pages.worst, out);
 	}
 }
 
@@ -108,14 +123,18 @@ static void render_range(const struct announcement *item, struct buf *out)
 			item->compare_url ? item->compare_url : item->commit_url);
 }
 
-/* "1336 series +8.1%, 96% renderer=gpu": a crowd has no levels, and a name only where nothing else
- * says who it is. */
+/* A crowd has no levels. */
 static void render_crowd(const struct announcement *item, const char *color, struct buf *out)
 {
-	buf_printf(out, "%zu series %s", item->members, color);
-	text_percent(out, &item->change);
-	buf_text(out, item->shared ? PLAIN ", " : PLAIN ", such as ");
-	text_clean(out, item->shared ? item->shared : item->metric, NAME_MAX_CHARS);
+	text_crowd(out, item, &text_plain);
+	buf_text(out, color);
+	if (announcement_extras(item)->folded)
+		text_size(out, &item->change);
+	else
+		text_percent(out, &item->change);
+	text_basis(out, item);
+	buf_text(out, PLAIN);
+	text_crowd_shared(out, item, &text_plain);
 }
 
 /* "p99: +24% [21, 27]  3.17e+07 --> 3.94e+07 ns" */
@@ -132,10 +151,23 @@ static void render_single(const struct announcement *item, const char *color, st
 		text_clean(out, item->unit, NAME_MAX_CHARS);
 	}
 	text_course(out, item, &text_plain);
-	if (item->over.time != 0) {
-		buf_text(out, ", ");
-		text_recovery(out, item);
+}
+
+/* The worst of a crowd, and how to list the others. */
+static void render_members(const struct announcement *item, const char *color, struct buf *out)
+{
+	size_t shown = item->members < CROWD_WORST ? item->members : CROWD_WORST;
+
+	for (size_t i = 0; i < shown; i++) {
+		buf_text(out, "      ");
+		render_single(announcement_extras(item)->folded[i], color, out);
+		buf_char(out, '\n');
 	}
+	buf_text(out, "      ");
+	text_crowd_rest(out, item, shown, &text_plain);
+	buf_text(out, ": ");
+	text_command(out, item);
+	buf_text(out, " lists all\n");
 }
 
 /* "    p99: +24% [21, 27]  3.17e+07 --> 3.94e+07 ns  regression" */
@@ -149,7 +181,25 @@ static void render_item(const struct announcement *item, struct buf *out)
 		render_crowd(item, color, out);
 	else
 		render_single(item, color, out);
+	if (item->over.time != 0) {
+		buf_text(out, ", ");
+		text_recovery(out, item);
+	}
 	buf_text(out, verdict > 0 ? "  regression\n" : verdict < 0 ? "  improvement\n" : "\n");
+	if (announcement_extras(item)->folded)
+		render_members(item, color, out);
+}
+
+static void render_test(const struct announcement *item, struct buf *out)
+{
+	buf_text(out, "  " BOLD);
+	text_clean(out, item->test, NAME_MAX_CHARS);
+	buf_text(out, PLAIN);
+	if (announcement_extras(item)->common) {
+		buf_char(out, ' ');
+		text_clean(out, announcement_extras(item)->common, NAME_MAX_CHARS);
+	}
+	buf_char(out, '\n');
 }
 
 /* "15 regressions in checkout, pay since 2021-07-02 00:00:00 +0000" */
@@ -192,10 +242,20 @@ static void render_end(const struct announcement *item, struct buf *out)
 	int verdict = announcement_verdict(item);
 
 	buf_text(out, "    ");
-	text_clean(out, item->metric, NAME_MAX_CHARS);
-	buf_printf(out, ": %s", verdict > 0 ? GREEN : BOLD);
+	if (announcement_extras(item)->folded)
+		text_crowd(out, item, &text_plain);
+	else
+		text_clean(out, item->metric, NAME_MAX_CHARS);
+	buf_printf(out, "%s%s", announcement_extras(item)->folded ? "" : ": ",
+		verdict > 0 ? GREEN : BOLD);
 	text_recovery(out, item);
 	buf_text(out, PLAIN "  (");
+	if (announcement_extras(item)->folded) {
+		text_size(out, &item->change);
+		text_crowd_shared(out, item, &text_plain);
+		buf_text(out, ")\n");
+		return;
+	}
 	text_percent(out, &item->change);
 	buf_text(out, "  ");
 	text_levels(out, &item->change, "-->");
@@ -204,6 +264,7 @@ static void render_end(const struct announcement *item, struct buf *out)
 
 static void render_recovered(const struct message *message, struct buf *payload)
 {
+	struct digest digest = digest_of(message);
 	const struct announcement *last = NULL;
 	char when[WHEN_TEXT];
 
@@ -213,31 +274,31 @@ static void render_recovered(const struct message *message, struct buf *payload)
 	else
 		buf_text(payload, "what was told is over");
 	buf_text(payload, PLAIN "\n");
-	for (size_t i = 0; i < message->count; i++) {
-		const struct announcement *item = &message->items[i];
+	for (size_t i = 0; i < digest.message.count; i++) {
+		const struct announcement *item = &digest.message.items[i];
 
 		if (!last || last->over.time != item->over.time)
 			buf_printf(payload, "\n%s\n", when_format(item->over.time, when));
 		if (!last || last->over.time != item->over.time ||
-			strcmp(last->test, item->test) != 0) {
-			buf_text(payload, "  " BOLD);
-			text_clean(payload, item->test, NAME_MAX_CHARS);
-			buf_text(payload, PLAIN "\n");
-		}
+			strcmp(last->test, item->test) != 0)
+			render_test(item, payload);
 		render_end(item, payload);
 		last = item;
 	}
 	buf_char(payload, '\n');
+	digest_free(&digest);
 }
 
 static void render_changes(const struct message *message, struct buf *payload)
 {
-	const struct announcement **items = memory_new(message->count, sizeof *items);
-	size_t count = message->count < ITEMS_MAX ? message->count : ITEMS_MAX;
-	const struct announcement *last = NULL, *first = NULL;
+	struct digest digest = digest_of(message);
+	size_t lines = digest.message.count, count = lines < ITEMS_MAX ? lines : ITEMS_MAX, left;
+	const struct announcement **items = memory_new(lines, sizeof *items);
+	const struct announcement *last = NULL;
+	size_t first = 0;
 	char when[WHEN_TEXT];
 
-	message_by_weight(message, items);
+	message_by_weight(&digest.message, items);
 	message_arrange(items, count);
 	render_head(message, payload);
 	for (size_t i = 0; i < count; i++) {
@@ -247,30 +308,28 @@ static void render_changes(const struct message *message, struct buf *payload)
 
 		if (last && (new_test || !announcement_same_range(last, item))) {
 			render_range(last, payload);
-			render_help(first, payload);
-			first = NULL;
+			render_help(items + first, i - first, payload);
+			first = i;
 		}
-		first = first ? first : item;
 		if (new_time)
 			buf_printf(payload, "\n%s\n", when_format(item->time, when));
-		if (new_test) {
-			buf_text(payload, "  " BOLD);
-			text_clean(payload, item->test, NAME_MAX_CHARS);
-			buf_text(payload, PLAIN "\n");
-		}
+		if (new_test)
+			render_test(item, payload);
 		render_item(item, payload);
 		last = item;
 	}
 	if (last) {
 		render_range(last, payload);
-		render_help(first, payload);
+		render_help(items + first, count - first, payload);
 	}
-	if (count < message->count)
+	left = message->count - digest_changes(items, count);
+	if (left > 0)
 		buf_printf(payload,
 			"\n%zu more change points are left out; hunter-c changes lists them\n",
-			message->count - count);
+			left);
 	buf_char(payload, '\n');
 	free(items);
+	digest_free(&digest);
 }
 
 static bool render(const struct message *message, const void *options, const char *destination,

@@ -24,6 +24,13 @@ int announcement_verdict(const struct announcement *item)
 	return -item->direction * change_sign(&item->change);
 }
 
+const struct extras *announcement_extras(const struct announcement *item)
+{
+	static const struct extras none;
+
+	return item->extras ? item->extras : &none;
+}
+
 /* As struct change's magnitude, of the levels. */
 static double weight(const struct change *change)
 {
@@ -386,14 +393,28 @@ static void put_percent(struct buf *out, double percent, bool fine, bool sign)
 		buf_printf(out, sign ? "%+.*f" : "%.*f", fine ? 1 : 0, percent);
 }
 
-void text_percent(struct buf *out, const struct change *change)
+static void put_size(struct buf *out, const struct change *change, bool fine)
 {
 	if (!isfinite(change->size)) {
 		buf_text(out, "new");
 		return;
 	}
-	put_percent(out, change->size, fabs(change->size) < 10, true);
+	put_percent(out, change->size, fine, true);
 	buf_char(out, '%');
+}
+
+void text_percent(struct buf *out, const struct change *change)
+{
+	put_size(out, change, fabs(change->size) < 10);
+}
+
+/* Whether the size lies in its interval as both are shown: 10.4 without its digit is not in [10.1,
+ * 10.7]. */
+static bool holds_rounded(const struct change *change)
+{
+	double rounded = round(change->size);
+
+	return rounded > change->size_low - 0.05 && rounded < change->size_high + 0.05;
 }
 
 /* An interval that is as good as a point says no more than the size. */
@@ -402,9 +423,11 @@ void text_size(struct buf *out, const struct change *change)
 	double width = change->size_high - change->size_low;
 	bool fine = fabs(change->size) < 10 || width < 2;
 
-	text_percent(out, change);
-	if (!isfinite(change->size) || !isfinite(width) || width < 0.05)
+	if (!isfinite(change->size) || !isfinite(width) || width < 0.05) {
+		text_percent(out, change);
 		return;
+	}
+	put_size(out, change, fabs(change->size) < 10 || (fine && !holds_rounded(change)));
 	buf_text(out, " [");
 	put_percent(out, change->size_low, fine, false);
 	buf_text(out, ", ");
@@ -442,8 +465,32 @@ static void put_duration(struct buf *out, int64_t ms)
 		buf_printf(out, " %lld %s", (long long)rest, units[at + 1].name);
 }
 
+/* When those of a crowd came to their end. */
+static void put_ends(struct buf *out, const struct announcement *item)
+{
+	int64_t least = INT64_MAX, most = 0;
+
+	for (size_t i = 0; i < item->members; i++) {
+		int64_t lasted = announcement_extras(item)->folded[i]->over.time -
+				 announcement_extras(item)->folded[i]->time;
+
+		least = lasted < least ? lasted : least;
+		most = lasted > most ? lasted : most;
+	}
+	buf_text(out, "recovered after ");
+	put_duration(out, least);
+	if (most == least)
+		return;
+	buf_text(out, " to ");
+	put_duration(out, most);
+}
+
 void text_recovery(struct buf *out, const struct announcement *item)
 {
+	if (announcement_extras(item)->folded) {
+		put_ends(out, item);
+		return;
+	}
 	buf_text(out, "back to ");
 	text_level(out, item->over.level);
 	if (item->unit) {
@@ -502,6 +549,63 @@ static void plain_time(struct buf *out, int64_t time, bool day)
 }
 
 const struct text_style text_plain = {text_clean, plain_time};
+
+void text_crowd(struct buf *out, const struct announcement *item, const struct text_style *style)
+{
+	buf_printf(out, "%zu series", item->members);
+	if (announcement_extras(item)->folded && *item->metric) {
+		buf_text(out, " of ");
+		style->name(out, item->metric, OTHER_CHARS);
+	}
+	buf_text(out, announcement_extras(item)->folded ? ": " : " ");
+}
+
+void text_crowd_shared(
+	struct buf *out, const struct announcement *item, const struct text_style *style)
+{
+	if (item->shared) {
+		buf_text(out, ", ");
+		style->name(out, item->shared, OTHER_CHARS);
+	} else if (!announcement_extras(item)->folded) {
+		buf_text(out, ", such as ");
+		style->name(out, item->metric, OTHER_CHARS);
+	}
+}
+
+void text_crowd_rest(struct buf *out, const struct announcement *item, size_t shown,
+	const struct text_style *style)
+{
+	int64_t from = item->time, to = item->time;
+
+	for (size_t i = 0; i < item->members; i++) {
+		int64_t time = announcement_extras(item)->folded[i]->time;
+
+		from = time < from ? time : from;
+		to = time > to ? time : to;
+	}
+	buf_printf(out, "%zu more", item->members - shown);
+	if (from == to)
+		return;
+	buf_text(out, " between ");
+	style->time(out, from, false);
+	buf_text(out, " and ");
+	style->time(out, to, false);
+}
+
+/* Names that a shell reads as they are; others are quoted, or left out. */
+void text_command(struct buf *out, const struct announcement *item)
+{
+	static const char safe[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				   "._-/:@+,=";
+	bool plain = item->test[strspn(item->test, safe)] == '\0';
+
+	buf_text(out, "hunter-c changes");
+	if (!*item->test || strpbrk(item->test, "'`*?[\\") || strlen(item->test) > TEST_CHARS)
+		return;
+	buf_text(out, plain ? " --test " : " --test '");
+	text_clean(out, item->test, TEST_CHARS);
+	buf_text(out, plain ? "" : "'");
+}
 
 static void put_span(struct buf *out, const struct announcement *item, const char *between,
 	const struct text_style *style)

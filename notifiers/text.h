@@ -97,6 +97,21 @@ void text_levels(struct buf *out, const struct change *change, const char *arrow
  * point"; nothing of a step. */
 void text_course(struct buf *out, const struct announcement *item, const struct text_style *style);
 
+/* Of many series that moved alike, what stands before their size and behind it: "250 series of p99:
+ * " and ", 100% role=render"; of a cluster "1336 series " and ", 96% renderer=gpu", or a name where
+ * nothing else says who it is: ", such as p99". */
+void text_crowd(struct buf *out, const struct announcement *item, const struct text_style *style);
+void text_crowd_shared(
+	struct buf *out, const struct announcement *item, const struct text_style *style);
+
+/* Of a crowd of which `shown` are listed: "247 more between 2026-03-01 06:00 and 2026-03-01 08:00"
+ * or, where all have one time, "247 more". */
+void text_crowd_rest(struct buf *out, const struct announcement *item, size_t shown,
+	const struct text_style *style);
+
+/* "hunter-c changes --test checkout.latency": what lists all changes of the test. */
+void text_command(struct buf *out, const struct announcement *item);
+
 /* "back to 100 ms after 3 h" of one that has recovered. */
 void text_recovery(struct buf *out, const struct announcement *item);
 

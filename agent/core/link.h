@@ -16,6 +16,11 @@
 
 enum { LINK_LONGEST = 1000 }; /* bytes */
 
+/* Templates, or NULL; all but the owner are addresses. */
+struct links {
+	const char *commit_url, *compare_url, *dashboard, *runbook, *owner;
+};
+
 /* The commit is the one after the change; from and to are times around it, ms since 1970; the
  * series is its identity, whose labels are {label.NAME}. NULL or empty: not known. */
 struct link_values {

@@ -170,37 +170,81 @@ struct announcement announce_copy(struct arena *arena, const struct announcement
  * known. */
 enum { AROUND_POINTS = 50, AROUND = 86400000 };
 
-/* The test whose templates count; a cluster's are those of its first. */
-static const struct test *templates_of(const struct config *config, const char *topic)
+static const char *if_same(const char *a, const char *b)
 {
-	const struct test *test = config_test(config, topic);
-	const struct group *group = test ? NULL : config_group(config, topic);
+	return a && b && strcmp(a, b) == 0 ? a : NULL;
+}
 
-	return group && group->cluster && group->count > 0 ? group->tests[0] : test;
+/* The templates that all tests of a cluster have. */
+static const struct links *shared_templates(struct arena *arena, const struct group *group)
+{
+	struct links *links = arena_alloc(arena, sizeof *links);
+
+	*links = group->tests[0]->links;
+	for (size_t i = 1; i < group->count; i++) {
+		const struct links *other = &group->tests[i]->links;
+
+		links->commit_url = if_same(links->commit_url, other->commit_url);
+		links->compare_url = if_same(links->compare_url, other->compare_url);
+		links->dashboard = if_same(links->dashboard, other->dashboard);
+		links->runbook = if_same(links->runbook, other->runbook);
+		links->owner = if_same(links->owner, other->owner);
+	}
+	return links;
+}
+
+static bool has_any(const struct links *links)
+{
+	return links->commit_url || links->compare_url || links->dashboard || links->runbook ||
+	       links->owner;
+}
+
+/* The metric and the labels of a cluster would be those of one of its members. */
+static void set_links(struct arena *arena, const struct links *links, struct record *record)
+{
+	struct announcement *item = &record->item;
+	bool cluster = item->members > 0;
+	int64_t around = record->spacing > 0 ? AROUND_POINTS * record->spacing : AROUND;
+	struct link_values *values;
+	struct extras *extras;
+
+	/* Of what has neither labels nor templates a digest needs nothing. */
+	if (!strchr(item->metric, '{') && (!links || !has_any(links)))
+		return;
+	extras = arena_alloc(arena, sizeof *extras);
+	extras->spacing = record->spacing;
+	item->extras = extras;
+	if (!links || !has_any(links))
+		return;
+	values = arena_alloc(arena, sizeof *values);
+	*values = (struct link_values){.commit = announcement_commit(item),
+		.test = item->test,
+		.metric = cluster ? NULL : item->metric,
+		.series = cluster ? NULL : record->series};
+	announcement_range(item, &values->before, &values->after);
+	values->from = arena_printf(arena, "%" PRId64, item->place_from - around);
+	values->to = arena_printf(arena, "%" PRId64, item->place_to + around);
+	item->commit_url = link_expand(arena, links->commit_url, values);
+	item->compare_url = link_expand(arena, links->compare_url, values);
+	item->dashboard = link_expand(arena, links->dashboard, values);
+	item->runbook = link_expand(arena, links->runbook, values);
+	item->owner = link_expand_text(arena, links->owner, values);
+	extras->templates = links;
+	extras->values = values;
 }
 
 void announce_links_by(struct arena *arena, const struct test *test, struct record *record)
 {
-	struct announcement *item = &record->item;
-	int64_t around = record->spacing > 0 ? AROUND_POINTS * record->spacing : AROUND;
-	struct link_values values = {.commit = announcement_commit(item),
-		.test = item->test,
-		.metric = item->metric,
-		.series = item->members > 0 ? NULL : record->series};
-
-	if (!test)
-		return;
-	announcement_range(item, &values.before, &values.after);
-	values.from = arena_printf(arena, "%" PRId64, item->place_from - around);
-	values.to = arena_printf(arena, "%" PRId64, item->place_to + around);
-	item->commit_url = link_expand(arena, test->links.commit_url, &values);
-	item->compare_url = link_expand(arena, test->links.compare_url, &values);
-	item->dashboard = link_expand(arena, test->links.dashboard, &values);
-	item->runbook = link_expand(arena, test->links.runbook, &values);
-	item->owner = link_expand_text(arena, test->links.owner, &values);
+	set_links(arena, test ? &test->links : NULL, record);
 }
 
 void announce_links(struct arena *arena, const struct config *config, struct record *record)
 {
-	announce_links_by(arena, templates_of(config, record->item.test), record);
+	const struct test *test = config_test(config, record->item.test);
+	const struct group *group = test ? NULL : config_group(config, record->item.test);
+
+	if (group && group->cluster && group->count > 0)
+		set_links(arena, shared_templates(arena, group), record);
+	else
+		announce_links_by(arena, test, record);
 }

@@ -19,7 +19,8 @@ struct announcement announce_change(struct arena *arena, const char *test, const
 /* The same in another arena; its test too. */
 struct announcement announce_copy(struct arena *arena, const struct announcement *item);
 
-/* Sets the links and the owner that the record's test has templates for; it may be gone. */
+/* Sets the links and the owner that the record's test has templates for; it may be gone. A
+ * cluster's are those that all its tests have. The item borrows the configuration's templates. */
 void announce_links(struct arena *arena, const struct config *config, struct record *record);
 
 /* The same by the templates of that test, which may be NULL. */

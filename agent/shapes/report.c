@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/core/labels.h"
 #include "agent/shapes/collection.h"
-#include "agent/shapes/labels.h"
 #include "detectors/cluster.h"
 #include "detectors/describe.h"
 #include "detectors/distance.h"

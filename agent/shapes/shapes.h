@@ -11,6 +11,7 @@
 
 #include "agent/core/arena.h"
 #include "agent/core/attribution.h"
+#include "agent/core/labels.h"
 #include "agent/core/series.h"
 #include "detectors/change.h"
 #include "detectors/kmeans.h"
@@ -39,13 +40,6 @@ struct shape_member {
 	const char *test, *series, *identity;
 };
 
-/* What members have in common: "region=eu" with the share of the members and of all series that
- * have it. */
-struct shape_label {
-	const char *text;
-	double share, overall;
-};
-
 /* An interesting cluster. */
 struct shape {
 	int64_t time;      /* ms, of the first point behind the step */
@@ -62,7 +56,7 @@ struct shape {
 	struct attribution suspects;        /* of its members */
 	const struct shape_member *members; /* nearest to the centroid first */
 	size_t count;
-	const struct shape_label *labels; /* most telling first */
+	const struct label_share *labels; /* most telling first */
 	size_t label_count;
 };
 

@@ -80,6 +80,14 @@ static bool belong_together(const struct parcel *a, const struct parcel *b)
 	       strcmp(a->destination, b->destination) == 0 && is_same(thread_of(a), thread_of(b));
 }
 
+static const struct extras *extras_of(struct arena *arena, int64_t spacing)
+{
+	struct extras *extras = arena_alloc(arena, sizeof *extras);
+
+	extras->spacing = spacing;
+	return extras;
+}
+
 /* One message for all that was told in the thread of recent[index]. */
 static void add_message(const struct recoveries *recoveries, const struct store_request *found,
 	size_t index, struct store_request *request)
@@ -104,7 +112,9 @@ static void add_message(const struct recoveries *recoveries, const struct store_
 			event = found->recent[i].records[0].environment_event;
 		else if (found->recent[i].records[0].environment_event != event)
 			event = 0;
-		items[message.count++] = *item;
+		items[message.count] = *item;
+		items[message.count++].extras =
+			extras_of(request->arena, found->recent[i].records[0].spacing);
 		content.hash = hash_add(content.hash, &item->id, sizeof item->id);
 		content.hash = hash_add(content.hash, &item->over.time, sizeof item->over.time);
 	}

@@ -20,6 +20,7 @@ import threading
 import time
 
 import pytest
+import servers
 from fake_slack import FakeSlack
 from test_run import CANARY, START, Agent, bot, config, csv_test, noise, write_csv
 
@@ -301,6 +302,81 @@ def test_pages_and_owner(hunter, tmp_path, slack, hook):
     valid(SCHEMA, document)
     for change in (document["changes"][0], *changes_of(hunter, path)):
         assert (change["dashboard"], change["runbook"], change["owner"]) == (page, None, "team *p99*")
+
+
+# Many series: what all share is said once, and what moved alike is one line.
+
+
+def steps(labels, number, factor):
+    """100 hours of a series that goes up or down at the 60th."""
+    values = ((20 + number) * (factor if i >= 60 else 1) * (1 + (i * 7919 + number * 31) % 13 / 2000) for i in range(100))
+    return [(labels, f"{value:.6f}", int((START + i * HOUR).timestamp())) for i, value in enumerate(values)]
+
+
+@pytest.fixture(scope="module")
+def many_series(tmp_path_factory):
+    """60 hosts, of which those that render get slower, each by a little more; 6 instances, of which two do in one region."""
+    frames, latency = [], []
+    for i in range(60):
+        labels = {"host": f"h{i:02d}", "region": ("eu", "us")[i % 2], "role": "render" if i < 40 else "cache"}
+        frames += steps(labels, i, 1.08 + 0.0006 * i if i < 40 else 1)
+    for i in range(6):
+        labels = {"instance": f"pay-{i}:9090", "region": ("eu", "us", "ap")[i % 3]}
+        latency += steps(labels, i, 1.3 + 0.01 * i if i % 3 == 0 else 1)
+    history = servers.openmetrics({"frame_ms": frames, "latency": latency})
+    with servers.prometheus(tmp_path_factory.mktemp("prometheus"), history) as running:
+        yield running
+
+
+def test_many_series_of_a_test(hunter, tmp_path, slack, hook, many_series):
+    path = tmp_path / "hunter.yaml"
+    path.write_text(f"""
+prometheus: {{url: '{many_series.url}'}}
+{bot(slack)}
+webhook: {{url: "{hook.url}"}}
+stdout: {{}}
+agent: {{state: {tmp_path}/state.db, listen: 127.0.0.1:0, max_age: never, group_wait: 0s}}
+tests:
+  farm.frames:
+    type: prometheus
+    query: frame_ms
+    range: 2000d
+    metrics: {{frame_ms: {{direction: -1, unit: ms}}}}
+    notify: [slack, webhook, stdout]
+    dashboard: "https://graphs.test/?host={{label.host}}"
+    runbook: "https://wiki.test/{{label.role}}"
+    owner: "team-{{label.role}}"
+  pay.latency:
+    type: prometheus
+    query: latency
+    range: 2000d
+    metrics: {{p99: {{direction: -1, unit: s}}}}
+    notify: [slack, webhook, stdout]
+""")
+    result = hunter("run", "--once", "--config", path)
+    assert result.code == 0, result.err
+    assert len(slack.posts) == 1
+    fields = [f["text"] for block in slack.posts[0]["blocks"] for f in block.get("fields", [])]
+    assert len(fields) == 2
+    assert re.fullmatch(
+        r'\*pay.latency\* region=eu\n'
+        r':red_circle: p99{instance="pay-3:9090"}: \+33.*\n'
+        r':red_circle: p99{instance="pay-0:9090"}: \+30.*', fields[0]), fields[0]
+    assert re.fullmatch(
+        r'\*farm.frames\*\n'
+        r':red_circle: 40 series of frame_ms: \+9\.\d% \[8\.\d, 10\.\d\], 100% role=render\n'
+        r'(• {host="h3\d",region="(eu|us)"}: \+10\.\d% .* ms\n){3}'
+        r'• 37 more: `hunter-c changes --test farm.frames` lists all\n'
+        r'<https://wiki.test/render\|runbook>, owner: team-render\n'
+        r'of {host="(h3\d)",region="(eu|us)"}: <https://graphs.test/\?host=\3\|dashboard>', fields[1]), fields[1]
+    assert "\nfarm.frames 40 series of frame_ms: +9." in slack.posts[0]["text"]
+    assert "  pay.latency region=eu\n    p99{instance=\"pay-3:9090\"}: +33" in result.out
+    assert re.search(r"  farm.frames\n    40 series of frame_ms: .*, 100% role=render  regression\n      {host=", result.out)
+    document = json.loads(hook.taken[0][1])
+    valid(SCHEMA, document)
+    names = {change["metric"] for change in document["changes"]}
+    assert len(names) == 42 and 'frame_ms{host="h07",region="us",role="render"}' in names
+    assert {change["metric"] for change in changes_of(hunter, path)} == names
 
 
 # How a change is said: by levels that outliers do not turn over, where it can lie, and trends as trends.

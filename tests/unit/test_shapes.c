@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/core/labels.h"
 #include "agent/shapes/coalesce.h"
 #include "agent/shapes/grid.h"
-#include "agent/shapes/labels.h"
 #include "agent/shapes/shapes.h"
 #include "agent/shapes/team.h"
 #include "detectors/cluster.h"
@@ -221,7 +221,7 @@ static void test_labels_of_names(void **state)
 	labels_add(labels, "web/db", "carbon.cpu.load");
 	labels_add(labels, "web/db", "broken{a=\"");
 	labels_add(labels, "web/db", "broken{=,=\"x");
-	const struct shape_label *shared = labels_shared(labels, arena, members, 2, 5, &count);
+	const struct label_share *shared = labels_shared(labels, arena, members, 2, 5, &count);
 
 	assert_int_equal(count, 5);
 	assert_string_equal(shared[0].text, "metric=p99");

@@ -208,7 +208,8 @@ static void test_links(void **state)
 						  "(<https://example.com/?x=1&amp;y=2|compare>)"));
 }
 
-/* The pages about the worst of a field, once, and none that would be cut. */
+/* What all of a field share once, what differs of the worst, with its name, and none that would be
+ * cut. */
 static void test_pages_and_owner(void **state)
 {
 	struct fixture *fixture = *state;
@@ -226,25 +227,73 @@ static void test_pages_and_owner(void **state)
 			.direction = -1,
 			.time = START,
 			.change = {LEVELS(1, 1.5)},
-			.dashboard = "https://example.com/d/50"}};
+			.dashboard = "https://example.com/d/50",
+			.runbook = "https://example.com/r",
+			.owner = "team *x* <!here>"}};
 	struct message message = {.key = "key", .items = items, .count = 2};
 
 	slack_render(&message, "#perf", &fixture->out);
 	json_decref(slack_check(fixture->out.data, "#perf"));
 	assert_non_null(strstr(fixture->out.data,
-		"p50: +50%  1 → 1.5\\n<https://example.com/d/99?a=1&amp;b=2|dashboard>, "
-		"<https://example.com/r|runbook>, owner: team \u2217x\u2217 "
-		"&lt;!here&gt;\""));
+		"p50: +50%  1 → 1.5\\n<https://example.com/r|runbook>, owner: team \u2217x\u2217 "
+		"&lt;!here&gt;\\nof p99: <https://example.com/d/99?a=1&amp;b=2|dashboard>\""));
 	assert_null(strstr(fixture->out.data, "d/50"));
 	memset(longest, 'a', 900);
 	memcpy(longest, "https://", 8);
 	items[0].dashboard = longest;
+	items[1].owner = NULL;
 	buf_clear(&fixture->out);
 	slack_render(&message, "#perf", &fixture->out);
 	json_decref(slack_check(fixture->out.data, "#perf"));
 	assert_null(strstr(fixture->out.data, "aaa"));
-	assert_non_null(strstr(fixture->out.data, "1.5\\n<https://example.com/r|runbook>"));
+	assert_non_null(strstr(
+		fixture->out.data, "1.5\\n<https://example.com/r|runbook>\\nof p99: owner: team"));
 	free(longest);
+}
+
+/* A crowd of more than one post holds is one line, its changes are in the metadata. */
+static void test_a_crowd_is_one_line(void **state)
+{
+	enum { COUNT = 250 };
+	struct fixture *fixture = *state;
+	struct announcement *items = calloc(COUNT + 1, sizeof *items);
+	struct message message = {.key = "key", .items = items, .count = COUNT + 1};
+	const json_t *event;
+	json_t *body;
+
+	for (size_t i = 0; i < COUNT; i++)
+		items[i] = (struct announcement){.id = (int64_t)i + 1,
+			.test = "render.farm",
+			.metric = arena_printf(
+				fixture->arena, "frame{host=\"h%03zu\",role=\"render\"}", i),
+			.unit = "ms",
+			.direction = -1,
+			.time = START,
+			.place_from = START,
+			.place_to = START,
+			.change = {LEVELS(100, 107 + 0.01 * (double)i)}};
+	items[COUNT] = items[0];
+	items[COUNT].id = 999;
+	items[COUNT].change = (struct change){LEVELS(100, 90)};
+	slack_render(&message, "#perf", &fixture->out);
+	assert_int_equal(slack_body_count(fixture->out.data), 1);
+	body = slack_check(fixture->out.data, "#perf");
+	assert_non_null(strstr(fixture->out.data,
+		"*render.farm* role=render\\n:red_circle: 250 series of frame: +8.2% [7.1, 9.4]\\n"
+		"\u2022 {host=\\\"h249\\\"}: +9.5%  100 \u2192 109.5 ms\\n"));
+	assert_non_null(strstr(fixture->out.data,
+		"\\n\u2022 247 more: `hunter-c changes --test render.farm` lists all\\n"
+		":large_blue_circle: frame{host=\\\"h000\\\"}: -10%"));
+	assert_null(strstr(fixture->out.data, "are shown"));
+	assert_non_null(strstr(json_string_value(json_object_get(body, "text")),
+		"\nrender.farm role=render 250 series of frame: +8.2% [7.1, 9.4]\nrender.farm "
+		"role=render frame{host=\"h000\"} -10%"));
+	event = json_object_get(json_object_get(body, "metadata"), "event_payload");
+	assert_int_equal(json_array_size(json_object_get(event, "changes")), 50);
+	assert_int_equal(
+		json_integer_value(json_array_get(json_object_get(event, "changes"), 0)), COUNT);
+	json_decref(body);
+	free(items);
 }
 
 static void test_more_of(void **state)
@@ -299,6 +348,7 @@ int main(void)
 		CASE(test_nothing_is_left_out_unsaid),
 		CASE(test_links),
 		CASE(test_pages_and_owner),
+		CASE(test_a_crowd_is_one_line),
 		CASE(test_more_of),
 		CASE(test_notice),
 	};

@@ -1,0 +1,544 @@
+/*
+ * See digest.h. Changes are sorted so that those of one test stand together, in that those that can
+ * be a crowd, by time; all else is one sweep.
+ */
+#include "notifiers/digest.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/labels.h"
+
+/* A label is told of a crowd that so many of its series have, and at most so many labels. */
+#define LEAST_SHARE 0.9
+enum { LABELS_TOLD = 3 };
+
+/* What lies outside of a crowd's interval, on each side. */
+#define TAIL 0.025
+
+static int compare_texts(const char *a, const char *b)
+{
+	if (!a || !b)
+		return (a != NULL) - (b != NULL);
+	return strcmp(a, b);
+}
+
+/* Two names without their labels. */
+static int compare_bases(const char *a, const char *b)
+{
+	size_t length_a = strcspn(a, "{"), length_b = strcspn(b, "{");
+	int order = memcmp(a, b, length_a < length_b ? length_a : length_b);
+
+	return order != 0 ? order : (length_a > length_b) - (length_a < length_b);
+}
+
+/* By all that is the same in a crowd but time: 0 for changes of one kind. */
+static int compare_kinds(const struct announcement *a, const struct announcement *b)
+{
+	const int pairs[][2] = {{a->direction, b->direction},
+		{change_sign(&a->change), change_sign(&b->change)},
+		{(int)a->change.kind, (int)b->change.kind}, {(int)a->basis, (int)b->basis},
+		{a->over.time != 0, b->over.time != 0}, {a->members > 0, b->members > 0}};
+	int order = compare_texts(a->test, b->test);
+
+	order = order != 0 ? order : compare_bases(a->metric, b->metric);
+	order = order != 0 ? order : compare_texts(a->unit, b->unit);
+	order = order != 0 ? order : compare_texts(a->other, b->other);
+	for (size_t i = 0; i < sizeof pairs / sizeof *pairs && order == 0; i++)
+		order = (pairs[i][0] > pairs[i][1]) - (pairs[i][0] < pairs[i][1]);
+	return order;
+}
+
+static int compare_addresses(const struct announcement *a, const struct announcement *b)
+{
+	return (a > b) - (a < b);
+}
+
+static int compare_sweep(const void *a, const void *b)
+{
+	const struct announcement *left = *(const struct announcement *const *)a;
+	const struct announcement *right = *(const struct announcement *const *)b;
+	int order = compare_kinds(left, right);
+
+	if (order == 0)
+		order = (left->time > right->time) - (left->time < right->time);
+	return order != 0 ? order : compare_addresses(left, right);
+}
+
+static int compare_worst(const void *a, const void *b)
+{
+	const struct announcement *left = *(const struct announcement *const *)a;
+	const struct announcement *right = *(const struct announcement *const *)b;
+	int order = announcement_compare_weight(left, right);
+
+	return order != 0 ? order : compare_addresses(left, right);
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+	double left = *(const double *)a, right = *(const double *)b;
+
+	return (left > right) - (left < right);
+}
+
+static bool is_near(const struct announcement *first, const struct announcement *other)
+{
+	int64_t spacing = announcement_extras(first)->spacing;
+	int64_t others = announcement_extras(other)->spacing;
+
+	spacing = spacing < others ? spacing : others;
+
+	return other->time - first->time <= CROWD_TOLERANCE * spacing;
+}
+
+/* How many from the first on can be one crowd. */
+static size_t alike(const struct announcement *const *items, size_t count)
+{
+	size_t next = 1;
+
+	while (next < count && items[0]->members == 0 &&
+		compare_kinds(items[0], items[next]) == 0 && is_near(items[0], items[next]))
+		next++;
+	return next;
+}
+
+/* Linear between the two nearest. */
+static double quantile(const double *sorted, size_t count, double part)
+{
+	double at = part * (double)(count - 1);
+	size_t low = (size_t)at, high = low + 1 < count ? low + 1 : low;
+
+	return sorted[low] + (at - (double)low) * (sorted[high] - sorted[low]);
+}
+
+/* "new" counts only where all are. */
+static void set_sizes(struct change *change, const struct announcement *const *items, size_t count)
+{
+	double *sizes = memory_new(count, sizeof *sizes);
+	size_t known = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (isfinite(items[i]->change.size))
+			sizes[known++] = items[i]->change.size;
+	qsort(sizes, known, sizeof *sizes, compare_numbers);
+	change->size = known > 0 ? quantile(sizes, known, 0.5) : (double)NAN;
+	change->size_low = known > 0 ? quantile(sizes, known, TAIL) : (double)NAN;
+	change->size_high = known > 0 ? quantile(sizes, known, 1 - TAIL) : (double)NAN;
+	free(sizes);
+}
+
+/* The items are sorted by time; the earliest of the times that most have. */
+static int64_t time_of_most(const struct announcement *const *items, size_t count)
+{
+	size_t most = 0, run = 0;
+	int64_t time = items[0]->time;
+
+	for (size_t i = 0; i < count; i++) {
+		run = i > 0 && items[i]->time == items[i - 1]->time ? run + 1 : 1;
+		if (run > most) {
+			most = run;
+			time = items[i]->time;
+		}
+	}
+	return time;
+}
+
+static int64_t width(const struct announcement *item)
+{
+	return item->place_to - item->place_from;
+}
+
+/* Of those at that time the one whose place is known best, of these the worst. */
+static const struct announcement *clearest(
+	const struct announcement *const *items, size_t count, int64_t time)
+{
+	const struct announcement *best = NULL;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct announcement *item = items[i];
+
+		if (item->time != time)
+			continue;
+		if (!best || width(item) < width(best) ||
+			(width(item) == width(best) && announcement_compare_weight(item, best) < 0))
+			best = item;
+	}
+	return best;
+}
+
+static void set_range(struct announcement *crowd, const struct announcement *from)
+{
+	crowd->commit_before = from->commit_before;
+	crowd->commit_after = from->commit_after;
+	crowd->version_before = from->version_before;
+	crowd->version_after = from->version_after;
+	crowd->place_from = from->place_from;
+	crowd->place_to = from->place_to;
+	crowd->place_commit_before = from->place_commit_before;
+	crowd->place_commit_after = from->place_commit_after;
+	crowd->place_version_before = from->place_version_before;
+	crowd->place_version_after = from->place_version_after;
+	crowd->suspects = from->suspects;
+	crowd->slope = from->slope;
+	crowd->attributes = from->attributes;
+	crowd->attribute_count = from->attribute_count;
+	crowd->commit_url = from->commit_url;
+	crowd->compare_url = from->compare_url;
+}
+
+const char *const page_names[PAGES] = {"dashboard", "runbook", "owner"};
+
+static const char *page(const struct announcement *item, enum page which)
+{
+	const char *const pages[PAGES] = {item->dashboard, item->runbook, item->owner};
+
+	return pages[which];
+}
+
+static const char *template(const struct announcement *item, enum page which)
+{
+	const struct links *links = announcement_extras(item)->templates;
+	const char *const pages[PAGES] = {links->dashboard, links->runbook, links->owner};
+
+	return pages[which];
+}
+
+/* The page of one of the crowd, from the earliest of its times to the last. */
+static const char *page_between(struct arena *arena, const struct announcement *item,
+	enum page which, const char *from, const char *to)
+{
+	const struct extras *extras = announcement_extras(item);
+	struct link_values values;
+
+	if (!extras->templates || !extras->values)
+		return page(item, which);
+	values = *extras->values;
+	values.from = from;
+	values.to = to;
+	if (which == PAGE_OWNER)
+		return link_expand_text(arena, template(item, which), &values);
+	return link_expand(arena, template(item, which), &values);
+}
+
+/* The least, or the largest, of these times of the series. */
+static const char *outermost(const struct announcement *const *items, size_t count, bool last)
+{
+	const char *best = NULL;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct link_values *values = announcement_extras(items[i])->values;
+		const char *time = !values ? NULL : last ? values->to : values->from;
+
+		if (!time)
+			continue;
+		if (!best || (last ? strtoll(time, NULL, 10) > strtoll(best, NULL, 10)
+				   : strtoll(time, NULL, 10) < strtoll(best, NULL, 10)))
+			best = time;
+	}
+	return best;
+}
+
+static void set_pages(struct arena *arena, struct announcement *crowd,
+	const struct announcement *const *items, size_t count)
+{
+	const char *from = outermost(items, count, false), *to = outermost(items, count, true);
+	const char **pages[PAGES] = {&crowd->dashboard, &crowd->runbook, &crowd->owner};
+
+	for (enum page which = 0; which < PAGES; which++) {
+		const char *first = page_between(arena, items[0], which, from, to);
+
+		for (size_t i = 1; i < count && first; i++)
+			if (compare_texts(first, page_between(arena, items[i], which, from, to)) !=
+				0)
+				first = NULL;
+		*pages[which] = first;
+	}
+}
+
+/* The worst change that the item stands for. */
+static const struct announcement *worst_of(const struct announcement *item)
+{
+	const struct announcement *const *folded = announcement_extras(item)->folded;
+
+	return folded ? folded[0] : item;
+}
+
+struct digest_pages digest_pages(const struct announcement *const *items, size_t count)
+{
+	struct digest_pages pages = {.worst = worst_of(items[0])};
+
+	for (size_t i = 1; i < count; i++)
+		if (announcement_compare_weight(worst_of(items[i]), pages.worst) < 0)
+			pages.worst = worst_of(items[i]);
+	for (enum page which = 0; which < PAGES; which++) {
+		const char *first = page(items[0], which);
+		bool same = first || !page(worst_of(items[0]), which);
+
+		for (size_t i = 1; i < count && same; i++)
+			same = compare_texts(first, page(items[i], which)) == 0 &&
+			       (first || !page(worst_of(items[i]), which));
+		if (same)
+			pages.common[which] = first;
+		else
+			pages.own[which] = page(pages.worst, which);
+	}
+	return pages;
+}
+
+static bool is_among(const char *text, const struct label_share *labels, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(labels[i].text, text) == 0)
+			return true;
+	return false;
+}
+
+/* The labels that all series of a test share, and that stand at its name. */
+struct common {
+	const struct label_share *labels;
+	size_t count;
+	const char *text;
+};
+
+static struct labels *labels_of(
+	struct arena *arena, const struct announcement *const *items, size_t count)
+{
+	struct labels *labels = labels_new(arena);
+
+	for (size_t i = 0; i < count; i++)
+		labels_add_name(labels, items[i]->metric);
+	return labels;
+}
+
+/* "100% role=render, 92% region=eu", without what stands at the test's name; or NULL. */
+static const char *shares(struct arena *arena, const struct label_share *labels, size_t count,
+	const struct common *common)
+{
+	struct buf text = {0};
+	const char *shared;
+
+	for (size_t i = 0, told = 0; i < count && told < LABELS_TOLD; i++) {
+		if (is_among(labels[i].text, common->labels, common->count))
+			continue;
+		buf_printf(&text, "%s%.0f%% %s", told++ > 0 ? ", " : "",
+			floor(100 * labels[i].share), labels[i].text);
+	}
+	shared = text.length > 0 ? arena_strndup(arena, text.data, text.length) : NULL;
+	buf_free(&text);
+	return shared;
+}
+
+/* `base`: with what is before its labels, too. */
+static const char *cut(struct arena *arena, const char *name, const struct label_share *labels,
+	size_t count, bool base)
+{
+	struct buf text = {0};
+	const char *copy, *brace;
+
+	labels_cut(&text, name, labels, count);
+	brace = base || !text.data ? NULL : strchr(text.data, '{');
+	copy = brace ? arena_strdup(arena, brace) : arena_strndup(arena, text.data, text.length);
+	buf_free(&text);
+	return copy;
+}
+
+static void set_extras(struct arena *arena, struct announcement *item,
+	const struct announcement *const *folded, const char *common)
+{
+	struct extras *extras = arena_alloc(arena, sizeof *extras);
+
+	*extras = *announcement_extras(item);
+	extras->folded = folded;
+	extras->common = common;
+	item->extras = extras;
+}
+
+static const struct announcement *crowd_of(struct arena *arena,
+	const struct announcement *const *items, size_t count, const struct common *common)
+{
+	const struct announcement **folded = arena_array(arena, count, sizeof *folded);
+	struct announcement *copies = arena_array(arena, count, sizeof *copies);
+	struct announcement *crowd = arena_alloc(arena, sizeof *crowd);
+	struct labels *labels = labels_of(arena, items, count);
+	const struct label_share *shared;
+	size_t found;
+
+	shared = labels_common(labels, arena, LEAST_SHARE, &found);
+	memcpy(folded, items, count * sizeof *folded);
+	qsort(folded, count, sizeof *folded, compare_worst);
+	*crowd = *folded[0];
+	crowd->metric = arena_strndup(arena, crowd->metric, strcspn(crowd->metric, "{"));
+	crowd->members = count;
+	crowd->shared = shares(arena, shared, found, common);
+	crowd->other_changed = false;
+	crowd->time = time_of_most(items, count);
+	set_sizes(&crowd->change, items, count);
+	set_range(crowd, clearest(items, count, crowd->time));
+	set_pages(arena, crowd, items, count);
+	for (size_t i = 0; i < count; i++) {
+		copies[i] = *folded[i];
+		copies[i].metric = cut(arena, copies[i].metric, shared, found, false);
+		folded[i] = &copies[i];
+	}
+	set_extras(arena, crowd, folded, common->text);
+	labels_free(labels);
+	return crowd;
+}
+
+static bool differ(const struct announcement *const *items, size_t count)
+{
+	if (!strchr(items[0]->metric, '{'))
+		return false; /* it has no labels, so not all have one */
+	for (size_t i = 1; i < count; i++)
+		if (strcmp(items[0]->metric, items[i]->metric) != 0)
+			return true;
+	return false;
+}
+
+/* What stands at the name of the test; nothing where it is one series, which keeps its name, or one
+ * crowd, which says what it shares. */
+static struct common common_of(
+	struct arena *arena, const struct announcement *const *items, size_t count)
+{
+	struct common common = {0};
+	struct buf text = {0};
+	struct labels *labels;
+
+	if (!differ(items, count) || (count >= CROWD_LEAST && alike(items, count) == count))
+		return common;
+	labels = labels_of(arena, items, count);
+	common.labels = labels_common(labels, arena, 1, &common.count);
+	labels_free(labels);
+	for (size_t i = 0; i < common.count; i++)
+		buf_printf(&text, "%s%s", i > 0 ? ", " : "", common.labels[i].text);
+	common.text = text.length > 0 ? arena_strndup(arena, text.data, text.length) : NULL;
+	buf_free(&text);
+	return common;
+}
+
+/* A line: a change or a crowd, and where its first change stands in the message. */
+struct line {
+	const struct announcement *first, *crowd;
+	const struct common *common; /* of a change */
+};
+
+struct lines {
+	struct arena *arena;
+	struct line *items;
+	size_t count;
+	bool shorter; /* they are not the message as it is */
+};
+
+static const struct announcement *first_of(const struct announcement *const *items, size_t count)
+{
+	const struct announcement *first = items[0];
+
+	for (size_t i = 1; i < count; i++)
+		first = items[i] < first ? items[i] : first;
+	return first;
+}
+
+/* All changes of one test. What is over is told without a line for its test. */
+static void add_test(struct lines *lines, const struct announcement *const *items, size_t count,
+	enum message_kind kind)
+{
+	struct common *common = arena_alloc(lines->arena, sizeof *common);
+
+	if (kind == MESSAGE_CHANGES)
+		*common = common_of(lines->arena, items, count);
+	lines->shorter = lines->shorter || common->count > 0;
+	for (size_t at = 0, next; at < count; at = next) {
+		next = at + alike(items + at, count - at);
+		if (next - at >= CROWD_LEAST) {
+			lines->items[lines->count++] = (struct line){
+				.first = first_of(items + at, next - at),
+				.crowd = crowd_of(lines->arena, items + at, next - at, common)};
+			lines->shorter = true;
+			continue;
+		}
+		for (size_t i = at; i < next; i++)
+			lines->items[lines->count++] =
+				(struct line){.first = items[i], .common = common};
+	}
+}
+
+static int compare_lines(const void *a, const void *b)
+{
+	const struct line *left = a, *right = b;
+
+	return compare_addresses(left->first, right->first);
+}
+
+static const struct announcement *items_of(struct lines *lines)
+{
+	struct announcement *items = arena_array(lines->arena, lines->count, sizeof *items);
+
+	qsort(lines->items, lines->count, sizeof *lines->items, compare_lines);
+	for (size_t i = 0; i < lines->count; i++) {
+		const struct line *line = &lines->items[i];
+		const struct common *common = line->common;
+
+		items[i] = line->crowd ? *line->crowd : *line->first;
+		if (line->crowd || common->count == 0)
+			continue;
+		set_extras(lines->arena, &items[i], NULL, common->text);
+		items[i].metric =
+			cut(lines->arena, items[i].metric, common->labels, common->count, true);
+	}
+	return items;
+}
+
+/* Changes without labels have nothing in common that could be cut or folded. */
+static bool has_labels(const struct message *message)
+{
+	for (size_t i = 0; i < message->count; i++)
+		if (strchr(message->items[i].metric, '{'))
+			return true;
+	return false;
+}
+
+/* A large message that is told as it is takes no copy. */
+struct digest digest_of(const struct message *message)
+{
+	if (!has_labels(message))
+		return (struct digest){.message = *message};
+
+	struct digest digest = {.arena = arena_new(), .message = *message};
+	const struct announcement **sorted = memory_new(message->count, sizeof *sorted);
+	struct lines lines = {
+		.arena = digest.arena, .items = memory_new(message->count, sizeof *lines.items)};
+
+	for (size_t i = 0; i < message->count; i++)
+		sorted[i] = &message->items[i];
+	qsort(sorted, message->count, sizeof *sorted, compare_sweep);
+	for (size_t at = 0, next; at < message->count; at = next) {
+		for (next = at + 1;
+			next < message->count && strcmp(sorted[at]->test, sorted[next]->test) == 0;
+			next++)
+			;
+		add_test(&lines, sorted + at, next - at, message->kind);
+	}
+	if (lines.shorter) {
+		digest.message.items = items_of(&lines);
+		digest.message.count = lines.count;
+	}
+	free(lines.items);
+	free(sorted);
+	return digest;
+}
+
+void digest_free(struct digest *digest)
+{
+	arena_free(digest->arena);
+	*digest = (struct digest){0};
+}
+
+size_t digest_changes(const struct announcement *const *items, size_t count)
+{
+	size_t changes = 0;
+
+	for (size_t i = 0; i < count; i++)
+		changes += announcement_extras(items[i])->folded ? items[i]->members : 1;
+	return changes;
+}
