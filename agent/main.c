@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "agent/cli.h"
+#include "agent/cli/cli.h"
 #include "agent/engine/signals.h"
 
 static void hold_hangups(int argc, char **argv, char **environment)

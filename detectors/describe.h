@@ -6,7 +6,7 @@
 #ifndef DETECTORS_DESCRIBE_H
 #define DETECTORS_DESCRIBE_H
 
-#include "detectors/change.h"
+#include "agent/core/change.h"
 
 enum { DESCRIBE_SIDE = 100 }; /* points to either side that count, at most */
 

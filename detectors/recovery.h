@@ -14,7 +14,7 @@
 
 #include <stdbool.h>
 
-#include "detectors/change.h"
+#include "agent/core/change.h"
 
 enum {
 	RECOVERY_LEAST = 5,  /* values that are back before that is believed */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "detectors/describe.h"
-#include "detectors/edivisive_internal.h"
+#include "detectors/edivisive/internal.h"
 #include "detectors/existing.h"
 #include "detectors/scratch.h"
 #include "detectors/stats.h"

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "detectors/change.h"
+#include "agent/core/change.h"
 
 enum {
 	STANDING_REACH = 100, /* points to either side that are evidence, at most */

@@ -14,9 +14,9 @@
 #include "agent/core/arena.h"
 #include "agent/core/attribution.h"
 #include "agent/core/buf.h"
+#include "agent/core/change.h"
 #include "agent/core/link.h"
 #include "agent/core/transfer.h"
-#include "detectors/change.h"
 
 /* What else is known of a change: an attribute of the points other than commit and version. */
 struct attribute {
@@ -94,7 +94,7 @@ struct announcement {
 };
 
 /* Changes of one time that hit most of one environment, and not the same tests elsewhere
- * (agent/news/environment.h). Strings are borrowed. */
+ * (agent/notify/environment.h). Strings are borrowed. */
 struct environment_event {
 	int64_t id;                /* of its first change, stable over restarts */
 	const char *label, *value; /* "runner", "runner-7" */

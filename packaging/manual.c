@@ -11,12 +11,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/cli.h"
+#include "agent/analysis/shapes.h"
+#include "agent/cli/cli.h"
+#include "agent/cli/help.h"
 #include "agent/core/buf.h"
 #include "agent/core/transfer.h"
-#include "agent/help.h"
-#include "agent/news/store.h"
-#include "agent/shapes/shapes.h"
+#include "agent/store/store.h"
 #include "detectors/combine.h"
 #include "detectors/confirm.h"
 #include "detectors/detector.h"

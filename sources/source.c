@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sources/files.h"
-#include "sources/graphite.h"
-#include "sources/postgres.h"
-#include "sources/prometheus.h"
+#include "sources/files/files.h"
+#include "sources/graphite/graphite.h"
+#include "sources/postgres/postgres.h"
+#include "sources/prometheus/prometheus.h"
 
 enum { NOTICES_MAX = 100, MORE_TEXT = 64, HINT_TEXT = 200 };
 

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "agent/core/arena.h"
-#include "detectors/change.h"
+#include "agent/core/change.h"
 
 struct series;
 

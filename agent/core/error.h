@@ -17,7 +17,7 @@
 
 enum { ERROR_TEXT = 1024 };
 
-/* The kinds map to exit codes: 2, 3, 4 (see exit_code in agent/cli.h). */
+/* The kinds map to exit codes: 2, 3, 4 (see exit_code in agent/cli/cli.h). */
 enum error_kind {
 	ERROR_NONE,
 	ERROR_USAGE, /* wrong flags or configuration: the user must change something */

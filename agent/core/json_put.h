@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "agent/core/buf.h"
-#include "detectors/change.h"
+#include "agent/core/change.h"
 
 /* null for NULL, WHEN_NEVER and what is no finite number. Times are ISO 8601, durations seconds. */
 void json_put_text(struct buf *out, const char *key, const char *value);

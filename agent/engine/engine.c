@@ -15,13 +15,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "agent/client/transfers.h"
 #include "agent/core/clock.h"
 #include "agent/engine/chore.h"
 #include "agent/engine/errand.h"
 #include "agent/engine/pool.h"
 #include "agent/engine/signals.h"
 #include "agent/engine/timers.h"
-#include "agent/engine/transfers.h"
 
 enum {
 	MOST_GUESTS = 6,

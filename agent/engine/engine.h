@@ -34,7 +34,8 @@ struct task {
 	void (*release)(void *holder);
 	void *holder;
 
-	/* What it needs of other tests, see agent/companions.h; `forget` is called by task_free.
+	/* What it needs of other tests, see agent/analysis/companions.h; `forget` is called by
+	 * task_free.
 	 */
 	struct companions *companions;
 	void (*forget)(struct companions *companions);

@@ -18,12 +18,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/client/reply.h"
+#include "agent/client/transfers.h"
 #include "agent/core/log.h"
 #include "agent/core/secret.h"
 #include "agent/core/when.h"
 #include "agent/engine/pool.h"
-#include "agent/engine/reply.h"
-#include "agent/engine/transfers.h"
 
 enum {
 	RETRIES = 2,

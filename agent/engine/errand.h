@@ -7,7 +7,7 @@
 #ifndef AGENT_ERRAND_H
 #define AGENT_ERRAND_H
 
-#include "agent/engine/crowd.h"
+#include "agent/client/limiter.h"
 #include "agent/engine/engine.h"
 #include "agent/engine/printing.h"
 #include "agent/engine/reading.h"

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "detectors/change.h"
+#include "agent/core/change.h"
 
 struct attribution;
 

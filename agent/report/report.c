@@ -7,10 +7,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "agent/analysis/timeline.h"
 #include "agent/core/when.h"
 #include "agent/report/csv.h"
 #include "agent/report/table.h"
-#include "agent/report/timeline.h"
 
 const char *const report_output_names[] = {"text", "json", "csv", "regressions_only", "log", NULL};
 

@@ -11,7 +11,7 @@
 
 #include <stdio.h>
 
-#include "agent/analyze.h"
+#include "agent/analysis/analysis.h"
 #include "agent/core/buf.h"
 
 enum report_output { REPORT_TEXT, REPORT_JSON, REPORT_CSV, REPORT_REGRESSIONS, REPORT_LOG };

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "detectors/edivisive.h"
+#include "detectors/edivisive/edivisive.h"
 #include "tests/bench/generate.h"
 
 enum { LONGEST = 2000, LENGTHS = 6, LIMITS = 4, KINDS = 5 };

@@ -11,7 +11,7 @@
 
 #include "agent/core/arena.h"
 #include "agent/core/clock.h"
-#include "agent/shapes/team.h"
+#include "agent/engine/parallel.h"
 #include "detectors/cluster.h"
 #include "detectors/distance.h"
 #include "detectors/kmeans.h"

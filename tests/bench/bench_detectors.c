@@ -11,7 +11,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "detectors/edivisive.h"
+#include "detectors/edivisive/edivisive.h"
 
 enum { ROUNDS = 7, APPENDS = 1000 };
 

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "agent/core/when.h"
-#include "sources/files.h"
+#include "sources/files/files.h"
 
 enum { ROWS = 10000000, STAMPS = 5000000, METRICS = 3 };
 

@@ -17,7 +17,7 @@
 
 #include "agent/core/buf.h"
 #include "agent/core/when.h"
-#include "sources/graphite.h"
+#include "sources/graphite/graphite.h"
 
 enum { SERIES = 1000, POINTS = 8760, START = 1704067200, HOUR = 3600, LONGEST_POINT = 40 };
 

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "detectors/edivisive.h"
+#include "detectors/edivisive/edivisive.h"
 #include "tests/bench/score.h"
 
 struct bench {

@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 #include "agent/core/buf.h"
-#include "sources/prometheus.h"
+#include "sources/prometheus/prometheus.h"
 
 enum {
 	QUERIES = 10000,

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "agent/core/clock.h"
-#include "agent/news/store.h"
+#include "agent/store/store.h"
 
 enum { TESTS = 10000, CHANGES = 100, AT_ONCE = 32, WRITES = 200 };
 

@@ -628,7 +628,7 @@ def test_the_documentation_has_every_field_and_parameter(watched, tmp_path):
         ("/api/v1/series?test=db.read", "GET"), ("/api/v1/none", "GET"))]
     fields = keys_of(answers)
     assert len(fields) > 50 and [name for name in sorted(fields) if f"`{name}`" not in page] == []
-    table = (TOP / "agent/watch/api.c").read_text()
+    table = (TOP / "agent/web/api.c").read_text()
     names = set(re.findall(r'"(\w+)"', "".join(re.findall(r"_parameters\[\] = \{(.*?)\}", table, re.S))))
     assert len(names) > 8 and [name for name in sorted(names) if f"`{name}`" not in page] == []
     assert [path for path in re.findall(r'\{"(/[^"]+)"', table) if f"{path}`" not in page] == []

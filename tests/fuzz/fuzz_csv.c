@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "agent/core/when.h"
-#include "sources/files.h"
+#include "sources/files/files.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "detectors/combine.h"
-#include "detectors/edivisive.h"
-#include "detectors/edivisive_permutation.h"
+#include "detectors/edivisive/edivisive.h"
+#include "detectors/edivisive/permutation.h"
 #include "detectors/kernel.h"
 #include "detectors/lookback.h"
 #include "detectors/modes.h"

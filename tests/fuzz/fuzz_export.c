@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "agent/core/number.h"
-#include "sources/prometheus_ask.h"
-#include "sources/prometheus_export.h"
+#include "sources/prometheus/ask.h"
+#include "sources/prometheus/export.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -12,11 +12,11 @@
 
 #include "agent/core/number.h"
 #include "agent/core/when.h"
-#include "sources/graphite.h"
-#include "sources/graphite_answer.h"
-#include "sources/graphite_events.h"
-#include "sources/graphite_find.h"
-#include "sources/graphite_list.h"
+#include "sources/graphite/answer.h"
+#include "sources/graphite/events.h"
+#include "sources/graphite/find.h"
+#include "sources/graphite/graphite.h"
+#include "sources/graphite/list.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

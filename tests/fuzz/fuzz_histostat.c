@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "agent/core/when.h"
-#include "sources/files.h"
+#include "sources/files/files.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

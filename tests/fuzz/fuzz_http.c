@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/watch/http_accept.h"
-#include "agent/watch/http_guard.h"
-#include "agent/watch/http_query.h"
+#include "agent/http/accept.h"
+#include "agent/http/guard.h"
+#include "agent/http/query.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

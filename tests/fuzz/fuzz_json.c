@@ -12,8 +12,8 @@
 
 #include "agent/core/number.h"
 #include "agent/core/when.h"
-#include "sources/files.h"
-#include "sources/jsonread.h"
+#include "sources/files/files.h"
+#include "sources/files/jsonread.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sources/postgres_bind.h"
-#include "sources/postgres_sql.h"
+#include "sources/postgres/bind.h"
+#include "sources/postgres/sql.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

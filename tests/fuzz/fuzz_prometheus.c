@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "agent/core/number.h"
-#include "sources/prometheus_answer.h"
+#include "sources/prometheus/answer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -85,7 +85,7 @@ static bool texts_fit(const json_t *root)
 	return json_object_get(root, "status") != NULL;
 }
 
-/* What sources/prometheus_answer.h promises, said about jansson's tree. */
+/* What sources/prometheus/answer.h promises, said about jansson's tree. */
 static bool has_shape(const json_t *root)
 {
 	const json_t *data = json_object_get(root, "data");

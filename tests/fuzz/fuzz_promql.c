@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sources/prometheus_promql.h"
+#include "sources/prometheus/promql.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "agent/core/number.h"
-#include "sources/python.h"
+#include "sources/graphite/python.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

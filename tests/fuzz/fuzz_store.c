@@ -15,9 +15,9 @@
 #include <unistd.h>
 
 #include "agent/core/log.h"
-#include "agent/news/store_file.h"
-#include "agent/news/store_rows.h"
-#include "agent/news/store_tools.h"
+#include "agent/store/file.h"
+#include "agent/store/rows.h"
+#include "agent/store/tools.h"
 
 enum { PATCHES, VALUES, WHOLE_FILE, MODES };
 

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "agent/core/clock.h"
-#include "agent/watch/watch.h"
+#include "agent/monitor/watch.h"
 
 struct parts {
 	char folder[64], path[96], state[96];

@@ -1,7 +1,7 @@
 /*
- * An agent in a world of its own, for tests of time: its parts on a stage (agent/watch/agent.h), an
- * engine whose clock jumps, a wall clock that the test sets to and fro, and sources that the test
- * may change before each run. Agents may live one after the other on one state file.
+ * An agent in a world of its own, for tests of time: its parts on a stage (agent/runtime/agent.h),
+ * an engine whose clock jumps, a wall clock that the test sets to and fro, and sources that the
+ * test may change before each run. Agents may live one after the other on one state file.
  */
 #ifndef TESTS_UNIT_AGENT_WORLD_H
 #define TESTS_UNIT_AGENT_WORLD_H
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/watch/crew.h"
+#include "agent/service/crew.h"
 
 enum { MINUTE = 60000, RUNS_MAX = 10000, TESTS_MAX = 8 };
 #define HOUR INT64_C(3600000)

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "agent/core/when.h"
-#include "sources/files.h"
+#include "sources/files/files.h"
 
 typedef bool parser(struct query *query, struct input *input, struct error *error);
 

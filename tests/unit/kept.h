@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "agent/core/when.h"
-#include "agent/news/memory.h"
+#include "agent/monitor/memory.h"
 
 enum { MOST_RECORDS = 500 };
 

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "agent/core/when.h"
-#include "sources/prometheus.h"
+#include "sources/prometheus/prometheus.h"
 
 enum { HOUR = 3600000, MOST_TRANSFERS = 80 };
 

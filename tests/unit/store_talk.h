@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/news/store.h"
+#include "agent/store/store.h"
 
 /* The loop of these tests: replies wait here until await takes them. */
 struct loop {

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/batch.h"
+#include "agent/commands/batch.h"
 #include "agent/core/buf.h"
 
 enum { MAX_LINE = 5000 };

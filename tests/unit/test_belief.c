@@ -9,8 +9,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "agent/news/reconcile.h"
-#include "detectors/edivisive.h"
+#include "agent/monitor/reconcile.h"
+#include "detectors/edivisive/edivisive.h"
 #include "tests/unit/kept.h"
 #include "tests/unit/random_series.h"
 

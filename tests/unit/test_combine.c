@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "detectors/combine.h"
-#include "detectors/edivisive.h"
+#include "detectors/edivisive/edivisive.h"
 #include "detectors/kernel.h"
 #include "detectors/modes.h"
 #include "detectors/stepfit.h"

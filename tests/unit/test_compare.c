@@ -3,7 +3,7 @@
  */
 #include "unit.h"
 
-#include "agent/report/compare.h"
+#include "agent/analysis/compare.h"
 #include "close.h"
 #include "data.h"
 

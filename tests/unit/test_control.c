@@ -10,7 +10,7 @@
 #include "agent/core/field.h"
 #include "detectors/control.h"
 #include "detectors/detector.h"
-#include "detectors/edivisive.h"
+#include "detectors/edivisive/edivisive.h"
 #include "tests/unit/random.h"
 
 #define HOUR INT64_C(3600000)

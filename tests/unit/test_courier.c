@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/watch/courier.h"
-#include "notifiers/slack_options.h"
+#include "agent/notify/courier.h"
+#include "notifiers/slack/options.h"
 
 #define HOUR INT64_C(3600000)
 #define WALL INT64_C(1700000000000)

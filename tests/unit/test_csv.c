@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "agent/core/buf.h"
-#include "sources/rows.h"
+#include "sources/files/rows.h"
 #include "tests/unit/filequery.h"
 
 static int setup(void **state)

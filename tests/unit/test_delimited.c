@@ -6,7 +6,7 @@
 
 #include "agent/core/arena.h"
 #include "agent/core/buf.h"
-#include "sources/delimited.h"
+#include "sources/files/delimited.h"
 
 /* Rows as text: cells in brackets, rows by line number, ended by "end" or the error. */
 static char *rows_of(struct input *input, char delimiter, char quote)

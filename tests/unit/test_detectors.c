@@ -11,7 +11,7 @@
 
 #include "agent/core/arena.h"
 #include "detectors/combine.h"
-#include "detectors/edivisive.h"
+#include "detectors/edivisive/edivisive.h"
 #include "detectors/kernel.h"
 #include "detectors/lookback.h"
 #include "detectors/scratch.h"

@@ -8,10 +8,10 @@
 
 #include <string.h>
 
-#include "detectors/edivisive.h"
-#include "detectors/edivisive_pairs.h"
-#include "detectors/edivisive_permutation.h"
-#include "detectors/edivisive_search.h"
+#include "detectors/edivisive/edivisive.h"
+#include "detectors/edivisive/pairs.h"
+#include "detectors/edivisive/permutation.h"
+#include "detectors/edivisive/search.h"
 #include "detectors/existing.h"
 #include "tests/unit/close.h"
 #include "tests/unit/random_series.h"

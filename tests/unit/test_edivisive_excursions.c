@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "detectors/edivisive.h"
+#include "detectors/edivisive/edivisive.h"
 #include "tests/unit/random_series.h"
 
 enum { N = 480, SERIES = 60, MARGIN = 5, OUTAGE = 12 };

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "detectors/edivisive_permutation.h"
+#include "detectors/edivisive/permutation.h"
 #include "tests/unit/close.h"
 #include "tests/unit/random_series.h"
 

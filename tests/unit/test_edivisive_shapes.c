@@ -6,8 +6,8 @@
 #include "unit.h"
 /* clang-format on */
 
-#include "detectors/edivisive.h"
-#include "detectors/edivisive_pairs.h"
+#include "detectors/edivisive/edivisive.h"
+#include "detectors/edivisive/pairs.h"
 #include "tests/unit/random_series.h"
 
 enum { N = 200, LONG = 300, SERIES = 100 };

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "detectors/edivisive.h"
+#include "detectors/edivisive/edivisive.h"
 #include "tests/unit/random_series.h"
 #include "tests/unit/same_change.h"
 

@@ -16,8 +16,8 @@
 #include "agent/engine/engine.h"
 #include "agent/engine/timers.h"
 #include "peer.h"
-#include "sources/files.h"
-#include "sources/prometheus.h"
+#include "sources/files/files.h"
+#include "sources/prometheus/prometheus.h"
 
 /*
  * A source of our own, whose read blocks in the kernel until a byte is written to a pipe: what a

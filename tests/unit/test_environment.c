@@ -9,7 +9,7 @@
 
 #include "agent/core/arena.h"
 #include "agent/core/label.h"
-#include "agent/news/environment.h"
+#include "agent/notify/environment.h"
 
 #define HOUR INT64_C(3600000)
 #define AT (100 * HOUR)

@@ -7,9 +7,9 @@
 #include <poll.h>
 #include <sys/stat.h>
 
-#include "agent/engine/transfers.h"
-#include "agent/watch/files.h"
-#include "agent/watch/reload.h"
+#include "agent/client/transfers.h"
+#include "agent/service/files.h"
+#include "agent/service/reload.h"
 #include "tests/unit/agent_parts.h"
 
 #define AGENT "agent: {state: \"%s/state.db\", interval: 1h}\ntests:\n"

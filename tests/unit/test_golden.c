@@ -7,8 +7,8 @@
 #include "unit.h"
 /* clang-format on */
 
-#include "detectors/edivisive.h"
-#include "detectors/edivisive_search.h"
+#include "detectors/edivisive/edivisive.h"
+#include "detectors/edivisive/search.h"
 #include "detectors/stats.h"
 #include "tests/unit/close.h"
 #include "tests/unit/jsonl.h"

@@ -11,12 +11,12 @@
 #include "agent/core/attribution.h"
 #include "agent/core/buf.h"
 #include "agent/core/when.h"
-#include "sources/graphite.h"
-#include "sources/graphite_answer.h"
-#include "sources/graphite_events.h"
-#include "sources/graphite_find.h"
-#include "sources/graphite_list.h"
-#include "sources/graphite_series.h"
+#include "sources/graphite/answer.h"
+#include "sources/graphite/events.h"
+#include "sources/graphite/find.h"
+#include "sources/graphite/graphite.h"
+#include "sources/graphite/list.h"
+#include "sources/graphite/series.h"
 
 enum { MOST_TRANSFERS = 64 };
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "sources/graphite_names.h"
+#include "sources/graphite/names.h"
 
 static void test_expressions(void **state)
 {

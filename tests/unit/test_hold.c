@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "agent/core/zone.h"
-#include "agent/news/hold.h"
-#include "detectors/edivisive.h"
+#include "agent/monitor/hold.h"
+#include "detectors/edivisive/edivisive.h"
 #include "tests/bench/generate_service.h"
 #include "tests/unit/kept.h"
 #include "tests/unit/random_series.h"

@@ -14,8 +14,8 @@
 
 #include "agent/core/clock.h"
 #include "agent/engine/engine.h"
-#include "agent/watch/http_request.h"
-#include "agent/watch/pages.h"
+#include "agent/http/request.h"
+#include "agent/web/pages.h"
 
 /* PLACES: connections at a time, OF_ONE: of them for one address, MANY: more than there are. */
 enum { ANSWER = 1 << 16, PLACES = 256, OF_ONE = 64, MANY = 300 };

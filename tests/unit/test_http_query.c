@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#include "agent/watch/http_accept.h"
-#include "agent/watch/http_guard.h"
-#include "agent/watch/http_query.h"
+#include "agent/http/accept.h"
+#include "agent/http/guard.h"
+#include "agent/http/query.h"
 
 static const char *const names[] = {"test", "since", "limit", NULL};
 

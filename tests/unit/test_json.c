@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "agent/core/buf.h"
-#include "sources/jsonread.h"
+#include "sources/files/jsonread.h"
 #include "tests/unit/filequery.h"
 
 static int setup(void **state)

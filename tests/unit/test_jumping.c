@@ -9,8 +9,8 @@
 #include "agent/engine/engine.h"
 #include "agent/engine/timers.h"
 #include "peer.h"
-#include "sources/files.h"
-#include "sources/prometheus.h"
+#include "sources/files/files.h"
+#include "sources/prometheus/prometheus.h"
 
 enum { HOUR = 3600000, SOON = 60000 /* ms of the machine's clock that no test takes */ };
 #define YEAR (INT64_C(365) * 24 * HOUR)

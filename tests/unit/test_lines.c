@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/commands/lines.h"
 #include "agent/core/buf.h"
 #include "agent/core/scan.h"
-#include "agent/lines.h"
 
 static struct line_reader *reader;
 

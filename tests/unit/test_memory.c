@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/news/reconcile.h"
-#include "detectors/edivisive.h"
+#include "agent/monitor/reconcile.h"
+#include "detectors/edivisive/edivisive.h"
 #include "tests/unit/kept.h"
 #include "tests/unit/random_series.h"
 

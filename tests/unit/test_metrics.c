@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "agent/watch/metrics_table.h"
+#include "agent/runtime/metrics_table.h"
 
 static struct buf printed_as(const struct metrics *metrics, enum metrics_format format)
 {

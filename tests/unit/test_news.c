@@ -8,7 +8,7 @@
 #include <sys/resource.h>
 
 #include "agent/core/when.h"
-#include "agent/news/news.h"
+#include "agent/monitor/news.h"
 #include "tests/unit/levels.h"
 #include "tests/unit/sanitized.h"
 

@@ -1,7 +1,7 @@
 /* What becomes of a message that could not be sent. */
 #include "unit.h"
 
-#include "agent/watch/patience.h"
+#include "agent/notify/patience.h"
 
 #define DAY INT64_C(86400000)
 

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "agent/core/when.h"
-#include "sources/postgres_bind.h"
-#include "sources/postgres_rows.h"
-#include "sources/postgres_sql.h"
+#include "sources/postgres/bind.h"
+#include "sources/postgres/rows.h"
+#include "sources/postgres/sql.h"
 
 static struct arena *arena;
 

@@ -7,8 +7,8 @@
 /* clang-format on */
 
 #include "agent/core/when.h"
-#include "agent/news/power.h"
-#include "detectors/edivisive.h"
+#include "agent/monitor/power.h"
+#include "detectors/edivisive/edivisive.h"
 #include "detectors/scratch.h"
 #include "tests/unit/data.h"
 #include "tests/unit/random_series.h"

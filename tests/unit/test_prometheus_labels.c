@@ -3,7 +3,7 @@
 
 #include "agent/core/attribution.h"
 #include "agent/core/buf.h"
-#include "sources/prometheus_promql.h"
+#include "sources/prometheus/promql.h"
 #include "tests/unit/prometheus_talk.h"
 
 enum { T = 1795100000 }; /* s */

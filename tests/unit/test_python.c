@@ -3,7 +3,7 @@
 #include "unit.h"
 
 #include "agent/core/buf.h"
-#include "sources/python.h"
+#include "sources/graphite/python.h"
 #include "tests/unit/jsonl.h"
 
 static void check(json_t *row, void *context)

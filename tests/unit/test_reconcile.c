@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "agent/core/arena.h"
-#include "agent/news/reconcile.h"
+#include "agent/monitor/reconcile.h"
 #include "tests/unit/random.h"
 
 enum { N = 200, MINUTE = 60000, CHANGES = 12, ROUNDS = 4000 };

@@ -5,8 +5,8 @@
 #include <semaphore.h>
 #include <stdatomic.h>
 
-#include "agent/watch/metrics_table.h"
-#include "agent/watch/reload.h"
+#include "agent/runtime/metrics_table.h"
+#include "agent/service/reload.h"
 #include "tests/unit/agent_parts.h"
 
 #define AGENT "agent: {state: \"%s/state.db\", interval: 1h, read_timeout: 1m"

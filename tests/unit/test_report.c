@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/analysis/timeline.h"
 #include "agent/report/report.h"
 #include "agent/report/table.h"
-#include "agent/report/timeline.h"
 #include "data.h"
 
 struct capture {

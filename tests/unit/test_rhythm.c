@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "agent/core/when.h"
-#include "agent/news/rhythm.h"
+#include "agent/monitor/rhythm.h"
 
 enum { MINUTE = 60000, MOST = 100 };
 

@@ -5,7 +5,7 @@
 #include "unit.h"
 /* clang-format on */
 
-#include "agent/sampling.h"
+#include "agent/analysis/sampling.h"
 #include "tests/unit/data.h"
 
 static struct arena *arena;

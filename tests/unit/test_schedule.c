@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "agent/core/when.h"
-#include "agent/watch/schedule.h"
+#include "agent/monitor/schedule.h"
 
 enum { MINUTE = 60000 };
 

@@ -3,9 +3,9 @@
  */
 #include "unit.h"
 
+#include "agent/analysis/select.h"
+#include "agent/analysis/timeline.h"
 #include "agent/core/when.h"
-#include "agent/report/timeline.h"
-#include "agent/select.h"
 #include "data.h"
 
 #define NOW (NEW_YEAR + 100 * DAY)

@@ -7,11 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/analysis/shapes.h"
+#include "agent/analysis/shapes_coalesce.h"
+#include "agent/analysis/shapes_grid.h"
 #include "agent/core/labels.h"
-#include "agent/shapes/coalesce.h"
-#include "agent/shapes/grid.h"
-#include "agent/shapes/shapes.h"
-#include "agent/shapes/team.h"
+#include "agent/engine/parallel.h"
 #include "detectors/cluster.h"
 #include "detectors/random.h"
 

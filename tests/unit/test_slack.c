@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "delivery_talk.h"
-#include "notifiers/slack_lines.h"
-#include "notifiers/slack_render.h"
+#include "notifiers/slack/lines.h"
+#include "notifiers/slack/render.h"
 #include "notifiers/text.h"
 #include "slack_payload.h"
 #include "tests/unit/levels.h"

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "delivery_talk.h"
-#include "notifiers/slack_render.h"
+#include "notifiers/slack/render.h"
 #include "slack_payload.h"
 #include "tests/unit/levels.h"
 

@@ -10,7 +10,7 @@
  */
 #include "unit.h"
 
-#include "agent/news/store_tools.h"
+#include "agent/store/tools.h"
 #include "tests/unit/crash_vfs.h"
 #include "tests/unit/store_talk.h"
 

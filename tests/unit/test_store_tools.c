@@ -7,9 +7,9 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "agent/news/store_file.h"
-#include "agent/news/store_reader.h"
-#include "agent/news/store_tools.h"
+#include "agent/store/file.h"
+#include "agent/store/reader.h"
+#include "agent/store/tools.h"
 #include "tests/unit/store_talk.h"
 
 /* The names of the files there are, sorted. */

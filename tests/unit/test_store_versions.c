@@ -4,8 +4,8 @@
  */
 #include "unit.h"
 
-#include "agent/news/store_file.h"
-#include "agent/news/store_schema.h"
+#include "agent/store/file.h"
+#include "agent/store/schema.h"
 #include "tests/unit/close.h"
 #include "tests/unit/store_talk.h"
 

@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include "agent/watch/systemd.h"
+#include "agent/service/systemd.h"
 #include "tests/unit/agent_parts.h"
 
 static const char yaml[] = "agent: {state: \"%s/state.db\"}\n"

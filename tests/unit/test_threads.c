@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/news/group.h"
-#include "agent/news/threads.h"
+#include "agent/notify/group.h"
+#include "agent/notify/threads.h"
 
 #define HOUR INT64_C(3600000)
 #define START INT64_C(1700000000000)

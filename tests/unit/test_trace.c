@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#include "agent/news/trace.h"
+#include "agent/monitor/trace.h"
 #include "tests/unit/random_series.h"
 
 enum { POINTS = 700 };

@@ -5,9 +5,9 @@
 #include <semaphore.h>
 #include <time.h>
 
+#include "agent/client/exchange.h"
+#include "agent/client/transfers.h"
 #include "agent/core/arena.h"
-#include "agent/engine/exchange.h"
-#include "agent/engine/transfers.h"
 #include "peer.h"
 
 enum { MOST_CALLS = 200 };

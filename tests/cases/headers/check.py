@@ -13,9 +13,9 @@ import sys
 
 FOLDERS = ("agent", "conf", "detectors", "notifiers", "sources")
 CLASHING = {
-    "agent/news/troubles.h": "struct subject, as in agent/watch/pass.h",
-    "detectors/edivisive_chunk.h": "struct step, as enum step of agent/core/transfer.h; struct window, as in agent/core/series.h",
-    "detectors/edivisive_run.h": "struct stretch, as in sources/prometheus_builds.h",
+    "agent/store/troubles.h": "struct subject, as in agent/monitor/pass.h",
+    "detectors/edivisive/chunk.h": "struct step, as enum step of agent/core/transfer.h; struct window, as in agent/core/series.h",
+    "detectors/edivisive/run.h": "struct stretch, as in sources/prometheus/builds.h",
 }
 
 

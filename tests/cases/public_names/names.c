@@ -5,15 +5,15 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/cli.h"
+#include "agent/analysis/shapes.h"
+#include "agent/cli/cli.h"
+#include "agent/core/change.h"
 #include "agent/core/transfer.h"
-#include "agent/news/store.h"
 #include "agent/report/report.h"
-#include "agent/shapes/shapes.h"
-#include "agent/watch/api.h"
-#include "agent/watch/metrics_table.h"
-#include "agent/watch/pages.h"
-#include "detectors/change.h"
+#include "agent/runtime/metrics_table.h"
+#include "agent/store/store.h"
+#include "agent/web/api.h"
+#include "agent/web/pages.h"
 #include "detectors/confirm.h"
 #include "detectors/detector.h"
 #include "detectors/fdr.h"

@@ -1,0 +1,234 @@
+/*
+ * Series of one metric follow each other in a dataset, and those of one axis, so what was resolved
+ * last is tried first.
+ */
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/analysis/analysis.h"
+#include "agent/analysis/sampling.h"
+#include "agent/core/zone.h"
+#include "detectors/describe.h"
+#include "detectors/edivisive/edivisive.h"
+
+const struct detection *analysis_configured(const struct test *test, const struct metric *metric)
+{
+	for (size_t i = 0; metric && i < test->metric_count; i++)
+		if (strcmp(test->metrics[i].name, metric->name) == 0)
+			return &test->detections[i];
+	return &test->detection;
+}
+
+bool analysis_detection(struct arena *arena, const struct schema *schema, const struct test *test,
+	const struct metric *metric, const struct setting *settings, size_t setting_count,
+	struct detection *out, struct error *error)
+{
+	const struct detection *base = analysis_configured(test, metric);
+	if (detection_overlay(schema, base, settings, setting_count, arena, out, error))
+		return true;
+	return error_prefix(error, "test \"%s\": ", test->name);
+}
+
+enum season_mode analysis_season(const struct detection *detection)
+{
+	if (detection->season != SEASON_UNSET)
+		return detection->season;
+	if (strcmp(detection->detector->name, edivisive_detector.name) != 0)
+		return SEASON_NONE;
+	const struct edivisive_options *options = detection->options;
+	return options->profile == EDIVISIVE_DEFAULT ? SEASON_AUTO : SEASON_NONE;
+}
+
+struct season_clock analysis_clock(const struct zone *zone)
+{
+	return (struct season_clock){zone_local, zone};
+}
+
+const double *findings_points(const struct findings *findings)
+{
+	return findings->rest ? findings->rest : findings->series->values;
+}
+
+const double *findings_values(struct arena *arena, struct findings *findings)
+{
+	const struct series *series = findings->series;
+	if (!findings->values && findings->season.cycles) {
+		double *values = arena_array(arena, series->axis->n, sizeof *values);
+		season_remove(&findings->season, series->axis->times, findings_points(findings),
+			series->axis->n, values);
+		findings->values = values;
+	}
+	if (!findings->values)
+		findings->values = findings_points(findings);
+	return findings->values;
+}
+
+/* The changes to either side of one: where the stretches that it divides begin and end. */
+static void stretch_of(
+	const struct findings *findings, const struct change *change, size_t *from, size_t *to)
+{
+	*from = 0;
+	*to = findings->series->axis->n;
+	for (size_t i = 0; i < findings->count; i++) {
+		size_t index = findings->changes[i].index;
+		if (index < change->index && index > *from)
+			*from = index;
+		if (index > change->index && index < *to)
+			*to = index;
+	}
+}
+
+/* How the other series changed where this one did: the step of it from before the change's place to
+ * behind it. */
+static bool changed_beside(const struct findings *findings, const struct change *change,
+	struct arena *arena, struct change *out)
+{
+	size_t from, to, n = 0, cut;
+	stretch_of(findings, change, &from, &to);
+	double *values = arena_array(arena, to - from, sizeof *values);
+	for (size_t i = from; i < change->place_from; i++)
+		if (isfinite(findings->joined[i]))
+			values[n++] = findings->joined[i];
+	cut = n;
+	for (size_t i = change->place_to > from ? change->place_to : from; i < to; i++)
+		if (isfinite(findings->joined[i]))
+			values[n++] = findings->joined[i];
+	if (cut == 0 || cut == n)
+		return false;
+	describe_step(out, values, NULL, 0, cut, n, 0);
+	return out->size_low > 0 || out->size_high < 0;
+}
+
+void findings_basis(struct arena *arena, const struct findings *findings,
+	const struct change *change, struct announcement *item)
+{
+	const struct control_rule *rule = findings->rule;
+	struct change beside;
+	if (!rule)
+		return;
+	item->basis = !findings->control.used      ? BASIS_UNUSED
+		      : rule->mode == CONTROL_LOAD ? BASIS_LOAD
+						   : BASIS_RATIO;
+	item->other = arena_strdup(arena, rule->name);
+	item->other_changed = change && changed_beside(findings, change, arena, &beside);
+	item->other_size = item->other_changed ? beside.size : 0;
+}
+
+struct points analysis_points(const struct series *series)
+{
+	return (struct points){series->values, series->axis->times, series->axis->n};
+}
+
+void analysis_control(struct arena *arena, const struct control_rule *rule,
+	const struct control *control, const struct series *other, struct findings *findings)
+{
+	const struct series *series = findings->series;
+	size_t n = series->axis->n;
+	double *joined = arena_array(arena, n, sizeof *joined);
+	double *rest = arena_array(arena, n, sizeof *rest);
+	control_join(control->tolerance, analysis_points(series), analysis_points(other), joined);
+	control_remove(control, series->values, joined, n, rest);
+	findings->rule = rule;
+	findings->control = *control;
+	findings->joined = joined;
+	findings->rest = rest;
+}
+
+bool analysis_other(const struct test *test, const struct dataset *data,
+	const struct companions *companions, const struct series *series,
+	const struct detection *detection, const struct control_rule **rule,
+	const struct series **other, struct error *error)
+{
+	const char *metric = series->metric ? series->metric->name : series->name;
+	*other = NULL;
+	*rule = control_of(test, detection, metric);
+	if (!*rule)
+		return true;
+	*other = companions_find(companions, test, *rule, data, series, error);
+	return *other || error_prefix(error, "series \"%.200s\": ", series->name);
+}
+
+struct findings analysis_adjust(struct arena *arena, const struct series *series,
+	const struct detection *detection, const struct control_rule *rule,
+	const struct series *other, struct scratch *scratch)
+{
+	struct findings out = {.series = series};
+	if (rule) {
+		struct control control = control_fit(rule->mode, analysis_points(series),
+			analysis_points(other), false, scratch);
+		analysis_control(arena, rule, &control, other, &out);
+	}
+	struct season season =
+		season_fit(analysis_season(detection), analysis_clock(detection->zone), 0,
+			findings_points(&out), series->axis->times, series->axis->n, scratch);
+	out.season = season;
+	out.season.profile = arena_array(arena, season.cells, sizeof *season.profile);
+	if (season.cells > 0)
+		memcpy(out.season.profile, season.profile, season.cells * sizeof *season.profile);
+	season_free(&season);
+	return out;
+}
+
+bool analysis_detect(struct arena *arena, const struct sampling *sampling,
+	const struct detection *detection, size_t from, size_t to, struct scratch *scratch,
+	struct findings *out, struct error *error)
+{
+	const struct detector *detector = detector_find(detection->detector->name);
+	assert(detector);
+	size_t n = to - from, count;
+	struct samples samples = sampling_of(sampling, out->series);
+	samples.values = findings_values(arena, out) + from;
+	samples.n = n;
+	samples.excursion = out->season.excursion;
+	if (samples.runs)
+		samples.runs += from;
+	if (samples.hashes)
+		samples.hashes += from;
+	struct change *found = memory_new(n, sizeof *found);
+	bool good =
+		detector_run(detector, &samples, detection->options, scratch, found, &count, error);
+	count = good ? count : 0;
+	struct change *changes = arena_array(arena, count, sizeof *changes);
+	memcpy(changes, found, count * sizeof *changes);
+	for (size_t i = 0; i < count; i++)
+		change_shift(&changes[i], (ptrdiff_t)from);
+	free(found);
+	out->changes = changes;
+	out->count = count;
+	return good || error_prefix(error, "series \"%.200s\": ", out->series->name);
+}
+
+bool analysis_run(struct arena *arena, const struct schema *schema, const struct test *test,
+	const struct dataset *data, const struct companions *companions,
+	const struct setting *settings, size_t setting_count, struct scratch *scratch,
+	struct analysis *out, struct error *error)
+{
+	struct findings *findings = arena_array(arena, data->count, sizeof *findings);
+	struct detection detection;
+	struct sampling sampling = {0};
+	const struct metric *resolved = NULL;
+	for (size_t s = 0; s < data->count; s++) {
+		const struct series *series = &data->series[s];
+		if ((s == 0 || series->metric != resolved) &&
+			!analysis_detection(arena, schema, test, series->metric, settings,
+				setting_count, &detection, error))
+			return false;
+		resolved = series->metric;
+		if (sampling.axis != series->axis &&
+			!sampling_read(arena, test, series->axis, &sampling, error))
+			return false;
+		const struct control_rule *rule;
+		const struct series *other;
+		if (!analysis_other(
+			    test, data, companions, series, &detection, &rule, &other, error))
+			return error_prefix(error, "test \"%s\": ", test->name);
+		findings[s] = analysis_adjust(arena, series, &detection, rule, other, scratch);
+		if (!analysis_detect(arena, &sampling, &detection, 0, series->axis->n, scratch,
+			    &findings[s], error))
+			return error_prefix(error, "test \"%s\": ", test->name);
+	}
+	*out = (struct analysis){test, data, findings};
+	return true;
+}

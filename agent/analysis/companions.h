@@ -1,0 +1,46 @@
+/*
+ * Companions: the series of other tests by which a task's own are judged (`explained_by`,
+ * `relative_to`), fetched before the task is submitted, with its range and branch.
+ *
+ * A task whose companions cannot be read fails as one whose own data cannot. What is fetched lives
+ * as long as the tasks that need it; a pool keeps it longer, for those that come later.
+ */
+#ifndef AGENT_ANALYSIS_COMPANIONS_H
+#define AGENT_ANALYSIS_COMPANIONS_H
+
+#include "agent/engine/engine.h"
+
+struct pool_of_companions;
+
+struct companions_way {
+	struct pool_of_companions *pool; /* or NULL */
+	/* Has the task's data read, and what the test belongs to held until its release. */
+	void (*submit)(void *context, struct task *task);
+	void *context;
+};
+
+struct pool_of_companions *companions_pool_new(void);
+void companions_pool_free(struct pool_of_companions *pool); /* NULL is fine */
+
+/*
+ * Reads what the task needs of other tests, then calls `ready` with it, on the loop's thread: at
+ * once where that is nothing. If something could not be read the task has failed. Until then the
+ * task is the caller's.
+ */
+void companions_fetch(
+	const struct companions_way *way, struct task *task, void (*ready)(struct task *task));
+
+/* The other tests whose data judging this one takes, some perhaps more than once; `out` has room
+ * for one more than it has metrics. Returns how many. */
+size_t companions_tests(const struct test *test, const struct test **out);
+
+/*
+ * The series that the rule names for one of the test's: that of the metric, where it has several
+ * that with the same labels. `own` is the test's data, companions NULL where none were fetched.
+ * Fails where there is none.
+ */
+const struct series *companions_find(const struct companions *companions, const struct test *test,
+	const struct control_rule *rule, const struct dataset *own, const struct series *series,
+	struct error *error) MUST_USE;
+
+#endif

@@ -1,0 +1,417 @@
+/*
+ * Flags are kept as text until the clock is known; then they become a struct selection that no
+ * longer depends on it.
+ *
+ * Bounds by commit or version are found in the data itself: --since-commit starts at the first
+ * point of that commit,
+ * --until-commit ends behind its last. Series on an axis that does not know the commit are cut at
+ * the time of those that do.
+ */
+#include "agent/analysis/select.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "agent/analysis/timeline.h"
+#include "agent/core/when.h"
+
+#define AT(member) offsetof(struct selection_flags, member)
+
+const struct field selection_fields[] = {
+	{.name = "since",
+		.type = FIELD_STRING,
+		.offset = AT(since),
+		.metavar = "DATE",
+		.help = "look at points from then on; '6 weeks', yesterday, 2026-01-02, ISO 8601"},
+	{.name = "since_commit",
+		.type = FIELD_STRING,
+		.offset = AT(since_commit),
+		.metavar = "COMMIT",
+		.help = "look at points from the first one of that commit on"},
+	{.name = "since_version",
+		.type = FIELD_STRING,
+		.offset = AT(since_version),
+		.metavar = "VERSION",
+		.help = "look at points from the first one of that version on"},
+	{.name = "until",
+		.type = FIELD_STRING,
+		.offset = AT(until),
+		.metavar = "DATE",
+		.help = "look at points before then"},
+	{.name = "until_commit",
+		.type = FIELD_STRING,
+		.offset = AT(until_commit),
+		.metavar = "COMMIT",
+		.help = "look at points up to the last one of that commit"},
+	{.name = "until_version",
+		.type = FIELD_STRING,
+		.offset = AT(until_version),
+		.metavar = "VERSION",
+		.help = "look at points up to the last one of that version"},
+	{.name = "last",
+		.type = FIELD_INT,
+		.offset = AT(last),
+		.min = 1,
+		.max = 1e9,
+		.metavar = "N",
+		.help = "look at the last N of these points only"},
+	{.name = "branch",
+		.type = FIELD_STRING,
+		.offset = AT(branch),
+		.variable = "BRANCH",
+		.metavar = "NAME",
+		.help = "look at the results of that branch; by default $BRANCH"},
+	{.name = "metrics",
+		.type = FIELD_LIST,
+		.offset = AT(metrics),
+		.metavar = "LIST",
+		.help = "look at these metrics only, in this order"},
+	{.name = "attrs",
+		.alias = "attributes",
+		.type = FIELD_LIST,
+		.offset = AT(attrs),
+		.metavar = "LIST",
+		.help = "show these attributes of the points, in this order"},
+	{0},
+};
+
+static bool parse_date(
+	const char *flag, const char *text, int64_t now, int64_t *out, struct error *error)
+{
+	if (!text || when_parse(text, now, out, error))
+		return true;
+	error->kind = ERROR_USAGE;
+	return error_prefix(error, "--%s: ", flag);
+}
+
+static bool check_single(const char *side, const char *date, const char *commit,
+	const char *version, struct error *error)
+{
+	if ((date != NULL) + (commit != NULL) + (version != NULL) <= 1)
+		return true;
+	return error_set(error, ERROR_USAGE,
+		"only one of --%s, --%s-commit and --%s-version can be given", side, side, side);
+}
+
+static struct select_mark mark_of(const char *commit, const char *version)
+{
+	if (commit)
+		return (struct select_mark){"commit", commit};
+	if (version)
+		return (struct select_mark){"version", version};
+	return (struct select_mark){0};
+}
+
+bool selection_resolve(const struct selection_flags *flags, int64_t now, struct selection *out,
+	struct error *error)
+{
+	*out = (struct selection){
+		.since = WHEN_ALWAYS,
+		.until = WHEN_NEVER,
+		.from = mark_of(flags->since_commit, flags->since_version),
+		.to = mark_of(flags->until_commit, flags->until_version),
+		.last = (size_t)flags->last,
+		.branch = flags->branch && *flags->branch ? flags->branch : NULL,
+		.metrics = flags->metrics,
+		.attributes = flags->attrs,
+	};
+	if (!check_single(
+		    "since", flags->since, flags->since_commit, flags->since_version, error) ||
+		!check_single(
+			"until", flags->until, flags->until_commit, flags->until_version, error) ||
+		!parse_date("since", flags->since, now, &out->since, error) ||
+		!parse_date("until", flags->until, now, &out->until, error))
+		return false;
+	if (out->since <= out->until)
+		return true;
+	char since[WHEN_TEXT], until[WHEN_TEXT];
+	return error_set(error, ERROR_USAGE, "invalid time range: --since %s is after --until %s",
+		when_format(out->since, since), when_format(out->until, until));
+}
+
+static bool is_server(const struct test *test)
+{
+	return test->source &&
+	       test->source->server_size > 0; /* none: a kind that is not supported */
+}
+
+/* Whether its source knows how far to look back where no date is given. */
+static bool has_range(const struct test *test)
+{
+	return test->source->fields && field_find(test->source->fields, "range");
+}
+
+/* Whether the configuration names all metrics the test can have. */
+static bool knows_metrics(const struct test *test)
+{
+	return test->metric_count > 0 && !(test->source && test->source->endpoint);
+}
+
+static const struct metric *find_metric(const struct test *test, const char *name)
+{
+	for (size_t i = 0; i < test->metric_count; i++)
+		if (strcmp(test->metrics[i].name, name) == 0)
+			return &test->metrics[i];
+	return NULL;
+}
+
+static bool any_has(const struct test *const *tests, size_t count, const char *name)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!knows_metrics(tests[i]) || find_metric(tests[i], name))
+			return true;
+	return false;
+}
+
+/* The error about a metric that is not there, with the nearest of the names there are. */
+static bool unknown_metric(const char *test, const char *name, const char *const *names,
+	size_t count, struct error *error)
+{
+	error_set(error, ERROR_USAGE, "no metric \"%s\"", name);
+	if (test)
+		error_prefix(error, "test \"%s\": ", test);
+	return field_hint(error, name, names, count);
+}
+
+bool selection_check(const struct selection *selection, const struct test *const *tests,
+	size_t count, struct error *error)
+{
+	for (size_t i = 0; i < selection->metrics.count; i++) {
+		const char *name = selection->metrics.items[i];
+		if (count == 0 || any_has(tests, count, name))
+			continue;
+		size_t known = 0;
+		for (size_t t = 0; t < count; t++)
+			known += tests[t]->metric_count;
+		const char **names = memory_new(known, sizeof *names);
+		known = 0;
+		for (size_t t = 0; t < count; t++)
+			for (size_t m = 0; m < tests[t]->metric_count; m++)
+				names[known++] = tests[t]->metrics[m].name;
+		unknown_metric(count == 1 ? tests[0]->name : NULL, name, names, known, error);
+		free(names);
+		return false;
+	}
+	return true;
+}
+
+bool selection_matches(const struct selection *selection, const struct test *test)
+{
+	if (selection->metrics.count == 0 || !knows_metrics(test))
+		return true;
+	for (size_t i = 0; i < selection->metrics.count; i++)
+		if (find_metric(test, selection->metrics.items[i]))
+			return true;
+	return false;
+}
+
+void selection_query(
+	const struct selection *selection, const struct test *test, struct query *query)
+{
+	query->since = selection->since;
+	query->until = selection->until;
+	if (query->since == WHEN_ALWAYS && is_server(test) && !has_range(test))
+		query->since = query->now - SELECTION_SERVER_RANGE;
+	query->branch = selection->branch;
+
+	struct metric *metrics =
+		arena_array(query->arena, selection->metrics.count, sizeof *metrics);
+	size_t count = 0;
+	for (size_t i = 0; i < selection->metrics.count; i++) {
+		const struct metric *metric = find_metric(test, selection->metrics.items[i]);
+		if (metric)
+			metrics[count++] = *metric;
+		else if (!knows_metrics(test))
+			return; /* the name may be one that the source finds: all metrics are read
+				 */
+	}
+	if (count > 0) {
+		query->metrics = metrics;
+		query->metric_count = count;
+	}
+}
+
+int64_t selection_standing_since(int64_t now, int64_t range)
+{
+	int64_t grid = range / 2 > 0 ? range / 2 : 1, since = now - range;
+	int64_t beyond = since % grid;
+
+	return since - (beyond < 0 ? beyond + grid : beyond);
+}
+
+static bool may_be_abbreviated(const struct select_mark *mark)
+{
+	enum { LEAST_DIGITS = 4 };
+	size_t length = mark->attribute ? strlen(mark->value) : 0;
+	return length >= LEAST_DIGITS && strcmp(mark->attribute, "commit") == 0 &&
+	       strspn(mark->value, "0123456789abcdefABCDEF") == length;
+}
+
+/* Takes a commit into account that may be meant; true if it is the one, as it is written. */
+static bool weigh_commit(
+	const char *commit, const struct select_mark *mark, const char **one, const char **other)
+{
+	if (!commit || strncasecmp(commit, mark->value, strlen(mark->value)) != 0)
+		return false;
+	if (!*one || strcmp(commit, mark->value) == 0)
+		*one = commit;
+	else if (strcmp(commit, *one) != 0)
+		*other = commit;
+	return strcmp(commit, mark->value) == 0;
+}
+
+bool mark_resolve(const struct select_mark *mark, const char *test, const struct dataset *data,
+	struct select_mark *out, struct error *error)
+{
+	const char *one = NULL, *other = NULL;
+	const struct axis *seen = NULL;
+	*out = *mark;
+	if (!may_be_abbreviated(mark))
+		return true;
+	for (size_t s = 0; s < data->count; s++) {
+		const struct axis *axis = data->series[s].axis;
+		const struct column *column = axis_column(axis, mark->attribute);
+		for (size_t i = 0; column && axis != seen && i < axis->n; i++)
+			if (weigh_commit(column->values[i], mark, &one, &other))
+				return true;
+		seen = axis;
+	}
+	if (other)
+		return error_set(error, ERROR_DATA,
+			"test \"%s\": commit \"%.80s\" is ambiguous: \"%.80s\" and \"%.80s\" begin "
+			"with it; give more digits",
+			test, mark->value, one, other);
+	out->value = one ? one : mark->value;
+	return true;
+}
+
+bool mark_find(const struct select_mark *mark, const struct axis *axis, bool last, size_t *index)
+{
+	const struct column *column = axis_column(axis, mark->attribute);
+	if (!column)
+		return false;
+	for (size_t i = 0; i < axis->n; i++) {
+		size_t at = last ? axis->n - 1 - i : i;
+		if (column->values[at] && strcmp(column->values[at], mark->value) == 0) {
+			*index = at;
+			return true;
+		}
+	}
+	return false;
+}
+
+bool mark_missing(const struct select_mark *mark, const char *test, const struct dataset *data,
+	struct error *error)
+{
+	const char *names[1000];
+	size_t count = 0;
+	bool known = false;
+	for (size_t s = 0; s < data->count; s++) {
+		const struct axis *axis = data->series[s].axis;
+		const struct column *column = axis_column(axis, mark->attribute);
+		known = known || column;
+		for (size_t i = axis->n; column && i > 0 && count < 1000; i--)
+			if (column->values[i - 1])
+				names[count++] = column->values[i - 1];
+	}
+	if (!known)
+		return error_set(error, ERROR_DATA,
+			"test \"%s\": its points have no attribute \"%s\" (\"%s\" was asked for)",
+			test, mark->attribute, mark->value);
+	error_set(error, ERROR_DATA, "test \"%s\": no point in the selected range has %s \"%s\"",
+		test, mark->attribute, mark->value);
+	return field_hint(error, mark->value, names, count);
+}
+
+bool mark_time(const struct select_mark *mark, const struct dataset *data, bool last, int64_t *time)
+{
+	const struct axis *seen = NULL;
+	bool found = false;
+	for (size_t s = 0; s < data->count; s++) {
+		const struct axis *axis = data->series[s].axis;
+		size_t index;
+		if (axis == seen || !mark_find(mark, axis, last, &index))
+			continue;
+		seen = axis;
+		int64_t at = axis->times[index];
+		if (!found || (last ? at > *time : at < *time))
+			*time = at;
+		found = true;
+	}
+	return found;
+}
+
+/* Cuts every axis at the mark: before its first point, or behind its last. */
+static bool cut_at_mark(const struct select_mark *asked, bool last, const char *test,
+	struct dataset *data, struct axis *const *axes, size_t count, struct error *error)
+{
+	int64_t time = 0;
+	struct select_mark resolved;
+	const struct select_mark *mark = &resolved;
+	if (!asked->attribute)
+		return true;
+	if (!mark_resolve(asked, test, data, &resolved, error))
+		return false;
+	if (!mark_time(mark, data, last, &time))
+		return mark_missing(mark, test, data, error);
+	for (size_t a = 0; a < count; a++) {
+		struct axis *axis = axes[a];
+		size_t index;
+		if (!mark_find(mark, axis, last, &index))
+			index = axis_lower_bound(axis, last ? time + 1 : time);
+		else if (last)
+			index++;
+		if (last)
+			dataset_keep(data, axis, 0, index);
+		else
+			dataset_keep(data, axis, index, axis->n);
+	}
+	return true;
+}
+
+static bool series_named(const struct series *series, const char *name)
+{
+	return strcmp(series->name, name) == 0 ||
+	       (series->metric && strcmp(series->metric->name, name) == 0);
+}
+
+/* Keeps the series asked for, in the order asked. */
+static bool keep_metrics(const struct selection *selection, const char *test, struct arena *arena,
+	struct dataset *data, struct error *error)
+{
+	struct series *kept = arena_array(arena, data->count, sizeof *kept);
+	bool *taken = arena_array(arena, data->count, sizeof *taken);
+	size_t count = 0;
+	for (size_t i = 0; i < selection->metrics.count; i++)
+		for (size_t s = 0; s < data->count; s++)
+			if (!taken[s] &&
+				series_named(&data->series[s], selection->metrics.items[i])) {
+				kept[count++] = data->series[s];
+				taken[s] = true;
+			}
+	if (count == 0 && data->count > 0) {
+		const char **names = arena_array(arena, data->count, sizeof *names);
+		for (size_t s = 0; s < data->count; s++)
+			names[s] = data->series[s].name;
+		return unknown_metric(test, selection->metrics.items[0], names, data->count, error);
+	}
+	*data = (struct dataset){kept, count};
+	return true;
+}
+
+bool selection_apply(const struct selection *selection, const char *test, struct arena *arena,
+	struct dataset *data, struct error *error)
+{
+	if (selection->metrics.count > 0 && !keep_metrics(selection, test, arena, data, error))
+		return false;
+	size_t count;
+	struct axis **axes = dataset_axes(data, arena, &count);
+	if (!cut_at_mark(&selection->from, false, test, data, axes, count, error) ||
+		!cut_at_mark(&selection->to, true, test, data, axes, count, error))
+		return false;
+	for (size_t a = 0; a < count; a++)
+		if (selection->last > 0 && axes[a]->n > selection->last)
+			dataset_keep(data, axes[a], axes[a]->n - selection->last, axes[a]->n);
+	return true;
+}

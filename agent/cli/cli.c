@@ -1,0 +1,200 @@
+/*
+ * What every command begins and ends with: parse the words, set up the log, answer --help and
+ * --version, run, and see that the output was written.
+ */
+#include "agent/cli/cli.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/cli/flags.h"
+#include "agent/cli/help.h"
+#include "agent/commands/commands.h"
+#include "agent/core/clock.h"
+#include "agent/core/secret.h"
+#include "agent/engine/signals.h"
+
+const struct field common_fields[] = {
+	{.name = "config",
+		.alias = "config_file",
+		.type = FIELD_STRING,
+		.offset = offsetof(struct common_options, config),
+		.metavar = "PATH",
+		.help = "the configuration, a file or a folder of files"},
+	{.name = "log_level",
+		.type = FIELD_CHOICE,
+		.offset = offsetof(struct common_options, log_level),
+		.initial = "info",
+		.choices = log_level_names,
+		.help = "what to log on stderr"},
+	{.name = "log_format",
+		.type = FIELD_CHOICE,
+		.offset = offsetof(struct common_options, log_format),
+		.initial = "text",
+		.choices = log_format_names,
+		.help = "how to log it"},
+	{.name = "help",
+		.type = FIELD_BOOL,
+		.offset = offsetof(struct common_options, help),
+		.letter = 'h',
+		.help = "show this help"},
+	{.name = "version",
+		.type = FIELD_BOOL,
+		.offset = offsetof(struct common_options, version),
+		.letter = 'V',
+		.help = "show the version and those of the libraries"},
+	{0},
+};
+
+int exit_code(enum error_kind kind)
+{
+	switch (kind) {
+	case ERROR_NONE: return EXIT_NOTHING;
+	case ERROR_USAGE: return EXIT_USAGE;
+	case ERROR_DATA: return EXIT_DATA;
+	case ERROR_STATE: return EXIT_STATE;
+	}
+	return EXIT_USAGE;
+}
+
+int cli_fail(const struct error *error)
+{
+	fprintf(stderr, "hunter-c: %s\n", error->text);
+	return exit_code(error->kind);
+}
+
+static int print(struct buf *text, FILE *stream, int code)
+{
+	fwrite(text->data, 1, text->length, stream);
+	buf_free(text);
+	return code;
+}
+
+static int run(struct cli *cli, int argc, char **argv)
+{
+	struct error error;
+	struct buf text = {0};
+	field_defaults(common_fields, &cli->common);
+	if (!flags_parse(cli, argc, argv, &error)) {
+		int code = cli_fail(&error);
+		fprintf(stderr, "Try 'hunter-c%s%s --help'.\n", cli->command ? " " : "",
+			cli->command ? cli->command->name : "");
+		return code;
+	}
+	log_setup((enum log_level)cli->common.log_level, (enum log_format)cli->common.log_format,
+		stderr);
+	if (cli->common.version) {
+		help_version(&text);
+		return print(&text, stdout, EXIT_NOTHING);
+	}
+	if (cli->common.help && cli->command) {
+		help_command(&text, cli->command);
+		return print(&text, stdout, EXIT_NOTHING);
+	}
+	if (!cli->command) {
+		help_overview(&text);
+		return cli->common.help ? print(&text, stdout, EXIT_NOTHING)
+					: print(&text, stderr, EXIT_USAGE);
+	}
+	if (cli->command != &run_command)
+		signals_hold_hangup(false);
+	return cli->command->run(cli);
+}
+
+/* Whether standard output is a pipe that nobody reads any more. */
+static bool reader_went_away(void)
+{
+	struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+	return poll(&out, 1, 0) == 1 && (out.revents & POLLERR);
+}
+
+/*
+ * What could not be written was not told; a reader that went away does not want to be told. If an
+ * earlier write failed, errno is as it left it: nothing that fails comes between it and here.
+ */
+static int finish_output(int code)
+{
+	bool flushed = fflush(stdout) == 0;
+	if ((flushed && !ferror(stdout)) || reader_went_away())
+		return code;
+	fprintf(stderr, "hunter-c: cannot write the output: %s\n", strerror(errno));
+	return code == EXIT_NOTHING ? EXIT_DATA : code;
+}
+
+/*
+ * A descriptor that the caller closed would be given to the first file that is opened, and the log
+ * be written into it. What stands in for it can not be used, so that a failure stays one.
+ */
+static void hold_standard_descriptors(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF &&
+			open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0)
+			_exit(EXIT_STATE);
+}
+
+int cli_main(int argc, char **argv)
+{
+	hold_standard_descriptors();
+	struct cli cli = {
+		.arena = arena_new(),
+		.out = stdout,
+		.now = clock_wall(),
+		.color = isatty(STDOUT_FILENO) && !getenv("NO_COLOR"),
+		.progress = isatty(STDERR_FILENO),
+	};
+	int code = run(&cli, argc, argv);
+	if (cli.abandoned)
+		cli_leave(code);
+	code = finish_output(code);
+	arena_free(cli.arena);
+	return code;
+}
+
+void cli_leave(int code)
+{
+	_exit(finish_output(code));
+}
+
+static const char *environment(void *context, const char *name)
+{
+	(void)context;
+	return getenv(name);
+}
+
+static void print_problems(const struct problems *problems)
+{
+	for (size_t i = 0; i < problems->count; i++)
+		if (!problems->items[i].warning || log_enabled(LEVEL_WARN))
+			fprintf(stderr, "%s\n", problems->items[i].text);
+}
+
+struct config_source cli_config_source(struct cli *cli)
+{
+	return (struct config_source){.schema = cli_schema(cli->arena), .env = environment};
+}
+
+struct config *cli_config(struct cli *cli)
+{
+	struct config_source source = cli_config_source(cli);
+	return cli_config_from(cli, &source);
+}
+
+struct config *cli_config_from(struct cli *cli, const struct config_source *source)
+{
+	struct error error;
+	const char *path;
+	struct problems problems = {.arena = cli->arena};
+	secret_forbid_dumps();
+	if (!config_find(cli->common.config, source, cli->arena, &path, &error)) {
+		cli_fail(&error);
+		return NULL;
+	}
+	struct config *config = config_load(path, source, &problems);
+	print_problems(&problems);
+	return config;
+}

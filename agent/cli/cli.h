@@ -1,0 +1,91 @@
+/*
+ * The command line: commands, their option tables, help and exit codes.
+ *
+ * A command is a row of the table in main.c: its name, the option tables it takes and a function.
+ * Flags are parsed by the same struct field tables as YAML, so a flag's name, default, range and
+ * help are declared once. Results go to cli->out, the log to stderr.
+ */
+#ifndef AGENT_CLI_CLI_H
+#define AGENT_CLI_CLI_H
+
+#include <stdio.h>
+
+#include "agent/core/arena.h"
+#include "agent/core/field.h"
+#include "agent/core/log.h"
+#include "conf/config.h"
+
+/* The contract with CI jobs; where several apply, 2 over 1 over 3. */
+enum exit_code {
+	EXIT_NOTHING = 0,     /* nothing found, all went well */
+	EXIT_REGRESSIONS = 1, /* `regressions`, `analyze --fail-on-regression` */
+	EXIT_USAGE = 2,       /* wrong flags or configuration */
+	EXIT_DATA = 3,        /* some data could not be had */
+	EXIT_STATE = 4,       /* state file or port not to be had */
+};
+
+/* Options every command takes. */
+struct common_options {
+	const char *config; /* --config, --config-file */
+	int log_level, log_format;
+	bool help, version;
+};
+
+extern const struct field common_fields[];
+
+/* The clock, the environment and the streams, handed in by main. */
+struct cli {
+	struct arena *arena; /* lives as long as the command */
+	const struct command *command;
+	struct common_options common;
+	void *options;            /* of command->options_size */
+	struct strings arguments; /* what is no flag */
+	FILE *out;
+	int64_t now;    /* ms */
+	bool color;     /* out is a terminal and NO_COLOR is not set */
+	bool progress;  /* stderr is a terminal */
+	bool abandoned; /* a worker does not end and uses the configuration: free nothing */
+};
+
+/* A part of a command's options: a table and where its struct lies within the command's options. */
+struct option_part {
+	const struct field *fields;
+	size_t offset;
+};
+
+struct command {
+	const char *name;
+	const char *arguments;           /* for the usage line: "[TEST|GROUP...]" */
+	const char *summary;             /* one line */
+	const char *details;             /* paragraphs for --help and the man page, or NULL */
+	const struct option_part *parts; /* ends with a part without fields */
+	size_t options_size;
+	int (*run)(struct cli *cli);
+};
+
+extern const struct command *const commands[]; /* ends with NULL; in commands.c */
+
+/* Parses argv and runs the command; returns the exit code. */
+int cli_main(int argc, char **argv);
+
+/* Writes what is to be written and ends the process, whatever its other threads do. */
+_Noreturn void cli_leave(int code);
+
+/* Prints "hunter-c: text" on stderr and returns the exit code of the error's kind. */
+int cli_fail(const struct error *error);
+int exit_code(enum error_kind kind);
+
+/*
+ * Finds and loads the configuration of --config and prints its problems. NULL after an error, which
+ * was printed; the exit code is then EXIT_USAGE. The configuration belongs to the caller.
+ */
+struct config *cli_config(struct cli *cli);
+struct config *cli_config_from(struct cli *cli, const struct config_source *source);
+
+/* What config_load needs: the schema of this binary and the environment. */
+struct config_source cli_config_source(struct cli *cli);
+
+/* The schema of this binary: all registered sources, notifiers and detectors. */
+const struct schema *cli_schema(struct arena *arena);
+
+#endif

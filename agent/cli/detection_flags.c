@@ -1,0 +1,108 @@
+/*
+ * The ranges of these flags are the detector's, so their text goes through the detector's table and
+ * its errors come back in the table's spelling; on the command line they are told as the flag.
+ */
+#include "agent/cli/detection_flags.h"
+
+#include <string.h>
+
+static const char original[] = "edivisive_permutation";
+
+const struct field detection_flag_fields[] = {
+	{.name = "p_value",
+		.type = FIELD_STRING,
+		.offset = offsetof(struct detection_flags, p_value),
+		.letter = 'P',
+		.metavar = "P",
+		.help = "significance a change point needs, for all metrics"},
+	{.name = "magnitude",
+		.type = FIELD_STRING,
+		.offset = offsetof(struct detection_flags, magnitude),
+		.letter = 'M',
+		.metavar = "M",
+		.help = "size a change needs, relative: 0.05 is 5%"},
+	{.name = "window",
+		.type = FIELD_STRING,
+		.offset = offsetof(struct detection_flags, window),
+		.metavar = "N",
+		.help = "points a window has"},
+	{.name = "detector",
+		.type = FIELD_STRING,
+		.offset = offsetof(struct detection_flags, detector),
+		.metavar = "NAME",
+		.help = "the detector, for all metrics"},
+	{.name = "combine",
+		.type = FIELD_STRING,
+		.offset = offsetof(struct detection_flags, combine),
+		.metavar = "HOW",
+		.help = "several detectors instead of one: \"2 within 5: edivisive, "
+			"kernel(penalty=2), modes\"; any or all may stand for the number"},
+	{.name = "profile",
+		.type = FIELD_STRING,
+		.offset = offsetof(struct detection_flags, profile),
+		.metavar = "default|otava",
+		.help = "the detector's variant: our own, or index-exact with Apache Otava"},
+	{.name = "season",
+		.type = FIELD_STRING,
+		.offset = offsetof(struct detection_flags, season),
+		.metavar = "auto|none|day|week",
+		.help = "daily and weekly cycles to remove before detection"},
+	{.name = "zone",
+		.type = FIELD_STRING,
+		.offset = offsetof(struct detection_flags, zone),
+		.metavar = "ZONE",
+		.help = "time zone of these cycles, as in Europe/Berlin"},
+	{.name = "orig_edivisive",
+		.type = FIELD_BOOL,
+		.offset = offsetof(struct detection_flags, orig_edivisive),
+		.help = "the original e-divisive with its permutation test, without windows"},
+	{0},
+};
+
+bool detection_flags_check(const struct detection_flags *flags, struct error *error)
+{
+	if (!flags->orig_edivisive || !flags->detector || strcmp(flags->detector, original) == 0)
+		return true;
+	return error_set(error, ERROR_USAGE,
+		"--orig-edivisive and --detector %.80s: only one of them can be meant",
+		flags->detector);
+}
+
+size_t detection_flag_settings(const struct detection_flags *flags, struct setting *out)
+{
+	size_t count = 0;
+	if (flags->orig_edivisive)
+		out[count++] = (struct setting){"detector", original};
+	if (flags->detector)
+		out[count++] = (struct setting){"detector", flags->detector};
+	if (flags->combine)
+		out[count++] = (struct setting){"combine", flags->combine};
+	if (flags->profile)
+		out[count++] = (struct setting){"profile", flags->profile};
+	if (flags->window)
+		out[count++] = (struct setting){"window", flags->window};
+	if (flags->p_value)
+		out[count++] = (struct setting){"p_value", flags->p_value};
+	if (flags->season)
+		out[count++] = (struct setting){"season", flags->season};
+	if (flags->zone)
+		out[count++] = (struct setting){"zone", flags->zone};
+	if (flags->magnitude)
+		out[count++] = (struct setting){"magnitude", flags->magnitude};
+	return count;
+}
+
+void detection_flag_error(struct error *error)
+{
+	size_t length = strcspn(error->text, ":");
+	char name[32];
+	if (error->text[length] != ':' || length >= sizeof name)
+		return;
+	memcpy(name, error->text, length);
+	name[length] = '\0';
+	if (!field_find(detection_flag_fields, name))
+		return;
+	for (size_t i = 0; i < length; i++)
+		error->text[i] = error->text[i] == '_' ? '-' : error->text[i];
+	error_prefix(error, "--");
+}

@@ -1,0 +1,18 @@
+/*
+ * Help and version texts, made from the command table and the option tables.
+ */
+#ifndef AGENT_CLI_HELP_H
+#define AGENT_CLI_HELP_H
+
+#include "agent/cli/cli.h"
+#include "agent/core/buf.h"
+
+/* The overview of all commands, one command's help, and the version with those of the libraries. */
+void help_overview(struct buf *out);
+void help_command(struct buf *out, const struct command *command);
+void help_version(struct buf *out);
+
+/* A flag as it is written, "-P, --p-value P" or "--once", without indentation. */
+void help_flag(struct buf *out, const struct field *field);
+
+#endif

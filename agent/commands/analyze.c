@@ -1,0 +1,238 @@
+/*
+ * `analyze`: the results of tests with the change points in them. Reading and detection are the
+ * engine's; this file connects its results to a report.
+ */
+#include "agent/analysis/analysis.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "agent/commands/ask.h"
+#include "agent/commands/commands.h"
+#include "agent/commands/gather.h"
+#include "agent/commands/notify.h"
+#include "agent/commands/surroundings.h"
+#include "agent/commands/update.h"
+#include "agent/report/csv.h"
+#include "agent/report/report.h"
+
+struct output_flags {
+	int output; /* enum report_output */
+	bool formulas, verbose, fail_on_regression, update_postgres;
+};
+
+static const struct field output_fields[] = {
+	{.name = "output",
+		.type = FIELD_CHOICE,
+		.offset = offsetof(struct output_flags, output),
+		.initial = "text",
+		.choices = report_output_names,
+		.help = "how to print the results; log is another name for text"},
+	{.name = "csv_formulas",
+		.type = FIELD_BOOL,
+		.offset = offsetof(struct output_flags, formulas),
+		.help = CSV_FORMULAS_HELP},
+	{.name = "verbose",
+		.type = FIELD_BOOL,
+		.offset = offsetof(struct output_flags, verbose),
+		.letter = 'v',
+		.help = "show the p-value of each change"},
+	{.name = "fail_on_regression",
+		.type = FIELD_BOOL,
+		.offset = offsetof(struct output_flags, fail_on_regression),
+		.help = "exit with 1 if a metric got worse, with 3 if a test has no data"},
+	{.name = "update_postgres",
+		.type = FIELD_BOOL,
+		.offset = offsetof(struct output_flags, update_postgres),
+		.help = "write the changes back by the tests' update_statement"},
+	{0},
+};
+
+struct analyze_options {
+	struct output_flags output;
+	struct notify_flags notify;
+	struct selection_flags selection;
+	struct detection_flags detection;
+};
+
+static const struct option_part analyze_parts[] = {
+	{output_fields, offsetof(struct analyze_options, output)},
+	{notify_fields, offsetof(struct analyze_options, notify)},
+	{selection_fields, offsetof(struct analyze_options, selection)},
+	{detection_flag_fields, offsetof(struct analyze_options, detection)},
+	{0},
+};
+
+struct analyze {
+	struct ask ask;
+	struct report report;
+	struct notify *notify; /* or NULL */
+	bool update, fail_on_regression, regressed;
+	enum exit_code code; /* of the updates, and of tests without data */
+	struct surroundings surroundings;
+};
+
+/* What is made of a test. */
+struct analyzed {
+	struct analysis analysis;
+	struct update update;
+};
+
+static bool work(struct task *task, struct scratch *scratch, struct error *error)
+{
+	const struct ask *ask = task->result;
+	struct query *query = &task->query;
+	struct analyzed *analyzed = arena_alloc(query->arena, sizeof *analyzed);
+	if (!selection_apply(
+		    &ask->selection, task->test->name, query->arena, &query->data, error) ||
+		!analysis_run(query->arena, ask->schema, task->test, &query->data, task->companions,
+			ask->settings, ask->setting_count, scratch, &analyzed->analysis, error))
+		return false;
+	task->result = analyzed;
+	return true;
+}
+
+static void settle(struct task *task)
+{
+	struct analyzed *analyzed = task->result;
+	update_run(&task->query, &analyzed->analysis, &analyzed->update);
+}
+
+static void prepare(void *context, struct task *task, size_t part)
+{
+	(void)part;
+	struct analyze *analyze = context;
+	selection_query(&analyze->ask.selection, task->test, &task->query);
+	task->result = &analyze->ask; /* until work has its own */
+	task->work = work;
+	if (analyze->update && update_applies(task->test))
+		task->settle = settle;
+}
+
+/* An attribute of --attrs that no point can have is most likely a slip. */
+static void warn_unknown_attributes(const struct report *report, const struct analysis *analysis)
+{
+	for (size_t i = 0; i < report->attributes.count; i++) {
+		bool known = analysis->data->count == 0;
+		for (size_t s = 0; s < analysis->data->count && !known; s++)
+			known = axis_column(
+				analysis->data->series[s].axis, report->attributes.items[i]);
+		if (!known)
+			log_event(LEVEL_WARN, "the points have no such attribute",
+				LOG_TEXT("test", analysis->test->name),
+				LOG_TEXT("attribute", report->attributes.items[i]));
+	}
+}
+
+static bool has_values(const struct dataset *data)
+{
+	for (size_t s = 0; s < data->count; s++)
+		for (size_t i = 0; i < data->series[s].axis->n; i++)
+			if (!isnan(data->series[s].values[i]))
+				return true;
+	return false;
+}
+
+/* Whoever lets a release wait for this must not take silence for a good sign. */
+static void judge(struct analyze *analyze, const struct task *task, const struct analysis *analysis)
+{
+	const char *branch = task->query.branch;
+	analyze->regressed = analyze->regressed || analysis_has_regression(analysis);
+	if (!analyze->fail_on_regression || has_values(analysis->data))
+		return;
+	struct error error;
+	error_set(&error, ERROR_DATA, "test \"%s\": no data in the selected range%s%s%s",
+		task->test->name, branch ? " on branch \"" : "", branch ? branch : "",
+		branch ? "\"" : "");
+	analyze->code = exit_stronger(analyze->code, (enum exit_code)cli_fail(&error));
+}
+
+static void ready(void *context, struct task *const *tasks)
+{
+	struct analyze *analyze = context;
+	const struct task *task = tasks[0];
+	if (!gather_log(task)) {
+		report_failure(&analyze->report, task->test->name, task->error.text);
+		return;
+	}
+	const struct analyzed *analyzed = task->result;
+	const struct analysis *analysis = &analyzed->analysis;
+	warn_unknown_attributes(&analyze->report, analysis);
+	report_test(&analyze->report, analysis, task->query.arena);
+	surroundings_add(&analyze->surroundings, analysis);
+	notify_add(analyze->notify, analysis);
+	judge(analyze, task, analysis);
+	if (!update_log(task->test, &analyzed->update))
+		analyze->code = exit_stronger(
+			analyze->code, (enum exit_code)exit_code(analyzed->update.error.kind));
+}
+
+static int run(struct cli *cli)
+{
+	const struct analyze_options *options = cli->options;
+	struct analyze analyze = {0};
+	struct error error;
+	int code;
+	if (!ask_prepare(&analyze.ask, cli, &options->selection, &options->detection, &code))
+		return code;
+	analyze.update = options->output.update_postgres;
+	analyze.fail_on_regression = options->output.fail_on_regression;
+	if (analyze.update && !update_check(&analyze.ask, &error)) {
+		ask_free(&analyze.ask);
+		return cli_fail(&error);
+	}
+	analyze.notify = notify_new(&options->notify, analyze.ask.config, cli, &error);
+	if (error.kind != ERROR_NONE) {
+		ask_free(&analyze.ask);
+		return cli_fail(&error);
+	}
+	analyze.report = (struct report){.out = cli->out,
+		.output = options->output.output,
+		.otava = analyze.ask.otava,
+		.verbose = options->output.verbose,
+		.color = cli->color,
+		.formulas = options->output.formulas,
+		.attributes = options->selection.attrs};
+	struct gather gather = {.tests = analyze.ask.tests,
+		.count = analyze.ask.count,
+		.read_timeout = analyze.ask.config->agent.read_timeout,
+		.max_memory = analyze.ask.config->agent.max_memory_in_flight,
+		.prepare = prepare,
+		.judges = true,
+		.ready = ready,
+		.context = &analyze};
+	report_begin(&analyze.report);
+	bool ran = gather_run(&gather, cli, &error);
+	if (!analyze.report.otava && (analyze.report.output == REPORT_TEXT ||
+					     analyze.report.output == REPORT_REGRESSIONS))
+		surroundings_print(&analyze.surroundings, analyze.ask.selection.since, cli->out);
+	surroundings_free(&analyze.surroundings);
+	report_end(&analyze.report);
+	fflush(cli->out);
+	gather_print_failed(&gather);
+	if (ran && analyze.notify)
+		analyze.code = exit_stronger(analyze.code, notify_send(analyze.notify));
+	notify_free(analyze.notify);
+	ask_free(&analyze.ask);
+	if (!ran)
+		return cli_fail(&error);
+	gather.code = exit_stronger(gather.code, analyze.code);
+	if (analyze.fail_on_regression && analyze.regressed)
+		gather.code = exit_stronger(gather.code, EXIT_REGRESSIONS);
+	return (int)gather.code;
+}
+
+const struct command analyze_command = {
+	.name = "analyze",
+	.arguments = "[TEST|GROUP...]",
+	.summary = "Show the results of tests and where they changed",
+	.details = "Prints each test's results with a line of dots, the change in percent, and "
+		   "dots before the "
+		   "point where something changed. Several tests are printed one after the other "
+		   "in the order "
+		   "asked; without arguments all are.\n\n"
+		   "--profile otava selects Apache Otava's detection and its output formats.",
+	.parts = analyze_parts,
+	.options_size = sizeof(struct analyze_options),
+	.run = run,
+};

@@ -1,0 +1,267 @@
+/*
+ * `cluster`: which series of many tests changed together.
+ */
+#include <math.h>
+
+#include "agent/analysis/shapes.h"
+#include "agent/commands/ask.h"
+#include "agent/commands/commands.h"
+#include "agent/commands/gather.h"
+#include "agent/core/buf.h"
+#include "agent/core/json_put.h"
+#include "agent/core/log.h"
+#include "agent/core/when.h"
+#include "agent/engine/parallel.h"
+#include "notifiers/text.h"
+
+enum { MEMBERS_SHOWN = 5, LONGEST_NAME = 200 };
+
+struct cluster_flags {
+	int output;
+};
+
+static const char *const output_names[] = {"text", "json", NULL};
+
+static const struct field cluster_fields[] = {
+	{.name = "output",
+		.type = FIELD_CHOICE,
+		.offset = offsetof(struct cluster_flags, output),
+		.initial = "text",
+		.choices = output_names,
+		.help = "how to print the results; json names all members"},
+	{0},
+};
+
+struct cluster_options {
+	struct cluster_flags flags;
+	struct shape_options shapes;
+	struct selection_flags selection;
+};
+
+static const struct option_part cluster_parts[] = {
+	{cluster_fields, offsetof(struct cluster_options, flags)},
+	{shape_fields, offsetof(struct cluster_options, shapes)},
+	{selection_fields, offsetof(struct cluster_options, selection)},
+	{0},
+};
+
+struct cluster {
+	struct ask ask;
+	struct shapes *shapes;
+};
+
+static bool work(struct task *task, struct scratch *scratch, struct error *error)
+{
+	const struct ask *ask = task->result;
+
+	(void)scratch;
+	return selection_apply(
+		&ask->selection, task->test->name, task->query.arena, &task->query.data, error);
+}
+
+static void prepare(void *context, struct task *task, size_t part)
+{
+	struct cluster *cluster = context;
+
+	(void)part;
+	selection_query(&cluster->ask.selection, task->test, &task->query);
+	task->result = &cluster->ask;
+	task->work = work;
+}
+
+static void ready(void *context, struct task *const *tasks)
+{
+	struct cluster *cluster = context;
+
+	if (gather_log(tasks[0]))
+		shapes_add(cluster->shapes, tasks[0]->test->name, &tasks[0]->query.data);
+}
+
+/* Names come from data: nothing in them may reach the terminal but text. */
+static void put_name(struct buf *out, const char *name)
+{
+	text_clean(out, name, LONGEST_NAME);
+}
+
+static void put_commits(struct buf *out, const struct shape *shape)
+{
+	const struct announcement item = {.time = shape->time,
+		.suspects = shape->suspects,
+		.commit_before = shape->commit_before,
+		.commit_after = shape->commit_after};
+	const char *before, *after;
+	struct buf note = {0};
+
+	announcement_range(&item, &before, &after);
+	text_suspects(&note, &item, &text_plain);
+	if (after) {
+		buf_text(out, ", ");
+		if (before) {
+			put_name(out, before);
+			buf_text(out, " .. ");
+		}
+		put_name(out, after);
+	}
+	if (note.length > 0)
+		buf_printf(out, ", %s", note.data);
+	buf_free(&note);
+}
+
+static void put_shape_text(struct buf *out, const struct shape *shape)
+{
+	char when[WHEN_TEXT];
+
+	buf_printf(out, "%s  %zu series moved %s", when_format(shape->time, when), shape->count,
+		shape->sign > 0 ? "up" : "down");
+	if (isfinite(shape->ratio))
+		buf_printf(out, " (%+.3g%%)", 100 * (shape->ratio - 1));
+	put_commits(out, shape);
+	buf_printf(out, "  [regression %.4g]\n", shape->regression);
+	for (size_t i = 0; i < shape->label_count; i++) {
+		buf_printf(out, "%s%.0f%% ", i == 0 ? "    " : ", ", 100 * shape->labels[i].share);
+		put_name(out, shape->labels[i].text);
+	}
+	buf_text(out, shape->label_count > 0 ? "\n" : "");
+	for (size_t i = 0; i < shape->count && i < MEMBERS_SHOWN; i++) {
+		buf_text(out, "    ");
+		put_name(out, shape->members[i].test);
+		buf_text(out, ": ");
+		put_name(out, shape->members[i].series);
+		buf_char(out, '\n');
+	}
+	if (shape->count > MEMBERS_SHOWN)
+		buf_printf(out, "    and %zu more\n", shape->count - MEMBERS_SHOWN);
+	buf_char(out, '\n');
+}
+
+static void put_text(struct buf *out, const struct shape_report *report)
+{
+	for (size_t i = 0; i < report->count; i++)
+		put_shape_text(out, &report->shapes[i]);
+	buf_printf(out, "%zu series of %zu points, %zu clusters, %zu of them moved", report->series,
+		report->points, report->k, report->count);
+	if (report->left_out > 0)
+		buf_printf(
+			out, "; %zu series left out, they have too few points", report->left_out);
+	buf_char(out, '\n');
+}
+
+static void put_labels(struct buf *out, const struct shape *shape)
+{
+	buf_text(out, ", \"shared\": [");
+	for (size_t i = 0; i < shape->label_count; i++) {
+		buf_text(out, i ? ", {\"label\": " : "{\"label\": ");
+		buf_json_text(out, shape->labels[i].text);
+		json_put_number(out, "share", shape->labels[i].share);
+		json_put_number(out, "overall", shape->labels[i].overall);
+		buf_char(out, '}');
+	}
+	buf_char(out, ']');
+}
+
+static void put_members(struct buf *out, const struct shape *shape)
+{
+	buf_text(out, ", \"members\": [");
+	for (size_t i = 0; i < shape->count; i++) {
+		buf_text(out, i ? ", {\"test\": " : "{\"test\": ");
+		buf_json_text(out, shape->members[i].test);
+		json_put_text(out, "metric", shape->members[i].series);
+		buf_char(out, '}');
+	}
+	buf_char(out, ']');
+}
+
+static void put_shape(struct buf *out, const struct shape *shape)
+{
+	char when[WHEN_TEXT];
+
+	buf_printf(out, "{\"time\": \"%s\", \"direction\": \"%s\", \"regression\": ",
+		when_format_iso(shape->time, when), shape->sign > 0 ? "up" : "down");
+	buf_json_number(out, shape->regression);
+	json_put_number(out, "change_percent", 100 * (shape->ratio - 1));
+	json_put_text(out, "commit_before", shape->commit_before);
+	json_put_text(out, "commit_after", shape->commit_after);
+	buf_text(out, ", ");
+	announcement_put_suspects(out, &shape->suspects, shape->time);
+	buf_printf(out, ", \"series\": %zu", shape->count);
+	put_labels(out, shape);
+	put_members(out, shape);
+	buf_char(out, '}');
+}
+
+static void put_json(struct buf *out, const struct shape_report *report)
+{
+	buf_text(out, "{\"clusters\": [");
+	for (size_t i = 0; i < report->count; i++) {
+		buf_text(out, i ? ",\n  " : "\n  ");
+		put_shape(out, &report->shapes[i]);
+	}
+	buf_printf(out,
+		"%s], \"series\": %zu, \"left_out\": %zu, \"points\": %zu, \"k\": %zu, "
+		"\"iterations\": %zu, \"error\": ",
+		report->count ? "\n" : "", report->series, report->left_out, report->points,
+		report->k, report->iterations);
+	buf_json_number(out, report->error);
+	buf_text(out, "}\n");
+}
+
+static void find(struct cluster *cluster, struct cli *cli)
+{
+	const struct cluster_options *options = cli->options;
+	struct team team = {.threads = (size_t)cluster->ask.config->agent.jobs};
+	struct parallel parallel = team_parallel(&team);
+	struct shape_report report;
+	struct buf text = {0};
+
+	shapes_find(cluster->shapes, &options->shapes, &parallel, cli->arena, &report);
+	if (options->flags.output == 1)
+		put_json(&text, &report);
+	else
+		put_text(&text, &report);
+	fwrite(text.data, 1, text.length, cli->out);
+	fflush(cli->out);
+	buf_free(&text);
+}
+
+static int run(struct cli *cli)
+{
+	const struct cluster_options *options = cli->options;
+	const struct detection_flags none = {0};
+	struct cluster cluster = {0};
+	struct error error;
+	int code;
+
+	if (!ask_prepare(&cluster.ask, cli, &options->selection, &none, &code))
+		return code;
+	cluster.shapes = shapes_new();
+	struct gather gather = {.tests = cluster.ask.tests,
+		.count = cluster.ask.count,
+		.read_timeout = cluster.ask.config->agent.read_timeout,
+		.max_memory = cluster.ask.config->agent.max_memory_in_flight,
+		.prepare = prepare,
+		.ready = ready,
+		.context = &cluster};
+	bool ran = gather_run(&gather, cli, &error);
+
+	if (ran)
+		find(&cluster, cli);
+	gather_print_failed(&gather);
+	shapes_free(cluster.shapes);
+	ask_free(&cluster.ask);
+	return ran ? (int)gather.code : cli_fail(&error);
+}
+
+const struct command cluster_command = {
+	.name = "cluster",
+	.arguments = "[TEST|GROUP...]",
+	.summary = "Find series that changed together",
+	.details =
+		"All series of the tests are put on one axis of times, reduced to their shape "
+		"(mean "
+		"0, deviation 1) and clustered by k-means. A cluster whose centroid is a step is "
+		"told: when it is, how many series are in it, and what these have in common.\n\n"
+		"Exits with 3 if a test could not be read.",
+	.parts = cluster_parts,
+	.options_size = sizeof(struct cluster_options),
+	.run = run,
+};

@@ -1,0 +1,255 @@
+/*
+ * `hunter-c detect`, the plain filter: numbers in, change points out, no configuration.
+ *
+ * The files are done one after another, each in its own form. What is wrong with one costs that
+ * file, or with JSON lines that line, and the exit code.
+ */
+#include "agent/commands/detect.h"
+
+#include <errno.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "agent/cli/detection_flags.h"
+#include "agent/commands/batch.h"
+#include "agent/commands/commands.h"
+#include "agent/core/cpus.h"
+
+enum { MAX_JOBS = 256 };
+
+struct detect_options {
+	struct detection_flags detection;
+	int input, output;
+	const char *column, *delimiter;
+	int64_t jobs, max_line;
+};
+
+/* As in the other commands JSON is "json", too; it is the same lines. */
+static const char *const inputs[] = {"auto", "text", "csv", "jsonl", "json", NULL};
+static const char *const outputs[] = {"auto", "text", "jsonl", "json", NULL};
+static const enum detect_form input_forms[] = {
+	DETECT_AUTO, DETECT_TEXT, DETECT_CSV, DETECT_JSONL, DETECT_JSONL};
+static const enum detect_form output_forms[] = {
+	DETECT_AUTO, DETECT_TEXT, DETECT_JSONL, DETECT_JSONL};
+
+static const struct field detect_fields[] = {
+	{.name = "input",
+		.type = FIELD_CHOICE,
+		.offset = offsetof(struct detect_options, input),
+		.initial = "auto",
+		.choices = inputs,
+		.help = "what is read; auto goes by the file's extension (csv, tsv, jsonl, "
+			"ndjson), else csv with --column, jsonl where the first character is {, "
+			"else "
+			"text"},
+	{.name = "column",
+		.type = FIELD_STRING,
+		.offset = offsetof(struct detect_options, column),
+		.metavar = "NAME|INDEX",
+		.help = "the column of a CSV file, by its name or counted from 1"},
+	{.name = "delimiter",
+		.type = FIELD_STRING,
+		.offset = offsetof(struct detect_options, delimiter),
+		.metavar = "CHAR",
+		.help = "what is between the columns of a CSV file: a character or \"tab\" (by "
+			"default a "
+			"comma; a tab in .tsv files)"},
+	{.name = "output",
+		.type = FIELD_CHOICE,
+		.offset = offsetof(struct detect_options, output),
+		.initial = "auto",
+		.choices = outputs,
+		.help = "what is written; auto follows the input: jsonl for jsonl, else text"},
+	{.name = "jobs",
+		.type = FIELD_INT,
+		.offset = offsetof(struct detect_options, jobs),
+		.initial = "0",
+		.max = MAX_JOBS,
+		.letter = 'j',
+		.help = "threads in all, for jsonl; 0: one for each CPU it may use"},
+	{.name = "max_line",
+		.type = FIELD_BYTES,
+		.offset = offsetof(struct detect_options, max_line),
+		.initial = "16MiB",
+		.min = 1024,
+		.max = 1 << 30,
+		.help = "a line longer than this is a bad line"},
+	{0},
+};
+
+static const struct option_part detect_parts[] = {
+	{detect_fields, 0},
+	{detection_flag_fields, offsetof(struct detect_options, detection)},
+	{0},
+};
+
+static bool has_extension(const char *file, const char *extension)
+{
+	const char *dot = strrchr(file, '.');
+	return dot && strcasecmp(dot + 1, extension) == 0;
+}
+
+static enum detect_form input_form(const struct detect_options *options, const char *file)
+{
+	if (input_forms[options->input] != DETECT_AUTO)
+		return input_forms[options->input];
+	if (has_extension(file, "csv") || has_extension(file, "tsv"))
+		return DETECT_CSV;
+	if (has_extension(file, "jsonl") || has_extension(file, "ndjson"))
+		return DETECT_JSONL;
+	return options->column ? DETECT_CSV : DETECT_TEXT;
+}
+
+/* A column of what is no CSV: the numbers would be others than those asked for. */
+static bool check_csv_flags(
+	const struct detect_options *options, const struct strings *files, struct error *error)
+{
+	for (size_t i = 0; i < files->count; i++) {
+		enum detect_form form = input_form(options, files->items[i]);
+		if (form != DETECT_CSV && (options->column || options->delimiter))
+			return error_set(error, ERROR_USAGE,
+				"--%s is for CSV, and \"%.200s\" is read as %s",
+				options->column ? "column" : "delimiter", files->items[i],
+				inputs[form]);
+	}
+	return true;
+}
+
+/* Numbers alone have no days and weeks. */
+static bool check_times(const struct detect_options *options, const struct detection *detection,
+	const struct strings *files, struct error *error)
+{
+	for (size_t i = 0; i < files->count && detect_wants_times(detection); i++) {
+		enum detect_form form = input_form(options, files->items[i]);
+		if (form != DETECT_JSONL)
+			return error_set(error, ERROR_USAGE,
+				"--season %s: \"%.200s\" is read as %s, which has no times; JSON "
+				"lines may have them",
+				options->detection.season, files->items[i], inputs[form]);
+	}
+	return true;
+}
+
+static bool read_delimiter(
+	const struct detect_options *options, const char *file, char *out, struct error *error)
+{
+	const char *text = options->delimiter;
+	*out = has_extension(file, "tsv") ? '\t' : ',';
+	if (!text)
+		return true;
+	*out = strcmp(text, "tab") == 0 || strcmp(text, "\\t") == 0 ? '\t' : text[0];
+	if (*out == '\0' || (*out != '\t' && text[1]) || strchr("\"\r\n", *out))
+		return error_set(error, ERROR_USAGE,
+			"--delimiter: \"%.80s\" is neither one character nor \"tab\"", text);
+	return true;
+}
+
+/* The detection that the flags ask for, over the default of the first detector. */
+static bool read_detection(struct cli *cli, const struct schema *schema,
+	const struct detect_options *options, struct detection *out, struct error *error)
+{
+	struct setting settings[11] = {{"detector", schema->detectors[0].name}};
+	const struct detection none = {0};
+	struct detection base;
+	size_t count = detection_flag_settings(&options->detection, settings + 1);
+	return detection_overlay(schema, &none, settings, 1, cli->arena, &base, error) &&
+	       detection_overlay(schema, &base, settings + 1, count, cli->arena, out, error);
+}
+
+static size_t choose_jobs(int64_t jobs)
+{
+	size_t count = jobs > 0 ? (size_t)jobs : cpus_count();
+
+	return count < MAX_JOBS ? count : MAX_JOBS;
+}
+
+static int detect_file(struct detect_task *task, const struct detect_options *options)
+{
+	struct error error;
+	const struct strings files = {&task->file, 1};
+	task->input = input_form(options, task->file);
+	task->reader = task->input == DETECT_CSV ? NULL : batch_reader_new(&files, task->max_line);
+	if (task->input == DETECT_TEXT && options->input == 0 && batch_peek(task->reader) == '{')
+		task->input = DETECT_JSONL;
+	task->output = output_forms[options->output];
+	if (task->output == DETECT_AUTO)
+		task->output = task->input == DETECT_JSONL ? DETECT_JSONL : DETECT_TEXT;
+	int code = !read_delimiter(options, task->file, &task->delimiter, &error) ? cli_fail(&error)
+		   : task->input == DETECT_JSONL ? detect_lines(task)
+						 : detect_values(task);
+	int problem = errno; /* that of a write, for who finds the stream's error */
+	batch_reader_free(task->reader);
+	errno = problem;
+	return code;
+}
+
+static int run_detect(struct cli *cli)
+{
+	static const char *const standard_input[] = {"-"};
+	const struct detect_options *options = cli->options;
+	struct strings files = cli->arguments;
+	struct error error;
+	if (files.count == 0)
+		files = (struct strings){standard_input, 1};
+	struct detect_task task = {.schema = cli_schema(cli->arena),
+		.show_file = files.count > 1,
+		.column = options->column,
+		.max_line = (size_t)options->max_line,
+		.jobs = choose_jobs(options->jobs),
+		.progress = cli->progress && !isatty(fileno(cli->out)),
+		.out = cli->out};
+	if (!detection_flags_check(&options->detection, &error) ||
+		!check_csv_flags(options, &files, &error))
+		return cli_fail(&error);
+	if (!read_detection(cli, task.schema, options, &task.detection, &error)) {
+		detection_flag_error(&error);
+		return cli_fail(&error);
+	}
+	if (!check_times(options, &task.detection, &files, &error))
+		return cli_fail(&error);
+	int code = EXIT_NOTHING;
+	for (size_t i = 0; i < files.count && !ferror(cli->out); i++) {
+		task.file = files.items[i];
+		int now = detect_file(&task, options);
+		if (now == EXIT_USAGE)
+			return now;
+		code = now > code ? now : code;
+	}
+	return code;
+}
+
+const struct command detect_command = {
+	.name = "detect",
+	.arguments = "[FILE...]",
+	.summary = "Find change points in plain numbers, CSV or JSON lines",
+	.details =
+		"Reads the files, or the standard input (also \"-\"), and needs no configuration. "
+		"Text is "
+		"one number a line; blank lines and lines that begin with # are skipped; nan and "
+		"null are "
+		"missing points. Each file is a series, and a line is written for each change "
+		"point: "
+		"index (from 0, of the first value of the new level), p, mean before, mean after, "
+		"change in "
+		"percent, with tabs between.\n"
+		"\n"
+		"JSON lines hold a series each, and an answer is written for each, in the same "
+		"order:\n"
+		"  {\"id\": \"a\", \"series\": [1, 2, null], \"options\": {\"window\": 30, "
+		"\"p_value\": 0.01}}\n"
+		"  {\"id\": \"a\", \"change_points\": [{\"index\": ..., \"pvalue\": ..., ...}]}\n"
+		"Every option of the detector may stand in \"options\" and wins over the flags. "
+		"\"runs\" and \"hashes\", as long as the series, name the run and the binary of "
+		"each point. \"times\", or \"start\" and \"step\" in seconds, say when they were "
+		"measured: then daily and weekly cycles are removed (--season). "
+		"A bad line "
+		"gives {\"id\": ..., \"error\": \"...\"} and exit code 3 in the end.\n"
+		"\n"
+		"  seq 1 100 | hunter-c detect\n"
+		"  hunter-c detect --input csv --column p99 results.csv\n"
+		"  hunter-c detect --input jsonl --jobs 4 < series.jsonl\n",
+	.parts = detect_parts,
+	.options_size = sizeof(struct detect_options),
+	.run = run_detect,
+};

@@ -1,0 +1,355 @@
+/*
+ * JSON lines, by several threads that all do the same: take the next batch of whole lines, find the
+ * change points of each line, lay the answer into the ring. Whoever lays down the answer that is
+ * due writes it, and all that follow and are done. So the output is in the input's order whatever
+ * the number of threads, and the ring bounds what is held.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/analysis/analysis.h"
+#include "agent/commands/batch.h"
+#include "agent/commands/detect.h"
+#include "agent/commands/lines.h"
+#include "agent/core/clock.h"
+#include "detectors/detector.h"
+
+enum { SLOTS_A_THREAD = 3, ANSWER_KEPT = 1024 * 1024 };
+enum { PROGRESS_AFTER = 1000, PROGRESS_EVERY = 250 }; /* ms */
+
+enum slot_state { SLOT_FREE, SLOT_BUSY, SLOT_DONE };
+
+struct slot {
+	enum slot_state state;
+	struct batch batch;
+	struct buf answer;
+	size_t lines;
+};
+
+/* The line on stderr that says how far it is; whoever writes answers writes it. */
+struct progress {
+	int64_t due; /* ms */
+	size_t lines;
+	bool shown;
+};
+
+struct ring {
+	const struct detect_task *task;
+	/* Held while a batch is read, so that batches get their places in the order of reading. */
+	pthread_mutex_t reading;
+	struct batch_reader *reader;
+	size_t taken;
+	/* Guards what follows, and the states of the slots. */
+	pthread_mutex_t lock;
+	pthread_cond_t freed;
+	struct slot *slots;
+	size_t slot_count;
+	size_t due;   /* place of the answer to be written next */
+	bool writing; /* some thread is at it, and has `progress` */
+	struct progress progress;
+	int failed; /* errno of a write that failed: nothing more is read or written */
+	bool bad_data;
+};
+
+/* What one thread works with. */
+struct worker {
+	const struct detect_task *task;
+	struct line_reader *reader;
+	struct scratch *scratch;
+	struct change *changes;
+	double *adjusted; /* values without their cycles */
+	size_t capacity;  /* of both */
+	/* The detection for the options that came last, as they were written. */
+	struct arena *arena;
+	struct detection detection;
+	struct buf options;
+	bool bad_data;
+};
+
+static bool lay_options(struct worker *worker, const struct line *line, struct error *error)
+{
+	struct setting settings[LINE_OPTIONS_MAX];
+	for (size_t i = 0; i < line->option_count; i++)
+		settings[i] = (struct setting){line->options[i].name, line->options[i].value};
+	arena_free(worker->arena);
+	worker->arena = arena_new();
+	buf_clear(&worker->options);
+	if (!detection_overlay(worker->task->schema, &worker->task->detection, settings,
+		    line->option_count, worker->arena, &worker->detection, error))
+		return false;
+	buf_append(&worker->options, line->options_text, line->options_length);
+	return true;
+}
+
+/* The detection for the line's options, made anew only where they are not those of the line before.
+ */
+static bool choose_detection(struct worker *worker, const struct line *line,
+	const struct detection **out, struct error *error)
+{
+	*out = &worker->task->detection;
+	if (line->option_count == 0)
+		return true;
+	*out = &worker->detection;
+	if (line->options_length == worker->options.length &&
+		memcmp(line->options_text, worker->options.data, line->options_length) == 0)
+		return true;
+	return lay_options(worker, line, error);
+}
+
+static void make_room(struct worker *worker, size_t n)
+{
+	if (n <= worker->capacity)
+		return;
+	free(worker->changes);
+	free(worker->adjusted);
+	worker->changes = memory_new(n, sizeof *worker->changes);
+	worker->adjusted = memory_new(n, sizeof *worker->adjusted);
+	worker->capacity = n;
+}
+
+/* Takes in the values without the cycles that the detection removes. */
+static bool adjust(struct worker *worker, const struct line *line,
+	const struct detection *detection, struct samples *out, struct error *error)
+{
+	out->values = line->values;
+	if (!line->times)
+		return !detect_wants_times(detection) ||
+		       error_set(error, ERROR_DATA,
+			       "season: a cycle can be removed only where there are \"times\", or "
+			       "\"start\" and \"step\"");
+	struct season season =
+		season_fit(analysis_season(detection), analysis_clock(detection->zone), 0,
+			line->values, line->times, line->n, worker->scratch);
+	out->excursion = season.excursion;
+	if (season.cycles) {
+		season_remove(&season, line->times, line->values, line->n, worker->adjusted);
+		out->values = worker->adjusted;
+	}
+	season_free(&season);
+	return true;
+}
+
+static bool find_changes(struct worker *worker, const struct line *line,
+	const struct detection *detection, size_t *count, struct error *error)
+{
+	struct samples samples = {.n = line->n, .runs = line->runs, .hashes = line->hashes};
+	make_room(worker, line->n);
+	if (!adjust(worker, line, detection, &samples, error))
+		return false;
+	return detector_run(detector_find(detection->detector->name), &samples, detection->options,
+		worker->scratch, worker->changes, count, error);
+}
+
+static void put_answer(struct worker *worker, const struct line *line, uint64_t number,
+	size_t count, struct buf *out)
+{
+	if (worker->task->output == DETECT_JSONL) {
+		detect_put_json(out, line->id, line->id_length, worker->changes, count);
+		return;
+	}
+	char place[32];
+	const char *prefix = line->id;
+	size_t length = line->id_length;
+	if (!prefix) {
+		length = (size_t)snprintf(place, sizeof place, "%llu", (unsigned long long)number);
+		prefix = place;
+	} else if (*prefix == '"') {
+		prefix++;
+		length -= 2;
+	}
+	detect_put_text(out, prefix, length, worker->changes, count);
+}
+
+/* A bad line is answered as such; in text, where an answer has no room for it, it goes to stderr.
+ */
+static void put_problem(struct worker *worker, const struct batch *batch, uint64_t number,
+	const struct line *line, struct error *error, struct buf *out)
+{
+	worker->bad_data = true;
+	error_prefix(error, "%s:%llu: ", batch->file, (unsigned long long)number);
+	if (worker->task->output == DETECT_JSONL)
+		detect_put_problem(out, line->id, line->id_length, error->text);
+	else
+		cli_fail(error);
+}
+
+static bool is_blank(const struct batch_line *line)
+{
+	for (size_t i = 0; i < line->length; i++)
+		if (line->text[i] != ' ' && line->text[i] != '\t')
+			return false;
+	return true;
+}
+
+/* Returns the number of lines. */
+static size_t answer_batch(struct worker *worker, const struct batch *batch, struct buf *out)
+{
+	struct batch_line text;
+	size_t offset = 0, count = 0;
+	for (uint64_t number = batch->line; batch_line(batch, &offset, &text); number++, count++) {
+		struct line line;
+		struct error error;
+		const struct detection *detection;
+		size_t found;
+		if (!text.cut && is_blank(&text))
+			continue;
+		bool good = line_read(worker->reader, text.text, text.length, &line, &error);
+		if (text.cut)
+			good = error_set(&error, ERROR_DATA,
+				"a line of more than %zu bytes (--max-line)",
+				worker->task->max_line);
+		if (good && choose_detection(worker, &line, &detection, &error) &&
+			find_changes(worker, &line, detection, &found, &error))
+			put_answer(worker, &line, number, found, out);
+		else
+			put_problem(worker, batch, number, &line, &error, out);
+	}
+	return count;
+}
+
+/* Waits for room in the ring. NULL when a write has failed. */
+static struct slot *next_slot(struct ring *ring)
+{
+	struct slot *slot = &ring->slots[ring->taken % ring->slot_count];
+	pthread_mutex_lock(&ring->lock);
+	while (slot->state != SLOT_FREE && !ring->failed)
+		pthread_cond_wait(&ring->freed, &ring->lock);
+	bool stop = ring->failed;
+	pthread_mutex_unlock(&ring->lock);
+	return stop ? NULL : slot;
+}
+
+/* The next batch in its slot, or NULL at the end. */
+static struct slot *take_batch(struct ring *ring)
+{
+	struct error error;
+	enum batch_step step = BATCH_END;
+	pthread_mutex_lock(&ring->reading);
+	struct slot *slot = next_slot(ring);
+	while (slot && (step = batch_read(ring->reader, &slot->batch, &error)) == BATCH_FAILED) {
+		cli_fail(&error);
+		pthread_mutex_lock(&ring->lock);
+		ring->bad_data = true;
+		pthread_mutex_unlock(&ring->lock);
+	}
+	if (step == BATCH_LINES) {
+		pthread_mutex_lock(&ring->lock);
+		slot->state = SLOT_BUSY;
+		pthread_mutex_unlock(&ring->lock);
+		ring->taken++;
+	}
+	pthread_mutex_unlock(&ring->reading);
+	return step == BATCH_LINES ? slot : NULL;
+}
+
+static void show_progress(struct ring *ring, size_t lines)
+{
+	struct progress *progress = &ring->progress;
+	progress->lines += lines;
+	if (!ring->task->progress || clock_monotonic() < progress->due)
+		return;
+	progress->due = clock_monotonic() + PROGRESS_EVERY;
+	progress->shown = true;
+	fprintf(stderr, "\r\033[K%zu lines done", progress->lines);
+	fflush(stderr);
+}
+
+/* Writes and empties the answer; returns the errno of a failure. */
+static int write_answer(FILE *out, struct slot *slot)
+{
+	int failure = 0;
+	if (slot->answer.length > 0 &&
+		(fwrite(slot->answer.data, 1, slot->answer.length, out) != slot->answer.length ||
+			fflush(out) != 0))
+		failure = errno ? errno : EIO;
+	if (slot->answer.capacity > ANSWER_KEPT)
+		buf_free(&slot->answer);
+	buf_clear(&slot->answer);
+	return failure;
+}
+
+/* Lays the answer down and writes what is due. */
+static void return_slot(struct ring *ring, struct slot *slot)
+{
+	pthread_mutex_lock(&ring->lock);
+	slot->state = SLOT_DONE;
+	if (ring->writing) {
+		pthread_mutex_unlock(&ring->lock);
+		return;
+	}
+	ring->writing = true;
+	for (;;) {
+		struct slot *due = &ring->slots[ring->due % ring->slot_count];
+		if (due->state != SLOT_DONE || ring->failed)
+			break;
+		pthread_mutex_unlock(&ring->lock);
+		int failure = write_answer(ring->task->out, due);
+		show_progress(ring, due->lines);
+		pthread_mutex_lock(&ring->lock);
+		ring->failed = failure;
+		due->state = SLOT_FREE;
+		ring->due++;
+		pthread_cond_broadcast(&ring->freed);
+	}
+	ring->writing = false;
+	pthread_mutex_unlock(&ring->lock);
+}
+
+static void *work(void *context)
+{
+	struct ring *ring = context;
+	struct worker worker = {
+		.task = ring->task, .reader = line_reader_new(), .scratch = scratch_new()};
+	struct slot *slot;
+	while ((slot = take_batch(ring))) {
+		slot->lines = answer_batch(&worker, &slot->batch, &slot->answer);
+		return_slot(ring, slot);
+	}
+	pthread_mutex_lock(&ring->lock);
+	ring->bad_data |= worker.bad_data;
+	pthread_mutex_unlock(&ring->lock);
+	line_reader_free(worker.reader);
+	scratch_free(worker.scratch);
+	arena_free(worker.arena);
+	buf_free(&worker.options);
+	free(worker.changes);
+	free(worker.adjusted);
+	return NULL;
+}
+
+/* This thread is one of the `jobs`; with fewer than asked for it is slower, not wrong. */
+static void run_threads(struct ring *ring)
+{
+	size_t wanted = ring->task->jobs - 1, started = 0;
+	pthread_t *threads = memory_new(wanted, sizeof *threads);
+	while (started < wanted && pthread_create(&threads[started], NULL, work, ring) == 0)
+		started++;
+	work(ring);
+	for (size_t i = 0; i < started; i++)
+		pthread_join(threads[i], NULL);
+	free(threads);
+}
+
+int detect_lines(const struct detect_task *task)
+{
+	struct ring ring = {.task = task,
+		.reading = PTHREAD_MUTEX_INITIALIZER,
+		.lock = PTHREAD_MUTEX_INITIALIZER,
+		.freed = PTHREAD_COND_INITIALIZER,
+		.reader = task->reader,
+		.slot_count = task->jobs * SLOTS_A_THREAD,
+		.progress = {.due = clock_monotonic() + PROGRESS_AFTER}};
+	ring.slots = memory_new(ring.slot_count, sizeof *ring.slots);
+	run_threads(&ring);
+	if (ring.progress.shown)
+		fputs("\r\033[K", stderr);
+	for (size_t i = 0; i < ring.slot_count; i++) {
+		batch_free(&ring.slots[i].batch);
+		buf_free(&ring.slots[i].answer);
+	}
+	free(ring.slots);
+	errno = ring.failed; /* for who finds the stream's error */
+	return ring.bad_data ? EXIT_DATA : EXIT_NOTHING;
+}

@@ -1,0 +1,401 @@
+/*
+ * `evaluate`: detectors against series that people have labelled.
+ */
+#include "agent/commands/evaluate.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/analysis/analysis.h"
+#include "agent/commands/commands.h"
+#include "agent/commands/output_file.h"
+#include "agent/core/hash.h"
+#include "agent/core/zone.h"
+#include "detectors/combine.h"
+
+enum { MAX_JOBS = 256, CONTENDERS_MOST = 32 };
+
+struct evaluate_options {
+	struct strings truth, detectors;
+	int64_t jobs, max_line;
+	int output;
+	bool tune, by_class, whole;
+	const char *svg, *confirm, *season, *zone;
+};
+
+#define AT(member) offsetof(struct evaluate_options, member)
+
+static const char *const output_names[] = {"text", "json", NULL};
+
+static const struct field evaluate_fields[] = {
+	{.name = "truth",
+		.type = FIELD_LIST,
+		.offset = AT(truth),
+		.metavar = "FILE,...",
+		.help = "labelled series as JSON lines; - is the standard input"},
+	{.name = "detector",
+		.type = FIELD_LIST,
+		.offset = AT(detectors),
+		.metavar = "NAME,...",
+		.help = "what to compare, by default edivisive: \"kernel\", "
+			"\"edivisive(window=30, profile=otava)\", \"combine(all: edivisive, "
+			"kernel)\""},
+	{.name = "confirm",
+		.type = FIELD_STRING,
+		.offset = AT(confirm),
+		.initial = "auto",
+		.metavar = "RULE",
+		.help = "when a change that was found is announced, point by point: auto, off or a "
+			"number of points"},
+	{.name = "season",
+		.type = FIELD_STRING,
+		.offset = AT(season),
+		.metavar = "auto|none|day|week",
+		.help = "daily and weekly cycles to remove from series with times, by default "
+			"what each detector does by default"},
+	{.name = "zone",
+		.type = FIELD_STRING,
+		.offset = AT(zone),
+		.metavar = "ZONE",
+		.help = "time zone of these cycles, as in Europe/Berlin"},
+	{.name = "whole",
+		.type = FIELD_BOOL,
+		.offset = AT(whole),
+		.help = "look at whole series only, not point by point as well"},
+	{.name = "by_class",
+		.type = FIELD_BOOL,
+		.offset = AT(by_class),
+		.help = "a line for each class of series, too"},
+	{.name = "tune",
+		.type = FIELD_BOOL,
+		.offset = AT(tune),
+		.help = "search better options on half of the series, and try them on the rest"},
+	{.name = "svg",
+		.type = FIELD_STRING,
+		.offset = AT(svg),
+		.metavar = "FILE",
+		.help = "draw there what --tune has to choose from"},
+	{.name = "output",
+		.type = FIELD_CHOICE,
+		.offset = AT(output),
+		.initial = "text",
+		.choices = output_names,
+		.help = "how to print the results; json has all counts, of each class"},
+	{.name = "jobs",
+		.type = FIELD_INT,
+		.offset = AT(jobs),
+		.initial = "0",
+		.max = MAX_JOBS,
+		.letter = 'j',
+		.help = "threads in all; 0: one for each CPU it may use"},
+	{.name = "max_line",
+		.type = FIELD_BYTES,
+		.offset = AT(max_line),
+		.initial = "16MiB",
+		.min = 1024,
+		.max = 1 << 30,
+		.help = "a line longer than this is a bad line"},
+	{0},
+};
+
+static const struct option_part evaluate_parts[] = {{evaluate_fields, 0}, {0}};
+
+/* What the command works on. */
+struct work {
+	struct cli *cli;
+	const struct evaluate_options *options;
+	struct labelled_set set;
+	const struct labelled_series **series; /* those of the set, in the order they are used */
+	struct contender *contenders;
+	size_t contender_count;
+	struct evaluation evaluation;
+};
+
+/* Reads "kernel(penalty=2)", which is a member of a `combine`, and "combine(HOW)". */
+static bool read_contender(const struct schema *schema, const char *text, struct arena *arena,
+	struct contender *out, struct error *error)
+{
+	static const char head[] = "combine(", own[] = "combine: ";
+	const struct detection none = {0};
+	struct detection whole, member[COMBINE_MOST];
+	size_t length = strlen(text);
+	bool combines = strncmp(text, head, strlen(head)) == 0 && text[length - 1] == ')';
+	const char *how =
+		combines ? arena_strndup(arena, text + strlen(head), length - strlen(head) - 1)
+			 : arena_printf(arena, "any: %s", text);
+	const struct setting setting = {"combine", how};
+	if (!detection_overlay(schema, &none, &setting, 1, arena, &whole, error)) {
+		if (!combines && strncmp(error->text, own, strlen(own)) == 0)
+			memmove(error->text, error->text + strlen(own),
+				strlen(error->text + strlen(own)) + 1);
+		return error_prefix(error, "--detector: ");
+	}
+	if (!combines)
+		combine_members(schema, &whole, member);
+	const struct detection *chosen = combines ? &whole : member;
+	*out = (struct contender){text, detector_find(chosen->detector->name), chosen->options,
+		analysis_season(chosen), {0}};
+	return true;
+}
+
+/* The cycles that the flags ask for, of all contenders. */
+static bool read_season(struct work *work, struct error *error)
+{
+	const struct evaluate_options *options = work->options;
+	const struct zone *zone = NULL;
+	enum season_mode season = SEASON_UNSET;
+	if (options->season && !season_parse(options->season, &season, error))
+		return error_prefix(error, "--");
+	if (options->zone && !zone_read(work->cli->arena, NULL, options->zone, &zone, error))
+		return error_prefix(error, "--zone: ");
+	for (size_t i = 0; i < work->contender_count; i++) {
+		work->contenders[i].clock = analysis_clock(zone);
+		if (season != SEASON_UNSET)
+			work->contenders[i].season = season;
+	}
+	return true;
+}
+
+/* A cycle that is asked for by name can be removed only where times are known. */
+static bool check_times(struct work *work, struct error *error)
+{
+	const struct contender *first = &work->contenders[0];
+	for (size_t i = 0; i < work->set.count; i++) {
+		work->evaluation.timed |= work->set.series[i].times != NULL;
+		if (!work->set.series[i].times &&
+			(first->season == SEASON_DAY || first->season == SEASON_WEEK))
+			return error_set(error, ERROR_DATA,
+				"--season %s: series \"%.200s\" has no \"times\", nor \"start\" "
+				"and "
+				"\"step\"",
+				work->options->season, work->set.series[i].id);
+	}
+	return true;
+}
+
+static bool read_contenders(struct work *work, struct error *error)
+{
+	static const char *const usual[] = {"edivisive"};
+	struct arena *arena = work->cli->arena;
+	const struct schema *schema = cli_schema(arena);
+	struct strings names = work->options->detectors;
+	if (names.count == 0)
+		names = (struct strings){usual, 1};
+	if (names.count > CONTENDERS_MOST)
+		return error_set(error, ERROR_USAGE, "--detector: more than %d", CONTENDERS_MOST);
+	work->contenders = arena_array(arena, names.count, sizeof *work->contenders);
+	for (size_t i = 0; i < names.count; i++)
+		if (!read_contender(schema, names.items[i], arena,
+			    &work->contenders[work->contender_count++], error))
+			return false;
+	return true;
+}
+
+static bool check_flags(const struct work *work, struct error *error)
+{
+	const struct evaluate_options *options = work->options;
+	if (work->cli->arguments.count > 0)
+		return error_set(
+			error, ERROR_USAGE, "evaluate takes no arguments (--truth names a file)");
+	if (options->truth.count == 0)
+		return error_set(error, ERROR_USAGE,
+			"--truth FILE is needed: labelled series. (The agent's state file holds no "
+			"judgements of changes that could stand for them)");
+	if (options->svg && !options->tune)
+		return error_set(error, ERROR_USAGE, "--svg draws what --tune finds");
+	if (options->tune && work->contender_count > 1)
+		return error_set(error, ERROR_USAGE, "--tune takes one --detector");
+	return true;
+}
+
+/*
+ * Is it one of those that options are searched on? Its name says so, so that it stays one. The hash
+ * has to spread names that differ in a digit; its key is a constant.
+ */
+static bool is_searched(const struct work *work, size_t index)
+{
+	const char *id = work->set.series[index].id;
+	uint64_t hash = *id ? hash_keyed((struct hash_key){0}, id, strlen(id)) : index;
+	return work->options->tune && hash % 2 == 0;
+}
+
+/* All of the set; with --tune, those first that options are searched on. Returns how many. */
+static size_t arrange(struct work *work)
+{
+	size_t searched = 0, count = 0;
+	work->series = arena_array(
+		work->cli->arena, work->set.count, sizeof(const struct labelled_series *));
+	for (int part = 0; part < 2; part++) {
+		for (size_t i = 0; i < work->set.count; i++)
+			if (is_searched(work, i) == (part == 0))
+				work->series[count++] = &work->set.series[i];
+		searched = part == 0 ? count : searched;
+	}
+	return searched;
+}
+
+static void print(struct work *work, const struct buf *text)
+{
+	fwrite(text->data, 1, text->length, work->cli->out);
+	fflush(work->cli->out);
+}
+
+/* Every contender on the series of the evaluation, put at the end of `text`. */
+static bool compare(struct work *work, struct buf *text, struct error *error)
+{
+	struct evaluation *evaluation = &work->evaluation;
+	const struct evaluate_options *options = work->options;
+	struct result *results = memory_new(work->contender_count, sizeof *results);
+	evaluation->live = !options->whole;
+	evaluation->total += evaluation->count * work->contender_count;
+	size_t done = 0;
+	bool good = true;
+	for (; good && done < work->contender_count; done++)
+		good = evaluate_contender(
+			evaluation, &work->contenders[done], &results[done], error);
+	if (good && options->output == 0)
+		evaluate_put_text(text, results, work->contender_count, evaluation,
+			options->confirm, options->by_class);
+	else if (good)
+		evaluate_put_json(text, results, work->contender_count, options->confirm);
+	for (size_t i = 0; i < done; i++)
+		result_free(&results[i]);
+	free(results);
+	return good;
+}
+
+static bool evaluate_all(struct work *work, struct error *error)
+{
+	struct buf text = {0};
+	bool json = work->options->output == 1;
+	arrange(work);
+	work->evaluation.series = work->series;
+	work->evaluation.count = work->set.count;
+	if (json)
+		buf_char(&text, '{');
+	bool good = compare(work, &text, error);
+	if (json)
+		buf_text(&text, "}\n");
+	if (good)
+		print(work, &text);
+	buf_free(&text);
+	return good;
+}
+
+static bool draw(struct work *work, const struct trials *trials, struct error *error)
+{
+	struct buf picture = {0};
+	if (!work->options->svg)
+		return true;
+	tune_put_svg(&picture, trials);
+	bool good = output_write(work->options->svg, picture.data, picture.length, error);
+	buf_free(&picture);
+	return good;
+}
+
+/* What was given and what was found to be the best, on the series not searched on. */
+static bool compare_best(
+	struct work *work, const struct trials *trials, struct buf *text, struct error *error)
+{
+	struct contender both[] = {work->contenders[0], trials->items[trials->best].contender};
+	work->contenders = both;
+	work->contender_count = trials->best == 0 ? 1 : 2;
+	return compare(work, text, error);
+}
+
+static bool tune(struct work *work, struct error *error)
+{
+	struct trials trials;
+	struct buf text = {0};
+	bool json = work->options->output == 1;
+	size_t searched = arrange(work);
+	struct evaluation *evaluation = &work->evaluation;
+	evaluation->series = work->series;
+	evaluation->count = searched;
+	if (searched == 0 || searched == work->set.count)
+		return error_set(error, ERROR_DATA,
+			"--tune: %zu series are too few to be split into two parts",
+			work->set.count);
+	if (!tune_search(evaluation, work->contenders, work->cli->arena, &trials, error))
+		return false;
+	evaluation->series = work->series + searched;
+	evaluation->count = work->set.count - searched;
+	if (json) {
+		buf_printf(&text, "{\"tuned_on\": %zu, \"tried_on\": %zu, ", searched,
+			evaluation->count);
+		tune_put_json(&text, &trials);
+		buf_text(&text, ", ");
+	} else {
+		buf_printf(&text, "searched on %zu series: ", searched);
+		tune_put_text(&text, &trials);
+		buf_text(&text, "\nand on the rest, which were not searched on: ");
+	}
+	bool good = compare_best(work, &trials, &text, error);
+	if (json)
+		buf_text(&text, "}\n");
+	if (good)
+		print(work, &text);
+	buf_free(&text);
+	return good && draw(work, &trials, error);
+}
+
+/* Whether the picture can be written is asked before the work is done, so that nothing is searched
+ * in vain. */
+static bool prepare(struct work *work, struct error *error)
+{
+	const struct evaluate_options *options = work->options;
+	if (!read_contenders(work, error) || !read_season(work, error) ||
+		!check_flags(work, error) ||
+		!confirm_parse(options->confirm, &work->evaluation.rule, error))
+		return false;
+	if (!labelled_load(&options->truth, (size_t)options->max_line, work->cli->arena, &work->set,
+		    error))
+		return false;
+	if (!check_times(work, error))
+		return false;
+	work->evaluation.unlabelled = work->set.unlabelled;
+	return !options->svg || output_check(options->svg, error) || error_prefix(error, "--svg: ");
+}
+
+static int run(struct cli *cli)
+{
+	const struct evaluate_options *options = cli->options;
+	struct error error;
+	struct work work = {.cli = cli,
+		.options = options,
+		.evaluation = {.jobs = (size_t)options->jobs, .progress = cli->progress}};
+	bool good = prepare(&work, &error);
+	if (good && options->tune)
+		good = tune(&work, &error);
+	else if (good)
+		good = evaluate_all(&work, &error);
+	free(work.set.series);
+	return good ? EXIT_NOTHING : cli_fail(&error);
+}
+
+const struct command evaluate_command = {
+	.name = "evaluate",
+	.summary = "Score detectors on series that you have labelled",
+	.details =
+		"Reads series and what people say of them, one JSON object a line:\n"
+		"\n"
+		"  {\"id\": \"a\", \"series\": [1, 2.5, null], \"change_points\": [2]}\n"
+		"  {\"id\": \"b\", \"series\": [..], \"change_points\": {\"ann\": [7], \"ben\": "
+		"[]}, "
+		"\"class\": \"disk\", \"unsure\": [[20, 24]]}\n"
+		"\n"
+		"A change point is the index, from 0, of the first value of a new level. What is "
+		"found in spans that are unsure counts for nothing. All detectors stand side by "
+		"side: precision, recall and F1 within 0, 2 and 5 points, covering and Rand index, "
+		"false points in series without changes; and, one point at a time, how many points "
+		"late a change is announced, false alarms, and how many are withdrawn later. From "
+		"series with \"times\", or \"start\" and \"step\" in seconds, daily and weekly "
+		"cycles are removed as by the agent (--season).\n"
+		"\n"
+		"  hunter-c evaluate --truth labelled.jsonl --detector edivisive --detector "
+		"kernel\n"
+		"  hunter-c evaluate --truth labelled.jsonl --tune --svg trade-off.svg\n",
+	.parts = evaluate_parts,
+	.options_size = sizeof(struct evaluate_options),
+	.run = run,
+};

@@ -1,0 +1,272 @@
+/*
+ * Text has a column for each detector, so that they stand side by side; JSON has every count, so
+ * that others can add up.
+ */
+#include <string.h>
+
+#include "agent/commands/evaluate.h"
+#include "agent/core/json_put.h"
+
+enum { LABEL = 42, NARROW = 12 };
+
+static const char *const live_names[LIVES] = {"confirmed", "at_once"};
+
+struct columns {
+	struct buf *out;
+	struct result *results;
+	size_t count;
+};
+
+enum unit { PLAIN, PERCENT, COUNT };
+
+static int width(const struct result *result)
+{
+	size_t length = strlen(result->contender->name);
+	return (int)(length < NARROW ? NARROW : length) + 2;
+}
+
+/* A line: its label, and a number from each of the results. */
+static void put_line(const struct columns *columns, const char *label, enum unit unit,
+	double (*number)(struct result *result, size_t which), size_t which)
+{
+	buf_printf(columns->out, "%-*s", LABEL, label);
+	for (size_t i = 0; i < columns->count; i++) {
+		char text[32];
+		double value = number(&columns->results[i], which);
+		if (unit == PERCENT)
+			snprintf(text, sizeof text, "%.1f%%", 100 * value);
+		else
+			snprintf(text, sizeof text, "%.*f", unit == COUNT ? 0 : 3, value);
+		buf_printf(columns->out, "%*s", width(&columns->results[i]), text);
+	}
+	buf_char(columns->out, '\n');
+}
+
+static double precision(struct result *result, size_t margin)
+{
+	return score_precision(&result->whole.margins[margin]);
+}
+
+static double recall(struct result *result, size_t margin)
+{
+	return score_recall(&result->whole.margins[margin]);
+}
+
+static double f1(struct result *result, size_t margin)
+{
+	return score_f1(&result->whole.margins[margin]);
+}
+
+static double mean(double sum, size_t count)
+{
+	return count > 0 ? sum / (double)count : 0;
+}
+
+/* 0: F1, 1: covering, 2: Rand index. */
+static double annotated(struct result *result, size_t which)
+{
+	const double sums[] = {result->whole.f1, result->whole.cover, result->whole.rand};
+	return mean(sums[which], result->whole.series);
+}
+
+static double seasonal(struct result *result, size_t which)
+{
+	(void)which;
+	return (double)result->whole.seasonal;
+}
+
+static double flat(struct result *result, size_t which)
+{
+	(void)which;
+	return per_thousand((double)result->whole.flat_found, result->whole.flat_points);
+}
+
+static double seen(struct result *result, size_t which)
+{
+	return mean((double)result->whole.live[which].seen, result->whole.live[which].truth);
+}
+
+static double delay_half(struct result *result, size_t which)
+{
+	return (double)live_delay(&result->whole.live[which], 5);
+}
+
+static double delay_most(struct result *result, size_t which)
+{
+	return (double)live_delay(&result->whole.live[which], 9);
+}
+
+static double wrong(struct result *result, size_t which)
+{
+	const struct live *live = &result->whole.live[which];
+	return per_thousand((double)live->alarms.wrong, live->points);
+}
+
+static double alarms(struct result *result, size_t which)
+{
+	return (double)result->whole.live[which].alarms.alarms;
+}
+
+static double withdrawn(struct result *result, size_t which)
+{
+	const struct followed *followed = &result->whole.live[which].alarms;
+	return mean((double)followed->withdrawn, followed->alarms);
+}
+
+static double right_withdrawn(struct result *result, size_t which)
+{
+	const struct followed *followed = &result->whole.live[which].alarms;
+	size_t right = followed->alarms - followed->wrong;
+	return mean((double)followed->true_withdrawn, right);
+}
+
+static void put_header(const struct columns *columns, const char *label)
+{
+	buf_printf(columns->out, "%-*s", LABEL, label);
+	for (size_t i = 0; i < columns->count; i++)
+		buf_printf(columns->out, "%*s", width(&columns->results[i]),
+			columns->results[i].contender->name);
+	buf_char(columns->out, '\n');
+}
+
+static void put_live(const struct columns *columns, size_t which)
+{
+	put_line(columns, "  changes announced", PERCENT, seen, which);
+	put_line(columns, "  points after it, median", COUNT, delay_half, which);
+	put_line(columns, "  points after it, nine in ten", COUNT, delay_most, which);
+	put_line(columns, "  alarms", COUNT, alarms, which);
+	put_line(columns, "  false alarms a 1,000 points", PLAIN, wrong, which);
+	put_line(columns, "  alarms withdrawn later", PERCENT, withdrawn, which);
+	put_line(columns, "  right alarms withdrawn later", PERCENT, right_withdrawn, which);
+}
+
+static void put_classes(const struct columns *columns)
+{
+	const struct result *first = &columns->results[0];
+	buf_char(columns->out, '\n');
+	put_header(columns, "F1 within 5 points, or points a 1,000");
+	for (size_t g = 0; g < first->group_count; g++) {
+		buf_printf(columns->out, "  %-*s", LABEL - 2, first->groups[g].group);
+		for (size_t i = 0; i < columns->count; i++) {
+			const struct standing *group = &columns->results[i].groups[g];
+			char text[32];
+			if (group->changed > 0)
+				snprintf(text, sizeof text, "%.3f",
+					score_f1(&group->margins[MARGIN_MAIN]));
+			else
+				snprintf(text, sizeof text, "%.2f/1,000",
+					per_thousand(
+						(double)group->flat_found, group->flat_points));
+			buf_printf(columns->out, "%*s", width(&columns->results[i]), text);
+		}
+		buf_char(columns->out, '\n');
+	}
+}
+
+void evaluate_put_text(struct buf *out, struct result *results, size_t count,
+	const struct evaluation *evaluation, const char *rule, bool by_class)
+{
+	const struct columns columns = {out, results, count};
+	const struct standing *whole = &results[0].whole;
+	char title[80];
+	buf_printf(out, "%zu series, %zu points; %zu of the series have changes", whole->series,
+		whole->points, whole->changed);
+	if (evaluation->unlabelled > 0)
+		buf_printf(out, "; %zu without labels left out", evaluation->unlabelled);
+	buf_text(out, "\n\n");
+	put_header(&columns, "series with changes");
+	for (size_t m = MARGINS; m-- > 0;) {
+		snprintf(
+			title, sizeof title, "  within %zu points: precision", evaluate_margins[m]);
+		put_line(&columns, title, PLAIN, precision, m);
+		put_line(&columns, "                   recall", PLAIN, recall, m);
+		put_line(&columns, "                   F1", PLAIN, f1, m);
+	}
+	buf_text(out, "all series, index 0 counted as a change\n");
+	put_line(&columns, "  F1 within 5 points, mean", PLAIN, annotated, 0);
+	put_line(&columns, "  covering, mean", PLAIN, annotated, 1);
+	put_line(&columns, "  Rand index, mean", PLAIN, annotated, 2);
+	if (evaluation->timed)
+		put_line(&columns, "  series whose cycles were removed", COUNT, seasonal, 0);
+	buf_text(out, "series without changes\n");
+	put_line(&columns, "  points found a 1,000", PLAIN, flat, 0);
+	if (evaluation->live) {
+		buf_printf(out, "one point at a time, confirm: %s\n", rule);
+		put_live(&columns, LIVE_CONFIRMED);
+		buf_text(out, "one point at a time, announced at once\n");
+		put_live(&columns, LIVE_AT_ONCE);
+	}
+	if (by_class)
+		put_classes(&columns);
+}
+
+static void put_tally(struct buf *out, const struct score_tally *tally)
+{
+	json_put_number(out, "precision", score_precision(tally));
+	json_put_number(out, "recall", score_recall(tally));
+	json_put_number(out, "f1", score_f1(tally));
+	json_put_number(out, "right", tally->right);
+	json_put_number(out, "found", tally->found);
+	json_put_number(out, "seen", tally->seen);
+	json_put_number(out, "labelled", tally->truth);
+	buf_char(out, '}');
+}
+
+static void put_live_json(struct buf *out, const char *name, struct live *live)
+{
+	buf_printf(out,
+		", \"%s\": {\"points\": %zu, \"alarms\": %zu, \"false\": %zu, \"withdrawn\": %zu, "
+		"\"right_withdrawn\": %zu, \"seen\": %zu, \"labelled\": %zu, \"delay_p50\": %zu, "
+		"\"delay_p90\": %zu}",
+		name, live->points, live->alarms.alarms, live->alarms.wrong, live->alarms.withdrawn,
+		live->alarms.true_withdrawn, live->seen, live->truth, live_delay(live, 5),
+		live_delay(live, 9));
+}
+
+static void put_standing(struct buf *out, struct standing *standing)
+{
+	buf_text(out, "{\"class\": ");
+	buf_json_text(out, standing->group);
+	buf_printf(out,
+		", \"series\": %zu, \"changed\": %zu, \"points\": %zu, \"found\": %zu, "
+		"\"flat_points\": %zu, \"flat_found\": %zu",
+		standing->series, standing->changed, standing->points, standing->found,
+		standing->flat_points, standing->flat_found);
+	buf_printf(out, ", \"seasonal\": %zu", standing->seasonal);
+	json_put_number(out, "flat_per_1000",
+		per_thousand((double)standing->flat_found, standing->flat_points));
+	buf_text(out, ", \"margins\": [");
+	for (size_t m = 0; m < MARGINS; m++) {
+		buf_printf(out, "%s{\"margin\": %zu", m ? ", " : "", evaluate_margins[m]);
+		put_tally(out, &standing->margins[m]);
+	}
+	buf_char(out, ']');
+	json_put_number(out, "f1_annotated", mean(standing->f1, standing->series));
+	json_put_number(out, "covering", mean(standing->cover, standing->series));
+	json_put_number(out, "rand", mean(standing->rand, standing->series));
+	for (size_t i = 0; i < LIVES && standing->live[i].points > 0; i++)
+		put_live_json(out, live_names[i], &standing->live[i]);
+	buf_char(out, '}');
+}
+
+void evaluate_put_json(struct buf *out, struct result *results, size_t count, const char *rule)
+{
+	buf_text(out, "\"confirm\": ");
+	buf_json_text(out, rule);
+	buf_text(out, ", \"detectors\": [");
+	for (size_t i = 0; i < count; i++) {
+		struct result *result = &results[i];
+		buf_text(out, i ? ",\n {\"detector\": " : "\n {\"detector\": ");
+		buf_json_text(out, result->contender->name);
+		json_put_number(out, "seconds", result->seconds);
+		buf_text(out, ", \"all\": ");
+		put_standing(out, &result->whole);
+		buf_text(out, ",\n  \"classes\": [");
+		for (size_t g = 0; g < result->group_count; g++) {
+			buf_text(out, g ? ",\n   " : "\n   ");
+			put_standing(out, &result->groups[g]);
+		}
+		buf_text(out, "]}");
+	}
+	buf_char(out, ']');
+}

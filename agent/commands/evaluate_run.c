@@ -1,0 +1,393 @@
+/*
+ * The series are the parts of the work, done by a team; what they come to is added up in their
+ * order, so that the sums do not depend on the number of threads.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/commands/evaluate.h"
+#include "agent/core/clock.h"
+#include "agent/engine/parallel.h"
+#include "detectors/refit.h"
+
+enum { RERUNS_MOST = 200, PROGRESS_EVERY = 250 }; /* ms */
+
+const size_t evaluate_margins[MARGINS] = {0, 2, 5};
+
+/* What came of one series; `group` is not used. */
+struct shift {
+	struct evaluation *evaluation;
+	const struct contender *contender;
+	struct standing *standings;
+	pthread_mutex_t lock; /* guards what follows, and evaluation->done */
+	int64_t next_word;
+	int64_t busy; /* ns in the detector, of all threads */
+	bool failed;
+	struct error error; /* the first */
+};
+
+/* The places outside of the unsure spans. */
+static struct places sure_places(
+	const struct labels *labels, const struct change *changes, size_t count, size_t *room)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < count; i++)
+		if (!labels_unsure(labels, changes[i].index))
+			room[kept++] = changes[i].index;
+	return (struct places){room, kept};
+}
+
+static void score_whole(const struct labelled_series *series, const struct change *changes,
+	size_t count, struct standing *out)
+{
+	const struct labels *labels = &series->labels;
+	size_t *room = memory_new(count + 1, sizeof *room);
+	struct places found = sure_places(labels, changes, count, room);
+	out->series = 1;
+	out->points = labels->n;
+	out->found = count;
+	score_add(&out->all, labels, found, evaluate_margins[MARGIN_MAIN]);
+	if (labels->all.count > 0) {
+		out->changed = 1;
+		for (size_t m = 0; m < MARGINS; m++)
+			score_add(&out->margins[m], labels, found, evaluate_margins[m]);
+	} else {
+		out->flat_points = labels->n;
+		out->flat_found = found.count;
+	}
+	out->f1 = score_f1_annotated(labels, found, evaluate_margins[MARGIN_MAIN]);
+	out->cover = score_cover(labels, found);
+	out->rand = score_rand(labels, found);
+	free(room);
+}
+
+/* How many more points are seen at the next look. Detectors without a stream look at all anew, so
+ * they look at most RERUNS_MOST times. */
+static size_t next_look(const struct detector *detector, size_t seen, size_t n)
+{
+	size_t step = detector->stream_new ? 1 : 1 + n / RERUNS_MOST;
+	size_t more = seen > 0 ? step : FOLLOW_FIRST;
+	return more < n - seen ? more : n - seen;
+}
+
+/* A series that arrives point by point. */
+struct arrival {
+	const struct contender *contender;
+	const struct labelled_series *series;
+	struct scratch *scratch;
+	struct refit refit;
+	double *adjusted; /* the points seen, without their cycles */
+	struct stream *stream;
+	struct change *room;
+	const struct change *changes; /* what was found at the last look */
+	size_t count;
+};
+
+/* The first `seen` points as others see them, `more` of which have come since the last look. */
+static bool detect_first(struct arrival *arrival, size_t seen, size_t more, struct error *error)
+{
+	const struct contender *contender = arrival->contender;
+	const struct labelled_series *series = arrival->series;
+	const struct samples samples = {.values = arrival->adjusted,
+		.n = seen,
+		.excursion = arrival->refit.season.excursion,
+		.runs = series->runs,
+		.hashes = series->hashes};
+	if (arrival->stream)
+		arrival->changes = detector_append(contender->detector, arrival->stream,
+			arrival->adjusted + seen - more, more, arrival->scratch, &arrival->count,
+			error);
+	else
+		arrival->changes = detector_run(contender->detector, &samples, contender->options,
+					   arrival->scratch, arrival->room, &arrival->count, error)
+					   ? arrival->room
+					   : NULL;
+	return arrival->changes != NULL;
+}
+
+static void remove_cycles(struct arrival *arrival, size_t from, size_t to)
+{
+	const struct labelled_series *series = arrival->series;
+	size_t n = to - from;
+	if (series->times)
+		season_remove(&arrival->refit.season, series->times + from, series->values + from,
+			n, arrival->adjusted + from);
+	else if (n > 0)
+		memcpy(arrival->adjusted + from, series->values + from, n * sizeof(double));
+}
+
+static void renew_stream(struct arrival *arrival)
+{
+	const struct contender *contender = arrival->contender;
+	if (arrival->stream)
+		contender->detector->stream_free(arrival->stream);
+	arrival->stream = contender->detector->stream_new
+				  ? contender->detector->stream_new(
+					    contender->options, arrival->refit.season.excursion)
+				  : NULL;
+}
+
+/* Looks at the first `seen` points; the last look was at the first `before`. As in the agent, other
+ * cycles change nothing in points that were seen. */
+static bool look(struct arrival *arrival, size_t before, size_t seen,
+	struct follower *const followers[static LIVES], struct error *error)
+{
+	const struct contender *contender = arrival->contender;
+	const struct labelled_series *series = arrival->series;
+	bool other =
+		series->times && refit_season(&arrival->refit, contender->season, contender->clock,
+					 series->values, series->times, seen, arrival->scratch);
+	size_t more = seen - before;
+	remove_cycles(arrival, other ? 0 : before, seen);
+	if (other) {
+		renew_stream(arrival);
+		if (before > 0 && !detect_first(arrival, before, before, error))
+			return false;
+		for (size_t i = 0; i < LIVES && before > 0; i++)
+			follower_accept(followers[i], before, arrival->changes, arrival->count);
+	}
+	return detect_first(arrival, seen, more, error);
+}
+
+static void judge_live(const struct follower *follower, const struct labels *labels,
+	const struct change *changes, size_t count, struct live *out)
+{
+	out->points = labels->n < FOLLOW_FIRST ? 1 : labels->n - FOLLOW_FIRST + 1;
+	out->alarms = follower_judge(follower, labels, changes, count);
+	out->truth = labels->all.count;
+	out->delays = memory_new(out->truth + 1, sizeof *out->delays);
+	for (size_t k = 0; k < out->truth; k++)
+		out->seen += follower_delay(follower, labels->all.at[k], &out->delays[out->seen]);
+}
+
+static bool score_live(const struct shift *shift, const struct labelled_series *series,
+	struct scratch *scratch, struct change *room, struct standing *out, struct error *error)
+{
+	const struct confirm_rule at_once = {.mode = CONFIRM_OFF};
+	struct follower *followers[LIVES] = {
+		[LIVE_CONFIRMED] = follower_new(&shift->evaluation->rule, true),
+		[LIVE_AT_ONCE] = follower_new(&at_once, false)};
+	size_t n = series->labels.n;
+	struct arrival arrival = {.contender = shift->contender,
+		.series = series,
+		.scratch = scratch,
+		.adjusted = memory_new(n, sizeof *arrival.adjusted),
+		.room = room};
+	bool good = true;
+	renew_stream(&arrival);
+	for (size_t seen = 0; seen < n && good;) {
+		size_t before = seen;
+		seen += next_look(shift->contender->detector, seen, n);
+		good = look(&arrival, before, seen, followers, error);
+		for (size_t i = 0; i < LIVES && good; i++)
+			follower_take(followers[i], arrival.adjusted, seen, arrival.changes,
+				arrival.count);
+	}
+	for (size_t i = 0; i < LIVES; i++) {
+		judge_live(followers[i], &series->labels, arrival.changes, good ? arrival.count : 0,
+			&out->live[i]);
+		follower_free(followers[i]);
+	}
+	if (arrival.stream)
+		shift->contender->detector->stream_free(arrival.stream);
+	refit_free(&arrival.refit);
+	free(arrival.adjusted);
+	return good;
+}
+
+/* The whole series without its cycles; `room` is for the values. */
+static struct samples adjust(const struct contender *contender,
+	const struct labelled_series *series, struct scratch *scratch, double *room,
+	struct standing *out)
+{
+	size_t n = series->labels.n;
+	struct samples samples = {
+		.values = series->values, .n = n, .runs = series->runs, .hashes = series->hashes};
+	if (!series->times)
+		return samples;
+	struct season season = season_fit(
+		contender->season, contender->clock, 0, series->values, series->times, n, scratch);
+	out->seasonal = season.cycles != 0;
+	season_remove(&season, series->times, series->values, n, room);
+	samples.values = room;
+	samples.excursion = season.excursion;
+	season_free(&season);
+	return samples;
+}
+
+static void note_failure(
+	struct shift *shift, const struct labelled_series *series, struct error *error)
+{
+	error_prefix(error, "series \"%.200s\": ", series->id);
+	pthread_mutex_lock(&shift->lock);
+	if (!shift->failed)
+		shift->error = *error;
+	shift->failed = true;
+	pthread_mutex_unlock(&shift->lock);
+}
+
+/* Says how far it is, now and then. */
+static void note_done(struct shift *shift, int64_t took)
+{
+	struct evaluation *evaluation = shift->evaluation;
+	pthread_mutex_lock(&shift->lock);
+	evaluation->done++;
+	shift->busy += took;
+	if (evaluation->progress && clock_monotonic() >= shift->next_word) {
+		shift->next_word = clock_monotonic() + PROGRESS_EVERY;
+		fprintf(stderr, "\r\033[K%s: %zu of %zu done", shift->contender->name,
+			evaluation->done, evaluation->total);
+		fflush(stderr);
+	}
+	pthread_mutex_unlock(&shift->lock);
+}
+
+static void do_series(void *argument, size_t index)
+{
+	struct shift *shift = argument;
+	const struct contender *contender = shift->contender;
+	const struct labelled_series *series = shift->evaluation->series[index];
+	struct scratch *scratch = scratch_new();
+	struct change *room = memory_new(series->labels.n, sizeof *room);
+	double *adjusted = memory_new(series->labels.n, sizeof *adjusted);
+	int64_t start = clock_monotonic_ns();
+	struct standing *standing = &shift->standings[index];
+	struct error error;
+	size_t count;
+	*standing = (struct standing){0};
+	const struct samples samples = adjust(contender, series, scratch, adjusted, standing);
+	bool good = detector_run(
+		contender->detector, &samples, contender->options, scratch, room, &count, &error);
+	if (good)
+		score_whole(series, room, count, standing);
+	if (good && shift->evaluation->live)
+		good = score_live(shift, series, scratch, room, standing, &error);
+	if (!good)
+		note_failure(shift, series, &error);
+	free(room);
+	free(adjusted);
+	scratch_free(scratch);
+	note_done(shift, clock_monotonic_ns() - start);
+}
+
+static void add_tally(struct score_tally *sum, const struct score_tally *one)
+{
+	sum->right += one->right;
+	sum->found += one->found;
+	sum->seen += one->seen;
+	sum->truth += one->truth;
+}
+
+static void add_live(struct live *sum, const struct live *one)
+{
+	sum->points += one->points;
+	sum->truth += one->truth;
+	sum->alarms.alarms += one->alarms.alarms;
+	sum->alarms.wrong += one->alarms.wrong;
+	sum->alarms.withdrawn += one->alarms.withdrawn;
+	sum->alarms.true_withdrawn += one->alarms.true_withdrawn;
+	sum->delays = memory_grow(
+		sum->delays, &sum->capacity, sum->seen + one->seen, sizeof *sum->delays);
+	for (size_t i = 0; i < one->seen; i++)
+		sum->delays[sum->seen++] = one->delays[i];
+}
+
+static void add_standing(struct standing *sum, const struct standing *one)
+{
+	sum->series += one->series;
+	sum->changed += one->changed;
+	sum->points += one->points;
+	sum->found += one->found;
+	sum->seasonal += one->seasonal;
+	sum->flat_points += one->flat_points;
+	sum->flat_found += one->flat_found;
+	for (size_t m = 0; m < MARGINS; m++)
+		add_tally(&sum->margins[m], &one->margins[m]);
+	add_tally(&sum->all, &one->all);
+	sum->f1 += one->f1;
+	sum->cover += one->cover;
+	sum->rand += one->rand;
+	for (size_t i = 0; i < LIVES; i++)
+		add_live(&sum->live[i], &one->live[i]);
+}
+
+static void free_standing(struct standing *standing)
+{
+	for (size_t i = 0; i < LIVES; i++)
+		free(standing->live[i].delays);
+}
+
+/* The sums of the class; a file's classes come one after the other, so the last is tried first. */
+static struct standing *find_group(struct result *result, const char *group)
+{
+	for (size_t i = result->group_count; i > 0; i--)
+		if (strcmp(result->groups[i - 1].group, group) == 0)
+			return &result->groups[i - 1];
+	result->groups =
+		memory_resize(result->groups, result->group_count + 1, sizeof *result->groups);
+	struct standing *added = &result->groups[result->group_count++];
+	*added = (struct standing){.group = group};
+	return added;
+}
+
+bool evaluate_contender(struct evaluation *evaluation, const struct contender *contender,
+	struct result *out, struct error *error)
+{
+	struct team team = {.threads = evaluation->jobs};
+	struct parallel parallel = team_parallel(&team);
+	struct shift shift = {.evaluation = evaluation,
+		.contender = contender,
+		.standings = memory_new(evaluation->count, sizeof *shift.standings),
+		.lock = PTHREAD_MUTEX_INITIALIZER,
+		.next_word = clock_monotonic() + PROGRESS_EVERY};
+	*out = (struct result){.contender = contender, .whole.group = ""};
+	parallel.run(parallel.context, do_series, &shift, evaluation->count);
+	for (size_t i = 0; i < evaluation->count; i++) {
+		add_standing(&out->whole, &shift.standings[i]);
+		add_standing(find_group(out, evaluation->series[i]->group), &shift.standings[i]);
+		free_standing(&shift.standings[i]);
+	}
+	out->seconds = (double)shift.busy / 1e9;
+	if (evaluation->progress) {
+		fputs("\r\033[K", stderr);
+		fflush(stderr);
+	}
+	free(shift.standings);
+	if (shift.failed)
+		*error = shift.error;
+	return !shift.failed;
+}
+
+void result_free(struct result *result)
+{
+	free_standing(&result->whole);
+	for (size_t i = 0; i < result->group_count; i++)
+		free_standing(&result->groups[i]);
+	free(result->groups);
+}
+
+double per_thousand(double part, size_t whole)
+{
+	return whole > 0 ? 1000 * part / (double)whole : 0;
+}
+
+double standing_wrong(const struct standing *standing)
+{
+	return per_thousand(standing->all.found - standing->all.right, standing->points);
+}
+
+static int by_size(const void *a, const void *b)
+{
+	const size_t *x = a, *y = b;
+	return *x < *y ? -1 : *x > *y;
+}
+
+size_t live_delay(struct live *live, size_t tenths)
+{
+	size_t rank = live->seen * tenths / 10;
+	if (live->seen == 0)
+		return 0;
+	qsort(live->delays, live->seen, sizeof *live->delays, by_size);
+	return live->delays[rank < live->seen ? rank : live->seen - 1];
+}

@@ -1,0 +1,52 @@
+/*
+ * Gather: runs tests once through the engine and hands the results back in the order asked.
+ *
+ * It is what the one-shot commands share. Tests run in parallel; at most a window of them is under
+ * way or waiting for its turn, so that memory does not depend on their number.
+ */
+#ifndef AGENT_COMMANDS_GATHER_H
+#define AGENT_COMMANDS_GATHER_H
+
+#include "agent/cli/cli.h"
+#include "agent/engine/engine.h"
+
+enum { GATHER_PARTS = 2 };
+
+struct gather {
+	const struct test *const *tests;
+	size_t count;
+	int64_t read_timeout, max_memory; /* ms, bytes; the configuration's */
+
+	/* The series are judged, so what explains them is read, too. */
+	bool judges;
+
+	/* Optional: tasks the test needs, at most GATHER_PARTS; by default one. */
+	size_t (*parts)(const void *context, const struct test *test);
+
+	/* Sets the query and the work of one of the test's tasks. Its context is taken. */
+	void (*prepare)(void *context, struct task *task, size_t part);
+
+	/* The test's tasks, NULL behind the last, when it is its turn; they are freed afterwards.
+	 * Called on the caller's thread. */
+	void (*ready)(void *context, struct task *const *tasks);
+	void *context;
+
+	/* Filled as it goes. */
+	struct strings failed; /* names of the tests that failed; the configuration's */
+	enum exit_code code;   /* EXIT_NOTHING, EXIT_DATA or EXIT_USAGE */
+};
+
+/* False and an error if nothing could be started. */
+bool gather_run(struct gather *gather, struct cli *cli, struct error *error) MUST_USE;
+
+/* Logs the notices of a task's source, and its error if it failed, as "test "x": ..."; returns
+ * false if it failed. */
+bool gather_log(const struct task *task);
+
+/* On stderr, if any failed: "2 of 5 tests could not be analyzed: a, b". */
+void gather_print_failed(const struct gather *gather);
+
+/* The stronger of two exit codes: 2 over 1 over 3 over 0. */
+enum exit_code exit_stronger(enum exit_code a, enum exit_code b);
+
+#endif

@@ -1,0 +1,290 @@
+/*
+ * The reader of `detect` reads the line and says where the labels stand, which are few and made
+ * into trees: no second reader decides what is JSON, as NaN in a series is for one and not for
+ * another.
+ */
+#include "agent/commands/labelled.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/commands/batch.h"
+
+enum { MOST_POINTS = 50 * 1000 * 1000 };
+
+/* The members of a line that are the labels; NULL where they are not there. */
+struct parts {
+	json_t *points, *spans, *group, *name;
+};
+
+static void parts_free(struct parts *parts)
+{
+	json_decref(parts->points);
+	json_decref(parts->spans);
+	json_decref(parts->group);
+	json_decref(parts->name);
+}
+
+/* Where they stand in the line. */
+struct places_of_parts {
+	struct line_part points, spans, group, name;
+};
+
+static bool read_line(struct line_reader *reader, const char *text, size_t length,
+	struct line *line, struct places_of_parts *at, struct error *error)
+{
+	const struct line_wanted wanted[] = {
+		{"change_points", &at->points},
+		{"annotations", &at->points},
+		{"unsure", &at->spans},
+		{"class", &at->group},
+		{"name", &at->name},
+	};
+	line_reader_want(reader, wanted, sizeof wanted / sizeof *wanted);
+	bool read = line_read(reader, text, length, line, error);
+	line_reader_want(reader, NULL, 0);
+	return read;
+}
+
+static bool make_tree(struct line_part part, const char *name, json_t **tree, struct error *error)
+{
+	json_error_t problem;
+	if (!part.from)
+		return true;
+	*tree = json_loadb(part.from, (size_t)(part.to - part.from), JSON_DECODE_ANY, &problem);
+	return *tree || error_set(error, ERROR_DATA, "\"%s\": %s", name, problem.text);
+}
+
+static bool make_trees(const struct places_of_parts *at, struct parts *parts, struct error *error)
+{
+	return make_tree(at->points, "change_points", &parts->points, error) &&
+	       make_tree(at->spans, "unsure", &parts->spans, error) &&
+	       make_tree(at->group, "class", &parts->group, error) &&
+	       make_tree(at->name, "name", &parts->name, error);
+}
+
+static int by_size(const void *a, const void *b)
+{
+	const size_t *x = a, *y = b;
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* Sorts, and drops what is there twice. */
+static void arrange(size_t *at, size_t *count)
+{
+	size_t kept = 0;
+	qsort(at, *count, sizeof *at, by_size);
+	for (size_t i = 0; i < *count; i++)
+		if (kept == 0 || at[kept - 1] != at[i])
+			at[kept++] = at[i];
+	*count = kept;
+}
+
+static bool read_index(
+	const json_t *value, size_t least, size_t most, size_t *out, struct error *error)
+{
+	json_int_t index = json_integer_value(value);
+	if (!json_is_integer(value))
+		return error_set(error, ERROR_DATA, "holds what is no whole number");
+	if (index < (json_int_t)least || index > (json_int_t)most)
+		return error_set(error, ERROR_DATA,
+			"%lld is not within the series (from %zu to %zu)", (long long)index, least,
+			most);
+	*out = (size_t)index;
+	return true;
+}
+
+/* The points of one annotator; the trivial one at 0 is left out. */
+static bool read_places(
+	const json_t *list, size_t n, struct arena *arena, struct places *out, struct error *error)
+{
+	size_t count = json_array_size(list), kept = 0, *at;
+	if (!json_is_array(list))
+		return error_set(error, ERROR_DATA, "is neither a list nor a map of lists");
+	at = arena_array(arena, count + 1, sizeof *at);
+	for (size_t i = 0; i < count; i++) {
+		if (!read_index(json_array_get(list, i), 0, n > 0 ? n - 1 : 0, &at[kept], error))
+			return false;
+		kept += at[kept] > 0;
+	}
+	arrange(at, &kept);
+	*out = (struct places){at, kept};
+	return true;
+}
+
+static struct places join(
+	const struct places *annotators, size_t annotator_count, struct arena *arena)
+{
+	size_t total = 0, count = 0, *at;
+	for (size_t a = 0; a < annotator_count; a++)
+		total += annotators[a].count;
+	at = arena_array(arena, total + 1, sizeof *at);
+	for (size_t a = 0; a < annotator_count; a++)
+		for (size_t i = 0; i < annotators[a].count; i++)
+			at[count++] = annotators[a].at[i];
+	arrange(at, &count);
+	return (struct places){at, count};
+}
+
+static bool read_points(
+	json_t *points, struct arena *arena, struct labels *labels, struct error *error)
+{
+	bool several = json_is_object(points);
+	size_t count = several ? json_object_size(points) : 1, a = 0;
+	struct places *annotators = arena_array(arena, count + 1, sizeof *annotators);
+	const char *name;
+	json_t *list;
+	if (!several && !read_places(points, labels->n, arena, &annotators[0], error))
+		return false;
+	json_object_foreach(points, name, list)
+	{
+		if (!read_places(list, labels->n, arena, &annotators[a++], error))
+			return error_prefix(error, "of \"%.80s\" ", name);
+	}
+	labels->annotators = annotators;
+	labels->annotator_count = count;
+	labels->all = join(annotators, count, arena);
+	return true;
+}
+
+static bool read_spans(
+	const json_t *list, struct arena *arena, struct labels *labels, struct error *error)
+{
+	size_t count = json_array_size(list);
+	struct score_span *spans = arena_array(arena, count + 1, sizeof *spans);
+	if (list && !json_is_array(list))
+		return error_set(error, ERROR_DATA, "is not a list of spans");
+	for (size_t i = 0; i < count; i++) {
+		const json_t *pair = json_array_get(list, i);
+		if (json_array_size(pair) != 2)
+			return error_set(error, ERROR_DATA, "holds what is not like [from, to]");
+		if (!read_index(json_array_get(pair, 0), 0, labels->n, &spans[i].from, error) ||
+			!read_index(json_array_get(pair, 1), spans[i].from, labels->n, &spans[i].to,
+				error))
+			return false;
+	}
+	labels->spans = spans;
+	labels->span_count = count;
+	return true;
+}
+
+static bool read_labels(const struct parts *parts, struct arena *arena, struct labelled_series *out,
+	struct error *error)
+{
+	if (!parts->points)
+		return error_set(error, ERROR_DATA,
+			"no \"change_points\" (an empty list says that "
+			"there are none)");
+	if (!read_points(parts->points, arena, &out->labels, error))
+		return error_prefix(error, "\"change_points\" ");
+	if (!read_spans(parts->spans, arena, &out->labels, error))
+		return error_prefix(error, "\"unsure\" ");
+	if (parts->group && !json_is_string(parts->group))
+		return error_set(error, ERROR_DATA, "\"class\" is no text");
+	out->group = arena_strdup(arena, parts->group ? json_string_value(parts->group) : "");
+	return true;
+}
+
+static const void *copy(struct arena *arena, const void *items, size_t count, size_t size)
+{
+	if (!items)
+		return NULL;
+	void *kept = arena_array(arena, count, size);
+	if (count > 0)
+		memcpy(kept, items, count * size);
+	return kept;
+}
+
+/* The id without its quotes, else the name. */
+static const char *read_name(
+	const struct line *line, const struct parts *parts, struct arena *arena)
+{
+	if (!line->id)
+		return arena_strdup(
+			arena, json_is_string(parts->name) ? json_string_value(parts->name) : "");
+	bool quoted = *line->id == '"';
+	return arena_strndup(arena, line->id + quoted, line->id_length - 2 * quoted);
+}
+
+bool labelled_read(struct line_reader *reader, const char *text, size_t length, struct arena *arena,
+	struct labelled_series *out, struct error *error)
+{
+	struct line line;
+	struct places_of_parts at;
+	struct parts parts = {0};
+	if (!read_line(reader, text, length, &line, &at, error))
+		return false;
+	if (line.n == 0)
+		return error_set(error, ERROR_DATA, "\"series\" is empty");
+	*out = (struct labelled_series){
+		.values = copy(arena, line.values, line.n, sizeof *line.values),
+		.runs = copy(arena, line.runs, line.n, sizeof *line.runs),
+		.hashes = copy(arena, line.hashes, line.n, sizeof *line.hashes),
+		.times = copy(arena, line.times, line.n, sizeof *line.times),
+		.labels.n = line.n};
+	bool read = make_trees(&at, &parts, error) && read_labels(&parts, arena, out, error);
+	out->id = read_name(&line, &parts, arena);
+	parts_free(&parts);
+	return read;
+}
+
+static struct labelled_series *next_series(struct labelled_set *set)
+{
+	set->series = memory_grow(set->series, &set->capacity, set->count + 1, sizeof *set->series);
+	return &set->series[set->count];
+}
+
+static bool is_blank(const struct batch_line *line)
+{
+	size_t i = 0;
+	while (i < line->length && (line->text[i] == ' ' || line->text[i] == '\t'))
+		i++;
+	return i == line->length;
+}
+
+static bool load_batch(const struct batch *batch, struct line_reader *reader, struct arena *arena,
+	struct labelled_set *set, size_t *points, struct error *error)
+{
+	struct batch_line line;
+	size_t offset = 0;
+	for (uint64_t number = batch->line; batch_line(batch, &offset, &line); number++) {
+		struct labelled_series *series = next_series(set);
+		if (is_blank(&line))
+			continue;
+		bool good = !line.cut;
+		if (line.cut)
+			error_set(error, ERROR_DATA, "a line of more than %zu bytes (--max-line)",
+				batch->max_line);
+		good = good && labelled_read(reader, line.text, line.length, arena, series, error);
+		if (good && (*points += series->labels.n) > MOST_POINTS)
+			good = error_set(
+				error, ERROR_DATA, "more than %d points in all", MOST_POINTS);
+		if (!good)
+			return error_prefix(
+				error, "%s:%llu: ", batch->file, (unsigned long long)number);
+		set->unlabelled += series->labels.annotator_count == 0;
+		set->count += series->labels.annotator_count > 0;
+	}
+	return true;
+}
+
+bool labelled_load(const struct strings *files, size_t max_line, struct arena *arena,
+	struct labelled_set *set, struct error *error)
+{
+	struct batch_reader *batches = batch_reader_new(files, max_line);
+	struct line_reader *reader = line_reader_new();
+	struct batch batch = {0};
+	enum batch_step step;
+	size_t points = 0;
+	bool good = true;
+	while (good && (step = batch_read(batches, &batch, error)) != BATCH_END)
+		good = step == BATCH_LINES &&
+		       load_batch(&batch, reader, arena, set, &points, error);
+	if (good && set->count == 0)
+		good = error_set(error, ERROR_DATA, "no labelled series in the files");
+	batch_free(&batch);
+	line_reader_free(reader);
+	batch_reader_free(batches);
+	return good;
+}

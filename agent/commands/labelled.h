@@ -1,0 +1,47 @@
+/*
+ * Labelled series: what people say of series they have, a JSON object a line.
+ *
+ *     {"id": "a", "series": [1, 2.5, null], "change_points": [2]}
+ *     {"id": "b", "series": [..], "change_points": {"ann": [2], "ben": []}, "class": "disk",
+ *      "unsure": [[10, 14]]}
+ *
+ * A change point is the index, from 0, of the first value of a new level. `class` groups series in
+ * what is told. `unsure` are spans, the end not included, in which nothing counts. Series, runs,
+ * hashes, times and id are those of agent/commands/lines.h; "name" may stand for "id" and
+ * "annotations" for "change_points". Other members are stepped over.
+ */
+#ifndef AGENT_COMMANDS_LABELLED_H
+#define AGENT_COMMANDS_LABELLED_H
+
+#include "agent/commands/lines.h"
+#include "agent/core/arena.h"
+#include "agent/core/field.h"
+#include "detectors/score.h"
+
+struct labelled_series {
+	const char *id, *group; /* the class, "" where there is none */
+	const double *values;
+	const size_t *runs;     /* as in struct samples, or NULL */
+	const uint64_t *hashes; /* likewise */
+	const int64_t *times;   /* ms, ascending; NULL where they are not known */
+	struct labels labels;
+};
+
+struct labelled_set {
+	struct labelled_series *series;
+	size_t count, capacity;
+	size_t unlabelled; /* left out: their map of annotators is empty */
+};
+
+/* Reads one line, whose copies go to the arena. */
+bool labelled_read(struct line_reader *reader, const char *text, size_t length, struct arena *arena,
+	struct labelled_series *out, struct error *error) MUST_USE;
+
+/*
+ * Reads the files ("-" is the standard input), whose lines have up to `max_line` bytes. Fails on
+ * the first bad line: `FILE:LINE: ...`. Free set->series whatever happens.
+ */
+bool labelled_load(const struct strings *files, size_t max_line, struct arena *arena,
+	struct labelled_set *set, struct error *error) MUST_USE;
+
+#endif

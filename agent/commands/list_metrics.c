@@ -1,0 +1,149 @@
+/*
+ * `list-metrics`: what a test measures. The configuration is asked first, then the source without
+ * reading data; where neither knows, as for the label sets of a Prometheus query, the data are
+ * read. Graphite is asked always: what a path with wildcards stands for, it knows alone.
+ */
+#include <stdlib.h>
+
+#include "agent/analysis/select.h"
+#include "agent/commands/commands.h"
+#include "agent/commands/gather.h"
+#include "agent/report/table.h"
+
+#define AT(member) offsetof(struct selection_flags, member)
+
+/* What a server can be asked; files name their metrics whatever their points are. */
+static const struct field list_fields[] = {
+	{.name = "since",
+		.type = FIELD_STRING,
+		.offset = AT(since),
+		.metavar = "DATE",
+		.help = "ask servers for metrics with points from then on"},
+	{.name = "until",
+		.type = FIELD_STRING,
+		.offset = AT(until),
+		.metavar = "DATE",
+		.help = "ask servers for metrics with points before then"},
+	{.name = "branch",
+		.type = FIELD_STRING,
+		.offset = AT(branch),
+		.variable = "BRANCH",
+		.metavar = "NAME",
+		.help = "ask servers for the metrics of that branch; by default $BRANCH"},
+	{0},
+};
+
+static const struct option_part list_parts[] = {{list_fields, 0}, {0}};
+
+struct listing {
+	FILE *out;
+	struct selection selection;
+};
+
+static void print_name(const char *name, FILE *out)
+{
+	text_print(name, out);
+	putc('\n', out);
+}
+
+static void prepare(void *context, struct task *task, size_t part)
+{
+	(void)part;
+	const struct listing *listing = context;
+	selection_query(&listing->selection, task->test, &task->query);
+	task->query.listing = true;
+}
+
+static void ready(void *context, struct task *const *tasks)
+{
+	const struct listing *listing = context;
+	if (!gather_log(tasks[0]))
+		return;
+	const struct dataset *data = &tasks[0]->query.data;
+	for (size_t s = 0; s < data->count; s++)
+		print_name(data->series[s].name, listing->out);
+}
+
+static int list_read(struct cli *cli, const struct test *test, const struct selection *selection,
+	const struct agent_settings *settings, struct error *error)
+{
+	struct listing listing = {.out = cli->out, .selection = *selection};
+	struct gather gather = {.tests = &test,
+		.count = 1,
+		.read_timeout = settings->read_timeout,
+		.max_memory = settings->max_memory_in_flight,
+		.prepare = prepare,
+		.ready = ready,
+		.context = &listing};
+	if (!gather_run(&gather, cli, error))
+		return cli_fail(error);
+	return (int)gather.code;
+}
+
+static int list(struct cli *cli, const struct test *test, const struct selection *selection,
+	const struct agent_settings *settings)
+{
+	struct error error;
+	const struct source *source = test->unsupported ? NULL : source_find(test->source->name);
+	struct strings names = {0};
+	if (test->metric_count > 0 && !(source && source->asks)) {
+		for (size_t i = 0; i < test->metric_count; i++)
+			print_name(test->metrics[i].name, cli->out);
+		return EXIT_NOTHING;
+	}
+	if (!source || !source->list)
+		return list_read(cli, test, selection, settings, &error);
+	struct task *task = task_new(test, cli->now);
+	task->query.timeout = settings->read_timeout;
+	bool listed = source->list(&task->query, &names, &error);
+	for (size_t i = 0; listed && i < names.count; i++)
+		print_name(names.items[i], cli->out);
+	task_free(task);
+	if (listed)
+		return EXIT_NOTHING;
+	error_prefix(&error, "test \"%s\": ", test->name);
+	return cli_fail(&error);
+}
+
+static const struct test *find(const struct config *config, const char *name, struct error *error)
+{
+	const struct test *test = config_test(config, name);
+	if (test)
+		return test;
+	const char **names = memory_new(config->test_count, sizeof *names);
+	for (size_t i = 0; i < config->test_count; i++)
+		names[i] = config->tests[i].name;
+	error_set(error, ERROR_USAGE, "test not found: %.200s", name);
+	field_hint(error, name, names, config->test_count);
+	free(names);
+	return NULL;
+}
+
+static int run(struct cli *cli)
+{
+	struct error error;
+	if (cli->arguments.count != 1) {
+		error_set(&error, ERROR_USAGE, "list-metrics needs the name of one test");
+		return cli_fail(&error);
+	}
+	struct selection selection;
+	if (!selection_resolve(cli->options, cli->now, &selection, &error))
+		return cli_fail(&error);
+	struct config *config = cli_config(cli);
+	if (!config)
+		return EXIT_USAGE;
+	const struct test *test = find(config, cli->arguments.items[0], &error);
+	int code = test ? list(cli, test, &selection, &config->agent) : cli_fail(&error);
+	if (!cli->abandoned)
+		config_free(config);
+	return code;
+}
+
+const struct command list_metrics_command = {
+	.name = "list-metrics",
+	.arguments = "TEST",
+	.summary = "List the metrics of a test",
+	.parts = list_parts,
+	.options_size = sizeof(struct selection_flags),
+	.run = run,
+};

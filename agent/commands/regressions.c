@@ -1,0 +1,426 @@
+/*
+ * `regressions`: is the performance of now worse than at a baseline? Hunter's comparison, test by
+ * test.
+ *
+ * The baseline is the level around the point that --since names (the first at or after a date, the
+ * last of a version or commit; without it the beginning). Points of 30 days before it are read too,
+ * or there would be nothing to tell its level from. What it is compared with is the level at the
+ * end; --last makes a series of its own of the last points, and --branch takes the end of another
+ * branch. A branch without --since is compared with the end of the main branch.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/analysis/compare.h"
+#include "agent/analysis/timeline.h"
+#include "agent/commands/ask.h"
+#include "agent/commands/commands.h"
+#include "agent/commands/gather.h"
+#include "agent/commands/surroundings.h"
+#include "agent/core/log.h"
+#include "agent/core/when.h"
+#include "agent/report/regressions.h"
+
+#define EARLIER (INT64_C(30) * 24 * 3600 * 1000) /* ms */
+
+struct regression_flags {
+	int output; /* enum regression_output */
+	bool ignore_direction;
+	const char *base_branch;
+};
+
+static const char *const output_names[] = {"text", "json", "log", NULL};
+
+static const struct field regression_fields[] = {
+	{.name = "output",
+		.type = FIELD_CHOICE,
+		.offset = offsetof(struct regression_flags, output),
+		.initial = "text",
+		.choices = output_names,
+		.help = "how to print the results; log is another name for text"},
+	{.name = "ignore_direction",
+		.type = FIELD_BOOL,
+		.offset = offsetof(struct regression_flags, ignore_direction),
+		.help = "report improvements too"},
+	{.name = "base_branch",
+		.type = FIELD_STRING,
+		.offset = offsetof(struct regression_flags, base_branch),
+		.metavar = "NAME",
+		.help = "what --branch is compared with; by default the test's base_branch, else "
+			"\"main\""},
+	{0},
+};
+
+struct regressions_options {
+	struct regression_flags flags;
+	struct selection_flags selection;
+	struct detection_flags detection;
+};
+
+static const struct option_part regressions_parts[] = {
+	{regression_fields, offsetof(struct regressions_options, flags)},
+	{selection_fields, offsetof(struct regressions_options, selection)},
+	{detection_flag_fields, offsetof(struct regressions_options, detection)},
+	{0},
+};
+
+struct regressions {
+	struct ask ask;
+	const struct regression_flags *flags;
+	struct regression_report report;
+	struct surroundings surroundings;
+};
+
+/* What one task found. */
+struct half {
+	const struct regressions *regressions;
+	bool compared;          /* a branch with the main one, each by a task of its own */
+	bool is_branch;         /* the branch's task of these two */
+	struct analysis base;   /* of the main branch's task, or the only one */
+	struct analysis target; /* compared with it; of the branch's task, if there is one */
+	const size_t *points;   /* by series of the base: the baseline; its length is the end */
+};
+
+static bool any_points(const struct dataset *data)
+{
+	for (size_t s = 0; s < data->count; s++)
+		if (data->series[s].axis->n > 0)
+			return true;
+	return false;
+}
+
+static bool analyze(struct task *task, const struct half *half, const struct dataset *data,
+	struct scratch *scratch, struct analysis *out, struct error *error)
+{
+	const struct ask *ask = &half->regressions->ask;
+	if (!any_points(data))
+		return error_set(error, ERROR_DATA,
+			"test \"%s\": no data in the selected range%s%s%s", task->test->name,
+			task->query.branch ? " on branch \"" : "",
+			task->query.branch ? task->query.branch : "",
+			task->query.branch ? "\"" : "");
+	return analysis_run(task->query.arena, ask->schema, task->test, data, task->companions,
+		ask->settings, ask->setting_count, scratch, out, error);
+}
+
+/* The point of each series at which the baseline is: an index, or the length for the level at the
+ * end. */
+static bool find_baseline(struct task *task, const struct half *half, const struct dataset *data,
+	const size_t **out, struct error *error)
+{
+	const struct selection *selection = &half->regressions->ask.selection;
+	struct select_mark resolved;
+	const struct select_mark *mark = &resolved;
+	if (!mark_resolve(&selection->from, task->test->name, data, &resolved, error))
+		return false;
+	size_t *points = arena_array(task->query.arena, data->count, sizeof *points);
+	int64_t since =
+		task->query.since == WHEN_ALWAYS ? WHEN_ALWAYS : task->query.since + EARLIER;
+	if (mark->attribute && !mark_time(mark, data, true, &since))
+		return mark_missing(mark, task->test->name, data, error);
+	for (size_t s = 0; s < data->count; s++) {
+		const struct axis *axis = data->series[s].axis;
+		if (!mark->attribute && selection->since == WHEN_ALWAYS && half->compared)
+			points[s] = axis->n;
+		else if (!mark->attribute || !mark_find(mark, axis, true, &points[s]))
+			points[s] = axis_lower_bound(axis, since);
+	}
+	*out = points;
+	return true;
+}
+
+static bool work(struct task *task, struct scratch *scratch, struct error *error)
+{
+	struct half *half = task->result;
+	struct query *query = &task->query;
+	const struct selection *asked = &half->regressions->ask.selection;
+	struct selection selection = *asked;
+	selection.from = (struct select_mark){0};
+	selection.last = half->is_branch ? asked->last : 0;
+	if (half->compared && !half->is_branch)
+		selection.to = (struct select_mark){0};
+	if (!selection_apply(&selection, task->test->name, query->arena, &query->data, error))
+		return false;
+	if (half->is_branch)
+		return analyze(task, half, &query->data, scratch, &half->target, error);
+
+	if (!analyze(task, half, &query->data, scratch, &half->base, error) ||
+		!find_baseline(task, half, &query->data, &half->points, error))
+		return false;
+	half->target = half->base;
+	if (half->compared || asked->last == 0)
+		return true;
+	struct dataset *tail = arena_alloc(query->arena, sizeof *tail);
+	*tail = dataset_view(query->arena, &query->data);
+	selection = (struct selection){.last = asked->last};
+	return selection_apply(&selection, task->test->name, query->arena, tail, error) &&
+	       analyze(task, half, tail, scratch, &half->target, error);
+}
+
+/* The text that a test's source has for an option; NULL if it has none, or no such option. */
+static const char *source_text(const struct test *test, const char *name)
+{
+	const struct field *field = test->options ? field_find(test->source->fields, name) : NULL;
+	return field ? *(const char *const *)((const char *)test->options + field->offset) : NULL;
+}
+
+/* A source with the option base_branch has the branches side by side, and needs the main one's name
+ * where it is not configured. NULL: what the test has without a branch. */
+static const char *main_branch(const struct regressions *regressions, const struct test *test)
+{
+	const char *configured = source_text(test, "base_branch");
+	if (regressions->flags->base_branch)
+		return regressions->flags->base_branch;
+	if (configured)
+		return configured;
+	return test->options && field_find(test->source->fields, "base_branch") ? "main" : NULL;
+}
+
+/* The main branch cannot be compared with itself: it is asked about as a test without branches.
+ * With a branch_prefix, what is asked for as "main" is at another place than the test's own data.
+ */
+static bool compares_branches(const struct regressions *regressions, const struct test *test)
+{
+	const char *branch = regressions->ask.selection.branch;
+	const char *main = main_branch(regressions, test);
+	if (!branch)
+		return false;
+	if (!main && !source_text(test, "branch_prefix"))
+		main = "main";
+	return !main || strcmp(branch, main) != 0;
+}
+
+static size_t count_parts(const void *context, const struct test *test)
+{
+	return compares_branches(context, test) ? 2 : 1;
+}
+
+static void prepare(void *context, struct task *task, size_t part)
+{
+	struct regressions *regressions = context;
+	struct query *query = &task->query;
+	struct half *half = arena_alloc(query->arena, sizeof *half);
+	*half = (struct half){.regressions = regressions,
+		.compared = compares_branches(regressions, task->test),
+		.is_branch = part == 1};
+	selection_query(&regressions->ask.selection, task->test, query);
+	if (!half->is_branch) {
+		if (half->compared)
+			query->branch = main_branch(regressions, task->test);
+		if (query->since != WHEN_ALWAYS)
+			query->since -= EARLIER;
+	}
+	task->result = half;
+	task->work = work;
+}
+
+static struct findings *find_series(const struct analysis *analysis, const char *name)
+{
+	for (size_t s = 0; s < analysis->data->count; s++)
+		if (strcmp(analysis->data->series[s].name, name) == 0)
+			return &analysis->findings[s];
+	return NULL;
+}
+
+static double threshold_of(const struct ask *ask, const struct test *test,
+	const struct metric *metric, struct arena *arena)
+{
+	struct detection detection;
+	struct error error;
+	if (!analysis_detection(arena, ask->schema, test, metric, ask->settings, ask->setting_count,
+		    &detection, &error))
+		return REGRESSION_P_VALUE; /* cannot be: the same settings were laid over it before
+					    */
+	const struct field *field = field_find(detection.detector->fields, "p_value");
+	if (!field || field->type != FIELD_DOUBLE)
+		return REGRESSION_P_VALUE;
+	return *(const double *)(const void *)((const char *)detection.options + field->offset);
+}
+
+/* What the comparison of one test found. */
+struct comparisons {
+	struct regression *worse;
+	size_t count, compared; /* compared: metrics that have values on both sides */
+};
+
+static bool any_value(const struct series *series, size_t from)
+{
+	for (size_t i = from; i < series->axis->n; i++)
+		if (isfinite(series->values[i]))
+			return true;
+	return false;
+}
+
+/* A metric that has nothing new to compare with is told: its benchmark may be dead. */
+static bool has_both_sides(const struct task *task, const struct comparison *comparison,
+	const struct series *series, size_t from)
+{
+	bool after = comparison->after.count > 0 && any_value(series, from);
+	if (comparison->before.count > 0 && after)
+		return true;
+	log_event(LEVEL_WARN, "a metric has no values to compare",
+		LOG_TEXT("test", task->test->name), LOG_TEXT("metric", series->name),
+		LOG_TEXT("missing", after ? "at the baseline" : "since the baseline"));
+	return false;
+}
+
+/* The change that the span begins with, or NULL. */
+static const struct change *change_to(const struct findings *found, struct compare_span span)
+{
+	for (size_t i = 0; i < found->count; i++)
+		if (found->changes[i].index == span.from)
+			return &found->changes[i];
+	return NULL;
+}
+
+static struct regression regression_of(struct arena *arena, const struct findings *base,
+	const struct findings *other, const struct comparison *comparison)
+{
+	const struct change *change = change_to(other, comparison->after.span);
+	struct regression out = {base->series, other->series, *comparison,
+		change && change->kind == CHANGE_TREND ? change : NULL, {0}};
+	findings_basis(arena, other, change, &out.basis);
+	return out;
+}
+
+static struct comparisons compare(const struct regressions *regressions, const struct task *task,
+	const struct half *main, const struct analysis *target)
+{
+	struct arena *arena = task->query.arena;
+	const struct dataset *data = main->base.data;
+	struct comparisons out = {arena_array(arena, data->count, sizeof *out.worse), 0, 0};
+	for (size_t s = 0; s < data->count; s++) {
+		struct findings *base = &main->base.findings[s];
+		struct findings *other = find_series(target, base->series->name);
+		if (!other)
+			continue;
+		const struct metric *metric = base->series->metric;
+		struct comparison comparison = compare_spans(findings_values(arena, base),
+			stable_span(base, main->points[s]), findings_values(arena, other),
+			stable_span(other, other->series->axis->n));
+		size_t since = other == base ? main->points[s] : 0;
+		if (!has_both_sides(task, &comparison, other->series, since))
+			continue;
+		int direction =
+			metric && !regressions->flags->ignore_direction ? metric->direction : 0;
+		out.compared++;
+		if (comparison_is_regression(&comparison, direction,
+			    threshold_of(&regressions->ask, task->test, metric, arena)))
+			out.worse[out.count++] = regression_of(arena, base, other, &comparison);
+	}
+	return out;
+}
+
+/* Whether all points of a series are among those of another one. */
+static bool is_part_of(const struct series *series, const struct series *whole)
+{
+	const struct axis *axis = series->axis, *other = whole->axis;
+	size_t from = axis->n > 0 ? axis_lower_bound(other, axis->times[0]) : 0;
+	return axis->n <= other->n - from &&
+	       memcmp(axis->times, other->times + from, axis->n * sizeof *axis->times) == 0 &&
+	       memcmp(series->values, whole->values + from, axis->n * sizeof *series->values) == 0;
+}
+
+/* A source that does not know branches gives the same data for each, which would always be "OK". */
+static bool is_same_data(const struct analysis *target, const struct analysis *base)
+{
+	for (size_t s = 0; s < target->data->count; s++) {
+		const struct series *series = &target->data->series[s];
+		struct findings *found = find_series(base, series->name);
+		if (!found || !is_part_of(series, found->series))
+			return false;
+	}
+	return true;
+}
+
+static void ready(void *context, struct task *const *tasks)
+{
+	struct regressions *regressions = context;
+	const char *branch = regressions->ask.selection.branch;
+	struct task *last = tasks[1] ? tasks[1] : tasks[0];
+	const struct half *main = tasks[0]->result, *other = last->result;
+	if (tasks[1] && !tasks[0]->failed && !last->failed &&
+		is_same_data(&other->target, &main->base))
+		last->failed = !error_set(&last->error, ERROR_DATA,
+			"branch \"%s\" has the same data as the main branch: the configuration "
+			"does not use the branch, or it is the main branch, which --base-branch "
+			"names",
+			branch);
+	if (tasks[1] && tasks[0]->failed && !regressions->flags->base_branch &&
+		!source_text(last->test, "base_branch"))
+		error_prefix(&tasks[0]->error, "the main branch, which base_branch in the test "
+					       "or --base-branch names: ");
+	struct comparisons found = {0};
+	if (!tasks[0]->failed && !last->failed) {
+		found = compare(regressions, tasks[0], main, &other->target);
+		if (found.compared == 0)
+			last->failed = !error_set(&last->error, ERROR_DATA,
+				"test \"%s\": no metric has values on both sides of the comparison",
+				last->test->name);
+	}
+	for (size_t part = 0; part < GATHER_PARTS && tasks[part]; part++)
+		if (!gather_log(tasks[part])) {
+			regression_report_failure(
+				&regressions->report, last->test->name, tasks[part]->error.text);
+			return;
+		}
+	surroundings_add(&regressions->surroundings, &main->base);
+	regression_report_test(
+		&regressions->report, last->test->name, found.worse, found.count, found.compared);
+}
+
+static int run(struct cli *cli)
+{
+	const struct regressions_options *options = cli->options;
+	struct regressions regressions = {.flags = &options->flags,
+		.report = {.out = cli->out, .json = options->flags.output == 1}};
+	struct error error;
+	int code;
+	if (!ask_prepare(&regressions.ask, cli, &options->selection, &options->detection, &code))
+		return code;
+	struct gather gather = {.tests = regressions.ask.tests,
+		.count = regressions.ask.count,
+		.parts = count_parts,
+		.read_timeout = regressions.ask.config->agent.read_timeout,
+		.max_memory = regressions.ask.config->agent.max_memory_in_flight,
+		.prepare = prepare,
+		.judges = true,
+		.ready = ready,
+		.context = &regressions};
+	regression_report_begin(&regressions.report);
+	bool ran = gather_run(&gather, cli, &error);
+	if (!regressions.report.json && regressions.report.regressed > 0)
+		surroundings_print(
+			&regressions.surroundings, regressions.ask.selection.since, cli->out);
+	surroundings_free(&regressions.surroundings);
+	regression_report_end(&regressions.report);
+	fflush(cli->out);
+	gather_print_failed(&gather);
+	ask_free(&regressions.ask);
+	if (!ran)
+		return cli_fail(&error);
+	if (regressions.report.regressed > 0)
+		gather.code = exit_stronger(gather.code, EXIT_REGRESSIONS);
+	return (int)gather.code;
+}
+
+const struct command regressions_command = {
+	.name = "regressions",
+	.arguments = "[TEST|GROUP...]",
+	.summary = "Compare the performance now with that at a baseline",
+	.details =
+		"The baseline is the level around the first point at or after --since, or the last "
+		"point of "
+		"--since-commit or --since-version; without these the beginning. It is compared "
+		"with the level "
+		"at the end, by Welch's test. A level is all points between two change points.\n\n"
+		"--last N compares with the last N points only. --branch compares the end of that "
+		"branch with "
+		"the main branch: with its end, or with the baseline that --since names. The main "
+		"branch itself is compared with what it was.\n\n"
+		"Exits with 1 if a regression was found, else with 3 if a test could not be read.",
+	.parts = regressions_parts,
+	.options_size = sizeof(struct regressions_options),
+	.run = run,
+};

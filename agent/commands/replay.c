@@ -1,0 +1,500 @@
+/*
+ * `replay`: what would I have been told, when?
+ *
+ * The agent's own parts on another stage: an engine whose clock jumps from one thing to the next, a
+ * wall clock that begins at --from, sources that give what had arrived by then, and one receiver,
+ * the terminal. Each test's data are read once, for the whole time; a run that would see no new
+ * point is left out. The state lies in a folder of its own, which is removed.
+ */
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/analysis/companions.h"
+#include "agent/commands/commands.h"
+#include "agent/commands/past.h"
+#include "agent/commands/replay.h"
+#include "agent/core/clock.h"
+#include "agent/core/dict.h"
+#include "agent/core/when.h"
+#include "agent/service/crew.h"
+
+enum { OUTPUT_TEXT, OUTPUT_JSON };
+enum { AFTERWARDS = 60000, PAGE = 1000, RECENT_MAX = 1000, PROGRESS_EVERY = 250 };
+
+static const char *const output_names[] = {"text", "json", NULL};
+
+struct replay_options {
+	const char *from, *to;
+	int64_t interval;
+	int output;
+};
+
+static const struct field replay_fields[] = {
+	{.name = "from",
+		.type = FIELD_STRING,
+		.offset = offsetof(struct replay_options, from),
+		.flags = FIELD_REQUIRED,
+		.metavar = "DATE",
+		.help = "begin then; '6 weeks', yesterday, 2026-01-02, ISO 8601"},
+	{.name = "to",
+		.type = FIELD_STRING,
+		.offset = offsetof(struct replay_options, to),
+		.metavar = "DATE",
+		.help = "end then, by default now"},
+	{.name = "interval",
+		.type = FIELD_DURATION,
+		.offset = offsetof(struct replay_options, interval),
+		.min = 1000,
+		.max = (double)INT64_MAX,
+		.help = "look at all tests in this interval instead of their own"},
+	{.name = "output",
+		.type = FIELD_CHOICE,
+		.offset = offsetof(struct replay_options, output),
+		.initial = "text",
+		.choices = output_names,
+		.help = "messages as they would come, or one JSON document about them"},
+	{0},
+};
+
+/* A page of the store's list, which begins with the latest. */
+struct page {
+	const struct record *records;
+	size_t count;
+	struct page *next; /* of later ones */
+};
+
+struct replay {
+	struct crew crew;
+	struct cli *cli;
+	struct past *past;
+	struct arena *arena; /* of the report */
+	struct replay_report report;
+	struct page *pages; /* the earliest first */
+	struct replay_notice **last_notice;
+	int64_t progress_due; /* the machine's clock */
+	bool failed;          /* the state */
+	bool listed;          /* the report is complete */
+};
+
+static struct replay *replay_of(const struct agent *agent)
+{
+	union {
+		const struct agent *agent;
+		char *bytes;
+	} at = {.agent = agent};
+
+	return (struct replay *)(void *)(at.bytes - offsetof(struct replay, crew.agent));
+}
+
+static int64_t wall(const struct agent *agent)
+{
+	return replay_of(agent)->report.from + engine_now(agent->engine);
+}
+
+static void look(struct agent *agent, struct task *task)
+{
+	struct query *query = &task->query;
+	int64_t until = query->until == WHEN_NEVER ? wall(agent) + 1 : query->until;
+
+	past_view(replay_of(agent)->past, query->test, query->since, until, query->arena,
+		&query->data);
+	engine_work(agent->engine, task);
+}
+
+static void fetch(struct agent *agent, struct task *task)
+{
+	replay_of(agent)->report.runs++;
+	look(agent, task);
+}
+
+static void show_progress(struct replay *replay, int64_t now)
+{
+	char when[WHEN_TEXT];
+
+	if (!replay->cli->progress || clock_monotonic() < replay->progress_due)
+		return;
+	replay->progress_due = clock_monotonic() + PROGRESS_EVERY;
+	fprintf(stderr, "\r\033[K%s", when_format(now, when));
+	fflush(stderr);
+}
+
+/* Until the next point may be seen: the agent looks at points before now, and at those of this very
+ * moment, or with a delay at points before that. */
+static int64_t rest(struct agent *agent, const struct test *test)
+{
+	struct replay *replay = replay_of(agent);
+	int64_t now = wall(agent), delay = test->evaluation_delay;
+	int64_t next = past_next(replay->past, test->name, delay ? now - delay : now + 1);
+	int64_t due = next == WHEN_NEVER ? WHEN_NEVER / 2 : next + delay + (delay > 0);
+
+	show_progress(replay, now);
+	if (test->stale_after > 0 && test->stale_after < WHEN_NEVER / 4 &&
+		due > now + test->stale_after + 1)
+		due = now + test->stale_after + 1;
+	return (due > now ? due - 1 : now) - replay->report.from;
+}
+
+static void keep_notice(struct agent *agent, const struct notice *notice)
+{
+	struct replay *replay = replay_of(agent);
+	struct replay_notice *kept = arena_alloc(replay->arena, sizeof *kept);
+
+	*kept = (struct replay_notice){.subject = arena_strdup(replay->arena, notice->subject),
+		.text = arena_strdup(replay->arena, notice->text),
+		.told = wall(agent),
+		.since = notice->time,
+		.recovered = notice->recovered};
+	*replay->last_notice = kept;
+	replay->last_notice = &kept->next;
+	replay->report.notice_count++;
+}
+
+static const struct stage replay_stage = {
+	.now = wall, .fetch = fetch, .look = look, .rest = rest, .notice = keep_notice};
+
+static void stop(void *context)
+{
+	struct replay *replay = context;
+
+	engine_stop(replay->crew.agent.engine);
+}
+
+static void begin(struct store_request *restored)
+{
+	struct replay *replay = restored->context;
+	struct agent *agent = &replay->crew.agent;
+	int64_t length = replay->report.until - replay->report.from;
+
+	replay->failed = restored->failed;
+	if (restored->failed) {
+		store_request_free(restored);
+		stop(replay);
+		return;
+	}
+	engine_after(
+		agent->engine, length + agent->config->agent.group_wait + AFTERWARDS, stop, replay);
+	crew_begin(&replay->crew, restored);
+}
+
+/* Lays the pages' records in a row, the earliest first. */
+static void join_pages(struct replay *replay)
+{
+	struct replay_report *report = &replay->report;
+	const struct record **records;
+	size_t at = 0;
+
+	for (const struct page *page = replay->pages; page; page = page->next)
+		report->record_count += page->count;
+	records = arena_array(replay->arena, report->record_count, sizeof *records);
+	for (const struct page *page = replay->pages; page; page = page->next)
+		for (size_t i = page->count; i > 0; i--)
+			records[at++] = &page->records[i - 1];
+	report->records = records;
+}
+
+static void list_changes(struct replay *replay, int64_t before_id);
+
+static void take_changes(struct store_request *request)
+{
+	struct replay *replay = request->context;
+	struct page *page = arena_alloc(replay->arena, sizeof *page);
+
+	*page = (struct page){request->records, request->record_count, replay->pages};
+	replay->pages = page;
+	replay->failed |= request->failed;
+	arena_join(replay->arena, request->arena);
+	if (request->more && page->count > 0) {
+		list_changes(replay, page->records[page->count - 1].item.id);
+		return;
+	}
+	join_pages(replay);
+	replay->listed = true;
+	stop(replay);
+}
+
+static void list_changes(struct replay *replay, int64_t before_id)
+{
+	struct store_request *request = store_request_new(STORE_LIST, take_changes, replay);
+
+	request->filter = (struct change_filter){.limit = PAGE, .before_id = before_id};
+	ledger_ask(&replay->crew.agent, request);
+}
+
+/* The answer comes after all that the agent has written: a list would not wait for it. */
+static void take_messages(struct store_request *request)
+{
+	struct replay *replay = request->context;
+
+	replay->failed |= request->failed;
+	replay->report.messages = request->recent_count;
+	replay->report.more = request->recent_count == RECENT_MAX;
+	store_request_free(request);
+	list_changes(replay, 0);
+}
+
+static void list_messages(struct replay *replay)
+{
+	struct store_request *sent = store_request_new(STORE_RESTORE, take_messages, replay);
+
+	sent->since = INT64_MIN;
+	ledger_ask(&replay->crew.agent, sent);
+}
+
+/* Lets the time pass, then asks the store what became of it. */
+static void play(struct replay *replay)
+{
+	struct agent *agent = &replay->crew.agent;
+
+	ledger_ask(agent, store_request_new(STORE_RESTORE, begin, replay));
+	replay->report.interrupted = !engine_run(agent->engine);
+	if (replay->cli->progress)
+		fputs("\r\033[K", stderr);
+	if (replay->failed)
+		return;
+	if (replay->report.interrupted)
+		replay->report.until = wall(agent);
+	agent->stopping = true;
+	list_messages(replay);
+	while (!replay->listed) /* which takes a moment: another signal changes nothing */
+		(void)engine_run(agent->engine);
+}
+
+enum { FOLDER_ROOM = 512 };
+
+/* Makes the folder of the state: where TMPDIR says, else in memory if that can be had, as it will
+ * be thrown away. */
+static bool make_folder(char folder[FOLDER_ROOM], struct error *error)
+{
+	const char *const places[] = {getenv("TMPDIR"), "/dev/shm", "/tmp"};
+
+	for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+		if (places[i] &&
+			snprintf(folder, FOLDER_ROOM, "%s/hunter-replay-XXXXXX", places[i]) <
+				FOLDER_ROOM &&
+			mkdtemp(folder))
+			return true;
+	return error_set(error, ERROR_STATE, "no folder can be made in /tmp");
+}
+
+static void remove_folder(const char *folder)
+{
+	static const char *const files[] = {
+		"state.db", "state.db-wal", "state.db-shm", "state.db-journal", "state.db.lock"};
+	char path[FOLDER_ROOM + 32];
+
+	for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+		snprintf(path, sizeof path, "%s/%s", folder, files[i]);
+		unlink(path);
+	}
+	rmdir(folder);
+}
+
+static void print(struct replay *replay, int output)
+{
+	if (output == OUTPUT_JSON)
+		replay_print_json(&replay->report, replay->cli->out);
+	else
+		replay_print(&replay->report, replay->cli->out);
+	fflush(replay->cli->out);
+}
+
+static int play_in(struct replay *replay, const char *folder)
+{
+	const struct replay_options *options = replay->cli->options;
+	struct crew *crew = &replay->crew;
+	const struct agent_settings *settings = &crew->agent.config->agent;
+	struct engine_options engine = {
+		.jobs = (size_t)settings->jobs, .jumping = true, .catch_signals = true};
+	char state[FOLDER_ROOM + 32];
+	struct error error;
+	int code = EXIT_NOTHING;
+
+	snprintf(state, sizeof state, "%s/state.db", folder);
+	if (!crew_open(crew, &engine, state, &error))
+		code = cli_fail(&error);
+	else
+		play(replay);
+	if (replay->failed)
+		code = EXIT_STATE;
+	if (code == EXIT_NOTHING) {
+		print(replay, options->output);
+		code = replay->report.interrupted ? EXIT_DATA : EXIT_NOTHING;
+	}
+	remove_folder(folder); /* before signals that wait have their usual effect */
+	if (!crew_stop(crew))
+		cli_leave(code);
+	crew_free(crew);
+	return code;
+}
+
+/* The tests, and behind them those by which they are judged, each once. */
+static const struct test **with_companions(
+	struct arena *arena, const struct test *const *tests, size_t count, size_t *out_count)
+{
+	struct dict seen = {.arena = arena};
+	size_t room = count, n = count;
+	const struct test **out;
+
+	for (size_t i = 0; i < count; i++)
+		room += tests[i]->metric_count + 1;
+	out = arena_array(arena, room, sizeof *out);
+	for (size_t i = 0; i < count; i++)
+		*dict_place(&seen, tests[i]->name) = out[i] = tests[i];
+	for (size_t i = 0; i < count; i++) {
+		size_t added = companions_tests(tests[i], out + n), kept = n;
+
+		for (size_t k = 0; k < added; k++) {
+			const void **place = dict_place(&seen, out[n + k]->name);
+
+			if (!*place)
+				*place = out[kept++] = out[n + k];
+		}
+		n = kept;
+	}
+	*out_count = n;
+	return out;
+}
+
+/* Its own past and that of those by which it is judged. */
+static bool has_all(const struct replay *replay, const struct test *test)
+{
+	const struct test **others =
+		arena_array(replay->arena, test->metric_count + 1, sizeof *others);
+	size_t count = companions_tests(test, others);
+	bool has = past_has(replay->past, test->name);
+
+	for (size_t i = 0; i < count; i++)
+		has = has && past_has(replay->past, others[i]->name);
+	return has;
+}
+
+/* Reads the past of the tests and keeps those that have one. */
+static int gather_past(struct replay *replay, struct error *error)
+{
+	struct generation *generation = replay->crew.agent.generation;
+	struct config *config = generation->config;
+	const struct test **kept = arena_array(config->arena, generation->test_count, sizeof *kept);
+	enum exit_code code;
+	size_t count = 0, n;
+	const struct test **tests;
+
+	tests = with_companions(replay->arena, generation->tests, generation->test_count, &n);
+	replay->past = past_gather(replay->cli, config, tests, n, replay->report.from,
+		replay->report.until, &code, error);
+	if (!replay->past)
+		return cli_fail(error);
+	for (size_t i = 0; i < generation->test_count; i++)
+		if (has_all(replay, generation->tests[i]))
+			kept[count++] = generation->tests[i];
+	generation->tests = kept;
+	generation->test_count = replay->report.tests = count;
+	return (int)code;
+}
+
+static int replay_tests(struct replay *replay)
+{
+	char folder[FOLDER_ROOM];
+	struct error error;
+	int code = gather_past(replay, &error), played;
+
+	if (!replay->past)
+		return code;
+	if (replay->cli->common.log_level == LEVEL_INFO) /* nobody asked: the messages say it all */
+		log_setup(LEVEL_ERROR, (enum log_format)replay->cli->common.log_format, stderr);
+	if (!make_folder(folder, &error))
+		return cli_fail(&error);
+	played = play_in(replay, folder);
+	return (int)exit_stronger((enum exit_code)code, (enum exit_code)played);
+}
+
+static bool read_times(struct replay *replay, struct error *error)
+{
+	const struct replay_options *options = replay->cli->options;
+	struct replay_report *report = &replay->report;
+
+	report->until = replay->cli->now;
+	if (!options->from)
+		return error_set(error, ERROR_USAGE, "--from is needed: the date to begin with");
+	if (!when_parse(options->from, replay->cli->now, &report->from, error))
+		return error_prefix(error, "--from: ");
+	if (options->to && !when_parse(options->to, replay->cli->now, &report->until, error))
+		return error_prefix(error, "--to: ");
+	if (report->until > replay->cli->now)
+		report->until = replay->cli->now;
+	if (report->from >= report->until)
+		return error_set(error, ERROR_USAGE, "--from is not before --to, or not past");
+	return true;
+}
+
+/* Its one receiver prints the messages with their times; for JSON, they are not printed. */
+static void set_receiver(struct config *config, bool quiet)
+{
+	struct receiver *receiver = arena_alloc(config->arena, sizeof *receiver);
+	const struct plugin *plugin = config->receivers[0].notifier;
+	char *options = arena_alloc(config->arena, plugin->options_size);
+	struct error error;
+
+	memcpy(options, config->receivers[0].options, plugin->options_size);
+	if (!field_parse(field_find(plugin->fields, "print"), options, quiet ? "nothing" : "dated",
+		    config->arena, &error))
+		abort();
+	*receiver = config->receivers[0];
+	receiver->options = options;
+	config->receivers = receiver;
+	config->receiver_count = 1;
+}
+
+static int run_replay(struct cli *cli)
+{
+	const struct replay_options *options = cli->options;
+	struct config_source source = cli_config_source(cli);
+	struct replay replay = {.cli = cli};
+	struct agent *agent = &replay.crew.agent;
+	struct config *config;
+	struct error error;
+	int code;
+
+	if (!read_times(&replay, &error))
+		return cli_fail(&error);
+	source.stdout_only = true;
+	source.interval = options->interval;
+	config = cli_config_from(cli, &source);
+	if (!config)
+		return EXIT_USAGE;
+	set_receiver(config, options->output == OUTPUT_JSON);
+	agent->stage = &replay_stage;
+	agent->now = clock_wall;
+	agent->schema = source.schema;
+	agent->generation = generation_of(config, &cli->arguments, &error);
+	if (!agent->generation)
+		return cli_fail(&error);
+	agent->config = config;
+	replay.arena = arena_new();
+	replay.last_notice = &replay.report.notices;
+	code = replay_tests(&replay);
+	past_free(replay.past);
+	arena_free(replay.arena);
+	if (!cli->abandoned)
+		generation_release(agent->generation);
+	return code;
+}
+
+static const struct option_part parts[] = {{replay_fields, 0}, {0}};
+
+const struct command replay_command = {
+	.name = "replay",
+	.arguments = "[TEST|GROUP...]",
+	.summary = "Show what the agent would have told, and when",
+	.details = "Lets the agent run over past data as if they were arriving, and prints each "
+		   "message with the time at which it would have been sent, then a summary. Time "
+		   "passes as fast as the work takes. What was known at --from is not told. "
+		   "Nobody is told but the terminal, and no state file is used. Data are as they "
+		   "are today: what a source has corrected since then was always so.\n\n"
+		   "The exit code is 0, 2, 3 if some data could not be had or the replay was "
+		   "interrupted, or 4.",
+	.parts = parts,
+	.options_size = sizeof(struct replay_options),
+	.run = run_replay,
+};

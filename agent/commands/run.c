@@ -1,0 +1,377 @@
+/*
+ * `run`: the agent, and with --once a single pass of it.
+ *
+ * The parts are made in the order in which they need one another, and the first that cannot be made
+ * ends the command with its reason: configuration 2, state file or port 4. A signal stops what is
+ * new at once and gives what is under way a grace, so that a message being sent is not sent twice.
+ */
+#include <stdlib.h>
+
+#include "agent/commands/commands.h"
+#include "agent/commands/gather.h"
+#include "agent/core/clock.h"
+#include "agent/engine/signals.h"
+#include "agent/service/crew.h"
+#include "agent/service/files.h"
+#include "agent/service/heartbeat.h"
+#include "agent/service/reload.h"
+#include "agent/service/renames.h"
+#include "agent/service/systemd.h"
+#include "agent/web/face.h"
+
+enum {
+	LOG_AGAIN = 600000, /* ms before a problem that goes on is told again */
+	LOG_PATIENCE = 200, /* ms with a log that nobody reads */
+};
+
+#define DAY INT64_C(86400000)
+#define WEEK (7 * DAY)
+#define REMEMBERED (90 * DAY) /* what is settled or withdrawn */
+
+struct run_options {
+	bool once, insecure;
+};
+
+struct run {
+	struct cli *cli;
+	struct crew crew;
+	struct heartbeat *heartbeat;
+	struct files *files;
+	struct systemd *systemd;
+	struct face *face;
+	bool insecure;
+	bool restored;
+};
+
+static const struct field run_fields[] = {
+	{.name = "once",
+		.type = FIELD_BOOL,
+		.offset = offsetof(struct run_options, once),
+		.help = "look at all tests once, tell what is new and end"},
+	{.name = "insecure",
+		.type = FIELD_BOOL,
+		.offset = offsetof(struct run_options, insecure),
+		.help = "let agent.listen be an address that other machines can reach, though "
+			"nobody is asked who is there"},
+	{0},
+};
+
+static const char *unready(void *context)
+{
+	const struct run *run = context;
+
+	if (run->crew.agent.ledger.kind != ERROR_NONE)
+		return run->crew.agent.ledger.text;
+	return run->restored ? NULL : "the state file is being read";
+}
+
+static void collect(void *context)
+{
+	struct run *run = context;
+
+	courier_collect(run->crew.courier);
+	watch_collect(run->crew.watch);
+}
+
+static void hang_up(void *context)
+{
+	struct run *run = context;
+
+	if (run->crew.agent.reloader)
+		agent_reload(&run->crew.agent, NULL, NULL);
+}
+
+static void adopt(void *context)
+{
+	struct run *run = context;
+	const struct generation *generation = run->crew.agent.generation;
+
+	renames_apply(&run->crew.agent);
+	watch_adopt(run->crew.watch, generation->tests, generation->test_count);
+	clusters_adopt(run->crew.clusters);
+	courier_adopt(run->crew.courier);
+	files_follow(run->files);
+	heartbeat_look(run->heartbeat);
+}
+
+static void reload_begun(void *context)
+{
+	struct run *run = context;
+
+	systemd_reloading(run->systemd);
+}
+
+static void reload_ended(void *context, const struct reload_report *report)
+{
+	struct run *run = context;
+
+	systemd_reloaded(run->systemd, report->problem);
+}
+
+/* What an agent has and a single pass has not. */
+static bool open_service(struct run *run, struct error *error)
+{
+	struct agent *agent = &run->crew.agent;
+	struct config_source source = cli_config_source(run->cli);
+
+	run->face = face_open(agent, run->crew.watch,
+		&(struct face_options){.insecure = run->insecure,
+			.unready = unready,
+			.collect = collect,
+			.context = run},
+		error);
+	if (!run->face)
+		return false;
+	run->files = files_new(agent, run->crew.watch);
+	run->systemd = systemd_new(agent, source.env, source.env_context);
+	reloader_new(agent, &(struct reloader_options){.source = source,
+				    .names = &run->cli->arguments,
+				    .adopt = adopt,
+				    .begun = reload_begun,
+				    .ended = reload_ended,
+				    .context = run});
+	return true;
+}
+
+static void dated(void *context, const char *url, int64_t ahead)
+{
+	struct run *run = context;
+
+	agent_compare_clock(&run->crew.agent, url, ahead);
+}
+
+static bool open_parts(struct run *run, struct error *error)
+{
+	struct agent *agent = &run->crew.agent;
+	const struct agent_settings *settings = &agent->config->agent;
+	struct engine_options options = {.jobs = (size_t)settings->jobs,
+		.read_timeout = settings->read_timeout,
+		.max_memory = settings->max_memory_in_flight,
+		.progress = agent->once && run->cli->progress,
+		.catch_signals = true,
+		.hangup = agent->once ? NULL : hang_up,
+		.dated = dated,
+		.context = run};
+
+	if (!crew_open(&run->crew, &options, settings->state, error))
+		return false;
+	run->heartbeat = heartbeat_new(agent, run->crew.announcer, run->crew.watch);
+	return agent->once || open_service(run, error);
+}
+
+/* What was asked of the store is on disk when it is closed; a worker in a call or a calculation
+ * that does not end has nothing to save. */
+static void close_parts(struct run *run, int code)
+{
+	face_stop(run->face);
+	files_free(run->files);
+	if (!crew_stop(&run->crew)) {
+		log_message(LEVEL_INFO, "left without waiting for a worker");
+		cli_leave(code);
+	}
+	reloader_free(run->crew.agent.reloader);
+	systemd_free(run->systemd);
+	face_free(run->face);
+	heartbeat_free(run->heartbeat);
+	crew_free(&run->crew);
+}
+
+/* Every day, as an agent may run for years. */
+static void prune(void *context)
+{
+	struct run *run = context;
+	struct agent *agent = &run->crew.agent;
+	struct store_request *request = store_request_new(STORE_PRUNE, store_request_free, NULL);
+
+	if (agent->stopping) {
+		store_request_free(request);
+		return;
+	}
+	request->before = agent_now(agent) - REMEMBERED;
+	request->tests = config_topics(agent->config, request->arena);
+	ledger_ask(agent, request);
+	if (!agent->once)
+		engine_after(agent->engine, DAY, prune, run);
+}
+
+/* What was left over is taken up again, then the watching begins. */
+static void restored(struct store_request *request)
+{
+	struct run *run = request->context;
+
+	if (request->failed) {
+		run->crew.agent.stateless = true;
+		store_request_free(request);
+		engine_stop(run->crew.agent.engine);
+		return;
+	}
+	run->restored = true;
+	heartbeat_restore(run->heartbeat, request);
+	crew_begin(&run->crew, request);
+	prune(run);
+	if (run->crew.agent.once || run->crew.agent.stopping)
+		return;
+	heartbeat_look(run->heartbeat);
+	files_follow(run->files);
+	reloader_start(run->crew.agent.reloader);
+	systemd_ready(run->systemd);
+}
+
+static void stop(void *context)
+{
+	engine_stop(context);
+}
+
+/* Ends what is under way. A second signal ends the waiting. */
+static void wind_up(struct run *run)
+{
+	struct agent *agent = &run->crew.agent;
+
+	log_message(LEVEL_INFO, "stopping");
+	systemd_stopping(run->systemd);
+	agent->stopping = true;
+	engine_close(agent->engine);
+	if (agent->reloader)
+		reloader_stop(agent->reloader);
+	if (agent_idle(agent))
+		return;
+	engine_after(agent->engine, agent->config->agent.grace, stop, agent->engine);
+	(void)engine_run(agent->engine);
+	if (agent->under_way > 0)
+		log_event(LEVEL_WARN,
+			"not waited for what is being sent; the next start looks "
+			"whether it arrived",
+			LOG_INT("messages", agent->under_way));
+}
+
+static enum exit_code run_once(struct run *run)
+{
+	struct agent *agent = &run->crew.agent;
+	enum exit_code code = EXIT_NOTHING;
+	bool done = engine_run(agent->engine);
+
+	if (done) {
+		announcer_flush(run->crew.announcer);
+		if (run->restored)
+			heartbeat_look(run->heartbeat);
+		done = engine_run(agent->engine);
+	}
+	if (!done)
+		wind_up(run);
+	if (agent->misconfigured)
+		code = exit_stronger(code, EXIT_USAGE);
+	if (agent->incomplete || !done)
+		code = exit_stronger(code, EXIT_DATA);
+	if (agent->stateless)
+		code = exit_stronger(code, EXIT_STATE);
+	return code;
+}
+
+static enum exit_code run_agent(struct run *run)
+{
+	struct agent *agent = &run->crew.agent;
+
+	log_event(LEVEL_INFO, "started", LOG_TEXT("version", HUNTER_VERSION),
+		LOG_TEXT("config", agent->config->path),
+		LOG_INT("tests", agent->generation->test_count),
+		LOG_TEXT("state", agent->config->agent.state),
+		LOG_TEXT("listen", agent->config->agent.listen),
+		LOG_INT("port", face_port(run->face)));
+	if (face_metrics_port(run->face))
+		log_event(LEVEL_INFO, "metrics are served",
+			LOG_TEXT("listen", agent->config->agent.metrics_listen),
+			LOG_INT("port", face_metrics_port(run->face)));
+	log_limit(LOG_AGAIN);
+	log_patience(LOG_PATIENCE);
+	engine_hold(agent->engine);
+	if (engine_run(agent->engine))
+		return EXIT_STATE;
+	wind_up(run);
+	return EXIT_NOTHING;
+}
+
+/* A week, or for as long as a thread may be open by the settings; by how far apart points are, it
+ * may be longer, which is not known here. */
+static int64_t remembered_for(const struct config *config)
+{
+	int64_t longest = config->agent.group_interval > WEEK ? config->agent.group_interval : WEEK;
+
+	for (size_t i = 0; i < config->test_count; i++) {
+		if (config->agent.group_interval == 0 && config->tests[i].interval > longest)
+			longest = config->tests[i].interval;
+	}
+	return longest;
+}
+
+static int run_configured(struct run *run)
+{
+	struct store_request *request;
+	struct error error;
+	enum exit_code code;
+
+	if (!open_parts(run, &error)) {
+		int failure = cli_fail(&error);
+		close_parts(run, failure);
+		return failure;
+	}
+	renames_apply(&run->crew.agent);
+	request = store_request_new(STORE_RESTORE, restored, run);
+	request->since = agent_now(&run->crew.agent) - remembered_for(run->crew.agent.config);
+	ledger_ask(&run->crew.agent, request);
+	code = run->crew.agent.once ? run_once(run) : run_agent(run);
+	close_parts(run, (int)code);
+	return (int)code;
+}
+
+static int run_command_run(struct cli *cli)
+{
+	const struct run_options *options = cli->options;
+	struct config *config;
+	struct generation *generation;
+	struct run run = {.cli = cli, .insecure = options->insecure};
+	struct error error;
+	int code;
+
+	/* One that comes while the configuration is read waits until the loop takes it; one that
+	 * comes while the agent ends does nothing. */
+	signals_hold_hangup(!options->once);
+	config = cli_config(cli);
+	if (!config)
+		return EXIT_USAGE;
+	generation = generation_of(config, &cli->arguments, &error);
+	if (!generation)
+		return cli_fail(&error);
+	run.crew.agent = (struct agent){.generation = generation,
+		.config = generation->config,
+		.schema = cli_schema(cli->arena),
+		.now = clock_wall,
+		.once = options->once};
+	code = run_configured(&run);
+	generation_release(run.crew.agent.generation);
+	return code;
+}
+
+static const struct option_part parts[] = {{run_fields, 0}, {0}};
+
+const struct command run_command = {
+	.name = "run",
+	.arguments = "[TEST|GROUP...]",
+	.summary = "Watch the tests and tell what changes",
+	.details = "Looks at each test in its interval, remembers what it finds in the state file "
+		   "and tells the "
+		   "test's receivers what is new: once, in one message for what belongs together. "
+		   "Without "
+		   "arguments all tests are watched. SIGHUP and POST /-/reload have the "
+		   "configuration read again: whole, or not at all. SIGTERM and SIGINT end it, "
+		   "after what is being sent. Metrics and health "
+		   "are served "
+		   "on agent.listen.\n\n"
+		   "With --once all tests are looked at once, what is new is told, and the exit "
+		   "code is 0, 2 (a "
+		   "receiver or test is misconfigured), 3 (some data could not be had, or a "
+		   "message could not "
+		   "be sent and stays queued) or 4 (no state file).",
+	.parts = parts,
+	.options_size = sizeof(struct run_options),
+	.run = run_command_run,
+};

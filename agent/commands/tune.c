@@ -1,0 +1,329 @@
+/*
+ * A search over a grid around what was given: significance, size and window, of those that the
+ * detector has. A grid is enough: the scores are flat between its points, and it can be read.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/commands/evaluate.h"
+
+enum { TUNED = 4, VALUES_MOST = 5, NUMBER_TEXT = 32, BAR = 40 };
+
+/* Values of an option; for `times` factors of what was given. */
+struct range {
+	const char *option;
+	bool times;
+	size_t count;
+	double values[VALUES_MOST];
+};
+
+static const struct range ranges[TUNED] = {
+	{"p_value", false, 5, {1e-2, 1e-3, 1e-4, 1e-5, 1e-6}},
+	{"penalty", true, 5, {0.5, 1, 2, 4, 8}},
+	{"magnitude", false, 5, {0, 0.01, 0.02, 0.05, 0.1}},
+	{"window", true, 3, {0.5, 1, 2}},
+};
+
+/* The values to be tried of one option, that which was given first. */
+struct axis_values {
+	const struct field *field;
+	char texts[VALUES_MOST + 1][NUMBER_TEXT];
+	size_t count;
+};
+
+static double number_of(const struct field *field, const void *options)
+{
+	const char *at = (const char *)options + field->offset;
+	if (field->type == FIELD_INT) {
+		int64_t whole;
+		memcpy(&whole, at, sizeof whole);
+		return (double)whole;
+	}
+	double number;
+	memcpy(&number, at, sizeof number);
+	return number;
+}
+
+/* Adds a value, unless it is there; whole numbers for an option that is one. */
+static void add_value(struct axis_values *axis, double value)
+{
+	if (axis->field->type == FIELD_INT)
+		value = rint(value);
+	char *text = axis->texts[axis->count];
+	snprintf(text, NUMBER_TEXT, "%.10g", value);
+	for (size_t i = 0; i < axis->count; i++)
+		if (strcmp(axis->texts[i], text) == 0)
+			return;
+	axis->count++;
+}
+
+static size_t make_axes(const struct contender *contender, struct axis_values axes[static TUNED])
+{
+	size_t count = 0;
+	for (size_t r = 0; r < TUNED; r++) {
+		const struct range *range = &ranges[r];
+		const struct field *field = field_find(contender->detector->fields, range->option);
+		if (!field || (field->type != FIELD_INT && field->type != FIELD_DOUBLE))
+			continue;
+		struct axis_values *axis = &axes[count++];
+		double given = number_of(field, contender->options);
+		*axis = (struct axis_values){.field = field};
+		add_value(axis, given);
+		for (size_t i = 0; i < range->count; i++)
+			add_value(axis, range->times ? given * range->values[i] : range->values[i]);
+	}
+	return count;
+}
+
+/* "edivisive(profile=otava" and "edivisive" become "edivisive(profile=otava, " and "edivisive(". */
+static void put_head(struct buf *name, const char *given)
+{
+	size_t length = strlen(given);
+	bool open = length > 0 && given[length - 1] == ')';
+	buf_append(name, given, length - open);
+	buf_text(name, open ? ", " : "(");
+}
+
+/* Combination number `number` of the axes' values; false where the detector does not take it. */
+static bool make_trial(const struct contender *given, const struct axis_values *axes,
+	size_t axis_count, size_t number, struct arena *arena, struct contender *out)
+{
+	struct error error;
+	struct buf name = {0};
+	void *options = arena_alloc(arena, given->detector->options_size);
+	bool fine = true;
+	memcpy(options, given->options, given->detector->options_size);
+	put_head(&name, given->name);
+	for (size_t i = 0; i < axis_count; i++) {
+		const char *text = axes[i].texts[number % axes[i].count];
+		number /= axes[i].count;
+		fine = fine && field_parse(axes[i].field, options, text, arena, &error);
+		buf_printf(&name, "%s%s=%s", i ? ", " : "", axes[i].field->name, text);
+	}
+	buf_char(&name, ')');
+	fine = fine && (!given->detector->check || given->detector->check(options, &error));
+	*out = *given;
+	out->name = arena_strdup(arena, name.data);
+	out->options = options;
+	buf_free(&name);
+	return fine;
+}
+
+static bool run_trial(struct evaluation *evaluation, struct trial *trial, struct error *error)
+{
+	struct result result;
+	bool good = evaluate_contender(evaluation, &trial->contender, &result, error);
+	trial->precision = score_precision(&result.whole.all);
+	trial->recall = score_recall(&result.whole.all);
+	trial->f1 = score_f1(&result.whole.all);
+	trial->wrong = standing_wrong(&result.whole);
+	result_free(&result);
+	return good || error_prefix(error, "%.200s: ", trial->contender.name);
+}
+
+static void mark_frontier(struct trials *trials)
+{
+	for (size_t i = 0; i < trials->count; i++) {
+		struct trial *one = &trials->items[i];
+		one->frontier = true;
+		for (size_t j = 0; j < trials->count; j++) {
+			const struct trial *other = &trials->items[j];
+			bool better = other->recall > one->recall || other->wrong < one->wrong ||
+				      (j < i && other->recall == one->recall &&
+					      other->wrong == one->wrong);
+			if (other->recall >= one->recall && other->wrong <= one->wrong && better)
+				one->frontier = false;
+		}
+	}
+}
+
+bool tune_search(struct evaluation *evaluation, const struct contender *contender,
+	struct arena *arena, struct trials *out, struct error *error)
+{
+	struct axis_values axes[TUNED];
+	size_t axis_count = make_axes(contender, axes), combinations = 1;
+	if (axis_count == 0)
+		return error_set(error, ERROR_USAGE,
+			"--tune: %s has no p_value, penalty, magnitude or window", contender->name);
+	for (size_t i = 0; i < axis_count; i++)
+		combinations *= axes[i].count;
+	*out = (struct trials){.items = arena_array(arena, combinations, sizeof *out->items)};
+	evaluation->total += combinations * evaluation->count;
+	for (size_t k = 0; k < combinations; k++) {
+		struct trial *trial = &out->items[out->count];
+		if (!make_trial(contender, axes, axis_count, k, arena, &trial->contender)) {
+			evaluation->total -= evaluation->count;
+			continue;
+		}
+		if (!run_trial(evaluation, trial, error))
+			return false;
+		if (trial->f1 > out->items[out->best].f1)
+			out->best = out->count;
+		out->count++;
+	}
+	mark_frontier(out);
+	return true;
+}
+
+static int by_wrong(const void *a, const void *b)
+{
+	const struct trial *x = *(struct trial *const *)a, *y = *(struct trial *const *)b;
+	if (x->wrong != y->wrong)
+		return x->wrong < y->wrong ? -1 : 1;
+	return x->recall < y->recall ? -1 : x->recall > y->recall;
+}
+
+/* The trials of the frontier in order, as many as are returned; free it. */
+static const struct trial **frontier(const struct trials *trials, size_t *count)
+{
+	const struct trial **list = memory_new(trials->count, sizeof(const struct trial *));
+	*count = 0;
+	for (size_t i = 0; i < trials->count; i++)
+		if (trials->items[i].frontier)
+			list[(*count)++] = &trials->items[i];
+	qsort(list, *count, sizeof(const struct trial *), by_wrong);
+	return list;
+}
+
+static const char *mark_of(const struct trials *trials, const struct trial *trial)
+{
+	bool best = trial == &trials->items[trials->best], given = trial == trials->items;
+	return best && given ? "given and best" : best ? "best" : given ? "given" : "";
+}
+
+static void put_trial(struct buf *out, const struct trials *trials, const struct trial *trial)
+{
+	char bar[BAR + 1];
+	size_t length = (size_t)lrint(trial->recall * BAR);
+	memset(bar, '#', length);
+	bar[length] = '\0';
+	buf_printf(out, "%10.2f  %6.3f  %5.3f  %-*s  %s%s%s\n", trial->wrong, trial->recall,
+		trial->f1, BAR, bar, trial->contender.name, *mark_of(trials, trial) ? "  <- " : "",
+		mark_of(trials, trial));
+}
+
+void tune_put_text(struct buf *out, const struct trials *trials)
+{
+	size_t count;
+	const struct trial **list = frontier(trials, &count);
+	buf_printf(out,
+		"%zu combinations tried; those that see the most for their false points:\n\n",
+		trials->count);
+	buf_printf(out, "%10s  %6s  %5s\n", "false/1000", "recall", "F1");
+	for (size_t i = 0; i < count; i++)
+		put_trial(out, trials, list[i]);
+	if (!trials->items[0].frontier) {
+		buf_text(out, "\nas given, which sees less or says more that is wrong:\n");
+		put_trial(out, trials, &trials->items[0]);
+	}
+	if (!trials->items[trials->best].frontier) {
+		buf_text(out, "\nthe best F1:\n");
+		put_trial(out, trials, &trials->items[trials->best]);
+	}
+	free(list);
+}
+
+void tune_put_json(struct buf *out, const struct trials *trials)
+{
+	buf_printf(out, "\"best\": %zu, \"trials\": [", trials->best);
+	for (size_t i = 0; i < trials->count; i++) {
+		const struct trial *trial = &trials->items[i];
+		buf_text(out, i ? ",\n {\"detector\": " : "\n {\"detector\": ");
+		buf_json_text(out, trial->contender.name);
+		buf_text(out, ", \"precision\": ");
+		buf_json_number(out, trial->precision);
+		buf_text(out, ", \"recall\": ");
+		buf_json_number(out, trial->recall);
+		buf_text(out, ", \"f1\": ");
+		buf_json_number(out, trial->f1);
+		buf_text(out, ", \"false_per_1000\": ");
+		buf_json_number(out, trial->wrong);
+		buf_printf(out, ", \"frontier\": %s}", trial->frontier ? "true" : "false");
+	}
+	buf_char(out, ']');
+}
+
+/* The picture: recall upwards, false points a 1,000 to the right, in tenfolds from LEAST on. */
+enum { LEFT = 70, TOP = 40, WIDE = 560, HIGH = 300 };
+#define LEAST 0.01
+
+static double tenfolds(const struct trials *trials)
+{
+	double most = LEAST;
+	for (size_t i = 0; i < trials->count; i++)
+		most = fmax(most, trials->items[i].wrong);
+	return fmax(1, ceil(log10(most / LEAST)));
+}
+
+static double across(double wrong, double decades)
+{
+	return LEFT + WIDE * log10(fmax(wrong, LEAST) / LEAST) / decades;
+}
+
+static double down(double recall)
+{
+	return TOP + HIGH * (1 - recall);
+}
+
+static void put_axes(struct buf *out, double decades)
+{
+	for (int tick = 0; tick <= 5; tick++)
+		buf_printf(out,
+			"<path d=\"M%d %.1fH%d\" stroke=\"#ddd\"/>"
+			"<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%.1f</text>\n",
+			LEFT, down(tick / 5.0), LEFT + WIDE, LEFT - 8, down(tick / 5.0) + 4,
+			tick / 5.0);
+	for (int tick = 0; tick <= (int)decades; tick++) {
+		double x = LEFT + WIDE * tick / decades;
+		buf_printf(out,
+			"<path d=\"M%.1f %dV%d\" stroke=\"#ddd\"/>"
+			"<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%s%g</text>\n",
+			x, TOP, TOP + HIGH, x, TOP + HIGH + 18, tick ? "" : "\u2264 ",
+			LEAST * pow(10, tick));
+	}
+	buf_printf(out,
+		"<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">false points in 1,000</text>"
+		"<text x=\"%d\" y=\"%d\">share of the changes found</text>\n",
+		LEFT + WIDE / 2, TOP + HIGH + 40, LEFT - 40, TOP - 16);
+}
+
+static void put_dots(struct buf *out, const struct trials *trials, double decades)
+{
+	for (size_t i = 0; i < trials->count; i++) {
+		const struct trial *trial = &trials->items[i];
+		const char *mark = mark_of(trials, trial);
+		buf_printf(out,
+			"<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%d\" fill=\"%s\">"
+			"<title>%s: recall %.3f, %.2f false in 1,000</title></circle>\n",
+			across(trial->wrong, decades), down(trial->recall), *mark ? 6 : 3,
+			i == trials->best ? "#c0392b"
+			: i == 0          ? "#2c3e50"
+					  : "#7fa8d0",
+			trial->contender.name, trial->recall, trial->wrong);
+		if (*mark)
+			buf_printf(out, "<text x=\"%.1f\" y=\"%.1f\">%s</text>\n",
+				across(trial->wrong, decades) + 9, down(trial->recall) + 4, mark);
+	}
+}
+
+void tune_put_svg(struct buf *out, const struct trials *trials)
+{
+	size_t count;
+	const struct trial **list = frontier(trials, &count);
+	double decades = tenfolds(trials);
+	buf_printf(out,
+		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
+		"font-family=\"sans-serif\" font-size=\"12\">\n"
+		"<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n",
+		LEFT + WIDE + 70, TOP + HIGH + 60);
+	put_axes(out, decades);
+	buf_text(out, "<polyline fill=\"none\" stroke=\"#7fa8d0\" stroke-width=\"2\" points=\"");
+	for (size_t i = 0; i < count; i++)
+		buf_printf(out, "%s%.1f,%.1f", i ? " " : "", across(list[i]->wrong, decades),
+			down(list[i]->recall));
+	buf_text(out, "\"/>\n");
+	put_dots(out, trials, decades);
+	buf_text(out, "</svg>\n");
+	free(list);
+}

@@ -1,0 +1,338 @@
+/*
+ * validate: all that is wrong with the configuration, and what it comes to. Nothing is fetched, but
+ * with --power: then the tests' data are, and the smallest change is measured that each series
+ * would show.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "agent/commands/commands.h"
+#include "agent/commands/gather.h"
+#include "agent/core/buf.h"
+#include "agent/core/dict.h"
+#include "agent/core/json_put.h"
+#include "agent/core/secret.h"
+#include "agent/monitor/why.h"
+#include "detectors/scratch.h"
+#include "notifiers/text.h"
+
+enum { OUTPUT_TEXT, OUTPUT_JSON };
+
+enum { SERIES_MOST = 200 }; /* of a test that are measured */
+
+struct validate_options {
+	int output;
+	bool power;
+};
+
+static const char *const outputs[] = {"text", "json", NULL};
+
+static const struct field validate_fields[] = {
+	{.name = "output",
+		.type = FIELD_CHOICE,
+		.offset = offsetof(struct validate_options, output),
+		.initial = "text",
+		.choices = outputs,
+		.help = "how to print what was found"},
+	{.name = "power",
+		.type = FIELD_BOOL,
+		.offset = offsetof(struct validate_options, power),
+		.help = "read the tests' data, and say how small a change of each series would be "
+			"told within 24 points"},
+	{0},
+};
+
+static const struct option_part parts[] = {{validate_fields, 0}, {0}};
+
+/* What the configuration has, or why it cannot be used. */
+struct verdict {
+	const char *path;
+	const struct config *config; /* NULL: there are errors */
+	const struct problems *problems;
+	size_t warnings, unsupported;
+	const struct buf *power; /* a list of JSON, or NULL */
+};
+
+/* What the series of a test would show. */
+struct measured {
+	struct power power;
+	bool has; /* it has points enough */
+};
+
+static const char *plural(size_t count)
+{
+	return count == 1 ? "" : "s";
+}
+
+/* Why tests cannot be run, each reason once. */
+static void print_reasons(const struct verdict *verdict, FILE *out)
+{
+	const struct config *config = verdict->config;
+	struct dict reasons = {.arena = config->arena};
+	size_t *counts = arena_array(config->arena, config->test_count, sizeof *counts);
+	for (size_t i = 0; i < config->test_count; i++) {
+		if (!config->tests[i].unsupported)
+			continue;
+		const void **place = dict_place(&reasons, config->tests[i].unsupported);
+		if (!*place)
+			*place = &counts[i];
+		counts[(const size_t *)*place - counts]++;
+	}
+	for (size_t i = 0; i < config->test_count; i++)
+		if (counts[i] > 0)
+			fprintf(out, "%s: %zu test%s cannot be run: %s\n", verdict->path, counts[i],
+				plural(counts[i]), config->tests[i].unsupported);
+}
+
+static void print_text(const struct verdict *verdict, FILE *out)
+{
+	const struct problems *problems = verdict->problems;
+	const struct config *config = verdict->config;
+	for (size_t i = 0; i < problems->count; i++)
+		fprintf(out, "%s\n", problems->items[i].text);
+	if (config)
+		print_reasons(verdict, out);
+	if (config && config->missing)
+		fprintf(out, "%s: the agent will not start\n", config->missing);
+	fprintf(out, "%s: ", verdict->path);
+	if (config)
+		fprintf(out, "OK, %zu test%s, %zu group%s", config->test_count,
+			plural(config->test_count), config->group_count,
+			plural(config->group_count));
+	else
+		fprintf(out, "%zu error%s", problems->errors, plural(problems->errors));
+	if (verdict->unsupported > 0)
+		fprintf(out, ", %zu of the tests cannot be run", verdict->unsupported);
+	if (verdict->warnings > 0)
+		fprintf(out, ", %zu warning%s", verdict->warnings, plural(verdict->warnings));
+	fputc('\n', out);
+}
+
+static void print_unsupported(const struct config *config, struct buf *json)
+{
+	bool first = true;
+	for (size_t i = 0; config && i < config->test_count; i++) {
+		const struct test *test = &config->tests[i];
+		if (!test->unsupported)
+			continue;
+		buf_text(json, first ? "\n    {\"test\": " : ",\n    {\"test\": ");
+		buf_json_text(json, test->name);
+		buf_text(json, ", \"reason\": ");
+		buf_json_text(json, test->unsupported);
+		buf_char(json, '}');
+		first = false;
+	}
+}
+
+static void print_json(const struct verdict *verdict, FILE *out)
+{
+	const struct problems *problems = verdict->problems;
+	const struct config *config = verdict->config;
+	struct buf json = {0};
+	buf_text(&json, "{\n  \"config\": ");
+	buf_json_text(&json, verdict->path);
+	buf_printf(&json, ",\n  \"valid\": %s,\n  \"problems\": [", config ? "true" : "false");
+	for (size_t i = 0; i < problems->count; i++) {
+		buf_printf(&json, "%s\n    {\"severity\": \"%s\", \"text\": ", i ? "," : "",
+			problems->items[i].warning ? "warning" : "error");
+		buf_json_text(&json, problems->items[i].text);
+		buf_char(&json, '}');
+	}
+	buf_printf(&json,
+		"],\n  \"errors\": %zu,\n  \"warnings\": %zu,\n  \"missing\": ", problems->errors,
+		verdict->warnings);
+	buf_json_text(&json, config ? config->missing : NULL);
+	buf_text(&json, ",\n  \"unsupported\": [");
+	print_unsupported(config, &json);
+	buf_printf(&json, "],\n  \"tests\": %zu,\n  \"groups\": %zu",
+		config ? config->test_count : 0, config ? config->group_count : 0);
+	if (verdict->power) {
+		buf_text(&json, ",\n  \"power\": [");
+		buf_append(&json, verdict->power->data ? verdict->power->data : "",
+			verdict->power->length);
+		buf_char(&json, ']');
+	}
+	buf_text(&json, "\n}\n");
+	fwrite(json.data, 1, json.length, out);
+	buf_free(&json);
+}
+
+struct measuring {
+	struct cli *cli;
+	const struct config *config;
+	struct buf text, json; /* lines */
+};
+
+static bool measure(struct task *task, struct scratch *scratch, struct error *error)
+{
+	const struct measuring *measuring = task->result;
+	const struct dataset *data = &task->query.data;
+	struct measured *measured = arena_array(task->query.arena, data->count, sizeof *measured);
+
+	task->result = measured;
+	for (size_t i = 0; i < data->count && i < SERIES_MOST; i++) {
+		const struct power_ask ask = {.test = task->test,
+			.data = data,
+			.companions = task->companions,
+			.series = &data->series[i],
+			.max_age = measuring->config->agent.max_age,
+			.scratch = scratch,
+			.limit = scratch_done(scratch) + POWER_STEPS};
+
+		measured[i].has = power_typical(&ask, task->query.arena, &measured[i].power, error);
+		if (!measured[i].has && error->kind != ERROR_NONE)
+			return false;
+	}
+	return true;
+}
+
+static void prepare(void *context, struct task *task, size_t part)
+{
+	(void)part;
+	why_query(&(struct why_ask){.now = task->query.now}, task);
+	task->result = context;
+	task->work = measure;
+}
+
+static void put_smallest(struct buf *out, const struct power_side *side)
+{
+	if (side->anyway)
+		buf_text(out, "    -");
+	else if (isnan(side->smallest) && side->tries[0].held_until != 0)
+		buf_text(out, " held");
+	else if (isnan(side->smallest))
+		buf_printf(out, " >%2.0f%%", power_sizes[POWER_SIZES - 1]);
+	else
+		buf_printf(out, " %3.0f%%", side->smallest);
+}
+
+static void put_measured(struct measuring *measuring, const struct test *test,
+	const struct series *series, const struct measured *measured)
+{
+	struct buf *text = &measuring->text, *json = &measuring->json;
+
+	buf_text(text, measured->has ? " " : "     -    -");
+	if (measured->has) {
+		put_smallest(text, &measured->power.up);
+		put_smallest(text, &measured->power.down);
+	}
+	buf_text(text, "  ");
+	text_clean(text, test->name, 200);
+	buf_char(text, ' ');
+	text_clean(text, series->name, 200);
+	buf_char(text, '\n');
+	buf_text(json, json->length > 0 ? ",\n    {\"test\": " : "\n    {\"test\": ");
+	buf_json_text(json, test->name);
+	json_put_text(json, "series", series->name);
+	buf_text(json, ", \"power\": ");
+	if (measured->has)
+		why_put_power(json, series->axis, &measured->power);
+	else
+		buf_text(json, "null");
+	buf_char(json, '}');
+}
+
+static void ready(void *context, struct task *const *tasks)
+{
+	struct measuring *measuring = context;
+	const struct task *task = tasks[0];
+	const struct dataset *data = &task->query.data;
+	const struct measured *measured = task->result;
+
+	if (!gather_log(task))
+		return;
+	for (size_t i = 0; i < data->count && i < SERIES_MOST; i++)
+		put_measured(measuring, task->test, &data->series[i], &measured[i]);
+	if (data->count > SERIES_MOST)
+		log_event(LEVEL_WARN, "only the first series are measured",
+			LOG_TEXT("test", task->test->name), LOG_INT("measured", SERIES_MOST),
+			LOG_INT("series", data->count));
+}
+
+/* Reads the data of all tests that can be run. */
+static int measure_all(struct measuring *measuring, struct error *error)
+{
+	const struct config *config = measuring->config;
+	const struct test **tests =
+		arena_array(measuring->cli->arena, config->test_count, sizeof(const struct test *));
+	struct gather gather = {.tests = tests,
+		.read_timeout = config->agent.read_timeout,
+		.max_memory = config->agent.max_memory_in_flight,
+		.judges = true,
+		.prepare = prepare,
+		.ready = ready,
+		.context = measuring};
+
+	for (size_t i = 0; i < config->test_count; i++)
+		if (!config->tests[i].unsupported)
+			tests[gather.count++] = &config->tests[i];
+	if (!gather_run(&gather, measuring->cli, error))
+		return cli_fail(error);
+	gather_print_failed(&gather);
+	return (int)gather.code;
+}
+
+static int validate(struct cli *cli)
+{
+	const struct validate_options *options = cli->options;
+	struct error error;
+	struct problems problems = {.arena = cli->arena};
+	struct config_source source = cli_config_source(cli);
+	source.cautious = true;
+	struct verdict verdict = {.problems = &problems};
+	if (cli->arguments.count > 0) {
+		error_set(&error, ERROR_USAGE,
+			"validate takes no arguments; name the file by --config");
+		return cli_fail(&error);
+	}
+	if (!config_find(cli->common.config, &source, cli->arena, &verdict.path, &error))
+		return cli_fail(&error);
+	secret_forbid_dumps();
+	if (!cli->common.config && strcmp(verdict.path, "hunter.yaml") == 0)
+		caution_found(verdict.path, &problems);
+	struct config *config = config_load(verdict.path, &source, &problems);
+	verdict.config = config;
+	for (size_t i = 0; i < problems.count; i++)
+		verdict.warnings += problems.items[i].warning;
+	for (size_t i = 0; config && i < config->test_count; i++)
+		verdict.unsupported += config->tests[i].unsupported != NULL;
+	struct measuring measuring = {.cli = cli, .config = config};
+	int code = config ? EXIT_NOTHING : EXIT_USAGE;
+	if (config && options->power) {
+		code = measure_all(&measuring, &error);
+		verdict.power = &measuring.json;
+	}
+	if (options->output == OUTPUT_JSON)
+		print_json(&verdict, cli->out);
+	else
+		print_text(&verdict, cli->out);
+	if (options->output == OUTPUT_TEXT && measuring.text.length > 0) {
+		fprintf(cli->out,
+			"the smallest change that is told within %d points, 24 points before the "
+			"newest:\n    up down\n",
+			POWER_POINTS);
+		fwrite(measuring.text.data, 1, measuring.text.length, cli->out);
+	}
+	buf_free(&measuring.text);
+	buf_free(&measuring.json);
+	if (!cli->abandoned)
+		config_free(config);
+	return code;
+}
+
+const struct command validate_command = {
+	.name = "validate",
+	.summary = "Check the configuration",
+	.details =
+		"Reads the configuration, prints every problem with file, line and column, and a "
+		"summary. Nothing is fetched and no server is asked. It also warns of what works "
+		"and is careless: secrets that are short, that others can read or that are sent "
+		"without TLS, and servers whose certificate is not checked. The exit code is 2 if "
+		"there is an error; warnings alone give 0.\n\n"
+		"--power reads the tests' data and says for each series how small a change would "
+		"have been told within 24 points, up and down, as `why` does. The exit code is 3 "
+		"if some data could not be had.",
+	.parts = parts,
+	.options_size = sizeof(struct validate_options),
+	.run = validate,
+};

@@ -1,0 +1,255 @@
+/*
+ * `why`: reads a test's data and the agent's state, writes nothing.
+ */
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/commands/commands.h"
+#include "agent/commands/gather.h"
+#include "agent/commands/state_file.h"
+#include "agent/core/when.h"
+#include "agent/monitor/why.h"
+#include "agent/report/table.h"
+#include "agent/store/reader.h"
+
+enum { OUTPUT_TEXT, OUTPUT_JSON, RECORDS_MOST = 100000 };
+
+struct why_options {
+	int output;
+	const char *state_file;
+};
+
+static const char *const outputs[] = {"text", "json", NULL};
+
+static const struct field why_fields[] = {
+	{.name = "output",
+		.type = FIELD_CHOICE,
+		.offset = offsetof(struct why_options, output),
+		.initial = "text",
+		.choices = outputs,
+		.help = "how to print it"},
+	{.name = "state_file",
+		.type = FIELD_STRING,
+		.offset = offsetof(struct why_options, state_file),
+		.metavar = "PATH",
+		.help = STATE_FILE_HELP},
+	{0},
+};
+
+static const struct option_part parts[] = {{why_fields, 0}, {0}};
+
+struct asking {
+	struct cli *cli;
+	const struct test *test;
+	struct why_ask ask;
+	struct strings topics;
+	struct store_request *list, *marks, *health; /* of the state, or NULL */
+	bool lacks_data;
+};
+
+static bool work(struct task *task, struct scratch *scratch, struct error *error)
+{
+	const struct asking *asking = task->result;
+	struct query *query = &task->query;
+	struct why *why = arena_alloc(query->arena, sizeof *why);
+
+	task->result = why;
+	return why_explain(query->arena, task->test, query, task->companions, &asking->ask, scratch,
+		why, error);
+}
+
+/* As the agent asks. */
+static void prepare(void *context, struct task *task, size_t part)
+{
+	struct asking *asking = context;
+
+	(void)part;
+	why_query(&asking->ask, task);
+	task->result = asking;
+	task->work = work;
+}
+
+/* The data cannot be read. What the agent knows of them may be told all the same. */
+static void put_last(const struct asking *asking)
+{
+	const struct why_ask *ask = &asking->ask;
+	int64_t last = WHEN_ALWAYS;
+	char time[WHEN_TEXT];
+
+	for (size_t i = 0; i < ask->mark_count; i++)
+		if (ask->marks[i].last_point > last)
+			last = ask->marks[i].last_point;
+	if (last != WHEN_ALWAYS)
+		fprintf(stderr, "hunter-c: the agent has seen points up to %s, or later\n",
+			when_format(last, time));
+	for (size_t i = 0; i < ask->condition_count; i++)
+		if ((ask->conditions[i].kind == CONDITION_TEST &&
+			    strcmp(condition_name(&ask->conditions[i]), asking->test->name) == 0) ||
+			(ask->conditions[i].kind == CONDITION_SOURCE &&
+				strcmp(condition_name(&ask->conditions[i]),
+					asking->test->source->name) == 0)) {
+			fputs("hunter-c: the agent has told: ", stderr);
+			text_print(ask->conditions[i].text, stderr);
+			putc('\n', stderr);
+		}
+}
+
+static void ready(void *context, struct task *const *tasks)
+{
+	struct asking *asking = context;
+	const struct task *task = tasks[0];
+	const struct why_options *options = asking->cli->options;
+	struct buf out = {0};
+
+	if (!gather_log(task)) {
+		if (task->error.kind != ERROR_USAGE)
+			put_last(asking);
+		return;
+	}
+	asking->lacks_data = ((const struct why *)task->result)->end == WHY_NO_DATA;
+	if (options->output == OUTPUT_JSON)
+		why_put_json(&out, task->result);
+	else
+		why_put_text(&out, task->result);
+	fwrite(out.data, 1, out.length, asking->cli->out);
+	buf_free(&out);
+}
+
+static bool read_state(struct asking *asking, const char *path, struct error *error)
+{
+	asking->list = store_request_new(STORE_LIST, NULL, NULL);
+	asking->list->filter =
+		(struct change_filter){.names = asking->topics, .limit = RECORDS_MOST};
+	asking->marks = store_request_new(STORE_MARKS, NULL, NULL);
+	asking->marks->test = asking->test->name;
+	asking->health = store_request_new(STORE_HEALTH, NULL, NULL);
+	if (!store_read(path, asking->list, error) || !store_read(path, asking->marks, error) ||
+		!store_read(path, asking->health, error))
+		return false;
+	why_state(&asking->ask, asking->list, asking->marks, asking->health);
+	return true;
+}
+
+static int explain(struct asking *asking, const struct config *config, struct error *error)
+{
+	const struct why_options *options = asking->cli->options;
+	const char *path = options->state_file ? options->state_file : config->agent.state;
+	struct gather gather = {.tests = &asking->test,
+		.count = 1,
+		.read_timeout = config->agent.read_timeout,
+		.max_memory = config->agent.max_memory_in_flight,
+		.judges = true,
+		.prepare = prepare,
+		.ready = ready,
+		.context = asking};
+
+	if ((options->state_file || access(path, F_OK) == 0) && !read_state(asking, path, error))
+		return cli_fail(error);
+	if (!gather_run(&gather, asking->cli, error))
+		return cli_fail(error);
+	return (int)exit_stronger(gather.code, asking->lacks_data ? EXIT_DATA : EXIT_NOTHING);
+}
+
+/* Under the name that it has now. */
+static const char *renamed(
+	const struct config *config, const char *test, const char *metric, const char *name)
+{
+	for (size_t i = 0; i < config->rename_count; i++) {
+		const struct rename *rename = &config->renames[i];
+
+		if (strcmp(rename->was, name) != 0 || (rename->metric != NULL) != (metric != NULL))
+			continue;
+		if (!metric || strcmp(rename->test, test) == 0)
+			return metric ? rename->metric : rename->test;
+	}
+	return name;
+}
+
+/* The one test of the name; NULL and an error if that is none or many. */
+static const struct test *find_test(
+	struct asking *asking, const struct config *config, const char *asked, struct error *error)
+{
+	const char **name = arena_array(asking->cli->arena, 1, sizeof *name);
+	const struct test *const *tests;
+	const struct group *group;
+	size_t count;
+
+	*name = config_test(config, asked) ? asked : renamed(config, NULL, NULL, asked);
+	if (*name != asked)
+		fprintf(stderr, "hunter-c: the test is called \"%s\" now\n", *name);
+	group = config_test(config, *name) ? NULL : config_group(config, *name);
+	if (group && group->cluster) {
+		error_set(error, ERROR_USAGE,
+			"\"%.200s\" is a cluster; why takes one of its tests, and says what the "
+			"cluster has told of it",
+			*name);
+		return NULL;
+	}
+	if (!config_select(config, &(const struct strings){name, 1}, asking->cli->arena, &tests,
+		    &count, error))
+		return NULL;
+	if (count == 1)
+		return tests[0];
+	error_set(error, ERROR_USAGE, "\"%.200s\" is %zu tests; why takes one", *name, count);
+	return NULL;
+}
+
+static int run(struct cli *cli)
+{
+	struct strings arguments = cli->arguments;
+	struct asking asking = {.cli = cli};
+	struct config *config;
+	struct error error;
+	int code;
+
+	if (arguments.count < 2 || arguments.count > 3) {
+		error_set(&error, ERROR_USAGE,
+			"why takes a test, a metric, and perhaps a time or a commit; "
+			"hunter-c list-metrics TEST has the names of a test's metrics");
+		return cli_fail(&error);
+	}
+	config = cli_config(cli);
+	if (!config)
+		return EXIT_USAGE;
+	asking.test = find_test(&asking, config, arguments.items[0], &error);
+	if (!asking.test) {
+		config_free(config);
+		return cli_fail(&error);
+	}
+	asking.ask = (struct why_ask){
+		.metric = renamed(config, asking.test->name, "", arguments.items[1]),
+		.at = arguments.count > 2 ? arguments.items[2] : NULL,
+		.now = cli->now,
+		.max_age = config->agent.max_age};
+	asking.topics = why_topics(config, asking.test, cli->arena, &asking.ask.clusters);
+	code = explain(&asking, config, &error);
+	if (!cli->abandoned) {
+		if (asking.list)
+			store_request_free(asking.list);
+		if (asking.marks)
+			store_request_free(asking.marks);
+		if (asking.health)
+			store_request_free(asking.health);
+		config_free(config);
+	}
+	return code;
+}
+
+const struct command why_command = {
+	.name = "why",
+	.arguments = "TEST METRIC [TIME|COMMIT]",
+	.summary = "Explain why a change was told, or why nothing was",
+	.details = "Reads the test's data and the agent's state, beside a running agent or "
+		   "without one, and goes the agent's way from the points to the message: what "
+		   "cycles are removed, which places the detector has tried near the time or the "
+		   "commit and what dropped each, whether and with which point the change is "
+		   "believed, what the agent knows and has told. In the end it says how large a "
+		   "change had to be there to be told within 24 points, by putting steps into the "
+		   "data and letting the points come. Without a time it is the last change that "
+		   "is known, else the newest point. METRIC may be the name of a series, as "
+		   "'p99{region=\"eu\"}'. Nothing is written and nobody is told.\n\n"
+		   "The exit code is 0, 2, 3 if the data could not be had, or 4.",
+	.parts = parts,
+	.options_size = sizeof(struct why_options),
+	.run = run,
+};

@@ -1,0 +1,90 @@
+/*
+ * A change point: the place in a series where one regime ends and another begins.
+ */
+#ifndef AGENT_CORE_CHANGE_H
+#define AGENT_CORE_CHANGE_H
+
+#include <stddef.h>
+
+/* Stored, as are the numbers: they stay. */
+enum change_kind {
+	CHANGE_STEP,
+	CHANGE_TREND, /* from place_from to place_to; index is where it has become visible */
+};
+
+static const char *const change_kind_names[] = {[CHANGE_STEP] = "step", [CHANGE_TREND] = "trend"};
+
+struct change {
+	size_t index;  /* of the first value of the new regime, counted in the caller's series, 1 <=
+			  index < n */
+	double pvalue; /* 0..1, of the test between the two neighbouring segments */
+	double mean_before, mean_after;
+	double stddev_before, stddev_after;
+	size_t count_before, count_after; /* existing points in the two segments */
+	double magnitude; /* max(|after/before - 1|, |before/after - 1|); a ratio over zero counts
+			     as 0 */
+
+	/* What a single outlier cannot turn over: levels of the nearest points to either side,
+	 * outliers clipped; of a trend, where it began and ended. */
+	enum change_kind kind;
+	double level_before, level_after;
+	double size, size_low, size_high; /* in percent of level_before, with its 95% interval; NaN
+					     where that is 0 or there are too few points */
+	size_t place_from, place_to; /* the places between which it lies with 95%, both included */
+	size_t cause_from, cause_to; /* the same with 99%: by these its cause is looked for */
+};
+
+/* The numbers of a change under their names in files and documents, in this order. */
+enum { CHANGE_MEANS = 6, CHANGE_LEVELS = 5 };
+
+static const char *const change_mean_names[CHANGE_MEANS] = {"forward_change_percent", "magnitude",
+	"mean_before", "mean_after", "stddev_before", "stddev_after"};
+static const char *const change_level_names[CHANGE_LEVELS] = {
+	"level_before", "level_after", "size", "size_low", "size_high"};
+
+/* How much higher the new level is, in percent of the old; 0 where the old one is 0. */
+static inline double change_percent(const struct change *change)
+{
+	if (change->mean_before == 0)
+		return 0;
+	return 100.0 * (change->mean_after / change->mean_before - 1.0);
+}
+
+static inline void change_means(const struct change *change, double out[CHANGE_MEANS])
+{
+	out[0] = change_percent(change);
+	out[1] = change->magnitude;
+	out[2] = change->mean_before;
+	out[3] = change->mean_after;
+	out[4] = change->stddev_before;
+	out[5] = change->stddev_after;
+}
+
+static inline void change_levels(const struct change *change, double out[CHANGE_LEVELS])
+{
+	out[0] = change->level_before;
+	out[1] = change->level_after;
+	out[2] = change->size;
+	out[3] = change->size_low;
+	out[4] = change->size_high;
+}
+
+/* Moves what is counted in points, by so many; what would lie before the first is there. */
+static inline void change_shift(struct change *change, ptrdiff_t by)
+{
+	size_t *const places[] = {&change->index, &change->place_from, &change->place_to,
+		&change->cause_from, &change->cause_to};
+
+	for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+		*places[i] =
+			(ptrdiff_t)*places[i] + by > 0 ? (size_t)((ptrdiff_t)*places[i] + by) : 0;
+}
+
+/* Which way the level went: 1 up, -1 down, 0 neither. */
+static inline int change_sign(const struct change *change)
+{
+	return (change->level_after > change->level_before) -
+	       (change->level_after < change->level_before);
+}
+
+#endif

@@ -1,0 +1,157 @@
+/*
+ * A list of open connections, each with the time by which its request must be complete.
+ */
+#include "agent/http/visits.h"
+
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "agent/core/arena.h"
+#include "agent/core/clock.h"
+
+static int socket_of(const struct visit *visit)
+{
+	return MHD_get_connection_info(visit->connection, MHD_CONNECTION_INFO_CONNECTION_FD)
+		->connect_fd;
+}
+
+static void shut(struct visit *visit)
+{
+	(void)shutdown(socket_of(visit), SHUT_RDWR);
+	visit->due = INT64_MAX;
+	visit->shut = true;
+}
+
+static const struct sockaddr *address_of(const struct visit *visit)
+{
+	return MHD_get_connection_info(visit->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS)
+		->client_addr;
+}
+
+static bool is_same_address(const struct sockaddr *a, const struct sockaddr *b)
+{
+	struct sockaddr_in v4[2];
+	struct sockaddr_in6 v6[2];
+
+	if (a->sa_family != b->sa_family)
+		return false;
+	if (a->sa_family == AF_INET) {
+		memcpy(&v4[0], a, sizeof v4[0]);
+		memcpy(&v4[1], b, sizeof v4[1]);
+		return v4[0].sin_addr.s_addr == v4[1].sin_addr.s_addr;
+	}
+	memcpy(&v6[0], a, sizeof v6[0]);
+	memcpy(&v6[1], b, sizeof v6[1]);
+	return memcmp(&v6[0].sin6_addr, &v6[1].sin6_addr, sizeof v6[0].sin6_addr) == 0;
+}
+
+/* Shuts the connection that has taken longest if there are more than `most`, of that address or,
+ * with NULL, of all. */
+static void keep_to(struct visits *visits, size_t most, const struct sockaddr *address)
+{
+	struct visit *longest = NULL;
+	size_t count = 0;
+
+	for (struct visit *visit = visits->first; visit; visit = visit->next) {
+		if (visit->shut || (address && !is_same_address(address_of(visit), address)))
+			continue;
+		count++;
+		if (!visit->held && (!longest || visit->since <= longest->since))
+			longest = visit; /* of those that began at one time, the first */
+	}
+	if (count > most && longest)
+		shut(longest);
+}
+
+static void begin(struct visits *visits, struct MHD_Connection *connection, void **out)
+{
+	struct visit *visit = memory_new(1, sizeof *visit);
+	int64_t now = clock_monotonic();
+
+	*visit = (struct visit){.connection = connection,
+		.since = now,
+		.due = now + visits->within,
+		.next = visits->first,
+		.link = &visits->first};
+	if (visit->next)
+		visit->next->link = &visit->next;
+	visits->first = visit;
+	*out = visit;
+	keep_to(visits, visits->of_an_address, address_of(visit));
+	keep_to(visits, visits->most, NULL);
+}
+
+static void end(struct visit *visit)
+{
+	*visit->link = visit->next;
+	if (visit->next)
+		visit->next->link = visit->link;
+	free(visit);
+}
+
+void http_visits_note(void *context, struct MHD_Connection *connection, void **visit,
+	enum MHD_ConnectionNotificationCode code)
+{
+	if (code == MHD_CONNECTION_NOTIFY_STARTED)
+		begin(context, connection, visit);
+	else
+		end(*visit);
+}
+
+static struct visit *visit_of(struct MHD_Connection *connection)
+{
+	return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)
+		->socket_context;
+}
+
+void http_visits_complete(struct MHD_Connection *connection)
+{
+	struct visit *visit = visit_of(connection);
+
+	visit->due = INT64_MAX;
+	visit->held = true;
+}
+
+void http_visits_answer(struct MHD_Connection *connection)
+{
+	struct visit *visit = visit_of(connection);
+
+	visit->due = INT64_MAX;
+	visit->since = clock_monotonic();
+	visit->held = false;
+}
+
+void http_visits_again(const struct visits *visits, struct MHD_Connection *connection)
+{
+	struct visit *visit = visit_of(connection);
+
+	visit->since = clock_monotonic();
+	visit->held = false;
+	if (!visit->shut)
+		visit->due = visit->since + visits->within;
+}
+
+int64_t http_visits_sweep(struct visits *visits)
+{
+	int64_t now = clock_monotonic(), next = INT64_MAX;
+
+	for (struct visit *visit = visits->first; visit; visit = visit->next) {
+		if (visit->due <= now)
+			shut(visit);
+		else if (visit->due < next)
+			next = visit->due;
+	}
+	return next == INT64_MAX ? -1 : next - now;
+}
+
+void http_visits_end(struct visits *visits)
+{
+	char byte;
+
+	for (struct visit *visit = visits->first; visit; visit = visit->next)
+		if (visit->due < INT64_MAX &&
+			recv(socket_of(visit), &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0)
+			shut(visit);
+}

@@ -1,0 +1,245 @@
+/*
+ * Compares the known changes of a series with those found now, one by one.
+ */
+#include "agent/monitor/closing.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "agent/core/when.h"
+
+/* Points by which a change may be off the end of another that it brings. */
+enum { NEAR = RECONCILE_TOLERANCE, TAIL_MOST = 25 };
+/* Points that come after a level is nearly back, in which it may turn out to be. */
+enum { PATIENCE = 100 };
+
+static int64_t time_at(const struct closing *closing, size_t index)
+{
+	return closing->times[index];
+}
+
+static bool is_improvement(const struct closing *closing, int sign)
+{
+	return closing->direction * sign > 0;
+}
+
+/* The index of the time, or of the next point; n if there is none. */
+static size_t index_of(const struct closing *closing, int64_t time)
+{
+	size_t low = 0, high = closing->n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (closing->times[middle] < time)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static bool is_near(size_t a, size_t b)
+{
+	return a > b ? a - b <= NEAR : b - a <= NEAR;
+}
+
+static bool is_open(const struct record *record)
+{
+	return record->state == CHANGE_CONFIRMED || record->state == CHANGE_MOVED;
+}
+
+static bool was_told(const struct record *record)
+{
+	return is_open(record) && (record->news == NEWS_PENDING || record->news == NEWS_QUEUED);
+}
+
+/* Whether what is found is undone by what else is; improvements are not. */
+static void judge_found(struct closing *closing)
+{
+	closing->ends = arena_array(closing->arena, closing->count, sizeof *closing->ends);
+	closing->covered = arena_array(closing->arena, closing->count, sizeof *closing->covered);
+	closing->held = arena_array(closing->arena, closing->count, sizeof *closing->held);
+	for (size_t i = 0; i < closing->count; i++) {
+		int sign = change_sign(&closing->changes[i]);
+
+		closing->ends[i] = (struct recovery){.way = SIZE_MAX};
+		if (!is_improvement(closing, sign))
+			closing->ends[i] = recovery_by_changes(
+				closing->values, closing->n, closing->changes, closing->count, i);
+	}
+}
+
+/* The last of the points that showed it was there when the series was last recorded. */
+static bool is_known(const struct closing *closing, size_t from)
+{
+	size_t last = from + RECOVERY_LEAST - 1;
+
+	return last < closing->n && closing->times[last] <= closing->recorded;
+}
+
+static void close_at(
+	const struct closing *closing, const struct recovery *end, struct closure *closure)
+{
+	closure->ending = ENDING_OVER;
+	closure->over = (struct recovered){time_at(closing, end->from), end->level};
+	closure->silent = is_known(closing, end->from);
+}
+
+/* The level of before has come back while the change itself lies before the first point. */
+static struct recovery end_of_old(const struct closing *closing, const struct record *known)
+{
+	if (closing->n == 0 || known->item.time >= closing->times[0] ||
+		is_improvement(closing, known->sign))
+		return (struct recovery){.way = SIZE_MAX};
+	return recovery_of_old(closing->values, closing->n, closing->changes, closing->count,
+		known->item.change.level_before, known->item.change.level_after);
+}
+
+static struct recovery end_of_excursion(const struct closing *closing, const struct record *known)
+{
+	const struct change *change = &known->item.change;
+	struct told_step told = {.place = index_of(closing, known->item.time),
+		.step = change->level_after - change->level_before,
+		.followed = change->count_after};
+
+	return recovery_of_excursion(
+		closing->values, closing->n, closing->changes, closing->count, &told);
+}
+
+static void judge_known(struct closing *closing, const struct record *known, enum fate fate,
+	size_t partner, struct closure *closure)
+{
+	struct recovery end = {.way = SIZE_MAX};
+
+	*closure = (struct closure){0};
+	if (!is_open(known))
+		return;
+	if (partner != RECONCILE_NONE)
+		end = closing->ends[partner];
+	else if (fate == FATE_OUTSIDE)
+		end = end_of_old(closing, known);
+	else if (known->item.change.kind == CHANGE_STEP)
+		end = end_of_excursion(closing, known);
+	closing->waiting |= end.verdict == RECOVERY_WAIT && closing->n - end.from <= PATIENCE;
+	if (end.verdict == RECOVERY_OVER)
+		close_at(closing, &end, closure);
+	else if (end.verdict == RECOVERY_WAIT && end.few && fate == FATE_GONE)
+		closure->ending = ENDING_WAIT;
+	if (end.way != SIZE_MAX && was_told(known)) {
+		closing->covered[end.way] |= end.verdict == RECOVERY_OVER && !end.beyond;
+		closing->held[end.way] |= end.verdict == RECOVERY_WAIT && end.few;
+	}
+}
+
+/* Where it ended, the level went as far again. */
+static bool is_beyond(const struct record *known, double level)
+{
+	const struct change *change = &known->item.change;
+	double step = change->level_after - change->level_before;
+
+	return (level - change->level_before) / step < -0.5;
+}
+
+/* The change is the way back of one that has recovered, before or now. */
+static bool ends_one(const struct closing *closing, const struct record *known, size_t count,
+	size_t index, int sign)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct recovered *over = known[i].state == CHANGE_RECOVERED
+						       ? &known[i].item.over
+						       : &closing->closures[i].over;
+
+		if (over->time > known[i].item.time && known[i].sign == -sign &&
+			is_near(index_of(closing, over->time), index) &&
+			!is_beyond(&known[i], over->level))
+			return true;
+	}
+	return false;
+}
+
+/* What ended an excursion goes with it; and who was told of it knows that the other is over. */
+static void judge_ways(struct closing *closing, const struct record *known, size_t open,
+	size_t count, const struct reconciliation *result)
+{
+	for (size_t i = 0; i < open; i++) {
+		struct closure *closure = &closing->closures[i];
+		size_t index = index_of(closing, known[i].item.time);
+
+		if (!is_open(&known[i]) || closure->ending != ENDING_NONE ||
+			!ends_one(closing, known, count, index, known[i].sign))
+			continue;
+		for (size_t j = 0; was_told(&known[i]) && j < open; j++)
+			if (closing->closures[j].ending == ENDING_OVER &&
+				known[j].sign == -known[i].sign &&
+				known[i].item.change.kind == CHANGE_STEP &&
+				is_near(index_of(closing, closing->closures[j].over.time), index))
+				closing->closures[j].silent = true;
+		if (result->fates[i] == FATE_GONE)
+			closure->ending = ENDING_LOST;
+	}
+}
+
+/* The last values lie at the level of the change, beyond the middle of its step. */
+static bool is_up_again(const struct closing *closing, size_t which, size_t from)
+{
+	const struct change *change = &closing->changes[which];
+	double middle = 0.5 * (change->level_before + change->level_after);
+	size_t beyond = 0, seen = 0;
+
+	for (size_t i = closing->n; i > from && seen < TAIL_MOST; i--) {
+		double value = closing->values[i - 1];
+
+		if (!isfinite(value))
+			continue;
+		seen++;
+		beyond += (value - middle) * (change->level_after - change->level_before) > 0;
+	}
+	return seen >= RECOVERY_LEAST && 2 * beyond > seen;
+}
+
+/* One that has recovered, and is found, is open again if there is no way back any more. */
+static void judge_recovered(
+	struct closing *closing, const struct record *known, size_t which, struct closure *closure)
+{
+	*closure = (struct closure){0};
+	if (which != RECONCILE_NONE && closing->ends[which].verdict == RECOVERY_NONE &&
+		is_up_again(closing, which, index_of(closing, known->item.over.time)))
+		closure->ending = ENDING_BACK;
+}
+
+/* What is not believed yet is told with its end, once it is; what brings it back then tells nothing
+ * new, but where both are new. */
+static void judge_untold(
+	struct closing *closing, const struct record *known, const struct reconciliation *result)
+{
+	for (size_t i = 0; i < closing->count; i++) {
+		const struct recovery *end = &closing->ends[i];
+		size_t record = result->known_of[i];
+
+		if (end->way == SIZE_MAX || (record != RECONCILE_NONE && is_open(&known[record])))
+			continue;
+		if (end->verdict == RECOVERY_WAIT && end->few)
+			closing->held[end->way] = true;
+		else if (end->verdict == RECOVERY_OVER && !end->beyond &&
+			 record != RECONCILE_NONE && known[record].news != NEWS_SILENT)
+			closing->covered[end->way] = true;
+	}
+}
+
+void closing_judge(struct closing *closing, const struct record *known, size_t open, size_t count,
+	const struct reconciliation *result)
+{
+	judge_found(closing);
+	closing->closures = arena_array(closing->arena, count, sizeof *closing->closures);
+	for (size_t i = 0; i < open; i++)
+		judge_known(closing, &known[i], result->fates[i], result->found_of[i],
+			&closing->closures[i]);
+	judge_ways(closing, known, open, count, result);
+	judge_untold(closing, known, result);
+	for (size_t i = open; i < count; i++)
+		judge_recovered(closing, &known[i], result->found_of[i], &closing->closures[i]);
+	for (size_t i = 0; i < closing->count; i++)
+		closing->covered[i] |= ends_one(closing, known + open, count - open,
+			closing->changes[i].index, change_sign(&closing->changes[i]));
+}

@@ -1,0 +1,239 @@
+/*
+ * A cluster is recorded as a change of its group, with the name and the levels of the member that
+ * is nearest to its centroid, and a size that is the median of its members'. What the record calls
+ * the series are the best members, by which the cluster is known again. Clusters that are not found
+ * any more are left as they are: that a crowd has fallen apart does not mean that it did not move.
+ */
+#include "agent/monitor/cluster_news.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/analysis/shapes_coalesce.h"
+#include "agent/core/buf.h"
+#include "agent/core/hash.h"
+#include "agent/monitor/reconcile.h"
+
+enum { LABELS_TOLD = 3 };
+
+void cluster_memory_free(struct cluster_memory *memory)
+{
+	free(memory->sightings);
+	free(memory->covered);
+	*memory = (struct cluster_memory){0};
+}
+
+static struct cluster_sighting *find_sighting(const struct cluster_memory *memory, int64_t id)
+{
+	for (size_t i = 0; i < memory->sighting_count; i++)
+		if (memory->sightings[i].id == id)
+			return &memory->sightings[i];
+	return NULL;
+}
+
+static uint64_t hash_series(const char *test, const char *identity)
+{
+	uint64_t hash = hash_add(HASH_START, test, strlen(test) + 1);
+
+	return hash_add(hash, identity, strlen(identity) + 1);
+}
+
+static int compare_covered(const void *a, const void *b)
+{
+	const struct covered *left = a, *right = b;
+
+	return (left->series > right->series) - (left->series < right->series);
+}
+
+static void cover(struct cluster_memory *memory, const struct shape_report *report)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < report->count; i++)
+		count += report->shapes[i].count;
+	free(memory->covered);
+	memory->reach = report->reach;
+	memory->covered = memory_new(count, sizeof *memory->covered);
+	memory->covered_count = 0;
+	for (size_t i = 0; i < report->count; i++) {
+		const struct shape *shape = &report->shapes[i];
+
+		for (size_t j = 0; j < shape->count; j++)
+			memory->covered[memory->covered_count++] = (struct covered){
+				hash_series(shape->members[j].test, shape->members[j].identity),
+				shape->time, shape->spacing, shape->sign};
+	}
+	qsort(memory->covered, count, sizeof *memory->covered, compare_covered);
+}
+
+bool cluster_covers(const struct cluster_memory *memory, const struct record *record)
+{
+	uint64_t series = hash_series(record->item.test, record->series);
+	size_t low = 0, high = memory->covered_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (memory->covered[middle].series < series)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; low < memory->covered_count && memory->covered[low].series == series; low++) {
+		const struct covered *at = &memory->covered[low];
+		int64_t spacing = at->spacing > record->spacing ? at->spacing : record->spacing;
+		int64_t apart = at->time - record->item.time;
+
+		if (at->sign == record->sign && llabs(apart) <= RECONCILE_TOLERANCE * spacing)
+			return true;
+	}
+	return false;
+}
+
+/* "96% renderer=gpu, 90% region=eu", or NULL. */
+static const char *shared_text(const struct shape *shape, struct arena *arena)
+{
+	struct buf text = {0};
+	const char *shared = NULL;
+
+	for (size_t i = 0; i < shape->label_count && i < LABELS_TOLD; i++)
+		buf_printf(&text, "%s%.0f%% %s", i ? ", " : "", 100 * shape->labels[i].share,
+			shape->labels[i].text);
+	if (text.length > 0)
+		shared = arena_strndup(arena, text.data, text.length);
+	buf_free(&text);
+	return shared;
+}
+
+/* The levels of the nearest, the size of all. */
+static struct change change_of(const struct shape *shape)
+{
+	struct change change = shape->change;
+
+	if (isfinite(shape->ratio)) {
+		change.size = 100 * (shape->ratio - 1);
+		change.size_low = change.size_high = (double)NAN;
+	}
+	return change;
+}
+
+static struct announcement announce(
+	struct arena *arena, const char *group, const struct shape *shape)
+{
+	return (struct announcement){.test = arena_strdup(arena, group),
+		.metric = arena_printf(
+			arena, "%s: %s", shape->members[0].test, shape->members[0].series),
+		.unit = arena_strdup(arena, shape->unit),
+		.direction = shape->direction,
+		.time = shape->time,
+		.change = change_of(shape),
+		.commit_before = arena_strdup(arena, shape->commit_before),
+		.commit_after = arena_strdup(arena, shape->commit_after),
+		.version_before = arena_strdup(arena, shape->version_before),
+		.version_after = arena_strdup(arena, shape->version_after),
+		.slope = (double)NAN,
+		.place_from = shape->time,
+		.place_to = shape->time,
+		.place_commit_before = arena_strdup(arena, shape->commit_before),
+		.place_commit_after = arena_strdup(arena, shape->commit_after),
+		.place_version_before = arena_strdup(arena, shape->version_before),
+		.place_version_after = arena_strdup(arena, shape->version_after),
+		.members = shape->count,
+		.suspects = attribution_copy(arena, &shape->suspects),
+		.shared = shared_text(shape, arena)};
+}
+
+static struct record record_of(
+	struct arena *arena, const char *group, const struct shape *shape, int64_t now)
+{
+	return (struct record){.item = announce(arena, group, shape),
+		.series = coalesce_best(shape, arena),
+		.branch = "",
+		.sign = shape->sign,
+		.state = CHANGE_CONFIRMED,
+		.news = NEWS_PENDING,
+		.first_seen = now,
+		.spacing = shape->spacing};
+}
+
+static struct known_shape *list_known(struct arena *arena, const struct cluster_memory *memory,
+	const struct record *known, size_t count)
+{
+	struct known_shape *list = arena_array(arena, count, sizeof *list);
+
+	for (size_t i = 0; i < count; i++) {
+		const struct cluster_sighting *last = find_sighting(memory, known[i].item.id);
+
+		list[i] = (struct known_shape){.time = last ? last->time : known[i].item.time,
+			.spacing = known[i].spacing,
+			.sign = known[i].sign,
+			.best = known[i].series};
+	}
+	return list;
+}
+
+/* A known cluster is seen again: true if it is clearer than ever since the start. */
+static bool see(struct cluster_memory *memory, int64_t id, const struct shape *shape)
+{
+	struct cluster_sighting *last = find_sighting(memory, id);
+
+	if (!last) {
+		memory->sightings = memory_resize(
+			memory->sightings, memory->sighting_count + 1, sizeof *memory->sightings);
+		memory->sightings[memory->sighting_count++] =
+			(struct cluster_sighting){id, shape->time, shape->regression};
+		return false;
+	}
+	last->time = shape->time;
+	if (fabs(shape->regression) <= fabs(last->regression))
+		return false;
+	last->regression = shape->regression;
+	return true;
+}
+
+static void add_update(struct store_request *request, const struct record *known,
+	const struct shape *shape, const char *group, int64_t now)
+{
+	struct announcement *item = arena_alloc(request->arena, sizeof *item);
+
+	*item = announce(request->arena, group, shape);
+	request->updates[request->update_count++] = (struct record_update){.id = known->item.id,
+		.time = shape->time,
+		.now = now,
+		.state = shape->time != known->item.time ? CHANGE_MOVED : known->state,
+		.item = item};
+}
+
+void cluster_news(const char *group, const struct shape_report *report, const struct record *known,
+	size_t known_count, const struct news_clock *clock, struct cluster_memory *memory,
+	struct store_request *request)
+{
+	bool newer = memory->reach > 0 && report->reach > memory->reach;
+	int64_t now = clock->now, oldest = news_oldest(clock, report->reach, newer);
+	struct arena *arena = request->arena;
+	size_t *known_of = arena_array(arena, report->count, sizeof *known_of);
+	bool *seen = arena_array(arena, known_count, sizeof *seen);
+
+	request->records = arena_array(arena, report->count, sizeof *request->records);
+	request->updates = arena_array(arena, report->count, sizeof *request->updates);
+	coalesce(report->shapes, report->count, list_known(arena, memory, known, known_count),
+		known_count, known_of);
+	for (size_t i = 0; i < report->count; i++) {
+		const struct shape *shape = &report->shapes[i];
+		size_t at = known_of[i];
+
+		if (at == COALESCE_NONE) {
+			struct record *record = &request->records[request->record_count++];
+
+			*record = record_of(arena, group, shape, now);
+			if (shape->time < oldest)
+				record->news = NEWS_SILENT;
+		} else if (!seen[at]) {
+			seen[at] = true;
+			if (see(memory, known[at].item.id, shape))
+				add_update(request, &known[at], shape, group, now);
+		}
+	}
+	cover(memory, report);
+}

@@ -1,0 +1,112 @@
+#include "agent/monitor/hold.h"
+
+#include <math.h>
+
+#define DAY INT64_C(86400000)
+#define MONDAY (4 * DAY) /* 1970-01-05 */
+
+enum {
+	SATURDAY = 5,
+	RANGE_DAYS = 3,    /* days that are needed to know a day */
+	RANGE_WEEKEND = 4, /* days that a weekend is held and a bit */
+};
+
+/* Of what is left of a step, so small a share counts as nothing. */
+static const double NOTHING = 0.05;
+
+static int64_t modulo(int64_t a, int64_t b)
+{
+	return (a % b + b) % b;
+}
+
+static int64_t local_time(const struct season_clock *clock, int64_t ms)
+{
+	return clock->local ? clock->local(clock->zone, ms) : ms;
+}
+
+/* When clocks show that local time: for the first time at or after `near`, a day or two before. */
+static int64_t time_of_local(const struct season_clock *clock, int64_t near, int64_t wanted)
+{
+	int64_t time = near + (wanted - local_time(clock, near));
+
+	return time + (wanted - local_time(clock, time));
+}
+
+static int64_t end_of_weekend(const struct season_clock *clock, int64_t seen)
+{
+	int64_t local = local_time(clock, seen), today = local - modulo(local, DAY);
+	int64_t weekday = modulo(today - MONDAY, 7 * DAY) / DAY;
+
+	if (weekday < SATURDAY)
+		return seen;
+	return time_of_local(clock, seen, today + (7 - weekday) * DAY) + DAY;
+}
+
+int64_t hold_until(const struct season *season, int64_t range, int64_t time, int64_t seen)
+{
+	int64_t until = seen, gone = range > 0 ? time + range / 4 * 3 : INT64_MAX;
+
+	if (range <= 0)
+		range = INT64_MAX;
+	if ((season->undecided & SEASON_WEEKLY) && range >= RANGE_WEEKEND * DAY)
+		until = end_of_weekend(&season->clock, seen);
+	if ((season->undecided & SEASON_DAILY) && range >= RANGE_DAYS * DAY && until < seen + DAY)
+		until = seen + DAY;
+	if (until > gone)
+		until = gone;
+	return until > seen ? until : seen;
+}
+
+/* The level behind `last` is that before `first`. */
+static bool is_back(const struct held *first, const struct held *last)
+{
+	double step = fabs(first->level_after - first->level_before);
+	double left = fabs(last->level_after - first->level_before);
+
+	return left < step / 2 &&
+	       (left <= NOTHING * step ||
+		       (last->low <= first->level_before && first->level_before <= last->high));
+}
+
+static bool all_believed(const struct held *changes, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!changes[i].believed)
+			return false;
+	return true;
+}
+
+/* How many, from the first on, come to nothing together; 0: they do not. */
+static size_t count_over(const struct held *changes, size_t count)
+{
+	for (size_t i = count; i > 1; i--)
+		if (changes[i - 1].seen < changes[0].until && is_back(&changes[0], &changes[i - 1]))
+			return i;
+	return 0;
+}
+
+void hold_judge(struct held *changes, size_t count, int64_t now)
+{
+	int64_t until = INT64_MIN;
+
+	for (size_t i = 0; i < count; i++) {
+		if (changes[i].seen < until && changes[i].until < until)
+			changes[i].until = until;
+		until = changes[i].until > until ? changes[i].until : until;
+		changes[i].verdict = now < changes[i].until ? HOLD_WAIT : HOLD_NOT;
+	}
+	for (size_t i = 0; i < count;) {
+		bool held = changes[i].until > changes[i].seen;
+		size_t over = held && changes[i].verdict == HOLD_NOT
+				      ? count_over(changes + i, count - i)
+				      : 0;
+		bool sure = all_believed(changes + i, over);
+
+		for (size_t j = i; j < i + over; j++)
+			if (sure)
+				changes[j].verdict = HOLD_OVER;
+			else if (now < changes[i].until + DAY)
+				changes[j].verdict = HOLD_WAIT;
+		i += over > 0 ? over : 1;
+	}
+}

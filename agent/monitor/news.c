@@ -1,0 +1,762 @@
+/*
+ * Each series is reconciled with what is known of it, if anything is or was found: what that takes
+ * is as long as the series and is given back after each. The points that count are those that
+ * exist: a row of a file in which this series has no value is no point of it.
+ *
+ * A found change that is not known, or is known as a candidate, is a suspect until all series have
+ * been looked at.
+ */
+#include "agent/monitor/news.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/when.h"
+#include "agent/monitor/belief.h"
+#include "agent/monitor/closing.h"
+#include "agent/monitor/reconcile.h"
+#include "agent/store/announce.h"
+#include "detectors/standing.h"
+
+enum { CORRECTIONS_MOST = 3 };
+
+/* What levels of a trend may move by without being written anew, as a share of its rise: they do so
+ * with each point that comes behind it. */
+static const double HAIR = 0.02;
+
+/* One series on its way from findings to news. */
+struct subject {
+	struct store_request *request;
+	struct findings *findings;
+	const struct detection *detection;
+	struct suspects *suspects;
+	struct hindsight *hindsight;        /* or NULL */
+	const char *test, *branch, *series; /* in the request's arena */
+	const char *environment;            /* the test's, or NULL */
+	const struct news_clock *clock;
+	int64_t now, oldest, clock_now; /* clock_now: of the series' own clock */
+	int64_t *times;                 /* of the points that exist */
+	size_t *positions;              /* for each point of the axis: how many exist before it */
+	size_t n, update_room;
+	struct closing closing;
+	struct news_tally *tally;
+};
+
+/* The first point at that time or after it; n: there is none. */
+static size_t first_from(const int64_t *times, size_t n, int64_t time)
+{
+	size_t low = 0, high = n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (times[middle] < time)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static void existing_points(struct subject *subject, struct arena *scratch)
+{
+	const struct series *series = subject->findings->series;
+	const double *values = findings_points(subject->findings);
+	size_t n = series->axis->n;
+
+	subject->times = arena_array(scratch, n, sizeof *subject->times);
+	subject->positions = arena_array(scratch, n, sizeof *subject->positions);
+	for (size_t i = 0; i < n; i++) {
+		subject->positions[i] = subject->n;
+		if (!isnan(values[i]))
+			subject->times[subject->n++] = series->axis->times[i];
+	}
+}
+
+/* The mean distance of the points around one. */
+static int64_t spacing_at(const struct subject *subject, size_t position)
+{
+	size_t first = position > RECONCILE_TOLERANCE ? position - RECONCILE_TOLERANCE : 0;
+	size_t last = position + RECONCILE_TOLERANCE < subject->n ? position + RECONCILE_TOLERANCE
+								  : subject->n - 1;
+
+	if (last <= first)
+		return 0;
+	return (subject->times[last] - subject->times[first]) / (int64_t)(last - first);
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+int64_t news_oldest(const struct news_clock *clock, int64_t newest, bool newer)
+{
+	int64_t now = clock->now;
+
+	if (clock->oldest == WHEN_ALWAYS || clock->oldest == WHEN_NEVER)
+		return clock->oldest;
+	if (newer)
+		now = least(now, newest);
+	else if (clock->ahead > 0)
+		now = least(now, newest > now - clock->ahead ? newest : now - clock->ahead);
+	return now - (clock->now - clock->oldest);
+}
+
+static int64_t oldest_of(const struct subject *subject)
+{
+	const struct news_clock *clock = subject->clock;
+
+	return news_oldest(clock, subject->n > 0 ? subject->times[subject->n - 1] : clock->now,
+		subject->hindsight && subject->hindsight->newer);
+}
+
+/* Of a change that so many points followed at `time` when it was first seen: when that was, and how
+ * it is held. */
+static void set_hold(
+	const struct subject *subject, struct suspect *suspect, int64_t time, size_t followed)
+{
+	const struct hindsight *hindsight = subject->hindsight;
+	size_t place = first_from(subject->times, subject->n, time);
+	size_t now = first_from(subject->times, subject->n, suspect->record->item.time);
+	size_t last = place + (followed > 0 ? followed - 1 : 0);
+
+	last = last < subject->n ? last : subject->n - 1;
+	suspect->seen = subject->times[last];
+	suspect->until = hold_until(
+		&subject->findings->season, hindsight ? hindsight->range : 0, time, suspect->seen);
+	suspect->first_count = last >= now ? last - now + 1 : 1;
+}
+
+/* The series' own; that on the wall goes on for one that has ended. If that is ahead, nothing is
+ * held. */
+static int64_t clock_of(const struct subject *subject)
+{
+	int64_t wall = subject->clock->now - HOLD_GRACE;
+	int64_t newest = subject->n > 0 ? subject->times[subject->n - 1] : wall;
+
+	return newest > wall ? newest : wall;
+}
+
+static struct suspect *add_suspect(
+	struct subject *subject, const struct change *change, bool silent)
+{
+	struct store_request *request = subject->request;
+	struct suspects *suspects = subject->suspects;
+	struct suspect *suspect = &suspects->items[suspects->count];
+	struct record *record = &request->records[suspects->count++];
+
+	suspect->record = record;
+	suspect->detection = subject->detection;
+	suspect->believed =
+		confirm_holds(&subject->detection->confirm, change, change->count_after);
+	suspect->hindsight = subject->hindsight;
+	record->item = announce_change(request->arena, subject->test, subject->environment,
+		subject->findings->series, change);
+	findings_basis(request->arena, subject->findings, change, &record->item);
+	record->series = subject->series;
+	record->branch = subject->branch;
+	record->sign = change_sign(change);
+	record->state = CHANGE_CONFIRMED;
+	record->news = silent || record->item.time < subject->oldest ? NEWS_SILENT : NEWS_PENDING;
+	record->first_seen = subject->now;
+	record->spacing = spacing_at(subject, subject->positions[change->index]);
+	set_hold(subject, suspect, record->item.time, change->count_after);
+	suspect->clock = subject->clock_now;
+	return suspect;
+}
+
+/* What is over by now is recorded with its end; what may be the end of another waits. */
+static void add_end(
+	const struct subject *subject, struct suspect *suspect, const struct change *change)
+{
+	const struct closing *closing = &subject->closing;
+	size_t which = (size_t)(change - subject->findings->changes);
+	const struct recovery *end = &closing->ends[which];
+	struct record *record = suspect->record;
+
+	if (closing->held[which] && record->news == NEWS_PENDING)
+		suspect->believed = false;
+	suspect->covered = closing->covered[which] && suspect->believed;
+	suspect->exempt |= suspect->covered;
+	if (end->verdict != RECOVERY_OVER)
+		return;
+	record->state = CHANGE_RECOVERED;
+	record->item.over = (struct recovered){closing->times[end->from], end->level};
+}
+
+/* It was not believed when it was found last, or lost before it was. */
+static bool was_candidate(const struct record *known)
+{
+	return known->state == CHANGE_CANDIDATE ||
+	       (known->state == CHANGE_WITHDRAWN && known->news == NEWS_HELD);
+}
+
+static bool is_revising(const struct subject *subject)
+{
+	return subject->hindsight && subject->hindsight->revising;
+}
+
+/* The same points, after a restart. By other cycles they may be looked at otherwise, and what shows
+ * only now has to wait for the next point; without cycles it is by other values. */
+static bool is_old(const struct subject *subject)
+{
+	const struct hindsight *hindsight = subject->hindsight;
+
+	return hindsight && hindsight->restarted && !hindsight->grown;
+}
+
+/*
+ * A candidate is found again. Where nothing else is new it is as believable as it was, but for the
+ * time for which it was held. Whether it is too old to be told was decided when it was first seen.
+ * One that was lost begins anew, with its age, too; if it is too old by now, there is nothing to
+ * wait for.
+ */
+static void add_candidate(
+	struct subject *subject, const struct change *change, const struct record *known)
+{
+	struct suspect *suspect = add_suspect(subject, change, known->news == NEWS_SILENT);
+	struct record *record = suspect->record;
+
+	suspect->known = known;
+	suspect->grown = !subject->hindsight || subject->hindsight->grown;
+	record->item.id = known->item.id;
+	record->believed = true;
+	record->first_seen = known->first_seen;
+	record->updated = subject->now;
+	record->runs = 1;
+	if (known->state == CHANGE_CANDIDATE) {
+		set_hold(subject, suspect, known->item.time, known->item.change.count_after);
+		suspect->believed = confirm_holds(
+			&subject->detection->confirm, change, known->item.change.count_after);
+		record->news = known->news == NEWS_SILENT ? NEWS_SILENT : NEWS_PENDING;
+		record->runs = known->runs + suspect->grown;
+		if (is_old(subject) && suspect->until == suspect->seen)
+			suspect->believed = false;
+	} else if (record->news == NEWS_SILENT) {
+		suspect->believed = suspect->exempt = true;
+	} else if (is_old(subject) && subject->findings->season.cycles) {
+		suspect->believed = false; /* by other cycles; without any it is by other values */
+	}
+	add_end(subject, suspect, change);
+}
+
+static struct record_update *add_update(
+	struct subject *subject, const struct record *known, enum change_state state, int64_t time)
+{
+	struct store_request *request = subject->request;
+	struct record_update *update = &request->updates[request->update_count++];
+
+	assert(request->update_count <= subject->update_room);
+	*update = (struct record_update){
+		.id = known->item.id, .state = state, .time = time, .now = subject->now};
+	return update;
+}
+
+/*
+ * A deployment that was noted late is told, but not for ever. What an earlier version recorded has
+ * nothing to compare with.
+ */
+static bool correct(struct subject *subject, const struct record *known, struct announcement *item)
+{
+	struct attribution *suspects = &item->suspects;
+	const struct attribution *before = &known->item.suspects;
+
+	suspects->corrections = before->corrections;
+	if (!before->known || !suspects->known || before->corrections >= CORRECTIONS_MOST ||
+		known->state == CHANGE_WITHDRAWN || known->news != NEWS_QUEUED ||
+		!attribution_gained(suspects, before))
+		return false;
+	suspects->corrections++;
+	subject->tally->corrected++;
+	return true;
+}
+
+/* It is known as it is seen now; but how many points followed it when it was told is what its
+ * standing is judged by. */
+static void follow(struct subject *subject, const struct record *known, enum change_state state,
+	const struct change *change)
+{
+	struct arena *arena = subject->request->arena;
+	const struct series *series = subject->findings->series;
+	struct announcement *item = arena_alloc(arena, sizeof *item);
+	struct record_update *update;
+
+	*item = announce_change(arena, subject->test, subject->environment, series, change);
+	item->change.count_after = known->item.change.count_after;
+	update = add_update(subject, known, state, item->time);
+	update->item = item;
+	update->corrected = correct(subject, known, item);
+}
+
+/* A trend has gone further, or is seen otherwise by more than a hair. */
+static bool has_grown(
+	const struct subject *subject, const struct record *known, const struct change *change)
+{
+	const struct change *before = &known->item.change;
+	const int64_t *times = subject->findings->series->axis->times;
+	double rise = fabs(change->level_after - change->level_before);
+	double moved = fmax(fabs(change->level_before - before->level_before),
+		fabs(change->level_after - before->level_after));
+
+	if (change->kind != CHANGE_TREND && before->kind != CHANGE_TREND)
+		return false;
+	return change->kind != before->kind ||
+	       times[change->place_from] != known->item.place_from ||
+	       times[change->place_to] != known->item.place_to || moved > HAIR * rise;
+}
+
+/* One that stays where it was told: but of a trend it is told how far it has gone. */
+static void keep_up(
+	struct subject *subject, const struct record *known, const struct change *change)
+{
+	if (known->state == CHANGE_WITHDRAWN || known->item.change.kind != CHANGE_TREND ||
+		change->kind != CHANGE_TREND || !subject->hindsight->grown ||
+		!has_grown(subject, known, change))
+		return;
+	follow(subject, known, known->state, change);
+	subject->request->updates[subject->request->update_count - 1].time = known->item.time;
+}
+
+/* What was deployed is known otherwise now, as a deployment has been noted late. What an earlier
+ * version recorded has nothing to compare with. */
+static bool has_other_suspects(
+	const struct subject *subject, const struct record *known, const struct change *change)
+{
+	struct attribution now;
+
+	if (!known->item.suspects.known)
+		return false;
+	now = attribution_of(subject->request->arena, subject->findings->series, change);
+	return now.known && !attribution_same(&now, &known->item.suspects);
+}
+
+static void close(
+	struct subject *subject, const struct record *known, const struct closure *closure)
+{
+	struct record_update *update =
+		add_update(subject, known, CHANGE_RECOVERED, known->item.time);
+
+	update->over = closure->over;
+	update->silent = closure->silent;
+	subject->tally->recovered++;
+}
+
+static void lose(struct subject *subject, const struct record *known)
+{
+	if (known->state == CHANGE_WITHDRAWN)
+		return;
+	add_update(subject, known, CHANGE_WITHDRAWN, known->item.time);
+	if (known->state == CHANGE_CANDIDATE)
+		subject->tally->lost++;
+	else
+		subject->tally->withdrawn++;
+}
+
+/* It has been believed, and there is evidence of it, whether or not it is found. */
+static bool stands(const struct subject *subject, const struct record *known)
+{
+	struct findings *findings = subject->findings;
+	const struct axis *axis = findings->series->axis;
+
+	if (known->state != CHANGE_CONFIRMED && known->state != CHANGE_MOVED)
+		return false;
+	return standing_holds(findings_values(subject->request->arena, findings), axis->n,
+		findings->changes, findings->count,
+		first_from(axis->times, axis->n, known->item.time), known->sign);
+}
+
+/*
+ * Near the last point, and with fewer behind it than it was found on: the newest are late, or were
+ * taken back, and what is left cannot show it.
+ */
+static bool lacks_points(const struct subject *subject, const struct record *known)
+{
+	size_t after = subject->n - first_from(subject->times, subject->n, known->item.time);
+
+	return after < RECONCILE_TOLERANCE && after < known->item.change.count_after;
+}
+
+/* `change`: the one that it is found as; NULL of one that is not found. */
+static void judge_known(struct subject *subject, const struct record *known, enum fate fate,
+	const struct change *change)
+{
+	bool withdrawn = known->state == CHANGE_WITHDRAWN;
+
+	switch (fate) {
+	case FATE_SAME:
+		if (withdrawn)
+			follow(subject, known, CHANGE_CONFIRMED, change);
+		else if (has_grown(subject, known, change) ||
+			 has_other_suspects(subject, known, change))
+			follow(subject, known, known->state, change);
+		break;
+	case FATE_MOVED: follow(subject, known, CHANGE_MOVED, change); break;
+	case FATE_GONE:
+		if (!lacks_points(subject, known) && !stands(subject, known))
+			lose(subject, known);
+		return;
+	case FATE_OUTSIDE: return;
+	}
+	subject->tally->moved += fate == FATE_MOVED;
+	subject->tally->returned += withdrawn;
+}
+
+static struct known *list_known(struct arena *scratch, const struct record *known, size_t count)
+{
+	struct known *list = arena_array(scratch, count, sizeof *list);
+
+	for (size_t i = 0; i < count; i++)
+		list[i] = (struct known){.id = known[i].item.id,
+			.time = known[i].item.time,
+			.sign = known[i].sign,
+			.withdrawn = known[i].state == CHANGE_WITHDRAWN};
+	return list;
+}
+
+/* The existing point of that time, else the next one. */
+static size_t position_of(const struct subject *subject, int64_t time)
+{
+	size_t position = first_from(subject->times, subject->n, time);
+
+	return position < subject->n ? position : subject->n - 1;
+}
+
+/* These windows see the known change otherwise in the points that were there before: not at all,
+ * elsewhere, or although it is withdrawn. */
+static bool is_otherwise(
+	const struct hindsight *hindsight, const struct record *known, size_t before)
+{
+	if (before == RECONCILE_NONE || known->state == CHANGE_WITHDRAWN)
+		return (before == RECONCILE_NONE) != (known->state == CHANGE_WITHDRAWN);
+	return hindsight->before[before].time != known->item.time;
+}
+
+/*
+ * What these windows see otherwise in the points that were there before: known changes of which
+ * that is so are kept from now on, and of what was rejected the list is returned. A candidate has
+ * not been told, and is judged as ever.
+ */
+static struct known *look_back(struct subject *subject, struct arena *scratch,
+	const struct known *known, const struct record *records, size_t count,
+	size_t *rejected_count)
+{
+	struct hindsight *hindsight = subject->hindsight;
+	size_t n = hindsight->before_count;
+	struct found *before = arena_array(scratch, n, sizeof *before);
+	struct known *rejected = arena_array(scratch, n, sizeof *rejected);
+	struct reconciliation result;
+
+	for (size_t i = 0; i < n; i++)
+		before[i] = (struct found){.index = position_of(subject, hindsight->before[i].time),
+			.sign = hindsight->before[i].sign};
+	reconcile(scratch, subject->times, subject->n, known, count, before, n, &result);
+	free(hindsight->kept);
+	hindsight->kept = memory_new(count, sizeof *hindsight->kept);
+	hindsight->kept_count = 0;
+	for (size_t i = 0; i < count; i++)
+		if ((known[i].time < hindsight->until ||
+			    (!hindsight->grown && !known[i].withdrawn)) &&
+			records[i].state != CHANGE_CANDIDATE &&
+			is_otherwise(hindsight, &records[i], result.found_of[i]))
+			hindsight->kept[hindsight->kept_count++] = known[i].id;
+	*rejected_count = 0;
+	for (size_t i = 0; i < n; i++)
+		if ((hindsight->before[i].under_way ||
+			    hindsight->before[i].time < hindsight->until) &&
+			result.known_of[i] == RECONCILE_NONE)
+			rejected[(*rejected_count)++] = (struct known){.id = (int64_t)i,
+				.time = hindsight->before[i].time,
+				.sign = hindsight->before[i].sign};
+	return rejected;
+}
+
+static bool is_kept(const struct hindsight *hindsight, int64_t id)
+{
+	for (size_t i = 0; hindsight && i < hindsight->kept_count; i++)
+		if (hindsight->kept[i] == id)
+			return true;
+	return false;
+}
+
+/* Those that stand, and are judged now, may have moved further than the tolerance. */
+static void let_move(const struct subject *subject, const struct record *records,
+	struct known *known, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!is_kept(subject->hindsight, known[i].id) && stands(subject, &records[i]))
+			known[i].followed = records[i].item.change.count_after;
+}
+
+/* It was told by detectors of another revision. */
+static bool outlives(const struct subject *subject, const struct record *known)
+{
+	const struct hindsight *hindsight = subject->hindsight;
+
+	if (known->state == CHANGE_WITHDRAWN || hindsight->revised == 0 ||
+		known->item.time > hindsight->revised)
+		return false;
+	subject->tally->revision_gone += hindsight->revising;
+	return true;
+}
+
+/* By its time alone: it lies among the points that other detectors have seen. */
+static bool is_unearthed(const struct subject *subject, const struct change *change)
+{
+	return is_revising(subject) &&
+	       subject->findings->series->axis->times[change->index] < subject->hindsight->settled;
+}
+
+/* What is not known: news, unless it was rejected before. */
+static void add_unknown(struct subject *subject, struct arena *scratch, const struct found *now,
+	const size_t *known_of, const struct known *rejected, size_t rejected_count)
+{
+	const struct findings *findings = subject->findings;
+	size_t *fresh = arena_array(scratch, findings->count, sizeof *fresh), count = 0;
+	struct found *found = arena_array(scratch, findings->count, sizeof *found);
+	struct reconciliation result;
+
+	for (size_t i = 0; i < findings->count; i++)
+		if (known_of[i] == RECONCILE_NONE) {
+			found[count] = now[i];
+			fresh[count++] = i;
+		}
+	reconcile(scratch, subject->times, subject->n, rejected, rejected_count, found, count,
+		&result);
+	for (size_t i = 0; i < count; i++) {
+		const struct change *change = &findings->changes[fresh[i]];
+		bool silent = result.known_of[i] != RECONCILE_NONE || is_unearthed(subject, change);
+
+		subject->tally->revision_new += silent && is_revising(subject);
+		if (!silent && is_old(subject) && findings->season.cycles) {
+			subject->hindsight->candidates++;
+			continue;
+		}
+		add_end(subject, add_suspect(subject, change, silent), change);
+	}
+}
+
+/* The records in another order: those that have recovered come last. Returns how many others there
+ * are. Suspects refer to what they were, so a copy lives as long as the request does. */
+static size_t sort_records(struct arena *arena, const struct record **known, size_t count)
+{
+	struct record *sorted;
+	size_t open = 0, over = count;
+
+	while (open < count && (*known)[open].state != CHANGE_RECOVERED)
+		open++;
+	if (open == count)
+		return count;
+	sorted = arena_array(arena, count, sizeof *sorted);
+	open = 0;
+	for (size_t i = 0; i < count; i++)
+		if ((*known)[i].state == CHANGE_RECOVERED)
+			sorted[--over] = (*known)[i];
+		else
+			sorted[open++] = (*known)[i];
+	*known = sorted;
+	return open;
+}
+
+/* What is over is judged on the points that exist, as all places are. */
+static void judge_ends(struct subject *subject, struct arena *scratch, const struct record *known,
+	size_t open, size_t count, const struct reconciliation *result)
+{
+	struct findings *findings = subject->findings;
+	const double *values = findings_values(scratch, findings); /* shed with the scratch */
+	double *existing = arena_array(scratch, subject->n, sizeof *existing);
+	struct change *changes = arena_array(scratch, findings->count, sizeof *changes);
+	const struct series *series = findings->series;
+	const struct hindsight *hindsight = subject->hindsight;
+
+	for (size_t i = 0; i < series->axis->n; i++)
+		if (!isnan(findings_points(findings)[i]))
+			existing[subject->positions[i]] = values[i];
+	for (size_t i = 0; i < findings->count; i++) {
+		changes[i] = findings->changes[i];
+		changes[i].index = subject->positions[changes[i].index];
+		changes[i].place_from = subject->positions[changes[i].place_from];
+		changes[i].place_to = subject->positions[changes[i].place_to];
+	}
+	subject->closing = (struct closing){.arena = scratch,
+		.times = subject->times,
+		.values = existing,
+		.n = subject->n,
+		.changes = changes,
+		.count = findings->count,
+		.direction = series->metric ? series->metric->direction : 0,
+		.recorded = hindsight && hindsight->restarted ? hindsight->recorded : WHEN_ALWAYS};
+	closing_judge(&subject->closing, known, open, count, result);
+	if (subject->hindsight)
+		subject->hindsight->waiting = subject->closing.waiting;
+}
+
+/* What is found behind the end of one that has recovered is not that. */
+static bool is_behind(
+	const struct subject *subject, const struct record *known, const struct found *found)
+{
+	return known->state == CHANGE_RECOVERED &&
+	       subject->times[found->index] >= known->item.over.time;
+}
+
+static void match(const struct subject *subject, struct arena *scratch,
+	const struct record *records, struct known *known, size_t count, const struct found *found,
+	struct reconciliation *result)
+{
+	enum { NO_SIGN = 2 }; /* matches nothing */
+	bool again = true;
+
+	while (again) {
+		again = false;
+		reconcile(scratch, subject->times, subject->n, known, count, found,
+			subject->findings->count, result);
+		for (size_t i = 0; i < count; i++) {
+			size_t partner = result->found_of[i];
+
+			if (partner == RECONCILE_NONE ||
+				!is_behind(subject, &records[i], &found[partner]))
+				continue;
+			known[i].sign = NO_SIGN;
+			again = true;
+		}
+	}
+}
+
+static void find_in_series(struct subject *subject, const struct record *known, size_t count)
+{
+	struct findings *findings = subject->findings;
+	const double *values = findings->values;
+	struct arena *scratch = arena_new();
+	size_t open = sort_records(subject->request->arena, &known, count), rejected_count = 0;
+	struct known *before = list_known(scratch, known, count), *rejected = NULL;
+	struct found *now = arena_array(scratch, findings->count, sizeof *now);
+	struct reconciliation result;
+
+	existing_points(subject, scratch);
+	subject->oldest = oldest_of(subject);
+	subject->clock_now = clock_of(subject);
+	for (size_t i = 0; i < findings->count; i++)
+		now[i] = (struct found){.index = subject->positions[findings->changes[i].index],
+			.sign = change_sign(&findings->changes[i])};
+	if (subject->hindsight && subject->hindsight->restarted && subject->n > 0)
+		rejected = look_back(subject, scratch, before, known, count, &rejected_count);
+	let_move(subject, known, before, open);
+	match(subject, scratch, known, before, count, now, &result);
+	judge_ends(subject, scratch, known, open, count, &result);
+	add_unknown(subject, scratch, now, result.known_of, rejected, rejected_count);
+	for (size_t i = 0; i < open; i++) {
+		size_t partner = result.found_of[i];
+		const struct closure *closure = &subject->closing.closures[i];
+		bool found = partner != RECONCILE_NONE;
+
+		subject->tally->beyond +=
+			subject->n > 0 && before[i].time > subject->times[subject->n - 1];
+		bool gone = result.fates[i] == FATE_GONE;
+		bool kept = is_kept(subject->hindsight, before[i].id);
+
+		if (kept && gone && outlives(subject, &known[i]))
+			continue;
+		if (closure->ending == ENDING_OVER)
+			close(subject, &known[i], closure);
+		else if (closure->ending == ENDING_LOST)
+			lose(subject, &known[i]);
+		if (closure->ending != ENDING_NONE)
+			continue;
+		if (kept && !gone) {
+			if (found)
+				keep_up(subject, &known[i], &findings->changes[partner]);
+			continue;
+		}
+		if (found && was_candidate(&known[i]))
+			add_candidate(subject, &findings->changes[partner], &known[i]);
+		else
+			judge_known(subject, &known[i], result.fates[i],
+				found ? &findings->changes[partner] : NULL);
+	}
+	for (size_t i = open; i < count; i++)
+		if (subject->closing.closures[i].ending == ENDING_BACK &&
+			!is_kept(subject->hindsight, known[i].item.id))
+			add_update(subject, &known[i], CHANGE_CONFIRMED, known[i].item.time);
+	findings->values = values;
+	arena_free(scratch);
+}
+
+/* The known records of the series and branch, which lie together. */
+static size_t known_of_series(const struct record *known, size_t count, const char *series,
+	const char *branch, const struct record **first)
+{
+	size_t low = 0, high = count, end;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		int order = strcmp(known[middle].series, series);
+
+		if (order == 0)
+			order = strcmp(known[middle].branch, branch);
+		if (order < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (end = low; end < count && strcmp(known[end].series, series) == 0 &&
+			strcmp(known[end].branch, branch) == 0;)
+		end++;
+	*first = low < end ? known + low : NULL;
+	return end - low;
+}
+
+static size_t count_changes(const struct analysis *analysis)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < analysis->data->count; i++)
+		count += analysis->findings[i].count;
+	return count;
+}
+
+struct news_tally news_find(const struct analysis *analysis, struct hindsight *const *hindsights,
+	const char *branch, const struct record *known, size_t known_count,
+	const struct news_clock *clock, struct store_request *request)
+{
+	struct arena *arena = request->arena;
+	struct news_tally tally = {0};
+	size_t found = count_changes(analysis);
+	struct suspects suspects = {arena_array(arena, found, sizeof *suspects.items), 0};
+	struct subject shared = {.request = request,
+		.suspects = &suspects,
+		.test = arena_strdup(arena, analysis->test->name),
+		.environment = analysis->test->environment,
+		.branch = arena_strdup(arena, branch),
+		.clock = clock,
+		.now = clock->now,
+		.update_room = known_count,
+		.tally = &tally};
+
+	request->records = arena_array(arena, found, sizeof *request->records);
+	request->updates = arena_array(arena, known_count, sizeof *request->updates);
+	for (size_t i = 0; i < analysis->data->count; i++) {
+		struct subject subject = shared;
+		const struct record *first;
+		size_t count;
+
+		subject.findings = &analysis->findings[i];
+		subject.detection =
+			analysis_configured(analysis->test, subject.findings->series->metric);
+		subject.hindsight = hindsights ? hindsights[i] : NULL;
+		if (subject.hindsight) {
+			subject.hindsight->candidates = 0;
+			subject.hindsight->held = WHEN_NEVER;
+			subject.hindsight->waiting = false;
+		}
+		subject.series = arena_strdup(arena, subject.findings->series->identity);
+		count = known_of_series(known, known_count, subject.series, branch, &first);
+		if (subject.findings->count + count > 0)
+			find_in_series(&subject, first, count);
+	}
+	belief_share(analysis, &suspects);
+	belief_hold(&suspects);
+	belief_write(&suspects, request, &tally);
+	return tally;
+}

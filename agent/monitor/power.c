@@ -1,0 +1,484 @@
+/*
+ * Of the records of a run only those of one series are kept, and what the store would make of an
+ * update is made of it here.
+ *
+ * A run begins with the past up to some points before the place, which is old: what stands there
+ * was told when it came, so that its way back is told as that. Then points come one by one. Those
+ * before the place are not counted, but a point that a change has touched already is news, too, as
+ * the agent sees it. Other series of the test are not looked at: they only count where the share of
+ * false ones goes by their number (fdr), and one of them is seen where this one is judged by it.
+ *
+ * Sizes are tried from the largest down, until one is not told. At most 2 x 11 runs of 27 points.
+ */
+#include "agent/monitor/power.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/when.h"
+#include "agent/monitor/memory.h"
+#include "agent/monitor/reconcile.h"
+#include "detectors/confirm.h"
+#include "detectors/follow.h"
+#include "detectors/scratch.h"
+
+const double power_sizes[POWER_SIZES] = {1, 2, 3, 5, 7, 10, 15, 20, 30, 50};
+
+/* How many points a level is taken from; how far it lies from 0 in typical deviations. */
+enum { LEVEL_POINTS = 50, NEAR_CHANGE = 25, POINTS_BEFORE = 3 };
+static const double NEAR_ZERO = 2;
+
+/* One run. */
+struct course {
+	const struct power_ask *ask;
+	struct arena *arena;
+	struct memory *memory;
+	struct dataset seen; /* the series, and the one that it is judged by */
+	struct dataset all;  /* for the share of false ones: all of the test, the first are these */
+	struct axis *own;    /* of the series: it grows */
+	struct record *known; /* in order of id */
+	size_t known_count, known_room;
+	int64_t last_id;
+	int64_t held;               /* as in struct hindsight */
+	const struct change *found; /* by the last look */
+	size_t found_count;
+};
+
+static struct axis *cut_axis(struct arena *arena, const struct axis *axis, size_t from)
+{
+	struct axis *cut = arena_alloc(arena, sizeof *cut);
+
+	*cut = *axis;
+	cut->times += from;
+	cut->n -= from;
+	cut->columns = arena_array(arena, axis->column_count, sizeof *cut->columns);
+	for (size_t i = 0; i < axis->column_count; i++)
+		cut->columns[i] =
+			(struct column){axis->columns[i].name, axis->columns[i].values + from};
+	return cut;
+}
+
+/* The series by which this one is judged, if that is one of the same test. */
+static bool find_other(
+	const struct power_ask *ask, const struct series **other, struct error *error)
+{
+	const struct control_rule *rule;
+	const struct dataset *data = ask->data;
+
+	if (!analysis_other(ask->test, data, ask->companions, ask->series,
+		    analysis_configured(ask->test, ask->series->metric), &rule, other, error))
+		return false;
+	for (size_t i = 0; i < data->count; i++)
+		if (&data->series[i] == *other)
+			return true;
+	*other = NULL;
+	return true;
+}
+
+static bool begin_course(struct course *course, const struct power_ask *ask, const double *values,
+	struct error *error)
+{
+	const struct series *other;
+	struct series *items;
+	size_t n = 0;
+
+	*course = (struct course){.ask = ask, .arena = arena_new(), .memory = memory_make()};
+	memory_restore(course->memory, NULL, 0);
+	if (!find_other(ask, &other, error))
+		return false;
+	items = arena_array(course->arena, ask->data->count + 2, sizeof *items);
+	course->own = cut_axis(course->arena, ask->series->axis, ask->front);
+	items[n] = *ask->series;
+	items[n].axis = course->own;
+	items[n++].values = arena_array(course->arena, course->own->n, sizeof *values);
+	memcpy(items[0].values, values + ask->front, course->own->n * sizeof *values);
+	if (other && other->axis == ask->series->axis) {
+		items[n] = *other;
+		items[n].axis = course->own;
+		items[n++].values = other->values + ask->front;
+	} else if (other) {
+		items[n++] = *other;
+	}
+	course->seen = (struct dataset){items, n};
+	for (size_t i = 0; i < ask->data->count; i++)
+		if (&ask->data->series[i] != ask->series && &ask->data->series[i] != other)
+			items[n++] = ask->data->series[i];
+	course->all = (struct dataset){items, n};
+	return true;
+}
+
+static void end_course(struct course *course)
+{
+	memory_free(course->memory);
+	arena_free(course->arena);
+	free(course->known);
+}
+
+static struct record *known_by_id(struct course *course, int64_t id)
+{
+	for (size_t i = 0; i < course->known_count; i++)
+		if (course->known[i].item.id == id)
+			return &course->known[i];
+	return NULL;
+}
+
+static void keep(struct course *course, const struct record *record)
+{
+	struct record *known = record->believed ? known_by_id(course, record->item.id) : NULL;
+	int64_t first_seen = known ? known->first_seen : record->first_seen;
+
+	if (!known) {
+		course->known = memory_grow(course->known, &course->known_room,
+			course->known_count + 1, sizeof *course->known);
+		known = &course->known[course->known_count++];
+	}
+	*known = *record;
+	known->first_seen = first_seen;
+	if (!record->believed)
+		known->item.id = ++course->last_id;
+	known->believed = false;
+}
+
+static void follow(struct course *course, const struct record_update *update)
+{
+	struct record *known = known_by_id(course, update->id);
+
+	if (!known)
+		return;
+	if (update->item) {
+		int64_t id = known->item.id;
+
+		known->item = *update->item;
+		known->item.id = id;
+	}
+	if (update->state == CHANGE_WITHDRAWN && known->news == NEWS_PENDING)
+		known->news = NEWS_HELD;
+	known->state = update->state;
+	known->item.over = update->over;
+	known->item.time = update->time;
+	if (update->runs > 0)
+		known->runs = update->runs;
+}
+
+/* What the agent makes of the points that are there; of a first look all is old. */
+static bool look(struct course *course, bool first, struct error *error)
+{
+	const struct power_ask *ask = course->ask;
+	struct analysis analysis, whole;
+	struct hindsight **hindsights, **all_hindsights;
+	struct store_request *request;
+	int64_t now = course->own->times[course->own->n - 1];
+	struct news_clock clock = {.now = now,
+		.oldest = first                        ? WHEN_NEVER
+			  : ask->max_age == WHEN_NEVER ? WHEN_ALWAYS
+						       : now - ask->max_age};
+
+	memory_begin(course->memory, now, 0);
+	if (!memory_detect(course->memory, course->arena, ask->test, &course->seen, ask->companions,
+		    ask->scratch, &analysis, &hindsights, error))
+		return false;
+	whole = (struct analysis){ask->test, &course->all,
+		arena_array(course->arena, course->all.count, sizeof *whole.findings)};
+	all_hindsights = arena_array(course->arena, course->all.count, sizeof *all_hindsights);
+	for (size_t i = 0; i < course->all.count; i++)
+		whole.findings[i].series = &course->all.series[i];
+	whole.findings[0] = analysis.findings[0];
+	all_hindsights[0] = hindsights[0];
+	request = store_request_new(STORE_RECORD, NULL, NULL);
+	news_find(&whole, all_hindsights, "", course->known, course->known_count, &clock, request);
+	for (size_t i = 0; i < request->update_count; i++)
+		follow(course, &request->updates[i]);
+	for (size_t i = 0; i < request->record_count; i++)
+		keep(course, &request->records[i]);
+	for (size_t i = 0; first && i < course->known_count; i++)
+		if (course->known[i].state == CHANGE_CONFIRMED)
+			course->known[i].news = NEWS_QUEUED;
+	course->found = analysis.findings[0].changes;
+	course->found_count = analysis.findings[0].count;
+	course->held = hindsights[0] ? hindsights[0]->held : WHEN_NEVER;
+	arena_join(course->arena, request->arena);
+	request->arena = arena_new();
+	store_request_free(request);
+	memory_recorded(course->memory, true);
+	return true;
+}
+
+/* The record of the change that came up near the place, the nearest. */
+static const struct record *near(
+	const struct course *course, size_t place, int sign, int64_t old_id)
+{
+	const struct record *best = NULL;
+	size_t least = RECONCILE_TOLERANCE + 1;
+
+	for (size_t i = 0; i < course->known_count; i++) {
+		const struct record *record = &course->known[i];
+		size_t at = axis_lower_bound(course->own, record->item.time);
+		size_t far = at > place ? at - place : place - at;
+
+		if (record->item.id <= old_id || (sign != 0 && record->sign != sign) ||
+			far >= least)
+			continue;
+		least = far;
+		best = record;
+	}
+	return best;
+}
+
+/* Until when a candidate is held that is believed else; 0: it is none. */
+static int64_t held_until(const struct course *course, const struct record *record)
+{
+	bool held = record->state == CHANGE_CANDIDATE && course->held != WHEN_NEVER;
+
+	return held ? course->held : 0;
+}
+
+/* The change as it was found last: a candidate's record has it as it was first. */
+static const struct change *change_now(const struct course *course, const struct record *record)
+{
+	for (size_t i = 0; i < course->found_count; i++)
+		if (course->own->times[course->found[i].index] == record->item.time)
+			return &course->found[i];
+	return &record->item.change;
+}
+
+static void note(struct arrival *out, const struct course *course, const struct record *record)
+{
+	const struct detection *detection =
+		analysis_configured(course->ask->test, course->ask->series->metric);
+	int64_t now = course->own->times[course->own->n - 1];
+	bool gone =
+		!record || record->state == CHANGE_WITHDRAWN || record->state == CHANGE_RECOVERED;
+
+	if (out->found > 0 && gone && out->lost == 0)
+		out->lost = out->seen;
+	if (gone)
+		return;
+	out->lost = 0;
+	if (out->found == 0) {
+		out->found = out->seen;
+		out->found_time = now;
+		out->pvalue = record->item.change.pvalue;
+	}
+	out->rule = confirm_holds(
+		&detection->confirm, change_now(course, record), record->item.change.count_after);
+	out->held_until = held_until(course, record);
+	out->back = record->covered && record->news == NEWS_SILENT;
+	if (out->told == 0 && record->state != CHANGE_CANDIDATE && record->news == NEWS_PENDING) {
+		out->told = out->seen;
+		out->told_time = now;
+		out->pvalue = record->item.change.pvalue;
+	}
+}
+
+static bool is_exhausted(const struct power_ask *ask)
+{
+	return ask->limit > 0 && scratch_done(ask->scratch) > ask->limit;
+}
+
+bool power_arrive(const struct power_ask *ask, const double *values, size_t place, size_t points,
+	int sign, struct arrival *out, struct error *error)
+{
+	struct course course;
+	size_t n = ask->series->axis->n, at = place - ask->front;
+	bool good;
+	int64_t old;
+
+	*out = (struct arrival){.pvalue = (double)NAN};
+	if (place < ask->front + FOLLOW_FIRST)
+		return true;
+	good = begin_course(&course, ask, values, error);
+	if (good) {
+		course.own->n = at >= FOLLOW_FIRST + POINTS_BEFORE ? at - POINTS_BEFORE : at;
+		good = look(&course, true, error);
+	}
+	old = course.last_id;
+	while (good && course.own->n < at)
+		if (!isnan(values[ask->front + course.own->n++]))
+			good = look(&course, false, error);
+	for (size_t end = place; good && end < n && out->seen < points; end++) {
+		course.own->n = at + (end - place) + 1;
+		if (isnan(values[end]))
+			continue;
+		out->cut = is_exhausted(ask);
+		if (out->cut)
+			break;
+		out->seen++;
+		good = look(&course, false, error);
+		if (good)
+			note(out, &course, near(&course, at, sign, old));
+		if (sign != 0 && out->back && out->told == 0)
+			out->told = out->seen; /* what it ends is told as over */
+		if (sign != 0 && out->told > 0)
+			break;
+	}
+	end_course(&course);
+	return good;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const double *one = a, *other = b;
+
+	return (*one > *other) - (*one < *other);
+}
+
+/* The level before the place, what a step is a percentage of, and whether that is not the level. */
+static double size_of(const double *values, size_t front, size_t place, double *level, bool *added)
+{
+	double near_values[LEVEL_POINTS], apart[LEVEL_POINTS], size = 0;
+	size_t n = 0;
+
+	for (size_t i = place; i > front && n < LEVEL_POINTS; i--)
+		if (isfinite(values[i - 1]))
+			near_values[n++] = values[i - 1];
+	if (n == 0)
+		return 0;
+	qsort(near_values, n, sizeof *near_values, compare);
+	*level = near_values[n / 2];
+	for (size_t i = 0; i < n; i++) {
+		apart[i] = fabs(near_values[i] - *level);
+		size += fabs(near_values[i]) / (double)n;
+	}
+	qsort(apart, n, sizeof *apart, compare);
+	*added =
+		fabs(*level) < NEAR_ZERO * apart[n / 2] || near_values[0] * near_values[n - 1] <= 0;
+	return *added ? size : fabs(*level);
+}
+
+/* The values with a step of that many percent at the place. */
+static void inject(const double *values, size_t n, size_t place, double percent, double size,
+	bool added, double *out)
+{
+	memcpy(out, values, n * sizeof *values);
+	for (size_t i = place; i < n; i++) {
+		double whole = added ? size : fabs(values[i]);
+
+		out[i] += percent / 100 * whole;
+	}
+}
+
+/* Takes steps near the place out of the values: what is behind them goes to the level before. */
+static bool even(double *values, size_t n, size_t place, const struct change *found, size_t count)
+{
+	bool evened = false;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct change *change = &found[i];
+		bool same = change->level_before * change->level_after > 0;
+
+		if (change->kind != CHANGE_STEP || change->index + NEAR_CHANGE < place ||
+			change->index > place + POWER_POINTS)
+			continue;
+		for (size_t k = change->index; k < n; k++)
+			values[k] = same ? values[k] * (change->level_before / change->level_after)
+					 : values[k] + change->level_before - change->level_after;
+		evened = true;
+	}
+	return evened;
+}
+
+static bool try_sizes(const struct power_ask *ask, const double *values, struct power *power,
+	int sign, double size, struct power_side *out, struct error *error)
+{
+	size_t n = ask->series->axis->n;
+	double *stepped = memory_new(n, sizeof *stepped);
+	bool good = true;
+
+	out->smallest = (double)NAN;
+	good = power_arrive(ask, values, power->place, POWER_POINTS, sign, &out->tries[0], error);
+	out->anyway = good && out->tries[0].told > 0;
+	while (good && !out->anyway && out->tried < POWER_SIZES) {
+		struct arrival *one = &out->tries[out->tried];
+		double percent = power_sizes[POWER_SIZES - 1 - out->tried];
+
+		inject(values, n, power->place, sign * percent, size, power->added, stepped);
+		good = power_arrive(ask, stepped, power->place, POWER_POINTS, sign, one, error);
+		out->tried++;
+		out->cut = one->cut;
+		if (!good || one->told == 0)
+			break;
+		out->smallest = percent;
+	}
+	free(stepped);
+	return good;
+}
+
+/* The last place before which POWER_POINTS of the points that exist follow. */
+static size_t last_place(const struct series *series)
+{
+	size_t follow = 0, at = series->axis->n;
+
+	while (at > 0 && follow < POWER_POINTS)
+		follow += (size_t)!isnan(series->values[--at]);
+	return follow == POWER_POINTS ? at : 0;
+}
+
+/* Where a run through a long past begins, with the windows of the whole. */
+static size_t front_of(const struct power_ask *ask, size_t place)
+{
+	const struct detection *detection = analysis_configured(ask->test, ask->series->metric);
+	const struct detector *detector = detector_find(detection->detector->name);
+	struct stream *stream;
+	struct error error;
+	size_t front = ask->front, count;
+
+	if (place - front <= POWER_PAST)
+		return front;
+	if (!detector->stream_chunk)
+		return place - POWER_PAST;
+	stream = detector->stream_new(detection->options, 0);
+	if (detector_append(detector, stream, ask->series->values + front, place - front,
+		    ask->scratch, &count, &error))
+		front += detector->stream_chunk(stream, place - front - POWER_PAST);
+	detector->stream_free(stream);
+	return front;
+}
+
+bool power_measure(const struct power_ask *ask, size_t place, const struct change *found,
+	size_t count, struct power *out, struct error *error)
+{
+	const struct series *series = ask->series;
+	size_t n = series->axis->n, last = last_place(series);
+	struct power_ask near_ask = *ask;
+	double *values, step, level = 0;
+	bool good;
+
+	error->kind = ERROR_NONE;
+	*out = (struct power){
+		.place = place < last ? place : last, .moved = place > last && place < n};
+	if (last == 0 || out->place < ask->front + FOLLOW_FIRST)
+		return false;
+	near_ask.front = front_of(ask, out->place);
+	values = memory_new(n, sizeof *values);
+	memcpy(values, series->values, n * sizeof *values);
+	out->evened = even(values, n, out->place, found, count);
+	step = size_of(values, near_ask.front, out->place, &level, &out->added);
+	good = step > 0;
+	good = good && try_sizes(&near_ask, values, out, 1, step, &out->up, error);
+	good = good && try_sizes(&near_ask, values, out, -1, step, &out->down, error);
+	free(values);
+	return good;
+}
+
+bool power_typical(
+	const struct power_ask *ask, struct arena *arena, struct power *out, struct error *error)
+{
+	const struct series *series = ask->series, *other;
+	const struct control_rule *rule;
+	const struct detection *detection = analysis_configured(ask->test, series->metric);
+	struct sampling sampling;
+	struct findings found;
+
+	error->kind = ERROR_NONE;
+	*out = (struct power){0};
+	if (series->axis->n == 0 ||
+		!sampling_read(arena, ask->test, series->axis, &sampling, error) ||
+		!analysis_other(ask->test, ask->data, ask->companions, series, detection, &rule,
+			&other, error))
+		return false;
+	found = analysis_adjust(arena, series, detection, rule, other, ask->scratch);
+	return analysis_detect(arena, &sampling, detection, ask->front, series->axis->n,
+		       ask->scratch, &found, error) &&
+	       power_measure(ask, series->axis->n, found.changes, found.count, out, error);
+}

@@ -1,0 +1,372 @@
+/*
+ * The matching works on positions: a found change stands at its index, a known one where its time
+ * falls among the points (a span, where several points carry that time; beyond the ends, as far out
+ * as the spacing of the nearest points says).
+ *
+ * A pair within the tolerance is worth the more the nearer it is, and the matching of the greatest
+ * worth is wanted. Both sides lie on a line and worth falls with distance, so crossing pairs can
+ * always be uncrossed without loss; it is enough to look at matchings in order, which dynamic
+ * programming does: over the pairs, of which a change has few, as only what lies within the
+ * tolerance makes one. So time and memory grow with the changes and not with their product, however
+ * many withdrawn ones have gathered.
+ */
+#include "agent/monitor/reconcile.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "agent/core/arena.h"
+#include "detectors/standing.h"
+
+enum { REACH_MOST = 64 }; /* pairs that a known change may make */
+#define NO_PAIR SIZE_MAX
+
+/* A change of either side on the line of points. */
+struct place {
+	double low, high;
+	size_t index; /* in the caller's array */
+	int64_t tie;  /* what decides between equal places */
+	bool withdrawn;
+};
+
+struct side {
+	struct place *places;
+	size_t count;
+};
+
+/* Milliseconds a point, by the `count` steps from `first` on. */
+static double spacing(const int64_t *times, size_t first, size_t count)
+{
+	return count == 0 ? 0
+			  : ((double)times[first + count] - (double)times[first]) / (double)count;
+}
+
+static double outside(double distance, double step)
+{
+	return step > 0 ? distance / step : HUGE_VAL;
+}
+
+/* First index whose time is not before `time`, or, with `after`, whose time is after it. */
+static size_t bound(const int64_t *times, size_t n, int64_t time, bool after)
+{
+	size_t low = 0, high = n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (times[middle] < time || (after && times[middle] == time))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static void locate(const int64_t *times, size_t n, int64_t time, struct place *place)
+{
+	size_t steps = n - 1 < RECONCILE_TOLERANCE ? n - 1 : RECONCILE_TOLERANCE;
+	size_t first = bound(times, n, time, false), after = bound(times, n, time, true);
+
+	if (first < after) {
+		place->low = (double)first;
+		place->high = (double)(after - 1);
+		return;
+	}
+	if (first == 0)
+		place->low = -outside((double)times[0] - (double)time, spacing(times, 0, steps));
+	else if (first == n)
+		place->low = (double)(n - 1) + outside((double)time - (double)times[n - 1],
+						       spacing(times, n - 1 - steps, steps));
+	else
+		place->low =
+			(double)(first - 1) + (double)(time - times[first - 1]) /
+						      (double)(times[first] - times[first - 1]);
+	place->high = place->low;
+}
+
+static int compare_places(const void *a, const void *b)
+{
+	const struct place *left = a, *right = b;
+
+	if (left->low != right->low)
+		return left->low < right->low ? -1 : 1;
+	return (left->tie > right->tie) - (left->tie < right->tie);
+}
+
+static struct side known_side(struct arena *arena, const int64_t *times, size_t n,
+	const struct known *known, size_t count, int sign)
+{
+	struct side side = {.places = arena_array(arena, count, sizeof *side.places)};
+
+	for (size_t i = 0; i < count; i++) {
+		struct place *place = &side.places[side.count];
+
+		if (known[i].sign != sign)
+			continue;
+		*place = (struct place){
+			.index = i, .tie = known[i].id, .withdrawn = known[i].withdrawn};
+		locate(times, n, known[i].time, place);
+		side.count++;
+	}
+	qsort(side.places, side.count, sizeof *side.places, compare_places);
+	return side;
+}
+
+static struct side found_side(
+	struct arena *arena, const struct found *found, size_t count, int sign)
+{
+	struct side side = {.places = arena_array(arena, count, sizeof *side.places)};
+
+	for (size_t i = 0; i < count; i++)
+		if (found[i].sign == sign)
+			side.places[side.count++] = (struct place){.low = (double)found[i].index,
+				.high = (double)found[i].index,
+				.index = i};
+	qsort(side.places, side.count, sizeof *side.places, compare_places);
+	return side;
+}
+
+/*
+ * What the pair is worth; 0 beyond the tolerance. One point more than the tolerance, so that a pair
+ * at the edge is better than none; a hair less for a withdrawn change, so that of two equally near
+ * the live one is taken.
+ */
+static double worth(const struct place *known, const struct place *found)
+{
+	double distance = found->low < known->low    ? known->low - found->low
+			  : found->low > known->high ? found->low - known->high
+						     : 0;
+
+	if (distance > RECONCILE_TOLERANCE)
+		return 0;
+	return RECONCILE_TOLERANCE + 1 - distance - (known->withdrawn ? 1e-6 : 0);
+}
+
+/* A known and a found change that may be one, and the best chain of pairs that ends with this one.
+ */
+struct pair {
+	size_t known, found; /* places */
+	double total;
+	size_t before; /* the pair before it in the chain; NO_PAIR: none */
+};
+
+/* The chains seen so far. `best` is a Fenwick tree: the best pair of those whose found place lies
+ * below a bound. */
+struct chains {
+	struct pair *pairs;
+	size_t count;
+	size_t *best;
+	size_t places;
+};
+
+static size_t chains_best_below(const struct chains *chains, size_t found)
+{
+	size_t best = NO_PAIR;
+
+	for (size_t at = found; at > 0; at &= at - 1) {
+		size_t pair = chains->best[at];
+
+		if (pair != NO_PAIR &&
+			(best == NO_PAIR || chains->pairs[pair].total > chains->pairs[best].total))
+			best = pair;
+	}
+	return best;
+}
+
+static void chains_enter(struct chains *chains, size_t pair)
+{
+	for (size_t at = chains->pairs[pair].found + 1; at <= chains->places; at += at & -at) {
+		size_t *best = &chains->best[at];
+
+		if (*best == NO_PAIR || chains->pairs[pair].total > chains->pairs[*best].total)
+			*best = pair;
+	}
+}
+
+static size_t first_from(const struct side *side, double low)
+{
+	size_t from = 0, to = side->count;
+
+	while (from < to) {
+		size_t middle = from + (to - from) / 2;
+
+		if (side->places[middle].low < low)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from;
+}
+
+/*
+ * The found changes that a known one can be: those within the tolerance, [*first, *last). Where
+ * many points carry one stamp there may be many, all equally near; of these the k-th known change
+ * of the stamp looks at those about the k-th found one, as in order they meet anyway.
+ */
+static void reach(const struct side *known, size_t at, size_t rank, const struct side *found,
+	size_t *first, size_t *last)
+{
+	const struct place *place = &known->places[at];
+	size_t most;
+
+	*first = first_from(found, place->low - RECONCILE_TOLERANCE);
+	*last = first_from(found, place->high + RECONCILE_TOLERANCE + 1);
+	if (*last - *first <= REACH_MOST)
+		return;
+	most = *last - REACH_MOST;
+	*first += rank > REACH_MOST / 2 ? rank - REACH_MOST / 2 : 0;
+	if (*first > most)
+		*first = most;
+	*last = *first + REACH_MOST;
+}
+
+static size_t rank_in_stamp(const struct side *known, size_t at, size_t rank_before)
+{
+	return at > 0 && known->places[at].low == known->places[at - 1].low ? rank_before + 1 : 0;
+}
+
+static size_t count_pairs(const struct side *known, const struct side *found)
+{
+	size_t count = 0;
+
+	for (size_t i = 0, rank = 0; i < known->count; i++) {
+		size_t first, last;
+
+		rank = rank_in_stamp(known, i, rank);
+		reach(known, i, rank, found, &first, &last);
+		count += last - first;
+	}
+	return count;
+}
+
+static void match(
+	struct arena *arena, struct side known, struct side found, struct reconciliation *out)
+{
+	struct chains chains = {.places = found.count};
+
+	chains.pairs = arena_array(arena, count_pairs(&known, &found), sizeof *chains.pairs);
+	chains.best = arena_array(arena, found.count + 1, sizeof *chains.best);
+	for (size_t i = 0; i <= found.count; i++)
+		chains.best[i] = NO_PAIR;
+	for (size_t i = 0, rank = 0; i < known.count; i++) {
+		size_t first, last, before = chains.count;
+
+		rank = rank_in_stamp(&known, i, rank);
+		reach(&known, i, rank, &found, &first, &last);
+		for (size_t j = first; j < last; j++) {
+			double value = worth(&known.places[i], &found.places[j]);
+			size_t best = chains_best_below(&chains, j);
+
+			if (value <= 0)
+				continue;
+			if (best != NO_PAIR)
+				value += chains.pairs[best].total;
+			chains.pairs[chains.count++] = (struct pair){i, j, value, best};
+		}
+		for (size_t pair = before; pair < chains.count; pair++)
+			chains_enter(&chains, pair);
+	}
+	for (size_t at = chains_best_below(&chains, found.count); at != NO_PAIR;
+		at = chains.pairs[at].before) {
+		size_t mine = known.places[chains.pairs[at].known].index;
+		size_t other = found.places[chains.pairs[at].found].index;
+
+		out->found_of[mine] = other;
+		out->known_of[other] = mine;
+	}
+}
+
+/* Near the first point a change may still be there, only too few points are left before it to show
+ * it. */
+static bool covered(const struct place *place, size_t n)
+{
+	return place->low >= RECONCILE_TOLERANCE && place->high <= (double)(n - 1);
+}
+
+static void judge(struct side side, const int64_t *times, size_t n, const struct known *known,
+	const struct found *found, struct reconciliation *out)
+{
+	for (size_t i = 0; i < side.count; i++) {
+		size_t index = side.places[i].index, partner = out->found_of[index];
+
+		if (partner == RECONCILE_NONE)
+			out->fates[index] = covered(&side.places[i], n) ? FATE_GONE : FATE_OUTSIDE;
+		else if (times[found[partner].index] == known[index].time)
+			out->fates[index] = FATE_SAME;
+		else
+			out->fates[index] = FATE_MOVED;
+	}
+}
+
+/* The found changes, and those known ones that have not been found and could be further off. */
+static size_t mark_changes(const struct side sides[static 3], size_t n, const struct known *known,
+	const struct found *found, size_t found_count, const struct reconciliation *out,
+	struct mark *marks)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < found_count; i++)
+		marks[count++] = (struct mark){.place = (double)found[i].index,
+			.sign = found[i].sign,
+			.index = i,
+			.tie = found[i].sign,
+			.found = true,
+			.known = out->known_of[i] != RECONCILE_NONE};
+	for (size_t k = 0; k < 3; k++)
+		for (size_t i = 0; i < sides[k].count; i++) {
+			const struct place *place = &sides[k].places[i];
+			const struct known *one = &known[place->index];
+
+			if (one->followed == 0 || one->withdrawn || !covered(place, n) ||
+				out->found_of[place->index] != RECONCILE_NONE)
+				continue;
+			marks[count++] = (struct mark){.place = place->low,
+				.followed = (double)one->followed,
+				.sign = one->sign,
+				.index = place->index,
+				.tie = one->id};
+		}
+	return count;
+}
+
+static void match_moved(struct arena *arena, const struct side sides[static 3], size_t n,
+	const struct known *known, size_t known_count, const struct found *found,
+	size_t found_count, struct reconciliation *out)
+{
+	size_t most = known_count + found_count;
+	struct mark *marks = arena_array(arena, most, sizeof *marks);
+	struct move *moves = arena_array(arena, most / 2, sizeof *moves);
+	size_t count = mark_changes(sides, n, known, found, found_count, out, marks);
+
+	count = standing_moves(marks, count, moves);
+	for (size_t i = 0; i < count; i++) {
+		out->found_of[moves[i].known] = moves[i].found;
+		out->known_of[moves[i].found] = moves[i].known;
+	}
+}
+
+void reconcile(struct arena *arena, const int64_t *times, size_t n, const struct known *known,
+	size_t known_count, const struct found *found, size_t found_count,
+	struct reconciliation *out)
+{
+	struct side sides[3];
+
+	out->known_of = arena_array(arena, found_count, sizeof *out->known_of);
+	out->found_of = arena_array(arena, known_count, sizeof *out->found_of);
+	out->fates = arena_array(arena, known_count, sizeof *out->fates);
+	for (size_t i = 0; i < found_count; i++)
+		out->known_of[i] = RECONCILE_NONE;
+	for (size_t i = 0; i < known_count; i++) {
+		out->found_of[i] = RECONCILE_NONE;
+		out->fates[i] = FATE_OUTSIDE;
+	}
+	if (n == 0)
+		return;
+	for (int sign = -1; sign <= 1; sign++) {
+		sides[sign + 1] = known_side(arena, times, n, known, known_count, sign);
+		match(arena, sides[sign + 1], found_side(arena, found, found_count, sign), out);
+	}
+	match_moved(arena, sides, n, known, known_count, found, found_count, out);
+	for (size_t k = 0; k < 3; k++)
+		judge(sides[k], times, n, known, found, out);
+}

@@ -1,0 +1,50 @@
+/*
+ * The sentinel: whoever is to know is told that a source is down, a test fails or data have
+ * stopped, a series has vanished, and when that is over.
+ *
+ * Passes tell it how they ended; what that means is for agent/store/condition.h to say. A notice
+ * goes to the receivers of the test, or of all tests of the source, and into the store, so that
+ * neither a restart nor a run once an hour tells it again.
+ */
+#ifndef AGENT_MONITOR_SENTINEL_H
+#define AGENT_MONITOR_SENTINEL_H
+
+#include "agent/monitor/vanish.h"
+#include "agent/notify/announcer.h"
+
+struct sentinel;
+
+struct sentinel *sentinel_new(struct agent *agent, struct announcer *announcer);
+void sentinel_free(struct sentinel *sentinel);
+
+/* What STORE_RESTORE says had been told; before the first pass. */
+void sentinel_restore(struct sentinel *sentinel, const struct store_request *restored);
+
+/* How a pass ended: why the data could not be had, or NULL and what they are like. */
+struct run_outcome {
+	const char *problem;
+	bool unasked;   /* nothing was asked, as there can be nothing new */
+	bool answered;  /* ... though the source has answered */
+	int64_t newest; /* ms, of its newest point; WHEN_ALWAYS: there is none */
+	int64_t usual;  /* ms, that it may be without a new one by its rhythm; 0: nobody knows */
+};
+
+void sentinel_note(
+	struct sentinel *sentinel, const struct test *test, const struct run_outcome *run);
+
+/* What a run of the test has to know to find vanished series, in the arena. */
+struct vanish_rule sentinel_vanish_rule(struct sentinel *sentinel, const struct test *test,
+	const struct rhythm_bounds *bounds, struct arena *arena);
+
+/* Tells what it found. */
+void sentinel_vanished(struct sentinel *sentinel, const struct test *test,
+	const struct vanish_news *news, size_t count);
+
+/* What is known by now: the source is up, the test's data are stale. */
+bool sentinel_up(const struct sentinel *sentinel, const char *source);
+bool sentinel_stale(const struct sentinel *sentinel, const char *test);
+
+/* The agent has a new configuration: what is not in it is forgotten. */
+void sentinel_adopt(struct sentinel *sentinel);
+
+#endif

@@ -1,0 +1,254 @@
+/*
+ * Collects the series that ended and those that came back in one dataset, and groups them by time
+ * and by the label they have in common.
+ */
+#include "agent/monitor/vanish.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/buf.h"
+#include "agent/core/dict.h"
+#include "agent/core/utf8.h"
+#include "agent/core/when.h"
+
+enum { NAMED = 3, LONGEST = 100, LABELS = 3 };
+
+struct ended {
+	const struct series *series;
+	struct rhythm rhythm;
+};
+
+/* A look at a dataset. */
+struct look {
+	const struct vanish_rule *rule;
+	struct arena *arena;
+	struct dict told; /* identity -> struct vanished */
+	const struct series **alive;
+	size_t alive_count;
+	struct ended *ended; /* now, and to be told */
+	size_t ended_count;
+	const struct series **back;
+	size_t back_count;
+	int64_t apart; /* ms: what ended further apart did not end together */
+};
+
+static int64_t span_of(const struct look *look)
+{
+	const struct rhythm_bounds *bounds = &look->rule->bounds;
+
+	return bounds->interval > bounds->step ? bounds->interval : bounds->step;
+}
+
+static int64_t first_point(const struct series *series)
+{
+	size_t at = 0;
+
+	while (at < series->axis->n && isnan(series->values[at]))
+		at++;
+	return series->axis->times[at];
+}
+
+static bool has_lived(
+	const struct look *look, const struct series *series, const struct rhythm *rhythm)
+{
+	int64_t span = span_of(look);
+
+	return rhythm->points >= VANISH_LIVED && span < WHEN_NEVER / 100 &&
+	       rhythm->last - first_point(series) >= VANISH_LIVED * span;
+}
+
+static void look_at(struct look *look, const struct series *series, int64_t newest)
+{
+	const struct vanish_rule *rule = look->rule;
+	struct rhythm rhythm = rhythm_of(series);
+	struct rhythm grown = {.gap = rhythm.gap, .points = RHYTHM_GAPS};
+	int64_t limit = rhythm_limit(&grown, &rule->bounds); /* of few points as of more */
+	const struct vanished *told = dict_get(&look->told, series->identity);
+
+	if (rhythm.points == 0)
+		return;
+	if (limit == 0 || newest - rhythm.last <= limit) {
+		look->alive[look->alive_count++] = series;
+		if (told && rhythm.last > told->ended)
+			look->back[look->back_count++] = series;
+		return;
+	}
+	if (told || rhythm.last + limit < rule->since || rhythm.last < rule->oldest ||
+		!has_lived(look, series, &rhythm))
+		return;
+	look->ended[look->ended_count++] = (struct ended){series, rhythm};
+	if (rhythm.gap > look->apart)
+		look->apart = rhythm.gap;
+}
+
+static int compare_ends(const void *a, const void *b)
+{
+	const struct ended *left = a, *right = b;
+
+	if (left->rhythm.last != right->rhythm.last)
+		return left->rhythm.last < right->rhythm.last ? -1 : 1;
+	return strcmp(left->series->identity, right->series->identity);
+}
+
+static bool has_label(const struct series *series, const struct pair *label)
+{
+	for (size_t i = 0; i < series->labels.count; i++)
+		if (strcmp(series->labels.items[i].key, label->key) == 0)
+			return strcmp(series->labels.items[i].value, label->value) == 0;
+	return false;
+}
+
+/* True if all of the series have the label, and none of the others. */
+static bool tells_apart(const struct look *look, const struct series *const *series, size_t count,
+	const struct pair *label, bool others)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!has_label(series[i], label))
+			return false;
+	for (size_t i = 0; others && i < look->alive_count; i++)
+		if (has_label(look->alive[i], label))
+			return false;
+	return true;
+}
+
+static void add_text(struct buf *out, const char *key, const char *value)
+{
+	buf_printf(out, "%s%.*s%s%.*s", out->length ? ", " : "", (int)utf8_cut(key, LONGEST), key,
+		*value ? "=" : "", (int)utf8_cut(value, LONGEST), value);
+}
+
+/* What the series have and the others have not, else their names. */
+static const char *which_of(
+	const struct look *look, const struct series *const *series, size_t count, bool back)
+{
+	struct buf text = {0};
+	const struct pairs *labels = &series[0]->labels;
+	const char *copy;
+	size_t found = 0;
+
+	for (size_t i = 0; i < labels->count && found < LABELS; i++)
+		if (tells_apart(look, series, count, &labels->items[i], !back)) {
+			add_text(&text, labels->items[i].key, labels->items[i].value);
+			found++;
+		}
+	for (size_t i = 0; found == 0 && i < count && i < NAMED; i++)
+		add_text(&text, series[i]->name, "");
+	if (found == 0 && count > NAMED)
+		buf_printf(&text, " and %zu more", count - NAMED);
+	copy = arena_strndup(look->arena, text.data, text.length);
+	buf_free(&text);
+	return copy;
+}
+
+static struct vanish_news group_of(const struct look *look, const struct ended *ended, size_t count)
+{
+	const struct series **series = arena_array(look->arena, count, sizeof *series);
+	struct vanish_news news = {.count = count,
+		.of = look->alive_count + look->ended_count,
+		.first = ended[0].rhythm.last,
+		.ended = ended[count - 1].rhythm.last,
+		.series = arena_array(look->arena, count, sizeof *news.series)};
+
+	for (size_t i = 0; i < count; i++) {
+		series[i] = ended[i].series;
+		news.series[i] = (struct vanished){
+			.series = series[i]->identity, .ended = ended[i].rhythm.last};
+	}
+	news.which = which_of(look, series, count, false);
+	return news;
+}
+
+/* How many of the first have ended together. */
+static size_t together(const struct look *look, const struct ended *ended, size_t count)
+{
+	size_t n = 1;
+
+	while (n < count && ended[n].rhythm.last - ended[n - 1].rhythm.last <= look->apart)
+		n++;
+	return n;
+}
+
+static size_t group_all(const struct look *look, struct vanish_news *out)
+{
+	size_t groups = 0, at = 0;
+
+	while (at < look->ended_count && groups < VANISH_GROUPS) {
+		size_t n = together(look, look->ended + at, look->ended_count - at);
+
+		out[groups++] = group_of(look, look->ended + at, n);
+		at += n;
+	}
+	if (at == look->ended_count)
+		return groups;
+	out[0] = group_of(look, look->ended, look->ended_count);
+	return 1;
+}
+
+static struct vanish_news back_again(const struct look *look)
+{
+	struct vanish_news news = {.back = true,
+		.count = look->back_count,
+		.of = look->rule->told_count,
+		.first = WHEN_NEVER,
+		.ended = WHEN_ALWAYS,
+		.series = arena_array(look->arena, look->back_count, sizeof *news.series),
+		.which = which_of(look, look->back, look->back_count, true)};
+
+	for (size_t i = 0; i < look->back_count; i++) {
+		news.series[i] =
+			*(const struct vanished *)dict_get(&look->told, look->back[i]->identity);
+		news.series[i].back = true;
+		if (news.series[i].ended < news.first)
+			news.first = news.series[i].ended;
+		if (news.series[i].ended > news.ended)
+			news.ended = news.series[i].ended;
+	}
+	return news;
+}
+
+size_t vanish_look(const struct dataset *data, const struct vanish_rule *rule, struct arena *arena,
+	struct vanish_news **news)
+{
+	struct look look = {.rule = rule,
+		.arena = arena,
+		.told = {.arena = arena},
+		.alive = arena_array(arena, data->count, sizeof *look.alive),
+		.ended = arena_array(arena, data->count, sizeof *look.ended),
+		.back = arena_array(arena, data->count, sizeof *look.back)};
+	int64_t newest;
+	size_t count = 0;
+
+	for (size_t i = 0; i < rule->told_count; i++)
+		*dict_place(&look.told, rule->told[i].series) = &rule->told[i];
+	newest = rhythm_newest(data);
+	look.apart = span_of(&look);
+	for (size_t i = 0; i < data->count; i++)
+		look_at(&look, &data->series[i], newest);
+	*news = arena_array(arena, VANISH_GROUPS + 1, sizeof **news);
+	if (look.ended_count > 0) {
+		qsort(look.ended, look.ended_count, sizeof *look.ended, compare_ends);
+		count = group_all(&look, *news);
+	}
+	if (look.back_count > 0)
+		(*news)[count++] = back_again(&look);
+	return count;
+}
+
+const char *vanish_text(const struct vanish_news *news, const char *test, struct arena *arena)
+{
+	char first[WHEN_TEXT], last[WHEN_TEXT];
+
+	when_format(news->first, first);
+	when_format(news->ended, last);
+	if (news->back)
+		return arena_printf(arena,
+			"%zu of %zu series of test \"%s\" that had ended %s back: %s", news->count,
+			news->of, test, news->count == 1 ? "is" : "are", news->which);
+	if (news->first == news->ended)
+		return arena_printf(arena, "%zu of %zu series of test \"%s\" ended at %s: %s",
+			news->count, news->of, test, last, news->which);
+	return arena_printf(arena, "%zu of %zu series of test \"%s\" ended between %s and %s: %s",
+		news->count, news->of, test, first, last, news->which);
+}

@@ -1,0 +1,590 @@
+/*
+ * The series is looked at as the agent does after a start: from its anchor, with its cycles and
+ * what another series explains removed. What came of it there is what the state says, where there
+ * is one; else the points from the place on are let come once more.
+ */
+#include "agent/monitor/why.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/analysis/select.h"
+#include "agent/core/when.h"
+#include "agent/monitor/belief.h"
+#include "agent/monitor/memory.h"
+#include "agent/monitor/reconcile.h"
+#include "agent/monitor/rhythm.h"
+#include "agent/store/announce.h"
+#include "agent/store/record_json.h"
+#include "detectors/confirm.h"
+#include "detectors/scratch.h"
+
+enum { LEAST_PREFIX = 4 }; /* characters of a commit */
+
+const char *const why_names[WHY_ENDS] = {
+	[WHY_TOLD] = "told",
+	[WHY_WAITS] = "group",
+	[WHY_DELIVERY] = "delivery",
+	[WHY_MAX_AGE] = "max_age",
+	[WHY_SILENT] = "silent",
+	[WHY_CONFIRMATION] = "confirmation",
+	[WHY_FDR] = "fdr",
+	[WHY_HOLD] = "hold",
+	[WHY_WITHDRAWN] = "withdrawn",
+	[WHY_RECOVERED] = "recovered",
+	[WHY_CLUSTER] = "cluster",
+	[WHY_ENVIRONMENT] = "environment",
+	[WHY_WAY_BACK] = "way_back",
+	[WHY_WOULD_TELL] = "would_tell",
+	[WHY_TOO_OLD] = "too_old",
+	[WHY_DETECTOR] = "detector",
+	[WHY_NOTHING] = "nothing",
+	[WHY_ENDED] = "ended",
+	[WHY_NO_DATA] = "no_data",
+};
+
+const char *const why_sentences[WHY_ENDS] = {
+	[WHY_TOLD] = "it was told",
+	[WHY_WAITS] = "it is to be told, and waits for its group (group_wait), its "
+		      "cluster, or others of its environment",
+	[WHY_DELIVERY] = "its message is in the outbox, and has not arrived yet",
+	[WHY_MAX_AGE] = "recorded, and not told: it was older than max_age when it was first seen",
+	[WHY_SILENT] = "recorded, and not told: it was over before its hold was, or it came to "
+		       "light in points that the agent had seen already",
+	[WHY_CONFIRMATION] = "a candidate: the rule of `confirm` does not hold for it yet",
+	[WHY_FDR] = "a candidate: it is not among those that `fdr` lets all series have together",
+	[WHY_HOLD] = "a candidate: it is held until a cycle can be told from a change",
+	[WHY_WITHDRAWN] = "withdrawn: it was found, and is not any more",
+	[WHY_CLUSTER] =
+		"it is told by its cluster, with all that moved with it, and not on its own",
+	[WHY_ENVIRONMENT] = "it is part of what hit its environment, which was told before it, and "
+			    "is not told on its own",
+	[WHY_WAY_BACK] = "the way back of a change: recorded, and told as the end of that change, "
+			 "not as one of its own",
+	[WHY_RECOVERED] = "the level of before was back before it was told",
+	[WHY_WOULD_TELL] = "a change that stands: an agent that sees its points come tells it",
+	[WHY_TOO_OLD] = "a change that stands, and is older than max_age: an agent that starts now "
+			"records it and does not tell it",
+	[WHY_DETECTOR] = "no change: the detector has dropped what is there",
+	[WHY_NOTHING] = "no change: there is no place near it that looks like one",
+	[WHY_ENDED] = "the series has ended",
+	[WHY_NO_DATA] = "no data: the source has nothing for it",
+};
+
+struct strings why_topics(const struct config *config, const struct test *test, struct arena *arena,
+	struct strings *clusters)
+{
+	const char **names = arena_array(arena, config->group_count + 1, sizeof *names);
+	size_t count = 0;
+
+	names[count++] = test->name;
+	for (size_t i = 0; i < config->group_count; i++) {
+		const struct group *group = &config->groups[i];
+		bool has = false;
+
+		for (size_t k = 0; group->cluster && !has && k < group->count; k++)
+			has = group->tests[k] == test;
+		if (has)
+			names[count++] = arena_strdup(arena, group->name);
+	}
+	*clusters = (struct strings){names + 1, count - 1};
+	return (struct strings){names, count};
+}
+
+/* The time of the first deployment of that commit or version, or of one that begins so. */
+static bool find_deployment(const struct deployments *deployments, const char *name, int64_t *time)
+{
+	size_t length = strlen(name);
+
+	for (size_t i = 0; deployments && i < deployments->count; i++) {
+		const struct deployment *one = &deployments->items[i];
+		const char *own = deployment_name(one);
+
+		if (!own || strncmp(own, name, length) != 0 ||
+			(length < LEAST_PREFIX && own[length] != '\0'))
+			continue;
+		*time = one->time;
+		return true;
+	}
+	return false;
+}
+
+/* The commit's first point, else the first point at or after its deployment, else the first at that
+ * time or after it. */
+static bool find_place(
+	const struct why_ask *ask, struct why *why, size_t *place, struct error *error)
+{
+	const struct axis *axis = why->series->axis;
+	struct series copy = *why->series;
+	struct select_mark mark = {"commit", ask->at}, known;
+	int64_t time;
+
+	why->chosen = WHY_ASKED;
+	if (!mark_resolve(&mark, why->test->name, &(struct dataset){&copy, 1}, &known, error))
+		return false;
+	if (mark_find(&known, axis, false, place))
+		return true;
+	if (!when_parse(ask->at, ask->now, &time, error) &&
+		!find_deployment(axis->deployments, ask->at, &time))
+		return error_set(error, ERROR_USAGE,
+			"\"%.100s\" is neither a commit of the series' points nor a time", ask->at);
+	*place = axis_lower_bound(axis, time);
+	if (time < axis->times[0]) {
+		why->chosen = WHY_BEFORE;
+	} else if (*place == axis->n) {
+		why->chosen = WHY_AFTER;
+		*place = axis->n - 1;
+	}
+	return true;
+}
+
+static bool is_here(const struct why *why, const struct record *record)
+{
+	return strcmp(record->item.test, why->test->name) == 0 &&
+	       strcmp(record->series, why->series->identity) == 0;
+}
+
+/* The index of the last change that is known of the series, or 0. */
+static size_t last_change(const struct why_ask *ask, const struct why *why)
+{
+	const struct axis *axis = why->series->axis;
+	int64_t last = WHEN_ALWAYS;
+
+	for (size_t i = 0; i < ask->record_count; i++) {
+		const struct record *record = &ask->records[i];
+
+		if (is_here(why, record) && record->state != CHANGE_WITHDRAWN &&
+			record->item.time > last && record->item.time >= axis->times[0] &&
+			record->item.time <= axis->times[axis->n - 1])
+			last = record->item.time;
+	}
+	if (last != WHEN_ALWAYS)
+		return axis_lower_bound(axis, last);
+	return why->findings.count > 0 ? why->findings.changes[why->findings.count - 1].index : 0;
+}
+
+static size_t distance(size_t a, size_t b)
+{
+	return a > b ? a - b : b - a;
+}
+
+static size_t front_of(const struct why_ask *ask, const struct why *why)
+{
+	const struct axis *axis = why->series->axis;
+
+	for (size_t i = 0; i < ask->mark_count; i++)
+		if (strcmp(ask->marks[i].series, why->series->identity) == 0) {
+			size_t front = axis_lower_bound(axis, ask->marks[i].anchor);
+
+			return front < axis->n ? front : 0;
+		}
+	return 0;
+}
+
+void why_state(struct why_ask *ask, const struct store_request *list,
+	const struct store_request *marks, const struct store_request *health)
+{
+	ask->has_state = true;
+	ask->records = list->records;
+	ask->record_count = list->record_count;
+	ask->environments = list->environments;
+	ask->environment_count = list->environment_count;
+	ask->marks = marks->marks;
+	ask->mark_count = marks->mark_count;
+	ask->conditions = health->conditions;
+	ask->condition_count = health->condition_count;
+	ask->vanished = health->vanished;
+	ask->vanished_count = health->vanished_count;
+}
+
+void why_query(const struct why_ask *ask, struct task *task)
+{
+	const struct test *test = task->test;
+	int64_t range = source_range(source_find(test->source->name), test->options);
+	struct memory *memory = memory_make();
+	int64_t since;
+
+	memory_restore(memory, ask->marks, ask->mark_count);
+	since = memory_begin(memory, task->query.now, range);
+	if (range > 0)
+		task->query.since = since;
+	if (test->evaluation_delay > 0)
+		task->query.until = task->query.now - test->evaluation_delay;
+	memory_free(memory);
+}
+
+/* Looks at the series as the agent does, with an eye on what is tried. */
+static bool look(struct arena *arena, const struct dataset *data,
+	const struct companions *companions, struct scratch *scratch, struct why *why,
+	struct tried_list *tried, struct error *error)
+{
+	const struct series *series = why->series, *other;
+	const struct control_rule *rule;
+	struct sampling sampling;
+	bool good;
+
+	if (!sampling_read(arena, why->test, series->axis, &sampling, error) ||
+		!analysis_other(
+			why->test, data, companions, series, why->detection, &rule, &other, error))
+		return false;
+	why->findings = analysis_adjust(arena, series, why->detection, rule, other, scratch);
+	scratch_trace(scratch, tried);
+	good = analysis_detect(arena, &sampling, why->detection, why->front, series->axis->n,
+		scratch, &why->findings, error);
+	scratch_trace(scratch, NULL);
+	return good;
+}
+
+/* An outlier is meant where it is the very point that is asked about. */
+static int weight_of(const struct why *why, const struct tried *one)
+{
+	if (one->fate != TRIED_OUTLIER)
+		return tried_weight(one->fate);
+	return one->index == why->place ? tried_weight(TRIED_EXCURSION) : tried_weight(TRIED_WEAK);
+}
+
+/* Of two that are near the place: which is meant. */
+static bool is_better(const struct why *why, const struct tried *one, const struct tried *best)
+{
+	int weight = weight_of(why, one), least = best ? weight_of(why, best) : -1;
+
+	if (weight != least || one->fate == TRIED_STANDS)
+		return weight > least ||
+		       (weight == least && distance(one->index, why->place) <
+						   distance(best->index, why->place));
+	return tried_nearer(one, best);
+}
+
+/* How far from the place the most distant of those is that are shown: of many the nearest. */
+static size_t reach_of(const struct tried_list *tried, const struct why *why)
+{
+	size_t counts[WHY_SHOWN + 1] = {0}, sum = 0, reach = 0;
+
+	for (size_t i = 0; i < tried->count; i++) {
+		size_t far = distance(tried->items[i].index + why->front, why->place);
+
+		if (far <= WHY_SHOWN)
+			counts[far]++;
+	}
+	while (reach <= WHY_SHOWN && sum + counts[reach] <= WHY_MOST)
+		sum += counts[reach++];
+	return reach > 0 ? reach - 1 : 0;
+}
+
+static void pick_tried(struct arena *arena, const struct tried_list *tried, struct why *why)
+{
+	struct tried *shown = arena_array(arena, WHY_MOST, sizeof *shown);
+	size_t reach = reach_of(tried, why);
+
+	why->tried = shown;
+	for (size_t i = 0; i < tried->count; i++) {
+		size_t far = distance(tried->items[i].index + why->front, why->place);
+
+		if (far > WHY_SHOWN)
+			continue;
+		if (far > reach || why->tried_count == WHY_MOST) {
+			why->tried_more++;
+			continue;
+		}
+		shown[why->tried_count] = tried->items[i];
+		shown[why->tried_count].index += why->front;
+		if (far <= WHY_NEAR && is_better(why, &shown[why->tried_count], why->culprit))
+			why->culprit = &shown[why->tried_count];
+		why->tried_count++;
+	}
+}
+
+static void pick_change(struct arena *arena, struct why *why)
+{
+	const struct change *best = NULL;
+	struct record *told = arena_alloc(arena, sizeof *told);
+	struct announcement *item = &told->item;
+
+	for (size_t i = 0; i < why->findings.count; i++) {
+		const struct change *change = &why->findings.changes[i];
+
+		if (distance(change->index, why->place) <= WHY_NEAR &&
+			(!best || distance(change->index, why->place) <
+					  distance(best->index, why->place)))
+			best = change;
+	}
+	if (!best)
+		return;
+	*item = announce_change(arena, why->test->name, why->test->environment, why->series, best);
+	findings_basis(arena, &why->findings, best, item);
+	told->series = why->series->identity;
+	announce_links_by(arena, why->test, told);
+	why->change = item;
+	why->arrival_at = best->index;
+}
+
+/* The record that is nearest to what stands there, or to the place. */
+static void pick_record(const struct why_ask *ask, struct why *why)
+{
+	const struct axis *axis = why->series->axis;
+	size_t at = why->change ? why->change->change.index : why->place, least = WHY_NEAR + 1;
+
+	for (size_t i = 0; i < ask->record_count; i++) {
+		const struct record *record = &ask->records[i];
+		size_t index = axis_lower_bound(axis, record->item.time);
+
+		if (!is_here(why, record) || index == 0 || distance(index, at) >= least)
+			continue;
+		least = distance(index, at);
+		why->record = record;
+	}
+}
+
+static int sign_of(const struct why *why)
+{
+	return why->record ? why->record->sign : change_sign(&why->change->change);
+}
+
+static int64_t apart(int64_t a, int64_t b)
+{
+	return a > b ? a - b : b - a;
+}
+
+/* How far from a time another may be to be the same, for whom both come from points. */
+static int64_t tolerance(const struct why *why, const struct record *other)
+{
+	const struct axis *axis = why->series->axis;
+	int64_t spacing =
+		why->record   ? why->record->spacing
+		: axis->n > 1 ? (axis->times[axis->n - 1] - axis->times[0]) / (int64_t)(axis->n - 1)
+			      : 0;
+
+	return RECONCILE_TOLERANCE * (other->spacing > spacing ? other->spacing : spacing);
+}
+
+static bool is_of_cluster(const struct why *why, const struct record *record)
+{
+	for (size_t i = 0; i < why->clusters.count; i++)
+		if (strcmp(why->clusters.items[i], record->item.test) == 0)
+			return true;
+	return false;
+}
+
+/* What the clusters know there. */
+static void pick_cluster(const struct why_ask *ask, struct why *why)
+{
+	int64_t time, least = INT64_MAX;
+
+	if (!why->record && !why->change)
+		return;
+	time = why->record ? why->record->item.time : why->change->time;
+	for (size_t i = 0; i < ask->record_count; i++) {
+		const struct record *other = &ask->records[i];
+		int64_t far = apart(other->item.time, time);
+
+		if (!is_of_cluster(why, other) || other->sign != sign_of(why) ||
+			far > tolerance(why, other) || far >= least)
+			continue;
+		least = far;
+		why->cluster = other;
+	}
+}
+
+/* The change of the series that was over where this one is: this is its way back. */
+static void pick_undone(const struct why_ask *ask, struct why *why)
+{
+	const struct record *record = why->record;
+
+	for (size_t i = 0; i < ask->record_count; i++) {
+		const struct record *other = &ask->records[i];
+
+		if (is_here(why, other) && other != record && other->sign != record->sign &&
+			other->item.over.time != 0 && other->item.time < record->item.time &&
+			apart(other->item.over.time, record->item.time) <= tolerance(why, other) &&
+			(!why->undone || other->item.time > why->undone->item.time))
+			why->undone = other;
+	}
+}
+
+/* The p-values of what else is found and not believed are those that the state has of it. */
+static void rank_it(
+	const struct why_ask *ask, const struct dataset *data, double pvalue, struct why *why)
+{
+	double share = why->detection->fdr;
+	double *others = memory_new(ask->record_count, sizeof *others);
+	size_t count = 0, series = belief_series(why->test, data, share);
+
+	for (size_t i = 0; i < ask->record_count; i++) {
+		const struct record *other = &ask->records[i];
+
+		if (other != why->record && other->state == CHANGE_CANDIDATE &&
+			strcmp(other->item.test, why->test->name) == 0 &&
+			!isnan(other->item.change.pvalue))
+			others[count++] = other->item.change.pvalue;
+	}
+	series = series > count ? series : count + 1;
+	why->rank = fdr_rank(others, count, pvalue, series, share);
+	free(others);
+}
+
+static enum why_end end_of_record(const struct why_ask *ask, const struct why *why)
+{
+	const struct record *record = why->record;
+
+	if (record_announced(record) != 0)
+		return WHY_TOLD;
+	if (record->state == CHANGE_WITHDRAWN)
+		return WHY_WITHDRAWN;
+	if (record->state == CHANGE_CANDIDATE) {
+		const struct change *now =
+			why->change ? &why->change->change : &record->item.change;
+
+		if (why->arrival.held_until != 0)
+			return WHY_HOLD;
+		return confirm_holds(&why->detection->confirm, now, record->item.change.count_after)
+			       ? WHY_FDR
+			       : WHY_CONFIRMATION;
+	}
+	switch (record->news) {
+	case NEWS_PENDING: return WHY_WAITS;
+	case NEWS_QUEUED:
+		return why->cluster       ? WHY_CLUSTER
+		       : why->environment ? WHY_ENVIRONMENT
+					  : WHY_DELIVERY;
+	case NEWS_RECOVERY: return WHY_DELIVERY;
+	case NEWS_HELD: return WHY_RECOVERED;
+	case NEWS_SILENT:
+	case NEWS_COUNT: break;
+	}
+	if (why->undone)
+		return WHY_WAY_BACK;
+	return ask->max_age != WHEN_NEVER && record->item.time < record->first_seen - ask->max_age
+		       ? WHY_MAX_AGE
+		       : WHY_SILENT;
+}
+
+/* Of what the state does not know. */
+static enum why_end end_of_change(const struct why_ask *ask, const struct why *why)
+{
+	const struct arrival *arrival = &why->arrival;
+
+	if (arrival->back)
+		return WHY_WAY_BACK;
+	if (arrival->found > 0 && arrival->told == 0)
+		return arrival->lost > 0          ? WHY_WITHDRAWN
+		       : arrival->held_until != 0 ? WHY_HOLD
+		       : arrival->rule            ? WHY_FDR
+						  : WHY_CONFIRMATION;
+	if (ask->max_age != WHEN_NEVER && why->change->time < ask->now - ask->max_age)
+		return WHY_TOO_OLD;
+	return WHY_WOULD_TELL;
+}
+
+static enum why_end end_of(const struct why_ask *ask, const struct why *why)
+{
+	if (why->record)
+		return end_of_record(ask, why);
+	if (why->change)
+		return end_of_change(ask, why);
+	if (why->vanished && why->chosen != WHY_ASKED && why->chosen != WHY_BEFORE)
+		return WHY_ENDED;
+	return why->culprit && why->culprit->fate != TRIED_WEAK ? WHY_DETECTOR : WHY_NOTHING;
+}
+
+static size_t count_points(const struct series *series, size_t from)
+{
+	size_t count = 0;
+
+	for (size_t i = from; i < series->axis->n; i++)
+		count += (size_t)!isnan(series->values[i]);
+	return count;
+}
+
+/* Lets the points come once more, and measures what would have been told. */
+static bool measure(const struct dataset *data, const struct companions *companions,
+	const struct why_ask *ask, struct scratch *scratch, struct why *why, struct error *error)
+{
+	const struct power_ask power = {.test = why->test,
+		.data = data,
+		.companions = companions,
+		.series = why->series,
+		.front = why->front,
+		.max_age = ask->max_age,
+		.scratch = scratch,
+		.limit = scratch_done(scratch) + POWER_STEPS};
+
+	if (!power_arrive(&power, why->series->values, why->arrival_at, 2 * POWER_POINTS, 0,
+		    &why->arrival, error))
+		return false;
+	why->has_power = power_measure(
+		&power, why->place, why->findings.changes, why->findings.count, &why->power, error);
+	return why->has_power || error->kind == ERROR_NONE;
+}
+
+/* Of what was asked for, or of what is nearest to that. */
+static bool choose_place(const struct why_ask *ask, struct why *why, struct error *error)
+{
+	if (ask->at)
+		return find_place(ask, why, &why->place, error);
+	why->place = last_change(ask, why);
+	why->chosen = why->place > 0 ? WHY_CHANGE : WHY_NEWEST;
+	if (why->vanished)
+		why->chosen = WHY_NEWEST;
+	if (why->chosen == WHY_NEWEST)
+		why->place = why->series->axis->n - 1;
+	return true;
+}
+
+static void judge(const struct why_ask *ask, const struct dataset *data, struct why *why)
+{
+	pick_cluster(ask, why);
+	if (why->record && why->record->news == NEWS_SILENT)
+		pick_undone(ask, why);
+	why->end = end_of(ask, why);
+	if (why->end == WHY_FDR)
+		rank_it(ask, data,
+			why->change ? why->change->change.pvalue : why->record->item.change.pvalue,
+			why);
+}
+
+static void pick_environment(const struct why_ask *ask, struct why *why)
+{
+	int64_t id = why->record ? why->record->environment_event : 0;
+
+	for (size_t i = 0; i < ask->environment_count; i++)
+		if (ask->environments[i].id == id)
+			why->environment = &ask->environments[i];
+}
+
+bool why_explain(struct arena *arena, const struct test *test, const struct query *query,
+	const struct companions *companions, const struct why_ask *ask, struct scratch *scratch,
+	struct why *out, struct error *error)
+{
+	const struct dataset *data = &query->data;
+	struct tried_list tried = {0};
+	bool good;
+
+	*out = (struct why){.test = test,
+		.has_state = ask->has_state,
+		.clusters = ask->clusters,
+		.newest = rhythm_newest(data)};
+	if (!why_find(arena, query, ask, out, error))
+		return false;
+	if (!out->series)
+		return true;
+	out->detection = analysis_configured(test, out->series->metric);
+	out->front = front_of(ask, out);
+	out->points = count_points(out->series, out->front);
+	out->last = rhythm_of(out->series).last;
+	good = look(arena, data, companions, scratch, out, &tried, error) &&
+	       choose_place(ask, out, error);
+	if (good) {
+		tried_sort(&tried);
+		pick_tried(arena, &tried, out);
+		out->arrival_at = out->place;
+		pick_change(arena, out);
+		pick_record(ask, out);
+		pick_environment(ask, out);
+		good = measure(data, companions, ask, scratch, out, error);
+	}
+	tried_free(&tried);
+	if (good)
+		judge(ask, data, out);
+	return good;
+}

@@ -1,0 +1,234 @@
+/*
+ * Which series a name means: that of a series, of a metric that has one, or a name with some of the
+ * labels, where only one series has them. What the source does not have any more the state may
+ * know.
+ */
+#include "agent/monitor/why.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/core/label.h"
+#include "agent/core/when.h"
+#include "sources/source.h"
+
+enum { NAMES_SHOWN = 5 };
+
+static bool is_called(const char *text, const char *name, size_t length)
+{
+	return strlen(text) == length && memcmp(text, name, length) == 0;
+}
+
+/* `name` has the labels that are asked for, and is of the metric that is named before them. */
+static bool has_labels(const char *identity, const char *metric, const char *asked)
+{
+	size_t length = strcspn(asked, "{"), own = strcspn(identity, "{");
+
+	while (length > 0 && asked[length - 1] == ' ')
+		length--;
+	return (length == 0 || (own == length && memcmp(identity, asked, own) == 0) ||
+		       (metric && is_called(metric, asked, length))) &&
+	       label_has_asked(identity, asked);
+}
+
+static bool is_meant(const struct series *series, const char *name)
+{
+	const char *metric = series->metric ? series->metric->name : NULL;
+
+	return (metric && strcmp(metric, name) == 0) || has_labels(series->identity, metric, name);
+}
+
+/* Those that are meant, or all. */
+static const char *list_names(
+	const struct dataset *data, const char *name, bool all, struct arena *arena)
+{
+	struct buf text = {0};
+	const char *list;
+
+	for (size_t i = 0, shown = 0; i < data->count; i++) {
+		if (!all && !is_meant(&data->series[i], name))
+			continue;
+		if (shown == NAMES_SHOWN) {
+			buf_text(&text, ", ...");
+			break;
+		}
+		buf_printf(&text, "%s%.120s", shown++ ? ", " : "", data->series[i].name);
+	}
+	list = arena_strndup(arena, text.data ? text.data : "", text.length);
+	buf_free(&text);
+	return list;
+}
+
+static const char *hint(
+	const struct test *test, const struct dataset *data, const char *name, struct arena *arena)
+{
+	const char **names = arena_array(arena, data->count + test->metric_count, sizeof *names),
+		   *near;
+	size_t count = 0;
+
+	for (size_t i = 0; i < data->count; i++)
+		names[count++] = data->series[i].name;
+	for (size_t i = 0; i < test->metric_count; i++)
+		names[count++] = test->metrics[i].name;
+	near = field_suggest(name, names, count);
+	return near ? arena_printf(arena, " (did you mean \"%.120s\"?)", near) : "";
+}
+
+static bool has_points(const struct series *series)
+{
+	for (size_t i = 0; i < series->axis->n; i++)
+		if (!isnan(series->values[i]))
+			return true;
+	return false;
+}
+
+/* An option of the source by its name, as text; or NULL. */
+static const char *option_of(const struct test *test, const char *name)
+{
+	const struct field *field = source_find(test->source->name)->fields;
+
+	for (; field && field->name; field++)
+		if (strcmp(field->name, name) == 0 && field->type == FIELD_STRING) {
+			const char *text;
+
+			memcpy(&text, (const char *)test->options + field->offset, sizeof text);
+			return text;
+		}
+	return NULL;
+}
+
+/* What the source is asked for. */
+static const char *question_of(const struct test *test, const char *name)
+{
+	static const char *const options[] = {"query", "target", "prefix", "file"};
+
+	for (size_t i = 0; i < test->metric_count; i++)
+		if (test->metrics[i].query &&
+			(strcmp(test->metrics[i].name, name) == 0 || test->metric_count == 1))
+			return test->metrics[i].query;
+	for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+		if (option_of(test, options[i]))
+			return option_of(test, options[i]);
+	return test->metric_count > 0 ? test->metrics[0].query : NULL;
+}
+
+static void find_health(const struct why_ask *ask, const char *identity, struct why *why)
+{
+	for (size_t i = 0; i < ask->condition_count && !why->condition; i++) {
+		const struct condition *condition = &ask->conditions[i];
+
+		if ((condition->kind == CONDITION_TEST || condition->kind == CONDITION_STALE) &&
+			strcmp(condition_name(condition), why->test->name) == 0)
+			why->condition = condition;
+	}
+	for (size_t i = 0; identity && i < ask->vanished_count; i++)
+		if (strcmp(ask->vanished[i].test, why->test->name) == 0 &&
+			strcmp(ask->vanished[i].series, identity) == 0)
+			why->vanished = &ask->vanished[i];
+}
+
+/* Nothing can be looked at. `identity`: of the series that the state knows, or NULL. */
+static bool end_absent(const struct query *query, const struct why_ask *ask, const char *identity,
+	enum why_end end, struct why *why)
+{
+	int64_t range = source_range(source_find(why->test->source->name), why->test->options);
+
+	why->series = NULL;
+	why->end = end;
+	why->absent = identity ? identity : ask->metric;
+	why->question = question_of(why->test, ask->metric);
+	why->since = query->since != WHEN_ALWAYS ? query->since
+		     : range > 0                 ? ask->now - range
+						 : WHEN_ALWAYS;
+	why->until = query->until != WHEN_NEVER ? query->until : ask->now;
+	why->notice = query->notices.count > 0 ? query->notices.items[0] : NULL;
+	why->last = WHEN_ALWAYS;
+	for (size_t i = 0; i < ask->mark_count; i++)
+		if ((!identity || strcmp(ask->marks[i].series, identity) == 0) &&
+			ask->marks[i].last_point > why->last)
+			why->last = ask->marks[i].last_point;
+	find_health(ask, identity, why);
+	return true;
+}
+
+/* A series that the state knows, and the answer has not; NULL where none or several are meant. */
+static const char *known_series(const struct why_ask *ask, const struct why *why)
+{
+	const char *one = NULL;
+
+	for (size_t i = 0; i < ask->mark_count; i++) {
+		const char *identity = ask->marks[i].series;
+
+		if (strcmp(identity, ask->metric) != 0 && !has_labels(identity, NULL, ask->metric))
+			continue;
+		if (one && strcmp(one, identity) != 0)
+			return NULL;
+		one = identity;
+	}
+	for (size_t i = 0; !one && i < ask->vanished_count; i++)
+		if (strcmp(ask->vanished[i].test, why->test->name) == 0 &&
+			(strcmp(ask->vanished[i].series, ask->metric) == 0 ||
+				has_labels(ask->vanished[i].series, NULL, ask->metric)))
+			one = ask->vanished[i].series;
+	return one;
+}
+
+static bool is_configured(const struct test *test, const char *metric)
+{
+	for (size_t i = 0; i < test->metric_count; i++)
+		if (strcmp(test->metrics[i].name, metric) == 0)
+			return true;
+	return false;
+}
+
+static bool refuse(struct arena *arena, const struct dataset *data, const char *name, size_t count,
+	const struct test *test, struct error *error)
+{
+	if (count > 0)
+		return error_set(error, ERROR_USAGE,
+			"metric \"%.100s\" of test \"%s\" has %zu series; name one, or a label "
+			"that only it has: %s",
+			name, test->name, count, list_names(data, name, false, arena));
+	return error_set(error, ERROR_USAGE,
+		"test \"%s\" has no metric \"%.100s\"; it has %zu: %s%s", test->name, name,
+		data->count, list_names(data, name, true, arena), hint(test, data, name, arena));
+}
+
+bool why_find(struct arena *arena, const struct query *query, const struct why_ask *ask,
+	struct why *why, struct error *error)
+{
+	const struct dataset *data = &query->data;
+	const struct series *one = NULL;
+	const char *known;
+	bool any = false;
+	size_t count = 0;
+
+	for (size_t i = 0; i < data->count; i++) {
+		const struct series *series = &data->series[i];
+
+		any |= has_points(series);
+		if (strcmp(series->name, ask->metric) == 0 ||
+			strcmp(series->identity, ask->metric) == 0) {
+			one = series;
+			count = 1;
+			break;
+		}
+		if (!is_meant(series, ask->metric))
+			continue;
+		one = series;
+		count++;
+	}
+	known = count == 0 ? known_series(ask, why) : NULL;
+	if (count == 0 && known)
+		return end_absent(query, ask, known, any ? WHY_ENDED : WHY_NO_DATA, why);
+	if (count == 0 && (data->count == 0 || is_configured(why->test, ask->metric)))
+		return end_absent(query, ask, NULL, WHY_NO_DATA, why);
+	if (count != 1)
+		return refuse(arena, data, ask->metric, count, why->test, error);
+	if (!has_points(one))
+		return end_absent(query, ask, one->identity, WHY_NO_DATA, why);
+	why->series = one;
+	find_health(ask, one->identity, why);
+	return true;
+}

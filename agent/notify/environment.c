@@ -1,0 +1,581 @@
+/*
+ * Series are numbers here: hashes of their environment and of what they are called without it. Two
+ * orders of them, by environment and by key, answer all questions.
+ */
+#include "agent/notify/environment.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/hash.h"
+#include "agent/core/label.h"
+#include "agent/notify/group.h"
+
+/* Points that a counterpart may lack and is still compared; what makes a rollout: series, percent.
+ */
+enum { BEHIND = 2, FOLLOWERS = 4, FOLLOWING = 60 };
+
+struct environment_index {
+	struct arena *arena;
+	const struct environment_series **by_environment, **by_key;
+	size_t count;
+};
+
+uint64_t environment_hash(const char *label, const char *value)
+{
+	uint64_t hash = hash_add(HASH_START, label, strlen(label) + 1);
+
+	return hash_add(hash, value, strlen(value) + 1);
+}
+
+static bool is_word(char c)
+{
+	return (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z');
+}
+
+/* The name without the value where that stands as a word. */
+static uint64_t hash_name(const char *name, const char *value)
+{
+	uint64_t hash = HASH_START;
+	size_t length = strlen(value);
+	const char *from = name;
+
+	for (const char *at = name; length > 0 && (at = strstr(at, value)); at += length)
+		if ((at == name || !is_word(at[-1])) && !is_word(at[length])) {
+			hash = hash_add(hash, from, (size_t)(at - from));
+			hash = hash_add(hash, "", 1);
+			from = at + length;
+		}
+	return hash_add(hash, from, strlen(from) + 1);
+}
+
+uint64_t environment_key(
+	const char *test, const char *identity, const char *label, const char *value)
+{
+	uint64_t hash = hash_name(test, value);
+	struct buf rest = {0};
+
+	if (label_rest(identity, label, strlen(label), &rest))
+		hash = hash_add(hash, rest.data, rest.length);
+	else
+		hash = hash_add(hash, identity, strlen(identity));
+	buf_free(&rest);
+	return hash;
+}
+
+/* The value that the points from there on share, or NULL. */
+static const char *shared_value(
+	const struct series *series, const struct column *column, size_t index)
+{
+	const char *value = NULL;
+	size_t points = 0;
+
+	for (; index < series->axis->n && points < ENVIRONMENT_POINTS; index++) {
+		const char *at = column->values[index];
+
+		if (isnan(series->values[index]))
+			continue;
+		if (!at || !*at || (value && strcmp(at, value) != 0))
+			return NULL;
+		value = at;
+		points++;
+	}
+	return value;
+}
+
+/* Where the last points begin. */
+static size_t last_points(const struct series *series)
+{
+	size_t index = series->axis->n, points = 0;
+
+	while (index > 0 && points < ENVIRONMENT_POINTS)
+		points += (size_t)!isnan(series->values[--index]);
+	return index;
+}
+
+bool environment_value(
+	const char *label, const struct series *series, size_t index, struct buf *out)
+{
+	const struct column *column;
+	const char *value;
+
+	if (label_value(series->identity, label, strlen(label), out))
+		return true;
+	column = axis_column(series->axis, label);
+	if (!column)
+		return false;
+	value = shared_value(series, column, index < series->axis->n ? index : last_points(series));
+	if (value)
+		buf_text(out, value);
+	return value != NULL;
+}
+
+/* The mean distance of the points around one. */
+static int64_t spacing_at(const struct series *series, size_t index)
+{
+	const struct axis *axis = series->axis;
+	size_t first = index, last = index, points = 0;
+
+	for (size_t left = ENVIRONMENT_POINTS, at = index; at > 0 && left > 0;)
+		if (!isnan(series->values[--at])) {
+			first = at;
+			left--;
+			points++;
+		}
+	for (size_t left = ENVIRONMENT_POINTS, at = index + 1; at < axis->n && left > 0; at++)
+		if (!isnan(series->values[at])) {
+			last = at;
+			left--;
+			points++;
+		}
+	return points > 0 ? (axis->times[last] - axis->times[first]) / (int64_t)points : 0;
+}
+
+static void add_hits(struct environment_view *view, struct environment_series *to,
+	const struct findings *findings, const char *label)
+{
+	const struct series *series = findings->series;
+	struct buf value = {0};
+
+	to->hits = arena_array(view->arena, findings->count, sizeof *to->hits);
+	for (size_t i = 0; i < findings->count; i++) {
+		const struct change *change = &findings->changes[i];
+		int sign = change_sign(change);
+
+		buf_clear(&value);
+		if (!environment_value(label, series, change->index, &value) ||
+			environment_hash(label, value.data) != to->environment)
+			continue;
+		to->hits[to->hit_count++] =
+			(struct environment_hit){.time = series->axis->times[change->index],
+				.spacing = spacing_at(series, change->index),
+				.sign = sign,
+				.verdict = series->metric ? -series->metric->direction * sign : 0,
+				.size = change->size};
+	}
+	buf_free(&value);
+}
+
+static void add_series(struct environment_view *view, const struct test *test,
+	const struct findings *findings, struct buf *value)
+{
+	const struct series *series = findings->series;
+	const struct axis *axis = series->axis;
+	struct environment_series *to = &view->series[view->count];
+	size_t first = 0, last = axis->n;
+
+	while (first < axis->n && isnan(series->values[first]))
+		first++;
+	while (last > first && isnan(series->values[last - 1]))
+		last--;
+	buf_clear(value);
+	if (first == last || !environment_value(test->environment, series, axis->n, value))
+		return;
+	*to = (struct environment_series){.key = environment_key(test->name, series->identity,
+						  test->environment, value->data),
+		.environment = environment_hash(test->environment, value->data),
+		.first = axis->times[first],
+		.last = axis->times[last - 1]};
+	if (findings->count > 0)
+		add_hits(view, to, findings, test->environment);
+	if (view->count == 0 || strcmp(to[-1].value, value->data) != 0)
+		to->value = arena_strdup(view->arena, value->data);
+	else
+		to->value = to[-1].value;
+	view->count++;
+}
+
+struct environment_view *environment_look(const struct analysis *analysis)
+{
+	struct arena *arena = arena_new();
+	struct environment_view *view = arena_alloc(arena, sizeof *view);
+	size_t room = analysis->data->count;
+	struct buf value = {0};
+
+	*view = (struct environment_view){.arena = arena,
+		.label = arena_strdup(arena, analysis->test->environment),
+		.series = arena_array(arena, room, sizeof *view->series)};
+	for (size_t i = 0; i < room; i++)
+		add_series(view, analysis->test, &analysis->findings[i], &value);
+	buf_free(&value);
+	return view;
+}
+
+void environment_view_free(struct environment_view *view)
+{
+	if (view)
+		arena_free(view->arena);
+}
+
+static int compare_numbers(uint64_t a, uint64_t b)
+{
+	return (a > b) - (a < b);
+}
+
+static int compare_environments(const void *a, const void *b)
+{
+	return compare_numbers((*(const struct environment_series *const *)a)->environment,
+		(*(const struct environment_series *const *)b)->environment);
+}
+
+static int compare_keys(const void *a, const void *b)
+{
+	return compare_numbers((*(const struct environment_series *const *)a)->key,
+		(*(const struct environment_series *const *)b)->key);
+}
+
+struct environment_index *environment_index_new(
+	const struct environment_view *const *views, size_t count)
+{
+	struct arena *arena = arena_new();
+	struct environment_index *index = arena_alloc(arena, sizeof *index);
+	size_t room = 0;
+
+	for (size_t i = 0; i < count; i++)
+		room += views[i] ? views[i]->count : 0;
+	*index = (struct environment_index){.arena = arena,
+		.by_environment = arena_array(arena, room, sizeof *index->by_environment),
+		.by_key = arena_array(arena, room, sizeof *index->by_key)};
+	for (size_t i = 0; i < count; i++)
+		for (size_t j = 0; views[i] && j < views[i]->count; j++) {
+			index->by_environment[index->count] = &views[i]->series[j];
+			index->by_key[index->count++] = &views[i]->series[j];
+		}
+	if (room > 0) {
+		qsort(index->by_environment, room, sizeof *index->by_environment,
+			compare_environments);
+		qsort(index->by_key, room, sizeof *index->by_key, compare_keys);
+	}
+	return index;
+}
+
+void environment_index_free(struct environment_index *index)
+{
+	if (index)
+		arena_free(index->arena);
+}
+
+/* The first of the sorted list that is not less. */
+static size_t lower_bound(const struct environment_series *const *list, size_t count,
+	const struct environment_series *wanted, int (*compare)(const void *, const void *))
+{
+	size_t low = 0, high = count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (compare(&list[middle], &wanted) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static size_t first_of(const struct environment_index *index, uint64_t environment)
+{
+	const struct environment_series wanted = {.environment = environment};
+
+	return lower_bound(index->by_environment, index->count, &wanted, compare_environments);
+}
+
+static size_t first_with(const struct environment_index *index, uint64_t key)
+{
+	const struct environment_series wanted = {.key = key};
+
+	return lower_bound(index->by_key, index->count, &wanted, compare_keys);
+}
+
+/* The change of the series nearest to that time, if one is near. */
+static const struct environment_hit *hit_near(
+	const struct environment_series *series, int64_t time, int64_t spacing)
+{
+	const struct environment_hit *best = NULL;
+
+	for (size_t i = 0; i < series->hit_count; i++) {
+		const struct environment_hit *hit = &series->hits[i];
+
+		if (group_near(time, spacing, hit->time, hit->spacing) &&
+			(!best || llabs(hit->time - time) < llabs(best->time - time)))
+			best = hit;
+	}
+	return best;
+}
+
+/* Counterparts of a key outside the environment that have points from before the time to that
+ * `until`, and how many of them changed near it. */
+static size_t count_elsewhere(const struct environment_index *index, uint64_t key,
+	const struct environment_moment *moment, int64_t until, size_t *changed)
+{
+	size_t count = 0;
+
+	*changed = 0;
+	for (size_t i = first_with(index, key); i < index->count && index->by_key[i]->key == key;
+		i++) {
+		const struct environment_series *at = index->by_key[i];
+
+		if (at->environment == moment->environment || at->first >= moment->time ||
+			at->last < until)
+			continue;
+		count++;
+		*changed += hit_near(at, moment->time, moment->spacing) != NULL;
+	}
+	return count;
+}
+
+static int compare_sizes(const void *a, const void *b)
+{
+	const double *left = a, *right = b;
+
+	return (*left > *right) - (*left < *right);
+}
+
+static int compare_times(const void *a, const void *b)
+{
+	const int64_t *left = a, *right = b;
+
+	return (*left > *right) - (*left < *right);
+}
+
+/* What a count collects. */
+struct collection {
+	double *sizes;
+	int64_t *times;
+	size_t size_count;
+};
+
+static void add_hit(
+	struct environment_tally *tally, const struct environment_hit *hit, struct collection *all)
+{
+	all->times[tally->hit++] = hit->time;
+	if (isfinite(hit->size))
+		all->sizes[all->size_count++] = hit->size;
+	tally->up += hit->sign > 0;
+	tally->down += hit->sign < 0;
+	tally->worse += hit->verdict > 0;
+	tally->better += hit->verdict < 0;
+}
+
+static void count_series(const struct environment_index *index,
+	const struct environment_series *series, const struct environment_moment *moment,
+	struct environment_tally *tally, struct collection *all)
+{
+	const struct environment_hit *hit = hit_near(series, moment->time, moment->spacing);
+	size_t elsewhere, changed;
+
+	tally->total += hit || (series->first < moment->time && series->last >= moment->time);
+	if (!hit)
+		return;
+	elsewhere = count_elsewhere(
+		index, series->key, moment, series->last - BEHIND * hit->spacing, &changed);
+	if (2 * changed > elsewhere) {
+		tally->everywhere++;
+		return;
+	}
+	tally->compared += elsewhere > 0;
+	tally->elsewhere += elsewhere;
+	tally->elsewhere_changed += changed;
+	add_hit(tally, hit, all);
+}
+
+struct environment_tally environment_count(
+	const struct environment_index *index, uint64_t environment, int64_t time, int64_t spacing)
+{
+	const struct environment_moment moment = {environment, time, spacing};
+	struct environment_tally tally = {.time = time, .size = (double)NAN};
+	size_t first = first_of(index, environment), end = first;
+	struct collection all;
+
+	while (end < index->count && index->by_environment[end]->environment == environment)
+		end++;
+	all = (struct collection){.sizes = memory_new(end - first, sizeof *all.sizes),
+		.times = memory_new(end - first, sizeof *all.times)};
+	for (size_t i = first; i < end; i++)
+		count_series(index, index->by_environment[i], &moment, &tally, &all);
+	qsort(all.sizes, all.size_count, sizeof *all.sizes, compare_sizes);
+	qsort(all.times, tally.hit, sizeof *all.times, compare_times);
+	if (all.size_count > 0)
+		tally.size = all.sizes[all.size_count / 2];
+	if (tally.hit > 0)
+		tally.time = all.times[tally.hit / 2];
+	free(all.sizes);
+	free(all.times);
+	return tally;
+}
+
+bool environment_stands_out(const struct environment_tally *tally)
+{
+	return tally->hit >= ENVIRONMENT_LEAST &&
+	       100 * tally->hit >= ENVIRONMENT_SHARE * tally->total &&
+	       2 * tally->compared >= tally->hit &&
+	       100 * tally->elsewhere_changed <= ENVIRONMENT_ELSEWHERE * tally->elsewhere;
+}
+
+void environment_set(struct environment_event *event, const struct environment_tally *tally)
+{
+	event->hit = tally->hit;
+	event->total = tally->total;
+	event->up = tally->up;
+	event->down = tally->down;
+	event->worse = tally->worse;
+	event->better = tally->better;
+	event->size = tally->size;
+	event->elsewhere = tally->elsewhere;
+	event->elsewhere_changed = tally->elsewhere_changed;
+}
+
+/* Whether the change is part of one of the events, or of what was seen to be none. */
+static bool is_seen(const struct environment_moment *seen, size_t count,
+	const struct environment_moment *moment)
+{
+	for (size_t i = count; i > 0 && seen[i - 1].environment == moment->environment; i--)
+		if (group_near(
+			    seen[i - 1].time, seen[i - 1].spacing, moment->time, moment->spacing))
+			return true;
+	return false;
+}
+
+static int compare_events(const void *a, const void *b)
+{
+	const struct environment_event *left = a, *right = b;
+
+	if (left->time != right->time)
+		return left->time < right->time ? -1 : 1;
+	return strcmp(left->value, right->value);
+}
+
+size_t environment_events(const struct environment_view *const *views, size_t count, int64_t since,
+	struct arena *arena, struct environment_event **events)
+{
+	struct environment_index *index = environment_index_new(views, count);
+	struct environment_moment *seen;
+	size_t room = 0, seen_count = 0, found = 0;
+
+	for (size_t i = 0; i < index->count; i++)
+		room += index->by_environment[i]->hit_count;
+	seen = memory_new(room, sizeof *seen);
+	*events = arena_array(arena, room / ENVIRONMENT_LEAST, sizeof **events);
+	for (size_t i = 0; i < index->count; i++)
+		for (size_t j = 0; j < index->by_environment[i]->hit_count; j++) {
+			const struct environment_series *series = index->by_environment[i];
+			const struct environment_hit *hit = &series->hits[j];
+			struct environment_moment moment = {
+				series->environment, hit->time, hit->spacing};
+			struct environment_tally tally;
+
+			if (is_seen(seen, seen_count, &moment))
+				continue;
+			tally = environment_count(
+				index, moment.environment, moment.time, moment.spacing);
+			moment.time = tally.time;
+			if (!environment_stands_out(&tally))
+				continue;
+			seen[seen_count++] = moment;
+			if (tally.time < since)
+				continue;
+			(*events)[found] = (struct environment_event){
+				.value = arena_strdup(arena, series->value),
+				.time = tally.time,
+				.spacing = hit->spacing};
+			environment_set(&(*events)[found++], &tally);
+		}
+	qsort(*events, found, sizeof **events, compare_events);
+	free(seen);
+	environment_index_free(index);
+	return found;
+}
+
+bool environment_is_everywhere(const struct environment_index *index, uint64_t key,
+	uint64_t environment, int64_t time, int64_t spacing)
+{
+	const struct environment_moment moment = {environment, time, spacing};
+	size_t changed, count = count_elsewhere(index, key, &moment, time, &changed);
+
+	return 2 * changed > count;
+}
+
+/* The series of that key in that environment, or NULL. */
+static const struct environment_series *find_series(
+	const struct environment_index *index, uint64_t key, uint64_t environment)
+{
+	for (size_t i = first_with(index, key); i < index->count && index->by_key[i]->key == key;
+		i++)
+		if (index->by_key[i]->environment == environment)
+			return index->by_key[i];
+	return NULL;
+}
+
+bool environment_has(const struct environment_index *index, uint64_t key, uint64_t environment)
+{
+	return find_series(index, key, environment) != NULL;
+}
+
+bool environment_follows(const struct environment_index *index,
+	const struct environment_moment *first, const struct environment_moment *then)
+{
+	size_t count = 0, changed = 0;
+
+	for (size_t i = first_of(index, first->environment);
+		i < index->count && index->by_environment[i]->environment == first->environment;
+		i++) {
+		const struct environment_series *series = index->by_environment[i], *other;
+		const struct environment_hit *hit, *later;
+
+		hit = hit_near(series, first->time, first->spacing);
+		other = hit ? find_series(index, series->key, then->environment) : NULL;
+		if (!other)
+			continue;
+		later = hit_near(other, then->time, then->spacing);
+		count++;
+		changed += later && later->sign == hit->sign;
+	}
+	return changed >= FOLLOWERS && 100 * changed >= FOLLOWING * count;
+}
+
+/* Whether the series goes the other way after the change, and until then. */
+static bool is_undone(
+	const struct environment_series *series, const struct environment_hit *hit, int64_t until)
+{
+	for (size_t i = 0; i < series->hit_count; i++) {
+		const struct environment_hit *later = &series->hits[i];
+
+		if (later->sign == -hit->sign && later->time > hit->time && later->time <= until)
+			return true;
+	}
+	return false;
+}
+
+bool environment_is_over(const struct environment_index *index,
+	const struct environment_moment *moment, int64_t until)
+{
+	size_t count = 0, undone = 0;
+
+	for (size_t i = first_of(index, moment->environment);
+		i < index->count && index->by_environment[i]->environment == moment->environment;
+		i++) {
+		const struct environment_series *series = index->by_environment[i];
+		const struct environment_hit *hit = hit_near(series, moment->time, moment->spacing);
+
+		if (!hit)
+			continue;
+		count++;
+		undone += is_undone(series, hit, until);
+	}
+	return count > 0 && 100 * undone >= ENVIRONMENT_SHARE * count;
+}
+
+bool environment_returns(const struct environment_index *index, uint64_t key,
+	const struct environment_moment *moment, int sign)
+{
+	const struct environment_series *series = find_series(index, key, moment->environment);
+
+	for (size_t i = 0; series && i < series->hit_count; i++) {
+		const struct environment_hit *hit = &series->hits[i];
+
+		if (hit->sign == -sign && hit->time < moment->time &&
+			group_near(moment->time, moment->spacing, hit->time, hit->spacing))
+			return true;
+	}
+	return false;
+}

@@ -1,0 +1,655 @@
+/*
+ * See environments.h. Everything is on the loop's thread and looked at only while a change of a
+ * test with an environment waits to be told: a quiet run leaves a view here, nothing else.
+ */
+#include "agent/notify/environments.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/engine/timers.h"
+#include "agent/monitor/reconcile.h"
+#include "agent/notify/group.h"
+
+/* ms: how long a change waits for runs of other tests, and for others to be believed; how long an
+ * event may be followed; how often it is looked again. */
+#define RUNS_MOST INT64_C(3600000)
+#define BELIEF_MOST INT64_C(86400000)
+#define FOLLOWED_WITHIN INT64_C(604800000)
+enum { BELIEF_POINTS = 2, LOOK_LEAST = 1000 };
+enum { GROWN_PERCENT = 125, GROWN_MORE = 3 }; /* since an event was told, that it is told anew */
+
+/* A test and its last run. */
+struct seen {
+	char *test, *label;
+	struct environment_view *view; /* NULL: none was well */
+	int64_t ended;                 /* engine_now */
+};
+
+struct known_event {
+	struct environment_event event; /* its texts are this one's */
+	bool stored, dirty;
+	char *follower; /* the environment that followed; NULL once that is in the store */
+};
+
+/* Where a record of the round belongs. */
+struct place {
+	struct environment_moment moment; /* environment 0: nowhere */
+	uint64_t key;
+};
+
+/* What becomes of the changes of one environment near one time, in this round. */
+struct decision {
+	struct environment_moment moment;
+	enum filter_verdict verdict;
+	const char *reason;
+	int64_t event; /* id, 0: none */
+	bool late;     /* it was told before */
+};
+
+struct environments {
+	struct agent *agent;
+	void (*look)(void *context);
+	void *context;
+	struct seen *seen; /* by test */
+	size_t seen_count;
+	bool unseen;                     /* a test with an environment has not run yet */
+	struct environment_index *index; /* of all views; NULL: to be made */
+	struct known_event *events;
+	size_t event_count;
+	struct alarm alarm;
+
+	struct record *const *records; /* of the round */
+	size_t record_count;
+	struct place *places;
+	struct decision *decisions;
+	size_t decision_count;
+	bool holds;
+	int64_t again; /* engine_now: when one that is held is to be looked at again */
+};
+
+static void look_again(void *context)
+{
+	struct environments *environments = context;
+
+	environments->look(environments->context);
+}
+
+struct environments *environments_new(
+	struct agent *agent, void (*look)(void *context), void *context)
+{
+	struct environments *environments = memory_new(1, sizeof *environments);
+
+	*environments = (struct environments){.agent = agent,
+		.look = look,
+		.context = context,
+		.alarm = {.call = look_again, .context = environments}};
+	return environments;
+}
+
+static void free_seen(struct seen *seen)
+{
+	environment_view_free(seen->view);
+	free(seen->test);
+	free(seen->label);
+}
+
+static void free_event(struct known_event *known)
+{
+	free((char *)(uintptr_t)known->event.label);
+	free((char *)(uintptr_t)known->event.value);
+	free(known->follower);
+}
+
+static void end_round(struct environments *environments)
+{
+	free(environments->places);
+	free(environments->decisions);
+	environments->places = NULL;
+	environments->decisions = NULL;
+	environments->record_count = environments->decision_count = 0;
+}
+
+void environments_free(struct environments *environments)
+{
+	if (!environments)
+		return;
+	for (size_t i = 0; i < environments->seen_count; i++)
+		free_seen(&environments->seen[i]);
+	for (size_t i = 0; i < environments->event_count; i++)
+		free_event(&environments->events[i]);
+	end_round(environments);
+	environment_index_free(environments->index);
+	free(environments->seen);
+	free(environments->events);
+	free(environments);
+}
+
+static struct known_event *add_event(
+	struct environments *environments, const struct environment_event *event)
+{
+	struct known_event *known;
+
+	environments->events = memory_resize(
+		environments->events, environments->event_count + 1, sizeof *environments->events);
+	known = &environments->events[environments->event_count++];
+	*known = (struct known_event){.event = *event};
+	known->event.label = memory_strdup(event->label);
+	known->event.value = memory_strdup(event->value);
+	return known;
+}
+
+static struct known_event *find_event(const struct environments *environments, int64_t id)
+{
+	for (size_t i = 0; i < environments->event_count; i++)
+		if (environments->events[i].event.id == id)
+			return &environments->events[i];
+	return NULL;
+}
+
+const struct environment_event *environments_event(
+	const struct environments *environments, int64_t id)
+{
+	const struct known_event *known = id != 0 ? find_event(environments, id) : NULL;
+
+	return known ? &known->event : NULL;
+}
+
+void environments_restore(struct environments *environments, const struct store_request *restored)
+{
+	for (size_t i = 0; i < restored->environment_count; i++)
+		add_event(environments, &restored->environments[i])->stored = true;
+}
+
+/* Where the test is, or would be. */
+static size_t place_of_test(const struct environments *environments, const char *test, bool *found)
+{
+	size_t low = 0, high = environments->seen_count;
+
+	*found = false;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		int order = strcmp(environments->seen[middle].test, test);
+
+		*found |= order == 0;
+		if (order < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static struct seen *seen_of(struct environments *environments, const char *test)
+{
+	bool found;
+	size_t at = place_of_test(environments, test, &found);
+
+	if (found)
+		return &environments->seen[at];
+	environments->seen = memory_resize(
+		environments->seen, environments->seen_count + 1, sizeof *environments->seen);
+	memmove(&environments->seen[at + 1], &environments->seen[at],
+		(environments->seen_count - at) * sizeof *environments->seen);
+	environments->seen_count++;
+	environments->seen[at] = (struct seen){.test = memory_strdup(test)};
+	return &environments->seen[at];
+}
+
+void environments_seen(
+	struct environments *environments, const struct test *test, struct environment_view *view)
+{
+	struct seen *seen;
+
+	if (!test->environment) {
+		environment_view_free(view);
+		return;
+	}
+	seen = seen_of(environments, test->name);
+	if (!seen->label || strcmp(seen->label, test->environment) != 0) {
+		free(seen->label);
+		seen->label = memory_strdup(test->environment);
+		environment_view_free(seen->view);
+		seen->view = NULL;
+		environment_index_free(environments->index);
+		environments->index = NULL;
+	}
+	seen->ended = engine_now(environments->agent->engine);
+	if (view) {
+		environment_view_free(seen->view);
+		seen->view = view;
+		environment_index_free(environments->index);
+		environments->index = NULL;
+	}
+	if (environments->holds)
+		environments->look(environments->context);
+}
+
+/* Forgets tests that are gone, or have another environment now. */
+static void sweep(struct environments *environments)
+{
+	const struct config *config = environments->agent->config;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < environments->seen_count; i++) {
+		const struct test *test = config_test(config, environments->seen[i].test);
+
+		if (test && test->environment &&
+			strcmp(test->environment, environments->seen[i].label) == 0)
+			environments->seen[kept++] = environments->seen[i];
+		else
+			free_seen(&environments->seen[i]);
+	}
+	if (kept < environments->seen_count) {
+		environment_index_free(environments->index);
+		environments->index = NULL;
+	}
+	environments->seen_count = kept;
+}
+
+static void make_index(struct environments *environments)
+{
+	const struct generation *generation = environments->agent->generation;
+	const struct environment_view **views;
+
+	sweep(environments);
+	environments->unseen = false;
+	for (size_t i = 0; i < generation->test_count; i++) {
+		const struct test *test = generation->tests[i];
+		bool found = true;
+
+		if (test->environment && !test->unsupported)
+			(void)place_of_test(environments, test->name, &found);
+		environments->unseen |= !found;
+	}
+	if (environments->index)
+		return;
+	views = memory_new(environments->seen_count, sizeof *views);
+	for (size_t i = 0; i < environments->seen_count; i++)
+		views[i] = environments->seen[i].view;
+	environments->index = environment_index_new(views, environments->seen_count);
+	free(views);
+}
+
+static const char *label_of(const struct environments *environments, const struct record *record)
+{
+	const struct test *test = config_test(environments->agent->config, record->item.test);
+
+	return test && record->item.environment && record->item.members == 0 ? test->environment
+									     : NULL;
+}
+
+static struct place place_of(const struct environments *environments, const struct record *record)
+{
+	const char *label = label_of(environments, record);
+	const char *value = record->item.environment;
+
+	if (!label)
+		return (struct place){0};
+	return (struct place){{environment_hash(label, value), record->item.time, record->spacing},
+		environment_key(record->item.test, record->series, label, value)};
+}
+
+static void begin(void *context, struct record *const *records, size_t count)
+{
+	struct environments *environments = context;
+	bool any = false;
+
+	end_round(environments);
+	environments->holds = false;
+	environments->records = records;
+	environments->record_count = count;
+	environments->places = memory_new(count, sizeof *environments->places);
+	environments->decisions = memory_new(count, sizeof *environments->decisions);
+	for (size_t i = 0; i < count; i++) {
+		environments->places[i] = place_of(environments, records[i]);
+		any |= environments->places[i].moment.environment != 0;
+	}
+	if (any)
+		make_index(environments);
+}
+
+static bool is_near(const struct environment_moment *a, const struct environment_moment *b)
+{
+	return a->environment == b->environment &&
+	       group_near(a->time, a->spacing, b->time, b->spacing);
+}
+
+static struct environment_moment moment_of(const struct environment_event *event)
+{
+	return (struct environment_moment){
+		environment_hash(event->label, event->value), event->time, event->spacing};
+}
+
+/* The event that the moment belongs to. */
+static struct known_event *event_near(
+	const struct environments *environments, const struct environment_moment *moment)
+{
+	for (size_t i = environments->event_count; i > 0; i--) {
+		struct environment_moment at = moment_of(&environments->events[i - 1].event);
+
+		if (is_near(&at, moment))
+			return &environments->events[i - 1];
+	}
+	return NULL;
+}
+
+/* Whether another environment had the same before: then neither was it alone. */
+static bool follows(struct environments *environments, const struct record *record,
+	const struct environment_moment *moment)
+{
+	const char *label = label_of(environments, record);
+	bool any = false;
+
+	for (size_t i = 0; i < environments->event_count; i++) {
+		struct known_event *known = &environments->events[i];
+		struct environment_moment first = moment_of(&known->event);
+
+		if (strcmp(known->event.label, label) != 0 ||
+			first.environment == moment->environment ||
+			moment->time - first.time > FOLLOWED_WITHIN ||
+			(moment->time < first.time && !group_near(first.time, first.spacing,
+							      moment->time, moment->spacing)) ||
+			!environment_follows(environments->index, &first, moment) ||
+			environment_is_over(environments->index, &first, moment->time))
+			continue;
+		any = true;
+		if (known->event.followed)
+			continue;
+		known->event.followed = known->dirty = true;
+		known->follower = memory_strdup(record->item.environment);
+	}
+	return any;
+}
+
+/* Whether the view has series of the environment, and how many; or the same tests. */
+static bool concerns(const struct environments *environments, const struct environment_view *view,
+	const struct environment_moment *moment, size_t *count)
+{
+	bool shares = false;
+
+	for (size_t i = 0; i < view->count; i++)
+		if (view->series[i].environment == moment->environment)
+			(*count)++;
+		else if (!shares)
+			shares = environment_has(
+				environments->index, view->series[i].key, moment->environment);
+	return shares || *count > 0;
+}
+
+/* Whether tests that could tell more of the moment have not run since then; in `count` how many
+ * series of its environment they have. */
+static bool awaits(const struct environments *environments, int64_t since,
+	const struct environment_moment *moment, size_t *count)
+{
+	bool any = environments->unseen;
+
+	*count = environments->unseen ? ENVIRONMENT_LEAST : 0;
+	for (size_t i = 0; i < environments->seen_count; i++) {
+		const struct seen *seen = &environments->seen[i];
+
+		if (seen->ended < since && seen->view)
+			any |= concerns(environments, seen->view, moment, count);
+	}
+	return any;
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Says when to look again; false: it has waited for long enough. */
+static bool may_wait(struct environments *environments, int64_t left)
+{
+	int64_t now = engine_now(environments->agent->engine);
+
+	if (environments->agent->once || left <= 0)
+		return false;
+	left = left < LOOK_LEAST ? LOOK_LEAST : left;
+	if (!environments->holds || now + left < environments->again)
+		environments->again = now + left;
+	environments->holds = true;
+	return true;
+}
+
+static int64_t left_for_runs(const struct environments *environments, const struct record *record)
+{
+	const struct agent *agent = environments->agent;
+	int64_t interval = config_interval(agent->config, record->item.test);
+
+	return record->handed + least(interval, RUNS_MOST) - engine_now(agent->engine);
+}
+
+static int64_t left_for_belief(const struct environments *environments, const struct record *record)
+{
+	int64_t since = record->updated > record->first_seen ? record->updated : record->first_seen;
+	int64_t most =
+		record->spacing < BELIEF_MOST ? BELIEF_POINTS * record->spacing : BELIEF_MOST;
+
+	return since + least(most, BELIEF_MOST) - agent_now(environments->agent);
+}
+
+/* Whether the moment is the end of what was told of its environment. */
+static bool is_end(const struct environments *environments, const struct environment_moment *moment)
+{
+	int64_t until = moment->time + RECONCILE_TOLERANCE * moment->spacing;
+
+	for (size_t i = 0; i < environments->event_count; i++) {
+		struct environment_moment first = moment_of(&environments->events[i].event);
+
+		if (first.environment == moment->environment && first.time < moment->time &&
+			!environment_is_over(environments->index, &first,
+				moment->time - RECONCILE_TOLERANCE * moment->spacing) &&
+			environment_is_over(environments->index, &first, until))
+			return true;
+	}
+	return false;
+}
+
+/* How many of the round would be told as part of the event. */
+static size_t count_ready(
+	const struct environments *environments, const struct environment_moment *moment)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < environments->record_count; i++) {
+		const struct place *place = &environments->places[i];
+
+		if (place->moment.environment == moment->environment &&
+			is_near(&place->moment, moment) &&
+			!environment_is_everywhere(environments->index, place->key,
+				moment->environment, moment->time, moment->spacing))
+			count++;
+	}
+	return count;
+}
+
+static void decide_new(struct environments *environments, const struct record *record,
+	const struct environment_tally *tally, struct decision *decision)
+{
+	struct environment_event event = {.id = record->item.id,
+		.label = label_of(environments, record),
+		.value = record->item.environment,
+		.time = tally->time,
+		.spacing = record->spacing,
+		.told = tally->hit,
+		.created = agent_now(environments->agent)};
+
+	environment_set(&event, tally);
+	add_event(environments, &event)->dirty = true;
+	log_event(LEVEL_INFO, "most of an environment changed, and not elsewhere",
+		LOG_TEXT("label", event.label), LOG_TEXT("value", event.value),
+		LOG_INT("changed", event.hit), LOG_INT("series", event.total));
+	decision->event = event.id;
+	decision->moment.time = event.time;
+}
+
+/* An event that was told: what belongs to it and comes now is told with it, aloud if it has grown
+ * by a lot. */
+static void decide_late(
+	struct known_event *known, const struct environment_tally *tally, struct decision *decision)
+{
+	struct environment_event *event = &known->event;
+
+	decision->event = event->id;
+	decision->late = true;
+	decision->verdict = FILTER_SUPPRESS;
+	decision->reason = "told as part of what hit its environment";
+	if (tally->hit <= event->hit)
+		return;
+	environment_set(event, tally);
+	known->dirty = true;
+	if (100 * tally->hit >= GROWN_PERCENT * event->told &&
+		tally->hit >= event->told + GROWN_MORE) {
+		event->told = tally->hit;
+		decision->verdict = FILTER_PASS;
+	}
+}
+
+static void decide(
+	struct environments *environments, const struct record *record, struct decision *decision)
+{
+	const struct environment_moment *moment = &decision->moment;
+	struct known_event *known = event_near(environments, moment);
+	struct environment_tally tally = environment_count(
+		environments->index, moment->environment, moment->time, moment->spacing);
+	bool stands_out = environment_stands_out(&tally), waits;
+	size_t more, ready;
+
+	if (known) {
+		decide_late(known, &tally, decision);
+		return;
+	}
+	if (follows(environments, record, moment))
+		return;
+	waits = awaits(environments, record->handed, moment, &more);
+	if (waits &&
+		(stands_out ||
+			(tally.hit + more >= ENVIRONMENT_LEAST &&
+				100 * (tally.hit + more) >= ENVIRONMENT_SHARE * tally.total)) &&
+		may_wait(environments, left_for_runs(environments, record))) {
+		decision->verdict = FILTER_HOLD;
+		decision->reason = "tests of its environment have not run since";
+		return;
+	}
+	if (!stands_out)
+		return;
+	ready = count_ready(environments, moment);
+	if ((ready < ENVIRONMENT_LEAST || 100 * ready < ENVIRONMENT_SHARE * tally.total) &&
+		may_wait(environments, left_for_belief(environments, record))) {
+		decision->verdict = FILTER_HOLD;
+		decision->reason = "others of its environment are not believed yet";
+		return;
+	}
+	/* The end of an event is told as such: what is left is what has another level now. */
+	if (ready < ENVIRONMENT_LEAST && is_end(environments, moment))
+		return;
+	decide_new(environments, record, &tally, decision);
+}
+
+static struct decision *decision_of(struct environments *environments, const struct record *record,
+	const struct environment_moment *moment)
+{
+	struct decision *decision;
+
+	for (size_t i = 0; i < environments->decision_count; i++)
+		if (is_near(&environments->decisions[i].moment, moment))
+			return &environments->decisions[i];
+	decision = &environments->decisions[environments->decision_count++];
+	*decision = (struct decision){.moment = *moment, .verdict = FILTER_PASS};
+	decide(environments, record, decision);
+	return decision;
+}
+
+static enum filter_verdict judge(void *context, struct record *record, const char **reason)
+{
+	struct environments *environments = context;
+	struct place place = place_of(environments, record);
+	const struct decision *decision;
+
+	if (record->environment_event != 0 || place.moment.environment == 0)
+		return FILTER_PASS;
+	if (environment_is_everywhere(environments->index, place.key, place.moment.environment,
+		    place.moment.time, place.moment.spacing))
+		return FILTER_PASS;
+	decision = decision_of(environments, record, &place.moment);
+	if (decision->verdict != FILTER_PASS)
+		*reason = decision->reason;
+	if (decision->verdict == FILTER_HOLD) {
+		engine_alarm(
+			environments->agent->engine, &environments->alarm, environments->again);
+		return FILTER_HOLD;
+	}
+	if (decision->late &&
+		environment_returns(environments->index, place.key, &place.moment, record->sign))
+		return FILTER_PASS;
+	record->environment_event = decision->event;
+	return decision->verdict;
+}
+
+struct filter environments_filter(struct environments *environments)
+{
+	return (struct filter){"environment", begin, judge, environments};
+}
+
+void environments_write(struct environments *environments, struct store_request *request,
+	const struct record *const *records, size_t count)
+{
+	struct environment_event *events =
+		arena_array(request->arena, environments->event_count, sizeof *events);
+	struct store_member *members = arena_array(request->arena, count, sizeof *members);
+
+	for (size_t i = 0; i < environments->event_count; i++) {
+		struct environment_event *event = &events[request->environment_count];
+
+		if (!environments->events[i].dirty)
+			continue;
+		*event = environments->events[i].event;
+		event->label = arena_strdup(request->arena, event->label);
+		event->value = arena_strdup(request->arena, event->value);
+		request->environment_count++;
+	}
+	for (size_t i = 0; i < count; i++)
+		if (records[i]->environment_event != 0)
+			members[request->member_count++] =
+				(struct store_member){records[i]->item.id,
+					records[i]->environment_event, records[i]->covered};
+	request->environments = events;
+	request->members = members;
+}
+
+void environments_written(struct environments *environments, bool stored)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < environments->event_count; i++) {
+		struct known_event *known = &environments->events[i];
+
+		if (stored) {
+			known->stored = true;
+			known->dirty = false;
+			free(known->follower);
+			known->follower = NULL;
+		}
+		if (known->stored)
+			environments->events[kept++] = *known;
+		else
+			free_event(known);
+	}
+	environments->event_count = kept;
+}
+
+const struct environment_event *environments_followed(
+	const struct environments *environments, size_t *at, const char **value)
+{
+	while (*at < environments->event_count) {
+		const struct known_event *known = &environments->events[(*at)++];
+
+		if (!known->follower)
+			continue;
+		*value = known->follower;
+		return &known->event;
+	}
+	return NULL;
+}

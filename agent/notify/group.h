@@ -1,0 +1,33 @@
+/*
+ * Which changes are told together.
+ *
+ * Changes with one cause show in several metrics and tests at about the same time, so those of the
+ * same time (within the tolerance of their series) or with the same first bad commit make a group,
+ * and a group is a message. Many groups at once are not many messages: then all travel in one,
+ * which lists them by date.
+ */
+#ifndef AGENT_NOTIFY_GROUP_H
+#define AGENT_NOTIFY_GROUP_H
+
+#include "agent/store/store.h"
+
+enum { GROUPS_MOST = 3 }; /* messages at once; what is more becomes one */
+
+struct group_of {
+	const struct record **items; /* by time, test, worst first, metric */
+	size_t count;
+};
+
+/* Whether two changes have the same time, within the tolerance of the finer of their series; all in
+ * ms. */
+bool group_near(int64_t time, int64_t spacing, int64_t other_time, int64_t other_spacing);
+
+/* By time, test, worst first, metric. */
+void group_sort(const struct record **records, size_t count);
+
+/* The groups of the records, ordered by their first; in the arena, the records are borrowed.
+ * Returns their number. */
+size_t group_records(struct arena *arena, const struct record *const *records, size_t count,
+	struct group_of **groups);
+
+#endif

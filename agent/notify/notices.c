@@ -1,0 +1,172 @@
+/*
+ * See notices.h. What was unwritten goes before what is told now, so that nobody hears that a
+ * source is well before they hear that it is not.
+ */
+#include "agent/notify/notices.h"
+
+#include <stdlib.h>
+
+enum { WRITE_AGAIN = 300000, UNWRITTEN_MOST = 100 };
+
+struct unwritten {
+	struct arena *arena;
+	struct notice notice;
+	const char *receiver;
+	struct unwritten *next;
+};
+
+struct notices {
+	const struct telling *telling;
+	struct backlog *backlog;
+	struct unwritten *first, **last;
+	size_t count;
+	struct alarm alarm;
+};
+
+static void write_later(void *context);
+
+struct notices *notices_new(const struct telling *telling, struct backlog *backlog)
+{
+	struct notices *notices = memory_new(1, sizeof *notices);
+
+	*notices = (struct notices){.telling = telling,
+		.backlog = backlog,
+		.last = &notices->first,
+		.alarm = {.call = write_later, .context = notices}};
+	return notices;
+}
+
+void notices_free(struct notices *notices)
+{
+	if (!notices)
+		return;
+	for (struct unwritten *next, *at = notices->first; at; at = next) {
+		next = at->next;
+		arena_free(at->arena);
+	}
+	free(notices);
+}
+
+static struct unwritten *take_first(struct notices *notices)
+{
+	struct unwritten *first = notices->first;
+
+	notices->first = first->next;
+	if (!notices->first)
+		notices->last = &notices->first;
+	notices->count--;
+	return first;
+}
+
+static void drop(struct unwritten *unwritten, const char *problem)
+{
+	log_event(LEVEL_ERROR, "notice not delivered, given up",
+		LOG_TEXT("receiver", unwritten->receiver), LOG_TEXT("text", unwritten->notice.text),
+		LOG_TEXT("problem", problem));
+	arena_free(unwritten->arena);
+}
+
+static void keep(struct notices *notices, const char *receiver, const struct notice *notice)
+{
+	struct engine *engine = notices->telling->agent->engine;
+	struct arena *arena = arena_new();
+	struct unwritten *unwritten = arena_alloc(arena, sizeof *unwritten);
+
+	*unwritten = (struct unwritten){
+		.arena = arena, .notice = *notice, .receiver = arena_strdup(arena, receiver)};
+	unwritten->notice.subject = arena_strdup(arena, notice->subject);
+	unwritten->notice.text = arena_strdup(arena, notice->text);
+	*notices->last = unwritten;
+	notices->last = &unwritten->next;
+	if (++notices->count > UNWRITTEN_MOST)
+		drop(take_first(notices), "too many notices wait");
+	engine_alarm(engine, &notices->alarm, engine_now(engine) + WRITE_AGAIN);
+}
+
+static void write_notice(struct notices *notices, struct store_request *request,
+	const struct receiver *receiver, const struct notice *notice)
+{
+	struct error error;
+
+	if (telling_notice(notices->telling, request, receiver, notice, &error))
+		return;
+	telling_complain(notices->telling, receiver, &error);
+	if (!notices->telling->agent->once)
+		keep(notices, receiver->name, notice);
+}
+
+static void write_unwritten(struct notices *notices, struct store_request *request)
+{
+	for (size_t left = notices->count; left > 0; left--) {
+		struct unwritten *unwritten = take_first(notices);
+		const struct receiver *receiver =
+			agent_receiver(notices->telling->agent, unwritten->receiver);
+
+		if (!receiver) {
+			drop(unwritten, "its receiver is not configured");
+			continue;
+		}
+		write_notice(notices, request, receiver, &unwritten->notice);
+		arena_free(unwritten->arena);
+	}
+}
+
+static void queued(struct store_request *request)
+{
+	const struct notices *notices = request->context;
+
+	if (!request->failed)
+		telling_send(notices->telling, request);
+	store_request_free(request);
+}
+
+static void write_later(void *context)
+{
+	struct notices *notices = context;
+	struct store_request *request = store_request_new(STORE_QUEUE, queued, notices);
+
+	write_unwritten(notices, request);
+	if (request->parcel_count > 0)
+		backlog_add(notices->backlog, request);
+	else
+		store_request_free(request);
+}
+
+static void add_condition(struct store_request *request, const struct condition *condition)
+{
+	struct condition *copy = arena_alloc(request->arena, sizeof *copy);
+
+	*copy = *condition;
+	copy->subject = arena_strdup(request->arena, condition->subject);
+	copy->text = arena_strdup(request->arena, condition->text);
+	request->conditions = copy;
+	request->condition_count = 1;
+}
+
+void notices_tell(struct notices *notices, const struct notice *notice,
+	const struct strings *receivers, const struct condition *condition)
+{
+	struct store_request *request = store_request_new(STORE_QUEUE, NULL, NULL);
+
+	if (condition)
+		add_condition(request, condition);
+	notices_tell_storing(notices, notice, receivers, request);
+}
+
+void notices_tell_storing(struct notices *notices, const struct notice *notice,
+	const struct strings *receivers, struct store_request *request)
+{
+	request->reply = queued;
+	request->context = notices;
+	log_event(notice->recovered ? LEVEL_INFO : LEVEL_WARN, "notice",
+		LOG_TEXT("subject", notice->subject), LOG_TEXT("text", notice->text));
+	write_unwritten(notices, request);
+	for (size_t i = 0; i < receivers->count; i++) {
+		const struct receiver *receiver =
+			agent_receiver(notices->telling->agent, receivers->items[i]);
+
+		if (receiver)
+			write_notice(notices, request, receiver, notice);
+	}
+	backlog_add(notices->backlog, request);
+}

@@ -1,0 +1,23 @@
+/*
+ * Notices on their way to the outbox. One that cannot be written for a receiver, as it is
+ * misconfigured, is tried again until it can.
+ */
+#ifndef AGENT_NOTIFY_NOTICES_H
+#define AGENT_NOTIFY_NOTICES_H
+
+#include "agent/notify/telling.h"
+#include "agent/runtime/backlog.h"
+
+struct notices;
+
+/* Both are borrowed. */
+struct notices *notices_new(const struct telling *telling, struct backlog *backlog);
+void notices_free(struct notices *notices);
+
+/* See announcer_notice. */
+void notices_tell(struct notices *notices, const struct notice *notice,
+	const struct strings *receivers, const struct condition *condition);
+void notices_tell_storing(struct notices *notices, const struct notice *notice,
+	const struct strings *receivers, struct store_request *request);
+
+#endif

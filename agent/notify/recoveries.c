@@ -1,0 +1,251 @@
+/*
+ * See recoveries.h. Two requests: one reads what is to be told, and to whom; the other queues it.
+ */
+#include "agent/notify/recoveries.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/hash.h"
+#include "agent/notify/parcels.h"
+
+enum { TELL_AGAIN = 30000 };
+
+/* What hit an environment is told to be over when so many percent of it are; else, what is, after
+ * so many points, a day at most (ms). */
+enum { RIPE_SHARE = ENVIRONMENT_SHARE, RIPE_POINTS = 2 };
+#define RIPE_MOST INT64_C(86400000)
+
+struct recoveries {
+	const struct telling *telling;
+	bool waiting; /* the store has some */
+	bool busy;    /* a request is under way */
+	size_t kept;  /* that are not to be told yet, ... */
+	int64_t left; /* ... and ms until some of them are */
+	struct alarm alarm;
+};
+
+static void tell_alarm(void *recoveries)
+{
+	recoveries_tell(recoveries);
+}
+
+struct recoveries *recoveries_new(const struct telling *telling)
+{
+	struct recoveries *recoveries = memory_new(1, sizeof *recoveries);
+
+	*recoveries = (struct recoveries){
+		.telling = telling, .alarm = {.call = tell_alarm, .context = recoveries}};
+	return recoveries;
+}
+
+void recoveries_free(struct recoveries *recoveries)
+{
+	free(recoveries);
+}
+
+static void tell_after(struct recoveries *recoveries, int64_t wait)
+{
+	struct agent *agent = recoveries->telling->agent;
+
+	recoveries->waiting = true;
+	if (!agent->once)
+		engine_alarm(agent->engine, &recoveries->alarm, engine_now(agent->engine) + wait);
+}
+
+void recoveries_note(struct recoveries *recoveries, const struct store_request *answer)
+{
+	bool more = recoveries->kept > 0 && answer->recoveries > (int64_t)recoveries->kept;
+
+	if (answer->recoveries == 0 || recoveries->busy || (recoveries->waiting && !more))
+		return;
+	recoveries->kept = 0;
+	tell_after(recoveries, recoveries->telling->agent->config->agent.group_wait);
+}
+
+/* The thread of the message that told a change; NULL: it is forgotten. */
+static const char *thread_of(const struct parcel *told)
+{
+	return told->thread ? told->thread : *told->key ? told->key : NULL;
+}
+
+static bool is_same(const char *a, const char *b)
+{
+	return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static bool belong_together(const struct parcel *a, const struct parcel *b)
+{
+	return strcmp(a->receiver, b->receiver) == 0 &&
+	       strcmp(a->destination, b->destination) == 0 && is_same(thread_of(a), thread_of(b));
+}
+
+static const struct extras *extras_of(struct arena *arena, int64_t spacing)
+{
+	struct extras *extras = arena_alloc(arena, sizeof *extras);
+
+	extras->spacing = spacing;
+	return extras;
+}
+
+/* One message for all that was told in the thread of recent[index]. */
+static void add_message(const struct recoveries *recoveries, const struct store_request *found,
+	size_t index, struct store_request *request)
+{
+	struct agent *agent = recoveries->telling->agent;
+	const struct parcel *first = &found->recent[index];
+	struct addressee to = {agent_receiver(agent, first->receiver), first->destination};
+	struct announcement *items =
+		arena_array(request->arena, found->recent_count - index, sizeof *items);
+	struct content content = {.hash = HASH_START, .now = agent_now(agent)};
+	struct message message = {
+		.kind = MESSAGE_RECOVERED, .items = items, .thread = thread_of(first)};
+	struct error error;
+	int64_t event = 0;
+
+	for (size_t i = index; i < found->recent_count; i++) {
+		const struct announcement *item = &found->recent[i].records[0].item;
+
+		if (!belong_together(&found->recent[i], first))
+			continue;
+		if (message.count == 0)
+			event = found->recent[i].records[0].environment_event;
+		else if (found->recent[i].records[0].environment_event != event)
+			event = 0;
+		items[message.count] = *item;
+		items[message.count++].extras =
+			extras_of(request->arena, found->recent[i].records[0].spacing);
+		content.hash = hash_add(content.hash, &item->id, sizeof item->id);
+		content.hash = hash_add(content.hash, &item->over.time, sizeof item->over.time);
+	}
+	message.environment = environments_event(recoveries->telling->environments, event);
+	if (to.receiver && !parcels_add(request, &to, &message, &content, &error))
+		telling_complain(recoveries->telling, to.receiver, &error);
+}
+
+static bool is_first(const struct store_request *found, size_t index)
+{
+	for (size_t i = 0; i < index; i++)
+		if (belong_together(&found->recent[i], &found->recent[index]))
+			return false;
+	return true;
+}
+
+static void queued(struct store_request *request)
+{
+	struct recoveries *recoveries = request->context;
+
+	recoveries->busy = false;
+	if (request->failed) {
+		recoveries->telling->agent->stateless = true;
+		tell_after(recoveries, TELL_AGAIN);
+	} else {
+		telling_send(recoveries->telling, request);
+		if (request->recoveries > (int64_t)recoveries->kept)
+			tell_after(recoveries, 0);
+		else if (recoveries->kept > 0)
+			tell_after(recoveries, recoveries->left);
+	}
+	if (!request->failed && recoveries->waiting)
+		recoveries_tell(recoveries);
+	store_request_free(request);
+}
+
+/* How long a recovered change of an event waits for the others, ms; 0: no more. */
+static int64_t left_of(const struct recoveries *recoveries, const struct record *record)
+{
+	int64_t now = agent_now(recoveries->telling->agent);
+	int64_t most = record->spacing < RIPE_MOST ? RIPE_POINTS * record->spacing : RIPE_MOST;
+	int64_t left = record->updated + (most < RIPE_MOST ? most : RIPE_MOST) - now;
+
+	return left > 0 ? left : 0;
+}
+
+/* Whether it is time to tell what is over of the event that the record is part of. */
+static bool is_ripe(struct recoveries *recoveries, const struct store_request *found,
+	const struct record *record)
+{
+	const struct environment_event *event =
+		environments_event(recoveries->telling->environments, record->environment_event);
+	int64_t least = RIPE_MOST;
+	size_t over = 0;
+
+	if (!event || recoveries->telling->agent->once || found->record_count == STORE_RECOVERIES)
+		return true;
+	for (size_t i = 0; i < found->record_count; i++)
+		if (found->records[i].environment_event == event->id) {
+			int64_t left = left_of(recoveries, &found->records[i]);
+
+			least = left < least ? left : least;
+			over++;
+		}
+	if (least == 0 || 100 * over >= RIPE_SHARE * event->hit)
+		return true;
+	if (recoveries->kept++ == 0 || least < recoveries->left)
+		recoveries->left = least;
+	return false;
+}
+
+/* Leaves out what is not ripe. */
+static void sift(struct recoveries *recoveries, struct store_request *found)
+{
+	size_t recent = 0;
+
+	recoveries->kept = 0;
+	for (size_t i = 0; i < found->record_count; i++) {
+		struct record *record = &found->records[i];
+
+		record->held = !is_ripe(recoveries, found, record);
+	}
+	for (size_t i = 0; i < found->recent_count; i++)
+		if (!found->recent[i].records[0].held)
+			found->recent[recent++] = found->recent[i];
+	found->recent_count = recent;
+}
+
+static void queue(struct recoveries *recoveries, const struct store_request *found)
+{
+	struct store_request *request = store_request_new(STORE_QUEUE, queued, recoveries);
+	int64_t *told = arena_array(request->arena, found->record_count, sizeof *told);
+
+	for (size_t i = 0; i < found->recent_count; i++)
+		if (is_first(found, i))
+			add_message(recoveries, found, i, request);
+	for (size_t i = 0; i < found->record_count; i++)
+		if (!found->records[i].held)
+			told[request->told_count++] = found->records[i].item.id;
+	request->told = told;
+	ledger_ask(recoveries->telling->agent, request);
+}
+
+static void found(struct store_request *request)
+{
+	struct recoveries *recoveries = request->context;
+
+	if (request->failed) {
+		recoveries->busy = false;
+		tell_after(recoveries, TELL_AGAIN);
+	} else if (request->record_count == 0 || recoveries->telling->agent->stopping) {
+		recoveries->busy = false;
+	} else {
+		sift(recoveries, request);
+		if (recoveries->kept < request->record_count) {
+			queue(recoveries, request);
+		} else {
+			recoveries->busy = false;
+			tell_after(recoveries, recoveries->left);
+		}
+	}
+	store_request_free(request);
+}
+
+void recoveries_tell(struct recoveries *recoveries)
+{
+	struct agent *agent = recoveries->telling->agent;
+
+	if (!recoveries->waiting || recoveries->busy || agent->stopping)
+		return;
+	recoveries->waiting = false;
+	recoveries->busy = true;
+	ledger_ask(agent, store_request_new(STORE_RECOVERED, found, recoveries));
+}

@@ -1,0 +1,240 @@
+/*
+ * See threads.h. A thread remembers marks (a time or a commit) of what it told, not the changes;
+ * many changes share theirs, so that few marks stand for all but the strangest messages.
+ */
+#include "agent/notify/threads.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/notify/group.h"
+#include "agent/store/announce.h"
+
+enum { THREADS_MOST = 1000, COMMITS_MOST = 64, MOMENTS_MOST = 64 };
+
+/* A time that was told, with the distance of the points of its series; both ms. */
+struct moment {
+	int64_t time, spacing;
+};
+
+struct marks {
+	const char *commits[COMMITS_MOST];
+	struct moment moments[MOMENTS_MOST];
+	size_t commit_count, moment_count;
+};
+
+struct entry {
+	struct thread thread;
+	struct arena *arena;
+	const char *receiver, *destination, *receipt;
+	int64_t updated, interval;
+	int64_t environment; /* the event that it is about, which nothing else belongs to; 0: none
+			      */
+	struct marks marks;
+	struct entry *next;
+};
+
+struct threads {
+	struct entry *first; /* the latest begun */
+	size_t count;
+};
+
+struct threads *threads_new(void)
+{
+	return memory_new(1, sizeof(struct threads));
+}
+
+void threads_free(struct threads *threads)
+{
+	if (!threads)
+		return;
+	for (struct entry *entry = threads->first, *next; entry; entry = next) {
+		next = entry->next;
+		arena_free(entry->arena);
+	}
+	free(threads);
+}
+
+static struct entry *find(const struct threads *threads, const char *key)
+{
+	struct entry *entry = key ? threads->first : NULL;
+
+	while (entry && strcmp(entry->thread.key, key) != 0)
+		entry = entry->next;
+	return entry;
+}
+
+static bool has_commit(const struct marks *marks, const char *commit)
+{
+	for (size_t i = 0; i < marks->commit_count; i++)
+		if (strcmp(marks->commits[i], commit) == 0)
+			return true;
+	return false;
+}
+
+static bool has_moment(const struct marks *marks, struct moment moment)
+{
+	for (size_t i = 0; i < marks->moment_count; i++)
+		if (group_near(marks->moments[i].time, marks->moments[i].spacing, moment.time,
+			    moment.spacing))
+			return true;
+	return false;
+}
+
+/* Adds what is not there; copies to the arena, or borrows without one. One moment is enough for all
+ * near it, and a message may tell several groups. */
+static void marks_add(struct marks *marks, struct arena *arena, const struct record *record)
+{
+	const char *commit = record->item.commit_after;
+	struct moment moment = {record->item.time, record->spacing};
+
+	if (commit && *commit && marks->commit_count < COMMITS_MOST && !has_commit(marks, commit))
+		marks->commits[marks->commit_count++] =
+			arena ? arena_strdup(arena, commit) : commit;
+	if (marks->moment_count < MOMENTS_MOST && !has_moment(marks, moment))
+		marks->moments[marks->moment_count++] = moment;
+}
+
+static bool marks_meet(const struct marks *marks, const struct marks *others)
+{
+	for (size_t i = 0; i < others->commit_count; i++)
+		if (has_commit(marks, others->commits[i]))
+			return true;
+	for (size_t i = 0; i < others->moment_count; i++)
+		if (has_moment(marks, others->moments[i]))
+			return true;
+	return false;
+}
+
+/* Forgets the one that has been silent for longest, of two the one that began first; what has just
+ * begun stays. */
+static void forget_oldest(struct threads *threads)
+{
+	struct entry **oldest = &threads->first->next, *entry;
+
+	for (struct entry **link = oldest; *link; link = &(*link)->next)
+		if ((*link)->updated <= (*oldest)->updated)
+			oldest = link;
+	entry = *oldest;
+	*oldest = entry->next;
+	arena_free(entry->arena);
+	threads->count--;
+}
+
+void threads_forget(struct threads *threads, const char *key)
+{
+	struct entry **link = &threads->first, *entry;
+
+	while (*link && strcmp((*link)->thread.key, key) != 0)
+		link = &(*link)->next;
+	entry = *link;
+	if (!entry || entry->receipt)
+		return;
+	*link = entry->next;
+	arena_free(entry->arena);
+	threads->count--;
+}
+
+/* Without what the messages that name the change by its range have no use for. */
+static struct announcement copy_bare(struct arena *arena, const struct announcement *item)
+{
+	struct announcement bare = *item;
+
+	bare.commit_url = bare.compare_url = NULL;
+	bare.dashboard = bare.runbook = bare.owner = NULL;
+	bare.attribute_count = 0;
+	return announce_copy(arena, &bare);
+}
+
+static struct entry *begin(struct threads *threads, const struct parcel *parcel)
+{
+	struct arena *arena = arena_new();
+	struct entry *entry = arena_alloc(arena, sizeof *entry);
+	const struct record *first = &parcel->records[0];
+
+	for (size_t i = 1; i < parcel->record_count; i++)
+		if (parcel->records[i].item.time < first->item.time)
+			first = &parcel->records[i];
+	*entry = (struct entry){.arena = arena,
+		.thread = {.key = arena_strdup(arena, parcel->key),
+			.first = copy_bare(arena, &first->item)},
+		.receiver = arena_strdup(arena, parcel->receiver),
+		.destination = arena_strdup(arena, parcel->destination),
+		.environment = first->environment_event,
+		.next = threads->first};
+	threads->first = entry;
+	if (++threads->count > THREADS_MOST)
+		forget_oldest(threads);
+	return entry;
+}
+
+void threads_add(struct threads *threads, const struct parcel *parcel, int64_t interval)
+{
+	struct entry *entry = find(threads, parcel->thread);
+
+	if (parcel->record_count == 0)
+		return;
+	if (!entry)
+		entry = find(threads, parcel->key);
+	if (!entry)
+		entry = begin(threads, parcel);
+	if (entry->updated < parcel->now)
+		entry->updated = parcel->now;
+	if (entry->interval < interval)
+		entry->interval = interval;
+	if (parcel->receipt && !entry->receipt)
+		entry->receipt = arena_strdup(entry->arena, parcel->receipt);
+	for (size_t i = 0; i < parcel->record_count; i++)
+		marks_add(&entry->marks, entry->arena, &parcel->records[i]);
+}
+
+const struct thread *threads_find(const struct threads *threads, const char *receiver,
+	const char *destination, const struct record *const *records, size_t count,
+	int64_t interval, int64_t now)
+{
+	const struct entry *best = NULL;
+	int64_t environment = count > 0 ? records[0]->environment_event : 0;
+	struct marks marks = {0};
+
+	for (size_t i = 0; i < count; i++)
+		marks_add(&marks, NULL, records[i]);
+	for (const struct entry *entry = threads->first; entry; entry = entry->next) {
+		int64_t open = entry->interval > interval ? entry->interval : interval;
+
+		if (strcmp(entry->receiver, receiver) != 0 ||
+			strcmp(entry->destination, destination) != 0 ||
+			entry->environment != environment)
+			continue;
+		if (environment == 0 &&
+			(now - entry->updated > open || !marks_meet(&entry->marks, &marks)))
+			continue;
+		if (!best || entry->updated > best->updated)
+			best = entry;
+	}
+	return best ? &best->thread : NULL;
+}
+
+const struct thread *threads_of_environment(const struct threads *threads, const char *receiver,
+	const char *destination, int64_t environment)
+{
+	for (const struct entry *entry = threads->first; entry; entry = entry->next)
+		if (entry->environment == environment && strcmp(entry->receiver, receiver) == 0 &&
+			strcmp(entry->destination, destination) == 0)
+			return &entry->thread;
+	return NULL;
+}
+
+void threads_sent(struct threads *threads, const char *key, const char *receipt)
+{
+	struct entry *entry = find(threads, key);
+
+	if (entry && receipt && !entry->receipt)
+		entry->receipt = arena_strdup(entry->arena, receipt);
+}
+
+const char *threads_receipt(const struct threads *threads, const char *key)
+{
+	const struct entry *entry = find(threads, key);
+
+	return entry ? entry->receipt : NULL;
+}

@@ -1,0 +1,239 @@
+/*
+ * JSON in two forms. Ours is one document over all tests, with numbers as numbers. Otava's is one
+ * document a test, on a line of its own, with statistics as rounded strings; key order, spacing and
+ * escapes are those of Python's json.dumps.
+ */
+#include "agent/report/report.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#include "agent/analysis/timeline.h"
+#include "agent/core/json_put.h"
+#include "agent/core/when.h"
+#include "notifiers/text.h"
+
+static void put_key(struct buf *out, const char *key)
+{
+	buf_printf(out, ", \"%s\": ", key);
+}
+
+typedef const char *attribute_of(
+	const struct series *series, const struct change *change, const char *name);
+
+/* The attributes the point has at which the series changed, or those it had before. */
+static void put_attributes(struct buf *out, const struct series *series,
+	const struct change *change, const struct strings *names, attribute_of *attribute)
+{
+	size_t count = 0;
+	buf_char(out, '{');
+	for (size_t i = 0; i < names->count; i++) {
+		const char *value = attribute(series, change, names->items[i]);
+		if (!value)
+			continue;
+		buf_text(out, count++ ? ", " : "");
+		buf_json_text(out, names->items[i]);
+		buf_text(out, ": ");
+		buf_json_text(out, value);
+	}
+	buf_char(out, '}');
+}
+
+static void put_labels(struct buf *out, const struct pairs *labels)
+{
+	buf_char(out, '{');
+	for (size_t i = 0; i < labels->count; i++) {
+		buf_text(out, i ? ", " : "");
+		buf_json_text(out, labels->items[i].key);
+		buf_text(out, ": ");
+		buf_json_text(out, labels->items[i].value);
+	}
+	buf_char(out, '}');
+}
+
+static void put_numbers(struct buf *out, const struct series *series, const struct change *change)
+{
+	const int64_t *times = series->axis->times;
+
+	json_put_means(out, change);
+	json_put_bool(out, "regression", change_is_regression(series, change));
+	json_put_levels(out, change);
+	json_put_time(out, "place_from", times[change->place_from]);
+	json_put_time(out, "place_to", times[change->place_to]);
+	buf_char(out, '}');
+}
+
+void report_put_change(struct buf *out, const struct findings *findings,
+	const struct change *change, const struct strings *attributes, struct arena *arena)
+{
+	const struct series *series = findings->series;
+	struct announcement item = {0};
+	int64_t ms = series->axis->times[change->index];
+	char time[WHEN_TEXT];
+	buf_text(out, "{\"metric\": ");
+	buf_json_text(out, series->name);
+	buf_printf(out, ", \"index\": %zu, \"time\": \"%s\"", change->index,
+		when_format_iso(ms, time));
+	json_put_number(out, "timestamp", (double)ms / 1000);
+	put_key(out, "attributes");
+	put_attributes(out, series, change, attributes, change_attribute);
+	put_key(out, "attributes_before");
+	put_attributes(out, series, change, attributes, change_attribute_before);
+	json_put_text(out, "commit_before", change_attribute_before(series, change, "commit"));
+	put_key(out, "labels");
+	put_labels(out, &series->labels);
+	struct attribution suspects = attribution_of(arena, series, change);
+	buf_text(out, ", ");
+	announcement_put_suspects(out, &suspects, ms);
+	findings_basis(arena, findings, change, &item);
+	announcement_put_basis(out, &item);
+	put_numbers(out, series, change);
+}
+
+void report_put_series(struct buf *out, const struct series *series)
+{
+	size_t missing = 0;
+	for (size_t i = 0; i < series->axis->n; i++)
+		missing += isnan(series->values[i]) ? 1 : 0;
+	buf_text(out, "{\"name\": ");
+	buf_json_text(out, series->name);
+	put_key(out, "direction");
+	buf_printf(out, "%d", series->metric ? series->metric->direction : 0);
+	put_key(out, "unit");
+	buf_json_text(out, series->metric ? series->metric->unit : NULL);
+	buf_printf(out, ", \"points\": %zu, \"missing\": %zu", series->axis->n, missing);
+}
+
+void report_json(const struct report *report, const struct analysis *analysis, struct arena *arena)
+{
+	struct timeline timeline = timeline_of(arena, analysis->data);
+	struct hits hits = hits_of(analysis, &timeline, arena);
+	struct strings names = timeline_attributes(arena, &timeline, report->attributes, false);
+	struct buf out = {0};
+	buf_text(&out, report->tests ? ",\n  {\"name\": " : "\n  {\"name\": ");
+	buf_json_text(&out, analysis->test->name);
+	buf_text(&out, ", \"metrics\": [");
+	for (size_t s = 0; s < analysis->data->count; s++) {
+		buf_text(&out, s ? ",\n    " : "\n    ");
+		report_put_series(&out, analysis->findings[s].series);
+		buf_char(&out, '}');
+	}
+	buf_text(&out, "],\n   \"changes\": [");
+	for (size_t i = 0; i < hits.count; i++) {
+		buf_text(&out, i ? ",\n    " : "\n    ");
+		report_put_change(&out, &analysis->findings[hits.items[i].series],
+			hits.items[i].change, &names, arena);
+	}
+	buf_text(&out, "]}");
+	fwrite(out.data, 1, out.length, report->out);
+	buf_free(&out);
+}
+
+/* A JSON string of ASCII only, as json.dumps writes it. */
+static void put_ascii(struct buf *out, const char *text)
+{
+	struct buf plain = {0};
+	buf_json_text(&plain, text);
+	const unsigned char *s = (const unsigned char *)plain.data;
+	while (*s) {
+		if (*s < 0x80) {
+			buf_char(out, (char)*s++);
+			continue;
+		}
+		unsigned length = *s < 0xE0   ? 2
+				  : *s < 0xF0 ? 3
+					      : 4; /* valid UTF-8, by buf_json_text */
+		unsigned code = *s & (0xFFU >> (length + 1));
+		for (unsigned i = 1; i < length; i++)
+			code = code << 6 | (s[i] & 0x3F);
+		s += length;
+		if (code >= 0x10000)
+			buf_printf(out, "\\u%04x\\u%04x", 0xD7C0 + (code >> 10),
+				0xDC00 + (code & 0x3FF));
+		else
+			buf_printf(out, "\\u%04x", code);
+	}
+	buf_free(&plain);
+}
+
+static void put_rounded(struct buf *out, const char *key, int digits, double value)
+{
+	if (isnan(value)) /* never "-nan" */
+		buf_printf(out, ", \"%s\": \"nan\"", key);
+	else
+		buf_printf(out, ", \"%s\": \"%.*f\"", key, digits, value);
+}
+
+static void put_otava_change(
+	struct buf *out, const struct series *series, const struct change *change, int64_t time)
+{
+	buf_text(out, "{\"metric\": ");
+	put_ascii(out, series->name);
+	buf_printf(out, ", \"index\": %zu, \"time\": %" PRId64, change->index, time);
+	put_rounded(out, "forward_change_percent", 0, change_percent(change));
+	put_rounded(out, "magnitude", 6, change->magnitude);
+	put_rounded(out, "mean_before", 6, change->mean_before);
+	put_rounded(out, "stddev_before", 6, change->stddev_before);
+	put_rounded(out, "mean_after", 6, change->mean_after);
+	put_rounded(out, "stddev_after", 6, change->stddev_after);
+	put_rounded(out, "pvalue", 6, change->pvalue);
+	buf_char(out, '}');
+}
+
+/* Those of the `count` changes on one row, which never disagree. */
+static void put_otava_attributes(struct buf *out, const struct analysis *analysis,
+	const struct hit *hits, size_t count, const struct strings *names)
+{
+	buf_char(out, '{');
+	for (size_t i = 0; i < names->count; i++) {
+		const char *value = NULL;
+		for (size_t h = 0; h < count && !value; h++)
+			value = change_attribute(analysis->findings[hits[h].series].series,
+				hits[h].change, names->items[i]);
+		buf_text(out, i ? ", " : "");
+		put_ascii(out, names->items[i]);
+		buf_text(out, ": ");
+		put_ascii(out, value);
+	}
+	buf_char(out, '}');
+}
+
+/* How many of the hits are on the row of the first. */
+static size_t count_on_row(const struct hit *hits, size_t count)
+{
+	size_t on = 1;
+	while (on < count && moment_compare(&hits[0].moment, &hits[on].moment) == 0)
+		on++;
+	return on;
+}
+
+void report_json_otava(
+	const struct report *report, const struct analysis *analysis, struct arena *arena)
+{
+	struct timeline timeline = timeline_of(arena, analysis->data);
+	struct hits hits = hits_of(analysis, &timeline, arena);
+	struct strings names = timeline_attributes(arena, &timeline, report->attributes, true);
+	struct buf out = {0};
+	buf_char(&out, '{');
+	put_ascii(&out, analysis->test->name);
+	buf_text(&out, ": [");
+	for (size_t i = 0; i < hits.count; i++) {
+		const struct hit *hit = &hits.items[i];
+		int64_t ms = hit->moment.time;
+		int64_t time = (ms - ((ms % 1000) + 1000) % 1000) / 1000;
+		if (i == 0 || moment_compare(&hit[-1].moment, &hit->moment) != 0) {
+			buf_printf(&out,
+				"%s{\"time\": %" PRId64 ", \"attributes\": ", i ? "]}, " : "",
+				time);
+			put_otava_attributes(
+				&out, analysis, hit, count_on_row(hit, hits.count - i), &names);
+			buf_text(&out, ", \"changes\": [");
+		} else {
+			buf_text(&out, ", ");
+		}
+		put_otava_change(&out, analysis->findings[hit->series].series, hit->change, time);
+	}
+	buf_text(&out, hits.count ? "]}]}\n" : "]}\n");
+	fwrite(out.data, 1, out.length, report->out);
+	buf_free(&out);
+}

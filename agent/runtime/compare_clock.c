@@ -1,0 +1,42 @@
+/*
+ * Whether the date is right, as far as one can tell: every answer of a server says what it thinks.
+ * A server may be the one that is wrong, so nothing is refused or moved; see news_oldest for what
+ * is done with it.
+ */
+#include <stdlib.h>
+
+#include "agent/client/exchange.h"
+#include "agent/core/when.h"
+#include "agent/runtime/agent.h"
+
+enum { TOLERATED = 3600000 /* ms */ };
+
+static void warn(const char *url, int64_t ahead)
+{
+	struct arena *arena = arena_new();
+	const char *server = exchange_origin(arena, url);
+	char text[WHEN_TEXT];
+
+	log_event(LEVEL_WARN,
+		ahead > 0
+			? "the clock is ahead of a server's: set it right, or changes may be taken "
+			  "for old ones"
+			: "the clock is behind a server's: set it right, or old changes may be "
+			  "taken for new ones",
+		LOG_TEXT("server", server ? server : ""),
+		LOG_TEXT("difference", when_format_duration(llabs(ahead), text)));
+	arena_free(arena);
+}
+
+void agent_compare_clock(struct agent *agent, const char *url, int64_t ahead)
+{
+	bool wrong = ahead > TOLERATED || ahead < -TOLERATED;
+
+	metrics_set(agent->metrics, METRIC_CLOCK_AHEAD, (double)ahead / 1000, NULL, NULL);
+	agent->clock_ahead = wrong && ahead > 0 ? ahead : 0;
+	if (wrong && !agent->clock_wrong)
+		warn(url, ahead);
+	else if (!wrong && agent->clock_wrong)
+		log_message(LEVEL_INFO, "the clock agrees with a server's again");
+	agent->clock_wrong = wrong;
+}

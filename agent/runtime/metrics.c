@@ -1,0 +1,219 @@
+/*
+ * Names follow Prometheus' conventions (`promtool check metrics` is among the tests). Sets of label
+ * values are few, a source or a receiver each, so they are found by looking through them.
+ */
+#include "agent/runtime/metrics.h"
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/arena.h"
+#include "agent/runtime/metrics_table.h"
+
+enum { MOST_CHILDREN = 200 };
+
+/* A run takes from a millisecond (a small file) to minutes (a slow server, asked in pieces). */
+const double metric_bounds[METRIC_BUCKETS] = {
+	0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 10, 30, 60, 300};
+
+const struct metric_row metric_rows[METRIC_COUNT] = {
+	[METRIC_BUILD_INFO] = {"hunter_build_info", TYPE_INFO, {"version", "revision", "compiler"},
+		NULL, "What is running; always 1."},
+	[METRIC_READY] = {"hunter_ready", TYPE_GAUGE, {0}, NULL,
+		"Whether what is found is recorded and told, as /-/ready says."},
+	[METRIC_CONFIG_HASH] = {"hunter_config_hash", TYPE_GAUGE, {0}, NULL,
+		"Hash of the configuration in use: equal where agents run the same."},
+	[METRIC_RELOAD_SUCCESSFUL] = {"hunter_config_last_reload_successful", TYPE_GAUGE, {0}, NULL,
+		"Whether the configuration that was loaded last could be used."},
+	[METRIC_RELOAD_TIME] = {"hunter_config_last_reload_success_timestamp_seconds", TYPE_GAUGE,
+		{0}, "seconds", "When the configuration in use was loaded, in seconds since 1970."},
+	[METRIC_TESTS] = {"hunter_tests", TYPE_GAUGE, {0}, NULL, "Tests that are watched."},
+	[METRIC_RUNS_SKIPPED] = {"hunter_runs_skipped_total", TYPE_COUNTER, {"source"}, NULL,
+		"Runs that asked for nothing, as no new point could be there."},
+	[METRIC_RUNS] = {"hunter_runs_total", TYPE_COUNTER, {"source"}, NULL,
+		"Runs of tests that ended, well or not."},
+	[METRIC_RUN_FAILURES] = {"hunter_run_failures_total", TYPE_COUNTER, {"source", "reason"},
+		NULL, "Runs of tests that failed: nothing was concluded from them."},
+	[METRIC_FETCH_ERRORS] = {"hunter_fetch_errors_total", TYPE_COUNTER, {"source", "reason"},
+		NULL, "Runs whose data could not be had, by server."},
+	[METRIC_SOURCE_UP] = {"hunter_source_up", TYPE_GAUGE, {"source"}, NULL,
+		"Whether the server answers: 0 from when its failing is told until it is well."},
+	[METRIC_VANISHED_SERIES] = {"hunter_vanished_series", TYPE_GAUGE, {0}, NULL,
+		"Series that were told to have ended and are not back."},
+	[METRIC_STALE_TESTS] = {"hunter_stale_tests", TYPE_GAUGE, {0}, NULL,
+		"Tests without a new point for longer than their stale_after, or than usual."},
+	[METRIC_MISSED_RUNS] = {"hunter_missed_runs_total", TYPE_COUNTER, {0}, NULL,
+		"Runs left out because the one before had not ended or the agent was held up."},
+	[METRIC_RUN_DURATION] = {"hunter_run_duration_seconds", TYPE_HISTOGRAM, {"source"},
+		"seconds", "Time from a run's start to its end: reading, parsing and detection."},
+	[METRIC_SCHEDULE_LAG] = {"hunter_schedule_lag_seconds", TYPE_HISTOGRAM, {0}, "seconds",
+		"Time from when a run was due to its start."},
+	[METRIC_LAST_PASS] = {"hunter_last_run_timestamp_seconds", TYPE_GAUGE, {0}, "seconds",
+		"When a run last ended well, in seconds since 1970."},
+	[METRIC_POINTS_READ] = {"hunter_points_read_total", TYPE_COUNTER, {"source"}, NULL,
+		"Points read from sources."},
+	[METRIC_DETECTION_SECONDS] = {"hunter_detection_seconds_total", TYPE_COUNTER, {0},
+		"seconds", "Processor time spent on detection."},
+	[METRIC_CHANGES] = {"hunter_changes", TYPE_GAUGE, {"state"}, NULL,
+		"Changes that are known."},
+	[METRIC_CHANGES_FOUND] = {"hunter_changes_found_total", TYPE_COUNTER, {0}, NULL,
+		"Changes found that were not known before, candidates among them."},
+	[METRIC_CHANGES_WITHDRAWN] = {"hunter_changes_withdrawn_total", TYPE_COUNTER, {0}, NULL,
+		"Changes that were believed and are not found any more."},
+	[METRIC_CHANGES_RECOVERED] = {"hunter_changes_recovered_total", TYPE_COUNTER, {0}, NULL,
+		"Changes that were believed and are over: the level of before is back."},
+	[METRIC_DELIVERIES] = {"hunter_deliveries_total", TYPE_COUNTER, {"receiver", "result"},
+		NULL, "Attempts to deliver a message."},
+	[METRIC_DELIVERY_QUEUE_LENGTH] = {"hunter_delivery_queue_length", TYPE_GAUGE, {"receiver"},
+		NULL, "Messages that wait to be delivered."},
+	[METRIC_CLOCK_AHEAD] = {"hunter_clock_ahead_seconds", TYPE_GAUGE, {0}, "seconds",
+		"By how much the clock is ahead of that of the server that answered last."},
+	[METRIC_STORE_SIZE] = {"hunter_store_size_bytes", TYPE_GAUGE, {0}, "bytes",
+		"Size of the state file and of the log beside it."},
+	[METRIC_MEMORY_IN_FLIGHT] = {"hunter_memory_in_flight_bytes", TYPE_GAUGE, {0}, "bytes",
+		"Memory for answers of servers that are being received and read."},
+	[METRIC_MEMORY_WAITS] = {"hunter_memory_waits_total", TYPE_COUNTER, {0}, NULL,
+		"Times that reads had to wait because agent.max_memory_in_flight was used up."},
+	[METRIC_PROCESS_CPU] = {"process_cpu_seconds_total", TYPE_COUNTER, {0}, "seconds",
+		"Processor time of the process."},
+	[METRIC_PROCESS_RESIDENT] = {"process_resident_memory_bytes", TYPE_GAUGE, {0}, "bytes",
+		"Resident memory of the process."},
+	[METRIC_PROCESS_VIRTUAL] = {"process_virtual_memory_bytes", TYPE_GAUGE, {0}, "bytes",
+		"Virtual memory of the process."},
+	[METRIC_PROCESS_OPEN_FDS] = {"process_open_fds", TYPE_GAUGE, {0}, NULL,
+		"File descriptors that are open."},
+	[METRIC_PROCESS_MAX_FDS] = {"process_max_fds", TYPE_GAUGE, {0}, NULL,
+		"File descriptors that may be open."},
+	[METRIC_PROCESS_START_TIME] = {"process_start_time_seconds", TYPE_GAUGE, {0}, "seconds",
+		"When the process began, in seconds since 1970."},
+};
+
+static void clear_child(struct metric_child *child)
+{
+	for (size_t label = 0; label < METRIC_LABELS; label++)
+		free(child->values[label]);
+	free(child->buckets);
+}
+
+void metrics_free(struct metrics *metrics)
+{
+	for (size_t id = 0; metrics && id < METRIC_COUNT; id++) {
+		struct metric_family *family = &metrics->families[id];
+
+		for (size_t i = 0; i < family->count; i++)
+			clear_child(&family->children[i]);
+		free(family->children);
+	}
+	free(metrics);
+}
+
+static bool has_values(const struct metric_child *child, const char *const values[METRIC_LABELS])
+{
+	for (size_t i = 0; i < METRIC_LABELS; i++)
+		if (values[i] && strcmp(child->values[i], values[i]) != 0)
+			return false;
+	return true;
+}
+
+static struct metric_child *look_up(
+	struct metric_family *family, const char *const values[METRIC_LABELS])
+{
+	for (size_t i = 0; i < family->count; i++)
+		if (has_values(&family->children[i], values))
+			return &family->children[i];
+	return NULL;
+}
+
+static struct metric_child *find(
+	struct metrics *metrics, enum metric_id id, const char *const asked[METRIC_LABELS])
+{
+	const struct metric_row *row = &metric_rows[id];
+	struct metric_family *family = &metrics->families[id];
+	const char *values[METRIC_LABELS];
+	struct metric_child *child = look_up(family, asked);
+	bool full = family->count >= MOST_CHILDREN && row->type != TYPE_GAUGE;
+
+	for (size_t i = 0; i < METRIC_LABELS; i++) {
+		assert(!asked[i] == !row->labels[i]);
+		values[i] = asked[i] && full ? "other" : asked[i];
+	}
+	if (!child)
+		child = look_up(family, values);
+	if (child)
+		return child;
+	family->children =
+		memory_resize(family->children, family->count + 1, sizeof *family->children);
+	child = &family->children[family->count++];
+	*child = (struct metric_child){0};
+	for (size_t i = 0; i < METRIC_LABELS; i++)
+		child->values[i] = values[i] ? memory_strdup(values[i]) : NULL;
+	if (row->type == TYPE_HISTOGRAM)
+		child->buckets = memory_new(METRIC_BUCKETS + 1, sizeof *child->buckets);
+	return child;
+}
+
+static struct metric_child *find_by_two(
+	struct metrics *metrics, enum metric_id id, const char *first, const char *second)
+{
+	return find(metrics, id, (const char *[METRIC_LABELS]){first, second});
+}
+
+/* What has no labels is there from the start, as 0, but for what only the kernel knows. */
+struct metrics *metrics_new(void)
+{
+	struct metrics *metrics = memory_new(1, sizeof *metrics);
+
+	for (size_t id = 0; id < METRIC_PROCESS_CPU; id++)
+		if (!metric_rows[id].labels[0])
+			find_by_two(metrics, (enum metric_id)id, NULL, NULL);
+	find(metrics, METRIC_BUILD_INFO,
+		(const char *[]){HUNTER_VERSION, HUNTER_REVISION, __VERSION__})
+		->value = 1;
+	return metrics;
+}
+
+void metrics_add(struct metrics *metrics, enum metric_id id, double value, const char *first,
+	const char *second)
+{
+	assert(metric_rows[id].type != TYPE_HISTOGRAM);
+	assert(metric_rows[id].type == TYPE_GAUGE || value >= 0);
+	find_by_two(metrics, id, first, second)->value += value;
+}
+
+void metrics_set(struct metrics *metrics, enum metric_id id, double value, const char *first,
+	const char *second)
+{
+	assert(metric_rows[id].type == TYPE_GAUGE || metric_rows[id].type == TYPE_COUNTER);
+	struct metric_child *child = find_by_two(metrics, id, first, second);
+
+	assert(metric_rows[id].type == TYPE_GAUGE || value >= child->value);
+	child->value = value;
+}
+
+void metrics_retain(struct metrics *metrics, enum metric_id id, metrics_keep *keep, void *context)
+{
+	struct metric_family *family = &metrics->families[id];
+	size_t kept = 0;
+
+	for (size_t i = 0; i < family->count; i++)
+		if (keep(context, family->children[i].values[0]))
+			family->children[kept++] = family->children[i];
+		else
+			clear_child(&family->children[i]);
+	family->count = kept;
+}
+
+void metrics_observe(struct metrics *metrics, enum metric_id id, double value, const char *first,
+	const char *second)
+{
+	assert(metric_rows[id].type == TYPE_HISTOGRAM);
+	struct metric_child *child = find_by_two(metrics, id, first, second);
+	size_t bucket = 0;
+
+	while (bucket < METRIC_BUCKETS && value > metric_bounds[bucket])
+		bucket++;
+	child->buckets[bucket]++;
+	child->value += value;
+}

@@ -1,0 +1,358 @@
+/*
+ * See heartbeat.h. The message and when it was made are stored in one transaction.
+ */
+#include "agent/service/heartbeat.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/buf.h"
+#include "agent/core/dict.h"
+#include "agent/core/utf8.h"
+#include "agent/monitor/power.h"
+
+enum {
+	LOOK_AGAIN = 1000,     /* ms, while the first runs are waited for */
+	WAIT_MOST = 600000,    /* ms, for them */
+	LOOK_ANYWAY = 3600000, /* ms, as a wall clock may be set */
+	CHANGES_MOST = 1000,   /* that are counted */
+	NAMED = 5,             /* of what has no data */
+	LONGEST = 100,
+};
+#define DAY INT64_C(86400000)
+#define WEEK (7 * DAY)
+#define LAST "heartbeat " /* in the store, and the receiver */
+
+struct beat {
+	char *receiver;
+	int64_t last; /* ms, wall clock */
+};
+
+struct heartbeat {
+	struct agent *agent;
+	struct announcer *announcer;
+	const struct watch *watch;
+	struct beat *beats;
+	size_t count;
+	int64_t started; /* engine_now */
+	bool asking;     /* the store */
+	struct alarm alarm;
+};
+
+static void look(void *context)
+{
+	heartbeat_look(context);
+}
+
+struct heartbeat *heartbeat_new(
+	struct agent *agent, struct announcer *announcer, const struct watch *watch)
+{
+	struct heartbeat *heartbeat = memory_new(1, sizeof *heartbeat);
+
+	*heartbeat = (struct heartbeat){.agent = agent,
+		.announcer = announcer,
+		.watch = watch,
+		.started = engine_now(agent->engine),
+		.alarm = {.call = look, .context = heartbeat}};
+	return heartbeat;
+}
+
+void heartbeat_free(struct heartbeat *heartbeat)
+{
+	if (!heartbeat)
+		return;
+	for (size_t i = 0; i < heartbeat->count; i++)
+		free(heartbeat->beats[i].receiver);
+	free(heartbeat->beats);
+	free(heartbeat);
+}
+
+static struct beat *beat_of(struct heartbeat *heartbeat, const char *receiver)
+{
+	for (size_t i = 0; i < heartbeat->count; i++)
+		if (strcmp(heartbeat->beats[i].receiver, receiver) == 0)
+			return &heartbeat->beats[i];
+	heartbeat->beats =
+		memory_resize(heartbeat->beats, heartbeat->count + 1, sizeof *heartbeat->beats);
+	heartbeat->beats[heartbeat->count] = (struct beat){memory_strdup(receiver), 0};
+	return &heartbeat->beats[heartbeat->count++];
+}
+
+/* The first receiver that is due, or NULL and ms until one is. What it will hear is measured
+ * beforehand. */
+static const char *find_due(struct heartbeat *heartbeat, int64_t *wait)
+{
+	const struct config *config = heartbeat->agent->config;
+	bool *measures = &heartbeat->agent->measures;
+	int64_t now = agent_now(heartbeat->agent);
+
+	*wait = LOOK_ANYWAY;
+	*measures = false;
+	for (size_t i = 0; i < config->receiver_count; i++) {
+		const struct receiver *receiver = &config->receivers[i];
+		struct beat *beat;
+
+		if (!receiver->heartbeat)
+			continue;
+		beat = beat_of(heartbeat, receiver->name);
+		if (beat->last > now + DAY) /* the clock was wrong then */
+			beat->last = now;
+		*measures |= beat->last == 0 || beat->last + WEEK - now <= DAY;
+		if (beat->last == 0 || beat->last + WEEK <= now)
+			return receiver->name;
+		if (beat->last + WEEK - now < *wait)
+			*wait = beat->last + WEEK - now;
+	}
+	return NULL;
+}
+
+void heartbeat_restore(struct heartbeat *heartbeat, const struct store_request *restored)
+{
+	const size_t skip = strlen(LAST);
+	int64_t wait;
+
+	for (size_t i = 0; i < restored->moment_count; i++)
+		if (strncmp(restored->moments[i].name, LAST, skip) == 0)
+			beat_of(heartbeat, restored->moments[i].name + skip)->last =
+				restored->moments[i].time;
+	(void)find_due(heartbeat, &wait);
+}
+
+static bool tells(const struct strings *notify, const char *receiver)
+{
+	for (size_t i = 0; notify && i < notify->count; i++)
+		if (strcmp(notify->items[i], receiver) == 0)
+			return true;
+	return false;
+}
+
+/* What has no data, of one kind. */
+struct lack {
+	struct buf names;
+	size_t count;
+};
+
+struct survey {
+	const struct watch *watch;
+	const char *receiver;
+	struct dict sources; /* that were counted */
+	size_t tests, read, series, points;
+	bool all_ran;
+	struct lack down, failing, stale;
+	double *smallest; /* percent, of the series that were measured */
+	size_t measured, measured_tests;
+};
+
+static void add_lack(struct lack *lack, const char *name)
+{
+	if (lack->count++ < NAMED)
+		buf_printf(&lack->names, "%s%.*s", lack->count > 1 ? ", " : "",
+			(int)utf8_cut(name, LONGEST), name);
+}
+
+static void add_measured(struct survey *survey, const struct watch_state *state)
+{
+	if (state->measured == 0)
+		return;
+	survey->smallest = memory_resize(
+		survey->smallest, survey->measured + state->measured, sizeof *survey->smallest);
+	memcpy(survey->smallest + survey->measured, state->smallest,
+		state->measured * sizeof *survey->smallest);
+	survey->measured += state->measured;
+	survey->measured_tests++;
+}
+
+static void survey_test(void *context, const struct watch_state *state)
+{
+	struct survey *survey = context;
+	const struct test *test = state->test;
+	const char *source = test->server ? test->server->name : test->source->name;
+	bool up = watch_source_up(survey->watch, source);
+
+	survey->all_ran &= state->last_run != 0;
+	if (!survey->receiver || !tells(&test->notify, survey->receiver))
+		return;
+	survey->tests++;
+	survey->read += state->last_run != 0 && !state->failing;
+	survey->series += state->series;
+	survey->points += state->points;
+	add_measured(survey, state);
+	if (!up && !dict_get(&survey->sources, source)) {
+		*dict_place(&survey->sources, source) = test;
+		add_lack(&survey->down, source);
+	} else if (up && state->failing) {
+		add_lack(&survey->failing, test->name);
+	}
+	if (up && !state->failing && watch_stale(survey->watch, test->name))
+		add_lack(&survey->stale, test->name);
+}
+
+static bool have_run(const struct heartbeat *heartbeat)
+{
+	struct survey survey = {.watch = heartbeat->watch, .all_ran = true};
+
+	watch_each(heartbeat->watch, survey_test, &survey);
+	return survey.all_ran ||
+	       engine_now(heartbeat->agent->engine) - heartbeat->started >= WAIT_MOST;
+}
+
+static void put_lack(struct buf *out, struct lack *lack, const char *one, const char *many)
+{
+	if (lack->count == 0)
+		return;
+	buf_printf(
+		out, "; %zu %s: %s", lack->count, lack->count == 1 ? one : many, lack->names.data);
+	if (lack->count > NAMED)
+		buf_printf(out, " and %zu more", lack->count - NAMED);
+	buf_free(&lack->names);
+}
+
+static int compare(const void *a, const void *b)
+{
+	const double *one = a, *other = b;
+
+	return (*one > *other) - (*one < *other);
+}
+
+static void put_percent(struct buf *out, double percent)
+{
+	buf_printf(out, "%s%.0f%%", isfinite(percent) ? "" : "over ",
+		isfinite(percent) ? percent : power_sizes[POWER_SIZES - 1]);
+}
+
+/* The smallest step that would have been told. */
+static void put_smallest(struct buf *out, struct survey *survey)
+{
+	const double *sizes = survey->smallest;
+	size_t n = survey->measured;
+
+	if (n == 0) {
+		if (survey->tests > 0)
+			buf_text(out, "; the smallest change that would have been told could not "
+				      "be measured");
+		return;
+	}
+	qsort(survey->smallest, n, sizeof *survey->smallest, compare);
+	buf_text(out, "; the smallest change that would have been told: ");
+	put_percent(out, sizes[(n - 1) / 2]);
+	if (sizes[n - 1] > sizes[(n - 1) / 2]) {
+		buf_text(out, " in half of the series, ");
+		put_percent(out, sizes[n - 1]);
+		buf_text(out, " in all");
+	}
+	buf_printf(out, " (measured: %zu series of %zu of %zu tests)", n, survey->measured_tests,
+		survey->tests);
+	free(survey->smallest);
+}
+
+/* Changes of the receiver's tests that were found in the last week. */
+static size_t count_changes(
+	const struct heartbeat *heartbeat, const struct store_request *list, const char *receiver)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < list->record_count; i++) {
+		const struct record *record = &list->records[i];
+
+		count +=
+			record->first_seen >= list->filter.updated &&
+			record->state != CHANGE_CANDIDATE && record->state != CHANGE_WITHDRAWN &&
+			tells(config_notify(heartbeat->agent->config, record->item.test), receiver);
+	}
+	return count;
+}
+
+/* True if there is nothing to worry about. */
+static bool describe(const struct heartbeat *heartbeat, const struct store_request *list,
+	const char *receiver, struct buf *out)
+{
+	struct survey survey = {
+		.watch = heartbeat->watch, .receiver = receiver, .sources = {.arena = list->arena}};
+	size_t changes = count_changes(heartbeat, list, receiver);
+	bool well;
+
+	watch_each(heartbeat->watch, survey_test, &survey);
+	well = survey.down.count + survey.failing.count + survey.stale.count == 0;
+	buf_printf(out,
+		"hunter-c is at work: %zu of %zu tests were read (%zu series, %zu points), %s%zu "
+		"%s found in the last 7 days",
+		survey.read, survey.tests, survey.series, survey.points,
+		list->more ? "more than " : "", changes,
+		changes == 1 ? "change was" : "changes were");
+	put_lack(out, &survey.down, "source is down", "sources are down");
+	put_lack(out, &survey.failing, "test fails", "tests fail");
+	put_lack(out, &survey.stale, "test has no new data", "tests have no new data");
+	if (well)
+		buf_text(out, "; all of them have data");
+	put_smallest(out, &survey);
+	return well;
+}
+
+static void tell(struct heartbeat *heartbeat, const struct store_request *list)
+{
+	int64_t now = agent_now(heartbeat->agent);
+	struct store_request *request = store_request_new(STORE_QUEUE, NULL, NULL);
+	struct buf text = {0};
+	bool well = describe(heartbeat, list, list->test, &text);
+	struct notice notice = {
+		.subject = "hunter-c", .text = text.data, .time = now, .recovered = well};
+	const char *names[] = {list->test};
+
+	request->moments = arena_alloc(request->arena, sizeof *request->moments);
+	*request->moments =
+		(struct store_moment){arena_printf(request->arena, "%s%s", LAST, list->test), now};
+	request->moment_count = 1;
+	beat_of(heartbeat, list->test)->last = now;
+	announcer_notice_storing(
+		heartbeat->announcer, &notice, &(struct strings){names, 1}, request);
+	buf_free(&text);
+}
+
+static void arm(struct heartbeat *heartbeat, int64_t wait)
+{
+	struct agent *agent = heartbeat->agent;
+
+	if (!agent->once && !agent->stopping)
+		engine_alarm(agent->engine, &heartbeat->alarm, engine_now(agent->engine) + wait);
+}
+
+static void listed(struct store_request *list)
+{
+	struct heartbeat *heartbeat = list->context;
+	bool failed = list->failed;
+
+	heartbeat->asking = false;
+	if (!failed && agent_receiver(heartbeat->agent, list->test))
+		tell(heartbeat, list);
+	store_request_free(list);
+	if (!failed)
+		heartbeat_look(heartbeat);
+	else
+		arm(heartbeat, LOOK_ANYWAY);
+}
+
+static void ask(struct heartbeat *heartbeat, const char *receiver)
+{
+	struct store_request *list = store_request_new(STORE_LIST, listed, heartbeat);
+
+	list->test = arena_strdup(list->arena, receiver);
+	list->filter.updated = agent_now(heartbeat->agent) - WEEK;
+	list->filter.limit = CHANGES_MOST;
+	heartbeat->asking = true;
+	ledger_ask(heartbeat->agent, list);
+}
+
+void heartbeat_look(struct heartbeat *heartbeat)
+{
+	const char *due;
+	int64_t wait;
+
+	if (heartbeat->asking || heartbeat->agent->stopping)
+		return;
+	due = find_due(heartbeat, &wait);
+	if (due && have_run(heartbeat))
+		ask(heartbeat, due);
+	else
+		arm(heartbeat, due ? LOOK_AGAIN : wait);
+}

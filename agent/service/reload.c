@@ -1,0 +1,383 @@
+/*
+ * See reload.h. The worker loads and checks; the loop compares, and puts the new generation in the
+ * old one's place between two of its turns, so that no part ever sees half of each.
+ */
+#include "agent/service/reload.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/dict.h"
+
+enum { TOLD_IN_LOG = 20, PATIENCE = 60000 };
+
+struct waiter {
+	reload_done *done;
+	void *context;
+	struct waiter *next;
+};
+
+/* One reading of the configuration. */
+struct load {
+	struct reloader *reloader;
+	struct arena *arena; /* of the problems and the report */
+	const char *path;
+	struct problems problems;
+	struct generation *generation; /* NULL: it failed */
+	struct error error;
+	struct waiter *waiters;
+	int64_t due; /* engine_now, when it is given up */
+};
+
+struct reloader {
+	struct agent *agent;
+	struct reloader_options options;
+	bool started;
+	struct load *load;      /* under way */
+	struct load *stuck;     /* was given up, but is a worker's still */
+	struct alarm alarm;     /* when the one under way is given up */
+	struct waiter *waiters; /* for the one after it */
+};
+
+static void give_up(void *context);
+
+struct reloader *reloader_new(struct agent *agent, const struct reloader_options *options)
+{
+	struct reloader *reloader = memory_new(1, sizeof *reloader);
+
+	*reloader = (struct reloader){.agent = agent,
+		.options = *options,
+		.alarm = {.call = give_up, .context = reloader}};
+	if (reloader->options.patience == 0)
+		reloader->options.patience = PATIENCE;
+	agent->reloader = reloader;
+	return reloader;
+}
+
+static void waiters_free(struct waiter *waiter)
+{
+	for (struct waiter *next; waiter; waiter = next) {
+		next = waiter->next;
+		free(waiter);
+	}
+}
+
+static void load_free(struct load *load)
+{
+	waiters_free(load->waiters);
+	arena_free(load->arena);
+	free(load);
+}
+
+/* Forgets a reading, which must not be a worker's any more. */
+static void drop(struct load **place)
+{
+	struct load *load = *place;
+
+	*place = NULL;
+	if (!load)
+		return;
+	generation_release(load->generation);
+	load_free(load);
+}
+
+void reloader_free(struct reloader *reloader)
+{
+	if (!reloader)
+		return;
+	drop(&reloader->load);
+	drop(&reloader->stuck);
+	waiters_free(reloader->waiters);
+	reloader->agent->reloader = NULL;
+	free(reloader);
+}
+
+/* The first error, which is the one to begin with, and how many there are besides. */
+static void set_error(struct load *load)
+{
+	const struct problems *problems = &load->problems;
+	size_t first = 0;
+
+	while (first < problems->count && problems->items[first].warning)
+		first++;
+	error_set(&load->error, ERROR_USAGE, "%s",
+		first < problems->count ? problems->items[first].text : "it cannot be read");
+	if (problems->errors > 1)
+		error_prefix(&load->error, "%zu errors, the first: ", problems->errors);
+}
+
+/* On a worker. */
+static void read_configuration(void *context)
+{
+	struct load *load = context;
+	const struct reloader *reloader = load->reloader;
+	const struct reloader_options *options = &reloader->options;
+	struct config *config = config_load(load->path, &options->source, &load->problems);
+
+	if (!config) {
+		set_error(load);
+		return;
+	}
+	/* What is a warning at the start, when somebody looks, is none when the agent would be
+	 * worse off than before. */
+	if (config->unreadable) {
+		error_set(&load->error, ERROR_USAGE, "%s", config->unreadable);
+		config_free(config);
+		return;
+	}
+	load->generation = generation_of(config, options->names, &load->error);
+}
+
+static void tell(struct waiter *waiters, const struct reload_report *report)
+{
+	for (const struct waiter *waiter = waiters; waiter; waiter = waiter->next)
+		if (waiter->done)
+			waiter->done(waiter->context, report);
+	waiters_free(waiters);
+}
+
+/* Gives the new settings the old value of one that cannot change; true if they differed. */
+static bool keep_setting(struct config *config, const struct agent_settings *old, const char *name)
+{
+	const struct field *field = field_find(agent_fields, name);
+	struct buf is = {0}, was = {0};
+	bool differs;
+
+	field_print(field, &config->agent, &is);
+	field_print(field, old, &was);
+	differs = strcmp(is.data ? is.data : "", was.data ? was.data : "") != 0;
+	buf_free(&is);
+	buf_free(&was);
+	if (!differs)
+		return false;
+	if (field->type == FIELD_STRING) {
+		const char *const *text = (const void *)((const char *)old + field->offset);
+		const char **place = (void *)((char *)&config->agent + field->offset);
+
+		*place = arena_strdup(config->arena, *text);
+	} else {
+		memcpy((char *)&config->agent + field->offset, (const char *)old + field->offset,
+			sizeof(int64_t));
+	}
+	return true;
+}
+
+static void keep_settings(struct load *load, struct reload_report *report)
+{
+	static const char *const names[] = {"listen", "metrics_listen", "state", "jobs"};
+	enum { COUNT = sizeof names / sizeof *names };
+	const struct agent *agent = load->reloader->agent;
+	const char **kept = arena_array(load->arena, COUNT, sizeof *kept);
+
+	for (size_t i = 0; i < COUNT; i++)
+		if (keep_setting(load->generation->config, &agent->config->agent, names[i]))
+			kept[report->kept.count++] =
+				arena_printf(load->arena, "agent.%s", names[i]);
+	report->kept.items = kept;
+}
+
+static void compare_tests(struct load *load, struct reload_report *report)
+{
+	const struct generation *before = load->reloader->agent->generation;
+	const struct generation *after = load->generation;
+	struct dict known = {.arena = load->arena};
+	size_t found = 0;
+
+	for (size_t i = 0; i < before->test_count; i++)
+		*dict_place(&known, before->tests[i]->name) = before->tests[i];
+	for (size_t i = 0; i < after->test_count; i++) {
+		const struct test *test = dict_get(&known, after->tests[i]->name);
+
+		found += test != NULL;
+		report->changed += test && test->fingerprint != after->tests[i]->fingerprint;
+	}
+	report->tests = after->test_count;
+	report->added = after->test_count - found;
+	report->removed = before->test_count - found;
+}
+
+static void list_problems(struct load *load, struct reload_report *report)
+{
+	const struct problems *problems = &load->problems;
+	const char **items = arena_array(load->arena, problems->count, sizeof *items);
+
+	for (size_t i = 0; i < problems->count; i++)
+		items[i] = problems->items[i].text;
+	report->problems = (struct strings){items, problems->count};
+}
+
+static void log_problems(const struct load *load, const struct reload_report *report)
+{
+	const struct problems *problems = &load->problems;
+
+	for (size_t i = 0; i < problems->count && i < TOLD_IN_LOG; i++)
+		log_answer(problems->items[i].warning ? LEVEL_WARN : LEVEL_ERROR, "configuration",
+			LOG_TEXT("problem", problems->items[i].text));
+	if (problems->count > TOLD_IN_LOG)
+		log_answer(LEVEL_WARN, "configuration: more problems, `validate` tells all",
+			LOG_INT("problems", problems->count));
+	for (size_t i = 0; i < report->kept.count; i++)
+		log_answer(LEVEL_WARN, "setting needs a restart, its value stays",
+			LOG_TEXT("setting", report->kept.items[i]));
+}
+
+static void log_report(const struct reload_report *report)
+{
+	if (report->loaded)
+		log_answer(LEVEL_INFO, "configuration reloaded", LOG_INT("tests", report->tests),
+			LOG_INT("added", report->added), LOG_INT("removed", report->removed),
+			LOG_INT("changed", report->changed));
+	else
+		log_answer(LEVEL_ERROR, "configuration not reloaded, the one before stays",
+			LOG_TEXT("problem", report->problem));
+}
+
+/* The numbers that tell of the configuration in use and of the last reload. */
+static void note_metrics(struct agent *agent, bool loaded)
+{
+	struct metrics *metrics = agent->metrics;
+
+	metrics_set(metrics, METRIC_RELOAD_SUCCESSFUL, loaded, NULL, NULL);
+	if (!loaded)
+		return;
+	metrics_set(metrics, METRIC_RELOAD_TIME, (double)(agent_now(agent) / 1000), NULL, NULL);
+	metrics_set(metrics, METRIC_CONFIG_HASH, (double)(agent->config->hash >> 16), NULL, NULL);
+}
+
+static void take_over(struct load *load)
+{
+	struct reloader *reloader = load->reloader;
+	struct agent *agent = reloader->agent;
+	struct generation *before = agent->generation;
+
+	agent->generation = load->generation;
+	agent->config = load->generation->config;
+	engine_set_read_timeout(agent->engine, agent->config->agent.read_timeout);
+	engine_set_max_memory(agent->engine, agent->config->agent.max_memory_in_flight);
+	reloader->options.adopt(reloader->options.context);
+	generation_release(before);
+}
+
+static void begin(struct reloader *reloader);
+
+/* Says how it ended to all who are to know. */
+static void conclude(
+	struct reloader *reloader, struct waiter *waiters, const struct reload_report *report)
+{
+	note_metrics(reloader->agent, report->loaded);
+	log_report(report);
+	if (reloader->options.ended)
+		reloader->options.ended(reloader->options.context, report);
+	tell(waiters, report);
+}
+
+/* The disk hangs on which the configuration is: the worker is left to it, and nobody is to wait for
+ * that. Its load is its own until it comes back. */
+static void give_up(void *context)
+{
+	struct reloader *reloader = context;
+	struct load *load = reloader->load;
+	struct reload_report report = {.problem = "it takes too long to read it"};
+	struct waiter *waiters;
+
+	if (!load || reloader->agent->stopping)
+		return;
+	if (engine_now(reloader->agent->engine) < load->due) {
+		engine_alarm(reloader->agent->engine, &reloader->alarm, load->due);
+		return;
+	}
+	waiters = load->waiters;
+	load->waiters = NULL;
+	reloader->load = NULL;
+	reloader->stuck = load;
+	conclude(reloader, waiters, &report);
+	begin(reloader);
+}
+
+static void loaded(void *context)
+{
+	struct load *load = context;
+	struct reloader *reloader = load->reloader;
+	struct reload_report report = {.loaded = load->generation != NULL};
+
+	if (load == reloader->stuck || reloader->agent->stopping) {
+		drop(load == reloader->stuck ? &reloader->stuck : &reloader->load);
+		return;
+	}
+	list_problems(load, &report);
+	if (report.loaded) {
+		keep_settings(load, &report);
+		compare_tests(load, &report);
+		take_over(load);
+	} else {
+		report.problem = load->error.text;
+	}
+	log_problems(load, &report);
+	reloader->load = NULL;
+	conclude(reloader, load->waiters, &report);
+	load->waiters = NULL;
+	load_free(load);
+	begin(reloader);
+}
+
+static void begin(struct reloader *reloader)
+{
+	struct waiter *waiters;
+	struct load *load;
+
+	if (!reloader->started || reloader->load || !reloader->waiters)
+		return;
+	if (reloader->options.begun)
+		reloader->options.begun(reloader->options.context);
+	waiters = reloader->waiters;
+	reloader->waiters = NULL;
+	if (reloader->stuck) {
+		conclude(reloader, waiters,
+			&(struct reload_report){.problem = "the last reading of it hangs still"});
+		return;
+	}
+	load = memory_new(1, sizeof *load);
+	*load = (struct load){.reloader = reloader, .arena = arena_new(), .waiters = waiters};
+	load->problems.arena = load->arena;
+	load->path = arena_strdup(load->arena, reloader->agent->config->path);
+	reloader->load = load;
+	load->due = engine_now(reloader->agent->engine) + reloader->options.patience;
+	engine_alarm(reloader->agent->engine, &reloader->alarm, load->due);
+	engine_chore(reloader->agent->engine, read_configuration, loaded, load);
+}
+
+void agent_reload(struct agent *agent, reload_done *done, void *context)
+{
+	struct reloader *reloader = agent->reloader;
+	struct waiter *waiter = memory_new(1, sizeof *waiter), **link = &reloader->waiters;
+
+	while (*link)
+		link = &(*link)->next;
+	*waiter = (struct waiter){.done = done, .context = context};
+	*link = waiter;
+	if (agent->stopping)
+		reloader_stop(reloader);
+	else
+		begin(reloader);
+}
+
+void reloader_start(struct reloader *reloader)
+{
+	reloader->started = true;
+	note_metrics(reloader->agent, true);
+	begin(reloader);
+}
+
+void reloader_stop(struct reloader *reloader)
+{
+	struct waiter *waiters = reloader->waiters;
+
+	reloader->started = false;
+	reloader->waiters = NULL;
+	tell(waiters, &(struct reload_report){.problem = "the agent is stopping"});
+	if (!reloader->load)
+		return;
+	waiters = reloader->load->waiters;
+	reloader->load->waiters = NULL;
+	tell(waiters, &(struct reload_report){.problem = "the agent is stopping"});
+}

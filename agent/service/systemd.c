@@ -1,0 +1,194 @@
+/*
+ * The protocol is one datagram of KEY=VALUE lines to the socket that the environment names; a name
+ * that begins with @ is of the abstract kind. A datagram that cannot be sent is not sent again:
+ * systemd is either there and takes it, or it is not there.
+ */
+#include "agent/service/systemd.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "agent/core/clock.h"
+
+struct systemd {
+	struct agent *agent;
+	int fd;
+	struct sockaddr_un address;
+	socklen_t size;
+	int64_t pulse; /* ms between signs of life, 0: none are wanted */
+	bool alive;    /* the signs have begun */
+	bool asked;    /* the store has not answered yet */
+	char *problem; /* of the last reload, if it failed */
+};
+
+/* The sign that systemd waits for, in ms, if it waits for this process. */
+static int64_t watchdog_of(config_env *env, void *env_context)
+{
+	const char *time = env(env_context, "WATCHDOG_USEC");
+	const char *process = env(env_context, "WATCHDOG_PID");
+
+	if (!time || (process && strtoll(process, NULL, 10) != getpid()))
+		return 0;
+	return strtoll(time, NULL, 10) / 1000;
+}
+
+static bool set_address(struct systemd *systemd, const char *path)
+{
+	size_t length = strlen(path);
+
+	if ((path[0] != '/' && path[0] != '@') || length < 2 ||
+		length >= sizeof systemd->address.sun_path)
+		return false;
+	systemd->address.sun_family = AF_UNIX;
+	memcpy(systemd->address.sun_path, path, length);
+	if (path[0] == '@')
+		systemd->address.sun_path[0] = '\0';
+	systemd->size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length);
+	return true;
+}
+
+struct systemd *systemd_new(struct agent *agent, config_env *env, void *env_context)
+{
+	const char *path = env(env_context, "NOTIFY_SOCKET");
+	struct systemd *systemd;
+
+	if (!path)
+		return NULL;
+	systemd = memory_new(1, sizeof *systemd);
+	*systemd = (struct systemd){.agent = agent, .fd = -1};
+	if (set_address(systemd, path))
+		systemd->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	else
+		errno = EINVAL;
+	if (systemd->fd < 0) {
+		log_event(LEVEL_WARN, "systemd cannot be told anything",
+			LOG_TEXT("NOTIFY_SOCKET", path), LOG_TEXT("problem", strerror(errno)));
+		free(systemd);
+		return NULL;
+	}
+	systemd->pulse = watchdog_of(env, env_context) / 2;
+	return systemd;
+}
+
+void systemd_free(struct systemd *systemd)
+{
+	if (!systemd)
+		return;
+	close(systemd->fd);
+	free(systemd->problem);
+	free(systemd);
+}
+
+static void tell(const struct systemd *systemd, struct buf *text)
+{
+	if (sendto(systemd->fd, text->data, text->length, MSG_NOSIGNAL,
+		    (const struct sockaddr *)&systemd->address, systemd->size) < 0)
+		log_event(
+			LEVEL_DEBUG, "systemd was not told", LOG_TEXT("problem", strerror(errno)));
+	buf_free(text);
+}
+
+static size_t count_watched(const struct generation *generation)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < generation->test_count; i++)
+		count += !generation->tests[i]->unsupported;
+	return count;
+}
+
+/* A line; what `systemctl status` shows. */
+static void put_status(const struct systemd *systemd, struct buf *text)
+{
+	const struct agent *agent = systemd->agent;
+	const char *problem = agent->ledger.text;
+
+	if (agent->ledger.kind != ERROR_NONE) {
+		buf_printf(text, "STATUS=not ready: %.*s\n", (int)strcspn(problem, "\n"), problem);
+		return;
+	}
+	buf_printf(text, "STATUS=%zu tests are watched", count_watched(agent->generation));
+	problem = systemd->problem;
+	if (problem)
+		buf_printf(text, ", by the configuration before: %.*s", (int)strcspn(problem, "\n"),
+			problem);
+	buf_char(text, '\n');
+}
+
+static void answered(struct store_request *request)
+{
+	struct systemd *systemd = request->context;
+	struct buf text = {0};
+
+	store_request_free(request);
+	systemd->asked = false;
+	buf_text(&text, "WATCHDOG=1\n");
+	put_status(systemd, &text);
+	tell(systemd, &text);
+}
+
+/*
+ * The answer comes by the loop, so it proves that both are alive. It does not go through the
+ * ledger: a store that can be read tells nothing of one that cannot be written.
+ */
+static void ask(void *context)
+{
+	struct systemd *systemd = context;
+	struct store_request *request;
+
+	engine_after(systemd->agent->engine, systemd->pulse, ask, systemd);
+	if (systemd->asked)
+		return;
+	systemd->asked = true;
+	request = store_request_new(STORE_KNOWN, answered, systemd);
+	request->test = "";
+	store_submit(systemd->agent->store, request);
+}
+
+void systemd_ready(struct systemd *systemd)
+{
+	struct buf text = {0};
+
+	if (!systemd)
+		return;
+	buf_text(&text, "READY=1\n");
+	put_status(systemd, &text);
+	tell(systemd, &text);
+	if (systemd->pulse > 0 && !systemd->alive)
+		ask(systemd);
+	systemd->alive = true;
+}
+
+void systemd_reloaded(struct systemd *systemd, const char *problem)
+{
+	if (!systemd)
+		return;
+	free(systemd->problem);
+	systemd->problem = problem ? memory_strdup(problem) : NULL;
+	systemd_ready(systemd);
+}
+
+void systemd_reloading(struct systemd *systemd)
+{
+	struct buf text = {0};
+
+	if (!systemd)
+		return;
+	buf_printf(&text, "RELOADING=1\nMONOTONIC_USEC=%" PRId64 "\n", clock_monotonic_ns() / 1000);
+	tell(systemd, &text);
+}
+
+void systemd_stopping(struct systemd *systemd)
+{
+	struct buf text = {0};
+
+	if (!systemd)
+		return;
+	buf_text(&text, "STOPPING=1\nSTATUS=finishing what is being sent\n");
+	tell(systemd, &text);
+}

@@ -1,0 +1,250 @@
+/*
+ * Fills an announcement: the attributes on either side of the change, its slope and its links.
+ */
+#include "agent/store/announce.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "agent/core/link.h"
+#include "agent/notify/environment.h"
+#include "notifiers/text.h"
+
+/* The attribute of a point of this series; NULL if the point or the attribute is missing. */
+static const char *value_at(const struct series *series, const struct column *column, size_t index)
+{
+	const char *value = column->values[index];
+
+	return isnan(series->values[index]) || !value || !*value ? NULL : value;
+}
+
+/* The places between which a change lies. */
+struct places {
+	size_t from, to;
+};
+
+/*
+ * The attribute of the last point before these places and of the first one from them on. A row may
+ * lack it: then the next one that has it counts, as the range must hold what caused the change.
+ */
+static void attribute(struct arena *arena, const struct series *series, const char *name,
+	struct places places, const char **before, const char **after)
+{
+	const struct column *column = axis_column(series->axis, name);
+	const char *value = NULL;
+
+	if (!column)
+		return;
+	for (size_t at = places.to; at < series->axis->n && !value; at++)
+		value = value_at(series, column, at);
+	*after = arena_strdup(arena, value);
+	value = NULL;
+	for (size_t at = places.from; at > 0 && !value; at--)
+		value = value_at(series, column, at - 1);
+	*before = arena_strdup(arena, value);
+}
+
+/* A text as long as a change keeps it. */
+static const char *shortened(struct arena *arena, const char *text)
+{
+	struct buf clean = {0};
+
+	if (!text || strlen(text) <= ANNOUNCE_ATTRIBUTE_CHARS)
+		return text;
+	text_clean(&clean, text, ANNOUNCE_ATTRIBUTE_CHARS);
+	text = arena_strndup(arena, clean.data, clean.length);
+	buf_free(&clean);
+	return text;
+}
+
+/* What the points have besides commit and version: the first of these attributes that say
+ * something. */
+static void other_attributes(
+	struct arena *arena, const struct series *series, size_t index, struct announcement *item)
+{
+	const struct axis *axis = series->axis;
+	size_t room = axis->column_count < ANNOUNCE_ATTRIBUTES_MAX ? axis->column_count
+								   : ANNOUNCE_ATTRIBUTES_MAX;
+	struct attribute *items = arena_array(arena, room, sizeof *items);
+
+	item->attributes = items;
+	for (size_t i = 0; i < axis->column_count && item->attribute_count < room; i++) {
+		const char *name = axis->columns[i].name;
+		struct attribute *at = &items[item->attribute_count];
+
+		if (strcmp(name, "commit") == 0 || strcmp(name, "version") == 0)
+			continue;
+		attribute(arena, series, name, (struct places){index, index}, &at->before,
+			&at->after);
+		if (!at->before && !at->after)
+			continue;
+		at->name = shortened(arena, arena_strdup(arena, name));
+		at->before = shortened(arena, at->before);
+		at->after = shortened(arena, at->after);
+		item->attribute_count++;
+	}
+}
+
+static void set_commits(struct arena *arena, const struct series *series, struct announcement *item)
+{
+	struct places found = {item->change.index, item->change.index};
+	struct places all = {item->change.place_from, item->change.place_to};
+
+	attribute(arena, series, "commit", found, &item->commit_before, &item->commit_after);
+	attribute(arena, series, "version", found, &item->version_before, &item->version_after);
+	attribute(arena, series, "commit", all, &item->place_commit_before,
+		&item->place_commit_after);
+	attribute(arena, series, "version", all, &item->place_version_before,
+		&item->place_version_after);
+}
+
+/* The points of a trend are its rise's; those that exist count. */
+static double slope_of(const struct series *series, const struct change *change)
+{
+	size_t points = 0;
+
+	if (change->kind != CHANGE_TREND)
+		return (double)NAN;
+	for (size_t i = change->place_from; i <= change->place_to; i++)
+		points += isnan(series->values[i]) ? 0 : 1;
+	return (change->level_after - change->level_before) / (points > 0 ? (double)points : 1);
+}
+
+static const char *environment_of(
+	struct arena *arena, const char *label, const struct series *series, size_t index)
+{
+	const char *copy = NULL;
+	struct buf value = {0};
+
+	if (label && environment_value(label, series, index, &value))
+		copy = shortened(arena, arena_strndup(arena, value.data, value.length));
+	buf_free(&value);
+	return copy;
+}
+
+struct announcement announce_change(struct arena *arena, const char *test, const char *environment,
+	const struct series *series, const struct change *change)
+{
+	const struct metric *metric = series->metric;
+	struct announcement item = {.test = test,
+		.metric = arena_strdup(arena, series->name),
+		.unit = metric ? arena_strdup(arena, metric->unit) : NULL,
+		.direction = metric ? metric->direction : 0,
+		.time = series->axis->times[change->index],
+		.place_from = series->axis->times[change->place_from],
+		.place_to = series->axis->times[change->place_to],
+		.suspects = attribution_of(arena, series, change),
+		.slope = slope_of(series, change),
+		.environment = environment_of(arena, environment, series, change->index),
+		.change = *change};
+
+	set_commits(arena, series, &item);
+	other_attributes(arena, series, change->index, &item);
+	return item;
+}
+
+struct announcement announce_copy(struct arena *arena, const struct announcement *item)
+{
+	struct attribute *attributes =
+		arena_array(arena, item->attribute_count, sizeof *attributes);
+	struct announcement copy = *item;
+	const char **const texts[] = {&copy.test, &copy.metric, &copy.unit, &copy.commit_before,
+		&copy.commit_after, &copy.version_before, &copy.version_after,
+		&copy.place_commit_before, &copy.place_commit_after, &copy.place_version_before,
+		&copy.place_version_after, &copy.shared, &copy.other, &copy.commit_url,
+		&copy.compare_url, &copy.dashboard, &copy.runbook, &copy.owner, &copy.environment};
+
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+		*texts[i] = arena_strdup(arena, *texts[i]);
+	for (size_t i = 0; i < item->attribute_count; i++)
+		attributes[i] = (struct attribute){arena_strdup(arena, item->attributes[i].name),
+			arena_strdup(arena, item->attributes[i].before),
+			arena_strdup(arena, item->attributes[i].after)};
+	copy.attributes = attributes;
+	copy.suspects = attribution_copy(arena, &item->suspects);
+	return copy;
+}
+
+/* What {from} and {to} leave on either side of a change: points, or ms where their distance is not
+ * known. */
+enum { AROUND_POINTS = 50, AROUND = 86400000 };
+
+static const char *if_same(const char *a, const char *b)
+{
+	return a && b && strcmp(a, b) == 0 ? a : NULL;
+}
+
+/* The templates that all tests of a cluster have. */
+static const struct links *shared_templates(struct arena *arena, const struct group *group)
+{
+	struct links *links = arena_alloc(arena, sizeof *links);
+
+	*links = group->tests[0]->links;
+	for (size_t i = 1; i < group->count; i++) {
+		const struct links *other = &group->tests[i]->links;
+
+		links->commit_url = if_same(links->commit_url, other->commit_url);
+		links->compare_url = if_same(links->compare_url, other->compare_url);
+		links->dashboard = if_same(links->dashboard, other->dashboard);
+		links->runbook = if_same(links->runbook, other->runbook);
+		links->owner = if_same(links->owner, other->owner);
+	}
+	return links;
+}
+
+static bool has_any(const struct links *links)
+{
+	return links->commit_url || links->compare_url || links->dashboard || links->runbook ||
+	       links->owner;
+}
+
+/* The metric and the labels of a cluster would be those of one of its members. */
+static void set_links(struct arena *arena, const struct links *links, struct record *record)
+{
+	struct announcement *item = &record->item;
+	bool cluster = item->members > 0;
+	int64_t around = record->spacing > 0 ? AROUND_POINTS * record->spacing : AROUND;
+	struct link_values *values;
+	struct extras *extras;
+
+	/* Of what has neither labels nor templates a digest needs nothing. */
+	if (!strchr(item->metric, '{') && (!links || !has_any(links)))
+		return;
+	extras = arena_alloc(arena, sizeof *extras);
+	extras->spacing = record->spacing;
+	item->extras = extras;
+	if (!links || !has_any(links))
+		return;
+	values = arena_alloc(arena, sizeof *values);
+	*values = (struct link_values){.commit = announcement_commit(item),
+		.test = item->test,
+		.metric = cluster ? NULL : item->metric,
+		.series = cluster ? NULL : record->series};
+	announcement_range(item, &values->before, &values->after);
+	values->from = arena_printf(arena, "%" PRId64, item->place_from - around);
+	values->to = arena_printf(arena, "%" PRId64, item->place_to + around);
+	item->commit_url = link_expand(arena, links->commit_url, values);
+	item->compare_url = link_expand(arena, links->compare_url, values);
+	item->dashboard = link_expand(arena, links->dashboard, values);
+	item->runbook = link_expand(arena, links->runbook, values);
+	item->owner = link_expand_text(arena, links->owner, values);
+	extras->templates = links;
+	extras->values = values;
+}
+
+void announce_links_by(struct arena *arena, const struct test *test, struct record *record)
+{
+	set_links(arena, test ? &test->links : NULL, record);
+}
+
+void announce_links(struct arena *arena, const struct config *config, struct record *record)
+{
+	const struct test *test = config_test(config, record->item.test);
+	const struct group *group = test ? NULL : config_group(config, record->item.test);
+
+	if (group && group->cluster && group->count > 0)
+		set_links(arena, shared_templates(arena, group), record);
+	else
+		announce_links_by(arena, test, record);
+}

@@ -1,0 +1,246 @@
+/*
+ * `store backup`: SQLite's online backup into a new file beside the target, which then takes the
+ * target's name. A run that is killed leaves the new file, which a later one removes.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "agent/core/log.h"
+#include "agent/store/reader.h"
+#include "agent/store/tools.h"
+
+enum {
+	RANDOM_LENGTH = 6, /* of mkostemp */
+	LEFT_AFTER = 3600, /* seconds */
+};
+
+#define RANDOM_LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+
+static bool fail(const char *target, const char *why, struct error *error)
+{
+	return error_set(error, ERROR_STATE, "backup %s: %s", target, why);
+}
+
+/* All pages in one go are all of one moment; writers beside go on into their log. */
+static bool copy(sqlite3 *from, const char *path, struct error *error)
+{
+	sqlite3 *to;
+	sqlite3_backup *backup = NULL;
+	bool done = sqlite3_open_v2(path, &to, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK;
+
+	if (done)
+		backup = sqlite3_backup_init(to, "main", from, "main");
+	if (backup) {
+		(void)sqlite3_backup_step(backup, -1);
+		done = sqlite3_backup_finish(backup) == SQLITE_OK;
+	}
+	done = done && backup;
+	if (!done)
+		fail(path, sqlite3_errmsg(to), error);
+	sqlite3_close(to);
+	return done;
+}
+
+static bool copy_from(const char *path, const char *target, struct error *error)
+{
+	bool settled, done = false;
+
+	for (int i = 0; i < 2; i++) {
+		sqlite3 *from = store_reader_connect(path, &settled, error);
+
+		done = from && copy(from, target, error);
+		sqlite3_close(from);
+		if (!store_reader_overtaken(path, settled))
+			break;
+	}
+	return done;
+}
+
+static bool verify(const char *path, struct error *error)
+{
+	struct arena *arena = arena_new();
+	struct store_report report;
+	bool whole = store_check(path, arena, &report, error);
+
+	if (whole && report.problems.count > 0)
+		whole = error_set(error, ERROR_STATE,
+			"the copy is damaged, as the state file is: %s", report.problems.items[0]);
+	arena_free(arena);
+	return whole;
+}
+
+static bool sync_path(const char *path, int flags, struct error *error)
+{
+	int file = open(path, flags | O_CLOEXEC);
+	bool done = file >= 0 && fsync(file) == 0;
+
+	if (!done)
+		fail(path, strerror(errno), error);
+	if (file >= 0)
+		close(file);
+	return done;
+}
+
+static char *folder_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char *folder = slash == path ? strdup("/")
+		       : slash       ? strndup(path, (size_t)(slash - path))
+				     : strdup(".");
+
+	if (!folder)
+		abort();
+	return folder;
+}
+
+static bool sync_folder(const char *path, struct error *error)
+{
+	char *folder = folder_of(path);
+	bool done = sync_path(folder, O_RDONLY | O_DIRECTORY, error);
+	free(folder);
+	return done;
+}
+
+/* A link does not replace what is there, a rename does. */
+static bool give_name(const char *path, const char *target, bool force, struct error *error)
+{
+	if (force ? rename(path, target) == 0 : link(path, target) == 0)
+		return true;
+	if (errno == EEXIST)
+		return fail(target, "there is such a file already (--force replaces it)", error);
+	return fail(target, strerror(errno), error);
+}
+
+static bool fill(
+	const char *path, const char *copied, const char *target, bool force, struct error *error)
+{
+	return copy_from(path, copied, error) && verify(copied, error) &&
+	       sync_path(copied, O_RDWR, error) && give_name(copied, target, force, error) &&
+	       sync_folder(target, error);
+}
+
+static bool are_one(const char *path, const char *other)
+{
+	struct stat a, b;
+
+	return stat(path, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev &&
+	       a.st_ino == b.st_ino;
+}
+
+static const char *base_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* Also of a file that is not there now: another agent may make it. */
+static bool have_one_name(const char *path, const char *other)
+{
+	char *folder = folder_of(path), *others = folder_of(other);
+	bool same = strcmp(base_of(path), base_of(other)) == 0 && are_one(folder, others);
+
+	free(folder);
+	free(others);
+	return same;
+}
+
+/* The state file and what SQLite and the agent keep beside it, which a backup must not replace. */
+static bool check_target(const char *path, const char *target, struct error *error)
+{
+	static const char *const suffixes[] = {"", "-wal", "-shm", "-journal", ".lock"};
+	char *real = realpath(path, NULL);
+	bool good = true;
+
+	for (size_t i = 0; real && good && i < sizeof suffixes / sizeof *suffixes; i++) {
+		char *name;
+
+		if (asprintf(&name, "%s%s", real, suffixes[i]) < 0)
+			abort();
+		good = !are_one(name, target) && !have_one_name(name, target);
+		free(name);
+	}
+	free(real);
+	return good || fail(target, "that is the state file, or belongs to it", error);
+}
+
+/* BASE.new-XXXXXX, and what SQLite keeps beside such a file. */
+static bool is_leftover(const char *name, const char *base)
+{
+	static const char *const suffixes[] = {"", "-journal", "-wal", "-shm"};
+	static const char mark[] = ".new-";
+	size_t length = strlen(base);
+
+	if (strncmp(name, base, length) != 0 || strncmp(name + length, mark, strlen(mark)) != 0)
+		return false;
+	name += length + strlen(mark);
+	if (strspn(name, RANDOM_LETTERS) < RANDOM_LENGTH)
+		return false;
+	for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
+		if (strcmp(name + RANDOM_LENGTH, suffixes[i]) == 0)
+			return true;
+	return false;
+}
+
+/* One that is being made is written to all the time; one that nobody has touched for an hour was
+ * left by a backup that was killed. */
+static void remove_leftover(int folder, const char *name)
+{
+	struct stat status;
+
+	if (fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(status.st_mode) ||
+		status.st_mtime > time(NULL) - LEFT_AFTER)
+		return;
+	if (unlinkat(folder, name, 0) == 0)
+		log_event(LEVEL_INFO, "removed what a killed backup had left",
+			LOG_TEXT("file", name));
+}
+
+static void remove_leftovers(const char *target)
+{
+	char *path = folder_of(target);
+	DIR *folder = opendir(path);
+	const struct dirent *entry;
+
+	free(path);
+	if (!folder)
+		return;
+	while ((entry = readdir(folder)))
+		if (is_leftover(entry->d_name, base_of(target)))
+			remove_leftover(dirfd(folder), entry->d_name);
+	closedir(folder);
+}
+
+bool store_backup(const char *path, const char *target, bool force, struct error *error)
+{
+	char *copied;
+	int file;
+	bool done;
+
+	if (!check_target(path, target, error))
+		return false;
+	if (!force && access(target, F_OK) == 0)
+		return fail(target, "there is such a file already (--force replaces it)", error);
+	remove_leftovers(target);
+	if (asprintf(&copied, "%s.new-XXXXXX", target) < 0)
+		abort();
+	file = mkostemp(copied, O_CLOEXEC);
+	if (file < 0) {
+		fail(target, strerror(errno), error);
+		free(copied);
+		return false;
+	}
+	close(file);
+	done = fill(path, copied, target, force, error);
+	(void)unlink(copied);
+	free(copied);
+	return done;
+}

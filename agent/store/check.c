@@ -1,0 +1,286 @@
+/*
+ * `store check`. The schema is compared with that of an empty file that the same migrations made,
+ * so a table, index or trigger that somebody dropped or added is seen.
+ */
+#include <sqlite3.h>
+#include <string.h>
+
+#include "agent/store/file.h"
+#include "agent/store/reader.h"
+#include "agent/store/rows.h"
+#include "agent/store/tools.h"
+
+enum { MOST_PROBLEMS = 100, FIRST_WITH_COUNTS = 3 };
+
+struct check {
+	const char *path;
+	sqlite3 *database;
+	struct arena *arena;
+	struct store_report *report;
+	const char **problems;
+};
+
+static void found(struct check *check, const char *problem)
+{
+	struct strings *list = &check->report->problems;
+
+	if (list->count == MOST_PROBLEMS)
+		return;
+	check->problems =
+		rows_grow(check->arena, check->problems, &list->count, sizeof *check->problems);
+	check->problems[list->count - 1] = arena_strdup(check->arena, problem);
+	list->items = check->problems;
+}
+
+/* Each row of the answer is a problem, but "ok". */
+static void ask(struct check *check, const char *sql)
+{
+	sqlite3_stmt *statement;
+	int result = SQLITE_ERROR;
+
+	if (sqlite3_prepare_v2(check->database, sql, -1, &statement, NULL) == SQLITE_OK)
+		while ((result = sqlite3_step(statement)) == SQLITE_ROW) {
+			const char *text = (const char *)sqlite3_column_text(statement, 0);
+
+			if (text && strcmp(text, "ok") != 0)
+				found(check, text);
+		}
+	if (result != SQLITE_DONE)
+		found(check, sqlite3_errmsg(check->database));
+	sqlite3_finalize(statement);
+}
+
+/* The number that is asked for; 0 and a problem if it cannot be had. */
+static int64_t ask_number(struct check *check, const char *sql)
+{
+	int64_t number = 0;
+
+	if (!store_file_ask(check->database, sql, &number, NULL, 0))
+		found(check, sqlite3_errmsg(check->database));
+	return number;
+}
+
+/* Like strcmp, but for blanks. */
+static int compare_words(const char *a, const char *b)
+{
+	for (;; a++, b++) {
+		a += strspn(a, " \n\t");
+		b += strspn(b, " \n\t");
+		if (*a != *b || !*a)
+			return (unsigned char)*a - (unsigned char)*b;
+	}
+}
+
+struct part {
+	const char *name, *sql;
+};
+
+/* Tables, indices and triggers, sorted by name; those that SQLite makes by itself have no text. */
+static size_t read_parts(struct check *check, sqlite3 *database, struct part **parts)
+{
+	sqlite3_stmt *statement;
+	size_t count = 0;
+
+	*parts = NULL;
+	if (sqlite3_prepare_v2(database,
+		    "SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name", -1,
+		    &statement, NULL) == SQLITE_OK)
+		while (sqlite3_step(statement) == SQLITE_ROW) {
+			struct part *part;
+
+			*parts = rows_grow(check->arena, *parts, &count, sizeof **parts);
+			part = &(*parts)[count - 1];
+			part->name = arena_strdup(
+				check->arena, (const char *)sqlite3_column_text(statement, 0));
+			part->sql = arena_strdup(
+				check->arena, (const char *)sqlite3_column_text(statement, 1));
+		}
+	sqlite3_finalize(statement);
+	return count;
+}
+
+static void compare_parts(struct check *check, const struct part *is, size_t is_count,
+	const struct part *ought, size_t ought_count)
+{
+	while (is_count > 0 || ought_count > 0) {
+		int order = is_count == 0      ? 1
+			    : ought_count == 0 ? -1
+					       : strcmp(is->name, ought->name);
+
+		if (order < 0)
+			found(check, arena_printf(check->arena, "\"%s\" is not ours", is->name));
+		else if (order > 0)
+			found(check, arena_printf(check->arena, "\"%s\" is missing", ought->name));
+		else if (compare_words(is->sql, ought->sql) != 0)
+			found(check, arena_printf(check->arena, "\"%s\" is not as it was made",
+					     is->name));
+		is += order <= 0;
+		is_count -= order <= 0;
+		ought += order >= 0;
+		ought_count -= order >= 0;
+	}
+}
+
+static void check_schema(struct check *check, int64_t version)
+{
+	struct part *is, *ought;
+	size_t is_count, ought_count;
+	sqlite3 *model;
+
+	if (sqlite3_open(":memory:", &model) != SQLITE_OK) {
+		found(check, sqlite3_errmsg(model));
+		sqlite3_close(model);
+		return;
+	}
+	for (int64_t i = 0; i < version; i++)
+		if (sqlite3_exec(model, store_migrations[i], NULL, NULL, NULL) != SQLITE_OK)
+			found(check, sqlite3_errmsg(model));
+	ought_count = read_parts(check, model, &ought);
+	sqlite3_close(model);
+	is_count = read_parts(check, check->database, &is);
+	compare_parts(check, is, is_count, ought, ought_count);
+}
+
+/* What readers of the rows hold them to. */
+static const struct range {
+	const char *table, *column;
+	int64_t first, last;
+	int64_t since; /* version that brought the column; 0: none that is asked about */
+} ranges[] = {
+	{"changes", "id", 1, ROWS_MOST, 0},
+	{"changes", "sign", -1, 1, 0},
+	{"changes", "state", 1, CHANGE_STATES - 1, 0},
+	{"changes", "news", 0, NEWS_COUNT - 1, 0},
+	{"changes", "direction", -1, 1, 0},
+	{"changes", "time", -ROWS_MOST, ROWS_MOST, 0},
+	{"changes", "first_seen", -ROWS_MOST, ROWS_MOST, 0},
+	{"changes", "updated", -ROWS_MOST, ROWS_MOST, 0},
+	{"changes", "spacing", 0, ROWS_MOST, 0},
+	{"changes", "runs", 0, ROWS_MOST, 0},
+	{"changes", "count_before", 0, ROWS_MOST, 0},
+	{"changes", "count_after", 0, ROWS_MOST, 0},
+	{"changes", "members", 0, ROWS_MOST, 0},
+	{"changes", "kind", CHANGE_STEP, CHANGE_TREND, 7},
+	{"changes", "place_from", -ROWS_MOST, ROWS_MOST, 7},
+	{"changes", "place_to", -ROWS_MOST, ROWS_MOST, 7},
+	{"deliveries", "id", 1, ROWS_MOST, 0},
+	{"deliveries", "state", 1, PARCEL_ABANDONED, 0},
+	{"deliveries", "attempts", 0, ROWS_MOST, 0},
+	{"deliveries", "created", -ROWS_MOST, ROWS_MOST, 0},
+	{"deliveries", "updated", -ROWS_MOST, ROWS_MOST, 0},
+	{"deliveries", "attempt_started", -ROWS_MOST, ROWS_MOST, 4},
+	{"deliveries", "not_before", -ROWS_MOST, ROWS_MOST, 4},
+	{"history", "event", 1, EVENT_KINDS - 1, 0},
+	{"history", "time", -ROWS_MOST, ROWS_MOST, 0},
+	{"history", "point", -ROWS_MOST, ROWS_MOST, 0},
+	{"series", "anchor", -ROWS_MOST, ROWS_MOST, 0},
+	{"changes", "recovered", -ROWS_MOST, ROWS_MOST, 6},
+	{"series", "revision", 0, ROWS_MOST, 6},
+	{"series", "revised", -ROWS_MOST, ROWS_MOST, 6},
+	{"series", "last_point", -ROWS_MOST, ROWS_MOST, 0},
+	{"conditions", "kind", 1, CONDITION_MANY_STALE, 0},
+	{"conditions", "since", -ROWS_MOST, ROWS_MOST, 0},
+	{"moments", "time", -ROWS_MOST, ROWS_MOST, 8},
+	{"vanished", "ended", -ROWS_MOST, ROWS_MOST, 9},
+	{"environments", "id", 1, ROWS_MOST, 11},
+	{"environments", "time", -ROWS_MOST, ROWS_MOST, 11},
+	{"environments", "spacing", 0, ROWS_MOST, 11},
+	{"environments", "hit", 0, ROWS_MOST, 11},
+	{"environments", "total", 0, ROWS_MOST, 11},
+	{"environments", "up", 0, ROWS_MOST, 11},
+	{"environments", "down", 0, ROWS_MOST, 11},
+	{"environments", "worse", 0, ROWS_MOST, 11},
+	{"environments", "better", 0, ROWS_MOST, 11},
+	{"environments", "elsewhere", 0, ROWS_MOST, 11},
+	{"environments", "elsewhere_changed", 0, ROWS_MOST, 11},
+	{"environments", "told", 0, ROWS_MOST, 11},
+	{"environments", "followed", 0, 1, 11},
+	{"environments", "created", -ROWS_MOST, ROWS_MOST, 11},
+	{"changes", "environment_event", 1, ROWS_MOST, 11},
+};
+
+static void check_values(struct check *check)
+{
+	for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
+		const struct range *range = &ranges[i];
+
+		if (check->report->version < range->since)
+			continue;
+		ask(check, arena_printf(check->arena,
+				   "SELECT 'a row of %s is out of range: %s ' || %s FROM %s"
+				   " WHERE %s NOT BETWEEN %lld AND %lld LIMIT 3",
+				   range->table, range->column, range->column, range->table,
+				   range->column, (long long)range->first, (long long)range->last));
+	}
+}
+
+static void check_content(struct check *check)
+{
+	struct store_report *report = check->report;
+
+	ask(check, "SELECT 'a row of ' || \"table\" || ' points to one of ' || parent || ' that is"
+		   " not there' FROM pragma_foreign_key_check");
+	report->changes = ask_number(check, "SELECT count(*) FROM changes");
+	report->deliveries = ask_number(check, "SELECT count(*) FROM deliveries");
+	report->queued = ask_number(check, "SELECT count(*) FROM deliveries WHERE state = 1");
+	if (report->version < FIRST_WITH_COUNTS)
+		return;
+	report->series = ask_number(check, "SELECT count(*) FROM series");
+	check_values(check);
+	ask(check, "SELECT 'changes of state ' || state || ' are counted as ' || count"
+		   " FROM counts WHERE count !="
+		   " (SELECT count(*) FROM changes WHERE changes.state = counts.state)");
+}
+
+/* False: it is no file of ours, and all else would be beside the point. */
+static bool check_head(struct check *check, struct error *error)
+{
+	int64_t application = ask_number(check, "PRAGMA application_id");
+	struct store_report *report = check->report;
+
+	report->version = ask_number(check, "PRAGMA user_version");
+	if (report->problems.count > 0)
+		return true;
+	if (application == 0 && report->version == 0 &&
+		ask_number(check, "SELECT count(*) FROM sqlite_schema") == 0)
+		return error_set(error, ERROR_STATE,
+			"state file %s is empty: an agent takes it for a new one", check->path);
+	if (application != STORE_APPLICATION)
+		return error_set(error, ERROR_STATE,
+			"state file %s is a database of another program", check->path);
+	if (report->version < 1 || report->version > STORE_VERSION)
+		return error_set(error, ERROR_STATE,
+			"state file %s is of version %lld, this hunter-c knows up to %d",
+			check->path, (long long)report->version, STORE_VERSION);
+	return true;
+}
+
+static bool check_once(struct check *check, bool *settled, struct error *error)
+{
+	bool done;
+
+	*check->report = (struct store_report){0};
+	check->problems = NULL;
+	check->database = store_reader_connect(check->path, settled, error);
+	if (!check->database)
+		return false;
+	done = check_head(check, error);
+	if (done && check->report->problems.count == 0)
+		ask(check, "PRAGMA integrity_check(100)");
+	if (done && check->report->problems.count == 0) {
+		check_schema(check, check->report->version);
+		check_content(check);
+	}
+	check->report->size = store_file_size(check->path);
+	sqlite3_close(check->database);
+	return done;
+}
+
+bool store_check(
+	const char *path, struct arena *arena, struct store_report *report, struct error *error)
+{
+	struct check check = {.path = path, .arena = arena, .report = report};
+	bool settled = false, done = check_once(&check, &settled, error);
+
+	return store_reader_overtaken(path, settled) ? check_once(&check, &settled, error) : done;
+}

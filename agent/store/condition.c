@@ -1,0 +1,476 @@
+/*
+ * See condition.h. A source's outages are counted. A test counts its failures within one outage
+ * only, so that those which the source was to blame for are not held against the test once the
+ * source is well.
+ */
+#include "agent/store/condition.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/buf.h"
+#include "agent/core/when.h"
+#include "agent/store/condition_text.h"
+#include "agent/store/troubles.h"
+
+enum { FAILURES = 3, OUTAGE = 300000 };
+
+struct conditions {
+	struct troubles tables;
+	int64_t since;
+	struct buf subjects[CONDITION_TURNS], texts[CONDITION_TURNS];
+};
+
+/* A call under way: what it is about, and what it has to say. */
+struct noting {
+	struct conditions *conditions;
+	const struct outcome *outcome;
+	struct supplier *source;
+	struct subject *test;
+	struct condition *turns;
+	size_t count;
+};
+
+static const struct {
+	enum condition_kind one, many;
+} aspects[ASPECTS] = {
+	{CONDITION_TEST, CONDITION_MANY_FAIL},
+	{CONDITION_STALE, CONDITION_MANY_STALE},
+};
+
+static const char *const prefixes[] = {[CONDITION_SOURCE] = "source ",
+	[CONDITION_TEST] = "test ",
+	[CONDITION_STALE] = "data ",
+	[CONDITION_MANY_FAIL] = "tests of ",
+	[CONDITION_MANY_STALE] = "data of "};
+
+struct conditions *conditions_new(void)
+{
+	struct conditions *conditions = memory_new(1, sizeof *conditions);
+
+	conditions->tables = troubles_new();
+	return conditions;
+}
+
+void conditions_since(struct conditions *conditions, int64_t since)
+{
+	conditions->since = since;
+}
+
+void conditions_free(struct conditions *conditions)
+{
+	if (!conditions)
+		return;
+	for (size_t i = 0; i < CONDITION_TURNS; i++) {
+		buf_free(&conditions->texts[i]);
+		buf_free(&conditions->subjects[i]);
+	}
+	troubles_free(&conditions->tables);
+	free(conditions);
+}
+
+const char *condition_name(const struct condition *condition)
+{
+	return condition->subject + strlen(prefixes[condition->kind]);
+}
+
+/* The condition that a subject is in, or was in; its subject's text is in the buffer. */
+static struct condition condition_of(struct buf *subject, enum condition_kind kind,
+	const char *name, const struct trouble *trouble)
+{
+	buf_clear(subject);
+	buf_printf(subject, "%s%s", prefixes[kind], name);
+	return (struct condition){.subject = subject->data,
+		.kind = kind,
+		.since = trouble->since,
+		.text = "",
+		.over = trouble->state == TROUBLE_NONE};
+}
+
+static int64_t limit_of(const struct noting *noting)
+{
+	int64_t given = noting->outcome->stale_after, usual = noting->test->usual;
+
+	return given > 0 ? given : usual > 0 ? usual : WHEN_NEVER;
+}
+
+static void tell(struct noting *noting, enum condition_kind kind, const char *name,
+	const struct trouble *trouble)
+{
+	size_t at = noting->count++;
+	struct buf *text = &noting->conditions->texts[at];
+	struct condition_data data = {noting->test->newest, limit_of(noting)};
+
+	noting->turns[at] = condition_of(&noting->conditions->subjects[at], kind, name, trouble);
+	buf_clear(text);
+	condition_text(&noting->turns[at], noting->outcome, &data, text);
+	noting->turns[at].text = text->data;
+}
+
+static void know(struct noting *noting, enum aspect aspect)
+{
+	struct trouble *trouble = &noting->test->troubles[aspect];
+
+	noting->source->crowds[aspect].awaited -= trouble->awaited;
+	trouble->awaited = false;
+}
+
+static void begin(struct noting *noting, enum aspect aspect)
+{
+	struct trouble *trouble = &noting->test->troubles[aspect];
+	struct crowd *crowd = &noting->source->crowds[aspect];
+	bool hushed = crowd->told >= CONDITION_TOLD_SINGLY;
+
+	know(noting, aspect);
+	trouble->state = hushed ? TROUBLE_HUSHED : TROUBLE_TOLD;
+	crowd_count(crowd, trouble, 1);
+	if (!hushed)
+		tell(noting, aspects[aspect].one, noting->test->name, trouble);
+	if (!hushed || crowd->many.state)
+		return;
+	crowd->many = (struct trouble){.state = TROUBLE_TOLD, .since = noting->outcome->now};
+	tell(noting, aspects[aspect].many, noting->source->name, &crowd->many);
+}
+
+static void begin_silently(struct noting *noting, enum aspect aspect)
+{
+	struct trouble *trouble = &noting->test->troubles[aspect];
+
+	know(noting, aspect);
+	trouble->state = TROUBLE_OLD;
+	crowd_count(&noting->source->crowds[aspect], trouble, 1);
+}
+
+/* Which tests were told as one of many is not stored: after a restart nobody knows that it is over
+ * before all have run. */
+static void end_many(struct noting *noting, enum aspect aspect)
+{
+	struct crowd *crowd = &noting->source->crowds[aspect];
+
+	if (!crowd->many.state || crowd->awaited > 0 || crowd->hushed > 0 ||
+		crowd->told >= CONDITION_TOLD_SINGLY)
+		return;
+	crowd->many.state = TROUBLE_NONE;
+	tell(noting, aspects[aspect].many, noting->source->name, &crowd->many);
+}
+
+static void end(struct noting *noting, enum aspect aspect)
+{
+	struct trouble *trouble = &noting->test->troubles[aspect];
+	struct crowd *crowd = &noting->source->crowds[aspect];
+	bool told = trouble->state == TROUBLE_TOLD;
+
+	know(noting, aspect);
+	crowd_count(crowd, trouble, SIZE_MAX);
+	trouble->state = TROUBLE_NONE;
+	if (told)
+		tell(noting, aspects[aspect].one, noting->test->name, trouble);
+	end_many(noting, aspect);
+}
+
+/* After a run that went well all is known of the test. */
+static void know_all(struct noting *noting)
+{
+	for (enum aspect aspect = 0; aspect < ASPECTS; aspect++) {
+		if (!noting->test->troubles[aspect].awaited)
+			continue;
+		know(noting, aspect);
+		end_many(noting, aspect);
+	}
+}
+
+static void count_failure(struct trouble *trouble, int64_t now)
+{
+	if (trouble->failures++ == 0 && !trouble->state)
+		trouble->since = now;
+}
+
+static void note_answer(struct noting *noting)
+{
+	struct supplier *source = noting->source;
+
+	source->answered++;
+	source->down.failures = 0;
+	if (!source->down.state)
+		return;
+	source->down.state = TROUBLE_NONE;
+	source->outages++;
+	tell(noting, CONDITION_SOURCE, source->name, &source->down);
+}
+
+/* Counts the run against its test and, unless that is known to fail or the source has answered,
+ * against its source. */
+static void note_failure(struct noting *noting)
+{
+	struct supplier *source = noting->source;
+	struct subject *test = noting->test;
+	struct trouble *fails = &test->troubles[ASPECT_FAILS];
+	int64_t now = noting->outcome->now, clock = noting->outcome->clock;
+	bool answered = noting->outcome->answered;
+
+	if (fails->state)
+		return;
+	if (fails->failures == 0)
+		test->answered = source->answered;
+	if (test->outage != source->outages)
+		fails->failures = 0;
+	test->outage = source->outages;
+	if (fails->failures > 0 && clock - test->failed < noting->outcome->interval / 2)
+		return;
+	test->failed = clock;
+	count_failure(fails, now);
+	if (!answered && source->down.failures == 0)
+		source->clock = clock;
+	if (!answered)
+		count_failure(&source->down, now);
+	if (source->down.state)
+		return;
+	if (fails->failures >= FAILURES && (answered || source->answered != test->answered)) {
+		begin(noting, ASPECT_FAILS);
+	} else if (!answered && source->down.failures >= FAILURES &&
+		   (fails->failures >= FAILURES || clock - source->clock >= OUTAGE)) {
+		source->down.state = TROUBLE_TOLD;
+		tell(noting, CONDITION_SOURCE, source->name, &source->down);
+	}
+}
+
+static void note_success(struct noting *noting)
+{
+	if (noting->test->troubles[ASPECT_FAILS].state)
+		end(noting, ASPECT_FAILS);
+	noting->test->troubles[ASPECT_FAILS].failures = 0;
+}
+
+/* After a restart the points may be gone that said what is usual: what was told goes on. */
+static bool is_unknown(const struct noting *noting)
+{
+	const struct subject *test = noting->test;
+	const struct trouble *trouble = &test->troubles[ASPECT_STALE];
+
+	return noting->outcome->stale_after == 0 && test->usual == 0 && trouble->state &&
+	       test->newest <= trouble->since;
+}
+
+/* A newest point that is older than before, as a range slides or data are deleted, is no arrival.
+ */
+static void note_arrival(struct noting *noting)
+{
+	const struct outcome *outcome = noting->outcome;
+	struct subject *test = noting->test;
+	struct trouble *trouble = &test->troubles[ASPECT_STALE];
+	int64_t age = 0, limit;
+	bool stale;
+
+	if (!test->seen && outcome->newest != WHEN_ALWAYS && outcome->now > outcome->newest)
+		age = outcome->now - outcome->newest;
+	if (!test->seen || outcome->newest > test->newest) {
+		test->arrived = outcome->clock - age;
+		test->newest = outcome->newest;
+		test->usual = outcome->usual;
+	}
+	test->seen = true;
+	if (is_unknown(noting))
+		return;
+	limit = limit_of(noting);
+	stale = limit != WHEN_NEVER && outcome->clock - test->arrived > limit;
+	if (stale == (trouble->state != TROUBLE_NONE))
+		return;
+	if (!stale) {
+		end(noting, ASPECT_STALE);
+		return;
+	}
+	trouble->since = test->newest == WHEN_ALWAYS ? outcome->now : test->newest;
+	if (outcome->stale_after == 0 && test->newest + limit < noting->conditions->since)
+		begin_silently(noting, ASPECT_STALE);
+	else
+		begin(noting, ASPECT_STALE);
+}
+
+size_t conditions_note(struct conditions *conditions, const struct outcome *outcome,
+	struct condition turns[CONDITION_TURNS])
+{
+	struct troubles *tables = &conditions->tables;
+	size_t source = troubles_source(tables, outcome->source);
+	struct noting noting = {.conditions = conditions,
+		.outcome = outcome,
+		.source = &tables->sources[source],
+		.test = troubles_test(tables, outcome->test, source),
+		.turns = turns};
+
+	if (outcome->unasked) {
+		note_arrival(&noting);
+		return noting.count;
+	}
+	if (!outcome->problem || outcome->answered)
+		note_answer(&noting);
+	if (outcome->problem)
+		note_failure(&noting);
+	else
+		note_success(&noting);
+	if (!outcome->problem || outcome->newest != WHEN_ALWAYS)
+		note_arrival(&noting);
+	if (!outcome->problem)
+		know_all(&noting);
+	return noting.count;
+}
+
+static struct supplier *source_of(struct troubles *tables, const char *name)
+{
+	size_t at = troubles_source(tables, name);
+
+	return &tables->sources[at];
+}
+
+void conditions_restore(struct conditions *conditions, const struct condition *condition)
+{
+	const char *name = condition_name(condition);
+	bool stale = condition->kind == CONDITION_STALE || condition->kind == CONDITION_MANY_STALE;
+	enum aspect aspect = stale ? ASPECT_STALE : ASPECT_FAILS;
+	struct trouble *trouble;
+
+	if (condition->kind == CONDITION_TEST || condition->kind == CONDITION_STALE)
+		trouble = &troubles_test(&conditions->tables, name, TROUBLES_NOWHERE)
+				   ->troubles[aspect];
+	else if (condition->kind == CONDITION_SOURCE)
+		trouble = &source_of(&conditions->tables, name)->down;
+	else
+		trouble = &source_of(&conditions->tables, name)->crowds[aspect].many;
+	*trouble = (struct trouble){.state = TROUBLE_TOLD, .since = condition->since};
+}
+
+void conditions_expect(struct conditions *conditions, const char *test, const char *source)
+{
+	struct troubles *tables = &conditions->tables;
+	size_t at = troubles_source(tables, source);
+	struct subject *subject = troubles_test(tables, test, at);
+
+	troubles_count(tables, subject, SIZE_MAX);
+	for (size_t a = 0; a < ASPECTS; a++)
+		subject->troubles[a].awaited = true;
+	troubles_count(tables, subject, 1);
+}
+
+void conditions_rename(struct conditions *conditions, const char *was, const char *test)
+{
+	struct troubles *tables = &conditions->tables;
+	size_t at = name_index_find(&tables->test_index, was, strlen(was));
+	struct subject old, *heir;
+	const char *name;
+
+	if (at == NAME_INDEX_NONE || dict_get(&tables->test_index.dict, test))
+		return;
+	old = tables->tests[at];
+	troubles_count(tables, &old, SIZE_MAX);
+	tables->tests[at] = (struct subject){.name = old.name, .source = TROUBLES_NOWHERE};
+	heir = troubles_test(tables, test, TROUBLES_NOWHERE);
+	name = heir->name;
+	*heir = old;
+	heir->name = name;
+	troubles_count(tables, heir, 1);
+}
+
+/* What was told of what is lost. */
+static void lose(struct conditions *conditions, const struct trouble *trouble,
+	enum condition_kind kind, const char *name, conditions_lost *lost, void *context)
+{
+	struct condition condition;
+
+	if (trouble->state != TROUBLE_TOLD)
+		return;
+	condition = condition_of(&conditions->subjects[0], kind, name, trouble);
+	condition.over = true;
+	buf_clear(&conditions->texts[0]);
+	condition_text_gone(&condition, &conditions->texts[0]);
+	condition.text = conditions->texts[0].data;
+	lost(context, &condition);
+}
+
+static void retain_sources(struct conditions *conditions, struct troubles *kept,
+	conditions_keep *keeps, conditions_lost *lost, void *context)
+{
+	const struct troubles *old = &conditions->tables;
+
+	for (size_t i = 0; i < old->source_index.count; i++) {
+		const struct supplier *source = &old->sources[i];
+		struct supplier *copy;
+		const char *name;
+
+		if (keeps(context, false, source->name)) {
+			copy = source_of(kept, source->name);
+			name = copy->name;
+			*copy = *source;
+			copy->name = name;
+			for (size_t a = 0; a < ASPECTS; a++)
+				copy->crowds[a] = (struct crowd){.many = source->crowds[a].many};
+			continue;
+		}
+		lose(conditions, &source->down, CONDITION_SOURCE, source->name, lost, context);
+		for (size_t a = 0; a < ASPECTS; a++)
+			lose(conditions, &source->crowds[a].many, aspects[a].many, source->name,
+				lost, context);
+	}
+}
+
+static void retain_tests(struct conditions *conditions, struct troubles *kept,
+	conditions_keep *keeps, conditions_lost *lost, void *context)
+{
+	const struct troubles *old = &conditions->tables;
+
+	for (size_t i = 0; i < old->test_index.count; i++) {
+		const struct subject *test = &old->tests[i];
+		struct subject *copy;
+		const char *name;
+
+		if (keeps(context, true, test->name)) {
+			copy = troubles_test(kept, test->name, TROUBLES_NOWHERE);
+			name = copy->name;
+			*copy = *test;
+			copy->name = name;
+			if (test->source != TROUBLES_NOWHERE)
+				copy->source =
+					troubles_source(kept, old->sources[test->source].name);
+			troubles_count(kept, copy, 1);
+			continue;
+		}
+		for (size_t a = 0; a < ASPECTS; a++)
+			lose(conditions, &test->troubles[a], aspects[a].one, test->name, lost,
+				context);
+	}
+}
+
+void conditions_retain(
+	struct conditions *conditions, conditions_keep *keeps, conditions_lost *lost, void *context)
+{
+	struct troubles kept = troubles_new();
+
+	retain_sources(conditions, &kept, keeps, lost, context);
+	retain_tests(conditions, &kept, keeps, lost, context);
+	troubles_free(&conditions->tables);
+	conditions->tables = kept;
+}
+
+bool conditions_up(const struct conditions *conditions, const char *source)
+{
+	size_t at = name_index_find(&conditions->tables.source_index, source, strlen(source));
+
+	return at == NAME_INDEX_NONE || !conditions->tables.sources[at].down.state;
+}
+
+bool conditions_test_stale(const struct conditions *conditions, const char *test)
+{
+	size_t at = name_index_find(&conditions->tables.test_index, test, strlen(test));
+
+	return at != NAME_INDEX_NONE && conditions->tables.tests[at].troubles[ASPECT_STALE].state;
+}
+
+size_t conditions_stale(const struct conditions *conditions)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < conditions->tables.source_index.count; i++) {
+		const struct crowd *crowd = &conditions->tables.sources[i].crowds[ASPECT_STALE];
+
+		count += crowd->told + crowd->hushed + crowd->old;
+	}
+	return count;
+}

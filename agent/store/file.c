@@ -1,0 +1,467 @@
+/*
+ * Opening the state file: nothing is written to it before it is known to be ours, whole, and of a
+ * version we know.
+ */
+#include "agent/store/file.h"
+
+#include <fnmatch.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/core/log.h"
+#include "agent/store/lock.h"
+#include "agent/store/reader.h"
+
+enum { BUSY_MS = 5000, CHECKED_WHOLE = 64 << 20 };
+
+/* Of the connection, not of the file. The log is cut back to 8 MB when a big transaction has made
+ * it longer. */
+static const char settings[] = "PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 8388608;"
+			       "PRAGMA temp_store = MEMORY";
+
+/* Which file it is, whatever its name stands for by now. */
+struct mark {
+	dev_t device;
+	ino_t inode;
+};
+
+struct store_file {
+	char *path;
+	int lock;
+	sqlite3 *database;
+	sqlite3_stmt *statements[STATEMENT_COUNT];
+	bool stuck;            /* since the last begin: what failed would fail for any request */
+	bool untouched;        /* it is only looked at so far */
+	struct mark main, log; /* of SQLite's log beside it: what came since the last checkpoint */
+	struct mark held;      /* of the lock's file */
+};
+
+static bool look_at(const char *path, const char *suffix, struct stat *status)
+{
+	char *name;
+	bool there;
+
+	if (asprintf(&name, "%s%s", path, suffix) < 0)
+		abort();
+	there = stat(name, status) == 0;
+	free(name);
+	return there;
+}
+
+int64_t store_file_beside(const char *path, const char *suffix)
+{
+	struct stat status;
+
+	return look_at(path, suffix, &status) ? status.st_size : -1;
+}
+
+static struct mark mark_of(const char *path, const char *suffix)
+{
+	struct stat status;
+
+	return look_at(path, suffix, &status) ? (struct mark){status.st_dev, status.st_ino}
+					      : (struct mark){0};
+}
+
+static struct mark mark_open(int file)
+{
+	struct stat status;
+
+	return fstat(file, &status) == 0 ? (struct mark){status.st_dev, status.st_ino}
+					 : (struct mark){0};
+}
+
+static bool is_marked(const char *path, const char *suffix, struct mark mark)
+{
+	struct mark now = mark_of(path, suffix);
+
+	return now.device == mark.device && now.inode == mark.inode;
+}
+
+int64_t store_file_size(const char *path)
+{
+	int64_t size = store_file_beside(path, ""), log = store_file_beside(path, "-wal");
+
+	return (size > 0 ? size : 0) + (log > 0 ? log : 0);
+}
+
+const char *store_file_path(const struct store_file *file)
+{
+	return file->path;
+}
+
+int64_t store_file_inserted(struct store_file *file)
+{
+	return sqlite3_last_insert_rowid(file->database);
+}
+
+int64_t store_file_changed(struct store_file *file)
+{
+	return sqlite3_changes64(file->database);
+}
+
+sqlite3_stmt *store_file_statement(struct store_file *file, enum statement statement)
+{
+	sqlite3_reset(file->statements[statement]);
+	sqlite3_clear_bindings(file->statements[statement]);
+	return file->statements[statement];
+}
+
+bool store_file_fail(struct store_file *file, const char *doing, struct error *error)
+{
+	int code = sqlite3_errcode(file->database) & 0xff;
+
+	file->stuck = code != SQLITE_CONSTRAINT && code != SQLITE_MISMATCH &&
+		      code != SQLITE_TOOBIG && code != SQLITE_ERROR;
+	return error_set(error, ERROR_STATE, "state file %s: cannot %s: %s", file->path, doing,
+		sqlite3_errmsg(file->database));
+}
+
+static bool execute(
+	struct store_file *file, const char *sql, const char *doing, struct error *error)
+{
+	if (sqlite3_exec(file->database, sql, NULL, NULL, NULL) != SQLITE_OK)
+		return store_file_fail(file, doing, error);
+	return true;
+}
+
+bool store_file_ask(sqlite3 *database, const char *sql, int64_t *number, char *text, size_t size)
+{
+	sqlite3_stmt *statement;
+	bool answered;
+
+	if (sqlite3_prepare_v2(database, sql, -1, &statement, NULL) != SQLITE_OK)
+		return false;
+	answered = sqlite3_step(statement) == SQLITE_ROW;
+	if (answered && text) {
+		const char *answer = (const char *)sqlite3_column_text(statement, 0);
+
+		snprintf(text, size, "%s", answer ? answer : "");
+	} else if (answered) {
+		*number = sqlite3_column_int64(statement, 0);
+	}
+	sqlite3_finalize(statement);
+	return answered;
+}
+
+static bool ask_number(
+	struct store_file *file, const char *sql, int64_t *number, struct error *error)
+{
+	return store_file_ask(file->database, sql, number, NULL, 0) ||
+	       store_file_fail(file, "read it", error);
+}
+
+static bool damaged(struct store_file *file, const char *what, struct error *error)
+{
+	return error_set(error, ERROR_STATE,
+		"state file %s is damaged (%s) and was left as it is: restore a backup, or move the"
+		" file away to begin anew",
+		file->path, what);
+}
+
+static bool check_schema(struct store_file *file, struct error *error)
+{
+	if (sqlite3_exec(file->database, "SELECT count(*) FROM sqlite_schema", NULL, NULL, NULL) !=
+		SQLITE_OK)
+		switch (sqlite3_errcode(file->database)) {
+		case SQLITE_NOTADB:
+		case SQLITE_CORRUPT: return damaged(file, sqlite3_errmsg(file->database), error);
+		default: return store_file_fail(file, "open it", error);
+		}
+	return true;
+}
+
+/* A quick check does not hold the indices against their tables, which a large file would take
+ * seconds for. */
+static bool check_pages(struct store_file *file, struct error *error)
+{
+	bool small = store_file_size(file->path) <= CHECKED_WHOLE;
+	const char *question = small ? "PRAGMA integrity_check(1)" : "PRAGMA quick_check(1)";
+	char answer[256] = "";
+
+	if (!check_schema(file, error))
+		return false;
+	if (!store_file_ask(file->database, question, NULL, answer, sizeof answer))
+		return damaged(file, sqlite3_errmsg(file->database), error);
+	return strcmp(answer, "ok") == 0 || damaged(file, answer, error);
+}
+
+/* An empty file is new, and version 0. */
+static bool check_version(struct store_file *file, int64_t *version, struct error *error)
+{
+	int64_t application, tables;
+
+	if (!ask_number(file, "PRAGMA user_version", version, error) ||
+		!ask_number(file, "PRAGMA application_id", &application, error) ||
+		!ask_number(file, "SELECT count(*) FROM sqlite_schema", &tables, error))
+		return false;
+	if (application != STORE_APPLICATION && (*version != 0 || tables != 0))
+		return error_set(error, ERROR_STATE,
+			"state file %s is a database of another program", file->path);
+	if (*version < 0)
+		return damaged(file, "its version is negative", error);
+	if (*version > STORE_VERSION)
+		return error_set(error, ERROR_STATE,
+			"state file %s was written by a newer hunter-c (version %lld of the file,"
+			" this one knows %d)",
+			file->path, (long long)*version, STORE_VERSION);
+	return true;
+}
+
+static bool migrate(struct store_file *file, int64_t version, struct error *error)
+{
+	static const char doing[] = "bring it up to date";
+	char mark[96];
+	bool done;
+
+	if (version == STORE_VERSION)
+		return true;
+	snprintf(mark, sizeof mark, "PRAGMA application_id = %d; PRAGMA user_version = %d",
+		STORE_APPLICATION, STORE_VERSION);
+	if (!store_file_begin(file, true, error))
+		return false;
+	done = execute(file, mark, doing, error);
+	for (; version < STORE_VERSION && done; version++)
+		done = execute(file, store_migrations[version], doing, error);
+	done = done && store_file_commit(file, error);
+	if (!done)
+		store_file_rollback(file);
+	return done;
+}
+
+/* matches(pattern, text), as the shell matches; and what is equal: a test may be called a[1]. */
+static void matches(sqlite3_context *context, int count, sqlite3_value **values)
+{
+	const char *pattern = (const char *)sqlite3_value_text(values[0]);
+	const char *text = (const char *)sqlite3_value_text(values[1]);
+
+	(void)count;
+	sqlite3_result_int(context,
+		pattern && text && (strcmp(pattern, text) == 0 || fnmatch(pattern, text, 0) == 0));
+}
+
+static bool add_function(struct store_file *file, struct error *error)
+{
+	if (sqlite3_create_function(file->database, "matches", 2,
+		    SQLITE_UTF8 | SQLITE_DETERMINISTIC, NULL, matches, NULL, NULL) != SQLITE_OK)
+		return store_file_fail(file, "use it", error);
+	return true;
+}
+
+static bool prepare(struct store_file *file, struct error *error)
+{
+	if (!add_function(file, error) || !execute(file, store_temporary, "use it", error))
+		return false;
+	for (size_t i = 0; i < STATEMENT_COUNT; i++)
+		if (sqlite3_prepare_v3(file->database, store_statements[i], -1,
+			    SQLITE_PREPARE_PERSISTENT, &file->statements[i], NULL) != SQLITE_OK)
+			return store_file_fail(file, "use it", error);
+	return true;
+}
+
+/* What is to be refused is known before anything is written: the statements fit the tables of this
+ * version, those of an earlier one are brought up to date whole or not at all. */
+static bool take_into_use(struct store_file *file, struct error *error)
+{
+	int64_t version;
+
+	if (!check_pages(file, error) || !check_version(file, &version, error) ||
+		!execute(file, settings, "use it", error) || !migrate(file, version, error) ||
+		!prepare(file, error))
+		return false;
+	file->untouched = false;
+	if (!execute(file, "PRAGMA journal_mode = WAL; SELECT count(*) FROM counts", "write it",
+		    error))
+		return false;
+	store_tighten(file->path);
+	return true;
+}
+
+static bool open_database(struct store_file *file, struct error *error)
+{
+	int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX;
+
+	if (!store_claim(file->path, error))
+		return false;
+	file->untouched = store_file_beside(file->path, "-wal") > 0;
+	if (sqlite3_open_v2(file->path, &file->database, flags, NULL) != SQLITE_OK)
+		return store_file_fail(file, "open it", error);
+	file->main = mark_of(file->path, "");
+	sqlite3_busy_timeout(file->database, BUSY_MS);
+	if (sqlite3_db_readonly(file->database, "main"))
+		return error_set(error, ERROR_STATE, "state file %s cannot be written", file->path);
+	if (!take_into_use(file, error))
+		return false;
+	file->log = mark_of(file->path, "-wal");
+	return true;
+}
+
+/* No start leaves an empty file, so this one held something before. */
+static void warn_of_loss(const char *path)
+{
+	if (store_file_beside(path, "") == 0 &&
+		(store_file_beside(path, ".lock") >= 0 || store_file_beside(path, "-wal") >= 0))
+		log_event(LEVEL_WARN, "the state file was in use before and is empty: all is new",
+			LOG_TEXT("file", path));
+}
+
+struct store_file *store_file_open(const char *path, struct error *error)
+{
+	struct store_file *file = memory_new(1, sizeof *file);
+
+	*file = (struct store_file){.path = store_path_new(path, error), .lock = -1};
+	if (file->path) {
+		warn_of_loss(file->path);
+		file->lock = store_lock(file->path, error);
+		file->held = mark_open(file->lock);
+	}
+	if (file->lock >= 0 && open_database(file, error))
+		return file;
+	store_file_close(file);
+	return NULL;
+}
+
+/* Only an agent may change the version. */
+static bool check_reader(struct store_file *file, struct error *error)
+{
+	int64_t version;
+
+	if (!check_schema(file, error) || !check_version(file, &version, error))
+		return false;
+	if (version < STORE_VERSION)
+		return error_set(error, ERROR_STATE,
+			"state file %s was written by an older hunter-c: the agent brings it up to"
+			" date when it is started",
+			file->path);
+	return execute(file, "PRAGMA temp_store = MEMORY", "read it", error) &&
+	       prepare(file, error);
+}
+
+struct store_file *store_file_of(const char *path, sqlite3 *database, struct error *error)
+{
+	struct store_file *file = memory_new(1, sizeof *file);
+
+	*file = (struct store_file){.path = strdup(path), .lock = -1, .database = database};
+	if (!file->path)
+		abort();
+	if (check_reader(file, error))
+		return file;
+	store_file_close(file);
+	return NULL;
+}
+
+static bool copy_into(struct store_file *file, sqlite3 *from, struct error *error)
+{
+	sqlite3_backup *backup;
+
+	if (sqlite3_open_v2("", &file->database,
+		    SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
+		    NULL) != SQLITE_OK)
+		return store_file_fail(file, "copy it", error);
+	backup = sqlite3_backup_init(file->database, "main", from, "main");
+	if (backup)
+		(void)sqlite3_backup_step(backup, -1);
+	if (!backup || sqlite3_backup_finish(backup) != SQLITE_OK)
+		return store_file_fail(file, "copy it", error);
+	return true;
+}
+
+static struct store_file *copy_once(const char *path, bool *settled, struct error *error)
+{
+	sqlite3 *from = store_reader_connect(path, settled, error);
+	struct store_file *file = from ? memory_new(1, sizeof *file) : NULL;
+	int64_t version;
+
+	if (!file)
+		return NULL;
+	*file = (struct store_file){.path = memory_strdup(path), .lock = -1};
+	if (copy_into(file, from, error) && check_pages(file, error) &&
+		check_version(file, &version, error) && migrate(file, version, error) &&
+		prepare(file, error)) {
+		sqlite3_close(from);
+		return file;
+	}
+	sqlite3_close(from);
+	store_file_close(file);
+	return NULL;
+}
+
+struct store_file *store_file_copy(const char *path, struct error *error)
+{
+	bool settled = false;
+	struct store_file *file = copy_once(path, &settled, error);
+
+	if (!store_reader_overtaken(path, settled))
+		return file;
+	if (file)
+		store_file_close(file);
+	return copy_once(path, &settled, error);
+}
+
+void store_file_close(struct store_file *file)
+{
+	for (size_t i = 0; i < STATEMENT_COUNT; i++)
+		sqlite3_finalize(file->statements[i]);
+	if (file->untouched) /* what is in its log would come into the file */
+		(void)sqlite3_db_config(
+			file->database, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, (int *)NULL);
+	sqlite3_close(file->database);
+	if (file->lock >= 0)
+		close(file->lock);
+	free(file->path);
+	free(file);
+}
+
+/* What is written to a file without a name is lost; of the log, if the agent does not come to its
+ * orderly end. A lock without a name keeps nobody out. */
+static bool is_in_place(struct store_file *file, struct error *error)
+{
+	bool main = is_marked(file->path, "", file->main);
+
+	if (file->lock < 0)
+		return true;
+	if (main && !is_marked(file->path, ".lock", file->held)) {
+		file->stuck = true;
+		return error_set(error, ERROR_STATE,
+			"the lock of state file %s was removed or replaced (%s.lock), so another"
+			" agent may use the file: start the agent again",
+			file->path, file->path);
+	}
+	if (main && (file->log.inode == 0 || is_marked(file->path, "-wal", file->log)))
+		return true;
+	file->stuck = true;
+	return error_set(error, ERROR_STATE,
+		"state file %s%s was removed or replaced while it was in use: put it back, or start"
+		" the agent again",
+		file->path, main ? "-wal" : "");
+}
+
+/* A transaction that takes the lock of writers when it is late to ask for it may be refused at
+ * once, without waiting for another to end. */
+bool store_file_begin(struct store_file *file, bool writes, struct error *error)
+{
+	file->stuck = false;
+	if (writes && !is_in_place(file, error))
+		return false;
+	return execute(file, writes ? "BEGIN IMMEDIATE" : "BEGIN", "begin a transaction", error);
+}
+
+bool store_file_commit(struct store_file *file, struct error *error)
+{
+	return execute(file, "COMMIT", "write to it", error);
+}
+
+void store_file_rollback(struct store_file *file)
+{
+	if (!sqlite3_get_autocommit(file->database))
+		(void)sqlite3_exec(file->database, "ROLLBACK", NULL, NULL, NULL);
+}
+
+bool store_file_stuck(const struct store_file *file)
+{
+	return file->stuck;
+}

@@ -1,0 +1,220 @@
+/*
+ * See store_lock.h. The lock's file holds the number of the process that has the lock; it stays
+ * behind when the process goes, as only the flock counts.
+ */
+#include "agent/store/lock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/core/log.h"
+
+enum {
+	MODE = 0640,
+	SMALLEST = 512, /* bytes of the smallest database: one page */
+};
+
+static void *no_memory_is_fatal(void *memory)
+{
+	if (!memory)
+		abort();
+	return memory;
+}
+
+/* The folder that a path names before its last slash; "." without one. */
+static char *folder_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	size_t length = slash ? (size_t)(slash - path) : 0;
+
+	if (slash == path)
+		length = 1;
+	return no_memory_is_fatal(slash ? strndup(path, length) : strdup("."));
+}
+
+/* The path of a file that does not exist yet. */
+static char *future_path(const char *path, struct error *error)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	char *folder = folder_of(path), *real, *whole = NULL;
+
+	(void)mkdir(folder, 0750);
+	real = realpath(folder, NULL);
+	if (!real)
+		error_set(error, ERROR_STATE, "state file %s: the folder %s: %s", path, folder,
+			strerror(errno));
+	else if (asprintf(&whole, "%s/%s", strcmp(real, "/") == 0 ? "" : real, name) < 0)
+		abort();
+	free(real);
+	free(folder);
+	return whole;
+}
+
+char *store_path_new(const char *path, struct error *error)
+{
+	char *real = realpath(path, NULL);
+	struct stat status;
+
+	if (real)
+		return real;
+	if (errno == ENOENT && lstat(path, &status) != 0)
+		return future_path(path, error);
+	if (errno == ENOENT)
+		error_set(error, ERROR_STATE, "state file %s is a link that leads nowhere", path);
+	else
+		error_set(error, ERROR_STATE, "state file %s: %s", path, strerror(errno));
+	return NULL;
+}
+
+static bool write_owner(int lock, const char *path, struct error *error)
+{
+	char owner[32];
+	int length = snprintf(owner, sizeof owner, "%ld\n", (long)getpid());
+
+	if (ftruncate(lock, 0) == 0 && pwrite(lock, owner, (size_t)length, 0) == length)
+		return true;
+	return error_set(error, ERROR_STATE, "state file %s: cannot write its lock: %s", path,
+		strerror(errno));
+}
+
+static bool in_use(int lock, const char *path, struct error *error)
+{
+	char owner[32] = "";
+	ssize_t length = pread(lock, owner, sizeof owner - 1, 0);
+
+	owner[length > 0 ? strcspn(owner, "\n") : 0] = '\0';
+	return error_set(error, ERROR_STATE,
+		"state file %s is in use by another hunter-c%s%s%s: stop that one, or give this one"
+		" a state file of its own (agent.state)",
+		path, *owner ? " (process " : "", owner, *owner ? ")" : "");
+}
+
+static bool take(int lock, const char *path, struct error *error)
+{
+	if (flock(lock, LOCK_EX | LOCK_NB) == 0)
+		return write_owner(lock, path, error);
+	if (errno == EWOULDBLOCK)
+		return in_use(lock, path, error);
+	return error_set(error, ERROR_STATE, "state file %s: its file system gives no lock: %s",
+		path, strerror(errno));
+}
+
+/* A file of an earlier version, or one that was restored, may be open to all. */
+static void tighten(const char *path)
+{
+	struct stat status;
+	mode_t mode;
+
+	if (lstat(path, &status) != 0 || !S_ISREG(status.st_mode))
+		return;
+	mode = status.st_mode & 07777;
+	if ((mode & ~(mode_t)MODE) != 0 && chmod(path, mode & MODE) != 0)
+		log_event(LEVEL_WARN,
+			"others may read this file: its rights should be 0640 at most and cannot be"
+			" changed",
+			LOG_TEXT("file", path), LOG_TEXT("problem", strerror(errno)));
+}
+
+/* Its content is overwritten, so it must be nobody else's file by another name. */
+static bool is_own(int lock, const char *name, struct error *error)
+{
+	struct stat status;
+
+	if (fstat(lock, &status) == 0 && S_ISREG(status.st_mode) && status.st_nlink == 1)
+		return true;
+	return error_set(error, ERROR_STATE,
+		"%s is no file of its own, but another kind of file or a hard link: remove it",
+		name);
+}
+
+static int open_lock(const char *name, const char *path, struct error *error)
+{
+	int lock = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, MODE);
+
+	if (lock < 0 && errno == ELOOP)
+		error_set(error, ERROR_STATE,
+			"state file %s: its lock is a symbolic link, which is not followed: remove "
+			"%s",
+			path, name);
+	else if (lock < 0)
+		error_set(error, ERROR_STATE, "state file %s: cannot create its lock: %s", path,
+			strerror(errno));
+	return lock;
+}
+
+int store_lock(const char *path, struct error *error)
+{
+	char *name;
+	int lock;
+
+	if (asprintf(&name, "%s.lock", path) < 0)
+		abort();
+	lock = open_lock(name, path, error);
+	if (lock >= 0 && !(is_own(lock, name, error) && take(lock, path, error))) {
+		close(lock);
+		lock = -1;
+	}
+	if (lock >= 0)
+		tighten(name);
+	free(name);
+	return lock;
+}
+
+static bool check_size(const char *path, const struct stat *status, struct error *error)
+{
+	if (status->st_size == 0 || status->st_size >= SMALLEST)
+		return true;
+	return error_set(error, ERROR_STATE,
+		"state file %s is damaged (%lld bytes are no database) and was left as it is:"
+		" restore a backup, or move the file away to begin anew",
+		path, (long long)status->st_size);
+}
+
+bool store_check_size(const char *path, struct error *error)
+{
+	struct stat status;
+
+	if (stat(path, &status) != 0)
+		return error_set(error, ERROR_STATE, "state file %s: %s", path, strerror(errno));
+	return check_size(path, &status, error);
+}
+
+bool store_claim(const char *path, struct error *error)
+{
+	int file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, MODE);
+	struct stat status;
+
+	if (file >= 0)
+		close(file);
+	if ((file < 0 && errno != EEXIST) || lstat(path, &status) != 0)
+		return error_set(error, ERROR_STATE, "state file %s: %s", path, strerror(errno));
+	if (!S_ISREG(status.st_mode))
+		return error_set(error, ERROR_STATE, "state file %s is no regular file", path);
+	if (status.st_nlink > 1)
+		return error_set(error, ERROR_STATE,
+			"state file %s has another name (a hard link), by which a second agent "
+			"could"
+			" use it: remove the other name, or copy the file",
+			path);
+	return check_size(path, &status, error);
+}
+
+void store_tighten(const char *path)
+{
+	static const char *const suffixes[] = {"", "-wal", "-shm"};
+
+	for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+		char *name;
+
+		if (asprintf(&name, "%s%s", path, suffixes[i]) < 0)
+			abort();
+		tighten(name);
+		free(name);
+	}
+}

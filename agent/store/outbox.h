@@ -1,0 +1,17 @@
+/*
+ * The outbox apart from filling it: attempts to send, what became of them, and deliveries that have
+ * lost their receiver.
+ */
+#ifndef AGENT_STORE_OUTBOX_H
+#define AGENT_STORE_OUTBOX_H
+
+#include "agent/store/file.h"
+
+bool store_attempt(
+	struct store_file *file, struct store_request *request, struct error *error) MUST_USE;
+bool store_settle(
+	struct store_file *file, struct store_request *request, struct error *error) MUST_USE;
+bool store_reopen(
+	struct store_file *file, struct store_request *request, struct error *error) MUST_USE;
+
+#endif

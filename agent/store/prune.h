@@ -1,0 +1,13 @@
+/*
+ * Forgetting what nobody will ask for again. For store_work.c.
+ */
+#ifndef AGENT_STORE_PRUNE_H
+#define AGENT_STORE_PRUNE_H
+
+#include "agent/store/file.h"
+
+/* STORE_PRUNE. */
+bool store_prune(
+	struct store_file *file, struct store_request *request, struct error *error) MUST_USE;
+
+#endif

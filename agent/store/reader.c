@@ -1,0 +1,104 @@
+/*
+ * A file in WAL mode that nobody has open has no log and no index of it, and SQLite would make
+ * them, even for a reader; such a file is opened as one that does not change. That is true until an
+ * agent starts, and whether one did is looked at afterwards. Where there is an index, it is opened
+ * read-only.
+ */
+#include "agent/store/reader.h"
+
+#include <errno.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/core/buf.h"
+#include "agent/store/file.h"
+#include "agent/store/lock.h"
+
+enum { BUSY_MS = 5000, TRIES = 3 };
+
+/* SQLite makes the index before it writes anything. */
+static bool is_settled(const char *path)
+{
+	return store_file_beside(path, "-shm") < 0;
+}
+
+static char *uri_new(const char *path, bool settled)
+{
+	struct buf uri = {0};
+
+	buf_text(&uri, *path == '/' ? "file://" : "file:");
+	for (; *path; path++)
+		if (strchr("%?#", *path))
+			buf_printf(&uri, "%%%02x", (unsigned)*path);
+		else
+			buf_char(&uri, *path);
+	buf_text(&uri, settled ? "?immutable=1" : "?readonly_shm=1");
+	return buf_steal(&uri);
+}
+
+struct sqlite3 *store_reader_connect(const char *path, bool *settled, struct error *error)
+{
+	struct sqlite3 *database = NULL;
+	char *uri;
+	int result;
+
+	if (access(path, R_OK) != 0) {
+		error_set(error, ERROR_STATE, "state file %s: %s", path, strerror(errno));
+		return NULL;
+	}
+	if (!store_check_size(path, error))
+		return NULL;
+	*settled = is_settled(path);
+	if (*settled && store_file_beside(path, "-wal") > 0) {
+		error_set(error, ERROR_STATE,
+			"state file %s: its log is there, but not the log's index (%s-shm): start"
+			" the agent once, which makes it anew",
+			path, path);
+		return NULL;
+	}
+	uri = uri_new(path, *settled);
+	result = sqlite3_open_v2(
+		uri, &database, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);
+	free(uri);
+	if (result == SQLITE_OK) {
+		sqlite3_busy_timeout(database, BUSY_MS);
+		return database;
+	}
+	error_set(error, ERROR_STATE, "state file %s: cannot open it: %s", path,
+		sqlite3_errmsg(database));
+	sqlite3_close(database);
+	return NULL;
+}
+
+bool store_reader_overtaken(const char *path, bool settled)
+{
+	return settled && !is_settled(path);
+}
+
+static bool read_once(
+	const char *path, struct store_request *request, bool *settled, struct error *error)
+{
+	struct sqlite3 *database = store_reader_connect(path, settled, error);
+	struct store_file *file = database ? store_file_of(path, database, error) : NULL;
+	bool done;
+
+	if (!file)
+		return false;
+	done = store_file_begin(file, false, error) && store_file_perform(file, request, error);
+	store_file_close(file);
+	return done;
+}
+
+bool store_read(const char *path, struct store_request *request, struct error *error)
+{
+	bool settled = false, done = false;
+
+	for (int i = 0; i < TRIES; i++) {
+		done = read_once(path, request, &settled, error);
+		if (!store_reader_overtaken(path, settled))
+			break;
+	}
+	return done;
+}

@@ -1,0 +1,115 @@
+/*
+ * Names are those of `analyze --output json` where it has them.
+ */
+#include "agent/store/record_json.h"
+
+#include <inttypes.h>
+
+#include "agent/core/json_put.h"
+#include "agent/core/when.h"
+#include "notifiers/text.h"
+
+static void put_end(struct buf *out, const struct recovered *over)
+{
+	if (over->time == 0) {
+		json_put_text(out, "recovered", NULL);
+		json_put_text(out, "recovered_level", NULL);
+		return;
+	}
+	json_put_time(out, "recovered", over->time);
+	json_put_number(out, "recovered_level", over->level);
+}
+
+void record_put_description(struct buf *out, const struct announcement *item)
+{
+	json_put_levels(out, &item->change);
+	json_put_number(out, "slope", item->slope);
+	json_put_time(out, "place_from", item->place_from);
+	json_put_time(out, "place_to", item->place_to);
+	json_put_text(out, "place_commit_before", item->place_commit_before);
+	json_put_text(out, "place_commit_after", item->place_commit_after);
+	json_put_text(out, "place_version_before", item->place_version_before);
+	json_put_text(out, "place_version_after", item->place_version_after);
+}
+
+static void put_event(struct buf *out, const struct event *event)
+{
+	char text[WHEN_TEXT];
+
+	buf_printf(out, "{\"event\": \"%s\", \"at\": \"%s\"", event_names[event->kind],
+		when_format_iso(event->time, text));
+	json_put_time(out, "time", event->point);
+	if (event->kind == EVENT_ANNOUNCED) {
+		json_put_text(out, "receiver", event->receiver);
+		json_put_text(out, "destination", event->destination);
+	}
+	buf_char(out, '}');
+}
+
+static void put_history(struct buf *out, const struct record *record)
+{
+	buf_text(out, ", \"history\": [");
+	for (size_t i = 0; i < record->event_count; i++) {
+		buf_text(out, i > 0 ? ", " : "");
+		put_event(out, &record->events[i]);
+	}
+	buf_char(out, ']');
+}
+
+void record_put_json(struct buf *out, const struct record *record)
+{
+	const struct announcement *item = &record->item;
+
+	buf_printf(out, "{\"id\": %" PRId64, item->id);
+	json_put_text(out, "test", item->test);
+	json_put_text(out, "metric", item->metric);
+	json_put_text(out, "series", record->series);
+	json_put_text(out, "branch", *record->branch ? record->branch : NULL);
+	json_put_text(out, "unit", item->unit);
+	buf_printf(out, ", \"direction\": %d", item->direction);
+	json_put_time(out, "time", item->time);
+	json_put_means(out, &item->change);
+	record_put_description(out, item);
+	buf_printf(out, ", \"regression\": %s", announcement_verdict(item) >= 0 ? "true" : "false");
+	json_put_text(out, "commit_before", item->commit_before);
+	json_put_text(out, "commit_after", item->commit_after);
+	json_put_text(out, "version_before", item->version_before);
+	json_put_text(out, "version_after", item->version_after);
+	buf_text(out, ", ");
+	announcement_put_suspects(out, &item->suspects, item->time);
+	buf_text(out, ", \"attributes\": ");
+	announcement_put_attributes(out, item, true);
+	buf_text(out, ", \"attributes_before\": ");
+	announcement_put_attributes(out, item, false);
+	buf_printf(out, ", \"members\": %zu", item->members);
+	json_put_text(out, "shared", item->shared);
+	json_put_text(out, "environment", item->environment);
+	if (record->environment_event != 0)
+		buf_printf(out, ", \"environment_event\": %" PRId64, record->environment_event);
+	else
+		json_put_text(out, "environment_event", NULL);
+	json_put_text(out, "dashboard", item->dashboard);
+	json_put_text(out, "runbook", item->runbook);
+	json_put_text(out, "owner", item->owner);
+	announcement_put_basis(out, item);
+	json_put_text(out, "state", change_state_names[record->state]);
+	put_end(out, &item->over);
+	json_put_text(out, "news", news_names[record->news]);
+	buf_printf(out, ", \"runs\": %" PRId64, record->runs);
+	json_put_time(out, "first_seen", record->first_seen);
+	json_put_time(out, "updated", record->updated);
+	if (record_announced(record) != 0)
+		json_put_time(out, "announced", record_announced(record));
+	else
+		json_put_text(out, "announced", NULL);
+	put_history(out, record);
+	buf_char(out, '}');
+}
+
+int64_t record_announced(const struct record *record)
+{
+	for (size_t i = 0; i < record->event_count; i++)
+		if (record->events[i].kind == EVENT_ANNOUNCED)
+			return record->events[i].time;
+	return 0;
+}

@@ -1,0 +1,329 @@
+/*
+ * NaN has no place in SQLite: it is bound as NULL and read back as NaN.
+ */
+#include "agent/store/rows.h"
+
+#include <math.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/store/attributes.h"
+
+struct binder bind_to(struct store_file *file, enum statement statement)
+{
+	return (struct binder){.file = file, .statement = store_file_statement(file, statement)};
+}
+
+void bind_integer(struct binder *binder, int64_t value)
+{
+	sqlite3_bind_int64(binder->statement, ++binder->column, value);
+}
+
+static void bind_range(struct binder *binder, int64_t value, int64_t first, int64_t last)
+{
+	binder->strange |= value < first || value > last;
+	bind_integer(binder, value);
+}
+
+void bind_time(struct binder *binder, int64_t time)
+{
+	bind_range(binder, time, -ROWS_MOST, ROWS_MOST);
+}
+
+void bind_count(struct binder *binder, int64_t count)
+{
+	bind_range(binder, count, 0, ROWS_MOST);
+}
+
+void bind_number(struct binder *binder, double value)
+{
+	sqlite3_bind_double(binder->statement, ++binder->column, value);
+}
+
+void bind_text(struct binder *binder, const char *text)
+{
+	sqlite3_bind_text(binder->statement, ++binder->column, text, -1, SQLITE_STATIC);
+}
+
+static void bind_attributes(struct binder *binder, const struct announcement *item)
+{
+	struct buf text = {0};
+
+	store_attributes_put(&text, item);
+	sqlite3_bind_text(
+		binder->statement, ++binder->column, text.data, (int)text.length, SQLITE_TRANSIENT);
+	buf_free(&text);
+}
+
+static void bind_suspects(struct binder *binder, const struct attribution *suspects)
+{
+	struct buf text = {0};
+
+	store_suspects_put(&text, suspects);
+	sqlite3_bind_text(
+		binder->statement, ++binder->column, text.data, (int)text.length, SQLITE_TRANSIENT);
+	buf_free(&text);
+}
+
+void bind_item(struct binder *binder, const struct announcement *item)
+{
+	bind_text(binder, item->metric);
+	bind_text(binder, item->unit);
+	bind_integer(binder, item->direction);
+	bind_number(binder, item->change.pvalue);
+	bind_number(binder, item->change.mean_before);
+	bind_number(binder, item->change.mean_after);
+	bind_number(binder, item->change.stddev_before);
+	bind_number(binder, item->change.stddev_after);
+	bind_count(binder, (int64_t)item->change.count_before);
+	bind_count(binder, (int64_t)item->change.count_after);
+	bind_number(binder, item->change.magnitude);
+	bind_text(binder, item->commit_before);
+	bind_text(binder, item->commit_after);
+	bind_text(binder, item->version_before);
+	bind_text(binder, item->version_after);
+	bind_count(binder, (int64_t)item->members);
+	bind_text(binder, item->shared);
+	bind_attributes(binder, item);
+	bind_suspects(binder, &item->suspects);
+	bind_integer(binder, item->change.kind);
+	bind_number(binder, item->change.level_before);
+	bind_number(binder, item->change.level_after);
+	bind_number(binder, item->change.size);
+	bind_number(binder, item->change.size_low);
+	bind_number(binder, item->change.size_high);
+	bind_number(binder, item->slope);
+	bind_time(binder, item->place_from);
+	bind_time(binder, item->place_to);
+	bind_text(binder, item->place_commit_before);
+	bind_text(binder, item->place_commit_after);
+	bind_text(binder, item->place_version_before);
+	bind_text(binder, item->place_version_after);
+	bind_text(binder, item->environment);
+}
+
+bool bind_finish(struct binder *binder, struct error *error)
+{
+	bool done = !binder->strange && sqlite3_step(binder->statement) == SQLITE_DONE;
+
+	if (binder->strange)
+		error_set(error, ERROR_DATA, "a time or count is beyond what is recorded");
+	else if (!done)
+		store_file_fail(binder->file, "write to it", error);
+	sqlite3_reset(binder->statement);
+	return done;
+}
+
+bool reader_next(struct reader *reader, struct error *error)
+{
+	int result = reader->strange ? SQLITE_CORRUPT : sqlite3_step(reader->binder.statement);
+
+	reader->column = 0;
+	if (result == SQLITE_ROW)
+		return true;
+	if (reader->strange)
+		reader->failed = !error_set(error, ERROR_STATE,
+			"state file %s is damaged: a value in it is out of range or missing",
+			store_file_path(reader->binder.file));
+	else if (result != SQLITE_DONE)
+		reader->failed = !store_file_fail(reader->binder.file, "read it", error);
+	sqlite3_reset(reader->binder.statement);
+	return false;
+}
+
+int64_t read_choice(struct reader *reader, int64_t first, int64_t last)
+{
+	int column = reader->column++;
+	int64_t value = sqlite3_column_int64(reader->binder.statement, column);
+	bool number = sqlite3_column_type(reader->binder.statement, column) == SQLITE_INTEGER;
+
+	if (number && value >= first && value <= last)
+		return value;
+	reader->strange = true;
+	return first;
+}
+
+int64_t read_id(struct reader *reader)
+{
+	return read_choice(reader, 1, ROWS_MOST);
+}
+
+int64_t read_time(struct reader *reader)
+{
+	return read_choice(reader, -ROWS_MOST, ROWS_MOST);
+}
+
+static bool is_null(struct reader *reader)
+{
+	return sqlite3_column_type(reader->binder.statement, reader->column) == SQLITE_NULL;
+}
+
+int64_t read_time_or(struct reader *reader, int64_t otherwise)
+{
+	if (is_null(reader)) {
+		reader->column++;
+		return otherwise;
+	}
+	return read_time(reader);
+}
+
+int64_t read_count(struct reader *reader)
+{
+	return read_choice(reader, 0, ROWS_MOST);
+}
+
+double read_number(struct reader *reader)
+{
+	int column = reader->column++;
+
+	if (sqlite3_column_type(reader->binder.statement, column) == SQLITE_NULL)
+		return (double)NAN;
+	return sqlite3_column_double(reader->binder.statement, column);
+}
+
+static const char *column_text(struct reader *reader)
+{
+	return (const char *)sqlite3_column_text(reader->binder.statement, reader->column++);
+}
+
+const char *read_text(struct reader *reader)
+{
+	return arena_strdup(reader->arena, column_text(reader));
+}
+
+const char *read_name(struct reader *reader)
+{
+	return read_name_again(reader, NULL);
+}
+
+const char *read_name_again(struct reader *reader, const char *before)
+{
+	const char *text = column_text(reader);
+
+	if (!text) {
+		reader->strange = true;
+		return "";
+	}
+	return before && strcmp(before, text) == 0 ? before : arena_strdup(reader->arena, text);
+}
+
+/* Of a change that a version wrote which had nothing but its means. */
+static void describe_by_means(struct announcement *item)
+{
+	struct change *change = &item->change;
+
+	change->kind = CHANGE_STEP;
+	change->level_before = change->mean_before;
+	change->level_after = change->mean_after;
+	change->size = change->size_low = change->size_high = (double)NAN;
+	if (change->mean_before != 0)
+		change->size = 100 * (change->mean_after - change->mean_before) /
+			       fabs(change->mean_before);
+	item->slope = (double)NAN;
+	item->place_from = item->place_to = item->time;
+	item->place_commit_before = item->commit_before;
+	item->place_commit_after = item->commit_after;
+	item->place_version_before = item->version_before;
+	item->place_version_after = item->version_after;
+}
+
+enum { DESCRIPTION_COLUMNS = 13 };
+
+/* The item has its time. */
+static void read_description(struct reader *reader, struct announcement *item)
+{
+	if (is_null(reader)) {
+		describe_by_means(item);
+		reader->column += DESCRIPTION_COLUMNS;
+		return;
+	}
+	item->change.kind = (enum change_kind)read_choice(reader, CHANGE_STEP, CHANGE_TREND);
+	item->change.level_before = read_number(reader);
+	item->change.level_after = read_number(reader);
+	item->change.size = read_number(reader);
+	item->change.size_low = read_number(reader);
+	item->change.size_high = read_number(reader);
+	item->slope = read_number(reader);
+	item->place_from = read_time(reader);
+	item->place_to = read_time(reader);
+	item->place_commit_before = read_text(reader);
+	item->place_commit_after = read_text(reader);
+	item->place_version_before = read_text(reader);
+	item->place_version_after = read_text(reader);
+}
+
+void read_suspects(struct reader *reader, struct attribution *suspects)
+{
+	reader->strange |= !store_suspects_read(reader->arena, read_text(reader), suspects);
+}
+
+static void read_item(struct reader *reader, struct announcement *item)
+{
+	item->metric = read_name(reader);
+	item->unit = read_text(reader);
+	item->direction = (int)read_choice(reader, -1, 1);
+	item->change.pvalue = read_number(reader);
+	item->change.mean_before = read_number(reader);
+	item->change.mean_after = read_number(reader);
+	item->change.stddev_before = read_number(reader);
+	item->change.stddev_after = read_number(reader);
+	item->change.count_before = (size_t)read_count(reader);
+	item->change.count_after = (size_t)read_count(reader);
+	item->change.magnitude = read_number(reader);
+	item->commit_before = read_text(reader);
+	item->commit_after = read_text(reader);
+	item->version_before = read_text(reader);
+	item->version_after = read_text(reader);
+	item->members = (size_t)read_count(reader);
+	item->shared = read_text(reader);
+	reader->strange |= !store_attributes_read(reader->arena, read_text(reader), item);
+	read_suspects(reader, &item->suspects);
+	read_description(reader, item);
+	item->environment = read_text(reader);
+}
+
+enum change_kind read_kind(struct reader *reader)
+{
+	if (is_null(reader)) {
+		reader->column++;
+		return CHANGE_STEP;
+	}
+	return (enum change_kind)read_choice(reader, CHANGE_STEP, CHANGE_TREND);
+}
+
+void read_record(struct reader *reader, struct record *record)
+{
+	record->item.id = read_id(reader);
+	record->item.test = read_name(reader);
+	record->series = read_name(reader);
+	record->branch = read_name(reader);
+	record->sign = (int)read_choice(reader, -1, 1);
+	record->item.time = read_time(reader);
+	record->state = (enum change_state)read_choice(reader, 1, CHANGE_STATES - 1);
+	record->news = (enum news)read_choice(reader, 0, NEWS_COUNT - 1);
+	record->first_seen = read_time(reader);
+	record->spacing = read_count(reader);
+	record->runs = read_count(reader);
+	record->updated = read_time(reader);
+	record->item.over.time = read_time_or(reader, 0);
+	record->item.over.level = read_number(reader);
+	record->environment_event = read_time_or(reader, 0);
+	record->environment_stored = record->environment_event;
+	read_item(reader, &record->item);
+}
+
+void *rows_grow(struct arena *arena, void *items, size_t *count, size_t size)
+{
+	return arena_grow(arena, items, (*count)++, size);
+}
+
+void *rows_keep(struct arena *arena, void *items, size_t count, size_t size)
+{
+	void *kept = count > 0 ? arena_array(arena, count, size) : NULL;
+
+	if (count > 0)
+		memcpy(kept, items, count * size);
+	free(items);
+	return kept;
+}

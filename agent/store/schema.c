@@ -1,0 +1,453 @@
+/*
+ * The schema's version is SQLite's user_version. A migration, once released, is never changed.
+ *
+ * How many changes there are of each state is counted by triggers, as a start must not read a
+ * million rows for that. When a change was first found is written in its row alone; its history
+ * holds what came after. Indices are named in the statements that list changes: SQLite, which has
+ * no statistics here, would guess.
+ */
+#include "agent/store/schema.h"
+
+#define VERSION_1                                                                                  \
+	"CREATE TABLE changes ("                                                                   \
+	" id INTEGER PRIMARY KEY, test TEXT NOT NULL, series TEXT NOT NULL, branch TEXT NOT NULL," \
+	" sign INTEGER NOT NULL, time INTEGER NOT NULL, state INTEGER NOT NULL, news INTEGER NOT " \
+	"NULL,"                                                                                    \
+	" first_seen INTEGER NOT NULL, spacing INTEGER NOT NULL, updated INTEGER NOT NULL,"        \
+	" metric TEXT NOT NULL, unit TEXT, direction INTEGER NOT NULL,"                            \
+	" pvalue REAL, mean_before REAL, mean_after REAL, stddev_before REAL, stddev_after REAL,"  \
+	" count_before INTEGER NOT NULL, count_after INTEGER NOT NULL, magnitude REAL,"            \
+	" commit_before TEXT, commit_after TEXT, version_before TEXT, version_after TEXT) STRICT;" \
+	"CREATE INDEX changes_of_series ON changes (test, series, branch);"                        \
+	"CREATE INDEX changes_of_state ON changes (state);"                                        \
+	"CREATE INDEX changes_pending ON changes (id) WHERE news = 1;"                             \
+	"CREATE TABLE deliveries ("                                                                \
+	" id INTEGER PRIMARY KEY, key TEXT NOT NULL, receiver TEXT NOT NULL, destination TEXT "    \
+	"NOT "                                                                                     \
+	"NULL,"                                                                                    \
+	" payload TEXT NOT NULL, state INTEGER NOT NULL, receipt TEXT, problem TEXT,"              \
+	" attempts INTEGER NOT NULL, created INTEGER NOT NULL, updated INTEGER NOT NULL) STRICT;"  \
+	"CREATE INDEX deliveries_queued ON deliveries (id) WHERE state = 1;"                       \
+	"CREATE TABLE announced ("                                                                 \
+	" change INTEGER NOT NULL REFERENCES changes, delivery INTEGER NOT NULL REFERENCES "       \
+	"deliveries,"                                                                              \
+	" PRIMARY KEY (change, delivery)) STRICT, WITHOUT ROWID;"                                  \
+	"CREATE TABLE series ("                                                                    \
+	" test TEXT NOT NULL, series TEXT NOT NULL, branch TEXT NOT NULL,"                         \
+	" run INTEGER NOT NULL, last_point INTEGER NOT NULL,"                                      \
+	" PRIMARY KEY (test, series, branch)) STRICT, WITHOUT ROWID;"
+
+#define VERSION_2                                                                                  \
+	"DROP TABLE series;"                                                                       \
+	"CREATE INDEX deliveries_settled ON deliveries (updated) WHERE state != 1;"                \
+	"CREATE INDEX announced_by ON announced (delivery);"
+
+/* Of what has happened before, the history gets what is known: messages that arrived, and the last
+ * move or withdrawal. */
+#define VERSION_3                                                                                  \
+	"ALTER TABLE changes ADD COLUMN runs INTEGER NOT NULL DEFAULT 1;"                          \
+	"ALTER TABLE changes ADD COLUMN members INTEGER NOT NULL DEFAULT 0;"                       \
+	"ALTER TABLE changes ADD COLUMN shared TEXT;"                                              \
+	"ALTER TABLE deliveries ADD COLUMN thread TEXT;"                                           \
+	"CREATE INDEX changes_of_time ON changes (time);"                                          \
+	"CREATE TABLE history ("                                                                   \
+	" change INTEGER NOT NULL REFERENCES changes, number INTEGER NOT NULL,"                    \
+	" event INTEGER NOT NULL, time INTEGER NOT NULL, point INTEGER NOT NULL,"                  \
+	" receiver TEXT, destination TEXT,"                                                        \
+	" PRIMARY KEY (change, number)) STRICT, WITHOUT ROWID;"                                    \
+	"INSERT INTO history SELECT change,"                                                       \
+	" row_number() OVER (PARTITION BY change ORDER BY deliveries.updated, deliveries.id),"     \
+	" 6, deliveries.updated, changes.time, receiver, destination FROM announced"               \
+	" JOIN changes ON changes.id = change"                                                     \
+	" JOIN deliveries ON deliveries.id = delivery WHERE deliveries.state = 2;"                 \
+	"INSERT INTO history SELECT id,"                                                           \
+	" (SELECT coalesce(max(number), 0) + 1 FROM history WHERE change = id),"                   \
+	" iif(state = 2, 3, 4), updated, time, NULL, NULL FROM changes WHERE state IN (2, 3);"     \
+	"CREATE TABLE series ("                                                                    \
+	" test TEXT NOT NULL, series TEXT NOT NULL, branch TEXT NOT NULL,"                         \
+	" anchor INTEGER NOT NULL, last_point INTEGER NOT NULL,"                                   \
+	" PRIMARY KEY (test, series, branch)) STRICT, WITHOUT ROWID;"                              \
+	"CREATE TABLE conditions ("                                                                \
+	" subject TEXT PRIMARY KEY, kind INTEGER NOT NULL, since INTEGER NOT NULL,"                \
+	" text TEXT NOT NULL) STRICT, WITHOUT ROWID;"                                              \
+	"CREATE TABLE counts (state INTEGER PRIMARY KEY, count INTEGER NOT NULL) STRICT;"          \
+	"INSERT INTO counts VALUES (1, 0), (2, 0), (3, 0), (4, 0);"                                \
+	"UPDATE counts SET count ="                                                                \
+	" (SELECT count(*) FROM changes WHERE changes.state = counts.state);"                      \
+	"CREATE TRIGGER counts_insert AFTER INSERT ON changes BEGIN"                               \
+	" UPDATE counts SET count = count + 1 WHERE state = new.state; END;"                       \
+	"CREATE TRIGGER counts_delete AFTER DELETE ON changes BEGIN"                               \
+	" UPDATE counts SET count = count - 1 WHERE state = old.state; END;"                       \
+	"CREATE TRIGGER counts_update AFTER UPDATE OF state ON changes"                            \
+	" WHEN old.state != new.state BEGIN"                                                       \
+	" UPDATE counts SET count = count - 1 WHERE state = old.state;"                            \
+	" UPDATE counts SET count = count + 1 WHERE state = new.state; END;"
+
+/* SQLite gives the id of the last row again once that row is gone; ids that were told to people
+ * are not to come back. How far earlier versions came with what is queued is not known: any of it
+ * may have been sent. */
+#define VERSION_4                                                                                  \
+	"CREATE TABLE last_ids (name TEXT PRIMARY KEY, id INTEGER NOT NULL) STRICT, WITHOUT "      \
+	"ROWID;"                                                                                   \
+	"INSERT INTO last_ids SELECT 'changes', coalesce(max(id), 0) FROM changes;"                \
+	"INSERT INTO last_ids SELECT 'deliveries', coalesce(max(id), 0) FROM deliveries;"          \
+	"CREATE TRIGGER last_ids_changes AFTER DELETE ON changes"                                  \
+	" WHEN old.id > (SELECT id FROM last_ids WHERE name = 'changes') BEGIN"                    \
+	" UPDATE last_ids SET id = old.id WHERE name = 'changes'; END;"                            \
+	"CREATE TRIGGER last_ids_deliveries AFTER DELETE ON deliveries"                            \
+	" WHEN old.id > (SELECT id FROM last_ids WHERE name = 'deliveries') BEGIN"                 \
+	" UPDATE last_ids SET id = old.id WHERE name = 'deliveries'; END;"                         \
+	"ALTER TABLE deliveries ADD COLUMN attempt_started INTEGER;"                               \
+	"ALTER TABLE deliveries ADD COLUMN not_before INTEGER;"                                    \
+	"UPDATE deliveries SET attempt_started = updated WHERE state = 1;"                         \
+	"CREATE INDEX deliveries_of_key ON deliveries (key);"
+
+/* Attributes other than commit and version, as store_attributes.h has them. */
+#define VERSION_5 "ALTER TABLE changes ADD COLUMN attributes TEXT;"
+
+/* Changes that are over, and which detectors looked at a series last. */
+#define VERSION_6                                                                                  \
+	"ALTER TABLE changes ADD COLUMN recovered INTEGER;"                                        \
+	"ALTER TABLE changes ADD COLUMN recovered_level REAL;"                                     \
+	"CREATE INDEX changes_recovery ON changes (id) WHERE news = 4;"                            \
+	"INSERT INTO counts VALUES (5, 0);"                                                        \
+	"ALTER TABLE series ADD COLUMN revision INTEGER NOT NULL DEFAULT 0;"                       \
+	"ALTER TABLE series ADD COLUMN revised INTEGER NOT NULL DEFAULT 0;"
+
+/* What is told of a change beyond its means: NULL, all of it, where an earlier version wrote it. */
+#define VERSION_7                                                                                  \
+	"ALTER TABLE changes ADD COLUMN kind INTEGER;"                                             \
+	"ALTER TABLE changes ADD COLUMN level_before REAL;"                                        \
+	"ALTER TABLE changes ADD COLUMN level_after REAL;"                                         \
+	"ALTER TABLE changes ADD COLUMN size REAL;"                                                \
+	"ALTER TABLE changes ADD COLUMN size_low REAL;"                                            \
+	"ALTER TABLE changes ADD COLUMN size_high REAL;"                                           \
+	"ALTER TABLE changes ADD COLUMN slope REAL;"                                               \
+	"ALTER TABLE changes ADD COLUMN place_from INTEGER;"                                       \
+	"ALTER TABLE changes ADD COLUMN place_to INTEGER;"                                         \
+	"ALTER TABLE changes ADD COLUMN place_commit_before TEXT;"                                 \
+	"ALTER TABLE changes ADD COLUMN place_commit_after TEXT;"                                  \
+	"ALTER TABLE changes ADD COLUMN place_version_before TEXT;"                                \
+	"ALTER TABLE changes ADD COLUMN place_version_after TEXT;"
+
+/* When something was that is not to happen again, or not soon. */
+#define VERSION_8                                                                                  \
+	"CREATE TABLE moments (name TEXT PRIMARY KEY, time INTEGER NOT NULL) STRICT, WITHOUT "     \
+	"ROWID;"
+
+/* Series that were told to have vanished. */
+#define VERSION_9                                                                                  \
+	"CREATE TABLE vanished (test TEXT NOT NULL, series TEXT NOT NULL, ended INTEGER NOT NULL," \
+	" PRIMARY KEY (test, series)) STRICT, WITHOUT ROWID;"
+
+/* The deployments that a change can come from, as store_attributes.h has them; NULL: not known, as
+ * of all that an earlier version wrote. */
+#define VERSION_10 "ALTER TABLE changes ADD COLUMN suspects TEXT;"
+
+/* Where the series of a change was measured, and what hit most of one such environment. */
+#define VERSION_11                                                                                 \
+	"ALTER TABLE changes ADD COLUMN environment TEXT;"                                         \
+	"ALTER TABLE changes ADD COLUMN environment_event INTEGER;"                                \
+	"CREATE INDEX changes_of_environment ON changes (environment_event)"                       \
+	" WHERE environment_event IS NOT NULL;"                                                    \
+	"CREATE TABLE environments ("                                                              \
+	" id INTEGER PRIMARY KEY, label TEXT NOT NULL, value TEXT NOT NULL,"                       \
+	" time INTEGER NOT NULL, spacing INTEGER NOT NULL, hit INTEGER NOT NULL,"                  \
+	" total INTEGER NOT NULL, up INTEGER NOT NULL, down INTEGER NOT NULL,"                     \
+	" worse INTEGER NOT NULL, better INTEGER NOT NULL, size REAL, elsewhere INTEGER NOT "      \
+	"NULL,"                                                                                    \
+	" elsewhere_changed INTEGER NOT NULL, told INTEGER NOT NULL, followed INTEGER NOT NULL,"   \
+	" created INTEGER NOT NULL) STRICT;"
+
+const char *const store_migrations[STORE_VERSION] = {VERSION_1, VERSION_2, VERSION_3, VERSION_4,
+	VERSION_5, VERSION_6, VERSION_7, VERSION_8, VERSION_9, VERSION_10, VERSION_11};
+
+const char store_temporary[] = "CREATE TEMP TABLE present (test TEXT PRIMARY KEY) WITHOUT ROWID;"
+			       "CREATE TEMP TABLE doomed (change INTEGER PRIMARY KEY);";
+
+_Static_assert(STORE_VERSION == 11, "STATEMENT_PROBE writes the version");
+
+/* The id after all that a table has and has had. */
+#define NEXT_ID(table)                                                                             \
+	"(SELECT max(last_ids.id, coalesce((SELECT max(id) FROM " table "), 0)) + 1"               \
+	" FROM last_ids WHERE name = '" table "')"
+#define NEXT_CHANGE_ID NEXT_ID("changes")
+#define NEXT_DELIVERY_ID NEXT_ID("deliveries")
+
+/* The columns of an announcement, as bind_item and read_item take them. */
+#define ITEM_COLUMNS                                                                               \
+	"metric, unit, direction, pvalue, mean_before, mean_after, stddev_before, stddev_after,"   \
+	" count_before, count_after, magnitude, commit_before, commit_after, version_before,"      \
+	" version_after, members, shared, attributes, suspects, kind, level_before, level_after, " \
+	"size,"                                                                                    \
+	" size_low, size_high, slope, place_from, place_to, place_commit_before,"                  \
+	" place_commit_after, place_version_before, place_version_after, environment"
+
+/* The columns of a record, as read_record takes them. */
+#define RECORD_COLUMNS                                                                             \
+	"changes.id, test, series, branch, sign, time, changes.state, news, first_seen, spacing,"  \
+	" runs, changes.updated, recovered, recovered_level, environment_event, " ITEM_COLUMNS
+
+/* The columns of a parcel, as read_parcel takes them. */
+#define PARCEL_COLUMNS(now)                                                                        \
+	"id, key, receiver, destination, NULL, thread, state, receipt, attempts, " now             \
+	", attempt_started IS NOT NULL, coalesce(not_before, 0)"
+
+/* The delivery ?1 has not begun, and of its changes none is left. */
+#define POINTLESS                                                                                  \
+	" id = ?1 AND state = 1 AND attempt_started IS NULL AND receipt IS NULL"                   \
+	" AND EXISTS (SELECT 1 FROM announced WHERE delivery = ?1)"                                \
+	" AND NOT EXISTS (SELECT 1 FROM announced JOIN changes ON changes.id = change"             \
+	"  WHERE delivery = ?1 AND changes.state != 3)"
+
+/* ?1 what the index is asked for, ?2 since, ?3 until, ?4 states, ?5 before_id, ?6 limit, ?7
+ * pattern, ?8 updated */
+#define LIST(index, condition)                                                                     \
+	"SELECT " RECORD_COLUMNS " FROM changes " index " WHERE " condition                        \
+	" AND time >= ?2 AND time < ?3 AND id < ?5"                                                \
+	" AND ((?4 >> state) & 1 OR state NOT BETWEEN 1 AND 5)"                                    \
+	" AND (?7 IS NULL OR matches(?7, test)) AND updated >= ?8 ORDER BY id DESC LIMIT ?6"
+
+/* ?1 a test, ?2 a metric: its series, by their identities. */
+#define OF_METRIC " test = ?1 AND (series = ?2 OR substr(series, 1, length(?2) + 1) = ?2 || '{')"
+
+/* ?3 another name for the metric */
+#define RENAMED(column) " ?3 || substr(" column ", length(?2) + 1)"
+
+/* All tests that have changes, by a jump through the index for each. */
+#define TESTS_OF_CHANGES                                                                           \
+	"WITH RECURSIVE tests (name) AS (SELECT min(test) FROM changes UNION ALL"                  \
+	" SELECT (SELECT min(test) FROM changes WHERE test > name) FROM tests"                     \
+	" WHERE name IS NOT NULL)"
+
+const char *const store_statements[STATEMENT_COUNT] = {
+	[STATEMENT_PENDING] = "SELECT " RECORD_COLUMNS
+			      " FROM changes WHERE news = 1 AND state != 3 ORDER BY changes.id",
+	[STATEMENT_TOLD] =
+		"SELECT DISTINCT changes.id, receiver FROM changes"
+		" JOIN announced ON change = changes.id JOIN deliveries ON delivery = deliveries.id"
+		" WHERE news = 1 AND deliveries.state != 3 ORDER BY changes.id, receiver",
+	[STATEMENT_PARCELS] =
+		"SELECT " PARCEL_COLUMNS("created") " FROM deliveries WHERE state = 1 ORDER BY id",
+	[STATEMENT_POINTLESS] =
+		"UPDATE deliveries SET state = 3, updated = ?2,"
+		" problem = 'its changes were withdrawn before it was sent' WHERE" POINTLESS,
+	[STATEMENT_UNTELL] =
+		"UPDATE changes SET news = 3 WHERE state = 3 AND news = 2"
+		" AND id IN (SELECT change FROM announced WHERE delivery = ?)"
+		" AND NOT EXISTS (SELECT 1 FROM announced JOIN deliveries ON"
+		" deliveries.id = delivery WHERE change = changes.id AND deliveries.state != 3)",
+	[STATEMENT_ATTEMPT] =
+		"UPDATE deliveries SET attempt_started = coalesce(attempt_started, ?2),"
+		" not_before = NULL WHERE id = ?1",
+	[STATEMENT_PAYLOAD] =
+		"SELECT payload, (SELECT receipt FROM deliveries AS first INDEXED BY"
+		" deliveries_of_key WHERE first.key = deliveries.thread AND receipt IS NOT NULL"
+		" ORDER BY first.id LIMIT 1) FROM deliveries WHERE id = ? AND state = 1",
+	[STATEMENT_REOPEN] = "UPDATE changes SET news = 1 WHERE news = 2 AND state NOT IN (3, 5)"
+			     " AND id IN (SELECT change FROM announced WHERE delivery = ?)",
+	[STATEMENT_TOLD_OF] =
+		"SELECT DISTINCT receiver FROM announced JOIN deliveries ON delivery = id"
+		" WHERE change = ? AND state != 3 ORDER BY receiver",
+	[STATEMENT_COUNTS] = "SELECT state, count FROM counts",
+	[STATEMENT_CONDITIONS] = "SELECT subject, kind, since, text FROM conditions",
+	[STATEMENT_MOMENTS] = "SELECT name, time FROM moments",
+	[STATEMENT_VANISHED_ALL] = "SELECT test, series, ended FROM vanished",
+	[STATEMENT_RECENT] = "SELECT " PARCEL_COLUMNS(
+		"updated") " FROM deliveries INDEXED BY deliveries_settled"
+			   " WHERE state != 1 AND updated >= ? AND state = 2"
+			   " AND EXISTS (SELECT 1 FROM announced WHERE delivery = deliveries.id)"
+			   " ORDER BY updated DESC LIMIT 1000",
+	[STATEMENT_RECENT_RECORDS] =
+		"SELECT " RECORD_COLUMNS
+		" FROM announced JOIN changes ON change = changes.id WHERE delivery = ?",
+	[STATEMENT_MESSAGES] = "SELECT " PARCEL_COLUMNS(
+		"updated") " FROM announced JOIN deliveries ON delivery = id"
+			   " WHERE change = ? AND state = 2 AND receipt IS NOT NULL ORDER BY id",
+	[STATEMENT_WITHDRAWN_OF] =
+		"SELECT " RECORD_COLUMNS " FROM announced JOIN changes ON change = changes.id"
+		" WHERE delivery = ? AND state = 3 ORDER BY changes.id",
+	[STATEMENT_RECORD_OF] = "SELECT " RECORD_COLUMNS " FROM changes WHERE id = ?",
+	[STATEMENT_KNOWN] = "SELECT id, series, branch, sign, time, state, news, first_seen,"
+			    " spacing, runs, count_after, kind, level_before, level_after,"
+			    " place_from, place_to, suspects, recovered, recovered_level FROM "
+			    "changes INDEXED BY"
+			    " changes_of_series"
+			    " WHERE test = ? ORDER BY series, branch, id",
+	[STATEMENT_MARKS] =
+		"SELECT series, branch, anchor, last_point, revision, revised FROM series"
+		" WHERE test = ?",
+	[STATEMENT_LIST] = LIST("NOT INDEXED", "true"),
+	[STATEMENT_LIST_TEST] =
+		LIST("INDEXED BY changes_of_series", "test IN (SELECT value FROM json_each(?1))"),
+	[STATEMENT_LIST_TIME] = LIST("INDEXED BY changes_of_time", "true"),
+	[STATEMENT_LIST_STATE] = LIST("INDEXED BY changes_of_state", "state = ?1"),
+	[STATEMENT_EVENTS] = "SELECT event, time, point, receiver, destination FROM history"
+			     " WHERE change = ? ORDER BY number",
+	[STATEMENT_RECORD] =
+		"INSERT INTO changes (id, test, series, branch, sign, time, state, news,"
+		" first_seen, spacing, runs, updated, " ITEM_COLUMNS ") VALUES (" NEXT_CHANGE_ID
+		", ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?8, ?11,"
+		" ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27,"
+		" ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, ?38, ?39, ?40, ?41, ?42, ?43)",
+	[STATEMENT_BELIEVE] =
+		"UPDATE changes SET sign = ?2, time = ?3, state = ?4, news = ?5, spacing = ?6,"
+		" runs = ?7, updated = ?8 WHERE id = ?1",
+	[STATEMENT_STATE_OF] = "SELECT state, time FROM changes WHERE id = ?",
+	/* What is withdrawn before it was told is news when it returns; not so to who was told. ?6:
+	 * that it has recovered is not to be told; nor is that once more of one that was found
+	 * again. */
+	[STATEMENT_UPDATE] =
+		"UPDATE changes SET time = ?2, state = ?3, updated = ?4,"
+		" recovered = iif(?3 = 5, recovered, NULL),"
+		" recovered_level = iif(?3 = 5, recovered_level, NULL),"
+		" runs = iif(?5 = 0, runs, ?5), news = CASE"
+		" WHEN ?3 = 3 AND news = 4 THEN 2"
+		" WHEN ?3 = 3 AND news = 1 THEN"
+		"  iif(EXISTS (SELECT 1 FROM announced WHERE change = ?1), 2, 3)"
+		" WHEN ?3 != 5 OR state = 5 OR ?6 OR (SELECT count(*) FROM history"
+		"  WHERE change = ?1 AND event = 7) > 1 THEN news"
+		" WHEN news = 2 THEN 4"
+		" WHEN news = 1 THEN iif(EXISTS (SELECT 1 FROM announced WHERE change = ?1), 4, 3)"
+		" ELSE news END WHERE id = ?1",
+	[STATEMENT_RENEW] =
+		"UPDATE changes SET (" ITEM_COLUMNS ") = (?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10,"
+		" ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26,"
+		" ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34) WHERE id = ?1",
+	[STATEMENT_RECOVER] =
+		"UPDATE changes SET recovered = nullif(?2, 0), recovered_level = ?3 WHERE id = ?1",
+	[STATEMENT_RECOVERIES] = "SELECT count(*) FROM changes WHERE news = 4",
+	[STATEMENT_RECOVERED] =
+		"SELECT " RECORD_COLUMNS " FROM changes WHERE news = 4 ORDER BY id LIMIT ?",
+	/* The first message to each destination; and those who were told by one that is forgotten.
+	 */
+	[STATEMENT_TOLD_BY] = "SELECT " PARCEL_COLUMNS(
+		"updated") " FROM deliveries WHERE id IN"
+			   " (SELECT min(id) FROM announced JOIN deliveries ON delivery = id"
+			   "  WHERE change = ?1 AND state != 3 GROUP BY receiver, destination)"
+			   " UNION ALL SELECT DISTINCT 1, '', receiver, destination, NULL, NULL, "
+			   "2, NULL, 0,"
+			   " ?2, 0, 0 FROM history WHERE change = ?1 AND event = 6 AND NOT EXISTS"
+			   " (SELECT 1 FROM announced JOIN deliveries ON delivery = id WHERE "
+			   "change = ?1"
+			   "  AND state != 3 AND deliveries.receiver = history.receiver"
+			   "  AND deliveries.destination = history.destination)",
+	[STATEMENT_EVENT] = "INSERT INTO history VALUES (?1,"
+			    " (SELECT coalesce(max(number), 0) + 1 FROM history WHERE change = ?1),"
+			    " ?2, ?3, ?4, NULL, NULL)",
+	[STATEMENT_FORGET_EVENT] =
+		"DELETE FROM history WHERE change = ?1 AND event != 6"
+		" AND number <= (SELECT max(number) FROM history WHERE change = ?1) - ?2",
+	[STATEMENT_MARK] = "INSERT INTO series VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"
+			   " ON CONFLICT DO UPDATE SET anchor = ?4, last_point = ?5, revision = ?6,"
+			   " revised = ?7",
+	[STATEMENT_QUEUE] =
+		"INSERT INTO deliveries (id, key, receiver, destination, payload, thread, state,"
+		" attempts, created, updated) VALUES (" NEXT_DELIVERY_ID
+		", ?1, ?2, ?3, ?4, ?5, 1, 0, ?6, ?6)",
+	[STATEMENT_ANNOUNCE] = "INSERT INTO announced (change, delivery) VALUES (?, ?)",
+	/* What recovers while its message is on the way here has been told all the same. */
+	[STATEMENT_TELL] =
+		"UPDATE changes SET news = iif(state = 5 AND news = 3, 4, 2) WHERE id = ?",
+	[STATEMENT_SETTLE] =
+		"UPDATE deliveries SET state = ?2, receipt = coalesce(?3, receipt), problem = ?4,"
+		" attempts = ?5, updated = ?6, attempt_started = iif(?7, attempt_started, NULL),"
+		" not_before = nullif(?8, 0) WHERE id = ?1",
+	[STATEMENT_ARRIVED] = "INSERT INTO history SELECT change,"
+			      " (SELECT coalesce(max(number), 0) + 1 FROM history"
+			      "  WHERE history.change = announced.change),"
+			      " 6, ?2, changes.time, receiver, destination FROM announced"
+			      " JOIN changes ON changes.id = change"
+			      " JOIN deliveries ON deliveries.id = delivery WHERE delivery = ?1",
+	[STATEMENT_CONDITION] = "INSERT INTO conditions VALUES (?1, ?2, ?3, ?4)"
+				" ON CONFLICT DO UPDATE SET kind = ?2, since = ?3, text = ?4",
+	[STATEMENT_CONDITION_OVER] = "DELETE FROM conditions WHERE subject = ?",
+	[STATEMENT_MOMENT] = "INSERT INTO moments VALUES (?1, ?2) ON CONFLICT DO UPDATE SET"
+			     " time = ?2",
+	[STATEMENT_VANISHED] = "INSERT INTO vanished VALUES (?1, ?2, ?3) ON CONFLICT DO UPDATE SET"
+			       " ended = ?3",
+	[STATEMENT_VANISHED_BACK] = "DELETE FROM vanished WHERE test = ? AND series = ?",
+	[STATEMENT_ENVIRONMENTS] =
+		"SELECT id, label, value, time, spacing, hit, total, up, down, worse, better, size,"
+		" elsewhere, elsewhere_changed, told, followed, created FROM environments"
+		" ORDER BY id",
+	[STATEMENT_ENVIRONMENT] =
+		"INSERT OR REPLACE INTO environments VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9,"
+		" ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
+	[STATEMENT_MEMBER] = "UPDATE changes SET environment_event = ?2 WHERE id = ?1",
+	/* By the first message to each destination that told of the others. */
+	[STATEMENT_MEMBER_TOLD] =
+		"INSERT OR IGNORE INTO announced SELECT ?1, min(deliveries.id) FROM changes"
+		" INDEXED BY changes_of_environment JOIN announced ON change = changes.id"
+		" JOIN deliveries ON deliveries.id = delivery"
+		" WHERE environment_event = ?2 AND deliveries.state != 3"
+		" GROUP BY receiver, destination",
+	[STATEMENT_TEST_KNOWN] = "SELECT EXISTS (SELECT 1 FROM changes WHERE test = ?1)"
+				 " OR EXISTS (SELECT 1 FROM series WHERE test = ?1)",
+	[STATEMENT_RENAME_CHANGES] = "UPDATE changes SET test = ?2 WHERE test = ?1",
+	[STATEMENT_RENAME_SERIES] = "UPDATE series SET test = ?2 WHERE test = ?1",
+	[STATEMENT_RENAME_VANISHED] = "UPDATE OR REPLACE vanished SET test = ?2 WHERE test = ?1",
+	[STATEMENT_RENAME_CONDITIONS] =
+		"UPDATE OR REPLACE conditions SET subject = substr(subject, 1, 5) || ?2"
+		" WHERE subject IN ('test ' || ?1, 'data ' || ?1)",
+	[STATEMENT_RENAME_MOMENTS] = "UPDATE OR REPLACE moments SET name = 'series ' || ?2"
+				     " WHERE name = 'series ' || ?1",
+	[STATEMENT_METRIC_KNOWN] = "SELECT EXISTS (SELECT 1 FROM changes WHERE" OF_METRIC
+				   ") OR EXISTS (SELECT 1 FROM series WHERE" OF_METRIC ")",
+	[STATEMENT_RENAME_METRIC_CHANGES] = "UPDATE changes SET series =" RENAMED(
+		"series") ", metric ="
+			  " iif(substr(metric, 1, length(?2)) = ?2," RENAMED(
+				  "metric") ", metric)"
+					    " WHERE" OF_METRIC,
+	[STATEMENT_RENAME_METRIC_SERIES] =
+		"UPDATE series SET series =" RENAMED("series") " WHERE" OF_METRIC,
+	[STATEMENT_RENAME_METRIC_VANISHED] =
+		"UPDATE OR REPLACE vanished SET series =" RENAMED("series") " WHERE" OF_METRIC,
+	[STATEMENT_PROBE] = "PRAGMA user_version = 11" /* SQLite does not skip this write */,
+	[STATEMENT_PRESENT_CLEAR] = "DELETE FROM present",
+	[STATEMENT_PRESENT] = "INSERT OR IGNORE INTO present VALUES (?)",
+	[STATEMENT_PRUNE_LINKS] = "DELETE FROM announced WHERE delivery IN"
+				  " (SELECT id FROM deliveries INDEXED BY deliveries_settled"
+				  " WHERE state != 1 AND updated < ?)",
+	[STATEMENT_PRUNE_DELIVERIES] = "DELETE FROM deliveries INDEXED BY deliveries_settled"
+				       " WHERE state != 1 AND updated < ?",
+	[STATEMENT_DOOM_WITHDRAWN] =
+		"INSERT INTO doomed SELECT id FROM changes INDEXED BY changes_of_state"
+		" JOIN series USING (test, series, branch)"
+		" WHERE state IN (3, 4, 5) AND time < anchor AND updated < ? AND news NOT IN (1, 4)"
+		" AND NOT EXISTS (SELECT 1 FROM announced WHERE change = id)",
+	[STATEMENT_DOOM_OUTLIVED] =
+		"INSERT OR IGNORE INTO doomed SELECT id FROM series CROSS JOIN changes"
+		" INDEXED BY changes_of_series USING (test, series, branch)"
+		" WHERE time < anchor AND updated < ? AND news NOT IN (1, 4)"
+		" AND NOT EXISTS (SELECT 1 FROM announced WHERE change = id)",
+	/* ?2 the first of the states; a cluster's changes never have a mark */
+	[STATEMENT_DOOM_MARKLESS] =
+		"INSERT OR IGNORE INTO doomed SELECT id FROM changes INDEXED BY changes_of_state"
+		" WHERE state >= ?2 AND time < ?1 AND updated < ?1 AND news NOT IN (1, 4) AND "
+		"members = 0"
+		" AND NOT EXISTS (SELECT 1 FROM series WHERE series.test = changes.test AND"
+		" series.series = changes.series AND series.branch = changes.branch)"
+		" AND EXISTS (SELECT 1 FROM series WHERE series.test = changes.test"
+		" AND last_point >= ?1)"
+		" AND NOT EXISTS (SELECT 1 FROM announced WHERE change = id)",
+	[STATEMENT_DOOM_ABSENT] =
+		TESTS_OF_CHANGES " INSERT OR IGNORE INTO doomed SELECT id FROM changes"
+				 " WHERE test IN (SELECT name FROM tests WHERE name NOT IN present)"
+				 " AND updated < ? AND news NOT IN (1, 4)"
+				 " AND NOT EXISTS (SELECT 1 FROM announced WHERE change = id)",
+	[STATEMENT_DOOMED_EVENTS] = "DELETE FROM history WHERE change IN doomed",
+	[STATEMENT_DOOMED_CHANGES] = "DELETE FROM changes WHERE id IN doomed",
+	[STATEMENT_DOOMED_CLEAR] = "DELETE FROM doomed",
+	[STATEMENT_PRUNE_EVENTS] = "DELETE FROM history WHERE event != 6 AND time < ?",
+	[STATEMENT_PRUNE_MARKS] = "DELETE FROM series WHERE last_point < ? AND test NOT IN present",
+	[STATEMENT_PRUNE_ENDED] = "DELETE FROM vanished WHERE ended < ?",
+	[STATEMENT_PRUNE_ENVIRONMENTS] =
+		"DELETE FROM environments WHERE created < ? AND NOT EXISTS"
+		" (SELECT 1 FROM changes WHERE environment_event = environments.id)",
+	[STATEMENT_PRUNE_VANISHED] =
+		"WITH fronts AS MATERIALIZED (SELECT test, min(anchor) AS front FROM series"
+		" WHERE last_point >= ?1 GROUP BY test)"
+		" DELETE FROM series WHERE last_point < ?1 AND last_point <"
+		" (SELECT front FROM fronts WHERE fronts.test = series.test)",
+};

@@ -1,0 +1,281 @@
+/*
+ * The store's threads. One sleeps until requests are there, takes all of them, performs them in one
+ * transaction and posts the answers. Should the transaction fail, each request gets one of its own,
+ * so that one bad request does not take the others along; but where it is the file that cannot be
+ * written, all that would write fail at once, as waiting for each would keep all waiting.
+ *
+ * The other one makes the lists that people ask for, each on a connection of its own that only
+ * reads: it may have to look at all changes there are, and the agent's work does not wait for that.
+ */
+#include "agent/store/store.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/store/file.h"
+#include "agent/store/reader.h"
+
+enum { LINE_WORK, LINE_LISTS, LINES };
+
+/* Requests in line for a thread. */
+struct line {
+	struct store *store;
+	void (*perform)(struct store *store, struct store_request *first);
+	pthread_t thread;
+	pthread_cond_t filled;
+	struct store_request *first, **last;
+};
+
+struct store {
+	struct store_file *file;
+	store_post *post;
+	void *loop;
+	pthread_mutex_t mutex; /* guards what follows */
+	struct line lines[LINES];
+	size_t started; /* of the lines */
+	bool closing;
+};
+
+const char *const change_state_names[CHANGE_STATES] = {
+	[CHANGE_CONFIRMED] = "confirmed",
+	[CHANGE_MOVED] = "moved",
+	[CHANGE_WITHDRAWN] = "withdrawn",
+	[CHANGE_CANDIDATE] = "candidate",
+	[CHANGE_RECOVERED] = "recovered",
+};
+
+const char *const news_names[NEWS_COUNT] = {
+	[NEWS_SILENT] = "silent",
+	[NEWS_PENDING] = "pending",
+	[NEWS_QUEUED] = "queued",
+	[NEWS_HELD] = "held",
+	[NEWS_RECOVERY] = "recovery",
+};
+
+const char *const event_names[EVENT_KINDS] = {
+	[EVENT_FOUND] = "found",
+	[EVENT_CONFIRMED] = "confirmed",
+	[EVENT_MOVED] = "moved",
+	[EVENT_WITHDRAWN] = "withdrawn",
+	[EVENT_RETURNED] = "returned",
+	[EVENT_ANNOUNCED] = "announced",
+	[EVENT_RECOVERED] = "recovered",
+};
+
+static void reply(void *argument)
+{
+	struct store_request *request = argument;
+
+	request->reply(request);
+}
+
+static void drop(void *argument)
+{
+	store_request_free(argument);
+}
+
+bool store_writes(enum store_kind kind)
+{
+	switch (kind) {
+	case STORE_RESTORE:
+	case STORE_KNOWN:
+	case STORE_MARKS:
+	case STORE_HEALTH:
+	case STORE_RECOVERED:
+	case STORE_LIST: return false;
+	case STORE_RECORD:
+	case STORE_QUEUE:
+	case STORE_SETTLE:
+	case STORE_ATTEMPT:
+	case STORE_REOPEN:
+	case STORE_CONDITION:
+	case STORE_PRUNE:
+	case STORE_RENAME:
+	case STORE_PROBE: return true;
+	}
+	return true;
+}
+
+static bool perform_alone(
+	struct store_file *file, struct store_request *request, struct error *error)
+{
+	if (!store_file_begin(file, store_writes(request->kind), error))
+		return false;
+	if (store_file_perform(file, request, error) && store_file_commit(file, error))
+		return true;
+	store_file_rollback(file);
+	return false;
+}
+
+static bool perform_together(
+	struct store_file *file, struct store_request *first, struct error *error)
+{
+	bool writes = false, done;
+
+	for (struct store_request *at = first; at; at = at->next)
+		writes |= store_writes(at->kind);
+	done = store_file_begin(file, writes, error);
+	for (struct store_request *at = first; at && done; at = at->next)
+		done = store_file_perform(file, at, error);
+	done = done && store_file_commit(file, error);
+	if (!done)
+		store_file_rollback(file);
+	return done;
+}
+
+static void perform(struct store *store, struct store_request *first)
+{
+	struct error error;
+	bool together = first->next && perform_together(store->file, first, &error);
+	bool stuck = first->next && !together && store_file_stuck(store->file);
+
+	for (struct store_request *next; first; first = next) {
+		next = first->next;
+		first->next = NULL;
+		if (stuck && store_writes(first->kind)) {
+			first->failed = true;
+			first->error = error;
+		} else if (!together) {
+			first->failed = !perform_alone(store->file, first, &first->error);
+		}
+		store->post(store->loop, reply, drop, first);
+	}
+}
+
+static void make_lists(struct store *store, struct store_request *first)
+{
+	for (struct store_request *next; first; first = next) {
+		next = first->next;
+		first->next = NULL;
+		first->failed = !store_read(store_file_path(store->file), first, &first->error);
+		store->post(store->loop, reply, drop, first);
+	}
+}
+
+/* The requests that are there, waiting for the first; NULL when the store closes and none is left.
+ */
+static struct store_request *take(struct line *line)
+{
+	struct store *store = line->store;
+	struct store_request *first;
+
+	pthread_mutex_lock(&store->mutex);
+	while (!line->first && !store->closing)
+		pthread_cond_wait(&line->filled, &store->mutex);
+	first = line->first;
+	line->first = NULL;
+	line->last = &line->first;
+	pthread_mutex_unlock(&store->mutex);
+	return first;
+}
+
+static void *run(void *argument)
+{
+	struct line *line = argument;
+	struct store_request *first;
+
+	while ((first = take(line)))
+		line->perform(line->store, first);
+	return NULL;
+}
+
+static bool start_lines(struct store *store)
+{
+	for (size_t i = 0; i < LINES; i++) {
+		struct line *line = &store->lines[i];
+
+		line->store = store;
+		line->perform = i == LINE_LISTS ? make_lists : perform;
+		line->last = &line->first;
+		pthread_cond_init(&line->filled, NULL);
+		if (pthread_create(&line->thread, NULL, run, line) != 0) {
+			pthread_cond_destroy(&line->filled);
+			return false;
+		}
+		store->started++;
+	}
+	return true;
+}
+
+struct store *store_open(const char *path, store_post *post, void *loop, struct error *error)
+{
+	struct store_file *file = store_file_open(path, error);
+	struct store *store;
+
+	if (!file)
+		return NULL;
+	store = memory_new(1, sizeof *store);
+	*store = (struct store){.file = file, .post = post, .loop = loop};
+	pthread_mutex_init(&store->mutex, NULL);
+	if (start_lines(store))
+		return store;
+	error_set(error, ERROR_STATE, "cannot start the threads of the state file");
+	store_close(store);
+	return NULL;
+}
+
+void store_close(struct store *store)
+{
+	if (!store)
+		return;
+	pthread_mutex_lock(&store->mutex);
+	store->closing = true;
+	for (size_t i = 0; i < store->started; i++)
+		pthread_cond_signal(&store->lines[i].filled);
+	pthread_mutex_unlock(&store->mutex);
+	for (size_t i = 0; i < store->started; i++) {
+		pthread_join(store->lines[i].thread, NULL);
+		pthread_cond_destroy(&store->lines[i].filled);
+	}
+	pthread_mutex_destroy(&store->mutex);
+	store_file_close(store->file);
+	free(store);
+}
+
+int64_t store_size(const struct store *store)
+{
+	return store_file_size(store_file_path(store->file));
+}
+
+void record_told(struct arena *arena, struct record *record, const char *receiver)
+{
+	size_t count = record->told.count;
+	const char **items = arena_array(arena, count + 1, sizeof *items);
+
+	if (count > 0)
+		memcpy(items, record->told.items, count * sizeof *items);
+	items[count] = receiver;
+	record->told = (struct strings){items, count + 1};
+}
+
+struct store_request *store_request_new(
+	enum store_kind kind, void (*answer)(struct store_request *request), void *context)
+{
+	struct arena *arena = arena_new();
+	struct store_request *request = arena_alloc(arena, sizeof *request);
+
+	request->kind = kind;
+	request->arena = arena;
+	request->reply = answer;
+	request->context = context;
+	return request;
+}
+
+void store_request_free(struct store_request *request)
+{
+	arena_free(request->arena);
+}
+
+void store_submit(struct store *store, struct store_request *request)
+{
+	struct line *line = &store->lines[request->kind == STORE_LIST ? LINE_LISTS : LINE_WORK];
+
+	request->next = NULL;
+	request->failed = false;
+	pthread_mutex_lock(&store->mutex);
+	*line->last = request;
+	line->last = &request->next;
+	pthread_cond_signal(&line->filled);
+	pthread_mutex_unlock(&store->mutex);
+}

@@ -1,0 +1,450 @@
+/*
+ * What the store does for each kind of request that writes, with everything bound; what answers
+ * with rows is in store_read.c.
+ */
+
+#include <math.h>
+
+#include "agent/store/outbox.h"
+#include "agent/store/prune.h"
+#include "agent/store/read.h"
+#include "agent/store/rows.h"
+
+/* Events that a change keeps of a kind that may repeat for ever. */
+enum { EVENTS_KEPT = 50 };
+
+static bool add_event(struct store_file *file, int64_t change, enum event_kind kind, int64_t now,
+	int64_t point, struct error *error)
+{
+	struct binder event = bind_to(file, STATEMENT_EVENT), forget;
+
+	bind_integer(&event, change);
+	bind_integer(&event, kind);
+	bind_time(&event, now);
+	bind_time(&event, point);
+	if (!bind_finish(&event, error))
+		return false;
+	forget = bind_to(file, STATEMENT_FORGET_EVENT);
+	bind_integer(&forget, change);
+	bind_integer(&forget, EVENTS_KEPT);
+	return bind_finish(&forget, error);
+}
+
+static bool write_end(
+	struct store_file *file, int64_t id, const struct recovered *over, struct error *error)
+{
+	struct binder binder = bind_to(file, STATEMENT_RECOVER);
+
+	bind_integer(&binder, id);
+	bind_time(&binder, over->time);
+	bind_number(&binder, over->time != 0 ? over->level : (double)NAN);
+	return bind_finish(&binder, error);
+}
+
+/* The end of a change that is believed only now, and that it came. */
+static bool note_end(
+	struct store_file *file, const struct record *record, int64_t now, struct error *error)
+{
+	return write_end(file, record->item.id, &record->item.over, error) &&
+	       (record->state != CHANGE_RECOVERED ||
+		       add_event(file, record->item.id, EVENT_RECOVERED, now, record->item.time,
+			       error));
+}
+
+static bool insert_record(struct store_file *file, struct record *record, struct error *error)
+{
+	struct binder binder = bind_to(file, STATEMENT_RECORD);
+
+	bind_text(&binder, record->item.test);
+	bind_text(&binder, record->series);
+	bind_text(&binder, record->branch);
+	bind_integer(&binder, record->sign);
+	bind_time(&binder, record->item.time);
+	bind_integer(&binder, record->state);
+	bind_integer(&binder, record->news);
+	bind_time(&binder, record->first_seen);
+	bind_count(&binder, record->spacing);
+	bind_count(&binder, record->runs > 0 ? record->runs : 1);
+	bind_item(&binder, &record->item);
+	if (!bind_finish(&binder, error))
+		return false;
+	record->item.id = store_file_inserted(file);
+	/* That it is over was seen when it was found: nothing has happened to it since. */
+	return record->state != CHANGE_RECOVERED ||
+	       write_end(file, record->item.id, &record->item.over, error);
+}
+
+static bool renew_item(
+	struct store_file *file, int64_t id, const struct announcement *item, struct error *error)
+{
+	struct binder binder = bind_to(file, STATEMENT_RENEW);
+
+	bind_integer(&binder, id);
+	bind_item(&binder, item);
+	return bind_finish(&binder, error);
+}
+
+static bool believe(struct store_file *file, const struct record *record, struct error *error)
+{
+	struct binder binder = bind_to(file, STATEMENT_BELIEVE);
+
+	bind_integer(&binder, record->item.id);
+	bind_integer(&binder, record->sign);
+	bind_time(&binder, record->item.time);
+	bind_integer(&binder, record->state);
+	bind_integer(&binder, record->news);
+	bind_count(&binder, record->spacing);
+	bind_count(&binder, record->runs);
+	bind_time(&binder, record->updated);
+	return bind_finish(&binder, error) &&
+	       renew_item(file, record->item.id, &record->item, error) &&
+	       (record->state == CHANGE_RECOVERED ||
+		       add_event(file, record->item.id, EVENT_CONFIRMED, record->updated,
+			       record->item.time, error)) &&
+	       note_end(file, record, record->updated, error);
+}
+
+/* What an update means, seen from the state and time that were; 0: nothing of note. */
+static enum event_kind event_of(
+	enum change_state before, int64_t time_before, const struct record_update *update)
+{
+	if (update->state == CHANGE_WITHDRAWN)
+		return before == CHANGE_WITHDRAWN ? 0 : EVENT_WITHDRAWN;
+	if (update->state == CHANGE_RECOVERED && before != CHANGE_RECOVERED)
+		return EVENT_RECOVERED;
+	if (before == CHANGE_WITHDRAWN ||
+		(before == CHANGE_RECOVERED && update->state != CHANGE_RECOVERED))
+		return EVENT_RETURNED;
+	if (before == CHANGE_CANDIDATE && update->state != CHANGE_CANDIDATE)
+		return EVENT_CONFIRMED;
+	return update->time != time_before ? EVENT_MOVED : 0;
+}
+
+static bool note_update(struct store_file *file, const struct record_update *update,
+	bool *withdrawn, struct error *error)
+{
+	struct reader before = {.binder = bind_to(file, STATEMENT_STATE_OF)};
+	enum event_kind kind = 0;
+
+	bind_integer(&before.binder, update->id);
+	while (reader_next(&before, error)) {
+		enum change_state state =
+			(enum change_state)read_choice(&before, 1, CHANGE_STATES - 1);
+
+		kind = event_of(state, read_time(&before), update);
+	}
+	if (before.failed)
+		return false;
+	*withdrawn = kind == EVENT_WITHDRAWN;
+	return kind == 0 || add_event(file, update->id, kind, update->now, update->time, error);
+}
+
+static bool update_record(struct store_file *file, struct store_request *request,
+	const struct record_update *update, struct error *error)
+{
+	struct binder binder;
+	bool withdrawn;
+
+	if (!note_update(file, update, &withdrawn, error))
+		return false;
+	binder = bind_to(file, STATEMENT_UPDATE);
+	bind_integer(&binder, update->id);
+	bind_time(&binder, update->time);
+	bind_integer(&binder, update->state);
+	bind_time(&binder, update->now);
+	bind_count(&binder, update->runs);
+	bind_integer(&binder, update->silent);
+	return bind_finish(&binder, error) &&
+	       (update->over.time == 0 || write_end(file, update->id, &update->over, error)) &&
+	       (!update->item || renew_item(file, update->id, update->item, error)) &&
+	       ((!update->corrected && !withdrawn) ||
+		       store_messages(file, request, update->id, error));
+}
+
+static bool upsert_mark(struct store_file *file, const char *test, const struct series_mark *mark,
+	struct error *error)
+{
+	struct binder binder = bind_to(file, STATEMENT_MARK);
+
+	bind_text(&binder, test);
+	bind_text(&binder, mark->series);
+	bind_text(&binder, mark->branch);
+	bind_time(&binder, mark->anchor);
+	bind_time(&binder, mark->last_point);
+	bind_count(&binder, mark->revision);
+	bind_time(&binder, mark->revised);
+	return bind_finish(&binder, error);
+}
+
+static bool record(struct store_file *file, struct store_request *request, struct error *error)
+{
+	request->retraction_count = 0;
+	for (size_t i = 0; i < request->record_count; i++) {
+		struct record *at = &request->records[i];
+
+		if (!(at->believed ? believe(file, at, error) : insert_record(file, at, error)))
+			return false;
+	}
+	for (size_t i = 0; i < request->update_count; i++)
+		if (!update_record(file, request, &request->updates[i], error))
+			return false;
+	for (size_t i = 0; i < request->mark_count; i++)
+		if (!upsert_mark(file, request->test, &request->marks[i], error))
+			return false;
+	return true;
+}
+
+static bool announce(struct store_file *file, int64_t change, int64_t delivery, struct error *error)
+{
+	struct binder binder = bind_to(file, STATEMENT_ANNOUNCE);
+
+	bind_integer(&binder, change);
+	bind_integer(&binder, delivery);
+	return bind_finish(&binder, error);
+}
+
+static bool tell(struct store_file *file, int64_t change, struct error *error)
+{
+	struct binder binder = bind_to(file, STATEMENT_TELL);
+
+	bind_integer(&binder, change);
+	return bind_finish(&binder, error);
+}
+
+static bool queue_parcel(struct store_file *file, struct parcel *parcel, struct error *error)
+{
+	struct binder binder = bind_to(file, STATEMENT_QUEUE);
+
+	bind_text(&binder, parcel->key);
+	bind_text(&binder, parcel->receiver);
+	bind_text(&binder, parcel->destination);
+	bind_text(&binder, parcel->payload);
+	bind_text(&binder, parcel->thread);
+	bind_time(&binder, parcel->now);
+	if (!bind_finish(&binder, error))
+		return false;
+	parcel->id = store_file_inserted(file);
+	parcel->state = PARCEL_QUEUED;
+	for (size_t i = 0; i < parcel->change_count; i++)
+		if (!announce(file, parcel->changes[i], parcel->id, error))
+			return false;
+	return true;
+}
+
+static bool write_condition(
+	struct store_file *file, const struct condition *condition, struct error *error)
+{
+	struct binder binder =
+		bind_to(file, condition->over ? STATEMENT_CONDITION_OVER : STATEMENT_CONDITION);
+
+	bind_text(&binder, condition->subject);
+	if (!condition->over) {
+		bind_integer(&binder, condition->kind);
+		bind_time(&binder, condition->since);
+		bind_text(&binder, condition->text);
+	}
+	return bind_finish(&binder, error);
+}
+
+static bool write_conditions(
+	struct store_file *file, struct store_request *request, struct error *error)
+{
+	for (size_t i = 0; i < request->condition_count; i++)
+		if (!write_condition(file, &request->conditions[i], error))
+			return false;
+	return true;
+}
+
+static bool write_moments(
+	struct store_file *file, struct store_request *request, struct error *error)
+{
+	for (size_t i = 0; i < request->moment_count; i++) {
+		struct binder binder = bind_to(file, STATEMENT_MOMENT);
+
+		bind_text(&binder, request->moments[i].name);
+		bind_time(&binder, request->moments[i].time);
+		if (!bind_finish(&binder, error))
+			return false;
+	}
+	return true;
+}
+
+static bool write_vanished(
+	struct store_file *file, const struct vanished *vanished, struct error *error)
+{
+	struct binder binder =
+		bind_to(file, vanished->back ? STATEMENT_VANISHED_BACK : STATEMENT_VANISHED);
+
+	bind_text(&binder, vanished->test);
+	bind_text(&binder, vanished->series);
+	if (!vanished->back)
+		bind_time(&binder, vanished->ended);
+	return bind_finish(&binder, error);
+}
+
+static bool write_environment(
+	struct store_file *file, const struct environment_event *event, struct error *error)
+{
+	struct binder binder = bind_to(file, STATEMENT_ENVIRONMENT);
+
+	bind_integer(&binder, event->id);
+	bind_text(&binder, event->label);
+	bind_text(&binder, event->value);
+	bind_time(&binder, event->time);
+	bind_count(&binder, event->spacing);
+	bind_count(&binder, (int64_t)event->hit);
+	bind_count(&binder, (int64_t)event->total);
+	bind_count(&binder, (int64_t)event->up);
+	bind_count(&binder, (int64_t)event->down);
+	bind_count(&binder, (int64_t)event->worse);
+	bind_count(&binder, (int64_t)event->better);
+	bind_number(&binder, event->size);
+	bind_count(&binder, (int64_t)event->elsewhere);
+	bind_count(&binder, (int64_t)event->elsewhere_changed);
+	bind_count(&binder, (int64_t)event->told);
+	bind_integer(&binder, event->followed);
+	bind_time(&binder, event->created);
+	return bind_finish(&binder, error);
+}
+
+static bool write_member(
+	struct store_file *file, const struct store_member *member, struct error *error)
+{
+	static const enum statement statements[] = {STATEMENT_MEMBER, STATEMENT_MEMBER_TOLD};
+
+	for (size_t i = 0; i < (member->silent ? 2 : 1); i++) {
+		struct binder binder = bind_to(file, statements[i]);
+
+		bind_integer(&binder, member->change);
+		bind_integer(&binder, member->event);
+		if (!bind_finish(&binder, error))
+			return false;
+	}
+	return true;
+}
+
+/* After the messages: a silent one counts as told by those. */
+static bool write_environments(
+	struct store_file *file, struct store_request *request, struct error *error)
+{
+	for (size_t i = 0; i < request->environment_count; i++)
+		if (!write_environment(file, &request->environments[i], error))
+			return false;
+	for (size_t i = 0; i < request->member_count; i++)
+		if (!write_member(file, &request->members[i], error))
+			return false;
+	return true;
+}
+
+/* What is known besides the changes: conditions, moments, vanished series. */
+static bool write_rest(struct store_file *file, struct store_request *request, struct error *error)
+{
+	if (!write_conditions(file, request, error) || !write_moments(file, request, error))
+		return false;
+	for (size_t i = 0; i < request->vanished_count; i++)
+		if (!write_vanished(file, &request->vanished[i], error))
+			return false;
+	return true;
+}
+
+static bool queue(struct store_file *file, struct store_request *request, struct error *error)
+{
+	for (size_t i = 0; i < request->parcel_count; i++)
+		if (!queue_parcel(file, &request->parcels[i], error))
+			return false;
+	for (size_t i = 0; i < request->told_count; i++)
+		if (!tell(file, request->told[i], error))
+			return false;
+	return write_environments(file, request, error) && write_rest(file, request, error);
+}
+
+static bool is_known(struct store_file *file, const char *test, const char *metric, bool *known,
+	struct error *error)
+{
+	struct reader reader = {
+		.binder = bind_to(file, metric ? STATEMENT_METRIC_KNOWN : STATEMENT_TEST_KNOWN)};
+
+	bind_text(&reader.binder, test);
+	if (metric)
+		bind_text(&reader.binder, metric);
+	*known = false;
+	while (reader_next(&reader, error))
+		*known = read_choice(&reader, 0, 1) == 1;
+	return !reader.failed;
+}
+
+/* Statements of (old, new) for tests, of (test, old, new) for metrics. */
+static bool move(struct store_file *file, const struct store_rename *rename, struct error *error)
+{
+	static const enum statement tests[] = {STATEMENT_RENAME_CHANGES, STATEMENT_RENAME_SERIES,
+		STATEMENT_RENAME_VANISHED, STATEMENT_RENAME_CONDITIONS, STATEMENT_RENAME_MOMENTS};
+	static const enum statement metrics[] = {STATEMENT_RENAME_METRIC_CHANGES,
+		STATEMENT_RENAME_METRIC_SERIES, STATEMENT_RENAME_METRIC_VANISHED};
+	const enum statement *all = rename->metric ? metrics : tests;
+	size_t count =
+		rename->metric ? sizeof metrics / sizeof *metrics : sizeof tests / sizeof *tests;
+
+	for (size_t i = 0; i < count; i++) {
+		struct binder binder = bind_to(file, all[i]);
+
+		if (rename->metric)
+			bind_text(&binder, rename->test);
+		bind_text(&binder, rename->was);
+		bind_text(&binder, rename->metric ? rename->metric : rename->test);
+		if (!bind_finish(&binder, error))
+			return false;
+	}
+	return true;
+}
+
+static bool rename_all(struct store_file *file, struct store_request *request, struct error *error)
+{
+	for (size_t i = 0; i < request->rename_count; i++) {
+		struct store_rename *rename = &request->renames[i];
+		const char *test = rename->metric ? rename->test : rename->was;
+		const char *metric = rename->metric ? rename->was : NULL;
+		bool known, taken;
+
+		if (!is_known(file, test, metric, &known, error) ||
+			!is_known(file, rename->test, rename->metric, &taken, error))
+			return false;
+		rename->taken = known && taken;
+		rename->moved = known && !taken;
+		if (!rename->taken && !move(file, rename, error))
+			return false;
+	}
+	return true;
+}
+
+static bool probe(struct store_file *file, struct error *error)
+{
+	struct binder binder = bind_to(file, STATEMENT_PROBE);
+
+	return bind_finish(&binder, error);
+}
+
+bool store_file_perform(struct store_file *file, struct store_request *request, struct error *error)
+{
+	switch (request->kind) {
+	case STORE_RESTORE: return store_restore(file, request, error);
+	case STORE_KNOWN: return store_known(file, request, error);
+	case STORE_MARKS: return store_marks(file, request, error);
+	case STORE_HEALTH: return store_health(file, request, error);
+	case STORE_LIST: return store_list(file, request, error);
+	case STORE_RECORD:
+		return record(file, request, error) && store_counts(file, request, error) &&
+		       store_recoveries(file, request, error);
+	case STORE_QUEUE:
+		return queue(file, request, error) && store_recoveries(file, request, error);
+	case STORE_RECOVERED: return store_recovered(file, request, error);
+	case STORE_SETTLE: return store_settle(file, request, error);
+	case STORE_ATTEMPT: return store_attempt(file, request, error);
+	case STORE_REOPEN: return store_reopen(file, request, error);
+	case STORE_CONDITION: return write_rest(file, request, error);
+	case STORE_PRUNE:
+		return store_prune(file, request, error) && store_counts(file, request, error);
+	case STORE_RENAME: return rename_all(file, request, error);
+	case STORE_PROBE: return probe(file, error);
+	}
+	return error_set(error, ERROR_STATE, "unknown request %d", (int)request->kind);
+}

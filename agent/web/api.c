@@ -1,0 +1,70 @@
+/*
+ * The table of routes, and what their files share.
+ */
+#include "agent/web/api.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/when.h"
+#include "agent/web/pages.h"
+
+struct api *api_of(void *context)
+{
+	return ((struct pages *)context)->api;
+}
+
+bool api_limit(const struct http_request *request, int64_t initial, int64_t most, int64_t *out,
+	struct error *error)
+{
+	const char *text = http_parameter(request, "limit");
+	char *end;
+
+	*out = initial;
+	if (!text)
+		return true;
+	*out = strspn(text, "0123456789") == strlen(text) ? strtoll(text, &end, 10) : 0;
+	return (*out >= 1 && *out <= most) ||
+	       error_set(error, ERROR_USAGE, "limit: a number from 1 to %lld is needed",
+		       (long long)most);
+}
+
+bool api_date(const struct http_request *request, const char *name, int64_t now, int64_t open,
+	int64_t *out, struct error *error)
+{
+	const char *text = http_parameter(request, name);
+
+	*out = open;
+	if (!text || when_parse(text, now, out, error))
+		return true;
+	error->kind = ERROR_USAGE;
+	return error_prefix(error, "%s: ", name);
+}
+
+void api_put_strings(struct buf *out, const char *key, const struct strings *values)
+{
+	buf_printf(out, ", \"%s\": [", key);
+	for (size_t i = 0; i < values->count; i++) {
+		buf_text(out, i ? ", " : "");
+		buf_json_text(out, values->items[i]);
+	}
+	buf_char(out, ']');
+}
+
+static const char *const tests_parameters[] = {"test", "after", "limit", NULL};
+static const char *const series_parameters[] = {
+	"test", "metric", "since", "until", "last", "branch", "after", "limit", NULL};
+static const char *const why_parameters[] = {"test", "metric", "at", NULL};
+static const char *const changes_parameters[] = {
+	"state", "test", "since", "until", "before", "limit", NULL};
+static const char *const run_parameters[] = {"test", "group", "wait", NULL};
+
+const struct route api_routes[] = {
+	{"/-/reload", HTTP_POST, true, 60000, NULL, api_post_reload, true},
+	{"/api/v1/tests", HTTP_READ, true, 0, tests_parameters, api_get_tests, false},
+	{"/api/v1/series", HTTP_READ, true, 60000, series_parameters, api_get_series, false},
+	{"/api/v1/why", HTTP_READ, true, 60000, why_parameters, api_get_why, false},
+	{"/api/v1/changes", HTTP_READ, true, 30000, changes_parameters, api_get_changes, false},
+	{"/api/v1/run", HTTP_POST, true, 600000, run_parameters, api_post_run, false},
+	{0},
+};

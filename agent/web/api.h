@@ -1,0 +1,46 @@
+/*
+ * The API: what the agent knows and does, as JSON (docs/api.md).
+ *
+ * An answer is bounded in what it holds; where there is more, it says from where to go on. Nothing
+ * here blocks: what has to be fetched or run is answered when it is there.
+ */
+#ifndef AGENT_WEB_API_H
+#define AGENT_WEB_API_H
+
+#include "agent/core/json_put.h"
+#include "agent/http/server.h"
+#include "agent/monitor/watch.h"
+
+struct api {
+	struct agent *agent;
+	struct watch *watch;
+	size_t fetches; /* for /api/v1/series and /api/v1/why, under way */
+};
+
+/* For http_start, whose context is a struct pages that has an api. */
+extern const struct route api_routes[];
+
+/* What the routes' files share. */
+
+struct api *api_of(void *context);
+
+/* A parameter that is a number from 1 to `most`, by default `initial`. */
+bool api_limit(const struct http_request *request, int64_t initial, int64_t most, int64_t *out,
+	struct error *error) MUST_USE;
+
+/* A parameter that is a date as people write it, by default `open`. */
+bool api_date(const struct http_request *request, const char *name, int64_t now, int64_t open,
+	int64_t *out, struct error *error) MUST_USE;
+
+/* As those of json_put.h. */
+void api_put_strings(struct buf *out, const char *key, const struct strings *values);
+
+/* The routes. */
+void api_get_tests(void *context, struct http_request *request);
+void api_get_series(void *context, struct http_request *request);
+void api_get_why(void *context, struct http_request *request);
+void api_get_changes(void *context, struct http_request *request);
+void api_post_run(void *context, struct http_request *request);
+void api_post_reload(void *context, struct http_request *request);
+
+#endif

@@ -1,0 +1,114 @@
+/*
+ * /api/v1/changes: what the store knows, latest recorded first, a page at a time.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/when.h"
+#include "agent/store/announce.h"
+#include "agent/store/record_json.h"
+#include "agent/web/api.h"
+
+enum { LIMIT = 100, MOST = 1000 };
+
+static unsigned state_bit(const char *word, size_t length)
+{
+	for (int state = 1; state < CHANGE_STATES; state++)
+		if (strlen(change_state_names[state]) == length &&
+			memcmp(change_state_names[state], word, length) == 0)
+			return 1U << state;
+	return 0;
+}
+
+/* "confirmed,moved" as bits. */
+static bool parse_states(const char *text, unsigned *out, struct error *error)
+{
+	while (text && *text) {
+		size_t length = strcspn(text, ",");
+		unsigned bit = state_bit(text, length);
+
+		if (!bit)
+			return error_set(error, ERROR_USAGE,
+				"state: \"%.*s\" is none of candidate, confirmed, moved, "
+				"withdrawn, "
+				"recovered",
+				(int)(length < 100 ? length : 100), text);
+		*out |= bit;
+		text += length + (text[length] == ',');
+	}
+	return true;
+}
+
+static bool parse_before(const char *text, int64_t *out, struct error *error)
+{
+	if (!text)
+		return true;
+	if (*text && strlen(text) <= 18 && strspn(text, "0123456789") == strlen(text))
+		*out = strtoll(text, NULL, 10);
+	return *out > 0 || error_set(error, ERROR_USAGE, "before: the id of a change is needed");
+}
+
+/* An open side of the filter is 0. */
+static bool parse(const struct http_request *request, int64_t now, struct arena *arena,
+	struct change_filter *filter, struct error *error)
+{
+	filter->test = arena_strdup(arena, http_parameter(request, "test"));
+	return parse_states(http_parameter(request, "state"), &filter->states, error) &&
+	       api_date(request, "since", now, 0, &filter->since, error) &&
+	       api_date(request, "until", now, 0, &filter->until, error) &&
+	       parse_before(http_parameter(request, "before"), &filter->before_id, error) &&
+	       api_limit(request, LIMIT, MOST, &filter->limit, error);
+}
+
+/* A list that is asked for. */
+struct listing {
+	struct agent *agent;
+	struct http_request *request;
+};
+
+static void listed(struct store_request *list)
+{
+	const struct listing *listing = list->context;
+	struct http_request *request = listing->request;
+	struct http_answer answer = {0};
+	size_t count = list->record_count;
+
+	if (list->failed) {
+		http_fail(request, http_status_of(&list->error), "%s", list->error.text);
+		store_request_free(list);
+		return;
+	}
+	buf_text(&answer.body, "{\"changes\": [");
+	for (size_t i = 0; i < count; i++) {
+		buf_text(&answer.body, i ? ",\n  " : "\n  ");
+		announce_links(list->arena, listing->agent->config, &list->records[i]);
+		record_put_json(&answer.body, &list->records[i]);
+	}
+	buf_text(&answer.body, "], \"next\": ");
+	if (list->more && count > 0)
+		buf_printf(&answer.body, "%" PRId64 "}\n", list->records[count - 1].item.id);
+	else
+		buf_text(&answer.body, "null}\n");
+	http_answer(request, &answer);
+	store_request_free(list);
+}
+
+void api_get_changes(void *context, struct http_request *request)
+{
+	struct agent *agent = api_of(context)->agent;
+	struct listing *listing = arena_alloc(http_arena(request), sizeof *listing);
+	struct store_request *list = store_request_new(STORE_LIST, listed, listing);
+	struct error error;
+
+	*listing = (struct listing){agent, request};
+	if (agent->stopping)
+		http_fail(request, 503, "the agent is stopping");
+	else if (!parse(request, agent_now(agent), list->arena, &list->filter, &error))
+		http_fail(request, 400, "%s", error.text);
+	else {
+		ledger_ask(agent, list);
+		return;
+	}
+	store_request_free(list);
+}

@@ -1,0 +1,64 @@
+/*
+ * Healthy means that the loop turns: this answer is the proof. Ready means that what is found will
+ * be recorded, which the agent says by itself.
+ */
+#include "agent/web/pages.h"
+
+#include "agent/http/accept.h"
+
+static const char *why_unready(const struct pages *pages)
+{
+	return pages->unready ? pages->unready(pages->context) : NULL;
+}
+
+/* OpenMetrics is for who asks for it by name and does not like the older format better. */
+static enum metrics_format format_for(const char *accept)
+{
+	struct http_liking open = http_accept(accept, "application/openmetrics-text", "1.0.0");
+	struct http_liking text = http_accept(accept, "text/plain", "0.0.4");
+
+	return open.named && open.quality > 0 && open.quality >= text.quality ? METRICS_OPENMETRICS
+									      : METRICS_TEXT;
+}
+
+static void get_metrics(void *context, struct http_request *request)
+{
+	const struct pages *pages = context;
+	enum metrics_format format = format_for(http_header(request, "Accept"));
+	struct http_answer answer = {.type = metrics_content_types[format]};
+
+	if (pages->collect)
+		pages->collect(pages->context);
+	metrics_set(pages->metrics, METRIC_READY, why_unready(pages) ? 0 : 1, NULL, NULL);
+	metrics_collect_process(pages->metrics);
+	metrics_print(pages->metrics, format, &answer.body);
+	http_answer(request, &answer);
+}
+
+static void answer_line(struct http_request *request, int status, const char *line)
+{
+	struct http_answer answer = {.status = status, .type = "text/plain; charset=utf-8"};
+
+	buf_printf(&answer.body, "%s\n", line);
+	http_answer(request, &answer);
+}
+
+static void get_healthy(void *context, struct http_request *request)
+{
+	(void)context;
+	answer_line(request, 200, "healthy");
+}
+
+static void get_ready(void *context, struct http_request *request)
+{
+	const char *why = why_unready(context);
+
+	answer_line(request, why ? 503 : 200, why ? why : "ready");
+}
+
+const struct route pages_routes[] = {
+	{.path = "/metrics", .methods = HTTP_READ, .serve = get_metrics},
+	{.path = "/-/healthy", .methods = HTTP_READ, .serve = get_healthy},
+	{.path = "/-/ready", .methods = HTTP_READ, .serve = get_ready},
+	{0},
+};

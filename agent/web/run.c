@@ -1,0 +1,257 @@
+/*
+ * /api/v1/run: tests are looked at now, and what was found is the answer. And /-/reload.
+ *
+ * Those who ask wait for the last of their tests; then the store is asked once for what those runs
+ * have written.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/when.h"
+#include "agent/service/reload.h"
+#include "agent/store/announce.h"
+#include "agent/store/record_json.h"
+#include "agent/web/api.h"
+
+enum { MOST_REPORTS = 1000, MOST_CHANGES = 500 };
+
+/* In the arena of its request. */
+struct job {
+	struct agent *agent;
+	struct http_request *request;
+	size_t count, pending;
+	const char **written; /* names of the tests whose runs have written, and how many */
+	size_t written_count;
+	int64_t begun; /* engine_now */
+	size_t failed, reported;
+	struct pass_report sum; /* `recorded`: the earliest */
+};
+
+static void put_counts(struct buf *out, const struct pass_report *counts)
+{
+	buf_printf(out,
+		", \"series\": %zu, \"points\": %zu, \"new\": %zu, \"silent\": %zu, "
+		"\"candidates\": %zu, \"moved\": %zu, \"withdrawn\": %zu, \"returned\": %zu",
+		counts->series, counts->points, counts->fresh, counts->silent, counts->candidates,
+		counts->moved, counts->withdrawn, counts->returned);
+}
+
+static void put_report(struct buf *out, const struct pass_report *report)
+{
+	buf_text(out, "{\"test\": ");
+	buf_json_text(out, report->test);
+	json_put_bool(out, "failed", report->failed);
+	json_put_text(out, "problem", report->problem);
+	put_counts(out, report);
+	json_put_seconds(out, "duration_seconds", report->duration);
+	buf_char(out, '}');
+}
+
+static void add_counts(struct pass_report *sum, const struct pass_report *report)
+{
+	sum->series += report->series;
+	sum->points += report->points;
+	sum->fresh += report->fresh;
+	sum->silent += report->silent;
+	sum->candidates += report->candidates;
+	sum->moved += report->moved;
+	sum->withdrawn += report->withdrawn;
+	sum->returned += report->returned;
+	if (report->written && (!sum->written || report->recorded < sum->recorded))
+		sum->recorded = report->recorded;
+	sum->written |= report->written;
+}
+
+static void add_report(struct job *job, const struct pass_report *report)
+{
+	struct buf *out = http_buffer(job->request);
+
+	job->failed += report->failed;
+	add_counts(&job->sum, report);
+	if (report->written)
+		job->written[job->written_count++] =
+			arena_strdup(http_arena(job->request), report->test);
+	if (job->reported == MOST_REPORTS)
+		return;
+	buf_text(out, job->reported++ ? ",\n  " : "\n  ");
+	put_report(out, report);
+}
+
+static void put_changes(
+	const struct config *config, const struct store_request *list, struct buf *out)
+{
+	buf_text(out, ",\n \"changes\": [");
+	for (size_t i = 0; list && i < list->record_count; i++) {
+		buf_text(out, i ? ",\n  " : "\n  ");
+		announce_links(list->arena, config, &list->records[i]);
+		record_put_json(out, &list->records[i]);
+	}
+	buf_char(out, ']');
+	json_put_bool(out, "more_changes", list && list->more);
+}
+
+/* `list`: what was written since the first of the runs wrote, or NULL if none has. */
+static void finish(struct job *job, const struct store_request *list)
+{
+	struct http_answer answer = {0};
+	struct buf *reports = http_buffer(job->request), *out = &answer.body;
+	int64_t duration = engine_now(job->agent->engine) - job->begun;
+
+	buf_printf(out, "{\"count\": %zu, \"failed\": %zu", job->count, job->failed);
+	put_counts(out, &job->sum);
+	json_put_seconds(out, "duration_seconds", duration);
+	put_changes(job->agent->config, list, out);
+	buf_text(out, ",\n \"tests\": [");
+	buf_append(out, reports->data, reports->length);
+	buf_printf(out, "], \"left_out\": %zu}\n", job->count - job->reported);
+	http_answer(job->request, &answer);
+}
+
+static void listed(struct store_request *list)
+{
+	struct job *job = list->context;
+
+	if (list->failed)
+		http_fail(job->request, http_status_of(&list->error), "%s", list->error.text);
+	else
+		finish(job, list);
+	store_request_free(list);
+}
+
+static void all_done(struct job *job)
+{
+	struct store_request *list;
+
+	if (!job->sum.written) {
+		finish(job, NULL);
+		return;
+	}
+	list = store_request_new(STORE_LIST, listed, job);
+	list->filter.limit = MOST_CHANGES;
+	list->filter.updated = job->sum.recorded;
+	list->filter.names = (struct strings){job->written, job->written_count};
+	ledger_ask(job->agent, list);
+}
+
+static void one_done(void *context, const struct pass_report *report)
+{
+	struct job *job = context;
+
+	add_report(job, report);
+	if (--job->pending == 0)
+		all_done(job);
+}
+
+static void run_and_wait(struct api *api, struct http_request *request,
+	const struct test *const *tests, size_t count)
+{
+	struct arena *arena = http_arena(request);
+	struct job *job = arena_alloc(arena, sizeof *job);
+
+	*job = (struct job){.agent = api->agent,
+		.request = request,
+		.written = arena_array(arena, count, sizeof *job->written),
+		.pending = 1, /* this function */
+		.begun = engine_now(api->agent->engine)};
+	for (size_t i = 0; i < count; i++) {
+		job->pending++;
+		job->count++;
+		if (watch_run_now(api->watch, tests[i]->name, one_done, job))
+			continue;
+		job->pending--;
+		job->count--;
+	}
+	if (job->count == 0)
+		http_fail(request, 404, "the agent does not watch what is asked for");
+	else if (--job->pending == 0)
+		all_done(job);
+}
+
+static void run_and_leave(struct api *api, struct http_request *request,
+	const struct test *const *tests, size_t count)
+{
+	struct http_answer answer = {.status = 202};
+	size_t begun = 0;
+
+	for (size_t i = 0; i < count; i++)
+		begun += watch_run_now(api->watch, tests[i]->name, NULL, NULL);
+	if (begun == 0) {
+		http_fail(request, 404, "the agent does not watch what is asked for");
+		return;
+	}
+	buf_printf(&answer.body, "{\"count\": %zu}\n", begun);
+	http_answer(request, &answer);
+}
+
+/* The tests of the request; false after an answer. */
+static bool choose(const struct config *config, struct http_request *request,
+	const struct test *const **tests, size_t *count)
+{
+	const char *name = http_parameter(request, "test");
+	const char *group = http_parameter(request, "group");
+	const struct test *test = name ? config_test(config, name) : NULL;
+	const struct test **one = arena_array(http_arena(request), 1, sizeof *one);
+	struct strings names = {name ? &name : &group, 1};
+	struct error error;
+
+	if (!name == !group)
+		http_fail(request, 400, "one of the parameters \"test\" and \"group\" is needed");
+	else if (group && !config_group(config, group))
+		http_fail(request, 404, "there is no group \"%.200s\"", group);
+	else if (test) { /* goes before a group of that name, as it was called a test */
+		*one = test;
+		*tests = one;
+		*count = 1;
+		return true;
+	} else if (config_select(config, &names, http_arena(request), tests, count, &error))
+		return true;
+	else
+		http_fail(request, 404, "%s", error.text);
+	return false;
+}
+
+void api_post_run(void *context, struct http_request *request)
+{
+	struct api *api = api_of(context);
+	const char *wait = http_parameter(request, "wait");
+	const struct test *const *tests;
+	size_t count;
+
+	if (wait && strcmp(wait, "true") != 0 && strcmp(wait, "false") != 0)
+		http_fail(request, 400, "wait: true or false is needed");
+	else if (api->agent->stopping)
+		http_fail(request, 503, "the agent is stopping");
+	else if (!choose(api->agent->config, request, &tests, &count))
+		return;
+	else if (wait && strcmp(wait, "false") == 0)
+		run_and_leave(api, request, tests, count);
+	else
+		run_and_wait(api, request, tests, count);
+}
+
+static void reloaded(void *context, const struct reload_report *report)
+{
+	struct http_request *request = context;
+	struct http_answer answer = {.status = report->loaded ? 200 : 500};
+	struct buf *out = &answer.body;
+
+	buf_printf(out, "{\"loaded\": %s", report->loaded ? "true" : "false");
+	json_put_text(out, "error", report->problem);
+	api_put_strings(out, "problems", &report->problems);
+	api_put_strings(out, "need_restart", &report->kept);
+	buf_printf(out, ", \"tests\": %zu, \"added\": %zu, \"removed\": %zu, \"changed\": %zu}\n",
+		report->tests, report->added, report->removed, report->changed);
+	http_answer(request, &answer);
+}
+
+void api_post_reload(void *context, struct http_request *request)
+{
+	struct agent *agent = api_of(context)->agent;
+
+	if (agent->reloader && !agent->stopping)
+		agent_reload(agent, reloaded, request);
+	else
+		http_fail(request, 503, "%s",
+			agent->stopping ? "the agent is stopping"
+					: "the configuration is not read again");
+}

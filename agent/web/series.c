@@ -1,0 +1,284 @@
+/*
+ * /api/v1/series: a test's points with its change points. The agent keeps no points, so that they
+ * are fetched for the one who asks. A run looks from the anchor that it remembers of each series,
+ * this only as far back as the test says, so the two may see the first change points otherwise. The
+ * answer is made on the worker that has detected in them.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/analysis/analysis.h"
+#include "agent/analysis/select.h"
+#include "agent/core/when.h"
+#include "agent/report/report.h"
+#include "agent/web/api.h"
+
+enum {
+	LIMIT = 100,
+	MOST = 1000,
+	MOST_POINTS = 50000,   /* of an answer; of its first series in any case some */
+	MOST_BYTES = 16 << 20, /* after which no other series is begun */
+	MOST_FETCHES = 4,
+};
+
+/* In the arena of its task. */
+struct fetch {
+	struct api *api;
+	struct http_request *request;
+	struct selection selection;
+	const char *after; /* identity of a series, or NULL */
+	int64_t limit;
+};
+
+static void put_times(struct buf *out, const struct axis *axis, size_t from)
+{
+	char text[WHEN_TEXT];
+
+	buf_text(out, ",\n   \"times\": [");
+	for (size_t i = from; i < axis->n; i++)
+		buf_printf(out, "%s\"%s\"", i > from ? ", " : "",
+			when_format_iso(axis->times[i], text));
+	buf_char(out, ']');
+}
+
+static void put_values(struct buf *out, const struct series *series, size_t from)
+{
+	buf_text(out, ",\n   \"values\": [");
+	for (size_t i = from; i < series->axis->n; i++) {
+		buf_text(out, i > from ? ", " : "");
+		buf_json_number(out, series->values[i]);
+	}
+	buf_char(out, ']');
+}
+
+static void put_attributes(struct buf *out, const struct axis *axis, size_t from)
+{
+	buf_text(out, ",\n   \"attributes\": {");
+	for (size_t c = 0; c < axis->column_count; c++) {
+		const struct column *column = &axis->columns[c];
+
+		buf_text(out, c ? ", " : "");
+		buf_json_text(out, column->name);
+		buf_text(out, ": [");
+		for (size_t i = from; i < axis->n; i++) {
+			buf_text(out, i > from ? ", " : "");
+			buf_json_text(out, column->values[i]);
+		}
+		buf_char(out, ']');
+	}
+	buf_char(out, '}');
+}
+
+static struct strings column_names(struct arena *arena, const struct axis *axis)
+{
+	const char **names = arena_array(arena, axis->column_count, sizeof *names);
+
+	for (size_t c = 0; c < axis->column_count; c++)
+		names[c] = axis->columns[c].name;
+	return (struct strings){names, axis->column_count};
+}
+
+static void put_series(
+	struct buf *out, const struct findings *found, size_t skipped, struct arena *arena)
+{
+	const struct series *series = found->series;
+	struct strings names = column_names(arena, series->axis);
+
+	report_put_series(out, series);
+	json_put_text(out, "identity", series->identity);
+	buf_printf(out, ", \"skipped\": %zu", skipped);
+	put_times(out, series->axis, skipped);
+	put_values(out, series, skipped);
+	put_attributes(out, series->axis, skipped);
+	buf_text(out, ",\n   \"changes\": [");
+	for (size_t i = 0; i < found->count; i++) {
+		buf_text(out, i ? ",\n    " : "\n    ");
+		report_put_change(out, found, &found->changes[i], &names, arena);
+	}
+	buf_text(out, "]}");
+}
+
+static bool first_series(
+	const struct fetch *fetch, const struct dataset *data, size_t *first, struct error *error)
+{
+	*first = 0;
+	if (!fetch->after)
+		return true;
+	for (size_t s = 0; s < data->count; s++)
+		if (strcmp(data->series[s].identity, fetch->after) == 0) {
+			*first = s + 1;
+			return true;
+		}
+	return error_set(error, ERROR_USAGE, "after: there is no series \"%.200s\"", fetch->after);
+}
+
+static bool put_answer(struct fetch *fetch, const struct analysis *analysis, struct arena *arena,
+	struct error *error)
+{
+	const struct dataset *data = analysis->data;
+	struct buf *out = http_buffer(fetch->request);
+	size_t first, s, points = 0;
+
+	if (!first_series(fetch, data, &first, error))
+		return false;
+	buf_text(out, "{\"test\": ");
+	buf_json_text(out, analysis->test->name);
+	buf_text(out, ", \"series\": [");
+	for (s = first; s < data->count && s - first < (size_t)fetch->limit; s++) {
+		size_t n = data->series[s].axis->n;
+		size_t skipped = n > MOST_POINTS ? n - MOST_POINTS : 0;
+
+		if (s > first && (points + n - skipped > MOST_POINTS || out->length > MOST_BYTES))
+			break;
+		points += n - skipped;
+		buf_text(out, s > first ? ",\n  " : "\n  ");
+		put_series(out, &analysis->findings[s], skipped, arena);
+	}
+	buf_printf(out, "], \"total\": %zu", data->count);
+	json_put_text(out, "next", s < data->count ? data->series[s - 1].identity : NULL);
+	buf_text(out, "}\n");
+	return true;
+}
+
+static bool work(struct task *task, struct scratch *scratch, struct error *error)
+{
+	struct fetch *fetch = task->context;
+	struct query *query = &task->query;
+	struct analysis analysis;
+
+	return selection_apply(
+		       &fetch->selection, task->test->name, query->arena, &query->data, error) &&
+	       analysis_run(query->arena, fetch->api->agent->schema, task->test, &query->data,
+		       task->companions, NULL, 0, scratch, &analysis, error) &&
+	       put_answer(fetch, &analysis, query->arena, error);
+}
+
+static void done(struct task *task)
+{
+	struct fetch *fetch = task->context;
+	struct buf *made = http_buffer(fetch->request);
+	struct http_answer answer = {.body = *made};
+
+	fetch->api->fetches--;
+	if (task->failed) {
+		http_fail(fetch->request, http_status_of(&task->error), "%s", task->error.text);
+	} else {
+		*made = (struct buf){0};
+		http_answer(fetch->request, &answer);
+	}
+	task_free(task);
+}
+
+/* The points that the first run would look at, unless others are asked for. */
+static void set_query(const struct fetch *fetch, struct task *task)
+{
+	const struct source *source = source_find(task->test->source->name);
+	int64_t range = source_range(source, task->test->options);
+
+	selection_query(&fetch->selection, task->test, &task->query);
+	if (fetch->selection.since == WHEN_ALWAYS && range > 0)
+		task->query.since = selection_standing_since(task->query.now, range);
+	if (fetch->selection.until == WHEN_NEVER && task->test->evaluation_delay > 0)
+		task->query.until = task->query.now - task->test->evaluation_delay;
+}
+
+static bool parse_last(const char *text, size_t *out, struct error *error)
+{
+	if (!text)
+		return true;
+	if (strlen(text) <= 9 && strspn(text, "0123456789") == strlen(text))
+		*out = strtoul(text, NULL, 10);
+	return *out > 0 || error_set(error, ERROR_USAGE, "last: a number of points is needed");
+}
+
+static void submit_companion(void *context, struct task *task)
+{
+	const struct task *own = context;
+	const struct fetch *fetch = own->context;
+
+	task->release = generation_release_task;
+	task->holder = generation_hold(own->holder);
+	engine_submit(fetch->api->agent->engine, task);
+}
+
+/* The data of other tests that it needs is there, or could not be read. */
+static void submit(struct task *task)
+{
+	const struct fetch *fetch = task->context;
+
+	if (task->failed)
+		done(task);
+	else
+		engine_submit(fetch->api->agent->engine, task);
+}
+
+/* Into the arena of the task, as the request may be gone before. */
+static bool parse(const struct http_request *request, const struct test *test, int64_t now,
+	struct arena *arena, struct fetch *fetch, struct error *error)
+{
+	struct selection *selection = &fetch->selection;
+	const char *metric = arena_strdup(arena, http_parameter(request, "metric"));
+
+	fetch->after = arena_strdup(arena, http_parameter(request, "after"));
+	selection->branch = arena_strdup(arena, http_parameter(request, "branch"));
+	if (metric) {
+		const char **names = arena_array(arena, 1, sizeof *names);
+
+		names[0] = metric;
+		selection->metrics = (struct strings){names, 1};
+	}
+	if (!api_date(request, "since", now, WHEN_ALWAYS, &selection->since, error) ||
+		!api_date(request, "until", now, WHEN_NEVER, &selection->until, error) ||
+		!parse_last(http_parameter(request, "last"), &selection->last, error) ||
+		!api_limit(request, LIMIT, MOST, &fetch->limit, error))
+		return false;
+	if (selection->since > selection->until)
+		return error_set(error, ERROR_USAGE, "since is after until");
+	return selection_check(selection, &test, 1, error);
+}
+
+static void begin_fetch(struct api *api, struct http_request *request, const struct test *test)
+{
+	struct agent *agent = api->agent;
+	struct task *task = task_new(test, agent_now(agent));
+	struct fetch *fetch = arena_alloc(task->query.arena, sizeof *fetch);
+	struct error error;
+
+	*fetch = (struct fetch){.api = api, .request = request};
+	if (!parse(request, test, task->query.now, task->query.arena, fetch, &error)) {
+		http_fail(request, 400, "%s", error.text);
+		task_free(task);
+		return;
+	}
+	set_query(fetch, task);
+	task->work = work;
+	task->done = done;
+	task->context = fetch;
+	task->release = generation_release_task;
+	task->holder = generation_hold(agent->generation);
+	api->fetches++;
+	companions_fetch(&(struct companions_way){.submit = submit_companion, .context = task},
+		task, submit);
+}
+
+void api_get_series(void *context, struct http_request *request)
+{
+	struct api *api = api_of(context);
+	const char *name = http_parameter(request, "test");
+	const struct test *test = name ? config_test(api->agent->config, name) : NULL;
+
+	if (!name)
+		http_fail(request, 400, "the parameter \"test\" is needed");
+	else if (!test)
+		http_fail(request, 404, "there is no test \"%.200s\"", name);
+	else if (test->unsupported)
+		http_fail(request, 404, "%s", test->unsupported);
+	else if (api->agent->stopping)
+		http_fail(request, 503, "the agent is stopping");
+	else if (api->fetches >= MOST_FETCHES)
+		http_fail(request, 503, "%d tests are being fetched for others already",
+			MOST_FETCHES);
+	else
+		begin_fetch(api, request, test);
+}

@@ -1,0 +1,256 @@
+/*
+ * The default profile on one chunk, step by step.
+ *
+ * A chunk that grows by a point mostly stays as it is: the scale, the clipped values but for the
+ * last few, and every window that does not reach those. Each step compares what it would start from
+ * with what it started from last time, value by value, and keeps results that rest on equal input;
+ * so keeping them cannot change them.
+ */
+#include "detectors/edivisive/chunk.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "detectors/existing.h"
+#include "detectors/scratch.h"
+
+/* How often what stands may change because excursions are gone. */
+enum { FILL_ROUNDS = 4 };
+
+/* Values are clipped so many spreads from their neighbours; those that many beyond are outliers. */
+static const double CLIP_SPREADS = 3, FAR_BEYOND = 3;
+
+/* Values are read four at a time, a last time beyond the end. */
+enum { PADDING = 3 };
+
+struct chunk chunk_new(const struct edivisive_options *options, size_t excursion)
+{
+	return (struct chunk){.options = *options, .excursion = excursion};
+}
+
+void chunk_free(struct chunk *chunk)
+{
+	free(chunk->y);
+	free(chunk->spread);
+	free(chunk->candidates);
+	free(chunk->windows);
+}
+
+void chunk_restart(struct chunk *chunk, size_t decided)
+{
+	chunk->decided = decided;
+	chunk->n = 0;
+	chunk->window_count = 0;
+}
+
+/* Windows begin at least W/2 points apart, candidates two. Streams are many: nothing grows beyond a
+ * full chunk. */
+static void make_room(struct chunk *chunk, size_t n)
+{
+	if (n <= chunk->capacity)
+		return;
+	size_t window = (size_t)chunk->options.window, full = CHUNK_WINDOWS * window;
+	size_t capacity = n + n / 2 + 16;
+	capacity = capacity < full ? capacity : full;
+	chunk->capacity = capacity;
+	chunk->y = scratch_resize(chunk->y, capacity + PADDING, sizeof(double));
+	chunk->spread = scratch_resize(chunk->spread, capacity / CLIP_BLOCK + 1, sizeof(double));
+	chunk->candidates = scratch_resize(chunk->candidates, capacity / 2 + 1, sizeof(size_t));
+	chunk->windows =
+		scratch_resize(chunk->windows, capacity / (window / 2) + 1, sizeof(struct window));
+}
+
+/* A chunk whose arrays belong to the scratch. */
+static struct chunk *lent_chunk(
+	const struct edivisive_options *options, size_t n, struct scratch *scratch)
+{
+	struct chunk *chunk = scratch_take(scratch, 1, sizeof *chunk);
+	*chunk = (struct chunk){
+		.options = *options,
+		.capacity = n,
+		.x = scratch_take(scratch, n, sizeof(double)),
+		.y = scratch_take(scratch, n + PADDING, sizeof(double)),
+		.spread = scratch_take(scratch, n / CLIP_BLOCK + 1, sizeof(double)),
+		.candidates = scratch_take(scratch, n / 2 + 1, sizeof(size_t)),
+		.windows = scratch_take(
+			scratch, n / ((size_t)options->window / 2) + 1, sizeof(struct window)),
+	};
+	return chunk;
+}
+
+struct chunk_room chunk_room_new(
+	const struct edivisive_options *options, size_t n, struct scratch *scratch)
+{
+	size_t window = (size_t)options->window < n ? (size_t)options->window : n;
+	double *reciprocals = scratch_take(scratch, window, sizeof(double));
+	struct excursions *excursions = scratch_take(scratch, 1, sizeof *excursions);
+	for (size_t i = 0; i < window; i++)
+		reciprocals[i] = 1 / (double)i;
+	excursions->items = scratch_take(scratch, n, sizeof(struct excursion));
+	excursions->chosen = scratch_take(scratch, n, sizeof(size_t));
+	return (struct chunk_room){
+		.scratch = scratch,
+		.reciprocals = reciprocals,
+		.x = scratch_take(scratch, n, sizeof(double)),
+		.plain = scratch_take(scratch, n + 1, sizeof(double)),
+		.weighted = scratch_take(scratch, n + 1, sizeof(double)),
+		.prefix = {.sum = scratch_take(scratch, n + 1, sizeof(double)),
+			.squares = scratch_take(scratch, n + 1, sizeof(double)),
+			.products = {scratch_take(scratch, n + 1, sizeof(double)),
+				scratch_take(scratch, n + 1, sizeof(double))}},
+		.left = scratch_take(scratch, window + PADDING, sizeof(double)),
+		.right = scratch_take(scratch, window + PADDING, sizeof(double)),
+		.intervals = scratch_take(scratch, window, sizeof(struct interval)),
+		.steps = scratch_take(scratch, n, sizeof(struct step)),
+		.excursions = excursions,
+		.filled = lent_chunk(options, n, scratch),
+	};
+}
+
+/* A copy that shares no array; what was kept is kept. */
+static void copy_chunk(struct chunk *to, const struct chunk *from, size_t candidates)
+{
+	size_t n = from->n;
+	struct chunk copy = *from;
+	copy.capacity = to->capacity;
+	copy.x = memcpy(to->x, from->x, n * sizeof(double));
+	copy.y = memcpy(to->y, from->y, n * sizeof(double));
+	copy.spread = memcpy(to->spread, from->spread, (n / CLIP_BLOCK + 1) * sizeof(double));
+	copy.candidates = memcpy(to->candidates, from->candidates, candidates * sizeof(size_t));
+	copy.windows =
+		memcpy(to->windows, from->windows, from->window_count * sizeof(struct window));
+	*to = copy;
+}
+
+/* Whether points of [from, to) that are in no excursion lie beyond `level`, more than one of them.
+ */
+static bool is_kept(const struct chunk *chunk, const struct excursions *excursions, size_t from,
+	size_t to, double level, double sign)
+{
+	size_t beyond = 0, at = from;
+	for (size_t i = 0; i <= excursions->count && at < to; i++) {
+		size_t stop = i < excursions->count ? excursions->items[i].start : to;
+		for (; at < stop && at < to; at++)
+			beyond += sign * (chunk->x[at] - level) > 0;
+		if (i < excursions->count && at < excursions->items[i].end)
+			at = excursions->items[i].end;
+	}
+	return beyond > 1;
+}
+
+/* A level that the values keep for longer elsewhere, before and after, is a mode of theirs: to go
+ * there is no excursion. */
+static bool is_mode(
+	const struct chunk *chunk, const struct excursions *excursions, const struct excursion *one)
+{
+	size_t n = chunk->n, window = (size_t)chunk->options.window;
+	size_t before = one->start < window ? 0 : one->start - window;
+	size_t after = n - one->end < window ? n : one->end + window;
+	double sides = 0.5 * (chunk->x[one->start - 1] + chunk->x[one->end]);
+	double middle = chunk->x[one->start + (one->end - one->start) / 2];
+	double sign = middle > sides ? 1 : -1, half = 0.5 * (middle + sides);
+	return is_kept(chunk, excursions, before, one->start, half, sign) &&
+	       is_kept(chunk, excursions, one->end, after, half, sign);
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct excursion *one = a, *other = b;
+	return (one->start > other->start) - (one->start < other->start);
+}
+
+/* Pulses are taken out before anything is judged. */
+static void note_filled(struct tried_list *tried, const struct excursion *one)
+{
+	struct tried edge = {.index = tried->places[one->start],
+		.fate = TRIED_EXCURSION,
+		.pvalue = (double)NAN,
+		.mean_before = (double)NAN,
+		.mean_after = (double)NAN};
+	tried_note(tried, &edge);
+	edge.index = tried->places[one->end];
+	tried_note(tried, &edge);
+}
+
+/* Replaces excursions by what lies beside them, those that are none left out. Returns the first
+ * point that may have changed, or n. */
+static size_t fill(
+	struct chunk *chunk, struct excursions *excursions, const struct scratch *scratch)
+{
+	size_t first = chunk->n, kept = 0;
+	qsort(excursions->items, excursions->count, sizeof(*excursions->items), by_start);
+	for (size_t i = 0; i < excursions->count; i++) {
+		const struct excursion *one = excursions->items + i;
+		if (one->start > 0 && one->end < chunk->n && !is_mode(chunk, excursions, one))
+			excursions->chosen[kept++] = i;
+	}
+	for (size_t i = 0; i < kept; i++) {
+		const struct excursion *one = excursions->items + excursions->chosen[i];
+		if (scratch_tried(scratch))
+			note_filled(scratch_tried(scratch), one);
+		chunk_mirror(chunk, one);
+		first = one->start < first ? one->start : first;
+	}
+	return first;
+}
+
+/* Searches the chunk again without the excursions that the passes have dropped. */
+static size_t search_filled(struct chunk *chunk, size_t found, const struct chunk_room *room)
+{
+	for (size_t round = 0; round < FILL_ROUNDS; round++) {
+		size_t first = fill(chunk, room->excursions, room->scratch);
+		if (first == chunk->n)
+			break;
+		chunk_spread(chunk, first);
+		size_t same = chunk_clip(chunk, first, chunk->n);
+		chunk_add_up(chunk, &room->prefix);
+		found = chunk_passes(chunk, chunk_windows(chunk, same, room), room);
+	}
+	return found;
+}
+
+/* Values that are brought near to their neighbours before anything is searched for. */
+static void note_clipped(const struct chunk *chunk, struct tried_list *tried)
+{
+	for (size_t i = 0; tried && i < chunk->n; i++) {
+		double spread = chunk->spread[i / CLIP_BLOCK];
+		struct tried one = {.index = tried->places[i],
+			.fate = TRIED_OUTLIER,
+			.pvalue = (double)NAN,
+			.mean_before = ldexp(chunk->y[i] + chunk->shift, -chunk->exponent),
+			.mean_after = ldexp(chunk->x[i] + chunk->shift, -chunk->exponent)};
+		double beyond = fabs(chunk->x[i] - chunk->y[i]);
+
+		if (beyond < FAR_BEYOND * spread || beyond == 0)
+			continue;
+		tried_limit(&one, "deviations", CLIP_SPREADS + beyond / spread, CLIP_SPREADS);
+		tried_note(tried, &one);
+	}
+}
+
+size_t chunk_evaluate(
+	struct chunk *chunk, const double *values, size_t n, const struct chunk_room *room)
+{
+	make_room(chunk, n);
+	chunk->x = room->x;
+	struct scale scale = existing_scale(values, n, chunk->x);
+	bool equal = scale.exponent == chunk->exponent && scale.shift == chunk->shift;
+	size_t known = equal ? chunk->n : 0, kept = known;
+	chunk->exponent = scale.exponent;
+	chunk->shift = scale.shift;
+	chunk->n = n;
+	chunk_spread(chunk, known);
+	room->excursions->count = chunk_pulses(chunk, room->excursions->items);
+	bool filled = fill(chunk, room->excursions, room->scratch) < n;
+	size_t same = chunk_clip(chunk, filled || chunk->filled ? 0 : known, kept);
+	note_clipped(chunk, scratch_tried(room->scratch));
+	chunk->filled = filled;
+	chunk_add_up(chunk, &room->prefix);
+	size_t candidates = chunk_windows(chunk, same, room);
+	size_t found = chunk_passes(chunk, candidates, room);
+	if (room->excursions->count == 0)
+		return found;
+	copy_chunk(room->filled, chunk, candidates);
+	return search_filled(room->filled, found, room);
+}

@@ -1,0 +1,130 @@
+/*
+ * The face of e-divisive: its options, and the choice between the profiles.
+ */
+#include "detectors/edivisive/edivisive.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "detectors/edivisive/internal.h"
+#include "detectors/scratch.h"
+
+static const char *const profiles[] = {"default", "otava", NULL};
+
+static const struct field edivisive_fields[] = {
+	{.name = "window",
+		.alias = "window_len",
+		.type = FIELD_INT,
+		.offset = offsetof(struct edivisive_options, window),
+		.initial = "50",
+		.min = 2,
+		.max = 1e6,
+		.metavar = "POINTS",
+		.help = "points a window holds"},
+	{.name = "p_value",
+		.alias = "max_pvalue",
+		.type = FIELD_DOUBLE,
+		.offset = offsetof(struct edivisive_options, p_value),
+		.initial = "0.001",
+		.min = 0,
+		.max = 1,
+		.flags = FIELD_MIN_OPEN,
+		.letter = 'P',
+		.metavar = "P",
+		.help = "a change point needs a p-value below it"},
+	{.name = "magnitude",
+		.alias = "min_magnitude",
+		.type = FIELD_DOUBLE,
+		.offset = offsetof(struct edivisive_options, magnitude),
+		.initial = "0.0",
+		.min = 0,
+		.max = 1e300,
+		.letter = 'M',
+		.metavar = "SHARE",
+		.help = "a change point needs a relative change above it, 0.05 for 5%"},
+	{.name = "profile",
+		.type = FIELD_CHOICE,
+		.offset = offsetof(struct edivisive_options, profile),
+		.initial = "default",
+		.choices = profiles,
+		.help = "default, or otava to get the change points of Apache Otava"},
+	{0},
+};
+
+struct stream {
+	struct otava_stream *otava; /* one of the two */
+	struct default_stream *ours;
+};
+
+double change_magnitude(double before, double after)
+{
+	double up = before == 0 ? 0 : fabs(after / before - 1);
+	double down = after == 0 ? 0 : fabs(before / after - 1);
+	return up > down ? up : down;
+}
+
+static size_t edivisive_detect(const struct samples *samples, const void *options,
+	struct scratch *scratch, struct change *out)
+{
+	const struct edivisive_options *given = options;
+	if (given->profile == EDIVISIVE_OTAVA)
+		return otava_detect(samples, given, scratch, out);
+	return default_detect(samples, given, scratch, out);
+}
+
+static struct stream *edivisive_stream_new(const void *options, size_t excursion)
+{
+	const struct edivisive_options *given = options;
+	struct stream *stream = scratch_resize(NULL, 1, sizeof(*stream));
+	if (given->profile == EDIVISIVE_OTAVA)
+		stream->otava = otava_stream_new(given);
+	else
+		stream->ours = default_stream_new(given, excursion);
+	return stream;
+}
+
+static const struct change *edivisive_stream_append(struct stream *stream, const double *values,
+	size_t n, struct scratch *scratch, size_t *count)
+{
+	if (stream->otava)
+		return otava_stream_append(stream->otava, values, n, scratch, count);
+	return default_stream_append(stream->ours, values, n, scratch, count);
+}
+
+static void edivisive_stream_free(struct stream *stream)
+{
+	if (!stream)
+		return;
+	if (stream->otava)
+		otava_stream_free(stream->otava);
+	else
+		default_stream_free(stream->ours);
+	free(stream);
+}
+
+static size_t edivisive_stream_rest(struct stream *stream, size_t *fixed)
+{
+	if (!stream->otava)
+		return default_stream_rest(stream->ours, fixed);
+	otava_stream_rest(stream->otava);
+	return *fixed = 0;
+}
+
+static size_t edivisive_stream_chunk(const struct stream *stream, size_t at)
+{
+	return stream->otava ? 0 : default_stream_chunk(stream->ours, at);
+}
+
+const struct detector edivisive_detector = {
+	.name = "edivisive",
+	.summary = "windowed e-divisive with bottom-up re-evaluation (Hunter)",
+	.thrift = "choose a smaller window or p_value",
+	.fields = edivisive_fields,
+	.options_size = sizeof(struct edivisive_options),
+	.detect = edivisive_detect,
+	.stream_new = edivisive_stream_new,
+	.stream_append = edivisive_stream_append,
+	.stream_free = edivisive_stream_free,
+	.stream_rest = edivisive_stream_rest,
+	.stream_chunk = edivisive_stream_chunk,
+};

@@ -1,0 +1,389 @@
+/*
+ * Profile otava: Apache Otava 0.8, index for index (docs/algorithms.md section 1).
+ *
+ * Windows that overlap by half are cut greedily under a relaxed threshold; the points found are
+ * then judged over the segments between them and the weakest removed until all that are left are
+ * significant. Otava recomputes the two points *after* the removed one and leaves its left
+ * neighbour stale; that is kept.
+ *
+ * A window that is full never changes again, so a stream goes on at the first window that was not
+ * full.
+ */
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "detectors/describe.h"
+#include "detectors/edivisive/internal.h"
+#include "detectors/edivisive/search.h"
+#include "detectors/stats.h"
+#include "detectors/tried.h"
+
+/* An interval of a window between points found so far, with its best split. */
+struct interval {
+	size_t start, end;
+	struct split split; /* tau counts from start */
+};
+
+/* A change point with the moments of the segments on its sides, as of when it was last computed. */
+struct point {
+	size_t index;
+	struct moments before, after;
+	double p;
+};
+
+/* Where the window pass stands: windows before `start` are done and found the first `count` points.
+ */
+struct progress {
+	size_t start, count;
+};
+
+struct window_pass {
+	const double *values;
+	size_t n, window;
+	double threshold;
+	bool all_finite;
+	struct search search;
+	struct interval *intervals; /* as many as a window has points */
+	size_t *found;              /* room for n */
+};
+
+struct otava_stream {
+	struct edivisive_options options;
+	struct progress settled; /* up to the first window that is not full */
+	double *values;          /* filled */
+	size_t *found;
+	size_t n, capacity;
+	size_t missing; /* values before the first existing one */
+	struct change *changes;
+	size_t change_capacity;
+};
+
+static void fill_forward(double *values, size_t from, size_t n)
+{
+	for (size_t i = from; i < n; i++)
+		if (isnan(values[i]) && i > 0)
+			values[i] = values[i - 1];
+}
+
+static void fill_back(double *values, size_t n)
+{
+	size_t first = 0;
+	while (first < n && isnan(values[first]))
+		first++;
+	for (size_t i = 0; first < n && i < first; i++)
+		values[i] = values[first];
+}
+
+static bool all_finite(const double *values, size_t n)
+{
+	double zero = 0;
+	for (size_t i = 0; i < n; i++)
+		zero += values[i] - values[i];
+	return zero == 0;
+}
+
+static bool split_is_significant(const struct window_pass *pass, const struct interval *interval)
+{
+	const double *values = pass->values + interval->start;
+	size_t tau = interval->split.tau, n = interval->end - interval->start;
+	if (tau == 0 || !scratch_spend(pass->search.scratch, n))
+		return false;
+	return ttest_pooled_at_most(
+		moments_of(values, tau), moments_of(values + tau, n - tau), pass->threshold);
+}
+
+static struct interval interval_of(const struct window_pass *pass, size_t start, size_t end)
+{
+	return (struct interval){.start = start,
+		.end = end,
+		.split = search_split(&pass->search, pass->values + start, end - start)};
+}
+
+/* Who asks why wants to know where a window was cut no further. */
+static void note_last(const struct window_pass *pass, const struct interval *interval)
+{
+	struct tried_list *tried = scratch_tried(pass->search.scratch);
+	const double *values = pass->values + interval->start;
+	size_t tau = interval->split.tau, n = interval->end - interval->start;
+	struct moments before, after;
+	double p;
+
+	if (!tried || tau == 0)
+		return;
+	before = moments_of(values, tau);
+	after = moments_of(values + tau, n - tau);
+	p = ttest_pooled(before, after).p;
+	struct tried one = {.index = interval->start + tau,
+		.fate = TRIED_WEAK,
+		.pvalue = isnan(p) ? 1 : p,
+		.mean_before = before.mean,
+		.mean_after = after.mean};
+	tried_limit(&one, "p", one.pvalue, pass->threshold);
+	tried_note(tried, &one);
+}
+
+/* Cuts intervals[at] at its split, moving those behind it; only the two halves are searched again.
+ */
+static void cut_interval(const struct window_pass *pass, size_t count, size_t at)
+{
+	struct interval *cut = pass->intervals + at;
+	memmove(cut + 1, cut, (count - at) * sizeof(*cut));
+	size_t middle = cut->start + cut->split.tau;
+	cut[0] = interval_of(pass, cut[0].start, middle);
+	cut[1] = interval_of(pass, middle, cut[1].end);
+}
+
+/* Appends the points of the window [start, end) to the first `count` found; returns how many there
+ * are then. */
+static size_t detect_window(const struct window_pass *pass, size_t start, size_t end, size_t count)
+{
+	if (!pass->all_finite && !all_finite(pass->values + start, end - start))
+		return count;
+	struct interval *intervals = pass->intervals;
+	intervals[0] = interval_of(pass, start, end);
+	size_t parts = 1;
+	for (;;) {
+		size_t best = 0;
+		scratch_spend(pass->search.scratch, 2 * parts);
+		for (size_t i = 1; i < parts; i++)
+			if (intervals[i].split.q > intervals[best].split.q)
+				best = i;
+		if (!split_is_significant(pass, &intervals[best])) {
+			note_last(pass, &intervals[best]);
+			break;
+		}
+		cut_interval(pass, parts, best);
+		parts++;
+	}
+	for (size_t i = 1; i < parts; i++)
+		pass->found[count++] = intervals[i].start;
+	return count;
+}
+
+/* Runs the windows from where `settled` stands, moves it past the full ones and returns the number
+ * of points found. */
+static size_t detect_windows(const struct window_pass *pass, struct progress *settled)
+{
+	size_t step = pass->window / 2, start = settled->start, count = settled->count;
+	while (start < pass->n && !scratch_is_spent(pass->search.scratch)) {
+		bool full = pass->n - start >= pass->window;
+		size_t before = count;
+		count = detect_window(pass, start, full ? start + pass->window : pass->n, count);
+		size_t last = count > before ? pass->found[count - 1] : 0;
+		start = last > start + step ? last : start + step;
+		if (full)
+			*settled = (struct progress){.start = start, .count = count};
+	}
+	return count;
+}
+
+/* A p that is NaN is never significant. */
+static void test_point(const double *values, size_t n, struct point *points, size_t count, size_t k)
+{
+	struct point *point = points + k;
+	size_t start = k > 0 ? point[-1].index : 0, end = k + 1 < count ? point[1].index : n;
+	point->before = moments_of(values + start, point->index - start);
+	point->after = moments_of(values + point->index, end - point->index);
+	double p = ttest_pooled(point->before, point->after).p;
+	point->p = isnan(p) ? 1 : p;
+}
+
+static double point_magnitude(const struct point *point)
+{
+	return change_magnitude(point->before.mean, point->after.mean);
+}
+
+/* The next point to remove, or `count`: the largest p, or where all are significant the smallest
+ * magnitude. */
+static size_t weakest_point(
+	const struct point *points, size_t count, const struct edivisive_options *options)
+{
+	size_t weakest = 0;
+	for (size_t k = 1; k < count; k++)
+		if (points[k].p > points[weakest].p)
+			weakest = k;
+	if (!(points[weakest].p < options->p_value))
+		return weakest;
+	for (size_t k = weakest = 0; k < count; k++)
+		if (point_magnitude(&points[k]) < point_magnitude(&points[weakest]))
+			weakest = k;
+	return point_magnitude(&points[weakest]) > options->magnitude ? count : weakest;
+}
+
+static void note_removed(const struct point *point, const struct edivisive_options *options,
+	struct tried_list *tried)
+{
+	bool weak = !(point->p < options->p_value);
+	struct tried one = {.index = point->index,
+		.fate = weak ? TRIED_TEST : TRIED_MAGNITUDE,
+		.pvalue = point->p,
+		.mean_before = point->before.mean,
+		.mean_after = point->after.mean};
+
+	if (weak)
+		tried_limit(&one, "p", point->p, options->p_value);
+	else
+		tried_limit(&one, "magnitude", point_magnitude(point), options->magnitude);
+	if (tried)
+		tried_note(tried, &one);
+}
+
+/* The two points whose segments grow with the removal of point k. */
+static size_t removal_steps(size_t n, const struct point *points, size_t count, size_t k)
+{
+	size_t start = k > 0 ? points[k - 1].index : 0;
+	size_t end = k + 3 < count ? points[k + 3].index : n;
+	return end - start + 16 * count;
+}
+
+static size_t merge_points(const double *values, size_t n, struct point *points, size_t count,
+	const struct edivisive_options *options, struct scratch *scratch)
+{
+	while (count > 0) {
+		size_t k = weakest_point(points, count, options);
+		if (k == count || !scratch_spend(scratch, removal_steps(n, points, count, k)))
+			break;
+		note_removed(&points[k], options, scratch_tried(scratch));
+		count--;
+		memmove(points + k, points + k + 1, (count - k) * sizeof(*points));
+		for (size_t i = k; i < count && i <= k + 1; i++)
+			test_point(values, n, points, count, i);
+	}
+	return count;
+}
+
+/* Judges the points that the windows found over the segments between them, and writes those that
+ * stand. */
+static size_t judge_points(const struct window_pass *pass, size_t found,
+	const struct edivisive_options *options, struct scratch *scratch, struct change *out)
+{
+	struct point *points = scratch_take(scratch, found, sizeof(*points));
+	for (size_t k = 0; k < found; k++)
+		points[k].index = pass->found[k];
+	for (size_t k = 0; k < found; k++)
+		test_point(pass->values, pass->n, points, found, k);
+	size_t count = merge_points(pass->values, pass->n, points, found, options, scratch);
+	for (size_t k = 0; k < count; k++) {
+		size_t start = k > 0 ? points[k - 1].index : 0;
+		size_t end = k + 1 < count ? points[k + 1].index : pass->n;
+		out[k] = (struct change){
+			.index = points[k].index,
+			.pvalue = points[k].p,
+			.mean_before = points[k].before.mean,
+			.mean_after = points[k].after.mean,
+			.stddev_before = moments_stddev(points[k].before, 0),
+			.stddev_after = moments_stddev(points[k].after, 0),
+			.count_before = points[k].before.n,
+			.count_after = points[k].after.n,
+			.magnitude = point_magnitude(&points[k]),
+		};
+		describe_step(&out[k], pass->values, NULL, start, points[k].index, end, 0);
+	}
+	return count;
+}
+
+static struct window_pass window_pass_new(const double *values, size_t n,
+	const struct edivisive_options *options, struct scratch *scratch)
+{
+	double p = options->p_value;
+	size_t window = (size_t)options->window;
+	size_t longest = window < n ? window : n;
+	return (struct window_pass){
+		.values = values,
+		.n = n,
+		.window = window,
+		.threshold = p < 0.05  ? 10 * p
+			     : p < 0.5 ? 2 * p
+				       : p,
+		.all_finite = all_finite(values, n),
+		.search = search_new(longest, SEARCH_BEST, scratch),
+		.intervals = scratch_take(scratch, longest, sizeof(struct interval)),
+	};
+}
+
+size_t otava_detect(const struct samples *samples, const struct edivisive_options *options,
+	struct scratch *scratch, struct change *out)
+{
+	size_t n = samples->n;
+	if (n <= 2)
+		return 0;
+	scratch_reset(scratch);
+	double *values = scratch_take(scratch, n, sizeof(double));
+	memcpy(values, samples->values, n * sizeof(double));
+	fill_forward(values, 0, n);
+	fill_back(values, n);
+	struct window_pass pass = window_pass_new(values, n, options, scratch);
+	pass.found = scratch_take(scratch, n, sizeof(size_t));
+	struct progress settled = {0};
+	return judge_points(&pass, detect_windows(&pass, &settled), options, scratch, out);
+}
+
+struct otava_stream *otava_stream_new(const struct edivisive_options *options)
+{
+	struct otava_stream *stream = scratch_resize(NULL, 1, sizeof(*stream));
+	stream->options = *options;
+	return stream;
+}
+
+static void add_values(struct otava_stream *stream, const double *values, size_t n)
+{
+	size_t needed = stream->n + n;
+	if (needed > stream->capacity) {
+		size_t capacity = needed + needed / 2;
+		stream->values = scratch_resize(stream->values, capacity, sizeof(double));
+		stream->found = scratch_resize(stream->found, capacity, sizeof(size_t));
+		stream->capacity = capacity;
+	}
+	if (n > 0)
+		memcpy(stream->values + stream->n, values, n * sizeof(double));
+	fill_forward(stream->values, stream->n, needed);
+	if (stream->missing == stream->n) {
+		while (stream->missing < needed && isnan(stream->values[stream->missing]))
+			stream->missing++;
+		fill_back(stream->values, needed);
+		if (stream->missing < needed)
+			stream->settled = (struct progress){0};
+	}
+	stream->n = needed;
+}
+
+const struct change *otava_stream_append(struct otava_stream *stream, const double *values,
+	size_t n, struct scratch *scratch, size_t *count)
+{
+	add_values(stream, values, n);
+	*count = 0;
+	if (stream->n <= 2)
+		return stream->changes;
+	scratch_reset(scratch);
+	struct window_pass pass =
+		window_pass_new(stream->values, stream->n, &stream->options, scratch);
+	pass.found = stream->found;
+	size_t found = detect_windows(&pass, &stream->settled);
+	if (found > stream->change_capacity) {
+		stream->change_capacity = 2 * found;
+		stream->changes = scratch_resize(stream->changes, 2 * found, sizeof(struct change));
+	}
+	*count = judge_points(&pass, found, &stream->options, scratch, stream->changes);
+	return stream->changes;
+}
+
+/* All segments are judged anew each time, so nothing is kept. */
+void otava_stream_rest(struct otava_stream *stream)
+{
+	struct edivisive_options options = stream->options;
+
+	free(stream->values);
+	free(stream->found);
+	free(stream->changes);
+	*stream = (struct otava_stream){.options = options};
+}
+
+void otava_stream_free(struct otava_stream *stream)
+{
+	free(stream->values);
+	free(stream->found);
+	free(stream->changes);
+	free(stream);
+}

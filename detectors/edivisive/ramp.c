@@ -1,0 +1,337 @@
+/*
+ * Step 8 of the default profile: is what looks like one or two steps a ramp, and is there one where
+ * no step was found?
+ *
+ * A ramp leaves its first level at u and reaches its second at v; with w rising from 0 to 1 between
+ * them it is a regression of y on w, and what it explains is cov(y, w)^2 / var(w), which prefix
+ * sums of y and i y give for any u and v at the cost of a few operations.
+ */
+#include <math.h>
+
+#include "detectors/edivisive/chunk.h"
+#include "detectors/scratch.h"
+
+/* GRID: how many places a ramp's ends are first looked for at. FROM_START: a ramp that begins
+ * before has no first level. */
+enum { GRID = 40, SHORTEST_RAMP = 8, FROM_START = 10 };
+
+/* In variances of a point: what a ramp has to explain beyond one step; what each parameter less is
+ * worth against several, times ln n. And in standard deviations, how far a ramp has risen where it
+ * is visible. */
+static const double ONE_STEP = 20, PARAMETER = 0.5, VISIBLE = 1.2;
+
+/* A trend of its own: among at least so many points, rising by so many deviations of what it
+ * leaves. What p is raised by for the choice of its ends; the cap of the autocorrelation. */
+enum { SHORTEST_TREND = 20, ROUGH = 10 };
+static const double STEEP = 6, LEAST_TREND = 20, TREND_CHOSEN = 40, MOST_REMEMBERED = 0.95;
+/* Among so many points, a rise of less than so many deviations over half of them is no ramp; nor a
+ * step, if it explains so many variances more than that. */
+enum { DRIFT_FROM = 60 };
+static const double FLAT = 4.25, DRIFT = 3;
+/* What not knowing its ends adds to the variance of its levels. */
+static const double ENDS_CHOSEN = 1.3;
+/* Sums of squares below this share of those around zero are rounding. */
+static const double ROUNDING = 1e-26;
+
+struct sums {
+	size_t n;
+	const double *plain, *weighted; /* of y and of i y before each point, y from its mean */
+};
+
+struct ramp {
+	size_t start, end;
+	double explained, rise;
+};
+
+static struct sums sums_of(const double *y, size_t n, double mean, const struct chunk_room *room)
+{
+	double plain = 0, weighted = 0;
+	for (size_t i = 0; i < n; i++) {
+		room->plain[i] = plain;
+		room->weighted[i] = weighted;
+		plain += y[i] - mean;
+		weighted += (double)i * (y[i] - mean);
+	}
+	room->plain[n] = plain;
+	room->weighted[n] = weighted;
+	return (struct sums){.n = n, .plain = room->plain, .weighted = room->weighted};
+}
+
+static struct ramp ramp_between(const struct sums *sums, size_t start, size_t end)
+{
+	double length = (double)(end - start), behind = (double)(sums->n - end);
+	double w = 0.5 * length + behind, ww = behind, wy = sums->plain[sums->n] - sums->plain[end];
+	if (end > start) {
+		double middle = (double)start - 0.5;
+		ww += length / 3 - 1 / (12 * length);
+		wy += (sums->weighted[end] - sums->weighted[start] -
+			      middle * (sums->plain[end] - sums->plain[start])) /
+		      length;
+	}
+	double variance = ww - w * w / (double)sums->n;
+	return (struct ramp){
+		.start = start,
+		.end = end,
+		.explained = variance > 0 ? wy * wy / variance : 0,
+		.rise = variance > 0 ? wy / variance : 0,
+	};
+}
+
+static void search_ramps(
+	const struct sums *sums, size_t from[2], size_t to[2], size_t step, struct ramp *best)
+{
+	for (size_t start = from[0]; start <= from[1]; start += step)
+		for (size_t end = to[0] > start + 1 ? to[0] : start + 1; end <= to[1];
+			end += step) {
+			struct ramp ramp = ramp_between(sums, start, end);
+			if (ramp.explained > best->explained)
+				*best = ramp;
+		}
+}
+
+static struct ramp best_ramp(const struct sums *sums)
+{
+	size_t n = sums->n, step = n / GRID + 1, all[2] = {0, n}, u[2], v[2];
+	struct ramp best = {0};
+	search_ramps(sums, all, all, step, &best);
+	u[0] = best.start > step ? best.start - step : 0;
+	u[1] = best.start + step;
+	v[0] = best.end > step ? best.end - step : 0;
+	v[1] = best.end + step < n ? best.end + step : n;
+	search_ramps(sums, u, v, 1, &best);
+	return best;
+}
+
+/* What constant levels between the steps explain. */
+static double steps_explain(
+	const struct sums *sums, const struct step *steps, size_t count, size_t start)
+{
+	double explained = 0;
+	size_t from = 0;
+	for (size_t k = 0; k <= count; k++) {
+		size_t to = k < count ? steps[k].tau - start : sums->n;
+		double sum = sums->plain[to] - sums->plain[from];
+		explained += sum * sum / (double)(to - from);
+		from = to;
+	}
+	return explained;
+}
+
+/* Where a ramp fits better than the step in its middle, one of a length that is a power of two does
+ * so too; that is soon seen. */
+static bool may_be_ramp(const struct sums *sums, size_t tau, double by_step)
+{
+	for (size_t half = SHORTEST_RAMP / 2; half < sums->n; half *= 2) {
+		size_t start = tau > half ? tau - half : 0;
+		size_t end = tau + half < sums->n ? tau + half : sums->n;
+		if (ramp_between(sums, start, end).explained > by_step)
+			return true;
+	}
+	return false;
+}
+
+/* The place in `sums` of the best single step. */
+static size_t best_step(const struct sums *sums)
+{
+	struct ramp best = {0};
+	for (size_t tau = LEAST_SIDE; tau + LEAST_SIDE <= sums->n; tau++) {
+		struct ramp step = ramp_between(sums, tau, tau);
+		if (step.explained > best.explained)
+			best = step;
+	}
+	return best.start;
+}
+
+/* A ramp stands where it has risen out of the noise; one that was there from the start, where a
+ * step fits it best. */
+static size_t visible_from(const struct ramp *ramp, double variance)
+{
+	double length = (double)(ramp->end - ramp->start);
+	double visible = VISIBLE * sqrt(variance) / (fabs(ramp->rise) / length);
+	return ramp->start + (size_t)fmin(visible, length / 2);
+}
+
+static size_t place_of(const struct sums *sums, const struct ramp *ramp, double variance)
+{
+	return ramp->start < FROM_START ? best_step(sums) : visible_from(ramp, variance);
+}
+
+/* How far up the ramp a point of n is: 0 before, 1 behind. */
+static double share_of(const struct ramp *ramp, size_t i)
+{
+	if (i < ramp->start)
+		return 0;
+	if (i >= ramp->end)
+		return 1;
+	return ((double)(i - ramp->start) + 0.5) / (double)(ramp->end - ramp->start);
+}
+
+/* What a ramp leaves of n points: the sum of squares, and the lag-1 autocorrelation. */
+struct residuals {
+	double squares, correlation;
+};
+
+static struct residuals residuals_of(const double *y, size_t n, const struct ramp *ramp)
+{
+	double mean = moments_of(y, n).mean, share = 0, before = 0, lagged = 0;
+	struct residuals left = {0};
+	for (size_t i = 0; i < n; i++)
+		share += share_of(ramp, i) / (double)n;
+	for (size_t i = 0; i < n; i++) {
+		double rest = y[i] - mean - ramp->rise * (share_of(ramp, i) - share);
+		left.squares += rest * rest;
+		lagged += i > 0 ? rest * before : 0;
+		before = rest;
+	}
+	left.correlation = left.squares > 0 ? lagged / left.squares : 0;
+	return left;
+}
+
+/* The lag-1 autocorrelation of what a ramp leaves of n points, corrected for its bias and
+ * lowered by a quarter of its standard error. */
+static double memory_of(const struct residuals *left, double n)
+{
+	double r = left->correlation;
+	r += (4 + 3 * fmax(r, 0)) / n - 0.25 / sqrt(n);
+	return fmin(fmax(r, 0), MOST_REMEMBERED);
+}
+
+static double freedom_of(double r, double n)
+{
+	return r > 0 ? fmax(2, n * (1 - r) / (1 + r) - 4) : n - 4;
+}
+
+/* p of a ramp whose ends were chosen, with the memory of what it leaves. */
+static double trend_p(const struct ramp *ramp, struct residuals left, double n)
+{
+	double r = memory_of(&left, n), df = freedom_of(r, n);
+	double variance = left.squares / (n - 4) * (1 + r) / (1 - r);
+	double t = variance > 0 ? sqrt(ramp->explained / variance) : HUGE_VAL;
+	return fmin(1, TREND_CHOSEN * (1 + 8 * log(n)) * student_two_sided(t, df));
+}
+
+/* The ramp among n points from `start` on, with the levels that fit them best. They are those of
+ * a regression of y on the shares w: y = from + (to - from) w. */
+static struct slope slope_of(
+	const struct chunk *chunk, size_t start, size_t n, const struct ramp *ramp)
+{
+	const double *y = chunk->y + start;
+	double mean = moments_of(y, n).mean, share = 0, squares = 0, m = (double)n;
+	for (size_t i = 0; i < n; i++)
+		share += share_of(ramp, i) / m;
+	for (size_t i = 0; i < n; i++) {
+		double apart = share_of(ramp, i) - share;
+		squares += apart * apart;
+	}
+	struct residuals left = residuals_of(y, n, ramp);
+	double r = memory_of(&left, m), variance = 0;
+	if (n > 4 && squares > 0)
+		variance = ENDS_CHOSEN * left.squares / (m - 4) * (1 + r) / (1 - r);
+	double rest = 1 - share, per_square = squares > 0 ? variance / squares : 0;
+	return (struct slope){
+		.start = start + ramp->start,
+		.end = start + (ramp->end < n ? ramp->end : n),
+		.from = mean - ramp->rise * share,
+		.to = mean + ramp->rise * rest,
+		.from_variance = variance / m + per_square * share * share,
+		.to_variance = variance / m + per_square * rest * rest,
+		.covariance = variance / m - per_square * share * rest,
+		.df = n > 4 ? freedom_of(r, m) : 0,
+	};
+}
+
+/* Whether some ramp of a few on a rough grid explains half of what a trend has to, `least`
+ * variances of a point. Most segments have none, and that is soon seen. */
+static bool may_be_trend(const struct sums *sums, double squares, double least)
+{
+	size_t n = sums->n, step = n / ROUGH + 1, all[2] = {0, n};
+	struct ramp best = {0};
+	search_ramps(sums, all, all, step, &best);
+	return 2 * best.explained * (double)n >= least * (squares - best.explained);
+}
+
+bool chunk_trend(const struct chunk *chunk, const struct chunk_room *room, size_t start, size_t end,
+	struct step *out)
+{
+	size_t n = end - start;
+	if (n < SHORTEST_TREND)
+		return false;
+	const double *y = chunk->y + start;
+	struct moments all = moments_of(y, n);
+	struct sums sums = sums_of(y, n, all.mean, room);
+	if (!may_be_trend(&sums, all.squares, LEAST_TREND))
+		return false;
+	struct ramp ramp = best_ramp(&sums);
+	if (ramp.end - ramp.start < SHORTEST_RAMP || ramp.explained <= 0)
+		return false;
+	struct residuals left = residuals_of(y, n, &ramp);
+	double size = left.squares, level = all.mean + chunk->shift;
+	if (size <= ROUNDING * (double)n * (level * level + ramp.rise * ramp.rise))
+		left = (struct residuals){0};
+	double deviation = sqrt(left.squares / (double)(n - 4));
+	double p = trend_p(&ramp, left, (double)n);
+	if (!(p < chunk->options.p_value) || fabs(ramp.rise) < STEEP * deviation)
+		return false;
+	if ((start > 0 && ramp.start < REFINE_REACH) ||
+		(end < chunk->n && ramp.end + REFINE_REACH > n))
+		return false;
+	size_t at = visible_from(&ramp, deviation * deviation);
+	at = at < LEAST_SIDE ? LEAST_SIDE : at > n - LEAST_SIDE ? n - LEAST_SIDE : at;
+	*out = (struct step){.tau = start + at,
+		.p = p,
+		.delta = ramp.rise,
+		.ramp = true,
+		.slope = slope_of(chunk, start, n, &ramp)};
+	return true;
+}
+
+struct slope chunk_slope(
+	const struct chunk *chunk, const struct chunk_room *room, size_t start, size_t end)
+{
+	double mean = moments_of(chunk->y + start, end - start).mean;
+	struct sums sums = sums_of(chunk->y + start, end - start, mean, room);
+	struct ramp ramp = best_ramp(&sums);
+	return slope_of(chunk, start, sums.n, &ramp);
+}
+
+bool chunk_drifts(const struct chunk *chunk, const struct chunk_room *room, size_t start,
+	const struct step *step, size_t end)
+{
+	size_t n = end - start;
+	if (n < DRIFT_FROM)
+		return false;
+	struct moments all = moments_of(chunk->y + start, n);
+	struct sums sums = sums_of(chunk->y + start, n, all.mean, room);
+	double by_step = steps_explain(&sums, step, 1, start);
+	if (!may_be_ramp(&sums, step->tau - start, by_step))
+		return false;
+	struct ramp ramp = best_ramp(&sums);
+	double variance = (all.squares - ramp.explained) / (double)(n - 1);
+	return 2 * (ramp.end - ramp.start) >= n && ramp.explained > by_step + DRIFT * variance &&
+	       ramp.rise * ramp.rise < FLAT * FLAT * variance;
+}
+
+size_t chunk_ramp(const struct chunk *chunk, const struct chunk_room *room, size_t start,
+	const struct step *steps, size_t count, size_t end, struct slope *slope)
+{
+	size_t cap = 2 * (size_t)chunk->options.window, last = steps[count - 1].tau;
+	start = steps[0].tau - start > cap ? steps[0].tau - cap : start;
+	end = end - last > cap ? last + cap : end;
+	size_t length = end - start, fine = 2 * (length / GRID + 2);
+	if (!scratch_spend(room->scratch, 4 * length))
+		return 0;
+	struct moments all = moments_of(chunk->y + start, end - start);
+	struct sums sums = sums_of(chunk->y + start, end - start, all.mean, room);
+	double by_steps = steps_explain(&sums, steps, count, start);
+	if (count == 1 && !may_be_ramp(&sums, steps[0].tau - start, by_steps))
+		return 0;
+	if (!scratch_spend(room->scratch, 12 * (fine * fine + GRID * GRID + length)))
+		return 0;
+	struct ramp ramp = best_ramp(&sums);
+	double n = (double)sums.n, variance = (all.squares - ramp.explained) / (n - 1);
+	double margin = count == 1 ? ONE_STEP : -PARAMETER * log(n) * (2 * (double)count - 3);
+	if (ramp.end - ramp.start < SHORTEST_RAMP || ramp.explained <= by_steps + margin * variance)
+		return 0;
+	*slope = slope_of(chunk, start, sums.n, &ramp);
+	return start + place_of(&sums, &ramp, variance);
+}

@@ -1,0 +1,80 @@
+/*
+ * Series that are too short for the test of two segments, which has to allow for memory that so
+ * few points cannot show: what `kernel` and `modes` both see, and Student's test does not deny, is
+ * a change. docs/algorithms.md, 2.6.
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "detectors/edivisive/chunk.h"
+#include "detectors/edivisive/internal.h"
+#include "detectors/kernel.h"
+#include "detectors/modes.h"
+
+enum { SHORT = 25, AGREED = 2 };
+static const double MOST_CORRELATED = 0.9;
+static const struct kernel_options kernel_options = {.penalty = 1, .min_size = LEAST_SIDE};
+static const struct modes_options modes_options = {.window = 5, .modes = 6, .apart = 0.02};
+
+/* Places that both detectors find, as the first of them has them. */
+static size_t agreed_places(const struct samples *samples, size_t places[SHORT])
+{
+	struct change ours[SHORT], theirs[SHORT];
+	struct scratch *scratch = scratch_new();
+	size_t count = kernel_detector.detect(samples, &kernel_options, scratch, ours);
+	size_t others = modes_detector.detect(samples, &modes_options, scratch, theirs), agreed = 0;
+	scratch_free(scratch);
+	for (size_t i = 0; i < count; i++)
+		for (size_t j = 0; j < others; j++)
+			if (theirs[j].index <= ours[i].index + AGREED &&
+				ours[i].index <= theirs[j].index + AGREED) {
+				places[agreed++] = ours[i].index;
+				break;
+			}
+	return agreed;
+}
+
+static double lagged_products(const double *y, struct moments side)
+{
+	double sum = 0;
+	for (size_t i = 1; i < side.n; i++)
+		sum += (y[i] - side.mean) * (y[i - 1] - side.mean);
+	return sum;
+}
+
+/* Student's test with a common variance, inflated where the values remember the one before. */
+static double p_of(const double *y, size_t start, size_t tau, size_t end)
+{
+	struct moments before = moments_of(y + start, tau - start);
+	struct moments after = moments_of(y + tau, end - tau);
+	double within = before.squares + after.squares, df = (double)(end - start - 2);
+	double shares = 1 / (double)before.n + 1 / (double)after.n;
+	if (within <= 0)
+		return 1;
+	double r = (lagged_products(y + start, before) + lagged_products(y + tau, after)) / within;
+	r = fmin(fmax(r, 0), MOST_CORRELATED);
+	double variance = within / df * shares * (1 + r) / (1 - r);
+	return student_two_sided((after.mean - before.mean) / sqrt(variance), df);
+}
+
+size_t chunk_short(const struct chunk *chunk, struct step *steps)
+{
+	size_t places[SHORT], n = chunk->n, found = 0;
+	double values[SHORT];
+	if (n < 2 * LEAST_SIDE || n >= SHORT)
+		return 0;
+	for (size_t i = 0; i < n; i++)
+		values[i] = chunk->x[i] + chunk->shift;
+	const struct samples samples = {.values = values, .n = n};
+	size_t count = agreed_places(&samples, places);
+	for (size_t i = 0; i < count; i++) {
+		size_t start = i > 0 ? places[i - 1] : 0, end = i + 1 < count ? places[i + 1] : n;
+		double p = p_of(chunk->y, start, places[i], end);
+		double magnitude = change_magnitude(
+			moments_of(chunk->y + start, places[i] - start).mean + chunk->shift,
+			moments_of(chunk->y + places[i], end - places[i]).mean + chunk->shift);
+		if (p < chunk->options.p_value && magnitude > chunk->options.magnitude)
+			steps[found++] = (struct step){.tau = places[i], .p = p};
+	}
+	return found;
+}

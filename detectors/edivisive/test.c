@@ -1,0 +1,377 @@
+/*
+ * Steps 3 and 4 of the default profile: is the difference between two neighbouring segments more
+ * than chance?
+ *
+ * A Welch test whose variances lean towards the pooled one (short sides know little of their own),
+ * with the variance of the means inflated by what the residuals' lag-1 autocorrelation says, and
+ * the p-value raised for the split having been chosen as the best of many. On top of it a rank test
+ * on the unclipped values has to agree, which distrusts differences that a few extreme values make.
+ */
+#include <math.h>
+
+#include "detectors/edivisive/chunk.h"
+#include "detectors/edivisive/internal.h"
+#include "detectors/edivisive/pairs.h"
+#include "detectors/stats.h"
+
+/* How many points of prior the pooled variance is worth, and the cap of the autocorrelation. */
+static const double PRIOR = 40, MOST_CORRELATED = 0.9, MOST_ALTERNATING = -0.8;
+/* The square root of what the latter gains. */
+static const double MOST_GAIN = 3;
+/* Sums of squares below this share of those around zero are rounding. */
+static const double ROUNDING = 1e-26;
+/* Sums of squares of at least this share of the chunk's are right to some ten digits as differences
+ * of prefix sums. */
+static const double MUCH = 1e-5;
+
+/* The share of values that repeat the one before, and how near to 0 and 1 the chances are that
+ * they are drawn from then. */
+static const double REPEATED = 0.6, KEPT = 0.05;
+
+/* Where the sides begin. */
+struct place {
+	const struct chunk *chunk;
+	const struct prefix *prefix;
+	size_t start;
+};
+
+/* The two sides of a split in short. */
+struct sides {
+	struct moments before, after;
+	double total; /* points in both */
+	double delta;
+	double between; /* n1 n2 / N delta^2 */
+	double within;  /* sum of squares within both */
+};
+
+void chunk_add_up(const struct chunk *chunk, const struct prefix *prefix)
+{
+	const double *y = chunk->y;
+	double sum = 0, squares = 0, products[LAGS] = {0};
+	for (size_t i = 0; i <= chunk->n; i++) {
+		prefix->sum[i] = sum;
+		prefix->squares[i] = squares;
+		prefix->products[0][i] = products[0];
+		prefix->products[1][i] = products[1];
+		if (i == chunk->n)
+			break;
+		sum += y[i];
+		squares += y[i] * y[i];
+		products[0] += i + 1 < chunk->n ? y[i] * y[i + 1] : 0;
+		products[1] += i + 2 < chunk->n ? y[i] * y[i + 2] : 0;
+	}
+}
+
+/* The moments of a side from the prefix sums, or where those have lost digits to other points of
+ * the chunk, from its values. */
+static struct moments add_up(
+	const struct chunk *chunk, const struct prefix *prefix, size_t start, size_t end)
+{
+	double sum = prefix->sum[end] - prefix->sum[start], n = (double)(end - start);
+	struct moments side = {.n = end - start, .mean = sum / n};
+	side.squares = prefix->squares[end] - prefix->squares[start] - sum * side.mean;
+	if (side.squares >= MUCH * prefix->squares[chunk->n])
+		return side;
+	return moments_of(chunk->y + start, end - start);
+}
+
+static struct moments side_of(
+	const struct chunk *chunk, const struct prefix *prefix, size_t start, size_t end)
+{
+	struct moments side = add_up(chunk, prefix, start, end);
+	double level = side.mean + chunk->shift;
+	if (side.squares <= ROUNDING * (side.squares + (double)side.n * level * level))
+		side.squares = 0;
+	return side;
+}
+
+static struct sides sides_of(const struct chunk *chunk, const struct prefix *prefix, size_t start,
+	size_t tau, size_t end)
+{
+	struct sides sides = {
+		.before = side_of(chunk, prefix, start, tau),
+		.after = side_of(chunk, prefix, tau, end),
+		.total = (double)(end - start),
+	};
+	double n1 = (double)sides.before.n, n2 = (double)sides.after.n;
+	double level1 = sides.before.mean + chunk->shift, level2 = sides.after.mean + chunk->shift;
+	sides.delta = sides.after.mean - sides.before.mean;
+	sides.between = n1 * n2 / sides.total * sides.delta * sides.delta;
+	if (sides.between <= ROUNDING * (n1 * level1 * level1 + n2 * level2 * level2))
+		sides.between = sides.delta = 0;
+	sides.within = sides.before.squares + sides.after.squares;
+	return sides;
+}
+
+static double moderated_variance(const struct sides *sides, struct moments side)
+{
+	double pooled = sides->within / (sides->total - 2);
+	return (side.squares + PRIOR * pooled) / ((double)side.n + PRIOR - 1);
+}
+
+/* The difference in units of its error, given the variances of the two means, and its degrees of
+ * freedom. */
+static struct ttest welch_t(const struct sides *sides, double error1, double error2, double most_df)
+{
+	double error = error1 + error2;
+	if (sides->delta == 0)
+		return (struct ttest){.t = 0, .df = most_df};
+	if (error == 0)
+		return (struct ttest){.t = HUGE_VAL, .df = most_df};
+	double share1 = error1 / error, share2 = error2 / error;
+	double f1 = (double)sides->before.n + PRIOR - 1, f2 = (double)sides->after.n + PRIOR - 1;
+	double df = 1 / (share1 * share1 / f1 + share2 * share2 / f2);
+	return (struct ttest){.t = sides->delta / sqrt(error), .df = df < most_df ? df : most_df};
+}
+
+static struct ttest plain_t(const struct sides *sides)
+{
+	double error1 = moderated_variance(sides, sides->before) / (double)sides->before.n;
+	double error2 = moderated_variance(sides, sides->after) / (double)sides->after.n;
+	return welch_t(sides, error1, error2, sides->total - 2);
+}
+
+/* From here on p is at most 0.1 with df degrees of freedom, df >= 2; a little beyond the quantile.
+ */
+static double surely_relaxed(double df)
+{
+	return 1.6449 + 1.53 / df + 2.5 / (df * df);
+}
+
+bool relaxed_test(const struct chunk *chunk, const struct prefix *prefix, size_t start, size_t tau,
+	size_t end)
+{
+	struct sides sides = sides_of(chunk, prefix, start, tau, end);
+	struct ttest test = plain_t(&sides);
+	return fabs(test.t) >= surely_relaxed(test.df) ||
+	       student_at_most(test.t, test.df, RELAXED_P);
+}
+
+/* Sum of products of deviations from the mean `lag` points apart. */
+static double lagged_products(const double *y, size_t n, double mean, size_t lag)
+{
+	double lanes[4] = {0};
+	size_t i = 0;
+	for (; i + lag + 4 <= n; i += 4)
+		for (size_t lane = 0; lane < 4; lane++)
+			lanes[lane] += (y[i + lane] - mean) * (y[i + lane + lag] - mean);
+	for (; i + lag < n; i++)
+		lanes[0] += (y[i] - mean) * (y[i + lag] - mean);
+	return (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
+}
+
+/* The same for [start, start + side.n) from the prefix sums. */
+static double products_of(
+	const struct prefix *prefix, size_t start, const struct moments *side, size_t lag)
+{
+	if (side->n <= lag)
+		return 0;
+	size_t count = side->n - lag, end = start + side->n;
+	const double *sum = prefix->sum, *products = prefix->products[lag - 1];
+	double ends = sum[start + count] - sum[start] + (sum[end] - sum[start + lag]);
+	return products[start + count] - products[start] +
+	       side->mean * ((double)count * side->mean - ends);
+}
+
+/* Autocorrelation within the sides at that lag. */
+static double correlation(const struct sides *sides, const struct place *place, size_t lag)
+{
+	if (sides->within == 0)
+		return 0;
+	size_t n1 = sides->before.n, n2 = sides->after.n;
+	if (sides->within >= MUCH * place->prefix->squares[place->chunk->n])
+		return (products_of(place->prefix, place->start, &sides->before, lag) +
+			       products_of(place->prefix, place->start + n1, &sides->after, lag)) /
+		       sides->within;
+	const double *y = place->chunk->y + place->start;
+	return (lagged_products(y, n1, sides->before.mean, lag) +
+		       lagged_products(y + n1, n2, sides->after.mean, lag)) /
+	       sides->within;
+}
+
+/* Lag-1 autocorrelation, corrected for its bias and lowered by a quarter of its standard error. */
+static double memory_of(const struct sides *sides, double r)
+{
+	r += (2 + 3 * fmax(r, 0)) / sides->total;
+	r -= 0.25 / sqrt(sides->total);
+	return fmin(fmax(r, 0), MOST_CORRELATED);
+}
+
+/*
+ * By how much the variance of a mean shrinks where values alternate, from one to the next or in
+ * pairs: they even out. Only what stands out from chance counts, and less by a standard error.
+ */
+static double evening(const struct sides *sides, const struct place *place, double r)
+{
+	double error = 1 / sqrt(sides->total), least = fmin(r, correlation(sides, place, 2));
+	if (least > -3.5 * error)
+		return 1;
+	least = fmax(least + error, MOST_ALTERNATING);
+	return (1 + least) / (1 - least);
+}
+
+/* By how much the variance of a mean of n values grows with an autocorrelation of r^lag. */
+static double inflation(double r, size_t n)
+{
+	if (r == 0)
+		return 1;
+	double count = (double)n, rest = 1 - r;
+	return fmax(1, (1 + r) / rest - 2 * r * (1 - pow(r, count)) / (count * rest * rest));
+}
+
+/* p of the test, raised for the choice of the split; 1 where it is not below `limit`. What values
+ * even out goes to *even. */
+static double calibrated_p(
+	const struct sides *sides, const struct place *place, double limit, double *even)
+{
+	double n = sides->total, most_df = n - 2, chosen_of = fmax(1, fmin(1 + 8 * log(n), n - 3));
+	*even = 1;
+	if (!student_can_be(MOST_GAIN * plain_t(sides).t, limit / chosen_of))
+		return 1;
+	double raw = correlation(sides, place, 1), r = memory_of(sides, raw);
+	double g1 = inflation(r, sides->before.n), g2 = inflation(r, sides->after.n);
+	if (g1 > 1 || g2 > 1)
+		most_df = fmin(most_df, fmax(2, n * (1 - r) / (1 + r) - 2));
+	*even = evening(sides, place, raw);
+	double error1 = moderated_variance(sides, sides->before) * g1 / (double)sides->before.n;
+	double error2 = moderated_variance(sides, sides->after) * g2 / (double)sides->after.n;
+	struct ttest test = welch_t(sides, *even * error1, *even * error2, most_df);
+	if (!student_can_be(test.t, limit / chosen_of))
+		return 1;
+	double p = chosen_of * student_two_sided(test.t, test.df);
+	return p < limit ? p : 1;
+}
+
+/* Step 4, on the W points to either side of tau. */
+static bool ranks_agree(
+	const struct chunk *chunk, size_t start, size_t tau, size_t end, double even)
+{
+	size_t window = (size_t)chunk->options.window;
+	start = tau - start > window ? tau - window : start;
+	end = end - tau > window ? tau + window : end;
+	double n1 = (double)(tau - start), n2 = (double)(end - tau), n = n1 + n2;
+	double sum = sum_signs(chunk->x + start, tau - start, chunk->x + tau, end - tau);
+	double z = fabs(sum) / sqrt(even * n1 * n2 * (n + 1) / 3);
+	double most = sqrt(3 * n1 * n2 / (n + 1));
+	double share = fmin(n1, n2) <= 3 && chunk->excursion == 0 ? 1
+		       : fmin(n1, n2) <= 3                        ? 0.9
+								  : 0.93;
+	double need = fmax(2.3, fmin(3, share * most));
+	return z >= need * (1 - 1e-9);
+}
+
+/* Whether most values repeat the one before. */
+static bool repeats(const double *x, size_t n)
+{
+	size_t equal = 0;
+	for (size_t i = 1; i < n; i++)
+		equal += x[i] <= x[i - 1] && x[i] >= x[i - 1];
+	return (double)equal >= REPEATED * (double)(n - 1);
+}
+
+static double log_beta(double a, double b)
+{
+	int sign; /* lgamma would write a global one */
+
+	return lgamma_r(a + KEPT, &sign) + lgamma_r(b + KEPT, &sign) -
+	       lgamma_r(a + b + 2 * KEPT, &sign);
+}
+
+static size_t count_above(const double *x, size_t n, double level)
+{
+	size_t above = 0;
+	for (size_t i = 0; i < n; i++)
+		above += x[i] > level;
+	return above;
+}
+
+/*
+ * Of values that know few levels, and mostly repeat one: p is never less than the odds that the
+ * two sides have one chance of being high against their having one each, chances being drawn from
+ * Beta(KEPT, KEPT). Two ones after fifty zeros leave no variance, and are no proof.
+ */
+static double least_p(
+	const struct chunk *chunk, size_t start, size_t tau, size_t end, const struct sides *sides)
+{
+	const double *x = chunk->x;
+	double n1 = (double)(tau - start), n2 = (double)(end - tau);
+	double middle = 0.5 * (sides->before.mean + sides->after.mean);
+	if (!repeats(x + tau, end - tau) || !repeats(x + start, tau - start))
+		return 0;
+	double high1 = (double)count_above(x + start, tau - start, middle);
+	double high2 = (double)count_above(x + tau, end - tau, middle);
+	double odds = log_beta(high1 + high2, n1 - high1 + n2 - high2) + log_beta(0, 0) -
+		      log_beta(high1, n1 - high1) - log_beta(high2, n2 - high2);
+	return fmin(1, exp(odds));
+}
+
+struct step chunk_test(const struct chunk *chunk, const struct prefix *prefix, size_t start,
+	size_t tau, size_t end)
+{
+	size_t cap = 2 * (size_t)chunk->options.window;
+	start = tau - start > cap ? tau - cap : start;
+	end = end - tau > cap ? tau + cap : end;
+	struct sides sides = sides_of(chunk, prefix, start, tau, end);
+	struct step step = {
+		.tau = tau,
+		.p = 1,
+		.delta = sides.delta,
+		.strength = sides.between,
+		.magnitude = change_magnitude(
+			sides.before.mean + chunk->shift, sides.after.mean + chunk->shift),
+	};
+	if (sides.before.n < 2 || sides.after.n < 2)
+		return step;
+	double even, limit = chunk->options.p_value;
+	struct place place = {chunk, prefix, start};
+	double p = calibrated_p(&sides, &place, limit, &even);
+	if (p < 1 && ranks_agree(chunk, start, tau, end, even)) {
+		p = fmax(p, least_p(chunk, start, tau, end, &sides));
+		step.p = p < limit ? p : 1;
+	}
+	return step;
+}
+
+struct opinion chunk_opinion(const struct chunk *chunk, const struct prefix *prefix, size_t start,
+	size_t tau, size_t end)
+{
+	size_t cap = 2 * (size_t)chunk->options.window;
+	start = tau - start > cap ? tau - cap : start;
+	end = end - tau > cap ? tau + cap : end;
+	struct sides sides = sides_of(chunk, prefix, start, tau, end);
+	struct place place = {chunk, prefix, start};
+	struct opinion opinion = {
+		.p = 1,
+		.before = ldexp(sides.before.mean + chunk->shift, -chunk->exponent),
+		.after = ldexp(sides.after.mean + chunk->shift, -chunk->exponent),
+	};
+	double even;
+	if (sides.before.n < 2 || sides.after.n < 2)
+		return opinion;
+	opinion.p = fmin(1, calibrated_p(&sides, &place, HUGE_VAL, &even));
+	opinion.agrees = ranks_agree(chunk, start, tau, end, even);
+	return opinion;
+}
+
+size_t chunk_best_place(const struct chunk *chunk, size_t start, size_t tau, size_t end)
+{
+	size_t cap = 2 * (size_t)chunk->options.window;
+	start = tau - start > cap ? tau - cap : start;
+	end = end - tau > cap ? tau + cap : end;
+	size_t from =
+		tau - start > REFINE_REACH + LEAST_SIDE ? tau - REFINE_REACH : start + LEAST_SIDE;
+	size_t to = end - tau > REFINE_REACH + LEAST_SIDE ? tau + REFINE_REACH : end - LEAST_SIDE;
+	const double *y = chunk->y;
+	double mean = moments_of(y + start, end - start).mean, sum = 0, most = -1;
+	size_t best = tau;
+	for (size_t i = start; i < from; i++)
+		sum += y[i] - mean;
+	for (size_t at = from; at <= to; sum += y[at] - mean, at++) {
+		double explained = sum * sum / ((double)(at - start) * (double)(end - at));
+		if (explained > most) {
+			most = explained;
+			best = at;
+		}
+	}
+	return best;
+}

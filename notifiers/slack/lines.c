@@ -1,0 +1,412 @@
+/*
+ * Builds each line from escaped text, and replaces characters that Slack would read as markup.
+ */
+#include "notifiers/slack/lines.h"
+
+#include <string.h>
+
+#include "agent/core/utf8.h"
+#include "agent/core/when.h"
+
+enum {
+	METRIC = 400,
+	UNIT = 60,
+	COMMIT = 100,
+	LINKS = 500,
+	ATTRIBUTES = 200,
+	BASIS = 500,
+	MEMBER = 150,
+	CROWD = 800, /* a crowd with its worst */
+};
+
+static const char ellipsis[] = "…";
+
+static bool is_word(char c)
+{
+	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/* Whether the underscore is within a word, as in http_requests, where it begins and ends nothing.
+ */
+static bool within_word(const char *text, size_t at)
+{
+	size_t before = at, after = at;
+
+	while (before > 0 && text[before] == '_')
+		before--;
+	while (text[after] == '_')
+		after++;
+	return is_word(text[before]) && is_word(text[after]);
+}
+
+static bool is_emoji_part(char c)
+{
+	return is_word(c) || (unsigned char)c >= 0x80 || (c && strchr("_-+'", c));
+}
+
+/* Whether the colon begins what may be an emoji, like :100:, whose second colon may be one that
+ * follows the text; or what is an address behind it. The time of day is neither. */
+static bool telling_colon(const char *text, size_t at)
+{
+	const char *name = text + at + 1;
+	size_t length = 0;
+
+	while (is_emoji_part(name[length]))
+		length++;
+	if (strncmp(name, "//", 2) == 0)
+		return true;
+	if (length == 0 || (name[length] && name[length] != ':'))
+		return false;
+	return strspn(name, "0123456789") < length || at == 0 || text[at - 1] < '0' ||
+	       text[at - 1] > '9';
+}
+
+/* What stands for the character, so that it is no markup; NULL: itself. There is no escape for
+ * these in mrkdwn, so they become others that look like them. */
+static const char *unmarked(const char *text, size_t at)
+{
+	switch (text[at]) {
+	case '*': return "\u2217";
+	case '~': return "\u223c";
+	case '`': return "\u02cb";
+	case '_': return within_word(text, at) ? NULL : "\u02cd";
+	case ':': return telling_colon(text, at) ? "\u2236" : NULL;
+	case '>': return at == 0 ? "\u203a" : NULL; /* a quotation */
+	default: return NULL;
+	}
+}
+
+static const char *entity(char c)
+{
+	return c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '>' ? "&gt;" : NULL;
+}
+
+static void escaped(struct buf *out, const char *text, size_t most, bool address)
+{
+	size_t begin = out->length, cut = begin, at = 0;
+	struct buf clean = {0};
+
+	text_clean(&clean, text, most);
+	while (at < clean.length) {
+		size_t length = utf8_length(clean.data + at, clean.length - at);
+		const char *other = address ? NULL : unmarked(clean.data, at);
+
+		other = other ? other : entity(clean.data[at]);
+		buf_append(out, other ? other : clean.data + at, other ? strlen(other) : length);
+		at += length;
+		if (out->length - begin <= most - (sizeof ellipsis - 1))
+			cut = out->length;
+		if (out->length - begin > most) {
+			out->length = cut;
+			buf_text(out, ellipsis);
+			break;
+		}
+	}
+	buf_free(&clean);
+}
+
+void slack_escaped(struct buf *out, const char *text, size_t most)
+{
+	escaped(out, text, most, false);
+}
+
+/* The token takes seconds, and its text no other characters than these. */
+void slack_date(struct buf *out, int64_t time, bool day)
+{
+	int64_t seconds = time / 1000 - (time % 1000 < 0 ? 1 : 0);
+	char when[WHEN_TEXT];
+
+	buf_printf(out, "<!date^%lld^{date_short_pretty}%s|%s>", (long long)seconds,
+		day ? "" : " {time}", when_format(time, when));
+}
+
+const struct text_style slack_style = {slack_escaped, slack_date};
+
+void slack_test_line(struct buf *out, const struct announcement *item)
+{
+	buf_char(out, '*');
+	slack_escaped(out, item->test, SLACK_NAME);
+	buf_char(out, '*');
+	if (announcement_extras(item)->common) {
+		buf_char(out, ' ');
+		slack_escaped(out, announcement_extras(item)->common, SLACK_COMMON);
+	}
+}
+
+static void basis(struct buf *out, const struct announcement *item)
+{
+	struct buf text = {0};
+
+	text_basis(&text, item);
+	if (text.length > 0)
+		slack_escaped(out, text.data, BASIS);
+	buf_free(&text);
+}
+
+/* The unit is from outside, as all names are. */
+static void recovery(struct buf *out, const struct announcement *item)
+{
+	struct buf text = {0};
+
+	text_recovery(&text, item);
+	slack_escaped(out, text.data, SLACK_NAME);
+	buf_free(&text);
+}
+
+/* A crowd has no levels. */
+static void crowd(struct buf *out, const struct announcement *item)
+{
+	text_crowd(out, item, &slack_style);
+	if (announcement_extras(item)->folded)
+		text_size(out, &item->change);
+	else
+		text_percent(out, &item->change);
+	basis(out, item);
+	text_crowd_shared(out, item, &slack_style);
+}
+
+static void single(struct buf *out, const struct announcement *item, size_t most)
+{
+	slack_escaped(out, item->metric, most);
+	buf_text(out, ": ");
+	text_size(out, &item->change);
+	basis(out, item);
+	buf_text(out, "  ");
+	text_levels(out, &item->change, "→");
+	if (item->unit) {
+		buf_char(out, ' ');
+		slack_escaped(out, item->unit, UNIT);
+	}
+	text_course(out, item, &slack_style);
+}
+
+static void ended(struct buf *out, const struct announcement *item)
+{
+	if (item->over.time == 0)
+		return;
+	buf_text(out, ", ");
+	recovery(out, item);
+}
+
+/* The worst of a crowd as far as there is room, and how to list the others. */
+static void members(struct buf *out, const struct announcement *item, size_t begin)
+{
+	struct buf line = {0}, rest = {0};
+	size_t shown = 0;
+
+	for (; shown < CROWD_WORST && shown < item->members; shown++) {
+		buf_clear(&line);
+		buf_text(&line, "\n• ");
+		single(&line, announcement_extras(item)->folded[shown], MEMBER);
+		if (out->length + line.length - begin > CROWD)
+			break;
+		buf_append(out, line.data, line.length);
+	}
+	text_crowd_rest(&rest, item, shown, &slack_style);
+	buf_printf(out, "\n• %s: `", rest.data);
+	buf_clear(&rest);
+	text_command(&rest, item);
+	slack_escaped(out, rest.data, SLACK_NAME);
+	buf_text(out, "` lists all");
+	buf_free(&line);
+	buf_free(&rest);
+}
+
+void slack_item_line(struct buf *out, const struct announcement *item)
+{
+	int verdict = announcement_verdict(item);
+	size_t begin = out->length;
+
+	buf_text(out, verdict > 0   ? "\n:red_circle: "
+		      : verdict < 0 ? "\n:large_blue_circle: "
+				    : "\n:white_circle: ");
+	if (item->members > 0)
+		crowd(out, item);
+	else
+		single(out, item, METRIC);
+	ended(out, item);
+	if (announcement_extras(item)->folded)
+		members(out, item, begin);
+}
+
+void slack_recovery_line(struct buf *out, const struct announcement *item)
+{
+	buf_text(out,
+		announcement_verdict(item) > 0 ? "\n:large_green_circle: " : "\n:white_circle: ");
+	slack_test_line(out, item);
+	buf_char(out, ' ');
+	if (announcement_extras(item)->folded) {
+		text_crowd(out, item, &slack_style);
+		recovery(out, item);
+		buf_text(out, " (was ");
+		text_size(out, &item->change);
+		text_crowd_shared(out, item, &slack_style);
+		buf_char(out, ')');
+		return;
+	}
+	slack_escaped(out, item->metric, METRIC);
+	buf_text(out, ": ");
+	recovery(out, item);
+	buf_text(out, " (was ");
+	text_percent(out, &item->change);
+	buf_text(out, "  ");
+	text_levels(out, &item->change, "→");
+	buf_char(out, ')');
+}
+
+/* The text, as a link if there is a page for it. The page's address has no characters that would
+ * end it (link_check). */
+static void linked(struct buf *out, const char *url, const char *text)
+{
+	if (url) {
+		buf_char(out, '<');
+		escaped(out, url, LINKS, true);
+		buf_char(out, '|');
+	}
+	slack_escaped(out, text, COMMIT);
+	if (url)
+		buf_char(out, '>');
+}
+
+static size_t length_escaped(const char *url)
+{
+	size_t length = 0;
+
+	for (; url && *url; url++)
+		length += *url == '&' ? sizeof "&amp;" - 1 : 1;
+	return length;
+}
+
+static void attributes_line(struct buf *out, const struct announcement *item)
+{
+	struct buf text = {0};
+
+	text_attributes(&text, item);
+	if (text.length > 0) {
+		buf_char(out, '\n');
+		slack_escaped(out, text.data, ATTRIBUTES);
+	}
+	buf_free(&text);
+}
+
+/* The commit's page is that of announcement_commit, or of none. */
+static bool links_to(const struct announcement *item, const char *commit)
+{
+	const char *linked = announcement_commit(item);
+
+	return commit && (!linked || strcmp(commit, linked) == 0);
+}
+
+static void suspects_note(struct buf *out, const struct announcement *item, const char *before)
+{
+	struct buf text = {0};
+
+	text_suspects(&text, item, &slack_style);
+	if (text.length > 0)
+		buf_printf(out, "%s%s", before, text.data);
+	buf_free(&text);
+}
+
+/* A link that is cut leads nowhere: those too long for the line are left out. */
+static void commits_line(struct buf *out, const struct announcement *item)
+{
+	const char *commit_url = item->commit_url, *compare_url = item->compare_url;
+	const char *before, *after, *likely = announcement_likely(item);
+
+	announcement_range(item, &before, &after);
+	if (!before && !after) {
+		suspects_note(out, item, "\n");
+		return;
+	}
+	if (length_escaped(commit_url) + length_escaped(compare_url) > LINKS)
+		commit_url = NULL;
+	if (length_escaped(compare_url) > LINKS)
+		compare_url = NULL;
+	buf_text(out, "\n");
+	if (before || !item->suspects.known) {
+		slack_escaped(out, before ? before : "?", COMMIT);
+		buf_text(out, " .. ");
+	}
+	linked(out, links_to(item, after) ? commit_url : NULL, after ? after : "?");
+	if (compare_url) {
+		buf_text(out, " (");
+		linked(out, compare_url, "compare");
+		buf_char(out, ')');
+	}
+	suspects_note(out, item, ", ");
+	if (likely) {
+		buf_text(out, ", most likely ");
+		linked(out, links_to(item, likely) ? commit_url : NULL, likely);
+	}
+}
+
+static void place_line(struct buf *out, const struct announcement *item)
+{
+	struct buf text = {0};
+
+	text_place(&text, item, &slack_style);
+	if (text.length > 0)
+		buf_printf(out, "\n%s", text.data);
+	buf_free(&text);
+}
+
+void slack_range_line(struct buf *out, const struct announcement *item)
+{
+	place_line(out, item);
+	commits_line(out, item);
+	attributes_line(out, item);
+}
+
+/* "\n<...|dashboard>, owner: team-pay"; `of`: whose they are, if not all have them. */
+static void help_line(
+	struct buf *out, const char *const pages[PAGES], const struct announcement *of)
+{
+	bool any = false;
+
+	for (enum page which = 0; which < PAGES; which++) {
+		bool link = which != PAGE_OWNER;
+
+		if (!pages[which] || (link && length_escaped(pages[which]) > LINKS))
+			continue;
+		if (!any && of) {
+			buf_text(out, "\nof ");
+			slack_escaped(out, of->metric, MEMBER);
+			buf_text(out, ": ");
+		} else {
+			buf_text(out, any ? ", " : "\n");
+		}
+		any = true;
+		if (link) {
+			linked(out, pages[which], page_names[which]);
+		} else {
+			buf_printf(out, "%s: ", page_names[which]);
+			slack_escaped(out, pages[which], COMMIT);
+		}
+	}
+}
+
+void slack_help_lines(struct buf *out, const struct announcement *const *items, size_t count)
+{
+	struct digest_pages pages = digest_pages(items, count);
+
+	help_line(out, pages.common, NULL);
+	help_line(out, pages.own, pages.worst);
+}
+
+void slack_short_line(struct buf *out, const struct announcement *item)
+{
+	slack_escaped(out, item->test, SLACK_NAME);
+	buf_char(out, ' ');
+	if (announcement_extras(item)->common) {
+		slack_escaped(out, announcement_extras(item)->common, SLACK_COMMON);
+		buf_char(out, ' ');
+	}
+	if (item->members > 0) {
+		crowd(out, item);
+		return;
+	}
+	slack_escaped(out, item->metric, METRIC);
+	buf_char(out, ' ');
+	text_percent(out, &item->change);
+	basis(out, item);
+}

@@ -1,0 +1,388 @@
+/*
+ * A post is filled until the next change might not fit. Which changes are shown at all is decided
+ * by weight; in a post they stand by time and test, the worst first.
+ */
+#include "notifiers/slack/render.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "notifiers/digest.h"
+#include "notifiers/slack/blocks.h"
+#include "notifiers/slack/lines.h"
+
+/* REST_MOST: bytes that rest_line takes, whose numbers come last. */
+enum {
+	REST_MOST = 200,
+	POST_ITEMS = 150,
+	WORST_ITEMS = 20,
+	FALLBACK_LINES = 5,
+	METADATA_CHANGES = 50
+};
+
+/* One post in the making. */
+struct post {
+	const struct announcement *const *items;
+	size_t count, number, of; /* number: from 0 on */
+};
+
+struct rendering {
+	const struct message *message;
+	struct digest digest;
+	const char *channel;
+	const struct announcement **by_weight; /* all, worst first */
+	const struct announcement **items;     /* those that are shown, by post */
+	struct post posts[SLACK_POSTS];
+	size_t post_count, shown;
+	bool planned;    /* how many are shown where is settled */
+	struct buf what; /* of the first line, see text_what */
+	struct slack_blocks blocks;
+	struct buf *payload;
+};
+
+/* What is not in the first post. */
+static void rest_line(struct buf *out, const struct rendering *rendering)
+{
+	size_t posted = rendering->posts[0].count;
+	size_t first = digest_changes(rendering->by_weight, posted);
+	size_t shown = digest_changes(rendering->by_weight, rendering->shown);
+	size_t thread = shown - first, left = rendering->message->count - shown;
+
+	if (thread + left == 0)
+		return;
+	buf_printf(out, "\nThe %zu worst are shown", first);
+	if (thread > 0)
+		buf_printf(out, "; %zu more are in the thread", thread);
+	if (left > 0)
+		buf_printf(out, "; %zu %s left out, `hunter-c changes` lists them", left,
+			left == 1 ? "is" : "are");
+}
+
+/* "More of the change points of 2021-07-02 00:00 (a60027ff .. 15ce8e36): " */
+static void more_line(struct buf *out, const struct announcement *first)
+{
+	const char *before, *after;
+
+	announcement_range(first, &before, &after);
+	buf_text(out, "More of the change points of ");
+	slack_date(out, first->time, false);
+	if (before || after) {
+		buf_text(out, " (");
+		if (before || !first->suspects.known) {
+			slack_escaped(out, before ? before : "?", SLACK_NAME);
+			buf_text(out, " .. ");
+		}
+		slack_escaped(out, after ? after : "?", SLACK_NAME);
+		buf_char(out, ')');
+	}
+	buf_text(out, ": ");
+}
+
+/* "15 regressions in checkout, pay since 2021-07-02 07:00" */
+static void headline(struct buf *out, const struct rendering *rendering, const char *mark)
+{
+	const struct environment_event *event = rendering->message->environment;
+
+	if (event) {
+		buf_text(out, mark);
+		text_environment(out, event, &slack_style);
+		buf_printf(out, "%s since ", mark);
+		slack_date(out, event->time, false);
+		buf_text(out, ", ");
+		text_elsewhere(out, event);
+		return;
+	}
+	buf_printf(out, "%s%s%s since ", mark, rendering->what.data, mark);
+	slack_date(out, message_since(rendering->message), false);
+}
+
+static void head_blocks(struct rendering *rendering)
+{
+	const struct message *message = rendering->message;
+	struct buf text = {0};
+
+	if (message->more_of && !message->environment)
+		more_line(&text, message->more_of);
+	headline(&text, rendering, "*");
+	rest_line(&text, rendering);
+	slack_blocks_section(&rendering->blocks, &text);
+	buf_free(&text);
+}
+
+/* Builds the post with as many of its items as fit, and cuts it to these. */
+static void build(struct rendering *rendering, struct post *post)
+{
+	struct buf text = {0};
+
+	slack_blocks_clear(&rendering->blocks);
+	if (post->number == 0) {
+		head_blocks(rendering);
+		if (!rendering->planned)
+			rendering->blocks.text += REST_MOST;
+	} else {
+		buf_printf(&text, "Change points, %zu of %zu", post->number + 1, post->of);
+		slack_blocks_section(&rendering->blocks, &text);
+	}
+	post->count = slack_blocks_changes(&rendering->blocks, post->items, post->count);
+	buf_free(&text);
+}
+
+/* Puts the weightiest behind the first `done` into place, and returns them. */
+static const struct announcement *const *pick(
+	struct rendering *rendering, size_t done, size_t count)
+{
+	const struct announcement **items = rendering->items + done;
+
+	memcpy(items, rendering->by_weight + done, count * sizeof *items);
+	message_arrange(items, count);
+	return items;
+}
+
+/* As many as fit, all of them at best; with a thread to follow only the worst. */
+static void plan_first(struct rendering *rendering)
+{
+	size_t all = rendering->digest.message.count, count = all < POST_ITEMS ? all : POST_ITEMS;
+	struct post *post = &rendering->posts[0];
+
+	do {
+		if (count < all && rendering->channel && count > WORST_ITEMS)
+			count = WORST_ITEMS;
+		*post = (struct post){.items = pick(rendering, 0, count), .count = count, .of = 1};
+		build(rendering, post);
+		count = post->count < count ? post->count : 0;
+	} while (count > 0);
+}
+
+/* Distributes `count` items, which follow those of the first post, over the posts of the thread;
+ * returns how many of them had no room. */
+static size_t plan_thread(struct rendering *rendering, size_t count)
+{
+	const struct announcement *const *items = pick(rendering, rendering->posts[0].count, count);
+
+	rendering->post_count = 1;
+	while (count > 0 && rendering->post_count < SLACK_POSTS) {
+		size_t number = rendering->post_count++;
+		struct post *post = &rendering->posts[number];
+
+		*post = (struct post){.items = items,
+			.count = count < POST_ITEMS ? count : POST_ITEMS,
+			.number = number,
+			.of = SLACK_POSTS};
+		build(rendering, post);
+		items += post->count;
+		count -= post->count;
+	}
+	return count;
+}
+
+static void plan(struct rendering *rendering)
+{
+	enum { THREAD_ITEMS = (SLACK_POSTS - 1) * POST_ITEMS };
+	size_t first, count, left;
+
+	rendering->shown = rendering->digest.message.count;
+	plan_first(rendering);
+	first = rendering->posts[0].count;
+	count = rendering->channel ? rendering->digest.message.count - first : 0;
+	if (count > THREAD_ITEMS)
+		count = THREAD_ITEMS;
+	while ((left = plan_thread(rendering, count)) > 0)
+		count -= left;
+	rendering->shown = first + count;
+	for (size_t i = 0; i < rendering->post_count; i++)
+		rendering->posts[i].of = rendering->post_count;
+	rendering->planned = true;
+}
+
+/* What notifications and screen readers get: the first line and the worst, worst first. */
+static void fallback_text(struct buf *out, const struct rendering *rendering)
+{
+	size_t count = rendering->digest.message.count, shown = 0, left;
+	struct buf line = {0};
+
+	headline(out, rendering, "");
+	for (; shown < count && shown < FALLBACK_LINES; shown++) {
+		buf_clear(&line);
+		buf_char(&line, '\n');
+		slack_short_line(&line, rendering->by_weight[shown]);
+		if (out->length + line.length > SLACK_TEXT - 100)
+			break;
+		buf_append(out, line.data, line.length);
+	}
+	left = rendering->message->count - digest_changes(rendering->by_weight, shown);
+	if (left > 0)
+		buf_printf(out, "\nand %zu more", left);
+	buf_free(&line);
+}
+
+/* The numbers of the changes of an item, at most `room` of them; returns how many. */
+static size_t put_ids(struct buf *out, const struct announcement *item, size_t room, bool first)
+{
+	size_t count = announcement_extras(item)->folded ? item->members : 1;
+
+	count = count < room ? count : room;
+	for (size_t i = 0; i < count; i++)
+		buf_printf(out, "%s%lld", first && i == 0 ? "" : ",",
+			(long long)(announcement_extras(item)->folded
+					    ? announcement_extras(item)->folded[i]->id
+					    : item->id));
+	return count;
+}
+
+/* The delivery's key, the post's number and the changes' ids, so that a post can be found again by
+ * them. */
+static void metadata(struct buf *out, const struct message *message, const struct post *post)
+{
+	size_t named = 0;
+
+	buf_printf(out, ",\"metadata\":{\"event_type\":\"%s\",\"event_payload\":{\"key\":",
+		message->kind == MESSAGE_NOTICE      ? "hunter_c_notice"
+		: message->kind == MESSAGE_RECOVERED ? "hunter_c_recovered"
+						     : "hunter_c_changes");
+	buf_json_text(out, message->key);
+	buf_printf(out, ",\"part\":%zu,\"changes\":[", post->number + 1);
+	for (size_t i = 0; i < post->count && named < METADATA_CHANGES; i++)
+		named += put_ids(out, post->items[i], METADATA_CHANGES - named, named == 0);
+	buf_text(out, "]}}");
+}
+
+/* Writes the body around the blocks that are built. */
+static void write_body(struct rendering *rendering, const struct post *post, const struct buf *text)
+{
+	struct buf *out = rendering->payload;
+
+	buf_text(out, post->number > 0 ? "\n{" : "{");
+	if (rendering->channel) {
+		buf_text(out, "\"channel\":");
+		buf_json_text(out, rendering->channel);
+		buf_text(out, ",\"parse\":\"none\","); /* names of hosts in `text` are no links */
+	}
+	buf_text(out, "\"text\":");
+	buf_json_string(out, text->data, text->length);
+	buf_text(out, ",\"unfurl_links\":false,\"unfurl_media\":false,\"blocks\":[");
+	buf_append(out, rendering->blocks.json.data, rendering->blocks.json.length);
+	buf_char(out, ']');
+	if (rendering->channel)
+		metadata(out, rendering->message, post);
+	buf_char(out, '}');
+}
+
+static void render_changes(struct rendering *rendering)
+{
+	size_t count;
+	struct buf text = {0};
+
+	rendering->digest = digest_of(rendering->message);
+	count = rendering->digest.message.count;
+	rendering->items = memory_new(count, sizeof *rendering->items);
+	rendering->by_weight = memory_new(count, sizeof *rendering->by_weight);
+	message_by_weight(&rendering->digest.message, rendering->by_weight);
+	text_what(&rendering->what, rendering->message, &slack_style);
+	plan(rendering);
+	for (size_t i = 0; i < rendering->post_count; i++) {
+		struct post *post = &rendering->posts[i];
+		size_t planned = post->count;
+
+		build(rendering, post);
+		assert(post->count == planned);
+		(void)planned;
+		buf_clear(&text);
+		if (i == 0)
+			fallback_text(&text, rendering);
+		else
+			buf_printf(&text, "Change points, %zu of %zu", i + 1, post->of);
+		write_body(rendering, post, &text);
+	}
+	buf_free(&text);
+	buf_free(&rendering->what);
+	free(rendering->items);
+	free(rendering->by_weight);
+	digest_free(&rendering->digest);
+}
+
+/* One section and its text, which is also what notifications show. */
+static void render_notice(struct rendering *rendering)
+{
+	const struct notice *notice = rendering->message->notice;
+	struct buf section = {0}, text = {0};
+
+	slack_escaped(&text, notice->subject, SLACK_NAME);
+	buf_text(&text, ": ");
+	slack_escaped(&text, notice->text, SLACK_SENTENCE);
+	buf_text(&section, notice->recovered ? ":large_green_circle: *" : ":warning: *");
+	slack_escaped(&section, notice->subject, SLACK_NAME);
+	buf_text(&section, "*  ");
+	slack_date(&section, notice->time, false);
+	buf_char(&section, '\n');
+	slack_escaped(&section, notice->text, SLACK_SENTENCE);
+	slack_blocks_section(&rendering->blocks, &section);
+	write_body(rendering, &(struct post){.of = 1}, &text);
+	buf_free(&section);
+	buf_free(&text);
+}
+
+/* A line each, as many as one section holds. */
+static void render_recovered(struct rendering *rendering)
+{
+	enum { MORE_MOST = 100 };
+	struct digest digest = digest_of(rendering->message);
+	size_t count = digest.message.count, left = rendering->message->count;
+	struct buf section = {0}, line = {0}, text = {0};
+
+	text_recoveries(&line, rendering->message);
+	slack_escaped(&text, line.data, SLACK_SENTENCE);
+	for (size_t shown = 0; shown < count; shown++) {
+		const struct announcement *item = &digest.message.items[shown];
+
+		buf_clear(&line);
+		slack_recovery_line(&line, item);
+		if (section.length + line.length > SLACK_SECTION - MORE_MOST)
+			break;
+		/* Without the line break that begins it. */
+		buf_append(&section, line.data + (shown == 0), line.length - (shown == 0));
+		left -= digest_changes(&item, 1);
+	}
+	if (left > 0)
+		buf_printf(&section,
+			"\nand %zu more; `hunter-c changes --state recovered` lists them", left);
+	slack_blocks_section(&rendering->blocks, &section);
+	write_body(rendering, &(struct post){.of = 1}, &text);
+	digest_free(&digest);
+	buf_free(&section);
+	buf_free(&line);
+	buf_free(&text);
+}
+
+void slack_render(const struct message *message, const char *channel, struct buf *payload)
+{
+	struct rendering rendering = {.message = message, .channel = channel, .payload = payload};
+
+	switch (message->kind) {
+	case MESSAGE_CHANGES: render_changes(&rendering); break;
+	case MESSAGE_NOTICE: render_notice(&rendering); break;
+	case MESSAGE_RECOVERED: render_recovered(&rendering); break;
+	}
+	slack_blocks_free(&rendering.blocks);
+}
+
+const char *slack_body(struct arena *arena, const char *payload, size_t number)
+{
+	for (; number > 0 && payload; number--) {
+		payload = strchr(payload, '\n');
+		if (payload)
+			payload++;
+	}
+	return payload ? arena_strndup(arena, payload, strcspn(payload, "\n")) : NULL;
+}
+
+size_t slack_body_count(const char *payload)
+{
+	size_t count = 1;
+
+	while ((payload = strchr(payload, '\n'))) {
+		payload++;
+		count++;
+	}
+	return count;
+}

@@ -1,0 +1,409 @@
+/*
+ * Slack, by bot token (chat.postMessage, to any number of channels) or by incoming webhook (to the
+ * channel it was made for).
+ *
+ * Slack says most of what goes wrong in the body of a 200. Its errors fall into heaps
+ * (slack_reason.h): those that pass, those that somebody must mend and those that will never go
+ * through. An error that is not known is tried again; the caller gives up in the end. Blocks that
+ * Slack refuses are sent once more as plain text, a reply that it refuses as a message.
+ *
+ * Where an earlier attempt may have arrived, a bot first looks for the message in the channel. A
+ * webhook cannot look, and without the scope for it neither can a bot: then it is posted again.
+ *
+ * A payload holds one body a line, and each is a round of its own. The receipt is the `ts` of the
+ * message that begins the thread and the number of bodies that are there: "1503435956.000247 2".
+ *
+ * The webhook's address is itself a secret: messages name its option, never the address.
+ */
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/secret.h"
+#include "agent/core/utf8.h"
+#include "notifiers/slack/options.h"
+#include "notifiers/slack/reason.h"
+#include "notifiers/slack/render.h"
+#include "notifiers/slack/search.h"
+
+enum { REASON_MOST = 60, SPACING_MS = 1100 };
+
+static const char not_slack[] = "the answer is not Slack's";
+
+struct state {
+	const char *body;   /* of this round */
+	const char *thread; /* ts of the message in whose thread it goes, or NULL */
+	size_t part;        /* from 1 on */
+	bool plain;         /* the blocks were refused, the text alone is under way */
+	bool looking;       /* the search is under way */
+	struct slack_search search;
+};
+
+static bool destinations(
+	const void *context, struct arena *arena, struct strings *out, struct error *error)
+{
+	static const char *const webhook[] = {""};
+	const struct slack_options *options = context;
+
+	(void)arena;
+	if (!slack_check(options, error)) {
+		error->kind = ERROR_USAGE;
+		return error_prefix(error, "slack: ");
+	}
+	if (slack_by_webhook(options)) {
+		*out = (struct strings){.items = webhook, .count = 1};
+		return true;
+	}
+	*out = options->channels;
+	return true;
+}
+
+static bool addresses(const void *options, struct error *error)
+{
+	return slack_by_bot(options) ||
+	       error_set(error, ERROR_USAGE,
+		       "slack: a bot_token is needed: the channel of a webhook is fixed");
+}
+
+static bool render(const struct message *message, const void *options, const char *destination,
+	struct buf *payload, struct error *error)
+{
+	(void)options, (void)error;
+	slack_render(message, *destination ? destination : NULL, payload);
+	return true;
+}
+
+static enum step fail(struct delivery *delivery, bool retry, enum error_kind kind, const char *what,
+	struct error *error)
+{
+	delivery->retry = retry;
+	error_set(error, kind, "slack%s%s: %s", *delivery->destination ? " " : "",
+		delivery->destination, what);
+	return STEP_FAILED;
+}
+
+static enum step fail_for_now(struct delivery *delivery, const char *what, struct error *error)
+{
+	return fail(delivery, true, ERROR_DATA, what, error);
+}
+
+/* As fail_for_now, but the message may be there. */
+static enum step fail_in_doubt(struct delivery *delivery, const char *what, struct error *error)
+{
+	delivery->doubt = slack_by_bot(delivery->options) ? DOUBT_LOOK : DOUBT_BLIND;
+	return fail_for_now(delivery, what, error);
+}
+
+static enum step fail_until_mended(struct delivery *delivery, const char *what, struct error *error)
+{
+	return fail(delivery, false, ERROR_USAGE, what, error);
+}
+
+static enum step fail_for_good(struct delivery *delivery, const char *what, struct error *error)
+{
+	return fail(delivery, false, ERROR_DATA, what, error);
+}
+
+/* The secret itself, or the one that the file holds. */
+static bool secret(struct arena *arena, const char *value, const char *option, const char *path,
+	const char **out, struct error *error)
+{
+	if (!value)
+		return secret_read(arena, option, path, out, error);
+	*out = value;
+	return true;
+}
+
+static bool bot_token(struct delivery *delivery, const char **token, struct error *error)
+{
+	const struct slack_options *options = delivery->options;
+	struct error problem;
+
+	if (!slack_by_bot(options))
+		error_set(&problem, ERROR_USAGE, "bot_token is missing");
+	else if (secret(delivery->arena, options->bot_token, "bot_token_file",
+			 options->bot_token_file, token, &problem))
+		return true;
+	(void)fail_until_mended(delivery, problem.text, error);
+	return false;
+}
+
+/* The body with the thread it goes into. */
+static const char *in_thread(struct arena *arena, const char *body, const char *thread)
+{
+	struct buf out = {0};
+	const char *whole;
+
+	if (!thread || *body != '{')
+		return body;
+	buf_text(&out, "{\"thread_ts\":");
+	buf_json_text(&out, thread);
+	buf_printf(&out, ",%s", body + 1);
+	whole = arena_strndup(arena, out.data, out.length);
+	buf_free(&out);
+	return whole;
+}
+
+static enum step post(struct delivery *delivery, struct transfer *next, struct error *error)
+{
+	static const struct pair json[] = {
+		{.key = "Content-Type", .value = "application/json; charset=utf-8"}};
+	const struct slack_options *options = delivery->options;
+	const struct state *state = delivery->state;
+	const char *body = in_thread(delivery->arena, state->body, state->thread);
+	struct error problem;
+
+	*next = (struct transfer){.kind = TRANSFER_HTTP,
+		.endpoint = &options->endpoint,
+		.method = "POST",
+		.headers = {.items = json, .count = 1},
+		.body = body,
+		.body_length = strlen(body)};
+	if (slack_by_webhook(options)) {
+		if (!secret(delivery->arena, options->webhook_url, "webhook_url_file",
+			    options->webhook_url_file, &next->url, &problem))
+			return fail_until_mended(delivery, problem.text, error);
+		if (transfer_url_problem(next->url))
+			return fail_until_mended(
+				delivery, "webhook_url is not an https address", error);
+	} else {
+		next->url =
+			transfer_join_url(delivery->arena, options->api_url, "chat.postMessage");
+		if (!bot_token(delivery, &next->bearer, error))
+			return STEP_FAILED;
+	}
+	delivery->doubt = DOUBT_NONE;
+	return STEP_TRANSFER;
+}
+
+static enum step look(struct delivery *delivery, struct transfer *next, struct error *error)
+{
+	const struct slack_options *options = delivery->options;
+	struct state *state = delivery->state;
+
+	*next = (struct transfer){
+		.kind = TRANSFER_HTTP, .endpoint = &options->endpoint, .method = "GET"};
+	next->url = transfer_join_url(delivery->arena, options->api_url, state->search.question);
+	return bot_token(delivery, &next->bearer, error) ? STEP_TRANSFER : STEP_FAILED;
+}
+
+/* "1503435956.000247 2": the ts, and how many are there (1 where it does not say). */
+static const char *receipt_read(struct arena *arena, const char *receipt, size_t *posted)
+{
+	size_t length = receipt ? strcspn(receipt, " ") : 0;
+
+	*posted = 0;
+	if (length == 0)
+		return NULL;
+	*posted = receipt[length] ? strtoul(receipt + length, NULL, 10) : 1;
+	return arena_strndup(arena, receipt, length);
+}
+
+static enum step begin(struct delivery *delivery, struct transfer *next, struct error *error)
+{
+	struct arena *arena = delivery->arena;
+	struct state *state = arena_alloc(arena, sizeof *state);
+	bool bot = slack_by_bot(delivery->options);
+	size_t posted, others;
+	const char *own = receipt_read(arena, delivery->receipt, &posted);
+	const char *thread = receipt_read(arena, delivery->thread, &others);
+
+	delivery->state = state;
+	state->part = posted + 1;
+	state->body = slack_body(arena, delivery->payload, posted);
+	if (!state->body)
+		return STEP_DONE;
+	if (bot)
+		state->thread = own ? own : thread;
+	if (delivery->doubt == DOUBT_NONE || !bot)
+		return post(delivery, next, error);
+	state->looking = true;
+	state->search = (struct slack_search){.arena = arena,
+		.channel = delivery->destination,
+		.key = delivery->key,
+		.part = state->part,
+		.thread = state->thread,
+		.since = delivery->made};
+	slack_search_begin(&state->search);
+	return look(delivery, next, error);
+}
+
+/* The body of this round is there, with that ts; NULL if Slack does not say. */
+static enum step posted(struct delivery *delivery, const char *stamp)
+{
+	struct state *state = delivery->state;
+	const char *thread = state->thread ? state->thread : stamp;
+
+	if (thread)
+		delivery->receipt = arena_printf(delivery->arena, "%s %zu", thread, state->part);
+	delivery->more = thread && state->part < slack_body_count(delivery->payload);
+	return STEP_DONE;
+}
+
+static enum step looked(struct delivery *delivery, const struct reply *reply, struct transfer *next,
+	struct error *error)
+{
+	struct state *state = delivery->state;
+	struct slack_search *search = &state->search;
+
+	switch (slack_search_take(search, reply)) {
+	case SEARCH_ON: return look(delivery, next, error);
+	case SEARCH_FOUND:
+		if (search->thread_read)
+			state->thread = NULL; /* it is there on its own */
+		return posted(delivery, search->stamp);
+	case SEARCH_LATER: return fail_in_doubt(delivery, search->reason, error);
+	case SEARCH_DENIED:
+		delivery->notice = arena_printf(delivery->arena,
+			"slack %s: it cannot be looked up whether a message has arrived (%s), so it"
+			" is posted again and may be there twice",
+			delivery->destination, search->reason);
+		break;
+	case SEARCH_ABSENT: break;
+	}
+	state->looking = false;
+	return post(delivery, next, error);
+}
+
+/* The message without its blocks, in the arena; NULL if it is no message of ours. */
+static const char *without_blocks(struct arena *arena, const char *payload)
+{
+	json_t *message = json_loads(payload, 0, NULL);
+	char *text = NULL;
+	const char *plain;
+
+	if (message && json_object_del(message, "blocks") == 0)
+		text = json_dumps(message, JSON_COMPACT);
+	plain = arena_strdup(arena, text);
+	free(text);
+	json_decref(message);
+	return plain;
+}
+
+/* Posts the message once more as it may be taken: false if that was tried already. */
+static bool simpler(struct delivery *delivery, enum slack_reason reason)
+{
+	struct state *state = delivery->state;
+	const char *plain;
+
+	if (reason == SLACK_THREAD && state->thread) {
+		state->thread = NULL;
+		return true;
+	}
+	if (reason != SLACK_LAYOUT || state->plain ||
+		!(plain = without_blocks(delivery->arena, state->body)))
+		return false;
+	state->plain = true;
+	state->body = plain;
+	return true;
+}
+
+static enum step refused(
+	struct delivery *delivery, const char *word, struct transfer *next, struct error *error)
+{
+	enum slack_reason reason = slack_reason(word);
+
+	switch (reason) {
+	case SLACK_UNSURE: break;
+	case SLACK_PASSES: return fail_for_now(delivery, word, error);
+	case SLACK_MEND: return fail_until_mended(delivery, word, error);
+	case SLACK_NEVER: return fail_for_good(delivery, word, error);
+	case SLACK_LAYOUT:
+	case SLACK_THREAD:
+		return simpler(delivery, reason) ? post(delivery, next, error)
+						 : fail_for_good(delivery, word, error);
+	}
+	return fail_in_doubt(delivery, word, error);
+}
+
+/*
+ * Slack's one-word reason in a body. Anything else is not shown: an error page may repeat the
+ * address it was asked for, and a webhook's address is a secret.
+ */
+static const char *reason_word(struct delivery *delivery, const struct reply *reply)
+{
+	size_t length = strspn(reply->body, "abcdefghijklmnopqrstuvwxyz0123456789_");
+	const char *rest = reply->body + length;
+
+	if (length == 0 || length > REASON_MOST || rest[strspn(rest, "\r\n")])
+		return not_slack;
+	return arena_strndup(delivery->arena, reply->body, length);
+}
+
+/* {"ok": true, "channel": "C1", "ts": "1503435956.000247"} or {"ok": false, "error": "..."} */
+static enum step api_answer(struct delivery *delivery, const struct reply *reply,
+	struct transfer *next, struct error *error)
+{
+	json_t *answer = json_loadb(reply->body, reply->length, 0, NULL);
+	json_t *ok = json_object_get(answer, "ok");
+	const char *stamp = json_string_value(json_object_get(answer, "ts"));
+	const char *reason = json_string_value(json_object_get(answer, "error"));
+	enum step step;
+
+	if (json_is_true(ok) && (stamp || slack_body_count(delivery->payload) == 1)) {
+		step = posted(delivery, stamp ? arena_strdup(delivery->arena, stamp) : NULL);
+	} else if (json_is_false(ok) && reason) {
+		step = refused(delivery,
+			secret_cut(delivery->arena, reason, REASON_MOST, &reply->secrets), next,
+			error);
+	} else {
+		step = fail_in_doubt(delivery, not_slack, error);
+	}
+	json_decref(answer);
+	return step;
+}
+
+static enum step http_error(struct delivery *delivery, const struct reply *reply,
+	struct transfer *next, struct error *error)
+{
+	const char *words = reason_word(delivery, reply);
+	const char *what =
+		arena_printf(delivery->arena, "HTTP status %d: %s", reply->status, words);
+
+	if (reply->status == 429)
+		return fail_for_now(delivery, "too many messages (HTTP status 429)", error);
+	if (reply->status >= 500 || reply->status == 408 || reply->status < 300)
+		return fail_in_doubt(delivery, what, error);
+	if (reply->status == 400)
+		return refused(delivery, words, next, error);
+	return fail_until_mended(delivery, what, error);
+}
+
+static enum step step(struct delivery *delivery, const struct reply *last, struct transfer *next,
+	struct error *error)
+{
+	delivery->retry = false;
+	delivery->more = false;
+	delivery->retry_after = -1;
+	if (!last)
+		return begin(delivery, next, error);
+	delivery->retry_after = last->retry_after;
+	if (((struct state *)delivery->state)->looking)
+		return looked(delivery, last, next, error);
+	if (last->kind == REPLY_UNREACHABLE)
+		return fail_for_now(
+			delivery, last->problem ? last->problem : "not reachable", error);
+	if (last->kind != REPLY_ANSWER)
+		return fail_in_doubt(delivery, last->problem ? last->problem : "no answer", error);
+	if (last->status != 200)
+		return http_error(delivery, last, next, error);
+	if (slack_by_bot(delivery->options))
+		return api_answer(delivery, last, next, error);
+	if (strcmp(reason_word(delivery, last), "ok") == 0)
+		return posted(delivery, NULL);
+	return fail_in_doubt(delivery, reason_word(delivery, last), error);
+}
+
+const struct notifier slack_notifier = {
+	.name = "slack",
+	.summary = "posts to Slack channels, by bot token or incoming webhook",
+	.fields = slack_fields,
+	.options_size = sizeof(struct slack_options),
+	.http = true,
+	.check = slack_check,
+	.spacing = SPACING_MS,
+	.destinations = destinations,
+	.addresses = addresses,
+	.render = render,
+	.step = step,
+};

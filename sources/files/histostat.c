@@ -1,0 +1,277 @@
+/*
+ * Logs of HdrHistogram statistics, as NoSQLBench writes them: comments, of which `#[StartTime:
+ * SECONDS ...` is needed, and for each interval a row for each tag:
+ *     Tag=NAME,start,length,count,min,p25,p50,p75,p90,p95,p98,p99,p999,p9999,max
+ *
+ * The metrics are NAME.count, NAME.min ... A point is one round of the tags. It begins with a tag
+ * that the round before already had, and has the time of its first row: each tag reports its own
+ * interval, a few milliseconds from the others'. A tag that misses a round is missing at that
+ * point.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/number.h"
+#include "agent/core/when.h"
+#include "sources/files/delimited.h"
+#include "sources/files/files.h"
+#include "sources/files/found.h"
+
+enum { VALUES = 12, FIRST_VALUE = 3, COLUMNS = FIRST_VALUE + VALUES, TAG_MAX = 200 };
+
+#define YEAR_SECONDS (365 * 86400.0)
+
+static const char *const value_names[VALUES] = {
+	"count", "min", "p25", "p50", "p75", "p90", "p95", "p98", "p99", "p999", "p9999", "max"};
+
+static const struct field histostat_fields[] = {
+	{.name = "file",
+		.type = FIELD_STRING,
+		.offset = offsetof(struct histostat_options, file),
+		.flags = FIELD_REQUIRED,
+		.metavar = "FILE",
+		.help = "the log of HdrHistogram statistics, relative to the current folder"},
+	{0}};
+
+struct tag {
+	size_t columns[VALUES];
+	size_t round; /* the last that had it */
+};
+
+struct reader {
+	struct query *query;
+	struct input *input;
+	struct error *error;
+	bool one_round;               /* for a listing */
+	double start_time, base_time; /* epoch seconds; 0: not given */
+	bool based;                   /* base_time is settled */
+	struct rows rows;
+	struct metric_columns found;
+	struct name_index tags;
+	struct tag *of_tag; /* by the tag's number */
+	size_t round;       /* from 1 */
+	bool round_kept;    /* it is within [since, until) */
+};
+
+static bool fail(const struct reader *reader, const struct row *row, const char *what)
+{
+	return error_set(
+		reader->error, ERROR_DATA, "%s:%zu: %s", reader->input->name, row->line, what);
+}
+
+/* `#[StartTime: 1649352325.178 (seconds since epoch), ...`: the number behind the name. */
+static void take_comment(const struct cell *cell, const char *name, double *seconds)
+{
+	const char *end = cell->text + cell->length;
+	const char *at = memmem(cell->text, cell->length, name, strlen(name));
+	double value;
+
+	if (!at)
+		return;
+	at += strlen(name);
+	while (at < end && *at == ' ')
+		at++;
+	if (number_scan(at, end, &value) && value > 0)
+		*seconds = value;
+}
+
+/*
+ * Intervals count from the base time, without one from the start time, unless they are epoch
+ * seconds themselves: that is, not more than a year before the start.
+ */
+static bool row_time(struct reader *reader, const struct row *row, int64_t *out)
+{
+	const struct cell *cell = &row->cells[1];
+	double seconds;
+
+	if (!number_parse(cell->text, cell->length, &seconds))
+		return fail(reader, row, "the start of the interval (column 2) is not a number");
+	if (!reader->based) {
+		if (reader->start_time == 0 && reader->base_time == 0)
+			return fail(reader, row,
+				"no start time: a line \"#[StartTime: SECONDS ...\" must come "
+				"before the rows");
+		if (reader->base_time == 0 && seconds < reader->start_time - YEAR_SECONDS)
+			reader->base_time = reader->start_time;
+		reader->based = true;
+	}
+	double ms = (seconds + reader->base_time) * 1000;
+	if (!(fabs(ms) < 1e14))
+		return fail(reader, row, "the start of the interval (column 2) is out of range");
+	*out = llround(ms);
+	return true;
+}
+
+static bool add_tag(struct reader *reader, const struct row *row, const char *text, size_t length,
+	struct tag **out)
+{
+	size_t known = reader->tags.count;
+	size_t number = name_index_add(&reader->tags, text, length);
+
+	if (reader->tags.count > known) {
+		reader->of_tag = arena_grow(
+			reader->query->arena, reader->of_tag, known, sizeof *reader->of_tag);
+		struct tag *tag = &reader->of_tag[number];
+		*tag = (struct tag){0};
+		for (size_t i = 0; i < VALUES; i++) {
+			char name[TAG_MAX + 10];
+			int size = snprintf(
+				name, sizeof name, "%.*s.%s", (int)length, text, value_names[i]);
+
+			if (!found_column(&reader->found, name, (size_t)size, i == 0 ? 1 : -1,
+				    &tag->columns[i], reader->error))
+				return error_prefix(
+					reader->error, "%s:%zu: ", reader->input->name, row->line);
+		}
+	}
+	*out = &reader->of_tag[number];
+	return true;
+}
+
+static bool begin_round(struct reader *reader, const struct row *row)
+{
+	int64_t time = 0;
+
+	if (!row_time(reader, row, &time))
+		return false;
+	reader->round++;
+	reader->round_kept = time >= reader->query->since && time < reader->query->until;
+	if (!reader->round_kept || rows_append(&reader->rows, time, reader->error))
+		return true;
+	return error_prefix(reader->error, "%s:%zu: ", reader->input->name, row->line);
+}
+
+static bool store_values(struct reader *reader, const struct row *row, const struct tag *tag)
+{
+	for (size_t i = 0; i < VALUES; i++) {
+		const struct cell *cell = &row->cells[FIRST_VALUE + i];
+		double value;
+
+		if (tag->columns[i] == NAME_INDEX_NONE || number_missing(cell->text, cell->length))
+			continue;
+		if (!number_parse(cell->text, cell->length, &value))
+			return error_set(reader->error, ERROR_DATA,
+				"%s:%zu: column %zu (%s): \"%.*s\" is not a number",
+				reader->input->name, row->line, FIRST_VALUE + i + 1, value_names[i],
+				cell->length < 60 ? (int)cell->length : 60, cell->text);
+		double *column = reader->rows.numbers[tag->columns[i]];
+		column[reader->rows.n - 1] = value * reader->found.metrics[tag->columns[i]]->scale;
+	}
+	return true;
+}
+
+static bool take_row(struct reader *reader, const struct row *row, bool *done)
+{
+	const struct cell *first = &row->cells[0];
+	struct tag *tag = NULL;
+
+	if (row->count != COLUMNS || first->length <= 4 || memcmp(first->text, "Tag=", 4) != 0)
+		return fail(reader, row,
+			"not a row of statistics (Tag=NAME, start, length, count, min, p25 ... "
+			"max: 15 columns)");
+	if (first->length - 4 > TAG_MAX)
+		return fail(reader, row, "a tag of more than 200 bytes");
+	if (!add_tag(reader, row, first->text + 4, first->length - 4, &tag))
+		return false;
+	if (reader->round == 0 || tag->round == reader->round) {
+		*done = reader->one_round && reader->round == 1;
+		if (*done)
+			return true;
+		if (!begin_round(reader, row))
+			return false;
+	}
+	tag->round = reader->round;
+	return !reader->round_kept || store_values(reader, row, tag);
+}
+
+static bool read_rows(struct reader *reader, struct delimited *delimited)
+{
+	bool done = false;
+	struct row row;
+
+	while (!done) {
+		enum delimited_step step = delimited_next(delimited, &row, reader->error);
+
+		if (step == DELIMITED_FAILED)
+			return false;
+		if (step == DELIMITED_END)
+			break;
+		const struct cell *first = &row.cells[0];
+		if (first->length && *first->text == '#') {
+			take_comment(first, "StartTime:", &reader->start_time);
+			take_comment(first, "BaseTime:", &reader->base_time);
+		} else if (!take_row(reader, &row, &done)) {
+			return false;
+		}
+	}
+	if (reader->round == 0 && reader->start_time == 0)
+		return error_set(reader->error, ERROR_DATA,
+			"%s: no statistics and no start time in this file", reader->input->name);
+	return true;
+}
+
+static bool parse(struct query *query, struct input *input, bool one_round, struct error *error)
+{
+	struct reader reader = {.query = query,
+		.input = input,
+		.error = error,
+		.one_round = one_round,
+		.tags = {.dict = {.arena = query->arena}}};
+	struct delimited *delimited = delimited_new(input, ',', '"');
+	bool good = found_start(&reader.found, query, &reader.rows, error) &&
+		    read_rows(&reader, delimited);
+
+	delimited_free(delimited);
+	if (good) {
+		if (query->branch)
+			query_notice(query,
+				"%s: histostat logs know no branches; all of it is read",
+				input->name);
+		if (!reader.round)
+			query_notice(query, "%s: no rows", input->name);
+		found_finish(&reader.found, input->name, NULL);
+	}
+	rows_free(&reader.rows);
+	return good;
+}
+
+bool histostat_parse(struct query *query, struct input *input, struct error *error)
+{
+	return parse(query, input, false, error);
+}
+
+static bool read_file(struct query *query, bool one_round, struct error *error)
+{
+	const struct histostat_options *options = query->options;
+	struct input input;
+
+	if (!input_open(&input, options->file, query->timeout, error))
+		return false;
+	bool good = parse(query, &input, one_round, error);
+	input_close(&input);
+	return good;
+}
+
+static bool histostat_read(struct query *query, struct error *error)
+{
+	return read_file(query, false, error);
+}
+
+static bool histostat_list(struct query *query, struct strings *names, struct error *error)
+{
+	if (!query->metric_count && !read_file(query, true, error))
+		return false;
+	*names = found_names(query);
+	return true;
+}
+
+const struct source histostat_source = {
+	.name = "histostat",
+	.summary = "a log of HdrHistogram statistics",
+	.fields = histostat_fields,
+	.options_size = sizeof(struct histostat_options),
+	.read = histostat_read,
+	.list = histostat_list,
+};

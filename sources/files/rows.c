@@ -1,0 +1,213 @@
+/*
+ * Columns grow by doubling on the heap, where a large block moves without being copied, and go to
+ * the arena one by one at their final size: the peak is the data and one column more.
+ */
+#include "sources/files/rows.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/buf.h"
+#include "agent/core/hash.h"
+
+enum { FIRST_CAPACITY = 1024 };
+
+void rows_free(struct rows *rows)
+{
+	free(rows->times);
+	for (size_t i = 0; i < rows->number_count; i++)
+		free(rows->numbers[i]);
+	for (size_t i = 0; i < rows->text_count; i++)
+		free(rows->texts[i]);
+	free(rows->numbers);
+	free(rows->texts);
+	*rows = (struct rows){0};
+}
+
+static size_t column_count(const struct rows *rows)
+{
+	return rows->number_count + rows->text_count + 1;
+}
+
+static void set_capacity(struct rows *rows, size_t capacity)
+{
+	rows->times = memory_resize(rows->times, capacity, sizeof *rows->times);
+	for (size_t i = 0; i < rows->number_count; i++)
+		rows->numbers[i] =
+			memory_resize(rows->numbers[i], capacity, sizeof **rows->numbers);
+	for (size_t i = 0; i < rows->text_count; i++)
+		rows->texts[i] = memory_resize(rows->texts[i], capacity, sizeof **rows->texts);
+	rows->capacity = capacity;
+}
+
+static bool fail_size(struct error *error)
+{
+	return error_set(error, ERROR_DATA,
+		"too much data: more than %d values (rows times columns); read less by --since, "
+		"or fewer columns",
+		ROWS_CELLS_MAX);
+}
+
+/* Makes sure that one column more is not too much, and that the room in the columns is not. */
+static bool make_room(struct rows *rows, struct error *error)
+{
+	size_t most = ROWS_CELLS_MAX / (column_count(rows) + 1);
+
+	if (rows->n > most)
+		return fail_size(error);
+	if (rows->capacity > most)
+		set_capacity(rows, most);
+	return true;
+}
+
+bool rows_add_number(struct rows *rows, size_t *index, struct error *error)
+{
+	if (!make_room(rows, error))
+		return false;
+	double *column = memory_new(rows->capacity, sizeof *column);
+	for (size_t i = 0; i < rows->n; i++)
+		column[i] = (double)NAN;
+	*index = rows->number_count;
+	rows->numbers = memory_grow(rows->numbers, &rows->number_capacity, rows->number_count + 1,
+		sizeof *rows->numbers);
+	rows->numbers[rows->number_count++] = column;
+	return true;
+}
+
+bool rows_add_text(struct rows *rows, size_t *index, struct error *error)
+{
+	if (!make_room(rows, error))
+		return false;
+	*index = rows->text_count;
+	rows->texts = memory_grow(
+		rows->texts, &rows->text_capacity, rows->text_count + 1, sizeof *rows->texts);
+	rows->texts[rows->text_count++] = memory_new(rows->capacity, sizeof **rows->texts);
+	return true;
+}
+
+static bool grow(struct rows *rows, struct error *error)
+{
+	size_t capacity = rows->capacity ? 2 * rows->capacity : FIRST_CAPACITY;
+	size_t most = ROWS_CELLS_MAX / column_count(rows);
+
+	if (rows->n == ROWS_MAX)
+		return error_set(error, ERROR_DATA, "more than %d rows", ROWS_MAX);
+	if (rows->n >= most)
+		return fail_size(error);
+	set_capacity(rows, capacity < most ? capacity : most);
+	return true;
+}
+
+bool rows_append(struct rows *rows, int64_t time, struct error *error)
+{
+	if ((rows->n == rows->capacity || rows->n == ROWS_MAX) && !grow(rows, error))
+		return false;
+	rows->times[rows->n] = time;
+	for (size_t i = 0; i < rows->number_count; i++)
+		rows->numbers[i][rows->n] = (double)NAN;
+	for (size_t i = 0; i < rows->text_count; i++)
+		rows->texts[i][rows->n] = NULL;
+	rows->n++;
+	return true;
+}
+
+static bool same(const char *known, const char *text, size_t length)
+{
+	return known && strncmp(known, text, length) == 0 && known[length] == '\0';
+}
+
+const char *rows_text(struct rows *rows, struct arena *arena, const char *text, size_t length)
+{
+	const char **slot = &rows->recent[hash_slot(text, length) % ROWS_RECENT];
+
+	if (!same(*slot, text, length))
+		*slot = arena_strndup(arena, text, length);
+	return *slot;
+}
+
+/* A heap column as it lives on in the arena. */
+static void *settle(struct arena *arena, void *column, size_t n)
+{
+	void *settled = arena_array(arena, n, sizeof(double));
+
+	if (n)
+		memcpy(settled, column, n * sizeof(double));
+	free(column);
+	return settled;
+}
+
+_Static_assert(sizeof(double) == sizeof(char *) && sizeof(double) == sizeof(int64_t),
+	"columns of eight bytes");
+
+void rows_finish(struct rows *rows, struct query *query, const char *file,
+	const struct metric *const *metrics, const char *const *names)
+{
+	struct arena *arena = query->arena, *scratch = arena_new();
+	struct axis *axis = arena_alloc(arena, sizeof *axis);
+
+	axis->n = rows->n;
+	axis->times = settle(arena, rows->times, rows->n);
+	axis->columns = arena_array(arena, rows->text_count, sizeof *axis->columns);
+	axis->column_count = rows->text_count;
+	for (size_t i = 0; i < rows->text_count; i++)
+		axis->columns[i] =
+			(struct column){names[i], settle(arena, rows->texts[i], rows->n)};
+	query->data.series = arena_array(arena, rows->number_count, sizeof *query->data.series);
+	for (size_t i = 0; i < rows->number_count; i++) {
+		if (!metrics[i]) {
+			free(rows->numbers[i]);
+			continue;
+		}
+		query->data.series[query->data.count++] = (struct series){
+			.metric = metrics[i],
+			.name = metrics[i]->name,
+			.identity = metrics[i]->name,
+			.axis = axis,
+			.values = settle(arena, rows->numbers[i], rows->n),
+		};
+	}
+	if (dataset_sort(&query->data, scratch))
+		query_notice(query, "%s: the rows are not in order of time and were sorted", file);
+	arena_free(scratch);
+	free(rows->numbers);
+	free(rows->texts);
+	*rows = (struct rows){0};
+}
+
+void branches_add(struct branches *branches, struct arena *arena, const char *text, size_t length)
+{
+	if (branches->count && same(branches->names[branches->last], text, length))
+		return;
+	for (size_t i = 0; i < branches->count; i++)
+		if (same(branches->names[i], text, length)) {
+			branches->last = i;
+			return;
+		}
+	if (branches->count == BRANCHES_NAMED) {
+		branches->more = true;
+		return;
+	}
+	branches->last = branches->count;
+	branches->names[branches->count++] = arena_strndup(arena, text, length);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+const char *branches_list(struct branches *branches, struct arena *arena)
+{
+	struct buf text = {0};
+
+	qsort(branches->names, branches->count, sizeof branches->names[0], by_name);
+	for (size_t i = 0; i < branches->count; i++)
+		buf_printf(&text, "%s%s", i ? ", " : "",
+			*branches->names[i] ? branches->names[i] : "(none)");
+	if (branches->more)
+		buf_text(&text, " and others");
+	const char *list = arena_strdup(arena, text.data ? text.data : "");
+	buf_free(&text);
+	return list;
+}

@@ -1,0 +1,361 @@
+/*
+ * Both readers fill the same columns, which are handed over and used again for the next series.
+ * Only points that have a value are kept: a benchmark that runs once a night leaves one of them
+ * among 1,440 minutes.
+ */
+#include "sources/graphite/answer.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/arena.h"
+#include "agent/core/number.h"
+#include "agent/core/scan.h"
+
+enum { NAME_SHOWN = 200 };
+
+static const int64_t latest = 100000000000; /* s: the year 5138 */
+
+struct reader {
+	struct scan scan;
+	const char *begin;
+	graphite_take *take;
+	void *context;
+	struct error *error;
+	struct buf target;
+	int64_t *times;
+	double *values;
+	size_t n, capacity, broken;
+	size_t most; /* points */
+};
+
+static bool fail(const struct reader *reader, const char *problem)
+{
+	return error_set(reader->error, ERROR_DATA,
+		"not an answer of Graphite's render API: %s (byte %zu of %zu)", problem,
+		(size_t)(reader->scan.at - reader->begin),
+		(size_t)(reader->scan.end - reader->begin));
+}
+
+static bool keep(struct reader *reader, int64_t seconds, double value)
+{
+	if (reader->n == reader->capacity) {
+		if (reader->n >= reader->most)
+			return error_set(reader->error, ERROR_DATA,
+				"\"%.*s\" has more points than max_points, %zu: shorten range or "
+				"--since, ask for summarize() of it, or raise max_points",
+				NAME_SHOWN, reader->target.data ? reader->target.data : "",
+				reader->most);
+		reader->capacity = reader->capacity ? 2 * reader->capacity : 1024;
+		if (reader->capacity > reader->most)
+			reader->capacity = reader->most;
+		reader->times =
+			memory_resize(reader->times, reader->capacity, sizeof *reader->times);
+		reader->values =
+			memory_resize(reader->values, reader->capacity, sizeof *reader->values);
+	}
+	reader->times[reader->n] = seconds * 1000;
+	reader->values[reader->n++] = value;
+	return true;
+}
+
+static void hand_over(struct reader *reader, int64_t step)
+{
+	const struct graphite_series series = {
+		.target = reader->target.data,
+		.step = step,
+		.times = reader->times,
+		.values = reader->values,
+		.n = reader->n,
+		.broken = reader->broken,
+	};
+	reader->take(reader->context, &series);
+}
+
+static void reset(struct reader *reader)
+{
+	buf_clear(&reader->target);
+	reader->n = reader->broken = 0;
+}
+
+/* The decimal integer that ends at *end and follows a comma, which *end then is. */
+static bool number_before(const char *begin, const char **end, int64_t *out)
+{
+	const char *at = *end;
+	int64_t value = 0, unit = 1;
+	while (at > begin && at[-1] >= '0' && at[-1] <= '9' && unit <= latest) {
+		value += (*--at - '0') * unit;
+		unit *= 10;
+	}
+	bool negative = at > begin && at[-1] == '-';
+	bool some = at < *end;
+	at -= negative;
+	if (!some || at == begin || at[-1] != ',')
+		return false;
+	*out = negative ? -value : value;
+	*end = at - 1;
+	return true;
+}
+
+struct header {
+	size_t target; /* its bytes */
+	int64_t start, end, step;
+};
+
+/* Whether TARGET,START,END,STEP ends at `bar`. */
+static bool read_header(const char *begin, const char *bar, struct header *header)
+{
+	const char *at = bar;
+	if (!number_before(begin, &at, &header->step) || !number_before(begin, &at, &header->end) ||
+		!number_before(begin, &at, &header->start))
+		return false;
+	header->target = (size_t)(at - begin);
+	return header->step > 0 && header->start >= 0 && header->start <= latest &&
+	       header->end >= header->start && header->end <= latest;
+}
+
+/* A target may have bars and line ends of its own: the first bar behind a header counts. */
+static bool find_header(struct reader *reader, struct header *header)
+{
+	struct scan *scan = &reader->scan;
+	const char *bar = scan->at;
+	while ((bar = memchr(bar, '|', (size_t)(scan->end - bar)))) {
+		if (read_header(scan->at, bar, header))
+			break;
+		bar++;
+	}
+	if (!bar)
+		return fail(reader, "a line lacks its target,start,end,step");
+	if (memchr(scan->at, 0, header->target))
+		return fail(reader, "a target has a zero byte");
+	buf_append(&reader->target, scan->at, header->target);
+	scan->at = bar + 1;
+	return true;
+}
+
+/* The value that begins here, NaN if it is missing or broken; steps to the comma or line end. */
+static double raw_value(struct reader *reader)
+{
+	struct scan *scan = &reader->scan;
+	const char *from = scan->at;
+	double value;
+	if (scan->end - from > 4 && memcmp(from, "None", 4) == 0 &&
+		(from[4] == ',' || from[4] == '\n')) {
+		scan->at = from + 4;
+		return (double)NAN;
+	}
+	const char *after = number_scan(from, scan->end, &value);
+	if (after && after < scan->end && (*after == ',' || *after == '\n')) {
+		scan->at = after;
+		return value;
+	}
+	while (scan->at < scan->end && *scan->at != ',' && *scan->at != '\n')
+		scan->at++;
+	size_t length = (size_t)(scan->at - from);
+	if (number_parse(from, length, &value))
+		return value;
+	reader->broken += !(length > 0 && number_missing(from, length));
+	return (double)NAN;
+}
+
+/* Functions leave the end as it was when they make values beyond it, as sumSeries() does of two
+ * resolutions and constantLine() always: only the start and the step count. */
+static bool raw_line(struct reader *reader)
+{
+	struct scan *scan = &reader->scan;
+	struct header header;
+	reset(reader);
+	if (!find_header(reader, &header))
+		return false;
+	int64_t expected = (header.end - header.start + header.step - 1) / header.step, count = 0;
+	int64_t time = header.start;
+	bool empty = scan_sees(scan, '\n');
+	while (!empty) {
+		double value = raw_value(reader);
+		if (scan->at == scan->end)
+			return fail(reader, "its last line does not end");
+		if (time > latest)
+			return fail(reader, "a line goes on beyond the year 5138");
+		count++;
+		if (!isnan(value) && !keep(reader, time, value))
+			return false;
+		time += header.step;
+		if (*scan->at == '\n')
+			break;
+		scan->at++;
+	}
+	if (count < expected)
+		return fail(reader, "a line has fewer values than its header says");
+	scan->at++;
+	hand_over(reader, header.step);
+	return true;
+}
+
+static bool read_raw(struct reader *reader)
+{
+	while (reader->scan.at < reader->scan.end)
+		if (!raw_line(reader))
+			return false;
+	return true;
+}
+
+static bool expect(struct reader *reader, char c)
+{
+	scan_space(&reader->scan);
+	return scan_take(&reader->scan, c) || fail(reader, "it is no valid JSON");
+}
+
+static bool skip(struct reader *reader, int depth)
+{
+	return scan_value(&reader->scan, depth) || fail(reader, "it is no valid JSON");
+}
+
+static bool decode(struct reader *reader, struct buf *out)
+{
+	const char *from = reader->scan.at;
+	if (!scan_sees(&reader->scan, '"'))
+		return fail(reader, "a text is missing");
+	if (!scan_string(&reader->scan))
+		return fail(reader, "it is no valid JSON");
+	buf_clear(out);
+	scan_decode(from, reader->scan.at, out);
+	return true;
+}
+
+/* [VALUE, SECONDS], the value of any kind. */
+static bool json_point(struct reader *reader, int64_t *before)
+{
+	struct scan *scan = &reader->scan;
+	double value = (double)NAN, seconds;
+	if (!expect(reader, '['))
+		return false;
+	scan_space(scan);
+	const char *after = number_scan(scan->at, scan->end, &value);
+	if (after) {
+		scan->at = after;
+	} else {
+		reader->broken += !scan_sees(scan, 'n');
+		value = (double)NAN;
+		if (!skip(reader, 5))
+			return false;
+	}
+	if (!expect(reader, ','))
+		return false;
+	scan_space(scan);
+	after = number_scan(scan->at, scan->end, &seconds);
+	if (!after || !(seconds >= 0 && seconds <= (double)latest))
+		return fail(reader, "a time stamp is no number of seconds");
+	scan->at = after;
+	int64_t time = (int64_t)seconds;
+	if (time < *before)
+		return fail(reader, "the time stamps of a series do not ascend");
+	*before = time;
+	if (!isnan(value) && !keep(reader, time, value))
+		return false;
+	return expect(reader, ']');
+}
+
+static bool json_points(struct reader *reader)
+{
+	int64_t before = 0;
+	if (!expect(reader, '['))
+		return false;
+	scan_space(&reader->scan);
+	if (scan_take(&reader->scan, ']'))
+		return true;
+	do {
+		if (!json_point(reader, &before))
+			return false;
+		scan_space(&reader->scan);
+	} while (scan_take(&reader->scan, ','));
+	return expect(reader, ']');
+}
+
+static bool json_member(struct reader *reader, struct buf *key, bool *target, bool *points)
+{
+	if (!decode(reader, key) || !expect(reader, ':'))
+		return false;
+	scan_space(&reader->scan);
+	bool is_target = strcmp(key->data, "target") == 0;
+	bool is_points = strcmp(key->data, "datapoints") == 0;
+	if ((is_target && *target) || (is_points && *points))
+		return fail(reader, "a key comes twice");
+	*target |= is_target;
+	*points |= is_points;
+	if (is_target)
+		return decode(reader, &reader->target);
+	return is_points ? json_points(reader) : skip(reader, 3);
+}
+
+static bool json_series(struct reader *reader, struct buf *key)
+{
+	bool target = false, points = false;
+	reset(reader);
+	if (!expect(reader, '{'))
+		return false;
+	scan_space(&reader->scan);
+	if (!scan_sees(&reader->scan, '}')) {
+		do {
+			scan_space(&reader->scan);
+			if (!json_member(reader, key, &target, &points))
+				return false;
+			scan_space(&reader->scan);
+		} while (scan_take(&reader->scan, ','));
+	}
+	if (!expect(reader, '}'))
+		return false;
+	if (!target || !points)
+		return fail(reader, "a series lacks its target or its datapoints");
+	hand_over(reader, 0);
+	return true;
+}
+
+static bool read_json(struct reader *reader)
+{
+	struct buf key = {0};
+	struct scan *scan = &reader->scan;
+	bool good = expect(reader, '[');
+	scan_space(scan);
+	if (good && !scan_take(scan, ']')) {
+		do {
+			good = json_series(reader, &key);
+			scan_space(scan);
+		} while (good && scan_take(scan, ','));
+		good = good && expect(reader, ']');
+	}
+	buf_free(&key);
+	scan_space(scan);
+	return good && (scan->at == scan->end || fail(reader, "it is no valid JSON"));
+}
+
+static bool read_with(bool (*read)(struct reader *), const char *text, size_t length, int64_t most,
+	graphite_take *take, void *context, struct error *error)
+{
+	struct reader reader = {
+		.scan = {text, text + length},
+		.begin = text,
+		.take = take,
+		.context = context,
+		.error = error,
+		.most = most > 0 ? (size_t)most : SIZE_MAX,
+	};
+	bool good = read(&reader);
+	buf_free(&reader.target);
+	free(reader.times);
+	free(reader.values);
+	return good;
+}
+
+bool graphite_read_raw(const char *text, size_t length, int64_t most, graphite_take *take,
+	void *context, struct error *error)
+{
+	return read_with(read_raw, text, length, most, take, context, error);
+}
+
+bool graphite_read_json(const char *text, size_t length, int64_t most, graphite_take *take,
+	void *context, struct error *error)
+{
+	return read_with(read_json, text, length, most, take, context, error);
+}

@@ -1,0 +1,243 @@
+/*
+ * Graphite rounds the time of a point down to its resolution, and so is the time of an event here.
+ * A resolution that is coarser than the step is found as Hunter does: the greatest that divides
+ * all times, at most the least distance and a day.
+ */
+#include "sources/graphite/events.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "agent/core/attribution.h"
+#include "agent/core/utf8.h"
+#include "sources/graphite/list.h"
+#include "sources/graphite/python.h"
+
+enum { EVENTS_MAX = 1000000, TEXT_MAX = 1000 };
+
+static const int64_t second = 1000, day = 86400000, latest = 100000000000;
+
+const char *const graphite_attributes[GRAPHITE_ATTRIBUTES] = {"run", "branch", "version", "commit"};
+
+/* As they are called within an event. */
+static const char *const event_keys[GRAPHITE_ATTRIBUTES] = {
+	"run_id", "branch", "version", "commit"};
+
+/* Hunter's publishers write "null" and "" for what they do not know. */
+static const char *meaningful(const char *value)
+{
+	return value && *value && strcasecmp(value, "null") != 0 ? value : NULL;
+}
+
+static void read_data(
+	struct arena *arena, const char *text, size_t length, struct graphite_event *event)
+{
+	struct pairs pairs = {0};
+	struct arena *scratch = arena_new();
+	if (!python_read_dict(scratch, text, length, &pairs))
+		pairs.count = 0;
+	for (size_t i = 0; i < pairs.count; i++) {
+		const char *key = pairs.items[i].key, *value = meaningful(pairs.items[i].value);
+		for (int k = 0; k < GRAPHITE_ATTRIBUTES; k++)
+			if (strcmp(key, event_keys[k]) == 0 ||
+				strcmp(key, graphite_attributes[k]) == 0)
+				event->values[k] = value ? arena_strndup(arena, value,
+								   utf8_cut(value, TEXT_MAX))
+							 : NULL;
+	}
+	arena_free(scratch);
+}
+
+/* An object within `data`, as servers may send that keep what was posted. */
+static void read_object(struct arena *arena, const json_t *data, struct graphite_event *event)
+{
+	char *text = json_dumps(data, JSON_COMPACT);
+	if (!text)
+		return;
+	read_data(arena, text, strlen(text), event);
+	free(text);
+}
+
+static bool says_something(const struct graphite_event *event)
+{
+	for (int k = 0; k < GRAPHITE_ATTRIBUTES; k++)
+		if (event->values[k])
+			return true;
+	return false;
+}
+
+struct reading {
+	struct arena *arena;
+	struct graphite_events *out;
+	bool too_many;
+};
+
+static bool read_event(void *context, const json_t *item)
+{
+	struct reading *reading = context;
+	struct graphite_events *out = reading->out;
+	const json_t *when = json_object_get(item, "when"), *data = json_object_get(item, "data");
+	struct graphite_event event = {.order = out->count};
+	double seconds = json_number_value(when);
+	reading->too_many = out->count + out->silent == EVENTS_MAX;
+	if (reading->too_many || !json_is_number(when) || !(fabs(seconds) <= (double)latest))
+		return false;
+	event.when = (int64_t)(floor(seconds) * (double)second);
+	if (json_is_string(data))
+		read_data(
+			reading->arena, json_string_value(data), json_string_length(data), &event);
+	else if (json_is_object(data))
+		read_object(reading->arena, data, &event);
+	if (!says_something(&event)) {
+		out->silent++;
+		return true;
+	}
+	out->items = arena_grow(reading->arena, out->items, out->count, sizeof *out->items);
+	out->items[out->count++] = event;
+	return true;
+}
+
+static int compare_events(const void *a, const void *b)
+{
+	const struct graphite_event *one = a, *two = b;
+	if (one->when != two->when)
+		return one->when < two->when ? -1 : 1;
+	return (one->order > two->order) - (one->order < two->order);
+}
+
+static bool same_text(const char *a, const char *b)
+{
+	return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+/* The runs of one commit after the other are no deployments. */
+static bool repeats(const struct graphite_event *event, const struct deployment *before)
+{
+	return event->values[GRAPHITE_RUN] &&
+	       same_text(event->values[GRAPHITE_COMMIT], before->commit) &&
+	       same_text(event->values[GRAPHITE_VERSION], before->version);
+}
+
+static const struct deployments *deployments_of(
+	const struct graphite_events *events, struct arena *arena)
+{
+	struct deployments *deployments = arena_alloc(arena, sizeof *deployments);
+	struct deployment *items = arena_array(arena, events->count, sizeof *items);
+	for (size_t i = 0; i < events->count; i++) {
+		const struct graphite_event *event = &events->items[i];
+		size_t count = deployments->count;
+		if ((!event->values[GRAPHITE_COMMIT] && !event->values[GRAPHITE_VERSION]) ||
+			(count > 0 && repeats(event, &items[count - 1])))
+			continue;
+		items[deployments->count++] = (struct deployment){.after = event->when,
+			.time = event->when,
+			.commit = event->values[GRAPHITE_COMMIT],
+			.version = event->values[GRAPHITE_VERSION]};
+	}
+	deployments->items = items;
+	return deployments;
+}
+
+bool graphite_events_read(struct arena *arena, const char *text, size_t length,
+	struct graphite_events *out, struct error *error)
+{
+	struct reading reading = {arena, out, false};
+	*out = (struct graphite_events){0};
+	if (graphite_list_read(text, length, "events", "event", read_event, &reading, error)) {
+		if (out->count > 0)
+			qsort(out->items, out->count, sizeof *out->items, compare_events);
+		out->deployments = deployments_of(out, arena);
+		return true;
+	}
+	if (reading.too_many)
+		error_set(error, ERROR_DATA, "more than %d events: shorten range or --since",
+			EVENTS_MAX);
+	return false;
+}
+
+static int64_t common_divisor(int64_t a, int64_t b)
+{
+	while (b != 0) {
+		int64_t rest = a % b;
+		a = b;
+		b = rest;
+	}
+	return a < 0 ? -a : a;
+}
+
+int64_t graphite_resolution(const struct axis *axis, int64_t step)
+{
+	int64_t result = day;
+	if (axis->n < 2)
+		return step > 0 ? step : day;
+	for (size_t i = 1; i < axis->n; i++) {
+		int64_t distance = axis->times[i] - axis->times[i - 1];
+		if (distance > 0 && distance < result)
+			result = distance;
+	}
+	for (size_t i = 0; i < axis->n; i++)
+		result = common_divisor(result, axis->times[i]);
+	return result > step ? result : step;
+}
+
+/* The last event before `end`, if it is not before `begin`, or NULL. */
+static const struct graphite_event *last_within(
+	const struct graphite_events *events, int64_t begin, int64_t end)
+{
+	size_t low = 0, high = events->count;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (events->items[middle].when < end)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low > 0 && events->items[low - 1].when >= begin ? &events->items[low - 1] : NULL;
+}
+
+/* A point's events: of its bucket; of what is deployed, all up to its end. */
+static void find_events(const struct graphite_events *events, const struct axis *axis,
+	int64_t width, bool bucket, const struct graphite_event **last)
+{
+	for (size_t i = 0; i < axis->n; i++) {
+		int64_t end = axis->times[i] + width;
+		if (i + 1 < axis->n && axis->times[i + 1] < end)
+			end = axis->times[i + 1];
+		last[i] = last_within(events, bucket ? axis->times[i] : INT64_MIN, end);
+	}
+}
+
+/* Adds the column if one of the points has that attribute. */
+static void add_column(struct axis *axis, const struct graphite_event *const *events, int attribute,
+	struct arena *arena)
+{
+	const char **values = arena_array(arena, axis->n, sizeof *values);
+	bool said = false;
+	for (size_t i = 0; i < axis->n; i++) {
+		values[i] = events[i] ? events[i]->values[attribute] : NULL;
+		said = said || values[i];
+	}
+	if (said)
+		axis->columns[axis->column_count++] =
+			(struct column){graphite_attributes[attribute], values};
+}
+
+void graphite_events_match(
+	const struct graphite_events *events, struct axis *axis, int64_t step, struct arena *arena)
+{
+	const struct graphite_event **own = arena_array(arena, axis->n, sizeof *own);
+	const struct graphite_event **last = own;
+	int64_t width = graphite_resolution(axis, step);
+	find_events(events, axis, width, true, own);
+	if (!events->per_run) {
+		last = arena_array(arena, axis->n, sizeof *last);
+		find_events(events, axis, width, false, last);
+		axis->deployments = events->deployments;
+	}
+	axis->columns = arena_array(arena, GRAPHITE_ATTRIBUTES, sizeof *axis->columns);
+	axis->column_count = 0;
+	for (int k = 0; k < GRAPHITE_ATTRIBUTES; k++)
+		add_column(axis, k == GRAPHITE_RUN ? own : last, k, arena);
+}

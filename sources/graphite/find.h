@@ -1,0 +1,55 @@
+/*
+ * Graphite's /metrics/find: which metrics there are, and why a target gave nothing.
+ */
+#ifndef SOURCES_GRAPHITE_FIND_H
+#define SOURCES_GRAPHITE_FIND_H
+
+#include "sources/graphite/target.h"
+#include "sources/source.h"
+
+enum { FOUND_MAX = 10000 }; /* nodes of one answer */
+
+/* A metric, or a folder of metrics and folders. */
+struct graphite_node {
+	const char *path;
+	bool leaf;
+};
+
+struct graphite_nodes {
+	struct graphite_node *items;
+	size_t count;
+};
+
+/* Reads an answer into the arena. */
+bool graphite_find_read(struct arena *arena, const char *text, size_t length,
+	struct graphite_nodes *out, struct error *error) MUST_USE;
+
+/* The walk through all that is below a prefix, folder by folder. */
+struct leaves;
+
+struct leaves *leaves_new(struct arena *arena, const char *prefix);
+
+/* The pattern to ask for next, or NULL: all is known. */
+const char *leaves_ask(const struct leaves *leaves);
+bool leaves_take(
+	struct leaves *leaves, const struct graphite_nodes *nodes, struct error *error) MUST_USE;
+
+/* A target for each metric, called by what follows the prefix. */
+struct target *leaves_targets(const struct leaves *leaves, size_t *count);
+
+/* The inquiry into targets that gave no series. */
+struct inquiry;
+
+struct inquiry *inquiry_new(struct query *query, const struct target *targets, size_t count);
+
+/*
+ * The pattern to ask for next, or NULL: no more. What is known by then is said in the query's
+ * notices. An expression that is broken is an error.
+ */
+bool inquiry_ask(struct inquiry *inquiry, const char **pattern, struct error *error) MUST_USE;
+void inquiry_take(struct inquiry *inquiry, const struct graphite_nodes *nodes);
+
+/* The server has no /metrics/find: nothing more is asked for. */
+void inquiry_blind(struct inquiry *inquiry);
+
+#endif

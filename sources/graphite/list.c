@@ -1,0 +1,89 @@
+/*
+ * Only brackets and quotes are looked at to find where an item ends. Where the text is no JSON that
+ * place may be wrong, but then jansson, which reads what is between, rejects it.
+ */
+#include "sources/graphite/list.h"
+
+#include <string.h>
+
+#include "agent/core/scan.h"
+
+struct list {
+	struct scan scan;
+	const char *api, *noun;
+	size_t count; /* items so far */
+	struct error *error;
+};
+
+static bool fail(const struct list *list, const char *problem)
+{
+	return error_set(list->error, ERROR_DATA, "not an answer of Graphite's %s API: %s",
+		list->api, problem);
+}
+
+/* Steps over the string whose quote was stepped over, or to the end. */
+static void skip_string(struct scan *scan)
+{
+	while (scan->at < scan->end && !scan_take(scan, '"'))
+		scan->at += *scan->at == '\\' && scan->end - scan->at > 1 ? 2 : 1;
+}
+
+/* Steps to the comma or bracket behind the item, or to the end. */
+static void skip_item(struct scan *scan)
+{
+	size_t open = 0;
+	while (scan->at < scan->end) {
+		char c = *scan->at;
+		if (open == 0 && (c == ',' || c == ']'))
+			return;
+		open += c == '[' || c == '{';
+		open -= open > 0 && (c == ']' || c == '}');
+		scan->at++;
+		if (c == '"')
+			skip_string(scan);
+	}
+}
+
+static bool read_item(struct list *list, graphite_item *take, void *context)
+{
+	const char *from = list->scan.at;
+	json_error_t problem;
+	skip_item(&list->scan);
+	size_t length = (size_t)(list->scan.at - from);
+	list->count++;
+	if (length > GRAPHITE_ITEM_MAX)
+		return error_set(list->error, ERROR_DATA,
+			"not an answer of Graphite's %s API: item %zu has more than %d bytes",
+			list->api, list->count, GRAPHITE_ITEM_MAX);
+	json_t *item = json_loadb(from, length, JSON_ALLOW_NUL | JSON_DECODE_ANY, &problem);
+	if (!item)
+		return error_set(list->error, ERROR_DATA,
+			"not an answer of Graphite's %s API: item %zu: %s", list->api, list->count,
+			problem.text);
+	bool good = take(context, item);
+	json_decref(item);
+	return good || error_set(list->error, ERROR_DATA,
+			       "not an answer of Graphite's %s API: item %zu is no %s", list->api,
+			       list->count, list->noun);
+}
+
+bool graphite_list_read(const char *text, size_t length, const char *api, const char *noun,
+	graphite_item *take, void *context, struct error *error)
+{
+	struct list list = {{text, text + length}, api, noun, 0, error};
+	struct scan *scan = &list.scan;
+	scan_space(scan);
+	if (!scan_take(scan, '['))
+		return fail(&list, "it is no list");
+	scan_space(scan);
+	if (!scan_take(scan, ']')) {
+		do {
+			if (!read_item(&list, take, context))
+				return false;
+		} while (scan_take(scan, ','));
+		if (!scan_take(scan, ']'))
+			return fail(&list, "its list does not end");
+	}
+	scan_space(scan);
+	return scan->at == scan->end || fail(&list, "something follows its list");
+}

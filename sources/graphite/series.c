@@ -1,0 +1,391 @@
+/*
+ * Points are kept as they come, without the missing ones; a series whose times are those of the one
+ * before borrows them. At the end the times of all series of a resolution are merged, and series
+ * that lack some of them are spread out with NaN between. Where they have so few times in common
+ * that this would cost several times the points' own memory, only neighbours share an axis.
+ */
+#include "sources/graphite/series.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/utf8.h"
+#include "sources/graphite/names.h"
+
+enum {
+	SERIES_MAX = 10000,
+	POINTS_MAX = 20000000,
+	GRIDS_MAX = 16,
+	NAME_SHOWN = 200,
+	SPREAD = 4,      /* values of an axis' series, missing ones too, for each that came, */
+	SPARE = 1 << 20, /* and what all axes together may have beyond that */
+};
+
+struct found {
+	struct found *next;
+	const struct target *target;
+	const char *text; /* as the server calls it */
+	int64_t step;     /* ms, or 0 */
+	size_t n;
+	int64_t *times;
+	double *values;
+	size_t order;
+	struct axis *axis;
+};
+
+struct gathering {
+	struct query *query;
+	int64_t from, to;
+	bool empty, overflow;
+	struct target *targets;
+	size_t target_count;
+	struct found *found, **last;
+	const struct found *before; /* the one taken last that has points */
+	size_t count, points, broken;
+	size_t spare; /* of SPARE */
+	const char *first_broken;
+};
+
+struct gathering *gathering_new(struct query *query, int64_t from, int64_t to, bool empty)
+{
+	struct gathering *gathering = arena_alloc(query->arena, sizeof *gathering);
+	gathering->query = query;
+	gathering->from = from;
+	gathering->to = to;
+	gathering->empty = empty;
+	gathering->last = &gathering->found;
+	gathering->spare = SPARE;
+	return gathering;
+}
+
+void gathering_expect(struct gathering *gathering, struct target *targets, size_t count)
+{
+	gathering->targets = targets;
+	gathering->target_count = count;
+}
+
+size_t gathering_count(const struct gathering *gathering)
+{
+	return gathering->count;
+}
+
+size_t gathering_points(const struct gathering *gathering)
+{
+	return gathering->points;
+}
+
+bool gathering_overflow(const struct gathering *gathering)
+{
+	return gathering->overflow;
+}
+
+static void keep_points(struct gathering *gathering, struct found *found,
+	const struct graphite_series *series, size_t begin, size_t n)
+{
+	struct arena *arena = gathering->query->arena;
+	const struct found *before = gathering->before;
+	double scale = found->target->metric ? found->target->metric->scale : 1;
+	found->n = n;
+	gathering->points += n;
+	if (n == 0)
+		return;
+	const int64_t *times = series->times + begin;
+	if (before && before->n == n && memcmp(before->times, times, n * sizeof *times) == 0) {
+		found->times = before->times;
+	} else {
+		found->times = arena_array(arena, n, sizeof *times);
+		memcpy(found->times, times, n * sizeof *times);
+	}
+	found->values = arena_array(arena, n, sizeof *found->values);
+	for (size_t i = 0; i < n; i++)
+		found->values[i] = series->values[begin + i] * scale;
+	gathering->before = found;
+}
+
+static void add(
+	struct gathering *gathering, struct target *target, const struct graphite_series *series)
+{
+	size_t begin = 0, end = series->n;
+	while (begin < end && series->times[begin] < gathering->from)
+		begin++;
+	while (end > begin && series->times[end - 1] >= gathering->to)
+		end--;
+	target->points = target->points || begin < end;
+	if (begin == end && !gathering->empty)
+		return;
+	if (gathering->count == SERIES_MAX || end - begin > POINTS_MAX - gathering->points) {
+		gathering->overflow = true;
+		return;
+	}
+	struct found *found = arena_alloc(gathering->query->arena, sizeof *found);
+	found->target = target;
+	found->text = arena_strdup(gathering->query->arena, series->target);
+	found->step = series->step * 1000;
+	keep_points(gathering, found, series, begin, end - begin);
+	*gathering->last = found;
+	gathering->last = &found->next;
+	found->order = gathering->count++;
+}
+
+void gathering_take(void *context, const struct graphite_series *series)
+{
+	struct gathering *gathering = context;
+	bool only = gathering->target_count == 1;
+	if (series->broken > 0 && !gathering->first_broken)
+		gathering->first_broken = arena_strdup(gathering->query->arena, series->target);
+	gathering->broken += series->broken;
+	for (size_t i = 0; i < gathering->target_count; i++) {
+		struct target *target = &gathering->targets[i];
+		bool its = (only && !target->plain) || (only && !target->answered) ||
+			   (!target->answered && strcmp(target->text, series->target) == 0);
+		if (!its)
+			continue;
+		target->answered = true;
+		add(gathering, target, series);
+	}
+}
+
+static int64_t phase_of(const struct found *found)
+{
+	return found->step > 0 && found->n > 0 ? found->times[0] % found->step : 0;
+}
+
+static int compare_found(const void *a, const void *b)
+{
+	const struct found *one = *(struct found *const *)a, *two = *(struct found *const *)b;
+	if (one->step != two->step)
+		return one->step < two->step ? -1 : 1;
+	int64_t difference = phase_of(one) - phase_of(two);
+	return (difference > 0) - (difference < 0);
+}
+
+/* As those come that are equal. */
+static int compare_order(const void *a, const void *b)
+{
+	const struct found *one = *(struct found *const *)a, *two = *(struct found *const *)b;
+	int order = compare_found(a, b);
+	return order ? order : (one->order > two->order) - (one->order < two->order);
+}
+
+static bool fits(const struct found *found, const struct found *grid)
+{
+	for (size_t i = 0; i < found->n; i++)
+		if ((found->times[i] - grid->times[0]) % grid->step != 0)
+			return false;
+	return true;
+}
+
+/* Series read as JSON, whose resolution is not said, take that of one read before, if they fit. */
+static void adopt_steps(struct found *const *sorted, size_t count)
+{
+	const struct found *grids[GRIDS_MAX];
+	size_t grid_count = 0;
+	for (size_t i = 0; i < count && grid_count < GRIDS_MAX; i++) {
+		bool known =
+			grid_count > 0 && compare_found(&grids[grid_count - 1], &sorted[i]) == 0;
+		if (sorted[i]->step > 0 && sorted[i]->n > 0 && !known)
+			grids[grid_count++] = sorted[i];
+	}
+	for (size_t i = 0; i < count && sorted[i]->step == 0; i++)
+		for (size_t k = 0; k < grid_count && sorted[i]->step == 0; k++)
+			if (fits(sorted[i], grids[k]))
+				sorted[i]->step = grids[k]->step;
+}
+
+struct times {
+	int64_t *items;
+	size_t n;
+	bool own; /* to be freed */
+};
+
+static void times_free(struct times times)
+{
+	if (times.own)
+		free(times.items);
+}
+
+/* The times of both, each once. Takes over what they own. */
+static struct times merge(struct times a, struct times b)
+{
+	if (a.n == 0)
+		return b;
+	if (b.n == 0)
+		return a;
+	if (a.n == b.n && memcmp(a.items, b.items, a.n * sizeof *a.items) == 0) {
+		times_free(b);
+		return a;
+	}
+	struct times out = {memory_new(a.n + b.n, sizeof *out.items), 0, true};
+	for (size_t i = 0, k = 0; i < a.n || k < b.n; out.n++) {
+		bool first = k == b.n || (i < a.n && a.items[i] <= b.items[k]);
+		int64_t time = first ? a.items[i] : b.items[k];
+		out.items[out.n] = time;
+		i += i < a.n && a.items[i] == time;
+		k += k < b.n && b.items[k] == time;
+	}
+	times_free(a);
+	times_free(b);
+	return out;
+}
+
+/* Merged pairwise, so that each time is looked at as many times as the members can be halved. */
+static struct times merge_all(struct found *const *members, size_t count)
+{
+	if (count == 1)
+		return (struct times){members[0]->times, members[0]->n, false};
+	struct times a = merge_all(members, count / 2);
+	return merge(a, merge_all(members + count / 2, count - count / 2));
+}
+
+/* Graphite gives a time once; a server that does not shall not have its points lost. */
+static bool ascends(const struct found *found)
+{
+	for (size_t i = 1; i < found->n; i++)
+		if (found->times[i] == found->times[i - 1])
+			return false;
+	return true;
+}
+
+static void spread(struct arena *arena, const struct axis *axis, struct found *found)
+{
+	if (found->n == axis->n)
+		return;
+	double *values = arena_array(arena, axis->n, sizeof *values);
+	for (size_t i = 0, k = 0; i < axis->n; i++)
+		values[i] = k < found->n && found->times[k] == axis->times[i] ? found->values[k++]
+									      : (double)NAN;
+	found->values = values;
+}
+
+static void use_axis(struct gathering *gathering, struct found **found, size_t members,
+	struct times times, const struct graphite_events *events)
+{
+	struct arena *arena = gathering->query->arena;
+	struct axis *axis = arena_alloc(arena, sizeof *axis);
+	axis->n = times.n;
+	axis->times = arena_array(arena, times.n, sizeof *axis->times);
+	if (times.n > 0)
+		memcpy(axis->times, times.items, times.n * sizeof *axis->times);
+	if (events)
+		graphite_events_match(events, axis, found[0]->step, arena);
+	for (size_t i = 0; i < members; i++) {
+		spread(arena, axis, found[i]);
+		found[i]->axis = axis;
+	}
+}
+
+/* Gives the series an axis, or several of them where one would be too large. */
+static void share_axis(struct gathering *gathering, struct found **found, size_t members,
+	const struct graphite_events *events)
+{
+	struct times times = merge_all(found, members);
+	size_t cells = members * times.n, allowed = 0, part = members;
+	for (size_t i = 0; i < members; i++)
+		allowed += SPREAD * found[i]->n;
+	if (members == 1 || cells <= allowed + gathering->spare) {
+		gathering->spare -= cells > allowed ? cells - allowed : 0;
+		use_axis(gathering, found, members, times, events);
+	} else {
+		part = (allowed + gathering->spare) / times.n;
+		part = part < members / 2 ? part : members / 2;
+	}
+	times_free(times);
+	for (size_t i = 0; part < members && i < members; i += part)
+		share_axis(gathering, found + i, members - i < part ? members - i : part, events);
+}
+
+/* How many, from the first on, may share an axis. */
+static size_t count_alike(struct found **found, size_t count)
+{
+	size_t members = 1;
+	if (!ascends(found[0]))
+		return 1;
+	while (members < count && compare_found(&found[0], &found[members]) == 0 &&
+		ascends(found[members]))
+		members++;
+	return members;
+}
+
+static void make_axes(struct gathering *gathering, struct found *const *in_order,
+	const struct graphite_events *events)
+{
+	size_t count = gathering->count;
+	struct found **sorted = arena_array(gathering->query->arena, count, sizeof *sorted);
+	if (count > 0)
+		memcpy(sorted, in_order, count * sizeof *sorted);
+	qsort(sorted, count, sizeof *sorted, compare_order);
+	adopt_steps(sorted, count);
+	qsort(sorted, count, sizeof *sorted, compare_order);
+	for (size_t i = 0, members; i < count; i += members) {
+		members = count_alike(sorted + i, count - i);
+		share_axis(gathering, sorted + i, members, events);
+	}
+}
+
+/* By target, then by name, since a server may give them in any order. */
+static int compare_names(const void *a, const void *b)
+{
+	const struct found *one = *(struct found *const *)a, *two = *(struct found *const *)b;
+	if (one->target != two->target)
+		return one->target < two->target ? -1 : 1;
+	int order = strcmp(one->text, two->text);
+	return order ? order : (one->order > two->order) - (one->order < two->order);
+}
+
+static void name_all(struct gathering *gathering, struct found **found, struct series *series)
+{
+	struct query *query = gathering->query;
+	qsort(found, gathering->count, sizeof *found, compare_names);
+	const char **texts = arena_array(query->arena, gathering->count, sizeof *texts);
+	for (size_t i = 0; i < gathering->count; i++)
+		texts[i] = found[i]->text;
+	for (size_t i = 0, behind; i < gathering->count; i = behind) {
+		const struct target *target = found[i]->target;
+		for (behind = i; behind < gathering->count && found[behind]->target == target;)
+			behind++;
+		size_t twice = names_give(query->arena, target, texts + i, behind - i, series + i);
+		if (twice > 0)
+			query_notice(query,
+				"target \"%.*s\" gives %zu series the same name as others, "
+				"numbered "
+				"in the server's order, which may change: aliasByNode() or "
+				"aliasByTags() tells them apart",
+				NAME_SHOWN, target->text, twice);
+	}
+}
+
+/* From as far back as the target's functions look, to the end of the bucket. */
+static struct window window_of(struct arena *arena, const struct found *found)
+{
+	struct target_reach reach = {0};
+	int64_t step = graphite_resolution(found->axis, found->step);
+	if (!found->target->plain)
+		reach = target_read(arena, found->target->text).reach;
+	return (struct window){.back = reach.ms + reach.steps * step,
+		.on = step > reach.bucket ? step : reach.bucket};
+}
+
+void gathering_finish(struct gathering *gathering, const struct graphite_events *events)
+{
+	struct query *query = gathering->query;
+	size_t at = 0;
+	struct found **found = arena_array(query->arena, gathering->count, sizeof *found);
+	struct series *series = arena_array(query->arena, gathering->count, sizeof *series);
+	for (struct found *each = gathering->found; each; each = each->next)
+		found[at++] = each;
+	name_all(gathering, found, series);
+	make_axes(gathering, found, events);
+	for (size_t i = 0; i < gathering->count; i++) {
+		series[i].axis = found[i]->axis;
+		series[i].values = found[i]->values;
+		if (!events || !events->per_run)
+			series[i].window = window_of(query->arena, found[i]);
+	}
+	query->data = (struct dataset){series, gathering->count};
+	if (gathering->broken > 0)
+		query_notice(query,
+			"%zu values that are no numbers were left out, first of \"%.*s\"",
+			gathering->broken, (int)utf8_cut(gathering->first_broken, NAME_SHOWN),
+			gathering->first_broken);
+}

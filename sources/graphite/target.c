@@ -1,0 +1,362 @@
+/*
+ * Graphite reads as much of a target as is an expression and forgets the rest: `scale(a.b` is the
+ * metric `scale` for it, which does not exist, and the answer is an empty list. So its grammar is
+ * repeated here, to say what is wrong; it is asked only about targets that gave nothing.
+ */
+#include "sources/graphite/target.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "agent/core/buf.h"
+
+enum { PATHS_MAX = 20, NESTING_MAX = 100 };
+
+static const int64_t reach_most = INT64_C(315360000000); /* ms, ten years */
+static const int64_t steps_most = 1000000;
+
+bool target_is_plain(const char *text)
+{
+	return !text[strcspn(text, "(){}[]*?,'\"\\| ")];
+}
+
+bool target_fill_branch(struct arena *arena, const char *text, const char *branch, const char **out,
+	struct error *error)
+{
+	static const char variable[] = "%{BRANCH}";
+	struct buf filled = {0};
+	const char *at;
+	*out = text;
+	if (!strstr(text, variable))
+		return true;
+	if (!branch)
+		branch = "main";
+	for (const char *c = branch; *c; c++)
+		if ((unsigned char)*c <= ' ' || strchr("(){}[]*?,'\"\\|;=", *c))
+			return error_set(error, ERROR_USAGE,
+				"branch \"%s\" cannot be part of a Graphite target", branch);
+	while ((at = strstr(text, variable))) {
+		buf_append(&filled, text, (size_t)(at - text));
+		buf_text(&filled, branch);
+		text = at + strlen(variable);
+	}
+	buf_text(&filled, text);
+	*out = arena_strndup(arena, filled.data, filled.length);
+	buf_free(&filled);
+	return true;
+}
+
+struct parser {
+	struct arena *arena;
+	const char *begin, *at;
+	int depth; /* 1: the outermost */
+	const char **paths;
+	size_t path_count;
+	struct expression *out;
+	struct target_reach reach; /* of the expression that was read last */
+	const char *literal;       /* the text or number that was read last, or NULL */
+	size_t literal_length;
+};
+
+static bool parse_expression(struct parser *parser);
+
+static bool wrong(struct parser *parser, const char *problem)
+{
+	if (parser->out->problem)
+		return false;
+	parser->out->problem = problem;
+	parser->out->at = 1;
+	for (const char *at = parser->begin; at < parser->at; at++)
+		parser->out->at += ((unsigned char)*at & 0xc0) != 0x80;
+	return false;
+}
+
+static void skip_space(struct parser *parser)
+{
+	parser->at += strspn(parser->at, " \t\r\n");
+}
+
+static bool is_letter(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+/* Bytes of the name of a function or argument that is next, 0 if none is. */
+static size_t name_length(const char *text)
+{
+	size_t length = 0;
+	if (!is_letter(*text))
+		return 0;
+	while (is_letter(text[length]) || (text[length] >= '0' && text[length] <= '9'))
+		length++;
+	return length;
+}
+
+/* Bytes of the name that is next if `c` follows it, blanks between them or not, else 0. */
+static size_t name_before(const char *text, char c)
+{
+	size_t length = name_length(text);
+	return length > 0 && text[length + strspn(text + length, " \t\r\n")] == c ? length : 0;
+}
+
+static bool parse_text(struct parser *parser)
+{
+	char quote = *parser->at;
+	const char *from = parser->at++;
+	while (*parser->at && *parser->at != quote)
+		parser->at += parser->at[0] == '\\' && parser->at[1] ? 2 : 1;
+	parser->literal = from + 1;
+	parser->literal_length = (size_t)(parser->at - from - 1);
+	if (*parser->at++)
+		return true;
+	parser->at = from;
+	return wrong(parser, "a quote is not closed");
+}
+
+/* {a,b}: it cannot span dots. */
+static bool parse_choice(struct parser *parser)
+{
+	const char *from = parser->at++;
+	parser->at += strcspn(parser->at, "{}.()'\"|");
+	if (*parser->at == '}') {
+		parser->at++;
+		return true;
+	}
+	bool dot = *parser->at == '.';
+	if (!dot)
+		parser->at = from;
+	return wrong(parser, dot ? "braces cannot hold a dot" : "a brace is not closed");
+}
+
+static bool is_literal(const char *text, size_t length)
+{
+	static const char *const words[] = {"true", "false", "none", "inf", NULL};
+	for (const char *const *word = words; *word; word++)
+		if (strlen(*word) == length && strncasecmp(text, *word, length) == 0)
+			return true;
+	return strspn(text, "+-.0123456789eE") >= length &&
+	       strpbrk("-0123456789", (char[2]){*text, '\0'});
+}
+
+static bool parse_path(struct parser *parser)
+{
+	const char *from = parser->at;
+	for (;;) {
+		size_t length = strcspn(parser->at, "(){},'\"\\| \t\r\n");
+		parser->at += length;
+		if (*parser->at == '\\' && parser->at[1])
+			parser->at += 2;
+		else if (*parser->at != '{')
+			break;
+		else if (!parse_choice(parser))
+			return false;
+	}
+	size_t length = (size_t)(parser->at - from);
+	if (length == 0)
+		return wrong(parser, "a metric or function is missing");
+	if (parser->depth > 1 && is_literal(from, length)) {
+		parser->literal = from;
+		parser->literal_length = length;
+		return true;
+	}
+	if (parser->path_count < PATHS_MAX)
+		parser->paths[parser->path_count++] = arena_strndup(parser->arena, from, length);
+	return true;
+}
+
+/* "5min", "-1d", "2hours", "1h30min" in ms, by Graphite's units; 0: it is none. */
+static int64_t read_interval(const char *text, size_t length)
+{
+	static const struct {
+		const char *prefix;
+		int64_t ms;
+	} units[] = {{"s", 1000}, {"min", 60000}, {"h", 3600000}, {"d", 86400000}, {"w", 604800000},
+		{"mon", INT64_C(2592000000)}, {"y", INT64_C(31536000000)}};
+	const char *end = text + length;
+	int64_t sum = 0;
+	text += length > 0 && strchr("+-", *text) ? 1 : 0;
+	while (text < end) {
+		int64_t count = 0, unit = 0;
+		const char *digits = text;
+		for (; text < end && *text >= '0' && *text <= '9'; text++)
+			count = count < reach_most ? 10 * count + (*text - '0') : count;
+		const char *word = text;
+		while (text < end && is_letter(*text))
+			text++;
+		for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+			if ((size_t)(text - word) >= strlen(units[i].prefix) &&
+				strncmp(word, units[i].prefix, strlen(units[i].prefix)) == 0)
+				unit = units[i].ms;
+		if (word == digits || word == text || unit == 0)
+			return 0;
+		sum = count > (reach_most - sum) / unit ? reach_most : sum + count * unit;
+	}
+	return sum;
+}
+
+/* Functions whose values reach further back than what they are made of. */
+static const struct looking_back {
+	const char *name;
+	int argument;  /* its place: an interval, or a number of points; 0: it has none */
+	int64_t steps; /* besides */
+	bool ahead;    /* the interval is that of a bucket */
+} looking_back[] = {
+	{"movingAverage", 1, 0, false},
+	{"movingMedian", 1, 0, false},
+	{"movingMin", 1, 0, false},
+	{"movingMax", 1, 0, false},
+	{"movingSum", 1, 0, false},
+	{"movingWindow", 1, 0, false},
+	{"exponentialMovingAverage", 1, 0, false},
+	{"stdev", 1, 0, false},
+	{"timeShift", 1, 0, false},
+	{"delay", 1, 0, false},
+	{"keepLastValue", 1, 0, false},
+	{"derivative", 0, 1, false},
+	{"nonNegativeDerivative", 0, 1, false},
+	{"perSecond", 0, 1, false},
+	{"summarize", 1, 0, true},
+	{"smartSummarize", 1, 0, true},
+	{"hitcount", 1, 0, true},
+};
+
+static const struct looking_back *find_looking_back(const char *name, size_t length)
+{
+	for (size_t i = 0; i < sizeof looking_back / sizeof *looking_back; i++)
+		if (strlen(looking_back[i].name) == length &&
+			strncmp(looking_back[i].name, name, length) == 0)
+			return &looking_back[i];
+	return NULL;
+}
+
+static int64_t greater(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+static int64_t bounded_sum(int64_t a, int64_t b, int64_t most)
+{
+	return a > most - b ? most : a + b;
+}
+
+/* What the literal, an argument of that function, adds to its reach. */
+static void add_reach(const struct looking_back *function, const char *text, size_t length,
+	struct target_reach *reach)
+{
+	int64_t interval = read_interval(text, length), points = 0;
+	if (function->ahead) {
+		reach->bucket = greater(reach->bucket, interval);
+		return;
+	}
+	for (size_t i = 0; i < length && text[i] >= '0' && text[i] <= '9'; i++)
+		points = points < steps_most ? 10 * points + (text[i] - '0') : points;
+	if (interval > 0)
+		reach->ms = bounded_sum(reach->ms, interval, reach_most);
+	else
+		reach->steps = bounded_sum(
+			reach->steps, points < steps_most ? points : steps_most, steps_most);
+}
+
+static struct target_reach longest_reach(struct target_reach a, struct target_reach b)
+{
+	return (struct target_reach){
+		greater(a.ms, b.ms), greater(a.steps, b.steps), greater(a.bucket, b.bucket)};
+}
+
+/* An argument, with its name or without. */
+static bool parse_argument(struct parser *parser)
+{
+	parser->reach = (struct target_reach){0};
+	parser->literal = NULL;
+	skip_space(parser);
+	if (name_before(parser->at, '=')) {
+		parser->at += strcspn(parser->at, "=") + 1;
+		skip_space(parser);
+	}
+	if (*parser->at == '\'' || *parser->at == '"')
+		return parse_text(parser);
+	return parse_expression(parser);
+}
+
+static void set_reach(struct parser *parser, struct target_reach inner, struct target_reach own)
+{
+	parser->reach = (struct target_reach){bounded_sum(inner.ms, own.ms, reach_most),
+		bounded_sum(inner.steps, own.steps, steps_most), greater(inner.bucket, own.bucket)};
+}
+
+/* The arguments from the bracket on, behind those that were piped. */
+static bool parse_call(struct parser *parser, size_t name, int argument)
+{
+	const struct looking_back *function = find_looking_back(parser->at, name);
+	struct target_reach own = {.steps = function ? function->steps : 0};
+	struct target_reach inner = argument > 0 ? parser->reach : (struct target_reach){0};
+	parser->at += name;
+	skip_space(parser);
+	const char *bracket = parser->at++;
+	skip_space(parser);
+	if (*parser->at == ')') {
+		parser->at++;
+		set_reach(parser, inner, own);
+		return true;
+	}
+	for (;; argument++) {
+		if (!parse_argument(parser))
+			return false;
+		inner = longest_reach(inner, parser->reach);
+		if (function && function->argument > 0 && argument == function->argument &&
+			parser->literal)
+			add_reach(function, parser->literal, parser->literal_length, &own);
+		set_reach(parser, inner, own);
+		skip_space(parser);
+		char c = *parser->at;
+		if (c != ',' && c != ')') {
+			if (!c)
+				parser->at = bracket;
+			return wrong(parser, c ? "a comma or ) is missing" : "( is not closed");
+		}
+		parser->at++;
+		if (c == ')')
+			return true;
+	}
+}
+
+static bool parse_expression(struct parser *parser)
+{
+	if (++parser->depth > NESTING_MAX)
+		return wrong(parser, "it is nested too deeply");
+	skip_space(parser);
+	size_t name = name_before(parser->at, '(');
+	if (!(name ? parse_call(parser, name, 0) : parse_path(parser)))
+		return false;
+	skip_space(parser);
+	while (*parser->at == '|') {
+		parser->at++;
+		skip_space(parser);
+		name = name_before(parser->at, '(');
+		if (!name)
+			return wrong(parser, "a function is missing behind |");
+		if (!parse_call(parser, name, 1))
+			return false;
+		skip_space(parser);
+	}
+	parser->depth--;
+	return true;
+}
+
+struct expression target_read(struct arena *arena, const char *text)
+{
+	struct expression expression = {0};
+	struct parser parser = {
+		.arena = arena,
+		.begin = text,
+		.at = text,
+		.paths = arena_array(arena, PATHS_MAX, sizeof *parser.paths),
+		.out = &expression,
+	};
+	if (parse_expression(&parser) && *parser.at)
+		wrong(&parser, *parser.at == ')' ? "there is a ) too many"
+						 : "something follows that does not belong to it");
+	expression.paths = (struct strings){parser.paths, parser.path_count};
+	expression.reach = parser.reach;
+	return expression;
+}

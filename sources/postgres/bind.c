@@ -1,0 +1,416 @@
+/*
+ * The statement is copied piece by piece as the lexer of postgres_sql.h cuts it. A string with a
+ * placeholder becomes the parameter itself where it holds nothing else, so that its type is
+ * inferred as that of a literal would be, and otherwise a concatenation:
+ *
+ *     '%{BRANCH}'  ->   $1          'refs/%{BRANCH}'  ->  ('refs/' || $1::text)
+ *
+ * Each occurrence is a parameter of its own: one that stands for both a text and an enum has no
+ * type. Parameters have blanks around them, since a$1 is a name.
+ */
+#include "sources/postgres/bind.h"
+
+#include <string.h>
+
+#include "agent/core/buf.h"
+#include "agent/core/number.h"
+#include "sources/postgres/sql.h"
+
+#define BRANCH "%{BRANCH}"
+
+enum { STATEMENT_MAX = 1 << 20, SHOWN = 60 };
+
+enum mark_kind {
+	MARK_NONE,
+	MARK_BYTE,   /* two bytes that stand for the first: %% {{ }} */
+	MARK_NAME,   /* a name where it is part of the code, a value in a string: {metric} */
+	MARK_VALUE,  /* {commit}, %{BRANCH} */
+	MARK_NUMBER, /* %s */
+	MARK_WRONG,
+};
+
+/* What was found at a place of the statement, and how long it is there. */
+struct mark {
+	enum mark_kind kind;
+	const char *value;
+	size_t length;
+};
+
+struct binder {
+	struct arena *arena;
+	const char *branch;               /* of a query */
+	const struct bind_values *update; /* or NULL: it is a query */
+	bool formatted;                   /* there are placeholders: %% is a % */
+	struct buf out;
+	struct bound *bound;
+	size_t numbers;
+	struct error *error;
+};
+
+static bool fail_at(const struct binder *binder, const char *text, size_t length, const char *why)
+{
+	int shown = length < SHOWN ? (int)length : SHOWN;
+	return error_set(binder->error, ERROR_USAGE, "%s: \"%.*s%s\": %s",
+		binder->update ? "update_statement" : "query", shown, text,
+		length > SHOWN ? "..." : "", why);
+}
+
+/* {name}, whose brace is at `at`. */
+static struct mark named_mark(const struct binder *binder, const char *at, const char *end)
+{
+	const struct bind_values *update = binder->update;
+	const char *close = memchr(at, '}', (size_t)(end - at));
+	if (!close)
+		return (struct mark){MARK_WRONG, NULL, (size_t)(end - at)};
+	size_t length = (size_t)(close - at) - 1;
+	const char *name = at + 1;
+	if (length == 6 && memcmp(name, "metric", 6) == 0)
+		return (struct mark){MARK_NAME, update->metric, length + 2};
+	for (size_t i = 0; i < update->named.count; i++) {
+		const struct pair *pair = &update->named.items[i];
+		if (strlen(pair->key) == length && memcmp(pair->key, name, length) == 0)
+			return (struct mark){MARK_VALUE, pair->value, length + 2};
+	}
+	return (struct mark){MARK_WRONG, NULL, length + 2};
+}
+
+/* The placeholder at `at`. The driver looks for its own, %s and %%, outside of quotes only. */
+static struct mark find_mark(
+	const struct binder *binder, const char *at, const char *end, bool code)
+{
+	static const struct mark none = {MARK_NONE, NULL, 1}, byte = {MARK_BYTE, NULL, 2};
+	size_t left = (size_t)(end - at), branch = strlen(BRANCH);
+	bool twice = left > 1 && at[0] == at[1];
+	if (!binder->update && left >= branch && memcmp(at, BRANCH, branch) == 0)
+		return (struct mark){MARK_VALUE, binder->branch, branch};
+	if (*at == '%' && code && twice && binder->formatted)
+		return byte;
+	if (!binder->update)
+		return none;
+	if (*at == '%' && code && left > 1 && at[1] == 's')
+		return (struct mark){MARK_NUMBER, NULL, 2};
+	if ((*at == '{' || *at == '}') && twice)
+		return byte;
+	if (*at == '{')
+		return named_mark(binder, at, end);
+	return *at == '}' ? (struct mark){MARK_WRONG, NULL, 1} : none;
+}
+
+static bool report_wrong(const struct binder *binder, const char *at, size_t length)
+{
+	return fail_at(binder, at, length,
+		"neither {metric} nor the time column nor an attribute of the test; a brace is "
+		"written {{ or }}");
+}
+
+/* Adds a parameter and writes its number. */
+static bool put_parameter(struct binder *binder, const char *value, unsigned type,
+	const char *before, const char *after)
+{
+	struct bound *bound = binder->bound;
+	if (bound->count == BIND_PARAMETERS_MAX)
+		return error_set(binder->error, ERROR_USAGE,
+			"the statement has more than %d placeholders", BIND_PARAMETERS_MAX);
+	bound->values[bound->count] = arena_strdup(binder->arena, value);
+	bound->types[bound->count++] = type;
+	buf_printf(&binder->out, "%s$%zu%s", before, bound->count, after);
+	return true;
+}
+
+static bool put_number(struct binder *binder, const char *at)
+{
+	char text[NUMBER_TEXT];
+	if (binder->numbers == BIND_NUMBERS)
+		return fail_at(binder, at, 2,
+			"a fourth %s; there are three values: the change forward and backward in "
+			"percent, and p");
+	number_format(binder->update->numbers[binder->numbers++], text);
+	return put_parameter(binder, text, BIND_TYPE_FLOAT8, " ", " ");
+}
+
+/* Whether the value can be a part of a name without quotes: nothing that could end it. */
+static bool is_word(const char *value)
+{
+	if (!value || !*value)
+		return false;
+	for (; *value; value++)
+		if (!sql_in_word(*value) || *value == '$' || *value & 0x80)
+			return false;
+	return true;
+}
+
+static bool put_word(struct binder *binder, const struct mark *mark, const char *at)
+{
+	if (!is_word(mark->value))
+		return error_set(binder->error, ERROR_DATA,
+			"update_statement: \"%.*s\" is a part of a name and may hold letters, "
+			"digits and underscores only, but it is \"%.100s\": put the name into "
+			"double quotes",
+			(int)mark->length, at, mark->value ? mark->value : "");
+	buf_text(&binder->out, mark->value);
+	return true;
+}
+
+static bool touches_word(char c)
+{
+	return sql_in_word(c) || c == '.' || c == '{' || c == '}';
+}
+
+/* Whether what the placeholder touches could become something else together with its value: the
+ * tag of a string ($tag$), the prefix of one (E'...'). */
+static bool is_fragile(const char *at, const char *behind, const char *begin, const char *end)
+{
+	bool dollar = false;
+	if (behind < end && strchr("'\"&", *behind))
+		return true;
+	for (; at > begin && sql_in_word(at[-1]); at--)
+		dollar |= at[-1] == '$';
+	for (; behind < end && sql_in_word(*behind); behind++)
+		dollar |= *behind == '$';
+	return dollar;
+}
+
+/* A placeholder in plain code. A value that touches a name is a part of it. */
+static bool put_mark(struct binder *binder, const struct mark *mark, const char *at,
+	const char *begin, const char *end)
+{
+	const char *behind = at + mark->length;
+	bool part = binder->update && ((at > begin && touches_word(at[-1])) ||
+					      (behind < end && touches_word(*behind)));
+	if (mark->kind == MARK_NUMBER)
+		return put_number(binder, at);
+	if (mark->kind != MARK_NAME && !part)
+		return put_parameter(binder, mark->value, 0, " ", " ");
+	if (is_fragile(at, behind, begin, end))
+		return fail_at(binder, at, mark->length,
+			"it is a part of a name, which cannot stand beside a quote or have a $");
+	return put_word(binder, mark, at);
+}
+
+/* How many placeholders the piece holds; *wrong is set to one that is unknown. */
+static size_t count_marks(const struct binder *binder, const struct sql_piece *piece,
+	const char **wrong, size_t *length)
+{
+	const char *at = piece->text, *end = at + piece->length;
+	size_t count = 0;
+	*wrong = NULL;
+	while (at < end) {
+		struct mark mark = find_mark(binder, at, end, false);
+		if (mark.kind == MARK_WRONG && !*wrong) {
+			*wrong = at;
+			*length = mark.length;
+		}
+		count += mark.kind != MARK_NONE && mark.kind != MARK_BYTE;
+		at += piece->kind == SQL_ESCAPES && *at == '\\' && end - at > 1 ? 2 : mark.length;
+	}
+	return count;
+}
+
+/* What a string is made into: literals and parameters, joined. */
+struct joining {
+	const char *prefix; /* of a literal: E or nothing */
+	bool open, any;
+};
+
+static void join(struct binder *binder, struct joining *joining)
+{
+	if (joining->open)
+		buf_char(&binder->out, '\'');
+	if (joining->any)
+		buf_text(&binder->out, " || ");
+	joining->open = false;
+	joining->any = true;
+}
+
+static void put_literal(
+	struct binder *binder, struct joining *joining, const char *text, size_t length)
+{
+	if (!joining->open) {
+		join(binder, joining);
+		buf_printf(&binder->out, "%s'", joining->prefix);
+		joining->open = true;
+	}
+	buf_append(&binder->out, text, length);
+}
+
+/* A string with placeholders and other text, from `at` to `end` between its quotes. */
+static bool put_joined(struct binder *binder, const char *at, const char *end, bool escapes)
+{
+	struct joining joining = {.prefix = escapes ? "E" : ""};
+	buf_text(&binder->out, " (");
+	while (at < end) {
+		struct mark mark = find_mark(binder, at, end, false);
+		bool pair = (escapes && *at == '\\') || *at == '\'';
+		if (pair || mark.kind == MARK_NONE || mark.kind == MARK_BYTE) {
+			size_t length = pair ? 2 : 1;
+			put_literal(binder, &joining, at, length);
+			at += pair ? 2 : mark.length;
+			continue;
+		}
+		join(binder, &joining);
+		if (!put_parameter(binder, mark.value, 0, "", "::text"))
+			return false;
+		at += mark.length;
+	}
+	buf_text(&binder->out, joining.open ? "')" : ")");
+	return true;
+}
+
+static bool put_string(struct binder *binder, const struct sql_piece *piece)
+{
+	bool escapes = piece->kind == SQL_ESCAPES;
+	const char *at = piece->text + (escapes ? 2 : 1);
+	const char *end = piece->text + piece->length - 1;
+	struct mark first = at < end ? find_mark(binder, at, end, false) : (struct mark){0};
+	bool marked = first.kind == MARK_NAME || first.kind == MARK_VALUE;
+	if (marked && first.length == (size_t)(end - at))
+		return put_parameter(binder, first.value, 0, " ", " ");
+	return put_joined(binder, at, end, escapes);
+}
+
+/* A quoted name: values go into it, their quotes doubled. */
+static bool put_name(struct binder *binder, const struct sql_piece *piece)
+{
+	const char *at = piece->text, *end = at + piece->length;
+	if (!binder->update)
+		return fail_at(binder, at, piece->length,
+			"a branch cannot be a part of a name; for a string use single quotes");
+	while (at < end) {
+		struct mark mark = find_mark(binder, at, end, false);
+		if (mark.kind == MARK_NONE || mark.kind == MARK_BYTE)
+			buf_char(&binder->out, *at);
+		for (const char *c = mark.value; c && *c; c++) {
+			if (*c == '"')
+				buf_char(&binder->out, '"');
+			buf_char(&binder->out, *c);
+		}
+		at += mark.length;
+	}
+	return true;
+}
+
+/* A string, name or comment without placeholders; in an update {{ stands for { there too. */
+static void copy_piece(struct binder *binder, const struct sql_piece *piece)
+{
+	const char *at = piece->text, *end = at + piece->length;
+	while (at < end) {
+		struct mark mark = find_mark(binder, at, end, false);
+		buf_char(&binder->out, *at);
+		at += mark.kind == MARK_BYTE ? mark.length : 1;
+	}
+}
+
+/* Whether a quoted piece of an update holds %s, which the driver of Otava would fill in there. */
+static bool holds_number(const struct sql_piece *piece)
+{
+	for (size_t i = 1; i + 1 < piece->length; i++)
+		if (piece->text[i] == '%' && piece->text[i + 1] == 's' && piece->text[i - 1] != '%')
+			return true;
+	return false;
+}
+
+static bool put_quoted(struct binder *binder, const struct sql_piece *piece)
+{
+	if (binder->update && piece->kind != SQL_COMMENT && holds_number(piece))
+		return fail_at(binder, piece->text, piece->length,
+			"%s is filled in outside of quotes only");
+	const char *wrong;
+	size_t length = 0, marks = count_marks(binder, piece, &wrong, &length);
+	if (marks == 0 || piece->kind == SQL_COMMENT) {
+		copy_piece(binder, piece);
+		return true;
+	}
+	if (wrong)
+		return report_wrong(binder, wrong, length);
+	if (!piece->closed)
+		return fail_at(binder, piece->text, piece->length, "the quote is not closed");
+	if (piece->kind == SQL_NAME)
+		return put_name(binder, piece);
+	if (piece->kind == SQL_OTHER)
+		return fail_at(binder, piece->text, piece->length,
+			"a placeholder cannot be bound in this kind of string; use single quotes");
+	return put_string(binder, piece);
+}
+
+static bool put_code(struct binder *binder, const char **at, const char *begin, const char *end)
+{
+	struct mark mark = find_mark(binder, *at, end, true);
+	const char *here = *at;
+	*at += mark.kind == MARK_NONE ? 1 : mark.length;
+	switch (mark.kind) {
+	case MARK_WRONG: return report_wrong(binder, here, mark.length);
+	case MARK_NONE:
+	case MARK_BYTE: buf_char(&binder->out, *here); return true;
+	case MARK_NAME:
+	case MARK_VALUE:
+	case MARK_NUMBER: break;
+	}
+	return put_mark(binder, &mark, here, begin, end);
+}
+
+static bool put_statement(struct binder *binder, const char *text)
+{
+	const char *at = text, *end = text + strlen(text);
+	while (at < end) {
+		struct sql_piece piece = sql_next(at, end);
+		switch (piece.kind) {
+		case SQL_END: return true;
+		case SQL_PARAMETER:
+			return fail_at(binder, piece.text, piece.length,
+				"parameters of its own are not possible");
+		case SQL_CODE:
+			if (!put_code(binder, &at, text, end))
+				return false;
+			continue;
+		case SQL_WORD: buf_append(&binder->out, piece.text, piece.length); break;
+		case SQL_STRING:
+		case SQL_ESCAPES:
+		case SQL_NAME:
+		case SQL_OTHER:
+		case SQL_COMMENT:
+			if (!put_quoted(binder, &piece))
+				return false;
+			break;
+		}
+		at += piece.length;
+	}
+	return true;
+}
+
+static bool bind(struct binder *binder, const char *text, struct bound *out)
+{
+	if (strlen(text) > STATEMENT_MAX)
+		return error_set(binder->error, ERROR_USAGE, "the statement is larger than 1 MB");
+	*out = (struct bound){
+		.values = arena_array(binder->arena, BIND_PARAMETERS_MAX, sizeof *out->values),
+		.types = arena_array(binder->arena, BIND_PARAMETERS_MAX, sizeof *out->types)};
+	binder->bound = out;
+	bool good = put_statement(binder, text);
+	out->text = arena_strndup(
+		binder->arena, binder->out.data ? binder->out.data : "", binder->out.length);
+	buf_free(&binder->out);
+	return good;
+}
+
+bool bind_wants_branch(const char *query)
+{
+	return strstr(query, BRANCH) != NULL;
+}
+
+bool bind_query(struct arena *arena, const char *query, const char *branch, struct bound *out,
+	struct error *error)
+{
+	struct binder binder = {.arena = arena,
+		.branch = branch,
+		.formatted = bind_wants_branch(query),
+		.error = error};
+	return bind(&binder, query, out);
+}
+
+bool bind_update(struct arena *arena, const char *statement, const struct bind_values *values,
+	struct bound *out, struct error *error)
+{
+	struct binder binder = {
+		.arena = arena, .update = values, .formatted = true, .error = error};
+	return bind(&binder, statement, out);
+}

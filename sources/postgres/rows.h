@@ -1,0 +1,52 @@
+/*
+ * From the rows of a PostgreSQL query to a dataset. Private to the source and its tests.
+ */
+#ifndef SOURCES_POSTGRES_ROWS_H
+#define SOURCES_POSTGRES_ROWS_H
+
+#include <libpq-fe.h>
+
+#include "sources/files/rows.h"
+#include "sources/postgres/postgres.h"
+
+/* Object ids of the types whose columns are metrics where none are configured. */
+enum { TYPE_INT8 = 20, TYPE_INT2 = 21, TYPE_INT4 = 23, TYPE_FLOAT4 = 700, TYPE_FLOAT8 = 701 };
+enum { TYPE_NUMERIC = 1700 };
+
+/* A zeroed struct with the first four set is ready; postgres_rows_free ends it. */
+struct postgres_rows {
+	struct query *query;
+	const char *place; /* for messages */
+	int64_t max_rows;
+	int64_t max_body; /* bytes of all values, rows outside the range included */
+	struct rows rows;
+	bool planned;
+	int time;     /* columns of the result */
+	int *numbers; /* for each of the rows' numbers */
+	const struct metric **metrics;
+	int *texts; /* for each of the rows' texts */
+	const char **names;
+	int stamp_text; /* the text that holds the time as the server wrote it, or -1 */
+	size_t seen, timeless, text_bytes;
+	int64_t bytes;
+};
+
+/* The time stamps of the dataset as the server wrote them: query->state once it is read. */
+struct postgres_stamps {
+	const int64_t *times; /* the axis' own, before anything was cut */
+	const char **texts;
+};
+
+/* Takes the rows of a result, of which there may be none. Fails (ERROR_DATA) on a column that is
+ * not there and on a value that is not of its kind. */
+bool postgres_rows_take(
+	struct postgres_rows *rows, const PGresult *result, struct error *error) MUST_USE;
+
+/* Makes query->data of them. */
+void postgres_rows_finish(struct postgres_rows *rows);
+void postgres_rows_free(struct postgres_rows *rows);
+
+/* The placeholder "{time_column}" of update statements. */
+const char *postgres_time_mark(struct arena *arena, const struct postgres_options *options);
+
+#endif

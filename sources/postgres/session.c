@@ -1,0 +1,270 @@
+/*
+ * libpq is used by its asynchronous functions: each wait is a poll() with what is left of the time.
+ * What remains outside our clock is the look-up of the host's name, which libpq leaves to libc.
+ *
+ * A statement that takes too long is cancelled by the server itself: statement_timeout is set to
+ * what is left of the total time, so that it stops even if we are gone. PQcancel() is not used; it
+ * waits without limit for a server that hangs, which is when it would be called.
+ *
+ * Statements go by the extended protocol, which takes one at a time: a query cannot commit the
+ * read-only transaction and go on.
+ */
+#include "sources/postgres/session.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/clock.h"
+#include "agent/core/secret.h"
+#include "agent/core/when.h"
+#include "sources/postgres/errors.h"
+
+enum { CONNECT_OPTIONS = 16, POLL_MS = 200 };
+
+static bool fail_timeout(const struct session *session, const char *what, const char *option,
+	int64_t ms, struct error *error)
+{
+	char text[WHEN_TEXT];
+	return error_set(error, ERROR_DATA, "%s: %s within %s (%s)", session->place, what,
+		when_format_duration(ms, text), option);
+}
+
+static bool fail_slow(const struct session *session, struct error *error)
+{
+	return fail_timeout(
+		session, "the answer did not come", "timeout", session->server->timeout, error);
+}
+
+enum ready { READY, NOT_YET, TOO_LATE };
+
+/*
+ * Waits for the connection's socket, a while at most: what TLS has read ahead makes no socket
+ * ready, so libpq is asked to look for input all the same.
+ */
+static enum ready wait_socket(const struct session *session, short events, int64_t deadline)
+{
+	struct pollfd fd = {.fd = PQsocket(session->connection), .events = events};
+	int64_t left = deadline - clock_monotonic();
+	if (left <= 0)
+		return TOO_LATE;
+	int ready = poll(&fd, 1, left > POLL_MS ? POLL_MS : (int)left);
+	if (ready > 0 || (ready < 0 && errno != EINTR))
+		return READY; /* libpq finds out what is wrong */
+	return NOT_YET;
+}
+
+/* The server's options as libpq names them; NULL values are libpq's defaults and the PG* variables.
+ * A root certificate is there to be checked against, which libpq does by itself only if told. */
+static PGconn *start(const struct postgres_server *server, const char *password, const char *port)
+{
+	const char *mode = server->sslmode       ? postgres_ssl_modes[server->sslmode]
+			   : server->sslrootcert ? "verify-full"
+						 : NULL;
+	const struct pair given[] = {
+		{"host", server->hostname},
+		{"port", port},
+		{"user", server->username},
+		{"password", password},
+		{"dbname", server->database},
+		{"sslmode", mode},
+		{"sslrootcert", server->sslrootcert},
+		{"sslcert", server->sslcert},
+		{"sslkey", server->sslkey},
+		{"client_encoding", "UTF8"},
+		{"fallback_application_name", "hunter-c"},
+	};
+	const char *keys[CONNECT_OPTIONS] = {NULL}, *values[CONNECT_OPTIONS] = {NULL};
+	size_t count = 0;
+	for (size_t i = 0; i < sizeof given / sizeof *given; i++) {
+		if (!given[i].value || !*given[i].value)
+			continue;
+		keys[count] = given[i].key;
+		values[count++] = given[i].value;
+	}
+	PGconn *connection = PQconnectStartParams(keys, values, 0);
+	if (!connection)
+		abort(); /* out of memory */
+	return connection;
+}
+
+/* libpq prints notices on stderr by itself; warnings become ours. */
+static void take_notice(void *context, const PGresult *result)
+{
+	struct session *session = context;
+	const char *severity = PQresultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED);
+	if (!severity || strcmp(severity, "WARNING") != 0)
+		return;
+	struct query *query = session->query;
+	const char *line = query->notices_dropped
+				   ? "" /* for the count; the text would pile up */
+				   : postgres_first_line(session,
+					     PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY));
+	query_notice(query, "%s: %s", session->place, line);
+}
+
+static bool connect_all(struct session *session, struct error *error)
+{
+	int64_t limit = session->server->connect_timeout;
+	int64_t deadline = clock_monotonic() + limit;
+	PostgresPollingStatusType polled = PGRES_POLLING_WRITING;
+	if (deadline > session->deadline)
+		deadline = session->deadline;
+	while (PQstatus(session->connection) != CONNECTION_BAD && polled != PGRES_POLLING_OK) {
+		short events = polled == PGRES_POLLING_READING ? POLLIN : POLLOUT;
+		enum ready ready = wait_socket(session, events, deadline);
+		if (ready == TOO_LATE)
+			return fail_timeout(
+				session, "no connection", "connect_timeout", limit, error);
+		if (ready == NOT_YET)
+			continue;
+		polled = PQconnectPoll(session->connection);
+		if (polled == PGRES_POLLING_FAILED)
+			break;
+	}
+	return polled == PGRES_POLLING_OK || postgres_fail_connect(session, error);
+}
+
+static bool send_all(struct session *session, struct error *error)
+{
+	int left;
+	while ((left = PQflush(session->connection)) > 0) {
+		if (wait_socket(session, POLLIN | POLLOUT, session->deadline) == TOO_LATE)
+			return fail_slow(session, error);
+		if (!PQconsumeInput(session->connection))
+			return postgres_fail_lost(session, error);
+	}
+	return left == 0 || postgres_fail_lost(session, error);
+}
+
+enum session_step session_next(struct session *session, PGresult **result, struct error *error)
+{
+	while (PQisBusy(session->connection)) {
+		if (wait_socket(session, POLLIN, session->deadline) == TOO_LATE) {
+			fail_slow(session, error);
+			return SESSION_FAILED;
+		}
+		if (!PQconsumeInput(session->connection)) {
+			postgres_fail_lost(session, error);
+			return SESSION_FAILED;
+		}
+	}
+	*result = PQgetResult(session->connection);
+	if (!*result)
+		return SESSION_DONE;
+	ExecStatusType status = PQresultStatus(*result);
+	if (status == PGRES_SINGLE_TUPLE || status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK)
+		return SESSION_RESULT;
+	postgres_fail_result(session, *result, error);
+	PQclear(*result);
+	*result = NULL;
+	return SESSION_FAILED;
+}
+
+/* Reads results to the end; counts the rows that were written. */
+static bool finish(struct session *session, size_t *rows, struct error *error)
+{
+	PGresult *result;
+	enum session_step step;
+	while ((step = session_next(session, &result, error)) == SESSION_RESULT) {
+		if (rows)
+			*rows += strtoul(PQcmdTuples(result), NULL, 10);
+		PQclear(result);
+	}
+	return step == SESSION_DONE;
+}
+
+static bool run_simple(struct session *session, const char *sql, struct error *error)
+{
+	if (!PQsendQuery(session->connection, sql))
+		return postgres_fail_lost(session, error);
+	return send_all(session, error) && finish(session, NULL, error);
+}
+
+/* For the server, ms: less than what is left for us, so that its own words arrive in time. */
+static int64_t statement_limit(const struct session *session)
+{
+	int64_t left = session->deadline - clock_monotonic(),
+		limit = session->server->statement_timeout;
+	left -= left / 10 < 1000 ? left / 10 : 1000;
+	if (left < 1)
+		left = 1;
+	return limit > 0 && limit < left ? limit : left;
+}
+
+/*
+ * Time stamps without a zone are UTC in this program, so the session's zone is UTC too. SET LOCAL
+ * lasts for the transaction: behind a pooler the connection is somebody else's afterwards.
+ */
+static bool begin(struct session *session, enum session_kind kind, struct error *error)
+{
+	return run_simple(session,
+		arena_printf(session->query->arena,
+			"BEGIN TRANSACTION %s; SET LOCAL statement_timeout = %lld; SET LOCAL "
+			"TimeZone = 'UTC'; SET LOCAL DateStyle = 'ISO, YMD'; SET LOCAL "
+			"extra_float_digits = 3; SET LOCAL standard_conforming_strings = on",
+			kind == SESSION_READ ? "READ ONLY" : "READ WRITE",
+			(long long)statement_limit(session)),
+		error);
+}
+
+bool session_open(
+	struct session *session, struct query *query, enum session_kind kind, struct error *error)
+{
+	const struct postgres_server *server = query->server;
+	const char *password = server->password;
+	char port[24];
+	*session = (struct session){.query = query, .server = server};
+	session->deadline = clock_monotonic() + server->timeout;
+	snprintf(port, sizeof port, "%lld", (long long)server->port);
+	if (server->password_file && !password &&
+		!secret_read(
+			query->arena, "password_file", server->password_file, &password, error))
+		return false;
+	session->connection = start(server, password, server->port ? port : NULL);
+	session->place = postgres_place(query->arena, session->connection);
+	PQsetNoticeReceiver(session->connection, take_notice, session);
+	if (!connect_all(session, error))
+		return false;
+	if (PQsetnonblocking(session->connection, 1) != 0)
+		return postgres_fail_lost(session, error);
+	return begin(session, kind, error);
+}
+
+void session_close(struct session *session)
+{
+	PQfinish(session->connection); /* NULL is fine; the server rolls back */
+	session->connection = NULL;
+}
+
+static bool send_bound(struct session *session, const struct bound *bound, struct error *error)
+{
+	if (!PQsendQueryParams(session->connection, bound->text, (int)bound->count, bound->types,
+		    bound->values, NULL, NULL, 0))
+		return postgres_fail_lost(session, error);
+	return true;
+}
+
+bool session_send(struct session *session, const struct bound *bound, struct error *error)
+{
+	if (!send_bound(session, bound, error))
+		return false;
+	if (!PQsetSingleRowMode(session->connection))
+		return postgres_fail_lost(session, error);
+	return send_all(session, error);
+}
+
+bool session_run(
+	struct session *session, const struct bound *bound, size_t *rows, struct error *error)
+{
+	*rows = 0;
+	return send_bound(session, bound, error) && send_all(session, error) &&
+	       finish(session, rows, error);
+}
+
+bool session_commit(struct session *session, struct error *error)
+{
+	return run_simple(session, "COMMIT", error);
+}

@@ -1,0 +1,53 @@
+/*
+ * A session: a connection to PostgreSQL with one transaction in it, and a time after which it is
+ * given up, whatever the server does or does not do.
+ *
+ * Everything blocks the calling thread, which is one of the lane for such calls. Errors name server
+ * and database, SQLSTATE and the first line of what the server says, and what to do where that is
+ * known.
+ */
+#ifndef SOURCES_POSTGRES_SESSION_H
+#define SOURCES_POSTGRES_SESSION_H
+
+#include <libpq-fe.h>
+
+#include "sources/postgres/bind.h"
+#include "sources/postgres/postgres.h"
+
+enum session_kind { SESSION_READ, SESSION_WRITE };
+
+enum session_step { SESSION_RESULT, SESSION_DONE, SESSION_FAILED };
+
+struct session {
+	struct query *query;
+	const struct postgres_server *server;
+	PGconn *connection;
+	const char *place; /* "db.example:5432/bench", for messages */
+	int64_t deadline;  /* ms of the monotonic clock */
+};
+
+/* Connects and begins a transaction, which cannot write if it is SESSION_READ. session_close ends
+ * the session in either case. */
+bool session_open(struct session *session, struct query *query, enum session_kind kind,
+	struct error *error) MUST_USE;
+
+/* Rolls back what was not committed. */
+void session_close(struct session *session);
+
+/* Sends a statement whose rows session_next hands out one by one. */
+bool session_send(struct session *session, const struct bound *bound, struct error *error) MUST_USE;
+
+/*
+ * The next result of the statement: with one row, or, the last one, with none; the caller clears it
+ * by PQclear. SESSION_DONE: there are no more.
+ */
+enum session_step session_next(
+	struct session *session, PGresult **result, struct error *error) MUST_USE;
+
+/* Runs a statement to its end; *rows is how many it wrote. */
+bool session_run(struct session *session, const struct bound *bound, size_t *rows,
+	struct error *error) MUST_USE;
+
+bool session_commit(struct session *session, struct error *error) MUST_USE;
+
+#endif

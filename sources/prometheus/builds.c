@@ -1,0 +1,879 @@
+/*
+ * A timeline is the sorted samples of its builds, of which only those are kept where the build
+ * changes; a point finds its build by walking along.
+ */
+#include "sources/prometheus/builds.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/attribution.h"
+#include "agent/core/buf.h"
+#include "agent/core/dict.h"
+#include "sources/prometheus/promql.h"
+
+enum {
+	COMPARED_MAX = 20000000,
+	SORTED_MAX = 2 * BUILDS_SAMPLES_MAX,
+	LOOKS_MAX =
+		43200,   /* within the stretches, when builds are looked for: minutes of 30 days, */
+	LOOKS_MOST = 60, /* and within a step */
+	NAMES_MAX = 64,  /* of labels that may or may not tell builds apart */
+};
+
+/* Prometheus' own: so long a sample is taken for the present; ms. */
+static const int64_t lookback = 300000, look_least = 15000;
+
+static int64_t greater(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* When a build was first seen within the step before a point. */
+struct start {
+	int64_t point, time; /* ms */
+};
+
+struct times {
+	int64_t *items; /* ms, in order */
+	size_t n, capacity;
+};
+
+struct build {
+	const struct pair *labels;
+	size_t label_count;
+	struct pair *fitting; /* those that have to fit */
+	size_t fitting_count;
+	const char **attributes; /* one for each said label, or NULL */
+	bool says;
+	struct times points, seen; /* seen: points before which, within a step, it was */
+	struct start *starts;
+	size_t start_count;
+};
+
+struct builds {
+	struct arena *arena;
+	struct pairs said;
+	struct build **items;
+	size_t count, samples;
+	struct dict by_labels; /* -> struct build, by label_key() */
+	int64_t step, look;    /* ms; look: of starts, 0: they were not asked for */
+	int64_t begin;         /* of the grid */
+	int64_t covered;       /* by the stretches */
+	int64_t gap;           /* ms without a sample, after which a build appears anew */
+	int64_t end;           /* ... and after which it is gone where others are seen */
+	bool annotations;
+	size_t more_builds, starts, seen; /* of the two more questions */
+	const char *expected[NAMES_MAX];  /* labels that series have */
+	size_t expected_count;
+	struct dict timelines;   /* -> struct timeline, by member_key() */
+	size_t compared, sorted; /* builds and samples, for timelines */
+	bool overflow;
+};
+
+struct turn {
+	int64_t time;
+	size_t build;
+	int64_t first; /* when that build was first seen */
+};
+
+struct timeline {
+	size_t *members; /* of builds->items */
+	size_t member_count;
+	struct turn *turns;
+	size_t turn_count;
+	struct deployments deployments;
+	struct deployment *room; /* the same */
+};
+
+struct builds *builds_new(struct arena *arena, struct pairs said, int64_t step, bool annotations)
+{
+	struct builds *builds = arena_alloc(arena, sizeof *builds);
+	builds->arena = arena;
+	builds->step = step;
+	builds->gap = annotations ? 0 : step > 0 ? step + step / 2 : lookback;
+	builds->end = step > 0 ? 0 : lookback;
+	builds->annotations = annotations;
+	builds->said = said;
+	builds->by_labels.arena = builds->timelines.arena = arena;
+	return builds;
+}
+
+size_t builds_count(const struct builds *builds, bool saying)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < builds->count; i++)
+		count += builds->items[i]->points.n > 0 && (!saying || builds->items[i]->says);
+	return count;
+}
+
+bool builds_overflow(const struct builds *builds)
+{
+	return builds->overflow;
+}
+
+static const struct pair *find_label(const struct pair *labels, size_t count, const char *name)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(labels[i].key, name) == 0)
+			return &labels[i];
+	return NULL;
+}
+
+static bool is_said(const struct builds *builds, const char *name)
+{
+	return find_label(builds->said.items, builds->said.count, name);
+}
+
+/* All labels with their values, each behind its length. */
+static void label_key(struct buf *out, const struct answer_series *series)
+{
+	buf_reserve(out, 1);
+	for (size_t i = 0; i < series->label_count; i++) {
+		const struct pair *label = &series->labels[i];
+
+		buf_printf(out, "%zu %s%zu %s", strlen(label->key), label->key,
+			strlen(label->value), label->value);
+	}
+}
+
+/* Each number in as many bytes as BUILDS_MAX and the builds of starts need, none of which is 0. */
+static void member_key(struct buf *out, const size_t *members, size_t count)
+{
+	enum { BYTES = 4, BITS = 7 };
+
+	buf_reserve(out, count * BYTES + 1);
+	for (size_t i = 0; i < count; i++)
+		for (int byte = 0; byte < BYTES; byte++)
+			buf_char(out, (char)(0x80 | (members[i] >> (BITS * byte) & 0x7f)));
+}
+
+static struct build *build_new(const struct builds *builds, const struct answer_series *series)
+{
+	struct arena *arena = builds->arena;
+	struct build *build = arena_alloc(arena, sizeof *build);
+	struct pair *labels = arena_array(arena, series->label_count, sizeof *labels);
+	if (series->label_count > 0)
+		memcpy(labels, series->labels, series->label_count * sizeof *labels);
+	build->labels = labels;
+	build->label_count = series->label_count;
+	build->fitting = arena_array(arena, series->label_count, sizeof *labels);
+	for (size_t i = 0; i < series->label_count; i++)
+		if (strcmp(labels[i].key, "__name__") != 0 && !is_said(builds, labels[i].key))
+			build->fitting[build->fitting_count++] = labels[i];
+	build->attributes = arena_array(arena, builds->said.count, sizeof *build->attributes);
+	for (size_t i = 0; i < builds->said.count; i++) {
+		const struct pair *label =
+			find_label(labels, build->label_count, builds->said.items[i].key);
+		build->attributes[i] = label && *label->value ? label->value : NULL;
+		build->says = build->says || build->attributes[i];
+	}
+	return build;
+}
+
+static struct build *add_build(
+	struct builds *builds, const struct answer_series *series, const struct buf *key)
+{
+	struct build *build = build_new(builds, series);
+	const char *copy = arena_strndup(builds->arena, key->data, key->length);
+	builds->items =
+		arena_grow(builds->arena, builds->items, builds->count, sizeof *builds->items);
+	builds->items[builds->count++] = build;
+	*dict_place(&builds->by_labels, copy) = build;
+	return build;
+}
+
+/* The build of the labels, of an earlier series or piece of the range, or a new one; NULL if there
+ * are too many. */
+static struct build *find_build(struct builds *builds, const struct answer_series *series)
+{
+	struct buf key = {0};
+	label_key(&key, series);
+	struct build *build = (struct build *)(uintptr_t)dict_get(&builds->by_labels, key.data);
+	if (!build && builds->count - builds->more_builds < BUILDS_MAX)
+		build = add_build(builds, series, &key);
+	buf_free(&key);
+	return build;
+}
+
+/* The room doubles, as a build may come in as many series as there are samples. */
+static void append(struct arena *arena, struct times *to, const int64_t *times, size_t n)
+{
+	if (n > to->capacity - to->n) {
+		size_t need = to->n + n, twice = 2 * to->capacity;
+		to->capacity = need > twice ? need : twice;
+		int64_t *more = arena_array(arena, to->capacity, sizeof *more);
+		if (to->n > 0)
+			memcpy(more, to->items, to->n * sizeof *more);
+		to->items = more;
+	}
+	memcpy(to->items + to->n, times, n * sizeof *times);
+	to->n += n;
+}
+
+static void add_times(struct builds *builds, struct build *build, const int64_t *times, size_t n)
+{
+	append(builds->arena, &build->points, times, n);
+	builds->samples += n;
+}
+
+/* The time that a value is, ms; INT64_MIN: it is none. */
+static int64_t time_of(double value)
+{
+	const double least = 1e8, milliseconds = 1e11, most = 1e14;
+	if (!(value >= least && value < most))
+		return INT64_MIN;
+	return (int64_t)(value < milliseconds ? value * 1000 : value);
+}
+
+/* The times that the values are, each once in succession. */
+static void add_annotations(
+	struct builds *builds, struct build *build, const struct answer_series *series)
+{
+	for (size_t i = 0; i < series->n; i++) {
+		int64_t time = time_of(series->values[i]);
+		const struct times *had = &build->points;
+		bool again = had->n > 0 && had->items[had->n - 1] == time;
+		if (time != INT64_MIN && !again)
+			add_times(builds, build, &time, 1);
+	}
+}
+
+void builds_take(void *context, const struct answer_series *series)
+{
+	struct builds *builds = context;
+	if (series->n == 0 || builds->overflow)
+		return;
+	struct build *build = series->n <= BUILDS_SAMPLES_MAX - builds->samples
+				      ? find_build(builds, series)
+				      : NULL;
+	if (build && builds->annotations)
+		add_annotations(builds, build, series);
+	else if (build)
+		add_times(builds, build, series->times, series->n);
+	else
+		builds->overflow = true;
+}
+
+static void add_start(struct builds *builds, struct build *build, struct start start)
+{
+	build->starts =
+		arena_grow(builds->arena, build->starts, build->start_count, sizeof *build->starts);
+	build->starts[build->start_count++] = start;
+	builds->starts++;
+}
+
+/* That of a series of one of the two more questions; NULL if it is too much. */
+static struct build *find_more(
+	struct builds *builds, const struct answer_series *series, size_t had)
+{
+	size_t before = builds->count;
+	if (series->n == 0 || builds->overflow || builds->more_builds == BUILDS_MAX ||
+		series->n > BUILDS_SAMPLES_MAX - had)
+		return NULL;
+	struct build *build = find_build(builds, series);
+	builds->more_builds += builds->count - before;
+	return build;
+}
+
+void builds_take_starts(void *context, const struct answer_series *series)
+{
+	struct builds *builds = context;
+	struct build *build = find_more(builds, series, builds->starts);
+	for (size_t i = 0; build && i < series->n; i++) {
+		int64_t time = time_of(series->values[i]);
+		if (time != INT64_MIN)
+			add_start(builds, build, (struct start){series->times[i], time});
+	}
+}
+
+void builds_take_seen(void *context, const struct answer_series *series)
+{
+	struct builds *builds = context;
+	struct build *build = find_more(builds, series, builds->seen);
+	if (!build)
+		return;
+	append(builds->arena, &build->seen, series->times, series->n);
+	builds->seen += series->n;
+}
+
+void builds_expect(struct builds *builds, const struct pair *labels, size_t count)
+{
+	for (size_t i = 0; i < count && builds->expected_count < NAMES_MAX; i++) {
+		size_t at = 0;
+		while (at < builds->expected_count &&
+			strcmp(builds->expected[at], labels[i].key) != 0)
+			at++;
+		if (at == builds->expected_count)
+			builds->expected[builds->expected_count++] = labels[i].key;
+	}
+}
+
+const char *builds_seen_query(struct builds *builds, const char *query)
+{
+	if (builds->step < 2 * look_least || !promql_is_selector(query))
+		return NULL;
+	return arena_printf(
+		builds->arena, "count_over_time(%s\n[%lldms])", query, (long long)builds->step);
+}
+
+/* Whether the label tells builds apart to which the same series belong. */
+static bool is_expected(const struct builds *builds, const char *name)
+{
+	for (size_t i = 0; i < builds->expected_count; i++)
+		if (strcmp(builds->expected[i], name) == 0)
+			return true;
+	return builds->expected_count == NAMES_MAX;
+}
+
+/* The next fitting label from `at` on that tells builds apart, or NULL. */
+static const struct pair *next_expected(
+	const struct builds *builds, const struct build *build, size_t *at)
+{
+	while (*at < build->fitting_count) {
+		const struct pair *pair = &build->fitting[(*at)++];
+		if (is_expected(builds, pair->key))
+			return pair;
+	}
+	return NULL;
+}
+
+static int compare_texts(const char *a, const char *b)
+{
+	if (!a || !b)
+		return (a != NULL) - (b != NULL);
+	return strcmp(a, b);
+}
+
+/* 0: no series tells one from the other. */
+static int compare_builds(const void *a, const void *b, void *context)
+{
+	const struct builds *builds = context;
+	const struct build *x = *(const struct build *const *)a;
+	const struct build *y = *(const struct build *const *)b;
+	for (size_t i = 0; i < builds->said.count; i++) {
+		int order = compare_texts(x->attributes[i], y->attributes[i]);
+		if (order)
+			return order;
+	}
+	for (size_t i = 0, k = 0;;) {
+		const struct pair *one = next_expected(builds, x, &i);
+		const struct pair *other = next_expected(builds, y, &k);
+		if (!one || !other)
+			return (one != NULL) - (other != NULL);
+		int order = strcmp(one->key, other->key);
+		order = order ? order : strcmp(one->value, other->value);
+		if (order)
+			return order;
+	}
+}
+
+/* The grid, and what is known of its points. */
+struct marks {
+	int64_t begin, step;
+	size_t n;
+	bool *there, *wanted;
+};
+
+/* `n`: not a point of it. */
+static size_t point_of(const struct marks *marks, int64_t time)
+{
+	int64_t at = time - marks->begin;
+	return at >= 0 && at % marks->step == 0 && at / marks->step < (int64_t)marks->n
+		       ? (size_t)(at / marks->step)
+		       : marks->n;
+}
+
+static void note_there(struct build *const *members, size_t count, struct marks *marks, bool there)
+{
+	for (size_t i = 0; i < count; i++)
+		for (size_t k = 0; k < members[i]->points.n; k++) {
+			size_t at = point_of(marks, members[i]->points.items[k]);
+			if (at < marks->n)
+				marks->there[at] = there;
+		}
+}
+
+static void want(struct marks *marks, const struct times *points)
+{
+	for (size_t i = 0; i < points->n; i++) {
+		size_t at = point_of(marks, points->items[i]);
+		if (at > 0 && at < marks->n && !marks->there[at - 1])
+			marks->wanted[at] = true;
+	}
+}
+
+/* The steps in which one of these, which belong together, was seen and had not been before. */
+static void mark_steps(struct build *const *members, size_t count, struct marks *marks)
+{
+	note_there(members, count, marks, true);
+	for (size_t i = 0; i < count; i++) {
+		want(marks, &members[i]->points);
+		want(marks, &members[i]->seen);
+	}
+	note_there(members, count, marks, false);
+}
+
+static void mark_all(const struct builds *builds, struct marks *marks)
+{
+	struct build **all = memory_new(builds->count, sizeof *all);
+	memcpy(all, builds->items, builds->count * sizeof *all);
+	qsort_r(all, builds->count, sizeof *all, compare_builds, (void *)(uintptr_t)builds);
+	for (size_t first = 0, last = 1; first < builds->count; first = last++) {
+		while (last < builds->count &&
+			compare_builds(&all[first], &all[last], (void *)(uintptr_t)builds) == 0)
+			last++;
+		mark_steps(all + first, last - first, marks);
+	}
+	free(all);
+}
+
+/* The runs of wanted points, those joined that have no more than so many others between them.
+ * Returns how many; writes no more than there is room for. */
+static size_t join_marks(const struct marks *marks, size_t between, struct stretch *out)
+{
+	size_t count = 0, last = 0;
+	for (size_t i = 0; i < marks->n; i++) {
+		int64_t time = marks->begin + (int64_t)i * marks->step;
+		if (!marks->wanted[i])
+			continue;
+		bool joined = count > 0 && i - last <= between + 1;
+		count += !joined;
+		last = i;
+		if (count > BUILDS_STRETCHES_MAX)
+			return count;
+		if (!joined)
+			out[count - 1].from = time;
+		out[count - 1].to = time + marks->step;
+	}
+	return count;
+}
+
+struct stretch *builds_stretches(
+	struct builds *builds, int64_t begin, int64_t end, bool narrow, size_t *count)
+{
+	size_t n = (size_t)((end - begin + builds->step - 1) / builds->step);
+	struct stretch *out = arena_array(builds->arena, BUILDS_STRETCHES_MAX, sizeof *out);
+	struct marks marks = {
+		begin, builds->step, n, memory_new(n, sizeof(bool)), memory_new(n, sizeof(bool))};
+	memset(marks.there, 0, n);
+	memset(marks.wanted, !narrow, n);
+	if (narrow && builds->count > 0)
+		mark_all(builds, &marks);
+	*count = BUILDS_STRETCHES_MAX + 1;
+	for (size_t between = 0; *count > BUILDS_STRETCHES_MAX; between = 2 * between + 1)
+		*count = join_marks(&marks, between, out);
+	free(marks.there);
+	free(marks.wanted);
+	builds->begin = begin;
+	builds->covered = 0;
+	for (size_t i = 0; i < *count; i++)
+		builds->covered += out[i].to - out[i].from;
+	return out;
+}
+
+const char *builds_starts_query(struct builds *builds, const char *query)
+{
+	int64_t look = greater(builds->covered / LOOKS_MAX, builds->step / LOOKS_MOST);
+	builds->look = greater(look + look_least - 1, look_least) / look_least * look_least;
+	if (builds->covered > 0 && builds->step >= 2 * builds->look)
+		return arena_printf(builds->arena,
+			"min_over_time(timestamp((%s\n))[%lldms:%lldms])", query,
+			(long long)builds->step, (long long)builds->look);
+	builds->look = 0;
+	return NULL;
+}
+
+static bool fits(const struct build *build, const struct pair *labels, size_t count)
+{
+	for (size_t i = 0; i < build->fitting_count; i++) {
+		const struct pair *own = &build->fitting[i];
+		const struct pair *other = find_label(labels, count, own->key);
+		if (other && strcmp(other->value, own->value) != 0)
+			return false;
+	}
+	return true;
+}
+
+static int compare_turns(const void *a, const void *b)
+{
+	const struct turn *x = a, *y = b;
+	if (x->time != y->time)
+		return x->time < y->time ? -1 : 1;
+	if (x->first != y->first)
+		return x->first < y->first ? -1 : 1;
+	return (x->build > y->build) - (x->build < y->build);
+}
+
+static size_t count_samples(const struct builds *builds, const size_t *members, size_t count)
+{
+	size_t samples = 0;
+	for (size_t i = 0; i < count; i++)
+		samples += builds->items[members[i]]->points.n;
+	return samples;
+}
+
+/* Builds of one commit and version, as those of several instances. */
+struct release {
+	struct deployment deployment; /* without times */
+	int64_t appeared, seen;       /* ms; INT64_MIN: never */
+};
+
+struct releases {
+	struct release *items;
+	size_t count;
+	size_t *of; /* by the builds' numbers in builds->items */
+};
+
+static struct deployment names_of(const struct builds *builds, const struct build *build)
+{
+	struct deployment names = {0};
+	for (size_t i = 0; i < builds->said.count; i++) {
+		const char *name = builds->said.items[i].value;
+		if (strcmp(name, "commit") == 0)
+			names.commit = build->attributes[i];
+		else if (strcmp(name, "version") == 0)
+			names.version = build->attributes[i];
+	}
+	return names;
+}
+
+struct named {
+	struct deployment names;
+	size_t build;
+};
+
+static int compare_names(const void *a, const void *b)
+{
+	const struct named *x = a, *y = b;
+	int order = compare_texts(x->names.commit, y->names.commit);
+	return order ? order : compare_texts(x->names.version, y->names.version);
+}
+
+static struct releases releases_of(
+	const struct builds *builds, const struct timeline *timeline, struct arena *scratch)
+{
+	size_t count = timeline->member_count;
+	struct named *named = arena_array(scratch, count, sizeof *named);
+	struct releases releases = {arena_array(scratch, count, sizeof *releases.items), 0,
+		arena_array(scratch, builds->count, sizeof *releases.of)};
+	for (size_t i = 0; i < count; i++)
+		named[i] = (struct named){names_of(builds, builds->items[timeline->members[i]]),
+			timeline->members[i]};
+	if (count > 0)
+		qsort(named, count, sizeof *named, compare_names);
+	for (size_t i = 0; i < count; i++) {
+		if (i == 0 || compare_names(&named[i - 1], &named[i]) != 0)
+			releases.items[releases.count++] =
+				(struct release){named[i].names, INT64_MIN, INT64_MIN};
+		releases.of[named[i].build] = releases.count - 1;
+	}
+	return releases;
+}
+
+static bool has_name(const struct release *release)
+{
+	return release->deployment.commit || release->deployment.version;
+}
+
+/* The one that runs on, and came last of those that do. */
+static const struct release *running(
+	const struct releases *releases, int64_t time, int64_t gap, const struct release *otherwise)
+{
+	const struct release *found = otherwise;
+	for (size_t i = 0; i < releases->count; i++) {
+		const struct release *release = &releases->items[i];
+		bool runs = has_name(release) && release->seen != INT64_MIN &&
+			    time - release->seen <= gap;
+		if (runs && (found == otherwise || release->appeared > found->appeared))
+			found = release;
+	}
+	return found;
+}
+
+static void add_deployment(struct builds *builds, struct timeline *timeline,
+	const struct release *release, int64_t after, int64_t time)
+{
+	size_t count = timeline->deployments.count++;
+	timeline->deployments.items = timeline->room =
+		arena_grow(builds->arena, timeline->room, count, sizeof *timeline->room);
+	timeline->room[count] = release->deployment;
+	timeline->room[count].after = after;
+	timeline->room[count].time = time;
+}
+
+/* Notes who is seen at the time of the first of these samples; returns how many are of it. Writes
+ * the one that was not there before, if any, or NULL. */
+static size_t see(const struct builds *builds, const struct releases *releases,
+	const struct turn *all, size_t count, struct release **appeared)
+{
+	size_t i = 0;
+	*appeared = NULL;
+	for (; i < count && all[i].time == all[0].time; i++) {
+		struct release *release = &releases->items[releases->of[all[i].build]];
+		bool there =
+			release->seen != INT64_MIN && all[i].time - release->seen <= builds->gap;
+		release->seen = all[i].time;
+		if (there || !has_name(release))
+			continue;
+		release->appeared = all[i].time;
+		*appeared = release;
+	}
+	return i;
+}
+
+struct appearance {
+	struct release *release;
+	struct start start;
+};
+
+static int compare_starts(const void *a, const void *b)
+{
+	const struct appearance *x = a, *y = b;
+	if (x->release != y->release)
+		return x->release < y->release ? -1 : 1;
+	if (x->start.point != y->start.point)
+		return x->start.point < y->start.point ? -1 : 1;
+	return (x->start.time > y->start.time) - (x->start.time < y->start.time);
+}
+
+static int compare_appearances(const void *a, const void *b)
+{
+	const struct appearance *x = a, *y = b;
+	if (x->start.time != y->start.time)
+		return x->start.time < y->start.time ? -1 : 1;
+	return (x->release > y->release) - (x->release < y->release);
+}
+
+static bool has_time(const struct times *times, int64_t time)
+{
+	size_t low = 0, high = times->n;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (times->items[middle] < time)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < times->n && times->items[low] == time;
+}
+
+/* Whether it began behind the beginning of the step. At the first look within it nobody can tell
+ * but by the point there. */
+static bool is_new(const struct builds *builds, const struct timeline *timeline,
+	const struct releases *releases, const struct appearance *appearance)
+{
+	int64_t begin = appearance->start.point - builds->step;
+	if (appearance->start.time <= begin || !has_name(appearance->release))
+		return false;
+	if (appearance->start.time > begin + builds->look || begin < builds->begin)
+		return appearance->start.time > begin + builds->look;
+	for (size_t i = 0; i < timeline->member_count; i++) {
+		size_t member = timeline->members[i];
+		if (&releases->items[releases->of[member]] == appearance->release &&
+			has_time(&builds->items[member]->points, begin))
+			return false;
+	}
+	return true;
+}
+
+/* Releases that were not there when the step before a point began, by time. */
+static struct appearance *find_appearances(const struct builds *builds,
+	const struct timeline *timeline, const struct releases *releases, struct arena *scratch,
+	size_t *kept)
+{
+	size_t count = 0, n = 0;
+	for (size_t i = 0; i < timeline->member_count; i++)
+		count += builds->items[timeline->members[i]]->start_count;
+	struct appearance *all = arena_array(scratch, count, sizeof *all);
+	for (size_t i = 0; i < timeline->member_count; i++) {
+		const struct build *build = builds->items[timeline->members[i]];
+		struct release *release = &releases->items[releases->of[timeline->members[i]]];
+		for (size_t k = 0; k < build->start_count; k++)
+			all[n++] = (struct appearance){release, build->starts[k]};
+	}
+	if (count > 0)
+		qsort(all, count, sizeof *all, compare_starts);
+	*kept = 0;
+	for (size_t i = 0; i < count; i++) {
+		bool first = i == 0 || all[i - 1].release != all[i].release ||
+			     all[i - 1].start.point != all[i].start.point;
+		if (first && is_new(builds, timeline, releases, &all[i]))
+			all[(*kept)++] = all[i];
+	}
+	if (*kept > 0)
+		qsort(all, *kept, sizeof *all, compare_appearances);
+	return all;
+}
+
+/* The deployments of a timeline while they are found, in order of time. */
+struct sweep {
+	struct builds *builds;
+	struct timeline *timeline;
+	struct releases releases;
+	const struct appearance *appearances;
+	size_t appearance_count;
+	const struct release *now;
+	int64_t before; /* when one was seen last on the grid */
+};
+
+/* Those up to a time, which the samples on the grid need not know. */
+static void sweep_appearances(struct sweep *sweep, int64_t time)
+{
+	const struct builds *builds = sweep->builds;
+	for (; sweep->appearance_count > 0 && sweep->appearances->start.time <= time;
+		sweep->appearances++, sweep->appearance_count--) {
+		struct release *release = sweep->appearances->release;
+		int64_t at = sweep->appearances->start.time;
+		int64_t last = sweep->appearances->start.point - builds->step;
+		release->appeared = release->seen = at;
+		if (release == sweep->now)
+			continue;
+		add_deployment(sweep->builds, sweep->timeline, release,
+			sweep->before >= last ? greater(sweep->before, at - builds->look)
+					      : sweep->before,
+			at);
+		sweep->now = release;
+	}
+}
+
+/*
+ * A release is deployed when it appears, and when the one that came after it is gone and it still
+ * runs. While both run it is the newer, whoever is seen last. An annotation is a deployment by
+ * itself.
+ */
+static void find_deployments(
+	struct builds *builds, struct timeline *timeline, const struct turn *all, size_t count)
+{
+	struct arena *scratch = arena_new();
+	struct sweep sweep = {.builds = builds,
+		.timeline = timeline,
+		.releases = releases_of(builds, timeline, scratch),
+		.before = INT64_MIN};
+	sweep.appearances = find_appearances(
+		builds, timeline, &sweep.releases, scratch, &sweep.appearance_count);
+	for (size_t i = 0; i < count;) {
+		int64_t time = all[i].time;
+		struct release *appeared;
+		sweep_appearances(&sweep, time);
+		const struct release *now = sweep.now, *next = now;
+		i += see(builds, &sweep.releases, all + i, count - i, &appeared);
+		if (appeared)
+			next = appeared;
+		else if (now && time - now->seen > builds->end)
+			next = running(&sweep.releases, time, builds->end, now);
+		if (next && (next != now || builds->annotations))
+			add_deployment(builds, timeline, next,
+				builds->annotations ? time : sweep.before, time);
+		sweep.now = next;
+		sweep.before = time;
+	}
+	arena_free(scratch);
+}
+
+/* The times at which the build becomes another one. */
+static void find_turns(struct builds *builds, struct timeline *timeline)
+{
+	size_t count = count_samples(builds, timeline->members, timeline->member_count), n = 0;
+	struct turn *all = memory_new(count, sizeof *all);
+	for (size_t i = 0; i < timeline->member_count; i++) {
+		const struct build *build = builds->items[timeline->members[i]];
+		for (size_t k = 0; k < build->points.n; k++)
+			all[n++] = (struct turn){build->points.items[k], timeline->members[i],
+				build->points.items[0]};
+	}
+	qsort(all, count, sizeof *all, compare_turns);
+	find_deployments(builds, timeline, all, count);
+	size_t kept = 0;
+	for (size_t i = 0; i < count; i++) {
+		bool last = i + 1 == count || all[i + 1].time != all[i].time;
+		if (last && (kept == 0 || all[kept - 1].build != all[i].build))
+			all[kept++] = all[i];
+	}
+	timeline->turns = arena_array(builds->arena, kept, sizeof *all);
+	timeline->turn_count = kept;
+	memcpy(timeline->turns, all, kept * sizeof *all);
+	free(all);
+}
+
+/* NULL if that is too much. */
+static const struct timeline *add_timeline(
+	struct builds *builds, const size_t *members, size_t count, const struct buf *key)
+{
+	struct arena *arena = builds->arena;
+	size_t samples = count_samples(builds, members, count);
+	if (samples > SORTED_MAX - builds->sorted)
+		return NULL;
+	builds->sorted += samples;
+	struct timeline *timeline = arena_alloc(arena, sizeof *timeline);
+	timeline->members = arena_array(arena, count, sizeof *members);
+	memcpy(timeline->members, members, count * sizeof *members);
+	timeline->member_count = count;
+	find_turns(builds, timeline);
+	*dict_place(&builds->timelines, arena_strndup(arena, key->data, key->length)) = timeline;
+	return timeline;
+}
+
+/* The timeline of these builds, made if there is none; NULL if that is too much. */
+static const struct timeline *find_timeline(
+	struct builds *builds, const size_t *members, size_t count)
+{
+	struct buf key = {0};
+	member_key(&key, members, count);
+	const struct timeline *timeline = dict_get(&builds->timelines, key.data);
+	if (!timeline)
+		timeline = add_timeline(builds, members, count, &key);
+	buf_free(&key);
+	return timeline;
+}
+
+const struct timeline *builds_timeline(
+	struct builds *builds, const struct pair *labels, size_t count)
+{
+	static const struct timeline none = {0};
+	if (builds->count > COMPARED_MAX - builds->compared) {
+		builds->overflow = true;
+		return &none;
+	}
+	builds->compared += builds->count;
+	size_t *members = memory_new(builds->count, sizeof *members);
+	size_t member_count = 0;
+	for (size_t i = 0; i < builds->count; i++)
+		if (fits(builds->items[i], labels, count))
+			members[member_count++] = i;
+	const struct timeline *timeline = find_timeline(builds, members, member_count);
+	free(members);
+	if (timeline)
+		return timeline;
+	builds->overflow = true;
+	return &none;
+}
+
+/* Writes the attribute at each point; whether it is known at one. */
+static bool fill(const struct builds *builds, const struct timeline *timeline, size_t attribute,
+	const struct axis *axis, const char **values)
+{
+	size_t next = 0;
+	bool known = false;
+	for (size_t i = 0; i < axis->n; i++) {
+		while (next < timeline->turn_count && timeline->turns[next].time <= axis->times[i])
+			next++;
+		if (next > 0)
+			values[i] = builds->items[timeline->turns[next - 1].build]
+					    ->attributes[attribute];
+		known = known || values[i];
+	}
+	return known;
+}
+
+void builds_apply(const struct builds *builds, const struct timeline *timeline, struct axis *axis)
+{
+	axis->deployments = &timeline->deployments;
+	axis->columns = arena_array(builds->arena, builds->said.count, sizeof *axis->columns);
+	for (size_t i = 0; i < builds->said.count && timeline->turn_count > 0; i++) {
+		const char **values = arena_array(builds->arena, axis->n, sizeof *values);
+		if (fill(builds, timeline, i, axis, values))
+			axis->columns[axis->column_count++] =
+				(struct column){builds->said.items[i].value, values};
+	}
+}

@@ -1,0 +1,325 @@
+/*
+ * One walk over the query that knows quotes, their escapes and comments, as PromQL's lexer does.
+ */
+#include "sources/prometheus/promql.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/buf.h"
+
+static const char variable[] = "%{BRANCH}";
+
+struct walk {
+	const char *at;
+	char quote;   /* the open one, or 0 */
+	bool pattern; /* the quotes hold a regular expression */
+	char before;  /* the last character but blanks, outside of quotes */
+};
+
+bool promql_has_branch(const char *query)
+{
+	return strstr(query, variable);
+}
+
+/* A byte within quotes. */
+static void write_escaped(struct buf *out, char c, const struct walk *walk)
+{
+	if (walk->pattern && strchr("\\.+*?()|[]{}^$", c))
+		buf_text(out, "\\\\");
+	if (c == '\n')
+		buf_text(out, "\\n");
+	else if ((unsigned char)c < ' ')
+		buf_printf(out, "\\x%02x", (unsigned char)c);
+	else if (c == '\\' || c == walk->quote)
+		buf_printf(out, "\\%c", c);
+	else
+		buf_char(out, c);
+}
+
+static bool write_branch(
+	struct buf *out, const struct walk *walk, const char *branch, struct error *error)
+{
+	if (walk->quote == '`') {
+		if (strpbrk(branch, walk->pattern ? "`\\.+*?()|[]{}^$" : "`"))
+			return error_set(error, ERROR_USAGE,
+				"branch \"%s\" cannot stand within backquotes: use quotes in query",
+				branch);
+		buf_text(out, branch);
+		return true;
+	}
+	if (!walk->quote) {
+		for (const char *c = branch; *c; c++)
+			if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "0123456789_:",
+				    *c))
+				return error_set(error, ERROR_USAGE,
+					"branch \"%s\" cannot be part of a name: put %s into "
+					"quotes in query",
+					branch, variable);
+		buf_text(out, branch);
+		return true;
+	}
+	for (const char *c = branch; *c; c++)
+		write_escaped(out, *c, walk);
+	return true;
+}
+
+/* Copies what is next: a character, an escape or a comment. */
+static void walk_on(struct walk *walk, struct buf *out)
+{
+	const char *at = walk->at;
+	size_t length = 1;
+	if (walk->quote) {
+		if (*at == walk->quote)
+			walk->quote = walk->before = 0;
+		else if (*at == '\\' && walk->quote != '`' && at[1])
+			length = 2;
+	} else if (*at == '#') {
+		length = strcspn(at, "\n");
+	} else if (strchr("\"'`", *at)) {
+		walk->quote = *at;
+		walk->pattern = walk->before == '~';
+	} else if (!strchr(" \t\r\n", *at)) {
+		walk->before = *at;
+	}
+	buf_append(out, at, length);
+	walk->at += length;
+}
+
+bool promql_fill_branch(struct arena *arena, const char *query, const char *branch,
+	const char **out, struct error *error)
+{
+	struct walk walk = {.at = query};
+	struct buf text = {0};
+	bool filled = true;
+	while (filled && *walk.at) {
+		if (strncmp(walk.at, variable, strlen(variable)) != 0) {
+			walk_on(&walk, &text);
+			continue;
+		}
+		filled = write_branch(&text, &walk, branch, error);
+		walk.at += strlen(variable);
+	}
+	while (text.length > 0 && strchr(" \t\r\n", text.data[text.length - 1]))
+		text.length--;
+	*out = arena_strndup(arena, text.data ? text.data : "", text.length);
+	buf_free(&text);
+	return filled;
+}
+
+enum { REACH_NESTING_MAX = 100 };
+
+static const int64_t reach_most = INT64_C(315360000000); /* ms, ten years */
+
+/* Operands in brackets: the longest of those that are done, and the last one, which what follows
+ * (a range, an offset) belongs to. -1: no range in it. */
+struct operands {
+	int64_t longest, last;
+};
+
+struct reach {
+	const char *at;
+	int64_t step;
+	struct operands open[REACH_NESTING_MAX];
+	size_t depth;
+};
+
+static int64_t longer(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+static bool is_word(char c)
+{
+	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+	       c == '_' || c == ':';
+}
+
+static void skip_blanks(struct reach *reach)
+{
+	for (;;) {
+		reach->at += strspn(reach->at, " \t\r\n");
+		if (*reach->at != '#')
+			return;
+		reach->at += strcspn(reach->at, "\n");
+	}
+}
+
+/* Behind the closing quote, or the end. */
+static void skip_quotes(struct reach *reach)
+{
+	char quote = *reach->at++;
+	while (*reach->at && *reach->at != quote)
+		reach->at += *reach->at == '\\' && quote != '`' && reach->at[1] ? 2 : 1;
+	reach->at += *reach->at ? 1 : 0;
+}
+
+static void skip_labels(struct reach *reach)
+{
+	while (*reach->at && *reach->at != '}') {
+		if (strchr("\"'`", *reach->at))
+			skip_quotes(reach);
+		else
+			reach->at++;
+	}
+	reach->at += *reach->at ? 1 : 0;
+}
+
+/* "1h30m", "5m", "1.5d", "300" (seconds), "2i" (steps), in ms; what is no duration is 0. */
+static int64_t read_reach(struct reach *reach)
+{
+	static const struct {
+		const char *name;
+		double ms;
+	} units[] = {{"ms", 1}, {"s", 1e3}, {"m", 60e3}, {"h", 3600e3}, {"d", 86400e3},
+		{"w", 604800e3}, {"y", 31536000e3}};
+	double sum = 0;
+	skip_blanks(reach);
+	while (*reach->at >= '0' && *reach->at <= '9') {
+		char *end;
+		size_t digits = strspn(reach->at, "0123456789.");
+		char number[32] = "";
+		memcpy(number, reach->at, digits < sizeof number ? digits : sizeof number - 1);
+		double value = strtod(number, &end), unit = 1e3;
+		reach->at += digits;
+		size_t length = strspn(reach->at, "msihdwy");
+		if (length == 1 && *reach->at == 'i')
+			unit = (double)reach->step;
+		for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+			if (strlen(units[i].name) == length &&
+				strncmp(units[i].name, reach->at, length) == 0)
+				unit = units[i].ms;
+		reach->at += length;
+		sum += value * unit;
+	}
+	return sum > (double)reach_most ? reach_most : (int64_t)sum;
+}
+
+static void add_reach(int64_t *reach, int64_t more)
+{
+	int64_t sum = longer(*reach, 0) + more;
+	*reach = sum > reach_most ? reach_most : sum;
+}
+
+/* [5m], [1h:], [1h:1m] */
+static void read_range(struct reach *reach, struct operands *operands)
+{
+	reach->at++;
+	add_reach(&operands->last, read_reach(reach));
+	reach->at += strcspn(reach->at, "]");
+	reach->at += *reach->at ? 1 : 0;
+}
+
+/* Labels of a grouping say nothing of time. */
+static void skip_grouping(struct reach *reach)
+{
+	skip_blanks(reach);
+	if (*reach->at != '(')
+		return;
+	reach->at += strcspn(reach->at, ")");
+	reach->at += *reach->at ? 1 : 0;
+}
+
+static void end_operand(struct operands *operands)
+{
+	operands->longest = longer(operands->longest, operands->last);
+	operands->last = -1;
+}
+
+static bool is_one_of(const char *text, size_t length, const char *const *words)
+{
+	for (; *words; words++)
+		if (strlen(*words) == length && strncmp(*words, text, length) == 0)
+			return true;
+	return false;
+}
+
+/* An offset forward makes nothing reach further back. */
+static void read_word(struct reach *reach, struct operands *operands)
+{
+	static const char *const groupings[] = {
+		"by", "without", "on", "ignoring", "group_left", "group_right", NULL};
+	const char *word = reach->at;
+	size_t length = 0;
+	while (is_word(word[length]))
+		length++;
+	reach->at += length;
+	if (is_one_of(word, length, groupings)) {
+		skip_grouping(reach);
+	} else if (length == 6 && strncmp(word, "offset", 6) == 0) {
+		skip_blanks(reach);
+		bool ahead = *reach->at == '-';
+		reach->at += ahead;
+		int64_t offset = read_reach(reach);
+		if (!ahead)
+			add_reach(&operands->last, offset);
+	} else {
+		end_operand(operands);
+	}
+}
+
+static bool read_next(struct reach *reach)
+{
+	struct operands *operands = &reach->open[reach->depth];
+	skip_blanks(reach);
+	char c = *reach->at;
+	if (!c)
+		return false;
+	if (strchr("\"'`", c)) {
+		skip_quotes(reach);
+	} else if (c == '{') {
+		skip_labels(reach);
+	} else if (c == '[') {
+		read_range(reach, operands);
+	} else if (c == '(') {
+		end_operand(operands);
+		reach->at++;
+		if (reach->depth + 1 < REACH_NESTING_MAX)
+			reach->open[++reach->depth] = (struct operands){-1, -1};
+	} else if (c == ')') {
+		reach->at++;
+		end_operand(operands);
+		if (reach->depth > 0)
+			reach->open[--reach->depth].last = operands->longest;
+		else
+			operands->last = operands->longest;
+	} else if (is_word(c)) {
+		read_word(reach, operands);
+	} else if (c == '@') {
+		reach->at++;
+		skip_blanks(reach);
+		reach->at += strspn(reach->at, "0123456789.abcdefghijklmnopqrstuvwxyz()");
+	} else {
+		end_operand(operands);
+		reach->at++;
+	}
+	return true;
+}
+
+int64_t promql_reach(const char *query, int64_t step)
+{
+	struct reach reach = {.at = query, .step = step, .open = {{-1, -1}}};
+	while (read_next(&reach))
+		continue;
+	int64_t longest = -1;
+	for (size_t i = 0; i <= reach.depth; i++)
+		longest = longer(longest, longer(reach.open[i].longest, reach.open[i].last));
+	return longest;
+}
+
+bool promql_is_selector(const char *query)
+{
+	struct reach reach = {.at = query};
+	skip_blanks(&reach);
+	bool named = is_word(*reach.at);
+	while (is_word(*reach.at))
+		reach.at++;
+	skip_blanks(&reach);
+	if (*reach.at == '{')
+		skip_labels(&reach);
+	else if (!named)
+		return false;
+	skip_blanks(&reach);
+	return !*reach.at;
+}
