@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "agent/cli/cli.h"
+#include "agent/commands/commands.h"
 #include "agent/engine/signals.h"
 
 static void hold_hangups(int argc, char **argv, char **environment)
@@ -22,5 +22,5 @@ static initializer *const first __attribute__((section(".preinit_array"), used))
 
 int main(int argc, char **argv)
 {
-	return cli_main(argc, argv);
+	return cli_main(argc, argv, commands);
 }

@@ -1,5 +1,5 @@
 /*
- * Groups of `type: cluster`: tests whose series are clustered (agent/shapes). What options there
+ * Groups of `type: cluster`: tests whose series are clustered (agent/analysis). What options there
  * are besides `interval` and `notify` the schema says.
  */
 #include <string.h>

@@ -94,7 +94,7 @@ struct announcement {
 };
 
 /* Changes of one time that hit most of one environment, and not the same tests elsewhere
- * (agent/notify/environment.h). Strings are borrowed. */
+ * (agent/analysis/environment.h). Strings are borrowed. */
 struct environment_event {
 	int64_t id;                /* of its first change, stable over restarts */
 	const char *label, *value; /* "runner", "runner-7" */

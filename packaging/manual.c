@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "agent/analysis/shapes.h"
-#include "agent/cli/cli.h"
 #include "agent/cli/help.h"
+#include "agent/commands/commands.h"
 #include "agent/core/buf.h"
 #include "agent/core/transfer.h"
 #include "agent/store/store.h"

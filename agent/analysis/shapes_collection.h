@@ -1,5 +1,5 @@
 /*
- * The series that shapes.h collects, as they came. Private to agent/shapes.
+ * The series that shapes.h collects, as they came. Private to agent/analysis.
  */
 #ifndef AGENT_ANALYSIS_SHAPES_COLLECTION_H
 #define AGENT_ANALYSIS_SHAPES_COLLECTION_H

@@ -13,7 +13,6 @@
 
 #include "agent/cli/flags.h"
 #include "agent/cli/help.h"
-#include "agent/commands/commands.h"
 #include "agent/core/clock.h"
 #include "agent/core/secret.h"
 #include "agent/engine/signals.h"
@@ -96,11 +95,11 @@ static int run(struct cli *cli, int argc, char **argv)
 		return print(&text, stdout, EXIT_NOTHING);
 	}
 	if (!cli->command) {
-		help_overview(&text);
+		help_overview(&text, cli->commands);
 		return cli->common.help ? print(&text, stdout, EXIT_NOTHING)
 					: print(&text, stderr, EXIT_USAGE);
 	}
-	if (cli->command != &run_command)
+	if (!cli->command->reloads)
 		signals_hold_hangup(false);
 	return cli->command->run(cli);
 }
@@ -137,11 +136,12 @@ static void hold_standard_descriptors(void)
 			_exit(EXIT_STATE);
 }
 
-int cli_main(int argc, char **argv)
+int cli_main(int argc, char **argv, const struct command *const *commands)
 {
 	hold_standard_descriptors();
 	struct cli cli = {
 		.arena = arena_new(),
+		.commands = commands,
 		.out = stdout,
 		.now = clock_wall(),
 		.color = isatty(STDOUT_FILENO) && !getenv("NO_COLOR"),

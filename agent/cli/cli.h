@@ -35,7 +35,8 @@ extern const struct field common_fields[];
 
 /* The clock, the environment and the streams, handed in by main. */
 struct cli {
-	struct arena *arena; /* lives as long as the command */
+	struct arena *arena;                   /* lives as long as the command */
+	const struct command *const *commands; /* all, in the order of --help; ends with NULL */
 	const struct command *command;
 	struct common_options common;
 	void *options;            /* of command->options_size */
@@ -60,13 +61,12 @@ struct command {
 	const char *details;             /* paragraphs for --help and the man page, or NULL */
 	const struct option_part *parts; /* ends with a part without fields */
 	size_t options_size;
+	bool reloads; /* SIGHUP is for it, and stays blocked until it listens */
 	int (*run)(struct cli *cli);
 };
 
-extern const struct command *const commands[]; /* ends with NULL; in commands.c */
-
-/* Parses argv and runs the command; returns the exit code. */
-int cli_main(int argc, char **argv);
+/* Parses argv and runs one of the commands; returns the exit code. */
+int cli_main(int argc, char **argv, const struct command *const *commands);
 
 /* Writes what is to be written and ends the process, whatever its other threads do. */
 _Noreturn void cli_leave(int code);

@@ -136,7 +136,7 @@ static bool short_flag(
 	return set_flag(cli, &target, spelling, *next, error);
 }
 
-static const struct command *find_command(const char *name)
+static const struct command *find_command(const struct command *const *commands, const char *name)
 {
 	for (const struct command *const *command = commands; *command; command++)
 		if (strcmp((*command)->name, name) == 0)
@@ -159,7 +159,7 @@ static bool choose_command(struct cli *cli, const char *name, struct error *erro
 		cli->common.help = true;
 		return true;
 	}
-	cli->command = find_command(name);
+	cli->command = find_command(cli->commands, name);
 	if (cli->command) {
 		cli->options = arena_alloc(cli->arena, cli->command->options_size);
 		const struct option_part *part = cli->command->parts;
@@ -174,8 +174,8 @@ static bool choose_command(struct cli *cli, const char *name, struct error *erro
 	}
 	if (strcmp(name, "remove-annotations") == 0)
 		return error_set(error, ERROR_USAGE, "%s is not in this version", name);
-	for (; commands[count] && count < 64; count++)
-		names[count] = commands[count]->name;
+	for (; cli->commands[count] && count < 64; count++)
+		names[count] = cli->commands[count]->name;
 	error_set(error, ERROR_USAGE, "unknown command \"%.80s\"", name);
 	return field_hint(error, name, names, count);
 }

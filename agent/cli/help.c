@@ -145,7 +145,7 @@ void help_command(struct buf *out, const struct command *command)
 	put_fields(out, common_fields);
 }
 
-void help_overview(struct buf *out)
+void help_overview(struct buf *out, const struct command *const *commands)
 {
 	buf_text(out, "Usage: hunter-c COMMAND [OPTION...] [ARGUMENT...]\n"
 		      "Finds where performance series changed, and tells people.\n\nCommands:\n");

@@ -8,7 +8,7 @@
 #include "agent/core/buf.h"
 
 /* The overview of all commands, one command's help, and the version with those of the libraries. */
-void help_overview(struct buf *out);
+void help_overview(struct buf *out, const struct command *const *commands);
 void help_command(struct buf *out, const struct command *command);
 void help_version(struct buf *out);
 

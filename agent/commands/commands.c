@@ -1,6 +1,3 @@
-/*
- * The table of commands, in the order of --help.
- */
 #include "agent/commands/commands.h"
 
 const struct command *const commands[] = {

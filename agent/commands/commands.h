@@ -6,6 +6,8 @@
 
 #include "agent/cli/cli.h"
 
+extern const struct command *const commands[]; /* in the order of --help; ends with NULL */
+
 extern const struct command analyze_command;
 extern const struct command changes_command;
 extern const struct command cluster_command;

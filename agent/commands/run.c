@@ -116,6 +116,7 @@ static bool open_service(struct run *run, struct error *error)
 
 	run->face = face_open(agent, run->crew.watch,
 		&(struct face_options){.insecure = run->insecure,
+			.reload = agent_reload,
 			.unready = unready,
 			.collect = collect,
 			.context = run},
@@ -355,6 +356,7 @@ static const struct option_part parts[] = {{run_fields, 0}, {0}};
 
 const struct command run_command = {
 	.name = "run",
+	.reloads = true,
 	.arguments = "[TEST|GROUP...]",
 	.summary = "Watch the tests and tell what changes",
 	.details = "Looks at each test in its interval, remembers what it finds in the state file "

@@ -5,8 +5,8 @@
 
 #include <stdlib.h>
 
+#include "agent/analysis/environment.h"
 #include "agent/core/when.h"
-#include "agent/notify/environment.h"
 #include "notifiers/text.h"
 
 void surroundings_add(struct surroundings *surroundings, const struct analysis *analysis)

@@ -4,7 +4,9 @@
 #ifndef AGENT_CORE_CHANGE_H
 #define AGENT_CORE_CHANGE_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Stored, as are the numbers: they stay. */
 enum change_kind {
@@ -13,6 +15,10 @@ enum change_kind {
 };
 
 static const char *const change_kind_names[] = {[CHANGE_STEP] = "step", [CHANGE_TREND] = "trend"};
+
+/* A change is known by its time within so many points of its series: its index moves while points
+ * arrive. */
+enum { CHANGE_TOLERANCE = 5 };
 
 struct change {
 	size_t index;  /* of the first value of the new regime, counted in the caller's series, 1 <=
@@ -85,6 +91,16 @@ static inline int change_sign(const struct change *change)
 {
 	return (change->level_after > change->level_before) -
 	       (change->level_after < change->level_before);
+}
+
+/* Whether two changes have the same time, within the tolerance of the finer of their series; all in
+ * ms. */
+static inline bool change_near(
+	int64_t time, int64_t spacing, int64_t other_time, int64_t other_spacing)
+{
+	int64_t apart = time < other_time ? other_time - time : time - other_time;
+
+	return apart <= CHANGE_TOLERANCE * (spacing < other_spacing ? spacing : other_spacing);
 }
 
 #endif

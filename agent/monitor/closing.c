@@ -9,7 +9,7 @@
 #include "agent/core/when.h"
 
 /* Points by which a change may be off the end of another that it brings. */
-enum { NEAR = RECONCILE_TOLERANCE, TAIL_MOST = 25 };
+enum { NEAR = CHANGE_TOLERANCE, TAIL_MOST = 25 };
 /* Points that come after a level is nearly back, in which it may turn out to be. */
 enum { PATIENCE = 100 };
 

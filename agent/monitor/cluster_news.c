@@ -85,7 +85,7 @@ bool cluster_covers(const struct cluster_memory *memory, const struct record *re
 		int64_t spacing = at->spacing > record->spacing ? at->spacing : record->spacing;
 		int64_t apart = at->time - record->item.time;
 
-		if (at->sign == record->sign && llabs(apart) <= RECONCILE_TOLERANCE * spacing)
+		if (at->sign == record->sign && llabs(apart) <= CHANGE_TOLERANCE * spacing)
 			return true;
 	}
 	return false;

@@ -78,9 +78,9 @@ static void existing_points(struct subject *subject, struct arena *scratch)
 /* The mean distance of the points around one. */
 static int64_t spacing_at(const struct subject *subject, size_t position)
 {
-	size_t first = position > RECONCILE_TOLERANCE ? position - RECONCILE_TOLERANCE : 0;
-	size_t last = position + RECONCILE_TOLERANCE < subject->n ? position + RECONCILE_TOLERANCE
-								  : subject->n - 1;
+	size_t first = position > CHANGE_TOLERANCE ? position - CHANGE_TOLERANCE : 0;
+	size_t last = position + CHANGE_TOLERANCE < subject->n ? position + CHANGE_TOLERANCE
+							       : subject->n - 1;
 
 	if (last <= first)
 		return 0;
@@ -376,7 +376,7 @@ static bool lacks_points(const struct subject *subject, const struct record *kno
 {
 	size_t after = subject->n - first_from(subject->times, subject->n, known->item.time);
 
-	return after < RECONCILE_TOLERANCE && after < known->item.change.count_after;
+	return after < CHANGE_TOLERANCE && after < known->item.change.count_after;
 }
 
 /* `change`: the one that it is found as; NULL of one that is not found. */

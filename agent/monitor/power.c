@@ -209,7 +209,7 @@ static const struct record *near(
 	const struct course *course, size_t place, int sign, int64_t old_id)
 {
 	const struct record *best = NULL;
-	size_t least = RECONCILE_TOLERANCE + 1;
+	size_t least = CHANGE_TOLERANCE + 1;
 
 	for (size_t i = 0; i < course->known_count; i++) {
 		const struct record *record = &course->known[i];

@@ -139,7 +139,7 @@ static bool detect_before(const struct look *look, size_t start, struct error *e
 	hindsight->before_count = past->count;
 	hindsight->until = end - start > FOLLOW_SETTLED ? times[end - FOLLOW_SETTLED] : WHEN_ALWAYS;
 	hindsight->settled =
-		end - start > RECONCILE_TOLERANCE ? times[end - RECONCILE_TOLERANCE] : WHEN_ALWAYS;
+		end - start > CHANGE_TOLERANCE ? times[end - CHANGE_TOLERANCE] : WHEN_ALWAYS;
 	note_revision(past);
 	for (size_t i = 0; i < past->count; i++) {
 		const struct change *change = &past->changes[i];

@@ -64,7 +64,7 @@ static size_t bound(const int64_t *times, size_t n, int64_t time, bool after)
 
 static void locate(const int64_t *times, size_t n, int64_t time, struct place *place)
 {
-	size_t steps = n - 1 < RECONCILE_TOLERANCE ? n - 1 : RECONCILE_TOLERANCE;
+	size_t steps = n - 1 < CHANGE_TOLERANCE ? n - 1 : CHANGE_TOLERANCE;
 	size_t first = bound(times, n, time, false), after = bound(times, n, time, true);
 
 	if (first < after) {
@@ -137,9 +137,9 @@ static double worth(const struct place *known, const struct place *found)
 			  : found->low > known->high ? found->low - known->high
 						     : 0;
 
-	if (distance > RECONCILE_TOLERANCE)
+	if (distance > CHANGE_TOLERANCE)
 		return 0;
-	return RECONCILE_TOLERANCE + 1 - distance - (known->withdrawn ? 1e-6 : 0);
+	return CHANGE_TOLERANCE + 1 - distance - (known->withdrawn ? 1e-6 : 0);
 }
 
 /* A known and a found change that may be one, and the best chain of pairs that ends with this one.
@@ -209,8 +209,8 @@ static void reach(const struct side *known, size_t at, size_t rank, const struct
 	const struct place *place = &known->places[at];
 	size_t most;
 
-	*first = first_from(found, place->low - RECONCILE_TOLERANCE);
-	*last = first_from(found, place->high + RECONCILE_TOLERANCE + 1);
+	*first = first_from(found, place->low - CHANGE_TOLERANCE);
+	*last = first_from(found, place->high + CHANGE_TOLERANCE + 1);
 	if (*last - *first <= REACH_MOST)
 		return;
 	most = *last - REACH_MOST;
@@ -280,7 +280,7 @@ static void match(
  * it. */
 static bool covered(const struct place *place, size_t n)
 {
-	return place->low >= RECONCILE_TOLERANCE && place->high <= (double)(n - 1);
+	return place->low >= CHANGE_TOLERANCE && place->high <= (double)(n - 1);
 }
 
 static void judge(struct side side, const int64_t *times, size_t n, const struct known *known,

@@ -16,9 +16,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agent/core/change.h"
+
 struct arena;
 
-enum { RECONCILE_TOLERANCE = 5 }; /* points of the series */
 #define RECONCILE_NONE SIZE_MAX
 
 struct known {

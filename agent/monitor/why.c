@@ -355,7 +355,7 @@ static int64_t tolerance(const struct why *why, const struct record *other)
 		: axis->n > 1 ? (axis->times[axis->n - 1] - axis->times[0]) / (int64_t)(axis->n - 1)
 			      : 0;
 
-	return RECONCILE_TOLERANCE * (other->spacing > spacing ? other->spacing : spacing);
+	return CHANGE_TOLERANCE * (other->spacing > spacing ? other->spacing : spacing);
 }
 
 static bool is_of_cluster(const struct why *why, const struct record *record)

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "agent/engine/timers.h"
-#include "agent/monitor/reconcile.h"
 #include "agent/notify/group.h"
 
 /* ms: how long a change waits for runs of other tests, and for others to be believed; how long an
@@ -312,7 +311,7 @@ static void begin(void *context, struct record *const *records, size_t count)
 static bool is_near(const struct environment_moment *a, const struct environment_moment *b)
 {
 	return a->environment == b->environment &&
-	       group_near(a->time, a->spacing, b->time, b->spacing);
+	       change_near(a->time, a->spacing, b->time, b->spacing);
 }
 
 static struct environment_moment moment_of(const struct environment_event *event)
@@ -348,7 +347,7 @@ static bool follows(struct environments *environments, const struct record *reco
 		if (strcmp(known->event.label, label) != 0 ||
 			first.environment == moment->environment ||
 			moment->time - first.time > FOLLOWED_WITHIN ||
-			(moment->time < first.time && !group_near(first.time, first.spacing,
+			(moment->time < first.time && !change_near(first.time, first.spacing,
 							      moment->time, moment->spacing)) ||
 			!environment_follows(environments->index, &first, moment) ||
 			environment_is_over(environments->index, &first, moment->time))
@@ -433,14 +432,14 @@ static int64_t left_for_belief(const struct environments *environments, const st
 /* Whether the moment is the end of what was told of its environment. */
 static bool is_end(const struct environments *environments, const struct environment_moment *moment)
 {
-	int64_t until = moment->time + RECONCILE_TOLERANCE * moment->spacing;
+	int64_t until = moment->time + CHANGE_TOLERANCE * moment->spacing;
 
 	for (size_t i = 0; i < environments->event_count; i++) {
 		struct environment_moment first = moment_of(&environments->events[i].event);
 
 		if (first.environment == moment->environment && first.time < moment->time &&
 			!environment_is_over(environments->index, &first,
-				moment->time - RECONCILE_TOLERANCE * moment->spacing) &&
+				moment->time - CHANGE_TOLERANCE * moment->spacing) &&
 			environment_is_over(environments->index, &first, until))
 			return true;
 	}

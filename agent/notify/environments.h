@@ -2,7 +2,7 @@
  * Environments: the filter that makes one message of what hits one runner alone.
  *
  * It knows what the last run of each test with an `environment` saw, and what was told of
- * environments. By the rule of agent/notify/environment.h changes become part of an event, whose
+ * environments. By the rule of agent/analysis/environment.h changes become part of an event, whose
  * message the announcer makes; what comes later and belongs to it is told with it. A change waits
  * while the rule may come to hold: until the tests of its environment, and their counterparts, have
  * run, for an interval of its test at most, an hour at most; and while most of those that are hit
@@ -12,7 +12,7 @@
 #ifndef AGENT_NOTIFY_ENVIRONMENTS_H
 #define AGENT_NOTIFY_ENVIRONMENTS_H
 
-#include "agent/notify/environment.h"
+#include "agent/analysis/environment.h"
 #include "agent/notify/filter.h"
 #include "agent/runtime/agent.h"
 

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/monitor/reconcile.h"
 #include "notifiers/text.h"
 
 static int compare_text(const char *a, const char *b)
@@ -70,18 +69,11 @@ static void join(size_t *parents, size_t a, size_t b)
 		parents[a] = b;
 }
 
-bool group_near(int64_t time, int64_t spacing, int64_t other_time, int64_t other_spacing)
-{
-	int64_t apart = time < other_time ? other_time - time : time - other_time;
-
-	return apart <= RECONCILE_TOLERANCE * (spacing < other_spacing ? spacing : other_spacing);
-}
-
 /* The first of the group decides who is near, so that a chain of neighbours does not make one group
  * of a month. */
 static bool near(const struct record *first, const struct record *other)
 {
-	return group_near(first->item.time, first->spacing, other->item.time, other->spacing);
+	return change_near(first->item.time, first->spacing, other->item.time, other->spacing);
 }
 
 static void join_times(const struct record *const *items, size_t count, size_t *parents)

@@ -18,10 +18,6 @@ struct group_of {
 	size_t count;
 };
 
-/* Whether two changes have the same time, within the tolerance of the finer of their series; all in
- * ms. */
-bool group_near(int64_t time, int64_t spacing, int64_t other_time, int64_t other_spacing);
-
 /* By time, test, worst first, metric. */
 void group_sort(const struct record **records, size_t count);
 

@@ -75,7 +75,7 @@ static bool has_commit(const struct marks *marks, const char *commit)
 static bool has_moment(const struct marks *marks, struct moment moment)
 {
 	for (size_t i = 0; i < marks->moment_count; i++)
-		if (group_near(marks->moments[i].time, marks->moments[i].spacing, moment.time,
+		if (change_near(marks->moments[i].time, marks->moments[i].spacing, moment.time,
 			    moment.spacing))
 			return true;
 	return false;

@@ -9,7 +9,7 @@
 #ifndef AGENT_RUNTIME_AGENT_H
 #define AGENT_RUNTIME_AGENT_H
 
-#include "agent/cli/cli.h"
+#include "agent/core/log.h"
 #include "agent/engine/engine.h"
 #include "agent/engine/timers.h"
 #include "agent/runtime/metrics.h"
@@ -59,6 +59,18 @@ struct stage {
 	int64_t (*rest)(struct agent *agent, const struct test *test);
 	void (*notice)(struct agent *agent, const struct notice *notice); /* one is told */
 };
+
+/* How a reload of the configuration ended; gone when the callback returns. */
+struct reload_report {
+	bool loaded;             /* false: the configuration before stays */
+	const char *problem;     /* why it was not loaded, or NULL */
+	struct strings problems; /* of the files, errors and warnings, a sentence each */
+	struct strings kept;     /* settings that need a restart: "agent.listen" */
+	size_t tests, added, removed, changed;
+};
+
+/* Called on the loop's thread, once, but not if the agent ends first. */
+typedef void reload_done(void *context, const struct reload_report *report);
 
 struct agent {
 	const struct stage *stage;     /* NULL: the world */

@@ -11,18 +11,6 @@
 
 #include "agent/runtime/agent.h"
 
-/* How a reload ended; gone when the callback returns. */
-struct reload_report {
-	bool loaded;             /* false: the configuration before stays */
-	const char *problem;     /* why it was not loaded, or NULL */
-	struct strings problems; /* of the files, errors and warnings, a sentence each */
-	struct strings kept;     /* settings that need a restart: "agent.listen" */
-	size_t tests, added, removed, changed;
-};
-
-/* Called on the loop's thread, once, but not if the agent ends first. */
-typedef void reload_done(void *context, const struct reload_report *report);
-
 /* Reads the configuration again; `done` may be NULL. Not for an agent without a reloader. */
 void agent_reload(struct agent *agent, reload_done *done, void *context);
 

@@ -7,8 +7,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "agent/analysis/environment.h"
 #include "agent/core/link.h"
-#include "agent/notify/environment.h"
 #include "notifiers/text.h"
 
 /* The attribute of a point of this series; NULL if the point or the attribute is missing. */

@@ -14,6 +14,8 @@
 struct api {
 	struct agent *agent;
 	struct watch *watch;
+	/* Reads the configuration again; NULL: nobody can. */
+	void (*reload)(struct agent *agent, reload_done *done, void *context);
 	size_t fetches; /* for /api/v1/series and /api/v1/why, under way */
 };
 

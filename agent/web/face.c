@@ -67,7 +67,7 @@ struct face *face_open(struct agent *agent, struct watch *watch, const struct fa
 
 	*face = (struct face){.agent = agent,
 		.options = *options,
-		.api = {.agent = agent, .watch = watch},
+		.api = {.agent = agent, .watch = watch, .reload = options->reload},
 		.pages = {.metrics = agent->metrics,
 			.unready = unready,
 			.collect = collect,

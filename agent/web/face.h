@@ -11,7 +11,8 @@
 struct face;
 
 struct face_options {
-	bool insecure;                         /* `agent.listen` may be any address */
+	bool insecure; /* `agent.listen` may be any address */
+	void (*reload)(struct agent *agent, reload_done *done, void *context); /* see struct api */
 	const char *(*unready)(void *context); /* see struct pages */
 	void (*collect)(void *context);
 	void *context;

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "agent/core/when.h"
-#include "agent/service/reload.h"
 #include "agent/store/announce.h"
 #include "agent/store/record_json.h"
 #include "agent/web/api.h"
@@ -246,10 +245,11 @@ static void reloaded(void *context, const struct reload_report *report)
 
 void api_post_reload(void *context, struct http_request *request)
 {
-	struct agent *agent = api_of(context)->agent;
+	const struct api *api = api_of(context);
+	struct agent *agent = api->agent;
 
-	if (agent->reloader && !agent->stopping)
-		agent_reload(agent, reloaded, request);
+	if (api->reload && agent->reloader && !agent->stopping)
+		api->reload(agent, reloaded, request);
 	else
 		http_fail(request, 503, "%s",
 			agent->stopping ? "the agent is stopping"

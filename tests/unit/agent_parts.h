@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/cli/cli.h"
 #include "agent/core/clock.h"
 #include "agent/monitor/watch.h"
 

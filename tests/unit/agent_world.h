@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/cli/cli.h"
 #include "agent/service/crew.h"
 
 enum { MINUTE = 60000, RUNS_MAX = 10000, TESTS_MAX = 8 };

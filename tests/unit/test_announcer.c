@@ -5,6 +5,7 @@
 #include "unit.h"
 #include <sqlite3.h>
 
+#include "agent/cli/cli.h"
 #include "agent/notify/announcer.h"
 #include "peer.h"
 #include "tests/unit/levels.h"

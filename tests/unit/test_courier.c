@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/cli/cli.h"
 #include "agent/notify/courier.h"
 #include "notifiers/slack/options.h"
 

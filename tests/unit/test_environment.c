@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/analysis/environment.h"
 #include "agent/core/arena.h"
 #include "agent/core/label.h"
-#include "agent/notify/environment.h"
 
 #define HOUR INT64_C(3600000)
 #define AT (100 * HOUR)

@@ -1,5 +1,5 @@
 /*
- * agent/watch/files: real files in a real folder; a run is a CSV read by a real pass.
+ * agent/service/files: real files in a real folder; a run is a CSV read by a real pass.
  */
 #include "unit.h"
 

@@ -94,7 +94,7 @@ static bool is_told(const struct kept *kept, int64_t time)
 {
 	for (size_t i = 0; i < kept->count; i++)
 		if (has_been_told(&kept->records[i]) &&
-			llabs(kept->records[i].item.time - time) <= RECONCILE_TOLERANCE * STEP)
+			llabs(kept->records[i].item.time - time) <= CHANGE_TOLERANCE * STEP)
 			return true;
 	return false;
 }

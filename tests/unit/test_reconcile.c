@@ -351,9 +351,9 @@ static double worth(const struct known *known, size_t index)
 	double place = (double)(known->time - START) / MINUTE;
 	double distance = place > (double)index ? place - (double)index : (double)index - place;
 
-	if (distance > RECONCILE_TOLERANCE)
+	if (distance > CHANGE_TOLERANCE)
 		return 0;
-	return RECONCILE_TOLERANCE + 1 - distance - (known->withdrawn ? 1e-6 : 0);
+	return CHANGE_TOLERANCE + 1 - distance - (known->withdrawn ? 1e-6 : 0);
 }
 
 /* The most that a matching in any order can be worth, by trying all: few changes close together. */
@@ -463,8 +463,8 @@ static void test_property_shifts_keep_identity(void **state)
 		size_t count = 0;
 
 		for (int point = 6; point < N - 6; point += 11 + (int)random_below(&random, 40)) {
-			int shift = (int)random_below(&random, 2 * RECONCILE_TOLERANCE + 1) -
-				    RECONCILE_TOLERANCE;
+			int shift = (int)random_below(&random, 2 * CHANGE_TOLERANCE + 1) -
+				    CHANGE_TOLERANCE;
 
 			if (count == CHANGES)
 				break;

@@ -1,5 +1,5 @@
 /*
- * agent/watch/reload: the whole new configuration or the old one, and what is said of it.
+ * agent/service/reload: the whole new configuration or the old one, and what is said of it.
  */
 #include "unit.h"
 #include <semaphore.h>

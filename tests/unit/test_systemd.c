@@ -1,5 +1,5 @@
 /*
- * agent/watch/systemd: the datagrams, as systemd's socket gets them.
+ * agent/service/systemd: the datagrams, as systemd's socket gets them.
  */
 #include "unit.h"
 

@@ -1,5 +1,5 @@
 /*
- * agent/watch/watch: tests are run at once, come, change and go while passes run.
+ * agent/monitor/watch: tests are run at once, come, change and go while passes run.
  */
 #include "unit.h"
 

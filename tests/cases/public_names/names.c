@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "agent/analysis/shapes.h"
-#include "agent/cli/cli.h"
+#include "agent/commands/commands.h"
 #include "agent/core/change.h"
 #include "agent/core/transfer.h"
 #include "agent/report/report.h"

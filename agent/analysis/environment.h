@@ -13,8 +13,8 @@
  * and another kernel makes some tests faster and others slower. Pure: no clock, no store.
  * docs/environment.md says it for people.
  */
-#ifndef AGENT_NOTIFY_ENVIRONMENT_H
-#define AGENT_NOTIFY_ENVIRONMENT_H
+#ifndef AGENT_ANALYSIS_ENVIRONMENT_H
+#define AGENT_ANALYSIS_ENVIRONMENT_H
 
 #include "agent/analysis/analysis.h"
 #include "notifiers/notifier.h"

@@ -2,7 +2,7 @@
  * Series are numbers here: hashes of their environment and of what they are called without it. Two
  * orders of them, by environment and by key, answer all questions.
  */
-#include "agent/notify/environment.h"
+#include "agent/analysis/environment.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -10,7 +10,6 @@
 
 #include "agent/core/hash.h"
 #include "agent/core/label.h"
-#include "agent/notify/group.h"
 
 /* Points that a counterpart may lack and is still compared; what makes a rollout: series, percent.
  */
@@ -296,7 +295,7 @@ static const struct environment_hit *hit_near(
 	for (size_t i = 0; i < series->hit_count; i++) {
 		const struct environment_hit *hit = &series->hits[i];
 
-		if (group_near(time, spacing, hit->time, hit->spacing) &&
+		if (change_near(time, spacing, hit->time, hit->spacing) &&
 			(!best || llabs(hit->time - time) < llabs(best->time - time)))
 			best = hit;
 	}
@@ -430,7 +429,7 @@ static bool is_seen(const struct environment_moment *seen, size_t count,
 	const struct environment_moment *moment)
 {
 	for (size_t i = count; i > 0 && seen[i - 1].environment == moment->environment; i--)
-		if (group_near(
+		if (change_near(
 			    seen[i - 1].time, seen[i - 1].spacing, moment->time, moment->spacing))
 			return true;
 	return false;
@@ -574,7 +573,7 @@ bool environment_returns(const struct environment_index *index, uint64_t key,
 		const struct environment_hit *hit = &series->hits[i];
 
 		if (hit->sign == -sign && hit->time < moment->time &&
-			group_near(moment->time, moment->spacing, hit->time, hit->spacing))
+			change_near(moment->time, moment->spacing, hit->time, hit->spacing))
 			return true;
 	}
 	return false;
