@@ -43,7 +43,8 @@ void surroundings_print(const struct surroundings *surroundings, int64_t since, 
 		text_elsewhere(&line, &events[i]);
 		buf_char(&line, '\n');
 	}
-	fwrite(line.data, 1, line.length, out);
+	if (line.length > 0)
+		fwrite(line.data, 1, line.length, out);
 	buf_free(&line);
 	arena_free(arena);
 }
