@@ -444,17 +444,68 @@ static int compare_events(const void *a, const void *b)
 	return strcmp(left->value, right->value);
 }
 
+static int compare_moments(const void *a, const void *b)
+{
+	const struct environment_moment *left = a, *right = b;
+
+	if (left->environment != right->environment)
+		return compare_numbers(left->environment, right->environment);
+	if (left->time != right->time)
+		return left->time < right->time ? -1 : 1;
+	return (left->spacing > right->spacing) - (left->spacing < right->spacing);
+}
+
+/* All moments at which something changed, sorted, each once. */
+struct moment_list {
+	struct environment_moment *items;
+	bool *counted;
+	size_t count;
+};
+
+static struct moment_list list_moments(const struct environment_index *index)
+{
+	struct moment_list list;
+	size_t room = 0, count = 0;
+
+	for (size_t i = 0; i < index->count; i++)
+		room += index->by_environment[i]->hit_count;
+	list = (struct moment_list){
+		memory_new(room, sizeof *list.items), memory_new(room, sizeof *list.counted), 0};
+	for (size_t i = 0; i < index->count; i++)
+		for (size_t j = 0; j < index->by_environment[i]->hit_count; j++)
+			list.items[count++] =
+				(struct environment_moment){index->by_environment[i]->environment,
+					index->by_environment[i]->hits[j].time,
+					index->by_environment[i]->hits[j].spacing};
+	qsort(list.items, count, sizeof *list.items, compare_moments);
+	for (size_t i = 0; i < count; i++)
+		if (i == 0 || compare_moments(&list.items[i - 1], &list.items[i]) != 0)
+			list.items[list.count++] = list.items[i];
+	return list;
+}
+
+/* Whether it is the first time that it is asked about. */
+static bool is_first(struct moment_list *list, const struct environment_moment *moment)
+{
+	const struct environment_moment *at =
+		bsearch(moment, list->items, list->count, sizeof *list->items, compare_moments);
+	bool *counted = &list->counted[at - list->items];
+	bool first = !*counted;
+
+	*counted = true;
+	return first;
+}
+
+/* One change may be near to those of several events. */
 size_t environment_events(const struct environment_view *const *views, size_t count, int64_t since,
 	struct arena *arena, struct environment_event **events)
 {
 	struct environment_index *index = environment_index_new(views, count);
-	struct environment_moment *seen;
-	size_t room = 0, seen_count = 0, found = 0;
+	struct moment_list moments = list_moments(index);
+	struct environment_moment *seen = memory_new(moments.count, sizeof *seen);
+	size_t seen_count = 0, found = 0;
 
-	for (size_t i = 0; i < index->count; i++)
-		room += index->by_environment[i]->hit_count;
-	seen = memory_new(room, sizeof *seen);
-	*events = arena_array(arena, room / ENVIRONMENT_LEAST, sizeof **events);
+	*events = NULL;
 	for (size_t i = 0; i < index->count; i++)
 		for (size_t j = 0; j < index->by_environment[i]->hit_count; j++) {
 			const struct environment_series *series = index->by_environment[i];
@@ -463,7 +514,7 @@ size_t environment_events(const struct environment_view *const *views, size_t co
 				series->environment, hit->time, hit->spacing};
 			struct environment_tally tally;
 
-			if (is_seen(seen, seen_count, &moment))
+			if (is_seen(seen, seen_count, &moment) || !is_first(&moments, &moment))
 				continue;
 			tally = environment_count(
 				index, moment.environment, moment.time, moment.spacing);
@@ -473,13 +524,17 @@ size_t environment_events(const struct environment_view *const *views, size_t co
 			seen[seen_count++] = moment;
 			if (tally.time < since)
 				continue;
+			*events = arena_grow(arena, *events, found, sizeof **events);
 			(*events)[found] = (struct environment_event){
 				.value = arena_strdup(arena, series->value),
 				.time = tally.time,
 				.spacing = hit->spacing};
 			environment_set(&(*events)[found++], &tally);
 		}
-	qsort(*events, found, sizeof **events, compare_events);
+	if (found > 0)
+		qsort(*events, found, sizeof **events, compare_events);
+	free(moments.items);
+	free(moments.counted);
 	free(seen);
 	environment_index_free(index);
 	return found;
