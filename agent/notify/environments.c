@@ -15,6 +15,8 @@
 #define RUNS_MOST INT64_C(3600000)
 #define BELIEF_MOST INT64_C(86400000)
 #define FOLLOWED_WITHIN INT64_C(604800000)
+/* ms: events that are older, and so far from any change that may come yet, are forgotten. */
+#define EVENTS_KEPT INT64_C(7776000000)
 enum { BELIEF_POINTS = 2, LOOK_LEAST = 1000 };
 enum { GROWN_PERCENT = 125, GROWN_MORE = 3 }; /* since an event was told, that it is told anew */
 
@@ -26,7 +28,8 @@ struct seen {
 };
 
 struct known_event {
-	struct environment_event event; /* its texts are this one's */
+	struct environment_event event;  /* its texts are this one's */
+	struct environment_event before; /* the same as the store has it, if it is stored */
 	bool stored, dirty;
 	char *follower; /* the environment that followed; NULL once that is in the store */
 };
@@ -135,6 +138,7 @@ static struct known_event *add_event(
 	*known = (struct known_event){.event = *event};
 	known->event.label = memory_strdup(event->label);
 	known->event.value = memory_strdup(event->value);
+	known->before = known->event;
 	return known;
 }
 
@@ -246,6 +250,32 @@ static void sweep(struct environments *environments)
 	environments->seen_count = kept;
 }
 
+/* Whether no change of today can be near the event: neither in time nor within its tolerance. */
+static bool is_past(const struct environment_event *event, int64_t now)
+{
+	int64_t least = now - EVENTS_KEPT;
+
+	return event->created < least && event->time < least &&
+	       event->spacing < (least - event->time) / CHANGE_TOLERANCE;
+}
+
+/* An agent runs for years. The store keeps what changes are part of. */
+static void forget_events(struct environments *environments)
+{
+	int64_t now = agent_now(environments->agent);
+	size_t kept = 0;
+
+	for (size_t i = 0; i < environments->event_count; i++) {
+		struct known_event *known = &environments->events[i];
+
+		if (known->stored && !known->dirty && is_past(&known->event, now))
+			free_event(known);
+		else
+			environments->events[kept++] = *known;
+	}
+	environments->event_count = kept;
+}
+
 static void make_index(struct environments *environments)
 {
 	const struct generation *generation = environments->agent->generation;
@@ -304,8 +334,10 @@ static void begin(void *context, struct record *const *records, size_t count)
 		environments->places[i] = place_of(environments, records[i]);
 		any |= environments->places[i].moment.environment != 0;
 	}
-	if (any)
-		make_index(environments);
+	if (!any)
+		return;
+	forget_events(environments);
+	make_index(environments);
 }
 
 static bool is_near(const struct environment_moment *a, const struct environment_moment *b)
@@ -618,6 +650,16 @@ void environments_write(struct environments *environments, struct store_request 
 	request->members = members;
 }
 
+/* That it has grown has not been told; that it was followed is, with what is told next. */
+static void take_back(struct known_event *known)
+{
+	bool followed = known->event.followed;
+
+	known->event = known->before;
+	known->event.followed = followed;
+	known->dirty = followed != known->before.followed;
+}
+
 void environments_written(struct environments *environments, bool stored)
 {
 	size_t kept = 0;
@@ -628,8 +670,11 @@ void environments_written(struct environments *environments, bool stored)
 		if (stored) {
 			known->stored = true;
 			known->dirty = false;
+			known->before = known->event;
 			free(known->follower);
 			known->follower = NULL;
+		} else {
+			take_back(known);
 		}
 		if (known->stored)
 			environments->events[kept++] = *known;

@@ -80,6 +80,19 @@ static bool belong_together(const struct parcel *a, const struct parcel *b)
 	       strcmp(a->destination, b->destination) == 0 && is_same(thread_of(a), thread_of(b));
 }
 
+/* An event that nothing can be part of any more is known by the store alone. */
+static const struct environment_event *event_of(
+	const struct recoveries *recoveries, const struct store_request *found, int64_t id)
+{
+	const struct environment_event *event =
+		environments_event(recoveries->telling->environments, id);
+
+	for (size_t i = 0; id != 0 && !event && i < found->environment_count; i++)
+		if (found->environments[i].id == id)
+			event = &found->environments[i];
+	return event;
+}
+
 static const struct extras *extras_of(struct arena *arena, int64_t spacing)
 {
 	struct extras *extras = arena_alloc(arena, sizeof *extras);
@@ -118,7 +131,7 @@ static void add_message(const struct recoveries *recoveries, const struct store_
 		content.hash = hash_add(content.hash, &item->id, sizeof item->id);
 		content.hash = hash_add(content.hash, &item->over.time, sizeof item->over.time);
 	}
-	message.environment = environments_event(recoveries->telling->environments, event);
+	message.environment = event_of(recoveries, found, event);
 	if (to.receiver && !parcels_add(request, &to, &message, &content, &error))
 		telling_complain(recoveries->telling, to.receiver, &error);
 }
@@ -166,7 +179,7 @@ static bool is_ripe(struct recoveries *recoveries, const struct store_request *f
 	const struct record *record)
 {
 	const struct environment_event *event =
-		environments_event(recoveries->telling->environments, record->environment_event);
+		event_of(recoveries, found, record->environment_event);
 	int64_t least = RIPE_MOST;
 	size_t over = 0;
 

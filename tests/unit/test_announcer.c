@@ -493,6 +493,126 @@ static void test_a_receiver_that_is_gone(void **state)
 	assert_int_equal(atomic_load(&f->slack->requests), 0);
 }
 
+enum { RUNNER_SERIES = 12, FIRST_HIT = 8 };
+
+static const char *series_on(struct fixture *f, const char *runner, size_t number)
+{
+	return arena_printf(f->arena, "p99{n=\"%zu\",runner=\"%s\"}", number, runner);
+}
+
+static void add_measured(struct fixture *f, struct environment_view *view, const char *runner,
+	size_t number, bool changed)
+{
+	struct environment_series *series = &view->series[view->count++];
+
+	*series = (struct environment_series){
+		.key = environment_key("db.read", series_on(f, runner, number), "runner", runner),
+		.environment = environment_hash("runner", runner),
+		.first = FIRST - 86400000,
+		.last = FIRST + 3600000};
+	if (!changed)
+		return;
+	series->hits = arena_alloc(view->arena, sizeof *series->hits);
+	*series->hits = (struct environment_hit){
+		.time = FIRST, .spacing = 60000, .sign = 1, .verdict = 1, .size = 100};
+	series->hit_count = 1;
+}
+
+/* A run in which so many series of the first of two runners have changed. */
+static void see_runners(struct fixture *f, size_t changed)
+{
+	struct arena *arena = arena_new();
+	struct environment_view *view = arena_alloc(arena, sizeof *view);
+	struct test *test = (struct test *)(uintptr_t)config_test(f->config, "db.read");
+
+	*view = (struct environment_view){.arena = arena,
+		.label = "runner",
+		.series = arena_array(arena, (size_t)2 * RUNNER_SERIES, sizeof *view->series)};
+	for (size_t i = 0; i < RUNNER_SERIES; i++) {
+		add_measured(f, view, "r1", i, i < changed);
+		add_measured(f, view, "r2", i, false);
+	}
+	test->environment = "runner";
+	environments_seen(announcer_environments(f->announcer), test, view);
+}
+
+static void add_on_runner(struct fixture *f, size_t number, int64_t time)
+{
+	struct store_request *request = store_request_new(STORE_RECORD, answered, f);
+
+	request->records = arena_alloc(request->arena, sizeof *request->records);
+	request->records[0] = (struct record){.item = {.test = "db.read",
+						      .metric = series_on(f, "r1", number),
+						      .environment = "r1",
+						      .time = time,
+						      .change = {LEVELS(1, 2)}},
+		.series = series_on(f, "r1", number),
+		.branch = "",
+		.sign = 1,
+		.spacing = 60000,
+		.state = CHANGE_CONFIRMED,
+		.news = NEWS_PENDING,
+		.first_seen = clock_at_rest()};
+	request->record_count = 1;
+	announcer_add(f->announcer, ask(f, request));
+}
+
+/* What hit a runner is told again when it has grown by a lot: also if the state could not be
+ * written the first time. */
+static void test_growth_that_cannot_be_written_at_first(void **state)
+{
+	struct fixture *f = *state;
+	struct generation generation = {.config = f->config, .holders = 1};
+
+	f->agent.generation = &generation;
+	see_runners(f, FIRST_HIT);
+	for (size_t i = 0; i < FIRST_HIT; i++)
+		add_on_runner(f, i, FIRST);
+	flush(f);
+	assert_int_equal(count(f, "environments WHERE hit = 8 AND told = 8"), 1);
+	assert_told(f, 1, 1, 0);
+	see_runners(f, RUNNER_SERIES);
+	add_on_runner(f, FIRST_HIT, FIRST);
+	change_state(f, "CREATE TRIGGER full BEFORE INSERT ON deliveries"
+			" BEGIN SELECT RAISE(ABORT, 'full'); END");
+	flush(f);
+	assert_told(f, 1, 1, 1);
+	change_state(f, "DROP TRIGGER full");
+	flush(f);
+	assert_told(f, 2, 2, 0);
+	assert_int_equal(count(f, "environments WHERE hit = 12 AND told = 12"), 1);
+}
+
+static int64_t a_season_later(void)
+{
+	return clock_at_rest() + INT64_C(91) * 86400000;
+}
+
+/* The list of what hit environments does not grow for ever: what nothing can be part of any more is
+ * forgotten when the next change of an environment is to be told. */
+static void test_old_events_are_forgotten(void **state)
+{
+	struct fixture *f = *state;
+	struct generation generation = {.config = f->config, .holders = 1};
+	const struct environments *environments = announcer_environments(f->announcer);
+
+	f->agent.generation = &generation;
+	see_runners(f, FIRST_HIT);
+	for (size_t i = 0; i < FIRST_HIT; i++)
+		add_on_runner(f, i, FIRST);
+	flush(f);
+	assert_int_equal(count(f, "environments WHERE id = 8"), 1);
+	f->agent.now = an_hour_later;
+	add_on_runner(f, FIRST_HIT, FIRST);
+	flush(f);
+	assert_non_null(environments_event(environments, FIRST_HIT));
+	f->agent.now = a_season_later;
+	add_on_runner(f, FIRST_HIT, a_season_later());
+	flush(f);
+	assert_null(environments_event(environments, FIRST_HIT));
+	assert_int_equal(count(f, "environments"), 1);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -510,6 +630,8 @@ int main(void)
 		CASE(test_later_siblings_go_into_the_thread),
 		CASE(test_siblings_within_three_steps),
 		CASE(test_a_receiver_that_is_gone),
+		CASE(test_growth_that_cannot_be_written_at_first),
+		CASE(test_old_events_are_forgotten),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
