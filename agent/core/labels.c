@@ -179,6 +179,7 @@ static bool pieces_begin(const char *name, struct pieces *pieces)
 	return pieces->path || memchr(brace, '=', (size_t)(end - brace));
 }
 
+/* One of so many parts that no text of it can be kept has none. */
 static bool path_next(struct pieces *pieces, struct buf *text)
 {
 	if (pieces->number == pieces->count)
@@ -186,7 +187,7 @@ static bool path_next(struct pieces *pieces, struct buf *text)
 	pieces->raw = pieces->at;
 	pieces->length = strcspn(pieces->at, ".}");
 	pieces->at += pieces->length + (pieces->at[pieces->length] == '.');
-	for (size_t i = 0; i < pieces->count; i++) {
+	for (size_t i = 0; i < pieces->count && pieces->count <= LONGEST / 2; i++) {
 		buf_text(text, i > 0 ? "." : "");
 		if (i == pieces->number)
 			buf_append(text, pieces->raw, pieces->length);
@@ -312,10 +313,9 @@ const struct label_share *labels_shared(const struct labels *labels, struct aren
 	const size_t *members, size_t count, size_t most, size_t *found)
 {
 	size_t *counts = memory_new(labels->label_count, sizeof *counts);
-	struct label_share *shared = arena_array(arena, labels->label_count, sizeof *shared);
+	struct label_share *shared = memory_new(labels->label_count, sizeof *shared), *kept;
 
 	*found = 0;
-	memset(counts, 0, labels->label_count * sizeof *counts);
 	for (size_t i = 0; i < count; i++) {
 		const struct span *span = &labels->series[members[i]];
 
@@ -333,7 +333,10 @@ const struct label_share *labels_shared(const struct labels *labels, struct aren
 	free(counts);
 	qsort(shared, *found, sizeof *shared, compare_telling);
 	*found = *found < most ? *found : most;
-	return shared;
+	kept = arena_array(arena, *found, sizeof *kept);
+	memcpy(kept, shared, *found * sizeof *kept);
+	free(shared);
+	return kept;
 }
 
 static int compare_share(const void *a, const void *b)

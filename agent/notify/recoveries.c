@@ -108,8 +108,7 @@ static void add_message(const struct recoveries *recoveries, const struct store_
 	struct agent *agent = recoveries->telling->agent;
 	const struct parcel *first = &found->recent[index];
 	struct addressee to = {agent_receiver(agent, first->receiver), first->destination};
-	struct announcement *items =
-		arena_array(request->arena, found->recent_count - index, sizeof *items);
+	struct announcement *items = memory_new(found->recent_count - index, sizeof *items);
 	struct content content = {.hash = HASH_START, .now = agent_now(agent)};
 	struct message message = {
 		.kind = MESSAGE_RECOVERED, .items = items, .thread = thread_of(first)};
@@ -134,6 +133,7 @@ static void add_message(const struct recoveries *recoveries, const struct store_
 	message.environment = event_of(recoveries, found, event);
 	if (to.receiver && !parcels_add(request, &to, &message, &content, &error))
 		telling_complain(recoveries->telling, to.receiver, &error);
+	free(items);
 }
 
 static bool is_first(const struct store_request *found, size_t index)

@@ -109,9 +109,9 @@ static size_t group_all(
 		}
 		while (at < event_count && events[at].items[0]->environment_event != event)
 			at++;
-		if (at == event_count)
-			events[event_count++].items =
-				arena_array(arena, count - i, sizeof *events[at].items);
+		event_count += at == event_count;
+		events[at].items = arena_grow(
+			arena, events[at].items, events[at].count, sizeof *events[at].items);
 		events[at].items[events[at].count++] = records[i];
 	}
 	for (size_t i = 0; i < event_count; i++)

@@ -235,6 +235,31 @@ static void test_labels_of_names(void **state)
 	arena_free(arena);
 }
 
+/* What is kept of a cluster's labels is what is told of them, not room for those of all series. */
+static void test_shared_labels_take_little_room(void **state)
+{
+	enum { SERIES = 10000, CALLS = 100 };
+	struct arena *arena = arena_new(), *report = arena_new();
+	struct labels *labels = labels_new(arena);
+	const size_t members[] = {3, 4};
+	char identity[64];
+	size_t count;
+
+	(void)state;
+	for (size_t i = 0; i < SERIES; i++) {
+		snprintf(identity, sizeof identity, "p99{host=\"h%zu\",zone=\"z%zu\"}", i, i / 8);
+		labels_add(labels, "web", identity);
+	}
+	for (size_t i = 0; i < CALLS; i++) {
+		labels_shared(labels, report, members, 2, 5, &count);
+		assert_true(count > 0);
+	}
+	assert_true(arena_size(report) < 65536);
+	labels_free(labels);
+	arena_free(report);
+	arena_free(arena);
+}
+
 static void test_shape_of_values(void **state)
 {
 	(void)state;
@@ -401,6 +426,7 @@ int main(void)
 		cmocka_unit_test(test_sparse_series_are_left_out),
 		cmocka_unit_test(test_nothing_to_cluster),
 		cmocka_unit_test(test_labels_of_names),
+		cmocka_unit_test(test_shared_labels_take_little_room),
 		cmocka_unit_test(test_shape_of_values),
 		cmocka_unit_test(test_step_of_a_shape),
 		cmocka_unit_test(test_no_step_at_the_edge),
