@@ -393,11 +393,12 @@ static bool follows(struct environments *environments, const struct record *reco
 	return any;
 }
 
-/* Whether the view has series of the environment, and how many; or the same tests. */
+/* Whether the view has series of the environment, and how many; or the same tests, which is not
+ * looked for if it is `known` that others have them. */
 static bool concerns(const struct environments *environments, const struct environment_view *view,
-	const struct environment_moment *moment, size_t *count)
+	const struct environment_moment *moment, bool known, size_t *count)
 {
-	bool shares = false;
+	bool shares = known;
 
 	for (size_t i = 0; i < view->count; i++)
 		if (view->series[i].environment == moment->environment)
@@ -420,7 +421,7 @@ static bool awaits(const struct environments *environments, int64_t since,
 		const struct seen *seen = &environments->seen[i];
 
 		if (seen->ended < since && seen->view)
-			any |= concerns(environments, seen->view, moment, count);
+			any |= concerns(environments, seen->view, moment, any, count);
 	}
 	return any;
 }
@@ -545,7 +546,8 @@ static void decide(
 	struct known_event *known = event_near(environments, moment);
 	struct environment_tally tally = environment_count(
 		environments->index, moment->environment, moment->time, moment->spacing);
-	bool stands_out = environment_stands_out(&tally), waits;
+	bool stands_out = environment_stands_out(&tally);
+	int64_t left = left_for_runs(environments, record);
 	size_t more, ready;
 
 	if (known) {
@@ -554,12 +556,12 @@ static void decide(
 	}
 	if (follows(environments, record, moment))
 		return;
-	waits = awaits(environments, record->handed, moment, &more);
-	if (waits &&
+	if (!environments->agent->once && left > 0 &&
+		awaits(environments, record->handed, moment, &more) &&
 		(stands_out ||
 			(tally.hit + more >= ENVIRONMENT_LEAST &&
 				100 * (tally.hit + more) >= ENVIRONMENT_SHARE * tally.total)) &&
-		may_wait(environments, left_for_runs(environments, record))) {
+		may_wait(environments, left)) {
 		decision->verdict = FILTER_HOLD;
 		decision->reason = "tests of its environment have not run since";
 		return;

@@ -7,7 +7,7 @@
  * while the rule may come to hold: until the tests of its environment, and their counterparts, have
  * run, for an interval of its test at most, an hour at most; and while most of those that are hit
  * are not believed yet, for two points at most. Events are rows of the store, and are written with
- * the messages about them.
+ * the messages about them; here they are forgotten when no change can be near them any more.
  */
 #ifndef AGENT_NOTIFY_ENVIRONMENTS_H
 #define AGENT_NOTIFY_ENVIRONMENTS_H
