@@ -199,35 +199,6 @@ static struct seen *seen_of(struct environments *environments, const char *test)
 	return &environments->seen[at];
 }
 
-void environments_seen(
-	struct environments *environments, const struct test *test, struct environment_view *view)
-{
-	struct seen *seen;
-
-	if (!test->environment) {
-		environment_view_free(view);
-		return;
-	}
-	seen = seen_of(environments, test->name);
-	if (!seen->label || strcmp(seen->label, test->environment) != 0) {
-		free(seen->label);
-		seen->label = memory_strdup(test->environment);
-		environment_view_free(seen->view);
-		seen->view = NULL;
-		environment_index_free(environments->index);
-		environments->index = NULL;
-	}
-	seen->ended = engine_now(environments->agent->engine);
-	if (view) {
-		environment_view_free(seen->view);
-		seen->view = view;
-		environment_index_free(environments->index);
-		environments->index = NULL;
-	}
-	if (environments->holds)
-		environments->look(environments->context);
-}
-
 /* Forgets tests that are gone, or have another environment now. */
 static void sweep(struct environments *environments)
 {
@@ -248,6 +219,37 @@ static void sweep(struct environments *environments)
 		environments->index = NULL;
 	}
 	environments->seen_count = kept;
+}
+
+void environments_seen(
+	struct environments *environments, const struct test *test, struct environment_view *view)
+{
+	struct seen *seen;
+
+	if (!test->environment) {
+		environment_view_free(view);
+		return;
+	}
+	if (environments->seen_count > 2 * environments->agent->config->test_count)
+		sweep(environments); /* nothing may be told for long, however often tests go */
+	seen = seen_of(environments, test->name);
+	if (!seen->label || strcmp(seen->label, test->environment) != 0) {
+		free(seen->label);
+		seen->label = memory_strdup(test->environment);
+		environment_view_free(seen->view);
+		seen->view = NULL;
+		environment_index_free(environments->index);
+		environments->index = NULL;
+	}
+	seen->ended = engine_now(environments->agent->engine);
+	if (view) {
+		environment_view_free(seen->view);
+		seen->view = view;
+		environment_index_free(environments->index);
+		environments->index = NULL;
+	}
+	if (environments->holds)
+		environments->look(environments->context);
 }
 
 /* Whether no change of today can be near the event: neither in time nor within its tolerance. */
