@@ -423,6 +423,34 @@ static void rank_it(
 	free(others);
 }
 
+/* Until when the candidate is held, as the agent first saw it with the points that followed it then;
+ * 0: it is not, or that is over. Where it is held for an earlier one, by that. */
+static int64_t held_until(const struct why_ask *ask, const struct why *why)
+{
+	int64_t range = source_range(source_find(why->test->source->name), why->test->options);
+	const struct axis *axis = why->series->axis;
+	int64_t wall = ask->now - HOLD_GRACE;
+	int64_t now = why->last > wall ? why->last : wall, held = 0;
+
+	for (size_t i = 0; i < ask->record_count; i++) {
+		const struct record *record = &ask->records[i];
+		size_t last = axis_lower_bound(axis, record->item.time), followed = 0;
+		int64_t until;
+
+		if (record->state != CHANGE_CANDIDATE || !is_here(why, record) ||
+			record->item.time > why->record->item.time || last >= axis->n)
+			continue;
+		for (size_t at = last; at < axis->n; at++)
+			if (!isnan(why->series->values[at]) &&
+				followed++ < record->item.change.count_after)
+				last = at;
+		until = hold_until(
+			&why->findings.season, range, record->item.time, axis->times[last]);
+		held = until > now && until > held ? until : held;
+	}
+	return held;
+}
+
 static enum why_end end_of_record(const struct why_ask *ask, const struct why *why)
 {
 	const struct record *record = why->record;
@@ -435,11 +463,11 @@ static enum why_end end_of_record(const struct why_ask *ask, const struct why *w
 		const struct change *now =
 			why->change ? &why->change->change : &record->item.change;
 
-		if (why->arrival.held_until != 0)
+		if (!confirm_holds(&why->detection->confirm, now, record->item.change.count_after))
+			return WHY_CONFIRMATION;
+		if (why->held_until != 0)
 			return WHY_HOLD;
-		return confirm_holds(&why->detection->confirm, now, record->item.change.count_after)
-			       ? WHY_FDR
-			       : WHY_CONFIRMATION;
+		return why->detection->fdr > 0 ? WHY_FDR : WHY_CONFIRMATION;
 	}
 	switch (record->news) {
 	case NEWS_PENDING: return WHY_WAITS;
@@ -536,6 +564,9 @@ static void judge(const struct why_ask *ask, const struct dataset *data, struct 
 	pick_cluster(ask, why);
 	if (why->record && why->record->news == NEWS_SILENT)
 		pick_undone(ask, why);
+	why->held_until = why->record && why->record->state == CHANGE_CANDIDATE
+				  ? held_until(ask, why)
+				  : why->arrival.held_until;
 	why->end = end_of(ask, why);
 	if (why->end == WHY_FDR)
 		rank_it(ask, data,

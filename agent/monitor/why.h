@@ -81,6 +81,7 @@ struct why {
 	bool has_power;
 	struct power power;
 	struct fdr_rank rank;         /* of WHY_FDR */
+	int64_t held_until;           /* ms, of WHY_HOLD */
 	const struct record *undone;  /* of WHY_WAY_BACK, where the state knows it; or NULL */
 	struct strings clusters;      /* the ask's */
 	const struct record *cluster; /* what they know there; or NULL */

@@ -323,6 +323,7 @@ static void put_environment(struct buf *out, const struct environment_event *eve
 static void put_end(struct buf *out, const struct why *why)
 {
 	const struct fdr_rank *rank = &why->rank;
+	char time[WHEN_TEXT];
 
 	if (why->environment)
 		put_environment(out, why->environment);
@@ -335,6 +336,8 @@ static void put_end(struct buf *out, const struct why *why)
 		buf_printf(out, ": rank %zu among %zu series, p %.2g > %.2g (fdr %g x %zu / %zu)",
 			rank->rank, rank->hypotheses, rank->pvalue, rank->bound, rank->share,
 			rank->rank, rank->hypotheses);
+	if (why->end == WHY_HOLD && why->held_until != 0)
+		buf_printf(out, ": until %s", when_format(why->held_until, time));
 	if (why->end == WHY_DETECTOR) {
 		buf_printf(out, ": %s", tried_sentences[why->culprit->fate]);
 		put_limit(out, why->culprit);

@@ -97,6 +97,19 @@ def test_a_series_that_ends(hunter, clock, tmp_path):
         assert ("+3" in hunter("run", "--once", "--config", path).out) == told, hour
 
 
+def test_why_says_until_when(hunter, clock, tmp_path):
+    """A step of Friday, seen by an agent that starts on Sunday: as points came nothing would have held it."""
+    path = written(tmp_path)
+    assert runs(hunter, clock, path, [(SATURDAY - 12, 1.3)], [SATURDAY + 36]) == ""
+    assert known(hunter, path) == [(True, "candidate", "held")]
+    found = json.loads(hunter("why", "--config", path, "--output", "json", "web", "p99").out)
+    assert (found["verdict"], found["fdr"]) == ("hold", None) and found["arrival"]["told"] > 0
+    text = hunter("why", "--config", path, "web", "p99").out
+    assert "so: a candidate: it is held until a cycle can be told from a change: until 2026-03-10 00:00:00 +0000\n" in text, text
+    assert "+3" in runs(hunter, clock, path, [(SATURDAY - 12, 1.3)], [TUESDAY])
+    assert json.loads(hunter("why", "--config", path, "--output", "json", "web", "p99").out)["verdict"] == "told"
+
+
 def test_an_agent_that_is_killed(agents, clock, tmp_path):  # noqa: F811
     path = written(tmp_path)
     for hour, told in (SATURDAY + 9, 0), (SATURDAY + 40, 0), (TUESDAY - 1, 0), (TUESDAY, 1), (TUESDAY + 9, 0):
