@@ -423,8 +423,8 @@ static void rank_it(
 	free(others);
 }
 
-/* Until when the candidate is held, as the agent first saw it with the points that followed it then;
- * 0: it is not, or that is over. Where it is held for an earlier one, by that. */
+/* Until when the candidate is held, as the agent first saw it with the points that followed it
+ * then; 0: it is not, or that is over. Where it is held for an earlier one, by that. */
 static int64_t held_until(const struct why_ask *ask, const struct why *why)
 {
 	int64_t range = source_range(source_find(why->test->source->name), why->test->options);
