@@ -81,7 +81,7 @@ static void over(const struct condition *condition, const struct outcome *outcom
 		if (outcome->stale_after == WHEN_NEVER)
 			buf_printf(out, "test \"%s\" may be without new data from now on", name);
 		else
-			buf_printf(out, "test \"%s\" has new data again", name);
+			buf_printf(out, "test \"%s\" has new data again, after %s", name, time);
 		break;
 	case CONDITION_MANY_FAIL:
 	case CONDITION_MANY_STALE:

@@ -296,7 +296,7 @@ static void test_stale_data(void **state)
 	works(history, "a", "csv");
 	assert_int_equal(history->count, 1);
 	expect(history, 0, "data a", true);
-	assert_string_equal(history->turns[0].text, "test \"a\" has new data again");
+	assert_string_equal(history->turns[0].text, "test \"a\" has new data again, after 2h1m");
 
 	/* At the first look the point's age counts. */
 	note(history, "b", "csv", NULL, START);
