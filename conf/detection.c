@@ -189,9 +189,10 @@ static void layer_belief(struct loader *loader, const struct yaml_node *map,
 	struct confirm_rule rule;
 	struct error error;
 	double share;
-	if (confirm && confirm_parse(confirm, &rule, &error))
+	if (confirm && confirm_parse(confirm, &rule, &error)) {
+		rule.least = out->confirm.least;
 		out->confirm = rule;
-	else if (confirm && !confirm_parse(text_of(map, "confirm"), &rule, &error))
+	} else if (confirm && !confirm_parse(text_of(map, "confirm"), &rule, &error))
 		loader_complain(loader, map, subject, &error);
 	if (fdr && fdr_parse(fdr, &share, &error))
 		out->fdr = share;

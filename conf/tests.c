@@ -270,6 +270,10 @@ struct strings notify_read(struct loader *loader, const struct yaml_node *map,
 	return *given;
 }
 
+/* Points of a new level that a change in an environment has before it is believed at once: with
+ * fewer, noise shows one of many series alone, and what hit all of them would be told twice. */
+enum { ENVIRONMENT_BELIEF = 3 };
+
 static void read_test(struct loader *loader, const struct yaml_node *map,
 	const struct yaml_node *own, const char *name, struct test *test)
 {
@@ -324,6 +328,7 @@ static void read_test(struct loader *loader, const struct yaml_node *map,
 	struct unset unset = {0};
 	test->detection = detection_read(
 		loader, yaml_get(map, "detection"), &subject, &loader->config->detection, &unset);
+	test->detection.confirm.least = test->environment ? ENVIRONMENT_BELIEF : 0;
 	note_unset(loader, &subject, &unset, test);
 	test->detection.control = control_note(loader, map, &subject, &common.control, NULL);
 	test->notify = notify_read(loader, map, &subject, &common.notify);

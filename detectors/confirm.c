@@ -45,10 +45,11 @@ bool confirm_parse(const char *text, struct confirm_rule *rule, struct error *er
  * At once where p is far below what a short past can bring about by chance; else when it has stood
  * for MORE points since it was found; and what ENOUGH points follow was there before anyone looked.
  */
-static bool holds_auto(const struct change *change, size_t first_count)
+static bool holds_auto(size_t least, const struct change *change, size_t first_count)
 {
 	double limit = 1e-3 * pow(10, -80 / (double)change->count_before);
-	return change->pvalue < limit || change->count_after >= first_count + MORE ||
+	bool overwhelming = change->pvalue < limit && change->count_after >= least;
+	return overwhelming || change->count_after >= first_count + MORE ||
 	       change->count_after >= ENOUGH;
 }
 
@@ -59,5 +60,5 @@ bool confirm_holds(const struct confirm_rule *rule, const struct change *change,
 	case CONFIRM_POINTS: return change->count_after >= rule->points;
 	case CONFIRM_AUTO: break;
 	}
-	return holds_auto(change, first_count);
+	return holds_auto(rule->least, change, first_count);
 }

@@ -29,6 +29,7 @@ enum confirm_mode {
 struct confirm_rule {
 	enum confirm_mode mode;
 	size_t points;
+	size_t least; /* by CONFIRM_AUTO: points of the new level, however strong the evidence */
 };
 
 /* Reads the option's text: `confirm: "soon" is neither auto, off nor a number of points`. */

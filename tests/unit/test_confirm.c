@@ -63,6 +63,23 @@ static void test_more_is_never_less(void **state)
 			}
 }
 
+/* However strong the evidence is, so many points have to be there; what is found later than that
+ * counts as ever. */
+static void test_least(void **state)
+{
+	(void)state;
+	struct confirm_rule rule = {.mode = CONFIRM_AUTO, .least = 3};
+	struct change change = {.pvalue = 1e-60, .count_before = 100};
+
+	for (change.count_after = 1; change.count_after < 30; change.count_after++)
+		assert_int_equal(
+			confirm_holds(&rule, &change, change.count_after), change.count_after >= 3);
+	change.pvalue = 0.0005;
+	change.count_after = 7;
+	assert_true(confirm_holds(&rule, &change, 3));
+	assert_false(confirm_holds(&rule, &change, 4));
+}
+
 static void test_option(void **state)
 {
 	(void)state;
@@ -88,6 +105,7 @@ int main(void)
 		cmocka_unit_test(test_off_and_points),
 		cmocka_unit_test(test_auto),
 		cmocka_unit_test(test_more_is_never_less),
+		cmocka_unit_test(test_least),
 		cmocka_unit_test(test_option),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
