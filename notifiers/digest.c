@@ -1,5 +1,5 @@
 /*
- * See digest.h. Changes are sorted so that those of one test stand together, in that those that can
+ * Changes are sorted so that those of one test stand together, in that those that can
  * be a crowd, by time; all else is one sweep.
  */
 #include "notifiers/digest.h"

@@ -7,32 +7,7 @@
 #ifndef NOTIFIERS_TEXT_H
 #define NOTIFIERS_TEXT_H
 
-#include "notifiers/notifier.h"
-
-/* What a message holds, for its first line. */
-struct tally {
-	size_t changes, tests, regressions, improvements;
-};
-
-struct tally message_tally(const struct message *message);
-
-/* The most telling item: regressions before others, then by how far apart the levels are; NULL for
- * an empty message. */
-const struct announcement *message_worst(const struct message *message);
-
-/* All items, those that matter most first, into `out`. */
-void message_by_weight(const struct message *message, const struct announcement **out);
-
-/* Brings items into the order they are read in: what has the same time stands together, in that
- * what is of the same test, and of all three what matters most comes first. */
-void message_arrange(const struct announcement **items, size_t count);
-
-/* The `count` items that matter most, in the order of the message, into `out`, which has room for
- * all. */
-void message_select(const struct message *message, size_t count, const struct announcement **out);
-
-/* Less than 0 if `a` matters more than `b`: the order of message_worst. */
-int announcement_compare_weight(const struct announcement *a, const struct announcement *b);
+#include "notifiers/message.h"
 
 /* "3 change points in 2 tests: 2 regressions, 1 improvement" */
 void text_tally(struct buf *out, const struct tally *tally);
@@ -65,9 +40,6 @@ void environment_put_json(struct buf *out, const struct environment_event *event
 /* "15 regressions, 1 improvement in checkout, pay and 3 more tests": the tests that matter most
  * first. */
 void text_what(struct buf *out, const struct message *message, const struct text_style *style);
-
-/* When the first of the changes was. */
-int64_t message_since(const struct message *message);
 
 /* Control characters and broken UTF-8 become spaces and U+FFFD, what passes `limit` characters
  * becomes "…". */

@@ -1,5 +1,5 @@
 /*
- * See notify.h. Each channel gets the message by itself, in as many posts as it takes, and up to
+ * Each channel gets the message by itself, in as many posts as it takes, and up to
  * three attempts; what failed is not kept for later, as nobody would send it.
  */
 #include "agent/commands/notify.h"

@@ -1,5 +1,5 @@
 /*
- * See surroundings.h.
+ * Views of the tests are kept until all have been read, as the rule compares them with one another.
  */
 #include "agent/commands/surroundings.h"
 

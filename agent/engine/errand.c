@@ -4,7 +4,7 @@
  * a reading source runs `read` in the lane for blocking calls (see reading.h) and `work` in the
  * other one; what a task has to `settle` after its work blocks too.
  *
- * Tasks that ask the same server are a crowd (crowd.h), and so are those that read.
+ * Tasks that ask the same server are a crowd (agent/client/limiter.h), and so are those that read.
  *
  * A source's request that was answered by 429, 500 or 502 to 504, or not answered in full, is
  * repeated up to twice within the endpoint's retry_for: asking is harmless. A server that cannot be

@@ -1,5 +1,5 @@
 /*
- * A request's life: what http.c, which takes requests, and http_request.c, which answers them,
+ * A request's life: what server.c, which takes requests, and request.c, which answers them,
  * share.
  */
 #ifndef AGENT_HTTP_REQUEST_H

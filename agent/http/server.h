@@ -6,7 +6,7 @@
  * http_answer. Requests are bounded (size, number, time), errors are JSON: {"error": "..."}.
  * Nothing here speaks TLS or asks who is there, so what does more than show numbers is for this
  * machine only, and pages of other sites in a browser on this machine are kept out (see
- * http_guard.h).
+ * guard.h).
  */
 #ifndef AGENT_HTTP_SERVER_H
 #define AGENT_HTTP_SERVER_H

@@ -1,5 +1,5 @@
 /*
- * See rhythm.h. Points of one time are one. A limit that would overflow is none.
+ * Points of one time are one. A limit that would overflow is none.
  */
 #include "agent/monitor/rhythm.h"
 

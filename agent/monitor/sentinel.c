@@ -1,5 +1,5 @@
 /*
- * See sentinel.h. A test without a server is one of its kind of source: if no file can be read any
+ * A test without a server is one of its kind of source: if no file can be read any
  * more, that is one trouble as well.
  */
 #include "agent/monitor/sentinel.h"

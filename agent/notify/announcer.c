@@ -1,5 +1,5 @@
 /*
- * See announcer.h. Each receiver gets what the tests that name it have to say, in groups, one
+ * Each receiver gets what the tests that name it have to say, in groups, one
  * message for each of its destinations. All messages of a flush enter the outbox in one transaction
  * together with the changes being told, so that none is told twice and none forgotten, whenever the
  * program dies.

@@ -1,5 +1,5 @@
 /*
- * See courier.h. A delivery that ended with the program in the middle of it is taken up again after
+ * A delivery that ended with the program in the middle of it is taken up again after
  * the restart. How far the earlier process came with it is not known, so what it has begun to send
  * is in doubt: the notifier looks first, if it can, and not at once, as what the receiver has in
  * hand may not show yet. At least once is promised, once is what is tried.

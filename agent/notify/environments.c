@@ -1,5 +1,5 @@
 /*
- * See environments.h. Everything is on the loop's thread and looked at only while a change of a
+ * Everything is on the loop's thread and looked at only while a change of a
  * test with an environment waits to be told: a quiet run leaves a view here, nothing else.
  */
 #include "agent/notify/environments.h"

@@ -1,5 +1,5 @@
 /*
- * See lane.h. Every way out of a delivery ends in lane_advance, which does the next thing there is
+ * Every way out of a delivery ends in lane_advance, which does the next thing there is
  * to do or sees to it that it happens when it may.
  */
 #include "agent/notify/lane.h"

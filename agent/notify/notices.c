@@ -1,5 +1,5 @@
 /*
- * See notices.h. What was unwritten goes before what is told now, so that nobody hears that a
+ * What was unwritten goes before what is told now, so that nobody hears that a
  * source is well before they hear that it is not.
  */
 #include "agent/notify/notices.h"

@@ -1,5 +1,5 @@
 /*
- * See patience.h. In a single pass nobody waits for a receiver that is down: after three attempts,
+ * In a single pass nobody waits for a receiver that is down: after three attempts,
  * or where it is to be left alone for longer than half a minute, the message waits for the next
  * run.
  */

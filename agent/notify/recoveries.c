@@ -1,5 +1,5 @@
 /*
- * See recoveries.h. Two requests: one reads what is to be told, and to whom; the other queues it.
+ * Two requests: one reads what is to be told, and to whom; the other queues it.
  */
 #include "agent/notify/recoveries.h"
 

@@ -1,5 +1,5 @@
 /*
- * See threads.h. A thread remembers marks (a time or a commit) of what it told, not the changes;
+ * A thread remembers marks (a time or a commit) of what it told, not the changes;
  * many changes share theirs, so that few marks stand for all but the strangest messages.
  */
 #include "agent/notify/threads.h"

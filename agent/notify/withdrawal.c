@@ -1,5 +1,5 @@
 /*
- * See withdrawal.h. A change may have been told long ago, so it is the store that knows by which
+ * A change may have been told long ago, so it is the store that knows by which
  * messages.
  */
 #include "agent/notify/withdrawal.h"

@@ -1,5 +1,5 @@
 /*
- * See heartbeat.h. The message and when it was made are stored in one transaction.
+ * The message and when it was made are stored in one transaction.
  */
 #include "agent/service/heartbeat.h"
 

@@ -1,5 +1,5 @@
 /*
- * See reload.h. The worker loads and checks; the loop compares, and puts the new generation in the
+ * The worker loads and checks; the loop compares, and puts the new generation in the
  * old one's place between two of its turns, so that no part ever sees half of each.
  */
 #include "agent/service/reload.h"

@@ -1,5 +1,5 @@
 /*
- * See renames.h. Two histories of one name cannot be told apart later, so what is known of a name
+ * Two histories of one name cannot be told apart later, so what is known of a name
  * that has changes of its own stays where it is, and somebody has to decide.
  */
 #include "agent/service/renames.h"

@@ -1,5 +1,5 @@
 /*
- * See condition.h. A source's outages are counted. A test counts its failures within one outage
+ * A source's outages are counted. A test counts its failures within one outage
  * only, so that those which the source was to blame for are not held against the test once the
  * source is well.
  */

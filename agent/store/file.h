@@ -16,7 +16,7 @@ struct sqlite3;
 struct store_file *store_file_open(const char *path, struct error *error);
 void store_file_close(struct store_file *file);
 
-/* The file seen through a connection that only reads, which it takes over; for store_reader.c. */
+/* The file seen through a connection that only reads, which it takes over; for reader.c. */
 struct store_file *store_file_of(const char *path, struct sqlite3 *database, struct error *error);
 
 /*

@@ -1,5 +1,5 @@
 /*
- * See store_lock.h. The lock's file holds the number of the process that has the lock; it stays
+ * The lock's file holds the number of the process that has the lock; it stays
  * behind when the process goes, as only the flock counts.
  */
 #include "agent/store/lock.h"

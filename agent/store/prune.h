@@ -1,5 +1,5 @@
 /*
- * Forgetting what nobody will ask for again. For store_work.c.
+ * Forgetting what nobody will ask for again. For work.c.
  */
 #ifndef AGENT_STORE_PRUNE_H
 #define AGENT_STORE_PRUNE_H

@@ -1,5 +1,5 @@
 /*
- * What the store answers with rows. For store_work.c.
+ * What the store answers with rows. For work.c.
  */
 #ifndef AGENT_STORE_READ_H
 #define AGENT_STORE_READ_H

@@ -102,7 +102,7 @@
 	"UPDATE deliveries SET attempt_started = updated WHERE state = 1;"                         \
 	"CREATE INDEX deliveries_of_key ON deliveries (key);"
 
-/* Attributes other than commit and version, as store_attributes.h has them. */
+/* Attributes other than commit and version, as attributes.h has them. */
 #define VERSION_5 "ALTER TABLE changes ADD COLUMN attributes TEXT;"
 
 /* Changes that are over, and which detectors looked at a series last. */
@@ -140,7 +140,7 @@
 	"CREATE TABLE vanished (test TEXT NOT NULL, series TEXT NOT NULL, ended INTEGER NOT NULL," \
 	" PRIMARY KEY (test, series)) STRICT, WITHOUT ROWID;"
 
-/* The deployments that a change can come from, as store_attributes.h has them; NULL: not known, as
+/* The deployments that a change can come from, as attributes.h has them; NULL: not known, as
  * of all that an earlier version wrote. */
 #define VERSION_10 "ALTER TABLE changes ADD COLUMN suspects TEXT;"
 

@@ -1,6 +1,6 @@
 /*
  * What the store does for each kind of request that writes, with everything bound; what answers
- * with rows is in store_read.c.
+ * with rows is in read.c.
  */
 
 #include <math.h>

@@ -2,7 +2,7 @@
  * Step 2 of the default profile: candidates, from windows that overlap by half and are cut
  * greedily.
  *
- * The statistic is that of edivisive_search.h with kappa fixed at the interval's end, so one pass
+ * The statistic is that of search.h with kappa fixed at the interval's end, so one pass
  * over the pairs gives all splits: with L[j] the distances of j to the points before it, R[i] those
  * of i to the points behind it, A(tau) is the sum of L before tau, B(tau) the sum of R from tau on,
  * W the sum of all.

@@ -1,5 +1,5 @@
 /*
- * See slack_reason.h. The words are those of chat.postMessage and of incoming webhooks.
+ * The words are those of chat.postMessage and of incoming webhooks.
  */
 #include "notifiers/slack/reason.h"
 

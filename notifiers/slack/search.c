@@ -1,5 +1,5 @@
 /*
- * See slack_search.h. Without the scope for private channels Slack refuses a question about both
+ * Without the scope for private channels Slack refuses a question about both
  * kinds, so it is asked about the public ones alone then.
  */
 #include "notifiers/slack/search.h"

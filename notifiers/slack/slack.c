@@ -3,7 +3,7 @@
  * channel it was made for).
  *
  * Slack says most of what goes wrong in the body of a 200. Its errors fall into heaps
- * (slack_reason.h): those that pass, those that somebody must mend and those that will never go
+ * (reason.h): those that pass, those that somebody must mend and those that will never go
  * through. An error that is not known is tried again; the caller gives up in the end. Blocks that
  * Slack refuses are sent once more as plain text, a reply that it refuses as a message.
  *

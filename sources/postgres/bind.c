@@ -1,5 +1,5 @@
 /*
- * The statement is copied piece by piece as the lexer of postgres_sql.h cuts it. A string with a
+ * The statement is copied piece by piece as the lexer of sql.h cuts it. A string with a
  * placeholder becomes the parameter itself where it holds nothing else, so that its type is
  * inferred as that of a literal would be, and otherwise a concatenation:
  *

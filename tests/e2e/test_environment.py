@@ -11,35 +11,12 @@ import pytest
 import servers
 from fake_slack import FakeSlack
 from test_run import CANARY, START, Agent, bot
-from test_tell import SCHEMA, hook, valid  # noqa: F401
+from test_tell import SCHEMA, agents, hook, slack, valid  # noqa: F401 (agents, hook and slack are fixtures)
 
 HOUR = datetime.timedelta(hours=1)
 RUNNERS, METRICS = (7, 8, 9), 12
 SLOW = 60  # the point from which on runner-7 is slow
 HEAD = "runner-7: 12 of 12 series +8"
-
-
-@pytest.fixture
-def slack():
-    with FakeSlack(CANARY, ["#perf"]) as slack:
-        yield slack
-        assert slack.violations == []
-
-
-@pytest.fixture
-def agents(program):
-    running = []
-
-    def start(*arguments):
-        running.append(Agent(program, *arguments))
-        return running[-1]
-
-    yield start
-    for agent in running:
-        agent.process.kill()
-        agent.process.wait()
-        for reader in agent.readers:
-            reader.join()
 
 
 def value(runner, metric, i, factor):

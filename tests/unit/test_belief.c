@@ -154,7 +154,7 @@ static void test_rules(void **state)
 {
 	struct fixture *f = *state;
 
-	f->detections[0].confirm = (struct confirm_rule){CONFIRM_POINTS, 5};
+	f->detections[0].confirm = (struct confirm_rule){.mode = CONFIRM_POINTS, .points = 5};
 	assert_int_equal(pass(f, 4, WHEN_ALWAYS).candidates, 1);
 	assert_int_equal(pass(f, 5, WHEN_ALWAYS).fresh, 1);
 	f->kept.count = 0;

@@ -357,7 +357,7 @@ static void test_overlay(void **state)
 
 	/* What the agent believes is no setting of a command, and stays as it was. */
 	struct detection believing = base;
-	believing.confirm = (struct confirm_rule){CONFIRM_POINTS, 6};
+	believing.confirm = (struct confirm_rule){.mode = CONFIRM_POINTS, .points = 6};
 	believing.fdr = 0.05;
 	assert_true(detection_overlay(&test_schema, &believing, other, 2, arena, &out, &error));
 	assert_int_equal(out.confirm.points, 6);

@@ -389,7 +389,7 @@ static void test_searches_agree_to_the_bit(void **state)
 	scratch_free(scratch);
 }
 
-/* What edivisive_pairs.c defines, value by value. */
+/* What detectors/edivisive/pairs.c defines, value by value. */
 static void sum_by_definition(const double *y, size_t n, double *left, double *right)
 {
 	memset(left, 0, n * sizeof(double));

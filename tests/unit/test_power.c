@@ -107,12 +107,13 @@ static void test_points_that_are_waited_for_are_the_delay(void **state)
 	(void)state;
 	fill(&world, 100, 1, 7);
 	begin(&world, POINTS);
-	world.test.detection.confirm = (struct confirm_rule){CONFIRM_POINTS, 12};
+	world.test.detection.confirm = (struct confirm_rule){.mode = CONFIRM_POINTS, .points = 12};
 	struct power power = measure(&world, PLACE);
 
 	assert_int_equal(power.up.tries[0].told, 12);
 	assert_true(power.up.tries[0].found < 12);
-	world.test.detection.confirm = (struct confirm_rule){CONFIRM_POINTS, POWER_POINTS + 1};
+	world.test.detection.confirm =
+		(struct confirm_rule){.mode = CONFIRM_POINTS, .points = POWER_POINTS + 1};
 	power = measure(&world, PLACE);
 	assert_true(isnan(power.up.smallest) && power.up.tried == 1);
 	assert_false(power.up.tries[0].rule);

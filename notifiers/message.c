@@ -1,0 +1,190 @@
+/*
+ * What matters most is found by sorting pointers: the items stay where they are, as others point to
+ * them.
+ */
+#include "notifiers/message.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+int announcement_verdict(const struct announcement *item)
+{
+	return -item->direction * change_sign(&item->change);
+}
+
+const struct extras *announcement_extras(const struct announcement *item)
+{
+	static const struct extras none;
+
+	return item->extras ? item->extras : &none;
+}
+
+/* As struct change's magnitude, of the levels. */
+static double weight(const struct change *change)
+{
+	double before = change->level_before, after = change->level_after;
+	double up = before != 0 ? fabs(after / before - 1) : 0;
+	double down = after != 0 ? fabs(before / after - 1) : 0;
+
+	return fmax(up, down);
+}
+
+int announcement_compare_weight(const struct announcement *a, const struct announcement *b)
+{
+	int verdict_a = announcement_verdict(a) > 0, verdict_b = announcement_verdict(b) > 0;
+	double weight_a = weight(&a->change), weight_b = weight(&b->change);
+
+	if (verdict_a != verdict_b)
+		return verdict_b - verdict_a;
+	return (weight_b > weight_a) - (weight_a > weight_b);
+}
+
+const struct announcement *message_worst(const struct message *message)
+{
+	const struct announcement *worst = NULL;
+
+	for (size_t i = 0; i < message->count; i++)
+		if (!worst || announcement_compare_weight(&message->items[i], worst) < 0)
+			worst = &message->items[i];
+	return worst;
+}
+
+static int compare_weight(const void *a, const void *b)
+{
+	const struct announcement *left = *(const struct announcement *const *)a;
+	const struct announcement *right = *(const struct announcement *const *)b;
+	int weight = announcement_compare_weight(left, right);
+
+	return weight != 0 ? weight : (left > right) - (left < right);
+}
+
+static int compare_place(const void *a, const void *b)
+{
+	const struct announcement *left = *(const struct announcement *const *)a;
+	const struct announcement *right = *(const struct announcement *const *)b;
+
+	return (left > right) - (left < right);
+}
+
+void message_by_weight(const struct message *message, const struct announcement **out)
+{
+	for (size_t i = 0; i < message->count; i++)
+		out[i] = &message->items[i];
+	qsort(out, message->count, sizeof *out, compare_weight);
+}
+
+void message_select(const struct message *message, size_t count, const struct announcement **out)
+{
+	message_by_weight(message, out);
+	qsort(out, count < message->count ? count : message->count, sizeof *out, compare_place);
+}
+
+/* An item with its rank by weight, and the best rank of its time and of its test in that. */
+struct ranked {
+	const struct announcement *item;
+	size_t rank, of_time, of_test;
+};
+
+static int compare_size(size_t a, size_t b)
+{
+	return (a > b) - (a < b);
+}
+
+/* By time, test and rank. */
+static int compare_blocks(const void *a, const void *b)
+{
+	const struct ranked *left = a, *right = b;
+	int order;
+
+	if (left->item->time != right->item->time)
+		return left->item->time < right->item->time ? -1 : 1;
+	order = strcmp(left->item->test, right->item->test);
+	return order != 0 ? order : compare_size(left->rank, right->rank);
+}
+
+static int compare_ranks(const void *a, const void *b)
+{
+	const struct ranked *left = a, *right = b;
+	int order = compare_size(left->of_time, right->of_time);
+
+	if (order == 0)
+		order = compare_size(left->of_test, right->of_test);
+	return order != 0 ? order : compare_size(left->rank, right->rank);
+}
+
+/* The ranks of times and tests; the items stand by time and test. */
+static void rank_blocks(struct ranked *items, size_t count)
+{
+	for (size_t first = 0, next; first < count; first = next) {
+		size_t best = items[first].rank;
+
+		for (next = first;
+			next < count && items[next].item->time == items[first].item->time; next++) {
+			bool same_test = next > first && strcmp(items[next].item->test,
+								 items[next - 1].item->test) == 0;
+
+			items[next].of_test =
+				same_test ? items[next - 1].of_test : items[next].rank;
+			best = items[next].rank < best ? items[next].rank : best;
+		}
+		for (size_t i = first; i < next; i++)
+			items[i].of_time = best;
+	}
+}
+
+void message_arrange(const struct announcement **items, size_t count)
+{
+	struct ranked *ranked = memory_new(count, sizeof *ranked);
+
+	qsort(items, count, sizeof *items, compare_weight);
+	for (size_t i = 0; i < count; i++)
+		ranked[i] = (struct ranked){.item = items[i], .rank = i};
+	qsort(ranked, count, sizeof *ranked, compare_blocks);
+	rank_blocks(ranked, count);
+	qsort(ranked, count, sizeof *ranked, compare_ranks);
+	for (size_t i = 0; i < count; i++)
+		items[i] = ranked[i].item;
+	free(ranked);
+}
+
+int64_t message_since(const struct message *message)
+{
+	int64_t since = message->items[0].time;
+
+	for (size_t i = 1; i < message->count; i++)
+		since = message->items[i].time < since ? message->items[i].time : since;
+	return since;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static size_t count_tests(const struct message *message)
+{
+	const char **names = memory_new(message->count, sizeof *names);
+	size_t count = 0;
+
+	for (size_t i = 0; i < message->count; i++)
+		names[i] = message->items[i].test;
+	qsort(names, message->count, sizeof *names, compare_names);
+	for (size_t i = 0; i < message->count; i++)
+		count += i == 0 || strcmp(names[i], names[i - 1]) != 0;
+	free(names);
+	return count;
+}
+
+struct tally message_tally(const struct message *message)
+{
+	struct tally tally = {.changes = message->count, .tests = count_tests(message)};
+
+	for (size_t i = 0; i < message->count; i++) {
+		int verdict = announcement_verdict(&message->items[i]);
+
+		tally.regressions += verdict > 0;
+		tally.improvements += verdict < 0;
+	}
+	return tally;
+}
