@@ -19,16 +19,13 @@
 enum { FIRST_VALUES = 1024 };
 #define NO_INDEX SIZE_MAX
 
-/* The levels of values, see SCAN_DEPTH. */
-enum { DEPTH_LINE = 1, DEPTH_PART, DEPTH_ITEM };
-
 struct line_reader {
 	double *values;
 	size_t value_count, capacity;
 	struct line_option options[LINE_OPTIONS_MAX];
 	size_t option_count;
-	struct buf text; /* of the options, each with a NUL behind it */
-	struct buf key;
+	struct buf text;  /* of the options, each with a NUL behind it */
+	struct scan scan; /* of the line */
 	const char *id, *id_end;
 	const char *options_text, *options_end;
 	bool series_seen;
@@ -58,7 +55,7 @@ void line_reader_free(struct line_reader *reader)
 	marks_free(&reader->hashes);
 	point_times_free(&reader->times);
 	buf_free(&reader->text);
-	buf_free(&reader->key);
+	buf_free(&reader->scan.text);
 	free(reader);
 }
 
@@ -75,7 +72,7 @@ static bool read_id(struct line_reader *reader, struct scan *scan)
 	reader->id = NULL;
 	if (scan_word(scan, "null"))
 		return true;
-	if (!scan_value(scan, DEPTH_PART))
+	if (!scan_value(scan))
 		return false;
 	if (*from == '"' || *from == '-' || (*from >= '0' && *from <= '9')) {
 		reader->id = from;
@@ -102,18 +99,13 @@ static bool scan_point_word(struct scan *scan, double *value)
 
 static bool read_point(struct line_reader *reader, struct scan *scan, double *value)
 {
-	const char *after = number_scan(scan->at, scan->end, value);
-	if (after) {
-		scan->at = after;
-		return true;
-	}
-	if (scan_point_word(scan, value))
+	if (scan_number(scan, value) || scan_point_word(scan, value))
 		return true;
 	if (!reader->series_problem) {
 		reader->series_problem = "is not a number";
 		reader->bad_value = reader->value_count;
 	}
-	return scan_value(scan, DEPTH_ITEM);
+	return scan_value(scan);
 }
 
 static void grow_values(struct line_reader *reader)
@@ -127,25 +119,19 @@ static bool read_series(struct line_reader *reader, struct scan *scan)
 	reader->series_seen = true;
 	reader->series_problem = NULL;
 	reader->value_count = 0;
-	if (!scan_take(scan, '[')) {
+	if (!scan_open(scan, '[')) {
 		reader->series_problem = "is not an array";
 		reader->bad_value = NO_INDEX;
-		return scan_value(scan, DEPTH_PART);
+		return scan_value(scan);
 	}
-	scan_space(scan);
-	if (scan_take(scan, ']'))
-		return true;
-	for (;;) {
+	while (scan_item(scan)) {
 		if (reader->value_count == reader->capacity)
 			grow_values(reader);
-		scan_space(scan);
 		if (!read_point(reader, scan, &reader->values[reader->value_count]))
 			return false;
 		reader->value_count++;
-		scan_space(scan);
-		if (!scan_take(scan, ','))
-			return scan_take(scan, ']');
 	}
+	return !scan->problem;
 }
 
 /* Appends what is between, and a NUL; there is room for it. Returns the text. */
@@ -173,19 +159,13 @@ static struct line_option *find_option(struct line_reader *reader, const char *n
 	return option;
 }
 
-/* An option within an object that was scanned before. */
+/* The option of the key that was decoded. */
 static bool read_option(struct line_reader *reader, struct scan *scan, const char *not_scalar)
 {
-	const char *from = scan->at;
-	if (!scan_string(scan))
-		return false;
-	struct line_option *option = find_option(reader, keep_text(reader, from, scan->at));
-	scan_space(scan);
-	if (!scan_take(scan, ':'))
-		return false;
-	scan_space(scan);
-	from = scan->at;
-	if (!scan_value(scan, DEPTH_ITEM))
+	const char *name = reader->text.data + reader->text.length, *from = scan->at;
+	buf_append(&reader->text, scan->text.data, scan->text.length + 1);
+	struct line_option *option = find_option(reader, name);
+	if (!scan_value(scan))
 		return false;
 	if (!option)
 		reader->options_problem = "\"options\" has too many entries";
@@ -196,22 +176,6 @@ static bool read_option(struct line_reader *reader, struct scan *scan, const cha
 	else
 		option->value = keep_text(reader, from, scan->at);
 	return true;
-}
-
-/* The options of an object that was scanned before, from behind its brace. */
-static bool read_each_option(
-	struct line_reader *reader, struct scan *inside, const char *not_scalar)
-{
-	scan_space(inside);
-	if (scan_take(inside, '}'))
-		return true;
-	do {
-		scan_space(inside);
-		if (!read_option(reader, inside, not_scalar))
-			return false;
-		scan_space(inside);
-	} while (scan_take(inside, ','));
-	return scan_take(inside, '}');
 }
 
 /* Drops the options that are null. */
@@ -227,43 +191,40 @@ static void drop_nulls(struct line_reader *reader)
 static bool read_options(struct line_reader *reader, struct scan *scan)
 {
 	static const char not_scalar[] = "";
-	struct scan inside = {.at = scan->at + 1};
 	reader->option_count = 0;
 	reader->options_problem = NULL;
-	reader->options_text = scan->at;
-	if (!scan_value(scan, DEPTH_PART))
-		return false;
-	reader->options_end = inside.end = scan->at;
-	if (*reader->options_text == 'n')
-		return true;
-	if (*reader->options_text != '{') {
-		reader->options_problem = "\"options\" is not an object";
-		return true;
+	reader->options_text = reader->options_end = scan->at;
+	if (!scan_open(scan, '{')) {
+		if (!scan_sees(scan, 'n'))
+			reader->options_problem = "\"options\" is not an object";
+		return scan_value(scan);
 	}
 	/* Each text and its NUL is no longer than it is in JSON with the ':', ',' or '}' behind it.
 	 */
 	buf_clear(&reader->text);
-	buf_reserve(&reader->text, (size_t)(inside.end - reader->options_text));
-	if (!read_each_option(reader, &inside, not_scalar))
-		return false;
+	buf_reserve(&reader->text, (size_t)(scan->end - scan->at));
+	while (scan_key(scan))
+		if (!read_option(reader, scan, not_scalar))
+			return false;
+	reader->options_end = scan->at;
 	for (size_t i = 0; i < reader->option_count; i++)
 		if (reader->options[i].value == not_scalar)
 			reader->options_problem = "an option is neither a number nor a word";
 	drop_nulls(reader);
-	return true;
+	return !scan->problem;
 }
 
+/* Is it the key that was decoded? It has no NUL. */
 static bool is_key(const struct line_reader *reader, const char *key)
 {
-	return reader->key.length == strlen(key) &&
-	       memcmp(reader->key.data, key, reader->key.length) == 0;
+	return strcmp(reader->scan.text.data, key) == 0;
 }
 
 /* A member that is not ours: kept for the caller if it is wanted. */
 static bool read_other(struct line_reader *reader, struct scan *scan)
 {
 	const char *from = scan->at;
-	if (!scan_value(scan, DEPTH_PART))
+	if (!scan_value(scan))
 		return false;
 	for (size_t i = 0; i < reader->wanted_count; i++)
 		if (is_key(reader, reader->wanted[i].name))
@@ -273,15 +234,6 @@ static bool read_other(struct line_reader *reader, struct scan *scan)
 
 static bool read_member(struct line_reader *reader, struct scan *scan)
 {
-	const char *from = scan->at;
-	if (!scan_string(scan))
-		return false;
-	buf_clear(&reader->key);
-	scan_decode(from, scan->at, &reader->key);
-	scan_space(scan);
-	if (!scan_take(scan, ':'))
-		return false;
-	scan_space(scan);
 	if (is_key(reader, "series"))
 		return read_series(reader, scan);
 	if (is_key(reader, "id"))
@@ -289,36 +241,27 @@ static bool read_member(struct line_reader *reader, struct scan *scan)
 	if (is_key(reader, "options"))
 		return read_options(reader, scan);
 	if (is_key(reader, "runs"))
-		return marks_read(&reader->runs, scan, DEPTH_PART);
+		return marks_read(&reader->runs, scan);
 	if (is_key(reader, "hashes"))
-		return marks_read(&reader->hashes, scan, DEPTH_PART);
+		return marks_read(&reader->hashes, scan);
 	if (is_key(reader, "times"))
-		return point_times_read(&reader->times, scan, DEPTH_PART);
+		return point_times_read(&reader->times, scan);
 	if (is_key(reader, "start"))
-		return point_times_read_start(&reader->times, scan, DEPTH_PART);
+		return point_times_read_start(&reader->times, scan);
 	if (is_key(reader, "step"))
-		return point_times_read_step(&reader->times, scan, DEPTH_PART);
+		return point_times_read_step(&reader->times, scan);
 	return read_other(reader, scan);
 }
 
 static bool read_object(struct line_reader *reader, struct scan *scan)
 {
 	scan_space(scan);
-	if (!scan_take(scan, '{'))
+	if (!scan_open(scan, '{'))
 		return false;
-	scan_space(scan);
-	if (!scan_take(scan, '}')) {
-		do {
-			scan_space(scan);
-			if (!read_member(reader, scan))
-				return false;
-			scan_space(scan);
-		} while (scan_take(scan, ','));
-		if (!scan_take(scan, '}'))
+	while (scan_key(scan))
+		if (!read_member(reader, scan))
 			return false;
-	}
-	scan_space(scan);
-	return scan->at == scan->end;
+	return !scan->problem && scan_end(scan);
 }
 
 /* Is every part there and of its shape? */
@@ -343,7 +286,8 @@ static bool check_shape(const struct line_reader *reader, struct error *error)
 bool line_read(struct line_reader *reader, const char *text, size_t length, struct line *out,
 	struct error *error)
 {
-	struct scan scan = {.at = text, .end = text + length};
+	struct scan *scan = &reader->scan;
+	*scan = (struct scan){.at = text, .end = text + length, .text = scan->text};
 	reader->id = NULL;
 	reader->id_problem = reader->series_problem = reader->options_problem = NULL;
 	reader->series_seen = false;
@@ -354,12 +298,12 @@ bool line_read(struct line_reader *reader, const char *text, size_t length, stru
 	reader->value_count = reader->option_count = 0;
 	for (size_t i = 0; i < reader->wanted_count; i++)
 		*reader->wanted[i].part = (struct line_part){0};
-	bool whole = read_object(reader, &scan);
+	bool whole = read_object(reader, scan);
 	*out = (struct line){.id = reader->id,
 		.id_length = reader->id ? (size_t)(reader->id_end - reader->id) : 0};
 	if (!whole)
 		return error_set(error, ERROR_DATA, "not valid JSON at byte %zu",
-			(size_t)(scan.at - text) + 1);
+			(size_t)(scan->at - text) + 1);
 	if (!check_shape(reader, error))
 		return false;
 	out->values = reader->values;

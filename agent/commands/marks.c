@@ -28,11 +28,10 @@ static void add_mark(struct marks *marks, uint64_t mark)
 	marks->items[marks->count++] = mark;
 }
 
-static bool read_mark(void *context, struct scan *scan, int depth)
+static bool read_mark(struct marks *marks, struct scan *scan)
 {
-	struct marks *marks = context;
 	const char *from = scan->at;
-	if (!scan_value(scan, depth))
+	if (!scan_value(scan))
 		return false;
 	bool names = *from == '"' || *from == '-' || (*from >= '0' && *from <= '9');
 	if (!names && *from != 'n')
@@ -41,17 +40,20 @@ static bool read_mark(void *context, struct scan *scan, int depth)
 	return true;
 }
 
-bool marks_read(struct marks *marks, struct scan *scan, int depth)
+bool marks_read(struct marks *marks, struct scan *scan)
 {
 	marks_clear(marks);
 	if (scan_word(scan, "null"))
 		return true;
 	marks->seen = true;
-	if (!scan_sees(scan, '[')) {
+	if (!scan_open(scan, '[')) {
 		marks->problem = "is not an array";
-		return scan_value(scan, depth);
+		return scan_value(scan);
 	}
-	return scan_array(scan, depth, read_mark, marks);
+	while (scan_item(scan))
+		if (!read_mark(marks, scan))
+			return false;
+	return !scan->problem;
 }
 
 bool marks_check(const struct marks *marks, const char *key, size_t n, struct error *error)

@@ -21,9 +21,9 @@ struct marks {
 void marks_clear(struct marks *marks);
 void marks_free(struct marks *marks);
 
-/* Reads the array, or null, which is as if it were not there, at that depth (SCAN_DEPTH). False for
- * what is no JSON; what is not of the shape is told by marks_check. */
-bool marks_read(struct marks *marks, struct scan *scan, int depth) MUST_USE;
+/* Reads the array, or null, which is as if it were not there. False for what is no JSON; what is
+ * not of the shape is told by marks_check. */
+bool marks_read(struct marks *marks, struct scan *scan) MUST_USE;
 
 /* Is it of the shape, and has it `n` items? */
 bool marks_check(

@@ -44,12 +44,11 @@ static bool read_number(const char *from, const char *to, int64_t *out)
 }
 
 /* Steps over a value; *good: it is a time. */
-static bool read_stamp(
-	struct point_times *times, struct scan *scan, int depth, bool *good, int64_t *out)
+static bool read_stamp(struct point_times *times, struct scan *scan, bool *good, int64_t *out)
 {
 	const char *from = scan->at;
 
-	if (!scan_value(scan, depth))
+	if (!scan_value(scan))
 		return false;
 	*good = false;
 	if (*from == '"') {
@@ -70,13 +69,12 @@ static void add_problem(struct point_times *times, const char *problem, size_t b
 	times->bad = bad;
 }
 
-static bool read_item(void *context, struct scan *scan, int depth)
+static bool read_item(struct point_times *times, struct scan *scan)
 {
-	struct point_times *times = context;
 	int64_t time = 0;
 	bool good;
 
-	if (!read_stamp(times, scan, depth, &good, &time))
+	if (!read_stamp(times, scan, &good, &time))
 		return false;
 	if (!good)
 		add_problem(times, "is not a time", times->count);
@@ -88,7 +86,7 @@ static bool read_item(void *context, struct scan *scan, int depth)
 	return true;
 }
 
-bool point_times_read(struct point_times *times, struct scan *scan, int depth)
+bool point_times_read(struct point_times *times, struct scan *scan)
 {
 	times->count = 0;
 	times->seen = false;
@@ -96,14 +94,17 @@ bool point_times_read(struct point_times *times, struct scan *scan, int depth)
 	if (scan_word(scan, "null"))
 		return true;
 	times->seen = true;
-	if (!scan_sees(scan, '[')) {
+	if (!scan_open(scan, '[')) {
 		add_problem(times, "is not an array", WHOLE);
-		return scan_value(scan, depth);
+		return scan_value(scan);
 	}
-	return scan_array(scan, depth, read_item, times);
+	while (scan_item(scan))
+		if (!read_item(times, scan))
+			return false;
+	return !scan->problem;
 }
 
-bool point_times_read_start(struct point_times *times, struct scan *scan, int depth)
+bool point_times_read_start(struct point_times *times, struct scan *scan)
 {
 	bool good;
 
@@ -111,13 +112,13 @@ bool point_times_read_start(struct point_times *times, struct scan *scan, int de
 	if (scan_word(scan, "null"))
 		return true;
 	times->start.seen = true;
-	if (!read_stamp(times, scan, depth, &good, &times->start.time))
+	if (!read_stamp(times, scan, &good, &times->start.time))
 		return false;
 	times->start.problem = good ? NULL : "is not a time";
 	return true;
 }
 
-bool point_times_read_step(struct point_times *times, struct scan *scan, int depth)
+bool point_times_read_step(struct point_times *times, struct scan *scan)
 {
 	const char *from = scan->at;
 
@@ -125,7 +126,7 @@ bool point_times_read_step(struct point_times *times, struct scan *scan, int dep
 	if (scan_word(scan, "null"))
 		return true;
 	times->step.seen = true;
-	if (!scan_value(scan, depth))
+	if (!scan_value(scan))
 		return false;
 	if (number_scan(from, scan->at, &times->step.number) != scan->at ||
 		!(times->step.number > 0))

@@ -34,12 +34,11 @@ void point_times_free(struct point_times *times);
 /*
  * Read the array of time stamps (text or seconds since the epoch, as when_parse_stamp takes them),
  * the first time stamp, the seconds between points; or null, which is as if it were not there.
- * `depth` as in SCAN_DEPTH. False for what is no JSON; what is not of the shape is told by
- * point_times_check.
+ * False for what is no JSON; what is not of the shape is told by point_times_check.
  */
-bool point_times_read(struct point_times *times, struct scan *scan, int depth) MUST_USE;
-bool point_times_read_start(struct point_times *times, struct scan *scan, int depth) MUST_USE;
-bool point_times_read_step(struct point_times *times, struct scan *scan, int depth) MUST_USE;
+bool point_times_read(struct point_times *times, struct scan *scan) MUST_USE;
+bool point_times_read_start(struct point_times *times, struct scan *scan) MUST_USE;
+bool point_times_read_step(struct point_times *times, struct scan *scan) MUST_USE;
 
 /* Is it of the shape, and are there times for `n` points that do not go back? */
 bool point_times_check(const struct point_times *times, size_t n, struct error *error) MUST_USE;

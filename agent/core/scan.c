@@ -7,8 +7,14 @@
 #include <limits.h>
 #include <string.h>
 
-#include "agent/core/number.h"
 #include "agent/core/utf8.h"
+
+bool scan_broken(struct scan *scan, const char *wanted)
+{
+	if (!scan->problem)
+		scan->wanted = wanted;
+	return scan_fail(scan, "it is no valid JSON");
+}
 
 bool scan_word(struct scan *scan, const char *word)
 {
@@ -80,21 +86,21 @@ static bool scan_escape(struct scan *scan)
 bool scan_string(struct scan *scan)
 {
 	if (!scan_take(scan, '"'))
-		return false;
+		return scan_broken(scan, "a text");
 	while (scan->at < scan->end && *scan->at != '"') {
 		unsigned char c = (unsigned char)*scan->at;
 		if (c == '\\') {
 			if (!scan_escape(scan))
-				return false;
+				return scan_broken(scan, "an escape of JSON");
 			continue;
 		}
 		size_t length =
 			c < 0x20 ? 0 : utf8_length(scan->at, (size_t)(scan->end - scan->at));
 		if (length == 0)
-			return false;
+			return scan_broken(scan, c < 0x80 ? "the rest of a text" : "valid UTF-8");
 		scan->at += length;
 	}
-	return scan_take(scan, '"');
+	return scan_take(scan, '"') || scan_broken(scan, "the rest of a text");
 }
 
 /* Decodes what stands behind "\u" and returns how many bytes it has. */
@@ -134,19 +140,81 @@ void scan_decode(const char *from, const char *to, struct buf *out)
 	}
 }
 
-static bool scan_scalar(struct scan *scan)
+bool scan_text(struct scan *scan)
 {
-	if (scan_sees(scan, '"'))
-		return scan_string(scan);
-	if (scan_word(scan, "null") || scan_word(scan, "true") || scan_word(scan, "false"))
-		return true;
-	double value;
-	const char *after = number_scan(scan->at, scan->end, &value);
-	scan->at = after ? after : scan->at;
-	return after != NULL;
+	const char *from = scan->at;
+	if (!scan_sees(scan, '"'))
+		return scan_fail(scan, "a text is missing");
+	if (!scan_string(scan))
+		return false;
+	buf_clear(&scan->text);
+	scan_decode(from, scan->at, &scan->text);
+	return true;
 }
 
-/* The arrays and objects that are open: a bit each, set for an object. */
+static bool scan_scalar(struct scan *scan)
+{
+	double value;
+	if (scan_sees(scan, '"'))
+		return scan_string(scan);
+	return scan_number(scan, &value) || scan_word(scan, "null") || scan_word(scan, "true") ||
+	       scan_word(scan, "false") ||
+	       (scan->words && (scan_word(scan, "NaN") || scan_word(scan, "Infinity") ||
+				       scan_word(scan, "-Infinity"))) ||
+	       scan_broken(scan, "a value");
+}
+
+bool scan_item_end(struct scan *scan)
+{
+	if (!scan_take(scan, ']'))
+		return scan_broken(scan, "a comma or ]");
+	scan->depth--;
+	return false;
+}
+
+bool scan_item_first(struct scan *scan)
+{
+	scan->first = false;
+	scan_space(scan);
+	return !scan_sees(scan, ']') || scan_item_end(scan);
+}
+
+/* Over a key and its colon; *from and *to are where its quotes are. */
+static bool scan_member(struct scan *scan, const char **from, const char **to)
+{
+	scan_space(scan);
+	if (!scan_sees(scan, '"'))
+		return scan_broken(scan, "a key in quotes");
+	*from = scan->at;
+	if (!scan_string(scan))
+		return false;
+	*to = scan->at;
+	if (!scan_expect(scan, ':'))
+		return false;
+	scan_space(scan);
+	return true;
+}
+
+bool scan_key(struct scan *scan)
+{
+	bool first = scan->first;
+	const char *from, *to;
+	scan->first = false;
+	scan_space(scan);
+	if (scan_take(scan, '}')) {
+		scan->depth--;
+		return false;
+	}
+	if (!first && !scan_take(scan, ','))
+		return scan_broken(scan, "a comma or }");
+	if (!scan_member(scan, &from, &to))
+		return false;
+	buf_clear(&scan->text);
+	scan_decode(from, to, &scan->text);
+	return true;
+}
+
+/* The arrays and objects that are open within a value: a bit each, set for an object. */
 struct nest {
 	unsigned char objects[SCAN_DEPTH / CHAR_BIT + 1];
 	int open;
@@ -168,16 +236,9 @@ static bool nest_in_object(const struct nest *nest)
 /* Up to the next value within what is open: over the key, in an object. */
 static bool scan_to_value(struct scan *scan, const struct nest *nest)
 {
+	const char *from, *to;
 	scan_space(scan);
-	if (!nest_in_object(nest))
-		return true;
-	if (!scan_string(scan))
-		return false;
-	scan_space(scan);
-	if (!scan_take(scan, ':'))
-		return false;
-	scan_space(scan);
-	return true;
+	return !nest_in_object(nest) || scan_member(scan, &from, &to);
 }
 
 /* Behind a value: closes what ends here and goes to the next value; *done if the outermost was
@@ -185,24 +246,25 @@ static bool scan_to_value(struct scan *scan, const struct nest *nest)
 static bool scan_onward(struct scan *scan, struct nest *nest, bool *done)
 {
 	while (nest->open > 0) {
+		bool object = nest_in_object(nest);
 		scan_space(scan);
 		if (scan_take(scan, ','))
 			return scan_to_value(scan, nest);
-		if (!scan_take(scan, nest_in_object(nest) ? '}' : ']'))
-			return false;
+		if (!scan_take(scan, object ? '}' : ']'))
+			return scan_broken(scan, object ? "a comma or }" : "a comma or ]");
 		nest->open--;
 	}
 	*done = true;
 	return true;
 }
 
-bool scan_value(struct scan *scan, int depth)
+bool scan_value(struct scan *scan)
 {
 	struct nest nest;
 	nest.open = 0;
 	for (bool done = false; !done;) {
-		if (depth + nest.open > SCAN_DEPTH)
-			return false;
+		if (scan->depth + nest.open >= SCAN_DEPTH)
+			return scan_broken(scan, "less depth");
 		bool object = scan_sees(scan, '{');
 		if (object || scan_sees(scan, '[')) {
 			scan->at++;
@@ -222,18 +284,8 @@ bool scan_value(struct scan *scan, int depth)
 	return true;
 }
 
-bool scan_array(struct scan *scan, int depth, scan_item *item, void *context)
+bool scan_end(struct scan *scan)
 {
-	if (!scan_take(scan, '['))
-		return false;
 	scan_space(scan);
-	if (scan_take(scan, ']'))
-		return true;
-	do {
-		scan_space(scan);
-		if (!item(context, scan, depth + 1))
-			return false;
-		scan_space(scan);
-	} while (scan_take(scan, ','));
-	return scan_take(scan, ']');
+	return scan->at == scan->end || scan_broken(scan, "the end");
 }

@@ -1,10 +1,17 @@
 /*
- * A cursor over JSON text that is read in place: the small, fast readers of the hot JSON shapes are
- * made of this. It accepts exactly what jansson does: RFC 8259, valid UTF-8, surrogates in pairs,
- * no \u0000, at most SCAN_DEPTH deep.
+ * The JSON reader: a cursor over text that is read in place and without a tree, value by value. It
+ * accepts exactly what jansson does: RFC 8259, valid UTF-8, surrogates in pairs, no \u0000, at most
+ * SCAN_DEPTH deep. Numbers are read by number_scan, which takes any size.
  *
- * Every function that fails leaves `at` where the trouble is, at most at `end`. Whoever ignores
- * that may loop for ever, so the compiler warns.
+ *     if (!scan_open(&scan, '{'))
+ *             return scan_fail(&scan, "an object is missing");
+ *     while (scan_key(&scan))
+ *             if (!read_member(&scan, scan.text.data))
+ *                     return false;
+ *     return !scan.problem;
+ *
+ * Every function that fails leaves `at` where the trouble is, at most at `end`, and says in
+ * `problem` what it is. Whoever ignores that may loop for ever, so the compiler warns.
  */
 #ifndef CORE_SCAN_H
 #define CORE_SCAN_H
@@ -14,12 +21,29 @@
 
 #include "agent/core/buf.h"
 #include "agent/core/error.h"
+#include "agent/core/number.h"
 
 enum { SCAN_DEPTH = 2048 }; /* levels of values within values, the outermost and a scalar counted */
 
 struct scan {
 	const char *at, *end;
+	const char *problem; /* what is wrong, for people: the first that was seen; or NULL */
+	const char *wanted;  /* what should stand at `at` of what is no valid JSON; or NULL */
+	int depth;           /* arrays and objects that are open */
+	bool first;          /* nothing of the innermost was read yet */
+	bool words;          /* NaN, Infinity and -Infinity are values, too, as Python has them */
+	struct buf text;     /* the string or key that was decoded last; the owner frees it */
 };
+
+/* Remember what is wrong, if nothing was before; always false. */
+static inline bool scan_fail(struct scan *scan, const char *problem)
+{
+	if (!scan->problem)
+		scan->problem = problem;
+	return false;
+}
+
+bool scan_broken(struct scan *scan, const char *wanted);
 
 /* Skips blanks and line ends. */
 static inline void scan_space(struct scan *scan)
@@ -43,8 +67,32 @@ MUST_USE static inline bool scan_take(struct scan *scan, char c)
 	return seen;
 }
 
+/* Steps over `c`, with blanks in front of it, which has to come. */
+MUST_USE static inline bool scan_expect(struct scan *scan, char c)
+{
+	scan_space(scan);
+	return scan_take(scan, c) || scan_broken(scan, c == ':' ? "a colon" : "a comma or ]");
+}
+
 /* Steps over the word ("null") if it is next. */
 bool scan_word(struct scan *scan, const char *word) MUST_USE;
+
+/* Steps over the number and gives it if one is next; says nothing if not. */
+MUST_USE static inline bool scan_number(struct scan *scan, double *out)
+{
+	const char *after = number_scan(scan->at, scan->end, out);
+	if (after)
+		scan->at = after;
+	return after != NULL;
+}
+
+/* Is a number next, or a word that stands for one? */
+static inline bool scan_sees_number(const struct scan *scan)
+{
+	return scan->at < scan->end &&
+	       ((*scan->at >= '0' && *scan->at <= '9') || *scan->at == '-' ||
+		       (scan->words && (*scan->at == 'N' || *scan->at == 'I')));
+}
 
 /* Steps over a string with its quotes. */
 bool scan_string(struct scan *scan) MUST_USE;
@@ -53,13 +101,45 @@ bool scan_string(struct scan *scan) MUST_USE;
  * before, stands for. out->data is a string afterwards, even if that is nothing. */
 void scan_decode(const char *from, const char *to, struct buf *out);
 
-/* Steps over an item of an array, which is at this depth. */
-typedef bool scan_item(void *context, struct scan *scan, int depth);
+/* Steps over a string and decodes it into scan->text. */
+bool scan_text(struct scan *scan) MUST_USE;
 
-/* Steps over an array, at whose bracket it is and whose level is `depth`, item by item. */
-bool scan_array(struct scan *scan, int depth, scan_item *item, void *context) MUST_USE;
+/* Steps over a value of any kind. */
+bool scan_value(struct scan *scan) MUST_USE;
 
-/* Steps over a value of any kind; `depth` is its own level, 1 for the outermost. */
-bool scan_value(struct scan *scan, int depth) MUST_USE;
+/* Steps over the bracket ('[' or '{') if it is next; scan_item or scan_key then go through what it
+ * opens, and behind its end. */
+MUST_USE static inline bool scan_open(struct scan *scan, char bracket)
+{
+	if (!scan_take(scan, bracket))
+		return false;
+	scan->depth++;
+	scan->first = true;
+	return true;
+}
+
+/* The first item, or what stands behind the last one: see scan_item. */
+bool scan_item_first(struct scan *scan);
+bool scan_item_end(struct scan *scan);
+
+/* Up to the next item of the array that is open. False at its end, which is stepped over, and
+ * with a problem where neither comes. Inline for the commas: there is one for each point. */
+MUST_USE static inline bool scan_item(struct scan *scan)
+{
+	if (scan->first)
+		return scan_item_first(scan);
+	scan_space(scan);
+	if (!scan_sees(scan, ','))
+		return scan_item_end(scan);
+	scan->at++;
+	scan_space(scan);
+	return true;
+}
+
+/* The same for an object: decodes the key into scan->text and goes to its value. */
+bool scan_key(struct scan *scan) MUST_USE;
+
+/* Behind the outermost value: is that all? */
+bool scan_end(struct scan *scan) MUST_USE;
 
 #endif

@@ -20,7 +20,6 @@ static const int64_t latest = 100000000000; /* s: the year 5138 */
 
 struct reader {
 	struct scan scan;
-	const char *begin;
 	graphite_take *take;
 	void *context;
 	struct error *error;
@@ -30,14 +29,6 @@ struct reader {
 	size_t n, capacity, broken;
 	size_t most; /* points */
 };
-
-static bool fail(const struct reader *reader, const char *problem)
-{
-	return error_set(reader->error, ERROR_DATA,
-		"not an answer of Graphite's render API: %s (byte %zu of %zu)", problem,
-		(size_t)(reader->scan.at - reader->begin),
-		(size_t)(reader->scan.end - reader->begin));
-}
 
 static bool keep(struct reader *reader, int64_t seconds, double value)
 {
@@ -127,9 +118,9 @@ static bool find_header(struct reader *reader, struct header *header)
 		bar++;
 	}
 	if (!bar)
-		return fail(reader, "a line lacks its target,start,end,step");
+		return scan_fail(&reader->scan, "a line lacks its target,start,end,step");
 	if (memchr(scan->at, 0, header->target))
-		return fail(reader, "a target has a zero byte");
+		return scan_fail(&reader->scan, "a target has a zero byte");
 	buf_append(&reader->target, scan->at, header->target);
 	scan->at = bar + 1;
 	return true;
@@ -175,9 +166,9 @@ static bool raw_line(struct reader *reader)
 	while (!empty) {
 		double value = raw_value(reader);
 		if (scan->at == scan->end)
-			return fail(reader, "its last line does not end");
+			return scan_fail(&reader->scan, "its last line does not end");
 		if (time > latest)
-			return fail(reader, "a line goes on beyond the year 5138");
+			return scan_fail(&reader->scan, "a line goes on beyond the year 5138");
 		count++;
 		if (!isnan(value) && !keep(reader, time, value))
 			return false;
@@ -187,7 +178,7 @@ static bool raw_line(struct reader *reader)
 		scan->at++;
 	}
 	if (count < expected)
-		return fail(reader, "a line has fewer values than its header says");
+		return scan_fail(&reader->scan, "a line has fewer values than its header says");
 	scan->at++;
 	hand_over(reader, header.step);
 	return true;
@@ -201,148 +192,110 @@ static bool read_raw(struct reader *reader)
 	return true;
 }
 
-static bool expect(struct reader *reader, char c)
-{
-	scan_space(&reader->scan);
-	return scan_take(&reader->scan, c) || fail(reader, "it is no valid JSON");
-}
-
-static bool skip(struct reader *reader, int depth)
-{
-	return scan_value(&reader->scan, depth) || fail(reader, "it is no valid JSON");
-}
-
-static bool decode(struct reader *reader, struct buf *out)
-{
-	const char *from = reader->scan.at;
-	if (!scan_sees(&reader->scan, '"'))
-		return fail(reader, "a text is missing");
-	if (!scan_string(&reader->scan))
-		return fail(reader, "it is no valid JSON");
-	buf_clear(out);
-	scan_decode(from, reader->scan.at, out);
-	return true;
-}
-
 /* [VALUE, SECONDS], the value of any kind. */
 static bool json_point(struct reader *reader, int64_t *before)
 {
 	struct scan *scan = &reader->scan;
 	double value = (double)NAN, seconds;
-	if (!expect(reader, '['))
-		return false;
+	if (!scan_take(scan, '['))
+		return scan_broken(scan, "[");
 	scan_space(scan);
-	const char *after = number_scan(scan->at, scan->end, &value);
-	if (after) {
-		scan->at = after;
-	} else {
+	if (!scan_number(scan, &value)) {
 		reader->broken += !scan_sees(scan, 'n');
 		value = (double)NAN;
-		if (!skip(reader, 5))
+		scan->depth++;
+		if (!scan_value(scan))
 			return false;
+		scan->depth--;
 	}
-	if (!expect(reader, ','))
+	if (!scan_expect(scan, ','))
 		return false;
 	scan_space(scan);
-	after = number_scan(scan->at, scan->end, &seconds);
-	if (!after || !(seconds >= 0 && seconds <= (double)latest))
-		return fail(reader, "a time stamp is no number of seconds");
-	scan->at = after;
+	if (!scan_number(scan, &seconds) || !(seconds >= 0 && seconds <= (double)latest))
+		return scan_fail(scan, "a time stamp is no number of seconds");
 	int64_t time = (int64_t)seconds;
 	if (time < *before)
-		return fail(reader, "the time stamps of a series do not ascend");
+		return scan_fail(scan, "the time stamps of a series do not ascend");
 	*before = time;
 	if (!isnan(value) && !keep(reader, time, value))
 		return false;
-	return expect(reader, ']');
+	return scan_expect(scan, ']');
 }
 
 static bool json_points(struct reader *reader)
 {
 	int64_t before = 0;
-	if (!expect(reader, '['))
-		return false;
-	scan_space(&reader->scan);
-	if (scan_take(&reader->scan, ']'))
-		return true;
-	do {
+	if (!scan_open(&reader->scan, '['))
+		return scan_broken(&reader->scan, "[");
+	while (scan_item(&reader->scan))
 		if (!json_point(reader, &before))
 			return false;
-		scan_space(&reader->scan);
-	} while (scan_take(&reader->scan, ','));
-	return expect(reader, ']');
+	return !reader->scan.problem;
 }
 
-static bool json_member(struct reader *reader, struct buf *key, bool *target, bool *points)
+/* The value of the key that was decoded. */
+static bool json_member(struct reader *reader, bool *target, bool *points)
 {
-	if (!decode(reader, key) || !expect(reader, ':'))
-		return false;
-	scan_space(&reader->scan);
-	bool is_target = strcmp(key->data, "target") == 0;
-	bool is_points = strcmp(key->data, "datapoints") == 0;
+	struct scan *scan = &reader->scan;
+	bool is_target = strcmp(scan->text.data, "target") == 0;
+	bool is_points = strcmp(scan->text.data, "datapoints") == 0;
 	if ((is_target && *target) || (is_points && *points))
-		return fail(reader, "a key comes twice");
+		return scan_fail(scan, "a key comes twice");
 	*target |= is_target;
 	*points |= is_points;
-	if (is_target)
-		return decode(reader, &reader->target);
-	return is_points ? json_points(reader) : skip(reader, 3);
+	if (!is_target)
+		return is_points ? json_points(reader) : scan_value(scan);
+	if (!scan_text(scan))
+		return false;
+	buf_append(&reader->target, scan->text.data, scan->text.length);
+	return true;
 }
 
-static bool json_series(struct reader *reader, struct buf *key)
+static bool json_series(struct reader *reader)
 {
 	bool target = false, points = false;
 	reset(reader);
-	if (!expect(reader, '{'))
-		return false;
-	scan_space(&reader->scan);
-	if (!scan_sees(&reader->scan, '}')) {
-		do {
-			scan_space(&reader->scan);
-			if (!json_member(reader, key, &target, &points))
-				return false;
-			scan_space(&reader->scan);
-		} while (scan_take(&reader->scan, ','));
-	}
-	if (!expect(reader, '}'))
+	if (!scan_open(&reader->scan, '{'))
+		return scan_broken(&reader->scan, "{");
+	while (scan_key(&reader->scan))
+		if (!json_member(reader, &target, &points))
+			return false;
+	if (reader->scan.problem)
 		return false;
 	if (!target || !points)
-		return fail(reader, "a series lacks its target or its datapoints");
+		return scan_fail(&reader->scan, "a series lacks its target or its datapoints");
 	hand_over(reader, 0);
 	return true;
 }
 
 static bool read_json(struct reader *reader)
 {
-	struct buf key = {0};
-	struct scan *scan = &reader->scan;
-	bool good = expect(reader, '[');
-	scan_space(scan);
-	if (good && !scan_take(scan, ']')) {
-		do {
-			good = json_series(reader, &key);
-			scan_space(scan);
-		} while (good && scan_take(scan, ','));
-		good = good && expect(reader, ']');
-	}
-	buf_free(&key);
-	scan_space(scan);
-	return good && (scan->at == scan->end || fail(reader, "it is no valid JSON"));
+	scan_space(&reader->scan);
+	if (!scan_open(&reader->scan, '['))
+		return scan_broken(&reader->scan, "[");
+	while (scan_item(&reader->scan))
+		if (!json_series(reader))
+			return false;
+	return !reader->scan.problem && scan_end(&reader->scan);
 }
 
 static bool read_with(bool (*read)(struct reader *), const char *text, size_t length, int64_t most,
 	graphite_take *take, void *context, struct error *error)
 {
 	struct reader reader = {
-		.scan = {text, text + length},
-		.begin = text,
+		.scan = {.at = text, .end = text + length},
 		.take = take,
 		.context = context,
 		.error = error,
 		.most = most > 0 ? (size_t)most : SIZE_MAX,
 	};
 	bool good = read(&reader);
+	if (reader.scan.problem)
+		error_set(error, ERROR_DATA,
+			"not an answer of Graphite's render API: %s (byte %zu of %zu)",
+			reader.scan.problem, (size_t)(reader.scan.at - text), length);
 	buf_free(&reader.target);
+	buf_free(&reader.scan.text);
 	free(reader.times);
 	free(reader.values);
 	return good;

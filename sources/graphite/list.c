@@ -70,7 +70,7 @@ static bool read_item(struct list *list, graphite_item *take, void *context)
 bool graphite_list_read(const char *text, size_t length, const char *api, const char *noun,
 	graphite_item *take, void *context, struct error *error)
 {
-	struct list list = {{text, text + length}, api, noun, 0, error};
+	struct list list = {{.at = text, .end = text + length}, api, noun, 0, error};
 	struct scan *scan = &list.scan;
 	scan_space(scan);
 	if (!scan_take(scan, '['))

@@ -24,7 +24,7 @@ struct reader {
 
 	const char *status, *error_type, *error;
 	bool seen_data, seen_result, seen_warnings, seen_infos;
-	struct scan later;         /* a result that came before its type */
+	const char *later;         /* a result that came before its type */
 	struct strings *sentences; /* that are being read */
 
 	size_t n;
@@ -41,72 +41,68 @@ static bool read_sample(struct parse *parse, double *out)
 {
 	struct scan *scan = &parse->scan;
 	if (!scan_sees(scan, '"'))
-		return parse_fail(parse, "a value is no text");
+		return scan_fail(&parse->scan, "a value is no text");
 	const char *after = number_scan(scan->at + 1, scan->end, out);
 	if (after && after < scan->end && *after == '"') {
 		scan->at = after + 1;
 		return true;
 	}
-	if (!parse_text(parse))
+	if (!scan_text(&parse->scan))
 		return false;
-	if (strcmp(parse->text.data, "NaN") == 0)
+	if (strcmp(parse->scan.text.data, "NaN") == 0)
 		*out = (double)NAN;
-	else if (!number_parse(parse->text.data, parse->text.length, out))
-		return parse_fail(parse, "a value is no number");
+	else if (!number_parse(parse->scan.text.data, parse->scan.text.length, out))
+		return scan_fail(&parse->scan, "a value is no number");
 	return true;
 }
 
 static bool read_stamp(struct parse *parse, int64_t *out)
 {
 	double seconds;
-	const char *after = number_scan(parse->scan.at, parse->scan.end, &seconds);
-	if (!after || !(fabs(seconds) <= latest))
-		return parse_fail(parse, "a time stamp is no number of seconds");
-	parse->scan.at = after;
+	if (!scan_number(&parse->scan, &seconds) || !(fabs(seconds) <= latest))
+		return scan_fail(&parse->scan, "a time stamp is no number of seconds");
 	*out = llround(seconds * 1000);
 	return true;
 }
 
-static bool read_point(struct parse *parse, int depth)
+static bool read_point(struct parse *parse)
 {
-	(void)depth;
 	struct reader *reader = reader_of(parse);
 	if (reader->n == parse->capacity)
 		parse_grow(parse);
 	size_t n = reader->n++;
 	if (!scan_take(&parse->scan, '['))
-		return parse_fail(parse, "a point is no pair");
+		return scan_fail(&parse->scan, "a point is no pair");
 	scan_space(&parse->scan);
-	if (!read_stamp(parse, &parse->times[n]) || !parse_expect(parse, ','))
+	if (!read_stamp(parse, &parse->times[n]) || !scan_expect(&parse->scan, ','))
 		return false;
 	if (n > 0 && parse->times[n] < parse->times[n - 1])
-		return parse_fail(parse, "the time stamps of a series do not ascend");
+		return scan_fail(&parse->scan, "the time stamps of a series do not ascend");
 	scan_space(&parse->scan);
-	return read_sample(parse, &parse->values[n]) && parse_expect(parse, ']');
+	return read_sample(parse, &parse->values[n]) && scan_expect(&parse->scan, ']');
 }
 
-static bool read_series_key(struct parse *parse, const char *key, int depth)
+static bool read_series_key(struct parse *parse, const char *key)
 {
 	struct reader *reader = reader_of(parse);
 	if (strcmp(key, "metric") == 0)
-		return parse_once(parse, &reader->seen_metric) && parse_labels(parse, depth);
+		return parse_once(parse, &reader->seen_metric) && parse_labels(parse);
 	if (strcmp(key, "values") == 0)
-		return parse_once(parse, &reader->seen_values) &&
-		       parse_array(parse, depth, read_point);
+		return parse_once(parse, &reader->seen_values) && parse_array(parse, read_point);
 	if (strcmp(key, "histograms") == 0)
-		return parse_once(parse, &reader->seen_histograms) && parse_skip(parse, depth);
-	return parse_skip(parse, depth);
+		return parse_once(parse, &reader->seen_histograms) && scan_value(&parse->scan);
+	return scan_value(&parse->scan);
 }
 
-static bool read_series(struct parse *parse, int depth)
+static bool read_series(struct parse *parse)
 {
 	struct reader *reader = reader_of(parse);
 	reader->n = 0;
 	reader->seen_metric = reader->seen_values = reader->seen_histograms = false;
-	if (!parse_object(parse, depth, read_series_key))
+	if (!parse_object(parse, read_series_key))
 		return false;
 	if (!reader->seen_metric || !(reader->seen_values || reader->seen_histograms))
-		return parse_fail(parse, "a series lacks its metric or its values");
+		return scan_fail(&parse->scan, "a series lacks its metric or its values");
 	const struct answer_series series = {
 		.labels = parse->labels,
 		.label_count = parse->label_count,
@@ -125,56 +121,58 @@ static bool is_matrix(const struct reader *reader)
 	return reader->out->type && strcmp(reader->out->type, "matrix") == 0;
 }
 
-static bool read_data_key(struct parse *parse, const char *key, int depth)
+static bool read_data_key(struct parse *parse, const char *key)
 {
 	struct reader *reader = reader_of(parse);
 	if (strcmp(key, "resultType") == 0)
 		return parse_string_once(parse, &reader->out->type);
 	if (strcmp(key, "result") != 0)
-		return parse_skip(parse, depth);
+		return scan_value(&parse->scan);
 	if (!parse_once(parse, &reader->seen_result))
 		return false;
 	if (is_matrix(reader))
-		return parse_array(parse, depth, read_series);
-	reader->later = parse->scan;
-	return parse_skip(parse, depth);
+		return parse_array(parse, read_series);
+	reader->later = parse->scan.at;
+	return scan_value(&parse->scan);
 }
 
-static bool read_data(struct parse *parse, int depth)
+static bool read_data(struct parse *parse)
 {
 	struct reader *reader = reader_of(parse);
 	if (scan_sees(&parse->scan, 'n')) /* null, as some proxies put beside an error */
-		return parse_skip(parse, depth);
-	if (!parse_object(parse, depth, read_data_key))
+		return scan_value(&parse->scan);
+	if (!parse_object(parse, read_data_key))
 		return false;
 	if (!is_matrix(reader))
 		return true;
 	if (!reader->seen_result)
-		return parse_fail(parse, "data lacks its result");
-	if (!reader->later.at)
+		return scan_fail(&parse->scan, "data lacks its result");
+	if (!reader->later)
 		return true;
-	struct scan here = parse->scan;
-	parse->scan.at = reader->later.at;
-	if (!parse_array(parse, depth + 1, read_series))
+	const char *here = parse->scan.at;
+	parse->scan.at = reader->later;
+	parse->scan.depth++;
+	if (!parse_array(parse, read_series))
 		return false;
-	parse->scan = here;
+	parse->scan.at = here;
+	parse->scan.depth--;
 	return true;
 }
 
 /* Judges each warning, and keeps the first ones. */
-static bool read_sentence(struct parse *parse, int depth)
+static bool read_sentence(struct parse *parse)
 {
 	static const char promql[] = "PromQL ";
 	struct strings *sentences = reader_of(parse)->sentences;
 	struct answer *out = reader_of(parse)->out;
 	bool full = sentences->count == SENTENCES_MAX;
 	if (full && (sentences != &out->warnings || out->lacking || !scan_sees(&parse->scan, '"')))
-		return parse_skip(parse, depth);
-	if (!parse_text(parse))
+		return scan_value(&parse->scan);
+	if (!scan_text(&parse->scan))
 		return false;
 	const char *text = NULL;
 	if (!out->lacking && sentences == &out->warnings &&
-		strncmp(parse->text.data, promql, strlen(promql)) != 0)
+		strncmp(parse->scan.text.data, promql, strlen(promql)) != 0)
 		out->lacking = text = parse_keep(parse, NULL);
 	if (full)
 		return true;
@@ -187,15 +185,15 @@ static bool read_sentence(struct parse *parse, int depth)
 }
 
 /* A list of them, or null. */
-static bool read_sentences(struct parse *parse, bool *seen, struct strings *sentences, int depth)
+static bool read_sentences(struct parse *parse, bool *seen, struct strings *sentences)
 {
 	if (!scan_sees(&parse->scan, '['))
-		return parse_skip(parse, depth);
+		return scan_value(&parse->scan);
 	reader_of(parse)->sentences = sentences;
-	return parse_once(parse, seen) && parse_array(parse, depth, read_sentence);
+	return parse_once(parse, seen) && parse_array(parse, read_sentence);
 }
 
-static bool read_top_key(struct parse *parse, const char *key, int depth)
+static bool read_top_key(struct parse *parse, const char *key)
 {
 	struct reader *reader = reader_of(parse);
 	struct answer *out = reader->out;
@@ -206,27 +204,26 @@ static bool read_top_key(struct parse *parse, const char *key, int depth)
 	if (strcmp(key, "error") == 0)
 		return parse_string_once(parse, &reader->error);
 	if (strcmp(key, "data") == 0)
-		return parse_once(parse, &reader->seen_data) && read_data(parse, depth);
+		return parse_once(parse, &reader->seen_data) && read_data(parse);
 	if (strcmp(key, "warnings") == 0)
-		return read_sentences(parse, &reader->seen_warnings, &out->warnings, depth);
+		return read_sentences(parse, &reader->seen_warnings, &out->warnings);
 	if (strcmp(key, "infos") == 0)
-		return read_sentences(parse, &reader->seen_infos, &out->infos, depth);
+		return read_sentences(parse, &reader->seen_infos, &out->infos);
 	if (strcmp(key, "isPartial") == 0)
 		out->partial = out->partial || scan_sees(&parse->scan, 't');
-	return parse_skip(parse, depth);
+	return scan_value(&parse->scan);
 }
 
 static bool read_all(struct reader *reader)
 {
 	struct parse *parse = &reader->parse;
 	scan_space(&parse->scan);
-	if (!parse_object(parse, 1, read_top_key))
+	if (!parse_object(parse, read_top_key))
 		return false;
-	scan_space(&parse->scan);
-	if (parse->scan.at < parse->scan.end)
-		return parse_fail(parse, "it is no valid JSON");
+	if (!scan_end(&parse->scan))
+		return false;
 	if (!reader->status)
-		return parse_fail(parse, "it has no status");
+		return scan_fail(&parse->scan, "it has no status");
 	if (strcmp(reader->status, "success") != 0)
 		reader->out->failure = arena_printf(parse->arena, "%s: %s",
 			reader->error_type ? reader->error_type : reader->status,
@@ -247,8 +244,8 @@ bool answer_read(struct arena *arena, const char *text, size_t length, answer_ta
 	bool read = read_all(reader);
 	if (!read)
 		error_set(error, ERROR_DATA,
-			"not an answer of Prometheus' API: %s (byte %zu of %zu)", parse->problem,
-			(size_t)(parse->scan.at - parse->begin), length);
+			"not an answer of Prometheus' API: %s (byte %zu of %zu)",
+			parse->scan.problem, (size_t)(parse->scan.at - parse->begin), length);
 	parse_end(parse);
 	free(reader);
 	return read;

@@ -168,20 +168,20 @@ struct build_info {
 	bool data, others;
 };
 
-static bool read_data_key(struct parse *parse, const char *key, int depth)
+static bool read_data_key(struct parse *parse, const char *key)
 {
 	struct build_info *info = (struct build_info *)parse;
 	info->others = info->others || strcmp(key, "version") != 0;
-	return parse_skip(parse, depth);
+	return scan_value(&parse->scan);
 }
 
-static bool read_key(struct parse *parse, const char *key, int depth)
+static bool read_key(struct parse *parse, const char *key)
 {
 	struct build_info *info = (struct build_info *)parse;
 	if (strcmp(key, "data") != 0)
-		return parse_skip(parse, depth);
+		return scan_value(&parse->scan);
 	info->data = true;
-	return parse_object(parse, depth, read_data_key);
+	return parse_object(parse, read_data_key);
 }
 
 /* Prometheus, Thanos and Mimir name their revision and more; VictoriaMetrics a version, or nothing.
@@ -191,7 +191,7 @@ bool asking_is_victoria(struct arena *arena, const char *text, size_t length)
 	struct build_info info = {0};
 	parse_start(&info.parse, arena, text, length);
 	scan_space(&info.parse.scan);
-	bool read = parse_object(&info.parse, 1, read_key);
+	bool read = parse_object(&info.parse, read_key);
 	parse_end(&info.parse);
 	return read && info.data && !info.others;
 }

@@ -34,65 +34,56 @@ static bool read_word(const char *text, size_t length, double *out)
 	return number_missing(text, length) || number_parse(text, length, out);
 }
 
-static bool read_value(struct parse *parse, int depth)
+static bool read_value(struct parse *parse)
 {
-	(void)depth;
 	struct reader *reader = reader_of(parse);
 	struct scan *scan = &parse->scan;
 	if (reader->values == parse->capacity)
 		parse_grow(parse);
 	double *out = &parse->values[reader->values++];
-	const char *after = number_scan(scan->at, scan->end, out);
-	if (after) {
-		scan->at = after;
+	if (scan_number(scan, out))
 		return true;
-	}
 	if (scan_sees(scan, '"')) {
-		if (!parse_text(parse))
+		if (!scan_text(&parse->scan))
 			return false;
-		return read_word(parse->text.data, parse->text.length, out) ||
-		       parse_fail(parse, "a value is no number");
+		return read_word(parse->scan.text.data, parse->scan.text.length, out) ||
+		       scan_fail(&parse->scan, "a value is no number");
 	}
 	size_t length = 0, left = (size_t)(scan->end - scan->at);
 	while (length < left && length < WORD_MAX && !strchr(",] \t\r\n", scan->at[length]))
 		length++;
 	if (length == 0 || !read_word(scan->at, length, out))
-		return parse_fail(parse, "a value is no number");
+		return scan_fail(&parse->scan, "a value is no number");
 	scan->at += length;
 	return true;
 }
 
-static bool read_time(struct parse *parse, int depth)
+static bool read_time(struct parse *parse)
 {
-	(void)depth;
 	struct reader *reader = reader_of(parse);
 	struct scan *scan = &parse->scan;
 	if (reader->times == parse->capacity)
 		parse_grow(parse);
 	size_t n = reader->times++;
 	double ms;
-	const char *after = number_scan(scan->at, scan->end, &ms);
-	if (!after || !(fabs(ms) <= latest))
-		return parse_fail(parse, "a time stamp is no number of milliseconds");
-	scan->at = after;
+	if (!scan_number(scan, &ms) || !(fabs(ms) <= latest))
+		return scan_fail(scan, "a time stamp is no number of milliseconds");
 	parse->times[n] = llround(ms);
 	if (n > 0 && parse->times[n] < parse->times[n - 1])
-		return parse_fail(parse, "the time stamps of a series do not ascend");
+		return scan_fail(&parse->scan, "the time stamps of a series do not ascend");
 	return true;
 }
 
-static bool read_key(struct parse *parse, const char *key, int depth)
+static bool read_key(struct parse *parse, const char *key)
 {
 	struct reader *reader = reader_of(parse);
 	if (strcmp(key, "metric") == 0)
-		return parse_once(parse, &reader->seen_metric) && parse_labels(parse, depth);
+		return parse_once(parse, &reader->seen_metric) && parse_labels(parse);
 	if (strcmp(key, "values") == 0)
-		return parse_once(parse, &reader->seen_values) &&
-		       parse_array(parse, depth, read_value);
+		return parse_once(parse, &reader->seen_values) && parse_array(parse, read_value);
 	if (strcmp(key, "timestamps") == 0)
-		return parse_once(parse, &reader->seen_times) &&
-		       parse_array(parse, depth, read_time);
-	return parse_skip(parse, depth);
+		return parse_once(parse, &reader->seen_times) && parse_array(parse, read_time);
+	return scan_value(&parse->scan);
 }
 
 static bool read_line(struct reader *reader)
@@ -100,12 +91,12 @@ static bool read_line(struct reader *reader)
 	struct parse *parse = &reader->parse;
 	reader->values = reader->times = 0;
 	reader->seen_metric = reader->seen_values = reader->seen_times = false;
-	if (!parse_object(parse, 1, read_key))
+	if (!parse_object(parse, read_key))
 		return false;
 	if (!reader->seen_metric || !reader->seen_values || !reader->seen_times)
-		return parse_fail(parse, "a series lacks its metric, values or timestamps");
+		return scan_fail(&parse->scan, "a series lacks its metric, values or timestamps");
 	if (reader->values != reader->times)
-		return parse_fail(parse, "a series has not as many timestamps as values");
+		return scan_fail(&parse->scan, "a series has not as many timestamps as values");
 	size_t n = 0;
 	for (size_t i = 0; i < reader->values; i++) {
 		if (isnan(parse->values[i]))
@@ -141,7 +132,7 @@ bool export_read(struct arena *arena, const char *text, size_t length, answer_ta
 	if (!read)
 		error_set(error, ERROR_DATA,
 			"not an answer of VictoriaMetrics' export: %s (byte %zu of %zu)",
-			parse->problem, (size_t)(parse->scan.at - parse->begin), length);
+			parse->scan.problem, (size_t)(parse->scan.at - parse->begin), length);
 	parse_end(parse);
 	free(reader);
 	return read;

@@ -9,47 +9,30 @@
 
 void parse_start(struct parse *parse, struct arena *arena, const char *text, size_t length)
 {
-	parse->scan = (struct scan){text, text + length};
+	parse->scan = (struct scan){.at = text, .end = text + length};
 	parse->begin = text;
 	parse->arena = arena;
 }
 
 void parse_end(struct parse *parse)
 {
-	buf_free(&parse->text);
+	buf_free(&parse->scan.text);
 	free(parse->times);
 	free(parse->values);
 }
 
-bool parse_skip(struct parse *parse, int depth)
-{
-	return scan_value(&parse->scan, depth) || parse_fail(parse, "it is no valid JSON");
-}
-
-bool parse_text(struct parse *parse)
-{
-	const char *from = parse->scan.at;
-	if (!scan_sees(&parse->scan, '"'))
-		return parse_fail(parse, "a text is missing");
-	if (!scan_string(&parse->scan))
-		return parse_fail(parse, "it is no valid JSON");
-	buf_clear(&parse->text);
-	scan_decode(from, parse->scan.at, &parse->text);
-	return true;
-}
-
 const char *parse_keep(struct parse *parse, const char *before)
 {
-	if (before && strcmp(before, parse->text.data) == 0)
+	if (before && strcmp(before, parse->scan.text.data) == 0)
 		return before;
-	return arena_strndup(parse->arena, parse->text.data, parse->text.length);
+	return arena_strndup(parse->arena, parse->scan.text.data, parse->scan.text.length);
 }
 
 bool parse_string_once(struct parse *parse, const char **out)
 {
 	if (*out)
-		return parse_fail(parse, "a key comes twice");
-	if (!parse_text(parse))
+		return scan_fail(&parse->scan, "a key comes twice");
+	if (!scan_text(&parse->scan))
 		return false;
 	*out = parse_keep(parse, NULL);
 	return true;
@@ -58,39 +41,29 @@ bool parse_string_once(struct parse *parse, const char **out)
 bool parse_once(struct parse *parse, bool *seen)
 {
 	if (*seen)
-		return parse_fail(parse, "a key comes twice");
+		return scan_fail(&parse->scan, "a key comes twice");
 	*seen = true;
 	return true;
 }
 
-bool parse_object(struct parse *parse, int depth, parse_value *read)
+bool parse_object(struct parse *parse, parse_value *read)
 {
-	if (!scan_sees(&parse->scan, '{'))
-		return parse_fail(parse, "an object is missing");
-	parse->scan.at++;
-	scan_space(&parse->scan);
-	if (scan_take(&parse->scan, '}'))
-		return true;
-	do {
-		scan_space(&parse->scan);
-		if (!parse_text(parse) || !parse_expect(parse, ':'))
+	if (!scan_open(&parse->scan, '{'))
+		return scan_fail(&parse->scan, "an object is missing");
+	while (scan_key(&parse->scan))
+		if (!read(parse, parse->scan.text.data))
 			return false;
-		scan_space(&parse->scan);
-		if (!read(parse, parse->text.data, depth + 1))
-			return false;
-		scan_space(&parse->scan);
-	} while (scan_take(&parse->scan, ','));
-	return parse_expect(parse, '}');
+	return !parse->scan.problem;
 }
 
-static bool read_label(struct parse *parse, const char *key, int depth)
+static bool read_label(struct parse *parse, const char *key)
 {
-	(void)key, (void)depth;
+	(void)key;
 	if (parse->label_count == PARSE_LABELS_MAX)
-		return parse_fail(parse, "a series has more than 512 labels");
+		return scan_fail(&parse->scan, "a series has more than 512 labels");
 	struct pair *label = &parse->labels[parse->label_count++];
 	label->key = parse_keep(parse, label->key);
-	if (!parse_text(parse))
+	if (!scan_text(&parse->scan))
 		return false;
 	label->value = parse_keep(parse, label->value);
 	return true;
@@ -101,15 +74,15 @@ static int compare_labels(const void *a, const void *b)
 	return strcmp(((const struct pair *)a)->key, ((const struct pair *)b)->key);
 }
 
-bool parse_labels(struct parse *parse, int depth)
+bool parse_labels(struct parse *parse)
 {
 	parse->label_count = 0;
-	if (!parse_object(parse, depth, read_label))
+	if (!parse_object(parse, read_label))
 		return false;
 	qsort(parse->labels, parse->label_count, sizeof *parse->labels, compare_labels);
 	for (size_t i = 1; i < parse->label_count; i++)
 		if (strcmp(parse->labels[i - 1].key, parse->labels[i].key) == 0)
-			return parse_fail(parse, "a label comes twice");
+			return scan_fail(&parse->scan, "a label comes twice");
 	return true;
 }
 

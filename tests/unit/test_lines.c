@@ -160,12 +160,12 @@ static void strings_are_strict(void **state)
 		"\"\xC0\x80\"", "\"\xED\xA0\x80\"", "\"\xF4\x90\x80\x80\"", "\"\x1F\"", "\"\n\"",
 		"\"a", "a"};
 	for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
-		struct scan scan = {good[i], good[i] + strlen(good[i])};
+		struct scan scan = {.at = good[i], .end = good[i] + strlen(good[i])};
 		assert_true(scan_string(&scan));
 		assert_ptr_equal(scan.at, scan.end);
 	}
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-		struct scan scan = {bad[i], bad[i] + strlen(bad[i])};
+		struct scan scan = {.at = bad[i], .end = bad[i] + strlen(bad[i])};
 		if (scan_string(&scan))
 			fail_msg("string %zu is accepted", i);
 		assert_true(scan.at <= scan.end);
