@@ -246,6 +246,8 @@ void telling_remember(const struct telling *telling, const struct parcel *parcel
 void telling_send(const struct telling *telling, const struct store_request *request)
 {
 	for (size_t i = 0; i < request->parcel_count; i++) {
+		if (request->parcels[i].state != PARCEL_QUEUED) /* another one carries it */
+			continue;
 		telling_remember(telling, &request->parcels[i]);
 		courier_add(telling->courier, &request->parcels[i]);
 	}

@@ -10,7 +10,7 @@
 #include "agent/store/rows.h"
 #include "agent/store/tools.h"
 
-enum { MOST_PROBLEMS = 100, FIRST_WITH_COUNTS = 3 };
+enum { MOST_PROBLEMS = 100, FIRST_WITH_COUNTS = 3, FIRST_WITH_SEQUENCES = 12 };
 
 struct check {
 	const char *path;
@@ -18,6 +18,7 @@ struct check {
 	struct arena *arena;
 	struct store_report *report;
 	const char **problems;
+	bool unlawful; /* a row does not keep a CHECK of its table */
 };
 
 static void found(struct check *check, const char *problem)
@@ -32,9 +33,10 @@ static void found(struct check *check, const char *problem)
 	list->items = check->problems;
 }
 
-/* Each row of the answer is a problem, but "ok". */
+/* Each row of the answer is a problem, but "ok". What SQLite says of a CHECK names no value. */
 static void ask(struct check *check, const char *sql)
 {
+	static const char unlawful[] = "CHECK constraint failed";
 	sqlite3_stmt *statement;
 	int result = SQLITE_ERROR;
 
@@ -42,7 +44,9 @@ static void ask(struct check *check, const char *sql)
 		while ((result = sqlite3_step(statement)) == SQLITE_ROW) {
 			const char *text = (const char *)sqlite3_column_text(statement, 0);
 
-			if (text && strcmp(text, "ok") != 0)
+			if (text && strncmp(text, unlawful, strlen(unlawful)) == 0)
+				check->unlawful = true;
+			else if (text && strcmp(text, "ok") != 0)
 				found(check, text);
 		}
 	if (result != SQLITE_DONE)
@@ -230,6 +234,15 @@ static void check_content(struct check *check)
 	ask(check, "SELECT 'changes of state ' || state || ' are counted as ' || count"
 		   " FROM counts WHERE count !="
 		   " (SELECT count(*) FROM changes WHERE changes.state = counts.state)");
+	if (report->version >= FIRST_WITH_SEQUENCES)
+		ask(check,
+			"SELECT 'ids of ' || given.name || ' that were given could be given again'"
+			" FROM (SELECT 'changes' AS name, max(id) AS most FROM changes"
+			"  UNION ALL SELECT 'deliveries', max(id) FROM deliveries) AS given"
+			" WHERE most > coalesce((SELECT seq FROM sqlite_sequence"
+			"  WHERE sqlite_sequence.name = given.name), 0)");
+	if (check->unlawful && report->problems.count == 0)
+		found(check, "a row does not keep a constraint of its table");
 }
 
 /* False: it is no file of ours, and all else would be beside the point. */
@@ -261,6 +274,7 @@ static bool check_once(struct check *check, bool *settled, struct error *error)
 
 	*check->report = (struct store_report){0};
 	check->problems = NULL;
+	check->unlawful = false;
 	check->database = store_reader_connect(check->path, settled, error);
 	if (!check->database)
 		return false;

@@ -16,7 +16,11 @@
 #include "agent/store/lock.h"
 #include "agent/store/reader.h"
 
-enum { BUSY_MS = 5000, CHECKED_WHOLE = 64 << 20 };
+enum {
+	BUSY_MS = 5000,
+	CHECKED_WHOLE = 64 << 20,
+	FIRST_CHECKED = 12, /* version of which the tables refuse rows */
+};
 
 /* Of the connection, not of the file. The log is cut back to 8 MB when a big transaction has made
  * it longer. */
@@ -212,11 +216,29 @@ static bool check_version(struct store_file *file, int64_t *version, struct erro
 	return true;
 }
 
+/* What an earlier version wrote, or somebody else, and this one does not believe. */
+static void tell_set_aside(struct store_file *file)
+{
+	char tables[256] = "";
+	int64_t rows = 0;
+
+	if (!store_file_ask(file->database, "SELECT count(*) FROM set_aside", &rows, NULL, 0) ||
+		rows == 0)
+		return;
+	(void)store_file_ask(file->database,
+		"SELECT group_concat(source, ', ') FROM (SELECT DISTINCT source FROM set_aside)",
+		NULL, tables, sizeof tables);
+	log_event(LEVEL_WARN,
+		"rows of the state file contradicted it: they were mended or left out, and table"
+		" set_aside has them as they were",
+		LOG_TEXT("file", file->path), LOG_INT("rows", rows), LOG_TEXT("tables", tables));
+}
+
 static bool migrate(struct store_file *file, int64_t version, struct error *error)
 {
 	static const char doing[] = "bring it up to date";
+	bool unchecked = version < FIRST_CHECKED, done;
 	char mark[96];
-	bool done;
 
 	if (version == STORE_VERSION)
 		return true;
@@ -230,6 +252,8 @@ static bool migrate(struct store_file *file, int64_t version, struct error *erro
 	done = done && store_file_commit(file, error);
 	if (!done)
 		store_file_rollback(file);
+	else if (unchecked)
+		tell_set_aside(file);
 	return done;
 }
 
@@ -254,7 +278,8 @@ static bool add_function(struct store_file *file, struct error *error)
 
 static bool prepare(struct store_file *file, struct error *error)
 {
-	if (!add_function(file, error) || !execute(file, store_temporary, "use it", error))
+	if (!add_function(file, error) || !execute(file, store_temporary, "use it", error) ||
+		!execute(file, "PRAGMA foreign_keys = ON", "use it", error))
 		return false;
 	for (size_t i = 0; i < STATEMENT_COUNT; i++)
 		if (sqlite3_prepare_v3(file->database, store_statements[i], -1,

@@ -159,20 +159,219 @@
 	" elsewhere_changed INTEGER NOT NULL, told INTEGER NOT NULL, followed INTEGER NOT NULL,"   \
 	" created INTEGER NOT NULL) STRICT;"
 
+/*
+ * All tables again, with what had been promised in words only: values in their ranges, rows that
+ * point to rows there are, a message of one key queued or sent once, ids that are never given
+ * again. Earlier versions did not hold anybody to that, so a row that does not keep it is mended or
+ * left out, and set_aside gets it as it was. What a delivery that is left out was to tell is to be
+ * told again.
+ */
+#define V12_MOST "9007199254740992"
+#define V12_RANGE(column, first, last) " CHECK (" column " BETWEEN " first " AND " last ")"
+#define V12_WHOLE(column, first, last) column " INTEGER NOT NULL" V12_RANGE(column, first, last)
+#define V12_TIME(column) V12_WHOLE(column, "-" V12_MOST, V12_MOST)
+#define V12_COUNT(column) V12_WHOLE(column, "0", V12_MOST)
+#define V12_TIME_OR_NULL(column) column " INTEGER" V12_RANGE(column, "-" V12_MOST, V12_MOST)
+#define V12_ID "id INTEGER PRIMARY KEY AUTOINCREMENT" V12_RANGE("id", "1", V12_MOST)
+
+#define V12_CHANGES_BUT_EVENT                                                                      \
+	"id, test, series, branch, sign, time, state, news, first_seen, spacing, updated, metric," \
+	" unit, direction, pvalue, mean_before, mean_after, stddev_before, stddev_after,"          \
+	" count_before, count_after, magnitude, commit_before, commit_after, version_before,"      \
+	" version_after, runs, members, shared, attributes, recovered, recovered_level, kind,"     \
+	" level_before, level_after, size, size_low, size_high, slope, place_from, place_to,"      \
+	" place_commit_before, place_commit_after, place_version_before, place_version_after,"     \
+	" suspects, environment, "
+#define V12_CHANGES V12_CHANGES_BUT_EVENT "environment_event"
+#define V12_DELIVERIES                                                                             \
+	"id, key, receiver, destination, payload, state, receipt, problem, attempts, created,"     \
+	" updated, thread, attempt_started, not_before"
+#define V12_HISTORY "change, number, event, time, point, receiver, destination"
+#define V12_SERIES "test, series, branch, anchor, last_point, revision, revised"
+#define V12_CONDITIONS "subject, kind, since, text"
+#define V12_ENVIRONMENTS                                                                           \
+	"id, label, value, time, spacing, hit, total, up, down, worse, better, size, elsewhere,"   \
+	" elsewhere_changed, told, followed, created"
+
+#define V12_RENAME(table) "ALTER TABLE " table " RENAME TO old_" table ";"
+#define V12_DROP(table) "DROP TABLE old_" table ";"
+
+#define V12_MOVE(table, columns)                                                                   \
+	"INSERT OR IGNORE INTO " table " (" columns ") SELECT " columns " FROM old_" table
+
+/* What was not moved; `same`: that `it` is the row `old`. */
+#define V12_LEAVE(table, columns, same)                                                            \
+	"INSERT INTO set_aside SELECT '" table "', 0, json_array(" columns ") FROM old_" table     \
+	" AS old WHERE NOT EXISTS (SELECT 1 FROM " table " AS it WHERE " same ");"
+
+#define V12_KEY_IS_TAKEN                                                                           \
+	" state != 3 AND EXISTS (SELECT 1 FROM old_deliveries AS first"                            \
+	" WHERE first.key = old_deliveries.key AND first.state != 3"                               \
+	" AND first.id < old_deliveries.id)"
+
+/* The id after which new ones are given; a name in last_ids is that of a table. */
+#define V12_SEQUENCE(table)                                                                        \
+	"DELETE FROM sqlite_sequence WHERE name = '" table "';"                                    \
+	"INSERT INTO sqlite_sequence (name, seq) SELECT '" table "', max(0,"                       \
+	" coalesce((SELECT max(id) FROM old_" table " WHERE id <= " V12_MOST "), 0),"              \
+	" coalesce((SELECT id FROM last_ids WHERE name = '" table "' AND id <= " V12_MOST          \
+	"), 0));"
+
+static const char version_12[] = V12_RENAME("changes") V12_RENAME("deliveries") V12_RENAME(
+	"announced") V12_RENAME("history") V12_RENAME("series") V12_RENAME("conditions")
+	V12_RENAME(
+		"moments") V12_RENAME("vanished") V12_RENAME("environments") "DROP TABLE counts;"
+
+									     "CREATE TABLE "
+									     "environments ("
+									     " id INTEGER PRIMARY "
+									     "KEY" V12_RANGE("id", "1", V12_MOST) ", label TEXT NOT NULL,"
+														  " value TEXT NOT NULL, " V12_TIME("time") ", " V12_COUNT(
+															  "spacing") ", " V12_COUNT("hit") ", " V12_COUNT("total") ", " V12_COUNT("up") ", " V12_COUNT("down") ", " V12_COUNT("worse") ", " V12_COUNT("better") ", size REAL, " V12_COUNT("elsewhere") ", " V12_COUNT("elsewhere_changed") ", " V12_COUNT("told") ", " V12_WHOLE("followed", "0", "1") ", " V12_TIME("created") ") STRICT;"
+																																																						"CREATE TABLE changes (" V12_ID ", test TEXT NOT NULL, series TEXT NOT NULL,"
+																																																						" branch TEXT NOT NULL, " V12_WHOLE(
+																																																							"sign", "-1", "1") ", " V12_TIME("time") ", " V12_WHOLE("state", "1", "5") ", " V12_WHOLE("news",
+																																																							"0", "4") ", " V12_TIME("first_seen") ", " V12_COUNT("spacing") ", " V12_TIME("updated") ","
+																																																																		 " metric TEXT NOT NULL, unit TEXT, " V12_WHOLE("direction", "-1", "1") ","
+																																																																											" pvalue REAL, mean_before REAL, mean_after REAL, stddev_before REAL, stddev_after REAL, " V12_COUNT("count_before") ", " V12_COUNT("count_after") ", magnitude REAL,"
+																																																																																													   " commit_before TEXT, commit_after TEXT, version_before TEXT, version_after TEXT, " V12_COUNT("runs") " DEFAULT 1, " V12_COUNT(
+																																																																																														   "members") " DEFAULT 0, shared TEXT,"
+																																																																																															      " attributes TEXT, " V12_TIME_OR_NULL(
+																																																																																																      "recovered") ", recovered_level REAL,"
+																																																																																																		   " kind INTEGER" V12_RANGE(
+																																																																																																			   "kind",
+																																																																																																			   "0",
+																																																																																																			   "1") ", level_before REAL, level_after REAL,"
+																																																																																																				" size REAL, size_low REAL, size_high REAL, slope REAL, " V12_TIME_OR_NULL("place_from") ", " V12_TIME_OR_NULL("place_to") ","
+																																																																																																																			   " place_commit_before TEXT, place_commit_after TEXT, place_version_before TEXT,"
+																																																																																																																			   " place_version_after TEXT, suspects TEXT, environment TEXT,"
+																																																																																																																			   " environment_event INTEGER REFERENCES environments) STRICT;"
+																																																																																																																			   "CREATE TABLE deliveries (" V12_ID
+																																																																																																																			   ", key TEXT NOT NULL, receiver TEXT NOT NULL,"
+																																																																																																																			   " destination TEXT NOT NULL, payload TEXT NOT NULL, " V12_WHOLE(
+																																																																																																																				   "state", "1", "3") ","
+																																																																																																																						      " receipt TEXT, problem TEXT, " V12_COUNT("attempts") ", " V12_TIME(
+																																																																																																																							      "created") ", " V12_TIME("updated") ", thread TEXT, " V12_TIME_OR_NULL("attempt_started") ", " V12_TIME_OR_NULL("not_before") ") STRICT;"
+																																																																																																																																							    "CREATE UNIQUE INDEX deliveries_once ON deliveries (key) WHERE state != 3;"
+																																																																																																																																							    "CREATE TABLE announced ("
+																																																																																																																																							    " change INTEGER NOT NULL REFERENCES changes,"
+																																																																																																																																							    " delivery INTEGER NOT NULL REFERENCES deliveries,"
+																																																																																																																																							    " PRIMARY KEY (change, delivery)) STRICT, WITHOUT ROWID;"
+																																																																																																																																							    "CREATE TABLE history ("
+																																																																																																																																							    " change INTEGER NOT NULL REFERENCES changes, number INTEGER NOT NULL, " V12_WHOLE("event", "1", "7") ", " V12_TIME("time") ", " V12_TIME(
+																																																																																																																																								    "point") ","
+																																																																																																																																									     " receiver TEXT, destination TEXT,"
+																																																																																																																																									     " PRIMARY KEY (change, number)) STRICT, WITHOUT ROWID;"
+																																																																																																																																									     "CREATE TABLE series ("
+																																																																																																																																									     " test TEXT NOT NULL, series TEXT NOT NULL, branch TEXT NOT NULL, " V12_TIME("anchor") ", " V12_TIME(
+																																																																																																																																										     "last_point") ", " V12_COUNT("revision") " DEFAULT 0, " V12_TIME("revised") " DEFAULT 0,"
+																																																																																																																																																				 " PRIMARY KEY (test, series, branch)) STRICT, WITHOUT ROWID;"
+																																																																																																																																																				 "CREATE TABLE conditions ("
+																																																																																																																																																				 " subject TEXT PRIMARY KEY, " V12_WHOLE(
+																																																																																																																																																					 "kind", "1", "5") ", " V12_TIME("since") ","
+																																																																																																																																																										  " text TEXT NOT NULL) STRICT, WITHOUT ROWID;"
+																																																																																																																																																										  "CREATE TABLE moments ("
+																																																																																																																																																										  " name TEXT PRIMARY KEY, " V12_TIME(
+																																																																																																																																																											  "time") ") STRICT, WITHOUT ROWID;"
+																																																																																																																																																												  "CREATE TABLE vanished ("
+																																																																																																																																																												  " test TEXT NOT NULL, series TEXT NOT NULL, " V12_TIME("ended") ","
+																																																																																																																																																																				  " PRIMARY KEY (test, series)) STRICT, WITHOUT ROWID;"
+																																																																																																																																																																				  "CREATE TABLE counts ("
+																																																																																																																																																																				  " state INTEGER PRIMARY KEY, count INTEGER NOT NULL CHECK (count >= 0)) STRICT;"
+																																																																																																																																																																				  "CREATE TABLE set_aside ("
+																																																																																																																																																																				  " source TEXT NOT NULL, mended INTEGER NOT NULL CHECK (mended IN (0, 1)),"
+																																																																																																																																																																				  " row TEXT NOT NULL) STRICT;"
+
+	V12_MOVE("environments", V12_ENVIRONMENTS) ";" V12_LEAVE("environments",
+		V12_ENVIRONMENTS, "it.id = old.id") "INSERT INTO set_aside SELECT 'changes', 1, "
+						    "json_array(" V12_CHANGES ") FROM old_changes"
+						    " WHERE environment_event IS NOT NULL"
+						    " AND environment_event NOT IN (SELECT id FROM "
+						    "environments);"
+						    "INSERT OR IGNORE INTO changes (" V12_CHANGES
+						    ") SELECT " V12_CHANGES_BUT_EVENT
+						    " (SELECT environments.id FROM environments "
+						    "WHERE environments.id = environment_event)"
+						    " FROM old_changes;" V12_LEAVE("changes",
+							    V12_CHANGES, "it.id = old.id") "INSERT "
+											   "INTO "
+											   "set_"
+											   "aside "
+											   "SELECT "
+											   "'delive"
+											   "ries', "
+											   "1, "
+											   "json_"
+											   "array"
+											   "(" V12_DELIVERIES
+											   ")"
+											   " FROM "
+											   "old_"
+											   "deliver"
+											   "ies "
+											   "WHER"
+											   "E" V12_KEY_IS_TAKEN
+											   ";"
+											   "UPDATE "
+											   "old_"
+											   "deliver"
+											   "ies "
+											   "SET "
+											   "key = "
+											   "key || "
+											   "'-' || "
+											   "id "
+											   "WHER"
+											   "E" V12_KEY_IS_TAKEN
+											   ";" V12_MOVE(
+												   "deliveries", V12_DELIVERIES) ";" V12_LEAVE("deliveries", V12_DELIVERIES, "it.id = old.id") "UPDATE changes SET news = 1 WHERE news = 2 AND state NOT IN (3, 5) AND id IN"
+																							       " (SELECT change FROM old_announced JOIN old_deliveries ON id = delivery"
+																							       "  WHERE state NOT IN (2, 3) AND delivery NOT IN (SELECT id FROM deliveries));" V12_MOVE("announced", "change, delivery") " WHERE change IN (SELECT id FROM changes)"
+																																							 " AND delivery IN (SELECT id FROM deliveries);" V12_LEAVE("announced",
+																																								 "change, delivery",
+																																								 "it.change = old.change AND it.delivery = old.delivery")
+																																								 V12_MOVE(
+																																									 "history", V12_HISTORY) " WHERE change IN (SELECT id FROM changes);" V12_LEAVE("history", V12_HISTORY, "it.change = old.change AND it.number = old.number") V12_MOVE("series", V12_SERIES) ";" V12_LEAVE("series",
+																																									 V12_SERIES,
+																																									 "it.test = old.test AND it.series = old.series AND it.branch = old.branch")
+																																									 V12_MOVE(
+																																										 "conditions", V12_CONDITIONS) ";" V12_LEAVE("conditions",
+																																										 V12_CONDITIONS, "it.subject = old.subject") V12_MOVE("moments", "name, time") ";" V12_LEAVE("moments", "name, time", "it.name = old.name") V12_MOVE("vanished", "test, series, ended") ";" V12_LEAVE("vanished", "test, series, ended", "it.test = old.test AND it.series = old.series") V12_SEQUENCE("changes") V12_SEQUENCE("deliveries")
+
+																																										 V12_DROP(
+																																											 "announced")
+																																											 V12_DROP("history") V12_DROP("changes") V12_DROP("deliveries") V12_DROP("series") V12_DROP("conditions") V12_DROP("moments") V12_DROP("vanished") V12_DROP("environments") "DROP TABLE last_ids;"
+
+																																																																    "CREATE INDEX changes_of_series ON changes (test, series, branch);"
+																																																																    "CREATE INDEX changes_of_state ON changes (state);"
+																																																																    "CREATE INDEX changes_of_time ON changes (time);"
+																																																																    "CREATE INDEX changes_pending ON changes (id) WHERE news = 1;"
+																																																																    "CREATE INDEX changes_recovery ON changes (id) WHERE news = 4;"
+																																																																    "CREATE INDEX changes_of_environment ON changes (environment_event)"
+																																																																    " WHERE environment_event IS NOT NULL;"
+																																																																    "CREATE INDEX deliveries_queued ON deliveries (id) WHERE state = 1;"
+																																																																    "CREATE INDEX deliveries_settled ON deliveries (updated) WHERE state != 1;"
+																																																																    "CREATE INDEX deliveries_of_key ON deliveries (key);"
+																																																																    "CREATE INDEX announced_by ON announced (delivery);"
+																																																																    "INSERT INTO counts VALUES (1, 0), (2, 0), (3, 0), (4, 0), (5, 0);"
+																																																																    "UPDATE counts SET count ="
+																																																																    " (SELECT count(*) FROM changes WHERE changes.state = counts.state);"
+																																																																    "CREATE TRIGGER counts_insert AFTER INSERT ON changes BEGIN"
+																																																																    " UPDATE counts SET count = count + 1 WHERE state = new.state; END;"
+																																																																    "CREATE TRIGGER counts_delete AFTER DELETE ON changes BEGIN"
+																																																																    " UPDATE counts SET count = count - 1 WHERE state = old.state; END;"
+																																																																    "CREATE TRIGGER counts_update AFTER UPDATE OF state ON changes"
+																																																																    " WHEN old.state != new.state BEGIN"
+																																																																    " UPDATE counts SET count = count - 1 WHERE state = old.state;"
+																																																																    " UPDATE counts SET count = count + 1 WHERE state = new.state; END;";
+
 const char *const store_migrations[STORE_VERSION] = {VERSION_1, VERSION_2, VERSION_3, VERSION_4,
-	VERSION_5, VERSION_6, VERSION_7, VERSION_8, VERSION_9, VERSION_10, VERSION_11};
+	VERSION_5, VERSION_6, VERSION_7, VERSION_8, VERSION_9, VERSION_10, VERSION_11, version_12};
 
 const char store_temporary[] = "CREATE TEMP TABLE present (test TEXT PRIMARY KEY) WITHOUT ROWID;"
 			       "CREATE TEMP TABLE doomed (change INTEGER PRIMARY KEY);";
 
-_Static_assert(STORE_VERSION == 11, "STATEMENT_PROBE writes the version");
-
-/* The id after all that a table has and has had. */
-#define NEXT_ID(table)                                                                             \
-	"(SELECT max(last_ids.id, coalesce((SELECT max(id) FROM " table "), 0)) + 1"               \
-	" FROM last_ids WHERE name = '" table "')"
-#define NEXT_CHANGE_ID NEXT_ID("changes")
-#define NEXT_DELIVERY_ID NEXT_ID("deliveries")
+_Static_assert(STORE_VERSION == 12, "STATEMENT_PROBE writes the version");
 
 /* The columns of an announcement, as bind_item and read_item take them. */
 #define ITEM_COLUMNS                                                                               \
@@ -285,9 +484,9 @@ const char *const store_statements[STATEMENT_COUNT] = {
 	[STATEMENT_EVENTS] = "SELECT event, time, point, receiver, destination FROM history"
 			     " WHERE change = ? ORDER BY number",
 	[STATEMENT_RECORD] =
-		"INSERT INTO changes (id, test, series, branch, sign, time, state, news,"
-		" first_seen, spacing, runs, updated, " ITEM_COLUMNS ") VALUES (" NEXT_CHANGE_ID
-		", ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?8, ?11,"
+		"INSERT INTO changes (test, series, branch, sign, time, state, news,"
+		" first_seen, spacing, runs, updated, " ITEM_COLUMNS
+		") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?8, ?11,"
 		" ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27,"
 		" ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, ?38, ?39, ?40, ?41, ?42, ?43)",
 	[STATEMENT_BELIEVE] =
@@ -332,9 +531,9 @@ const char *const store_statements[STATEMENT_COUNT] = {
 			   "change = ?1"
 			   "  AND state != 3 AND deliveries.receiver = history.receiver"
 			   "  AND deliveries.destination = history.destination)",
-	[STATEMENT_EVENT] = "INSERT INTO history VALUES (?1,"
+	[STATEMENT_EVENT] = "INSERT INTO history SELECT id,"
 			    " (SELECT coalesce(max(number), 0) + 1 FROM history WHERE change = ?1),"
-			    " ?2, ?3, ?4, NULL, NULL)",
+			    " ?2, ?3, ?4, NULL, NULL FROM changes WHERE id = ?1",
 	[STATEMENT_FORGET_EVENT] =
 		"DELETE FROM history WHERE change = ?1 AND event != 6"
 		" AND number <= (SELECT max(number) FROM history WHERE change = ?1) - ?2",
@@ -342,10 +541,13 @@ const char *const store_statements[STATEMENT_COUNT] = {
 			   " ON CONFLICT DO UPDATE SET anchor = ?4, last_point = ?5, revision = ?6,"
 			   " revised = ?7",
 	[STATEMENT_QUEUE] =
-		"INSERT INTO deliveries (id, key, receiver, destination, payload, thread, state,"
-		" attempts, created, updated) VALUES (" NEXT_DELIVERY_ID
-		", ?1, ?2, ?3, ?4, ?5, 1, 0, ?6, ?6)",
-	[STATEMENT_ANNOUNCE] = "INSERT INTO announced (change, delivery) VALUES (?, ?)",
+		"INSERT INTO deliveries (key, receiver, destination, payload, thread, state,"
+		" attempts, created, updated) VALUES (?1, ?2, ?3, ?4, ?5, 1, 0, ?6, ?6)"
+		" ON CONFLICT (key) WHERE state != 3 DO NOTHING",
+	[STATEMENT_QUEUED_BEFORE] = "SELECT id FROM deliveries INDEXED BY deliveries_once"
+				    " WHERE key = ? AND state != 3",
+	[STATEMENT_ANNOUNCE] = "INSERT OR IGNORE INTO announced"
+			       " SELECT id, ?2 FROM changes WHERE id = ?1",
 	/* What recovers while its message is on the way here has been told all the same. */
 	[STATEMENT_TELL] =
 		"UPDATE changes SET news = iif(state = 5 AND news = 3, 4, 2) WHERE id = ?",
@@ -374,7 +576,8 @@ const char *const store_statements[STATEMENT_COUNT] = {
 	[STATEMENT_ENVIRONMENT] =
 		"INSERT OR REPLACE INTO environments VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9,"
 		" ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
-	[STATEMENT_MEMBER] = "UPDATE changes SET environment_event = ?2 WHERE id = ?1",
+	[STATEMENT_MEMBER] = "UPDATE changes SET environment_event ="
+			     " (SELECT id FROM environments WHERE id = ?2) WHERE id = ?1",
 	/* By the first message to each destination that told of the others. */
 	[STATEMENT_MEMBER_TOLD] =
 		"INSERT OR IGNORE INTO announced SELECT ?1, min(deliveries.id) FROM changes"
@@ -403,7 +606,7 @@ const char *const store_statements[STATEMENT_COUNT] = {
 		"UPDATE series SET series =" RENAMED("series") " WHERE" OF_METRIC,
 	[STATEMENT_RENAME_METRIC_VANISHED] =
 		"UPDATE OR REPLACE vanished SET series =" RENAMED("series") " WHERE" OF_METRIC,
-	[STATEMENT_PROBE] = "PRAGMA user_version = 11" /* SQLite does not skip this write */,
+	[STATEMENT_PROBE] = "PRAGMA user_version = 12" /* SQLite does not skip this write */,
 	[STATEMENT_PRESENT_CLEAR] = "DELETE FROM present",
 	[STATEMENT_PRESENT] = "INSERT OR IGNORE INTO present VALUES (?)",
 	[STATEMENT_PRUNE_LINKS] = "DELETE FROM announced WHERE delivery IN"

@@ -4,7 +4,7 @@
 #ifndef AGENT_STORE_SCHEMA_H
 #define AGENT_STORE_SCHEMA_H
 
-enum { STORE_VERSION = 11, STORE_APPLICATION = 0x48554e54 };
+enum { STORE_VERSION = 12, STORE_APPLICATION = 0x48554e54 };
 
 /* Script i brings a file of version i to version i + 1. */
 extern const char *const store_migrations[STORE_VERSION];
@@ -52,6 +52,7 @@ enum statement {
 	STATEMENT_FORGET_EVENT,
 	STATEMENT_MARK,
 	STATEMENT_QUEUE,
+	STATEMENT_QUEUED_BEFORE,
 	STATEMENT_ANNOUNCE,
 	STATEMENT_TELL,
 	STATEMENT_SETTLE,

@@ -194,10 +194,12 @@ enum store_kind {
 	 * that were sent and have a receipt, as parcels with that one record; recoveries.
 	 */
 	STORE_RECORD,
-	/* In: parcels (their ids come out); told: changes that become NEWS_QUEUED, or NEWS_RECOVERY
-	 * if they have recovered meanwhile; conditions; moments, added or replaced by name;
-	 * vanished series, added or replaced by test and series, forgotten if they are back;
-	 * environments, added or replaced by id; members. Out: recoveries. */
+	/* In: parcels (their ids come out; one whose key a delivery has that is queued or sent gets
+	 * the id of that, is PARCEL_SENT, and nothing but its changes is added to it); told:
+	 * changes that become NEWS_QUEUED, or NEWS_RECOVERY if they have recovered meanwhile;
+	 * conditions; moments, added or replaced by name; vanished series, added or replaced by
+	 * test and series, forgotten if they are back; environments, added or replaced by id;
+	 * members. Out: recoveries. */
 	STORE_QUEUE,
 	/* Out: environments, and records of NEWS_RECOVERY, at most STORE_RECOVERIES, and in
 	 * `recent` who was told of each and by which message, as parcels with that one record;

@@ -211,6 +211,18 @@ static bool tell(struct store_file *file, int64_t change, struct error *error)
 	return bind_finish(&binder, error);
 }
 
+/* The message is queued or sent already: its key says so. Who carries that carries this. */
+static bool join_delivery(struct store_file *file, struct parcel *parcel, struct error *error)
+{
+	struct reader reader = {.binder = bind_to(file, STATEMENT_QUEUED_BEFORE)};
+
+	bind_text(&reader.binder, parcel->key);
+	while (reader_next(&reader, error))
+		parcel->id = read_id(&reader);
+	parcel->state = PARCEL_SENT;
+	return !reader.failed;
+}
+
 static bool queue_parcel(struct store_file *file, struct parcel *parcel, struct error *error)
 {
 	struct binder binder = bind_to(file, STATEMENT_QUEUE);
@@ -225,6 +237,8 @@ static bool queue_parcel(struct store_file *file, struct parcel *parcel, struct 
 		return false;
 	parcel->id = store_file_inserted(file);
 	parcel->state = PARCEL_QUEUED;
+	if (store_file_changed(file) == 0 && !join_delivery(file, parcel, error))
+		return false;
 	for (size_t i = 0; i < parcel->change_count; i++)
 		if (!announce(file, parcel->changes[i], parcel->id, error))
 			return false;

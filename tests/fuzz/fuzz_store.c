@@ -4,7 +4,9 @@
  * nothing crashes or goes on for ever, neither reading nor writing.
  *
  * The first byte of an input says what the rest is: patches of a whole file (offset, length,
- * bytes), values that replace those of its rows (column, kind, value), or a file.
+ * bytes), values that replace those of its rows (column, kind, value), or a file. The values come
+ * into a file that is in use; from 128 on into one of the last version that took any value, which
+ * is brought up to date whatever they are.
  */
 #include <fcntl.h>
 #include <sqlite3.h>
@@ -19,11 +21,12 @@
 #include "agent/store/rows.h"
 #include "agent/store/tools.h"
 
-enum { PATCHES, VALUES, WHOLE_FILE, MODES };
+enum { PATCHES, VALUES, WHOLE_FILE, MODES, EARLIER = 128, UNCHECKED_VERSION = 11 };
 
 static char folder[64], path[128];
-static uint8_t *whole; /* a file with a row or two in each table */
-static size_t whole_size;
+/* A file with a row or two in each table; EARLIER: of UNCHECKED_VERSION. */
+static uint8_t *whole, *earlier;
+static size_t whole_size, earlier_size;
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -50,6 +53,7 @@ static void remove_folder(void)
 	remove_files();
 	(void)rmdir(folder);
 	free(whole);
+	free(earlier);
 }
 
 static void write_file(const uint8_t *data, size_t size)
@@ -70,14 +74,11 @@ static void execute(const char *sql)
 }
 
 /* Small pages make a small file, so that a patch hits something. */
-static void make_whole(void)
+static uint8_t *filled(size_t *size)
 {
-	struct error error;
-	struct store_file *store = store_file_open(path, &error);
+	uint8_t *bytes = malloc(1 << 20);
 	FILE *file;
 
-	require(store != NULL);
-	store_file_close(store);
 	execute("INSERT INTO changes (id, test, series, branch, sign, time, state, news,"
 		" first_seen, spacing, runs, updated, metric, direction, count_before, count_after)"
 		" VALUES (1, 'test', 'series', '', 1, 1000, 1, 1, 2000, 60, 1, 2000, 'metric', -1,"
@@ -94,13 +95,36 @@ static void make_whole(void)
 		"INSERT INTO conditions VALUES ('source csv', 1, 5, 'down')");
 	execute("PRAGMA journal_mode = DELETE; PRAGMA page_size = 512; VACUUM");
 	file = fopen(path, "rb");
-	require(file != NULL);
-	whole = malloc(1 << 20);
-	whole_size = fread(whole, 1, 1 << 20, file);
+	require(file != NULL && bytes != NULL);
+	*size = fread(bytes, 1, 1 << 20, file);
 	fclose(file);
-	store = store_file_open(path, &error); /* else the fuzzer would not get far */
-	require(store != NULL);
-	store_file_close(store);
+	return bytes;
+}
+
+static struct store_file *open_file(void)
+{
+	struct error error;
+	struct store_file *file = store_file_open(path, &error);
+
+	require(file != NULL);
+	return file;
+}
+
+static void make_files(void)
+{
+	char mark[96];
+
+	store_file_close(open_file());
+	whole = filled(&whole_size);
+	store_file_close(open_file()); /* else the fuzzer would not get far */
+	remove_files();
+	for (int i = 0; i < UNCHECKED_VERSION; i++)
+		execute(store_migrations[i]);
+	snprintf(mark, sizeof mark, "PRAGMA application_id = %d; PRAGMA user_version = %d",
+		STORE_APPLICATION, UNCHECKED_VERSION);
+	execute(mark);
+	earlier = filled(&earlier_size);
+	store_file_close(open_file());
 }
 
 static void prepare(void)
@@ -112,7 +136,7 @@ static void prepare(void)
 		access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
 	require(mkdtemp(folder) != NULL);
 	snprintf(path, sizeof path, "%s/state.db", folder);
-	make_whole();
+	make_files();
 	(void)atexit(remove_folder);
 }
 
@@ -155,7 +179,9 @@ static const char *const columns[] = {"changes SET id", "changes SET sign", "cha
 	"history SET event", "history SET time", "history SET point", "series SET anchor",
 	"series SET last_point", "conditions SET kind", "conditions SET since",
 	"conditions SET text", "counts SET count", "last_ids SET id",
-	"deliveries SET attempt_started", "deliveries SET not_before"};
+	"deliveries SET attempt_started", "deliveries SET not_before", "announced SET change",
+	"announced SET delivery", "history SET change", "changes SET environment_event",
+	"changes SET recovered", "series SET revision", "series SET revised"};
 
 /* What does not fit the column's type is refused by SQLite, and left out. */
 static void set_value(
@@ -167,7 +193,8 @@ static void set_value(
 
 	memcpy(&number, value, length < 8 ? length : 8);
 	snprintf(sql, sizeof sql, "UPDATE %s = ?", column);
-	require(sqlite3_prepare_v2(database, sql, -1, &statement, NULL) == SQLITE_OK);
+	if (sqlite3_prepare_v2(database, sql, -1, &statement, NULL) != SQLITE_OK)
+		return; /* earlier versions have other tables */
 	if (kind % 3 == 0)
 		sqlite3_bind_int64(statement, 1, number);
 	else if (kind % 3 == 1)
@@ -180,8 +207,9 @@ static void set_values(const uint8_t *data, size_t size)
 {
 	sqlite3 *database;
 
-	write_file(whole, whole_size);
 	require(sqlite3_open(path, &database) == SQLITE_OK);
+	require(sqlite3_exec(database, "PRAGMA ignore_check_constraints = ON", NULL, NULL, NULL) ==
+		SQLITE_OK);
 	while (size >= 3) {
 		const char *column = columns[data[0] % (sizeof columns / sizeof *columns)];
 		uint8_t kind = data[1];
@@ -300,29 +328,52 @@ static void use(struct store_file *file)
 	perform(file, request);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+/* Returns how many problems it has; 1 if it cannot be checked. */
+static size_t check_file(void)
 {
 	struct arena *arena = arena_new();
 	struct store_report report;
-	struct store_file *file;
+	struct error error;
+	size_t problems = store_check(path, arena, &report, &error) ? report.problems.count : 1;
+
+	arena_free(arena);
+	return problems;
+}
+
+static struct store_file *open_with_values(bool of_earlier, const uint8_t *data, size_t size)
+{
+	struct store_file *file = NULL;
+
+	write_file(of_earlier ? earlier : whole, of_earlier ? earlier_size : whole_size);
+	if (!of_earlier)
+		file = open_file();
+	set_values(data, size);
+	if (of_earlier) {
+		file = open_file();
+		require(check_file() == 0);
+	}
+	return file;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct store_file *file = NULL;
 	struct error error;
 
 	prepare();
 	remove_files();
-	if (size == 0)
-		write_file(data, 0);
-	else if (data[0] % MODES == PATCHES)
+	if (size > 0 && data[0] % MODES == VALUES)
+		file = open_with_values(data[0] >= EARLIER, data + 1, size - 1);
+	else if (size > 0 && data[0] % MODES == PATCHES)
 		patch(data + 1, size - 1);
-	else if (data[0] % MODES == VALUES)
-		set_values(data + 1, size - 1);
 	else
-		write_file(data + 1, size - 1);
-	(void)!store_check(path, arena, &report, &error);
-	file = store_file_open(path, &error);
+		write_file(size > 0 ? data + 1 : data, size > 0 ? size - 1 : 0);
+	(void)check_file();
+	if (!file)
+		file = store_file_open(path, &error);
 	if (file) {
 		use(file);
 		store_file_close(file);
 	}
-	arena_free(arena);
 	return 0;
 }

@@ -30,7 +30,7 @@ struct fixture {
 	struct loop loop;
 	struct store *store;
 	struct store_request *answer;
-	size_t answers;
+	size_t answers, queued;
 };
 
 static inline void post(void *argument, store_call *call, store_call *drop, void *request)
@@ -202,7 +202,7 @@ static inline int64_t queue_for(
 	struct fixture *fixture, int64_t change, const char *receiver, bool complete)
 {
 	struct store_request *request = store_request_new(STORE_QUEUE, answered, fixture);
-	struct parcel parcel = {.key = "k1",
+	struct parcel parcel = {.key = arena_printf(request->arena, "k%zu", ++fixture->queued),
 		.receiver = receiver,
 		.destination = "#perf",
 		.payload = "{\"text\": \"x\"}",
@@ -290,6 +290,15 @@ static inline void database_with(const struct fixture *fixture, const char *sql)
 	assert_int_equal(sqlite3_open(fixture->path, &database), SQLITE_OK);
 	assert_int_equal(sqlite3_exec(database, sql, NULL, NULL, NULL), SQLITE_OK);
 	sqlite3_close(database);
+}
+
+/* As a program would that is held to no CHECK. */
+static inline void spoil(const struct fixture *fixture, const char *sql)
+{
+	char all[400];
+
+	snprintf(all, sizeof all, "PRAGMA ignore_check_constraints = ON; %s", sql);
+	database_with(fixture, all);
 }
 
 static inline void refused(struct fixture *fixture, const char *words)

@@ -251,6 +251,54 @@ static void test_what_has_begun_is_told_and_retracted(void **state)
 	store_request_free(request);
 }
 
+/* A message that is queued or sent is not queued again: its key says that it is the same. One that
+ * was given up is. */
+static void test_a_message_is_queued_once(void **state)
+{
+	struct fixture *fixture = *state;
+	int64_t ids[2], first;
+
+	open_fixture(fixture);
+	for (int i = 0; i < 2; i++)
+		ids[i] = record_one(fixture, &example);
+	first = queue_one(fixture, ids[0]);
+	for (int i = 0; i < 2; i++) {
+		fixture->queued = 0;
+		assert_int_equal(queue_one(fixture, ids[1]), first);
+		assert_int_equal(count_rows(fixture, "deliveries"), 1);
+		assert_int_equal(count_rows(fixture, "announced"), 2);
+		settle(fixture, first, PARCEL_SENT, 1);
+	}
+	settle(fixture, first, PARCEL_ABANDONED, 1);
+	fixture->queued = 0;
+	assert_true(queue_one(fixture, ids[1]) > first);
+	assert_int_equal(count_rows(fixture, "announced"), 3);
+}
+
+/* Nothing is written that the tables do not stand for. */
+static void test_what_the_tables_refuse(void **state)
+{
+	static const char *const refused[] = {"UPDATE changes SET state = 6",
+		"UPDATE changes SET news = -1", "UPDATE changes SET spacing = -1",
+		"UPDATE deliveries SET state = 0", "INSERT INTO announced VALUES (9, 1)",
+		"DELETE FROM changes", "DELETE FROM deliveries",
+		"UPDATE changes SET environment_event = 1", "UPDATE history SET event = 8",
+		"INSERT INTO deliveries SELECT 9, key, receiver, destination, payload, 1, receipt,"
+		" problem, attempts, created, updated, thread, NULL, NULL FROM deliveries"};
+	struct fixture *fixture = *state;
+	sqlite3 *database;
+
+	open_fixture(fixture);
+	settle(fixture, queue_one(fixture, record_one(fixture, &example)), PARCEL_SENT, 1);
+	assert_int_equal(sqlite3_open(fixture->path, &database), SQLITE_OK);
+	assert_int_equal(
+		sqlite3_exec(database, "PRAGMA foreign_keys = ON", NULL, NULL, NULL), SQLITE_OK);
+	for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+		if (sqlite3_exec(database, refused[i], NULL, NULL, NULL) != SQLITE_CONSTRAINT)
+			fail_msg("not refused: %s", refused[i]);
+	sqlite3_close(database);
+}
+
 /* Two messages to a receiver that is gone, of a change that another one was told. Who was not
  * reached does not count as told. */
 static void test_what_nobody_can_deliver_is_told_again(void **state)
@@ -581,7 +629,7 @@ static void test_refused_file_keeps_its_journal_mode(void **state)
 	close_fixture(fixture);
 	database_with(fixture, "PRAGMA journal_mode = DELETE; DROP TABLE conditions");
 	check_left_alone(fixture, "no such table: conditions");
-	database_with(fixture, "DROP TABLE last_ids; PRAGMA user_version = 2");
+	database_with(fixture, "PRAGMA user_version = 2");
 	check_left_alone(fixture, "cannot bring it up to date");
 }
 
@@ -971,6 +1019,8 @@ int main(void)
 		CASE(test_an_attempt_knows_its_thread),
 		CASE(test_nothing_is_left_to_tell),
 		CASE(test_what_has_begun_is_told_and_retracted),
+		CASE(test_a_message_is_queued_once),
+		CASE(test_what_the_tables_refuse),
 		CASE(test_what_nobody_can_deliver_is_told_again),
 		CASE(test_half_told_is_pending),
 		CASE(test_settled_is_not_sent_again),

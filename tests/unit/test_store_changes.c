@@ -291,7 +291,7 @@ static void test_recovery_is_to_be_told(void **state)
 		assert_int_equal(record->item.over.time, example.item.time + 5000);
 		assert_true(record->item.over.level == 1.75);
 		assert_ptr_equal(request->recent[i].records, record);
-		assert_string_equal(request->recent[i].key, "k1");
+		assert_int_equal(request->recent[i].key[1], '1' + (int)i);
 		assert_string_equal(request->recent[i].receiver, "slack");
 	}
 	store_request_free(request);

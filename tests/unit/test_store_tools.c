@@ -172,7 +172,7 @@ static void test_strange_numbers(void **state)
 			"DROP TABLE IF EXISTS good; CREATE TABLE good AS SELECT * FROM changes;"
 			"UPDATE changes SET %s",
 			strange[i]);
-		database_with(fixture, sql);
+		spoil(fixture, sql);
 		read_fails(fixture, "out of range or missing");
 		database_with(fixture, "PRAGMA foreign_keys = OFF; DELETE FROM changes;"
 				       " INSERT INTO changes SELECT * FROM good");
@@ -252,10 +252,14 @@ static void test_check_finds_what_is_wrong(void **state)
 	expect_problem(fixture, "\"aaa\" is not ours");
 	database_with(fixture, "UPDATE counts SET count = 7 WHERE state = 3");
 	expect_problem(fixture, "changes of state 3 are counted as 7");
-	database_with(fixture, "UPDATE changes SET time = 9223372036854775807 WHERE id = 2");
+	spoil(fixture, "UPDATE changes SET time = 9223372036854775807 WHERE id = 2");
 	expect_problem(fixture, "a row of changes is out of range: time 9223372036854775807");
-	database_with(fixture, "UPDATE deliveries SET state = -5");
+	spoil(fixture, "UPDATE deliveries SET state = -5");
 	expect_problem(fixture, "a row of deliveries is out of range: state -5");
+	database_with(fixture, "UPDATE sqlite_sequence SET seq = 1 WHERE name = 'changes'");
+	expect_problem(fixture, "ids of changes that were given could be given again");
+	database_with(fixture, "UPDATE changes SET environment_event = 9 WHERE id = 1");
+	expect_problem(fixture, "a row of changes points to one of environments");
 	database_with(fixture, "DELETE FROM changes");
 	expect_problem(fixture, "a row of announced points to one of changes");
 	damage(fixture, 8192);

@@ -6,7 +6,9 @@
 
 #include "agent/store/file.h"
 #include "agent/store/schema.h"
+#include "agent/store/tools.h"
 #include "tests/unit/close.h"
+#include "tests/unit/crash_vfs.h"
 #include "tests/unit/store_talk.h"
 
 static const char version_1[] =
@@ -290,6 +292,7 @@ static void test_version_3(void **state)
 	database_with(fixture, content);
 	database_with(fixture, version_3);
 	bring_up_to_date(fixture);
+	fixture->queued = 3;
 	assert_int_equal(record_one(fixture, &example), 5);
 	assert_int_equal(queue_one(fixture, 5), 4);
 }
@@ -394,16 +397,196 @@ static void test_version_10(void **state)
 	assert_int_equal(count_rows(fixture, "vanished WHERE ended = 4500"), 1);
 }
 
-static void test_version_11(void **state)
+static void make_version_11(struct fixture *fixture)
 {
-	struct fixture *fixture = *state;
-
 	make_version_8(fixture);
 	database_with(fixture, version_9);
 	database_with(fixture, version_10);
 	database_with(fixture, version_11);
+}
+
+static void test_version_11(void **state)
+{
+	struct fixture *fixture = *state;
+
+	make_version_11(fixture);
 	check_moments(fixture);
+	assert_int_equal(count_rows(fixture, "set_aside"), 0);
 	assert_int_equal(count_rows(fixture, "environments WHERE value = 'runner-7'"), 1);
+}
+
+static void remove_files(const struct fixture *fixture)
+{
+	char command[300];
+
+	snprintf(command, sizeof command, "rm -f %s*", fixture->path);
+	assert_int_equal(system(command), 0);
+}
+
+/* Ids that rows had which are gone are not given again. */
+static void test_version_11_keeps_its_last_ids(void **state)
+{
+	struct fixture *fixture = *state;
+
+	make_version_11(fixture);
+	database_with(fixture,
+		"DELETE FROM announced WHERE delivery = 3;"
+		"DELETE FROM deliveries WHERE id = 3; DELETE FROM changes WHERE id = 4;"
+		"UPDATE last_ids SET id = 8 WHERE name = 'deliveries'");
+	open_fixture(fixture);
+	fixture->queued = 3;
+	assert_int_equal(record_one(fixture, &example), 5);
+	assert_int_equal(queue_one(fixture, 5), 9);
+	assert_int_equal(count_rows(fixture, "set_aside"), 0);
+}
+
+static void expect_whole(const struct fixture *fixture, const char *what)
+{
+	struct arena *arena = arena_new();
+	struct store_report report;
+	struct error error;
+
+	if (!store_check(fixture->path, arena, &report, &error))
+		fail_msg("%s: %s", what, error.text);
+	if (report.problems.count > 0)
+		fail_msg("%s: %s", what, report.problems.items[0]);
+	arena_free(arena);
+}
+
+/* Rows that contradict one another or make no sense are mended or left out, and kept as they were;
+ * all others are as before, and nothing that waits to be told is lost with them. */
+static void test_contradictions_are_set_aside(void **state)
+{
+	static const struct {
+		const char *spoiled, *then, *aside;
+	} cases[] = {
+		{"UPDATE changes SET state = 77 WHERE id = 2",
+			"(SELECT count(*) AS n FROM changes) WHERE n = 3",
+			"source = 'changes' AND mended = 0 AND json_extract(row, '$[6]') = 77"},
+		{"UPDATE changes SET id = -1 WHERE id = 2",
+			"(SELECT count(*) AS n FROM changes) WHERE n = 3",
+			"json_extract(row, '$[0]') = -1"},
+		{"UPDATE changes SET environment_event = 1 WHERE id = 1;"
+		 "UPDATE changes SET environment_event = 99 WHERE id = 2",
+			"changes WHERE id = 2 AND environment_event IS NULL",
+			"mended = 1 AND json_extract(row, '$[47]') = 99"},
+		{"UPDATE deliveries SET key = 'k1'", "deliveries WHERE key = 'k1-2' AND id = 2",
+			"mended = 1 AND json_extract(row, '$[0]') = 2"},
+		{"UPDATE deliveries SET attempts = -1 WHERE id = 3",
+			"changes WHERE id = 4 AND news = 1",
+			"source = 'deliveries' AND mended = 0"},
+		{"INSERT INTO announced VALUES (9, 1)",
+			"announced WHERE change = 1 AND delivery = 1",
+			"source = 'announced' AND row = '[9,1]'"},
+		{"INSERT INTO announced VALUES (1, 9)",
+			"announced WHERE change = 1 AND delivery = 1",
+			"source = 'announced' AND row = '[1,9]'"},
+		{"INSERT INTO history VALUES (9, 1, 3, 5, 5, NULL, NULL)",
+			"history WHERE change = 1 AND number = 1", "row = '[9,1,3,5,5,null,null]'"},
+		{"UPDATE history SET event = 0 WHERE change = 2",
+			"history WHERE change = 1 AND number = 1", "source = 'history'"},
+		{"INSERT INTO series VALUES ('a', 'b', '', 5, 6, -1, 0)", "moments",
+			"source = 'series'"},
+		{"INSERT INTO conditions VALUES ('source csv', 6, 5, 'down')", "moments",
+			"source = 'conditions'"},
+		{"UPDATE counts SET count = -4", "counts WHERE state = 1 AND count = 2", "0"},
+		{"DELETE FROM counts; DELETE FROM last_ids", "counts WHERE state = 1 AND count = 2",
+			"0"},
+		{"UPDATE last_ids SET id = 9223372036854775807",
+			"sqlite_sequence WHERE name = 'changes' AND seq = 4", "0"},
+	};
+	struct fixture *fixture = *state;
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		char rows[150];
+
+		make_version_11(fixture);
+		database_with(fixture, cases[i].spoiled);
+		open_fixture(fixture);
+		snprintf(rows, sizeof rows, "set_aside WHERE %s", cases[i].aside);
+		if (count_rows(fixture, rows) != (strcmp(cases[i].aside, "0") != 0))
+			fail_msg("%s: not set aside", cases[i].spoiled);
+		if (count_rows(fixture, cases[i].then) != 1)
+			fail_msg("%s: not so: %s", cases[i].spoiled, cases[i].then);
+		assert_int_equal(count_rows(fixture, "environments"), 1);
+		store_close(fixture->store);
+		fixture->store = NULL;
+		expect_whole(fixture, cases[i].spoiled);
+		remove_files(fixture);
+	}
+}
+
+static void many_rows(struct fixture *fixture)
+{
+	make_version_11(fixture);
+	database_with(fixture,
+		"WITH RECURSIVE n (i) AS (SELECT 5 UNION ALL SELECT i + 1 FROM n WHERE i < 400)"
+		" INSERT INTO changes SELECT i, 'db.read', 'p' || i, '', 1, 1000 + i, 1, 2, 2000, "
+		"60,"
+		" 5000, 'p' || i, 'ns', -1, 0.001, 1.5, 2.5, 0.25, 0.5, 30, 20, 0.6, 'a1', 'b2', "
+		"NULL,"
+		" NULL, 1, 0, NULL, NULL, NULL, NULL, 0, 1, 2, 3, 4, 5, 6, 1000, 1000, NULL, NULL,"
+		" NULL, NULL, NULL, 'runner-7', 1 FROM n;"
+		"WITH RECURSIVE n (i) AS (SELECT 5 UNION ALL SELECT i + 1 FROM n WHERE i < 400)"
+		" INSERT INTO deliveries (id, key, receiver, destination, payload, state, attempts,"
+		" created, updated) SELECT i, 'k' || i, 'slack', '#perf', '{}', 1 + i % 3, 0, 5, i"
+		" FROM n; INSERT INTO announced SELECT id, id FROM changes WHERE id > 4;"
+		"INSERT INTO history SELECT id, 1, 2, 5, 5, NULL, NULL FROM changes WHERE id > 4;"
+		"PRAGMA journal_mode = WAL");
+}
+
+/* How much a file holds, of each kind of row another multiple. */
+static int64_t sum_of(const struct fixture *fixture)
+{
+	static const char *const tables[] = {"changes", "deliveries", "announced", "history",
+		"environments", "moments", "vanished"};
+	int64_t sum = 0;
+
+	for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+		sum = 100 * sum + count_rows(fixture, tables[i]);
+	return sum;
+}
+
+/* The power fails while a file is brought up to date: it is of the version it had or of this one,
+ * whole and with all its rows, and is brought up to date when it is opened next. */
+static void test_power_failures(void **state)
+{
+	struct fixture *fixture = *state;
+	size_t images = getenv("HUNTER_TEST_FULL") ? 200 : 20, before = 0;
+	char telling[sizeof fixture->path];
+	uint64_t random = 1;
+	int64_t sum;
+	size_t start;
+
+	crash_begin(fixture->path);
+	many_rows(fixture);
+	sum = sum_of(fixture);
+	start = crash_log.count;
+	open_fixture(fixture);
+	store_close(fixture->store);
+	fixture->store = NULL;
+	crash_end();
+	strcpy(telling, fixture->path);
+	snprintf(fixture->path, sizeof fixture->path, "%s/image.db", fixture->folder);
+	for (size_t i = 0; i < images; i++) {
+		size_t moment = start + random_below(&random, crash_log.count - start);
+		char image[60];
+
+		snprintf(image, sizeof image, "image %zu, operation %zu of %zu", i, moment,
+			crash_log.count);
+		crash_make(fixture->path, moment, (enum crash_way)(i % CRASH_WAYS), &random);
+		before +=
+			(size_t)count_rows(fixture, "pragma_user_version WHERE user_version = 11");
+		open_fixture(fixture);
+		if (sum_of(fixture) != sum || count_rows(fixture, "set_aside") != 0)
+			fail_msg("%s: rows are missing", image);
+		store_close(fixture->store);
+		fixture->store = NULL;
+		expect_whole(fixture, image);
+		remove_files(fixture);
+	}
+	crash_forget();
+	assert_true(before > 0 && before < images);
 }
 
 /* What is only tried leaves a file of an earlier version in its version. */
@@ -458,6 +641,9 @@ int main(void)
 		CASE(test_version_9),
 		CASE(test_version_10),
 		CASE(test_version_11),
+		CASE(test_version_11_keeps_its_last_ids),
+		CASE(test_contradictions_are_set_aside),
+		CASE(test_power_failures),
 		CASE(test_copy_of_an_earlier_version),
 		CASE(test_failed_migration_changes_nothing),
 	};

@@ -229,7 +229,7 @@ def observe(program):
             ruler = next(i for i, line in enumerate(lines) if line.startswith("----"))
             run.add(f"column of {command[0]}", lines[ruler - 1].split())
         with contextlib.closing(sqlite3.connect(folder / "state.db")) as state:
-            for table, in state.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
+            for table, in state.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'").fetchall():
                 run.add(f"column of table {table}", (f"{row[1]} {row[2]}" for row in state.execute(f"PRAGMA table_info({table})")))
         return run.names
 
