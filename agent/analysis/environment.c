@@ -15,6 +15,10 @@
  */
 enum { BEHIND = 2, FOLLOWERS = 4, FOLLOWING = 60 };
 
+/* Of a step: what is left of less counts as nothing (as in detectors/recovery.h), and of more is
+ * another level. In robust standard deviations: how far one may be off the others. */
+static const double NOTHING_LEFT = 0.05, MOST_LEFT = 0.5, OFF_MOST = 4;
+
 struct environment_index {
 	struct arena *arena;
 	const struct environment_series **by_environment, **by_key;
@@ -356,6 +360,13 @@ static void add_hit(
 	tally->better += hit->verdict < 0;
 }
 
+/* Half a point is left for times that are not quite regular. */
+static bool is_behind(
+	const struct environment_series *series, const struct environment_moment *moment)
+{
+	return (series->last - moment->time) / (2 * ENVIRONMENT_POINTS - 3) < moment->spacing / 2;
+}
+
 static void count_series(const struct environment_index *index,
 	const struct environment_series *series, const struct environment_moment *moment,
 	struct environment_tally *tally, struct collection *all)
@@ -364,8 +375,11 @@ static void count_series(const struct environment_index *index,
 	size_t elsewhere, changed;
 
 	tally->total += hit || (series->first < moment->time && series->last >= moment->time);
-	if (!hit)
+	if (!hit) {
+		tally->behind += series->first < moment->time && series->last >= moment->time &&
+				 is_behind(series, moment);
 		return;
+	}
 	elsewhere = count_elsewhere(
 		index, series->key, moment, series->last - BEHIND * hit->spacing, &changed);
 	if (2 * changed > elsewhere) {
@@ -403,12 +417,25 @@ struct environment_tally environment_count(
 	return tally;
 }
 
+static bool is_alone(const struct environment_tally *tally)
+{
+	return 2 * tally->compared >= tally->hit &&
+	       100 * tally->elsewhere_changed <= ENVIRONMENT_ELSEWHERE * tally->elsewhere;
+}
+
+static bool are_enough(const struct environment_tally *tally, size_t hit)
+{
+	return hit >= ENVIRONMENT_LEAST && 100 * hit >= ENVIRONMENT_SHARE * tally->total;
+}
+
 bool environment_stands_out(const struct environment_tally *tally)
 {
-	return tally->hit >= ENVIRONMENT_LEAST &&
-	       100 * tally->hit >= ENVIRONMENT_SHARE * tally->total &&
-	       2 * tally->compared >= tally->hit &&
-	       100 * tally->elsewhere_changed <= ENVIRONMENT_ELSEWHERE * tally->elsewhere;
+	return are_enough(tally, tally->hit) && is_alone(tally);
+}
+
+bool environment_may_stand_out(const struct environment_tally *tally)
+{
+	return are_enough(tally, tally->hit + tally->behind) && is_alone(tally);
 }
 
 void environment_set(struct environment_event *event, const struct environment_tally *tally)
@@ -617,6 +644,63 @@ bool environment_is_over(const struct environment_index *index,
 		undone += is_undone(series, hit, until);
 	}
 	return count > 0 && 100 * undone >= ENVIRONMENT_SHARE * count;
+}
+
+/* What is left of the series' step, as a share of it, once it has gone back; false: it has not. */
+static bool rest_of(const struct environment_series *series, const struct environment_moment *first,
+	const struct environment_moment *then, double *rest)
+{
+	const struct environment_hit *step = hit_near(series, first->time, first->spacing);
+	const struct environment_hit *back = hit_near(series, then->time, then->spacing);
+
+	if (!step || !back || back->time <= step->time || back->sign != -step->sign ||
+		!isfinite(step->size) || !isfinite(back->size) || step->size == 0)
+		return false;
+	*rest = ((1 + step->size / 100) * (1 + back->size / 100) - 1) / (step->size / 100);
+	return true;
+}
+
+static double median(double *numbers, size_t count)
+{
+	qsort(numbers, count, sizeof *numbers, compare_sizes);
+	return count % 2 == 1 ? numbers[count / 2]
+			      : (numbers[count / 2 - 1] + numbers[count / 2]) / 2;
+}
+
+/* Their median is no level but that of before, and this one is as near to it as they are. */
+static bool is_back(double own, double *rests, size_t count)
+{
+	double middle = median(rests, count), spread, error;
+
+	for (size_t i = 0; i < count; i++)
+		rests[i] = fabs(rests[i] - middle);
+	spread = 1.4826 * median(rests, count);
+	error = 1.2533 * spread / sqrt((double)count);
+	return fabs(middle) <= NOTHING_LEFT + 2 * error && fabs(own) < MOST_LEFT &&
+	       fabs(own - middle) <= fmax(OFF_MOST * spread, NOTHING_LEFT);
+}
+
+bool environment_ends(const struct environment_index *index, uint64_t key,
+	const struct environment_moment *first, const struct environment_moment *then, int sign)
+{
+	const struct environment_series *series = find_series(index, key, first->environment);
+	size_t from = first_of(index, first->environment), end = from, hit = 0, count = 0;
+	double own, *rests;
+	bool ends;
+
+	if (!series || !rest_of(series, first, then, &own) ||
+		hit_near(series, then->time, then->spacing)->sign != sign)
+		return false;
+	while (end < index->count && index->by_environment[end]->environment == first->environment)
+		end++;
+	rests = memory_new(end - from, sizeof *rests);
+	for (size_t i = from; i < end; i++) {
+		hit += hit_near(index->by_environment[i], first->time, first->spacing) != NULL;
+		count += rest_of(index->by_environment[i], first, then, &rests[count]);
+	}
+	ends = 100 * count >= ENVIRONMENT_SHARE * hit && is_back(own, rests, count);
+	free(rests);
+	return ends;
 }
 
 bool environment_returns(const struct environment_index *index, uint64_t key,

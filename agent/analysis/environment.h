@@ -83,6 +83,7 @@ struct environment_tally {
 	size_t hit;        /* of which so many changed, and not in most of the others, ... */
 	size_t everywhere; /* ... and so many changed everywhere */
 	size_t compared;   /* of those that are hit, with a counterpart */
+	size_t behind;     /* of the others: no ENVIRONMENT_POINTS points since then yet */
 	size_t elsewhere, elsewhere_changed; /* counterparts of those that are hit */
 	size_t up, down, worse, better;      /* of those that are hit */
 	double size;                         /* percent, the median of theirs; NaN */
@@ -93,6 +94,9 @@ struct environment_tally environment_count(
 	const struct environment_index *index, uint64_t environment, int64_t time, int64_t spacing);
 
 bool environment_stands_out(const struct environment_tally *tally);
+
+/* Whether it would if those that are behind changed, too. */
+bool environment_may_stand_out(const struct environment_tally *tally);
 
 /* Whatever stands out at or after `since` (ms), by time, in the arena; returns how many. */
 size_t environment_events(const struct environment_view *const *views, size_t count, int64_t since,
@@ -122,6 +126,15 @@ bool environment_follows(const struct environment_index *index,
 /* Whether most of what changed at the moment has gone the other way until then (ms): it is over. */
 bool environment_is_over(const struct environment_index *index,
 	const struct environment_moment *moment, int64_t until);
+
+/*
+ * Whether the change of a series of that key at `then` is the way back from what it did at `first`,
+ * and belongs to the end of what hit the environment: most of what did has gone back there, to the
+ * level it had before, and so has this, as far as their spread tells. What has a level of its own
+ * now is none.
+ */
+bool environment_ends(const struct environment_index *index, uint64_t key,
+	const struct environment_moment *first, const struct environment_moment *then, int sign);
 
 /* Whether a series of that key in the environment changed near that time, and the other way
  * before. */

@@ -438,7 +438,7 @@ static bool may_wait(struct environments *environments, int64_t left)
 {
 	int64_t now = engine_now(environments->agent->engine);
 
-	if (environments->agent->once || left <= 0)
+	if (left <= 0)
 		return false;
 	left = left < LOOK_LEAST ? LOOK_LEAST : left;
 	if (!environments->holds || now + left < environments->again)
@@ -455,13 +455,41 @@ static int64_t left_for_runs(const struct environments *environments, const stru
 	return record->handed + least(interval, RUNS_MOST) - engine_now(agent->engine);
 }
 
+/* What is believed now was last written now. What moves while it waits does not wait for ever. */
 static int64_t left_for_belief(const struct environments *environments, const struct record *record)
 {
-	int64_t since = record->updated > record->first_seen ? record->updated : record->first_seen;
 	int64_t most =
 		record->spacing < BELIEF_MOST ? BELIEF_POINTS * record->spacing : BELIEF_MOST;
+	int64_t since = record->updated > record->first_seen ? record->updated : record->first_seen;
 
-	return since + least(most, BELIEF_MOST) - agent_now(environments->agent);
+	most = least(most, BELIEF_MOST);
+	since = least(since, record->first_seen + CHANGE_TOLERANCE * most);
+	return since + most - agent_now(environments->agent);
+}
+
+/* A single pass that has not run its test has nothing to judge it by. */
+static bool is_unknown(const struct environments *environments, const struct record *record)
+{
+	bool found;
+	size_t at = place_of_test(environments, record->item.test, &found);
+
+	return environments->agent->once && (!found || !environments->seen[at].view);
+}
+
+/* Whether the change is the way back of one that was told with its environment. */
+static bool is_way_back(const struct environments *environments, const struct record *record,
+	const struct place *place)
+{
+	for (size_t i = 0; i < environments->event_count; i++) {
+		struct environment_moment first = moment_of(&environments->events[i].event);
+
+		if (first.environment == place->moment.environment &&
+			first.time < place->moment.time &&
+			environment_ends(environments->index, place->key, &first, &place->moment,
+				record->sign))
+			return true;
+	}
+	return false;
 }
 
 /* Whether the moment is the end of what was told of its environment. */
@@ -568,8 +596,14 @@ static void decide(
 		decision->reason = "tests of its environment have not run since";
 		return;
 	}
-	if (!stands_out)
+	if (!stands_out) {
+		if ((is_unknown(environments, record) || environment_may_stand_out(&tally)) &&
+			may_wait(environments, left_for_belief(environments, record))) {
+			decision->verdict = FILTER_HOLD;
+			decision->reason = "others of its environment have not been seen since";
+		}
 		return;
+	}
 	ready = count_ready(environments, moment);
 	if ((ready < ENVIRONMENT_LEAST || 100 * ready < ENVIRONMENT_SHARE * tally.total) &&
 		may_wait(environments, left_for_belief(environments, record))) {
@@ -608,12 +642,17 @@ static enum filter_verdict judge(void *context, struct record *record, const cha
 	if (environment_is_everywhere(environments->index, place.key, place.moment.environment,
 		    place.moment.time, place.moment.spacing))
 		return FILTER_PASS;
+	if (is_way_back(environments, record, &place)) {
+		*reason = "told with the end of what hit its environment";
+		return FILTER_SUPPRESS;
+	}
 	decision = decision_of(environments, record, &place.moment);
 	if (decision->verdict != FILTER_PASS)
 		*reason = decision->reason;
 	if (decision->verdict == FILTER_HOLD) {
-		engine_alarm(
-			environments->agent->engine, &environments->alarm, environments->again);
+		if (!environments->agent->once) /* the next one takes it up */
+			engine_alarm(environments->agent->engine, &environments->alarm,
+				environments->again);
 		return FILTER_HOLD;
 	}
 	if (decision->late &&

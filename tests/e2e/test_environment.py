@@ -255,3 +255,37 @@ def test_prometheus_run_after_run(hunter, tmp_path, prometheus):
     heads = [head for hours in (SLOW + 3, SLOW + 6, SLOW + 12, SLOW + 30) for head in run(hours)]
     assert heads[0].startswith("runner-7: 1") and sum("environment" in head for head in heads) == 1, heads
     assert all("in bench since 2024-03-03 13:00" in head for head in heads[1:]), heads
+
+
+def test_one_that_shows_before_the_others(hunter, tmp_path):
+    """By chance a series of a slow runner is believed two points before the rest: it waits for them."""
+    def factor(r, m, i):
+        return 1.08 if r == 7 and i >= SLOW - 2 * (m == 0) else 1
+
+    path, told = config(tmp_path), []
+    for points in range(SLOW, SLOW + 5):
+        write(tmp_path, factor, points=points)
+        told += messages(hunter("run", "--once", "--config", path).out)
+    (head,) = told
+    assert head.startswith("runner-7: 12 of 12 series +"), head
+
+
+def test_one_that_stays_alone(hunter, tmp_path):
+    """It is told as soon as the others have been seen for five points, or are not there any more."""
+    path = config(tmp_path)
+    for points, count in ((SLOW, 0), (SLOW + 3, 0), (SLOW + 4, 0), (SLOW + 5, 1), (SLOW + 6, 0)):
+        write(tmp_path, lambda r, m, i: 1.08 if (r, m) == (7, 0) and i >= SLOW else 1, points=points)
+        told = messages(hunter("run", "--once", "--config", path).out)
+        assert len(told) == count and all(head.startswith("1 regression in fio.runner-7 since") for head in told), (points, told)
+        assert hunter("store", "check", "--config", path).code == 0
+
+
+def test_the_way_back_of_one(hunter, tmp_path):
+    """One that is back a little worse than the others, as far as its first points tell, belongs to the end of what hit its environment."""
+    write(tmp_path, lambda r, m, i: slow(r, m, i) if i < 84 else 1.01 if (r, m) == (7, 3) else 1, points=110)
+    path = config(tmp_path, test="detection: {season: none},")
+    path.write_text(path.read_text().replace("interval: 1s", "interval: 1h"))
+    done = hunter("replay", "--config", path, "--from", "2024-03-03", "--to", "2024-03-05T14:00Z")
+    assert done.code == 0, done.err
+    told = [line for line in done.out.splitlines() if re.search(r" since \d{4}-| back after ", line)]
+    assert told[0].startswith(HEAD) and all(re.match(r"runner-7: \d+ series back after ", line) for line in told[1:]), told

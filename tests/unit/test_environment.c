@@ -331,6 +331,70 @@ static void test_end(void **state)
 	forget(&world);
 }
 
+/* What is near the others is part of the end; what has a level of its own, or is no way back, is
+ * not, and nothing is while most have another level than before. */
+static void test_ends(void **state)
+{
+	const double backs[][10] = {
+		{-7.4, -7.2, -7.6, -7.5, -7.3, -7.4, -7.8, -6.9, -5.0, 0},
+		{-5.0, -5.2, -4.9, -5.0, -5.1, -5.0, -5.0, -5.2, -7.4, 0},
+	};
+
+	(void)state;
+	for (size_t which = 0; which < 2; which++) {
+		struct world world = {.runners = 2, .tests = 10};
+		struct environment_moment first = {runner(0), AT, HOUR},
+					  then = {runner(0), AT + 20 * HOUR, HOUR};
+
+		hit(&world, 0, 10, AT);
+		look(&world);
+		for (size_t i = 0; i < 9; i++) {
+			struct environment_series *series = &world.view->series[i];
+			struct environment_hit *both =
+				arena_array(world.view->arena, 2, sizeof *both);
+
+			both[0] = series->hits[0];
+			both[1] = (struct environment_hit){.time = then.time + (i == 1) * HOUR,
+				.spacing = HOUR,
+				.sign = -1,
+				.size = backs[which][i]};
+			series->hits = both;
+			series->hit_count = 2;
+		}
+		for (size_t i = 0; i < 10; i++)
+			assert_int_equal(environment_ends(world.index, 1000 + i, &first, &then, -1),
+				which == 0 && i < 8);
+		assert_false(environment_ends(world.index, 1000, &first, &then, 1));
+		assert_false(environment_ends(world.index, 77, &first, &then, -1));
+		then.time += 20 * HOUR;
+		assert_false(environment_ends(world.index, 1000, &first, &then, -1));
+		forget(&world);
+	}
+}
+
+/* One is alone until the others have been seen for five points. */
+static void test_it_may_come_to_stand_out(void **state)
+{
+	struct world world = {.runners = 2, .tests = 10};
+	struct environment_tally tally;
+
+	(void)state;
+	hit(&world, 0, 1, AT);
+	look(&world);
+	for (int64_t points = 4; points <= 5; points++)
+		for (size_t late = 6; late <= 7; late++) {
+			for (size_t i = 1; i < 10; i++)
+				world.view->series[i].last =
+					AT + (i <= late ? points - 1 : 9) * HOUR;
+			tally = environment_count(world.index, runner(0), AT, HOUR);
+			assert_int_equal(tally.behind, points < 5 ? late : 0);
+			assert_false(environment_stands_out(&tally));
+			assert_int_equal(
+				environment_may_stand_out(&tally), points < 5 && late == 7);
+		}
+	forget(&world);
+}
+
 static void check_rest(const char *identity, const char *label, const char *rest)
 {
 	struct buf out = {0};
@@ -411,6 +475,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_one_runner),
+		cmocka_unit_test(test_ends),
+		cmocka_unit_test(test_it_may_come_to_stand_out),
 		cmocka_unit_test(test_events_that_share_changes),
 		cmocka_unit_test(test_seven_are_too_few),
 		cmocka_unit_test(test_share),
