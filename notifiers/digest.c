@@ -17,6 +17,10 @@ enum { LABELS_TOLD = 3 };
 /* What lies outside of a crowd's interval, on each side. */
 #define TAIL 0.025
 
+/* What lies apart from a crowd: in robust standard deviations, and as a share of its median. */
+#define APART 4
+#define APART_LEAST 0.25
+
 static int compare_texts(const char *a, const char *b)
 {
 	if (!a || !b)
@@ -110,6 +114,73 @@ static double quantile(const double *sorted, size_t count, double part)
 	size_t low = (size_t)at, high = low + 1 < count ? low + 1 : low;
 
 	return sorted[low] + (at - (double)low) * (sorted[high] - sorted[low]);
+}
+
+/* The median size of changes, and how far from it one of their crowd may be. A change without a
+ * size is of any crowd. */
+struct spread {
+	double middle, reach;
+};
+
+static struct spread spread_of(const struct announcement *const *items, size_t count)
+{
+	double *sizes = memory_new(count, sizeof *sizes);
+	struct spread spread = {(double)NAN, (double)NAN};
+	size_t known = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (isfinite(items[i]->change.size))
+			sizes[known++] = items[i]->change.size;
+	if (known > 0) {
+		qsort(sizes, known, sizeof *sizes, compare_numbers);
+		spread.middle = quantile(sizes, known, 0.5);
+		for (size_t i = 0; i < known; i++)
+			sizes[i] = fabs(sizes[i] - spread.middle);
+		qsort(sizes, known, sizeof *sizes, compare_numbers);
+		spread.reach = fmax(APART * 1.4826 * quantile(sizes, known, 0.5),
+			APART_LEAST * fabs(spread.middle));
+	}
+	free(sizes);
+	return spread;
+}
+
+static bool is_apart(const struct announcement *item, const struct spread *spread)
+{
+	return fabs(item->change.size - spread->middle) > spread->reach;
+}
+
+/* Those that lie apart from the rest go to the end, all else keeps its order. Returns how many
+ * stay.
+ */
+static size_t set_apart(const struct announcement **items, size_t count)
+{
+	struct spread spread = spread_of(items, count);
+	const struct announcement **apart = memory_new(count, sizeof *apart);
+	size_t kept = 0, gone = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (is_apart(items[i], &spread))
+			apart[gone++] = items[i];
+		else
+			items[kept++] = items[i];
+	for (size_t i = 0; i < gone; i++)
+		items[kept + i] = apart[i];
+	free(apart);
+	return kept;
+}
+
+/* Whether they are one crowd and nothing else. */
+static bool are_one(const struct announcement *const *items, size_t count)
+{
+	struct spread spread;
+
+	if (count < CROWD_LEAST || alike(items, count) < count)
+		return false;
+	spread = spread_of(items, count);
+	for (size_t i = 0; i < count; i++)
+		if (is_apart(items[i], &spread))
+			return false;
+	return true;
 }
 
 /* "new" counts only where all are. */
@@ -405,7 +476,7 @@ static struct common common_of(
 	struct buf text = {0};
 	struct labels *labels;
 
-	if (!differ(items, count) || (count >= CROWD_LEAST && alike(items, count) == count))
+	if (!differ(items, count) || are_one(items, count))
 		return common;
 	labels = labels_of(arena, items, count);
 	common.labels = labels_common(labels, arena, 1, &common.count);
@@ -440,7 +511,7 @@ static const struct announcement *first_of(const struct announcement *const *ite
 }
 
 /* All changes of one test. What is over is told without a line for its test. */
-static void add_test(struct lines *lines, const struct announcement *const *items, size_t count,
+static void add_test(struct lines *lines, const struct announcement **items, size_t count,
 	enum message_kind kind)
 {
 	struct common *common = arena_alloc(lines->arena, sizeof *common);
@@ -449,13 +520,16 @@ static void add_test(struct lines *lines, const struct announcement *const *item
 		*common = common_of(lines->arena, items, count);
 	lines->shorter = lines->shorter || common->count > 0;
 	for (size_t at = 0, next; at < count; at = next) {
+		size_t crowd;
+
 		next = at + alike(items + at, count - at);
-		if (next - at >= CROWD_LEAST) {
-			lines->items[lines->count++] = (struct line){
-				.first = first_of(items + at, next - at),
-				.crowd = crowd_of(lines->arena, items + at, next - at, common)};
+		crowd = next - at >= CROWD_LEAST ? set_apart(items + at, next - at) : 0;
+		if (crowd >= CROWD_LEAST) {
+			lines->items[lines->count++] =
+				(struct line){.first = first_of(items + at, crowd),
+					.crowd = crowd_of(lines->arena, items + at, crowd, common)};
 			lines->shorter = true;
-			continue;
+			at += crowd;
 		}
 		for (size_t i = at; i < next; i++)
 			lines->items[lines->count++] =

@@ -13,7 +13,8 @@
 /*
  * A crowd has at least so many changes: of the same test and the same metric but for its labels,
  * the same unit, kind, direction and way up, judged by the same other series, whose times are
- * within so many points of the earliest.
+ * within so many points of the earliest. One whose size lies apart from theirs has a line of its
+ * own: more than four robust standard deviations from their median, and more than a quarter of it.
  */
 enum { CROWD_LEAST = 5, CROWD_TOLERANCE = 5 };
 

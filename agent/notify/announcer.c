@@ -453,7 +453,7 @@ static void reopen(void *context)
 
 void announcer_withdrawn(struct announcer *announcer, const struct store_request *written)
 {
-	withdrawal_tell(&announcer->telling, written);
+	withdrawal_tell(&announcer->telling, announcer->backlog, written);
 }
 
 static void late(void *context, const struct store_request *settled)

@@ -144,7 +144,8 @@ static void add_answer(const struct told *told, size_t index, struct store_reque
 	buf_free(&text);
 }
 
-void withdrawal_tell(struct telling *telling, const struct store_request *written)
+void withdrawal_tell(
+	struct telling *telling, struct backlog *backlog, const struct store_request *written)
 {
 	struct store_request *request = store_request_new(STORE_QUEUE, queued, telling);
 	const struct agent_settings *settings = &telling->agent->config->agent;
@@ -162,7 +163,7 @@ void withdrawal_tell(struct telling *telling, const struct store_request *writte
 		if (is_first(&told, i))
 			add_answer(&told, i, request);
 	if (request->parcel_count > 0 && !telling->agent->stopping)
-		ledger_ask(telling->agent, request);
+		backlog_add(backlog, request);
 	else
 		store_request_free(request);
 }

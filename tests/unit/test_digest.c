@@ -159,6 +159,30 @@ static void test_a_crowd_has_numbers_of_its_own(void **state)
 	digest_free(&folded);
 }
 
+/* One that is far worse than forty others is not one of them. */
+static void test_what_lies_apart_has_a_line(void **state)
+{
+	struct announcement *items = farm(*state, 41);
+	struct digest folded;
+
+	for (size_t i = 0; i < 41; i++)
+		items[i].change = (struct change){LEVELS(100, 108 + 0.05 * (double)(i % 5))};
+	items[17].change = (struct change){LEVELS(100, 129)};
+	items[30].change = (struct change){LEVELS(100, 109.5)}; /* as near as makes no odds */
+	folded = digest(items, 41);
+	assert_int_equal(folded.message.count, 2);
+	assert_int_equal(folded.message.items[0].members, 40);
+	assert_true(fabs(folded.message.items[0].change.size - 8.1) < 1e-9);
+	assert_int_equal(folded.message.items[1].id, 18);
+	assert_null(folded.message.items[1].extras->folded);
+	assert_string_equal(folded.message.items[0].extras->common, "role=render");
+	assert_string_equal(folded.message.items[1].metric, "p99{host=\"h17\"}");
+	digest_free(&folded);
+	folded = digest(items + 16, 5); /* what is left of five is no crowd */
+	assert_int_equal(folded.message.count, 5);
+	digest_free(&folded);
+}
+
 /* What is told of most of them need not be of all; what is of fewer is not told, nor cut. */
 static void test_what_most_of_a_crowd_share(void **state)
 {
@@ -506,6 +530,7 @@ int main(void)
 		CASE(test_names_are_cut_to_what_differs),
 		CASE(test_long_labels_are_not_cut),
 		CASE(test_a_crowd_has_numbers_of_its_own),
+		CASE(test_what_lies_apart_has_a_line),
 		CASE(test_what_most_of_a_crowd_share),
 		CASE(test_what_is_not_alike_is_its_own_line),
 		CASE(test_few_are_not_folded),
