@@ -9,8 +9,8 @@
 #include "agent/commands/commands.h"
 #include "agent/commands/state_file.h"
 #include "agent/core/when.h"
+#include "agent/notify/announce.h"
 #include "agent/report/csv.h"
-#include "agent/store/announce.h"
 #include "agent/store/reader.h"
 
 struct changes_options {

@@ -11,9 +11,9 @@
 #include "agent/commands/gather.h"
 #include "agent/core/hash.h"
 #include "agent/core/when.h"
+#include "agent/notify/announce.h"
 #include "agent/notify/group.h"
 #include "agent/notify/patience.h"
-#include "agent/store/announce.h"
 
 const struct field notify_fields[] = {
 	{.name = "notify_slack",

@@ -8,6 +8,7 @@
 #include "agent/commands/gather.h"
 #include "agent/commands/state_file.h"
 #include "agent/core/when.h"
+#include "agent/monitor/condition.h"
 #include "agent/monitor/why.h"
 #include "agent/report/table.h"
 #include "agent/store/reader.h"

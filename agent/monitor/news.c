@@ -17,7 +17,7 @@
 #include "agent/monitor/belief.h"
 #include "agent/monitor/closing.h"
 #include "agent/monitor/reconcile.h"
-#include "agent/store/announce.h"
+#include "agent/notify/announce.h"
 #include "detectors/standing.h"
 
 enum { CORRECTIONS_MOST = 3 };

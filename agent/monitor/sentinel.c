@@ -9,6 +9,7 @@
 
 #include "agent/core/dict.h"
 #include "agent/core/when.h"
+#include "agent/monitor/condition.h"
 
 #define FIRST_LOOK "stale" /* in the store: since when data are known to be missed */
 

@@ -2,7 +2,7 @@
  * The sentinel: whoever is to know is told that a source is down, a test fails or data have
  * stopped, a series has vanished, and when that is over.
  *
- * Passes tell it how they ended; what that means is for agent/store/condition.h to say. A notice
+ * Passes tell it how they ended; what that means is for agent/monitor/condition.h to say. A notice
  * goes to the receivers of the test, or of all tests of the source, and into the store, so that
  * neither a restart nor a run once an hour tells it again.
  */

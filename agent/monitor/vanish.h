@@ -11,7 +11,7 @@
 
 #include "agent/core/arena.h"
 #include "agent/monitor/rhythm.h"
-#include "agent/store/condition.h"
+#include "agent/store/store.h"
 
 enum {
 	VANISH_LIVED = 20,

@@ -15,7 +15,7 @@
 #include "agent/monitor/memory.h"
 #include "agent/monitor/reconcile.h"
 #include "agent/monitor/rhythm.h"
-#include "agent/store/announce.h"
+#include "agent/notify/announce.h"
 #include "agent/store/record_json.h"
 #include "detectors/confirm.h"
 #include "detectors/scratch.h"

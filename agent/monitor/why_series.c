@@ -11,6 +11,7 @@
 
 #include "agent/core/label.h"
 #include "agent/core/when.h"
+#include "agent/monitor/condition.h"
 #include "sources/source.h"
 
 enum { NAMES_SHOWN = 5 };

@@ -14,10 +14,10 @@
 #include <string.h>
 
 #include "agent/engine/timers.h"
+#include "agent/notify/announce.h"
 #include "agent/notify/notices.h"
 #include "agent/notify/recoveries.h"
 #include "agent/notify/withdrawal.h"
-#include "agent/store/announce.h"
 
 enum { FLUSH_AGAIN = 30000, MEND_AGAIN = 300000 };
 

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "agent/core/hash.h"
+#include "agent/notify/announce.h"
 #include "agent/notify/group.h"
 #include "agent/notify/parcels.h"
-#include "agent/store/announce.h"
 #include "notifiers/text.h"
 
 /* By default a thread is open for three points, as siblings of one deployment need not show in the

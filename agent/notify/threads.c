@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/notify/announce.h"
 #include "agent/notify/group.h"
-#include "agent/store/announce.h"
 
 enum { THREADS_MOST = 1000, COMMITS_MOST = 64, MOMENTS_MOST = 64 };
 

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/store/announce.h"
 #include "agent/store/rows.h"
 
 static const char *const basis_names[] = {
@@ -88,7 +87,7 @@ static bool read_rows(struct arena *arena, const json_t *rows, struct announceme
 	size_t count = json_array_size(rows), first;
 	struct attribute *attributes;
 
-	if (!json_is_array(rows) || count > ANNOUNCE_ATTRIBUTES_MAX + 1)
+	if (!json_is_array(rows) || count > STORE_ATTRIBUTES_MAX + 1)
 		return false;
 	first = count > 0 && read_basis(arena, json_array_get(rows, 0), item);
 	attributes = arena_array(arena, count, sizeof *attributes);

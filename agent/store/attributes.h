@@ -14,6 +14,8 @@
 #include "agent/core/arena.h"
 #include "notifiers/notifier.h"
 
+enum { STORE_ATTRIBUTES_MAX = 20 }; /* that a change may have */
+
 /* Appends the text; nothing where the change has no attributes. */
 void store_attributes_put(struct buf *out, const struct announcement *item);
 

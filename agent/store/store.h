@@ -16,7 +16,6 @@
 #define AGENT_STORE_STORE_H
 
 #include "agent/core/arena.h"
-#include "agent/store/condition.h"
 #include "notifiers/notifier.h"
 
 struct store;
@@ -38,6 +37,30 @@ enum news {
 	NEWS_HELD,     /* to be told once it is believed; or it was over before it was told */
 	NEWS_RECOVERY, /* it was told; that it has recovered is to be told */
 	NEWS_COUNT,
+};
+
+enum condition_kind {
+	CONDITION_SOURCE = 1, /* is down */
+	CONDITION_TEST,       /* fails alone */
+	CONDITION_STALE,      /* a test's data */
+	CONDITION_MANY_FAIL,  /* more tests of a source than are told one by one */
+	CONDITION_MANY_STALE,
+};
+
+/* What has begun, or is over. */
+struct condition {
+	const char *subject; /* unique: "source NAME", "test NAME", "data NAME", ... */
+	enum condition_kind kind;
+	int64_t since;    /* ms, wall clock: the first failure, the last point */
+	const char *text; /* for people, one sentence; of one that is over: that it is */
+	bool over;
+};
+
+/* A series of a test that was told to have vanished; stored. */
+struct vanished {
+	const char *test, *series; /* series: its identity */
+	int64_t ended;             /* ms, its last point */
+	bool back;                 /* it has points again: to be forgotten */
 };
 
 /* What happens to a change. */

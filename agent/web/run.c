@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "agent/core/when.h"
-#include "agent/store/announce.h"
+#include "agent/notify/announce.h"
 #include "agent/store/record_json.h"
 #include "agent/web/api.h"
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "agent/core/when.h"
-#include "agent/store/condition.h"
+#include "agent/monitor/condition.h"
 #include "tests/unit/random.h"
 
 enum { MINUTE = 60000, TOLD_MAX = 64, SUBJECT_MAX = 64 };

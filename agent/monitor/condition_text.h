@@ -1,11 +1,11 @@
 /*
  * What people read about a condition.
  */
-#ifndef AGENT_STORE_CONDITION_TEXT_H
-#define AGENT_STORE_CONDITION_TEXT_H
+#ifndef AGENT_MONITOR_CONDITION_TEXT_H
+#define AGENT_MONITOR_CONDITION_TEXT_H
 
 #include "agent/core/buf.h"
-#include "agent/store/condition.h"
+#include "agent/monitor/condition.h"
 
 enum { CONDITION_TOLD_SINGLY = 5 }; /* tests of a source, before they are told together */
 

@@ -1,7 +1,7 @@
 /*
  * Fills an announcement: the attributes on either side of the change, its slope and its links.
  */
-#include "agent/store/announce.h"
+#include "agent/notify/announce.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -9,6 +9,7 @@
 
 #include "agent/analysis/environment.h"
 #include "agent/core/link.h"
+#include "agent/store/attributes.h"
 #include "notifiers/text.h"
 
 /* The attribute of a point of this series; NULL if the point or the attribute is missing. */
@@ -64,8 +65,8 @@ static void other_attributes(
 	struct arena *arena, const struct series *series, size_t index, struct announcement *item)
 {
 	const struct axis *axis = series->axis;
-	size_t room = axis->column_count < ANNOUNCE_ATTRIBUTES_MAX ? axis->column_count
-								   : ANNOUNCE_ATTRIBUTES_MAX;
+	size_t room = axis->column_count < STORE_ATTRIBUTES_MAX ? axis->column_count
+								: STORE_ATTRIBUTES_MAX;
 	struct attribute *items = arena_array(arena, room, sizeof *items);
 
 	item->attributes = items;

@@ -1,7 +1,7 @@
 /*
  * One sentence for each kind, begun or over. Problems are cut, as a server may say a great deal.
  */
-#include "agent/store/condition_text.h"
+#include "agent/monitor/condition_text.h"
 
 #include <string.h>
 

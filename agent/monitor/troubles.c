@@ -2,7 +2,7 @@
  * Names lead to places in arrays by an index. Nothing is taken out: when the configuration has
  * lost a name, what remains moves to new tables.
  */
-#include "agent/store/troubles.h"
+#include "agent/monitor/troubles.h"
 
 #include <stdlib.h>
 #include <string.h>

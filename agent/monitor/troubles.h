@@ -1,8 +1,8 @@
 /*
  * Tables of what may be wrong with which source and test, found by name. Part of condition.c.
  */
-#ifndef AGENT_STORE_TROUBLES_H
-#define AGENT_STORE_TROUBLES_H
+#ifndef AGENT_MONITOR_TROUBLES_H
+#define AGENT_MONITOR_TROUBLES_H
 
 #include <stdbool.h>
 #include <stdint.h>

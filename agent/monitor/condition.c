@@ -3,15 +3,15 @@
  * only, so that those which the source was to blame for are not held against the test once the
  * source is well.
  */
-#include "agent/store/condition.h"
+#include "agent/monitor/condition.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/core/buf.h"
 #include "agent/core/when.h"
-#include "agent/store/condition_text.h"
-#include "agent/store/troubles.h"
+#include "agent/monitor/condition_text.h"
+#include "agent/monitor/troubles.h"
 
 enum { FAILURES = 3, OUTAGE = 300000 };
 

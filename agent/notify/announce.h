@@ -1,15 +1,15 @@
 /*
  * From a change point of a series to what is told of it.
  */
-#ifndef AGENT_STORE_ANNOUNCE_H
-#define AGENT_STORE_ANNOUNCE_H
+#ifndef AGENT_NOTIFY_ANNOUNCE_H
+#define AGENT_NOTIFY_ANNOUNCE_H
 
 #include "agent/core/arena.h"
 #include "agent/core/series.h"
 #include "agent/store/store.h"
 #include "conf/config.h"
 
-enum { ANNOUNCE_ATTRIBUTES_MAX = 20, ANNOUNCE_ATTRIBUTE_CHARS = 200 };
+enum { ANNOUNCE_ATTRIBUTE_CHARS = 200 };
 
 /* The announcement, without id and links; texts are copied to the arena, but for `test`.
  * `environment`: the test's, or NULL. */

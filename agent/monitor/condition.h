@@ -21,40 +21,16 @@
  * - Of the tests of one source that fail alone, or are stale, five are told one by one. The rest is
  *   one more notice, however many they are.
  */
-#ifndef AGENT_STORE_CONDITION_H
-#define AGENT_STORE_CONDITION_H
+#ifndef AGENT_MONITOR_CONDITION_H
+#define AGENT_MONITOR_CONDITION_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agent/store/store.h"
+
 struct conditions;
-struct arena;
-
-/* Stored: the numbers stay. */
-enum condition_kind {
-	CONDITION_SOURCE = 1, /* is down */
-	CONDITION_TEST,       /* fails alone */
-	CONDITION_STALE,      /* a test's data */
-	CONDITION_MANY_FAIL,  /* more tests of a source than are told one by one */
-	CONDITION_MANY_STALE,
-};
-
-/* What has begun, or is over. */
-struct condition {
-	const char *subject; /* unique: "source NAME", "test NAME", "data NAME", ... */
-	enum condition_kind kind;
-	int64_t since;    /* ms, wall clock: the first failure, the last point */
-	const char *text; /* for people, one sentence; of one that is over: that it is */
-	bool over;
-};
-
-/* A series of a test that was told to have vanished; stored. */
-struct vanished {
-	const char *test, *series; /* series: its identity */
-	int64_t ended;             /* ms, its last point */
-	bool back;                 /* it has points again: to be forgotten */
-};
 
 /* The name of the source or test within a subject. */
 const char *condition_name(const struct condition *condition);
