@@ -11,7 +11,7 @@
 #include "agent/core/when.h"
 #include "agent/notify/announce.h"
 #include "agent/report/csv.h"
-#include "agent/store/reader.h"
+#include "agent/store/store.h"
 
 struct changes_options {
 	struct strings states;

@@ -11,7 +11,6 @@
 #include "agent/commands/state_file.h"
 #include "agent/core/when.h"
 #include "agent/report/table.h"
-#include "agent/store/file.h"
 #include "agent/store/tools.h"
 
 struct store_options {
@@ -83,19 +82,8 @@ static int backup(struct cli *cli)
 		return EXIT_USAGE;
 	if (!store_backup(path, target, options->force, &error))
 		return cli_fail(&error);
-	fprintf(cli->out, "%s: %" PRId64 " bytes, checked\n", target, store_file_size(target));
+	fprintf(cli->out, "%s: %" PRId64 " bytes, checked\n", target, store_size_of(target));
 	return EXIT_NOTHING;
-}
-
-static bool perform(
-	struct store_file *file, struct store_request *request, bool dry_run, struct error *error)
-{
-	bool done = store_file_begin(file, true, error) &&
-		    store_file_perform(file, request, error) &&
-		    (dry_run || store_file_commit(file, error));
-
-	store_file_rollback(file);
-	return done;
 }
 
 static void print_pruned(const struct cli *cli, const struct pruned *pruned)
@@ -113,7 +101,6 @@ static int prune_file(struct cli *cli, const char *path, const struct strings *t
 {
 	const struct store_options *options = cli->options;
 	struct error error;
-	struct store_file *file;
 	struct store_request *request;
 	bool done;
 
@@ -121,18 +108,14 @@ static int prune_file(struct cli *cli, const char *path, const struct strings *t
 		error_set(&error, ERROR_STATE, "state file %s: %s", path, strerror(errno));
 		return cli_fail(&error);
 	}
-	file = options->dry_run ? store_file_copy(path, &error) : store_file_open(path, &error);
-	if (!file)
-		return cli_fail(&error);
 	request = store_request_new(STORE_PRUNE, NULL, NULL);
 	request->before = cli->now - options->older_than;
 	request->tests = *tests;
 	request->thorough = true;
-	done = perform(file, request, options->dry_run, &error);
+	done = store_perform(path, request, options->dry_run, &error);
 	if (done)
 		print_pruned(cli, &request->pruned);
 	store_request_free(request);
-	store_file_close(file);
 	return done ? EXIT_NOTHING : cli_fail(&error);
 }
 

@@ -11,7 +11,7 @@
 #include "agent/monitor/condition.h"
 #include "agent/monitor/why.h"
 #include "agent/report/table.h"
-#include "agent/store/reader.h"
+#include "agent/store/store.h"
 
 enum { OUTPUT_TEXT, OUTPUT_JSON, RECORDS_MOST = 100000 };
 

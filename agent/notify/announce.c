@@ -9,7 +9,6 @@
 
 #include "agent/analysis/environment.h"
 #include "agent/core/link.h"
-#include "agent/store/attributes.h"
 #include "notifiers/text.h"
 
 /* The attribute of a point of this series; NULL if the point or the attribute is missing. */

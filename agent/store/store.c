@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/store/file.h"
-#include "agent/store/reader.h"
+#include "agent/store/backend.h"
+#include "agent/store/tools.h"
 
 enum { LINE_WORK, LINE_LISTS, LINES };
 
@@ -26,6 +26,9 @@ struct line {
 	pthread_cond_t filled;
 	struct store_request *first, **last;
 };
+
+/* What keeps the state. */
+static const struct store_backend *const backend = &sqlite_backend;
 
 struct store {
 	struct store_file *file;
@@ -100,11 +103,11 @@ bool store_writes(enum store_kind kind)
 static bool perform_alone(
 	struct store_file *file, struct store_request *request, struct error *error)
 {
-	if (!store_file_begin(file, store_writes(request->kind), error))
+	if (!backend->begin(file, store_writes(request->kind), error))
 		return false;
-	if (store_file_perform(file, request, error) && store_file_commit(file, error))
+	if (backend->perform(file, request, error) && backend->commit(file, error))
 		return true;
-	store_file_rollback(file);
+	backend->rollback(file);
 	return false;
 }
 
@@ -115,12 +118,12 @@ static bool perform_together(
 
 	for (struct store_request *at = first; at; at = at->next)
 		writes |= store_writes(at->kind);
-	done = store_file_begin(file, writes, error);
+	done = backend->begin(file, writes, error);
 	for (struct store_request *at = first; at && done; at = at->next)
-		done = store_file_perform(file, at, error);
-	done = done && store_file_commit(file, error);
+		done = backend->perform(file, at, error);
+	done = done && backend->commit(file, error);
 	if (!done)
-		store_file_rollback(file);
+		backend->rollback(file);
 	return done;
 }
 
@@ -128,7 +131,7 @@ static void perform(struct store *store, struct store_request *first)
 {
 	struct error error;
 	bool together = first->next && perform_together(store->file, first, &error);
-	bool stuck = first->next && !together && store_file_stuck(store->file);
+	bool stuck = first->next && !together && backend->is_stuck(store->file);
 
 	for (struct store_request *next; first; first = next) {
 		next = first->next;
@@ -148,7 +151,7 @@ static void make_lists(struct store *store, struct store_request *first)
 	for (struct store_request *next; first; first = next) {
 		next = first->next;
 		first->next = NULL;
-		first->failed = !store_read(store_file_path(store->file), first, &first->error);
+		first->failed = !backend->read(backend->path(store->file), first, &first->error);
 		store->post(store->loop, reply, drop, first);
 	}
 }
@@ -200,7 +203,7 @@ static bool start_lines(struct store *store)
 
 struct store *store_open(const char *path, store_post *post, void *loop, struct error *error)
 {
-	struct store_file *file = store_file_open(path, error);
+	struct store_file *file = backend->open(path, error);
 	struct store *store;
 
 	if (!file)
@@ -229,13 +232,13 @@ void store_close(struct store *store)
 		pthread_cond_destroy(&store->lines[i].filled);
 	}
 	pthread_mutex_destroy(&store->mutex);
-	store_file_close(store->file);
+	backend->close(store->file);
 	free(store);
 }
 
 int64_t store_size(const struct store *store)
 {
-	return store_file_size(store_file_path(store->file));
+	return backend->size(backend->path(store->file));
 }
 
 void record_told(struct arena *arena, struct record *record, const char *receiver)
@@ -278,4 +281,25 @@ void store_submit(struct store *store, struct store_request *request)
 	line->last = &request->next;
 	pthread_cond_signal(&line->filled);
 	pthread_mutex_unlock(&store->mutex);
+}
+
+bool store_read(const char *path, struct store_request *request, struct error *error)
+{
+	return backend->read(path, request, error);
+}
+
+bool store_perform(
+	const char *path, struct store_request *request, bool dry_run, struct error *error)
+{
+	struct store_file *file = dry_run ? backend->copy(path, error) : backend->open(path, error);
+	bool done = file && perform_alone(file, request, error);
+
+	if (file)
+		backend->close(file);
+	return done;
+}
+
+int64_t store_size_of(const char *path)
+{
+	return backend->size(path);
 }

@@ -269,6 +269,7 @@ enum store_kind {
 enum {
 	STORE_RETRACTIONS = 300, /* that a request may have, about */
 	STORE_RECOVERIES = 100,
+	STORE_ATTRIBUTES_MAX = 20, /* that a change may have */
 };
 
 /* False for those that only read. */
@@ -348,5 +349,12 @@ void store_request_free(struct store_request *request);
 
 /* Hands the request over. */
 void store_submit(struct store *store, struct store_request *request);
+
+/*
+ * Performs a request that only reads, beside a running agent or without one: nothing is written,
+ * and no file comes to be. ERROR_STATE if there is no such file, or if it cannot be
+ * read, is damaged, not ours or of another version. The request stays the caller's.
+ */
+bool store_read(const char *path, struct store_request *request, struct error *error) MUST_USE;
 
 #endif

@@ -9,6 +9,7 @@
 
 #include "agent/core/arena.h"
 #include "agent/core/field.h"
+#include "agent/store/store.h"
 
 /* What is in the file, and what is wrong with it. */
 struct store_report {
@@ -20,6 +21,14 @@ struct store_report {
 /* Looks at everything in the file. ERROR_STATE if it is not there or not ours. */
 bool store_check(const char *path, struct arena *arena, struct store_report *report,
 	struct error *error) MUST_USE;
+
+/* Performs a request that writes, on a file that no agent has; `dry_run`: on a copy that is lost,
+ * whoever has the file. */
+bool store_perform(const char *path, struct store_request *request, bool dry_run,
+	struct error *error) MUST_USE;
+
+/* Bytes on the disk, the log's included. */
+int64_t store_size_of(const char *path);
 
 /*
  * Writes a copy, as of one moment, to `target`: whole, checked and on the disk, or not at all. A

@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 #include "agent/core/log.h"
-#include "agent/store/file.h"
-#include "agent/store/rows.h"
+#include "agent/store/sqlite/file.h"
+#include "agent/store/sqlite/rows.h"
 #include "agent/store/tools.h"
 
 enum { PATCHES, VALUES, WHOLE_FILE, MODES, EARLIER = 128, UNCHECKED_VERSION = 11 };

@@ -7,7 +7,7 @@
 #include <semaphore.h>
 #include <sys/stat.h>
 
-#include "agent/store/schema.h"
+#include "agent/store/sqlite/schema.h"
 #include "tests/unit/store_talk.h"
 
 static struct store_request *new_request(struct fixture *fixture, enum store_kind kind)

@@ -7,8 +7,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "agent/store/file.h"
-#include "agent/store/reader.h"
+#include "agent/store/sqlite/file.h"
 #include "agent/store/tools.h"
 #include "tests/unit/store_talk.h"
 

@@ -4,8 +4,8 @@
  */
 #include "unit.h"
 
-#include "agent/store/file.h"
-#include "agent/store/schema.h"
+#include "agent/store/sqlite/file.h"
+#include "agent/store/sqlite/schema.h"
 #include "agent/store/tools.h"
 #include "tests/unit/close.h"
 #include "tests/unit/crash_vfs.h"

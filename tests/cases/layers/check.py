@@ -9,6 +9,7 @@ ORDER = ["agent/core", "detectors", "conf", "sources", "notifiers", "agent/clien
          "agent/report", "agent/store", "agent/runtime", "agent/notify", "agent/monitor", "agent/http", "agent/web",
          "agent/service", "agent/cli", "agent/commands", "agent"]
 STRANGERS = {"conf", "sources", "notifiers"}
+SQL = "agent/store/sqlite/"
 
 
 def room(path):
@@ -31,6 +32,8 @@ def check(root):
             target = match[1]
             if not (root / target).is_file():
                 breaches.append(f"{name}:{number}: {target} is not a path from the top of the tree")
+            elif target.startswith(SQL) and not name.startswith(SQL):
+                breaches.append(f"{name}:{number}: only {SQL} knows SQL, include agent/store/backend.h")
             elif not allowed(room(name), room(target)):
                 breaches.append(f"{name}:{number}: {room(name)} may not include {target}")
     return breaches, seen

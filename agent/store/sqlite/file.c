@@ -2,7 +2,7 @@
  * Opening the state file: nothing is written to it before it is known to be ours, whole, and of a
  * version we know.
  */
-#include "agent/store/file.h"
+#include "agent/store/sqlite/file.h"
 
 #include <fnmatch.h>
 #include <sqlite3.h>
@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "agent/core/log.h"
-#include "agent/store/lock.h"
-#include "agent/store/reader.h"
+#include "agent/store/sqlite/lock.h"
+#include "agent/store/sqlite/reader.h"
 
 enum {
 	BUSY_MS = 5000,

@@ -1,14 +1,14 @@
 /*
  * NaN has no place in SQLite: it is bound as NULL and read back as NaN.
  */
-#include "agent/store/rows.h"
+#include "agent/store/sqlite/rows.h"
 
 #include <math.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/store/attributes.h"
+#include "agent/store/sqlite/attributes.h"
 
 struct binder bind_to(struct store_file *file, enum statement statement)
 {

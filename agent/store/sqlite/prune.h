@@ -1,10 +1,10 @@
 /*
  * Forgetting what nobody will ask for again. For work.c.
  */
-#ifndef AGENT_STORE_PRUNE_H
-#define AGENT_STORE_PRUNE_H
+#ifndef AGENT_STORE_SQLITE_PRUNE_H
+#define AGENT_STORE_SQLITE_PRUNE_H
 
-#include "agent/store/file.h"
+#include "agent/store/sqlite/file.h"
 
 /* STORE_PRUNE. */
 bool store_prune(

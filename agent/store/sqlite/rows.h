@@ -1,10 +1,10 @@
 /*
  * Rows of the state file: binding and reading values one after the other. For the store_*.c files.
  */
-#ifndef AGENT_STORE_ROWS_H
-#define AGENT_STORE_ROWS_H
+#ifndef AGENT_STORE_SQLITE_ROWS_H
+#define AGENT_STORE_SQLITE_ROWS_H
 
-#include "agent/store/file.h"
+#include "agent/store/sqlite/file.h"
 
 /* What a time (ms, either way) and a count can be: less would do for both, and sums and differences
  * of them do not overflow. What is beyond is neither written nor believed when it is read. */

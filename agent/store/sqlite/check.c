@@ -5,9 +5,9 @@
 #include <sqlite3.h>
 #include <string.h>
 
-#include "agent/store/file.h"
-#include "agent/store/reader.h"
-#include "agent/store/rows.h"
+#include "agent/store/sqlite/file.h"
+#include "agent/store/sqlite/reader.h"
+#include "agent/store/sqlite/rows.h"
 #include "agent/store/tools.h"
 
 enum { MOST_PROBLEMS = 100, FIRST_WITH_COUNTS = 3, FIRST_WITH_SEQUENCES = 12 };

@@ -6,8 +6,8 @@
  * while tools may still read the database. SQLite's own locks would not do: they come and go with
  * transactions. Links are followed first, so that two names of one file are one lock.
  */
-#ifndef AGENT_STORE_LOCK_H
-#define AGENT_STORE_LOCK_H
+#ifndef AGENT_STORE_SQLITE_LOCK_H
+#define AGENT_STORE_SQLITE_LOCK_H
 
 #include "agent/core/error.h"
 

@@ -2,10 +2,10 @@
  * The store's file: lock, schema and statements. Used by one thread at a time; see store.h for who
  * that is.
  */
-#ifndef AGENT_STORE_FILE_H
-#define AGENT_STORE_FILE_H
+#ifndef AGENT_STORE_SQLITE_FILE_H
+#define AGENT_STORE_SQLITE_FILE_H
 
-#include "agent/store/schema.h"
+#include "agent/store/sqlite/schema.h"
 #include "agent/store/store.h"
 
 struct store_file;

@@ -4,7 +4,7 @@
  * agent starts, and whether one did is looked at afterwards. Where there is an index, it is opened
  * read-only.
  */
-#include "agent/store/reader.h"
+#include "agent/store/sqlite/reader.h"
 
 #include <errno.h>
 #include <sqlite3.h>
@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "agent/core/buf.h"
-#include "agent/store/file.h"
-#include "agent/store/lock.h"
+#include "agent/store/sqlite/file.h"
+#include "agent/store/sqlite/lock.h"
 
 enum { BUSY_MS = 5000, TRIES = 3 };
 
@@ -91,7 +91,7 @@ static bool read_once(
 	return done;
 }
 
-bool store_read(const char *path, struct store_request *request, struct error *error)
+bool store_file_read(const char *path, struct store_request *request, struct error *error)
 {
 	bool settled = false, done = false;
 

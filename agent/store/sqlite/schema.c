@@ -6,7 +6,7 @@
  * holds what came after. Indices are named in the statements that list changes: SQLite, which has
  * no statistics here, would guess.
  */
-#include "agent/store/schema.h"
+#include "agent/store/sqlite/schema.h"
 
 #define VERSION_1                                                                                  \
 	"CREATE TABLE changes ("                                                                   \

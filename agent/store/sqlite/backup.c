@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "agent/core/log.h"
-#include "agent/store/reader.h"
+#include "agent/store/sqlite/reader.h"
 #include "agent/store/tools.h"
 
 enum {

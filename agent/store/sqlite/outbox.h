@@ -2,10 +2,10 @@
  * The outbox apart from filling it: attempts to send, what became of them, and deliveries that have
  * lost their receiver.
  */
-#ifndef AGENT_STORE_OUTBOX_H
-#define AGENT_STORE_OUTBOX_H
+#ifndef AGENT_STORE_SQLITE_OUTBOX_H
+#define AGENT_STORE_SQLITE_OUTBOX_H
 
-#include "agent/store/file.h"
+#include "agent/store/sqlite/file.h"
 
 bool store_attempt(
 	struct store_file *file, struct store_request *request, struct error *error) MUST_USE;

@@ -2,7 +2,7 @@
  * The lock's file holds the number of the process that has the lock; it stays
  * behind when the process goes, as only the flock counts.
  */
-#include "agent/store/lock.h"
+#include "agent/store/sqlite/lock.h"
 
 #include <errno.h>
 #include <fcntl.h>

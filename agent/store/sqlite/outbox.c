@@ -1,10 +1,10 @@
 /*
  * Statements about the rows of `deliveries` and about the changes that they announce.
  */
-#include "agent/store/outbox.h"
+#include "agent/store/sqlite/outbox.h"
 
-#include "agent/store/read.h"
-#include "agent/store/rows.h"
+#include "agent/store/sqlite/read.h"
+#include "agent/store/sqlite/rows.h"
 
 /* Runs a statement about the delivery, which may take the time, too. */
 static bool run_for(struct store_file *file, enum statement statement, const struct parcel *parcel,

@@ -1,14 +1,14 @@
 /*
  * Writes the two columns by hand and reads them with jansson, row by row.
  */
-#include "agent/store/attributes.h"
+#include "agent/store/sqlite/attributes.h"
 
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/store/rows.h"
+#include "agent/store/sqlite/rows.h"
 
 static const char *const basis_names[] = {
 	[BASIS_LOAD] = "explained_by", [BASIS_RATIO] = "relative_to", [BASIS_UNUSED] = "beside"};

@@ -8,9 +8,9 @@
  * mark lies before its series' anchor, if the test has any that grows. Otherwise a test of which
  * the label sets come and go would leave rows for ever.
  */
-#include "agent/store/prune.h"
+#include "agent/store/sqlite/prune.h"
 
-#include "agent/store/rows.h"
+#include "agent/store/sqlite/rows.h"
 
 _Static_assert(CHANGE_CONFIRMED < CHANGE_MOVED && CHANGE_MOVED < CHANGE_WITHDRAWN &&
 		       CHANGE_WITHDRAWN < CHANGE_CANDIDATE && CHANGE_CANDIDATE < CHANGE_RECOVERED,

@@ -1,8 +1,8 @@
 /*
  * What the state file looks like: its tables, by version, and the statements that use them.
  */
-#ifndef AGENT_STORE_SCHEMA_H
-#define AGENT_STORE_SCHEMA_H
+#ifndef AGENT_STORE_SQLITE_SCHEMA_H
+#define AGENT_STORE_SQLITE_SCHEMA_H
 
 enum { STORE_VERSION = 12, STORE_APPLICATION = 0x48554e54 };
 

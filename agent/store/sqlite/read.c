@@ -2,11 +2,11 @@
  * Rows become structs in the request's arena. Each list is read to its end or to its limit, so what
  * can be long has one.
  */
-#include "agent/store/read.h"
+#include "agent/store/sqlite/read.h"
 
 #include <string.h>
 
-#include "agent/store/rows.h"
+#include "agent/store/sqlite/rows.h"
 
 enum { MOST_LISTED = 1000000, MOST_MEMBERS = 1000 };
 

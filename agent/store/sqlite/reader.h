@@ -2,18 +2,15 @@
  * The state file, looked at beside a running agent or without one: nothing is written, no lock is
  * taken that an agent would notice, and no file comes to be.
  */
-#ifndef AGENT_STORE_READER_H
-#define AGENT_STORE_READER_H
+#ifndef AGENT_STORE_SQLITE_READER_H
+#define AGENT_STORE_SQLITE_READER_H
 
 #include "agent/store/store.h"
 
 struct sqlite3;
 
-/*
- * Performs a request that only reads. ERROR_STATE if there is no such file, or if it cannot be
- * read, is damaged, not ours or of another version. The request stays the caller's.
- */
-bool store_read(const char *path, struct store_request *request, struct error *error) MUST_USE;
+/* store_read of a file. */
+bool store_file_read(const char *path, struct store_request *request, struct error *error) MUST_USE;
 
 /*
  * A connection for looking, to be closed with sqlite3_close. `settled` is set if no agent has the

@@ -1,10 +1,10 @@
 /*
  * What the store answers with rows. For work.c.
  */
-#ifndef AGENT_STORE_READ_H
-#define AGENT_STORE_READ_H
+#ifndef AGENT_STORE_SQLITE_READ_H
+#define AGENT_STORE_SQLITE_READ_H
 
-#include "agent/store/file.h"
+#include "agent/store/sqlite/file.h"
 
 bool store_restore(
 	struct store_file *file, struct store_request *request, struct error *error) MUST_USE;

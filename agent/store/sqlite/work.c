@@ -5,10 +5,10 @@
 
 #include <math.h>
 
-#include "agent/store/outbox.h"
-#include "agent/store/prune.h"
-#include "agent/store/read.h"
-#include "agent/store/rows.h"
+#include "agent/store/sqlite/outbox.h"
+#include "agent/store/sqlite/prune.h"
+#include "agent/store/sqlite/read.h"
+#include "agent/store/sqlite/rows.h"
 
 /* Events that a change keeps of a kind that may repeat for ever. */
 enum { EVENTS_KEPT = 50 };

@@ -8,13 +8,11 @@
  * "span": [0, 2000], "last": ["c40", null, null, 0], "corrections": 0}: of each deployment commit,
  * version, and after when and by when it was (ms), null: nobody knows.
  */
-#ifndef AGENT_STORE_ATTRIBUTES_H
-#define AGENT_STORE_ATTRIBUTES_H
+#ifndef AGENT_STORE_SQLITE_ATTRIBUTES_H
+#define AGENT_STORE_SQLITE_ATTRIBUTES_H
 
 #include "agent/core/arena.h"
-#include "notifiers/notifier.h"
-
-enum { STORE_ATTRIBUTES_MAX = 20 }; /* that a change may have */
+#include "agent/store/store.h"
 
 /* Appends the text; nothing where the change has no attributes. */
 void store_attributes_put(struct buf *out, const struct announcement *item);
