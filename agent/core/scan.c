@@ -264,7 +264,7 @@ bool scan_value(struct scan *scan)
 	nest.open = 0;
 	for (bool done = false; !done;) {
 		if (scan->depth + nest.open >= SCAN_DEPTH)
-			return scan_broken(scan, "less depth");
+			return scan_fail(scan, "it is nested more than 2048 deep");
 		bool object = scan_sees(scan, '{');
 		if (object || scan_sees(scan, '[')) {
 			scan->at++;

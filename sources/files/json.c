@@ -5,13 +5,50 @@
  *
  * A result is read whole before it is stored, since its attributes tell whether its branch is
  * wanted and may come last. Without a branch asked for, the base branch is read, without that
- * everything (Otava's rules).
+ * everything (Otava's rules). The order of the keys is free, and unknown keys are passed over.
+ * Where a key comes twice the last one counts; two lists of metrics add up. NaN and Infinity are
+ * values, as Python writes them.
+ *
+ * Of the file a window is held, in which a result is read in place. One that the window cuts off is
+ * read once more when more of the file is there: so a file of 200 MB needs the memory of its
+ * longest result.
  */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "agent/core/number.h"
+#include "agent/core/scan.h"
+#include "agent/core/when.h"
 #include "sources/files/files.h"
-#include "sources/files/json_result.h"
+#include "sources/files/found.h"
+
+enum {
+	BLOCK = 64 << 10,
+	RESULT_MAX = 64 << 20, /* bytes */
+	CUT_MAX = BLOCK,       /* bytes of a number or word, at whose start its end is missed */
+};
+
+struct json_value {
+	size_t column; /* in rows.numbers */
+	double number; /* as in the file; NaN where missing */
+};
+
+struct json_attribute {
+	size_t column; /* in rows.texts */
+	const char *text;
+};
+
+/* One result. Metrics and attributes that are not wanted are left out, but for the branch. */
+struct json_result {
+	const char *from; /* in the window */
+	bool timed;
+	int64_t time;
+	const char *branch; /* or NULL */
+	struct json_value *values;
+	struct json_attribute *attributes;
+	size_t value_count, value_capacity, attribute_count, attribute_capacity;
+};
 
 static const struct field json_fields[] = {
 	{.name = "file",
@@ -44,20 +81,409 @@ static const struct field json_fields[] = {
 	{0}};
 
 struct reader {
-	struct json_results results;
+	struct query *query;
+	struct error *error;
+	struct input *input;
+	struct scan scan;
+	struct buf window;
+	size_t line; /* that the window begins in, from 1 */
+	bool whole;  /* it has the end of the file */
+
+	struct pairs said; /* attributes that are wanted, and their names */
+	bool all;          /* and all others, by their own names */
+	struct rows rows;
+	struct metric_columns found;
+	struct name_index attributes; /* a name's number is its column's */
+	struct json_result result;
+
 	const char *wanted; /* branch, or NULL */
 	struct branches branches;
 	size_t results_seen;
 	bool branch_seen, repeated;
 };
 
+static size_t count_lines(const char *from, const char *to)
+{
+	size_t count = 0;
+
+	while ((from = memchr(from, '\n', (size_t)(to - from)))) {
+		from++;
+		count++;
+	}
+	return count;
+}
+
+/* In front of what is wrong at that place. Always false. */
+static bool add_place(const struct reader *reader, const char *at)
+{
+	return error_prefix(reader->error, "%s:%zu: ", reader->input->name,
+		reader->line + count_lines(reader->window.data, at));
+}
+
+/* What is wrong where the reader is. Always false. */
+static bool fail(const struct reader *reader, const char *problem)
+{
+	error_set(reader->error, ERROR_DATA, "%s", problem);
+	return add_place(reader, reader->scan.at);
+}
+
+/* The same for what the scanner found. */
+static bool fail_json(const struct reader *reader)
+{
+	const struct scan *scan = &reader->scan;
+	unsigned byte = scan->at < scan->end ? (unsigned char)*scan->at : 0;
+
+	if (!scan->wanted)
+		return fail(reader, scan->problem);
+	if (scan->at == scan->end)
+		error_set(reader->error, ERROR_DATA, "the file ends where %s should be",
+			scan->wanted);
+	else if (byte > ' ' && byte < 127)
+		error_set(reader->error, ERROR_DATA, "'%c' where %s should be", (char)byte,
+			scan->wanted);
+	else
+		error_set(reader->error, ERROR_DATA, "byte 0x%02x where %s should be", byte,
+			scan->wanted);
+	return add_place(reader, scan->at);
+}
+
+/* Drops what was read, and reads as much of the file as is left over, at least a block. */
+static bool fill(struct reader *reader)
+{
+	struct buf *window = &reader->window;
+	size_t done = window->length ? (size_t)(reader->scan.at - window->data) : 0, got;
+	size_t left = window->length - done, wanted = left > BLOCK ? left : BLOCK;
+
+	if (left > RESULT_MAX)
+		return fail(reader, "a result of more than 64 MB");
+	if (window->length)
+		reader->line += count_lines(window->data, window->data + done);
+	buf_reserve(window, wanted);
+	memmove(window->data, window->data + done, left);
+	if (!input_read(reader->input, window->data + left, wanted, &got, reader->error))
+		return false;
+	window->length = left + got;
+	reader->whole = got < wanted;
+	reader->scan.at = window->data;
+	reader->scan.end = window->data + window->length;
+	return true;
+}
+
+/* Up to what is no blank, or the end of the file. */
+static bool skip_blanks(struct reader *reader)
+{
+	for (;;) {
+		scan_space(&reader->scan);
+		if (reader->scan.at < reader->scan.end || reader->whole)
+			return true;
+		if (!fill(reader))
+			return false;
+	}
+}
+
+/* The text that is next, decoded, or the number as it is written. */
+static bool read_word(struct reader *reader, const char **text, size_t *length)
+{
+	struct scan *scan = &reader->scan;
+
+	if (!scan_sees_number(scan)) {
+		bool good = scan_text(scan);
+		*text = scan->text.data;
+		*length = scan->text.length;
+		return good;
+	}
+	*text = scan->at;
+	bool good = scan_value(scan);
+	*length = (size_t)(scan->at - *text);
+	return good;
+}
+
+static bool sees_word(const struct reader *reader)
+{
+	return scan_sees(&reader->scan, '"') || scan_sees_number(&reader->scan);
+}
+
+static bool is_key(const struct reader *reader, const char *key)
+{
+	return strcmp(reader->scan.text.data, key) == 0;
+}
+
+static bool read_time(struct reader *reader)
+{
+	static const char problem[] =
+		"\"timestamp\" is not a date (epoch seconds or milliseconds, or ISO 8601)";
+	const char *text;
+	size_t length;
+
+	if (!sees_word(reader))
+		return scan_fail(&reader->scan, problem);
+	if (!read_word(reader, &text, &length))
+		return false;
+	if (!when_parse_stamp(text, length, &reader->result.time))
+		return scan_fail(&reader->scan, problem);
+	reader->result.timed = true;
+	return true;
+}
+
+static bool read_value(struct reader *reader, double *number)
+{
+	static const char problem[] = "the \"value\" of a metric is not a number";
+	struct scan *scan = &reader->scan;
+	const char *text;
+	size_t length;
+
+	if (scan_number(scan, number))
+		return true;
+	*number = (double)NAN;
+	if (scan_word(scan, "null"))
+		return true;
+	if (!sees_word(reader))
+		return scan_fail(scan, problem);
+	if (!read_word(reader, &text, &length))
+		return false;
+	return number_missing(text, length) || number_parse(text, length, number) ||
+	       scan_fail(scan, problem);
+}
+
+static void add_value(struct json_result *result, size_t column, double number)
+{
+	result->values = memory_grow(result->values, &result->value_capacity,
+		result->value_count + 1, sizeof *result->values);
+	result->values[result->value_count++] = (struct json_value){column, number};
+}
+
+static bool read_name(struct reader *reader, size_t *column)
+{
+	static const char problem[] = "the \"name\" of a metric is not a text";
+	struct scan *scan = &reader->scan;
+
+	if (!scan_sees(scan, '"'))
+		return scan_fail(scan, problem);
+	if (!scan_text(scan))
+		return false;
+	if (scan->text.length == 0)
+		return scan_fail(scan, problem);
+	return found_column(&reader->found, scan->text.data, scan->text.length, 1, column,
+		       reader->error) ||
+	       add_place(reader, scan->at);
+}
+
+/* {"name": "p99", "value": 12.5}; whatever else is in it is passed over. */
+static bool read_metric(struct reader *reader)
+{
+	struct scan *scan = &reader->scan;
+	size_t column = 0;
+	bool named = false, valued = false;
+	double number = (double)NAN;
+
+	if (!scan_open(scan, '{'))
+		return scan_fail(scan, "a metric must be an object with \"name\" and \"value\"");
+	while (scan_key(scan)) {
+		bool is_name = is_key(reader, "name"), is_value = is_key(reader, "value");
+
+		named |= is_name;
+		valued |= is_value;
+		if (is_name        ? !read_name(reader, &column)
+			: is_value ? !read_value(reader, &number)
+				   : !scan_value(scan))
+			return false;
+	}
+	if (scan->problem)
+		return false;
+	if (!named || !valued)
+		return scan_fail(
+			scan, named ? "a metric without \"value\"" : "a metric without \"name\"");
+	if (column != NAME_INDEX_NONE)
+		add_value(&reader->result, column, number);
+	return true;
+}
+
+static bool read_metrics(struct reader *reader)
+{
+	if (!scan_open(&reader->scan, '['))
+		return scan_fail(&reader->scan, "\"metrics\" must be a list");
+	while (scan_item(&reader->scan))
+		if (!read_metric(reader))
+			return false;
+	return !reader->scan.problem;
+}
+
+/* Whether the name is another attribute's. */
+static bool is_said(const struct reader *reader, const char *name)
+{
+	for (size_t i = 0; i < reader->said.count; i++)
+		if (strcmp(reader->said.items[i].value, name) == 0)
+			return true;
+	return false;
+}
+
+/* The column of the attribute, NAME_INDEX_NONE if it is not wanted. */
+static bool attribute_column(struct reader *reader, const struct buf *name, size_t *column)
+{
+	const char *text = name->data;
+	size_t known = reader->attributes.count, index;
+
+	for (size_t i = 0; i < reader->said.count; i++)
+		if (strcmp(reader->said.items[i].key, text) == 0) {
+			text = reader->said.items[i].value;
+			*column = name_index_find(&reader->attributes, text, strlen(text));
+			return true;
+		}
+	*column = NAME_INDEX_NONE;
+	if (!reader->all || is_said(reader, text))
+		return true;
+	*column = name_index_add(&reader->attributes, text, name->length);
+	return reader->attributes.count == known ||
+	       rows_add_text(&reader->rows, &index, reader->error);
+}
+
+static void add_attribute(struct json_result *result, size_t column, const char *text)
+{
+	result->attributes = memory_grow(result->attributes, &result->attribute_capacity,
+		result->attribute_count + 1, sizeof *result->attributes);
+	result->attributes[result->attribute_count++] = (struct json_attribute){column, text};
+}
+
+/* Texts, numbers and true or false are kept as text; null is no value, lists and objects are passed
+ * over. */
+static bool read_attribute(struct reader *reader, size_t column, bool is_branch)
+{
+	struct scan *scan = &reader->scan;
+	const char *text = NULL;
+	size_t length;
+
+	if (sees_word(reader)) {
+		if (!read_word(reader, &text, &length))
+			return false;
+		text = rows_text(&reader->rows, reader->query->arena, text, length);
+	} else if (scan_word(scan, "true")) {
+		text = "true";
+	} else if (scan_word(scan, "false")) {
+		text = "false";
+	} else if (!scan_value(scan)) {
+		return false;
+	}
+	if (is_branch)
+		reader->result.branch = text;
+	if (text && column != NAME_INDEX_NONE)
+		add_attribute(&reader->result, column, text);
+	return true;
+}
+
+static bool read_attributes(struct reader *reader)
+{
+	struct scan *scan = &reader->scan;
+
+	if (!scan_open(scan, '{'))
+		return scan_fail(scan, "\"attributes\" must be an object");
+	while (scan_key(scan)) {
+		bool is_branch = is_key(reader, "branch");
+		size_t column;
+
+		if (!attribute_column(reader, &scan->text, &column) ||
+			!read_attribute(reader, column, is_branch))
+			return false;
+	}
+	return !scan->problem;
+}
+
+static bool read_member(struct reader *reader)
+{
+	if (is_key(reader, "timestamp"))
+		return read_time(reader);
+	if (is_key(reader, "metrics"))
+		return read_metrics(reader);
+	if (is_key(reader, "attributes"))
+		return read_attributes(reader);
+	return scan_value(&reader->scan);
+}
+
+static bool read_result(struct reader *reader)
+{
+	struct json_result *result = &reader->result;
+	struct scan *scan = &reader->scan;
+
+	result->from = scan->at;
+	result->timed = false;
+	result->branch = NULL;
+	result->value_count = result->attribute_count = 0;
+	if (!scan_open(scan, '{'))
+		return scan_fail(scan,
+			"a result must be an object with \"timestamp\", \"metrics\" and "
+			"\"attributes\"");
+	while (scan_key(scan))
+		if (!read_member(reader))
+			return false;
+	if (scan->problem || result->timed)
+		return !scan->problem;
+	scan->at = result->from;
+	return scan_fail(scan, "a result without \"timestamp\"");
+}
+
+/* A result or the end of the list, or false with what is wrong, which may be that the window ends.
+ */
+static bool read_item(struct reader *reader, bool *more)
+{
+	*more = scan_item(&reader->scan);
+	return *more ? read_result(reader) : !reader->scan.problem;
+}
+
+/* Reads the next result, or to the end of the list: then *more is false. */
+static bool next_result(struct reader *reader, bool *more)
+{
+	struct scan *scan = &reader->scan;
+
+	for (;;) {
+		size_t start = (size_t)(scan->at - reader->window.data);
+		bool first = scan->first;
+
+		if (read_item(reader, more))
+			return true;
+		if (!scan->problem)
+			return false;
+		if (reader->whole || scan->end - scan->at > CUT_MAX)
+			return fail_json(reader);
+		scan->at = reader->window.data + start;
+		scan->problem = scan->wanted = NULL;
+		scan->first = first;
+		scan->depth = 1;
+		if (!fill(reader))
+			return false;
+	}
+}
+
+static bool start(struct reader *reader)
+{
+	struct scan *scan = &reader->scan;
+	size_t index;
+
+	reader->attributes.dict.arena = reader->query->arena;
+	for (size_t i = 0; i < reader->said.count; i++) {
+		const char *name = reader->said.items[i].value;
+
+		name_index_add(&reader->attributes, name, strlen(name));
+		if (!rows_add_text(&reader->rows, &index, reader->error))
+			return false;
+	}
+	if (!found_start(&reader->found, reader->query, &reader->rows, reader->error) ||
+		!fill(reader))
+		return false;
+	if (reader->window.length >= 3 && memcmp(scan->at, "\xEF\xBB\xBF", 3) == 0)
+		scan->at += 3;
+	if (!skip_blanks(reader))
+		return false;
+	if (scan->at == scan->end)
+		return error_set(
+			reader->error, ERROR_DATA, "%s: the file is empty", reader->input->name);
+	return scan_open(scan, '[') || fail(reader, "the file must be a list");
+}
+
 static bool is_wanted(struct reader *reader)
 {
-	const char *branch = reader->results.result.branch;
+	const char *branch = reader->result.branch;
 
 	if (branch)
-		branches_add(
-			&reader->branches, reader->results.query->arena, branch, strlen(branch));
+		branches_add(&reader->branches, reader->query->arena, branch, strlen(branch));
 	if (!reader->wanted)
 		return true;
 	if (!branch || strcmp(branch, reader->wanted) != 0)
@@ -68,23 +494,21 @@ static bool is_wanted(struct reader *reader)
 
 static bool store(struct reader *reader)
 {
-	const struct json_result *result = &reader->results.result;
-	const struct query *query = reader->results.query;
-	struct rows *rows = &reader->results.rows;
-	struct error *error = reader->results.error;
+	const struct json_result *result = &reader->result;
+	const struct query *query = reader->query;
+	struct rows *rows = &reader->rows;
 
 	reader->results_seen++;
 	if (!is_wanted(reader) || result->time < query->since || result->time >= query->until)
 		return true;
-	if (!rows_append(rows, result->time, error))
-		return error_prefix(
-			error, "%s:%zu: ", reader->results.json->input->name, result->line);
+	if (!rows_append(rows, result->time, reader->error))
+		return add_place(reader, result->from);
 	for (size_t i = 0; i < result->value_count; i++) {
 		const struct json_value *value = &result->values[i];
 		double *at = &rows->numbers[value->column][rows->n - 1];
 
 		reader->repeated |= !isnan(*at);
-		*at = value->number * reader->results.found.metrics[value->column]->scale;
+		*at = value->number * reader->found.metrics[value->column]->scale;
 	}
 	for (size_t i = 0; i < result->attribute_count; i++)
 		rows->texts[result->attributes[i].column][rows->n - 1] = result->attributes[i].text;
@@ -95,19 +519,19 @@ static bool read_all(struct reader *reader)
 {
 	bool more;
 
-	if (!json_results_start(&reader->results))
+	if (!start(reader))
 		return false;
 	do {
-		if (!json_results_next(&reader->results, &more) || (more && !store(reader)))
+		if (!next_result(reader, &more) || (more && !store(reader)))
 			return false;
 	} while (more);
-	return true;
+	return skip_blanks(reader) && (scan_end(&reader->scan) || fail_json(reader));
 }
 
 static bool check_branches(struct reader *reader, const char *name)
 {
-	struct query *query = reader->results.query;
-	struct error *error = reader->results.error;
+	struct query *query = reader->query;
+	struct error *error = reader->error;
 
 	if (!reader->wanted && reader->branches.count > 1)
 		query_notice(query,
@@ -129,15 +553,17 @@ bool json_parse(struct query *query, struct input *input, struct error *error)
 {
 	const struct json_options *options = query->options;
 	struct reader reader = {
-		.results = {.query = query,
-			.json = json_reader_new(input),
-			.error = error,
-			.said = attribute_names(query->arena, options->commit_column,
-				options->version_column, options->attributes),
-			.all = options->attributes.count == 0},
+		.query = query,
+		.error = error,
+		.input = input,
+		.scan.words = true,
+		.line = 1,
+		.said = attribute_names(query->arena, options->commit_column,
+			options->version_column, options->attributes),
+		.all = options->attributes.count == 0,
 		.wanted = query->branch ? query->branch : options->base_branch,
 	};
-	const struct name_index *attributes = &reader.results.attributes;
+	const struct name_index *attributes = &reader.attributes;
 	bool good = read_all(&reader) && check_branches(&reader, input->name);
 
 	if (good) {
@@ -150,9 +576,13 @@ bool json_parse(struct query *query, struct input *input, struct error *error)
 		const char **names = arena_array(query->arena, attributes->count, sizeof *names);
 		for (size_t i = 0; i < attributes->count; i++)
 			names[i] = attributes->items[i];
-		found_finish(&reader.results.found, input->name, names);
+		found_finish(&reader.found, input->name, names);
 	}
-	json_results_free(&reader.results);
+	buf_free(&reader.window);
+	buf_free(&reader.scan.text);
+	rows_free(&reader.rows);
+	free(reader.result.values);
+	free(reader.result.attributes);
 	return good;
 }
 

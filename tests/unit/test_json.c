@@ -1,104 +1,15 @@
 /*
- * The JSON source: the streaming reader, and what it makes of results.
+ * The JSON source: what it makes of results, and of what is none.
  */
 #include "unit.h"
 #include <stdio.h>
 
 #include "agent/core/buf.h"
-#include "sources/files/jsonread.h"
 #include "tests/unit/filequery.h"
 
 static int setup(void **state)
 {
 	return filequery_setup(state, &json_source, json_parse);
-}
-
-/* The tokens of a text: { } [ ] and K S N with their text, t f n, end or the error. */
-static char *tokens_of(const char *text, size_t length)
-{
-	static const char *const names[] = {
-		[TOKEN_OBJECT] = "{", "}", "[", "]", "K", "S", "N", "t", "f", "n"};
-	struct input input = input_bytes("x", text, length);
-	struct json_reader *reader = json_reader_new(&input);
-	struct buf out = {0};
-	struct error error;
-	enum token token;
-
-	while ((token = json_next(reader, &error)) != TOKEN_END && token != TOKEN_FAILED) {
-		buf_text(&out, names[token]);
-		if (token == TOKEN_KEY || token == TOKEN_STRING || token == TOKEN_NUMBER)
-			buf_printf(&out, "(%s)", reader->text.data ? reader->text.data : "");
-	}
-	if (token == TOKEN_FAILED)
-		buf_printf(&out, " %s", error.text);
-	json_reader_free(reader);
-	return buf_steal(&out);
-}
-
-static void check_tokens(const char *text, const char *expected)
-{
-	char *tokens = tokens_of(text, strlen(text));
-
-	assert_string_equal(tokens, expected);
-	free(tokens);
-}
-
-static void tokens(void **state)
-{
-	(void)state;
-	check_tokens("[]", "[]");
-	check_tokens("\xEF\xBB\xBF {} ", "{}");
-	check_tokens("{\"a\" : [1, -0.5e+3,\ttrue,false,null , \"x\" ] , \"b\":{}}",
-		"{K(a)[N(1)N(-0.5e+3)tfnS(x)]K(b){}}");
-	check_tokens("[NaN, Infinity, -Infinity]", "[N(NaN)N(Infinity)N(-Infinity)]");
-	check_tokens("\"\\u0041\\u00e9\\u20ac\\ud83d\\ude00\\n\\\"\\\\\\/\"",
-		"S(A\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80\n\"\\/)");
-	check_tokens("1E400", "N(1e400)");
-}
-
-static void bad_tokens(void **state)
-{
-	(void)state;
-	check_tokens("", " x: the file is empty");
-	check_tokens(" \n ", " x: the file is empty");
-	check_tokens("[1,]", "[N(1) x:1: ']' where a value should be");
-	check_tokens("[1\n2]", "[N(1) x:2: '2' where a comma or ] should be");
-	check_tokens("{1:2}", "{ x:1: '1' where a key in quotes should be");
-	check_tokens("{\"a\" 1}", "{ x:1: '1' where a colon should be");
-	check_tokens("{\"a\":1,}", "{K(a)N(1) x:1: '}' where a key in quotes should be");
-	check_tokens("[1] 2", "[N(1)] x:1: '2' where the end of the file should be");
-	check_tokens("[1", "[N(1) x:1: the file ends where a comma or ] should be");
-	check_tokens("[}", "[ x:1: '}' where a value should be");
-	check_tokens("[01]", "[N(0) x:1: '1' where a comma or ] should be");
-	check_tokens("[1.]", "[ x:1: ']' where a digit should be");
-	check_tokens("[+1]", "[ x:1: '+' where a value should be");
-	check_tokens("[1e]", "[ x:1: ']' where a digit should be");
-	check_tokens("[-]", "[ x:1: ']' where a digit should be");
-	check_tokens("[nul]", "[ x:1: ']' where null should be");
-	check_tokens("[\"a\n\"]", "[ x:1: byte 0x0a where the rest of a string should be");
-	check_tokens("[\"\\x\"]", "[ x:1: 'x' where an escape should be");
-	check_tokens("[\"\\u00g0\"]", "[ x:1: 'g' where a hexadecimal digit should be");
-	check_tokens("[\"\\u0000\"]", "[ x:1: a NUL character in a string");
-	check_tokens("[\"\\ud83d\"]", "[ x:1: half a surrogate pair in a string");
-	check_tokens("[\"\\ude00\"]", "[ x:1: half a surrogate pair in a string");
-	check_tokens("[\"\xC0\x80\"]", "[ x:1: a string is not valid UTF-8");
-	check_tokens("[\"abc", "[ x:1: the file ends where the rest of a string should be");
-}
-
-static void deep(void **state)
-{
-	char text[2 * JSONREAD_DEPTH + 4];
-
-	(void)state;
-	memset(text, '[', JSONREAD_DEPTH);
-	memset(text + JSONREAD_DEPTH, ']', JSONREAD_DEPTH);
-	char *tokens = tokens_of(text, 2 * JSONREAD_DEPTH);
-	assert_int_equal(strlen(tokens), 2 * JSONREAD_DEPTH);
-	free(tokens);
-	memset(text, '[', JSONREAD_DEPTH + 1);
-	tokens = tokens_of(text, JSONREAD_DEPTH + 1);
-	assert_non_null(strstr(tokens, "x:1: nested more than 512 deep"));
-	free(tokens);
 }
 
 static void reads_results(void **state)
@@ -224,9 +135,74 @@ static void refusals(void **state)
 		"data:1: the \"name\" of a metric is not a text");
 	refuse(f, "[{\"metrics\": [{\"name\": \"a\", \"value\": \"fast\"}]}]",
 		"data:1: the \"value\" of a metric is not a number");
-	refuse(f, "[{\"timestamp\": 1}]]", "data:1: ']' where the end of the file should be");
+	refuse(f, "[{\"timestamp\": 1}]]", "data:1: ']' where the end should be");
 	accept(f, "[]", "");
 	assert_true(filequery_noticed(f, "data: no results"));
+}
+
+static void broken_text(void **state)
+{
+	static const char no_object[] = "data:1: a result must be an object with \"timestamp\", "
+					"\"metrics\" and \"attributes\"";
+	const struct {
+		const char *text, *problem;
+	} cases[] = {
+		{" \n ", "data: the file is empty"},
+		{"[1,]", no_object},
+		{"[{\"timestamp\": 1},]", no_object},
+		{"[{\"timestamp\": 1}\n{", "data:2: '{' where a comma or ] should be"},
+		{"[{1:2}]", "data:1: '1' where a key in quotes should be"},
+		{"[{\"a\" 1}]", "data:1: '1' where a colon should be"},
+		{"[{\"a\":1,}]", "data:1: '}' where a key in quotes should be"},
+		{"[{\"a\":[1", "data:1: the file ends where a comma or ] should be"},
+		{"[{\"a\":[01]}]", "data:1: '0' where a value should be"},
+		{"[{\"a\":[}]", "data:1: '}' where a value should be"},
+		{"[{\"a\":+1}]", "data:1: '+' where a value should be"},
+		{"[{\"a\":nul}]", "data:1: 'n' where a value should be"},
+		{"[{\"a\":\"b\n\"}]", "data:1: byte 0x0a where the rest of a text should be"},
+		{"[{\"a\":\"\\x\"}]", "data:1: '\\' where an escape of JSON should be"},
+		{"[{\"a\":\"\\u00g0\"}]", "data:1: '0' where an escape of JSON should be"},
+		{"[{\"a\":\"\\u0000\"}]", "data:1: '0' where an escape of JSON should be"},
+		{"[{\"a\":\"\\ud83d\"}]", "data:1: 'd' where an escape of JSON should be"},
+		{"[{\"a\":\"\xC0\x80\"}]", "data:1: byte 0xc0 where valid UTF-8 should be"},
+		{"[{\"a\":\"bc", "data:1: the file ends where the rest of a text should be"},
+	};
+	struct filequery *f = *state;
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+		refuse(f, cases[i].text, cases[i].problem);
+	struct buf deep = {0};
+	buf_text(&deep, "[{\"a\":");
+	for (int i = 0; i < 10000; i++)
+		buf_char(&deep, '[');
+	refuse(f, deep.data, "data:1: it is nested more than 2048 deep");
+	buf_free(&deep);
+}
+
+/* The source reads 64 kB at a time: each place of the text is once the end of that, so that all
+ * that can be cut is cut. */
+static void any_window(void **state)
+{
+	static const char text[] =
+		"[{\"timestamp\": 1600000000.5, \"metrics\": [{\"name\": \"m\\ud83d\\ude00\", "
+		"\"value\": -1234.5e+2}, {\"name\": \"n\", \"value\": null}, {\"name\": \"i\", "
+		"\"value\": -Infinity}], \"attributes\": {\"commit\": \"\xC3\xA9\", \"b\": "
+		"true}},\n{\"timestamp\": 1600000001, \"x\": [false, {\"y\": []}, "
+		"123456789012345678.25]} ]\n";
+	struct filequery *f = *state;
+	struct buf padded = {0};
+
+	for (size_t cut = 1; cut < sizeof text; cut++) {
+		buf_clear(&padded);
+		for (size_t i = cut; i < 64 << 10; i++)
+			buf_char(&padded, ' ');
+		buf_text(&padded, text);
+		accept(f, padded.data, "1600000000500:-123450,nan,-inf 1600000001000:nan,nan,nan");
+		const struct series *series = f->query.data.series;
+		assert_string_equal(series[0].identity, "m\xF0\x9F\x98\x80");
+		assert_string_equal(axis_column(series->axis, "commit")->values[0], "\xC3\xA9");
+	}
+	buf_free(&padded);
 }
 
 static void repeated_metrics(void **state)
@@ -287,9 +263,8 @@ static void real_file(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(tokens),
-		cmocka_unit_test(bad_tokens),
-		cmocka_unit_test(deep),
+		cmocka_unit_test_setup_teardown(broken_text, setup, filequery_teardown),
+		cmocka_unit_test_setup_teardown(any_window, setup, filequery_teardown),
 		cmocka_unit_test_setup_teardown(reads_results, setup, filequery_teardown),
 		cmocka_unit_test_setup_teardown(configured_metrics, setup, filequery_teardown),
 		cmocka_unit_test_setup_teardown(
