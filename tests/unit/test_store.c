@@ -275,6 +275,10 @@ static void test_a_message_is_queued_once(void **state)
 	assert_int_equal(count_rows(fixture, "announced"), 3);
 }
 
+#define AGAIN                                                                                      \
+	"INSERT INTO deliveries SELECT 9, key, receiver, destination, payload, 1, receipt,"        \
+	" problem, attempts, created, updated, thread, NULL, NULL FROM deliveries"
+
 /* Nothing is written that the tables do not stand for. */
 static void test_what_the_tables_refuse(void **state)
 {
@@ -282,9 +286,7 @@ static void test_what_the_tables_refuse(void **state)
 		"UPDATE changes SET news = -1", "UPDATE changes SET spacing = -1",
 		"UPDATE deliveries SET state = 0", "INSERT INTO announced VALUES (9, 1)",
 		"DELETE FROM changes", "DELETE FROM deliveries",
-		"UPDATE changes SET environment_event = 1", "UPDATE history SET event = 8",
-		"INSERT INTO deliveries SELECT 9, key, receiver, destination, payload, 1, receipt,"
-		" problem, attempts, created, updated, thread, NULL, NULL FROM deliveries"};
+		"UPDATE changes SET environment_event = 1", "UPDATE history SET event = 8", AGAIN};
 	struct fixture *fixture = *state;
 	sqlite3 *database;
 
