@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "agent/core/hash.h"
+#include "agent/core/label.h"
 #include "conf/load.h"
 
 /* What every test may say, whatever its source. */
@@ -199,6 +200,42 @@ static void keep_unsupported(struct loader *loader, const struct yaml_node *map,
 			loader->arena, "this version cannot read tests of type \"%s\"", kind->name);
 }
 
+/* Whether points of the test can have the attribute. Those of tables have what is listed, of JSON
+ * files all that is there, of servers labels. */
+static bool may_have_attribute(const struct test *test, const char *name)
+{
+	const struct field *field = NULL;
+	const struct strings *listed;
+
+	if (test->source && field_find(test->source->fields, "time_column"))
+		field = field_find(test->source->fields, "attributes");
+	if (!field || !test->options)
+		return true;
+	listed = (const void *)((const char *)test->options + field->offset);
+	for (size_t i = 0; i < listed->count; i++)
+		if (strcmp(listed->items[i], name) == 0)
+			return true;
+	return false;
+}
+
+/* One that is everybody's, the agent's, may be of other tests. A part of a path, path[2], is of the
+ * series' name. */
+static void check_environment(struct loader *loader, const struct yaml_node *map,
+	const struct error_context *subject, const struct test *test)
+{
+	struct error error;
+
+	if (!yaml_get(map, "environment") || !test->environment ||
+		!label_is_name(test->environment, strlen(test->environment)) ||
+		strchr(test->environment, '[') || may_have_attribute(test, test->environment))
+		return;
+	error_set(&error, ERROR_DATA,
+		"environment: \"%.80s\" is not among the test's attributes, so nothing says where "
+		"its points were measured; add it to attributes",
+		test->environment);
+	loader_complain(loader, map, subject, &error);
+}
+
 /* The file that the test reads, if it is to be watched. */
 static void read_watch(struct loader *loader, const struct yaml_node *map,
 	const struct error_context *subject, struct test *test)
@@ -324,6 +361,8 @@ static void read_test(struct loader *loader, const struct yaml_node *map,
 	loader_check_links(loader, map, &subject, &common.links);
 	loader_check_environment(loader, map, &subject, common.environment);
 	test->environment = common.environment && *common.environment ? common.environment : NULL;
+	if (whole)
+		check_environment(loader, map, &subject, test);
 	rename_note(loader, map, &subject, common.was);
 	struct unset unset = {0};
 	test->detection = detection_read(

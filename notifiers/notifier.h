@@ -106,6 +106,7 @@ struct environment_event {
 	size_t told;                         /* `hit` when it was told last; 0: it was not */
 	bool followed;                       /* the same was seen in another environment, later */
 	int64_t created;                     /* ms, wall clock */
+	size_t standing; /* its changes in the store that are not over, when it was read */
 };
 
 /* Something other than a change that people should know, as that a server is down. */
@@ -113,7 +114,8 @@ struct notice {
 	const char *subject; /* whom or what it is about: "prometheus", a test's name */
 	const char *text;    /* one sentence */
 	int64_t time;        /* ms, since when */
-	bool recovered;      /* it is well again */
+	int64_t ended;       /* ms, until when; 0: it goes on, or is of that moment */
+	bool recovered;      /* it has recovered */
 };
 
 enum message_kind {

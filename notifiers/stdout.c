@@ -129,7 +129,7 @@ static void render_crowd(const struct announcement *item, const char *color, str
 	text_crowd(out, item, &text_plain);
 	buf_text(out, color);
 	if (announcement_extras(item)->folded)
-		text_size(out, &item->change);
+		text_spread(out, &item->change);
 	else
 		text_percent(out, &item->change);
 	text_basis(out, item);
@@ -220,18 +220,19 @@ static void render_head(const struct message *message, struct buf *out)
 	text_what(out, message, &text_plain);
 	buf_printf(out, " since %s" PLAIN "\n", when_format(message_since(message), when));
 	if (message->more_of)
-		buf_printf(out, "more of the change points of %s\n",
+		buf_printf(out, "more change points of %s\n",
 			when_format(message->more_of->time, when));
 }
 
-/* "prometheus  2021-07-02 00:00:00 +0000", under it what is wrong. */
+/* "prometheus  2021-07-02 00:00:00 +0000", when it began or ended, under it what is wrong. */
 static void render_notice(const struct notice *notice, struct buf *out)
 {
 	char when[WHEN_TEXT];
 
 	buf_text(out, notice->recovered ? BOLD GREEN : BOLD RED);
 	text_clean(out, notice->subject, NAME_MAX_CHARS);
-	buf_printf(out, PLAIN "  %s\n    ", when_format(notice->time, when));
+	buf_printf(out, PLAIN "  %s\n    ",
+		when_format(notice->ended ? notice->ended : notice->time, when));
 	text_clean(out, notice->text, TEXT_MAX_CHARS);
 	buf_text(out, "\n\n");
 }
@@ -251,7 +252,7 @@ static void render_end(const struct announcement *item, struct buf *out)
 	text_recovery(out, item);
 	buf_text(out, PLAIN "  (");
 	if (announcement_extras(item)->folded) {
-		text_size(out, &item->change);
+		text_spread(out, &item->change);
 		text_crowd_shared(out, item, &text_plain);
 		buf_text(out, ")\n");
 		return;

@@ -141,12 +141,11 @@ void text_elsewhere(struct buf *out, const struct environment_event *event)
 			event->elsewhere_changed, event->elsewhere);
 }
 
-void text_followed(struct buf *out, const struct environment_event *event, const char *value)
+void text_followed(struct buf *out, const char *values)
 {
 	buf_text(out, "the same tests have changed on ");
-	text_clean(out, value, ENVIRONMENT_CHARS);
-	buf_text(out, ", too: a rollout rather than the environment ");
-	text_clean(out, event->value, ENVIRONMENT_CHARS);
+	text_clean(out, values, OTHER_CHARS);
+	buf_text(out, ", too: a rollout rather than the environment");
 }
 
 void environment_put_json(struct buf *out, const struct environment_event *event)
@@ -222,11 +221,6 @@ static void put_size(struct buf *out, const struct change *change, bool fine)
 	buf_char(out, '%');
 }
 
-void text_percent(struct buf *out, const struct change *change)
-{
-	put_size(out, change, fabs(change->size) < 10);
-}
-
 /* Whether the size lies in its interval as both are shown: 10.4 without its digit is not in [10.1,
  * 10.7]. */
 static bool holds_rounded(const struct change *change)
@@ -237,21 +231,54 @@ static bool holds_rounded(const struct change *change)
 }
 
 /* An interval that is as good as a point says no more than the size. */
-void text_size(struct buf *out, const struct change *change)
+static bool has_interval(const struct change *change)
 {
 	double width = change->size_high - change->size_low;
-	bool fine = fabs(change->size) < 10 || width < 2;
 
-	if (!isfinite(change->size) || !isfinite(width) || width < 0.05) {
-		text_percent(out, change);
+	return isfinite(change->size) && isfinite(width) && width >= 0.05;
+}
+
+/* Of 10% and more, as they are shown, only those that are known so well. */
+static bool is_fine(const struct change *change)
+{
+	return fabs(change->size) < 9.95 ||
+	       (has_interval(change) && change->size_high - change->size_low < 2 &&
+		       !holds_rounded(change));
+}
+
+void text_percent(struct buf *out, const struct change *change)
+{
+	put_size(out, change, is_fine(change));
+}
+
+void text_size(struct buf *out, const struct change *change)
+{
+	bool fine = fabs(change->size) < 9.95 || change->size_high - change->size_low < 2;
+
+	text_percent(out, change);
+	if (!has_interval(change))
 		return;
-	}
-	put_size(out, change, fabs(change->size) < 10 || (fine && !holds_rounded(change)));
 	buf_text(out, " [");
 	put_percent(out, change->size_low, fine, false);
 	buf_text(out, ", ");
 	put_percent(out, change->size_high, fine, false);
 	buf_char(out, ']');
+}
+
+void text_spread(struct buf *out, const struct change *change)
+{
+	bool fine = fabs(change->size) < 9.95;
+	struct buf low = {0}, high = {0};
+
+	text_percent(out, change);
+	if (!has_interval(change))
+		return;
+	put_percent(&low, change->size_low, fine, true);
+	put_percent(&high, change->size_high, fine, true);
+	if (strcmp(low.data, high.data) != 0)
+		buf_printf(out, ", from %s%% to %s%%", low.data, high.data);
+	buf_free(&low);
+	buf_free(&high);
 }
 
 void text_levels(struct buf *out, const struct change *change, const char *arrow)
@@ -327,6 +354,19 @@ static int compare_times(const void *a, const void *b)
 	return (*left > *right) - (*left < *right);
 }
 
+/* With the last of them, all are back: also those whose changes were never told. */
+static void put_back(struct buf *out, const struct message *message)
+{
+	const struct environment_event *event = message->environment;
+
+	if (event->hit <= message->count)
+		buf_printf(out, ": %zu series back after ", message->count);
+	else if (event->standing == 0)
+		buf_printf(out, ": all %zu series back after ", event->hit);
+	else
+		buf_printf(out, ": %zu of %zu series back after ", message->count, event->hit);
+}
+
 void text_environment_back(struct buf *out, const struct message *message)
 {
 	int64_t *ends = memory_new(message->count, sizeof *ends);
@@ -335,7 +375,7 @@ void text_environment_back(struct buf *out, const struct message *message)
 		ends[i] = message->items[i].over.time;
 	qsort(ends, message->count, sizeof *ends, compare_times);
 	text_clean(out, message->environment->value, ENVIRONMENT_CHARS);
-	buf_printf(out, ": %zu series back after ", message->count);
+	put_back(out, message);
 	put_duration(out, ends[message->count / 2] - message->environment->time);
 	free(ends);
 }
@@ -350,7 +390,7 @@ void text_recoveries(struct buf *out, const struct message *message)
 	}
 
 	if (message->count > 1) {
-		buf_printf(out, "%zu changes are over", message->count);
+		buf_printf(out, "%zu changes have recovered", message->count);
 		return;
 	}
 	text_clean(out, item->metric, OTHER_CHARS);
@@ -368,6 +408,14 @@ static void plain_time(struct buf *out, int64_t time, bool day)
 }
 
 const struct text_style text_plain = {text_clean, plain_time};
+
+static void utc_time(struct buf *out, int64_t time, bool day)
+{
+	plain_time(out, time, day);
+	buf_text(out, day ? "" : " UTC");
+}
+
+const struct text_style text_utc = {text_clean, utc_time};
 
 void text_crowd(struct buf *out, const struct announcement *item, const struct text_style *style)
 {
@@ -391,6 +439,12 @@ void text_crowd_shared(
 	}
 }
 
+/* Times that read alike. */
+static bool same_minute(int64_t a, int64_t b)
+{
+	return a / 60000 == b / 60000;
+}
+
 void text_crowd_rest(struct buf *out, const struct announcement *item, size_t shown,
 	const struct text_style *style)
 {
@@ -403,7 +457,7 @@ void text_crowd_rest(struct buf *out, const struct announcement *item, size_t sh
 		to = time > to ? time : to;
 	}
 	buf_printf(out, "%zu more", item->members - shown);
-	if (from == to)
+	if (same_minute(from, to))
 		return;
 	buf_text(out, " between ");
 	style->time(out, from, false);
@@ -468,6 +522,11 @@ void text_place(struct buf *out, const struct announcement *item, const struct t
 {
 	if (item->change.kind == CHANGE_TREND || !is_wide(item))
 		return;
+	if (same_minute(item->place_from, item->place_to)) {
+		buf_text(out, "at ");
+		style->time(out, item->place_from, false);
+		return;
+	}
 	buf_text(out, "between ");
 	put_span(out, item, " and ", style);
 }
@@ -652,7 +711,7 @@ static void put_deployed(
 
 	buf_text(out, "deployed ");
 	style->time(out, first, false);
-	if (suspects->count > 1) {
+	if (suspects->count > 1 && !same_minute(first, last)) {
 		buf_text(out, " .. ");
 		style->time(out, last, false);
 	}
@@ -674,7 +733,7 @@ static void put_no_suspect(
 	if (last->after == INT64_MIN || last->time >= item->time) {
 		buf_text(out, " (");
 		style->name(out, deployment_name(last), ATTRIBUTE_CHARS);
-		buf_text(out, " all the time)");
+		buf_text(out, " throughout)");
 		return;
 	}
 	buf_text(out, "; last one ");

@@ -21,18 +21,21 @@ struct text_style {
 /* text_clean, and times in UTC: "2026-03-01 06:00". */
 extern const struct text_style text_plain;
 
+/* The same, for sentences that stand alone: "2021-07-02 00:00 UTC". */
+extern const struct text_style text_utc;
+
 /* "runner-7: 41 of 43 series +8.1%": what changed in the environment. */
 void text_environment(
 	struct buf *out, const struct environment_event *event, const struct text_style *style);
 
-/* "runner-7: 41 series back after 3 h" */
+/* "runner-7: 41 series back after 3 h", "38 of 41 series back ..." */
 void text_environment_back(struct buf *out, const struct message *message);
 
 /* "the same tests elsewhere unchanged: probably the environment" */
 void text_elsewhere(struct buf *out, const struct environment_event *event);
 
-/* "the same tests have changed in runner-8, too: ..." */
-void text_followed(struct buf *out, const struct environment_event *event, const char *value);
+/* "the same tests have changed on runner-8, runner-9, too: ..." */
+void text_followed(struct buf *out, const char *values);
 
 /* "environment": null, or what the event is in numbers. */
 void environment_put_json(struct buf *out, const struct environment_event *event);
@@ -62,6 +65,9 @@ void announcement_put_basis(struct buf *out, const struct announcement *item);
 /* The same with its 95% interval, where there is one: "+6.3% [5.1, 7.4]". */
 void text_size(struct buf *out, const struct change *change);
 
+/* Of many: the median, and between which sizes 95% of them are: "+8.1%, from +5.0% to +9.2%". */
+void text_spread(struct buf *out, const struct change *change);
+
 /* "100 --> 120" with that arrow; of a trend "trend from 100 to 200". */
 void text_levels(struct buf *out, const struct change *change, const char *arrow);
 
@@ -87,7 +93,7 @@ void text_command(struct buf *out, const struct announcement *item);
 /* "back to 100 ms after 3 h" of one that has recovered. */
 void text_recovery(struct buf *out, const struct announcement *item);
 
-/* "p99 of checkout is back to 100 ms after 3 h", "3 changes are over" */
+/* "p99 of checkout is back to 100 ms after 3 h", "3 changes have recovered" */
 void text_recoveries(struct buf *out, const struct message *message);
 
 /* "between 2026-03-01 06:00 and 2026-03-01 18:00": where a step can lie, if that is not one point;

@@ -201,6 +201,10 @@ static void render_notice(struct buf *out, const struct notice *notice)
 	text_member(out, "summary", notice->text);
 	text_member(out, "subject", notice->subject);
 	time_member(out, "since", notice->time);
+	if (notice->ended != 0)
+		time_member(out, "ended", notice->ended);
+	else
+		buf_text(out, ",\"ended\":null");
 	buf_printf(out, ",\"recovered\":%s", notice->recovered ? "true" : "false");
 }
 

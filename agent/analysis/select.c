@@ -248,23 +248,49 @@ static bool may_be_abbreviated(const struct select_mark *mark)
 	       strspn(mark->value, "0123456789abcdefABCDEF") == length;
 }
 
-/* Takes a commit into account that may be meant; true if it is the one, as it is written. */
-static bool weigh_commit(
-	const char *commit, const struct select_mark *mark, const char **one, const char **other)
+/* Of more than so many that may be meant not all are named. */
+enum { MARK_CANDIDATES = 5 };
+
+static bool ambiguous(const char *value, const char *test, const char *one,
+	const char *const *others, size_t count, struct error *error)
 {
+	struct buf names = {0};
+	size_t named = count < MARK_CANDIDATES ? count : MARK_CANDIDATES - 1;
+
+	buf_printf(&names, "\"%.80s\"", one);
+	for (size_t i = 0; i < named; i++)
+		buf_printf(&names, "%s\"%.80s\"", i + 1 < count ? ", " : " and ", others[i]);
+	error_set(error, ERROR_DATA,
+		"test \"%s\": commit \"%.80s\" is ambiguous: %s%s begin with it; give more digits",
+		test, value, names.data, named < count ? " and others" : "");
+	buf_free(&names);
+	return false;
+}
+
+/* Takes a commit into account that may be meant; true if it is the one, as it is written. */
+static bool weigh_commit(const char *commit, const struct select_mark *mark, const char **one,
+	const char *others[MARK_CANDIDATES], size_t *count)
+{
+	size_t at = 0;
+
 	if (!commit || strncasecmp(commit, mark->value, strlen(mark->value)) != 0)
 		return false;
 	if (!*one || strcmp(commit, mark->value) == 0)
 		*one = commit;
-	else if (strcmp(commit, *one) != 0)
-		*other = commit;
+	else if (strcmp(commit, *one) != 0) {
+		while (at < *count && strcmp(others[at], commit) != 0)
+			at++;
+		if (at == *count && at < MARK_CANDIDATES)
+			others[(*count)++] = commit;
+	}
 	return strcmp(commit, mark->value) == 0;
 }
 
 bool mark_resolve(const struct select_mark *mark, const char *test, const struct dataset *data,
 	struct select_mark *out, struct error *error)
 {
-	const char *one = NULL, *other = NULL;
+	const char *one = NULL, *others[MARK_CANDIDATES] = {NULL};
+	size_t count = 0;
 	const struct axis *seen = NULL;
 	*out = *mark;
 	if (!may_be_abbreviated(mark))
@@ -273,15 +299,12 @@ bool mark_resolve(const struct select_mark *mark, const char *test, const struct
 		const struct axis *axis = data->series[s].axis;
 		const struct column *column = axis_column(axis, mark->attribute);
 		for (size_t i = 0; column && axis != seen && i < axis->n; i++)
-			if (weigh_commit(column->values[i], mark, &one, &other))
+			if (weigh_commit(column->values[i], mark, &one, others, &count))
 				return true;
 		seen = axis;
 	}
-	if (other)
-		return error_set(error, ERROR_DATA,
-			"test \"%s\": commit \"%.80s\" is ambiguous: \"%.80s\" and \"%.80s\" begin "
-			"with it; give more digits",
-			test, mark->value, one, other);
+	if (count > 0)
+		return ambiguous(mark->value, test, one, others, count, error);
 	out->value = one ? one : mark->value;
 	return true;
 }

@@ -52,7 +52,7 @@ static const struct field run_fields[] = {
 		.type = FIELD_BOOL,
 		.offset = offsetof(struct run_options, insecure),
 		.help = "let agent.listen be an address that other machines can reach, though "
-			"nobody is asked who is there"},
+			"the API has no authentication"},
 	{0},
 };
 

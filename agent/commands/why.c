@@ -246,7 +246,9 @@ const struct command why_command = {
 		   "commit and what dropped each, whether and with which point the change is "
 		   "believed, what the agent knows and has told. In the end it says how large a "
 		   "change had to be there to be told within 24 points, by putting steps into the "
-		   "data and letting the points come. Without a time it is the last change that "
+		   "data and letting the points come. A time is also read as Slack shows it, as "
+		   "'Nov 19 9:00 AM', and is UTC unless a zone follows. Without a time it is the "
+		   "last change that "
 		   "is known, else the newest point. METRIC may be the name of a series, as "
 		   "'p99{region=\"eu\"}'. Nothing is written and nobody is told.\n\n"
 		   "The exit code is 0, 2, 3 if the data could not be had, or 4.",

@@ -298,3 +298,10 @@ char *when_format_duration(int64_t ms, char out[WHEN_TEXT])
 	}
 	return out;
 }
+
+char *when_format_rough(int64_t ms, char out[WHEN_TEXT])
+{
+	int64_t unit = ms >= 2 * (int64_t)DAY_MS ? 3600000 : ms >= 600000 ? 60000 : 1000;
+
+	return when_format_duration(ms - ms % unit, out);
+}

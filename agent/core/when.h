@@ -34,8 +34,10 @@ struct date when_to_date(int64_t ms);
  * "-10m", "an hour ago", "1 day 2 hours ago"; "+2h" and "in 2 hours" lie ahead. Units are ms s m h
  * d w mo y, and their full names. Months and years are the calendar's, and a day past the end of
  * the month becomes its last. "2026-01-02", "2026-01-02 03:04[:05[.678]]", ISO 8601, "2 Jan 2026",
- * "Jan 2" (the latest that is not ahead), seconds since the epoch (from 1e11 on milliseconds).
- * Fails (ERROR_USAGE) on all else, on days that do not exist, and outside the years 1 to 9999.
+ * "Jan 2" (the latest that is not ahead), as Slack shows a time ("Nov 19, 2026 9:00 AM", "Nov 19th
+ * at 9:00 AM", "9:00 AM", which like "08:00" is the last such time), seconds since the epoch (from
+ * 1e11 on milliseconds). Fails (ERROR_USAGE) on all else, on days that do not exist, and outside
+ * the years 1 to 9999.
  */
 bool when_parse(const char *text, int64_t now_ms, int64_t *out, struct error *error) MUST_USE;
 
@@ -60,5 +62,9 @@ char *when_format_iso(int64_t ms, char out[WHEN_TEXT]);
 
 /* "14d", "1h30m", "250ms", "never"; when_parse_duration reads it back. Returns `out`. */
 char *when_format_duration(int64_t ms, char out[WHEN_TEXT]);
+
+/* The same in few units: from two days on in hours, from ten minutes on in minutes, else in
+ * seconds. */
+char *when_format_rough(int64_t ms, char out[WHEN_TEXT]);
 
 #endif

@@ -62,7 +62,7 @@ static const char *const months[] = {"january", "february", "march", "april", "m
 
 static void skip_blanks(const char **at)
 {
-	while (**at == ' ' || **at == '\t' || **at == ',')
+	while (**at == ' ' || **at == ',')
 		(*at)++;
 }
 
@@ -261,6 +261,47 @@ static bool parse_day(const char *at, int64_t now, int64_t *out)
 	return parse_clock(when_to_date(now - back * DAY), at, out);
 }
 
+/* "9", "9:00", "9:00:30" at *at; the minutes and seconds as they are. */
+static bool take_clock(const char **at, int *hour, const char **rest, int *rest_length)
+{
+	const char *end = *at;
+
+	for (*hour = 0; isdigit((unsigned char)*end); end++)
+		*hour = *hour * 10 + (*end - '0');
+	if (end == *at || end - *at > 2)
+		return false;
+	*rest = end;
+	while (*end == ':' && isdigit((unsigned char)end[1]) && isdigit((unsigned char)end[2]))
+		end += 3;
+	*rest_length = (int)(end - *rest);
+	*at = end;
+	return true;
+}
+
+/* "9:00", "08:00 +0200": the last such time. */
+static bool parse_time_of_day(const char *at, int64_t now, int64_t *out)
+{
+	const char *end = at, *rest;
+	int hour, rest_length;
+
+	if (!take_clock(&end, &hour, &rest, &rest_length) || rest_length == 0)
+		return false;
+	for (int back = -1; back <= 2; back++)
+		if (parse_clock(when_to_date(now - back * DAY), at, out) && *out <= now)
+			return true;
+	return false;
+}
+
+/* "19", also as "19th". */
+static void skip_ordinal(const char **at)
+{
+	static const char *const ends[] = {"st", "nd", "rd", "th"};
+
+	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+		if (take_word(at, ends[i]))
+			return;
+}
+
 static bool take_number(const char **at, int *out)
 {
 	int digits = 0;
@@ -278,10 +319,13 @@ static bool parse_named_month(const char *at, int64_t now, int64_t *out)
 	char word[TEXT_MAX];
 	bool day_first = take_number(&at, &date.day);
 
+	skip_ordinal(&at);
 	skip_blanks(&at);
 	date.month = take_letters(&at, word) ? find_name(word, months, 12) + 1 : 0;
 	if (!date.month || (!day_first && !take_number(&at, &date.day)))
 		return false;
+	if (!day_first)
+		skip_ordinal(&at);
 	const char *rest = at;
 	int year;
 	if (take_number(&rest, &year)) {
@@ -295,21 +339,59 @@ static bool parse_named_month(const char *at, int64_t now, int64_t *out)
 	return parse_clock(date, at, out);
 }
 
+/* The length of a blank at `text`, also of those that programs put before "AM"; 0: it is none. */
+static size_t blank_at(const char *text)
+{
+	return isspace((unsigned char)*text)     ? 1
+	       : strncmp(text, "\u00a0", 2) == 0 ? 2
+	       : strncmp(text, "\u202f", 3) == 0 ? 3
+						 : 0;
+}
+
 static bool lower(const char *text, char out[TEXT_MAX])
 {
-	size_t length;
+	size_t length = 0;
 
-	while (isspace((unsigned char)*text))
-		text++;
-	length = strlen(text);
-	while (length > 0 && isspace((unsigned char)text[length - 1]))
-		length--;
-	if (length == 0 || length >= TEXT_MAX)
+	while (*text && length < TEXT_MAX) {
+		size_t blank = blank_at(text);
+
+		if (blank == 0 || length > 0)
+			out[length++] = blank ? ' ' : (char)tolower((unsigned char)*text);
+		text += blank ? blank : 1;
+	}
+	if (length == TEXT_MAX) {
+		*out = '\0';
 		return false;
-	for (size_t i = 0; i < length; i++)
-		out[i] = (char)tolower((unsigned char)text[i]);
+	}
+	while (length > 0 && out[length - 1] == ' ')
+		length--;
 	out[length] = '\0';
-	return true;
+	return length > 0;
+}
+
+/* "9:00 am" becomes "09:00", "12:30 pm" "12:30", wherever that stands. */
+static void to_24_hours(char word[TEXT_MAX])
+{
+	char before = ' ', copy[TEXT_MAX];
+
+	for (char *begin = word; *begin; before = *begin++) {
+		const char *at = begin, *rest;
+		int hour, rest_length, length;
+		bool noon;
+
+		if (before != ' ' || !take_clock(&at, &hour, &rest, &rest_length))
+			continue;
+		skip_blanks(&at);
+		noon = *at == 'p';
+		if ((*at != 'a' && *at != 'p') || at[1] != 'm' || isalnum((unsigned char)at[2]) ||
+			hour < 1 || hour > 12)
+			continue;
+		length = snprintf(copy, sizeof copy, "%02d%.*s%s", hour % 12 + (noon ? 12 : 0),
+			rest_length > 0 ? rest_length : 3, rest_length > 0 ? rest : ":00", at + 2);
+		if (length > 0 && (size_t)length < sizeof copy - (size_t)(begin - word))
+			memcpy(begin, copy, (size_t)length + 1);
+		return;
+	}
 }
 
 /* A year by itself is its first day, not a moment of 1970. */
@@ -326,16 +408,18 @@ static bool parse_year(const char *word, int64_t *out)
 static bool parse_any(const char *word, int64_t now, int64_t *out)
 {
 	return parse_year(word, out) || when_parse_stamp(word, strlen(word), out) ||
-	       parse_day(word, now, out) || parse_named_month(word, now, out) ||
-	       parse_relative(word, now, out);
+	       parse_time_of_day(word, now, out) || parse_day(word, now, out) ||
+	       parse_named_month(word, now, out) || parse_relative(word, now, out);
 }
 
 bool when_parse(const char *text, int64_t now_ms, int64_t *out, struct error *error)
 {
-	char word[TEXT_MAX];
+	char word[TEXT_MAX] = "";
 	int64_t ms;
 
-	if (lower(text, word) && parse_any(word, now_ms, &ms)) {
+	if (lower(text, word))
+		to_24_hours(word);
+	if (*word && parse_any(word, now_ms, &ms)) {
 		int64_t year = when_to_date(ms).year;
 		if (year >= 1 && year <= 9999) {
 			*out = ms;

@@ -99,8 +99,8 @@ int http_listen_open(const char *listen_on, bool open, struct error *error)
 		fd = open_address(listen_on, found, error);
 	else
 		error_set(error, ERROR_USAGE,
-			"%s can be reached from other machines, and the agent does not ask "
-			"who is there; use 127.0.0.1:%s (or --insecure; metrics_listen opens the "
+			"%s can be reached from other machines, and the API has no "
+			"authentication; use 127.0.0.1:%s (or --insecure; metrics_listen opens the "
 			"metrics alone)",
 			listen_on, port);
 	freeaddrinfo(found);

@@ -194,8 +194,8 @@ static void clear_places(struct http *http)
 {
 	for (struct http_request *request = http->requests; request; request = request->next)
 		if (request->stage == STAGE_WAITING && has_left(request))
-			http_request_fail(request, MHD_HTTP_SERVICE_UNAVAILABLE,
-				"the place was needed for others");
+			http_request_fail(
+				request, MHD_HTTP_SERVICE_UNAVAILABLE, "too many pending requests");
 }
 
 static bool check_place(struct http_request *request)
@@ -275,7 +275,7 @@ static int64_t give_up(struct http *http)
 			continue;
 		if (request->deadline <= now)
 			http_request_fail(request, MHD_HTTP_GATEWAY_TIMEOUT,
-				"this takes too long to wait for here; it goes on without you");
+				"timed out; the operation continues in the background");
 		else if (next < 0 || request->deadline - now < next)
 			next = request->deadline - now;
 	}

@@ -72,7 +72,7 @@ static void note_end(struct cluster *cluster, const char *problem)
 		log_event(LEVEL_WARN, "cluster failed", LOG_TEXT("group", cluster->name),
 			LOG_TEXT("problem", problem));
 	if (!problem && cluster->failing)
-		log_event(LEVEL_INFO, "cluster is well again", LOG_TEXT("group", cluster->name));
+		log_event(LEVEL_INFO, "cluster recovered", LOG_TEXT("group", cluster->name));
 	cluster->failing = problem != NULL;
 }
 

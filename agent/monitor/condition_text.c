@@ -15,15 +15,6 @@ static int cut(const char *problem)
 	return (int)utf8_cut(problem, PROBLEM_MAX);
 }
 
-/* How long it lasted, in few units. */
-static const char *lasted(int64_t since, int64_t now, char text[WHEN_TEXT])
-{
-	int64_t ms = now > since ? now - since : 0;
-	int64_t unit = ms >= 2 * INT64_C(86400000) ? INT64_C(3600000) : ms >= 600000 ? 60000 : 1000;
-
-	return when_format_duration(ms - ms % unit, text);
-}
-
 static void begun(const struct condition *condition, const struct outcome *outcome,
 	const struct condition_data *data, struct buf *out)
 {
@@ -35,7 +26,7 @@ static void begun(const struct condition *condition, const struct outcome *outco
 	switch (condition->kind) {
 	case CONDITION_SOURCE:
 		buf_printf(out,
-			"source %s is down: no run has gone well since %s; test \"%s\": %.*s", name,
+			"source %s is down: no run has succeeded since %s; test \"%s\": %.*s", name,
 			since, outcome->test, cut(outcome->problem), outcome->problem);
 		break;
 	case CONDITION_TEST:
@@ -50,14 +41,14 @@ static void begun(const struct condition *condition, const struct outcome *outco
 			buf_printf(out,
 				"test \"%s\" has had no new data for longer than %s: its last "
 				"point "
-				"is of %s",
+				"is from %s",
 				name, limit, since);
 		break;
 	case CONDITION_MANY_FAIL:
 	case CONDITION_MANY_STALE:
 		buf_printf(out,
-			"source %s: more than %d of its tests %s; the others are not told one by "
-			"one",
+			"source %s: more than %d of its tests %s; the others are not reported "
+			"individually",
 			name, CONDITION_TOLD_SINGLY,
 			condition->kind == CONDITION_MANY_FAIL ? "fail" : "have no new data");
 		break;
@@ -69,13 +60,14 @@ static void over(const struct condition *condition, const struct outcome *outcom
 	const char *name = condition_name(condition);
 	char time[WHEN_TEXT];
 
-	lasted(condition->since, outcome->now, time);
+	when_format_rough(
+		outcome->now > condition->since ? outcome->now - condition->since : 0, time);
 	switch (condition->kind) {
 	case CONDITION_SOURCE:
 		buf_printf(out, "source %s is up again, after %s", name, time);
 		break;
 	case CONDITION_TEST:
-		buf_printf(out, "test \"%s\" is well again, after %s", name, time);
+		buf_printf(out, "test \"%s\" has recovered, after %s", name, time);
 		break;
 	case CONDITION_STALE:
 		if (outcome->stale_after == WHEN_NEVER)
@@ -85,8 +77,12 @@ static void over(const struct condition *condition, const struct outcome *outcom
 		break;
 	case CONDITION_MANY_FAIL:
 	case CONDITION_MANY_STALE:
-		buf_printf(out, "source %s: the tests that were not told one by one %s again", name,
-			condition->kind == CONDITION_MANY_FAIL ? "are well" : "have new data");
+		buf_printf(out,
+			"source %s: the tests that were not reported individually have %s, after "
+			"%s",
+			name,
+			condition->kind == CONDITION_MANY_FAIL ? "recovered" : "new data again",
+			time);
 		break;
 	}
 }
@@ -96,9 +92,9 @@ void condition_text_gone(const struct condition *condition, struct buf *out)
 	const char *name = condition_name(condition);
 
 	if (condition->kind == CONDITION_TEST || condition->kind == CONDITION_STALE)
-		buf_printf(out, "test \"%s\" is not configured any more", name);
+		buf_printf(out, "test \"%s\" is no longer configured", name);
 	else
-		buf_printf(out, "source %s is not used any more", name);
+		buf_printf(out, "source %s is no longer used", name);
 }
 
 void condition_text(const struct condition *condition, const struct outcome *outcome,

@@ -278,16 +278,19 @@ static void fail_pass(struct pass *pass, const struct error *error)
 	finish_pass(pass, &report);
 }
 
+/* That nothing came is no warning where it may be so. */
 static void log_notices(struct pass *pass)
 {
 	const struct strings *notices = &pass->task->query.notices;
 	struct subject *subject = pass->subject;
 	uint64_t hash = notices->count ? HASH_START : 0;
+	bool expected = pass->test->allow_empty && !has_points(&pass->task->query.data, NULL);
 
 	for (size_t i = 0; i < notices->count; i++)
 		hash = hash_add(hash, notices->items[i], strlen(notices->items[i]) + 1);
 	for (size_t i = 0; i < notices->count && hash != subject->notices; i++)
-		log_event(LEVEL_WARN, notices->items[i], LOG_TEXT("test", pass->test->name));
+		log_event(expected ? LEVEL_DEBUG : LEVEL_WARN, notices->items[i],
+			LOG_TEXT("test", pass->test->name));
 	subject->notices = hash;
 }
 
@@ -344,7 +347,7 @@ static void note_emptiness(struct pass *pass)
 static void note_well(struct subject *subject)
 {
 	if (subject->failing)
-		log_event(LEVEL_INFO, "test is well again", LOG_TEXT("test", subject->test->name));
+		log_event(LEVEL_INFO, "test recovered", LOG_TEXT("test", subject->test->name));
 	subject->failing = false;
 	keep_problem(subject, NULL);
 }

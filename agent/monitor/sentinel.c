@@ -96,6 +96,7 @@ static void tell_to(const struct sentinel *sentinel, const struct condition *con
 	struct notice notice = {.subject = condition_name(condition),
 		.text = condition->text,
 		.time = condition->since,
+		.ended = condition->over ? agent_now(sentinel->agent) : 0,
 		.recovered = condition->over};
 
 	if (sentinel->agent->stage)
@@ -303,6 +304,7 @@ static void tell_lost(const struct sentinel *sentinel, const struct test *test, 
 	struct notice notice = {.subject = test->name,
 		.text = vanish_text(news, test->name, request->arena),
 		.time = news->ended,
+		.ended = news->back ? news->since : 0,
 		.recovered = news->back};
 
 	store_lost(request, lost, news->series, news->count);

@@ -186,6 +186,16 @@ static size_t group_all(const struct look *look, struct vanish_news *out)
 	return 1;
 }
 
+/* Where a series went on after its end. */
+static int64_t point_after(const struct series *series, int64_t ended)
+{
+	size_t at = axis_lower_bound(series->axis, ended + 1);
+
+	while (at < series->axis->n && isnan(series->values[at]))
+		at++;
+	return at < series->axis->n ? series->axis->times[at] : ended;
+}
+
 static struct vanish_news back_again(const struct look *look)
 {
 	struct vanish_news news = {.back = true,
@@ -193,13 +203,22 @@ static struct vanish_news back_again(const struct look *look)
 		.of = look->rule->told_count,
 		.first = WHEN_NEVER,
 		.ended = WHEN_ALWAYS,
+		.since = WHEN_NEVER,
+		.least = WHEN_NEVER,
 		.series = arena_array(look->arena, look->back_count, sizeof *news.series),
 		.which = which_of(look, look->back, look->back_count, true)};
 
 	for (size_t i = 0; i < look->back_count; i++) {
+		int64_t since, away;
+
 		news.series[i] =
 			*(const struct vanished *)dict_get(&look->told, look->back[i]->identity);
 		news.series[i].back = true;
+		since = point_after(look->back[i], news.series[i].ended);
+		away = since - news.series[i].ended;
+		news.since = since < news.since ? since : news.since;
+		news.least = away < news.least ? away : news.least;
+		news.most = away > news.most ? away : news.most;
 		if (news.series[i].ended < news.first)
 			news.first = news.series[i].ended;
 		if (news.series[i].ended > news.ended)
@@ -236,16 +255,29 @@ size_t vanish_look(const struct dataset *data, const struct vanish_rule *rule, s
 	return count;
 }
 
+static const char *text_back(const struct vanish_news *news, const char *test, struct arena *arena)
+{
+	char since[WHEN_TEXT], least[WHEN_TEXT], most[WHEN_TEXT];
+	bool one;
+
+	when_format(news->since, since);
+	when_format_rough(news->least, least);
+	when_format_rough(news->most, most);
+	one = strcmp(least, most) == 0;
+	return arena_printf(arena,
+		"%zu of %zu series of test \"%s\" that had ended came back at %s, after %s%s%s: %s",
+		news->count, news->of, test, since, least, one ? "" : " to ", one ? "" : most,
+		news->which);
+}
+
 const char *vanish_text(const struct vanish_news *news, const char *test, struct arena *arena)
 {
 	char first[WHEN_TEXT], last[WHEN_TEXT];
 
+	if (news->back)
+		return text_back(news, test, arena);
 	when_format(news->first, first);
 	when_format(news->ended, last);
-	if (news->back)
-		return arena_printf(arena,
-			"%zu of %zu series of test \"%s\" that had ended %s back: %s", news->count,
-			news->of, test, news->count == 1 ? "is" : "are", news->which);
 	if (news->first == news->ended)
 		return arena_printf(arena, "%zu of %zu series of test \"%s\" ended at %s: %s",
 			news->count, news->of, test, last, news->which);

@@ -32,6 +32,8 @@ struct vanish_news {
 	struct vanished *series; /* `test` is NULL */
 	size_t count, of;        /* of: those that there were, or are told to have vanished */
 	int64_t first, ended;    /* ms, the first and the last of their last points */
+	int64_t since;           /* ms, of those that are back: the first of their new points */
+	int64_t least, most;     /* ms, for how long those that are back were away */
 	const char *which;       /* "region=ap", or their names */
 };
 

@@ -20,7 +20,7 @@
 #include "detectors/confirm.h"
 #include "detectors/scratch.h"
 
-enum { LEAST_PREFIX = 4 }; /* characters of a commit */
+enum { LEAST_PREFIX = 4, NAMED_MOST = 6 }; /* characters of a commit; of those named */
 
 const char *const why_names[WHY_ENDS] = {
 	[WHY_TOLD] = "told",
@@ -92,22 +92,63 @@ struct strings why_topics(const struct config *config, const struct test *test, 
 	return (struct strings){names, count};
 }
 
-/* The time of the first deployment of that commit or version, or of one that begins so. */
-static bool find_deployment(const struct deployments *deployments, const char *name, int64_t *time)
+static bool may_be(const char *own, const char *name)
 {
 	size_t length = strlen(name);
+
+	return own && strncmp(own, name, length) == 0 &&
+	       (length >= LEAST_PREFIX || own[length] == '\0');
+}
+
+/* Those that begin with the name, each once. */
+static bool fail_ambiguous(
+	const struct deployments *deployments, const char *name, struct error *error)
+{
+	const char *names[NAMED_MOST];
+	struct buf text = {0};
+	size_t count = 0;
+
+	for (size_t i = 0; i < deployments->count && count < NAMED_MOST; i++) {
+		const char *own = deployment_name(&deployments->items[i]);
+		size_t at = 0;
+
+		if (!may_be(own, name))
+			continue;
+		while (at < count && strcmp(names[at], own) != 0)
+			at++;
+		if (at < count)
+			continue;
+		buf_printf(&text, "%s\"%.80s\"", count > 0 ? ", " : "", own);
+		names[count++] = own;
+	}
+	error_set(error, ERROR_USAGE, "commit \"%.80s\" is ambiguous: %s%s; give more digits", name,
+		text.data, count == NAMED_MOST ? ", ..." : "");
+	buf_free(&text);
+	return false;
+}
+
+/* The time of the first deployment of that commit or version, or of the one that begins so. */
+static bool find_deployment(
+	const struct deployments *deployments, const char *name, int64_t *time, struct error *error)
+{
+	const char *found = NULL;
 
 	for (size_t i = 0; deployments && i < deployments->count; i++) {
 		const struct deployment *one = &deployments->items[i];
 		const char *own = deployment_name(one);
 
-		if (!own || strncmp(own, name, length) != 0 ||
-			(length < LEAST_PREFIX && own[length] != '\0'))
+		if (!may_be(own, name) || (found && strcmp(own, found) == 0))
 			continue;
-		*time = one->time;
-		return true;
+		if (found && strcmp(own, name) != 0 && strcmp(found, name) != 0)
+			return fail_ambiguous(deployments, name, error);
+		if (!found || strcmp(own, name) == 0)
+			*time = one->time;
+		found = !found || strcmp(own, name) == 0 ? own : found;
 	}
-	return false;
+	if (found)
+		return true;
+	return error_set(error, ERROR_USAGE,
+		"\"%.100s\" is neither a commit of the series' points nor a time", name);
 }
 
 /* The commit's first point, else the first point at or after its deployment, else the first at that
@@ -121,14 +162,15 @@ static bool find_place(
 	int64_t time;
 
 	why->chosen = WHY_ASKED;
-	if (!mark_resolve(&mark, why->test->name, &(struct dataset){&copy, 1}, &known, error))
+	if (!mark_resolve(&mark, why->test->name, &(struct dataset){&copy, 1}, &known, error)) {
+		error->kind = ERROR_USAGE; /* as of one that is unknown */
 		return false;
+	}
 	if (mark_find(&known, axis, false, place))
 		return true;
 	if (!when_parse(ask->at, ask->now, &time, error) &&
-		!find_deployment(axis->deployments, ask->at, &time))
-		return error_set(error, ERROR_USAGE,
-			"\"%.100s\" is neither a commit of the series' points nor a time", ask->at);
+		!find_deployment(axis->deployments, ask->at, &time, error))
+		return false;
 	*place = axis_lower_bound(axis, time);
 	if (time < axis->times[0]) {
 		why->chosen = WHY_BEFORE;

@@ -199,6 +199,14 @@ static bool has_any(const struct links *links)
 	       links->owner;
 }
 
+/* Without the labels, which have their own placeholders. */
+static const char *metric_name(struct arena *arena, const char *metric)
+{
+	size_t length = strcspn(metric, "{");
+
+	return length > 0 ? arena_strndup(arena, metric, length) : metric;
+}
+
 /* The metric and the labels of a cluster would be those of one of its members. */
 static void set_links(struct arena *arena, const struct links *links, struct record *record)
 {
@@ -219,7 +227,7 @@ static void set_links(struct arena *arena, const struct links *links, struct rec
 	values = arena_alloc(arena, sizeof *values);
 	*values = (struct link_values){.commit = announcement_commit(item),
 		.test = item->test,
-		.metric = cluster ? NULL : item->metric,
+		.metric = cluster ? NULL : metric_name(arena, item->metric),
 		.series = cluster ? NULL : record->series};
 	announcement_range(item, &values->before, &values->after);
 	values->from = arena_printf(arena, "%" PRId64, item->place_from - around);

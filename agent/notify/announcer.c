@@ -4,7 +4,7 @@
  * together with the changes being told, so that none is told twice and none forgotten, whenever the
  * program dies.
  *
- * A receiver for which no message can be written holds up no other: those get theirs, and the
+ * A receiver for which cannot render message holds up no other: those get theirs, and the
  * changes stay pending, with a note of who has been told, until that receiver can be told, too.
  */
 #include "agent/notify/announcer.h"

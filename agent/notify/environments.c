@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/core/buf.h"
 #include "agent/engine/timers.h"
 #include "agent/notify/group.h"
 
@@ -31,7 +32,7 @@ struct known_event {
 	struct environment_event event;  /* its texts are this one's */
 	struct environment_event before; /* the same as the store has it, if it is stored */
 	bool stored, dirty;
-	char *follower; /* the environment that followed; NULL once that is in the store */
+	char *follower; /* the environments that followed; NULL once that is in the store */
 };
 
 /* Where a record of the round belongs. */
@@ -367,6 +368,24 @@ static struct known_event *event_near(
 	return NULL;
 }
 
+/* Appends the name to those that followed, if it is not among them: "runner-8, runner-9". */
+static void add_follower(struct known_event *known, const char *name)
+{
+	size_t length = strlen(name);
+	struct buf names = {0};
+
+	for (const char *at = known->follower; at && (at = strstr(at, name)); at += length)
+		if ((at == known->follower || at[-1] == ' ') &&
+			(at[length] == ',' || at[length] == '\0'))
+			return;
+	if (known->follower)
+		buf_printf(&names, "%s, ", known->follower);
+	buf_text(&names, name);
+	free(known->follower);
+	known->follower = memory_strdup(names.data);
+	buf_free(&names);
+}
+
 /* Whether another environment had the same before: then neither was it alone. */
 static bool follows(struct environments *environments, const struct record *record,
 	const struct environment_moment *moment)
@@ -387,10 +406,10 @@ static bool follows(struct environments *environments, const struct record *reco
 			environment_is_over(environments->index, &first, moment->time))
 			continue;
 		any = true;
-		if (known->event.followed)
+		if (known->event.followed && !known->follower)
 			continue;
 		known->event.followed = known->dirty = true;
-		known->follower = memory_strdup(record->item.environment);
+		add_follower(known, record->item.environment);
 	}
 	return any;
 }

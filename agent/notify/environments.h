@@ -45,7 +45,7 @@ void environments_write(struct environments *environments, struct store_request 
 void environments_written(struct environments *environments, bool stored);
 
 /* Events whose threads are to be told that they were followed; one a call, NULL: no more. `value`:
- * by which environment. Valid as above. */
+ * by which environments, "runner-8, runner-9". Valid as above. */
 const struct environment_event *environments_followed(
 	const struct environments *environments, size_t *at, const char **value);
 

@@ -93,6 +93,23 @@ static const struct environment_event *event_of(
 	return event;
 }
 
+/* The same, and how many of its changes still stand. */
+static const struct environment_event *current_event(const struct recoveries *recoveries,
+	const struct store_request *found, int64_t id, struct arena *arena)
+{
+	const struct environment_event *event = event_of(recoveries, found, id);
+	struct environment_event *copy;
+
+	if (!event)
+		return NULL;
+	copy = arena_alloc(arena, sizeof *copy);
+	*copy = *event;
+	for (size_t i = 0; i < found->environment_count; i++)
+		if (found->environments[i].id == id)
+			copy->standing = found->environments[i].standing;
+	return copy;
+}
+
 static const struct extras *extras_of(struct arena *arena, int64_t spacing)
 {
 	struct extras *extras = arena_alloc(arena, sizeof *extras);
@@ -130,7 +147,7 @@ static void add_message(const struct recoveries *recoveries, const struct store_
 		content.hash = hash_add(content.hash, &item->id, sizeof item->id);
 		content.hash = hash_add(content.hash, &item->over.time, sizeof item->over.time);
 	}
-	message.environment = event_of(recoveries, found, event);
+	message.environment = current_event(recoveries, found, event, request->arena);
 	if (to.receiver && !parcels_add(request, &to, &message, &content, &error))
 		telling_complain(recoveries->telling, to.receiver, &error);
 	free(items);

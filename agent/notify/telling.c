@@ -183,7 +183,7 @@ static void tell_in_thread(const struct telling *telling, struct store_request *
 	struct error error;
 
 	if (!parcels_add(request, to, &message, &content, &error))
-		log_event(LEVEL_WARN, "no message can be written",
+		log_event(LEVEL_WARN, "cannot render message",
 			LOG_TEXT("receiver", to->receiver->name), LOG_TEXT("problem", error.text));
 }
 
@@ -195,7 +195,7 @@ void telling_followed(const struct telling *telling, struct store_request *reque
 		.time = agent_now(telling->agent)};
 	struct buf text = {0};
 
-	text_followed(&text, event, value);
+	text_followed(&text, value);
 	notice.text = arena_strdup(request->arena, text.data);
 	buf_free(&text);
 	for (size_t i = 0; i < config->receiver_count; i++) {
@@ -225,7 +225,7 @@ void telling_complain(
 {
 	struct agent *agent = telling->agent;
 
-	log_event(LEVEL_ERROR, "no message can be written, will try again",
+	log_event(LEVEL_ERROR, "cannot render message, will try again",
 		LOG_TEXT("receiver", receiver->name), LOG_TEXT("problem", error->text));
 	metrics_add(agent->metrics, METRIC_DELIVERIES, 1, receiver->name, "unwritten");
 	agent->misconfigured = true;

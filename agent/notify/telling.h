@@ -28,7 +28,7 @@ bool telling_notice(const struct telling *telling, struct store_request *request
 void telling_followed(const struct telling *telling, struct store_request *request,
 	const struct environment_event *event, const char *value);
 
-/* Says that no message can be written for the receiver, as it is misconfigured. */
+/* Says that cannot render message for the receiver, as it is misconfigured. */
 void telling_complain(
 	const struct telling *telling, const struct receiver *receiver, const struct error *error);
 

@@ -67,7 +67,7 @@ static void name_suspects(const struct announcement *item, struct buf *out)
 	name_change(item, out);
 	buf_text(out, ": ");
 	announcement_range(item, &before, &after);
-	text_suspects(&note, item, &text_plain);
+	text_suspects(&note, item, &text_utc);
 	if (before) {
 		text_clean(out, before, COMMIT_MOST);
 		buf_text(out, " .. ");
@@ -82,7 +82,7 @@ static void name_suspects(const struct announcement *item, struct buf *out)
 /* One sentence about all changes of which the thread of a message tells. */
 static void write_some(const struct told *told, size_t first, bool withdrawn, struct buf *out)
 {
-	const char *head = withdrawn ? "not found any more: " : "suspects are now, of ";
+	const char *head = withdrawn ? "not found any more: " : "corrected suspects: ";
 	size_t count = 0;
 
 	for (size_t i = first; i < told->count; i++) {
@@ -139,7 +139,7 @@ static void add_answer(const struct told *told, size_t index, struct store_reque
 	content.hash = hash_add(content.hash, thread, strlen(thread));
 	content.hash = hash_add(content.hash, &now, sizeof now);
 	if (!parcels_add(request, &to, &message, &content, &error))
-		log_event(LEVEL_WARN, "no message can be written",
+		log_event(LEVEL_WARN, "cannot render message",
 			LOG_TEXT("receiver", to.receiver->name), LOG_TEXT("problem", error.text));
 	buf_free(&text);
 }

@@ -36,7 +36,7 @@ static void note_state(struct agent *agent, const struct store_request *request)
 	if (!request->failed && !store_writes(request->kind))
 		return;
 	if (request->failed && agent->ledger.kind == ERROR_NONE)
-		log_event(LEVEL_ERROR, "state cannot be had",
+		log_event(LEVEL_ERROR, "state store unavailable",
 			LOG_TEXT("problem", request->error.text));
 	else if (!request->failed && agent->ledger.kind != ERROR_NONE)
 		log_message(LEVEL_INFO, "state can be had again");

@@ -39,7 +39,7 @@ const struct metric_row metric_rows[METRIC_COUNT] = {
 	[METRIC_FETCH_ERRORS] = {"hunter_fetch_errors_total", TYPE_COUNTER, {"source", "reason"},
 		NULL, "Runs whose data could not be had, by server."},
 	[METRIC_SOURCE_UP] = {"hunter_source_up", TYPE_GAUGE, {"source"}, NULL,
-		"Whether the server answers: 0 from when its failing is told until it is well."},
+		"Whether the server answers: 0 from outage report until recovery."},
 	[METRIC_VANISHED_SERIES] = {"hunter_vanished_series", TYPE_GAUGE, {0}, NULL,
 		"Series that were told to have ended and are not back."},
 	[METRIC_STALE_TESTS] = {"hunter_stale_tests", TYPE_GAUGE, {0}, NULL,

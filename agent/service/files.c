@@ -256,7 +256,7 @@ static void note_event(struct files *files, const struct inotify_event *event, i
 	const struct watched *item;
 
 	if (event->mask & IN_Q_OVERFLOW) {
-		log_message(LEVEL_INFO, "so much was written that all watched tests are run");
+		log_message(LEVEL_INFO, "inotify queue overflow: running all watched tests");
 		for (size_t i = 0; i < table->count; i++)
 			mark(files, &table->items[i], now);
 		return;

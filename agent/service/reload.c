@@ -333,7 +333,7 @@ static void begin(struct reloader *reloader)
 	reloader->waiters = NULL;
 	if (reloader->stuck) {
 		conclude(reloader, waiters,
-			&(struct reload_report){.problem = "the last reading of it hangs still"});
+			&(struct reload_report){.problem = "a previous reload is still blocked"});
 		return;
 	}
 	load = memory_new(1, sizeof *load);

@@ -66,8 +66,8 @@ struct systemd *systemd_new(struct agent *agent, config_env *env, void *env_cont
 	else
 		errno = EINVAL;
 	if (systemd->fd < 0) {
-		log_event(LEVEL_WARN, "systemd cannot be told anything",
-			LOG_TEXT("NOTIFY_SOCKET", path), LOG_TEXT("problem", strerror(errno)));
+		log_event(LEVEL_WARN, "cannot notify systemd", LOG_TEXT("NOTIFY_SOCKET", path),
+			LOG_TEXT("problem", strerror(errno)));
 		free(systemd);
 		return NULL;
 	}

@@ -122,6 +122,57 @@ void slack_date(struct buf *out, int64_t time, bool day)
 
 const struct text_style slack_style = {slack_escaped, slack_date};
 
+/* The length of a time at `text`, 0: there is none. */
+static size_t time_at(const char *text, int64_t *time)
+{
+	static const char *const forms[] = {"0000-00-00 00:00:00 +0000", "0000-00-00 00:00 UTC"};
+
+	for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+		size_t at = 0, length = strlen(forms[i]);
+
+		while (at < length &&
+			(text[at] == forms[i][at] || (forms[i][at] == '0' && at < length - 4 &&
+							     text[at] >= '0' && text[at] <= '9')))
+			at++;
+		if (at == length && !is_word(text[length]) && when_parse_stamp(text, length, time))
+			return length;
+	}
+	return 0;
+}
+
+/* Where the next time begins, or the text ends. */
+static size_t find_time(const char *text, size_t *length, int64_t *time)
+{
+	size_t at = 0;
+
+	for (*length = 0; text[at]; at++)
+		if (text[at] >= '0' && text[at] <= '9' && (at == 0 || !is_word(text[at - 1])) &&
+			(*length = time_at(text + at, time)) > 0)
+			break;
+	return at;
+}
+
+void slack_sentence(struct buf *out, const char *text)
+{
+	size_t end = out->length + SLACK_SENTENCE, length;
+	struct buf part = {0};
+	int64_t time = 0;
+
+	while (*text && out->length + SLACK_DATE < end) {
+		size_t before = find_time(text, &length, &time);
+
+		buf_clear(&part);
+		buf_append(&part, text, before);
+		buf_reserve(&part, 0);
+		if (before > 0)
+			slack_escaped(out, part.data, end - SLACK_DATE - out->length);
+		if (length > 0)
+			slack_date(out, time, false);
+		text += before + length;
+	}
+	buf_free(&part);
+}
+
 void slack_test_line(struct buf *out, const struct announcement *item)
 {
 	buf_char(out, '*');
@@ -158,7 +209,7 @@ static void crowd(struct buf *out, const struct announcement *item)
 {
 	text_crowd(out, item, &slack_style);
 	if (announcement_extras(item)->folded)
-		text_size(out, &item->change);
+		text_spread(out, &item->change);
 	else
 		text_percent(out, &item->change);
 	basis(out, item);
@@ -239,7 +290,7 @@ void slack_recovery_line(struct buf *out, const struct announcement *item)
 		text_crowd(out, item, &slack_style);
 		recovery(out, item);
 		buf_text(out, " (was ");
-		text_size(out, &item->change);
+		text_spread(out, &item->change);
 		text_crowd_shared(out, item, &slack_style);
 		buf_char(out, ')');
 		return;

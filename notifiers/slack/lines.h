@@ -24,6 +24,10 @@ void slack_date(struct buf *out, int64_t time, bool day);
 /* Names by slack_escaped, times by slack_date. */
 extern const struct text_style slack_style;
 
+/* A sentence escaped, in SLACK_SENTENCE bytes at most; times in it, as when_format writes them or
+ * "2021-07-02 00:00 UTC", by slack_date. */
+void slack_sentence(struct buf *out, const char *text);
+
 /* "*test*", with what its series share "*test* region=eu" */
 void slack_test_line(struct buf *out, const struct announcement *item);
 

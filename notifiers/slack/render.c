@@ -59,13 +59,13 @@ static void rest_line(struct buf *out, const struct rendering *rendering)
 			left == 1 ? "is" : "are");
 }
 
-/* "More of the change points of 2021-07-02 00:00 (a60027ff .. 15ce8e36): " */
+/* "More change points of 2021-07-02 00:00 (a60027ff .. 15ce8e36): " */
 static void more_line(struct buf *out, const struct announcement *first)
 {
 	const char *before, *after;
 
 	announcement_range(first, &before, &after);
-	buf_text(out, "More of the change points of ");
+	buf_text(out, "More change points of ");
 	slack_date(out, first->time, false);
 	if (before || after) {
 		buf_text(out, " (");
@@ -301,21 +301,26 @@ static void render_changes(struct rendering *rendering)
 	digest_free(&rendering->digest);
 }
 
-/* One section and its text, which is also what notifications show. */
+/* One section and its text, which is also what notifications show, after the subject if it does not
+ * name it. */
 static void render_notice(struct rendering *rendering)
 {
 	const struct notice *notice = rendering->message->notice;
-	struct buf section = {0}, text = {0};
+	struct buf section = {0}, text = {0}, body = {0};
 
-	slack_escaped(&text, notice->subject, SLACK_NAME);
-	buf_text(&text, ": ");
-	slack_escaped(&text, notice->text, SLACK_SENTENCE);
+	if (!strstr(notice->text, notice->subject)) {
+		slack_escaped(&text, notice->subject, SLACK_NAME);
+		buf_text(&text, ": ");
+	}
+	slack_sentence(&body, notice->text);
+	buf_append(&text, body.data ? body.data : "", body.length);
 	buf_text(&section, notice->recovered ? ":large_green_circle: *" : ":warning: *");
 	slack_escaped(&section, notice->subject, SLACK_NAME);
 	buf_text(&section, "*  ");
-	slack_date(&section, notice->time, false);
+	slack_date(&section, notice->ended ? notice->ended : notice->time, false);
 	buf_char(&section, '\n');
-	slack_escaped(&section, notice->text, SLACK_SENTENCE);
+	buf_append(&section, body.data ? body.data : "", body.length);
+	buf_free(&body);
 	slack_blocks_section(&rendering->blocks, &section);
 	write_body(rendering, &(struct post){.of = 1}, &text);
 	buf_free(&section);

@@ -111,9 +111,9 @@ def test_a_test_that_fails_alone(agents, tmp_path):
     wait_out(agent, 'test "bad" has failed since')
     agent.pass_by(10)
     (tmp_path / "away").rename(tmp_path / "bad.csv")
-    wait_out(agent, 'test "bad" is well again, after')
+    wait_out(agent, 'test "bad" has recovered, after')
     agent.end()
-    assert count(agent, "has failed since") == 1 and count(agent, "is well again") == 1 and count(agent, "is down") == 0
+    assert count(agent, "has failed since") == 1 and count(agent, "has recovered") == 1 and count(agent, "is down") == 0
 
 
 def conditions(tmp_path):
@@ -131,25 +131,25 @@ def test_what_is_not_configured_any_more_is_over(agents, tmp_path):
     assert conditions(tmp_path) == ["test bad"]
     config(tmp_path, good)
     agent.process.send_signal(signal.SIGHUP)
-    wait_out(agent, 'test "bad" is not configured any more')
+    wait_out(agent, 'test "bad" is no longer configured')
     agent.end()
     assert conditions(tmp_path) == []
-    assert count(agent, "is well again") == 0
+    assert count(agent, "has recovered") == 0
     agent = agents(config(tmp_path, good + bad))
     wait_out(agent, 'test "bad" has failed since')
     agent.end()
     agent = agents(config(tmp_path, good))
-    wait_out(agent, 'test "bad" is not configured any more')
+    wait_out(agent, 'test "bad" is no longer configured')
     agent.pass_by(2)
     agent.end()
-    assert count(agent, "any more") == 1 and conditions(tmp_path) == []
+    assert count(agent, "no longer configured") == 1 and conditions(tmp_path) == []
 
 
 def test_data_that_stop(agents, tmp_path):
     write_csv(tmp_path / "data.csv", [])
     path = config(tmp_path, csv_test(tmp_path / "data.csv", extra="    stale_after: 1h\n"))
     agent = agents(path)
-    wait_out(agent, 'test "db.read" has had no new data for longer than 1h: its last point is of 2024-03-03 11:00:00 +0000')
+    wait_out(agent, 'test "db.read" has had no new data for longer than 1h: its last point is from 2024-03-03 11:00:00 +0000')
     assert "hunter_stale_tests 1" in agent.get("/metrics")[1]
     agent.end()
     agent = agents(path)
@@ -177,7 +177,7 @@ def test_data_that_stop_are_missed_by_their_rhythm(agents, tmp_path):
     write_csv(tmp_path / "old.csv", [])
     path = config(tmp_path, "".join(csv_test(tmp_path / f"{name}.csv", name) for name in ("live", "few", "old")))
     agent = agents(path)
-    wait_out(agent, 'test "live" has had no new data for longer than 10s: its last point is of')
+    wait_out(agent, 'test "live" has had no new data for longer than 10s: its last point is from')
     agent.pass_by(6)
     assert "hunter_stale_tests 2" in agent.get("/metrics")[1]  # the old one, too
     agent.end(signal.SIGKILL)

@@ -226,7 +226,7 @@ def test_a_late_event(hunter, tmp_path, graphite, slack):
         assert hunter("run", "--once", "--config", path).code == 0
     assert len(slack.posts) == 2, slack.posts
     answer = slack.posts[1]
-    assert answer["thread_ts"] and "suspects are now, of late.lat +" in json.dumps(answer), answer
+    assert answer["thread_ts"] and "corrected suspects: late.lat +" in json.dumps(answer), answer
     assert "c1 .. c2, deployed 2024-03-04 07:17" in json.dumps(answer)
     (change,) = json.loads(hunter("changes", "--config", path, "--output", "json").out)["changes"]
     assert [change["suspects"][k] for k in ("from", "to", "count")] == ["c1", "c2", 1]

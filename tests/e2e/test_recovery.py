@@ -64,8 +64,8 @@ def check_notices(agent, sources, failing=()):
         assert count(agent, f"source {source} is down") == 1 and count(agent, f"source {source} is up again") == 1, source
     assert count(agent, " is down: ") == count(agent, " is up again") == len(sources)
     for test in failing:
-        assert count(agent, f'test "{test}" has failed since') == count(agent, f'test "{test}" is well again') == 1, test
-    assert count(agent, "has failed since") == count(agent, "is well again") == len(failing)
+        assert count(agent, f'test "{test}" has failed since') == count(agent, f'test "{test}" has recovered') == 1, test
+    assert count(agent, "has failed since") == count(agent, "has recovered") == len(failing)
 
 
 def runs():

@@ -932,7 +932,7 @@ def test_state_that_is_locked_for_a_while(agents, tmp_path, slack):
         other.execute("BEGIN IMMEDIATE")
         write_csv(tmp_path / "new.csv", [(30, 1.2)])
         shutil.move(tmp_path / "new.csv", tmp_path / "read.csv")
-        agent.wait_log("state cannot be had.*locked")
+        agent.wait_log("state store unavailable.*locked")
         status, text = agent.get("/-/ready")
         assert status == 503 and "locked" in text and agent.get("/-/healthy")[0] == 200
         assert slack.posts == []
@@ -960,7 +960,7 @@ def test_a_test_that_fails_is_told_once_and_again_when_well(agents, tmp_path):
     agent.wait_log("msg=\"test failed\" test=db.late")
     agent.wait_metric("hunter_run_failures_total", 3)
     write_csv(tmp_path / "late.csv", [])
-    agent.wait_log("well again.*db.late")
+    agent.wait_log("recovered.*db.late")
     assert agent.end() == 0
     assert len([line for line in agent.log if "test failed" in line]) == 1
 

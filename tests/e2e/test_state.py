@@ -255,7 +255,7 @@ def test_locked_state_comes_back_without_news(agents, tmp_path, slack):
     with contextlib.closing(sqlite3.connect(tmp_path / "state.db", isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         replace_csv(tmp_path, [(30, 1.2)])
-        agent.wait_log("state cannot be had.*locked")
+        agent.wait_log("state store unavailable.*locked")
         replace_csv(tmp_path, [])
         assert agent.get("/-/ready")[0] == 503
         threading.Event().wait(LOCKED)
@@ -289,7 +289,7 @@ def test_disk_full(agents, hunter, tmp_path, slack, small_disk):
         while filler.write(b"x" * 4096) == 4096:
             pass
     replace_csv(tmp_path, [(30, 1.2)])
-    agent.wait_log("state cannot be had.*full")
+    agent.wait_log("state store unavailable.*full")
     status, text = agent.get("/-/ready")
     assert status == 503 and "full" in text and agent.get("/-/healthy")[0] == 200
     agent.pass_by(2)
@@ -333,7 +333,7 @@ def test_files_that_may_not_grow_for_a_while(agents, tmp_path, slack):
     agent.pass_by(1)
     limit_files(agent, 4096)
     replace_csv(tmp_path, [(30, 1.2)])
-    agent.wait_log("state cannot be had")
+    agent.wait_log("state store unavailable")
     assert agent.get("/-/ready")[0] == 503 and slack.posts == []
     limit_files(agent, resource.RLIM_INFINITY)
     slack.wait(lambda: slack.posts)

@@ -225,7 +225,7 @@ def test_siblings_of_a_slower_test_go_into_the_thread(hunter, tmp_path, slack):
     assert hunter("run", "--once", "--config", path).code == 0
     first, second = slack.posts
     assert second["thread_ts"] == slack.stamps[0] and "thread_ts" not in first
-    assert second["blocks"][0]["text"]["text"].startswith(f"More of the change points of {slack_date(START + 30 * HOUR)} (c0029 .. c0030)")
+    assert second["blocks"][0]["text"]["text"].startswith(f"More change points of {slack_date(START + 30 * HOUR)} (c0029 .. c0030)")
 
 
 def test_siblings_after_two_days(hunter, tmp_path, slack):
@@ -364,7 +364,7 @@ tests:
         r':red_circle: p99{instance="pay-0:9090"}: \+30.*', fields[0]), fields[0]
     assert re.fullmatch(
         r'\*farm.frames\*\n'
-        r':red_circle: 40 series of frame_ms: \+9\.\d% \[8\.\d, 10\.\d\], 100% role=render\n'
+        r':red_circle: 40 series of frame_ms: \+9\.\d%, from \+8\.\d% to \+10\.\d%, 100% role=render\n'
         r'(• {host="h3\d",region="(eu|us)"}: \+10\.\d% .* ms\n){3}'
         r'• 37 more: `hunter-c changes --test farm.frames` lists all\n'
         r'<https://wiki.test/render\|runbook>, owner: team-render\n'

@@ -103,8 +103,8 @@ def test_a_query_that_gives_nothing(agents, tmp_path, server, exporter):
     assert count(agent, "has failed since") == 0
     whole = exporter.shown
     exporter.shown = {**whole, shop("mars", "mars0"): 100}
-    wait_out(agent, 'test "gone" is well again')
-    wait_out(agent, 'test "one" is well again')
+    wait_out(agent, 'test "gone" has recovered')
+    wait_out(agent, 'test "one" has recovered')
     exporter.shown = whole
     agent.end()
 

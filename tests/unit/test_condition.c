@@ -149,7 +149,7 @@ static void test_a_source_goes_down_and_comes_back(void **state)
 		assert_int_equal(conditions_up(history->conditions, "prometheus"), i < 2);
 		if (i == 2)
 			assert_string_equal(history->turns[0].text,
-				"source prometheus is down: no run has gone well since 2023-11-14 "
+				"source prometheus is down: no run has succeeded since 2023-11-14 "
 				"22:13:20 +0000; test \"a\": connection refused");
 	}
 	works(history, "a", "prometheus");
@@ -302,7 +302,7 @@ static void test_stale_data(void **state)
 	note(history, "b", "csv", NULL, START);
 	expect(history, 0, "data b", false);
 	assert_string_equal(history->turns[0].text,
-		"test \"b\" has had no new data for longer than 1h: its last point is of "
+		"test \"b\" has had no new data for longer than 1h: its last point is from "
 		"2023-11-14 22:13:20 +0000");
 	note(history, "b", "csv", NULL, START - 1); /* its newest point is gone */
 	assert_int_equal(history->count, 0);
@@ -437,7 +437,7 @@ static void test_many_tests(void **state)
 	assert_int_equal(history->ended, 12);
 }
 
-/* Fifty tests fail, of which five were told; those five go well again after a restart. */
+/* Fifty tests fail, of which five were told; those five recover after a restart. */
 static void test_many_tests_after_a_restart(void **state)
 {
 	struct history *history = *state;

@@ -473,7 +473,7 @@ static void test_a_crowd_in_the_terminal(void **state)
 		"21 regressions in farm since 2021-07-02 00:00:00 +0000\n"
 		"\n2021-07-02 00:00:00 +0000\n"
 		"  farm\n"
-		"    21 series of p99: +20% [10, 30], 100% role=render  regression\n"
+		"    21 series of p99: +20%, from +10% to +30%, 100% role=render  regression\n"
 		"      {host=\"h20\"}: +30%  100 --> 130 ms\n"
 		"      {host=\"h19\"}: +29%  100 --> 129 ms\n"
 		"      {host=\"h18\"}: +28%  100 --> 128 ms\n"
@@ -496,13 +496,13 @@ static void test_a_crowd_that_is_over(void **state)
 	for (size_t i = 0; i < 21; i++)
 		items[i].over = (struct recovered){START + 3 * HOUR, 100};
 	assert_non_null(strstr(terminal(*state, &message),
-		"  farm\n    21 series of p99: recovered after 3 h  (+20% [10, 30], 100% "
+		"  farm\n    21 series of p99: recovered after 3 h  (+20%, from +10% to +30%, 100% "
 		"role=render)\n"));
 	items[7].over.time += HOUR;
 	assert_non_null(strstr(terminal(*state, &message), ": recovered after 3 h to 4 h  ("));
 	message.kind = MESSAGE_CHANGES;
 	assert_non_null(strstr(terminal(*state, &message),
-		"[10, 30], 100% role=render, recovered after 3 h to 4 h  regression\n"));
+		"from +10% to +30%, 100% role=render, recovered after 3 h to 4 h  regression\n"));
 }
 
 static void test_commands(void **state)

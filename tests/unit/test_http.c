@@ -460,7 +460,8 @@ static void test_late_answers(void **state)
 
 static void ask_without_patience(struct world *world)
 {
-	expect(world, HEAD("GET", "/impatient?a=1", ""), " 504 ", "takes too long");
+	expect(world, HEAD("GET", "/impatient?a=1", ""), " 504 ",
+		"timed out; the operation continues in the background");
 }
 
 static void ask_for_release(struct world *world)

@@ -314,7 +314,7 @@ static void test_a_disk_that_hangs(void **state)
 	agent_reload(&f->parts->agent, told, f);
 	run_until_told(f, 2);
 	assert_false(f->last.loaded);
-	assert_string_equal(f->problem, "the last reading of it hangs still");
+	assert_string_equal(f->problem, "a previous reload is still blocked");
 	assert_int_equal(f->ended, 2);
 	assert_true(metric(f, METRIC_RELOAD_SUCCESSFUL) == 0);
 	atomic_store(&hangs, false);

@@ -932,8 +932,8 @@ static void test_stdout_links_clusters_and_more(void **state)
 		.key = "key", .items = &item, .count = 1, .thread = "k0", .more_of = &item};
 
 	assert_true(stdout_notifier.render(&message, NULL, "", &fixture->out, &fixture->error));
-	assert_non_null(strstr(
-		fixture->out.data, "more of the change points of 2021-07-02 00:00:00 +0000"));
+	assert_non_null(
+		strstr(fixture->out.data, "more change points of 2021-07-02 00:00:00 +0000"));
 	assert_non_null(strstr(fixture->out.data, "    1336 series "));
 	assert_non_null(strstr(fixture->out.data, "+100%\033[0m, 96% renderer=gpu\n"));
 	assert_non_null(strstr(fixture->out.data, "a1 .. b2\n      https://example.com/a1...b2\n"));

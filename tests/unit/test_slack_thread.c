@@ -279,14 +279,16 @@ static void test_a_crowd_is_one_line(void **state)
 	assert_int_equal(slack_body_count(fixture->out.data), 1);
 	body = slack_check(fixture->out.data, "#perf");
 	assert_non_null(strstr(fixture->out.data,
-		"*render.farm* role=render\\n:red_circle: 250 series of frame: +8.2% [7.1, 9.4]\\n"
+		"*render.farm* role=render\\n:red_circle: 250 series of frame: +8.2%, from +7.1% "
+		"to +9.4%\\n"
 		"\u2022 {host=\\\"h249\\\"}: +9.5%  100 \u2192 109.5 ms\\n"));
 	assert_non_null(strstr(fixture->out.data,
 		"\\n\u2022 247 more: `hunter-c changes --test render.farm` lists all\\n"
 		":large_blue_circle: frame{host=\\\"h000\\\"}: -10%"));
 	assert_null(strstr(fixture->out.data, "are shown"));
 	assert_non_null(strstr(json_string_value(json_object_get(body, "text")),
-		"\nrender.farm role=render 250 series of frame: +8.2% [7.1, 9.4]\nrender.farm "
+		"\nrender.farm role=render 250 series of frame: +8.2%, from +7.1% to "
+		"+9.4%\nrender.farm "
 		"role=render frame{host=\"h000\"} -10%"));
 	event = json_object_get(json_object_get(body, "metadata"), "event_payload");
 	assert_int_equal(json_array_size(json_object_get(event, "changes")), 50);
@@ -308,7 +310,7 @@ static void test_more_of(void **state)
 	slack_render(&message, "#perf", &fixture->out);
 	json_decref(slack_check(fixture->out.data, "#perf"));
 	assert_non_null(strstr(fixture->out.data,
-		"More of the change points of <!date^1625184000^{date_short_pretty} "
+		"More change points of <!date^1625184000^{date_short_pretty} "
 		"{time}|2021-07-02 00:00:00 +0000> (&lt;a&gt; .. b): *1 change in db.read* "
 		"since "));
 	assert_null(strstr(fixture->out.data, "\"header\""));
@@ -334,6 +336,29 @@ static void test_notice(void **state)
 	assert_non_null(strstr(fixture->out.data, ":large_green_circle:"));
 }
 
+/* The subject is named once where the sentence has it, the time is the end's, and times in the
+ * sentence are in the reader's zone. */
+static void test_a_notice_with_times(void **state)
+{
+	struct fixture *fixture = *state;
+	struct notice notice = {.subject = "db",
+		.text = "test \"db\" came back at 2021-07-02 00:01:00 +0000, not 2021-07-02 00:02 "
+			"UTC"
+			" nor x2021-07-02 00:01:00 +0000",
+		.time = START,
+		.ended = START + 180000,
+		.recovered = true};
+	struct message message = {.kind = MESSAGE_NOTICE, .key = "key", .notice = &notice};
+
+	slack_render(&message, NULL, &fixture->out);
+	json_decref(slack_check(fixture->out.data, NULL));
+	assert_non_null(strstr(fixture->out.data,
+		"\"text\":\"test \\\"db\\\" came back at <!date^1625184060^{date_short_pretty} "
+		"{time}|2021-07-02 00:01:00 +0000>, not <!date^1625184120^{date_short_pretty} "
+		"{time}|2021-07-02 00:02:00 +0000> nor x2021-07-02 00:01:00 +0000\""));
+	assert_non_null(strstr(fixture->out.data, "*db*  <!date^1625184180^"));
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -351,6 +376,7 @@ int main(void)
 		CASE(test_a_crowd_is_one_line),
 		CASE(test_more_of),
 		CASE(test_notice),
+		CASE(test_a_notice_with_times),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -97,13 +97,18 @@ static void test_a_region_ends_and_comes_back(void **state)
 	expect(f, 0, "3 of 12 series of test \"X\" ended at 2023-11-14 22:02:20 +0000: region=ap");
 	know(f);
 	assert_int_equal(look(f), 0);
-	place(f, US, 0, 60);
+	place(f, US, 0, 3);
 	assert_int_equal(look(f), 1);
-	expect(f, 0, "1 of 3 series of test \"X\" that had ended is back: host=h9, region=ap");
+	expect(f, 0,
+		"1 of 3 series of test \"X\" that had ended came back at "
+		"2023-11-14 22:11:20 +0000, after 9m: host=h9, region=ap");
 	for (size_t i = US; i < SERIES; i++)
-		place(f, i, 0, 60);
+		place(f, i, i == US ? 0 : 1, 3);
 	assert_int_equal(look(f), 1);
-	expect(f, 0, "3 of 3 series of test \"X\" that had ended are back: region=ap");
+	assert_int_equal(f->news[0].since, NOW - 3 * (int64_t)MINUTE);
+	expect(f, 0,
+		"3 of 3 series of test \"X\" that had ended came back at "
+		"2023-11-14 22:10:20 +0000, after 8m to 9m: region=ap");
 	assert_true(f->news[0].series[0].back);
 }
 

@@ -70,6 +70,27 @@ static void days_with_names(void **state)
 		{"september 5", "2025-09-05T00:00:00Z"}, {"29 feb 2024", "2024-02-29T00:00:00Z"});
 }
 
+/* U+202F and U+00A0 stand before AM and PM in what some clients show. */
+static void times_as_slack_shows_them(void **state)
+{
+	(void)state;
+	CHECK_PEOPLE({"Nov 19, 2025 9:00 AM", "2025-11-19T09:00:00Z"},
+		{"Nov 19 9:00 AM", "2025-11-19T09:00:00Z"},
+		{"November 19th, 2025 at 9:05 PM", "2025-11-19T21:05:00Z"},
+		{"Nov 19th at 9:05\u202fPM", "2025-11-19T21:05:00Z"},
+		{"1st Mar 2026 12:30 am", "2026-03-01T00:30:00Z"},
+		{"Mar 2nd, 12:30\u00a0PM", "2026-03-02T12:30:00Z"},
+		{"Nov 19, 2025 9:00 AM +0200", "2025-11-19T07:00:00Z"},
+		{"Yesterday at 9:00 PM", "2026-03-30T21:00:00Z"},
+		{"today 9 AM", "2026-03-31T09:00:00Z"},
+		{"2025-11-19 9:00 PM", "2025-11-19T21:00:00Z"},
+		{"2025-11-19 09:00", "2025-11-19T09:00:00Z"}, {"9:00 AM", "2026-03-31T09:00:00Z"},
+		{"9:00 PM", "2026-03-30T21:00:00Z"}, {"08:00", "2026-03-31T08:00:00Z"},
+		{"12:00", "2026-03-31T12:00:00Z"}, {"12:01", "2026-03-30T12:01:00Z"},
+		{"13:30 +0200", "2026-03-31T11:30:00Z"}, {"1:00 +0200", "2026-03-30T23:00:00Z"},
+		{"23:00 -0500", "2026-03-31T04:00:00Z"});
+}
+
 static void dates_in_digits(void **state)
 {
 	(void)state;
@@ -88,11 +109,11 @@ static void refused_dates(void **state)
 {
 	static const char *const texts[] = {"", " ", "notadate", "2026-02-30", "2026-13-01",
 		"2025-02-29", "20260230", "2026-01-02 25:00", "2026-01-02 12:60",
-		"2026-01-02 03:04 nowhere", "2026-01-02T", "2026-01", "12:30", "now ago",
-		"yesterday ago", "feb 30", "weeks", "6 weeks from", "1 month 2", "6 fortnights",
-		"1.5 months", "+2h ago", "--5m", "9999999999 years", "999999999999999 weeks",
-		"2026 years", "99999999999999999999999 days", "last", "last 6", "32 jan 2026",
-		"9000 years ahead",
+		"2026-01-02 03:04 nowhere", "2026-01-02T", "2026-01", "25:30", "9:00 xm",
+		"13:00 pm", "0:30 am", "9:60 am", "9 ampere", "now ago", "yesterday ago", "feb 30",
+		"weeks", "6 weeks from", "1 month 2", "6 fortnights", "1.5 months", "+2h ago",
+		"--5m", "9999999999 years", "999999999999999 weeks", "2026 years",
+		"99999999999999999999999 days", "last", "last 6", "32 jan 2026", "9000 years ahead",
 		("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 		 "a"
 		 "aaaaaaaaaaaaa")};
@@ -256,6 +277,7 @@ int main(void)
 		cmocka_unit_test(relative_dates),
 		cmocka_unit_test(calendar_months),
 		cmocka_unit_test(days_with_names),
+		cmocka_unit_test(times_as_slack_shows_them),
 		cmocka_unit_test(dates_in_digits),
 		cmocka_unit_test(refused_dates),
 		cmocka_unit_test(stamps),

@@ -226,6 +226,7 @@ static bool load_environments(
 		event->told = (size_t)read_count(&reader);
 		event->followed = read_choice(&reader, 0, 1) == 1;
 		event->created = read_time(&reader);
+		event->standing = (size_t)read_count(&reader);
 	}
 	return !reader.failed;
 }
