@@ -15,8 +15,8 @@
 #include <stdint.h>
 
 #include "agent/core/field.h"
-#include "agent/core/link.h"
 #include "agent/core/series.h"
+#include "agent/core/url_template.h"
 #include "conf/yaml.h"
 #include "detectors/confirm.h"
 #include "detectors/control.h"
@@ -113,7 +113,7 @@ struct test {
 	bool vanished;      /* its series that have ended are told */
 	int64_t max_series; /* that are watched; at most MAX_SERIES */
 	int64_t window;     /* ms; how far back a point tells of, -1: as the source knows */
-	struct links links;
+	struct url_templates links;
 	const char *environment;    /* the label or attribute that says where it ran, or NULL */
 	const char *run_attribute;  /* groups points into runs; NULL: their time does */
 	const char *hash_attribute; /* of what was measured, or NULL */
@@ -163,7 +163,7 @@ struct agent_settings {
 	int64_t jobs;                          /* worker threads, 0: one for each CPU it may use */
 	int64_t read_timeout;                  /* ms */
 	int64_t max_memory_in_flight;          /* bytes, of answers */
-	struct links links;                    /* of tests that have none of their own */
+	struct url_templates links;            /* of tests that have none of their own */
 	const char *environment;               /* the same */
 };
 

@@ -20,7 +20,7 @@ static const char *const sql_keys[] = {
 static const char *const influxdb_keys[] = {
 	"query", "query_language", "time_column", "attributes", NULL};
 
-static const struct kind test_kinds[] = {
+static const struct compat_type test_kinds[] = {
 	{"csv", csv_keys, file, NULL},
 	{"json", json_keys, file, NULL},
 	{"histostat", file, file, NULL},
@@ -45,7 +45,7 @@ static const char *const influxdb_section[] = {"host", "database", "token", NULL
 static const char *const csv_section[] = {"delimiter", "quote_char", "quotechar", NULL};
 static const char *const fallout_section[] = {"url", "user", "token", NULL};
 
-static const struct kind sections[] = {
+static const struct compat_type sections[] = {
 	{"graphite", graphite_section, none, NULL},
 	{"grafana", grafana_section, none, NULL},
 	{"slack", slack_section, none, NULL},
@@ -57,20 +57,20 @@ static const struct kind sections[] = {
 	{NULL, NULL, NULL, NULL},
 };
 
-static const struct kind *find(const struct kind *kinds, const char *name)
+static const struct compat_type *find(const struct compat_type *kinds, const char *name)
 {
-	for (const struct kind *kind = kinds; kind->name; kind++)
+	for (const struct compat_type *kind = kinds; kind->name; kind++)
 		if (strcmp(kind->name, name) == 0)
 			return kind;
 	return NULL;
 }
 
-const struct kind *kind_find(const char *name)
+const struct compat_type *kind_find(const char *name)
 {
 	return find(test_kinds, name);
 }
 
-const struct kind *kind_section(const char *name)
+const struct compat_type *kind_section(const char *name)
 {
 	return find(sections, name);
 }
@@ -83,7 +83,7 @@ static bool listed(const char *const *names, const char *name)
 	return false;
 }
 
-void kind_check(struct loader *loader, const struct kind *kind, const struct yaml_node *map,
+void kind_check(struct loader *loader, const struct compat_type *kind, const struct yaml_node *map,
 	const struct error_context *subject)
 {
 	static const char *const lists[] = {

@@ -21,13 +21,13 @@ struct unset {
 };
 
 /* A server or receiver as declared. */
-struct declared {
+struct declared_section {
 	const struct yaml_node *node;
 	struct unset unset;
 	bool useless;         /* nobody can be told by it */
 	struct server server; /* one of the two */
 	struct receiver receiver;
-	struct declared *next; /* in the file's order */
+	struct declared_section *next; /* in the file's order */
 };
 
 struct noted_control;
@@ -38,8 +38,8 @@ struct loader {
 	const struct config_source *source;
 	struct problems *problems;
 	struct config *config;
-	struct dict servers, receivers; /* struct declared */
-	struct declared *first_server, *first_receiver, **last_server, **last_receiver;
+	struct dict servers, receivers; /* struct declared_section */
+	struct declared_section *first_server, *first_receiver, **last_server, **last_receiver;
 	struct dict templates; /* struct template, within template_list */
 	struct template *template_list;
 	size_t template_count;
@@ -77,14 +77,14 @@ void loader_complain(struct loader *loader, const struct yaml_node *map,
 
 /* Checks the templates of links that `map` gives. */
 void loader_check_links(struct loader *loader, const struct yaml_node *map,
-	const struct error_context *subject, const struct links *links);
+	const struct error_context *subject, const struct url_templates *links);
 
 /* Checks the `environment` that `map` gives. */
 void loader_check_environment(struct loader *loader, const struct yaml_node *map,
 	const struct error_context *subject, const char *name);
 
 /* Notes the first reason for the agent not to start, in config->missing. */
-void loader_hold(struct loader *loader, const struct yaml_node *where,
+void loader_note_blocker(struct loader *loader, const struct yaml_node *where,
 	const struct error_context *subject, const char *text);
 
 /* Notes the first file of a secret that cannot be read or holds none, in config->unreadable. */
@@ -251,7 +251,7 @@ struct cluster_settings *cluster_read(struct loader *loader, const struct yaml_n
 
 /* What Hunter and Otava know: kinds of tests and sections, for those this binary has no plugin for.
  * kinds.c */
-struct kind {
+struct compat_type {
 	const char *name;
 	const char *const *keys;     /* NULL-terminated */
 	const char *const *required; /* NULL-terminated */
@@ -259,11 +259,11 @@ struct kind {
 };
 
 /* Reports where the kind's keys have a map or a list for a value, or a value for a list. */
-void kind_check(struct loader *loader, const struct kind *kind, const struct yaml_node *map,
+void kind_check(struct loader *loader, const struct compat_type *kind, const struct yaml_node *map,
 	const struct error_context *subject);
 
-const struct kind *kind_find(const char *name);    /* of tests, or NULL */
-const struct kind *kind_section(const char *name); /* of sections, or NULL */
-extern const char *const kind_all_keys[];          /* of tests, all kinds together */
+const struct compat_type *kind_find(const char *name);    /* of tests, or NULL */
+const struct compat_type *kind_section(const char *name); /* of sections, or NULL */
+extern const char *const kind_all_keys[];                 /* of tests, all kinds together */
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "agent/core/buf.h"
 #include "agent/core/label.h"
-#include "agent/core/link.h"
+#include "agent/core/url_template.h"
 #include "conf/load.h"
 
 enum { SUGGESTIONS = 20, MANY_NAMES = 200, TOLD_MAX = 10000 };
@@ -90,17 +90,17 @@ void loader_complain(struct loader *loader, const struct yaml_node *map,
 }
 
 void loader_check_links(struct loader *loader, const struct yaml_node *map,
-	const struct error_context *subject, const struct links *links)
+	const struct error_context *subject, const struct url_templates *links)
 {
 	const struct {
 		const char *key, *value;
 		bool (*check)(const char *option, const char *template, struct error *error);
 	} templates[] = {
-		{"commit_url", links->commit_url, link_check},
-		{"compare_url", links->compare_url, link_check},
-		{"dashboard", links->dashboard, link_check},
-		{"runbook", links->runbook, link_check},
-		{"owner", links->owner, link_check_text},
+		{"commit_url", links->commit_url, url_template_check},
+		{"compare_url", links->compare_url, url_template_check},
+		{"dashboard", links->dashboard, url_template_check},
+		{"runbook", links->runbook, url_template_check},
+		{"owner", links->owner, url_template_check_text},
 	};
 	for (size_t i = 0; i < sizeof templates / sizeof *templates; i++) {
 		const char *key = templates[i].key, *value = templates[i].value;
@@ -135,7 +135,7 @@ static void note_first(struct loader *loader, const char **note, const struct ya
 	buf_free(&prefix);
 }
 
-void loader_hold(struct loader *loader, const struct yaml_node *where,
+void loader_note_blocker(struct loader *loader, const struct yaml_node *where,
 	const struct error_context *subject, const char *text)
 {
 	note_first(loader, &loader->config->missing, where, subject, text);
@@ -152,7 +152,7 @@ void loader_missing(
 {
 	if (loader->config->missing)
 		return;
-	loader_hold(loader, unset->where, subject,
+	loader_note_blocker(loader, unset->where, subject,
 		arena_printf(loader->arena, "${%s} is not set", unset->variable));
 }
 

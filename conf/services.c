@@ -195,8 +195,8 @@ static void check_url(struct loader *loader, const struct yaml_node *map, const 
 }
 
 /* A server has an address; Hunter's files may be used without it. */
-static void check_server(
-	struct loader *loader, const struct declared *declared, const struct reading *reading)
+static void check_server(struct loader *loader, const struct declared_section *declared,
+	const struct reading *reading)
 {
 	const struct endpoint *endpoint = declared->server.options;
 	if (declared->unset.variable)
@@ -209,8 +209,8 @@ static void check_server(
 }
 
 /* A receiver's: whether it needs one its own check knows. */
-static void check_address(
-	struct loader *loader, const struct declared *declared, const struct reading *reading)
+static void check_address(struct loader *loader, const struct declared_section *declared,
+	const struct reading *reading)
 {
 	const struct endpoint *endpoint = declared->receiver.options;
 	if (!declared->unset.variable && endpoint->url && *endpoint->url)
@@ -224,7 +224,7 @@ static void add_server(struct loader *loader, const struct yaml_node *map,
 		loader_report(loader, false, map, NULL, "more than 1,000 servers");
 		return;
 	}
-	struct declared *declared = arena_alloc(loader->arena, sizeof *declared);
+	struct declared_section *declared = arena_alloc(loader->arena, sizeof *declared);
 	declared->node = map;
 	declared->server.name = name;
 	declared->server.source = plugin;
@@ -251,7 +251,7 @@ static void check_unheeded(
 static void add_receiver(struct loader *loader, const struct yaml_node *map,
 	const struct plugin *plugin, const struct reading *reading)
 {
-	struct declared *declared = arena_alloc(loader->arena, sizeof *declared);
+	struct declared_section *declared = arena_alloc(loader->arena, sizeof *declared);
 	struct receiver_options common;
 	size_t errors = loader->problems->errors;
 	struct error error;
@@ -270,7 +270,7 @@ static void add_receiver(struct loader *loader, const struct yaml_node *map,
 		!plugin->check(declared->receiver.options, &error)) {
 		declared->useless = true;
 		loader_complain(loader, map, &reading->subject, &error);
-		loader_hold(loader, map, &reading->subject, error.text);
+		loader_note_blocker(loader, map, &reading->subject, error.text);
 	}
 	*dict_place(&loader->receivers, plugin->name) = declared;
 	*loader->last_receiver = declared;
@@ -278,7 +278,8 @@ static void add_receiver(struct loader *loader, const struct yaml_node *map,
 }
 
 /* A section without a plugin: its keys are looked at, and whether their values are of the kind. */
-static void check_keys(struct loader *loader, const struct yaml_node *map, const struct kind *kind)
+static void check_keys(
+	struct loader *loader, const struct yaml_node *map, const struct compat_type *kind)
 {
 	struct reading reading = {
 		.subject = {.kind = kind->name}, .other_keys = kind->keys, .lenient = true};
@@ -300,7 +301,7 @@ bool services_section(struct loader *loader, const struct yaml_entry *section)
 	const struct schema *schema = loader->source->schema;
 	const struct plugin *source = find_plugin(schema->sources, name);
 	const struct plugin *notifier = find_plugin(schema->notifiers, name);
-	const struct kind *kind = kind_section(name);
+	const struct compat_type *kind = kind_section(name);
 	struct reading reading = {.subject = {.kind = name},
 		.other_keys = kind ? kind->keys : NULL,
 		.lenient = kind != NULL,
@@ -354,7 +355,7 @@ static void read_source(struct loader *loader, const struct yaml_entry *entry)
 		report_type(loader, type, &reading.subject);
 		return;
 	}
-	const struct declared *before = dict_get(&loader->servers, entry->key->text);
+	const struct declared_section *before = dict_get(&loader->servers, entry->key->text);
 	if (before) {
 		loader_report(loader, false, entry->key, &reading.subject,
 			"the section of that name at %s:%d is a server, too", before->node->file,
@@ -370,7 +371,7 @@ void services_sources(struct loader *loader, const struct yaml_node *map)
 		read_source(loader, &map->entries[i]);
 }
 
-static void caution(struct loader *loader, const struct declared *declared,
+static void caution(struct loader *loader, const struct declared_section *declared,
 	const struct error_context *subject, const struct field *fields, const void *options,
 	bool endpoint)
 {
@@ -384,7 +385,7 @@ static void caution(struct loader *loader, const struct declared *declared,
 
 void services_caution(struct loader *loader)
 {
-	for (const struct declared *d = loader->first_server; d; d = d->next) {
+	for (const struct declared_section *d = loader->first_server; d; d = d->next) {
 		const struct server *server = &d->server;
 		bool section = strcmp(server->name, server->source->name) == 0;
 		struct error_context subject = {.kind = section ? server->name : "source",
@@ -392,7 +393,7 @@ void services_caution(struct loader *loader)
 		caution(loader, d, &subject, server->source->server_fields, server->options,
 			server->source->endpoint);
 	}
-	for (const struct declared *d = loader->first_receiver; d; d = d->next) {
+	for (const struct declared_section *d = loader->first_receiver; d; d = d->next) {
 		const struct receiver *receiver = &d->receiver;
 		caution(loader, d, &(struct error_context){.kind = receiver->name},
 			receiver->notifier->fields, receiver->options,
@@ -409,9 +410,9 @@ void services_finish(struct loader *loader)
 	struct receiver *receivers =
 		arena_array(loader->arena, loader->receivers.count + 1, sizeof *receivers);
 	struct receiver *idle = arena_array(loader->arena, loader->receivers.count, sizeof *idle);
-	for (const struct declared *d = loader->first_server; d; d = d->next)
+	for (const struct declared_section *d = loader->first_server; d; d = d->next)
 		servers[config->server_count++] = d->server;
-	for (const struct declared *d = loader->first_receiver; d; d = d->next) {
+	for (const struct declared_section *d = loader->first_receiver; d; d = d->next) {
 		if (loader->source->stdout_only && d->receiver.notifier != out)
 			continue;
 		if (d->unset.variable)

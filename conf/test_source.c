@@ -35,7 +35,7 @@ static void report_server(struct loader *loader, const struct yaml_node *where,
 {
 	const char *names[100];
 	size_t count = 0;
-	for (const struct declared *d = loader->first_server; d && count < 100; d = d->next)
+	for (const struct declared_section *d = loader->first_server; d && count < 100; d = d->next)
 		names[count++] = d->server.name;
 	loader_report(loader, false, where, subject, "source: there is no \"%.80s\"%s", where->text,
 		loader_hint(loader, name, names, count));
@@ -57,7 +57,7 @@ const char *test_type_read(
 		}
 	} else if (source && source->kind == YAML_SCALAR) {
 		const char *name = loader_expand(loader, source, false, &missing);
-		const struct declared *declared = dict_get(&loader->servers, name);
+		const struct declared_section *declared = dict_get(&loader->servers, name);
 		if (!missing && declared)
 			return declared->server.source->name;
 		if (!missing) {
@@ -73,13 +73,14 @@ const char *test_type_read(
 	return NULL;
 }
 
-static const struct declared *only_server(const struct loader *loader, const struct plugin *plugin)
+static const struct declared_section *only_server(
+	const struct loader *loader, const struct plugin *plugin)
 {
-	const struct declared *found = dict_get(&loader->servers, plugin->name);
-	for (const struct declared *d = loader->first_server; d && !found; d = d->next) {
+	const struct declared_section *found = dict_get(&loader->servers, plugin->name);
+	for (const struct declared_section *d = loader->first_server; d && !found; d = d->next) {
 		if (d->server.source != plugin)
 			continue;
-		for (const struct declared *other = d->next; other; other = other->next)
+		for (const struct declared_section *other = d->next; other; other = other->next)
 			if (other->server.source == plugin)
 				return NULL;
 		found = d;
@@ -88,10 +89,11 @@ static const struct declared *only_server(const struct loader *loader, const str
 }
 
 /* The server of `source:`, or NULL after a report. */
-static const struct declared *named_server(struct loader *loader, const struct yaml_node *map,
-	const struct error_context *subject, const struct plugin *plugin, const char *name)
+static const struct declared_section *named_server(struct loader *loader,
+	const struct yaml_node *map, const struct error_context *subject,
+	const struct plugin *plugin, const char *name)
 {
-	const struct declared *declared = dict_get(&loader->servers, name);
+	const struct declared_section *declared = dict_get(&loader->servers, name);
 	const struct yaml_node *where = yaml_get(map, "source");
 	if (declared && declared->server.source == plugin)
 		return declared;
@@ -106,7 +108,7 @@ static const struct declared *named_server(struct loader *loader, const struct y
 
 static bool any_server(const struct loader *loader, const struct plugin *plugin)
 {
-	for (const struct declared *d = loader->first_server; d; d = d->next)
+	for (const struct declared_section *d = loader->first_server; d; d = d->next)
 		if (d->server.source == plugin)
 			return true;
 	return false;
@@ -128,8 +130,9 @@ void test_server_find(struct loader *loader, const struct yaml_node *map,
 	const struct error_context *subject, const char *name, struct test *test)
 {
 	const struct plugin *plugin = test->source;
-	const struct declared *declared = name ? named_server(loader, map, subject, plugin, name)
-					       : only_server(loader, plugin);
+	const struct declared_section *declared =
+		name ? named_server(loader, map, subject, plugin, name)
+		     : only_server(loader, plugin);
 	if (declared) {
 		test->server = &declared->server;
 		if (!declared->unset.variable)

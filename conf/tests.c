@@ -15,7 +15,7 @@ struct test_options {
 	int64_t interval, evaluation_delay, stale_after, max_series, window;
 	bool watch, allow_empty, vanished;
 	struct strings notify, tags, annotate;
-	struct links links;
+	struct url_templates links;
 	const char *environment;
 	const char *run_attribute, *hash_attribute;
 	struct control_options control;
@@ -185,7 +185,7 @@ static void note_unset(struct loader *loader, const struct error_context *subjec
 /* A kind that Hunter or Otava can read and this binary cannot: keys are checked, the rest is kept
  * unread. */
 static void keep_unsupported(struct loader *loader, const struct yaml_node *map,
-	struct reading *reading, const struct kind *kind, struct test *test)
+	struct reading *reading, const struct compat_type *kind, struct test *test)
 {
 	for (const char *const *key = kind->required; *key; key++)
 		if (!yaml_get(map, *key))
@@ -328,7 +328,7 @@ static void read_test(struct loader *loader, const struct yaml_node *map,
 	if (!type)
 		return;
 	test->fingerprint = HASH_START;
-	const struct kind *kind = kind_find(type);
+	const struct compat_type *kind = kind_find(type);
 	struct reading reading = {.subject = subject,
 		.tables = {{test_fields, &common}},
 		.other_keys = other_keys,

@@ -15,8 +15,8 @@
 #include <string.h>
 
 #include "detectors/detector.h"
-#include "detectors/order.h"
 #include "detectors/scratch.h"
+#include "detectors/sort.h"
 
 enum { WINDOW = 25, ROUNDS = 12 };
 
@@ -37,7 +37,7 @@ static int64_t step_of(struct points points, double *room)
 	for (size_t i = 1; i < points.n; i++)
 		if (points.times[i] > points.times[i - 1])
 			room[count++] = (double)(points.times[i] - points.times[i - 1]);
-	return count > 0 ? (int64_t)order_median(room, count) : 0;
+	return count > 0 ? (int64_t)sort_median(room, count) : 0;
 }
 
 /* The existing point of `other` that is nearest to the time; `at` is the first one not before it.
@@ -97,14 +97,14 @@ static double square_of(const struct control *control, double load)
 static double median_of(const double *values, size_t n, double *room)
 {
 	memcpy(room, values, n * sizeof *room);
-	return order_median(room, n);
+	return sort_median(room, n);
 }
 
 static double deviation_of(const double *values, size_t n, double *room)
 {
 	for (size_t i = 0; i < n; i++)
 		room[i] = fabs(values[i]);
-	return 1.4826 * order_median(room, n);
+	return 1.4826 * sort_median(room, n);
 }
 
 /* Subtracts from each value the median of the WINDOW around it; at the ends of the first and last.
@@ -165,17 +165,17 @@ static void set_load(struct control *control, const double *loads, size_t n, dou
 {
 	for (size_t i = 0; i < n; i++)
 		room[i] = control->log_load ? log(loads[i]) : loads[i];
-	control->centre = order_median(room, n);
+	control->centre = sort_median(room, n);
 	control->unit = 1;
 	if (!control->log_load) {
 		for (size_t i = 0; i < n; i++)
 			room[i] = fabs(loads[i] - control->centre);
-		double spread = order_median(room, n);
+		double spread = sort_median(room, n);
 		control->unit = spread > 0 ? spread : 1;
 	}
 	for (size_t i = 0; i < n; i++)
 		room[i] = scaled_load(control, loads[i]);
-	order_sort(room, n);
+	sort_sort(room, n);
 	control->lower = room[n / 100];
 	control->upper = room[n - 1 - n / 100];
 }
@@ -223,7 +223,7 @@ static void fit_ratio(
 		if (!isnan(values[i]) && joined[i] > 0 && isfinite(joined[i]))
 			room[count++] = joined[i];
 	control->joined = count;
-	control->centre = count > 0 ? order_median(room, count) : 1;
+	control->centre = count > 0 ? sort_median(room, count) : 1;
 	control->used = true;
 }
 

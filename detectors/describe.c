@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "detectors/order.h"
+#include "detectors/sort.h"
 #include "detectors/stats.h"
 
 static const double REACH = 3, OUTLIER = 3.5, PRIOR = 40, MOST_CORRELATED = 0.9;
@@ -40,12 +40,12 @@ static void clip(double *values, size_t n)
 {
 	double sorted[DESCRIBE_SIDE], median, spread, sum = 0;
 	memcpy(sorted, values, n * sizeof(double));
-	median = order_median(sorted, n);
+	median = sort_median(sorted, n);
 	for (size_t i = 0; i < n; i++)
 		sum += sorted[i] = fabs(values[i] - median);
-	spread = 1.4826 * order_median(sorted, n);
+	spread = 1.4826 * sort_median(sorted, n);
 	if (spread == 0 && isfinite(sum)) {
-		order_sort(sorted, n);
+		sort_sort(sorted, n);
 		spread = spread_of_few(sorted, n, sum);
 	}
 	for (size_t i = 0; i < n; i++)

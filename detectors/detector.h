@@ -77,8 +77,8 @@ struct detector {
 /*
  * Raise it when a detector finds other changes than before in the same values, or cycles, controls
  * and sizes are judged otherwise. It is stored with each series that the agent looks at; what only
- * the raise has brought to light is then no news (agent/monitor/recall.h). 0 is that of programs
- * that had none.
+ * the raise has brought to light is then no news (agent/monitor/series_state.h). 0 is that of
+ * programs that had none.
  */
 #define DETECTOR_REVISION 3
 

@@ -12,10 +12,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "detectors/existing.h"
-#include "detectors/order.h"
+#include "detectors/finite.h"
 #include "detectors/scratch.h"
 #include "detectors/segments.h"
+#include "detectors/sort.h"
 
 enum { CHUNK = 10000, DECIDED = 7500, ADVANCE = 3750, STRETCH = 2000 };
 
@@ -90,7 +90,7 @@ double kernel_gamma(const double *values, size_t n, struct scratch *scratch)
 {
 	double *sorted = scratch_take(scratch, n, sizeof(double));
 	memcpy(sorted, values, n * sizeof(double));
-	order_sort(sorted, n);
+	sort_sort(sorted, n);
 	if (n < 2 || sorted[n - 1] - sorted[0] == 0)
 		return 0;
 	uint64_t pairs = (uint64_t)n * (n - 1) / 2, zero = pairs_within(sorted, n, 0);
@@ -369,7 +369,7 @@ static size_t kernel_detect(const struct samples *samples, const void *options,
 		return 0;
 	double *scaled = scratch_take(scratch, segments.n, sizeof(double));
 	size_t *cuts = scratch_take(scratch, segments.n, sizeof(size_t));
-	existing_scale(segments.values, segments.n, scaled);
+	finite_scale(segments.values, segments.n, scaled);
 	size_t count = cut_chunks(&segments, scaled, given, scratch, cuts);
 	count = segments_drop_small(&segments, cuts, count, given->magnitude, scratch);
 	segments_changes(&segments, cuts, count, out);

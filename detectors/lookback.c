@@ -11,9 +11,9 @@
 #include <string.h>
 
 #include "detectors/mannwhitney.h"
-#include "detectors/order.h"
 #include "detectors/runs.h"
 #include "detectors/scratch.h"
+#include "detectors/sort.h"
 #include "detectors/stats.h"
 
 static const char *const bests[] = {"auto", "min", "max", "median", NULL};
@@ -89,7 +89,7 @@ static double median_of(const struct lookback_side *side, struct scratch *scratc
 	scratch_reset(scratch);
 	double *sorted = memcpy(scratch_take(scratch, side->n, sizeof(double)), side->values,
 		side->n * sizeof(double));
-	return order_median(sorted, side->n);
+	return sort_median(sorted, side->n);
 }
 
 static double best_of(

@@ -7,11 +7,11 @@
 #include <math.h>
 #include <string.h>
 
-#include "detectors/existing.h"
-#include "detectors/order.h"
+#include "detectors/finite.h"
 #include "detectors/runs.h"
 #include "detectors/scratch.h"
 #include "detectors/segments.h"
+#include "detectors/sort.h"
 
 static const struct field modes_fields[] = {
 	{.name = "window",
@@ -143,10 +143,10 @@ static double noise_of(const double *values, size_t n, double *room)
 	const double normal = 1.4826;
 	for (size_t i = 0; i + 1 < n; i++)
 		room[i] = values[i + 1] - values[i];
-	double middle = order_median(room, n - 1);
+	double middle = sort_median(room, n - 1);
 	for (size_t i = 0; i + 1 < n; i++)
 		room[i] = fabs(values[i + 1] - values[i] - middle);
-	return normal * order_median(room, n - 1) / M_SQRT2;
+	return normal * sort_median(room, n - 1) / M_SQRT2;
 }
 
 static size_t choose_count(const struct modes_partition *partition, size_t most, double noise)
@@ -230,7 +230,7 @@ static struct levels find_levels(const double *values, size_t n,
 	double *sorted = scratch_take(scratch, n, sizeof(double));
 	double noise = noise_of(values, n, sorted);
 	memcpy(sorted, values, n * sizeof(double));
-	order_sort(sorted, n);
+	sort_sort(sorted, n);
 	size_t most = n / 4 > 0 ? n / 4 : 1;
 	most = most < (size_t)options->modes ? most : (size_t)options->modes;
 	struct modes_partition *partition = modes_partition(sorted, n, most, scratch);
@@ -433,7 +433,7 @@ static size_t modes_detect(const struct samples *samples, const void *options,
 	double *scaled = scratch_take(scratch, n, sizeof(double));
 	size_t *cuts = scratch_take(scratch, n, sizeof(size_t));
 	runs_means(&runs, &segments, means);
-	double shift = existing_scale(means, n, scaled).shift;
+	double shift = finite_scale(means, n, scaled).shift;
 	struct levels apart, levels = find_levels(scaled, n, given, shift, scratch, &apart);
 	size_t count = find_cuts(scaled, n, &levels, (size_t)given->window, scratch, cuts);
 	if (scratch_tried(scratch))

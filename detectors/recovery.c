@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "detectors/describe.h"
-#include "detectors/order.h"
+#include "detectors/sort.h"
 #include "detectors/stats.h"
 
 /* ASTRAY: points that the place of an excursion may be off. */
@@ -201,12 +201,12 @@ static double spread_of(const struct sides *sides)
 	double sorted[2 * DESCRIBE_SIDE], sizes[2 * DESCRIBE_SIDE], sum = 0, spread;
 
 	memcpy(sorted, sides->values, n * sizeof *sorted);
-	double before = order_median(sorted, sides->before);
-	double after = order_median(sorted + sides->before, sides->after);
+	double before = sort_median(sorted, sides->before);
+	double after = sort_median(sorted + sides->before, sides->after);
 
 	for (size_t i = 0; i < n; i++)
 		sum += sizes[i] = fabs(sides->values[i] - (i < sides->before ? before : after));
-	spread = 1.4826 * order_median(sizes, n);
+	spread = 1.4826 * sort_median(sizes, n);
 	return spread > 0 ? spread : sum / (double)n;
 }
 
@@ -232,7 +232,7 @@ static bool level_before(
 	if (sides->before < RECOVERY_LEAST)
 		return false;
 	memcpy(sorted, sides->values, sides->before * sizeof *sorted);
-	*level = order_median(sorted, sides->before);
+	*level = sort_median(sorted, sides->before);
 	return true;
 }
 

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "detectors/order.h"
 #include "detectors/scratch.h"
+#include "detectors/sort.h"
 
 #define DAY INT64_C(86400000)
 #define WEEK (7 * DAY)
@@ -229,7 +229,7 @@ static int64_t cadence_of(const double *values, const int64_t *times, size_t n, 
 		return 0;
 	double *sorted = room + count, step;
 	memcpy(sorted, room, count * sizeof *room);
-	step = order_median(sorted, count);
+	step = sort_median(sorted, count);
 	double parts = round((double)DAY / step);
 	if (parts >= 1 && fabs(parts * step - (double)DAY) < 0.02 * (double)DAY)
 		step = (double)DAY / parts;
@@ -480,8 +480,7 @@ static double most_deviation(const double *y, size_t n, double *room)
 			sum += room[count++] = fabs(y[i]);
 	if (count == 0)
 		return 0;
-	return MOST_DEVIATIONS *
-	       fmax(1.4826 * order_median(room, count), 0.5 * sum / (double)count);
+	return MOST_DEVIATIONS * fmax(1.4826 * sort_median(room, count), 0.5 * sum / (double)count);
 }
 
 /* The shapes that compete */
@@ -638,7 +637,7 @@ static struct likeness likeness_new(const struct grid *grid, const double *y, do
 	}
 	memcpy(sorted, all, count * sizeof *all);
 	like.difference = all;
-	like.usual = order_median(sorted, count);
+	like.usual = sort_median(sorted, count);
 	like.error = least / sqrt((double)(pairs < PAIRS ? pairs : PAIRS));
 	return like;
 }

@@ -9,7 +9,7 @@
 
 #include "detectors/describe.h"
 #include "detectors/edivisive/internal.h"
-#include "detectors/existing.h"
+#include "detectors/finite.h"
 #include "detectors/scratch.h"
 #include "detectors/stats.h"
 
@@ -31,7 +31,7 @@ struct segments segments_of(const struct samples *samples, struct scratch *scrat
 		.values = scratch_take(scratch, samples->n, sizeof(double)),
 		.places = scratch_take(scratch, samples->n, sizeof(size_t)),
 	};
-	segments.n = existing_values(samples->values, samples->n, segments.values, segments.places);
+	segments.n = finite_values(samples->values, samples->n, segments.values, segments.places);
 	segments.unit = unit_of(segments.values, segments.n);
 	for (size_t i = 0; segments.unit != 0 && i < segments.n; i++)
 		segments.values[i] = ldexp(segments.values[i], segments.unit);

@@ -269,7 +269,7 @@ static const char *page(const struct announcement *item, enum page which)
 
 static const char *template(const struct announcement *item, enum page which)
 {
-	const struct links *links = announcement_extras(item)->templates;
+	const struct url_templates *links = announcement_extras(item)->templates;
 	const char *const pages[PAGES] = {links->dashboard, links->runbook, links->owner};
 
 	return pages[which];
@@ -280,7 +280,7 @@ static const char *page_between(struct arena *arena, const struct announcement *
 	enum page which, const char *from, const char *to)
 {
 	const struct extras *extras = announcement_extras(item);
-	struct link_values values;
+	struct url_values values;
 
 	if (!extras->templates || !extras->values)
 		return page(item, which);
@@ -288,8 +288,8 @@ static const char *page_between(struct arena *arena, const struct announcement *
 	values.from = from;
 	values.to = to;
 	if (which == PAGE_OWNER)
-		return link_expand_text(arena, template(item, which), &values);
-	return link_expand(arena, template(item, which), &values);
+		return url_template_expand_text(arena, template(item, which), &values);
+	return url_template_expand(arena, template(item, which), &values);
 }
 
 /* The least, or the largest, of these times of the series. */
@@ -298,7 +298,7 @@ static const char *outermost(const struct announcement *const *items, size_t cou
 	const char *best = NULL;
 
 	for (size_t i = 0; i < count; i++) {
-		const struct link_values *values = announcement_extras(items[i])->values;
+		const struct url_values *values = announcement_extras(items[i])->values;
 		const char *time = !values ? NULL : last ? values->to : values->from;
 
 		if (!time)

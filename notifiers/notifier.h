@@ -15,8 +15,8 @@
 #include "agent/core/attribution.h"
 #include "agent/core/buf.h"
 #include "agent/core/change.h"
-#include "agent/core/link.h"
 #include "agent/core/transfer.h"
+#include "agent/core/url_template.h"
 
 /* What else is known of a change: an attribute of the points other than commit and version. */
 struct attribute {
@@ -44,8 +44,8 @@ struct announcement;
 struct extras {
 	int64_t spacing; /* ms from point to point of the series around it; 0: not known */
 	/* What the dashboard, the runbook and the owner were made of; NULL: not known. */
-	const struct links *templates;
-	const struct link_values *values;
+	const struct url_templates *templates;
+	const struct url_values *values;
 	/* The changes of a crowd, `members` of them, worst first; and what all series of the test
 	 * share, which their names here lack. NULL but in a digest. */
 	const struct announcement *const *folded;
@@ -142,13 +142,13 @@ struct message {
 };
 
 /* Whether a delivery may have arrived though nobody said so. */
-enum doubt {
-	DOUBT_NONE,
-	DOUBT_LOOK,  /* it may, and the notifier looks first when it is called again */
-	DOUBT_BLIND, /* it may, and nobody can look: it is sent once more */
+enum maybe_delivered {
+	MAYBE_DELIVERED_NO,
+	MAYBE_DELIVERED_CHECK, /* it may, and the notifier looks first when it is called again */
+	MAYBE_DELIVERED_BLIND, /* it may, and nobody can look: it is sent once more */
 };
 
-struct delivery {
+struct attempt {
 	struct arena *arena;
 	const void *options;     /* of notifier->options_size */
 	const char *destination; /* Slack channel and the like; "" where there is one only */
@@ -160,10 +160,10 @@ struct delivery {
 	const char *thread;  /* receipt of the message it continues, or NULL */
 	void *state;         /* the notifier's own, between steps */
 	/*
-	 * In: anything but DOUBT_NONE if an earlier attempt may have arrived. Out, on STEP_FAILED:
-	 * what is to be thought of this one.
+	 * In: anything but MAYBE_DELIVERED_NO if an earlier attempt may have arrived. Out, on
+	 * STEP_FAILED: what is to be thought of this one.
 	 */
-	enum doubt doubt;
+	enum maybe_delivered maybe_delivered;
 	const char *notice; /* out: what people should know though it goes on, in the arena */
 	/* Out, on STEP_DONE: there is more to send. To be carried again with the receipt, after the
 	 * spacing. */
@@ -193,11 +193,11 @@ struct notifier {
 	bool (*destinations)(
 		const void *options, struct arena *arena, struct strings *out, struct error *error);
 	/* Optional: whether these options can tell destinations that they do not name. */
-	bool (*addresses)(const void *options, struct error *error);
+	bool (*accepts_destination)(const void *options, struct error *error);
 	bool (*render)(const struct message *message, const void *options, const char *destination,
 		struct buf *payload, struct error *error);
-	enum step (*step)(struct delivery *delivery, const struct reply *last,
-		struct transfer *next, struct error *error);
+	enum step (*step)(struct attempt *attempt, const struct reply *last, struct transfer *next,
+		struct error *error);
 };
 
 extern const struct notifier slack_notifier, stdout_notifier, webhook_notifier;

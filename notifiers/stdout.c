@@ -358,10 +358,10 @@ static void strip_colors(const char *text, struct buf *out)
 	buf_text(out, text);
 }
 
-static enum step step(struct delivery *delivery, const struct reply *last, struct transfer *next,
+static enum step step(struct attempt *attempt, const struct reply *last, struct transfer *next,
 	struct error *error)
 {
-	const struct stdout_options *options = delivery->options;
+	const struct stdout_options *options = attempt->options;
 	bool color = options->color == COLOR_ALWAYS ||
 		     (options->color == COLOR_AUTO && isatty(STDOUT_FILENO));
 	struct buf text = {0};
@@ -372,19 +372,19 @@ static enum step step(struct delivery *delivery, const struct reply *last, struc
 	if (last) {
 		if (last->kind == REPLY_ANSWER)
 			return STEP_DONE;
-		delivery->retry = true;
-		delivery->retry_after = -1;
+		attempt->retry = true;
+		attempt->retry_after = -1;
 		error_set(error, ERROR_STATE, "stdout: %s", last->problem);
 		return STEP_FAILED;
 	}
 	if (options->print == PRINT_DATED)
-		buf_printf(&text, "[%s]\n", when_format(delivery->made, made));
+		buf_printf(&text, "[%s]\n", when_format(attempt->made, made));
 	if (color)
-		buf_text(&text, delivery->payload);
+		buf_text(&text, attempt->payload);
 	else
-		strip_colors(delivery->payload, &text);
+		strip_colors(attempt->payload, &text);
 	*next = (struct transfer){.kind = TRANSFER_STDOUT,
-		.body = arena_strndup(delivery->arena, text.data ? text.data : "", text.length)};
+		.body = arena_strndup(attempt->arena, text.data ? text.data : "", text.length)};
 	buf_free(&text);
 	next->body_length = strlen(next->body);
 	return STEP_TRANSFER;

@@ -242,69 +242,68 @@ static const char *sign(
 	return arena_printf(arena, "sha256=%s", hex);
 }
 
-static enum step post(struct delivery *delivery, struct transfer *next, struct error *error)
+static enum step post(struct attempt *attempt, struct transfer *next, struct error *error)
 {
 	enum { HEADERS = 4 };
-	const struct webhook_options *options = delivery->options;
+	const struct webhook_options *options = attempt->options;
 	const char *secret = options->secret;
-	const char *stamp =
-		arena_printf(delivery->arena, "%lld", (long long)(delivery->now / 1000));
-	struct pair *headers = arena_array(delivery->arena, HEADERS, sizeof *headers);
+	const char *stamp = arena_printf(attempt->arena, "%lld", (long long)(attempt->now / 1000));
+	struct pair *headers = arena_array(attempt->arena, HEADERS, sizeof *headers);
 	size_t count = 0;
 
-	if (options->secret_file && !secret_read(delivery->arena, "secret_file",
-					    options->secret_file, &secret, error)) {
+	if (options->secret_file &&
+		!secret_read(attempt->arena, "secret_file", options->secret_file, &secret, error)) {
 		error->kind = ERROR_USAGE;
 		(void)error_prefix(error, "webhook: ");
 		return STEP_FAILED;
 	}
 	headers[count++] = (struct pair){"Content-Type", "application/json"};
-	headers[count++] = (struct pair){"Idempotency-Key", delivery->key};
+	headers[count++] = (struct pair){"Idempotency-Key", attempt->key};
 	if (secret) {
 		headers[count++] = (struct pair){"X-Hunter-Timestamp", stamp};
 		headers[count++] = (struct pair){"X-Hunter-Signature",
-			sign(delivery->arena, secret, stamp, delivery->payload)};
+			sign(attempt->arena, secret, stamp, attempt->payload)};
 	}
 	*next = (struct transfer){.kind = TRANSFER_HTTP,
 		.endpoint = &options->endpoint,
 		.method = "POST",
 		.url = options->endpoint.url,
 		.headers = {headers, count},
-		.body = delivery->payload,
-		.body_length = strlen(delivery->payload)};
+		.body = attempt->payload,
+		.body_length = strlen(attempt->payload)};
 	return STEP_TRANSFER;
 }
 
 /* Refused for good are bodies; what concerns the address or the credentials can be mended. */
-static enum step refused(struct delivery *delivery, int status, struct error *error)
+static enum step refused(struct attempt *attempt, int status, struct error *error)
 {
 	bool passes = status == 408 || status == 425 || status == 429 || status >= 500;
 	bool body = status == 400 || status == 413 || status == 415 || status == 422;
 
-	delivery->retry = passes;
+	attempt->retry = passes;
 	error_set(error, passes || body ? ERROR_DATA : ERROR_USAGE, "webhook: HTTP status %d",
 		status);
 	return STEP_FAILED;
 }
 
 /* What is said by the status counts, whatever becomes of the body. */
-static enum step step(struct delivery *delivery, const struct reply *last, struct transfer *next,
+static enum step step(struct attempt *attempt, const struct reply *last, struct transfer *next,
 	struct error *error)
 {
 	int status;
 
-	delivery->retry = false;
-	delivery->retry_after = -1;
-	delivery->doubt = DOUBT_NONE;
+	attempt->retry = false;
+	attempt->retry_after = -1;
+	attempt->maybe_delivered = MAYBE_DELIVERED_NO;
 	if (!last)
-		return post(delivery, next, error);
-	delivery->retry_after = last->retry_after;
+		return post(attempt, next, error);
+	attempt->retry_after = last->retry_after;
 	status = last->kind == REPLY_ANSWER ? last->status : last->cut_status;
 	if (status >= 200 && status < 300)
 		return STEP_DONE;
 	if (status >= 300)
-		return refused(delivery, status, error);
-	delivery->retry = true;
+		return refused(attempt, status, error);
+	attempt->retry = true;
 	error_set(error, ERROR_DATA, "webhook: %s", last->problem ? last->problem : "no answer");
 	return STEP_FAILED;
 }

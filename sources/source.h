@@ -27,10 +27,10 @@ struct query {
 	const char *branch;   /* or NULL */
 	int64_t since, until; /* ms, [since, until); WHEN_ALWAYS and WHEN_NEVER are open ends */
 	int64_t now;          /* ms; the time of asking */
-	_Atomic int *learnt;  /* what queries of this server learn of it and tell each other, at
-				 first 0, while there are any; or NULL */
-	int64_t timeout;      /* ms that a file may take to be read; 0: no limit */
-	bool listing;         /* only the names of the series are wanted, points may be left out */
+	_Atomic int *server_flavor; /* what queries of this server learn of it and tell each other,
+				at first 0, while there are any; or NULL */
+	int64_t timeout;            /* ms that a file may take to be read; 0: no limit */
+	bool listing; /* only the names of the series are wanted, points may be left out */
 
 	struct dataset data;
 	struct strings

@@ -4,88 +4,89 @@
 
 #include "agent/core/arena.h"
 
-struct crowd {
-	struct crowd *next;
+struct server_limit {
+	struct server_limit *next;
 	const void *server;
 	size_t begun, limit;
-	struct member *first, *last; /* that wait */
-	_Atomic int learnt;
+	struct limiter_slot *first, *last; /* that wait */
+	_Atomic int server_flavor;
 };
 
-static struct crowd *find(const struct crowds *crowds, const void *server)
+static struct server_limit *find(const struct limiter *limiter, const void *server)
 {
-	struct crowd *crowd = crowds->first;
-	while (crowd && crowd->server != server)
-		crowd = crowd->next;
-	return crowd;
+	struct server_limit *limit_of = limiter->first;
+	while (limit_of && limit_of->server != server)
+		limit_of = limit_of->next;
+	return limit_of;
 }
 
-static struct crowd *add(struct crowds *crowds, const void *server)
+static struct server_limit *add(struct limiter *limiter, const void *server)
 {
-	struct crowd *crowd = memory_new(1, sizeof *crowd);
-	crowd->server = server;
-	crowd->next = crowds->first;
-	crowds->first = crowd;
-	return crowd;
+	struct server_limit *limit_of = memory_new(1, sizeof *limit_of);
+	limit_of->server = server;
+	limit_of->next = limiter->first;
+	limiter->first = limit_of;
+	return limit_of;
 }
 
-static void begin(const struct crowds *crowds, struct crowd *crowd)
+static void begin(const struct limiter *limiter, struct server_limit *limit_of)
 {
-	while (!crowds->closed && crowd->first && crowd->begun < crowd->limit) {
-		struct member *member = crowd->first;
-		crowd->first = member->after;
-		crowd->begun++;
+	while (!limiter->closed && limit_of->first && limit_of->begun < limit_of->limit) {
+		struct limiter_slot *member = limit_of->first;
+		limit_of->first = member->after;
+		limit_of->begun++;
 		member->begin(member);
 	}
 }
 
-void crowd_join(struct crowds *crowds, const void *server, size_t limit, struct member *member)
+void limiter_join(
+	struct limiter *limiter, const void *server, size_t limit, struct limiter_slot *member)
 {
-	struct crowd *crowd = find(crowds, server);
-	if (!crowd)
-		crowd = add(crowds, server);
-	crowd->limit = limit;
-	member->crowd = crowd;
-	*(crowd->first ? &crowd->last->after : &crowd->first) = member;
-	crowd->last = member;
-	begin(crowds, crowd);
+	struct server_limit *limit_of = find(limiter, server);
+	if (!limit_of)
+		limit_of = add(limiter, server);
+	limit_of->limit = limit;
+	member->limit_of = limit_of;
+	*(limit_of->first ? &limit_of->last->after : &limit_of->first) = member;
+	limit_of->last = member;
+	begin(limiter, limit_of);
 }
 
-void crowd_widen(struct crowds *crowds, const void *server, size_t limit)
+void limiter_widen(struct limiter *limiter, const void *server, size_t limit)
 {
-	struct crowd *crowd = find(crowds, server);
-	if (!crowd || crowd->limit == limit)
+	struct server_limit *limit_of = find(limiter, server);
+	if (!limit_of || limit_of->limit == limit)
 		return;
-	crowd->limit = limit;
-	begin(crowds, crowd);
+	limit_of->limit = limit;
+	begin(limiter, limit_of);
 }
 
-_Atomic int *crowd_learnt(struct crowd *crowd)
+_Atomic int *limiter_flavor(struct server_limit *limit_of)
 {
-	return &crowd->learnt;
+	return &limit_of->server_flavor;
 }
 
-void crowd_leave(struct crowds *crowds, struct member *member)
+void limiter_leave(struct limiter *limiter, struct limiter_slot *member)
 {
-	struct crowd *crowd = member->crowd;
-	if (!crowd)
+	struct server_limit *limit_of = member->limit_of;
+	if (!limit_of)
 		return;
-	crowd->begun--;
-	begin(crowds, crowd);
-	if (crowd->begun > 0)
+	limit_of->begun--;
+	begin(limiter, limit_of);
+	if (limit_of->begun > 0)
 		return;
-	struct crowd **link = &crowds->first;
-	while (*link != crowd)
+	struct server_limit **link = &limiter->first;
+	while (*link != limit_of)
 		link = &(*link)->next;
-	*link = crowd->next;
-	free(crowd);
+	*link = limit_of->next;
+	free(limit_of);
 }
 
-void crowds_free(struct crowds *crowds)
+void limiter_free(struct limiter *limiter)
 {
-	for (struct crowd *crowd = crowds->first, *next; crowd; crowd = next) {
-		next = crowd->next;
-		free(crowd);
+	for (struct server_limit *limit_of = limiter->first, *next; limit_of; limit_of = next) {
+		next = limit_of->next;
+		free(limit_of);
 	}
-	crowds->first = NULL;
+	limiter->first = NULL;
 }

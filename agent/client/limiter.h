@@ -11,33 +11,34 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct crowd;
+struct server_limit;
 
-struct crowds {
-	struct crowd *first;
+struct limiter {
+	struct server_limit *first;
 	bool closed; /* nobody is begun any more */
 };
 
 /* One of a crowd; embedded in what waits. */
-struct member {
-	struct crowd *crowd; /* NULL: of none */
-	struct member *after;
-	void (*begin)(struct member *);
+struct limiter_slot {
+	struct server_limit *limit_of; /* NULL: of none */
+	struct limiter_slot *after;
+	void (*begin)(struct limiter_slot *);
 };
 
 /* Begins the member now or when it is its turn. The crowd is that of `server`, of which `limit` are
  * begun at a time. */
-void crowd_join(struct crowds *crowds, const void *server, size_t limit, struct member *member);
+void limiter_join(
+	struct limiter *limiter, const void *server, size_t limit, struct limiter_slot *member);
 
 /* The crowd, if there is one, has another limit. */
-void crowd_widen(struct crowds *crowds, const void *server, size_t limit);
+void limiter_widen(struct limiter *limiter, const void *server, size_t limit);
 
 /* For query.learnt: lasts as long as the crowd has members that were begun. */
-_Atomic int *crowd_learnt(struct crowd *crowd);
+_Atomic int *limiter_flavor(struct server_limit *limit_of);
 
 /* A member that was begun is through: the next begins. One of no crowd is fine. */
-void crowd_leave(struct crowds *crowds, struct member *member);
+void limiter_leave(struct limiter *limiter, struct limiter_slot *member);
 
-void crowds_free(struct crowds *crowds);
+void limiter_free(struct limiter *limiter);
 
 #endif

@@ -28,13 +28,13 @@ enum {
 
 #define SAY_AGAIN INT64_C(600000) /* ms until it is said again that calls wait for memory */
 
-struct call_list {
-	struct call *first, *last;
+struct client_request_list {
+	struct client_request *first, *last;
 };
 
 struct host {
 	char *origin;
-	struct call_list waiting;
+	struct client_request_list waiting;
 	size_t active, limit;
 	size_t claim;   /* of its calls in flight, see count_claims */
 	size_t typical; /* bytes of its last answers, about */
@@ -50,12 +50,12 @@ struct transfers {
 	size_t overtakes;     /* calls that were started while one has waited for room */
 	bool short_of_memory; /* calls wait for it */
 	uint64_t starts, waits;
-	int64_t said;            /* clock_monotonic's time of the last warning, or 0 */
-	struct call_list flying; /* in the multi, the oldest first */
-	struct call_list ended;  /* done is to be called */
+	int64_t said;                      /* clock_monotonic's time of the last warning, or 0 */
+	struct client_request_list flying; /* in the multi, the oldest first */
+	struct client_request_list ended;  /* done is to be called */
 };
 
-static void list_add(struct call_list *list, struct call *call)
+static void list_add(struct client_request_list *list, struct client_request *call)
 {
 	call->list = list;
 	call->next = NULL;
@@ -64,7 +64,7 @@ static void list_add(struct call_list *list, struct call *call)
 	list->last = call;
 }
 
-static void list_add_first(struct call_list *list, struct call *call)
+static void list_add_first(struct client_request_list *list, struct client_request *call)
 {
 	call->list = list;
 	call->previous = NULL;
@@ -73,9 +73,9 @@ static void list_add_first(struct call_list *list, struct call *call)
 	list->first = call;
 }
 
-static void list_remove(struct call *call)
+static void list_remove(struct client_request *call)
 {
-	struct call_list *list = call->list;
+	struct client_request_list *list = call->list;
 	*(call->previous ? &call->previous->next : &list->first) = call->next;
 	*(call->next ? &call->next->previous : &list->last) = call->previous;
 	call->list = NULL;
@@ -158,7 +158,7 @@ static void host_drop_if_idle(struct transfers *transfers, struct host *host)
 	free(host);
 }
 
-static void fail(struct transfers *transfers, struct call *call, const char *problem)
+static void fail(struct transfers *transfers, struct client_request *call, const char *problem)
 {
 	call->failure = strdup(problem);
 	call->reply = (struct reply){
@@ -174,7 +174,7 @@ static size_t next_needs(const struct host *host)
 
 static void start_next(struct transfers *transfers, struct host *host)
 {
-	struct call *call = host->waiting.first;
+	struct client_request *call = host->waiting.first;
 	size_t needs = next_needs(host);
 	list_remove(call);
 	transfers->waiting--;
@@ -201,7 +201,7 @@ static void count_claims(struct transfers *transfers)
 {
 	for (size_t i = 0; i < transfers->host_count; i++)
 		transfers->hosts[i]->claim = 0;
-	for (const struct call *call = transfers->flying.first; call; call = call->next)
+	for (const struct client_request *call = transfers->flying.first; call; call = call->next)
 		call->host->claim += exchange_claim(call->exchange);
 }
 
@@ -245,7 +245,7 @@ static bool is_held_up(const struct transfers *transfers)
 /* A message is sent whatever is being read: its answer is short. */
 static bool may_start(struct transfers *transfers, const struct host *host)
 {
-	const struct call *call = host->waiting.first;
+	const struct client_request *call = host->waiting.first;
 	if (transfers->active == 0 || call->transfer->once)
 		return true;
 	if (!has_memory(transfers, host))
@@ -308,7 +308,7 @@ static void start_calls(struct transfers *transfers)
 		transfers->short_of_memory = false;
 }
 
-static void enqueue(struct transfers *transfers, struct call *call)
+static void enqueue(struct transfers *transfers, struct client_request *call)
 {
 	struct arena *arena = arena_new();
 	const struct transfer *transfer = call->transfer;
@@ -325,7 +325,7 @@ static void enqueue(struct transfers *transfers, struct call *call)
 	arena_free(arena);
 }
 
-void transfers_start(struct transfers *transfers, struct call *call)
+void transfers_start(struct transfers *transfers, struct client_request *call)
 {
 	assert(!call->list && !call->exchange);
 	switch (call->transfer->kind) {
@@ -341,7 +341,7 @@ void transfers_start(struct transfers *transfers, struct call *call)
 }
 
 /* Takes the call out of the air. */
-static void land(struct transfers *transfers, struct call *call)
+static void land(struct transfers *transfers, struct client_request *call)
 {
 	curl_multi_remove_handle(transfers->multi, exchange_easy(call->exchange));
 	list_remove(call);
@@ -349,14 +349,14 @@ static void land(struct transfers *transfers, struct call *call)
 	call->host->active--;
 }
 
-static void stop_running(struct transfers *transfers, struct call *call)
+static void stop_running(struct transfers *transfers, struct client_request *call)
 {
 	land(transfers, call);
 	host_drop_if_idle(transfers, call->host);
 	call->host = NULL;
 }
 
-void transfers_release(struct transfers *transfers, struct call *call)
+void transfers_release(struct transfers *transfers, struct client_request *call)
 {
 	if (call->list && call->list == &transfers->flying) {
 		stop_running(transfers, call);
@@ -372,7 +372,7 @@ void transfers_release(struct transfers *transfers, struct call *call)
 		transfers->active--;
 	exchange_free(call->exchange);
 	free(call->failure);
-	*call = (struct call){.transfer = call->transfer, .done = call->done};
+	*call = (struct client_request){.transfer = call->transfer, .done = call->done};
 }
 
 void transfers_wait(struct transfers *transfers, struct pollfd *fds, size_t count, int timeout)
@@ -402,7 +402,7 @@ static void collect(struct transfers *transfers)
 	while ((message = curl_multi_info_read(transfers->multi, &left))) {
 		CURL *easy = message->easy_handle;
 		CURLcode code = message->data.result;
-		struct call *call = NULL;
+		struct client_request *call = NULL;
 		curl_easy_getinfo(easy, CURLINFO_PRIVATE, (char **)&call);
 		if (exchange_finish(call->exchange, code, &call->reply)) {
 			call->host->typical = (3 * call->host->typical + call->reply.length) / 4;
@@ -415,12 +415,12 @@ static void collect(struct transfers *transfers)
 	}
 }
 
-static bool is_older(const struct call *a, const struct call *b)
+static bool is_older(const struct client_request *a, const struct client_request *b)
 {
 	return !b || a->age < b->age;
 }
 
-static bool goes_first(const struct call *a, const struct call *b)
+static bool goes_first(const struct client_request *a, const struct client_request *b)
 {
 	if (!b || a->host->claim != b->host->claim)
 		return !b || a->host->claim > b->host->claim;
@@ -429,15 +429,15 @@ static bool goes_first(const struct call *a, const struct call *b)
 
 /* Of the host that needs the most, the youngest call that needs something and may be asked again,
  * but not the oldest of all; NULL: there is none. */
-static struct call *call_to_put_back(struct transfers *transfers)
+static struct client_request *call_to_put_back(struct transfers *transfers)
 {
-	const struct call *oldest = NULL;
-	struct call *found = NULL;
+	const struct client_request *oldest = NULL;
+	struct client_request *found = NULL;
 	count_claims(transfers);
-	for (const struct call *call = transfers->flying.first; call; call = call->next)
+	for (const struct client_request *call = transfers->flying.first; call; call = call->next)
 		if (is_older(call, oldest))
 			oldest = call;
-	for (struct call *call = transfers->flying.first; call; call = call->next)
+	for (struct client_request *call = transfers->flying.first; call; call = call->next)
 		if (call != oldest && !call->transfer->once && exchange_claim(call->exchange) > 0 &&
 			goes_first(call, found))
 			found = call;
@@ -445,7 +445,7 @@ static struct call *call_to_put_back(struct transfers *transfers)
 }
 
 /* Before younger ones of its host. */
-static void put_back(struct transfers *transfers, struct call *call)
+static void put_back(struct transfers *transfers, struct client_request *call)
 {
 	size_t needs = exchange_needs(call->exchange), claim = exchange_claim(call->exchange);
 	if (needs == 0) /* nothing has come yet */
@@ -478,7 +478,7 @@ static bool host_is_kept_out(const struct transfers *transfers)
  */
 static void bound_answers(struct transfers *transfers)
 {
-	struct call *call;
+	struct client_request *call;
 	while (transfers->held > transfers->budget && (call = call_to_put_back(transfers)))
 		put_back(transfers, call);
 	while (host_is_kept_out(transfers) && (call = call_to_put_back(transfers)) &&
@@ -496,7 +496,7 @@ void transfers_run(struct transfers *transfers)
 		bound_answers(transfers);
 	}
 	while (transfers->ended.first) {
-		struct call *call = transfers->ended.first;
+		struct client_request *call = transfers->ended.first;
 		list_remove(call);
 		call->done(call);
 	}

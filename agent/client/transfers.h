@@ -25,14 +25,14 @@ struct transfers;
 
 /* One transfer on its way; lies within the caller's own struct and must live until it is released.
  */
-struct call {
+struct client_request {
 	const struct transfer *transfer;
-	void (*done)(struct call *call);
+	void (*done)(struct client_request *call);
 	struct reply reply; /* set when done is called, good until transfers_release */
 
 	/* The transfers' own. */
-	struct call *next, *previous;
-	struct call_list *list;
+	struct client_request *next, *previous;
+	struct client_request_list *list;
 	struct host *host;
 	struct exchange *exchange;
 	char *failure;
@@ -56,10 +56,10 @@ struct transfers_memory transfers_memory(const struct transfers *transfers);
 
 /* Queues the call; done is called from a later transfers_run. The transfer must live until the
  * release. */
-void transfers_start(struct transfers *transfers, struct call *call);
+void transfers_start(struct transfers *transfers, struct client_request *call);
 
 /* Frees the reply; a call that is queued or in flight is cancelled. A zeroed call is welcome. */
-void transfers_release(struct transfers *transfers, struct call *call);
+void transfers_release(struct transfers *transfers, struct client_request *call);
 
 /* Waits until a transfer or one of the descriptors is ready, or `timeout` ms (-1: no limit) are
  * over. */

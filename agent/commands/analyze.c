@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "agent/commands/ask.h"
+#include "agent/commands/command_context.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/gather.h"
 #include "agent/commands/notify.h"
@@ -64,7 +64,7 @@ static const struct option_part analyze_parts[] = {
 };
 
 struct analyze {
-	struct ask ask;
+	struct command_context ask;
 	struct report report;
 	struct notify *notify; /* or NULL */
 	bool update, fail_on_regression, regressed;
@@ -80,7 +80,7 @@ struct analyzed {
 
 static bool work(struct task *task, struct scratch *scratch, struct error *error)
 {
-	const struct ask *ask = task->result;
+	const struct command_context *ask = task->result;
 	struct query *query = &task->query;
 	struct analyzed *analyzed = arena_alloc(query->arena, sizeof *analyzed);
 	if (!selection_apply(
@@ -173,17 +173,18 @@ static int run(struct cli *cli)
 	struct analyze analyze = {0};
 	struct error error;
 	int code;
-	if (!ask_prepare(&analyze.ask, cli, &options->selection, &options->detection, &code))
+	if (!command_context_prepare(
+		    &analyze.ask, cli, &options->selection, &options->detection, &code))
 		return code;
 	analyze.update = options->output.update_postgres;
 	analyze.fail_on_regression = options->output.fail_on_regression;
 	if (analyze.update && !update_check(&analyze.ask, &error)) {
-		ask_free(&analyze.ask);
+		command_context_free(&analyze.ask);
 		return cli_fail(&error);
 	}
 	analyze.notify = notify_new(&options->notify, analyze.ask.config, cli, &error);
 	if (error.kind != ERROR_NONE) {
-		ask_free(&analyze.ask);
+		command_context_free(&analyze.ask);
 		return cli_fail(&error);
 	}
 	analyze.report = (struct report){.out = cli->out,
@@ -213,7 +214,7 @@ static int run(struct cli *cli)
 	if (ran && analyze.notify)
 		analyze.code = exit_stronger(analyze.code, notify_send(analyze.notify));
 	notify_free(analyze.notify);
-	ask_free(&analyze.ask);
+	command_context_free(&analyze.ask);
 	if (!ran)
 		return cli_fail(&error);
 	gather.code = exit_stronger(gather.code, analyze.code);

@@ -42,7 +42,7 @@ struct rows {
 
 static int compare(const void *a, const void *b)
 {
-	const struct record *left = a, *right = b;
+	const struct change_record *left = a, *right = b;
 
 	if (left->item.time != right->item.time)
 		return left->item.time > right->item.time ? -1 : 1;
@@ -122,24 +122,24 @@ static const char *time_text(struct arena *arena, int64_t time)
 }
 
 /* A change that was told long ago may be one whose messages are forgotten. */
-static const char *announced(struct arena *arena, const struct record *record)
+static const char *announced(struct arena *arena, const struct change_record *record)
 {
 	int64_t time = record_announced(record);
 
 	if (time != 0)
 		return time_text(arena, time);
 	switch (record->news) {
-	case NEWS_PENDING: return "waits";
-	case NEWS_QUEUED:
-	case NEWS_RECOVERY: return "queued";
-	case NEWS_SILENT:
-	case NEWS_HELD:
-	case NEWS_COUNT: break;
+	case NOTIFY_PENDING: return "waits";
+	case NOTIFY_QUEUED:
+	case NOTIFY_RECOVERY: return "queued";
+	case NOTIFY_SILENT:
+	case NOTIFY_HELD:
+	case NOTIFY_COUNT: break;
 	}
 	return NULL;
 }
 
-static struct row row_of(struct arena *arena, const struct record *record)
+static struct row row_of(struct arena *arena, const struct change_record *record)
 {
 	const struct announcement *item = &record->item;
 
@@ -186,7 +186,8 @@ static bool is_shown(const struct row *rows, size_t count, size_t column)
 	return shown;
 }
 
-static void print_table(struct arena *arena, const struct record *records, size_t count, FILE *out)
+static void print_table(
+	struct arena *arena, const struct change_record *records, size_t count, FILE *out)
 {
 	struct row *cells = arena_array(arena, count, sizeof *cells);
 	size_t at = 0, shown[COLUMNS];
@@ -221,7 +222,7 @@ static void print_table(struct arena *arena, const struct record *records, size_
 		table_print_row(&table, out);
 }
 
-static void print_json(const struct record *records, size_t count, bool more, FILE *out)
+static void print_json(const struct change_record *records, size_t count, bool more, FILE *out)
 {
 	fputs("{\"changes\": [", out);
 	for (size_t i = 0; i < count; i++) {
@@ -252,13 +253,14 @@ static void print_csv_description(const struct announcement *item, bool formulas
 	csv_put_suspects(&item->suspects, formulas, out);
 }
 
-static void print_csv_row(const struct record *record, bool formulas, FILE *out)
+static void print_csv_row(const struct change_record *record, bool formulas, FILE *out)
 {
 	const struct announcement *item = &record->item;
 	const int64_t told = record_announced(record);
 	char time[WHEN_TEXT];
 	const char *const texts[] = {item->commit_before, item->commit_after, item->version_before,
-		item->version_after, change_state_names[record->state], news_names[record->news]};
+		item->version_after, change_state_names[record->state],
+		notify_state_names[record->news]};
 
 	fprintf(out, "%" PRId64 ",%s,", item->id, when_format_iso(item->time, time));
 	csv_put_text(item->test, formulas, out);
@@ -278,7 +280,7 @@ static void print_csv_row(const struct record *record, bool formulas, FILE *out)
 	putc('\n', out);
 }
 
-static void print_csv(const struct record *records, size_t count, bool formulas, FILE *out)
+static void print_csv(const struct change_record *records, size_t count, bool formulas, FILE *out)
 {
 	fputs("id,time,test,metric,branch," CSV_MEANS ",regression,commit_before,commit_after,"
 	      "version_before,version_after,state,news,first_seen,announced," CSV_LEVELS

@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "agent/analysis/shapes.h"
-#include "agent/commands/ask.h"
+#include "agent/commands/command_context.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/gather.h"
 #include "agent/core/buf.h"
@@ -46,13 +46,13 @@ static const struct option_part cluster_parts[] = {
 };
 
 struct cluster {
-	struct ask ask;
+	struct command_context ask;
 	struct shapes *shapes;
 };
 
 static bool work(struct task *task, struct scratch *scratch, struct error *error)
 {
-	const struct ask *ask = task->result;
+	const struct command_context *ask = task->result;
 
 	(void)scratch;
 	return selection_apply(
@@ -231,7 +231,7 @@ static int run(struct cli *cli)
 	struct error error;
 	int code;
 
-	if (!ask_prepare(&cluster.ask, cli, &options->selection, &none, &code))
+	if (!command_context_prepare(&cluster.ask, cli, &options->selection, &none, &code))
 		return code;
 	cluster.shapes = shapes_new();
 	struct gather gather = {.tests = cluster.ask.tests,
@@ -247,7 +247,7 @@ static int run(struct cli *cli)
 		find(&cluster, cli);
 	gather_print_failed(&gather);
 	shapes_free(cluster.shapes);
-	ask_free(&cluster.ask);
+	command_context_free(&cluster.ask);
 	return ran ? (int)gather.code : cli_fail(&error);
 }
 

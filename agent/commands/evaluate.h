@@ -11,7 +11,7 @@
 #include "agent/commands/labelled.h"
 #include "agent/core/buf.h"
 #include "detectors/detector.h"
-#include "detectors/follow.h"
+#include "detectors/online_eval.h"
 #include "detectors/season.h"
 
 /* A detector with options, as it was written on the command line. */
@@ -84,7 +84,7 @@ double per_thousand(double part, size_t whole);
 size_t live_delay(struct live *live, size_t tenths);
 
 /* What was found that is not labelled, a 1,000 points of all series. */
-double standing_wrong(const struct standing *standing);
+double retraction_wrong(const struct standing *standing);
 
 void evaluate_put_text(struct buf *out, struct result *results, size_t count,
 	const struct evaluation *evaluation, const char *rule, bool by_class);

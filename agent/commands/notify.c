@@ -13,7 +13,7 @@
 #include "agent/core/when.h"
 #include "agent/notify/announce.h"
 #include "agent/notify/group.h"
-#include "agent/notify/patience.h"
+#include "agent/notify/retry_policy.h"
 
 const struct field notify_fields[] = {
 	{.name = "notify_slack",
@@ -36,7 +36,7 @@ struct notify {
 	const struct receiver *receiver;
 	struct strings channels;
 	int64_t since, now; /* ms */
-	struct record *records;
+	struct change_record *records;
 	size_t count, room, tests;
 	struct engine *engine; /* while it sends */
 	enum exit_code code;
@@ -46,8 +46,8 @@ struct notify {
 struct post {
 	struct notify *notify;
 	const char *channel, *key, *payload, *receipt;
-	struct delivery delivery;
-	enum doubt doubt;
+	struct attempt attempt;
+	enum maybe_delivered maybe_delivered;
 	int64_t tries;
 };
 
@@ -83,7 +83,7 @@ struct notify *notify_new(const struct notify_flags *flags, const struct config 
 					: "the configuration has no section slack");
 		return NULL;
 	}
-	if (!slack_notifier.addresses(receiver->options, error)) {
+	if (!slack_notifier.accepts_destination(receiver->options, error)) {
 		(void)error_prefix(error, "--notify-slack: ");
 		return NULL;
 	}
@@ -109,8 +109,9 @@ void notify_free(struct notify *notify)
 static void add_change(struct notify *notify, const struct analysis *analysis,
 	const struct findings *findings, const struct change *change)
 {
-	struct record record = {.item = announce_change(notify->arena, analysis->test->name,
-					analysis->test->environment, findings->series, change)};
+	struct change_record record = {
+		.item = announce_change(notify->arena, analysis->test->name,
+			analysis->test->environment, findings->series, change)};
 
 	findings_basis(notify->arena, findings, change, &record.item);
 	record.item.id = (int64_t)notify->count + 1;
@@ -142,7 +143,8 @@ void notify_add(struct notify *notify, const struct analysis *analysis)
 static const struct announcement *sorted(const struct notify *notify)
 {
 	struct announcement *items = arena_array(notify->arena, notify->count, sizeof *items);
-	const struct record **records = arena_array(notify->arena, notify->count, sizeof *records);
+	const struct change_record **records =
+		arena_array(notify->arena, notify->count, sizeof *records);
 
 	for (size_t i = 0; i < notify->count; i++)
 		records[i] = &notify->records[i];
@@ -176,38 +178,38 @@ static void give_up(struct post *post, const struct error *error)
 	post->notify->code = exit_stronger(post->notify->code, (enum exit_code)cli_fail(error));
 }
 
-static void failed(struct post *post, const struct delivery *delivery, const struct error *error)
+static void failed(struct post *post, const struct attempt *attempt, const struct error *error)
 {
-	struct setback setback = {.kind = error->kind,
-		.retry = delivery->retry,
-		.doubt = delivery->doubt,
-		.retry_after = delivery->retry_after,
+	struct failed_attempt setback = {.kind = error->kind,
+		.retry = attempt->retry,
+		.maybe_delivered = attempt->maybe_delivered,
+		.retry_after = attempt->retry_after,
 		.tries = ++post->tries,
 		.once = true};
 	int64_t wait;
 
-	if (patience_with(&setback, &wait) == PATIENCE_TRY_AGAIN)
+	if (retry_policy_for(&setback, &wait) == RETRY_POLICY_TRY_AGAIN)
 		engine_after(post->notify->engine, wait, carry, post);
 	else
 		give_up(post, error);
 }
 
-static void carried(struct delivery *delivery, bool done, const struct error *error, void *context)
+static void carried(struct attempt *attempt, bool done, const struct error *error, void *context)
 {
 	struct post *post = context;
 
-	if (delivery->notice)
-		log_message(LEVEL_WARN, delivery->notice);
-	if (delivery->receipt)
-		post->receipt = arena_strdup(post->notify->arena, delivery->receipt);
-	post->doubt = delivery->doubt;
+	if (attempt->notice)
+		log_message(LEVEL_WARN, attempt->notice);
+	if (attempt->receipt)
+		post->receipt = arena_strdup(post->notify->arena, attempt->receipt);
+	post->maybe_delivered = attempt->maybe_delivered;
 	if (!done) {
-		failed(post, delivery, error);
-	} else if (delivery->more) {
+		failed(post, attempt, error);
+	} else if (attempt->more) {
 		post->tries = 0;
 		engine_after(post->notify->engine, slack_notifier.spacing, carry, post);
 	}
-	arena_free(delivery->arena);
+	arena_free(attempt->arena);
 }
 
 static void carry(void *context)
@@ -215,17 +217,17 @@ static void carry(void *context)
 	struct post *post = context;
 	struct notify *notify = post->notify;
 
-	post->delivery = (struct delivery){.arena = arena_new(),
+	post->attempt = (struct attempt){.arena = arena_new(),
 		.options = notify->receiver->options,
 		.destination = post->channel,
 		.key = post->key,
 		.payload = post->payload,
 		.made = notify->now,
 		.now = notify->now,
-		.doubt = post->doubt,
+		.maybe_delivered = post->maybe_delivered,
 		.receipt = post->receipt,
 		.retry_after = -1};
-	engine_deliver(notify->engine, &slack_notifier, &post->delivery, carried, post);
+	engine_deliver(notify->engine, &slack_notifier, &post->attempt, carried, post);
 }
 
 /* The key names this run and this channel. */

@@ -14,7 +14,7 @@
 
 #include "agent/analysis/compare.h"
 #include "agent/analysis/timeline.h"
-#include "agent/commands/ask.h"
+#include "agent/commands/command_context.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/gather.h"
 #include "agent/commands/surroundings.h"
@@ -66,7 +66,7 @@ static const struct option_part regressions_parts[] = {
 };
 
 struct regressions {
-	struct ask ask;
+	struct command_context ask;
 	const struct regression_flags *flags;
 	struct regression_report report;
 	struct surroundings surroundings;
@@ -93,7 +93,7 @@ static bool any_points(const struct dataset *data)
 static bool analyze(struct task *task, const struct half *half, const struct dataset *data,
 	struct scratch *scratch, struct analysis *out, struct error *error)
 {
-	const struct ask *ask = &half->regressions->ask;
+	const struct command_context *ask = &half->regressions->ask;
 	if (!any_points(data))
 		return error_set(error, ERROR_DATA,
 			"test \"%s\": no data in the selected range%s%s%s", task->test->name,
@@ -223,7 +223,7 @@ static struct findings *find_series(const struct analysis *analysis, const char 
 	return NULL;
 }
 
-static double threshold_of(const struct ask *ask, const struct test *test,
+static double threshold_of(const struct command_context *ask, const struct test *test,
 	const struct metric *metric, struct arena *arena)
 {
 	struct detection detection;
@@ -377,7 +377,8 @@ static int run(struct cli *cli)
 		.report = {.out = cli->out, .json = options->flags.output == 1}};
 	struct error error;
 	int code;
-	if (!ask_prepare(&regressions.ask, cli, &options->selection, &options->detection, &code))
+	if (!command_context_prepare(
+		    &regressions.ask, cli, &options->selection, &options->detection, &code))
 		return code;
 	struct gather gather = {.tests = regressions.ask.tests,
 		.count = regressions.ask.count,
@@ -397,7 +398,7 @@ static int run(struct cli *cli)
 	regression_report_end(&regressions.report);
 	fflush(cli->out);
 	gather_print_failed(&gather);
-	ask_free(&regressions.ask);
+	command_context_free(&regressions.ask);
 	if (!ran)
 		return cli_fail(&error);
 	if (regressions.report.regressed > 0)

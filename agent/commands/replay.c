@@ -13,12 +13,12 @@
 
 #include "agent/analysis/companions.h"
 #include "agent/commands/commands.h"
-#include "agent/commands/past.h"
 #include "agent/commands/replay.h"
+#include "agent/commands/replay_data.h"
 #include "agent/core/clock.h"
 #include "agent/core/dict.h"
 #include "agent/core/when.h"
-#include "agent/service/crew.h"
+#include "agent/service/parts.h"
 
 enum { OUTPUT_TEXT, OUTPUT_JSON };
 enum { AFTERWARDS = 60000, PAGE = 1000, RECENT_MAX = 1000, PROGRESS_EVERY = 250 };
@@ -60,15 +60,15 @@ static const struct field replay_fields[] = {
 
 /* A page of the store's list, which begins with the latest. */
 struct page {
-	const struct record *records;
+	const struct change_record *records;
 	size_t count;
 	struct page *next; /* of later ones */
 };
 
 struct replay {
-	struct crew crew;
+	struct agent_parts parts;
 	struct cli *cli;
-	struct past *past;
+	struct replay_data *past;
 	struct arena *arena; /* of the report */
 	struct replay_report report;
 	struct page *pages; /* the earliest first */
@@ -85,7 +85,7 @@ static struct replay *replay_of(const struct agent *agent)
 		char *bytes;
 	} at = {.agent = agent};
 
-	return (struct replay *)(void *)(at.bytes - offsetof(struct replay, crew.agent));
+	return (struct replay *)(void *)(at.bytes - offsetof(struct replay, parts.agent));
 }
 
 static int64_t wall(const struct agent *agent)
@@ -98,7 +98,7 @@ static void look(struct agent *agent, struct task *task)
 	struct query *query = &task->query;
 	int64_t until = query->until == WHEN_NEVER ? wall(agent) + 1 : query->until;
 
-	past_view(replay_of(agent)->past, query->test, query->since, until, query->arena,
+	replay_data_view(replay_of(agent)->past, query->test, query->since, until, query->arena,
 		&query->data);
 	engine_work(agent->engine, task);
 }
@@ -126,7 +126,7 @@ static int64_t rest(struct agent *agent, const struct test *test)
 {
 	struct replay *replay = replay_of(agent);
 	int64_t now = wall(agent), delay = test->evaluation_delay;
-	int64_t next = past_next(replay->past, test->name, delay ? now - delay : now + 1);
+	int64_t next = replay_data_next(replay->past, test->name, delay ? now - delay : now + 1);
 	int64_t due = next == WHEN_NEVER ? WHEN_NEVER / 2 : next + delay + (delay > 0);
 
 	show_progress(replay, now);
@@ -151,20 +151,20 @@ static void keep_notice(struct agent *agent, const struct notice *notice)
 	replay->report.notice_count++;
 }
 
-static const struct stage replay_stage = {
+static const struct simulation replay_stage = {
 	.now = wall, .fetch = fetch, .look = look, .rest = rest, .notice = keep_notice};
 
 static void stop(void *context)
 {
 	struct replay *replay = context;
 
-	engine_stop(replay->crew.agent.engine);
+	engine_stop(replay->parts.agent.engine);
 }
 
 static void begin(struct store_request *restored)
 {
 	struct replay *replay = restored->context;
-	struct agent *agent = &replay->crew.agent;
+	struct agent *agent = &replay->parts.agent;
 	int64_t length = replay->report.until - replay->report.from;
 
 	replay->failed = restored->failed;
@@ -175,14 +175,14 @@ static void begin(struct store_request *restored)
 	}
 	engine_after(
 		agent->engine, length + agent->config->agent.group_wait + AFTERWARDS, stop, replay);
-	crew_begin(&replay->crew, restored);
+	agent_start(&replay->parts, restored);
 }
 
 /* Lays the pages' records in a row, the earliest first. */
 static void join_pages(struct replay *replay)
 {
 	struct replay_report *report = &replay->report;
-	const struct record **records;
+	const struct change_record **records;
 	size_t at = 0;
 
 	for (const struct page *page = replay->pages; page; page = page->next)
@@ -219,7 +219,7 @@ static void list_changes(struct replay *replay, int64_t before_id)
 	struct store_request *request = store_request_new(STORE_LIST, take_changes, replay);
 
 	request->filter = (struct change_filter){.limit = PAGE, .before_id = before_id};
-	ledger_ask(&replay->crew.agent, request);
+	store_client_call(&replay->parts.agent, request);
 }
 
 /* The answer comes after all that the agent has written: a list would not wait for it. */
@@ -239,15 +239,15 @@ static void list_messages(struct replay *replay)
 	struct store_request *sent = store_request_new(STORE_RESTORE, take_messages, replay);
 
 	sent->since = INT64_MIN;
-	ledger_ask(&replay->crew.agent, sent);
+	store_client_call(&replay->parts.agent, sent);
 }
 
 /* Lets the time pass, then asks the store what became of it. */
 static void play(struct replay *replay)
 {
-	struct agent *agent = &replay->crew.agent;
+	struct agent *agent = &replay->parts.agent;
 
-	ledger_ask(agent, store_request_new(STORE_RESTORE, begin, replay));
+	store_client_call(agent, store_request_new(STORE_RESTORE, begin, replay));
 	replay->report.interrupted = !engine_run(agent->engine);
 	if (replay->cli->progress)
 		fputs("\r\033[K", stderr);
@@ -303,8 +303,8 @@ static void print(struct replay *replay, int output)
 static int play_in(struct replay *replay, const char *folder)
 {
 	const struct replay_options *options = replay->cli->options;
-	struct crew *crew = &replay->crew;
-	const struct agent_settings *settings = &crew->agent.config->agent;
+	struct agent_parts *parts = &replay->parts;
+	const struct agent_settings *settings = &parts->agent.config->agent;
 	struct engine_options engine = {
 		.jobs = (size_t)settings->jobs, .jumping = true, .catch_signals = true};
 	char state[FOLDER_ROOM + 32];
@@ -312,7 +312,7 @@ static int play_in(struct replay *replay, const char *folder)
 	int code = EXIT_NOTHING;
 
 	snprintf(state, sizeof state, "%s/state.db", folder);
-	if (!crew_open(crew, &engine, state, &error))
+	if (!agent_open(parts, &engine, state, &error))
 		code = cli_fail(&error);
 	else
 		play(replay);
@@ -323,9 +323,9 @@ static int play_in(struct replay *replay, const char *folder)
 		code = replay->report.interrupted ? EXIT_DATA : EXIT_NOTHING;
 	}
 	remove_folder(folder); /* before signals that wait have their usual effect */
-	if (!crew_stop(crew))
+	if (!agent_stop(parts))
 		cli_leave(code);
-	crew_free(crew);
+	agent_close(parts);
 	return code;
 }
 
@@ -363,33 +363,33 @@ static bool has_all(const struct replay *replay, const struct test *test)
 	const struct test **others =
 		arena_array(replay->arena, test->metric_count + 1, sizeof *others);
 	size_t count = companions_tests(test, others);
-	bool has = past_has(replay->past, test->name);
+	bool has = replay_data_has(replay->past, test->name);
 
 	for (size_t i = 0; i < count; i++)
-		has = has && past_has(replay->past, others[i]->name);
+		has = has && replay_data_has(replay->past, others[i]->name);
 	return has;
 }
 
 /* Reads the past of the tests and keeps those that have one. */
 static int gather_past(struct replay *replay, struct error *error)
 {
-	struct generation *generation = replay->crew.agent.generation;
-	struct config *config = generation->config;
-	const struct test **kept = arena_array(config->arena, generation->test_count, sizeof *kept);
+	struct config_ref *config_ref = replay->parts.agent.config_ref;
+	struct config *config = config_ref->config;
+	const struct test **kept = arena_array(config->arena, config_ref->test_count, sizeof *kept);
 	enum exit_code code;
 	size_t count = 0, n;
 	const struct test **tests;
 
-	tests = with_companions(replay->arena, generation->tests, generation->test_count, &n);
-	replay->past = past_gather(replay->cli, config, tests, n, replay->report.from,
+	tests = with_companions(replay->arena, config_ref->tests, config_ref->test_count, &n);
+	replay->past = replay_data_gather(replay->cli, config, tests, n, replay->report.from,
 		replay->report.until, &code, error);
 	if (!replay->past)
 		return cli_fail(error);
-	for (size_t i = 0; i < generation->test_count; i++)
-		if (has_all(replay, generation->tests[i]))
-			kept[count++] = generation->tests[i];
-	generation->tests = kept;
-	generation->test_count = replay->report.tests = count;
+	for (size_t i = 0; i < config_ref->test_count; i++)
+		if (has_all(replay, config_ref->tests[i]))
+			kept[count++] = config_ref->tests[i];
+	config_ref->tests = kept;
+	config_ref->test_count = replay->report.tests = count;
 	return (int)code;
 }
 
@@ -451,7 +451,7 @@ static int run_replay(struct cli *cli)
 	const struct replay_options *options = cli->options;
 	struct config_source source = cli_config_source(cli);
 	struct replay replay = {.cli = cli};
-	struct agent *agent = &replay.crew.agent;
+	struct agent *agent = &replay.parts.agent;
 	struct config *config;
 	struct error error;
 	int code;
@@ -464,20 +464,20 @@ static int run_replay(struct cli *cli)
 	if (!config)
 		return EXIT_USAGE;
 	set_receiver(config, options->output == OUTPUT_JSON);
-	agent->stage = &replay_stage;
+	agent->simulation = &replay_stage;
 	agent->now = clock_wall;
 	agent->schema = source.schema;
-	agent->generation = generation_of(config, &cli->arguments, &error);
-	if (!agent->generation)
+	agent->config_ref = config_ref_of(config, &cli->arguments, &error);
+	if (!agent->config_ref)
 		return cli_fail(&error);
 	agent->config = config;
 	replay.arena = arena_new();
 	replay.last_notice = &replay.report.notices;
 	code = replay_tests(&replay);
-	past_free(replay.past);
+	replay_data_free(replay.past);
 	arena_free(replay.arena);
 	if (!cli->abandoned)
-		generation_release(agent->generation);
+		config_ref_release(agent->config_ref);
 	return code;
 }
 

@@ -21,7 +21,8 @@ struct replay_report {
 	size_t tests, runs;
 	struct replay_notice *notices; /* in the order told */
 	size_t notice_count;
-	const struct record **records; /* of the store, with their history, in the order recorded */
+	const struct change_record *
+		*records; /* of the store, with their history, in the order recorded */
 	size_t record_count;
 	size_t messages; /* about changes */
 	bool more;       /* there were more messages than could be counted */

@@ -15,7 +15,7 @@
 #include "notifiers/text.h"
 
 /* When it happened first, ms; WHEN_NEVER: it did not. */
-static int64_t happened(const struct record *record, enum event_kind kind)
+static int64_t happened(const struct change_record *record, enum event_kind kind)
 {
 	for (size_t i = 0; i < record->event_count; i++)
 		if (record->events[i].kind == kind)
@@ -23,13 +23,14 @@ static int64_t happened(const struct record *record, enum event_kind kind)
 	return WHEN_NEVER;
 }
 
-static bool was_told(const struct record *record)
+static bool was_told(const struct change_record *record)
 {
 	return happened(record, EVENT_ANNOUNCED) != WHEN_NEVER;
 }
 
 /* When that happened last, if it is the state by now. */
-static int64_t ended(const struct record *record, enum change_state state, enum event_kind kind)
+static int64_t ended(
+	const struct change_record *record, enum change_state state, enum event_kind kind)
 {
 	int64_t time = WHEN_NEVER;
 
@@ -39,12 +40,12 @@ static int64_t ended(const struct record *record, enum change_state state, enum 
 	return record->state == state ? time : WHEN_NEVER;
 }
 
-static int64_t withdrawn(const struct record *record)
+static int64_t withdrawn(const struct change_record *record)
 {
 	return ended(record, CHANGE_WITHDRAWN, EVENT_WITHDRAWN);
 }
 
-static int64_t recovered(const struct record *record)
+static int64_t recovered(const struct change_record *record)
 {
 	int64_t time = ended(record, CHANGE_RECOVERED, EVENT_RECOVERED);
 
@@ -57,7 +58,7 @@ struct replay_tally {
 	size_t told, withdrawn, recovered;
 };
 
-static void add(struct replay_tally *tally, const struct record *record)
+static void add(struct replay_tally *tally, const struct change_record *record)
 {
 	if (!was_told(record))
 		return;
@@ -68,7 +69,7 @@ static void add(struct replay_tally *tally, const struct record *record)
 
 static int by_test(const void *a, const void *b)
 {
-	const struct record *const *left = a, *const *right = b;
+	const struct change_record *const *left = a, *const *right = b;
 
 	return strcmp((*left)->item.test, (*right)->item.test);
 }
@@ -77,7 +78,7 @@ static int by_test(const void *a, const void *b)
 static struct replay_tally *tallies(const struct replay_report *report, size_t *count)
 {
 	struct replay_tally *tallies = memory_new(report->record_count, sizeof *tallies);
-	const struct record **records = memory_new(report->record_count, sizeof *records);
+	const struct change_record **records = memory_new(report->record_count, sizeof *records);
 
 	for (size_t i = 0; i < report->record_count; i++)
 		records[i] = report->records[i];
@@ -138,7 +139,7 @@ void replay_print(const struct replay_report *report, FILE *out)
 	print_tests(report, out);
 }
 
-static void json_change(struct buf *out, const struct record *record)
+static void json_change(struct buf *out, const struct change_record *record)
 {
 	const struct announcement *item = &record->item;
 

@@ -11,13 +11,13 @@
 #include "agent/commands/gather.h"
 #include "agent/core/clock.h"
 #include "agent/engine/signals.h"
-#include "agent/service/crew.h"
-#include "agent/service/files.h"
+#include "agent/service/file_trigger.h"
 #include "agent/service/heartbeat.h"
+#include "agent/service/parts.h"
 #include "agent/service/reload.h"
 #include "agent/service/renames.h"
 #include "agent/service/systemd.h"
-#include "agent/web/face.h"
+#include "agent/web/web.h"
 
 enum {
 	LOG_AGAIN = 600000, /* ms before a problem that goes on is told again */
@@ -34,11 +34,11 @@ struct run_options {
 
 struct run {
 	struct cli *cli;
-	struct crew crew;
+	struct agent_parts parts;
 	struct heartbeat *heartbeat;
-	struct files *files;
+	struct file_trigger *files;
 	struct systemd *systemd;
-	struct face *face;
+	struct web *web;
 	bool insecure;
 	bool restored;
 };
@@ -60,8 +60,8 @@ static const char *unready(void *context)
 {
 	const struct run *run = context;
 
-	if (run->crew.agent.ledger.kind != ERROR_NONE)
-		return run->crew.agent.ledger.text;
+	if (run->parts.agent.ledger.kind != ERROR_NONE)
+		return run->parts.agent.ledger.text;
 	return run->restored ? NULL : "the state file is being read";
 }
 
@@ -69,28 +69,28 @@ static void collect(void *context)
 {
 	struct run *run = context;
 
-	courier_collect(run->crew.courier);
-	watch_collect(run->crew.watch);
+	delivery_manager_collect(run->parts.delivery_manager);
+	scheduler_collect(run->parts.watch);
 }
 
 static void hang_up(void *context)
 {
 	struct run *run = context;
 
-	if (run->crew.agent.reloader)
-		agent_reload(&run->crew.agent, NULL, NULL);
+	if (run->parts.agent.reloader)
+		agent_reload(&run->parts.agent, NULL, NULL);
 }
 
 static void adopt(void *context)
 {
 	struct run *run = context;
-	const struct generation *generation = run->crew.agent.generation;
+	const struct config_ref *config_ref = run->parts.agent.config_ref;
 
-	renames_apply(&run->crew.agent);
-	watch_adopt(run->crew.watch, generation->tests, generation->test_count);
-	clusters_adopt(run->crew.clusters);
-	courier_adopt(run->crew.courier);
-	files_follow(run->files);
+	renames_apply(&run->parts.agent);
+	scheduler_adopt(run->parts.watch, config_ref->tests, config_ref->test_count);
+	clusters_adopt(run->parts.clusters);
+	delivery_manager_adopt(run->parts.delivery_manager);
+	file_trigger_follow(run->files);
 	heartbeat_look(run->heartbeat);
 }
 
@@ -111,19 +111,19 @@ static void reload_ended(void *context, const struct reload_report *report)
 /* What an agent has and a single pass has not. */
 static bool open_service(struct run *run, struct error *error)
 {
-	struct agent *agent = &run->crew.agent;
+	struct agent *agent = &run->parts.agent;
 	struct config_source source = cli_config_source(run->cli);
 
-	run->face = face_open(agent, run->crew.watch,
-		&(struct face_options){.insecure = run->insecure,
+	run->web = web_open(agent, run->parts.watch,
+		&(struct web_options){.insecure = run->insecure,
 			.reload = agent_reload,
 			.unready = unready,
 			.collect = collect,
 			.context = run},
 		error);
-	if (!run->face)
+	if (!run->web)
 		return false;
-	run->files = files_new(agent, run->crew.watch);
+	run->files = file_trigger_new(agent, run->parts.watch);
 	run->systemd = systemd_new(agent, source.env, source.env_context);
 	reloader_new(agent, &(struct reloader_options){.source = source,
 				    .names = &run->cli->arguments,
@@ -138,12 +138,12 @@ static void dated(void *context, const char *url, int64_t ahead)
 {
 	struct run *run = context;
 
-	agent_compare_clock(&run->crew.agent, url, ahead);
+	agent_compare_clock(&run->parts.agent, url, ahead);
 }
 
 static bool open_parts(struct run *run, struct error *error)
 {
-	struct agent *agent = &run->crew.agent;
+	struct agent *agent = &run->parts.agent;
 	const struct agent_settings *settings = &agent->config->agent;
 	struct engine_options options = {.jobs = (size_t)settings->jobs,
 		.read_timeout = settings->read_timeout,
@@ -154,9 +154,9 @@ static bool open_parts(struct run *run, struct error *error)
 		.dated = dated,
 		.context = run};
 
-	if (!crew_open(&run->crew, &options, settings->state, error))
+	if (!agent_open(&run->parts, &options, settings->state, error))
 		return false;
-	run->heartbeat = heartbeat_new(agent, run->crew.announcer, run->crew.watch);
+	run->heartbeat = heartbeat_new(agent, run->parts.dispatcher, run->parts.watch);
 	return agent->once || open_service(run, error);
 }
 
@@ -164,24 +164,24 @@ static bool open_parts(struct run *run, struct error *error)
  * that does not end has nothing to save. */
 static void close_parts(struct run *run, int code)
 {
-	face_stop(run->face);
-	files_free(run->files);
-	if (!crew_stop(&run->crew)) {
+	web_stop(run->web);
+	file_trigger_free(run->files);
+	if (!agent_stop(&run->parts)) {
 		log_message(LEVEL_INFO, "left without waiting for a worker");
 		cli_leave(code);
 	}
-	reloader_free(run->crew.agent.reloader);
+	reloader_free(run->parts.agent.reloader);
 	systemd_free(run->systemd);
-	face_free(run->face);
+	web_free(run->web);
 	heartbeat_free(run->heartbeat);
-	crew_free(&run->crew);
+	agent_close(&run->parts);
 }
 
 /* Every day, as an agent may run for years. */
 static void prune(void *context)
 {
 	struct run *run = context;
-	struct agent *agent = &run->crew.agent;
+	struct agent *agent = &run->parts.agent;
 	struct store_request *request = store_request_new(STORE_PRUNE, store_request_free, NULL);
 
 	if (agent->stopping) {
@@ -190,7 +190,7 @@ static void prune(void *context)
 	}
 	request->before = agent_now(agent) - REMEMBERED;
 	request->tests = config_topics(agent->config, request->arena);
-	ledger_ask(agent, request);
+	store_client_call(agent, request);
 	if (!agent->once)
 		engine_after(agent->engine, DAY, prune, run);
 }
@@ -201,20 +201,20 @@ static void restored(struct store_request *request)
 	struct run *run = request->context;
 
 	if (request->failed) {
-		run->crew.agent.stateless = true;
+		run->parts.agent.stateless = true;
 		store_request_free(request);
-		engine_stop(run->crew.agent.engine);
+		engine_stop(run->parts.agent.engine);
 		return;
 	}
 	run->restored = true;
 	heartbeat_restore(run->heartbeat, request);
-	crew_begin(&run->crew, request);
+	agent_start(&run->parts, request);
 	prune(run);
-	if (run->crew.agent.once || run->crew.agent.stopping)
+	if (run->parts.agent.once || run->parts.agent.stopping)
 		return;
 	heartbeat_look(run->heartbeat);
-	files_follow(run->files);
-	reloader_start(run->crew.agent.reloader);
+	file_trigger_follow(run->files);
+	reloader_start(run->parts.agent.reloader);
 	systemd_ready(run->systemd);
 }
 
@@ -226,7 +226,7 @@ static void stop(void *context)
 /* Ends what is under way. A second signal ends the waiting. */
 static void wind_up(struct run *run)
 {
-	struct agent *agent = &run->crew.agent;
+	struct agent *agent = &run->parts.agent;
 
 	log_message(LEVEL_INFO, "stopping");
 	systemd_stopping(run->systemd);
@@ -247,12 +247,12 @@ static void wind_up(struct run *run)
 
 static enum exit_code run_once(struct run *run)
 {
-	struct agent *agent = &run->crew.agent;
+	struct agent *agent = &run->parts.agent;
 	enum exit_code code = EXIT_NOTHING;
 	bool done = engine_run(agent->engine);
 
 	if (done) {
-		announcer_flush(run->crew.announcer);
+		dispatcher_flush(run->parts.dispatcher);
 		if (run->restored)
 			heartbeat_look(run->heartbeat);
 		done = engine_run(agent->engine);
@@ -270,18 +270,18 @@ static enum exit_code run_once(struct run *run)
 
 static enum exit_code run_agent(struct run *run)
 {
-	struct agent *agent = &run->crew.agent;
+	struct agent *agent = &run->parts.agent;
 
 	log_event(LEVEL_INFO, "started", LOG_TEXT("version", HUNTER_VERSION),
 		LOG_TEXT("config", agent->config->path),
-		LOG_INT("tests", agent->generation->test_count),
+		LOG_INT("tests", agent->config_ref->test_count),
 		LOG_TEXT("state", agent->config->agent.state),
 		LOG_TEXT("listen", agent->config->agent.listen),
-		LOG_INT("port", face_port(run->face)));
-	if (face_metrics_port(run->face))
+		LOG_INT("port", web_port(run->web)));
+	if (web_metrics_port(run->web))
 		log_event(LEVEL_INFO, "metrics are served",
 			LOG_TEXT("listen", agent->config->agent.metrics_listen),
-			LOG_INT("port", face_metrics_port(run->face)));
+			LOG_INT("port", web_metrics_port(run->web)));
 	log_limit(LOG_AGAIN);
 	log_patience(LOG_PATIENCE);
 	engine_hold(agent->engine);
@@ -315,11 +315,11 @@ static int run_configured(struct run *run)
 		close_parts(run, failure);
 		return failure;
 	}
-	renames_apply(&run->crew.agent);
+	renames_apply(&run->parts.agent);
 	request = store_request_new(STORE_RESTORE, restored, run);
-	request->since = agent_now(&run->crew.agent) - remembered_for(run->crew.agent.config);
-	ledger_ask(&run->crew.agent, request);
-	code = run->crew.agent.once ? run_once(run) : run_agent(run);
+	request->since = agent_now(&run->parts.agent) - remembered_for(run->parts.agent.config);
+	store_client_call(&run->parts.agent, request);
+	code = run->parts.agent.once ? run_once(run) : run_agent(run);
 	close_parts(run, (int)code);
 	return (int)code;
 }
@@ -328,7 +328,7 @@ static int run_command_run(struct cli *cli)
 {
 	const struct run_options *options = cli->options;
 	struct config *config;
-	struct generation *generation;
+	struct config_ref *config_ref;
 	struct run run = {.cli = cli, .insecure = options->insecure};
 	struct error error;
 	int code;
@@ -339,16 +339,16 @@ static int run_command_run(struct cli *cli)
 	config = cli_config(cli);
 	if (!config)
 		return EXIT_USAGE;
-	generation = generation_of(config, &cli->arguments, &error);
-	if (!generation)
+	config_ref = config_ref_of(config, &cli->arguments, &error);
+	if (!config_ref)
 		return cli_fail(&error);
-	run.crew.agent = (struct agent){.generation = generation,
-		.config = generation->config,
+	run.parts.agent = (struct agent){.config_ref = config_ref,
+		.config = config_ref->config,
 		.schema = cli_schema(cli->arena),
 		.now = clock_wall,
 		.once = options->once};
 	code = run_configured(&run);
-	generation_release(run.crew.agent.generation);
+	config_ref_release(run.parts.agent.config_ref);
 	return code;
 }
 

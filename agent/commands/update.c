@@ -13,7 +13,7 @@ bool update_applies(const struct test *test)
 	return test->source && strcmp(test->source->name, postgres_source.name) == 0;
 }
 
-bool update_check(const struct ask *ask, struct error *error)
+bool update_check(const struct command_context *ask, struct error *error)
 {
 	size_t count = 0;
 	for (size_t i = 0; i < ask->count; i++) {

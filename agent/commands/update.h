@@ -5,7 +5,7 @@
 #define AGENT_COMMANDS_UPDATE_H
 
 #include "agent/analysis/analysis.h"
-#include "agent/commands/ask.h"
+#include "agent/commands/command_context.h"
 
 /* How the update of one test went. A zeroed struct: there was none. */
 struct update {
@@ -16,7 +16,7 @@ struct update {
 
 /* Before anything is read: at least one of the tests can be updated, and all that can be have a
  * statement that is fit for it. Tests of other types are named in the log. */
-bool update_check(const struct ask *ask, struct error *error) MUST_USE;
+bool update_check(const struct command_context *ask, struct error *error) MUST_USE;
 
 /* Is it a test that can be updated? */
 bool update_applies(const struct test *test);

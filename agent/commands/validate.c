@@ -171,7 +171,7 @@ static bool measure(struct task *task, struct scratch *scratch, struct error *er
 
 	task->result = measured;
 	for (size_t i = 0; i < data->count && i < SERIES_MOST; i++) {
-		const struct power_ask ask = {.test = task->test,
+		const struct power_request ask = {.test = task->test,
 			.data = data,
 			.companions = task->companions,
 			.series = &data->series[i],
@@ -189,7 +189,7 @@ static bool measure(struct task *task, struct scratch *scratch, struct error *er
 static void prepare(void *context, struct task *task, size_t part)
 {
 	(void)part;
-	why_query(&(struct why_ask){.now = task->query.now}, task);
+	why_query(&(struct why_request){.now = task->query.now}, task);
 	task->result = context;
 	task->work = measure;
 }

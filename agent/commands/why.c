@@ -42,7 +42,7 @@ static const struct option_part parts[] = {{why_fields, 0}, {0}};
 struct asking {
 	struct cli *cli;
 	const struct test *test;
-	struct why_ask ask;
+	struct why_request ask;
 	struct strings topics;
 	struct store_request *list, *marks, *health; /* of the state, or NULL */
 	bool lacks_data;
@@ -73,7 +73,7 @@ static void prepare(void *context, struct task *task, size_t part)
 /* The data cannot be read. What the agent knows of them may be told all the same. */
 static void put_last(const struct asking *asking)
 {
-	const struct why_ask *ask = &asking->ask;
+	const struct why_request *ask = &asking->ask;
 	int64_t last = WHEN_ALWAYS;
 	char time[WHEN_TEXT];
 
@@ -217,7 +217,7 @@ static int run(struct cli *cli)
 		config_free(config);
 		return cli_fail(&error);
 	}
-	asking.ask = (struct why_ask){
+	asking.ask = (struct why_request){
 		.metric = renamed(config, asking.test->name, "", arguments.items[1]),
 		.at = arguments.count > 2 ? arguments.items[2] : NULL,
 		.now = cli->now,

@@ -20,7 +20,7 @@
 #include "agent/core/buf.h"
 #include "agent/core/clock.h"
 #include "agent/core/hash.h"
-#include "agent/core/repeats.h"
+#include "agent/core/rate_limit.h"
 
 const char *const log_level_names[] = {"error", "warn", "info", "debug", NULL};
 const char *const log_format_names[] = {"text", "json", NULL};
@@ -28,8 +28,8 @@ const char *const log_format_names[] = {"text", "json", NULL};
 static atomic_int current_level = LEVEL_INFO;
 static atomic_int current_format = LOG_FORMAT_TEXT;
 static FILE *_Atomic current_stream;
-static _Atomic int64_t period; /* ms; 0: all is told */
-static struct repeats repeats; /* by the lock */
+static _Atomic int64_t period;    /* ms; 0: all is told */
+static struct rate_limit repeats; /* by the lock */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic int64_t patience; /* ms; 0: without end */
 static struct {
@@ -237,7 +237,7 @@ void log_pairs(
 		return;
 	if (level <= LEVEL_WARN && period > 0) {
 		pthread_mutex_lock(&lock);
-		told = repeats_tell(&repeats, cause_of(message, pairs, count), clock_monotonic(),
+		told = rate_limit_pass(&repeats, cause_of(message, pairs, count), clock_monotonic(),
 			period, &repeated);
 		pthread_mutex_unlock(&lock);
 	}

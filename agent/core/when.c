@@ -1,5 +1,5 @@
 /*
- * The calendar, time stamps in data, and dates as text. What people type is read in when_people.c.
+ * The calendar, time stamps in data, and dates as text. What people type is read in when_parse.c.
  *
  * Stamps are read in one pass over the bytes, without a copy, a table of formats or the C library's
  * notion of a time zone: a file of ten million rows has ten million of them.

@@ -17,8 +17,8 @@
 
 #include "agent/client/transfers.h"
 #include "agent/core/clock.h"
-#include "agent/engine/chore.h"
-#include "agent/engine/errand.h"
+#include "agent/engine/background.h"
+#include "agent/engine/driver.h"
 #include "agent/engine/pool.h"
 #include "agent/engine/signals.h"
 #include "agent/engine/timers.h"
@@ -42,8 +42,8 @@ struct engine {
 	struct engine_options options;
 	struct pool *pool;
 	struct transfers *transfers;
-	struct errands errands;
-	struct chores chores;
+	struct drivers drivers;
+	struct background background;
 	struct timers timers;
 	struct guest guests[MOST_GUESTS];
 	size_t guest_count;
@@ -119,16 +119,16 @@ struct engine *engine_new(const struct engine_options *options, struct error *er
 		engine_free(engine);
 		return NULL;
 	}
-	engine->chores.pool = engine->pool;
+	engine->background.pool = engine->pool;
 	engine->transfers = transfers_new(
 		options->max_memory > 0 ? (size_t)options->max_memory : TRANSFERS_MEMORY);
-	engine->errands = (struct errands){
+	engine->drivers = (struct drivers){
 		.engine = engine,
 		.pool = engine->pool,
 		.transfers = engine->transfers,
 		.retry_delay = options->retry_delay ? options->retry_delay : RETRY_DELAY,
 		.printer = {.pool = engine->pool},
-		.readings = {.pool = engine->pool, .timeout = options->read_timeout},
+		.blocking_reads = {.pool = engine->pool, .timeout = options->read_timeout},
 		.dated = options->dated,
 		.context = options->context,
 		.seed = (uint64_t)clock_monotonic() ^ (uint64_t)getpid() << 32,
@@ -166,8 +166,8 @@ bool engine_free(struct engine *engine)
 		return false;
 	if (engine->pool) {
 		drop_posts(engine->pool);
-		errands_free(&engine->errands);
-		chores_free(&engine->chores);
+		drivers_free(&engine->drivers);
+		background_free(&engine->background);
 		transfers_free(engine->transfers);
 		pool_free(engine->pool);
 	}
@@ -179,38 +179,38 @@ bool engine_free(struct engine *engine)
 
 void engine_submit(struct engine *engine, struct task *task)
 {
-	errands_task(&engine->errands, task);
+	drivers_task(&engine->drivers, task);
 }
 
 void engine_work(struct engine *engine, struct task *task)
 {
-	errands_work(&engine->errands, task);
+	drivers_work(&engine->drivers, task);
 }
 
-void engine_deliver(struct engine *engine, const struct notifier *notifier,
-	struct delivery *delivery, delivery_done *done, void *context)
+void engine_deliver(struct engine *engine, const struct notifier *notifier, struct attempt *attempt,
+	attempt_done *done, void *context)
 {
-	errands_deliver(&engine->errands, notifier, delivery, done, context);
+	drivers_deliver(&engine->drivers, notifier, attempt, done, context);
 }
 
-void engine_chore(struct engine *engine, engine_call *work, engine_call *done, void *context)
+void engine_run_blocking(struct engine *engine, engine_call *work, engine_call *done, void *context)
 {
-	chores_begin(&engine->chores, LANE_READ, work, done, context);
+	background_begin(&engine->background, LANE_READ, work, done, context);
 }
 
 void engine_compute(struct engine *engine, engine_call *work, engine_call *done, void *context)
 {
-	chores_begin(&engine->chores, LANE_WORK, work, done, context);
+	background_begin(&engine->background, LANE_WORK, work, done, context);
 }
 
 void engine_close(struct engine *engine)
 {
-	engine->errands.crowds.closed = true;
+	engine->drivers.limiter.closed = true;
 }
 
 void engine_set_read_timeout(struct engine *engine, int64_t timeout)
 {
-	engine->errands.readings.timeout = timeout;
+	engine->drivers.blocking_reads.timeout = timeout;
 }
 
 void engine_set_max_memory(struct engine *engine, int64_t bytes)
@@ -294,14 +294,14 @@ static void hide_progress(struct engine *engine)
 
 static void show_progress(struct engine *engine, int64_t now)
 {
-	const struct errands *errands = &engine->errands;
-	size_t tests = errands->ended + errands->count - errands->uncounted;
-	if (!engine->options.progress || now < engine->progress_due || errands->count == 0 ||
+	const struct drivers *drivers = &engine->drivers;
+	size_t tests = drivers->ended + drivers->count - drivers->uncounted;
+	if (!engine->options.progress || now < engine->progress_due || drivers->count == 0 ||
 		tests == 0)
 		return;
 	engine->progress_due = now + PROGRESS_EVERY;
 	engine->progress_shown = true;
-	fprintf(stderr, "\r\033[K%zu of %zu tests", errands->ended, tests);
+	fprintf(stderr, "\r\033[K%zu of %zu tests", drivers->ended, tests);
 	fflush(stderr);
 }
 
@@ -318,7 +318,7 @@ static void take_overdue(struct engine *engine)
 	bool running;
 	while ((job = pool_overdue(engine->pool, clock_monotonic(), &running)))
 		job->overdue(job, running);
-	errands_widen(&engine->errands);
+	drivers_widen(&engine->drivers);
 }
 
 static void take_signals(struct engine *engine)
@@ -357,7 +357,7 @@ static int next_wait(const struct engine *engine, int64_t now)
 	for (size_t i = 0; i < engine->guest_count; i++)
 		if (engine->guests[i].due < due)
 			due = engine->guests[i].due;
-	if (engine->options.progress && engine->errands.count > 0 && engine->progress_due < due)
+	if (engine->options.progress && engine->drivers.count > 0 && engine->progress_due < due)
 		due = engine->progress_due;
 	if (due == INT64_MAX)
 		return -1;
@@ -385,7 +385,7 @@ static void wait_and_serve(struct engine *engine)
 static bool engine_busy(const struct engine *engine)
 {
 	int64_t due;
-	return engine->errands.count > 0 || engine->chores.count > 0 || engine->holds > 0 ||
+	return engine->drivers.count > 0 || engine->background.count > 0 || engine->holds > 0 ||
 	       timers_next(&engine->timers, &due);
 }
 
@@ -393,8 +393,8 @@ static bool engine_busy(const struct engine *engine)
 static bool jump(struct engine *engine)
 {
 	int64_t due;
-	if (!engine->options.jumping || engine->holds > 0 || engine->chores.count > 0 ||
-		engine->errands.count > engine->errands.waiting ||
+	if (!engine->options.jumping || engine->holds > 0 || engine->background.count > 0 ||
+		engine->drivers.count > engine->drivers.waiting ||
 		!timers_next(&engine->timers, &due))
 		return false;
 	if (due > engine->time)

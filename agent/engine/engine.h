@@ -102,10 +102,10 @@ void engine_work(struct engine *engine, struct task *task);
  * calls done on the loop's thread. The delivery stays the caller's and must live until then.
  * Nothing is tried twice.
  */
-typedef void delivery_done(
-	struct delivery *delivery, bool sent, const struct error *error, void *context);
-void engine_deliver(struct engine *engine, const struct notifier *notifier,
-	struct delivery *delivery, delivery_done *done, void *context);
+typedef void attempt_done(
+	struct attempt *attempt, bool sent, const struct error *error, void *context);
+void engine_deliver(struct engine *engine, const struct notifier *notifier, struct attempt *attempt,
+	attempt_done *done, void *context);
 
 typedef void engine_call(void *context);
 
@@ -123,7 +123,8 @@ void engine_post(struct engine *engine, engine_call *call, engine_call *drop, vo
 
 /* Runs `work` on a worker for calls that may block, then `done` on the loop's thread. If the engine
  * is freed first, `done` is not called; keeps engine_run going. */
-void engine_chore(struct engine *engine, engine_call *work, engine_call *done, void *context);
+void engine_run_blocking(
+	struct engine *engine, engine_call *work, engine_call *done, void *context);
 
 /* Likewise, on a worker that has a processor. */
 void engine_compute(struct engine *engine, engine_call *work, engine_call *done, void *context);

@@ -44,14 +44,14 @@ static bool is_near(size_t a, size_t b)
 	return a > b ? a - b <= NEAR : b - a <= NEAR;
 }
 
-static bool is_open(const struct record *record)
+static bool is_open(const struct change_record *record)
 {
 	return record->state == CHANGE_CONFIRMED || record->state == CHANGE_MOVED;
 }
 
-static bool was_told(const struct record *record)
+static bool was_told(const struct change_record *record)
 {
-	return is_open(record) && (record->news == NEWS_PENDING || record->news == NEWS_QUEUED);
+	return is_open(record) && (record->news == NOTIFY_PENDING || record->news == NOTIFY_QUEUED);
 }
 
 /* Whether what is found is undone by what else is; improvements are not. */
@@ -87,7 +87,7 @@ static void close_at(
 }
 
 /* The level of before has come back while the change itself lies before the first point. */
-static struct recovery end_of_old(const struct closing *closing, const struct record *known)
+static struct recovery end_of_old(const struct closing *closing, const struct change_record *known)
 {
 	if (closing->n == 0 || known->item.time >= closing->times[0] ||
 		is_improvement(closing, known->sign))
@@ -96,7 +96,8 @@ static struct recovery end_of_old(const struct closing *closing, const struct re
 		known->item.change.level_before, known->item.change.level_after);
 }
 
-static struct recovery end_of_excursion(const struct closing *closing, const struct record *known)
+static struct recovery end_of_excursion(
+	const struct closing *closing, const struct change_record *known)
 {
 	const struct change *change = &known->item.change;
 	struct told_step told = {.place = index_of(closing, known->item.time),
@@ -107,7 +108,7 @@ static struct recovery end_of_excursion(const struct closing *closing, const str
 		closing->values, closing->n, closing->changes, closing->count, &told);
 }
 
-static void judge_known(struct closing *closing, const struct record *known, enum fate fate,
+static void judge_known(struct closing *closing, const struct change_record *known, enum fate fate,
 	size_t partner, struct closure *closure)
 {
 	struct recovery end = {.way = SIZE_MAX};
@@ -133,7 +134,7 @@ static void judge_known(struct closing *closing, const struct record *known, enu
 }
 
 /* Where it ended, the level went as far again. */
-static bool is_beyond(const struct record *known, double level)
+static bool is_beyond(const struct change_record *known, double level)
 {
 	const struct change *change = &known->item.change;
 	double step = change->level_after - change->level_before;
@@ -142,7 +143,7 @@ static bool is_beyond(const struct record *known, double level)
 }
 
 /* The change is the way back of one that has recovered, before or now. */
-static bool ends_one(const struct closing *closing, const struct record *known, size_t count,
+static bool ends_one(const struct closing *closing, const struct change_record *known, size_t count,
 	size_t index, int sign)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -159,7 +160,7 @@ static bool ends_one(const struct closing *closing, const struct record *known, 
 }
 
 /* What ended an excursion goes with it; and who was told of it knows that the other is over. */
-static void judge_ways(struct closing *closing, const struct record *known, size_t open,
+static void judge_ways(struct closing *closing, const struct change_record *known, size_t open,
 	size_t count, const struct reconciliation *result)
 {
 	for (size_t i = 0; i < open; i++) {
@@ -199,8 +200,8 @@ static bool is_up_again(const struct closing *closing, size_t which, size_t from
 }
 
 /* One that has recovered, and is found, is open again if there is no way back any more. */
-static void judge_recovered(
-	struct closing *closing, const struct record *known, size_t which, struct closure *closure)
+static void judge_recovered(struct closing *closing, const struct change_record *known,
+	size_t which, struct closure *closure)
 {
 	*closure = (struct closure){0};
 	if (which != RECONCILE_NONE && closing->ends[which].verdict == RECOVERY_NONE &&
@@ -210,8 +211,8 @@ static void judge_recovered(
 
 /* What is not believed yet is told with its end, once it is; what brings it back then tells nothing
  * new, but where both are new. */
-static void judge_untold(
-	struct closing *closing, const struct record *known, const struct reconciliation *result)
+static void judge_untold(struct closing *closing, const struct change_record *known,
+	const struct reconciliation *result)
 {
 	for (size_t i = 0; i < closing->count; i++) {
 		const struct recovery *end = &closing->ends[i];
@@ -222,13 +223,13 @@ static void judge_untold(
 		if (end->verdict == RECOVERY_WAIT && end->few)
 			closing->held[end->way] = true;
 		else if (end->verdict == RECOVERY_OVER && !end->beyond &&
-			 record != RECONCILE_NONE && known[record].news != NEWS_SILENT)
+			 record != RECONCILE_NONE && known[record].news != NOTIFY_SILENT)
 			closing->covered[end->way] = true;
 	}
 }
 
-void closing_judge(struct closing *closing, const struct record *known, size_t open, size_t count,
-	const struct reconciliation *result)
+void closing_judge(struct closing *closing, const struct change_record *known, size_t open,
+	size_t count, const struct reconciliation *result)
 {
 	judge_found(closing);
 	closing->closures = arena_array(closing->arena, count, sizeof *closing->closures);

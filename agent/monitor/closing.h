@@ -60,7 +60,7 @@ struct closing {
 };
 
 /* `known` are the series' records, of which the first `open` have not recovered. */
-void closing_judge(struct closing *closing, const struct record *known, size_t open, size_t count,
-	const struct reconciliation *result);
+void closing_judge(struct closing *closing, const struct change_record *known, size_t open,
+	size_t count, const struct reconciliation *result);
 
 #endif

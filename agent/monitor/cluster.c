@@ -9,7 +9,7 @@
 
 #include "agent/core/dict.h"
 #include "agent/engine/timers.h"
-#include "agent/monitor/cluster_pass.h"
+#include "agent/monitor/cluster_run.h"
 #include "agent/monitor/schedule.h"
 
 enum { FIRST_SPREAD = 20, FIRST = 1000 }; /* ms for each test of the agent, and for all */
@@ -25,7 +25,7 @@ struct cluster {
 	const struct test **tests; /* of the group, that are watched */
 	size_t test_count;
 	struct dict members; /* the same by name */
-	struct cluster_pass *pass;
+	struct cluster_run *run;
 	bool changed;             /* while its pass was under way: what that finds is of no use */
 	int64_t begun, beginning; /* engine_now, of the last pass that ended and of this one */
 	bool failing;
@@ -37,7 +37,7 @@ struct cluster {
 
 struct clusters {
 	struct agent *agent;
-	struct announcer *announcer;
+	struct dispatcher *dispatcher;
 	struct cluster *first;
 	struct schedule *schedule;
 	struct alarm alarm; /* at the next that is due */
@@ -58,8 +58,8 @@ static int64_t rest_of(const struct cluster *cluster)
 	struct agent *agent = cluster->all->agent;
 	int64_t least = INT64_MAX;
 
-	for (size_t i = 0; agent->stage && i < cluster->test_count; i++) {
-		int64_t rest = agent->stage->rest(agent, cluster->tests[i]);
+	for (size_t i = 0; agent->simulation && i < cluster->test_count; i++) {
+		int64_t rest = agent->simulation->rest(agent, cluster->tests[i]);
 
 		least = rest < least ? rest : least;
 	}
@@ -84,7 +84,7 @@ static void pass_done(void *context, const char *problem)
 	struct clusters *clusters = cluster->all;
 	struct agent *agent = clusters->agent;
 
-	cluster->pass = NULL;
+	cluster->run = NULL;
 	if (cluster->changed) {
 		cluster_memory_free(&cluster->memory);
 		cluster->begun = NEVER_BEGUN;
@@ -93,7 +93,7 @@ static void pass_done(void *context, const char *problem)
 		agent->incomplete |= problem != NULL;
 		cluster->begun = cluster->beginning;
 	}
-	announcer_look(clusters->announcer);
+	dispatcher_look(clusters->dispatcher);
 	if (agent->once || !cluster->group)
 		return;
 	if (cluster->taken)
@@ -113,12 +113,12 @@ static void begin(struct cluster *cluster)
 	cluster->changed = false;
 	cluster->taken = true;
 	cluster->beginning = engine_now(agent->engine);
-	cluster->pass = cluster_pass_begin(&(struct cluster_begin){.agent = agent,
-		.announcer = cluster->all->announcer,
+	cluster->run = cluster_run_begin(&(struct cluster_begin){.agent = agent,
+		.dispatcher = cluster->all->dispatcher,
 		.group = cluster->group,
 		.tests = cluster->tests,
 		.test_count = cluster->test_count,
-		.silent = agent->stage && cluster->begun == NEVER_BEGUN,
+		.silent = agent->simulation && cluster->begun == NEVER_BEGUN,
 		.memory = &cluster->memory,
 		.done = pass_done,
 		.context = cluster});
@@ -143,7 +143,7 @@ static void tick(void *context)
 		struct cluster *cluster = scheduled(clusters, id);
 
 		cluster->taken = true;
-		if (!cluster->pass) /* else it is one of before the group was gone */
+		if (!cluster->run) /* else it is one of before the group was gone */
 			begin(cluster);
 	}
 	arm(clusters);
@@ -173,8 +173,8 @@ static struct cluster *add_cluster(struct clusters *clusters, const char *name)
 /* What is found from now on is of another kind. */
 static void forget(struct cluster *cluster)
 {
-	if (cluster->pass) {
-		cluster_pass_drop(cluster->pass);
+	if (cluster->run) {
+		cluster_run_drop(cluster->run);
 		cluster->changed = true;
 		return;
 	}
@@ -218,7 +218,7 @@ static void enter(struct cluster *cluster)
 {
 	struct clusters *clusters = cluster->all;
 	const struct agent *agent = clusters->agent;
-	int64_t first = FIRST + FIRST_SPREAD * (int64_t)agent->generation->test_count;
+	int64_t first = FIRST + FIRST_SPREAD * (int64_t)agent->config_ref->test_count;
 
 	if (agent->once)
 		begin(cluster);
@@ -248,13 +248,13 @@ static void adopt(struct cluster *cluster, const struct group *group)
 
 void clusters_adopt(struct clusters *clusters)
 {
-	const struct generation *generation = clusters->agent->generation;
-	const struct config *config = generation->config;
+	const struct config_ref *config_ref = clusters->agent->config_ref;
+	const struct config *config = config_ref->config;
 	struct arena *arena = arena_new();
 	struct dict watched = {.arena = arena};
 
-	for (size_t i = 0; i < generation->test_count; i++)
-		*dict_place(&watched, generation->tests[i]->name) = generation->tests[i];
+	for (size_t i = 0; i < config_ref->test_count; i++)
+		*dict_place(&watched, config_ref->tests[i]->name) = config_ref->tests[i];
 	for (struct cluster *cluster = clusters->first; cluster; cluster = cluster->next) {
 		const struct group *group = config_group(config, cluster->name);
 
@@ -282,27 +282,28 @@ void clusters_adopt(struct clusters *clusters)
 
 /* Whether too few points lie behind the change for the cluster to tell it, and more can be
  * expected. */
-static bool too_early(const struct cluster *cluster, const struct record *record)
+static bool too_early(const struct cluster *cluster, const struct change_record *record)
 {
 	return !cluster->failing && record->item.time > cluster->memory.reach &&
 	       agent_now(cluster->all->agent) < record->item.time + PATIENCE * record->spacing;
 }
 
 /* Whether the cluster will, or does, tell the change. */
-static enum filter_verdict judge_for(const struct cluster *cluster, const struct record *record)
+static enum filter_verdict judge_for(
+	const struct cluster *cluster, const struct change_record *record)
 {
 	const struct agent *agent = cluster->all->agent;
 
 	if (!cluster->group || !dict_get(&cluster->members, record->item.test))
 		return FILTER_PASS;
-	if (cluster->pass || (!agent->once && cluster->begun < record->handed))
+	if (cluster->run || (!agent->once && cluster->begun < record->handed))
 		return FILTER_HOLD;
 	if (too_early(cluster, record))
 		return FILTER_HOLD;
 	return cluster_covers(&cluster->memory, record) ? FILTER_SUPPRESS : FILTER_PASS;
 }
 
-static enum filter_verdict judge(void *context, struct record *record, const char **reason)
+static enum filter_verdict judge(void *context, struct change_record *record, const char **reason)
 {
 	const struct clusters *clusters = context;
 	enum filter_verdict verdict = FILTER_PASS;
@@ -331,15 +332,15 @@ void clusters_start(struct clusters *clusters)
 		arm(clusters);
 }
 
-struct clusters *clusters_new(struct agent *agent, struct announcer *announcer)
+struct clusters *clusters_new(struct agent *agent, struct dispatcher *dispatcher)
 {
 	struct clusters *clusters = memory_new(1, sizeof *clusters);
 
 	*clusters = (struct clusters){.agent = agent,
-		.announcer = announcer,
+		.dispatcher = dispatcher,
 		.schedule = schedule_new(),
 		.alarm = {.call = tick, .context = clusters}};
-	announcer_filter(announcer, (struct filter){"cluster", NULL, judge, clusters});
+	dispatcher_filter(dispatcher, (struct filter){"cluster", NULL, judge, clusters});
 	clusters_adopt(clusters);
 	return clusters;
 }
@@ -350,7 +351,7 @@ void clusters_free(struct clusters *clusters)
 		return;
 	for (struct cluster *cluster = clusters->first, *next; cluster; cluster = next) {
 		next = cluster->next;
-		cluster_pass_free(cluster->pass);
+		cluster_run_free(cluster->run);
 		cluster_memory_free(&cluster->memory);
 		arena_free(cluster->arena);
 		free(cluster->name);

@@ -9,12 +9,12 @@
 #ifndef AGENT_MONITOR_CLUSTER_H
 #define AGENT_MONITOR_CLUSTER_H
 
-#include "agent/notify/announcer.h"
+#include "agent/notify/dispatcher.h"
 
 struct clusters;
 
 /* Of the agent's generation. They are a filter of the announcer. */
-struct clusters *clusters_new(struct agent *agent, struct announcer *announcer);
+struct clusters *clusters_new(struct agent *agent, struct dispatcher *dispatcher);
 /* After the engine was freed. */
 void clusters_free(struct clusters *clusters);
 

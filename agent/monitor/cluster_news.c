@@ -24,7 +24,7 @@ void cluster_memory_free(struct cluster_memory *memory)
 	*memory = (struct cluster_memory){0};
 }
 
-static struct cluster_sighting *find_sighting(const struct cluster_memory *memory, int64_t id)
+static struct cluster_change_key *find_sighting(const struct cluster_memory *memory, int64_t id)
 {
 	for (size_t i = 0; i < memory->sighting_count; i++)
 		if (memory->sightings[i].id == id)
@@ -67,7 +67,7 @@ static void cover(struct cluster_memory *memory, const struct shape_report *repo
 	qsort(memory->covered, count, sizeof *memory->covered, compare_covered);
 }
 
-bool cluster_covers(const struct cluster_memory *memory, const struct record *record)
+bool cluster_covers(const struct cluster_memory *memory, const struct change_record *record)
 {
 	uint64_t series = hash_series(record->item.test, record->series);
 	size_t low = 0, high = memory->covered_count;
@@ -144,26 +144,26 @@ static struct announcement announce(
 		.shared = shared_text(shape, arena)};
 }
 
-static struct record record_of(
+static struct change_record record_of(
 	struct arena *arena, const char *group, const struct shape *shape, int64_t now)
 {
-	return (struct record){.item = announce(arena, group, shape),
+	return (struct change_record){.item = announce(arena, group, shape),
 		.series = coalesce_best(shape, arena),
 		.branch = "",
 		.sign = shape->sign,
 		.state = CHANGE_CONFIRMED,
-		.news = NEWS_PENDING,
+		.news = NOTIFY_PENDING,
 		.first_seen = now,
 		.spacing = shape->spacing};
 }
 
 static struct known_shape *list_known(struct arena *arena, const struct cluster_memory *memory,
-	const struct record *known, size_t count)
+	const struct change_record *known, size_t count)
 {
 	struct known_shape *list = arena_array(arena, count, sizeof *list);
 
 	for (size_t i = 0; i < count; i++) {
-		const struct cluster_sighting *last = find_sighting(memory, known[i].item.id);
+		const struct cluster_change_key *last = find_sighting(memory, known[i].item.id);
 
 		list[i] = (struct known_shape){.time = last ? last->time : known[i].item.time,
 			.spacing = known[i].spacing,
@@ -176,13 +176,13 @@ static struct known_shape *list_known(struct arena *arena, const struct cluster_
 /* A known cluster is seen again: true if it is clearer than ever since the start. */
 static bool see(struct cluster_memory *memory, int64_t id, const struct shape *shape)
 {
-	struct cluster_sighting *last = find_sighting(memory, id);
+	struct cluster_change_key *last = find_sighting(memory, id);
 
 	if (!last) {
 		memory->sightings = memory_resize(
 			memory->sightings, memory->sighting_count + 1, sizeof *memory->sightings);
 		memory->sightings[memory->sighting_count++] =
-			(struct cluster_sighting){id, shape->time, shape->regression};
+			(struct cluster_change_key){id, shape->time, shape->regression};
 		return false;
 	}
 	last->time = shape->time;
@@ -192,22 +192,23 @@ static bool see(struct cluster_memory *memory, int64_t id, const struct shape *s
 	return true;
 }
 
-static void add_update(struct store_request *request, const struct record *known,
+static void add_update(struct store_request *request, const struct change_record *known,
 	const struct shape *shape, const char *group, int64_t now)
 {
 	struct announcement *item = arena_alloc(request->arena, sizeof *item);
 
 	*item = announce(request->arena, group, shape);
-	request->updates[request->update_count++] = (struct record_update){.id = known->item.id,
-		.time = shape->time,
-		.now = now,
-		.state = shape->time != known->item.time ? CHANGE_MOVED : known->state,
-		.item = item};
+	request->updates[request->update_count++] =
+		(struct change_record_update){.id = known->item.id,
+			.time = shape->time,
+			.now = now,
+			.state = shape->time != known->item.time ? CHANGE_MOVED : known->state,
+			.item = item};
 }
 
-void cluster_news(const char *group, const struct shape_report *report, const struct record *known,
-	size_t known_count, const struct news_clock *clock, struct cluster_memory *memory,
-	struct store_request *request)
+void cluster_news(const char *group, const struct shape_report *report,
+	const struct change_record *known, size_t known_count, const struct news_clock *clock,
+	struct cluster_memory *memory, struct store_request *request)
 {
 	bool newer = memory->reach > 0 && report->reach > memory->reach;
 	int64_t now = clock->now, oldest = news_oldest(clock, report->reach, newer);
@@ -224,11 +225,11 @@ void cluster_news(const char *group, const struct shape_report *report, const st
 		size_t at = known_of[i];
 
 		if (at == COALESCE_NONE) {
-			struct record *record = &request->records[request->record_count++];
+			struct change_record *record = &request->records[request->record_count++];
 
 			*record = record_of(arena, group, shape, now);
 			if (shape->time < oldest)
-				record->news = NEWS_SILENT;
+				record->news = NOTIFY_SILENT;
 		} else if (!seen[at]) {
 			seen[at] = true;
 			if (see(memory, known[at].item.id, shape))

@@ -11,12 +11,12 @@
 #include "agent/core/buf.h"
 #include "agent/core/when.h"
 #include "agent/monitor/condition_text.h"
-#include "agent/monitor/troubles.h"
+#include "agent/monitor/health_table.h"
 
 enum { FAILURES = 3, OUTAGE = 300000 };
 
 struct conditions {
-	struct troubles tables;
+	struct health_table tables;
 	int64_t since;
 	struct buf subjects[CONDITION_TURNS], texts[CONDITION_TURNS];
 };
@@ -25,8 +25,8 @@ struct conditions {
 struct noting {
 	struct conditions *conditions;
 	const struct outcome *outcome;
-	struct supplier *source;
-	struct subject *test;
+	struct source_health *source;
+	struct test_health *test;
 	struct condition *turns;
 	size_t count;
 };
@@ -48,7 +48,7 @@ struct conditions *conditions_new(void)
 {
 	struct conditions *conditions = memory_new(1, sizeof *conditions);
 
-	conditions->tables = troubles_new();
+	conditions->tables = health_table_new();
 	return conditions;
 }
 
@@ -65,7 +65,7 @@ void conditions_free(struct conditions *conditions)
 		buf_free(&conditions->texts[i]);
 		buf_free(&conditions->subjects[i]);
 	}
-	troubles_free(&conditions->tables);
+	health_table_free(&conditions->tables);
 	free(conditions);
 }
 
@@ -76,7 +76,7 @@ const char *condition_name(const struct condition *condition)
 
 /* The condition that a subject is in, or was in; its subject's text is in the buffer. */
 static struct condition condition_of(struct buf *subject, enum condition_kind kind,
-	const char *name, const struct trouble *trouble)
+	const char *name, const struct health_state *trouble)
 {
 	buf_clear(subject);
 	buf_printf(subject, "%s%s", prefixes[kind], name);
@@ -84,7 +84,7 @@ static struct condition condition_of(struct buf *subject, enum condition_kind ki
 		.kind = kind,
 		.since = trouble->since,
 		.text = "",
-		.over = trouble->state == TROUBLE_NONE};
+		.over = trouble->state == HEALTH_OK};
 }
 
 static int64_t limit_of(const struct noting *noting)
@@ -95,7 +95,7 @@ static int64_t limit_of(const struct noting *noting)
 }
 
 static void tell(struct noting *noting, enum condition_kind kind, const char *name,
-	const struct trouble *trouble)
+	const struct health_state *trouble)
 {
 	size_t at = noting->count++;
 	struct buf *text = &noting->conditions->texts[at];
@@ -109,60 +109,61 @@ static void tell(struct noting *noting, enum condition_kind kind, const char *na
 
 static void know(struct noting *noting, enum aspect aspect)
 {
-	struct trouble *trouble = &noting->test->troubles[aspect];
+	struct health_state *trouble = &noting->test->troubles[aspect];
 
-	noting->source->crowds[aspect].awaited -= trouble->awaited;
+	noting->source->counts[aspect].awaited -= trouble->awaited;
 	trouble->awaited = false;
 }
 
 static void begin(struct noting *noting, enum aspect aspect)
 {
-	struct trouble *trouble = &noting->test->troubles[aspect];
-	struct crowd *crowd = &noting->source->crowds[aspect];
-	bool hushed = crowd->told >= CONDITION_TOLD_SINGLY;
+	struct health_state *trouble = &noting->test->troubles[aspect];
+	struct health_counts *crowd = &noting->source->counts[aspect];
+	bool suppressed = crowd->told >= CONDITION_TOLD_SINGLY;
 
 	know(noting, aspect);
-	trouble->state = hushed ? TROUBLE_HUSHED : TROUBLE_TOLD;
-	crowd_count(crowd, trouble, 1);
-	if (!hushed)
+	trouble->state = suppressed ? HEALTH_SUPPRESSED : HEALTH_REPORTED;
+	health_counts_add(crowd, trouble, 1);
+	if (!suppressed)
 		tell(noting, aspects[aspect].one, noting->test->name, trouble);
-	if (!hushed || crowd->many.state)
+	if (!suppressed || crowd->many.state)
 		return;
-	crowd->many = (struct trouble){.state = TROUBLE_TOLD, .since = noting->outcome->now};
+	crowd->many =
+		(struct health_state){.state = HEALTH_REPORTED, .since = noting->outcome->now};
 	tell(noting, aspects[aspect].many, noting->source->name, &crowd->many);
 }
 
 static void begin_silently(struct noting *noting, enum aspect aspect)
 {
-	struct trouble *trouble = &noting->test->troubles[aspect];
+	struct health_state *trouble = &noting->test->troubles[aspect];
 
 	know(noting, aspect);
-	trouble->state = TROUBLE_OLD;
-	crowd_count(&noting->source->crowds[aspect], trouble, 1);
+	trouble->state = HEALTH_OLD;
+	health_counts_add(&noting->source->counts[aspect], trouble, 1);
 }
 
 /* Which tests were told as one of many is not stored: after a restart nobody knows that it is over
  * before all have run. */
 static void end_many(struct noting *noting, enum aspect aspect)
 {
-	struct crowd *crowd = &noting->source->crowds[aspect];
+	struct health_counts *crowd = &noting->source->counts[aspect];
 
-	if (!crowd->many.state || crowd->awaited > 0 || crowd->hushed > 0 ||
+	if (!crowd->many.state || crowd->awaited > 0 || crowd->suppressed > 0 ||
 		crowd->told >= CONDITION_TOLD_SINGLY)
 		return;
-	crowd->many.state = TROUBLE_NONE;
+	crowd->many.state = HEALTH_OK;
 	tell(noting, aspects[aspect].many, noting->source->name, &crowd->many);
 }
 
 static void end(struct noting *noting, enum aspect aspect)
 {
-	struct trouble *trouble = &noting->test->troubles[aspect];
-	struct crowd *crowd = &noting->source->crowds[aspect];
-	bool told = trouble->state == TROUBLE_TOLD;
+	struct health_state *trouble = &noting->test->troubles[aspect];
+	struct health_counts *crowd = &noting->source->counts[aspect];
+	bool told = trouble->state == HEALTH_REPORTED;
 
 	know(noting, aspect);
-	crowd_count(crowd, trouble, SIZE_MAX);
-	trouble->state = TROUBLE_NONE;
+	health_counts_add(crowd, trouble, SIZE_MAX);
+	trouble->state = HEALTH_OK;
 	if (told)
 		tell(noting, aspects[aspect].one, noting->test->name, trouble);
 	end_many(noting, aspect);
@@ -179,7 +180,7 @@ static void know_all(struct noting *noting)
 	}
 }
 
-static void count_failure(struct trouble *trouble, int64_t now)
+static void count_failure(struct health_state *trouble, int64_t now)
 {
 	if (trouble->failures++ == 0 && !trouble->state)
 		trouble->since = now;
@@ -187,13 +188,13 @@ static void count_failure(struct trouble *trouble, int64_t now)
 
 static void note_answer(struct noting *noting)
 {
-	struct supplier *source = noting->source;
+	struct source_health *source = noting->source;
 
 	source->answered++;
 	source->down.failures = 0;
 	if (!source->down.state)
 		return;
-	source->down.state = TROUBLE_NONE;
+	source->down.state = HEALTH_OK;
 	source->outages++;
 	tell(noting, CONDITION_SOURCE, source->name, &source->down);
 }
@@ -202,9 +203,9 @@ static void note_answer(struct noting *noting)
  * against its source. */
 static void note_failure(struct noting *noting)
 {
-	struct supplier *source = noting->source;
-	struct subject *test = noting->test;
-	struct trouble *fails = &test->troubles[ASPECT_FAILS];
+	struct source_health *source = noting->source;
+	struct test_health *test = noting->test;
+	struct health_state *fails = &test->troubles[ASPECT_FAILS];
 	int64_t now = noting->outcome->now, clock = noting->outcome->clock;
 	bool answered = noting->outcome->answered;
 
@@ -229,7 +230,7 @@ static void note_failure(struct noting *noting)
 		begin(noting, ASPECT_FAILS);
 	} else if (!answered && source->down.failures >= FAILURES &&
 		   (fails->failures >= FAILURES || clock - source->clock >= OUTAGE)) {
-		source->down.state = TROUBLE_TOLD;
+		source->down.state = HEALTH_REPORTED;
 		tell(noting, CONDITION_SOURCE, source->name, &source->down);
 	}
 }
@@ -244,8 +245,8 @@ static void note_success(struct noting *noting)
 /* After a restart the points may be gone that said what is usual: what was told goes on. */
 static bool is_unknown(const struct noting *noting)
 {
-	const struct subject *test = noting->test;
-	const struct trouble *trouble = &test->troubles[ASPECT_STALE];
+	const struct test_health *test = noting->test;
+	const struct health_state *trouble = &test->troubles[ASPECT_STALE];
 
 	return noting->outcome->stale_after == 0 && test->usual == 0 && trouble->state &&
 	       test->newest <= trouble->since;
@@ -256,8 +257,8 @@ static bool is_unknown(const struct noting *noting)
 static void note_arrival(struct noting *noting)
 {
 	const struct outcome *outcome = noting->outcome;
-	struct subject *test = noting->test;
-	struct trouble *trouble = &test->troubles[ASPECT_STALE];
+	struct test_health *test = noting->test;
+	struct health_state *trouble = &test->troubles[ASPECT_STALE];
 	int64_t age = 0, limit;
 	bool stale;
 
@@ -273,7 +274,7 @@ static void note_arrival(struct noting *noting)
 		return;
 	limit = limit_of(noting);
 	stale = limit != WHEN_NEVER && outcome->clock - test->arrived > limit;
-	if (stale == (trouble->state != TROUBLE_NONE))
+	if (stale == (trouble->state != HEALTH_OK))
 		return;
 	if (!stale) {
 		end(noting, ASPECT_STALE);
@@ -289,12 +290,12 @@ static void note_arrival(struct noting *noting)
 size_t conditions_note(struct conditions *conditions, const struct outcome *outcome,
 	struct condition turns[CONDITION_TURNS])
 {
-	struct troubles *tables = &conditions->tables;
-	size_t source = troubles_source(tables, outcome->source);
+	struct health_table *tables = &conditions->tables;
+	size_t source = health_table_source(tables, outcome->source);
 	struct noting noting = {.conditions = conditions,
 		.outcome = outcome,
 		.source = &tables->sources[source],
-		.test = troubles_test(tables, outcome->test, source),
+		.test = health_table_test(tables, outcome->test, source),
 		.turns = turns};
 
 	if (outcome->unasked) {
@@ -314,9 +315,9 @@ size_t conditions_note(struct conditions *conditions, const struct outcome *outc
 	return noting.count;
 }
 
-static struct supplier *source_of(struct troubles *tables, const char *name)
+static struct source_health *source_of(struct health_table *tables, const char *name)
 {
-	size_t at = troubles_source(tables, name);
+	size_t at = health_table_source(tables, name);
 
 	return &tables->sources[at];
 }
@@ -326,56 +327,56 @@ void conditions_restore(struct conditions *conditions, const struct condition *c
 	const char *name = condition_name(condition);
 	bool stale = condition->kind == CONDITION_STALE || condition->kind == CONDITION_MANY_STALE;
 	enum aspect aspect = stale ? ASPECT_STALE : ASPECT_FAILS;
-	struct trouble *trouble;
+	struct health_state *trouble;
 
 	if (condition->kind == CONDITION_TEST || condition->kind == CONDITION_STALE)
-		trouble = &troubles_test(&conditions->tables, name, TROUBLES_NOWHERE)
+		trouble = &health_table_test(&conditions->tables, name, TROUBLES_NOWHERE)
 				   ->troubles[aspect];
 	else if (condition->kind == CONDITION_SOURCE)
 		trouble = &source_of(&conditions->tables, name)->down;
 	else
-		trouble = &source_of(&conditions->tables, name)->crowds[aspect].many;
-	*trouble = (struct trouble){.state = TROUBLE_TOLD, .since = condition->since};
+		trouble = &source_of(&conditions->tables, name)->counts[aspect].many;
+	*trouble = (struct health_state){.state = HEALTH_REPORTED, .since = condition->since};
 }
 
 void conditions_expect(struct conditions *conditions, const char *test, const char *source)
 {
-	struct troubles *tables = &conditions->tables;
-	size_t at = troubles_source(tables, source);
-	struct subject *subject = troubles_test(tables, test, at);
+	struct health_table *tables = &conditions->tables;
+	size_t at = health_table_source(tables, source);
+	struct test_health *subject = health_table_test(tables, test, at);
 
-	troubles_count(tables, subject, SIZE_MAX);
+	health_table_count(tables, subject, SIZE_MAX);
 	for (size_t a = 0; a < ASPECTS; a++)
 		subject->troubles[a].awaited = true;
-	troubles_count(tables, subject, 1);
+	health_table_count(tables, subject, 1);
 }
 
 void conditions_rename(struct conditions *conditions, const char *was, const char *test)
 {
-	struct troubles *tables = &conditions->tables;
+	struct health_table *tables = &conditions->tables;
 	size_t at = name_index_find(&tables->test_index, was, strlen(was));
-	struct subject old, *heir;
+	struct test_health old, *heir;
 	const char *name;
 
 	if (at == NAME_INDEX_NONE || dict_get(&tables->test_index.dict, test))
 		return;
 	old = tables->tests[at];
-	troubles_count(tables, &old, SIZE_MAX);
-	tables->tests[at] = (struct subject){.name = old.name, .source = TROUBLES_NOWHERE};
-	heir = troubles_test(tables, test, TROUBLES_NOWHERE);
+	health_table_count(tables, &old, SIZE_MAX);
+	tables->tests[at] = (struct test_health){.name = old.name, .source = TROUBLES_NOWHERE};
+	heir = health_table_test(tables, test, TROUBLES_NOWHERE);
 	name = heir->name;
 	*heir = old;
 	heir->name = name;
-	troubles_count(tables, heir, 1);
+	health_table_count(tables, heir, 1);
 }
 
 /* What was told of what is lost. */
-static void lose(struct conditions *conditions, const struct trouble *trouble,
+static void lose(struct conditions *conditions, const struct health_state *trouble,
 	enum condition_kind kind, const char *name, conditions_lost *lost, void *context)
 {
 	struct condition condition;
 
-	if (trouble->state != TROUBLE_TOLD)
+	if (trouble->state != HEALTH_REPORTED)
 		return;
 	condition = condition_of(&conditions->subjects[0], kind, name, trouble);
 	condition.over = true;
@@ -385,14 +386,14 @@ static void lose(struct conditions *conditions, const struct trouble *trouble,
 	lost(context, &condition);
 }
 
-static void retain_sources(struct conditions *conditions, struct troubles *kept,
+static void retain_sources(struct conditions *conditions, struct health_table *kept,
 	conditions_keep *keeps, conditions_lost *lost, void *context)
 {
-	const struct troubles *old = &conditions->tables;
+	const struct health_table *old = &conditions->tables;
 
 	for (size_t i = 0; i < old->source_index.count; i++) {
-		const struct supplier *source = &old->sources[i];
-		struct supplier *copy;
+		const struct source_health *source = &old->sources[i];
+		struct source_health *copy;
 		const char *name;
 
 		if (keeps(context, false, source->name)) {
@@ -401,35 +402,36 @@ static void retain_sources(struct conditions *conditions, struct troubles *kept,
 			*copy = *source;
 			copy->name = name;
 			for (size_t a = 0; a < ASPECTS; a++)
-				copy->crowds[a] = (struct crowd){.many = source->crowds[a].many};
+				copy->counts[a] =
+					(struct health_counts){.many = source->counts[a].many};
 			continue;
 		}
 		lose(conditions, &source->down, CONDITION_SOURCE, source->name, lost, context);
 		for (size_t a = 0; a < ASPECTS; a++)
-			lose(conditions, &source->crowds[a].many, aspects[a].many, source->name,
+			lose(conditions, &source->counts[a].many, aspects[a].many, source->name,
 				lost, context);
 	}
 }
 
-static void retain_tests(struct conditions *conditions, struct troubles *kept,
+static void retain_tests(struct conditions *conditions, struct health_table *kept,
 	conditions_keep *keeps, conditions_lost *lost, void *context)
 {
-	const struct troubles *old = &conditions->tables;
+	const struct health_table *old = &conditions->tables;
 
 	for (size_t i = 0; i < old->test_index.count; i++) {
-		const struct subject *test = &old->tests[i];
-		struct subject *copy;
+		const struct test_health *test = &old->tests[i];
+		struct test_health *copy;
 		const char *name;
 
 		if (keeps(context, true, test->name)) {
-			copy = troubles_test(kept, test->name, TROUBLES_NOWHERE);
+			copy = health_table_test(kept, test->name, TROUBLES_NOWHERE);
 			name = copy->name;
 			*copy = *test;
 			copy->name = name;
 			if (test->source != TROUBLES_NOWHERE)
 				copy->source =
-					troubles_source(kept, old->sources[test->source].name);
-			troubles_count(kept, copy, 1);
+					health_table_source(kept, old->sources[test->source].name);
+			health_table_count(kept, copy, 1);
 			continue;
 		}
 		for (size_t a = 0; a < ASPECTS; a++)
@@ -441,11 +443,11 @@ static void retain_tests(struct conditions *conditions, struct troubles *kept,
 void conditions_retain(
 	struct conditions *conditions, conditions_keep *keeps, conditions_lost *lost, void *context)
 {
-	struct troubles kept = troubles_new();
+	struct health_table kept = health_table_new();
 
 	retain_sources(conditions, &kept, keeps, lost, context);
 	retain_tests(conditions, &kept, keeps, lost, context);
-	troubles_free(&conditions->tables);
+	health_table_free(&conditions->tables);
 	conditions->tables = kept;
 }
 
@@ -468,9 +470,10 @@ size_t conditions_stale(const struct conditions *conditions)
 	size_t count = 0;
 
 	for (size_t i = 0; i < conditions->tables.source_index.count; i++) {
-		const struct crowd *crowd = &conditions->tables.sources[i].crowds[ASPECT_STALE];
+		const struct health_counts *crowd =
+			&conditions->tables.sources[i].counts[ASPECT_STALE];
 
-		count += crowd->told + crowd->hushed + crowd->old;
+		count += crowd->told + crowd->suppressed + crowd->old;
 	}
 	return count;
 }

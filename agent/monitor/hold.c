@@ -71,7 +71,7 @@ static bool is_back(const struct held *first, const struct held *last)
 static bool all_believed(const struct held *changes, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		if (!changes[i].believed)
+		if (!changes[i].confirmed)
 			return false;
 	return true;
 }

@@ -34,7 +34,7 @@ enum hold_verdict {
 /* A change of a series that nobody was told of. */
 struct held {
 	int64_t seen, until; /* ms; until: by hold_until */
-	bool believed;
+	bool confirmed;
 	double level_before, level_after, low, high; /* low, high: 95% interval of level_after */
 	enum hold_verdict verdict;                   /* out */
 };

@@ -14,11 +14,11 @@
 #include <string.h>
 
 #include "agent/core/when.h"
-#include "agent/monitor/belief.h"
 #include "agent/monitor/closing.h"
+#include "agent/monitor/confirmation.h"
 #include "agent/monitor/reconcile.h"
 #include "agent/notify/announce.h"
-#include "detectors/standing.h"
+#include "detectors/retraction.h"
 
 enum { CORRECTIONS_MOST = 3 };
 
@@ -31,8 +31,8 @@ struct subject {
 	struct store_request *request;
 	struct findings *findings;
 	const struct detection *detection;
-	struct suspects *suspects;
-	struct hindsight *hindsight;        /* or NULL */
+	struct candidates *suspects;
+	struct realignment *realignment;    /* or NULL */
 	const char *test, *branch, *series; /* in the request's arena */
 	const char *environment;            /* the test's, or NULL */
 	const struct news_clock *clock;
@@ -110,23 +110,23 @@ static int64_t oldest_of(const struct subject *subject)
 	const struct news_clock *clock = subject->clock;
 
 	return news_oldest(clock, subject->n > 0 ? subject->times[subject->n - 1] : clock->now,
-		subject->hindsight && subject->hindsight->newer);
+		subject->realignment && subject->realignment->newer);
 }
 
 /* Of a change that so many points followed at `time` when it was first seen: when that was, and how
  * it is held. */
 static void set_hold(
-	const struct subject *subject, struct suspect *suspect, int64_t time, size_t followed)
+	const struct subject *subject, struct candidate *suspect, int64_t time, size_t followed)
 {
-	const struct hindsight *hindsight = subject->hindsight;
+	const struct realignment *realignment = subject->realignment;
 	size_t place = first_from(subject->times, subject->n, time);
 	size_t now = first_from(subject->times, subject->n, suspect->record->item.time);
 	size_t last = place + (followed > 0 ? followed - 1 : 0);
 
 	last = last < subject->n ? last : subject->n - 1;
 	suspect->seen = subject->times[last];
-	suspect->until = hold_until(
-		&subject->findings->season, hindsight ? hindsight->range : 0, time, suspect->seen);
+	suspect->until = hold_until(&subject->findings->season,
+		realignment ? realignment->range : 0, time, suspect->seen);
 	suspect->first_count = last >= now ? last - now + 1 : 1;
 }
 
@@ -140,19 +140,19 @@ static int64_t clock_of(const struct subject *subject)
 	return newest > wall ? newest : wall;
 }
 
-static struct suspect *add_suspect(
+static struct candidate *add_suspect(
 	struct subject *subject, const struct change *change, bool silent)
 {
 	struct store_request *request = subject->request;
-	struct suspects *suspects = subject->suspects;
-	struct suspect *suspect = &suspects->items[suspects->count];
-	struct record *record = &request->records[suspects->count++];
+	struct candidates *suspects = subject->suspects;
+	struct candidate *suspect = &suspects->items[suspects->count];
+	struct change_record *record = &request->records[suspects->count++];
 
 	suspect->record = record;
 	suspect->detection = subject->detection;
-	suspect->believed =
+	suspect->confirmed =
 		confirm_holds(&subject->detection->confirm, change, change->count_after);
-	suspect->hindsight = subject->hindsight;
+	suspect->realignment = subject->realignment;
 	record->item = announce_change(request->arena, subject->test, subject->environment,
 		subject->findings->series, change);
 	findings_basis(request->arena, subject->findings, change, &record->item);
@@ -160,7 +160,8 @@ static struct suspect *add_suspect(
 	record->branch = subject->branch;
 	record->sign = change_sign(change);
 	record->state = CHANGE_CONFIRMED;
-	record->news = silent || record->item.time < subject->oldest ? NEWS_SILENT : NEWS_PENDING;
+	record->news =
+		silent || record->item.time < subject->oldest ? NOTIFY_SILENT : NOTIFY_PENDING;
 	record->first_seen = subject->now;
 	record->spacing = spacing_at(subject, subject->positions[change->index]);
 	set_hold(subject, suspect, record->item.time, change->count_after);
@@ -170,16 +171,16 @@ static struct suspect *add_suspect(
 
 /* What is over by now is recorded with its end; what may be the end of another waits. */
 static void add_end(
-	const struct subject *subject, struct suspect *suspect, const struct change *change)
+	const struct subject *subject, struct candidate *suspect, const struct change *change)
 {
 	const struct closing *closing = &subject->closing;
 	size_t which = (size_t)(change - subject->findings->changes);
 	const struct recovery *end = &closing->ends[which];
-	struct record *record = suspect->record;
+	struct change_record *record = suspect->record;
 
-	if (closing->held[which] && record->news == NEWS_PENDING)
-		suspect->believed = false;
-	suspect->covered = closing->covered[which] && suspect->believed;
+	if (closing->held[which] && record->news == NOTIFY_PENDING)
+		suspect->confirmed = false;
+	suspect->covered = closing->covered[which] && suspect->confirmed;
 	suspect->exempt |= suspect->covered;
 	if (end->verdict != RECOVERY_OVER)
 		return;
@@ -188,24 +189,24 @@ static void add_end(
 }
 
 /* It was not believed when it was found last, or lost before it was. */
-static bool was_candidate(const struct record *known)
+static bool was_candidate(const struct change_record *known)
 {
 	return known->state == CHANGE_CANDIDATE ||
-	       (known->state == CHANGE_WITHDRAWN && known->news == NEWS_HELD);
+	       (known->state == CHANGE_WITHDRAWN && known->news == NOTIFY_HELD);
 }
 
 static bool is_revising(const struct subject *subject)
 {
-	return subject->hindsight && subject->hindsight->revising;
+	return subject->realignment && subject->realignment->revising;
 }
 
 /* The same points, after a restart. By other cycles they may be looked at otherwise, and what shows
  * only now has to wait for the next point; without cycles it is by other values. */
 static bool is_old(const struct subject *subject)
 {
-	const struct hindsight *hindsight = subject->hindsight;
+	const struct realignment *realignment = subject->realignment;
 
-	return hindsight && hindsight->restarted && !hindsight->grown;
+	return realignment && realignment->restarted && !realignment->grown;
 }
 
 /*
@@ -215,42 +216,42 @@ static bool is_old(const struct subject *subject)
  * wait for.
  */
 static void add_candidate(
-	struct subject *subject, const struct change *change, const struct record *known)
+	struct subject *subject, const struct change *change, const struct change_record *known)
 {
-	struct suspect *suspect = add_suspect(subject, change, known->news == NEWS_SILENT);
-	struct record *record = suspect->record;
+	struct candidate *suspect = add_suspect(subject, change, known->news == NOTIFY_SILENT);
+	struct change_record *record = suspect->record;
 
 	suspect->known = known;
-	suspect->grown = !subject->hindsight || subject->hindsight->grown;
+	suspect->grown = !subject->realignment || subject->realignment->grown;
 	record->item.id = known->item.id;
-	record->believed = true;
+	record->confirmed = true;
 	record->first_seen = known->first_seen;
 	record->updated = subject->now;
 	record->runs = 1;
 	if (known->state == CHANGE_CANDIDATE) {
 		set_hold(subject, suspect, known->item.time, known->item.change.count_after);
-		suspect->believed = confirm_holds(
+		suspect->confirmed = confirm_holds(
 			&subject->detection->confirm, change, known->item.change.count_after);
-		record->news = known->news == NEWS_SILENT ? NEWS_SILENT : NEWS_PENDING;
+		record->news = known->news == NOTIFY_SILENT ? NOTIFY_SILENT : NOTIFY_PENDING;
 		record->runs = known->runs + suspect->grown;
 		if (is_old(subject) && suspect->until == suspect->seen)
-			suspect->believed = false;
-	} else if (record->news == NEWS_SILENT) {
-		suspect->believed = suspect->exempt = true;
+			suspect->confirmed = false;
+	} else if (record->news == NOTIFY_SILENT) {
+		suspect->confirmed = suspect->exempt = true;
 	} else if (is_old(subject) && subject->findings->season.cycles) {
-		suspect->believed = false; /* by other cycles; without any it is by other values */
+		suspect->confirmed = false; /* by other cycles; without any it is by other values */
 	}
 	add_end(subject, suspect, change);
 }
 
-static struct record_update *add_update(
-	struct subject *subject, const struct record *known, enum change_state state, int64_t time)
+static struct change_record_update *add_update(struct subject *subject,
+	const struct change_record *known, enum change_state state, int64_t time)
 {
 	struct store_request *request = subject->request;
-	struct record_update *update = &request->updates[request->update_count++];
+	struct change_record_update *update = &request->updates[request->update_count++];
 
 	assert(request->update_count <= subject->update_room);
-	*update = (struct record_update){
+	*update = (struct change_record_update){
 		.id = known->item.id, .state = state, .time = time, .now = subject->now};
 	return update;
 }
@@ -259,14 +260,15 @@ static struct record_update *add_update(
  * A deployment that was noted late is told, but not for ever. What an earlier version recorded has
  * nothing to compare with.
  */
-static bool correct(struct subject *subject, const struct record *known, struct announcement *item)
+static bool correct(
+	struct subject *subject, const struct change_record *known, struct announcement *item)
 {
 	struct attribution *suspects = &item->suspects;
 	const struct attribution *before = &known->item.suspects;
 
 	suspects->corrections = before->corrections;
 	if (!before->known || !suspects->known || before->corrections >= CORRECTIONS_MOST ||
-		known->state == CHANGE_WITHDRAWN || known->news != NEWS_QUEUED ||
+		known->state == CHANGE_WITHDRAWN || known->news != NOTIFY_QUEUED ||
 		!attribution_gained(suspects, before))
 		return false;
 	suspects->corrections++;
@@ -276,13 +278,13 @@ static bool correct(struct subject *subject, const struct record *known, struct 
 
 /* It is known as it is seen now; but how many points followed it when it was told is what its
  * standing is judged by. */
-static void follow(struct subject *subject, const struct record *known, enum change_state state,
-	const struct change *change)
+static void follow(struct subject *subject, const struct change_record *known,
+	enum change_state state, const struct change *change)
 {
 	struct arena *arena = subject->request->arena;
 	const struct series *series = subject->findings->series;
 	struct announcement *item = arena_alloc(arena, sizeof *item);
-	struct record_update *update;
+	struct change_record_update *update;
 
 	*item = announce_change(arena, subject->test, subject->environment, series, change);
 	item->change.count_after = known->item.change.count_after;
@@ -292,8 +294,8 @@ static void follow(struct subject *subject, const struct record *known, enum cha
 }
 
 /* A trend has gone further, or is seen otherwise by more than a hair. */
-static bool has_grown(
-	const struct subject *subject, const struct record *known, const struct change *change)
+static bool has_grown(const struct subject *subject, const struct change_record *known,
+	const struct change *change)
 {
 	const struct change *before = &known->item.change;
 	const int64_t *times = subject->findings->series->axis->times;
@@ -310,10 +312,10 @@ static bool has_grown(
 
 /* One that stays where it was told: but of a trend it is told how far it has gone. */
 static void keep_up(
-	struct subject *subject, const struct record *known, const struct change *change)
+	struct subject *subject, const struct change_record *known, const struct change *change)
 {
 	if (known->state == CHANGE_WITHDRAWN || known->item.change.kind != CHANGE_TREND ||
-		change->kind != CHANGE_TREND || !subject->hindsight->grown ||
+		change->kind != CHANGE_TREND || !subject->realignment->grown ||
 		!has_grown(subject, known, change))
 		return;
 	follow(subject, known, known->state, change);
@@ -322,8 +324,8 @@ static void keep_up(
 
 /* What was deployed is known otherwise now, as a deployment has been noted late. What an earlier
  * version recorded has nothing to compare with. */
-static bool has_other_suspects(
-	const struct subject *subject, const struct record *known, const struct change *change)
+static bool has_other_suspects(const struct subject *subject, const struct change_record *known,
+	const struct change *change)
 {
 	struct attribution now;
 
@@ -334,9 +336,9 @@ static bool has_other_suspects(
 }
 
 static void close(
-	struct subject *subject, const struct record *known, const struct closure *closure)
+	struct subject *subject, const struct change_record *known, const struct closure *closure)
 {
-	struct record_update *update =
+	struct change_record_update *update =
 		add_update(subject, known, CHANGE_RECOVERED, known->item.time);
 
 	update->over = closure->over;
@@ -344,7 +346,7 @@ static void close(
 	subject->tally->recovered++;
 }
 
-static void lose(struct subject *subject, const struct record *known)
+static void lose(struct subject *subject, const struct change_record *known)
 {
 	if (known->state == CHANGE_WITHDRAWN)
 		return;
@@ -356,14 +358,14 @@ static void lose(struct subject *subject, const struct record *known)
 }
 
 /* It has been believed, and there is evidence of it, whether or not it is found. */
-static bool stands(const struct subject *subject, const struct record *known)
+static bool stands(const struct subject *subject, const struct change_record *known)
 {
 	struct findings *findings = subject->findings;
 	const struct axis *axis = findings->series->axis;
 
 	if (known->state != CHANGE_CONFIRMED && known->state != CHANGE_MOVED)
 		return false;
-	return standing_holds(findings_values(subject->request->arena, findings), axis->n,
+	return retraction_holds(findings_values(subject->request->arena, findings), axis->n,
 		findings->changes, findings->count,
 		first_from(axis->times, axis->n, known->item.time), known->sign);
 }
@@ -372,7 +374,7 @@ static bool stands(const struct subject *subject, const struct record *known)
  * Near the last point, and with fewer behind it than it was found on: the newest are late, or were
  * taken back, and what is left cannot show it.
  */
-static bool lacks_points(const struct subject *subject, const struct record *known)
+static bool lacks_points(const struct subject *subject, const struct change_record *known)
 {
 	size_t after = subject->n - first_from(subject->times, subject->n, known->item.time);
 
@@ -380,7 +382,7 @@ static bool lacks_points(const struct subject *subject, const struct record *kno
 }
 
 /* `change`: the one that it is found as; NULL of one that is not found. */
-static void judge_known(struct subject *subject, const struct record *known, enum fate fate,
+static void judge_known(struct subject *subject, const struct change_record *known, enum fate fate,
 	const struct change *change)
 {
 	bool withdrawn = known->state == CHANGE_WITHDRAWN;
@@ -404,7 +406,8 @@ static void judge_known(struct subject *subject, const struct record *known, enu
 	subject->tally->returned += withdrawn;
 }
 
-static struct known *list_known(struct arena *scratch, const struct record *known, size_t count)
+static struct known *list_known(
+	struct arena *scratch, const struct change_record *known, size_t count)
 {
 	struct known *list = arena_array(scratch, count, sizeof *list);
 
@@ -427,11 +430,11 @@ static size_t position_of(const struct subject *subject, int64_t time)
 /* These windows see the known change otherwise in the points that were there before: not at all,
  * elsewhere, or although it is withdrawn. */
 static bool is_otherwise(
-	const struct hindsight *hindsight, const struct record *known, size_t before)
+	const struct realignment *realignment, const struct change_record *known, size_t before)
 {
 	if (before == RECONCILE_NONE || known->state == CHANGE_WITHDRAWN)
 		return (before == RECONCILE_NONE) != (known->state == CHANGE_WITHDRAWN);
-	return hindsight->before[before].time != known->item.time;
+	return realignment->before[before].time != known->item.time;
 }
 
 /*
@@ -440,73 +443,74 @@ static bool is_otherwise(
  * not been told, and is judged as ever.
  */
 static struct known *look_back(struct subject *subject, struct arena *scratch,
-	const struct known *known, const struct record *records, size_t count,
+	const struct known *known, const struct change_record *records, size_t count,
 	size_t *rejected_count)
 {
-	struct hindsight *hindsight = subject->hindsight;
-	size_t n = hindsight->before_count;
+	struct realignment *realignment = subject->realignment;
+	size_t n = realignment->before_count;
 	struct found *before = arena_array(scratch, n, sizeof *before);
 	struct known *rejected = arena_array(scratch, n, sizeof *rejected);
 	struct reconciliation result;
 
 	for (size_t i = 0; i < n; i++)
-		before[i] = (struct found){.index = position_of(subject, hindsight->before[i].time),
-			.sign = hindsight->before[i].sign};
+		before[i] =
+			(struct found){.index = position_of(subject, realignment->before[i].time),
+				.sign = realignment->before[i].sign};
 	reconcile(scratch, subject->times, subject->n, known, count, before, n, &result);
-	free(hindsight->kept);
-	hindsight->kept = memory_new(count, sizeof *hindsight->kept);
-	hindsight->kept_count = 0;
+	free(realignment->kept);
+	realignment->kept = memory_new(count, sizeof *realignment->kept);
+	realignment->kept_count = 0;
 	for (size_t i = 0; i < count; i++)
-		if ((known[i].time < hindsight->until ||
-			    (!hindsight->grown && !known[i].withdrawn)) &&
+		if ((known[i].time < realignment->until ||
+			    (!realignment->grown && !known[i].withdrawn)) &&
 			records[i].state != CHANGE_CANDIDATE &&
-			is_otherwise(hindsight, &records[i], result.found_of[i]))
-			hindsight->kept[hindsight->kept_count++] = known[i].id;
+			is_otherwise(realignment, &records[i], result.found_of[i]))
+			realignment->kept[realignment->kept_count++] = known[i].id;
 	*rejected_count = 0;
 	for (size_t i = 0; i < n; i++)
-		if ((hindsight->before[i].under_way ||
-			    hindsight->before[i].time < hindsight->until) &&
+		if ((realignment->before[i].under_way ||
+			    realignment->before[i].time < realignment->until) &&
 			result.known_of[i] == RECONCILE_NONE)
 			rejected[(*rejected_count)++] = (struct known){.id = (int64_t)i,
-				.time = hindsight->before[i].time,
-				.sign = hindsight->before[i].sign};
+				.time = realignment->before[i].time,
+				.sign = realignment->before[i].sign};
 	return rejected;
 }
 
-static bool is_kept(const struct hindsight *hindsight, int64_t id)
+static bool is_kept(const struct realignment *realignment, int64_t id)
 {
-	for (size_t i = 0; hindsight && i < hindsight->kept_count; i++)
-		if (hindsight->kept[i] == id)
+	for (size_t i = 0; realignment && i < realignment->kept_count; i++)
+		if (realignment->kept[i] == id)
 			return true;
 	return false;
 }
 
 /* Those that stand, and are judged now, may have moved further than the tolerance. */
-static void let_move(const struct subject *subject, const struct record *records,
+static void let_move(const struct subject *subject, const struct change_record *records,
 	struct known *known, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		if (!is_kept(subject->hindsight, known[i].id) && stands(subject, &records[i]))
+		if (!is_kept(subject->realignment, known[i].id) && stands(subject, &records[i]))
 			known[i].followed = records[i].item.change.count_after;
 }
 
 /* It was told by detectors of another revision. */
-static bool outlives(const struct subject *subject, const struct record *known)
+static bool outlives(const struct subject *subject, const struct change_record *known)
 {
-	const struct hindsight *hindsight = subject->hindsight;
+	const struct realignment *realignment = subject->realignment;
 
-	if (known->state == CHANGE_WITHDRAWN || hindsight->revised == 0 ||
-		known->item.time > hindsight->revised)
+	if (known->state == CHANGE_WITHDRAWN || realignment->revised == 0 ||
+		known->item.time > realignment->revised)
 		return false;
-	subject->tally->revision_gone += hindsight->revising;
+	subject->tally->revision_gone += realignment->revising;
 	return true;
 }
 
 /* By its time alone: it lies among the points that other detectors have seen. */
 static bool is_unearthed(const struct subject *subject, const struct change *change)
 {
-	return is_revising(subject) &&
-	       subject->findings->series->axis->times[change->index] < subject->hindsight->settled;
+	return is_revising(subject) && subject->findings->series->axis->times[change->index] <
+					       subject->realignment->settled;
 }
 
 /* What is not known: news, unless it was rejected before. */
@@ -531,7 +535,7 @@ static void add_unknown(struct subject *subject, struct arena *scratch, const st
 
 		subject->tally->revision_new += silent && is_revising(subject);
 		if (!silent && is_old(subject) && findings->season.cycles) {
-			subject->hindsight->candidates++;
+			subject->realignment->candidates++;
 			continue;
 		}
 		add_end(subject, add_suspect(subject, change, silent), change);
@@ -540,9 +544,9 @@ static void add_unknown(struct subject *subject, struct arena *scratch, const st
 
 /* The records in another order: those that have recovered come last. Returns how many others there
  * are. Suspects refer to what they were, so a copy lives as long as the request does. */
-static size_t sort_records(struct arena *arena, const struct record **known, size_t count)
+static size_t sort_records(struct arena *arena, const struct change_record **known, size_t count)
 {
-	struct record *sorted;
+	struct change_record *sorted;
 	size_t open = 0, over = count;
 
 	while (open < count && (*known)[open].state != CHANGE_RECOVERED)
@@ -561,15 +565,16 @@ static size_t sort_records(struct arena *arena, const struct record **known, siz
 }
 
 /* What is over is judged on the points that exist, as all places are. */
-static void judge_ends(struct subject *subject, struct arena *scratch, const struct record *known,
-	size_t open, size_t count, const struct reconciliation *result)
+static void judge_ends(struct subject *subject, struct arena *scratch,
+	const struct change_record *known, size_t open, size_t count,
+	const struct reconciliation *result)
 {
 	struct findings *findings = subject->findings;
 	const double *values = findings_values(scratch, findings); /* shed with the scratch */
 	double *existing = arena_array(scratch, subject->n, sizeof *existing);
 	struct change *changes = arena_array(scratch, findings->count, sizeof *changes);
 	const struct series *series = findings->series;
-	const struct hindsight *hindsight = subject->hindsight;
+	const struct realignment *realignment = subject->realignment;
 
 	for (size_t i = 0; i < series->axis->n; i++)
 		if (!isnan(findings_points(findings)[i]))
@@ -587,23 +592,24 @@ static void judge_ends(struct subject *subject, struct arena *scratch, const str
 		.changes = changes,
 		.count = findings->count,
 		.direction = series->metric ? series->metric->direction : 0,
-		.recorded = hindsight && hindsight->restarted ? hindsight->recorded : WHEN_ALWAYS};
+		.recorded = realignment && realignment->restarted ? realignment->recorded
+								  : WHEN_ALWAYS};
 	closing_judge(&subject->closing, known, open, count, result);
-	if (subject->hindsight)
-		subject->hindsight->waiting = subject->closing.waiting;
+	if (subject->realignment)
+		subject->realignment->waiting = subject->closing.waiting;
 }
 
 /* What is found behind the end of one that has recovered is not that. */
 static bool is_behind(
-	const struct subject *subject, const struct record *known, const struct found *found)
+	const struct subject *subject, const struct change_record *known, const struct found *found)
 {
 	return known->state == CHANGE_RECOVERED &&
 	       subject->times[found->index] >= known->item.over.time;
 }
 
 static void match(const struct subject *subject, struct arena *scratch,
-	const struct record *records, struct known *known, size_t count, const struct found *found,
-	struct reconciliation *result)
+	const struct change_record *records, struct known *known, size_t count,
+	const struct found *found, struct reconciliation *result)
 {
 	enum { NO_SIGN = 2 }; /* matches nothing */
 	bool again = true;
@@ -624,7 +630,7 @@ static void match(const struct subject *subject, struct arena *scratch,
 	}
 }
 
-static void find_in_series(struct subject *subject, const struct record *known, size_t count)
+static void find_in_series(struct subject *subject, const struct change_record *known, size_t count)
 {
 	struct findings *findings = subject->findings;
 	const double *values = findings->values;
@@ -640,7 +646,7 @@ static void find_in_series(struct subject *subject, const struct record *known, 
 	for (size_t i = 0; i < findings->count; i++)
 		now[i] = (struct found){.index = subject->positions[findings->changes[i].index],
 			.sign = change_sign(&findings->changes[i])};
-	if (subject->hindsight && subject->hindsight->restarted && subject->n > 0)
+	if (subject->realignment && subject->realignment->restarted && subject->n > 0)
 		rejected = look_back(subject, scratch, before, known, count, &rejected_count);
 	let_move(subject, known, before, open);
 	match(subject, scratch, known, before, count, now, &result);
@@ -654,7 +660,7 @@ static void find_in_series(struct subject *subject, const struct record *known, 
 		subject->tally->beyond +=
 			subject->n > 0 && before[i].time > subject->times[subject->n - 1];
 		bool gone = result.fates[i] == FATE_GONE;
-		bool kept = is_kept(subject->hindsight, before[i].id);
+		bool kept = is_kept(subject->realignment, before[i].id);
 
 		if (kept && gone && outlives(subject, &known[i]))
 			continue;
@@ -677,15 +683,15 @@ static void find_in_series(struct subject *subject, const struct record *known, 
 	}
 	for (size_t i = open; i < count; i++)
 		if (subject->closing.closures[i].ending == ENDING_BACK &&
-			!is_kept(subject->hindsight, known[i].item.id))
+			!is_kept(subject->realignment, known[i].item.id))
 			add_update(subject, &known[i], CHANGE_CONFIRMED, known[i].item.time);
 	findings->values = values;
 	arena_free(scratch);
 }
 
 /* The known records of the series and branch, which lie together. */
-static size_t known_of_series(const struct record *known, size_t count, const char *series,
-	const char *branch, const struct record **first)
+static size_t known_of_series(const struct change_record *known, size_t count, const char *series,
+	const char *branch, const struct change_record **first)
 {
 	size_t low = 0, high = count, end;
 
@@ -716,14 +722,15 @@ static size_t count_changes(const struct analysis *analysis)
 	return count;
 }
 
-struct news_tally news_find(const struct analysis *analysis, struct hindsight *const *hindsights,
-	const char *branch, const struct record *known, size_t known_count,
-	const struct news_clock *clock, struct store_request *request)
+struct news_tally news_find(const struct analysis *analysis,
+	struct realignment *const *realignments, const char *branch,
+	const struct change_record *known, size_t known_count, const struct news_clock *clock,
+	struct store_request *request)
 {
 	struct arena *arena = request->arena;
 	struct news_tally tally = {0};
 	size_t found = count_changes(analysis);
-	struct suspects suspects = {arena_array(arena, found, sizeof *suspects.items), 0};
+	struct candidates suspects = {arena_array(arena, found, sizeof *suspects.items), 0};
 	struct subject shared = {.request = request,
 		.suspects = &suspects,
 		.test = arena_strdup(arena, analysis->test->name),
@@ -738,25 +745,25 @@ struct news_tally news_find(const struct analysis *analysis, struct hindsight *c
 	request->updates = arena_array(arena, known_count, sizeof *request->updates);
 	for (size_t i = 0; i < analysis->data->count; i++) {
 		struct subject subject = shared;
-		const struct record *first;
+		const struct change_record *first;
 		size_t count;
 
 		subject.findings = &analysis->findings[i];
 		subject.detection =
 			analysis_configured(analysis->test, subject.findings->series->metric);
-		subject.hindsight = hindsights ? hindsights[i] : NULL;
-		if (subject.hindsight) {
-			subject.hindsight->candidates = 0;
-			subject.hindsight->held = WHEN_NEVER;
-			subject.hindsight->waiting = false;
+		subject.realignment = realignments ? realignments[i] : NULL;
+		if (subject.realignment) {
+			subject.realignment->candidates = 0;
+			subject.realignment->held = WHEN_NEVER;
+			subject.realignment->waiting = false;
 		}
 		subject.series = arena_strdup(arena, subject.findings->series->identity);
 		count = known_of_series(known, known_count, subject.series, branch, &first);
 		if (subject.findings->count + count > 0)
 			find_in_series(&subject, first, count);
 	}
-	belief_share(analysis, &suspects);
-	belief_hold(&suspects);
-	belief_write(&suspects, request, &tally);
+	confirmation_share(analysis, &suspects);
+	confirmation_hold(&suspects);
+	confirmation_write(&suspects, request, &tally);
 	return tally;
 }

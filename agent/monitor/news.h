@@ -22,7 +22,7 @@ struct news_tally {
 };
 
 /* A change as it was seen once. */
-struct sighting {
+struct change_key {
 	int64_t time; /* ms */
 	int sign;
 	bool under_way; /* a trend that had begun before the first point: old, wherever it is
@@ -35,10 +35,11 @@ struct sighting {
  * known was seen and rejected, and one that is known stays as it is, unless the points, which may
  * have been corrected meanwhile, have no evidence of it.
  */
-struct hindsight {
+struct realignment {
 	bool restarted; /* the windows lie otherwise since the series was last recorded */
 	int64_t until;  /* ms: later changes are judged as ever, they may just be showing */
-	struct sighting *before; /* what they show in the points that were there by then; malloc */
+	struct change_key
+		*before; /* what they show in the points that were there by then; malloc */
 	size_t before_count;
 	int64_t *kept; /* ids of these known changes, kept up here; malloc */
 	size_t kept_count;
@@ -77,13 +78,14 @@ int64_t news_oldest(const struct news_clock *clock, int64_t newest, bool newer);
 /*
  * Fills `request` (STORE_RECORD) with new records and updates. `known` are the test's records
  * as STORE_KNOWN gives them, in its order. A change that is not believed is recorded as a candidate
- * with NEWS_HELD, and becomes NEWS_PENDING when it is. One that is too old when it is found is
- * NEWS_SILENT for good: by the clock, but where points have come lately, or the clock is ahead, by
- * the series' newest point, too. `hindsights` has one for each series, or NULL. Everything is
+ * with NOTIFY_HELD, and becomes NOTIFY_PENDING when it is. One that is too old when it is found is
+ * NOTIFY_SILENT for good: by the clock, but where points have come lately, or the clock is ahead,
+ * by the series' newest point, too. `realignments` has one for each series, or NULL. Everything is
  * copied to the request's arena. For a worker, as it looks at each point.
  */
-struct news_tally news_find(const struct analysis *analysis, struct hindsight *const *hindsights,
-	const char *branch, const struct record *known, size_t known_count,
-	const struct news_clock *clock, struct store_request *request);
+struct news_tally news_find(const struct analysis *analysis,
+	struct realignment *const *realignments, const char *branch,
+	const struct change_record *known, size_t known_count, const struct news_clock *clock,
+	struct store_request *request);
 
 #endif

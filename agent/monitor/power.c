@@ -17,10 +17,10 @@
 #include <string.h>
 
 #include "agent/core/when.h"
-#include "agent/monitor/memory.h"
 #include "agent/monitor/reconcile.h"
+#include "agent/monitor/series_cache.h"
 #include "detectors/confirm.h"
-#include "detectors/follow.h"
+#include "detectors/online_eval.h"
 #include "detectors/scratch.h"
 
 const double power_sizes[POWER_SIZES] = {1, 2, 3, 5, 7, 10, 15, 20, 30, 50};
@@ -31,16 +31,16 @@ static const double NEAR_ZERO = 2;
 
 /* One run. */
 struct course {
-	const struct power_ask *ask;
+	const struct power_request *ask;
 	struct arena *arena;
-	struct memory *memory;
+	struct series_cache *memory;
 	struct dataset seen; /* the series, and the one that it is judged by */
 	struct dataset all;  /* for the share of false ones: all of the test, the first are these */
 	struct axis *own;    /* of the series: it grows */
-	struct record *known; /* in order of id */
+	struct change_record *known; /* in order of id */
 	size_t known_count, known_room;
 	int64_t last_id;
-	int64_t held;               /* as in struct hindsight */
+	int64_t held;               /* as in struct realignment */
 	const struct change *found; /* by the last look */
 	size_t found_count;
 };
@@ -61,7 +61,7 @@ static struct axis *cut_axis(struct arena *arena, const struct axis *axis, size_
 
 /* The series by which this one is judged, if that is one of the same test. */
 static bool find_other(
-	const struct power_ask *ask, const struct series **other, struct error *error)
+	const struct power_request *ask, const struct series **other, struct error *error)
 {
 	const struct control_rule *rule;
 	const struct dataset *data = ask->data;
@@ -76,15 +76,15 @@ static bool find_other(
 	return true;
 }
 
-static bool begin_course(struct course *course, const struct power_ask *ask, const double *values,
-	struct error *error)
+static bool begin_course(struct course *course, const struct power_request *ask,
+	const double *values, struct error *error)
 {
 	const struct series *other;
 	struct series *items;
 	size_t n = 0;
 
-	*course = (struct course){.ask = ask, .arena = arena_new(), .memory = memory_make()};
-	memory_restore(course->memory, NULL, 0);
+	*course = (struct course){.ask = ask, .arena = arena_new(), .memory = series_cache_make()};
+	series_cache_restore(course->memory, NULL, 0);
 	if (!find_other(ask, &other, error))
 		return false;
 	items = arena_array(course->arena, ask->data->count + 2, sizeof *items);
@@ -110,12 +110,12 @@ static bool begin_course(struct course *course, const struct power_ask *ask, con
 
 static void end_course(struct course *course)
 {
-	memory_free(course->memory);
+	series_cache_free(course->memory);
 	arena_free(course->arena);
 	free(course->known);
 }
 
-static struct record *known_by_id(struct course *course, int64_t id)
+static struct change_record *known_by_id(struct course *course, int64_t id)
 {
 	for (size_t i = 0; i < course->known_count; i++)
 		if (course->known[i].item.id == id)
@@ -123,9 +123,10 @@ static struct record *known_by_id(struct course *course, int64_t id)
 	return NULL;
 }
 
-static void keep(struct course *course, const struct record *record)
+static void keep(struct course *course, const struct change_record *record)
 {
-	struct record *known = record->believed ? known_by_id(course, record->item.id) : NULL;
+	struct change_record *known =
+		record->confirmed ? known_by_id(course, record->item.id) : NULL;
 	int64_t first_seen = known ? known->first_seen : record->first_seen;
 
 	if (!known) {
@@ -135,14 +136,14 @@ static void keep(struct course *course, const struct record *record)
 	}
 	*known = *record;
 	known->first_seen = first_seen;
-	if (!record->believed)
+	if (!record->confirmed)
 		known->item.id = ++course->last_id;
-	known->believed = false;
+	known->confirmed = false;
 }
 
-static void follow(struct course *course, const struct record_update *update)
+static void follow(struct course *course, const struct change_record_update *update)
 {
-	struct record *known = known_by_id(course, update->id);
+	struct change_record *known = known_by_id(course, update->id);
 
 	if (!known)
 		return;
@@ -152,8 +153,8 @@ static void follow(struct course *course, const struct record_update *update)
 		known->item = *update->item;
 		known->item.id = id;
 	}
-	if (update->state == CHANGE_WITHDRAWN && known->news == NEWS_PENDING)
-		known->news = NEWS_HELD;
+	if (update->state == CHANGE_WITHDRAWN && known->news == NOTIFY_PENDING)
+		known->news = NOTIFY_HELD;
 	known->state = update->state;
 	known->item.over = update->over;
 	known->item.time = update->time;
@@ -164,9 +165,9 @@ static void follow(struct course *course, const struct record_update *update)
 /* What the agent makes of the points that are there; of a first look all is old. */
 static bool look(struct course *course, bool first, struct error *error)
 {
-	const struct power_ask *ask = course->ask;
+	const struct power_request *ask = course->ask;
 	struct analysis analysis, whole;
-	struct hindsight **hindsights, **all_hindsights;
+	struct realignment **realignments, **all_hindsights;
 	struct store_request *request;
 	int64_t now = course->own->times[course->own->n - 1];
 	struct news_clock clock = {.now = now,
@@ -174,9 +175,9 @@ static bool look(struct course *course, bool first, struct error *error)
 			  : ask->max_age == WHEN_NEVER ? WHEN_ALWAYS
 						       : now - ask->max_age};
 
-	memory_begin(course->memory, now, 0);
-	if (!memory_detect(course->memory, course->arena, ask->test, &course->seen, ask->companions,
-		    ask->scratch, &analysis, &hindsights, error))
+	series_cache_begin(course->memory, now, 0);
+	if (!series_cache_detect(course->memory, course->arena, ask->test, &course->seen,
+		    ask->companions, ask->scratch, &analysis, &realignments, error))
 		return false;
 	whole = (struct analysis){ask->test, &course->all,
 		arena_array(course->arena, course->all.count, sizeof *whole.findings)};
@@ -184,7 +185,7 @@ static bool look(struct course *course, bool first, struct error *error)
 	for (size_t i = 0; i < course->all.count; i++)
 		whole.findings[i].series = &course->all.series[i];
 	whole.findings[0] = analysis.findings[0];
-	all_hindsights[0] = hindsights[0];
+	all_hindsights[0] = realignments[0];
 	request = store_request_new(STORE_RECORD, NULL, NULL);
 	news_find(&whole, all_hindsights, "", course->known, course->known_count, &clock, request);
 	for (size_t i = 0; i < request->update_count; i++)
@@ -193,26 +194,26 @@ static bool look(struct course *course, bool first, struct error *error)
 		keep(course, &request->records[i]);
 	for (size_t i = 0; first && i < course->known_count; i++)
 		if (course->known[i].state == CHANGE_CONFIRMED)
-			course->known[i].news = NEWS_QUEUED;
+			course->known[i].news = NOTIFY_QUEUED;
 	course->found = analysis.findings[0].changes;
 	course->found_count = analysis.findings[0].count;
-	course->held = hindsights[0] ? hindsights[0]->held : WHEN_NEVER;
+	course->held = realignments[0] ? realignments[0]->held : WHEN_NEVER;
 	arena_join(course->arena, request->arena);
 	request->arena = arena_new();
 	store_request_free(request);
-	memory_recorded(course->memory, true);
+	series_cache_recorded(course->memory, true);
 	return true;
 }
 
 /* The record of the change that came up near the place, the nearest. */
-static const struct record *near(
+static const struct change_record *near(
 	const struct course *course, size_t place, int sign, int64_t old_id)
 {
-	const struct record *best = NULL;
+	const struct change_record *best = NULL;
 	size_t least = CHANGE_TOLERANCE + 1;
 
 	for (size_t i = 0; i < course->known_count; i++) {
-		const struct record *record = &course->known[i];
+		const struct change_record *record = &course->known[i];
 		size_t at = axis_lower_bound(course->own, record->item.time);
 		size_t far = at > place ? at - place : place - at;
 
@@ -226,7 +227,7 @@ static const struct record *near(
 }
 
 /* Until when a candidate is held that is believed else; 0: it is none. */
-static int64_t held_until(const struct course *course, const struct record *record)
+static int64_t held_until(const struct course *course, const struct change_record *record)
 {
 	bool held = record->state == CHANGE_CANDIDATE && course->held != WHEN_NEVER;
 
@@ -234,7 +235,8 @@ static int64_t held_until(const struct course *course, const struct record *reco
 }
 
 /* The change as it was found last: a candidate's record has it as it was first. */
-static const struct change *change_now(const struct course *course, const struct record *record)
+static const struct change *change_now(
+	const struct course *course, const struct change_record *record)
 {
 	for (size_t i = 0; i < course->found_count; i++)
 		if (course->own->times[course->found[i].index] == record->item.time)
@@ -242,7 +244,8 @@ static const struct change *change_now(const struct course *course, const struct
 	return &record->item.change;
 }
 
-static void note(struct arrival *out, const struct course *course, const struct record *record)
+static void note(
+	struct arrival *out, const struct course *course, const struct change_record *record)
 {
 	const struct detection *detection =
 		analysis_configured(course->ask->test, course->ask->series->metric);
@@ -263,21 +266,21 @@ static void note(struct arrival *out, const struct course *course, const struct 
 	out->rule = confirm_holds(
 		&detection->confirm, change_now(course, record), record->item.change.count_after);
 	out->held_until = held_until(course, record);
-	out->back = record->covered && record->news == NEWS_SILENT;
-	if (out->told == 0 && record->state != CHANGE_CANDIDATE && record->news == NEWS_PENDING) {
+	out->back = record->covered && record->news == NOTIFY_SILENT;
+	if (out->told == 0 && record->state != CHANGE_CANDIDATE && record->news == NOTIFY_PENDING) {
 		out->told = out->seen;
 		out->told_time = now;
 		out->pvalue = record->item.change.pvalue;
 	}
 }
 
-static bool is_exhausted(const struct power_ask *ask)
+static bool is_exhausted(const struct power_request *ask)
 {
 	return ask->limit > 0 && scratch_done(ask->scratch) > ask->limit;
 }
 
-bool power_arrive(const struct power_ask *ask, const double *values, size_t place, size_t points,
-	int sign, struct arrival *out, struct error *error)
+bool power_arrive(const struct power_request *ask, const double *values, size_t place,
+	size_t points, int sign, struct arrival *out, struct error *error)
 {
 	struct course course;
 	size_t n = ask->series->axis->n, at = place - ask->front;
@@ -378,7 +381,7 @@ static bool even(double *values, size_t n, size_t place, const struct change *fo
 	return evened;
 }
 
-static bool try_sizes(const struct power_ask *ask, const double *values, struct power *power,
+static bool try_sizes(const struct power_request *ask, const double *values, struct power *power,
 	int sign, double size, struct power_side *out, struct error *error)
 {
 	size_t n = ask->series->axis->n;
@@ -415,7 +418,7 @@ static size_t last_place(const struct series *series)
 }
 
 /* Where a run through a long past begins, with the windows of the whole. */
-static size_t front_of(const struct power_ask *ask, size_t place)
+static size_t front_of(const struct power_request *ask, size_t place)
 {
 	const struct detection *detection = analysis_configured(ask->test, ask->series->metric);
 	const struct detector *detector = detector_find(detection->detector->name);
@@ -435,12 +438,12 @@ static size_t front_of(const struct power_ask *ask, size_t place)
 	return front;
 }
 
-bool power_measure(const struct power_ask *ask, size_t place, const struct change *found,
+bool power_measure(const struct power_request *ask, size_t place, const struct change *found,
 	size_t count, struct power *out, struct error *error)
 {
 	const struct series *series = ask->series;
 	size_t n = series->axis->n, last = last_place(series);
-	struct power_ask near_ask = *ask;
+	struct power_request near_ask = *ask;
 	double *values, step, level = 0;
 	bool good;
 
@@ -461,8 +464,8 @@ bool power_measure(const struct power_ask *ask, size_t place, const struct chang
 	return good;
 }
 
-bool power_typical(
-	const struct power_ask *ask, struct arena *arena, struct power *out, struct error *error)
+bool power_typical(const struct power_request *ask, struct arena *arena, struct power *out,
+	struct error *error)
 {
 	const struct series *series = ask->series, *other;
 	const struct control_rule *rule;

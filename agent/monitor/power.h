@@ -22,7 +22,7 @@ enum {
 
 extern const double power_sizes[POWER_SIZES]; /* percent, ascending */
 
-struct power_ask {
+struct power_request {
 	const struct test *test;
 	const struct dataset *data; /* of the test */
 	const struct companions *companions;
@@ -53,8 +53,8 @@ struct arrival {
  * `values` stand for the series' own. Fails where detection does; *out has no points where fewer
  * than FOLLOW_FIRST are before the place.
  */
-bool power_arrive(const struct power_ask *ask, const double *values, size_t place, size_t points,
-	int sign, struct arrival *out, struct error *error) MUST_USE;
+bool power_arrive(const struct power_request *ask, const double *values, size_t place,
+	size_t points, int sign, struct arrival *out, struct error *error) MUST_USE;
 
 struct power_side {
 	double smallest;                   /* percent; NaN: not even the largest is told */
@@ -73,11 +73,11 @@ struct power {
 };
 
 /* `found` are the changes of the series. False without an error: too few points. */
-bool power_measure(const struct power_ask *ask, size_t place, const struct change *found,
+bool power_measure(const struct power_request *ask, size_t place, const struct change *found,
 	size_t count, struct power *out, struct error *error);
 
 /* The same at the usual place, POWER_POINTS before the newest point. */
-bool power_typical(
-	const struct power_ask *ask, struct arena *arena, struct power *out, struct error *error);
+bool power_typical(const struct power_request *ask, struct arena *arena, struct power *out,
+	struct error *error);
 
 #endif

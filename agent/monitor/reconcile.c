@@ -16,7 +16,7 @@
 #include <stdlib.h>
 
 #include "agent/core/arena.h"
-#include "detectors/standing.h"
+#include "detectors/retraction.h"
 
 enum { REACH_MOST = 64 }; /* pairs that a known change may make */
 #define NO_PAIR SIZE_MAX
@@ -338,7 +338,7 @@ static void match_moved(struct arena *arena, const struct side sides[static 3], 
 	struct move *moves = arena_array(arena, most / 2, sizeof *moves);
 	size_t count = mark_changes(sides, n, known, found, found_count, out, marks);
 
-	count = standing_moves(marks, count, moves);
+	count = retraction_moves(marks, count, moves);
 	for (size_t i = 0; i < count; i++) {
 		out->found_of[moves[i].known] = moves[i].found;
 		out->known_of[moves[i].found] = moves[i].known;

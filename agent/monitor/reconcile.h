@@ -5,7 +5,7 @@
  * because its index moves while points arrive and its place moves while the picture gets clearer.
  * The matching is one to one and the best there is: of all matchings it is the one whose pairs lie
  * nearest, so that it depends on no order of its input. What is left over may have moved further
- * (detectors/standing.h): a known change that vanishes and a found one of its sign with no other
+ * (detectors/retraction.h): a known change that vanishes and a found one of its sign with no other
  * between them are the same. A known change that has no partner is gone only where the data would
  * have shown it; before the first points nothing can be found.
  */

@@ -11,10 +11,10 @@
 
 #include "agent/analysis/select.h"
 #include "agent/core/when.h"
-#include "agent/monitor/belief.h"
-#include "agent/monitor/memory.h"
+#include "agent/monitor/confirmation.h"
 #include "agent/monitor/reconcile.h"
 #include "agent/monitor/rhythm.h"
+#include "agent/monitor/series_cache.h"
 #include "agent/notify/announce.h"
 #include "agent/store/record_json.h"
 #include "detectors/confirm.h"
@@ -154,7 +154,7 @@ static bool find_deployment(
 /* The commit's first point, else the first point at or after its deployment, else the first at that
  * time or after it. */
 static bool find_place(
-	const struct why_ask *ask, struct why *why, size_t *place, struct error *error)
+	const struct why_request *ask, struct why *why, size_t *place, struct error *error)
 {
 	const struct axis *axis = why->series->axis;
 	struct series copy = *why->series;
@@ -181,20 +181,20 @@ static bool find_place(
 	return true;
 }
 
-static bool is_here(const struct why *why, const struct record *record)
+static bool is_here(const struct why *why, const struct change_record *record)
 {
 	return strcmp(record->item.test, why->test->name) == 0 &&
 	       strcmp(record->series, why->series->identity) == 0;
 }
 
 /* The index of the last change that is known of the series, or 0. */
-static size_t last_change(const struct why_ask *ask, const struct why *why)
+static size_t last_change(const struct why_request *ask, const struct why *why)
 {
 	const struct axis *axis = why->series->axis;
 	int64_t last = WHEN_ALWAYS;
 
 	for (size_t i = 0; i < ask->record_count; i++) {
-		const struct record *record = &ask->records[i];
+		const struct change_record *record = &ask->records[i];
 
 		if (is_here(why, record) && record->state != CHANGE_WITHDRAWN &&
 			record->item.time > last && record->item.time >= axis->times[0] &&
@@ -211,7 +211,7 @@ static size_t distance(size_t a, size_t b)
 	return a > b ? a - b : b - a;
 }
 
-static size_t front_of(const struct why_ask *ask, const struct why *why)
+static size_t front_of(const struct why_request *ask, const struct why *why)
 {
 	const struct axis *axis = why->series->axis;
 
@@ -224,7 +224,7 @@ static size_t front_of(const struct why_ask *ask, const struct why *why)
 	return 0;
 }
 
-void why_state(struct why_ask *ask, const struct store_request *list,
+void why_state(struct why_request *ask, const struct store_request *list,
 	const struct store_request *marks, const struct store_request *health)
 {
 	ask->has_state = true;
@@ -240,20 +240,20 @@ void why_state(struct why_ask *ask, const struct store_request *list,
 	ask->vanished_count = health->vanished_count;
 }
 
-void why_query(const struct why_ask *ask, struct task *task)
+void why_query(const struct why_request *ask, struct task *task)
 {
 	const struct test *test = task->test;
 	int64_t range = source_range(source_find(test->source->name), test->options);
-	struct memory *memory = memory_make();
+	struct series_cache *memory = series_cache_make();
 	int64_t since;
 
-	memory_restore(memory, ask->marks, ask->mark_count);
-	since = memory_begin(memory, task->query.now, range);
+	series_cache_restore(memory, ask->marks, ask->mark_count);
+	since = series_cache_begin(memory, task->query.now, range);
 	if (range > 0)
 		task->query.since = since;
 	if (test->evaluation_delay > 0)
 		task->query.until = task->query.now - test->evaluation_delay;
-	memory_free(memory);
+	series_cache_free(memory);
 }
 
 /* Looks at the series as the agent does, with an eye on what is tried. */
@@ -340,7 +340,7 @@ static void pick_tried(struct arena *arena, const struct tried_list *tried, stru
 static void pick_change(struct arena *arena, struct why *why)
 {
 	const struct change *best = NULL;
-	struct record *told = arena_alloc(arena, sizeof *told);
+	struct change_record *told = arena_alloc(arena, sizeof *told);
 	struct announcement *item = &told->item;
 
 	for (size_t i = 0; i < why->findings.count; i++) {
@@ -362,13 +362,13 @@ static void pick_change(struct arena *arena, struct why *why)
 }
 
 /* The record that is nearest to what stands there, or to the place. */
-static void pick_record(const struct why_ask *ask, struct why *why)
+static void pick_record(const struct why_request *ask, struct why *why)
 {
 	const struct axis *axis = why->series->axis;
 	size_t at = why->change ? why->change->change.index : why->place, least = WHY_NEAR + 1;
 
 	for (size_t i = 0; i < ask->record_count; i++) {
-		const struct record *record = &ask->records[i];
+		const struct change_record *record = &ask->records[i];
 		size_t index = axis_lower_bound(axis, record->item.time);
 
 		if (!is_here(why, record) || index == 0 || distance(index, at) >= least)
@@ -389,7 +389,7 @@ static int64_t apart(int64_t a, int64_t b)
 }
 
 /* How far from a time another may be to be the same, for whom both come from points. */
-static int64_t tolerance(const struct why *why, const struct record *other)
+static int64_t tolerance(const struct why *why, const struct change_record *other)
 {
 	const struct axis *axis = why->series->axis;
 	int64_t spacing =
@@ -400,7 +400,7 @@ static int64_t tolerance(const struct why *why, const struct record *other)
 	return CHANGE_TOLERANCE * (other->spacing > spacing ? other->spacing : spacing);
 }
 
-static bool is_of_cluster(const struct why *why, const struct record *record)
+static bool is_of_cluster(const struct why *why, const struct change_record *record)
 {
 	for (size_t i = 0; i < why->clusters.count; i++)
 		if (strcmp(why->clusters.items[i], record->item.test) == 0)
@@ -409,7 +409,7 @@ static bool is_of_cluster(const struct why *why, const struct record *record)
 }
 
 /* What the clusters know there. */
-static void pick_cluster(const struct why_ask *ask, struct why *why)
+static void pick_cluster(const struct why_request *ask, struct why *why)
 {
 	int64_t time, least = INT64_MAX;
 
@@ -417,7 +417,7 @@ static void pick_cluster(const struct why_ask *ask, struct why *why)
 		return;
 	time = why->record ? why->record->item.time : why->change->time;
 	for (size_t i = 0; i < ask->record_count; i++) {
-		const struct record *other = &ask->records[i];
+		const struct change_record *other = &ask->records[i];
 		int64_t far = apart(other->item.time, time);
 
 		if (!is_of_cluster(why, other) || other->sign != sign_of(why) ||
@@ -429,12 +429,12 @@ static void pick_cluster(const struct why_ask *ask, struct why *why)
 }
 
 /* The change of the series that was over where this one is: this is its way back. */
-static void pick_undone(const struct why_ask *ask, struct why *why)
+static void pick_undone(const struct why_request *ask, struct why *why)
 {
-	const struct record *record = why->record;
+	const struct change_record *record = why->record;
 
 	for (size_t i = 0; i < ask->record_count; i++) {
-		const struct record *other = &ask->records[i];
+		const struct change_record *other = &ask->records[i];
 
 		if (is_here(why, other) && other != record && other->sign != record->sign &&
 			other->item.over.time != 0 && other->item.time < record->item.time &&
@@ -446,14 +446,14 @@ static void pick_undone(const struct why_ask *ask, struct why *why)
 
 /* The p-values of what else is found and not believed are those that the state has of it. */
 static void rank_it(
-	const struct why_ask *ask, const struct dataset *data, double pvalue, struct why *why)
+	const struct why_request *ask, const struct dataset *data, double pvalue, struct why *why)
 {
 	double share = why->detection->fdr;
 	double *others = memory_new(ask->record_count, sizeof *others);
-	size_t count = 0, series = belief_series(why->test, data, share);
+	size_t count = 0, series = confirmation_series(why->test, data, share);
 
 	for (size_t i = 0; i < ask->record_count; i++) {
-		const struct record *other = &ask->records[i];
+		const struct change_record *other = &ask->records[i];
 
 		if (other != why->record && other->state == CHANGE_CANDIDATE &&
 			strcmp(other->item.test, why->test->name) == 0 &&
@@ -467,7 +467,7 @@ static void rank_it(
 
 /* Until when the candidate is held, as the agent first saw it with the points that followed it
  * then; 0: it is not, or that is over. Where it is held for an earlier one, by that. */
-static int64_t held_until(const struct why_ask *ask, const struct why *why)
+static int64_t held_until(const struct why_request *ask, const struct why *why)
 {
 	int64_t range = source_range(source_find(why->test->source->name), why->test->options);
 	const struct axis *axis = why->series->axis;
@@ -475,7 +475,7 @@ static int64_t held_until(const struct why_ask *ask, const struct why *why)
 	int64_t now = why->last > wall ? why->last : wall, held = 0;
 
 	for (size_t i = 0; i < ask->record_count; i++) {
-		const struct record *record = &ask->records[i];
+		const struct change_record *record = &ask->records[i];
 		size_t last = axis_lower_bound(axis, record->item.time), followed = 0;
 		int64_t until;
 
@@ -493,9 +493,9 @@ static int64_t held_until(const struct why_ask *ask, const struct why *why)
 	return held;
 }
 
-static enum why_end end_of_record(const struct why_ask *ask, const struct why *why)
+static enum why_end end_of_record(const struct why_request *ask, const struct why *why)
 {
-	const struct record *record = why->record;
+	const struct change_record *record = why->record;
 
 	if (record_announced(record) != 0)
 		return WHY_TOLD;
@@ -512,15 +512,15 @@ static enum why_end end_of_record(const struct why_ask *ask, const struct why *w
 		return why->detection->fdr > 0 ? WHY_FDR : WHY_CONFIRMATION;
 	}
 	switch (record->news) {
-	case NEWS_PENDING: return WHY_WAITS;
-	case NEWS_QUEUED:
+	case NOTIFY_PENDING: return WHY_WAITS;
+	case NOTIFY_QUEUED:
 		return why->cluster       ? WHY_CLUSTER
 		       : why->environment ? WHY_ENVIRONMENT
 					  : WHY_DELIVERY;
-	case NEWS_RECOVERY: return WHY_DELIVERY;
-	case NEWS_HELD: return WHY_RECOVERED;
-	case NEWS_SILENT:
-	case NEWS_COUNT: break;
+	case NOTIFY_RECOVERY: return WHY_DELIVERY;
+	case NOTIFY_HELD: return WHY_RECOVERED;
+	case NOTIFY_SILENT:
+	case NOTIFY_COUNT: break;
 	}
 	if (why->undone)
 		return WHY_WAY_BACK;
@@ -530,7 +530,7 @@ static enum why_end end_of_record(const struct why_ask *ask, const struct why *w
 }
 
 /* Of what the state does not know. */
-static enum why_end end_of_change(const struct why_ask *ask, const struct why *why)
+static enum why_end end_of_change(const struct why_request *ask, const struct why *why)
 {
 	const struct arrival *arrival = &why->arrival;
 
@@ -546,7 +546,7 @@ static enum why_end end_of_change(const struct why_ask *ask, const struct why *w
 	return WHY_WOULD_TELL;
 }
 
-static enum why_end end_of(const struct why_ask *ask, const struct why *why)
+static enum why_end end_of(const struct why_request *ask, const struct why *why)
 {
 	if (why->record)
 		return end_of_record(ask, why);
@@ -568,9 +568,10 @@ static size_t count_points(const struct series *series, size_t from)
 
 /* Lets the points come once more, and measures what would have been told. */
 static bool measure(const struct dataset *data, const struct companions *companions,
-	const struct why_ask *ask, struct scratch *scratch, struct why *why, struct error *error)
+	const struct why_request *ask, struct scratch *scratch, struct why *why,
+	struct error *error)
 {
-	const struct power_ask power = {.test = why->test,
+	const struct power_request power = {.test = why->test,
 		.data = data,
 		.companions = companions,
 		.series = why->series,
@@ -588,7 +589,7 @@ static bool measure(const struct dataset *data, const struct companions *compani
 }
 
 /* Of what was asked for, or of what is nearest to that. */
-static bool choose_place(const struct why_ask *ask, struct why *why, struct error *error)
+static bool choose_place(const struct why_request *ask, struct why *why, struct error *error)
 {
 	if (ask->at)
 		return find_place(ask, why, &why->place, error);
@@ -601,10 +602,10 @@ static bool choose_place(const struct why_ask *ask, struct why *why, struct erro
 	return true;
 }
 
-static void judge(const struct why_ask *ask, const struct dataset *data, struct why *why)
+static void judge(const struct why_request *ask, const struct dataset *data, struct why *why)
 {
 	pick_cluster(ask, why);
-	if (why->record && why->record->news == NEWS_SILENT)
+	if (why->record && why->record->news == NOTIFY_SILENT)
 		pick_undone(ask, why);
 	why->held_until = why->record && why->record->state == CHANGE_CANDIDATE
 				  ? held_until(ask, why)
@@ -616,7 +617,7 @@ static void judge(const struct why_ask *ask, const struct dataset *data, struct 
 			why);
 }
 
-static void pick_environment(const struct why_ask *ask, struct why *why)
+static void pick_environment(const struct why_request *ask, struct why *why)
 {
 	int64_t id = why->record ? why->record->environment_event : 0;
 
@@ -626,7 +627,7 @@ static void pick_environment(const struct why_ask *ask, struct why *why)
 }
 
 bool why_explain(struct arena *arena, const struct test *test, const struct query *query,
-	const struct companions *companions, const struct why_ask *ask, struct scratch *scratch,
+	const struct companions *companions, const struct why_request *ask, struct scratch *scratch,
 	struct why *out, struct error *error)
 {
 	const struct dataset *data = &query->data;

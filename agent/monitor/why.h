@@ -43,17 +43,17 @@ extern const char *const why_names[WHY_ENDS], *const why_sentences[WHY_ENDS];
 enum why_place { WHY_ASKED, WHY_CHANGE, WHY_NEWEST, WHY_BEFORE, WHY_AFTER };
 
 /* What is asked, and what the state holds of the test. */
-struct why_ask {
+struct why_request {
 	const char *metric;   /* name of a metric or series, or an identity */
 	const char *at;       /* a time, a commit, or NULL */
 	int64_t now, max_age; /* ms; WHEN_NEVER */
 	bool has_state;
-	struct strings clusters;      /* groups of `type: cluster` that have the test */
-	const struct record *records; /* of the test and the clusters, with their history */
+	struct strings clusters;             /* groups of `type: cluster` that have the test */
+	const struct change_record *records; /* of the test and the clusters, with their history */
 	size_t record_count;
 	const struct environment_event *environments; /* that some of these are part of */
 	size_t environment_count;
-	const struct series_mark *marks;
+	const struct series_checkpoint *marks;
 	size_t mark_count;
 	const struct condition *conditions; /* of all tests, as are vanished series */
 	size_t condition_count;
@@ -73,18 +73,18 @@ struct why {
 	struct findings findings;
 	const struct tried *tried; /* near the place, in order of index */
 	size_t tried_count, tried_more;
-	const struct tried *culprit;       /* that of them which is meant; or NULL */
-	const struct announcement *change; /* what stands there now; or NULL */
-	const struct record *record;       /* what the state knows there; or NULL */
-	struct arrival arrival;            /* from where the change stands, else the place */
+	const struct tried *culprit;        /* that of them which is meant; or NULL */
+	const struct announcement *change;  /* what stands there now; or NULL */
+	const struct change_record *record; /* what the state knows there; or NULL */
+	struct arrival arrival;             /* from where the change stands, else the place */
 	size_t arrival_at;
 	bool has_power;
 	struct power power;
-	struct fdr_rank rank;         /* of WHY_FDR */
-	int64_t held_until;           /* ms, of WHY_HOLD */
-	const struct record *undone;  /* of WHY_WAY_BACK, where the state knows it; or NULL */
-	struct strings clusters;      /* the ask's */
-	const struct record *cluster; /* what they know there; or NULL */
+	struct fdr_rank rank;               /* of WHY_FDR */
+	int64_t held_until;                 /* ms, of WHY_HOLD */
+	const struct change_record *undone; /* of WHY_WAY_BACK, where the state knows it; or NULL */
+	struct strings clusters;            /* the ask's */
+	const struct change_record *cluster;         /* what they know there; or NULL */
 	const struct environment_event *environment; /* that the record is part of; or NULL */
 	const struct condition *condition; /* what was told of the test, and is not over; or NULL */
 	const struct vanished *vanished;   /* it was told that the series has ended; or NULL */
@@ -103,16 +103,16 @@ enum { WHY_SHOWN = 25, WHY_NEAR = 10, WHY_MOST = 40 };
 
 /* Everything lives in `arena`, or is the query's and the ask's. Bounded work, for a worker. */
 bool why_explain(struct arena *arena, const struct test *test, const struct query *query,
-	const struct companions *companions, const struct why_ask *ask, struct scratch *scratch,
+	const struct companions *companions, const struct why_request *ask, struct scratch *scratch,
 	struct why *out, struct error *error) MUST_USE;
 
 /* What the state has answered to STORE_LIST of the topics, STORE_MARKS of the test, and
  * STORE_HEALTH. */
-void why_state(struct why_ask *ask, const struct store_request *list,
+void why_state(struct why_request *ask, const struct store_request *list,
 	const struct store_request *marks, const struct store_request *health);
 
 /* Sets the time of the query as the agent's, which has these marks. */
-void why_query(const struct why_ask *ask, struct task *task);
+void why_query(const struct why_request *ask, struct task *task);
 
 /* Names under which changes of the test are recorded: its own, and those of the clusters that it is
  * in, which go to *clusters. */
@@ -123,7 +123,7 @@ struct strings why_topics(const struct config *config, const struct test *test, 
  * The series that is meant by ask->metric, in why->series; or NULL with what there is to say of
  * data that are not there. An error names the series that there are.
  */
-bool why_find(struct arena *arena, const struct query *query, const struct why_ask *ask,
+bool why_find(struct arena *arena, const struct query *query, const struct why_request *ask,
 	struct why *why, struct error *error) MUST_USE;
 
 struct buf;

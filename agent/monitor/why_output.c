@@ -258,7 +258,7 @@ static void put_arrival(struct buf *out, const struct why *why)
 		buf_char(out, '\n');
 }
 
-static void put_history(struct buf *out, const struct record *record)
+static void put_history(struct buf *out, const struct change_record *record)
 {
 	char time[WHEN_TEXT];
 
@@ -279,7 +279,7 @@ static void put_history(struct buf *out, const struct record *record)
 
 static void put_record(struct buf *out, const struct why *why)
 {
-	const struct record *record = why->record;
+	const struct change_record *record = why->record;
 
 	if (!why->has_state) {
 		buf_text(out,
@@ -296,7 +296,7 @@ static void put_record(struct buf *out, const struct why *why)
 }
 
 /* Another record that the verdict is about. */
-static void put_other(struct buf *out, const char *what, const struct record *other)
+static void put_other(struct buf *out, const char *what, const struct change_record *other)
 {
 	char time[WHEN_TEXT];
 
@@ -530,7 +530,7 @@ static void json_change(struct buf *out, const struct why *why)
 	buf_char(out, '}');
 }
 
-static void json_record(struct buf *out, const char *key, const struct record *record)
+static void json_record(struct buf *out, const char *key, const struct change_record *record)
 {
 	buf_printf(out, ",\n  \"%s\": ", key);
 	if (record)

@@ -114,7 +114,7 @@ static const char *question_of(const struct test *test, const char *name)
 	return test->metric_count > 0 ? test->metrics[0].query : NULL;
 }
 
-static void find_health(const struct why_ask *ask, const char *identity, struct why *why)
+static void find_health(const struct why_request *ask, const char *identity, struct why *why)
 {
 	for (size_t i = 0; i < ask->condition_count && !why->condition; i++) {
 		const struct condition *condition = &ask->conditions[i];
@@ -130,8 +130,8 @@ static void find_health(const struct why_ask *ask, const char *identity, struct 
 }
 
 /* Nothing can be looked at. `identity`: of the series that the state knows, or NULL. */
-static bool end_absent(const struct query *query, const struct why_ask *ask, const char *identity,
-	enum why_end end, struct why *why)
+static bool end_absent(const struct query *query, const struct why_request *ask,
+	const char *identity, enum why_end end, struct why *why)
 {
 	int64_t range = source_range(source_find(why->test->source->name), why->test->options);
 
@@ -154,7 +154,7 @@ static bool end_absent(const struct query *query, const struct why_ask *ask, con
 }
 
 /* A series that the state knows, and the answer has not; NULL where none or several are meant. */
-static const char *known_series(const struct why_ask *ask, const struct why *why)
+static const char *known_series(const struct why_request *ask, const struct why *why)
 {
 	const char *one = NULL;
 
@@ -196,7 +196,7 @@ static bool refuse(struct arena *arena, const struct dataset *data, const char *
 		data->count, list_names(data, name, true, arena), hint(test, data, name, arena));
 }
 
-bool why_find(struct arena *arena, const struct query *query, const struct why_ask *ask,
+bool why_find(struct arena *arena, const struct query *query, const struct why_request *ask,
 	struct why *why, struct error *error)
 {
 	const struct dataset *data = &query->data;

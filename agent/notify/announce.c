@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "agent/analysis/environment.h"
-#include "agent/core/link.h"
+#include "agent/core/url_template.h"
 #include "notifiers/text.h"
 
 /* The attribute of a point of this series; NULL if the point or the attribute is missing. */
@@ -176,13 +176,13 @@ static const char *if_same(const char *a, const char *b)
 }
 
 /* The templates that all tests of a cluster have. */
-static const struct links *shared_templates(struct arena *arena, const struct group *group)
+static const struct url_templates *shared_templates(struct arena *arena, const struct group *group)
 {
-	struct links *links = arena_alloc(arena, sizeof *links);
+	struct url_templates *links = arena_alloc(arena, sizeof *links);
 
 	*links = group->tests[0]->links;
 	for (size_t i = 1; i < group->count; i++) {
-		const struct links *other = &group->tests[i]->links;
+		const struct url_templates *other = &group->tests[i]->links;
 
 		links->commit_url = if_same(links->commit_url, other->commit_url);
 		links->compare_url = if_same(links->compare_url, other->compare_url);
@@ -193,7 +193,7 @@ static const struct links *shared_templates(struct arena *arena, const struct gr
 	return links;
 }
 
-static bool has_any(const struct links *links)
+static bool has_any(const struct url_templates *links)
 {
 	return links->commit_url || links->compare_url || links->dashboard || links->runbook ||
 	       links->owner;
@@ -208,12 +208,13 @@ static const char *metric_name(struct arena *arena, const char *metric)
 }
 
 /* The metric and the labels of a cluster would be those of one of its members. */
-static void set_links(struct arena *arena, const struct links *links, struct record *record)
+static void set_links(
+	struct arena *arena, const struct url_templates *links, struct change_record *record)
 {
 	struct announcement *item = &record->item;
 	bool cluster = item->members > 0;
 	int64_t around = record->spacing > 0 ? AROUND_POINTS * record->spacing : AROUND;
-	struct link_values *values;
+	struct url_values *values;
 	struct extras *extras;
 
 	/* Of what has neither labels nor templates a digest needs nothing. */
@@ -225,28 +226,28 @@ static void set_links(struct arena *arena, const struct links *links, struct rec
 	if (!links || !has_any(links))
 		return;
 	values = arena_alloc(arena, sizeof *values);
-	*values = (struct link_values){.commit = announcement_commit(item),
+	*values = (struct url_values){.commit = announcement_commit(item),
 		.test = item->test,
 		.metric = cluster ? NULL : metric_name(arena, item->metric),
 		.series = cluster ? NULL : record->series};
 	announcement_range(item, &values->before, &values->after);
 	values->from = arena_printf(arena, "%" PRId64, item->place_from - around);
 	values->to = arena_printf(arena, "%" PRId64, item->place_to + around);
-	item->commit_url = link_expand(arena, links->commit_url, values);
-	item->compare_url = link_expand(arena, links->compare_url, values);
-	item->dashboard = link_expand(arena, links->dashboard, values);
-	item->runbook = link_expand(arena, links->runbook, values);
-	item->owner = link_expand_text(arena, links->owner, values);
+	item->commit_url = url_template_expand(arena, links->commit_url, values);
+	item->compare_url = url_template_expand(arena, links->compare_url, values);
+	item->dashboard = url_template_expand(arena, links->dashboard, values);
+	item->runbook = url_template_expand(arena, links->runbook, values);
+	item->owner = url_template_expand_text(arena, links->owner, values);
 	extras->templates = links;
 	extras->values = values;
 }
 
-void announce_links_by(struct arena *arena, const struct test *test, struct record *record)
+void announce_links_by(struct arena *arena, const struct test *test, struct change_record *record)
 {
 	set_links(arena, test ? &test->links : NULL, record);
 }
 
-void announce_links(struct arena *arena, const struct config *config, struct record *record)
+void announce_links(struct arena *arena, const struct config *config, struct change_record *record)
 {
 	const struct test *test = config_test(config, record->item.test);
 	const struct group *group = test ? NULL : config_group(config, record->item.test);

@@ -21,9 +21,9 @@ struct announcement announce_copy(struct arena *arena, const struct announcement
 
 /* Sets the links and the owner that the record's test has templates for; it may be gone. A
  * cluster's are those that all its tests have. The item borrows the configuration's templates. */
-void announce_links(struct arena *arena, const struct config *config, struct record *record);
+void announce_links(struct arena *arena, const struct config *config, struct change_record *record);
 
 /* The same by the templates of that test, which may be NULL. */
-void announce_links_by(struct arena *arena, const struct test *test, struct record *record);
+void announce_links_by(struct arena *arena, const struct test *test, struct change_record *record);
 
 #endif

@@ -62,7 +62,7 @@ struct environments {
 	size_t event_count;
 	struct alarm alarm;
 
-	struct record *const *records; /* of the round */
+	struct change_record *const *records; /* of the round */
 	size_t record_count;
 	struct place *places;
 	struct decision *decisions;
@@ -281,13 +281,13 @@ static void forget_events(struct environments *environments)
 
 static void make_index(struct environments *environments)
 {
-	const struct generation *generation = environments->agent->generation;
+	const struct config_ref *config_ref = environments->agent->config_ref;
 	const struct environment_view **views;
 
 	sweep(environments);
 	environments->unseen = false;
-	for (size_t i = 0; i < generation->test_count; i++) {
-		const struct test *test = generation->tests[i];
+	for (size_t i = 0; i < config_ref->test_count; i++) {
+		const struct test *test = config_ref->tests[i];
 		bool found = true;
 
 		if (test->environment && !test->unsupported)
@@ -303,7 +303,8 @@ static void make_index(struct environments *environments)
 	free(views);
 }
 
-static const char *label_of(const struct environments *environments, const struct record *record)
+static const char *label_of(
+	const struct environments *environments, const struct change_record *record)
 {
 	const struct test *test = config_test(environments->agent->config, record->item.test);
 
@@ -311,7 +312,8 @@ static const char *label_of(const struct environments *environments, const struc
 									     : NULL;
 }
 
-static struct place place_of(const struct environments *environments, const struct record *record)
+static struct place place_of(
+	const struct environments *environments, const struct change_record *record)
 {
 	const char *label = label_of(environments, record);
 	const char *value = record->item.environment;
@@ -322,7 +324,7 @@ static struct place place_of(const struct environments *environments, const stru
 		environment_key(record->item.test, record->series, label, value)};
 }
 
-static void begin(void *context, struct record *const *records, size_t count)
+static void begin(void *context, struct change_record *const *records, size_t count)
 {
 	struct environments *environments = context;
 	bool any = false;
@@ -387,7 +389,7 @@ static void add_follower(struct known_event *known, const char *name)
 }
 
 /* Whether another environment had the same before: then neither was it alone. */
-static bool follows(struct environments *environments, const struct record *record,
+static bool follows(struct environments *environments, const struct change_record *record,
 	const struct environment_moment *moment)
 {
 	const char *label = label_of(environments, record);
@@ -466,7 +468,8 @@ static bool may_wait(struct environments *environments, int64_t left)
 	return true;
 }
 
-static int64_t left_for_runs(const struct environments *environments, const struct record *record)
+static int64_t left_for_runs(
+	const struct environments *environments, const struct change_record *record)
 {
 	const struct agent *agent = environments->agent;
 	int64_t interval = config_interval(agent->config, record->item.test);
@@ -475,7 +478,8 @@ static int64_t left_for_runs(const struct environments *environments, const stru
 }
 
 /* What is believed now was last written now. What moves while it waits does not wait for ever. */
-static int64_t left_for_belief(const struct environments *environments, const struct record *record)
+static int64_t left_for_belief(
+	const struct environments *environments, const struct change_record *record)
 {
 	int64_t most =
 		record->spacing < BELIEF_MOST ? BELIEF_POINTS * record->spacing : BELIEF_MOST;
@@ -487,7 +491,7 @@ static int64_t left_for_belief(const struct environments *environments, const st
 }
 
 /* A single pass that has not run its test has nothing to judge it by. */
-static bool is_unknown(const struct environments *environments, const struct record *record)
+static bool is_unknown(const struct environments *environments, const struct change_record *record)
 {
 	bool found;
 	size_t at = place_of_test(environments, record->item.test, &found);
@@ -496,7 +500,7 @@ static bool is_unknown(const struct environments *environments, const struct rec
 }
 
 /* Whether the change is the way back of one that was told with its environment. */
-static bool is_way_back(const struct environments *environments, const struct record *record,
+static bool is_way_back(const struct environments *environments, const struct change_record *record,
 	const struct place *place)
 {
 	for (size_t i = 0; i < environments->event_count; i++) {
@@ -546,7 +550,7 @@ static size_t count_ready(
 	return count;
 }
 
-static void decide_new(struct environments *environments, const struct record *record,
+static void decide_new(struct environments *environments, const struct change_record *record,
 	const struct environment_tally *tally, struct decision *decision)
 {
 	struct environment_event event = {.id = record->item.id,
@@ -588,8 +592,8 @@ static void decide_late(
 	}
 }
 
-static void decide(
-	struct environments *environments, const struct record *record, struct decision *decision)
+static void decide(struct environments *environments, const struct change_record *record,
+	struct decision *decision)
 {
 	const struct environment_moment *moment = &decision->moment;
 	struct known_event *known = event_near(environments, moment);
@@ -636,8 +640,8 @@ static void decide(
 	decide_new(environments, record, &tally, decision);
 }
 
-static struct decision *decision_of(struct environments *environments, const struct record *record,
-	const struct environment_moment *moment)
+static struct decision *decision_of(struct environments *environments,
+	const struct change_record *record, const struct environment_moment *moment)
 {
 	struct decision *decision;
 
@@ -650,7 +654,7 @@ static struct decision *decision_of(struct environments *environments, const str
 	return decision;
 }
 
-static enum filter_verdict judge(void *context, struct record *record, const char **reason)
+static enum filter_verdict judge(void *context, struct change_record *record, const char **reason)
 {
 	struct environments *environments = context;
 	struct place place = place_of(environments, record);
@@ -687,7 +691,7 @@ struct filter environments_filter(struct environments *environments)
 }
 
 void environments_write(struct environments *environments, struct store_request *request,
-	const struct record *const *records, size_t count)
+	const struct change_record *const *records, size_t count)
 {
 	struct environment_event *events =
 		arena_array(request->arena, environments->event_count, sizeof *events);

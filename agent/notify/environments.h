@@ -38,7 +38,7 @@ const struct environment_event *environments_event(
 
 /* Adds what is new of events, and of the records that are part of them, to a STORE_QUEUE. */
 void environments_write(struct environments *environments, struct store_request *request,
-	const struct record *const *records, size_t count);
+	const struct change_record *const *records, size_t count);
 
 /* The request is in the store, or is not: then new events have not been told, and there are none.
  */

@@ -18,10 +18,11 @@ enum filter_verdict {
 struct filter {
 	const char *name;
 	/* Optional: all that it is asked about next, until the end of that round. */
-	void (*begin)(void *context, struct record *const *records, size_t count);
+	void (*begin)(void *context, struct change_record *const *records, size_t count);
 	/* May set the record's environment_event. `reason`: why, a literal; as it was where there
 	 * is none. */
-	enum filter_verdict (*judge)(void *context, struct record *record, const char **reason);
+	enum filter_verdict (*judge)(
+		void *context, struct change_record *record, const char **reason);
 	void *context;
 };
 

@@ -18,8 +18,8 @@ static int compare_text(const char *a, const char *b)
 
 static int compare_place(const void *a, const void *b)
 {
-	const struct record *left = *(const struct record *const *)a;
-	const struct record *right = *(const struct record *const *)b;
+	const struct change_record *left = *(const struct change_record *const *)a;
+	const struct change_record *right = *(const struct change_record *const *)b;
 	int order;
 
 	if (left->item.time != right->item.time)
@@ -71,12 +71,12 @@ static void join(size_t *parents, size_t a, size_t b)
 
 /* The first of the group decides who is near, so that a chain of neighbours does not make one group
  * of a month. */
-static bool near(const struct record *first, const struct record *other)
+static bool near(const struct change_record *first, const struct change_record *other)
 {
 	return change_near(first->item.time, first->spacing, other->item.time, other->spacing);
 }
 
-static void join_times(const struct record *const *items, size_t count, size_t *parents)
+static void join_times(const struct change_record *const *items, size_t count, size_t *parents)
 {
 	size_t first = 0;
 
@@ -87,8 +87,8 @@ static void join_times(const struct record *const *items, size_t count, size_t *
 			first = i;
 }
 
-static void join_commits(
-	struct arena *arena, const struct record *const *items, size_t count, size_t *parents)
+static void join_commits(struct arena *arena, const struct change_record *const *items,
+	size_t count, size_t *parents)
 {
 	struct mark *marks = arena_array(arena, count, sizeof *marks);
 
@@ -101,7 +101,7 @@ static void join_commits(
 			join(parents, marks[i - 1].index, marks[i].index);
 }
 
-static size_t collect(struct arena *arena, const struct record **items, size_t count,
+static size_t collect(struct arena *arena, const struct change_record **items, size_t count,
 	size_t *parents, struct group_of **groups)
 {
 	struct group_of *out = arena_array(arena, count, sizeof *out);
@@ -128,15 +128,15 @@ static size_t collect(struct arena *arena, const struct record **items, size_t c
 	return group_count;
 }
 
-void group_sort(const struct record **records, size_t count)
+void group_sort(const struct change_record **records, size_t count)
 {
 	qsort(records, count, sizeof *records, compare_place);
 }
 
-size_t group_records(struct arena *arena, const struct record *const *records, size_t count,
+size_t group_records(struct arena *arena, const struct change_record *const *records, size_t count,
 	struct group_of **groups)
 {
-	const struct record **items = arena_array(arena, count, sizeof *items);
+	const struct change_record **items = arena_array(arena, count, sizeof *items);
 	size_t *parents = arena_array(arena, count, sizeof *parents), group_count;
 
 	for (size_t i = 0; i < count; i++) {

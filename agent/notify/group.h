@@ -14,16 +14,16 @@
 enum { GROUPS_MOST = 3 }; /* messages at once; what is more becomes one */
 
 struct group_of {
-	const struct record **items; /* by time, test, worst first, metric */
+	const struct change_record **items; /* by time, test, worst first, metric */
 	size_t count;
 };
 
 /* By time, test, worst first, metric. */
-void group_sort(const struct record **records, size_t count);
+void group_sort(const struct change_record **records, size_t count);
 
 /* The groups of the records, ordered by their first; in the arena, the records are borrowed.
  * Returns their number. */
-size_t group_records(struct arena *arena, const struct record *const *records, size_t count,
+size_t group_records(struct arena *arena, const struct change_record *const *records, size_t count,
 	struct group_of **groups);
 
 #endif

@@ -16,8 +16,8 @@ struct unwritten {
 };
 
 struct notices {
-	const struct telling *telling;
-	struct backlog *backlog;
+	const struct publisher *publisher;
+	struct store_backlog *backlog;
 	struct unwritten *first, **last;
 	size_t count;
 	struct alarm alarm;
@@ -25,11 +25,11 @@ struct notices {
 
 static void write_later(void *context);
 
-struct notices *notices_new(const struct telling *telling, struct backlog *backlog)
+struct notices *notices_new(const struct publisher *publisher, struct store_backlog *backlog)
 {
 	struct notices *notices = memory_new(1, sizeof *notices);
 
-	*notices = (struct notices){.telling = telling,
+	*notices = (struct notices){.publisher = publisher,
 		.backlog = backlog,
 		.last = &notices->first,
 		.alarm = {.call = write_later, .context = notices}};
@@ -68,7 +68,7 @@ static void drop(struct unwritten *unwritten, const char *problem)
 
 static void keep(struct notices *notices, const char *receiver, const struct notice *notice)
 {
-	struct engine *engine = notices->telling->agent->engine;
+	struct engine *engine = notices->publisher->agent->engine;
 	struct arena *arena = arena_new();
 	struct unwritten *unwritten = arena_alloc(arena, sizeof *unwritten);
 
@@ -88,10 +88,10 @@ static void write_notice(struct notices *notices, struct store_request *request,
 {
 	struct error error;
 
-	if (telling_notice(notices->telling, request, receiver, notice, &error))
+	if (publisher_notice(notices->publisher, request, receiver, notice, &error))
 		return;
-	telling_complain(notices->telling, receiver, &error);
-	if (!notices->telling->agent->once)
+	publisher_complain(notices->publisher, receiver, &error);
+	if (!notices->publisher->agent->once)
 		keep(notices, receiver->name, notice);
 }
 
@@ -100,7 +100,7 @@ static void write_unwritten(struct notices *notices, struct store_request *reque
 	for (size_t left = notices->count; left > 0; left--) {
 		struct unwritten *unwritten = take_first(notices);
 		const struct receiver *receiver =
-			agent_receiver(notices->telling->agent, unwritten->receiver);
+			agent_receiver(notices->publisher->agent, unwritten->receiver);
 
 		if (!receiver) {
 			drop(unwritten, "its receiver is not configured");
@@ -116,7 +116,7 @@ static void queued(struct store_request *request)
 	const struct notices *notices = request->context;
 
 	if (!request->failed)
-		telling_send(notices->telling, request);
+		publisher_send(notices->publisher, request);
 	store_request_free(request);
 }
 
@@ -127,7 +127,7 @@ static void write_later(void *context)
 
 	write_unwritten(notices, request);
 	if (request->parcel_count > 0)
-		backlog_add(notices->backlog, request);
+		store_backlog_add(notices->backlog, request);
 	else
 		store_request_free(request);
 }
@@ -163,10 +163,10 @@ void notices_tell_storing(struct notices *notices, const struct notice *notice,
 	write_unwritten(notices, request);
 	for (size_t i = 0; i < receivers->count; i++) {
 		const struct receiver *receiver =
-			agent_receiver(notices->telling->agent, receivers->items[i]);
+			agent_receiver(notices->publisher->agent, receivers->items[i]);
 
 		if (receiver)
 			write_notice(notices, request, receiver, notice);
 	}
-	backlog_add(notices->backlog, request);
+	store_backlog_add(notices->backlog, request);
 }

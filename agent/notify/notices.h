@@ -5,16 +5,16 @@
 #ifndef AGENT_NOTIFY_NOTICES_H
 #define AGENT_NOTIFY_NOTICES_H
 
-#include "agent/notify/telling.h"
-#include "agent/runtime/backlog.h"
+#include "agent/notify/publisher.h"
+#include "agent/runtime/store_backlog.h"
 
 struct notices;
 
 /* Both are borrowed. */
-struct notices *notices_new(const struct telling *telling, struct backlog *backlog);
+struct notices *notices_new(const struct publisher *publisher, struct store_backlog *backlog);
 void notices_free(struct notices *notices);
 
-/* See announcer_notice. */
+/* See dispatcher_notice. */
 void notices_tell(struct notices *notices, const struct notice *notice,
 	const struct strings *receivers, const struct condition *condition);
 void notices_tell_storing(struct notices *notices, const struct notice *notice,

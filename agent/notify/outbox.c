@@ -6,14 +6,14 @@
 #include <stdlib.h>
 
 #include "agent/core/utf8.h"
-#include "agent/notify/patience.h"
+#include "agent/notify/retry_policy.h"
 
 enum { SETTLE_AGAIN = 5000, NAMED = 3, LONGEST_NAME = 200 };
 
 struct outbox {
 	struct agent *agent;
-	struct letter *unsettled; /* were carried out, but the store did not take it */
-	struct letter *settling;  /* the store has been asked to */
+	struct outgoing *unsettled; /* were carried out, but the store did not take it */
+	struct outgoing *settling;  /* the store has been asked to */
 	void (*late)(void *context, const struct store_request *settled);
 	void *context;
 };
@@ -33,9 +33,9 @@ void outbox_listen(struct outbox *outbox,
 	outbox->context = context;
 }
 
-void letters_free(struct letter *letters)
+void outgoing_free(struct outgoing *letters)
 {
-	for (struct letter *next; letters; letters = next) {
+	for (struct outgoing *next; letters; letters = next) {
 		next = letters->next;
 		arena_free(letters->arena);
 	}
@@ -43,8 +43,8 @@ void letters_free(struct letter *letters)
 
 void outbox_free(struct outbox *outbox)
 {
-	letters_free(outbox->unsettled);
-	letters_free(outbox->settling);
+	outgoing_free(outbox->unsettled);
+	outgoing_free(outbox->settling);
 	free(outbox);
 }
 
@@ -54,146 +54,147 @@ static int cut(const char *name)
 }
 
 /* "db.read p99, db.read p95 and 3 more" */
-static void describe(struct letter *letter, const struct record *records, size_t count)
+static void describe(struct outgoing *outgoing, const struct change_record *records, size_t count)
 {
 	struct buf text = {0};
 
-	if (count == 0 || letter->what)
+	if (count == 0 || outgoing->what)
 		return;
 	for (size_t i = 0; i < count && i < NAMED; i++)
 		buf_printf(&text, "%s%.*s %.*s", i > 0 ? ", " : "", cut(records[i].item.test),
 			records[i].item.test, cut(records[i].item.metric), records[i].item.metric);
 	if (count > NAMED)
 		buf_printf(&text, " and %zu more", count - NAMED);
-	letter->what = arena_strndup(letter->arena, text.data, text.length);
+	outgoing->what = arena_strndup(outgoing->arena, text.data, text.length);
 	buf_free(&text);
 }
 
 /* How long to leave the parcel alone that an earlier process had: what its receiver asked for is
  * still to be kept, and what may have arrived may not show yet. */
-static int64_t rest_of(const struct agent *agent, const struct parcel *parcel)
+static int64_t rest_of(const struct agent *agent, const struct delivery *delivery)
 {
-	int64_t look = parcel->begun ? PATIENCE_LOOK : 0;
-	int64_t asked = parcel->not_before > 0 ? parcel->not_before - agent_now(agent) : 0;
+	int64_t look = delivery->begun ? RETRY_POLICY_LOOK : 0;
+	int64_t asked = delivery->not_before > 0 ? delivery->not_before - agent_now(agent) : 0;
 
-	asked = asked > PATIENCE_WISH ? PATIENCE_WISH : asked;
+	asked = asked > RETRY_POLICY_WISH ? RETRY_POLICY_WISH : asked;
 	return asked > look ? asked : look;
 }
 
-struct letter *letter_new(struct outbox *outbox, const struct parcel *parcel)
+struct outgoing *outgoing_new(struct outbox *outbox, const struct delivery *delivery)
 {
 	struct arena *arena = arena_new();
-	struct letter *letter = arena_alloc(arena, sizeof *letter);
+	struct outgoing *outgoing = arena_alloc(arena, sizeof *outgoing);
 
-	*letter = (struct letter){.arena = arena,
+	*outgoing = (struct outgoing){.arena = arena,
 		.outbox = outbox,
-		.parcel = {.id = parcel->id,
-			.key = arena_strdup(arena, parcel->key),
-			.receiver = arena_strdup(arena, parcel->receiver),
-			.destination = arena_strdup(arena, parcel->destination),
-			.thread = arena_strdup(arena, parcel->thread),
-			.receipt = arena_strdup(arena, parcel->receipt),
-			.state = PARCEL_QUEUED,
-			.attempts = parcel->attempts,
-			.begun = parcel->begun},
-		.doubt = parcel->begun ? DOUBT_LOOK : DOUBT_NONE,
-		.made = parcel->now,
-		.not_before = engine_now(outbox->agent->engine) + rest_of(outbox->agent, parcel)};
-	describe(letter, parcel->records, parcel->record_count);
-	return letter;
+		.delivery = {.id = delivery->id,
+			.key = arena_strdup(arena, delivery->key),
+			.receiver = arena_strdup(arena, delivery->receiver),
+			.destination = arena_strdup(arena, delivery->destination),
+			.thread = arena_strdup(arena, delivery->thread),
+			.receipt = arena_strdup(arena, delivery->receipt),
+			.state = DELIVERY_QUEUED,
+			.attempts = delivery->attempts,
+			.begun = delivery->begun},
+		.maybe_delivered = delivery->begun ? MAYBE_DELIVERED_CHECK : MAYBE_DELIVERED_NO,
+		.made = delivery->now,
+		.not_before = engine_now(outbox->agent->engine) + rest_of(outbox->agent, delivery)};
+	describe(outgoing, delivery->records, delivery->record_count);
+	return outgoing;
 }
 
-static void settle(struct letter *letter);
+static void settle(struct outgoing *outgoing);
 
 static void settle_again(void *context)
 {
 	struct outbox *outbox = context;
-	struct letter *letter = outbox->unsettled;
+	struct outgoing *outgoing = outbox->unsettled;
 
 	outbox->unsettled = NULL;
-	for (struct letter *next; letter; letter = next) {
-		next = letter->next;
-		settle(letter);
+	for (struct outgoing *next; outgoing; outgoing = next) {
+		next = outgoing->next;
+		settle(outgoing);
 	}
 }
 
 static void settled(struct store_request *request)
 {
-	struct letter *letter = request->context;
-	struct outbox *outbox = letter->outbox;
+	struct outgoing *outgoing = request->context;
+	struct outbox *outbox = outgoing->outbox;
 	bool failed = request->failed;
-	struct letter **link = &outbox->settling;
+	struct outgoing **link = &outbox->settling;
 
-	while (*link != letter)
+	while (*link != outgoing)
 		link = &(*link)->next;
-	*link = letter->next;
+	*link = outgoing->next;
 	if (!failed && request->retraction_count > 0 && outbox->late)
 		outbox->late(outbox->context, request);
 	store_request_free(request);
 	if (!failed) {
-		arena_free(letter->arena);
+		arena_free(outgoing->arena);
 		return;
 	}
 	outbox->agent->stateless = true;
 	if (!outbox->unsettled && !outbox->agent->once)
 		engine_after(outbox->agent->engine, SETTLE_AGAIN, settle_again, outbox);
-	letter->next = outbox->unsettled;
-	outbox->unsettled = letter;
+	outgoing->next = outbox->unsettled;
+	outbox->unsettled = outgoing;
 }
 
-static void settle(struct letter *letter)
+static void settle(struct outgoing *outgoing)
 {
-	struct outbox *outbox = letter->outbox;
-	struct store_request *request = store_request_new(STORE_SETTLE, settled, letter);
+	struct outbox *outbox = outgoing->outbox;
+	struct store_request *request = store_request_new(STORE_SETTLE, settled, outgoing);
 
-	letter->next = outbox->settling;
-	outbox->settling = letter;
-	letter->parcel.now = agent_now(outbox->agent);
-	request->parcels = &letter->parcel;
+	outgoing->next = outbox->settling;
+	outbox->settling = outgoing;
+	outgoing->delivery.now = agent_now(outbox->agent);
+	request->deliveries = &outgoing->delivery;
 	request->parcel_count = 1;
-	ledger_ask(outbox->agent, request);
+	store_client_call(outbox->agent, request);
 }
 
-void letter_settle(struct letter *letter, enum parcel_state state)
+void outgoing_settle(struct outgoing *outgoing, enum delivery_state state)
 {
-	letter->parcel.state = state;
-	letter->parcel.payload = NULL;
-	settle(letter);
+	outgoing->delivery.state = state;
+	outgoing->delivery.payload = NULL;
+	settle(outgoing);
 }
 
-void letter_note(const struct letter *letter)
+void outgoing_note(const struct outgoing *outgoing)
 {
 	struct store_request *request = store_request_new(STORE_SETTLE, store_request_free, NULL);
-	const struct parcel *parcel = &letter->parcel;
+	const struct delivery *delivery = &outgoing->delivery;
 
-	request->parcels = arena_alloc(request->arena, sizeof *parcel);
-	*request->parcels = (struct parcel){.id = parcel->id,
-		.state = parcel->state,
-		.attempts = parcel->attempts,
-		.begun = parcel->begun,
-		.not_before = parcel->not_before,
-		.receipt = arena_strdup(request->arena, parcel->receipt),
-		.problem = arena_strdup(request->arena, parcel->problem),
-		.now = agent_now(letter->outbox->agent)};
+	request->deliveries = arena_alloc(request->arena, sizeof *delivery);
+	*request->deliveries = (struct delivery){.id = delivery->id,
+		.state = delivery->state,
+		.attempts = delivery->attempts,
+		.begun = delivery->begun,
+		.not_before = delivery->not_before,
+		.receipt = arena_strdup(request->arena, delivery->receipt),
+		.problem = arena_strdup(request->arena, delivery->problem),
+		.now = agent_now(outgoing->outbox->agent)};
 	request->parcel_count = 1;
-	ledger_ask(letter->outbox->agent, request);
+	store_client_call(outgoing->outbox->agent, request);
 }
 
 struct start {
-	struct letter *letter;
-	letter_ready *done;
+	struct outgoing *outgoing;
+	outgoing_ready *done;
 	void *context;
 };
 
-static void take_over(struct letter *letter, const struct parcel *parcel)
+static void take_over(struct outgoing *outgoing, const struct delivery *delivery)
 {
-	letter->begun = parcel->payload && parcel->state == PARCEL_QUEUED;
-	letter->parcel.state = parcel->state;
-	if (!letter->parcel.payload)
-		letter->parcel.payload = arena_strdup(letter->arena, parcel->payload);
-	if (!letter->parcel.thread_receipt)
-		letter->parcel.thread_receipt = arena_strdup(letter->arena, parcel->thread_receipt);
-	describe(letter, parcel->records, parcel->record_count);
+	outgoing->begun = delivery->payload && delivery->state == DELIVERY_QUEUED;
+	outgoing->delivery.state = delivery->state;
+	if (!outgoing->delivery.payload)
+		outgoing->delivery.payload = arena_strdup(outgoing->arena, delivery->payload);
+	if (!outgoing->delivery.thread_receipt)
+		outgoing->delivery.thread_receipt =
+			arena_strdup(outgoing->arena, delivery->thread_receipt);
+	describe(outgoing, delivery->records, delivery->record_count);
 }
 
 static void started(struct store_request *request)
@@ -202,21 +203,21 @@ static void started(struct store_request *request)
 	bool written = !request->failed;
 
 	if (written)
-		take_over(start.letter, request->parcels);
+		take_over(start.outgoing, request->deliveries);
 	store_request_free(request);
 	start.done(start.context, written);
 }
 
-void letter_begin(struct letter *letter, letter_ready *done, void *context)
+void outgoing_begin(struct outgoing *outgoing, outgoing_ready *done, void *context)
 {
 	struct store_request *request = store_request_new(STORE_ATTEMPT, started, NULL);
 	struct start *start = arena_alloc(request->arena, sizeof *start);
 
-	*start = (struct start){letter, done, context};
+	*start = (struct start){outgoing, done, context};
 	request->context = start;
-	request->parcels = arena_alloc(request->arena, sizeof *request->parcels);
-	request->parcels->id = letter->parcel.id;
-	request->parcels->now = agent_now(letter->outbox->agent);
+	request->deliveries = arena_alloc(request->arena, sizeof *request->deliveries);
+	request->deliveries->id = outgoing->delivery.id;
+	request->deliveries->now = agent_now(outgoing->outbox->agent);
 	request->parcel_count = 1;
-	ledger_ask(letter->outbox->agent, request);
+	store_client_call(outgoing->outbox->agent, request);
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "agent/core/hash.h"
-#include "agent/notify/parcels.h"
+#include "agent/notify/deliveries.h"
 
 enum { TELL_AGAIN = 30000 };
 
@@ -17,7 +17,7 @@ enum { RIPE_SHARE = ENVIRONMENT_SHARE, RIPE_POINTS = 2 };
 #define RIPE_MOST INT64_C(86400000)
 
 struct recoveries {
-	const struct telling *telling;
+	const struct publisher *publisher;
 	bool waiting; /* the store has some */
 	bool busy;    /* a request is under way */
 	size_t kept;  /* that are not to be told yet, ... */
@@ -30,12 +30,12 @@ static void tell_alarm(void *recoveries)
 	recoveries_tell(recoveries);
 }
 
-struct recoveries *recoveries_new(const struct telling *telling)
+struct recoveries *recoveries_new(const struct publisher *publisher)
 {
 	struct recoveries *recoveries = memory_new(1, sizeof *recoveries);
 
 	*recoveries = (struct recoveries){
-		.telling = telling, .alarm = {.call = tell_alarm, .context = recoveries}};
+		.publisher = publisher, .alarm = {.call = tell_alarm, .context = recoveries}};
 	return recoveries;
 }
 
@@ -46,7 +46,7 @@ void recoveries_free(struct recoveries *recoveries)
 
 static void tell_after(struct recoveries *recoveries, int64_t wait)
 {
-	struct agent *agent = recoveries->telling->agent;
+	struct agent *agent = recoveries->publisher->agent;
 
 	recoveries->waiting = true;
 	if (!agent->once)
@@ -60,11 +60,11 @@ void recoveries_note(struct recoveries *recoveries, const struct store_request *
 	if (answer->recoveries == 0 || recoveries->busy || (recoveries->waiting && !more))
 		return;
 	recoveries->kept = 0;
-	tell_after(recoveries, recoveries->telling->agent->config->agent.group_wait);
+	tell_after(recoveries, recoveries->publisher->agent->config->agent.group_wait);
 }
 
 /* The thread of the message that told a change; NULL: it is forgotten. */
-static const char *thread_of(const struct parcel *told)
+static const char *thread_of(const struct delivery *told)
 {
 	return told->thread ? told->thread : *told->key ? told->key : NULL;
 }
@@ -74,7 +74,7 @@ static bool is_same(const char *a, const char *b)
 	return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-static bool belong_together(const struct parcel *a, const struct parcel *b)
+static bool belong_together(const struct delivery *a, const struct delivery *b)
 {
 	return strcmp(a->receiver, b->receiver) == 0 &&
 	       strcmp(a->destination, b->destination) == 0 && is_same(thread_of(a), thread_of(b));
@@ -85,7 +85,7 @@ static const struct environment_event *event_of(
 	const struct recoveries *recoveries, const struct store_request *found, int64_t id)
 {
 	const struct environment_event *event =
-		environments_event(recoveries->telling->environments, id);
+		environments_event(recoveries->publisher->environments, id);
 
 	for (size_t i = 0; id != 0 && !event && i < found->environment_count; i++)
 		if (found->environments[i].id == id)
@@ -122,11 +122,11 @@ static const struct extras *extras_of(struct arena *arena, int64_t spacing)
 static void add_message(const struct recoveries *recoveries, const struct store_request *found,
 	size_t index, struct store_request *request)
 {
-	struct agent *agent = recoveries->telling->agent;
-	const struct parcel *first = &found->recent[index];
-	struct addressee to = {agent_receiver(agent, first->receiver), first->destination};
+	struct agent *agent = recoveries->publisher->agent;
+	const struct delivery *first = &found->recent[index];
+	struct recipient to = {agent_receiver(agent, first->receiver), first->destination};
 	struct announcement *items = memory_new(found->recent_count - index, sizeof *items);
-	struct content content = {.hash = HASH_START, .now = agent_now(agent)};
+	struct delivery_content content = {.hash = HASH_START, .now = agent_now(agent)};
 	struct message message = {
 		.kind = MESSAGE_RECOVERED, .items = items, .thread = thread_of(first)};
 	struct error error;
@@ -148,8 +148,8 @@ static void add_message(const struct recoveries *recoveries, const struct store_
 		content.hash = hash_add(content.hash, &item->over.time, sizeof item->over.time);
 	}
 	message.environment = current_event(recoveries, found, event, request->arena);
-	if (to.receiver && !parcels_add(request, &to, &message, &content, &error))
-		telling_complain(recoveries->telling, to.receiver, &error);
+	if (to.receiver && !deliveries_add(request, &to, &message, &content, &error))
+		publisher_complain(recoveries->publisher, to.receiver, &error);
 	free(items);
 }
 
@@ -167,10 +167,10 @@ static void queued(struct store_request *request)
 
 	recoveries->busy = false;
 	if (request->failed) {
-		recoveries->telling->agent->stateless = true;
+		recoveries->publisher->agent->stateless = true;
 		tell_after(recoveries, TELL_AGAIN);
 	} else {
-		telling_send(recoveries->telling, request);
+		publisher_send(recoveries->publisher, request);
 		if (request->recoveries > (int64_t)recoveries->kept)
 			tell_after(recoveries, 0);
 		else if (recoveries->kept > 0)
@@ -182,9 +182,9 @@ static void queued(struct store_request *request)
 }
 
 /* How long a recovered change of an event waits for the others, ms; 0: no more. */
-static int64_t left_of(const struct recoveries *recoveries, const struct record *record)
+static int64_t left_of(const struct recoveries *recoveries, const struct change_record *record)
 {
-	int64_t now = agent_now(recoveries->telling->agent);
+	int64_t now = agent_now(recoveries->publisher->agent);
 	int64_t most = record->spacing < RIPE_MOST ? RIPE_POINTS * record->spacing : RIPE_MOST;
 	int64_t left = record->updated + (most < RIPE_MOST ? most : RIPE_MOST) - now;
 
@@ -193,14 +193,14 @@ static int64_t left_of(const struct recoveries *recoveries, const struct record 
 
 /* Whether it is time to tell what is over of the event that the record is part of. */
 static bool is_ripe(struct recoveries *recoveries, const struct store_request *found,
-	const struct record *record)
+	const struct change_record *record)
 {
 	const struct environment_event *event =
 		event_of(recoveries, found, record->environment_event);
 	int64_t least = RIPE_MOST;
 	size_t over = 0;
 
-	if (!event || recoveries->telling->agent->once || found->record_count == STORE_RECOVERIES)
+	if (!event || recoveries->publisher->agent->once || found->record_count == STORE_RECOVERIES)
 		return true;
 	for (size_t i = 0; i < found->record_count; i++)
 		if (found->records[i].environment_event == event->id) {
@@ -223,7 +223,7 @@ static void sift(struct recoveries *recoveries, struct store_request *found)
 
 	recoveries->kept = 0;
 	for (size_t i = 0; i < found->record_count; i++) {
-		struct record *record = &found->records[i];
+		struct change_record *record = &found->records[i];
 
 		record->held = !is_ripe(recoveries, found, record);
 	}
@@ -245,7 +245,7 @@ static void queue(struct recoveries *recoveries, const struct store_request *fou
 		if (!found->records[i].held)
 			told[request->told_count++] = found->records[i].item.id;
 	request->told = told;
-	ledger_ask(recoveries->telling->agent, request);
+	store_client_call(recoveries->publisher->agent, request);
 }
 
 static void found(struct store_request *request)
@@ -255,7 +255,7 @@ static void found(struct store_request *request)
 	if (request->failed) {
 		recoveries->busy = false;
 		tell_after(recoveries, TELL_AGAIN);
-	} else if (request->record_count == 0 || recoveries->telling->agent->stopping) {
+	} else if (request->record_count == 0 || recoveries->publisher->agent->stopping) {
 		recoveries->busy = false;
 	} else {
 		sift(recoveries, request);
@@ -271,11 +271,11 @@ static void found(struct store_request *request)
 
 void recoveries_tell(struct recoveries *recoveries)
 {
-	struct agent *agent = recoveries->telling->agent;
+	struct agent *agent = recoveries->publisher->agent;
 
 	if (!recoveries->waiting || recoveries->busy || agent->stopping)
 		return;
 	recoveries->waiting = false;
 	recoveries->busy = true;
-	ledger_ask(agent, store_request_new(STORE_RECOVERED, found, recoveries));
+	store_client_call(agent, store_request_new(STORE_RECOVERED, found, recoveries));
 }

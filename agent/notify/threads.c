@@ -83,7 +83,7 @@ static bool has_moment(const struct marks *marks, struct moment moment)
 
 /* Adds what is not there; copies to the arena, or borrows without one. One moment is enough for all
  * near it, and a message may tell several groups. */
-static void marks_add(struct marks *marks, struct arena *arena, const struct record *record)
+static void marks_add(struct marks *marks, struct arena *arena, const struct change_record *record)
 {
 	const char *commit = record->item.commit_after;
 	struct moment moment = {record->item.time, record->spacing};
@@ -146,20 +146,20 @@ static struct announcement copy_bare(struct arena *arena, const struct announcem
 	return announce_copy(arena, &bare);
 }
 
-static struct entry *begin(struct threads *threads, const struct parcel *parcel)
+static struct entry *begin(struct threads *threads, const struct delivery *delivery)
 {
 	struct arena *arena = arena_new();
 	struct entry *entry = arena_alloc(arena, sizeof *entry);
-	const struct record *first = &parcel->records[0];
+	const struct change_record *first = &delivery->records[0];
 
-	for (size_t i = 1; i < parcel->record_count; i++)
-		if (parcel->records[i].item.time < first->item.time)
-			first = &parcel->records[i];
+	for (size_t i = 1; i < delivery->record_count; i++)
+		if (delivery->records[i].item.time < first->item.time)
+			first = &delivery->records[i];
 	*entry = (struct entry){.arena = arena,
-		.thread = {.key = arena_strdup(arena, parcel->key),
+		.thread = {.key = arena_strdup(arena, delivery->key),
 			.first = copy_bare(arena, &first->item)},
-		.receiver = arena_strdup(arena, parcel->receiver),
-		.destination = arena_strdup(arena, parcel->destination),
+		.receiver = arena_strdup(arena, delivery->receiver),
+		.destination = arena_strdup(arena, delivery->destination),
 		.environment = first->environment_event,
 		.next = threads->first};
 	threads->first = entry;
@@ -168,28 +168,28 @@ static struct entry *begin(struct threads *threads, const struct parcel *parcel)
 	return entry;
 }
 
-void threads_add(struct threads *threads, const struct parcel *parcel, int64_t interval)
+void threads_add(struct threads *threads, const struct delivery *delivery, int64_t interval)
 {
-	struct entry *entry = find(threads, parcel->thread);
+	struct entry *entry = find(threads, delivery->thread);
 
-	if (parcel->record_count == 0)
+	if (delivery->record_count == 0)
 		return;
 	if (!entry)
-		entry = find(threads, parcel->key);
+		entry = find(threads, delivery->key);
 	if (!entry)
-		entry = begin(threads, parcel);
-	if (entry->updated < parcel->now)
-		entry->updated = parcel->now;
+		entry = begin(threads, delivery);
+	if (entry->updated < delivery->now)
+		entry->updated = delivery->now;
 	if (entry->interval < interval)
 		entry->interval = interval;
-	if (parcel->receipt && !entry->receipt)
-		entry->receipt = arena_strdup(entry->arena, parcel->receipt);
-	for (size_t i = 0; i < parcel->record_count; i++)
-		marks_add(&entry->marks, entry->arena, &parcel->records[i]);
+	if (delivery->receipt && !entry->receipt)
+		entry->receipt = arena_strdup(entry->arena, delivery->receipt);
+	for (size_t i = 0; i < delivery->record_count; i++)
+		marks_add(&entry->marks, entry->arena, &delivery->records[i]);
 }
 
 const struct thread *threads_find(const struct threads *threads, const char *receiver,
-	const char *destination, const struct record *const *records, size_t count,
+	const char *destination, const struct change_record *const *records, size_t count,
 	int64_t interval, int64_t now)
 {
 	const struct entry *best = NULL;

@@ -30,7 +30,7 @@ void threads_free(struct threads *threads);
  * goes on with that of the key `parcel->thread`. `interval` (ms) is how long it is open to others,
  * from then on. All is copied.
  */
-void threads_add(struct threads *threads, const struct parcel *parcel, int64_t interval);
+void threads_add(struct threads *threads, const struct delivery *delivery, int64_t interval);
 
 /*
  * The thread at the parcel's receiver and destination that the records belong to, told within its
@@ -38,7 +38,7 @@ void threads_add(struct threads *threads, const struct parcel *parcel, int64_t i
  * Valid until the next call of another function.
  */
 const struct thread *threads_find(const struct threads *threads, const char *receiver,
-	const char *destination, const struct record *const *records, size_t count,
+	const char *destination, const struct change_record *const *records, size_t count,
 	int64_t interval, int64_t now);
 
 /* The thread about that event of an environment, or NULL; as above. */

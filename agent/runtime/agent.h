@@ -19,7 +19,7 @@
  * A configuration in use. After a reload the one before stays for whoever began under it (a pass, a
  * delivery that is being sent), and the last holder frees it. For the loop's thread.
  */
-struct generation {
+struct config_ref {
 	struct config *config;
 	const struct test *const *tests; /* those that are watched */
 	size_t test_count;
@@ -27,21 +27,21 @@ struct generation {
 };
 
 /* Takes the configuration over; the tests lie in its arena. Its one holder is the caller. */
-struct generation *generation_new(
+struct config_ref *config_ref_new(
 	struct config *config, const struct test *const *tests, size_t test_count);
-struct generation *generation_hold(struct generation *generation);
-void generation_release(struct generation *generation); /* NULL is welcome */
+struct config_ref *config_ref_hold(struct config_ref *config_ref);
+void config_ref_release(struct config_ref *config_ref); /* NULL is welcome */
 
 /*
  * The tests of those names, or all, of a configuration that was loaded and is complete; receivers
  * that cannot work are better known now than when there is something to tell. NULL and an error
  * after freeing the configuration. May be called on a worker.
  */
-struct generation *generation_of(
+struct config_ref *config_ref_of(
 	struct config *config, const struct strings *names, struct error *error);
 
 /* The same for the `release` of a task, whose `holder` is the generation. */
-void generation_release_task(void *generation);
+void config_ref_release_task(void *config_ref);
 
 struct agent;
 
@@ -49,7 +49,7 @@ struct agent;
  * What stands between the agent's parts and the world where that is not the world itself: a replay
  * (agent/commands/replay.c) puts other data and another time under the same parts.
  */
-struct stage {
+struct simulation {
 	int64_t (*now)(const struct agent *agent); /* wall clock, ms */
 	/* Gets a task its data and has its work done, as engine_submit does. */
 	void (*fetch)(struct agent *agent, struct task *task);
@@ -73,9 +73,9 @@ struct reload_report {
 typedef void reload_done(void *context, const struct reload_report *report);
 
 struct agent {
-	const struct stage *stage;     /* NULL: the world */
-	struct generation *generation; /* the current one, ... */
-	const struct config *config;   /* ... and its configuration */
+	const struct simulation *simulation; /* NULL: the world */
+	struct config_ref *config_ref;       /* the current one, ... */
+	const struct config *config;         /* ... and its configuration */
 	const struct schema *schema;
 	struct engine *engine;
 	struct metrics *metrics;
@@ -107,7 +107,7 @@ void agent_compare_clock(struct agent *agent, const char *url, int64_t ahead);
  * Hands a request to the store; `reply` is called with the answer, which it owns, and with what the
  * request's context was. Keeps the engine running until then and notes whether the store works.
  */
-void ledger_ask(struct agent *agent, struct store_request *request);
+void store_client_call(struct agent *agent, struct store_request *request);
 
 /* To be called when something has ended: ends the loop of an agent that is stopping. */
 void agent_ended(struct agent *agent);

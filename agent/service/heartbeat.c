@@ -31,8 +31,8 @@ struct beat {
 
 struct heartbeat {
 	struct agent *agent;
-	struct announcer *announcer;
-	const struct watch *watch;
+	struct dispatcher *dispatcher;
+	const struct scheduler *watch;
 	struct beat *beats;
 	size_t count;
 	int64_t started; /* engine_now */
@@ -46,12 +46,12 @@ static void look(void *context)
 }
 
 struct heartbeat *heartbeat_new(
-	struct agent *agent, struct announcer *announcer, const struct watch *watch)
+	struct agent *agent, struct dispatcher *dispatcher, const struct scheduler *watch)
 {
 	struct heartbeat *heartbeat = memory_new(1, sizeof *heartbeat);
 
 	*heartbeat = (struct heartbeat){.agent = agent,
-		.announcer = announcer,
+		.dispatcher = dispatcher,
 		.watch = watch,
 		.started = engine_now(agent->engine),
 		.alarm = {.call = look, .context = heartbeat}};
@@ -134,7 +134,7 @@ struct lack {
 };
 
 struct survey {
-	const struct watch *watch;
+	const struct scheduler *watch;
 	const char *receiver;
 	struct dict sources; /* that were counted */
 	size_t tests, read, series, points;
@@ -151,7 +151,7 @@ static void add_lack(struct lack *lack, const char *name)
 			(int)utf8_cut(name, LONGEST), name);
 }
 
-static void add_measured(struct survey *survey, const struct watch_state *state)
+static void add_measured(struct survey *survey, const struct scheduler_test *state)
 {
 	if (state->measured == 0)
 		return;
@@ -163,12 +163,12 @@ static void add_measured(struct survey *survey, const struct watch_state *state)
 	survey->measured_tests++;
 }
 
-static void survey_test(void *context, const struct watch_state *state)
+static void survey_test(void *context, const struct scheduler_test *state)
 {
 	struct survey *survey = context;
 	const struct test *test = state->test;
 	const char *source = test->server ? test->server->name : test->source->name;
-	bool up = watch_source_up(survey->watch, source);
+	bool up = scheduler_source_up(survey->watch, source);
 
 	survey->all_ran &= state->last_run != 0;
 	if (!survey->receiver || !tells(&test->notify, survey->receiver))
@@ -184,7 +184,7 @@ static void survey_test(void *context, const struct watch_state *state)
 	} else if (up && state->failing) {
 		add_lack(&survey->failing, test->name);
 	}
-	if (up && !state->failing && watch_stale(survey->watch, test->name))
+	if (up && !state->failing && scheduler_stale(survey->watch, test->name))
 		add_lack(&survey->stale, test->name);
 }
 
@@ -192,7 +192,7 @@ static bool have_run(const struct heartbeat *heartbeat)
 {
 	struct survey survey = {.watch = heartbeat->watch, .all_ran = true};
 
-	watch_each(heartbeat->watch, survey_test, &survey);
+	scheduler_each(heartbeat->watch, survey_test, &survey);
 	return survey.all_ran ||
 	       engine_now(heartbeat->agent->engine) - heartbeat->started >= WAIT_MOST;
 }
@@ -253,7 +253,7 @@ static size_t count_changes(
 	size_t count = 0;
 
 	for (size_t i = 0; i < list->record_count; i++) {
-		const struct record *record = &list->records[i];
+		const struct change_record *record = &list->records[i];
 
 		count +=
 			record->first_seen >= list->filter.updated &&
@@ -272,7 +272,7 @@ static bool describe(const struct heartbeat *heartbeat, const struct store_reque
 	size_t changes = count_changes(heartbeat, list, receiver);
 	bool well;
 
-	watch_each(heartbeat->watch, survey_test, &survey);
+	scheduler_each(heartbeat->watch, survey_test, &survey);
 	well = survey.down.count + survey.failing.count + survey.stale.count == 0;
 	buf_printf(out,
 		"hunter-c is at work: %zu of %zu tests were read (%zu series, %zu points), %s%zu "
@@ -304,8 +304,8 @@ static void tell(struct heartbeat *heartbeat, const struct store_request *list)
 		(struct store_moment){arena_printf(request->arena, "%s%s", LAST, list->test), now};
 	request->moment_count = 1;
 	beat_of(heartbeat, list->test)->last = now;
-	announcer_notice_storing(
-		heartbeat->announcer, &notice, &(struct strings){names, 1}, request);
+	dispatcher_notice_storing(
+		heartbeat->dispatcher, &notice, &(struct strings){names, 1}, request);
 	buf_free(&text);
 }
 
@@ -340,7 +340,7 @@ static void ask(struct heartbeat *heartbeat, const char *receiver)
 	list->filter.updated = agent_now(heartbeat->agent) - WEEK;
 	list->filter.limit = CHANGES_MOST;
 	heartbeat->asking = true;
-	ledger_ask(heartbeat->agent, list);
+	store_client_call(heartbeat->agent, list);
 }
 
 void heartbeat_look(struct heartbeat *heartbeat)

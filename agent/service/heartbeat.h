@@ -8,13 +8,13 @@
 #ifndef AGENT_SERVICE_HEARTBEAT_H
 #define AGENT_SERVICE_HEARTBEAT_H
 
-#include "agent/monitor/watch.h"
-#include "agent/notify/announcer.h"
+#include "agent/monitor/scheduler.h"
+#include "agent/notify/dispatcher.h"
 
 struct heartbeat;
 
 struct heartbeat *heartbeat_new(
-	struct agent *agent, struct announcer *announcer, const struct watch *watch);
+	struct agent *agent, struct dispatcher *dispatcher, const struct scheduler *watch);
 void heartbeat_free(struct heartbeat *heartbeat); /* after the engine */
 
 /* What STORE_RESTORE says of earlier ones; before heartbeat_look. */

@@ -23,7 +23,7 @@ struct load {
 	struct arena *arena; /* of the problems and the report */
 	const char *path;
 	struct problems problems;
-	struct generation *generation; /* NULL: it failed */
+	struct config_ref *config_ref; /* NULL: it failed */
 	struct error error;
 	struct waiter *waiters;
 	int64_t due; /* engine_now, when it is given up */
@@ -77,7 +77,7 @@ static void drop(struct load **place)
 	*place = NULL;
 	if (!load)
 		return;
-	generation_release(load->generation);
+	config_ref_release(load->config_ref);
 	load_free(load);
 }
 
@@ -125,7 +125,7 @@ static void read_configuration(void *context)
 		config_free(config);
 		return;
 	}
-	load->generation = generation_of(config, options->names, &load->error);
+	load->config_ref = config_ref_of(config, options->names, &load->error);
 }
 
 static void tell(struct waiter *waiters, const struct reload_report *report)
@@ -170,7 +170,7 @@ static void keep_settings(struct load *load, struct reload_report *report)
 	const char **kept = arena_array(load->arena, COUNT, sizeof *kept);
 
 	for (size_t i = 0; i < COUNT; i++)
-		if (keep_setting(load->generation->config, &agent->config->agent, names[i]))
+		if (keep_setting(load->config_ref->config, &agent->config->agent, names[i]))
 			kept[report->kept.count++] =
 				arena_printf(load->arena, "agent.%s", names[i]);
 	report->kept.items = kept;
@@ -178,8 +178,8 @@ static void keep_settings(struct load *load, struct reload_report *report)
 
 static void compare_tests(struct load *load, struct reload_report *report)
 {
-	const struct generation *before = load->reloader->agent->generation;
-	const struct generation *after = load->generation;
+	const struct config_ref *before = load->reloader->agent->config_ref;
+	const struct config_ref *after = load->config_ref;
 	struct dict known = {.arena = load->arena};
 	size_t found = 0;
 
@@ -248,14 +248,14 @@ static void take_over(struct load *load)
 {
 	struct reloader *reloader = load->reloader;
 	struct agent *agent = reloader->agent;
-	struct generation *before = agent->generation;
+	struct config_ref *before = agent->config_ref;
 
-	agent->generation = load->generation;
-	agent->config = load->generation->config;
+	agent->config_ref = load->config_ref;
+	agent->config = load->config_ref->config;
 	engine_set_read_timeout(agent->engine, agent->config->agent.read_timeout);
 	engine_set_max_memory(agent->engine, agent->config->agent.max_memory_in_flight);
 	reloader->options.adopt(reloader->options.context);
-	generation_release(before);
+	config_ref_release(before);
 }
 
 static void begin(struct reloader *reloader);
@@ -298,7 +298,7 @@ static void loaded(void *context)
 {
 	struct load *load = context;
 	struct reloader *reloader = load->reloader;
-	struct reload_report report = {.loaded = load->generation != NULL};
+	struct reload_report report = {.loaded = load->config_ref != NULL};
 
 	if (load == reloader->stuck || reloader->agent->stopping) {
 		drop(load == reloader->stuck ? &reloader->stuck : &reloader->load);
@@ -343,7 +343,7 @@ static void begin(struct reloader *reloader)
 	reloader->load = load;
 	load->due = engine_now(reloader->agent->engine) + reloader->options.patience;
 	engine_alarm(reloader->agent->engine, &reloader->alarm, load->due);
-	engine_chore(reloader->agent->engine, read_configuration, loaded, load);
+	engine_run_blocking(reloader->agent->engine, read_configuration, loaded, load);
 }
 
 void agent_reload(struct agent *agent, reload_done *done, void *context)

@@ -46,5 +46,5 @@ void renames_apply(struct agent *agent)
 			.metric = arena_strdup(request->arena, config->renames[i].metric),
 			.was = arena_strdup(request->arena, config->renames[i].was)};
 	request->rename_count = config->rename_count;
-	ledger_ask(agent, request);
+	store_client_call(agent, request);
 }

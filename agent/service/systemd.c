@@ -93,12 +93,12 @@ static void tell(const struct systemd *systemd, struct buf *text)
 	buf_free(text);
 }
 
-static size_t count_watched(const struct generation *generation)
+static size_t count_watched(const struct config_ref *config_ref)
 {
 	size_t count = 0;
 
-	for (size_t i = 0; i < generation->test_count; i++)
-		count += !generation->tests[i]->unsupported;
+	for (size_t i = 0; i < config_ref->test_count; i++)
+		count += !config_ref->tests[i]->unsupported;
 	return count;
 }
 
@@ -112,7 +112,7 @@ static void put_status(const struct systemd *systemd, struct buf *text)
 		buf_printf(text, "STATUS=not ready: %.*s\n", (int)strcspn(problem, "\n"), problem);
 		return;
 	}
-	buf_printf(text, "STATUS=%zu tests are watched", count_watched(agent->generation));
+	buf_printf(text, "STATUS=%zu tests are watched", count_watched(agent->config_ref));
 	problem = systemd->problem;
 	if (problem)
 		buf_printf(text, ", by the configuration before: %.*s", (int)strcspn(problem, "\n"),

@@ -46,7 +46,7 @@ static void put_event(struct buf *out, const struct event *event)
 	buf_char(out, '}');
 }
 
-static void put_history(struct buf *out, const struct record *record)
+static void put_history(struct buf *out, const struct change_record *record)
 {
 	buf_text(out, ", \"history\": [");
 	for (size_t i = 0; i < record->event_count; i++) {
@@ -56,7 +56,7 @@ static void put_history(struct buf *out, const struct record *record)
 	buf_char(out, ']');
 }
 
-void record_put_json(struct buf *out, const struct record *record)
+void record_put_json(struct buf *out, const struct change_record *record)
 {
 	const struct announcement *item = &record->item;
 
@@ -94,7 +94,7 @@ void record_put_json(struct buf *out, const struct record *record)
 	announcement_put_basis(out, item);
 	json_put_text(out, "state", change_state_names[record->state]);
 	put_end(out, &item->over);
-	json_put_text(out, "news", news_names[record->news]);
+	json_put_text(out, "news", notify_state_names[record->news]);
 	buf_printf(out, ", \"runs\": %" PRId64, record->runs);
 	json_put_time(out, "first_seen", record->first_seen);
 	json_put_time(out, "updated", record->updated);
@@ -106,7 +106,7 @@ void record_put_json(struct buf *out, const struct record *record)
 	buf_char(out, '}');
 }
 
-int64_t record_announced(const struct record *record)
+int64_t record_announced(const struct change_record *record)
 {
 	for (size_t i = 0; i < record->event_count; i++)
 		if (record->events[i].kind == EVENT_ANNOUNCED)

@@ -48,12 +48,12 @@ const char *const change_state_names[CHANGE_STATES] = {
 	[CHANGE_RECOVERED] = "recovered",
 };
 
-const char *const news_names[NEWS_COUNT] = {
-	[NEWS_SILENT] = "silent",
-	[NEWS_PENDING] = "pending",
-	[NEWS_QUEUED] = "queued",
-	[NEWS_HELD] = "held",
-	[NEWS_RECOVERY] = "recovery",
+const char *const notify_state_names[NOTIFY_COUNT] = {
+	[NOTIFY_SILENT] = "silent",
+	[NOTIFY_PENDING] = "pending",
+	[NOTIFY_QUEUED] = "queued",
+	[NOTIFY_HELD] = "held",
+	[NOTIFY_RECOVERY] = "recovery",
 };
 
 const char *const event_names[EVENT_KINDS] = {
@@ -241,7 +241,7 @@ int64_t store_size(const struct store *store)
 	return backend->size(backend->path(store->file));
 }
 
-void record_told(struct arena *arena, struct record *record, const char *receiver)
+void record_told(struct arena *arena, struct change_record *record, const char *receiver)
 {
 	size_t count = record->told.count;
 	const char **items = arena_array(arena, count + 1, sizeof *items);

@@ -7,10 +7,10 @@
  * locked for one agent, checked when it is opened, and never replaced: a damaged one is refused. It
  * holds no points.
  *
- * A change is announced in three durable moves: recorded with NEWS_PENDING; queued as deliveries,
- * rendered, together with the news becoming NEWS_QUEUED when all its receivers have theirs; sent. A
- * program that dies in between goes on from there. That an attempt to send begins is written down,
- * too, so that the next program knows which messages may have arrived.
+ * A change is announced in three durable moves: recorded with NOTIFY_PENDING; queued as deliveries,
+ * rendered, together with the news becoming NOTIFY_QUEUED when all its receivers have theirs; sent.
+ * A program that dies in between goes on from there. That an attempt to send begins is written
+ * down, too, so that the next program knows which messages may have arrived.
  */
 #ifndef AGENT_STORE_STORE_H
 #define AGENT_STORE_STORE_H
@@ -30,13 +30,13 @@ enum change_state {
 	CHANGE_STATES,
 };
 
-enum news {
-	NEWS_SILENT,   /* recorded only: too old to be told */
-	NEWS_PENDING,  /* to be told, waits for its group */
-	NEWS_QUEUED,   /* in a delivery */
-	NEWS_HELD,     /* to be told once it is believed; or it was over before it was told */
-	NEWS_RECOVERY, /* it was told; that it has recovered is to be told */
-	NEWS_COUNT,
+enum notify_state {
+	NOTIFY_SILENT,   /* recorded only: too old to be told */
+	NOTIFY_PENDING,  /* to be told, waits for its group */
+	NOTIFY_QUEUED,   /* in a delivery */
+	NOTIFY_HELD,     /* to be told once it is believed; or it was over before it was told */
+	NOTIFY_RECOVERY, /* it was told; that it has recovered is to be told */
+	NOTIFY_COUNT,
 };
 
 enum condition_kind {
@@ -78,7 +78,7 @@ enum event_kind {
 /* By the numbers of the enums, NULL for 0 where that is none: "confirmed", "pending", "found" ...
  */
 extern const char *const change_state_names[CHANGE_STATES];
-extern const char *const news_names[NEWS_COUNT];
+extern const char *const notify_state_names[NOTIFY_COUNT];
 extern const char *const event_names[EVENT_KINDS];
 
 struct event {
@@ -89,32 +89,32 @@ struct event {
 };
 
 /* One change of one series. */
-struct record {
+struct change_record {
 	struct announcement item; /* its id is 0 until it is recorded; has no URLs */
 	const char *series;       /* identity of the metric */
 	const char *branch;       /* "" for none */
 	int sign;
 	enum change_state state;
-	enum news news;
+	enum notify_state news;
 	int64_t first_seen;         /* ms */
 	int64_t spacing;            /* ms from point to point of the series, near the change */
 	int64_t environment_event;  /* id of the one that it is told as part of; 0: none */
 	int64_t environment_stored; /* the same as the store has it */
 	int64_t runs;               /* passes in which it was seen */
 	int64_t updated;            /* ms, when it was written last; of a believed one: now */
-	struct strings told;        /* NEWS_PENDING: receivers that have it in the outbox already */
-	size_t told_stored;         /* how many of them are in the store */
-	int64_t handed;             /* the announcer's: engine_now when it got it, */
-	bool held;                  /* ... a filter holds it back, */
-	bool covered;               /* ... or suppresses it, as something else tells it; or, of a
-				       silent one, the end of another change does */
-	bool believed;              /* STORE_RECORD: is no new one, but a candidate of this id */
+	struct strings told; /* NOTIFY_PENDING: receivers that have it in the outbox already */
+	size_t told_stored;  /* how many of them are in the store */
+	int64_t handed;      /* the announcer's: engine_now when it got it, */
+	bool held;           /* ... a filter holds it back, */
+	bool covered;        /* ... or suppresses it, as something else tells it; or, of a
+				silent one, the end of another change does */
+	bool confirmed;      /* STORE_RECORD: is no new one, but a candidate of this id */
 	const struct event *events; /* STORE_LIST: its history, oldest first */
 	size_t event_count;
 };
 
 /* A change that is known and was seen otherwise. */
-struct record_update {
+struct change_record_update {
 	int64_t id, time, now; /* ms */
 	enum change_state state;
 	int64_t runs;                    /* 0: as they were */
@@ -125,7 +125,7 @@ struct record_update {
 };
 
 /* Where a series of a test stands. */
-struct series_mark {
+struct series_checkpoint {
 	const char *series, *branch;
 	int64_t anchor;     /* ms: points before it are not looked at */
 	int64_t last_point; /* ms */
@@ -154,26 +154,26 @@ struct store_member {
 	bool silent;
 };
 
-enum parcel_state {
-	PARCEL_QUEUED = 1,
-	PARCEL_SENT,
-	PARCEL_ABANDONED, /* given up; `problem` says why */
+enum delivery_state {
+	DELIVERY_QUEUED = 1,
+	DELIVERY_SENT,
+	DELIVERY_ABANDONED, /* given up; `problem` says why */
 };
 
 /* A delivery in the outbox. */
-struct parcel {
+struct delivery {
 	int64_t id;
 	const char *key, *receiver, *destination, *payload;
 	const char *thread;            /* key of the delivery whose thread it goes into, or NULL */
 	const char *receipt, *problem; /* or NULL; a receipt that is stored is not lost by NULL */
-	enum parcel_state state;
+	enum delivery_state state;
 	int64_t attempts, now;      /* now: ms, when it was made or settled */
 	bool begun;                 /* an attempt has begun, and nobody knows how far it came */
 	int64_t not_before;         /* ms: until then its receiver has asked to be left alone; 0 */
 	const char *thread_receipt; /* STORE_ATTEMPT: of `thread`, as the store knows it */
 	const int64_t *changes;     /* ids of those in it, for STORE_QUEUE */
 	size_t change_count;
-	const struct record *records; /* the changes in it, for who carries it */
+	const struct change_record *records; /* the changes in it, for who carries it */
 	size_t record_count;
 };
 
@@ -210,21 +210,21 @@ enum store_kind {
 	/*
 	 * In: records (ids come out), updates; marks of `test`, which are added or replaced. A
 	 * record that is `believed` has its id and is written anew whole, its first_seen excepted.
-	 * One that an update withdraws while it is pending becomes NEWS_HELD; or NEWS_QUEUED, if
-	 * some have been told. One that recovers becomes NEWS_RECOVERY if it was told and the
-	 * update is not `silent`, NEWS_HELD if it is pending and nobody has been told. Out:
+	 * One that an update withdraws while it is pending becomes NOTIFY_HELD; or NOTIFY_QUEUED,
+	 * if some have been told. One that recovers becomes NOTIFY_RECOVERY if it was told and the
+	 * update is not `silent`, NOTIFY_HELD if it is pending and nobody has been told. Out:
 	 * retractions: for each change that is withdrawn or corrected now the messages about it
 	 * that were sent and have a receipt, as parcels with that one record; recoveries.
 	 */
 	STORE_RECORD,
 	/* In: parcels (their ids come out; one whose key a delivery has that is queued or sent gets
-	 * the id of that, is PARCEL_SENT, and nothing but its changes is added to it); told:
-	 * changes that become NEWS_QUEUED, or NEWS_RECOVERY if they have recovered meanwhile;
+	 * the id of that, is DELIVERY_SENT, and nothing but its changes is added to it); told:
+	 * changes that become NOTIFY_QUEUED, or NOTIFY_RECOVERY if they have recovered meanwhile;
 	 * conditions; moments, added or replaced by name; vanished series, added or replaced by
 	 * test and series, forgotten if they are back; environments, added or replaced by id;
 	 * members. Out: recoveries. */
 	STORE_QUEUE,
-	/* Out: environments, and records of NEWS_RECOVERY, at most STORE_RECOVERIES, and in
+	/* Out: environments, and records of NOTIFY_RECOVERY, at most STORE_RECOVERIES, and in
 	 * `recent` who was told of each and by which message, as parcels with that one record;
 	 * without a key where the message is forgotten. */
 	STORE_RECOVERED,
@@ -285,19 +285,19 @@ struct store_request {
 	const char *test;
 	int64_t before; /* ms */
 	int64_t since;  /* ms */
-	struct record *records;
+	struct change_record *records;
 	size_t record_count;
-	struct record_update *updates;
+	struct change_record_update *updates;
 	size_t update_count;
-	struct series_mark *marks;
+	struct series_checkpoint *marks;
 	size_t mark_count;
-	struct parcel *parcels;
+	struct delivery *deliveries;
 	size_t parcel_count;
-	struct parcel *recent;
+	struct delivery *recent;
 	size_t recent_count;
-	struct parcel *retractions;
+	struct delivery *retractions;
 	size_t retraction_count;
-	int64_t recoveries;  /* out, of RESTORE, RECORD and QUEUE: changes of NEWS_RECOVERY */
+	int64_t recoveries;  /* out, of RESTORE, RECORD and QUEUE: changes of NOTIFY_RECOVERY */
 	const int64_t *told; /* ids */
 	size_t told_count;
 	struct condition *conditions;
@@ -341,7 +341,7 @@ void store_close(struct store *store);
 int64_t store_size(const struct store *store);
 
 /* Adds a receiver to those that have been told of the record. */
-void record_told(struct arena *arena, struct record *record, const char *receiver);
+void record_told(struct arena *arena, struct change_record *record, const char *receiver);
 
 struct store_request *store_request_new(
 	enum store_kind kind, void (*reply)(struct store_request *request), void *context);

@@ -9,11 +9,11 @@
 
 #include "agent/core/json_put.h"
 #include "agent/http/server.h"
-#include "agent/monitor/watch.h"
+#include "agent/monitor/scheduler.h"
 
 struct api {
 	struct agent *agent;
-	struct watch *watch;
+	struct scheduler *watch;
 	/* Reads the configuration again; NULL: nobody can. */
 	void (*reload)(struct agent *agent, reload_done *done, void *context);
 	size_t fetches; /* for /api/v1/series and /api/v1/why, under way */

@@ -107,7 +107,7 @@ void api_get_changes(void *context, struct http_request *request)
 	else if (!parse(request, agent_now(agent), list->arena, &list->filter, &error))
 		http_fail(request, 400, "%s", error.text);
 	else {
-		ledger_ask(agent, list);
+		store_client_call(agent, list);
 		return;
 	}
 	store_request_free(list);

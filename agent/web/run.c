@@ -23,10 +23,10 @@ struct job {
 	size_t written_count;
 	int64_t begun; /* engine_now */
 	size_t failed, reported;
-	struct pass_report sum; /* `recorded`: the earliest */
+	struct run_report sum; /* `recorded`: the earliest */
 };
 
-static void put_counts(struct buf *out, const struct pass_report *counts)
+static void put_counts(struct buf *out, const struct run_report *counts)
 {
 	buf_printf(out,
 		", \"series\": %zu, \"points\": %zu, \"new\": %zu, \"silent\": %zu, "
@@ -35,7 +35,7 @@ static void put_counts(struct buf *out, const struct pass_report *counts)
 		counts->moved, counts->withdrawn, counts->returned);
 }
 
-static void put_report(struct buf *out, const struct pass_report *report)
+static void put_report(struct buf *out, const struct run_report *report)
 {
 	buf_text(out, "{\"test\": ");
 	buf_json_text(out, report->test);
@@ -46,7 +46,7 @@ static void put_report(struct buf *out, const struct pass_report *report)
 	buf_char(out, '}');
 }
 
-static void add_counts(struct pass_report *sum, const struct pass_report *report)
+static void add_counts(struct run_report *sum, const struct run_report *report)
 {
 	sum->series += report->series;
 	sum->points += report->points;
@@ -61,7 +61,7 @@ static void add_counts(struct pass_report *sum, const struct pass_report *report
 	sum->written |= report->written;
 }
 
-static void add_report(struct job *job, const struct pass_report *report)
+static void add_report(struct job *job, const struct run_report *report)
 {
 	struct buf *out = http_buffer(job->request);
 
@@ -129,10 +129,10 @@ static void all_done(struct job *job)
 	list->filter.limit = MOST_CHANGES;
 	list->filter.updated = job->sum.recorded;
 	list->filter.names = (struct strings){job->written, job->written_count};
-	ledger_ask(job->agent, list);
+	store_client_call(job->agent, list);
 }
 
-static void one_done(void *context, const struct pass_report *report)
+static void one_done(void *context, const struct run_report *report)
 {
 	struct job *job = context;
 
@@ -155,7 +155,7 @@ static void run_and_wait(struct api *api, struct http_request *request,
 	for (size_t i = 0; i < count; i++) {
 		job->pending++;
 		job->count++;
-		if (watch_run_now(api->watch, tests[i]->name, one_done, job))
+		if (scheduler_run_now(api->watch, tests[i]->name, one_done, job))
 			continue;
 		job->pending--;
 		job->count--;
@@ -173,7 +173,7 @@ static void run_and_leave(struct api *api, struct http_request *request,
 	size_t begun = 0;
 
 	for (size_t i = 0; i < count; i++)
-		begun += watch_run_now(api->watch, tests[i]->name, NULL, NULL);
+		begun += scheduler_run_now(api->watch, tests[i]->name, NULL, NULL);
 	if (begun == 0) {
 		http_fail(request, 404, "the agent does not watch what is asked for");
 		return;

@@ -197,8 +197,8 @@ static void submit_companion(void *context, struct task *task)
 	const struct task *own = context;
 	const struct fetch *fetch = own->context;
 
-	task->release = generation_release_task;
-	task->holder = generation_hold(own->holder);
+	task->release = config_ref_release_task;
+	task->holder = config_ref_hold(own->holder);
 	engine_submit(fetch->api->agent->engine, task);
 }
 
@@ -255,8 +255,8 @@ static void begin_fetch(struct api *api, struct http_request *request, const str
 	task->work = work;
 	task->done = done;
 	task->context = fetch;
-	task->release = generation_release_task;
-	task->holder = generation_hold(agent->generation);
+	task->release = config_ref_release_task;
+	task->holder = config_ref_hold(agent->config_ref);
 	api->fetches++;
 	companions_fetch(&(struct companions_way){.submit = submit_companion, .context = task},
 		task, submit);

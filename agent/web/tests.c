@@ -33,7 +33,7 @@ static void put_metrics(struct buf *out, const struct test *test)
 	buf_char(out, ']');
 }
 
-static void put_state(struct buf *out, const struct watch_state *state)
+static void put_state(struct buf *out, const struct scheduler_test *state)
 {
 	const struct test *test = state->test;
 
@@ -54,7 +54,7 @@ static void put_state(struct buf *out, const struct watch_state *state)
 	buf_printf(out, ", \"series\": %zu, \"points\": %zu}", state->series, state->points);
 }
 
-static void list_test(void *context, const struct watch_state *state)
+static void list_test(void *context, const struct scheduler_test *state)
 {
 	struct listing *listing = context;
 	const char *name = state->test->name;
@@ -86,7 +86,7 @@ void api_get_tests(void *context, struct http_request *request)
 		return;
 	}
 	buf_text(&answer.body, "{\"tests\": [");
-	watch_each(api_of(context)->watch, list_test, &listing);
+	scheduler_each(api_of(context)->watch, list_test, &listing);
 	buf_printf(&answer.body, "], \"total\": %zu", listing.matching);
 	json_put_text(&answer.body, "next", listing.next);
 	buf_text(&answer.body, "}\n");

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "agent/core/when.h"
-#include "agent/monitor/memory.h"
+#include "agent/monitor/series_cache.h"
 #include "agent/monitor/why.h"
 #include "agent/web/api.h"
 
@@ -17,7 +17,7 @@ struct inquiry {
 	struct api *api;
 	struct http_request *request;
 	struct task *task;
-	struct why_ask ask;
+	struct why_request ask;
 	struct strings topics;
 	struct store_request *list, *marks, *health;
 };
@@ -67,8 +67,8 @@ static void submit_companion(void *context, struct task *task)
 {
 	const struct inquiry *inquiry = context;
 
-	task->release = generation_release_task;
-	task->holder = generation_hold(inquiry->task->holder);
+	task->release = config_ref_release_task;
+	task->holder = config_ref_hold(inquiry->task->holder);
 	engine_submit(inquiry->api->agent->engine, task);
 }
 
@@ -112,7 +112,7 @@ static void marks_read(struct store_request *marks)
 	if (marks->failed)
 		end_inquiry(inquiry, &marks->error);
 	else
-		ledger_ask(
+		store_client_call(
 			inquiry->api->agent, store_request_new(STORE_HEALTH, health_read, inquiry));
 }
 
@@ -128,7 +128,7 @@ static void listed(struct store_request *list)
 	}
 	marks = store_request_new(STORE_MARKS, marks_read, inquiry);
 	marks->test = inquiry->task->test->name;
-	ledger_ask(inquiry->api->agent, marks);
+	store_client_call(inquiry->api->agent, marks);
 }
 
 static void begin(struct api *api, struct http_request *request, const struct test *test)
@@ -149,13 +149,13 @@ static void begin(struct api *api, struct http_request *request, const struct te
 	task->work = work;
 	task->done = done;
 	task->context = inquiry;
-	task->release = generation_release_task;
-	task->holder = generation_hold(agent->generation);
+	task->release = config_ref_release_task;
+	task->holder = config_ref_hold(agent->config_ref);
 	api->fetches++;
 	inquiry->topics =
 		why_topics(agent->config, test, task->query.arena, &inquiry->ask.clusters);
 	list->filter = (struct change_filter){.names = inquiry->topics, .limit = RECORDS_MOST};
-	ledger_ask(agent, list);
+	store_client_call(agent, list);
 }
 
 void api_get_why(void *context, struct http_request *request)

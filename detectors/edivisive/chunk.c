@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "detectors/existing.h"
+#include "detectors/finite.h"
 #include "detectors/scratch.h"
 
 /* How often what stands may change because excursions are gone. */
@@ -57,8 +57,8 @@ static void make_room(struct chunk *chunk, size_t n)
 	chunk->y = scratch_resize(chunk->y, capacity + PADDING, sizeof(double));
 	chunk->spread = scratch_resize(chunk->spread, capacity / CLIP_BLOCK + 1, sizeof(double));
 	chunk->candidates = scratch_resize(chunk->candidates, capacity / 2 + 1, sizeof(size_t));
-	chunk->windows =
-		scratch_resize(chunk->windows, capacity / (window / 2) + 1, sizeof(struct window));
+	chunk->windows = scratch_resize(
+		chunk->windows, capacity / (window / 2) + 1, sizeof(struct chunk_window));
 }
 
 /* A chunk whose arrays belong to the scratch. */
@@ -73,13 +73,13 @@ static struct chunk *lent_chunk(
 		.y = scratch_take(scratch, n + PADDING, sizeof(double)),
 		.spread = scratch_take(scratch, n / CLIP_BLOCK + 1, sizeof(double)),
 		.candidates = scratch_take(scratch, n / 2 + 1, sizeof(size_t)),
-		.windows = scratch_take(
-			scratch, n / ((size_t)options->window / 2) + 1, sizeof(struct window)),
+		.windows = scratch_take(scratch, n / ((size_t)options->window / 2) + 1,
+			sizeof(struct chunk_window)),
 	};
 	return chunk;
 }
 
-struct chunk_room chunk_room_new(
+struct chunk_workspace chunk_workspace_new(
 	const struct edivisive_options *options, size_t n, struct scratch *scratch)
 {
 	size_t window = (size_t)options->window < n ? (size_t)options->window : n;
@@ -89,7 +89,7 @@ struct chunk_room chunk_room_new(
 		reciprocals[i] = 1 / (double)i;
 	excursions->items = scratch_take(scratch, n, sizeof(struct excursion));
 	excursions->chosen = scratch_take(scratch, n, sizeof(size_t));
-	return (struct chunk_room){
+	return (struct chunk_workspace){
 		.scratch = scratch,
 		.reciprocals = reciprocals,
 		.x = scratch_take(scratch, n, sizeof(double)),
@@ -102,7 +102,7 @@ struct chunk_room chunk_room_new(
 		.left = scratch_take(scratch, window + PADDING, sizeof(double)),
 		.right = scratch_take(scratch, window + PADDING, sizeof(double)),
 		.intervals = scratch_take(scratch, window, sizeof(struct interval)),
-		.steps = scratch_take(scratch, n, sizeof(struct step)),
+		.steps = scratch_take(scratch, n, sizeof(struct chunk_step)),
 		.excursions = excursions,
 		.filled = lent_chunk(options, n, scratch),
 	};
@@ -118,8 +118,8 @@ static void copy_chunk(struct chunk *to, const struct chunk *from, size_t candid
 	copy.y = memcpy(to->y, from->y, n * sizeof(double));
 	copy.spread = memcpy(to->spread, from->spread, (n / CLIP_BLOCK + 1) * sizeof(double));
 	copy.candidates = memcpy(to->candidates, from->candidates, candidates * sizeof(size_t));
-	copy.windows =
-		memcpy(to->windows, from->windows, from->window_count * sizeof(struct window));
+	copy.windows = memcpy(
+		to->windows, from->windows, from->window_count * sizeof(struct chunk_window));
 	*to = copy;
 }
 
@@ -196,7 +196,7 @@ static size_t fill(
 }
 
 /* Searches the chunk again without the excursions that the passes have dropped. */
-static size_t search_filled(struct chunk *chunk, size_t found, const struct chunk_room *room)
+static size_t search_filled(struct chunk *chunk, size_t found, const struct chunk_workspace *room)
 {
 	for (size_t round = 0; round < FILL_ROUNDS; round++) {
 		size_t first = fill(chunk, room->excursions, room->scratch);
@@ -230,11 +230,11 @@ static void note_clipped(const struct chunk *chunk, struct tried_list *tried)
 }
 
 size_t chunk_evaluate(
-	struct chunk *chunk, const double *values, size_t n, const struct chunk_room *room)
+	struct chunk *chunk, const double *values, size_t n, const struct chunk_workspace *room)
 {
 	make_room(chunk, n);
 	chunk->x = room->x;
-	struct scale scale = existing_scale(values, n, chunk->x);
+	struct scale scale = finite_scale(values, n, chunk->x);
 	bool equal = scale.exponent == chunk->exponent && scale.shift == chunk->shift;
 	size_t known = equal ? chunk->n : 0, kept = known;
 	chunk->exponent = scale.exponent;

@@ -27,7 +27,7 @@ struct slope {
 
 /* The place and the numbers of one change point within a chunk; sides are capped to 2W points,
  * values clipped. */
-struct step {
+struct chunk_step {
 	size_t tau; /* first point of the new regime, counted in the chunk */
 	double p;
 	double delta;    /* mean after - mean before, scaled */
@@ -40,7 +40,7 @@ struct step {
 
 /* A window that was searched: [start, end), and how many candidates it and those before it found.
  */
-struct window {
+struct chunk_window {
 	size_t start, end, found;
 };
 
@@ -55,7 +55,7 @@ struct chunk {
 	double *y;          /* x clipped */
 	double *spread;     /* for each block of CLIP_BLOCK points the s of step 1 */
 	size_t *candidates; /* of all windows, ascending */
-	struct window *windows;
+	struct chunk_window *windows;
 	size_t window_count;
 	bool filled; /* x was without pulses in the last evaluation */
 };
@@ -92,14 +92,14 @@ struct prefix {
 };
 
 /* Buffers that an evaluation needs and nothing is kept in. They belong to a scratch. */
-struct chunk_room {
+struct chunk_workspace {
 	struct scratch *scratch;
 	double *x, *left, *right;
 	double *reciprocals;      /* 1 / i at [i], as many as a window has points */
 	double *plain, *weighted; /* one longer than the chunk */
 	struct prefix prefix;     /* likewise */
 	struct interval *intervals;
-	struct step *steps;
+	struct chunk_step *steps;
 	struct excursions *excursions;
 	struct chunk *filled; /* for the chunk without its excursions */
 };
@@ -113,7 +113,7 @@ void chunk_free(struct chunk *chunk);
 void chunk_restart(struct chunk *chunk, size_t decided);
 
 /* For chunks of up to n values. */
-struct chunk_room chunk_room_new(
+struct chunk_workspace chunk_workspace_new(
 	const struct edivisive_options *options, size_t n, struct scratch *scratch);
 
 /*
@@ -121,7 +121,7 @@ struct chunk_room chunk_room_new(
  * the change points in room->steps and returns their number.
  */
 size_t chunk_evaluate(
-	struct chunk *chunk, const double *values, size_t n, const struct chunk_room *room);
+	struct chunk *chunk, const double *values, size_t n, const struct chunk_workspace *room);
 
 /* Step 1. Fills `spread` from x, of which the first `known` values are as before. */
 void chunk_spread(struct chunk *chunk, size_t known);
@@ -139,7 +139,7 @@ size_t chunk_clip(struct chunk *chunk, size_t known, size_t kept);
 
 /* Step 2. Fills candidates and returns their number; the first `same`
  * values of y are as before. */
-size_t chunk_windows(struct chunk *chunk, size_t same, const struct chunk_room *room);
+size_t chunk_windows(struct chunk *chunk, size_t same, const struct chunk_workspace *room);
 
 /* Fills the prefix sums, which the tests need, from y. */
 void chunk_add_up(const struct chunk *chunk, const struct prefix *prefix);
@@ -149,7 +149,7 @@ bool relaxed_test(const struct chunk *chunk, const struct prefix *prefix, size_t
 	size_t end);
 
 /* Steps 3 and 4 for the segments [start, tau) and [tau, end). */
-struct step chunk_test(const struct chunk *chunk, const struct prefix *prefix, size_t start,
+struct chunk_step chunk_test(const struct chunk *chunk, const struct prefix *prefix, size_t start,
 	size_t tau, size_t end);
 
 /* What steps 3 and 4 say of that split, for who asks why: p without the limit up to which it is
@@ -168,37 +168,37 @@ size_t chunk_best_place(const struct chunk *chunk, size_t start, size_t tau, siz
 
 /* Where the ramp has become visible that fits [start, end) better than steps at one or two places;
  * 0 if none does. */
-size_t chunk_ramp(const struct chunk *chunk, const struct chunk_room *room, size_t start,
-	const struct step *steps, size_t count, size_t end, struct slope *slope);
+size_t chunk_ramp(const struct chunk *chunk, const struct chunk_workspace *room, size_t start,
+	const struct chunk_step *steps, size_t count, size_t end, struct slope *slope);
 
 /* The ramp that fits [start, end) best. */
 struct slope chunk_slope(
-	const struct chunk *chunk, const struct chunk_room *room, size_t start, size_t end);
+	const struct chunk *chunk, const struct chunk_workspace *room, size_t start, size_t end);
 
 /* Whether [start, end), in which no step stands, is a trend: a ramp that nothing but chance would
  * make once in 1/p_value times. Its place goes to *out. */
-bool chunk_trend(const struct chunk *chunk, const struct chunk_room *room, size_t start, size_t end,
-	struct step *out);
+bool chunk_trend(const struct chunk *chunk, const struct chunk_workspace *room, size_t start,
+	size_t end, struct chunk_step *out);
 
 /* The weakest of the steps that are no more than a change between two levels which the values keep
  * for a while and leave again; `count` if there is none. */
-size_t chunk_stays(const struct chunk *chunk, const struct prefix *prefix, const struct step *steps,
-	size_t count);
+size_t chunk_stays(const struct chunk *chunk, const struct prefix *prefix,
+	const struct chunk_step *steps, size_t count);
 
 /* Likewise of those that are no more than what a level which wanders does. */
-size_t chunk_wanders(const struct chunk *chunk, const struct step *steps, size_t count);
+size_t chunk_wanders(const struct chunk *chunk, const struct chunk_step *steps, size_t count);
 
 /* Whether the step between two segments of [start, end) is rather a slow drift, too little of one
  * to be told. */
-bool chunk_drifts(const struct chunk *chunk, const struct chunk_room *room, size_t start,
-	const struct step *step, size_t end);
+bool chunk_drifts(const struct chunk *chunk, const struct chunk_workspace *room, size_t start,
+	const struct chunk_step *step, size_t end);
 
 /* The changes of a whole series of few points, for one in which nothing else was found: writes
  * them to `steps` and returns their number. */
-size_t chunk_short(const struct chunk *chunk, struct step *steps);
+size_t chunk_short(const struct chunk *chunk, struct chunk_step *steps);
 
 /* Steps 5 to 8 on the first `count` candidates, in room->steps. Returns how many stand; the
  * excursions it dropped are in room->excursions. */
-size_t chunk_passes(const struct chunk *chunk, size_t count, const struct chunk_room *room);
+size_t chunk_passes(const struct chunk *chunk, size_t count, const struct chunk_workspace *room);
 
 #endif

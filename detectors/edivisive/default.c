@@ -8,7 +8,7 @@
 
 #include "detectors/edivisive/internal.h"
 #include "detectors/edivisive/run.h"
-#include "detectors/existing.h"
+#include "detectors/finite.h"
 #include "detectors/scratch.h"
 
 struct default_stream {
@@ -25,7 +25,7 @@ size_t default_detect(const struct samples *samples, const struct edivisive_opti
 	scratch_reset(scratch);
 	double *values = scratch_take(scratch, samples->n, sizeof(double));
 	size_t *places = scratch_take(scratch, samples->n, sizeof(size_t));
-	size_t n = existing_values(samples->values, samples->n, values, places);
+	size_t n = finite_values(samples->values, samples->n, values, places);
 	struct run run = run_new(options, samples->excursion);
 	struct stretch stretch = {.values = values, .places = places, .end = n};
 	run_extend(&run, &stretch, scratch);
@@ -55,7 +55,7 @@ static void add_values(struct default_stream *stream, const double *values, size
 	size_t held = stream->end - stream->first;
 	if (held + n > stream->capacity || !stream->values)
 		resize(stream, held + n + (held + n) / 2);
-	size_t count = existing_values(values, n, stream->values + held, stream->places + held);
+	size_t count = finite_values(values, n, stream->values + held, stream->places + held);
 	for (size_t i = 0; i < count; i++)
 		stream->places[held + i] += stream->n;
 	stream->end += count;

@@ -74,13 +74,13 @@ static void add_residuals(struct wander *wander, const double *y, size_t n)
 	wander->segments++;
 }
 
-static bool is_ramp(const struct step *steps, size_t count, size_t k)
+static bool is_ramp(const struct chunk_step *steps, size_t count, size_t k)
 {
 	return k < count && steps[k].ramp;
 }
 
 /* Adds up the segments between the steps that no ramp bounds. */
-static void for_segments(const struct chunk *chunk, const struct step *steps, size_t count,
+static void for_segments(const struct chunk *chunk, const struct chunk_step *steps, size_t count,
 	struct wander *wander, void (*add)(struct wander *, const double *, size_t))
 {
 	for (size_t k = 0, start = 0; k <= count; k++) {
@@ -124,7 +124,7 @@ static double level_after(const double *y, size_t n, ptrdiff_t step, double rate
 }
 
 /* How far step k leads from where a wandering level has come from, in deviations. */
-static double step_beyond(const struct chunk *chunk, const struct step *steps, size_t count,
+static double step_beyond(const struct chunk *chunk, const struct chunk_step *steps, size_t count,
 	size_t k, double rate, double variance)
 {
 	size_t cap = 2 * (size_t)chunk->options.window, tau = steps[k].tau;
@@ -138,7 +138,7 @@ static double step_beyond(const struct chunk *chunk, const struct step *steps, s
 	return fabs(after - before) / sqrt(variance * (v1 + v2 + rate));
 }
 
-size_t chunk_wanders(const struct chunk *chunk, const struct step *steps, size_t count)
+size_t chunk_wanders(const struct chunk *chunk, const struct chunk_step *steps, size_t count)
 {
 	struct wander wander = {0};
 	size_t weakest = count;
@@ -206,7 +206,7 @@ struct stays {
 };
 
 static struct reach reach_of(
-	const struct chunk *chunk, const struct step *steps, size_t count, size_t k)
+	const struct chunk *chunk, const struct chunk_step *steps, size_t count, size_t k)
 {
 	size_t most = 2 * (size_t)chunk->options.window, tau = steps[k].tau;
 	size_t start = k > 0 ? steps[k - 1].tau : 0;
@@ -335,7 +335,7 @@ static bool goes_both_ways(const struct stays *stays)
 }
 
 static bool is_stay(const struct chunk *chunk, const struct prefix *prefix,
-	const struct step *steps, size_t count, size_t k)
+	const struct chunk_step *steps, size_t count, size_t k)
 {
 	struct reach reach = reach_of(chunk, steps, count, k);
 	const double *sum = prefix->sum;
@@ -352,8 +352,8 @@ static bool is_stay(const struct chunk *chunk, const struct prefix *prefix,
 	return goes_both_ways(&stays) && is_usual(&stays, chunk->options.p_value);
 }
 
-size_t chunk_stays(const struct chunk *chunk, const struct prefix *prefix, const struct step *steps,
-	size_t count)
+size_t chunk_stays(const struct chunk *chunk, const struct prefix *prefix,
+	const struct chunk_step *steps, size_t count)
 {
 	size_t weakest = count;
 	if (!knows_noise(chunk))

@@ -21,8 +21,8 @@ static const double FAR_OUT = 4, RETURNED = 0.5;
 /* The points in work, first to last. */
 struct list {
 	const struct chunk *chunk;
-	const struct chunk_room *room;
-	struct step *steps;
+	const struct chunk_workspace *room;
+	struct chunk_step *steps;
 	size_t count;
 };
 
@@ -47,7 +47,7 @@ static bool spend_test(const struct list *list, size_t k)
 
 static void test_at(struct list *list, size_t k)
 {
-	struct step before = list->steps[k], *step = &list->steps[k];
+	struct chunk_step before = list->steps[k], *step = &list->steps[k];
 	if (!spend_test(list, k))
 		return;
 	*step = chunk_test(list->chunk, &list->room->prefix, segment_start(list, k), before.tau,
@@ -98,7 +98,7 @@ static void drop(struct list *list, size_t k)
 static bool is_bad(const struct list *list, size_t k)
 {
 	const struct edivisive_options *options = &list->chunk->options;
-	const struct step *step = &list->steps[k];
+	const struct chunk_step *step = &list->steps[k];
 	return step->p >= options->p_value || step->magnitude <= options->magnitude ||
 	       step->tau - segment_start(list, k) < LEAST_SIDE ||
 	       segment_end(list, k) - step->tau < LEAST_SIDE;
@@ -128,7 +128,7 @@ static void merge(struct list *list)
 
 /* Whether the level behind the second edge is nearer to that before the first than to the one
  * between: a dip beside a larger step is no excursion, but where the step begins. */
-static bool comes_back(const struct step edges[2])
+static bool comes_back(const struct chunk_step edges[2])
 {
 	double there = edges[0].delta, back = edges[1].delta;
 	return there * back < 0 && fabs(there + back) < fmin(fabs(there), fabs(back));
@@ -157,7 +157,7 @@ static void drop_excursions(struct list *list)
 		}
 		if (shortest == SHORTEST)
 			return;
-		const struct step *edges = list->steps + at;
+		const struct chunk_step *edges = list->steps + at;
 		size_t weaker = edges[1].strength < edges[0].strength ? at + 1 : at;
 		if (comes_back(edges))
 			note_excursion(list, at);
@@ -171,7 +171,7 @@ static void drop_excursions(struct list *list)
 /* Whether the points from step k on to the next one leave their level far behind and come back. */
 static bool is_excursion(const struct list *list, size_t k)
 {
-	const struct step *out = list->steps + k, *back = out + 1;
+	const struct chunk_step *out = list->steps + k, *back = out + 1;
 	double height = fmin(fabs(out->delta), fabs(back->delta));
 	if (out->delta * back->delta >= 0)
 		return false;
@@ -194,7 +194,7 @@ static void drop_refined_excursions(struct list *list)
 			k++;
 			continue;
 		}
-		const struct step *edges = list->steps + k;
+		const struct chunk_step *edges = list->steps + k;
 		note_excursion(list, k);
 		drop(list, edges[1].strength < edges[0].strength ? k + 1 : k);
 		merge(list);
@@ -238,13 +238,13 @@ static bool join_ramp(struct list *list, size_t k, size_t count)
 	size_t place = ramp_place(list, k, count, &slope);
 	if (place == 0)
 		return false;
-	struct step *steps = list->steps + k;
+	struct chunk_step *steps = list->steps + k;
 	double p = 1;
 	for (size_t i = 0; i < count; i++) {
 		p = fmin(p, steps[i].p);
 		note(list, k + i, TRIED_RAMP);
 	}
-	steps[0] = (struct step){.tau = place, .p = p, .ramp = true, .slope = slope};
+	steps[0] = (struct chunk_step){.tau = place, .p = p, .ramp = true, .slope = slope};
 	list->count -= count - 1;
 	memmove(steps + 1, steps + count, (list->count - k - 1) * sizeof(*steps));
 	for (size_t i = k > 0 ? k - 1 : 0; i <= k + 1 && i < list->count; i++)
@@ -270,7 +270,7 @@ static void join_ramps(struct list *list)
 static void place_ramps(struct list *list)
 {
 	for (size_t k = 0; k < list->count; k++) {
-		struct step *step = list->steps + k;
+		struct chunk_step *step = list->steps + k;
 		size_t place = ramp_place(list, k, 1, &step->slope);
 		if (place != 0) {
 			note(list, k, TRIED_RAMP);
@@ -290,7 +290,7 @@ static void extend_ramps(struct list *list)
 {
 	size_t cap = 2 * (size_t)list->chunk->options.window;
 	for (size_t k = 0; k < list->count; k++) {
-		struct step *step = list->steps + k;
+		struct chunk_step *step = list->steps + k;
 		size_t start = segment_start(list, k), end = segment_end(list, k);
 		if (!step->ramp || (step->tau - start <= cap && end - step->tau <= cap))
 			continue;
@@ -306,7 +306,7 @@ static void add_trends(struct list *list)
 	for (size_t k = 0; k <= list->count; k++) {
 		size_t start = segment_start(list, k);
 		size_t end = k < list->count ? list->steps[k].tau : list->chunk->n;
-		struct step trend;
+		struct chunk_step trend;
 		if ((k > 0 && is_ramp(list, k - 1)) || is_ramp(list, k) ||
 			!chunk_trend(list->chunk, list->room, start, end, &trend) ||
 			trend.tau < list->chunk->decided)
@@ -323,7 +323,7 @@ static void add_trends(struct list *list)
 static void join_same_ramps(struct list *list)
 {
 	for (size_t k = 0; k + 1 < list->count;) {
-		struct step *one = list->steps + k, *next = one + 1;
+		struct chunk_step *one = list->steps + k, *next = one + 1;
 		bool same =
 			one->ramp && next->ramp &&
 			(one->slope.to > one->slope.from) == (next->slope.to > next->slope.from);
@@ -381,13 +381,14 @@ static void drop_drifts(struct list *list)
 	}
 }
 
-size_t chunk_passes(const struct chunk *chunk, size_t count, const struct chunk_room *room)
+size_t chunk_passes(const struct chunk *chunk, size_t count, const struct chunk_workspace *room)
 {
 	struct list list = {.chunk = chunk, .room = room, .steps = room->steps};
 	room->excursions->count = 0;
 	for (size_t k = 0; k < count; k++)
 		if (chunk->candidates[k] >= chunk->decided)
-			room->steps[list.count++] = (struct step){.tau = chunk->candidates[k]};
+			room->steps[list.count++] =
+				(struct chunk_step){.tau = chunk->candidates[k]};
 	for (size_t k = 0; k < list.count; k++)
 		test_at(&list, k);
 	merge(&list);

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "detectors/edivisive/search.h"
-#include "detectors/existing.h"
+#include "detectors/finite.h"
 #include "detectors/random.h"
 #include "detectors/scratch.h"
 #include "detectors/segments.h"
@@ -182,7 +182,7 @@ static size_t permutation_detect(const struct samples *samples, const void *opti
 	if (n < 2)
 		return 0;
 	double *scaled = scratch_take(scratch, n, sizeof(double));
-	existing_scale(segments.values, n, scaled);
+	finite_scale(segments.values, n, scaled);
 	size_t needed = (size_t)ceil(1 / given->p_value) - 1;
 	size_t asked = (size_t)given->permutations;
 	struct trial trial = {

@@ -43,7 +43,8 @@ struct ramp {
 	double explained, rise;
 };
 
-static struct sums sums_of(const double *y, size_t n, double mean, const struct chunk_room *room)
+static struct sums sums_of(
+	const double *y, size_t n, double mean, const struct chunk_workspace *room)
 {
 	double plain = 0, weighted = 0;
 	for (size_t i = 0; i < n; i++) {
@@ -104,7 +105,7 @@ static struct ramp best_ramp(const struct sums *sums)
 
 /* What constant levels between the steps explain. */
 static double steps_explain(
-	const struct sums *sums, const struct step *steps, size_t count, size_t start)
+	const struct sums *sums, const struct chunk_step *steps, size_t count, size_t start)
 {
 	double explained = 0;
 	size_t from = 0;
@@ -250,8 +251,8 @@ static bool may_be_trend(const struct sums *sums, double squares, double least)
 	return 2 * best.explained * (double)n >= least * (squares - best.explained);
 }
 
-bool chunk_trend(const struct chunk *chunk, const struct chunk_room *room, size_t start, size_t end,
-	struct step *out)
+bool chunk_trend(const struct chunk *chunk, const struct chunk_workspace *room, size_t start,
+	size_t end, struct chunk_step *out)
 {
 	size_t n = end - start;
 	if (n < SHORTEST_TREND)
@@ -277,7 +278,7 @@ bool chunk_trend(const struct chunk *chunk, const struct chunk_room *room, size_
 		return false;
 	size_t at = visible_from(&ramp, deviation * deviation);
 	at = at < LEAST_SIDE ? LEAST_SIDE : at > n - LEAST_SIDE ? n - LEAST_SIDE : at;
-	*out = (struct step){.tau = start + at,
+	*out = (struct chunk_step){.tau = start + at,
 		.p = p,
 		.delta = ramp.rise,
 		.ramp = true,
@@ -286,7 +287,7 @@ bool chunk_trend(const struct chunk *chunk, const struct chunk_room *room, size_
 }
 
 struct slope chunk_slope(
-	const struct chunk *chunk, const struct chunk_room *room, size_t start, size_t end)
+	const struct chunk *chunk, const struct chunk_workspace *room, size_t start, size_t end)
 {
 	double mean = moments_of(chunk->y + start, end - start).mean;
 	struct sums sums = sums_of(chunk->y + start, end - start, mean, room);
@@ -294,8 +295,8 @@ struct slope chunk_slope(
 	return slope_of(chunk, start, sums.n, &ramp);
 }
 
-bool chunk_drifts(const struct chunk *chunk, const struct chunk_room *room, size_t start,
-	const struct step *step, size_t end)
+bool chunk_drifts(const struct chunk *chunk, const struct chunk_workspace *room, size_t start,
+	const struct chunk_step *step, size_t end)
 {
 	size_t n = end - start;
 	if (n < DRIFT_FROM)
@@ -311,8 +312,8 @@ bool chunk_drifts(const struct chunk *chunk, const struct chunk_room *room, size
 	       ramp.rise * ramp.rise < FLAT * FLAT * variance;
 }
 
-size_t chunk_ramp(const struct chunk *chunk, const struct chunk_room *room, size_t start,
-	const struct step *steps, size_t count, size_t end, struct slope *slope)
+size_t chunk_ramp(const struct chunk *chunk, const struct chunk_workspace *room, size_t start,
+	const struct chunk_step *steps, size_t count, size_t end, struct slope *slope)
 {
 	size_t cap = 2 * (size_t)chunk->options.window, last = steps[count - 1].tau;
 	start = steps[0].tau - start > cap ? steps[0].tau - cap : start;

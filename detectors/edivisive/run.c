@@ -117,7 +117,7 @@ static void make_room(struct run *run, size_t more)
  * last one's right side reaches to `end`. Returns the open segment as far as it is folded.
  */
 static struct fold write_changes(struct run *run, const struct stretch *stretch,
-	const struct step *steps, size_t count, size_t end)
+	const struct chunk_step *steps, size_t count, size_t end)
 {
 	make_room(run, count);
 	struct fold fold = run->fold;
@@ -138,7 +138,7 @@ static struct fold write_changes(struct run *run, const struct stretch *stretch,
 
 /* The levels and ends of a trend, as its ramp has them. */
 static void describe_trend(const struct run *run, const struct stretch *stretch,
-	const struct step *step, struct change *change)
+	const struct chunk_step *step, struct change *change)
 {
 	const struct chunk *chunk = &run->chunk;
 	const size_t *places = stretch->places + (run->chunk_start - stretch->first);
@@ -163,7 +163,7 @@ static void describe_trend(const struct run *run, const struct stretch *stretch,
 
 /* Levels, size and place of the `count` changes that were written last, of `total` steps. */
 static void describe_changes(struct run *run, const struct stretch *stretch,
-	const struct step *steps, size_t count, size_t total)
+	const struct chunk_step *steps, size_t count, size_t total)
 {
 	const double *values = stretch->values + (run->chunk_start - stretch->first);
 	const size_t *places = stretch->places + (run->chunk_start - stretch->first);
@@ -184,7 +184,7 @@ static void describe_changes(struct run *run, const struct stretch *stretch,
 }
 
 /* What goes on behind the settled points, if it does. */
-static void note_ramp(struct run *run, const struct step *last)
+static void note_ramp(struct run *run, const struct chunk_step *last)
 {
 	run->ramp_end = last->ramp ? run->chunk_start + last->slope.end : 0;
 	run->ramp_rises = last->slope.to > last->slope.from;
@@ -192,7 +192,7 @@ static void note_ramp(struct run *run, const struct step *last)
 
 /* A chunk that begins on a ramp finds the rest of it once more: that is no change of its own. */
 static size_t drop_rest_of_ramp(
-	const struct run *run, struct step *steps, size_t count, struct tried_list *tried)
+	const struct run *run, struct chunk_step *steps, size_t count, struct tried_list *tried)
 {
 	size_t kept = 0;
 	for (size_t k = 0; k < count; k++) {
@@ -212,8 +212,8 @@ static size_t drop_rest_of_ramp(
 }
 
 /* Settles what the full chunk found before 5W and moves on. */
-static void settle_chunk(
-	struct run *run, const struct stretch *stretch, const struct step *steps, size_t count)
+static void settle_chunk(struct run *run, const struct stretch *stretch,
+	const struct chunk_step *steps, size_t count)
 {
 	size_t window = (size_t)run->chunk.options.window, settled = 0;
 	while (settled < count && steps[settled].tau < SETTLED_WINDOWS * window)
@@ -264,8 +264,8 @@ void run_extend(struct run *run, const struct stretch *stretch, struct scratch *
 	size_t rest = stretch->end - run->chunk_start;
 	choose_unit(run, stretch);
 	struct tried_list *tried = scratch_tried(scratch);
-	struct chunk_room room =
-		chunk_room_new(&run->chunk.options, rest < longest ? rest : longest, scratch);
+	struct chunk_workspace room =
+		chunk_workspace_new(&run->chunk.options, rest < longest ? rest : longest, scratch);
 	for (;;) {
 		size_t n = stretch->end - run->chunk_start;
 		bool is_last = n <= longest;

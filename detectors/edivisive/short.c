@@ -57,7 +57,7 @@ static double p_of(const double *y, size_t start, size_t tau, size_t end)
 	return student_two_sided((after.mean - before.mean) / sqrt(variance), df);
 }
 
-size_t chunk_short(const struct chunk *chunk, struct step *steps)
+size_t chunk_short(const struct chunk *chunk, struct chunk_step *steps)
 {
 	size_t places[SHORT], n = chunk->n, found = 0;
 	double values[SHORT];
@@ -74,7 +74,7 @@ size_t chunk_short(const struct chunk *chunk, struct step *steps)
 			moments_of(chunk->y + start, places[i] - start).mean + chunk->shift,
 			moments_of(chunk->y + places[i], end - places[i]).mean + chunk->shift);
 		if (p < chunk->options.p_value && magnitude > chunk->options.magnitude)
-			steps[found++] = (struct step){.tau = places[i], .p = p};
+			steps[found++] = (struct chunk_step){.tau = places[i], .p = p};
 	}
 	return found;
 }

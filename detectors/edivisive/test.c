@@ -305,14 +305,14 @@ static double least_p(
 	return fmin(1, exp(odds));
 }
 
-struct step chunk_test(const struct chunk *chunk, const struct prefix *prefix, size_t start,
+struct chunk_step chunk_test(const struct chunk *chunk, const struct prefix *prefix, size_t start,
 	size_t tau, size_t end)
 {
 	size_t cap = 2 * (size_t)chunk->options.window;
 	start = tau - start > cap ? tau - cap : start;
 	end = end - tau > cap ? tau + cap : end;
 	struct sides sides = sides_of(chunk, prefix, start, tau, end);
-	struct step step = {
+	struct chunk_step step = {
 		.tau = tau,
 		.p = 1,
 		.delta = sides.delta,

@@ -17,7 +17,7 @@
 static const double TIE = 1e-12;
 
 static struct interval interval_of(
-	const double *y, size_t start, size_t end, const struct chunk_room *room)
+	const double *y, size_t start, size_t end, const struct chunk_workspace *room)
 {
 	struct interval interval = {.start = start, .end = end, .split.q = -HUGE_VAL};
 	size_t n = end - start;
@@ -61,8 +61,8 @@ static size_t best_interval(const struct interval *intervals, size_t count)
 }
 
 /* The best place of what is left of a window, which is no candidate. */
-static void note_weak(
-	const struct chunk *chunk, const struct interval *interval, const struct chunk_room *room)
+static void note_weak(const struct chunk *chunk, const struct interval *interval,
+	const struct chunk_workspace *room)
 {
 	struct tried_list *tried = scratch_tried(room->scratch);
 	size_t tau = interval->start + interval->split.tau;
@@ -80,8 +80,8 @@ static void note_weak(
 }
 
 /* Appends the candidates of [start, end) to those there are; returns their number. */
-static size_t search_window(
-	struct chunk *chunk, size_t start, size_t end, size_t found, const struct chunk_room *room)
+static size_t search_window(struct chunk *chunk, size_t start, size_t end, size_t found,
+	const struct chunk_workspace *room)
 {
 	struct interval *intervals = room->intervals;
 	intervals[0] = interval_of(chunk->y, start, end, room);
@@ -105,12 +105,12 @@ static size_t search_window(
 	return found;
 }
 
-size_t chunk_windows(struct chunk *chunk, size_t same, const struct chunk_room *room)
+size_t chunk_windows(struct chunk *chunk, size_t same, const struct chunk_workspace *room)
 {
 	size_t n = chunk->n, window = (size_t)chunk->options.window, step = window / 2;
 	size_t start = 0, found = 0, k = 0, kept = chunk->window_count;
 	for (; start < n && !scratch_is_spent(room->scratch); k++) {
-		struct window *done = chunk->windows + k;
+		struct chunk_window *done = chunk->windows + k;
 		size_t end = n - start < window ? n : start + window, before = found;
 		if (k < kept && done->end == end && end <= same)
 			found = done->found;
@@ -118,7 +118,7 @@ size_t chunk_windows(struct chunk *chunk, size_t same, const struct chunk_room *
 			kept = 0;
 			found = search_window(chunk, start, end, found, room);
 		}
-		*done = (struct window){.start = start, .end = end, .found = found};
+		*done = (struct chunk_window){.start = start, .end = end, .found = found};
 		size_t last = found > before ? chunk->candidates[found - 1] : 0;
 		start = last > start + step ? last : start + step;
 	}

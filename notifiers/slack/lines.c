@@ -306,7 +306,7 @@ void slack_recovery_line(struct buf *out, const struct announcement *item)
 }
 
 /* The text, as a link if there is a page for it. The page's address has no characters that would
- * end it (link_check). */
+ * end it (url_template_check). */
 static void linked(struct buf *out, const char *url, const char *text)
 {
 	if (url) {

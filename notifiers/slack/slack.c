@@ -58,7 +58,7 @@ static bool destinations(
 	return true;
 }
 
-static bool addresses(const void *options, struct error *error)
+static bool accepts_destination(const void *options, struct error *error)
 {
 	return slack_by_bot(options) ||
 	       error_set(error, ERROR_USAGE,
@@ -73,35 +73,36 @@ static bool render(const struct message *message, const void *options, const cha
 	return true;
 }
 
-static enum step fail(struct delivery *delivery, bool retry, enum error_kind kind, const char *what,
+static enum step fail(struct attempt *attempt, bool retry, enum error_kind kind, const char *what,
 	struct error *error)
 {
-	delivery->retry = retry;
-	error_set(error, kind, "slack%s%s: %s", *delivery->destination ? " " : "",
-		delivery->destination, what);
+	attempt->retry = retry;
+	error_set(error, kind, "slack%s%s: %s", *attempt->destination ? " " : "",
+		attempt->destination, what);
 	return STEP_FAILED;
 }
 
-static enum step fail_for_now(struct delivery *delivery, const char *what, struct error *error)
+static enum step fail_for_now(struct attempt *attempt, const char *what, struct error *error)
 {
-	return fail(delivery, true, ERROR_DATA, what, error);
+	return fail(attempt, true, ERROR_DATA, what, error);
 }
 
 /* As fail_for_now, but the message may be there. */
-static enum step fail_in_doubt(struct delivery *delivery, const char *what, struct error *error)
+static enum step fail_in_doubt(struct attempt *attempt, const char *what, struct error *error)
 {
-	delivery->doubt = slack_by_bot(delivery->options) ? DOUBT_LOOK : DOUBT_BLIND;
-	return fail_for_now(delivery, what, error);
+	attempt->maybe_delivered =
+		slack_by_bot(attempt->options) ? MAYBE_DELIVERED_CHECK : MAYBE_DELIVERED_BLIND;
+	return fail_for_now(attempt, what, error);
 }
 
-static enum step fail_until_mended(struct delivery *delivery, const char *what, struct error *error)
+static enum step fail_until_mended(struct attempt *attempt, const char *what, struct error *error)
 {
-	return fail(delivery, false, ERROR_USAGE, what, error);
+	return fail(attempt, false, ERROR_USAGE, what, error);
 }
 
-static enum step fail_for_good(struct delivery *delivery, const char *what, struct error *error)
+static enum step fail_for_good(struct attempt *attempt, const char *what, struct error *error)
 {
-	return fail(delivery, false, ERROR_DATA, what, error);
+	return fail(attempt, false, ERROR_DATA, what, error);
 }
 
 /* The secret itself, or the one that the file holds. */
@@ -114,17 +115,17 @@ static bool secret(struct arena *arena, const char *value, const char *option, c
 	return true;
 }
 
-static bool bot_token(struct delivery *delivery, const char **token, struct error *error)
+static bool bot_token(struct attempt *attempt, const char **token, struct error *error)
 {
-	const struct slack_options *options = delivery->options;
+	const struct slack_options *options = attempt->options;
 	struct error problem;
 
 	if (!slack_by_bot(options))
 		error_set(&problem, ERROR_USAGE, "bot_token is missing");
-	else if (secret(delivery->arena, options->bot_token, "bot_token_file",
+	else if (secret(attempt->arena, options->bot_token, "bot_token_file",
 			 options->bot_token_file, token, &problem))
 		return true;
-	(void)fail_until_mended(delivery, problem.text, error);
+	(void)fail_until_mended(attempt, problem.text, error);
 	return false;
 }
 
@@ -144,13 +145,13 @@ static const char *in_thread(struct arena *arena, const char *body, const char *
 	return whole;
 }
 
-static enum step post(struct delivery *delivery, struct transfer *next, struct error *error)
+static enum step post(struct attempt *attempt, struct transfer *next, struct error *error)
 {
 	static const struct pair json[] = {
 		{.key = "Content-Type", .value = "application/json; charset=utf-8"}};
-	const struct slack_options *options = delivery->options;
-	const struct state *state = delivery->state;
-	const char *body = in_thread(delivery->arena, state->body, state->thread);
+	const struct slack_options *options = attempt->options;
+	const struct state *state = attempt->state;
+	const char *body = in_thread(attempt->arena, state->body, state->thread);
 	struct error problem;
 
 	*next = (struct transfer){.kind = TRANSFER_HTTP,
@@ -160,31 +161,30 @@ static enum step post(struct delivery *delivery, struct transfer *next, struct e
 		.body = body,
 		.body_length = strlen(body)};
 	if (slack_by_webhook(options)) {
-		if (!secret(delivery->arena, options->webhook_url, "webhook_url_file",
+		if (!secret(attempt->arena, options->webhook_url, "webhook_url_file",
 			    options->webhook_url_file, &next->url, &problem))
-			return fail_until_mended(delivery, problem.text, error);
+			return fail_until_mended(attempt, problem.text, error);
 		if (transfer_url_problem(next->url))
 			return fail_until_mended(
-				delivery, "webhook_url is not an https address", error);
+				attempt, "webhook_url is not an https address", error);
 	} else {
-		next->url =
-			transfer_join_url(delivery->arena, options->api_url, "chat.postMessage");
-		if (!bot_token(delivery, &next->bearer, error))
+		next->url = transfer_join_url(attempt->arena, options->api_url, "chat.postMessage");
+		if (!bot_token(attempt, &next->bearer, error))
 			return STEP_FAILED;
 	}
-	delivery->doubt = DOUBT_NONE;
+	attempt->maybe_delivered = MAYBE_DELIVERED_NO;
 	return STEP_TRANSFER;
 }
 
-static enum step look(struct delivery *delivery, struct transfer *next, struct error *error)
+static enum step look(struct attempt *attempt, struct transfer *next, struct error *error)
 {
-	const struct slack_options *options = delivery->options;
-	struct state *state = delivery->state;
+	const struct slack_options *options = attempt->options;
+	struct state *state = attempt->state;
 
 	*next = (struct transfer){
 		.kind = TRANSFER_HTTP, .endpoint = &options->endpoint, .method = "GET"};
-	next->url = transfer_join_url(delivery->arena, options->api_url, state->search.question);
-	return bot_token(delivery, &next->bearer, error) ? STEP_TRANSFER : STEP_FAILED;
+	next->url = transfer_join_url(attempt->arena, options->api_url, state->search.question);
+	return bot_token(attempt, &next->bearer, error) ? STEP_TRANSFER : STEP_FAILED;
 }
 
 /* "1503435956.000247 2": the ts, and how many are there (1 where it does not say). */
@@ -199,70 +199,70 @@ static const char *receipt_read(struct arena *arena, const char *receipt, size_t
 	return arena_strndup(arena, receipt, length);
 }
 
-static enum step begin(struct delivery *delivery, struct transfer *next, struct error *error)
+static enum step begin(struct attempt *attempt, struct transfer *next, struct error *error)
 {
-	struct arena *arena = delivery->arena;
+	struct arena *arena = attempt->arena;
 	struct state *state = arena_alloc(arena, sizeof *state);
-	bool bot = slack_by_bot(delivery->options);
+	bool bot = slack_by_bot(attempt->options);
 	size_t posted, others;
-	const char *own = receipt_read(arena, delivery->receipt, &posted);
-	const char *thread = receipt_read(arena, delivery->thread, &others);
+	const char *own = receipt_read(arena, attempt->receipt, &posted);
+	const char *thread = receipt_read(arena, attempt->thread, &others);
 
-	delivery->state = state;
+	attempt->state = state;
 	state->part = posted + 1;
-	state->body = slack_body(arena, delivery->payload, posted);
+	state->body = slack_body(arena, attempt->payload, posted);
 	if (!state->body)
 		return STEP_DONE;
 	if (bot)
 		state->thread = own ? own : thread;
-	if (delivery->doubt == DOUBT_NONE || !bot)
-		return post(delivery, next, error);
+	if (attempt->maybe_delivered == MAYBE_DELIVERED_NO || !bot)
+		return post(attempt, next, error);
 	state->looking = true;
 	state->search = (struct slack_search){.arena = arena,
-		.channel = delivery->destination,
-		.key = delivery->key,
+		.channel = attempt->destination,
+		.key = attempt->key,
 		.part = state->part,
 		.thread = state->thread,
-		.since = delivery->made};
+		.since = attempt->made};
 	slack_search_begin(&state->search);
-	return look(delivery, next, error);
+	return look(attempt, next, error);
 }
 
 /* The body of this round is there, with that ts; NULL if Slack does not say. */
-static enum step posted(struct delivery *delivery, const char *stamp)
+static enum step posted(struct attempt *attempt, const char *stamp)
 {
-	struct state *state = delivery->state;
+	struct state *state = attempt->state;
 	const char *thread = state->thread ? state->thread : stamp;
 
 	if (thread)
-		delivery->receipt = arena_printf(delivery->arena, "%s %zu", thread, state->part);
-	delivery->more = thread && state->part < slack_body_count(delivery->payload);
+		attempt->receipt = arena_printf(attempt->arena, "%s %zu", thread, state->part);
+	attempt->more = thread && state->part < slack_body_count(attempt->payload);
 	return STEP_DONE;
 }
 
-static enum step looked(struct delivery *delivery, const struct reply *reply, struct transfer *next,
+static enum step looked(struct attempt *attempt, const struct reply *reply, struct transfer *next,
 	struct error *error)
 {
-	struct state *state = delivery->state;
+	struct state *state = attempt->state;
 	struct slack_search *search = &state->search;
 
 	switch (slack_search_take(search, reply)) {
-	case SEARCH_ON: return look(delivery, next, error);
+	case SEARCH_ON: return look(attempt, next, error);
 	case SEARCH_FOUND:
 		if (search->thread_read)
 			state->thread = NULL; /* it is there on its own */
-		return posted(delivery, search->stamp);
-	case SEARCH_LATER: return fail_in_doubt(delivery, search->reason, error);
+		return posted(attempt, search->stamp);
+	case SEARCH_LATER: return fail_in_doubt(attempt, search->reason, error);
 	case SEARCH_DENIED:
-		delivery->notice = arena_printf(delivery->arena,
+		attempt->notice = arena_printf(attempt->arena,
 			"slack %s: it cannot be looked up whether a message has arrived (%s), so it"
 			" is posted again and may be there twice",
-			delivery->destination, search->reason);
+			attempt->destination, search->reason);
 		break;
 	case SEARCH_ABSENT: break;
 	}
 	state->looking = false;
-	return post(delivery, next, error);
+	return post(attempt, next, error);
 }
 
 /* The message without its blocks, in the arena; NULL if it is no message of ours. */
@@ -281,9 +281,9 @@ static const char *without_blocks(struct arena *arena, const char *payload)
 }
 
 /* Posts the message once more as it may be taken: false if that was tried already. */
-static bool simpler(struct delivery *delivery, enum slack_reason reason)
+static bool simpler(struct attempt *attempt, enum slack_reason reason)
 {
-	struct state *state = delivery->state;
+	struct state *state = attempt->state;
 	const char *plain;
 
 	if (reason == SLACK_THREAD && state->thread) {
@@ -291,7 +291,7 @@ static bool simpler(struct delivery *delivery, enum slack_reason reason)
 		return true;
 	}
 	if (reason != SLACK_LAYOUT || state->plain ||
-		!(plain = without_blocks(delivery->arena, state->body)))
+		!(plain = without_blocks(attempt->arena, state->body)))
 		return false;
 	state->plain = true;
 	state->body = plain;
@@ -299,39 +299,39 @@ static bool simpler(struct delivery *delivery, enum slack_reason reason)
 }
 
 static enum step refused(
-	struct delivery *delivery, const char *word, struct transfer *next, struct error *error)
+	struct attempt *attempt, const char *word, struct transfer *next, struct error *error)
 {
 	enum slack_reason reason = slack_reason(word);
 
 	switch (reason) {
 	case SLACK_UNSURE: break;
-	case SLACK_PASSES: return fail_for_now(delivery, word, error);
-	case SLACK_MEND: return fail_until_mended(delivery, word, error);
-	case SLACK_NEVER: return fail_for_good(delivery, word, error);
+	case SLACK_PASSES: return fail_for_now(attempt, word, error);
+	case SLACK_MEND: return fail_until_mended(attempt, word, error);
+	case SLACK_NEVER: return fail_for_good(attempt, word, error);
 	case SLACK_LAYOUT:
 	case SLACK_THREAD:
-		return simpler(delivery, reason) ? post(delivery, next, error)
-						 : fail_for_good(delivery, word, error);
+		return simpler(attempt, reason) ? post(attempt, next, error)
+						: fail_for_good(attempt, word, error);
 	}
-	return fail_in_doubt(delivery, word, error);
+	return fail_in_doubt(attempt, word, error);
 }
 
 /*
  * Slack's one-word reason in a body. Anything else is not shown: an error page may repeat the
  * address it was asked for, and a webhook's address is a secret.
  */
-static const char *reason_word(struct delivery *delivery, const struct reply *reply)
+static const char *reason_word(struct attempt *attempt, const struct reply *reply)
 {
 	size_t length = strspn(reply->body, "abcdefghijklmnopqrstuvwxyz0123456789_");
 	const char *rest = reply->body + length;
 
 	if (length == 0 || length > REASON_MOST || rest[strspn(rest, "\r\n")])
 		return not_slack;
-	return arena_strndup(delivery->arena, reply->body, length);
+	return arena_strndup(attempt->arena, reply->body, length);
 }
 
 /* {"ok": true, "channel": "C1", "ts": "1503435956.000247"} or {"ok": false, "error": "..."} */
-static enum step api_answer(struct delivery *delivery, const struct reply *reply,
+static enum step api_answer(struct attempt *attempt, const struct reply *reply,
 	struct transfer *next, struct error *error)
 {
 	json_t *answer = json_loadb(reply->body, reply->length, 0, NULL);
@@ -340,58 +340,57 @@ static enum step api_answer(struct delivery *delivery, const struct reply *reply
 	const char *reason = json_string_value(json_object_get(answer, "error"));
 	enum step step;
 
-	if (json_is_true(ok) && (stamp || slack_body_count(delivery->payload) == 1)) {
-		step = posted(delivery, stamp ? arena_strdup(delivery->arena, stamp) : NULL);
+	if (json_is_true(ok) && (stamp || slack_body_count(attempt->payload) == 1)) {
+		step = posted(attempt, stamp ? arena_strdup(attempt->arena, stamp) : NULL);
 	} else if (json_is_false(ok) && reason) {
-		step = refused(delivery,
-			secret_cut(delivery->arena, reason, REASON_MOST, &reply->secrets), next,
+		step = refused(attempt,
+			secret_cut(attempt->arena, reason, REASON_MOST, &reply->secrets), next,
 			error);
 	} else {
-		step = fail_in_doubt(delivery, not_slack, error);
+		step = fail_in_doubt(attempt, not_slack, error);
 	}
 	json_decref(answer);
 	return step;
 }
 
-static enum step http_error(struct delivery *delivery, const struct reply *reply,
+static enum step http_error(struct attempt *attempt, const struct reply *reply,
 	struct transfer *next, struct error *error)
 {
-	const char *words = reason_word(delivery, reply);
-	const char *what =
-		arena_printf(delivery->arena, "HTTP status %d: %s", reply->status, words);
+	const char *words = reason_word(attempt, reply);
+	const char *what = arena_printf(attempt->arena, "HTTP status %d: %s", reply->status, words);
 
 	if (reply->status == 429)
-		return fail_for_now(delivery, "too many messages (HTTP status 429)", error);
+		return fail_for_now(attempt, "too many messages (HTTP status 429)", error);
 	if (reply->status >= 500 || reply->status == 408 || reply->status < 300)
-		return fail_in_doubt(delivery, what, error);
+		return fail_in_doubt(attempt, what, error);
 	if (reply->status == 400)
-		return refused(delivery, words, next, error);
-	return fail_until_mended(delivery, what, error);
+		return refused(attempt, words, next, error);
+	return fail_until_mended(attempt, what, error);
 }
 
-static enum step step(struct delivery *delivery, const struct reply *last, struct transfer *next,
+static enum step step(struct attempt *attempt, const struct reply *last, struct transfer *next,
 	struct error *error)
 {
-	delivery->retry = false;
-	delivery->more = false;
-	delivery->retry_after = -1;
+	attempt->retry = false;
+	attempt->more = false;
+	attempt->retry_after = -1;
 	if (!last)
-		return begin(delivery, next, error);
-	delivery->retry_after = last->retry_after;
-	if (((struct state *)delivery->state)->looking)
-		return looked(delivery, last, next, error);
+		return begin(attempt, next, error);
+	attempt->retry_after = last->retry_after;
+	if (((struct state *)attempt->state)->looking)
+		return looked(attempt, last, next, error);
 	if (last->kind == REPLY_UNREACHABLE)
 		return fail_for_now(
-			delivery, last->problem ? last->problem : "not reachable", error);
+			attempt, last->problem ? last->problem : "not reachable", error);
 	if (last->kind != REPLY_ANSWER)
-		return fail_in_doubt(delivery, last->problem ? last->problem : "no answer", error);
+		return fail_in_doubt(attempt, last->problem ? last->problem : "no answer", error);
 	if (last->status != 200)
-		return http_error(delivery, last, next, error);
-	if (slack_by_bot(delivery->options))
-		return api_answer(delivery, last, next, error);
-	if (strcmp(reason_word(delivery, last), "ok") == 0)
-		return posted(delivery, NULL);
-	return fail_in_doubt(delivery, reason_word(delivery, last), error);
+		return http_error(attempt, last, next, error);
+	if (slack_by_bot(attempt->options))
+		return api_answer(attempt, last, next, error);
+	if (strcmp(reason_word(attempt, last), "ok") == 0)
+		return posted(attempt, NULL);
+	return fail_in_doubt(attempt, reason_word(attempt, last), error);
 }
 
 const struct notifier slack_notifier = {
@@ -403,7 +402,7 @@ const struct notifier slack_notifier = {
 	.check = slack_check,
 	.spacing = SPACING_MS,
 	.destinations = destinations,
-	.addresses = addresses,
+	.accepts_destination = accepts_destination,
 	.render = render,
 	.step = step,
 };

@@ -14,7 +14,7 @@
 #include "agent/core/number.h"
 #include "agent/core/when.h"
 #include "sources/files/csv_plan.h"
-#include "sources/files/found.h"
+#include "sources/files/metric_columns.h"
 #include "sources/files/rows.h"
 
 enum { LIST_ROWS = 1000 }; /* that are looked at to list metrics without configuration */
@@ -293,7 +293,7 @@ static bool csv_list(struct query *query, struct strings *names, struct error *e
 	query->listing = true;
 	if (!query->metric_count && !read_file(query, LIST_ROWS, error))
 		return false;
-	*names = found_names(query);
+	*names = metric_columns_names(query);
 	return true;
 }
 

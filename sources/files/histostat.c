@@ -17,7 +17,7 @@
 #include "agent/core/when.h"
 #include "sources/files/delimited.h"
 #include "sources/files/files.h"
-#include "sources/files/found.h"
+#include "sources/files/metric_columns.h"
 
 enum { VALUES = 12, FIRST_VALUE = 3, COLUMNS = FIRST_VALUE + VALUES, TAG_MAX = 200 };
 
@@ -120,8 +120,8 @@ static bool add_tag(struct reader *reader, const struct row *row, const char *te
 			int size = snprintf(
 				name, sizeof name, "%.*s.%s", (int)length, text, value_names[i]);
 
-			if (!found_column(&reader->found, name, (size_t)size, i == 0 ? 1 : -1,
-				    &tag->columns[i], reader->error))
+			if (!metric_columns_column(&reader->found, name, (size_t)size,
+				    i == 0 ? 1 : -1, &tag->columns[i], reader->error))
 				return error_prefix(
 					reader->error, "%s:%zu: ", reader->input->name, row->line);
 		}
@@ -220,7 +220,7 @@ static bool parse(struct query *query, struct input *input, bool one_round, stru
 		.one_round = one_round,
 		.tags = {.dict = {.arena = query->arena}}};
 	struct delimited *delimited = delimited_new(input, ',', '"');
-	bool good = found_start(&reader.found, query, &reader.rows, error) &&
+	bool good = metric_columns_start(&reader.found, query, &reader.rows, error) &&
 		    read_rows(&reader, delimited);
 
 	delimited_free(delimited);
@@ -231,7 +231,7 @@ static bool parse(struct query *query, struct input *input, bool one_round, stru
 				input->name);
 		if (!reader.round)
 			query_notice(query, "%s: no rows", input->name);
-		found_finish(&reader.found, input->name, NULL);
+		metric_columns_finish(&reader.found, input->name, NULL);
 	}
 	rows_free(&reader.rows);
 	return good;
@@ -263,7 +263,7 @@ static bool histostat_list(struct query *query, struct strings *names, struct er
 {
 	if (!query->metric_count && !read_file(query, true, error))
 		return false;
-	*names = found_names(query);
+	*names = metric_columns_names(query);
 	return true;
 }
 

@@ -21,7 +21,7 @@
 #include "agent/core/scan.h"
 #include "agent/core/when.h"
 #include "sources/files/files.h"
-#include "sources/files/found.h"
+#include "sources/files/metric_columns.h"
 
 enum {
 	BLOCK = 64 << 10,
@@ -263,7 +263,7 @@ static bool read_name(struct reader *reader, size_t *column)
 		return false;
 	if (scan->text.length == 0)
 		return scan_fail(scan, problem);
-	return found_column(&reader->found, scan->text.data, scan->text.length, 1, column,
+	return metric_columns_column(&reader->found, scan->text.data, scan->text.length, 1, column,
 		       reader->error) ||
 	       add_place(reader, scan->at);
 }
@@ -465,7 +465,7 @@ static bool start(struct reader *reader)
 		if (!rows_add_text(&reader->rows, &index, reader->error))
 			return false;
 	}
-	if (!found_start(&reader->found, reader->query, &reader->rows, reader->error) ||
+	if (!metric_columns_start(&reader->found, reader->query, &reader->rows, reader->error) ||
 		!fill(reader))
 		return false;
 	if (reader->window.length >= 3 && memcmp(scan->at, "\xEF\xBB\xBF", 3) == 0)
@@ -576,7 +576,7 @@ bool json_parse(struct query *query, struct input *input, struct error *error)
 		const char **names = arena_array(query->arena, attributes->count, sizeof *names);
 		for (size_t i = 0; i < attributes->count; i++)
 			names[i] = attributes->items[i];
-		found_finish(&reader.found, input->name, names);
+		metric_columns_finish(&reader.found, input->name, names);
 	}
 	buf_free(&reader.window);
 	buf_free(&reader.scan.text);
@@ -602,7 +602,7 @@ static bool json_list(struct query *query, struct strings *names, struct error *
 {
 	if (!query->metric_count && !json_read(query, error))
 		return false;
-	*names = found_names(query);
+	*names = metric_columns_names(query);
 	return true;
 }
 

@@ -13,7 +13,7 @@
 #include "agent/core/attribution.h"
 #include "agent/core/utf8.h"
 #include "sources/graphite/list.h"
-#include "sources/graphite/python.h"
+#include "sources/graphite/python_literal.h"
 
 enum { EVENTS_MAX = 1000000, TEXT_MAX = 1000 };
 
@@ -36,7 +36,7 @@ static void read_data(
 {
 	struct pairs pairs = {0};
 	struct arena *scratch = arena_new();
-	if (!python_read_dict(scratch, text, length, &pairs))
+	if (!python_literal_read_dict(scratch, text, length, &pairs))
 		pairs.count = 0;
 	for (size_t i = 0; i < pairs.count; i++) {
 		const char *key = pairs.items[i].key, *value = meaningful(pairs.items[i].value);

@@ -50,7 +50,7 @@ bool graphite_find_read(struct arena *arena, const char *text, size_t length,
 	return graphite_list_read(text, length, "find", "metric", read_node, &reading, error);
 }
 
-struct leaves {
+struct metric_walk {
 	struct arena *arena;
 	const char *prefix;
 	const char *folders[FOLDERS_MAX];
@@ -59,23 +59,24 @@ struct leaves {
 	size_t count;
 };
 
-struct leaves *leaves_new(struct arena *arena, const char *prefix)
+struct metric_walk *metric_walk_new(struct arena *arena, const char *prefix)
 {
-	struct leaves *leaves = arena_alloc(arena, sizeof *leaves);
+	struct metric_walk *leaves = arena_alloc(arena, sizeof *leaves);
 	leaves->arena = arena;
 	leaves->prefix = prefix;
 	leaves->folders[leaves->folder_count++] = prefix;
 	return leaves;
 }
 
-const char *leaves_ask(const struct leaves *leaves)
+const char *metric_walk_ask(const struct metric_walk *leaves)
 {
 	if (leaves->folder_at == leaves->folder_count)
 		return NULL;
 	return arena_printf(leaves->arena, "%s.*", leaves->folders[leaves->folder_at]);
 }
 
-bool leaves_take(struct leaves *leaves, const struct graphite_nodes *nodes, struct error *error)
+bool metric_walk_take(
+	struct metric_walk *leaves, const struct graphite_nodes *nodes, struct error *error)
 {
 	leaves->folder_at++;
 	for (size_t i = 0; i < nodes->count; i++) {
@@ -96,7 +97,7 @@ bool leaves_take(struct leaves *leaves, const struct graphite_nodes *nodes, stru
 	return true;
 }
 
-struct target *leaves_targets(const struct leaves *leaves, size_t *count)
+struct target *metric_walk_targets(const struct metric_walk *leaves, size_t *count)
 {
 	struct target *targets = arena_array(leaves->arena, leaves->count, sizeof *targets);
 	size_t length = strlen(leaves->prefix);
@@ -112,7 +113,7 @@ struct target *leaves_targets(const struct leaves *leaves, size_t *count)
 	return targets;
 }
 
-struct inquiry {
+struct diagnosis {
 	struct query *query;
 	const struct target *targets;
 	size_t count, at;
@@ -123,18 +124,18 @@ struct inquiry {
 	bool blind; /* nobody can be asked */
 };
 
-struct inquiry *inquiry_new(struct query *query, const struct target *targets, size_t count)
+struct diagnosis *diagnosis_new(struct query *query, const struct target *targets, size_t count)
 {
-	struct inquiry *inquiry = arena_alloc(query->arena, sizeof *inquiry);
-	inquiry->query = query;
-	inquiry->targets = targets;
-	inquiry->count = count;
-	return inquiry;
+	struct diagnosis *diagnosis = arena_alloc(query->arena, sizeof *diagnosis);
+	diagnosis->query = query;
+	diagnosis->targets = targets;
+	diagnosis->count = count;
+	return diagnosis;
 }
 
-static bool is_path(const struct inquiry *inquiry, const struct target *target)
+static bool is_path(const struct diagnosis *diagnosis, const struct target *target)
 {
-	const struct strings *paths = &inquiry->expression.paths;
+	const struct strings *paths = &diagnosis->expression.paths;
 	return paths->count == 1 && strcmp(paths->items[0], target->text) == 0;
 }
 
@@ -146,100 +147,102 @@ static bool is_ascii(const char *text)
 }
 
 /* All that the target names is there, as far as is known. */
-static void say_exists(const struct inquiry *inquiry, const struct target *target)
+static void say_exists(const struct diagnosis *diagnosis, const struct target *target)
 {
-	if (inquiry->blind)
-		query_notice(inquiry->query,
+	if (diagnosis->blind)
+		query_notice(diagnosis->query,
 			"target \"%.*s\" gives no series, and the server, without /metrics/find, "
 			"cannot be asked why",
 			SHOWN, target->text);
 	else if (!is_ascii(target->text))
-		query_notice(inquiry->query,
+		query_notice(diagnosis->query,
 			"target \"%.*s\" gives no series: a server without UTF8_METRICS in its "
 			"settings reads no letters beyond ASCII, but ? stands for each",
 			SHOWN, target->text);
-	else if (is_path(inquiry, target))
-		query_notice(inquiry->query,
+	else if (is_path(diagnosis, target))
+		query_notice(diagnosis->query,
 			"metric \"%.*s\" exists, but the server has no data of it in the range",
 			SHOWN, target->text);
-	else if (inquiry->expression.paths.count > 0)
-		query_notice(inquiry->query,
+	else if (diagnosis->expression.paths.count > 0)
+		query_notice(diagnosis->query,
 			"target \"%.*s\" gives no series, though its metrics exist: none has data "
 			"in the range, or a function leaves all of them out",
 			SHOWN, target->text);
 	else
-		query_notice(inquiry->query,
+		query_notice(diagnosis->query,
 			"target \"%.*s\" gives no series: none has these tags, or none has data in "
 			"the range",
 			SHOWN, target->text);
 }
 
-static void move_on(struct inquiry *inquiry)
+static void move_on(struct diagnosis *diagnosis)
 {
-	inquiry->at++;
-	inquiry->path = 0;
-	inquiry->begun = false;
+	diagnosis->at++;
+	diagnosis->path = 0;
+	diagnosis->begun = false;
 }
 
-static bool begin(struct inquiry *inquiry, const struct target *target, struct error *error)
+static bool begin(struct diagnosis *diagnosis, const struct target *target, struct error *error)
 {
-	inquiry->begun = true;
-	inquiry->expression = target_read(inquiry->query->arena, target->text);
-	if (inquiry->expression.problem)
+	diagnosis->begun = true;
+	diagnosis->expression = target_read(diagnosis->query->arena, target->text);
+	if (diagnosis->expression.problem)
 		return error_set(error, ERROR_DATA,
 			"target \"%.*s\" is broken, so the server gives nothing: %s (character "
 			"%zu)",
-			SHOWN, target->text, inquiry->expression.problem, inquiry->expression.at);
+			SHOWN, target->text, diagnosis->expression.problem,
+			diagnosis->expression.at);
 	return true;
 }
 
-bool inquiry_ask(struct inquiry *inquiry, const char **pattern, struct error *error)
+bool diagnosis_ask(struct diagnosis *diagnosis, const char **pattern, struct error *error)
 {
 	*pattern = NULL;
-	for (; inquiry->at < inquiry->count; move_on(inquiry)) {
-		const struct target *target = &inquiry->targets[inquiry->at];
+	for (; diagnosis->at < diagnosis->count; move_on(diagnosis)) {
+		const struct target *target = &diagnosis->targets[diagnosis->at];
 		if (target->answered)
 			continue;
-		if (!inquiry->begun && !begin(inquiry, target, error))
+		if (!diagnosis->begun && !begin(diagnosis, target, error))
 			return false;
-		if (inquiry->explained == EXPLAINED_MAX) {
-			inquiry->silent++;
+		if (diagnosis->explained == EXPLAINED_MAX) {
+			diagnosis->silent++;
 			continue;
 		}
-		if (!inquiry->blind && inquiry->path < inquiry->expression.paths.count) {
-			*pattern = inquiry->expression.paths.items[inquiry->path];
+		if (!diagnosis->blind && diagnosis->path < diagnosis->expression.paths.count) {
+			*pattern = diagnosis->expression.paths.items[diagnosis->path];
 			return true;
 		}
-		say_exists(inquiry, target);
-		inquiry->explained++;
+		say_exists(diagnosis, target);
+		diagnosis->explained++;
 	}
-	if (inquiry->silent > 0)
-		query_notice(inquiry->query, "%zu more targets gave no series", inquiry->silent);
-	inquiry->silent = 0;
+	if (diagnosis->silent > 0)
+		query_notice(
+			diagnosis->query, "%zu more targets gave no series", diagnosis->silent);
+	diagnosis->silent = 0;
 	return true;
 }
 
-void inquiry_take(struct inquiry *inquiry, const struct graphite_nodes *nodes)
+void diagnosis_take(struct diagnosis *diagnosis, const struct graphite_nodes *nodes)
 {
-	const struct target *target = &inquiry->targets[inquiry->at];
-	const char *path = inquiry->expression.paths.items[inquiry->path++];
+	const struct target *target = &diagnosis->targets[diagnosis->at];
+	const char *path = diagnosis->expression.paths.items[diagnosis->path++];
 	for (size_t i = 0; i < nodes->count; i++)
 		if (nodes->items[i].leaf)
 			return;
-	if (is_path(inquiry, target))
-		query_notice(inquiry->query,
+	if (is_path(diagnosis, target))
+		query_notice(diagnosis->query,
 			nodes->count > 0 ? "\"%.*s\" is a folder of metrics and no metric"
 					 : "the server has no metric \"%.*s\"",
 			SHOWN, path);
 	else
-		query_notice(inquiry->query,
+		query_notice(diagnosis->query,
 			"target \"%.*s\" gives no series: the server has no metric \"%.*s\"", SHOWN,
 			target->text, SHOWN, path);
-	inquiry->explained++;
-	move_on(inquiry);
+	diagnosis->explained++;
+	move_on(diagnosis);
 }
 
-void inquiry_blind(struct inquiry *inquiry)
+void diagnosis_blind(struct diagnosis *diagnosis)
 {
-	inquiry->blind = true;
+	diagnosis->blind = true;
 }

@@ -25,31 +25,31 @@ bool graphite_find_read(struct arena *arena, const char *text, size_t length,
 	struct graphite_nodes *out, struct error *error) MUST_USE;
 
 /* The walk through all that is below a prefix, folder by folder. */
-struct leaves;
+struct metric_walk;
 
-struct leaves *leaves_new(struct arena *arena, const char *prefix);
+struct metric_walk *metric_walk_new(struct arena *arena, const char *prefix);
 
 /* The pattern to ask for next, or NULL: all is known. */
-const char *leaves_ask(const struct leaves *leaves);
-bool leaves_take(
-	struct leaves *leaves, const struct graphite_nodes *nodes, struct error *error) MUST_USE;
+const char *metric_walk_ask(const struct metric_walk *leaves);
+bool metric_walk_take(struct metric_walk *leaves, const struct graphite_nodes *nodes,
+	struct error *error) MUST_USE;
 
 /* A target for each metric, called by what follows the prefix. */
-struct target *leaves_targets(const struct leaves *leaves, size_t *count);
+struct target *metric_walk_targets(const struct metric_walk *leaves, size_t *count);
 
 /* The inquiry into targets that gave no series. */
-struct inquiry;
+struct diagnosis;
 
-struct inquiry *inquiry_new(struct query *query, const struct target *targets, size_t count);
+struct diagnosis *diagnosis_new(struct query *query, const struct target *targets, size_t count);
 
 /*
  * The pattern to ask for next, or NULL: no more. What is known by then is said in the query's
  * notices. An expression that is broken is an error.
  */
-bool inquiry_ask(struct inquiry *inquiry, const char **pattern, struct error *error) MUST_USE;
-void inquiry_take(struct inquiry *inquiry, const struct graphite_nodes *nodes);
+bool diagnosis_ask(struct diagnosis *diagnosis, const char **pattern, struct error *error) MUST_USE;
+void diagnosis_take(struct diagnosis *diagnosis, const struct graphite_nodes *nodes);
 
 /* The server has no /metrics/find: nothing more is asked for. */
-void inquiry_blind(struct inquiry *inquiry);
+void diagnosis_blind(struct diagnosis *diagnosis);
 
 #endif

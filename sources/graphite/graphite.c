@@ -21,7 +21,7 @@
 #include "sources/graphite/find.h"
 #include "sources/graphite/plan.h"
 #include "sources/graphite/series.h"
-#include "sources/refuse.h"
+#include "sources/http_error.h"
 
 enum {
 	GET_URL_MAX = 2000, /* longer ones go by POST */
@@ -78,14 +78,14 @@ enum phase { LEAVES, RENDER, INQUIRE, EVENTS, END };
 struct asking {
 	enum phase phase;
 	int64_t begin, end; /* ms, [begin, end) */
-	struct leaves *leaves;
+	struct metric_walk *leaves;
 	struct target *targets;
 	size_t target_count;
 	size_t at, batch;      /* targets that are asked for: [at, at + batch) */
 	size_t at_once, limit; /* paths in one request; the limit is lowered by answers too large */
 	bool json;
-	struct gathering *gathering;
-	struct inquiry *inquiry;
+	struct graphite_set *set;
+	struct diagnosis *diagnosis;
 	struct graphite_events events;
 	const char *address; /* for messages, without the query */
 };
@@ -111,14 +111,14 @@ static bool start(struct query *query, struct error *error)
 	asking->at_once = TARGETS_AT_FIRST;
 	asking->limit = TARGETS_AT_ONCE;
 	set_range(query, asking);
-	asking->gathering = gathering_new(query, asking->begin, asking->end, query->listing);
+	asking->set = graphite_set_new(query, asking->begin, asking->end, query->listing);
 	if (!graphite_plan(query, &plan, error))
 		return false;
 	asking->targets = plan.targets;
 	asking->target_count = plan.count;
 	asking->phase = plan.targets ? RENDER : LEAVES;
 	if (!plan.targets)
-		asking->leaves = leaves_new(query->arena, plan.prefix);
+		asking->leaves = metric_walk_new(query->arena, plan.prefix);
 	if (asking->begin >= asking->end)
 		asking->phase = END;
 	return true;
@@ -173,7 +173,7 @@ static void ask_render(struct query *query, struct transfer *next)
 	buf_printf(&parameters, "from=%lld&until=%lld&format=%s", (long long)from,
 		(long long)(until > from ? until : from + 1),
 		asking->json ? "json&noNullPoints=true" : "raw");
-	gathering_expect(asking->gathering, targets, asking->batch);
+	graphite_set_expect(asking->set, targets, asking->batch);
 	ask(query, "render", &parameters, next);
 }
 
@@ -229,22 +229,23 @@ static enum step proceed(struct query *query, struct transfer *next, struct erro
 	struct asking *asking = query->state;
 	const char *pattern = NULL;
 	if (asking->phase == LEAVES) {
-		pattern = leaves_ask(asking->leaves);
+		pattern = metric_walk_ask(asking->leaves);
 		if (!pattern) {
-			asking->targets = leaves_targets(asking->leaves, &asking->target_count);
+			asking->targets =
+				metric_walk_targets(asking->leaves, &asking->target_count);
 			asking->phase = RENDER;
 		}
 	}
 	if (asking->phase == RENDER && asking->at == asking->target_count) {
-		asking->inquiry = inquiry_new(query, asking->targets, asking->target_count);
+		asking->diagnosis = diagnosis_new(query, asking->targets, asking->target_count);
 		asking->phase = INQUIRE;
 	}
 	if (asking->phase == INQUIRE) {
-		if (!inquiry_ask(asking->inquiry, &pattern, error))
+		if (!diagnosis_ask(asking->diagnosis, &pattern, error))
 			return STEP_FAILED;
 		if (!pattern)
 			asking->phase = query->tags.count > 0 && !query->listing &&
-							gathering_count(asking->gathering) > 0
+							graphite_set_count(asking->set) > 0
 						? EVENTS
 						: END;
 	}
@@ -257,7 +258,7 @@ static enum step proceed(struct query *query, struct transfer *next, struct erro
 	} else {
 		const struct graphite_options *options = query->options;
 		asking->events.per_run = options->events == EVENTS_PER_RUN;
-		gathering_finish(asking->gathering, query->tags.count > 0 ? &asking->events : NULL);
+		graphite_set_finish(asking->set, query->tags.count > 0 ? &asking->events : NULL);
 		if (asking->begin < asking->end && !query->listing)
 			say_what_lacks(query, asking);
 		return STEP_DONE;
@@ -306,15 +307,15 @@ static bool take_render(struct query *query, const struct reply *reply, struct e
 	const struct endpoint *endpoint = query->server;
 	const char *text = reply->body + strspn(reply->body, " \t\r\n");
 	bool json = asking->json || *text == '[';
-	size_t before = gathering_points(asking->gathering);
+	size_t before = graphite_set_points(asking->set);
 	if (!(json ? graphite_read_json : graphite_read_raw)(reply->body, reply->length,
-		    endpoint->max_points, gathering_take, asking->gathering, error))
+		    endpoint->max_points, graphite_set_take, asking->set, error))
 		return false;
-	if (gathering_overflow(asking->gathering))
+	if (graphite_set_overflow(asking->set))
 		return error_set(error, ERROR_DATA,
 			"more than 10,000 series or 20,000,000 points: ask for fewer of them, or "
 			"shorten range");
-	learn(asking, endpoint, reply->length, gathering_points(asking->gathering) - before);
+	learn(asking, endpoint, reply->length, graphite_set_points(asking->set) - before);
 	asking->at += asking->batch;
 	return true;
 }
@@ -326,8 +327,8 @@ static bool take_find(struct query *query, const struct reply *reply, struct err
 	if (!graphite_find_read(query->arena, reply->body, reply->length, &nodes, error))
 		return false;
 	if (asking->phase == LEAVES)
-		return leaves_take(asking->leaves, &nodes, error);
-	inquiry_take(asking->inquiry, &nodes);
+		return metric_walk_take(asking->leaves, &nodes, error);
+	diagnosis_take(asking->diagnosis, &nodes);
 	return true;
 }
 
@@ -347,7 +348,7 @@ static bool render_only(struct query *query, const struct reply *reply)
 	if (reply->status != 404 || (asking->phase != EVENTS && asking->phase != INQUIRE))
 		return false;
 	if (asking->phase == INQUIRE) {
-		inquiry_blind(asking->inquiry);
+		diagnosis_blind(asking->diagnosis);
 		return true;
 	}
 	query_notice(
@@ -368,9 +369,9 @@ static enum step take_answer(struct query *query, const struct reply *reply, str
 	}
 	if (render_only(query, reply))
 		return STEP_DONE;
-	if (reply->status != 200 || refuse_is_page(reply))
-		return refuse_answer(asking->address, reply,
-			refuse_line(query->arena, reply, reply->body), NULL, error);
+	if (reply->status != 200 || http_error_is_page(reply))
+		return http_error_answer(asking->address, reply,
+			http_error_line(query->arena, reply, reply->body), NULL, error);
 	if (asking->phase == RENDER)
 		taken = take_render(query, reply, error);
 	else if (asking->phase == EVENTS)

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "agent/core/utf8.h"
-#include "sources/graphite/names.h"
+#include "sources/graphite/string_index.h"
 
 enum {
 	SERIES_MAX = 10000,
@@ -34,7 +34,7 @@ struct found {
 	struct axis *axis;
 };
 
-struct gathering {
+struct graphite_set {
 	struct query *query;
 	int64_t from, to;
 	bool empty, overflow;
@@ -47,47 +47,47 @@ struct gathering {
 	const char *first_broken;
 };
 
-struct gathering *gathering_new(struct query *query, int64_t from, int64_t to, bool empty)
+struct graphite_set *graphite_set_new(struct query *query, int64_t from, int64_t to, bool empty)
 {
-	struct gathering *gathering = arena_alloc(query->arena, sizeof *gathering);
-	gathering->query = query;
-	gathering->from = from;
-	gathering->to = to;
-	gathering->empty = empty;
-	gathering->last = &gathering->found;
-	gathering->spare = SPARE;
-	return gathering;
+	struct graphite_set *set = arena_alloc(query->arena, sizeof *set);
+	set->query = query;
+	set->from = from;
+	set->to = to;
+	set->empty = empty;
+	set->last = &set->found;
+	set->spare = SPARE;
+	return set;
 }
 
-void gathering_expect(struct gathering *gathering, struct target *targets, size_t count)
+void graphite_set_expect(struct graphite_set *set, struct target *targets, size_t count)
 {
-	gathering->targets = targets;
-	gathering->target_count = count;
+	set->targets = targets;
+	set->target_count = count;
 }
 
-size_t gathering_count(const struct gathering *gathering)
+size_t graphite_set_count(const struct graphite_set *set)
 {
-	return gathering->count;
+	return set->count;
 }
 
-size_t gathering_points(const struct gathering *gathering)
+size_t graphite_set_points(const struct graphite_set *set)
 {
-	return gathering->points;
+	return set->points;
 }
 
-bool gathering_overflow(const struct gathering *gathering)
+bool graphite_set_overflow(const struct graphite_set *set)
 {
-	return gathering->overflow;
+	return set->overflow;
 }
 
-static void keep_points(struct gathering *gathering, struct found *found,
+static void keep_points(struct graphite_set *set, struct found *found,
 	const struct graphite_series *series, size_t begin, size_t n)
 {
-	struct arena *arena = gathering->query->arena;
-	const struct found *before = gathering->before;
+	struct arena *arena = set->query->arena;
+	const struct found *before = set->before;
 	double scale = found->target->metric ? found->target->metric->scale : 1;
 	found->n = n;
-	gathering->points += n;
+	set->points += n;
 	if (n == 0)
 		return;
 	const int64_t *times = series->times + begin;
@@ -100,49 +100,49 @@ static void keep_points(struct gathering *gathering, struct found *found,
 	found->values = arena_array(arena, n, sizeof *found->values);
 	for (size_t i = 0; i < n; i++)
 		found->values[i] = series->values[begin + i] * scale;
-	gathering->before = found;
+	set->before = found;
 }
 
 static void add(
-	struct gathering *gathering, struct target *target, const struct graphite_series *series)
+	struct graphite_set *set, struct target *target, const struct graphite_series *series)
 {
 	size_t begin = 0, end = series->n;
-	while (begin < end && series->times[begin] < gathering->from)
+	while (begin < end && series->times[begin] < set->from)
 		begin++;
-	while (end > begin && series->times[end - 1] >= gathering->to)
+	while (end > begin && series->times[end - 1] >= set->to)
 		end--;
 	target->points = target->points || begin < end;
-	if (begin == end && !gathering->empty)
+	if (begin == end && !set->empty)
 		return;
-	if (gathering->count == SERIES_MAX || end - begin > POINTS_MAX - gathering->points) {
-		gathering->overflow = true;
+	if (set->count == SERIES_MAX || end - begin > POINTS_MAX - set->points) {
+		set->overflow = true;
 		return;
 	}
-	struct found *found = arena_alloc(gathering->query->arena, sizeof *found);
+	struct found *found = arena_alloc(set->query->arena, sizeof *found);
 	found->target = target;
-	found->text = arena_strdup(gathering->query->arena, series->target);
+	found->text = arena_strdup(set->query->arena, series->target);
 	found->step = series->step * 1000;
-	keep_points(gathering, found, series, begin, end - begin);
-	*gathering->last = found;
-	gathering->last = &found->next;
-	found->order = gathering->count++;
+	keep_points(set, found, series, begin, end - begin);
+	*set->last = found;
+	set->last = &found->next;
+	found->order = set->count++;
 }
 
-void gathering_take(void *context, const struct graphite_series *series)
+void graphite_set_take(void *context, const struct graphite_series *series)
 {
-	struct gathering *gathering = context;
-	bool only = gathering->target_count == 1;
-	if (series->broken > 0 && !gathering->first_broken)
-		gathering->first_broken = arena_strdup(gathering->query->arena, series->target);
-	gathering->broken += series->broken;
-	for (size_t i = 0; i < gathering->target_count; i++) {
-		struct target *target = &gathering->targets[i];
+	struct graphite_set *set = context;
+	bool only = set->target_count == 1;
+	if (series->broken > 0 && !set->first_broken)
+		set->first_broken = arena_strdup(set->query->arena, series->target);
+	set->broken += series->broken;
+	for (size_t i = 0; i < set->target_count; i++) {
+		struct target *target = &set->targets[i];
 		bool its = (only && !target->plain) || (only && !target->answered) ||
 			   (!target->answered && strcmp(target->text, series->target) == 0);
 		if (!its)
 			continue;
 		target->answered = true;
-		add(gathering, target, series);
+		add(set, target, series);
 	}
 }
 
@@ -258,10 +258,10 @@ static void spread(struct arena *arena, const struct axis *axis, struct found *f
 	found->values = values;
 }
 
-static void use_axis(struct gathering *gathering, struct found **found, size_t members,
+static void use_axis(struct graphite_set *set, struct found **found, size_t members,
 	struct times times, const struct graphite_events *events)
 {
-	struct arena *arena = gathering->query->arena;
+	struct arena *arena = set->query->arena;
 	struct axis *axis = arena_alloc(arena, sizeof *axis);
 	axis->n = times.n;
 	axis->times = arena_array(arena, times.n, sizeof *axis->times);
@@ -276,23 +276,23 @@ static void use_axis(struct gathering *gathering, struct found **found, size_t m
 }
 
 /* Gives the series an axis, or several of them where one would be too large. */
-static void share_axis(struct gathering *gathering, struct found **found, size_t members,
+static void share_axis(struct graphite_set *set, struct found **found, size_t members,
 	const struct graphite_events *events)
 {
 	struct times times = merge_all(found, members);
 	size_t cells = members * times.n, allowed = 0, part = members;
 	for (size_t i = 0; i < members; i++)
 		allowed += SPREAD * found[i]->n;
-	if (members == 1 || cells <= allowed + gathering->spare) {
-		gathering->spare -= cells > allowed ? cells - allowed : 0;
-		use_axis(gathering, found, members, times, events);
+	if (members == 1 || cells <= allowed + set->spare) {
+		set->spare -= cells > allowed ? cells - allowed : 0;
+		use_axis(set, found, members, times, events);
 	} else {
-		part = (allowed + gathering->spare) / times.n;
+		part = (allowed + set->spare) / times.n;
 		part = part < members / 2 ? part : members / 2;
 	}
 	times_free(times);
 	for (size_t i = 0; part < members && i < members; i += part)
-		share_axis(gathering, found + i, members - i < part ? members - i : part, events);
+		share_axis(set, found + i, members - i < part ? members - i : part, events);
 }
 
 /* How many, from the first on, may share an axis. */
@@ -307,11 +307,11 @@ static size_t count_alike(struct found **found, size_t count)
 	return members;
 }
 
-static void make_axes(struct gathering *gathering, struct found *const *in_order,
+static void make_axes(struct graphite_set *set, struct found *const *in_order,
 	const struct graphite_events *events)
 {
-	size_t count = gathering->count;
-	struct found **sorted = arena_array(gathering->query->arena, count, sizeof *sorted);
+	size_t count = set->count;
+	struct found **sorted = arena_array(set->query->arena, count, sizeof *sorted);
 	if (count > 0)
 		memcpy(sorted, in_order, count * sizeof *sorted);
 	qsort(sorted, count, sizeof *sorted, compare_order);
@@ -319,7 +319,7 @@ static void make_axes(struct gathering *gathering, struct found *const *in_order
 	qsort(sorted, count, sizeof *sorted, compare_order);
 	for (size_t i = 0, members; i < count; i += members) {
 		members = count_alike(sorted + i, count - i);
-		share_axis(gathering, sorted + i, members, events);
+		share_axis(set, sorted + i, members, events);
 	}
 }
 
@@ -333,18 +333,19 @@ static int compare_names(const void *a, const void *b)
 	return order ? order : (one->order > two->order) - (one->order < two->order);
 }
 
-static void name_all(struct gathering *gathering, struct found **found, struct series *series)
+static void name_all(struct graphite_set *set, struct found **found, struct series *series)
 {
-	struct query *query = gathering->query;
-	qsort(found, gathering->count, sizeof *found, compare_names);
-	const char **texts = arena_array(query->arena, gathering->count, sizeof *texts);
-	for (size_t i = 0; i < gathering->count; i++)
+	struct query *query = set->query;
+	qsort(found, set->count, sizeof *found, compare_names);
+	const char **texts = arena_array(query->arena, set->count, sizeof *texts);
+	for (size_t i = 0; i < set->count; i++)
 		texts[i] = found[i]->text;
-	for (size_t i = 0, behind; i < gathering->count; i = behind) {
+	for (size_t i = 0, behind; i < set->count; i = behind) {
 		const struct target *target = found[i]->target;
-		for (behind = i; behind < gathering->count && found[behind]->target == target;)
+		for (behind = i; behind < set->count && found[behind]->target == target;)
 			behind++;
-		size_t twice = names_give(query->arena, target, texts + i, behind - i, series + i);
+		size_t twice =
+			string_index_add(query->arena, target, texts + i, behind - i, series + i);
 		if (twice > 0)
 			query_notice(query,
 				"target \"%.*s\" gives %zu series the same name as others, "
@@ -366,26 +367,26 @@ static struct window window_of(struct arena *arena, const struct found *found)
 		.on = step > reach.bucket ? step : reach.bucket};
 }
 
-void gathering_finish(struct gathering *gathering, const struct graphite_events *events)
+void graphite_set_finish(struct graphite_set *set, const struct graphite_events *events)
 {
-	struct query *query = gathering->query;
+	struct query *query = set->query;
 	size_t at = 0;
-	struct found **found = arena_array(query->arena, gathering->count, sizeof *found);
-	struct series *series = arena_array(query->arena, gathering->count, sizeof *series);
-	for (struct found *each = gathering->found; each; each = each->next)
+	struct found **found = arena_array(query->arena, set->count, sizeof *found);
+	struct series *series = arena_array(query->arena, set->count, sizeof *series);
+	for (struct found *each = set->found; each; each = each->next)
 		found[at++] = each;
-	name_all(gathering, found, series);
-	make_axes(gathering, found, events);
-	for (size_t i = 0; i < gathering->count; i++) {
+	name_all(set, found, series);
+	make_axes(set, found, events);
+	for (size_t i = 0; i < set->count; i++) {
 		series[i].axis = found[i]->axis;
 		series[i].values = found[i]->values;
 		if (!events || !events->per_run)
 			series[i].window = window_of(query->arena, found[i]);
 	}
-	query->data = (struct dataset){series, gathering->count};
-	if (gathering->broken > 0)
+	query->data = (struct dataset){series, set->count};
+	if (set->broken > 0)
 		query_notice(query,
 			"%zu values that are no numbers were left out, first of \"%.*s\"",
-			gathering->broken, (int)utf8_cut(gathering->first_broken, NAME_SHOWN),
-			gathering->first_broken);
+			set->broken, (int)utf8_cut(set->first_broken, NAME_SHOWN),
+			set->first_broken);
 }

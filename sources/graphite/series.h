@@ -11,33 +11,33 @@
 #include "sources/graphite/target.h"
 #include "sources/source.h"
 
-struct gathering;
+struct graphite_set;
 
 /* Points outside of [from, to) are dropped; with `empty`, series without points are kept. All of
  * it lives in the query's arena. */
-struct gathering *gathering_new(struct query *query, int64_t from, int64_t to, bool empty);
+struct graphite_set *graphite_set_new(struct query *query, int64_t from, int64_t to, bool empty);
 
 /*
  * The series that follow answer these targets: one target, whose series they all are, or several
  * plain ones, that are told apart by name. What comes is marked as answered.
  */
-void gathering_expect(struct gathering *gathering, struct target *targets, size_t count);
+void graphite_set_expect(struct graphite_set *set, struct target *targets, size_t count);
 
 /* A graphite_take; the context is the gathering. */
-void gathering_take(void *gathering, const struct graphite_series *series);
+void graphite_set_take(void *set, const struct graphite_series *series);
 
 /* How many series, and points of all of them, there are so far. */
-size_t gathering_count(const struct gathering *gathering);
-size_t gathering_points(const struct gathering *gathering);
+size_t graphite_set_count(const struct graphite_set *set);
+size_t graphite_set_points(const struct graphite_set *set);
 
 /* More series or points came than there may be in one test. */
-bool gathering_overflow(const struct gathering *gathering);
+bool graphite_set_overflow(const struct graphite_set *set);
 
 /*
  * Sets query->data, in the order of the targets, and notices about what was left out. The series of
  * one target are sorted and named by what differs between them. Values are scaled; events, or NULL,
  * become columns.
  */
-void gathering_finish(struct gathering *gathering, const struct graphite_events *events);
+void graphite_set_finish(struct graphite_set *set, const struct graphite_events *events);
 
 #endif

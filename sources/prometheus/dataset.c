@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "agent/core/buf.h"
-#include "sources/prometheus/collection.h"
+#include "sources/prometheus/series_set.h"
 
 enum { RECENT_AXES = 8 };
 
@@ -33,7 +33,7 @@ static void write_label(struct buf *out, const struct pair *label, bool first)
 }
 
 /* An empty label is none. */
-void collection_name(struct buf *out, const struct family *family, const struct pair *labels,
+void prometheus_set_name(struct buf *out, const struct family *family, const struct pair *labels,
 	size_t count, bool all)
 {
 	bool first = true;
@@ -51,7 +51,7 @@ void collection_name(struct buf *out, const struct family *family, const struct 
 static const char *name_of(struct arena *arena, const struct collected_series *found)
 {
 	struct buf text = {0};
-	collection_name(&text, found->family, found->labels, found->label_count, false);
+	prometheus_set_name(&text, found->family, found->labels, found->label_count, false);
 	const char *name = arena_strndup(arena, text.data, text.length);
 	buf_free(&text);
 	return name;
@@ -68,24 +68,24 @@ static struct pairs labels_of(struct arena *arena, const struct collected_series
 	return (struct pairs){labels, count};
 }
 
-static struct column *add_columns(const struct collection *collection,
-	const struct collected_series *found, struct axis *axis)
+static struct column *add_columns(
+	const struct prometheus_set *set, const struct collected_series *found, struct axis *axis)
 {
-	size_t count = collection->said.count;
-	struct column *columns = arena_array(collection->arena, count, sizeof *columns);
+	size_t count = set->said.count;
+	struct column *columns = arena_array(set->arena, count, sizeof *columns);
 	for (size_t k = 0; k < count; k++) {
 		const char **values = NULL;
 		size_t at = 0;
 		for (const struct piece *piece = found->pieces; piece; piece = piece->next) {
 			if (piece->said && piece->said[k] && !values)
-				values = arena_array(collection->arena, found->n, sizeof *values);
+				values = arena_array(set->arena, found->n, sizeof *values);
 			for (size_t i = 0; i < piece->n; i++, at++)
 				if (piece->said && piece->said[k])
 					values[at] = piece->said[k];
 		}
 		if (values)
 			columns[axis->column_count++] =
-				(struct column){collection->said.items[k].value, values};
+				(struct column){set->said.items[k].value, values};
 	}
 	return columns;
 }
@@ -136,14 +136,14 @@ static void keep_last(struct series *series)
 	axis->n = kept;
 }
 
-static struct series join(const struct collection *collection, struct collected_series *found)
+static struct series join(const struct prometheus_set *set, struct collected_series *found)
 {
-	struct arena *arena = collection->arena, *scratch = arena_new();
-	if (collection->grid)
+	struct arena *arena = set->arena, *scratch = arena_new();
+	if (set->grid)
 		order_by_age(found, scratch);
 	struct axis *axis = arena_alloc(arena, sizeof *axis);
 	struct series series = {.axis = axis};
-	axis->columns = add_columns(collection, found, axis);
+	axis->columns = add_columns(set, found, axis);
 	axis->n = found->n;
 	if (!found->pieces->next) {
 		axis->times = found->pieces->times;
@@ -162,7 +162,7 @@ static struct series join(const struct collection *collection, struct collected_
 	struct dataset one = {&series, 1};
 	dataset_sort(&one, scratch);
 	arena_free(scratch);
-	if (collection->grid)
+	if (set->grid)
 		keep_last(&series);
 	return series;
 }
@@ -224,28 +224,28 @@ static int compare_found(const void *a, const void *b)
 	return strcmp(x->identity, y->identity);
 }
 
-void collection_expect_builds(const struct collection *collection, struct builds *builds)
+void prometheus_set_expect_builds(const struct prometheus_set *set, struct builds *builds)
 {
-	for (const struct collected_series *found = collection->found; found; found = found->next)
+	for (const struct collected_series *found = set->found; found; found = found->next)
 		builds_expect(builds, found->labels, found->label_count);
 }
 
-struct dataset collection_dataset(struct collection *collection, struct builds *builds)
+struct dataset prometheus_set_dataset(struct prometheus_set *set, struct builds *builds)
 {
-	struct arena *arena = collection->arena;
-	struct dataset data = {.count = collection->count};
+	struct arena *arena = set->arena;
+	struct dataset data = {.count = set->count};
 	struct axes recent = {0};
 	size_t at = 0;
 	struct collected_series **all = arena_array(arena, data.count, sizeof *all);
 	data.series = arena_array(arena, data.count, sizeof *data.series);
-	for (struct collected_series *found = collection->found; found; found = found->next)
+	for (struct collected_series *found = set->found; found; found = found->next)
 		all[at++] = found;
 	if (data.count > 0)
 		qsort(all, data.count, sizeof *all, compare_found);
 	for (at = 0; at < data.count; at++) {
 		struct collected_series *found = all[at];
 		struct series *series = &data.series[at];
-		*series = join(collection, found);
+		*series = join(set, found);
 		series->metric = found->family->metric;
 		series->name = name_of(arena, found);
 		series->identity = found->identity;

@@ -15,12 +15,12 @@
 
 #include "agent/core/log.h"
 #include "agent/core/when.h"
-#include "sources/prometheus/ask.h"
+#include "sources/http_error.h"
 #include "sources/prometheus/export.h"
 #include "sources/prometheus/promql.h"
 #include "sources/prometheus/refusal.h"
+#include "sources/prometheus/request.h"
 #include "sources/prometheus/series.h"
-#include "sources/refuse.h"
 
 enum {
 	HALVINGS_MAX = 6,
@@ -39,10 +39,10 @@ enum stage {
 };
 
 /* What is asked next: which query, and which piece of its range. */
-struct asking {
+struct prometheus_request {
 	enum stage stage;
 	struct piece_of_range range;
-	struct collection *collection;
+	struct prometheus_set *set;
 	struct builds *builds;           /* or NULL */
 	struct pairs said;               /* labels and the attributes they become */
 	size_t at;                       /* metric */
@@ -120,7 +120,7 @@ static const char *builds_query(const struct prometheus_options *options)
 	return options->build_info ? options->build_info : options->deployments;
 }
 
-static bool find_query(struct query *query, struct asking *asking, struct error *error)
+static bool find_query(struct query *query, struct prometheus_request *asking, struct error *error)
 {
 	const struct prometheus_options *options = query->options;
 	if (asking->stage > AT_BUILDS)
@@ -142,23 +142,23 @@ static bool find_query(struct query *query, struct asking *asking, struct error 
 	return fill_query(query, text, &asking->query, error);
 }
 
-static bool ask(
-	struct query *query, struct asking *asking, struct transfer *next, struct error *error)
+static bool ask(struct query *query, struct prometheus_request *asking, struct transfer *next,
+	struct error *error)
 {
 	struct piece_of_range *range = &asking->range;
 	if (!find_query(query, asking, error))
 		return false;
-	asking_next(range);
-	asking->address = asking_request(query, range, asking->query, next);
-	collection_expect(asking->collection,
+	request_next(range);
+	asking->address = request_request(query, range, asking->query, next);
+	prometheus_set_expect(asking->set,
 		query->metric_count && asking->stage == AT_METRICS ? &query->metrics[asking->at]
 								   : NULL,
 		range->from, range->to);
 	if (log_enabled(LEVEL_DEBUG))
 		log_event(LEVEL_DEBUG,
-			range->how == ASKING_GRID  ? "asking for points on a grid"
-			: range->how == ASKING_RAW ? "asking for raw samples"
-						   : "asking for exported raw samples",
+			range->how == REQUEST_GRID  ? "asking for points on a grid"
+			: range->how == REQUEST_RAW ? "asking for raw samples"
+						    : "asking for exported raw samples",
 			LOG_TEXT("test", query->test), LOG_TEXT("url", asking->address),
 			LOG_TEXT("query", asking->query), LOG_INT("from_ms", range->from),
 			LOG_INT("to_ms", range->to), LOG_INT("step_ms", range->step));
@@ -166,30 +166,30 @@ static bool ask(
 }
 
 /* The piece failed: with `said`, or without an answer. True if shorter ones are to be asked. */
-static bool shorten(struct asking *asking, const struct reply *reply, const char *said)
+static bool shorten(struct prometheus_request *asking, const struct reply *reply, const char *said)
 {
 	bool timeout = reply->status == 503 || reply->status == 504;
 	if (asking->stage == AT_STARTS || (asking->stage == AT_SEEN && timeout) ||
 		!refusal_too_much(reply, said) ||
 		asking->halvings >= (timeout ? HALVINGS_AFTER_TIMEOUTS : HALVINGS_MAX) ||
-		!asking_halve(&asking->range))
+		!request_halve(&asking->range))
 		return false;
 	asking->halvings++;
 	asking->range.to = asking->range.from; /* nothing of it was had */
 	return true;
 }
 
-static enum step refuse(struct query *query, struct asking *asking, const struct reply *reply,
-	const char *said, struct error *error)
+static enum step http_error(struct query *query, struct prometheus_request *asking,
+	const struct reply *reply, const char *said, struct error *error)
 {
-	bool page = refuse_is_page(reply);
+	bool page = http_error_is_page(reply);
 	const char *line =
-		page ? reply->body : refuse_line(query->arena, reply, refusal_words(said));
+		page ? reply->body : http_error_line(query->arena, reply, refusal_words(said));
 	if (shorten(asking, reply, line))
 		return STEP_DONE;
 	const char *advice = refusal_advice(asking->range.how, reply, line);
 	if (!page || !refusal_too_much(reply, line))
-		return refuse_answer(asking->address, reply, line, advice, error);
+		return http_error_answer(asking->address, reply, line, advice, error);
 	error_set(error, ERROR_DATA, "%s: status %d with an HTML page%s", asking->address,
 		reply->status, advice);
 	return STEP_FAILED;
@@ -198,7 +198,7 @@ static enum step refuse(struct query *query, struct asking *asking, const struct
 static void notice_once(
 	struct query *query, const struct reply *reply, const char *what, const char *text)
 {
-	const char *line = refuse_line(query->arena, reply, text);
+	const char *line = http_error_line(query->arena, reply, text);
 	const char *notice = arena_printf(query->arena, "the server %s: %s", what, line);
 	for (size_t i = 0; i < query->notices.count; i++)
 		if (strcmp(query->notices.items[i], notice) == 0)
@@ -206,7 +206,7 @@ static void notice_once(
 	query_notice(query, "%s", notice);
 }
 
-static bool take_warnings(struct query *query, const struct asking *asking,
+static bool take_warnings(struct query *query, const struct prometheus_request *asking,
 	const struct reply *reply, const struct answer *answer, struct error *error)
 {
 	const struct prometheus_server *server = query->server;
@@ -214,7 +214,7 @@ static bool take_warnings(struct query *query, const struct asking *asking,
 		return error_set(error, ERROR_DATA,
 			"%s: the answer may lack data: %s (partial_response: allow takes it "
 			"nevertheless)",
-			asking->address, refuse_line(query->arena, reply, answer->lacking));
+			asking->address, http_error_line(query->arena, reply, answer->lacking));
 	if (answer->lacking)
 		notice_once(query, reply, "warns", answer->lacking);
 	for (size_t i = 0; i < answer->warnings.count; i++)
@@ -239,7 +239,7 @@ static void take_nothing(void *context, const struct answer_series *series)
 	(void)series;
 }
 
-static bool check_builds(const struct asking *asking, struct error *error)
+static bool check_builds(const struct prometheus_request *asking, struct error *error)
 {
 	if (!asking->builds || !builds_overflow(asking->builds))
 		return true;
@@ -252,13 +252,13 @@ static bool check_builds(const struct asking *asking, struct error *error)
 /* Reads an answer; STEP_DONE also if the piece is to be asked again in halves. */
 static enum step take_answer(struct query *query, const struct reply *reply, struct error *error)
 {
-	struct asking *asking = query->state;
+	struct prometheus_request *asking = query->state;
 	answer_take *take = reply->status != 200         ? take_nothing
 			    : asking->stage == AT_STARTS ? builds_take_starts
 			    : asking->stage == AT_SEEN   ? builds_take_seen
 			    : asking->stage == AT_BUILDS ? builds_take
-							 : collection_take;
-	void *taker = asking->stage >= AT_BUILDS ? (void *)asking->builds : asking->collection;
+							 : prometheus_set_take;
+	void *taker = asking->stage >= AT_BUILDS ? (void *)asking->builds : asking->set;
 	struct answer answer = {0};
 	if (reply->kind != REPLY_ANSWER) {
 		if (shorten(asking, reply, ""))
@@ -267,11 +267,11 @@ static enum step take_answer(struct query *query, const struct reply *reply, str
 			reply->kind == REPLY_TOO_BIG ? ": shorten range, or narrow query" : "");
 		return STEP_FAILED;
 	}
-	if (refuse_is_page(reply))
-		return refuse(query, asking, reply, "", error);
-	bool exported = asking->range.how == ASKING_EXPORT;
+	if (http_error_is_page(reply))
+		return http_error(query, asking, reply, "", error);
+	bool exported = asking->range.how == REQUEST_EXPORT;
 	if (exported && reply->status != 200)
-		return refuse(query, asking, reply, reply->body, error);
+		return http_error(query, asking, reply, reply->body, error);
 	if (exported && reply->open_ended) {
 		error_set(error, ERROR_DATA,
 			"%s: the exported lines may have been cut, as the server, or a proxy "
@@ -284,7 +284,7 @@ static enum step take_answer(struct query *query, const struct reply *reply, str
 			 : answer_read(query->arena, reply->body, reply->length, take, taker,
 				   &answer, error);
 	if (reply->status != 200 || (read && answer.failure))
-		return refuse(query, asking, reply,
+		return http_error(query, asking, reply,
 			read && answer.failure ? answer.failure : reply->body, error);
 	if (!read) {
 		error_prefix(error, "%s: ", asking->address);
@@ -293,16 +293,17 @@ static enum step take_answer(struct query *query, const struct reply *reply, str
 	if (!exported && (!answer.type || strcmp(answer.type, "matrix") != 0)) {
 		error_set(error, ERROR_DATA, "%s: the query gives a %s and no series over time",
 			asking->address,
-			answer.type ? refuse_line(query->arena, reply, answer.type) : "nothing");
+			answer.type ? http_error_line(query->arena, reply, answer.type)
+				    : "nothing");
 		return STEP_FAILED;
 	}
 	if (!take_warnings(query, asking, reply, &answer, error) ||
-		!collection_check(asking->collection, error))
+		!prometheus_set_check(asking->set, error))
 		return STEP_FAILED;
 	return check_builds(asking, error) ? STEP_DONE : STEP_FAILED;
 }
 
-static void notice_labels(struct query *query, const struct asking *asking)
+static void notice_labels(struct query *query, const struct prometheus_request *asking)
 {
 	const struct prometheus_options *options = query->options;
 	const char *option = options->build_info ? "build_info" : "deployments";
@@ -315,7 +316,7 @@ static void notice_labels(struct query *query, const struct asking *asking)
 		return;
 	}
 	for (size_t i = 0; i < asking->said.count; i++)
-		if (!collection_said(asking->collection, i))
+		if (!prometheus_set_said(asking->set, i))
 			query_notice(
 				query, "no series has the label \"%s\"", asking->said.items[i].key);
 }
@@ -342,7 +343,7 @@ static void notice_density(struct query *query)
 }
 
 /* What a point tells of. Results of a build that are labelled with it tell of nothing else. */
-static void set_windows(struct query *query, const struct asking *asking)
+static void set_windows(struct query *query, const struct prometheus_request *asking)
 {
 	const struct prometheus_options *options = query->options;
 	bool labelled = asking->said.count > 0 && !asking->builds;
@@ -354,10 +355,11 @@ static void set_windows(struct query *query, const struct asking *asking)
 	}
 }
 
-static enum step finish(struct query *query, const struct asking *asking, struct error *error)
+static enum step finish(
+	struct query *query, const struct prometheus_request *asking, struct error *error)
 {
-	size_t histograms = collection_histograms(asking->collection);
-	query->data = collection_dataset(asking->collection, asking->builds);
+	size_t histograms = prometheus_set_histograms(asking->set);
+	query->data = prometheus_set_dataset(asking->set, asking->builds);
 	set_windows(query, asking);
 	if (!check_builds(asking, error))
 		return STEP_FAILED;
@@ -366,11 +368,11 @@ static enum step finish(struct query *query, const struct asking *asking, struct
 			"%zu native histograms were left out: ask for histogram_quantile() or "
 			"histogram_count() of them",
 			histograms);
-	if (asking->range.how != ASKING_GRID)
+	if (asking->range.how != REQUEST_GRID)
 		notice_density(query);
 	if (query->data.count == 0)
 		query_notice(query, "no data: %s",
-			asking->range.how != ASKING_GRID
+			asking->range.how != REQUEST_GRID
 				? "no series matches the selector, or none has samples in the range"
 				: "the query gives nothing in the range (a point is found if a "
 				  "sample is at "
@@ -381,7 +383,7 @@ static enum step finish(struct query *query, const struct asking *asking, struct
 }
 
 /* Goes to the stretch of that number, or says that there is none. */
-static bool to_stretch(struct asking *asking, size_t number)
+static bool to_stretch(struct prometheus_request *asking, size_t number)
 {
 	struct piece_of_range *range = &asking->range;
 	asking->stretch = number;
@@ -393,7 +395,7 @@ static bool to_stretch(struct asking *asking, size_t number)
 }
 
 /* On to when builds were first seen, where they can have come; false if there is nothing to ask. */
-static bool to_starts(struct asking *asking, bool narrow)
+static bool to_starts(struct prometheus_request *asking, bool narrow)
 {
 	struct piece_of_range *range = &asking->range;
 	int64_t steps = 0;
@@ -409,19 +411,19 @@ static bool to_starts(struct asking *asking, bool narrow)
 }
 
 /* The builds at each point are known. */
-static bool advance_builds(const struct query *query, struct asking *asking)
+static bool advance_builds(const struct query *query, struct prometheus_request *asking)
 {
 	const struct prometheus_options *options = query->options;
 	if (options->step == 0 || options->deployments)
 		return false;
-	collection_expect_builds(asking->collection, asking->builds);
+	prometheus_set_expect_builds(asking->set, asking->builds);
 	asking->query = builds_seen_query(asking->builds, asking->builds_query);
 	asking->stage = AT_SEEN;
 	return asking->query || to_starts(asking, false);
 }
 
 /* Moves on to the next piece or query; false if all was asked. */
-static bool advance(const struct query *query, struct asking *asking)
+static bool advance(const struct query *query, struct prometheus_request *asking)
 {
 	struct piece_of_range *range = &asking->range;
 	range->from = range->to;
@@ -445,7 +447,8 @@ static bool advance(const struct query *query, struct asking *asking)
  * A question failed whose answer makes deployments only more exact. One that the server does not
  * understand (400) is no matter of load: then each step is looked into. False if all was asked.
  */
-static bool do_without(struct query *query, struct asking *asking, int status, const char *why)
+static bool do_without(
+	struct query *query, struct prometheus_request *asking, int status, const char *why)
 {
 	bool seen = asking->stage == AT_SEEN;
 	if (!seen || status != 400)
@@ -459,34 +462,35 @@ static bool start(struct query *query, struct error *error)
 {
 	const struct endpoint *endpoint = query->server;
 	const struct prometheus_options *options = query->options;
-	struct asking *asking = query->state = arena_alloc(query->arena, sizeof *asking);
+	struct prometheus_request *asking = query->state =
+		arena_alloc(query->arena, sizeof *asking);
 	asking->stage = AT_METRICS;
 	if (!endpoint || !endpoint->url)
 		return error_set(
 			error, ERROR_USAGE, "no server: set url in the prometheus section");
 	asking->said = prometheus_said(query);
 	bool builds = builds_query(options) != NULL;
-	asking->collection = collection_new(query->arena, builds ? (struct pairs){0} : asking->said,
+	asking->set = prometheus_set_new(query->arena, builds ? (struct pairs){0} : asking->said,
 		options->step > 0, endpoint->max_points);
 	if (builds && !query->listing)
 		asking->builds = builds_new(
 			query->arena, asking->said, options->step, options->deployments != NULL);
-	return asking_range(query, &asking->range, error) && find_query(query, asking, error);
+	return request_range(query, &asking->range, error) && find_query(query, asking, error);
 }
 
 /* What the server is as far as is known; FLAVOR_AUTO: it is to be asked. */
 static int known_flavor(const struct query *query)
 {
 	const struct prometheus_server *server = query->server;
-	if (server->flavor != FLAVOR_AUTO || !query->learnt)
+	if (server->flavor != FLAVOR_AUTO || !query->server_flavor)
 		return server->flavor;
-	return atomic_load(query->learnt);
+	return atomic_load(query->server_flavor);
 }
 
 /* Old servers and proxies in front of others do not know the question. Any other failure says
  * nothing of what the server is, and of VictoriaMetrics a wrong guess reads expressions. */
-static enum step learn_flavor(
-	struct query *query, struct asking *asking, const struct reply *reply, struct error *error)
+static enum step learn_flavor(struct query *query, struct prometheus_request *asking,
+	const struct reply *reply, struct error *error)
 {
 	int status = reply->status;
 	if (reply->kind != REPLY_ANSWER) {
@@ -494,18 +498,19 @@ static enum step learn_flavor(
 		return STEP_FAILED;
 	}
 	if (status != 200 && status != 400 && status != 404 && status != 405 && status != 501)
-		return refuse_answer(asking->address, reply,
-			refuse_line(query->arena, reply, refusal_words(reply->body)),
+		return http_error_answer(asking->address, reply,
+			http_error_line(query->arena, reply, refusal_words(reply->body)),
 			status == 403 ? ": check username and password, or bearer_token; if only "
 					"queries are allowed there, set flavor"
 				      : NULL,
 			error);
 	bool victoria =
-		status == 200 && asking_is_victoria(query->arena, reply->body, reply->length);
+		status == 200 && request_is_victoria(query->arena, reply->body, reply->length);
 	if (victoria)
-		asking->range.how = ASKING_EXPORT;
-	if (query->learnt)
-		atomic_store(query->learnt, victoria ? FLAVOR_VICTORIAMETRICS : FLAVOR_PROMETHEUS);
+		asking->range.how = REQUEST_EXPORT;
+	if (query->server_flavor)
+		atomic_store(query->server_flavor,
+			victoria ? FLAVOR_VICTORIAMETRICS : FLAVOR_PROMETHEUS);
 	asking->stage = AT_METRICS;
 	return STEP_DONE;
 }
@@ -514,15 +519,15 @@ static enum step begin(struct query *query, struct transfer *next, struct error 
 {
 	if (!start(query, error))
 		return STEP_FAILED;
-	struct asking *asking = query->state;
+	struct prometheus_request *asking = query->state;
 	int flavor = known_flavor(query);
 	if (asking->range.begin >= asking->range.end)
 		return finish(query, asking, error);
-	if (asking->range.how == ASKING_RAW && flavor == FLAVOR_VICTORIAMETRICS)
-		asking->range.how = ASKING_EXPORT;
-	if (asking->range.how == ASKING_RAW && flavor == FLAVOR_AUTO) {
+	if (asking->range.how == REQUEST_RAW && flavor == FLAVOR_VICTORIAMETRICS)
+		asking->range.how = REQUEST_EXPORT;
+	if (asking->range.how == REQUEST_RAW && flavor == FLAVOR_AUTO) {
 		asking->stage = AT_FLAVOR;
-		asking->address = asking_flavor(query, next);
+		asking->address = request_flavor(query, next);
 		return STEP_TRANSFER;
 	}
 	return ask(query, asking, next, error) ? STEP_TRANSFER : STEP_FAILED;
@@ -531,7 +536,7 @@ static enum step begin(struct query *query, struct transfer *next, struct error 
 static enum step prometheus_step(
 	struct query *query, const struct reply *last, struct transfer *next, struct error *error)
 {
-	struct asking *asking = query->state;
+	struct prometheus_request *asking = query->state;
 	if (!last)
 		return begin(query, next, error);
 	if (asking->stage == AT_FLAVOR) {

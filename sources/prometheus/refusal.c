@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "sources/refuse.h"
+#include "sources/http_error.h"
 
 const char *refusal_words(const char *said)
 {
@@ -27,7 +27,7 @@ bool refusal_too_much(const struct reply *reply, const char *said)
 		return false;
 	if (reply->status == 413 || reply->status == 504)
 		return true;
-	if (reply->status != 503 && refuse_is_page(reply))
+	if (reply->status != 503 && http_error_is_page(reply))
 		return false;
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
 		if (strstr(said, words[i]))
@@ -35,16 +35,16 @@ bool refusal_too_much(const struct reply *reply, const char *said)
 	return false;
 }
 
-const char *refusal_advice(enum asking_how how, const struct reply *reply, const char *said)
+const char *refusal_advice(enum request_mode how, const struct reply *reply, const char *said)
 {
-	bool raw = how != ASKING_GRID;
+	bool raw = how != REQUEST_GRID;
 	if (refusal_too_much(reply, said))
 		return raw ? ": shorten range, or narrow query"
 			   : ": shorten range, raise step, or narrow query";
 	if (reply->status == 400 && raw && !strstr(said, "HTTPS server"))
 		return " (without step the query must be a selector, as its raw samples are read: "
 		       "add step to the test)";
-	if (reply->status == 404 && how == ASKING_EXPORT)
+	if (reply->status == 404 && how == REQUEST_EXPORT)
 		return ": it was taken for VictoriaMetrics; set flavor: prometheus if it is none";
 	return NULL;
 }

@@ -4,7 +4,7 @@
 #ifndef SOURCES_PROMETHEUS_REFUSAL_H
 #define SOURCES_PROMETHEUS_REFUSAL_H
 
-#include "sources/prometheus/ask.h"
+#include "sources/prometheus/request.h"
 
 /* The server's own words; VictoriaMetrics repeats the request before them. */
 const char *refusal_words(const char *said);
@@ -14,6 +14,6 @@ bool refusal_too_much(const struct reply *reply, const char *said);
 
 /* What to do about an answer that is no success, where this source knows more than others; or
  * NULL. */
-const char *refusal_advice(enum asking_how how, const struct reply *reply, const char *said);
+const char *refusal_advice(enum request_mode how, const struct reply *reply, const char *said);
 
 #endif

@@ -4,7 +4,7 @@
  * answers have the same time stamps in all series; a piece whose stamps are those of the piece
  * before borrows them, so such an answer costs eight bytes a point.
  */
-#include "sources/prometheus/collection.h"
+#include "sources/prometheus/series_set.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -14,46 +14,46 @@
 
 enum { SERIES_MAX = 100000, POINTS_MAX = 20000000 };
 
-struct collection *collection_new(
+struct prometheus_set *prometheus_set_new(
 	struct arena *arena, struct pairs said, bool grid, int64_t max_points)
 {
-	struct collection *collection = arena_alloc(arena, sizeof *collection);
-	collection->arena = arena;
-	collection->said = said;
-	collection->grid = grid;
-	collection->max_points = max_points > 0 ? (size_t)max_points : SIZE_MAX;
-	collection->was_said = arena_array(arena, said.count, sizeof(bool));
-	collection->last = &collection->found;
-	collection->by_identity.arena = collection->families.arena = arena;
-	return collection;
+	struct prometheus_set *set = arena_alloc(arena, sizeof *set);
+	set->arena = arena;
+	set->said = said;
+	set->grid = grid;
+	set->max_points = max_points > 0 ? (size_t)max_points : SIZE_MAX;
+	set->was_said = arena_array(arena, said.count, sizeof(bool));
+	set->last = &set->found;
+	set->by_identity.arena = set->families.arena = arena;
+	return set;
 }
 
-void collection_expect(
-	struct collection *collection, const struct metric *metric, int64_t from, int64_t to)
+void prometheus_set_expect(
+	struct prometheus_set *set, const struct metric *metric, int64_t from, int64_t to)
 {
-	collection->metric = metric;
-	collection->from = from;
-	collection->to = to;
+	set->metric = metric;
+	set->from = from;
+	set->to = to;
 }
 
-size_t collection_histograms(const struct collection *collection)
+size_t prometheus_set_histograms(const struct prometheus_set *set)
 {
-	return collection->histograms;
+	return set->histograms;
 }
 
-bool collection_said(const struct collection *collection, size_t label)
+bool prometheus_set_said(const struct prometheus_set *set, size_t label)
 {
-	return collection->was_said[label];
+	return set->was_said[label];
 }
 
-bool collection_check(const struct collection *collection, struct error *error)
+bool prometheus_set_check(const struct prometheus_set *set, struct error *error)
 {
-	if (collection->too_long)
+	if (set->too_long)
 		return error_set(error, ERROR_DATA,
 			"%.300s has more points than max_points, %zu: shorten range, or ask with a "
 			"step, or a longer one",
-			collection->too_long->identity, collection->max_points);
-	if (collection->too_many)
+			set->too_long->identity, set->max_points);
+	if (set->too_many)
 		return error_set(error, ERROR_DATA,
 			"the query gives more than %d series or %d points: narrow it, shorten "
 			"range, or raise step",
@@ -70,31 +70,30 @@ static const char *label_value(const struct pair *labels, size_t count, const ch
 }
 
 static struct family *family_add(
-	struct collection *collection, const struct metric *metric, const char *name)
+	struct prometheus_set *set, const struct metric *metric, const char *name)
 {
 	if (!metric) {
-		struct metric *named = arena_alloc(collection->arena, sizeof *named);
-		*named = (struct metric){.name = arena_strdup(collection->arena, name), .scale = 1};
+		struct metric *named = arena_alloc(set->arena, sizeof *named);
+		*named = (struct metric){.name = arena_strdup(set->arena, name), .scale = 1};
 		metric = named;
 	}
-	struct family *family = arena_alloc(collection->arena, sizeof *family);
-	*family = (struct family){
-		.metric = metric, .rank = collection->metric ? collection->families.count : 0};
-	*dict_place(&collection->families, metric->name) = family;
+	struct family *family = arena_alloc(set->arena, sizeof *family);
+	*family = (struct family){.metric = metric, .rank = set->metric ? set->families.count : 0};
+	*dict_place(&set->families, metric->name) = family;
 	return family;
 }
 
 /* The family of the expected metric, or that of the series' own name. */
-static struct family *family_of(struct collection *collection, const struct answer_series *series)
+static struct family *family_of(struct prometheus_set *set, const struct answer_series *series)
 {
-	const struct metric *metric = collection->metric;
+	const struct metric *metric = set->metric;
 	const char *name = label_value(series->labels, series->label_count, "__name__");
 	if (!*name)
 		name = "value";
 	if (metric)
 		name = metric->name;
-	const struct family *family = dict_get(&collection->families, name);
-	return family ? (struct family *)(uintptr_t)family : family_add(collection, metric, name);
+	const struct family *family = dict_get(&set->families, name);
+	return family ? (struct family *)(uintptr_t)family : family_add(set, metric, name);
 }
 
 static void family_join(
@@ -115,14 +114,14 @@ static void family_join(
 
 /* The labels that name the series: neither said ones nor empty ones. */
 static size_t naming_labels(
-	const struct collection *collection, const struct answer_series *series, struct pair *out)
+	const struct prometheus_set *set, const struct answer_series *series, struct pair *out)
 {
 	size_t count = 0;
 	for (size_t i = 0; i < series->label_count; i++) {
 		const struct pair *label = &series->labels[i];
 		bool said = false;
-		for (size_t k = 0; k < collection->said.count && !said; k++)
-			said = strcmp(collection->said.items[k].key, label->key) == 0;
+		for (size_t k = 0; k < set->said.count && !said; k++)
+			said = strcmp(set->said.items[k].key, label->key) == 0;
 		if (!said && *label->value)
 			out[count++] = *label;
 	}
@@ -130,10 +129,10 @@ static size_t naming_labels(
 }
 
 /* `key`: the family's address, a blank, the identity. */
-static struct collected_series *found_add(struct collection *collection, struct family *family,
+static struct collected_series *found_add(struct prometheus_set *set, struct family *family,
 	const struct buf *key, const struct pair *labels, size_t count)
 {
-	struct arena *arena = collection->arena;
+	struct arena *arena = set->arena;
 	struct collected_series *found = arena_alloc(arena, sizeof *found);
 	const char *copy = arena_strndup(arena, key->data, key->length);
 	*found = (struct collected_series){.family = family,
@@ -143,92 +142,91 @@ static struct collected_series *found_add(struct collection *collection, struct 
 		.last = &found->pieces};
 	memcpy(found->labels, labels, count * sizeof *labels);
 	family_join(arena, family, found);
-	*dict_place(&collection->by_identity, copy) = found;
-	*collection->last = found;
-	collection->last = &found->next;
-	collection->count++;
+	*dict_place(&set->by_identity, copy) = found;
+	*set->last = found;
+	set->last = &found->next;
+	set->count++;
 	return found;
 }
 
 /* What is met again costs nothing: the results of each build come as a series of their own. */
-static struct collected_series *find(
-	struct collection *collection, const struct answer_series *series)
+static struct collected_series *find(struct prometheus_set *set, const struct answer_series *series)
 {
-	struct family *family = family_of(collection, series);
+	struct family *family = family_of(set, series);
 	struct pair labels[PARSE_LABELS_MAX];
 	struct buf key = {0};
-	size_t count = naming_labels(collection, series, labels);
+	size_t count = naming_labels(set, series, labels);
 	buf_printf(&key, "%" PRIxPTR " ", (uintptr_t)family);
-	collection_name(&key, family, labels, count, true);
-	const void *known = dict_get(&collection->by_identity, key.data);
+	prometheus_set_name(&key, family, labels, count, true);
+	const void *known = dict_get(&set->by_identity, key.data);
 	struct collected_series *found = known ? (struct collected_series *)(uintptr_t)known
-					       : found_add(collection, family, &key, labels, count);
+					       : found_add(set, family, &key, labels, count);
 	buf_free(&key);
 	return found;
 }
 
 /* What the series' labels say about its points; NULL if nothing. */
-static const char **find_said(struct collection *collection, const struct answer_series *series)
+static const char **find_said(struct prometheus_set *set, const struct answer_series *series)
 {
 	const char **said = NULL;
-	for (size_t i = 0; i < collection->said.count; i++) {
-		const char *value = label_value(
-			series->labels, series->label_count, collection->said.items[i].key);
+	for (size_t i = 0; i < set->said.count; i++) {
+		const char *value =
+			label_value(series->labels, series->label_count, set->said.items[i].key);
 		if (!*value)
 			continue;
 		if (!said)
-			said = arena_array(collection->arena, collection->said.count, sizeof *said);
+			said = arena_array(set->arena, set->said.count, sizeof *said);
 		said[i] = value;
-		collection->was_said[i] = true;
+		set->was_said[i] = true;
 	}
 	return said;
 }
 
 /* Room for n more points of the series. */
-static bool has_room(struct collection *collection, const struct collected_series *found, size_t n)
+static bool has_room(struct prometheus_set *set, const struct collected_series *found, size_t n)
 {
-	if (n > collection->max_points - found->n)
-		collection->too_long = found;
-	else if (n > POINTS_MAX - collection->points || collection->count > SERIES_MAX)
-		collection->too_many = true;
+	if (n > set->max_points - found->n)
+		set->too_long = found;
+	else if (n > POINTS_MAX - set->points || set->count > SERIES_MAX)
+		set->too_many = true;
 	else
 		return true;
 	return false;
 }
 
-void collection_take(void *context, const struct answer_series *series)
+void prometheus_set_take(void *context, const struct answer_series *series)
 {
-	struct collection *collection = context;
+	struct prometheus_set *set = context;
 	size_t begin = 0, end = series->n;
-	collection->histograms += series->histograms;
-	while (begin < end && series->times[begin] < collection->from)
+	set->histograms += series->histograms;
+	while (begin < end && series->times[begin] < set->from)
 		begin++;
-	while (end > begin && series->times[end - 1] >= collection->to)
+	while (end > begin && series->times[end - 1] >= set->to)
 		end--;
 	size_t n = end - begin;
-	if (n == 0 || collection->too_long || collection->too_many)
+	if (n == 0 || set->too_long || set->too_many)
 		return;
-	struct collected_series *found = find(collection, series);
-	if (!has_room(collection, found, n))
+	struct collected_series *found = find(set, series);
+	if (!has_room(set, found, n))
 		return;
 
-	struct piece *piece = arena_alloc(collection->arena, sizeof *piece);
-	const struct piece *before = collection->before;
+	struct piece *piece = arena_alloc(set->arena, sizeof *piece);
+	const struct piece *before = set->before;
 	const int64_t *times = series->times + begin;
 	piece->n = n;
 	if (before && before->n == n && memcmp(before->times, times, n * sizeof *times) == 0) {
 		piece->times = before->times;
 	} else {
-		piece->times = arena_array(collection->arena, n, sizeof *times);
+		piece->times = arena_array(set->arena, n, sizeof *times);
 		memcpy(piece->times, times, n * sizeof *times);
 	}
-	piece->values = arena_array(collection->arena, n, sizeof *piece->values);
+	piece->values = arena_array(set->arena, n, sizeof *piece->values);
 	for (size_t i = 0; i < n; i++)
 		piece->values[i] = series->values[begin + i] * found->family->metric->scale;
-	piece->said = find_said(collection, series);
+	piece->said = find_said(set, series);
 	*found->last = piece;
 	found->last = &piece->next;
 	found->n += n;
-	collection->points += n;
-	collection->before = piece;
+	set->points += n;
+	set->before = piece;
 }

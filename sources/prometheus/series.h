@@ -8,7 +8,7 @@
 #include "sources/prometheus/builds.h"
 #include "sources/source.h"
 
-struct collection;
+struct prometheus_set;
 
 /*
  * `said`: labels that say something about points, and the attributes they become. They do not name
@@ -16,30 +16,30 @@ struct collection;
  * a time, that of the one that began last: the server repeats the last sample of those that ended.
  * A series may have max_points, or any number if that is 0. All of it lives in the arena.
  */
-struct collection *collection_new(
+struct prometheus_set *prometheus_set_new(
 	struct arena *arena, struct pairs said, bool grid, int64_t max_points);
 
 /*
  * The series that follow are of this metric (NULL: each is of a metric named by its __name__), and
  * their points outside of [from, to) are dropped. The ranges of one metric come in order of time.
  */
-void collection_expect(
-	struct collection *collection, const struct metric *metric, int64_t from, int64_t to);
+void prometheus_set_expect(
+	struct prometheus_set *set, const struct metric *metric, int64_t from, int64_t to);
 
 /* An answer_take; the context is the collection. */
-void collection_take(void *collection, const struct answer_series *series);
+void prometheus_set_take(void *set, const struct answer_series *series);
 
-/* Native histograms that were left out, since collection_new. */
-size_t collection_histograms(const struct collection *collection);
+/* Native histograms that were left out, since prometheus_set_new. */
+size_t prometheus_set_histograms(const struct prometheus_set *set);
 
 /* Tells the builds of the labels of all series that are there by now. */
-void collection_expect_builds(const struct collection *collection, struct builds *builds);
+void prometheus_set_expect_builds(const struct prometheus_set *set, struct builds *builds);
 
 /* Whether a series had the said label of that number. */
-bool collection_said(const struct collection *collection, size_t label);
+bool prometheus_set_said(const struct prometheus_set *set, size_t label);
 
 /* Fails if more came than is held: what came behind is not there. */
-bool collection_check(const struct collection *collection, struct error *error) MUST_USE;
+bool prometheus_set_check(const struct prometheus_set *set, struct error *error) MUST_USE;
 
 /*
  * The dataset: a series for each label set that has points, by metric and then by labels. Its name
@@ -48,6 +48,6 @@ bool collection_check(const struct collection *collection, struct error *error) 
  * stamps and attributes share an axis. Values are scaled. With `builds` (or NULL) the points have
  * the attributes of the builds that belong to their series.
  */
-struct dataset collection_dataset(struct collection *collection, struct builds *builds);
+struct dataset prometheus_set_dataset(struct prometheus_set *set, struct builds *builds);
 
 #endif

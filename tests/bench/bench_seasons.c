@@ -80,13 +80,13 @@ struct span {
 static const struct span spans[SPANS] = {
 	{24, 3}, {24, 7}, {24, 14}, {24, 21}, {24, 30}, {4, 30}, {1, 60}, {1, 365}};
 
-struct past {
+struct replay_data {
 	double last, walk, phase;
 	size_t mode;
 };
 
 static double value_of(
-	const struct kind *kind, struct past *past, uint64_t *state, size_t i, double hours)
+	const struct kind *kind, struct replay_data *past, uint64_t *state, size_t i, double hours)
 {
 	double z = draw_normal(state),
 	       phase = fmod((double)i * hours / kind->hours + past->phase, 1);
@@ -121,7 +121,7 @@ static void make(const struct kind *kind, const struct span *span, uint64_t seed
 {
 	uint64_t state = seed * 0xd1342543de82ef95 + 77;
 	int64_t first = START + (int64_t)(draw_bits(&state) % 8000) * HOUR;
-	struct past past = {.phase = draw_unit(&state), .last = draw_normal(&state)};
+	struct replay_data past = {.phase = draw_unit(&state), .last = draw_normal(&state)};
 
 	for (size_t i = 0; i < (size_t)(span->a_day * span->days); i++) {
 		times[i] = first + (int64_t)i * 24 * HOUR / span->a_day;

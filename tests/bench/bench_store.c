@@ -75,7 +75,7 @@ static struct store_request *record_test(int number)
 	request->records = arena_array(arena, CHANGES, sizeof *request->records);
 	request->record_count = CHANGES;
 	for (int i = 0; i < CHANGES; i++) {
-		struct record *record = &request->records[i];
+		struct change_record *record = &request->records[i];
 
 		record->item = (struct announcement){.test = name,
 			.metric = "p99",
@@ -105,7 +105,7 @@ static struct store_request *record_test(int number)
 		record->spacing = 86400000;
 	}
 	request->marks = arena_alloc(arena, sizeof *request->marks);
-	*request->marks = (struct series_mark){.series = "p99{region=\"eu\"}",
+	*request->marks = (struct series_checkpoint){.series = "p99{region=\"eu\"}",
 		.branch = "",
 		.anchor = INT64_C(1700000000000),
 		.last_point = INT64_C(1710000000000)};

@@ -94,7 +94,7 @@ static const struct service_class classes[] = {
 const size_t service_class_count = sizeof classes / sizeof *classes;
 
 /* What a series remembers from point to point. */
-struct past {
+struct replay_data {
 	double noise, drift, outage;
 	int outage_left;
 	bool upper;         /* mode */
@@ -102,7 +102,7 @@ struct past {
 	int64_t holidays[HOLIDAYS];
 };
 
-static bool is_holiday(const struct past *past, int64_t day)
+static bool is_holiday(const struct replay_data *past, int64_t day)
 {
 	for (size_t i = 0; i < HOLIDAYS; i++)
 		if (past->holidays[i] == day)
@@ -110,7 +110,7 @@ static bool is_holiday(const struct past *past, int64_t day)
 	return false;
 }
 
-static double cycle_at(const struct service_class *c, const struct past *past, int64_t time)
+static double cycle_at(const struct service_class *c, const struct replay_data *past, int64_t time)
 {
 	static const double of_day[] = {1.1, 1, 1, 1, .95, .7, .65};
 	int64_t day = time / DAY;
@@ -134,7 +134,7 @@ static double cycle_at(const struct service_class *c, const struct past *past, i
 	return level;
 }
 
-static double noise_at(const struct service_class *c, struct past *past, uint64_t *state)
+static double noise_at(const struct service_class *c, struct replay_data *past, uint64_t *state)
 {
 	double z = c->heavy ? draw_t3(state) : draw_normal(state);
 
@@ -150,7 +150,7 @@ static double noise_at(const struct service_class *c, struct past *past, uint64_
 }
 
 /* What comes slowly, and what comes over it. */
-static double weather_at(const struct service_class *c, struct past *past, uint64_t *state)
+static double weather_at(const struct service_class *c, struct replay_data *past, uint64_t *state)
 {
 	static const double slow = .99;
 
@@ -214,7 +214,7 @@ void service_generate(size_t number, uint64_t seed, size_t days, struct service_
 	const struct service_class *c = &classes[number];
 	uint64_t state = seed * 0xd1342543de82ef95 + 1000 + number;
 	double factors[SERVICE_STEPS];
-	struct past past = {0};
+	struct replay_data past = {0};
 
 	*out = (struct service_series){.name = c->name, .family = c->family, .step = c->step};
 	days = days > 0 ? days : (size_t)c->days;

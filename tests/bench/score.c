@@ -1,10 +1,10 @@
 /*
- * The metrics are those of `hunter-c evaluate` (detectors/score.h, detectors/follow.h); here they
- * take the bench's series.
+ * The metrics are those of `hunter-c evaluate` (detectors/score.h, detectors/online_eval.h); here
+ * they take the bench's series.
  */
 #include "tests/bench/score.h"
 
-#include "detectors/follow.h"
+#include "detectors/online_eval.h"
 
 /* The places of the changes, which need room for as many. */
 static struct places places_of(const struct change *changes, size_t count, size_t *room)

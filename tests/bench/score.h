@@ -22,7 +22,7 @@ double tally_f1(struct tally tally);
 double tally_f1_annotated(
 	const struct labelled *series, const struct change *changes, size_t count, size_t margin);
 
-/* What the agent said while a series grew, as detectors/follow.h has it. */
+/* What the agent said while a series grew, as detectors/online_eval.h has it. */
 struct watched {
 	size_t points;             /* steps taken */
 	size_t alarms, wrong;      /* announced; those not near the truth */

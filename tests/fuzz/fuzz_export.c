@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "agent/core/number.h"
-#include "sources/prometheus/ask.h"
 #include "sources/prometheus/export.h"
+#include "sources/prometheus/request.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -143,7 +143,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	bool ours = export_read(arena, text, size, take, &check, &error);
 	require(!lines || ours == fits, "what is an answer");
 	require(!fits || check.at == json_array_size(lines), "how many series there are");
-	(void)asking_is_victoria(arena, text, size);
+	(void)request_is_victoria(arena, text, size);
 	json_decref(lines);
 	arena_free(arena);
 	free(text);

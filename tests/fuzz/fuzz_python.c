@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "agent/core/number.h"
-#include "sources/graphite/python.h"
+#include "sources/graphite/python_literal.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -70,7 +70,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct pairs pairs;
 	json_error_t problem;
 	json_t *root = NULL, *member;
-	bool read = python_read_dict(arena, text, size, &pairs);
+	bool read = python_literal_read_dict(arena, text, size, &pairs);
 	require(read || pairs.count == 0, "members of no dict");
 	if (!size || !memchr(text, 0, size)) /* jansson takes some zero bytes for blanks */
 		root = json_loadb(

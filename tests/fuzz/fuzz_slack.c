@@ -28,26 +28,26 @@ static void set_option(struct arena *arena, void *options, const char *name, con
 static void play(struct arena *arena, const void *options, const struct reply *reply, bool doubtful,
 	bool threaded)
 {
-	struct delivery delivery = {.arena = arena,
+	struct attempt attempt = {.arena = arena,
 		.options = options,
 		.destination = "#perf",
 		.key = "k-1",
-		.doubt = doubtful ? DOUBT_LOOK : DOUBT_NONE,
+		.maybe_delivered = doubtful ? MAYBE_DELIVERED_CHECK : MAYBE_DELIVERED_NO,
 		.thread = threaded ? "1503.02 1" : NULL,
 		.payload =
 			"{\"channel\":\"#perf\",\"text\":\"t\",\"blocks\":[]}\n{\"text\":\"2\"}"};
 	struct transfer transfer;
 	struct error error = {0};
-	enum step step = slack_notifier.step(&delivery, NULL, &transfer, &error);
+	enum step step = slack_notifier.step(&attempt, NULL, &transfer, &error);
 
 	for (int posts = 0; step == STEP_TRANSFER; posts++) {
 		check(posts < (doubtful ? 110 : 3));
-		step = slack_notifier.step(&delivery, reply, &transfer, &error);
+		step = slack_notifier.step(&attempt, reply, &transfer, &error);
 	}
 	if (step == STEP_FAILED)
 		check(error.kind != ERROR_NONE && *error.text);
 	else
-		check(!delivery.more || delivery.receipt);
+		check(!attempt.more || attempt.receipt);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

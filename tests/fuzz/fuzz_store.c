@@ -231,11 +231,11 @@ static void check_time(int64_t time)
 	require(time >= -ROWS_MOST && time <= ROWS_MOST);
 }
 
-static void check_record(const struct record *record)
+static void check_record(const struct change_record *record)
 {
 	require(record->item.id > 0 && record->item.id <= ROWS_MOST);
 	require(record->state >= 1 && record->state < CHANGE_STATES);
-	require(record->news < NEWS_COUNT && record->sign >= -1 && record->sign <= 1);
+	require(record->news < NOTIFY_COUNT && record->sign >= -1 && record->sign <= 1);
 	require(record->series && record->branch);
 	require(record->spacing >= 0 && record->spacing <= ROWS_MOST && record->runs >= 0);
 	require(record->item.direction >= -1 && record->item.direction <= 1);
@@ -245,14 +245,15 @@ static void check_record(const struct record *record)
 	check_time(record->updated);
 }
 
-static void check_parcel(const struct parcel *parcel)
+static void check_parcel(const struct delivery *delivery)
 {
-	require(parcel->id > 0 && parcel->key && parcel->receiver && parcel->destination);
-	require(parcel->state >= 1 && parcel->state <= PARCEL_ABANDONED && parcel->attempts >= 0);
-	check_time(parcel->now);
-	check_time(parcel->not_before);
-	for (size_t i = 0; i < parcel->record_count; i++)
-		check_record(&parcel->records[i]);
+	require(delivery->id > 0 && delivery->key && delivery->receiver && delivery->destination);
+	require(delivery->state >= 1 && delivery->state <= DELIVERY_ABANDONED &&
+		delivery->attempts >= 0);
+	check_time(delivery->now);
+	check_time(delivery->not_before);
+	for (size_t i = 0; i < delivery->record_count; i++)
+		check_record(&delivery->records[i]);
 }
 
 static void check_answer(const struct store_request *request)
@@ -264,7 +265,7 @@ static void check_answer(const struct store_request *request)
 	for (size_t i = 0; i < request->retraction_count; i++)
 		check_parcel(&request->retractions[i]);
 	for (size_t i = 0; i < request->parcel_count && request->kind == STORE_RESTORE; i++)
-		check_parcel(&request->parcels[i]);
+		check_parcel(&request->deliveries[i]);
 	for (size_t i = 0; i < request->mark_count; i++) {
 		require(request->marks[i].series && request->marks[i].branch);
 		check_time(request->marks[i].anchor);
@@ -305,8 +306,8 @@ static struct store_request *ask(enum store_kind kind)
 	request->told_count = 2;
 	if (kind != STORE_ATTEMPT && kind != STORE_SETTLE && kind != STORE_REOPEN)
 		return request;
-	request->parcels = arena_alloc(request->arena, sizeof *request->parcels);
-	*request->parcels = (struct parcel){.id = 1, .state = PARCEL_SENT, .now = 7};
+	request->deliveries = arena_alloc(request->arena, sizeof *request->deliveries);
+	*request->deliveries = (struct delivery){.id = 1, .state = DELIVERY_SENT, .now = 7};
 	request->parcel_count = 1;
 	return request;
 }
@@ -318,7 +319,7 @@ static void use(struct store_file *file)
 		STORE_HEALTH, STORE_LIST, STORE_ATTEMPT, STORE_REOPEN, STORE_SETTLE, STORE_PRUNE,
 		STORE_PROBE};
 	struct store_request *request = store_request_new(STORE_RECORD, NULL, NULL);
-	struct record_update update = {
+	struct change_record_update update = {
 		.id = 1, .time = 4000, .now = 5000, .state = CHANGE_MOVED, .runs = 2};
 
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)

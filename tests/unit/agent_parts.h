@@ -12,7 +12,7 @@
 
 #include "agent/cli/cli.h"
 #include "agent/core/clock.h"
-#include "agent/monitor/watch.h"
+#include "agent/monitor/scheduler.h"
 
 struct parts {
 	char folder[64], path[96], state[96];
@@ -20,9 +20,9 @@ struct parts {
 	struct config_source source;
 	struct strings names; /* of tests: all */
 	struct agent agent;
-	struct courier *courier;
-	struct announcer *announcer;
-	struct watch *watch;
+	struct delivery_manager *delivery_manager;
+	struct dispatcher *dispatcher;
+	struct scheduler *watch;
 };
 
 static inline const char *parts_env(void *context, const char *name)
@@ -81,11 +81,11 @@ static inline struct parts *parts_new_with(const char *yaml, bool jumping)
 	struct config *config = config_load(parts->path, &parts->source, &problems);
 	if (!config)
 		fail_msg("%s", problems.items[0].text);
-	struct generation *generation = generation_of(config, &parts->names, &error);
-	if (!generation)
+	struct config_ref *config_ref = config_ref_of(config, &parts->names, &error);
+	if (!config_ref)
 		fail_msg("%s", error.text);
-	parts->agent = (struct agent){.generation = generation,
-		.config = generation->config,
+	parts->agent = (struct agent){.config_ref = config_ref,
+		.config = config_ref->config,
 		.schema = parts->source.schema,
 		.now = clock_wall,
 		.metrics = metrics_new()};
@@ -93,10 +93,10 @@ static inline struct parts *parts_new_with(const char *yaml, bool jumping)
 		engine_new(&(struct engine_options){.jobs = 1, .jumping = jumping}, &error);
 	parts->agent.store = store_open(parts->state, parts_post, parts->agent.engine, &error);
 	assert_non_null(parts->agent.store);
-	parts->courier = courier_new(&parts->agent);
-	parts->announcer = announcer_new(&parts->agent, parts->courier);
-	parts->watch = watch_new(
-		&parts->agent, parts->announcer, generation->tests, generation->test_count);
+	parts->delivery_manager = delivery_manager_new(&parts->agent);
+	parts->dispatcher = dispatcher_new(&parts->agent, parts->delivery_manager);
+	parts->watch = scheduler_new(
+		&parts->agent, parts->dispatcher, config_ref->tests, config_ref->test_count);
 	return parts;
 }
 
@@ -112,11 +112,11 @@ static inline void parts_free(struct parts *parts)
 
 	store_close(parts->agent.store);
 	assert_true(engine_free(parts->agent.engine));
-	watch_free(parts->watch);
-	announcer_free(parts->announcer);
-	courier_free(parts->courier);
+	scheduler_free(parts->watch);
+	dispatcher_free(parts->dispatcher);
+	delivery_manager_free(parts->delivery_manager);
 	metrics_free(parts->agent.metrics);
-	generation_release(parts->agent.generation);
+	config_ref_release(parts->agent.config_ref);
 	arena_free(parts->arena);
 	snprintf(command, sizeof command, "rm -rf %s", parts->folder);
 	assert_int_equal(system(command), 0);

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "agent/cli/cli.h"
-#include "agent/service/crew.h"
+#include "agent/service/parts.h"
 
 enum { MINUTE = 60000, RUNS_MAX = 10000, TESTS_MAX = 8 };
 #define HOUR INT64_C(3600000)
@@ -25,7 +25,7 @@ struct jump {
 };
 
 struct world {
-	struct crew crew;
+	struct agent_parts parts;
 	struct arena *arena;
 	char folder[64], config[96], state[96];
 	const struct jump *jumps;
@@ -52,7 +52,7 @@ static inline struct world *world_of(const struct agent *agent)
 		char *bytes;
 	} at = {.agent = agent};
 
-	return (struct world *)(void *)(at.bytes - offsetof(struct world, crew.agent));
+	return (struct world *)(void *)(at.bytes - offsetof(struct world, parts.agent));
 }
 
 static inline int64_t time_of(const struct agent *agent)
@@ -111,7 +111,7 @@ static inline void count_notice(struct agent *agent, const struct notice *notice
 	world_of(agent)->recovered += notice->recovered;
 }
 
-static const struct stage stage = {
+static const struct simulation simulation = {
 	.now = wall, .fetch = fetch, .look = look, .rest = rest, .notice = count_notice};
 
 static inline void stop(void *engine)
@@ -170,8 +170,8 @@ static inline void begin(struct store_request *restored)
 	struct world *world = restored->context;
 
 	assert_false(restored->failed);
-	engine_after(world->crew.agent.engine, world->length, stop, world->crew.agent.engine);
-	crew_begin(&world->crew, restored);
+	engine_after(world->parts.agent.engine, world->length, stop, world->parts.agent.engine);
+	agent_start(&world->parts, restored);
 }
 
 static inline void count_told(struct store_request *list)
@@ -185,7 +185,7 @@ static inline void count_told(struct store_request *list)
 		for (size_t j = 0; j < list->records[i].event_count; j++)
 			world->told += list->records[i].events[j].kind == EVENT_ANNOUNCED;
 	store_request_free(list);
-	engine_stop(world->crew.agent.engine);
+	engine_stop(world->parts.agent.engine);
 }
 
 /* An agent lives for a while, on the state that the one before it left. */
@@ -194,32 +194,32 @@ static inline void live(struct world *world, int64_t length)
 	struct config_source source = {.schema = cli_schema(world->arena), .env = no_environment};
 	struct problems problems = {.arena = world->arena};
 	struct engine_options options = {.jobs = 2, .jumping = true};
-	struct crew *crew = &world->crew;
+	struct agent_parts *parts = &world->parts;
 	struct store_request *request;
 	struct error error;
 	struct config *config = config_load(world->config, &source, &problems);
 
 	assert_non_null(config);
-	memset(crew, 0, sizeof *crew);
-	crew->agent.stage = &stage;
-	crew->agent.schema = source.schema;
-	crew->agent.generation = generation_of(config, &(struct strings){0}, &error);
-	assert_non_null(crew->agent.generation);
-	crew->agent.config = config;
+	memset(parts, 0, sizeof *parts);
+	parts->agent.simulation = &simulation;
+	parts->agent.schema = source.schema;
+	parts->agent.config_ref = config_ref_of(config, &(struct strings){0}, &error);
+	assert_non_null(parts->agent.config_ref);
+	parts->agent.config = config;
 	world->length = length;
-	assert_true(crew_open(crew, &options, world->state, &error));
+	assert_true(agent_open(parts, &options, world->state, &error));
 	request = store_request_new(STORE_RESTORE, begin, world);
 	request->since = START - DAY;
-	ledger_ask(&crew->agent, request);
-	assert_true(engine_run(crew->agent.engine));
+	store_client_call(&parts->agent, request);
+	assert_true(engine_run(parts->agent.engine));
 	request = store_request_new(STORE_LIST, count_told, world);
 	request->filter.limit = 1000;
-	ledger_ask(&crew->agent, request);
-	assert_true(engine_run(crew->agent.engine));
-	world->passed += engine_now(crew->agent.engine);
-	assert_true(crew_stop(crew));
-	crew_free(crew);
-	generation_release(crew->agent.generation);
+	store_client_call(&parts->agent, request);
+	assert_true(engine_run(parts->agent.engine));
+	world->passed += engine_now(parts->agent.engine);
+	assert_true(agent_stop(parts));
+	agent_close(parts);
+	config_ref_release(parts->agent.config_ref);
 	for (size_t i = 0; i < world->test_count; i++)
 		world->tests[i].running = false;
 }

@@ -14,7 +14,7 @@ struct fixture {
 	const struct notifier *notifier;
 	struct arena *arena;
 	void *options;
-	struct delivery delivery;
+	struct attempt attempt;
 	struct transfer transfer;
 	struct error error;
 	struct buf out;
@@ -42,7 +42,7 @@ static inline struct fixture *talk_new(
 	fixture->options = arena_alloc(fixture->arena, notifier->options_size);
 	field_defaults(endpoint_fields, fixture->options);
 	field_defaults(notifier->fields, fixture->options);
-	fixture->delivery = (struct delivery){.arena = fixture->arena,
+	fixture->attempt = (struct attempt){.arena = fixture->arena,
 		.options = fixture->options,
 		.destination = destination,
 		.key = "k-1",
@@ -63,7 +63,7 @@ static inline int teardown(void **state)
 static inline enum step take(struct fixture *fixture, const struct reply *last)
 {
 	return fixture->notifier->step(
-		&fixture->delivery, last, &fixture->transfer, &fixture->error);
+		&fixture->attempt, last, &fixture->transfer, &fixture->error);
 }
 
 static inline enum step begin(struct fixture *fixture)

@@ -7,31 +7,31 @@
 #include <stdlib.h>
 
 #include "agent/core/when.h"
-#include "agent/monitor/memory.h"
+#include "agent/monitor/series_cache.h"
 
 enum { MOST_RECORDS = 500 };
 
 struct kept {
-	struct record records[MOST_RECORDS];
+	struct change_record records[MOST_RECORDS];
 	size_t count;
 	size_t told[MOST_RECORDS]; /* how often the record was to be told */
 	bool marked;
-	struct series_mark mark;
+	struct series_checkpoint mark;
 	size_t requests, passes;
 	struct news_tally tally; /* of the last pass */
 };
 
 static int kept_compare_ids(const void *a, const void *b)
 {
-	const struct record *left = a, *right = b;
+	const struct change_record *left = a, *right = b;
 
 	return (left->item.id > right->item.id) - (left->item.id < right->item.id);
 }
 
-static struct record *kept_find(struct kept *kept, int64_t id)
+static struct change_record *kept_find(struct kept *kept, int64_t id)
 {
-	struct record key = {.item.id = id};
-	struct record *record =
+	struct change_record key = {.item.id = id};
+	struct change_record *record =
 		bsearch(&key, kept->records, kept->count, sizeof key, kept_compare_ids);
 
 	assert_non_null(record);
@@ -39,21 +39,21 @@ static struct record *kept_find(struct kept *kept, int64_t id)
 }
 
 /* Every text of a record but its series is gone with the request. */
-static void kept_record(struct kept *kept, const struct record *record)
+static void kept_record(struct kept *kept, const struct change_record *record)
 {
-	struct record *place =
-		record->believed ? kept_find(kept, record->item.id) : &kept->records[kept->count++];
-	int64_t first_seen = record->believed ? place->first_seen : record->first_seen;
+	struct change_record *place = record->confirmed ? kept_find(kept, record->item.id)
+							: &kept->records[kept->count++];
+	int64_t first_seen = record->confirmed ? place->first_seen : record->first_seen;
 
 	assert_true(kept->count < MOST_RECORDS);
 	*place = *record;
 	place->item.id = place - kept->records + 1;
 	place->first_seen = first_seen;
 	place->runs = record->runs > 0 ? record->runs : 1;
-	place->believed = false;
+	place->confirmed = false;
 	place->series = "s";
 	place->branch = "";
-	kept->told[place - kept->records] += record->news == NEWS_PENDING;
+	kept->told[place - kept->records] += record->news == NOTIFY_PENDING;
 }
 
 static void kept_store(struct kept *kept, const struct store_request *request)
@@ -62,8 +62,8 @@ static void kept_store(struct kept *kept, const struct store_request *request)
 	for (size_t i = 0; i < request->record_count; i++)
 		kept_record(kept, &request->records[i]);
 	for (size_t i = 0; i < request->update_count; i++) {
-		const struct record_update *update = &request->updates[i];
-		struct record *record = kept_find(kept, update->id);
+		const struct change_record_update *update = &request->updates[i];
+		struct change_record *record = kept_find(kept, update->id);
 
 		record->state = update->state;
 		record->item.time = update->time;
@@ -80,9 +80,9 @@ static void kept_store(struct kept *kept, const struct store_request *request)
 	kept->mark.series = "s";
 }
 
-/* A pass of the test, whose only series has these values; memory_begin was called. `failing`: the
- * store cannot write. */
-static void kept_pass(struct kept *kept, struct memory *memory, const struct test *test,
+/* A pass of the test, whose only series has these values; series_cache_begin was called. `failing`:
+ * the store cannot write. */
+static void kept_pass(struct kept *kept, struct series_cache *memory, const struct test *test,
 	const struct axis *axis, double *values, int64_t now, struct scratch *scratch, bool failing)
 {
 	struct arena *arena = arena_new();
@@ -90,22 +90,22 @@ static void kept_pass(struct kept *kept, struct memory *memory, const struct tes
 	struct series series = {.name = "s", .identity = "s", .axis = &own, .values = values};
 	struct dataset data = {&series, 1};
 	struct analysis analysis;
-	struct hindsight **hindsights;
+	struct realignment **realignments;
 	struct store_request *request = store_request_new(STORE_RECORD, NULL, NULL);
 	struct error error;
 
 	kept->tally = (struct news_tally){0};
-	assert_true(memory_detect(
-		memory, arena, test, &data, NULL, scratch, &analysis, &hindsights, &error));
-	if (!memory_settled(memory, now))
-		kept->tally = news_find(&analysis, hindsights, "", kept->records, kept->count,
+	assert_true(series_cache_detect(
+		memory, arena, test, &data, NULL, scratch, &analysis, &realignments, &error));
+	if (!series_cache_settled(memory, now))
+		kept->tally = news_find(&analysis, realignments, "", kept->records, kept->count,
 			&(struct news_clock){.now = now, .oldest = WHEN_ALWAYS}, request);
 	bool news = request->record_count + request->update_count > 0;
 	kept->passes++;
 	if (!failing) {
-		if (memory_marks(memory, request, news) > 0 || news)
+		if (series_cache_checkpoints(memory, request, news) > 0 || news)
 			kept_store(kept, request);
-		memory_recorded(memory, kept->tally.beyond == 0);
+		series_cache_recorded(memory, kept->tally.beyond == 0);
 	}
 	store_request_free(request);
 	arena_free(arena);

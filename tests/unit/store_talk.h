@@ -134,7 +134,7 @@ static const struct deployment example_suspects[] = {
 	{INT64_C(1699999300000), INT64_C(1699999400000), "b1", NULL},
 	{INT64_C(1699999700000), INT64_C(1699999700000), NULL, "1.2 \"rc\""}};
 
-static const struct record example = {
+static const struct change_record example = {
 	.item = {.test = "db.read",
 		.metric = "p99",
 		.unit = "ns",
@@ -177,15 +177,15 @@ static const struct record example = {
 	.branch = "",
 	.sign = 1,
 	.state = CHANGE_CONFIRMED,
-	.news = NEWS_PENDING,
+	.news = NOTIFY_PENDING,
 	.first_seen = INT64_C(1700000600000),
 	.spacing = 60000,
 };
 
-static inline int64_t record_one(struct fixture *fixture, const struct record *record)
+static inline int64_t record_one(struct fixture *fixture, const struct change_record *record)
 {
 	struct store_request *request = store_request_new(STORE_RECORD, answered, fixture);
-	struct record copy = *record;
+	struct change_record copy = *record;
 	int64_t id;
 
 	request->records = &copy;
@@ -202,7 +202,7 @@ static inline int64_t queue_for(
 	struct fixture *fixture, int64_t change, const char *receiver, bool complete)
 {
 	struct store_request *request = store_request_new(STORE_QUEUE, answered, fixture);
-	struct parcel parcel = {.key = arena_printf(request->arena, "k%zu", ++fixture->queued),
+	struct delivery delivery = {.key = arena_printf(request->arena, "k%zu", ++fixture->queued),
 		.receiver = receiver,
 		.destination = "#perf",
 		.payload = "{\"text\": \"x\"}",
@@ -210,15 +210,15 @@ static inline int64_t queue_for(
 		.changes = &change,
 		.change_count = 1};
 
-	request->parcels = &parcel;
+	request->deliveries = &delivery;
 	request->parcel_count = 1;
 	request->told = &change;
 	request->told_count = complete;
 	request = ask(fixture, request);
 	assert_false(request->failed);
 	store_request_free(request);
-	assert_true(parcel.id > 0);
-	return parcel.id;
+	assert_true(delivery.id > 0);
+	return delivery.id;
 }
 
 static inline int64_t queue_one(struct fixture *fixture, int64_t change)
@@ -245,11 +245,11 @@ static inline struct store_request *known(struct fixture *fixture, const char *t
 	return request;
 }
 
-static inline void settle_as(struct fixture *fixture, struct parcel *parcel)
+static inline void settle_as(struct fixture *fixture, struct delivery *delivery)
 {
 	struct store_request *request = store_request_new(STORE_SETTLE, answered, fixture);
 
-	request->parcels = parcel;
+	request->deliveries = delivery;
 	request->parcel_count = 1;
 	request = ask(fixture, request);
 	assert_false(request->failed);
@@ -257,9 +257,9 @@ static inline void settle_as(struct fixture *fixture, struct parcel *parcel)
 }
 
 static inline void settle(
-	struct fixture *fixture, int64_t id, enum parcel_state state, int64_t attempts)
+	struct fixture *fixture, int64_t id, enum delivery_state state, int64_t attempts)
 {
-	settle_as(fixture, &(struct parcel){.id = id,
+	settle_as(fixture, &(struct delivery){.id = id,
 				   .state = state,
 				   .receipt = "1503435956.000247",
 				   .attempts = attempts,

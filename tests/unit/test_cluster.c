@@ -14,7 +14,7 @@ enum { TESTS = 4, COLUMNS = 12, POINTS = 72, STEP_AT = 30, LONE_AT = 40 };
 struct events {
 	bool crowd, lone, missing;
 	bool reloads; /* the configuration changes while it runs */
-	struct generation *before[4];
+	struct config_ref *before[4];
 	size_t before_count;
 };
 
@@ -104,17 +104,17 @@ static void reload(struct world *world, const char *group)
 {
 	struct config_source source = {.schema = cli_schema(world->arena), .env = no_environment};
 	struct problems problems = {.arena = world->arena};
-	struct agent *agent = &world->crew.agent;
+	struct agent *agent = &world->parts.agent;
 	struct events *events = world->context;
 	struct error error;
 
 	configure(world, "agent: {interval: 1h}", group);
-	events->before[events->before_count++] = agent->generation;
-	agent->generation = generation_of(
+	events->before[events->before_count++] = agent->config_ref;
+	agent->config_ref = config_ref_of(
 		config_load(world->config, &source, &problems), &(struct strings){0}, &error);
-	assert_non_null(agent->generation);
-	agent->config = agent->generation->config;
-	clusters_adopt(world->crew.clusters);
+	assert_non_null(agent->config_ref);
+	agent->config = agent->config_ref->config;
+	clusters_adopt(world->parts.clusters);
 }
 
 static void change(void *world)
@@ -137,7 +137,7 @@ static void take_away_and_back(void *world)
 static void write_and_reload(struct world *world, const char *name, int64_t now)
 {
 	struct events *events = world->context;
-	struct engine *engine = world->crew.agent.engine;
+	struct engine *engine = world->parts.agent.engine;
 
 	write_files(world, name, now);
 	if (!events->reloads)
@@ -262,7 +262,7 @@ static void test_reloads(void **state)
 	assert_int_equal(count(world, SINGLES TOLD " AND series = 'cpu3' AND test = 'test1'"), 1);
 	assert_int_equal(count(world, SINGLES WAITING), 0);
 	while (events.before_count > 0)
-		generation_release(events.before[--events.before_count]);
+		config_ref_release(events.before[--events.before_count]);
 	world_free(world);
 }
 

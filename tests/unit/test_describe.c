@@ -7,7 +7,7 @@
 /* clang-format on */
 
 #include "detectors/describe.h"
-#include "detectors/order.h"
+#include "detectors/sort.h"
 #include "tests/unit/random_series.h"
 
 enum { N = 160, SERIES = 1000 };
@@ -118,8 +118,8 @@ static void test_median_is_that_of_sorted_values(void **state)
 						: round % 3 == 1
 							? (double)random_below(&random, ties)
 							: random_normal(&random);
-		order_sort(sorted, n);
-		assert_true(order_median(values, n) == 0.5 * (sorted[(n - 1) / 2] + sorted[n / 2]));
+		sort_sort(sorted, n);
+		assert_true(sort_median(values, n) == 0.5 * (sorted[(n - 1) / 2] + sorted[n / 2]));
 	}
 }
 

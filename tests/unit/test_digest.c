@@ -376,7 +376,7 @@ static void test_sizes_that_are_new(void **state)
 	digest_free(&folded);
 }
 
-static const struct links templates = {
+static const struct url_templates templates = {
 	.dashboard = "https://e.test/{label.role}?from={from}&to={to}",
 	.runbook = "https://e.test/{label.host}",
 	.owner = "team {test}"};
@@ -384,10 +384,10 @@ static const struct links templates = {
 /* As the agent does it; the hour is that of the change. */
 static void fill(struct arena *arena, struct announcement *item, int hour)
 {
-	struct link_values *values = arena_alloc(arena, sizeof *values);
+	struct url_values *values = arena_alloc(arena, sizeof *values);
 	struct extras *extras;
 
-	*values = (struct link_values){.test = item->test,
+	*values = (struct url_values){.test = item->test,
 		.metric = item->metric,
 		.series = item->metric,
 		.from = arena_printf(arena, "%d", 100 * hour - 5),
@@ -395,9 +395,9 @@ static void fill(struct arena *arena, struct announcement *item, int hour)
 	extras = arena_alloc(arena, sizeof *extras);
 	*extras = (struct extras){.spacing = HOUR, .templates = &templates, .values = values};
 	item->extras = extras;
-	item->dashboard = link_expand(arena, templates.dashboard, values);
-	item->runbook = link_expand(arena, templates.runbook, values);
-	item->owner = link_expand_text(arena, templates.owner, values);
+	item->dashboard = url_template_expand(arena, templates.dashboard, values);
+	item->runbook = url_template_expand(arena, templates.runbook, values);
+	item->owner = url_template_expand_text(arena, templates.owner, values);
 }
 
 /* Templates that name what differs are filled for the worst alone; times are those of all. */

@@ -12,7 +12,7 @@
 #include "detectors/edivisive/pairs.h"
 #include "detectors/edivisive/permutation.h"
 #include "detectors/edivisive/search.h"
-#include "detectors/existing.h"
+#include "detectors/finite.h"
 #include "tests/unit/close.h"
 #include "tests/unit/random_series.h"
 
@@ -411,7 +411,7 @@ static void scaled_series(uint64_t *random, double *values, size_t n)
 	random_series(random, raw, n);
 	for (size_t i = 0; i < n; i++)
 		raw[i] = isfinite(raw[i]) ? raw[i] : 7;
-	existing_scale(raw, n, values);
+	finite_scale(raw, n, values);
 }
 
 static void test_pair_sums_agree_to_the_bit(void **state)

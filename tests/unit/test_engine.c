@@ -481,7 +481,7 @@ static void test_calculations_take_no_place_of_reads(void **state)
 	for (int i = 0; i < MANY; i++)
 		engine_compute(engine, calculate, count_done, &c);
 	for (int i = 0; i < MANY; i++)
-		engine_chore(engine, run_chore, count_done, &c);
+		engine_run_blocking(engine, run_chore, count_done, &c);
 	assert_true(engine_run(engine));
 	assert_int_equal(atomic_load(&c.done), 2 * MANY);
 	assert_int_equal(atomic_load(&c.most_at_once), 1);
@@ -607,7 +607,7 @@ static void begin_chore(void *context)
 {
 	struct letters *letters = context;
 	write_a(letters);
-	engine_chore(letters->engine, work, write_c_and_stop, letters);
+	engine_run_blocking(letters->engine, work, write_c_and_stop, letters);
 }
 
 /* A hangup is a call, and what is done for it may block. */
@@ -623,7 +623,7 @@ static void test_a_hangup_and_a_chore(void **state)
 	assert_string_equal(letters.text, "ac");
 	assert_int_equal(worked, 1);
 
-	engine_chore(letters.engine, work, write_c_and_stop, &letters);
+	engine_run_blocking(letters.engine, work, write_c_and_stop, &letters);
 	engine_free(letters.engine);
 	assert_string_equal(letters.text, "ac"); /* it was not done */
 }
@@ -789,27 +789,27 @@ static void test_a_guest_is_served(void **state)
 /* A notifier that posts its payload twice and keeps what it is told as receipt. */
 static const struct endpoint *receiver;
 
-static enum step step_twice(struct delivery *delivery, const struct reply *last,
+static enum step step_twice(struct attempt *attempt, const struct reply *last,
 	struct transfer *next, struct error *error)
 {
 	if (last && last->kind != REPLY_ANSWER) {
-		delivery->retry = true;
+		attempt->retry = true;
 		error_set(error, ERROR_DATA, "%s", last->problem);
 		return STEP_FAILED;
 	}
-	if (last && delivery->receipt) {
-		delivery->receipt =
-			arena_printf(delivery->arena, "%s+%s", delivery->receipt, last->body);
+	if (last && attempt->receipt) {
+		attempt->receipt =
+			arena_printf(attempt->arena, "%s+%s", attempt->receipt, last->body);
 		return STEP_DONE;
 	}
 	if (last)
-		delivery->receipt = arena_strdup(delivery->arena, last->body);
+		attempt->receipt = arena_strdup(attempt->arena, last->body);
 	*next = (struct transfer){.kind = TRANSFER_HTTP,
 		.endpoint = receiver,
 		.method = "POST",
 		.url = receiver->url,
-		.body = delivery->payload,
-		.body_length = strlen(delivery->payload)};
+		.body = attempt->payload,
+		.body_length = strlen(attempt->payload)};
 	return STEP_TRANSFER;
 }
 
@@ -821,10 +821,10 @@ struct outcome {
 };
 
 static void keep_outcome(
-	struct delivery *delivery, bool sent, const struct error *error, void *context)
+	struct attempt *attempt, bool sent, const struct error *error, void *context)
 {
 	struct outcome *outcome = context;
-	(void)delivery;
+	(void)attempt;
 	outcome->done = true;
 	outcome->sent = sent;
 	outcome->error = *error;
@@ -846,10 +846,10 @@ static bool answer_503(struct peer *peer, int fd, const char *request)
 	return true;
 }
 
-static struct outcome deliver(struct engine *engine, struct delivery *delivery)
+static struct outcome deliver(struct engine *engine, struct attempt *attempt)
 {
 	struct outcome outcome = {0};
-	engine_deliver(engine, &twice, delivery, keep_outcome, &outcome);
+	engine_deliver(engine, &twice, attempt, keep_outcome, &outcome);
 	assert_true(engine_run(engine));
 	assert_true(outcome.done);
 	return outcome;
@@ -868,31 +868,31 @@ static void test_deliveries(void **state)
 		.max_concurrent = 1};
 	receiver = &endpoint;
 	struct engine *engine = engine_of((struct engine_options){.jobs = 1});
-	struct delivery delivery = {.arena = arena_new(), .payload = "news"};
-	assert_true(deliver(engine, &delivery).sent);
-	assert_string_equal(delivery.receipt, "1+2");
+	struct attempt attempt = {.arena = arena_new(), .payload = "news"};
+	assert_true(deliver(engine, &attempt).sent);
+	assert_string_equal(attempt.receipt, "1+2");
 	assert_true(peer_saw(peer, "\r\n\r\nnews"));
 	peer_free(peer);
 
-	delivery.receipt = NULL; /* nobody is there any more */
-	struct outcome outcome = deliver(engine, &delivery);
+	attempt.receipt = NULL; /* nobody is there any more */
+	struct outcome outcome = deliver(engine, &attempt);
 	assert_false(outcome.sent);
-	assert_true(delivery.retry);
+	assert_true(attempt.retry);
 	if (!strstr(outcome.error.text, "cannot reach"))
 		fail_msg("%s", outcome.error.text);
 
 	peer = peer_new(answer_503, NULL); /* nothing is sent twice unasked */
 	strcpy(url, peer->url);
-	assert_true(deliver(engine, &delivery).sent);
+	assert_true(deliver(engine, &attempt).sent);
 	assert_int_equal(atomic_load(&peer->requests), 2);
 	engine_free(engine);
 	peer_free(peer);
-	arena_free(delivery.arena);
+	arena_free(attempt.arena);
 }
 
 /* A notifier that prints its payload once. */
-static enum step say_step(struct delivery *delivery, const struct reply *last,
-	struct transfer *next, struct error *error)
+static enum step say_step(struct attempt *attempt, const struct reply *last, struct transfer *next,
+	struct error *error)
 {
 	if (last && last->kind == REPLY_ANSWER)
 		return STEP_DONE;
@@ -901,8 +901,8 @@ static enum step say_step(struct delivery *delivery, const struct reply *last,
 		return STEP_FAILED;
 	}
 	*next = (struct transfer){.kind = TRANSFER_STDOUT,
-		.body = delivery->payload,
-		.body_length = strlen(delivery->payload)};
+		.body = attempt->payload,
+		.body_length = strlen(attempt->payload)};
 	return STEP_TRANSFER;
 }
 
@@ -975,7 +975,7 @@ static void test_printing_does_not_hold_up_the_loop(void **state)
 	struct stage stage;
 	struct engine *engine = engine_of((struct engine_options){.jobs = 2});
 	struct arena *arena = arena_new();
-	struct delivery deliveries[2] = {{.arena = arena, .payload = long_text(arena, 'a')},
+	struct attempt deliveries[2] = {{.arena = arena, .payload = long_text(arena, 'a')},
 		{.arena = arena, .payload = long_text(arena, 'A')}};
 	struct outcome outcomes[2] = {0};
 	pthread_t thread;
@@ -1012,14 +1012,14 @@ static void test_a_print_that_was_cut_off(void **state)
 	struct stage stage;
 	struct engine *engine =
 		engine_of((struct engine_options){.jobs = 1, .catch_signals = true});
-	struct delivery delivery = {.arena = arena_new()};
+	struct attempt attempt = {.arena = arena_new()};
 	struct outcome outcome = {0};
-	delivery.payload = long_text(delivery.arena, 'a');
+	attempt.payload = long_text(attempt.arena, 'a');
 	assert_int_equal(pipe(stage.ends), 0);
 	assert_true(fcntl(stage.ends[1], F_SETPIPE_SZ, 4096) > 0);
 	stage_set(&stage, stage.ends[1]);
 	close(stage.ends[1]);
-	engine_deliver(engine, &say, &delivery, keep_outcome, &outcome);
+	engine_deliver(engine, &say, &attempt, keep_outcome, &outcome);
 	stage.engine = engine;
 	engine_after(engine, 20, read_some, &stage);
 	bool ran = engine_run(engine);
@@ -1031,19 +1031,19 @@ static void test_a_print_that_was_cut_off(void **state)
 	int fd = mkstemp(path);
 	stage_set(&stage, fd);
 	for (int i = 0; i < 2; i++)
-		engine_deliver(engine, &say, &delivery, keep_outcome, &outcome);
+		engine_deliver(engine, &say, &attempt, keep_outcome, &outcome);
 	ran = engine_run(engine);
 	stage_clear(&stage);
 	assert_true(ran && outcome.sent);
 	ssize_t length = pread(fd, rest, sizeof rest - 1, 0);
 	assert_in_range(length, LONG_TEXT + 1, 2 * LONG_TEXT - 4096);
 	length -= LONG_TEXT;
-	assert_memory_equal(rest, delivery.payload + LONG_TEXT - length, (size_t)length);
-	assert_memory_equal(rest + length, delivery.payload, LONG_TEXT);
+	assert_memory_equal(rest, attempt.payload + LONG_TEXT - length, (size_t)length);
+	assert_memory_equal(rest + length, attempt.payload, LONG_TEXT);
 	close(fd);
 	unlink(path);
 	assert_true(engine_free(engine));
-	arena_free(delivery.arena);
+	arena_free(attempt.arena);
 }
 
 /* A test of Prometheus played by a peer, whose answers are numbered from 0. */
@@ -1264,14 +1264,14 @@ static void test_progress(void **state)
 		engine_of((struct engine_options){.jobs = 1, .progress = true}), fd};
 	struct server_test test;
 	struct outcome outcome = {0};
-	struct delivery delivery = {.arena = arena_new(), .payload = "news"};
+	struct attempt attempt = {.arena = arena_new(), .payload = "news"};
 	server_test_set(&test, peer->url);
 	receiver = &(struct endpoint){.url = peer->url,
 		.timeout = 60000,
 		.connect_timeout = 60000,
 		.max_body = 1000,
 		.max_concurrent = 1};
-	engine_deliver(watched.engine, &twice, &delivery, keep_outcome, &outcome);
+	engine_deliver(watched.engine, &twice, &attempt, keep_outcome, &outcome);
 	engine_submit(watched.engine, server_task(&test));
 	engine_submit(watched.engine, server_task(&test));
 	stop_when_written(&watched);
@@ -1283,7 +1283,7 @@ static void test_progress(void **state)
 	assert_memory_equal(text, line, sizeof line - 1);
 	assert_string_equal(text + length - (sizeof wiped - 1), wiped);
 	engine_free(watched.engine);
-	arena_free(delivery.arena);
+	arena_free(attempt.arena);
 	peer_free(peer);
 	close(fd);
 	close(kept);

@@ -1223,16 +1223,16 @@ static void test_too_many_points_of_all(void **state)
 	double *values = memory_new(N, sizeof *values);
 	for (int i = 0; i < N; i++)
 		times[i] = i;
-	struct gathering *gathering = gathering_new(&talk->query, 0, N, false);
+	struct graphite_set *gathering = graphite_set_new(&talk->query, 0, N, false);
 	struct graphite_series series = {.target = "a", .times = times, .values = values, .n = N};
-	gathering_expect(gathering, &target, 1);
+	graphite_set_expect(gathering, &target, 1);
 	for (int i = 0; i < 4; i++)
-		gathering_take(gathering, &series);
-	assert_false(gathering_overflow(gathering));
+		graphite_set_take(gathering, &series);
+	assert_false(graphite_set_overflow(gathering));
 	series.n = 1;
-	gathering_take(gathering, &series);
-	assert_true(gathering_overflow(gathering));
-	assert_int_equal(gathering_points(gathering), 4 * N);
+	graphite_set_take(gathering, &series);
+	assert_true(graphite_set_overflow(gathering));
+	assert_int_equal(graphite_set_points(gathering), 4 * N);
 	free(times);
 	free(values);
 }

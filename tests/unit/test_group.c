@@ -34,19 +34,20 @@ static int teardown(void **state)
 	return 0;
 }
 
-static struct record change(int hour, const char *test, const char *metric, const char *commit)
+static struct change_record change(
+	int hour, const char *test, const char *metric, const char *commit)
 {
-	return (struct record){.item = {.test = test,
-				       .metric = metric,
-				       .time = START + hour * HOUR,
-				       .commit_after = commit},
+	return (struct change_record){.item = {.test = test,
+					      .metric = metric,
+					      .time = START + hour * HOUR,
+					      .commit_after = commit},
 		.series = metric,
 		.spacing = HOUR};
 }
 
-static void group(struct fixture *fixture, const struct record *records, size_t count)
+static void group(struct fixture *fixture, const struct change_record *records, size_t count)
 {
-	const struct record *items[MOST] = {0};
+	const struct change_record *items[MOST] = {0};
 
 	for (size_t i = 0; i < count; i++)
 		items[i] = &records[i];
@@ -56,7 +57,7 @@ static void group(struct fixture *fixture, const struct record *records, size_t 
 static void test_same_time_by_date_test_metric(void **state)
 {
 	struct fixture *fixture = *state;
-	const struct record records[] = {
+	const struct change_record records[] = {
 		change(1, "b", "p50", NULL),
 		change(0, "b", "p99", NULL),
 		change(0, "a", "p99", NULL),
@@ -74,8 +75,8 @@ static void test_same_time_by_date_test_metric(void **state)
 static void test_time_apart_is_apart(void **state)
 {
 	struct fixture *fixture = *state;
-	const struct record records[] = {change(20, "a", "p50", NULL), change(0, "a", "p50", NULL),
-		change(5, "b", "x", NULL)};
+	const struct change_record records[] = {change(20, "a", "p50", NULL),
+		change(0, "a", "p50", NULL), change(5, "b", "x", NULL)};
 
 	group(fixture, records, 3);
 	assert_int_equal(fixture->count, 2);
@@ -87,7 +88,7 @@ static void test_time_apart_is_apart(void **state)
 static void test_chain_is_cut(void **state)
 {
 	struct fixture *fixture = *state;
-	const struct record records[] = {
+	const struct change_record records[] = {
 		change(0, "a", "p", NULL), change(4, "b", "p", NULL), change(8, "c", "p", NULL)};
 
 	group(fixture, records, 3);
@@ -98,7 +99,7 @@ static void test_chain_is_cut(void **state)
 static void test_spacing_of_the_finer_counts(void **state)
 {
 	struct fixture *fixture = *state;
-	struct record records[] = {change(0, "a", "p", NULL), change(4, "b", "p", NULL)};
+	struct change_record records[] = {change(0, "a", "p", NULL), change(4, "b", "p", NULL)};
 
 	records[0].spacing = 60000;
 	group(fixture, records, 2);
@@ -108,7 +109,7 @@ static void test_spacing_of_the_finer_counts(void **state)
 static void test_same_commit_joins(void **state)
 {
 	struct fixture *fixture = *state;
-	const struct record records[] = {
+	const struct change_record records[] = {
 		change(0, "a", "p", "c1"),
 		change(30, "b", "p", "c2"),
 		change(60, "c", "p", "c1"),
@@ -127,7 +128,7 @@ static void test_same_commit_joins(void **state)
 static void test_many_groups_become_one(void **state)
 {
 	struct fixture *fixture = *state;
-	struct record records[GROUPS_MOST + 1];
+	struct change_record records[GROUPS_MOST + 1];
 
 	for (int i = 0; i <= GROUPS_MOST; i++)
 		records[i] = change(100 - 20 * i, "a", "p", NULL);
@@ -155,7 +156,7 @@ static void test_property_nothing_is_lost(void **state)
 	uint32_t random = 1;
 
 	for (int round = 0; round < 2000; round++) {
-		struct record records[MOST];
+		struct change_record records[MOST];
 		size_t seen[MOST] = {0}, count = (random >> 8) % MOST;
 
 		for (size_t i = 0; i < count; i++) {
@@ -168,7 +169,7 @@ static void test_property_nothing_is_lost(void **state)
 		assert_true(fixture->count <= GROUPS_MOST);
 		for (size_t i = 0; i < fixture->count; i++)
 			for (size_t j = 0; j < fixture->groups[i].count; j++) {
-				const struct record *item = fixture->groups[i].items[j];
+				const struct change_record *item = fixture->groups[i].items[j];
 
 				seen[item - records]++;
 				if (j > 0)

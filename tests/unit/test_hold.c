@@ -112,7 +112,7 @@ static struct held held(int64_t seen, int64_t until, double before, double after
 {
 	return (struct held){.seen = seen,
 		.until = until,
-		.believed = true,
+		.confirmed = true,
 		.level_before = before,
 		.level_after = after,
 		.low = after - about,
@@ -163,17 +163,17 @@ static void test_unbelieved_partner(void **state)
 	struct held pair[] = {held(10, 40, 100, 150, 2), held(30, 30, 150, 100, 2)};
 
 	(void)state;
-	pair[1].believed = false;
+	pair[1].confirmed = false;
 	expect(pair, 2, 40, "WW");
 	expect(pair, 2, 40 + DAY, "NN");
-	pair[1].believed = true;
+	pair[1].confirmed = true;
 	expect(pair, 2, 41, "OO");
 }
 
 /* An agent and a series of hours that begins on a Monday. */
 struct growing {
 	struct scratch *scratch;
-	struct memory *memory;
+	struct series_cache *memory;
 	struct kept kept;
 	const struct zone *zone;
 	enum season_mode season;
@@ -192,8 +192,8 @@ static const struct edivisive_options otava = {
 static void begin(struct growing *growing, size_t n)
 {
 	growing->scratch = scratch_new();
-	growing->memory = memory_make();
-	memory_restore(growing->memory, NULL, 0);
+	growing->memory = series_cache_make();
+	series_cache_restore(growing->memory, NULL, 0);
 	growing->times = memory_new(n, sizeof *growing->times);
 	for (size_t i = 0; i < n; i++)
 		growing->times[i] = growing->start + (int64_t)i * growing->step;
@@ -201,16 +201,16 @@ static void begin(struct growing *growing, size_t n)
 
 static void end(struct growing *growing)
 {
-	memory_free(growing->memory);
+	series_cache_free(growing->memory);
 	scratch_free(growing->scratch);
 	free(growing->times);
 }
 
 static void restart(struct growing *growing)
 {
-	memory_free(growing->memory);
-	growing->memory = memory_make();
-	memory_restore(growing->memory, &growing->kept.mark, growing->kept.marked ? 1 : 0);
+	series_cache_free(growing->memory);
+	growing->memory = series_cache_make();
+	series_cache_restore(growing->memory, &growing->kept.mark, growing->kept.marked ? 1 : 0);
 }
 
 static size_t count_told(const struct kept *kept)
@@ -234,7 +234,7 @@ static void run(struct growing *growing, size_t end, int64_t later)
 	struct axis axis = {.n = end, .times = growing->times};
 	int64_t now = growing->times[end - 1] + later;
 
-	memory_begin(growing->memory, now, 0);
+	series_cache_begin(growing->memory, now, 0);
 	kept_pass(&growing->kept, growing->memory, &test, &axis, growing->values, now,
 		growing->scratch, false);
 	growing->end = end;
@@ -295,7 +295,7 @@ static void live(struct growing *growing, double (*level)(size_t hour), size_t n
 	}
 }
 
-static const struct record *told_record(const struct growing *growing)
+static const struct change_record *told_record(const struct growing *growing)
 {
 	for (size_t i = 0; i < growing->kept.count; i++)
 		if (growing->kept.told[i] > 0)
@@ -314,7 +314,7 @@ static void test_a_step_of_saturday(void **state)
 		live(&growing, lasting, TUESDAY, seed % 2, seed);
 		assert_int_equal(growing.told, 0);
 		assert_int_equal(growing.kept.records[0].state, CHANGE_CANDIDATE);
-		assert_int_equal(growing.kept.records[0].news, NEWS_HELD);
+		assert_int_equal(growing.kept.records[0].news, NOTIFY_HELD);
 		run(&growing, TUESDAY + 1, HOUR / 2);
 		assert_int_equal(growing.told, 1);
 		assert_in_range(told_record(&growing)->item.time, MONDAY + (STEP - 3) * HOUR,
@@ -337,11 +337,11 @@ static void test_a_pair_is_recorded(void **state)
 		live(&growing, over, TUESDAY + 48, seed % 2, seed);
 		assert_int_equal(growing.told, 0);
 		for (size_t i = 0; i < growing.kept.count; i++) {
-			const struct record *record = &growing.kept.records[i];
+			const struct change_record *record = &growing.kept.records[i];
 
 			if (record->state == CHANGE_WITHDRAWN)
 				continue;
-			assert_int_equal(record->news, NEWS_SILENT);
+			assert_int_equal(record->news, NOTIFY_SILENT);
 			assert_int_not_equal(record->state, CHANGE_CANDIDATE);
 			up += record->sign > 0;
 			down += record->sign < 0;
@@ -431,19 +431,19 @@ static void test_before_days_are_known(void **state)
 	end(&growing);
 }
 
-static void copy_records(const struct kept *kept, struct record *out)
+static void copy_records(const struct kept *kept, struct change_record *out)
 {
 	memcpy(out, kept->records, kept->count * sizeof *out);
 }
 
 /* Of what is told nothing has moved: nowhere, or if it is a step that lies that far back. */
-static size_t count_moved(
-	const struct growing *growing, const struct record *before, size_t count, int64_t until)
+static size_t count_moved(const struct growing *growing, const struct change_record *before,
+	size_t count, int64_t until)
 {
 	size_t moved = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		const struct record *now = &growing->kept.records[i];
+		const struct change_record *now = &growing->kept.records[i];
 
 		if (growing->kept.told[i] == 0 || before[i].item.time >= until)
 			continue;
@@ -460,7 +460,7 @@ static size_t count_moved(
 static void test_refits(void **state)
 {
 	static struct service_series series;
-	static struct record before[MOST_RECORDS];
+	static struct change_record before[MOST_RECORDS];
 	uint64_t random = 5;
 	size_t told = 0;
 

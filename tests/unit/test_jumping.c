@@ -132,7 +132,7 @@ static void test_time_stands_while_held(void **state)
 }
 
 /* A task: from a file that a thread writes late into a pipe, or from a server. */
-struct asking {
+struct prometheus_request {
 	struct engine *engine;
 	const char *fifo;
 	struct test test;
@@ -145,7 +145,7 @@ struct asking {
 
 static void keep_end(struct task *task)
 {
-	struct asking *asking = task->context;
+	struct prometheus_request *asking = task->context;
 
 	asking->done++;
 	asking->failed = task->failed;
@@ -155,7 +155,7 @@ static void keep_end(struct task *task)
 	task_free(task);
 }
 
-static void submit(struct asking *asking)
+static void submit(struct prometheus_request *asking)
 {
 	struct task *task = task_new(&asking->test, 1700001000000);
 
@@ -166,7 +166,7 @@ static void submit(struct asking *asking)
 
 static void note_timer(void *context)
 {
-	struct asking *asking = context;
+	struct prometheus_request *asking = context;
 
 	assert_int_equal(asking->done, 1);
 	asking->timer = engine_now(asking->engine);
@@ -190,7 +190,7 @@ static void test_time_stands_during_a_read(void **state)
 	char path[] = "/tmp/hunter-jumping-XXXXXX";
 	struct metric metric = {.name = "value", .scale = 1, .column = "value"};
 	struct csv_options options = {0};
-	struct asking asking = {.engine = engine_of(0)};
+	struct prometheus_request asking = {.engine = engine_of(0)};
 	pthread_t thread;
 
 	assert_non_null(mkdtemp(path));
@@ -238,7 +238,7 @@ static void test_time_passes_until_a_request_is_repeated(void **state)
 	struct prometheus_server options;
 	struct prometheus_options test_options = {0};
 	struct server server = {.name = "prometheus", .source = &plugin, .options = &options};
-	struct asking asking = {.engine = engine_of(HOUR)};
+	struct prometheus_request asking = {.engine = engine_of(HOUR)};
 	int64_t before = clock_monotonic();
 
 	memset(&options, 0, sizeof options);

@@ -89,7 +89,7 @@ static int teardown(void **state)
 }
 
 static struct news_tally find(
-	struct fixture *f, const struct record *known, size_t count, int64_t oldest)
+	struct fixture *f, const struct change_record *known, size_t count, int64_t oldest)
 {
 	store_request_free(f->request);
 	f->request = store_request_new(STORE_RECORD, NULL, NULL);
@@ -97,9 +97,9 @@ static struct news_tally find(
 		&(struct news_clock){.now = NOW, .oldest = oldest}, f->request);
 }
 
-static struct record known_at(int point, const char *series, enum change_state state)
+static struct change_record known_at(int point, const char *series, enum change_state state)
 {
-	return (struct record){.item = {.id = 7, .time = START + point * HOUR},
+	return (struct change_record){.item = {.id = 7, .time = START + point * HOUR},
 		.series = series,
 		.branch = "",
 		.sign = 1,
@@ -110,7 +110,7 @@ static void test_first_sight(void **state)
 {
 	struct fixture *f = *state;
 	struct news_tally tally = find(f, NULL, 0, ALWAYS);
-	const struct record *record = f->request->records;
+	const struct change_record *record = f->request->records;
 
 	assert_int_equal(tally.fresh, 1);
 	assert_int_equal(f->request->record_count, 1);
@@ -128,7 +128,7 @@ static void test_first_sight(void **state)
 	assert_string_equal(record->branch, "");
 	assert_int_equal(record->sign, 1);
 	assert_int_equal(record->state, CHANGE_CONFIRMED);
-	assert_int_equal(record->news, NEWS_PENDING);
+	assert_int_equal(record->news, NOTIFY_PENDING);
 	assert_int_equal(record->first_seen, NOW);
 	assert_int_equal(record->spacing, HOUR);
 }
@@ -200,21 +200,21 @@ static void test_old_is_recorded_silently(void **state)
 
 	assert_int_equal(tally.fresh, 0);
 	assert_int_equal(tally.silent, 1);
-	assert_int_equal(f->request->records[0].news, NEWS_SILENT);
+	assert_int_equal(f->request->records[0].news, NOTIFY_SILENT);
 	tally = find(f, NULL, 0, START + 60 * HOUR);
 	assert_int_equal(tally.fresh, 1);
 }
 
 #define MAX_AGE (14 * 24 * HOUR)
 
-static enum news news_by(struct fixture *f, const struct news_clock *clock, bool newer)
+static enum notify_state news_by(struct fixture *f, const struct news_clock *clock, bool newer)
 {
-	struct hindsight hindsights[2] = {{.newer = newer}, {.newer = newer}};
+	struct realignment realignments[2] = {{.newer = newer}, {.newer = newer}};
 
 	store_request_free(f->request);
 	f->request = store_request_new(STORE_RECORD, NULL, NULL);
-	news_find(&f->analysis, (struct hindsight *[]){&hindsights[0], &hindsights[1]}, "", NULL, 0,
-		clock, f->request);
+	news_find(&f->analysis, (struct realignment *[]){&realignments[0], &realignments[1]}, "",
+		NULL, 0, clock, f->request);
 	assert_int_equal(f->request->record_count, 1);
 	return f->request->records[0].news;
 }
@@ -227,16 +227,16 @@ static void test_a_clock_that_is_ahead(void **state)
 	struct news_clock clock = {.now = NOW, .oldest = NOW - MAX_AGE};
 
 	assert_true(NOW - newest > MAX_AGE);
-	assert_int_equal(news_by(f, &clock, false), NEWS_SILENT); /* it ended long ago */
-	assert_int_equal(news_by(f, &clock, true), NEWS_PENDING); /* or is just coming */
-	clock.ahead = NOW - newest;                               /* or a server knows the time */
-	assert_int_equal(news_by(f, &clock, false), NEWS_PENDING);
+	assert_int_equal(news_by(f, &clock, false), NOTIFY_SILENT); /* it ended long ago */
+	assert_int_equal(news_by(f, &clock, true), NOTIFY_PENDING); /* or is just coming */
+	clock.ahead = NOW - newest;                                 /* or a server knows the time */
+	assert_int_equal(news_by(f, &clock, false), NOTIFY_PENDING);
 	clock.ahead = 400 * HOUR; /* by the server's time it still ended long ago */
-	assert_int_equal(news_by(f, &clock, false), NEWS_SILENT);
+	assert_int_equal(news_by(f, &clock, false), NOTIFY_SILENT);
 	clock.ahead = 500000 * HOUR; /* the server knows nothing: it is not before the data */
 	clock.oldest = NOW - (newest - change) + HOUR;
-	assert_int_equal(news_by(f, &clock, false), NEWS_SILENT);
-	assert_int_equal(news_by(f, &clock, true), NEWS_SILENT);
+	assert_int_equal(news_by(f, &clock, false), NOTIFY_SILENT);
+	assert_int_equal(news_by(f, &clock, true), NOTIFY_SILENT);
 }
 
 static void test_whatever_the_clock(void **state)
@@ -254,7 +254,7 @@ static void test_whatever_the_clock(void **state)
 static void test_known_is_no_news(void **state)
 {
 	struct fixture *f = *state;
-	struct record known = known_at(60, "p99{region=\"eu\"}", CHANGE_CONFIRMED);
+	struct change_record known = known_at(60, "p99{region=\"eu\"}", CHANGE_CONFIRMED);
 	struct news_tally tally = find(f, &known, 1, ALWAYS);
 
 	assert_int_equal(tally.fresh + tally.moved + tally.withdrawn + tally.returned, 0);
@@ -265,7 +265,7 @@ static void test_known_is_no_news(void **state)
 static void test_moved(void **state)
 {
 	struct fixture *f = *state;
-	struct record known = known_at(57, "p99{region=\"eu\"}", CHANGE_CONFIRMED);
+	struct change_record known = known_at(57, "p99{region=\"eu\"}", CHANGE_CONFIRMED);
 	struct news_tally tally = find(f, &known, 1, ALWAYS);
 
 	assert_int_equal(tally.moved, 1);
@@ -281,7 +281,7 @@ static void test_moved(void **state)
 static void test_moved_with_its_numbers(void **state)
 {
 	struct fixture *f = *state;
-	struct record known = known_at(57, "p99{region=\"eu\"}", CHANGE_CONFIRMED);
+	struct change_record known = known_at(57, "p99{region=\"eu\"}", CHANGE_CONFIRMED);
 	const struct announcement *item;
 
 	known.item.change.count_after = 3;
@@ -306,7 +306,7 @@ static void test_moved_with_its_numbers(void **state)
 static void test_a_trend_that_grows(void **state)
 {
 	struct fixture *f = *state;
-	struct record known = known_at(60, "p99{region=\"eu\"}", CHANGE_MOVED);
+	struct change_record known = known_at(60, "p99{region=\"eu\"}", CHANGE_MOVED);
 	struct change *trend = &f->changes[0];
 	struct news_tally tally;
 
@@ -344,7 +344,7 @@ static void test_a_trend_that_grows(void **state)
 static void test_tolerance_counts_existing_points(void **state)
 {
 	struct fixture *f = *state;
-	struct record known = known_at(40, "p99{region=\"eu\"}", CHANGE_CONFIRMED);
+	struct change_record known = known_at(40, "p99{region=\"eu\"}", CHANGE_CONFIRMED);
 
 	assert_int_equal(find(f, &known, 1, ALWAYS).fresh, 1);
 	for (size_t i = 41; i < 58; i++)
@@ -355,7 +355,7 @@ static void test_tolerance_counts_existing_points(void **state)
 static void test_withdrawn_and_back(void **state)
 {
 	struct fixture *f = *state;
-	struct record known = known_at(60, "p99{region=\"eu\"}", CHANGE_CONFIRMED);
+	struct change_record known = known_at(60, "p99{region=\"eu\"}", CHANGE_CONFIRMED);
 	struct news_tally tally;
 
 	f->findings[0].count = 0;
@@ -384,7 +384,7 @@ static void make_step(struct fixture *f, size_t from)
 static void test_standing(void **state)
 {
 	struct fixture *f = *state;
-	struct record known = known_at(60, "p99{region=\"eu\"}", CHANGE_CONFIRMED);
+	struct change_record known = known_at(60, "p99{region=\"eu\"}", CHANGE_CONFIRMED);
 	struct news_tally tally;
 
 	make_step(f, 60);
@@ -409,7 +409,7 @@ static void test_standing(void **state)
 static void test_moved_further(void **state)
 {
 	struct fixture *f = *state;
-	struct record known = known_at(40, "p99{region=\"eu\"}", CHANGE_CONFIRMED);
+	struct change_record known = known_at(40, "p99{region=\"eu\"}", CHANGE_CONFIRMED);
 	struct news_tally tally;
 
 	for (size_t i = 0; i < N; i++)
@@ -435,7 +435,7 @@ static void test_moved_further(void **state)
 static void test_absent_series_is_left_alone(void **state)
 {
 	struct fixture *f = *state;
-	struct record known[] = {
+	struct change_record known[] = {
 		known_at(60, "p50", CHANGE_CONFIRMED),
 		known_at(60, "p99{region=\"eu\"}", CHANGE_CONFIRMED),
 		known_at(60, "p99{region=\"us\"}", CHANGE_CONFIRMED),
@@ -450,7 +450,7 @@ static void test_absent_series_is_left_alone(void **state)
 static void test_branches_are_apart(void **state)
 {
 	struct fixture *f = *state;
-	struct record known = known_at(60, "p99{region=\"eu\"}", CHANGE_CONFIRMED);
+	struct change_record known = known_at(60, "p99{region=\"eu\"}", CHANGE_CONFIRMED);
 
 	known.branch = "feature";
 	assert_int_equal(find(f, &known, 1, ALWAYS).fresh, 1);
@@ -471,12 +471,12 @@ static void make_excursion(struct fixture *f, size_t from, size_t back)
 	f->axis.n = N;
 }
 
-static struct record told_at(int point, int sign)
+static struct change_record told_at(int point, int sign)
 {
-	struct record known = known_at(point, "p99{region=\"eu\"}", CHANGE_CONFIRMED);
+	struct change_record known = known_at(point, "p99{region=\"eu\"}", CHANGE_CONFIRMED);
 
 	known.sign = sign;
-	known.news = NEWS_QUEUED;
+	known.news = NOTIFY_QUEUED;
 	known.item.change.level_before = sign > 0 ? 10 : 12;
 	known.item.change.level_after = sign > 0 ? 12 : 10;
 	known.item.change.count_after = 5;
@@ -487,7 +487,7 @@ static struct record told_at(int point, int sign)
 static void test_step_that_is_undone(void **state)
 {
 	struct fixture *f = *state;
-	struct record known = told_at(60, 1);
+	struct change_record known = told_at(60, 1);
 
 	make_excursion(f, 60, 80);
 	struct news_tally tally = find(f, &known, 1, ALWAYS);
@@ -501,21 +501,21 @@ static void test_step_that_is_undone(void **state)
 	assert_false(f->request->updates[0].silent);
 	assert_int_equal(f->request->record_count, 1);
 	assert_int_equal(f->request->records[0].state, CHANGE_CONFIRMED);
-	assert_int_equal(f->request->records[0].news, NEWS_SILENT);
+	assert_int_equal(f->request->records[0].news, NOTIFY_SILENT);
 }
 
 /* It may be a dip: with four points the way back waits as a candidate, and the other is open. */
 static void test_way_back_waits(void **state)
 {
 	struct fixture *f = *state;
-	struct record known = told_at(60, 1);
+	struct change_record known = told_at(60, 1);
 
 	make_excursion(f, 60, 80);
 	f->axis.n = 84;
 	assert_int_equal(find(f, &known, 1, ALWAYS).recovered, 0);
 	assert_int_equal(f->request->record_count, 1);
 	assert_int_equal(f->request->records[0].state, CHANGE_CANDIDATE);
-	assert_int_equal(f->request->records[0].news, NEWS_HELD);
+	assert_int_equal(f->request->records[0].news, NOTIFY_HELD);
 	f->axis.n = 85;
 	assert_int_equal(find(f, &known, 1, ALWAYS).recovered, 1);
 }
@@ -523,19 +523,19 @@ static void test_way_back_waits(void **state)
 static void test_what_was_not_told_is_closed_in_silence(void **state)
 {
 	struct fixture *f = *state;
-	struct record known = told_at(60, 1);
+	struct change_record known = told_at(60, 1);
 
-	known.news = NEWS_SILENT;
+	known.news = NOTIFY_SILENT;
 	make_excursion(f, 60, 80);
 	assert_int_equal(find(f, &known, 1, ALWAYS).recovered, 1);
-	assert_int_equal(f->request->records[0].news, NEWS_PENDING);
+	assert_int_equal(f->request->records[0].news, NOTIFY_PENDING);
 }
 
 /* For a metric of which more is better it is an improvement, and its end a regression. */
 static void test_undone_improvement_is_news(void **state)
 {
 	struct fixture *f = *state;
-	struct record known = told_at(60, 1);
+	struct change_record known = told_at(60, 1);
 
 	f->metric.direction = 1;
 	make_excursion(f, 60, 80);
@@ -543,17 +543,17 @@ static void test_undone_improvement_is_news(void **state)
 
 	assert_int_equal(tally.recovered, 0);
 	assert_int_equal(tally.fresh, 1);
-	assert_int_equal(f->request->records[0].news, NEWS_PENDING);
+	assert_int_equal(f->request->records[0].news, NOTIFY_PENDING);
 }
 
 /* It is not found any more, neither is its end, and it can be seen that it was there. */
 static void test_excursion_that_is_not_found(void **state)
 {
 	struct fixture *f = *state;
-	struct record known[] = {told_at(60, 1), told_at(64, -1)};
+	struct change_record known[] = {told_at(60, 1), told_at(64, -1)};
 
 	known[1].item.id = 8;
-	known[1].news = NEWS_SILENT;
+	known[1].news = NOTIFY_SILENT;
 	make_excursion(f, 60, 64);
 	f->findings[0].count = 0;
 	f->axis.n = 67;
@@ -574,7 +574,7 @@ static void test_excursion_that_is_not_found(void **state)
 static void test_recovered_and_found_again(void **state)
 {
 	struct fixture *f = *state;
-	struct record known = told_at(60, 1);
+	struct change_record known = told_at(60, 1);
 
 	known.state = CHANGE_RECOVERED;
 	known.item.over = (struct recovered){START + 80 * HOUR, 10};
@@ -582,7 +582,7 @@ static void test_recovered_and_found_again(void **state)
 	(void)find(f, &known, 1, ALWAYS);
 	assert_int_equal(f->request->update_count, 0);
 	assert_int_equal(f->request->record_count, 1);
-	assert_int_equal(f->request->records[0].news, NEWS_SILENT); /* its end */
+	assert_int_equal(f->request->records[0].news, NOTIFY_SILENT); /* its end */
 	f->findings[0].count = 0;
 	(void)find(f, &known, 1, ALWAYS);
 	assert_int_equal(f->request->update_count + f->request->record_count, 0);
@@ -600,7 +600,7 @@ static void test_recovered_and_found_again(void **state)
 static void test_old_change_recovers(void **state)
 {
 	struct fixture *f = *state;
-	struct record known = told_at(-50, 1);
+	struct change_record known = told_at(-50, 1);
 
 	make_excursion(f, 0, 80);
 	f->changes[0] = f->changes[1];
@@ -615,15 +615,16 @@ static void test_old_change_recovers(void **state)
 static void test_end_that_was_there_before(void **state)
 {
 	struct fixture *f = *state;
-	struct record known = told_at(60, 1);
-	struct hindsight past = {.restarted = true, .until = ALWAYS, .recorded = START + 90 * HOUR};
-	struct hindsight none = {0};
+	struct change_record known = told_at(60, 1);
+	struct realignment past = {
+		.restarted = true, .until = ALWAYS, .recorded = START + 90 * HOUR};
+	struct realignment none = {0};
 
 	make_excursion(f, 60, 80);
 	for (int i = 0; i < 2; i++) {
 		store_request_free(f->request);
 		f->request = store_request_new(STORE_RECORD, NULL, NULL);
-		news_find(&f->analysis, (struct hindsight *[]){&past, &none}, "", &known, 1,
+		news_find(&f->analysis, (struct realignment *[]){&past, &none}, "", &known, 1,
 			&(struct news_clock){.now = NOW, .oldest = ALWAYS}, f->request);
 		assert_int_equal(f->request->updates[0].state, CHANGE_RECOVERED);
 		assert_int_equal(f->request->updates[0].silent, i == 0);

@@ -44,12 +44,12 @@ static bool render(const struct message *message, const void *options, const cha
 	return true;
 }
 
-static enum step step(struct delivery *delivery, const struct reply *last, struct transfer *next,
+static enum step step(struct attempt *attempt, const struct reply *last, struct transfer *next,
 	struct error *error)
 {
 	(void)last, (void)next, (void)error;
 	assert_true(receiver.count < TOLD_MOST);
-	snprintf(receiver.told[receiver.count++], 32, "%s", delivery->payload);
+	snprintf(receiver.told[receiver.count++], 32, "%s", attempt->payload);
 	return STEP_DONE;
 }
 
@@ -85,7 +85,7 @@ static void tell(struct parts *parts, const char *text, bool over)
 		.text = text,
 		.over = over};
 
-	announcer_notice(parts->announcer, &notice, &(struct strings){names, 1}, &condition);
+	dispatcher_notice(parts->dispatcher, &notice, &(struct strings){names, 1}, &condition);
 }
 
 static void stop_engine(void *engine)

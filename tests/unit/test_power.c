@@ -24,7 +24,7 @@ struct world {
 	struct scratch *scratch;
 	struct test test;
 	struct dataset data;
-	struct power_ask ask;
+	struct power_request ask;
 	double values[POINTS];
 };
 
@@ -43,7 +43,7 @@ static void begin(struct world *world, size_t n)
 		.detection = {.detector = &plugin, .options = &usual, .season = SEASON_NONE}};
 	data_series(world->arena, &world->data, data_axis(world->arena, n, NEW_YEAR, DAY), "p99",
 		-1, world->values);
-	world->ask = (struct power_ask){.test = &world->test,
+	world->ask = (struct power_request){.test = &world->test,
 		.data = &world->data,
 		.series = world->data.series,
 		.max_age = WHEN_NEVER,

@@ -329,8 +329,8 @@ static void test_too_many_series_for_the_builds(void **state)
 static void test_victoria_is_recognised(void **state)
 {
 	struct talk *talk = *state;
-	_Atomic int learnt = 0;
-	talk->query.learnt = &learnt;
+	_Atomic int server_flavor = 0;
+	talk->query.server_flavor = &server_flavor;
 	talk->server.flavor = FLAVOR_AUTO;
 	say_file(talk, 200, "vm-buildinfo.json");
 	say_file(talk, 200, "vm-export.jsonl");
@@ -339,7 +339,7 @@ static void test_victoria_is_recognised(void **state)
 	assert_string_equal(talk->asked[1].url,
 		"http://prom:9090/base/api/v1/export?match[]=bench_throughput"
 		"&start=1792584000&end=1795175999.999");
-	assert_int_equal(learnt, FLAVOR_VICTORIAMETRICS);
+	assert_int_equal(server_flavor, FLAVOR_VICTORIAMETRICS);
 	assert_int_equal(talk->query.data.count, 1);
 	const struct series *series = talk->query.data.series;
 	assert_string_equal(series->identity,
@@ -354,7 +354,7 @@ static void test_others_are_no_victoria(void **state)
 	static const struct {
 		int status;
 		const char *body;
-		int learnt;
+		int server_flavor;
 	} cases[] = {
 		{200,
 			"{\"status\":\"success\",\"data\":{\"version\":\"2.42.0\",\"revision\":"
@@ -375,14 +375,14 @@ static void test_others_are_no_victoria(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct talk *talk;
-		_Atomic int learnt = 0;
+		_Atomic int server_flavor = 0;
 		set_up((void **)&talk);
-		talk->query.learnt = &learnt;
+		talk->query.server_flavor = &server_flavor;
 		talk->server.flavor = FLAVOR_AUTO;
 		say(talk, cases[i].status, cases[i].body);
 		say_file(talk, 200, "prom-query-rawmatrix.json");
 		done(talk);
-		assert_int_equal(learnt, cases[i].learnt);
+		assert_int_equal(server_flavor, cases[i].server_flavor);
 		assert_int_equal(talk->query.data.count, 1);
 		tear_down((void **)&talk);
 	}
@@ -408,14 +408,14 @@ static void test_questions_that_are_not_answered(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct talk *talk;
-		_Atomic int learnt = 0;
+		_Atomic int server_flavor = 0;
 		set_up((void **)&talk);
-		talk->query.learnt = &learnt;
+		talk->query.server_flavor = &server_flavor;
 		talk->server.flavor = FLAVOR_AUTO;
 		say(talk, cases[i].status, cases[i].body);
 		failed(talk, cases[i].words);
 		assert_int_equal(talk->asked_count, 1);
-		assert_int_equal(learnt, 0);
+		assert_int_equal(server_flavor, 0);
 		tear_down((void **)&talk);
 	}
 }
@@ -425,9 +425,9 @@ static void test_what_is_known_is_not_asked(void **state)
 	(void)state;
 	for (int flavor = FLAVOR_PROMETHEUS; flavor <= FLAVOR_VICTORIAMETRICS; flavor++) {
 		struct talk *talk;
-		_Atomic int learnt = flavor;
+		_Atomic int server_flavor = flavor;
 		set_up((void **)&talk);
-		talk->query.learnt = &learnt;
+		talk->query.server_flavor = &server_flavor;
 		talk->server.flavor = FLAVOR_AUTO;
 		say_file(talk, 200,
 			flavor == FLAVOR_PROMETHEUS ? "prom-query-rawmatrix.json"

@@ -44,9 +44,9 @@ static void stop(void *engine)
 static void adopt(void *context)
 {
 	struct fixture *f = context;
-	const struct generation *generation = f->parts->agent.generation;
+	const struct config_ref *config_ref = f->parts->agent.config_ref;
 
-	watch_adopt(f->parts->watch, generation->tests, generation->test_count);
+	scheduler_adopt(f->parts->watch, config_ref->tests, config_ref->test_count);
 	f->adopted++;
 }
 
@@ -162,14 +162,14 @@ static double metric(const struct fixture *f, enum metric_id id)
 static void test_taken_over(void **state)
 {
 	struct fixture *f = *state;
-	const struct generation *before = f->parts->agent.generation;
+	const struct config_ref *before = f->parts->agent.config_ref;
 	double hash = metric(f, METRIC_CONFIG_HASH);
 
 	reload(f, AGENT ", group_wait: 7s}\n"
 			"tests:\n  a: {type: csv, file: z.csv}\n  c: {type: csv, file: c.csv}\n"
 			"  d: {type: csv, file: d.csv}\n");
 	assert_true(f->last.loaded);
-	assert_ptr_not_equal(f->parts->agent.generation, before);
+	assert_ptr_not_equal(f->parts->agent.config_ref, before);
 	assert_int_equal(f->parts->agent.config->agent.group_wait, 7000);
 	assert_int_equal(f->last.tests, 3);
 	assert_int_equal(f->last.added, 2);
@@ -201,14 +201,14 @@ static void test_kept(void **state)
 		{"slack: {bot_token: x}\n" AGENT TESTS, "channel"},
 	};
 	struct fixture *f = *state;
-	const struct generation *before = f->parts->agent.generation;
+	const struct config_ref *before = f->parts->agent.config_ref;
 
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
 		reload(f, wrong[i].yaml);
 		assert_false(f->last.loaded);
 		if (!strstr(f->problem, wrong[i].problem))
 			fail_msg("%s: %s", wrong[i].problem, f->problem);
-		assert_ptr_equal(f->parts->agent.generation, before);
+		assert_ptr_equal(f->parts->agent.config_ref, before);
 		assert_ptr_equal(f->parts->agent.config, before->config);
 		assert_true(metric(f, METRIC_RELOAD_SUCCESSFUL) == 0);
 	}
@@ -268,12 +268,12 @@ static void test_two_at_once(void **state)
 static void test_held(void **state)
 {
 	struct fixture *f = *state;
-	struct generation *before = generation_hold(f->parts->agent.generation);
+	struct config_ref *before = config_ref_hold(f->parts->agent.config_ref);
 
 	reload(f, AGENT TESTS);
 	assert_int_equal(before->holders, 1);
 	assert_string_equal(before->tests[0]->name, "a");
-	generation_release(before);
+	config_ref_release(before);
 }
 
 static void test_stopping(void **state)

@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-#include "detectors/follow.h"
+#include "detectors/online_eval.h"
 #include "detectors/score.h"
 
 #define PLACES(...)                                                                                \

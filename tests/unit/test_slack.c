@@ -89,7 +89,7 @@ static int setup_bot(void **state)
 
 static enum step begin_anew(struct fixture *fixture)
 {
-	fixture->delivery.doubt = DOUBT_NONE;
+	fixture->attempt.maybe_delivered = MAYBE_DELIVERED_NO;
 	return begin(fixture);
 }
 
@@ -488,11 +488,11 @@ static void test_bot_posts_to_each_channel(void **state)
 	assert_string_equal(fixture->transfer.url, "https://slack.com/api/chat.postMessage");
 	assert_string_equal(fixture->transfer.method, "POST");
 	assert_string_equal(fixture->transfer.bearer, TOKEN);
-	assert_string_equal(fixture->transfer.body, fixture->delivery.payload);
+	assert_string_equal(fixture->transfer.body, fixture->attempt.payload);
 	assert_int_equal(
 		answer(fixture, 200, "{\"ok\":true,\"channel\":\"C1\",\"ts\":\"1503.02\"}"),
 		STEP_DONE);
-	assert_string_equal(fixture->delivery.receipt, "1503.02 1");
+	assert_string_equal(fixture->attempt.receipt, "1503.02 1");
 }
 
 static void test_misconfigured_is_told(void **state)
@@ -521,41 +521,46 @@ static void test_answers_are_classified(void **state)
 		const char *body;
 		bool retry;
 		enum error_kind kind;
-		enum doubt doubt;
+		enum maybe_delivered maybe_delivered;
 	} cases[] = {
-		{200, "{\"ok\":false,\"error\":\"ratelimited\"}", true, ERROR_DATA, DOUBT_NONE},
-		{200, "{\"ok\":false,\"error\":\"internal_error\"}", true, ERROR_DATA, DOUBT_LOOK},
-		{200, "{\"ok\":false,\"error\":\"never_heard_of\"}", true, ERROR_DATA, DOUBT_LOOK},
-		{200, "{\"ok\":false,\"error\":\"invalid_auth\"}", false, ERROR_USAGE, DOUBT_NONE},
+		{200, "{\"ok\":false,\"error\":\"ratelimited\"}", true, ERROR_DATA,
+			MAYBE_DELIVERED_NO},
+		{200, "{\"ok\":false,\"error\":\"internal_error\"}", true, ERROR_DATA,
+			MAYBE_DELIVERED_CHECK},
+		{200, "{\"ok\":false,\"error\":\"never_heard_of\"}", true, ERROR_DATA,
+			MAYBE_DELIVERED_CHECK},
+		{200, "{\"ok\":false,\"error\":\"invalid_auth\"}", false, ERROR_USAGE,
+			MAYBE_DELIVERED_NO},
 		{200, "{\"ok\":false,\"error\":\"channel_not_found\"}", false, ERROR_USAGE,
-			DOUBT_NONE},
+			MAYBE_DELIVERED_NO},
 		{200, "{\"ok\":false,\"error\":\"not_in_channel\"}", false, ERROR_USAGE,
-			DOUBT_NONE},
-		{200, "{\"ok\":false,\"error\":\"msg_too_long\"}", false, ERROR_DATA, DOUBT_NONE},
-		{200, "{\"ok\":false}", true, ERROR_DATA, DOUBT_LOOK},
-		{200, "{\"ok\":1,\"error\":3}", true, ERROR_DATA, DOUBT_LOOK},
-		{200, "[1]", true, ERROR_DATA, DOUBT_LOOK},
-		{200, "<html>Log in to the proxy</html>", true, ERROR_DATA, DOUBT_LOOK},
-		{200, "", true, ERROR_DATA, DOUBT_LOOK},
-		{302, "", false, ERROR_USAGE, DOUBT_NONE},
-		{400, "invalid_payload", false, ERROR_DATA, DOUBT_NONE},
-		{403, "invalid_token", false, ERROR_USAGE, DOUBT_NONE},
-		{404, "no_service", false, ERROR_USAGE, DOUBT_NONE},
-		{408, "", true, ERROR_DATA, DOUBT_LOOK},
-		{429, "", true, ERROR_DATA, DOUBT_NONE},
-		{500, "", true, ERROR_DATA, DOUBT_LOOK},
-		{503, "upstream", true, ERROR_DATA, DOUBT_LOOK},
+			MAYBE_DELIVERED_NO},
+		{200, "{\"ok\":false,\"error\":\"msg_too_long\"}", false, ERROR_DATA,
+			MAYBE_DELIVERED_NO},
+		{200, "{\"ok\":false}", true, ERROR_DATA, MAYBE_DELIVERED_CHECK},
+		{200, "{\"ok\":1,\"error\":3}", true, ERROR_DATA, MAYBE_DELIVERED_CHECK},
+		{200, "[1]", true, ERROR_DATA, MAYBE_DELIVERED_CHECK},
+		{200, "<html>Log in to the proxy</html>", true, ERROR_DATA, MAYBE_DELIVERED_CHECK},
+		{200, "", true, ERROR_DATA, MAYBE_DELIVERED_CHECK},
+		{302, "", false, ERROR_USAGE, MAYBE_DELIVERED_NO},
+		{400, "invalid_payload", false, ERROR_DATA, MAYBE_DELIVERED_NO},
+		{403, "invalid_token", false, ERROR_USAGE, MAYBE_DELIVERED_NO},
+		{404, "no_service", false, ERROR_USAGE, MAYBE_DELIVERED_NO},
+		{408, "", true, ERROR_DATA, MAYBE_DELIVERED_CHECK},
+		{429, "", true, ERROR_DATA, MAYBE_DELIVERED_NO},
+		{500, "", true, ERROR_DATA, MAYBE_DELIVERED_CHECK},
+		{503, "upstream", true, ERROR_DATA, MAYBE_DELIVERED_CHECK},
 	};
 	struct fixture *fixture = *state;
 
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		assert_int_equal(begin_anew(fixture), STEP_TRANSFER);
 		if (answer(fixture, cases[i].status, cases[i].body) != STEP_FAILED ||
-			fixture->delivery.retry != cases[i].retry ||
+			fixture->attempt.retry != cases[i].retry ||
 			fixture->error.kind != cases[i].kind ||
-			fixture->delivery.doubt != cases[i].doubt)
+			fixture->attempt.maybe_delivered != cases[i].maybe_delivered)
 			fail_msg("%d %s: retry %d, doubt %d, %s", cases[i].status, cases[i].body,
-				fixture->delivery.retry, (int)fixture->delivery.doubt,
+				fixture->attempt.retry, (int)fixture->attempt.maybe_delivered,
 				fixture->error.text);
 		assert_non_null(strstr(fixture->error.text, "slack #perf: "));
 	}
@@ -568,16 +573,16 @@ static void test_retry_after_is_handed_on(void **state)
 
 	assert_int_equal(begin_anew(fixture), STEP_TRANSFER);
 	assert_int_equal(take(fixture, &reply), STEP_FAILED);
-	assert_true(fixture->delivery.retry);
-	assert_int_equal(fixture->delivery.retry_after, 7000);
+	assert_true(fixture->attempt.retry);
+	assert_int_equal(fixture->attempt.retry_after, 7000);
 	reply.status = 503;
 	assert_int_equal(begin_anew(fixture), STEP_TRANSFER);
 	take(fixture, &reply);
-	assert_int_equal(fixture->delivery.retry_after, 7000);
+	assert_int_equal(fixture->attempt.retry_after, 7000);
 	assert_int_equal(begin_anew(fixture), STEP_TRANSFER);
 	reply.retry_after = -1;
 	take(fixture, &reply);
-	assert_int_equal(fixture->delivery.retry_after, -1);
+	assert_int_equal(fixture->attempt.retry_after, -1);
 }
 
 static void test_no_answer_is_tried_again(void **state)
@@ -590,18 +595,18 @@ static void test_no_answer_is_tried_again(void **state)
 
 		assert_int_equal(begin_anew(fixture), STEP_TRANSFER);
 		assert_int_equal(take(fixture, &reply), STEP_FAILED);
-		assert_true(fixture->delivery.retry);
-		assert_int_equal(fixture->delivery.doubt,
-			kinds[i] == REPLY_UNREACHABLE ? DOUBT_NONE : DOUBT_LOOK);
+		assert_true(fixture->attempt.retry);
+		assert_int_equal(fixture->attempt.maybe_delivered,
+			kinds[i] == REPLY_UNREACHABLE ? MAYBE_DELIVERED_NO : MAYBE_DELIVERED_CHECK);
 	}
 }
 
 static enum step begin_in_doubt(struct fixture *fixture, const char *channel)
 {
-	fixture->delivery.doubt = DOUBT_LOOK;
-	fixture->delivery.made = START;
-	fixture->delivery.destination = channel;
-	fixture->delivery.notice = NULL;
+	fixture->attempt.maybe_delivered = MAYBE_DELIVERED_CHECK;
+	fixture->attempt.made = START;
+	fixture->attempt.destination = channel;
+	fixture->attempt.notice = NULL;
 	return begin(fixture);
 }
 
@@ -640,8 +645,8 @@ static void test_doubt_looks_first(void **state)
 				 "payload\":"
 				 "{\"key\":\"k-1\"}}}]}"),
 		STEP_DONE);
-	assert_string_equal(fixture->delivery.receipt, "2.5 1");
-	assert_null(fixture->delivery.notice);
+	assert_string_equal(fixture->attempt.receipt, "2.5 1");
+	assert_null(fixture->attempt.notice);
 }
 
 static void test_what_is_not_there_is_posted(void **state)
@@ -652,9 +657,9 @@ static void test_what_is_not_there_is_posted(void **state)
 	assert_non_null(strstr(fixture->transfer.url, "history?channel=C77&"));
 	assert_int_equal(answer(fixture, 200, "{\"ok\":true,\"messages\":[]}"), STEP_TRANSFER);
 	assert_posts(fixture);
-	assert_null(fixture->delivery.notice);
+	assert_null(fixture->attempt.notice);
 	assert_int_equal(answer(fixture, 429, ""), STEP_FAILED);
-	assert_int_equal(fixture->delivery.doubt, DOUBT_NONE);
+	assert_int_equal(fixture->attempt.maybe_delivered, MAYBE_DELIVERED_NO);
 }
 
 /* Whoever may not look posts again, and says that it may be there twice. */
@@ -670,7 +675,7 @@ static void test_search_that_is_denied(void **state)
 	assert_null(strstr(fixture->transfer.url, "private_channel"));
 	assert_int_equal(answer(fixture, 200, missing), STEP_TRANSFER);
 	assert_posts(fixture);
-	assert_non_null(strstr(fixture->delivery.notice, "missing_scope: channels:read"));
+	assert_non_null(strstr(fixture->attempt.notice, "missing_scope: channels:read"));
 	assert_int_equal(begin_in_doubt(fixture, "#perf"), STEP_TRANSFER);
 	assert_int_equal(answer(fixture, 200, missing), STEP_TRANSFER);
 	static const char *const secret = "channels";
@@ -681,11 +686,11 @@ static void test_search_that_is_denied(void **state)
 		.length = strlen(missing),
 		.secrets = {&secret, 1}};
 	assert_int_equal(take(fixture, &quotes), STEP_TRANSFER);
-	assert_non_null(strstr(fixture->delivery.notice, "missing_scope: ********:read"));
+	assert_non_null(strstr(fixture->attempt.notice, "missing_scope: ********:read"));
 	assert_int_equal(begin_in_doubt(fixture, "#nowhere"), STEP_TRANSFER);
 	assert_int_equal(answer(fixture, 200, channels_page), STEP_TRANSFER);
 	assert_posts(fixture);
-	assert_non_null(strstr(fixture->delivery.notice, "the bot is not in the channel"));
+	assert_non_null(strstr(fixture->attempt.notice, "the bot is not in the channel"));
 	assert_int_equal(begin_in_doubt(fixture, "C77"), STEP_TRANSFER);
 	assert_int_equal(answer(fixture, 404, ""), STEP_TRANSFER);
 	assert_posts(fixture);
@@ -703,8 +708,8 @@ static void test_search_waits_until_slack_is_well(void **state)
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		assert_int_equal(begin_in_doubt(fixture, "C77"), STEP_TRANSFER);
 		assert_int_equal(answer(fixture, cases[i].status, cases[i].body), STEP_FAILED);
-		assert_true(fixture->delivery.retry);
-		assert_int_equal(fixture->delivery.doubt, DOUBT_LOOK);
+		assert_true(fixture->attempt.retry);
+		assert_int_equal(fixture->attempt.maybe_delivered, MAYBE_DELIVERED_CHECK);
 	}
 }
 
@@ -722,7 +727,7 @@ static void test_search_ends(void **state)
 				"{\"ok\":true,\"response_metadata\":{\"next_cursor\":\"x\"}}"),
 			STEP_TRANSFER);
 	}
-	assert_non_null(strstr(fixture->delivery.notice, "too long"));
+	assert_non_null(strstr(fixture->attempt.notice, "too long"));
 }
 
 static void test_webhook_cannot_look(void **state)
@@ -733,7 +738,7 @@ static void test_webhook_cannot_look(void **state)
 	assert_int_equal(begin_in_doubt(fixture, ""), STEP_TRANSFER);
 	assert_string_equal(fixture->transfer.method, "POST");
 	assert_int_equal(answer(fixture, 503, ""), STEP_FAILED);
-	assert_int_equal(fixture->delivery.doubt, DOUBT_BLIND);
+	assert_int_equal(fixture->attempt.maybe_delivered, MAYBE_DELIVERED_BLIND);
 }
 
 /* Blocks that Slack refuses are sent once more as text, and only once. */
@@ -752,7 +757,7 @@ static void test_refused_blocks_become_text(void **state)
 	json_decref(body);
 	assert_int_equal(
 		answer(fixture, 200, "{\"ok\":false,\"error\":\"invalid_blocks\"}"), STEP_FAILED);
-	assert_false(fixture->delivery.retry);
+	assert_false(fixture->attempt.retry);
 	assert_int_equal(fixture->error.kind, ERROR_DATA);
 }
 
@@ -762,7 +767,7 @@ static void test_webhook(void **state)
 	struct strings destinations;
 
 	set_option(fixture, "webhook_url", "https://hooks.slack.com/services/T/B/canary");
-	fixture->delivery.destination = "";
+	fixture->attempt.destination = "";
 	assert_true(slack_notifier.destinations(
 		fixture->options, fixture->arena, &destinations, &fixture->error));
 	assert_int_equal(destinations.count, 1);
@@ -801,7 +806,7 @@ static void test_secret_files(void **state)
 	close(file);
 	unlink(path);
 	assert_int_equal(begin_anew(fixture), STEP_FAILED);
-	assert_false(fixture->delivery.retry);
+	assert_false(fixture->attempt.retry);
 	assert_non_null(strstr(fixture->error.text, path));
 }
 
@@ -822,10 +827,10 @@ static void test_stdout_text(void **state)
 	const void *never = plain(fixture);
 
 	assert_true(stdout_notifier.render(&example, never, "", &fixture->out, &fixture->error));
-	fixture->delivery.options = never;
-	fixture->delivery.payload = fixture->out.data;
+	fixture->attempt.options = never;
+	fixture->attempt.payload = fixture->out.data;
 	assert_int_equal(
-		stdout_notifier.step(&fixture->delivery, NULL, &fixture->transfer, &fixture->error),
+		stdout_notifier.step(&fixture->attempt, NULL, &fixture->transfer, &fixture->error),
 		STEP_TRANSFER);
 	assert_int_equal(fixture->transfer.kind, TRANSFER_STDOUT);
 	assert_string_equal(fixture->transfer.body,
@@ -855,10 +860,10 @@ static void test_stdout_place_size_and_trend(void **state)
 
 	assert_true(
 		stdout_notifier.render(&description, never, "", &fixture->out, &fixture->error));
-	fixture->delivery.options = never;
-	fixture->delivery.payload = fixture->out.data;
+	fixture->attempt.options = never;
+	fixture->attempt.payload = fixture->out.data;
 	assert_int_equal(
-		stdout_notifier.step(&fixture->delivery, NULL, &fixture->transfer, &fixture->error),
+		stdout_notifier.step(&fixture->attempt, NULL, &fixture->transfer, &fixture->error),
 		STEP_TRANSFER);
 	assert_string_equal(fixture->transfer.body,
 		"2 regressions, 1 improvement in db.read, db.write since 2021-07-02 00:00:00 "
@@ -945,7 +950,7 @@ static void test_stdout_property_no_escapes(void **state)
 	uint64_t random = 9;
 	const void *never = plain(fixture);
 
-	fixture->delivery.options = never;
+	fixture->attempt.options = never;
 	for (int round = 0; round < 300; round++) {
 		struct announcement items[5];
 		struct message message = {.key = "key", .items = items, .count = 5};
@@ -958,8 +963,8 @@ static void test_stdout_property_no_escapes(void **state)
 		buf_clear(&fixture->out);
 		assert_true(stdout_notifier.render(
 			&message, never, "", &fixture->out, &fixture->error));
-		fixture->delivery.payload = fixture->out.data;
-		stdout_notifier.step(&fixture->delivery, NULL, &fixture->transfer, &fixture->error);
+		fixture->attempt.payload = fixture->out.data;
+		stdout_notifier.step(&fixture->attempt, NULL, &fixture->transfer, &fixture->error);
 		for (const char *at = fixture->transfer.body; *at; at++)
 			assert_true((unsigned char)*at >= 0x20 || *at == '\n');
 	}

@@ -34,22 +34,22 @@ static void assert_posts(struct fixture *fixture, const char *body)
 static void test_each_body_is_a_round(void **state)
 {
 	struct fixture *fixture = *state;
-	struct delivery *delivery = &fixture->delivery;
+	struct attempt *attempt = &fixture->attempt;
 
 	assert_int_equal(begin(fixture), STEP_TRANSFER);
 	assert_posts(fixture, "{\"text\":\"1\"}");
 	assert_int_equal(answer(fixture, 200, "{\"ok\":true,\"ts\":\"1503.02\"}"), STEP_DONE);
-	assert_string_equal(delivery->receipt, "1503.02 1");
-	assert_true(delivery->more);
+	assert_string_equal(attempt->receipt, "1503.02 1");
+	assert_true(attempt->more);
 	assert_int_equal(begin(fixture), STEP_TRANSFER);
 	assert_posts(fixture, "{\"thread_ts\":\"1503.02\",\"text\":\"2\"}");
 	assert_int_equal(answer(fixture, 200, "{\"ok\":true,\"ts\":\"1504.00\"}"), STEP_DONE);
-	assert_string_equal(delivery->receipt, "1503.02 2");
-	assert_true(delivery->more);
+	assert_string_equal(attempt->receipt, "1503.02 2");
+	assert_true(attempt->more);
 	assert_int_equal(begin(fixture), STEP_TRANSFER);
 	assert_int_equal(answer(fixture, 200, "{\"ok\":true,\"ts\":\"1505.00\"}"), STEP_DONE);
-	assert_string_equal(delivery->receipt, "1503.02 3");
-	assert_false(delivery->more);
+	assert_string_equal(attempt->receipt, "1503.02 3");
+	assert_false(attempt->more);
 	assert_int_equal(begin(fixture), STEP_DONE);
 }
 
@@ -57,13 +57,13 @@ static void test_more_goes_into_the_thread(void **state)
 {
 	struct fixture *fixture = *state;
 
-	fixture->delivery.thread = "1503.02 3";
-	fixture->delivery.payload = "{\"text\":\"more\"}";
+	fixture->attempt.thread = "1503.02 3";
+	fixture->attempt.payload = "{\"text\":\"more\"}";
 	assert_int_equal(begin(fixture), STEP_TRANSFER);
 	assert_posts(fixture, "{\"thread_ts\":\"1503.02\",\"text\":\"more\"}");
 	assert_int_equal(answer(fixture, 200, "{\"ok\":true,\"ts\":\"1600.00\"}"), STEP_DONE);
-	assert_string_equal(fixture->delivery.receipt, "1503.02 1");
-	assert_false(fixture->delivery.more);
+	assert_string_equal(fixture->attempt.receipt, "1503.02 1");
+	assert_false(fixture->attempt.more);
 }
 
 /* The message may have been deleted, or its thread closed. */
@@ -71,14 +71,14 @@ static void test_a_thread_that_is_gone(void **state)
 {
 	struct fixture *fixture = *state;
 
-	fixture->delivery.thread = "1503.02 3";
+	fixture->attempt.thread = "1503.02 3";
 	assert_int_equal(begin(fixture), STEP_TRANSFER);
 	assert_int_equal(answer(fixture, 200, "{\"ok\":false,\"error\":\"thread_not_found\"}"),
 		STEP_TRANSFER);
 	assert_posts(fixture, "{\"text\":\"1\"}");
 	assert_int_equal(answer(fixture, 200, "{\"ok\":true,\"ts\":\"1700.00\"}"), STEP_DONE);
-	assert_string_equal(fixture->delivery.receipt, "1700.00 1");
-	assert_true(fixture->delivery.more);
+	assert_string_equal(fixture->attempt.receipt, "1700.00 1");
+	assert_true(fixture->attempt.more);
 }
 
 /* After a crash: the first body is known to be there, the second is, the third is not. */
@@ -91,24 +91,24 @@ static void test_looks_for_each_in_turn(void **state)
 		"{\"ts\":\"2.0\",\"metadata\":{\"event_payload\":{\"key\":\"k-0\",\"part\":3}}},"
 		"{\"ts\":\"3.0\",\"metadata\":{\"event_payload\":{\"key\":\"k-1\",\"part\":2}}}]}";
 
-	fixture->delivery.receipt = "1.0 1";
-	fixture->delivery.doubt = DOUBT_LOOK;
-	fixture->delivery.made = START;
+	fixture->attempt.receipt = "1.0 1";
+	fixture->attempt.maybe_delivered = MAYBE_DELIVERED_CHECK;
+	fixture->attempt.made = START;
 	assert_int_equal(begin(fixture), STEP_TRANSFER);
 	assert_string_equal(fixture->transfer.url,
 		"https://slack.com/api/conversations.replies?channel=C0001&ts=1.0"
 		"&include_all_metadata=true&limit=200&oldest=1625180400");
 	assert_int_equal(answer(fixture, 200, thread), STEP_DONE);
-	assert_string_equal(fixture->delivery.receipt, "1.0 2");
-	assert_true(fixture->delivery.more);
-	assert_int_equal(fixture->delivery.doubt, DOUBT_LOOK);
+	assert_string_equal(fixture->attempt.receipt, "1.0 2");
+	assert_true(fixture->attempt.more);
+	assert_int_equal(fixture->attempt.maybe_delivered, MAYBE_DELIVERED_CHECK);
 	assert_int_equal(begin(fixture), STEP_TRANSFER);
 	assert_int_equal(answer(fixture, 200, thread), STEP_TRANSFER);
 	assert_int_equal(answer(fixture, 200, "{\"ok\":true,\"messages\":[]}"), STEP_TRANSFER);
 	assert_posts(fixture, "{\"thread_ts\":\"1.0\",\"text\":\"3\"}");
-	assert_int_equal(fixture->delivery.doubt, DOUBT_NONE);
+	assert_int_equal(fixture->attempt.maybe_delivered, MAYBE_DELIVERED_NO);
 	assert_int_equal(answer(fixture, 200, "{\"ok\":true,\"ts\":\"4.0\"}"), STEP_DONE);
-	assert_false(fixture->delivery.more);
+	assert_false(fixture->attempt.more);
 }
 
 /* The thread was gone when it was posted, so it is in the channel on its own: what follows goes
@@ -117,9 +117,9 @@ static void test_looks_outside_a_thread_that_is_gone(void **state)
 {
 	struct fixture *fixture = *state;
 
-	fixture->delivery.thread = "9.0 1";
-	fixture->delivery.doubt = DOUBT_LOOK;
-	fixture->delivery.made = START;
+	fixture->attempt.thread = "9.0 1";
+	fixture->attempt.maybe_delivered = MAYBE_DELIVERED_CHECK;
+	fixture->attempt.made = START;
 	assert_int_equal(begin(fixture), STEP_TRANSFER);
 	assert_non_null(
 		strstr(fixture->transfer.url, "conversations.replies?channel=C0001&ts=9.0"));
@@ -130,7 +130,7 @@ static void test_looks_outside_a_thread_that_is_gone(void **state)
 				 "{\"ok\":true,\"messages\":[{\"ts\":\"12.0\",\"metadata\":"
 				 "{\"event_payload\":{\"key\":\"k-1\",\"part\":1}}}]}"),
 		STEP_DONE);
-	assert_string_equal(fixture->delivery.receipt, "12.0 1");
+	assert_string_equal(fixture->attempt.receipt, "12.0 1");
 }
 
 static void test_an_answer_without_ts_is_in_doubt(void **state)
@@ -139,8 +139,8 @@ static void test_an_answer_without_ts_is_in_doubt(void **state)
 
 	assert_int_equal(begin(fixture), STEP_TRANSFER);
 	assert_int_equal(answer(fixture, 200, "{\"ok\":true}"), STEP_FAILED);
-	assert_true(fixture->delivery.retry);
-	assert_int_equal(fixture->delivery.doubt, DOUBT_LOOK);
+	assert_true(fixture->attempt.retry);
+	assert_int_equal(fixture->attempt.maybe_delivered, MAYBE_DELIVERED_CHECK);
 }
 
 /* Each of `count` changes is in the posts once, or in the number of those left out. */

@@ -21,7 +21,7 @@ static void test_pending_survives_reopen(void **state)
 {
 	struct fixture *fixture = *state;
 	struct store_request *request;
-	const struct record *record;
+	const struct change_record *record;
 	int64_t id;
 
 	open_fixture(fixture);
@@ -75,10 +75,11 @@ static struct store_request *parcels_request(
 {
 	struct store_request *request = store_request_new(kind, answered, fixture);
 
-	request->parcels = arena_array(request->arena, count, sizeof *request->parcels);
+	request->deliveries = arena_array(request->arena, count, sizeof *request->deliveries);
 	request->parcel_count = count;
 	for (size_t i = 0; i < count; i++)
-		request->parcels[i] = (struct parcel){.id = ids[i], .problem = "gone", .now = 7};
+		request->deliveries[i] =
+			(struct delivery){.id = ids[i], .problem = "gone", .now = 7};
 	request = ask(fixture, request);
 	assert_false(request->failed);
 	return request;
@@ -88,46 +89,46 @@ static void test_queue_tells_and_keeps_the_message(void **state)
 {
 	struct fixture *fixture = *state;
 	struct store_request *request;
-	int64_t delivery;
+	int64_t attempt;
 
 	open_fixture(fixture);
-	delivery = queue_one(fixture, record_one(fixture, &example));
+	attempt = queue_one(fixture, record_one(fixture, &example));
 	reopen(fixture);
 	request = restore(fixture);
 	assert_int_equal(request->record_count, 0);
 	assert_int_equal(request->parcel_count, 1);
-	assert_int_equal(request->parcels[0].id, delivery);
-	assert_string_equal(request->parcels[0].key, "k1");
-	assert_string_equal(request->parcels[0].receiver, "slack");
-	assert_string_equal(request->parcels[0].destination, "#perf");
-	assert_null(request->parcels[0].payload);
-	assert_null(request->parcels[0].receipt);
-	assert_int_equal(request->parcels[0].attempts, 0);
-	assert_false(request->parcels[0].begun);
-	assert_int_equal(request->parcels[0].record_count, 1);
+	assert_int_equal(request->deliveries[0].id, attempt);
+	assert_string_equal(request->deliveries[0].key, "k1");
+	assert_string_equal(request->deliveries[0].receiver, "slack");
+	assert_string_equal(request->deliveries[0].destination, "#perf");
+	assert_null(request->deliveries[0].payload);
+	assert_null(request->deliveries[0].receipt);
+	assert_int_equal(request->deliveries[0].attempts, 0);
+	assert_false(request->deliveries[0].begun);
+	assert_int_equal(request->deliveries[0].record_count, 1);
 	store_request_free(request);
-	request = parcels_request(fixture, STORE_ATTEMPT, (const int64_t[]){delivery, 99}, 2);
-	assert_int_equal(request->parcels[0].state, PARCEL_QUEUED);
-	assert_string_equal(request->parcels[0].payload, "{\"text\": \"x\"}");
-	assert_int_equal(request->parcels[0].record_count, 1);
-	assert_string_equal(request->parcels[0].records[0].item.metric, "p99");
-	assert_null(request->parcels[1].payload);
-	assert_int_equal(request->parcels[1].record_count, 0);
+	request = parcels_request(fixture, STORE_ATTEMPT, (const int64_t[]){attempt, 99}, 2);
+	assert_int_equal(request->deliveries[0].state, DELIVERY_QUEUED);
+	assert_string_equal(request->deliveries[0].payload, "{\"text\": \"x\"}");
+	assert_int_equal(request->deliveries[0].record_count, 1);
+	assert_string_equal(request->deliveries[0].records[0].item.metric, "p99");
+	assert_null(request->deliveries[1].payload);
+	assert_int_equal(request->deliveries[1].record_count, 0);
 	store_request_free(request);
 }
 
 /* The only parcel that is queued, after a restart. */
-static struct parcel restored_parcel(struct fixture *fixture)
+static struct delivery restored_parcel(struct fixture *fixture)
 {
 	struct store_request *request;
-	struct parcel parcel;
+	struct delivery delivery;
 
 	reopen(fixture);
 	request = restore(fixture);
 	assert_int_equal(request->parcel_count, 1);
-	parcel = request->parcels[0];
+	delivery = request->deliveries[0];
 	store_request_free(request);
-	return parcel;
+	return delivery;
 }
 
 /* What was begun is in doubt until it is known not to have arrived; how long its receiver wants to
@@ -135,24 +136,25 @@ static struct parcel restored_parcel(struct fixture *fixture)
 static void test_an_attempt_is_written_down(void **state)
 {
 	struct fixture *fixture = *state;
-	int64_t delivery;
-	struct parcel parcel;
+	int64_t attempt;
+	struct delivery delivery;
 
 	open_fixture(fixture);
-	delivery = queue_one(fixture, record_one(fixture, &example));
+	attempt = queue_one(fixture, record_one(fixture, &example));
 	assert_false(restored_parcel(fixture).begun);
-	store_request_free(parcels_request(fixture, STORE_ATTEMPT, &delivery, 1));
+	store_request_free(parcels_request(fixture, STORE_ATTEMPT, &attempt, 1));
+	assert_true(restored_parcel(fixture).begun);
+	settle_as(
+		fixture, &(struct delivery){
+				 .id = attempt, .state = DELIVERY_QUEUED, .begun = true, .now = 9});
 	assert_true(restored_parcel(fixture).begun);
 	settle_as(fixture,
-		&(struct parcel){.id = delivery, .state = PARCEL_QUEUED, .begun = true, .now = 9});
-	assert_true(restored_parcel(fixture).begun);
-	settle_as(fixture,
-		&(struct parcel){
-			.id = delivery, .state = PARCEL_QUEUED, .not_before = 77, .now = 9});
-	parcel = restored_parcel(fixture);
-	assert_false(parcel.begun);
-	assert_int_equal(parcel.not_before, 77);
-	store_request_free(parcels_request(fixture, STORE_ATTEMPT, &delivery, 1));
+		&(struct delivery){
+			.id = attempt, .state = DELIVERY_QUEUED, .not_before = 77, .now = 9});
+	delivery = restored_parcel(fixture);
+	assert_false(delivery.begun);
+	assert_int_equal(delivery.not_before, 77);
+	store_request_free(parcels_request(fixture, STORE_ATTEMPT, &attempt, 1));
 	assert_int_equal(restored_parcel(fixture).not_before, 0);
 }
 
@@ -161,7 +163,7 @@ static void test_an_attempt_knows_its_thread(void **state)
 {
 	struct fixture *fixture = *state;
 	struct store_request *request = store_request_new(STORE_QUEUE, answered, fixture);
-	struct parcel parcel = {.key = "k2",
+	struct delivery delivery = {.key = "k2",
 		.receiver = "slack",
 		.destination = "#perf",
 		.payload = "{}",
@@ -169,19 +171,20 @@ static void test_an_attempt_knows_its_thread(void **state)
 		.now = 6};
 
 	open_fixture(fixture);
-	settle(fixture, queue_one(fixture, record_one(fixture, &example)), PARCEL_SENT, 1);
-	request->parcels = &parcel;
+	settle(fixture, queue_one(fixture, record_one(fixture, &example)), DELIVERY_SENT, 1);
+	request->deliveries = &delivery;
 	request->parcel_count = 1;
 	store_request_free(ask(fixture, request));
-	request = parcels_request(fixture, STORE_ATTEMPT, &parcel.id, 1);
-	assert_string_equal(request->parcels[0].thread_receipt, "1503435956.000247");
+	request = parcels_request(fixture, STORE_ATTEMPT, &delivery.id, 1);
+	assert_string_equal(request->deliveries[0].thread_receipt, "1503435956.000247");
 	store_request_free(request);
 }
 
 static void withdraw(struct fixture *fixture, int64_t id)
 {
 	struct store_request *request = store_request_new(STORE_RECORD, answered, fixture);
-	struct record_update update = {.id = id, .time = 1, .now = 8, .state = CHANGE_WITHDRAWN};
+	struct change_record_update update = {
+		.id = id, .time = 1, .now = 8, .state = CHANGE_WITHDRAWN};
 
 	request->updates = &update;
 	request->update_count = 1;
@@ -191,10 +194,10 @@ static void withdraw(struct fixture *fixture, int64_t id)
 	store_request_free(request);
 }
 
-static enum news news_of(struct fixture *fixture)
+static enum notify_state news_of(struct fixture *fixture)
 {
 	struct store_request *request = known(fixture, example.item.test);
-	enum news news = request->records[0].news;
+	enum notify_state news = request->records[0].news;
 
 	assert_int_equal(request->record_count, 1);
 	store_request_free(request);
@@ -215,33 +218,33 @@ static void test_nothing_is_left_to_tell(void **state)
 	deliveries[1] = queue_for(fixture, change, "other", true);
 	withdraw(fixture, change);
 	request = parcels_request(fixture, STORE_ATTEMPT, &deliveries[0], 1);
-	assert_int_equal(request->parcels[0].state, PARCEL_ABANDONED);
-	assert_null(request->parcels[0].payload);
+	assert_int_equal(request->deliveries[0].state, DELIVERY_ABANDONED);
+	assert_null(request->deliveries[0].payload);
 	store_request_free(request);
-	assert_int_equal(news_of(fixture), NEWS_QUEUED);
+	assert_int_equal(news_of(fixture), NOTIFY_QUEUED);
 	request = parcels_request(fixture, STORE_ATTEMPT, &deliveries[1], 1);
-	assert_int_equal(request->parcels[0].state, PARCEL_ABANDONED);
+	assert_int_equal(request->deliveries[0].state, DELIVERY_ABANDONED);
 	store_request_free(request);
-	assert_int_equal(news_of(fixture), NEWS_HELD);
+	assert_int_equal(news_of(fixture), NOTIFY_HELD);
 }
 
 static void test_what_has_begun_is_told_and_retracted(void **state)
 {
 	struct fixture *fixture = *state;
 	struct store_request *request;
-	int64_t change, delivery;
+	int64_t change, attempt;
 
 	open_fixture(fixture);
 	change = record_one(fixture, &example);
-	delivery = queue_one(fixture, change);
-	store_request_free(parcels_request(fixture, STORE_ATTEMPT, &delivery, 1));
+	attempt = queue_one(fixture, change);
+	store_request_free(parcels_request(fixture, STORE_ATTEMPT, &attempt, 1));
 	withdraw(fixture, change);
-	request = parcels_request(fixture, STORE_ATTEMPT, &delivery, 1);
-	assert_int_equal(request->parcels[0].state, PARCEL_QUEUED);
+	request = parcels_request(fixture, STORE_ATTEMPT, &attempt, 1);
+	assert_int_equal(request->deliveries[0].state, DELIVERY_QUEUED);
 	store_request_free(request);
 	request = store_request_new(STORE_SETTLE, answered, fixture);
-	request->parcels = &(struct parcel){
-		.id = delivery, .state = PARCEL_SENT, .key = "k1", .receipt = "15.2", .now = 9};
+	request->deliveries = &(struct delivery){
+		.id = attempt, .state = DELIVERY_SENT, .key = "k1", .receipt = "15.2", .now = 9};
 	request->parcel_count = 1;
 	request = ask(fixture, request);
 	assert_int_equal(request->retraction_count, 1);
@@ -267,9 +270,9 @@ static void test_a_message_is_queued_once(void **state)
 		assert_int_equal(queue_one(fixture, ids[1]), first);
 		assert_int_equal(count_rows(fixture, "deliveries"), 1);
 		assert_int_equal(count_rows(fixture, "announced"), 2);
-		settle(fixture, first, PARCEL_SENT, 1);
+		settle(fixture, first, DELIVERY_SENT, 1);
 	}
-	settle(fixture, first, PARCEL_ABANDONED, 1);
+	settle(fixture, first, DELIVERY_ABANDONED, 1);
 	fixture->queued = 0;
 	assert_true(queue_one(fixture, ids[1]) > first);
 	assert_int_equal(count_rows(fixture, "announced"), 3);
@@ -291,7 +294,7 @@ static void test_what_the_tables_refuse(void **state)
 	sqlite3 *database;
 
 	open_fixture(fixture);
-	settle(fixture, queue_one(fixture, record_one(fixture, &example)), PARCEL_SENT, 1);
+	settle(fixture, queue_one(fixture, record_one(fixture, &example)), DELIVERY_SENT, 1);
 	assert_int_equal(sqlite3_open(fixture->path, &database), SQLITE_OK);
 	assert_int_equal(
 		sqlite3_exec(database, "PRAGMA foreign_keys = ON", NULL, NULL, NULL), SQLITE_OK);
@@ -319,7 +322,7 @@ static void test_what_nobody_can_deliver_is_told_again(void **state)
 	request = parcels_request(fixture, STORE_REOPEN, deliveries, 2);
 	assert_int_equal(request->record_count, 1);
 	assert_int_equal(request->records[0].item.id, ids[0]);
-	assert_int_equal(request->records[0].news, NEWS_PENDING);
+	assert_int_equal(request->records[0].news, NOTIFY_PENDING);
 	assert_string_equal(request->records[0].series, example.series);
 	assert_int_equal(request->records[0].told.count, 1);
 	assert_string_equal(request->records[0].told.items[0], "stdout");
@@ -366,18 +369,18 @@ static void test_settled_is_not_sent_again(void **state)
 {
 	struct fixture *fixture = *state;
 	struct store_request *request;
-	int64_t delivery;
+	int64_t attempt;
 
 	open_fixture(fixture);
-	delivery = queue_one(fixture, record_one(fixture, &example));
-	settle(fixture, delivery, PARCEL_QUEUED, 3);
+	attempt = queue_one(fixture, record_one(fixture, &example));
+	settle(fixture, attempt, DELIVERY_QUEUED, 3);
 	reopen(fixture);
 	request = restore(fixture);
 	assert_int_equal(request->parcel_count, 1);
-	assert_int_equal(request->parcels[0].attempts, 3);
-	assert_string_equal(request->parcels[0].receipt, "1503435956.000247");
+	assert_int_equal(request->deliveries[0].attempts, 3);
+	assert_string_equal(request->deliveries[0].receipt, "1503435956.000247");
 	store_request_free(request);
-	settle(fixture, delivery, PARCEL_SENT, 4);
+	settle(fixture, attempt, DELIVERY_SENT, 4);
 	reopen(fixture);
 	request = restore(fixture);
 	assert_int_equal(request->parcel_count, 0);
@@ -404,8 +407,8 @@ static void test_prune_forgets_what_is_settled(void **state)
 	sent = queue_one(fixture, record_one(fixture, &example));
 	given_up = queue_one(fixture, record_one(fixture, &example));
 	queue_one(fixture, record_one(fixture, &example));
-	settle(fixture, sent, PARCEL_SENT, 1);
-	settle(fixture, given_up, PARCEL_ABANDONED, 1);
+	settle(fixture, sent, DELIVERY_SENT, 1);
+	settle(fixture, given_up, DELIVERY_ABANDONED, 1);
 	prune(fixture, 9);
 	assert_int_equal(count_rows(fixture, "deliveries"), 3);
 	prune(fixture, 10);
@@ -417,9 +420,9 @@ static void test_prune_forgets_what_is_settled(void **state)
 static void test_known_is_of_one_test(void **state)
 {
 	struct fixture *fixture = *state;
-	struct record other = example, later = example;
+	struct change_record other = example, later = example;
 	struct store_request *request;
-	struct record_update update = {.state = CHANGE_WITHDRAWN, .time = 77, .now = 1};
+	struct change_record_update update = {.state = CHANGE_WITHDRAWN, .time = 77, .now = 1};
 
 	open_fixture(fixture);
 	other.item.test = "db.write";
@@ -452,7 +455,7 @@ static void test_known_is_of_one_test(void **state)
 static void test_numbers_that_are_none(void **state)
 {
 	struct fixture *fixture = *state;
-	struct record record = example;
+	struct change_record record = example;
 	struct store_request *request;
 
 	record.item.change.pvalue = (double)NAN;
@@ -474,7 +477,7 @@ static void test_numbers_that_are_none(void **state)
 static void test_bad_request_fails_alone(void **state)
 {
 	struct fixture *fixture = *state;
-	struct record good = example, bad = example;
+	struct change_record good = example, bad = example;
 	struct store_request *requests[3], *request;
 
 	bad.series = NULL;
@@ -958,7 +961,7 @@ static void test_full_disk_fails_and_recovers(void **state)
 	struct fixture *fixture = *state;
 	struct store_request *request;
 	char filler[160], block[4096] = {0};
-	struct record big = example;
+	struct change_record big = example;
 	char *name;
 	int file;
 

@@ -23,7 +23,7 @@ static void done(struct fixture *fixture, struct store_request *request)
 	store_request_free(request);
 }
 
-static void update(struct fixture *fixture, struct record_update update)
+static void update(struct fixture *fixture, struct change_record_update update)
 {
 	struct store_request *request = new_request(fixture, STORE_RECORD);
 
@@ -46,12 +46,12 @@ static struct store_request *list(struct fixture *fixture, struct change_filter 
 static int64_t record_named(struct fixture *fixture, const char *test, const char *series,
 	enum change_state state, int64_t time)
 {
-	struct record record = example;
+	struct change_record record = example;
 
 	record.item.test = test;
 	record.series = series;
 	record.state = state;
-	record.news = NEWS_SILENT;
+	record.news = NOTIFY_SILENT;
 	record.item.time = time;
 	return record_one(fixture, &record);
 }
@@ -79,13 +79,13 @@ static void test_history_tells_what_happened(void **state)
 
 	open_fixture(fixture);
 	id = record_one(fixture, &example);
-	settle(fixture, queue_one(fixture, id), PARCEL_QUEUED, 1);
-	update(fixture, (struct record_update){id, time + 1, 20, .state = CHANGE_MOVED});
-	update(fixture, (struct record_update){id, time + 1, 21, .state = CHANGE_MOVED});
-	update(fixture, (struct record_update){id, time + 1, 22, .state = CHANGE_WITHDRAWN});
-	update(fixture, (struct record_update){id, time + 1, 23, .state = CHANGE_WITHDRAWN});
-	update(fixture, (struct record_update){id, time + 2, 24, .state = CHANGE_MOVED});
-	settle(fixture, 1, PARCEL_SENT, 2);
+	settle(fixture, queue_one(fixture, id), DELIVERY_QUEUED, 1);
+	update(fixture, (struct change_record_update){id, time + 1, 20, .state = CHANGE_MOVED});
+	update(fixture, (struct change_record_update){id, time + 1, 21, .state = CHANGE_MOVED});
+	update(fixture, (struct change_record_update){id, time + 1, 22, .state = CHANGE_WITHDRAWN});
+	update(fixture, (struct change_record_update){id, time + 1, 23, .state = CHANGE_WITHDRAWN});
+	update(fixture, (struct change_record_update){id, time + 2, 24, .state = CHANGE_MOVED});
+	settle(fixture, 1, DELIVERY_SENT, 2);
 	reopen(fixture);
 	request = list(fixture, (struct change_filter){0});
 	assert_int_equal(request->record_count, 1);
@@ -97,7 +97,7 @@ static void test_history_tells_what_happened(void **state)
 	check_event(&events[3], EVENT_RETURNED, 24, time + 2);
 	check_event(&events[4], EVENT_ANNOUNCED, 9, time + 2);
 	assert_int_equal(request->records[0].state, CHANGE_MOVED);
-	assert_int_equal(request->records[0].news, NEWS_QUEUED);
+	assert_int_equal(request->records[0].news, NOTIFY_QUEUED);
 	assert_int_equal(request->records[0].updated, 24);
 	assert_false(request->more);
 	store_request_free(request);
@@ -112,9 +112,9 @@ static void test_history_is_bounded(void **state)
 
 	open_fixture(fixture);
 	id = record_one(fixture, &example);
-	settle(fixture, queue_one(fixture, id), PARCEL_SENT, 1);
+	settle(fixture, queue_one(fixture, id), DELIVERY_SENT, 1);
 	for (int64_t i = 1; i <= 200; i++)
-		update(fixture, (struct record_update){id, i, i, .state = CHANGE_MOVED});
+		update(fixture, (struct change_record_update){id, i, i, .state = CHANGE_MOVED});
 	request = list(fixture, (struct change_filter){0});
 	assert_int_equal(request->records[0].event_count, 52);
 	assert_int_equal(request->records[0].events[1].kind, EVENT_ANNOUNCED);
@@ -123,7 +123,7 @@ static void test_history_is_bounded(void **state)
 
 	/* All that is too old goes, not just the next one. */
 	database_with(fixture, "UPDATE history SET number = number + 1000 WHERE number > 190");
-	update(fixture, (struct record_update){id, 201, 201, .state = CHANGE_MOVED});
+	update(fixture, (struct change_record_update){id, 201, 201, .state = CHANGE_MOVED});
 	assert_int_equal(count_rows(fixture, "history WHERE event != 6"), 12);
 }
 
@@ -143,41 +143,41 @@ static void check_counts(struct fixture *fixture, int64_t confirmed, int64_t mov
 static void test_candidate_is_believed(void **state)
 {
 	struct fixture *fixture = *state;
-	struct record believed = example;
+	struct change_record confirmed = example;
 	struct store_request *request;
 
-	believed.state = CHANGE_CANDIDATE;
-	believed.news = NEWS_HELD;
-	believed.runs = 1;
+	confirmed.state = CHANGE_CANDIDATE;
+	confirmed.news = NOTIFY_HELD;
+	confirmed.runs = 1;
 	open_fixture(fixture);
-	believed.item.id = record_one(fixture, &believed);
+	confirmed.item.id = record_one(fixture, &confirmed);
 	check_counts(fixture, 0, 0, 0, 1);
 	request = known(fixture, "db.read");
 	assert_int_equal(request->records[0].runs, 1);
 	assert_int_equal(request->records[0].first_seen, example.first_seen);
-	assert_int_equal(request->records[0].news, NEWS_HELD);
+	assert_int_equal(request->records[0].news, NOTIFY_HELD);
 	assert_int_equal(
 		request->records[0].item.change.count_after, example.item.change.count_after);
 	store_request_free(request);
-	update(fixture, (struct record_update){believed.item.id, example.item.time, 30,
+	update(fixture, (struct change_record_update){confirmed.item.id, example.item.time, 30,
 				.state = CHANGE_CANDIDATE, .runs = 2});
 	request = new_request(fixture, STORE_RECORD);
-	believed.believed = true;
-	believed.state = CHANGE_CONFIRMED;
-	believed.news = NEWS_PENDING;
-	believed.runs = 3;
-	believed.updated = 40;
-	believed.first_seen = 1;
-	believed.item.change.mean_after = 99;
-	believed.item.members = 1336;
-	believed.item.shared = "96% renderer=gpu";
-	request->records = &believed;
+	confirmed.confirmed = true;
+	confirmed.state = CHANGE_CONFIRMED;
+	confirmed.news = NOTIFY_PENDING;
+	confirmed.runs = 3;
+	confirmed.updated = 40;
+	confirmed.first_seen = 1;
+	confirmed.item.change.mean_after = 99;
+	confirmed.item.members = 1336;
+	confirmed.item.shared = "96% renderer=gpu";
+	request->records = &confirmed;
 	request->record_count = 1;
 	done(fixture, request);
 	check_counts(fixture, 1, 0, 0, 0);
 	request = restore(fixture);
 	assert_int_equal(request->record_count, 1);
-	assert_int_equal(request->records[0].item.id, believed.item.id);
+	assert_int_equal(request->records[0].item.id, confirmed.item.id);
 	assert_int_equal(request->records[0].runs, 3);
 	assert_int_equal(request->records[0].first_seen, example.first_seen);
 	assert_true(request->records[0].item.change.mean_after == 99);
@@ -195,13 +195,15 @@ static void test_candidate_is_believed(void **state)
 static void test_withdrawn_while_pending(void **state)
 {
 	struct fixture *fixture = *state;
-	struct record_update withdrawal = {.time = example.item.time, .state = CHANGE_WITHDRAWN};
-	static const enum news after[] = {NEWS_HELD, NEWS_QUEUED, NEWS_QUEUED, NEWS_SILENT};
-	struct record silent = example;
+	struct change_record_update withdrawal = {
+		.time = example.item.time, .state = CHANGE_WITHDRAWN};
+	static const enum notify_state after[] = {
+		NOTIFY_HELD, NOTIFY_QUEUED, NOTIFY_QUEUED, NOTIFY_SILENT};
+	struct change_record silent = example;
 	struct store_request *request;
 	int64_t ids[4];
 
-	silent.news = NEWS_SILENT;
+	silent.news = NOTIFY_SILENT;
 	open_fixture(fixture);
 	for (int i = 0; i < 4; i++)
 		ids[i] = record_one(fixture, i < 3 ? &example : &silent);
@@ -221,7 +223,7 @@ static void test_withdrawn_while_pending(void **state)
 	store_request_free(request);
 }
 
-static const struct record *record_of(const struct store_request *request, int64_t id)
+static const struct change_record *record_of(const struct store_request *request, int64_t id)
 {
 	for (size_t i = 0; i < request->record_count; i++)
 		if (request->records[i].item.id == id)
@@ -233,21 +235,22 @@ static const struct record *record_of(const struct store_request *request, int64
 /* Changes in all states of being told, in the order of what becomes of them. */
 static void record_kinds(struct fixture *fixture, int64_t ids[5])
 {
-	struct record silent = example;
+	struct change_record silent = example;
 
-	silent.news = NEWS_SILENT;
+	silent.news = NOTIFY_SILENT;
 	open_fixture(fixture);
 	for (int i = 0; i < 5; i++)
 		ids[i] = record_one(fixture, i < 4 ? &example : &silent);
-	settle(fixture, queue_for(fixture, ids[1], "slack", false), PARCEL_SENT, 1);
-	settle(fixture, queue_for(fixture, ids[2], "slack", true), PARCEL_SENT, 1);
+	settle(fixture, queue_for(fixture, ids[1], "slack", false), DELIVERY_SENT, 1);
+	settle(fixture, queue_for(fixture, ids[2], "slack", true), DELIVERY_SENT, 1);
 	queue_for(fixture, ids[3], "slack", true);
 }
 
 static void recover(struct fixture *fixture, int64_t id, bool silent)
 {
-	update(fixture, (struct record_update){id, example.item.time, 30, .state = CHANGE_RECOVERED,
-				.over = {example.item.time + 5000, 1.75}, .silent = silent});
+	update(fixture,
+		(struct change_record_update){id, example.item.time, 30, .state = CHANGE_RECOVERED,
+			.over = {example.item.time + 5000, 1.75}, .silent = silent});
 }
 
 static struct store_request *recovered(struct fixture *fixture, size_t count)
@@ -267,8 +270,8 @@ static struct store_request *recovered(struct fixture *fixture, size_t count)
 /* That a change is over is to be told to those who were told of it, and until it is. */
 static void test_recovery_is_to_be_told(void **state)
 {
-	static const enum news after[] = {
-		NEWS_HELD, NEWS_RECOVERY, NEWS_RECOVERY, NEWS_RECOVERY, NEWS_SILENT};
+	static const enum notify_state after[] = {
+		NOTIFY_HELD, NOTIFY_RECOVERY, NOTIFY_RECOVERY, NOTIFY_RECOVERY, NOTIFY_SILENT};
 	struct fixture *fixture = *state;
 	struct store_request *request;
 	int64_t ids[5];
@@ -285,7 +288,7 @@ static void test_recovery_is_to_be_told(void **state)
 	request = recovered(fixture, 3);
 	assert_int_equal(request->recent_count, 3);
 	for (size_t i = 0; i < 3; i++) {
-		const struct record *record = &request->records[i];
+		const struct change_record *record = &request->records[i];
 
 		assert_int_equal(record->item.id, ids[i + 1]);
 		assert_int_equal(record->item.over.time, example.item.time + 5000);
@@ -358,8 +361,8 @@ static void test_update_renews_numbers(void **state)
 	item.change.level_after = 4;
 	item.place_to += 60000;
 	item.place_commit_after = "b4";
-	update(fixture, (struct record_update){id, example.item.time, 50, .state = CHANGE_CONFIRMED,
-				.runs = 7, .item = &item});
+	update(fixture, (struct change_record_update){id, example.item.time, 50,
+				.state = CHANGE_CONFIRMED, .runs = 7, .item = &item});
 	request = restore(fixture);
 	assert_true(request->records[0].item.change.pvalue == 0.25);
 	assert_null(request->records[0].item.commit_after);
@@ -376,8 +379,8 @@ static void test_update_renews_numbers(void **state)
 	assert_int_equal(request->records[0].item.place_from, item.place_from);
 	assert_int_equal(request->records[0].item.place_to, item.place_to);
 	store_request_free(request);
-	update(fixture,
-		(struct record_update){id, example.item.time, 60, .state = CHANGE_CONFIRMED});
+	update(fixture, (struct change_record_update){
+				id, example.item.time, 60, .state = CHANGE_CONFIRMED});
 	request = restore(fixture);
 	assert_int_equal(request->records[0].runs, 7);
 	assert_true(request->records[0].item.change.pvalue == 0.25);
@@ -433,7 +436,8 @@ static void test_list_gives_what_is_asked_for(void **state)
 	check_list(fixture, (struct change_filter){.names = {two, 2}, .test = "db.*"}, "2 1 ");
 	check_list(fixture, (struct change_filter){.names = {two, 2}, .limit = 2}, "4 2 ...");
 	check_list(fixture, (struct change_filter){.names = {two, 2}, .since = 1500}, "4 2 ");
-	update(fixture, (struct record_update){2, 2000, 9000000000000, .state = CHANGE_WITHDRAWN});
+	update(fixture,
+		(struct change_record_update){2, 2000, 9000000000000, .state = CHANGE_WITHDRAWN});
 	check_list(fixture, (struct change_filter){.updated = 9000000000000}, "2 ");
 	check_list(fixture, (struct change_filter){.updated = 9000000000001}, "");
 	check_list(fixture, (struct change_filter){.test = "nothing' OR 1=1 --"}, "");
@@ -503,7 +507,8 @@ static void test_marks_are_of_one_test(void **state)
 {
 	struct fixture *fixture = *state;
 	struct store_request *request;
-	struct series_mark marks[] = {{"p99", "", 10, 20, 3, 15}, {"p50", "dev", 11, 21, 0, 0}};
+	struct series_checkpoint marks[] = {
+		{"p99", "", 10, 20, 3, 15}, {"p50", "dev", 11, 21, 0, 0}};
 
 	open_fixture(fixture);
 	for (int64_t i = 0; i < 2; i++) {
@@ -656,26 +661,26 @@ static void test_messages_about_changes(void **state)
 	open_fixture(fixture);
 	for (size_t i = 0; i < 4; i++)
 		ids[i] = record_one(fixture, &example);
-	settle(fixture, queue_one(fixture, ids[1]), PARCEL_SENT, 1);
-	settle(fixture, queue_for(fixture, ids[1], "other", true), PARCEL_SENT, 1);
-	settle(fixture, queue_one(fixture, ids[2]), PARCEL_ABANDONED, 1);
+	settle(fixture, queue_one(fixture, ids[1]), DELIVERY_SENT, 1);
+	settle(fixture, queue_for(fixture, ids[1], "other", true), DELIVERY_SENT, 1);
+	settle(fixture, queue_one(fixture, ids[2]), DELIVERY_ABANDONED, 1);
 	queue_one(fixture, ids[3]);
 	request = new_request(fixture, STORE_RECORD);
 	request->updates = arena_array(request->arena, 4, sizeof *request->updates);
 	for (size_t i = 0; i < 4; i++)
-		request->updates[request->update_count++] = (struct record_update){
+		request->updates[request->update_count++] = (struct change_record_update){
 			.id = ids[i], .time = 1, .now = 8, .state = CHANGE_WITHDRAWN};
 	request = ask(fixture, request);
 	assert_false(request->failed);
 	assert_int_equal(request->retraction_count, 2);
 	for (size_t i = 0; i < 2; i++) {
-		const struct parcel *parcel = &request->retractions[i];
+		const struct delivery *delivery = &request->retractions[i];
 
-		assert_string_equal(parcel->receiver, i == 0 ? "slack" : "other");
-		assert_string_equal(parcel->receipt, "1503435956.000247");
-		assert_int_equal(parcel->record_count, 1);
-		assert_int_equal(parcel->records[0].item.id, ids[1]);
-		assert_string_equal(parcel->records[0].item.metric, example.item.metric);
+		assert_string_equal(delivery->receiver, i == 0 ? "slack" : "other");
+		assert_string_equal(delivery->receipt, "1503435956.000247");
+		assert_int_equal(delivery->record_count, 1);
+		assert_int_equal(delivery->records[0].item.id, ids[1]);
+		assert_string_equal(delivery->records[0].item.metric, example.item.metric);
 	}
 	store_request_free(request);
 }
@@ -684,7 +689,7 @@ static void test_messages_about_changes(void **state)
 static void test_recent_parcels(void **state)
 {
 	struct fixture *fixture = *state;
-	struct parcel reply = {.key = "k2",
+	struct delivery reply = {.key = "k2",
 		.receiver = "slack",
 		.destination = "#perf",
 		.payload = "{}",
@@ -695,19 +700,19 @@ static void test_recent_parcels(void **state)
 
 	open_fixture(fixture);
 	first = record_one(fixture, &example);
-	settle(fixture, queue_one(fixture, first), PARCEL_SENT, 1);
+	settle(fixture, queue_one(fixture, first), DELIVERY_SENT, 1);
 	second = record_one(fixture, &example);
 	reply.changes = &second;
 	reply.change_count = 1;
 	request = new_request(fixture, STORE_QUEUE);
-	request->parcels = &reply;
+	request->deliveries = &reply;
 	request->parcel_count = 1;
 	done(fixture, request);
 	reopen(fixture);
 	request = restore(fixture);
 	assert_int_equal(request->recent_count, 0);
 	assert_int_equal(request->parcel_count, 1);
-	assert_string_equal(request->parcels[0].thread, "k1");
+	assert_string_equal(request->deliveries[0].thread, "k1");
 	store_request_free(request);
 	request = new_request(fixture, STORE_RESTORE);
 	request->since = 10;
@@ -732,18 +737,18 @@ static void test_recent_parcels(void **state)
 static void test_receipt_is_kept(void **state)
 {
 	struct fixture *fixture = *state;
-	struct parcel parcel = {.state = PARCEL_QUEUED, .problem = "reset", .now = 11};
+	struct delivery delivery = {.state = DELIVERY_QUEUED, .problem = "reset", .now = 11};
 	struct store_request *request;
 
 	open_fixture(fixture);
-	parcel.id = queue_one(fixture, record_one(fixture, &example));
-	settle(fixture, parcel.id, PARCEL_QUEUED, 1);
+	delivery.id = queue_one(fixture, record_one(fixture, &example));
+	settle(fixture, delivery.id, DELIVERY_QUEUED, 1);
 	request = new_request(fixture, STORE_SETTLE);
-	request->parcels = &parcel;
+	request->deliveries = &delivery;
 	request->parcel_count = 1;
 	done(fixture, request);
 	request = restore(fixture);
-	assert_string_equal(request->parcels[0].receipt, "1503435956.000247");
+	assert_string_equal(request->deliveries[0].receipt, "1503435956.000247");
 	store_request_free(request);
 }
 
@@ -752,7 +757,7 @@ static void mark_until(
 	struct fixture *fixture, const char *test, const char *series, int64_t anchor, int64_t last)
 {
 	struct store_request *request = new_request(fixture, STORE_RECORD);
-	struct series_mark mark = {series, "", anchor, last, 1, 0};
+	struct series_checkpoint mark = {series, "", anchor, last, 1, 0};
 
 	request->test = test;
 	request->marks = &mark;
@@ -797,8 +802,8 @@ static void test_prune_keeps_what_would_be_found_again(void **state)
 	record_named(fixture, "db.read", "no mark", CHANGE_WITHDRAWN, 1000);
 	record_named(fixture, "gone", "p99", CHANGE_CONFIRMED, 1000);
 	record_named(fixture, "db.read", "p99", CHANGE_CANDIDATE, 1999);
-	update(fixture, (struct record_update){1, 1000, seen, .state = CHANGE_CONFIRMED});
-	update(fixture, (struct record_update){1, 1000, seen, .state = CHANGE_WITHDRAWN});
+	update(fixture, (struct change_record_update){1, 1000, seen, .state = CHANGE_CONFIRMED});
+	update(fixture, (struct change_record_update){1, 1000, seen, .state = CHANGE_WITHDRAWN});
 	mark(fixture, "db.read", "p99", 2000);
 	pruned = prune(fixture, seen, (struct strings){names, 1}, true);
 	assert_int_equal(pruned.changes, 0);
@@ -852,9 +857,9 @@ static void test_prune_forgets_what_has_vanished(void **state)
 static void test_prune_keeps_what_is_to_be_told(void **state)
 {
 	struct fixture *fixture = *state;
-	struct record old = example;
+	struct change_record old = example;
 	const char *const names[] = {"other"};
-	int64_t later = example.first_seen + 1, delivery;
+	int64_t later = example.first_seen + 1, attempt;
 
 	old.item.time = 5;
 	old.state = CHANGE_WITHDRAWN;
@@ -862,9 +867,9 @@ static void test_prune_keeps_what_is_to_be_told(void **state)
 	record_one(fixture, &old);
 	mark(fixture, old.item.test, old.series, 1000);
 	assert_int_equal(prune(fixture, later, (struct strings){names, 1}, true).changes, 0);
-	delivery = queue_one(fixture, 1);
+	attempt = queue_one(fixture, 1);
 	assert_int_equal(prune(fixture, later, (struct strings){names, 1}, true).changes, 0);
-	settle(fixture, delivery, PARCEL_SENT, 1);
+	settle(fixture, attempt, DELIVERY_SENT, 1);
 	assert_int_equal(prune(fixture, 9, (struct strings){names, 1}, true).deliveries, 0);
 	assert_int_equal(prune(fixture, later, (struct strings){names, 1}, true).changes, 1);
 	assert_int_equal(count_rows(fixture, "history"), 0);
@@ -894,13 +899,13 @@ static void test_ids_never_come_back(void **state)
 	for (int64_t id = 1; id <= 3; id++) {
 		assert_int_equal(record_one(fixture, &example), id);
 		assert_int_equal(queue_one(fixture, id), id);
-		settle(fixture, id, PARCEL_SENT, 1);
+		settle(fixture, id, DELIVERY_SENT, 1);
 	}
 	forget_all(fixture);
 	reopen(fixture);
 	assert_int_equal(record_one(fixture, &example), 4);
 	assert_int_equal(queue_one(fixture, 4), 4);
-	settle(fixture, 4, PARCEL_SENT, 1);
+	settle(fixture, 4, DELIVERY_SENT, 1);
 	forget_all(fixture);
 	assert_int_equal(record_one(fixture, &example), 5);
 	assert_int_equal(queue_one(fixture, 5), 5);
@@ -913,9 +918,9 @@ static void test_prune_cuts_history(void **state)
 
 	open_fixture(fixture);
 	id = record_one(fixture, &example);
-	settle(fixture, queue_one(fixture, id), PARCEL_SENT, 1);
-	update(fixture, (struct record_update){id, 1, 10, .state = CHANGE_MOVED});
-	update(fixture, (struct record_update){id, 2, 20, .state = CHANGE_MOVED});
+	settle(fixture, queue_one(fixture, id), DELIVERY_SENT, 1);
+	update(fixture, (struct change_record_update){id, 1, 10, .state = CHANGE_MOVED});
+	update(fixture, (struct change_record_update){id, 2, 20, .state = CHANGE_MOVED});
 	assert_int_equal(prune(fixture, 20, (struct strings){0}, false).events, 1);
 	assert_int_equal(count_rows(fixture, "history"), 2);
 	assert_int_equal(prune(fixture, 21, (struct strings){0}, false).events, 1);

@@ -31,7 +31,7 @@ struct passage {
 /* A group of changes that go through everything together; its key is its number. */
 struct group {
 	size_t first, count; /* changes */
-	int64_t parcel;
+	int64_t delivery;
 	enum phase phase;
 	struct passage passages[PHASES];
 };
@@ -91,7 +91,7 @@ static void find(struct fixture *fixture)
 static void queue_group(struct fixture *fixture, struct group *group)
 {
 	struct store_request *request = store_request_new(STORE_QUEUE, answered, fixture);
-	struct parcel parcel = {
+	struct delivery delivery = {
 		.key = arena_printf(request->arena, "key %zu", (size_t)(group - story.groups)),
 		.receiver = "slack",
 		.destination = "#perf",
@@ -100,20 +100,20 @@ static void queue_group(struct fixture *fixture, struct group *group)
 		.changes = &story.ids[group->first],
 		.change_count = group->count};
 
-	request->parcels = &parcel;
+	request->deliveries = &delivery;
 	request->parcel_count = 1;
-	request->told = parcel.changes;
+	request->told = delivery.changes;
 	request->told_count = group->count;
 	begin_phase(group, QUEUED);
 	perform(fixture, request);
 	end_phase(group);
-	group->parcel = parcel.id;
+	group->delivery = delivery.id;
 }
 
 static void send_group(struct fixture *fixture, struct group *group)
 {
 	begin_phase(group, SENT);
-	settle(fixture, group->parcel, PARCEL_SENT, 1);
+	settle(fixture, group->delivery, DELIVERY_SENT, 1);
 	end_phase(group);
 }
 
@@ -124,10 +124,11 @@ static void withdraw_group(struct fixture *fixture, struct group *group)
 	request->updates = arena_array(request->arena, group->count, sizeof *request->updates);
 	request->update_count = group->count;
 	for (size_t i = 0; i < group->count; i++)
-		request->updates[i] = (struct record_update){.id = story.ids[group->first + i],
-			.time = START + (int64_t)(group->first + i) * HOUR,
-			.now = START,
-			.state = CHANGE_WITHDRAWN};
+		request->updates[i] =
+			(struct change_record_update){.id = story.ids[group->first + i],
+				.time = START + (int64_t)(group->first + i) * HOUR,
+				.now = START,
+				.state = CHANGE_WITHDRAWN};
 	begin_phase(group, WITHDRAWN);
 	perform(fixture, request);
 	end_phase(group);
@@ -203,15 +204,15 @@ static size_t read_found(const struct fixture *fixture, struct found *found)
 }
 
 /* How far the group was by then for sure, and, with `doubt`, how far it may have been. */
-static enum phase phase_at(const struct group *group, size_t moment, bool doubt)
+static enum phase phase_at(const struct group *group, size_t moment, bool maybe_delivered)
 {
 	enum phase phase = ABSENT;
 
 	for (enum phase i = RECORDED; i < PHASES; i++) {
 		const struct passage *passage = &group->passages[i];
 
-		if (doubt ? passage->begun > 0 && passage->begun <= moment
-			  : passage->answered > 0 && passage->answered <= moment)
+		if (maybe_delivered ? passage->begun > 0 && passage->begun <= moment
+				    : passage->answered > 0 && passage->answered <= moment)
 			phase = i;
 	}
 	return phase;
@@ -254,7 +255,7 @@ static void check_restored(struct fixture *fixture, size_t moment, const char *i
 				request->records[j].item.id <
 					story.ids[group->first] + (int64_t)group->count;
 		for (size_t j = 0; j < request->parcel_count; j++)
-			queued += atoi(request->parcels[j].key + strlen("key ")) == (int)i;
+			queued += atoi(request->deliveries[j].key + strlen("key ")) == (int)i;
 		if (news > 0 && least >= QUEUED)
 			fail_msg("%s: what may have been told is news", image);
 		if (queued > 0 && least >= SENT)
@@ -283,7 +284,7 @@ static void check_whole(const struct fixture *fixture, const char *image)
 static void check_image(struct fixture *fixture, size_t moment, const char *image)
 {
 	static struct found found[MOST_CHANGES];
-	struct record another = example;
+	struct change_record another = example;
 	struct error error;
 	size_t count;
 

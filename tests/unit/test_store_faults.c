@@ -18,7 +18,7 @@ enum { MOST_OPERATIONS = 1000, CHAPTERS = 7, TIMES = 3 };
 /* What each chapter hands over; all of a chapter is there, or nothing of it. */
 static void tell_found(struct store_request *request)
 {
-	static const struct series_mark mark = {"p99", "", 10, 20, 1, 0};
+	static const struct series_checkpoint mark = {"p99", "", 10, 20, 1, 0};
 
 	request->records = arena_array(request->arena, 2, sizeof *request->records);
 	request->records[0] = request->records[1] = example;
@@ -33,8 +33,8 @@ static const int64_t first_change = 1;
 
 static void tell_queued(struct store_request *request)
 {
-	request->parcels = arena_alloc(request->arena, sizeof *request->parcels);
-	*request->parcels = (struct parcel){.key = "k1",
+	request->deliveries = arena_alloc(request->arena, sizeof *request->deliveries);
+	*request->deliveries = (struct delivery){.key = "k1",
 		.receiver = "slack",
 		.destination = "#perf",
 		.payload = "{}",
@@ -48,16 +48,16 @@ static void tell_queued(struct store_request *request)
 
 static void tell_sent(struct store_request *request)
 {
-	request->parcels = arena_alloc(request->arena, sizeof *request->parcels);
-	*request->parcels = (struct parcel){
-		.id = 1, .state = PARCEL_SENT, .receipt = "15.2", .attempts = 1, .now = 9};
+	request->deliveries = arena_alloc(request->arena, sizeof *request->deliveries);
+	*request->deliveries = (struct delivery){
+		.id = 1, .state = DELIVERY_SENT, .receipt = "15.2", .attempts = 1, .now = 9};
 	request->parcel_count = 1;
 }
 
 static void tell_withdrawn(struct store_request *request)
 {
 	request->updates = arena_alloc(request->arena, sizeof *request->updates);
-	*request->updates = (struct record_update){
+	*request->updates = (struct change_record_update){
 		.id = 1, .time = 7, .now = 11, .state = CHANGE_WITHDRAWN, .item = &example.item};
 	request->update_count = 1;
 }
@@ -126,7 +126,8 @@ static bool try_to_open(struct fixture *fixture)
 }
 
 /* All chapters up to `told` are there; the next may be, if `doubt`; none after that. */
-static void check_story(const struct fixture *fixture, size_t told, bool doubt, int number)
+static void check_story(
+	const struct fixture *fixture, size_t told, bool maybe_delivered, int number)
 {
 	struct arena *arena = arena_new();
 	struct store_report report;
@@ -142,7 +143,7 @@ static void check_story(const struct fixture *fixture, size_t told, bool doubt, 
 		bool there = rows == story[i].count;
 
 		if ((i < told && !there) || (i > told && rows != 0) ||
-			(i == told && rows != 0 && !(doubt && there)))
+			(i == told && rows != 0 && !(maybe_delivered && there)))
 			fail_msg("operation %d, %zu chapters told: %d rows of chapter %zu", number,
 				told, (int)rows, i);
 	}

@@ -186,8 +186,8 @@ static void check_restored(struct fixture *fixture)
 	assert_int_equal(request->records[0].item.members, 0);
 	assert_null(request->records[0].item.shared);
 	assert_int_equal(request->parcel_count, 1);
-	assert_string_equal(request->parcels[0].key, "k3");
-	assert_null(request->parcels[0].thread);
+	assert_string_equal(request->deliveries[0].key, "k3");
+	assert_null(request->deliveries[0].thread);
 	assert_int_equal(request->state_counts[CHANGE_CONFIRMED], 2);
 	assert_int_equal(request->state_counts[CHANGE_MOVED], 1);
 	assert_int_equal(request->state_counts[CHANGE_WITHDRAWN], 1);
@@ -229,7 +229,7 @@ static void check_history(struct fixture *fixture)
 {
 	struct store_request *request =
 		ask(fixture, store_request_new(STORE_LIST, answered, fixture));
-	const struct record *withdrawn, *moved;
+	const struct change_record *withdrawn, *moved;
 
 	assert_false(request->failed);
 	assert_int_equal(request->record_count, 4);
@@ -302,7 +302,7 @@ static void test_version_3(void **state)
 static void check_renewed(struct fixture *fixture)
 {
 	struct announcement item = example.item;
-	struct record_update update = {
+	struct change_record_update update = {
 		.id = 1, .time = 1000, .now = 7000, .state = CHANGE_MOVED, .item = &item};
 	struct store_request *request;
 

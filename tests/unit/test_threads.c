@@ -12,20 +12,20 @@
 #define HOUR INT64_C(3600000)
 #define START INT64_C(1700000000000)
 
-static struct record change(int hour, const char *commit)
+static struct change_record change(int hour, const char *commit)
 {
-	return (struct record){.item = {.test = "t",
-				       .metric = "m",
-				       .time = START + hour * HOUR,
-				       .commit_after = commit},
+	return (struct change_record){.item = {.test = "t",
+					      .metric = "m",
+					      .time = START + hour * HOUR,
+					      .commit_after = commit},
 		.series = "m",
 		.spacing = HOUR};
 }
 
 static void tell(struct threads *threads, const char *key, const char *thread,
-	const struct record *record, int64_t now)
+	const struct change_record *record, int64_t now)
 {
-	struct parcel parcel = {.key = key,
+	struct delivery delivery = {.key = key,
 		.thread = thread,
 		.receiver = "slack",
 		.destination = "#perf",
@@ -33,12 +33,12 @@ static void tell(struct threads *threads, const char *key, const char *thread,
 		.record_count = 1,
 		.now = now};
 
-	threads_add(threads, &parcel, HOUR);
+	threads_add(threads, &delivery, HOUR);
 }
 
-static const char *find(const struct threads *threads, struct record record, int64_t now)
+static const char *find(const struct threads *threads, struct change_record record, int64_t now)
 {
-	const struct record *records[] = {&record};
+	const struct change_record *records[] = {&record};
 	const struct thread *thread =
 		threads_find(threads, "slack", "#perf", records, 1, HOUR, now);
 
@@ -48,7 +48,7 @@ static const char *find(const struct threads *threads, struct record record, int
 static void test_same_time_or_commit(void **state)
 {
 	struct threads *threads = threads_new();
-	struct record told = change(0, "c1");
+	struct change_record told = change(0, "c1");
 
 	(void)state;
 	tell(threads, "k1", NULL, &told, START);
@@ -64,8 +64,8 @@ static void test_same_time_or_commit(void **state)
 static void test_each_destination_has_its_own(void **state)
 {
 	struct threads *threads = threads_new();
-	struct record told = change(0, "c1");
-	const struct record *records[] = {&told};
+	struct change_record told = change(0, "c1");
+	const struct change_record *records[] = {&told};
 
 	(void)state;
 	tell(threads, "k1", NULL, &told, START);
@@ -79,7 +79,7 @@ static void test_each_destination_has_its_own(void **state)
 static void test_a_thread_goes_on(void **state)
 {
 	struct threads *threads = threads_new();
-	struct record first = change(0, "c1"), second = change(1, "c2");
+	struct change_record first = change(0, "c1"), second = change(1, "c2");
 
 	(void)state;
 	tell(threads, "k1", NULL, &first, START);
@@ -93,8 +93,8 @@ static void test_a_thread_goes_on(void **state)
 static void test_a_message_of_many_times(void **state)
 {
 	struct threads *threads = threads_new();
-	struct record told[] = {change(0, NULL), change(100, NULL), change(200, NULL)};
-	struct parcel parcel = {.key = "k1",
+	struct change_record told[] = {change(0, NULL), change(100, NULL), change(200, NULL)};
+	struct delivery delivery = {.key = "k1",
 		.receiver = "slack",
 		.destination = "#perf",
 		.records = told,
@@ -102,7 +102,7 @@ static void test_a_message_of_many_times(void **state)
 		.now = START};
 
 	(void)state;
-	threads_add(threads, &parcel, HOUR);
+	threads_add(threads, &delivery, HOUR);
 	assert_string_equal(find(threads, change(103, NULL), START), "k1");
 	assert_string_equal(find(threads, change(195, NULL), START), "k1");
 	assert_null(find(threads, change(50, NULL), START));
@@ -112,7 +112,7 @@ static void test_a_message_of_many_times(void **state)
 static void test_receipts(void **state)
 {
 	struct threads *threads = threads_new();
-	struct record told = change(0, "c1");
+	struct change_record told = change(0, "c1");
 
 	(void)state;
 	tell(threads, "k1", NULL, &told, START);
@@ -130,7 +130,7 @@ static void test_receipts(void **state)
 static void test_the_latest_wins(void **state)
 {
 	struct threads *threads = threads_new();
-	struct record old = change(0, "c1"), new = change(40, "c1");
+	struct change_record old = change(0, "c1"), new = change(40, "c1");
 
 	(void)state;
 	tell(threads, "new", NULL, &new, START + 2);
@@ -146,7 +146,7 @@ static void test_memory_is_bounded(void **state)
 
 	(void)state;
 	for (int i = 0; i < 5000; i++) {
-		struct record told = change(20 * i, NULL);
+		struct change_record told = change(20 * i, NULL);
 
 		snprintf(key, sizeof key, "k%d", i);
 		tell(threads, key, NULL, &told, START + i);
@@ -160,13 +160,13 @@ static void test_memory_is_bounded(void **state)
 static void test_what_goes_on_is_remembered(void **state)
 {
 	struct threads *threads = threads_new();
-	struct record first = change(0, NULL);
+	struct change_record first = change(0, NULL);
 	char key[32];
 
 	(void)state;
 	tell(threads, "first", NULL, &first, START);
 	for (int i = 1; i < 3000; i++) {
-		struct record told = change(20 * i, NULL);
+		struct change_record told = change(20 * i, NULL);
 
 		snprintf(key, sizeof key, "k%d", i);
 		tell(threads, key, NULL, &told, START + i);
@@ -190,9 +190,9 @@ static void test_property_belongs(void **state)
 	(void)state;
 	for (int round = 0; round < 3000; round++) {
 		struct threads *threads = threads_new();
-		struct record pair[2];
+		struct change_record pair[2];
 		int64_t told_at = START, asked_at;
-		const struct record *records[] = {&pair[0], &pair[1]};
+		const struct change_record *records[] = {&pair[0], &pair[1]};
 		struct group_of *groups;
 		bool together, open;
 

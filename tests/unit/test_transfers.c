@@ -17,7 +17,7 @@ struct world {
 	struct transfers *transfers;
 	struct endpoint endpoint;
 	struct transfer requests[MOST_CALLS];
-	struct call calls[MOST_CALLS];
+	struct client_request calls[MOST_CALLS];
 	int order[MOST_CALLS]; /* in which the calls ended */
 	int count, ended;
 };
@@ -46,17 +46,18 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void ended(struct call *call)
+static void ended(struct client_request *call)
 {
 	world->order[world->ended++] = (int)(call - world->calls);
 }
 
 static void start(const struct transfer *transfer)
 {
-	struct call *call = &world->calls[world->count];
+	struct client_request *call = &world->calls[world->count];
 	world->requests[world->count] = *transfer;
 	world->requests[world->count].endpoint = &world->endpoint;
-	*call = (struct call){.transfer = &world->requests[world->count++], .done = ended};
+	*call = (struct client_request){
+		.transfer = &world->requests[world->count++], .done = ended};
 	transfers_start(world->transfers, call);
 }
 
@@ -989,7 +990,7 @@ static size_t run_large(int count)
 	for (int seen = 0; seen < count;) {
 		transfers_run(world->transfers);
 		for (; seen < world->ended; seen++) {
-			struct call *call = &world->calls[world->order[seen]];
+			struct client_request *call = &world->calls[world->order[seen]];
 			assert_int_equal(call->reply.status, 200);
 			transfers_release(world->transfers, call);
 		}

@@ -17,7 +17,7 @@ static int setup(void **state)
 	struct fixture *fixture = talk_new(&webhook_notifier, "", "{\"x\":1}");
 
 	set_option(fixture, "url", "https://example.com/hook/canary");
-	fixture->delivery.now = START;
+	fixture->attempt.now = START;
 	*state = fixture;
 	return 0;
 }
@@ -200,7 +200,7 @@ static void test_a_secret_file_that_is_missing(void **state)
 	set_option(fixture, "secret_file", "/nonexistent/secret");
 	assert_int_equal(begin(fixture), STEP_FAILED);
 	assert_int_equal(fixture->error.kind, ERROR_USAGE);
-	assert_false(fixture->delivery.retry);
+	assert_false(fixture->attempt.retry);
 	assert_non_null(strstr(fixture->error.text, "secret_file"));
 }
 
@@ -236,9 +236,9 @@ static void test_answers(void **state)
 		assert_int_equal(take(fixture, &reply), answers[i].step);
 		if (answers[i].step == STEP_DONE)
 			continue;
-		assert_int_equal(fixture->delivery.retry, answers[i].retry);
+		assert_int_equal(fixture->attempt.retry, answers[i].retry);
 		assert_int_equal(fixture->error.kind, answers[i].kind);
-		assert_int_equal(fixture->delivery.retry_after, 3000);
+		assert_int_equal(fixture->attempt.retry_after, 3000);
 		assert_null(strstr(fixture->error.text, "canary"));
 	}
 }
@@ -253,8 +253,8 @@ static void test_no_answer_is_tried_again(void **state)
 
 		assert_int_equal(begin(fixture), STEP_TRANSFER);
 		assert_int_equal(take(fixture, &reply), STEP_FAILED);
-		assert_true(fixture->delivery.retry);
-		assert_int_equal(fixture->delivery.doubt, DOUBT_NONE);
+		assert_true(fixture->attempt.retry);
+		assert_int_equal(fixture->attempt.maybe_delivered, MAYBE_DELIVERED_NO);
 		assert_string_equal(fixture->error.text, "webhook: so it is");
 	}
 }
@@ -273,10 +273,10 @@ static void test_the_status_alone_counts(void **state)
 		assert_int_equal(take(fixture, &reply), STEP_DONE);
 		reply.cut_status = 422;
 		assert_int_equal(take(fixture, &reply), STEP_FAILED);
-		assert_false(fixture->delivery.retry);
+		assert_false(fixture->attempt.retry);
 		reply.cut_status = 100;
 		assert_int_equal(take(fixture, &reply), STEP_FAILED);
-		assert_true(fixture->delivery.retry);
+		assert_true(fixture->attempt.retry);
 	}
 }
 

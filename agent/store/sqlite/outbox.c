@@ -7,103 +7,104 @@
 #include "agent/store/sqlite/rows.h"
 
 /* Runs a statement about the delivery, which may take the time, too. */
-static bool run_for(struct store_file *file, enum statement statement, const struct parcel *parcel,
-	bool timed, struct error *error)
+static bool run_for(struct store_file *file, enum statement statement,
+	const struct delivery *delivery, bool timed, struct error *error)
 {
 	struct binder binder = bind_to(file, statement);
 
-	bind_integer(&binder, parcel->id);
+	bind_integer(&binder, delivery->id);
 	if (timed)
-		bind_time(&binder, parcel->now);
+		bind_time(&binder, delivery->now);
 	return bind_finish(&binder, error);
 }
 
 static bool load_payload(struct store_file *file, struct store_request *request,
-	struct parcel *parcel, struct error *error)
+	struct delivery *delivery, struct error *error)
 {
 	struct reader reader = {
 		.binder = bind_to(file, STATEMENT_PAYLOAD), .arena = request->arena};
 
-	parcel->payload = parcel->thread_receipt = NULL;
-	bind_integer(&reader.binder, parcel->id);
+	delivery->payload = delivery->thread_receipt = NULL;
+	bind_integer(&reader.binder, delivery->id);
 	while (reader_next(&reader, error)) {
-		parcel->payload = read_text(&reader);
-		parcel->thread_receipt = read_text(&reader);
+		delivery->payload = read_text(&reader);
+		delivery->thread_receipt = read_text(&reader);
 	}
-	return !reader.failed && store_members(file, request, parcel, error);
+	return !reader.failed && store_members(file, request, delivery, error);
 }
 
 static bool begin_attempt(struct store_file *file, struct store_request *request,
-	struct parcel *parcel, struct error *error)
+	struct delivery *delivery, struct error *error)
 {
-	if (!run_for(file, STATEMENT_POINTLESS, parcel, true, error))
+	if (!run_for(file, STATEMENT_POINTLESS, delivery, true, error))
 		return false;
-	parcel->state = store_file_changed(file) > 0 ? PARCEL_ABANDONED : PARCEL_QUEUED;
-	if (!run_for(file, parcel->state == PARCEL_ABANDONED ? STATEMENT_UNTELL : STATEMENT_ATTEMPT,
-		    parcel, parcel->state == PARCEL_QUEUED, error))
+	delivery->state = store_file_changed(file) > 0 ? DELIVERY_ABANDONED : DELIVERY_QUEUED;
+	if (!run_for(file,
+		    delivery->state == DELIVERY_ABANDONED ? STATEMENT_UNTELL : STATEMENT_ATTEMPT,
+		    delivery, delivery->state == DELIVERY_QUEUED, error))
 		return false;
-	return load_payload(file, request, parcel, error);
+	return load_payload(file, request, delivery, error);
 }
 
 bool store_attempt(struct store_file *file, struct store_request *request, struct error *error)
 {
 	for (size_t i = 0; i < request->parcel_count; i++)
-		if (!begin_attempt(file, request, &request->parcels[i], error))
+		if (!begin_attempt(file, request, &request->deliveries[i], error))
 			return false;
 	return true;
 }
 
-static bool write_outcome(struct store_file *file, const struct parcel *parcel,
-	enum parcel_state state, struct error *error)
+static bool write_outcome(struct store_file *file, const struct delivery *delivery,
+	enum delivery_state state, struct error *error)
 {
 	struct binder binder = bind_to(file, STATEMENT_SETTLE);
 
-	bind_integer(&binder, parcel->id);
+	bind_integer(&binder, delivery->id);
 	bind_integer(&binder, state);
-	bind_text(&binder, parcel->receipt);
-	bind_text(&binder, parcel->problem);
-	bind_count(&binder, parcel->attempts);
-	bind_time(&binder, parcel->now);
-	bind_integer(&binder, parcel->begun);
-	bind_time(&binder, parcel->not_before);
+	bind_text(&binder, delivery->receipt);
+	bind_text(&binder, delivery->problem);
+	bind_count(&binder, delivery->attempts);
+	bind_time(&binder, delivery->now);
+	bind_integer(&binder, delivery->begun);
+	bind_time(&binder, delivery->not_before);
 	return bind_finish(&binder, error);
 }
 
 static bool settle_parcel(struct store_file *file, struct store_request *request,
-	const struct parcel *parcel, struct error *error)
+	const struct delivery *delivery, struct error *error)
 {
-	return write_outcome(file, parcel, parcel->state, error) &&
-	       (parcel->state != PARCEL_SENT ||
-		       (run_for(file, STATEMENT_ARRIVED, parcel, true, error) &&
-			       store_late(file, request, parcel, error)));
+	return write_outcome(file, delivery, delivery->state, error) &&
+	       (delivery->state != DELIVERY_SENT ||
+		       (run_for(file, STATEMENT_ARRIVED, delivery, true, error) &&
+			       store_late(file, request, delivery, error)));
 }
 
 bool store_settle(struct store_file *file, struct store_request *request, struct error *error)
 {
 	request->retraction_count = 0;
 	for (size_t i = 0; i < request->parcel_count; i++)
-		if (!settle_parcel(file, request, &request->parcels[i], error))
+		if (!settle_parcel(file, request, &request->deliveries[i], error))
 			return false;
 	return true;
 }
 
 /* Adds the parcel's changes that nobody is about to tell, and marks them as those that are. */
 static bool reopen_changes(struct store_file *file, struct store_request *request,
-	const struct parcel *parcel, struct error *error)
+	const struct delivery *delivery, struct error *error)
 {
 	struct reader reader = {
 		.binder = bind_to(file, STATEMENT_RECENT_RECORDS), .arena = request->arena};
 	struct binder mark;
 
-	bind_integer(&reader.binder, parcel->id);
+	bind_integer(&reader.binder, delivery->id);
 	while (reader_next(&reader, error)) {
-		struct record record = {0};
+		struct change_record record = {0};
 
 		read_record(&reader, &record);
-		if (record.news != NEWS_QUEUED || record.state == CHANGE_WITHDRAWN ||
+		if (record.news != NOTIFY_QUEUED || record.state == CHANGE_WITHDRAWN ||
 			record.state == CHANGE_RECOVERED)
 			continue;
-		record.news = NEWS_PENDING;
+		record.news = NOTIFY_PENDING;
 		request->records = rows_grow(request->arena, request->records,
 			&request->record_count, sizeof *request->records);
 		request->records[request->record_count - 1] = record;
@@ -111,12 +112,12 @@ static bool reopen_changes(struct store_file *file, struct store_request *reques
 	if (reader.failed)
 		return false;
 	mark = bind_to(file, STATEMENT_REOPEN);
-	bind_integer(&mark, parcel->id);
+	bind_integer(&mark, delivery->id);
 	return bind_finish(&mark, error);
 }
 
-static bool load_told(struct store_file *file, struct store_request *request, struct record *record,
-	struct error *error)
+static bool load_told(struct store_file *file, struct store_request *request,
+	struct change_record *record, struct error *error)
 {
 	struct reader reader = {
 		.binder = bind_to(file, STATEMENT_TOLD_OF), .arena = request->arena};
@@ -132,8 +133,8 @@ bool store_reopen(struct store_file *file, struct store_request *request, struct
 {
 	request->record_count = 0;
 	for (size_t i = 0; i < request->parcel_count; i++)
-		if (!write_outcome(file, &request->parcels[i], PARCEL_ABANDONED, error) ||
-			!reopen_changes(file, request, &request->parcels[i], error))
+		if (!write_outcome(file, &request->deliveries[i], DELIVERY_ABANDONED, error) ||
+			!reopen_changes(file, request, &request->deliveries[i], error))
 			return false;
 	for (size_t i = 0; i < request->record_count; i++)
 		if (!load_told(file, request, &request->records[i], error))

@@ -17,15 +17,15 @@ static struct reader open_reader(
 }
 
 /* Reads whole records until there are no more. */
-static struct record *read_records(struct reader *reader, size_t *count, struct error *error)
+static struct change_record *read_records(struct reader *reader, size_t *count, struct error *error)
 {
-	struct record *records = NULL;
+	struct change_record *records = NULL;
 	size_t room = 0;
 
 	*count = 0;
 	while (reader_next(reader, error)) {
 		records = memory_grow(records, &room, *count + 1, sizeof *records);
-		records[*count] = (struct record){0};
+		records[*count] = (struct change_record){0};
 		read_record(reader, &records[(*count)++]);
 	}
 	return rows_keep(reader->arena, records, *count, sizeof *records);
@@ -59,41 +59,41 @@ static bool load_told(struct store_file *file, struct store_request *request, st
 	return !reader.failed;
 }
 
-static void read_parcel(struct reader *reader, struct parcel *parcel)
+static void read_parcel(struct reader *reader, struct delivery *delivery)
 {
-	parcel->id = read_id(reader);
-	parcel->key = read_name(reader);
-	parcel->receiver = read_name(reader);
-	parcel->destination = read_name(reader);
-	parcel->payload = read_text(reader);
-	parcel->thread = read_text(reader);
-	parcel->state = (enum parcel_state)read_choice(reader, 1, PARCEL_ABANDONED);
-	parcel->receipt = read_text(reader);
-	parcel->attempts = read_count(reader);
-	parcel->now = read_time(reader);
-	parcel->begun = read_choice(reader, 0, 1) == 1;
-	parcel->not_before = read_time(reader);
+	delivery->id = read_id(reader);
+	delivery->key = read_name(reader);
+	delivery->receiver = read_name(reader);
+	delivery->destination = read_name(reader);
+	delivery->payload = read_text(reader);
+	delivery->thread = read_text(reader);
+	delivery->state = (enum delivery_state)read_choice(reader, 1, DELIVERY_ABANDONED);
+	delivery->receipt = read_text(reader);
+	delivery->attempts = read_count(reader);
+	delivery->now = read_time(reader);
+	delivery->begun = read_choice(reader, 0, 1) == 1;
+	delivery->not_before = read_time(reader);
 }
 
-static struct parcel *read_parcels(struct reader *reader, size_t *count, struct error *error)
+static struct delivery *read_parcels(struct reader *reader, size_t *count, struct error *error)
 {
-	struct parcel *parcels = NULL;
+	struct delivery *deliveries = NULL;
 
 	*count = 0;
 	while (reader_next(reader, error)) {
-		parcels = rows_grow(reader->arena, parcels, count, sizeof *parcels);
-		read_parcel(reader, &parcels[*count - 1]);
+		deliveries = rows_grow(reader->arena, deliveries, count, sizeof *deliveries);
+		read_parcel(reader, &deliveries[*count - 1]);
 	}
-	return parcels;
+	return deliveries;
 }
 
-bool store_members(struct store_file *file, struct store_request *request, struct parcel *parcel,
-	struct error *error)
+bool store_members(struct store_file *file, struct store_request *request,
+	struct delivery *delivery, struct error *error)
 {
 	struct reader reader = open_reader(file, request, STATEMENT_RECENT_RECORDS);
 
-	bind_integer(&reader.binder, parcel->id);
-	parcel->records = read_records(&reader, &parcel->record_count, error);
+	bind_integer(&reader.binder, delivery->id);
+	delivery->records = read_records(&reader, &delivery->record_count, error);
 	return !reader.failed;
 }
 
@@ -104,10 +104,10 @@ static bool load_parcels(
 	struct reader reader = open_reader(file, request, STATEMENT_PARCELS);
 	size_t first;
 
-	request->parcels = read_parcels(&reader, &request->parcel_count, error);
+	request->deliveries = read_parcels(&reader, &request->parcel_count, error);
 	first = request->parcel_count > MOST_MEMBERS ? request->parcel_count - MOST_MEMBERS : 0;
 	for (size_t i = first; i < request->parcel_count && !reader.failed; i++)
-		reader.failed = !store_members(file, request, &request->parcels[i], error);
+		reader.failed = !store_members(file, request, &request->deliveries[i], error);
 	return !reader.failed;
 }
 
@@ -124,15 +124,15 @@ static bool load_recent(struct store_file *file, struct store_request *request, 
 	return !reader.failed;
 }
 
-static void retract(
-	struct store_request *request, const struct parcel *parcel, const struct record *record)
+static void retract(struct store_request *request, const struct delivery *delivery,
+	const struct change_record *record)
 {
-	struct parcel *retraction;
+	struct delivery *retraction;
 
 	request->retractions = rows_grow(request->arena, request->retractions,
 		&request->retraction_count, sizeof *request->retractions);
 	retraction = &request->retractions[request->retraction_count - 1];
-	*retraction = *parcel;
+	*retraction = *delivery;
 	retraction->records = record;
 	retraction->record_count = 1;
 }
@@ -141,58 +141,58 @@ bool store_messages(
 	struct store_file *file, struct store_request *request, int64_t change, struct error *error)
 {
 	struct reader reader = open_reader(file, request, STATEMENT_MESSAGES);
-	struct parcel *parcels;
-	struct record *records;
+	struct delivery *deliveries;
+	struct change_record *records;
 	size_t parcel_count, record_count;
 
 	if (request->retraction_count >= STORE_RETRACTIONS)
 		return true;
 	bind_integer(&reader.binder, change);
-	parcels = read_parcels(&reader, &parcel_count, error);
+	deliveries = read_parcels(&reader, &parcel_count, error);
 	if (reader.failed || parcel_count == 0)
 		return !reader.failed;
 	reader = open_reader(file, request, STATEMENT_RECORD_OF);
 	bind_integer(&reader.binder, change);
 	records = read_records(&reader, &record_count, error);
 	for (size_t i = 0; i < parcel_count && record_count > 0; i++)
-		retract(request, &parcels[i], &records[0]);
+		retract(request, &deliveries[i], &records[0]);
 	return !reader.failed;
 }
 
-bool store_late(struct store_file *file, struct store_request *request, const struct parcel *parcel,
-	struct error *error)
+bool store_late(struct store_file *file, struct store_request *request,
+	const struct delivery *delivery, struct error *error)
 {
 	struct reader reader = open_reader(file, request, STATEMENT_WITHDRAWN_OF);
-	struct record *records;
+	struct change_record *records;
 	size_t count;
 
-	if (!parcel->receipt)
+	if (!delivery->receipt)
 		return true;
-	bind_integer(&reader.binder, parcel->id);
+	bind_integer(&reader.binder, delivery->id);
 	records = read_records(&reader, &count, error);
 	for (size_t i = 0; i < count && request->retraction_count < STORE_RETRACTIONS; i++)
-		retract(request, parcel, &records[i]);
+		retract(request, delivery, &records[i]);
 	return !reader.failed;
 }
 
 static bool told_by(struct store_file *file, struct store_request *request,
-	const struct record *record, struct error *error)
+	const struct change_record *record, struct error *error)
 {
 	struct reader reader = open_reader(file, request, STATEMENT_TOLD_BY);
-	struct parcel *parcels;
+	struct delivery *deliveries;
 	size_t count;
 
 	bind_integer(&reader.binder, record->item.id);
 	bind_time(&reader.binder, record->updated);
-	parcels = read_parcels(&reader, &count, error);
+	deliveries = read_parcels(&reader, &count, error);
 	for (size_t i = 0; i < count; i++) {
-		struct parcel *parcel = &parcels[i];
+		struct delivery *delivery = &deliveries[i];
 
-		parcel->records = record;
-		parcel->record_count = 1;
+		delivery->records = record;
+		delivery->record_count = 1;
 		request->recent = rows_grow(request->arena, request->recent, &request->recent_count,
 			sizeof *request->recent);
-		request->recent[request->recent_count - 1] = *parcel;
+		request->recent[request->recent_count - 1] = *delivery;
 	}
 	return !reader.failed;
 }
@@ -335,7 +335,8 @@ bool store_restore(struct store_file *file, struct store_request *request, struc
 }
 
 /* Series repeat from row to row: each name is copied once. */
-static void read_known(struct reader *reader, const struct record *last, struct record *record)
+static void read_known(
+	struct reader *reader, const struct change_record *last, struct change_record *record)
 {
 	record->item.id = read_id(reader);
 	record->series = read_name_again(reader, last ? last->series : NULL);
@@ -343,7 +344,7 @@ static void read_known(struct reader *reader, const struct record *last, struct 
 	record->sign = (int)read_choice(reader, -1, 1);
 	record->item.time = read_time(reader);
 	record->state = (enum change_state)read_choice(reader, 1, CHANGE_STATES - 1);
-	record->news = (enum news)read_choice(reader, 0, NEWS_COUNT - 1);
+	record->news = (enum notify_state)read_choice(reader, 0, NOTIFY_COUNT - 1);
 	record->first_seen = read_time(reader);
 	record->spacing = read_count(reader);
 	record->runs = read_count(reader);
@@ -375,14 +376,14 @@ bool store_known(struct store_file *file, struct store_request *request, struct 
 	return !reader.failed;
 }
 
-bool store_marks(struct store_file *file, struct store_request *request, struct error *error)
+bool store_checkpoints(struct store_file *file, struct store_request *request, struct error *error)
 {
 	struct reader reader = open_reader(file, request, STATEMENT_MARKS);
 
 	bind_text(&reader.binder, request->test);
 	request->mark_count = 0;
 	while (reader_next(&reader, error)) {
-		struct series_mark *mark;
+		struct series_checkpoint *mark;
 
 		request->marks = rows_grow(
 			request->arena, request->marks, &request->mark_count, sizeof *mark);
@@ -399,7 +400,7 @@ bool store_marks(struct store_file *file, struct store_request *request, struct 
 
 /* The record itself says when it was found. */
 static bool load_events(struct store_file *file, struct store_request *request,
-	struct record *record, struct error *error)
+	struct change_record *record, struct error *error)
 {
 	struct reader reader = open_reader(file, request, STATEMENT_EVENTS);
 	struct event *events = memory_new(1, sizeof *events);

@@ -12,14 +12,14 @@ bool store_known(
 	struct store_file *file, struct store_request *request, struct error *error) MUST_USE;
 bool store_health(
 	struct store_file *file, struct store_request *request, struct error *error) MUST_USE;
-bool store_marks(
+bool store_checkpoints(
 	struct store_file *file, struct store_request *request, struct error *error) MUST_USE;
 bool store_list(
 	struct store_file *file, struct store_request *request, struct error *error) MUST_USE;
 
 /* Loads the changes that are in the parcel into its `records`. */
-bool store_members(struct store_file *file, struct store_request *request, struct parcel *parcel,
-	struct error *error) MUST_USE;
+bool store_members(struct store_file *file, struct store_request *request,
+	struct delivery *delivery, struct error *error) MUST_USE;
 
 /* Adds to the retractions the messages about the change that were sent and have a receipt; nothing
  * once there are STORE_RETRACTIONS. */
@@ -28,8 +28,8 @@ bool store_messages(struct store_file *file, struct store_request *request, int6
 
 /* Adds to the retractions the parcel, which was sent, for each of its changes that was withdrawn by
  * then. */
-bool store_late(struct store_file *file, struct store_request *request, const struct parcel *parcel,
-	struct error *error) MUST_USE;
+bool store_late(struct store_file *file, struct store_request *request,
+	const struct delivery *delivery, struct error *error) MUST_USE;
 
 /* The records of changes whose recovery is to be told, and by which messages they were told. */
 bool store_recovered(

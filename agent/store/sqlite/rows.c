@@ -292,7 +292,7 @@ enum change_kind read_kind(struct reader *reader)
 	return (enum change_kind)read_choice(reader, CHANGE_STEP, CHANGE_TREND);
 }
 
-void read_record(struct reader *reader, struct record *record)
+void read_record(struct reader *reader, struct change_record *record)
 {
 	record->item.id = read_id(reader);
 	record->item.test = read_name(reader);
@@ -301,7 +301,7 @@ void read_record(struct reader *reader, struct record *record)
 	record->sign = (int)read_choice(reader, -1, 1);
 	record->item.time = read_time(reader);
 	record->state = (enum change_state)read_choice(reader, 1, CHANGE_STATES - 1);
-	record->news = (enum news)read_choice(reader, 0, NEWS_COUNT - 1);
+	record->news = (enum notify_state)read_choice(reader, 0, NOTIFY_COUNT - 1);
 	record->first_seen = read_time(reader);
 	record->spacing = read_count(reader);
 	record->runs = read_count(reader);

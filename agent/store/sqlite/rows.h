@@ -52,7 +52,7 @@ const char *read_name(struct reader *reader);                   /* a text that m
 /* As read_name; the text before it, if it is the same. */
 const char *read_name_again(struct reader *reader, const char *before);
 void read_suspects(struct reader *reader, struct attribution *suspects);
-void read_record(struct reader *reader, struct record *record);
+void read_record(struct reader *reader, struct change_record *record);
 
 /* Grows an array in the arena by one item of `size` bytes and returns the array. */
 void *rows_grow(struct arena *arena, void *items, size_t *count, size_t size);

@@ -388,7 +388,7 @@ _Static_assert(STORE_VERSION == 12, "STATEMENT_PROBE writes the version");
 	" runs, changes.updated, recovered, recovered_level, environment_event, " ITEM_COLUMNS
 
 /* The columns of a parcel, as read_parcel takes them. */
-#define PARCEL_COLUMNS(now)                                                                        \
+#define DELIVERY_COLUMNS(now)                                                                      \
 	"id, key, receiver, destination, NULL, thread, state, receipt, attempts, " now             \
 	", attempt_started IS NOT NULL, coalesce(not_before, 0)"
 
@@ -426,8 +426,8 @@ const char *const store_statements[STATEMENT_COUNT] = {
 		"SELECT DISTINCT changes.id, receiver FROM changes"
 		" JOIN announced ON change = changes.id JOIN deliveries ON delivery = deliveries.id"
 		" WHERE news = 1 AND deliveries.state != 3 ORDER BY changes.id, receiver",
-	[STATEMENT_PARCELS] =
-		"SELECT " PARCEL_COLUMNS("created") " FROM deliveries WHERE state = 1 ORDER BY id",
+	[STATEMENT_PARCELS] = "SELECT " DELIVERY_COLUMNS(
+		"created") " FROM deliveries WHERE state = 1 ORDER BY id",
 	[STATEMENT_POINTLESS] =
 		"UPDATE deliveries SET state = 3, updated = ?2,"
 		" problem = 'its changes were withdrawn before it was sent' WHERE" POINTLESS,
@@ -452,7 +452,7 @@ const char *const store_statements[STATEMENT_COUNT] = {
 	[STATEMENT_CONDITIONS] = "SELECT subject, kind, since, text FROM conditions",
 	[STATEMENT_MOMENTS] = "SELECT name, time FROM moments",
 	[STATEMENT_VANISHED_ALL] = "SELECT test, series, ended FROM vanished",
-	[STATEMENT_RECENT] = "SELECT " PARCEL_COLUMNS(
+	[STATEMENT_RECENT] = "SELECT " DELIVERY_COLUMNS(
 		"updated") " FROM deliveries INDEXED BY deliveries_settled"
 			   " WHERE state != 1 AND updated >= ? AND state = 2"
 			   " AND EXISTS (SELECT 1 FROM announced WHERE delivery = deliveries.id)"
@@ -460,7 +460,7 @@ const char *const store_statements[STATEMENT_COUNT] = {
 	[STATEMENT_RECENT_RECORDS] =
 		"SELECT " RECORD_COLUMNS
 		" FROM announced JOIN changes ON change = changes.id WHERE delivery = ?",
-	[STATEMENT_MESSAGES] = "SELECT " PARCEL_COLUMNS(
+	[STATEMENT_MESSAGES] = "SELECT " DELIVERY_COLUMNS(
 		"updated") " FROM announced JOIN deliveries ON delivery = id"
 			   " WHERE change = ? AND state = 2 AND receipt IS NOT NULL ORDER BY id",
 	[STATEMENT_WITHDRAWN_OF] =
@@ -520,7 +520,7 @@ const char *const store_statements[STATEMENT_COUNT] = {
 		"SELECT " RECORD_COLUMNS " FROM changes WHERE news = 4 ORDER BY id LIMIT ?",
 	/* The first message to each destination; and those who were told by one that is forgotten.
 	 */
-	[STATEMENT_TOLD_BY] = "SELECT " PARCEL_COLUMNS(
+	[STATEMENT_TOLD_BY] = "SELECT " DELIVERY_COLUMNS(
 		"updated") " FROM deliveries WHERE id IN"
 			   " (SELECT min(id) FROM announced JOIN deliveries ON delivery = id"
 			   "  WHERE change = ?1 AND state != 3 GROUP BY receiver, destination)"

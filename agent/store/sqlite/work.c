@@ -42,8 +42,8 @@ static bool write_end(
 }
 
 /* The end of a change that is believed only now, and that it came. */
-static bool note_end(
-	struct store_file *file, const struct record *record, int64_t now, struct error *error)
+static bool note_end(struct store_file *file, const struct change_record *record, int64_t now,
+	struct error *error)
 {
 	return write_end(file, record->item.id, &record->item.over, error) &&
 	       (record->state != CHANGE_RECOVERED ||
@@ -51,7 +51,8 @@ static bool note_end(
 			       error));
 }
 
-static bool insert_record(struct store_file *file, struct record *record, struct error *error)
+static bool insert_record(
+	struct store_file *file, struct change_record *record, struct error *error)
 {
 	struct binder binder = bind_to(file, STATEMENT_RECORD);
 
@@ -84,7 +85,8 @@ static bool renew_item(
 	return bind_finish(&binder, error);
 }
 
-static bool believe(struct store_file *file, const struct record *record, struct error *error)
+static bool believe(
+	struct store_file *file, const struct change_record *record, struct error *error)
 {
 	struct binder binder = bind_to(file, STATEMENT_BELIEVE);
 
@@ -106,7 +108,7 @@ static bool believe(struct store_file *file, const struct record *record, struct
 
 /* What an update means, seen from the state and time that were; 0: nothing of note. */
 static enum event_kind event_of(
-	enum change_state before, int64_t time_before, const struct record_update *update)
+	enum change_state before, int64_t time_before, const struct change_record_update *update)
 {
 	if (update->state == CHANGE_WITHDRAWN)
 		return before == CHANGE_WITHDRAWN ? 0 : EVENT_WITHDRAWN;
@@ -120,7 +122,7 @@ static enum event_kind event_of(
 	return update->time != time_before ? EVENT_MOVED : 0;
 }
 
-static bool note_update(struct store_file *file, const struct record_update *update,
+static bool note_update(struct store_file *file, const struct change_record_update *update,
 	bool *withdrawn, struct error *error)
 {
 	struct reader before = {.binder = bind_to(file, STATEMENT_STATE_OF)};
@@ -140,7 +142,7 @@ static bool note_update(struct store_file *file, const struct record_update *upd
 }
 
 static bool update_record(struct store_file *file, struct store_request *request,
-	const struct record_update *update, struct error *error)
+	const struct change_record_update *update, struct error *error)
 {
 	struct binder binder;
 	bool withdrawn;
@@ -161,8 +163,8 @@ static bool update_record(struct store_file *file, struct store_request *request
 		       store_messages(file, request, update->id, error));
 }
 
-static bool upsert_mark(struct store_file *file, const char *test, const struct series_mark *mark,
-	struct error *error)
+static bool upsert_mark(struct store_file *file, const char *test,
+	const struct series_checkpoint *mark, struct error *error)
 {
 	struct binder binder = bind_to(file, STATEMENT_MARK);
 
@@ -180,9 +182,9 @@ static bool record(struct store_file *file, struct store_request *request, struc
 {
 	request->retraction_count = 0;
 	for (size_t i = 0; i < request->record_count; i++) {
-		struct record *at = &request->records[i];
+		struct change_record *at = &request->records[i];
 
-		if (!(at->believed ? believe(file, at, error) : insert_record(file, at, error)))
+		if (!(at->confirmed ? believe(file, at, error) : insert_record(file, at, error)))
 			return false;
 	}
 	for (size_t i = 0; i < request->update_count; i++)
@@ -212,35 +214,35 @@ static bool tell(struct store_file *file, int64_t change, struct error *error)
 }
 
 /* The message is queued or sent already: its key says so. Who carries that carries this. */
-static bool join_delivery(struct store_file *file, struct parcel *parcel, struct error *error)
+static bool join_delivery(struct store_file *file, struct delivery *delivery, struct error *error)
 {
 	struct reader reader = {.binder = bind_to(file, STATEMENT_QUEUED_BEFORE)};
 
-	bind_text(&reader.binder, parcel->key);
+	bind_text(&reader.binder, delivery->key);
 	while (reader_next(&reader, error))
-		parcel->id = read_id(&reader);
-	parcel->state = PARCEL_SENT;
+		delivery->id = read_id(&reader);
+	delivery->state = DELIVERY_SENT;
 	return !reader.failed;
 }
 
-static bool queue_parcel(struct store_file *file, struct parcel *parcel, struct error *error)
+static bool queue_parcel(struct store_file *file, struct delivery *delivery, struct error *error)
 {
 	struct binder binder = bind_to(file, STATEMENT_QUEUE);
 
-	bind_text(&binder, parcel->key);
-	bind_text(&binder, parcel->receiver);
-	bind_text(&binder, parcel->destination);
-	bind_text(&binder, parcel->payload);
-	bind_text(&binder, parcel->thread);
-	bind_time(&binder, parcel->now);
+	bind_text(&binder, delivery->key);
+	bind_text(&binder, delivery->receiver);
+	bind_text(&binder, delivery->destination);
+	bind_text(&binder, delivery->payload);
+	bind_text(&binder, delivery->thread);
+	bind_time(&binder, delivery->now);
 	if (!bind_finish(&binder, error))
 		return false;
-	parcel->id = store_file_inserted(file);
-	parcel->state = PARCEL_QUEUED;
-	if (store_file_changed(file) == 0 && !join_delivery(file, parcel, error))
+	delivery->id = store_file_inserted(file);
+	delivery->state = DELIVERY_QUEUED;
+	if (store_file_changed(file) == 0 && !join_delivery(file, delivery, error))
 		return false;
-	for (size_t i = 0; i < parcel->change_count; i++)
-		if (!announce(file, parcel->changes[i], parcel->id, error))
+	for (size_t i = 0; i < delivery->change_count; i++)
+		if (!announce(file, delivery->changes[i], delivery->id, error))
 			return false;
 	return true;
 }
@@ -364,7 +366,7 @@ static bool write_rest(struct store_file *file, struct store_request *request, s
 static bool queue(struct store_file *file, struct store_request *request, struct error *error)
 {
 	for (size_t i = 0; i < request->parcel_count; i++)
-		if (!queue_parcel(file, &request->parcels[i], error))
+		if (!queue_parcel(file, &request->deliveries[i], error))
 			return false;
 	for (size_t i = 0; i < request->told_count; i++)
 		if (!tell(file, request->told[i], error))
@@ -442,7 +444,7 @@ bool store_file_perform(struct store_file *file, struct store_request *request, 
 	switch (request->kind) {
 	case STORE_RESTORE: return store_restore(file, request, error);
 	case STORE_KNOWN: return store_known(file, request, error);
-	case STORE_MARKS: return store_marks(file, request, error);
+	case STORE_MARKS: return store_checkpoints(file, request, error);
 	case STORE_HEALTH: return store_health(file, request, error);
 	case STORE_LIST: return store_list(file, request, error);
 	case STORE_RECORD:

@@ -19,12 +19,12 @@
 
 enum { SLOTS = 1 << 15, OPERATIONS = 60000, WARM_UP = 6000, RECORD = 256 };
 
-struct record {
+struct change_record {
 	uint64_t key;
 	uint8_t value[RECORD];
 };
 
-static struct record table[SLOTS];
+static struct change_record table[SLOTS];
 static uint32_t latency[OPERATIONS];
 static uint64_t sink;
 
@@ -56,7 +56,7 @@ static uint64_t checksum(const uint8_t *p, size_t n)
  * one of 8 reads. */
 static void read_one(uint64_t i, int build)
 {
-	const struct record *r = &table[mix(i) % SLOTS];
+	const struct change_record *r = &table[mix(i) % SLOTS];
 	sink += checksum(r->value, build >= 90 ? RECORD : RECORD - 64);
 	if (build >= 165 && i % 8 == 0)
 		sink += checksum(r->value, RECORD);
@@ -74,7 +74,7 @@ static void read_range(uint64_t i, int build)
 
 static void write_one(uint64_t i)
 {
-	struct record *r = &table[mix(i) % SLOTS];
+	struct change_record *r = &table[mix(i) % SLOTS];
 	r->key = i;
 	memset(r->value, (int)(i & 0xff), RECORD);
 	sink += checksum(r->value, RECORD - 64);
@@ -85,7 +85,7 @@ static void write_one(uint64_t i)
 static void write_batch(uint64_t i, int build)
 {
 	for (uint64_t k = 0; k < 10; k++) {
-		struct record *r = &table[mix(i * 10 + k) % SLOTS];
+		struct change_record *r = &table[mix(i * 10 + k) % SLOTS];
 		r->key = i;
 		memset(r->value, (int)(k + i), RECORD);
 		sink += checksum(r->value, build >= 130 ? 64 : 96);

@@ -13,8 +13,6 @@ import sys
 
 FOLDERS = ("agent", "conf", "detectors", "notifiers", "sources")
 CLASHING = {
-    "agent/monitor/troubles.h": "struct subject, as in agent/monitor/pass.h",
-    "detectors/edivisive/chunk.h": "struct step, as enum step of agent/core/transfer.h; struct window, as in agent/core/series.h",
     "detectors/edivisive/run.h": "struct stretch, as in sources/prometheus/builds.h",
 }
 

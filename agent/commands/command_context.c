@@ -1,0 +1,108 @@
+/*
+ * A wrong flag is reported once and before any work, not once a test: the detection flags are tried
+ * on every detection the tests ask for, the metrics' names against all tests together.
+ */
+#include "agent/commands/command_context.h"
+
+#include <string.h>
+
+#include "agent/analysis/analysis.h"
+
+/* Drops the tests that can have none of the metrics asked for; selection_check has seen that others
+ * can. */
+static void drop_unasked(struct command_context *ask)
+{
+	const struct test **kept = arena_array(ask->cli->arena, ask->count, sizeof *kept);
+	size_t count = 0;
+	for (size_t i = 0; i < ask->count; i++) {
+		if (selection_matches(&ask->selection, ask->tests[i]))
+			kept[count++] = ask->tests[i];
+		else
+			log_event(LEVEL_WARN, "skipped: it has none of the metrics asked for",
+				LOG_TEXT("test", ask->tests[i]->name));
+	}
+	ask->tests = kept;
+	ask->count = count;
+}
+
+static bool try_detection(const struct command_context *ask, const struct detection *base,
+	struct arena *arena, struct error *error)
+{
+	struct detection detection;
+	if (detection_overlay(
+		    ask->schema, base, ask->settings, ask->setting_count, arena, &detection, error))
+		return true;
+	detection_flag_error(error);
+	return false;
+}
+
+/* Tries the settings on every detection; `arena` is for what only the trial needs. */
+static bool check_settings(
+	const struct command_context *ask, struct arena *arena, struct error *error)
+{
+	if (ask->setting_count == 0)
+		return true;
+	const struct plugin *tried = NULL;
+	for (size_t i = 0; i < ask->count; i++) {
+		const struct test *test = ask->tests[i];
+		for (size_t m = 0; m <= test->metric_count; m++) {
+			const struct detection *base =
+				m < test->metric_count ? &test->detections[m] : &test->detection;
+			if (base->detector == tried)
+				continue;
+			tried = base->detector;
+			if (!try_detection(ask, base, arena, error))
+				return false;
+		}
+	}
+	return true;
+}
+
+static bool prepare(
+	struct command_context *ask, const struct selection_flags *flags, struct error *error)
+{
+	struct cli *cli = ask->cli;
+	if (!selection_resolve(flags, cli->now, &ask->selection, error) ||
+		!config_select(ask->config, &cli->arguments, cli->arena, &ask->tests, &ask->count,
+			error) ||
+		!selection_check(&ask->selection, ask->tests, ask->count, error))
+		return false;
+	drop_unasked(ask);
+	struct arena *arena = arena_new();
+	bool fine = check_settings(ask, arena, error);
+	arena_free(arena);
+	return fine;
+}
+
+bool command_context_prepare(struct command_context *ask, struct cli *cli,
+	const struct selection_flags *selection, const struct detection_flags *detection, int *code)
+{
+	struct error error;
+	*ask = (struct command_context){.cli = cli, .schema = cli_schema(cli->arena)};
+	if (!detection_flags_check(detection, &error)) {
+		*code = cli_fail(&error);
+		return false;
+	}
+	ask->otava = detection->profile && strcmp(detection->profile, "otava") == 0;
+	struct detection_flags flags = *detection;
+	if (flags.orig_edivisive && ask->otava)
+		flags.profile = NULL; /* the output format is meant: the original has no profiles */
+	ask->setting_count = detection_flag_settings(&flags, ask->settings);
+	ask->config = cli_config(cli);
+	if (!ask->config) {
+		*code = EXIT_USAGE;
+		return false;
+	}
+	if (prepare(ask, selection, &error))
+		return true;
+	*code = cli_fail(&error);
+	command_context_free(ask);
+	return false;
+}
+
+void command_context_free(struct command_context *ask)
+{
+	if (!ask->cli->abandoned)
+		config_free(ask->config);
+	ask->config = NULL;
+}

@@ -1,0 +1,31 @@
+/*
+ * What a one-shot command is asked: which tests, which points of them, and with which detection.
+ * All of it is checked before any data is read.
+ */
+#ifndef AGENT_COMMANDS_ASK_H
+#define AGENT_COMMANDS_ASK_H
+
+#include "agent/analysis/select.h"
+#include "agent/cli/cli.h"
+#include "agent/cli/detection_flags.h"
+
+struct command_context {
+	struct cli *cli;
+	const struct schema *schema;
+	struct config *config;
+	const struct test *const *tests; /* in the order asked, each once */
+	size_t count;
+	struct selection selection;
+	struct setting settings[10]; /* of the command line, laid over every detection */
+	size_t setting_count;
+	bool otava; /* --profile otava, which is also an output format */
+};
+
+/* Loads the configuration and resolves the command's flags. False after an error that was printed;
+ * *code is set then. */
+bool command_context_prepare(struct command_context *ask, struct cli *cli,
+	const struct selection_flags *selection, const struct detection_flags *detection,
+	int *code) MUST_USE;
+void command_context_free(struct command_context *ask);
+
+#endif

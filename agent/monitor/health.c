@@ -1,0 +1,442 @@
+/*
+ * A test without a server is one of its kind of source: if no file can be read any
+ * more, that is one trouble as well.
+ */
+#include "agent/monitor/health.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/dict.h"
+#include "agent/core/when.h"
+#include "agent/monitor/condition.h"
+
+#define FIRST_LOOK "stale" /* in the store: since when data are known to be missed */
+
+#define FIRST_LOOK_AT "series " /* ... and the test: since when its series are */
+
+/* The series of a test that were told to have vanished. */
+struct lost {
+	char *test;
+	int64_t since; /* ms, wall clock: the first look; 0: there was none */
+	struct vanished *series;
+	size_t count;
+};
+
+struct health {
+	struct agent *agent;
+	struct dispatcher *dispatcher;
+	struct conditions *conditions;
+	struct arena *arena;
+	struct dict names; /* -> struct lost, in the arena */
+	struct lost **lost;
+	size_t lost_count, lost_room;
+};
+
+struct health *health_new(struct agent *agent, struct dispatcher *dispatcher)
+{
+	struct health *health = memory_new(1, sizeof *health);
+
+	*health = (struct health){.agent = agent,
+		.dispatcher = dispatcher,
+		.conditions = conditions_new(),
+		.arena = arena_new()};
+	health->names.arena = health->arena;
+	return health;
+}
+
+static void lost_clear(struct lost *lost)
+{
+	for (size_t i = 0; i < lost->count; i++)
+		free((char *)(uintptr_t)lost->series[i].series);
+	free(lost->series);
+	lost->series = NULL;
+	lost->count = 0;
+}
+
+void health_free(struct health *health)
+{
+	if (!health)
+		return;
+	for (size_t i = 0; i < health->lost_count; i++)
+		lost_clear(health->lost[i]);
+	free(health->lost);
+	arena_free(health->arena);
+	conditions_free(health->conditions);
+	free(health);
+}
+
+static const char *source_of(const struct test *test)
+{
+	return test->server ? test->server->name : test->source->name;
+}
+
+static bool about_test(enum condition_kind kind)
+{
+	return kind == CONDITION_TEST || kind == CONDITION_STALE;
+}
+
+/* Adds the test's receivers to those that are in the list, which has room for them. */
+static void add_receivers(
+	const char **names, size_t *count, struct dict *seen, const struct test *test)
+{
+	for (size_t i = 0; i < test->notify.count; i++) {
+		const void **place = dict_place(seen, test->notify.items[i]);
+
+		if (!*place)
+			names[(*count)++] = test->notify.items[i];
+		*place = test;
+	}
+}
+
+/* The condition is stored, or forgotten, with the notices. */
+static void tell_to(const struct health *health, const struct condition *condition,
+	const struct strings *receivers)
+{
+	struct notice notice = {.subject = condition_name(condition),
+		.text = condition->text,
+		.time = condition->since,
+		.ended = condition->over ? agent_now(health->agent) : 0,
+		.recovered = condition->over};
+
+	if (health->agent->simulation)
+		health->agent->simulation->notice(health->agent, &notice);
+	dispatcher_notice(health->dispatcher, &notice, receivers, condition);
+}
+
+static void tell(const struct health *health, const struct condition *condition)
+{
+	const struct config *config = health->agent->config;
+	struct arena *arena = arena_new();
+	struct dict seen = {.arena = arena};
+	const char **names;
+	size_t room = 0, count = 0;
+
+	for (size_t i = 0; i < config->test_count; i++)
+		room += config->tests[i].notify.count;
+	names = arena_array(arena, room, sizeof *names);
+	for (size_t i = 0; i < config->test_count; i++) {
+		const struct test *test = &config->tests[i];
+
+		if (test->source &&
+			strcmp(about_test(condition->kind) ? test->name : source_of(test),
+				condition_name(condition)) == 0)
+			add_receivers(names, &count, &seen, test);
+	}
+	tell_to(health, condition, &(struct strings){names, count});
+	arena_free(arena);
+}
+
+/* Of what is no longer configured nobody knows who was told. */
+static void tell_all(const struct health *health, const struct condition *condition)
+{
+	const struct config *config = health->agent->config;
+	const char **names = memory_new(config->receiver_count, sizeof *names);
+
+	for (size_t i = 0; i < config->receiver_count; i++)
+		names[i] = config->receivers[i].name;
+	tell_to(health, condition, &(struct strings){names, config->receiver_count});
+	free(names);
+}
+
+/* What was so before there was an agent that looks for it is no news. */
+static int64_t begin_to_look(struct agent *agent, const char *kind, const char *test)
+{
+	struct store_request *request =
+		store_request_new(STORE_CONDITION, store_request_free, NULL);
+
+	request->moments = arena_alloc(request->arena, sizeof *request->moments);
+	*request->moments = (struct store_moment){
+		arena_printf(request->arena, "%s%s", kind, test), agent_now(agent)};
+	request->moment_count = 1;
+	store_client_call(agent, request);
+	return agent_now(agent);
+}
+
+static int64_t look_since(struct agent *agent, const struct store_request *restored)
+{
+	for (size_t i = 0; i < restored->moment_count; i++)
+		if (strcmp(restored->moments[i].name, FIRST_LOOK) == 0)
+			return restored->moments[i].time;
+	return begin_to_look(agent, FIRST_LOOK, "");
+}
+
+static struct lost *lost_of(struct health *health, const char *test)
+{
+	struct lost *lost = (struct lost *)(uintptr_t)dict_get(&health->names, test);
+
+	if (lost)
+		return lost;
+	lost = arena_alloc(health->arena, sizeof *lost);
+	lost->test = arena_strdup(health->arena, test);
+	*dict_place(&health->names, lost->test) = lost;
+	health->lost = memory_grow(
+		health->lost, &health->lost_room, health->lost_count + 1, sizeof *health->lost);
+	health->lost[health->lost_count++] = lost;
+	return lost;
+}
+
+static void lost_add(struct lost *lost, const struct vanished *series)
+{
+	lost->series = memory_resize(lost->series, lost->count + 1, sizeof *lost->series);
+	lost->series[lost->count] = *series;
+	lost->series[lost->count].test = lost->test;
+	lost->series[lost->count++].series = memory_strdup(series->series);
+}
+
+static void lost_drop(struct lost *lost, const char *series)
+{
+	size_t at = 0;
+
+	while (at < lost->count && strcmp(lost->series[at].series, series) != 0)
+		at++;
+	if (at == lost->count)
+		return;
+	free((char *)(uintptr_t)lost->series[at].series);
+	lost->series[at] = lost->series[--lost->count];
+}
+
+static void count_lost(const struct health *health)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < health->lost_count; i++)
+		count += health->lost[i]->count;
+	metrics_set(health->agent->metrics, METRIC_VANISHED_SERIES, (double)count, NULL, NULL);
+}
+
+static void restore_lost(struct health *health, const struct store_request *restored)
+{
+	const size_t skip = strlen(FIRST_LOOK_AT);
+
+	for (size_t i = 0; i < restored->moment_count; i++)
+		if (strncmp(restored->moments[i].name, FIRST_LOOK_AT, skip) == 0)
+			lost_of(health, restored->moments[i].name + skip)->since =
+				restored->moments[i].time;
+	for (size_t i = 0; i < restored->vanished_count; i++)
+		lost_add(lost_of(health, restored->vanished[i].test), &restored->vanished[i]);
+}
+
+void health_restore(struct health *health, const struct store_request *restored)
+{
+	const struct config_ref *config_ref = health->agent->config_ref;
+
+	conditions_since(health->conditions, look_since(health->agent, restored));
+	restore_lost(health, restored);
+	for (size_t i = 0; i < restored->condition_count; i++)
+		conditions_restore(health->conditions, &restored->conditions[i]);
+	for (size_t i = 0; i < config_ref->test_count; i++)
+		if (!config_ref->tests[i]->unsupported)
+			conditions_expect(health->conditions, config_ref->tests[i]->name,
+				source_of(config_ref->tests[i]));
+	health_adopt(health);
+}
+
+static void note_stale(const struct health *health)
+{
+	metrics_set(health->agent->metrics, METRIC_STALE_TESTS,
+		(double)conditions_stale(health->conditions), NULL, NULL);
+}
+
+void health_note(struct health *health, const struct test *test, const struct run_outcome *run)
+{
+	struct agent *agent = health->agent;
+	struct condition turns[CONDITION_TURNS];
+	struct outcome outcome = {.test = test->name,
+		.source = source_of(test),
+		.problem = run->problem,
+		.answered = run->answered,
+		.unasked = run->unasked,
+		.newest = run->newest,
+		.stale_after = test->stale_after,
+		.usual = run->usual,
+		.interval = test->interval,
+		.now = agent_now(agent),
+		.clock = engine_now(agent->engine)};
+	size_t count = conditions_note(health->conditions, &outcome, turns);
+
+	for (size_t i = 0; i < count; i++)
+		tell(health, &turns[i]);
+	metrics_set(agent->metrics, METRIC_SOURCE_UP,
+		conditions_up(health->conditions, outcome.source), outcome.source, NULL);
+	note_stale(health);
+}
+
+struct vanish_rule health_vanish_rule(struct health *health, const struct test *test,
+	const struct rhythm_bounds *bounds, struct arena *arena)
+{
+	struct lost *lost = lost_of(health, test->name);
+	int64_t max_age = health->agent->config->agent.max_age;
+	struct vanished *told = arena_array(arena, lost->count, sizeof *told);
+
+	if (lost->since == 0)
+		lost->since = begin_to_look(health->agent, FIRST_LOOK_AT, lost->test);
+	for (size_t i = 0; i < lost->count; i++) {
+		told[i] = lost->series[i];
+		told[i].series = arena_strdup(arena, told[i].series);
+	}
+	return (struct vanish_rule){.bounds = *bounds,
+		.since = lost->since,
+		.oldest = max_age == WHEN_NEVER ? WHEN_ALWAYS : agent_now(health->agent) - max_age,
+		.told = told,
+		.told_count = lost->count};
+}
+
+/* The request takes along what is to be known of the series from now on. */
+static void store_lost(struct store_request *request, struct lost *lost,
+	const struct vanished *series, size_t count)
+{
+	request->vanished = arena_array(request->arena, count, sizeof *request->vanished);
+	for (size_t i = 0; i < count; i++)
+		request->vanished[i] = (struct vanished){.test = lost->test,
+			.series = arena_strdup(request->arena, series[i].series),
+			.ended = series[i].ended,
+			.back = series[i].back};
+	request->vanished_count = count;
+}
+
+static void tell_lost(const struct health *health, const struct test *test, struct lost *lost,
+	const struct vanish_news *news)
+{
+	struct store_request *request = store_request_new(STORE_QUEUE, NULL, NULL);
+	struct notice notice = {.subject = test->name,
+		.text = vanish_text(news, test->name, request->arena),
+		.time = news->ended,
+		.ended = news->back ? news->since : 0,
+		.recovered = news->back};
+
+	store_lost(request, lost, news->series, news->count);
+	for (size_t i = 0; i < news->count; i++)
+		if (news->back)
+			lost_drop(lost, news->series[i].series);
+		else
+			lost_add(lost, &news->series[i]);
+	if (health->agent->simulation)
+		health->agent->simulation->notice(health->agent, &notice);
+	dispatcher_notice_storing(health->dispatcher, &notice, &test->notify, request);
+}
+
+void health_vanished(struct health *health, const struct test *test, const struct vanish_news *news,
+	size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		tell_lost(health, test, lost_of(health, test->name), &news[i]);
+	if (count > 0)
+		count_lost(health);
+}
+
+/* Of tests that are no longer there. */
+static void forget_lost(struct health *health, const struct dict *tests)
+{
+	for (size_t i = 0; i < health->lost_count; i++) {
+		struct lost *lost = health->lost[i];
+		struct store_request *request;
+
+		if (lost->count == 0 || dict_get(tests, lost->test))
+			continue;
+		for (size_t j = 0; j < lost->count; j++)
+			lost->series[j].back = true;
+		request = store_request_new(STORE_CONDITION, store_request_free, NULL);
+		store_lost(request, lost, lost->series, lost->count);
+		store_client_call(health->agent, request);
+		lost_clear(lost);
+	}
+	count_lost(health);
+}
+
+bool health_up(const struct health *health, const char *source)
+{
+	return conditions_up(health->conditions, source);
+}
+
+bool health_stale(const struct health *health, const char *test)
+{
+	return conditions_test_stale(health->conditions, test);
+}
+
+/* The names that a generation has. */
+struct names {
+	const struct health *health;
+	struct dict tests, sources;
+};
+
+static bool is_there(void *context, bool test, const char *name)
+{
+	const struct names *names = context;
+
+	return dict_get(test ? &names->tests : &names->sources, name);
+}
+
+static bool is_source(void *context, const char *name)
+{
+	return is_there(context, false, name);
+}
+
+static void forget(void *context, const struct condition *condition)
+{
+	const struct names *names = context;
+
+	tell_all(names->health, condition);
+}
+
+static void rename_metric(struct lost *lost, const struct rename *rename)
+{
+	size_t length = strlen(rename->was);
+
+	for (size_t i = 0; i < lost->count; i++) {
+		const char *old = lost->series[i].series;
+		struct buf now = {0};
+
+		if (strncmp(old, rename->was, length) != 0 || (old[length] && old[length] != '{'))
+			continue;
+		buf_printf(&now, "%s%s", rename->metric, old + length);
+		lost->series[i].series = memory_strdup(now.data);
+		buf_free(&now);
+		free((char *)(uintptr_t)old);
+	}
+}
+
+/* What the store does, see renames.h, is done here, too. */
+static void rename_tests(struct health *health)
+{
+	const struct config *config = health->agent->config;
+
+	for (size_t i = 0; i < config->rename_count; i++) {
+		const struct rename *rename = &config->renames[i];
+		struct lost *old, *heir;
+
+		if (rename->metric && dict_get(&health->names, rename->test))
+			rename_metric(lost_of(health, rename->test), rename);
+		if (rename->metric || !dict_get(&health->names, rename->was))
+			continue;
+		conditions_rename(health->conditions, rename->was, rename->test);
+		old = lost_of(health, rename->was);
+		heir = lost_of(health, rename->test);
+		if (heir->since != 0)
+			continue;
+		*heir = (struct lost){heir->test, old->since, old->series, old->count};
+		*old = (struct lost){.test = old->test};
+	}
+}
+
+void health_adopt(struct health *health)
+{
+	const struct config *config = health->agent->config; /* not only what is watched */
+	struct arena *arena = arena_new();
+	struct names names = {health, {.arena = arena}, {.arena = arena}};
+
+	for (size_t i = 0; i < config->test_count; i++) {
+		const struct test *test = &config->tests[i];
+
+		if (!test->source)
+			continue;
+		*dict_place(&names.tests, test->name) = test;
+		*dict_place(&names.sources, source_of(test)) = test;
+	}
+	rename_tests(health);
+	conditions_retain(health->conditions, is_there, forget, &names);
+	forget_lost(health, &names.tests);
+	metrics_retain(health->agent->metrics, METRIC_SOURCE_UP, is_source, &names);
+	note_stale(health);
+	arena_free(arena);
+}

@@ -1,0 +1,346 @@
+/*
+ * A stream of the detector lives as long as the memory, numbered from the point where it began,
+ * while the answers it is fed from begin later and later. It holds no values between passes: the
+ * next answer has them.
+ *
+ * A full run may have to begin elsewhere than the one before: after a restart, when the source has
+ * lost the front, when the anchor has fallen too far behind. Its windows lie otherwise then, and
+ * what it sees otherwise than before in points that were there before is no news. So it is run up
+ * to the last point that was seen first, and what it shows there is handed on as realignment.
+ */
+#include "agent/monitor/series_state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/arena.h"
+#include "agent/core/when.h"
+#include "agent/monitor/reconcile.h"
+#include "detectors/online_eval.h"
+
+enum {
+	MARK_EVERY = 25, /* points, after which the last one is stored */
+	UNDER_WAY = 5,   /* a trend that begins so near the first point began before it */
+};
+
+struct series_state *series_state_new(const char *series)
+{
+	struct series_state *past = memory_new(1, sizeof *past);
+
+	past->series = memory_strdup(series);
+	past->anchor = past->since = WHEN_NEVER;
+	past->revision = DETECTOR_REVISION;
+	past->realignment.held = WHEN_NEVER;
+	return past;
+}
+
+void series_state_shed(struct series_state *past)
+{
+	if (past->stream)
+		past->detector->stream_free(past->stream);
+	past->stream = NULL;
+	point_hashes_clear(&past->trace);
+	free(past->changes);
+	past->changes = NULL;
+	past->count = past->need = past->fixed = 0;
+}
+
+void series_state_free(struct series_state *past)
+{
+	series_state_shed(past);
+	refit_free(&past->refit);
+	free(past->realignment.before);
+	free(past->realignment.kept);
+	free(past->series);
+	free(past);
+}
+
+static void keep_changes(
+	struct series_state *past, const struct change *changes, size_t count, ptrdiff_t shift)
+{
+	free(past->changes);
+	past->changes = memory_new(count, sizeof *changes);
+	past->count = count;
+	for (size_t i = 0; i < count; i++) {
+		past->changes[i] = changes[i];
+		change_shift(&past->changes[i], shift);
+	}
+}
+
+/* The values from the index `from` on, without their cycles. */
+static const double *adjusted(const struct look *look, size_t from, size_t end)
+{
+	const struct series *series = look->series;
+	double *values;
+
+	if (!look->past->refit.season.cycles)
+		return series->values + from;
+	values = arena_array(look->arena, end - from, sizeof *values);
+	season_remove(&look->past->refit.season, series->axis->times + from, series->values + from,
+		end - from, values);
+	return values;
+}
+
+/* Finds the changes of the points up to the index `end`. */
+static bool detect_to(const struct look *look, size_t end, struct error *error)
+{
+	struct series_state *past = look->past;
+	const struct detector *detector = past->detector;
+	size_t from = (size_t)((ptrdiff_t)past->need - look->shift), count;
+
+	if (!detector->stream_rest) {
+		struct findings found = {.series = look->series, .season = past->refit.season};
+
+		if (!analysis_detect(look->arena, look->sampling, look->detection, from, end,
+			    look->scratch, &found, error))
+			return false;
+		keep_changes(past, found.changes, found.count, look->shift);
+		return true;
+	}
+	if (!past->stream)
+		past->stream = detector->stream_new(
+			look->detection->options, past->refit.season.excursion);
+	const struct change *changes = detector_append(detector, past->stream,
+		adjusted(look, from, end), end - from, look->scratch, &count, error);
+	if (!changes)
+		return error_prefix(error, "series \"%.200s\": ", look->series->name);
+	keep_changes(past, changes, count, 0);
+	past->need = detector->stream_rest(past->stream, &past->fixed);
+	return true;
+}
+
+/* Whatever other detectors show in the points that were there before them is no news. */
+static void note_revision(struct series_state *past)
+{
+	struct realignment *realignment = &past->realignment;
+
+	if (past->revision != DETECTOR_REVISION) {
+		realignment->revising = true;
+		realignment->revised = past->recorded_last;
+	}
+	if (realignment->revised != 0 && realignment->until <= realignment->revised)
+		realignment->until = realignment->revised + 1;
+}
+
+/* What the windows show in the points that were there when the series was last recorded. */
+static bool detect_before(const struct look *look, size_t start, struct error *error)
+{
+	struct series_state *past = look->past;
+	struct realignment *realignment = &past->realignment;
+	const int64_t *times = look->series->axis->times;
+	size_t end = axis_lower_bound(look->series->axis, past->recorded_last + 1);
+
+	if (!past->seen || end <= start)
+		return true;
+	if (!detect_to(look, end, error))
+		return false;
+	free(realignment->before);
+	realignment->before = memory_new(past->count, sizeof *realignment->before);
+	realignment->before_count = past->count;
+	realignment->until =
+		end - start > FOLLOW_SETTLED ? times[end - FOLLOW_SETTLED] : WHEN_ALWAYS;
+	realignment->settled =
+		end - start > CHANGE_TOLERANCE ? times[end - CHANGE_TOLERANCE] : WHEN_ALWAYS;
+	note_revision(past);
+	for (size_t i = 0; i < past->count; i++) {
+		const struct change *change = &past->changes[i];
+
+		realignment->before[i] =
+			(struct change_key){.time = times[(ptrdiff_t)change->index - look->shift],
+				.sign = change_sign(change),
+				.under_way = change->kind == CHANGE_TREND &&
+					     change->place_from < UNDER_WAY};
+	}
+	realignment->recorded = past->recorded_last;
+	realignment->restarted = true;
+	return true;
+}
+
+static bool is_too_old(const struct look *look)
+{
+	return look->range > 0 && look->past->anchor < look->front - look->range;
+}
+
+/* The first point that counts. A series that began within the range has no front to be left out. */
+static size_t start_of(const struct look *look)
+{
+	int64_t anchor = look->past->anchor;
+
+	if (look->range <= 0 || anchor >= look->front)
+		return 0;
+	return axis_lower_bound(look->series->axis, is_too_old(look) ? look->front : anchor);
+}
+
+/* A full run. `elsewhere`: its windows lie otherwise than those before, for the same points. */
+static bool run_anew(struct look *look, size_t start, bool elsewhere, struct error *error)
+{
+	struct series_state *past = look->past;
+	const struct axis *axis = look->series->axis;
+
+	series_state_shed(past);
+	past->detector = detector_find(look->detection->detector->name);
+	look->shift = -(ptrdiff_t)start;
+	if (start == axis->n)
+		return true;
+	past->anchor = axis->times[start];
+	if (elsewhere && !detect_before(look, start, error))
+		return false;
+	if (!detect_to(look, axis->n, error))
+		return false;
+	point_hashes_note(&past->trace, look->series, look->shift, 0);
+	return true;
+}
+
+/* Moves the anchor to the last beginning of windows that is not within the range. */
+static void move_anchor(const struct look *look)
+{
+	struct series_state *past = look->past;
+	const struct axis *axis = look->series->axis;
+	size_t chunk, need = past->need;
+
+	if (past->stream && look->range > 0) {
+		size_t front = axis_lower_bound(axis, look->front);
+
+		chunk = past->detector->stream_chunk(
+			past->stream, (size_t)((ptrdiff_t)front + look->shift));
+		if ((ptrdiff_t)chunk >= look->shift &&
+			axis->times[(ptrdiff_t)chunk - look->shift] > past->anchor)
+			past->anchor = axis->times[(ptrdiff_t)chunk - look->shift];
+	}
+	past->since = past->anchor;
+	if (need < past->trace.n && axis->times[(ptrdiff_t)need - look->shift] < past->since)
+		past->since = axis->times[(ptrdiff_t)need - look->shift];
+}
+
+static bool is_control_due(const struct look *look)
+{
+	const struct series_state *past = look->past;
+	const struct axis *axis = look->series->axis;
+	const struct findings *judged = &look->judged;
+	int64_t last = axis->times[axis->n - 1];
+
+	if (!past->controlled ||
+		(past->control.joined < CONTROL_LEAST && last > past->controlled_at))
+		return true;
+	if (past->control.mode == CONTROL_RATIO)
+		return false;
+	return last >= past->controlled_at + REFIT_EVERY ||
+	       !control_takes(&past->control, look->series->values, judged->joined, axis->n);
+}
+
+/*
+ * From here on the series is what its control leaves of it, so that its trace is over both. A ratio
+ * is fitted once there are points enough, a load as often as cycles are.
+ */
+static void apply_control(struct look *look)
+{
+	struct series_state *past = look->past;
+	const struct series *series = look->series;
+	struct series *rest;
+
+	look->judged = (struct findings){.series = series};
+	if (!look->rule)
+		return;
+	if (past->controlled)
+		analysis_control(
+			look->arena, look->rule, &past->control, look->other, &look->judged);
+	if (is_control_due(look)) {
+		bool used = past->control.used;
+
+		past->control = control_fit(look->rule->mode, analysis_points(series),
+			analysis_points(look->other), used, look->scratch);
+		look->refitted = past->controlled && (used || past->control.used);
+		past->controlled = true;
+		past->controlled_at = series->axis->times[series->axis->n - 1];
+		analysis_control(
+			look->arena, look->rule, &past->control, look->other, &look->judged);
+	}
+	rest = arena_alloc(look->arena, sizeof *rest);
+	*rest = *series;
+	rest->values = arena_array(look->arena, series->axis->n, sizeof *rest->values);
+	memcpy(rest->values, look->judged.rest, series->axis->n * sizeof *rest->values);
+	look->series = rest;
+}
+
+/* True if other cycles are to be removed now than before. */
+static bool fit_season(struct look *look)
+{
+	const struct series *series = look->series;
+
+	return refit_season(&look->past->refit, analysis_season(look->detection),
+		analysis_clock(look->detection->zone), series->values, series->axis->times,
+		series->axis->n, look->scratch);
+}
+
+/* Detects in what is not as it was; *anew: there was something. */
+static bool look_at_new(struct look *look, bool first, bool *anew, struct error *error)
+{
+	struct series_state *past = look->past;
+	const struct axis *axis = look->series->axis;
+	size_t same = point_hashes_compare(&past->trace, look->series, &look->shift);
+	size_t start = start_of(look);
+	bool lost = first || axis->times[0] > past->since || is_too_old(look);
+	bool grown = same < past->trace.n || (ptrdiff_t)axis->n + look->shift > (ptrdiff_t)same;
+	bool other = (first || grown) && fit_season(look);
+
+	other |= look->refitted;
+
+	*anew = true;
+	if (other || same == 0 || same < past->fixed || is_too_old(look) ||
+		(ptrdiff_t)past->need < look->shift || (ptrdiff_t)start < -look->shift)
+		return run_anew(look, start, lost || other, error);
+	*anew = grown;
+	if (!*anew)
+		return true;
+	if (!detect_to(look, axis->n, error))
+		return false;
+	point_hashes_note(&past->trace, look->series, look->shift, same);
+	return true;
+}
+
+bool series_state_look(struct look *look, struct error *error)
+{
+	struct series_state *past = look->past;
+	const struct axis *axis = look->series->axis;
+	bool first = past->trace.n == 0, newer = axis->times[axis->n - 1] > past->recorded_last;
+	bool anew;
+
+	past->realignment.range = look->range;
+	apply_control(look);
+	if (!look_at_new(look, first, &anew, error)) {
+		series_state_shed(past);
+		return false;
+	}
+	past->revision = DETECTOR_REVISION;
+	past->realignment.newer |= past->seen && newer;
+	past->realignment.grown |= anew && (!first || !past->seen || newer);
+	if (past->trace.n > 0)
+		move_anchor(look);
+	past->last = axis->times[axis->n - 1];
+	past->due = !past->marked || past->anchor != past->marked_anchor ||
+		    past->marked_revision != DETECTOR_REVISION ||
+		    axis->n - axis_lower_bound(axis, past->marked_last + 1) >= MARK_EVERY;
+	return true;
+}
+
+struct findings series_state_findings(const struct look *look)
+{
+	const struct series_state *past = look->past;
+	struct change *changes = arena_array(look->arena, past->count, sizeof *changes);
+	size_t count = 0;
+
+	for (size_t i = 0; i < past->count; i++) {
+		ptrdiff_t index = (ptrdiff_t)past->changes[i].index - look->shift;
+
+		if (index <= 0)
+			continue;
+		changes[count] = past->changes[i];
+		change_shift(&changes[count++], -look->shift);
+	}
+	struct findings out = look->judged;
+
+	out.changes = changes;
+	out.count = count;
+	out.season = past->refit.season;
+	return out;
+}

@@ -1,0 +1,682 @@
+/*
+ * Each step hands the task on: store (once a test), engine, store, engine, store; those that would
+ * find nothing are left out. In between the subject owns it, so that nothing is lost when the
+ * program ends at such a place; where the engine or the store has it, they free it. Whether the
+ * results are still wanted is asked before each step that would have consequences. What is recorded
+ * is always told, as nobody else would before the next start.
+ *
+ * A test that fails is told in the log once, and again when it is well; in between it is a counter.
+ */
+#include "agent/monitor/test_run.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/core/clock.h"
+#include "agent/core/hash.h"
+#include "agent/core/when.h"
+#include "agent/monitor/news.h"
+#include "agent/monitor/power.h"
+#include "agent/monitor/rhythm.h"
+#include "detectors/scratch.h"
+
+/* For how long what was measured is good, ms; the part of POWER_STEPS that a pass spends on it. */
+#define MEASURED_GOOD INT64_C(432000000)
+enum { MEASURED_PART = 8 };
+
+/* In the arena of its task. */
+struct test_run {
+	const struct run_context *runs;
+	struct agent *agent;
+	struct monitored_test *monitored;
+	const struct test *test; /* of the generation that it began under */
+	struct task *task;
+	struct analysis analysis;
+	struct realignment **realignments; /* one for each series, of the subject's memory */
+	const struct store_request *known;
+	struct store_request *news;
+	struct news_clock clock;
+	struct run_outcome outcome;
+	struct vanish_rule vanish;
+	struct vanish_news *vanished; /* of series; on the way to the sentinel */
+	size_t vanished_count;
+	struct environment_view *view; /* on the way to the announcer's environments; or NULL */
+	bool measures;                 /* and the figures, of a pass that does */
+	double smallest[RUN_MEASURED];
+	size_t measured;
+	int64_t max_age;
+	int64_t started;  /* engine_now */
+	double detection; /* seconds */
+	struct news_tally tally;
+};
+
+static void drop_request(struct store_request **request)
+{
+	if (*request)
+		store_request_free(*request);
+	*request = NULL;
+}
+
+static void keep_problem(struct monitored_test *monitored, const char *problem)
+{
+	free(monitored->problem);
+	monitored->problem = problem ? memory_strdup(problem) : NULL;
+}
+
+void test_run_clear(struct monitored_test *monitored)
+{
+	drop_request(&monitored->known);
+	drop_request(&monitored->news);
+	task_free(monitored->task);
+	monitored->task = NULL;
+	series_cache_free(monitored->memory);
+	monitored->memory = NULL;
+	monitored->read_to = 0;
+	monitored->measured = 0;
+	monitored->measured_at = 0;
+	keep_problem(monitored, NULL);
+}
+
+/* What a server sends is not to fill the disk. */
+static void cut_series(struct task *task, const struct series_cache *memory)
+{
+	size_t most = (size_t)task->test->max_series;
+	struct series_cache_cut cut =
+		series_cache_cut(memory, task->query.arena, &task->query.data, most);
+
+	if (cut.too_long > 0)
+		query_notice(&task->query,
+			"series left out, as their names and labels take more than %d bytes: %zu",
+			SERIES_CACHE_IDENTITY_MAX, cut.too_long);
+	if (cut.too_many > 0)
+		query_notice(&task->query,
+			"series left out, as there are more than max_series (%zu): %zu; those that"
+			" are known already stay",
+			most, cut.too_many);
+}
+
+static bool has_points(const struct dataset *data, const struct metric *metric)
+{
+	for (size_t i = 0; i < data->count; i++)
+		if (data->series[i].axis->n > 0 && (!metric || data->series[i].metric == metric))
+			return true;
+	return false;
+}
+
+/* What is not as it should be though the server has answered, or NULL: of several queries each has
+ * to give something. A replay's data begin at some time. */
+static const char *emptiness(const struct test_run *run, const struct query *query)
+{
+	const struct test *test = run->test;
+
+	if (test->allow_empty || run->agent->simulation ||
+		source_find(test->source->name)->server_size == 0)
+		return NULL;
+	if (!has_points(&query->data, NULL))
+		return query->notices.count == 1
+			       ? arena_printf(query->arena, "the query returns no series: %s",
+					 query->notices.items[0])
+			       : "the query returns no series";
+	for (size_t i = 0; i < test->metric_count; i++)
+		if (test->metrics[i].query && !has_points(&query->data, &test->metrics[i]))
+			return arena_printf(query->arena,
+				"the query of metric \"%s\" returns no series",
+				test->metrics[i].name);
+	return NULL;
+}
+
+/* The larger one of both ways, percent; NaN: it cannot be said. */
+static double smallest_of(const struct power *power)
+{
+	const struct power_side *sides[] = {&power->up, &power->down};
+	double smallest = (double)NAN;
+
+	for (size_t i = 0; i < 2; i++) {
+		double size = isnan(sides[i]->smallest) ? HUGE_VAL : sides[i]->smallest;
+
+		if (sides[i]->cut ||
+			(isnan(sides[i]->smallest) && sides[i]->tries[0].held_until != 0))
+			return (double)NAN;
+		if (!sides[i]->anyway && !(size < smallest))
+			smallest = size;
+	}
+	return smallest;
+}
+
+/* Of series that lie evenly among all. What fails here or takes too long is left out. */
+static void measure(struct test_run *run, struct scratch *scratch)
+{
+	const struct dataset *data = &run->task->query.data;
+	size_t most = data->count < RUN_MEASURED ? data->count : RUN_MEASURED;
+	uint64_t limit = scratch_done(scratch) + POWER_STEPS / MEASURED_PART;
+
+	for (size_t i = 0; i < most && scratch_done(scratch) < limit; i++) {
+		const struct power_request ask = {.test = run->test,
+			.data = data,
+			.companions = run->task->companions,
+			.series = &data->series[i * data->count / most],
+			.max_age = run->max_age,
+			.scratch = scratch,
+			.limit = limit};
+		struct power power;
+		struct error error;
+
+		if (!power_typical(&ask, run->task->query.arena, &power, &error))
+			continue;
+		run->smallest[run->measured] = smallest_of(&power);
+		run->measured += (size_t)!isnan(run->smallest[run->measured]);
+	}
+}
+
+static bool detect(struct task *task, struct scratch *scratch, struct error *error)
+{
+	struct test_run *run = task->context;
+	int64_t start = clock_monotonic_ns();
+	bool done;
+
+	cut_series(task, run->monitored->memory);
+	done = series_cache_detect(run->monitored->memory, task->query.arena, task->test,
+		&task->query.data, task->companions, scratch, &run->analysis, &run->realignments,
+		error);
+
+	if (done && task->test->environment)
+		run->view = environment_look(&run->analysis);
+	run->outcome.problem = emptiness(run, &task->query);
+	run->outcome.answered = true;
+	run->outcome.usual =
+		rhythm_of_all(&task->query.data, &run->vanish.bounds, &run->outcome.newest);
+	if (run->test->vanished)
+		run->vanished_count = vanish_look(
+			&task->query.data, &run->vanish, task->query.arena, &run->vanished);
+	run->detection = 1e-9 * (double)(clock_monotonic_ns() - start);
+	if (done && run->measures)
+		measure(run, scratch);
+	return done;
+}
+
+/* The pass is gone afterwards. */
+static void end_pass(struct test_run *run, struct run_report *report)
+{
+	const struct run_context *runs = run->runs;
+	struct monitored_test *monitored = run->monitored;
+	struct agent *agent = run->agent;
+	struct task *task = run->task;
+
+	report->test = run->test->name;
+	report->duration = engine_now(agent->engine) - run->started;
+	monitored->task = NULL;
+	environment_view_free(run->view);
+	if (monitored->dropped) {
+		series_cache_free(monitored->memory);
+		monitored->memory = NULL;
+		monitored->measured = 0;
+		monitored->measured_at = 0;
+	}
+	monitored->running = monitored->dropped = false;
+	monitored->last_run = agent_now(agent);
+	monitored->duration = report->duration;
+	runs->done(runs->context, monitored, report);
+	task_free(task);
+	agent_ended(agent);
+}
+
+/* A pass that came to an end, good or bad. */
+static void finish_pass(struct test_run *run, struct run_report *report)
+{
+	const char *source = run->test->source->name;
+	double duration = (double)(engine_now(run->agent->engine) - run->started) / 1000;
+
+	metrics_add(run->agent->metrics, METRIC_RUNS, 1, source, NULL);
+	metrics_observe(run->agent->metrics, METRIC_RUN_DURATION, duration, source, NULL);
+	end_pass(run, report);
+}
+
+/* If nobody wants what the pass would do next, it ends here. */
+static bool end_unwanted(struct test_run *run)
+{
+	struct run_report report = {.failed = true, .problem = "the agent is stopping"};
+
+	if (!run->agent->stopping && !run->monitored->dropped)
+		return false;
+	if (!run->agent->stopping)
+		report.problem = "the test was changed or removed meanwhile";
+	end_pass(run, &report);
+	return true;
+}
+
+static const char *reason_of(enum error_kind kind)
+{
+	return kind == ERROR_USAGE ? "configuration" : kind == ERROR_STATE ? "state" : "data";
+}
+
+static void note_problem(struct test_run *run, const char *problem)
+{
+	struct monitored_test *monitored = run->monitored;
+
+	log_event(monitored->failing ? LEVEL_DEBUG : LEVEL_WARN, "test failed",
+		LOG_TEXT("test", run->test->name), LOG_TEXT("problem", problem));
+	monitored->failing = true;
+	keep_problem(monitored, problem);
+}
+
+static void fail_pass(struct test_run *run, const struct error *error)
+{
+	struct agent *agent = run->agent;
+	struct monitored_test *monitored = run->monitored;
+	struct run_report report = {.failed = true, .problem = error->text};
+
+	metrics_add(agent->metrics, METRIC_RUN_FAILURES, 1, run->test->source->name,
+		reason_of(error->kind));
+	note_problem(run, error->text);
+	environments_seen(dispatcher_environments(run->runs->dispatcher), run->test, NULL);
+	if (error->kind != ERROR_STATE && !monitored->removed) /* that is ours, not the source's */
+		health_note(run->runs->health, run->test,
+			&(struct run_outcome){.problem = error->text, .newest = WHEN_ALWAYS});
+	agent->misconfigured |= error->kind == ERROR_USAGE;
+	agent->incomplete |= error->kind == ERROR_DATA;
+	agent->stateless |= error->kind == ERROR_STATE;
+	finish_pass(run, &report);
+}
+
+/* That nothing came is no warning where it may be so. */
+static void log_notices(struct test_run *run)
+{
+	const struct strings *notices = &run->task->query.notices;
+	struct monitored_test *monitored = run->monitored;
+	uint64_t hash = notices->count ? HASH_START : 0;
+	bool expected = run->test->allow_empty && !has_points(&run->task->query.data, NULL);
+
+	for (size_t i = 0; i < notices->count; i++)
+		hash = hash_add(hash, notices->items[i], strlen(notices->items[i]) + 1);
+	for (size_t i = 0; i < notices->count && hash != monitored->notices; i++)
+		log_event(expected ? LEVEL_DEBUG : LEVEL_WARN, notices->items[i],
+			LOG_TEXT("test", run->test->name));
+	monitored->notices = hash;
+}
+
+static size_t count_points(const struct dataset *data)
+{
+	size_t points = 0;
+
+	for (size_t i = 0; i < data->count; i++)
+		points += data->series[i].axis->n;
+	return points;
+}
+
+static void note_news(struct test_run *run, const struct store_request *request)
+{
+	const struct news_tally *tally = &run->tally;
+	struct agent *agent = run->agent;
+
+	metrics_add(agent->metrics, METRIC_CHANGES_FOUND, (double)tally->found, NULL, NULL);
+	metrics_add(agent->metrics, METRIC_CHANGES_WITHDRAWN, (double)tally->withdrawn, NULL, NULL);
+	metrics_add(agent->metrics, METRIC_CHANGES_RECOVERED, (double)tally->recovered, NULL, NULL);
+	if (request->record_count + request->update_count == 0)
+		return;
+	log_event(request->record_count + tally->withdrawn + tally->returned + tally->recovered > 0
+			  ? LEVEL_INFO
+			  : LEVEL_DEBUG,
+		"changes", LOG_TEXT("test", run->test->name), LOG_INT("new", tally->fresh),
+		LOG_INT("old", tally->silent), LOG_INT("candidates", tally->candidates),
+		LOG_INT("lost", tally->lost), LOG_INT("moved", tally->moved),
+		LOG_INT("withdrawn", tally->withdrawn), LOG_INT("returned", tally->returned),
+		LOG_INT("recovered", tally->recovered));
+}
+
+static void note_revision(const struct test_run *run)
+{
+	const struct news_tally *tally = &run->tally;
+
+	if (tally->revision_new + tally->revision_gone > 0)
+		log_event(LEVEL_INFO,
+			"this version of the program finds other changes in old points; nothing "
+			"is announced of that",
+			LOG_TEXT("test", run->test->name), LOG_INT("new", tally->revision_new),
+			LOG_INT("vanished", tally->revision_gone));
+}
+
+/* Some query has given no series, which is the test's problem; the others' are well. */
+static void note_emptiness(struct test_run *run)
+{
+	metrics_add(run->agent->metrics, METRIC_RUN_FAILURES, 1, run->test->source->name, "empty");
+	note_problem(run, run->outcome.problem);
+	run->agent->incomplete = true;
+}
+
+static void note_well(struct monitored_test *monitored)
+{
+	if (monitored->failing)
+		log_event(LEVEL_INFO, "test recovered", LOG_TEXT("test", monitored->test->name));
+	monitored->failing = false;
+	keep_problem(monitored, NULL);
+}
+
+static void note_presence(const struct test_run *run)
+{
+	health_note(run->runs->health, run->test, &run->outcome);
+	health_vanished(run->runs->health, run->test, run->vanished, run->vanished_count);
+}
+
+/* The last point of the test's grid that there can be by now, ms; 0: it has none, or depends on
+ * more than that. */
+static int64_t last_on_grid(const struct test *test, int64_t now)
+{
+	int64_t step = source_step(source_find(test->source->name), test->options);
+	int64_t last = test->evaluation_delay > 0 ? now - test->evaluation_delay - 1 : now;
+
+	if (step <= 0 || last <= 0 || test->detection.control)
+		return 0;
+	for (size_t i = 0; i < test->metric_count; i++)
+		if (test->detections[i].control)
+			return 0;
+	return last - last % step;
+}
+
+static void note_read(const struct test_run *run)
+{
+	struct monitored_test *monitored = run->monitored;
+	int64_t last = last_on_grid(run->test, run->task->query.now);
+
+	monitored->usual = run->outcome.usual;
+	if (!run->outcome.problem && last == run->outcome.newest)
+		monitored->read_to = last;
+}
+
+static void note_measured(const struct test_run *run)
+{
+	struct monitored_test *monitored = run->monitored;
+
+	if (!run->measures)
+		return;
+	memcpy(monitored->smallest, run->smallest, sizeof monitored->smallest);
+	monitored->measured = run->measured;
+	monitored->measured_at = agent_now(run->agent);
+}
+
+/* A pass that went well: what it found is in the store. Without a request nothing is new. */
+static void note_pass(struct test_run *run, struct store_request *request)
+{
+	struct agent *agent = run->agent;
+	struct monitored_test *monitored = run->monitored;
+	struct run_report report = {.series = run->task->query.data.count,
+		.points = count_points(&run->task->query.data),
+		.fresh = run->tally.fresh,
+		.silent = run->tally.silent,
+		.candidates = series_cache_candidates(monitored->memory),
+		.moved = run->tally.moved,
+		.withdrawn = run->tally.withdrawn,
+		.returned = run->tally.returned,
+		.written = request && request->record_count + request->update_count > 0,
+		.recorded = run->clock.now};
+
+	report.failed = run->outcome.problem != NULL;
+	report.problem = run->outcome.problem;
+	if (report.failed)
+		note_emptiness(run);
+	else
+		note_well(monitored);
+	if (!monitored->removed)
+		note_presence(run);
+	note_read(run);
+	monitored->series = report.series;
+	monitored->points = report.points;
+	note_measured(run);
+	series_cache_recorded(monitored->memory, run->tally.beyond == 0);
+	if (request)
+		note_news(run, request);
+	note_revision(run);
+	metrics_add(agent->metrics, METRIC_POINTS_READ, (double)report.points,
+		run->test->source->name, NULL);
+	metrics_add(agent->metrics, METRIC_DETECTION_SECONDS, run->detection, NULL, NULL);
+	metrics_set(agent->metrics, METRIC_LAST_PASS, (double)agent_now(agent) / 1000, NULL, NULL);
+	environments_seen(dispatcher_environments(run->runs->dispatcher), run->test, run->view);
+	run->view = NULL;
+	if (request && run->tally.withdrawn + run->tally.corrected > 0)
+		dispatcher_withdrawn(run->runs->dispatcher, request);
+	if (request)
+		dispatcher_add(run->runs->dispatcher, request);
+	finish_pass(run, &report);
+}
+
+static void recorded(struct store_request *request)
+{
+	struct test_run *run = request->context;
+
+	if (!request->failed) {
+		note_pass(run, request);
+		return;
+	}
+	fail_pass(run, &request->error);
+	store_request_free(request);
+}
+
+/* On a worker: a long series takes a while. */
+static bool find_news(struct task *task, struct scratch *scratch, struct error *error)
+{
+	struct test_run *run = task->context;
+
+	(void)scratch, (void)error;
+	run->tally = news_find(&run->analysis, run->realignments, "", run->known->records,
+		run->known->record_count, &run->clock, run->news);
+	return true;
+}
+
+/* What is written anyway takes all marks along that have moved. */
+static void record(struct test_run *run, struct store_request *request)
+{
+	bool news = request->record_count + request->update_count > 0;
+
+	request->test = run->test->name;
+	if (series_cache_checkpoints(run->monitored->memory, request, news) > 0 || news) {
+		store_client_call(run->agent, request);
+		return;
+	}
+	store_request_free(request);
+	note_pass(run, NULL);
+}
+
+static void news_found(struct task *task)
+{
+	struct test_run *run = task->context;
+	struct monitored_test *monitored = run->monitored;
+	struct store_request *request = monitored->news;
+
+	monitored->task = task;
+	drop_request(&monitored->known);
+	if (monitored->dropped) {
+		drop_request(&monitored->news);
+		(void)end_unwanted(run);
+		return;
+	}
+	monitored->news = NULL;
+	record(run, request);
+}
+
+static void known_read(struct store_request *known)
+{
+	struct test_run *run = known->context;
+	struct agent *agent = run->agent;
+	struct monitored_test *monitored = run->monitored;
+	int64_t max_age = agent->config->agent.max_age;
+
+	if (known->failed) {
+		fail_pass(run, &known->error);
+		store_request_free(known);
+		return;
+	}
+	run->clock.now = agent_now(agent);
+	run->clock.oldest = max_age == WHEN_NEVER ? WHEN_ALWAYS : run->clock.now - max_age;
+	run->clock.ahead = agent->clock_ahead;
+	if (agent->simulation &&
+		monitored->last_run == 0) /* it was found before, by an agent that ran */
+		run->clock.oldest = WHEN_NEVER;
+	run->known = monitored->known = known;
+	run->news = monitored->news = store_request_new(STORE_RECORD, recorded, run);
+	run->task->work = find_news;
+	run->task->done = news_found;
+	monitored->task = NULL;
+	engine_work(agent->engine, run->task);
+}
+
+static void fetched(struct task *task)
+{
+	struct test_run *run = task->context;
+	struct store_request *request;
+
+	run->monitored->task = task;
+	if (end_unwanted(run))
+		return;
+	log_notices(run);
+	if (task->failed) {
+		metrics_add(run->agent->metrics, METRIC_FETCH_ERRORS, 1,
+			task->test->server ? task->test->server->name : task->test->source->name,
+			task->trouble);
+		fail_pass(run, &task->error);
+		return;
+	}
+	if (series_cache_settled(run->monitored->memory, agent_now(run->agent))) {
+		record(run, store_request_new(STORE_RECORD, recorded, run));
+		return;
+	}
+	request = store_request_new(STORE_KNOWN, known_read, run);
+	request->test = task->test->name;
+	store_client_call(run->agent, request);
+}
+
+/* In the world, beside the schedule's own reads. */
+static void submit_companion(void *context, struct task *task)
+{
+	const struct test_run *run = context;
+	struct agent *agent = run->agent;
+
+	task->release = config_ref_release_task;
+	task->holder = config_ref_hold(run->task->holder);
+	if (agent->simulation)
+		agent->simulation->look(agent, task);
+	else
+		engine_submit(agent->engine, task);
+}
+
+/* The data of other tests that it needs is there, or could not be read. */
+static void submit(struct task *task)
+{
+	struct test_run *run = task->context;
+
+	if (task->failed || run->agent->stopping || run->monitored->dropped) {
+		fetched(task);
+		return;
+	}
+	run->monitored->task = NULL;
+	if (run->agent->simulation)
+		run->agent->simulation->fetch(run->agent, task);
+	else
+		engine_submit(run->agent->engine, task);
+}
+
+static void fetch(struct test_run *run)
+{
+	struct task *task = run->task;
+	int64_t range = source_range(source_find(run->test->source->name), run->test->options);
+	int64_t since = series_cache_begin(run->monitored->memory, task->query.now, range);
+
+	if (range > 0)
+		task->query.since = since;
+	companions_fetch(
+		&(struct companions_way){.submit = submit_companion, .context = run}, task, submit);
+}
+
+static void marks_read(struct store_request *marks)
+{
+	struct test_run *run = marks->context;
+
+	if (marks->failed) {
+		fail_pass(run, &marks->error);
+	} else if (!end_unwanted(run)) {
+		series_cache_restore(run->monitored->memory, marks->marks, marks->mark_count);
+		fetch(run);
+	}
+	store_request_free(marks);
+}
+
+static void begin_pass(const struct run_context *runs, struct monitored_test *monitored)
+{
+	struct agent *agent = runs->agent;
+	struct task *task = task_new(monitored->test, agent_now(agent));
+	struct test_run *run = arena_alloc(task->query.arena, sizeof *run);
+	struct store_request *marks;
+
+	*run = (struct test_run){.runs = runs,
+		.agent = agent,
+		.monitored = monitored,
+		.test = monitored->test,
+		.task = task,
+		.measures = agent->measures &&
+			    agent_now(agent) - monitored->measured_at >= MEASURED_GOOD,
+		.max_age = agent->config->agent.max_age,
+		.started = engine_now(agent->engine)};
+	if (task->test->evaluation_delay > 0)
+		task->query.until = task->query.now - task->test->evaluation_delay;
+	run->vanish = health_vanish_rule(runs->health, run->test,
+		&(struct rhythm_bounds){.interval = run->test->interval,
+			.step = source_step(
+				source_find(run->test->source->name), run->test->options),
+			.delay = run->test->evaluation_delay},
+		task->query.arena);
+	task->work = detect;
+	task->done = fetched;
+	task->context = run;
+	task->release = config_ref_release_task;
+	task->holder = config_ref_hold(agent->config_ref);
+	monitored->running = true;
+	monitored->task = task;
+	if (!monitored->memory)
+		monitored->memory = series_cache_make();
+	if (series_cache_restored(monitored->memory)) {
+		fetch(run);
+		return;
+	}
+	marks = store_request_new(STORE_MARKS, marks_read, run);
+	marks->test = monitored->test->name;
+	store_client_call(agent, marks);
+}
+
+/* True if a pass of the subject could read nothing but what the last one has read. Whoever asks for
+ * a pass gets one, and a replay has its own time. */
+static bool has_nothing_new(const struct run_context *runs, const struct monitored_test *monitored)
+{
+	return monitored->read_to > 0 && !monitored->beside && !monitored->served &&
+	       !runs->agent->simulation && monitored->memory &&
+	       series_cache_done(monitored->memory) &&
+	       last_on_grid(monitored->test, agent_now(runs->agent)) == monitored->read_to;
+}
+
+static void skip_pass(const struct run_context *runs, struct monitored_test *monitored)
+{
+	struct agent *agent = runs->agent;
+	const char *source = monitored->test->source->name;
+
+	metrics_add(agent->metrics, METRIC_RUNS, 1, source, NULL);
+	metrics_add(agent->metrics, METRIC_RUNS_SKIPPED, 1, source, NULL);
+	metrics_set(agent->metrics, METRIC_LAST_PASS, (double)agent_now(agent) / 1000, NULL, NULL);
+	health_note(runs->health, monitored->test,
+		&(struct run_outcome){
+			.unasked = true, .newest = monitored->read_to, .usual = monitored->usual});
+	monitored->last_run = agent_now(agent);
+	monitored->duration = 0;
+	runs->done(runs->context, monitored,
+		&(struct run_report){.test = monitored->test->name,
+			.series = monitored->series,
+			.points = monitored->points,
+			.recorded = monitored->last_run});
+}
+
+void test_run_begin(const struct run_context *runs, struct monitored_test *monitored)
+{
+	if (has_nothing_new(runs, monitored)) {
+		skip_pass(runs, monitored);
+		return;
+	}
+	monitored->read_to = 0;
+	begin_pass(runs, monitored);
+}

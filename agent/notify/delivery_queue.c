@@ -1,0 +1,403 @@
+/*
+ * Every way out of a delivery ends in lane_advance, which does the next thing there is
+ * to do or sees to it that it happens when it may.
+ */
+#include "agent/notify/delivery_queue.h"
+
+#include <string.h>
+
+#include "agent/notify/delivery_manager.h"
+#include "agent/notify/retry_policy.h"
+
+/* ORPHAN_AFTER: a receiver may be missing from one version of the configuration by mistake. */
+enum { BEGIN_AGAIN = 5000, ORPHAN_AFTER = 300000 };
+
+static void delivery_end(struct delivery_queue *queue)
+{
+	arena_free(queue->attempt.arena);
+	queue->attempt.arena = NULL;
+	config_ref_release(queue->config_ref);
+	queue->config_ref = NULL;
+}
+
+static void lane_advance(struct delivery_queue *queue);
+
+static void look_again(void *queue)
+{
+	lane_advance(queue);
+}
+
+/* Options that somebody must mend may have it. */
+static bool destination_is_known(const struct delivery_queue *queue)
+{
+	const struct receiver *receiver = agent_receiver(queue->agent, queue->receiver);
+	struct arena *arena = arena_new();
+	struct strings destinations = {0};
+	struct error error;
+	bool known = receiver &&
+		     !notifier_find(receiver->notifier->name)
+			      ->destinations(receiver->options, arena, &destinations, &error);
+
+	for (size_t i = 0; receiver && !known && i < destinations.count; i++)
+		known = strcmp(destinations.items[i], queue->destination) == 0;
+	arena_free(arena);
+	return known;
+}
+
+static void count(const struct delivery_queue *queue, const char *result)
+{
+	metrics_add(queue->agent->metrics, METRIC_DELIVERIES, 1, queue->receiver, result);
+}
+
+static void leave_for_next_run(const struct delivery_queue *queue)
+{
+	log_event(LEVEL_WARN, "messages stay queued for the next run",
+		LOG_TEXT("receiver", queue->receiver), LOG_TEXT("destination", queue->destination),
+		LOG_INT("messages", queue->count));
+	queue->agent->incomplete = true;
+}
+
+static void lane_wait(struct delivery_queue *queue, int64_t wait)
+{
+	queue->mendable = queue->own_wait = false;
+	queue->not_before = engine_now(queue->agent->engine) + wait;
+	lane_advance(queue);
+}
+
+/* Takes the letter that the link points to out of the lane. */
+static struct outgoing *take(struct delivery_queue *queue, struct outgoing **link)
+{
+	struct outgoing *outgoing = *link;
+
+	*link = outgoing->next;
+	if (!*link)
+		queue->last = link;
+	queue->count--;
+	outgoing->next = NULL;
+	return outgoing;
+}
+
+/* What it was about is withdrawn, and the store knows that it is not sent. */
+static void drop_pointless(struct delivery_queue *queue)
+{
+	struct outgoing *outgoing = take(queue, &queue->first);
+
+	log_event(LEVEL_INFO, "not sent, its changes were withdrawn in the meantime",
+		LOG_TEXT("receiver", queue->receiver), LOG_TEXT("destination", queue->destination),
+		LOG_TEXT("key", outgoing->delivery.key),
+		LOG_TEXT("what", outgoing->what ? outgoing->what : ""));
+	count(queue, "withdrawn");
+	threads_forget(queue->threads, outgoing->delivery.key);
+	outgoing_free(outgoing);
+}
+
+static void sent(struct delivery_queue *queue)
+{
+	struct outgoing *outgoing = queue->first;
+	const struct delivery *delivery = &outgoing->delivery;
+
+	log_event(LEVEL_INFO, "sent", LOG_TEXT("receiver", queue->receiver),
+		LOG_TEXT("destination", queue->destination), LOG_TEXT("key", delivery->key));
+	count(queue, "sent");
+	threads_sent(queue->threads, delivery->thread ? delivery->thread : delivery->key,
+		delivery->receipt);
+	outgoing_settle(take(queue, &queue->first), DELIVERY_SENT);
+	lane_wait(queue, queue->notifier->spacing);
+}
+
+/* One post of several is there; the next follows. */
+static void continued(struct delivery_queue *queue)
+{
+	struct outgoing *outgoing = queue->first;
+
+	outgoing->maybe_delivered = queue->attempt.maybe_delivered;
+	outgoing->begun = outgoing->delivery.begun =
+		outgoing->maybe_delivered != MAYBE_DELIVERED_NO;
+	outgoing->tries = 0;
+	outgoing_note(outgoing);
+	lane_wait(queue, queue->notifier->spacing);
+}
+
+static void abandon(struct delivery_queue *queue, struct outgoing **link, const char *result,
+	const char *problem)
+{
+	struct outgoing *outgoing = take(queue, link);
+
+	log_event(LEVEL_ERROR, "not delivered, given up", LOG_TEXT("receiver", queue->receiver),
+		LOG_TEXT("destination", queue->destination),
+		LOG_TEXT("key", outgoing->delivery.key),
+		LOG_TEXT("what", outgoing->what ? outgoing->what : "a notice"),
+		LOG_TEXT("problem", problem), LOG_INT("attempts", outgoing->delivery.attempts));
+	count(queue, result);
+	queue->agent->incomplete = true;
+	outgoing->delivery.problem = arena_strdup(outgoing->arena, problem);
+	outgoing_settle(outgoing, DELIVERY_ABANDONED);
+}
+
+/* What the lane waits for may have been mended; what the receiver asked for is kept, and so is the
+ * time in which a post that may have arrived can show. */
+static void hurry(struct delivery_queue *queue)
+{
+	int64_t soon;
+
+	if (!queue->own_wait)
+		return;
+	soon = engine_now(queue->agent->engine) + queue->notifier->spacing;
+	if (soon < queue->not_before)
+		queue->not_before = soon;
+}
+
+/* Waits after a failure, but not for long if the receiver is another by now than the one that
+ * failed. */
+static void lane_hold(
+	struct delivery_queue *queue, const struct attempt *attempt, int64_t wait, bool mend)
+{
+	const struct receiver *receiver = agent_receiver(queue->agent, queue->receiver);
+
+	lane_wait(queue, wait);
+	queue->own_wait =
+		attempt->retry_after < 0 && attempt->maybe_delivered == MAYBE_DELIVERED_NO;
+	queue->mendable = queue->own_wait && mend;
+	if (receiver && receiver->fingerprint != queue->fingerprint) {
+		hurry(queue);
+		lane_advance(queue);
+	}
+}
+
+static void failed(
+	struct delivery_queue *queue, const struct attempt *attempt, const struct error *error)
+{
+	struct agent *agent = queue->agent;
+	struct outgoing *outgoing = queue->first;
+	struct failed_attempt setback = {.kind = error->kind,
+		.retry = attempt->retry,
+		.maybe_delivered = attempt->maybe_delivered,
+		.retry_after = attempt->retry_after,
+		.tries = ++outgoing->tries,
+		.trying = engine_now(agent->engine) - outgoing->since,
+		.give_up_after = agent->config->agent.give_up_after,
+		.once = agent->once};
+	int64_t wait;
+	enum retry_policy patience = retry_policy_for(&setback, &wait);
+	bool mend = error->kind == ERROR_USAGE && !attempt->retry;
+
+	outgoing->maybe_delivered = attempt->maybe_delivered;
+	outgoing->begun = outgoing->delivery.begun = attempt->maybe_delivered != MAYBE_DELIVERED_NO;
+	outgoing->delivery.not_before = attempt->retry_after < 0 ? 0 : agent_now(agent) + wait;
+	outgoing->delivery.attempts++;
+	if (!outgoing->failure) /* one place: a letter may be tried for weeks */
+		outgoing->failure = arena_alloc(outgoing->arena, sizeof *outgoing->failure);
+	*outgoing->failure = *error;
+	outgoing->delivery.problem = outgoing->failure->text;
+	if (patience == RETRY_POLICY_GIVE_UP) {
+		abandon(queue, &queue->first, "abandoned", error->text);
+		lane_wait(queue, 0);
+		return;
+	}
+	if (mend)
+		outgoing->since = engine_now(agent->engine);
+	log_event(mend ? LEVEL_ERROR : LEVEL_WARN, "not delivered, will try again",
+		LOG_TEXT("receiver", queue->receiver), LOG_TEXT("destination", queue->destination),
+		LOG_TEXT("problem", error->text), LOG_INT("attempts", outgoing->delivery.attempts),
+		LOG_INT("wait_ms", wait));
+	count(queue, mend ? "misconfigured" : "retried");
+	agent->misconfigured |= mend && agent->once;
+	outgoing_note(outgoing);
+	if (patience == RETRY_POLICY_NEXT_RUN)
+		leave_for_next_run(queue);
+	else
+		lane_hold(queue, attempt, wait, mend);
+}
+
+/* What people should know of a receiver is said once. */
+static void note(struct delivery_queue *queue, const char *notice)
+{
+	if (notice && !queue->noticed)
+		log_event(LEVEL_WARN, notice, LOG_TEXT("receiver", queue->receiver));
+	queue->noticed |= notice != NULL;
+}
+
+/* The lane's delivery may be the next one before this returns. */
+static void carried(struct attempt *finished, bool done, const struct error *error, void *context)
+{
+	struct delivery_queue *queue = context;
+	struct agent *agent = queue->agent;
+	struct outgoing *outgoing = queue->first;
+	struct attempt attempt = *finished;
+	struct config_ref *config_ref = queue->config_ref;
+
+	queue->busy = false;
+	queue->attempt.arena = NULL;
+	queue->config_ref = NULL;
+	agent->under_way--;
+	note(queue, attempt.notice);
+	if (attempt.receipt && attempt.receipt != outgoing->delivery.receipt)
+		outgoing->delivery.receipt = arena_strdup(outgoing->arena, attempt.receipt);
+	if (!done)
+		failed(queue, &attempt, error);
+	else if (attempt.more)
+		continued(queue);
+	else
+		sent(queue);
+	arena_free(attempt.arena);
+	config_ref_release(config_ref);
+	agent_ended(agent);
+}
+
+/* The receipt of the message that the letter continues. */
+static const char *thread_of(const struct delivery_queue *queue, const struct outgoing *outgoing)
+{
+	const char *receipt = threads_receipt(queue->threads, outgoing->delivery.thread);
+
+	return receipt ? receipt : outgoing->delivery.thread_receipt;
+}
+
+static void begin(struct delivery_queue *queue, const struct receiver *receiver)
+{
+	struct agent *agent = queue->agent;
+	struct outgoing *outgoing = queue->first;
+	struct arena *arena = arena_new();
+
+	agent->under_way++;
+	if (outgoing->tries == 0)
+		outgoing->since = engine_now(agent->engine);
+	queue->config_ref = agent->config_ref ? config_ref_hold(agent->config_ref) : NULL;
+	queue->notifier = notifier_find(receiver->notifier->name);
+	queue->fingerprint = receiver->fingerprint;
+	queue->attempt = (struct attempt){.arena = arena,
+		.options = receiver->options,
+		.destination = queue->destination,
+		.key = outgoing->delivery.key,
+		.payload = outgoing->delivery.payload,
+		.made = outgoing->made,
+		.now = agent_now(agent),
+		.maybe_delivered = outgoing->maybe_delivered,
+		.receipt = outgoing->delivery.receipt,
+		.thread = arena_strdup(arena, thread_of(queue, outgoing)),
+		.retry_after = -1};
+	engine_deliver(agent->engine, queue->notifier, &queue->attempt, carried, queue);
+}
+
+/* Without the store's word that an attempt begins nothing is sent: the next process would not know
+ * that it may have arrived. */
+static void ready(void *context, bool written)
+{
+	struct delivery_queue *queue = context;
+	struct agent *agent = queue->agent;
+
+	queue->busy = false;
+	if (!written) {
+		agent->stateless = true;
+		if (agent->once)
+			leave_for_next_run(queue);
+		else
+			lane_wait(queue, BEGIN_AGAIN);
+		return;
+	}
+	if (queue->first->delivery.state == DELIVERY_ABANDONED)
+		drop_pointless(queue);
+	else if (!queue->first->begun)
+		abandon(queue, &queue->first, "abandoned", "it is not in the state file any more");
+	lane_advance(queue);
+}
+
+/* The messages of a receiver that is not configured, or not with this destination (a channel), wait
+ * for it a while, as a day's alarms are not to be lost by a slip in one line; in a single pass
+ * nothing can come back. */
+static void lane_miss(struct delivery_queue *queue)
+{
+	struct agent *agent = queue->agent;
+	int64_t now = engine_now(agent->engine);
+
+	if (!queue->missing) {
+		log_event(LEVEL_WARN, "messages wait for a receiver that is not configured",
+			LOG_TEXT("receiver", queue->receiver),
+			LOG_TEXT("destination", queue->destination),
+			LOG_INT("messages", queue->count));
+		queue->missing_since = now;
+	}
+	queue->missing = true;
+	if (!agent->once && now - queue->missing_since < ORPHAN_AFTER) {
+		engine_alarm(agent->engine, &queue->alarm, queue->missing_since + ORPHAN_AFTER);
+		return;
+	}
+	queue->missing = false;
+	while (queue->first)
+		queue->orphan(queue->context, take(queue, &queue->first));
+}
+
+/* False: it is too early, and the lane looks again when it is not; in a single pass nobody waits
+ * for long. */
+static bool may_begin(struct delivery_queue *queue)
+{
+	struct agent *agent = queue->agent;
+	int64_t now = engine_now(agent->engine), from = queue->first->not_before;
+
+	if (agent->once && from - now > RETRY_POLICY_ONCE) {
+		if (!queue->left)
+			leave_for_next_run(queue);
+		queue->left = true;
+		return false;
+	}
+	from = from > queue->not_before ? from : queue->not_before;
+	if (now >= from)
+		return true;
+	engine_alarm(agent->engine, &queue->alarm, from);
+	return false;
+}
+
+/* Sends the first letter of the lane, or sees to it that this happens when it may. */
+static void lane_advance(struct delivery_queue *queue)
+{
+	struct agent *agent = queue->agent;
+	const struct receiver *receiver;
+
+	if (queue->busy || !queue->first || agent->stopping)
+		return;
+	receiver = agent_receiver(agent, queue->receiver);
+	if (!receiver || !queue->known) {
+		lane_miss(queue);
+		return;
+	}
+	queue->missing = false;
+	if (!may_begin(queue))
+		return;
+	queue->busy = true;
+	if (queue->first->begun)
+		begin(queue, receiver);
+	else
+		outgoing_begin(queue->first, ready, queue);
+}
+
+void delivery_queue_open(struct delivery_queue *queue)
+{
+	queue->alarm = (struct alarm){.call = look_again, .context = queue};
+	queue->last = &queue->first;
+	queue->known = destination_is_known(queue);
+}
+
+void delivery_queue_close(struct delivery_queue *queue)
+{
+	delivery_end(queue);
+	outgoing_free(queue->first);
+}
+
+void delivery_queue_add(struct delivery_queue *queue, struct outgoing *outgoing)
+{
+	*queue->last = outgoing;
+	queue->last = &outgoing->next;
+	if (++queue->count > DELIVERY_MANAGER_QUEUE)
+		abandon(queue, &queue->first->next, "dropped", "too many messages wait");
+	lane_advance(queue);
+}
+
+void delivery_queue_adopt(struct delivery_queue *queue)
+{
+	const struct receiver *receiver = agent_receiver(queue->agent, queue->receiver);
+
+	queue->noticed = false;
+	queue->known = destination_is_known(queue);
+	if (queue->mendable || (receiver && receiver->fingerprint != queue->fingerprint))
+		hurry(queue);
+	lane_advance(queue);
+}

@@ -1,0 +1,486 @@
+/*
+ * Each receiver gets what the tests that name it have to say, in groups, one
+ * message for each of its destinations. All messages of a flush enter the outbox in one transaction
+ * together with the changes being told, so that none is told twice and none forgotten, whenever the
+ * program dies.
+ *
+ * A receiver for which cannot render message holds up no other: those get theirs, and the
+ * changes stay pending, with a note of who has been told, until that receiver can be told, too.
+ */
+#include "agent/notify/dispatcher.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/engine/timers.h"
+#include "agent/notify/announce.h"
+#include "agent/notify/notices.h"
+#include "agent/notify/recoveries.h"
+#include "agent/notify/retraction.h"
+
+enum { FLUSH_AGAIN = 30000, MEND_AGAIN = 300000 };
+
+struct dispatcher {
+	struct agent *agent;
+	struct publisher publisher;
+	struct filter filters[DISPATCHER_FILTERS]; /* in the order they are asked */
+	size_t filter_count;
+	struct environments *environments;
+	bool look;                     /* the filters are to be asked again */
+	struct store_request *waiting; /* linked by next */
+	struct store_request *queuing; /* their messages are on the way to the outbox */
+	struct store_backlog *backlog; /* notices, and what is told anew */
+	struct notices *notices;
+	struct recoveries *recoveries;
+	struct alarm alarm; /* of the next flush */
+};
+
+static void flush_alarm(void *dispatcher)
+{
+	dispatcher_flush(dispatcher);
+}
+
+static void requests_free(struct store_request *request)
+{
+	for (struct store_request *next; request; request = next) {
+		next = request->next;
+		store_request_free(request);
+	}
+}
+
+void dispatcher_free(struct dispatcher *dispatcher)
+{
+	if (!dispatcher)
+		return;
+	requests_free(dispatcher->waiting);
+	requests_free(dispatcher->queuing);
+	environments_free(dispatcher->environments);
+	notices_free(dispatcher->notices);
+	recoveries_free(dispatcher->recoveries);
+	store_backlog_free(dispatcher->backlog);
+	free(dispatcher);
+}
+
+static void flush_after(struct dispatcher *dispatcher, int64_t wait)
+{
+	if (!dispatcher->agent->once)
+		engine_alarm(dispatcher->agent->engine, &dispatcher->alarm,
+			engine_now(dispatcher->agent->engine) + wait);
+}
+
+static void renew(struct arena *arena, struct announcement *item, const struct announcement *now)
+{
+	int64_t id = item->id;
+
+	*item = announce_copy(arena, now);
+	item->id = id;
+}
+
+/* What waits is told as it is by now, and not at all if it is withdrawn, or over. */
+static void update_all(struct store_request *waiting, const struct store_request *news)
+{
+	for (; waiting; waiting = waiting->next)
+		for (size_t i = 0; i < waiting->record_count; i++)
+			for (size_t j = 0; j < news->update_count; j++) {
+				struct change_record *record = &waiting->records[i];
+				const struct change_record_update *update = &news->updates[j];
+
+				if (record->item.id != update->id || record->news != NOTIFY_PENDING)
+					continue;
+				if (update->item)
+					renew(waiting->arena, &record->item, update->item);
+				record->item.time = update->time;
+				if (update->state == CHANGE_WITHDRAWN ||
+					update->state == CHANGE_RECOVERED)
+					record->news = NOTIFY_HELD;
+			}
+}
+
+void dispatcher_add(struct dispatcher *dispatcher, struct store_request *records)
+{
+	size_t pending = 0;
+
+	update_all(dispatcher->waiting, records);
+	update_all(dispatcher->queuing, records);
+	recoveries_note(dispatcher->recoveries, records);
+	for (size_t i = 0; i < records->record_count; i++) {
+		records->records[i].handed = engine_now(dispatcher->agent->engine);
+		pending += records->records[i].news == NOTIFY_PENDING;
+	}
+	if (pending == 0) {
+		store_request_free(records);
+		return;
+	}
+	records->next = dispatcher->waiting;
+	dispatcher->waiting = records;
+	flush_after(dispatcher, dispatcher->agent->config->agent.group_wait);
+}
+
+void dispatcher_restore(struct dispatcher *dispatcher, struct store_request *restored)
+{
+	for (size_t i = restored->recent_count; i > 0; i--)
+		publisher_remember(&dispatcher->publisher, &restored->recent[i - 1]);
+	for (size_t i = 0; i < restored->parcel_count; i++)
+		publisher_remember(&dispatcher->publisher, &restored->deliveries[i]);
+	environments_restore(dispatcher->environments, restored);
+	dispatcher_add(dispatcher, restored);
+}
+
+void dispatcher_filter(struct dispatcher *dispatcher, struct filter filter)
+{
+	assert(dispatcher->filter_count < DISPATCHER_FILTERS);
+	memmove(dispatcher->filters + 1, dispatcher->filters,
+		dispatcher->filter_count * sizeof *dispatcher->filters);
+	dispatcher->filters[0] = filter;
+	dispatcher->filter_count++;
+}
+
+struct environments *dispatcher_environments(const struct dispatcher *dispatcher)
+{
+	return dispatcher->environments;
+}
+
+void dispatcher_look(struct dispatcher *dispatcher)
+{
+	dispatcher->look = true;
+	flush_after(dispatcher, dispatcher->agent->config->agent.group_wait);
+}
+
+/* What some have been told of already is told to the others, too. */
+static size_t list_open(const struct dispatcher *dispatcher, struct change_record ***out)
+{
+	size_t room = 0, count = 0;
+
+	for (const struct store_request *at = dispatcher->queuing; at; at = at->next)
+		room += at->record_count;
+	*out = memory_new(room, sizeof **out);
+	for (struct store_request *at = dispatcher->queuing; at; at = at->next)
+		for (size_t i = 0; i < at->record_count; i++) {
+			struct change_record *record = &at->records[i];
+
+			record->held = record->covered = false;
+			if (record->news == NOTIFY_PENDING && record->told.count == 0)
+				(*out)[count++] = record;
+		}
+	return count;
+}
+
+/* Keeps those that the filter lets pass, and returns their number. */
+static size_t ask_filter(const struct filter *filter, struct change_record **records, size_t count)
+{
+	size_t kept = 0;
+
+	if (filter->begin)
+		filter->begin(filter->context, records, count);
+	for (size_t i = 0; i < count; i++) {
+		const char *reason = "";
+		enum filter_verdict verdict = filter->judge(filter->context, records[i], &reason);
+
+		records[i]->held = verdict == FILTER_HOLD;
+		records[i]->covered = verdict == FILTER_SUPPRESS;
+		if (verdict == FILTER_PASS)
+			continue;
+		log_event(LEVEL_DEBUG,
+			verdict == FILTER_HOLD ? "change held back" : "change suppressed",
+			LOG_INT("id", records[i]->item.id), LOG_TEXT("filter", filter->name),
+			LOG_TEXT("reason", reason));
+	}
+	for (size_t i = 0; i < count; i++)
+		if (!records[i]->held && !records[i]->covered)
+			records[kept++] = records[i];
+	return kept;
+}
+
+static void ask_filters(struct dispatcher *dispatcher)
+{
+	struct change_record **records;
+	size_t count = list_open(dispatcher, &records);
+
+	dispatcher->look = false;
+	for (size_t i = 0; i < dispatcher->filter_count; i++)
+		count = ask_filter(&dispatcher->filters[i], records, count);
+	free(records);
+}
+
+/* Of what is no longer configured all receivers are told. */
+static bool concerns(const struct config *config, const struct change_record *record,
+	const struct receiver *receiver)
+{
+	const struct strings *notify = config_notify(config, record->item.test);
+
+	if (!notify)
+		return true;
+	for (size_t i = 0; i < notify->count; i++)
+		if (strcmp(notify->items[i], receiver->name) == 0)
+			return true;
+	return false;
+}
+
+/* Whether the record is to be told to the receiver and was not yet. */
+static bool lacks(const struct config *config, const struct change_record *record,
+	const struct receiver *receiver)
+{
+	if (record->news != NOTIFY_PENDING || record->held || record->covered ||
+		!concerns(config, record, receiver))
+		return false;
+	for (size_t i = 0; i < record->told.count; i++)
+		if (strcmp(record->told.items[i], receiver->name) == 0)
+			return false;
+	return true;
+}
+
+static size_t records_for(const struct dispatcher *dispatcher, struct arena *arena,
+	const struct receiver *receiver, const struct change_record ***out)
+{
+	size_t room = 0, count = 0;
+
+	for (const struct store_request *at = dispatcher->queuing; at; at = at->next)
+		room += at->record_count;
+	*out = arena_array(arena, room, sizeof **out);
+	for (const struct store_request *at = dispatcher->queuing; at; at = at->next)
+		for (size_t i = 0; i < at->record_count; i++)
+			if (lacks(dispatcher->agent->config, &at->records[i], receiver))
+				(*out)[count++] = &at->records[i];
+	return count;
+}
+
+static void mark_told(struct dispatcher *dispatcher, const struct receiver *receiver)
+{
+	const struct config *config = dispatcher->agent->config;
+
+	for (struct store_request *at = dispatcher->queuing; at; at = at->next)
+		for (size_t i = 0; i < at->record_count; i++)
+			if (lacks(config, &at->records[i], receiver))
+				record_told(at->arena, &at->records[i],
+					arena_strdup(at->arena, receiver->name));
+}
+
+static void tell(struct dispatcher *dispatcher, struct store_request *request,
+	const struct receiver *receiver)
+{
+	const struct change_record **records;
+	struct error error;
+	size_t count = records_for(dispatcher, request->arena, receiver, &records);
+
+	if (count == 0)
+		return;
+	if (publisher_changes(&dispatcher->publisher, request, receiver, records, count, &error))
+		mark_told(dispatcher, receiver);
+	else
+		publisher_complain(&dispatcher->publisher, receiver, &error);
+}
+
+/* True if nobody who is to be told of the record lacks it. */
+static bool complete(const struct dispatcher *dispatcher, const struct change_record *record)
+{
+	const struct config *config = dispatcher->agent->config;
+
+	if (record->held || record->covered)
+		return record->covered;
+	for (size_t i = 0; i < config->receiver_count; i++)
+		if (lacks(config, record, &config->receivers[i]))
+			return false;
+	return record->told.count > 0;
+}
+
+static void list_told(const struct dispatcher *dispatcher, struct store_request *request)
+{
+	size_t room = 0;
+	int64_t *told;
+
+	for (const struct store_request *at = dispatcher->queuing; at; at = at->next)
+		room += at->record_count;
+	told = arena_array(request->arena, room, sizeof *told);
+	for (const struct store_request *at = dispatcher->queuing; at; at = at->next)
+		for (size_t i = 0; i < at->record_count; i++)
+			if (at->records[i].news == NOTIFY_PENDING &&
+				complete(dispatcher, &at->records[i]))
+				told[request->told_count++] = at->records[i].item.id;
+	request->told = told;
+}
+
+/* What is told as part of an event, or counts as told by it. */
+static void list_members(struct dispatcher *dispatcher, struct store_request *request)
+{
+	size_t room = 0, count = 0;
+	const struct change_record **members;
+
+	for (const struct store_request *at = dispatcher->queuing; at; at = at->next)
+		room += at->record_count;
+	members = arena_array(request->arena, room, sizeof *members);
+	for (const struct store_request *at = dispatcher->queuing; at; at = at->next)
+		for (size_t i = 0; i < at->record_count; i++)
+			if (at->records[i].environment_event != at->records[i].environment_stored)
+				members[count++] = &at->records[i];
+	environments_write(dispatcher->environments, request, members, count);
+}
+
+/* The store has it, or has not: then nobody has been told. `written`: what there was to write is in
+ * it. Returns how many are still pending, and
+ * adds to `due` those that wait for nothing but another attempt. */
+static size_t settle(const struct dispatcher *dispatcher, struct store_request *records,
+	bool written, bool stored, size_t *due)
+{
+	size_t pending = 0;
+
+	for (size_t i = 0; i < records->record_count; i++) {
+		struct change_record *record = &records->records[i];
+
+		if (stored)
+			record->told_stored = record->told.count;
+		else
+			record->told.count = record->told_stored;
+		if (written)
+			record->environment_stored = record->environment_event;
+		else
+			record->environment_event = record->environment_stored;
+		record->covered &= stored;
+		if (record->news == NOTIFY_PENDING && complete(dispatcher, record))
+			record->news = NOTIFY_QUEUED;
+		pending += record->news == NOTIFY_PENDING;
+		*due += record->news == NOTIFY_PENDING && !record->held;
+	}
+	return pending;
+}
+
+/* What is not told to all goes back to what waits. */
+static void settle_all(struct dispatcher *dispatcher, bool written, bool stored)
+{
+	struct store_request *records = dispatcher->queuing;
+	size_t due = 0;
+
+	dispatcher->queuing = NULL;
+	environments_written(dispatcher->environments, written);
+	for (struct store_request *next; records; records = next) {
+		next = records->next;
+		if (settle(dispatcher, records, written, stored, &due) == 0) {
+			store_request_free(records);
+			continue;
+		}
+		records->next = dispatcher->waiting;
+		dispatcher->waiting = records;
+	}
+	if (due > 0)
+		flush_after(dispatcher, stored ? MEND_AGAIN : FLUSH_AGAIN);
+}
+
+static void queued(struct store_request *request)
+{
+	struct dispatcher *dispatcher = request->context;
+	bool fresh = dispatcher->waiting || dispatcher->look;
+
+	if (!request->failed) {
+		publisher_send(&dispatcher->publisher, request);
+		recoveries_note(dispatcher->recoveries, request);
+	}
+	settle_all(dispatcher, !request->failed, !request->failed);
+	if (request->failed)
+		dispatcher->agent->stateless = true;
+	if (fresh)
+		flush_after(dispatcher, dispatcher->agent->config->agent.group_wait);
+	store_request_free(request);
+}
+
+/* An event that another environment has followed is said to be so in its thread. */
+static void tell_followed(struct dispatcher *dispatcher, struct store_request *request)
+{
+	const struct environment_event *event;
+	const char *value;
+	size_t at = 0;
+
+	while ((event = environments_followed(dispatcher->environments, &at, &value)))
+		publisher_followed(&dispatcher->publisher, request, event, value);
+}
+
+void dispatcher_flush(struct dispatcher *dispatcher)
+{
+	const struct config *config = dispatcher->agent->config;
+	struct store_request *request;
+
+	if (dispatcher->agent->once)
+		recoveries_tell(dispatcher->recoveries);
+	if (!dispatcher->waiting || dispatcher->queuing || dispatcher->agent->stopping)
+		return;
+	dispatcher->queuing = dispatcher->waiting;
+	dispatcher->waiting = NULL;
+	ask_filters(dispatcher);
+	request = store_request_new(STORE_QUEUE, queued, dispatcher);
+	for (size_t i = 0; i < config->receiver_count; i++)
+		tell(dispatcher, request, &config->receivers[i]);
+	list_told(dispatcher, request);
+	if (request->parcel_count + request->told_count > 0) {
+		list_members(dispatcher, request);
+		tell_followed(dispatcher, request);
+		store_client_call(dispatcher->agent, request);
+		return;
+	}
+	store_request_free(request);
+	settle_all(dispatcher, false, true);
+}
+
+void dispatcher_notice(struct dispatcher *dispatcher, const struct notice *notice,
+	const struct strings *receivers, const struct condition *condition)
+{
+	notices_tell(dispatcher->notices, notice, receivers, condition);
+}
+
+void dispatcher_notice_storing(struct dispatcher *dispatcher, const struct notice *notice,
+	const struct strings *receivers, struct store_request *request)
+{
+	notices_tell_storing(dispatcher->notices, notice, receivers, request);
+}
+
+static void reopened(struct store_request *request)
+{
+	struct dispatcher *dispatcher = request->context;
+
+	if (request->failed)
+		store_request_free(request);
+	else
+		dispatcher_add(dispatcher, request);
+}
+
+/* What was for a receiver that is gone is told to those there are. */
+static void reopen(void *context)
+{
+	struct dispatcher *dispatcher = context;
+	struct store_request *request = store_request_new(STORE_REOPEN, reopened, dispatcher);
+
+	delivery_manager_orphans(dispatcher->publisher.delivery_manager, request);
+	store_backlog_add(dispatcher->backlog, request);
+}
+
+void dispatcher_withdrawn(struct dispatcher *dispatcher, const struct store_request *written)
+{
+	retraction_send(&dispatcher->publisher, dispatcher->backlog, written);
+}
+
+static void late(void *context, const struct store_request *settled)
+{
+	struct dispatcher *dispatcher = context;
+
+	dispatcher_withdrawn(dispatcher, settled);
+}
+
+static void look(void *dispatcher)
+{
+	dispatcher_look(dispatcher);
+}
+
+struct dispatcher *dispatcher_new(struct agent *agent, struct delivery_manager *delivery_manager)
+{
+	struct dispatcher *dispatcher = memory_new(1, sizeof *dispatcher);
+
+	*dispatcher = (struct dispatcher){.agent = agent,
+		.backlog = store_backlog_new(agent),
+		.alarm = {.call = flush_alarm, .context = dispatcher}};
+	dispatcher->environments = environments_new(agent, look, dispatcher);
+	dispatcher->publisher =
+		(struct publisher){agent, delivery_manager, dispatcher->environments};
+	dispatcher_filter(dispatcher, environments_filter(dispatcher->environments));
+	dispatcher->notices = notices_new(&dispatcher->publisher, dispatcher->backlog);
+	dispatcher->recoveries = recoveries_new(&dispatcher->publisher);
+	delivery_manager_listen(delivery_manager, reopen, late, dispatcher);
+	return dispatcher;
+}

@@ -1,0 +1,102 @@
+/*
+ * Requests to the store, as the loop sees them. A request on its way holds the engine, as the store
+ * is another thread.
+ */
+#include "agent/runtime/agent.h"
+
+enum { PROBE_AGAIN = 5000 };
+
+/* What the request was before it was wrapped. */
+struct ticket {
+	struct agent *agent;
+	void (*reply)(struct store_request *request);
+	void *context;
+};
+
+/* Nothing else may need the store for a long time, and people wait for it to be well. */
+static void probe(void *context)
+{
+	struct agent *agent = context;
+
+	if (agent->ledger.kind != ERROR_NONE && !agent->stopping)
+		store_client_call(agent, store_request_new(STORE_PROBE, store_request_free, NULL));
+}
+
+static void probe_soon(struct agent *agent)
+{
+	agent->probe.call = probe;
+	agent->probe.context = agent;
+	if (!agent->once)
+		engine_alarm(agent->engine, &agent->probe, engine_now(agent->engine) + PROBE_AGAIN);
+}
+
+/* A store that can be read tells nothing of one that cannot be written. */
+static void note_state(struct agent *agent, const struct store_request *request)
+{
+	if (!request->failed && !store_writes(request->kind))
+		return;
+	if (request->failed && agent->ledger.kind == ERROR_NONE)
+		log_event(LEVEL_ERROR, "state store unavailable",
+			LOG_TEXT("problem", request->error.text));
+	else if (!request->failed && agent->ledger.kind != ERROR_NONE)
+		log_message(LEVEL_INFO, "state can be had again");
+	if (request->failed) {
+		agent->ledger = request->error;
+		probe_soon(agent);
+	} else {
+		agent->ledger.kind = ERROR_NONE;
+	}
+}
+
+static void note_counts(struct agent *agent, const struct store_request *request)
+{
+	if (request->failed || (request->kind != STORE_RESTORE && request->kind != STORE_RECORD &&
+				       request->kind != STORE_PRUNE))
+		return;
+	for (int state = 1; state < CHANGE_STATES; state++)
+		metrics_set(agent->metrics, METRIC_CHANGES, (double)request->state_counts[state],
+			change_state_names[state], NULL);
+}
+
+static void answered(struct store_request *request)
+{
+	struct ticket *ticket = request->context;
+	struct agent *agent = ticket->agent;
+
+	engine_release(agent->engine);
+	agent->asked--;
+	note_state(agent, request);
+	note_counts(agent, request);
+	request->context = ticket->context;
+	request->reply = ticket->reply;
+	request->reply(request);
+	agent_ended(agent);
+}
+
+void store_client_call(struct agent *agent, struct store_request *request)
+{
+	struct ticket *ticket = arena_alloc(request->arena, sizeof *ticket);
+
+	*ticket = (struct ticket){agent, request->reply, request->context};
+	request->context = ticket;
+	request->reply = answered;
+	agent->asked++;
+	engine_hold(agent->engine);
+	store_submit(agent->store, request);
+}
+
+int64_t agent_now(const struct agent *agent)
+{
+	return agent->simulation ? agent->simulation->now(agent) : agent->now();
+}
+
+bool agent_idle(const struct agent *agent)
+{
+	return agent->asked == 0 && agent->under_way == 0;
+}
+
+void agent_ended(struct agent *agent)
+{
+	if (agent->stopping && agent_idle(agent))
+		engine_stop(agent->engine);
+}

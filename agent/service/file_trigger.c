@@ -1,0 +1,336 @@
+/*
+ * One inotify descriptor is a guest of the engine's loop. What is watched is a table that is made
+ * anew when the configuration or the folders change; what was heard of and not acted on goes from
+ * the one to the next. A folder that is not there, or is gone, is looked for again now and then.
+ */
+#include "agent/service/file_trigger.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include "agent/core/clock.h"
+#include "agent/core/dict.h"
+
+enum {
+	QUIET = 100,    /* ms without a write, before the test is run */
+	LONGEST = 5000, /* ms that writes without a pause can put it off */
+	LOOK_AGAIN = 30000,
+	READS = 64 /* of a turn of the loop */
+};
+
+#define EVENTS                                                                                     \
+	(IN_CLOSE_WRITE | IN_MODIFY | IN_CREATE | IN_MOVED_TO | IN_MOVE_SELF | IN_DELETE_SELF |    \
+		IN_ONLYDIR)
+
+struct folder {
+	const char *path;
+	int wd; /* -1: it cannot be watched */
+	const struct folder *next;
+};
+
+/* A test and its file. */
+struct watched {
+	const char *test, *path;
+	const struct folder *folder;
+	int64_t first, last;        /* of the writes that no run has followed; 0: none */
+	const struct watched *same; /* another test of that file */
+	struct watched *next;       /* with writes */
+};
+
+struct table {
+	struct arena *arena;
+	struct watched *items;
+	size_t count;
+	const struct folder *folders;
+	struct dict paths; /* of folders -> struct folder */
+	struct dict wds;   /* "wd" -> struct folder */
+	struct dict names; /* "wd/name" -> struct watched */
+	struct dict tests; /* -> struct watched */
+	bool partial;      /* a folder cannot be watched */
+};
+
+struct file_trigger {
+	struct agent *agent;
+	struct scheduler *watch;
+	int fd;
+	struct table *table;
+	struct watched *written; /* linked by next */
+	bool lost;               /* a folder went away */
+	int64_t look_again;      /* of the monotonic clock */
+};
+
+static int64_t serve(void *context);
+
+struct file_trigger *file_trigger_new(struct agent *agent, struct scheduler *watch)
+{
+	int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	struct file_trigger *files;
+
+	if (fd < 0) {
+		log_event(LEVEL_WARN, "files cannot be watched, their tests run by schedule only",
+			LOG_TEXT("problem", strerror(errno)));
+		return NULL;
+	}
+	files = memory_new(1, sizeof *files);
+	*files = (struct file_trigger){.agent = agent, .watch = watch, .fd = fd};
+	engine_host(agent->engine, fd, serve, files);
+	return files;
+}
+
+static struct table *table_new(size_t room)
+{
+	struct arena *arena = arena_new();
+	struct table *table = arena_alloc(arena, sizeof *table);
+
+	*table = (struct table){.arena = arena,
+		.items = arena_array(arena, room, sizeof *table->items),
+		.paths.arena = arena,
+		.wds.arena = arena,
+		.names.arena = arena,
+		.tests.arena = arena};
+	return table;
+}
+
+void file_trigger_free(struct file_trigger *files)
+{
+	if (!files)
+		return;
+	engine_unhost(files->agent->engine, files->fd);
+	close(files->fd);
+	if (files->table)
+		arena_free(files->table->arena);
+	free(files);
+}
+
+/* "12", or with a name "12/run.csv". */
+static const char *key_of(struct arena *arena, int wd, const char *name)
+{
+	return arena_printf(arena, "%d%s%s", wd, name ? "/" : "", name ? name : "");
+}
+
+/* The folder of that path in the table before, or NULL. */
+static const struct folder *folder_before(const struct file_trigger *files, const char *path)
+{
+	return files->table ? dict_get(&files->table->paths, path) : NULL;
+}
+
+/* The kernel gives a folder that it watches already the number that it has. */
+static const struct folder *add_folder(
+	const struct file_trigger *files, struct table *table, const char *path)
+{
+	const void **place = dict_place(&table->paths, path);
+	const struct folder *before = folder_before(files, path);
+	struct folder *folder;
+
+	if (*place)
+		return *place;
+	folder = arena_alloc(table->arena, sizeof *folder);
+	*folder = (struct folder){.path = path,
+		.wd = inotify_add_watch(files->fd, path, EVENTS),
+		.next = table->folders};
+	if (folder->wd >= 0)
+		*dict_place(&table->wds, key_of(table->arena, folder->wd, NULL)) = folder;
+	else if (!before || before->wd >= 0)
+		log_event(LEVEL_WARN, "folder cannot be watched, its tests run by schedule only",
+			LOG_TEXT("folder", path), LOG_TEXT("problem", strerror(errno)));
+	table->partial |= folder->wd < 0;
+	table->folders = folder;
+	*place = folder;
+	return folder;
+}
+
+static void add_test(const struct file_trigger *files, struct table *table, const struct test *test)
+{
+	struct arena *arena = table->arena;
+	struct watched *item = &table->items[table->count++];
+	const char *path = arena_strdup(arena, test->watched), *slash = strrchr(path, '/');
+	const char *folder = !slash          ? "."
+			     : slash == path ? "/"
+					     : arena_strndup(arena, path, (size_t)(slash - path));
+	const void **place;
+
+	*item = (struct watched){.test = arena_strdup(arena, test->name),
+		.path = path,
+		.folder = add_folder(files, table, folder)};
+	*dict_place(&table->tests, item->test) = item;
+	if (item->folder->wd < 0)
+		return;
+	place = dict_place(
+		&table->names, key_of(arena, item->folder->wd, slash ? slash + 1 : path));
+	item->same = *place;
+	*place = item;
+}
+
+static struct table *build(const struct file_trigger *files)
+{
+	const struct config_ref *config_ref = files->agent->config_ref;
+	struct table *table = table_new(config_ref->test_count);
+
+	for (size_t i = 0; i < config_ref->test_count; i++)
+		if (config_ref->tests[i]->watched && !config_ref->tests[i]->unsupported)
+			add_test(files, table, config_ref->tests[i]);
+	return table;
+}
+
+static void mark(struct file_trigger *files, struct watched *item, int64_t now)
+{
+	if (!item->first) {
+		item->first = now;
+		item->next = files->written;
+		files->written = item;
+	}
+	item->last = now;
+}
+
+/* What a dict holds is const. */
+static struct watched *item_of(const struct table *table, const struct watched *item)
+{
+	return item ? &table->items[item - table->items] : NULL;
+}
+
+/* Goes on from the table before: writes that no run has followed, and folders that were not there,
+ * or are others now, into which nobody saw anything written. */
+static void carry_over(struct file_trigger *files, struct table *table, int64_t now)
+{
+	struct watched *written = files->written;
+
+	files->written = NULL;
+	for (; written; written = written->next) {
+		struct watched *item = item_of(table, dict_get(&table->tests, written->test));
+
+		if (!item || strcmp(item->path, written->path) != 0)
+			continue;
+		mark(files, item, written->last);
+		item->first = written->first;
+	}
+	for (size_t i = 0; i < table->count; i++) {
+		struct watched *item = &table->items[i];
+		const struct folder *before = folder_before(files, item->folder->path);
+
+		if (before && item->folder->wd >= 0 && before->wd != item->folder->wd)
+			mark(files, item, now);
+	}
+}
+
+static void forget_folders(const struct file_trigger *files, const struct table *table)
+{
+	const struct folder *folder = files->table ? files->table->folders : NULL;
+
+	for (; folder; folder = folder->next)
+		if (folder->wd >= 0 &&
+			!dict_get(&table->wds, key_of(table->arena, folder->wd, NULL)))
+			inotify_rm_watch(files->fd, folder->wd);
+}
+
+static void rebuild(struct file_trigger *files)
+{
+	int64_t now = clock_monotonic();
+	struct table *table = build(files);
+
+	carry_over(files, table, now);
+	forget_folders(files, table);
+	if (files->table)
+		arena_free(files->table->arena);
+	files->table = table;
+	files->lost = false;
+	files->look_again = now + LOOK_AGAIN;
+}
+
+void file_trigger_follow(struct file_trigger *files)
+{
+	if (!files)
+		return;
+	rebuild(files);
+	engine_unhost(files->agent->engine, files->fd); /* so that it is served soon */
+	engine_host(files->agent->engine, files->fd, serve, files);
+}
+
+static void note_event(struct file_trigger *files, const struct inotify_event *event, int64_t now)
+{
+	const struct table *table = files->table;
+	char key[NAME_MAX + 32];
+	const struct watched *item;
+
+	if (event->mask & IN_Q_OVERFLOW) {
+		log_message(LEVEL_INFO, "inotify queue overflow: running all watched tests");
+		for (size_t i = 0; i < table->count; i++)
+			mark(files, &table->items[i], now);
+		return;
+	}
+	if (event->mask & (IN_IGNORED | IN_UNMOUNT | IN_DELETE_SELF | IN_MOVE_SELF)) {
+		snprintf(key, sizeof key, "%d", event->wd);
+		files->lost |= dict_get(&table->wds, key) != NULL;
+		return;
+	}
+	snprintf(key, sizeof key, "%d/%s", event->wd, event->len > 0 ? event->name : "");
+	for (item = dict_get(&table->names, key); item; item = item->same)
+		mark(files, item_of(table, item), now);
+}
+
+/* False if there is nothing left to read. */
+static bool read_events(struct file_trigger *files, int64_t now)
+{
+	_Alignas(struct inotify_event) char events[16384];
+	ssize_t length = read(files->fd, events, sizeof events);
+
+	for (ssize_t at = 0; at < length;) {
+		const struct inotify_event *event = (const void *)&events[at];
+
+		note_event(files, event, now);
+		at += (ssize_t)(sizeof *event + event->len);
+	}
+	return length > 0;
+}
+
+static int64_t due(const struct watched *item)
+{
+	int64_t quiet = item->last + QUIET, longest = item->first + LONGEST;
+
+	return quiet < longest ? quiet : longest;
+}
+
+/* Runs those that are due; returns when the next one is, INT64_MAX: none is left. */
+static int64_t run_due(struct file_trigger *files, int64_t now)
+{
+	struct watched **link = &files->written;
+	int64_t next = INT64_MAX;
+
+	while (*link) {
+		struct watched *item = *link;
+
+		if (due(item) > now) {
+			next = due(item) < next ? due(item) : next;
+			link = &item->next;
+			continue;
+		}
+		*link = item->next;
+		item->first = item->last = 0;
+		log_event(LEVEL_DEBUG, "file was written", LOG_TEXT("test", item->test),
+			LOG_TEXT("file", item->path));
+		scheduler_run_now(files->watch, item->test, NULL, NULL);
+	}
+	return next;
+}
+
+static int64_t serve(void *context)
+{
+	struct file_trigger *files = context;
+	int64_t now = clock_monotonic(), next;
+
+	if (files->agent->stopping) /* what is written now is the next start's */
+		engine_unhost(files->agent->engine, files->fd);
+	if (!files->table || files->agent->stopping)
+		return -1;
+	for (int i = 0; i < READS && read_events(files, now); i++)
+		continue;
+	if (files->lost || (files->table->partial && now >= files->look_again))
+		rebuild(files);
+	next = run_due(files, now);
+	if (files->table->partial && files->look_again < next)
+		next = files->look_again;
+	return next == INT64_MAX ? -1 : next - now;
+}

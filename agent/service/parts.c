@@ -1,0 +1,56 @@
+/*
+ * Makes the parts in the order of their needs and frees them in the opposite one.
+ */
+#include "agent/service/parts.h"
+
+static void post(void *engine, store_call *call, store_call *drop, void *argument)
+{
+	engine_post(engine, call, drop, argument);
+}
+
+bool agent_open(struct agent_parts *parts, const struct engine_options *options, const char *state,
+	struct error *error)
+{
+	struct agent *agent = &parts->agent;
+
+	agent->engine = engine_new(options, error);
+	if (!agent->engine)
+		return false;
+	agent->metrics = metrics_new();
+	agent->store = store_open(state, post, agent->engine, error);
+	if (!agent->store)
+		return false;
+	parts->delivery_manager = delivery_manager_new(agent);
+	parts->dispatcher = dispatcher_new(agent, parts->delivery_manager);
+	parts->watch = scheduler_new(
+		agent, parts->dispatcher, agent->config_ref->tests, agent->config_ref->test_count);
+	parts->clusters = clusters_new(agent, parts->dispatcher);
+	return true;
+}
+
+void agent_start(struct agent_parts *parts, struct store_request *restored)
+{
+	for (size_t i = 0; i < restored->parcel_count; i++)
+		delivery_manager_add(parts->delivery_manager, &restored->deliveries[i]);
+	if (restored->record_count + restored->parcel_count > 0)
+		log_event(LEVEL_INFO, "taken up again", LOG_INT("changes", restored->record_count),
+			LOG_INT("messages", restored->parcel_count));
+	scheduler_start(parts->watch, restored);
+	dispatcher_restore(parts->dispatcher, restored);
+	clusters_start(parts->clusters);
+}
+
+bool agent_stop(struct agent_parts *parts)
+{
+	store_close(parts->agent.store);
+	return engine_free(parts->agent.engine);
+}
+
+void agent_close(struct agent_parts *parts)
+{
+	clusters_free(parts->clusters);
+	scheduler_free(parts->watch);
+	dispatcher_free(parts->dispatcher);
+	delivery_manager_free(parts->delivery_manager);
+	metrics_free(parts->agent.metrics);
+}

@@ -1,0 +1,33 @@
+/*
+ * What the agent shows: all pages on `agent.listen`, and those for machines that look after it once
+ * more on `agent.metrics_listen`, which may be open to other hosts.
+ */
+#ifndef AGENT_WEB_FACE_H
+#define AGENT_WEB_FACE_H
+
+#include "agent/monitor/scheduler.h"
+#include "agent/web/pages.h"
+
+struct web;
+
+struct web_options {
+	bool insecure; /* `agent.listen` may be any address */
+	void (*reload)(struct agent *agent, reload_done *done, void *context); /* see struct api */
+	const char *(*unready)(void *context); /* see struct pages */
+	void (*collect)(void *context);
+	void *context;
+};
+
+/* Opens both; NULL and an error as http_start says. The caller owns it until web_free. */
+struct web *web_open(struct agent *agent, struct scheduler *watch,
+	const struct web_options *options, struct error *error);
+
+/* web_stop closes; web_free is for when nothing calls back any more. Both accept NULL. */
+void web_stop(struct web *web);
+void web_free(struct web *web);
+
+/* The ports; 0: not listened on. */
+uint16_t web_port(const struct web *web);
+uint16_t web_metrics_port(const struct web *web);
+
+#endif

@@ -1,0 +1,265 @@
+#include "detectors/online_eval.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "detectors/retraction.h"
+#include "detectors/scratch.h"
+
+#define NOBODY SIZE_MAX
+
+/* A change that is followed from pass to pass. */
+struct known {
+	size_t index, first_count;
+	size_t followed; /* by how many points when it was announced */
+	size_t alarm;    /* number from 1; 0: none of its own */
+	int sign;
+	bool there, announced;
+	bool silent; /* taken for announced, without an alarm */
+	bool withdrawn;
+};
+
+struct alarm {
+	size_t at, seen;
+};
+
+struct follower {
+	struct confirm_rule rule;
+	bool tracked;
+	struct known *known;
+	size_t count, capacity;
+	struct alarm *alarms;
+	size_t alarm_count, alarm_capacity;
+};
+
+struct follower *follower_new(const struct confirm_rule *rule, bool tracked)
+{
+	struct follower *follower = scratch_resize(NULL, 1, sizeof *follower);
+	*follower = (struct follower){.rule = *rule, .tracked = tracked};
+	return follower;
+}
+
+void follower_free(struct follower *follower)
+{
+	if (!follower)
+		return;
+	free(follower->known);
+	free(follower->alarms);
+	free(follower);
+}
+
+static size_t distance(size_t a, size_t b)
+{
+	return a > b ? a - b : b - a;
+}
+
+static int sign_of(const struct change *change)
+{
+	return change_sign(change);
+}
+
+static struct known *add_known(struct follower *follower, const struct change *change)
+{
+	if (follower->count == follower->capacity) {
+		follower->capacity = 2 * follower->capacity + 8;
+		follower->known = scratch_resize(
+			follower->known, follower->capacity, sizeof *follower->known);
+	}
+	struct known *known = &follower->known[follower->count++];
+	*known = (struct known){.sign = sign_of(change), .first_count = change->count_after};
+	return known;
+}
+
+/* Number of the known change that this one is, the nearest of its sign; NOBODY: it is new. */
+static size_t find_known(const struct follower *follower, const struct change *change)
+{
+	size_t best = NOBODY;
+	for (size_t i = 0; i < follower->count; i++) {
+		const struct known *known = &follower->known[i];
+		size_t away = distance(known->index, change->index);
+		if (known->there || known->sign != sign_of(change) || away > FOLLOW_SAME)
+			continue;
+		if (best == NOBODY || away < distance(follower->known[best].index, change->index))
+			best = i;
+	}
+	return best;
+}
+
+static bool is_told(const struct follower *follower, size_t index)
+{
+	for (size_t i = 0; i < follower->alarm_count; i++)
+		if (distance(follower->alarms[i].at, index) <= FOLLOW_SAME)
+			return true;
+	return false;
+}
+
+static void announce(struct follower *follower, struct known *known, size_t seen)
+{
+	known->announced = true;
+	known->followed = seen - known->index;
+	if (is_told(follower, known->index))
+		return;
+	if (follower->alarm_count == follower->alarm_capacity) {
+		follower->alarm_capacity = 2 * follower->alarm_capacity + 8;
+		follower->alarms = scratch_resize(
+			follower->alarms, follower->alarm_capacity, sizeof *follower->alarms);
+	}
+	follower->alarms[follower->alarm_count++] = (struct alarm){known->index, seen};
+	known->alarm = follower->alarm_count;
+}
+
+/* Which known change each one is, by place, or NOBODY. */
+static void match_places(
+	struct follower *follower, const struct change *changes, size_t count, size_t *known_of)
+{
+	for (size_t i = 0; i < follower->count; i++)
+		follower->known[i].there = false;
+	for (size_t i = 0; i < count; i++) {
+		known_of[i] = find_known(follower, &changes[i]);
+		if (known_of[i] != NOBODY)
+			follower->known[known_of[i]].there = true;
+	}
+}
+
+/* Announced ones that are not found, and of which there is evidence. */
+static void find_standing(struct follower *follower, const double *values, size_t seen,
+	const struct change *changes, size_t count)
+{
+	for (size_t i = 0; i < follower->count; i++) {
+		struct known *known = &follower->known[i];
+		if (!known->there && known->announced && !known->withdrawn)
+			known->withdrawn = !retraction_holds(
+				values, seen, changes, count, known->index, known->sign);
+	}
+}
+
+/* And which are those that have moved further. */
+static void match_moved(
+	struct follower *follower, const struct change *changes, size_t count, size_t *known_of)
+{
+	size_t most = count + follower->count, marked = 0;
+	struct mark *marks = scratch_resize(NULL, most, sizeof *marks);
+	struct move *moves = scratch_resize(NULL, most / 2, sizeof *moves);
+	for (size_t i = 0; i < count; i++)
+		marks[marked++] = (struct mark){.place = (double)changes[i].index,
+			.sign = sign_of(&changes[i]),
+			.index = i,
+			.found = true,
+			.known = known_of[i] != NOBODY};
+	for (size_t i = 0; i < follower->count; i++) {
+		const struct known *known = &follower->known[i];
+		if (!known->there && known->announced && !known->withdrawn)
+			marks[marked++] = (struct mark){.place = (double)known->index,
+				.followed = (double)known->followed,
+				.sign = known->sign,
+				.index = i,
+				.tie = (int64_t)known->alarm};
+	}
+	size_t moved = retraction_moves(marks, marked, moves);
+	for (size_t i = 0; i < moved; i++) {
+		known_of[moves[i].found] = moves[i].known;
+		follower->known[moves[i].known].there = true;
+	}
+	free(marks);
+	free(moves);
+}
+
+static void take_change(
+	struct follower *follower, const struct change *change, size_t number, size_t seen)
+{
+	struct known *known =
+		number == NOBODY ? add_known(follower, change) : &follower->known[number];
+	known->index = change->index;
+	known->there = true;
+	known->withdrawn = false;
+	if (known->silent || (known->announced && follower->tracked))
+		return;
+	if (known->announced || confirm_holds(&follower->rule, change, known->first_count))
+		announce(follower, known, seen);
+}
+
+void follower_take(struct follower *follower, const double *values, size_t seen,
+	const struct change *changes, size_t count)
+{
+	size_t *known_of = scratch_resize(NULL, count, sizeof *known_of);
+	match_places(follower, changes, count, known_of);
+	if (follower->tracked) {
+		find_standing(follower, values, seen, changes, count);
+		match_moved(follower, changes, count, known_of);
+	}
+	for (size_t i = 0; i < count; i++)
+		take_change(follower, &changes[i], known_of[i], seen);
+	free(known_of);
+	for (size_t i = 0; i < follower->count; i++)
+		if (!follower->known[i].there && !follower->known[i].announced)
+			follower->known[i--] = follower->known[--follower->count];
+}
+
+void follower_accept(
+	struct follower *follower, size_t seen, const struct change *changes, size_t count)
+{
+	for (size_t i = 0; i < follower->count; i++)
+		follower->known[i].there = false;
+	for (size_t i = 0; i < count; i++) {
+		size_t number = find_known(follower, &changes[i]);
+		struct known *known;
+
+		if (number != NOBODY) {
+			follower->known[number].there = true;
+			continue;
+		}
+		if (changes[i].index + FOLLOW_SETTLED >= seen)
+			continue;
+		known = add_known(follower, &changes[i]);
+		known->index = changes[i].index;
+		known->followed = seen - known->index;
+		known->there = known->announced = known->silent = true;
+	}
+}
+
+static bool is_near(struct places places, size_t index)
+{
+	for (size_t k = 0; k < places.count; k++)
+		if (distance(places.at[k], index) <= FOLLOW_SAME)
+			return true;
+	return false;
+}
+
+static bool is_left(
+	const struct follower *follower, size_t alarm, const struct change *changes, size_t count)
+{
+	for (size_t i = 0; follower->tracked && i < follower->count; i++)
+		if (follower->known[i].alarm == alarm + 1 && !follower->known[i].withdrawn)
+			return true;
+	for (size_t i = 0; i < count; i++)
+		if (distance(changes[i].index, follower->alarms[alarm].at) <= FOLLOW_SAME)
+			return true;
+	return false;
+}
+
+struct followed follower_judge(const struct follower *follower, const struct labels *labels,
+	const struct change *changes, size_t count)
+{
+	struct followed out = {.alarms = follower->alarm_count};
+	for (size_t a = 0; a < follower->alarm_count; a++) {
+		size_t at = follower->alarms[a].at;
+		bool right = is_near(labels->all, at);
+		bool left = is_left(follower, a, changes, count);
+		out.wrong += !right && !labels_unsure(labels, at);
+		out.withdrawn += !left;
+		out.true_withdrawn += right && !left;
+	}
+	return out;
+}
+
+bool follower_delay(const struct follower *follower, size_t place, size_t *delay)
+{
+	for (size_t a = 0; a < follower->alarm_count; a++) {
+		const struct alarm *alarm = &follower->alarms[a];
+		if (distance(alarm->at, place) > FOLLOW_SAME || alarm->seen <= place)
+			continue;
+		*delay = alarm->seen - place;
+		return true;
+	}
+	return false;
+}

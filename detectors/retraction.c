@@ -1,0 +1,97 @@
+/*
+ * The level of 0.1 is that of e-divisive's first pass, and is read off the measured frontier
+ * between alarms that are taken back and wrong ones that stand (docs/accuracy.md).
+ */
+#include "detectors/retraction.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "detectors/finite.h"
+#include "detectors/stats.h"
+
+static const double EVIDENCE = 0.1;
+
+/* The segment around the place, [*start, *end). */
+static void bounds_of(
+	const struct change *changes, size_t count, size_t place, size_t *start, size_t *end)
+{
+	for (size_t i = 0; i < count && changes[i].index <= place; i++)
+		*start = changes[i].index;
+	for (size_t i = count; i > 0 && changes[i - 1].index > place; i--)
+		*end = changes[i - 1].index;
+}
+
+static size_t take_before(const double *values, size_t start, size_t place, double *out)
+{
+	size_t count = 0;
+	for (size_t i = place; i > start && count < STANDING_REACH; i--)
+		if (isfinite(values[i - 1]))
+			out[count++] = values[i - 1];
+	return count;
+}
+
+static size_t take_after(const double *values, size_t place, size_t end, double *out)
+{
+	size_t count = 0;
+	for (size_t i = place; i < end && count < STANDING_REACH; i++)
+		if (isfinite(values[i]))
+			out[count++] = values[i];
+	return count;
+}
+
+bool retraction_holds(const double *values, size_t n, const struct change *changes, size_t count,
+	size_t place, int sign)
+{
+	double sides[2 * STANDING_REACH], scaled[2 * STANDING_REACH];
+	size_t start = 0, end = n;
+	if (place >= n)
+		return false;
+	bounds_of(changes, count, place, &start, &end);
+	size_t n1 = take_before(values, start, place, sides);
+	size_t n2 = take_after(values, place, end, sides + n1);
+	if (n1 < 2 || n2 < 2)
+		return false;
+	finite_scale(sides, n1 + n2, scaled);
+	struct moments before = moments_of(scaled, n1), after = moments_of(scaled + n1, n2);
+	double delta = after.mean - before.mean;
+	return delta * sign > 0 && ttest_welch(before, after).p <= EVIDENCE;
+}
+
+static int compare_marks(const void *a, const void *b)
+{
+	const struct mark *left = a, *right = b;
+	if (left->place != right->place)
+		return left->place < right->place ? -1 : 1;
+	if (left->found != right->found)
+		return left->found - right->found;
+	return (left->tie > right->tie) - (left->tie < right->tie);
+}
+
+/* The way of the known one of two neighbours to the other; HUGE_VAL: they are not the same. */
+static double way_between(const struct mark *left, const struct mark *right)
+{
+	const struct mark *known = left->found ? right : left, *found = left->found ? left : right;
+	double way = right->place - left->place;
+	if (left->found == right->found || found->known || left->sign != right->sign)
+		return HUGE_VAL;
+	if (way > STANDING_MOVE || (found == right && way >= known->followed))
+		return HUGE_VAL;
+	return way;
+}
+
+size_t retraction_moves(struct mark *marks, size_t count, struct move *moves)
+{
+	size_t moved = 0;
+	qsort(marks, count, sizeof(*marks), compare_marks);
+	for (size_t i = 0; i + 1 < count; i++) {
+		const struct mark *left = &marks[i], *right = &marks[i + 1];
+		double way = way_between(left, right);
+		if (way == HUGE_VAL || (i + 2 < count && way_between(right, right + 1) < way))
+			continue;
+		moves[moved++] = left->found ? (struct move){right->index, left->index}
+					     : (struct move){left->index, right->index};
+		i++;
+	}
+	return moved;
+}

@@ -1,0 +1,294 @@
+/*
+ * Recursive descent over values; only the outermost dict's members are kept, what lies deeper is
+ * stepped over.
+ */
+#include "sources/graphite/python_literal.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#include "agent/core/buf.h"
+#include "agent/core/utf8.h"
+
+struct reader {
+	struct arena *arena;
+	const char *at, *end;
+	struct buf text; /* of the value read last, if it has one */
+	bool has_text, is_string;
+	struct pair *pairs;
+	size_t count;
+};
+
+static bool read_value(struct reader *reader, int depth);
+
+static void skip_space(struct reader *reader)
+{
+	while (reader->at < reader->end && strchr(" \t\r\n", *reader->at) && *reader->at)
+		reader->at++;
+}
+
+static bool take(struct reader *reader, char c)
+{
+	bool seen = reader->at < reader->end && *reader->at == c;
+	reader->at += seen;
+	return seen;
+}
+
+static int hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c |= 0x20;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* The number of exactly `digits` hexadecimal digits. */
+static bool read_hex(struct reader *reader, int digits, uint32_t *out)
+{
+	*out = 0;
+	for (int i = 0; i < digits; i++) {
+		int digit = reader->at < reader->end ? hex_digit(*reader->at) : -1;
+		if (digit < 0)
+			return false;
+		*out = *out << 4 | (uint32_t)digit;
+		reader->at++;
+	}
+	return true;
+}
+
+static void put_code(struct buf *out, uint32_t code)
+{
+	char bytes[4];
+	if (code == 0 || code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
+		code = 0xfffd;
+	buf_append(out, bytes, utf8_write(code, bytes));
+}
+
+/* \uXXXX; JSON writes what is past U+FFFF as two of them. */
+static bool put_short_code(struct reader *reader, struct buf *out)
+{
+	uint32_t code, low;
+	if (!read_hex(reader, 4, &code))
+		return false;
+	const char *behind = reader->at;
+	if (code >= 0xd800 && code < 0xdc00 && take(reader, '\\') && take(reader, 'u') &&
+		read_hex(reader, 4, &low) && low >= 0xdc00 && low < 0xe000) {
+		put_code(out, 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00));
+		return true;
+	}
+	reader->at = behind;
+	put_code(out, code);
+	return true;
+}
+
+static void put_octal(struct reader *reader, struct buf *out)
+{
+	uint32_t code = 0;
+	for (int i = 0;
+		i < 3 && reader->at < reader->end && *reader->at >= '0' && *reader->at <= '7'; i++)
+		code = code << 3 | (uint32_t)(*reader->at++ - '0');
+	put_code(out, code);
+}
+
+/* What follows a backslash. */
+static bool put_escape(struct reader *reader, struct buf *out)
+{
+	static const char plain[] = "\\'\"/abfnrtv", meaning[] = "\\'\"/\a\b\f\n\r\t\v";
+	uint32_t code;
+	if (reader->at == reader->end)
+		return false;
+	char c = *reader->at;
+	if (c >= '0' && c <= '7') {
+		put_octal(reader, out);
+		return true;
+	}
+	reader->at++;
+	const char *known = c ? strchr(plain, c) : NULL;
+	if (known) {
+		buf_char(out, meaning[known - plain]);
+		return true;
+	}
+	if (c == 'u')
+		return put_short_code(reader, out);
+	if (c == 'x' || c == 'U') {
+		if (!read_hex(reader, c == 'x' ? 2 : 8, &code))
+			return false;
+		put_code(out, code);
+		return true;
+	}
+	if (c == '\n')
+		return true;
+	buf_char(out, '\\');
+	reader->at--;
+	return true;
+}
+
+/* The string whose quote is next; in a raw one a backslash stands for itself. */
+static bool read_string(struct reader *reader, bool raw)
+{
+	char quote = *reader->at++;
+	struct buf *out = &reader->text;
+	buf_clear(out);
+	buf_reserve(out, 0);
+	while (reader->at < reader->end && *reader->at != quote) {
+		if (*reader->at == '\\' && !raw) {
+			reader->at++;
+			if (!put_escape(reader, out))
+				return false;
+			continue;
+		}
+		size_t length = utf8_length(reader->at, (size_t)(reader->end - reader->at));
+		if (length == 0 || *reader->at == '\0')
+			put_code(out, 0xfffd);
+		else
+			buf_append(out, reader->at, length);
+		reader->at += length ? length : 1;
+	}
+	reader->has_text = reader->is_string = true;
+	return take(reader, quote);
+}
+
+static bool is_word_part(char c)
+{
+	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+	       c == '_' || c == '.';
+}
+
+/* Stores the word [from, at) as the value's text, without the L of Python 2's long integers. */
+static void keep_word(struct reader *reader, const char *from)
+{
+	size_t length = (size_t)(reader->at - from);
+	buf_clear(&reader->text);
+	buf_append(&reader->text, from, length - (from[length - 1] == 'L'));
+	reader->has_text = true;
+}
+
+static bool read_number(struct reader *reader)
+{
+	const char *from = reader->at;
+	bool digits = false;
+	if (*from == '-' || *from == '+')
+		reader->at++;
+	for (; reader->at < reader->end; reader->at++) {
+		char c = *reader->at;
+		bool exponent = (c == '-' || c == '+') && (reader->at[-1] | 0x20) == 'e';
+		if (!is_word_part(c) && !(exponent && digits))
+			break;
+		digits = digits || (c >= '0' && c <= '9');
+	}
+	if (!digits && !(reader->at - from >= 4 && memcmp(from + 1, "inf", 3) == 0))
+		return false;
+	keep_word(reader, from);
+	return true;
+}
+
+/* The letters that may stand before a string's quote. */
+static bool is_prefix(const char *text, size_t length)
+{
+	for (size_t i = 0; i < length; i++)
+		if (!strchr("uUbBrR", text[i]) || !text[i])
+			return false;
+	return true;
+}
+
+static bool read_word(struct reader *reader)
+{
+	static const char *const words[] = {
+		"None", "null", "True", "true", "False", "false", "inf", "nan", NULL};
+	const char *from = reader->at;
+	while (reader->at < reader->end && is_word_part(*reader->at))
+		reader->at++;
+	size_t length = (size_t)(reader->at - from);
+	for (int i = 0; words[i]; i++) {
+		if (strlen(words[i]) != length || memcmp(words[i], from, length) != 0)
+			continue;
+		if (i >= 2)
+			keep_word(reader, from);
+		return true;
+	}
+	/* u'text', b'text', rb"text" */
+	if (length == 0 || length > 2 || reader->at == reader->end || !is_prefix(from, length) ||
+		(*reader->at != '\'' && *reader->at != '"'))
+		return false;
+	return read_string(reader, memchr(from, 'r', length) || memchr(from, 'R', length));
+}
+
+static bool add_member(struct reader *reader, const char *key)
+{
+	if (reader->count == PYTHON_PAIRS_MAX)
+		return false;
+	reader->pairs =
+		arena_grow(reader->arena, reader->pairs, reader->count, sizeof *reader->pairs);
+	reader->pairs[reader->count++] = (struct pair){
+		key, reader->has_text
+			     ? arena_strndup(reader->arena, reader->text.data, reader->text.length)
+			     : NULL};
+	return true;
+}
+
+/* One member of a dict, or one value of a set, which looks like a dict at first. */
+static bool read_member(struct reader *reader, int depth, bool *dict)
+{
+	const char *key = NULL;
+	if (!read_value(reader, depth))
+		return false;
+	if (depth == 1 && reader->is_string)
+		key = arena_strndup(reader->arena, reader->text.data, reader->text.length);
+	skip_space(reader);
+	*dict = take(reader, ':');
+	if (!*dict)
+		return depth > 1;
+	skip_space(reader);
+	return read_value(reader, depth) && (!key || add_member(reader, key));
+}
+
+/* The values up to `close`, with commas between them and, as Python likes it, behind the last. */
+static bool read_container(struct reader *reader, char close, int depth)
+{
+	bool dict = false;
+	reader->at++;
+	skip_space(reader);
+	while (!take(reader, close)) {
+		if (close == '}' ? !read_member(reader, depth, &dict) : !read_value(reader, depth))
+			return false;
+		skip_space(reader);
+		if (!take(reader, ',') && !(reader->at < reader->end && *reader->at == close))
+			return false;
+		skip_space(reader);
+	}
+	reader->has_text = reader->is_string = false;
+	return true;
+}
+
+static bool read_value(struct reader *reader, int depth)
+{
+	reader->has_text = reader->is_string = false;
+	if (reader->at == reader->end || depth >= PYTHON_DEPTH)
+		return false;
+	switch (*reader->at) {
+	case '\'':
+	case '"': return read_string(reader, false);
+	case '{': return read_container(reader, '}', depth + 1);
+	case '[': return read_container(reader, ']', depth + 1);
+	case '(': return read_container(reader, ')', depth + 1);
+	case '-':
+	case '+':
+	case '.': return read_number(reader);
+	default:
+		return *reader->at >= '0' && *reader->at <= '9' ? read_number(reader)
+								: read_word(reader);
+	}
+}
+
+bool python_literal_read_dict(
+	struct arena *arena, const char *text, size_t length, struct pairs *out)
+{
+	struct reader reader = {.arena = arena, .at = text, .end = text + length};
+	skip_space(&reader);
+	bool good = reader.at < reader.end && *reader.at == '{' && read_value(&reader, 0);
+	skip_space(&reader);
+	good = good && reader.at == reader.end;
+	buf_free(&reader.text);
+	*out = good ? (struct pairs){reader.pairs, reader.count} : (struct pairs){0};
+	return good;
+}

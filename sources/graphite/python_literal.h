@@ -1,0 +1,25 @@
+/*
+ * A dict as Python's repr() or JSON write it: what Graphite keeps as the `data` of an event is the
+ * one if an object was posted, the other if text was.
+ *
+ *     {'commit': "it's", u'version': None, 'runs': [1, 2.5], "ok": true}
+ *
+ * One reader does for both, as no repr() means something else in JSON.
+ */
+#ifndef SOURCES_GRAPHITE_PYTHON_H
+#define SOURCES_GRAPHITE_PYTHON_H
+
+#include "agent/core/arena.h"
+#include "agent/core/field.h"
+
+enum { PYTHON_PAIRS_MAX = 1000, PYTHON_DEPTH = 100 };
+
+/*
+ * The dict's members in their order, in the arena: strings decoded (a zero byte and what is no
+ * UTF-8 become U+FFFD), numbers and truth values as written, NULL for None, null and containers.
+ * Members whose key is no string are left out. False if the text is no such dict.
+ */
+bool python_literal_read_dict(
+	struct arena *arena, const char *text, size_t length, struct pairs *out);
+
+#endif

@@ -1,0 +1,69 @@
+/*
+ * The words of an HTML page are not shown: they are markup, or a login form's. Graphite calls its
+ * plain errors text/html, so where the status is one of failure the text decides.
+ */
+#include "sources/http_error.h"
+
+#include <string.h>
+
+#include "agent/core/secret.h"
+#include "agent/core/utf8.h"
+
+enum { LINE_MAX_SHOWN = 300 };
+
+const char *http_error_line(struct arena *arena, const struct reply *reply, const char *text)
+{
+	while (*text == ' ' || *text == '\n' || *text == '\r' || *text == '\t')
+		text++;
+	size_t length = strcspn(text, "\r\n");
+	size_t most = length < LINE_MAX_SHOWN ? length : LINE_MAX_SHOWN;
+	char *line = secret_cut(arena, text, most, &reply->secrets);
+	utf8_blank(line, ' ');
+	return line;
+}
+
+bool http_error_is_page(const struct reply *reply)
+{
+	const char *text = reply->body + strspn(reply->body, " \t\r\n");
+	bool named = reply->content_type && strstr(reply->content_type, "html");
+	return *text == '<' || (named && reply->status == 200);
+}
+
+static const char *common_advice(const struct reply *reply, const char *said)
+{
+	if (reply->status == 401 || reply->status == 403)
+		return ": check username and password, or bearer_token";
+	if (reply->status == 404)
+		return ": does url hold the path the server is under?";
+	if (reply->status == 407)
+		return ": the proxy wants a user and password within its address";
+	if (reply->status >= 300 && reply->status < 400)
+		return ": a redirect that is not followed; give the final address as url";
+	if (strstr(said, "HTTP request to an HTTPS server"))
+		return ": use https:// in url";
+	return "";
+}
+
+enum step http_error_answer(const char *address, const struct reply *reply, const char *said,
+	const char *advice, struct error *error)
+{
+	if (!http_error_is_page(reply))
+		error_set(error, ERROR_DATA, "%s: status %d%s%s%s", address, reply->status,
+			*said ? ": " : "", said, advice ? advice : common_advice(reply, said));
+	else if (reply->status >= 500)
+		error_set(error, ERROR_DATA,
+			"%s: status %d with an HTML page: something failed within the server, and "
+			"its log says what",
+			address, reply->status);
+	else
+		error_set(error, ERROR_DATA,
+			"%s: status %d with an HTML page: a login page, or not the address of the "
+			"API",
+			address, reply->status);
+	if (reply->barred) {
+		struct error own = *error;
+		error_set(error, ERROR_DATA, "%s (it points to %.200s; see redirects)", own.text,
+			reply->barred);
+	}
+	return STEP_FAILED;
+}

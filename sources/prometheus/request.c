@@ -1,0 +1,197 @@
+/*
+ * Raw samples come from an instant query of `selector[range]`, or from VictoriaMetrics' export; a
+ * grid comes from `query_range`. All of them can be asked in pieces of time.
+ */
+#include "sources/prometheus/request.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/core/buf.h"
+#include "agent/core/when.h"
+#include "sources/prometheus/json.h"
+
+enum {
+	PIECE_POINTS = 11000, /* Prometheus' limit */
+	GET_URL_MAX = 2000,   /* longer ones go by POST */
+};
+
+static const int64_t year = INT64_C(365) * 24 * 3600 * 1000;
+
+/* Rounds up to a multiple, for times before 1970 too. */
+static int64_t round_up(int64_t value, int64_t step)
+{
+	int64_t rest = value % step;
+	if (rest == 0)
+		return value;
+	return rest > 0 ? value - rest + step : value - rest;
+}
+
+/* A year; of a grid what one answer can hold. */
+static int64_t default_range(int64_t step)
+{
+	return step == 0 || step > year / PIECE_POINTS ? year : step * PIECE_POINTS;
+}
+
+bool request_range(const struct query *query, struct piece_of_range *range, struct error *error)
+{
+	const struct prometheus_options *options = query->options;
+	const struct endpoint *endpoint = query->server;
+	int64_t step = options->step, most = endpoint->max_points;
+	int64_t back = options->range > 0 ? options->range : default_range(step);
+	int64_t end = query->until == WHEN_NEVER ? query->now + 1 : query->until;
+	int64_t begin = query->since == WHEN_ALWAYS ? end - back : query->since;
+	if (begin < 0)
+		begin = 0;
+	if (step > 0) {
+		begin = round_up(begin, step);
+		if (begin < end && most > 0 && (end - 1 - begin) / step >= most)
+			return error_set(error, ERROR_USAGE,
+				"range and step ask for more points than max_points, %lld: raise "
+				"step",
+				(long long)most);
+	}
+	*range = (struct piece_of_range){
+		.how = step > 0 ? REQUEST_GRID : REQUEST_RAW,
+		.begin = begin,
+		.end = end,
+		.step = step,
+		.limit = step > 0 ? PIECE_POINTS * step : INT64_MAX,
+		.from = begin,
+	};
+	return true;
+}
+
+void request_next(struct piece_of_range *range)
+{
+	int64_t left = range->end - range->from;
+	range->to = left > range->limit ? range->from + range->limit : range->end;
+	if (range->how == REQUEST_GRID)
+		range->to = range->from + round_up(range->to - range->from, range->step);
+}
+
+bool request_halve(struct piece_of_range *range)
+{
+	int64_t unit = range->how == REQUEST_GRID ? range->step : 1;
+	int64_t half = (range->to - range->from) / unit / 2;
+	if (half == 0)
+		return false;
+	range->limit = half * unit;
+	return true;
+}
+
+/* Seconds with up to three decimals, as the API takes times. */
+static void write_seconds(struct buf *out, const char *name, int64_t ms)
+{
+	buf_printf(out, "&%s=%lld", name, (long long)(ms / 1000));
+	if (ms % 1000)
+		buf_printf(out, ".%03d", (int)(ms % 1000));
+}
+
+/* The server is to give up before we do, so that it can say why. */
+static void write_timeout(struct buf *out, const struct query *query)
+{
+	const struct endpoint *endpoint = query->server;
+	buf_printf(out, "&timeout=%lldms", (long long)(endpoint->timeout - endpoint->timeout / 10));
+}
+
+static const char *write_parameters(
+	const struct query *query, const struct piece_of_range *range, const char *promql)
+{
+	struct buf out = {0};
+	buf_text(&out, range->how == REQUEST_EXPORT ? "match[]=" : "query=");
+	transfer_encode(&out, promql);
+	switch (range->how) {
+	case REQUEST_RAW:
+		if (strchr(promql, '#')) /* a comment's end */
+			transfer_encode(&out, "\n");
+		buf_printf(&out, "%%5B%lldms%%5D", (long long)(range->to - range->from));
+		write_seconds(&out, "time", range->to - 1);
+		write_timeout(&out, query);
+		break;
+	case REQUEST_GRID:
+		write_seconds(&out, "start", range->from);
+		write_seconds(&out, "end", range->to - range->step);
+		write_seconds(&out, "step", range->step);
+		write_timeout(&out, query);
+		break;
+	case REQUEST_EXPORT:
+		write_seconds(&out, "start", range->from);
+		write_seconds(&out, "end", range->to - 1);
+		break;
+	}
+	const char *text = arena_strndup(query->arena, out.data, out.length);
+	buf_free(&out);
+	return text;
+}
+
+const char *request_request(const struct query *query, const struct piece_of_range *range,
+	const char *promql, struct transfer *next)
+{
+	static const char *const paths[] = {
+		[REQUEST_GRID] = "api/v1/query_range",
+		[REQUEST_RAW] = "api/v1/query",
+		[REQUEST_EXPORT] = "api/v1/export",
+	};
+	static const struct pair form[] = {{"Content-Type", "application/x-www-form-urlencoded"}};
+	const struct endpoint *endpoint = query->server;
+	const char *address = transfer_join_url(query->arena, endpoint->url, paths[range->how]);
+	const char *text = write_parameters(query, range, promql);
+	*next = (struct transfer){.kind = TRANSFER_HTTP, .endpoint = endpoint};
+	if (strlen(address) + strlen(text) < GET_URL_MAX) {
+		next->method = "GET";
+		next->url = arena_printf(query->arena, "%s?%s", address, text);
+	} else {
+		next->method = "POST";
+		next->url = address;
+		next->headers = (struct pairs){form, 1};
+		next->body = text;
+		next->body_length = strlen(text);
+	}
+	return address;
+}
+
+const char *request_flavor(const struct query *query, struct transfer *next)
+{
+	const struct endpoint *endpoint = query->server;
+	*next = (struct transfer){
+		.kind = TRANSFER_HTTP,
+		.endpoint = endpoint,
+		.method = "GET",
+		.url = transfer_join_url(query->arena, endpoint->url, "api/v1/status/buildinfo"),
+	};
+	return next->url;
+}
+
+struct build_info {
+	struct parse parse;
+	bool data, others;
+};
+
+static bool read_data_key(struct parse *parse, const char *key)
+{
+	struct build_info *info = (struct build_info *)parse;
+	info->others = info->others || strcmp(key, "version") != 0;
+	return scan_value(&parse->scan);
+}
+
+static bool read_key(struct parse *parse, const char *key)
+{
+	struct build_info *info = (struct build_info *)parse;
+	if (strcmp(key, "data") != 0)
+		return scan_value(&parse->scan);
+	info->data = true;
+	return parse_object(parse, read_data_key);
+}
+
+/* Prometheus, Thanos and Mimir name their revision and more; VictoriaMetrics a version, or nothing.
+ */
+bool request_is_victoria(struct arena *arena, const char *text, size_t length)
+{
+	struct build_info info = {0};
+	parse_start(&info.parse, arena, text, length);
+	scan_space(&info.parse.scan);
+	bool read = parse_object(&info.parse, read_key);
+	parse_end(&info.parse);
+	return read && info.data && !info.others;
+}

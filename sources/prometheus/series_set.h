@@ -1,0 +1,59 @@
+/*
+ * What prometheus_set_take puts together, for prometheus_set_dataset to make series of; nobody
+ * else's.
+ */
+#ifndef SOURCES_PROMETHEUS_COLLECTION_H
+#define SOURCES_PROMETHEUS_COLLECTION_H
+
+#include "agent/core/dict.h"
+#include "sources/prometheus/series.h"
+
+struct piece {
+	struct piece *next;
+	size_t n;
+	int64_t *times;
+	double *values;
+	const char **said; /* the piece's attributes, one for each said label, or NULL */
+};
+
+/* The series of one metric, and which labels of the first one all others have too. */
+struct family {
+	const struct metric *metric;
+	size_t rank; /* its metric's place where that is configured */
+	const struct collected_series *first;
+	bool *common;
+};
+
+struct collected_series {
+	struct collected_series *next;
+	struct family *family;
+	const char *identity;
+	struct pair *labels;
+	size_t label_count;
+	size_t n;
+	struct piece *pieces, **last;
+};
+
+struct prometheus_set {
+	struct arena *arena;
+	struct pairs said;
+	bool *was_said; /* one for each: a series had the label */
+	bool grid;      /* points of one time: one of them */
+	int64_t from, to;
+	const struct metric *metric; /* NULL: by name */
+	struct collected_series *found, **last;
+	size_t count;
+	struct dict by_identity;    /* -> struct collected_series */
+	const struct piece *before; /* the piece taken last */
+	struct dict families;       /* -> struct family, by the metric's name */
+	size_t histograms, points;
+	size_t max_points; /* of one series */
+	const struct collected_series *too_long;
+	bool too_many;
+};
+
+/* Appends the metric's name with its labels, all or those in which the metric's series differ. */
+void prometheus_set_name(struct buf *out, const struct family *family, const struct pair *labels,
+	size_t count, bool all);
+
+#endif

@@ -1,0 +1,638 @@
+/*
+ * The announcer with a real store, engine and receivers: one of them cannot be written to for a
+ * while. Slack is played by a server of our own; what stdout gets is printed by this program.
+ */
+#include "unit.h"
+#include <sqlite3.h>
+
+#include "agent/cli/cli.h"
+#include "agent/notify/dispatcher.h"
+#include "peer.h"
+#include "tests/unit/levels.h"
+
+#define FIRST INT64_C(1699990000000)
+
+static const char yaml[] =
+	"slack: {bot_token: x, channels: [\"#perf\"], api_url: \"%s/api/\"}\n"
+	"agent: {state: \"%s/state.db\"}\n"
+	"tests:\n"
+	"  db.read: {type: csv, file: a.csv, metrics: [p99], notify: [slack, stdout]}\n";
+
+struct fixture {
+	char folder[64], path[96], state[96];
+	struct arena *arena;
+	struct peer *slack;
+	atomic_int replies; /* in the first post's thread */
+	struct config *config;
+	struct agent agent;
+	struct delivery_manager *delivery_manager;
+	struct dispatcher *dispatcher;
+	struct store_request *answer;
+};
+
+static int64_t clock_at_rest(void)
+{
+	return INT64_C(1700000000000);
+}
+
+static int64_t an_hour_later(void)
+{
+	return clock_at_rest() + 3600000;
+}
+
+/* Says ok, and whether the post was a reply in the thread of the first. */
+static bool serve(struct peer *peer, int fd, const char *request)
+{
+	atomic_int *replies = peer->context;
+
+	if (strstr(request, "\"thread_ts\":\"1.0\""))
+		atomic_fetch_add(replies, 1);
+	peer_answer(fd, 200, "", "{\"ok\":true,\"ts\":\"1.0\"}");
+	return true;
+}
+
+static void post(void *engine, store_call *call, store_call *drop, void *argument)
+{
+	engine_post(engine, call, drop, argument);
+}
+
+static const char *no_environment(void *context, const char *name)
+{
+	(void)context, (void)name;
+	return NULL;
+}
+
+static void begin(struct fixture *f)
+{
+	struct config_source source = {.schema = cli_schema(f->arena), .env = no_environment};
+	struct problems problems = {.arena = f->arena};
+	struct error error;
+
+	f->config = config_load(f->path, &source, &problems);
+	assert_non_null(f->config);
+	f->agent = (struct agent){.config = f->config, .now = clock_at_rest, .once = true};
+	f->agent.engine = engine_new(&(struct engine_options){.jobs = 1}, &error);
+	f->agent.metrics = metrics_new();
+	f->agent.store = store_open(f->state, post, f->agent.engine, &error);
+	assert_non_null(f->agent.store);
+	f->delivery_manager = delivery_manager_new(&f->agent);
+	f->dispatcher = dispatcher_new(&f->agent, f->delivery_manager);
+}
+
+static void end(struct fixture *f)
+{
+	store_close(f->agent.store);
+	engine_free(f->agent.engine);
+	dispatcher_free(f->dispatcher);
+	delivery_manager_free(f->delivery_manager);
+	metrics_free(f->agent.metrics);
+	config_free(f->config);
+}
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof *f);
+	FILE *file;
+
+	strcpy(f->folder, "/tmp/test_announcer.XXXXXX");
+	assert_non_null(mkdtemp(f->folder));
+	snprintf(f->path, sizeof f->path, "%s/hunter.yaml", f->folder);
+	snprintf(f->state, sizeof f->state, "%s/state.db", f->folder);
+	f->arena = arena_new();
+	f->slack = peer_new(serve, &f->replies);
+	file = fopen(f->path, "w");
+	fprintf(file, yaml, f->slack->url, f->folder);
+	fclose(file);
+	begin(f);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+	char command[128];
+
+	end(f);
+	peer_free(f->slack);
+	arena_free(f->arena);
+	snprintf(command, sizeof command, "rm -rf %s", f->folder);
+	free(f);
+	return system(command);
+}
+
+/* Slack's options with and without channels: without, nobody knows where to post. */
+static void set_channels(struct fixture *f, struct strings channels)
+{
+	struct receiver *receiver =
+		(struct receiver *)(uintptr_t)agent_receiver(&f->agent, "slack");
+	const struct field *field = field_find(slack_notifier.fields, "channels");
+	char *options = arena_alloc(f->arena, slack_notifier.options_size);
+
+	memcpy(options, receiver->options, slack_notifier.options_size);
+	memcpy(options + field->offset, &channels, sizeof channels);
+	receiver->options = options;
+}
+
+static void answered(struct store_request *request)
+{
+	struct fixture *f = request->context;
+
+	f->answer = request;
+}
+
+static struct store_request *ask(struct fixture *f, struct store_request *request)
+{
+	f->answer = NULL;
+	store_client_call(&f->agent, request);
+	assert_true(engine_run(f->agent.engine));
+	assert_non_null(f->answer);
+	assert_false(f->answer->failed);
+	return f->answer;
+}
+
+static struct store_request *record_at(struct fixture *f, const char *metric, int64_t time)
+{
+	struct store_request *request = store_request_new(STORE_RECORD, answered, f);
+
+	request->records = arena_alloc(request->arena, sizeof *request->records);
+	request->records[0] = (struct change_record){.item = {.test = "db.read",
+							     .metric = metric,
+							     .time = time,
+							     .change = {LEVELS(1, 2)}},
+		.series = metric,
+		.branch = "",
+		.sign = 1,
+		.state = CHANGE_CONFIRMED,
+		.news = NOTIFY_PENDING,
+		.first_seen = clock_at_rest()};
+	request->record_count = 1;
+	return ask(f, request);
+}
+
+static struct store_request *record_one(struct fixture *f, const char *metric)
+{
+	return record_at(f, metric, FIRST);
+}
+
+static struct store_request *update_one(struct fixture *f, struct change_record_update update)
+{
+	struct store_request *request = store_request_new(STORE_RECORD, answered, f);
+
+	request->updates = arena_alloc(request->arena, sizeof update);
+	request->updates[0] = update;
+	request->update_count = 1;
+	return ask(f, request);
+}
+
+static void flush(struct fixture *f)
+{
+	dispatcher_flush(f->dispatcher);
+	assert_true(engine_run(f->agent.engine));
+}
+
+static int count(struct fixture *f, const char *what)
+{
+	char sql[160];
+	sqlite3 *database;
+	sqlite3_stmt *statement;
+	int number;
+
+	snprintf(sql, sizeof sql, "SELECT count(*) FROM %s", what);
+	assert_int_equal(sqlite3_open(f->state, &database), SQLITE_OK);
+	assert_int_equal(sqlite3_prepare_v2(database, sql, -1, &statement, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
+	number = sqlite3_column_int(statement, 0);
+	sqlite3_finalize(statement);
+	sqlite3_close(database);
+	return number;
+}
+
+static void assert_told(struct fixture *f, int standard_output, int slack, int pending)
+{
+	assert_int_equal(
+		count(f, "deliveries WHERE receiver = 'stdout' AND state = 2"), standard_output);
+	assert_int_equal(count(f, "deliveries WHERE receiver = 'slack' AND state = 2"), slack);
+	assert_int_equal(count(f, "changes WHERE news = 1"), pending);
+	assert_int_equal(atomic_load(&f->slack->requests), slack);
+}
+
+static void test_all_are_told(void **state)
+{
+	struct fixture *f = *state;
+
+	dispatcher_add(f->dispatcher, record_one(f, "p99"));
+	flush(f);
+	assert_told(f, 1, 1, 0);
+	flush(f);
+	assert_told(f, 1, 1, 0);
+}
+
+/* What is withdrawn while it waits is told to nobody, and is no news that waits. */
+static void test_withdrawn_before_it_was_told(void **state)
+{
+	struct fixture *f = *state;
+	struct store_request *first = record_one(f, "p99"), *second = record_one(f, "p50");
+	struct change_record_update update = {
+		.id = first->records[0].item.id, .time = FIRST, .state = CHANGE_WITHDRAWN};
+
+	dispatcher_add(f->dispatcher, first);
+	dispatcher_add(f->dispatcher, second);
+	dispatcher_add(f->dispatcher, update_one(f, update));
+	flush(f);
+	assert_told(f, 1, 1, 0);
+	assert_int_equal(count(f, "announced"), 2);
+	assert_int_equal(count(f, "changes WHERE state = 3 AND news = 3"), 1);
+}
+
+/* A change that was seen otherwise while it waited is told as it is by now. */
+static void test_told_as_it_is_by_now(void **state)
+{
+	struct fixture *f = *state;
+	struct store_request *first = record_one(f, "p99"), *update;
+	struct announcement item = {.test = "db.read",
+		.metric = "p99",
+		.time = FIRST,
+		.place_from = FIRST,
+		.place_to = FIRST + 3600000,
+		.place_commit_after = "c9",
+		.slope = 0.5,
+		.change = {LEVELS(1, 3), .kind = CHANGE_TREND}};
+
+	update = update_one(f, (struct change_record_update){.id = first->records[0].item.id,
+				       .time = FIRST,
+				       .state = CHANGE_CONFIRMED,
+				       .item = &item});
+	dispatcher_add(f->dispatcher, first);
+	dispatcher_add(f->dispatcher, update);
+	item = (struct announcement){0};
+	flush(f);
+	assert_told(f, 1, 1, 0);
+	assert_int_equal(count(f, "deliveries WHERE payload LIKE '%trend from 1 to 3 over %'"
+				  " AND payload LIKE '% .. c9%'"),
+		2);
+}
+
+/* Withdrawn between the message's making and its sending, so that the announcer does not know:
+ * nothing is sent, and should it return, it is news. */
+static void test_withdrawn_while_its_message_waits(void **state)
+{
+	struct fixture *f = *state;
+	struct store_request *first = record_one(f, "p99");
+	struct change_record_update update = {
+		.id = first->records[0].item.id, .time = FIRST, .state = CHANGE_WITHDRAWN};
+
+	dispatcher_add(f->dispatcher, first);
+	store_request_free(update_one(f, update));
+	flush(f);
+	assert_told(f, 0, 0, 0);
+	assert_int_equal(count(f, "deliveries WHERE state = 3"), 2);
+	assert_int_equal(count(f, "changes WHERE state = 3 AND news = 3"), 1);
+	dispatcher_add(f->dispatcher, record_one(f, "p50"));
+	flush(f);
+	assert_int_equal(count(f, "deliveries WHERE thread IS NOT NULL"), 0);
+}
+
+/* A message that has others to tell is sent, and then answered, where that is possible. */
+static void test_told_after_it_was_withdrawn(void **state)
+{
+	struct fixture *f = *state;
+	struct store_request *first = record_one(f, "p99");
+	struct change_record_update update = {
+		.id = first->records[0].item.id, .time = FIRST, .state = CHANGE_WITHDRAWN};
+
+	dispatcher_add(f->dispatcher, first);
+	dispatcher_add(f->dispatcher, record_one(f, "p50"));
+	store_request_free(update_one(f, update));
+	flush(f);
+	assert_told(f, 1, 2, 0);
+	assert_int_equal(atomic_load(&f->replies), 1);
+	assert_int_equal(count(f, "deliveries WHERE payload LIKE '%not found any more: p99%'"), 1);
+}
+
+/* The one that can be told is told at once and once; the other when it can be. */
+static void test_one_receiver_that_cannot_be_told(void **state)
+{
+	struct fixture *f = *state;
+	struct strings channels = {(const char *const[]){"#perf"}, 1};
+	struct buf text = {0};
+
+	set_channels(f, (struct strings){0});
+	dispatcher_add(f->dispatcher, record_one(f, "p99"));
+	flush(f);
+	assert_told(f, 1, 0, 1);
+	assert_true(f->agent.misconfigured);
+	metrics_print(f->agent.metrics, METRICS_TEXT, &text);
+	assert_non_null(strstr(
+		text.data, "hunter_deliveries_total{receiver=\"slack\",result=\"unwritten\"} 1"));
+	buf_free(&text);
+	dispatcher_add(f->dispatcher, record_one(f, "p50"));
+	flush(f);
+	assert_told(f, 2, 0, 2);
+	set_channels(f, channels);
+	flush(f);
+	assert_told(f, 2, 1, 0);
+	flush(f);
+	assert_told(f, 2, 1, 0);
+}
+
+static void test_who_was_told_is_known_after_a_restart(void **state)
+{
+	struct fixture *f = *state;
+	struct store_request *request;
+
+	set_channels(f, (struct strings){0});
+	dispatcher_add(f->dispatcher, record_one(f, "p99"));
+	flush(f);
+	assert_told(f, 1, 0, 1);
+	end(f);
+	begin(f);
+	request = ask(f, store_request_new(STORE_RESTORE, answered, f));
+	assert_int_equal(request->record_count, 1);
+	dispatcher_add(f->dispatcher, request);
+	flush(f);
+	assert_told(f, 1, 1, 0);
+}
+
+/* To those who are named and configured, through the outbox. */
+static void test_notice(void **state)
+{
+	struct fixture *f = *state;
+	static const char *const names[] = {"slack", "pager"};
+	struct notice notice = {.subject = "prometheus",
+		.text = "does not answer: connection refused",
+		.time = INT64_C(1699990000000)};
+
+	dispatcher_notice(f->dispatcher, &notice, &(struct strings){names, 2}, NULL);
+	assert_true(engine_run(f->agent.engine));
+	assert_told(f, 0, 1, 0);
+	assert_int_equal(count(f, "deliveries WHERE payload LIKE '%:warning: *prometheus*  "
+				  "<!date^1699990000^%|2023-11-14%'"),
+		1);
+	notice.recovered = true;
+	dispatcher_notice(f->dispatcher, &notice, &(struct strings){names, 2}, NULL);
+	assert_true(engine_run(f->agent.engine));
+	assert_int_equal(count(f, "deliveries WHERE state = 2"), 2);
+}
+
+static void change_state(struct fixture *f, const char *sql)
+{
+	sqlite3 *database;
+
+	assert_int_equal(sqlite3_open(f->state, &database), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(database, sql, NULL, NULL, NULL), SQLITE_OK);
+	sqlite3_close(database);
+}
+
+/* The program ended before a message was sent; what continues it is found after the restart, or was
+ * in the outbox already. */
+static void test_siblings_of_what_still_waits(void **state)
+{
+	struct fixture *f = *state;
+	struct store_request *request;
+
+	dispatcher_add(f->dispatcher, record_one(f, "p99"));
+	flush(f);
+	dispatcher_add(f->dispatcher, record_one(f, "p50"));
+	flush(f);
+	assert_int_equal(atomic_load(&f->replies), 1);
+	end(f);
+	change_state(f, "UPDATE deliveries SET state = 1, receipt = NULL, attempt_started = NULL");
+	begin(f);
+	request = ask(f, store_request_new(STORE_RESTORE, answered, f));
+	assert_int_equal(request->parcel_count, 4);
+	for (size_t i = 0; i < request->parcel_count; i++)
+		delivery_manager_add(f->delivery_manager, &request->deliveries[i]);
+	dispatcher_restore(f->dispatcher, request);
+	dispatcher_add(f->dispatcher, record_one(f, "p75"));
+	flush(f);
+	assert_int_equal(count(f, "deliveries WHERE receiver = 'slack' AND state = 2"), 3);
+	assert_int_equal(atomic_load(&f->replies), 3);
+}
+
+/* What is found later, of the same time, goes into the thread of what was told: also after a
+ * restart, and not when too much time has passed. */
+static void test_later_siblings_go_into_the_thread(void **state)
+{
+	struct fixture *f = *state;
+	struct store_request *request;
+
+	dispatcher_add(f->dispatcher, record_one(f, "p99"));
+	flush(f);
+	assert_int_equal(atomic_load(&f->replies), 0);
+	dispatcher_add(f->dispatcher, record_one(f, "p50"));
+	flush(f);
+	assert_told(f, 2, 2, 0);
+	assert_int_equal(atomic_load(&f->replies), 1);
+	dispatcher_add(f->dispatcher, record_at(f, "p50", FIRST + 86400000));
+	flush(f);
+	assert_int_equal(atomic_load(&f->replies), 1);
+	end(f);
+	begin(f);
+	request = store_request_new(STORE_RESTORE, answered, f);
+	request->since = 1;
+	dispatcher_restore(f->dispatcher, ask(f, request));
+	dispatcher_add(f->dispatcher, record_one(f, "p75"));
+	flush(f);
+	assert_told(f, 4, 4, 0);
+	assert_int_equal(atomic_load(&f->replies), 2);
+	assert_int_equal(count(f, "deliveries WHERE thread IS NOT NULL"), 4);
+	f->agent.now = an_hour_later;
+	dispatcher_add(f->dispatcher, record_one(f, "p90"));
+	flush(f);
+	assert_told(f, 5, 5, 0);
+	assert_int_equal(atomic_load(&f->replies), 2);
+}
+
+/* The interval of the tests is shorter than the time between two points. */
+static void test_siblings_within_three_steps(void **state)
+{
+	struct fixture *f = *state;
+	struct store_request *request = record_one(f, "p99");
+
+	request->records[0].spacing = 1800000;
+	dispatcher_add(f->dispatcher, request);
+	flush(f);
+	f->agent.now = an_hour_later;
+	request = record_one(f, "p50");
+	request->records[0].spacing = 1800000;
+	dispatcher_add(f->dispatcher, request);
+	flush(f);
+	assert_int_equal(atomic_load(&f->replies), 1);
+}
+
+/* Slack is gone from the configuration when its message is taken up again: stdout has its own, so
+ * nobody is left to be told; what only Slack was told goes to stdout. */
+static void test_a_receiver_that_is_gone(void **state)
+{
+	struct fixture *f = *state;
+	struct store_request *request;
+
+	f->agent.stopping = true; /* nothing leaves */
+	dispatcher_add(f->dispatcher, record_one(f, "p99"));
+	f->agent.stopping = false;
+	dispatcher_flush(f->dispatcher);
+	f->agent.stopping = true;
+	assert_true(engine_run(f->agent.engine));
+	assert_int_equal(count(f, "deliveries WHERE state = 1"), 2);
+	end(f);
+	begin(f);
+	((struct config *)(uintptr_t)f->agent.config)->receivers =
+		agent_receiver(&f->agent, "stdout");
+	((struct config *)(uintptr_t)f->agent.config)->receiver_count = 1;
+	request = ask(f, store_request_new(STORE_RESTORE, answered, f));
+	for (size_t i = 0; i < request->parcel_count; i++)
+		delivery_manager_add(f->delivery_manager, &request->deliveries[i]);
+	dispatcher_add(f->dispatcher, request);
+	assert_true(engine_run(f->agent.engine));
+	flush(f);
+	assert_int_equal(count(f, "deliveries WHERE receiver = 'slack' AND state = 3"), 1);
+	assert_int_equal(count(f, "deliveries WHERE receiver = 'stdout' AND state = 2"), 1);
+	assert_int_equal(count(f, "deliveries WHERE state = 1"), 0);
+	assert_int_equal(count(f, "changes WHERE news = 1"), 0);
+	assert_int_equal(atomic_load(&f->slack->requests), 0);
+}
+
+enum { RUNNER_SERIES = 12, FIRST_HIT = 8 };
+
+static const char *series_on(struct fixture *f, const char *runner, size_t number)
+{
+	return arena_printf(f->arena, "p99{n=\"%zu\",runner=\"%s\"}", number, runner);
+}
+
+static void add_measured(struct fixture *f, struct environment_view *view, const char *runner,
+	size_t number, bool changed)
+{
+	struct environment_series *series = &view->series[view->count++];
+
+	*series = (struct environment_series){
+		.key = environment_key("db.read", series_on(f, runner, number), "runner", runner),
+		.environment = environment_hash("runner", runner),
+		.first = FIRST - 86400000,
+		.last = FIRST + 3600000};
+	if (!changed)
+		return;
+	series->hits = arena_alloc(view->arena, sizeof *series->hits);
+	*series->hits = (struct environment_hit){
+		.time = FIRST, .spacing = 60000, .sign = 1, .verdict = 1, .size = 100};
+	series->hit_count = 1;
+}
+
+/* A run in which so many series of the first of two runners have changed. */
+static void see_runners(struct fixture *f, size_t changed)
+{
+	struct arena *arena = arena_new();
+	struct environment_view *view = arena_alloc(arena, sizeof *view);
+	struct test *test = (struct test *)(uintptr_t)config_test(f->config, "db.read");
+
+	*view = (struct environment_view){.arena = arena,
+		.label = "runner",
+		.series = arena_array(arena, (size_t)2 * RUNNER_SERIES, sizeof *view->series)};
+	for (size_t i = 0; i < RUNNER_SERIES; i++) {
+		add_measured(f, view, "r1", i, i < changed);
+		add_measured(f, view, "r2", i, false);
+	}
+	test->environment = "runner";
+	environments_seen(dispatcher_environments(f->dispatcher), test, view);
+}
+
+static void add_on_runner(struct fixture *f, size_t number, int64_t time)
+{
+	struct store_request *request = store_request_new(STORE_RECORD, answered, f);
+
+	request->records = arena_alloc(request->arena, sizeof *request->records);
+	request->records[0] = (struct change_record){.item = {.test = "db.read",
+							     .metric = series_on(f, "r1", number),
+							     .environment = "r1",
+							     .time = time,
+							     .change = {LEVELS(1, 2)}},
+		.series = series_on(f, "r1", number),
+		.branch = "",
+		.sign = 1,
+		.spacing = 60000,
+		.state = CHANGE_CONFIRMED,
+		.news = NOTIFY_PENDING,
+		.first_seen = clock_at_rest()};
+	request->record_count = 1;
+	dispatcher_add(f->dispatcher, ask(f, request));
+}
+
+/* What hit a runner is told again when it has grown by a lot: also if the state could not be
+ * written the first time. */
+static void test_growth_that_cannot_be_written_at_first(void **state)
+{
+	struct fixture *f = *state;
+	struct config_ref config_ref = {.config = f->config, .holders = 1};
+
+	f->agent.config_ref = &config_ref;
+	see_runners(f, FIRST_HIT);
+	for (size_t i = 0; i < FIRST_HIT; i++)
+		add_on_runner(f, i, FIRST);
+	flush(f);
+	assert_int_equal(count(f, "environments WHERE hit = 8 AND told = 8"), 1);
+	assert_told(f, 1, 1, 0);
+	see_runners(f, RUNNER_SERIES);
+	add_on_runner(f, FIRST_HIT, FIRST);
+	change_state(f, "CREATE TRIGGER full BEFORE INSERT ON deliveries"
+			" BEGIN SELECT RAISE(ABORT, 'full'); END");
+	flush(f);
+	assert_told(f, 1, 1, 1);
+	change_state(f, "DROP TRIGGER full");
+	flush(f);
+	assert_told(f, 2, 2, 0);
+	assert_int_equal(count(f, "environments WHERE hit = 12 AND told = 12"), 1);
+}
+
+static int64_t a_season_later(void)
+{
+	return clock_at_rest() + INT64_C(91) * 86400000;
+}
+
+/* The list of what hit environments does not grow for ever: what nothing can be part of any more is
+ * forgotten when the next change of an environment is to be told. */
+static void test_old_events_are_forgotten(void **state)
+{
+	struct fixture *f = *state;
+	struct config_ref config_ref = {.config = f->config, .holders = 1};
+	const struct environments *environments = dispatcher_environments(f->dispatcher);
+
+	f->agent.config_ref = &config_ref;
+	see_runners(f, FIRST_HIT);
+	for (size_t i = 0; i < FIRST_HIT; i++)
+		add_on_runner(f, i, FIRST);
+	flush(f);
+	assert_int_equal(count(f, "environments WHERE id = 8"), 1);
+	f->agent.now = an_hour_later;
+	add_on_runner(f, FIRST_HIT, FIRST);
+	flush(f);
+	assert_non_null(environments_event(environments, FIRST_HIT));
+	f->agent.now = a_season_later;
+	add_on_runner(f, FIRST_HIT, a_season_later());
+	flush(f);
+	assert_null(environments_event(environments, FIRST_HIT));
+	assert_int_equal(count(f, "environments"), 1);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(test_all_are_told),
+		CASE(test_withdrawn_before_it_was_told),
+		CASE(test_told_as_it_is_by_now),
+		CASE(test_withdrawn_while_its_message_waits),
+		CASE(test_told_after_it_was_withdrawn),
+		CASE(test_one_receiver_that_cannot_be_told),
+		CASE(test_who_was_told_is_known_after_a_restart),
+		CASE(test_notice),
+		CASE(test_siblings_of_what_still_waits),
+		CASE(test_later_siblings_go_into_the_thread),
+		CASE(test_siblings_within_three_steps),
+		CASE(test_a_receiver_that_is_gone),
+		CASE(test_growth_that_cannot_be_written_at_first),
+		CASE(test_old_events_are_forgotten),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

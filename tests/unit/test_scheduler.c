@@ -1,0 +1,301 @@
+/*
+ * agent/monitor/watch: tests are run at once, come, change and go while passes run.
+ */
+#include "unit.h"
+
+#include "tests/unit/agent_parts.h"
+
+#define AGENT "agent: {state: \"%s/state.db\", interval: 1h}\ntests:\n"
+#define TEST(name, file) "  " name ": {type: csv, file: \"%s/" file "\", time_column: time}\n"
+
+struct fixture {
+	struct parts *parts;
+	size_t answered, expected;
+	struct run_report last; /* without its texts */
+	char problem[512];
+};
+
+static void write_points(const struct fixture *f, const char *name, int points)
+{
+	struct buf text = {0};
+
+	buf_text(&text, "time,m\n");
+	for (int i = 0; i < points; i++)
+		buf_printf(&text, "%d,%d\n", 1700000000 + 3600 * i, 100 + i % 3);
+	parts_write(f->parts, name, text.data);
+	buf_free(&text);
+}
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof *f);
+	struct store_request *restored = store_request_new(STORE_RESTORE, NULL, NULL);
+
+	f->parts = parts_new(AGENT TEST("a", "a.csv") TEST("b", "none.csv"));
+	write_points(f, "a.csv", 60);
+	write_points(f, "c.csv", 40);
+	scheduler_start(f->parts->watch, restored);
+	store_request_free(restored);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	parts_free(f->parts);
+	free(f);
+	return 0;
+}
+
+static void done(void *context, const struct run_report *report)
+{
+	struct fixture *f = context;
+
+	f->last = *report;
+	snprintf(f->problem, sizeof f->problem, "%s", report->problem ? report->problem : "");
+	if (++f->answered == f->expected)
+		engine_stop(f->parts->agent.engine);
+}
+
+static void ask(struct fixture *f, const char *test)
+{
+	f->expected++;
+	assert_true(scheduler_run_now(f->parts->watch, test, done, f));
+}
+
+static void wait_for_answers(struct fixture *f)
+{
+	assert_true(engine_run(f->parts->agent.engine));
+	assert_int_equal(f->answered, f->expected);
+}
+
+static void adopt(struct fixture *f, const char *yaml)
+{
+	struct parts *parts = f->parts;
+	struct problems problems = {.arena = parts->arena};
+	struct config_ref *before = parts->agent.config_ref;
+	struct error error;
+
+	parts_configure(parts, yaml);
+	struct config *config = config_load(parts->path, &parts->source, &problems);
+	assert_non_null(config);
+	parts->agent.config_ref = config_ref_of(config, &parts->names, &error);
+	assert_non_null(parts->agent.config_ref);
+	parts->agent.config = config;
+	scheduler_adopt(
+		parts->watch, parts->agent.config_ref->tests, parts->agent.config_ref->test_count);
+	config_ref_release(before);
+}
+
+struct seen {
+	char names[64];
+	struct scheduler_test last;
+};
+
+static void see(void *context, const struct scheduler_test *state)
+{
+	struct seen *seen = context;
+
+	strcat(seen->names, state->test->name);
+	seen->last = *state;
+}
+
+static void test_run_now(void **state)
+{
+	struct fixture *f = *state;
+	struct seen seen = {.names = ""};
+
+	assert_false(scheduler_run_now(f->parts->watch, "nothing", done, f));
+	ask(f, "a");
+	wait_for_answers(f);
+	assert_false(f->last.failed);
+	assert_int_equal(f->last.points, 60);
+	assert_int_equal(f->last.series, 1);
+	ask(f, "b");
+	wait_for_answers(f);
+	assert_true(f->last.failed);
+	assert_non_null(strstr(f->problem, "none.csv"));
+
+	scheduler_each(f->parts->watch, see, &seen);
+	assert_string_equal(seen.names, "ab");
+	assert_true(seen.last.failing);
+	assert_non_null(strstr(seen.last.problem, "none.csv"));
+	assert_true(seen.last.last_run > 0);
+	assert_in_range(seen.last.next_due - seen.last.last_run, 0, 3600000);
+}
+
+/* What is asked while a pass runs is answered by the next one, once for all. */
+static void test_once_more(void **state)
+{
+	struct fixture *f = *state;
+
+	ask(f, "a");
+	ask(f, "a");
+	ask(f, "a");
+	write_points(f, "a.csv", 90);
+	wait_for_answers(f);
+	assert_int_equal(f->last.points, 90);
+}
+
+static void see_running(void *context, const struct scheduler_test *state)
+{
+	*(size_t *)context += state->running;
+}
+
+/* Who asks for many gets them in turns. */
+static void test_many_at_once(void **state)
+{
+	struct fixture *f = *state;
+	struct buf yaml = {0};
+	char name[16];
+	size_t running = 0;
+
+	buf_text(&yaml, AGENT);
+	for (int i = 0; i < 300; i++)
+		buf_printf(&yaml,
+			"  t%d: {type: csv, file: \"%%s/a.csv\", time_column: time, "
+			"interval: 365d}\n",
+			i);
+	adopt(f, yaml.data);
+	buf_free(&yaml);
+	for (int i = 0; i < 300; i++) {
+		sprintf(name, "t%d", i);
+		ask(f, name);
+		assert_true(scheduler_run_now(f->parts->watch, name, NULL, NULL));
+	}
+	scheduler_each(f->parts->watch, see_running, &running);
+	assert_in_range(running, 1, 64);
+	adopt(f, AGENT TEST("t0", "a.csv") TEST("t299", "c.csv"));
+	assert_int_not_equal(f->answered, 0); /* of tests that were removed before their turn */
+	wait_for_answers(f);
+}
+
+static void test_few_wait_for_one(void **state)
+{
+	struct fixture *f = *state;
+
+	for (int i = 0; i < 33; i++)
+		ask(f, "a"); /* the first is served by the pass that begins, the others wait */
+	assert_int_equal(f->answered, 0);
+	ask(f, "a");
+	assert_int_equal(f->answered, 1);
+	assert_string_equal(f->problem, "too many wait for this test already");
+	wait_for_answers(f);
+	assert_false(f->last.failed);
+}
+
+static void test_removed_while_it_runs(void **state)
+{
+	struct fixture *f = *state;
+	struct seen seen = {.names = ""};
+
+	ask(f, "a");
+	ask(f, "a");
+	adopt(f, AGENT TEST("b", "none.csv") TEST("c", "c.csv"));
+	assert_false(scheduler_run_now(f->parts->watch, "a", done, f));
+	wait_for_answers(f);
+	assert_true(f->last.failed);
+	assert_non_null(strstr(f->problem, "changed or removed"));
+	scheduler_each(f->parts->watch, see, &seen);
+	assert_string_equal(seen.names, "bc");
+	ask(f, "c");
+	wait_for_answers(f);
+	assert_int_equal(f->last.points, 40);
+}
+
+/* Who waits for a pass of a test that changes gets that of the changed test. */
+static void test_changed_while_it_runs(void **state)
+{
+	struct fixture *f = *state;
+
+	ask(f, "a");
+	adopt(f, AGENT TEST("a", "c.csv") TEST("b", "none.csv"));
+	wait_for_answers(f);
+	assert_false(f->last.failed);
+	assert_int_equal(f->last.points, 40);
+}
+
+static void test_unchanged_while_it_runs(void **state)
+{
+	struct fixture *f = *state;
+
+	ask(f, "a");
+	adopt(f, AGENT TEST("a", "a.csv"));
+	wait_for_answers(f);
+	assert_int_equal(f->last.points, 60);
+}
+
+/* Whoever waits is left alone when the watch is freed. */
+static bool shows(const struct fixture *f, const char *sample)
+{
+	struct buf text = {0};
+	bool found;
+
+	metrics_print(f->parts->agent.metrics, METRICS_TEXT, &text);
+	found = strstr(text.data, sample) != NULL;
+	buf_free(&text);
+	return found;
+}
+
+/* Nobody would set them again. */
+static void test_gauges_of_what_is_gone(void **state)
+{
+	struct fixture *f = *state;
+
+	adopt(f, "webhook: {url: \"http://127.0.0.1:1/\"}\n" AGENT
+		 "  a: {type: csv, file: \"%s/a.csv\", time_column: time, stale_after: 1h}\n");
+	delivery_manager_adopt(f->parts->delivery_manager);
+	delivery_manager_collect(f->parts->delivery_manager);
+	ask(f, "a");
+	wait_for_answers(f);
+	assert_true(shows(f, "\nhunter_source_up{source=\"csv\"} 1\n"));
+	assert_true(shows(f, "\nhunter_stale_tests 1\n"));
+	assert_true(shows(f, "\nhunter_delivery_queue_length{receiver=\"webhook\"} 0\n"));
+	adopt(f, "graphite: {url: \"http://127.0.0.1:1/\"}\n" AGENT
+		 "  g: {type: graphite, prefix: x, metrics: {m: {suffix: y}}}\n");
+	delivery_manager_adopt(f->parts->delivery_manager);
+	assert_false(shows(f, "hunter_source_up{"));
+	assert_true(shows(f, "\nhunter_stale_tests 0\n"));
+	assert_false(shows(f, "hunter_delivery_queue_length{receiver=\"webhook\"}"));
+}
+
+static void test_freed_while_it_runs(void **state)
+{
+	struct fixture *f = *state;
+
+	ask(f, "a");
+	ask(f, "a");
+	adopt(f, AGENT TEST("b", "none.csv"));
+}
+
+static void test_stopping(void **state)
+{
+	struct fixture *f = *state;
+
+	f->parts->agent.stopping = true;
+	ask(f, "a");
+	assert_int_equal(f->answered, 1);
+	assert_true(f->last.failed);
+	assert_non_null(strstr(f->problem, "stopping"));
+}
+
+#define WATCHED(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WATCHED(test_run_now),
+		WATCHED(test_once_more),
+		WATCHED(test_many_at_once),
+		WATCHED(test_few_wait_for_one),
+		WATCHED(test_removed_while_it_runs),
+		WATCHED(test_changed_while_it_runs),
+		WATCHED(test_unchanged_while_it_runs),
+		WATCHED(test_gauges_of_what_is_gone),
+		WATCHED(test_freed_while_it_runs),
+		WATCHED(test_stopping),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
