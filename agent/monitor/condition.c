@@ -5,13 +5,263 @@
  */
 #include "agent/monitor/condition.h"
 
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/core/buf.h"
+#include "agent/core/dict.h"
+#include "agent/core/utf8.h"
 #include "agent/core/when.h"
-#include "agent/monitor/condition_text.h"
-#include "agent/monitor/health_table.h"
+
+/*
+ * Tables of what may be wrong with which source and test, found by name. Part of condition.c.
+ *
+ * Names lead to places in arrays by an index. Nothing is taken out: when the configuration has
+ * lost a name, what remains moves to new tables.
+ */
+
+#define TROUBLES_NOWHERE SIZE_MAX /* the source of a test that has not run yet */
+
+enum health_phase {
+	HEALTH_OK,
+	HEALTH_REPORTED,
+	HEALTH_SUPPRESSED, /* one of many */
+	HEALTH_OLD,        /* it was so before anybody looked: is not told, nor its end */
+};
+
+/* Something that may be wrong with a subject. */
+struct health_state {
+	enum health_phase state;
+	int64_t since;
+	uint64_t failures; /* in a row */
+	bool awaited;      /* of a test after a restart: nobody knows yet whether it is over */
+};
+
+/* Of a test, and of the tests of a source together. */
+enum aspect { ASPECT_FAILS, ASPECT_STALE, ASPECTS };
+
+/* The tests of a source that are in one kind of trouble. */
+struct health_counts {
+	size_t told, suppressed, old, awaited;
+	struct health_state many;
+};
+
+struct source_health {
+	const char *name;
+	struct health_state down;
+	int64_t clock;     /* of the first failure */
+	uint64_t outages;  /* that are over */
+	uint64_t answered; /* runs that went well */
+	struct health_counts counts[ASPECTS];
+};
+
+struct test_health {
+	const char *name;
+	size_t source;
+	struct health_state troubles[ASPECTS];
+	int64_t failed;    /* the monotonic clock at its last failure that counted */
+	uint64_t outage;   /* source.outages at its last failure */
+	uint64_t answered; /* source.answered when its first failure in a row came */
+	bool seen;
+	int64_t newest, arrived; /* arrived: on the monotonic clock */
+	int64_t usual;           /* ms, until a point is missed, as the data said by then; or 0 */
+};
+
+struct health_table {
+	struct arena *arena;
+	struct name_index source_index, test_index; /* the names' places in these arrays */
+	struct source_health *sources;
+	struct test_health *tests;
+	size_t source_capacity, test_capacity;
+};
+
+static struct health_table health_table_new(void)
+{
+	struct arena *arena = arena_new();
+
+	return (struct health_table){.arena = arena,
+		.source_index = {.dict = {.arena = arena}},
+		.test_index = {.dict = {.arena = arena}}};
+}
+
+static void health_table_free(struct health_table *tables)
+{
+	free(tables->sources);
+	free(tables->tests);
+	arena_free(tables->arena);
+}
+
+/* The place of the source, which is made if it is not there. Pointers to other sources are invalid
+ * then. */
+static size_t health_table_source(struct health_table *tables, const char *name)
+{
+	struct name_index *index = &tables->source_index;
+	size_t before = index->count, at = name_index_add(index, name, strlen(name));
+
+	if (at < before)
+		return at;
+	tables->sources = memory_grow(
+		tables->sources, &tables->source_capacity, at + 1, sizeof *tables->sources);
+	tables->sources[at] = (struct source_health){.name = index->items[at]};
+	return at;
+}
+
+/* Adds the trouble to the crowd (step 1) or takes it away (step SIZE_MAX, that is -1). */
+static void health_counts_add(
+	struct health_counts *crowd, const struct health_state *trouble, size_t step)
+{
+	crowd->told += trouble->state == HEALTH_REPORTED ? step : 0;
+	crowd->suppressed += trouble->state == HEALTH_SUPPRESSED ? step : 0;
+	crowd->old += trouble->state == HEALTH_OLD ? step : 0;
+	crowd->awaited += trouble->awaited ? step : 0;
+}
+
+/* The same for all troubles of a test and its source's crowds. */
+static void health_table_count(
+	struct health_table *tables, const struct test_health *test, size_t step)
+{
+	for (size_t i = 0; i < ASPECTS && test->source != TROUBLES_NOWHERE; i++)
+		health_counts_add(
+			&tables->sources[test->source].counts[i], &test->troubles[i], step);
+}
+
+/* The same for a test. If it is another source's so far, it moves to this one's crowds. */
+static struct test_health *health_table_test(
+	struct health_table *tables, const char *name, size_t source)
+{
+	struct name_index *index = &tables->test_index;
+	size_t before = index->count, at = name_index_add(index, name, strlen(name));
+
+	if (at >= before) {
+		tables->tests = memory_grow(
+			tables->tests, &tables->test_capacity, at + 1, sizeof *tables->tests);
+		tables->tests[at] =
+			(struct test_health){.name = index->items[at], .source = source};
+	}
+	if (tables->tests[at].source != source) {
+		health_table_count(tables, &tables->tests[at], SIZE_MAX);
+		tables->tests[at].source = source;
+		health_table_count(tables, &tables->tests[at], 1);
+	}
+	return &tables->tests[at];
+}
+
+/*
+ * What people read about a condition.
+ *
+ * One sentence for each kind, begun or over. Problems are cut, as a server may say a great deal.
+ */
+
+enum { CONDITION_TOLD_SINGLY = 5 }; /* tests of a source, before they are told together */
+
+/* The data of a condition's test. */
+struct condition_data {
+	int64_t newest; /* ms, of the newest point that it ever had; WHEN_ALWAYS: none */
+	int64_t limit;  /* ms, how long it may be without another; WHEN_NEVER */
+};
+
+enum { PROBLEM_MAX = 300 };
+
+static int cut(const char *problem)
+{
+	return (int)utf8_cut(problem, PROBLEM_MAX);
+}
+
+static void begun(const struct condition *condition, const struct outcome *outcome,
+	const struct condition_data *data, struct buf *out)
+{
+	const char *name = condition_name(condition);
+	char since[WHEN_TEXT], limit[WHEN_TEXT];
+
+	when_format(condition->since, since);
+	when_format_duration(data->limit, limit);
+	switch (condition->kind) {
+	case CONDITION_SOURCE:
+		buf_printf(out,
+			"source %s is down: no run has succeeded since %s; test \"%s\": %.*s", name,
+			since, outcome->test, cut(outcome->problem), outcome->problem);
+		break;
+	case CONDITION_TEST:
+		buf_printf(out, "test \"%s\" has failed since %s: %.*s", name, since,
+			cut(outcome->problem), outcome->problem);
+		break;
+	case CONDITION_STALE:
+		if (data->newest == WHEN_ALWAYS)
+			buf_printf(
+				out, "test \"%s\" has had no data for longer than %s", name, limit);
+		else
+			buf_printf(out,
+				"test \"%s\" has had no new data for longer than %s: its last "
+				"point "
+				"is from %s",
+				name, limit, since);
+		break;
+	case CONDITION_MANY_FAIL:
+	case CONDITION_MANY_STALE:
+		buf_printf(out,
+			"source %s: more than %d of its tests %s; the others are not reported "
+			"individually",
+			name, CONDITION_TOLD_SINGLY,
+			condition->kind == CONDITION_MANY_FAIL ? "fail" : "have no new data");
+		break;
+	}
+}
+
+static void over(const struct condition *condition, const struct outcome *outcome, struct buf *out)
+{
+	const char *name = condition_name(condition);
+	char time[WHEN_TEXT];
+
+	when_format_rough(
+		outcome->now > condition->since ? outcome->now - condition->since : 0, time);
+	switch (condition->kind) {
+	case CONDITION_SOURCE:
+		buf_printf(out, "source %s is up again, after %s", name, time);
+		break;
+	case CONDITION_TEST:
+		buf_printf(out, "test \"%s\" has recovered, after %s", name, time);
+		break;
+	case CONDITION_STALE:
+		if (outcome->stale_after == WHEN_NEVER)
+			buf_printf(out, "test \"%s\" may be without new data from now on", name);
+		else
+			buf_printf(out, "test \"%s\" has new data again, after %s", name, time);
+		break;
+	case CONDITION_MANY_FAIL:
+	case CONDITION_MANY_STALE:
+		buf_printf(out,
+			"source %s: the tests that were not reported individually have %s, after "
+			"%s",
+			name,
+			condition->kind == CONDITION_MANY_FAIL ? "recovered" : "new data again",
+			time);
+		break;
+	}
+}
+
+/* Appends one sentence about the end of a condition whose test or source is not configured any
+ * more. */
+static void condition_text_gone(const struct condition *condition, struct buf *out)
+{
+	const char *name = condition_name(condition);
+
+	if (condition->kind == CONDITION_TEST || condition->kind == CONDITION_STALE)
+		buf_printf(out, "test \"%s\" is no longer configured", name);
+	else
+		buf_printf(out, "source %s is no longer used", name);
+}
+
+/* Appends one sentence. */
+static void condition_text(const struct condition *condition, const struct outcome *outcome,
+	const struct condition_data *data, struct buf *out)
+{
+	if (condition->over)
+		over(condition, outcome, out);
+	else
+		begun(condition, outcome, data, out);
+}
 
 enum { FAILURES = 3, OUTAGE = 300000 };
 

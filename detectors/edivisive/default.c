@@ -6,10 +6,348 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "detectors/describe.h"
+#include "detectors/edivisive/chunk.h"
 #include "detectors/edivisive/internal.h"
-#include "detectors/edivisive/run.h"
 #include "detectors/finite.h"
 #include "detectors/scratch.h"
+#include "detectors/stats.h"
+
+/*
+ * The default profile on a whole series: docs/algorithms.md section 2, and the numbers that are
+ * reported.
+ *
+ * A run goes over the existing values in chunks of 7W. Once there are values beyond a chunk, its
+ * change points before 5W are settled for good, and the next chunk begins at the last of them or 3W
+ * further on, whichever is later. It takes no candidates where its predecessor, which knew more of
+ * what was before, has already found none. Only the last chunk is evaluated again when values are
+ * added, which costs the same however long the series is; and as a full run does nothing else, the
+ * result is the same.
+ *
+ * Numbers are reported over whole segments, however long: each segment's moments are added up from
+ * left to right in blocks, and a run keeps the sum up to the last chunk's start. Values of extreme
+ * size are brought to an ordinary one for it, by a power of two that the first of them decides.
+ */
+
+/* Moments of the values [start, end), added up from left to right in blocks that end at multiples
+ * of RUN_BLOCK. */
+struct fold {
+	size_t start, end;
+	struct moments moments;
+};
+
+enum { RUN_BLOCK = 64 };
+
+struct run {
+	struct chunk chunk;
+	size_t chunk_start;
+	struct fold fold;       /* of the open segment, from the last settled point to a block's end
+				   before the chunk */
+	struct change *changes; /* the result: `settled` ones and those of the last chunk */
+	size_t count, settled, capacity;
+	size_t fixed; /* values that what is settled rests on, that there is a next one included */
+	size_t *starts; /* places where the chunks after the first began */
+	size_t start_count, start_capacity;
+	size_t ramp_end; /* of the last settled point, if it stands for a ramp; else 0 */
+	bool ramp_rises;
+	size_t zeros; /* values before the first that is not zero */
+	bool has_unit;
+	int unit; /* moments are taken of 2^unit value */
+};
+
+/* Existing values from number `first` to `end`, and their places in the series. */
+struct stretch {
+	const double *values;
+	const size_t *places;
+	size_t first, end;
+};
+
+enum { SETTLED_WINDOWS = 5, ADVANCE_WINDOWS = 3, ORDINARY_EXPONENT = 300 };
+
+static struct run run_new(const struct edivisive_options *options, size_t excursion)
+{
+	return (struct run){.chunk = chunk_new(options, excursion)};
+}
+
+static void run_free(struct run *run)
+{
+	chunk_free(&run->chunk);
+	free(run->changes);
+	free(run->starts);
+}
+
+/*
+ * Lets go of what can be computed again from the values from run_first on. Those from number
+ * `fixed` on may then be others.
+ */
+static void run_rest(struct run *run)
+{
+	size_t decided = run->chunk.decided;
+
+	chunk_free(&run->chunk);
+	run->chunk = chunk_new(&run->chunk.options, run->chunk.excursion);
+	chunk_restart(&run->chunk, decided);
+	run->count = run->capacity = run->settled;
+	run->changes = scratch_resize(run->changes, run->capacity, sizeof *run->changes);
+	if (run->zeros < run->fixed)
+		return;
+	run->zeros = run->fixed;
+	run->has_unit = false;
+	run->unit = 0;
+}
+
+/* The first value that will be needed again: a stretch may begin there. */
+static size_t run_first(const struct run *run)
+{
+	return run->fold.end;
+}
+
+/* Values so large or small that their squares leave the range of double are scaled by what the
+ * first of them needs. */
+static void choose_unit(struct run *run, const struct stretch *stretch)
+{
+	if (run->has_unit)
+		return;
+	while (run->zeros < stretch->end && stretch->values[run->zeros - stretch->first] == 0)
+		run->zeros++;
+	if (run->zeros == stretch->end)
+		return;
+	run->has_unit = true;
+	int exponent;
+	frexp(stretch->values[run->zeros - stretch->first], &exponent);
+	run->unit = abs(exponent) > ORDINARY_EXPONENT ? -exponent : 0;
+}
+
+static struct moments scaled_moments(const double *values, size_t n, int unit)
+{
+	double scaled[RUN_BLOCK];
+	if (unit == 0)
+		return moments_of(values, n);
+	for (size_t i = 0; i < n; i++)
+		scaled[i] = ldexp(values[i], unit);
+	return moments_of(scaled, n);
+}
+
+static void fold_to(struct fold *fold, size_t end, const struct stretch *stretch, int unit)
+{
+	while (fold->end < end) {
+		size_t stop = (fold->end / RUN_BLOCK + 1) * RUN_BLOCK;
+		stop = stop < end ? stop : end;
+		const double *values = stretch->values + (fold->end - stretch->first);
+		fold->moments =
+			moments_join(fold->moments, scaled_moments(values, stop - fold->end, unit));
+		fold->end = stop;
+	}
+}
+
+static void set_after(const struct run *run, struct change *change, struct moments after)
+{
+	change->mean_after = ldexp(after.mean, -run->unit);
+	change->stddev_after = ldexp(moments_stddev(after, 1), -run->unit);
+	change->count_after = after.n;
+	change->magnitude = change_magnitude(change->mean_before, change->mean_after);
+}
+
+static struct change change_at(const struct run *run, size_t place, double p, struct moments before)
+{
+	return (struct change){
+		.index = place,
+		.pvalue = p,
+		.mean_before = ldexp(before.mean, -run->unit),
+		.stddev_before = ldexp(moments_stddev(before, 1), -run->unit),
+		.count_before = before.n,
+	};
+}
+
+static void make_room(struct run *run, size_t more)
+{
+	if (run->settled + more <= run->capacity)
+		return;
+	run->capacity = 2 * (run->settled + more);
+	run->changes = scratch_resize(run->changes, run->capacity, sizeof(struct change));
+}
+
+/*
+ * Writes `count` steps of the chunk behind the settled changes, with the segments between them; the
+ * last one's right side reaches to `end`. Returns the open segment as far as it is folded.
+ */
+static struct fold write_changes(struct run *run, const struct stretch *stretch,
+	const struct chunk_step *steps, size_t count, size_t end)
+{
+	make_room(run, count);
+	struct fold fold = run->fold;
+	run->count = run->settled;
+	for (size_t k = 0; k <= count; k++) {
+		size_t stop = k < count ? run->chunk_start + steps[k].tau : end;
+		fold_to(&fold, stop, stretch, run->unit);
+		if (run->count > 0)
+			set_after(run, &run->changes[run->count - 1], fold.moments);
+		if (k == count)
+			break;
+		size_t place = stretch->places[stop - stretch->first];
+		run->changes[run->count++] = change_at(run, place, steps[k].p, fold.moments);
+		fold = (struct fold){.start = stop, .end = stop};
+	}
+	return fold;
+}
+
+/* The levels and ends of a trend, as its ramp has them. */
+static void describe_trend(const struct run *run, const struct stretch *stretch,
+	const struct chunk_step *step, struct change *change)
+{
+	const struct chunk *chunk = &run->chunk;
+	const size_t *places = stretch->places + (run->chunk_start - stretch->first);
+	change->kind = CHANGE_TREND;
+	const struct slope *slope = &step->slope;
+	struct levels levels = {
+		.before = slope->from + chunk->shift,
+		.after = slope->to + chunk->shift,
+		.variance_before = slope->from_variance,
+		.variance_after = slope->to_variance,
+		.covariance = slope->covariance,
+		.df = slope->df,
+	};
+	change->level_before = ldexp(levels.before, -chunk->exponent);
+	change->level_after = ldexp(levels.after, -chunk->exponent);
+	change->place_from = places[slope->start];
+	change->place_to = places[slope->end - 1];
+	change->cause_from = change->place_from;
+	change->cause_to = change->place_to;
+	describe_size(change, &levels);
+}
+
+/* Levels, size and place of the `count` changes that were written last, of `total` steps. */
+static void describe_changes(struct run *run, const struct stretch *stretch,
+	const struct chunk_step *steps, size_t count, size_t total)
+{
+	const double *values = stretch->values + (run->chunk_start - stretch->first);
+	const size_t *places = stretch->places + (run->chunk_start - stretch->first);
+	double sides[2 * DESCRIBE_SIDE];
+	for (size_t k = 0; k < count; k++) {
+		struct change *change = &run->changes[run->settled + k];
+		size_t cut = steps[k].tau, start = k > 0 ? steps[k - 1].tau : 0;
+		size_t end = k + 1 < total ? steps[k + 1].tau : run->chunk.n;
+		start = cut - start > DESCRIBE_SIDE ? cut - DESCRIBE_SIDE : start;
+		end = end - cut > DESCRIBE_SIDE ? cut + DESCRIBE_SIDE : end;
+		for (size_t i = start; i < end; i++)
+			sides[i - start] = ldexp(values[i], run->unit);
+		describe_step(
+			change, sides, places + start, 0, cut - start, end - start, run->unit);
+		if (steps[k].ramp)
+			describe_trend(run, stretch, &steps[k], change);
+	}
+}
+
+/* What goes on behind the settled points, if it does. */
+static void note_ramp(struct run *run, const struct chunk_step *last)
+{
+	run->ramp_end = last->ramp ? run->chunk_start + last->slope.end : 0;
+	run->ramp_rises = last->slope.to > last->slope.from;
+}
+
+/* A chunk that begins on a ramp finds the rest of it once more: that is no change of its own. */
+static size_t drop_rest_of_ramp(
+	const struct run *run, struct chunk_step *steps, size_t count, struct tried_list *tried)
+{
+	size_t kept = 0;
+	for (size_t k = 0; k < count; k++) {
+		bool rises = steps[k].slope.to > steps[k].slope.from;
+		bool rest = steps[k].ramp && rises == run->ramp_rises &&
+			    run->chunk_start + steps[k].tau < run->ramp_end;
+		if (!rest)
+			steps[kept++] = steps[k];
+		else if (tried)
+			tried_note(tried, &(struct tried){.index = tried->places[steps[k].tau],
+						  .fate = TRIED_RAMP,
+						  .pvalue = steps[k].p,
+						  .mean_before = (double)NAN,
+						  .mean_after = (double)NAN});
+	}
+	return kept;
+}
+
+/* Settles what the full chunk found before 5W and moves on. */
+static void settle_chunk(struct run *run, const struct stretch *stretch,
+	const struct chunk_step *steps, size_t count)
+{
+	size_t window = (size_t)run->chunk.options.window, settled = 0;
+	while (settled < count && steps[settled].tau < SETTLED_WINDOWS * window)
+		settled++;
+	size_t advance = ADVANCE_WINDOWS * window;
+	if (settled > 0 && steps[settled - 1].tau > advance)
+		advance = steps[settled - 1].tau;
+	size_t next = run->chunk_start + advance;
+	size_t last = settled > 0 ? run->chunk_start + steps[settled - 1].tau : run->fold.start;
+	size_t block = next / RUN_BLOCK * RUN_BLOCK;
+	run->fold = write_changes(run, stretch, steps, settled, last);
+	describe_changes(run, stretch, steps, settled, count);
+	if (block > run->fold.end)
+		fold_to(&run->fold, block, stretch, run->unit);
+	run->settled = run->count;
+	run->fixed = run->chunk_start + CHUNK_WINDOWS * window + 1;
+	if (run->start_count == run->start_capacity) {
+		run->start_capacity = 2 * run->start_count + 1;
+		run->starts = scratch_resize(run->starts, run->start_capacity, sizeof(size_t));
+	}
+	run->starts[run->start_count++] = stretch->places[next - stretch->first];
+	size_t decided = run->chunk_start + SETTLED_WINDOWS * window - REFINE_REACH;
+	if (settled > 0)
+		note_ramp(run, &steps[settled - 1]);
+	run->chunk_start = next;
+	chunk_restart(&run->chunk, decided > next ? decided - next : 0);
+}
+
+/* What lies within a trend is a part of it; what stands is noted by who runs the detector. */
+static void note_trends(const struct run *run, struct tried_list *tried)
+{
+	for (size_t k = 0; k < run->count; k++)
+		if (run->changes[k].kind == CHANGE_TREND)
+			tried_ramp(tried, run->changes[k].place_from, run->changes[k].place_to);
+}
+
+/* What the next chunk decides is tried there once more. */
+static void note_settled(
+	const struct run *run, const struct stretch *stretch, struct tried_list *tried)
+{
+	size_t decided = run->chunk_start + run->chunk.decided;
+	tried_forget(tried, stretch->places[decided - stretch->first]);
+}
+
+/* Takes in the values up to stretch->end and leaves the change points of all values so far in
+ * run->changes. */
+static void run_extend(struct run *run, const struct stretch *stretch, struct scratch *scratch)
+{
+	size_t longest = CHUNK_WINDOWS * (size_t)run->chunk.options.window;
+	size_t rest = stretch->end - run->chunk_start;
+	choose_unit(run, stretch);
+	struct tried_list *tried = scratch_tried(scratch);
+	struct chunk_workspace room =
+		chunk_workspace_new(&run->chunk.options, rest < longest ? rest : longest, scratch);
+	for (;;) {
+		size_t n = stretch->end - run->chunk_start;
+		bool is_last = n <= longest;
+		if (tried)
+			tried->places = stretch->places + (run->chunk_start - stretch->first);
+		size_t count = chunk_evaluate(&run->chunk,
+			stretch->values + (run->chunk_start - stretch->first),
+			is_last ? n : longest, &room);
+		count = drop_rest_of_ramp(run, room.steps, count, tried);
+		if (scratch_is_spent(scratch))
+			return;
+		if (is_last && count == 0 && run->chunk_start == 0)
+			count = chunk_short(&run->chunk, room.steps);
+		if (is_last) {
+			write_changes(run, stretch, room.steps, count, stretch->end);
+			describe_changes(run, stretch, room.steps, count, count);
+			if (tried)
+				note_trends(run, tried);
+			return;
+		}
+		settle_chunk(run, stretch, room.steps, count);
+		if (tried)
+			note_settled(run, stretch, tried);
+	}
+}
 
 struct default_stream {
 	struct run run;
