@@ -1,5 +1,6 @@
 /*
- * Compares the known changes of a series with those found now, one by one.
+ * Compares the known changes of a series one by one with those found now, and closes those whose
+ * level has come back.
  */
 #include "agent/monitor/closing.h"
 
@@ -8,9 +9,9 @@
 
 #include "agent/core/when.h"
 
-/* Points by which a change may be off the end of another that it brings. */
+/* NEAR: how many points a change may lie off the end of the other change that it ends. */
 enum { NEAR = CHANGE_TOLERANCE, TAIL_MOST = 25 };
-/* Points that come after a level is nearly back, in which it may turn out to be. */
+/* Points after a level has nearly come back during which it may still be confirmed that it has. */
 enum { PATIENCE = 100 };
 
 static int64_t time_at(const struct closing *closing, size_t index)
@@ -23,7 +24,7 @@ static bool is_improvement(const struct closing *closing, int sign)
 	return closing->direction * sign > 0;
 }
 
-/* The index of the time, or of the next point; n if there is none. */
+/* The index of the point at that time, or of the next one; n if there is none. */
 static size_t index_of(const struct closing *closing, int64_t time)
 {
 	size_t low = 0, high = closing->n;
@@ -54,7 +55,7 @@ static bool was_told(const struct change_record *record)
 	return is_open(record) && (record->news == NOTIFY_PENDING || record->news == NOTIFY_QUEUED);
 }
 
-/* Whether what is found is undone by what else is; improvements are not. */
+/* Whether a later found change undoes each found change; improvements are left out. */
 static void judge_found(struct closing *closing)
 {
 	closing->ends = arena_array(closing->arena, closing->count, sizeof *closing->ends);
@@ -70,7 +71,8 @@ static void judge_found(struct closing *closing)
 	}
 }
 
-/* The last of the points that showed it was there when the series was last recorded. */
+/* Whether the last of the points that show the end was already there when the series was last
+ * recorded. */
 static bool is_known(const struct closing *closing, size_t from)
 {
 	size_t last = from + RECOVERY_LEAST - 1;
@@ -86,7 +88,7 @@ static void close_at(
 	closure->silent = is_known(closing, end->from);
 }
 
-/* The level of before has come back while the change itself lies before the first point. */
+/* The level from before the change is back, while the change itself lies before the first point. */
 static struct recovery end_of_old(const struct closing *closing, const struct change_record *known)
 {
 	if (closing->n == 0 || known->item.time >= closing->times[0] ||
@@ -133,7 +135,7 @@ static void judge_known(struct closing *closing, const struct change_record *kno
 	}
 }
 
-/* Where it ended, the level went as far again. */
+/* Whether the level went as far again at the end of the known change. */
 static bool is_beyond(const struct change_record *known, double level)
 {
 	const struct change *change = &known->item.change;
@@ -142,7 +144,7 @@ static bool is_beyond(const struct change_record *known, double level)
 	return (level - change->level_before) / step < -0.5;
 }
 
-/* The change is the way back of one that has recovered, before or now. */
+/* Whether the change brings back the level of one that has recovered, earlier or now. */
 static bool ends_one(const struct closing *closing, const struct change_record *known, size_t count,
 	size_t index, int sign)
 {
@@ -159,7 +161,8 @@ static bool ends_one(const struct closing *closing, const struct change_record *
 	return false;
 }
 
-/* What ended an excursion goes with it; and who was told of it knows that the other is over. */
+/* The end of an excursion goes with the excursion; receivers who saw the end announced know that
+ * the other is over. */
 static void judge_ways(struct closing *closing, const struct change_record *known, size_t open,
 	size_t count, const struct reconciliation *result)
 {
@@ -199,7 +202,7 @@ static bool is_up_again(const struct closing *closing, size_t which, size_t from
 	return seen >= RECOVERY_LEAST && 2 * beyond > seen;
 }
 
-/* One that has recovered, and is found, is open again if there is no way back any more. */
+/* A recovered change that is found again is reopened if its level is no longer undone. */
 static void judge_recovered(struct closing *closing, const struct change_record *known,
 	size_t which, struct closure *closure)
 {
@@ -209,8 +212,8 @@ static void judge_recovered(struct closing *closing, const struct change_record 
 		closure->ending = ENDING_BACK;
 }
 
-/* What is not believed yet is told with its end, once it is; what brings it back then tells nothing
- * new, but where both are new. */
+/* A change that is not confirmed yet is announced together with its end once it is confirmed; the
+ * change that brings its level back is then no news of its own, unless both are new. */
 static void judge_untold(struct closing *closing, const struct change_record *known,
 	const struct reconciliation *result)
 {

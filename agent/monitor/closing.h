@@ -1,21 +1,22 @@
 /*
- * Which changes of a series are over, and what becomes of those that say so.
+ * Which changes of a series are over, and what becomes of the changes that end them.
  *
- * A regression, or a change of a metric without a direction, is over once a later level is back
- * (detectors/recovery.h); an improvement that is undone is a new regression. What was found and has
- * gone again as an excursion is over whatever it was. The change that brings a level back is told
- * by that: it is no news of its own if the one it undoes was told, or known before.
+ * A regression, or a change of a metric without a direction, is over once a later level brings the
+ * previous one back (detectors/recovery.h); an improvement that is undone is a new regression. A
+ * change that was found and has turned out to be an excursion is over in any case. The change that
+ * brings a level back is announced as the end of the other: it is no news of its own if the change
+ * that it undoes was announced, or known before.
  *
  *   known change             what is found now                     becomes
  *   open, found              a later level is back                 recovered
- *   open, found              ... seems to be, with few points      as it is; the way back waits
+ *   open, found              ... probably, with few points         unchanged; its end waits
  *   open, not found          an excursion that is over             recovered
- *   open, not found          ... seems to be                       as it is, looked at again
- *   open, not found          it brought back what has recovered    withdrawn
+ *   open, not found          ... probably                          unchanged; judged again
+ *   open, not found          it ended a change that has recovered  withdrawn
  *   open, before the points  a later level is back                 recovered
- *   recovered                found again where it was, and over    stays so
- *   recovered                ... and its level is the last         open again; nobody is told
- *   candidate, or none       a later level is back                 recovered, and told as that
+ *   recovered                found at its place, and over          unchanged
+ *   recovered                ... and its level is the last         open again; not announced
+ *   candidate, or none       a later level is back                 recovered; announced as that
  */
 #ifndef AGENT_MONITOR_CLOSING_H
 #define AGENT_MONITOR_CLOSING_H
@@ -25,41 +26,42 @@
 #include "detectors/recovery.h"
 
 enum ending {
-	ENDING_NONE, /* nothing of the kind: it is judged as ever */
-	ENDING_WAIT, /* it is not found, and seems to have been an excursion: it stays as it is */
+	ENDING_NONE, /* not over: judged as usual */
+	ENDING_WAIT, /* not found, and probably an excursion: left as it is */
 	ENDING_OVER,
 	ENDING_LOST, /* it was the end of an excursion that is over */
-	ENDING_BACK, /* it had recovered, and is open again */
+	ENDING_BACK, /* had recovered, and is open again */
 };
 
-/* What is said of one known change. */
+/* What closing_judge decides about one known change. */
 struct closure {
 	enum ending ending;
-	struct recovered over; /* of OVER */
-	bool silent;           /* of OVER: people know */
+	struct recovered over; /* with ENDING_OVER */
+	bool silent;           /* with ENDING_OVER: the end has been announced already */
 };
 
-/* A series whose changes are to be closed. */
+/* One series, its known changes and those found now. */
 struct closing {
 	struct arena *arena;
-	const int64_t *times; /* of the points that exist */
+	const int64_t *times; /* of the existing points */
 	const double *values; /* without cycles */
 	size_t n;
-	const struct change *changes; /* that are found, with places among these points */
+	const struct change *changes; /* those found; indices into these points */
 	size_t count;
 	int direction;
-	int64_t recorded; /* ms: what the points up to there say was known, and is not told; or
-			     WHEN_ALWAYS */
+	int64_t recorded; /* ms: changes up to this point were known before and are not announced;
+			     or WHEN_ALWAYS */
 
 	/* Set by closing_judge: */
-	struct recovery *ends;    /* of each change that is found */
-	bool *covered;            /* it brings back a level, and is told by that */
-	bool *held;               /* it may be one that does, and waits for more points */
-	struct closure *closures; /* of each known change */
-	bool waiting;             /* something may be over, and the next points will tell */
+	struct recovery *ends; /* by found change */
+	bool *covered; /* by found change: it brings a level back, and the end of the other change
+			  announces it */
+	bool *held;    /* by found change: it may bring a level back, and waits for more points */
+	struct closure *closures; /* by known change */
+	bool waiting;             /* a change may be over; the next points will decide */
 };
 
-/* `known` are the series' records, of which the first `open` have not recovered. */
+/* `known` are the records of the series; the first `open` of them have not recovered. */
 void closing_judge(struct closing *closing, const struct change_record *known, size_t open,
 	size_t count, const struct reconciliation *result);
 

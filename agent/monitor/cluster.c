@@ -1,6 +1,6 @@
 /*
- * A cluster that is gone from the configuration stays in the list without tests, as its name may
- * come back and its pass may be under way.
+ * The list of clusters. One that is gone from the configuration stays in it without tests, since
+ * its name may come back and its run may still be in progress.
  */
 #include "agent/monitor/cluster.h"
 
@@ -12,26 +12,30 @@
 #include "agent/monitor/cluster_run.h"
 #include "agent/monitor/schedule.h"
 
-enum { FIRST_SPREAD = 20, FIRST = 1000 }; /* ms for each test of the agent, and for all */
-enum { PATIENCE = 6 };                    /* points after which a change waits no more */
+enum {
+	FIRST_SPREAD = 20,
+	FIRST = 1000
+};                     /* ms until the first run: for each test, and in any case */
+enum { PATIENCE = 6 }; /* points after which a change no longer waits for its cluster */
 
 #define NEVER_BEGUN INT64_MIN
 
 struct cluster {
 	struct clusters *all;
 	char *name;
-	struct arena *arena;       /* of what the current generation says of it; NULL: nothing */
-	const struct group *group; /* NULL: it is gone */
-	const struct test **tests; /* of the group, that are watched */
+	struct arena *arena;       /* what the current configuration says of it; NULL: nothing */
+	const struct group *group; /* NULL: removed from the configuration */
+	const struct test **tests; /* of the group, as scheduled */
 	size_t test_count;
 	struct dict members; /* the same by name */
 	struct cluster_run *run;
-	bool changed;             /* while its pass was under way: what that finds is of no use */
-	int64_t begun, beginning; /* engine_now, of the last pass that ended and of this one */
+	bool changed;             /* changed during its run: the results are dropped */
+	int64_t begun, beginning; /* engine_now at the start of the last finished run, and of the
+				     current one */
 	bool failing;
 	size_t id;                    /* in the schedule, while it has a group */
-	bool taken;                   /* ... for the pass that is under way */
-	struct cluster_memory memory; /* its pass' while that is under way */
+	bool taken;                   /* the schedule slot is taken by the current run */
+	struct cluster_memory memory; /* held by the run while one is in progress */
 	struct cluster *next;
 };
 
@@ -40,7 +44,7 @@ struct clusters {
 	struct dispatcher *dispatcher;
 	struct cluster *first;
 	struct schedule *schedule;
-	struct alarm alarm; /* at the next that is due */
+	struct alarm alarm; /* for the next run that is due */
 	bool started;
 };
 
@@ -52,7 +56,7 @@ static void arm(struct clusters *clusters)
 		engine_alarm(clusters->agent->engine, &clusters->alarm, due);
 }
 
-/* When the pass counts as ended: on a stage, not before there is something new to see. */
+/* When the run counts as finished; in a simulation not before there is new data. */
 static int64_t rest_of(const struct cluster *cluster)
 {
 	struct agent *agent = cluster->all->agent;
@@ -143,7 +147,7 @@ static void tick(void *context)
 		struct cluster *cluster = scheduled(clusters, id);
 
 		cluster->taken = true;
-		if (!cluster->run) /* else it is one of before the group was gone */
+		if (!cluster->run) /* else the run began before the group was removed */
 			begin(cluster);
 	}
 	arm(clusters);
@@ -170,7 +174,7 @@ static struct cluster *add_cluster(struct clusters *clusters, const char *name)
 	return cluster;
 }
 
-/* What is found from now on is of another kind. */
+/* Drops what earlier runs found: results from now on are not comparable. */
 static void forget(struct cluster *cluster)
 {
 	if (cluster->run) {
@@ -280,7 +284,7 @@ void clusters_adopt(struct clusters *clusters)
 		arm(clusters);
 }
 
-/* Whether too few points lie behind the change for the cluster to tell it, and more can be
+/* Whether too few points follow the change for the cluster to report it, and more can be
  * expected. */
 static bool too_early(const struct cluster *cluster, const struct change_record *record)
 {
@@ -288,7 +292,7 @@ static bool too_early(const struct cluster *cluster, const struct change_record 
 	       agent_now(cluster->all->agent) < record->item.time + PATIENCE * record->spacing;
 }
 
-/* Whether the cluster will, or does, tell the change. */
+/* Whether the cluster will report the change, or has done so. */
 static enum filter_verdict judge_for(
 	const struct cluster *cluster, const struct change_record *record)
 {

@@ -1,10 +1,10 @@
 /*
- * Clusters: groups of `type: cluster` are watched beside their tests.
+ * Clusters: groups of `type: cluster`, which run in addition to their tests.
  *
- * Each has a pass of its own on its own interval, and what it finds is told like a change. Changes
- * of the tests themselves wait for the next pass that begins after they were found: one that
- * belongs to a cluster is told with it, every other as always. If that pass fails they are told,
- * too.
+ * Each has its own run at its own interval, and its findings are announced like changes. A change
+ * of a test is held until the next cluster run that begins after the change was found: if it
+ * belongs to a cluster, the cluster's message covers it, otherwise it is announced as usual. If
+ * that run fails, the held changes are announced, too.
  */
 #ifndef AGENT_MONITOR_CLUSTER_H
 #define AGENT_MONITOR_CLUSTER_H
@@ -13,14 +13,16 @@
 
 struct clusters;
 
-/* Of the agent's generation. They are a filter of the announcer. */
+/* Creates the clusters of the agent's configuration and registers them as a filter of the
+ * dispatcher. */
 struct clusters *clusters_new(struct agent *agent, struct dispatcher *dispatcher);
-/* After the engine was freed. */
+/* To be called after the engine was freed. */
 void clusters_free(struct clusters *clusters);
 
 void clusters_start(struct clusters *clusters);
 
-/* Takes the agent's new generation. A cluster that means what it meant keeps its place. */
+/* Switches to the agent's new configuration. A cluster whose meaning has not changed keeps its
+ * schedule. */
 void clusters_adopt(struct clusters *clusters);
 
 #endif

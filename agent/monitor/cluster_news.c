@@ -1,8 +1,9 @@
 /*
- * A cluster is recorded as a change of its group, with the name and the levels of the member that
- * is nearest to its centroid, and a size that is the median of its members'. What the record calls
- * the series are the best members, by which the cluster is known again. Clusters that are not found
- * any more are left as they are: that a crowd has fallen apart does not mean that it did not move.
+ * A cluster is recorded as a change of its group: the name and levels are those of the member
+ * nearest to its centroid, the size is the median of its members. The record's series column lists
+ * the best members, by which the cluster is recognised in later runs. Clusters that are not found
+ * any more are left as they are: if a cluster falls apart later, its members have still changed
+ * together.
  */
 #include "agent/monitor/cluster_news.h"
 
@@ -106,7 +107,7 @@ static const char *shared_text(const struct shape *shape, struct arena *arena)
 	return shared;
 }
 
-/* The levels of the nearest, the size of all. */
+/* The levels of the nearest member, the size of all. */
 static struct change change_of(const struct shape *shape)
 {
 	struct change change = shape->change;
@@ -173,7 +174,7 @@ static struct known_shape *list_known(struct arena *arena, const struct cluster_
 	return list;
 }
 
-/* A known cluster is seen again: true if it is clearer than ever since the start. */
+/* Notes that a known cluster was found again: true if it is clearer than ever since the start. */
 static bool see(struct cluster_memory *memory, int64_t id, const struct shape *shape)
 {
 	struct cluster_change_key *last = find_sighting(memory, id);

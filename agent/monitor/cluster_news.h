@@ -1,5 +1,6 @@
 /*
- * From the clusters that a pass found to what the store shall write, and to what they cover.
+ * Compares the clusters that a run found with the known ones: what the store has to record, and
+ * which changes of tests they cover.
  */
 #ifndef AGENT_MONITOR_CLUSTER_NEWS_H
 #define AGENT_MONITOR_CLUSTER_NEWS_H
@@ -7,41 +8,40 @@
 #include "agent/analysis/shapes.h"
 #include "agent/monitor/news.h"
 
-/* A cluster as it was found last. */
+/* A cluster as it was last found. */
 struct cluster_change_key {
-	int64_t id, time; /* of its record; ms */
+	int64_t id, time; /* id of its record; time in ms */
 	double regression;
 };
 
-/* A series that is in a cluster. */
+/* A series that is part of a cluster. */
 struct covered {
-	uint64_t series; /* hash of its test and identity */
+	uint64_t series; /* hash of test and identity */
 	int64_t time, spacing;
 	int sign;
 };
 
-/* What a cluster's passes leave for one another. Zeroed: nothing. */
+/* What one run of a cluster keeps for the next. All zero: nothing. */
 struct cluster_memory {
 	struct cluster_change_key *sightings;
 	size_t sighting_count;
-	struct covered *covered; /* by the last pass, in order of the series */
+	struct covered *covered; /* by the last run, sorted by series */
 	size_t covered_count;
-	int64_t reach; /* ms: it can tell of changes up to then */
+	int64_t reach; /* ms: changes up to then can be reported */
 };
 
 void cluster_memory_free(struct cluster_memory *memory);
 
 /*
- * Fills `request` (STORE_RECORD) with records of clusters that are new and updates of known ones
- * that show more clearly than before. `known` are the group's, as STORE_KNOWN gives them; a change
- * that is too old by the clock (see news_oldest) is recorded as NOTIFY_SILENT. `memory` is brought
- * up to date. For a worker.
+ * Fills `request` (STORE_RECORD) with records of new clusters and updates of known ones that show
+ * more clearly than before. `known` are the group's, as returned by STORE_KNOWN; a change that is
+ * too old (see news_oldest) is recorded as NOTIFY_SILENT. Updates `memory`. Runs on a worker.
  */
 void cluster_news(const char *group, const struct shape_report *report,
 	const struct change_record *known, size_t known_count, const struct news_clock *clock,
 	struct cluster_memory *memory, struct store_request *request);
 
-/* Whether the change is that of a cluster its series was in in the last pass. */
+/* Whether the change belongs to a cluster that contained its series in the last run. */
 bool cluster_covers(const struct cluster_memory *memory, const struct change_record *record);
 
 #endif

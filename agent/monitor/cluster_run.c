@@ -1,7 +1,7 @@
 /*
- * A window of tests is under way at a time. Each test's series are copied out of its answer on the
- * worker that parsed it, and joined in the order of the tests when all are there, so that the
- * clusters do not depend on who answered first. What a pass owns between two places that work on it
+ * A limited number of tests is fetched at a time. The worker that parses an answer copies the
+ * series out of it, and the copies are joined in the order of the tests when all have arrived, so
+ * that the clusters do not depend on the order of the answers. What a run owns between two steps
  * is freed with it if the program ends there.
  */
 #include "agent/monitor/cluster_run.h"
@@ -14,10 +14,10 @@
 
 enum { WINDOW = 32 };
 
-/* A test of the pass. */
+/* One test of the run. */
 struct slot {
 	struct cluster_run *run;
-	struct shapes *piece; /* its series; NULL: it could not be read */
+	struct shapes *piece; /* its series; NULL: reading failed */
 };
 
 struct cluster_run {
@@ -29,13 +29,13 @@ struct cluster_run {
 	bool dropped;
 	struct error error;          /* of the first test that failed */
 	struct store_request *known; /* what the store knows of the group */
-	struct store_request *news;  /* what is to be recorded */
+	struct store_request *news;  /* the records to write */
 	struct shapes *shapes;       /* all series */
 	struct shape_report report;
 	struct team team;
 	struct news_clock clock;
 	int64_t started; /* engine_now */
-	double seconds;  /* of clustering */
+	double seconds;  /* seconds spent clustering */
 };
 
 void cluster_run_free(struct cluster_run *run)
@@ -74,7 +74,7 @@ static void end(struct cluster_run *run, const char *problem)
 	agent_ended(given.agent);
 }
 
-/* If nobody wants what the pass would do next, it ends here. */
+/* Ends the run if its results are not wanted any more; true if it has ended. */
 static bool end_unwanted(struct cluster_run *run)
 {
 	if (!run->given.agent->stopping && !run->dropped)
@@ -125,7 +125,7 @@ static void join_pieces(struct cluster_run *run)
 	}
 }
 
-/* On a worker. */
+/* Clusters the series. Runs on a worker. */
 static void find(void *context)
 {
 	struct cluster_run *run = context;
@@ -182,7 +182,7 @@ static void known_read(struct store_request *known)
 	engine_compute(agent->engine, find, found, run);
 }
 
-/* All tests have answered or failed. */
+/* Called when all tests have answered or failed. */
 static void complete(struct cluster_run *run)
 {
 	const struct cluster_begin *given = &run->given;
@@ -202,7 +202,7 @@ static void complete(struct cluster_run *run)
 	store_client_call(given->agent, request);
 }
 
-/* On a worker. */
+/* Runs on a worker. */
 static bool collect(struct task *task, struct scratch *scratch, struct error *error)
 {
 	struct slot *slot = task->context;

@@ -1,10 +1,10 @@
 /*
- * A cluster's pass: from the answers of its tests' sources to what the store has recorded.
+ * A run of a cluster: fetch the data of all its tests, cluster the series, record the result.
  *
- * All its tests are read, beside their own passes; their series are clustered on a worker and the
- * clusters compared with those that are known. Tests that cannot be read are left out, as the
- * others' shapes do not depend on them; if more than half cannot be read, the pass fails and
- * changes nothing. It holds the generation that it began under.
+ * The tests are read independently of their own runs; the series are clustered on a worker and the
+ * clusters compared with the known ones. Tests that cannot be read are left out, since the shapes
+ * of the others do not depend on them; if more than half cannot be read, the run fails and changes
+ * nothing. A run holds a reference to the configuration that it began under.
  */
 #ifndef AGENT_MONITOR_CLUSTER_PASS_H
 #define AGENT_MONITOR_CLUSTER_PASS_H
@@ -16,24 +16,24 @@ struct cluster_run;
 
 struct cluster_begin {
 	struct agent *agent;
-	struct dispatcher *dispatcher; /* gets what is new */
+	struct dispatcher *dispatcher; /* receives new clusters */
 	const struct group *group;
-	const struct test *const *tests; /* of the group, that are watched; at least one; copied */
+	const struct test *const *tests; /* the group's scheduled tests, at least one; copied */
 	size_t test_count;
-	bool silent;                   /* what is found was there before: it is not told */
-	struct cluster_memory *memory; /* the pass' own until its end */
-	/* Called at the end, on the loop's thread; the pass is gone by then. `problem`: why it
-	 * failed, or NULL. */
+	bool silent;                   /* the findings are old: they are not announced */
+	struct cluster_memory *memory; /* owned by the run until its end */
+	/* Called at the end, on the loop's thread; the run is freed by then. `problem` says why it
+	 * failed; NULL: it succeeded. */
 	void (*done)(void *context, const char *problem);
 	void *context;
 };
 
 struct cluster_run *cluster_run_begin(const struct cluster_begin *begin);
 
-/* Nobody wants its results any more. */
+/* Marks the results as unwanted. */
 void cluster_run_drop(struct cluster_run *run);
 
-/* Of one that has not ended, after the engine is gone. NULL is welcome. */
+/* Frees a run that has not ended; to be called after the engine was freed. NULL is allowed. */
 void cluster_run_free(struct cluster_run *run);
 
 #endif

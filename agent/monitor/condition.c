@@ -1,7 +1,6 @@
 /*
- * A source's outages are counted. A test counts its failures within one outage
- * only, so that those which the source was to blame for are not held against the test once the
- * source is well.
+ * Outages of a source are numbered. A test counts its failures within one outage only, so that
+ * failures caused by the source do not count against the test once the source is up again.
  */
 #include "agent/monitor/condition.h"
 
@@ -16,33 +15,32 @@
 #include "agent/core/when.h"
 
 /*
- * Tables of what may be wrong with which source and test, found by name. Part of condition.c.
- *
- * Names lead to places in arrays by an index. Nothing is taken out: when the configuration has
- * lost a name, what remains moves to new tables.
+ * Tables of what may be wrong with each source and test, looked up by name. Names map to array
+ * indices. Entries are never removed one by one: when the configuration has lost names, the rest
+ * moves to new tables.
  */
 
-#define TROUBLES_NOWHERE SIZE_MAX /* the source of a test that has not run yet */
+#define TROUBLES_NOWHERE SIZE_MAX /* source of a test that has not run yet */
 
 enum health_phase {
 	HEALTH_OK,
 	HEALTH_REPORTED,
-	HEALTH_SUPPRESSED, /* one of many */
-	HEALTH_OLD,        /* it was so before anybody looked: is not told, nor its end */
+	HEALTH_SUPPRESSED, /* reported as one of many */
+	HEALTH_OLD, /* true before the agent began to look: neither it nor its end is reported */
 };
 
-/* Something that may be wrong with a subject. */
+/* Whether one thing is wrong with a source or test, and since when. */
 struct health_state {
 	enum health_phase state;
 	int64_t since;
-	uint64_t failures; /* in a row */
-	bool awaited;      /* of a test after a restart: nobody knows yet whether it is over */
+	uint64_t failures; /* consecutive */
+	bool awaited;      /* restored after a restart: unknown until its test has run */
 };
 
-/* Of a test, and of the tests of a source together. */
+/* Conditions of one test, and of all tests of a source together. */
 enum aspect { ASPECT_FAILS, ASPECT_STALE, ASPECTS };
 
-/* The tests of a source that are in one kind of trouble. */
+/* How many tests of a source have one kind of condition. */
 struct health_counts {
 	size_t told, suppressed, old, awaited;
 	struct health_state many;
@@ -51,9 +49,9 @@ struct health_counts {
 struct source_health {
 	const char *name;
 	struct health_state down;
-	int64_t clock;     /* of the first failure */
-	uint64_t outages;  /* that are over */
-	uint64_t answered; /* runs that went well */
+	int64_t clock;     /* monotonic clock at the first failure */
+	uint64_t outages;  /* finished outages */
+	uint64_t answered; /* successful runs */
 	struct health_counts counts[ASPECTS];
 };
 
@@ -61,17 +59,17 @@ struct test_health {
 	const char *name;
 	size_t source;
 	struct health_state troubles[ASPECTS];
-	int64_t failed;    /* the monotonic clock at its last failure that counted */
-	uint64_t outage;   /* source.outages at its last failure */
-	uint64_t answered; /* source.answered when its first failure in a row came */
+	int64_t failed;    /* monotonic clock at the last failure that counted */
+	uint64_t outage;   /* source.outages at the last failure */
+	uint64_t answered; /* source.answered at the first of the consecutive failures */
 	bool seen;
-	int64_t newest, arrived; /* arrived: on the monotonic clock */
-	int64_t usual;           /* ms, until a point is missed, as the data said by then; or 0 */
+	int64_t newest, arrived; /* newest: ms, point time; arrived: monotonic clock */
+	int64_t usual; /* ms until a point is missed, as of the last arrival; 0: unknown */
 };
 
 struct health_table {
 	struct arena *arena;
-	struct name_index source_index, test_index; /* the names' places in these arrays */
+	struct name_index source_index, test_index; /* from name to index in these arrays */
 	struct source_health *sources;
 	struct test_health *tests;
 	size_t source_capacity, test_capacity;
@@ -93,8 +91,7 @@ static void health_table_free(struct health_table *tables)
 	arena_free(tables->arena);
 }
 
-/* The place of the source, which is made if it is not there. Pointers to other sources are invalid
- * then. */
+/* The index of the source, added if missing. Invalidates pointers to other sources. */
 static size_t health_table_source(struct health_table *tables, const char *name)
 {
 	struct name_index *index = &tables->source_index;
@@ -108,7 +105,7 @@ static size_t health_table_source(struct health_table *tables, const char *name)
 	return at;
 }
 
-/* Adds the trouble to the crowd (step 1) or takes it away (step SIZE_MAX, that is -1). */
+/* Adds the condition to the counts (step 1) or removes it (step SIZE_MAX, which is -1). */
 static void health_counts_add(
 	struct health_counts *crowd, const struct health_state *trouble, size_t step)
 {
@@ -118,7 +115,7 @@ static void health_counts_add(
 	crowd->awaited += trouble->awaited ? step : 0;
 }
 
-/* The same for all troubles of a test and its source's crowds. */
+/* Does so for all conditions of a test and the counts of its source. */
 static void health_table_count(
 	struct health_table *tables, const struct test_health *test, size_t step)
 {
@@ -127,7 +124,8 @@ static void health_table_count(
 			&tables->sources[test->source].counts[i], &test->troubles[i], step);
 }
 
-/* The same for a test. If it is another source's so far, it moves to this one's crowds. */
+/* The test's entry, added if missing. A test that belonged to another source moves to this one's
+ * counts. */
 static struct test_health *health_table_test(
 	struct health_table *tables, const char *name, size_t source)
 {
@@ -149,17 +147,16 @@ static struct test_health *health_table_test(
 }
 
 /*
- * What people read about a condition.
- *
- * One sentence for each kind, begun or over. Problems are cut, as a server may say a great deal.
+ * The sentences that receivers read about a condition: one for each kind, when it begins and when
+ * it ends. Error texts are truncated, since servers may return long ones.
  */
 
-enum { CONDITION_TOLD_SINGLY = 5 }; /* tests of a source, before they are told together */
+enum { CONDITION_TOLD_SINGLY = 5 }; /* tests of a source that are reported one by one */
 
-/* The data of a condition's test. */
+/* The data of the condition's test. */
 struct condition_data {
-	int64_t newest; /* ms, of the newest point that it ever had; WHEN_ALWAYS: none */
-	int64_t limit;  /* ms, how long it may be without another; WHEN_NEVER */
+	int64_t newest; /* ms, of the newest point ever seen; WHEN_ALWAYS: none */
+	int64_t limit;  /* ms, how long it may be without a new point; or WHEN_NEVER */
 };
 
 enum { PROBLEM_MAX = 300 };
@@ -241,8 +238,7 @@ static void over(const struct condition *condition, const struct outcome *outcom
 	}
 }
 
-/* Appends one sentence about the end of a condition whose test or source is not configured any
- * more. */
+/* Appends one sentence: a condition ended because its test or source is not configured any more. */
 static void condition_text_gone(const struct condition *condition, struct buf *out)
 {
 	const char *name = condition_name(condition);
@@ -253,7 +249,7 @@ static void condition_text_gone(const struct condition *condition, struct buf *o
 		buf_printf(out, "source %s is no longer used", name);
 }
 
-/* Appends one sentence. */
+/* Appends one sentence about a condition. */
 static void condition_text(const struct condition *condition, const struct outcome *outcome,
 	const struct condition_data *data, struct buf *out)
 {
@@ -271,7 +267,7 @@ struct conditions {
 	struct buf subjects[CONDITION_TURNS], texts[CONDITION_TURNS];
 };
 
-/* A call under way: what it is about, and what it has to say. */
+/* State of one conditions_note call: its arguments, and the conditions it returns. */
 struct noting {
 	struct conditions *conditions;
 	const struct outcome *outcome;
@@ -324,7 +320,7 @@ const char *condition_name(const struct condition *condition)
 	return condition->subject + strlen(prefixes[condition->kind]);
 }
 
-/* The condition that a subject is in, or was in; its subject's text is in the buffer. */
+/* The current or former condition of a subject; the subject's text is in the buffer. */
 static struct condition condition_of(struct buf *subject, enum condition_kind kind,
 	const char *name, const struct health_state *trouble)
 {
@@ -392,8 +388,8 @@ static void begin_silently(struct noting *noting, enum aspect aspect)
 	health_counts_add(&noting->source->counts[aspect], trouble, 1);
 }
 
-/* Which tests were told as one of many is not stored: after a restart nobody knows that it is over
- * before all have run. */
+/* The store does not say which tests were reported as one of many, so after a restart this is not
+ * over before all tests have run. */
 static void end_many(struct noting *noting, enum aspect aspect)
 {
 	struct health_counts *crowd = &noting->source->counts[aspect];
@@ -419,7 +415,7 @@ static void end(struct noting *noting, enum aspect aspect)
 	end_many(noting, aspect);
 }
 
-/* After a run that went well all is known of the test. */
+/* After a successful run the state of the test is known. */
 static void know_all(struct noting *noting)
 {
 	for (enum aspect aspect = 0; aspect < ASPECTS; aspect++) {
@@ -449,8 +445,8 @@ static void note_answer(struct noting *noting)
 	tell(noting, CONDITION_SOURCE, source->name, &source->down);
 }
 
-/* Counts the run against its test and, unless that is known to fail or the source has answered,
- * against its source. */
+/* Counts the failed run against its test and, unless the test is known to fail or the source has
+ * answered, against its source. */
 static void note_failure(struct noting *noting)
 {
 	struct source_health *source = noting->source;
@@ -492,7 +488,8 @@ static void note_success(struct noting *noting)
 	noting->test->troubles[ASPECT_FAILS].failures = 0;
 }
 
-/* After a restart the points may be gone that said what is usual: what was told goes on. */
+/* After a restart the points may be gone from which the usual interval was derived: a reported
+ * condition stays. */
 static bool is_unknown(const struct noting *noting)
 {
 	const struct test_health *test = noting->test;
@@ -502,8 +499,7 @@ static bool is_unknown(const struct noting *noting)
 	       test->newest <= trouble->since;
 }
 
-/* A newest point that is older than before, as a range slides or data are deleted, is no arrival.
- */
+/* A newest point that is older than before (a sliding range, deleted data) is no arrival. */
 static void note_arrival(struct noting *noting)
 {
 	const struct outcome *outcome = noting->outcome;
@@ -620,7 +616,7 @@ void conditions_rename(struct conditions *conditions, const char *was, const cha
 	health_table_count(tables, heir, 1);
 }
 
-/* What was told of what is lost. */
+/* Reports the end of a condition whose subject is gone. */
 static void lose(struct conditions *conditions, const struct health_state *trouble,
 	enum condition_kind kind, const char *name, conditions_lost *lost, void *context)
 {

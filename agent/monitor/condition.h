@@ -1,25 +1,25 @@
 /*
- * Conditions: what is wrong with the data's way here, not in the data.
+ * Conditions: what is wrong with the delivery of data, as opposed to the data.
  *
- * A pure state machine. It is told how each run of a test ended and says when people should know
- * that a source is down, that a test fails alone, or that a test's data have stopped arriving, and
- * when that is over. It looks at no clock and writes to nobody. What has begun is told once,
- * however long it lasts, and what is over is told only if its beginning was:
+ * A pure state machine: it is fed the outcome of each run and reports when a source is down, a
+ * test fails alone or a test's data are stale, and when that is over. It reads no clock and sends
+ * nothing. A condition is reported once, however long it lasts; its end is reported only if its
+ * beginning was.
  *
  * - A source (a server; for files the kind of source) is down when its runs fail and none succeeds
- *   in between: three of one test, or three in all over five minutes, so that the blink of a server
- *   that many tests ask is no outage. Its first success ends that. While it is down, its tests'
- *   failures are its own. A test that fails again before half of its interval is over, as somebody
- *   has run it between, has not failed twice.
- * - A test fails alone when it has failed three times in a row and its source has answered others
- *   meanwhile, or the test itself. From then on it says nothing about its source.
- * - Data are stale when no newer point has come for `stale_after`, or where that is not given, for
- *   longer than is usual (agent/monitor/rhythm.h) when the last one came; data that were so before
- *   anybody looked for it are stale without a word. A failed run tells nothing about that. The time
- * is counted on the monotonic clock, so that a wall clock that jumps makes nothing stale; only for
- * what was there at the first look the age of the point counts.
- * - Of the tests of one source that fail alone, or are stale, five are told one by one. The rest is
- *   one more notice, however many they are.
+ *   in between: three of one test, or three in all over five minutes, so that a short failure of a
+ *   server that many tests query is no outage. The first success ends it. While a source is down,
+ *   failures of its tests do not count against them. A failure less than half an interval after the
+ *   previous one (somebody ran the test in between) does not count again.
+ * - A test fails alone when it has failed three times in a row while its source has answered other
+ *   tests, or this one. From then on its failures do not count against its source.
+ * - Data are stale when no newer point has arrived for `stale_after`, or, without that option, for
+ *   longer than usual (agent/monitor/rhythm.h) as of the last arrival; data that were already stale
+ *   at the first look are not reported. A failed run says nothing about staleness. Time is counted
+ *   on the monotonic clock, so a jump of the wall clock makes nothing stale; only for data present
+ *   at the first look the age of the newest point counts.
+ * - Of the tests of one source that fail alone, or are stale, five are reported one by one; all
+ *   others together are reported as one more condition.
  */
 #ifndef AGENT_MONITOR_CONDITION_H
 #define AGENT_MONITOR_CONDITION_H
@@ -32,19 +32,19 @@
 
 struct conditions;
 
-/* The name of the source or test within a subject. */
+/* The name of the source or test, without the prefix of the subject. */
 const char *condition_name(const struct condition *condition);
 
-/* How a run ended. */
+/* The outcome of a run. */
 struct outcome {
 	const char *test, *source; /* names */
-	const char *problem;       /* why it failed; NULL: it went well */
-	bool unasked;        /* nothing was asked, as there can be nothing new; it has not failed */
-	bool answered;       /* of one that failed: its source is well all the same */
-	int64_t newest;      /* ms, of its newest point; WHEN_ALWAYS: there is none */
-	int64_t stale_after; /* ms; WHEN_NEVER; 0: by `usual` */
-	int64_t usual;       /* ms, that the data may be without a newer point; 0: nobody knows */
-	int64_t interval;    /* ms, from run to run; 0: every run counts */
+	const char *problem;       /* why it failed; NULL: it succeeded */
+	bool unasked;        /* no request was made, since nothing can be new; not a failure */
+	bool answered;       /* failed although the source answered */
+	int64_t newest;      /* ms, of its newest point; WHEN_ALWAYS: none */
+	int64_t stale_after; /* ms; WHEN_NEVER; 0: use `usual` */
+	int64_t usual;       /* ms that the data are usually without a newer point; 0: unknown */
+	int64_t interval;    /* ms from run to run; 0: every run counts */
 	int64_t now;         /* ms, wall clock */
 	int64_t clock;       /* ms, monotonic */
 };
@@ -52,29 +52,29 @@ struct outcome {
 struct conditions *conditions_new(void);
 void conditions_free(struct conditions *conditions);
 
-/* Since when somebody has looked whether data are without the points that are usual, ms, wall
- * clock: what was so before is not told. */
+/* When the agent began to check data against their usual interval; ms, wall clock. Data that were
+ * stale before are not reported. */
 void conditions_since(struct conditions *conditions, int64_t since);
 
-/* Takes up what an earlier process told and stored. */
+/* Restores a condition that an earlier process reported and stored. */
 void conditions_restore(struct conditions *conditions, const struct condition *condition);
 
-/* A test that will run, after what was told is restored: what was told of many tests of its source
- * is not over before it has run. */
+/* Announces a test that is going to run; to be called after the restores. A condition reported for
+ * many tests of its source is not over before this test has run. */
 void conditions_expect(struct conditions *conditions, const char *test, const char *source);
 
-/* A test has another name now: what was told of it is the new name's. */
+/* Renames a test: its conditions go with it. */
 void conditions_rename(struct conditions *conditions, const char *was, const char *test);
 
-/* Notes a run and fills in what has begun or is over by it; their texts are good until the next
- * call. Returns how many. */
+/* Notes a run and fills in the conditions that it begins or ends; their texts are valid until the
+ * next call. Returns how many. */
 enum { CONDITION_TURNS = 5 };
 size_t conditions_note(struct conditions *conditions, const struct outcome *outcome,
 	struct condition turns[CONDITION_TURNS]);
 
 /*
- * Forgets the tests and sources that `keeps` does not want any more, as the configuration has lost
- * them: `lost` gets each condition that was told, which is over now.
+ * Forgets tests and sources for which `keeps` returns false, because they are gone from the
+ * configuration; calls `lost` for each reported condition, which is over now.
  */
 typedef bool conditions_keep(void *context, bool test, const char *name);
 typedef void conditions_lost(void *context, const struct condition *condition);
@@ -84,10 +84,10 @@ void conditions_retain(struct conditions *conditions, conditions_keep *keeps, co
 /* False while the source is known to be down. */
 bool conditions_up(const struct conditions *conditions, const char *source);
 
-/* True if the test's data are stale now. */
+/* True if the test's data are stale. */
 bool conditions_test_stale(const struct conditions *conditions, const char *test);
 
-/* How many tests have stale data now. */
+/* How many tests have stale data. */
 size_t conditions_stale(const struct conditions *conditions);
 
 #endif

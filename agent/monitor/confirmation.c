@@ -1,11 +1,11 @@
 /*
- * Against the share all suspects count, also those that the rule does not believe: they are what
- * was found among so many series.
+ * All candidates count for the false discovery rate, including those that the `confirm` rule
+ * rejects: they are what was found among so many series.
  *
- * Of a candidate that stays one, place and runs are written, and its numbers stay as they were when
- * it was found: how many points followed it by then is what the rule asks for. One that is held is
- * only written where it moves, with as many points as lie between its place and the point with
- * which it was first seen.
+ * For a candidate that stays one, only its place and the runs are updated; its numbers stay as
+ * they were when it was found, because the rule counts the points that followed it then. A held
+ * candidate is only written when it moves, and its count of points is that between its place and
+ * the point at which it was first seen.
  */
 #include "agent/monitor/confirmation.h"
 
@@ -48,7 +48,7 @@ static double limit_of_share(
 	return limit;
 }
 
-/* Suspects of one share follow each other, as series of one metric do. */
+/* Candidates of one share are adjacent, as series of one metric are. */
 void confirmation_share(const struct analysis *analysis, struct candidates *suspects)
 {
 	double share = 0, limit = 1;
@@ -108,7 +108,8 @@ static void hold_one(struct candidate *suspect, const struct held *judged)
 	suspect->confirmed = false;
 }
 
-/* Those of one series, which follow each other, but for what is not to be told anyway. */
+/* Applies holds to the candidates of one series, which are adjacent, except those that are not
+ * announced anyway. */
 static void hold_series(struct candidate *suspects, size_t count)
 {
 	struct candidate **ordered = memory_new(count, sizeof *ordered);
@@ -158,7 +159,7 @@ static void write_candidate(const struct candidate *suspect, struct store_reques
 	if (known->state == CHANGE_WITHDRAWN) {
 		struct announcement *item = arena_alloc(request->arena, sizeof *item);
 
-		*item = record->item; /* whose place may be another's */
+		*item = record->item; /* its place may be that of another change */
 		update.item = item;
 		update.runs = 1;
 	} else if (suspect->waiting) {

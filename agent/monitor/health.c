@@ -1,6 +1,6 @@
 /*
- * A test without a server is one of its kind of source: if no file can be read any
- * more, that is one trouble as well.
+ * Health of sources and tests, and notices about it. A test without a server counts under its kind
+ * of source: if no file can be read any more, that is one condition.
  */
 #include "agent/monitor/health.h"
 
@@ -11,14 +11,14 @@
 #include "agent/core/when.h"
 #include "agent/monitor/condition.h"
 
-#define FIRST_LOOK "stale" /* in the store: since when data are known to be missed */
+#define FIRST_LOOK "stale" /* store key: since when stale data are watched for */
 
-#define FIRST_LOOK_AT "series " /* ... and the test: since when its series are */
+#define FIRST_LOOK_AT "series " /* ... followed by the test: since when its series are */
 
-/* The series of a test that were told to have vanished. */
+/* The series of a test that were reported as vanished. */
 struct lost {
 	char *test;
-	int64_t since; /* ms, wall clock: the first look; 0: there was none */
+	int64_t since; /* ms, wall clock, of the first look; 0: none yet */
 	struct vanished *series;
 	size_t count;
 };
@@ -28,7 +28,7 @@ struct health {
 	struct dispatcher *dispatcher;
 	struct conditions *conditions;
 	struct arena *arena;
-	struct dict names; /* -> struct lost, in the arena */
+	struct dict names; /* identity -> struct vanished, in the arena */
 	struct lost **lost;
 	size_t lost_count, lost_room;
 };
@@ -76,7 +76,7 @@ static bool about_test(enum condition_kind kind)
 	return kind == CONDITION_TEST || kind == CONDITION_STALE;
 }
 
-/* Adds the test's receivers to those that are in the list, which has room for them. */
+/* Adds the test's receivers to the list, which has room for them, without duplicates. */
 static void add_receivers(
 	const char **names, size_t *count, struct dict *seen, const struct test *test)
 {
@@ -89,7 +89,7 @@ static void add_receivers(
 	}
 }
 
-/* The condition is stored, or forgotten, with the notices. */
+/* Stores or deletes the condition in the transaction of its notices. */
 static void tell_to(const struct health *health, const struct condition *condition,
 	const struct strings *receivers)
 {
@@ -127,7 +127,7 @@ static void tell(const struct health *health, const struct condition *condition)
 	arena_free(arena);
 }
 
-/* Of what is no longer configured nobody knows who was told. */
+/* Of a subject that is no longer configured the receivers are unknown: all are notified. */
 static void tell_all(const struct health *health, const struct condition *condition)
 {
 	const struct config *config = health->agent->config;
@@ -139,7 +139,7 @@ static void tell_all(const struct health *health, const struct condition *condit
 	free(names);
 }
 
-/* What was so before there was an agent that looks for it is no news. */
+/* Notes the first look in the store: what was so before is no news. */
 static int64_t begin_to_look(struct agent *agent, const char *kind, const char *test)
 {
 	struct store_request *request =
@@ -282,7 +282,7 @@ struct vanish_rule health_vanish_rule(struct health *health, const struct test *
 		.told_count = lost->count};
 }
 
-/* The request takes along what is to be known of the series from now on. */
+/* Adds the new state of the series to the request. */
 static void store_lost(struct store_request *request, struct lost *lost,
 	const struct vanished *series, size_t count)
 {
@@ -325,7 +325,7 @@ void health_vanished(struct health *health, const struct test *test, const struc
 		count_lost(health);
 }
 
-/* Of tests that are no longer there. */
+/* Forgets tests that are not configured any more. */
 static void forget_lost(struct health *health, const struct dict *tests)
 {
 	for (size_t i = 0; i < health->lost_count; i++) {
@@ -354,7 +354,7 @@ bool health_stale(const struct health *health, const char *test)
 	return conditions_test_stale(health->conditions, test);
 }
 
-/* The names that a generation has. */
+/* The names in a configuration. */
 struct names {
 	const struct health *health;
 	struct dict tests, sources;
@@ -396,7 +396,7 @@ static void rename_metric(struct lost *lost, const struct rename *rename)
 	}
 }
 
-/* What the store does, see renames.h, is done here, too. */
+/* Applies the renames that the store applies to its rows (renames.h) to the state in memory. */
 static void rename_tests(struct health *health)
 {
 	const struct config *config = health->agent->config;
@@ -421,7 +421,8 @@ static void rename_tests(struct health *health)
 
 void health_adopt(struct health *health)
 {
-	const struct config *config = health->agent->config; /* not only what is watched */
+	const struct config *config =
+		health->agent->config; /* all tests, not only the scheduled ones */
 	struct arena *arena = arena_new();
 	struct names names = {health, {.arena = arena}, {.arena = arena}};
 

@@ -1,10 +1,10 @@
 /*
- * The sentinel: whoever is to know is told that a source is down, a test fails or data have
- * stopped, a series has vanished, and when that is over.
+ * Health: notifies receivers when a source is down, a test fails, its data have stopped or a
+ * series has vanished, and when that is over.
  *
- * Passes tell it how they ended; what that means is for agent/monitor/condition.h to say. A notice
- * goes to the receivers of the test, or of all tests of the source, and into the store, so that
- * neither a restart nor a run once an hour tells it again.
+ * It is fed the outcome of each run; agent/monitor/condition.h decides what that means. A notice
+ * goes to the receivers of the test, or of all tests of the source, and the condition is stored
+ * with it, so that neither a restart nor hourly single runs report it again.
  */
 #ifndef AGENT_MONITOR_SENTINEL_H
 #define AGENT_MONITOR_SENTINEL_H
@@ -17,33 +17,33 @@ struct health;
 struct health *health_new(struct agent *agent, struct dispatcher *dispatcher);
 void health_free(struct health *health);
 
-/* What STORE_RESTORE says had been told; before the first pass. */
+/* Restores the reported conditions from the answer to STORE_RESTORE; before the first run. */
 void health_restore(struct health *health, const struct store_request *restored);
 
-/* How a pass ended: why the data could not be had, or NULL and what they are like. */
+/* The outcome of a run: why there are no data, or NULL and what the data are like. */
 struct run_outcome {
 	const char *problem;
-	bool unasked;   /* nothing was asked, as there can be nothing new */
-	bool answered;  /* ... though the source has answered */
-	int64_t newest; /* ms, of its newest point; WHEN_ALWAYS: there is none */
-	int64_t usual;  /* ms, that it may be without a new one by its rhythm; 0: nobody knows */
+	bool unasked;   /* no request was made, since nothing can be new */
+	bool answered;  /* failed although the source answered */
+	int64_t newest; /* ms, of the newest point; WHEN_ALWAYS: none */
+	int64_t usual;  /* ms that it may be without a new point by its rhythm; 0: unknown */
 };
 
 void health_note(struct health *health, const struct test *test, const struct run_outcome *run);
 
-/* What a run of the test has to know to find vanished series, in the arena. */
+/* What a run of the test needs to find vanished series; in the arena. */
 struct vanish_rule health_vanish_rule(struct health *health, const struct test *test,
 	const struct rhythm_bounds *bounds, struct arena *arena);
 
-/* Tells what it found. */
+/* Notifies of the series that vanished or came back. */
 void health_vanished(struct health *health, const struct test *test, const struct vanish_news *news,
 	size_t count);
 
-/* What is known by now: the source is up, the test's data are stale. */
+/* Whether the source is up; whether the test's data are stale. */
 bool health_up(const struct health *health, const char *source);
 bool health_stale(const struct health *health, const char *test);
 
-/* The agent has a new configuration: what is not in it is forgotten. */
+/* Switches to the agent's new configuration and forgets what is not in it. */
 void health_adopt(struct health *health);
 
 #endif

@@ -7,11 +7,11 @@
 
 enum {
 	SATURDAY = 5,
-	RANGE_DAYS = 3,    /* days that are needed to know a day */
-	RANGE_WEEKEND = 4, /* days that a weekend is held and a bit */
+	RANGE_DAYS = 3,    /* days needed to know a daily cycle */
+	RANGE_WEEKEND = 4, /* days that a weekend is held, and a bit */
 };
 
-/* Of what is left of a step, so small a share counts as nothing. */
+/* The share of a step below which the rest counts as nothing. */
 static const double NOTHING = 0.05;
 
 static int64_t modulo(int64_t a, int64_t b)
@@ -24,7 +24,8 @@ static int64_t local_time(const struct season_clock *clock, int64_t ms)
 	return clock->local ? clock->local(clock->zone, ms) : ms;
 }
 
-/* When clocks show that local time: for the first time at or after `near`, a day or two before. */
+/* The time at which local clocks first show `wanted`, at or after `near`, which is a day or two
+ * earlier. */
 static int64_t time_of_local(const struct season_clock *clock, int64_t near, int64_t wanted)
 {
 	int64_t time = near + (wanted - local_time(clock, near));
@@ -57,7 +58,7 @@ int64_t hold_until(const struct season *season, int64_t range, int64_t time, int
 	return until > seen ? until : seen;
 }
 
-/* The level behind `last` is that before `first`. */
+/* Whether the level after `last` is the one before `first`. */
 static bool is_back(const struct held *first, const struct held *last)
 {
 	double step = fabs(first->level_after - first->level_before);
@@ -76,7 +77,7 @@ static bool all_believed(const struct held *changes, size_t count)
 	return true;
 }
 
-/* How many, from the first on, come to nothing together; 0: they do not. */
+/* How many changes, from the first on, cancel each other out; 0: none do. */
 static size_t count_over(const struct held *changes, size_t count)
 {
 	for (size_t i = count; i > 1; i--)

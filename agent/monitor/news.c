@@ -1,10 +1,10 @@
 /*
- * Each series is reconciled with what is known of it, if anything is or was found: what that takes
- * is as long as the series and is given back after each. The points that count are those that
- * exist: a row of a file in which this series has no value is no point of it.
+ * Each series with known or found changes is reconciled; that takes scratch memory in proportion
+ * to its length, which is released after each series. Only existing points count: a row of a file
+ * in which this series has no value is not a point of it.
  *
- * A found change that is not known, or is known as a candidate, is a suspect until all series have
- * been looked at.
+ * A found change that is unknown, or known as a candidate, is a candidate until all series of the
+ * run have been judged.
  */
 #include "agent/monitor/news.h"
 
@@ -22,11 +22,11 @@
 
 enum { CORRECTIONS_MOST = 3 };
 
-/* What levels of a trend may move by without being written anew, as a share of its rise: they do so
- * with each point that comes behind it. */
+/* Relative to the rise of a trend: by how much its levels may move without being written again.
+ * They move with each point that follows it. */
 static const double HAIR = 0.02;
 
-/* One series on its way from findings to news. */
+/* One series on its way from findings to records. */
 struct subject {
 	struct store_request *request;
 	struct findings *findings;
@@ -34,17 +34,17 @@ struct subject {
 	struct candidates *suspects;
 	struct realignment *realignment;    /* or NULL */
 	const char *test, *branch, *series; /* in the request's arena */
-	const char *environment;            /* the test's, or NULL */
+	const char *environment;            /* the test's option, or NULL */
 	const struct news_clock *clock;
-	int64_t now, oldest, clock_now; /* clock_now: of the series' own clock */
-	int64_t *times;                 /* of the points that exist */
-	size_t *positions;              /* for each point of the axis: how many exist before it */
+	int64_t now, oldest, clock_now; /* clock_now: by the series' own clock */
+	int64_t *times;                 /* of the existing points */
+	size_t *positions; /* by point of the axis: the number of existing points before it */
 	size_t n, update_room;
 	struct closing closing;
 	struct news_tally *tally;
 };
 
-/* The first point at that time or after it; n: there is none. */
+/* The first point at or after that time; n: there is none. */
 static size_t first_from(const int64_t *times, size_t n, int64_t time)
 {
 	size_t low = 0, high = n;
@@ -75,7 +75,7 @@ static void existing_points(struct subject *subject, struct arena *scratch)
 	}
 }
 
-/* The mean distance of the points around one. */
+/* The mean distance of the points around that position. */
 static int64_t spacing_at(const struct subject *subject, size_t position)
 {
 	size_t first = position > CHANGE_TOLERANCE ? position - CHANGE_TOLERANCE : 0;
@@ -113,8 +113,8 @@ static int64_t oldest_of(const struct subject *subject)
 		subject->realignment && subject->realignment->newer);
 }
 
-/* Of a change that so many points followed at `time` when it was first seen: when that was, and how
- * it is held. */
+/* Sets when the candidate was first seen, which follows from `time` and the number of points that
+ * followed it then, and until when it is held. */
 static void set_hold(
 	const struct subject *subject, struct candidate *suspect, int64_t time, size_t followed)
 {
@@ -130,8 +130,8 @@ static void set_hold(
 	suspect->first_count = last >= now ? last - now + 1 : 1;
 }
 
-/* The series' own; that on the wall goes on for one that has ended. If that is ahead, nothing is
- * held. */
+/* The series' own clock; the wall clock continues it once the series has ended. If the wall clock
+ * is ahead of the server, nothing is held. */
 static int64_t clock_of(const struct subject *subject)
 {
 	int64_t wall = subject->clock->now - HOLD_GRACE;
@@ -169,7 +169,8 @@ static struct candidate *add_suspect(
 	return suspect;
 }
 
-/* What is over by now is recorded with its end; what may be the end of another waits. */
+/* A change that is over already is recorded with its end; one that may be the end of another
+ * waits. */
 static void add_end(
 	const struct subject *subject, struct candidate *suspect, const struct change *change)
 {
@@ -188,7 +189,7 @@ static void add_end(
 	record->item.over = (struct recovered){closing->times[end->from], end->level};
 }
 
-/* It was not believed when it was found last, or lost before it was. */
+/* Whether it was unconfirmed when last found, or lost while it was. */
 static bool was_candidate(const struct change_record *known)
 {
 	return known->state == CHANGE_CANDIDATE ||
@@ -200,8 +201,11 @@ static bool is_revising(const struct subject *subject)
 	return subject->realignment && subject->realignment->revising;
 }
 
-/* The same points, after a restart. By other cycles they may be looked at otherwise, and what shows
- * only now has to wait for the next point; without cycles it is by other values. */
+/*
+ * Whether the points are the same as before a restart. Refitted cycles may make them look
+ * different, so a change that shows only now waits for the next point; without cycles it shows
+ * because values were corrected.
+ */
 static bool is_old(const struct subject *subject)
 {
 	const struct realignment *realignment = subject->realignment;
@@ -210,10 +214,10 @@ static bool is_old(const struct subject *subject)
 }
 
 /*
- * A candidate is found again. Where nothing else is new it is as believable as it was, but for the
- * time for which it was held. Whether it is too old to be told was decided when it was first seen.
- * One that was lost begins anew, with its age, too; if it is too old by now, there is nothing to
- * wait for.
+ * A known candidate is found again. Without new points it is confirmed no more than it was, except
+ * that its hold may have ended. Whether it is too old to be announced was decided when it was
+ * first seen. A lost one starts over, with its age, too; if it is too old by now, there is nothing
+ * to wait for.
  */
 static void add_candidate(
 	struct subject *subject, const struct change *change, const struct change_record *known)
@@ -239,7 +243,7 @@ static void add_candidate(
 	} else if (record->news == NOTIFY_SILENT) {
 		suspect->confirmed = suspect->exempt = true;
 	} else if (is_old(subject) && subject->findings->season.cycles) {
-		suspect->confirmed = false; /* by other cycles; without any it is by other values */
+		suspect->confirmed = false; /* see is_old */
 	}
 	add_end(subject, suspect, change);
 }
@@ -257,8 +261,8 @@ static struct change_record_update *add_update(struct subject *subject,
 }
 
 /*
- * A deployment that was noted late is told, but not for ever. What an earlier version recorded has
- * nothing to compare with.
+ * Announces other suspects if a deployment was recorded late, but only for a limited time. Records
+ * of earlier versions have nothing to compare with.
  */
 static bool correct(
 	struct subject *subject, const struct change_record *known, struct announcement *item)
@@ -276,8 +280,8 @@ static bool correct(
 	return true;
 }
 
-/* It is known as it is seen now; but how many points followed it when it was told is what its
- * standing is judged by. */
+/* Updates the record to what is seen now, except how many points followed the change when it was
+ * announced, on which its standing is judged. */
 static void follow(struct subject *subject, const struct change_record *known,
 	enum change_state state, const struct change *change)
 {
@@ -293,7 +297,7 @@ static void follow(struct subject *subject, const struct change_record *known,
 	update->corrected = correct(subject, known, item);
 }
 
-/* A trend has gone further, or is seen otherwise by more than a hair. */
+/* A trend has gone further, or its levels have moved by more than HAIR. */
 static bool has_grown(const struct subject *subject, const struct change_record *known,
 	const struct change *change)
 {
@@ -310,7 +314,7 @@ static bool has_grown(const struct subject *subject, const struct change_record 
 	       times[change->place_to] != known->item.place_to || moved > HAIR * rise;
 }
 
-/* One that stays where it was told: but of a trend it is told how far it has gone. */
+/* Updates a change that stays where it was announced: for a trend, how far it has gone. */
 static void keep_up(
 	struct subject *subject, const struct change_record *known, const struct change *change)
 {
@@ -322,8 +326,8 @@ static void keep_up(
 	subject->request->updates[subject->request->update_count - 1].time = known->item.time;
 }
 
-/* What was deployed is known otherwise now, as a deployment has been noted late. What an earlier
- * version recorded has nothing to compare with. */
+/* Whether the deployments it is attributed to differ now, because one was recorded late. Records of
+ * earlier versions have nothing to compare with. */
 static bool has_other_suspects(const struct subject *subject, const struct change_record *known,
 	const struct change *change)
 {
@@ -357,7 +361,7 @@ static void lose(struct subject *subject, const struct change_record *known)
 		subject->tally->withdrawn++;
 }
 
-/* It has been believed, and there is evidence of it, whether or not it is found. */
+/* Whether it was confirmed and there is still evidence of it, found or not. */
 static bool stands(const struct subject *subject, const struct change_record *known)
 {
 	struct findings *findings = subject->findings;
@@ -371,8 +375,8 @@ static bool stands(const struct subject *subject, const struct change_record *kn
 }
 
 /*
- * Near the last point, and with fewer behind it than it was found on: the newest are late, or were
- * taken back, and what is left cannot show it.
+ * Whether it lies near the last point with fewer points after it than when it was found: the
+ * newest points are late or were withdrawn, and the rest cannot show it.
  */
 static bool lacks_points(const struct subject *subject, const struct change_record *known)
 {
@@ -381,7 +385,7 @@ static bool lacks_points(const struct subject *subject, const struct change_reco
 	return after < CHANGE_TOLERANCE && after < known->item.change.count_after;
 }
 
-/* `change`: the one that it is found as; NULL of one that is not found. */
+/* `change`: what it is found as; NULL if it is not found. */
 static void judge_known(struct subject *subject, const struct change_record *known, enum fate fate,
 	const struct change *change)
 {
@@ -427,8 +431,8 @@ static size_t position_of(const struct subject *subject, int64_t time)
 	return position < subject->n ? position : subject->n - 1;
 }
 
-/* These windows see the known change otherwise in the points that were there before: not at all,
- * elsewhere, or although it is withdrawn. */
+/* Whether the realigned windows show the known change differently in the points that were already
+ * there: not at all, elsewhere, or although it was retracted. */
 static bool is_otherwise(
 	const struct realignment *realignment, const struct change_record *known, size_t before)
 {
@@ -438,9 +442,9 @@ static bool is_otherwise(
 }
 
 /*
- * What these windows see otherwise in the points that were there before: known changes of which
- * that is so are kept from now on, and of what was rejected the list is returned. A candidate has
- * not been told, and is judged as ever.
+ * What the realigned windows show differently in the points that were already there: known changes
+ * for which that is so are kept from now on, and rejected ones are returned. Candidates have not
+ * been announced and are judged as usual.
  */
 static struct known *look_back(struct subject *subject, struct arena *scratch,
 	const struct known *known, const struct change_record *records, size_t count,
@@ -485,7 +489,7 @@ static bool is_kept(const struct realignment *realignment, int64_t id)
 	return false;
 }
 
-/* Those that stand, and are judged now, may have moved further than the tolerance. */
+/* Confirmed changes that are judged now may have moved further than the tolerance. */
 static void let_move(const struct subject *subject, const struct change_record *records,
 	struct known *known, size_t count)
 {
@@ -494,7 +498,8 @@ static void let_move(const struct subject *subject, const struct change_record *
 			known[i].followed = records[i].item.change.count_after;
 }
 
-/* It was told by detectors of another revision. */
+/* Whether it was recorded under another detector revision, and therefore stands although it is not
+ * found. */
 static bool outlives(const struct subject *subject, const struct change_record *known)
 {
 	const struct realignment *realignment = subject->realignment;
@@ -506,14 +511,15 @@ static bool outlives(const struct subject *subject, const struct change_record *
 	return true;
 }
 
-/* By its time alone: it lies among the points that other detectors have seen. */
+/* Decided by time alone: whether the change lies among points that another detector revision has
+ * seen. */
 static bool is_unearthed(const struct subject *subject, const struct change *change)
 {
 	return is_revising(subject) && subject->findings->series->axis->times[change->index] <
 					       subject->realignment->settled;
 }
 
-/* What is not known: news, unless it was rejected before. */
+/* Adds the found changes that are not known: they are news, unless they were rejected before. */
 static void add_unknown(struct subject *subject, struct arena *scratch, const struct found *now,
 	const size_t *known_of, const struct known *rejected, size_t rejected_count)
 {
@@ -542,8 +548,8 @@ static void add_unknown(struct subject *subject, struct arena *scratch, const st
 	}
 }
 
-/* The records in another order: those that have recovered come last. Returns how many others there
- * are. Suspects refer to what they were, so a copy lives as long as the request does. */
+/* Reorders the records so that recovered ones come last, and returns the number of the others.
+ * Candidates refer to the original array, so this is a copy that lives as long as the request. */
 static size_t sort_records(struct arena *arena, const struct change_record **known, size_t count)
 {
 	struct change_record *sorted;
@@ -564,13 +570,13 @@ static size_t sort_records(struct arena *arena, const struct change_record **kno
 	return open;
 }
 
-/* What is over is judged on the points that exist, as all places are. */
+/* Ends are judged on existing points only, like all places. */
 static void judge_ends(struct subject *subject, struct arena *scratch,
 	const struct change_record *known, size_t open, size_t count,
 	const struct reconciliation *result)
 {
 	struct findings *findings = subject->findings;
-	const double *values = findings_values(scratch, findings); /* shed with the scratch */
+	const double *values = findings_values(scratch, findings); /* lives in the scratch arena */
 	double *existing = arena_array(scratch, subject->n, sizeof *existing);
 	struct change *changes = arena_array(scratch, findings->count, sizeof *changes);
 	const struct series *series = findings->series;
@@ -599,7 +605,8 @@ static void judge_ends(struct subject *subject, struct arena *scratch,
 		subject->realignment->waiting = subject->closing.waiting;
 }
 
-/* What is found behind the end of one that has recovered is not that. */
+/* Whether a found change lies after the end of a recovered one, so that it cannot be that
+ * change. */
 static bool is_behind(
 	const struct subject *subject, const struct change_record *known, const struct found *found)
 {
@@ -611,7 +618,7 @@ static void match(const struct subject *subject, struct arena *scratch,
 	const struct change_record *records, struct known *known, size_t count,
 	const struct found *found, struct reconciliation *result)
 {
-	enum { NO_SIGN = 2 }; /* matches nothing */
+	enum { NO_SIGN = 2 }; /* matches no change */
 	bool again = true;
 
 	while (again) {
@@ -689,7 +696,7 @@ static void find_in_series(struct subject *subject, const struct change_record *
 	arena_free(scratch);
 }
 
-/* The known records of the series and branch, which lie together. */
+/* The known records of the series and branch, which are adjacent. */
 static size_t known_of_series(const struct change_record *known, size_t count, const char *series,
 	const char *branch, const struct change_record **first)
 {

@@ -1,5 +1,5 @@
 /*
- * From what was found in a test to what the store shall write.
+ * From the changes found in a test to the records and updates that the store writes.
  */
 #ifndef AGENT_MONITOR_NEWS_H
 #define AGENT_MONITOR_NEWS_H
@@ -7,81 +7,82 @@
 #include "agent/analysis/analysis.h"
 #include "agent/store/store.h"
 
-/* How the change points of one pass differ from what is known. */
+/* How the change points of one run differ from the known ones. */
 struct news_tally {
 	size_t found;           /* not known before */
-	size_t fresh, silent;   /* believed now, to be told or not */
-	size_t candidates;      /* found, and not believed yet */
-	size_t lost, withdrawn; /* not found any more: candidates, and what was believed */
-	size_t moved, returned; /* of what was believed */
-	size_t corrected;       /* told, and suspects others than those that were told */
-	size_t recovered;       /* over by now, of what was believed */
-	size_t beyond; /* known ones behind the last point, of which nothing can be said yet */
-	size_t revision_new, revision_gone; /* by another revision of the detectors alone: recorded
-					       only, and not found any more; those stand */
+	size_t fresh, silent;   /* confirmed now: announced, or not */
+	size_t candidates;      /* found, not confirmed yet */
+	size_t lost, withdrawn; /* not found any more: candidates, and confirmed changes */
+	size_t moved, returned; /* confirmed changes that moved, or were found again */
+	size_t corrected;       /* announced, with suspects that differ from the announced ones */
+	size_t recovered;       /* confirmed changes that are over now */
+	size_t beyond;          /* known changes after the last point, not judged yet */
+	size_t revision_new, revision_gone; /* due to another detector revision alone: new ones are
+					       recorded only, those not found any more stand */
 };
 
-/* A change as it was seen once. */
+/* Identifies a change as it was seen once. */
 struct change_key {
 	int64_t time; /* ms */
 	int sign;
-	bool under_way; /* a trend that had begun before the first point: old, wherever it is
-			   placed */
+	bool under_way; /* a trend that began before the first point: old, wherever it is placed */
 };
 
 /*
- * What the detector shows of a series when its windows lie otherwise than in the passes before.
- * What it sees otherwise than they did in the points they knew is no news: a change that is not
- * known was seen and rejected, and one that is known stays as it is, unless the points, which may
- * have been corrected meanwhile, have no evidence of it.
+ * What the detector shows of a series when its windows are aligned differently than in earlier
+ * runs. A difference within the points that those runs knew is no news: an unknown change there
+ * counts as seen and rejected, and a known one stays, unless the points, which may have been
+ * corrected, show no evidence of it.
  */
 struct realignment {
-	bool restarted; /* the windows lie otherwise since the series was last recorded */
-	int64_t until;  /* ms: later changes are judged as ever, they may just be showing */
+	bool restarted; /* the alignment has changed since the series was last recorded */
+	int64_t until;  /* ms: later changes are judged as usual, since they may have just become
+			   visible */
 	struct change_key
-		*before; /* what they show in the points that were there by then; malloc */
+		*before; /* what the windows show in the points that were there then; malloc */
 	size_t before_count;
-	int64_t *kept; /* ids of these known changes, kept up here; malloc */
+	int64_t *kept; /* ids of known changes that are kept; updated by news_find; malloc */
 	size_t kept_count;
-	bool revising;     /* other detectors than those it was last recorded with */
-	int64_t settled;   /* ms: of what is earlier the others would have known, but for where it
-			      is placed */
-	int64_t revised;   /* ms: the last point when the detectors last changed; 0: they never did.
-			      What was known until then and is not found stands */
-	bool newer;        /* points have come after those that it was last recorded with */
-	bool grown;        /* there is something new in the series since it was last recorded */
-	int64_t recorded;  /* of a restarted one: ms, the last point by then */
-	size_t candidates; /* how many of its changes are not believed yet, kept up here */
-	int64_t held;  /* ms, of its clock: until then one is held that is believed else; kept up
-			  here; WHEN_NEVER: none is */
-	int64_t range; /* ms that are asked for; 0: all there is */
-	bool waiting;  /* one may be over, and the next points will tell; kept up here */
+	bool revising;   /* the detector revision differs from the last recorded one */
+	int64_t settled; /* ms: the other revision would have known anything earlier, apart from its
+			    exact place */
+	int64_t revised; /* ms: the last point when the revision last changed; 0: never. Changes
+			    known up to then stand although they are not found */
+	bool newer;      /* there are points after the last recorded one */
+	bool grown;      /* there is something new in the series since it was last recorded */
+	int64_t recorded;  /* ms, if realigned: the last point when it was recorded */
+	size_t candidates; /* changes that are not confirmed yet; set by news_find */
+	int64_t held;  /* ms, series clock: end of the hold of a change that is confirmed otherwise;
+			  WHEN_NEVER: none; set by news_find */
+	int64_t range; /* ms that are queried; 0: everything */
+	bool waiting;  /* a change may be over, and the next points will decide; set by news_find */
 };
 
-/* What ages are judged by; ms. */
+/* The clock by which ages are judged; ms. */
 struct news_clock {
 	int64_t now;
-	int64_t oldest; /* what is older by the clock is too old to be told; or WHEN_ALWAYS,
+	int64_t oldest; /* changes before that are too old to be announced; or WHEN_ALWAYS,
 			   WHEN_NEVER */
-	int64_t ahead;  /* by so much servers say that the clock is ahead; 0: it is not */
+	int64_t ahead;  /* by how much servers say that the local clock is ahead; 0: it is not */
 };
 
 /*
- * From when on a change is young enough to be told. A clock that is ahead would make all too old,
- * for good. Points that have come since the last look (`newer`) are as young as can be: what counts
- * is the time before the newest. Where nothing is known of when they came, and a server says that
- * the clock is ahead, it is the server's time, or the newest point if that is later, as a server
- * may be wrong. What ended long ago stays old.
+ * The earliest time at which a change is young enough to be announced. A local clock that is ahead
+ * would make every change too old, permanently. Points that arrived since the last run (`newer`)
+ * are new: their age counts from the newest point. If it is unknown when they arrived and a server
+ * says that the local clock is ahead, the server's time counts, or the newest point if that is
+ * later, since a server may be wrong. Series that ended long ago stay old.
  */
 int64_t news_oldest(const struct news_clock *clock, int64_t newest, bool newer);
 
 /*
- * Fills `request` (STORE_RECORD) with new records and updates. `known` are the test's records
- * as STORE_KNOWN gives them, in its order. A change that is not believed is recorded as a candidate
- * with NOTIFY_HELD, and becomes NOTIFY_PENDING when it is. One that is too old when it is found is
- * NOTIFY_SILENT for good: by the clock, but where points have come lately, or the clock is ahead,
- * by the series' newest point, too. `realignments` has one for each series, or NULL. Everything is
- * copied to the request's arena. For a worker, as it looks at each point.
+ * Fills `request` (STORE_RECORD) with new records and updates. `known` are the test's records as
+ * STORE_KNOWN returns them, in that order. A change that is not confirmed is recorded as a
+ * candidate with NOTIFY_HELD, and becomes NOTIFY_PENDING when it is. One that is too old when it
+ * is found is NOTIFY_SILENT permanently: by the clock and, where points have arrived lately or the
+ * clock is ahead, by the series' newest point as well. `realignments` has one entry for each
+ * series, or is NULL. Everything is copied to the request's arena. Runs on a worker, since it
+ * looks at every point.
  */
 struct news_tally news_find(const struct analysis *analysis,
 	struct realignment *const *realignments, const char *branch,

@@ -1,7 +1,8 @@
 /*
- * A block whose first point is the answer's first may have lost a part of its front (its twins), so
- * the search begins at the next one. The hash is a multiply and fold for each word; it tells data
- * from corrected data, and nobody gains by two that are alike.
+ * If the first point of a block is also the first point of the answer, points with the same time
+ * (its twins) may have been cut off, so the search begins at the next block. The hash is a
+ * multiply and fold for each word; it distinguishes data from corrected data, and nobody gains
+ * from a collision.
  */
 #include "agent/monitor/point_hashes.h"
 
@@ -18,7 +19,7 @@ static uint64_t add_word(uint64_t hash, uint64_t word)
 	return hash ^ hash >> 29;
 }
 
-/* All missing values are the same. */
+/* All missing values hash alike. */
 static uint64_t add_point(uint64_t hash, const struct series *series, size_t index)
 {
 	double value = isnan(series->values[index]) ? (double)NAN : series->values[index];
@@ -47,7 +48,8 @@ static size_t points_of(const struct point_hashes *trace, size_t block)
 	return rest < POINT_HASHES_BLOCK ? rest : POINT_HASHES_BLOCK;
 }
 
-/* The first block that lies within the answer whole, and where; false if there is none. */
+/* Finds the first block that the answer contains completely, and its position; false if there is
+ * none. */
 static bool align(
 	const struct point_hashes *trace, const struct axis *axis, size_t *block, ptrdiff_t *shift)
 {
@@ -77,7 +79,7 @@ static bool same_block(
 	       add_points(HASH_START, series, index, n) == block_at(trace, block)->hash;
 }
 
-/* Whether of the block, the last one, the last point alone is another one, or gone. */
+/* Whether the last block differs in its last point only, or lacks only that. */
 static bool same_but_last(
 	const struct point_hashes *trace, const struct series *series, size_t block, size_t index)
 {

@@ -1,14 +1,16 @@
 /*
- * Of the records of a run only those of one series are kept, and what the store would make of an
- * update is made of it here.
+ * Of the records of a run only those of one series are kept, and updates are applied here as the
+ * store would apply them.
  *
- * A run begins with the past up to some points before the place, which is old: what stands there
- * was told when it came, so that its way back is told as that. Then points come one by one. Those
- * before the place are not counted, but a point that a change has touched already is news, too, as
- * the agent sees it. Other series of the test are not looked at: they only count where the share of
- * false ones goes by their number (fdr), and one of them is seen where this one is judged by it.
+ * A replay begins with the history up to some points before the place. That history is old:
+ * changes in it were announced when they came, so that their ends are announced as ends. Then
+ * points arrive one by one. Those before the place are not counted, but a change reaching back to
+ * them is news, as in the agent. Other series of the test are left out: they only count where
+ * their number matters for the false discovery rate (fdr), and one of them is read if this series
+ * is judged by it.
  *
- * Sizes are tried from the largest down, until one is not told. At most 2 x 11 runs of 27 points.
+ * Sizes are tried from the largest down, until one is not announced. At most 2 x 11 replays of 27
+ * points.
  */
 #include "agent/monitor/power.h"
 
@@ -25,23 +27,25 @@
 
 const double power_sizes[POWER_SIZES] = {1, 2, 3, 5, 7, 10, 15, 20, 30, 50};
 
-/* How many points a level is taken from; how far it lies from 0 in typical deviations. */
+/* How many points a level is taken from; a level nearer to 0 than so many typical deviations is
+ * near 0. */
 enum { LEVEL_POINTS = 50, NEAR_CHANGE = 25, POINTS_BEFORE = 3 };
 static const double NEAR_ZERO = 2;
 
-/* One run. */
+/* One replay. */
 struct course {
 	const struct power_request *ask;
 	struct arena *arena;
 	struct series_cache *memory;
 	struct dataset seen; /* the series, and the one that it is judged by */
-	struct dataset all;  /* for the share of false ones: all of the test, the first are these */
-	struct axis *own;    /* of the series: it grows */
+	struct dataset
+		all;      /* for fdr: the number of series counts; the first are those in `seen` */
+	struct axis *own; /* the series' own axis, which grows */
 	struct change_record *known; /* in order of id */
 	size_t known_count, known_room;
 	int64_t last_id;
 	int64_t held;               /* as in struct realignment */
-	const struct change *found; /* by the last look */
+	const struct change *found; /* in the last run */
 	size_t found_count;
 };
 
@@ -59,7 +63,7 @@ static struct axis *cut_axis(struct arena *arena, const struct axis *axis, size_
 	return cut;
 }
 
-/* The series by which this one is judged, if that is one of the same test. */
+/* The series by which this one is judged, if it belongs to the same test. */
 static bool find_other(
 	const struct power_request *ask, const struct series **other, struct error *error)
 {
@@ -162,7 +166,8 @@ static void follow(struct course *course, const struct change_record_update *upd
 		known->runs = update->runs;
 }
 
-/* What the agent makes of the points that are there; of a first look all is old. */
+/* Runs the agent's detection and reconciliation on the points so far; in the first run everything
+ * is old. */
 static bool look(struct course *course, bool first, struct error *error)
 {
 	const struct power_request *ask = course->ask;
@@ -205,7 +210,7 @@ static bool look(struct course *course, bool first, struct error *error)
 	return true;
 }
 
-/* The record of the change that came up near the place, the nearest. */
+/* The record of the change nearest to the place. */
 static const struct change_record *near(
 	const struct course *course, size_t place, int sign, int64_t old_id)
 {
@@ -226,7 +231,7 @@ static const struct change_record *near(
 	return best;
 }
 
-/* Until when a candidate is held that is believed else; 0: it is none. */
+/* Until when a candidate is held that is confirmed otherwise; 0: not held. */
 static int64_t held_until(const struct course *course, const struct change_record *record)
 {
 	bool held = record->state == CHANGE_CANDIDATE && course->held != WHEN_NEVER;
@@ -234,7 +239,7 @@ static int64_t held_until(const struct course *course, const struct change_recor
 	return held ? course->held : 0;
 }
 
-/* The change as it was found last: a candidate's record has it as it was first. */
+/* The change as last found: the record of a candidate has it as first found. */
 static const struct change *change_now(
 	const struct course *course, const struct change_record *record)
 {
@@ -311,7 +316,7 @@ bool power_arrive(const struct power_request *ask, const double *values, size_t 
 		if (good)
 			note(out, &course, near(&course, at, sign, old));
 		if (sign != 0 && out->back && out->told == 0)
-			out->told = out->seen; /* what it ends is told as over */
+			out->told = out->seen; /* the change that it ends is announced as over */
 		if (sign != 0 && out->told > 0)
 			break;
 	}
@@ -326,7 +331,8 @@ static int compare(const void *a, const void *b)
 	return (*one > *other) - (*one < *other);
 }
 
-/* The level before the place, what a step is a percentage of, and whether that is not the level. */
+/* The level before the place, what a step is a percentage of, and in *added whether that differs
+ * from the level. */
 static double size_of(const double *values, size_t front, size_t place, double *level, bool *added)
 {
 	double near_values[LEVEL_POINTS], apart[LEVEL_POINTS], size = 0;
@@ -361,7 +367,7 @@ static void inject(const double *values, size_t n, size_t place, double percent,
 	}
 }
 
-/* Takes steps near the place out of the values: what is behind them goes to the level before. */
+/* Removes steps near the place from the values: everything after them moves to the level before. */
 static bool even(double *values, size_t n, size_t place, const struct change *found, size_t count)
 {
 	bool evened = false;
@@ -407,7 +413,7 @@ static bool try_sizes(const struct power_request *ask, const double *values, str
 	return good;
 }
 
-/* The last place before which POWER_POINTS of the points that exist follow. */
+/* The last place that POWER_POINTS existing points follow. */
 static size_t last_place(const struct series *series)
 {
 	size_t follow = 0, at = series->axis->n;
@@ -417,7 +423,7 @@ static size_t last_place(const struct series *series)
 	return follow == POWER_POINTS ? at : 0;
 }
 
-/* Where a run through a long past begins, with the windows of the whole. */
+/* Where a replay of a long history begins, with windows aligned as in the whole. */
 static size_t front_of(const struct power_request *ask, size_t place)
 {
 	const struct detection *detection = analysis_configured(ask->test, ask->series->metric);

@@ -1,14 +1,14 @@
 /*
- * The matching works on positions: a found change stands at its index, a known one where its time
- * falls among the points (a span, where several points carry that time; beyond the ends, as far out
- * as the spacing of the nearest points says).
+ * Matching works on positions: a found change is at its index, a known one where its time falls
+ * among the points (a span, if several points carry that time; beyond the ends, extrapolated with
+ * the spacing of the nearest points).
  *
- * A pair within the tolerance is worth the more the nearer it is, and the matching of the greatest
- * worth is wanted. Both sides lie on a line and worth falls with distance, so crossing pairs can
- * always be uncrossed without loss; it is enough to look at matchings in order, which dynamic
- * programming does: over the pairs, of which a change has few, as only what lies within the
- * tolerance makes one. So time and memory grow with the changes and not with their product, however
- * many withdrawn ones have gathered.
+ * A pair within the tolerance is worth more the nearer its two changes are, and the matching of
+ * maximum total worth is wanted. Both sides lie on a line and worth falls with distance, so
+ * crossing pairs can always be uncrossed without loss; it is enough to consider matchings in
+ * order, by dynamic programming over the pairs. A change has few pairs, since only changes within
+ * the tolerance make one. So time and memory grow with the number of changes and not with the
+ * product of the two sides, however many withdrawn changes have accumulated.
  */
 #include "agent/monitor/reconcile.h"
 
@@ -18,14 +18,14 @@
 #include "agent/core/arena.h"
 #include "detectors/retraction.h"
 
-enum { REACH_MOST = 64 }; /* pairs that a known change may make */
+enum { REACH_MOST = 64 }; /* maximum number of pairs for one known change */
 #define NO_PAIR SIZE_MAX
 
 /* A change of either side on the line of points. */
 struct place {
 	double low, high;
 	size_t index; /* in the caller's array */
-	int64_t tie;  /* what decides between equal places */
+	int64_t tie;  /* decides between equal places */
 	bool withdrawn;
 };
 
@@ -34,7 +34,7 @@ struct side {
 	size_t count;
 };
 
-/* Milliseconds a point, by the `count` steps from `first` on. */
+/* Milliseconds per point, over `count` steps from `first` on. */
 static double spacing(const int64_t *times, size_t first, size_t count)
 {
 	return count == 0 ? 0
@@ -46,7 +46,7 @@ static double outside(double distance, double step)
 	return step > 0 ? distance / step : HUGE_VAL;
 }
 
-/* First index whose time is not before `time`, or, with `after`, whose time is after it. */
+/* First index whose time is not before `time` or, with `after`, whose time is after it. */
 static size_t bound(const int64_t *times, size_t n, int64_t time, bool after)
 {
 	size_t low = 0, high = n;
@@ -127,9 +127,9 @@ static struct side found_side(
 }
 
 /*
- * What the pair is worth; 0 beyond the tolerance. One point more than the tolerance, so that a pair
- * at the edge is better than none; a hair less for a withdrawn change, so that of two equally near
- * the live one is taken.
+ * The worth of a pair; 0 beyond the tolerance. One point more than the tolerance, so that a pair
+ * at the edge is better than none; slightly less for a withdrawn change, so that of two equally
+ * near ones the live one is matched.
  */
 static double worth(const struct place *known, const struct place *found)
 {
@@ -142,15 +142,15 @@ static double worth(const struct place *known, const struct place *found)
 	return CHANGE_TOLERANCE + 1 - distance - (known->withdrawn ? 1e-6 : 0);
 }
 
-/* A known and a found change that may be one, and the best chain of pairs that ends with this one.
- */
+/* A known and a found change that may be the same, and the best chain of pairs ending with this
+ * one. */
 struct pair {
 	size_t known, found; /* places */
 	double total;
-	size_t before; /* the pair before it in the chain; NO_PAIR: none */
+	size_t before; /* the previous pair of the chain; NO_PAIR: none */
 };
 
-/* The chains seen so far. `best` is a Fenwick tree: the best pair of those whose found place lies
+/* The chains so far. `best` is a Fenwick tree: the best pair among those whose found place lies
  * below a bound. */
 struct chains {
 	struct pair *pairs;
@@ -199,9 +199,10 @@ static size_t first_from(const struct side *side, double low)
 }
 
 /*
- * The found changes that a known one can be: those within the tolerance, [*first, *last). Where
- * many points carry one stamp there may be many, all equally near; of these the k-th known change
- * of the stamp looks at those about the k-th found one, as in order they meet anyway.
+ * The found changes that a known one can be: those within the tolerance, [*first, *last). If many
+ * points have the same time there may be many, all equally near; then the k-th known change of
+ * that time considers only those around the k-th found one, since matching in order pairs these
+ * anyway.
  */
 static void reach(const struct side *known, size_t at, size_t rank, const struct side *found,
 	size_t *first, size_t *last)
@@ -276,7 +277,7 @@ static void match(
 	}
 }
 
-/* Near the first point a change may still be there, only too few points are left before it to show
+/* Near the first point a change may still exist, but too few points are left before it to show
  * it. */
 static bool covered(const struct place *place, size_t n)
 {
@@ -298,7 +299,8 @@ static void judge(struct side side, const int64_t *times, size_t n, const struct
 	}
 }
 
-/* The found changes, and those known ones that have not been found and could be further off. */
+/* The found changes, and known ones that were not found within the tolerance and may have moved
+ * further. */
 static size_t mark_changes(const struct side sides[static 3], size_t n, const struct known *known,
 	const struct found *found, size_t found_count, const struct reconciliation *out,
 	struct mark *marks)

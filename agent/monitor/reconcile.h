@@ -1,13 +1,13 @@
 /*
- * What is news: the changes that are known of one series against those that were found now.
+ * Matches the known changes of one series with those found now, to see what is new.
  *
- * A change is known by its sign and its time, within a tolerance counted in points of the series,
- * because its index moves while points arrive and its place moves while the picture gets clearer.
- * The matching is one to one and the best there is: of all matchings it is the one whose pairs lie
- * nearest, so that it depends on no order of its input. What is left over may have moved further
- * (detectors/retraction.h): a known change that vanishes and a found one of its sign with no other
- * between them are the same. A known change that has no partner is gone only where the data would
- * have shown it; before the first points nothing can be found.
+ * A change is identified by its sign and its time, within a tolerance counted in points of the
+ * series, because its index moves while points arrive and its place moves while evidence grows.
+ * The matching is one to one and optimal: of all matchings it is the one whose pairs lie nearest,
+ * so it does not depend on the order of the input. Unmatched changes may have moved further
+ * (detectors/retraction.h): a known change that is not found any more and a found one of the same
+ * sign with no other between them are the same change. A known change without a partner is gone
+ * only if the data would have shown it; before the first points nothing can be found.
  */
 #ifndef AGENT_MONITOR_RECONCILE_H
 #define AGENT_MONITOR_RECONCILE_H
@@ -27,32 +27,31 @@ struct known {
 	int64_t time; /* ms */
 	int sign;     /* of the change: 1, 0, -1 */
 	bool withdrawn;
-	size_t followed; /* points that followed it when it was told; 0: it does not stand, and is
-			    not looked for beyond the tolerance */
+	size_t followed; /* points that followed it when it was announced; 0: it does not stand, and
+			    is not searched for beyond the tolerance */
 };
 
 struct found {
-	size_t index; /* into the times; distinct within one sign */
+	size_t index; /* into the times; distinct for each sign */
 	int sign;
 };
 
 enum fate {
 	FATE_SAME,
 	FATE_MOVED,   /* found at another time */
-	FATE_GONE,    /* not found where it should have been seen */
-	FATE_OUTSIDE, /* the data do not cover it, nothing is known */
+	FATE_GONE,    /* not found where the data should show it */
+	FATE_OUTSIDE, /* not covered by the data: unknown */
 };
 
 struct reconciliation {
-	size_t *known_of; /* for each found change: the known one it is, or RECONCILE_NONE: it is
-			     news */
-	size_t *found_of; /* for each known change: the found one, or RECONCILE_NONE */
-	enum fate *fates; /* for each known change */
+	size_t *known_of; /* by found change: the known one it is, or RECONCILE_NONE: it is new */
+	size_t *found_of; /* by known change: the found one, or RECONCILE_NONE */
+	enum fate *fates; /* by known change */
 };
 
 /*
- * `times` are those of the existing points of the series, ascending. Known and found come in any
- * order. The result lives in the arena.
+ * `times` are those of the existing points of the series, ascending. Known and found changes may
+ * come in any order. The result lives in the arena.
  */
 void reconcile(struct arena *arena, const int64_t *times, size_t n, const struct known *known,
 	size_t known_count, const struct found *found, size_t found_count,

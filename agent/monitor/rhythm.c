@@ -1,5 +1,6 @@
 /*
- * Points of one time are one. A limit that would overflow is none.
+ * Derives how long a series may be without a new point. Points with the same time count once. A
+ * limit that would overflow is no limit.
  */
 #include "agent/monitor/rhythm.h"
 

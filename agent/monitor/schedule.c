@@ -1,8 +1,7 @@
 /*
- * A heap of the tests that wait, by the time they are due, those that never are included; running
- * tests are in no heap. The hash is FNV-1a with a final mix, so that names which differ in their
- * last letter lie far apart on the grid, and part of no file or message: it may change between
- * versions without harm.
+ * Waiting tests are in a heap by the time they are due, including those never due; running tests
+ * are not. The hash is FNV-1a with a final mix, so that names that differ in their last letter lie
+ * far apart on the grid. It is not part of any file or message, so it may change between versions.
  */
 #include "agent/monitor/schedule.h"
 
@@ -18,14 +17,14 @@ struct slot {
 	int64_t interval, phase, due;
 	uint64_t hash, missed;
 	bool running;
-	size_t place; /* in the heap, if it is not running; of a removed test the next such id */
+	size_t place; /* in the heap, if not running; of a removed test the next free id */
 };
 
 struct schedule {
 	struct slot *slots;
 	size_t *heap; /* ids */
 	size_t count, capacity, waiting;
-	size_t removed; /* the first id that is free again; NONE */
+	size_t removed; /* the first free id; NONE */
 };
 
 #define NONE SIZE_MAX
@@ -55,7 +54,7 @@ void schedule_free(struct schedule *schedule)
 	free(schedule);
 }
 
-/* Tests that are due at the same time go in order of their ids. */
+/* Tests that are due at the same time run in order of their ids. */
 static bool before(const struct schedule *schedule, size_t a, size_t b)
 {
 	int64_t due_a = schedule->slots[a].due, due_b = schedule->slots[b].due;
@@ -68,7 +67,7 @@ static void set_place(struct schedule *schedule, size_t place, size_t id)
 	schedule->slots[id].place = place;
 }
 
-/* Brings the test at the place up to where it belongs. */
+/* Moves the test at the place up to its position. */
 static void heap_rise(struct schedule *schedule, size_t at)
 {
 	size_t *heap = schedule->heap, id = heap[at];
@@ -78,7 +77,7 @@ static void heap_rise(struct schedule *schedule, size_t at)
 	set_place(schedule, at, id);
 }
 
-/* The same downwards. */
+/* Moves the test at the place down to its position. */
 static void heap_sink(struct schedule *schedule, size_t at)
 {
 	size_t *heap = schedule->heap, id = heap[at];
@@ -172,8 +171,7 @@ void schedule_remove(struct schedule *schedule, size_t id)
 	schedule->removed = id;
 }
 
-/* The number of the last place on the grid that is not after `time`; -1 for a time before the
- * first. */
+/* The number of the last grid place that is not after `time`; -1 for a time before the first. */
 static int64_t grid_place(const struct slot *slot, int64_t time)
 {
 	if (time < slot->phase)
@@ -181,7 +179,7 @@ static int64_t grid_place(const struct slot *slot, int64_t time)
 	return (time - slot->phase) / slot->interval;
 }
 
-/* The first place on the grid after `now`. */
+/* The first grid place after `now`. */
 static int64_t next_due(const struct slot *slot, int64_t now)
 {
 	if (slot->interval == WHEN_NEVER)

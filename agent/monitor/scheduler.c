@@ -1,7 +1,7 @@
 /*
- * Subjects are kept in order of their tests' names, in which a new generation's are merged with
- * them. One that was removed while its pass runs stays aside until that has ended. The schedule
- * knows them by the ids that it gave; in a single pass there is none.
+ * Monitored tests are kept in order of their names, in which those of a new configuration are
+ * merged with them. One that is removed during its run moves to a list until the run has ended.
+ * Each has an id in the schedule, except in a single pass (`once`), which has no schedule.
  */
 #include "agent/monitor/scheduler.h"
 
@@ -14,11 +14,11 @@
 
 enum {
 	FIRST_SPREAD = 20, /* ms for each new test */
-	MOST_BESIDE = 64,  /* passes at a time that were asked for beside the schedule */
-	MOST_WAITERS = 32, /* for the next pass of a test */
+	MOST_BESIDE = 64,  /* on-demand runs at a time */
+	MOST_WAITERS = 32, /* for the next run of a test */
 };
 
-/* Somebody who waits for the end of a pass. */
+/* A caller that waits for the end of a run. */
 struct waiter {
 	scheduler_run_done *done;
 	void *context;
@@ -28,15 +28,15 @@ struct waiter {
 struct scheduler {
 	struct agent *agent;
 	struct run_context runs;
-	struct monitored_test **monitored_tests; /* by name */
+	struct monitored_test **monitored_tests; /* sorted by name */
 	size_t count;
-	struct monitored_test *leaving;    /* removed, while their passes run */
+	struct monitored_test *leaving;    /* removed, and still running */
 	struct monitored_test **scheduled; /* by id */
 	size_t scheduled_room;
 	struct schedule *schedule;
-	struct alarm alarm;                        /* at the next test that is due */
-	struct monitored_test *asked, **asked_end; /* in line for a pass beside the schedule */
-	size_t beside;                             /* such passes that run */
+	struct alarm alarm;                        /* for the next test that is due */
+	struct monitored_test *asked, **asked_end; /* queue of on-demand runs */
+	size_t beside;                             /* on-demand runs in progress */
 	bool started;
 };
 
@@ -99,7 +99,7 @@ static void arm(struct scheduler *watch)
 		engine_alarm(watch->agent->engine, &watch->alarm, due);
 }
 
-/* Calls whoever waits in the list, which is empty afterwards. */
+/* Calls everybody in the list, which is empty afterwards. */
 static void answer(struct waiter **waiters, const struct run_report *report)
 {
 	struct waiter *waiter = *waiters;
@@ -171,13 +171,13 @@ static void note_missed(struct scheduler *watch, struct monitored_test *monitore
 		schedule_missed(watch->schedule, monitored->id, engine_now(watch->agent->engine));
 
 	if (missed <= monitored->missed)
-		return; /* another interval has another grid */
+		return; /* another interval means another grid */
 	metrics_add(watch->agent->metrics, METRIC_MISSED_RUNS, (double)(missed - monitored->missed),
 		NULL, NULL);
 	monitored->missed = missed;
 }
 
-/* When a pass of the test counts as ended. */
+/* When a run of the test counts as finished. */
 static int64_t rest_of(struct agent *agent, const struct test *test)
 {
 	return agent->simulation ? agent->simulation->rest(agent, test) : engine_now(agent->engine);
@@ -238,7 +238,7 @@ static void schedule_subject(
 	watch->scheduled[monitored->id] = monitored;
 }
 
-/* New tests are spread over the first moments. */
+/* Adds new tests to the schedule, spread over the first moments. */
 static void begin_watching(struct scheduler *watch, size_t fresh)
 {
 	metrics_set(watch->agent->metrics, METRIC_TESTS, (double)watch->count, NULL, NULL);
@@ -264,7 +264,7 @@ void scheduler_start(struct scheduler *watch, const struct store_request *restor
 	begin_watching(watch, watch->count);
 }
 
-/* True if the new generation's test means what the one of that name did before. */
+/* Whether the test means the same in the new configuration. */
 static bool same_meaning(const struct test *before, const struct test *now)
 {
 	return before->fingerprint == now->fingerprint;
@@ -287,8 +287,8 @@ static void remove_subject(struct scheduler *watch, struct monitored_test *monit
 	watch->leaving = monitored;
 }
 
-/* What runs is of no use any more: a pass of what the test is now follows it, for those who wait,
- * too. */
+/* The results of the current run are not wanted any more: another run, of the test as it is now,
+ * follows for those who wait, too. */
 static void rerun(struct monitored_test *monitored)
 {
 	struct waiter **end = &monitored->served;
@@ -327,7 +327,7 @@ static int compare_tests(const void *a, const void *b)
 	return strcmp((*left)->name, (*right)->name);
 }
 
-/* Those that can be run, in order of their names. The caller frees the array. */
+/* The tests that can run, in order of their names. The caller frees the array. */
 static const struct test **order_tests(
 	struct agent *agent, const struct test *const *tests, size_t *count)
 {
@@ -348,7 +348,8 @@ static const struct test **order_tests(
 	return ordered;
 }
 
-/* Merges the tests into the subjects; both are in order of names. Returns how many are new. */
+/* Merges the tests into the monitored tests; both are in order of names. Returns how many are
+ * new. */
 static size_t merge(struct scheduler *watch, const struct test *const *tests, size_t count)
 {
 	struct monitored_test **merged = memory_new(count, sizeof *merged);
@@ -411,7 +412,7 @@ static struct monitored_test *find_subject(const struct scheduler *watch, const 
 	return NULL;
 }
 
-/* Why no pass is begun for one who asks, or NULL. */
+/* Why an on-demand run is refused, or NULL. */
 static const char *refusal(
 	const struct scheduler *watch, const struct monitored_test *monitored, bool waits)
 {

@@ -1,8 +1,7 @@
 /*
- * Watching: pass after pass over the tests, each by its schedule.
+ * The scheduler: runs each test at its interval, and on demand.
  *
- * Several tests are on their way at once, a single test is only once. What is configured may change
- * while passes run.
+ * Several tests run at a time, but each test only once. The configuration may change during runs.
  */
 #ifndef AGENT_MONITOR_WATCH_H
 #define AGENT_MONITOR_WATCH_H
@@ -11,44 +10,44 @@
 
 struct scheduler;
 
-/* The tests are of the agent's generation. */
+/* The tests are those of the agent's configuration. */
 struct scheduler *scheduler_new(struct agent *agent, struct dispatcher *dispatcher,
 	const struct test *const *tests, size_t count);
-/* After the engine was freed. Nobody who waits for a pass is called any more. */
+/* To be called after the engine was freed. Callbacks of waiting callers are not called any more. */
 void scheduler_free(struct scheduler *watch);
 
-/* Begins: by schedule, or in a single pass all tests at once. `restored` is the answer to
+/* Starts running: by schedule, or in a single pass all tests at once. `restored` is the answer to
  * STORE_RESTORE. */
 void scheduler_start(struct scheduler *watch, const struct store_request *restored);
 
 /*
- * Takes a new generation's tests, which is the agent's current one. A test that means what it meant
- * keeps its schedule and what is remembered of it; a changed one begins anew, at its place in the
- * schedule; the results of a removed or changed one's running pass are dropped.
+ * Switches to the tests of the agent's new configuration. A test whose meaning has not changed
+ * keeps its schedule and its cached series; a changed one starts over, at its place in the
+ * schedule; results of the current run of a removed or changed test are dropped.
  */
 void scheduler_adopt(struct scheduler *watch, const struct test *const *tests, size_t count);
 
-/* How a pass ended. */
+/* The result of a run. */
 struct run_report {
 	const char *test;
 	bool failed;
-	const char *problem; /* why, or NULL */
+	const char *problem; /* why it failed, or NULL */
 	size_t series, points;
-	size_t fresh, silent; /* changes believed now, to be told or not */
-	size_t candidates;    /* changes that are not believed yet */
+	size_t fresh, silent; /* changes confirmed by this run: announced, or not */
+	size_t candidates;    /* changes not confirmed yet */
 	size_t moved, withdrawn, returned;
-	bool written;     /* something about changes is in the store, */
-	int64_t recorded; /* ... of this time: wall clock, ms */
+	bool written;     /* changes were written to the store, */
+	int64_t recorded; /* ... with this timestamp: wall clock, ms */
 	int64_t duration; /* ms */
 };
 
 typedef void scheduler_run_done(void *context, const struct run_report *report);
 
 /*
- * Runs the test soon, beside its schedule: many that are asked for at once take turns. If it is
- * running, it is run once more afterwards. `done`, if there is one, is called on the loop's thread
- * when that pass has ended, or failed to begin, which may be before this returns. False: there is
- * no such test, and `done` is not called.
+ * Runs the test soon, out of schedule; several on-demand runs take turns. If the test is running,
+ * it runs once more afterwards. `done`, if not NULL, is called on the loop's thread when that run
+ * has ended or failed to begin, possibly before this returns. False: there is no such test, and
+ * `done` is not called.
  */
 bool scheduler_run_now(
 	struct scheduler *watch, const char *test, scheduler_run_done *done, void *context);
@@ -56,12 +55,13 @@ bool scheduler_run_now(
 struct scheduler_test {
 	const struct test *test;
 	bool running, failing;
-	const char *problem;    /* of a failing one, or NULL */
+	const char *problem;    /* why it is failing, or NULL */
 	int64_t last_run;       /* wall clock, ms; 0: not yet */
 	int64_t next_due;       /* wall clock, ms; INT64_MAX: never */
 	int64_t duration;       /* ms, of the last run */
-	size_t series, points;  /* of the last run that went well */
-	const double *smallest; /* of some series: percent that would be told; HUGE_VAL: none */
+	size_t series, points;  /* of the last successful run */
+	const double *smallest; /* for some of the series: smallest change in percent that would be
+				   announced; HUGE_VAL: none */
 	size_t measured;
 };
 
@@ -69,10 +69,10 @@ struct scheduler_test {
 bool scheduler_source_up(const struct scheduler *watch, const char *source);
 bool scheduler_stale(const struct scheduler *watch, const char *test);
 
-/* Counts the runs that were missed until now, also by tests that hang. */
+/* Counts the runs missed until now, including those of tests that hang. */
 void scheduler_collect(struct scheduler *watch);
 
-/* Calls back with each test that is watched, in order of names. */
+/* Calls back for each monitored test, in order of names. */
 void scheduler_each(const struct scheduler *watch,
 	void (*call)(void *context, const struct scheduler_test *state), void *context);
 

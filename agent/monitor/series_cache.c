@@ -1,6 +1,6 @@
 /*
- * Series are kept in order of their identities. Those that vanish from the answers are let go after
- * a few passes, but for their marks, so that they are known should they come back.
+ * Series are kept in order of their identities. Those missing from the answers are dropped after a
+ * few runs, except for their checkpoints, by which they are recognised if they come back.
  */
 #include "agent/monitor/series_cache.h"
 
@@ -14,19 +14,20 @@
 #include "agent/monitor/series_state.h"
 
 enum {
-	PRESENT = 3,       /* passes that a series may be missing before it is let go */
-	REMEMBERED = 1000, /* passes for which its mark is kept then, where there is no range */
+	PRESENT = 3, /* runs that a series may be missing before it is dropped */
+	REMEMBERED =
+		1000, /* runs for which its checkpoint is kept then, if the source has no range */
 };
 
 struct series_cache {
 	bool restored;
 	uint64_t pass;
-	int64_t range, front;        /* the range begins there; without one WHEN_ALWAYS */
-	struct series_state **pasts; /* by series, but for those that are new in this pass */
+	int64_t range, front;        /* start of the range; WHEN_ALWAYS if there is none */
+	struct series_state **pasts; /* sorted by series, except those new in this run */
 	size_t count, room, sorted;
 	bool restless;
-	int64_t held;             /* ms: until then a change of a series in this pass is held */
-	uint64_t found, recorded; /* hashes of findings; recorded: 0, none */
+	int64_t held;             /* ms: end of the latest hold among the series of this run */
+	uint64_t found, recorded; /* hashes of findings; recorded: 0 if none */
 };
 
 struct series_cache *series_cache_make(void)
@@ -129,7 +130,8 @@ int64_t series_cache_begin(struct series_cache *memory, int64_t now, int64_t ran
 	return since < now - 2 * range ? now - 2 * range : since;
 }
 
-/* What was found, and what it is attributed to: a deployment may be noted when no point comes. */
+/* Hashes what was found and what it is attributed to, since a deployment may be recorded without a
+ * new point. */
 static void hash_findings(
 	struct series_cache *memory, struct arena *arena, const struct findings *findings)
 {
@@ -158,7 +160,9 @@ static bool look_at(struct series_cache *memory, struct look *look, struct findi
 	*out = (struct findings){.series = series};
 	if (series->axis->n == 0)
 		return true;
-	if (past && past->pass == memory->pass) { /* two of one identity: the second has no past */
+	if (past &&
+		past->pass ==
+			memory->pass) { /* two series with one identity: the second has no state */
 		*out = analysis_adjust(look->arena, series, look->detection, look->rule,
 			look->other, look->scratch);
 		return analysis_detect(look->arena, look->sampling, look->detection, 0,
@@ -180,7 +184,8 @@ static bool look_at(struct series_cache *memory, struct look *look, struct findi
 	return true;
 }
 
-/* Series that are not in the answers any more leave a mark, as long as it may be of use. */
+/* Drops series that are missing from the answers, but keeps their checkpoints as long as these may
+ * be of use. */
 static void let_go(struct series_cache *memory)
 {
 	size_t kept = 0;
@@ -216,7 +221,7 @@ static int compare_candidates(const void *a, const void *b)
 	return strcmp(left->series->identity, right->series->identity);
 }
 
-/* In the order of the answer. */
+/* By position in the answer. */
 static int compare_places(const void *a, const void *b)
 {
 	const struct candidate *left = a, *right = b;

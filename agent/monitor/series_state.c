@@ -1,12 +1,12 @@
 /*
- * A stream of the detector lives as long as the memory, numbered from the point where it began,
- * while the answers it is fed from begin later and later. It holds no values between passes: the
- * next answer has them.
+ * A stream of the detector lives as long as the series cache, numbered from the point where it
+ * began, while the answers it is fed from begin later and later. It holds no values between runs:
+ * the next answer has them.
  *
  * A full run may have to begin elsewhere than the one before: after a restart, when the source has
- * lost the front, when the anchor has fallen too far behind. Its windows lie otherwise then, and
- * what it sees otherwise than before in points that were there before is no news. So it is run up
- * to the last point that was seen first, and what it shows there is handed on as realignment.
+ * lost the front, when the anchor has fallen too far behind. Its windows are aligned differently
+ * then, and what it shows differently in old points is no news. So it first runs up to the last
+ * point that was seen before, and what it shows there is passed on as the realignment.
  */
 #include "agent/monitor/series_state.h"
 
@@ -19,8 +19,8 @@
 #include "detectors/online_eval.h"
 
 enum {
-	MARK_EVERY = 25, /* points, after which the last one is stored */
-	UNDER_WAY = 5,   /* a trend that begins so near the first point began before it */
+	MARK_EVERY = 25, /* points between two stored checkpoints */
+	UNDER_WAY = 5, /* a trend that begins within so many points of the first began before it */
 };
 
 struct series_state *series_state_new(const char *series)
@@ -67,7 +67,7 @@ static void keep_changes(
 	}
 }
 
-/* The values from the index `from` on, without their cycles. */
+/* The values from index `from` on, without their cycles. */
 static const double *adjusted(const struct look *look, size_t from, size_t end)
 {
 	const struct series *series = look->series;
@@ -81,7 +81,7 @@ static const double *adjusted(const struct look *look, size_t from, size_t end)
 	return values;
 }
 
-/* Finds the changes of the points up to the index `end`. */
+/* Finds the changes among the points up to the index `end`. */
 static bool detect_to(const struct look *look, size_t end, struct error *error)
 {
 	struct series_state *past = look->past;
@@ -109,7 +109,7 @@ static bool detect_to(const struct look *look, size_t end, struct error *error)
 	return true;
 }
 
-/* Whatever other detectors show in the points that were there before them is no news. */
+/* What another detector revision shows in older points is no news. */
 static void note_revision(struct series_state *past)
 {
 	struct realignment *realignment = &past->realignment;
@@ -122,7 +122,7 @@ static void note_revision(struct series_state *past)
 		realignment->until = realignment->revised + 1;
 }
 
-/* What the windows show in the points that were there when the series was last recorded. */
+/* What the windows show in the points that existed when the series was last recorded. */
 static bool detect_before(const struct look *look, size_t start, struct error *error)
 {
 	struct series_state *past = look->past;
@@ -161,7 +161,7 @@ static bool is_too_old(const struct look *look)
 	return look->range > 0 && look->past->anchor < look->front - look->range;
 }
 
-/* The first point that counts. A series that began within the range has no front to be left out. */
+/* The first point that counts. A series that began within the range has no front to leave out. */
 static size_t start_of(const struct look *look)
 {
 	int64_t anchor = look->past->anchor;
@@ -171,7 +171,7 @@ static size_t start_of(const struct look *look)
 	return axis_lower_bound(look->series->axis, is_too_old(look) ? look->front : anchor);
 }
 
-/* A full run. `elsewhere`: its windows lie otherwise than those before, for the same points. */
+/* A full run. `elsewhere`: its windows are aligned differently than before, for the same points. */
 static bool run_anew(struct look *look, size_t start, bool elsewhere, struct error *error)
 {
 	struct series_state *past = look->past;
@@ -191,7 +191,7 @@ static bool run_anew(struct look *look, size_t start, bool elsewhere, struct err
 	return true;
 }
 
-/* Moves the anchor to the last beginning of windows that is not within the range. */
+/* Moves the anchor to the last window start that does not lie within the range. */
 static void move_anchor(const struct look *look)
 {
 	struct series_state *past = look->past;
@@ -229,8 +229,8 @@ static bool is_control_due(const struct look *look)
 }
 
 /*
- * From here on the series is what its control leaves of it, so that its trace is over both. A ratio
- * is fitted once there are points enough, a load as often as cycles are.
+ * From here on the series is what the control leaves of it, so its hashes cover both. A ratio is
+ * fitted once there are enough points, a load as often as cycles are.
  */
 static void apply_control(struct look *look)
 {
@@ -262,7 +262,7 @@ static void apply_control(struct look *look)
 	look->series = rest;
 }
 
-/* True if other cycles are to be removed now than before. */
+/* True if the cycles to be removed have changed. */
 static bool fit_season(struct look *look)
 {
 	const struct series *series = look->series;
@@ -272,7 +272,7 @@ static bool fit_season(struct look *look)
 		series->axis->n, look->scratch);
 }
 
-/* Detects in what is not as it was; *anew: there was something. */
+/* Detects in what has changed; *anew: there was something. */
 static bool look_at_new(struct look *look, bool first, bool *anew, struct error *error)
 {
 	struct series_state *past = look->past;

@@ -1,6 +1,6 @@
 /*
- * What is recalled of one series: what was seen and found of it in earlier passes, and what the
- * next answer makes of that. A part of the memory; see there.
+ * What is kept of one series: what earlier runs saw and found in it, and how the next answer is
+ * examined. Part of the series cache; see series_cache.h.
  */
 #ifndef AGENT_MONITOR_RECALL_H
 #define AGENT_MONITOR_RECALL_H
@@ -11,37 +11,36 @@
 
 struct series_state {
 	char *series;
-	uint64_t pass;  /* the last that it was in */
+	uint64_t pass;  /* the last run that it was part of */
 	int64_t anchor; /* its points count from then on */
-	int64_t since;  /* it needs the points from then on: those of the anchor, those the stream
-			   wants again */
-	int64_t last;   /* its last point */
+	int64_t since;  /* the start of the points that it needs: those from the anchor, and those
+			   that the stream reads again */
+	int64_t last;   /* time of its last point */
 
-	struct point_hashes trace; /* numbers points from where the stream began */
+	struct point_hashes trace; /* numbered from where the stream began */
 	const struct detector *detector;
 	struct stream *stream;
-	size_t need, fixed; /* as stream_rest says; without a stream 0 */
+	size_t need, fixed; /* from stream_rest; without a stream 0 */
 	struct change *changes;
 	size_t count;
 	struct realignment realignment;
 
-	struct refit refit; /* the cycles that the stream's values are without */
+	struct refit refit; /* the cycles removed from the stream's values */
 
-	/* What another series explains of it, which the values are without before that: frozen
-	 * likewise. */
+	/* What another series explains, removed from the values before the cycles; frozen like
+	 * these. */
 	struct control control;
 	bool controlled;
-	int64_t controlled_at; /* the last point by then */
+	int64_t controlled_at; /* time of the last point when it was fitted */
 
-	bool seen;             /* it was recorded in an earlier pass, or process, ... */
+	bool seen;             /* recorded in an earlier run or by an earlier process, ... */
 	int64_t recorded_last; /* ... with this last point */
 	bool marked, due, offered;
 	int64_t marked_anchor, marked_last;
-	int64_t revision,
-		marked_revision; /* of the detectors (DETECTOR_REVISION); marked: stored */
+	int64_t revision, marked_revision; /* DETECTOR_REVISION; marked: as stored */
 };
 
-/* A look at an answer. */
+/* The examination of one answer. */
 struct look {
 	int64_t range, front; /* ms; range 0: none */
 	struct arena *arena;
@@ -52,19 +51,20 @@ struct look {
 	const struct control_rule *rule; /* with the series that it names; or NULL */
 	const struct series *other;
 	struct series_state *past;
-	struct findings judged; /* what its control leaves; set by series_state_look */
-	bool refitted;          /* that is otherwise than it was */
-	ptrdiff_t shift;        /* number = index of the axis + shift; set by series_state_look */
+	struct findings
+		judged; /* the series without what its control explains; set by series_state_look */
+	bool refitted;  /* the control was fitted again */
+	ptrdiff_t shift; /* number = index on the axis + shift; set by series_state_look */
 };
 
 struct series_state *series_state_new(const char *series);
 void series_state_free(struct series_state *past);
 
-/* Lets go of all but where the series stands. */
+/* Drops everything except the position of the series. */
 void series_state_shed(struct series_state *past);
 
-/* Takes in an answer with at least one point, and detects in what is new. Where that is too much
- * work it fails and begins anew the next time; the error names the series. */
+/* Takes in an answer with at least one point, and detects in what is new. If that exceeds the work
+ * limit it fails and starts over the next time; the error names the series. */
 bool series_state_look(struct look *look, struct error *error) MUST_USE;
 
 /* The changes that lie within the answer, with its indices, in the arena. */
