@@ -1,6 +1,6 @@
 /*
- * Series of one metric follow each other in a dataset, and those of one axis, so what was resolved
- * last is tried first.
+ * Series of one metric are adjacent in a dataset, and so are those of one axis, so the last
+ * resolved one is tried first.
  */
 #include <assert.h>
 #include <math.h>
@@ -65,7 +65,7 @@ const double *findings_values(struct arena *arena, struct findings *findings)
 	return findings->values;
 }
 
-/* The changes to either side of one: where the stretches that it divides begin and end. */
+/* The stretch between the changes on either side of one. */
 static void stretch_of(
 	const struct findings *findings, const struct change *change, size_t *from, size_t *to)
 {
@@ -80,8 +80,8 @@ static void stretch_of(
 	}
 }
 
-/* How the other series changed where this one did: the step of it from before the change's place to
- * behind it. */
+/* How the other series changed at the same place: the step from before the change's place to after
+ * it. */
 static bool changed_beside(const struct findings *findings, const struct change *change,
 	struct arena *arena, struct change *out)
 {

@@ -1,6 +1,6 @@
 /*
- * What is fetched is one metric of one test, a companion, which several tasks may share: it counts
- * who needs it. Tasks that wait for one stand in its line.
+ * A companion is one metric of one test; several tasks may share it, and it counts its users.
+ * Tasks that wait for one are in its queue.
  */
 #include "agent/analysis/companions.h"
 
@@ -26,7 +26,7 @@ struct companion {
 	const struct test *test;
 	const char *metric, *branch;
 	int64_t since, until;
-	struct task *task; /* its own once it is done; until then the engine's */
+	struct task *task; /* owned by the waiter once it is done; until then by the engine */
 	bool done;
 	struct place *line;
 	struct companion *next; /* in the pool */
@@ -81,7 +81,7 @@ static void fail(struct task *task, const struct companion *companion)
 		&task->error, "test \"%s\", by which others are judged: ", companion->test->name);
 }
 
-/* One of those that the waiter waits for is there. */
+/* One of the companions that the waiter waits for has arrived. */
 static void arrive(struct waiter *waiter, const struct companion *companion)
 {
 	if (companion->task->failed)
@@ -157,7 +157,8 @@ static void begin(const struct companions_way *way, struct companion *companion)
 	fetched(task);
 }
 
-/* A test's own data is there anyway, unless only some metrics are read. */
+/* Whether the companion is part of the test's own data, which are read anyway unless only some
+ * metrics are. */
 static bool is_beside(const struct task *task, const struct control_rule *rule)
 {
 	return rule->test != task->test || task->query.metric_count < task->test->metric_count;
@@ -183,7 +184,7 @@ static bool is_read(const struct task *task, size_t metric)
 {
 	const struct test *test = task->test;
 
-	if (metric == test->metric_count) /* those that only the source knows */
+	if (metric == test->metric_count) /* metrics that only the source knows */
 		return true;
 	for (size_t i = 0; i < task->query.metric_count; i++)
 		if (strcmp(task->query.metrics[i].name, test->metrics[metric].name) == 0)

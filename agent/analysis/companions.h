@@ -1,9 +1,9 @@
 /*
- * Companions: the series of other tests by which a task's own are judged (`explained_by`,
+ * Companions: series of other tests by which a task's series are judged (`explained_by`,
  * `relative_to`), fetched before the task is submitted, with its range and branch.
  *
- * A task whose companions cannot be read fails as one whose own data cannot. What is fetched lives
- * as long as the tasks that need it; a pool keeps it longer, for those that come later.
+ * A task whose companions cannot be read fails like one whose own data cannot. A companion lives
+ * as long as the tasks that use it; a pool keeps it longer, for later tasks.
  */
 #ifndef AGENT_ANALYSIS_COMPANIONS_H
 #define AGENT_ANALYSIS_COMPANIONS_H
@@ -14,30 +14,30 @@ struct pool_of_companions;
 
 struct companions_way {
 	struct pool_of_companions *pool; /* or NULL */
-	/* Has the task's data read, and what the test belongs to held until its release. */
+	/* Has the task's data read; keeps the configuration of its test until its release. */
 	void (*submit)(void *context, struct task *task);
 	void *context;
 };
 
 struct pool_of_companions *companions_pool_new(void);
-void companions_pool_free(struct pool_of_companions *pool); /* NULL is fine */
+void companions_pool_free(struct pool_of_companions *pool); /* NULL is allowed */
 
 /*
- * Reads what the task needs of other tests, then calls `ready` with it, on the loop's thread: at
- * once where that is nothing. If something could not be read the task has failed. Until then the
- * task is the caller's.
+ * Reads what the task needs of other tests, then calls `ready` with it, on the loop's thread; at
+ * once if that is nothing. If something could not be read, the task has failed. Until then the
+ * caller owns the task.
  */
 void companions_fetch(
 	const struct companions_way *way, struct task *task, void (*ready)(struct task *task));
 
-/* The other tests whose data judging this one takes, some perhaps more than once; `out` has room
- * for one more than it has metrics. Returns how many. */
+/* The other tests whose data this one needs, possibly with duplicates; `out` has room for one more
+ * than it has metrics. Returns how many. */
 size_t companions_tests(const struct test *test, const struct test **out);
 
 /*
- * The series that the rule names for one of the test's: that of the metric, where it has several
- * that with the same labels. `own` is the test's data, companions NULL where none were fetched.
- * Fails where there is none.
+ * The series that the rule names for one of the test's series: that of the metric or, if there are
+ * several, the one with the same labels. `own` is the test's data; companions is NULL if none were
+ * fetched. Fails if there is none.
  */
 const struct series *companions_find(const struct companions *companions, const struct test *test,
 	const struct control_rule *rule, const struct dataset *own, const struct series *series,

@@ -1,6 +1,6 @@
 /*
- * Values are scaled by a power of two before they are squared, so that 1e-300 and 1e300 are as good
- * as 1; that is exact and changes neither t nor p.
+ * Values are scaled by a power of two before they are squared, so that 1e-300 and 1e300 work as
+ * well as 1; that is exact and changes neither t nor p.
  */
 #include "agent/analysis/compare.h"
 
@@ -36,8 +36,7 @@ static int exponent_of(const double *values, struct compare_span span, int least
 	return least;
 }
 
-/* The moments of the finite values, divided by 2^exponent; an infinity says nothing of the level.
- */
+/* The moments of the finite values, divided by 2^exponent; infinities are ignored. */
 static struct moments scaled_moments(const double *all, struct compare_span span, int exponent)
 {
 	double *values = memory_new(span.to - span.from, sizeof *values);
@@ -50,7 +49,7 @@ static struct moments scaled_moments(const double *all, struct compare_span span
 	return moments;
 }
 
-/* Student's test of one value against a sample: p that the value is of the sample's population. */
+/* Student's test of one value against a sample: p that both are from the same population. */
 static double single_pvalue(struct moments sample, double value)
 {
 	double n = (double)sample.n, distance = value - sample.mean;

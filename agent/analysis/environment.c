@@ -1,6 +1,6 @@
 /*
- * Series are numbers here: hashes of their environment and of what they are called without it. Two
- * orders of them, by environment and by key, answer all questions.
+ * Series are represented by two hashes: of their environment, and of their name without it. Two
+ * sort orders, by environment and by key, answer all queries.
  */
 #include "agent/analysis/environment.h"
 
@@ -11,12 +11,13 @@
 #include "agent/core/hash.h"
 #include "agent/core/label.h"
 
-/* Points that a counterpart may lack and is still compared; what makes a rollout: series, percent.
- */
+/* How many points a counterpart may be behind and still be compared; the fewest series and percent
+ * that make a rollout. */
 enum { BEHIND = 2, FOLLOWERS = 4, FOLLOWING = 60 };
 
-/* Of a step: what is left of less counts as nothing (as in detectors/recovery.h), and of more is
- * another level. In robust standard deviations: how far one may be off the others. */
+/* Shares of a step: below NOTHING_LEFT the rest counts as nothing (as in detectors/recovery.h),
+ * above MOST_LEFT it is another level. OFF_MOST: how far one series may be off the others, in
+ * robust standard deviations. */
 static const double NOTHING_LEFT = 0.05, MOST_LEFT = 0.5, OFF_MOST = 4;
 
 struct environment_index {
@@ -37,7 +38,7 @@ static bool is_word(char c)
 	return (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z');
 }
 
-/* The name without the value where that stands as a word. */
+/* Hashes the name, leaving the value out where it occurs as a whole word. */
 static uint64_t hash_name(const char *name, const char *value)
 {
 	uint64_t hash = HASH_START;
@@ -87,7 +88,7 @@ static const char *shared_value(
 	return value;
 }
 
-/* Where the last points begin. */
+/* The index at which the last points begin. */
 static size_t last_points(const struct series *series)
 {
 	size_t index = series->axis->n, points = 0;
@@ -114,7 +115,7 @@ bool environment_value(
 	return value != NULL;
 }
 
-/* The mean distance of the points around one. */
+/* The mean distance of the points around that one. */
 static int64_t spacing_at(const struct series *series, size_t index)
 {
 	const struct axis *axis = series->axis;
@@ -259,7 +260,7 @@ void environment_index_free(struct environment_index *index)
 		arena_free(index->arena);
 }
 
-/* The first of the sorted list that is not less. */
+/* The first element of the sorted list that is not less. */
 static size_t lower_bound(const struct environment_series *const *list, size_t count,
 	const struct environment_series *wanted, int (*compare)(const void *, const void *))
 {
@@ -290,7 +291,7 @@ static size_t first_with(const struct environment_index *index, uint64_t key)
 	return lower_bound(index->by_key, index->count, &wanted, compare_keys);
 }
 
-/* The change of the series nearest to that time, if one is near. */
+/* The change of the series nearest to that time, NULL if none is near. */
 static const struct environment_hit *hit_near(
 	const struct environment_series *series, int64_t time, int64_t spacing)
 {
@@ -306,7 +307,7 @@ static const struct environment_hit *hit_near(
 	return best;
 }
 
-/* Counterparts of a key outside the environment that have points from before the time to that
+/* Counts counterparts of a key outside the environment that have points from before the time to
  * `until`, and how many of them changed near it. */
 static size_t count_elsewhere(const struct environment_index *index, uint64_t key,
 	const struct environment_moment *moment, int64_t until, size_t *changed)
@@ -341,7 +342,7 @@ static int compare_times(const void *a, const void *b)
 	return (*left > *right) - (*left < *right);
 }
 
-/* What a count collects. */
+/* State of one count. */
 struct collection {
 	double *sizes;
 	int64_t *times;
@@ -360,7 +361,7 @@ static void add_hit(
 	tally->better += hit->verdict < 0;
 }
 
-/* Half a point is left for times that are not quite regular. */
+/* Allows half a point for times that are not quite regular. */
 static bool is_behind(
 	const struct environment_series *series, const struct environment_moment *moment)
 {
@@ -451,7 +452,7 @@ void environment_set(struct environment_event *event, const struct environment_t
 	event->elsewhere_changed = tally->elsewhere_changed;
 }
 
-/* Whether the change is part of one of the events, or of what was seen to be none. */
+/* Whether the change belongs to one of the events, or to a moment that was judged before. */
 static bool is_seen(const struct environment_moment *seen, size_t count,
 	const struct environment_moment *moment)
 {
@@ -482,7 +483,7 @@ static int compare_moments(const void *a, const void *b)
 	return (left->spacing > right->spacing) - (left->spacing < right->spacing);
 }
 
-/* All moments at which something changed, sorted, each once. */
+/* All moments at which something changed, sorted, without duplicates. */
 struct moment_list {
 	struct environment_moment *items;
 	bool *counted;
@@ -511,7 +512,7 @@ static struct moment_list list_moments(const struct environment_index *index)
 	return list;
 }
 
-/* Whether it is the first time that it is asked about. */
+/* Whether the moment is looked up for the first time. */
 static bool is_first(struct moment_list *list, const struct environment_moment *moment)
 {
 	const struct environment_moment *at =
@@ -523,7 +524,7 @@ static bool is_first(struct moment_list *list, const struct environment_moment *
 	return first;
 }
 
-/* One change may be near to those of several events. */
+/* One change may be near several events. */
 size_t environment_events(const struct environment_view *const *views, size_t count, int64_t since,
 	struct arena *arena, struct environment_event **events)
 {
@@ -614,7 +615,7 @@ bool environment_follows(const struct environment_index *index,
 	return changed >= FOLLOWERS && 100 * changed >= FOLLOWING * count;
 }
 
-/* Whether the series goes the other way after the change, and until then. */
+/* Whether the series changes in the other direction after the change, up to `until`. */
 static bool is_undone(
 	const struct environment_series *series, const struct environment_hit *hit, int64_t until)
 {
@@ -646,7 +647,7 @@ bool environment_is_over(const struct environment_index *index,
 	return count > 0 && 100 * undone >= ENVIRONMENT_SHARE * count;
 }
 
-/* What is left of the series' step, as a share of it, once it has gone back; false: it has not. */
+/* What remains of the series' step after it went back, as a share of it; false: it has not. */
 static bool rest_of(const struct environment_series *series, const struct environment_moment *first,
 	const struct environment_moment *then, double *rest)
 {
@@ -667,7 +668,8 @@ static double median(double *numbers, size_t count)
 			      : (numbers[count / 2 - 1] + numbers[count / 2]) / 2;
 }
 
-/* Their median is no level but that of before, and this one is as near to it as they are. */
+/* Whether the median remainder is at the previous level, and this series' is as near to it as the
+ * others'. */
 static bool is_back(double own, double *rests, size_t count)
 {
 	double middle = median(rests, count), spread, error;

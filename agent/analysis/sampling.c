@@ -1,5 +1,5 @@
 /*
- * Most series have one point a time: for them nothing is made.
+ * Most series have one point for each time: for them nothing is allocated.
  */
 #include "agent/analysis/sampling.h"
 

@@ -1,5 +1,5 @@
 /*
- * From points with attributes to what detectors take: which of them were measured together and
+ * From points with attributes to the input of detectors: which points were measured together, and
  * with which binary.
  */
 #ifndef AGENT_ANALYSIS_SAMPLING_H
@@ -8,7 +8,7 @@
 #include "conf/config.h"
 #include "detectors/detector.h"
 
-/* Of the points of one axis. */
+/* Sampling of the points of one axis. */
 struct sampling {
 	const struct axis *axis;
 	const size_t *runs;     /* as in struct samples */
@@ -16,9 +16,9 @@ struct sampling {
 };
 
 /*
- * Points in succession are one run if they have the same time, or where the test names an attribute
- * for it the same value of that; those without a value are runs of their own. Everything lives in
- * `arena`. ERROR_DATA if the axis has points but not an attribute that the test names.
+ * Consecutive points form one run if they have the same time or, if the test names an attribute
+ * for it, the same value of that; points without a value are runs of their own. Everything lives
+ * in `arena`. ERROR_DATA if the axis has points but lacks an attribute that the test names.
  */
 bool sampling_read(struct arena *arena, const struct test *test, const struct axis *axis,
 	struct sampling *out, struct error *error) MUST_USE;

@@ -1,11 +1,10 @@
 /*
- * Flags are kept as text until the clock is known; then they become a struct selection that no
- * longer depends on it.
+ * Flags are kept as text until the clock is known, and then resolved to a struct selection, which
+ * no longer depends on it.
  *
- * Bounds by commit or version are found in the data itself: --since-commit starts at the first
- * point of that commit,
- * --until-commit ends behind its last. Series on an axis that does not know the commit are cut at
- * the time of those that do.
+ * Bounds by commit or version are found in the data: --since-commit starts at the first point of
+ * that commit, --until-commit ends after its last. Series on an axis without the commit are cut at
+ * the time of the axes that have it.
  */
 #include "agent/analysis/select.h"
 
@@ -133,16 +132,16 @@ bool selection_resolve(const struct selection_flags *flags, int64_t now, struct 
 static bool is_server(const struct test *test)
 {
 	return test->source &&
-	       test->source->server_size > 0; /* none: a kind that is not supported */
+	       test->source->server_size > 0; /* 0: a source that is not supported */
 }
 
-/* Whether its source knows how far to look back where no date is given. */
+/* Whether its source has a default range. */
 static bool has_range(const struct test *test)
 {
 	return test->source->fields && field_find(test->source->fields, "range");
 }
 
-/* Whether the configuration names all metrics the test can have. */
+/* Whether the configuration names all metrics that the test can have. */
 static bool knows_metrics(const struct test *test)
 {
 	return test->metric_count > 0 && !(test->source && test->source->endpoint);
@@ -164,7 +163,7 @@ static bool any_has(const struct test *const *tests, size_t count, const char *n
 	return false;
 }
 
-/* The error about a metric that is not there, with the nearest of the names there are. */
+/* Reports an unknown metric, with the most similar existing name. */
 static bool unknown_metric(const char *test, const char *name, const char *const *names,
 	size_t count, struct error *error)
 {
@@ -223,8 +222,7 @@ void selection_query(
 		if (metric)
 			metrics[count++] = *metric;
 		else if (!knows_metrics(test))
-			return; /* the name may be one that the source finds: all metrics are read
-				 */
+			return; /* the source may find a metric of that name: all are read */
 	}
 	if (count > 0) {
 		query->metrics = metrics;
@@ -248,7 +246,7 @@ static bool may_be_abbreviated(const struct select_mark *mark)
 	       strspn(mark->value, "0123456789abcdefABCDEF") == length;
 }
 
-/* Of more than so many that may be meant not all are named. */
+/* How many matching commits are named in an error. */
 enum { MARK_CANDIDATES = 5 };
 
 static bool ambiguous(const char *value, const char *test, const char *one,
@@ -267,7 +265,7 @@ static bool ambiguous(const char *value, const char *test, const char *one,
 	return false;
 }
 
-/* Takes a commit into account that may be meant; true if it is the one, as it is written. */
+/* Considers a commit as a match; true if it is an exact one. */
 static bool weigh_commit(const char *commit, const struct select_mark *mark, const char **one,
 	const char *others[MARK_CANDIDATES], size_t *count)
 {
@@ -365,7 +363,7 @@ bool mark_time(const struct select_mark *mark, const struct dataset *data, bool 
 	return found;
 }
 
-/* Cuts every axis at the mark: before its first point, or behind its last. */
+/* Cuts every axis at the mark: before its first point, or after its last. */
 static bool cut_at_mark(const struct select_mark *asked, bool last, const char *test,
 	struct dataset *data, struct axis *const *axes, size_t count, struct error *error)
 {
@@ -399,7 +397,7 @@ static bool series_named(const struct series *series, const char *name)
 	       (series->metric && strcmp(series->metric->name, name) == 0);
 }
 
-/* Keeps the series asked for, in the order asked. */
+/* Keeps the series asked for, in the requested order. */
 static bool keep_metrics(const struct selection *selection, const char *test, struct arena *arena,
 	struct dataset *data, struct error *error)
 {

@@ -1,7 +1,7 @@
 /*
- * Collected series keep their numbers as they came; the shapes, in single precision, are made when
- * all are there. Series that are measured together share their times, and so do those whose times
- * are the same as those of the series before.
+ * Collected series keep their values as they came; the shapes, in single precision, are computed
+ * when all have been collected. Series that are measured together share their times, and so do
+ * those whose times equal those of the series before.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -128,7 +128,7 @@ static const struct deployments *copy_deployments(
 	return copy;
 }
 
-/* What attribution_of wants to know of it. */
+/* An axis as attribution_of needs it. */
 static struct axis axis_of(
 	struct arena *arena, const struct times *times, int64_t *stamps, const struct axis *axis)
 {
@@ -145,7 +145,7 @@ static struct axis axis_of(
 	return copy;
 }
 
-/* The axis' number; a new one unless it is like the last. */
+/* The number of the axis; a new one unless it equals the last. */
 static size_t axis_number(struct shapes *shapes, const struct axis *axis)
 {
 	const struct column *columns[ATTRIBUTES] = {

@@ -5,7 +5,7 @@
 #include "agent/core/buf.h"
 #include "agent/core/dict.h"
 
-/* "TEST: METRIC"; whatever else is in the names, it is one line. */
+/* "TEST: METRIC" on one line, whatever the names contain. */
 static void put_member(struct buf *out, const struct shape_member *member)
 {
 	size_t begin = out->length;
@@ -56,7 +56,7 @@ static size_t nearest(
 	return best;
 }
 
-/* The share of the lines that are members; it decides only above a half. */
+/* The share of the lines that are members; a match if above a half. */
 static double overlap(const struct dict *members, const char *best)
 {
 	size_t lines = 0, found = 0;

@@ -1,10 +1,11 @@
 /*
- * Which clusters are known already.
+ * Matches clusters with those of earlier runs.
  *
- * k-means gives no names to its clusters, and the next run of it may draw the lines elsewhere. A
- * cluster is the known one of the same direction and change point; or else the one of that
- * direction of whose best members more than half are in it, if its change point has not gone far.
- * (Skia Perf's rule, which knows no distance: there a crowd that moves again is no news.)
+ * k-means does not name its clusters, and the next run may draw them differently. A cluster is the
+ * known one with the same direction and change point; otherwise the one with that direction more
+ * than half of whose best members it contains, if the change points are not far apart. (This is
+ * Skia Perf's rule without its blind spot: that one ignores the distance, so a group of series
+ * that changes again is no news.)
  */
 #ifndef AGENT_ANALYSIS_SHAPES_COALESCE_H
 #define AGENT_ANALYSIS_SHAPES_COALESCE_H
@@ -12,9 +13,9 @@
 #include "agent/analysis/shapes.h"
 
 enum {
-	COALESCE_BEST = 20, /* members by which a cluster is known again */
-	COALESCE_NEAR = 5,  /* points between change points that are the same, */
-	COALESCE_FAR = 20,  /* ... that may be, if the members say so */
+	COALESCE_BEST = 20, /* members by which a cluster is recognised */
+	COALESCE_NEAR = 5,  /* points between change points that count as the same, */
+	COALESCE_FAR = 20,  /* ... or that may be the same if the members agree */
 };
 
 #define COALESCE_NONE SIZE_MAX
@@ -22,13 +23,14 @@ enum {
 struct known_shape {
 	int64_t time, spacing; /* ms */
 	int sign;
-	const char *best; /* as coalesce_best wrote it */
+	const char *best; /* as written by coalesce_best */
 };
 
-/* The best members, one a line, in the arena. */
+/* The best members, one on each line, in the arena. */
 const char *coalesce_best(const struct shape *shape, struct arena *arena);
 
-/* known_of[i]: the known one that shapes[i] is, or COALESCE_NONE. Several may be the same one. */
+/* known_of[i]: the known cluster that shapes[i] is, or COALESCE_NONE. Several may be the same
+ * one. */
 void coalesce(const struct shape *shapes, size_t count, const struct known_shape *known,
 	size_t known_count, size_t *known_of);
 

@@ -1,5 +1,5 @@
 /*
- * The series that shapes.h collects, as they came. Private to agent/analysis.
+ * The series collected by shapes.h, before clustering. Private to agent/analysis.
  */
 #ifndef AGENT_ANALYSIS_SHAPES_COLLECTION_H
 #define AGENT_ANALYSIS_SHAPES_COLLECTION_H
@@ -13,7 +13,7 @@ enum { ATTRIBUTE_COMMIT, ATTRIBUTE_VERSION, ATTRIBUTES };
 struct times {
 	struct grid_times grid;
 	const char **attributes[ATTRIBUTES];
-	struct axis axis; /* the same, with what was deployed */
+	struct axis axis; /* the same, with deployments */
 };
 
 struct entry {

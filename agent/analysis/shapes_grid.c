@@ -27,8 +27,8 @@ static size_t median_length(const struct grid_times *axes, size_t count)
 	return median;
 }
 
-/* The distinct times of all axes, sorted, in malloc'd memory; an axis that adds nothing costs a
- * walk along it. NULL and the range in `ends` if there are more than `most`. */
+/* The distinct times of all axes, sorted, in memory from malloc; an axis that adds nothing costs
+ * one walk along it. NULL, and the range in `ends`, if there are more than `most`. */
 static int64_t *union_of(
 	const struct grid_times *axes, size_t count, size_t most, size_t *n, int64_t ends[2])
 {

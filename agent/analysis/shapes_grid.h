@@ -1,5 +1,5 @@
 /*
- * The one axis that series of different tests are put on.
+ * The common time axis of series of different tests.
  */
 #ifndef AGENT_ANALYSIS_SHAPES_GRID_H
 #define AGENT_ANALYSIS_SHAPES_GRID_H
@@ -16,18 +16,18 @@ struct grid_times {
 };
 
 /*
- * Where series share their times, the grid has a point for each of these; where every series has
- * its own, times are cut into as many equal bins as a series has points in the middle.
+ * If series share their times, the grid has a point for each time; if every series has its own,
+ * the range is cut into as many equal bins as the median series has points.
  */
 struct grid {
-	int64_t *times; /* of each point, or where its bin begins; ms, ascending */
+	int64_t *times; /* of each point, or the start of its bin; ms, ascending */
 	size_t n;
 };
 
 struct grid grid_make(struct arena *arena, const struct grid_times *axes, size_t count);
 
-/* Puts values on the grid: the mean of those that fall on a point, NaN where none does. `counts` is
- * room for grid->n. */
+/* Puts values on the grid: the mean of those that fall on a point, NaN if none does. `counts` is
+ * scratch space for grid->n numbers. */
 void grid_place(const struct grid *grid, const struct grid_times *axis, const double *values,
 	double *out, size_t *counts);
 

@@ -1,10 +1,10 @@
 /*
- * From collected series to clusters, and from clusters to what is told of them.
+ * From collected series to clusters, and from clusters to the report.
  *
- * k-means cuts a crowd that moved alike into several clusters if it is large or noisy, so those
- * with the same change point and direction are put together again. A step with less than a few
- * points on either side is not told: one odd point would be enough for it, and where a step lies is
- * not known that early.
+ * k-means cuts a large or noisy group of series that changed alike into several clusters, so those
+ * with the same change point and direction are merged. A step with fewer than EDGE points on
+ * either side is not reported: a single outlier could cause it, and its position is not certain
+ * yet.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -19,9 +19,9 @@
 
 enum {
 	MOST_SHARED = 5,
-	EDGE = 3,    /* points either level has at least */
-	SAME = 1,    /* points between change points that are the same */
-	SPACING = 5, /* points on either side that the spacing is taken from */
+	EDGE = 3,    /* fewest points on either side */
+	SAME = 1,    /* points between change points that count as the same */
+	SPACING = 5, /* points on either side from which the spacing is computed */
 };
 
 /* A series takes part if it has a value for at least this share of the axis. */
@@ -31,7 +31,7 @@ enum {
 struct field_of {
 	const struct shapes *shapes;
 	struct grid grid;
-	size_t *entries; /* of each row */
+	size_t *entries; /* by row */
 	float *rows;
 	size_t count, stride;
 	struct labels *labels;
@@ -92,7 +92,8 @@ static int compare_numbers(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
-/* The series' existing values in times [from, to). `room` is for all of them. */
+/* The moments of the existing values at times [from, to). `room` is scratch space for all of
+ * them. */
 static struct moments moments_in(const struct shapes *shapes, const struct entry *entry,
 	int64_t from, int64_t to, double *room)
 {
@@ -122,7 +123,8 @@ static double magnitude(double before, double after)
 	return up > down ? up : down;
 }
 
-/* The levels of one series. The place is that of the cluster, which is surer than the series'. */
+/* The levels of one series. The place is the cluster's, which is more certain than the series'
+ * own. */
 static struct change change_of(
 	const struct field_of *field, const struct entry *entry, int64_t time)
 {
@@ -153,7 +155,7 @@ static struct change change_of(
 	return change;
 }
 
-/* That of one series as if it was all there is, with the places that it can have. */
+/* The change of one series taken alone, with its interval of places. */
 static struct change placed_change(
 	const struct field_of *field, const struct entry *entry, int64_t time)
 {
@@ -177,7 +179,7 @@ static struct change placed_change(
 	return change;
 }
 
-/* What the members suspect, together. */
+/* The common suspects of the members. */
 static struct attribution find_suspects(const struct field_of *field, const size_t *rows,
 	size_t count, int64_t time, struct arena *arena)
 {
@@ -223,7 +225,7 @@ static double median_ratio(
 	return median;
 }
 
-/* The attribute at the change and at the point before it, of the first row that has it. */
+/* The attribute at the change and at the point before it, from the first row that has it. */
 static void find_attribute(const struct field_of *field, const size_t *rows, size_t count,
 	size_t attribute, const struct shape *shape, const char **before, const char **after)
 {
@@ -288,7 +290,7 @@ static struct shape describe(const struct field_of *field, const struct step_fit
 	return shape;
 }
 
-/* A row and its distance to the centroid, to be sorted. */
+/* A row and its distance to the centroid, for sorting. */
 struct place {
 	float distance;
 	size_t row;
@@ -303,7 +305,7 @@ static int compare_places(const void *a, const void *b)
 	return (left->row > right->row) - (left->row < right->row);
 }
 
-/* Writes the rows of a cluster, nearest first, and returns how many they are. */
+/* Writes the rows of a cluster, nearest first, and returns how many. */
 static size_t rows_of(
 	const struct kmeans *found, size_t n, size_t cluster, struct place *places, size_t *rows)
 {
@@ -322,7 +324,7 @@ static size_t rows_of(
 struct step {
 	struct step_fit fit;
 	size_t cluster;
-	bool taken; /* by a shape */
+	bool taken; /* merged into a shape */
 };
 
 static int compare_steps(const void *a, const void *b)

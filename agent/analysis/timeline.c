@@ -1,8 +1,8 @@
 /*
- * Series that were measured together share an axis. The points of others are merged on the way,
- * always the earliest that are left; of those the first axis' one begins the row, and each that
- * has nothing against it joins. A row thus depends on those before it of the same time, and a
- * change's row is found by going through these.
+ * Series that were measured together share an axis. The points of several axes are merged on the
+ * fly, always taking the earliest that are left; the first axis with such a point begins the row,
+ * and each point without conflicting attributes joins it. A row thus depends on the previous rows
+ * of the same time, and the row of a change is found by going through these.
  */
 #include "agent/analysis/timeline.h"
 
@@ -109,7 +109,7 @@ static int compare_hits(const void *left, const void *right)
 	return order ? order : (a->series > b->series) - (a->series < b->series);
 }
 
-/* Goes to the rows of a time: before the first of them. */
+/* Goes to just before the first row of a time. */
 static void cursor_seek(struct cursor *cursor, int64_t time)
 {
 	cursor->started = false;
@@ -117,7 +117,7 @@ static void cursor_seek(struct cursor *cursor, int64_t time)
 		cursor->next[a] = axis_lower_bound(cursor->timeline->axes[a], time);
 }
 
-/* Finds the rows of hits that have their time alone, and are in its order. */
+/* Finds the rows of hits, of which only the time is known and by which they are sorted. */
 static void place(struct hit *hits, size_t count, const struct analysis *analysis,
 	const struct timeline *timeline, struct arena *arena)
 {
@@ -208,7 +208,7 @@ static bool next_time(const struct cursor *cursor, int64_t *time)
 	return found;
 }
 
-/* Puts the point on the row, unless they differ in an attribute. */
+/* Puts the point on the row, unless an attribute conflicts. */
 static bool join(struct cursor *cursor, size_t axis, size_t point)
 {
 	size_t width = cursor->timeline->names.count;

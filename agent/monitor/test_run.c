@@ -1,11 +1,13 @@
 /*
- * Each step hands the task on: store (once a test), engine, store, engine, store; those that would
- * find nothing are left out. In between the subject owns it, so that nothing is lost when the
- * program ends at such a place; where the engine or the store has it, they free it. Whether the
- * results are still wanted is asked before each step that would have consequences. What is recorded
- * is always told, as nobody else would before the next start.
+ * Each step hands the task on: store (once for each test), engine, store, engine, store; steps
+ * that would find nothing are skipped. In between the monitored test owns it, so that nothing
+ * leaks when the program ends there; while the engine or the store has it, they free it. Before
+ * each step with consequences the run checks whether its results are still wanted. Recorded
+ * changes are always passed to the dispatcher, since nobody else would announce them before the
+ * next start.
  *
- * A test that fails is told in the log once, and again when it is well; in between it is a counter.
+ * A failing test is logged once, and again when it has recovered; failures in between are only
+ * counted.
  */
 #include "agent/monitor/test_run.h"
 
@@ -21,28 +23,30 @@
 #include "agent/monitor/rhythm.h"
 #include "detectors/scratch.h"
 
-/* For how long what was measured is good, ms; the part of POWER_STEPS that a pass spends on it. */
+/* For how long a measured smallest change is valid, ms; the fraction of POWER_STEPS that a run
+ * spends on measuring. */
 #define MEASURED_GOOD INT64_C(432000000)
 enum { MEASURED_PART = 8 };
 
-/* In the arena of its task. */
+/* Lives in the arena of its task. */
 struct test_run {
 	const struct run_context *runs;
 	struct agent *agent;
 	struct monitored_test *monitored;
-	const struct test *test; /* of the generation that it began under */
+	const struct test *test; /* of the configuration that it began under */
 	struct task *task;
 	struct analysis analysis;
-	struct realignment **realignments; /* one for each series, of the subject's memory */
+	struct realignment **realignments; /* one for each series; owned by the series cache */
 	const struct store_request *known;
 	struct store_request *news;
 	struct news_clock clock;
 	struct run_outcome outcome;
 	struct vanish_rule vanish;
-	struct vanish_news *vanished; /* of series; on the way to the sentinel */
+	struct vanish_news *vanished; /* of series; to be passed to health */
 	size_t vanished_count;
-	struct environment_view *view; /* on the way to the announcer's environments; or NULL */
-	bool measures;                 /* and the figures, of a pass that does */
+	struct environment_view
+		*view; /* to be passed to the dispatcher's environment filter; or NULL */
+	bool measures; /* this run measures the smallest change */
 	double smallest[RUN_MEASURED];
 	size_t measured;
 	int64_t max_age;
@@ -78,7 +82,7 @@ void test_run_clear(struct monitored_test *monitored)
 	keep_problem(monitored, NULL);
 }
 
-/* What a server sends is not to fill the disk. */
+/* Limits the number of series, so that a server cannot fill the disk. */
 static void cut_series(struct task *task, const struct series_cache *memory)
 {
 	size_t most = (size_t)task->test->max_series;
@@ -104,8 +108,8 @@ static bool has_points(const struct dataset *data, const struct metric *metric)
 	return false;
 }
 
-/* What is not as it should be though the server has answered, or NULL: of several queries each has
- * to give something. A replay's data begin at some time. */
+/* Which query returned no series although the server answered, or NULL: each of several queries has
+ * to return some. A simulation's data may begin later. */
 static const char *emptiness(const struct test_run *run, const struct query *query)
 {
 	const struct test *test = run->test;
@@ -126,7 +130,7 @@ static const char *emptiness(const struct test_run *run, const struct query *que
 	return NULL;
 }
 
-/* The larger one of both ways, percent; NaN: it cannot be said. */
+/* The larger of the two directions, percent; NaN: unknown. */
 static double smallest_of(const struct power *power)
 {
 	const struct power_side *sides[] = {&power->up, &power->down};
@@ -144,7 +148,8 @@ static double smallest_of(const struct power *power)
 	return smallest;
 }
 
-/* Of series that lie evenly among all. What fails here or takes too long is left out. */
+/* Measures series that are evenly spread over all of them. One that fails or takes too long is left
+ * out. */
 static void measure(struct test_run *run, struct scratch *scratch)
 {
 	const struct dataset *data = &run->task->query.data;
@@ -195,7 +200,7 @@ static bool detect(struct task *task, struct scratch *scratch, struct error *err
 	return done;
 }
 
-/* The pass is gone afterwards. */
+/* Frees the run. */
 static void end_pass(struct test_run *run, struct run_report *report)
 {
 	const struct run_context *runs = run->runs;
@@ -221,7 +226,7 @@ static void end_pass(struct test_run *run, struct run_report *report)
 	agent_ended(agent);
 }
 
-/* A pass that came to an end, good or bad. */
+/* Ends a run that has come to an end, successful or not. */
 static void finish_pass(struct test_run *run, struct run_report *report)
 {
 	const char *source = run->test->source->name;
@@ -232,7 +237,7 @@ static void finish_pass(struct test_run *run, struct run_report *report)
 	end_pass(run, report);
 }
 
-/* If nobody wants what the pass would do next, it ends here. */
+/* Ends the run if its results are not wanted any more; true if it has ended. */
 static bool end_unwanted(struct test_run *run)
 {
 	struct run_report report = {.failed = true, .problem = "the agent is stopping"};
@@ -270,7 +275,8 @@ static void fail_pass(struct test_run *run, const struct error *error)
 		reason_of(error->kind));
 	note_problem(run, error->text);
 	environments_seen(dispatcher_environments(run->runs->dispatcher), run->test, NULL);
-	if (error->kind != ERROR_STATE && !monitored->removed) /* that is ours, not the source's */
+	if (error->kind != ERROR_STATE &&
+		!monitored->removed) /* a failure of our store, not of the source */
 		health_note(run->runs->health, run->test,
 			&(struct run_outcome){.problem = error->text, .newest = WHEN_ALWAYS});
 	agent->misconfigured |= error->kind == ERROR_USAGE;
@@ -279,7 +285,7 @@ static void fail_pass(struct test_run *run, const struct error *error)
 	finish_pass(run, &report);
 }
 
-/* That nothing came is no warning where it may be so. */
+/* Missing data is no warning where it is allowed. */
 static void log_notices(struct test_run *run)
 {
 	const struct strings *notices = &run->task->query.notices;
@@ -336,7 +342,7 @@ static void note_revision(const struct test_run *run)
 			LOG_INT("vanished", tally->revision_gone));
 }
 
-/* Some query has given no series, which is the test's problem; the others' are well. */
+/* A query without series is a failure of the test; its other series are processed. */
 static void note_emptiness(struct test_run *run)
 {
 	metrics_add(run->agent->metrics, METRIC_RUN_FAILURES, 1, run->test->source->name, "empty");
@@ -358,8 +364,8 @@ static void note_presence(const struct test_run *run)
 	health_vanished(run->runs->health, run->test, run->vanished, run->vanished_count);
 }
 
-/* The last point of the test's grid that there can be by now, ms; 0: it has none, or depends on
- * more than that. */
+/* The last point that the test's grid can have by now, ms; 0: no grid, or depends on more than
+ * that. */
 static int64_t last_on_grid(const struct test *test, int64_t now)
 {
 	int64_t step = source_step(source_find(test->source->name), test->options);
@@ -394,7 +400,8 @@ static void note_measured(const struct test_run *run)
 	monitored->measured_at = agent_now(run->agent);
 }
 
-/* A pass that went well: what it found is in the store. Without a request nothing is new. */
+/* Notes a successful run, whose findings are in the store. Without a request there is nothing
+ * new. */
 static void note_pass(struct test_run *run, struct store_request *request)
 {
 	struct agent *agent = run->agent;
@@ -451,7 +458,7 @@ static void recorded(struct store_request *request)
 	store_request_free(request);
 }
 
-/* On a worker: a long series takes a while. */
+/* Runs on a worker, since a long series takes a while. */
 static bool find_news(struct task *task, struct scratch *scratch, struct error *error)
 {
 	struct test_run *run = task->context;
@@ -462,7 +469,7 @@ static bool find_news(struct task *task, struct scratch *scratch, struct error *
 	return true;
 }
 
-/* What is written anyway takes all marks along that have moved. */
+/* If anything is written, all checkpoints that have moved are written with it. */
 static void record(struct test_run *run, struct store_request *request)
 {
 	bool news = request->record_count + request->update_count > 0;
@@ -509,7 +516,7 @@ static void known_read(struct store_request *known)
 	run->clock.oldest = max_age == WHEN_NEVER ? WHEN_ALWAYS : run->clock.now - max_age;
 	run->clock.ahead = agent->clock_ahead;
 	if (agent->simulation &&
-		monitored->last_run == 0) /* it was found before, by an agent that ran */
+		monitored->last_run == 0) /* found before, by an agent that was running */
 		run->clock.oldest = WHEN_NEVER;
 	run->known = monitored->known = known;
 	run->news = monitored->news = store_request_new(STORE_RECORD, recorded, run);
@@ -544,7 +551,7 @@ static void fetched(struct task *task)
 	store_client_call(run->agent, request);
 }
 
-/* In the world, beside the schedule's own reads. */
+/* Submitted through the simulation if there is one, independently of the schedule. */
 static void submit_companion(void *context, struct task *task)
 {
 	const struct test_run *run = context;
@@ -558,7 +565,7 @@ static void submit_companion(void *context, struct task *task)
 		engine_submit(agent->engine, task);
 }
 
-/* The data of other tests that it needs is there, or could not be read. */
+/* The data of other tests that it needs have been read, or could not be. */
 static void submit(struct task *task)
 {
 	struct test_run *run = task->context;
@@ -641,8 +648,8 @@ static void begin_pass(const struct run_context *runs, struct monitored_test *mo
 	store_client_call(agent, marks);
 }
 
-/* True if a pass of the subject could read nothing but what the last one has read. Whoever asks for
- * a pass gets one, and a replay has its own time. */
+/* True if a run could only read what the last run has read. On-demand runs always read; a
+ * simulation has its own time. */
 static bool has_nothing_new(const struct run_context *runs, const struct monitored_test *monitored)
 {
 	return monitored->read_to > 0 && !monitored->beside && !monitored->served &&

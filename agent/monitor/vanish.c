@@ -1,5 +1,5 @@
 /*
- * Collects the series that ended and those that came back in one dataset, and groups them by time
+ * Collects the series of one dataset that ended and those that came back, and groups them by time
  * and by the label they have in common.
  */
 #include "agent/monitor/vanish.h"
@@ -20,18 +20,18 @@ struct ended {
 	struct rhythm rhythm;
 };
 
-/* A look at a dataset. */
+/* The examination of a dataset. */
 struct look {
 	const struct vanish_rule *rule;
 	struct arena *arena;
 	struct dict told; /* identity -> struct vanished */
 	const struct series **alive;
 	size_t alive_count;
-	struct ended *ended; /* now, and to be told */
+	struct ended *ended; /* those to be reported now */
 	size_t ended_count;
 	const struct series **back;
 	size_t back_count;
-	int64_t apart; /* ms: what ended further apart did not end together */
+	int64_t apart; /* ms: series whose ends are further apart did not end together */
 };
 
 static int64_t span_of(const struct look *look)
@@ -64,7 +64,8 @@ static void look_at(struct look *look, const struct series *series, int64_t newe
 	const struct vanish_rule *rule = look->rule;
 	struct rhythm rhythm = rhythm_of(series);
 	struct rhythm grown = {.gap = rhythm.gap, .points = RHYTHM_GAPS};
-	int64_t limit = rhythm_limit(&grown, &rule->bounds); /* of few points as of more */
+	int64_t limit = rhythm_limit(
+		&grown, &rule->bounds); /* a series with few points is treated like one with more */
 	const struct vanished *told = dict_get(&look->told, series->identity);
 
 	if (rhythm.points == 0)
@@ -100,7 +101,7 @@ static bool has_label(const struct series *series, const struct pair *label)
 	return false;
 }
 
-/* True if all of the series have the label, and none of the others. */
+/* True if all of the series have the label, and no others do. */
 static bool tells_apart(const struct look *look, const struct series *const *series, size_t count,
 	const struct pair *label, bool others)
 {
@@ -119,7 +120,7 @@ static void add_text(struct buf *out, const char *key, const char *value)
 		*value ? "=" : "", (int)utf8_cut(value, LONGEST), value);
 }
 
-/* What the series have and the others have not, else their names. */
+/* The label that the series have and the others have not, or else their names. */
 static const char *which_of(
 	const struct look *look, const struct series *const *series, size_t count, bool back)
 {
@@ -160,7 +161,7 @@ static struct vanish_news group_of(const struct look *look, const struct ended *
 	return news;
 }
 
-/* How many of the first have ended together. */
+/* How many of the first ones ended together. */
 static size_t together(const struct look *look, const struct ended *ended, size_t count)
 {
 	size_t n = 1;
@@ -186,7 +187,7 @@ static size_t group_all(const struct look *look, struct vanish_news *out)
 	return 1;
 }
 
-/* Where a series went on after its end. */
+/* The time of a series' first point after its end. */
 static int64_t point_after(const struct series *series, int64_t ended)
 {
 	size_t at = axis_lower_bound(series->axis, ended + 1);

@@ -1,10 +1,11 @@
 /*
- * Series that vanish: label sets of a test that have no more points while the others go on.
+ * Vanished series: label sets of a test that get no more points while the others do.
  *
- * A series has ended when the test's newest point is further behind than its rhythm allows
- * (agent/monitor/rhythm.h). Those that end together are one piece of news, and so are those that
- * come back. Label sets that come and go (pods) say nothing by it: only who has lived for
- * VANISH_LIVED intervals counts. Of a series that is not in the answer at all nothing is concluded.
+ * A series has ended when the test's newest point is further ahead than its rhythm allows
+ * (agent/monitor/rhythm.h). Series that end together are reported together, and so are those that
+ * come back. Short-lived label sets (pods) are expected to come and go: only those that existed
+ * for VANISH_LIVED intervals count. A series that is missing from the answer altogether is not
+ * judged.
  */
 #ifndef AGENT_MONITOR_VANISH_H
 #define AGENT_MONITOR_VANISH_H
@@ -15,33 +16,33 @@
 
 enum {
 	VANISH_LIVED = 20,
-	VANISH_GROUPS = 3, /* that are told one by one; if there are more, all are one */
+	VANISH_GROUPS = 3, /* reported one by one; if there are more, all are reported as one */
 };
 
 struct vanish_rule {
 	struct rhythm_bounds bounds;
-	int64_t since;  /* ms: what was missing before, when nobody looked, is not told */
-	int64_t oldest; /* ms: nor what ended before that */
+	int64_t since;  /* ms: series missing before, when nobody looked, are not reported */
+	int64_t oldest; /* ms: nor those that ended before that */
 	const struct vanished *told;
 	size_t told_count;
 };
 
-/* News about some series. */
+/* A report about some series. */
 struct vanish_news {
 	bool back;
 	struct vanished *series; /* `test` is NULL */
-	size_t count, of;        /* of: those that there were, or are told to have vanished */
-	int64_t first, ended;    /* ms, the first and the last of their last points */
-	int64_t since;           /* ms, of those that are back: the first of their new points */
-	int64_t least, most;     /* ms, for how long those that are back were away */
+	size_t count, of;        /* of: all series that there were, or were reported as vanished */
+	int64_t first, ended;    /* ms, earliest and latest of their last points */
+	int64_t since;           /* ms, if they are back: earliest of their new points */
+	int64_t least, most;     /* ms, if they are back: shortest and longest absence */
 	const char *which;       /* "region=ap", or their names */
 };
 
-/* The news of a dataset, in the arena; returns how many. */
+/* Finds what there is to report about a dataset, in the arena; returns how many reports. */
 size_t vanish_look(const struct dataset *data, const struct vanish_rule *rule, struct arena *arena,
 	struct vanish_news **news);
 
-/* What people read of it, in the arena. */
+/* The text of a report, in the arena. */
 const char *vanish_text(const struct vanish_news *news, const char *test, struct arena *arena);
 
 #endif

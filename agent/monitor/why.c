@@ -1,7 +1,7 @@
 /*
- * The series is looked at as the agent does after a start: from its anchor, with its cycles and
- * what another series explains removed. What came of it there is what the state says, where there
- * is one; else the points from the place on are let come once more.
+ * The series is examined as the agent does after a start: from its anchor, with its cycles and
+ * what another series explains removed. What the agent did with a change there is taken from the
+ * state, if there is one; otherwise the points from the place on are replayed.
  */
 #include "agent/monitor/why.h"
 
@@ -20,7 +20,10 @@
 #include "detectors/confirm.h"
 #include "detectors/scratch.h"
 
-enum { LEAST_PREFIX = 4, NAMED_MOST = 6 }; /* characters of a commit; of those named */
+enum {
+	LEAST_PREFIX = 4,
+	NAMED_MOST = 6
+}; /* fewest characters of an abbreviated commit; most candidates named */
 
 const char *const why_names[WHY_ENDS] = {
 	[WHY_TOLD] = "told",
@@ -100,7 +103,7 @@ static bool may_be(const char *own, const char *name)
 	       (length >= LEAST_PREFIX || own[length] == '\0');
 }
 
-/* Those that begin with the name, each once. */
+/* Names the deployments that begin with the name, each once. */
 static bool fail_ambiguous(
 	const struct deployments *deployments, const char *name, struct error *error)
 {
@@ -127,7 +130,8 @@ static bool fail_ambiguous(
 	return false;
 }
 
-/* The time of the first deployment of that commit or version, or of the one that begins so. */
+/* The time of the first deployment of that commit or version, or of the only one that begins with
+ * the name. */
 static bool find_deployment(
 	const struct deployments *deployments, const char *name, int64_t *time, struct error *error)
 {
@@ -151,8 +155,8 @@ static bool find_deployment(
 		"\"%.100s\" is neither a commit of the series' points nor a time", name);
 }
 
-/* The commit's first point, else the first point at or after its deployment, else the first at that
- * time or after it. */
+/* The commit's first point, else the first point at or after its deployment, else the first point
+ * at or after that time. */
 static bool find_place(
 	const struct why_request *ask, struct why *why, size_t *place, struct error *error)
 {
@@ -163,7 +167,7 @@ static bool find_place(
 
 	why->chosen = WHY_ASKED;
 	if (!mark_resolve(&mark, why->test->name, &(struct dataset){&copy, 1}, &known, error)) {
-		error->kind = ERROR_USAGE; /* as of one that is unknown */
+		error->kind = ERROR_USAGE; /* as for an unknown commit */
 		return false;
 	}
 	if (mark_find(&known, axis, false, place))
@@ -187,7 +191,7 @@ static bool is_here(const struct why *why, const struct change_record *record)
 	       strcmp(record->series, why->series->identity) == 0;
 }
 
-/* The index of the last change that is known of the series, or 0. */
+/* The index of the last known change of the series, or 0. */
 static size_t last_change(const struct why_request *ask, const struct why *why)
 {
 	const struct axis *axis = why->series->axis;
@@ -256,7 +260,7 @@ void why_query(const struct why_request *ask, struct task *task)
 	series_cache_free(memory);
 }
 
-/* Looks at the series as the agent does, with an eye on what is tried. */
+/* Examines the series as the agent does, and records what the detector tried. */
 static bool look(struct arena *arena, const struct dataset *data,
 	const struct companions *companions, struct scratch *scratch, struct why *why,
 	struct tried_list *tried, struct error *error)
@@ -278,7 +282,7 @@ static bool look(struct arena *arena, const struct dataset *data,
 	return good;
 }
 
-/* An outlier is meant where it is the very point that is asked about. */
+/* An outlier counts only if it is the very point in question. */
 static int weight_of(const struct why *why, const struct tried *one)
 {
 	if (one->fate != TRIED_OUTLIER)
@@ -286,7 +290,7 @@ static int weight_of(const struct why *why, const struct tried *one)
 	return one->index == why->place ? tried_weight(TRIED_EXCURSION) : tried_weight(TRIED_WEAK);
 }
 
-/* Of two that are near the place: which is meant. */
+/* Which of two entries near the place explains it better. */
 static bool is_better(const struct why *why, const struct tried *one, const struct tried *best)
 {
 	int weight = weight_of(why, one), least = best ? weight_of(why, best) : -1;
@@ -298,7 +302,8 @@ static bool is_better(const struct why *why, const struct tried *one, const stru
 	return tried_nearer(one, best);
 }
 
-/* How far from the place the most distant of those is that are shown: of many the nearest. */
+/* How far from the place shown entries may be, so that at most WHY_TRIED of them are shown: the
+ * nearest ones. */
 static size_t reach_of(const struct tried_list *tried, const struct why *why)
 {
 	size_t counts[WHY_SHOWN + 1] = {0}, sum = 0, reach = 0;
@@ -361,7 +366,7 @@ static void pick_change(struct arena *arena, struct why *why)
 	why->arrival_at = best->index;
 }
 
-/* The record that is nearest to what stands there, or to the place. */
+/* The record nearest to the change found there, or to the place. */
 static void pick_record(const struct why_request *ask, struct why *why)
 {
 	const struct axis *axis = why->series->axis;
@@ -388,7 +393,7 @@ static int64_t apart(int64_t a, int64_t b)
 	return a > b ? a - b : b - a;
 }
 
-/* How far from a time another may be to be the same, for whom both come from points. */
+/* How far apart two times of the same change may be if both come from points. */
 static int64_t tolerance(const struct why *why, const struct change_record *other)
 {
 	const struct axis *axis = why->series->axis;
@@ -408,7 +413,7 @@ static bool is_of_cluster(const struct why *why, const struct change_record *rec
 	return false;
 }
 
-/* What the clusters know there. */
+/* What the clusters recorded there. */
 static void pick_cluster(const struct why_request *ask, struct why *why)
 {
 	int64_t time, least = INT64_MAX;
@@ -428,7 +433,7 @@ static void pick_cluster(const struct why_request *ask, struct why *why)
 	}
 }
 
-/* The change of the series that was over where this one is: this is its way back. */
+/* The change of the series that ended where this one is: this one is its end. */
 static void pick_undone(const struct why_request *ask, struct why *why)
 {
 	const struct change_record *record = why->record;
@@ -444,7 +449,7 @@ static void pick_undone(const struct why_request *ask, struct why *why)
 	}
 }
 
-/* The p-values of what else is found and not believed are those that the state has of it. */
+/* The p-values of the other unconfirmed changes are taken from the state. */
 static void rank_it(
 	const struct why_request *ask, const struct dataset *data, double pvalue, struct why *why)
 {
@@ -465,8 +470,8 @@ static void rank_it(
 	free(others);
 }
 
-/* Until when the candidate is held, as the agent first saw it with the points that followed it
- * then; 0: it is not, or that is over. Where it is held for an earlier one, by that. */
+/* Until when the candidate is held, given when the agent first saw it; 0: it is not, or the hold is
+ * over. If it is held because an earlier one is, that one's hold counts. */
 static int64_t held_until(const struct why_request *ask, const struct why *why)
 {
 	int64_t range = source_range(source_find(why->test->source->name), why->test->options);
@@ -529,7 +534,7 @@ static enum why_end end_of_record(const struct why_request *ask, const struct wh
 		       : WHY_SILENT;
 }
 
-/* Of what the state does not know. */
+/* The verdict on a change that the state does not know. */
 static enum why_end end_of_change(const struct why_request *ask, const struct why *why)
 {
 	const struct arrival *arrival = &why->arrival;
@@ -566,7 +571,7 @@ static size_t count_points(const struct series *series, size_t from)
 	return count;
 }
 
-/* Lets the points come once more, and measures what would have been told. */
+/* Replays the points, and measures which change would have been announced. */
 static bool measure(const struct dataset *data, const struct companions *companions,
 	const struct why_request *ask, struct scratch *scratch, struct why *why,
 	struct error *error)
@@ -588,7 +593,7 @@ static bool measure(const struct dataset *data, const struct companions *compani
 	return why->has_power || error->kind == ERROR_NONE;
 }
 
-/* Of what was asked for, or of what is nearest to that. */
+/* The place asked for, or the nearest one that can be examined. */
 static bool choose_place(const struct why_request *ask, struct why *why, struct error *error)
 {
 	if (ask->at)

@@ -1,5 +1,5 @@
 /*
- * Text for people, JSON with all that is known.
+ * The output of `why`: text for people, and JSON with all details.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -43,7 +43,7 @@ static void put_name(struct buf *out, const struct why *why)
 	text_clean(out, why->series ? why->series->name : why->absent, NAME_CHARS);
 }
 
-/* What is told of the test and of the series beside its changes. */
+/* What was reported about the test and the series, apart from changes. */
 static void put_health(struct buf *out, const struct why *why)
 {
 	char time[WHEN_TEXT];
@@ -109,7 +109,7 @@ static void put_series(struct buf *out, const struct why *why)
 	put_health(out, why);
 }
 
-/* There is nothing to look at. */
+/* For a series without data. */
 static void put_absent(struct buf *out, const struct why *why)
 {
 	char time[WHEN_TEXT];
@@ -295,7 +295,7 @@ static void put_record(struct buf *out, const struct why *why)
 	put_history(out, record);
 }
 
-/* Another record that the verdict is about. */
+/* Another record that the verdict refers to. */
 static void put_other(struct buf *out, const char *what, const struct change_record *other)
 {
 	char time[WHEN_TEXT];
@@ -345,7 +345,7 @@ static void put_end(struct buf *out, const struct why *why)
 	buf_char(out, '\n');
 }
 
-/* Those that were tried from the first to the last of these: the largest were first. */
+/* The sizes tried from `first` to `last`; the largest were tried first. */
 static void put_sizes(struct buf *out, size_t first, size_t last)
 {
 	buf_printf(out, "%.0f%%", power_sizes[POWER_SIZES - 1 - last]);
@@ -555,7 +555,8 @@ static void json_rank(struct buf *out, const struct why *why)
 	buf_char(out, '}');
 }
 
-/* What is told of the test and the series beside changes, and how far its points reach. */
+/* What was reported about the test and the series, apart from changes, and how far the points
+ * reach. */
 static void json_health(struct buf *out, const struct why *why)
 {
 	buf_text(out, ",\n  \"clusters\": [");
@@ -579,7 +580,7 @@ static void json_verdict(struct buf *out, const struct why *why)
 	json_put_text(out, "reason", why_sentences[why->end]);
 }
 
-/* As of a series, where that has a meaning. */
+/* The same keys as for a series, where they apply. */
 static void json_absent(struct buf *out, const struct why *why)
 {
 	buf_text(out, "{\"test\": ");

@@ -1,7 +1,7 @@
 /*
- * Which series a name means: that of a series, of a metric that has one, or a name with some of the
- * labels, where only one series has them. What the source does not have any more the state may
- * know.
+ * Which series a name means: the name of a series, of a metric that has only one, or a name with
+ * some of the labels if only one series has these. A series that is missing at the source may be
+ * known to the state.
  */
 #include "agent/monitor/why.h"
 
@@ -21,7 +21,8 @@ static bool is_called(const char *text, const char *name, size_t length)
 	return strlen(text) == length && memcmp(text, name, length) == 0;
 }
 
-/* `name` has the labels that are asked for, and is of the metric that is named before them. */
+/* Whether the identity belongs to the metric named before the labels asked for, and has these
+ * labels. */
 static bool has_labels(const char *identity, const char *metric, const char *asked)
 {
 	size_t length = strcspn(asked, "{"), own = strcspn(identity, "{");
@@ -40,7 +41,7 @@ static bool is_meant(const struct series *series, const char *name)
 	return (metric && strcmp(metric, name) == 0) || has_labels(series->identity, metric, name);
 }
 
-/* Those that are meant, or all. */
+/* The series that match, or all. */
 static const char *list_names(
 	const struct dataset *data, const char *name, bool all, struct arena *arena)
 {
@@ -84,7 +85,7 @@ static bool has_points(const struct series *series)
 	return false;
 }
 
-/* An option of the source by its name, as text; or NULL. */
+/* The text of a source option; NULL if not set. */
 static const char *option_of(const struct test *test, const char *name)
 {
 	const struct field *field = source_find(test->source->name)->fields;
@@ -99,7 +100,7 @@ static const char *option_of(const struct test *test, const char *name)
 	return NULL;
 }
 
-/* What the source is asked for. */
+/* The query as configured. */
 static const char *question_of(const struct test *test, const char *name)
 {
 	static const char *const options[] = {"query", "target", "prefix", "file"};
@@ -129,7 +130,7 @@ static void find_health(const struct why_request *ask, const char *identity, str
 			why->vanished = &ask->vanished[i];
 }
 
-/* Nothing can be looked at. `identity`: of the series that the state knows, or NULL. */
+/* Ends without data to examine. `identity`: of the series known to the state, or NULL. */
 static bool end_absent(const struct query *query, const struct why_request *ask,
 	const char *identity, enum why_end end, struct why *why)
 {
@@ -153,7 +154,7 @@ static bool end_absent(const struct query *query, const struct why_request *ask,
 	return true;
 }
 
-/* A series that the state knows, and the answer has not; NULL where none or several are meant. */
+/* A series that the state knows but the answer lacks; NULL if none or several match. */
 static const char *known_series(const struct why_request *ask, const struct why *why)
 {
 	const char *one = NULL;

@@ -1,5 +1,6 @@
 /*
- * Quotes fields, and puts an apostrophe before what a spreadsheet would run as a formula.
+ * Fields of CSV: quoted where necessary, with an apostrophe before anything that a spreadsheet
+ * would run as a formula.
  */
 #include "agent/report/csv.h"
 
@@ -10,8 +11,8 @@
 #include "agent/core/buf.h"
 #include "agent/report/table.h"
 
-/* Full-width signs are signs to spreadsheets in East Asian languages. Control characters are
- * printed as blanks. */
+/* Whether a spreadsheet would take the text for a formula. Full-width signs count: spreadsheets in
+ * East Asian languages accept them. Control characters are printed as blanks. */
 static bool is_formula(const char *text)
 {
 	static const char *const signs[] = {
@@ -25,7 +26,8 @@ static bool is_formula(const char *text)
 	return false;
 }
 
-/* Where commas are for decimals, spreadsheets end a cell at a semicolon, within quotes or not. */
+/* Where the comma is the decimal separator, spreadsheets split cells at semicolons, even quoted
+ * ones. */
 static void guard(const char *text, struct buf *out)
 {
 	for (const char *end;; text = end) {

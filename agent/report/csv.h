@@ -1,5 +1,5 @@
 /*
- * Fields of CSV, as all commands print it.
+ * CSV fields, as printed by all commands.
  */
 #ifndef AGENT_CSV_H
 #define AGENT_CSV_H
@@ -15,17 +15,17 @@ struct attribution;
 	"print cells of csv that begin with =, +, - or @ as they are; else an apostrophe is put "  \
 	"before them, as spreadsheets run them as formulas"
 
-/* A field of RFC 4180: quoted where it must be; always on one line. NULL is an empty one. Unless
- * `formulas`, what a spreadsheet takes for a formula and is no number has an apostrophe before it.
- */
+/* A field of RFC 4180: quoted if necessary, always on one line. NULL is an empty field. Unless
+ * `formulas`, text that a spreadsheet would take for a formula, and that is no number, gets an
+ * apostrophe in front. */
 void csv_put_text(const char *text, bool formulas, FILE *out);
 
-/* The columns CSV_SUSPECTS, each with its comma: how many there are, and their range; nothing where
- * they are not known. */
+/* The columns CSV_SUSPECTS, each with its comma: how many there are, and their range; empty if
+ * unknown. */
 #define CSV_SUSPECTS "suspects,suspects_from,suspects_to"
 void csv_put_suspects(const struct attribution *suspects, bool formulas, FILE *out);
 
-/* A comma and the number, with 17 digits where it needs them. */
+/* A comma and the number, with up to 17 digits. */
 void csv_put_number(double value, FILE *out);
 
 /* The columns CSV_MEANS and CSV_LEVELS, each with its comma. */

@@ -1,7 +1,7 @@
 /*
- * JSON in two forms. Ours is one document over all tests, with numbers as numbers. Otava's is one
- * document a test, on a line of its own, with statistics as rounded strings; key order, spacing and
- * escapes are those of Python's json.dumps.
+ * JSON in two forms. Ours is one document for all tests, with numbers as numbers. Otava's is one
+ * document for each test, on a line of its own, with statistics as rounded strings; key order,
+ * spacing and escapes are those of Python's json.dumps.
  */
 #include "agent/report/report.h"
 
@@ -21,7 +21,7 @@ static void put_key(struct buf *out, const char *key)
 typedef const char *attribute_of(
 	const struct series *series, const struct change *change, const char *name);
 
-/* The attributes the point has at which the series changed, or those it had before. */
+/* The attributes at the point where the series changed, or those before it. */
 static void put_attributes(struct buf *out, const struct series *series,
 	const struct change *change, const struct strings *names, attribute_of *attribute)
 {
@@ -180,7 +180,7 @@ static void put_otava_change(
 	buf_char(out, '}');
 }
 
-/* Those of the `count` changes on one row, which never disagree. */
+/* The attributes of the `count` changes on one row, which never conflict. */
 static void put_otava_attributes(struct buf *out, const struct analysis *analysis,
 	const struct hit *hits, size_t count, const struct strings *names)
 {

@@ -1,6 +1,6 @@
 /*
- * The frame of all forms, and the two short ones: regressions only, and CSV with one line a change
- * point.
+ * Common code of all forms, and the two short forms: regressions only, and CSV with one line for
+ * each change point.
  */
 #include "agent/report/report.h"
 
@@ -14,7 +14,8 @@
 
 const char *const report_output_names[] = {"text", "json", "csv", "regressions_only", "log", NULL};
 
-/* Attributes every CSV has a column for, unless --attrs names others: those Hunter knows. */
+/* Attributes that every CSV has a column for, unless --attrs gives others: those that Hunter
+ * has. */
 static const char *const csv_attributes[] = {"commit", "version", "branch", "run"};
 
 bool change_is_regression(const struct series *series, const struct change *change)
@@ -34,7 +35,7 @@ bool analysis_has_regression(const struct analysis *analysis)
 	return false;
 }
 
-/* Otava judges by the sign of the percentage, and knows no "either way". */
+/* Otava judges by the sign of the percentage, and always has a direction. */
 static bool is_shown(
 	const struct report *report, const struct series *series, const struct change *change)
 {

@@ -1,11 +1,10 @@
 /*
  * The rules of alignment are tabulate's: a column is at least two wider than its header; numbers
- * get as many blanks on their right as the longest tail behind a point (or behind an "e" where
- * there is no point) has more characters than theirs; then they are aligned to the right. The
- * headers of a table without rows stand on the left.
+ * get as many trailing blanks as their tail after the point (or after an "e" without a point) is
+ * shorter than the longest one; then they are right-aligned. Headers of a table without rows are
+ * left-aligned.
  *
- * Cells come from data of others, so neither control characters nor broken UTF-8 reach the
- * terminal.
+ * Cells contain foreign data: neither control characters nor invalid UTF-8 reach the terminal.
  */
 #include "agent/report/table.h"
 
@@ -21,7 +20,7 @@ enum { GAP = 2, HEADER_PADDING = 2 };
 
 #define REPLACEMENT "\uFFFD"
 
-/* Decodes one character; *text moves behind it. Each broken byte is a character of its own. */
+/* Decodes one character and advances *text. Each invalid byte is a character of its own. */
 static unsigned decode(const char **text)
 {
 	const unsigned char *s = (const unsigned char *)*text;
@@ -148,7 +147,7 @@ bool text_is_integer(const char *text)
 	return *text && *skip_digits(text) == '\0';
 }
 
-/* The text of a number in decimals, however large. */
+/* Whether the text is a decimal number of any size. */
 static bool is_decimal(const char *text)
 {
 	if (*text == '+' || *text == '-')
@@ -168,12 +167,12 @@ static bool is_decimal(const char *text)
 bool text_is_number(const char *text)
 {
 	if (is_decimal(text))
-		return isfinite(strtod(text, NULL)); /* "12e4567" may well be a commit */
+		return isfinite(strtod(text, NULL)); /* "12e4567" may be a commit */
 	return strcasecmp(text, "inf") == 0 || strcasecmp(text, "-inf") == 0 ||
 	       strcasecmp(text, "nan") == 0;
 }
 
-/* Characters behind the point, or behind the "e" without one; -1 where there is neither. */
+/* Characters after the point, or after the "e" without one; -1 if there is neither. */
 static int decimals_of(const char *text)
 {
 	const char *point = strrchr(text, '.');
@@ -197,8 +196,7 @@ static void measure_row(struct table *table)
 	}
 }
 
-/* A number's tail behind the point is given as many blanks as the longest tail has more characters.
- */
+/* A number whose tail after the point is shorter than the longest gets blanks instead. */
 void table_measure(struct table *table)
 {
 	for (size_t c = 0; c < table->column_count; c++) {
@@ -218,7 +216,7 @@ void table_measure(struct table *table)
 	}
 }
 
-/* One line made of cells, without blanks at its end: they are held back until something follows. */
+/* One line of cells, without trailing blanks: blanks are held back until something follows. */
 struct line {
 	FILE *out;
 	size_t blanks;

@@ -1,10 +1,10 @@
 /*
- * Tables of text as Hunter's users know them: columns two blanks apart, dashes under the headers,
- * numbers aligned at their decimal point. The layout is that of Python's tabulate, widths included,
- * because people's scripts read it.
+ * Text tables in Hunter's layout: columns two blanks apart, dashes under the headers, numbers
+ * aligned at their decimal point. It is that of Python's tabulate, widths included, because
+ * scripts read it.
  *
- * A table does not hold its cells. It is gone through twice, row by row, once to measure and once
- * to print, so that a long one costs no memory.
+ * A table does not hold its cells. It iterates over the rows twice, to measure and to print, so a
+ * long table needs no memory.
  */
 #ifndef AGENT_TABLE_H
 #define AGENT_TABLE_H
@@ -17,11 +17,10 @@ enum { TABLE_SCRATCH = 32 };
 
 struct table_column {
 	const char *header;
-	bool number;  /* aligned at the decimal point; else to the left */
-	size_t width; /* set by table_measure; may be raised before and after */
-	int head;     /* the most characters up to the point; table_measure's */
-	int decimals; /* characters behind the point, the most of all cells; -1: no cell has a point
-		       */
+	bool number;  /* aligned at the decimal point; else left-aligned */
+	size_t width; /* set by table_measure; may be increased before and after */
+	int head;     /* most characters up to the point; set by table_measure */
+	int decimals; /* most characters after the point; -1: no cell has a point */
 };
 
 struct table {
@@ -29,8 +28,7 @@ struct table {
 	size_t column_count;
 	/* Goes to the first or the next row; false if there is none. */
 	bool (*next)(const void *context, bool first);
-	/* The text of a cell of that row; it may be written into `scratch`. NULL is a blank cell.
-	 */
+	/* The text of a cell of that row, possibly written into `scratch`. NULL is a blank cell. */
 	const char *(*cell)(const void *context, size_t column, char scratch[TABLE_SCRATCH]);
 	const void *context;
 	bool empty; /* has no rows; set by table_measure */
@@ -46,32 +44,32 @@ void table_measure(struct table *table);
 void table_print_header(const struct table *table, FILE *out);
 void table_print_row(const struct table *table, FILE *out); /* the row `next` went to */
 
-/* A line of one note a column, and one of dots in those columns that have a note. */
+/* A line with one note for each column, and a line of dots in those columns that have a note. */
 void table_print_notes(const struct table *table, const struct table_note *notes, FILE *out);
 void table_print_dots(const struct table *table, const struct table_note *notes, FILE *out);
 
-/* Columns a text takes on a terminal: combining marks none, East Asian wide characters two. */
+/* Terminal columns of a text: none for combining marks, two for East Asian wide characters. */
 size_t text_width(const char *text);
 
-/* The first 12 characters of a full git commit (40 hexadecimal digits), other text as it is;
- * columns of full ones push the numbers apart. */
+/* The first 12 characters of a full git commit (40 hexadecimal digits), other text unchanged; full
+ * commits would make the column too wide. */
 const char *table_commit(const char *text, char scratch[TABLE_SCRATCH]);
 
-/* Prints the text of others: a control character becomes a blank, each broken byte U+FFFD. */
+/* Prints foreign text: a control character becomes a blank, each invalid byte U+FFFD. */
 void text_print(const char *text, FILE *out);
 
-/* The same, and blanks up to `width`. */
+/* The same, padded with blanks to `width`. */
 void text_print_padded(const char *text, size_t width, FILE *out);
 
-/* A level with three digits, right-aligned, and its unit, or NULL: "     100 ms". */
+/* A level with three digits, right-aligned, and its unit unless NULL: " 100 ms". */
 void text_print_level(double value, const char *unit, FILE *out);
 
-/* How far a level moved, with its interval: "( +20.0% [18.9, 21.2])", or "(new)" where there is no
+/* The relative change of a level with its interval, "( +20.0% [18.9, 21.2])", or "(new)" without a
  * percentage (NaN). */
 void text_print_size(double size, double low, double high, FILE *out);
 
-/* Whether the text is a number as people write them ("12", "-1.5e3", "inf"), and whether it is a
- * whole one. */
+/* Whether the text is a number in the usual notation ("12", "-1.5e3", "inf"), and whether it is an
+ * integer. */
 bool text_is_number(const char *text);
 bool text_is_integer(const char *text);
 

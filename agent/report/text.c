@@ -1,9 +1,9 @@
 /*
- * The table of a test: time, attributes, metrics; and before each row on which something changed, a
- * line of dots, the change in percent, and dots again.
+ * The table of a test: time, attributes, metrics; before each row with a change, a line of dots,
+ * the change in percent, and dots again.
  *
- * Otava's table is the layout; it differs from ours in a few points, all decided by report->otava:
- * ours has the test's name over it, leaves out attributes that no point has, makes room for long
+ * The layout is that of Otava's table; ours differs in a few points, all decided by report->otava:
+ * it has the test's name above it, leaves out attributes that no point has, makes room for long
  * percentages, and can show p-values and colours.
  */
 #include "agent/report/report.h"
@@ -26,14 +26,14 @@ struct view {
 	const struct report *report;
 	const struct analysis *analysis;
 	struct table_note *percents, *pvalues; /* by column, for the lines between rows */
-	struct cursor *cursor;                 /* on the row that the table asks for */
+	struct cursor *cursor;                 /* on the current row of the table */
 	struct strings attributes;
-	const bool *rounded; /* by attribute: a column of numbers that are not all whole, which
-				Otava rounds */
-	const size_t *axes;  /* by series: the number of its axis */
+	const bool
+		*rounded; /* by attribute: numbers that are not all integers, which Otava rounds */
+	const size_t *axes; /* by series: the number of its axis */
 };
 
-/* The shortest text of six digits; infinities as Python writes them. */
+/* The shortest text with up to six digits; infinities as in Python. */
 static const char *number_text(double value, char scratch[TABLE_SCRATCH])
 {
 	if (isnan(value))
@@ -45,7 +45,7 @@ static const char *number_text(double value, char scratch[TABLE_SCRATCH])
 static const char *time_text(int64_t ms, bool otava, char scratch[TABLE_SCRATCH])
 {
 	char text[WHEN_TEXT];
-	if (otava) /* which knows no milliseconds */
+	if (otava) /* Otava prints no milliseconds */
 		ms -= ((ms % 1000) + 1000) % 1000;
 	snprintf(scratch, TABLE_SCRATCH, "%s", when_format(ms, text));
 	return scratch;
@@ -75,7 +75,7 @@ static const char *cell(const void *context, size_t column, char scratch[TABLE_S
 	return number_text(cursor_value(view->cursor, series, view->axes[column]), scratch);
 }
 
-/* Otava takes attributes for numbers if all of them look like numbers; an empty one does not. */
+/* Otava treats attributes as numbers if all of them look like numbers; an empty one does not. */
 static bool is_numeric(struct cursor *cursor, const char *attribute, bool *whole)
 {
 	bool some = false;
@@ -90,15 +90,14 @@ static bool is_numeric(struct cursor *cursor, const char *attribute, bool *whole
 	return some;
 }
 
-/* The part of a name that may be cut off in front: up to the labels, which may hold points of their
- * own. */
+/* The part of a name of which a prefix may be cut: up to the labels, which may contain points. */
 static size_t stem_length(const char *name)
 {
 	return strcspn(name, "{");
 }
 
-/* The length of the components (ended by points) that all names begin with; the last component
- * always stays. */
+/* The length of the common prefix of all names in whole components (ended by points); the last
+ * component always stays. */
 static size_t common_prefix(const struct dataset *data)
 {
 	const char *first = data->count ? data->series[0].name : "";
@@ -161,7 +160,7 @@ static const char *pvalue_text(struct arena *arena, const struct change *change)
 	return arena_printf(arena, "p=%.2g", change->pvalue);
 }
 
-/* Makes the columns wide enough for what will be written between the rows. */
+/* Makes the columns wide enough for the lines between rows. */
 static void widen(
 	const struct view *view, struct table *table, const struct hits *hits, struct arena *arena)
 {
@@ -177,7 +176,7 @@ static void widen(
 	}
 }
 
-/* What changed on the row of the first of `count` hits. */
+/* The lines for changes on the row of the first of `count` hits. */
 static void print_changes(const struct view *view, const struct table *table,
 	const struct hit *hits, size_t count, struct arena *arena)
 {
@@ -215,7 +214,7 @@ static void print_body(const struct view *view, const struct table *table, const
 	}
 }
 
-/* "from 2026-03-01 to 2026-03-09", to the minute where that is not far. */
+/* "from 2026-03-01 to 2026-03-09", with minutes if these are near each other. */
 static void print_span(const struct series *series, const struct change *change, FILE *out)
 {
 	const int64_t *times = series->axis->times;
@@ -235,7 +234,7 @@ void report_print_trend(const struct series *series, const struct change *change
 		(change->level_after - change->level_before) / (points > 0 ? points : 1));
 }
 
-/* Which cycles were removed before anything was looked for. */
+/* Which cycles were removed before detection. */
 static void print_cycles(const struct findings *found, FILE *out)
 {
 	static const char *const names[] = {NULL, "daily", "weekly", "daily and weekly"};
@@ -279,7 +278,7 @@ static void print_control(const struct findings *found, FILE *out)
 	putc('\n', out);
 }
 
-/* What the other series did where this one changed. */
+/* How the other series changed where this one did. */
 static void print_beside(
 	const struct findings *found, const struct change *change, struct arena *arena, FILE *out)
 {
@@ -295,7 +294,7 @@ static void print_beside(
 	fprintf(out, " %+.1f%% at the same time\n", item.other_size);
 }
 
-/* What the table has no room for. */
+/* Remarks that do not fit into the table. */
 static void print_remarks(const struct analysis *analysis, struct arena *arena, FILE *out)
 {
 	for (size_t s = 0; s < analysis->data->count; s++) {
