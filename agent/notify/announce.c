@@ -1,5 +1,5 @@
 /*
- * Fills an announcement: the attributes on either side of the change, its slope and its links.
+ * Attributes on either side of the change are taken from the nearest points that have them.
  */
 #include "agent/notify/announce.h"
 
@@ -19,14 +19,14 @@ static const char *value_at(const struct series *series, const struct column *co
 	return isnan(series->values[index]) || !value || !*value ? NULL : value;
 }
 
-/* The places between which a change lies. */
+/* The points between which a change lies. */
 struct places {
 	size_t from, to;
 };
 
 /*
- * The attribute of the last point before these places and of the first one from them on. A row may
- * lack it: then the next one that has it counts, as the range must hold what caused the change.
+ * The attribute of the last point before `places` and of the first point from there on. Points
+ * without the attribute are skipped: the range has to contain the cause of the change.
  */
 static void attribute(struct arena *arena, const struct series *series, const char *name,
 	struct places places, const char **before, const char **after)
@@ -45,7 +45,7 @@ static void attribute(struct arena *arena, const struct series *series, const ch
 	*before = arena_strdup(arena, value);
 }
 
-/* A text as long as a change keeps it. */
+/* Cuts a text to the length that a change record stores. */
 static const char *shortened(struct arena *arena, const char *text)
 {
 	struct buf clean = {0};
@@ -58,8 +58,7 @@ static const char *shortened(struct arena *arena, const char *text)
 	return text;
 }
 
-/* What the points have besides commit and version: the first of these attributes that say
- * something. */
+/* Attributes other than commit and version that have a value at the change, up to the limit. */
 static void other_attributes(
 	struct arena *arena, const struct series *series, size_t index, struct announcement *item)
 {
@@ -99,7 +98,7 @@ static void set_commits(struct arena *arena, const struct series *series, struct
 		&item->place_version_after);
 }
 
-/* The points of a trend are its rise's; those that exist count. */
+/* The slope of a trend per point of its rise; points without a value do not count. */
 static double slope_of(const struct series *series, const struct change *change)
 {
 	size_t points = 0;
@@ -166,8 +165,8 @@ struct announcement announce_copy(struct arena *arena, const struct announcement
 	return copy;
 }
 
-/* What {from} and {to} leave on either side of a change: points, or ms where their distance is not
- * known. */
+/* Margin of {from} and {to} on either side of a change: in points, or in ms if the spacing is
+ * unknown. */
 enum { AROUND_POINTS = 50, AROUND = 86400000 };
 
 static const char *if_same(const char *a, const char *b)
@@ -175,7 +174,7 @@ static const char *if_same(const char *a, const char *b)
 	return a && b && strcmp(a, b) == 0 ? a : NULL;
 }
 
-/* The templates that all tests of a cluster have. */
+/* The templates that all tests of a cluster share. */
 static const struct url_templates *shared_templates(struct arena *arena, const struct group *group)
 {
 	struct url_templates *links = arena_alloc(arena, sizeof *links);
@@ -199,7 +198,7 @@ static bool has_any(const struct url_templates *links)
 	       links->owner;
 }
 
-/* Without the labels, which have their own placeholders. */
+/* The metric's name without labels, which have placeholders of their own. */
 static const char *metric_name(struct arena *arena, const char *metric)
 {
 	size_t length = strcspn(metric, "{");
@@ -207,7 +206,7 @@ static const char *metric_name(struct arena *arena, const char *metric)
 	return length > 0 ? arena_strndup(arena, metric, length) : metric;
 }
 
-/* The metric and the labels of a cluster would be those of one of its members. */
+/* A cluster has no {metric} and {labels}: they would be those of one of its members. */
 static void set_links(
 	struct arena *arena, const struct url_templates *links, struct change_record *record)
 {
@@ -217,7 +216,7 @@ static void set_links(
 	struct url_values *values;
 	struct extras *extras;
 
-	/* Of what has neither labels nor templates a digest needs nothing. */
+	/* The digest needs extras only for labels and templates. */
 	if (!strchr(item->metric, '{') && (!links || !has_any(links)))
 		return;
 	extras = arena_alloc(arena, sizeof *extras);

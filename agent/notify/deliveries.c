@@ -1,6 +1,5 @@
 /*
- * Renders a message for each destination and derives its key from receiver, destination and
- * content.
+ * The key is a hash of receiver, destination and content.
  */
 #include "agent/notify/deliveries.h"
 

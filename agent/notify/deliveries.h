@@ -1,21 +1,21 @@
 /*
- * Parcels: messages as they lie in the outbox, one for each destination of a receiver.
+ * Creates deliveries: one outbox row per message and destination.
  */
-#ifndef AGENT_NOTIFY_PARCELS_H
-#define AGENT_NOTIFY_PARCELS_H
+#ifndef AGENT_NOTIFY_DELIVERIES_H
+#define AGENT_NOTIFY_DELIVERIES_H
 
 #include "agent/store/store.h"
 #include "conf/config.h"
 
-/* Who gets a message. */
+/* The destination of a message. */
 struct recipient {
 	const struct receiver *receiver;
 	const char *destination;
 };
 
-/* What is told, the same to all; the parcel borrows it. */
+/* What the message is about, the same for all recipients; borrowed by the delivery. */
 struct delivery_content {
-	uint64_t hash; /* of what is told */
+	uint64_t hash; /* of the content */
 	const struct change_record *records;
 	size_t record_count;
 	const int64_t *ids; /* of the records */
@@ -23,9 +23,9 @@ struct delivery_content {
 };
 
 /*
- * Adds a parcel with the message, rendered, to a request of STORE_QUEUE. The parcel's key is the
- * same for the same content to the same addressee, and for no other; the message's own key is
- * ignored. False and an error: it cannot be rendered, and nothing is added.
+ * Renders the message and adds a delivery with it to a STORE_QUEUE request. The delivery's key is a
+ * function of recipient and content; the message's own key is ignored. Returns false with an error,
+ * and adds nothing, if the message cannot be rendered.
  */
 bool deliveries_add(struct store_request *request, const struct recipient *to,
 	const struct message *message, const struct delivery_content *content,

@@ -1,8 +1,8 @@
 /*
- * A delivery that ended with the program in the middle of it is taken up again after
- * the restart. How far the earlier process came with it is not known, so what it has begun to send
- * is in doubt: the notifier looks first, if it can, and not at once, as what the receiver has in
- * hand may not show yet. At least once is promised, once is what is tried.
+ * An attempt that was in progress when the program ended is retried after the restart. Since it may
+ * have arrived, the notifier first checks whether the message is there, if it can, and after a
+ * delay, as it may take a moment to become visible. Delivery is at least once, exactly once where
+ * the notifier can check.
  */
 #include "agent/notify/delivery_manager.h"
 
@@ -13,12 +13,12 @@
 
 struct delivery_manager {
 	struct agent *agent;
-	struct arena *arena; /* of the lanes */
+	struct arena *arena; /* of the queues */
 	struct delivery_queue *queues;
 	struct outbox *outbox;
 	struct threads *threads;
 	struct outgoing *orphans;
-	bool orphans_told;
+	bool orphans_reported;
 	void (*orphaned)(void *context);
 	void *context;
 };
@@ -52,11 +52,11 @@ struct threads *delivery_manager_threads(struct delivery_manager *delivery_manag
 	return delivery_manager->threads;
 }
 
-static void tell_orphans(void *context)
+static void report_orphans(void *context)
 {
 	struct delivery_manager *delivery_manager = context;
 
-	delivery_manager->orphans_told = false;
+	delivery_manager->orphans_reported = false;
 	if (delivery_manager->orphans && delivery_manager->orphaned)
 		delivery_manager->orphaned(delivery_manager->context);
 }
@@ -68,12 +68,12 @@ static void orphan(void *context, struct outgoing *outgoing)
 	outgoing->delivery.payload = NULL;
 	outgoing->next = delivery_manager->orphans;
 	delivery_manager->orphans = outgoing;
-	if (!delivery_manager->orphans_told)
-		engine_after(delivery_manager->agent->engine, 0, tell_orphans, delivery_manager);
-	delivery_manager->orphans_told = true;
+	if (!delivery_manager->orphans_reported)
+		engine_after(delivery_manager->agent->engine, 0, report_orphans, delivery_manager);
+	delivery_manager->orphans_reported = true;
 }
 
-static struct delivery_queue *lane_of(
+static struct delivery_queue *queue_of(
 	struct delivery_manager *delivery_manager, const struct delivery *delivery)
 {
 	struct delivery_queue *queue = delivery_manager->queues;
@@ -99,7 +99,7 @@ static struct delivery_queue *lane_of(
 void delivery_manager_add(
 	struct delivery_manager *delivery_manager, const struct delivery *delivery)
 {
-	struct delivery_queue *queue = lane_of(delivery_manager, delivery);
+	struct delivery_queue *queue = queue_of(delivery_manager, delivery);
 
 	delivery_queue_add(queue, outgoing_new(delivery_manager->outbox, delivery));
 }
@@ -143,8 +143,8 @@ void delivery_manager_orphans(
 		const struct delivery *delivery = &outgoing->delivery;
 
 		log_event(LEVEL_WARN,
-			"not delivered, its receiver is not configured; others are told of its"
-			" changes",
+			"delivery dropped: receiver is not configured; its changes go to the other"
+			" receivers",
 			LOG_TEXT("receiver", delivery->receiver),
 			LOG_TEXT("destination", delivery->destination),
 			LOG_TEXT("key", delivery->key),
@@ -152,7 +152,7 @@ void delivery_manager_orphans(
 		metrics_add(delivery_manager->agent->metrics, METRIC_DELIVERIES, 1,
 			delivery->receiver, "rerouted");
 		request->deliveries[request->parcel_count++] = (struct delivery){.id = delivery->id,
-			.problem = "its receiver is not configured",
+			.problem = "receiver is not configured",
 			.attempts = delivery->attempts,
 			.now = agent_now(delivery_manager->agent)};
 	}

@@ -1,6 +1,5 @@
 /*
- * Every way out of a delivery ends in lane_advance, which does the next thing there is
- * to do or sees to it that it happens when it may.
+ * Every attempt ends in queue_advance, which starts the next one or sets the alarm for it.
  */
 #include "agent/notify/delivery_queue.h"
 
@@ -9,7 +8,8 @@
 #include "agent/notify/delivery_manager.h"
 #include "agent/notify/retry_policy.h"
 
-/* ORPHAN_AFTER: a receiver may be missing from one version of the configuration by mistake. */
+/* ms. BEGIN_AGAIN: retry of a failed store request. ORPHAN_AFTER: a receiver may be unroutable from
+ * one version of the configuration by mistake. */
 enum { BEGIN_AGAIN = 5000, ORPHAN_AFTER = 300000 };
 
 static void delivery_end(struct delivery_queue *queue)
@@ -20,14 +20,14 @@ static void delivery_end(struct delivery_queue *queue)
 	queue->config_ref = NULL;
 }
 
-static void lane_advance(struct delivery_queue *queue);
+static void queue_advance(struct delivery_queue *queue);
 
 static void look_again(void *queue)
 {
-	lane_advance(queue);
+	queue_advance(queue);
 }
 
-/* Options that somebody must mend may have it. */
+/* Assumes yes if the destinations cannot be read because of a configuration error. */
 static bool destination_is_known(const struct delivery_queue *queue)
 {
 	const struct receiver *receiver = agent_receiver(queue->agent, queue->receiver);
@@ -57,14 +57,14 @@ static void leave_for_next_run(const struct delivery_queue *queue)
 	queue->agent->incomplete = true;
 }
 
-static void lane_wait(struct delivery_queue *queue, int64_t wait)
+static void queue_wait(struct delivery_queue *queue, int64_t wait)
 {
-	queue->mendable = queue->own_wait = false;
+	queue->waits_for_config = queue->own_backoff = false;
 	queue->not_before = engine_now(queue->agent->engine) + wait;
-	lane_advance(queue);
+	queue_advance(queue);
 }
 
-/* Takes the letter that the link points to out of the lane. */
+/* Unlinks the delivery that `link` points to. */
 static struct outgoing *take(struct delivery_queue *queue, struct outgoing **link)
 {
 	struct outgoing *outgoing = *link;
@@ -77,12 +77,12 @@ static struct outgoing *take(struct delivery_queue *queue, struct outgoing **lin
 	return outgoing;
 }
 
-/* What it was about is withdrawn, and the store knows that it is not sent. */
-static void drop_pointless(struct delivery_queue *queue)
+/* Its changes were withdrawn; the store has already recorded that it is not sent. */
+static void drop_withdrawn(struct delivery_queue *queue)
 {
 	struct outgoing *outgoing = take(queue, &queue->first);
 
-	log_event(LEVEL_INFO, "not sent, its changes were withdrawn in the meantime",
+	log_event(LEVEL_INFO, "delivery cancelled: its changes were withdrawn",
 		LOG_TEXT("receiver", queue->receiver), LOG_TEXT("destination", queue->destination),
 		LOG_TEXT("key", outgoing->delivery.key),
 		LOG_TEXT("what", outgoing->what ? outgoing->what : ""));
@@ -102,10 +102,10 @@ static void sent(struct delivery_queue *queue)
 	threads_sent(queue->threads, delivery->thread ? delivery->thread : delivery->key,
 		delivery->receipt);
 	outgoing_settle(take(queue, &queue->first), DELIVERY_SENT);
-	lane_wait(queue, queue->notifier->spacing);
+	queue_wait(queue, queue->notifier->spacing);
 }
 
-/* One post of several is there; the next follows. */
+/* One post of a message with several has arrived; the next one follows. */
 static void continued(struct delivery_queue *queue)
 {
 	struct outgoing *outgoing = queue->first;
@@ -115,7 +115,7 @@ static void continued(struct delivery_queue *queue)
 		outgoing->maybe_delivered != MAYBE_DELIVERED_NO;
 	outgoing->tries = 0;
 	outgoing_note(outgoing);
-	lane_wait(queue, queue->notifier->spacing);
+	queue_wait(queue, queue->notifier->spacing);
 }
 
 static void abandon(struct delivery_queue *queue, struct outgoing **link, const char *result,
@@ -123,7 +123,7 @@ static void abandon(struct delivery_queue *queue, struct outgoing **link, const 
 {
 	struct outgoing *outgoing = take(queue, link);
 
-	log_event(LEVEL_ERROR, "not delivered, given up", LOG_TEXT("receiver", queue->receiver),
+	log_event(LEVEL_ERROR, "delivery given up", LOG_TEXT("receiver", queue->receiver),
 		LOG_TEXT("destination", queue->destination),
 		LOG_TEXT("key", outgoing->delivery.key),
 		LOG_TEXT("what", outgoing->what ? outgoing->what : "a notice"),
@@ -134,33 +134,34 @@ static void abandon(struct delivery_queue *queue, struct outgoing **link, const 
 	outgoing_settle(outgoing, DELIVERY_ABANDONED);
 }
 
-/* What the lane waits for may have been mended; what the receiver asked for is kept, and so is the
- * time in which a post that may have arrived can show. */
-static void hurry(struct delivery_queue *queue)
+/* After a reload: retries at once what waits for the configuration or our own backoff. Keeps the
+ * pause that the receiver asked for, and the delay before checking for a message that may have
+ * arrived. */
+static void retry_now(struct delivery_queue *queue)
 {
 	int64_t soon;
 
-	if (!queue->own_wait)
+	if (!queue->own_backoff)
 		return;
 	soon = engine_now(queue->agent->engine) + queue->notifier->spacing;
 	if (soon < queue->not_before)
 		queue->not_before = soon;
 }
 
-/* Waits after a failure, but not for long if the receiver is another by now than the one that
- * failed. */
-static void lane_hold(
+/* Backs off after a failure; only briefly if the receiver's configuration has changed since the
+ * attempt. */
+static void queue_back_off(
 	struct delivery_queue *queue, const struct attempt *attempt, int64_t wait, bool mend)
 {
 	const struct receiver *receiver = agent_receiver(queue->agent, queue->receiver);
 
-	lane_wait(queue, wait);
-	queue->own_wait =
+	queue_wait(queue, wait);
+	queue->own_backoff =
 		attempt->retry_after < 0 && attempt->maybe_delivered == MAYBE_DELIVERED_NO;
-	queue->mendable = queue->own_wait && mend;
+	queue->waits_for_config = queue->own_backoff && mend;
 	if (receiver && receiver->fingerprint != queue->fingerprint) {
-		hurry(queue);
-		lane_advance(queue);
+		retry_now(queue);
+		queue_advance(queue);
 	}
 }
 
@@ -169,7 +170,7 @@ static void failed(
 {
 	struct agent *agent = queue->agent;
 	struct outgoing *outgoing = queue->first;
-	struct failed_attempt setback = {.kind = error->kind,
+	struct failed_attempt failed = {.kind = error->kind,
 		.retry = attempt->retry,
 		.maybe_delivered = attempt->maybe_delivered,
 		.retry_after = attempt->retry_after,
@@ -178,38 +179,38 @@ static void failed(
 		.give_up_after = agent->config->agent.give_up_after,
 		.once = agent->once};
 	int64_t wait;
-	enum retry_policy patience = retry_policy_for(&setback, &wait);
+	enum retry_policy policy = retry_policy_for(&failed, &wait);
 	bool mend = error->kind == ERROR_USAGE && !attempt->retry;
 
 	outgoing->maybe_delivered = attempt->maybe_delivered;
 	outgoing->begun = outgoing->delivery.begun = attempt->maybe_delivered != MAYBE_DELIVERED_NO;
 	outgoing->delivery.not_before = attempt->retry_after < 0 ? 0 : agent_now(agent) + wait;
 	outgoing->delivery.attempts++;
-	if (!outgoing->failure) /* one place: a letter may be tried for weeks */
+	if (!outgoing->failure) /* allocated once: a delivery may be retried for weeks */
 		outgoing->failure = arena_alloc(outgoing->arena, sizeof *outgoing->failure);
 	*outgoing->failure = *error;
 	outgoing->delivery.problem = outgoing->failure->text;
-	if (patience == RETRY_POLICY_GIVE_UP) {
+	if (policy == RETRY_POLICY_GIVE_UP) {
 		abandon(queue, &queue->first, "abandoned", error->text);
-		lane_wait(queue, 0);
+		queue_wait(queue, 0);
 		return;
 	}
 	if (mend)
 		outgoing->since = engine_now(agent->engine);
-	log_event(mend ? LEVEL_ERROR : LEVEL_WARN, "not delivered, will try again",
+	log_event(mend ? LEVEL_ERROR : LEVEL_WARN, "delivery failed, will retry",
 		LOG_TEXT("receiver", queue->receiver), LOG_TEXT("destination", queue->destination),
 		LOG_TEXT("problem", error->text), LOG_INT("attempts", outgoing->delivery.attempts),
 		LOG_INT("wait_ms", wait));
 	count(queue, mend ? "misconfigured" : "retried");
 	agent->misconfigured |= mend && agent->once;
 	outgoing_note(outgoing);
-	if (patience == RETRY_POLICY_NEXT_RUN)
+	if (policy == RETRY_POLICY_NEXT_RUN)
 		leave_for_next_run(queue);
 	else
-		lane_hold(queue, attempt, wait, mend);
+		queue_back_off(queue, attempt, wait, mend);
 }
 
-/* What people should know of a receiver is said once. */
+/* Logs a receiver's notice once. */
 static void note(struct delivery_queue *queue, const char *notice)
 {
 	if (notice && !queue->noticed)
@@ -217,8 +218,9 @@ static void note(struct delivery_queue *queue, const char *notice)
 	queue->noticed |= notice != NULL;
 }
 
-/* The lane's delivery may be the next one before this returns. */
-static void carried(struct attempt *finished, bool done, const struct error *error, void *context)
+/* The queue's next attempt may have started before this returns. */
+static void attempt_ended(
+	struct attempt *finished, bool done, const struct error *error, void *context)
 {
 	struct delivery_queue *queue = context;
 	struct agent *agent = queue->agent;
@@ -244,7 +246,7 @@ static void carried(struct attempt *finished, bool done, const struct error *err
 	agent_ended(agent);
 }
 
-/* The receipt of the message that the letter continues. */
+/* The receipt of the message that this delivery continues. */
 static const char *thread_of(const struct delivery_queue *queue, const struct outgoing *outgoing)
 {
 	const char *receipt = threads_receipt(queue->threads, outgoing->delivery.thread);
@@ -275,11 +277,11 @@ static void begin(struct delivery_queue *queue, const struct receiver *receiver)
 		.receipt = outgoing->delivery.receipt,
 		.thread = arena_strdup(arena, thread_of(queue, outgoing)),
 		.retry_after = -1};
-	engine_deliver(agent->engine, queue->notifier, &queue->attempt, carried, queue);
+	engine_deliver(agent->engine, queue->notifier, &queue->attempt, attempt_ended, queue);
 }
 
-/* Without the store's word that an attempt begins nothing is sent: the next process would not know
- * that it may have arrived. */
+/* Nothing is sent unless the store has recorded the attempt: after a crash the next process would
+ * not know that the message may have arrived. */
 static void ready(void *context, bool written)
 {
 	struct delivery_queue *queue = context;
@@ -291,52 +293,52 @@ static void ready(void *context, bool written)
 		if (agent->once)
 			leave_for_next_run(queue);
 		else
-			lane_wait(queue, BEGIN_AGAIN);
+			queue_wait(queue, BEGIN_AGAIN);
 		return;
 	}
 	if (queue->first->delivery.state == DELIVERY_ABANDONED)
-		drop_pointless(queue);
+		drop_withdrawn(queue);
 	else if (!queue->first->begun)
-		abandon(queue, &queue->first, "abandoned", "it is not in the state file any more");
-	lane_advance(queue);
+		abandon(queue, &queue->first, "abandoned", "no longer in the state file");
+	queue_advance(queue);
 }
 
-/* The messages of a receiver that is not configured, or not with this destination (a channel), wait
- * for it a while, as a day's alarms are not to be lost by a slip in one line; in a single pass
- * nothing can come back. */
-static void lane_miss(struct delivery_queue *queue)
+/* Keeps the deliveries of an unconfigured receiver or destination for ORPHAN_AFTER, so that a typo
+ * in the configuration does not lose a day's alarms. In a single pass hands them back at once, as
+ * nothing can reload. */
+static void queue_unroutable(struct delivery_queue *queue)
 {
 	struct agent *agent = queue->agent;
 	int64_t now = engine_now(agent->engine);
 
-	if (!queue->missing) {
-		log_event(LEVEL_WARN, "messages wait for a receiver that is not configured",
+	if (!queue->unroutable) {
+		log_event(LEVEL_WARN, "messages queued for a receiver that is not configured",
 			LOG_TEXT("receiver", queue->receiver),
 			LOG_TEXT("destination", queue->destination),
 			LOG_INT("messages", queue->count));
-		queue->missing_since = now;
+		queue->unroutable_since = now;
 	}
-	queue->missing = true;
-	if (!agent->once && now - queue->missing_since < ORPHAN_AFTER) {
-		engine_alarm(agent->engine, &queue->alarm, queue->missing_since + ORPHAN_AFTER);
+	queue->unroutable = true;
+	if (!agent->once && now - queue->unroutable_since < ORPHAN_AFTER) {
+		engine_alarm(agent->engine, &queue->alarm, queue->unroutable_since + ORPHAN_AFTER);
 		return;
 	}
-	queue->missing = false;
+	queue->unroutable = false;
 	while (queue->first)
 		queue->orphan(queue->context, take(queue, &queue->first));
 }
 
-/* False: it is too early, and the lane looks again when it is not; in a single pass nobody waits
- * for long. */
+/* False if it is too early; then the alarm is set. In a single pass, defers longer waits to the
+ * next process. */
 static bool may_begin(struct delivery_queue *queue)
 {
 	struct agent *agent = queue->agent;
 	int64_t now = engine_now(agent->engine), from = queue->first->not_before;
 
 	if (agent->once && from - now > RETRY_POLICY_ONCE) {
-		if (!queue->left)
+		if (!queue->deferred)
 			leave_for_next_run(queue);
-		queue->left = true;
+		queue->deferred = true;
 		return false;
 	}
 	from = from > queue->not_before ? from : queue->not_before;
@@ -346,8 +348,8 @@ static bool may_begin(struct delivery_queue *queue)
 	return false;
 }
 
-/* Sends the first letter of the lane, or sees to it that this happens when it may. */
-static void lane_advance(struct delivery_queue *queue)
+/* Starts sending the first delivery, or sets the alarm for when it may. */
+static void queue_advance(struct delivery_queue *queue)
 {
 	struct agent *agent = queue->agent;
 	const struct receiver *receiver;
@@ -356,10 +358,10 @@ static void lane_advance(struct delivery_queue *queue)
 		return;
 	receiver = agent_receiver(agent, queue->receiver);
 	if (!receiver || !queue->known) {
-		lane_miss(queue);
+		queue_unroutable(queue);
 		return;
 	}
-	queue->missing = false;
+	queue->unroutable = false;
 	if (!may_begin(queue))
 		return;
 	queue->busy = true;
@@ -387,8 +389,8 @@ void delivery_queue_add(struct delivery_queue *queue, struct outgoing *outgoing)
 	*queue->last = outgoing;
 	queue->last = &outgoing->next;
 	if (++queue->count > DELIVERY_MANAGER_QUEUE)
-		abandon(queue, &queue->first->next, "dropped", "too many messages wait");
-	lane_advance(queue);
+		abandon(queue, &queue->first->next, "dropped", "too many queued messages");
+	queue_advance(queue);
 }
 
 void delivery_queue_adopt(struct delivery_queue *queue)
@@ -397,7 +399,7 @@ void delivery_queue_adopt(struct delivery_queue *queue)
 
 	queue->noticed = false;
 	queue->known = destination_is_known(queue);
-	if (queue->mendable || (receiver && receiver->fingerprint != queue->fingerprint))
-		hurry(queue);
-	lane_advance(queue);
+	if (queue->waits_for_config || (receiver && receiver->fingerprint != queue->fingerprint))
+		retry_now(queue);
+	queue_advance(queue);
 }

@@ -1,11 +1,10 @@
 /*
- * Each receiver gets what the tests that name it have to say, in groups, one
- * message for each of its destinations. All messages of a flush enter the outbox in one transaction
- * together with the changes being told, so that none is told twice and none forgotten, whenever the
- * program dies.
+ * Each receiver gets the changes of the tests that name it, in groups, one message per destination.
+ * One transaction puts all messages of a flush into the outbox and marks their changes as queued,
+ * so that a crash neither repeats nor loses an announcement.
  *
- * A receiver for which cannot render message holds up no other: those get theirs, and the
- * changes stay pending, with a note of who has been told, until that receiver can be told, too.
+ * If no message can be rendered for a receiver, the others still get theirs; the changes stay
+ * pending, with the receivers that have them, until the rest can be rendered.
  */
 #include "agent/notify/dispatcher.h"
 
@@ -25,18 +24,16 @@
 #include "notifiers/text.h"
 
 /*
- * Changes that were told and are not found any more, or were withdrawn while their message was on
- * its way (`announce_withdrawn`), and those whose suspects have become others, as a deployment was
- * noted late: the threads of the messages that told them get an answer that says so, where the
- * receiver has threads and keeps receipts. Elsewhere nobody is disturbed. It is a courtesy: what
- * the store cannot take is asked again, but what the program dies in the middle of is not told
- * later.
+ * Retractions: a change that was announced and is not found any more, or was withdrawn while its
+ * message was being sent (`announce_withdrawn`), or whose suspects changed because a deployment was
+ * recorded late. The threads of its messages get a reply, where the receiver has threads and keeps
+ * receipts; other receivers get nothing. This is best effort: a failed store request is retried,
+ * but a retraction in progress is lost if the program ends.
  *
- * A change may have been told long ago, so it is the store that knows by which
- * messages.
+ * The change may have been announced long ago, so the store knows the messages.
  */
 
-enum { NAMED_MOST = 5, COMMIT_MOST = 100 }; /* changes that an answer names, characters */
+enum { NAMED_MOST = 5, COMMIT_MOST = 100 }; /* changes that a reply names; characters */
 
 static void queued_retraction(struct store_request *request)
 {
@@ -45,15 +42,15 @@ static void queued_retraction(struct store_request *request)
 	store_request_free(request);
 }
 
-/* The messages that told what was withdrawn. */
+/* The messages that announced the withdrawn changes. */
 struct told {
 	struct publisher *publisher;
 	const struct delivery *deliveries; /* each with one record */
-	const char **threads;              /* keys of their threads; NULL: nobody knows a receipt */
+	const char **threads;              /* keys of their threads; NULL: no receipt is known */
 	size_t count;
 };
 
-/* What continues a message continues the thread that it is in. */
+/* A message that continues another belongs to the same thread. */
 static const char *thread_of(const struct publisher *publisher, const struct delivery *delivery)
 {
 	const struct threads *threads = delivery_manager_threads(publisher->delivery_manager);
@@ -84,7 +81,7 @@ static bool is_withdrawn(const struct told *told, size_t index)
 }
 
 /* "p99 +24% of ...: c40 .. c41, deployed 2026-07-02 07:48" */
-static void name_suspects(const struct announcement *item, struct buf *out)
+static void write_suspects(const struct announcement *item, struct buf *out)
 {
 	const char *before, *after;
 	struct buf note = {0};
@@ -104,10 +101,10 @@ static void name_suspects(const struct announcement *item, struct buf *out)
 	buf_free(&note);
 }
 
-/* One sentence about all changes of which the thread of a message tells. */
+/* One sentence about all changes that the thread announced. */
 static void write_some(const struct told *told, size_t first, bool withdrawn, struct buf *out)
 {
-	const char *head = withdrawn ? "not found any more: " : "corrected suspects: ";
+	const char *head = withdrawn ? "no longer found: " : "corrected suspects: ";
 	size_t count = 0;
 
 	for (size_t i = first; i < told->count; i++) {
@@ -119,7 +116,7 @@ static void write_some(const struct told *told, size_t first, bool withdrawn, st
 			buf_text(out, ". ");
 		if (count < NAMED_MOST) {
 			buf_text(out, count == 0 ? head : "; ");
-			(withdrawn ? name_change : name_suspects)(item, out);
+			(withdrawn ? name_change : write_suspects)(item, out);
 		}
 		count++;
 	}
@@ -169,8 +166,7 @@ static void add_answer(const struct told *told, size_t index, struct store_reque
 	buf_free(&text);
 }
 
-/* `written` is a request that the store has taken, with its retractions. `telling` must live as
- * long as the engine does. */
+/* `written` is a stored request with retractions. `publisher` must live as long as the engine. */
 static void retraction_send(struct publisher *publisher, struct store_backlog *backlog,
 	const struct store_request *written)
 {
@@ -201,13 +197,13 @@ enum { FLUSH_AGAIN = 30000, MEND_AGAIN = 300000 };
 struct dispatcher {
 	struct agent *agent;
 	struct publisher publisher;
-	struct filter filters[DISPATCHER_FILTERS]; /* in the order they are asked */
+	struct filter filters[DISPATCHER_FILTERS]; /* in the order in which they are asked */
 	size_t filter_count;
 	struct environments *environments;
-	bool look;                     /* the filters are to be asked again */
+	bool look;                     /* the filters have to be asked again */
 	struct store_request *waiting; /* linked by next */
-	struct store_request *queuing; /* their messages are on the way to the outbox */
-	struct store_backlog *backlog; /* notices, and what is told anew */
+	struct store_request *queuing; /* their messages are being queued in the store */
+	struct store_backlog *backlog; /* notices, and reopened changes */
 	struct notices *notices;
 	struct recoveries *recoveries;
 	struct alarm alarm; /* of the next flush */
@@ -254,7 +250,7 @@ static void renew(struct arena *arena, struct announcement *item, const struct a
 	item->id = id;
 }
 
-/* What waits is told as it is by now, and not at all if it is withdrawn, or over. */
+/* Updates the waiting changes; drops those that are withdrawn or recovered by now. */
 static void update_all(struct store_request *waiting, const struct store_request *news)
 {
 	for (; waiting; waiting = waiting->next)
@@ -324,7 +320,8 @@ void dispatcher_look(struct dispatcher *dispatcher)
 	flush_after(dispatcher, dispatcher->agent->config->agent.group_wait);
 }
 
-/* What some have been told of already is told to the others, too. */
+/* Lists what to ask the filters about: not what some receivers have already, which the others get,
+ * too. */
 static size_t list_open(const struct dispatcher *dispatcher, struct change_record ***out)
 {
 	size_t room = 0, count = 0;
@@ -343,7 +340,7 @@ static size_t list_open(const struct dispatcher *dispatcher, struct change_recor
 	return count;
 }
 
-/* Keeps those that the filter lets pass, and returns their number. */
+/* Keeps the records that the filter passes; returns their number. */
 static size_t ask_filter(const struct filter *filter, struct change_record **records, size_t count)
 {
 	size_t kept = 0;
@@ -358,8 +355,7 @@ static size_t ask_filter(const struct filter *filter, struct change_record **rec
 		records[i]->covered = verdict == FILTER_SUPPRESS;
 		if (verdict == FILTER_PASS)
 			continue;
-		log_event(LEVEL_DEBUG,
-			verdict == FILTER_HOLD ? "change held back" : "change suppressed",
+		log_event(LEVEL_DEBUG, verdict == FILTER_HOLD ? "change held" : "change suppressed",
 			LOG_INT("id", records[i]->item.id), LOG_TEXT("filter", filter->name),
 			LOG_TEXT("reason", reason));
 	}
@@ -380,7 +376,7 @@ static void ask_filters(struct dispatcher *dispatcher)
 	free(records);
 }
 
-/* Of what is no longer configured all receivers are told. */
+/* The changes of a test that is no longer configured go to all receivers. */
 static bool concerns(const struct config *config, const struct change_record *record,
 	const struct receiver *receiver)
 {
@@ -394,7 +390,7 @@ static bool concerns(const struct config *config, const struct change_record *re
 	return false;
 }
 
-/* Whether the record is to be told to the receiver and was not yet. */
+/* Whether the receiver should get the record and has not yet. */
 static bool lacks(const struct config *config, const struct change_record *record,
 	const struct receiver *receiver)
 {
@@ -448,7 +444,7 @@ static void tell(struct dispatcher *dispatcher, struct store_request *request,
 		publisher_complain(&dispatcher->publisher, receiver, &error);
 }
 
-/* True if nobody who is to be told of the record lacks it. */
+/* True if all receivers of the record have it. */
 static bool complete(const struct dispatcher *dispatcher, const struct change_record *record)
 {
 	const struct config *config = dispatcher->agent->config;
@@ -477,7 +473,7 @@ static void list_told(const struct dispatcher *dispatcher, struct store_request 
 	request->told = told;
 }
 
-/* What is told as part of an event, or counts as told by it. */
+/* Records that are announced as part of an environment event, or suppressed by it. */
 static void list_members(struct dispatcher *dispatcher, struct store_request *request)
 {
 	size_t room = 0, count = 0;
@@ -493,9 +489,9 @@ static void list_members(struct dispatcher *dispatcher, struct store_request *re
 	environments_write(dispatcher->environments, request, members, count);
 }
 
-/* The store has it, or has not: then nobody has been told. `written`: what there was to write is in
- * it. Returns how many are still pending, and
- * adds to `due` those that wait for nothing but another attempt. */
+/* After the store's reply; without success no receiver has the records. `written`: all renderable
+ * messages are in the request. Returns how many records are still pending, and adds to `due` those
+ * that wait only for a retry. */
 static size_t settle(const struct dispatcher *dispatcher, struct store_request *records,
 	bool written, bool stored, size_t *due)
 {
@@ -521,7 +517,7 @@ static size_t settle(const struct dispatcher *dispatcher, struct store_request *
 	return pending;
 }
 
-/* What is not told to all goes back to what waits. */
+/* Records that some receivers lack go back to the waiting ones. */
 static void settle_all(struct dispatcher *dispatcher, bool written, bool stored)
 {
 	struct store_request *records = dispatcher->queuing;
@@ -559,8 +555,8 @@ static void queued(struct store_request *request)
 	store_request_free(request);
 }
 
-/* An event that another environment has followed is said to be so in its thread. */
-static void tell_followed(struct dispatcher *dispatcher, struct store_request *request)
+/* Replies to an event's thread when another environment changed in the same way. */
+static void publish_followed(struct dispatcher *dispatcher, struct store_request *request)
 {
 	const struct environment_event *event;
 	const char *value;
@@ -588,7 +584,7 @@ void dispatcher_flush(struct dispatcher *dispatcher)
 	list_told(dispatcher, request);
 	if (request->parcel_count + request->told_count > 0) {
 		list_members(dispatcher, request);
-		tell_followed(dispatcher, request);
+		publish_followed(dispatcher, request);
 		store_client_call(dispatcher->agent, request);
 		return;
 	}
@@ -618,7 +614,7 @@ static void reopened(struct store_request *request)
 		dispatcher_add(dispatcher, request);
 }
 
-/* What was for a receiver that is gone is told to those there are. */
+/* Announces the changes of orphaned deliveries to the receivers that are configured. */
 static void reopen(void *context)
 {
 	struct dispatcher *dispatcher = context;

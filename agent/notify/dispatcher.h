@@ -1,11 +1,12 @@
 /*
- * The announcer holds what is new until its group is complete, and makes messages of it.
+ * The dispatcher takes new changes, asks the filters, waits until their group is complete, and has
+ * messages written.
  *
- * What it is handed is in the store already, as pending. Once the messages are in the store's
- * outbox, they are the courier's.
+ * It is handed changes that the store has recorded as pending. Once their messages are in the
+ * store's outbox, the delivery manager takes over.
  */
-#ifndef AGENT_NOTIFY_ANNOUNCER_H
-#define AGENT_NOTIFY_ANNOUNCER_H
+#ifndef AGENT_NOTIFY_DISPATCHER_H
+#define AGENT_NOTIFY_DISPATCHER_H
 
 #include "agent/notify/delivery_manager.h"
 #include "agent/notify/environments.h"
@@ -16,43 +17,43 @@ struct dispatcher *dispatcher_new(struct agent *agent, struct delivery_manager *
 void dispatcher_free(struct dispatcher *dispatcher);
 
 /*
- * Takes over a request whose records are recorded; those with NOTIFY_PENDING will be told. They
- * wait for `group_wait` from the first on, in a single pass for dispatcher_flush. What its updates
- * withdraw meanwhile is not told.
+ * Takes over a stored request; its records with NOTIFY_PENDING are announced `group_wait` after the
+ * first of them, in a single pass by dispatcher_flush. Changes that its updates withdraw in the
+ * meantime are not announced.
  */
 void dispatcher_add(struct dispatcher *dispatcher, struct store_request *records);
 
-/* Takes up what the answer to STORE_RESTORE says was left over; owns it. What comes later may
- * belong to what was told, or still waits to be. */
+/* Resumes from the reply to STORE_RESTORE, which it takes over: pending changes, and recent
+ * messages that later changes may continue. */
 void dispatcher_restore(struct dispatcher *dispatcher, struct store_request *restored);
 
-/* Adds a filter, which is asked before those that are there; at most DISPATCHER_FILTERS. The one of
- * environments is there from the beginning. */
+/* Adds a filter, at most DISPATCHER_FILTERS; it is asked before the earlier ones. The environment
+ * filter is always there. */
 enum { DISPATCHER_FILTERS = 4 };
 void dispatcher_filter(struct dispatcher *dispatcher, struct filter filter);
 
-/* A filter may think otherwise from now on. */
+/* Asks the filters again; call when a filter's answers may have changed. */
 void dispatcher_look(struct dispatcher *dispatcher);
 
-/* What runs see of environments is for these. */
+/* For the monitor, which reports to it what each run saw. */
 struct environments *dispatcher_environments(const struct dispatcher *dispatcher);
 
-/* Makes messages of all that waits. */
+/* Announces all waiting changes. */
 void dispatcher_flush(struct dispatcher *dispatcher);
 
 /*
- * Queues a notice to the receivers of those names; a name that is not configured is passed over.
- * With a condition that one is stored, or forgotten, in the same transaction: what is lost if the
- * program ends before is told by the next one. What is in the outbox is sent whatever happens.
+ * Queues a notice to the named receivers; names that are not configured are skipped. A condition is
+ * stored, or deleted, in the same transaction, so that a crash before it loses neither and the next
+ * process sends the notice.
  */
 void dispatcher_notice(struct dispatcher *dispatcher, const struct notice *notice,
 	const struct strings *receivers, const struct condition *condition);
 
-/* The same with whatever a STORE_QUEUE may write; takes the request over. */
+/* The same with any STORE_QUEUE request, which it takes over. */
 void dispatcher_notice_storing(struct dispatcher *dispatcher, const struct notice *notice,
 	const struct strings *receivers, struct store_request *request);
 
-/* Says of changes that are withdrawn that they are, where they were told; see retraction.h. */
+/* Sends retractions to the threads of the messages that announced withdrawn changes. */
 void dispatcher_withdrawn(struct dispatcher *dispatcher, const struct store_request *written);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Everything is on the loop's thread and looked at only while a change of a
- * test with an environment waits to be told: a quiet run leaves a view here, nothing else.
+ * Runs on the loop's thread. A run without changes only leaves its view here; the rule is evaluated
+ * while a change of a test with an environment is pending.
  */
 #include "agent/notify/environments.h"
 
@@ -11,43 +11,46 @@
 #include "agent/engine/timers.h"
 #include "agent/notify/group.h"
 
-/* ms: how long a change waits for runs of other tests, and for others to be believed; how long an
- * event may be followed; how often it is looked again. */
+/* ms: how long a change waits for runs of other tests, and for confirmation of others; for how long
+ * an event can be followed; the interval of evaluation. */
 #define RUNS_MOST INT64_C(3600000)
-#define BELIEF_MOST INT64_C(86400000)
+#define CONFIRM_WAIT_MAX INT64_C(86400000)
 #define FOLLOWED_WITHIN INT64_C(604800000)
-/* ms: events that are older, and so far from any change that may come yet, are forgotten. */
+/* ms: events older than this are dropped if no new change can belong to them. */
 #define EVENTS_KEPT INT64_C(7776000000)
-enum { BELIEF_POINTS = 2, LOOK_LEAST = 1000 };
-enum { GROWN_PERCENT = 125, GROWN_MORE = 3 }; /* since an event was told, that it is told anew */
+enum { CONFIRM_WAIT_POINTS = 2, LOOK_LEAST = 1000 };
+enum {
+	GROWN_PERCENT = 125,
+	GROWN_MORE = 3
+}; /* since an event was announced, for it to be announced again */
 
 /* A test and its last run. */
 struct seen {
 	char *test, *label;
-	struct environment_view *view; /* NULL: none was well */
+	struct environment_view *view; /* NULL: none succeeded */
 	int64_t ended;                 /* engine_now */
 };
 
 struct known_event {
-	struct environment_event event;  /* its texts are this one's */
-	struct environment_event before; /* the same as the store has it, if it is stored */
+	struct environment_event event;  /* owns its texts */
+	struct environment_event before; /* as the store has it, if stored */
 	bool stored, dirty;
-	char *follower; /* the environments that followed; NULL once that is in the store */
+	char *follower; /* environments that followed; NULL once stored */
 };
 
-/* Where a record of the round belongs. */
+/* Which environment a record of this round belongs to. */
 struct place {
-	struct environment_moment moment; /* environment 0: nowhere */
+	struct environment_moment moment; /* environment 0: none */
 	uint64_t key;
 };
 
-/* What becomes of the changes of one environment near one time, in this round. */
+/* The decision about one environment's changes near one time, in this round. */
 struct decision {
 	struct environment_moment moment;
 	enum filter_verdict verdict;
 	const char *reason;
 	int64_t event; /* id, 0: none */
-	bool late;     /* it was told before */
+	bool late;     /* announced in an earlier round */
 };
 
 struct environments {
@@ -56,8 +59,8 @@ struct environments {
 	void *context;
 	struct seen *seen; /* by test */
 	size_t seen_count;
-	bool unseen;                     /* a test with an environment has not run yet */
-	struct environment_index *index; /* of all views; NULL: to be made */
+	bool unseen;                     /* some test with an environment has not run yet */
+	struct environment_index *index; /* of all views; NULL: to be built */
 	struct known_event *events;
 	size_t event_count;
 	struct alarm alarm;
@@ -68,7 +71,7 @@ struct environments {
 	struct decision *decisions;
 	size_t decision_count;
 	bool holds;
-	int64_t again; /* engine_now: when one that is held is to be looked at again */
+	int64_t again; /* engine_now: when the earliest held record is due */
 };
 
 static void look_again(void *context)
@@ -165,7 +168,7 @@ void environments_restore(struct environments *environments, const struct store_
 		add_event(environments, &restored->environments[i])->stored = true;
 }
 
-/* Where the test is, or would be. */
+/* Index of the test, or where to insert it. */
 static size_t place_of_test(const struct environments *environments, const char *test, bool *found)
 {
 	size_t low = 0, high = environments->seen_count;
@@ -200,7 +203,7 @@ static struct seen *seen_of(struct environments *environments, const char *test)
 	return &environments->seen[at];
 }
 
-/* Forgets tests that are gone, or have another environment now. */
+/* Drops tests that are gone or have another environment now. */
 static void sweep(struct environments *environments)
 {
 	const struct config *config = environments->agent->config;
@@ -232,7 +235,7 @@ void environments_seen(
 		return;
 	}
 	if (environments->seen_count > 2 * environments->agent->config->test_count)
-		sweep(environments); /* nothing may be told for long, however often tests go */
+		sweep(environments); /* bounds the table even if nothing is announced for long */
 	seen = seen_of(environments, test->name);
 	if (!seen->label || strcmp(seen->label, test->environment) != 0) {
 		free(seen->label);
@@ -253,7 +256,7 @@ void environments_seen(
 		environments->look(environments->context);
 }
 
-/* Whether no change of today can be near the event: neither in time nor within its tolerance. */
+/* True if no new change can be near the event, neither in time nor within its tolerance. */
 static bool is_past(const struct environment_event *event, int64_t now)
 {
 	int64_t least = now - EVENTS_KEPT;
@@ -262,7 +265,8 @@ static bool is_past(const struct environment_event *event, int64_t now)
 	       event->spacing < (least - event->time) / CHANGE_TOLERANCE;
 }
 
-/* An agent runs for years. The store keeps what changes are part of. */
+/* Bounds the list: an agent runs for years. The store keeps events as long as changes refer to
+ * them. */
 static void forget_events(struct environments *environments)
 {
 	int64_t now = agent_now(environments->agent);
@@ -357,7 +361,7 @@ static struct environment_moment moment_of(const struct environment_event *event
 		environment_hash(event->label, event->value), event->time, event->spacing};
 }
 
-/* The event that the moment belongs to. */
+/* The known event that the moment belongs to. */
 static struct known_event *event_near(
 	const struct environments *environments, const struct environment_moment *moment)
 {
@@ -370,7 +374,7 @@ static struct known_event *event_near(
 	return NULL;
 }
 
-/* Appends the name to those that followed, if it is not among them: "runner-8, runner-9". */
+/* Appends the name to the list of followers, unless it is there: "runner-8, runner-9". */
 static void add_follower(struct known_event *known, const char *name)
 {
 	size_t length = strlen(name);
@@ -388,7 +392,7 @@ static void add_follower(struct known_event *known, const char *name)
 	buf_free(&names);
 }
 
-/* Whether another environment had the same before: then neither was it alone. */
+/* Whether another environment changed in the same way before: then neither was alone. */
 static bool follows(struct environments *environments, const struct change_record *record,
 	const struct environment_moment *moment)
 {
@@ -416,8 +420,8 @@ static bool follows(struct environments *environments, const struct change_recor
 	return any;
 }
 
-/* Whether the view has series of the environment, and how many; or the same tests, which is not
- * looked for if it is `known` that others have them. */
+/* Whether the view has series of the environment, and how many; or the same tests elsewhere,
+ * skipped if `known` is set already. */
 static bool concerns(const struct environments *environments, const struct environment_view *view,
 	const struct environment_moment *moment, bool known, size_t *count)
 {
@@ -432,8 +436,8 @@ static bool concerns(const struct environments *environments, const struct envir
 	return shares || *count > 0;
 }
 
-/* Whether tests that could tell more of the moment have not run since then; in `count` how many
- * series of its environment they have. */
+/* Whether tests that could add evidence have not run since; `count`: their series in this
+ * environment. */
 static bool awaits(const struct environments *environments, int64_t since,
 	const struct environment_moment *moment, size_t *count)
 {
@@ -454,7 +458,7 @@ static int64_t least(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* Says when to look again; false: it has waited for long enough. */
+/* Schedules the next evaluation; false if the time to wait is over. */
 static bool may_wait(struct environments *environments, int64_t left)
 {
 	int64_t now = engine_now(environments->agent->engine);
@@ -477,20 +481,20 @@ static int64_t left_for_runs(
 	return record->handed + least(interval, RUNS_MOST) - engine_now(agent->engine);
 }
 
-/* What is believed now was last written now. What moves while it waits does not wait for ever. */
-static int64_t left_for_belief(
+/* Confirmation sets `updated`. `first_seen` bounds the wait of a change that keeps moving. */
+static int64_t confirmation_time_left(
 	const struct environments *environments, const struct change_record *record)
 {
-	int64_t most =
-		record->spacing < BELIEF_MOST ? BELIEF_POINTS * record->spacing : BELIEF_MOST;
+	int64_t most = record->spacing < CONFIRM_WAIT_MAX ? CONFIRM_WAIT_POINTS * record->spacing
+							  : CONFIRM_WAIT_MAX;
 	int64_t since = record->updated > record->first_seen ? record->updated : record->first_seen;
 
-	most = least(most, BELIEF_MOST);
+	most = least(most, CONFIRM_WAIT_MAX);
 	since = least(since, record->first_seen + CHANGE_TOLERANCE * most);
 	return since + most - agent_now(environments->agent);
 }
 
-/* A single pass that has not run its test has nothing to judge it by. */
+/* True in a single pass that has not run the test: there is nothing to judge by. */
 static bool is_unknown(const struct environments *environments, const struct change_record *record)
 {
 	bool found;
@@ -499,9 +503,9 @@ static bool is_unknown(const struct environments *environments, const struct cha
 	return environments->agent->once && (!found || !environments->seen[at].view);
 }
 
-/* Whether the change is the way back of one that was told with its environment. */
-static bool is_way_back(const struct environments *environments, const struct change_record *record,
-	const struct place *place)
+/* Whether the change is the recovery of one that was announced with its environment. */
+static bool is_recovery_of_event(const struct environments *environments,
+	const struct change_record *record, const struct place *place)
 {
 	for (size_t i = 0; i < environments->event_count; i++) {
 		struct environment_moment first = moment_of(&environments->events[i].event);
@@ -515,8 +519,9 @@ static bool is_way_back(const struct environments *environments, const struct ch
 	return false;
 }
 
-/* Whether the moment is the end of what was told of its environment. */
-static bool is_end(const struct environments *environments, const struct environment_moment *moment)
+/* Whether the moment is the recovery of an announced event of the environment. */
+static bool is_event_recovery(
+	const struct environments *environments, const struct environment_moment *moment)
 {
 	int64_t until = moment->time + CHANGE_TOLERANCE * moment->spacing;
 
@@ -532,7 +537,7 @@ static bool is_end(const struct environments *environments, const struct environ
 	return false;
 }
 
-/* How many of the round would be told as part of the event. */
+/* How many records of the round would be part of the event. */
 static size_t count_ready(
 	const struct environments *environments, const struct environment_moment *moment)
 {
@@ -570,8 +575,8 @@ static void decide_new(struct environments *environments, const struct change_re
 	decision->moment.time = event.time;
 }
 
-/* An event that was told: what belongs to it and comes now is told with it, aloud if it has grown
- * by a lot. */
+/* An announced event: new changes that belong to it go into its thread, with a new message if it
+ * has grown a lot. */
 static void decide_late(
 	struct known_event *known, const struct environment_tally *tally, struct decision *decision)
 {
@@ -580,7 +585,7 @@ static void decide_late(
 	decision->event = event->id;
 	decision->late = true;
 	decision->verdict = FILTER_SUPPRESS;
-	decision->reason = "told as part of what hit its environment";
+	decision->reason = "part of an announced change of its environment";
 	if (tally->hit <= event->hit)
 		return;
 	environment_set(event, tally);
@@ -616,26 +621,26 @@ static void decide(struct environments *environments, const struct change_record
 				100 * (tally.hit + more) >= ENVIRONMENT_SHARE * tally.total)) &&
 		may_wait(environments, left)) {
 		decision->verdict = FILTER_HOLD;
-		decision->reason = "tests of its environment have not run since";
+		decision->reason = "waiting for other tests of its environment to run";
 		return;
 	}
 	if (!stands_out) {
 		if ((is_unknown(environments, record) || environment_may_stand_out(&tally)) &&
-			may_wait(environments, left_for_belief(environments, record))) {
+			may_wait(environments, confirmation_time_left(environments, record))) {
 			decision->verdict = FILTER_HOLD;
-			decision->reason = "others of its environment have not been seen since";
+			decision->reason = "waiting for data of other series of its environment";
 		}
 		return;
 	}
 	ready = count_ready(environments, moment);
 	if ((ready < ENVIRONMENT_LEAST || 100 * ready < ENVIRONMENT_SHARE * tally.total) &&
-		may_wait(environments, left_for_belief(environments, record))) {
+		may_wait(environments, confirmation_time_left(environments, record))) {
 		decision->verdict = FILTER_HOLD;
-		decision->reason = "others of its environment are not believed yet";
+		decision->reason = "waiting for confirmation of other changes in its environment";
 		return;
 	}
-	/* The end of an event is told as such: what is left is what has another level now. */
-	if (ready < ENVIRONMENT_LEAST && is_end(environments, moment))
+	/* The recovery of an event is announced as such; only series at another level remain. */
+	if (ready < ENVIRONMENT_LEAST && is_event_recovery(environments, moment))
 		return;
 	decide_new(environments, record, &tally, decision);
 }
@@ -665,15 +670,15 @@ static enum filter_verdict judge(void *context, struct change_record *record, co
 	if (environment_is_everywhere(environments->index, place.key, place.moment.environment,
 		    place.moment.time, place.moment.spacing))
 		return FILTER_PASS;
-	if (is_way_back(environments, record, &place)) {
-		*reason = "told with the end of what hit its environment";
+	if (is_recovery_of_event(environments, record, &place)) {
+		*reason = "part of the recovery of its environment";
 		return FILTER_SUPPRESS;
 	}
 	decision = decision_of(environments, record, &place.moment);
 	if (decision->verdict != FILTER_PASS)
 		*reason = decision->reason;
 	if (decision->verdict == FILTER_HOLD) {
-		if (!environments->agent->once) /* the next one takes it up */
+		if (!environments->agent->once) /* the next round takes it up */
 			engine_alarm(environments->agent->engine, &environments->alarm,
 				environments->again);
 		return FILTER_HOLD;
@@ -716,7 +721,7 @@ void environments_write(struct environments *environments, struct store_request 
 	request->members = members;
 }
 
-/* That it has grown has not been told; that it was followed is, with what is told next. */
+/* The growth was not announced; that it was followed is announced with the next message. */
 static void take_back(struct known_event *known)
 {
 	bool followed = known->event.followed;

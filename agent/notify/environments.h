@@ -1,13 +1,14 @@
 /*
- * Environments: the filter that makes one message of what hits one runner alone.
+ * The environment filter: turns changes that hit a single runner into one message.
  *
- * It knows what the last run of each test with an `environment` saw, and what was told of
- * environments. By the rule of agent/analysis/environment.h changes become part of an event, whose
- * message the announcer makes; what comes later and belongs to it is told with it. A change waits
- * while the rule may come to hold: until the tests of its environment, and their counterparts, have
- * run, for an interval of its test at most, an hour at most; and while most of those that are hit
- * are not believed yet, for two points at most. Events are rows of the store, and are written with
- * the messages about them; here they are forgotten when no change can be near them any more.
+ * It knows what the last run of each test with an `environment` saw, and which events were
+ * announced. The rule of agent/analysis/environment.h decides which changes become part of an
+ * event; the dispatcher writes the event's message, and later changes that belong to the event go
+ * into its thread. A change is held while the rule may still come to apply: until the tests of its
+ * environment and their counterparts have run, at most for its test's interval and an hour; and
+ * while most of the changed series are unconfirmed, at most for two points. Events are rows of the
+ * store, written together with their messages; here they are dropped when no new change can belong
+ * to them.
  */
 #ifndef AGENT_NOTIFY_ENVIRONMENTS_H
 #define AGENT_NOTIFY_ENVIRONMENTS_H
@@ -18,15 +19,15 @@
 
 struct environments;
 
-/* `look` is called when the filter should be asked again. */
+/* `look` is called when the filter has to be asked again. */
 struct environments *environments_new(
 	struct agent *agent, void (*look)(void *context), void *context);
 void environments_free(struct environments *environments);
 
-/* What the answer to STORE_RESTORE says was told before. */
+/* Takes known events from the reply to STORE_RESTORE. */
 void environments_restore(struct environments *environments, const struct store_request *restored);
 
-/* A run of the test has ended; takes the view, which is NULL of a run that failed. */
+/* Reports the end of a run; takes over the view, which is NULL if the run failed. */
 void environments_seen(
 	struct environments *environments, const struct test *test, struct environment_view *view);
 
@@ -36,16 +37,15 @@ struct filter environments_filter(struct environments *environments);
 const struct environment_event *environments_event(
 	const struct environments *environments, int64_t id);
 
-/* Adds what is new of events, and of the records that are part of them, to a STORE_QUEUE. */
+/* Adds new and changed events, and the records that are part of them, to a STORE_QUEUE request. */
 void environments_write(struct environments *environments, struct store_request *request,
 	const struct change_record *const *records, size_t count);
 
-/* The request is in the store, or is not: then new events have not been told, and there are none.
- */
+/* Reports whether the request was stored. If not, new events were not announced and are dropped. */
 void environments_written(struct environments *environments, bool stored);
 
-/* Events whose threads are to be told that they were followed; one a call, NULL: no more. `value`:
- * by which environments, "runner-8, runner-9". Valid as above. */
+/* Iterates over events that another environment has followed since, for a reply in their threads;
+ * NULL at the end. `value`: the environments, "runner-8, runner-9". Valid as above. */
 const struct environment_event *environments_followed(
 	const struct environments *environments, size_t *at, const char **value);
 

@@ -1,8 +1,8 @@
 /*
- * Filters: who may hold a change back, or tell it otherwise, before it is announced.
+ * Filters decide whether a change is announced, held back or suppressed.
  *
- * The announcer asks them one after the other about what is to be told, each about those that all
- * before it let pass. It asks again about those that wait.
+ * The dispatcher asks them in order; each sees the records that all earlier ones passed. Held
+ * records are asked about again.
  */
 #ifndef AGENT_NOTIFY_FILTER_H
 #define AGENT_NOTIFY_FILTER_H
@@ -11,16 +11,15 @@
 
 enum filter_verdict {
 	FILTER_PASS,
-	FILTER_HOLD,     /* not yet */
-	FILTER_SUPPRESS, /* something else tells it: it counts as told */
+	FILTER_HOLD,     /* keep waiting */
+	FILTER_SUPPRESS, /* another message covers it: it counts as announced */
 };
 
 struct filter {
 	const char *name;
-	/* Optional: all that it is asked about next, until the end of that round. */
+	/* Optional: the records of the next round, valid until its end. */
 	void (*begin)(void *context, struct change_record *const *records, size_t count);
-	/* May set the record's environment_event. `reason`: why, a literal; as it was where there
-	 * is none. */
+	/* May set the record's environment_event. `reason`: set to a literal, or left as it is. */
 	enum filter_verdict (*judge)(
 		void *context, struct change_record *record, const char **reason);
 	void *context;

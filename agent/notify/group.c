@@ -1,6 +1,6 @@
 /*
- * Two sweeps join records: one in order of time, one in order of commit; in both only neighbours
- * need a look. What is joined is kept as a tree of indices, the root being the earliest.
+ * Union-find in two sweeps, by time and by commit; each compares neighbours only. The root of a
+ * tree is its earliest record.
  */
 #include "agent/notify/group.h"
 
@@ -36,7 +36,7 @@ static int compare_place(const void *a, const void *b)
 	return order;
 }
 
-/* A record's place in the order of time, with its commit. */
+/* A record's index in time order, with its commit. */
 struct mark {
 	const char *commit;
 	size_t index;
@@ -69,8 +69,8 @@ static void join(size_t *parents, size_t a, size_t b)
 		parents[a] = b;
 }
 
-/* The first of the group decides who is near, so that a chain of neighbours does not make one group
- * of a month. */
+/* Compares with the first record of the group, so that a chain of neighbours does not grow into a
+ * month. */
 static bool near(const struct change_record *first, const struct change_record *other)
 {
 	return change_near(first->item.time, first->spacing, other->item.time, other->spacing);

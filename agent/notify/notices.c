@@ -1,6 +1,6 @@
 /*
- * What was unwritten goes before what is told now, so that nobody hears that a
- * source is well before they hear that it is not.
+ * Notices that could not be queued go first, so that nobody reads that a source has recovered
+ * before reading that it was down.
  */
 #include "agent/notify/notices.h"
 
@@ -60,9 +60,8 @@ static struct unwritten *take_first(struct notices *notices)
 
 static void drop(struct unwritten *unwritten, const char *problem)
 {
-	log_event(LEVEL_ERROR, "notice not delivered, given up",
-		LOG_TEXT("receiver", unwritten->receiver), LOG_TEXT("text", unwritten->notice.text),
-		LOG_TEXT("problem", problem));
+	log_event(LEVEL_ERROR, "notice given up", LOG_TEXT("receiver", unwritten->receiver),
+		LOG_TEXT("text", unwritten->notice.text), LOG_TEXT("problem", problem));
 	arena_free(unwritten->arena);
 }
 
@@ -79,7 +78,7 @@ static void keep(struct notices *notices, const char *receiver, const struct not
 	*notices->last = unwritten;
 	notices->last = &unwritten->next;
 	if (++notices->count > UNWRITTEN_MOST)
-		drop(take_first(notices), "too many notices wait");
+		drop(take_first(notices), "too many queued notices");
 	engine_alarm(engine, &notices->alarm, engine_now(engine) + WRITE_AGAIN);
 }
 
@@ -103,7 +102,7 @@ static void write_unwritten(struct notices *notices, struct store_request *reque
 			agent_receiver(notices->publisher->agent, unwritten->receiver);
 
 		if (!receiver) {
-			drop(unwritten, "its receiver is not configured");
+			drop(unwritten, "receiver is not configured");
 			continue;
 		}
 		write_notice(notices, request, receiver, &unwritten->notice);

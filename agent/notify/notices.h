@@ -1,6 +1,6 @@
 /*
- * Notices on their way to the outbox. One that cannot be written for a receiver, as it is
- * misconfigured, is tried again until it can.
+ * Queues notices in the outbox. A notice that cannot be rendered because its receiver is
+ * misconfigured is retried until it can.
  */
 #ifndef AGENT_NOTIFY_NOTICES_H
 #define AGENT_NOTIFY_NOTICES_H

@@ -1,5 +1,5 @@
 /*
- * Keeps the letters in memory and repeats what the store could not write down.
+ * Failed store requests are repeated until they succeed.
  */
 #include "agent/notify/outbox.h"
 
@@ -12,8 +12,8 @@ enum { SETTLE_AGAIN = 5000, NAMED = 3, LONGEST_NAME = 200 };
 
 struct outbox {
 	struct agent *agent;
-	struct outgoing *unsettled; /* were carried out, but the store did not take it */
-	struct outgoing *settling;  /* the store has been asked to */
+	struct outgoing *unsettled; /* sent or given up, not yet recorded */
+	struct outgoing *settling;  /* being recorded */
 	void (*late)(void *context, const struct store_request *settled);
 	void *context;
 };
@@ -33,11 +33,11 @@ void outbox_listen(struct outbox *outbox,
 	outbox->context = context;
 }
 
-void outgoing_free(struct outgoing *letters)
+void outgoing_free(struct outgoing *deliveries)
 {
-	for (struct outgoing *next; letters; letters = next) {
-		next = letters->next;
-		arena_free(letters->arena);
+	for (struct outgoing *next; deliveries; deliveries = next) {
+		next = deliveries->next;
+		arena_free(deliveries->arena);
 	}
 }
 
@@ -69,8 +69,8 @@ static void describe(struct outgoing *outgoing, const struct change_record *reco
 	buf_free(&text);
 }
 
-/* How long to leave the parcel alone that an earlier process had: what its receiver asked for is
- * still to be kept, and what may have arrived may not show yet. */
+/* How long to wait with a delivery of an earlier process: until the pause is over that its receiver
+ * asked for, and until a message that arrived is visible. */
 static int64_t rest_of(const struct agent *agent, const struct delivery *delivery)
 {
 	int64_t look = delivery->begun ? RETRY_POLICY_LOOK : 0;

@@ -1,10 +1,9 @@
 /*
- * Letters: parcels of the outbox as the courier carries them, and what the store is told of them.
+ * Deliveries of the outbox in memory, and what is recorded of them in the store.
  *
- * The store has the last word: before a letter is carried the store writes down that it may arrive
- * from now on, and one that was carried out is kept until the store knows it. A letter that waits
- * has no payload in memory; it is fetched when its turn comes, so that a receiver that is dead for
- * a day costs little.
+ * The store records an attempt before it begins, since from then on the message may arrive; a
+ * delivery that was sent or given up is kept until the store has recorded that. Payloads are
+ * fetched when their turn comes, so that a receiver that is down for a day costs little memory.
  */
 #ifndef AGENT_NOTIFY_OUTBOX_H
 #define AGENT_NOTIFY_OUTBOX_H
@@ -16,43 +15,42 @@ struct outbox;
 struct outgoing {
 	struct arena *arena;
 	struct outbox *outbox;
-	struct delivery delivery; /* its payload is NULL until its first attempt */
-	struct error *failure;    /* of the last attempt that failed: parcel.problem; NULL before */
-	const char *what;         /* the changes in it, for people; NULL until they are known */
+	struct delivery delivery; /* payload: NULL until the first attempt */
+	struct error *failure;    /* of the last failed attempt: delivery.problem; NULL before */
+	const char *what;         /* its changes, for the log; NULL until they are known */
 	enum maybe_delivered maybe_delivered;
 	int64_t made;       /* ms */
-	int64_t not_before; /* engine_now, when it may be tried */
-	int64_t since;      /* engine_now, for setback.trying; from its first try on */
-	int64_t tries;      /* of this process */
-	bool begun;         /* the store knows that an attempt begins */
+	int64_t not_before; /* engine_now, of the next attempt */
+	int64_t since;      /* engine_now of the first attempt, for failed_attempt.trying */
+	int64_t tries;      /* by this process */
+	bool begun;         /* the store has recorded the attempt */
 	struct outgoing *next;
 };
 
 struct outbox *outbox_new(struct agent *agent);
 void outbox_free(struct outbox *outbox);
 
-/* `late` is called with what the store answers when a letter that was sent has told changes which
- * were withdrawn in the meantime. */
+/* `late` is called with the store's reply when a sent delivery announced changes that were
+ * withdrawn in the meantime. */
 void outbox_listen(struct outbox *outbox,
 	void (*late)(void *context, const struct store_request *settled), void *context);
 
-/* A copy of the parcel, its payload excepted. One that was restored in the middle of an attempt is
- * not tried before what may have arrived can show. */
+/* A copy of the delivery without its payload. One that was restored in the middle of an attempt
+ * waits until a message that did arrive is visible. */
 struct outgoing *outgoing_new(struct outbox *outbox, const struct delivery *delivery);
-void outgoing_free(struct outgoing *letters); /* linked by next */
+void outgoing_free(struct outgoing *deliveries); /* linked by next */
 
-/* Takes the letter over and sees to it that the store knows what became of it. */
+/* Takes over the delivery and records its final state, retrying until the store has it. */
 void outgoing_settle(struct outgoing *outgoing, enum delivery_state state);
 
-/* Writes down the receipt, the attempts so far, and what the last one left behind: whether it may
- * have arrived, and how long its receiver wants to be left alone. Losing that costs a look at what
- * is there, or an attempt too early. */
+/* Records the receipt, the number of attempts, whether the last one may have arrived, and how long
+ * the receiver asked to wait. Losing this costs a check, or an attempt that comes too early. */
 void outgoing_note(const struct outgoing *outgoing);
 
-/* Has the store write down that an attempt begins, and fetches the payload, then calls back: false
- * if the store could not. A payload that is NULL then is not in the store; a letter that is
- * DELIVERY_ABANDONED has nothing to tell any more, and is settled. The letter stays where it is
- * until then. */
+/* Records that an attempt begins and fetches the payload, then calls `done`; `written` is false if
+ * the store failed. A NULL payload is not in the store any more; a delivery that is
+ * DELIVERY_ABANDONED by then has only withdrawn changes and is settled. The delivery must stay in
+ * place until then. */
 typedef void outgoing_ready(void *context, bool written);
 void outgoing_begin(struct outgoing *outgoing, outgoing_ready *done, void *context);
 

@@ -1,5 +1,5 @@
 /*
- * Chooses the thread that a group continues, and writes its message for each destination.
+ * Chooses the thread that a group continues, and renders its message for each destination.
  */
 #include "agent/notify/publisher.h"
 
@@ -12,12 +12,12 @@
 #include "agent/notify/group.h"
 #include "notifiers/text.h"
 
-/* By default a thread is open for three points, as siblings of one deployment need not show in the
- * same one; for 30 days at most. */
+/* By default a thread stays open for three points, as the changes of one deployment need not show
+ * in the same one; at most for 30 days. */
 enum { OPEN_STEPS = 3 };
 #define OPEN_MOST INT64_C(2592000000)
 
-/* How long the thread of the records is open to others. */
+/* How long the records' thread stays open. */
 static int64_t open_for(
 	const struct config *config, const struct change_record *const *records, size_t count)
 {
@@ -55,8 +55,8 @@ static struct delivery_content content_of(
 		.now = agent_now(publisher->agent)};
 }
 
-/* Adds the group's message to each destination: as one that continues another, where one was told
- * lately that it belongs to. */
+/* Adds the group's message for each destination, in the thread of a recent message that it belongs
+ * to. */
 static bool add_group(const struct publisher *publisher, struct store_request *request,
 	const struct receiver *receiver, const struct strings *destinations,
 	const struct group_of *group, struct error *error)
@@ -91,7 +91,7 @@ static bool add_group(const struct publisher *publisher, struct store_request *r
 	return written;
 }
 
-/* Those of one event of an environment are a group, all others are grouped as ever. */
+/* The changes of one environment event are a group; all others are grouped as usual. */
 static size_t group_all(struct arena *arena, const struct change_record **records, size_t count,
 	struct group_of **groups)
 {
@@ -227,7 +227,7 @@ void publisher_complain(const struct publisher *publisher, const struct receiver
 {
 	struct agent *agent = publisher->agent;
 
-	log_event(LEVEL_ERROR, "cannot render message, will try again",
+	log_event(LEVEL_ERROR, "cannot render message, will retry",
 		LOG_TEXT("receiver", receiver->name), LOG_TEXT("problem", error->text));
 	metrics_add(agent->metrics, METRIC_DELIVERIES, 1, receiver->name, "unwritten");
 	agent->misconfigured = true;
@@ -248,7 +248,7 @@ void publisher_remember(const struct publisher *publisher, const struct delivery
 void publisher_send(const struct publisher *publisher, const struct store_request *request)
 {
 	for (size_t i = 0; i < request->parcel_count; i++) {
-		if (request->deliveries[i].state != DELIVERY_QUEUED) /* another one carries it */
+		if (request->deliveries[i].state != DELIVERY_QUEUED) /* another delivery has it */
 			continue;
 		publisher_remember(publisher, &request->deliveries[i]);
 		delivery_manager_add(publisher->delivery_manager, &request->deliveries[i]);

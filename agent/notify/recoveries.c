@@ -1,5 +1,6 @@
 /*
- * Two requests: one reads what is to be told, and to whom; the other queues it.
+ * Two store requests: one reads the pending recoveries and who was told of the changes, the other
+ * queues the messages.
  */
 #include "agent/notify/recoveries.h"
 
@@ -11,17 +12,17 @@
 
 enum { TELL_AGAIN = 30000 };
 
-/* What hit an environment is told to be over when so many percent of it are; else, what is, after
- * so many points, a day at most (ms). */
+/* The recovery of an environment event is announced when this percentage of its changes has
+ * recovered; otherwise, for those that have, after this many points, at most a day (ms). */
 enum { RIPE_SHARE = ENVIRONMENT_SHARE, RIPE_POINTS = 2 };
 #define RIPE_MOST INT64_C(86400000)
 
 struct recoveries {
 	const struct publisher *publisher;
-	bool waiting; /* the store has some */
+	bool waiting; /* the store has pending ones */
 	bool busy;    /* a request is under way */
-	size_t kept;  /* that are not to be told yet, ... */
-	int64_t left; /* ... and ms until some of them are */
+	size_t kept;  /* not due yet, ... */
+	int64_t left; /* ... and ms until the first is */
 	struct alarm alarm;
 };
 
@@ -63,7 +64,7 @@ void recoveries_note(struct recoveries *recoveries, const struct store_request *
 	tell_after(recoveries, recoveries->publisher->agent->config->agent.group_wait);
 }
 
-/* The thread of the message that told a change; NULL: it is forgotten. */
+/* The thread of the message that announced a change; NULL if the message was pruned. */
 static const char *thread_of(const struct delivery *told)
 {
 	return told->thread ? told->thread : *told->key ? told->key : NULL;
@@ -80,7 +81,7 @@ static bool belong_together(const struct delivery *a, const struct delivery *b)
 	       strcmp(a->destination, b->destination) == 0 && is_same(thread_of(a), thread_of(b));
 }
 
-/* An event that nothing can be part of any more is known by the store alone. */
+/* An event that no new change can belong to is known to the store only. */
 static const struct environment_event *event_of(
 	const struct recoveries *recoveries, const struct store_request *found, int64_t id)
 {
@@ -93,7 +94,7 @@ static const struct environment_event *event_of(
 	return event;
 }
 
-/* The same, and how many of its changes still stand. */
+/* The same, with the number of its changes that have not recovered. */
 static const struct environment_event *current_event(const struct recoveries *recoveries,
 	const struct store_request *found, int64_t id, struct arena *arena)
 {
@@ -118,7 +119,7 @@ static const struct extras *extras_of(struct arena *arena, int64_t spacing)
 	return extras;
 }
 
-/* One message for all that was told in the thread of recent[index]. */
+/* One message for all recoveries that belong to the thread of recent[index]. */
 static void add_message(const struct recoveries *recoveries, const struct store_request *found,
 	size_t index, struct store_request *request)
 {
@@ -181,7 +182,7 @@ static void queued(struct store_request *request)
 	store_request_free(request);
 }
 
-/* How long a recovered change of an event waits for the others, ms; 0: no more. */
+/* How long a recovered change of an event still waits for the others, ms; 0: no longer. */
 static int64_t left_of(const struct recoveries *recoveries, const struct change_record *record)
 {
 	int64_t now = agent_now(recoveries->publisher->agent);
@@ -191,8 +192,8 @@ static int64_t left_of(const struct recoveries *recoveries, const struct change_
 	return left > 0 ? left : 0;
 }
 
-/* Whether it is time to tell what is over of the event that the record is part of. */
-static bool is_ripe(struct recoveries *recoveries, const struct store_request *found,
+/* Whether the recovery of the record's event is due. */
+static bool is_due(struct recoveries *recoveries, const struct store_request *found,
 	const struct change_record *record)
 {
 	const struct environment_event *event =
@@ -216,8 +217,8 @@ static bool is_ripe(struct recoveries *recoveries, const struct store_request *f
 	return false;
 }
 
-/* Leaves out what is not ripe. */
-static void sift(struct recoveries *recoveries, struct store_request *found)
+/* Removes records that are not due yet. */
+static void keep_due(struct recoveries *recoveries, struct store_request *found)
 {
 	size_t recent = 0;
 
@@ -225,7 +226,7 @@ static void sift(struct recoveries *recoveries, struct store_request *found)
 	for (size_t i = 0; i < found->record_count; i++) {
 		struct change_record *record = &found->records[i];
 
-		record->held = !is_ripe(recoveries, found, record);
+		record->held = !is_due(recoveries, found, record);
 	}
 	for (size_t i = 0; i < found->recent_count; i++)
 		if (!found->recent[i].records[0].held)
@@ -258,7 +259,7 @@ static void found(struct store_request *request)
 	} else if (request->record_count == 0 || recoveries->publisher->agent->stopping) {
 		recoveries->busy = false;
 	} else {
-		sift(recoveries, request);
+		keep_due(recoveries, request);
 		if (recoveries->kept < request->record_count) {
 			queue(recoveries, request);
 		} else {

@@ -1,10 +1,10 @@
 /*
- * Changes that were told and are over: who was told of them is told that, too, as an answer to the
- * message if there is one, else in a message of its own.
+ * Announces the recovery of changes that were announced before: as a reply to the original message
+ * where there is a thread, else as a message of its own.
  *
- * What is to be told is in the store (NOTIFY_RECOVERY), and its message enters the outbox in the
- * transaction in which that is taken away: it is told once, whenever the program dies. A receiver
- * that is gone is told nothing.
+ * NOTIFY_RECOVERY marks pending recoveries in the store; the transaction that queues the message
+ * clears it, so that a recovery is announced once even after a crash. Receivers that are no longer
+ * configured get nothing.
  */
 #ifndef AGENT_NOTIFY_RECOVERIES_H
 #define AGENT_NOTIFY_RECOVERIES_H
@@ -13,12 +13,12 @@
 
 struct recoveries;
 
-/* `telling` is borrowed. */
+/* Borrows `publisher`. */
 struct recoveries *recoveries_new(const struct publisher *publisher);
 void recoveries_free(struct recoveries *recoveries);
 
-/* Looks whether the answer of the store says that there are some; they are told `group_wait` later,
- * in a single pass by recoveries_tell. */
+/* Checks whether the store's reply reports pending recoveries; they are announced `group_wait`
+ * later, in a single pass by recoveries_tell. */
 void recoveries_note(struct recoveries *recoveries, const struct store_request *answer);
 
 void recoveries_tell(struct recoveries *recoveries);

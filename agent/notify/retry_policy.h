@@ -1,42 +1,42 @@
 /*
- * Patience: what to do about a message that could not be sent, and when.
+ * Decides whether and when a failed delivery is retried.
  *
- * A pure function. What passes is tried again after a wait that doubles, never before the receiver
- * wants it. Whoever may have the message already is left in peace longer: it needs time to show
- * what it has, and one that cannot be asked is spared the second message if the trouble lasts. What
- * a person must mend is never given up, and neither is anything in a single pass, which leaves it
- * to the next one. Only time that this process spent trying counts, so that an alarm which waited
- * while nobody tried is not thrown away.
+ * A pure function. Temporary failures are retried with exponential backoff, not before the receiver
+ * allows it (an hour at most). If the message may have arrived, the wait is longer: it needs time
+ * to become visible, and where nobody can check, a longer wait means fewer duplicates during an
+ * outage. Configuration errors are retried without limit. A single pass gives up permanent errors
+ * only and leaves the rest to the next one. Only the time that this process spent trying counts
+ * towards `give_up_after`, so that downtime of the agent gives up no alarm.
  */
-#ifndef AGENT_NOTIFY_PATIENCE_H
-#define AGENT_NOTIFY_PATIENCE_H
+#ifndef AGENT_NOTIFY_RETRY_POLICY_H
+#define AGENT_NOTIFY_RETRY_POLICY_H
 
 #include "agent/core/error.h"
 #include "notifiers/notifier.h"
 
 struct failed_attempt {
 	enum error_kind kind;
-	bool retry;                           /* delivery.retry */
-	enum maybe_delivered maybe_delivered; /* delivery.doubt */
-	int64_t retry_after;                  /* delivery.retry_after */
-	int64_t tries;                        /* of this process, with this one: 1, 2, ... */
-	int64_t trying;        /* ms since this process took it up, or since it had to be mended */
+	bool retry;                           /* attempt.retry */
+	enum maybe_delivered maybe_delivered; /* attempt.maybe_delivered */
+	int64_t retry_after;                  /* attempt.retry_after */
+	int64_t tries;                        /* by this process, including this one: 1, 2, ... */
+	int64_t trying; /* ms of trying by this process, since the last configuration error */
 	int64_t give_up_after; /* ms; WHEN_NEVER */
 	bool once;             /* a single pass */
 };
 
 enum retry_policy {
 	RETRY_POLICY_TRY_AGAIN,
-	RETRY_POLICY_CONFIG,   /* somebody must act; tried again, in case it was done */
-	RETRY_POLICY_NEXT_RUN, /* for the next run; a single pass only */
-	RETRY_POLICY_GIVE_UP,  /* it never will, or trying for so long did not help */
+	RETRY_POLICY_CONFIG,   /* configuration error; retried, in case it was corrected */
+	RETRY_POLICY_NEXT_RUN, /* left to the next process; in a single pass only */
+	RETRY_POLICY_GIVE_UP,  /* permanent error, or `give_up_after` is over */
 };
 
-/* ms: how long what may have arrived takes to show, with room to spare; how long a receiver is left
- * alone if it wishes, after which it is tried all the same; and how long a single pass waits. */
+/* ms: how long until a message that may have arrived is visible, with a margin; the longest pause
+ * that a receiver may ask for; the longest wait in a single pass. */
 enum { RETRY_POLICY_LOOK = 3000, RETRY_POLICY_WISH = 3600000, RETRY_POLICY_ONCE = 30000 };
 
-/* `wait` is in ms, until the next attempt. */
-enum retry_policy retry_policy_for(const struct failed_attempt *setback, int64_t *wait);
+/* Sets `wait` to the ms until the next attempt. */
+enum retry_policy retry_policy_for(const struct failed_attempt *failed, int64_t *wait);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * A thread remembers marks (a time or a commit) of what it told, not the changes;
- * many changes share theirs, so that few marks stand for all but the strangest messages.
+ * A thread keeps times and commits, not the changes; many changes share theirs, so that a few
+ * suffice.
  */
 #include "agent/notify/threads.h"
 
@@ -12,7 +12,7 @@
 
 enum { THREADS_MOST = 1000, COMMITS_MOST = 64, MOMENTS_MOST = 64 };
 
-/* A time that was told, with the distance of the points of its series; both ms. */
+/* A time that was announced, with the spacing of its series; both ms. */
 struct moment {
 	int64_t time, spacing;
 };
@@ -28,14 +28,14 @@ struct entry {
 	struct arena *arena;
 	const char *receiver, *destination, *receipt;
 	int64_t updated, interval;
-	int64_t environment; /* the event that it is about, which nothing else belongs to; 0: none
-			      */
+	int64_t environment; /* the event that it is about, whose changes alone belong to it; 0:
+				none */
 	struct marks marks;
 	struct entry *next;
 };
 
 struct threads {
-	struct entry *first; /* the latest begun */
+	struct entry *first; /* newest first */
 	size_t count;
 };
 
@@ -81,8 +81,8 @@ static bool has_moment(const struct marks *marks, struct moment moment)
 	return false;
 }
 
-/* Adds what is not there; copies to the arena, or borrows without one. One moment is enough for all
- * near it, and a message may tell several groups. */
+/* Adds marks that are missing; copies to the arena, or borrows without one. One moment stands for
+ * all near it; a message may hold several groups. */
 static void marks_add(struct marks *marks, struct arena *arena, const struct change_record *record)
 {
 	const char *commit = record->item.commit_after;
@@ -106,8 +106,7 @@ static bool marks_meet(const struct marks *marks, const struct marks *others)
 	return false;
 }
 
-/* Forgets the one that has been silent for longest, of two the one that began first; what has just
- * begun stays. */
+/* Drops the thread that has been silent for longest, of two the older; never the newest. */
 static void forget_oldest(struct threads *threads)
 {
 	struct entry **oldest = &threads->first->next, *entry;
@@ -135,7 +134,7 @@ void threads_forget(struct threads *threads, const char *key)
 	threads->count--;
 }
 
-/* Without what the messages that name the change by its range have no use for. */
+/* Copies only what messages need to refer to the change by its range. */
 static struct announcement copy_bare(struct arena *arena, const struct announcement *item)
 {
 	struct announcement bare = *item;

@@ -1,13 +1,13 @@
 /*
- * What was told lately, and what of it a later change belongs to.
+ * Recent messages, and which of them a new change continues.
  *
- * A change that shows an hour after its siblings, since its test runs later, should not look like
- * another one: it goes into the thread of the message that told them. It belongs there if it has
- * the commit of one of them, or the time of one (within the tolerance of the finer of the two
- * series), and comes soon enough after the last that was told there. What is told as part of an
- * environment's event belongs to the thread about that, whenever it comes, and nothing else does.
+ * A change that is found an hour after related ones, because its test runs later, goes into the
+ * thread of their message. It belongs there if it shares a commit with one of them, or a time
+ * (within the tolerance of the finer of the two series), and if it comes soon enough after the
+ * thread's last message. Changes of an environment event always belong to the event's thread, and
+ * no others do.
  *
- * No I/O and no clock. What is remembered is bounded; the oldest is forgotten first.
+ * No I/O and no clock. The number of threads is bounded; the oldest is dropped first.
  */
 #ifndef AGENT_NOTIFY_THREADS_H
 #define AGENT_NOTIFY_THREADS_H
@@ -19,37 +19,36 @@ struct threads;
 /* The message that a later one continues. */
 struct thread {
 	const char *key;
-	struct announcement first; /* the first of what it told */
+	struct announcement first; /* the first change that it announced */
 };
 
 struct threads *threads_new(void);
 void threads_free(struct threads *threads);
 
 /*
- * Remembers a parcel with its `records`, which told them at `parcel->now`: it begins a thread, or
- * goes on with that of the key `parcel->thread`. `interval` (ms) is how long it is open to others,
- * from then on. All is copied.
+ * Adds a delivery with its `records`, announced at `delivery->now`: begins a thread, or continues
+ * the thread with key `delivery->thread`. The thread stays open to other changes for `interval`
+ * (ms) from then on. Copies everything.
  */
 void threads_add(struct threads *threads, const struct delivery *delivery, int64_t interval);
 
 /*
- * The thread at the parcel's receiver and destination that the records belong to, told within its
- * interval or `interval`, whichever is longer; the latest, if there are several; NULL if none is.
- * Valid until the next call of another function.
+ * The thread of this receiver and destination that the records belong to, if it is still open by
+ * its own interval or by `interval`, whichever is longer; the latest of several, NULL if there is
+ * none. Valid until the next call of another function.
  */
 const struct thread *threads_find(const struct threads *threads, const char *receiver,
 	const char *destination, const struct change_record *const *records, size_t count,
 	int64_t interval, int64_t now);
 
-/* The thread about that event of an environment, or NULL; as above. */
+/* The thread of that environment event, or NULL; as above. */
 const struct thread *threads_of_environment(const struct threads *threads, const char *receiver,
 	const char *destination, int64_t environment);
 
-/* The delivery with that key, or of its thread, has this receipt. */
+/* Sets the receipt of the thread with that key. */
 void threads_sent(struct threads *threads, const char *key, const char *receipt);
 
-/* The delivery with that key is not sent after all: if it began a thread that nobody can see, there
- * is none. */
+/* The delivery with that key is not sent after all; drops the thread that it would have begun. */
 void threads_forget(struct threads *threads, const char *key);
 
 /* The receipt of the thread with that key; NULL while there is none. Valid until the next

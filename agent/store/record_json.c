@@ -1,5 +1,5 @@
 /*
- * Names are those of `analyze --output json` where it has them.
+ * Uses the member names of `analyze --output json` where it has them.
  */
 #include "agent/store/record_json.h"
 

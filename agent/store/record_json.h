@@ -1,5 +1,5 @@
 /*
- * A change as JSON, the same for `hunter-c changes` and for the agent's pages.
+ * A change record as JSON, for `hunter-c changes` and the API.
  */
 #ifndef AGENT_STORE_RECORD_JSON_H
 #define AGENT_STORE_RECORD_JSON_H
@@ -7,10 +7,10 @@
 #include "agent/core/buf.h"
 #include "agent/store/store.h"
 
-/* Appends an object on one line. Times are ISO 8601 in UTC; what is not known is null. */
+/* Appends an object on one line. Times are ISO 8601 in UTC; unknown values are null. */
 void record_put_json(struct buf *out, const struct change_record *record);
 
-/* As further members of an object: what it is, its levels, size and place. */
+/* Appends further members of an object: kind, levels, size and place. */
 void record_put_description(struct buf *out, const struct announcement *item);
 
 /* When the first message about it arrived, ms; 0 if none has, as far as its history goes back. */

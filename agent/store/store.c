@@ -1,11 +1,11 @@
 /*
- * The store's threads. One sleeps until requests are there, takes all of them, performs them in one
- * transaction and posts the answers. Should the transaction fail, each request gets one of its own,
- * so that one bad request does not take the others along; but where it is the file that cannot be
- * written, all that would write fail at once, as waiting for each would keep all waiting.
+ * The store's threads. The writer waits for requests, takes all of them, performs them in one
+ * transaction and posts the replies. If the transaction fails, each request gets its own, so that a
+ * bad one does not fail the others; but if the file cannot be written, all writing requests fail at
+ * once, as each would otherwise wait for its own timeout.
  *
- * The other one makes the lists that people ask for, each on a connection of its own that only
- * reads: it may have to look at all changes there are, and the agent's work does not wait for that.
+ * The reader serves STORE_LIST on a read-only connection: it may scan all changes, and must not
+ * delay the agent's work.
  */
 #include "agent/store/store.h"
 
@@ -16,10 +16,10 @@
 #include "agent/store/backend.h"
 #include "agent/store/tools.h"
 
-enum { LINE_WORK, LINE_LISTS, LINES };
+enum { QUEUE_WORK, QUEUE_LISTS, QUEUES };
 
-/* Requests in line for a thread. */
-struct line {
+/* Requests queued for a thread. */
+struct request_queue {
 	struct store *store;
 	void (*perform)(struct store *store, struct store_request *first);
 	pthread_t thread;
@@ -27,16 +27,16 @@ struct line {
 	struct store_request *first, **last;
 };
 
-/* What keeps the state. */
+/* The storage backend. */
 static const struct store_backend *const backend = &sqlite_backend;
 
 struct store {
 	struct store_file *file;
 	store_post *post;
 	void *loop;
-	pthread_mutex_t mutex; /* guards what follows */
-	struct line lines[LINES];
-	size_t started; /* of the lines */
+	pthread_mutex_t mutex; /* guards the members below */
+	struct request_queue queues[QUEUES];
+	size_t started; /* of the queues */
 	bool closing;
 };
 
@@ -156,44 +156,43 @@ static void make_lists(struct store *store, struct store_request *first)
 	}
 }
 
-/* The requests that are there, waiting for the first; NULL when the store closes and none is left.
- */
-static struct store_request *take(struct line *line)
+/* Takes all queued requests, waiting for the first; NULL when the store closes and none is left. */
+static struct store_request *take(struct request_queue *queue)
 {
-	struct store *store = line->store;
+	struct store *store = queue->store;
 	struct store_request *first;
 
 	pthread_mutex_lock(&store->mutex);
-	while (!line->first && !store->closing)
-		pthread_cond_wait(&line->filled, &store->mutex);
-	first = line->first;
-	line->first = NULL;
-	line->last = &line->first;
+	while (!queue->first && !store->closing)
+		pthread_cond_wait(&queue->filled, &store->mutex);
+	first = queue->first;
+	queue->first = NULL;
+	queue->last = &queue->first;
 	pthread_mutex_unlock(&store->mutex);
 	return first;
 }
 
 static void *run(void *argument)
 {
-	struct line *line = argument;
+	struct request_queue *queue = argument;
 	struct store_request *first;
 
-	while ((first = take(line)))
-		line->perform(line->store, first);
+	while ((first = take(queue)))
+		queue->perform(queue->store, first);
 	return NULL;
 }
 
-static bool start_lines(struct store *store)
+static bool start_queues(struct store *store)
 {
-	for (size_t i = 0; i < LINES; i++) {
-		struct line *line = &store->lines[i];
+	for (size_t i = 0; i < QUEUES; i++) {
+		struct request_queue *queue = &store->queues[i];
 
-		line->store = store;
-		line->perform = i == LINE_LISTS ? make_lists : perform;
-		line->last = &line->first;
-		pthread_cond_init(&line->filled, NULL);
-		if (pthread_create(&line->thread, NULL, run, line) != 0) {
-			pthread_cond_destroy(&line->filled);
+		queue->store = store;
+		queue->perform = i == QUEUE_LISTS ? make_lists : perform;
+		queue->last = &queue->first;
+		pthread_cond_init(&queue->filled, NULL);
+		if (pthread_create(&queue->thread, NULL, run, queue) != 0) {
+			pthread_cond_destroy(&queue->filled);
 			return false;
 		}
 		store->started++;
@@ -211,9 +210,9 @@ struct store *store_open(const char *path, store_post *post, void *loop, struct 
 	store = memory_new(1, sizeof *store);
 	*store = (struct store){.file = file, .post = post, .loop = loop};
 	pthread_mutex_init(&store->mutex, NULL);
-	if (start_lines(store))
+	if (start_queues(store))
 		return store;
-	error_set(error, ERROR_STATE, "cannot start the threads of the state file");
+	error_set(error, ERROR_STATE, "cannot start the state file's threads");
 	store_close(store);
 	return NULL;
 }
@@ -225,11 +224,11 @@ void store_close(struct store *store)
 	pthread_mutex_lock(&store->mutex);
 	store->closing = true;
 	for (size_t i = 0; i < store->started; i++)
-		pthread_cond_signal(&store->lines[i].filled);
+		pthread_cond_signal(&store->queues[i].filled);
 	pthread_mutex_unlock(&store->mutex);
 	for (size_t i = 0; i < store->started; i++) {
-		pthread_join(store->lines[i].thread, NULL);
-		pthread_cond_destroy(&store->lines[i].filled);
+		pthread_join(store->queues[i].thread, NULL);
+		pthread_cond_destroy(&store->queues[i].filled);
 	}
 	pthread_mutex_destroy(&store->mutex);
 	backend->close(store->file);
@@ -272,14 +271,15 @@ void store_request_free(struct store_request *request)
 
 void store_submit(struct store *store, struct store_request *request)
 {
-	struct line *line = &store->lines[request->kind == STORE_LIST ? LINE_LISTS : LINE_WORK];
+	struct request_queue *queue =
+		&store->queues[request->kind == STORE_LIST ? QUEUE_LISTS : QUEUE_WORK];
 
 	request->next = NULL;
 	request->failed = false;
 	pthread_mutex_lock(&store->mutex);
-	*line->last = request;
-	line->last = &request->next;
-	pthread_cond_signal(&line->filled);
+	*queue->last = request;
+	queue->last = &request->next;
+	pthread_cond_signal(&queue->filled);
 	pthread_mutex_unlock(&store->mutex);
 }
 

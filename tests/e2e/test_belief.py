@@ -81,7 +81,7 @@ def test_what_is_taken_back_is_said_in_its_thread(agents, tmp_path, slack, resta
     slack.wait(lambda: len(slack.posts) >= 2)
     answer = slack.posts[1]
     assert answer["thread_ts"] == slack.stamps[0]
-    assert re.search(r"not found any more: p99 \+20% of <!date\^1709467200\^[^|>]*\|2024-03-03 12:00:00 \+0000>", json.dumps(answer))
+    assert re.search(r"no longer found: p99 \+20% of <!date\^1709467200\^[^|>]*\|2024-03-03 12:00:00 \+0000>", json.dumps(answer))
     agent.pass_by()
     assert len(slack.posts) == 2
     assert agent.end() == 0

@@ -488,7 +488,7 @@ def read_posts(slack):
     for message, stamp in zip(slack.posts, slack.stamps):
         payload = message["metadata"]["event_payload"]
         named = re.findall(r"m([sf]\d) [^;]*? of (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d [+]0000)", message["text"])
-        back = named if "not found any more: " in message["text"] else []
+        back = named if "no longer found: " in message["text"] else []
         yield Post(message.get("thread_ts", stamp), "thread_ts" not in message, (payload["key"], payload.get("part")),
                    payload.get("changes", []), {(name, index_of(date)) for name, date in back})
 
@@ -536,7 +536,7 @@ def check_hook(hook, data, changes):
             told.add(change["id"])
         if document["kind"] == "notice":
             subject, over = document["subject"], document["recovered"]
-            if "not found any more" not in document["summary"]:
+            if "no longer found" not in document["summary"]:
                 assert over == down.get(subject, False), f"{subject}: {document}"
                 down[subject] = not over
     assert not any(down.values()), down

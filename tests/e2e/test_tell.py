@@ -111,7 +111,7 @@ def test_retry_after_of_ten_minutes_holds_one_channel_only(agents, tmp_path, sla
 
     original, slack.take = slack.take, take
     agent = agents(config(tmp_path, csv_test(tmp_path / "a.csv"), two_channels(slack)))
-    assert "wait_ms=600000" in agent.wait_log("will try again")
+    assert "wait_ms=600000" in agent.wait_log("delivery failed, will retry")
     wait_posts(slack, 1)
     write_csv(tmp_path / "a.csv", [(30, 1.2), (60, 1.4)], points=100)
     wait_posts(slack, 2)
@@ -128,8 +128,8 @@ def test_no_answer(agents, tmp_path, slack, mood):
     else:
         setattr(slack, mood, True)
     agent = agents(config(tmp_path, csv_test(tmp_path / "a.csv"), bot(slack).replace("}", ", timeout: 1s}")))
-    assert mood != "reset" or "reset" in agent.wait_log("will try again")
-    agent.wait_log("will try again")
+    assert mood != "reset" or "reset" in agent.wait_log("delivery failed, will retry")
+    agent.wait_log("delivery failed, will retry")
     slack.hang = slack.accept_then_hang = False
     agent.wait_log("msg=sent")
     assert len(slack.posts) == 1
@@ -156,7 +156,7 @@ def test_what_never_will_is_given_up_and_said(hunter, tmp_path, slack, word):
     slack.answers = [(200, json.dumps({"ok": False, "error": word}))]
     result = hunter("run", "--once", "--config", path)
     assert result.code == 3 and word in result.err and slack.posts == []
-    assert 'not delivered, given up' in result.err and 'what="db.read p99"' in result.err
+    assert 'delivery given up' in result.err and 'what="db.read p99"' in result.err
     assert hunter("run", "--once", "--config", path).code == 0 and slack.posts == []
 
 
@@ -251,13 +251,13 @@ def test_a_channel_that_was_down_hears_what_was_withdrawn(agents, tmp_path, slac
     path = config(tmp_path, tests, bot(slack))
     path.write_text(path.read_text().replace("group_wait: 0s", "group_wait: 1s"))
     agent = agents(path)
-    agent.wait_log("will try again")
+    agent.wait_log("delivery failed, will retry")
     write_csv(tmp_path / "b.csv", [])
     agent.wait_log("test=db.write.* withdrawn=1")
     slack.start()
     wait_posts(slack, 2, 60)
     first, second = slack.posts
-    assert "db.write" in str(first) and "not found any more" in str(second) and second["thread_ts"] == slack.stamps[0]
+    assert "db.write" in str(first) and "no longer found" in str(second) and second["thread_ts"] == slack.stamps[0]
 
 
 def test_nothing_is_told_of_what_was_withdrawn(agents, tmp_path, slack):
@@ -265,11 +265,11 @@ def test_nothing_is_told_of_what_was_withdrawn(agents, tmp_path, slack):
     write_csv(tmp_path / "a.csv", [(30, 1.2)])
     slack.stop()
     agent = agents(config(tmp_path, csv_test(tmp_path / "a.csv"), bot(slack)))
-    agent.wait_log("will try again")
+    agent.wait_log("delivery failed, will retry")
     write_csv(tmp_path / "a.csv", [])
     agent.wait_log("withdrawn=1")
     slack.start()
-    agent.wait_log("changes were withdrawn in the meantime")
+    agent.wait_log("its changes were withdrawn")
     assert slack.posts == [] and agent.metric("hunter_delivery_queue_length") == 0
     write_csv(tmp_path / "a.csv", [(30, 1.2)])
     wait_posts(slack, 1)

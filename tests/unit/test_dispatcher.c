@@ -307,7 +307,7 @@ static void test_told_after_it_was_withdrawn(void **state)
 	flush(f);
 	assert_told(f, 1, 2, 0);
 	assert_int_equal(atomic_load(&f->replies), 1);
-	assert_int_equal(count(f, "deliveries WHERE payload LIKE '%not found any more: p99%'"), 1);
+	assert_int_equal(count(f, "deliveries WHERE payload LIKE '%no longer found: p99%'"), 1);
 }
 
 /* The one that can be told is told at once and once; the other when it can be. */
