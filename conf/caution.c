@@ -1,8 +1,9 @@
 /*
- * What works and is careless: secrets that are short, lie open or travel in the clear, and servers
- * that anybody may play. Only who asks (`validate`) is told, as a warning at the option.
+ * Warnings about configuration that works but is careless: secrets that are short, readable by
+ * others or sent in the clear, and connections that allow impersonation. Only `validate` asks for
+ * them; each warning is at its option.
  *
- * Options are known by their names, which sources and notifiers share.
+ * Options are recognised by name: sources and notifiers share the names.
  */
 #include <string.h>
 #include <strings.h>
@@ -14,7 +15,7 @@
 #include "agent/core/transfer.h"
 #include "conf/load.h"
 
-enum { SHORT = 16 }; /* bytes of a key or token below which it can be guessed */
+enum { SHORT = 16 }; /* a key or token with fewer bytes can be guessed */
 
 struct caution {
 	struct loader *loader;
@@ -26,7 +27,7 @@ struct caution {
 
 static void warn(const struct caution *caution, const char *format, ...) PRINTF_LIKE(2, 3);
 
-/* The text begins with the option it is about. */
+/* The text begins with the option's name. */
 static void warn(const struct caution *caution, const char *format, ...)
 {
 	struct error error = {.kind = ERROR_DATA};
@@ -45,7 +46,7 @@ static const char *text_of(const struct caution *caution, const struct field *fi
 	return *(const char *const *)(const void *)((const char *)caution->options + field->offset);
 }
 
-/* The value of an option that is a text, or NULL: not given, or there is no such option. */
+/* The value of a text option, or NULL if it is unset or there is no such option. */
 static const char *text_at(const struct caution *caution, const char *name)
 {
 	const struct field *field = field_find(caution->fields, name);
@@ -59,7 +60,7 @@ static bool is_open(const char *path)
 	return stat(path, &status) == 0 && (status.st_mode & S_IROTH) != 0;
 }
 
-/* The secret that the file of an option `NAME_file` holds; NULL: it is another option. */
+/* The option of the secret that an option `NAME_file` reads from a file; NULL for other options. */
 static const struct field *secret_of(const struct caution *caution, const struct field *field)
 {
 	char name[64];
@@ -75,10 +76,10 @@ static const struct field *secret_of(const struct caution *caution, const struct
 static void check_length(const struct caution *caution, const char *option, const char *secret)
 {
 	if (secret_length(secret) > 0 && secret_length(secret) < SHORT)
-		warn(caution, "%s: it has fewer than %d bytes and may be guessed", option, SHORT);
+		warn(caution, "%s: fewer than %d bytes: it can be guessed", option, SHORT);
 }
 
-/* Written in the configuration itself, not taken from the environment. */
+/* True if the value is written in the configuration itself, not taken from the environment. */
 static bool stands_in_file(const struct yaml_node *map, const struct field *field)
 {
 	const struct yaml_node *node = yaml_get(map, field->name);
@@ -93,10 +94,11 @@ static void check_secret(const struct caution *caution, const struct field *fiel
 	const char *secret = text_of(caution, field);
 	if (!secret || strcmp(field->name, "proxy") == 0)
 		return;
-	if (!(field->flags & FIELD_EMPTY)) /* people choose passwords, and others check them */
+	if (!(field->flags &
+		    FIELD_EMPTY)) /* passwords are chosen by people and checked by the servers */
 		check_length(caution, field->name, secret);
 	if (stands_in_file(caution->map, field))
-		warn(caution, "%s: it stands in a file that every user can read", field->name);
+		warn(caution, "%s: it is in a file that every user can read", field->name);
 }
 
 static void check_file(const struct caution *caution, const struct field *field)
@@ -123,7 +125,7 @@ static bool is_sent(const struct pair *header)
 	return false;
 }
 
-/* Whether requests carry a secret of the section's; a webhook's key only signs. */
+/* True if requests carry one of the section's secrets; a webhook's key only signs. */
 static bool sends_secret(const struct caution *caution, const struct endpoint *endpoint)
 {
 	static const char *const names[] = {"password", "password_file", "bearer_token",
@@ -160,7 +162,7 @@ static const char *environment(const struct loader *loader, const char *name)
 	return loader->source->env ? loader->source->env(loader->source->env_context, name) : NULL;
 }
 
-/* PostgreSQL: whoever is between may answer unless the name in the certificate is checked. */
+/* PostgreSQL: without a check of the certificate's name, a man in the middle can answer. */
 static void check_ssl(const struct caution *caution)
 {
 	const struct field *field = field_find(caution->fields, "sslmode");
@@ -177,7 +179,7 @@ static void check_ssl(const struct caution *caution)
 						       : environment(caution->loader, "PGSSLMODE");
 	if (!mode || strcmp(mode, "verify-full") != 0)
 		warn(caution,
-			"sslmode: without verify-full another program may pass for this server");
+			"sslmode: without verify-full another program can impersonate this server");
 }
 
 void caution_options(struct loader *loader, const struct yaml_node *map,
@@ -195,8 +197,8 @@ void caution_options(struct loader *loader, const struct yaml_node *map,
 	check_ssl(&caution);
 	if (endpoint && endpoint->insecure_skip_verify &&
 		field_find(fields, "insecure_skip_verify"))
-		warn(&caution, "insecure_skip_verify: another program may pass for this server; "
-			       "ca_file names a certificate to trust");
+		warn(&caution, "insecure_skip_verify: another program can impersonate this server; "
+			       "name the certificate to trust in ca_file");
 }
 
 static bool others_write(const char *path)
@@ -207,11 +209,11 @@ static bool others_write(const char *path)
 	return (status.st_mode & S_IWOTH) || (status.st_uid != 0 && status.st_uid != geteuid());
 }
 
-/* They could put a file of their own there, and whoever calls the program would use it. */
+/* Other users could put a file of their own there, and the caller's program would use it. */
 void caution_found(const char *path, struct problems *problems)
 {
 	if (others_write(".") || others_write(path))
 		problems_add_file(problems, true, path, 0, 0,
-			"other users can write to it or to the folder in which it was found: name "
-			"the configuration by --config");
+			"other users can write to it or to its folder: name the configuration with "
+			"--config");
 }

@@ -1,6 +1,6 @@
 /*
- * Groups of `type: cluster`: tests whose series are clustered (agent/analysis). What options there
- * are besides `interval` and `notify` the schema says.
+ * Groups of `type: cluster`: tests whose series are clustered (agent/analysis). The schema declares
+ * the options other than `interval` and `notify`.
  */
 #include <string.h>
 
@@ -27,7 +27,7 @@ const struct field group_fields[] = {
 	{.name = "notify",
 		.type = FIELD_LIST,
 		.offset = offsetof(struct common, notify),
-		.help = "who is told, by default all receivers that are configured"},
+		.help = "receivers to notify; by default all that are configured"},
 	{0},
 };
 
@@ -41,7 +41,7 @@ static const struct yaml_node *find_tests(
 	if (tests && tests->kind == YAML_LIST && tests->count > 0)
 		return tests;
 	loader_report(loader, false, tests ? tests : map, subject,
-		tests ? "tests: a list of tests is needed here" : "\"tests\" is missing");
+		tests ? "tests: expected a list of tests" : "\"tests\" is missing");
 	return NULL;
 }
 
@@ -65,7 +65,8 @@ struct cluster_settings *cluster_read(struct loader *loader, const struct yaml_n
 			loader, false, unset.where, subject, "${%s} is not set", unset.variable);
 	else if (common.type && (!plugin || strcmp(common.type, plugin->name) != 0))
 		loader_report(loader, false, yaml_get(map, "type"), subject,
-			"type: \"%.80s\" is none of groups; there is cluster", common.type);
+			"type: unknown type of group \"%.80s\"; the only one is cluster",
+			common.type);
 	*tests = find_tests(loader, map, subject);
 	*settings = (struct cluster_settings){.options = options,
 		.interval = loader->source->interval ? loader->source->interval : common.interval,

@@ -3,9 +3,9 @@
  *
  *     combine: {2: [edivisive, {detector: kernel, penalty: 2}, modes], tolerance: 5}
  *
- * and as text, for flags and for whoever wants it short, "2 within 5: edivisive,
- * kernel(penalty=2), modes". Either becomes the options of the detector of that name. Each member
- * begins with its detector's defaults, not with what is said of a detection around it.
+ * and as text, for flags and as a short form, "2 within 5: edivisive, kernel(penalty=2), modes".
+ * Both become the options of the detector "combine". Each member starts from its detector's
+ * defaults, not from the options of an enclosing detection.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,22 +15,22 @@
 
 static const char shape[] = "\"all: edivisive, kernel(penalty=2)\"";
 
-/* "any", "all" or a number, of `count` members. */
+/* Reads "any", "all" or a number between 1 and `count`, the number of members. */
 static bool read_need(const char *word, size_t count, size_t *need, struct error *error)
 {
 	char *end;
 	unsigned long number = strtoul(word, &end, 10);
 	if (count < 1 || count > COMBINE_MOST)
-		return error_set(error, ERROR_USAGE, "combine: from 1 to %d detectors are needed",
-			COMBINE_MOST);
+		return error_set(
+			error, ERROR_USAGE, "combine: expected 1 to %d detectors", COMBINE_MOST);
 	if (strcmp(word, "any") == 0)
 		number = 1;
 	else if (strcmp(word, "all") == 0)
 		number = count;
 	else if (!*word || *end || *word == '-' || *word == '+' || number < 1 || number > count)
 		return error_set(error, ERROR_USAGE,
-			"combine: \"%.80s\" of %zu is neither any nor all nor a number of them",
-			word, count);
+			"combine: \"%.80s\" of %zu: expected any, all or a number up to that", word,
+			count);
 	*need = number;
 	return true;
 }
@@ -40,7 +40,7 @@ static bool is_combine(const struct plugin *detector)
 	return detector && strcmp(detector->name, DETECTION_COMBINE) == 0;
 }
 
-/* A copy without the blanks around it. */
+/* A copy without surrounding blanks. */
 static char *trimmed(struct arena *arena, const char *text, size_t length)
 {
 	while (length > 0 && *text == ' ')
@@ -50,7 +50,7 @@ static char *trimmed(struct arena *arena, const char *text, size_t length)
 	return arena_strndup(arena, text, length);
 }
 
-/* What a member of a text says: a name and options in brackets. */
+/* Reads one member of the text form: a name, with options in brackets. */
 static bool read_text_member(const struct schema *schema, const char *text, struct arena *arena,
 	struct combine_member *member, struct error *error)
 {
@@ -71,7 +71,7 @@ static bool read_text_member(const struct schema *schema, const char *text, stru
 		const char *pair = pairs.items[i], *equals = strchr(pair, '=');
 		if (!equals)
 			return error_set(error, ERROR_USAGE,
-				"combine: \"%.80s\" is not like OPTION=VALUE", pair);
+				"combine: \"%.80s\": expected OPTION=VALUE", pair);
 		settings[i + 1].name = trimmed(arena, pair, (size_t)(equals - pair));
 		settings[i + 1].value = trimmed(arena, equals + 1, strlen(equals + 1));
 	}
@@ -79,12 +79,12 @@ static bool read_text_member(const struct schema *schema, const char *text, stru
 	if (!detection_overlay(schema, &none, settings, pairs.count + 1, arena, &detection, error))
 		return error_prefix(error, "combine: ");
 	if (is_combine(detection.detector))
-		return error_set(error, ERROR_USAGE, "combine: one within another");
+		return error_set(error, ERROR_USAGE, "combine: cannot be nested");
 	*member = (struct combine_member){detection.detector->name, detection.options};
 	return true;
 }
 
-/* Reads "WORD within N", of which the word is left. */
+/* Reads "WORD within N" and leaves WORD. */
 static bool read_head(const struct field *tolerance, const char *text, size_t length,
 	struct arena *arena, void *options, char **word, struct error *error)
 {
@@ -108,8 +108,8 @@ bool combine_parse(const struct schema *schema, const struct plugin *detector, c
 	struct strings items = {0};
 	const char *colon = strchr(text, ':');
 	if (!colon)
-		return error_set(
-			error, ERROR_USAGE, "combine: \"%.80s\" is not like %s", text, shape);
+		return error_set(error, ERROR_USAGE, "combine: \"%.80s\": expected the form %s",
+			text, shape);
 	char *word;
 	if (!read_head(field_find(detector->fields, "tolerance"), text, (size_t)(colon - text),
 		    arena, options, &word, error) ||
@@ -125,7 +125,7 @@ bool combine_parse(const struct schema *schema, const struct plugin *detector, c
 	return true;
 }
 
-/* A member of a list: a name, or a map with `detector` and its options. */
+/* Reads a list's member: a name, or a map of `detector` and its options. */
 static bool read_member(struct loader *loader, const struct yaml_node *node,
 	const struct error_context *subject, struct unset *unset, struct combine_member *member)
 {
@@ -145,16 +145,18 @@ static bool read_member(struct loader *loader, const struct yaml_node *node,
 	}
 	if (map->kind != YAML_MAP || !yaml_get(map, "detector") || yaml_is_null(node)) {
 		loader_report(loader, false, node, subject,
-			"the name of a detector is needed here, or a map with \"detector\"");
+			"expected the name of a detector, or a map with \"detector\"");
 		return false;
 	}
 	for (const char *const *key = detection_belief_keys; *key; key++)
 		if (yaml_get(map, *key))
 			loader_report(loader, false, yaml_get(map, *key), subject,
-				"%s: it is said of all together, beside combine", *key);
+				"%s: this is an option of the whole detection: put it next to "
+				"combine",
+				*key);
 	struct detection detection = detection_layer(loader, map, subject, &none, unset);
 	if (is_combine(detection.detector))
-		loader_report(loader, false, node, subject, "one within another");
+		loader_report(loader, false, node, subject, "cannot be nested");
 	if (!detection.detector || is_combine(detection.detector))
 		return false;
 	detection_check(loader, map, subject, &detection, unset);
@@ -162,7 +164,7 @@ static bool read_member(struct loader *loader, const struct yaml_node *node,
 	return true;
 }
 
-/* The entry that says how many and which; NULL after a report. */
+/* The entry with the number and the members; NULL after a report. */
 static const struct yaml_entry *find_list(
 	struct loader *loader, const struct yaml_node *map, const struct error_context *subject)
 {
@@ -173,15 +175,14 @@ static const struct yaml_entry *find_list(
 			continue;
 		if (found) {
 			loader_report(loader, false, entry->key, subject,
-				"\"%.80s\" says again what \"%.80s\" says", entry->key->text,
-				found->key->text);
+				"\"%.80s\" repeats \"%.80s\"", entry->key->text, found->key->text);
 			return NULL;
 		}
 		found = entry;
 	}
 	if (!found)
-		loader_report(loader, false, map, subject,
-			"a list is needed here, under any, all or a number");
+		loader_report(
+			loader, false, map, subject, "expected a list, under any, all or a number");
 	return found;
 }
 
@@ -205,7 +206,9 @@ static void read_members(struct loader *loader, const struct yaml_entry *entry,
 	out->count = list->count;
 }
 
-/* The text form, within YAML. What came from the environment may be a secret, and is not shown. */
+/*
+ * Reads the text form within YAML. A value from the environment may be a secret and is not shown.
+ */
 static void read_text(struct loader *loader, const struct yaml_node *value,
 	const struct error_context *subject, const struct plugin *detector, void *options,
 	struct unset *unset)
@@ -224,7 +227,7 @@ static void read_text(struct loader *loader, const struct yaml_node *value,
 		loader_report(
 			loader, false, value, subject, "%s", error.text + strlen("combine: "));
 	else
-		loader_report(loader, false, value, subject, "\"%.80s\" is not like %s",
+		loader_report(loader, false, value, subject, "\"%.80s\": expected the form %s",
 			value->text, shape);
 }
 
@@ -239,7 +242,7 @@ void combine_read(struct loader *loader, const struct yaml_node *value,
 		return;
 	}
 	if (value->kind != YAML_MAP) {
-		loader_report(loader, false, value, &part, "a map is needed here");
+		loader_report(loader, false, value, &part, "expected a map");
 		return;
 	}
 	const struct yaml_entry *entry = find_list(loader, value, &part);

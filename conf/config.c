@@ -1,9 +1,9 @@
 /*
- * Loading: files to trees, trees to sections, sections to settings, servers, receivers, templates,
- * tests and groups.
+ * Loads the configuration: files to trees, trees to sections, sections to settings, servers,
+ * receivers, templates, tests and groups.
  *
- * A folder's files are merged by section. `tests`, `templates`, `test_groups` and `sources` are
- * maps of names that each file may add to; any other section stands in one file.
+ * The files of a folder are merged by section. `tests`, `templates`, `test_groups` and `sources`
+ * are maps to which each file may add; any other section may be in one file only.
  */
 #include "conf/config.h"
 
@@ -20,65 +20,64 @@ const struct field agent_fields[] = {
 		.type = FIELD_STRING,
 		.offset = offsetof(struct agent_settings, listen),
 		.initial = "127.0.0.1:9469",
-		.help = "address and port of all pages; of this machine only, unless run "
-			"--insecure"},
+		.help = "address and port of the API and the pages; only this machine reaches "
+			"them, unless run --insecure"},
 	{.name = "metrics_listen",
 		.type = FIELD_STRING,
 		.offset = offsetof(struct agent_settings, metrics_listen),
-		.help = "another address and port, which other machines may reach, for /metrics, "
-			"/-/healthy and /-/ready alone"},
+		.help = "a second address and port, which other machines may reach, for /metrics, "
+			"/-/healthy and /-/ready only"},
 	{.name = "state",
 		.type = FIELD_STRING,
 		.offset = offsetof(struct agent_settings, state),
 		.initial = "/var/lib/hunter-c/state.db",
-		.help = "the file that remembers what was announced"},
+		.help = "the state file, which records what has been announced"},
 	{.name = "interval",
 		.type = FIELD_DURATION,
 		.offset = offsetof(struct agent_settings, interval),
 		.initial = "10m",
 		.min = 1000,
 		.max = (double)INT64_MAX,
-		.help = "how often a test is looked at; each may set its own"},
+		.help = "how often a test runs; each test may set its own"},
 	{.name = "evaluation_delay",
 		.type = FIELD_DURATION,
 		.offset = offsetof(struct agent_settings, evaluation_delay),
 		.initial = "0",
 		.max = EVALUATION_DELAY_MAX,
-		.help = "points younger than that are left for later, as they may not be final"},
+		.help = "leave points younger than this to later runs: they may not be final"},
 	{.name = "stale_after",
 		.type = FIELD_DURATION,
 		.offset = offsetof(struct agent_settings, stale_after),
 		.min = 1000,
 		.max = (double)INT64_MAX,
-		.help = "a test without a new point for so long is told; by default for 3 times "
-			"the longest of its last 20 gaps, at least 10 intervals and 3 steps"},
+		.help = "report a test that has no new point for this long; by default 3 times the "
+			"longest of its last 20 gaps, at least 10 intervals and 3 steps"},
 	{.name = "group_wait",
 		.type = FIELD_DURATION,
 		.offset = offsetof(struct agent_settings, group_wait),
 		.initial = "30s",
 		.max = 86400000,
-		.help = "changes found within it travel in one message"},
+		.help = "put changes found within this time into one message"},
 	{.name = "group_interval",
 		.type = FIELD_DURATION,
 		.offset = offsetof(struct agent_settings, group_interval),
 		.initial = "0",
 		.max = 86400000,
-		.help = "a change found so soon after others that it belongs to goes into their "
-			"thread; 0: the longest interval of their tests, at least 3 steps of the "
-			"series"},
+		.help = "for this long, add further changes of a group to its thread; 0: the "
+			"longest interval of their tests, at least 3 steps of the series"},
 	{.name = "announce_withdrawn",
 		.type = FIELD_BOOL,
 		.offset = offsetof(struct agent_settings, announce_withdrawn),
 		.initial = "true",
-		.help = "a change that was told and is not found any more is said to be so, in the "
-			"thread of the message that told it"},
+		.help = "retract, in the original message's thread, an announced change that is no "
+			"longer found"},
 	{.name = "give_up_after",
 		.type = FIELD_DURATION,
 		.offset = offsetof(struct agent_settings, give_up_after),
 		.initial = "24h",
 		.min = 60000,
 		.max = (double)INT64_MAX,
-		.help = "how long delivery of a message is retried"},
+		.help = "how long the delivery of a message is retried"},
 	{.name = "commit_url",
 		.type = FIELD_STRING,
 		.offset = offsetof(struct agent_settings, links.commit_url),
@@ -97,15 +96,15 @@ const struct field agent_fields[] = {
 	{.name = "runbook",
 		.type = FIELD_STRING,
 		.offset = offsetof(struct agent_settings, links.runbook),
-		.help = "page that says what to do, for links: https://example.com/{test}"},
+		.help = "runbook page, for links: https://example.com/{test}"},
 	{.name = "owner",
 		.type = FIELD_STRING,
 		.offset = offsetof(struct agent_settings, links.owner),
-		.help = "whose tests they are, as messages name it: team-{label.team}"},
+		.help = "owner of the tests, shown in messages: team-{label.team}"},
 	{.name = "environment",
 		.type = FIELD_STRING,
 		.offset = offsetof(struct agent_settings, environment),
-		.help = "label or attribute that says where a series was measured: runner, host"},
+		.help = "label or attribute that names where a series was measured: runner, host"},
 	{.name = "max_age",
 		.type = FIELD_DURATION,
 		.offset = offsetof(struct agent_settings, max_age),
@@ -117,35 +116,36 @@ const struct field agent_fields[] = {
 		.offset = offsetof(struct agent_settings, grace),
 		.initial = "10s",
 		.max = 3600000,
-		.help = "how long a message that is being sent is waited for when the agent ends"},
+		.help = "how long the agent waits at shutdown for a message being sent"},
 	{.name = "jobs",
 		.type = FIELD_INT,
 		.offset = offsetof(struct agent_settings, jobs),
 		.initial = "0",
 		.max = 1024,
-		.help = "worker threads, 0: one for each CPU it may use"},
+		.help = "worker threads; 0: one for each usable CPU"},
 	{.name = "read_timeout",
 		.type = FIELD_DURATION,
 		.offset = offsetof(struct agent_settings, read_timeout),
 		.initial = "5m",
 		.min = 1,
 		.max = 86400000,
-		.help = "how long reading a file of a test may take, a pipe's writer included"},
+		.help = "time limit for reading a file of a test, including the wait for a pipe's "
+			"writer"},
 	{.name = "max_memory_in_flight",
 		.type = FIELD_BYTES,
 		.offset = offsetof(struct agent_settings, max_memory_in_flight),
 		.initial = "256MB",
 		.min = 1e6,
 		.max = 1e15,
-		.help = "memory for the answers of all servers that are being received and read; "
-			"requests wait while it is used up"},
+		.help = "memory for responses of all servers in flight; requests wait while it is "
+			"used up"},
 	{0},
 };
 
 static const char *const merged_sections[] = {"tests", "templates", "test_groups", "sources"};
 enum { MERGED = sizeof merged_sections / sizeof *merged_sections };
 
-/* A map in the making: entries of several files, each name once. */
+/* A map that is built from the entries of several files; each name may occur once. */
 struct section {
 	struct yaml_entry *entries;
 	size_t count;
@@ -153,7 +153,7 @@ struct section {
 	const struct yaml_node *last;
 };
 
-/* The top level of all files: sections as they stand, and those that files add to. */
+/* The top level of all files: plain sections, and those to which files add. */
 struct sections {
 	struct loader *loader;
 	struct section plain, merged[MERGED];
@@ -167,7 +167,7 @@ static size_t merged_index(const char *name)
 	return i;
 }
 
-/* Adds an entry; a name that is there is told with both places. */
+/* Adds an entry; a duplicate is reported with both places. */
 static void add_entry(struct loader *loader, struct section *section, const char *kind,
 	const struct yaml_entry *entry)
 {
@@ -175,8 +175,9 @@ static void add_entry(struct loader *loader, struct section *section, const char
 	const struct yaml_node *first = *place;
 	struct error_context subject = {.kind = kind};
 	if (first) {
-		loader_report(loader, false, entry->key, &subject, "\"%.200s\" is already at %s:%d",
-			entry->key->text, first->file, first->line);
+		loader_report(loader, false, entry->key, &subject,
+			"\"%.200s\" is already defined at %s:%d", entry->key->text, first->file,
+			first->line);
 		return;
 	}
 	*place = entry->key;
@@ -192,7 +193,7 @@ static void add_names(struct sections *sections, size_t which, const struct yaml
 		return;
 	if (map->kind != YAML_MAP) {
 		loader_report(sections->loader, false, map, &subject,
-			"a map from names to their meaning is needed here");
+			"expected a map from names to definitions");
 		return;
 	}
 	sections->merged[which].last = map;
@@ -201,7 +202,7 @@ static void add_names(struct sections *sections, size_t which, const struct yaml
 			sections->loader, &sections->merged[which], subject.kind, &map->entries[i]);
 }
 
-/* The section as one map, or NULL if no file has it. */
+/* The merged section as a map, or NULL if no file has it. */
 static const struct yaml_node *merged_map(const struct sections *sections, const char *name)
 {
 	const struct section *section = &sections->merged[merged_index(name)];
@@ -218,7 +219,7 @@ static void add_file(struct sections *sections, const struct yaml_node *root)
 {
 	if (root->kind != YAML_MAP) {
 		loader_report(sections->loader, false, root, NULL,
-			"a map of sections is needed here: tests, templates, ...");
+			"expected a map of sections: tests, templates, ...");
 		return;
 	}
 	for (size_t i = 0; i < root->count; i++) {
@@ -247,7 +248,7 @@ static void read_files(struct sections *sections, const char *path)
 				content.data ? content.data : "", content.length, loader->problems);
 			if (!root && loader->problems->errors == errors)
 				problems_add_file(loader->problems, true, files.items[i], 0, 0,
-					"there is nothing in it");
+					"the file is empty");
 		}
 		buf_free(&content);
 		if (root)
@@ -255,15 +256,14 @@ static void read_files(struct sections *sections, const char *path)
 	}
 }
 
-/* SQLite takes an empty name, ":memory:" and "file:...?mode=memory" for databases that are gone
- * when the agent ends: it would announce everything again. */
+/* SQLite takes an empty name, ":memory:" and "file:...?mode=memory" for databases that end with the
+ * process: each start would announce everything again. */
 static void check_state(struct loader *loader, const struct yaml_node *map,
 	const struct error_context *subject, const char *state)
 {
 	if (!*state || strcmp(state, ":memory:") == 0 || strncasecmp(state, "file:", 5) == 0)
 		loader_report(loader, false, yaml_get(map, "state"), subject,
-			"state: the path of a file is needed here, which stays when the agent "
-			"ends");
+			"state: expected the path of a file that outlives the agent");
 }
 
 static void check_listen(struct loader *loader, const struct yaml_node *map,
@@ -276,7 +276,7 @@ static void check_listen(struct loader *loader, const struct yaml_node *map,
 
 	if (port > 65535 || *end)
 		loader_report(loader, false, yaml_get(map, key), subject,
-			"%s: \"%.80s\" is not an address and a port, like 127.0.0.1:9469", key,
+			"%s: \"%.80s\": expected an address and a port, like 127.0.0.1:9469", key,
 			listen);
 }
 
@@ -287,7 +287,7 @@ static void read_agent(struct loader *loader, const struct yaml_node *map)
 	if (yaml_is_null(map))
 		return;
 	if (map->kind != YAML_MAP) {
-		loader_report(loader, false, map, &reading.subject, "a map is needed here");
+		loader_report(loader, false, map, &reading.subject, "expected a map");
 		return;
 	}
 	struct unset unset = options_read(loader, map, map, &reading);
@@ -302,8 +302,7 @@ static void read_agent(struct loader *loader, const struct yaml_node *map)
 			loader, map, &reading.subject, "metrics_listen", agent->metrics_listen);
 }
 
-/* Whether a letter that lacks, is too many, is another, or two that are swapped make the one word
- * of the other. */
+/* Whether the words differ by one edit: a letter missing, added or replaced, or two swapped. */
 static bool one_slip(const char *a, const char *b)
 {
 	size_t m = strlen(a), n = strlen(b), i = 0;
@@ -318,7 +317,7 @@ static bool one_slip(const char *a, const char *b)
 	return a[i] == b[i + 1] && a[i + 1] == b[i] && strcmp(a + i + 2, b + i + 2) == 0;
 }
 
-/* What is nearly one of our own sections is an error, since all it says would be lost. */
+/* A near miss of one of our sections is an error: all that it configures would be lost. */
 static void report_section(struct loader *loader, const struct yaml_node *key)
 {
 	enum { OURS = 9 };
@@ -326,7 +325,7 @@ static void report_section(struct loader *loader, const struct yaml_node *key)
 		"detection", "prometheus", "stdout", "webhook", "graphite", "grafana", "postgres",
 		"slack", "bigquery", "influxdb", "csv", "fallout"};
 	const size_t count = sizeof names / sizeof *names;
-	/* x-NAME and .NAME hold anchors for the rest of a file. */
+	/* x-NAME and .NAME hold anchors for other parts of the file. */
 	if (strncmp(key->text, "x-", 2) == 0 || key->text[0] == '.')
 		return;
 	bool ours = false;

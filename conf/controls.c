@@ -1,7 +1,7 @@
 /*
  * Controls: `explained_by` and `relative_to` of tests and metrics name the metric of a test, which
- * may stand further down in the file. So they are noted while tests are read, and looked up when
- * all are there.
+ * may be defined further down. So they are collected while tests are read, and resolved when all
+ * are known.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,12 +11,12 @@
 const char *const control_keys[] = {
 	[CONTROL_LOAD] = "explained_by", [CONTROL_RATIO] = "relative_to"};
 
-/* A rule that is to be looked up. */
+/* A rule that is not resolved yet. */
 struct noted_control {
 	struct control_rule *rule;
 	const struct yaml_node *where;
 	struct error_context subject;
-	enum { UNSEEN, OPEN, SEEN } state; /* in the search for circles */
+	enum { UNSEEN, OPEN, SEEN } state; /* for the detection of cycles */
 	struct noted_control *next;
 };
 
@@ -29,7 +29,7 @@ const struct control_rule *control_note(struct loader *loader, const struct yaml
 	if (options->explained_by && options->relative_to && *options->explained_by &&
 		*options->relative_to)
 		loader_report(loader, false, yaml_get(map, control_keys[CONTROL_RATIO]), subject,
-			"relative_to and explained_by: only one of them can be meant");
+			"relative_to and explained_by: use one of them");
 	if (!text)
 		return base;
 	if (!*text && options->relative_to) {
@@ -63,8 +63,8 @@ static const struct test *test_before(
 	return dict_get(loader->tests, arena_strndup(loader->arena, name, (size_t)(slash - name)));
 }
 
-/* Names may hold slashes themselves: the last one counts that leaves a test with that metric, else
- * the last one that leaves a test. */
+/* Names may contain slashes: the last slash counts that leaves a test with that metric, else the
+ * last that leaves a test. */
 static const struct test *split(
 	const struct loader *loader, const struct control_rule *rule, const char **metric)
 {
@@ -79,7 +79,7 @@ static const struct test *split(
 	return found;
 }
 
-/* What is wrong with it as it is written: what a variable stands for may be a secret. */
+/* The reference as written, for messages: an expanded variable may be a secret. */
 static const char *shown(const struct noted_control *noted, const char *part)
 {
 	const char *text = noted->where->text;
@@ -100,12 +100,12 @@ static void report_no_test(struct loader *loader, const struct noted_control *no
 	for (size_t i = 0; i < config->test_count; i++)
 		names[i] = config->tests[i].name;
 	name = arena_strndup(loader->arena, name, (size_t)(slash - name));
-	loader_report(loader, false, noted->where, &noted->subject,
-		"%s: there is no test \"%.200s\"%s", control_keys[noted->rule->mode],
-		shown(noted, name), loader_hint(loader, name, names, config->test_count));
+	loader_report(loader, false, noted->where, &noted->subject, "%s: unknown test \"%.200s\"%s",
+		control_keys[noted->rule->mode], shown(noted, name),
+		loader_hint(loader, name, names, config->test_count));
 }
 
-/* A test without metrics in the file has those that its source gives it. */
+/* A test without configured metrics has those that its source returns. */
 static bool check_metric(struct loader *loader, const struct noted_control *noted,
 	const struct test *test, const char *metric)
 {
@@ -134,7 +134,7 @@ static void look_up(struct loader *loader, struct noted_control *noted)
 		return;
 	if (own && strcmp(test->name, noted->subject.name) == 0 && strcmp(metric, own) == 0) {
 		loader_report(loader, false, noted->where, &noted->subject,
-			"%s: this is the metric itself", control_keys[rule->mode]);
+			"%s: the metric names itself", control_keys[rule->mode]);
 		return;
 	}
 	rule->test = test;
@@ -150,7 +150,7 @@ const struct control_rule *control_of(
 	return rule->test == test && strcmp(rule->metric, metric) == 0 ? NULL : rule;
 }
 
-/* The rule of the metric that this one names, or NULL. */
+/* The rule of the metric that this rule names, or NULL. */
 static const struct control_rule *next_rule(const struct control_rule *rule)
 {
 	const struct test *test = rule->test;
@@ -183,7 +183,7 @@ static int compare_rules(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
-/* Each rule leads to one other at most, so a walk either ends or comes back. */
+/* Each rule leads to at most one other, so a walk either ends or returns to itself. */
 static void find_circles(struct loader *loader, struct noted_control *const *sorted, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -195,7 +195,7 @@ static void find_circles(struct loader *loader, struct noted_control *const *sor
 		}
 		if (at && at->state == OPEN)
 			loader_report(loader, false, at->where, &at->subject,
-				"%s: \"%.200s\" depends on this metric itself",
+				"%s: cycle: \"%.200s\" depends on this metric",
 				control_keys[at->rule->mode], at->where->text);
 		for (at = sorted[i]; at && at->state == OPEN;) {
 			at->state = SEEN;

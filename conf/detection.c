@@ -1,8 +1,8 @@
 /*
- * Which detector, and with which options: layers of `detection:` from file, templates, test and
+ * Chooses the detector and its options: layers of `detection:` from file, templates, test and
  * metric, and the command line's settings on top. A layer that names another detector than the one
- * below starts from that detector's defaults. `confirm`, `fdr`, `season` and `zone` are of no
- * detector: they stay.
+ * below starts from that detector's defaults. `confirm`, `fdr`, `season` and `zone` belong to no
+ * detector and are kept.
  */
 #include <string.h>
 
@@ -12,8 +12,8 @@
 #include "detectors/fdr.h"
 
 const char *const detection_belief_keys[] = {"confirm", "fdr", "season", "zone", NULL};
-static const char only_one[] = "detector and combine: only one of them can be meant";
-static const char layers_mark[] = "layers of detection"; /* the `text` of such a list */
+static const char only_one[] = "detector and combine: use one of them";
+static const char layers_mark[] = "layers of detection"; /* marks such a list: its `text` */
 
 const struct plugin *detection_plugin(const struct schema *schema, const char *name)
 {
@@ -23,7 +23,7 @@ const struct plugin *detection_plugin(const struct schema *schema, const char *n
 	return NULL;
 }
 
-/* The base's options to be changed, or another detector's defaults. */
+/* A copy of the base's options to change, or another detector's defaults. */
 static void *begin(const struct detection *base, const struct plugin *detector, struct arena *arena)
 {
 	void *options = arena_alloc(arena, detector->options_size);
@@ -43,7 +43,7 @@ struct detection detection_default(const struct schema *schema, struct arena *ar
 	return (struct detection){.detector = first, .options = begin(&none, first, arena)};
 }
 
-/* `shown` is the name as it is written: from the environment it may be a secret. */
+/* `shown` is the name as written: a value from the environment may be a secret. */
 static bool unknown_detector(
 	const struct schema *schema, const char *name, const char *shown, struct error *error)
 {
@@ -54,14 +54,14 @@ static bool unknown_detector(
 		names[count++] = plugin->name;
 	struct buf all = {0};
 	for (size_t i = 0; i < count && !field_suggest(name, names, count); i++)
-		buf_printf(&all, "%s%s", i ? ", " : ": it is none of ", names[i]);
+		buf_printf(&all, "%s%s", i ? ", " : ": expected one of ", names[i]);
 	error_set(error, ERROR_USAGE, "unknown detector \"%.80s\"%s", shown,
 		all.data ? all.data : "");
 	buf_free(&all);
 	return field_hint(error, name, names, count);
 }
 
-/* The detector that the settings name, if any does; `combine` names that of its name. */
+/* The detector that the settings name, if any; `combine` names the detector of that name. */
 static bool settings_detector(const struct schema *schema, const struct setting *settings,
 	size_t count, const struct plugin **detector, struct error *error)
 {
@@ -81,7 +81,7 @@ static bool settings_detector(const struct schema *schema, const struct setting 
 	return true;
 }
 
-/* Lays a setting that is of no detector; *known is false if it is one's. */
+/* Applies a setting that belongs to no detector; *known is false for a detector's option. */
 static bool lay_general(const struct setting *setting, struct arena *arena, struct detection *out,
 	bool *known, struct error *error)
 {
@@ -135,15 +135,15 @@ bool detection_overlay(const struct schema *schema, const struct detection *base
 	return !detector->check || detector->check(options, error);
 }
 
-/* The detector that this layer names, or the one below. NULL after a report. */
+/* Notes the first variable that is not set. */
 static void note_unset(struct unset *unset, const char *variable, const struct yaml_node *where)
 {
 	if (!unset->variable)
 		*unset = (struct unset){variable, where};
 }
 
-/* The layer's detector, by default the one below; NULL if it cannot be had, which was reported or
- * noted. */
+/* The layer's detector, by default the one below; NULL if that is unusable, which has been reported
+ * or noted. */
 static const struct plugin *layer_detector(struct loader *loader, const struct yaml_node *map,
 	const struct error_context *subject, const struct plugin *below, struct unset *unset)
 {
@@ -158,7 +158,7 @@ static const struct plugin *layer_detector(struct loader *loader, const struct y
 	if (!value || yaml_is_null(value))
 		return below;
 	if (value->kind != YAML_SCALAR) {
-		loader_report(loader, false, value, subject, "detector: a name is needed here");
+		loader_report(loader, false, value, subject, "detector: expected a name");
 		return NULL;
 	}
 	const char *missing = NULL;
@@ -175,13 +175,13 @@ static const struct plugin *layer_detector(struct loader *loader, const struct y
 	return detector;
 }
 
-/* The text of `name` as it stands in the map, for messages: what it stands for may be a secret. */
+/* The text of `name` as written, for messages: an expanded variable may be a secret. */
 static const char *text_of(const struct yaml_node *map, const char *name)
 {
 	return yaml_get(map, name)->text;
 }
 
-/* Sets what the layer says of believing; a text is NULL where it says nothing. */
+/* Applies the layer's confirmation options; a text is NULL where the layer has none. */
 static void layer_belief(struct loader *loader, const struct yaml_node *map,
 	const struct error_context *subject, const char *confirm, const char *fdr,
 	struct detection *out)
@@ -228,7 +228,7 @@ struct detection detection_layer(struct loader *loader, const struct yaml_node *
 	if (yaml_is_null(map))
 		return *base;
 	if (map->kind != YAML_MAP) {
-		loader_report(loader, false, map, subject, "a map is needed here");
+		loader_report(loader, false, map, subject, "expected a map");
 		return *base;
 	}
 	const struct plugin *detector = layer_detector(loader, map, subject, base->detector, unset);

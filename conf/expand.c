@@ -1,8 +1,9 @@
 /*
- * Environment variables in values. Hunter expands the whole file as text before it parses it; here
- * scalars are expanded after parsing, so that a value with a colon or a newline stays one value.
- * Names are those of a shell, so that PromQL's `${1}` and a regular expression's `$` stay what they
- * are. Of what is no reference the first problem is told, and the rest of the value stays as it is.
+ * Environment variables in values. Hunter expands the whole file as text before parsing; here
+ * scalars are expanded after parsing, so that a value with a colon or a line break stays one value.
+ * Names are those of a shell, so PromQL's `${1}` and the `$` of a regular expression are left
+ * alone. Only the first malformed reference of a value is reported; the rest of the value stays as
+ * written.
  */
 #include <string.h>
 
@@ -28,7 +29,7 @@ const char *loader_variable(const struct loader *loader, const char *name)
 
 static void expand(struct expansion *expansion, const char *text, const char *end);
 
-/* Appends the variable's value, or its default; notes it as missing if it has neither. */
+/* Appends the variable's value or default; notes it as missing if it has neither. */
 static void append_variable(struct expansion *expansion, const struct reference *reference)
 {
 	const char *name =
@@ -43,8 +44,8 @@ static void append_variable(struct expansion *expansion, const struct reference 
 		*expansion->missing = name;
 }
 
-/* Hunter's files may have `$NAME` anywhere. Where that is text it is kept, and said once if there
- * is such a variable. */
+/* Hunter's files may have `$NAME` anywhere. Where it is not expanded it is kept, with one warning
+ * if such a variable exists. */
 static void keep_name(struct expansion *expansion, const char *text, size_t length)
 {
 	struct loader *loader = expansion->loader;
@@ -59,7 +60,7 @@ static void keep_name(struct expansion *expansion, const char *text, size_t leng
 	*place = name;
 }
 
-/* Handles what stands at a `$`; returns where it ends. */
+/* Handles the text at a `$`; returns the end of what it consumed. */
 static const char *expand_reference(struct expansion *expansion, const char *text, const char *end)
 {
 	struct reference reference = {0};
@@ -76,7 +77,7 @@ static const char *expand_reference(struct expansion *expansion, const char *tex
 		case REFERENCE_TEXT: break;
 		case REFERENCE_BAD:
 			loader_report(expansion->loader, false, expansion->where, NULL,
-				"\"%.*s\" %s; $${ stands for the characters ${",
+				"\"%.*s\" %s; write $${ for a literal ${",
 				(int)(end - text < SHOWN ? end - text : SHOWN), text, problem);
 			expansion->failed = true;
 		}

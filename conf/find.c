@@ -1,5 +1,5 @@
 /*
- * Where the configuration is, and the files it consists of.
+ * Finds the configuration and lists its files.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -43,7 +43,7 @@ bool config_find(const char *flag, const struct config_source *source, struct ar
 	if (*path)
 		return true;
 	return error_set(error, ERROR_USAGE,
-		"no configuration: give --config, set $HUNTER_CONFIG or $OTAVA_CONFIG, or make "
+		"no configuration: give --config, set $HUNTER_CONFIG or $OTAVA_CONFIG, or create "
 		"./hunter.yaml, ~/.hunter/hunter.yaml or /etc/hunter-c/hunter.yaml");
 }
 
@@ -64,8 +64,8 @@ static bool is_folder(const char *path)
 	return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-/* The folder's *.yaml and *.yml in order of name; hidden ones are an editor's or Kubernetes'
- * business, those below it another's. */
+/* The folder's *.yaml and *.yml sorted by name. Hidden files belong to editors or Kubernetes;
+ * subfolders are not read. */
 static bool list_folder(
 	const char *folder, struct arena *arena, struct strings *files, struct problems *problems)
 {
@@ -91,7 +91,7 @@ static bool list_folder(
 	if (count > 0 && count < FILES_MAX)
 		return true;
 	problems_add_file(problems, false, folder, 0, 0,
-		count ? "10,000 files or more" : "there is no *.yaml in this folder");
+		count ? "10,000 files or more" : "no *.yaml file in this folder");
 	return false;
 }
 
@@ -112,8 +112,8 @@ bool config_read_file(const char *path, size_t room, struct buf *content, struct
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	bool there = fd >= 0 && fstat(fd, &info) == 0;
 	if (!there || !S_ISREG(info.st_mode)) {
-		problems_add_file(problems, false, path, 0, 0, "cannot read it: %s",
-			there ? "it is no regular file" : strerror(errno));
+		problems_add_file(problems, false, path, 0, 0, "cannot read the file: %s",
+			there ? "not a regular file" : strerror(errno));
 		if (fd >= 0)
 			close(fd);
 		return false;
@@ -134,9 +134,9 @@ bool config_read_file(const char *path, size_t room, struct buf *content, struct
 	close(fd);
 	if (big)
 		problems_add_file(problems, false, path, 0, 0,
-			"too big: a configuration may have 100 MB in all");
+			"too large: the configuration is limited to 100 MB");
 	else if (n < 0)
 		problems_add_file(
-			problems, false, path, 0, 0, "cannot read it: %s", strerror(saved));
+			problems, false, path, 0, 0, "cannot read the file: %s", strerror(saved));
 	return !big && n == 0;
 }

@@ -1,9 +1,9 @@
 /*
- * Fingerprints: whether two configurations mean the same by a test or a receiver.
+ * Fingerprints: whether a test or a receiver is the same in two configurations.
  *
- * They are hashes over the values of the option tables, so an option that is added to a table is
- * part of them without being named here. What is secret goes into a fingerprint, which nobody is
- * shown, but not into config->hash, which is: a password that is short could be found by trying.
+ * They hash the values of the option tables, so a new option is covered without being named here.
+ * Secrets are part of a fingerprint, which is never shown, but not of config->hash, which is: a
+ * short password could be found by trial.
  */
 #include <string.h>
 
@@ -12,10 +12,10 @@
 #include "conf/load.h"
 #include "detectors/combine.h"
 
-/* Both hashes; `shown` is the configuration's. */
+/* Both hashes; `shown` goes into config->hash. */
 struct hashes {
 	uint64_t *whole, *shown;
-	bool closed; /* of an address only the host is shown: its path may be a key */
+	bool closed; /* of an address only the host is hashed into it: the path may be a key */
 };
 
 static void add_bytes(struct hashes hashes, const void *bytes, size_t length, bool secret)
@@ -25,7 +25,7 @@ static void add_bytes(struct hashes hashes, const void *bytes, size_t length, bo
 		*hashes.shown = hash_add(*hashes.shown, bytes, length);
 }
 
-/* With its end, so that "ab", "c" is not "a", "bc"; NULL is not "". */
+/* Includes the end of the text, so that "ab", "c" differs from "a", "bc", and NULL from "". */
 static void add_text(struct hashes hashes, const char *text, bool secret)
 {
 	add_bytes(hashes, text ? "+" : "-", 1, false);
@@ -33,7 +33,7 @@ static void add_text(struct hashes hashes, const char *text, bool secret)
 		add_bytes(hashes, text, strlen(text) + 1, secret);
 }
 
-/* An address may have a name and a password in it. */
+/* An address may contain a name and a password. */
 static void add_address(struct hashes hashes, const char *text)
 {
 	const char *host = text ? strstr(text, "//") : NULL;
@@ -63,7 +63,7 @@ static void add_list(struct hashes hashes, const struct strings *list)
 		add_text(hashes, list->items[i], false);
 }
 
-/* Headers are among the maps. */
+/* For maps, headers among them. */
 static void add_map(struct hashes hashes, const struct pairs *map)
 {
 	add_bytes(hashes, &map->count, sizeof map->count, false);

@@ -1,6 +1,6 @@
 /*
- * Groups of tests. A group may name groups, Hunter's never do; each test is in a group once, where
- * it comes first. One that is a map is a cluster (cluster.c).
+ * Groups of tests. Unlike Hunter's, a group may contain groups; each test is in a group once, at
+ * its first place. A group that is a map is a cluster (cluster.c).
  */
 #include <string.h>
 
@@ -11,7 +11,7 @@ enum { CHAIN_MAX = 50 };
 
 struct group_state {
 	const char *name;
-	const struct yaml_node *node;     /* the list of its tests */
+	const struct yaml_node *node;     /* list of its tests */
 	struct cluster_settings *cluster; /* or NULL */
 	const struct test **tests;
 	size_t count;
@@ -24,7 +24,7 @@ struct groups {
 	struct group_state *items;
 	size_t count;
 	struct dict names;
-	const char **candidates; /* for "did you mean": made at the first unknown name */
+	const char **candidates; /* for "did you mean": built at the first unknown name */
 };
 
 static void resolve(struct groups *groups, struct group_state *group, int depth);
@@ -53,7 +53,7 @@ static void report_unknown(struct groups *groups, const struct yaml_node *where,
 		for (size_t i = 0; i < groups->count; i++)
 			groups->candidates[config->test_count + i] = groups->items[i].name;
 	}
-	loader_report(groups->loader, false, where, subject, "there is no test \"%.200s\"%s",
+	loader_report(groups->loader, false, where, subject, "unknown test \"%.200s\"%s",
 		where->text, loader_hint(groups->loader, name, groups->candidates, count));
 }
 
@@ -84,8 +84,7 @@ static void resolve(struct groups *groups, struct group_state *group, int depth)
 		const struct yaml_node *item = group->node->items[i];
 		const char *missing = NULL;
 		if (item->kind != YAML_SCALAR) {
-			loader_report(
-				loader, false, item, &subject, "the name of a test is needed here");
+			loader_report(loader, false, item, &subject, "expected the name of a test");
 			continue;
 		}
 		const char *name = loader_expand(loader, item, false, &missing);
@@ -118,17 +117,16 @@ static void read_group(struct groups *groups, const struct yaml_entry *entry)
 		loader_check_name(loader, entry->key, &subject, group->name);
 		group->cluster = cluster_read(loader, entry->value, &subject, &group->node);
 	} else if (entry->value->kind != YAML_LIST && !yaml_is_null(entry->value))
-		loader_report(
-			loader, false, entry->value, &subject, "a list of tests is needed here");
+		loader_report(loader, false, entry->value, &subject, "expected a list of tests");
 	group->done = !group->node || group->node->kind != YAML_LIST;
 	const void **place = dict_place(&groups->names, group->name);
 	if (*place)
-		loader_report(loader, false, entry->key, &subject, "it is already defined");
+		loader_report(loader, false, entry->key, &subject, "already defined");
 	*place = group;
 }
 
-/* Commands mean the group where a test has the same name, so the test cannot be asked for alone.
- * The changes of a cluster are known by its name. */
+/* Where a group and a test have the same name commands take the group, so the test cannot be
+ * selected alone. Changes of a cluster are recorded under its name. */
 static void check_hiding(
 	struct groups *groups, const struct group_state *group, const struct yaml_node *where)
 {
@@ -136,11 +134,10 @@ static void check_hiding(
 	const struct test *test = dict_get(groups->loader->tests, group->name);
 	if (test && group->cluster)
 		loader_report(groups->loader, false, where, &subject,
-			"a cluster needs a name of its own; there is a test at %s:%d", test->file,
-			test->line);
+			"a cluster cannot have the name of a test: %s:%d", test->file, test->line);
 	else if (test && !(group->count == 1 && group->tests[0] == test))
 		loader_report(groups->loader, true, where, &subject,
-			"it hides the test of the same name at %s:%d", test->file, test->line);
+			"hides the test of the same name at %s:%d", test->file, test->line);
 }
 
 static void add_members(struct group_state *group)

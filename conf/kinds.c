@@ -1,7 +1,7 @@
 /*
- * Hunter's and Otava's own kinds of tests and sections: what keys they may have. Where this binary
- * has a plugin of the same name, the plugin's table says so in more detail; the rest is checked
- * against these names and kept.
+ * The types of tests and sections that Hunter and Otava know, with their keys. Where this binary
+ * has a plugin of that name the plugin's table is used; other sections and tests are checked
+ * against these keys and otherwise ignored.
  */
 #include <string.h>
 
@@ -93,7 +93,7 @@ void kind_check(struct loader *loader, const struct compat_type *kind, const str
 		const struct yaml_node *value = map->entries[i].value;
 		if (listed(kind->keys, key) && !listed(lists, key) && value->kind != YAML_SCALAR)
 			loader_report(loader, false, value, subject,
-				"%s: one value is needed here, not a %s", key,
+				"%s: expected one value, not a %s", key,
 				value->kind == YAML_MAP ? "map" : "list");
 	}
 }

@@ -5,9 +5,9 @@
 
 #include "conf/load.h"
 
-enum { METRIC_VALUES = 5 }; /* what a metric counts against the loader's budget */
+enum { METRIC_VALUES = 5 }; /* charged to the loader's budget for each metric */
 
-/* What a metric may say besides `detection`. */
+/* The options of a metric besides `detection`. */
 struct metric_options {
 	const char *column, *suffix, *query, *unit, *was;
 	double direction, scale;
@@ -19,11 +19,11 @@ const struct field metric_fields[] = {
 	{.name = "column",
 		.type = FIELD_STRING,
 		.offset = offsetof(struct metric_options, column),
-		.help = "the column it is read from, by default its name"},
+		.help = "the column to read it from; by default its name"},
 	{.name = "suffix",
 		.type = FIELD_STRING,
 		.offset = offsetof(struct metric_options, suffix),
-		.help = "what follows the test's prefix in Graphite"},
+		.help = "the path below the test's prefix in Graphite"},
 	{.name = "query",
 		.alias = "target",
 		.type = FIELD_STRING,
@@ -37,7 +37,7 @@ const struct field metric_fields[] = {
 		.type = FIELD_DOUBLE,
 		.offset = offsetof(struct metric_options, scale),
 		.initial = "1",
-		.help = "multiplies every value"},
+		.help = "factor applied to every value"},
 	{.name = "unit",
 		.type = FIELD_STRING,
 		.offset = offsetof(struct metric_options, unit),
@@ -45,7 +45,7 @@ const struct field metric_fields[] = {
 	{.name = "was",
 		.type = FIELD_STRING,
 		.offset = offsetof(struct metric_options, was),
-		.help = "the name it had before, whose changes are its own"},
+		.help = "its former name, whose changes it inherits"},
 	{.name = "annotate",
 		.type = FIELD_LIST,
 		.offset = offsetof(struct metric_options, annotate),
@@ -53,12 +53,12 @@ const struct field metric_fields[] = {
 	{.name = "explained_by",
 		.type = FIELD_STRING,
 		.offset = offsetof(struct metric_options, control.explained_by),
-		.help = "TEST/METRIC of the load that it depends on: it is judged at equal load; "
-			"\"\": of none, whatever the test says"},
+		.help = "TEST/METRIC of the load it depends on: compare at equal load; \"\": none, "
+			"overriding the test"},
 	{.name = "relative_to",
 		.type = FIELD_STRING,
 		.offset = offsetof(struct metric_options, control.relative_to),
-		.help = "TEST/METRIC of a control that it is divided by; \"\": of none"},
+		.help = "TEST/METRIC of a control to divide it by; \"\": none"},
 	{0},
 };
 
@@ -66,14 +66,14 @@ const struct field metric_fields[] = {
 struct metrics_reading {
 	struct loader *loader;
 	struct test *test;
-	bool hunters; /* of a kind Hunter knows: unknown keys are warnings, higher is better by
+	bool hunters; /* a type that Hunter has: unknown keys are warnings, higher is better by
 			 default */
-	bool suffix;  /* is needed, where there is no query */
+	bool suffix;  /* required where there is no query */
 	const struct yaml_node *where;
 	struct unset unset;
 };
 
-/* `map` is NULL where nothing but the name is given. */
+/* `map` is NULL for a bare name. */
 static void read_options(struct metrics_reading *metrics, const struct yaml_node *key,
 	const struct yaml_node *map, const struct error_context *subject, struct metric *metric,
 	const struct control_rule **control)
@@ -91,11 +91,10 @@ static void read_options(struct metrics_reading *metrics, const struct yaml_node
 	if (!metrics->unset.variable)
 		metrics->unset = unset;
 	if (options.direction != -1 && options.direction != 0 && options.direction != 1)
-		loader_report(loader, false, key, subject, "direction: %g is none of 1, -1, 0",
+		loader_report(loader, false, key, subject, "direction: %g: expected 1, -1 or 0",
 			options.direction);
 	if (options.scale == 0)
-		loader_report(loader, false, key, subject,
-			"scale: 0 makes all values the same, and nothing would ever be found");
+		loader_report(loader, false, key, subject, "scale: 0 would make all values equal");
 	fingerprint_fields(loader, &metrics->test->fingerprint, metric_fields, &options);
 	metric->direction = (options.direction > 0) - (options.direction < 0);
 	metric->scale = options.scale;
@@ -124,7 +123,7 @@ static void read_metric(struct metrics_reading *metrics, const struct yaml_entry
 	if (map && map->kind != YAML_MAP) {
 		if (!yaml_is_null(map))
 			loader_report(loader, false, map, &subject,
-				"a map of options is needed here, like {direction: -1}");
+				"expected a map of options, like {direction: -1}");
 		map = NULL;
 	}
 	const struct control_rule *control;
@@ -134,7 +133,7 @@ static void read_metric(struct metrics_reading *metrics, const struct yaml_entry
 	detection->control = control;
 }
 
-/* A list of names, each once: entries without a value. */
+/* Turns a list of distinct names into entries without values. */
 static struct yaml_entry *entries_of_list(
 	struct metrics_reading *metrics, const struct yaml_node *list, size_t *count)
 {
@@ -147,7 +146,7 @@ static struct yaml_entry *entries_of_list(
 		const struct yaml_node *item = list->items[i];
 		if (item->kind != YAML_SCALAR) {
 			loader_report(loader, false, item, &subject,
-				"metrics: a list holds names; options need a map, like "
+				"metrics: a list holds only names; for options use a map, like "
 				"{p99: {direction: -1}}");
 			continue;
 		}
@@ -174,7 +173,7 @@ static void read_entries(
 		struct error_context subject = {.kind = "test", .name = metrics->test->name};
 		if (*place)
 			loader_report(metrics->loader, false, entries[i].key, &subject,
-				"metrics: \"%.80s\" is there twice", entries[i].key->text);
+				"metrics: duplicate name \"%.80s\"", entries[i].key->text);
 		*place = &metric[i];
 	}
 	metrics->test->metrics = metric;
@@ -201,8 +200,7 @@ struct unset metrics_read(
 		const struct yaml_entry *entries = entries_of_list(&metrics, node, &count);
 		read_entries(&metrics, entries, count);
 	} else {
-		loader_report(
-			loader, false, node, &subject, "metrics: a list or a map is needed here");
+		loader_report(loader, false, node, &subject, "metrics: expected a list or a map");
 	}
 	return metrics.unset;
 }

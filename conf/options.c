@@ -1,5 +1,5 @@
 /*
- * From YAML maps to option structs, by their field tables.
+ * Reads YAML maps into option structs by their field tables.
  */
 #include <stdio.h>
 #include <string.h>
@@ -32,7 +32,7 @@ static const struct field *find_field(
 	return NULL;
 }
 
-/* A hint for an unknown key among all that could stand there. */
+/* A hint for an unknown key, from all keys that are valid in its place. */
 static const char *key_hint(struct loader *loader, const char *word, const struct reading *reading)
 {
 	const char *names[200];
@@ -63,7 +63,7 @@ static void read_list(struct loader *loader, const struct field *field,
 	for (size_t i = 0; i < count; i++) {
 		if (items[i]->kind != YAML_SCALAR) {
 			loader_report(loader, false, items[i], &reading->subject,
-				"%s: a list of words is needed here", field->name);
+				"%s: expected a list of words", field->name);
 			return;
 		}
 		const char *lacks = NULL;
@@ -87,7 +87,7 @@ static void read_pairs(struct loader *loader, const struct field *field,
 	bool dollar = reading->dollar || field->flags & FIELD_ENV;
 	if (value->kind != YAML_MAP) {
 		loader_report(loader, false, value, &reading->subject,
-			"%s: a map of names and values is needed here", field->name);
+			"%s: expected a map from names to values", field->name);
 		return;
 	}
 	if (!loader_spend(loader, value->count, value))
@@ -108,8 +108,7 @@ static void read_pairs(struct loader *loader, const struct field *field,
 	*out = (struct pairs){pairs, count};
 }
 
-/* What came from the environment may be a secret, so a message shows the reference instead of the
- * value. */
+/* A value from the environment may be a secret, so messages show the reference instead. */
 static void hide(struct error *error, const char *value, const char *reference)
 {
 	char shown[100], text[ERROR_TEXT];
@@ -122,7 +121,7 @@ static void hide(struct error *error, const char *value, const char *reference)
 	snprintf(error->text, sizeof error->text, "%s", text);
 }
 
-/* Options that name a file of this machine: `file`, `state`, `password_file`. */
+/* Options that name a file on this machine: `file`, `state`, `password_file`. */
 static bool is_path(const struct field *field)
 {
 	size_t length = strlen(field->name);
@@ -131,8 +130,8 @@ static bool is_path(const struct field *field)
 		       (length > 5 && strcmp(field->name + length - 5, "_file") == 0));
 }
 
-/* Secrets, certificates and keys lie beside the configuration that names them; data are found from
- * where the program is started, as in Hunter. */
+/* Secrets, certificates and keys are relative to the configuration file that names them; data files
+ * to the working directory, as in Hunter. */
 static bool is_beside(const struct field *field, const char *text)
 {
 	static const char *const names[] = {"sslrootcert", "sslcert", "sslkey", NULL};
@@ -140,7 +139,8 @@ static bool is_beside(const struct field *field, const char *text)
 	bool file = length > 5 && strcmp(field->name + length - 5, "_file") == 0;
 	if (field->type != FIELD_STRING || !*text || *text == '/')
 		return false;
-	return file || (listed(names, field->name) && strcmp(text, "system") != 0); /* libpq's */
+	return file ||
+	       (listed(names, field->name) && strcmp(text, "system") != 0); /* libpq's value */
 }
 
 static const char *beside(struct loader *loader, const struct yaml_node *value, const char *text)
@@ -159,7 +159,7 @@ static void read_scalar(struct loader *loader, const struct field *field,
 	bool dollar = reading->dollar || field->flags & FIELD_ENV;
 	if (value->kind != YAML_SCALAR) {
 		loader_report(loader, false, value, &reading->subject,
-			"%s: one value is needed here, not a %s", field->name,
+			"%s: expected one value, not a %s", field->name,
 			value->kind == YAML_MAP ? "map" : "list");
 		return;
 	}
@@ -247,8 +247,7 @@ struct unset options_read(struct loader *loader, const struct yaml_node *map,
 		*place = key;
 		if (before)
 			loader_report(loader, false, key, &reading->subject,
-				"\"%.80s\" says again what \"%.80s\" says", key->text,
-				before->text);
+				"\"%.80s\" repeats \"%.80s\"", key->text, before->text);
 		else
 			read_value(loader, field, value, reading, options, &unset);
 	}

@@ -1,7 +1,6 @@
 /*
- * The list of what is wrong. A hostile or generated file may have millions of problems, so only the
- * first are kept; texts are cut and freed of control characters, since keys and names of the file
- * stand in them.
+ * The list of problems. A hostile or generated file may have millions, so only the first are kept.
+ * Texts quote keys and names of the file, so they are truncated and stripped of control characters.
  */
 #include <stdio.h>
 #include <string.h>

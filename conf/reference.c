@@ -1,9 +1,9 @@
 /*
- * References are read twice: by the guard, which knows nothing of YAML and touches only what is a
- * reference beyond doubt, on one line and without quotes, and by the expansion of each value.
+ * References are read twice: by the guard, which knows no YAML and touches only what is certainly a
+ * reference, on one line and without quotes; and by the expansion of each value.
  *
- * The guard's characters are noncharacters of Unicode, which no text has; a file that has them
- * nevertheless is left as it is. Openings within an opening are limited, which also keeps the
+ * The guard's characters are Unicode noncharacters, which no text contains; a file that does is
+ * left as it is. The number of references within a reference is limited, which also keeps the
  * search for closing braces linear.
  */
 #include "conf/reference.h"
@@ -16,7 +16,7 @@
 enum { NESTED_MAX = 10, GUARD_BYTES = 3 };
 
 static const char guarded[] = "{}[],:#";
-static const char guard_prefix[] = "\xef\xb7"; /* U+FDD0 + the place in `guarded` */
+static const char guard_prefix[] = "\xef\xb7"; /* U+FDD0 + the index into `guarded` */
 enum { GUARD_FIRST = 0x90 };
 
 size_t reference_name(const char *text, const char *end)
@@ -46,7 +46,7 @@ static const char *closing(const char *text, const char *end, const char **probl
 			text += 2;
 			open++;
 			if (++opened > NESTED_MAX) {
-				*problem = "has too many references within it";
+				*problem = "contains too many references";
 				return NULL;
 			}
 		} else if (*text++ == '}' && --open == 0) {
@@ -85,7 +85,7 @@ enum reference_kind reference_parse(
 		return REFERENCE_GOOD;
 	out->if_empty = *rest == ':';
 	rest += out->if_empty;
-	*problem = "is none of ${NAME}, ${NAME-default}, ${NAME:-default}";
+	*problem = "is not ${NAME}, ${NAME-default} or ${NAME:-default}";
 	if (*rest != '-')
 		return REFERENCE_BAD;
 	out->fallback = rest + 1;
@@ -93,7 +93,7 @@ enum reference_kind reference_parse(
 	return REFERENCE_GOOD;
 }
 
-/* Bytes of the reference that begins at `text`, if it is to be guarded, else 0. */
+/* The length in bytes of the reference at `text` if it is to be guarded, else 0. */
 static size_t guard_length(const char *text, const char *end)
 {
 	struct reference reference;
@@ -119,7 +119,7 @@ static void write_guarded(struct buf *out, const char *text, size_t length)
 	}
 }
 
-/* The index in `guarded` of the character the guard put there, or -1. */
+/* The index into `guarded` of the character that the guard replaced, or -1. */
 static int guard_index(const char *text)
 {
 	if (strncmp(text, guard_prefix, GUARD_BYTES - 1) != 0)

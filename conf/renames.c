@@ -1,6 +1,6 @@
 /*
- * Tests and metrics that had another name: `was:`. What the agent knows of the old name is the new
- * one's from then on, so each old name has one heir, and is nobody's name any more.
+ * Tests and metrics with a former name: `was:`. The new name takes over what the agent has recorded
+ * under the old one, so each old name has one heir and may not be in use.
  */
 #include <string.h>
 
@@ -48,18 +48,17 @@ static void check(struct loader *loader, const struct noted_rename *noted, struc
 
 	if (before)
 		loader_report(loader, false, noted->where, &noted->subject,
-			"was: there still is a test \"%.200s\", at %s:%d", rename->was,
+			"was: the test \"%.200s\" still exists, at %s:%d", rename->was,
 			before->file, before->line);
 	else if (rename->metric && test && is_metric(test, rename->was))
 		loader_report(loader, false, noted->where, &noted->subject,
-			"was: there still is a metric \"%.200s\"", rename->was);
+			"was: the metric \"%.200s\" still exists", rename->was);
 	else if (other)
 		loader_report(loader, false, noted->where, &noted->subject,
-			"was: \"%.200s\" is what \"%.200s\" was", rename->was,
+			"was: \"%.200s\" is already the former name of \"%.200s\"", rename->was,
 			other->rename.metric ? other->rename.metric : other->rename.test);
 	else if (!*rename->was)
-		loader_report(
-			loader, false, noted->where, &noted->subject, "was: a name is needed here");
+		loader_report(loader, false, noted->where, &noted->subject, "was: expected a name");
 	*heir = noted;
 }
 

@@ -1,5 +1,5 @@
 /*
- * What the loader says about the file.
+ * Reports problems of the configuration.
  */
 #include <stdio.h>
 #include <string.h>
@@ -63,10 +63,10 @@ void loader_check_name(struct loader *loader, const struct yaml_node *where,
 		n++;
 	if (n == 0 || name[n])
 		loader_report(loader, false, where, subject,
-			"a name may not be empty nor have control characters");
+			"a name must not be empty or contain control characters");
 }
 
-/* The key that the text is about, as it is spelt in the map, or the map. */
+/* The node of the key that the text names, as spelt in the map, or the map. */
 static const struct yaml_node *place_of(const struct yaml_node *map, const char *text)
 {
 	size_t length = strcspn(text, ":");
@@ -117,9 +117,8 @@ void loader_check_environment(struct loader *loader, const struct yaml_node *map
 
 	if (value && name && *name && !label_is_name(name, strlen(name)))
 		loader_report(loader, false, value, subject,
-			"environment: \"%.80s\" is not the name of a label, tag or attribute, nor "
-			"a "
-			"part of a path as \"path[2]\"",
+			"environment: \"%.80s\" expected the name of a label, tag or attribute, or "
+			"a part of a path like \"path[2]\"",
 			name);
 }
 
@@ -162,7 +161,7 @@ bool loader_spend(struct loader *loader, size_t values, const struct yaml_node *
 	if (loader->spent <= LOADER_BUDGET)
 		return true;
 	loader_report(loader, false, where, NULL,
-		"too much: with templates and groups written out, more than 20,000,000 values");
+		"too large: more than 20,000,000 values once templates and groups are expanded");
 	loader->exhausted = true;
 	return false;
 }

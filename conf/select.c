@@ -1,5 +1,5 @@
 /*
- * Asking a loaded configuration for tests by name, group or pattern.
+ * Selects tests of a configuration by name, group or pattern.
  */
 #include <fnmatch.h>
 #include <string.h>
@@ -54,12 +54,12 @@ int64_t config_interval(const struct config *config, const char *topic)
 	return test ? test->interval : cluster ? cluster->interval : 0;
 }
 
-/* The tests chosen so far, each once. */
+/* The tests selected so far, each once. */
 struct selection {
 	const struct config *config;
 	const struct test **tests;
 	size_t count;
-	bool *chosen; /* by index in config->tests */
+	bool *chosen; /* by index into config->tests */
 };
 
 static void choose(struct selection *selection, const struct test *test)
@@ -101,7 +101,7 @@ static bool unknown(
 	return field_hint(error, name, names, count);
 }
 
-/* A group goes before a test of the same name, as in Hunter. */
+/* As in Hunter, a group takes precedence over a test of the same name. */
 static bool choose_name(
 	struct selection *selection, const char *name, struct arena *arena, struct error *error)
 {

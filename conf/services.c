@@ -1,9 +1,9 @@
 /*
- * The sections about other programs: servers (`prometheus:`, entries of `sources:`) and receivers
+ * The sections of other programs: servers (`prometheus:`, entries of `sources:`) and receivers
  * (`slack:`).
  *
- * A section that this binary has no plugin for is checked against Hunter's and Otava's keys and
- * kept unread. One whose environment variables are not set spoils only what uses it.
+ * A section without a plugin in this binary is checked against the keys of Hunter and Otava and
+ * otherwise ignored. A section whose environment variables are not set disables only what uses it.
  */
 #include <errno.h>
 #include <string.h>
@@ -28,7 +28,7 @@ static const char *string_at(const struct field *field, const void *options)
 	return *(const char *const *)(const void *)((const char *)options + field->offset);
 }
 
-/* Why the file cannot be used, or NULL. What it holds is wiped again. */
+/* Why the file is unusable, or NULL. The secret it contains is wiped from memory. */
 static const char *file_problem(
 	struct loader *loader, const char *option, const char *path, bool secret)
 {
@@ -47,8 +47,8 @@ static const char *file_problem(
 	return problem;
 }
 
-/* Of a secret and the file that holds it at most one is given, and the file can be read and holds
- * one: else it would be found out when something is to be told. */
+/* At most one of a secret and its file may be given, and the file must contain a secret: otherwise
+ * the mistake would surface only when a message is sent. */
 static void check_files(struct loader *loader, const struct yaml_node *map,
 	const struct error_context *subject, const struct option_table *table)
 {
@@ -74,7 +74,7 @@ static void check_files(struct loader *loader, const struct yaml_node *map,
 	}
 }
 
-/* Secrets hold something, on one line. An empty password is none. */
+/* A secret is one non-empty line; an empty password counts as none. */
 static void check_secrets(struct loader *loader, const struct yaml_node *map,
 	const struct error_context *subject, const struct option_table *table)
 {
@@ -89,7 +89,7 @@ static void check_secrets(struct loader *loader, const struct yaml_node *map,
 	}
 }
 
-/* A line break would end the header and begin another. */
+/* A line break would end the header and start another. */
 static void check_headers(struct loader *loader, const struct yaml_node *map,
 	const struct error_context *subject, const struct endpoint *endpoint)
 {
@@ -98,16 +98,17 @@ static void check_headers(struct loader *loader, const struct yaml_node *map,
 		const struct pair *header = &endpoint->headers.items[i];
 		if (!*header->key || strpbrk(header->key, " \t\r\n:"))
 			loader_report(loader, false, node, subject,
-				"headers: \"%.80s\" is no name of a header", header->key);
+				"headers: \"%.80s\" is not a valid header name", header->key);
 		else if (strpbrk(header->value, "\r\n"))
 			loader_report(loader, false, node, subject,
-				"headers: the value of \"%.80s\" has a line break", header->key);
+				"headers: the value of \"%.80s\" contains a line break",
+				header->key);
 	}
 }
 
 /*
- * Variables are about the server of the section. One that has a name of its own might be sent
- * another one's password by them, and a file that holds the secret wins over the environment.
+ * The variables are about the server of the section, so they are not applied to a named server,
+ * which would be sent another server's password. A secret's file overrides the environment.
  */
 static void set_variables(struct loader *loader, const struct yaml_node *map,
 	const struct reading *reading, const struct field *fields, void *options)
@@ -120,7 +121,7 @@ static void set_variables(struct loader *loader, const struct yaml_node *map,
 	}
 }
 
-/* What all receivers have. */
+/* Options of all receivers. */
 struct receiver_options {
 	int heartbeat;
 };
@@ -133,12 +134,12 @@ const struct field receiver_fields[] = {
 		.offset = offsetof(struct receiver_options, heartbeat),
 		.initial = "off",
 		.choices = heartbeats,
-		.help = "a sign of life once a week: what was read and found, and what has no "
+		.help = "send a sign of life once a week: what was read and found, and what has no "
 			"data"},
 	{0},
 };
 
-/* Reads a server's or receiver's options; `more` are of another struct. */
+/* Reads the options of a server or receiver; `more` are fields of another struct. */
 static const void *read_options(struct loader *loader, const struct yaml_node *map,
 	const struct reading *like, const struct field *fields, size_t size, bool endpoint,
 	const struct option_table *more, struct unset *unset)
@@ -175,26 +176,25 @@ static bool need_map(
 {
 	if (node->kind == YAML_MAP)
 		return true;
-	loader_report(loader, false, node, subject, "a map is needed here");
+	loader_report(loader, false, node, subject, "expected a map");
 	return false;
 }
 
-/* An address that is there is one that libcurl can be given. */
+/* An address, if given, must be valid for libcurl. */
 static void check_url(struct loader *loader, const struct yaml_node *map, const char *url,
 	const struct reading *reading)
 {
 	const struct yaml_node *where = yaml_get(map, "url");
 	if (transfer_url_ambiguous(url))
 		loader_report(loader, false, where, &reading->subject,
-			"url: a \"/\", \"?\" or \"#\" of a password is written %%2F, %%3F or "
-			"%%23 here, and an \"@\" behind the host %%40; or use username and "
-			"password");
+			"url: in a password write \"/\", \"?\" and \"#\" as %%2F, %%3F and %%23, "
+			"and after the host \"@\" as %%40; or use username and password");
 	else if (transfer_url_problem(url))
 		loader_report(loader, reading->lenient, where, &reading->subject, "url: %s",
 			transfer_url_problem(url));
 }
 
-/* A server has an address; Hunter's files may be used without it. */
+/* A server needs an address, except in Hunter's files. */
 static void check_server(struct loader *loader, const struct declared_section *declared,
 	const struct reading *reading)
 {
@@ -208,7 +208,7 @@ static void check_server(struct loader *loader, const struct declared_section *d
 			"\"url\" is missing");
 }
 
-/* A receiver's: whether it needs one its own check knows. */
+/* For receivers; the notifier's own check decides whether one is required. */
 static void check_address(struct loader *loader, const struct declared_section *declared,
 	const struct reading *reading)
 {
@@ -237,7 +237,7 @@ static void add_server(struct loader *loader, const struct yaml_node *map,
 	loader->last_server = &declared->next;
 }
 
-/* Settings of a server that a receiver has, too, and does not heed. */
+/* Warns of a server's settings that receivers share but ignore. */
 static void check_unheeded(
 	struct loader *loader, const struct yaml_node *map, const struct error_context *subject)
 {
@@ -245,7 +245,7 @@ static void check_unheeded(
 	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
 		if (yaml_get(map, keys[i]))
 			loader_report(loader, true, yaml_get(map, keys[i]), subject,
-				"%s: it is for sources and means nothing here", keys[i]);
+				"%s: applies to sources only and has no effect here", keys[i]);
 }
 
 static void add_receiver(struct loader *loader, const struct yaml_node *map,
@@ -277,7 +277,7 @@ static void add_receiver(struct loader *loader, const struct yaml_node *map,
 	loader->last_receiver = &declared->next;
 }
 
-/* A section without a plugin: its keys are looked at, and whether their values are of the kind. */
+/* Checks the keys of a section without a plugin and the types of their values. */
 static void check_keys(
 	struct loader *loader, const struct yaml_node *map, const struct compat_type *kind)
 {
@@ -332,7 +332,7 @@ static void report_type(
 		if (plugin->server_size > 0)
 			names[count++] = plugin->name;
 	const char *word = where->kind == YAML_SCALAR ? where->text : "";
-	loader_report(loader, false, where, subject, "type: there is no kind of server \"%.80s\"%s",
+	loader_report(loader, false, where, subject, "type: unknown type of server \"%.80s\"%s",
 		word, loader_hint(loader, word, names, count));
 }
 
@@ -358,8 +358,8 @@ static void read_source(struct loader *loader, const struct yaml_entry *entry)
 	const struct declared_section *before = dict_get(&loader->servers, entry->key->text);
 	if (before) {
 		loader_report(loader, false, entry->key, &reading.subject,
-			"the section of that name at %s:%d is a server, too", before->node->file,
-			before->node->line);
+			"the section at %s:%d defines a server of the same name",
+			before->node->file, before->node->line);
 		return;
 	}
 	add_server(loader, entry->value, plugin, &reading, entry->key->text);
@@ -401,7 +401,7 @@ void services_caution(struct loader *loader)
 	}
 }
 
-/* The servers and receivers as arrays; stdout is a receiver without being asked. */
+/* Builds the arrays of servers and receivers; stdout is always a receiver. */
 void services_finish(struct loader *loader)
 {
 	struct config *config = loader->config;

@@ -1,9 +1,9 @@
 /*
- * Inheritance: what a test is once its templates are laid under it, from left to right.
+ * Inheritance: lays a test over its templates, which are applied from left to right.
  *
  * Maps merge, lists append, a value replaces, null changes nothing: Hunter's rules. Two things are
- * ours: templates may inherit from templates, and `detection` is kept as a list of layers, since
- * naming another detector in one drops what lies below. What merging writes out is counted, for
+ * our own: templates may inherit from templates, and `detection` is kept as a list of layers, since
+ * a layer that names another detector drops those below. What merging writes out is counted, since
  * templates that inherit each other twice double at each step.
  */
 #include <string.h>
@@ -15,8 +15,9 @@ enum { CHAIN_MAX = 50 };
 struct template
 {
 	const char *name;
-	const struct yaml_node *node;     /* as written */
-	const struct yaml_node *resolved; /* with what it inherits; NULL: not yet, or broken */
+	const struct yaml_node *node; /* as written */
+	const struct yaml_node
+		*resolved; /* with what it inherits; NULL: not resolved yet, or broken */
 	bool open, done;
 };
 
@@ -105,11 +106,11 @@ static void report_unknown(struct loader *loader, const struct yaml_node *where,
 	size_t count = 0;
 	for (; count < loader->template_count && count < 1000; count++)
 		names[count] = loader->template_list[count].name;
-	loader_report(loader, false, where, subject, "inherit: there is no template \"%.80s\"%s",
+	loader_report(loader, false, where, subject, "inherit: unknown template \"%.80s\"%s",
 		where->text, loader_hint(loader, name, names, count));
 }
 
-/* The template with all it inherits, or NULL if it cannot be had, which was reported. */
+/* The template with all it inherits, or NULL if it is unusable, which has been reported. */
 static const struct yaml_node *resolve_template(struct loader *loader,
 	const struct error_context *subject, const struct yaml_node *where, int depth)
 {
@@ -155,7 +156,7 @@ static const struct yaml_node *resolve(struct loader *loader, const struct error
 	for (size_t i = 0; i < count; i++) {
 		if (items[i]->kind != YAML_SCALAR) {
 			loader_report(loader, false, items[i], subject,
-				"inherit: the name of a template is needed here");
+				"inherit: expected the name of a template");
 			return NULL;
 		}
 		const struct yaml_node *part = resolve_template(loader, subject, items[i], depth);
@@ -166,7 +167,7 @@ static const struct yaml_node *resolve(struct loader *loader, const struct error
 	return sum ? merge_maps(loader, sum, map) : map;
 }
 
-/* A template that says nothing, where one is empty or no map. */
+/* A template without content, used where one is empty or not a map. */
 static const struct yaml_node *empty_map(struct arena *arena, const struct yaml_node *where)
 {
 	struct yaml_node *map = arena_alloc(arena, sizeof *map);
@@ -190,14 +191,13 @@ void templates_read(struct loader *loader, const struct yaml_node *map)
 		template->name = loader_expand(loader, entry->key, false, &missing);
 		struct error_context subject = {.kind = "template", .name = template->name};
 		if (entry->value->kind != YAML_MAP && !yaml_is_null(entry->value))
-			loader_report(
-				loader, false, entry->value, &subject, "a map is needed here");
+			loader_report(loader, false, entry->value, &subject, "expected a map");
 		template->node = entry->value->kind == YAML_MAP
 					 ? entry->value
 					 : empty_map(loader->arena, entry->key);
 		const void **place = dict_place(&loader->templates, template->name);
 		if (*place)
-			loader_report(loader, false, entry->key, &subject, "it is already defined");
+			loader_report(loader, false, entry->key, &subject, "already defined");
 		*place = template;
 	}
 }

@@ -1,6 +1,6 @@
 /*
- * Of what type a test is, and which server has its data. Where a server is the only one of its
- * type, tests need not name it.
+ * Determines the type of a test and the server that has its data. A test need not name the only
+ * server of its type.
  */
 #include <string.h>
 
@@ -26,7 +26,7 @@ static void report_type(struct loader *loader, const struct yaml_node *where,
 		names[count++] = plugin->name;
 	for (size_t i = 0; i < sizeof hunters / sizeof *hunters; i++)
 		names[count++] = hunters[i];
-	loader_report(loader, false, where, subject, "type: there is no \"%.80s\"%s", where->text,
+	loader_report(loader, false, where, subject, "type: unknown type \"%.80s\"%s", where->text,
 		loader_hint(loader, type, names, count));
 }
 
@@ -37,8 +37,8 @@ static void report_server(struct loader *loader, const struct yaml_node *where,
 	size_t count = 0;
 	for (const struct declared_section *d = loader->first_server; d && count < 100; d = d->next)
 		names[count++] = d->server.name;
-	loader_report(loader, false, where, subject, "source: there is no \"%.80s\"%s", where->text,
-		loader_hint(loader, name, names, count));
+	loader_report(loader, false, where, subject, "source: unknown server \"%.80s\"%s",
+		where->text, loader_hint(loader, name, names, count));
 }
 
 const char *test_type_read(
@@ -88,7 +88,7 @@ static const struct declared_section *only_server(
 	return found;
 }
 
-/* The server of `source:`, or NULL after a report. */
+/* The server that `source:` names, or NULL after a report. */
 static const struct declared_section *named_server(struct loader *loader,
 	const struct yaml_node *map, const struct error_context *subject,
 	const struct plugin *plugin, const char *name)
@@ -114,7 +114,7 @@ static bool any_server(const struct loader *loader, const struct plugin *plugin)
 	return false;
 }
 
-/* A server whose address need not be configured, as the environment knows it (PGHOST). */
+/* A server that needs no configured address: the environment provides it (PGHOST). */
 static const struct server *default_server(struct loader *loader, const struct plugin *plugin,
 	const struct yaml_node *map, const struct error_context *subject)
 {
@@ -141,17 +141,15 @@ void test_server_find(struct loader *loader, const struct yaml_node *map,
 			&declared->unset);
 		loader_report(loader, true, declared->unset.where,
 			&(struct error_context){.kind = declared->server.name},
-			"${%s} is not set: its tests cannot be run", declared->unset.variable);
+			"${%s} is not set: its tests cannot run", declared->unset.variable);
 		test->unsupported =
 			arena_printf(loader->arena, "${%s} is not set", declared->unset.variable);
 	} else if (!name && !plugin->endpoint && !any_server(loader, plugin)) {
 		test->server = default_server(loader, plugin, map, subject);
 	} else if (!name && kind_find(plugin->name) && plugin->endpoint) {
-		test->unsupported =
-			arena_printf(loader->arena, "there is no section \"%s\"", plugin->name);
+		test->unsupported = arena_printf(loader->arena, "no section \"%s\"", plugin->name);
 	} else if (!name) {
 		loader_report(loader, false, map, subject,
-			"it has no server: a section \"%s\" or \"source: NAME\" is needed",
-			plugin->name);
+			"no server: add a section \"%s\" or \"source: NAME\"", plugin->name);
 	}
 }

@@ -1,7 +1,7 @@
 /*
- * From the section `tests` to struct test. A test of a kind that this binary has no source for, or
- * that lacks an environment variable or a server, is kept with the reason: the others are none the
- * worse.
+ * Turns the section `tests` into struct test. A test of a type that this binary has no source for,
+ * or that lacks an environment variable or a server, is kept with the reason; the other tests are
+ * not affected.
  */
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "agent/core/label.h"
 #include "conf/load.h"
 
-/* What every test may say, whatever its source. */
+/* The options of every test, whatever its source. */
 struct test_options {
 	const char *source, *was;
 	int64_t interval, evaluation_delay, stale_after, max_series, window;
@@ -29,56 +29,56 @@ const struct field test_fields[] = {
 	{.name = "was",
 		.type = FIELD_STRING,
 		.offset = offsetof(struct test_options, was),
-		.help = "the name it had before, whose changes are its own"},
+		.help = "its former name, whose changes it inherits"},
 	{.name = "interval",
 		.type = FIELD_DURATION,
 		.offset = offsetof(struct test_options, interval),
 		.min = 1000,
 		.max = (double)INT64_MAX,
-		.help = "how often it is looked at"},
+		.help = "how often it runs"},
 	{.name = "watch",
 		.type = FIELD_BOOL,
 		.offset = offsetof(struct test_options, watch),
-		.help = "of a test that reads a file: run it as soon as the file is written"},
+		.help = "run a test that reads a file as soon as the file is written"},
 	{.name = "evaluation_delay",
 		.type = FIELD_DURATION,
 		.offset = offsetof(struct test_options, evaluation_delay),
 		.max = EVALUATION_DELAY_MAX,
-		.help = "points younger than that are left for later; by default "
+		.help = "leave points younger than this to later runs; by default "
 			"agent.evaluation_delay"},
 	{.name = "stale_after",
 		.type = FIELD_DURATION,
 		.offset = offsetof(struct test_options, stale_after),
 		.min = 1000,
 		.max = (double)INT64_MAX,
-		.help = "being without a new point for so long is told; by default "
+		.help = "report that it has no new point for this long; by default "
 			"agent.stale_after"},
 	{.name = "allow_empty",
 		.type = FIELD_BOOL,
 		.offset = offsetof(struct test_options, allow_empty),
-		.help = "a query that returns no series is no problem of the test"},
+		.help = "accept a query that returns no series"},
 	{.name = "vanished",
 		.type = FIELD_BOOL,
 		.offset = offsetof(struct test_options, vanished),
-		.help = "series of it that have no more points while others go on are told, and "
-			"their return; by default true"},
+		.help = "report series that end while others go on, and their return; by default "
+			"true"},
 	{.name = "max_series",
 		.type = FIELD_INT,
 		.offset = offsetof(struct test_options, max_series),
 		.min = 1,
 		.max = MAX_SERIES,
-		.help = "series of it that the agent watches at most, by default 100000; those it "
-			"knows stay, others are left out, and the log says so"},
+		.help = "limit on its series, by default 100000; known series are kept, others "
+			"left out and logged"},
 	{.name = "window",
 		.type = FIELD_DURATION,
 		.offset = offsetof(struct test_options, window),
 		.max = WINDOW_MAX,
-		.help = "how far back a point tells of, by which deployments are suspects of a "
-			"change; by default the longest range of the query, or the step"},
+		.help = "time that a point covers: deployments within it are suspects of a change; "
+			"by default the longest range of the query, or the step"},
 	{.name = "notify",
 		.type = FIELD_LIST,
 		.offset = offsetof(struct test_options, notify),
-		.help = "who is told, by default all receivers that are configured"},
+		.help = "receivers to notify; by default all that are configured"},
 	{.name = "tags",
 		.type = FIELD_LIST,
 		.offset = offsetof(struct test_options, tags),
@@ -102,37 +102,35 @@ const struct field test_fields[] = {
 	{.name = "runbook",
 		.type = FIELD_STRING,
 		.offset = offsetof(struct test_options, links.runbook),
-		.help = "page that says what to do; by default agent.runbook, \"\": none"},
+		.help = "runbook page; by default agent.runbook, \"\": none"},
 	{.name = "owner",
 		.type = FIELD_STRING,
 		.offset = offsetof(struct test_options, links.owner),
-		.help = "whose it is, as messages name it; by default agent.owner, \"\": nobody"},
+		.help = "its owner, shown in messages; by default agent.owner, \"\": none"},
 	{.name = "environment",
 		.type = FIELD_STRING,
 		.offset = offsetof(struct test_options, environment),
-		.help = "label, tag, part of a path (path[2]) or attribute that says where a "
-			"series "
-			"was measured: what hits one environment alone is told as its own; by "
-			"default agent.environment, \"\": none"},
+		.help = "label, tag, part of a path (path[2]) or attribute that names where a "
+			"series was measured: what affects one environment alone is announced as "
+			"such; by default agent.environment, \"\": none"},
 	{.name = "run_attribute",
 		.type = FIELD_STRING,
 		.offset = offsetof(struct test_options, run_attribute),
-		.help = "points in succession that have the same value of it are one run; by "
-			"default those with the same time"},
+		.help = "consecutive points with the same value of it are one run; by default "
+			"those with the same time"},
 	{.name = "hash_attribute",
 		.type = FIELD_STRING,
 		.offset = offsetof(struct test_options, hash_attribute),
-		.help = "what tells binaries apart: runs with the same value of it cannot differ"},
+		.help = "identifies the binary: runs with the same value cannot differ"},
 	{.name = "explained_by",
 		.type = FIELD_STRING,
 		.offset = offsetof(struct test_options, control.explained_by),
-		.help = "TEST/METRIC of the load that its metrics depend on: they are judged at "
-			"equal load"},
+		.help = "TEST/METRIC of the load its metrics depend on: compare at equal load"},
 	{.name = "relative_to",
 		.type = FIELD_STRING,
 		.offset = offsetof(struct test_options, control.relative_to),
-		.help = "TEST/METRIC of a control that its metrics are divided by: another "
-			"region, the baseline"},
+		.help = "TEST/METRIC of a control to divide its metrics by: another region, the "
+			"baseline"},
 	{0},
 };
 
@@ -144,8 +142,7 @@ static bool is_csv_option(const char *name)
 	       strcmp(name, "quotechar") == 0;
 }
 
-/* Drops keys that mean nothing and adds those of Otava's section `csv`, which wins over the tests.
- */
+/* Drops keys without effect and adds those of Otava's section `csv`, which override the tests'. */
 static void complete_csv_options(struct loader *loader, const struct yaml_node *map,
 	const struct error_context *subject, const struct field *field, void *options)
 {
@@ -170,20 +167,20 @@ static void complete_csv_options(struct loader *loader, const struct yaml_node *
 	*given = (struct pairs){pairs, count};
 }
 
-/* Notes what the environment lacks for this test, if it could be run else. */
+/* Notes an unset variable as a blocker if the test could run otherwise. */
 static void note_unset(struct loader *loader, const struct error_context *subject,
 	const struct unset *unset, struct test *test)
 {
 	if (!unset->variable || test->unsupported)
 		return;
 	loader_missing(loader, subject, unset);
-	loader_report(loader, true, unset->where, subject,
-		"${%s} is not set: the test cannot be run", unset->variable);
+	loader_report(loader, true, unset->where, subject, "${%s} is not set: the test cannot run",
+		unset->variable);
 	test->unsupported = arena_printf(loader->arena, "${%s} is not set", unset->variable);
 }
 
-/* A kind that Hunter or Otava can read and this binary cannot: keys are checked, the rest is kept
- * unread. */
+/* A type of Hunter or Otava that this binary has no source for: its keys are checked and otherwise
+ * ignored. */
 static void keep_unsupported(struct loader *loader, const struct yaml_node *map,
 	struct reading *reading, const struct compat_type *kind, struct test *test)
 {
@@ -200,8 +197,8 @@ static void keep_unsupported(struct loader *loader, const struct yaml_node *map,
 			loader->arena, "this version cannot read tests of type \"%s\"", kind->name);
 }
 
-/* Whether points of the test can have the attribute. Those of tables have what is listed, of JSON
- * files all that is there, of servers labels. */
+/* Whether points of the test can have the attribute. Tables have the listed attributes, JSON files
+ * any, servers labels. */
 static bool may_have_attribute(const struct test *test, const char *name)
 {
 	const struct field *field = NULL;
@@ -218,8 +215,8 @@ static bool may_have_attribute(const struct test *test, const char *name)
 	return false;
 }
 
-/* One that is everybody's, the agent's, may be of other tests. A part of a path, path[2], is of the
- * series' name. */
+/* The agent's default may be meant for other tests and is not reported. A part of a path, path[2],
+ * refers to the name of a series. */
 static void check_environment(struct loader *loader, const struct yaml_node *map,
 	const struct error_context *subject, const struct test *test)
 {
@@ -230,13 +227,13 @@ static void check_environment(struct loader *loader, const struct yaml_node *map
 		strchr(test->environment, '[') || may_have_attribute(test, test->environment))
 		return;
 	error_set(&error, ERROR_DATA,
-		"environment: \"%.80s\" is not among the test's attributes, so nothing says where "
+		"environment: \"%.80s\" is not among the test's attributes, so it is unknown where "
 		"its points were measured; add it to attributes",
 		test->environment);
 	loader_complain(loader, map, subject, &error);
 }
 
-/* The file that the test reads, if it is to be watched. */
+/* The file that the test reads, if it is watched. */
 static void read_watch(struct loader *loader, const struct yaml_node *map,
 	const struct error_context *subject, struct test *test)
 {
@@ -246,10 +243,10 @@ static void read_watch(struct loader *loader, const struct yaml_node *map,
 								     file->offset);
 	else
 		loader_report(loader, false, yaml_get(map, "watch"), subject,
-			"watch: this test reads no file");
+			"watch: the test reads no file");
 }
 
-/* What the plugin says of options and metrics that were read without an error. */
+/* Runs the plugin's check on options and metrics that were read without an error. */
 static void check(struct loader *loader, const struct yaml_node *map,
 	const struct error_context *subject, const struct test *test)
 {
@@ -262,7 +259,7 @@ static void check(struct loader *loader, const struct yaml_node *map,
 		loader_complain(loader, map, subject, &error);
 }
 
-/* True if the environment has all that its options need. */
+/* True if all variables that its options need are set. */
 static bool read_options(struct loader *loader, const struct yaml_node *map,
 	struct reading *reading, const struct test_options *common, struct test *test)
 {
@@ -280,12 +277,12 @@ static bool read_options(struct loader *loader, const struct yaml_node *map,
 		test_server_find(loader, map, &reading->subject, common->source, test);
 	else if (common->source)
 		loader_report(loader, kind_find(plugin->name) != NULL, yaml_get(map, "source"),
-			&reading->subject, "source: tests of type \"%s\" have no server",
+			&reading->subject, "source: tests of type \"%s\" use no server",
 			plugin->name);
 	return !unset.variable;
 }
 
-/* Receivers are named by their section; by default all are told, stdout if there is none. */
+/* Receivers are named by their section; the default is all of them, or stdout if there are none. */
 struct strings notify_read(struct loader *loader, const struct yaml_node *map,
 	const struct error_context *subject, const struct strings *given)
 {
@@ -296,19 +293,20 @@ struct strings notify_read(struct loader *loader, const struct yaml_node *map,
 		const char *missing = NULL;
 		const char *name = loader_expand(loader, item, false, &missing);
 		if (!missing && strcmp(name, "stdout") != 0 && !dict_get(&loader->receivers, name))
-			loader_report(loader, false, item, subject,
-				"notify: there is no section \"%.80s\"", item->text);
+			loader_report(loader, false, item, subject, "notify: no section \"%.80s\"",
+				item->text);
 	}
 	if (list && node->count == 0)
 		loader_report(loader, false, node, subject,
-			"notify: nobody is named; leave it out to tell all receivers");
+			"notify: empty list; leave notify out to use all receivers");
 	if (given->count == 0 || loader->source->stdout_only)
 		return loader->all_receivers;
 	return *given;
 }
 
-/* Points of a new level that a change in an environment has before it is believed at once: with
- * fewer, noise shows one of many series alone, and what hit all of them would be told twice. */
+/* How many points of the new level confirm a change in one environment. With fewer, noise in one of
+ * many series looks like a change of that environment alone, and what affects all would be
+ * announced twice. */
 enum { ENVIRONMENT_BELIEF = 3 };
 
 static void read_test(struct loader *loader, const struct yaml_node *map,
@@ -391,13 +389,13 @@ static void read_entry(struct loader *loader, const struct yaml_entry *entry, st
 	const struct test *before = *place;
 	*place = test;
 	if (before)
-		loader_report(loader, false, entry->key, &subject, "it is already at %s:%d",
+		loader_report(loader, false, entry->key, &subject, "already defined at %s:%d",
 			before->file, before->line);
 	loader_check_name(loader, entry->key, &subject, name);
 	if (entry->value->kind == YAML_MAP)
 		merged = templates_resolve(loader, name, entry->value);
 	else
-		loader_report(loader, false, entry->key, &subject, "a map is needed here");
+		loader_report(loader, false, entry->key, &subject, "expected a map");
 	if (merged)
 		read_test(loader, merged, entry->value, name, test);
 }

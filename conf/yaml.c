@@ -1,9 +1,9 @@
 /*
- * A reader on libyaml's events. The event interface is used and not its document tree, because the
- * tree loads alias cycles, keeps duplicate keys and knows no limits: here depth, number of values
- * and what aliases add to it are counted while the tree is built. An alias shares the node it
- * names, so memory stays linear in the file; the count of what it would be when written out is
- * limited, since whoever walks the tree walks that.
+ * Builds trees from libyaml's events. libyaml's own document tree is not used: it allows alias
+ * cycles and duplicate keys and has no limits. Here depth, number of values and the expansion of
+ * aliases are limited while the tree is built. An alias shares its node, so memory is linear in the
+ * file; the count with all aliases expanded is limited, since that is what a walk over the tree
+ * visits.
  */
 #include "conf/yaml.h"
 
@@ -18,9 +18,9 @@
 #include "conf/reference.h"
 
 /*
- * Maps while they are read: each key once, and what `<<` brings. Private to conf/yaml.c.
+ * Maps while they are read: each key once, and the effect of `<<`.
  *
- * The maps of a YAML file in the making.
+ * A map that is being built.
  */
 
 struct yaml_map {
@@ -29,25 +29,25 @@ struct yaml_map {
 	struct dict keys; /* -> entry */
 };
 
-/* An empty map with room for so many entries; it lives in the arena. */
+/* An empty map in the arena, with room for so many entries. */
 static struct yaml_map yaml_map_new(struct arena *arena, size_t room)
 {
 	return (struct yaml_map){.entries = arena_array(arena, room, sizeof(struct yaml_entry)),
 		.keys = {.arena = arena}};
 }
 
-/* Adds an entry; a key that is no scalar, or is there already, is reported and left out. */
+/* Adds an entry; a duplicate key, or one that is not a scalar, is reported and left out. */
 static void yaml_map_add(struct yaml_map *map, struct yaml_entry entry, struct problems *problems)
 {
 	if (entry.key->kind != YAML_SCALAR) {
-		problems_add(problems, false, entry.key, "a key must be a word or a text");
+		problems_add(problems, false, entry.key, "a key must be a scalar");
 		return;
 	}
 	const void **place = dict_place(&map->keys, entry.key->text);
 	const struct yaml_entry *first = *place;
 	if (first) {
 		problems_add(problems, false, entry.key,
-			"duplicate key \"%.80s\": it is already there at line %d", entry.key->text,
+			"duplicate key \"%.80s\": first defined at line %d", entry.key->text,
 			first->key->line);
 		return;
 	}
@@ -55,7 +55,7 @@ static void yaml_map_add(struct yaml_map *map, struct yaml_entry entry, struct p
 	map->entries[map->count++] = entry;
 }
 
-/* Adds the entries; a key that is there keeps its place and takes the new value. */
+/* Adds the entries; an existing key keeps its place and takes the new value. */
 static void overlay(struct yaml_map *map, const struct yaml_entry *entries, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -82,9 +82,8 @@ static size_t merge_size(const struct yaml_node *value)
 }
 
 /*
- * `own` with the value of its `<<` key, a map or a list of maps. Merged keys come first, as in
- * other programs' order; the map's own win over merged ones, and earlier maps of a list over later
- * ones.
+ * `own` merged with the value of its `<<` key, a map or a list of maps. As in other programs merged
+ * keys come first; the map's own override merged ones, and earlier maps of a list later ones.
  */
 static struct yaml_map yaml_map_merge(
 	const struct yaml_map *own, const struct yaml_node *value, struct problems *problems)
@@ -95,8 +94,8 @@ static struct yaml_map yaml_map_merge(
 		if (items[i]->kind == YAML_MAP)
 			overlay(&map, items[i]->entries, items[i]->count);
 		else if (!yaml_is_null(items[i]))
-			problems_add(
-				problems, false, items[i], "\"<<\" takes a map or a list of maps");
+			problems_add(problems, false, items[i],
+				"\"<<\": expected a map or a list of maps");
 	}
 	overlay(&map, own->entries, own->count);
 	return map;
@@ -105,7 +104,7 @@ static struct yaml_map yaml_map_merge(
 enum { DEPTH_MAX = 100, VALUES_MAX = 5000000 };
 
 struct anchor {
-	const struct yaml_node *node; /* NULL as long as it is being read */
+	const struct yaml_node *node; /* NULL while it is being read */
 	size_t values;
 };
 
@@ -115,10 +114,10 @@ struct reader {
 	struct problems *problems;
 	const char *file, *text;
 	size_t length;
-	bool guarded;  /* references_guard was at it */
-	size_t values; /* nodes so far, with aliases written out */
+	bool guarded;  /* references_guard has changed the text */
+	size_t values; /* nodes so far, with aliases expanded */
 	struct dict anchors;
-	const struct yaml_node **stack; /* children of the nodes that are open */
+	const struct yaml_node **stack; /* children of the open nodes */
 	size_t stack_count, stack_capacity;
 };
 
@@ -152,7 +151,7 @@ static bool fail(const struct reader *reader, yaml_mark_t mark, const char *text
 	return false;
 }
 
-/* The byte at a mark; marks count characters, so it is looked for from the line's beginning. */
+/* The byte at a mark. Marks count characters, so it is found from the start of the line. */
 static char byte_at(const struct reader *reader, yaml_mark_t mark)
 {
 	const char *c = reader->text, *end = reader->text + reader->length;
@@ -167,8 +166,7 @@ static char byte_at(const struct reader *reader, yaml_mark_t mark)
 	return c && c < end ? *c : '\0';
 }
 
-/* libyaml gives an offset, near the byte that is no text; people want line and column, and that
- * byte. */
+/* Reports invalid encoding by line, column and byte; libyaml gives only an offset near it. */
 static bool fail_encoding(const struct reader *reader)
 {
 	bool control = strstr(reader->parser.problem, "control") != NULL;
@@ -198,8 +196,8 @@ static bool fail_syntax(struct reader *reader)
 	if (parser->error == YAML_READER_ERROR)
 		return fail_encoding(reader);
 	if (byte_at(reader, parser->problem_mark) == '\t')
-		return fail(reader, parser->problem_mark,
-			"a tab character: YAML is indented with spaces");
+		return fail(
+			reader, parser->problem_mark, "a tab character: indent YAML with spaces");
 	char text[300];
 	if (parser->context)
 		snprintf(text, sizeof text, "not YAML: %s (%s at line %zu)", parser->problem,
@@ -219,7 +217,7 @@ static bool count_values(struct reader *reader, size_t more, yaml_mark_t mark)
 	reader->values += more;
 	if (reader->values <= VALUES_MAX)
 		return true;
-	return fail(reader, mark, "too many values: more than 5,000,000, with aliases written out");
+	return fail(reader, mark, "too many values: more than 5,000,000, with aliases expanded");
 }
 
 static void push(struct reader *reader, const struct yaml_node *node)
@@ -240,7 +238,7 @@ static struct yaml_node *new_node(
 	return node;
 }
 
-/* Tags of YAML's own types say nothing new; others ask for something we do not do. */
+/* Tags of YAML's own types are redundant; others are not supported. */
 static bool check_tag(
 	const struct reader *reader, const yaml_event_t *event, const yaml_char_t *tag)
 {
@@ -344,8 +342,8 @@ static const struct yaml_node *read_alias(struct reader *reader, const yaml_even
 	char text[160];
 	if (!anchor || !anchor->node) {
 		snprintf(text, sizeof text,
-			anchor ? "the alias \"*%.80s\" stands within itself"
-			       : "the alias \"*%.80s\" names no anchor",
+			anchor ? "the alias \"*%.80s\" contains itself"
+			       : "the alias \"*%.80s\" has no anchor",
 			name);
 		fail(reader, event->start_mark, text);
 		return NULL;
@@ -417,7 +415,8 @@ static const struct yaml_node *read_stream(struct reader *reader)
 		yaml_event_type_t type = event.type;
 		bool failed = false;
 		if (type == YAML_DOCUMENT_START_EVENT && ++documents > 1) {
-			fail(reader, event.start_mark, "a second document: one file holds one");
+			fail(reader, event.start_mark,
+				"a second document: only one per file is supported");
 			failed = true;
 		} else if (type == YAML_SCALAR_EVENT || type == YAML_SEQUENCE_START_EVENT ||
 			   type == YAML_MAPPING_START_EVENT || type == YAML_ALIAS_EVENT) {

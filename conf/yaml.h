@@ -1,10 +1,10 @@
 /*
- * YAML documents as trees that remember line and column.
+ * YAML documents as trees with line and column numbers.
  *
- * libyaml parses; this module guards what libyaml lets through (files over the size cap, depth,
- * alias bombs and cycles, duplicate keys, bad UTF-8, tabs), applies `<<` merge keys and hands out
- * nodes that live in an arena. Problems are collected, not thrown: a file is read to its end where
- * that is possible.
+ * libyaml parses; this module rejects what libyaml lets through (files over the size limit, depth,
+ * alias bombs and cycles, duplicate keys, invalid UTF-8, tabs), applies `<<` merge keys and returns
+ * nodes that live in an arena. Problems are collected: reading goes on to the end of the file where
+ * possible.
  */
 #ifndef CONF_YAML_H
 #define CONF_YAML_H
@@ -25,23 +25,23 @@ struct yaml_node {
 	enum yaml_kind kind;
 	const char *file;
 	int line, column; /* from 1 */
-	bool quoted;      /* a scalar in quotes or a block: never null, number or bool */
-	const char *text; /* scalar: its text, NUL-terminated */
+	bool quoted;      /* a quoted or block scalar: never null, number or bool */
+	const char *text; /* scalar: NUL-terminated */
 	size_t count;
 	const struct yaml_node *const *items; /* list */
-	const struct yaml_entry *entries;     /* map, in the file's order, without duplicates */
+	const struct yaml_entry *entries;     /* map: in the file's order, without duplicates */
 };
 
-/* What is wrong with a configuration, all of it: errors and warnings as "file:line:col: text", in
- * order of finding. */
+/* All problems of a configuration: errors and warnings as "file:line:col: text", in the order
+ * found. */
 struct problems {
 	struct arena *arena;
 	struct config_problem {
 		bool warning;
 		const char *text;
 	} * items;
-	size_t count, errors; /* items kept (at most 1,000 and a last line), errors in all */
-	size_t dropped;       /* problems that were not kept */
+	size_t count, errors; /* items kept (at most 1,000 and a last line); errors in total */
+	size_t dropped;       /* problems not kept */
 };
 
 void problems_add(struct problems *problems, bool warning, const struct yaml_node *where,
@@ -49,15 +49,15 @@ void problems_add(struct problems *problems, bool warning, const struct yaml_nod
 void problems_add_file(struct problems *problems, bool warning, const char *file, int line,
 	int column, const char *format, ...) PRINTF_LIKE(6, 7);
 
-/* Adds "... and 12 more problems" where some were not kept. */
+/* Adds "... and 12 more problems" if some were not kept. */
 void problems_finish(struct problems *problems);
 
-/* The root of the file's one document, or NULL (empty file, or a problem was added). `length` is
- * capped by the caller. */
+/* The root of the file's only document, or NULL (empty file, or a problem was added). The caller
+ * limits `length`. */
 const struct yaml_node *yaml_parse(struct arena *arena, const char *file, const char *text,
 	size_t length, struct problems *problems);
 
-/* The value of a key of a map, or NULL; NULL for a node that is NULL or no map. */
+/* The value of a map's key, or NULL; NULL for NULL and for a node that is not a map. */
 const struct yaml_node *yaml_get(const struct yaml_node *map, const char *key);
 
 /* An unquoted null, ~ or empty scalar. */

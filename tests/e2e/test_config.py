@@ -127,7 +127,7 @@ def test_folder(hunter, tmp_path):
     (folder / "c.yaml").write_text("tests:\n  one: {inherit: t, file: y}\n")
     result = hunter("validate", "--config", "conf.d")
     assert result.code == 2
-    assert 'conf.d/c.yaml:2:3: tests: "one" is already at conf.d/b.yaml:1\n' in result.out
+    assert 'conf.d/c.yaml:2:3: tests: "one" is already defined at conf.d/b.yaml:1\n' in result.out
 
 
 def test_hostile_files_end(hunter, tmp_path):
@@ -161,7 +161,7 @@ def test_references_in_flow_style(hunter, tmp_path):
     assert (result.code, result.err) == (0, "")
     result = hunter("validate")
     assert result.code == 0
-    assert "${BASE} is not set: the test cannot be run" in result.out
+    assert "${BASE} is not set: the test cannot run" in result.out
     assert "hunter.yaml: 1 test cannot be run: ${BASE} is not set" in result.out
 
 
@@ -189,7 +189,7 @@ CHECKS = [
     ("webhook: {url: 'https://x/', secret: '${BLANK}'}", ":1:30: webhook: secret: it is blank"),
     ("webhook: {url: 'https://x/', secret: ''}", ":1:30: webhook: secret: it is empty"),
     ("webhook: {url: 'https://x/ y'}", ":1:16: webhook: url: it has a blank or a line break in it"),
-    ("webhook: {url: 'https://u:a/b@x'}", ':1:16: webhook: url: a "/", "?" or "#" of a password is written'),
+    ("webhook: {url: 'https://u:a/b@x'}", ':1:16: webhook: url: in a password write "/", "?" and "#" as'),
     ("prometheus: {url: 'http://x/', bearer_token: '${BLANK}'}", ":1:32: prometheus: bearer_token: it is blank"),
     ('graphite: {url: "http://x/", username: u, password: "a\\nb"}', ":1:43: graphite: password: there is a line break"),
     ("postgres: {hostname: x, password: ' '}", ":1:25: postgres: password: it is blank"),
@@ -210,9 +210,9 @@ CHECKS = [
      ':2:12: test "a": 2 metrics have no query of their own, so they would be the same'),
     ("prometheus: {url: \"http://x/\\r\\n\"}", ":1:19: prometheus: url: it has a blank or a line break in it"),
     ("prometheus: {url: 'http://x/', headers: {X: \"a\\r\\nb\"}}",
-     ':1:41: prometheus: headers: the value of "X" has a line break'),
-    ("agent: {state: ':memory:'}", ":1:16: agent: state: the path of a file is needed here"),
-    ("tests: {a: {type: csv, file: x, metrics: {m: {scale: 0}}}}", ':1:43: test "a": metric "m": scale: 0 makes'),
+     ':1:41: prometheus: headers: the value of "X" contains a line break'),
+    ("agent: {state: ':memory:'}", ":1:16: agent: state: expected the path of a file that outlives the agent"),
+    ("tests: {a: {type: csv, file: x, metrics: {m: {scale: 0}}}}", ':1:43: test "a": metric "m": scale: 0 would make all values equal'),
 ]
 
 KEY = "sixteen-bytes-ok"
@@ -224,11 +224,11 @@ WARNINGS = [
     ("prometheus: {url: 'http://x/'}\ntests: {a: {type: prometheus, query: 'rate(x[5m]) '}}",
      ':2:31: warning: test "a": query: without step it must be a plain selector, and this is an expression'),
     ("test_groups: {a: [a, b]}\ntests: {a: {type: csv, file: x}, b: {type: csv, file: x}}",
-     ':1:15: warning: group "a": it hides the test of the same name at hunter.yaml:2'),
-    ("webhook: {url: 'http://x/', retry_for: 5m}", ":1:40: warning: webhook: retry_for: it is for sources and means nothing here"),
-    ("webhook: {url: 'https://x/', secret: short}", ":1:30: warning: webhook: secret: it has fewer than 16 bytes"),
-    ("webhook: {url: 'https://x/', secret_file: short}", ":1:30: warning: webhook: secret_file: it has fewer than 16 bytes"),
-    ("slack: {bot_token: short, channels: [c]}", ":1:9: warning: slack: bot_token: it has fewer than 16 bytes"),
+     ':1:15: warning: group "a": hides the test of the same name at hunter.yaml:2'),
+    ("webhook: {url: 'http://x/', retry_for: 5m}", ":1:40: warning: webhook: retry_for: applies to sources only and has no effect here"),
+    ("webhook: {url: 'https://x/', secret: short}", ":1:30: warning: webhook: secret: fewer than 16 bytes: it can be guessed"),
+    ("webhook: {url: 'https://x/', secret_file: short}", ":1:30: warning: webhook: secret_file: fewer than 16 bytes: it can be guessed"),
+    ("slack: {bot_token: short, channels: [c]}", ":1:9: warning: slack: bot_token: fewer than 16 bytes: it can be guessed"),
     ("webhook: {url: 'https://x/', secret_file: open}", ':1:30: warning: webhook: secret_file: every user can read "open"'),
     ("prometheus: {url: 'https://x/', username: u, password_file: open}", ':1:46: warning: prometheus: password_file: every user can'),
     ("prometheus: {url: 'https://x/', cert_file: closed, key_file: open}", ':1:52: warning: prometheus: key_file: every user can read'),
@@ -295,8 +295,8 @@ def test_a_secret_in_a_file_that_all_can_read(hunter, tmp_path):
     path.write_text(f"slack: {{token: {KEY}, channels: [c]}}\nwebhook: {{url: 'https://x/', secret: '${{KEY}}'}}\n")
     path.chmod(0o644)
     result = hunter("validate", env={"KEY": KEY})
-    assert result.out.startswith("hunter.yaml:1:9: warning: slack: bot_token: it stands in a file that every user can read\n") or \
-        result.out.startswith("hunter.yaml:1:8: warning: slack: bot_token: it stands in a file that every user can read\n"), result.out
+    assert result.out.startswith("hunter.yaml:1:9: warning: slack: bot_token: it is in a file that every user can read\n") or \
+        result.out.startswith("hunter.yaml:1:8: warning: slack: bot_token: it is in a file that every user can read\n"), result.out
     assert result.out.rstrip().endswith(", 1 warning")
     path.chmod(0o640)
     assert "warning" not in hunter("validate", env={"KEY": KEY}).out
@@ -308,7 +308,7 @@ def test_a_configuration_found_where_others_write(hunter, tmp_path):
     path = tmp_path / "hunter.yaml"
     path.write_text("tests: {a: {type: csv, file: x}}\n")
     tmp_path.chmod(0o1777)
-    said = "hunter.yaml: warning: other users can write to it or to the folder in which it was found"
+    said = "hunter.yaml: warning: other users can write to it or to its folder"
     assert hunter("validate").out.startswith(said)
     assert "warning" not in hunter("validate", "--config", "hunter.yaml").out
     tmp_path.chmod(0o700)
@@ -379,7 +379,7 @@ def test_list_metrics_names_the_test(hunter, tmp_path):
 def test_pipe_as_configuration(hunter, tmp_path):
     os.mkfifo(tmp_path / "hunter.yaml")
     result = hunter("validate")
-    assert (result.code, result.out.splitlines()[0]) == (2, "hunter.yaml: cannot read it: it is no regular file")
+    assert (result.code, result.out.splitlines()[0]) == (2, "hunter.yaml: cannot read the file: not a regular file")
 
 
 def test_folder_with_a_folder(hunter, tmp_path):

@@ -63,12 +63,12 @@ def test_combine(hunter, how):
 
 @pytest.mark.parametrize("flags, words", [
     (["--combine", "all: kernl"], 'combine: unknown detector "kernl" (did you mean "kernel"?)'),
-    (["--detector", "prophet"], 'unknown detector "prophet": it is none of edivisive, edivisive_permutation, kernel, '),
-    (["--combine", "3: kernel, modes"], 'combine: "3" of 2 is neither any nor all nor a number'),
-    (["--combine", "kernel"], 'combine: "kernel" is not like'),
+    (["--detector", "prophet"], 'unknown detector "prophet": expected one of edivisive, edivisive_permutation, kernel, '),
+    (["--combine", "3: kernel, modes"], 'combine: "3" of 2: expected any, all or a number'),
+    (["--combine", "kernel"], 'combine: "kernel": expected the form'),
     (["--combine", "all: kernel(penalty=x)"], 'combine: penalty: "x" is not a number'),
     (["--detector", "combine"], "combine: the detectors are missing"),
-    (["--detector", "kernel", "--combine", "all: modes"], "only one of them can be meant"),
+    (["--detector", "kernel", "--combine", "all: modes"], "detector and combine: use one of them"),
     (["--detector", "kernel", "--window", "9"], 'the detector "kernel" has no option "window"'),
 ])
 def test_flags_that_cannot_be(hunter, flags, words):
@@ -127,4 +127,4 @@ def test_combine_in_yaml(hunter, project):
     assert change_times(hunter("analyze", "t", "--output", "json")) == ["2026-01-03"]
     project("", "{combine: {4: [lookback, kernel]}}")
     result = hunter("validate")
-    assert result.code == 2 and '"4" of 2 is neither any nor all nor a number of them' in result.err + result.out
+    assert result.code == 2 and '"4" of 2: expected any, all or a number' in result.err + result.out

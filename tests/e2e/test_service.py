@@ -237,7 +237,7 @@ def test_a_watched_file(agents, tmp_path):
 def test_a_file_to_watch_is_needed(hunter, tmp_path):
     path = config(tmp_path, "\n  checkout: {type: prometheus, query: up, watch: true}", "prometheus: {url: http://127.0.0.1:1}")
     result = hunter("validate", "--config", path)
-    assert result.code == 2 and 'test "checkout": watch: this test reads no file' in result.out
+    assert result.code == 2 and 'test "checkout": watch: the test reads no file' in result.out
 
 
 # Signals.

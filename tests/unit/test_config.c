@@ -406,21 +406,22 @@ static void test_overlay_combine(void **state)
 	assert_int_equal(combine_members(&test_schema, &laid, members), 3);
 	assert_int_equal(combine_need(&base), 0);
 	static const char *const bad[][2] = {
-		{"stepfit",
-			"combine: \"stepfit\" is not like \"all: edivisive, kernel(penalty=2)\""},
-		{"all:", "combine: from 1 to 16 detectors are needed"},
+		{"stepfit", "combine: \"stepfit\": expected the form \"all: edivisive, "
+			    "kernel(penalty=2)\""},
+		{"all:", "combine: expected 1 to 16 detectors"},
 		{"3: stepfit, stepfit",
-			"combine: \"3\" of 2 is neither any nor all nor a number of them"},
-		{"-1: stepfit", "combine: \"-1\" of 1 is neither any nor all nor a number of them"},
+			"combine: \"3\" of 2: expected any, all or a number up to that"},
+		{"-1: stepfit", "combine: \"-1\" of 1: expected any, all or a number up to that"},
 		{"all: stepfti",
 			"combine: unknown detector \"stepfti\" (did you mean \"stepfit\"?)"},
 		{"all: stepfit(threshold=", "combine: \"stepfit(threshold=\" lacks a )"},
-		{"all: stepfit(threshold)", "combine: \"threshold\" is not like OPTION=VALUE"},
+		{"all: stepfit(threshold)", "combine: \"threshold\": expected OPTION=VALUE"},
 		{"all: stepfit(window=3)",
 			"combine: the detector \"stepfit\" has no option \"window\""},
 		{"all: combine", "combine: combine: of what?"},
-		{"all: combine(combine=x)", "combine: combine: \"x\" is not like \"all: edivisive, "
-					    "kernel(penalty=2)\""},
+		{"all: combine(combine=x)",
+			"combine: combine: \"x\": expected the form \"all: edivisive, "
+			"kernel(penalty=2)\""},
 		{"all within 1000: stepfit",
 			"combine: tolerance: \"1000\" is not at least 0 and at most 100"},
 	};
@@ -432,7 +433,7 @@ static void test_overlay_combine(void **state)
 	}
 	const struct setting both[] = {{"detector", "stepfit"}, {"combine", "any: stepfit"}};
 	assert_false(detection_overlay(&test_schema, &base, both, 2, arena, &out, &error));
-	assert_string_equal(error.text, "detector and combine: only one of them can be meant");
+	assert_string_equal(error.text, "detector and combine: use one of them");
 	arena_free(arena);
 }
 
@@ -505,25 +506,25 @@ static void test_files(void **state)
 	int fd = mkstemp(big);
 	assert_int_equal(ftruncate(fd, 100000001), 0);
 	close(fd);
-	snprintf(text, sizeof text, "%s: too big: a configuration may have 100 MB in all", big);
+	snprintf(text, sizeof text, "%s: too large: the configuration is limited to 100 MB", big);
 	expect_problem(big, text);
 	unlink(big);
 	assert_non_null(mkdtemp(empty));
-	snprintf(text, sizeof text, "%s: there is no *.yaml in this folder", empty);
+	snprintf(text, sizeof text, "%s: no *.yaml file in this folder", empty);
 	expect_problem(empty, text);
 	snprintf(inside, sizeof inside, "%s/1.yaml", empty);
 	assert_int_equal(mkdir(inside, 0700), 0);
 	expect_problem(empty, text); /* a folder is no file of it */
 	rmdir(inside);
 	assert_int_equal(mkfifo(inside, 0600), 0);
-	snprintf(text, sizeof text, "%s: cannot read it: it is no regular file", inside);
+	snprintf(text, sizeof text, "%s: cannot read the file: not a regular file", inside);
 	expect_problem(empty, text); /* and does not wait for a writer */
 	expect_problem(inside, text);
 	unlink(inside);
 	rmdir(empty);
 	expect_problem("/nonexistent.yaml",
-		"/nonexistent.yaml: cannot read it: No such file or directory");
-	expect_problem("/dev/zero", "/dev/zero: cannot read it: it is no regular file");
+		"/nonexistent.yaml: cannot read the file: No such file or directory");
+	expect_problem("/dev/zero", "/dev/zero: cannot read the file: not a regular file");
 }
 
 /* Templates that double at each step, and groups of groups: a sentence, in time. */
@@ -538,8 +539,8 @@ static void test_bombs(void **state)
 	struct problems problems = {0};
 	assert_null(load_text(text.data, &problems));
 	assert_int_equal(problems.errors, 1);
-	assert_non_null(
-		strstr(problems.items[0].text, "too much: with templates and groups written out"));
+	assert_non_null(strstr(problems.items[0].text,
+		"too large: more than 20,000,000 values once templates and groups are expanded"));
 	arena_free(problems.arena);
 
 	buf_clear(&text);
@@ -552,7 +553,7 @@ static void test_bombs(void **state)
 	problems = (struct problems){0};
 	assert_null(load_text(text.data, &problems));
 	assert_int_equal(problems.errors, 1);
-	assert_non_null(strstr(problems.items[0].text, "too much"));
+	assert_non_null(strstr(problems.items[0].text, "too large"));
 	arena_free(problems.arena);
 
 	buf_clear(&text);

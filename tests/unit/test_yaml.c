@@ -143,24 +143,25 @@ static void test_merge(void **state)
 		"[{x:1},{x:2,y:2},{x:1,y:2,z:3}]");
 	expect_tree("- {'<<': 1}\n", "[{'<<':1}]");
 	expect_tree("- {<<: ~, x: 1}\n", "[{x:1}]");
-	expect_error("{<<: 1}", "f.yaml:1:6: \"<<\" takes a map or a list of maps");
-	expect_error("{<<: [{a: 1}, b]}", "f.yaml:1:15: \"<<\" takes a map or a list of maps");
+	expect_error("{<<: 1}", "f.yaml:1:6: \"<<\": expected a map or a list of maps");
+	expect_error("{<<: [{a: 1}, b]}", "f.yaml:1:15: \"<<\": expected a map or a list of maps");
 	expect_error("<<: {a: 1}\n<<: {b: 1}\n<<: {c: 1}\n",
-		"f.yaml:3:1: duplicate key \"<<\": it is already there at line 2");
+		"f.yaml:3:1: duplicate key \"<<\": first defined at line 2");
 }
 
 static void test_errors(void **state)
 {
 	(void)state;
-	expect_error("a: 1\nb: 2\na: 3\n",
-		"f.yaml:3:1: duplicate key \"a\": it is already there at line 1");
-	expect_error("? [a]\n: b\n", "f.yaml:1:3: a key must be a word or a text");
-	expect_error("a: 1\n---\nb: 2\n", "f.yaml:2:1: a second document: one file holds one");
-	expect_error("a: *x\n", "f.yaml:1:4: the alias \"*x\" names no anchor");
-	expect_error("a: &x [*x]\n", "f.yaml:1:8: the alias \"*x\" stands within itself");
-	expect_error("a: &x {b: {c: *x}}\n", "f.yaml:1:15: the alias \"*x\" stands within itself");
+	expect_error(
+		"a: 1\nb: 2\na: 3\n", "f.yaml:3:1: duplicate key \"a\": first defined at line 1");
+	expect_error("? [a]\n: b\n", "f.yaml:1:3: a key must be a scalar");
+	expect_error("a: 1\n---\nb: 2\n",
+		"f.yaml:2:1: a second document: only one per file is supported");
+	expect_error("a: *x\n", "f.yaml:1:4: the alias \"*x\" has no anchor");
+	expect_error("a: &x [*x]\n", "f.yaml:1:8: the alias \"*x\" contains itself");
+	expect_error("a: &x {b: {c: *x}}\n", "f.yaml:1:15: the alias \"*x\" contains itself");
 	expect_error("a: !env X\n", "f.yaml:1:4: the tag \"!env\" is not supported");
-	expect_error("a:\n\tb: 1\n", "f.yaml:2:1: a tab character: YAML is indented with spaces");
+	expect_error("a:\n\tb: 1\n", "f.yaml:2:1: a tab character: indent YAML with spaces");
 	expect_error("\xc3\xa4: 1\nb: \"\xc3\xa4\xff\"\n", "f.yaml:2:6: not UTF-8: byte 0xff");
 	expect_error("a: \x01\n", "f.yaml:1:4: a control character (code 1)");
 	expect_problem("a: \0b\n", 6, "f.yaml:1:4: a control character (code 0)");
