@@ -78,7 +78,7 @@ static void fail(struct task *task, const struct companion *companion)
 	task->error = companion->task->error;
 	task->trouble = companion->task->trouble;
 	(void)error_prefix(
-		&task->error, "test \"%s\", by which others are judged: ", companion->test->name);
+		&task->error, "test \"%s\", which other tests refer to: ", companion->test->name);
 }
 
 /* One of the companions that the waiter waits for has arrived. */
@@ -157,9 +157,9 @@ static void begin(const struct companions_way *way, struct companion *companion)
 	fetched(task);
 }
 
-/* Whether the companion is part of the test's own data, which are read anyway unless only some
- * metrics are. */
-static bool is_beside(const struct task *task, const struct control_rule *rule)
+/* Whether the other series has to be fetched: it belongs to another test, or only some metrics of
+ * this one are read. */
+static bool needs_fetch(const struct task *task, const struct control_rule *rule)
 {
 	return rule->test != task->test || task->query.metric_count < task->test->metric_count;
 }
@@ -218,7 +218,7 @@ void companions_fetch(
 	for (size_t i = 0; i <= test->metric_count; i++) {
 		const struct control_rule *rule = rule_at(test, i);
 
-		if (!rule || !rule->test || !is_read(task, i) || !is_beside(task, rule) ||
+		if (!rule || !rule->test || !is_read(task, i) || !needs_fetch(task, rule) ||
 			has(companions, rule))
 			continue;
 		struct companion *companion = find_pooled(way, &task->query, rule);
@@ -293,7 +293,7 @@ const struct series *companions_find(const struct companions *companions, const 
 	if (found)
 		return found;
 	if (!data)
-		error_set(error, ERROR_DATA, "%s: the data of %s was not read",
+		error_set(error, ERROR_DATA, "%s: the data of %s were not read",
 			control_keys[rule->mode], rule->name);
 	else if (count == 0)
 		error_set(error, ERROR_DATA, "%s: %s has no data in this range",

@@ -318,8 +318,8 @@ static enum filter_verdict judge(void *context, struct change_record *record, co
 		if (next == FILTER_PASS)
 			continue;
 		verdict = next;
-		*reason = next == FILTER_HOLD ? "its cluster has not been looked at since"
-					      : "told as part of its cluster";
+		*reason = next == FILTER_HOLD ? "waiting for the next run of its cluster"
+					      : "announced by its cluster";
 		if (next == FILTER_SUPPRESS)
 			break;
 	}

@@ -79,7 +79,7 @@ static bool end_unwanted(struct cluster_run *run)
 {
 	if (!run->given.agent->stopping && !run->dropped)
 		return false;
-	end(run, run->given.agent->stopping ? "the agent is stopping" : "it was changed");
+	end(run, run->given.agent->stopping ? "the agent is stopping" : "the cluster was changed");
 	return true;
 }
 
@@ -191,8 +191,7 @@ static void complete(struct cluster_run *run)
 	if (end_unwanted(run))
 		return;
 	if (2 * run->failed > given->test_count) {
-		error_prefix(&run->error,
-			"%zu of %zu tests cannot be read, the first: ", run->failed,
+		error_prefix(&run->error, "%zu of %zu tests failed; the first: ", run->failed,
 			given->test_count);
 		fail(run, run->error.text, "data");
 		return;

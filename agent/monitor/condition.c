@@ -222,7 +222,7 @@ static void over(const struct condition *condition, const struct outcome *outcom
 		break;
 	case CONDITION_STALE:
 		if (outcome->stale_after == WHEN_NEVER)
-			buf_printf(out, "test \"%s\" may be without new data from now on", name);
+			buf_printf(out, "test \"%s\" is no longer checked for new data", name);
 		else
 			buf_printf(out, "test \"%s\" has new data again, after %s", name, time);
 		break;

@@ -278,7 +278,7 @@ static void remove_subject(struct scheduler *watch, struct monitored_test *monit
 		leave_line(watch, monitored);
 		answer(&monitored->waiting, &(struct run_report){.test = monitored->test->name,
 						    .failed = true,
-						    .problem = "the test was removed meanwhile"});
+						    .problem = "the test was removed"});
 		free_subject(monitored);
 		return;
 	}
@@ -424,7 +424,7 @@ static const char *refusal(
 		return "the agent is starting";
 	for (const struct waiter *at = monitored->waiting; waits && at; at = at->next)
 		waiting++;
-	return waiting >= MOST_WAITERS ? "too many wait for this test already" : NULL;
+	return waiting >= MOST_WAITERS ? "too many pending requests for this test" : NULL;
 }
 
 bool scheduler_run_now(

@@ -91,13 +91,14 @@ static void cut_series(struct task *task, const struct series_cache *memory)
 
 	if (cut.too_long > 0)
 		query_notice(&task->query,
-			"series left out, as their names and labels take more than %d bytes: %zu",
-			SERIES_CACHE_IDENTITY_MAX, cut.too_long);
+			"%zu series dropped: their names and labels exceed %d bytes", cut.too_long,
+			SERIES_CACHE_IDENTITY_MAX);
 	if (cut.too_many > 0)
 		query_notice(&task->query,
-			"series left out, as there are more than max_series (%zu): %zu; those that"
-			" are known already stay",
-			most, cut.too_many);
+			"%zu series dropped: there are more than max_series (%zu); known ones are "
+			"kept "
+			"first",
+			cut.too_many, most);
 }
 
 static bool has_points(const struct dataset *data, const struct metric *metric)
@@ -245,7 +246,7 @@ static bool end_unwanted(struct test_run *run)
 	if (!run->agent->stopping && !run->monitored->dropped)
 		return false;
 	if (!run->agent->stopping)
-		report.problem = "the test was changed or removed meanwhile";
+		report.problem = "the test was changed or removed during the run";
 	end_pass(run, &report);
 	return true;
 }
@@ -336,8 +337,7 @@ static void note_revision(const struct test_run *run)
 
 	if (tally->revision_new + tally->revision_gone > 0)
 		log_event(LEVEL_INFO,
-			"this version of the program finds other changes in old points; nothing "
-			"is announced of that",
+			"this version finds other changes in old points, which are not announced",
 			LOG_TEXT("test", run->test->name), LOG_INT("new", tally->revision_new),
 			LOG_INT("vanished", tally->revision_gone));
 }

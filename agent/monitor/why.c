@@ -48,31 +48,33 @@ const char *const why_names[WHY_ENDS] = {
 };
 
 const char *const why_sentences[WHY_ENDS] = {
-	[WHY_TOLD] = "it was told",
-	[WHY_WAITS] = "it is to be told, and waits for its group (group_wait), its "
-		      "cluster, or others of its environment",
-	[WHY_DELIVERY] = "its message is in the outbox, and has not arrived yet",
-	[WHY_MAX_AGE] = "recorded, and not told: it was older than max_age when it was first seen",
-	[WHY_SILENT] = "recorded, and not told: it was over before its hold was, or it came to "
-		       "light in points that the agent had seen already",
-	[WHY_CONFIRMATION] = "a candidate: the rule of `confirm` does not hold for it yet",
-	[WHY_FDR] = "a candidate: it is not among those that `fdr` lets all series have together",
+	[WHY_TOLD] = "it was announced",
+	[WHY_WAITS] = "to be announced: it waits for its group (group_wait), its cluster, or "
+		      "others of its environment",
+	[WHY_DELIVERY] = "its message is in the outbox and not delivered yet",
+	[WHY_MAX_AGE] = "recorded, not announced: it was older than max_age when first seen",
+	[WHY_SILENT] = "recorded, not announced: it was over before its hold ended, or it appeared "
+		       "in points that the agent had already seen",
+	[WHY_CONFIRMATION] = "a candidate: the `confirm` rule does not hold yet",
+	[WHY_FDR] =
+		"a candidate: it is not among the changes that `fdr` allows all series together",
 	[WHY_HOLD] = "a candidate: it is held until a cycle can be told from a change",
-	[WHY_WITHDRAWN] = "withdrawn: it was found, and is not any more",
-	[WHY_CLUSTER] =
-		"it is told by its cluster, with all that moved with it, and not on its own",
-	[WHY_ENVIRONMENT] = "it is part of what hit its environment, which was told before it, and "
-			    "is not told on its own",
-	[WHY_WAY_BACK] = "the way back of a change: recorded, and told as the end of that change, "
-			 "not as one of its own",
-	[WHY_RECOVERED] = "the level of before was back before it was told",
-	[WHY_WOULD_TELL] = "a change that stands: an agent that sees its points come tells it",
-	[WHY_TOO_OLD] = "a change that stands, and is older than max_age: an agent that starts now "
-			"records it and does not tell it",
-	[WHY_DETECTOR] = "no change: the detector has dropped what is there",
-	[WHY_NOTHING] = "no change: there is no place near it that looks like one",
+	[WHY_WITHDRAWN] = "withdrawn: it was found, and is not found any more",
+	[WHY_CLUSTER] = "announced by its cluster, with all series that changed with it, not on "
+			"its own",
+	[WHY_ENVIRONMENT] = "part of a change of its environment that was announced before it, not "
+			    "announced on its own",
+	[WHY_WAY_BACK] = "the end of another change: recorded, and announced as that change's "
+			 "recovery",
+	[WHY_RECOVERED] = "the previous level came back before it was announced",
+	[WHY_WOULD_TELL] =
+		"a change that stands: an agent that sees its points arrive announces it",
+	[WHY_TOO_OLD] = "a change that stands but is older than max_age: an agent that starts now "
+			"records it without announcing it",
+	[WHY_DETECTOR] = "no change: the detector dropped what is there",
+	[WHY_NOTHING] = "no change: nothing near the place looks like one",
 	[WHY_ENDED] = "the series has ended",
-	[WHY_NO_DATA] = "no data: the source has nothing for it",
+	[WHY_NO_DATA] = "no data: the source returned nothing for it",
 };
 
 struct strings why_topics(const struct config *config, const struct test *test, struct arena *arena,
@@ -302,7 +304,7 @@ static bool is_better(const struct why *why, const struct tried *one, const stru
 	return tried_nearer(one, best);
 }
 
-/* How far from the place shown entries may be, so that at most WHY_TRIED of them are shown: the
+/* How far from the place shown entries may be, so that at most WHY_MOST of them are shown: the
  * nearest ones. */
 static size_t reach_of(const struct tried_list *tried, const struct why *why)
 {
@@ -593,7 +595,7 @@ static bool measure(const struct dataset *data, const struct companions *compani
 	return why->has_power || error->kind == ERROR_NONE;
 }
 
-/* The place asked for, or the nearest one that can be examined. */
+/* The place that was asked for, else the last known change or the newest point. */
 static bool choose_place(const struct why_request *ask, struct why *why, struct error *error)
 {
 	if (ask->at)

@@ -16,7 +16,7 @@ enum { NAME_CHARS = 200 };
 
 static const char *const place_names[] = {
 	"asked", "last_change", "newest", "first_of_all", "last_of_all"};
-static const char *const place_texts[] = {"", ", the last change that is known",
+static const char *const place_texts[] = {"", ", the last known change",
 	", the newest point (there is no change)",
 	", the first point that is read: the time that was asked for lies before it",
 	", the newest point: the time that was asked for lies after it"};
@@ -49,12 +49,12 @@ static void put_health(struct buf *out, const struct why *why)
 	char time[WHEN_TEXT];
 
 	if (why->condition) {
-		buf_text(out, "told       ");
+		buf_text(out, "reported   ");
 		text_clean(out, why->condition->text, 4 * NAME_CHARS);
 		buf_char(out, '\n');
 	}
 	if (why->vanished)
-		buf_printf(out, "told       that the series has ended, with its last point at %s\n",
+		buf_printf(out, "reported   the series has ended, with its last point at %s\n",
 			when_format(why->vanished->ended, time));
 }
 
@@ -65,8 +65,7 @@ static void put_clusters(struct buf *out, const struct why *why)
 		text_clean(out, why->clusters.items[i], NAME_CHARS);
 	}
 	if (why->clusters.count > 0)
-		buf_text(
-			out, ": what moves together in it is told once, and not for each series\n");
+		buf_text(out, ": series that change together are announced once, not one by one\n");
 }
 
 static void put_range(struct buf *out, const struct why *why)
@@ -78,7 +77,7 @@ static void put_range(struct buf *out, const struct why *why)
 	buf_printf(out, ", where the windows begin, to %s\n",
 		when_format(why->last != WHEN_ALWAYS ? why->last : axis->times[axis->n - 1], time));
 	if (why->last < why->newest)
-		buf_printf(out, "ended      the test has points until %s, this series has not\n",
+		buf_printf(out, "ended      the test has points until %s, this series does not\n",
 			when_format(why->newest, time));
 }
 
@@ -118,7 +117,7 @@ static void put_absent(struct buf *out, const struct why *why)
 	buf_text(out, "\n\nsource     ");
 	text_clean(out, why->test->source->name, NAME_CHARS);
 	if (why->question) {
-		buf_text(out, "\nasked for  ");
+		buf_text(out, "\nquery      ");
 		text_clean(out, why->question, 4 * NAME_CHARS);
 	}
 	if (why->since != WHEN_ALWAYS) {
@@ -131,11 +130,11 @@ static void put_absent(struct buf *out, const struct why *why)
 	}
 	buf_text(out, "\nlast data  ");
 	if (why->last != WHEN_ALWAYS)
-		buf_printf(out, "%s or later, as the agent has noted it",
+		buf_printf(out, "%s or later, according to the agent's state",
 			when_format(why->last, time));
 	else
-		buf_text(out, why->has_state ? "none that the agent has ever seen"
-					     : "nobody knows: the agent's state is not there");
+		buf_text(out, why->has_state ? "none: the agent has never seen any"
+					     : "unknown: there is no agent state");
 	buf_char(out, '\n');
 	put_clusters(out, why);
 	put_health(out, why);
@@ -209,7 +208,7 @@ static void put_change(struct buf *out, const struct why *why)
 
 	if (!item)
 		return;
-	buf_printf(out, "\nstands: %s  ", when_format(item->time, time));
+	buf_printf(out, "\nfound: %s  ", when_format(item->time, time));
 	text_levels(out, &item->change, "->");
 	buf_text(out, ", ");
 	text_size(out, &item->change);
@@ -239,21 +238,21 @@ static void put_arrival(struct buf *out, const struct why *why)
 
 	if (arrival->seen == 0)
 		return;
-	buf_printf(out, "\nas points came from %s on: ", time_at(why, why->arrival_at, time));
+	buf_printf(out, "\nreplayed from %s on: ", time_at(why, why->arrival_at, time));
 	if (arrival->found == 0)
 		buf_printf(out, "nothing in %zu points\n", arrival->seen);
 	else
-		buf_printf(out, "found with point %zu (%s)", arrival->found,
+		buf_printf(out, "found at point %zu (%s)", arrival->found,
 			when_format(arrival->found_time, time));
 	if (arrival->told > 0)
-		buf_printf(out, ", to be told with point %zu (%s)", arrival->told,
+		buf_printf(out, ", to be announced at point %zu (%s)", arrival->told,
 			when_format(arrival->told_time, time));
 	else if (arrival->found > 0)
-		buf_printf(out, ", not believed in %zu points", arrival->seen);
+		buf_printf(out, ", not confirmed within %zu points", arrival->seen);
 	if (arrival->held_until != 0)
 		buf_printf(out, ", held until %s", when_format(arrival->held_until, time));
 	if (arrival->lost > 0)
-		buf_printf(out, ", gone with point %zu", arrival->lost);
+		buf_printf(out, ", gone at point %zu", arrival->lost);
 	if (arrival->found > 0)
 		buf_char(out, '\n');
 }
@@ -282,12 +281,11 @@ static void put_record(struct buf *out, const struct why *why)
 	const struct change_record *record = why->record;
 
 	if (!why->has_state) {
-		buf_text(out,
-			"\nthe agent's state is not there: nothing is known of what it told\n");
+		buf_text(out, "\nthere is no agent state: what was announced is unknown\n");
 		return;
 	}
 	if (!record) {
-		buf_text(out, "\nthe agent's state knows no change there\n");
+		buf_text(out, "\nthe agent's state has no change there\n");
 		return;
 	}
 	buf_printf(out, "\nthe agent's state: change %" PRId64 ", %s\n", record->item.id,
@@ -313,7 +311,7 @@ static void put_environment(struct buf *out, const struct environment_event *eve
 {
 	char time[WHEN_TEXT];
 
-	buf_text(out, "\ntold as part of ");
+	buf_text(out, "\nannounced as part of ");
 	text_environment(out, event, &text_plain);
 	buf_printf(out, " since %s, ", when_format(event->time, time));
 	text_elsewhere(out, event);
@@ -330,8 +328,8 @@ static void put_end(struct buf *out, const struct why *why)
 	if (why->cluster)
 		put_other(out, "\nits cluster", why->cluster);
 	if (why->undone)
-		put_other(out, "\nit is the way back of", why->undone);
-	buf_printf(out, "\nso: %s", why_sentences[why->end]);
+		put_other(out, "\nit is the end of", why->undone);
+	buf_printf(out, "\nverdict: %s", why_sentences[why->end]);
 	if (why->end == WHY_FDR)
 		buf_printf(out, ": rank %zu among %zu series, p %.2g > %.2g (fdr %g x %zu / %zu)",
 			rank->rank, rank->hypotheses, rank->pvalue, rank->bound, rank->share,
@@ -358,7 +356,7 @@ static void put_fortune(struct buf *out, const struct arrival *one)
 	char time[WHEN_TEXT];
 
 	if (one->told > 0)
-		buf_printf(out, " with point %zu", one->told);
+		buf_printf(out, " at point %zu", one->told);
 	else
 		buf_printf(out, " not%s%s", one->held_until != 0 ? ": held until " : "",
 			one->held_until != 0 ? when_format(one->held_until, time) : "");
@@ -368,7 +366,7 @@ static void put_side(struct buf *out, const char *name, const struct power_side 
 {
 	buf_printf(out, "  %-5s", name);
 	if (side->anyway)
-		buf_text(out, "what is there anyway was told");
+		buf_text(out, "a change is announced there without a step");
 	else if (isnan(side->smallest))
 		buf_printf(out, "none: not even %.0f%%", power_sizes[POWER_SIZES - 1]);
 	else
@@ -386,7 +384,7 @@ static void put_side(struct buf *out, const char *name, const struct power_side 
 		first = i + 1;
 	}
 	buf_text(out, side->tried > 0 ? ")" : "");
-	buf_text(out, side->cut ? "; smaller ones take too much work\n" : "\n");
+	buf_text(out, side->cut ? "; smaller ones exceed the work limit\n" : "\n");
 }
 
 static void put_power(struct buf *out, const struct why *why)
@@ -395,19 +393,20 @@ static void put_power(struct buf *out, const struct why *why)
 	char time[WHEN_TEXT];
 
 	if (!why->has_power) {
-		buf_text(out, "\nthere are too few points to say which change would be told\n");
+		buf_text(out, "\ntoo few points to say which change would be announced\n");
 		return;
 	}
 	buf_printf(out,
 		"\nthe smallest change that would have been told within %d points from %s on%s:\n",
 		POWER_POINTS, time_at(why, power->place, time),
-		power->moved ? " (so that as many points follow)" : "");
+		power->moved ? " (moved so that as many points follow)" : "");
 	put_side(out, "up", &power->up);
 	put_side(out, "down", &power->down);
 	if (power->added)
-		buf_text(out, "  in percent of the values' mean size, as their level is near 0\n");
+		buf_text(out,
+			"  in percent of the values' mean size, since their level is near 0\n");
 	if (power->evened)
-		buf_text(out, "  with what changed near there taken out of the values\n");
+		buf_text(out, "  after a change near there was removed from the values\n");
 }
 
 void why_put_text(struct buf *out, const struct why *why)

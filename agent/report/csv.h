@@ -12,8 +12,8 @@
 struct attribution;
 
 #define CSV_FORMULAS_HELP                                                                          \
-	"print cells of csv that begin with =, +, - or @ as they are; else an apostrophe is put "  \
-	"before them, as spreadsheets run them as formulas"
+	"print CSV cells that begin with =, +, - or @ unchanged; by default an apostrophe is put " \
+	"before them, since spreadsheets run them as formulas"
 
 /* A field of RFC 4180: quoted if necessary, always on one line. NULL is an empty field. Unless
  * `formulas`, text that a spreadsheet would take for a formula, and that is no number, gets an

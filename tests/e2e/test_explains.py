@@ -173,7 +173,7 @@ def test_each_is_told_once_and_why_explains_it(hunter, agents, clock, tmp_path, 
     assert (found["verdict"], found["series"]) == ("told", 'work{service="checkout"}')
     assert [one["time"] for one in found["change"]["suspects"]["list"]] == [f"{hour_of(DEPLOYED, 48):%Y-%m-%dT%H:%M:%SZ}"]
     assert f"c1 .. c2, deployed {hour_of(DEPLOYED, 48):%Y-%m-%d %H:%M}" in text and "announced slack #perf" in text
-    assert re.search(r"found with point 1 .*, to be told with point 1 ", text)
+    assert re.search(r"found at point 1 .*, to be announced at point 1 ", text)
     assert explain(hunter, path, "shop", "{service=checkout}", "c2")[1]["time"] == f"{hour_of(DEPLOYED + 1):%Y-%m-%dT%H:%M:%SZ}"
     asked = api(agent, "/api/v1/why?test=shop&metric=%7Bservice%3Dcheckout%7D")
     assert {key: asked[key] for key in ("verdict", "change", "arrival")} == {key: found[key] for key in ("verdict", "change", "arrival")}
@@ -188,7 +188,7 @@ def test_each_is_told_once_and_why_explains_it(hunter, agents, clock, tmp_path, 
     # The runner, by one of its series, and another runner, which has not changed.
     text, found = explain(hunter, path, "cases", "{runner=runner-7, case=case3}")
     assert (found["verdict"], found["record"]["environment"]) == ("told", "runner-7") and found["record"]["environment_event"]
-    assert "told as part of runner-7: 10 of 10 series +8" in text
+    assert "announced as part of runner-7: 10 of 10 series +8" in text
     text, found = explain(hunter, path, "cases", "{runner=runner-8, case=case3}", f"{hour_of(RUNNER):%Y-%m-%d %H:%M}")
     assert found["verdict"] in ("detector", "nothing") and found["record"] is None
 
@@ -201,7 +201,7 @@ def test_each_is_told_once_and_why_explains_it(hunter, agents, clock, tmp_path, 
     # The query that gives nothing.
     text, found = explain(hunter, path, "mars", "latency_ms", code=3)
     assert (found["verdict"], found["query"], found["last_point"]) == ("no_data", 'latency_ms{region="mars"}', None)
-    assert 'told       test "mars" has failed since' in text and "last data  none that the agent has ever seen" in text
+    assert 'reported   test "mars" has failed since' in text and "last data  none: the agent has never seen any" in text
 
     # What was rightly not told: a single point, and a step of half a deviation.
     text, found = explain(hunter, path, "shop", "{service=spike}", f"{hour_of(SPIKE + 1):%Y-%m-%d %H:%M}")

@@ -90,7 +90,7 @@ def test_a_step_stands_and_the_smallest_is_measured(hunter, tmp_path):
     # By its commit, and a part of it, it is the same.
     assert why(hunter, path, "c00200")["verdict"] == "would_tell"
     text = hunter("why", "--config", path, "db.read", "p99", "c00200")
-    assert "so: a change that stands" in text.out and "the smallest change that would have been told" in text.out
+    assert "verdict: a change that stands" in text.out and "the smallest change that would have been told" in text.out
 
 
 def test_the_smallest_is_what_the_agent_tells(hunter, tmp_path):
@@ -328,7 +328,7 @@ def test_the_way_back_is_named_as_that(hunter, tmp_path):
     found = why(hunter, path, "c00260")
     assert (found["verdict"], found["record"]["news"], found["undone"]["time"][:10]) == ("way_back", "silent", str((START + 200 * DAY).date()))
     text = hunter("why", "--config", path, "db.read", "p99", "c00260").out
-    assert "it is the way back of: change 1 of db.read at " in text and "recovered" in text.split("it is the way back of")[1]
+    assert "it is the end of: change 1 of db.read at " in text and "recovered" in text.split("it is the end of")[1]
     assert why(hunter, path, "c00200")["verdict"] == "told"
 
 
@@ -348,7 +348,7 @@ test_groups:
     assert found["cluster"]["history"][-1]["event"] == "announced"
     text = hunter("why", "--config", path, "db", "m3").out
     assert "cluster    crowd: " in text and re.search(r"its cluster: change \d+ of crowd at .*, 1[23] series, confirmed", text), text
-    assert "so: it is told by its cluster" in text
+    assert "verdict: announced by its cluster" in text
     found = explained(hunter, path, "db", "alone")
     assert (found["verdict"], found["cluster"]) == ("told", None)
     done = hunter("why", "--config", path, "crowd", "m3")

@@ -181,7 +181,7 @@ static void test_few_wait_for_one(void **state)
 	assert_int_equal(f->answered, 0);
 	ask(f, "a");
 	assert_int_equal(f->answered, 1);
-	assert_string_equal(f->problem, "too many wait for this test already");
+	assert_string_equal(f->problem, "too many pending requests for this test");
 	wait_for_answers(f);
 	assert_false(f->last.failed);
 }
