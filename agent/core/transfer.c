@@ -192,9 +192,14 @@ bool transfer_url_ambiguous(const char *url)
 	       memchr(url + parts.scheme, ':', parts.path - parts.scheme) != NULL;
 }
 
+bool transfer_url_is_http(const char *url)
+{
+	return strncasecmp(url, "http://", 7) == 0 || strncasecmp(url, "https://", 8) == 0;
+}
+
 const char *transfer_url_problem(const char *url)
 {
-	if (strncasecmp(url, "http://", 7) != 0 && strncasecmp(url, "https://", 8) != 0)
+	if (!transfer_url_is_http(url))
 		return "it must begin with http:// or https://";
 	for (const char *at = url; *at; at++)
 		if ((unsigned char)*at <= ' ' || *at == 0x7f)

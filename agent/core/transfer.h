@@ -90,6 +90,9 @@ struct reply {
  * percent-encoded there; such an @ may as well belong to the path. */
 bool transfer_url_ambiguous(const char *url);
 
+/* Whether it begins with http:// or https://, in any case. */
+bool transfer_url_is_http(const char *url);
+
 /* What keeps a text from being an http or https address, or NULL: "it must begin with ..." */
 const char *transfer_url_problem(const char *url);
 

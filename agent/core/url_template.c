@@ -56,14 +56,6 @@ static bool harmless(const char *template)
 	return true;
 }
 
-static bool has_user(const char *template)
-{
-	const char *host = strstr(template, "//") + 2;
-	size_t length = strcspn(host, "/?#");
-
-	return memchr(host, '@', length) != NULL;
-}
-
 static bool check_names(const char *option, const char *template, struct error *error)
 {
 	struct url_values values = {0};
@@ -83,7 +75,7 @@ bool url_template_check(const char *option, const char *template, struct error *
 {
 	if (!*template)
 		return true;
-	if (strncasecmp(template, "https://", 8) != 0 && strncasecmp(template, "http://", 7) != 0)
+	if (!transfer_url_is_http(template))
 		return error_set(
 			error, ERROR_USAGE, "%s: it must begin with http:// or https://", option);
 	if (!harmless(template) || strlen(template) > LINK_LONGEST / 2)
@@ -91,7 +83,7 @@ bool url_template_check(const char *option, const char *template, struct error *
 			"%s: it is no address, or too long; write other characters than ASCII, "
 			"blanks, quotes, \"|\", \"<\" and \">\" with %%",
 			option);
-	if (has_user(template))
+	if (transfer_url_has_user(template))
 		return error_set(error, ERROR_USAGE,
 			"%s: everyone who is told sees it, so it must not hold a user or password",
 			option);

@@ -6,8 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/analysis/companions.h"
 #include "agent/core/when.h"
 #include "agent/web/pages.h"
+
+enum { MOST_FETCHES = 4 };
 
 struct api *api_of(void *context)
 {
@@ -39,6 +42,74 @@ bool api_date(const struct http_request *request, const char *name, int64_t now,
 		return true;
 	error->kind = ERROR_USAGE;
 	return error_prefix(error, "%s: ", name);
+}
+
+const struct test *api_fetch_test(
+	const struct api *api, struct http_request *request, const char *name)
+{
+	const struct test *test = config_test(api->agent->config, name);
+
+	if (!test)
+		http_fail(request, 404, "there is no test \"%.200s\"", name);
+	else if (test->unsupported)
+		http_fail(request, 404, "%s", test->unsupported);
+	else if (api->agent->stopping)
+		http_fail(request, 503, "the agent is stopping");
+	else if (api->fetches >= MOST_FETCHES)
+		http_fail(request, 503, "%d tests are being fetched for others already",
+			MOST_FETCHES);
+	else
+		return test;
+	return NULL;
+}
+
+void api_fetch_begin(struct api_fetch *fetch, struct task *task)
+{
+	task->context = fetch;
+	task->release = config_ref_release_task;
+	task->holder = config_ref_hold(fetch->api->agent->config_ref);
+	fetch->api->fetches++;
+}
+
+static void submit_companion(void *context, struct task *task)
+{
+	const struct task *own = context;
+	const struct api_fetch *fetch = own->context;
+
+	task->release = config_ref_release_task;
+	task->holder = config_ref_hold(own->holder);
+	engine_submit(fetch->api->agent->engine, task);
+}
+
+/* The data of other tests that it needs is there, or could not be read. */
+static void submit(struct task *task)
+{
+	const struct api_fetch *fetch = task->context;
+
+	if (task->failed)
+		task->done(task);
+	else
+		engine_submit(fetch->api->agent->engine, task);
+}
+
+void api_fetch_data(struct task *task)
+{
+	companions_fetch(&(struct companions_way){.submit = submit_companion, .context = task},
+		task, submit);
+}
+
+void api_fetch_end(struct api_fetch *fetch, const struct error *error)
+{
+	fetch->api->fetches--;
+	if (error) {
+		http_fail(fetch->request, http_status_of(error), "%s", error->text);
+	} else {
+		struct buf *made = http_buffer(fetch->request);
+		struct http_answer answer = {.body = *made};
+
+		*made = (struct buf){0};
+		http_answer(fetch->request, &answer);
+	}
 }
 
 void api_put_strings(struct buf *out, const char *key, const struct strings *values)

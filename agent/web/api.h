@@ -34,6 +34,25 @@ bool api_limit(const struct http_request *request, int64_t initial, int64_t most
 bool api_date(const struct http_request *request, const char *name, int64_t now, int64_t open,
 	int64_t *out, struct error *error) MUST_USE;
 
+/* An answer for which a test's data is fetched; first in what the task's context points to. */
+struct api_fetch {
+	struct api *api;
+	struct http_request *request;
+};
+
+/* The test of that name, if its data can be fetched now; else the request is answered. */
+const struct test *api_fetch_test(
+	const struct api *api, struct http_request *request, const char *name);
+
+/* The task is its own from here on; api_fetch_end is to follow. */
+void api_fetch_begin(struct api_fetch *fetch, struct task *task);
+
+/* Has the data read, that of companions first; task->done follows. */
+void api_fetch_data(struct task *task);
+
+/* Answers with what http_buffer holds, or the error. */
+void api_fetch_end(struct api_fetch *fetch, const struct error *error);
+
 /* As those of json_put.h. */
 void api_put_strings(struct buf *out, const char *key, const struct strings *values);
 

@@ -19,13 +19,11 @@ enum {
 	MOST = 1000,
 	MOST_POINTS = 50000,   /* of an answer; of its first series in any case some */
 	MOST_BYTES = 16 << 20, /* after which no other series is begun */
-	MOST_FETCHES = 4,
 };
 
 /* In the arena of its task. */
 struct fetch {
-	struct api *api;
-	struct http_request *request;
+	struct api_fetch fetch;
 	struct selection selection;
 	const char *after; /* identity of a series, or NULL */
 	int64_t limit;
@@ -117,7 +115,7 @@ static bool put_answer(struct fetch *fetch, const struct analysis *analysis, str
 	struct error *error)
 {
 	const struct dataset *data = analysis->data;
-	struct buf *out = http_buffer(fetch->request);
+	struct buf *out = http_buffer(fetch->fetch.request);
 	size_t first, s, points = 0;
 
 	if (!first_series(fetch, data, &first, error))
@@ -149,24 +147,14 @@ static bool work(struct task *task, struct scratch *scratch, struct error *error
 
 	return selection_apply(
 		       &fetch->selection, task->test->name, query->arena, &query->data, error) &&
-	       analysis_run(query->arena, fetch->api->agent->schema, task->test, &query->data,
+	       analysis_run(query->arena, fetch->fetch.api->agent->schema, task->test, &query->data,
 		       task->companions, NULL, 0, scratch, &analysis, error) &&
 	       put_answer(fetch, &analysis, query->arena, error);
 }
 
 static void done(struct task *task)
 {
-	struct fetch *fetch = task->context;
-	struct buf *made = http_buffer(fetch->request);
-	struct http_answer answer = {.body = *made};
-
-	fetch->api->fetches--;
-	if (task->failed) {
-		http_fail(fetch->request, http_status_of(&task->error), "%s", task->error.text);
-	} else {
-		*made = (struct buf){0};
-		http_answer(fetch->request, &answer);
-	}
+	api_fetch_end(task->context, task->failed ? &task->error : NULL);
 	task_free(task);
 }
 
@@ -190,27 +178,6 @@ static bool parse_last(const char *text, size_t *out, struct error *error)
 	if (strlen(text) <= 9 && strspn(text, "0123456789") == strlen(text))
 		*out = strtoul(text, NULL, 10);
 	return *out > 0 || error_set(error, ERROR_USAGE, "last: a number of points is needed");
-}
-
-static void submit_companion(void *context, struct task *task)
-{
-	const struct task *own = context;
-	const struct fetch *fetch = own->context;
-
-	task->release = config_ref_release_task;
-	task->holder = config_ref_hold(own->holder);
-	engine_submit(fetch->api->agent->engine, task);
-}
-
-/* The data of other tests that it needs is there, or could not be read. */
-static void submit(struct task *task)
-{
-	const struct fetch *fetch = task->context;
-
-	if (task->failed)
-		done(task);
-	else
-		engine_submit(fetch->api->agent->engine, task);
 }
 
 /* Into the arena of the task, as the request may be gone before. */
@@ -245,7 +212,7 @@ static void begin_fetch(struct api *api, struct http_request *request, const str
 	struct fetch *fetch = arena_alloc(task->query.arena, sizeof *fetch);
 	struct error error;
 
-	*fetch = (struct fetch){.api = api, .request = request};
+	*fetch = (struct fetch){.fetch = {api, request}};
 	if (!parse(request, test, task->query.now, task->query.arena, fetch, &error)) {
 		http_fail(request, 400, "%s", error.text);
 		task_free(task);
@@ -254,31 +221,18 @@ static void begin_fetch(struct api *api, struct http_request *request, const str
 	set_query(fetch, task);
 	task->work = work;
 	task->done = done;
-	task->context = fetch;
-	task->release = config_ref_release_task;
-	task->holder = config_ref_hold(agent->config_ref);
-	api->fetches++;
-	companions_fetch(&(struct companions_way){.submit = submit_companion, .context = task},
-		task, submit);
+	api_fetch_begin(&fetch->fetch, task);
+	api_fetch_data(task);
 }
 
 void api_get_series(void *context, struct http_request *request)
 {
 	struct api *api = api_of(context);
 	const char *name = http_parameter(request, "test");
-	const struct test *test = name ? config_test(api->agent->config, name) : NULL;
+	const struct test *test;
 
 	if (!name)
 		http_fail(request, 400, "the parameter \"test\" is needed");
-	else if (!test)
-		http_fail(request, 404, "there is no test \"%.200s\"", name);
-	else if (test->unsupported)
-		http_fail(request, 404, "%s", test->unsupported);
-	else if (api->agent->stopping)
-		http_fail(request, 503, "the agent is stopping");
-	else if (api->fetches >= MOST_FETCHES)
-		http_fail(request, 503, "%d tests are being fetched for others already",
-			MOST_FETCHES);
-	else
+	else if ((test = api_fetch_test(api, request, name)))
 		begin_fetch(api, request, test);
 }

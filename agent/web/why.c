@@ -10,12 +10,11 @@
 #include "agent/monitor/why.h"
 #include "agent/web/api.h"
 
-enum { RECORDS_MOST = 100000, MOST_FETCHES = 4 };
+enum { RECORDS_MOST = 100000 };
 
 /* In the arena of its task. */
 struct inquiry {
-	struct api *api;
-	struct http_request *request;
+	struct api_fetch fetch;
 	struct task *task;
 	struct why_request ask;
 	struct strings topics;
@@ -26,16 +25,7 @@ static void end_inquiry(struct inquiry *inquiry, const struct error *error)
 {
 	struct task *task = inquiry->task;
 
-	inquiry->api->fetches--;
-	if (error) {
-		http_fail(inquiry->request, http_status_of(error), "%s", error->text);
-	} else {
-		struct buf *made = http_buffer(inquiry->request);
-		struct http_answer answer = {.body = *made};
-
-		*made = (struct buf){0};
-		http_answer(inquiry->request, &answer);
-	}
+	api_fetch_end(&inquiry->fetch, error);
 	if (inquiry->list)
 		store_request_free(inquiry->list);
 	if (inquiry->marks)
@@ -54,7 +44,7 @@ static bool work(struct task *task, struct scratch *scratch, struct error *error
 	if (!why_explain(query->arena, task->test, query, task->companions, &inquiry->ask, scratch,
 		    &why, error))
 		return false;
-	why_put_json(http_buffer(inquiry->request), &why);
+	why_put_json(http_buffer(inquiry->fetch.request), &why);
 	return true;
 }
 
@@ -63,34 +53,13 @@ static void done(struct task *task)
 	end_inquiry(task->context, task->failed ? &task->error : NULL);
 }
 
-static void submit_companion(void *context, struct task *task)
-{
-	const struct inquiry *inquiry = context;
-
-	task->release = config_ref_release_task;
-	task->holder = config_ref_hold(inquiry->task->holder);
-	engine_submit(inquiry->api->agent->engine, task);
-}
-
-/* The data of other tests that it needs is there, or could not be read. */
-static void submit(struct task *task)
-{
-	const struct inquiry *inquiry = task->context;
-
-	if (task->failed)
-		done(task);
-	else
-		engine_submit(inquiry->api->agent->engine, task);
-}
-
 static void fetch(struct inquiry *inquiry)
 {
 	struct task *task = inquiry->task;
 
 	why_state(&inquiry->ask, inquiry->list, inquiry->marks, inquiry->health);
 	why_query(&inquiry->ask, task);
-	companions_fetch(&(struct companions_way){.submit = submit_companion, .context = inquiry},
-		task, submit);
+	api_fetch_data(task);
 }
 
 static void health_read(struct store_request *health)
@@ -112,8 +81,8 @@ static void marks_read(struct store_request *marks)
 	if (marks->failed)
 		end_inquiry(inquiry, &marks->error);
 	else
-		store_client_call(
-			inquiry->api->agent, store_request_new(STORE_HEALTH, health_read, inquiry));
+		store_client_call(inquiry->fetch.api->agent,
+			store_request_new(STORE_HEALTH, health_read, inquiry));
 }
 
 static void listed(struct store_request *list)
@@ -128,7 +97,7 @@ static void listed(struct store_request *list)
 	}
 	marks = store_request_new(STORE_MARKS, marks_read, inquiry);
 	marks->test = inquiry->task->test->name;
-	store_client_call(inquiry->api->agent, marks);
+	store_client_call(inquiry->fetch.api->agent, marks);
 }
 
 static void begin(struct api *api, struct http_request *request, const struct test *test)
@@ -138,8 +107,7 @@ static void begin(struct api *api, struct http_request *request, const struct te
 	struct inquiry *inquiry = arena_alloc(task->query.arena, sizeof *inquiry);
 	struct store_request *list = store_request_new(STORE_LIST, listed, inquiry);
 
-	*inquiry = (struct inquiry){.api = api,
-		.request = request,
+	*inquiry = (struct inquiry){.fetch = {api, request},
 		.task = task,
 		.ask = {.metric =
 				arena_strdup(task->query.arena, http_parameter(request, "metric")),
@@ -148,10 +116,7 @@ static void begin(struct api *api, struct http_request *request, const struct te
 			.max_age = agent->config->agent.max_age}};
 	task->work = work;
 	task->done = done;
-	task->context = inquiry;
-	task->release = config_ref_release_task;
-	task->holder = config_ref_hold(agent->config_ref);
-	api->fetches++;
+	api_fetch_begin(&inquiry->fetch, task);
 	inquiry->topics =
 		why_topics(agent->config, test, task->query.arena, &inquiry->ask.clusters);
 	list->filter = (struct change_filter){.names = inquiry->topics, .limit = RECORDS_MOST};
@@ -162,19 +127,10 @@ void api_get_why(void *context, struct http_request *request)
 {
 	struct api *api = api_of(context);
 	const char *name = http_parameter(request, "test");
-	const struct test *test = name ? config_test(api->agent->config, name) : NULL;
+	const struct test *test;
 
 	if (!name || !http_parameter(request, "metric"))
 		http_fail(request, 400, "the parameters \"test\" and \"metric\" are needed");
-	else if (!test)
-		http_fail(request, 404, "there is no test \"%.200s\"", name);
-	else if (test->unsupported)
-		http_fail(request, 404, "%s", test->unsupported);
-	else if (api->agent->stopping)
-		http_fail(request, 503, "the agent is stopping");
-	else if (api->fetches >= MOST_FETCHES)
-		http_fail(request, 503, "%d tests are being fetched for others already",
-			MOST_FETCHES);
-	else
+	else if ((test = api_fetch_test(api, request, name)))
 		begin(api, request, test);
 }
