@@ -635,7 +635,7 @@ static void test_refused_file_keeps_its_journal_mode(void **state)
 	database_with(fixture, "PRAGMA journal_mode = DELETE; DROP TABLE conditions");
 	check_left_alone(fixture, "no such table: conditions");
 	database_with(fixture, "PRAGMA user_version = 2");
-	check_left_alone(fixture, "cannot bring it up to date");
+	check_left_alone(fixture, "cannot migrate it");
 }
 
 /* What a killed agent has left in its log does not come into a file that is refused. */
@@ -678,9 +678,9 @@ static void test_scrap_of_a_file_is_refused(void **state)
 	struct fixture *fixture = *state;
 
 	overwrite(fixture, 0, "x", 1);
-	check_left_alone(fixture, "is damaged (1 bytes are no database)");
+	check_left_alone(fixture, "is damaged (not a database, 1 bytes)");
 	overwrite(fixture, 510, "x", 1);
-	check_left_alone(fixture, "is damaged (511 bytes are no database)");
+	check_left_alone(fixture, "is damaged (not a database, 511 bytes)");
 }
 
 static mode_t mode_of(const struct fixture *fixture, const char *suffix)
@@ -757,7 +757,7 @@ static void test_lock_that_is_a_link(void **state)
 	check_victim(victim);
 	assert_int_equal(unlink(lock), 0);
 	assert_int_equal(mkfifo(lock, 0600), 0);
-	refused(fixture, "no file of its own");
+	refused(fixture, "is not a regular file, or has hard links");
 }
 
 /* A hard link would be a file with a lock of its own. */
@@ -798,7 +798,7 @@ static void test_negative_version_is_refused(void **state)
 	store_close(fixture->store);
 	fixture->store = NULL;
 	database_with(fixture, "PRAGMA user_version = -1");
-	refused(fixture, "is damaged (its version is negative)");
+	refused(fixture, "is damaged (negative version)");
 }
 
 /* Two names of one file are one lock; a link to nowhere names no file. */
@@ -820,7 +820,7 @@ static void test_links_do_not_hide_the_lock(void **state)
 	}
 	store_close(fixture->store);
 	assert_int_equal(unlink(file), 0);
-	refused(fixture, "leads nowhere");
+	refused(fixture, "dangling symbolic link");
 	fixture->store = NULL;
 	strcpy(fixture->path, file);
 }

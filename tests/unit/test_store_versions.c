@@ -622,7 +622,7 @@ static void test_failed_migration_changes_nothing(void **state)
 	database_with(fixture, version_2);
 	database_with(fixture, content);
 	database_with(fixture, "CREATE TABLE conditions (x)");
-	refused(fixture, "cannot bring it up to date: table conditions already exists");
+	refused(fixture, "cannot migrate it: table conditions already exists");
 	assert_int_equal(count_rows(fixture, "pragma_user_version WHERE user_version = 2"), 1);
 	assert_int_equal(count_rows(fixture, "sqlite_schema WHERE name = 'history'"), 0);
 	database_with(fixture, "DROP TABLE conditions");

@@ -1,5 +1,5 @@
 /*
- * The state in a file of SQLite's.
+ * The SQLite backend.
  */
 #include "agent/store/backend.h"
 

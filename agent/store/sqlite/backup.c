@@ -1,6 +1,7 @@
 /*
- * `store backup`: SQLite's online backup into a new file beside the target, which then takes the
- * target's name. A run that is killed leaves the new file, which a later one removes.
+ * `store backup`: copies the state with SQLite's online backup into a temporary file next to the
+ * target, then renames it. A killed backup leaves the temporary file behind; a later one removes
+ * it.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -18,7 +19,7 @@
 #include "agent/store/tools.h"
 
 enum {
-	RANDOM_LENGTH = 6, /* of mkostemp */
+	RANDOM_LENGTH = 6, /* of mkostemp's template */
 	LEFT_AFTER = 3600, /* seconds */
 };
 
@@ -29,7 +30,8 @@ static bool fail(const char *target, const char *why, struct error *error)
 	return error_set(error, ERROR_STATE, "backup %s: %s", target, why);
 }
 
-/* All pages in one go are all of one moment; writers beside go on into their log. */
+/* Copies all pages in one step, so that they are from one moment; concurrent writers continue in
+ * their log. */
 static bool copy(sqlite3 *from, const char *path, struct error *error)
 {
 	sqlite3 *to;
@@ -109,13 +111,13 @@ static bool sync_folder(const char *path, struct error *error)
 	return done;
 }
 
-/* A link does not replace what is there, a rename does. */
+/* link() does not replace an existing file, rename() does. */
 static bool give_name(const char *path, const char *target, bool force, struct error *error)
 {
 	if (force ? rename(path, target) == 0 : link(path, target) == 0)
 		return true;
 	if (errno == EEXIST)
-		return fail(target, "there is such a file already (--force replaces it)", error);
+		return fail(target, "file exists (--force replaces it)", error);
 	return fail(target, strerror(errno), error);
 }
 
@@ -142,7 +144,7 @@ static const char *base_of(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* Also of a file that is not there now: another agent may make it. */
+/* Compares paths, too, as an agent may create the file at any moment. */
 static bool have_one_name(const char *path, const char *other)
 {
 	char *folder = folder_of(path), *others = folder_of(other);
@@ -153,7 +155,8 @@ static bool have_one_name(const char *path, const char *other)
 	return same;
 }
 
-/* The state file and what SQLite and the agent keep beside it, which a backup must not replace. */
+/* Refuses the state file, and the files that SQLite and the agent keep next to it, as the
+ * target. */
 static bool check_target(const char *path, const char *target, struct error *error)
 {
 	static const char *const suffixes[] = {"", "-wal", "-shm", "-journal", ".lock"};
@@ -169,10 +172,10 @@ static bool check_target(const char *path, const char *target, struct error *err
 		free(name);
 	}
 	free(real);
-	return good || fail(target, "that is the state file, or belongs to it", error);
+	return good || fail(target, "this is the state file or one of its companions", error);
 }
 
-/* BASE.new-XXXXXX, and what SQLite keeps beside such a file. */
+/* BASE.new-XXXXXX, and the files that SQLite keeps next to it. */
 static bool is_leftover(const char *name, const char *base)
 {
 	static const char *const suffixes[] = {"", "-journal", "-wal", "-shm"};
@@ -190,8 +193,8 @@ static bool is_leftover(const char *name, const char *base)
 	return false;
 }
 
-/* One that is being made is written to all the time; one that nobody has touched for an hour was
- * left by a backup that was killed. */
+/* A backup in progress is written to all the time; a file that nobody has written to for LEFT_AFTER
+ * is left over from a killed one. */
 static void remove_leftover(int folder, const char *name)
 {
 	struct stat status;
@@ -200,8 +203,7 @@ static void remove_leftover(int folder, const char *name)
 		status.st_mtime > time(NULL) - LEFT_AFTER)
 		return;
 	if (unlinkat(folder, name, 0) == 0)
-		log_event(LEVEL_INFO, "removed what a killed backup had left",
-			LOG_TEXT("file", name));
+		log_event(LEVEL_INFO, "removed an unfinished backup", LOG_TEXT("file", name));
 }
 
 static void remove_leftovers(const char *target)
@@ -228,7 +230,7 @@ bool store_backup(const char *path, const char *target, bool force, struct error
 	if (!check_target(path, target, error))
 		return false;
 	if (!force && access(target, F_OK) == 0)
-		return fail(target, "there is such a file already (--force replaces it)", error);
+		return fail(target, "file exists (--force replaces it)", error);
 	remove_leftovers(target);
 	if (asprintf(&copied, "%s.new-XXXXXX", target) < 0)
 		abort();

@@ -1,6 +1,6 @@
 /*
- * `store check`. The schema is compared with that of an empty file that the same migrations made,
- * so a table, index or trigger that somebody dropped or added is seen.
+ * `store check`. Compares the schema with that of an empty file made by the same migrations, which
+ * reveals tables, indices or triggers that were dropped or added.
  */
 #include <sqlite3.h>
 #include <string.h>
@@ -18,7 +18,7 @@ struct check {
 	struct arena *arena;
 	struct store_report *report;
 	const char **problems;
-	bool unlawful; /* a row does not keep a CHECK of its table */
+	bool unlawful; /* a row violates a CHECK constraint */
 };
 
 static void found(struct check *check, const char *problem)
@@ -33,7 +33,8 @@ static void found(struct check *check, const char *problem)
 	list->items = check->problems;
 }
 
-/* Each row of the answer is a problem, but "ok". What SQLite says of a CHECK names no value. */
+/* Each row of the result is a problem, except "ok". SQLite's message about a CHECK names no
+ * value. */
 static void ask(struct check *check, const char *sql)
 {
 	static const char unlawful[] = "CHECK constraint failed";
@@ -54,7 +55,7 @@ static void ask(struct check *check, const char *sql)
 	sqlite3_finalize(statement);
 }
 
-/* The number that is asked for; 0 and a problem if it cannot be had. */
+/* The result's number; 0 and a problem if the query fails. */
 static int64_t ask_number(struct check *check, const char *sql)
 {
 	int64_t number = 0;
@@ -64,7 +65,7 @@ static int64_t ask_number(struct check *check, const char *sql)
 	return number;
 }
 
-/* Like strcmp, but for blanks. */
+/* Like strcmp, ignoring white space. */
 static int compare_words(const char *a, const char *b)
 {
 	for (;; a++, b++) {
@@ -79,7 +80,7 @@ struct part {
 	const char *name, *sql;
 };
 
-/* Tables, indices and triggers, sorted by name; those that SQLite makes by itself have no text. */
+/* Tables, indices and triggers, sorted by name; those that SQLite creates itself have no SQL. */
 static size_t read_parts(struct check *check, sqlite3 *database, struct part **parts)
 {
 	sqlite3_stmt *statement;
@@ -112,11 +113,12 @@ static void compare_parts(struct check *check, const struct part *is, size_t is_
 					       : strcmp(is->name, ought->name);
 
 		if (order < 0)
-			found(check, arena_printf(check->arena, "\"%s\" is not ours", is->name));
+			found(check, arena_printf(check->arena, "\"%s\" is not part of the schema",
+					     is->name));
 		else if (order > 0)
 			found(check, arena_printf(check->arena, "\"%s\" is missing", ought->name));
 		else if (compare_words(is->sql, ought->sql) != 0)
-			found(check, arena_printf(check->arena, "\"%s\" is not as it was made",
+			found(check, arena_printf(check->arena, "\"%s\" differs from the schema",
 					     is->name));
 		is += order <= 0;
 		is_count -= order <= 0;
@@ -145,11 +147,11 @@ static void check_schema(struct check *check, int64_t version)
 	compare_parts(check, is, is_count, ought, ought_count);
 }
 
-/* What readers of the rows hold them to. */
+/* Ranges that reading enforces. */
 static const struct range {
 	const char *table, *column;
 	int64_t first, last;
-	int64_t since; /* version that brought the column; 0: none that is asked about */
+	int64_t since; /* version that added the column; 0: not used by older ones */
 } ranges[] = {
 	{"changes", "id", 1, ROWS_MOST, 0},
 	{"changes", "sign", -1, 1, 0},
@@ -222,8 +224,9 @@ static void check_content(struct check *check)
 {
 	struct store_report *report = check->report;
 
-	ask(check, "SELECT 'a row of ' || \"table\" || ' points to one of ' || parent || ' that is"
-		   " not there' FROM pragma_foreign_key_check");
+	ask(check,
+		"SELECT 'a row of ' || \"table\" || ' refers to a row of ' || parent || ' that does"
+		" not exist' FROM pragma_foreign_key_check");
 	report->changes = ask_number(check, "SELECT count(*) FROM changes");
 	report->deliveries = ask_number(check, "SELECT count(*) FROM deliveries");
 	report->queued = ask_number(check, "SELECT count(*) FROM deliveries WHERE state = 1");
@@ -231,21 +234,20 @@ static void check_content(struct check *check)
 		return;
 	report->series = ask_number(check, "SELECT count(*) FROM series");
 	check_values(check);
-	ask(check, "SELECT 'changes of state ' || state || ' are counted as ' || count"
+	ask(check, "SELECT 'wrong count of changes in state ' || state || ': ' || count"
 		   " FROM counts WHERE count !="
 		   " (SELECT count(*) FROM changes WHERE changes.state = counts.state)");
 	if (report->version >= FIRST_WITH_SEQUENCES)
-		ask(check,
-			"SELECT 'ids of ' || given.name || ' that were given could be given again'"
-			" FROM (SELECT 'changes' AS name, max(id) AS most FROM changes"
-			"  UNION ALL SELECT 'deliveries', max(id) FROM deliveries) AS given"
-			" WHERE most > coalesce((SELECT seq FROM sqlite_sequence"
-			"  WHERE sqlite_sequence.name = given.name), 0)");
+		ask(check, "SELECT 'ids of table ' || given.name || ' could be reused'"
+			   " FROM (SELECT 'changes' AS name, max(id) AS most FROM changes"
+			   "  UNION ALL SELECT 'deliveries', max(id) FROM deliveries) AS given"
+			   " WHERE most > coalesce((SELECT seq FROM sqlite_sequence"
+			   "  WHERE sqlite_sequence.name = given.name), 0)");
 	if (check->unlawful && report->problems.count == 0)
-		found(check, "a row does not keep a constraint of its table");
+		found(check, "a row violates a CHECK constraint of its table");
 }
 
-/* False: it is no file of ours, and all else would be beside the point. */
+/* False if it is not our file; further checks would be pointless. */
 static bool check_head(struct check *check, struct error *error)
 {
 	int64_t application = ask_number(check, "PRAGMA application_id");
@@ -257,13 +259,13 @@ static bool check_head(struct check *check, struct error *error)
 	if (application == 0 && report->version == 0 &&
 		ask_number(check, "SELECT count(*) FROM sqlite_schema") == 0)
 		return error_set(error, ERROR_STATE,
-			"state file %s is empty: an agent takes it for a new one", check->path);
+			"state file %s is empty: an agent would treat it as new", check->path);
 	if (application != STORE_APPLICATION)
 		return error_set(error, ERROR_STATE,
-			"state file %s is a database of another program", check->path);
+			"state file %s is the database of another program", check->path);
 	if (report->version < 1 || report->version > STORE_VERSION)
 		return error_set(error, ERROR_STATE,
-			"state file %s is of version %lld, this hunter-c knows up to %d",
+			"state file %s has version %lld, this hunter-c supports up to %d",
 			check->path, (long long)report->version, STORE_VERSION);
 	return true;
 }

@@ -1,6 +1,6 @@
 /*
- * Opening the state file: nothing is written to it before it is known to be ours, whole, and of a
- * version we know.
+ * Opens the state file. Nothing is written before the file is known to be ours, intact, and of a
+ * supported version.
  */
 #include "agent/store/sqlite/file.h"
 
@@ -19,15 +19,14 @@
 enum {
 	BUSY_MS = 5000,
 	CHECKED_WHOLE = 64 << 20,
-	FIRST_CHECKED = 12, /* version of which the tables refuse rows */
+	FIRST_CHECKED = 12, /* first version with constraints on all tables */
 };
 
-/* Of the connection, not of the file. The log is cut back to 8 MB when a big transaction has made
- * it longer. */
+/* Settings of the connection. After a large transaction the log is truncated to 8 MB. */
 static const char settings[] = "PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 8388608;"
 			       "PRAGMA temp_store = MEMORY";
 
-/* Which file it is, whatever its name stands for by now. */
+/* Identifies an open file after its name was removed or reused. */
 struct mark {
 	dev_t device;
 	ino_t inode;
@@ -38,10 +37,10 @@ struct store_file {
 	int lock;
 	sqlite3 *database;
 	sqlite3_stmt *statements[STATEMENT_COUNT];
-	bool stuck;            /* since the last begin: what failed would fail for any request */
-	bool untouched;        /* it is only looked at so far */
-	struct mark main, log; /* of SQLite's log beside it: what came since the last checkpoint */
-	struct mark held;      /* of the lock's file */
+	bool stuck;            /* since the last begin: any request would fail */
+	bool untouched;        /* only read so far */
+	struct mark main, log; /* log: SQLite's WAL, with everything since the last checkpoint */
+	struct mark held;      /* the lock file */
 };
 
 static bool look_at(const char *path, const char *suffix, struct stat *status)
@@ -162,8 +161,8 @@ static bool ask_number(
 static bool damaged(struct store_file *file, const char *what, struct error *error)
 {
 	return error_set(error, ERROR_STATE,
-		"state file %s is damaged (%s) and was left as it is: restore a backup, or move the"
-		" file away to begin anew",
+		"state file %s is damaged (%s) and was not changed: restore a backup, or move the"
+		" file away to start afresh",
 		file->path, what);
 }
 
@@ -179,8 +178,8 @@ static bool check_schema(struct store_file *file, struct error *error)
 	return true;
 }
 
-/* A quick check does not hold the indices against their tables, which a large file would take
- * seconds for. */
+/* The quick check skips comparing indices with their tables, which takes seconds for a large
+ * file. */
 static bool check_pages(struct store_file *file, struct error *error)
 {
 	bool small = store_file_size(file->path) <= CHECKED_WHOLE;
@@ -194,7 +193,7 @@ static bool check_pages(struct store_file *file, struct error *error)
 	return strcmp(answer, "ok") == 0 || damaged(file, answer, error);
 }
 
-/* An empty file is new, and version 0. */
+/* An empty file is new: version 0. */
 static bool check_version(struct store_file *file, int64_t *version, struct error *error)
 {
 	int64_t application, tables;
@@ -205,19 +204,19 @@ static bool check_version(struct store_file *file, int64_t *version, struct erro
 		return false;
 	if (application != STORE_APPLICATION && (*version != 0 || tables != 0))
 		return error_set(error, ERROR_STATE,
-			"state file %s is a database of another program", file->path);
+			"state file %s is the database of another program", file->path);
 	if (*version < 0)
-		return damaged(file, "its version is negative", error);
+		return damaged(file, "negative version", error);
 	if (*version > STORE_VERSION)
 		return error_set(error, ERROR_STATE,
-			"state file %s was written by a newer hunter-c (version %lld of the file,"
-			" this one knows %d)",
+			"state file %s was written by a newer hunter-c (file version %lld,"
+			" supported up to %d)",
 			file->path, (long long)*version, STORE_VERSION);
 	return true;
 }
 
-/* What an earlier version wrote, or somebody else, and this one does not believe. */
-static void tell_set_aside(struct store_file *file)
+/* Warns of rows that the migration found invalid. */
+static void warn_of_repairs(struct store_file *file)
 {
 	char tables[256] = "";
 	int64_t rows = 0;
@@ -229,14 +228,14 @@ static void tell_set_aside(struct store_file *file)
 		"SELECT group_concat(source, ', ') FROM (SELECT DISTINCT source FROM set_aside)",
 		NULL, tables, sizeof tables);
 	log_event(LEVEL_WARN,
-		"rows of the state file contradicted it: they were mended or left out, and table"
-		" set_aside has them as they were",
+		"invalid rows in the state file were repaired or dropped; table set_aside has the"
+		" originals",
 		LOG_TEXT("file", file->path), LOG_INT("rows", rows), LOG_TEXT("tables", tables));
 }
 
 static bool migrate(struct store_file *file, int64_t version, struct error *error)
 {
-	static const char doing[] = "bring it up to date";
+	static const char doing[] = "migrate it";
 	bool unchecked = version < FIRST_CHECKED, done;
 	char mark[96];
 
@@ -253,11 +252,11 @@ static bool migrate(struct store_file *file, int64_t version, struct error *erro
 	if (!done)
 		store_file_rollback(file);
 	else if (unchecked)
-		tell_set_aside(file);
+		warn_of_repairs(file);
 	return done;
 }
 
-/* matches(pattern, text), as the shell matches; and what is equal: a test may be called a[1]. */
+/* matches(pattern, text): a shell pattern, or the same text, as a test may be called a[1]. */
 static void matches(sqlite3_context *context, int count, sqlite3_value **values)
 {
 	const char *pattern = (const char *)sqlite3_value_text(values[0]);
@@ -288,8 +287,8 @@ static bool prepare(struct store_file *file, struct error *error)
 	return true;
 }
 
-/* What is to be refused is known before anything is written: the statements fit the tables of this
- * version, those of an earlier one are brought up to date whole or not at all. */
+/* Decides before any write whether to refuse the file: the statements must fit the tables of this
+ * version; an older version is migrated in one transaction. */
 static bool take_into_use(struct store_file *file, struct error *error)
 {
 	int64_t version;
@@ -318,19 +317,20 @@ static bool open_database(struct store_file *file, struct error *error)
 	file->main = mark_of(file->path, "");
 	sqlite3_busy_timeout(file->database, BUSY_MS);
 	if (sqlite3_db_readonly(file->database, "main"))
-		return error_set(error, ERROR_STATE, "state file %s cannot be written", file->path);
+		return error_set(error, ERROR_STATE, "state file %s is not writable", file->path);
 	if (!take_into_use(file, error))
 		return false;
 	file->log = mark_of(file->path, "-wal");
 	return true;
 }
 
-/* No start leaves an empty file, so this one held something before. */
+/* The agent never leaves an empty file behind, so this one has lost its content. */
 static void warn_of_loss(const char *path)
 {
 	if (store_file_beside(path, "") == 0 &&
 		(store_file_beside(path, ".lock") >= 0 || store_file_beside(path, "-wal") >= 0))
-		log_event(LEVEL_WARN, "the state file was in use before and is empty: all is new",
+		log_event(LEVEL_WARN,
+			"the state file was in use before and is empty: starting without any state",
 			LOG_TEXT("file", path));
 }
 
@@ -350,7 +350,7 @@ struct store_file *store_file_open(const char *path, struct error *error)
 	return NULL;
 }
 
-/* Only an agent may change the version. */
+/* Only the agent migrates. */
 static bool check_reader(struct store_file *file, struct error *error)
 {
 	int64_t version;
@@ -359,8 +359,8 @@ static bool check_reader(struct store_file *file, struct error *error)
 		return false;
 	if (version < STORE_VERSION)
 		return error_set(error, ERROR_STATE,
-			"state file %s was written by an older hunter-c: the agent brings it up to"
-			" date when it is started",
+			"state file %s was written by an older hunter-c: the agent migrates it when"
+			" it starts",
 			file->path);
 	return execute(file, "PRAGMA temp_store = MEMORY", "read it", error) &&
 	       prepare(file, error);
@@ -431,7 +431,7 @@ void store_file_close(struct store_file *file)
 {
 	for (size_t i = 0; i < STATEMENT_COUNT; i++)
 		sqlite3_finalize(file->statements[i]);
-	if (file->untouched) /* what is in its log would come into the file */
+	if (file->untouched) /* closing must not checkpoint the log into the file */
 		(void)sqlite3_db_config(
 			file->database, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, (int *)NULL);
 	sqlite3_close(file->database);
@@ -441,8 +441,8 @@ void store_file_close(struct store_file *file)
 	free(file);
 }
 
-/* What is written to a file without a name is lost; of the log, if the agent does not come to its
- * orderly end. A lock without a name keeps nobody out. */
+/* Writes to an unlinked file are lost, those to an unlinked log unless the agent shuts down
+ * cleanly. An unlinked lock excludes nobody. */
 static bool is_in_place(struct store_file *file, struct error *error)
 {
 	bool main = is_marked(file->path, "", file->main);
@@ -452,21 +452,22 @@ static bool is_in_place(struct store_file *file, struct error *error)
 	if (main && !is_marked(file->path, ".lock", file->held)) {
 		file->stuck = true;
 		return error_set(error, ERROR_STATE,
-			"the lock of state file %s was removed or replaced (%s.lock), so another"
-			" agent may use the file: start the agent again",
+			"the lock file of state file %s was removed or replaced (%s.lock), so "
+			"another"
+			" agent may use the state: restart the agent",
 			file->path, file->path);
 	}
 	if (main && (file->log.inode == 0 || is_marked(file->path, "-wal", file->log)))
 		return true;
 	file->stuck = true;
 	return error_set(error, ERROR_STATE,
-		"state file %s%s was removed or replaced while it was in use: put it back, or start"
-		" the agent again",
+		"state file %s%s was removed or replaced while in use: put it back, or restart"
+		" the agent",
 		file->path, main ? "-wal" : "");
 }
 
-/* A transaction that takes the lock of writers when it is late to ask for it may be refused at
- * once, without waiting for another to end. */
+/* IMMEDIATE: a transaction that starts as a reader and writes later may fail at once instead of
+ * waiting for another writer. */
 bool store_file_begin(struct store_file *file, bool writes, struct error *error)
 {
 	file->stuck = false;

@@ -1,6 +1,6 @@
 /*
- * The lock's file holds the number of the process that has the lock; it stays
- * behind when the process goes, as only the flock counts.
+ * The lock file holds the process id of the agent. It stays behind when the process ends; only the
+ * flock counts.
  */
 #include "agent/store/sqlite/lock.h"
 
@@ -17,7 +17,7 @@
 
 enum {
 	MODE = 0640,
-	SMALLEST = 512, /* bytes of the smallest database: one page */
+	SMALLEST = 512, /* bytes of the smallest database, one page */
 };
 
 static void *no_memory_is_fatal(void *memory)
@@ -27,7 +27,7 @@ static void *no_memory_is_fatal(void *memory)
 	return memory;
 }
 
-/* The folder that a path names before its last slash; "." without one. */
+/* The folder part of a path; "." without a slash. */
 static char *folder_of(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -38,7 +38,7 @@ static char *folder_of(const char *path)
 	return no_memory_is_fatal(slash ? strndup(path, length) : strdup("."));
 }
 
-/* The path of a file that does not exist yet. */
+/* Resolves the path of a file that does not exist yet. */
 static char *future_path(const char *path, struct error *error)
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
@@ -47,7 +47,7 @@ static char *future_path(const char *path, struct error *error)
 	(void)mkdir(folder, 0750);
 	real = realpath(folder, NULL);
 	if (!real)
-		error_set(error, ERROR_STATE, "state file %s: the folder %s: %s", path, folder,
+		error_set(error, ERROR_STATE, "state file %s: folder %s: %s", path, folder,
 			strerror(errno));
 	else if (asprintf(&whole, "%s/%s", strcmp(real, "/") == 0 ? "" : real, name) < 0)
 		abort();
@@ -66,7 +66,7 @@ char *store_path_new(const char *path, struct error *error)
 	if (errno == ENOENT && lstat(path, &status) != 0)
 		return future_path(path, error);
 	if (errno == ENOENT)
-		error_set(error, ERROR_STATE, "state file %s is a link that leads nowhere", path);
+		error_set(error, ERROR_STATE, "state file %s is a dangling symbolic link", path);
 	else
 		error_set(error, ERROR_STATE, "state file %s: %s", path, strerror(errno));
 	return NULL;
@@ -79,7 +79,7 @@ static bool write_owner(int lock, const char *path, struct error *error)
 
 	if (ftruncate(lock, 0) == 0 && pwrite(lock, owner, (size_t)length, 0) == length)
 		return true;
-	return error_set(error, ERROR_STATE, "state file %s: cannot write its lock: %s", path,
+	return error_set(error, ERROR_STATE, "state file %s: cannot write the lock file: %s", path,
 		strerror(errno));
 }
 
@@ -90,8 +90,8 @@ static bool in_use(int lock, const char *path, struct error *error)
 
 	owner[length > 0 ? strcspn(owner, "\n") : 0] = '\0';
 	return error_set(error, ERROR_STATE,
-		"state file %s is in use by another hunter-c%s%s%s: stop that one, or give this one"
-		" a state file of its own (agent.state)",
+		"state file %s is in use by another hunter-c%s%s%s: stop that one, or configure"
+		" another state file (agent.state)",
 		path, *owner ? " (process " : "", owner, *owner ? ")" : "");
 }
 
@@ -101,11 +101,11 @@ static bool take(int lock, const char *path, struct error *error)
 		return write_owner(lock, path, error);
 	if (errno == EWOULDBLOCK)
 		return in_use(lock, path, error);
-	return error_set(error, ERROR_STATE, "state file %s: its file system gives no lock: %s",
-		path, strerror(errno));
+	return error_set(error, ERROR_STATE,
+		"state file %s: its file system does not support locks: %s", path, strerror(errno));
 }
 
-/* A file of an earlier version, or one that was restored, may be open to all. */
+/* Files of an earlier version, or restored ones, may be readable by others. */
 static void tighten(const char *path)
 {
 	struct stat status;
@@ -116,21 +116,20 @@ static void tighten(const char *path)
 	mode = status.st_mode & 07777;
 	if ((mode & ~(mode_t)MODE) != 0 && chmod(path, mode & MODE) != 0)
 		log_event(LEVEL_WARN,
-			"others may read this file: its rights should be 0640 at most and cannot be"
-			" changed",
+			"file may be readable by others: cannot restrict its permissions to"
+			" 0640",
 			LOG_TEXT("file", path), LOG_TEXT("problem", strerror(errno)));
 }
 
-/* Its content is overwritten, so it must be nobody else's file by another name. */
+/* The content is overwritten, so it must not be a hard link to another file. */
 static bool is_own(int lock, const char *name, struct error *error)
 {
 	struct stat status;
 
 	if (fstat(lock, &status) == 0 && S_ISREG(status.st_mode) && status.st_nlink == 1)
 		return true;
-	return error_set(error, ERROR_STATE,
-		"%s is no file of its own, but another kind of file or a hard link: remove it",
-		name);
+	return error_set(
+		error, ERROR_STATE, "%s is not a regular file, or has hard links: remove it", name);
 }
 
 static int open_lock(const char *name, const char *path, struct error *error)
@@ -139,12 +138,12 @@ static int open_lock(const char *name, const char *path, struct error *error)
 
 	if (lock < 0 && errno == ELOOP)
 		error_set(error, ERROR_STATE,
-			"state file %s: its lock is a symbolic link, which is not followed: remove "
+			"state file %s: the lock file is a symbolic link: remove "
 			"%s",
 			path, name);
 	else if (lock < 0)
-		error_set(error, ERROR_STATE, "state file %s: cannot create its lock: %s", path,
-			strerror(errno));
+		error_set(error, ERROR_STATE, "state file %s: cannot create the lock file: %s",
+			path, strerror(errno));
 	return lock;
 }
 
@@ -171,8 +170,8 @@ static bool check_size(const char *path, const struct stat *status, struct error
 	if (status->st_size == 0 || status->st_size >= SMALLEST)
 		return true;
 	return error_set(error, ERROR_STATE,
-		"state file %s is damaged (%lld bytes are no database) and was left as it is:"
-		" restore a backup, or move the file away to begin anew",
+		"state file %s is damaged (not a database, %lld bytes) and was not changed:"
+		" restore a backup, or move the file away to start afresh",
 		path, (long long)status->st_size);
 }
 
@@ -195,7 +194,7 @@ bool store_claim(const char *path, struct error *error)
 	if ((file < 0 && errno != EEXIST) || lstat(path, &status) != 0)
 		return error_set(error, ERROR_STATE, "state file %s: %s", path, strerror(errno));
 	if (!S_ISREG(status.st_mode))
-		return error_set(error, ERROR_STATE, "state file %s is no regular file", path);
+		return error_set(error, ERROR_STATE, "state file %s is not a regular file", path);
 	if (status.st_nlink > 1)
 		return error_set(error, ERROR_STATE,
 			"state file %s has another name (a hard link), by which a second agent "

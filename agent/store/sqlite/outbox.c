@@ -1,12 +1,12 @@
 /*
- * Statements about the rows of `deliveries` and about the changes that they announce.
+ * Statements on `deliveries` and on the changes that they announce.
  */
 #include "agent/store/sqlite/outbox.h"
 
 #include "agent/store/sqlite/read.h"
 #include "agent/store/sqlite/rows.h"
 
-/* Runs a statement about the delivery, which may take the time, too. */
+/* Runs a statement about the delivery, optionally with the time. */
 static bool run_for(struct store_file *file, enum statement statement,
 	const struct delivery *delivery, bool timed, struct error *error)
 {
@@ -70,7 +70,7 @@ static bool write_outcome(struct store_file *file, const struct delivery *delive
 	return bind_finish(&binder, error);
 }
 
-static bool settle_parcel(struct store_file *file, struct store_request *request,
+static bool settle_delivery(struct store_file *file, struct store_request *request,
 	const struct delivery *delivery, struct error *error)
 {
 	return write_outcome(file, delivery, delivery->state, error) &&
@@ -83,12 +83,13 @@ bool store_settle(struct store_file *file, struct store_request *request, struct
 {
 	request->retraction_count = 0;
 	for (size_t i = 0; i < request->parcel_count; i++)
-		if (!settle_parcel(file, request, &request->deliveries[i], error))
+		if (!settle_delivery(file, request, &request->deliveries[i], error))
 			return false;
 	return true;
 }
 
-/* Adds the parcel's changes that nobody is about to tell, and marks them as those that are. */
+/* Adds the delivery's queued changes, except withdrawn and recovered ones, to the records and makes
+ * them pending again. */
 static bool reopen_changes(struct store_file *file, struct store_request *request,
 	const struct delivery *delivery, struct error *error)
 {

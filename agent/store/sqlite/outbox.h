@@ -1,6 +1,6 @@
 /*
- * The outbox apart from filling it: attempts to send, what became of them, and deliveries that have
- * lost their receiver.
+ * Requests about queued deliveries: attempts, outcomes, and deliveries that have lost their
+ * receiver.
  */
 #ifndef AGENT_STORE_SQLITE_OUTBOX_H
 #define AGENT_STORE_SQLITE_OUTBOX_H

@@ -1,6 +1,6 @@
 /*
- * Rows become structs in the request's arena. Each list is read to its end or to its limit, so what
- * can be long has one.
+ * Rows become structs in the request's arena. Lists are read to their end or to their limit; those
+ * that can be long have one.
  */
 #include "agent/store/sqlite/read.h"
 
@@ -16,7 +16,7 @@ static struct reader open_reader(
 	return (struct reader){.binder = bind_to(file, statement), .arena = request->arena};
 }
 
-/* Reads whole records until there are no more. */
+/* Reads full records until there are no more. */
 static struct change_record *read_records(struct reader *reader, size_t *count, struct error *error)
 {
 	struct change_record *records = NULL;
@@ -40,7 +40,7 @@ static bool load_pending(
 	return !reader.failed;
 }
 
-/* Both the records and what has been told come in the order of the changes. */
+/* Merges two results that are both ordered by change. */
 static bool load_told(struct store_file *file, struct store_request *request, struct error *error)
 {
 	struct reader reader = open_reader(file, request, STATEMENT_TOLD);
@@ -59,7 +59,7 @@ static bool load_told(struct store_file *file, struct store_request *request, st
 	return !reader.failed;
 }
 
-static void read_parcel(struct reader *reader, struct delivery *delivery)
+static void read_delivery(struct reader *reader, struct delivery *delivery)
 {
 	delivery->id = read_id(reader);
 	delivery->key = read_name(reader);
@@ -75,14 +75,14 @@ static void read_parcel(struct reader *reader, struct delivery *delivery)
 	delivery->not_before = read_time(reader);
 }
 
-static struct delivery *read_parcels(struct reader *reader, size_t *count, struct error *error)
+static struct delivery *read_deliveries(struct reader *reader, size_t *count, struct error *error)
 {
 	struct delivery *deliveries = NULL;
 
 	*count = 0;
 	while (reader_next(reader, error)) {
 		deliveries = rows_grow(reader->arena, deliveries, count, sizeof *deliveries);
-		read_parcel(reader, &deliveries[*count - 1]);
+		read_delivery(reader, &deliveries[*count - 1]);
 	}
 	return deliveries;
 }
@@ -97,14 +97,14 @@ bool store_members(struct store_file *file, struct store_request *request,
 	return !reader.failed;
 }
 
-/* What continues a message that still waits is to be known for that. */
-static bool load_parcels(
+/* Deliveries that continue a queued message need its thread. */
+static bool load_deliveries(
 	struct store_file *file, struct store_request *request, struct error *error)
 {
 	struct reader reader = open_reader(file, request, STATEMENT_PARCELS);
 	size_t first;
 
-	request->deliveries = read_parcels(&reader, &request->parcel_count, error);
+	request->deliveries = read_deliveries(&reader, &request->parcel_count, error);
 	first = request->parcel_count > MOST_MEMBERS ? request->parcel_count - MOST_MEMBERS : 0;
 	for (size_t i = first; i < request->parcel_count && !reader.failed; i++)
 		reader.failed = !store_members(file, request, &request->deliveries[i], error);
@@ -118,7 +118,7 @@ static bool load_recent(struct store_file *file, struct store_request *request, 
 	if (request->since == 0)
 		return true;
 	bind_integer(&reader.binder, request->since);
-	request->recent = read_parcels(&reader, &request->recent_count, error);
+	request->recent = read_deliveries(&reader, &request->recent_count, error);
 	for (size_t i = 0; i < request->recent_count && !reader.failed; i++)
 		reader.failed = !store_members(file, request, &request->recent[i], error);
 	return !reader.failed;
@@ -148,7 +148,7 @@ bool store_messages(
 	if (request->retraction_count >= STORE_RETRACTIONS)
 		return true;
 	bind_integer(&reader.binder, change);
-	deliveries = read_parcels(&reader, &parcel_count, error);
+	deliveries = read_deliveries(&reader, &parcel_count, error);
 	if (reader.failed || parcel_count == 0)
 		return !reader.failed;
 	reader = open_reader(file, request, STATEMENT_RECORD_OF);
@@ -184,7 +184,7 @@ static bool told_by(struct store_file *file, struct store_request *request,
 
 	bind_integer(&reader.binder, record->item.id);
 	bind_time(&reader.binder, record->updated);
-	deliveries = read_parcels(&reader, &count, error);
+	deliveries = read_deliveries(&reader, &count, error);
 	for (size_t i = 0; i < count; i++) {
 		struct delivery *delivery = &deliveries[i];
 
@@ -328,13 +328,13 @@ bool store_health(struct store_file *file, struct store_request *request, struct
 bool store_restore(struct store_file *file, struct store_request *request, struct error *error)
 {
 	return load_pending(file, request, error) && load_told(file, request, error) &&
-	       load_parcels(file, request, error) && load_recent(file, request, error) &&
+	       load_deliveries(file, request, error) && load_recent(file, request, error) &&
 	       store_counts(file, request, error) && load_conditions(file, request, error) &&
 	       load_moments(file, request, error) && load_vanished(file, request, error) &&
 	       load_environments(file, request, error) && store_recoveries(file, request, error);
 }
 
-/* Series repeat from row to row: each name is copied once. */
+/* Series repeat from row to row; each name is copied once. */
 static void read_known(
 	struct reader *reader, const struct change_record *last, struct change_record *record)
 {
@@ -398,7 +398,7 @@ bool store_checkpoints(struct store_file *file, struct store_request *request, s
 	return !reader.failed;
 }
 
-/* The record itself says when it was found. */
+/* The first event is in the record itself. */
 static bool load_events(struct store_file *file, struct store_request *request,
 	struct change_record *record, struct error *error)
 {
@@ -452,7 +452,7 @@ static const char *json_of_names(struct arena *arena, const struct change_filter
 	return json;
 }
 
-/* The index that leaves the least to look at, as far as one can tell. */
+/* Chooses the index that is likely to leave the fewest rows to scan. */
 static struct reader list_reader(
 	struct store_file *file, struct store_request *request, unsigned states)
 {

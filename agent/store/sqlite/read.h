@@ -1,5 +1,5 @@
 /*
- * What the store answers with rows. For work.c.
+ * Requests that return rows; used by work.c.
  */
 #ifndef AGENT_STORE_SQLITE_READ_H
 #define AGENT_STORE_SQLITE_READ_H
@@ -17,29 +17,29 @@ bool store_checkpoints(
 bool store_list(
 	struct store_file *file, struct store_request *request, struct error *error) MUST_USE;
 
-/* Loads the changes that are in the parcel into its `records`. */
+/* Loads the delivery's changes into its `records`. */
 bool store_members(struct store_file *file, struct store_request *request,
 	struct delivery *delivery, struct error *error) MUST_USE;
 
-/* Adds to the retractions the messages about the change that were sent and have a receipt; nothing
- * once there are STORE_RETRACTIONS. */
+/* Adds the sent messages about the change that have a receipt to the retractions, up to
+ * STORE_RETRACTIONS. */
 bool store_messages(struct store_file *file, struct store_request *request, int64_t change,
 	struct error *error) MUST_USE;
 
-/* Adds to the retractions the parcel, which was sent, for each of its changes that was withdrawn by
+/* Adds the sent delivery to the retractions, once for each of its changes that was withdrawn by
  * then. */
 bool store_late(struct store_file *file, struct store_request *request,
 	const struct delivery *delivery, struct error *error) MUST_USE;
 
-/* The records of changes whose recovery is to be told, and by which messages they were told. */
+/* Loads changes whose recovery is to be announced, and the messages that announced them. */
 bool store_recovered(
 	struct store_file *file, struct store_request *request, struct error *error) MUST_USE;
 
-/* How many recoveries are to be told. */
+/* Counts the recoveries that are to be announced. */
 bool store_recoveries(
 	struct store_file *file, struct store_request *request, struct error *error) MUST_USE;
 
-/* How many changes there are of each state by now. */
+/* Loads the number of changes by state. */
 bool store_counts(
 	struct store_file *file, struct store_request *request, struct error *error) MUST_USE;
 

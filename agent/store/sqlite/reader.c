@@ -1,8 +1,7 @@
 /*
- * A file in WAL mode that nobody has open has no log and no index of it, and SQLite would make
- * them, even for a reader; such a file is opened as one that does not change. That is true until an
- * agent starts, and whether one did is looked at afterwards. Where there is an index, it is opened
- * read-only.
+ * A WAL-mode file that no process has open lacks its log and shared-memory index, and SQLite would
+ * create them even for a reader. Such a file is opened as immutable; whether an agent has opened it
+ * in the meantime is checked afterwards. If there is an index, the file is opened read-only.
  */
 #include "agent/store/sqlite/reader.h"
 
@@ -18,7 +17,7 @@
 
 enum { BUSY_MS = 5000, TRIES = 3 };
 
-/* SQLite makes the index before it writes anything. */
+/* SQLite creates the index before it writes anything. */
 static bool is_settled(const char *path)
 {
 	return store_file_beside(path, "-shm") < 0;
@@ -53,8 +52,8 @@ struct sqlite3 *store_reader_connect(const char *path, bool *settled, struct err
 	*settled = is_settled(path);
 	if (*settled && store_file_beside(path, "-wal") > 0) {
 		error_set(error, ERROR_STATE,
-			"state file %s: its log is there, but not the log's index (%s-shm): start"
-			" the agent once, which makes it anew",
+			"state file %s: its log exists without the index (%s-shm): start"
+			" the agent once to recreate it",
 			path, path);
 		return NULL;
 	}
@@ -66,7 +65,7 @@ struct sqlite3 *store_reader_connect(const char *path, bool *settled, struct err
 		sqlite3_busy_timeout(database, BUSY_MS);
 		return database;
 	}
-	error_set(error, ERROR_STATE, "state file %s: cannot open it: %s", path,
+	error_set(error, ERROR_STATE, "cannot open state file %s: %s", path,
 		sqlite3_errmsg(database));
 	sqlite3_close(database);
 	return NULL;

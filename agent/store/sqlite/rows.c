@@ -1,5 +1,5 @@
 /*
- * NaN has no place in SQLite: it is bound as NULL and read back as NaN.
+ * SQLite has no NaN: it is bound as NULL and read back as NaN.
  */
 #include "agent/store/sqlite/rows.h"
 
@@ -14,22 +14,22 @@
 #include "agent/store/store.h"
 
 /*
- * The column `attributes` of a change: what its points have besides commit and version, as JSON:
- * [["build", "17", "18"], ["machine", "perf7", null]], a name, and the values before and after. The
- * other series that it is judged by comes first: [" explained_by", "shop/traffic", "40.1"], by how
- * many percent that changed, or null.
+ * Column `attributes` of a change: point attributes except commit and version, as JSON: [["build",
+ * "17", "18"], ["machine", "perf7", null]]: name, value before, value after. The series that it is
+ * judged by comes first: [" explained_by", "shop/traffic", "40.1"]: by how many percent that
+ * changed, or null.
  *
- * The column `suspects`: {"timed": true, "count": 2, "list": [["c41", null, 1000, 1000], ...],
- * "span": [0, 2000], "last": ["c40", null, null, 0], "corrections": 0}: of each deployment commit,
- * version, and after when and by when it was (ms), null: nobody knows.
+ * Column `suspects`: {"timed": true, "count": 2, "list": [["c41", null, 1000, 1000], ...], "span":
+ * [0, 2000], "last": ["c40", null, null, 0], "corrections": 0}: of each deployment the commit, the
+ * version, and after and by which time (ms) it happened; null: unknown.
  *
- * Writes the two columns by hand and reads them with jansson, row by row.
+ * Both are written by hand and read with jansson.
  */
 
 static const char *const basis_names[] = {
 	[BASIS_LOAD] = "explained_by", [BASIS_RATIO] = "relative_to", [BASIS_UNUSED] = "beside"};
 
-/* The row of the basis: its name stands after a space, which no column's name begins with. */
+/* The basis has a row whose name begins with a space, which no attribute's name does. */
 static void put_basis(struct buf *out, const struct announcement *item)
 {
 	buf_printf(out, "[\" %s\", ", basis_names[item->basis]);
@@ -40,7 +40,7 @@ static void put_basis(struct buf *out, const struct announcement *item)
 		buf_text(out, ", null]");
 }
 
-/* Appends the text; nothing where the change has no attributes. */
+/* Appends the JSON; nothing without attributes. */
 static void store_attributes_put(struct buf *out, const struct announcement *item)
 {
 	if (item->attribute_count == 0 && !item->other)
@@ -82,7 +82,7 @@ static bool read_attribute(struct arena *arena, const json_t *row, struct attrib
 	return true;
 }
 
-/* True if the row is the basis. */
+/* True if the row describes the basis. */
 static bool read_basis(struct arena *arena, const json_t *row, struct announcement *item)
 {
 	const char *name = json_string_value(json_array_get(row, 0));
@@ -116,7 +116,7 @@ static bool read_rows(struct arena *arena, const json_t *rows, struct announceme
 	return true;
 }
 
-/* Reads it, or NULL for none, into the arena. False if it is not such a text. */
+/* Parses the JSON, or NULL for none, into the arena. False if it is malformed. */
 static bool store_attributes_read(struct arena *arena, const char *text, struct announcement *item)
 {
 	json_t *rows;
@@ -154,7 +154,7 @@ static void put_deployment(struct buf *out, const struct deployment *deployment)
 	buf_char(out, ']');
 }
 
-/* The same of suspects; nothing where they are not known. */
+/* Appends the suspects as JSON; nothing if unknown. */
 static void store_suspects_put(struct buf *out, const struct attribution *suspects)
 {
 	if (!suspects->known)
@@ -337,7 +337,7 @@ bool bind_finish(struct binder *binder, struct error *error)
 	bool done = !binder->strange && sqlite3_step(binder->statement) == SQLITE_DONE;
 
 	if (binder->strange)
-		error_set(error, ERROR_DATA, "a time or count is beyond what is recorded");
+		error_set(error, ERROR_DATA, "time or count out of range");
 	else if (!done)
 		store_file_fail(binder->file, "write to it", error);
 	sqlite3_reset(binder->statement);
@@ -353,7 +353,7 @@ bool reader_next(struct reader *reader, struct error *error)
 		return true;
 	if (reader->strange)
 		reader->failed = !error_set(error, ERROR_STATE,
-			"state file %s is damaged: a value in it is out of range or missing",
+			"state file %s is damaged: a value is out of range or missing",
 			store_file_path(reader->binder.file));
 	else if (result != SQLITE_DONE)
 		reader->failed = !store_file_fail(reader->binder.file, "read it", error);
@@ -437,7 +437,7 @@ const char *read_name_again(struct reader *reader, const char *before)
 	return before && strcmp(before, text) == 0 ? before : arena_strdup(reader->arena, text);
 }
 
-/* Of a change that a version wrote which had nothing but its means. */
+/* For a change written by a version that stored only means. */
 static void describe_by_means(struct announcement *item)
 {
 	struct change *change = &item->change;
@@ -459,7 +459,7 @@ static void describe_by_means(struct announcement *item)
 
 enum { DESCRIPTION_COLUMNS = 13 };
 
-/* The item has its time. */
+/* Expects item->time to be set. */
 static void read_description(struct reader *reader, struct announcement *item)
 {
 	if (is_null(reader)) {

@@ -1,10 +1,9 @@
 /*
- * The schema's version is SQLite's user_version. A migration, once released, is never changed.
+ * The schema version is SQLite's user_version. A migration, once released, is never changed.
  *
- * How many changes there are of each state is counted by triggers, as a start must not read a
- * million rows for that. When a change was first found is written in its row alone; its history
- * holds what came after. Indices are named in the statements that list changes: SQLite, which has
- * no statistics here, would guess.
+ * Triggers count the changes by state, so that a start need not scan a million rows. When a change
+ * was first found is stored in its row only; its history holds later events. Statements that list
+ * changes name their index, as SQLite, without statistics here, would guess.
  */
 #include "agent/store/sqlite/schema.h"
 
@@ -42,8 +41,8 @@
 	"CREATE INDEX deliveries_settled ON deliveries (updated) WHERE state != 1;"                \
 	"CREATE INDEX announced_by ON announced (delivery);"
 
-/* Of what has happened before, the history gets what is known: messages that arrived, and the last
- * move or withdrawal. */
+/* The history of existing changes gets what is known: delivered messages, and the last move or
+ * withdrawal. */
 #define VERSION_3                                                                                  \
 	"ALTER TABLE changes ADD COLUMN runs INTEGER NOT NULL DEFAULT 1;"                          \
 	"ALTER TABLE changes ADD COLUMN members INTEGER NOT NULL DEFAULT 0;"                       \
@@ -83,9 +82,8 @@
 	" UPDATE counts SET count = count - 1 WHERE state = old.state;"                            \
 	" UPDATE counts SET count = count + 1 WHERE state = new.state; END;"
 
-/* SQLite gives the id of the last row again once that row is gone; ids that were told to people
- * are not to come back. How far earlier versions came with what is queued is not known: any of it
- * may have been sent. */
+/* SQLite reuses the id of a deleted last row; ids that people have seen must not be reused. How far
+ * earlier versions got with queued deliveries is unknown: any of them may have been sent. */
 #define VERSION_4                                                                                  \
 	"CREATE TABLE last_ids (name TEXT PRIMARY KEY, id INTEGER NOT NULL) STRICT, WITHOUT "      \
 	"ROWID;"                                                                                   \
@@ -102,10 +100,10 @@
 	"UPDATE deliveries SET attempt_started = updated WHERE state = 1;"                         \
 	"CREATE INDEX deliveries_of_key ON deliveries (key);"
 
-/* Attributes other than commit and version, as attributes.h has them. */
+/* Attributes other than commit and version, as in rows.c. */
 #define VERSION_5 "ALTER TABLE changes ADD COLUMN attributes TEXT;"
 
-/* Changes that are over, and which detectors looked at a series last. */
+/* Recovered changes, and the detector revision of each series. */
 #define VERSION_6                                                                                  \
 	"ALTER TABLE changes ADD COLUMN recovered INTEGER;"                                        \
 	"ALTER TABLE changes ADD COLUMN recovered_level REAL;"                                     \
@@ -114,7 +112,7 @@
 	"ALTER TABLE series ADD COLUMN revision INTEGER NOT NULL DEFAULT 0;"                       \
 	"ALTER TABLE series ADD COLUMN revised INTEGER NOT NULL DEFAULT 0;"
 
-/* What is told of a change beyond its means: NULL, all of it, where an earlier version wrote it. */
+/* Details of a change beyond its means; NULL in rows of earlier versions. */
 #define VERSION_7                                                                                  \
 	"ALTER TABLE changes ADD COLUMN kind INTEGER;"                                             \
 	"ALTER TABLE changes ADD COLUMN level_before REAL;"                                        \
@@ -130,21 +128,21 @@
 	"ALTER TABLE changes ADD COLUMN place_version_before TEXT;"                                \
 	"ALTER TABLE changes ADD COLUMN place_version_after TEXT;"
 
-/* When something was that is not to happen again, or not soon. */
+/* Times of events that must not happen again, or not soon. */
 #define VERSION_8                                                                                  \
 	"CREATE TABLE moments (name TEXT PRIMARY KEY, time INTEGER NOT NULL) STRICT, WITHOUT "     \
 	"ROWID;"
 
-/* Series that were told to have vanished. */
+/* Series that were reported as vanished. */
 #define VERSION_9                                                                                  \
 	"CREATE TABLE vanished (test TEXT NOT NULL, series TEXT NOT NULL, ended INTEGER NOT NULL," \
 	" PRIMARY KEY (test, series)) STRICT, WITHOUT ROWID;"
 
-/* The deployments that a change can come from, as attributes.h has them; NULL: not known, as
- * of all that an earlier version wrote. */
+/* The deployments that a change may come from, as in rows.c; NULL: unknown, as in rows of earlier
+ * versions. */
 #define VERSION_10 "ALTER TABLE changes ADD COLUMN suspects TEXT;"
 
-/* Where the series of a change was measured, and what hit most of one such environment. */
+/* Environments of changes, and environment events. */
 #define VERSION_11                                                                                 \
 	"ALTER TABLE changes ADD COLUMN environment TEXT;"                                         \
 	"ALTER TABLE changes ADD COLUMN environment_event INTEGER;"                                \
@@ -160,11 +158,9 @@
 	" created INTEGER NOT NULL) STRICT;"
 
 /*
- * All tables again, with what had been promised in words only: values in their ranges, rows that
- * point to rows there are, a message of one key queued or sent once, ids that are never given
- * again. Earlier versions did not hold anybody to that, so a row that does not keep it is mended or
- * left out, and set_aside gets it as it was. What a delivery that is left out was to tell is to be
- * told again.
+ * Rebuilds all tables with constraints: ranges of values, foreign keys, one live delivery per key,
+ * ids that are never reused. Rows of earlier versions that violate them are repaired or dropped,
+ * and set_aside keeps the originals. Changes of a dropped delivery are announced again.
  */
 #define V12_MOST "9007199254740992"
 #define V12_RANGE(column, first, last) " CHECK (" column " BETWEEN " first " AND " last ")"
@@ -199,7 +195,7 @@
 #define V12_MOVE(table, columns)                                                                   \
 	"INSERT OR IGNORE INTO " table " (" columns ") SELECT " columns " FROM old_" table
 
-/* What was not moved; `same`: that `it` is the row `old`. */
+/* Keeps rows that were not moved in set_aside; `same`: the condition that `it` is the row `old`. */
 #define V12_LEAVE(table, columns, same)                                                            \
 	"INSERT INTO set_aside SELECT '" table "', 0, json_array(" columns ") FROM old_" table     \
 	" AS old WHERE NOT EXISTS (SELECT 1 FROM " table " AS it WHERE " same ");"
@@ -209,7 +205,7 @@
 	" WHERE first.key = old_deliveries.key AND first.state != 3"                               \
 	" AND first.id < old_deliveries.id)"
 
-/* The id after which new ones are given; a name in last_ids is that of a table. */
+/* The last id used; a name in last_ids is that of a table. */
 #define V12_SEQUENCE(table)                                                                        \
 	"DELETE FROM sqlite_sequence WHERE name = '" table "';"                                    \
 	"INSERT INTO sqlite_sequence (name, seq) SELECT '" table "', max(0,"                       \
@@ -373,7 +369,7 @@ const char store_temporary[] = "CREATE TEMP TABLE present (test TEXT PRIMARY KEY
 
 _Static_assert(STORE_VERSION == 12, "STATEMENT_PROBE writes the version");
 
-/* The columns of an announcement, as bind_item and read_item take them. */
+/* The columns of an announcement, in the order of bind_item and read_item. */
 #define ITEM_COLUMNS                                                                               \
 	"metric, unit, direction, pvalue, mean_before, mean_after, stddev_before, stddev_after,"   \
 	" count_before, count_after, magnitude, commit_before, commit_after, version_before,"      \
@@ -382,38 +378,38 @@ _Static_assert(STORE_VERSION == 12, "STATEMENT_PROBE writes the version");
 	" size_low, size_high, slope, place_from, place_to, place_commit_before,"                  \
 	" place_commit_after, place_version_before, place_version_after, environment"
 
-/* The columns of a record, as read_record takes them. */
+/* The columns of a record, in the order of read_record. */
 #define RECORD_COLUMNS                                                                             \
 	"changes.id, test, series, branch, sign, time, changes.state, news, first_seen, spacing,"  \
 	" runs, changes.updated, recovered, recovered_level, environment_event, " ITEM_COLUMNS
 
-/* The columns of a parcel, as read_parcel takes them. */
+/* The columns of a delivery, in the order of read_delivery. */
 #define DELIVERY_COLUMNS(now)                                                                      \
 	"id, key, receiver, destination, NULL, thread, state, receipt, attempts, " now             \
 	", attempt_started IS NOT NULL, coalesce(not_before, 0)"
 
-/* The delivery ?1 has not begun, and of its changes none is left. */
+/* Delivery ?1 has no attempt yet, and all its changes are withdrawn. */
 #define POINTLESS                                                                                  \
 	" id = ?1 AND state = 1 AND attempt_started IS NULL AND receipt IS NULL"                   \
 	" AND EXISTS (SELECT 1 FROM announced WHERE delivery = ?1)"                                \
 	" AND NOT EXISTS (SELECT 1 FROM announced JOIN changes ON changes.id = change"             \
 	"  WHERE delivery = ?1 AND changes.state != 3)"
 
-/* ?1 what the index is asked for, ?2 since, ?3 until, ?4 states, ?5 before_id, ?6 limit, ?7
- * pattern, ?8 updated */
+/* ?1 value for the index, ?2 since, ?3 until, ?4 states, ?5 before_id, ?6 limit, ?7 pattern, ?8
+ * updated */
 #define LIST(index, condition)                                                                     \
 	"SELECT " RECORD_COLUMNS " FROM changes " index " WHERE " condition                        \
 	" AND time >= ?2 AND time < ?3 AND id < ?5"                                                \
 	" AND ((?4 >> state) & 1 OR state NOT BETWEEN 1 AND 5)"                                    \
 	" AND (?7 IS NULL OR matches(?7, test)) AND updated >= ?8 ORDER BY id DESC LIMIT ?6"
 
-/* ?1 a test, ?2 a metric: its series, by their identities. */
+/* ?1 test, ?2 metric: the series of the metric, by identity. */
 #define OF_METRIC " test = ?1 AND (series = ?2 OR substr(series, 1, length(?2) + 1) = ?2 || '{')"
 
-/* ?3 another name for the metric */
+/* ?3 the metric's new name */
 #define RENAMED(column) " ?3 || substr(" column ", length(?2) + 1)"
 
-/* All tests that have changes, by a jump through the index for each. */
+/* All tests with changes: one index seek per test. */
 #define TESTS_OF_CHANGES                                                                           \
 	"WITH RECURSIVE tests (name) AS (SELECT min(test) FROM changes UNION ALL"                  \
 	" SELECT (SELECT min(test) FROM changes WHERE test > name) FROM tests"                     \
@@ -493,9 +489,9 @@ const char *const store_statements[STATEMENT_COUNT] = {
 		"UPDATE changes SET sign = ?2, time = ?3, state = ?4, news = ?5, spacing = ?6,"
 		" runs = ?7, updated = ?8 WHERE id = ?1",
 	[STATEMENT_STATE_OF] = "SELECT state, time FROM changes WHERE id = ?",
-	/* What is withdrawn before it was told is news when it returns; not so to who was told. ?6:
-	 * that it has recovered is not to be told; nor is that once more of one that was found
-	 * again. */
+	/* A change that is withdrawn before it was announced is announced if it returns; not if
+	 * some receivers have it already. ?6: do not announce the recovery; neither is a second
+	 * recovery announced of a change that was found again. */
 	[STATEMENT_UPDATE] =
 		"UPDATE changes SET time = ?2, state = ?3, updated = ?4,"
 		" recovered = iif(?3 = 5, recovered, NULL),"
@@ -518,8 +514,7 @@ const char *const store_statements[STATEMENT_COUNT] = {
 	[STATEMENT_RECOVERIES] = "SELECT count(*) FROM changes WHERE news = 4",
 	[STATEMENT_RECOVERED] =
 		"SELECT " RECORD_COLUMNS " FROM changes WHERE news = 4 ORDER BY id LIMIT ?",
-	/* The first message to each destination; and those who were told by one that is forgotten.
-	 */
+	/* The first message to each destination; and recipients whose message was pruned. */
 	[STATEMENT_TOLD_BY] = "SELECT " DELIVERY_COLUMNS(
 		"updated") " FROM deliveries WHERE id IN"
 			   " (SELECT min(id) FROM announced JOIN deliveries ON delivery = id"
@@ -548,7 +543,7 @@ const char *const store_statements[STATEMENT_COUNT] = {
 				    " WHERE key = ? AND state != 3",
 	[STATEMENT_ANNOUNCE] = "INSERT OR IGNORE INTO announced"
 			       " SELECT id, ?2 FROM changes WHERE id = ?1",
-	/* What recovers while its message is on the way here has been told all the same. */
+	/* A change that recovered while its message was being queued counts as announced. */
 	[STATEMENT_TELL] =
 		"UPDATE changes SET news = iif(state = 5 AND news = 3, 4, 2) WHERE id = ?",
 	[STATEMENT_SETTLE] =
@@ -579,7 +574,7 @@ const char *const store_statements[STATEMENT_COUNT] = {
 		" ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
 	[STATEMENT_MEMBER] = "UPDATE changes SET environment_event ="
 			     " (SELECT id FROM environments WHERE id = ?2) WHERE id = ?1",
-	/* By the first message to each destination that told of the others. */
+	/* By the first message to each destination about the other changes. */
 	[STATEMENT_MEMBER_TOLD] =
 		"INSERT OR IGNORE INTO announced SELECT ?1, min(deliveries.id) FROM changes"
 		" INDEXED BY changes_of_environment JOIN announced ON change = changes.id"
@@ -607,7 +602,8 @@ const char *const store_statements[STATEMENT_COUNT] = {
 		"UPDATE series SET series =" RENAMED("series") " WHERE" OF_METRIC,
 	[STATEMENT_RENAME_METRIC_VANISHED] =
 		"UPDATE OR REPLACE vanished SET series =" RENAMED("series") " WHERE" OF_METRIC,
-	[STATEMENT_PROBE] = "PRAGMA user_version = 12" /* SQLite does not skip this write */,
+	[STATEMENT_PROBE] =
+		"PRAGMA user_version = 12" /* SQLite performs this write even if nothing changes */,
 	[STATEMENT_PRESENT_CLEAR] = "DELETE FROM present",
 	[STATEMENT_PRESENT] = "INSERT OR IGNORE INTO present VALUES (?)",
 	[STATEMENT_PRUNE_LINKS] = "DELETE FROM announced WHERE delivery IN"
@@ -625,7 +621,7 @@ const char *const store_statements[STATEMENT_COUNT] = {
 		" INDEXED BY changes_of_series USING (test, series, branch)"
 		" WHERE time < anchor AND updated < ? AND news NOT IN (1, 4)"
 		" AND NOT EXISTS (SELECT 1 FROM announced WHERE change = id)",
-	/* ?2 the first of the states; a cluster's changes never have a mark */
+	/* ?2: the first of the states. Changes of clusters never have a checkpoint. */
 	[STATEMENT_DOOM_MARKLESS] =
 		"INSERT OR IGNORE INTO doomed SELECT id FROM changes INDEXED BY changes_of_state"
 		" WHERE state >= ?2 AND time < ?1 AND updated < ?1 AND news NOT IN (1, 4) AND "

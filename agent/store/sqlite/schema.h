@@ -1,15 +1,15 @@
 /*
- * What the state file looks like: its tables, by version, and the statements that use them.
+ * The schema of the state file, by version, and the statements that use it.
  */
 #ifndef AGENT_STORE_SQLITE_SCHEMA_H
 #define AGENT_STORE_SQLITE_SCHEMA_H
 
 enum { STORE_VERSION = 12, STORE_APPLICATION = 0x48554e54 };
 
-/* Script i brings a file of version i to version i + 1. */
+/* Script i migrates version i to version i + 1. */
 extern const char *const store_migrations[STORE_VERSION];
 
-/* What each connection needs of its own, for the statements. */
+/* Temporary tables that each connection needs for the statements. */
 extern const char store_temporary[];
 
 enum statement {

@@ -1,6 +1,5 @@
 /*
- * What the store does for each kind of request that writes, with everything bound; what answers
- * with rows is in read.c.
+ * Performs each kind of writing request; read.c has those that return rows.
  */
 #include <math.h>
 
@@ -10,23 +9,21 @@
 #include "agent/store/sqlite/rows.h"
 
 /*
- * Forgetting what nobody will ask for again. For work.c.
+ * Pruning. References are deleted before the rows they point to: links before deliveries, history
+ * before changes. A change within its series' range stays, whatever its state: it would be found
+ * again and announced.
  *
- * Forgetting. Whatever points to a row goes before it: links before deliveries, history before
- * changes. A change within the range of its series stays, whatever its state: it would be found
- * again, and be news.
- *
- * The anchor of a series that has vanished never moves. Its mark goes when its last point lies
- * before what the test's other series, that still grow, are looked at from; and a change without a
- * mark lies before its series' anchor, if the test has any that grows. Otherwise a test of which
- * the label sets come and go would leave rows for ever.
+ * The anchor of a vanished series never moves. Its checkpoint is deleted when its last point lies
+ * before the anchors of the test's growing series; and a change without a checkpoint counts as
+ * before its series' anchor if the test has any growing series. Otherwise a test whose label sets
+ * come and go would leave rows forever.
  */
 
 _Static_assert(CHANGE_CONFIRMED < CHANGE_MOVED && CHANGE_MOVED < CHANGE_WITHDRAWN &&
 		       CHANGE_WITHDRAWN < CHANGE_CANDIDATE && CHANGE_CANDIDATE < CHANGE_RECOVERED,
 	"STATEMENT_DOOM_MARKLESS takes the states from one on");
 
-/* Runs a statement of which the only value is a time; adds what it has changed to `count`. */
+/* Runs a statement whose only parameter is a time; adds the number of changed rows to `count`. */
 static bool run(struct store_file *file, enum statement statement, int64_t before, int64_t *count,
 	struct error *error)
 {
@@ -89,7 +86,6 @@ static bool doom(struct store_file *file, const struct store_request *request, s
 		       run(file, STATEMENT_DOOM_ABSENT, request->before, NULL, error));
 }
 
-/* STORE_PRUNE. */
 static bool store_prune(struct store_file *file, struct store_request *request, struct error *error)
 {
 	struct pruned *pruned = &request->pruned;
@@ -109,7 +105,7 @@ static bool store_prune(struct store_file *file, struct store_request *request, 
 		       run(file, STATEMENT_PRUNE_MARKS, before, &pruned->marks, error));
 }
 
-/* Events that a change keeps of a kind that may repeat for ever. */
+/* Maximum number of repeatable events per change. */
 enum { EVENTS_KEPT = 50 };
 
 static bool add_event(struct store_file *file, int64_t change, enum event_kind kind, int64_t now,
@@ -140,7 +136,7 @@ static bool write_end(
 	return bind_finish(&binder, error);
 }
 
-/* The end of a change that is believed only now, and that it came. */
+/* Stores the recovery of a change that is confirmed only now, with its event. */
 static bool note_end(struct store_file *file, const struct change_record *record, int64_t now,
 	struct error *error)
 {
@@ -169,7 +165,7 @@ static bool insert_record(
 	if (!bind_finish(&binder, error))
 		return false;
 	record->item.id = store_file_inserted(file);
-	/* That it is over was seen when it was found: nothing has happened to it since. */
+	/* No event: the recovery was known when the change was found. */
 	return record->state != CHANGE_RECOVERED ||
 	       write_end(file, record->item.id, &record->item.over, error);
 }
@@ -205,7 +201,7 @@ static bool believe(
 	       note_end(file, record, record->updated, error);
 }
 
-/* What an update means, seen from the state and time that were; 0: nothing of note. */
+/* The event for an update of a change with that state and time; 0: none. */
 static enum event_kind event_of(
 	enum change_state before, int64_t time_before, const struct change_record_update *update)
 {
@@ -312,7 +308,7 @@ static bool tell(struct store_file *file, int64_t change, struct error *error)
 	return bind_finish(&binder, error);
 }
 
-/* The message is queued or sent already: its key says so. Who carries that carries this. */
+/* A delivery with this key is queued or sent already; it covers the changes of this one. */
 static bool join_delivery(struct store_file *file, struct delivery *delivery, struct error *error)
 {
 	struct reader reader = {.binder = bind_to(file, STATEMENT_QUEUED_BEFORE)};
@@ -324,7 +320,7 @@ static bool join_delivery(struct store_file *file, struct delivery *delivery, st
 	return !reader.failed;
 }
 
-static bool queue_parcel(struct store_file *file, struct delivery *delivery, struct error *error)
+static bool queue_delivery(struct store_file *file, struct delivery *delivery, struct error *error)
 {
 	struct binder binder = bind_to(file, STATEMENT_QUEUE);
 
@@ -438,7 +434,7 @@ static bool write_member(
 	return true;
 }
 
-/* After the messages: a silent one counts as told by those. */
+/* Runs after the messages, as silent changes count as announced by them. */
 static bool write_environments(
 	struct store_file *file, struct store_request *request, struct error *error)
 {
@@ -451,7 +447,7 @@ static bool write_environments(
 	return true;
 }
 
-/* What is known besides the changes: conditions, moments, vanished series. */
+/* Writes conditions, moments and vanished series. */
 static bool write_rest(struct store_file *file, struct store_request *request, struct error *error)
 {
 	if (!write_conditions(file, request, error) || !write_moments(file, request, error))
@@ -465,7 +461,7 @@ static bool write_rest(struct store_file *file, struct store_request *request, s
 static bool queue(struct store_file *file, struct store_request *request, struct error *error)
 {
 	for (size_t i = 0; i < request->parcel_count; i++)
-		if (!queue_parcel(file, &request->deliveries[i], error))
+		if (!queue_delivery(file, &request->deliveries[i], error))
 			return false;
 	for (size_t i = 0; i < request->told_count; i++)
 		if (!tell(file, request->told[i], error))
@@ -488,7 +484,7 @@ static bool is_known(struct store_file *file, const char *test, const char *metr
 	return !reader.failed;
 }
 
-/* Statements of (old, new) for tests, of (test, old, new) for metrics. */
+/* Parameters: (old, new) for tests, (test, old, new) for metrics. */
 static bool move(struct store_file *file, const struct store_rename *rename, struct error *error)
 {
 	static const enum statement tests[] = {STATEMENT_RENAME_CHANGES, STATEMENT_RENAME_SERIES,
