@@ -1,6 +1,5 @@
 /*
- * Changes are sorted so that those of one test stand together, in that those that can
- * be a crowd, by time; all else is one sweep.
+ * Sorts changes by test, then by crowd key, then by time; crowds are found in one sweep.
  */
 #include "notifiers/digest.h"
 
@@ -10,14 +9,14 @@
 
 #include "agent/core/labels.h"
 
-/* A label is told of a crowd that so many of its series have, and at most so many labels. */
+/* A crowd lists labels that at least this share of its series have, at most this many. */
 #define LEAST_SHARE 0.9
 enum { LABELS_TOLD = 3 };
 
-/* What lies outside of a crowd's interval, on each side. */
+/* Share of sizes outside of a crowd's interval, on each side. */
 #define TAIL 0.025
 
-/* What lies apart from a crowd: in robust standard deviations, and as a share of its median. */
+/* Bounds for outlying sizes: in robust standard deviations, and as a share of the median. */
 #define APART 4
 #define APART_LEAST 0.25
 
@@ -28,7 +27,7 @@ static int compare_texts(const char *a, const char *b)
 	return strcmp(a, b);
 }
 
-/* Two names without their labels. */
+/* Compares two names without their labels. */
 static int compare_bases(const char *a, const char *b)
 {
 	size_t length_a = strcspn(a, "{"), length_b = strcspn(b, "{");
@@ -37,7 +36,7 @@ static int compare_bases(const char *a, const char *b)
 	return order != 0 ? order : (length_a > length_b) - (length_a < length_b);
 }
 
-/* By all that is the same in a crowd but time: 0 for changes of one kind. */
+/* Compares everything that a crowd has in common except time. */
 static int compare_kinds(const struct announcement *a, const struct announcement *b)
 {
 	const int pairs[][2] = {{a->direction, b->direction},
@@ -96,7 +95,7 @@ static bool is_near(const struct announcement *first, const struct announcement 
 	return other->time - first->time <= CROWD_TOLERANCE * spacing;
 }
 
-/* How many from the first on can be one crowd. */
+/* Number of items from the first on that can be one crowd. */
 static size_t alike(const struct announcement *const *items, size_t count)
 {
 	size_t next = 1;
@@ -107,7 +106,7 @@ static size_t alike(const struct announcement *const *items, size_t count)
 	return next;
 }
 
-/* Linear between the two nearest. */
+/* Interpolates linearly. */
 static double quantile(const double *sorted, size_t count, double part)
 {
 	double at = part * (double)(count - 1);
@@ -116,8 +115,7 @@ static double quantile(const double *sorted, size_t count, double part)
 	return sorted[low] + (at - (double)low) * (sorted[high] - sorted[low]);
 }
 
-/* The median size of changes, and how far from it one of their crowd may be. A change without a
- * size is of any crowd. */
+/* The median size, and the allowed distance from it. A change without a size fits any crowd. */
 struct spread {
 	double middle, reach;
 };
@@ -149,9 +147,7 @@ static bool is_apart(const struct announcement *item, const struct spread *sprea
 	return fabs(item->change.size - spread->middle) > spread->reach;
 }
 
-/* Those that lie apart from the rest go to the end, all else keeps its order. Returns how many
- * stay.
- */
+/* Moves outlying changes to the end, in a stable order. Returns how many remain. */
 static size_t set_apart(const struct announcement **items, size_t count)
 {
 	struct spread spread = spread_of(items, count);
@@ -169,7 +165,7 @@ static size_t set_apart(const struct announcement **items, size_t count)
 	return kept;
 }
 
-/* Whether they are one crowd and nothing else. */
+/* Whether the items are exactly one crowd. */
 static bool are_one(const struct announcement *const *items, size_t count)
 {
 	struct spread spread;
@@ -183,7 +179,7 @@ static bool are_one(const struct announcement *const *items, size_t count)
 	return true;
 }
 
-/* "new" counts only where all are. */
+/* "new" only if all are. */
 static void set_sizes(struct change *change, const struct announcement *const *items, size_t count)
 {
 	double *sizes = memory_new(count, sizeof *sizes);
@@ -199,7 +195,7 @@ static void set_sizes(struct change *change, const struct announcement *const *i
 	free(sizes);
 }
 
-/* The items are sorted by time; the earliest of the times that most have. */
+/* The earliest of the most frequent times; the items are sorted by time. */
 static int64_t time_of_most(const struct announcement *const *items, size_t count)
 {
 	size_t most = 0, run = 0;
@@ -220,7 +216,7 @@ static int64_t width(const struct announcement *item)
 	return item->place_to - item->place_from;
 }
 
-/* Of those at that time the one whose place is known best, of these the worst. */
+/* The change at that time with the narrowest place, of several the worst. */
 static const struct announcement *clearest(
 	const struct announcement *const *items, size_t count, int64_t time)
 {
@@ -275,7 +271,7 @@ static const char *template(const struct announcement *item, enum page which)
 	return pages[which];
 }
 
-/* The page of one of the crowd, from the earliest of its times to the last. */
+/* The page of one change of the crowd, with a range from the earliest to the last time. */
 static const char *page_between(struct arena *arena, const struct announcement *item,
 	enum page which, const char *from, const char *to)
 {
@@ -292,7 +288,7 @@ static const char *page_between(struct arena *arena, const struct announcement *
 	return url_template_expand(arena, template(item, which), &values);
 }
 
-/* The least, or the largest, of these times of the series. */
+/* The earliest or latest of these times. */
 static const char *outermost(const struct announcement *const *items, size_t count, bool last)
 {
 	const char *best = NULL;
@@ -327,7 +323,7 @@ static void set_pages(struct arena *arena, struct announcement *crowd,
 	}
 }
 
-/* The worst change that the item stands for. */
+/* The worst change that the item represents. */
 static const struct announcement *worst_of(const struct announcement *item)
 {
 	const struct announcement *const *folded = announcement_extras(item)->folded;
@@ -365,7 +361,7 @@ static bool is_among(const char *text, const struct label_share *labels, size_t 
 	return false;
 }
 
-/* The labels that all series of a test share, and that stand at its name. */
+/* Labels that all series of a test share; shown with the test's name. */
 struct common {
 	const struct label_share *labels;
 	size_t count;
@@ -382,7 +378,7 @@ static struct labels *labels_of(
 	return labels;
 }
 
-/* "100% role=render, 92% region=eu", without what stands at the test's name; or NULL. */
+/* "100% role=render, 92% region=eu", without labels shown with the test; or NULL. */
 static const char *shares(struct arena *arena, const struct label_share *labels, size_t count,
 	const struct common *common)
 {
@@ -400,7 +396,7 @@ static const char *shares(struct arena *arena, const struct label_share *labels,
 	return shared;
 }
 
-/* `base`: with what is before its labels, too. */
+/* `base`: also cuts what precedes the labels. */
 static const char *cut(struct arena *arena, const char *name, const struct label_share *labels,
 	size_t count, bool base)
 {
@@ -460,15 +456,15 @@ static const struct announcement *crowd_of(struct arena *arena,
 static bool differ(const struct announcement *const *items, size_t count)
 {
 	if (!strchr(items[0]->metric, '{'))
-		return false; /* it has no labels, so not all have one */
+		return false; /* a series without labels: nothing is common */
 	for (size_t i = 1; i < count; i++)
 		if (strcmp(items[0]->metric, items[i]->metric) != 0)
 			return true;
 	return false;
 }
 
-/* What stands at the name of the test; nothing where it is one series, which keeps its name, or one
- * crowd, which says what it shares. */
+/* What to show with the test's name: nothing for a single series, which keeps its name, or a single
+ * crowd, which lists its labels. */
 static struct common common_of(
 	struct arena *arena, const struct announcement *const *items, size_t count)
 {
@@ -488,7 +484,7 @@ static struct common common_of(
 	return common;
 }
 
-/* A line: a change or a crowd, and where its first change stands in the message. */
+/* A line: a change or a crowd, and the position of its first change in the message. */
 struct line {
 	const struct announcement *first, *crowd;
 	const struct common *common; /* of a change */
@@ -498,7 +494,7 @@ struct lines {
 	struct arena *arena;
 	struct line *items;
 	size_t count;
-	bool shorter; /* they are not the message as it is */
+	bool shorter; /* they differ from the original message */
 };
 
 static const struct announcement *first_of(const struct announcement *const *items, size_t count)
@@ -510,7 +506,7 @@ static const struct announcement *first_of(const struct announcement *const *ite
 	return first;
 }
 
-/* All changes of one test. What is over is told without a line for its test. */
+/* Adds all changes of one test. Recoveries have no line for their test. */
 static void add_test(struct lines *lines, const struct announcement **items, size_t count,
 	enum message_kind kind)
 {
@@ -563,7 +559,7 @@ static const struct announcement *items_of(struct lines *lines)
 	return items;
 }
 
-/* Changes without labels have nothing in common that could be cut or folded. */
+/* Without labels there is nothing to cut or fold. */
 static bool has_labels(const struct message *message)
 {
 	for (size_t i = 0; i < message->count; i++)
@@ -572,7 +568,7 @@ static bool has_labels(const struct message *message)
 	return false;
 }
 
-/* A large message that is told as it is takes no copy. */
+/* Messages without anything to shorten are not copied. */
 struct digest digest_of(const struct message *message)
 {
 	if (!has_labels(message))

@@ -1,9 +1,9 @@
 /*
- * A message as people read it: shorter than what it holds, and nothing lost.
+ * Shortens a message for people without losing information.
  *
- * Changes of many series of one metric that moved alike at one time are one line, a crowd, with
- * numbers of its own and its worst. What the names of all series of a test have in common is not
- * repeated in each. Programs get each change with its whole name.
+ * Changes of many series of one metric that moved alike at one time are folded into one line, a
+ * crowd, with its own statistics and its worst changes. Label text that all series of a test share
+ * is not repeated for each. Programs get every change with its full name.
  */
 #ifndef NOTIFIERS_DIGEST_H
 #define NOTIFIERS_DIGEST_H
@@ -11,48 +11,49 @@
 #include "notifiers/text.h"
 
 /*
- * A crowd has at least so many changes: of the same test and the same metric but for its labels,
- * the same unit, kind, direction and way up, judged by the same other series, whose times are
- * within so many points of the earliest. One whose size lies apart from theirs has a line of its
- * own: more than four robust standard deviations from their median, and more than a quarter of it.
+ * A crowd has at least CROWD_LEAST changes: of the same test and the same metric except for labels,
+ * with the same unit, kind, direction, basis and sign, whose times are within CROWD_TOLERANCE
+ * points of the earliest. A change of outlying size has a line of its own: more than four robust
+ * standard deviations, and more than a quarter, from the median.
  */
 enum { CROWD_LEAST = 5, CROWD_TOLERANCE = 5 };
 
-/* How many of a crowd are listed, worst first. */
+/* How many changes of a crowd are listed, worst first. */
 enum { CROWD_WORST = 3 };
 
 struct digest {
 	struct arena *arena;
 	/*
-	 * The message with fewer items. A change has its name cut, and in extras->common what was
-	 * cut. A crowd is an announcement with extras->folded and `members`; its metric is without
-	 * labels, `shared` says what most of its series have. Its size is the median, and between
-	 * size_low and size_high are 95% of them. Its time is that of most, its range that of the
-	 * one at that time whose place is known best; else it is as the worst.
+	 * The message with fewer items. A change's name is cut; extras->common has what was cut. A
+	 * crowd is an announcement with extras->folded and `members`; its metric has no labels, and
+	 * `shared` says what most of its series share. Its size is the median, with size_low and
+	 * size_high enclosing 95% of the sizes. Its time is the most frequent one, its range that
+	 * of the change at that time with the narrowest place; everything else is that of the
+	 * worst.
 	 */
 	struct message message;
 };
 
-/* Borrows the message. Free it with digest_free. */
+/* Borrows the message; free the digest with digest_free. */
 struct digest digest_of(const struct message *message);
 void digest_free(struct digest *digest);
 
-/* The pages about a test's changes and whose they are. */
+/* Pages about a test's changes, and their owner. */
 enum page { PAGE_DASHBOARD, PAGE_RUNBOOK, PAGE_OWNER, PAGES };
 
 extern const char *const page_names[PAGES];
 
-/* What is the same for all, and where it is not, what the worst has, if anything; else NULL. */
+/* `common`: pages that all items share; `own`: where they differ, those of the worst; else NULL. */
 struct digest_pages {
 	const char *common[PAGES], *own[PAGES];
 	const struct announcement *worst;
 };
 
-/* Of items of a digest. Templates of a crowd are filled with what its series share, and times with
- * all of them between. */
+/* For items of a digest. Templates of a crowd are expanded with what its series share and with a
+ * range that covers all their times. */
 struct digest_pages digest_pages(const struct announcement *const *items, size_t count);
 
-/* How many changes the items stand for. */
+/* The number of changes that the items represent. */
 size_t digest_changes(const struct announcement *const *items, size_t count);
 
 #endif

@@ -1,6 +1,5 @@
 /*
- * What matters most is found by sorting pointers: the items stay where they are, as others point to
- * them.
+ * Sorts pointers; the items themselves stay in place, as others point to them.
  */
 #include "notifiers/message.h"
 
@@ -20,7 +19,7 @@ const struct extras *announcement_extras(const struct announcement *item)
 	return item->extras ? item->extras : &none;
 }
 
-/* As struct change's magnitude, of the levels. */
+/* Like the magnitude of struct change, of the levels. */
 static double weight(const struct change *change)
 {
 	double before = change->level_before, after = change->level_after;
@@ -80,7 +79,7 @@ void message_select(const struct message *message, size_t count, const struct an
 	qsort(out, count < message->count ? count : message->count, sizeof *out, compare_place);
 }
 
-/* An item with its rank by weight, and the best rank of its time and of its test in that. */
+/* An item with its rank by weight, and the best ranks of its time and of its test at that time. */
 struct ranked {
 	const struct announcement *item;
 	size_t rank, of_time, of_test;
@@ -91,7 +90,7 @@ static int compare_size(size_t a, size_t b)
 	return (a > b) - (a < b);
 }
 
-/* By time, test and rank. */
+/* Compares by rank of time, rank of test, and rank. */
 static int compare_blocks(const void *a, const void *b)
 {
 	const struct ranked *left = a, *right = b;
@@ -113,7 +112,7 @@ static int compare_ranks(const void *a, const void *b)
 	return order != 0 ? order : compare_size(left->rank, right->rank);
 }
 
-/* The ranks of times and tests; the items stand by time and test. */
+/* Sets the ranks of times and tests; the items are sorted by time and test. */
 static void rank_blocks(struct ranked *items, size_t count)
 {
 	for (size_t first = 0, next; first < count; first = next) {

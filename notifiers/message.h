@@ -1,37 +1,37 @@
 /*
- * What a message holds, in numbers, and which of its changes matter most.
+ * Counts what a message holds, and ranks its changes.
  */
 #ifndef NOTIFIERS_MESSAGE_H
 #define NOTIFIERS_MESSAGE_H
 
 #include "notifiers/notifier.h"
 
-/* What a message holds, for its first line. */
+/* Counts for the first line of a message. */
 struct tally {
 	size_t changes, tests, regressions, improvements;
 };
 
 struct tally message_tally(const struct message *message);
 
-/* The most telling item: regressions before others, then by how far apart the levels are; NULL for
+/* The most important item: regressions first, then by relative difference of the levels; NULL for
  * an empty message. */
 const struct announcement *message_worst(const struct message *message);
 
-/* All items, those that matter most first, into `out`. */
+/* Writes all items to `out`, most important first. */
 void message_by_weight(const struct message *message, const struct announcement **out);
 
-/* Brings items into the order they are read in: what has the same time stands together, in that
- * what is of the same test, and of all three what matters most comes first. */
+/* Sorts items into reading order: blocks of the same time, in them blocks of the same test; blocks
+ * and items are ordered by importance. */
 void message_arrange(const struct announcement **items, size_t count);
 
-/* The `count` items that matter most, in the order of the message, into `out`, which has room for
+/* Writes the `count` most important items to `out`, in the message's order; `out` has room for
  * all. */
 void message_select(const struct message *message, size_t count, const struct announcement **out);
 
-/* Less than 0 if `a` matters more than `b`: the order of message_worst. */
+/* Negative if `a` is more important than `b`; the order of message_worst. */
 int announcement_compare_weight(const struct announcement *a, const struct announcement *b);
 
-/* When the first of the changes was. */
+/* The time of the earliest change. */
 int64_t message_since(const struct message *message);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * The registry of notifiers. The order is that of the documentation.
+ * The registry of notifiers, in the order of the documentation.
  */
 #include "notifiers/notifier.h"
 

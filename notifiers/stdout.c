@@ -1,10 +1,9 @@
 /*
  * The terminal as a receiver: the grouped message as text.
  *
- * The message is rendered once, with colours, and kept so in the outbox; whether the colours
- * survive is decided when it is printed, for only then is it known whether a terminal is there to
- * show them. Nothing else in the text can hold an escape (text_clean), so taking the colours out is
- * taking out what lies between ESC and 'm'.
+ * Messages are rendered once, with colours, and stored so in the outbox. Colours are removed when
+ * printing to something other than a terminal. No other escape sequences can occur (text_clean), so
+ * removing everything from ESC to 'm' suffices.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -123,7 +122,7 @@ static void render_range(const struct announcement *item, struct buf *out)
 			item->compare_url ? item->compare_url : item->commit_url);
 }
 
-/* A crowd has no levels. */
+/* Crowds have no levels. */
 static void render_crowd(const struct announcement *item, const char *color, struct buf *out)
 {
 	text_crowd(out, item, &text_plain);
@@ -153,7 +152,7 @@ static void render_single(const struct announcement *item, const char *color, st
 	text_course(out, item, &text_plain);
 }
 
-/* The worst of a crowd, and how to list the others. */
+/* The worst changes of a crowd, and how to list the others. */
 static void render_members(const struct announcement *item, const char *color, struct buf *out)
 {
 	size_t shown = item->members < CROWD_WORST ? item->members : CROWD_WORST;
@@ -224,7 +223,7 @@ static void render_head(const struct message *message, struct buf *out)
 			when_format(message->more_of->time, when));
 }
 
-/* "prometheus  2021-07-02 00:00:00 +0000", when it began or ended, under it what is wrong. */
+/* "prometheus 2021-07-02 00:00:00 +0000", when it began or ended; below it the problem. */
 static void render_notice(const struct notice *notice, struct buf *out)
 {
 	char when[WHEN_TEXT];
@@ -273,7 +272,7 @@ static void render_recovered(const struct message *message, struct buf *payload)
 	if (message->environment)
 		text_recoveries(payload, message);
 	else
-		buf_text(payload, "what was told is over");
+		buf_text(payload, "recovered");
 	buf_text(payload, PLAIN "\n");
 	for (size_t i = 0; i < digest.message.count; i++) {
 		const struct announcement *item = &digest.message.items[i];
@@ -392,7 +391,7 @@ static enum step step(struct attempt *attempt, const struct reply *last, struct 
 
 const struct notifier stdout_notifier = {
 	.name = "stdout",
-	.summary = "prints what was found on standard output",
+	.summary = "print messages on standard output",
 	.fields = stdout_fields,
 	.options_size = sizeof(struct stdout_options),
 	.destinations = destinations,

@@ -1,12 +1,13 @@
 /*
- * A webhook: each message as a JSON document in a POST, for programs.
+ * A webhook: POSTs each message as a JSON document, for programs.
  *
- * The document's form is docs/webhook.schema.json; what is there stays, what is added is optional,
- * and anything else would be another `version`. The header Idempotency-Key names the message, so a
- * receiver can tell that it has it already; that is why a doubtful answer is simply tried again.
+ * docs/webhook.schema.json defines the document; members are never removed, new ones are optional,
+ * and anything else would be another `version`. The header Idempotency-Key identifies the message,
+ * so that a receiver can drop duplicates; hence an attempt with an unclear result is simply
+ * retried.
  *
- * With a secret the sender can be known: X-Hunter-Signature is the HMAC-SHA256 of the time stamp, a
- * full stop and the body. The address may hold a key of its own, so messages do not show it.
+ * With a secret, X-Hunter-Signature is the HMAC-SHA256 of the time stamp, a full stop and the body.
+ * The address may contain a secret, so error messages do not show it.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -274,7 +275,8 @@ static enum step post(struct attempt *attempt, struct transfer *next, struct err
 	return STEP_TRANSFER;
 }
 
-/* Refused for good are bodies; what concerns the address or the credentials can be mended. */
+/* Statuses about the body are permanent; those about the address or credentials are configuration
+ * errors. */
 static enum step refused(struct attempt *attempt, int status, struct error *error)
 {
 	bool passes = status == 408 || status == 425 || status == 429 || status >= 500;
@@ -286,7 +288,7 @@ static enum step refused(struct attempt *attempt, int status, struct error *erro
 	return STEP_FAILED;
 }
 
-/* What is said by the status counts, whatever becomes of the body. */
+/* The status decides, whatever happens to the body. */
 static enum step step(struct attempt *attempt, const struct reply *last, struct transfer *next,
 	struct error *error)
 {
@@ -310,7 +312,7 @@ static enum step step(struct attempt *attempt, const struct reply *last, struct 
 
 const struct notifier webhook_notifier = {
 	.name = "webhook",
-	.summary = "posts JSON to an address, for programs",
+	.summary = "post JSON to an address, for programs",
 	.fields = webhook_fields,
 	.options_size = sizeof(struct webhook_options),
 	.http = true,

@@ -1,5 +1,5 @@
 /*
- * Builds each line from escaped text, and replaces characters that Slack would read as markup.
+ * Builds lines from escaped text, and replaces characters that Slack would read as markup.
  */
 #include "notifiers/slack/lines.h"
 
@@ -16,7 +16,7 @@ enum {
 	ATTRIBUTES = 200,
 	BASIS = 500,
 	MEMBER = 150,
-	CROWD = 800, /* a crowd with its worst */
+	CROWD = 800, /* a crowd with its worst changes */
 };
 
 static const char ellipsis[] = "…";
@@ -26,8 +26,7 @@ static bool is_word(char c)
 	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* Whether the underscore is within a word, as in http_requests, where it begins and ends nothing.
- */
+/* Whether the underscore is within a word, as in http_requests, where it is not markup. */
 static bool within_word(const char *text, size_t at)
 {
 	size_t before = at, after = at;
@@ -44,8 +43,8 @@ static bool is_emoji_part(char c)
 	return is_word(c) || (unsigned char)c >= 0x80 || (c && strchr("_-+'", c));
 }
 
-/* Whether the colon begins what may be an emoji, like :100:, whose second colon may be one that
- * follows the text; or what is an address behind it. The time of day is neither. */
+/* Whether the colon may begin an emoji, like :100:, whose second colon may follow the text, or an
+ * address. A time of day is neither. */
 static bool telling_colon(const char *text, size_t at)
 {
 	const char *name = text + at + 1;
@@ -61,8 +60,8 @@ static bool telling_colon(const char *text, size_t at)
 	       text[at - 1] > '9';
 }
 
-/* What stands for the character, so that it is no markup; NULL: itself. There is no escape for
- * these in mrkdwn, so they become others that look like them. */
+/* The replacement of a markup character; NULL: keep it. mrkdwn has no escape for these, so similar
+ * characters are used. */
 static const char *unmarked(const char *text, size_t at)
 {
 	switch (text[at]) {
@@ -110,7 +109,7 @@ void slack_escaped(struct buf *out, const char *text, size_t most)
 	escaped(out, text, most, false);
 }
 
-/* The token takes seconds, and its text no other characters than these. */
+/* Slack's date token takes seconds; its fallback text allows no other characters than these. */
 void slack_date(struct buf *out, int64_t time, bool day)
 {
 	int64_t seconds = time / 1000 - (time % 1000 < 0 ? 1 : 0);
@@ -122,7 +121,7 @@ void slack_date(struct buf *out, int64_t time, bool day)
 
 const struct text_style slack_style = {slack_escaped, slack_date};
 
-/* The length of a time at `text`, 0: there is none. */
+/* The length of a time at `text`; 0: none. */
 static size_t time_at(const char *text, int64_t *time)
 {
 	static const char *const forms[] = {"0000-00-00 00:00:00 +0000", "0000-00-00 00:00 UTC"};
@@ -140,7 +139,7 @@ static size_t time_at(const char *text, int64_t *time)
 	return 0;
 }
 
-/* Where the next time begins, or the text ends. */
+/* The position of the next time, or the end of the text. */
 static size_t find_time(const char *text, size_t *length, int64_t *time)
 {
 	size_t at = 0;
@@ -194,7 +193,7 @@ static void basis(struct buf *out, const struct announcement *item)
 	buf_free(&text);
 }
 
-/* The unit is from outside, as all names are. */
+/* The unit is external text, like all names. */
 static void recovery(struct buf *out, const struct announcement *item)
 {
 	struct buf text = {0};
@@ -204,7 +203,7 @@ static void recovery(struct buf *out, const struct announcement *item)
 	buf_free(&text);
 }
 
-/* A crowd has no levels. */
+/* Crowds have no levels. */
 static void crowd(struct buf *out, const struct announcement *item)
 {
 	text_crowd(out, item, &slack_style);
@@ -239,7 +238,7 @@ static void ended(struct buf *out, const struct announcement *item)
 	recovery(out, item);
 }
 
-/* The worst of a crowd as far as there is room, and how to list the others. */
+/* The worst changes of a crowd that fit, and how to list the others. */
 static void members(struct buf *out, const struct announcement *item, size_t begin)
 {
 	struct buf line = {0}, rest = {0};
@@ -305,8 +304,8 @@ void slack_recovery_line(struct buf *out, const struct announcement *item)
 	buf_char(out, ')');
 }
 
-/* The text, as a link if there is a page for it. The page's address has no characters that would
- * end it (url_template_check). */
+/* The text, as a link if there is a page. The URL has no characters that would end it
+ * (url_template_check). */
 static void linked(struct buf *out, const char *url, const char *text)
 {
 	if (url) {
@@ -340,7 +339,7 @@ static void attributes_line(struct buf *out, const struct announcement *item)
 	buf_free(&text);
 }
 
-/* The commit's page is that of announcement_commit, or of none. */
+/* Whether the item's commit page is about this commit. */
 static bool links_to(const struct announcement *item, const char *commit)
 {
 	const char *linked = announcement_commit(item);
@@ -358,7 +357,7 @@ static void suspects_note(struct buf *out, const struct announcement *item, cons
 	buf_free(&text);
 }
 
-/* A link that is cut leads nowhere: those too long for the line are left out. */
+/* A truncated link would be broken, so links that do not fit are left out. */
 static void commits_line(struct buf *out, const struct announcement *item)
 {
 	const char *commit_url = item->commit_url, *compare_url = item->compare_url;

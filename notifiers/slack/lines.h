@@ -1,31 +1,31 @@
 /*
- * The lines of a Slack message, in its mrkdwn.
+ * The lines of a Slack message, in mrkdwn.
  *
- * All text from outside passes through slack_escaped, which leaves no way to write a mention, a
- * link, an emoji or other markup. Limits are in bytes as they are sent, never fewer than the
- * characters that Slack counts; a test, a metric and its commits together always fit one field.
+ * All external text passes through slack_escaped, which leaves no way to write a mention, a link,
+ * an emoji or other markup. Limits are in bytes as sent, never fewer than the characters that Slack
+ * counts; a test, a metric and its commits always fit one field.
  */
 #ifndef NOTIFIERS_SLACK_LINES_H
 #define NOTIFIERS_SLACK_LINES_H
 
 #include "notifiers/digest.h"
 
-/* In bytes; SLACK_DATE: what a date takes at most. */
+/* In bytes; SLACK_DATE: maximum size of a date. */
 enum { SLACK_NAME = 300, SLACK_COMMON = 200, SLACK_SENTENCE = 2000, SLACK_DATE = 100 };
 
-/* The text, clean and escaped, in `most` bytes at most; "…" stands for what is cut. What is markup
- * in its place (*bold*, not snake_case) is written with characters that look alike. */
+/* Appends the text, cleaned and escaped, at most `most` bytes; "…" marks a cut. Characters that
+ * would be markup (*bold*, but not snake_case) are replaced by similar ones. */
 void slack_escaped(struct buf *out, const char *text, size_t most);
 
-/* A date that Slack shows in the reader's time zone; to the day or the minute. Where it is not
- * understood, it reads "2021-07-02 00:00:00 +0000". */
+/* A date that Slack shows in the reader's time zone, to the day or the minute. The fallback is
+ * "2021-07-02 00:00:00 +0000". */
 void slack_date(struct buf *out, int64_t time, bool day);
 
 /* Names by slack_escaped, times by slack_date. */
 extern const struct text_style slack_style;
 
-/* A sentence escaped, in SLACK_SENTENCE bytes at most; times in it, as when_format writes them or
- * "2021-07-02 00:00 UTC", by slack_date. */
+/* An escaped sentence of at most SLACK_SENTENCE bytes; times in it, as written by when_format or as
+ * "2021-07-02 00:00 UTC", become slack_date. */
 void slack_sentence(struct buf *out, const char *text);
 
 /* "*test*", with what its series share "*test* region=eu" */

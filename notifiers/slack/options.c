@@ -1,5 +1,5 @@
 /*
- * The option table of the section and the checks of its options.
+ * The option table and its checks.
  */
 #include "notifiers/slack/options.h"
 
@@ -69,7 +69,7 @@ static bool check_channels(const struct strings *channels, struct error *error)
 	return true;
 }
 
-/* A token without channels is what Hunter's files have, where the command line names them. */
+/* Hunter's configurations have a token without channels; the command line names them. */
 bool slack_check(const void *context, struct error *error)
 {
 	const struct slack_options *options = context;
@@ -90,7 +90,7 @@ bool slack_check(const void *context, struct error *error)
 		return error_set(
 			error, ERROR_USAGE, "api_url: %s", transfer_url_problem(options->api_url));
 	if (slack_by_bot(options) && options->channels.count == 0)
-		return error_set(
-			error, ERROR_DATA, "channels is missing: where shall the bot post?");
+		return error_set(error, ERROR_DATA,
+			"channels is missing: name the channels that the bot posts to");
 	return check_channels(&options->channels, error);
 }

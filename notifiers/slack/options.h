@@ -1,5 +1,5 @@
 /*
- * The section `slack`: a bot with its channels, or an incoming webhook.
+ * The options of section `slack`: a bot with channels, or an incoming webhook.
  */
 #ifndef NOTIFIERS_SLACK_OPTIONS_H
 #define NOTIFIERS_SLACK_OPTIONS_H
@@ -19,7 +19,7 @@ extern const struct field slack_fields[];
 bool slack_by_bot(const struct slack_options *options);
 bool slack_by_webhook(const struct slack_options *options);
 
-/* A struct notifier's check. */
+/* The check of slack_notifier. */
 bool slack_check(const void *options, struct error *error);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * The words are those of chat.postMessage and of incoming webhooks.
+ * Error codes of chat.postMessage and incoming webhooks.
  */
 #include "notifiers/slack/reason.h"
 

@@ -1,6 +1,6 @@
 /*
- * A post is filled until the next change might not fit. Which changes are shown at all is decided
- * by weight; in a post they stand by time and test, the worst first.
+ * A post is filled until the next change might not fit. Which changes are shown depends on their
+ * weight; within a post they are ordered by time and test, worst first.
  */
 #include "notifiers/slack/render.h"
 
@@ -13,15 +13,13 @@
 #include "notifiers/slack/lines.h"
 
 /*
- * Blocks of Slack's Block Kit, written one after the other, and Slack's limits.
- *
- * Counts the bytes of each block while it is written, and starts the next one before a limit is
- * reached.
+ * Writes blocks of Slack's Block Kit within Slack's limits: counts the bytes of each block and
+ * starts the next one before a limit is reached.
  */
 
 /*
- * Slack counts characters; we count the bytes of what is sent, which are never fewer. What all
- * blocks may hold together is not documented; posts were refused from about 13,200 on.
+ * Slack counts characters; bytes are never fewer. The limit for all blocks together is
+ * undocumented: posts were rejected from about 13,200 on.
  */
 enum {
 	SLACK_BLOCKS = 50,
@@ -32,10 +30,10 @@ enum {
 	SLACK_TEXT = 4000,
 };
 
-/* Blocks as JSON, and what they come to. Zeroed: none. */
+/* Blocks as JSON, and their size. Zeroed: none. */
 struct slack_blocks {
 	struct buf json;
-	struct buf field; /* the text of the field that is being written */
+	struct buf field; /* text of the current field */
 	size_t count, text, fields;
 };
 
@@ -52,7 +50,7 @@ static void slack_blocks_clear(struct slack_blocks *blocks)
 	blocks->count = blocks->text = blocks->fields = 0;
 }
 
-/* Verbatim, or Slack makes links and mentions of what looks like one in a name. */
+/* Verbatim, or Slack would turn parts of names into links and mentions. */
 static void text_object(struct slack_blocks *blocks, const char *type, const struct buf *text)
 {
 	buf_printf(&blocks->json, "{\"type\":\"%s\",\"text\":", type);
@@ -76,7 +74,7 @@ static void block_of_text(
 	buf_clear(text);
 }
 
-/* Takes the text and empties the buffer. */
+/* Adds the text as a section and empties the buffer. */
 static void slack_blocks_section(struct slack_blocks *blocks, struct buf *text)
 {
 	block_of_text(blocks, "section", "mrkdwn", text);
@@ -89,7 +87,7 @@ static void fields_close(struct slack_blocks *blocks)
 	blocks->fields = 0;
 }
 
-/* Adds the field that was written to the open section of fields, or to a new one. */
+/* Adds the current field to the open section of fields, or to a new one. */
 static void field_close(struct slack_blocks *blocks)
 {
 	if (blocks->field.length == 0)
@@ -125,8 +123,8 @@ static bool same_field(const struct announcement *a, const struct announcement *
 	return a->time == b->time && strcmp(a->test, b->test) == 0 && announcement_same_range(a, b);
 }
 
-/* Whether one more line surely fits, with all it may bring along: the test's name, the commits, the
- * time, and a section for what is being written and one for itself. */
+/* Whether one more line certainly fits, with the test's name, the commits, the time, a section for
+ * the current field and one for itself. */
 static bool has_room(const struct slack_blocks *blocks, size_t line, size_t ranges, bool new_time)
 {
 	size_t text =
@@ -136,14 +134,14 @@ static bool has_room(const struct slack_blocks *blocks, size_t line, size_t rang
 	       text + (new_time ? SLACK_DATE : 0) <= SLACK_BLOCKS_TEXT;
 }
 
-/* The change that is being added, and what ends the field of the one before it: its commits, and
- * the pages about those from `first` on. */
+/* The change being added, and what ends the previous field: its commits, and the pages about the
+ * changes from `first` on. */
 struct lines {
 	struct buf line, range, last_range, help, last_help;
 	size_t first;
 };
 
-/* Ends the field, with the pages if they fit. */
+/* Ends the field; adds the pages if they fit. */
 static void finish_field(struct slack_blocks *blocks, struct lines *lines)
 {
 	buf_append(&blocks->field, lines->last_range.data, lines->last_range.length);
@@ -160,7 +158,7 @@ static void swap(struct buf *a, struct buf *b)
 	*b = other;
 }
 
-/* Whether the item goes into the field of the one before it, which would not become too long. */
+/* Whether the item goes into the field of the previous one, and fits. */
 static bool continues(const struct slack_blocks *blocks, const struct announcement *last,
 	const struct announcement *item, const struct lines *lines)
 {
@@ -183,8 +181,8 @@ static void add_change(struct slack_blocks *blocks, const struct announcement *l
 }
 
 /*
- * A time, under it a field for each test, in it a line for each metric and the commits at the end.
- * Returns how many of the changes fit Slack's limits, at least one after a section.
+ * Writes a time, below it a field per test with a line per metric and the commits at the end.
+ * Returns how many changes fit Slack's limits, at least one after a section.
  */
 static size_t slack_blocks_changes(
 	struct slack_blocks *blocks, const struct announcement *const *items, size_t count)
@@ -223,7 +221,7 @@ static size_t slack_blocks_changes(
 	return added;
 }
 
-/* REST_MOST: bytes that rest_line takes, whose numbers come last. */
+/* REST_MOST: bytes reserved for rest_line, whose numbers are known last. */
 enum {
 	REST_MOST = 200,
 	POST_ITEMS = 150,
@@ -232,7 +230,7 @@ enum {
 	METADATA_CHANGES = 50
 };
 
-/* One post in the making. */
+/* A post being built. */
 struct post {
 	const struct announcement *const *items;
 	size_t count, number, of; /* number: from 0 on */
@@ -243,16 +241,16 @@ struct rendering {
 	struct digest digest;
 	const char *channel;
 	const struct announcement **by_weight; /* all, worst first */
-	const struct announcement **items;     /* those that are shown, by post */
+	const struct announcement **items;     /* the shown ones, by post */
 	struct post posts[SLACK_POSTS];
 	size_t post_count, shown;
-	bool planned;    /* how many are shown where is settled */
+	bool planned;    /* the distribution over posts is final */
 	struct buf what; /* of the first line, see text_what */
 	struct slack_blocks blocks;
 	struct buf *payload;
 };
 
-/* What is not in the first post. */
+/* Describes what the first post leaves out. */
 static void rest_line(struct buf *out, const struct rendering *rendering)
 {
 	size_t posted = rendering->posts[0].count;
@@ -321,7 +319,7 @@ static void head_blocks(struct rendering *rendering)
 	buf_free(&text);
 }
 
-/* Builds the post with as many of its items as fit, and cuts it to these. */
+/* Builds the post with as many of its items as fit, and drops the others from it. */
 static void build(struct rendering *rendering, struct post *post)
 {
 	struct buf text = {0};
@@ -339,7 +337,7 @@ static void build(struct rendering *rendering, struct post *post)
 	buf_free(&text);
 }
 
-/* Puts the weightiest behind the first `done` into place, and returns them. */
+/* Sorts the weightiest items after the first `done` into place; returns them. */
 static const struct announcement *const *pick(
 	struct rendering *rendering, size_t done, size_t count)
 {
@@ -350,7 +348,7 @@ static const struct announcement *const *pick(
 	return items;
 }
 
-/* As many as fit, all of them at best; with a thread to follow only the worst. */
+/* All changes if they fit; only the worst if a thread follows. */
 static void plan_first(struct rendering *rendering)
 {
 	size_t all = rendering->digest.message.count, count = all < POST_ITEMS ? all : POST_ITEMS;
@@ -365,8 +363,8 @@ static void plan_first(struct rendering *rendering)
 	} while (count > 0);
 }
 
-/* Distributes `count` items, which follow those of the first post, over the posts of the thread;
- * returns how many of them had no room. */
+/* Distributes `count` items after those of the first post over the posts of the thread; returns how
+ * many did not fit. */
 static size_t plan_thread(struct rendering *rendering, size_t count)
 {
 	const struct announcement *const *items = pick(rendering, rendering->posts[0].count, count);
@@ -406,7 +404,7 @@ static void plan(struct rendering *rendering)
 	rendering->planned = true;
 }
 
-/* What notifications and screen readers get: the first line and the worst, worst first. */
+/* Text for notifications and screen readers: the first line and the worst changes. */
 static void fallback_text(struct buf *out, const struct rendering *rendering)
 {
 	size_t count = rendering->digest.message.count, shown = 0, left;
@@ -427,7 +425,7 @@ static void fallback_text(struct buf *out, const struct rendering *rendering)
 	buf_free(&line);
 }
 
-/* The numbers of the changes of an item, at most `room` of them; returns how many. */
+/* Writes the ids of an item's changes, at most `room`; returns how many. */
 static size_t put_ids(struct buf *out, const struct announcement *item, size_t room, bool first)
 {
 	size_t count = announcement_extras(item)->folded ? item->members : 1;
@@ -441,8 +439,8 @@ static size_t put_ids(struct buf *out, const struct announcement *item, size_t r
 	return count;
 }
 
-/* The delivery's key, the post's number and the changes' ids, so that a post can be found again by
- * them. */
+/* The delivery's key, the post's number and the changes' ids, by which a post can be found
+ * again. */
 static void metadata(struct buf *out, const struct message *message, const struct post *post)
 {
 	size_t named = 0;
@@ -458,7 +456,7 @@ static void metadata(struct buf *out, const struct message *message, const struc
 	buf_text(out, "]}}");
 }
 
-/* Writes the body around the blocks that are built. */
+/* Writes the body with the blocks. */
 static void write_body(struct rendering *rendering, const struct post *post, const struct buf *text)
 {
 	struct buf *out = rendering->payload;
@@ -467,7 +465,8 @@ static void write_body(struct rendering *rendering, const struct post *post, con
 	if (rendering->channel) {
 		buf_text(out, "\"channel\":");
 		buf_json_text(out, rendering->channel);
-		buf_text(out, ",\"parse\":\"none\","); /* names of hosts in `text` are no links */
+		buf_text(out,
+			",\"parse\":\"none\","); /* do not turn host names in `text` into links */
 	}
 	buf_text(out, "\"text\":");
 	buf_json_string(out, text->data, text->length);
@@ -512,8 +511,7 @@ static void render_changes(struct rendering *rendering)
 	digest_free(&rendering->digest);
 }
 
-/* One section and its text, which is also what notifications show, after the subject if it does not
- * name it. */
+/* A section, and its text for notifications, which begins with the subject unless it names it. */
 static void render_notice(struct rendering *rendering)
 {
 	const struct notice *notice = rendering->message->notice;
@@ -538,7 +536,7 @@ static void render_notice(struct rendering *rendering)
 	buf_free(&text);
 }
 
-/* A line each, as many as one section holds. */
+/* One line per recovery, as many as one section holds. */
 static void render_recovered(struct rendering *rendering)
 {
 	enum { MORE_MOST = 100 };
@@ -555,7 +553,7 @@ static void render_recovered(struct rendering *rendering)
 		slack_recovery_line(&line, item);
 		if (section.length + line.length > SLACK_SECTION - MORE_MOST)
 			break;
-		/* Without the line break that begins it. */
+		/* Without the leading line break. */
 		buf_append(&section, line.data + (shown == 0), line.length - (shown == 0));
 		left -= digest_changes(&item, 1);
 	}

@@ -1,19 +1,19 @@
 /*
- * Slack, by bot token (chat.postMessage, to any number of channels) or by incoming webhook (to the
- * channel it was made for).
+ * Slack, by bot token (chat.postMessage, to any number of channels) or by incoming webhook (to its
+ * fixed channel).
  *
- * Slack says most of what goes wrong in the body of a 200. Its errors fall into heaps
- * (reason.h): those that pass, those that somebody must mend and those that will never go
- * through. An error that is not known is tried again; the caller gives up in the end. Blocks that
- * Slack refuses are sent once more as plain text, a reply that it refuses as a message.
+ * Slack reports most errors in the body of a 200 response. They are classified (reason.h) as
+ * temporary, configuration errors and permanent; unknown errors are retried until the caller gives
+ * up. If Slack rejects the blocks, the message is sent once more as plain text; if it rejects a
+ * reply, as a message of its own.
  *
- * Where an earlier attempt may have arrived, a bot first looks for the message in the channel. A
- * webhook cannot look, and without the scope for it neither can a bot: then it is posted again.
+ * If an earlier attempt may have arrived, a bot first checks the channel for the message. A webhook
+ * cannot check, nor can a bot without the scope for it: then the message is posted again.
  *
- * A payload holds one body a line, and each is a round of its own. The receipt is the `ts` of the
- * message that begins the thread and the number of bodies that are there: "1503435956.000247 2".
+ * A payload holds one body per line; each is sent in a round of its own. The receipt is the `ts` of
+ * the message that starts the thread and the number of posts sent: "1503435956.000247 2".
  *
- * The webhook's address is itself a secret: messages name its option, never the address.
+ * The webhook's address is a secret: error messages name its option, never the address.
  */
 #include <jansson.h>
 #include <stdlib.h>
@@ -29,47 +29,47 @@
 #include "notifiers/slack/render.h"
 
 /*
- * Whether a message of ours is in a channel already: what to ask Slack, and what its answers say.
+ * Checks whether a message has been posted to a channel already.
  *
- * Slack has no idempotency key. A message carries the delivery's key in its metadata, and after an
- * answer that did not come the channel's history since the delivery was made is read, page by page,
- * until the key is found; a reply in a thread is no part of that history, so for one the thread is
- * read first. It may have been posted on its own all the same: as the thread was gone, or was not
- * known by then. The history is asked by the channel's id; for a name the id is looked up
- * first among the channels of the bot. No I/O here: the notifier carries the questions.
+ * Slack has no idempotency key. Each message carries the delivery's key in its metadata; after a
+ * lost reply the channel's history since the delivery was created is read, page by page, until the
+ * key is found. Thread replies are not part of that history, so for a reply the thread is read
+ * first; it may still have been posted outside of the thread, if that was gone or not yet known.
+ * The history needs the channel's id; for a name, the id is looked up in the bot's channels. No I/O
+ * here: the notifier sends the requests.
  *
- * Without the scope for private channels Slack refuses a question about both
- * kinds, so it is asked about the public ones alone then.
+ * Without the scope for private channels Slack rejects a request for both kinds of channels, so
+ * only the public ones are requested then.
  */
 
 struct slack_search {
 	struct arena *arena;
-	const char *channel, *key; /* as the delivery has them */
-	size_t part;               /* of the message, from 1 on */
+	const char *channel, *key; /* of the delivery */
+	size_t part;               /* part of the message, from 1 */
 	const char *thread;        /* ts of the message in whose thread it is, or NULL */
-	int64_t since;             /* ms, when the message was made */
-	const char *id;            /* the channel's, once it is known */
+	int64_t since;             /* ms, when the message was created */
+	const char *id;            /* the channel's id, once known */
 	bool public_only;          /* the scope for private channels is missing */
-	bool thread_read;          /* the message is not in the thread */
+	bool thread_read;          /* the thread was searched without a result */
 	unsigned pages;
 
 	/* Out. */
-	const char *question; /* method and parameters to be asked next, below api_url */
+	const char *question; /* method and parameters of the next request, below api_url */
 	const char *stamp;    /* SEARCH_FOUND: the message's ts */
-	const char *reason;   /* SEARCH_LATER, SEARCH_DENIED: for people */
+	const char *reason;   /* SEARCH_LATER, SEARCH_DENIED: for the log */
 };
 
 enum slack_found {
-	SEARCH_ON,     /* ask the next question */
-	SEARCH_FOUND,  /* the message is there */
-	SEARCH_ABSENT, /* it is not */
-	SEARCH_LATER,  /* Slack is not well */
-	SEARCH_DENIED, /* Slack does not let us look */
+	SEARCH_ON,     /* send the next request */
+	SEARCH_FOUND,  /* the message has been posted */
+	SEARCH_ABSENT, /* it has not */
+	SEARCH_LATER,  /* temporary error */
+	SEARCH_DENIED, /* no permission to check */
 };
 
 enum { MOST_PAGES = 50, SEARCH_REASON_MOST = 60 };
 
-#define CLOCKS_APART INT64_C(3600000) /* ms, by which our clock may be ahead of Slack's */
+#define CLOCKS_APART INT64_C(3600000) /* ms, how far our clock may be ahead of Slack's */
 
 /* Names are in lower case. */
 static bool is_id(const char *channel)
@@ -106,7 +106,7 @@ static void ask(struct slack_search *search, const char *cursor)
 	buf_free(&out);
 }
 
-/* The first part of the struct is set; makes the first question. */
+/* Expects the input part of the struct; creates the first request. */
 static void slack_search_begin(struct slack_search *search)
 {
 	search->id = is_id(search->channel) ? search->channel : NULL;
@@ -138,7 +138,7 @@ static bool passes(const char *reason)
 	return false;
 }
 
-/* It is not in the thread; is it in the channel? */
+/* Not in the thread: continues with the channel. */
 static enum slack_found absent(struct slack_search *search)
 {
 	if (!search->thread || search->thread_read)
@@ -202,7 +202,7 @@ static enum slack_found take_channels(struct slack_search *search, const json_t 
 	return next_page(search, answer, SEARCH_DENIED);
 }
 
-/* Messages of one part need not say so. */
+/* Optional for messages of one part. */
 static json_int_t part_of(const json_t *payload)
 {
 	const json_t *part = json_object_get(payload, "part");
@@ -258,10 +258,10 @@ static const char not_slack[] = "the answer is not Slack's";
 
 struct state {
 	const char *body;   /* of this round */
-	const char *thread; /* ts of the message in whose thread it goes, or NULL */
-	size_t part;        /* from 1 on */
-	bool plain;         /* the blocks were refused, the text alone is under way */
-	bool looking;       /* the search is under way */
+	const char *thread; /* ts of the message whose thread it goes into, or NULL */
+	size_t part;        /* from 1 */
+	bool plain;         /* the blocks were rejected; sending the text alone */
+	bool looking;       /* a search is in progress */
 	struct slack_search search;
 };
 
@@ -313,7 +313,7 @@ static enum step fail_for_now(struct attempt *attempt, const char *what, struct 
 	return fail(attempt, true, ERROR_DATA, what, error);
 }
 
-/* As fail_for_now, but the message may be there. */
+/* Like fail_for_now, but the message may have arrived. */
 static enum step fail_in_doubt(struct attempt *attempt, const char *what, struct error *error)
 {
 	attempt->maybe_delivered =
@@ -331,7 +331,7 @@ static enum step fail_for_good(struct attempt *attempt, const char *what, struct
 	return fail(attempt, false, ERROR_DATA, what, error);
 }
 
-/* The secret itself, or the one that the file holds. */
+/* The secret, from the option or from its file. */
 static bool secret(struct arena *arena, const char *value, const char *option, const char *path,
 	const char **out, struct error *error)
 {
@@ -355,7 +355,7 @@ static bool bot_token(struct attempt *attempt, const char **token, struct error 
 	return false;
 }
 
-/* The body with the thread it goes into. */
+/* The body with the ts of its thread. */
 static const char *in_thread(struct arena *arena, const char *body, const char *thread)
 {
 	struct buf out = {0};
@@ -413,7 +413,7 @@ static enum step look(struct attempt *attempt, struct transfer *next, struct err
 	return bot_token(attempt, &next->bearer, error) ? STEP_TRANSFER : STEP_FAILED;
 }
 
-/* "1503435956.000247 2": the ts, and how many are there (1 where it does not say). */
+/* "1503435956.000247 2": the ts, and the number of posts sent (1 if missing). */
 static const char *receipt_read(struct arena *arena, const char *receipt, size_t *posted)
 {
 	size_t length = receipt ? strcspn(receipt, " ") : 0;
@@ -454,7 +454,7 @@ static enum step begin(struct attempt *attempt, struct transfer *next, struct er
 	return look(attempt, next, error);
 }
 
-/* The body of this round is there, with that ts; NULL if Slack does not say. */
+/* The body of this round has arrived, with that ts; NULL if Slack did not return one. */
 static enum step posted(struct attempt *attempt, const char *stamp)
 {
 	struct state *state = attempt->state;
@@ -476,13 +476,13 @@ static enum step looked(struct attempt *attempt, const struct reply *reply, stru
 	case SEARCH_ON: return look(attempt, next, error);
 	case SEARCH_FOUND:
 		if (search->thread_read)
-			state->thread = NULL; /* it is there on its own */
+			state->thread = NULL; /* it was posted outside of the thread */
 		return posted(attempt, search->stamp);
 	case SEARCH_LATER: return fail_in_doubt(attempt, search->reason, error);
 	case SEARCH_DENIED:
 		attempt->notice = arena_printf(attempt->arena,
-			"slack %s: it cannot be looked up whether a message has arrived (%s), so it"
-			" is posted again and may be there twice",
+			"slack %s: cannot check whether a message has arrived (%s): it"
+			" is posted again and may be a duplicate",
 			attempt->destination, search->reason);
 		break;
 	case SEARCH_ABSENT: break;
@@ -491,7 +491,7 @@ static enum step looked(struct attempt *attempt, const struct reply *reply, stru
 	return post(attempt, next, error);
 }
 
-/* The message without its blocks, in the arena; NULL if it is no message of ours. */
+/* The message without its blocks, in the arena; NULL if it is not a message of ours. */
 static const char *without_blocks(struct arena *arena, const char *payload)
 {
 	json_t *message = json_loads(payload, 0, NULL);
@@ -506,7 +506,7 @@ static const char *without_blocks(struct arena *arena, const char *payload)
 	return plain;
 }
 
-/* Posts the message once more as it may be taken: false if that was tried already. */
+/* Posts the message again in a simpler form; false if that was tried already. */
 static bool simpler(struct attempt *attempt, enum slack_reason reason)
 {
 	struct state *state = attempt->state;
@@ -543,8 +543,8 @@ static enum step refused(
 }
 
 /*
- * Slack's one-word reason in a body. Anything else is not shown: an error page may repeat the
- * address it was asked for, and a webhook's address is a secret.
+ * Slack's error code in a body. Anything else is not shown: an error page may repeat the request's
+ * address, and a webhook's address is a secret.
  */
 static const char *reason_word(struct attempt *attempt, const struct reply *reply)
 {
@@ -621,7 +621,7 @@ static enum step step(struct attempt *attempt, const struct reply *last, struct 
 
 const struct notifier slack_notifier = {
 	.name = "slack",
-	.summary = "posts to Slack channels, by bot token or incoming webhook",
+	.summary = "post to Slack channels, by bot token or incoming webhook",
 	.fields = slack_fields,
 	.options_size = sizeof(struct slack_options),
 	.http = true,

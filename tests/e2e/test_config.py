@@ -218,7 +218,7 @@ CHECKS = [
 KEY = "sixteen-bytes-ok"
 
 WARNINGS = [
-    (f"slack: {{token: {KEY}}}", ":1:8: warning: slack: channels is missing: where shall the bot post?"),
+    (f"slack: {{token: {KEY}}}", ":1:8: warning: slack: channels is missing: name the channels that the bot posts to"),
     ("tests: {a: {type: csv, file: x, metrics: {m: {column: time}}}}",
      ':1:12: warning: test "a": time_column: it is the column of metric "m", too'),
     ("prometheus: {url: 'http://x/'}\ntests: {a: {type: prometheus, query: 'rate(x[5m]) '}}",

@@ -158,7 +158,7 @@ def test_a_step_that_is_undone(hunter, tmp_path):
             write_csv(tmp_path / "read.csv", STEP_AND_BACK, points=points)
             done = hunter("run", "--once", "--config", path)
             if points == 72:
-                assert re.fullmatch(r"what was told is over\n\n2024-03-03 17:00:00 \+0000\n  db.read\n"
+                assert re.fullmatch(r"recovered\n\n2024-03-03 17:00:00 \+0000\n  db.read\n"
                                     r"    p99: back to (99|100)\.\d+ ms after 1 d 11 h  \(\+20%  .* --> .*\)\n\n", done.out), done.out
             else:
                 assert done.out == "", done.out

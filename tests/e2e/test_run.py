@@ -789,7 +789,7 @@ def test_a_bot_that_may_not_look_posts_again(hunter, tmp_path, slack):
     path = config(tmp_path, csv_test(tmp_path / "read.csv"), bot(slack))
     done = hunter("run", "--once", "--config", path)
     assert done.code == 0
-    assert done.err.count("cannot be looked up") == 1 and "missing_scope: channels:history" in done.err
+    assert done.err.count("cannot check whether") == 1 and "missing_scope: channels:history" in done.err
     keys = [p["metadata"]["event_payload"]["key"] for p in slack.posts]
     assert len(keys) == 5 and len(set(keys)) == 3
 
