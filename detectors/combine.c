@@ -1,8 +1,8 @@
 /*
- * All members' change points are gone through in order. Those of different members within
- * `tolerance` points of the first are one agreement, with at most one of each member; the one with
- * the smallest p-value gives it its place and p. The means and deviations are those of the segments
- * between the agreements.
+ * Goes through all members' change points in order. Those of different members within `tolerance`
+ * points of the first form one agreement, with at most one of each member; the one with the
+ * smallest p-value gives it its place and p. Means and deviations are those of the segments between
+ * the agreements.
  */
 #include "detectors/combine.h"
 
@@ -66,7 +66,7 @@ static size_t take_votes(const struct samples *samples, const struct combine_opt
 	return count;
 }
 
-/* A change of one member, or of too few. */
+/* Notes a change that one member, or too few members, found. */
 static void note_alone(const struct vote *vote, const struct vote *votes, size_t count,
 	const struct combine_options *options, struct tried_list *tried)
 {
@@ -89,8 +89,8 @@ static void note_alone(const struct vote *vote, const struct vote *votes, size_t
 }
 
 /*
- * The agreement that begins with votes[first]; its votes are used up. Returns the vote with the
- * smallest p, or NULL where too few agree, and then nothing is used.
+ * The agreement that begins with votes[first]; consumes its votes. Returns the vote with the
+ * smallest p, or NULL if too few agree, and then consumes none.
  */
 static const struct vote *agreement(struct vote *votes, size_t count, size_t first,
 	const struct combine_options *options, struct scratch *work)
@@ -116,8 +116,8 @@ static const struct vote *agreement(struct vote *votes, size_t count, size_t fir
 	return best;
 }
 
-/* Agreements overlap where one member has several changes within the tolerance: they are put in
- * order, and of those at one place the best is kept. */
+/* Agreements overlap where one member has several changes within the tolerance: they are sorted,
+ * and of those at one place the best is kept. */
 static size_t put_in_order(struct vote *agreed, size_t count)
 {
 	size_t kept = 0;
@@ -147,8 +147,8 @@ static size_t find_agreements(const struct combine_options *options, struct vote
 }
 
 /*
- * Writes the changes at the agreements; returns their number. A detector that fills gaps in may
- * have put one at a missing value: it is the next existing one's, unless there is none.
+ * Writes the changes at the agreements; returns their number. A detector that fills gaps may place
+ * a change at a missing value; it moves to the next existing value, if there is one.
  */
 static size_t describe(const struct samples *samples, const struct vote *agreed, size_t count,
 	struct scratch *scratch, struct change *out)

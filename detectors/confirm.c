@@ -16,8 +16,8 @@ const struct field confirm_fields[] = {
 		.offset = offsetof(struct confirm_options, confirm),
 		.initial = "auto",
 		.metavar = "RULE",
-		.help = "when a change is believed and announced: auto, off (at once), or after so "
-			"many points"},
+		.help = "when a change is confirmed and announced: auto, off (at once), or after "
+			"so many points"},
 	{0},
 };
 
@@ -42,8 +42,9 @@ bool confirm_parse(const char *text, struct confirm_rule *rule, struct error *er
 }
 
 /*
- * At once where p is far below what a short past can bring about by chance; else when it has stood
- * for MORE points since it was found; and what ENOUGH points follow was there before anyone looked.
+ * At once where p is far below what chance produces in a short past; else when the change has stood
+ * for MORE points since it was found; a change followed by ENOUGH points was there before the first
+ * run.
  */
 static bool holds_auto(size_t least, const struct change *change, size_t first_count)
 {

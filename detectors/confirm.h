@@ -1,9 +1,9 @@
 /*
- * From a change point to news: when is a change that was found believed?
+ * When a change point that was found is confirmed and becomes news.
  *
- * A series that is watched grows, and what is found at its end may be gone with the next points. So
- * a change is a candidate until this rule holds for it. Of earlier passes the rule needs to know
- * only how many points followed the change when it was first found.
+ * A watched series grows, and a change found at its end may disappear with the next points. So a
+ * change is a candidate until this rule holds for it. Of earlier runs the rule needs only the
+ * number of points that followed the change when it was first found.
  */
 #ifndef DETECTORS_CONFIRM_H
 #define DETECTORS_CONFIRM_H
@@ -21,24 +21,25 @@ struct confirm_options {
 extern const struct field confirm_fields[];
 
 enum confirm_mode {
-	CONFIRM_AUTO,   /* overwhelming evidence at once, weaker evidence after more points */
-	CONFIRM_OFF,    /* whatever is found, at once */
-	CONFIRM_POINTS, /* once that many points follow it */
+	CONFIRM_AUTO,   /* strong evidence at once, weaker evidence after more points */
+	CONFIRM_OFF,    /* every change at once */
+	CONFIRM_POINTS, /* once that many points follow */
 };
 
 struct confirm_rule {
 	enum confirm_mode mode;
 	size_t points;
-	size_t least; /* by CONFIRM_AUTO: points of the new level, however strong the evidence */
+	size_t least; /* for CONFIRM_AUTO: points of the new level that are required, however strong
+			 the evidence */
 };
 
-/* Reads the option's text: `confirm: "soon" is neither auto, off nor a number of points`. */
+/* Parses the option's text; an invalid text is an error. */
 bool confirm_parse(const char *text, struct confirm_rule *rule, struct error *error) MUST_USE;
 
 /*
- * Is the change, as it was found now, news? `first_count` points followed it when it was first
- * found: a candidate that is lost and found again begins anew. What once held for a change need not
- * hold again: the caller remembers it.
+ * Whether the change, as found now, is confirmed. `first_count` points followed it when it was
+ * first found; a candidate that is lost and found again starts anew. A confirmed change need not
+ * satisfy the rule again: the caller remembers it.
  */
 bool confirm_holds(
 	const struct confirm_rule *rule, const struct change *change, size_t first_count);

@@ -1,10 +1,10 @@
 /*
- * Controls: what of a series another one explains is taken from it before a detector looks for
- * changes. The other is a control (another region, the baseline) that the series is divided by, or
- * the load it depends on, which is regressed out.
+ * Controls: the part of a series that another series explains is removed before a detector looks
+ * for changes. The other series is a control (another region, the baseline), by which the series is
+ * divided, or the load it depends on, which is regressed out.
  *
- * Both are joined on time: a point counts with the nearest one of the other series within half a
- * step. A fitted control is frozen, as a season is: what it makes of a point depends on that point
+ * Both are joined on time: a point is paired with the nearest point of the other series within half
+ * a step. A fitted control is frozen, like a season: the result for a point depends on that point
  * and its partner alone. docs/seasons.md, "Load and controls".
  */
 #ifndef DETECTORS_CONTROL_H
@@ -18,8 +18,8 @@ struct scratch;
 
 enum control_mode {
 	CONTROL_NONE,
-	CONTROL_RATIO, /* relative to the other: what is left is value / other */
-	CONTROL_LOAD,  /* explained by the other: what is left is at equal load */
+	CONTROL_RATIO, /* relative to the other: the result is value / other */
+	CONTROL_LOAD,  /* explained by the other: the result is the value at equal load */
 };
 
 /* Points of two series: `times` in ms, ascending, values NaN where missing. */
@@ -29,39 +29,39 @@ struct points {
 	size_t n;
 };
 
-enum { CONTROL_LEAST = 30 }; /* pairs of points, from which on a load is fitted */
+enum { CONTROL_LEAST = 30 }; /* pairs of points that a fit of the load needs */
 
 struct control {
 	enum control_mode mode;
-	bool used;         /* the fit pays, or is a ratio; else values stay as they are */
-	size_t joined;     /* pairs of points that it was fitted to */
+	bool used;     /* a ratio, or a fit that reduces the noise; else values stay as they are */
+	size_t joined; /* pairs of points that it was fitted to */
 	double explained;  /* share of the variance around the level, 0..1; of a load */
 	int64_t tolerance; /* ms between a point and its partner, at most */
-	double centre;     /* of the other's values: what is left is on the level that it has there;
-			      of a load on the scale */
-	bool log_values, log_load;        /* scales: logarithms where all is positive */
+	double centre; /* of the other's values: the result is at the level that belongs to it; for
+			  a load on the scale */
+	bool log_values, log_load;        /* scales: logarithms where all values are positive */
 	double unit;                      /* of the load, where it has no logarithm */
 	double slope, bend, lower, upper; /* of a load on its scale; beyond the limits a line */
 };
 
 /*
- * Fits the control. `known`: it was used before, and stays as long as it is of any use. The result
- * owns nothing. O(n) but for medians.
+ * Fits the control. `known`: it was in use before and is kept as long as it helps. The result owns
+ * nothing. O(n) except for medians.
  */
 struct control control_fit(enum control_mode mode, struct points series, struct points other,
 	bool known, struct scratch *scratch);
 
-/* Writes to each point's place its partner's value, NaN where it has none. */
+/* Writes the partner's value for each point, NaN if it has none. */
 void control_join(int64_t tolerance, struct points series, struct points other, double *out);
 
-/* Whether its scales can take all these values and their partners: a logarithm fits positive ones
- * only. */
+/* Whether its scales accept all these values and their partners: a logarithm needs positive ones.
+ */
 bool control_takes(
 	const struct control *control, const double *values, const double *joined, size_t n);
 
 /*
- * Writes what is left of the series' values; `joined` is what control_join made. NaN where a
- * partner is needed and there is none, or it is not positive in a ratio. `out` may be either.
+ * Writes the series' values without the explained part; `joined` is the output of control_join. NaN
+ * where a required partner is missing, or not positive in a ratio. `out` may alias either input.
  */
 void control_remove(const struct control *control, const double *values, const double *joined,
 	size_t n, double *out);

@@ -1,28 +1,26 @@
 /*
- * What there is to say of a change beyond its place: levels that outliers do not move, how large it
- * is and where it can lie, both with what is not known about them. docs/algorithms.md, "Size and
- * place".
+ * Describes a change beyond its place: levels that outliers do not move, its size and the set of
+ * places where it can lie, both with their uncertainty. docs/algorithms.md, "Size and place".
  */
 #ifndef DETECTORS_DESCRIBE_H
 #define DETECTORS_DESCRIBE_H
 
 #include "agent/core/change.h"
 
-enum { DESCRIBE_SIDE = 100 }; /* points to either side that count, at most */
+enum { DESCRIBE_SIDE = 100 }; /* points to either side that are used at most */
 
 /* Constant c of the place's set: -2 ln(1 - sqrt(level)). */
 #define PLACE_95 7.352
 #define PLACE_99 10.587
 
 /*
- * The places that a step can have which was found at `cut` of n values: all whose two segments
- * leave nearly as little of the squares as the best one's. Writes the first and the last.
+ * The places that a step found at `cut` of n values can have: all whose two segments leave nearly
+ * as small a sum of squares as the best. Writes the first and the last.
  */
 void describe_place(
 	const double *values, size_t n, size_t cut, double constant, size_t *from, size_t *to);
 
-/* Two levels, the variances of what is known of them, their covariance, and its degrees of
- * freedom. */
+/* Two levels, the variances of their estimates, their covariance, and its degrees of freedom. */
 struct levels {
 	double before, after, variance_before, variance_after, covariance, df;
 };
@@ -31,9 +29,9 @@ struct levels {
 void describe_size(struct change *change, const struct levels *levels);
 
 /*
- * Fills kind, levels, size and place of a step: `values` are existing ones times 2^unit, `places`
- * their indices in the series (NULL: they are the series); the segments to either side are [start,
- * cut) and [cut, end), of which the nearest DESCRIBE_SIDE points count. Uses no other field.
+ * Fills kind, levels, size and place of a step. `values` are existing values times 2^unit, `places`
+ * their indices in the series (NULL: identical); the segments to either side are [start, cut) and
+ * [cut, end), of which the nearest DESCRIBE_SIDE points are used. Reads no other field.
  */
 void describe_step(struct change *change, const double *values, const size_t *places, size_t start,
 	size_t cut, size_t end, int unit);

@@ -1,5 +1,5 @@
 /*
- * The registry. A new detector is one file and one line here.
+ * The registry of detectors. A new detector is one file and one line here.
  */
 #include "detectors/detector.h"
 

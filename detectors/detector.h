@@ -1,12 +1,12 @@
 /*
- * Detectors: pure functions from a series to its change points, and the registry that knows them by
+ * Detectors: pure functions from a series to its change points, and the registry that finds them by
  * name.
  *
  * Detectors need libc and libm only. They read no clock, hold no global state and give the same
- * answer for the same input on every machine (no contraction of floating point, seeded randomness).
- * Series with missing points (NaN) are welcome; an infinite value counts as missing, except in
+ * result for the same input on every machine (no contraction of floating point, seeded randomness).
+ * A series may have missing points (NaN); an infinite value counts as missing, except in
  * edivisive's profile otava, where it blinds its windows as it does in Otava. Two threads may run
- * the same detector at once, each with a scratch of its own.
+ * the same detector at once, each with its own scratch.
  */
 #ifndef DETECTORS_DETECTOR_H
 #define DETECTORS_DETECTOR_H
@@ -20,15 +20,16 @@ struct samples {
 	const double *values; /* in time order; NaN where missing */
 	size_t n;
 	int direction;    /* 1 higher is better, -1 lower is better, 0 either way or unknown */
-	size_t excursion; /* so many points that leave their level far behind and come back to it
-			     are no change, where a detector knows excursions; 0: its own limit */
-	/* Of each point, or NULL. Detectors that know no runs take each point for itself. */
-	const size_t *runs; /* the number of its run, which never falls: points that were measured
-			       together share one; NULL: each is a run of its own */
+	size_t excursion; /* at most so many points that leave their level far behind and return to
+			     it are no change, in detectors that know excursions; 0: the detector's
+			     own limit */
+	/* Of each point, or NULL. Detectors without runs treat each point as its own run. */
+	const size_t *runs; /* the number of its run, non-decreasing: points measured together share
+			       one; NULL: each is its own run */
 	const uint64_t *hashes; /* of the binary it was measured with; 0: unknown */
 };
 
-/* Working memory that grows to what is needed and is reused from call to call; one thread's at a
+/* Working memory that grows as needed and is reused from call to call; used by one thread at a
  * time. */
 struct scratch;
 struct scratch *scratch_new(void);
@@ -40,23 +41,26 @@ struct stream;
 struct detector {
 	const char *name;
 	const char *summary; /* one line for --help and the docs */
-	const char *thrift;  /* how to make do with less work: "choose a smaller window" */
+	const char *thrift;  /* how to reduce the work, for an error: "choose a smaller window" */
 	const struct field *fields;
 	size_t options_size;
 
-	/* What the fields cannot say of options, or NULL: a text "OPTION: ..." (ERROR_USAGE). */
+	/*
+	 * Checks of the options beyond those of the fields, or NULL; the error is "OPTION: ..."
+	 * (ERROR_USAGE).
+	 */
 	bool (*check)(const void *options, struct error *error);
 
 	/* Writes the change points in order of index to out, which has room for samples->n, and
-	 * returns their number; what they are is not said once the scratch is spent. */
+	 * returns their number. The result is undefined once the scratch's budget is spent. */
 	size_t (*detect)(const struct samples *samples, const void *options,
 		struct scratch *scratch, struct change *out);
 
 	/*
 	 * Optional, all three or none. stream_append takes `n` more values and returns all change
-	 * points of the series so far, identical to detect() on all values together; the array
-	 * belongs to the stream and is good until the next call. The options are copied;
-	 * `excursion` is as in struct samples.
+	 * points of the series so far, identical to detect() on all values; the array belongs to
+	 * the stream and is valid until the next call. The options are copied; `excursion` is as in
+	 * struct samples.
 	 */
 	struct stream *(*stream_new)(const void *options, size_t excursion);
 	const struct change *(*stream_append)(struct stream *stream, const double *values, size_t n,
@@ -64,21 +68,21 @@ struct detector {
 	void (*stream_free)(struct stream *stream);
 
 	/*
-	 * Optional, both or none; for a caller who has the values anyway and many streams.
-	 * stream_rest lets go of the values: the next append begins with that of the number it
-	 * returns. From number *fixed on they may be others than before; what is found is then as
-	 * if they always had been. stream_chunk is the last number up to `at` from which on a
-	 * stream of its own sees the windows that this one sees; at least 0.
+	 * Optional, both or none, for callers that keep the values themselves and have many
+	 * streams. stream_rest frees the values: the next append begins with the value whose number
+	 * it returns. From number *fixed on the values may differ from before, and the result is
+	 * then as if they always had. stream_chunk is the largest number up to `at` from which a
+	 * stream of its own sees the same windows as this one; at least 0.
 	 */
 	size_t (*stream_rest)(struct stream *stream, size_t *fixed);
 	size_t (*stream_chunk)(const struct stream *stream, size_t at);
 };
 
 /*
- * Raise it when a detector finds other changes than before in the same values, or cycles, controls
- * and sizes are judged otherwise. It is stored with each series that the agent looks at; what only
- * the raise has brought to light is then no news (agent/monitor/series_state.h). 0 is that of
- * programs that had none.
+ * Increase it when a detector finds other changes in the same values than before, or when cycles,
+ * controls and sizes are computed differently. It is stored with each series that the agent
+ * watches; changes that appear only because of the increase are not announced
+ * (agent/monitor/series_state.h). 0 stands for programs without a revision.
  */
 #define DETECTOR_REVISION 3
 
@@ -87,18 +91,20 @@ extern const struct detector *const detectors[]; /* ends with NULL; the first is
 /* The detector of that name, or NULL. */
 const struct detector *detector_find(const char *name);
 
-/* The steps that one call may take whatever its options ask for, and those more for each value:
- * some five to ten seconds. */
+/* The steps that one call may take whatever its options ask for, and the additional steps for each
+ * value: about five to ten seconds. */
 #define DETECTOR_STEPS UINT64_C(10000000000)
 #define DETECTOR_STEPS_VALUE UINT64_C(10000)
 
-/* detector->detect within that bound; *count points are in `out`. ERROR_DATA: too much work. */
+/*
+ * Runs detector->detect within that bound; `out` receives *count points. ERROR_DATA: too much work.
+ */
 bool detector_run(const struct detector *detector, const struct samples *samples,
 	const void *options, struct scratch *scratch, struct change *out, size_t *count,
 	struct error *error) MUST_USE;
 
-/* Likewise detector->stream_append; NULL if it was too much, and the stream is then of no use but
- * to be freed. An empty result has an address of its own. */
+/* Runs detector->stream_append within that bound. NULL: too much work, and the stream can only be
+ * freed. An empty result is not NULL. */
 const struct change *detector_append(const struct detector *detector, struct stream *stream,
 	const double *values, size_t n, struct scratch *scratch, size_t *count,
 	struct error *error) MUST_USE;

@@ -1,9 +1,9 @@
 /*
- * Distances between rows of single precision: what clustering spends its time on.
+ * Distances between rows of single precision, the inner loop of clustering.
  *
  * A row is `stride` floats, a multiple of DISTANCE_LANES, padded with zeros. Sums run in
- * DISTANCE_LANES lanes which are added up in a fixed order, with and without vectors, so that the
- * result does not depend on the machine.
+ * DISTANCE_LANES lanes that are added in a fixed order, with and without vector instructions, so
+ * that the result does not depend on the machine.
  */
 #ifndef DETECTORS_DISTANCE_H
 #define DETECTORS_DISTANCE_H
@@ -14,15 +14,14 @@
 enum { DISTANCE_LANES = 8, DISTANCE_ROWS = 4 };
 
 struct distance {
-	/* Dot products of DISTANCE_ROWS rows with each of `count` columns that lie one after the
-	 * other. */
+	/* Dot products of DISTANCE_ROWS rows with each of `count` consecutive columns. */
 	void (*dots)(const float *const *rows, const float *columns, size_t count, size_t stride,
 		float *const *out);
 	/* The squared distance of two rows. */
 	float (*square)(const float *a, const float *b, size_t stride);
 };
 
-/* The fastest this machine has, or the plain one. */
+/* The fastest implementation that this machine supports. */
 const struct distance *distance_best(void);
 const struct distance *distance_scalar(void);
 

@@ -9,8 +9,7 @@ const struct field fdr_fields[] = {
 		.offset = offsetof(struct fdr_options, fdr),
 		.initial = "off",
 		.metavar = "SHARE",
-		.help = "share of false ones among the changes of a run that is put up with, 0.05, "
-			"or off"},
+		.help = "accepted share of false changes among those of a run, 0.05, or off"},
 	{0},
 };
 
@@ -23,7 +22,7 @@ bool fdr_parse(const char *text, double *share, struct error *error)
 	*share = strtod(text, &end);
 	if (end == text || *end != '\0' || !(*share > 0 && *share < 1))
 		return error_set(error, ERROR_USAGE,
-			"fdr: \"%s\" is neither off nor a share between 0 and 1", text);
+			"fdr: \"%s\": expected off or a share between 0 and 1", text);
 	return true;
 }
 

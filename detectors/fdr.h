@@ -1,10 +1,10 @@
 /*
  * False discoveries among many series (Benjamini and Hochberg 1995).
  *
- * A p-value speaks of one series. Of 40,000 that are flat some look changed, so over all series of
- * a run a change has to do better the fewer others there are with it: of those that pass, at most
- * the given share is expected to be false. The procedure is valid for independent tests and for
- * positively dependent ones, which series of one machine are.
+ * A p-value is about one series. Of 40,000 flat series some appear to change, so the fewer changes
+ * a run finds over all its series, the stronger each must be: of those that pass, at most the given
+ * share is expected to be false. The procedure is valid for independent tests and for positively
+ * dependent ones, such as series of one machine.
  */
 #ifndef DETECTORS_FDR_H
 #define DETECTORS_FDR_H
@@ -24,15 +24,15 @@ extern const struct field fdr_fields[];
 bool fdr_parse(const char *text, double *share, struct error *error) MUST_USE;
 
 /*
- * The p-value that a change has to be at or below so that at most `share` of those that pass are
+ * The largest p-value with which a change passes so that at most `share` of those that pass are
  * expected to be false. `pvalues` are those of all changes found, in any order; `hypotheses` is the
- * number of places that were tested, series without a change included: at least `count`. Sorts
- * pvalues. 1 where share is 0 (off); below 0 where none passes.
+ * number of tested places, at least `count`, including those of series without a change. Sorts
+ * pvalues. 1 if share is 0 (off); below 0 if none passes.
  */
 double fdr_limit(double *pvalues, size_t count, size_t hypotheses, double share);
 
-/* Where a p-value stands among those that were found (it may be one of them): how many are smaller,
- * and itself, and what it has to be at or below to pass on its own. */
+/* The rank of a p-value among those found (it may be one of them): one more than the number of
+ * smaller ones, and the limit it must not exceed to pass on its own. */
 struct fdr_rank {
 	size_t rank, hypotheses;
 	double pvalue, bound, share;

@@ -295,8 +295,8 @@ static void note_whole(const struct whole *whole, struct tried_list *tried, stru
 }
 
 /*
- * A search finds the least cost and not what each place costs, so that is worked out for who asks
- * why, which is beside the work that is bounded: long stretches are taken in pieces.
+ * A search finds the least cost but not the cost of each place, so the trace computes that here.
+ * This work is outside the budget; long stretches are processed in pieces.
  */
 static void note_chunk(const struct whole *chunk, const size_t *cuts, size_t count,
 	struct tried_list *tried, struct scratch *work)

@@ -175,7 +175,7 @@ static struct lookback_side side_of(
 		to > from ? runs->hashes[to - 1] : 0};
 }
 
-/* For who asks why. */
+/* State of the trace. */
 struct lookback_trace {
 	struct tried_list *list;
 	const struct runs *runs;

@@ -1,5 +1,5 @@
 /*
- * The Mann-Whitney U test (Mann and Whitney 1947), right with ties and for small samples.
+ * The Mann-Whitney U test (Mann and Whitney 1947), correct with ties and for small samples.
  */
 #ifndef DETECTORS_MANNWHITNEY_H
 #define DETECTORS_MANNWHITNEY_H

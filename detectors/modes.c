@@ -344,7 +344,7 @@ static size_t find_cuts(const double *values, size_t n, const struct levels *lev
 	return count;
 }
 
-/* What was found, for who asks why; `scaled` and the cuts count runs. */
+/* The result, for the trace; `scaled` and the cuts count runs. */
 struct modes_trace {
 	const struct segments *segments;
 	const struct runs *runs;

@@ -8,14 +8,14 @@
 
 #define NOBODY SIZE_MAX
 
-/* A change that is followed from pass to pass. */
+/* A change that is tracked from run to run. */
 struct known {
 	size_t index, first_count;
-	size_t followed; /* by how many points when it was announced */
+	size_t followed; /* points that followed it when it was announced */
 	size_t alarm;    /* number from 1; 0: none of its own */
 	int sign;
 	bool there, announced;
-	bool silent; /* taken for announced, without an alarm */
+	bool silent; /* counted as announced, without an alarm */
 	bool withdrawn;
 };
 
@@ -70,7 +70,7 @@ static struct known *add_known(struct follower *follower, const struct change *c
 	return known;
 }
 
-/* Number of the known change that this one is, the nearest of its sign; NOBODY: it is new. */
+/* The number of the known change that this one is, the nearest of its sign; NOBODY if it is new. */
 static size_t find_known(const struct follower *follower, const struct change *change)
 {
 	size_t best = NOBODY;
@@ -121,7 +121,7 @@ static void match_places(
 	}
 }
 
-/* Announced ones that are not found, and of which there is evidence. */
+/* Finds announced changes that are not found now but are still supported by evidence. */
 static void find_standing(struct follower *follower, const double *values, size_t seen,
 	const struct change *changes, size_t count)
 {
@@ -133,7 +133,7 @@ static void find_standing(struct follower *follower, const double *values, size_
 	}
 }
 
-/* And which are those that have moved further. */
+/* Matches known changes that have moved further. */
 static void match_moved(
 	struct follower *follower, const struct change *changes, size_t count, size_t *known_of)
 {

@@ -1,10 +1,11 @@
 /*
- * A series as an agent sees it, point by point: what is announced, when, and what becomes of it.
+ * Evaluates a detector on a series as an agent sees it, point by point: what is announced, when,
+ * and what becomes of it.
  *
- * Two ways of counting. Tracked, a change is followed from pass to pass as the agent does, by sign
- * and nearest place, so that one which moves is still the same, and one that is not found stands
- * while there is evidence of it (detectors/retraction.h). Untracked, alarms are told apart
- * and looked for in the end by place alone, which is how detectors of others were measured.
+ * There are two ways of counting. Tracked, a change is followed from run to run as the agent does,
+ * by sign and nearest place, so that a change that moves stays the same, and one that is not found
+ * stands while there is evidence of it (detectors/retraction.h). Untracked, alarms are matched at
+ * the end by place alone, as other detectors have been measured.
  */
 #ifndef DETECTORS_FOLLOW_H
 #define DETECTORS_FOLLOW_H
@@ -13,33 +14,32 @@
 #include "detectors/score.h"
 
 enum {
-	FOLLOW_FIRST = 10,   /* points a series has when it is first looked at */
-	FOLLOW_SAME = 5,     /* points apart, at most, and it is the same alarm */
-	FOLLOW_SETTLED = 50, /* points, after which a change that is one has been seen */
+	FOLLOW_FIRST = 10,   /* points of a series at its first run */
+	FOLLOW_SAME = 5,     /* alarms at most this many points apart are the same */
+	FOLLOW_SETTLED = 50, /* points after which a real change should have been found */
 };
 
 struct follower;
 struct follower *follower_new(const struct confirm_rule *rule, bool tracked);
 void follower_free(struct follower *follower);
 
-/* One pass over what was found among the first `seen` values. A candidate that is gone is
- * forgotten. */
+/* Processes the changes found among the first `seen` values. A candidate that is not among them is
+ * dropped. */
 void follower_take(struct follower *follower, const double *values, size_t seen,
 	const struct change *changes, size_t count);
 
 /*
- * The values have become others, as other cycles are removed from them, and this is what is found
- * in those that were there in the last pass. What was there before and was not seen is no news, if
- * it lies FOLLOW_SETTLED points back: it will not be announced.
+ * Processes the changes found after the values themselves changed, because other cycles are
+ * removed. A change that was not seen before and lies at least FOLLOW_SETTLED points back is not
+ * announced.
  */
 void follower_accept(
 	struct follower *follower, size_t seen, const struct change *changes, size_t count);
 
 struct followed {
-	size_t alarms,
-		wrong;    /* announced; those neither near a label nor where labels are unsure */
-	size_t withdrawn; /* announced, and taken back at the end */
-	size_t true_withdrawn; /* of those that were right */
+	size_t alarms, wrong;  /* announced; neither near a label nor in an unsure span */
+	size_t withdrawn;      /* announced and withdrawn by the end */
+	size_t true_withdrawn; /* of those that were correct */
 };
 
 /* At the end, when the changes are those of the last pass. */

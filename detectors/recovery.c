@@ -16,10 +16,10 @@
 /* ASTRAY: points that the place of an excursion may be off. */
 enum { ASTRAY = 5 };
 
-/* Shares of the step: what counts as nothing, and what must be gone at least. EVIDENCE: standard
- * errors that an excursion must stick out by, about what a change is told for. */
+/* Shares of the step: what counts as nothing, and what must be gone at least. EVIDENCE: by how many
+ * standard errors an excursion must stand out, about what the announcement of a change takes. */
 static const double NOTHING = 0.05, MOST = 0.5, EVIDENCE = 4, DOUBT = 0.05;
-/* By how much less than it was told an excursion may be. */
+/* By what factor an excursion may be smaller than announced. */
 static const double SHARE = 3;
 
 /* The last values before `to`, and the first from `from` on, that exist: DESCRIBE_SIDE at most. */
@@ -157,7 +157,7 @@ struct recovery recovery_of_old(const double *values, size_t n, const struct cha
 	if (count == 0 || step == 0 || !isfinite(step) ||
 		fabs(changes[0].level_before - after) > MOST * fabs(step))
 		return lasting;
-	/* Nothing but the level is known of the values of before. */
+	/* Of the values before only the level is known. */
 	sides.before = RECOVERY_LEAST;
 	for (size_t i = 0; i < sides.before; i++)
 		sides.values[i] = before;
@@ -236,7 +236,7 @@ static bool level_before(
 	return true;
 }
 
-/* It was cut for its length: the next values lie where it does. */
+/* The excursion was cut at its maximum length: the next values lie where it does. */
 static bool goes_on(const struct sides *sides, double level, double step)
 {
 	size_t count = sides->after < RECOVERY_LEAST ? sides->after : RECOVERY_LEAST;
@@ -244,8 +244,8 @@ static bool goes_on(const struct sides *sides, double level, double step)
 	return (moments_of(sides->values + sides->before, count).mean - level) / step >= MOST;
 }
 
-/* What was told may have had values around it among its own, which are clipped to these: it can
- * have been smaller by any share. */
+/* The announced change may have been estimated from values around it that are clipped to these
+ * here: the step may be smaller by any share. */
 static bool can_be(const struct told_step *told, double step, size_t width)
 {
 	return fabs(told->step) <= SHARE * fabs(step) && 2 * width >= told->followed;

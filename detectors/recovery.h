@@ -1,13 +1,12 @@
 /*
- * Whether a change is over: the level of before is back.
+ * Decides whether a change is over: the previous level is back.
  *
- * A change recovers when a later level is nearer the old one by more than half the step, and the
- * 95% interval of their difference reaches the old level or what lies beyond it; what is left of
- * less than a twentieth of the step counts as nothing. docs/algorithms.md, "From change points to
- * news".
+ * A change recovers when a later level is nearer to the old one by more than half the step, and the
+ * 95% interval of their difference includes the old level or values beyond it; a remainder of less
+ * than a twentieth of the step counts as nothing. docs/algorithms.md, "From change points to news".
  *
- * Values are those of a series without their cycles, NaN where there is none; `changes` are those
- * that are found in them now, ascending.
+ * The values are those of a series without its cycles, NaN where missing; `changes` are those found
+ * in them now, ascending.
  */
 #ifndef DETECTORS_RECOVERY_H
 #define DETECTORS_RECOVERY_H
@@ -17,42 +16,43 @@
 #include "agent/core/change.h"
 
 enum {
-	RECOVERY_LEAST = 5,  /* values that are back before that is believed */
+	RECOVERY_LEAST = 5,  /* values on the old level before recovery is confirmed */
 	RECOVERY_WIDEST = 25 /* points that an excursion may take */
 };
 
 enum recovery_verdict {
-	RECOVERY_NONE, /* the new level lasts, as far as one can tell */
-	RECOVERY_WAIT, /* it seems to be over, and the values to come will tell */
+	RECOVERY_NONE, /* the new level lasts, as far as can be told */
+	RECOVERY_WAIT, /* apparently over; more values will decide */
 	RECOVERY_OVER,
 };
 
 struct recovery {
 	enum recovery_verdict verdict;
-	size_t from;      /* but for NONE: index of the first value that is back */
-	double level;     /* of OVER: the one that is back */
-	size_t way;       /* the change that brought it back, a number of `changes`; or SIZE_MAX */
-	bool few, beyond; /* of WAIT: for want of values; of OVER: it went as far again */
+	size_t from;      /* unless NONE: index of the first value on the old level */
+	double level;     /* for OVER: the recovered level */
+	size_t way;       /* index into `changes` of the change that restored it, or SIZE_MAX */
+	bool few, beyond; /* for WAIT: too few values; for OVER: it went as far again in the other
+			     direction */
 };
 
-/* Of changes[which]: is it undone by a later one? */
+/* Whether changes[which] is undone by a later change. */
 struct recovery recovery_by_changes(
 	const double *values, size_t n, const struct change *changes, size_t count, size_t which);
 
-/* The same of a change that lies before the values, by the levels that it had. */
+/* The same for a change that lies before the values, given its levels. */
 struct recovery recovery_of_old(const double *values, size_t n, const struct change *changes,
 	size_t count, double before, double after);
 
-/* A change as it was told. */
+/* A change as announced. */
 struct told_step {
-	size_t place;    /* where it is known */
-	double step;     /* how much higher the new level was */
-	size_t followed; /* values that it was told by */
+	size_t place;    /* current place */
+	double step;     /* new level minus old level */
+	size_t followed; /* values that followed it when it was announced */
 };
 
 /*
- * Of a change that was found and is not any more: was it an excursion of RECOVERY_WIDEST points at
- * most, that can still be seen in the values, and can have been told as that step?
+ * For a change that is no longer found: whether it was an excursion of at most RECOVERY_WIDEST
+ * points that is still visible in the values and could have been announced as that step.
  */
 struct recovery recovery_of_excursion(const double *values, size_t n, const struct change *changes,
 	size_t count, const struct told_step *told);

@@ -1,6 +1,6 @@
 #include "detectors/refit.h"
 
-/* The points since the last fit, that one's own last point among them. */
+/* The number of points since the last fit, including its own last point. */
 static size_t first_fresh(const struct refit *refit, const int64_t *times, size_t n)
 {
 	while (n > 0 && times[n - 1] >= refit->at)

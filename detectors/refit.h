@@ -1,9 +1,9 @@
 /*
- * The cycles that a growing series is without: those of the agent's series, and of the labelled
+ * Keeps the season of a growing series up to date: for the agent's series, and for the labelled
  * ones that `evaluate` feeds point by point.
  *
- * They are frozen from fit to fit, as all values of the series change with them. They are fitted
- * anew once a day, by the points' times, and where values have come that their scale cannot take.
+ * A season is frozen between fits, since a new fit changes all values of the series. It is fitted
+ * anew once a day by the points' times, and when values arrive that its scale cannot represent.
  */
 #ifndef DETECTORS_REFIT_H
 #define DETECTORS_REFIT_H
@@ -18,12 +18,12 @@
 
 struct refit {
 	struct season season;
-	bool fitted, few; /* few: in too few points to find anything */
-	int64_t at;       /* ms: the last point by then */
+	bool fitted, few; /* too few points to find anything */
+	int64_t at;       /* ms: the last point at that fit */
 };
 
-/* Fits what `mode` asks for if it is time for that; as season_fit, n > 0. True if others are to be
- * removed now than before, from all points. */
+/* Fits what `mode` asks for if a fit is due; as season_fit, n > 0. True if the season has changed,
+ * for all points. */
 bool refit_season(struct refit *refit, enum season_mode mode, struct season_clock clock,
 	const double *values, const int64_t *times, size_t n, struct scratch *scratch);
 void refit_free(struct refit *refit);

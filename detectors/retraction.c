@@ -68,7 +68,10 @@ static int compare_marks(const void *a, const void *b)
 	return (left->tie > right->tie) - (left->tie < right->tie);
 }
 
-/* The way of the known one of two neighbours to the other; HUGE_VAL: they are not the same. */
+/*
+ * The distance between two neighbouring marks, one known and one found; HUGE_VAL if they are not
+ * the same change.
+ */
 static double way_between(const struct mark *left, const struct mark *right)
 {
 	const struct mark *known = left->found ? right : left, *found = left->found ? left : right;

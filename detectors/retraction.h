@@ -1,10 +1,9 @@
 /*
- * What becomes of a change that was announced and is not found any more where it was.
+ * Decides about an announced change that is not found any more at its place.
  *
- * A detector decides anew with each point, and where the evidence lies just about its threshold it
- * decides now so, now otherwise. What people have been told is held to another measure than what
- * they shall be told: it may turn out to stand elsewhere, and it is taken back only once the
- * evidence is really gone.
+ * A detector decides anew with each point, and where the evidence is near its threshold its
+ * decision flips. So an announced change is held to another standard than a new one: it may have
+ * moved, and it is retracted only once the evidence is really gone.
  */
 #ifndef DETECTORS_STANDING_H
 #define DETECTORS_STANDING_H
@@ -16,28 +15,28 @@
 #include "agent/core/change.h"
 
 enum {
-	STANDING_REACH = 100, /* points to either side that are evidence, at most */
+	STANDING_REACH = 100, /* points to either side that count as evidence at most */
 	STANDING_MOVE = 50    /* points that a change may move at once */
 };
 
 /*
- * Is there still evidence of a change of that sign (1, -1) at `place`? Of the existing values
- * between the changes that are found now (ascending), the nearest ones to either side of the place
- * must differ that way, by Welch's test with p at most 0.1.
+ * Whether there is still evidence of a change of that sign (1, -1) at `place`: of the existing
+ * values between the changes found now (ascending), the nearest ones to either side of the place
+ * must differ in that direction, by Welch's test with p at most 0.1.
  */
 bool retraction_holds(const double *values, size_t n, const struct change *changes, size_t count,
 	size_t place, int sign);
 
-/* A change on the line of points: one that was found now, or one that is known and stands, and was
- * not found at its place. */
+/* A change on the axis of points: one that was found now, or a known one that was not found at its
+ * place. */
 struct mark {
 	double place;
-	double followed; /* of a known one: by how many points when it was told */
+	double followed; /* for a known change: points that followed it when it was announced */
 	int sign;
-	size_t index; /* the caller's */
-	int64_t tie;  /* what decides between equal places */
+	size_t index; /* the caller's index */
+	int64_t tie;  /* decides between equal places */
 	bool found;
-	bool known; /* of a found one: it is a known one already */
+	bool known; /* for a found change: it is already known */
 };
 
 struct move {
@@ -45,10 +44,10 @@ struct move {
 };
 
 /*
- * Which of the known changes are found elsewhere: one of the same sign, not known otherwise,
- * with no other mark between, and not so far on that its place was yet to come when the known one
- * was told: that is news. Of two that could be, the nearer one. Sorts the marks; `moves` has room
- * for half as many; returns how many there are.
+ * Finds the known changes that are now found elsewhere: of the same sign, not otherwise known,
+ * without another mark between, and not at a place that was still in the future when the known one
+ * was announced: that would be news. Of two possible ones the nearer is taken. Sorts the marks;
+ * `moves` has room for half as many; returns their number.
  */
 size_t retraction_moves(struct mark *marks, size_t count, struct move *moves);
 

@@ -1,5 +1,5 @@
 /*
- * Without numbers of runs each point is one.
+ * Without run numbers each point is a run.
  */
 #include "detectors/runs.h"
 

@@ -16,7 +16,7 @@ struct runs {
 struct runs runs_of(
 	const struct samples *samples, const struct segments *segments, struct scratch *scratch);
 
-/* Runs in succession with an equal hash become one. */
+/* Merges consecutive runs with equal hashes. */
 void runs_pool(struct runs *runs);
 
 /* Writes the mean of each run's values. */

@@ -23,13 +23,13 @@ struct score_span {
 	size_t from, to;
 };
 
-/* What people say of a series of n points. */
+/* The labels that people gave a series of n points. */
 struct labels {
 	const struct places *annotators; /* at least one */
 	size_t annotator_count;
-	struct places all; /* what any of them says */
+	struct places all; /* union of the annotators' labels */
 	const struct score_span
-		*spans; /* where it is unsure; what is found there counts for nothing */
+		*spans; /* where the label is unsure; changes found there are not counted */
 	size_t span_count;
 	size_t n;
 };
@@ -37,11 +37,11 @@ struct labels {
 /* Is the place within one of the unsure spans? */
 bool labels_unsure(const struct labels *labels, size_t place);
 
-/* How many of the labels have a partner of their own among the found. */
+/* The number of labels that are matched one to one with found places. */
 size_t score_hits(struct places labels, struct places found, size_t margin);
 
-/* Sums over series. With several annotators precision asks whether anyone has labelled a found
- * place, recall is the mean over them. */
+/* Sums over series. With several annotators precision counts found places that any of them
+ * labelled, recall is the mean over them. */
 struct score_tally {
 	double right, found; /* found places that are labelled; all found ones */
 	double seen, truth;  /* labelled places that were found; all labelled ones */

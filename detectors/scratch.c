@@ -18,7 +18,7 @@ struct block {
 
 struct scratch {
 	struct block *newest;
-	struct scratch *payer; /* whose steps count; NULL: its own */
+	struct scratch *payer; /* whose budget is charged; NULL: its own */
 	uint64_t steps;        /* left */
 	uint64_t done;
 	bool spent;

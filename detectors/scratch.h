@@ -1,11 +1,11 @@
 /*
  * Working memory of the detectors: a stack of blocks that is emptied at the start of a call and
- * grows to what is needed. Running out of memory aborts. Sizes are bounded by the series the caller
+ * grows as needed. Running out of memory aborts. Sizes are bounded by the series that the caller
  * already holds.
  *
- * A scratch also bounds the work of a call. What grows faster than the series is counted before it
- * is done, in steps of about a nanosecond: steps, not time, so that the same series is refused or
- * not on every machine.
+ * A scratch also bounds the work of a call. Work that grows faster than the series is charged
+ * before it is done, in steps of about a nanosecond: steps, not time, so that a series is refused
+ * on every machine or on none.
  */
 #ifndef DETECTORS_SCRATCH_H
 #define DETECTORS_SCRATCH_H
@@ -17,7 +17,7 @@
 struct scratch;
 struct tried_list;
 
-/* Forgets everything taken so far and keeps the memory. Every detect and append begins with it. */
+/* Frees everything taken so far and keeps the memory. Every detect and append begins with it. */
 void scratch_reset(struct scratch *scratch);
 
 /* Uninitialised room for `count` items of `size` bytes, aligned to 64 bytes, good until the next
@@ -25,24 +25,23 @@ void scratch_reset(struct scratch *scratch);
 void *scratch_take(struct scratch *scratch, size_t count, size_t size)
 	__attribute__((malloc, returns_nonnull));
 
-/* A scratch of its own memory whose work counts as that of `scratch`, which outlives it. */
+/* A scratch with memory of its own that charges its work to `scratch`, which must outlive it. */
 struct scratch *scratch_beside(struct scratch *scratch);
 
-/* The work that may be done from now on; UINT64_MAX, as at first, for any. */
+/* Sets the budget from now on; UINT64_MAX, the initial value, is unlimited. */
 void scratch_allow(struct scratch *scratch, uint64_t steps);
 
 /*
- * Announces work. False if there is no room for it, and from then on: the caller leaves it and
- * returns soon, with whatever it has, which nobody will use.
+ * Charges work. False if it exceeds the budget, and from then on: the caller skips it and returns
+ * soon, and its result is discarded.
  */
 bool scratch_spend(struct scratch *scratch, uint64_t steps);
 bool scratch_is_spent(const struct scratch *scratch);
-/* Steps that were announced so far where not any number was allowed, over all calls. */
+/* Steps charged so far under a limited budget, over all calls. */
 uint64_t scratch_done(const struct scratch *scratch);
 
-/* Where the calls with this scratch note what they try (detectors/tried.h); NULL, as at first:
- * nowhere.
- */
+/* Sets the list in which calls with this scratch record what they try (detectors/tried.h); NULL,
+ * the initial value: none. */
 void scratch_trace(struct scratch *scratch, struct tried_list *tried);
 struct tried_list *scratch_tried(const struct scratch *scratch);
 

@@ -2,13 +2,13 @@
  * Seasons: the daily and weekly cycles of service metrics, found and removed before a detector
  * looks for changes.
  *
- * A cycle is a profile: for each part of the local day or week how far values lie above or below
- * their surroundings, on a scale (logarithm, square root or as they are) that makes its size
- * independent of the level. It is accepted only where it predicts points that it was not made from,
- * so that a series without a cycle stays as it is, bit for bit. docs/algorithms.md, "Seasons".
+ * A cycle is a profile: for each part of the local day or week, how far values lie above or below
+ * their surroundings, on a scale (logarithm, square root or linear) that makes its size independent
+ * of the level. It is accepted only where it predicts points that it was not fitted to, so that a
+ * series without a cycle stays the same, bit for bit. docs/algorithms.md, "Seasons".
  *
- * A fitted season is frozen: what it makes of a point depends on that point alone, so a series that
- * grows by some points has the same adjusted values as one that was adjusted as a whole.
+ * A fitted season is frozen: the adjusted value of a point depends on that point alone, so a series
+ * that grows has the same adjusted values as one that was adjusted as a whole.
  */
 #ifndef DETECTORS_SEASON_H
 #define DETECTORS_SEASON_H
@@ -31,60 +31,59 @@ extern const struct field season_fields[];
 
 enum season_mode {
 	SEASON_UNSET, /* what the detector does by default */
-	SEASON_AUTO,  /* cycles that pay */
+	SEASON_AUTO,  /* cycles that reduce the noise enough */
 	SEASON_NONE,
-	SEASON_DAY,  /* a daily one, if it pays at all */
-	SEASON_WEEK, /* a daily and a weekly one, if they pay at all */
+	SEASON_DAY,  /* a daily cycle, if it helps at all */
+	SEASON_WEEK, /* a daily and a weekly cycle, if they help at all */
 };
 
-enum { SEASON_LEAST = 14 }; /* points, below which nothing is fitted */
+enum { SEASON_LEAST = 14 }; /* points below which nothing is fitted */
 
 /* Bits of struct season's `cycles` and `undecided`. */
 enum { SEASON_DAILY = 1, SEASON_WEEKLY = 2 };
 
 enum season_scale { SCALE_RAW, SCALE_LOG, SCALE_ROOT };
 
-/* What clocks show at `ms` (since 1970-01-01 UTC), as if that were UTC, and the zone that it is
- * asked for; both are borrowed. UTC where `local` is NULL. */
+/* The local time of `ms` (since 1970-01-01 UTC), as if it were UTC, and the zone passed to it; both
+ * are borrowed. UTC if `local` is NULL. */
 struct season_clock {
 	int64_t (*local)(const struct zone *zone, int64_t ms);
 	const struct zone *zone;
 };
 
 struct season {
-	unsigned cycles;    /* that were accepted; 0: values stay as they are */
-	unsigned undecided; /* that may be there, and too few points yet to tell */
+	unsigned cycles;    /* accepted cycles; 0: values stay as they are */
+	unsigned undecided; /* cycles that may exist but have too few points to tell */
 	double explained;   /* share of the variance around the level, 0..1 */
-	size_t excursion;   /* as in struct samples: more where points come as those of a service
-			       do, at least 4 regular ones a day, cycles or not */
+	size_t excursion;   /* as in struct samples: larger for series sampled like a service's, at
+			       least 4 regular points a day, with or without cycles */
 	enum season_scale scale;
 	struct season_clock clock;
 	int64_t origin;  /* ms into the local week, which begins on Monday; the middle of the
 			    first... */
 	size_t cells;    /* ... of so many equal parts of the week */
-	double *profile; /* for each what is taken from values of its time: a factor that they are
-			    divided by (logarithm), else a difference on the scale; on the whole
-			    it changes nothing */
+	double *profile; /* the correction of each part: a factor by which values are divided
+			    (logarithm), else a difference on the scale; neutral on average */
 };
 
-/* Reads the option's text: `season: "month" is none of auto, none, day, week`. */
+/* Parses the option's text; an invalid text is an error. */
 bool season_parse(const char *text, enum season_mode *mode, struct error *error) MUST_USE;
 
 /*
- * Fits what `mode` asks for to a series: `times` in ms, ascending, or NULL where they are not
- * known, and then there is no season; NaN where missing. Needs a
- * regular cadence; at least 4 points a day and three days for a daily cycle, one point a day and
- * two weeks for a weekly one. Cycles that were accepted before (`known`, bits) stay as long as they
- * are of any use. O(n log n). Free with season_free, whatever was found.
+ * Fits what `mode` asks for to a series: `times` in ms, ascending, or NULL if unknown, which means
+ * no season; values NaN where missing. Needs a regular cadence; at least 4 points a day and three
+ * days for a daily cycle, one point a day and two weeks for a weekly one. Cycles accepted before
+ * (`known`, bits) are kept as long as they help. O(n log n). Free the result with season_free in
+ * any case.
  */
 struct season season_fit(enum season_mode mode, struct season_clock clock, unsigned known,
 	const double *values, const int64_t *times, size_t n, struct scratch *scratch);
 void season_free(struct season *season);
 
-/* Whether the season's scale can take all these values: a logarithm fits positive ones only. */
+/* Whether the season's scale can represent all these values: a logarithm needs positive ones. */
 bool season_takes(const struct season *season, const double *values, size_t n);
 
-/* Writes the values without the cycles. `out` may be `values`. */
+/* Writes the values without the cycles. `out` may alias `values`. */
 void season_remove(const struct season *season, const int64_t *times, const double *values,
 	size_t n, double *out);
 

@@ -1,6 +1,6 @@
 /*
- * What the detectors share that name places and leave it to plain statistics what happened there:
- * the numbers of the segments between them.
+ * Statistics of segments, for detectors that only name places: the numbers of the segments between
+ * them.
  */
 #ifndef DETECTORS_SEGMENTS_H
 #define DETECTORS_SEGMENTS_H
@@ -24,8 +24,8 @@ double segments_test(const double *before, size_t n1, const double *after, size_
 /*
  * Writes a change for each of `count` cuts (numbers of existing values, ascending, within 1..n - 1)
  * with means, deviations (n - 1) and counts of its two neighbouring segments. The p-value is that
- * of Welch's test between them; where one has a single value, of Student's, which lends it the
- * other's variance. Nothing is taken off for the choice of the cut.
+ * of Welch's test between them; if one has a single value, of Student's, with the other's variance.
+ * It is not corrected for the choice of the cut.
  */
 void segments_changes(
 	const struct segments *segments, const size_t *cuts, size_t count, struct change *out);
@@ -38,7 +38,7 @@ size_t segments_drop_small(const struct segments *segments, size_t *cuts, size_t
 	double magnitude, struct scratch *scratch);
 
 /* A cut between [from, cut) and [cut, to), with their means and the p-value of the test between
- * them, for who asks why. */
+ * them, for the trace. */
 struct tried segments_tried(
 	const struct segments *segments, size_t from, size_t cut, size_t to, enum tried_fate fate);
 

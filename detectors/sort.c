@@ -1,6 +1,5 @@
 /*
- * Plain sorting, and a median that sorts no more than it needs: halves that it cannot lie in are
- * left as they are.
+ * Plain sorting, and a median by selection: halves that cannot contain it stay unsorted.
  */
 #include "detectors/sort.h"
 
@@ -19,8 +18,8 @@ void sort_sort(double *values, size_t n)
 	qsort(values, n, sizeof(double), by_size);
 }
 
-/* Puts the value of that rank at its place, none larger before it and none smaller behind. Pivots
- * that keep on being bad ones end in sorting. */
+/* Moves the value of that rank to its place, with no larger one before it and no smaller one after.
+ * Falls back to sorting after repeated bad pivots. */
 static void select_rank(double *values, ptrdiff_t n, ptrdiff_t rank)
 {
 	ptrdiff_t from = 0, to = n;

@@ -1,5 +1,5 @@
 /*
- * Values in order of size. No value may be NaN.
+ * Sorting and medians. No value may be NaN.
  */
 #ifndef DETECTORS_ORDER_H
 #define DETECTORS_ORDER_H
@@ -8,7 +8,7 @@
 
 void sort_sort(double *values, size_t n);
 
-/* Of n >= 1 values, which come into another order by it. */
+/* The median of n >= 1 values; reorders them. */
 double sort_median(double *values, size_t n);
 
 #endif

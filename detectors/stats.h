@@ -2,7 +2,7 @@
  * Statistics that detectors and reports share: moments of a sample, Student's t distribution,
  * t-tests.
  *
- * All functions are pure and give the same bits on every machine whose libm does. Deviations are
+ * All functions are pure and give the same bits on every machine with the same libm. Deviations are
  * taken from the first value, so that constants come out exactly constant whatever their size.
  */
 #ifndef DETECTORS_STATS_H
@@ -11,8 +11,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A sample in short: its size, its mean, the sum of squared deviations from that mean. An empty one
- * is all zero. */
+/* Summary of a sample: its size, its mean, and the sum of squared deviations from that mean. All
+ * zero for an empty one. */
 struct moments {
 	size_t n;
 	double mean;
@@ -34,18 +34,18 @@ double moments_stddev(struct moments sample, size_t ddof);
 double student_two_sided(double t, double df);
 
 /*
- * Whether t can have a two-sided p of at most that with any df: Student's tails are heavier than
- * the normal ones, so what is too likely there is too likely here. Costs a fifth. False for a NaN
- * t.
+ * Whether t can have a two-sided p of at most `p` for any df: Student's tails are heavier than
+ * normal ones, so a t that is too likely under the normal distribution is too likely here. Costs a
+ * fifth of the exact p. False for a NaN t.
  */
 bool student_can_be(double t, double p);
 
-/* student_two_sided(t, df) <= p, at that price where it plainly is not. */
+/* student_two_sided(t, df) <= p, at that lower cost where it is clearly false. */
 bool student_at_most(double t, double df, double p);
 
 struct ttest {
-	double t; /* NaN when both samples are constant and equal; 0 where p = 1 for want of points
-		   */
+	double t; /* NaN when both samples are constant and equal; 0 where p = 1 because there are
+		     too few points */
 	double df;
 	double p; /* two-sided; 1 where the samples are too small to tell, NaN with t */
 };
@@ -56,7 +56,7 @@ struct ttest {
  */
 struct ttest ttest_pooled(struct moments a, struct moments b);
 
-/* Whether its p is at most that. */
+/* Whether its p is at most `p`. */
 bool ttest_pooled_at_most(struct moments a, struct moments b, double p);
 
 /*

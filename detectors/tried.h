@@ -33,10 +33,10 @@ enum tried_fate {
 	TRIED_RAMP,      /* a part of a ramp that stands as one change */
 	TRIED_OUTLIER,   /* a value far from its neighbours, which is clipped before anything */
 	TRIED_MODE,      /* one more stay on a level that the values keep to and leave again */
-	TRIED_WANDER,    /* what a level that wanders does */
-	TRIED_DRIFT,     /* in the midst of a drift that is too slow to be told */
-	TRIED_OUTDONE,   /* a better place was no change, so this one was not tested */
-	TRIED_COST,      /* a cut saves less than its penalty */
+	TRIED_WANDER,    /* an additional stay on a level that the values hold and leave again */
+	TRIED_DRIFT,     /* movement of a wandering level */
+	TRIED_OUTDONE,   /* within a drift too slow to report */
+	TRIED_COST,      /* a better place failed, so this one was not tested */
 	TRIED_THRESHOLD, /* the step is below the threshold */
 	TRIED_APART,     /* the levels are one */
 	TRIED_PENDING,   /* too few points lie behind it yet */
@@ -48,12 +48,12 @@ enum tried_fate {
 };
 
 struct tried {
-	size_t index; /* of the first value behind it, counted in the caller's series */
+	size_t index; /* of the first value after it, in the caller's series */
 	enum tried_fate fate;
-	/* Against the neighbouring segments that it was last judged by; NaN where it was not. */
+	/* Against the neighbouring segments of its last test; NaN if it was not tested. */
 	double pvalue, mean_before, mean_after;
-	/* What was compared with a limit, and fell short of it: "p", "magnitude", "saving". NULL:
-	 * nothing, or more than a number. */
+	/* The quantity that missed its limit: "p", "magnitude", "saving". NULL: none, or not a
+	 * single number. */
 	const char *measure;
 	double measured, limit;
 	const char *by; /* the member of combine; else NULL */
@@ -64,18 +64,18 @@ enum { TRIED_BLOCK = 20 };
 struct tried_list {
 	struct tried *items; /* malloc */
 	size_t count, room;
-	size_t last;          /* the largest index of the items */
+	size_t last;          /* largest index of the items */
 	const size_t *places; /* of the part that is being searched: its values' indices */
-	const char *by;       /* as of the items that are noted now */
+	const char *by;       /* member that notes items now; else NULL */
 };
 
 /* "excursion" and "the values come back within a few points". */
 extern const char *const tried_names[TRIED_FATES], *const tried_sentences[TRIED_FATES];
 
-/* Adds one; of two of one place and member that which says more stays. */
+/* Adds one; of two for the same place and member the more informative one is kept. */
 void tried_note(struct tried_list *list, const struct tried *one);
 
-/* What was compared, and with what. */
+/* Sets the quantity and the limit it was compared with. */
 void tried_limit(struct tried *one, const char *measure, double measured, double limit);
 
 /* Of each TRIED_BLOCK of what comes in order of `number` only the best is noted, when the block is
@@ -89,19 +89,19 @@ void tried_offer(
 	struct tried_list *list, struct tried_best *best, size_t number, const struct tried *one);
 void tried_flush(struct tried_list *list, struct tried_best *best);
 
-/* Which of two that were compared with limits came nearer to a change. */
+/* Which of two that missed a limit came closer to it. */
 bool tried_nearer(const struct tried *one, const struct tried *other);
 
-/* What was tried between these indices is a part of a ramp. */
+/* Marks what was tried between these indices as part of a ramp. */
 void tried_ramp(struct tried_list *list, size_t from, size_t to);
 
-/* How much a fate says of a place that has two. */
+/* How informative a fate is, for a place that has two. */
 int tried_weight(enum tried_fate fate);
 
-/* Forgets what was tried from the index on, as it will be again. */
+/* Drops what was tried from the index on, since it will be tried again. */
 void tried_forget(struct tried_list *list, size_t index);
 
-/* In order of index. */
+/* Sorts by index. */
 void tried_sort(struct tried_list *list);
 void tried_free(struct tried_list *list);
 

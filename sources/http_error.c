@@ -1,6 +1,6 @@
 /*
- * The words of an HTML page are not shown: they are markup, or a login form's. Graphite calls its
- * plain errors text/html, so where the status is one of failure the text decides.
+ * The text of an HTML page is not shown: it is markup, or a login form. Graphite sends plain-text
+ * errors as text/html, so for an error status the content decides.
  */
 #include "sources/http_error.h"
 

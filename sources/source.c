@@ -102,8 +102,8 @@ void query_set_windows(struct query *query)
 		query->data.series[i].window.back = query->window;
 }
 
-/* Takes the place of the last one. Servers may say a great deal: from then on nothing is allocated,
- * and the text is written over. */
+/* Replaces the last notice by a count. A server may send any number: from here on nothing is
+ * allocated, and the text is overwritten. */
 static void count_dropped(struct query *query)
 {
 	if (!query->notices_more) {
@@ -119,7 +119,7 @@ static void count_dropped(struct query *query)
 		++query->notices_dropped);
 }
 
-/* The list is copied for each notice: there are few, and readers may hold the old one. */
+/* Copies the list for each notice: there are few, and readers may hold the old list. */
 void query_notice(struct query *query, const char *format, ...)
 {
 	size_t count = query->notices.count;

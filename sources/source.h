@@ -1,10 +1,10 @@
 /*
- * Sources: where series come from, and the registry that knows them by name.
+ * Sources of series, and the registry that finds them by name.
  *
  * A source turns one test's options into a dataset. An HTTP source is a state machine: `step` is
- * called with NULL, then with the reply to each transfer it yielded, until it is done; it runs on a
- * worker and does no I/O. A file or SQL source has `read` instead, which may block and runs in a
- * lane of its own. Adding a source is one file and one registry line.
+ * called with NULL, then with the reply to each transfer that it requested, until it is done; it
+ * runs on a worker and does no I/O. A file or SQL source has `read` instead, which may block and
+ * runs as a blocking call. To add a source, add its file and a line in the registry.
  */
 #ifndef SOURCES_SOURCE_H
 #define SOURCES_SOURCE_H
@@ -13,31 +13,32 @@
 #include "agent/core/series.h"
 #include "agent/core/transfer.h"
 
-/* One question to one source. The caller fills the first part, the source the second; all lives in
- * `arena`. */
+/* One query to one source. The caller fills the first part, the source the second; everything lives
+ * in `arena`. */
 struct query {
 	struct arena *arena;
 	const char *test;    /* for messages */
 	const void *options; /* of source->options_size, parsed by source->fields */
 	const void *server;  /* of source->server_size, or NULL for sources without servers */
-	const struct metric *metrics; /* as configured; none: all the source finds, where it can */
+	const struct metric
+		*metrics; /* as configured; none: all that the source finds, if it can */
 	size_t metric_count;
-	struct strings tags;  /* the test's, of the events that belong to it */
-	int64_t window;       /* ms; how far back a point tells of, -1: as the source knows */
+	struct strings tags;  /* of the test, for events that belong to it */
+	int64_t window;       /* ms that a point covers; -1: as the source knows */
 	const char *branch;   /* or NULL */
 	int64_t since, until; /* ms, [since, until); WHEN_ALWAYS and WHEN_NEVER are open ends */
-	int64_t now;          /* ms; the time of asking */
-	_Atomic int *server_flavor; /* what queries of this server learn of it and tell each other,
-				at first 0, while there are any; or NULL */
-	int64_t timeout;            /* ms that a file may take to be read; 0: no limit */
-	bool listing; /* only the names of the series are wanted, points may be left out */
+	int64_t now;          /* ms; the time of the query */
+	_Atomic int *server_flavor; /* what queries learn about this server, shared between them
+				       while any runs, initially 0; or NULL */
+	int64_t timeout;            /* ms that reading a file may take; 0: no limit */
+	bool listing; /* only the names of the series are needed; points may be omitted */
 
 	struct dataset data;
 	struct strings
-		notices; /* what the user should know though nothing failed; see query_notice */
-	size_t notices_dropped; /* beyond those that are kept */
-	char *notices_more;     /* the last notice, that says how many */
-	void *state;            /* the source's own, between steps */
+		notices; /* messages for the user about a query that succeeded; see query_notice */
+	size_t notices_dropped; /* beyond those kept */
+	char *notices_more;     /* the last notice, with their number */
+	void *state;            /* the source's own state between steps */
 };
 
 struct source {
@@ -51,17 +52,17 @@ struct source {
 	enum step (*step)(struct query *query, const struct reply *last, struct transfer *next,
 		struct error *error);
 	bool (*read)(struct query *query, struct error *error);
-	/* Optional: ms that `read` may take where that is not query->timeout but an option of the
-	 * server's. */
+	/* Optional: ms that `read` may take, if that is an option of the server and not
+	 * query->timeout. */
 	int64_t (*timeout)(const struct query *query);
-	/* Optional: the names of the metrics a test of this kind has, without reading data. */
+	/* Optional: the metric names of a test, without reading data. */
 	bool (*list)(struct query *query, struct strings *names, struct error *error);
-	/* The server alone knows the names, whatever the test says: `step` heeds query->listing. */
+	/* Only the server knows the names: `step` honours query->listing. */
 	bool asks;
 	/*
-	 * Optional: what the table of fields cannot say about the options, alone and together with
-	 * the metrics of the configuration. A text that begins with "OPTION: " is told at that
-	 * option. ERROR_USAGE is an error, ERROR_DATA a warning: the test may fail when it is read.
+	 * Optional: checks of the options beyond those of the fields, alone and together with the
+	 * configured metrics. A text that begins with "OPTION: " is reported at that option.
+	 * ERROR_USAGE is an error, ERROR_DATA a warning: reading the test may fail.
 	 */
 	bool (*check)(const void *options, struct error *error);
 	bool (*check_metrics)(const void *options, const struct metric *metrics, size_t count,
@@ -72,18 +73,18 @@ extern const struct source *const sources[]; /* ends with NULL */
 
 const struct source *source_find(const char *name);
 
-/* How far back the source looks where it is asked for all, ms: its option `range`. 0: it has none
- * and gives all there is. */
+/* How far back the source looks by default, ms: its option `range`. 0: it has none and returns
+ * everything. */
 int64_t source_range(const struct source *source, const void *options);
 
-/* From point to point of the grid that the source is asked for, ms: its option `step`. 0: the
- * points lie where they were measured. */
+/* Spacing of the grid that the source asks for, ms: its option `step`. 0: points are at their
+ * measured times. */
 int64_t source_step(const struct source *source, const void *options);
 
 /*
- * The attributes of points: where each is found (a column, a label) and its name. That of `commit`
- * is "commit", that of `version` "version" (both may be NULL), all others have the name of their
- * place. A place or a name that comes again is left out.
+ * The attributes of points: where each is found (a column, a label) and its name. `commit` gives
+ * "commit", `version` gives "version" (both may be NULL), all others keep their name. Duplicate
+ * places and names are omitted.
  */
 struct pairs attribute_names(
 	struct arena *arena, const char *commit, const char *version, struct strings others);
@@ -91,15 +92,14 @@ struct pairs attribute_names(
 /* For messages: the option that asks for an attribute of these. */
 const char *attribute_option(const struct pair *attribute);
 
-/* For a message that a column is missing: ` (did you mean "p99"?)`, or where none is near
- * " (there are: time, p50, p90)", the first ones if they are many; "" where there are none. */
+/* For the error of a missing column: ` (did you mean "p99"?)`, or if none is similar " (there are:
+ * time, p50, p90)", limited to the first ones; "" if there are none. */
 const char *column_hint(struct arena *arena, const char *word, const struct strings *columns);
 
-/* Lets query->window hold where it says something. */
+/* Applies query->window to the series if it is set. */
 void query_set_windows(struct query *query);
 
-/* Appends a sentence to query->notices. At most 100 are kept; the last says how many were left out.
- */
+/* Adds a notice to query->notices. At most 100 are kept; the last then counts the dropped ones. */
 void query_notice(struct query *query, const char *format, ...) PRINTF_LIKE(2, 3);
 
 #endif

@@ -1,10 +1,9 @@
 /*
  * The default profile on one chunk, step by step.
  *
- * A chunk that grows by a point mostly stays as it is: the scale, the clipped values but for the
- * last few, and every window that does not reach those. Each step compares what it would start from
- * with what it started from last time, value by value, and keeps results that rest on equal input;
- * so keeping them cannot change them.
+ * A chunk that grows by a point mostly stays the same: the scale, all but the last few clipped
+ * values, and every window that does not reach those. Each step compares its input with that of the
+ * last time, value by value, and keeps results of equal input; so keeping them cannot change them.
  */
 #include "detectors/edivisive/chunk.h"
 
@@ -15,7 +14,7 @@
 #include "detectors/finite.h"
 #include "detectors/scratch.h"
 
-/* How often what stands may change because excursions are gone. */
+/* How many times the search is repeated because excursions were removed. */
 enum { FILL_ROUNDS = 4 };
 
 /* Values are clipped so many spreads from their neighbours; those that many beyond are outliers. */
@@ -108,7 +107,7 @@ struct chunk_workspace chunk_workspace_new(
 	};
 }
 
-/* A copy that shares no array; what was kept is kept. */
+/* Copies the chunk, results that were kept included, without sharing arrays. */
 static void copy_chunk(struct chunk *to, const struct chunk *from, size_t candidates)
 {
 	size_t n = from->n;
@@ -139,8 +138,8 @@ static bool is_kept(const struct chunk *chunk, const struct excursions *excursio
 	return beyond > 1;
 }
 
-/* A level that the values keep for longer elsewhere, before and after, is a mode of theirs: to go
- * there is no excursion. */
+/* A level that the values hold longer elsewhere, before and after, is one of their modes: a stay on
+ * it is not an excursion. */
 static bool is_mode(
 	const struct chunk *chunk, const struct excursions *excursions, const struct excursion *one)
 {
@@ -160,7 +159,7 @@ static int by_start(const void *a, const void *b)
 	return (one->start > other->start) - (one->start < other->start);
 }
 
-/* Pulses are taken out before anything is judged. */
+/* Notes pulses, which are removed before any test. */
 static void note_filled(struct tried_list *tried, const struct excursion *one)
 {
 	struct tried edge = {.index = tried->places[one->start],
@@ -173,8 +172,8 @@ static void note_filled(struct tried_list *tried, const struct excursion *one)
 	tried_note(tried, &edge);
 }
 
-/* Replaces excursions by what lies beside them, those that are none left out. Returns the first
- * point that may have changed, or n. */
+/* Replaces excursions by the values around them, except those that turned out not to be any.
+ * Returns the first point that may have changed, or n. */
 static size_t fill(
 	struct chunk *chunk, struct excursions *excursions, const struct scratch *scratch)
 {
@@ -210,7 +209,7 @@ static size_t search_filled(struct chunk *chunk, size_t found, const struct chun
 	return found;
 }
 
-/* Values that are brought near to their neighbours before anything is searched for. */
+/* Notes values that are clipped before the search. */
 static void note_clipped(const struct chunk *chunk, struct tried_list *tried)
 {
 	for (size_t i = 0; tried && i < chunk->n; i++) {

@@ -1,11 +1,10 @@
 /*
- * The default profile of e-divisive on one chunk of a series: docs/algorithms.md sections 2.1
- * to 2.5.
+ * The default profile of e-divisive on one chunk of a series: docs/algorithms.md sections 2.1 to
+ * 2.5.
  *
- * A chunk holds existing values only, scaled and shifted. Its steps are functions of their own:
- * clip, windows, test, passes. A chunk may be evaluated again after it has grown at its end; what
- * the new points cannot have changed is kept from the last time, and the result is the same as
- * without.
+ * A chunk holds only existing values, scaled and shifted. Its steps are separate functions: clip,
+ * windows, test, passes. A chunk may be evaluated again after it has grown at its end; results that
+ * the new points cannot affect are kept, and the outcome is the same as without.
  */
 #ifndef DETECTORS_EDIVISIVE_CHUNK_H
 #define DETECTORS_EDIVISIVE_CHUNK_H
@@ -48,16 +47,16 @@ struct chunk {
 	struct edivisive_options options;
 	size_t excursion; /* as in struct samples */
 	size_t n, capacity;
-	size_t decided; /* candidates before it do not count */
-	double *x;      /* scaled and shifted; the room's, during an evaluation */
-	double shift;   /* x = 2^exponent value - shift, of the last evaluation */
+	size_t decided; /* candidates before it are ignored */
+	double *x;    /* scaled and shifted; belongs to the workspace, valid during an evaluation */
+	double shift; /* x = 2^exponent value - shift, of the last evaluation */
 	int exponent;
 	double *y;          /* x clipped */
 	double *spread;     /* for each block of CLIP_BLOCK points the s of step 1 */
 	size_t *candidates; /* of all windows, ascending */
 	struct chunk_window *windows;
 	size_t window_count;
-	bool filled; /* x was without pulses in the last evaluation */
+	bool filled; /* pulses were removed from x in the last evaluation */
 };
 
 /* A chunk has at most CHUNK_WINDOWS windows of points. */
@@ -91,7 +90,7 @@ struct prefix {
 	double *sum, *squares, *products[LAGS];
 };
 
-/* Buffers that an evaluation needs and nothing is kept in. They belong to a scratch. */
+/* Buffers of an evaluation, which keep nothing between calls. They belong to a scratch. */
 struct chunk_workspace {
 	struct scratch *scratch;
 	double *x, *left, *right;
@@ -108,8 +107,8 @@ struct chunk_workspace {
 struct chunk chunk_new(const struct edivisive_options *options, size_t excursion);
 void chunk_free(struct chunk *chunk);
 
-/* Forgets what was kept, for a chunk that begins elsewhere and takes no candidates before
- * `decided`. */
+/* Drops kept results, for a chunk that begins elsewhere and takes no candidates before `decided`.
+ */
 void chunk_restart(struct chunk *chunk, size_t decided);
 
 /* For chunks of up to n values. */
@@ -152,8 +151,8 @@ bool relaxed_test(const struct chunk *chunk, const struct prefix *prefix, size_t
 struct chunk_step chunk_test(const struct chunk *chunk, const struct prefix *prefix, size_t start,
 	size_t tau, size_t end);
 
-/* What steps 3 and 4 say of that split, for who asks why: p without the limit up to which it is
- * worked out, whether the ranks agree, and the means as the values have them. */
+/* The result of steps 3 and 4 for that split, for diagnostics: p without the limit up to which it
+ * is computed, whether the ranks agree, and the means of the unclipped values. */
 struct opinion {
 	double p, before, after;
 	bool agrees;
@@ -166,8 +165,8 @@ struct opinion chunk_opinion(const struct chunk *chunk, const struct prefix *pre
  * sides that chunk_test would take, the first of equal ones. */
 size_t chunk_best_place(const struct chunk *chunk, size_t start, size_t tau, size_t end);
 
-/* Where the ramp has become visible that fits [start, end) better than steps at one or two places;
- * 0 if none does. */
+/* The place where a ramp has become visible that fits [start, end) better than steps at one or two
+ * places; 0 if there is none. */
 size_t chunk_ramp(const struct chunk *chunk, const struct chunk_workspace *room, size_t start,
 	const struct chunk_step *steps, size_t count, size_t end, struct slope *slope);
 
@@ -175,30 +174,33 @@ size_t chunk_ramp(const struct chunk *chunk, const struct chunk_workspace *room,
 struct slope chunk_slope(
 	const struct chunk *chunk, const struct chunk_workspace *room, size_t start, size_t end);
 
-/* Whether [start, end), in which no step stands, is a trend: a ramp that nothing but chance would
- * make once in 1/p_value times. Its place goes to *out. */
+/* Whether [start, end), which contains no step, is a trend: a ramp that chance produces less often
+ * than once in 1/p_value times. Its place goes to *out. */
 bool chunk_trend(const struct chunk *chunk, const struct chunk_workspace *room, size_t start,
 	size_t end, struct chunk_step *out);
 
-/* The weakest of the steps that are no more than a change between two levels which the values keep
- * for a while and leave again; `count` if there is none. */
+/* The weakest of the steps that are merely a change between two levels that the values hold for a
+ * while and leave again; `count` if there is none. */
 size_t chunk_stays(const struct chunk *chunk, const struct prefix *prefix,
 	const struct chunk_step *steps, size_t count);
 
-/* Likewise of those that are no more than what a level which wanders does. */
+/*
+ * The weakest of the steps that are no more than the movements of a wandering level; `count` if
+ * there is none.
+ */
 size_t chunk_wanders(const struct chunk *chunk, const struct chunk_step *steps, size_t count);
 
-/* Whether the step between two segments of [start, end) is rather a slow drift, too little of one
- * to be told. */
+/* Whether the step between two segments of [start, end) is better explained by a slow drift that is
+ * too small to report. */
 bool chunk_drifts(const struct chunk *chunk, const struct chunk_workspace *room, size_t start,
 	const struct chunk_step *step, size_t end);
 
-/* The changes of a whole series of few points, for one in which nothing else was found: writes
- * them to `steps` and returns their number. */
+/* The changes of a whole series of few points in which nothing else was found: writes them to
+ * `steps` and returns their number. */
 size_t chunk_short(const struct chunk *chunk, struct chunk_step *steps);
 
-/* Steps 5 to 8 on the first `count` candidates, in room->steps. Returns how many stand; the
- * excursions it dropped are in room->excursions. */
+/* Steps 5 to 8 on the first `count` candidates in room->steps. Returns how many remain; the dropped
+ * excursions are in room->excursions. */
 size_t chunk_passes(const struct chunk *chunk, size_t count, const struct chunk_workspace *room);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * The face of e-divisive: its options, and the choice between the profiles.
+ * Entry points of e-divisive: its options, and the choice of the profile.
  */
 #include "detectors/edivisive/edivisive.h"
 

@@ -1,8 +1,8 @@
 /*
- * e-divisive in windows, as Hunter introduced it (Fleming et al. 2023): the default detector.
+ * e-divisive in windows, as introduced by Hunter (Fleming et al. 2023): the default detector.
  *
- * Two profiles share the idea. `default` is our own: mended, calibrated, incremental. `otava`
- * reproduces Apache Otava's change points index for index, for people who migrate.
+ * There are two profiles. `default` is our own: corrected, calibrated, incremental. `otava`
+ * reproduces the change points of Apache Otava index for index, for migration.
  */
 #ifndef DETECTORS_EDIVISIVE_EDIVISIVE_H
 #define DETECTORS_EDIVISIVE_EDIVISIVE_H

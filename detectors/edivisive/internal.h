@@ -1,6 +1,5 @@
 /*
- * What the files of edivisive share: the entry points of its two profiles, shaped as in struct
- * detector.
+ * Entry points of the two profiles of edivisive, with the signatures of struct detector.
  */
 #ifndef DETECTORS_EDIVISIVE_INTERNAL_H
 #define DETECTORS_EDIVISIVE_INTERNAL_H

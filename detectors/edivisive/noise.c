@@ -1,11 +1,11 @@
 /*
- * "Restless levels" of the passes (docs/algorithms.md, 2.5): what looks like steps and is none,
- * because the level is never quiet.
+ * "Restless levels" of the passes (docs/algorithms.md, 2.5): apparent steps of a series whose level
+ * is never quiet.
  *
- * A test between two neighbouring segments knows the noise by what is left within them. Where a
- * series wanders, or goes back and forth between two levels and stays a while on each, the points
- * already found have cut that noise to pieces: every stay looks like a level of its own. So the
- * noise is judged here over all segments of the chunk at once, and beyond them.
+ * A test between two neighbouring segments estimates the noise from what is left within them. Where
+ * a series wanders, or alternates between two levels and stays a while on each, the points found so
+ * far have split that noise: every stay looks like a level of its own. So the noise is estimated
+ * here over all segments of the chunk and beyond them.
  */
 #include <math.h>
 

@@ -101,7 +101,7 @@ static struct interval interval_of(const struct window_pass *pass, size_t start,
 		.split = search_split(&pass->search, pass->values + start, end - start)};
 }
 
-/* Who asks why wants to know where a window was cut no further. */
+/* Notes where a window was cut no further, if a trace is wanted. */
 static void note_last(const struct window_pass *pass, const struct interval *interval)
 {
 	struct tried_list *tried = scratch_tried(pass->search.scratch);

@@ -1,9 +1,9 @@
 /*
  * Steps 5 to 8 of the default profile: from candidates to change points.
  *
- * Candidates are judged over the segments between them. The least important of those that fail is
- * removed and its two neighbours are judged anew, until all stand. Then what is no lasting change
- * of level goes: excursions, which end within a few points; and the steps into which a ramp is cut
+ * Candidates are tested over the segments between them. The least important failing candidate is
+ * removed and its two neighbours are tested again, until all pass. Then changes that do not last
+ * are removed: excursions, which end within a few points; and the steps into which a ramp was cut
  * become one point.
  */
 #include <math.h>
@@ -14,8 +14,8 @@
 
 enum { SHORTEST = 5 };
 
-/* An excursion of more points is so many spreads high, and of its height at most so much remains.
- */
+/* How many spreads high a longer excursion is at least, and the share of its height that may
+ * remain. */
 static const double FAR_OUT = 4, RETURNED = 0.5;
 
 /* The points in work, first to last. */
@@ -58,7 +58,7 @@ static void test_at(struct list *list, size_t k)
 	step->slope = before.slope;
 }
 
-/* Who asks why wants more than that it is bad. */
+/* For a trace: more detail than that the point failed. */
 static void note(const struct list *list, size_t k, enum tried_fate fate)
 {
 	struct tried_list *tried = scratch_tried(list->room->scratch);
@@ -343,7 +343,7 @@ static void join_same_ramps(struct list *list)
 	}
 }
 
-/* Steps that are but one more stay on a level of two, and movements of a level that wanders. */
+/* Drops steps that are one more stay on one of two levels, and movements of a wandering level. */
 static void drop_restless(struct list *list)
 {
 	const struct chunk *chunk = list->chunk;
@@ -363,7 +363,7 @@ static void drop_restless(struct list *list)
 	}
 }
 
-/* Steps in the midst of what a slow drift explains better. */
+/* Drops steps within what a slow drift explains better. */
 static void drop_drifts(struct list *list)
 {
 	for (size_t k = 0; k < list->count;) {

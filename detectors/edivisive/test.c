@@ -28,14 +28,14 @@ static const double MUCH = 1e-5;
  * they are drawn from then. */
 static const double REPEATED = 0.6, KEPT = 0.05;
 
-/* Where the sides begin. */
+/* Where the two sides begin. */
 struct place {
 	const struct chunk *chunk;
 	const struct prefix *prefix;
 	size_t start;
 };
 
-/* The two sides of a split in short. */
+/* Summary of the two sides of a split. */
 struct sides {
 	struct moments before, after;
 	double total; /* points in both */

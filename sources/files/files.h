@@ -1,6 +1,6 @@
 /*
- * The sources that read files: their options, and their parsers, which take bytes from an input so
- * that tests and fuzzers need no file.
+ * The sources that read files: their options, and their parsers, which read from an input so that
+ * tests and fuzzers need no file.
  */
 #ifndef SOURCES_FILES_FILES_H
 #define SOURCES_FILES_FILES_H

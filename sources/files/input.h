@@ -1,9 +1,8 @@
 /*
- * Bytes from a file, or from memory where a test or a fuzzer plays the file: what the file sources
- * read from.
+ * Input of the file sources: bytes from a file, or from memory for tests and fuzzers.
  *
- * A pipe is waited for: for its writer to come, and for what it writes. Reading in all has a time
- * limit, if one is given.
+ * Reading a pipe waits for its writer and for its data. A time limit, if given, covers all of the
+ * reading.
  */
 #ifndef SOURCES_FILES_INPUT_H
 #define SOURCES_FILES_INPUT_H
@@ -22,8 +21,8 @@ struct input {
 };
 
 /*
- * Opens a file or pipe for reading, which may take `timeout` ms from now on, 0: any time. Fails
- * (ERROR_DATA) naming it and why; a folder is a failure.
+ * Opens a file or pipe for reading, which may take `timeout` ms from now on; 0: no limit. Fails
+ * (ERROR_DATA) with name and reason; a folder is an error.
  */
 bool input_open(
 	struct input *input, const char *path, int64_t timeout, struct error *error) MUST_USE;
@@ -33,12 +32,12 @@ void input_close(struct input *input);
 struct input input_bytes(const char *name, const void *bytes, size_t size);
 struct input input_descriptor(const char *name, int fd);
 
-/* Fills the buffer; less than `size` only at the end. Fails (ERROR_DATA) where reading does, and
- * where the time is over. */
+/* Fills the buffer; returns less than `size` only at the end. Fails (ERROR_DATA) on a read error or
+ * timeout. */
 bool input_read(
 	struct input *input, char *buffer, size_t size, size_t *got, struct error *error) MUST_USE;
 
-/* The same, but hands out what is there as soon as something is; *got is 0 only at the end. */
+/* The same, but returns as soon as there is any data; *got is 0 only at the end. */
 bool input_read_some(
 	struct input *input, char *buffer, size_t size, size_t *got, struct error *error) MUST_USE;
 

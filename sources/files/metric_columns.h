@@ -1,6 +1,6 @@
 /*
- * Metrics that a file brings by name, row for row, each with a column of numbers: all there are, or
- * those that are configured.
+ * Metrics that a file lists by name, row by row, each with a column of numbers: all of them, or the
+ * configured ones.
  */
 #ifndef SOURCES_FILES_FOUND_H
 #define SOURCES_FILES_FOUND_H
@@ -17,13 +17,13 @@ struct metric_columns {
 	bool *seen;
 };
 
-/* Takes up the configured metrics, in their order. */
+/* Adds the configured metrics, in their order. */
 bool metric_columns_start(struct metric_columns *found, struct query *query, struct rows *rows,
 	struct error *error) MUST_USE;
 
 /*
- * The column of the metric, NAME_INDEX_NONE if it is not wanted. Where none are configured it is
- * made if it is new, with that direction.
+ * The column of the metric, NAME_INDEX_NONE if it is not wanted. If none are configured, a new one
+ * is added with that direction.
  */
 bool metric_columns_column(struct metric_columns *found, const char *name, size_t length,
 	int direction, size_t *column, struct error *error) MUST_USE;

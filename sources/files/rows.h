@@ -1,6 +1,6 @@
 /*
- * Rows in the making: columns that grow while a file is read, and become the dataset of a query at
- * its end. Also what the file sources share about branches.
+ * Rows that are being read: columns that grow with the file and become the dataset of a query at
+ * its end. Also the branch checks that the file sources share.
  */
 #ifndef SOURCES_FILES_ROWS_H
 #define SOURCES_FILES_ROWS_H
@@ -14,14 +14,14 @@ enum {
 	ROWS_RECENT = 1024,
 };
 
-/* A zeroed struct is empty. The columns are on the heap: rows_finish or rows_free ends them. */
+/* A zeroed struct is empty. The columns are on the heap: rows_finish or rows_free releases them. */
 struct rows {
 	size_t n, capacity;
 	int64_t *times;
 	double **numbers; /* number_count columns of n values */
 	const char ***texts;
 	size_t number_count, text_count, number_capacity, text_capacity;
-	const char *recent[ROWS_RECENT]; /* texts that were stored lately, by hash: most repeat */
+	const char *recent[ROWS_RECENT]; /* texts stored recently, by hash: most repeat */
 };
 
 void rows_free(struct rows *rows);
@@ -34,7 +34,7 @@ bool rows_add_text(struct rows *rows, size_t *index, struct error *error) MUST_U
 /* A new row, the last, all of it missing; the caller sets numbers[i][n - 1] and texts[i][n - 1]. */
 bool rows_append(struct rows *rows, int64_t time, struct error *error) MUST_USE;
 
-/* A copy of the text in the arena, or the copy that was made for an equal text lately. */
+/* A copy of the text in the arena, or an earlier copy of an equal text. */
 const char *rows_text(struct rows *rows, struct arena *arena, const char *text, size_t length);
 
 /*
@@ -45,7 +45,7 @@ const char *rows_text(struct rows *rows, struct arena *arena, const char *text, 
 void rows_finish(struct rows *rows, struct query *query, const char *file,
 	const struct metric *const *metrics, const char *const *names);
 
-/* The branches a file was seen to hold: as many as a message can name. */
+/* The branches found in a file, as many as a message can name. */
 enum { BRANCHES_NAMED = 20 };
 struct branches {
 	const char *names[BRANCHES_NAMED];

@@ -1,7 +1,7 @@
 /*
- * An empty list is Graphite's answer to a metric that does not exist and to an expression that it
- * cannot read, too. The metrics that a silent target names are asked for one by one, so that the
- * user learns which of the three it is.
+ * Graphite returns an empty list for a metric without data, for one that does not exist and for an
+ * expression that it cannot parse. The metrics of a target without series are looked up one by one,
+ * so that the user learns which of the three it is.
  */
 #include "sources/graphite/find.h"
 

@@ -37,19 +37,19 @@ bool metric_walk_take(struct metric_walk *leaves, const struct graphite_nodes *n
 /* A target for each metric, called by what follows the prefix. */
 struct target *metric_walk_targets(const struct metric_walk *leaves, size_t *count);
 
-/* The inquiry into targets that gave no series. */
+/* Finds out why targets gave no series. */
 struct diagnosis;
 
 struct diagnosis *diagnosis_new(struct query *query, const struct target *targets, size_t count);
 
 /*
- * The pattern to ask for next, or NULL: no more. What is known by then is said in the query's
- * notices. An expression that is broken is an error.
+ * The pattern to ask for next, or NULL: done. The findings are then in the query's notices. A
+ * malformed expression is an error.
  */
 bool diagnosis_ask(struct diagnosis *diagnosis, const char **pattern, struct error *error) MUST_USE;
 void diagnosis_take(struct diagnosis *diagnosis, const struct graphite_nodes *nodes);
 
-/* The server has no /metrics/find: nothing more is asked for. */
+/* The server has no /metrics/find: no more questions. */
 void diagnosis_blind(struct diagnosis *diagnosis);
 
 #endif

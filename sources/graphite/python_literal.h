@@ -1,10 +1,10 @@
 /*
- * A dict as Python's repr() or JSON write it: what Graphite keeps as the `data` of an event is the
- * one if an object was posted, the other if text was.
+ * Parses a dict as written by Python's repr() or by JSON. Graphite stores the `data` of an event in
+ * the first form if an object was posted, in the second if text was.
  *
  *     {'commit': "it's", u'version': None, 'runs': [1, 2.5], "ok": true}
  *
- * One reader does for both, as no repr() means something else in JSON.
+ * One parser handles both, as no repr() has another meaning in JSON.
  */
 #ifndef SOURCES_GRAPHITE_PYTHON_H
 #define SOURCES_GRAPHITE_PYTHON_H

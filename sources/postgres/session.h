@@ -1,10 +1,10 @@
 /*
- * A session: a connection to PostgreSQL with one transaction in it, and a time after which it is
- * given up, whatever the server does or does not do.
+ * A session: a connection to PostgreSQL with one transaction, and a deadline after which it is
+ * given up, whatever the server does.
  *
- * Everything blocks the calling thread, which is one of the lane for such calls. Errors name server
- * and database, SQLSTATE and the first line of what the server says, and what to do where that is
- * known.
+ * Everything blocks the calling thread, which is one of those for blocking calls. Errors name
+ * server and database, SQLSTATE and the first line of the server's message, and advice where there
+ * is some.
  */
 #ifndef SOURCES_POSTGRES_SESSION_H
 #define SOURCES_POSTGRES_SESSION_H

@@ -22,11 +22,11 @@
 #include "sources/prometheus/series.h"
 
 /*
- * Why servers that speak Prometheus' API refuse, and what helps.
+ * Recognises why servers with Prometheus' API refuse a request, and what helps.
  *
- * Limits are known by the words of the servers: Prometheus, Thanos, Mimir and VictoriaMetrics have
- * statuses of their own for them. Proxies in front of them have pages for theirs, of which only
- * statuses that are about load and size are read.
+ * Limits are recognised by the servers' messages: Prometheus, Thanos, Mimir and VictoriaMetrics
+ * have their own. Proxies in front of them send pages, of which only statuses about load and size
+ * are used.
  */
 
 /* The server's own words; VictoriaMetrics repeats the request before them. */
@@ -37,7 +37,7 @@ static const char *refusal_words(const char *said)
 	return end && strncmp(said, "remoteAddr: ", 12) == 0 ? end + 2 : said;
 }
 
-/* Whether less of the range may be had where this much cannot; `said` is all of an HTML page. */
+/* Whether a shorter range may succeed; `said` is the whole body for an HTML page. */
 static bool refusal_too_much(const struct reply *reply, const char *said)
 {
 	static const char *const words[] = {"too many samples", "exceeded maximum resolution",
@@ -57,8 +57,7 @@ static bool refusal_too_much(const struct reply *reply, const char *said)
 	return false;
 }
 
-/* What to do about an answer that is no success, where this source knows more than others; or
- * NULL. */
+/* Advice for an error response, where this source knows more than the generic one; or NULL. */
 static const char *refusal_advice(
 	enum request_mode how, const struct reply *reply, const char *said)
 {
@@ -496,8 +495,8 @@ static bool advance(const struct query *query, struct prometheus_request *asking
 }
 
 /*
- * A question failed whose answer makes deployments only more exact. One that the server does not
- * understand (400) is no matter of load: then each step is looked into. False if all was asked.
+ * A query failed that only makes deployments more precise. If the server does not understand it
+ * (400), load is not the reason: then each step is examined. False if there is nothing left to ask.
  */
 static bool do_without(
 	struct query *query, struct prometheus_request *asking, int status, const char *why)
@@ -539,8 +538,8 @@ static int known_flavor(const struct query *query)
 	return atomic_load(query->server_flavor);
 }
 
-/* Old servers and proxies in front of others do not know the question. Any other failure says
- * nothing of what the server is, and of VictoriaMetrics a wrong guess reads expressions. */
+/* Old servers and proxies do not support this request. Any other failure says nothing about the
+ * server, and a wrong guess about VictoriaMetrics would misread expressions. */
 static enum step learn_flavor(struct query *query, struct prometheus_request *asking,
 	const struct reply *reply, struct error *error)
 {

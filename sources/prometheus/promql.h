@@ -1,6 +1,6 @@
 /*
- * PromQL as far as a test's query has to be understood: the branch that is put into it, and how far
- * back its values reach.
+ * The part of PromQL that a test's query requires: substitution of the branch, and how far back its
+ * values reach.
  */
 #ifndef SOURCES_PROMETHEUS_PROMQL_H
 #define SOURCES_PROMETHEUS_PROMQL_H
@@ -26,8 +26,8 @@ bool promql_fill_branch(struct arena *arena, const char *query, const char *bran
 
 /*
  * How far back the values of a query reach, ms: the longest range selector, with those of the
- * subqueries and the offsets around it. -1 where the query has none. `step` (ms) is what
- * MetricsQL's `i` counts. Of what is no PromQL it says anything from -1 on.
+ * subqueries and the offsets around it; -1 if there is none. `step` (ms) is the unit of MetricsQL's
+ * `i`. For text that is not PromQL the result is any value from -1 on.
  */
 int64_t promql_reach(const char *query, int64_t step);
 

@@ -1,6 +1,6 @@
 /*
- * What prometheus_set_take puts together, for prometheus_set_dataset to make series of; nobody
- * else's.
+ * The state that prometheus_set_take builds and prometheus_set_dataset turns into series; private
+ * to them.
  */
 #ifndef SOURCES_PROMETHEUS_COLLECTION_H
 #define SOURCES_PROMETHEUS_COLLECTION_H

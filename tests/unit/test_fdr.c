@@ -61,7 +61,7 @@ static void test_option(void **state)
 	static const char *const bad[] = {"", "on", "0", "1", "-0.1", "nan", "0.05x", "5%"};
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
 		assert_false(fdr_parse(bad[i], &share, &error));
-	assert_string_equal(error.text, "fdr: \"5%\" is neither off nor a share between 0 and 1");
+	assert_string_equal(error.text, "fdr: \"5%\": expected off or a share between 0 and 1");
 }
 
 static void test_a_rank_and_its_bound(void **state)
