@@ -11,8 +11,9 @@
 #include "detectors/edivisive/edivisive.h"
 #include "tests/unit/random_series.h"
 #include "tests/unit/same_change.h"
+#include "tests/unit/sanitized.h"
 
-enum { SERIES = 1500, LONGEST = 500 };
+enum { SERIES = CASES(1500), LONGEST = 500 };
 
 static void assert_same(const struct change *a, size_t a_count, const struct change *b,
 	size_t b_count, uint64_t seed, size_t n)
@@ -185,7 +186,7 @@ static void test_rest(void **state)
 	static const int64_t windows[] = {50, 20, 10, 7, 4, 3, 2, 1000};
 	struct scratch *scratch = scratch_new();
 	size_t found = 0, kept = 0;
-	for (uint64_t seed = 1; seed <= 600; seed++) {
+	for (uint64_t seed = 1; seed <= CASES(600); seed++) {
 		struct edivisive_options options = {
 			.window = windows[seed % 8],
 			.p_value = seed % 3 ? 0.001 : 0.05,
@@ -194,8 +195,8 @@ static void test_rest(void **state)
 		rest_one(seed, &options, scratch, &found, &kept);
 	}
 	scratch_free(scratch);
-	assert_true(found > 600);
-	assert_true(kept > 600 * 100);
+	assert_true(found > CASES(600));
+	assert_true(kept > CASES(600) * 100);
 }
 
 /*

@@ -14,6 +14,7 @@
 #include "detectors/edivisive/edivisive.h"
 #include "tests/unit/kept.h"
 #include "tests/unit/random_series.h"
+#include "tests/unit/sanitized.h"
 
 enum { POINTS = 1000 };
 
@@ -212,7 +213,7 @@ static void test_sliding(void **state)
 {
 	(void)state;
 	struct weather weather = {.confirm = at_once, .range = 150};
-	struct score score = walk_many(&edivisive_detector, &narrow, &weather, 120);
+	struct score score = walk_many(&edivisive_detector, &narrow, &weather, CASES(120));
 
 	assert_int_equal(score.missing + score.extra, 0);
 }
@@ -221,7 +222,7 @@ static void test_values_that_are_corrected(void **state)
 {
 	(void)state;
 	struct weather weather = {.confirm = at_once, .range = 150, .unripe = 2};
-	struct score score = walk_many(&edivisive_detector, &narrow, &weather, 120);
+	struct score score = walk_many(&edivisive_detector, &narrow, &weather, CASES(120));
 
 	assert_in_range(score.missing + score.extra, 0, score.told / 200);
 }
@@ -231,7 +232,7 @@ static void test_restarts(void **state)
 {
 	(void)state;
 	struct weather weather = {.confirm = at_once, .range = 150, .restart = 5};
-	struct score score = walk_many(&edivisive_detector, &narrow, &weather, 120);
+	struct score score = walk_many(&edivisive_detector, &narrow, &weather, CASES(120));
 
 	assert_in_range(score.missing + score.extra, 0, score.told / 50);
 }
@@ -245,7 +246,7 @@ static void test_all_at_once(void **state)
 		.unripe = 3,
 		.retention = 150,
 		.failing = 5};
-	struct score score = walk_many(&edivisive_detector, &narrow, &weather, 120);
+	struct score score = walk_many(&edivisive_detector, &narrow, &weather, CASES(120));
 
 	assert_in_range(score.missing + score.extra, 0, score.told / 20);
 }
@@ -255,7 +256,7 @@ static void test_few_points(void **state)
 {
 	(void)state;
 	struct weather weather = {.confirm = at_once, .range = 60, .restart = 10};
-	const size_t walks = 120;
+	const size_t walks = CASES(120);
 	struct score score = walk_many(&edivisive_detector, &wide, &weather, walks);
 
 	assert_in_range(score.missing + score.extra, 0, walks * POINTS / 372);
@@ -276,11 +277,11 @@ static void test_candidates(void **state)
 {
 	(void)state;
 	struct weather weather = {.range = 150, .restart = 5, .failing = 5};
-	struct score score = walk_many(&edivisive_detector, &narrow, &weather, 120);
+	struct score score = walk_many(&edivisive_detector, &narrow, &weather, CASES(120));
 
 	assert_in_range(score.missing + score.extra, 0, score.told / 50);
 	weather = (struct weather){.range = 150};
-	score = walk_many(&edivisive_detector, &narrow, &weather, 120);
+	score = walk_many(&edivisive_detector, &narrow, &weather, CASES(120));
 	assert_int_equal(score.missing + score.extra, 0);
 }
 

@@ -17,6 +17,7 @@
 #include "slack_payload.h"
 #include "tests/unit/levels.h"
 #include "tests/unit/random.h"
+#include "tests/unit/sanitized.h"
 
 #define TOKEN "xoxb-canary-1234"
 #define DAY INT64_C(86400000)
@@ -427,7 +428,7 @@ static void test_property_limits_hold(void **state)
 	static const size_t sizes[] = {1, 2, 9, 11, 60, 150, 151, 1000};
 	uint64_t random = 5;
 
-	for (int round = 0; round < 150; round++) {
+	for (int round = 0; round < CASES(150); round++) {
 		struct arena *arena = arena_new();
 		size_t count = sizes[random_next(&random) % (sizeof sizes / sizeof *sizes)];
 		size_t length = (size_t)1 << (random_next(&random) % 11);

@@ -12,9 +12,10 @@
 
 #include "agent/store/tools.h"
 #include "tests/unit/crash_vfs.h"
+#include "tests/unit/sanitized.h"
 #include "tests/unit/store_talk.h"
 
-enum { STORIES = 10, STEPS = 60, MOST_CHANGES = 6000, GROUP = 12, GROUP_LARGE = 400 };
+enum { STORIES = CASES(12), STEPS = 60, MOST_CHANGES = 6000, GROUP = 12, GROUP_LARGE = 400 };
 
 #define START INT64_C(1700000000000)
 #define HOUR INT64_C(3600000)
