@@ -82,7 +82,7 @@ static void stretch_of(
 
 /* How the other series changed at the same place: the step from before the change's place to after
  * it. */
-static bool changed_beside(const struct findings *findings, const struct change *change,
+static bool change_of_other(const struct findings *findings, const struct change *change,
 	struct arena *arena, struct change *out)
 {
 	size_t from, to, n = 0, cut;
@@ -112,7 +112,7 @@ void findings_basis(struct arena *arena, const struct findings *findings,
 		      : rule->mode == CONTROL_LOAD ? BASIS_LOAD
 						   : BASIS_RATIO;
 	item->other = arena_strdup(arena, rule->name);
-	item->other_changed = change && changed_beside(findings, change, arena, &beside);
+	item->other_changed = change && change_of_other(findings, change, arena, &beside);
 	item->other_size = item->other_changed ? beside.size : 0;
 }
 

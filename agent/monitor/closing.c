@@ -50,7 +50,7 @@ static bool is_open(const struct change_record *record)
 	return record->state == CHANGE_CONFIRMED || record->state == CHANGE_MOVED;
 }
 
-static bool was_told(const struct change_record *record)
+static bool was_announced(const struct change_record *record)
 {
 	return is_open(record) && (record->news == NOTIFY_PENDING || record->news == NOTIFY_QUEUED);
 }
@@ -129,7 +129,7 @@ static void judge_known(struct closing *closing, const struct change_record *kno
 		close_at(closing, &end, closure);
 	else if (end.verdict == RECOVERY_WAIT && end.few && fate == FATE_GONE)
 		closure->ending = ENDING_WAIT;
-	if (end.way != SIZE_MAX && was_told(known)) {
+	if (end.way != SIZE_MAX && was_announced(known)) {
 		closing->covered[end.way] |= end.verdict == RECOVERY_OVER && !end.beyond;
 		closing->held[end.way] |= end.verdict == RECOVERY_WAIT && end.few;
 	}
@@ -173,7 +173,7 @@ static void judge_ways(struct closing *closing, const struct change_record *know
 		if (!is_open(&known[i]) || closure->ending != ENDING_NONE ||
 			!ends_one(closing, known, count, index, known[i].sign))
 			continue;
-		for (size_t j = 0; was_told(&known[i]) && j < open; j++)
+		for (size_t j = 0; was_announced(&known[i]) && j < open; j++)
 			if (closing->closures[j].ending == ENDING_OVER &&
 				known[j].sign == -known[i].sign &&
 				known[i].item.change.kind == CHANGE_STEP &&
@@ -214,7 +214,7 @@ static void judge_recovered(struct closing *closing, const struct change_record 
 
 /* A change that is not confirmed yet is announced together with its end once it is confirmed; the
  * change that brings its level back is then no news of its own, unless both are new. */
-static void judge_untold(struct closing *closing, const struct change_record *known,
+static void judge_unannounced(struct closing *closing, const struct change_record *known,
 	const struct reconciliation *result)
 {
 	for (size_t i = 0; i < closing->count; i++) {
@@ -240,7 +240,7 @@ void closing_judge(struct closing *closing, const struct change_record *known, s
 		judge_known(closing, &known[i], result->fates[i], result->found_of[i],
 			&closing->closures[i]);
 	judge_ways(closing, known, open, count, result);
-	judge_untold(closing, known, result);
+	judge_unannounced(closing, known, result);
 	for (size_t i = open; i < count; i++)
 		judge_recovered(closing, &known[i], result->found_of[i], &closing->closures[i]);
 	for (size_t i = 0; i < closing->count; i++)

@@ -82,7 +82,7 @@ static void note_end(struct cluster *cluster, const char *problem)
 
 static void begin(struct cluster *cluster);
 
-static void pass_done(void *context, const char *problem)
+static void run_done(void *context, const char *problem)
 {
 	struct cluster *cluster = context;
 	struct clusters *clusters = cluster->all;
@@ -124,7 +124,7 @@ static void begin(struct cluster *cluster)
 		.test_count = cluster->test_count,
 		.silent = agent->simulation && cluster->begun == NEVER_BEGUN,
 		.memory = &cluster->memory,
-		.done = pass_done,
+		.done = run_done,
 		.context = cluster});
 }
 

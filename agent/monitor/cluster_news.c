@@ -20,16 +20,16 @@ enum { LABELS_TOLD = 3 };
 
 void cluster_memory_free(struct cluster_memory *memory)
 {
-	free(memory->sightings);
+	free(memory->keys);
 	free(memory->covered);
 	*memory = (struct cluster_memory){0};
 }
 
-static struct cluster_change_key *find_sighting(const struct cluster_memory *memory, int64_t id)
+static struct cluster_change_key *find_key(const struct cluster_memory *memory, int64_t id)
 {
-	for (size_t i = 0; i < memory->sighting_count; i++)
-		if (memory->sightings[i].id == id)
-			return &memory->sightings[i];
+	for (size_t i = 0; i < memory->key_count; i++)
+		if (memory->keys[i].id == id)
+			return &memory->keys[i];
 	return NULL;
 }
 
@@ -47,7 +47,7 @@ static int compare_covered(const void *a, const void *b)
 	return (left->series > right->series) - (left->series < right->series);
 }
 
-static void cover(struct cluster_memory *memory, const struct shape_report *report)
+static void set_covered(struct cluster_memory *memory, const struct shape_report *report)
 {
 	size_t count = 0;
 
@@ -164,7 +164,7 @@ static struct known_shape *list_known(struct arena *arena, const struct cluster_
 	struct known_shape *list = arena_array(arena, count, sizeof *list);
 
 	for (size_t i = 0; i < count; i++) {
-		const struct cluster_change_key *last = find_sighting(memory, known[i].item.id);
+		const struct cluster_change_key *last = find_key(memory, known[i].item.id);
 
 		list[i] = (struct known_shape){.time = last ? last->time : known[i].item.time,
 			.spacing = known[i].spacing,
@@ -175,14 +175,14 @@ static struct known_shape *list_known(struct arena *arena, const struct cluster_
 }
 
 /* Notes that a known cluster was found again: true if it is clearer than ever since the start. */
-static bool see(struct cluster_memory *memory, int64_t id, const struct shape *shape)
+static bool note_seen(struct cluster_memory *memory, int64_t id, const struct shape *shape)
 {
-	struct cluster_change_key *last = find_sighting(memory, id);
+	struct cluster_change_key *last = find_key(memory, id);
 
 	if (!last) {
-		memory->sightings = memory_resize(
-			memory->sightings, memory->sighting_count + 1, sizeof *memory->sightings);
-		memory->sightings[memory->sighting_count++] =
+		memory->keys =
+			memory_resize(memory->keys, memory->key_count + 1, sizeof *memory->keys);
+		memory->keys[memory->key_count++] =
 			(struct cluster_change_key){id, shape->time, shape->regression};
 		return false;
 	}
@@ -233,9 +233,9 @@ void cluster_news(const char *group, const struct shape_report *report,
 				record->news = NOTIFY_SILENT;
 		} else if (!seen[at]) {
 			seen[at] = true;
-			if (see(memory, known[at].item.id, shape))
+			if (note_seen(memory, known[at].item.id, shape))
 				add_update(request, &known[at], shape, group, now);
 		}
 	}
-	cover(memory, report);
+	set_covered(memory, report);
 }

@@ -23,8 +23,8 @@ struct covered {
 
 /* What one run of a cluster keeps for the next. All zero: nothing. */
 struct cluster_memory {
-	struct cluster_change_key *sightings;
-	size_t sighting_count;
+	struct cluster_change_key *keys;
+	size_t key_count;
 	struct covered *covered; /* by the last run, sorted by series */
 	size_t covered_count;
 	int64_t reach; /* ms: changes up to then can be reported */

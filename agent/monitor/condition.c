@@ -20,7 +20,7 @@
  * moves to new tables.
  */
 
-#define TROUBLES_NOWHERE SIZE_MAX /* source of a test that has not run yet */
+#define HEALTH_NOWHERE SIZE_MAX /* source of a test that has not run yet */
 
 enum health_phase {
 	HEALTH_OK,
@@ -58,7 +58,7 @@ struct source_health {
 struct test_health {
 	const char *name;
 	size_t source;
-	struct health_state troubles[ASPECTS];
+	struct health_state states[ASPECTS];
 	int64_t failed;    /* monotonic clock at the last failure that counted */
 	uint64_t outage;   /* source.outages at the last failure */
 	uint64_t answered; /* source.answered at the first of the consecutive failures */
@@ -107,21 +107,20 @@ static size_t health_table_source(struct health_table *tables, const char *name)
 
 /* Adds the condition to the counts (step 1) or removes it (step SIZE_MAX, which is -1). */
 static void health_counts_add(
-	struct health_counts *crowd, const struct health_state *trouble, size_t step)
+	struct health_counts *counts, const struct health_state *state, size_t step)
 {
-	crowd->told += trouble->state == HEALTH_REPORTED ? step : 0;
-	crowd->suppressed += trouble->state == HEALTH_SUPPRESSED ? step : 0;
-	crowd->old += trouble->state == HEALTH_OLD ? step : 0;
-	crowd->awaited += trouble->awaited ? step : 0;
+	counts->told += state->state == HEALTH_REPORTED ? step : 0;
+	counts->suppressed += state->state == HEALTH_SUPPRESSED ? step : 0;
+	counts->old += state->state == HEALTH_OLD ? step : 0;
+	counts->awaited += state->awaited ? step : 0;
 }
 
 /* Does so for all conditions of a test and the counts of its source. */
 static void health_table_count(
 	struct health_table *tables, const struct test_health *test, size_t step)
 {
-	for (size_t i = 0; i < ASPECTS && test->source != TROUBLES_NOWHERE; i++)
-		health_counts_add(
-			&tables->sources[test->source].counts[i], &test->troubles[i], step);
+	for (size_t i = 0; i < ASPECTS && test->source != HEALTH_NOWHERE; i++)
+		health_counts_add(&tables->sources[test->source].counts[i], &test->states[i], step);
 }
 
 /* The test's entry, added if missing. A test that belonged to another source moves to this one's
@@ -268,7 +267,7 @@ struct conditions {
 };
 
 /* State of one conditions_note call: its arguments, and the conditions it returns. */
-struct noting {
+struct note {
 	struct conditions *conditions;
 	const struct outcome *outcome;
 	struct source_health *source;
@@ -322,119 +321,118 @@ const char *condition_name(const struct condition *condition)
 
 /* The current or former condition of a subject; the subject's text is in the buffer. */
 static struct condition condition_of(struct buf *subject, enum condition_kind kind,
-	const char *name, const struct health_state *trouble)
+	const char *name, const struct health_state *state)
 {
 	buf_clear(subject);
 	buf_printf(subject, "%s%s", prefixes[kind], name);
 	return (struct condition){.subject = subject->data,
 		.kind = kind,
-		.since = trouble->since,
+		.since = state->since,
 		.text = "",
-		.over = trouble->state == HEALTH_OK};
+		.over = state->state == HEALTH_OK};
 }
 
-static int64_t limit_of(const struct noting *noting)
+static int64_t limit_of(const struct note *note)
 {
-	int64_t given = noting->outcome->stale_after, usual = noting->test->usual;
+	int64_t given = note->outcome->stale_after, usual = note->test->usual;
 
 	return given > 0 ? given : usual > 0 ? usual : WHEN_NEVER;
 }
 
-static void tell(struct noting *noting, enum condition_kind kind, const char *name,
-	const struct health_state *trouble)
+static void report(struct note *note, enum condition_kind kind, const char *name,
+	const struct health_state *state)
 {
-	size_t at = noting->count++;
-	struct buf *text = &noting->conditions->texts[at];
-	struct condition_data data = {noting->test->newest, limit_of(noting)};
+	size_t at = note->count++;
+	struct buf *text = &note->conditions->texts[at];
+	struct condition_data data = {note->test->newest, limit_of(note)};
 
-	noting->turns[at] = condition_of(&noting->conditions->subjects[at], kind, name, trouble);
+	note->turns[at] = condition_of(&note->conditions->subjects[at], kind, name, state);
 	buf_clear(text);
-	condition_text(&noting->turns[at], noting->outcome, &data, text);
-	noting->turns[at].text = text->data;
+	condition_text(&note->turns[at], note->outcome, &data, text);
+	note->turns[at].text = text->data;
 }
 
-static void know(struct noting *noting, enum aspect aspect)
+static void mark_known(struct note *note, enum aspect aspect)
 {
-	struct health_state *trouble = &noting->test->troubles[aspect];
+	struct health_state *state = &note->test->states[aspect];
 
-	noting->source->counts[aspect].awaited -= trouble->awaited;
-	trouble->awaited = false;
+	note->source->counts[aspect].awaited -= state->awaited;
+	state->awaited = false;
 }
 
-static void begin(struct noting *noting, enum aspect aspect)
+static void begin(struct note *note, enum aspect aspect)
 {
-	struct health_state *trouble = &noting->test->troubles[aspect];
-	struct health_counts *crowd = &noting->source->counts[aspect];
-	bool suppressed = crowd->told >= CONDITION_TOLD_SINGLY;
+	struct health_state *state = &note->test->states[aspect];
+	struct health_counts *counts = &note->source->counts[aspect];
+	bool suppressed = counts->told >= CONDITION_TOLD_SINGLY;
 
-	know(noting, aspect);
-	trouble->state = suppressed ? HEALTH_SUPPRESSED : HEALTH_REPORTED;
-	health_counts_add(crowd, trouble, 1);
+	mark_known(note, aspect);
+	state->state = suppressed ? HEALTH_SUPPRESSED : HEALTH_REPORTED;
+	health_counts_add(counts, state, 1);
 	if (!suppressed)
-		tell(noting, aspects[aspect].one, noting->test->name, trouble);
-	if (!suppressed || crowd->many.state)
+		report(note, aspects[aspect].one, note->test->name, state);
+	if (!suppressed || counts->many.state)
 		return;
-	crowd->many =
-		(struct health_state){.state = HEALTH_REPORTED, .since = noting->outcome->now};
-	tell(noting, aspects[aspect].many, noting->source->name, &crowd->many);
+	counts->many = (struct health_state){.state = HEALTH_REPORTED, .since = note->outcome->now};
+	report(note, aspects[aspect].many, note->source->name, &counts->many);
 }
 
-static void begin_silently(struct noting *noting, enum aspect aspect)
+static void begin_silently(struct note *note, enum aspect aspect)
 {
-	struct health_state *trouble = &noting->test->troubles[aspect];
+	struct health_state *state = &note->test->states[aspect];
 
-	know(noting, aspect);
-	trouble->state = HEALTH_OLD;
-	health_counts_add(&noting->source->counts[aspect], trouble, 1);
+	mark_known(note, aspect);
+	state->state = HEALTH_OLD;
+	health_counts_add(&note->source->counts[aspect], state, 1);
 }
 
 /* The store does not say which tests were reported as one of many, so after a restart this is not
  * over before all tests have run. */
-static void end_many(struct noting *noting, enum aspect aspect)
+static void end_many(struct note *note, enum aspect aspect)
 {
-	struct health_counts *crowd = &noting->source->counts[aspect];
+	struct health_counts *counts = &note->source->counts[aspect];
 
-	if (!crowd->many.state || crowd->awaited > 0 || crowd->suppressed > 0 ||
-		crowd->told >= CONDITION_TOLD_SINGLY)
+	if (!counts->many.state || counts->awaited > 0 || counts->suppressed > 0 ||
+		counts->told >= CONDITION_TOLD_SINGLY)
 		return;
-	crowd->many.state = HEALTH_OK;
-	tell(noting, aspects[aspect].many, noting->source->name, &crowd->many);
+	counts->many.state = HEALTH_OK;
+	report(note, aspects[aspect].many, note->source->name, &counts->many);
 }
 
-static void end(struct noting *noting, enum aspect aspect)
+static void end(struct note *note, enum aspect aspect)
 {
-	struct health_state *trouble = &noting->test->troubles[aspect];
-	struct health_counts *crowd = &noting->source->counts[aspect];
-	bool told = trouble->state == HEALTH_REPORTED;
+	struct health_state *state = &note->test->states[aspect];
+	struct health_counts *counts = &note->source->counts[aspect];
+	bool told = state->state == HEALTH_REPORTED;
 
-	know(noting, aspect);
-	health_counts_add(crowd, trouble, SIZE_MAX);
-	trouble->state = HEALTH_OK;
+	mark_known(note, aspect);
+	health_counts_add(counts, state, SIZE_MAX);
+	state->state = HEALTH_OK;
 	if (told)
-		tell(noting, aspects[aspect].one, noting->test->name, trouble);
-	end_many(noting, aspect);
+		report(note, aspects[aspect].one, note->test->name, state);
+	end_many(note, aspect);
 }
 
 /* After a successful run the state of the test is known. */
-static void know_all(struct noting *noting)
+static void mark_all_known(struct note *note)
 {
 	for (enum aspect aspect = 0; aspect < ASPECTS; aspect++) {
-		if (!noting->test->troubles[aspect].awaited)
+		if (!note->test->states[aspect].awaited)
 			continue;
-		know(noting, aspect);
-		end_many(noting, aspect);
+		mark_known(note, aspect);
+		end_many(note, aspect);
 	}
 }
 
-static void count_failure(struct health_state *trouble, int64_t now)
+static void count_failure(struct health_state *state, int64_t now)
 {
-	if (trouble->failures++ == 0 && !trouble->state)
-		trouble->since = now;
+	if (state->failures++ == 0 && !state->state)
+		state->since = now;
 }
 
-static void note_answer(struct noting *noting)
+static void note_answer(struct note *note)
 {
-	struct source_health *source = noting->source;
+	struct source_health *source = note->source;
 
 	source->answered++;
 	source->down.failures = 0;
@@ -442,18 +440,18 @@ static void note_answer(struct noting *noting)
 		return;
 	source->down.state = HEALTH_OK;
 	source->outages++;
-	tell(noting, CONDITION_SOURCE, source->name, &source->down);
+	report(note, CONDITION_SOURCE, source->name, &source->down);
 }
 
 /* Counts the failed run against its test and, unless the test is known to fail or the source has
  * answered, against its source. */
-static void note_failure(struct noting *noting)
+static void note_failure(struct note *note)
 {
-	struct source_health *source = noting->source;
-	struct test_health *test = noting->test;
-	struct health_state *fails = &test->troubles[ASPECT_FAILS];
-	int64_t now = noting->outcome->now, clock = noting->outcome->clock;
-	bool answered = noting->outcome->answered;
+	struct source_health *source = note->source;
+	struct test_health *test = note->test;
+	struct health_state *fails = &test->states[ASPECT_FAILS];
+	int64_t now = note->outcome->now, clock = note->outcome->clock;
+	bool answered = note->outcome->answered;
 
 	if (fails->state)
 		return;
@@ -462,7 +460,7 @@ static void note_failure(struct noting *noting)
 	if (test->outage != source->outages)
 		fails->failures = 0;
 	test->outage = source->outages;
-	if (fails->failures > 0 && clock - test->failed < noting->outcome->interval / 2)
+	if (fails->failures > 0 && clock - test->failed < note->outcome->interval / 2)
 		return;
 	test->failed = clock;
 	count_failure(fails, now);
@@ -473,38 +471,38 @@ static void note_failure(struct noting *noting)
 	if (source->down.state)
 		return;
 	if (fails->failures >= FAILURES && (answered || source->answered != test->answered)) {
-		begin(noting, ASPECT_FAILS);
+		begin(note, ASPECT_FAILS);
 	} else if (!answered && source->down.failures >= FAILURES &&
 		   (fails->failures >= FAILURES || clock - source->clock >= OUTAGE)) {
 		source->down.state = HEALTH_REPORTED;
-		tell(noting, CONDITION_SOURCE, source->name, &source->down);
+		report(note, CONDITION_SOURCE, source->name, &source->down);
 	}
 }
 
-static void note_success(struct noting *noting)
+static void note_success(struct note *note)
 {
-	if (noting->test->troubles[ASPECT_FAILS].state)
-		end(noting, ASPECT_FAILS);
-	noting->test->troubles[ASPECT_FAILS].failures = 0;
+	if (note->test->states[ASPECT_FAILS].state)
+		end(note, ASPECT_FAILS);
+	note->test->states[ASPECT_FAILS].failures = 0;
 }
 
 /* After a restart the points may be gone from which the usual interval was derived: a reported
  * condition stays. */
-static bool is_unknown(const struct noting *noting)
+static bool is_unknown(const struct note *note)
 {
-	const struct test_health *test = noting->test;
-	const struct health_state *trouble = &test->troubles[ASPECT_STALE];
+	const struct test_health *test = note->test;
+	const struct health_state *state = &test->states[ASPECT_STALE];
 
-	return noting->outcome->stale_after == 0 && test->usual == 0 && trouble->state &&
-	       test->newest <= trouble->since;
+	return note->outcome->stale_after == 0 && test->usual == 0 && state->state &&
+	       test->newest <= state->since;
 }
 
 /* A newest point that is older than before (a sliding range, deleted data) is no arrival. */
-static void note_arrival(struct noting *noting)
+static void note_arrival(struct note *note)
 {
-	const struct outcome *outcome = noting->outcome;
-	struct test_health *test = noting->test;
-	struct health_state *trouble = &test->troubles[ASPECT_STALE];
+	const struct outcome *outcome = note->outcome;
+	struct test_health *test = note->test;
+	struct health_state *state = &test->states[ASPECT_STALE];
 	int64_t age = 0, limit;
 	bool stale;
 
@@ -516,21 +514,21 @@ static void note_arrival(struct noting *noting)
 		test->usual = outcome->usual;
 	}
 	test->seen = true;
-	if (is_unknown(noting))
+	if (is_unknown(note))
 		return;
-	limit = limit_of(noting);
+	limit = limit_of(note);
 	stale = limit != WHEN_NEVER && outcome->clock - test->arrived > limit;
-	if (stale == (trouble->state != HEALTH_OK))
+	if (stale == (state->state != HEALTH_OK))
 		return;
 	if (!stale) {
-		end(noting, ASPECT_STALE);
+		end(note, ASPECT_STALE);
 		return;
 	}
-	trouble->since = test->newest == WHEN_ALWAYS ? outcome->now : test->newest;
-	if (outcome->stale_after == 0 && test->newest + limit < noting->conditions->since)
-		begin_silently(noting, ASPECT_STALE);
+	state->since = test->newest == WHEN_ALWAYS ? outcome->now : test->newest;
+	if (outcome->stale_after == 0 && test->newest + limit < note->conditions->since)
+		begin_silently(note, ASPECT_STALE);
 	else
-		begin(noting, ASPECT_STALE);
+		begin(note, ASPECT_STALE);
 }
 
 size_t conditions_note(struct conditions *conditions, const struct outcome *outcome,
@@ -538,27 +536,27 @@ size_t conditions_note(struct conditions *conditions, const struct outcome *outc
 {
 	struct health_table *tables = &conditions->tables;
 	size_t source = health_table_source(tables, outcome->source);
-	struct noting noting = {.conditions = conditions,
+	struct note note = {.conditions = conditions,
 		.outcome = outcome,
 		.source = &tables->sources[source],
 		.test = health_table_test(tables, outcome->test, source),
 		.turns = turns};
 
 	if (outcome->unasked) {
-		note_arrival(&noting);
-		return noting.count;
+		note_arrival(&note);
+		return note.count;
 	}
 	if (!outcome->problem || outcome->answered)
-		note_answer(&noting);
+		note_answer(&note);
 	if (outcome->problem)
-		note_failure(&noting);
+		note_failure(&note);
 	else
-		note_success(&noting);
+		note_success(&note);
 	if (!outcome->problem || outcome->newest != WHEN_ALWAYS)
-		note_arrival(&noting);
+		note_arrival(&note);
 	if (!outcome->problem)
-		know_all(&noting);
-	return noting.count;
+		mark_all_known(&note);
+	return note.count;
 }
 
 static struct source_health *source_of(struct health_table *tables, const char *name)
@@ -573,16 +571,16 @@ void conditions_restore(struct conditions *conditions, const struct condition *c
 	const char *name = condition_name(condition);
 	bool stale = condition->kind == CONDITION_STALE || condition->kind == CONDITION_MANY_STALE;
 	enum aspect aspect = stale ? ASPECT_STALE : ASPECT_FAILS;
-	struct health_state *trouble;
+	struct health_state *state;
 
 	if (condition->kind == CONDITION_TEST || condition->kind == CONDITION_STALE)
-		trouble = &health_table_test(&conditions->tables, name, TROUBLES_NOWHERE)
-				   ->troubles[aspect];
+		state = &health_table_test(&conditions->tables, name, HEALTH_NOWHERE)
+				 ->states[aspect];
 	else if (condition->kind == CONDITION_SOURCE)
-		trouble = &source_of(&conditions->tables, name)->down;
+		state = &source_of(&conditions->tables, name)->down;
 	else
-		trouble = &source_of(&conditions->tables, name)->counts[aspect].many;
-	*trouble = (struct health_state){.state = HEALTH_REPORTED, .since = condition->since};
+		state = &source_of(&conditions->tables, name)->counts[aspect].many;
+	*state = (struct health_state){.state = HEALTH_REPORTED, .since = condition->since};
 }
 
 void conditions_expect(struct conditions *conditions, const char *test, const char *source)
@@ -593,7 +591,7 @@ void conditions_expect(struct conditions *conditions, const char *test, const ch
 
 	health_table_count(tables, subject, SIZE_MAX);
 	for (size_t a = 0; a < ASPECTS; a++)
-		subject->troubles[a].awaited = true;
+		subject->states[a].awaited = true;
 	health_table_count(tables, subject, 1);
 }
 
@@ -608,8 +606,8 @@ void conditions_rename(struct conditions *conditions, const char *was, const cha
 		return;
 	old = tables->tests[at];
 	health_table_count(tables, &old, SIZE_MAX);
-	tables->tests[at] = (struct test_health){.name = old.name, .source = TROUBLES_NOWHERE};
-	heir = health_table_test(tables, test, TROUBLES_NOWHERE);
+	tables->tests[at] = (struct test_health){.name = old.name, .source = HEALTH_NOWHERE};
+	heir = health_table_test(tables, test, HEALTH_NOWHERE);
 	name = heir->name;
 	*heir = old;
 	heir->name = name;
@@ -617,14 +615,14 @@ void conditions_rename(struct conditions *conditions, const char *was, const cha
 }
 
 /* Reports the end of a condition whose subject is gone. */
-static void lose(struct conditions *conditions, const struct health_state *trouble,
+static void lose(struct conditions *conditions, const struct health_state *state,
 	enum condition_kind kind, const char *name, conditions_lost *lost, void *context)
 {
 	struct condition condition;
 
-	if (trouble->state != HEALTH_REPORTED)
+	if (state->state != HEALTH_REPORTED)
 		return;
-	condition = condition_of(&conditions->subjects[0], kind, name, trouble);
+	condition = condition_of(&conditions->subjects[0], kind, name, state);
 	condition.over = true;
 	buf_clear(&conditions->texts[0]);
 	condition_text_gone(&condition, &conditions->texts[0]);
@@ -670,18 +668,18 @@ static void retain_tests(struct conditions *conditions, struct health_table *kep
 		const char *name;
 
 		if (keeps(context, true, test->name)) {
-			copy = health_table_test(kept, test->name, TROUBLES_NOWHERE);
+			copy = health_table_test(kept, test->name, HEALTH_NOWHERE);
 			name = copy->name;
 			*copy = *test;
 			copy->name = name;
-			if (test->source != TROUBLES_NOWHERE)
+			if (test->source != HEALTH_NOWHERE)
 				copy->source =
 					health_table_source(kept, old->sources[test->source].name);
 			health_table_count(kept, copy, 1);
 			continue;
 		}
 		for (size_t a = 0; a < ASPECTS; a++)
-			lose(conditions, &test->troubles[a], aspects[a].one, test->name, lost,
+			lose(conditions, &test->states[a], aspects[a].one, test->name, lost,
 				context);
 	}
 }
@@ -708,7 +706,7 @@ bool conditions_test_stale(const struct conditions *conditions, const char *test
 {
 	size_t at = name_index_find(&conditions->tables.test_index, test, strlen(test));
 
-	return at != NAME_INDEX_NONE && conditions->tables.tests[at].troubles[ASPECT_STALE].state;
+	return at != NAME_INDEX_NONE && conditions->tables.tests[at].states[ASPECT_STALE].state;
 }
 
 size_t conditions_stale(const struct conditions *conditions)
@@ -716,10 +714,10 @@ size_t conditions_stale(const struct conditions *conditions)
 	size_t count = 0;
 
 	for (size_t i = 0; i < conditions->tables.source_index.count; i++) {
-		const struct health_counts *crowd =
+		const struct health_counts *counts =
 			&conditions->tables.sources[i].counts[ASPECT_STALE];
 
-		count += crowd->told + crowd->suppressed + crowd->old;
+		count += counts->told + counts->suppressed + counts->old;
 	}
 	return count;
 }

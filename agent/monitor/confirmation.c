@@ -28,42 +28,42 @@ size_t confirmation_series(const struct test *test, const struct dataset *data, 
 	return count;
 }
 
-static bool is_counted(const struct candidate *suspect, double share)
+static bool is_counted(const struct candidate *candidate, double share)
 {
-	return suspect->detection->fdr == share && !suspect->exempt &&
-	       !isnan(suspect->record->item.change.pvalue);
+	return candidate->detection->fdr == share && !candidate->exempt &&
+	       !isnan(candidate->record->item.change.pvalue);
 }
 
 static double limit_of_share(
-	const struct analysis *analysis, const struct candidates *suspects, double share)
+	const struct analysis *analysis, const struct candidates *candidates, double share)
 {
-	double *pvalues = memory_new(suspects->count, sizeof *pvalues), limit;
+	double *pvalues = memory_new(candidates->count, sizeof *pvalues), limit;
 	size_t series = confirmation_series(analysis->test, analysis->data, share), found = 0;
 
-	for (size_t i = 0; i < suspects->count; i++)
-		if (is_counted(&suspects->items[i], share))
-			pvalues[found++] = suspects->items[i].record->item.change.pvalue;
+	for (size_t i = 0; i < candidates->count; i++)
+		if (is_counted(&candidates->items[i], share))
+			pvalues[found++] = candidates->items[i].record->item.change.pvalue;
 	limit = fdr_limit(pvalues, found, series > found ? series : found, share);
 	free(pvalues);
 	return limit;
 }
 
 /* Candidates of one share are adjacent, as series of one metric are. */
-void confirmation_share(const struct analysis *analysis, struct candidates *suspects)
+void confirmation_share(const struct analysis *analysis, struct candidates *candidates)
 {
 	double share = 0, limit = 1;
 
-	for (size_t i = 0; i < suspects->count; i++) {
-		struct candidate *suspect = &suspects->items[i];
+	for (size_t i = 0; i < candidates->count; i++) {
+		struct candidate *candidate = &candidates->items[i];
 
-		if (suspect->detection->fdr == 0)
+		if (candidate->detection->fdr == 0)
 			continue;
-		if (suspect->detection->fdr != share) {
-			share = suspect->detection->fdr;
-			limit = limit_of_share(analysis, suspects, share);
+		if (candidate->detection->fdr != share) {
+			share = candidate->detection->fdr;
+			limit = limit_of_share(analysis, candidates, share);
 		}
-		if (is_counted(suspect, share) && suspect->record->item.change.pvalue > limit)
-			suspect->confirmed = false;
+		if (is_counted(candidate, share) && candidate->record->item.change.pvalue > limit)
+			candidate->confirmed = false;
 	}
 }
 
@@ -75,14 +75,14 @@ static int compare_times(const void *a, const void *b)
 	return x != y ? (x > y) - (x < y) : (*left > *right) - (*left < *right);
 }
 
-static struct held held_of(const struct candidate *suspect)
+static struct held held_of(const struct candidate *candidate)
 {
-	const struct change *change = &suspect->record->item.change;
+	const struct change *change = &candidate->record->item.change;
 	double spread = 2 * change->stddev_after / sqrt(fmax(1, (double)change->count_after));
 	double percent = fabs(change->level_before) / 100;
-	struct held held = {.seen = suspect->seen,
-		.until = suspect->until,
-		.confirmed = suspect->confirmed,
+	struct held held = {.seen = candidate->seen,
+		.until = candidate->until,
+		.confirmed = candidate->confirmed,
 		.level_before = change->level_before,
 		.level_after = change->level_after,
 		.low = change->level_after - spread,
@@ -95,54 +95,54 @@ static struct held held_of(const struct candidate *suspect)
 	return held;
 }
 
-static void hold_one(struct candidate *suspect, const struct held *judged)
+static void hold_one(struct candidate *candidate, const struct held *judged)
 {
 	if (judged->verdict == HOLD_OVER)
-		suspect->record->news = NOTIFY_SILENT;
-	suspect->waiting = judged->verdict == HOLD_WAIT;
-	if (!suspect->waiting)
+		candidate->record->news = NOTIFY_SILENT;
+	candidate->waiting = judged->verdict == HOLD_WAIT;
+	if (!candidate->waiting)
 		return;
-	if (suspect->confirmed && suspect->realignment &&
-		judged->until < suspect->realignment->held)
-		suspect->realignment->held = judged->until;
-	suspect->confirmed = false;
+	if (candidate->confirmed && candidate->realignment &&
+		judged->until < candidate->realignment->held)
+		candidate->realignment->held = judged->until;
+	candidate->confirmed = false;
 }
 
 /* Applies holds to the candidates of one series, which are adjacent, except those that are not
  * announced anyway. */
-static void hold_series(struct candidate *suspects, size_t count)
+static void hold_series(struct candidate *candidates, size_t count)
 {
 	struct candidate **ordered = memory_new(count, sizeof *ordered);
 	struct held *held = memory_new(count, sizeof *held);
 	size_t n = 0;
 
 	for (size_t i = 0; i < count; i++)
-		if (suspects[i].record->news == NOTIFY_PENDING)
-			ordered[n++] = &suspects[i];
+		if (candidates[i].record->news == NOTIFY_PENDING)
+			ordered[n++] = &candidates[i];
 	qsort(ordered, n, sizeof(struct candidate *), compare_times);
 	for (size_t i = 0; i < n; i++)
 		held[i] = held_of(ordered[i]);
-	hold_judge(held, n, suspects[0].clock);
+	hold_judge(held, n, candidates[0].clock);
 	for (size_t i = 0; i < n; i++)
 		hold_one(ordered[i], &held[i]);
 	free(held);
 	free(ordered);
 }
 
-void confirmation_hold(struct candidates *suspects)
+void confirmation_hold(struct candidates *candidates)
 {
-	for (size_t i = 0, next; i < suspects->count; i = next) {
+	for (size_t i = 0, next; i < candidates->count; i = next) {
 		for (next = i + 1;
-			next < suspects->count &&
-			suspects->items[next].record->series == suspects->items[i].record->series;)
+			next < candidates->count && candidates->items[next].record->series ==
+							    candidates->items[i].record->series;)
 			next++;
-		hold_series(&suspects->items[i], next - i);
+		hold_series(&candidates->items[i], next - i);
 	}
 }
 
-static void write_candidate(const struct candidate *suspect, struct store_request *request)
+static void write_candidate(const struct candidate *candidate, struct store_request *request)
 {
-	const struct change_record *record = suspect->record, *known = suspect->known;
+	const struct change_record *record = candidate->record, *known = candidate->known;
 	struct change_record_update update = {.id = record->item.id,
 		.time = record->item.time,
 		.now = record->updated,
@@ -162,15 +162,15 @@ static void write_candidate(const struct candidate *suspect, struct store_reques
 		*item = record->item; /* its place may be that of another change */
 		update.item = item;
 		update.runs = 1;
-	} else if (suspect->waiting) {
+	} else if (candidate->waiting) {
 		struct announcement *item = arena_alloc(request->arena, sizeof *item);
 
 		if (update.time == known->item.time)
 			return;
 		*item = record->item;
-		item->change.count_after = suspect->first_count;
+		item->change.count_after = candidate->first_count;
 		update.item = item;
-	} else if (suspect->grown) {
+	} else if (candidate->grown) {
 		update.runs = record->runs;
 	} else if (update.time == known->item.time) {
 		return;
@@ -178,28 +178,28 @@ static void write_candidate(const struct candidate *suspect, struct store_reques
 	request->updates[request->update_count++] = update;
 }
 
-void confirmation_write(
-	const struct candidates *suspects, struct store_request *request, struct news_tally *tally)
+void confirmation_write(const struct candidates *candidates, struct store_request *request,
+	struct news_tally *tally)
 {
-	for (size_t i = 0; i < suspects->count; i++) {
-		const struct candidate *suspect = &suspects->items[i];
+	for (size_t i = 0; i < candidates->count; i++) {
+		const struct candidate *candidate = &candidates->items[i];
 
-		tally->found += !suspect->known;
-		if (!suspect->confirmed) {
-			write_candidate(suspect, request);
+		tally->found += !candidate->known;
+		if (!candidate->confirmed) {
+			write_candidate(candidate, request);
 			tally->candidates++;
-			if (suspect->realignment)
-				suspect->realignment->candidates++;
+			if (candidate->realignment)
+				candidate->realignment->candidates++;
 			continue;
 		}
-		if (suspect->covered && suspect->record->news == NOTIFY_PENDING) {
-			suspect->record->news = NOTIFY_SILENT;
-			suspect->record->covered = true;
+		if (candidate->covered && candidate->record->news == NOTIFY_PENDING) {
+			candidate->record->news = NOTIFY_SILENT;
+			candidate->record->covered = true;
 		}
-		if (suspect->record->news == NOTIFY_PENDING)
+		if (candidate->record->news == NOTIFY_PENDING)
 			tally->fresh++;
 		else
 			tally->silent++;
-		request->records[request->record_count++] = *suspect->record;
+		request->records[request->record_count++] = *candidate->record;
 	}
 }

@@ -36,18 +36,18 @@ struct candidates {
  * same `fdr`, and those that fail are not confirmed, whatever the rule says. A change without a
  * p-value passes.
  */
-void confirmation_share(const struct analysis *analysis, struct candidates *suspects);
+void confirmation_share(const struct analysis *analysis, struct candidates *candidates);
 
 /* How many series of the data have that share in their detection. */
 size_t confirmation_series(const struct test *test, const struct dataset *data, double share);
 
 /* Held candidates are not confirmed yet; those whose level is back before the hold ends are not
  * announced. */
-void confirmation_hold(struct candidates *suspects);
+void confirmation_hold(struct candidates *candidates);
 
 /* Removes records that need not be written from the request, adds updates, for which it must have
  * room, and counts both. */
-void confirmation_write(
-	const struct candidates *suspects, struct store_request *request, struct news_tally *tally);
+void confirmation_write(const struct candidates *candidates, struct store_request *request,
+	struct news_tally *tally);
 
 #endif

@@ -90,7 +90,7 @@ static void add_receivers(
 }
 
 /* Stores or deletes the condition in the transaction of its notices. */
-static void tell_to(const struct health *health, const struct condition *condition,
+static void notify_receivers(const struct health *health, const struct condition *condition,
 	const struct strings *receivers)
 {
 	struct notice notice = {.subject = condition_name(condition),
@@ -104,7 +104,7 @@ static void tell_to(const struct health *health, const struct condition *conditi
 	dispatcher_notice(health->dispatcher, &notice, receivers, condition);
 }
 
-static void tell(const struct health *health, const struct condition *condition)
+static void notify_about(const struct health *health, const struct condition *condition)
 {
 	const struct config *config = health->agent->config;
 	struct arena *arena = arena_new();
@@ -123,19 +123,19 @@ static void tell(const struct health *health, const struct condition *condition)
 				condition_name(condition)) == 0)
 			add_receivers(names, &count, &seen, test);
 	}
-	tell_to(health, condition, &(struct strings){names, count});
+	notify_receivers(health, condition, &(struct strings){names, count});
 	arena_free(arena);
 }
 
 /* Of a subject that is no longer configured the receivers are unknown: all are notified. */
-static void tell_all(const struct health *health, const struct condition *condition)
+static void notify_all(const struct health *health, const struct condition *condition)
 {
 	const struct config *config = health->agent->config;
 	const char **names = memory_new(config->receiver_count, sizeof *names);
 
 	for (size_t i = 0; i < config->receiver_count; i++)
 		names[i] = config->receivers[i].name;
-	tell_to(health, condition, &(struct strings){names, config->receiver_count});
+	notify_receivers(health, condition, &(struct strings){names, config->receiver_count});
 	free(names);
 }
 
@@ -256,7 +256,7 @@ void health_note(struct health *health, const struct test *test, const struct ru
 	size_t count = conditions_note(health->conditions, &outcome, turns);
 
 	for (size_t i = 0; i < count; i++)
-		tell(health, &turns[i]);
+		notify_about(health, &turns[i]);
 	metrics_set(agent->metrics, METRIC_SOURCE_UP,
 		conditions_up(health->conditions, outcome.source), outcome.source, NULL);
 	note_stale(health);
@@ -295,7 +295,7 @@ static void store_lost(struct store_request *request, struct lost *lost,
 	request->vanished_count = count;
 }
 
-static void tell_lost(const struct health *health, const struct test *test, struct lost *lost,
+static void notify_lost(const struct health *health, const struct test *test, struct lost *lost,
 	const struct vanish_news *news)
 {
 	struct store_request *request = store_request_new(STORE_QUEUE, NULL, NULL);
@@ -320,7 +320,7 @@ void health_vanished(struct health *health, const struct test *test, const struc
 	size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		tell_lost(health, test, lost_of(health, test->name), &news[i]);
+		notify_lost(health, test, lost_of(health, test->name), &news[i]);
 	if (count > 0)
 		count_lost(health);
 }
@@ -376,7 +376,7 @@ static void forget(void *context, const struct condition *condition)
 {
 	const struct names *names = context;
 
-	tell_all(names->health, condition);
+	notify_all(names->health, condition);
 }
 
 static void rename_metric(struct lost *lost, const struct rename *rename)

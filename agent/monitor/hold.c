@@ -69,7 +69,7 @@ static bool is_back(const struct held *first, const struct held *last)
 		       (last->low <= first->level_before && first->level_before <= last->high));
 }
 
-static bool all_believed(const struct held *changes, size_t count)
+static bool all_confirmed(const struct held *changes, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		if (!changes[i].confirmed)
@@ -101,7 +101,7 @@ void hold_judge(struct held *changes, size_t count, int64_t now)
 		size_t over = held && changes[i].verdict == HOLD_NOT
 				      ? count_over(changes + i, count - i)
 				      : 0;
-		bool sure = all_believed(changes + i, over);
+		bool sure = all_confirmed(changes + i, over);
 
 		for (size_t j = i; j < i + over; j++)
 			if (sure)

@@ -31,7 +31,7 @@ struct subject {
 	struct store_request *request;
 	struct findings *findings;
 	const struct detection *detection;
-	struct candidates *suspects;
+	struct candidates *candidates;
 	struct realignment *realignment;    /* or NULL */
 	const char *test, *branch, *series; /* in the request's arena */
 	const char *environment;            /* the test's option, or NULL */
@@ -116,18 +116,18 @@ static int64_t oldest_of(const struct subject *subject)
 /* Sets when the candidate was first seen, which follows from `time` and the number of points that
  * followed it then, and until when it is held. */
 static void set_hold(
-	const struct subject *subject, struct candidate *suspect, int64_t time, size_t followed)
+	const struct subject *subject, struct candidate *candidate, int64_t time, size_t followed)
 {
 	const struct realignment *realignment = subject->realignment;
 	size_t place = first_from(subject->times, subject->n, time);
-	size_t now = first_from(subject->times, subject->n, suspect->record->item.time);
+	size_t now = first_from(subject->times, subject->n, candidate->record->item.time);
 	size_t last = place + (followed > 0 ? followed - 1 : 0);
 
 	last = last < subject->n ? last : subject->n - 1;
-	suspect->seen = subject->times[last];
-	suspect->until = hold_until(&subject->findings->season,
-		realignment ? realignment->range : 0, time, suspect->seen);
-	suspect->first_count = last >= now ? last - now + 1 : 1;
+	candidate->seen = subject->times[last];
+	candidate->until = hold_until(&subject->findings->season,
+		realignment ? realignment->range : 0, time, candidate->seen);
+	candidate->first_count = last >= now ? last - now + 1 : 1;
 }
 
 /* The series' own clock; the wall clock continues it once the series has ended. If the wall clock
@@ -140,19 +140,19 @@ static int64_t clock_of(const struct subject *subject)
 	return newest > wall ? newest : wall;
 }
 
-static struct candidate *add_suspect(
+static struct candidate *add_candidate(
 	struct subject *subject, const struct change *change, bool silent)
 {
 	struct store_request *request = subject->request;
-	struct candidates *suspects = subject->suspects;
-	struct candidate *suspect = &suspects->items[suspects->count];
-	struct change_record *record = &request->records[suspects->count++];
+	struct candidates *candidates = subject->candidates;
+	struct candidate *candidate = &candidates->items[candidates->count];
+	struct change_record *record = &request->records[candidates->count++];
 
-	suspect->record = record;
-	suspect->detection = subject->detection;
-	suspect->confirmed =
+	candidate->record = record;
+	candidate->detection = subject->detection;
+	candidate->confirmed =
 		confirm_holds(&subject->detection->confirm, change, change->count_after);
-	suspect->realignment = subject->realignment;
+	candidate->realignment = subject->realignment;
 	record->item = announce_change(request->arena, subject->test, subject->environment,
 		subject->findings->series, change);
 	findings_basis(request->arena, subject->findings, change, &record->item);
@@ -164,25 +164,25 @@ static struct candidate *add_suspect(
 		silent || record->item.time < subject->oldest ? NOTIFY_SILENT : NOTIFY_PENDING;
 	record->first_seen = subject->now;
 	record->spacing = spacing_at(subject, subject->positions[change->index]);
-	set_hold(subject, suspect, record->item.time, change->count_after);
-	suspect->clock = subject->clock_now;
-	return suspect;
+	set_hold(subject, candidate, record->item.time, change->count_after);
+	candidate->clock = subject->clock_now;
+	return candidate;
 }
 
 /* A change that is over already is recorded with its end; one that may be the end of another
  * waits. */
 static void add_end(
-	const struct subject *subject, struct candidate *suspect, const struct change *change)
+	const struct subject *subject, struct candidate *candidate, const struct change *change)
 {
 	const struct closing *closing = &subject->closing;
 	size_t which = (size_t)(change - subject->findings->changes);
 	const struct recovery *end = &closing->ends[which];
-	struct change_record *record = suspect->record;
+	struct change_record *record = candidate->record;
 
 	if (closing->held[which] && record->news == NOTIFY_PENDING)
-		suspect->confirmed = false;
-	suspect->covered = closing->covered[which] && suspect->confirmed;
-	suspect->exempt |= suspect->covered;
+		candidate->confirmed = false;
+	candidate->covered = closing->covered[which] && candidate->confirmed;
+	candidate->exempt |= candidate->covered;
 	if (end->verdict != RECOVERY_OVER)
 		return;
 	record->state = CHANGE_RECOVERED;
@@ -219,33 +219,33 @@ static bool is_old(const struct subject *subject)
  * first seen. A lost one starts over, with its age, too; if it is too old by now, there is nothing
  * to wait for.
  */
-static void add_candidate(
+static void add_known_candidate(
 	struct subject *subject, const struct change *change, const struct change_record *known)
 {
-	struct candidate *suspect = add_suspect(subject, change, known->news == NOTIFY_SILENT);
-	struct change_record *record = suspect->record;
+	struct candidate *candidate = add_candidate(subject, change, known->news == NOTIFY_SILENT);
+	struct change_record *record = candidate->record;
 
-	suspect->known = known;
-	suspect->grown = !subject->realignment || subject->realignment->grown;
+	candidate->known = known;
+	candidate->grown = !subject->realignment || subject->realignment->grown;
 	record->item.id = known->item.id;
 	record->confirmed = true;
 	record->first_seen = known->first_seen;
 	record->updated = subject->now;
 	record->runs = 1;
 	if (known->state == CHANGE_CANDIDATE) {
-		set_hold(subject, suspect, known->item.time, known->item.change.count_after);
-		suspect->confirmed = confirm_holds(
+		set_hold(subject, candidate, known->item.time, known->item.change.count_after);
+		candidate->confirmed = confirm_holds(
 			&subject->detection->confirm, change, known->item.change.count_after);
 		record->news = known->news == NOTIFY_SILENT ? NOTIFY_SILENT : NOTIFY_PENDING;
-		record->runs = known->runs + suspect->grown;
-		if (is_old(subject) && suspect->until == suspect->seen)
-			suspect->confirmed = false;
+		record->runs = known->runs + candidate->grown;
+		if (is_old(subject) && candidate->until == candidate->seen)
+			candidate->confirmed = false;
 	} else if (record->news == NOTIFY_SILENT) {
-		suspect->confirmed = suspect->exempt = true;
+		candidate->confirmed = candidate->exempt = true;
 	} else if (is_old(subject) && subject->findings->season.cycles) {
-		suspect->confirmed = false; /* see is_old */
+		candidate->confirmed = false; /* see is_old */
 	}
-	add_end(subject, suspect, change);
+	add_end(subject, candidate, change);
 }
 
 static struct change_record_update *add_update(struct subject *subject,
@@ -544,7 +544,7 @@ static void add_unknown(struct subject *subject, struct arena *scratch, const st
 			subject->realignment->candidates++;
 			continue;
 		}
-		add_end(subject, add_suspect(subject, change, silent), change);
+		add_end(subject, add_candidate(subject, change, silent), change);
 	}
 }
 
@@ -683,7 +683,7 @@ static void find_in_series(struct subject *subject, const struct change_record *
 			continue;
 		}
 		if (found && was_candidate(&known[i]))
-			add_candidate(subject, &findings->changes[partner], &known[i]);
+			add_known_candidate(subject, &findings->changes[partner], &known[i]);
 		else
 			judge_known(subject, &known[i], result.fates[i],
 				found ? &findings->changes[partner] : NULL);
@@ -737,9 +737,9 @@ struct news_tally news_find(const struct analysis *analysis,
 	struct arena *arena = request->arena;
 	struct news_tally tally = {0};
 	size_t found = count_changes(analysis);
-	struct candidates suspects = {arena_array(arena, found, sizeof *suspects.items), 0};
+	struct candidates candidates = {arena_array(arena, found, sizeof *candidates.items), 0};
 	struct subject shared = {.request = request,
-		.suspects = &suspects,
+		.candidates = &candidates,
 		.test = arena_strdup(arena, analysis->test->name),
 		.environment = analysis->test->environment,
 		.branch = arena_strdup(arena, branch),
@@ -769,8 +769,8 @@ struct news_tally news_find(const struct analysis *analysis,
 		if (subject.findings->count + count > 0)
 			find_in_series(&subject, first, count);
 	}
-	confirmation_share(analysis, &suspects);
-	confirmation_hold(&suspects);
-	confirmation_write(&suspects, request, &tally);
+	confirmation_share(analysis, &candidates);
+	confirmation_hold(&candidates);
+	confirmation_write(&candidates, request, &tally);
 	return tally;
 }

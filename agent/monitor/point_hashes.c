@@ -36,14 +36,14 @@ static uint64_t add_points(uint64_t hash, const struct series *series, size_t fr
 	return hash;
 }
 
-static const struct point_hashes_block *block_at(const struct point_hashes *trace, size_t number)
+static const struct point_hashes_block *block_at(const struct point_hashes *hashes, size_t number)
 {
-	return &trace->blocks[number - trace->first];
+	return &hashes->blocks[number - hashes->first];
 }
 
-static size_t points_of(const struct point_hashes *trace, size_t block)
+static size_t points_of(const struct point_hashes *hashes, size_t block)
 {
-	size_t rest = trace->n - block * POINT_HASHES_BLOCK;
+	size_t rest = hashes->n - block * POINT_HASHES_BLOCK;
 
 	return rest < POINT_HASHES_BLOCK ? rest : POINT_HASHES_BLOCK;
 }
@@ -51,12 +51,12 @@ static size_t points_of(const struct point_hashes *trace, size_t block)
 /* Finds the first block that the answer contains completely, and its position; false if there is
  * none. */
 static bool align(
-	const struct point_hashes *trace, const struct axis *axis, size_t *block, ptrdiff_t *shift)
+	const struct point_hashes *hashes, const struct axis *axis, size_t *block, ptrdiff_t *shift)
 {
 	if (axis->n == 0)
 		return false;
-	for (size_t at = trace->first; at < trace->end; at++) {
-		const struct point_hashes_block *candidate = block_at(trace, at);
+	for (size_t at = hashes->first; at < hashes->end; at++) {
+		const struct point_hashes_block *candidate = block_at(hashes, at);
 		size_t index;
 
 		if (candidate->time < axis->times[0] ||
@@ -71,62 +71,63 @@ static bool align(
 }
 
 static bool same_block(
-	const struct point_hashes *trace, const struct series *series, size_t block, size_t index)
+	const struct point_hashes *hashes, const struct series *series, size_t block, size_t index)
 {
-	size_t n = points_of(trace, block);
+	size_t n = points_of(hashes, block);
 
 	return index + n <= series->axis->n &&
-	       add_points(HASH_START, series, index, n) == block_at(trace, block)->hash;
+	       add_points(HASH_START, series, index, n) == block_at(hashes, block)->hash;
 }
 
 /* Whether the last block differs in its last point only, or lacks only that. */
 static bool same_but_last(
-	const struct point_hashes *trace, const struct series *series, size_t block, size_t index)
+	const struct point_hashes *hashes, const struct series *series, size_t block, size_t index)
 {
-	size_t n = points_of(trace, block) - 1;
+	size_t n = points_of(hashes, block) - 1;
 
-	return block + 1 == trace->end && n > 0 && index + n <= series->axis->n &&
-	       add_points(HASH_START, series, index, n) == trace->but_last;
+	return block + 1 == hashes->end && n > 0 && index + n <= series->axis->n &&
+	       add_points(HASH_START, series, index, n) == hashes->but_last;
 }
 
 size_t point_hashes_compare(
-	const struct point_hashes *trace, const struct series *series, ptrdiff_t *shift)
+	const struct point_hashes *hashes, const struct series *series, ptrdiff_t *shift)
 {
 	size_t first;
 
-	if (!align(trace, series->axis, &first, shift))
+	if (!align(hashes, series->axis, &first, shift))
 		return 0;
-	for (size_t block = first; block < trace->end; block++) {
+	for (size_t block = first; block < hashes->end; block++) {
 		size_t index = (size_t)((ptrdiff_t)(block * POINT_HASHES_BLOCK) - *shift);
 
-		if (same_block(trace, series, block, index))
+		if (same_block(hashes, series, block, index))
 			continue;
-		if (same_but_last(trace, series, block, index))
-			return trace->n - 1;
+		if (same_but_last(hashes, series, block, index))
+			return hashes->n - 1;
 		return block > first ? block * POINT_HASHES_BLOCK : 0;
 	}
-	return trace->n;
+	return hashes->n;
 }
 
-static void drop_front(struct point_hashes *trace, size_t first)
+static void drop_front(struct point_hashes *hashes, size_t first)
 {
-	if (first <= trace->first)
+	if (first <= hashes->first)
 		return;
-	if (first < trace->end)
-		memmove(trace->blocks, block_at(trace, first),
-			(trace->end - first) * sizeof *trace->blocks);
+	if (first < hashes->end)
+		memmove(hashes->blocks, block_at(hashes, first),
+			(hashes->end - first) * sizeof *hashes->blocks);
 	else
-		trace->end = first;
-	trace->first = first;
+		hashes->end = first;
+	hashes->first = first;
 }
 
-static struct point_hashes_block *next_block(struct point_hashes *trace)
+static struct point_hashes_block *next_block(struct point_hashes *hashes)
 {
-	if (trace->end - trace->first == trace->room) {
-		trace->room = trace->room + trace->room / 2 + 2;
-		trace->blocks = memory_resize(trace->blocks, trace->room, sizeof *trace->blocks);
+	if (hashes->end - hashes->first == hashes->room) {
+		hashes->room = hashes->room + hashes->room / 2 + 2;
+		hashes->blocks =
+			memory_resize(hashes->blocks, hashes->room, sizeof *hashes->blocks);
 	}
-	return &trace->blocks[trace->end++ - trace->first];
+	return &hashes->blocks[hashes->end++ - hashes->first];
 }
 
 static uint32_t twins_of(const struct axis *axis, size_t index)
@@ -139,34 +140,34 @@ static uint32_t twins_of(const struct axis *axis, size_t index)
 }
 
 void point_hashes_note(
-	struct point_hashes *trace, const struct series *series, ptrdiff_t shift, size_t same)
+	struct point_hashes *hashes, const struct series *series, ptrdiff_t shift, size_t same)
 {
 	size_t n = (size_t)((ptrdiff_t)series->axis->n + shift), block = same / POINT_HASHES_BLOCK;
 
-	if (same == trace->n && n == same)
+	if (same == hashes->n && n == same)
 		return;
-	if (trace->first < block && trace->end > block)
-		trace->end = block;
-	else if (trace->end > block)
-		trace->first = trace->end = block;
+	if (hashes->first < block && hashes->end > block)
+		hashes->end = block;
+	else if (hashes->end > block)
+		hashes->first = hashes->end = block;
 	if (shift > 0)
-		drop_front(trace, ((size_t)shift + POINT_HASHES_BLOCK - 1) / POINT_HASHES_BLOCK);
-	trace->n = n;
-	while (trace->end * POINT_HASHES_BLOCK < n) {
-		size_t number = trace->end;
+		drop_front(hashes, ((size_t)shift + POINT_HASHES_BLOCK - 1) / POINT_HASHES_BLOCK);
+	hashes->n = n;
+	while (hashes->end * POINT_HASHES_BLOCK < n) {
+		size_t number = hashes->end;
 		size_t index = (size_t)((ptrdiff_t)(number * POINT_HASHES_BLOCK) - shift);
-		struct point_hashes_block *next = next_block(trace);
-		size_t points = points_of(trace, number);
+		struct point_hashes_block *next = next_block(hashes);
+		size_t points = points_of(hashes, number);
 
-		trace->but_last = add_points(HASH_START, series, index, points - 1);
+		hashes->but_last = add_points(HASH_START, series, index, points - 1);
 		*next = (struct point_hashes_block){.time = series->axis->times[index],
-			.hash = add_point(trace->but_last, series, index + points - 1),
+			.hash = add_point(hashes->but_last, series, index + points - 1),
 			.twins = twins_of(series->axis, index)};
 	}
 }
 
-void point_hashes_clear(struct point_hashes *trace)
+void point_hashes_clear(struct point_hashes *hashes)
 {
-	free(trace->blocks);
-	*trace = (struct point_hashes){0};
+	free(hashes->blocks);
+	*hashes = (struct point_hashes){0};
 }

@@ -37,14 +37,14 @@ struct point_hashes {
  * can be located; *shift is undefined then.
  */
 size_t point_hashes_compare(
-	const struct point_hashes *trace, const struct series *series, ptrdiff_t *shift);
+	const struct point_hashes *hashes, const struct series *series, ptrdiff_t *shift);
 
 /* Notes the answer's points from number 0 on, the first `same` of which are noted already. Forgets
  * what lies before its front. */
 void point_hashes_note(
-	struct point_hashes *trace, const struct series *series, ptrdiff_t shift, size_t same);
+	struct point_hashes *hashes, const struct series *series, ptrdiff_t shift, size_t same);
 
 /* Frees the hashes and forgets everything. */
-void point_hashes_clear(struct point_hashes *trace);
+void point_hashes_clear(struct point_hashes *hashes);
 
 #endif

@@ -172,7 +172,7 @@ static bool look(struct course *course, bool first, struct error *error)
 {
 	const struct power_request *ask = course->ask;
 	struct analysis analysis, whole;
-	struct realignment **realignments, **all_hindsights;
+	struct realignment **realignments, **all_realignments;
 	struct store_request *request;
 	int64_t now = course->own->times[course->own->n - 1];
 	struct news_clock clock = {.now = now,
@@ -186,13 +186,14 @@ static bool look(struct course *course, bool first, struct error *error)
 		return false;
 	whole = (struct analysis){ask->test, &course->all,
 		arena_array(course->arena, course->all.count, sizeof *whole.findings)};
-	all_hindsights = arena_array(course->arena, course->all.count, sizeof *all_hindsights);
+	all_realignments = arena_array(course->arena, course->all.count, sizeof *all_realignments);
 	for (size_t i = 0; i < course->all.count; i++)
 		whole.findings[i].series = &course->all.series[i];
 	whole.findings[0] = analysis.findings[0];
-	all_hindsights[0] = realignments[0];
+	all_realignments[0] = realignments[0];
 	request = store_request_new(STORE_RECORD, NULL, NULL);
-	news_find(&whole, all_hindsights, "", course->known, course->known_count, &clock, request);
+	news_find(
+		&whole, all_realignments, "", course->known, course->known_count, &clock, request);
 	for (size_t i = 0; i < request->update_count; i++)
 		follow(course, &request->updates[i]);
 	for (size_t i = 0; i < request->record_count; i++)

@@ -13,9 +13,9 @@
 #include "agent/monitor/test_run.h"
 
 enum {
-	FIRST_SPREAD = 20, /* ms for each new test */
-	MOST_BESIDE = 64,  /* on-demand runs at a time */
-	MOST_WAITERS = 32, /* for the next run of a test */
+	FIRST_SPREAD = 20,   /* ms for each new test */
+	MOST_ON_DEMAND = 64, /* on-demand runs at a time */
+	MOST_WAITERS = 32,   /* for the next run of a test */
 };
 
 /* A caller that waits for the end of a run. */
@@ -36,7 +36,7 @@ struct scheduler {
 	struct schedule *schedule;
 	struct alarm alarm;                        /* for the next test that is due */
 	struct monitored_test *asked, **asked_end; /* queue of on-demand runs */
-	size_t beside;                             /* on-demand runs in progress */
+	size_t on_demand;                          /* on-demand runs in progress */
 	bool started;
 };
 
@@ -47,15 +47,15 @@ static void pass_done(
 struct scheduler *scheduler_new(struct agent *agent, struct dispatcher *dispatcher,
 	const struct test *const *tests, size_t count)
 {
-	struct scheduler *watch = memory_new(1, sizeof *watch);
+	struct scheduler *scheduler = memory_new(1, sizeof *scheduler);
 
-	*watch = (struct scheduler){.agent = agent,
-		.runs = {agent, dispatcher, health_new(agent, dispatcher), pass_done, watch},
+	*scheduler = (struct scheduler){.agent = agent,
+		.runs = {agent, dispatcher, health_new(agent, dispatcher), pass_done, scheduler},
 		.schedule = schedule_new(),
-		.alarm = {.call = tick, .context = watch}};
-	watch->asked_end = &watch->asked;
-	scheduler_adopt(watch, tests, count);
-	return watch;
+		.alarm = {.call = tick, .context = scheduler}};
+	scheduler->asked_end = &scheduler->asked;
+	scheduler_adopt(scheduler, tests, count);
+	return scheduler;
 }
 
 static void free_waiters(struct waiter *waiter)
@@ -74,29 +74,29 @@ static void free_subject(struct monitored_test *monitored)
 	free(monitored);
 }
 
-void scheduler_free(struct scheduler *watch)
+void scheduler_free(struct scheduler *scheduler)
 {
-	if (!watch)
+	if (!scheduler)
 		return;
-	schedule_free(watch->schedule);
-	for (size_t i = 0; i < watch->count; i++)
-		free_subject(watch->monitored_tests[i]);
-	for (struct monitored_test *next, *at = watch->leaving; at; at = next) {
+	schedule_free(scheduler->schedule);
+	for (size_t i = 0; i < scheduler->count; i++)
+		free_subject(scheduler->monitored_tests[i]);
+	for (struct monitored_test *next, *at = scheduler->leaving; at; at = next) {
 		next = at->next;
 		free_subject(at);
 	}
-	health_free(watch->runs.health);
-	free(watch->monitored_tests);
-	free(watch->scheduled);
-	free(watch);
+	health_free(scheduler->runs.health);
+	free(scheduler->monitored_tests);
+	free(scheduler->scheduled);
+	free(scheduler);
 }
 
-static void arm(struct scheduler *watch)
+static void arm(struct scheduler *scheduler)
 {
-	int64_t due = schedule_next(watch->schedule);
+	int64_t due = schedule_next(scheduler->schedule);
 
-	if (!watch->agent->stopping && due != INT64_MAX)
-		engine_alarm(watch->agent->engine, &watch->alarm, due);
+	if (!scheduler->agent->stopping && due != INT64_MAX)
+		engine_alarm(scheduler->agent->engine, &scheduler->alarm, due);
 }
 
 /* Calls everybody in the list, which is empty afterwards. */
@@ -112,17 +112,17 @@ static void answer(struct waiter **waiters, const struct run_report *report)
 	}
 }
 
-static void line_up(struct scheduler *watch, struct monitored_test *monitored)
+static void line_up(struct scheduler *scheduler, struct monitored_test *monitored)
 {
 	if (monitored->asked_at)
 		return;
 	monitored->asked = NULL;
-	monitored->asked_at = watch->asked_end;
-	*watch->asked_end = monitored;
-	watch->asked_end = &monitored->asked;
+	monitored->asked_at = scheduler->asked_end;
+	*scheduler->asked_end = monitored;
+	scheduler->asked_end = &monitored->asked;
 }
 
-static void leave_line(struct scheduler *watch, struct monitored_test *monitored)
+static void leave_line(struct scheduler *scheduler, struct monitored_test *monitored)
 {
 	if (!monitored->asked_at)
 		return;
@@ -130,34 +130,35 @@ static void leave_line(struct scheduler *watch, struct monitored_test *monitored
 	if (monitored->asked)
 		monitored->asked->asked_at = monitored->asked_at;
 	else
-		watch->asked_end = monitored->asked_at;
+		scheduler->asked_end = monitored->asked_at;
 	monitored->asked_at = NULL;
 }
 
-static void begin(struct scheduler *watch, struct monitored_test *monitored)
+static void begin(struct scheduler *scheduler, struct monitored_test *monitored)
 {
-	leave_line(watch, monitored);
+	leave_line(scheduler, monitored);
 	monitored->served = monitored->waiting;
 	monitored->waiting = NULL;
 	monitored->again = false;
-	test_run_begin(&watch->runs, monitored);
+	test_run_begin(&scheduler->runs, monitored);
 }
 
-static void begin_asked(struct scheduler *watch)
+static void begin_asked(struct scheduler *scheduler)
 {
-	while (watch->asked && watch->beside < MOST_BESIDE && !watch->agent->stopping) {
-		struct monitored_test *monitored = watch->asked;
+	while (scheduler->asked && scheduler->on_demand < MOST_ON_DEMAND &&
+		!scheduler->agent->stopping) {
+		struct monitored_test *monitored = scheduler->asked;
 
-		monitored->beside = true;
-		watch->beside++;
-		schedule_pick(watch->schedule, monitored->id);
-		begin(watch, monitored);
+		monitored->on_demand = true;
+		scheduler->on_demand++;
+		schedule_pick(scheduler->schedule, monitored->id);
+		begin(scheduler, monitored);
 	}
 }
 
-static void leave(struct scheduler *watch, struct monitored_test *monitored)
+static void leave(struct scheduler *scheduler, struct monitored_test *monitored)
 {
-	struct monitored_test **at = &watch->leaving;
+	struct monitored_test **at = &scheduler->leaving;
 
 	while (*at != monitored)
 		at = &(*at)->next;
@@ -165,15 +166,15 @@ static void leave(struct scheduler *watch, struct monitored_test *monitored)
 	free_subject(monitored);
 }
 
-static void note_missed(struct scheduler *watch, struct monitored_test *monitored)
+static void note_missed(struct scheduler *scheduler, struct monitored_test *monitored)
 {
-	uint64_t missed =
-		schedule_missed(watch->schedule, monitored->id, engine_now(watch->agent->engine));
+	uint64_t missed = schedule_missed(
+		scheduler->schedule, monitored->id, engine_now(scheduler->agent->engine));
 
 	if (missed <= monitored->missed)
 		return; /* another interval means another grid */
-	metrics_add(watch->agent->metrics, METRIC_MISSED_RUNS, (double)(missed - monitored->missed),
-		NULL, NULL);
+	metrics_add(scheduler->agent->metrics, METRIC_MISSED_RUNS,
+		(double)(missed - monitored->missed), NULL, NULL);
 	monitored->missed = missed;
 }
 
@@ -183,85 +184,87 @@ static int64_t rest_of(struct agent *agent, const struct test *test)
 	return agent->simulation ? agent->simulation->rest(agent, test) : engine_now(agent->engine);
 }
 
-static void go_on(struct scheduler *watch, struct monitored_test *monitored)
+static void go_on(struct scheduler *scheduler, struct monitored_test *monitored)
 {
-	schedule_done(watch->schedule, monitored->id, rest_of(watch->agent, monitored->test));
-	note_missed(watch, monitored);
-	if (monitored->again && !watch->agent->stopping) {
-		schedule_pick(watch->schedule, monitored->id);
-		begin(watch, monitored);
+	schedule_done(
+		scheduler->schedule, monitored->id, rest_of(scheduler->agent, monitored->test));
+	note_missed(scheduler, monitored);
+	if (monitored->again && !scheduler->agent->stopping) {
+		schedule_pick(scheduler->schedule, monitored->id);
+		begin(scheduler, monitored);
 	}
-	arm(watch);
+	arm(scheduler);
 }
 
 static void pass_done(
 	void *context, struct monitored_test *monitored, const struct run_report *report)
 {
-	struct scheduler *watch = context;
+	struct scheduler *scheduler = context;
 
-	watch->beside -= monitored->beside;
-	monitored->beside = false;
+	scheduler->on_demand -= monitored->on_demand;
+	monitored->on_demand = false;
 	answer(&monitored->served, report);
 	if (monitored->removed) {
 		answer(&monitored->waiting, report);
-		leave(watch, monitored);
-	} else if (!watch->agent->once) {
-		go_on(watch, monitored);
+		leave(scheduler, monitored);
+	} else if (!scheduler->agent->once) {
+		go_on(scheduler, monitored);
 	}
-	begin_asked(watch);
+	begin_asked(scheduler);
 }
 
 static void tick(void *context)
 {
-	struct scheduler *watch = context;
-	int64_t now = engine_now(watch->agent->engine), due = schedule_next(watch->schedule);
+	struct scheduler *scheduler = context;
+	int64_t now = engine_now(scheduler->agent->engine),
+		due = schedule_next(scheduler->schedule);
 	size_t id;
 
-	while (!watch->agent->stopping && schedule_take(watch->schedule, now, &id)) {
-		metrics_observe(watch->agent->metrics, METRIC_SCHEDULE_LAG,
+	while (!scheduler->agent->stopping && schedule_take(scheduler->schedule, now, &id)) {
+		metrics_observe(scheduler->agent->metrics, METRIC_SCHEDULE_LAG,
 			(double)(now - due) / 1000, NULL, NULL);
-		begin(watch, watch->scheduled[id]);
-		due = schedule_next(watch->schedule);
+		begin(scheduler, scheduler->scheduled[id]);
+		due = schedule_next(scheduler->schedule);
 	}
-	arm(watch);
+	arm(scheduler);
 }
 
 static void schedule_subject(
-	struct scheduler *watch, struct monitored_test *monitored, int64_t within)
+	struct scheduler *scheduler, struct monitored_test *monitored, int64_t within)
 {
 	const struct test *test = monitored->test;
 
-	monitored->id = schedule_add(watch->schedule, test->name, test->interval,
-		engine_now(watch->agent->engine), within);
-	watch->scheduled = memory_grow(watch->scheduled, &watch->scheduled_room, monitored->id + 1,
-		sizeof *watch->scheduled);
-	watch->scheduled[monitored->id] = monitored;
+	monitored->id = schedule_add(scheduler->schedule, test->name, test->interval,
+		engine_now(scheduler->agent->engine), within);
+	scheduler->scheduled = memory_grow(scheduler->scheduled, &scheduler->scheduled_room,
+		monitored->id + 1, sizeof *scheduler->scheduled);
+	scheduler->scheduled[monitored->id] = monitored;
 }
 
 /* Adds new tests to the schedule, spread over the first moments. */
-static void begin_watching(struct scheduler *watch, size_t fresh)
+static void add_new_tests(struct scheduler *scheduler, size_t fresh)
 {
-	metrics_set(watch->agent->metrics, METRIC_TESTS, (double)watch->count, NULL, NULL);
-	for (size_t i = 0; i < watch->count; i++) {
-		struct monitored_test *monitored = watch->monitored_tests[i];
+	metrics_set(scheduler->agent->metrics, METRIC_TESTS, (double)scheduler->count, NULL, NULL);
+	for (size_t i = 0; i < scheduler->count; i++) {
+		struct monitored_test *monitored = scheduler->monitored_tests[i];
 
 		if (!monitored->fresh)
 			continue;
 		monitored->fresh = false;
-		if (watch->agent->once)
-			begin(watch, monitored);
+		if (scheduler->agent->once)
+			begin(scheduler, monitored);
 		else
-			schedule_subject(watch, monitored, FIRST_SPREAD * (int64_t)fresh);
+			schedule_subject(scheduler, monitored, FIRST_SPREAD * (int64_t)fresh);
 	}
-	if (!watch->agent->once)
-		arm(watch);
+	if (!scheduler->agent->once)
+		arm(scheduler);
 }
 
-void scheduler_start(struct scheduler *watch, const struct store_request *restored)
+void scheduler_start(struct scheduler *scheduler, const struct store_request *restored)
 {
-	health_restore(watch->runs.health, restored);
-	watch->started = true;
-	begin_watching(watch, watch->count);
+	health_restore(scheduler->runs.health, restored);
+	scheduler->started = true;
+	add_new_tests(scheduler, scheduler->count);
 }
 
 /* Whether the test means the same in the new configuration. */
@@ -270,12 +273,12 @@ static bool same_meaning(const struct test *before, const struct test *now)
 	return before->fingerprint == now->fingerprint;
 }
 
-static void remove_subject(struct scheduler *watch, struct monitored_test *monitored)
+static void remove_subject(struct scheduler *scheduler, struct monitored_test *monitored)
 {
-	if (watch->started)
-		schedule_remove(watch->schedule, monitored->id);
+	if (scheduler->started)
+		schedule_remove(scheduler->schedule, monitored->id);
 	if (!monitored->running) {
-		leave_line(watch, monitored);
+		leave_line(scheduler, monitored);
 		answer(&monitored->waiting, &(struct run_report){.test = monitored->test->name,
 						    .failed = true,
 						    .problem = "the test was removed"});
@@ -283,8 +286,8 @@ static void remove_subject(struct scheduler *watch, struct monitored_test *monit
 		return;
 	}
 	monitored->removed = monitored->dropped = true;
-	monitored->next = watch->leaving;
-	watch->leaving = monitored;
+	monitored->next = scheduler->leaving;
+	scheduler->leaving = monitored;
 }
 
 /* The results of the current run are not wanted any more: another run, of the test as it is now,
@@ -302,13 +305,13 @@ static void rerun(struct monitored_test *monitored)
 }
 
 static void adopt_test(
-	struct scheduler *watch, struct monitored_test *monitored, const struct test *test)
+	struct scheduler *scheduler, struct monitored_test *monitored, const struct test *test)
 {
 	bool same = same_meaning(monitored->test, test);
 
-	if (watch->started && monitored->test->interval != test->interval)
-		schedule_change(watch->schedule, monitored->id, test->interval,
-			engine_now(watch->agent->engine));
+	if (scheduler->started && monitored->test->interval != test->interval)
+		schedule_change(scheduler->schedule, monitored->id, test->interval,
+			engine_now(scheduler->agent->engine));
 	monitored->test = test;
 	if (same)
 		return;
@@ -350,7 +353,7 @@ static const struct test **order_tests(
 
 /* Merges the tests into the monitored tests; both are in order of names. Returns how many are
  * new. */
-static size_t merge(struct scheduler *watch, const struct test *const *tests, size_t count)
+static size_t merge(struct scheduler *scheduler, const struct test *const *tests, size_t count)
 {
 	struct monitored_test **merged = memory_new(count, sizeof *merged);
 	size_t old = 0, fresh = 0;
@@ -358,15 +361,15 @@ static size_t merge(struct scheduler *watch, const struct test *const *tests, si
 	for (size_t i = 0; i < count; i++) {
 		int order = 1;
 
-		for (; old < watch->count; old++) {
-			order = strcmp(watch->monitored_tests[old]->test->name, tests[i]->name);
+		for (; old < scheduler->count; old++) {
+			order = strcmp(scheduler->monitored_tests[old]->test->name, tests[i]->name);
 			if (order >= 0)
 				break;
-			remove_subject(watch, watch->monitored_tests[old]);
+			remove_subject(scheduler, scheduler->monitored_tests[old]);
 		}
-		if (old < watch->count && order == 0) {
-			merged[i] = watch->monitored_tests[old++];
-			adopt_test(watch, merged[i], tests[i]);
+		if (old < scheduler->count && order == 0) {
+			merged[i] = scheduler->monitored_tests[old++];
+			adopt_test(scheduler, merged[i], tests[i]);
 			continue;
 		}
 		merged[i] = memory_new(1, sizeof **merged);
@@ -374,36 +377,36 @@ static size_t merge(struct scheduler *watch, const struct test *const *tests, si
 		merged[i]->fresh = true;
 		fresh++;
 	}
-	for (; old < watch->count; old++)
-		remove_subject(watch, watch->monitored_tests[old]);
-	free(watch->monitored_tests);
-	watch->monitored_tests = merged;
-	watch->count = count;
+	for (; old < scheduler->count; old++)
+		remove_subject(scheduler, scheduler->monitored_tests[old]);
+	free(scheduler->monitored_tests);
+	scheduler->monitored_tests = merged;
+	scheduler->count = count;
 	return fresh;
 }
 
-void scheduler_adopt(struct scheduler *watch, const struct test *const *tests, size_t count)
+void scheduler_adopt(struct scheduler *scheduler, const struct test *const *tests, size_t count)
 {
-	const struct test **ordered = order_tests(watch->agent, tests, &count);
-	size_t fresh = merge(watch, ordered, count);
+	const struct test **ordered = order_tests(scheduler->agent, tests, &count);
+	size_t fresh = merge(scheduler, ordered, count);
 
 	free(ordered);
-	if (!watch->started)
+	if (!scheduler->started)
 		return;
-	health_adopt(watch->runs.health);
-	begin_watching(watch, fresh);
+	health_adopt(scheduler->runs.health);
+	add_new_tests(scheduler, fresh);
 }
 
-static struct monitored_test *find_subject(const struct scheduler *watch, const char *name)
+static struct monitored_test *find_subject(const struct scheduler *scheduler, const char *name)
 {
-	size_t low = 0, high = watch->count;
+	size_t low = 0, high = scheduler->count;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-		int order = strcmp(watch->monitored_tests[middle]->test->name, name);
+		int order = strcmp(scheduler->monitored_tests[middle]->test->name, name);
 
 		if (order == 0)
-			return watch->monitored_tests[middle];
+			return scheduler->monitored_tests[middle];
 		if (order < 0)
 			low = middle + 1;
 		else
@@ -414,13 +417,13 @@ static struct monitored_test *find_subject(const struct scheduler *watch, const 
 
 /* Why an on-demand run is refused, or NULL. */
 static const char *refusal(
-	const struct scheduler *watch, const struct monitored_test *monitored, bool waits)
+	const struct scheduler *scheduler, const struct monitored_test *monitored, bool waits)
 {
 	size_t waiting = 0;
 
-	if (watch->agent->stopping)
+	if (scheduler->agent->stopping)
 		return "the agent is stopping";
-	if (!watch->started || watch->agent->once)
+	if (!scheduler->started || scheduler->agent->once)
 		return "the agent is starting";
 	for (const struct waiter *at = monitored->waiting; waits && at; at = at->next)
 		waiting++;
@@ -428,10 +431,10 @@ static const char *refusal(
 }
 
 bool scheduler_run_now(
-	struct scheduler *watch, const char *test, scheduler_run_done *done, void *context)
+	struct scheduler *scheduler, const char *test, scheduler_run_done *done, void *context)
 {
-	struct monitored_test *monitored = find_subject(watch, test);
-	const char *problem = monitored ? refusal(watch, monitored, done != NULL) : NULL;
+	struct monitored_test *monitored = find_subject(scheduler, test);
+	const char *problem = monitored ? refusal(scheduler, monitored, done != NULL) : NULL;
 
 	if (!monitored)
 		return false;
@@ -451,36 +454,37 @@ bool scheduler_run_now(
 	if (monitored->running)
 		monitored->again = true;
 	else
-		line_up(watch, monitored);
-	begin_asked(watch);
+		line_up(scheduler, monitored);
+	begin_asked(scheduler);
 	return true;
 }
 
-bool scheduler_source_up(const struct scheduler *watch, const char *source)
+bool scheduler_source_up(const struct scheduler *scheduler, const char *source)
 {
-	return health_up(watch->runs.health, source);
+	return health_up(scheduler->runs.health, source);
 }
 
-bool scheduler_stale(const struct scheduler *watch, const char *test)
+bool scheduler_stale(const struct scheduler *scheduler, const char *test)
 {
-	return health_stale(watch->runs.health, test);
+	return health_stale(scheduler->runs.health, test);
 }
 
-void scheduler_collect(struct scheduler *watch)
+void scheduler_collect(struct scheduler *scheduler)
 {
-	for (size_t i = 0; watch->started && !watch->agent->once && i < watch->count; i++)
-		note_missed(watch, watch->monitored_tests[i]);
+	for (size_t i = 0; scheduler->started && !scheduler->agent->once && i < scheduler->count;
+		i++)
+		note_missed(scheduler, scheduler->monitored_tests[i]);
 }
 
-void scheduler_each(const struct scheduler *watch,
+void scheduler_each(const struct scheduler *scheduler,
 	void (*call)(void *context, const struct scheduler_test *state), void *context)
 {
-	int64_t now = engine_now(watch->agent->engine), wall = agent_now(watch->agent);
+	int64_t now = engine_now(scheduler->agent->engine), wall = agent_now(scheduler->agent);
 
-	for (size_t i = 0; i < watch->count; i++) {
-		const struct monitored_test *monitored = watch->monitored_tests[i];
-		int64_t due = watch->started && !watch->agent->once
-				      ? schedule_due(watch->schedule, monitored->id)
+	for (size_t i = 0; i < scheduler->count; i++) {
+		const struct monitored_test *monitored = scheduler->monitored_tests[i];
+		int64_t due = scheduler->started && !scheduler->agent->once
+				      ? schedule_due(scheduler->schedule, monitored->id)
 				      : INT64_MAX;
 
 		call(context, &(struct scheduler_test){.test = monitored->test,

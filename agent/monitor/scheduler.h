@@ -14,18 +14,18 @@ struct scheduler;
 struct scheduler *scheduler_new(struct agent *agent, struct dispatcher *dispatcher,
 	const struct test *const *tests, size_t count);
 /* To be called after the engine was freed. Callbacks of waiting callers are not called any more. */
-void scheduler_free(struct scheduler *watch);
+void scheduler_free(struct scheduler *scheduler);
 
 /* Starts running: by schedule, or in a single pass all tests at once. `restored` is the answer to
  * STORE_RESTORE. */
-void scheduler_start(struct scheduler *watch, const struct store_request *restored);
+void scheduler_start(struct scheduler *scheduler, const struct store_request *restored);
 
 /*
  * Switches to the tests of the agent's new configuration. A test whose meaning has not changed
  * keeps its schedule and its cached series; a changed one starts over, at its place in the
  * schedule; results of the current run of a removed or changed test are dropped.
  */
-void scheduler_adopt(struct scheduler *watch, const struct test *const *tests, size_t count);
+void scheduler_adopt(struct scheduler *scheduler, const struct test *const *tests, size_t count);
 
 /* The result of a run. */
 struct run_report {
@@ -50,7 +50,7 @@ typedef void scheduler_run_done(void *context, const struct run_report *report);
  * `done` is not called.
  */
 bool scheduler_run_now(
-	struct scheduler *watch, const char *test, scheduler_run_done *done, void *context);
+	struct scheduler *scheduler, const char *test, scheduler_run_done *done, void *context);
 
 struct scheduler_test {
 	const struct test *test;
@@ -66,14 +66,14 @@ struct scheduler_test {
 };
 
 /* False while the source is known to be down; true if the test's data are stale. */
-bool scheduler_source_up(const struct scheduler *watch, const char *source);
-bool scheduler_stale(const struct scheduler *watch, const char *test);
+bool scheduler_source_up(const struct scheduler *scheduler, const char *source);
+bool scheduler_stale(const struct scheduler *scheduler, const char *test);
 
 /* Counts the runs missed until now, including those of tests that hang. */
-void scheduler_collect(struct scheduler *watch);
+void scheduler_collect(struct scheduler *scheduler);
 
 /* Calls back for each monitored test, in order of names. */
-void scheduler_each(const struct scheduler *watch,
+void scheduler_each(const struct scheduler *scheduler,
 	void (*call)(void *context, const struct scheduler_test *state), void *context);
 
 #endif

@@ -22,8 +22,8 @@ enum {
 struct series_cache {
 	bool restored;
 	uint64_t pass;
-	int64_t range, front;        /* start of the range; WHEN_ALWAYS if there is none */
-	struct series_state **pasts; /* sorted by series, except those new in this run */
+	int64_t range, front;         /* start of the range; WHEN_ALWAYS if there is none */
+	struct series_state **states; /* sorted by series, except those new in this run */
 	size_t count, room, sorted;
 	bool restless;
 	int64_t held;             /* ms: end of the latest hold among the series of this run */
@@ -35,50 +35,50 @@ struct series_cache *series_cache_make(void)
 	return memory_new(1, sizeof(struct series_cache));
 }
 
-void series_cache_free(struct series_cache *memory)
+void series_cache_free(struct series_cache *cache)
 {
-	if (!memory)
+	if (!cache)
 		return;
-	for (size_t i = 0; i < memory->count; i++)
-		series_state_free(memory->pasts[i]);
-	free(memory->pasts);
-	free(memory);
+	for (size_t i = 0; i < cache->count; i++)
+		series_state_free(cache->states[i]);
+	free(cache->states);
+	free(cache);
 }
 
-static struct series_state *add_past(struct series_cache *memory, const char *series)
+static struct series_state *add_state(struct series_cache *cache, const char *series)
 {
-	struct series_state *past = series_state_new(series);
+	struct series_state *state = series_state_new(series);
 
-	memory->pasts =
-		memory_grow(memory->pasts, &memory->room, memory->count + 1, sizeof *memory->pasts);
-	memory->pasts[memory->count++] = past;
-	return past;
+	cache->states =
+		memory_grow(cache->states, &cache->room, cache->count + 1, sizeof *cache->states);
+	cache->states[cache->count++] = state;
+	return state;
 }
 
-static int compare_pasts(const void *a, const void *b)
+static int compare_states(const void *a, const void *b)
 {
 	const struct series_state *const *left = a, *const *right = b;
 
 	return strcmp((*left)->series, (*right)->series);
 }
 
-static void sort_pasts(struct series_cache *memory)
+static void sort_states(struct series_cache *cache)
 {
-	if (memory->sorted < memory->count)
-		qsort(memory->pasts, memory->count, sizeof *memory->pasts, compare_pasts);
-	memory->sorted = memory->count;
+	if (cache->sorted < cache->count)
+		qsort(cache->states, cache->count, sizeof *cache->states, compare_states);
+	cache->sorted = cache->count;
 }
 
-static struct series_state *find_past(const struct series_cache *memory, const char *series)
+static struct series_state *find_state(const struct series_cache *cache, const char *series)
 {
-	size_t low = 0, high = memory->sorted;
+	size_t low = 0, high = cache->sorted;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-		int order = strcmp(memory->pasts[middle]->series, series);
+		int order = strcmp(cache->states[middle]->series, series);
 
 		if (order == 0)
-			return memory->pasts[middle];
+			return cache->states[middle];
 		if (order < 0)
 			low = middle + 1;
 		else
@@ -88,56 +88,56 @@ static struct series_state *find_past(const struct series_cache *memory, const c
 }
 
 void series_cache_restore(
-	struct series_cache *memory, const struct series_checkpoint *marks, size_t count)
+	struct series_cache *cache, const struct series_checkpoint *checkpoints, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		struct series_state *past;
+		struct series_state *state;
 
-		if (*marks[i].branch)
+		if (*checkpoints[i].branch)
 			continue;
-		past = add_past(memory, marks[i].series);
-		past->anchor = past->since = past->marked_anchor = marks[i].anchor;
-		past->last = past->recorded_last = past->marked_last = marks[i].last_point;
-		past->revision = past->marked_revision = marks[i].revision;
-		past->realignment.revised = marks[i].revised;
-		past->seen = past->marked = true;
+		state = add_state(cache, checkpoints[i].series);
+		state->anchor = state->since = state->stored_anchor = checkpoints[i].anchor;
+		state->last = state->recorded_last = state->stored_last = checkpoints[i].last_point;
+		state->revision = state->stored_revision = checkpoints[i].revision;
+		state->realignment.revised = checkpoints[i].revised;
+		state->seen = state->stored = true;
 	}
-	sort_pasts(memory);
-	memory->restored = true;
+	sort_states(cache);
+	cache->restored = true;
 }
 
-bool series_cache_restored(const struct series_cache *memory)
+bool series_cache_restored(const struct series_cache *cache)
 {
-	return memory->restored;
+	return cache->restored;
 }
 
-static bool is_present(const struct series_cache *memory, const struct series_state *past)
+static bool is_present(const struct series_cache *cache, const struct series_state *state)
 {
-	return memory->pass - past->pass < PRESENT;
+	return cache->pass - state->pass < PRESENT;
 }
 
-int64_t series_cache_begin(struct series_cache *memory, int64_t now, int64_t range)
+int64_t series_cache_begin(struct series_cache *cache, int64_t now, int64_t range)
 {
 	int64_t since;
 
-	memory->range = range;
-	memory->front = since = range > 0 ? now - range : WHEN_ALWAYS;
+	cache->range = range;
+	cache->front = since = range > 0 ? now - range : WHEN_ALWAYS;
 	if (range <= 0)
 		return WHEN_ALWAYS;
-	for (size_t i = 0; i < memory->count; i++)
-		if (is_present(memory, memory->pasts[i]) && memory->pasts[i]->since < since)
-			since = memory->pasts[i]->since;
+	for (size_t i = 0; i < cache->count; i++)
+		if (is_present(cache, cache->states[i]) && cache->states[i]->since < since)
+			since = cache->states[i]->since;
 	return since < now - 2 * range ? now - 2 * range : since;
 }
 
 /* Hashes what was found and what it is attributed to, since a deployment may be recorded without a
  * new point. */
 static void hash_findings(
-	struct series_cache *memory, struct arena *arena, const struct findings *findings)
+	struct series_cache *cache, struct arena *arena, const struct findings *findings)
 {
 	const char *series = findings->series->identity;
 
-	memory->found = hash_add(memory->found, series, strlen(series) + 1);
+	cache->found = hash_add(cache->found, series, strlen(series) + 1);
 	for (size_t i = 0; i < findings->count; i++) {
 		struct change_key sighting = {
 			.time = findings->series->axis->times[findings->changes[i].index],
@@ -145,66 +145,65 @@ static void hash_findings(
 		struct attribution suspects =
 			attribution_of(arena, findings->series, &findings->changes[i]);
 
-		memory->found = hash_add(memory->found, &sighting.time, sizeof sighting.time);
-		memory->found = hash_add(memory->found, &sighting.sign, sizeof sighting.sign);
-		memory->found = attribution_hash(&suspects, memory->found);
+		cache->found = hash_add(cache->found, &sighting.time, sizeof sighting.time);
+		cache->found = hash_add(cache->found, &sighting.sign, sizeof sighting.sign);
+		cache->found = attribution_hash(&suspects, cache->found);
 	}
 }
 
-static bool look_at(struct series_cache *memory, struct look *look, struct findings *out,
+static bool look_at(struct series_cache *cache, struct look *look, struct findings *out,
 	struct realignment **realignment, struct error *error)
 {
 	const struct series *series = look->series;
-	struct series_state *past = find_past(memory, series->identity);
+	struct series_state *state = find_state(cache, series->identity);
 
 	*out = (struct findings){.series = series};
 	if (series->axis->n == 0)
 		return true;
-	if (past &&
-		past->pass ==
-			memory->pass) { /* two series with one identity: the second has no state */
+	if (state &&
+		state->pass ==
+			cache->pass) { /* two series with one identity: the second has no state */
 		*out = analysis_adjust(look->arena, series, look->detection, look->rule,
 			look->other, look->scratch);
 		return analysis_detect(look->arena, look->sampling, look->detection, 0,
 			series->axis->n, look->scratch, out, error);
 	}
-	if (!past)
-		past = add_past(memory, series->identity);
-	past->pass = memory->pass;
-	look->past = past;
+	if (!state)
+		state = add_state(cache, series->identity);
+	state->pass = cache->pass;
+	look->state = state;
 	if (!series_state_look(look, error))
 		return false;
-	memory->restless |= past->realignment.restarted ||
-			    (past->realignment.grown && (past->realignment.candidates > 0 ||
-								past->realignment.waiting));
-	if (past->realignment.held < memory->held)
-		memory->held = past->realignment.held;
-	*realignment = &past->realignment;
+	cache->restless |= state->realignment.restarted ||
+			   (state->realignment.grown && (state->realignment.candidates > 0 ||
+								state->realignment.waiting));
+	if (state->realignment.held < cache->held)
+		cache->held = state->realignment.held;
+	*realignment = &state->realignment;
 	*out = series_state_findings(look);
 	return true;
 }
 
 /* Drops series that are missing from the answers, but keeps their checkpoints as long as these may
  * be of use. */
-static void let_go(struct series_cache *memory)
+static void let_go(struct series_cache *cache)
 {
 	size_t kept = 0;
 
-	for (size_t i = 0; i < memory->count; i++) {
-		struct series_state *past = memory->pasts[i];
-		uint64_t missing = memory->pass - past->pass;
-		bool useful =
-			memory->range > 0 ? past->last >= memory->front : missing < REMEMBERED;
+	for (size_t i = 0; i < cache->count; i++) {
+		struct series_state *state = cache->states[i];
+		uint64_t missing = cache->pass - state->pass;
+		bool useful = cache->range > 0 ? state->last >= cache->front : missing < REMEMBERED;
 
-		if (!is_present(memory, past) && !(past->seen && useful)) {
-			series_state_free(past);
+		if (!is_present(cache, state) && !(state->seen && useful)) {
+			series_state_free(state);
 			continue;
 		}
-		if (!is_present(memory, past))
-			series_state_shed(past);
-		memory->pasts[kept++] = past;
+		if (!is_present(cache, state))
+			series_state_shed(state);
+		cache->states[kept++] = state;
 	}
-	memory->count = memory->sorted = kept;
+	cache->count = cache->sorted = kept;
 }
 
 struct candidate {
@@ -230,7 +229,7 @@ static int compare_places(const void *a, const void *b)
 }
 
 struct series_cache_cut series_cache_cut(
-	const struct series_cache *memory, struct arena *arena, struct dataset *data, size_t most)
+	const struct series_cache *cache, struct arena *arena, struct dataset *data, size_t most)
 {
 	struct candidate *all = arena_array(arena, data->count, sizeof *all);
 	struct series_cache_cut cut = {0};
@@ -243,7 +242,7 @@ struct series_cache_cut series_cache_cut(
 	cut.too_long = data->count - count;
 	if (count > most) {
 		for (size_t i = 0; i < count; i++)
-			all[i].known = find_past(memory, all[i].series->identity) != NULL;
+			all[i].known = find_state(cache, all[i].series->identity) != NULL;
 		qsort(all, count, sizeof *all, compare_candidates);
 		cut.too_many = count - most;
 		count = most;
@@ -258,7 +257,7 @@ struct series_cache_cut series_cache_cut(
 	return cut;
 }
 
-bool series_cache_detect(struct series_cache *memory, struct arena *arena, const struct test *test,
+bool series_cache_detect(struct series_cache *cache, struct arena *arena, const struct test *test,
 	const struct dataset *data, const struct companions *companions, struct scratch *scratch,
 	struct analysis *out, struct realignment ***realignments, struct error *error)
 {
@@ -267,14 +266,14 @@ bool series_cache_detect(struct series_cache *memory, struct arena *arena, const
 	bool done = true;
 
 	*realignments = arena_array(arena, data->count, sizeof **realignments);
-	memory->pass++;
-	memory->restless = false;
-	memory->held = WHEN_NEVER;
-	memory->found = HASH_START;
+	cache->pass++;
+	cache->restless = false;
+	cache->held = WHEN_NEVER;
+	cache->found = HASH_START;
 	for (size_t i = 0; i < data->count; i++) {
 		const struct series *series = &data->series[i];
-		struct look look = {.range = memory->range,
-			.front = memory->front,
+		struct look look = {.range = cache->range,
+			.front = cache->front,
 			.arena = arena,
 			.scratch = scratch,
 			.sampling = &sampling,
@@ -285,82 +284,81 @@ bool series_cache_detect(struct series_cache *memory, struct arena *arena, const
 			done = sampling_read(arena, test, series->axis, &sampling, error);
 		done = done && analysis_other(test, data, companions, series, look.detection,
 				       &look.rule, &look.other, error);
-		done = done && look_at(memory, &look, &findings[i], &(*realignments)[i], error);
+		done = done && look_at(cache, &look, &findings[i], &(*realignments)[i], error);
 		if (!done)
 			break;
-		hash_findings(memory, arena, &findings[i]);
+		hash_findings(cache, arena, &findings[i]);
 	}
-	sort_pasts(memory);
-	let_go(memory);
+	sort_states(cache);
+	let_go(cache);
 	*out = (struct analysis){test, data, findings};
 	return done;
 }
 
-bool series_cache_settled(const struct series_cache *memory, int64_t now)
+bool series_cache_settled(const struct series_cache *cache, int64_t now)
 {
-	return !memory->restless && memory->found == memory->recorded &&
-	       now - HOLD_GRACE < memory->held;
+	return !cache->restless && cache->found == cache->recorded &&
+	       now - HOLD_GRACE < cache->held;
 }
 
-bool series_cache_done(const struct series_cache *memory)
+bool series_cache_done(const struct series_cache *cache)
 {
-	return memory->recorded != 0;
+	return cache->recorded != 0;
 }
 
-size_t series_cache_candidates(const struct series_cache *memory)
+size_t series_cache_candidates(const struct series_cache *cache)
 {
 	size_t count = 0;
 
-	for (size_t i = 0; i < memory->count; i++)
-		if (memory->pasts[i]->pass == memory->pass)
-			count += memory->pasts[i]->realignment.candidates;
+	for (size_t i = 0; i < cache->count; i++)
+		if (cache->states[i]->pass == cache->pass)
+			count += cache->states[i]->realignment.candidates;
 	return count;
 }
 
-size_t series_cache_checkpoints(
-	struct series_cache *memory, struct store_request *request, bool all)
+size_t series_cache_checkpoints(struct series_cache *cache, struct store_request *request, bool all)
 {
 	size_t count = 0;
 
-	request->marks = arena_array(request->arena, memory->count, sizeof *request->marks);
-	for (size_t i = 0; i < memory->count; i++) {
-		struct series_state *past = memory->pasts[i];
+	request->marks = arena_array(request->arena, cache->count, sizeof *request->marks);
+	for (size_t i = 0; i < cache->count; i++) {
+		struct series_state *state = cache->states[i];
 
-		past->offered = past->pass == memory->pass &&
-				(past->due || (all && past->last != past->marked_last));
-		if (past->offered)
+		state->offered = state->pass == cache->pass &&
+				 (state->due || (all && state->last != state->stored_last));
+		if (state->offered)
 			request->marks[count++] = (struct series_checkpoint){
-				.series = arena_strdup(request->arena, past->series),
+				.series = arena_strdup(request->arena, state->series),
 				.branch = "",
-				.anchor = past->anchor,
-				.last_point = past->last,
+				.anchor = state->anchor,
+				.last_point = state->last,
 				.revision = DETECTOR_REVISION,
-				.revised = past->realignment.revised};
+				.revised = state->realignment.revised};
 	}
 	request->mark_count = count;
 	return count;
 }
 
-void series_cache_recorded(struct series_cache *memory, bool settled)
+void series_cache_recorded(struct series_cache *cache, bool settled)
 {
-	memory->recorded = settled ? memory->found : 0;
-	for (size_t i = 0; i < memory->count; i++) {
-		struct series_state *past = memory->pasts[i];
+	cache->recorded = settled ? cache->found : 0;
+	for (size_t i = 0; i < cache->count; i++) {
+		struct series_state *state = cache->states[i];
 
-		if (past->pass != memory->pass)
+		if (state->pass != cache->pass)
 			continue;
-		past->seen = true;
-		past->recorded_last = past->last;
-		past->realignment.restarted = past->realignment.grown = false;
-		past->realignment.newer = past->realignment.revising = false;
-		free(past->realignment.before);
-		past->realignment.before = NULL;
-		if (past->offered) {
-			past->marked = true;
-			past->marked_anchor = past->anchor;
-			past->marked_last = past->last;
-			past->marked_revision = DETECTOR_REVISION;
+		state->seen = true;
+		state->recorded_last = state->last;
+		state->realignment.restarted = state->realignment.grown = false;
+		state->realignment.newer = state->realignment.revising = false;
+		free(state->realignment.before);
+		state->realignment.before = NULL;
+		if (state->offered) {
+			state->stored = true;
+			state->stored_anchor = state->anchor;
+			state->stored_last = state->last;
+			state->stored_revision = DETECTOR_REVISION;
 		}
-		past->offered = false;
+		state->offered = false;
 	}
 }

@@ -18,16 +18,16 @@
 struct series_cache;
 
 struct series_cache *series_cache_make(void);
-void series_cache_free(struct series_cache *memory);
+void series_cache_free(struct series_cache *cache);
 
 /* Restores the stored checkpoints; once, before the first run. */
 void series_cache_restore(
-	struct series_cache *memory, const struct series_checkpoint *marks, size_t count);
-bool series_cache_restored(const struct series_cache *memory);
+	struct series_cache *cache, const struct series_checkpoint *checkpoints, size_t count);
+bool series_cache_restored(const struct series_cache *cache);
 
 /* Begins a run of a source whose range is `range` (ms; 0: it has none). Returns the start of the
  * query: at least a range before `now` and at most two, depending on the anchors. */
-int64_t series_cache_begin(struct series_cache *memory, int64_t now, int64_t range);
+int64_t series_cache_begin(struct series_cache *cache, int64_t now, int64_t range);
 
 /*
  * Removes series that are not monitored from the answer: those with an identity longer than
@@ -41,33 +41,33 @@ struct series_cache_cut {
 };
 
 struct series_cache_cut series_cache_cut(
-	const struct series_cache *memory, struct arena *arena, struct dataset *data, size_t most);
+	const struct series_cache *cache, struct arena *arena, struct dataset *data, size_t most);
 
 /*
  * Detects in what is new. The findings are in the arena; (*realignments)[i], owned by the cache,
  * is what else is known about those of series i. Fails as analysis_run does. Runs on a worker.
  */
-bool series_cache_detect(struct series_cache *memory, struct arena *arena, const struct test *test,
+bool series_cache_detect(struct series_cache *cache, struct arena *arena, const struct test *test,
 	const struct dataset *data, const struct companions *companions, struct scratch *scratch,
 	struct analysis *out, struct realignment ***realignments, struct error *error) MUST_USE;
 
 /* True if there can be no news: the findings equal those last recorded, no series with a candidate
  * or with a change that may be over has anything new, and no hold is over by `now` (ms, wall
  * clock). */
-bool series_cache_settled(const struct series_cache *memory, int64_t now);
+bool series_cache_settled(const struct series_cache *cache, int64_t now);
 
 /* True if all findings have been recorded, so that without new points there is nothing to do. */
-bool series_cache_done(const struct series_cache *memory);
+bool series_cache_done(const struct series_cache *cache);
 
 /* Changes of this run's series that are not confirmed yet, as news_find left them. */
-size_t series_cache_candidates(const struct series_cache *memory);
+size_t series_cache_candidates(const struct series_cache *cache);
 
 /* Adds the checkpoints that are due to a STORE_RECORD, or all that have moved; returns how many. */
 size_t series_cache_checkpoints(
-	struct series_cache *memory, struct store_request *request, bool all);
+	struct series_cache *cache, struct store_request *request, bool all);
 
 /* The findings of this run are in the store. Not `settled`: the next run examines them again,
  * whatever it finds. */
-void series_cache_recorded(struct series_cache *memory, bool settled);
+void series_cache_recorded(struct series_cache *cache, bool settled);
 
 #endif

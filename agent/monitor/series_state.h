@@ -17,7 +17,7 @@ struct series_state {
 			   that the stream reads again */
 	int64_t last;   /* time of its last point */
 
-	struct point_hashes trace; /* numbered from where the stream began */
+	struct point_hashes hashes; /* numbered from where the stream began */
 	const struct detector *detector;
 	struct stream *stream;
 	size_t need, fixed; /* from stream_rest; without a stream 0 */
@@ -35,9 +35,9 @@ struct series_state {
 
 	bool seen;             /* recorded in an earlier run or by an earlier process, ... */
 	int64_t recorded_last; /* ... with this last point */
-	bool marked, due, offered;
-	int64_t marked_anchor, marked_last;
-	int64_t revision, marked_revision; /* DETECTOR_REVISION; marked: as stored */
+	bool stored, due, offered;
+	int64_t stored_anchor, stored_last;
+	int64_t revision, stored_revision; /* DETECTOR_REVISION; marked: as stored */
 };
 
 /* The examination of one answer. */
@@ -50,7 +50,7 @@ struct look {
 	const struct series *series;
 	const struct control_rule *rule; /* with the series that it names; or NULL */
 	const struct series *other;
-	struct series_state *past;
+	struct series_state *state;
 	struct findings
 		judged; /* the series without what its control explains; set by series_state_look */
 	bool refitted;  /* the control was fitted again */
@@ -58,10 +58,10 @@ struct look {
 };
 
 struct series_state *series_state_new(const char *series);
-void series_state_free(struct series_state *past);
+void series_state_free(struct series_state *state);
 
 /* Drops everything except the position of the series. */
-void series_state_shed(struct series_state *past);
+void series_state_shed(struct series_state *state);
 
 /* Takes in an answer with at least one point, and detects in what is new. If that exceeds the work
  * limit it fails and starts over the next time; the error names the series. */

@@ -202,7 +202,7 @@ static bool detect(struct task *task, struct scratch *scratch, struct error *err
 }
 
 /* Frees the run. */
-static void end_pass(struct test_run *run, struct run_report *report)
+static void end_run(struct test_run *run, struct run_report *report)
 {
 	const struct run_context *runs = run->runs;
 	struct monitored_test *monitored = run->monitored;
@@ -228,14 +228,14 @@ static void end_pass(struct test_run *run, struct run_report *report)
 }
 
 /* Ends a run that has come to an end, successful or not. */
-static void finish_pass(struct test_run *run, struct run_report *report)
+static void finish_run(struct test_run *run, struct run_report *report)
 {
 	const char *source = run->test->source->name;
 	double duration = (double)(engine_now(run->agent->engine) - run->started) / 1000;
 
 	metrics_add(run->agent->metrics, METRIC_RUNS, 1, source, NULL);
 	metrics_observe(run->agent->metrics, METRIC_RUN_DURATION, duration, source, NULL);
-	end_pass(run, report);
+	end_run(run, report);
 }
 
 /* Ends the run if its results are not wanted any more; true if it has ended. */
@@ -247,7 +247,7 @@ static bool end_unwanted(struct test_run *run)
 		return false;
 	if (!run->agent->stopping)
 		report.problem = "the test was changed or removed during the run";
-	end_pass(run, &report);
+	end_run(run, &report);
 	return true;
 }
 
@@ -266,7 +266,7 @@ static void note_problem(struct test_run *run, const char *problem)
 	keep_problem(monitored, problem);
 }
 
-static void fail_pass(struct test_run *run, const struct error *error)
+static void fail_run(struct test_run *run, const struct error *error)
 {
 	struct agent *agent = run->agent;
 	struct monitored_test *monitored = run->monitored;
@@ -283,7 +283,7 @@ static void fail_pass(struct test_run *run, const struct error *error)
 	agent->misconfigured |= error->kind == ERROR_USAGE;
 	agent->incomplete |= error->kind == ERROR_DATA;
 	agent->stateless |= error->kind == ERROR_STATE;
-	finish_pass(run, &report);
+	finish_run(run, &report);
 }
 
 /* Missing data is no warning where it is allowed. */
@@ -402,7 +402,7 @@ static void note_measured(const struct test_run *run)
 
 /* Notes a successful run, whose findings are in the store. Without a request there is nothing
  * new. */
-static void note_pass(struct test_run *run, struct store_request *request)
+static void note_success(struct test_run *run, struct store_request *request)
 {
 	struct agent *agent = run->agent;
 	struct monitored_test *monitored = run->monitored;
@@ -443,7 +443,7 @@ static void note_pass(struct test_run *run, struct store_request *request)
 		dispatcher_withdrawn(run->runs->dispatcher, request);
 	if (request)
 		dispatcher_add(run->runs->dispatcher, request);
-	finish_pass(run, &report);
+	finish_run(run, &report);
 }
 
 static void recorded(struct store_request *request)
@@ -451,10 +451,10 @@ static void recorded(struct store_request *request)
 	struct test_run *run = request->context;
 
 	if (!request->failed) {
-		note_pass(run, request);
+		note_success(run, request);
 		return;
 	}
-	fail_pass(run, &request->error);
+	fail_run(run, &request->error);
 	store_request_free(request);
 }
 
@@ -480,7 +480,7 @@ static void record(struct test_run *run, struct store_request *request)
 		return;
 	}
 	store_request_free(request);
-	note_pass(run, NULL);
+	note_success(run, NULL);
 }
 
 static void news_found(struct task *task)
@@ -508,7 +508,7 @@ static void known_read(struct store_request *known)
 	int64_t max_age = agent->config->agent.max_age;
 
 	if (known->failed) {
-		fail_pass(run, &known->error);
+		fail_run(run, &known->error);
 		store_request_free(known);
 		return;
 	}
@@ -539,7 +539,7 @@ static void fetched(struct task *task)
 		metrics_add(run->agent->metrics, METRIC_FETCH_ERRORS, 1,
 			task->test->server ? task->test->server->name : task->test->source->name,
 			task->trouble);
-		fail_pass(run, &task->error);
+		fail_run(run, &task->error);
 		return;
 	}
 	if (series_cache_settled(run->monitored->memory, agent_now(run->agent))) {
@@ -598,7 +598,7 @@ static void marks_read(struct store_request *marks)
 	struct test_run *run = marks->context;
 
 	if (marks->failed) {
-		fail_pass(run, &marks->error);
+		fail_run(run, &marks->error);
 	} else if (!end_unwanted(run)) {
 		series_cache_restore(run->monitored->memory, marks->marks, marks->mark_count);
 		fetch(run);
@@ -606,7 +606,7 @@ static void marks_read(struct store_request *marks)
 	store_request_free(marks);
 }
 
-static void begin_pass(const struct run_context *runs, struct monitored_test *monitored)
+static void begin_run(const struct run_context *runs, struct monitored_test *monitored)
 {
 	struct agent *agent = runs->agent;
 	struct task *task = task_new(monitored->test, agent_now(agent));
@@ -652,13 +652,13 @@ static void begin_pass(const struct run_context *runs, struct monitored_test *mo
  * simulation has its own time. */
 static bool has_nothing_new(const struct run_context *runs, const struct monitored_test *monitored)
 {
-	return monitored->read_to > 0 && !monitored->beside && !monitored->served &&
+	return monitored->read_to > 0 && !monitored->on_demand && !monitored->served &&
 	       !runs->agent->simulation && monitored->memory &&
 	       series_cache_done(monitored->memory) &&
 	       last_on_grid(monitored->test, agent_now(runs->agent)) == monitored->read_to;
 }
 
-static void skip_pass(const struct run_context *runs, struct monitored_test *monitored)
+static void skip_run(const struct run_context *runs, struct monitored_test *monitored)
 {
 	struct agent *agent = runs->agent;
 	const char *source = monitored->test->source->name;
@@ -681,9 +681,9 @@ static void skip_pass(const struct run_context *runs, struct monitored_test *mon
 void test_run_begin(const struct run_context *runs, struct monitored_test *monitored)
 {
 	if (has_nothing_new(runs, monitored)) {
-		skip_pass(runs, monitored);
+		skip_run(runs, monitored);
 		return;
 	}
 	monitored->read_to = 0;
-	begin_pass(runs, monitored);
+	begin_run(runs, monitored);
 }

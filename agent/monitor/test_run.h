@@ -50,7 +50,7 @@ struct monitored_test {
 	bool removed, again;             /* freed when its run ends; to run once more */
 	struct waiter *waiting, *served; /* for the next run, and for the current one */
 	struct monitored_test *next;
-	bool beside;                              /* its run was requested out of schedule */
+	bool on_demand;                           /* its run was requested out of schedule */
 	struct monitored_test *asked, **asked_at; /* queue of on-demand runs; NULL: not in it */
 };
 

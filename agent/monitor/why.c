@@ -160,11 +160,11 @@ static bool find_deployment(
 /* The commit's first point, else the first point at or after its deployment, else the first point
  * at or after that time. */
 static bool find_place(
-	const struct why_request *ask, struct why *why, size_t *place, struct error *error)
+	const struct why_request *request, struct why *why, size_t *place, struct error *error)
 {
 	const struct axis *axis = why->series->axis;
 	struct series copy = *why->series;
-	struct select_mark mark = {"commit", ask->at}, known;
+	struct select_mark mark = {"commit", request->at}, known;
 	int64_t time;
 
 	why->chosen = WHY_ASKED;
@@ -174,8 +174,8 @@ static bool find_place(
 	}
 	if (mark_find(&known, axis, false, place))
 		return true;
-	if (!when_parse(ask->at, ask->now, &time, error) &&
-		!find_deployment(axis->deployments, ask->at, &time, error))
+	if (!when_parse(request->at, request->now, &time, error) &&
+		!find_deployment(axis->deployments, request->at, &time, error))
 		return false;
 	*place = axis_lower_bound(axis, time);
 	if (time < axis->times[0]) {
@@ -194,13 +194,13 @@ static bool is_here(const struct why *why, const struct change_record *record)
 }
 
 /* The index of the last known change of the series, or 0. */
-static size_t last_change(const struct why_request *ask, const struct why *why)
+static size_t last_change(const struct why_request *request, const struct why *why)
 {
 	const struct axis *axis = why->series->axis;
 	int64_t last = WHEN_ALWAYS;
 
-	for (size_t i = 0; i < ask->record_count; i++) {
-		const struct change_record *record = &ask->records[i];
+	for (size_t i = 0; i < request->record_count; i++) {
+		const struct change_record *record = &request->records[i];
 
 		if (is_here(why, record) && record->state != CHANGE_WITHDRAWN &&
 			record->item.time > last && record->item.time >= axis->times[0] &&
@@ -217,43 +217,43 @@ static size_t distance(size_t a, size_t b)
 	return a > b ? a - b : b - a;
 }
 
-static size_t front_of(const struct why_request *ask, const struct why *why)
+static size_t front_of(const struct why_request *request, const struct why *why)
 {
 	const struct axis *axis = why->series->axis;
 
-	for (size_t i = 0; i < ask->mark_count; i++)
-		if (strcmp(ask->marks[i].series, why->series->identity) == 0) {
-			size_t front = axis_lower_bound(axis, ask->marks[i].anchor);
+	for (size_t i = 0; i < request->mark_count; i++)
+		if (strcmp(request->marks[i].series, why->series->identity) == 0) {
+			size_t front = axis_lower_bound(axis, request->marks[i].anchor);
 
 			return front < axis->n ? front : 0;
 		}
 	return 0;
 }
 
-void why_state(struct why_request *ask, const struct store_request *list,
+void why_state(struct why_request *request, const struct store_request *list,
 	const struct store_request *marks, const struct store_request *health)
 {
-	ask->has_state = true;
-	ask->records = list->records;
-	ask->record_count = list->record_count;
-	ask->environments = list->environments;
-	ask->environment_count = list->environment_count;
-	ask->marks = marks->marks;
-	ask->mark_count = marks->mark_count;
-	ask->conditions = health->conditions;
-	ask->condition_count = health->condition_count;
-	ask->vanished = health->vanished;
-	ask->vanished_count = health->vanished_count;
+	request->has_state = true;
+	request->records = list->records;
+	request->record_count = list->record_count;
+	request->environments = list->environments;
+	request->environment_count = list->environment_count;
+	request->marks = marks->marks;
+	request->mark_count = marks->mark_count;
+	request->conditions = health->conditions;
+	request->condition_count = health->condition_count;
+	request->vanished = health->vanished;
+	request->vanished_count = health->vanished_count;
 }
 
-void why_query(const struct why_request *ask, struct task *task)
+void why_query(const struct why_request *request, struct task *task)
 {
 	const struct test *test = task->test;
 	int64_t range = source_range(source_find(test->source->name), test->options);
 	struct series_cache *memory = series_cache_make();
 	int64_t since;
 
-	series_cache_restore(memory, ask->marks, ask->mark_count);
+	series_cache_restore(memory, request->marks, request->mark_count);
 	since = series_cache_begin(memory, task->query.now, range);
 	if (range > 0)
 		task->query.since = since;
@@ -369,13 +369,13 @@ static void pick_change(struct arena *arena, struct why *why)
 }
 
 /* The record nearest to the change found there, or to the place. */
-static void pick_record(const struct why_request *ask, struct why *why)
+static void pick_record(const struct why_request *request, struct why *why)
 {
 	const struct axis *axis = why->series->axis;
 	size_t at = why->change ? why->change->change.index : why->place, least = WHY_NEAR + 1;
 
-	for (size_t i = 0; i < ask->record_count; i++) {
-		const struct change_record *record = &ask->records[i];
+	for (size_t i = 0; i < request->record_count; i++) {
+		const struct change_record *record = &request->records[i];
 		size_t index = axis_lower_bound(axis, record->item.time);
 
 		if (!is_here(why, record) || index == 0 || distance(index, at) >= least)
@@ -416,15 +416,15 @@ static bool is_of_cluster(const struct why *why, const struct change_record *rec
 }
 
 /* What the clusters recorded there. */
-static void pick_cluster(const struct why_request *ask, struct why *why)
+static void pick_cluster(const struct why_request *request, struct why *why)
 {
 	int64_t time, least = INT64_MAX;
 
 	if (!why->record && !why->change)
 		return;
 	time = why->record ? why->record->item.time : why->change->time;
-	for (size_t i = 0; i < ask->record_count; i++) {
-		const struct change_record *other = &ask->records[i];
+	for (size_t i = 0; i < request->record_count; i++) {
+		const struct change_record *other = &request->records[i];
 		int64_t far = apart(other->item.time, time);
 
 		if (!is_of_cluster(why, other) || other->sign != sign_of(why) ||
@@ -436,12 +436,12 @@ static void pick_cluster(const struct why_request *ask, struct why *why)
 }
 
 /* The change of the series that ended where this one is: this one is its end. */
-static void pick_undone(const struct why_request *ask, struct why *why)
+static void pick_undone(const struct why_request *request, struct why *why)
 {
 	const struct change_record *record = why->record;
 
-	for (size_t i = 0; i < ask->record_count; i++) {
-		const struct change_record *other = &ask->records[i];
+	for (size_t i = 0; i < request->record_count; i++) {
+		const struct change_record *other = &request->records[i];
 
 		if (is_here(why, other) && other != record && other->sign != record->sign &&
 			other->item.over.time != 0 && other->item.time < record->item.time &&
@@ -452,15 +452,15 @@ static void pick_undone(const struct why_request *ask, struct why *why)
 }
 
 /* The p-values of the other unconfirmed changes are taken from the state. */
-static void rank_it(
-	const struct why_request *ask, const struct dataset *data, double pvalue, struct why *why)
+static void rank_it(const struct why_request *request, const struct dataset *data, double pvalue,
+	struct why *why)
 {
 	double share = why->detection->fdr;
-	double *others = memory_new(ask->record_count, sizeof *others);
+	double *others = memory_new(request->record_count, sizeof *others);
 	size_t count = 0, series = confirmation_series(why->test, data, share);
 
-	for (size_t i = 0; i < ask->record_count; i++) {
-		const struct change_record *other = &ask->records[i];
+	for (size_t i = 0; i < request->record_count; i++) {
+		const struct change_record *other = &request->records[i];
 
 		if (other != why->record && other->state == CHANGE_CANDIDATE &&
 			strcmp(other->item.test, why->test->name) == 0 &&
@@ -474,15 +474,15 @@ static void rank_it(
 
 /* Until when the candidate is held, given when the agent first saw it; 0: it is not, or the hold is
  * over. If it is held because an earlier one is, that one's hold counts. */
-static int64_t held_until(const struct why_request *ask, const struct why *why)
+static int64_t held_until(const struct why_request *request, const struct why *why)
 {
 	int64_t range = source_range(source_find(why->test->source->name), why->test->options);
 	const struct axis *axis = why->series->axis;
-	int64_t wall = ask->now - HOLD_GRACE;
+	int64_t wall = request->now - HOLD_GRACE;
 	int64_t now = why->last > wall ? why->last : wall, held = 0;
 
-	for (size_t i = 0; i < ask->record_count; i++) {
-		const struct change_record *record = &ask->records[i];
+	for (size_t i = 0; i < request->record_count; i++) {
+		const struct change_record *record = &request->records[i];
 		size_t last = axis_lower_bound(axis, record->item.time), followed = 0;
 		int64_t until;
 
@@ -500,7 +500,7 @@ static int64_t held_until(const struct why_request *ask, const struct why *why)
 	return held;
 }
 
-static enum why_end end_of_record(const struct why_request *ask, const struct why *why)
+static enum why_end end_of_record(const struct why_request *request, const struct why *why)
 {
 	const struct change_record *record = why->record;
 
@@ -531,13 +531,14 @@ static enum why_end end_of_record(const struct why_request *ask, const struct wh
 	}
 	if (why->undone)
 		return WHY_WAY_BACK;
-	return ask->max_age != WHEN_NEVER && record->item.time < record->first_seen - ask->max_age
+	return request->max_age != WHEN_NEVER &&
+			       record->item.time < record->first_seen - request->max_age
 		       ? WHY_MAX_AGE
 		       : WHY_SILENT;
 }
 
 /* The verdict on a change that the state does not know. */
-static enum why_end end_of_change(const struct why_request *ask, const struct why *why)
+static enum why_end end_of_change(const struct why_request *request, const struct why *why)
 {
 	const struct arrival *arrival = &why->arrival;
 
@@ -548,17 +549,17 @@ static enum why_end end_of_change(const struct why_request *ask, const struct wh
 		       : arrival->held_until != 0 ? WHY_HOLD
 		       : arrival->rule            ? WHY_FDR
 						  : WHY_CONFIRMATION;
-	if (ask->max_age != WHEN_NEVER && why->change->time < ask->now - ask->max_age)
+	if (request->max_age != WHEN_NEVER && why->change->time < request->now - request->max_age)
 		return WHY_TOO_OLD;
 	return WHY_WOULD_TELL;
 }
 
-static enum why_end end_of(const struct why_request *ask, const struct why *why)
+static enum why_end end_of(const struct why_request *request, const struct why *why)
 {
 	if (why->record)
-		return end_of_record(ask, why);
+		return end_of_record(request, why);
 	if (why->change)
-		return end_of_change(ask, why);
+		return end_of_change(request, why);
 	if (why->vanished && why->chosen != WHY_ASKED && why->chosen != WHY_BEFORE)
 		return WHY_ENDED;
 	return why->culprit && why->culprit->fate != TRIED_WEAK ? WHY_DETECTOR : WHY_NOTHING;
@@ -575,7 +576,7 @@ static size_t count_points(const struct series *series, size_t from)
 
 /* Replays the points, and measures which change would have been announced. */
 static bool measure(const struct dataset *data, const struct companions *companions,
-	const struct why_request *ask, struct scratch *scratch, struct why *why,
+	const struct why_request *request, struct scratch *scratch, struct why *why,
 	struct error *error)
 {
 	const struct power_request power = {.test = why->test,
@@ -583,7 +584,7 @@ static bool measure(const struct dataset *data, const struct companions *compani
 		.companions = companions,
 		.series = why->series,
 		.front = why->front,
-		.max_age = ask->max_age,
+		.max_age = request->max_age,
 		.scratch = scratch,
 		.limit = scratch_done(scratch) + POWER_STEPS};
 
@@ -596,11 +597,11 @@ static bool measure(const struct dataset *data, const struct companions *compani
 }
 
 /* The place that was asked for, else the last known change or the newest point. */
-static bool choose_place(const struct why_request *ask, struct why *why, struct error *error)
+static bool choose_place(const struct why_request *request, struct why *why, struct error *error)
 {
-	if (ask->at)
-		return find_place(ask, why, &why->place, error);
-	why->place = last_change(ask, why);
+	if (request->at)
+		return find_place(request, why, &why->place, error);
+	why->place = last_change(request, why);
 	why->chosen = why->place > 0 ? WHY_CHANGE : WHY_NEWEST;
 	if (why->vanished)
 		why->chosen = WHY_NEWEST;
@@ -609,63 +610,63 @@ static bool choose_place(const struct why_request *ask, struct why *why, struct 
 	return true;
 }
 
-static void judge(const struct why_request *ask, const struct dataset *data, struct why *why)
+static void judge(const struct why_request *request, const struct dataset *data, struct why *why)
 {
-	pick_cluster(ask, why);
+	pick_cluster(request, why);
 	if (why->record && why->record->news == NOTIFY_SILENT)
-		pick_undone(ask, why);
+		pick_undone(request, why);
 	why->held_until = why->record && why->record->state == CHANGE_CANDIDATE
-				  ? held_until(ask, why)
+				  ? held_until(request, why)
 				  : why->arrival.held_until;
-	why->end = end_of(ask, why);
+	why->end = end_of(request, why);
 	if (why->end == WHY_FDR)
-		rank_it(ask, data,
+		rank_it(request, data,
 			why->change ? why->change->change.pvalue : why->record->item.change.pvalue,
 			why);
 }
 
-static void pick_environment(const struct why_request *ask, struct why *why)
+static void pick_environment(const struct why_request *request, struct why *why)
 {
 	int64_t id = why->record ? why->record->environment_event : 0;
 
-	for (size_t i = 0; i < ask->environment_count; i++)
-		if (ask->environments[i].id == id)
-			why->environment = &ask->environments[i];
+	for (size_t i = 0; i < request->environment_count; i++)
+		if (request->environments[i].id == id)
+			why->environment = &request->environments[i];
 }
 
 bool why_explain(struct arena *arena, const struct test *test, const struct query *query,
-	const struct companions *companions, const struct why_request *ask, struct scratch *scratch,
-	struct why *out, struct error *error)
+	const struct companions *companions, const struct why_request *request,
+	struct scratch *scratch, struct why *out, struct error *error)
 {
 	const struct dataset *data = &query->data;
 	struct tried_list tried = {0};
 	bool good;
 
 	*out = (struct why){.test = test,
-		.has_state = ask->has_state,
-		.clusters = ask->clusters,
+		.has_state = request->has_state,
+		.clusters = request->clusters,
 		.newest = rhythm_newest(data)};
-	if (!why_find(arena, query, ask, out, error))
+	if (!why_find(arena, query, request, out, error))
 		return false;
 	if (!out->series)
 		return true;
 	out->detection = analysis_configured(test, out->series->metric);
-	out->front = front_of(ask, out);
+	out->front = front_of(request, out);
 	out->points = count_points(out->series, out->front);
 	out->last = rhythm_of(out->series).last;
 	good = look(arena, data, companions, scratch, out, &tried, error) &&
-	       choose_place(ask, out, error);
+	       choose_place(request, out, error);
 	if (good) {
 		tried_sort(&tried);
 		pick_tried(arena, &tried, out);
 		out->arrival_at = out->place;
 		pick_change(arena, out);
-		pick_record(ask, out);
-		pick_environment(ask, out);
-		good = measure(data, companions, ask, scratch, out, error);
+		pick_record(request, out);
+		pick_environment(request, out);
+		good = measure(data, companions, request, scratch, out, error);
 	}
 	tried_free(&tried);
 	if (good)
-		judge(ask, data, out);
+		judge(request, data, out);
 	return good;
 }

@@ -104,15 +104,15 @@ enum { WHY_SHOWN = 25, WHY_NEAR = 10, WHY_MOST = 40 };
 /* Everything lives in `arena`, or belongs to the query or the request. Bounded work. Runs on a
  * worker. */
 bool why_explain(struct arena *arena, const struct test *test, const struct query *query,
-	const struct companions *companions, const struct why_request *ask, struct scratch *scratch,
-	struct why *out, struct error *error) MUST_USE;
+	const struct companions *companions, const struct why_request *request,
+	struct scratch *scratch, struct why *out, struct error *error) MUST_USE;
 
 /* Takes over the answers to STORE_LIST of the topics, STORE_MARKS of the test, and STORE_HEALTH. */
-void why_state(struct why_request *ask, const struct store_request *list,
+void why_state(struct why_request *request, const struct store_request *list,
 	const struct store_request *marks, const struct store_request *health);
 
 /* Sets the time range of the query to the one that the agent would use with these checkpoints. */
-void why_query(const struct why_request *ask, struct task *task);
+void why_query(const struct why_request *request, struct task *task);
 
 /* Names under which changes of the test are recorded: its own, and those of its clusters, which are
  * also returned in *clusters. */
@@ -120,10 +120,10 @@ struct strings why_topics(const struct config *config, const struct test *test, 
 	struct strings *clusters);
 
 /*
- * Finds the series that ask->metric means, in why->series; NULL if it has no data, with what is
+ * Finds the series that request->metric means, in why->series; NULL if it has no data, with what is
  * known about that. An error names the existing series.
  */
-bool why_find(struct arena *arena, const struct query *query, const struct why_request *ask,
+bool why_find(struct arena *arena, const struct query *query, const struct why_request *request,
 	struct why *why, struct error *error) MUST_USE;
 
 struct buf;

@@ -115,64 +115,65 @@ static const char *question_of(const struct test *test, const char *name)
 	return test->metric_count > 0 ? test->metrics[0].query : NULL;
 }
 
-static void find_health(const struct why_request *ask, const char *identity, struct why *why)
+static void find_health(const struct why_request *request, const char *identity, struct why *why)
 {
-	for (size_t i = 0; i < ask->condition_count && !why->condition; i++) {
-		const struct condition *condition = &ask->conditions[i];
+	for (size_t i = 0; i < request->condition_count && !why->condition; i++) {
+		const struct condition *condition = &request->conditions[i];
 
 		if ((condition->kind == CONDITION_TEST || condition->kind == CONDITION_STALE) &&
 			strcmp(condition_name(condition), why->test->name) == 0)
 			why->condition = condition;
 	}
-	for (size_t i = 0; identity && i < ask->vanished_count; i++)
-		if (strcmp(ask->vanished[i].test, why->test->name) == 0 &&
-			strcmp(ask->vanished[i].series, identity) == 0)
-			why->vanished = &ask->vanished[i];
+	for (size_t i = 0; identity && i < request->vanished_count; i++)
+		if (strcmp(request->vanished[i].test, why->test->name) == 0 &&
+			strcmp(request->vanished[i].series, identity) == 0)
+			why->vanished = &request->vanished[i];
 }
 
 /* Ends without data to examine. `identity`: of the series known to the state, or NULL. */
-static bool end_absent(const struct query *query, const struct why_request *ask,
+static bool end_absent(const struct query *query, const struct why_request *request,
 	const char *identity, enum why_end end, struct why *why)
 {
 	int64_t range = source_range(source_find(why->test->source->name), why->test->options);
 
 	why->series = NULL;
 	why->end = end;
-	why->absent = identity ? identity : ask->metric;
-	why->question = question_of(why->test, ask->metric);
+	why->absent = identity ? identity : request->metric;
+	why->question = question_of(why->test, request->metric);
 	why->since = query->since != WHEN_ALWAYS ? query->since
-		     : range > 0                 ? ask->now - range
+		     : range > 0                 ? request->now - range
 						 : WHEN_ALWAYS;
-	why->until = query->until != WHEN_NEVER ? query->until : ask->now;
+	why->until = query->until != WHEN_NEVER ? query->until : request->now;
 	why->notice = query->notices.count > 0 ? query->notices.items[0] : NULL;
 	why->last = WHEN_ALWAYS;
-	for (size_t i = 0; i < ask->mark_count; i++)
-		if ((!identity || strcmp(ask->marks[i].series, identity) == 0) &&
-			ask->marks[i].last_point > why->last)
-			why->last = ask->marks[i].last_point;
-	find_health(ask, identity, why);
+	for (size_t i = 0; i < request->mark_count; i++)
+		if ((!identity || strcmp(request->marks[i].series, identity) == 0) &&
+			request->marks[i].last_point > why->last)
+			why->last = request->marks[i].last_point;
+	find_health(request, identity, why);
 	return true;
 }
 
 /* A series that the state knows but the answer lacks; NULL if none or several match. */
-static const char *known_series(const struct why_request *ask, const struct why *why)
+static const char *known_series(const struct why_request *request, const struct why *why)
 {
 	const char *one = NULL;
 
-	for (size_t i = 0; i < ask->mark_count; i++) {
-		const char *identity = ask->marks[i].series;
+	for (size_t i = 0; i < request->mark_count; i++) {
+		const char *identity = request->marks[i].series;
 
-		if (strcmp(identity, ask->metric) != 0 && !has_labels(identity, NULL, ask->metric))
+		if (strcmp(identity, request->metric) != 0 &&
+			!has_labels(identity, NULL, request->metric))
 			continue;
 		if (one && strcmp(one, identity) != 0)
 			return NULL;
 		one = identity;
 	}
-	for (size_t i = 0; !one && i < ask->vanished_count; i++)
-		if (strcmp(ask->vanished[i].test, why->test->name) == 0 &&
-			(strcmp(ask->vanished[i].series, ask->metric) == 0 ||
-				has_labels(ask->vanished[i].series, NULL, ask->metric)))
-			one = ask->vanished[i].series;
+	for (size_t i = 0; !one && i < request->vanished_count; i++)
+		if (strcmp(request->vanished[i].test, why->test->name) == 0 &&
+			(strcmp(request->vanished[i].series, request->metric) == 0 ||
+				has_labels(request->vanished[i].series, NULL, request->metric)))
+			one = request->vanished[i].series;
 	return one;
 }
 
@@ -197,7 +198,7 @@ static bool refuse(struct arena *arena, const struct dataset *data, const char *
 		data->count, list_names(data, name, true, arena), hint(test, data, name, arena));
 }
 
-bool why_find(struct arena *arena, const struct query *query, const struct why_request *ask,
+bool why_find(struct arena *arena, const struct query *query, const struct why_request *request,
 	struct why *why, struct error *error)
 {
 	const struct dataset *data = &query->data;
@@ -210,27 +211,27 @@ bool why_find(struct arena *arena, const struct query *query, const struct why_r
 		const struct series *series = &data->series[i];
 
 		any |= has_points(series);
-		if (strcmp(series->name, ask->metric) == 0 ||
-			strcmp(series->identity, ask->metric) == 0) {
+		if (strcmp(series->name, request->metric) == 0 ||
+			strcmp(series->identity, request->metric) == 0) {
 			one = series;
 			count = 1;
 			break;
 		}
-		if (!is_meant(series, ask->metric))
+		if (!is_meant(series, request->metric))
 			continue;
 		one = series;
 		count++;
 	}
-	known = count == 0 ? known_series(ask, why) : NULL;
+	known = count == 0 ? known_series(request, why) : NULL;
 	if (count == 0 && known)
-		return end_absent(query, ask, known, any ? WHY_ENDED : WHY_NO_DATA, why);
-	if (count == 0 && (data->count == 0 || is_configured(why->test, ask->metric)))
-		return end_absent(query, ask, NULL, WHY_NO_DATA, why);
+		return end_absent(query, request, known, any ? WHY_ENDED : WHY_NO_DATA, why);
+	if (count == 0 && (data->count == 0 || is_configured(why->test, request->metric)))
+		return end_absent(query, request, NULL, WHY_NO_DATA, why);
 	if (count != 1)
-		return refuse(arena, data, ask->metric, count, why->test, error);
+		return refuse(arena, data, request->metric, count, why->test, error);
 	if (!has_points(one))
-		return end_absent(query, ask, one->identity, WHY_NO_DATA, why);
+		return end_absent(query, request, one->identity, WHY_NO_DATA, why);
 	why->series = one;
-	find_health(ask, one->identity, why);
+	find_health(request, one->identity, why);
 	return true;
 }

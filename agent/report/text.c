@@ -279,7 +279,7 @@ static void print_control(const struct findings *found, FILE *out)
 }
 
 /* How the other series changed where this one did. */
-static void print_beside(
+static void print_other(
 	const struct findings *found, const struct change *change, struct arena *arena, FILE *out)
 {
 	struct announcement item = {0};
@@ -302,7 +302,7 @@ static void print_remarks(const struct analysis *analysis, struct arena *arena, 
 		print_control(found, out);
 		print_cycles(found, out);
 		for (size_t i = 0; i < found->count; i++) {
-			print_beside(found, &found->changes[i], arena, out);
+			print_other(found, &found->changes[i], arena, out);
 			if (found->changes[i].kind == CHANGE_TREND) {
 				text_print(found->series->name, out);
 				fputs(": ", out);
