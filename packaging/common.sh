@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2034
-# What quickstart.sh, test.sh and .ci/run share: saying what is done, and installing what is missing. Sourced, not run.
+# Shared by quickstart.sh, test.sh and .ci/run: messages, and installing missing packages. Sourced, not run.
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
@@ -56,7 +56,7 @@ install_needs() {
 	packages=$(missing "$@" | tr '\n' ' ')
 	[ -n "$packages" ] || return 0
 	command -v apt-get >/dev/null ||
-		die "these Debian packages, or your system's like of them, are missing: $packages"
+		die "these Debian packages, or your system's equivalents, are missing: $packages"
 	[ "$(id -u)" = 0 ] || command -v sudo >/dev/null ||
 		die "not root and no sudo; as root: apt-get install --no-install-recommends $packages"
 	say "Installing with apt: $packages"
@@ -74,7 +74,7 @@ build_release() {
 	cmake -S "$top" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release "${launcher[@]}" "$@" >"$build.log" 2>&1 &&
 		cmake --build "$build" >>"$build.log" 2>&1 || {
 		tail -n 40 "$build.log" >&2
-		die "the build failed; all of it is in $build.log"
+		die "the build failed; see $build.log"
 	}
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# From a bare Debian 12 to the agent at work: installs what the build needs, builds, and shows on the shipped example
-# what hunter-c does; in the end the agent runs, announces the example's changes, and is stopped. It starts no service and
-# leaves no process behind; run it as often as you like.
+# From a bare Debian 12 to a running agent: installs build dependencies, builds, and demonstrates hunter-c on the shipped
+# example; at the end the agent runs, announces the example's changes, and is stopped. It starts no service and
+# leaves no process behind, and can be run repeatedly.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
@@ -46,7 +46,7 @@ show list-groups
 show_regressions regressions smoke --since 2026-06-01
 say "Where exactly? The table around one of the changes"
 show analyze demo.read.inmem --since 2026-09-25 --until 2026-10-10
-# Answers of the agent's pages, without the help of a program that may not be installed.
+# Fetches one of the agent's pages without curl, which may not be installed.
 page() {
 	exec 3<>"/dev/tcp/127.0.0.1/$port"
 	printf 'GET %s HTTP/1.0\r\n\r\n' "$1" >&3
@@ -54,7 +54,7 @@ page() {
 	exec 3>&-
 }
 
-# Waits up to a minute for words in the agent's log.
+# Waits up to a minute for a text in the agent's log.
 await() {
 	local i
 	for ((i = 0; i < 600; i++)); do
@@ -66,7 +66,7 @@ await() {
 	die "the agent did not get as far as \"$1\""
 }
 
-say "The agent: it reads every test on a schedule, decides what is news, and tells it once (here: on the terminal)"
+say "The agent: runs every test on a schedule and reports each new change once (here: on the terminal)"
 printf '\n$ hunter-c run\n'
 "$hunter" run >"$scratch/told" 2>"$scratch/log" &
 agent=$!
@@ -77,13 +77,13 @@ port=$(sed -n 's/.*msg=started .* port=\([0-9]*\).*/\1/p' "$scratch/log")
 say "Its own metrics, for Prometheus"
 printf '\n$ curl -s http://127.0.0.1:%s/metrics\n' "$port"
 page /metrics | grep -E '^hunter_(build_info|tests|runs_total|changes|changes_found_total|deliveries_total)[ {]'
-say "It ends when it is asked to, and finishes what it is sending"
+say "It stops on SIGTERM, after finishing what it is sending"
 printf '\n$ kill %s\n' "$agent"
 kill "$agent"
 wait "$agent"
 trap 'rm -rf "$scratch"' EXIT
 tail -n 1 "$scratch/log"
-say "What has been told is told: another look finds nothing to say"
+say "Each change is reported once: a second run has nothing new"
 again=$(show run --once --log-level warn)
 printf '%s\n' "$again"
 [ "$(printf '%s\n' "$again" | sed 1,2d)" = '' ] || die "the second run was not silent"

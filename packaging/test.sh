@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds hunter-c (Release) and runs every test: the C unit tests, the fuzz targets on their corpus, and the tests that
-# start the program and real servers. On a bare Debian 12 it first installs what it needs. One summary ends it.
+# start the program and real servers. On a bare Debian 12 it first installs its dependencies. It ends with a summary.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
@@ -8,12 +8,12 @@ usage() {
 	cat <<'TEXT'
 usage: packaging/test.sh [--full] [--no-install] [--build-dir DIR] [-- PYTEST-ARGUMENT...]
 
-  --full           fuzz each target for a minute besides (clang), and repeat what is killed, reloaded and ended
+  --full           also fuzz each target for a minute (clang), and repeat kill, reload and shutdown tests
                    ten times as often
-  --no-install     install nothing; tests whose needs are missing are skipped, visibly
+  --no-install     install nothing; tests whose dependencies are missing are skipped and listed
   --build-dir DIR  build there (build/release)
 
-HUNTER_REFERENCE_DATA may name the folder of reference data; tests that want it are skipped without.
+HUNTER_REFERENCE_DATA names a folder of reference data; tests that need it are skipped without it.
 TEXT
 }
 
@@ -23,7 +23,7 @@ while [ $# -gt 0 ]; do
 	--full) full=yes ;;
 	--no-install) install=no ;;
 	--build-dir)
-		[ $# -gt 1 ] || die "--build-dir wants a folder"
+		[ $# -gt 1 ] || die "--build-dir needs a folder"
 		mkdir -p "$2"
 		build=$(cd "$2" && pwd)
 		shift
@@ -92,7 +92,7 @@ unpack_postgres() {
 		rm -f "$tools"/usr/lib/postgresql/*/lib/llvmjit.so # the compiler it would load is large, and not needed
 		depends=$(apt-cache depends "postgresql-${version:-15}" "postgresql-client-${version:-15}" |
 			sed -n 's/^ *Depends: \(lib.*\)/\1/p' | grep -Ev '^lib(llvm|xslt)' | sort -u)
-		say "Installing with apt the libraries it wants:" $depends tzdata
+		say "Installing its libraries with apt:" $depends tzdata
 		as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $depends tzdata \
 			</dev/null >/dev/null
 	}
