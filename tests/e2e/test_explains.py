@@ -160,8 +160,8 @@ def test_each_is_told_once_and_why_explains_it(hunter, agents, clock, tmp_path, 
     assert "g1 .. g2, deployed" in bench and f"{hour_of(SLOWER - 1, 17):%Y-%m-%d %H:%M}" in bench and ", 43 minutes before" in bench
     (shop,) = about(slack, "1 regression in shop since")
     assert 'work{service=\\"checkout\\"}: +' in shop and "c1 .. c2, deployed" in shop and f"{hour_of(DEPLOYED, 48):%Y-%m-%d %H:%M}" in shop
-    (fleet,) = about(slack, "fleet: 3 of 12 series of test")
-    assert f"ended at {hour_of(ENDS):%Y-%m-%d %H:%M:%S} +0000: region=ap" in fleet
+    (fleet,) = about(slack, '3 of 12 series of test \\"fleet\\" ended at ')
+    assert f"ended at <!date^{hour_of(ENDS).timestamp():.0f}^" in fleet and f"|{hour_of(ENDS):%Y-%m-%d %H:%M:%S} +0000>: region=ap" in fleet
     (mars,) = about(slack, 'test \\"mars\\" has failed since')
     assert "the query returns no series: no data: the query gives nothing in the range" in mars
 
@@ -181,7 +181,7 @@ def test_each_is_told_once_and_why_explains_it(hunter, agents, clock, tmp_path, 
     # The region that vanished: one of its series, and the list of those that the name could mean.
     text, found = explain(hunter, path, "fleet", '{instance="ap1"}')
     assert (found["verdict"], found["ended"], found["last_point"]) == ("ended", *[f"{hour_of(ENDS):%Y-%m-%dT%H:%M:%SZ}"] * 2)
-    assert "that the series has ended" in text and f"the test has points until {hour_of(OVER - 1):%Y-%m-%d %H:%M}" in text
+    assert "reported   the series has ended" in text and f"the test has points until {hour_of(OVER - 1):%Y-%m-%d %H:%M}" in text
     done = hunter("why", "--config", path, "fleet", "{region=ap}")
     assert done.code == 2 and "has 3 series; name one" in done.err and 'instance="ap0"' in done.err
 
