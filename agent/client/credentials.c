@@ -1,6 +1,6 @@
 /*
- * A token wins over user and password, a transfer's own token over the endpoint's. The URL's user
- * info counts where the options name no user.
+ * A token takes precedence over user and password, and a transfer's own token over the
+ * endpoint's. The URL's user info counts if the options name no user.
  */
 #include "agent/client/credentials.h"
 
@@ -9,7 +9,7 @@
 
 #include "agent/core/secret.h"
 
-/* The handle and what is known about it. */
+/* The handle and the secrets set on it. */
 struct credentials {
 	CURL *easy;
 	struct arena *arena;
@@ -91,9 +91,9 @@ static bool find_user(
 	return any;
 }
 
-/* libcurl takes user and password of a proxy from its address, and that from the process's
- * environment at each request, whichever environment the program was handed; so it is asked here,
- * for the variables that count for http and https. */
+/* libcurl takes a proxy's user and password from its address, and the address from the process's
+ * environment at each request, regardless of the environment handed to the program. So the
+ * process's environment is read here, for the variables that apply to http and https. */
 static void add_proxy_secrets(const struct credentials *to, const struct endpoint *endpoint)
 {
 	static const char *const variables[] = {
@@ -124,7 +124,7 @@ static bool set_user(
 	return true;
 }
 
-/* Token, or user and password. */
+/* Sets the token, or user and password. */
 static bool set_identity(const struct credentials *to, const struct transfer *transfer,
 	bool trusted, struct error *error)
 {
@@ -160,8 +160,8 @@ static bool add_headers(struct curl_slist **list, struct arena *arena, const str
 	return true;
 }
 
-/* Whole, and what follows the scheme of an Authorization. What is as short as a tenant's number is
- * none. */
+/* Adds the whole value, and what follows the scheme of an Authorization. A value as short as a
+ * tenant number is no secret. */
 static void add_header_secrets(const struct credentials *to, const struct pairs *headers)
 {
 	for (size_t i = 0; i < headers->count; i++) {

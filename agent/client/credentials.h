@@ -1,8 +1,8 @@
 /*
- * Who we are: an endpoint's user, token, key and headers, set on libcurl's handle.
+ * Credentials: an endpoint's user, token, key and headers, set on libcurl's handle.
  *
- * They are for the configured origin alone. What lies in files is read here, for each request, so
- * that a changed file counts from the next request on.
+ * They are sent to the configured origin only. Secrets in files are read for each request, so a
+ * changed file takes effect with the next one.
  */
 #ifndef AGENT_CLIENT_CREDENTIALS_H
 #define AGENT_CLIENT_CREDENTIALS_H
@@ -12,15 +12,13 @@
 #include "agent/core/arena.h"
 #include "agent/core/transfer.h"
 
-/*
- * Sets what the transfer brings along itself and, if its address is `trusted` to be the endpoint's,
- * the endpoint's own. `headers` must outlive the handle's use. `secrets`, in the arena, are those
- * that the server may repeat in its answer, in all forms they are sent in.
- */
+/* Sets the transfer's own credentials and, if `trusted` (its address is the endpoint's), the
+ * endpoint's. `headers` must outlive the use of the handle. `secrets`, in the arena, receives
+ * what the server may echo in its answer, in every form in which it is sent. */
 bool credentials_set(CURL *easy, struct arena *arena, const struct transfer *transfer, bool trusted,
 	struct curl_slist **headers, struct strings *secrets, struct error *error) MUST_USE;
 
-/* From now on the handle goes to somebody else: takes all of it back. */
+/* Removes all credentials before the handle is pointed at another origin. */
 void credentials_forget(CURL *easy);
 
 #endif

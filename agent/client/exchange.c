@@ -1,18 +1,19 @@
 /*
- * Redirects are followed here and not by libcurl, which keeps Authorization to itself on a foreign
- * host but hands on every other header, and some of those are keys. A GET is followed for up to
- * five hops, unless endpoint.redirects says otherwise on the host of the first request only, and
- * never from https to http; once it has left the configured origin (scheme, host and port) it
- * carries neither credentials nor headers. A POST is followed only where the method is kept and
- * the origin is the same, as its body is not for everybody.
+ * Redirects are followed here and not by libcurl, which withholds Authorization from a foreign
+ * host but passes on every other header, and some of those are keys. A GET follows up to five
+ * hops, or, with endpoint.redirects, only those within the first request's host, and never goes
+ * from https to http; once it has left the configured origin (scheme, host and port) it carries
+ * neither credentials nor headers. A POST is followed only where the method is kept and the
+ * origin is the same, since its body is meant for that origin alone.
  *
- * A server could have us ask another one that only we can reach, and read the answer in our words.
- * So what failed in a foreign place has no body here, and the errand shows nothing of the rest.
+ * A server could redirect us to another one that only we can reach, and read that answer in our
+ * error messages. So a failed answer from a foreign origin has no body here, and the driver
+ * shows nothing of successful ones.
  *
- * A server that refuses may repeat the request with its secrets. Those are blanked in an answer of
- * failure, which is read for its words only; in others they are blanked where words are shown.
+ * A server that refuses a request may echo its secrets. They are blanked in a failed answer,
+ * which is only read for its words; in others they are blanked where words are shown.
  *
- * Problems name the origin and not the path: the path of a webhook is its secret.
+ * Errors name the origin and not the path: the path of a webhook is its secret.
  */
 #include "agent/client/exchange.h"
 
@@ -30,18 +31,16 @@
 #include "agent/core/transfer.h"
 #include "agent/core/when.h"
 
-/*
- * The way to a server: TLS and proxy of an endpoint, set on libcurl's handle.
+/* The route to a server: TLS and proxy of an endpoint, set on libcurl's handle.
  *
- * libcurl checks a certificate against the host of the URL and knows no other name, so a
- * server_name takes the host's place in the URL, CONNECT_TO sends the connection where it would
- * have gone, and a Host header says what it would have said.
+ * libcurl checks a certificate against the host of the URL only, so server_name replaces the
+ * host in the URL, CONNECT_TO directs the connection to the original host, and a Host header
+ * carries the original name.
  *
- * libcurl's messages about a proxy's address quote all of it with its password. That is why the
- * address is parsed here first.
- */
+ * libcurl's errors about a proxy address quote it with its password. That is why the address is
+ * parsed here first. */
 
-/* A way with an entry of its own keeps it here while the handle is used; zeroed at first. */
+/* Zeroed at first; holds the CONNECT_TO entry and the Host header while the handle is used. */
 struct transport {
 	struct curl_slist *connect_to;
 };
@@ -67,7 +66,8 @@ static bool set_proxy(CURL *easy, const struct endpoint *endpoint, struct error 
 	buf_text(&hosts, "");
 	for (size_t i = 0; i < endpoint->no_proxy.count; i++)
 		buf_printf(&hosts, "%s%s", i ? "," : "", endpoint->no_proxy.items[i]);
-	if (hosts.length > 0 || endpoint->proxy) /* no_proxy of the environment is not for it */
+	if (hosts.length > 0 ||
+		endpoint->proxy) /* the environment's no_proxy does not apply to it */
 		curl_easy_setopt(easy, CURLOPT_NOPROXY, hosts.data);
 	buf_free(&hosts);
 	if (!endpoint->proxy)
@@ -79,7 +79,7 @@ static bool set_proxy(CURL *easy, const struct endpoint *endpoint, struct error 
 	return true;
 }
 
-/* Checks of certificates and the proxy, for all that the handle is going to ask. */
+/* Sets certificate checks and the proxy, for all requests of the handle. */
 static bool transport_set(CURL *easy, const struct endpoint *endpoint, struct error *error)
 {
 	if (endpoint->ca_file)
@@ -99,7 +99,7 @@ static bool names_host(const struct curl_slist *headers)
 	return false;
 }
 
-/* Once, for the address that was asked first: where to connect and what to say. */
+/* Done once, for the first address: CONNECT_TO and the Host header. */
 static void keep_way(
 	struct transport *transport, struct arena *arena, CURLU *parts, struct curl_slist **headers)
 {
@@ -118,13 +118,11 @@ static void keep_way(
 	curl_free(port);
 }
 
-/*
- * Sets the handle's address. With `own` it is the endpoint's server, which server_name may give
- * another name than it is reached by: the connection still goes to the URL's host and the Host
- * header names it, while the certificate must hold server_name. Returns the URL that libcurl works
- * on, from which it makes that of a redirect; NULL and an error (ERROR_USAGE) if server_name is no
- * name.
- */
+/* Sets the handle's address. With `own` it is the endpoint's server, which server_name may give
+ * another name than the one it is reached by: the connection still goes to the URL's host and
+ * the Host header names that, while the certificate must be for server_name. Returns the URL
+ * that libcurl works on, against which it resolves redirects; NULL and an error (ERROR_USAGE) if
+ * server_name is not a host name. */
 static const char *transport_aim(struct transport *transport, CURL *easy, struct arena *arena,
 	const struct endpoint *endpoint, const char *url, bool own, struct curl_slist **headers,
 	struct error *error)
@@ -148,25 +146,24 @@ static const char *transport_aim(struct transport *transport, CURL *easy, struct
 	curl_free(renamed);
 	curl_url_cleanup(parts);
 	curl_easy_setopt(easy, CURLOPT_CONNECT_TO, rename ? transport->connect_to : NULL);
-	curl_easy_setopt(easy, CURLOPT_PIPEWAIT, tls ? 1L : 0L); /* for HTTP/2 on one connection */
+	curl_easy_setopt(
+		easy, CURLOPT_PIPEWAIT, tls ? 1L : 0L); /* to share one HTTP/2 connection */
 	curl_easy_setopt(easy, CURLOPT_URL, aimed);
 	return aimed;
 }
 
-/*
- * Why there was no answer, in words that a person can act on.
+/* Why a request failed, with advice.
  *
- * libcurl's messages are good and are passed on, but for those that quote a proxy's address with
- * its password. What to do about it is added where it is known.
- */
+ * libcurl's messages are passed on, except those that quote a proxy's address with its password.
+ * Advice is added where there is some. */
 
 struct problem {
 	CURL *easy;
 	CURLcode code;
 	const char *message; /* libcurl's own, or "" */
 	const struct endpoint *endpoint;
-	const char *here; /* the origin that was asked */
-	bool sent;        /* the request was, or part of it */
+	const char *here; /* the origin of the request */
+	bool sent;        /* the request was sent, at least in part */
 	bool body_too_big, head_too_big;
 };
 
@@ -204,7 +201,7 @@ static const char *hint(const struct problem *problem, const char *message)
 	return "";
 }
 
-/* "host:port" of the proxy that was not reached, where it is one and no part of `here`. */
+/* "host:port" of the proxy that could not be reached, if it is one and not part of `here`. */
 static const char *unreached_proxy(const struct problem *problem, struct arena *arena)
 {
 	char host[256];
@@ -215,7 +212,7 @@ static const char *unreached_proxy(const struct problem *problem, struct arena *
 	const char *asked = strstr(problem->here, "://");
 	if (problem->endpoint->server_name || (asked && strcasecmp(asked + 3, place) == 0))
 		return NULL;
-	return strchr(host, ':') ? NULL : place; /* an IPv6 address is written in two ways */
+	return strchr(host, ':') ? NULL : place; /* an IPv6 address can be written in two ways */
 }
 
 static const char *timed_out(const struct problem *problem, struct arena *arena)
@@ -232,7 +229,7 @@ static const char *timed_out(const struct problem *problem, struct arena *arena)
 			duration));
 }
 
-/* A sentence that names the origin and holds no secret; into the arena. */
+/* A sentence that names the origin and contains no secret; into the arena. */
 static const char *problem_explain(const struct problem *problem, struct arena *arena)
 {
 	if (problem->body_too_big)
@@ -267,24 +264,24 @@ static const char *problem_explain(const struct problem *problem, struct arena *
 
 enum { MOST_HOPS = 5, MOST_HEADER_BYTES = 256 << 10, MOST_AGE = 1 << 30 /* s */ };
 
-#define LONGEST_WAIT INT64_C(1000000000000) /* ms; what is longer is no other than this */
+#define LONGEST_WAIT INT64_C(1000000000000) /* ms; longer waits are cut to this */
 
 struct exchange {
 	CURL *easy;
 	const struct transfer *transfer;
 	struct arena *arena;
-	const char *origin; /* that was asked first */
-	const char *alias;  /* the same with server_name for its host, or the same */
-	const char *here;   /* that is asked now */
-	const char *barred; /* a redirect led there and was not followed */
+	const char *origin; /* of the first request */
+	const char *alias;  /* the same with server_name as its host, or equal to it */
+	const char *here;   /* of the current request */
+	const char *barred; /* the origin of a redirect that was not followed */
 	struct curl_slist *headers;
 	struct transport transport;
 	struct buf body;
 	struct strings secrets;
-	size_t *held; /* `claim` is part of it */
+	size_t *held; /* the budget's counter, which includes `claim` */
 	size_t claim, header_bytes;
 	bool trusted; /* the origin is the endpoint's */
-	bool foreign; /* a redirect has led away */
+	bool foreign; /* a redirect has left the configured origin */
 	bool too_big;
 	int hops;
 	int64_t spent; /* microseconds, in earlier hops */
@@ -300,7 +297,7 @@ const char *exchange_origin(struct arena *arena, const char *url)
 		curl_url_get(parts, CURLUPART_SCHEME, &scheme, 0) != CURLUE_OK ||
 		curl_url_get(parts, CURLUPART_HOST, &host, 0) != CURLUE_OK ||
 		curl_url_get(parts, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) != CURLUE_OK) {
-		/* not an address */
+		/* not a URL */
 	} else if (strcmp(scheme, "http") == 0 || strcmp(scheme, "https") == 0) {
 		for (char *at = host; *at; at++)
 			if (*at >= 'A' && *at <= 'Z')
@@ -320,7 +317,7 @@ static void claim(struct exchange *exchange, size_t bytes)
 	exchange->claim = bytes;
 }
 
-/* Bytes that are announced, 0 if they are not or are too many. Unpacked they may be more. */
+/* The Content-Length, 0 if it is missing or too large. Unpacked, the body may be larger. */
 static size_t announced(const struct exchange *exchange)
 {
 	curl_off_t length = 0;
@@ -329,7 +326,7 @@ static size_t announced(const struct exchange *exchange)
 	return length <= 0 || length > exchange->transfer->endpoint->max_body ? 0 : (size_t)length;
 }
 
-/* An answer counts whole from its first byte on, if its length is known. */
+/* If its length is known, an answer counts in full from its first byte on. */
 static void expect(struct exchange *exchange)
 {
 	size_t length = announced(exchange);
@@ -377,10 +374,8 @@ static void set_body(struct exchange *exchange)
 	exchange->headers = curl_slist_append(exchange->headers, "Expect:");
 }
 
-/*
- * libcurl repeats a request on its own where a connection that was used before is closed instead of
- * answered. On a connection of its own a request leaves once.
- */
+/* libcurl silently repeats a request if a reused connection is closed instead of answered. On a
+ * fresh connection a request is sent once. */
 static void set_once(struct exchange *exchange)
 {
 	if (!exchange->transfer->once)
@@ -487,7 +482,7 @@ size_t exchange_claim(const struct exchange *exchange)
 	return exchange->claim;
 }
 
-/* What has no known end may be twice what has come. */
+/* An answer of unknown length is assumed to be at most twice what has been received. */
 size_t exchange_needs(const struct exchange *exchange)
 {
 	size_t length = exchange->body.length, known = length > 0 ? announced(exchange) : 0;
@@ -497,10 +492,8 @@ size_t exchange_needs(const struct exchange *exchange)
 	return needs < most ? needs : most;
 }
 
-/*
- * Where the answer points, without a user: libcurl puts the handle's own into it, and a server has
- * none to give. NULL if it points nowhere.
- */
+/* The redirect's target without user info: libcurl would put the handle's into it, and a server
+ * has none to give. NULL: no redirect. */
 static const char *redirect_target(const struct exchange *exchange)
 {
 	const char *target = NULL;
@@ -533,7 +526,7 @@ static const char *header_value(CURL *easy, const char *name)
 		       : NULL;
 }
 
-/* Neither a length nor a last chunk nor a frame of HTTP/2 said where the body ends. */
+/* No length, last chunk or HTTP/2 frame marked the end of the body. */
 static bool is_open_ended(CURL *easy)
 {
 	long version = 0;
@@ -553,7 +546,7 @@ static bool same_host(const char *a, const char *b)
 	return length_a == length_b && memcmp(host_a, host_b, length_a) == 0;
 }
 
-/* Whether a redirect to that origin is wanted; a server's other name is its own. */
+/* Whether a redirect to that origin may be followed; server_name counts as the same host. */
 static bool is_allowed(const struct exchange *exchange, const char *origin)
 {
 	bool tls = strncmp(exchange->here, "https:", 6) == 0;
@@ -568,8 +561,7 @@ static bool is_allowed(const struct exchange *exchange, const char *origin)
 	return same_host(origin, exchange->origin) || same_host(origin, exchange->alias);
 }
 
-/* A server that knows a secret can put it into the name of a host, which is written in lower case
- * from then on. */
+/* A server that knows a secret can put it into a host name, which is lower-cased from then on. */
 static void add_lower_secrets(struct exchange *exchange)
 {
 	struct strings *secrets = &exchange->secrets;
@@ -585,7 +577,7 @@ static void add_lower_secrets(struct exchange *exchange)
 	*secrets = (struct strings){items, 2 * secrets->count};
 }
 
-/* The origin of a server that was not configured, for people. */
+/* The origin of a server that was not configured, as it may be shown. */
 static const char *shown(const struct exchange *exchange, const char *origin)
 {
 	char *copy = arena_strdup(exchange->arena, origin);
@@ -593,7 +585,7 @@ static const char *shown(const struct exchange *exchange, const char *origin)
 	return copy;
 }
 
-/* Turns the handle to where the answer points, if it may go there. */
+/* Points the handle at the redirect's target, if it may be followed. */
 static bool follow(struct exchange *exchange, int status)
 {
 	bool get = strcmp(exchange->transfer->method, "GET") == 0;
@@ -628,7 +620,7 @@ static bool follow(struct exchange *exchange, int status)
 	return aim(exchange, target, same && exchange->trusted, &error) != NULL;
 }
 
-/* Seconds, parts of which are rounded up, or a date; never too early. */
+/* Seconds, rounded up, or a date; never too early. */
 int64_t exchange_retry_after(const char *value, int64_t now)
 {
 	while (*value == ' ' || *value == '\t')
@@ -647,7 +639,7 @@ int64_t exchange_retry_after(const char *value, int64_t now)
 	return when > now ? (when - now) * 1000 : 0;
 }
 
-/* Date is whole seconds, and stays as it was while a cache keeps the answer. */
+/* Date has whole seconds, and a cache keeps the old one. */
 static void compare_clocks(CURL *easy, struct reply *reply)
 {
 	const char *date = header_value(easy, "Date"), *age = header_value(easy, "Age");
@@ -671,7 +663,7 @@ static int64_t retry_after(CURL *easy)
 	return later ? exchange_retry_after(later, now) : -1;
 }
 
-/* What an answer of failure must not say. */
+/* Blanks secrets in a failed answer. */
 static void hide_words(struct exchange *exchange, struct reply *reply)
 {
 	secret_mask(exchange->body.data, exchange->body.length, &exchange->secrets);

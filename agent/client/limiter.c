@@ -8,7 +8,7 @@ struct server_limit {
 	struct server_limit *next;
 	const void *server;
 	size_t begun, limit;
-	struct limiter_slot *first, *last; /* that wait */
+	struct limiter_slot *first, *last; /* the queue */
 	_Atomic int server_flavor;
 };
 

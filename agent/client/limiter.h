@@ -1,7 +1,7 @@
 /*
- * Crowds: the tasks that ask the same server, or those that read. Only so many of a crowd are begun
- * as keep it busy; the others wait with nothing but their place in the queue, so that ten thousand
- * cost little and answers are never far from their work.
+ * Limits how many tasks per server, or how many reads, are in progress at once. The others wait
+ * in a queue at the cost of a list entry each, so ten thousand of them cost little, and answers
+ * are processed soon after they arrive.
  *
  * For the loop's thread.
  */
@@ -15,28 +15,27 @@ struct server_limit;
 
 struct limiter {
 	struct server_limit *first;
-	bool closed; /* nobody is begun any more */
+	bool closed; /* no more members are started */
 };
 
-/* One of a crowd; embedded in what waits. */
+/* A member: in progress or waiting; embedded in the caller's struct. */
 struct limiter_slot {
-	struct server_limit *limit_of; /* NULL: of none */
+	struct server_limit *limit_of; /* NULL: unlimited */
 	struct limiter_slot *after;
 	void (*begin)(struct limiter_slot *);
 };
 
-/* Begins the member now or when it is its turn. The crowd is that of `server`, of which `limit` are
- * begun at a time. */
+/* Starts the member now or when a place becomes free, as one of at most `limit` for `server`. */
 void limiter_join(
 	struct limiter *limiter, const void *server, size_t limit, struct limiter_slot *member);
 
-/* The crowd, if there is one, has another limit. */
+/* Changes the limit of `server`, if it has members. */
 void limiter_widen(struct limiter *limiter, const void *server, size_t limit);
 
-/* For query.learnt: lasts as long as the crowd has members that were begun. */
+/* For query.server_flavor: valid while members of that server are in progress. */
 _Atomic int *limiter_flavor(struct server_limit *limit_of);
 
-/* A member that was begun is through: the next begins. One of no crowd is fine. */
+/* Ends a member that was started and starts the next. Members without a limit are ignored. */
 void limiter_leave(struct limiter *limiter, struct limiter_slot *member);
 
 void limiter_free(struct limiter *limiter);

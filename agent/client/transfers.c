@@ -1,10 +1,10 @@
 /*
- * Thousands of calls may be queued, few are in flight: curl_multi_poll's cost grows with the
- * handles it watches, and no server likes a crowd. Servers take turns, one call each, so that a
- * server with many tests does not starve the others.
+ * Thousands of requests may be queued but few are in flight: curl_multi_poll's cost grows with
+ * the number of handles, and servers suffer from bursts. Servers take turns, one request each,
+ * so that a server with many tests does not starve the others.
  *
- * SIGPIPE is ignored from the first HTTP transfer on, as OpenSSL writes to sockets whose peer may
- * have gone.
+ * SIGPIPE is ignored from the first HTTP transfer on, as OpenSSL may write to sockets whose peer
+ * has closed.
  */
 #include "agent/client/transfers.h"
 
@@ -22,11 +22,11 @@
 
 enum {
 	MOST_FDS = 16,
-	ANSWER_TIMES = 2, /* an answer and what is read from it */
-	OVERTAKEN = 64    /* calls that may go before one that waits for room */
+	ANSWER_TIMES = 2, /* an answer and what is parsed from it */
+	OVERTAKEN = 64    /* requests that may overtake one that waits for memory */
 };
 
-#define SAY_AGAIN INT64_C(600000) /* ms until it is said again that calls wait for memory */
+#define SAY_AGAIN INT64_C(600000) /* ms between warnings that requests wait for memory */
 
 struct client_request_list {
 	struct client_request *first, *last;
@@ -36,8 +36,8 @@ struct host {
 	char *origin;
 	struct client_request_list waiting;
 	size_t active, limit;
-	size_t claim;   /* of its calls in flight, see count_claims */
-	size_t typical; /* bytes of its last answers, about */
+	size_t claim;   /* of its requests in flight, see count_claims */
+	size_t typical; /* bytes of its recent answers, smoothed */
 };
 
 struct transfers {
@@ -45,40 +45,40 @@ struct transfers {
 	struct host **hosts;
 	size_t host_count, host_capacity, turn;
 	size_t active, running,
-		waiting;      /* calls not released, handles in the multi, calls in queues */
+		waiting;      /* requests not released, handles in the multi, requests in queues */
 	size_t held, budget;  /* bytes of answers */
-	size_t overtakes;     /* calls that were started while one has waited for room */
-	bool short_of_memory; /* calls wait for it */
+	size_t overtakes;     /* requests that were started while one waited for memory */
+	bool short_of_memory; /* requests wait for memory */
 	uint64_t starts, waits;
 	int64_t said;                      /* clock_monotonic's time of the last warning, or 0 */
 	struct client_request_list flying; /* in the multi, the oldest first */
-	struct client_request_list ended;  /* done is to be called */
+	struct client_request_list ended;  /* `done` has yet to be called */
 };
 
-static void list_add(struct client_request_list *list, struct client_request *call)
+static void list_add(struct client_request_list *list, struct client_request *request)
 {
-	call->list = list;
-	call->next = NULL;
-	call->previous = list->last;
-	*(list->last ? &list->last->next : &list->first) = call;
-	list->last = call;
+	request->list = list;
+	request->next = NULL;
+	request->previous = list->last;
+	*(list->last ? &list->last->next : &list->first) = request;
+	list->last = request;
 }
 
-static void list_add_first(struct client_request_list *list, struct client_request *call)
+static void list_add_first(struct client_request_list *list, struct client_request *request)
 {
-	call->list = list;
-	call->previous = NULL;
-	call->next = list->first;
-	*(list->first ? &list->first->previous : &list->last) = call;
-	list->first = call;
+	request->list = list;
+	request->previous = NULL;
+	request->next = list->first;
+	*(list->first ? &list->first->previous : &list->last) = request;
+	list->first = request;
 }
 
-static void list_remove(struct client_request *call)
+static void list_remove(struct client_request *request)
 {
-	struct client_request_list *list = call->list;
-	*(call->previous ? &call->previous->next : &list->first) = call->next;
-	*(call->next ? &call->next->previous : &list->last) = call->previous;
-	call->list = NULL;
+	struct client_request_list *list = request->list;
+	*(request->previous ? &request->previous->next : &list->first) = request->next;
+	*(request->next ? &request->next->previous : &list->last) = request->previous;
+	request->list = NULL;
 }
 
 struct transfers *transfers_new(size_t memory)
@@ -124,7 +124,7 @@ static void multi_start(struct transfers *transfers)
 	curl_multi_setopt(transfers->multi, CURLMOPT_MAXCONNECTS, (long)TRANSFERS_AT_ONCE);
 }
 
-/* The host of that origin; the newest call's limit counts, as a reload may have changed it. */
+/* The host of that origin; the newest request's limit applies, as a reload may have changed it. */
 static struct host *host_get(struct transfers *transfers, const char *origin, int64_t limit)
 {
 	struct host *host = NULL;
@@ -158,15 +158,16 @@ static void host_drop_if_idle(struct transfers *transfers, struct host *host)
 	free(host);
 }
 
-static void fail(struct transfers *transfers, struct client_request *call, const char *problem)
+static void fail(struct transfers *transfers, struct client_request *request, const char *problem)
 {
-	call->failure = strdup(problem);
-	call->reply = (struct reply){
-		.kind = REPLY_UNREACHABLE, .retry_after = -1, .problem = call->failure};
-	list_add(&transfers->ended, call);
+	request->failure = strdup(problem);
+	request->reply = (struct reply){
+		.kind = REPLY_UNREACHABLE, .retry_after = -1, .problem = request->failure};
+	list_add(&transfers->ended, request);
 }
 
-/* What the host's next call is taken to need: what it needed before, or what others did. */
+/* The expected memory of the host's next request: what its earlier ones needed, else what those
+ * of other hosts did. */
 static size_t next_needs(const struct host *host)
 {
 	return host->waiting.first->wants ? host->waiting.first->wants : host->typical;
@@ -174,45 +175,47 @@ static size_t next_needs(const struct host *host)
 
 static void start_next(struct transfers *transfers, struct host *host)
 {
-	struct client_request *call = host->waiting.first;
+	struct client_request *request = host->waiting.first;
 	size_t needs = next_needs(host);
-	list_remove(call);
+	list_remove(request);
 	transfers->waiting--;
 	transfers->active++;
-	call->counted = true;
-	call->age = call->age ? call->age : ++transfers->starts;
+	request->counted = true;
+	request->age = request->age ? request->age : ++transfers->starts;
 	struct error error;
-	call->exchange = exchange_new(call->transfer, call, &transfers->held, needs, &error);
-	if (!call->exchange) {
-		fail(transfers, call, error.text);
-		call->host = NULL;
+	request->exchange =
+		exchange_new(request->transfer, request, &transfers->held, needs, &error);
+	if (!request->exchange) {
+		fail(transfers, request, error.text);
+		request->host = NULL;
 		host_drop_if_idle(transfers, host);
 		return;
 	}
 	multi_start(transfers);
 	host->active++;
 	transfers->running++;
-	list_add(&transfers->flying, call);
-	curl_multi_add_handle(transfers->multi, exchange_easy(call->exchange));
+	list_add(&transfers->flying, request);
+	curl_multi_add_handle(transfers->multi, exchange_easy(request->exchange));
 }
 
-/* Sums up what the calls in flight need, by host. */
+/* Adds up the memory of the requests in flight, by host. */
 static void count_claims(struct transfers *transfers)
 {
 	for (size_t i = 0; i < transfers->host_count; i++)
 		transfers->hosts[i]->claim = 0;
-	for (const struct client_request *call = transfers->flying.first; call; call = call->next)
-		call->host->claim += exchange_claim(call->exchange);
+	for (const struct client_request *request = transfers->flying.first; request;
+		request = request->next)
+		request->host->claim += exchange_claim(request->exchange);
 }
 
-/* The budget, in equal parts for all hosts that are asked. */
+/* The budget divided by the number of hosts with requests. */
 static size_t share(const struct transfers *transfers)
 {
 	return transfers->budget / (transfers->host_count ? transfers->host_count : 1);
 }
 
-/* Whether there is memory for the host's next call. One whose size is not known yet needs some; a
- * host may have more than its share while half of all is free. */
+/* Whether there is memory for the host's next request. One of unknown size needs some; a host
+ * may exceed its share while half of the budget is free. */
 static bool has_memory(const struct transfers *transfers, const struct host *host)
 {
 	size_t wants = next_needs(host), all;
@@ -230,7 +233,7 @@ static bool may_ask(const struct transfers *transfers, const struct host *host)
 	       host->active < host->limit;
 }
 
-/* Whether a call that was given up waits for memory alone. */
+/* Whether a request that was given up waits for nothing but memory. */
 static bool is_held_up(const struct transfers *transfers)
 {
 	for (size_t i = 0; i < transfers->host_count; i++) {
@@ -242,15 +245,15 @@ static bool is_held_up(const struct transfers *transfers)
 	return false;
 }
 
-/* A message is sent whatever is being read: its answer is short. */
+/* Messages are always sent: their answers are short. */
 static bool may_start(struct transfers *transfers, const struct host *host)
 {
-	const struct client_request *call = host->waiting.first;
-	if (transfers->active == 0 || call->transfer->once)
+	const struct client_request *request = host->waiting.first;
+	if (transfers->active == 0 || request->transfer->once)
 		return true;
 	if (!has_memory(transfers, host))
 		return false;
-	bool overtakes = !call->wants && is_held_up(transfers);
+	bool overtakes = !request->wants && is_held_up(transfers);
 	if (overtakes && transfers->overtakes >= OVERTAKEN)
 		return false;
 	transfers->overtakes = overtakes ? transfers->overtakes + 1 : 0;
@@ -273,7 +276,8 @@ static void note_wait(struct transfers *transfers)
 		LOG_INT("waiting", transfers->waiting));
 }
 
-/* Starts what may be; servers take turns. Returns whether any call waits for memory alone. */
+/* Starts the requests that may start; servers take turns. Returns whether any waits for memory
+ * alone. */
 static bool start_in_turn(struct transfers *transfers)
 {
 	bool short_of_memory = false;
@@ -289,13 +293,13 @@ static bool start_in_turn(struct transfers *transfers)
 			continue;
 		}
 		host->claim += next_needs(host);
-		start_next(transfers, host); /* the host may be gone now */
+		start_next(transfers, host); /* may have freed the host */
 		passed = 0;
 	}
 	return short_of_memory;
 }
 
-static void start_calls(struct transfers *transfers)
+static void start_requests(struct transfers *transfers)
 {
 	if (transfers->waiting == 0) {
 		transfers->short_of_memory = false;
@@ -308,71 +312,71 @@ static void start_calls(struct transfers *transfers)
 		transfers->short_of_memory = false;
 }
 
-static void enqueue(struct transfers *transfers, struct client_request *call)
+static void enqueue(struct transfers *transfers, struct client_request *request)
 {
 	struct arena *arena = arena_new();
-	const struct transfer *transfer = call->transfer;
+	const struct transfer *transfer = request->transfer;
 	assert(transfer->endpoint);
 	const char *origin = exchange_origin(arena, transfer->url);
 	if (origin) {
-		call->host = host_get(transfers, origin, transfer->endpoint->max_concurrent);
-		list_add(&call->host->waiting, call);
+		request->host = host_get(transfers, origin, transfer->endpoint->max_concurrent);
+		list_add(&request->host->waiting, request);
 		transfers->waiting++;
 	} else {
-		/* The address itself may be a secret: a webhook's is. */
-		fail(transfers, call, "the address is no http:// or https:// URL");
+		/* The address itself may be a secret, as a webhook's is. */
+		fail(transfers, request, "the address is no http:// or https:// URL");
 	}
 	arena_free(arena);
 }
 
-void transfers_start(struct transfers *transfers, struct client_request *call)
+void transfers_start(struct transfers *transfers, struct client_request *request)
 {
-	assert(!call->list && !call->exchange);
-	switch (call->transfer->kind) {
+	assert(!request->list && !request->exchange);
+	switch (request->transfer->kind) {
 	case TRANSFER_HTTP:
-		enqueue(transfers, call);
-		start_calls(transfers);
+		enqueue(transfers, request);
+		start_requests(transfers);
 		return;
 	case TRANSFER_STDOUT:
 	case TRANSFER_SMTP:
 	case TRANSFER_EXEC: break;
 	}
-	fail(transfers, call, "this build sends by HTTP and to standard output only");
+	fail(transfers, request, "this build sends by HTTP and to standard output only");
 }
 
-/* Takes the call out of the air. */
-static void land(struct transfers *transfers, struct client_request *call)
+/* Takes the request out of the multi handle. */
+static void land(struct transfers *transfers, struct client_request *request)
 {
-	curl_multi_remove_handle(transfers->multi, exchange_easy(call->exchange));
-	list_remove(call);
+	curl_multi_remove_handle(transfers->multi, exchange_easy(request->exchange));
+	list_remove(request);
 	transfers->running--;
-	call->host->active--;
+	request->host->active--;
 }
 
-static void stop_running(struct transfers *transfers, struct client_request *call)
+static void stop_running(struct transfers *transfers, struct client_request *request)
 {
-	land(transfers, call);
-	host_drop_if_idle(transfers, call->host);
-	call->host = NULL;
+	land(transfers, request);
+	host_drop_if_idle(transfers, request->host);
+	request->host = NULL;
 }
 
-void transfers_release(struct transfers *transfers, struct client_request *call)
+void transfers_release(struct transfers *transfers, struct client_request *request)
 {
-	if (call->list && call->list == &transfers->flying) {
-		stop_running(transfers, call);
-	} else if (call->list) {
-		struct host *host = call->list == &transfers->ended ? NULL : call->host;
-		list_remove(call);
+	if (request->list && request->list == &transfers->flying) {
+		stop_running(transfers, request);
+	} else if (request->list) {
+		struct host *host = request->list == &transfers->ended ? NULL : request->host;
+		list_remove(request);
 		if (host) {
 			transfers->waiting--;
 			host_drop_if_idle(transfers, host);
 		}
 	}
-	if (call->counted)
+	if (request->counted)
 		transfers->active--;
-	exchange_free(call->exchange);
-	free(call->failure);
-	*call = (struct client_request){.transfer = call->transfer, .done = call->done};
+	exchange_free(request->exchange);
+	free(request->failure);
+	*request = (struct client_request){.transfer = request->transfer, .done = request->done};
 }
 
 void transfers_wait(struct transfers *transfers, struct pollfd *fds, size_t count, int timeout)
@@ -383,7 +387,7 @@ void transfers_wait(struct transfers *transfers, struct pollfd *fds, size_t coun
 	if (transfers->running == 0) {
 		if (poll(fds, count, timeout) < 0)
 			for (size_t i = 0; i < count; i++)
-				fds[i].revents = 0; /* EINTR: nothing is known */
+				fds[i].revents = 0; /* EINTR: revents is undefined */
 		return;
 	}
 	struct curl_waitfd extra[MOST_FDS];
@@ -402,12 +406,13 @@ static void collect(struct transfers *transfers)
 	while ((message = curl_multi_info_read(transfers->multi, &left))) {
 		CURL *easy = message->easy_handle;
 		CURLcode code = message->data.result;
-		struct client_request *call = NULL;
-		curl_easy_getinfo(easy, CURLINFO_PRIVATE, (char **)&call);
-		if (exchange_finish(call->exchange, code, &call->reply)) {
-			call->host->typical = (3 * call->host->typical + call->reply.length) / 4;
-			stop_running(transfers, call);
-			list_add(&transfers->ended, call);
+		struct client_request *request = NULL;
+		curl_easy_getinfo(easy, CURLINFO_PRIVATE, (char **)&request);
+		if (exchange_finish(request->exchange, code, &request->reply)) {
+			request->host->typical =
+				(3 * request->host->typical + request->reply.length) / 4;
+			stop_running(transfers, request);
+			list_add(&transfers->ended, request);
 			continue;
 		}
 		curl_multi_remove_handle(transfers->multi, easy);
@@ -427,40 +432,42 @@ static bool goes_first(const struct client_request *a, const struct client_reque
 	return a->age > b->age;
 }
 
-/* Of the host that needs the most, the youngest call that needs something and may be asked again,
- * but not the oldest of all; NULL: there is none. */
-static struct client_request *call_to_put_back(struct transfers *transfers)
+/* The youngest retryable request with a claim of the host that needs the most, but never the
+ * oldest of all; NULL: none. */
+static struct client_request *request_to_put_back(struct transfers *transfers)
 {
 	const struct client_request *oldest = NULL;
 	struct client_request *found = NULL;
 	count_claims(transfers);
-	for (const struct client_request *call = transfers->flying.first; call; call = call->next)
-		if (is_older(call, oldest))
-			oldest = call;
-	for (struct client_request *call = transfers->flying.first; call; call = call->next)
-		if (call != oldest && !call->transfer->once && exchange_claim(call->exchange) > 0 &&
-			goes_first(call, found))
-			found = call;
+	for (const struct client_request *request = transfers->flying.first; request;
+		request = request->next)
+		if (is_older(request, oldest))
+			oldest = request;
+	for (struct client_request *request = transfers->flying.first; request;
+		request = request->next)
+		if (request != oldest && !request->transfer->once &&
+			exchange_claim(request->exchange) > 0 && goes_first(request, found))
+			found = request;
 	return found;
 }
 
-/* Before younger ones of its host. */
-static void put_back(struct transfers *transfers, struct client_request *call)
+/* Queues it before younger ones of its host. */
+static void put_back(struct transfers *transfers, struct client_request *request)
 {
-	size_t needs = exchange_needs(call->exchange), claim = exchange_claim(call->exchange);
-	if (needs == 0) /* nothing has come yet */
+	size_t needs = exchange_needs(request->exchange), claim = exchange_claim(request->exchange);
+	if (needs == 0) /* nothing received yet */
 		needs = claim;
-	call->wants = needs > call->wants ? needs : call->wants;
-	land(transfers, call);
-	exchange_free(call->exchange);
-	call->exchange = NULL;
-	call->counted = false;
+	request->wants = needs > request->wants ? needs : request->wants;
+	land(transfers, request);
+	exchange_free(request->exchange);
+	request->exchange = NULL;
+	request->counted = false;
 	transfers->active--;
 	transfers->waiting++;
-	list_add_first(&call->host->waiting, call);
+	list_add_first(&request->host->waiting, request);
 }
 
-/* Whether a host that is asked for nothing, and may be, has to wait for others. */
+/* Whether a host with queued requests and none in flight has to wait for others. */
 static bool host_is_kept_out(const struct transfers *transfers)
 {
 	for (size_t i = 0; transfers->held >= transfers->budget && i < transfers->host_count; i++) {
@@ -471,24 +478,23 @@ static bool host_is_kept_out(const struct transfers *transfers)
 	return false;
 }
 
-/*
- * The answers in flight grow after they were asked for. As the oldest call goes on to its end, so
- * do all others in their turn; and as a call that was given up has what it needed then set aside
- * for it, few are asked for more than twice. A server that others wait for is cut to its share.
- */
+/* Answers in flight may grow beyond what was expected. The oldest request always goes on to its
+ * end, so all others get their turn; and a request that was given up gets the memory it then
+ * needed, so few are made more than twice. A server that keeps others waiting is cut to its
+ * share. */
 static void bound_answers(struct transfers *transfers)
 {
-	struct client_request *call;
-	while (transfers->held > transfers->budget && (call = call_to_put_back(transfers)))
-		put_back(transfers, call);
-	while (host_is_kept_out(transfers) && (call = call_to_put_back(transfers)) &&
-		call->host->claim > share(transfers))
-		put_back(transfers, call);
+	struct client_request *request;
+	while (transfers->held > transfers->budget && (request = request_to_put_back(transfers)))
+		put_back(transfers, request);
+	while (host_is_kept_out(transfers) && (request = request_to_put_back(transfers)) &&
+		request->host->claim > share(transfers))
+		put_back(transfers, request);
 }
 
 void transfers_run(struct transfers *transfers)
 {
-	start_calls(transfers);
+	start_requests(transfers);
 	if (transfers->running > 0) {
 		int running;
 		curl_multi_perform(transfers->multi, &running);
@@ -496,9 +502,9 @@ void transfers_run(struct transfers *transfers)
 		bound_answers(transfers);
 	}
 	while (transfers->ended.first) {
-		struct client_request *call = transfers->ended.first;
-		list_remove(call);
-		call->done(call);
+		struct client_request *request = transfers->ended.first;
+		list_remove(request);
+		request->done(request);
 	}
-	start_calls(transfers);
+	start_requests(transfers);
 }

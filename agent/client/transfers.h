@@ -1,16 +1,18 @@
 /*
- * Transfers: carries out what sources and notifiers yield, HTTP by libcurl's multi interface.
+ * Transfers: carries out the requests of sources and notifiers, HTTP by libcurl's multi
+ * interface.
  *
  * All functions are for the loop's thread. Each server (scheme, host, port) has a queue; servers
  * take turns, each has at most its endpoint's max_concurrent requests in flight, all together
  * TRANSFERS_AT_ONCE. libcurl is initialised with the first HTTP transfer.
  *
- * The answers in flight have a budget of memory, from their first byte until the call is released.
- * While it is used up nothing is asked for: who is slow to read answers stops the asking, not the
- * machine. Where answers turn out larger than there is room for, the youngest of the server that
- * has the most are given up, and asked for again when there is room for what they need. Servers
- * have equal shares; a call that waits for room is overtaken a bounded number of times; the oldest
- * goes on whatever it needs. So all get through, and the budget is passed by one answer at most.
+ * Answers in flight have a memory budget, from their first byte until the request is released.
+ * While it is used up no request is started, so slow processing of answers slows down the
+ * requests instead of filling memory. Where answers turn out larger than the room for them, the
+ * youngest requests of the server that uses the most are given up, and repeated when there is
+ * room for what they need. Servers have equal shares; a request that waits for memory is
+ * overtaken a bounded number of times; the oldest continues whatever it needs. So every request
+ * completes, and the budget is exceeded by one answer at most.
  */
 #ifndef AGENT_CLIENT_TRANSFERS_H
 #define AGENT_CLIENT_TRANSFERS_H
@@ -23,49 +25,48 @@ enum { TRANSFERS_AT_ONCE = 256, TRANSFERS_MEMORY = 256000000 };
 
 struct transfers;
 
-/* One transfer on its way; lies within the caller's own struct and must live until it is released.
- */
+/* A request; lies within the caller's own struct and must live until it is released. */
 struct client_request {
 	const struct transfer *transfer;
-	void (*done)(struct client_request *call);
-	struct reply reply; /* set when done is called, good until transfers_release */
+	void (*done)(struct client_request *request);
+	struct reply reply; /* set when `done` is called, valid until transfers_release */
 
-	/* The transfers' own. */
+	/* Private to transfers. */
 	struct client_request *next, *previous;
 	struct client_request_list *list;
 	struct host *host;
 	struct exchange *exchange;
 	char *failure;
 	bool counted;
-	uint64_t age; /* the number of its first start; 0: none yet */
-	size_t wants; /* bytes, of one that was given up for want of room */
+	uint64_t age; /* number of its first start; 0: not started */
+	size_t wants; /* bytes it needs, if it was given up for lack of memory */
 };
 
-/* With TRANSFERS_MEMORY bytes for answers, or another budget. An answer counts twice, as what is
- * read from it takes about as much. */
+/* `memory`: the budget in bytes. An answer counts twice, as what is parsed from it takes about
+ * as much. */
 struct transfers *transfers_new(size_t memory);
-void transfers_free(struct transfers *transfers); /* all calls are released */
+void transfers_free(struct transfers *transfers); /* all requests are released */
 void transfers_set_memory(struct transfers *transfers, size_t memory);
 
-/* Of the budget, what is in use, and how often calls had to begin to wait for it. */
+/* The budget, the bytes in use, and how often requests began to wait for memory. */
 struct transfers_memory {
 	size_t used;
 	uint64_t waits;
 };
 struct transfers_memory transfers_memory(const struct transfers *transfers);
 
-/* Queues the call; done is called from a later transfers_run. The transfer must live until the
- * release. */
-void transfers_start(struct transfers *transfers, struct client_request *call);
+/* Queues the request; `done` is called from a later transfers_run. The transfer must live until
+ * the release. */
+void transfers_start(struct transfers *transfers, struct client_request *request);
 
-/* Frees the reply; a call that is queued or in flight is cancelled. A zeroed call is welcome. */
-void transfers_release(struct transfers *transfers, struct client_request *call);
+/* Frees the reply; cancels a request that is queued or in flight. Accepts a zeroed request. */
+void transfers_release(struct transfers *transfers, struct client_request *request);
 
-/* Waits until a transfer or one of the descriptors is ready, or `timeout` ms (-1: no limit) are
- * over. */
+/* Waits until a transfer or one of the descriptors is ready, at most `timeout` ms (-1: no
+ * limit). */
 void transfers_wait(struct transfers *transfers, struct pollfd *fds, size_t count, int timeout);
 
-/* Moves the transfers on and calls done for those that ended. */
+/* Advances the transfers and calls `done` for those that ended. */
 void transfers_run(struct transfers *transfers);
 
 #endif

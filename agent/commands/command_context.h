@@ -2,8 +2,8 @@
  * What a one-shot command is asked: which tests, which points of them, and with which detection.
  * All of it is checked before any data is read.
  */
-#ifndef AGENT_COMMANDS_ASK_H
-#define AGENT_COMMANDS_ASK_H
+#ifndef AGENT_COMMANDS_COMMAND_CONTEXT_H
+#define AGENT_COMMANDS_COMMAND_CONTEXT_H
 
 #include "agent/analysis/select.h"
 #include "agent/cli/cli.h"

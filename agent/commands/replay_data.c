@@ -75,7 +75,7 @@ static void ready(void *context, struct task *const *tasks)
 	struct task *task = tasks[0];
 	struct history *history;
 
-	if (!gather_log(task) || task->lent)
+	if (!gather_log(task) || task->abandoned)
 		return;
 	history = arena_alloc(past->arena, sizeof *history);
 	history->data = task->query.data;

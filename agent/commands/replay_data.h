@@ -2,8 +2,8 @@
  * The past of a replay: what the sources give for the whole time, asked once, and what of it had
  * arrived by a time within.
  */
-#ifndef AGENT_COMMANDS_PAST_H
-#define AGENT_COMMANDS_PAST_H
+#ifndef AGENT_COMMANDS_REPLAY_DATA_H
+#define AGENT_COMMANDS_REPLAY_DATA_H
 
 #include "agent/commands/gather.h"
 

@@ -14,7 +14,7 @@ enum { FIRST_BLOCK = 4096, LAST_BLOCK = 1 << 20, FIRST_ITEMS = 4 };
 
 struct block {
 	struct block *next;
-	size_t size; /* of the data */
+	size_t size; /* of `data` */
 	alignas(max_align_t) unsigned char data[];
 };
 
@@ -132,7 +132,7 @@ void *arena_array(struct arena *arena, size_t count, size_t size)
 	return arena_alloc(arena, bytes);
 }
 
-/* There is room for as many as the least power of two that is not below their count. */
+/* The capacity is the least power of two that is not below the count. */
 void *arena_grow(struct arena *arena, void *items, size_t count, size_t size)
 {
 	if (count & (count - 1))

@@ -1,13 +1,12 @@
 /*
- * An arena: memory that is taken piece by piece and given back all at once.
+ * An arena: memory that is taken piece by piece and freed all at once.
  *
- * hunter-c knows two lifetimes, the configuration's and a job's, and each is one arena. Memory is
+ * hunter-c has two lifetimes, the configuration's and a job's, and each is one arena. Memory is
  * zeroed and aligned for any type. Running out of memory aborts, so nothing here returns NULL;
- * sizes that come from outside are capped by whoever reads them, before they get here. An arena
- * belongs to one thread at a time.
+ * whoever reads sizes from outside caps them first. An arena belongs to one thread at a time.
  */
-#ifndef CORE_ARENA_H
-#define CORE_ARENA_H
+#ifndef AGENT_CORE_ARENA_H
+#define AGENT_CORE_ARENA_H
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +19,7 @@ struct arena;
 struct arena *arena_new(void);
 void arena_free(struct arena *arena);
 
-/* From now on there are secrets in it: arena_free wipes all of it. */
+/* From now on the arena holds secrets: arena_free wipes all of it. */
 void arena_holds_secrets(struct arena *arena);
 
 /* `size` zeroed bytes; size 0 gives a valid pointer. */
@@ -36,7 +35,7 @@ char *arena_strndup(struct arena *arena, const char *text, size_t length);
 char *arena_printf(struct arena *arena, const char *format, ...) PRINTF_LIKE(2, 3);
 char *arena_vprintf(struct arena *arena, const char *format, va_list arguments) PRINTF_LIKE(2, 0);
 
-/* All of the other arena becomes part of this one; the other is gone. */
+/* Moves everything in `other` into this arena; `other` is gone. */
 void arena_join(struct arena *arena, struct arena *other);
 
 /* Bytes taken from the system so far (blocks, not pieces). */
@@ -48,9 +47,10 @@ char *memory_strdup(const char *text) __attribute__((returns_nonnull));
 void *memory_resize(void *memory, size_t count, size_t size) __attribute__((returns_nonnull));
 
 /*
- * Arrays that grow. memory_grow gives the array with room for `needed` items at least: if *capacity
- * is less, it is moved to twice the room or what is needed. arena_grow gives an array that it has
- * made from NULL, one item after the other, with room for one more than the `count` there are.
+ * Arrays that grow. memory_grow returns the array with room for at least `needed` items, moving
+ * it to twice the capacity or what is needed if *capacity is less. arena_grow returns an array
+ * with room for one more than its `count` items; it must have made the array itself, starting
+ * from NULL, one item after the other.
  */
 void *memory_grow(void *items, size_t *capacity, size_t needed, size_t size)
 	__attribute__((returns_nonnull));

@@ -1,7 +1,6 @@
 /*
- * Sources that know when something was deployed say so on the axis. Where they do not, the points'
- * attributes do: a build began between the last point that has another one and the first that has
- * it.
+ * Sources that know deployment times put them on the axis. Otherwise the points' attributes are
+ * used: a build was deployed between the last point with another build and the first with it.
  */
 #include "agent/core/attribution.h"
 
@@ -12,15 +11,15 @@
 #include "agent/core/hash.h"
 #include "agent/core/series.h"
 
-/* What is between the last surely good point and the first surely bad one. */
+/* Between the last certainly good point and the first certainly bad one. */
 struct span {
 	size_t good, bad;    /* points */
-	int64_t from, until; /* ms: behind which the one tells, until when the other does */
+	int64_t from, until; /* ms: start of the good point, end of the bad one */
 };
 
 struct list {
 	struct deployment items[ATTRIBUTION_LISTED];
-	size_t count; /* those beyond the room are counted, and the last one is kept */
+	size_t count; /* further ones are counted, and the last one is kept */
 };
 
 static bool same(const char *a, const char *b)
@@ -77,7 +76,7 @@ static void add(struct list *list, const struct deployment *deployment)
 	list->count++;
 }
 
-/* What is known to have run already when the first point was taken is no deployment. */
+/* A build that was running before the first point is not a deployment. */
 static bool is_within(
 	const struct deployment *deployment, const struct span *span, const struct axis *axis)
 {
@@ -102,7 +101,7 @@ static void find_timed(const struct axis *axis, const struct span *span, struct 
 	}
 }
 
-/* The columns that say what ran. */
+/* The columns that name builds. */
 struct builds_of {
 	const struct axis *axis;
 	const struct column *commit, *version;
@@ -129,8 +128,8 @@ static bool same_build(const struct deployment *a, const struct deployment *b)
 	return same(deployment_name(a), deployment_name(b));
 }
 
-/* What ran before that row, and since when. Returns the row after the last one that says so; 0:
- * none does. */
+/* The build that ran before that row, and since when. Returns the row after the last one that
+ * names it; 0: none does. */
 static size_t find_before(const struct builds_of *builds, size_t row, struct deployment *out)
 {
 	struct deployment build;
@@ -232,13 +231,13 @@ struct attribution attribution_of(
 	return attribution_copy(arena, &found);
 }
 
-/* A suspect of a member. */
+/* A member's suspect. */
 struct vote {
 	const struct deployment *deployment;
 	size_t member, place; /* in its list */
 };
 
-/* By the build, the nearest member first. */
+/* By build, the nearest member first. */
 static int compare_votes(const void *a, const void *b)
 {
 	const struct vote *x = a, *y = b;
@@ -270,9 +269,9 @@ static struct vote *list_votes(
 	return votes;
 }
 
-/* A build, and how many members suspect it. */
+/* A build and the number of members that suspect it. */
 struct elected {
-	struct vote vote; /* the nearest one's */
+	struct vote vote; /* the nearest member's */
 	size_t members;
 };
 
@@ -298,8 +297,8 @@ static int compare_elected(const void *a, const void *b)
 	return left != right ? (left < right ? -1 : 1) : compare_votes(&x->vote, &y->vote);
 }
 
-/* Keeps those that nearly as many suspect as suspect any; all, where that is less than half of
- * them. Returns how many are left, by time. */
+/* Keeps the builds that nearly as many members suspect as the most suspected one; all builds if
+ * that has less than half of the members. Returns how many remain, by time. */
 static size_t keep_most(struct elected *all, size_t count, size_t known)
 {
 	size_t most = 0, kept = 0;
@@ -314,7 +313,7 @@ static size_t keep_most(struct elected *all, size_t count, size_t known)
 	return kept;
 }
 
-/* The members of which one of these is a suspect, where most share them of which all are. */
+/* The members that suspect one of these, given that most share those that all do. */
 static size_t count_members(const struct attribution *members, size_t count,
 	const struct elected *elected, size_t n, size_t known)
 {
@@ -425,7 +424,7 @@ static bool is_listed(const struct attribution *attribution, const struct deploy
 	return false;
 }
 
-/* Of more than are listed, those in the middle are not known. */
+/* If there are more than are listed, those in the middle are unknown. */
 bool attribution_gained(const struct attribution *now, const struct attribution *before)
 {
 	for (size_t i = 0; i < now->listed && before->count <= before->listed; i++) {

@@ -1,8 +1,8 @@
 /*
- * The buffer doubles as it grows and keeps a NUL behind the content. JSON text is written by the
- * rules of RFC 8259; what is no valid UTF-8 becomes U+FFFD, so that one odd byte in somebody's
- * label can not make a whole document unreadable. What a terminal obeys, or turns text around, is
- * escaped like other control characters: the document is the same, and may be looked at.
+ * The buffer doubles as it grows and keeps a NUL behind the content. JSON text follows RFC 8259;
+ * invalid UTF-8 becomes U+FFFD, so that one bad byte in a label does not make a whole document
+ * unreadable. Characters that control a terminal or the direction of text are escaped like other
+ * control characters: the document stays the same and is safe to display.
  */
 #include "agent/core/buf.h"
 
@@ -23,7 +23,7 @@ static void release(struct buf *buf)
 	free(buf->data);
 }
 
-/* realloc would leave a copy behind. */
+/* realloc would leave a copy of the secret behind. */
 static void move_secret(struct buf *buf, size_t capacity)
 {
 	char *data = memory_new(capacity, 1);

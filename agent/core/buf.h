@@ -1,12 +1,12 @@
 /*
  * A growing byte buffer for text that is made piece by piece: messages, JSON, HTTP answers.
  *
- * The bytes are always followed by a NUL, so `data` is a C string when the content has none inside.
- * A zeroed struct is an empty buffer. Running out of memory aborts; who fills a buffer from outside
- * sets the cap himself.
+ * A NUL always follows the bytes, so `data` is a C string if the content has no NUL. A zeroed
+ * struct is an empty buffer. Running out of memory aborts; whoever fills a buffer from outside
+ * must limit its size.
  */
-#ifndef CORE_BUF_H
-#define CORE_BUF_H
+#ifndef AGENT_CORE_BUF_H
+#define AGENT_CORE_BUF_H
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@
 struct buf {
 	char *data; /* NULL until the first append */
 	size_t length, capacity;
-	bool secret; /* what it held is wiped when memory is given back */
+	bool secret; /* wipe the content when memory is freed */
 };
 
 void buf_free(struct buf *buf);  /* frees the memory, leaves an empty buffer */
@@ -28,7 +28,7 @@ void buf_char(struct buf *buf, char c);
 void buf_printf(struct buf *buf, const char *format, ...) PRINTF_LIKE(2, 3);
 void buf_vprintf(struct buf *buf, const char *format, va_list arguments) PRINTF_LIKE(2, 0);
 
-/* The content as a malloc'd string the caller frees; the buffer is empty afterwards. Never NULL. */
+/* The content as a malloc'd string that the caller frees; empties the buffer. Never NULL. */
 char *buf_steal(struct buf *buf);
 
 /* A JSON string with its quotes; control characters (utf8_is_control) escaped, broken UTF-8
@@ -37,7 +37,7 @@ void buf_json_string(struct buf *buf, const char *text, size_t length);
 void buf_json_text(
 	struct buf *buf, const char *text); /* the same for a C string; NULL gives null */
 
-/* A value that is valid JSON, with control characters in its texts escaped. */
+/* A value that is valid JSON; escapes control characters in its strings. */
 void buf_json_value(struct buf *buf, const char *json, size_t length);
 
 /* A JSON number with 17 significant digits (shorter where it reads back exactly); non-finite gives

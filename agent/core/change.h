@@ -8,39 +8,39 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Stored, as are the numbers: they stay. */
+/* Stored, with these numbers: do not renumber. */
 enum change_kind {
 	CHANGE_STEP,
-	CHANGE_TREND, /* from place_from to place_to; index is where it has become visible */
+	CHANGE_TREND, /* from place_from to place_to; index is where it became visible */
 };
 
 static const char *const change_kind_names[] = {[CHANGE_STEP] = "step", [CHANGE_TREND] = "trend"};
 
-/* A change is known by its time within so many points of its series: its index moves while points
- * arrive. */
+/* A change is identified by its time, to within so many points of its series: its index moves as
+ * points arrive. */
 enum { CHANGE_TOLERANCE = 5 };
 
 struct change {
-	size_t index;  /* of the first value of the new regime, counted in the caller's series, 1 <=
-			  index < n */
+	size_t index;  /* of the first value of the new regime, in the caller's series, 1 <= index <
+			  n */
 	double pvalue; /* 0..1, of the test between the two neighbouring segments */
 	double mean_before, mean_after;
 	double stddev_before, stddev_after;
-	size_t count_before, count_after; /* existing points in the two segments */
+	size_t count_before, count_after; /* non-missing points in the two segments */
 	double magnitude; /* max(|after/before - 1|, |before/after - 1|); a ratio over zero counts
 			     as 0 */
 
-	/* What a single outlier cannot turn over: levels of the nearest points to either side,
-	 * outliers clipped; of a trend, where it began and ended. */
+	/* Robust against single outliers: levels of the nearest points to either side, outliers
+	 * clipped; for a trend, the points where it began and ended. */
 	enum change_kind kind;
 	double level_before, level_after;
 	double size, size_low, size_high; /* in percent of level_before, with its 95% interval; NaN
-					     where that is 0 or there are too few points */
-	size_t place_from, place_to; /* the places between which it lies with 95%, both included */
-	size_t cause_from, cause_to; /* the same with 99%: by these its cause is looked for */
+					     if that is 0 or there are too few points */
+	size_t place_from, place_to;      /* 95% set of places, both included */
+	size_t cause_from, cause_to;      /* 99% set of places, used for attribution */
 };
 
-/* The numbers of a change under their names in files and documents, in this order. */
+/* The numbers of a change with their names in files and documents, in this order. */
 enum { CHANGE_MEANS = 6, CHANGE_LEVELS = 5 };
 
 static const char *const change_mean_names[CHANGE_MEANS] = {"forward_change_percent", "magnitude",
@@ -48,7 +48,7 @@ static const char *const change_mean_names[CHANGE_MEANS] = {"forward_change_perc
 static const char *const change_level_names[CHANGE_LEVELS] = {
 	"level_before", "level_after", "size", "size_low", "size_high"};
 
-/* How much higher the new level is, in percent of the old; 0 where the old one is 0. */
+/* The new level's difference, in percent of the old level; 0 if that is 0. */
 static inline double change_percent(const struct change *change)
 {
 	if (change->mean_before == 0)
@@ -75,7 +75,7 @@ static inline void change_levels(const struct change *change, double out[CHANGE_
 	out[4] = change->size_high;
 }
 
-/* Moves what is counted in points, by so many; what would lie before the first is there. */
+/* Shifts everything that is counted in points; clamps at the first point. */
 static inline void change_shift(struct change *change, ptrdiff_t by)
 {
 	size_t *const places[] = {&change->index, &change->place_from, &change->place_to,
@@ -86,15 +86,14 @@ static inline void change_shift(struct change *change, ptrdiff_t by)
 			(ptrdiff_t)*places[i] + by > 0 ? (size_t)((ptrdiff_t)*places[i] + by) : 0;
 }
 
-/* Which way the level went: 1 up, -1 down, 0 neither. */
+/* Direction of the change: 1 up, -1 down, 0 neither. */
 static inline int change_sign(const struct change *change)
 {
 	return (change->level_after > change->level_before) -
 	       (change->level_after < change->level_before);
 }
 
-/* Whether two changes have the same time, within the tolerance of the finer of their series; all in
- * ms. */
+/* Whether two changes have the same time, within the tolerance of the finer series; all in ms. */
 static inline bool change_near(
 	int64_t time, int64_t spacing, int64_t other_time, int64_t other_spacing)
 {

@@ -1,16 +1,16 @@
 /*
- * The two clocks. Time is passed in wherever something is decided by it; these are for those who
- * hand it out (main, engine) and for waiting on descriptors.
+ * The two clocks. Code that decides by time takes it as an argument; these are for the code that
+ * provides it (main, engine) and for waiting on descriptors.
  */
-#ifndef CORE_CLOCK_H
-#define CORE_CLOCK_H
+#ifndef AGENT_CORE_CLOCK_H
+#define AGENT_CORE_CLOCK_H
 
 #include <stdint.h>
 
-int64_t clock_monotonic(void); /* ms, of no date; never set back */
+int64_t clock_monotonic(void); /* ms, unrelated to the date; never goes back */
 int64_t clock_wall(void);      /* ms since 1970 */
 
-/* For measuring what takes microseconds: ns of the monotonic clock. */
+/* For measuring microseconds: ns of the monotonic clock. */
 int64_t clock_monotonic_ns(void);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * The quota is that of the process's control group or of one above it, whichever is the smallest:
- * cpu.max in version 2, cpu.cfs_quota_us and cpu.cfs_period_us in version 1. Inside a container the
- * path that the kernel names may be the host's, of which only the top is mounted; so what is not
- * there is passed over.
+ * The quota is the smallest of the process's control group and those above it: cpu.max in
+ * version 2, cpu.cfs_quota_us and cpu.cfs_period_us in version 1. Inside a container the path
+ * that the kernel reports may be the host's, of which only the top is mounted; missing files are
+ * skipped.
  */
 #include "agent/core/cpus.h"
 
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PATH = 4096, LINE = PATH + 256, SETS = 8 /* of 1,024 processors */ };
+enum { PATH = 4096, LINE = PATH + 256, SETS = 8 /* each holds 1,024 processors */ };
 
 /* The first line of a file; false if there is none. */
 static bool read_line(const char *path, char *line, size_t size)
@@ -68,7 +68,7 @@ static size_t quota_above(const char *mount, const char *path, size_t (*quota_of
 	char folder[2 * LINE];
 	size_t least = 0, length = strlen(mount);
 
-	/* Two dots lead to a group outside of what is mounted here. */
+	/* Two dots refer to a group outside of the mount. */
 	snprintf(folder, sizeof folder, "%s%s", mount, strstr(path, "/..") ? "" : path);
 	for (;;) {
 		size_t quota = quota_of(folder);

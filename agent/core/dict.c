@@ -22,7 +22,7 @@ static struct dict_slot *probe(struct dict_slot *slots, size_t capacity, struct 
 	return &slots[i];
 }
 
-/* Where the name is among the small ones; their count if it is not. */
+/* The position of the name in `small`, or the count if it is missing. */
 static size_t find_small(const struct dict *dict, const char *name, size_t length)
 {
 	size_t i = 0;

@@ -1,6 +1,6 @@
 /*
- * Error texts are cut to a fixed size, so that reporting a failure can not itself fail. A cut text
- * ends at a whole UTF-8 sequence.
+ * Error texts are cut to a fixed size, so that reporting a failure cannot itself fail. A cut
+ * text ends with a complete UTF-8 sequence.
  */
 #include "agent/core/error.h"
 

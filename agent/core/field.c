@@ -1,8 +1,8 @@
 /*
- * Parsing, checking and printing of option values by their table.
+ * Parses, checks and prints option values by their tables.
  *
- * Values come as text from YAML and the command line alike, so both accept the same spellings and
- * give the same messages.
+ * Values arrive as text from YAML and the command line alike, so both accept the same spellings
+ * and give the same errors.
  */
 #include "agent/core/field.h"
 
@@ -206,7 +206,8 @@ static bool parse_choice(
 	return false;
 }
 
-/* Behind the bracket or quotation mark that closes the one at `text`; NULL if none does. */
+/* The position behind the bracket or quotation mark that closes the one at `text`; NULL if none
+ * does. */
 static const char *group_end(const char *text)
 {
 	size_t depth = 0;
@@ -226,8 +227,8 @@ static const char *group_end(const char *text)
 	return NULL;
 }
 
-/* Bytes up to the comma that ends an item. One within brackets or quotation marks does not, as
- * labels and functions hold some; where these are not closed they are characters like others. */
+/* Bytes up to the comma that ends an item. Commas within brackets or quotation marks, as in
+ * labels and functions, do not; unclosed ones are ordinary characters. */
 static size_t item_length(const char *text, bool *closed)
 {
 	const char *end = text;

@@ -12,8 +12,8 @@
  * or the choices and stored at `offset` of the options struct. This header needs nothing but libc,
  * so that detectors may use it.
  */
-#ifndef CORE_FIELD_H
-#define CORE_FIELD_H
+#ifndef AGENT_CORE_FIELD_H
+#define AGENT_CORE_FIELD_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -58,8 +58,8 @@ enum field_flag {
 	FIELD_HIDDEN =
 		8, /* accepted, not shown in help: spellings kept for Hunter's and Otava's files */
 	FIELD_ENV = 16,   /* `$X` is expanded besides `${X}` (Hunter's service sections) */
-	FIELD_MANY = 32,  /* a LIST whose flag takes all words up to the next flag */
-	FIELD_EMPTY = 64, /* a SECRET that may be empty, which is none */
+	FIELD_MANY = 32,  /* `$X` is expanded in addition to `${X}` (Hunter's service sections) */
+	FIELD_EMPTY = 64, /* a SECRET that may be empty, which means none */
 };
 
 struct field {
@@ -68,12 +68,12 @@ struct field {
 	enum field_type type;
 	size_t offset;
 	const char *initial;  /* default as text, or NULL: zero, NULL, empty */
-	const char *variable; /* of the environment: gives the default if it is set, or NULL */
+	const char *variable; /* environment variable that overrides the default if set, or NULL */
 	double min, max;      /* for INT, DOUBLE, DURATION (ms), BYTES; no check when both are 0 */
 	const char *const *choices; /* for CHOICE, NULL-terminated */
 	unsigned flags;             /* enum field_flag */
 	char letter;                /* short flag, or 0 */
-	const char *metavar;        /* what --help calls the value, or NULL: by type */
+	const char *metavar;        /* the value's name in --help, or NULL: by type */
 	const char *help;           /* one sentence without a full stop */
 };
 
@@ -81,8 +81,8 @@ struct field {
 void field_defaults(const struct field *fields, void *options);
 
 /*
- * Sets those fields whose variable is set and not empty to its value; `get` is getenv with a
- * context. Of a value that cannot be one the field keeps its default, and *error tells: false.
+ * Sets each field whose environment variable is set and not empty; `get` is getenv with a
+ * context. On an invalid value the field keeps its default, and the call fails with *error set.
  */
 bool field_variables(const struct field *fields, void *options,
 	const char *(*get)(void *context, const char *name), void *context, struct arena *arena,
@@ -92,9 +92,9 @@ bool field_variables(const struct field *fields, void *options,
 const struct field *field_find(const struct field *fields, const char *name);
 
 /*
- * Parses `text` and stores it, for every type but LIST and MAP (a LIST is split at commas
- * outside of brackets and quotation marks, and appended to what is there). Copies go to the arena.
- * Fails with a text that names the field: `p-value: "2" is not between 0 and 1`.
+ * Parses `text` and stores it, for every type but MAP (a LIST is split at commas outside of
+ * brackets and quotation marks, and appended). Copies go to the arena. Fails with a text that
+ * names the field: `p-value: "2" is not between 0 and 1`.
  */
 bool field_parse(const struct field *field, void *options, const char *text, struct arena *arena,
 	struct error *error) MUST_USE;
@@ -102,12 +102,12 @@ bool field_parse(const struct field *field, void *options, const char *text, str
 /* Appends the value as text ("50", "0.001", "a,b"), secrets as "***". */
 void field_print(const struct field *field, const void *options, struct buf *out);
 
-/* The nearest of `count` names within a third of its length in edits, or NULL: for "did you mean".
- */
+/* The nearest of `count` names within an edit distance of a third of its length, or NULL: for
+ * "did you mean". */
 const char *field_suggest(const char *word, const char *const *names, size_t count);
 const char *field_suggest_name(const char *word, const struct field *fields);
 
-/* Appends ` (did you mean "x"?)` to what the error says of the word, if a name is near. False. */
+/* Appends ` (did you mean "x"?)` to the error if a name is near. Always returns false. */
 bool field_hint(struct error *error, const char *word, const char *const *names, size_t count);
 
 #endif

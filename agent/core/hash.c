@@ -1,6 +1,4 @@
-/*
- * SipHash is Aumasson's and Bernstein's; its words are little-endian.
- */
+/* SipHash is by Aumasson and Bernstein; its words are little-endian. */
 #include "agent/core/hash.h"
 
 #include <endian.h>
@@ -21,7 +19,7 @@ size_t hash_slot(const char *text, size_t length)
 	return (size_t)(hash ^ hash >> 32);
 }
 
-/* Where the system has no random bytes the hash is as good as one without a key. */
+/* If the system has no random bytes the hash is as good as one without a key. */
 struct hash_key hash_key_new(void)
 {
 	struct hash_key key;

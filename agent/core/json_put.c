@@ -1,6 +1,4 @@
-/*
- * Keys are the program's own, so they are put as they are.
- */
+/* Keys are the program's own, so they are not escaped. */
 #include "agent/core/json_put.h"
 
 #include "agent/core/when.h"

@@ -1,8 +1,6 @@
-/*
- * Members of a JSON object behind the first: ", "KEY": " and the value.
- */
-#ifndef CORE_JSON_PUT_H
-#define CORE_JSON_PUT_H
+/* Members of a JSON object after the first: ", "KEY": " and the value. */
+#ifndef AGENT_CORE_JSON_PUT_H
+#define AGENT_CORE_JSON_PUT_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -10,7 +8,8 @@
 #include "agent/core/buf.h"
 #include "agent/core/change.h"
 
-/* null for NULL, WHEN_NEVER and what is no finite number. Times are ISO 8601, durations seconds. */
+/* null for NULL, WHEN_NEVER and non-finite numbers. Times are ISO 8601, durations are in
+ * seconds. */
 void json_put_text(struct buf *out, const char *key, const char *value);
 void json_put_number(struct buf *out, const char *key, double value);
 void json_put_time(struct buf *out, const char *key, int64_t ms);

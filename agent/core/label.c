@@ -1,5 +1,5 @@
 /*
- * Finds labels in a series' identity: those between the braces, Graphite's tags and the numbered
+ * Finds labels in a series' identity: those within braces, Graphite's tags and the numbered
  * parts of its path.
  */
 #include "agent/core/label.h"
@@ -71,7 +71,7 @@ static size_t path_number(const char *name, size_t length)
 	return number <= 1000 && *end == ']' && end + 1 == name + length ? number : 0;
 }
 
-/* The text of which paths and tags are read: a target, or what is before the label set. */
+/* The text that holds the path and tags: a target, or what precedes the label set. */
 static void put_path(struct buf *out, const char *identity)
 {
 	struct label_text target;
@@ -116,7 +116,7 @@ static bool find_tag(const char *path, const char *name, size_t length, struct p
 	return false;
 }
 
-/* The path of the identity, and where in it what is named stands. */
+/* The path of the identity, and the position of the named part in it. */
 static bool find_in_path(
 	const char *identity, const char *name, size_t length, struct buf *path, struct part *part)
 {
@@ -146,7 +146,7 @@ bool label_value(const char *identity, const char *name, size_t length, struct b
 	return found;
 }
 
-/* Name and label set, but for the label of that name. */
+/* The name and the label set without the label of that name. */
 static void put_other_labels(
 	struct buf *out, const char *identity, const char *name, size_t length, bool path)
 {
@@ -194,7 +194,7 @@ bool label_is_name(const char *name, size_t length)
 	return length > 0;
 }
 
-/* A label as people write it: blanks around it, quotation marks or none. */
+/* A label as a user writes it: blanks around it, with or without quotation marks. */
 struct asked {
 	const char *key;
 	size_t key_length;
@@ -226,7 +226,7 @@ static const char *read_value(const char *at, struct buf *value)
 	return at[end] == '"' ? at + end + 1 : NULL;
 }
 
-/* Reads the next label; returns what follows it, or NULL where there is none. */
+/* Reads the next label; returns what follows it, or NULL if there is none. */
 static const char *read_asked(const char *at, struct asked *asked)
 {
 	asked->key = at = skip_blanks(at);
@@ -239,7 +239,7 @@ static const char *read_asked(const char *at, struct asked *asked)
 	return at && (*at == ',' || *at == '}') ? at : NULL;
 }
 
-/* Reads all labels; `identity`: those that it has not are none. */
+/* Reads all labels; false if `identity` lacks one. */
 static bool has_all(const char *text, const char *identity)
 {
 	struct asked asked = {0};

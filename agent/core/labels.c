@@ -11,7 +11,8 @@
 
 enum { MOST_LABELS = 32, MOST_PARTS = 8, LONGEST = 300 };
 
-/* A label is told if so many of the members have it, and so many more than of all series. */
+/* A label is reported if a large enough share of the members have it, and one large enough above
+ * that of all series. */
 #define LEAST_SHARE 0.5
 #define LEAST_LIFT 0.05
 
@@ -80,7 +81,8 @@ static void add_series(struct labels *labels)
 	labels->series[labels->series_count++] = (struct span){labels->number_count, 0};
 }
 
-/* Gives the series that is being added the label in labels->text; a second time it is ignored. */
+/* Gives the label in labels->text to the series that is being added; ignored if it has it
+ * already. */
 static void put_text(struct labels *labels)
 {
 	struct span *span = &labels->series[labels->series_count - 1];
@@ -153,19 +155,19 @@ void labels_add(struct labels *labels, const char *test, const char *identity)
 }
 
 /*
- * One after the other what is between the braces of a name. `raw` is what is written there, without
- * what is between two of them; `separator` is that. Labels that nothing is known of, as the name in
+ * Iterates over the pieces between the braces of a name. `raw` is the piece without its
+ * separators; `separator` is what splits them. Pieces of unknown form, as the name in
  * disk{used,host="a"}, have no text.
  */
 struct pieces {
-	const char *at, *end; /* the rest, and the last brace */
+	const char *at, *end; /* the rest, and the closing brace */
 	bool path;
-	size_t number, count; /* of a path: how many there were, and are */
+	size_t number, count; /* of a path: parts so far, and in total */
 	const char *raw;
 	size_t length;
 };
 
-/* False where it has none, or they are no labels and no path, as cpu{sum(a,b)}. */
+/* False if there are no braces, or they hold neither labels nor a path, as in cpu{sum(a,b)}. */
 static bool pieces_begin(const char *name, struct pieces *pieces)
 {
 	const char *brace = strchr(name, '{'), *end = brace ? strrchr(brace, '}') : NULL;
@@ -179,7 +181,7 @@ static bool pieces_begin(const char *name, struct pieces *pieces)
 	return pieces->path || memchr(brace, '=', (size_t)(end - brace));
 }
 
-/* One of so many parts that no text of it can be kept has none. */
+/* In a path with too many parts to keep a text for, they have none. */
 static bool path_next(struct pieces *pieces, struct buf *text)
 {
 	if (pieces->number == pieces->count)
@@ -198,7 +200,7 @@ static bool path_next(struct pieces *pieces, struct buf *text)
 	return true;
 }
 
-/* Writes the piece's text, nothing where it has none. What is no label ends all. */
+/* Writes the piece's text, nothing if it has none. A malformed label ends the iteration. */
 static bool piece_next(struct pieces *pieces, struct buf *text)
 {
 	struct label_text label;
@@ -230,7 +232,7 @@ static bool piece_next(struct pieces *pieces, struct buf *text)
 	return true;
 }
 
-/* Texts that are too long to be kept whole are none that series could share. */
+/* Texts too long to be kept whole are not shared by series. */
 void labels_add_name(struct labels *labels, const char *name)
 {
 	struct pieces pieces;
@@ -242,7 +244,7 @@ void labels_add_name(struct labels *labels, const char *name)
 				put_text(labels);
 }
 
-/* Whether a label is that of a path's parts. */
+/* Whether a label is the pattern of a path. */
 static bool is_path(const struct label_share *label)
 {
 	return !strchr(label->text, '=');
@@ -348,7 +350,7 @@ static int compare_share(const void *a, const void *b)
 	return strcmp(left->text, right->text);
 }
 
-/* The pattern of both: "*.eu.x" of "*.eu.*" and "*.*.x". */
+/* Combines two patterns: "*.eu.*" and "*.*.x" give "*.eu.x". */
 static const char *overlay(struct arena *arena, const char *a, const char *b)
 {
 	struct buf out = {0};
@@ -368,7 +370,7 @@ static const char *overlay(struct arena *arena, const char *a, const char *b)
 	return text;
 }
 
-/* The parts of a path that all have are one pattern. */
+/* Merges the path parts that all series have into one pattern. */
 static size_t join_paths(struct arena *arena, struct label_share *common, size_t count)
 {
 	struct label_share *path = NULL;

@@ -1,9 +1,9 @@
 /*
- * A line is made in a buffer and written under a lock, so that lines of several threads do not mix.
- * With patience it goes out in pieces for which a pipe has room when it says so; from when nobody
- * has read for too long until somebody reads again, lines are counted and not waited for; so are
- * those that a full disk or a reader who is gone does not take. It is written past stdio, which
- * does not say how much of a line got through, nor forgets what did not. Values that hold blanks,
+ * A line is built in a buffer and written under a lock, so that lines of several threads do not
+ * mix. With log_patience it is written in pieces that fit into the pipe when poll() reports
+ * room; once nobody has read for too long, lines are counted and dropped until somebody reads
+ * again, as are lines that a full disk or a closed pipe rejects. Writing bypasses stdio, which
+ * neither reports how much of a line was written nor forgets the rest. Values with blanks,
  * quotes or control characters are quoted with JSON's escapes in both formats.
  */
 #include "agent/core/log.h"
@@ -28,13 +28,13 @@ const char *const log_format_names[] = {"text", "json", NULL};
 static atomic_int current_level = LEVEL_INFO;
 static atomic_int current_format = LOG_FORMAT_TEXT;
 static FILE *_Atomic current_stream;
-static _Atomic int64_t period;    /* ms; 0: all is told */
-static struct rate_limit repeats; /* by the lock */
+static _Atomic int64_t period;    /* ms; 0: no limit */
+static struct rate_limit repeats; /* guarded by the lock */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static _Atomic int64_t patience; /* ms; 0: without end */
+static _Atomic int64_t patience; /* ms; 0: wait without limit */
 static struct {
 	pthread_mutex_t lock;
-	uint64_t dropped; /* lines, since one was written */
+	uint64_t dropped; /* lines since the last one that was written */
 } outlet = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 void log_setup(enum log_level level, enum log_format format, FILE *stream)
@@ -98,7 +98,7 @@ static void put_pair(struct buf *line, const struct log_pair *pair, bool json)
 	put_value(line, pair, json);
 }
 
-/* The line's beginning: when, how bad, and what. */
+/* Starts a line: time, level and message. */
 static void put_head(struct buf *line, enum log_level level, const char *message, bool json)
 {
 	struct timespec now;
@@ -132,8 +132,8 @@ static void put_line(struct buf *line, enum log_level level, const char *message
 	buf_text(line, json ? "}\n" : "\n");
 }
 
-/* Waits until the stream takes more, without end or up to `until` ms. A pipe that says it does has
- * room for PIPE_BUF bytes. */
+/* Waits until the stream accepts more, without limit or until `until` (ms). A pipe that is
+ * writable has room for PIPE_BUF bytes. */
 static bool is_writable(int fd, int64_t until)
 {
 	struct pollfd poller = {.fd = fd, .events = POLLOUT};
@@ -147,7 +147,7 @@ static bool is_writable(int fd, int64_t until)
 	return ready > 0;
 }
 
-/* What has no descriptor is memory. */
+/* A stream without a descriptor is memory. */
 static bool put_stream(FILE *stream, const char *text, size_t length)
 {
 	bool whole = fwrite(text, 1, length, stream) == length;
@@ -155,7 +155,7 @@ static bool put_stream(FILE *stream, const char *text, size_t length)
 	return fflush(stream) == 0 && whole;
 }
 
-/* False: nobody has read for too long or it cannot be written, and what is left is dropped. */
+/* False: nobody has read for too long or writing failed, and the rest is dropped. */
 static bool put_text(FILE *stream, const char *text, size_t length)
 {
 	int64_t wait = outlet.dropped > 0 ? 0 : patience;
@@ -180,14 +180,14 @@ static bool put_text(FILE *stream, const char *text, size_t length)
 	return true;
 }
 
-/* Says first what could not be said. */
+/* Reports dropped lines first. */
 static void emit(FILE *stream, const struct buf *line)
 {
 	struct buf text = {0};
 
 	pthread_mutex_lock(&outlet.lock);
 	if (outlet.dropped > 0) {
-		buf_char(&text, '\n'); /* the last one may have been cut */
+		buf_char(&text, '\n'); /* the last line may have been cut */
 		put_line(&text, LEVEL_WARN,
 			"lines of the log were dropped, as nobody read them or they could not be "
 			"written",

@@ -1,15 +1,15 @@
 /*
- * The log: one line an event on stderr, as key=value pairs or JSON.
+ * The log: one line per event on stderr, as key=value pairs or JSON.
  *
  *     log_event(LEVEL_WARN, "source failed", LOG_TEXT("test", name), LOG_INT("status", 503));
  *     2026-01-02T03:04:05Z warn msg="source failed" test=checkout status=503
  *
  * The only module with mutable state of its own (level, format, stream, rate limit), set once at
- * start. Lines are written whole, from any thread, without the stream's buffer. Nobody logs a
- * secret: values that may hold one are not given to it.
+ * start. Lines are written whole, from any thread, bypassing the stream's buffer. Secrets
+ * are never logged: callers do not pass values that may contain one.
  */
-#ifndef CORE_LOG_H
-#define CORE_LOG_H
+#ifndef AGENT_CORE_LOG_H
+#define AGENT_CORE_LOG_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,26 +37,26 @@ struct log_pair {
 void log_setup(enum log_level level, enum log_format format, FILE *stream);
 
 /*
- * From now on a warning or error that has been told is told again after `period` ms at the soonest,
- * with how often it was not ("repeated=12"). The same are those of one message whose texts are the
- * same, whatever their numbers.
+ * From now on a warning or error is repeated after `period` ms at the soonest, with the number
+ * of repetitions left out ("repeated=12"). Two are the same if message and texts are the same,
+ * whatever their numbers.
  */
 void log_limit(int64_t period);
 
-/* From now on a line is waited with for `longest` ms if it cannot be written (a pipe that nobody
- * reads), then dropped. 0, as at first: without end. Lines that were dropped, for that or because
- * writing failed, are counted and reported with the next line that can be written. */
+/* From now on a line that cannot be written (a pipe that nobody reads) is dropped after
+ * `longest` ms. 0, the default: never. Dropped lines, also those lost to write errors, are
+ * counted and reported with the next line that can be written. */
 void log_patience(int64_t longest);
 
 bool log_enabled(enum log_level level);
 void log_pairs(
 	enum log_level level, const char *message, const struct log_pair *pairs, size_t count);
 
-/* Told every time: the answer to what somebody did. */
+/* Logged every time: the response to a user's action. */
 void log_answer_pairs(
 	enum log_level level, const char *message, const struct log_pair *pairs, size_t count);
 
-/* At least one pair is needed; log_message is for an event that has none. */
+/* At least one pair is needed; log_message is for an event without any. */
 #define log_event(level, message, ...)                                                             \
 	log_pairs((level), (message), (const struct log_pair[]){__VA_ARGS__},                      \
 		sizeof((const struct log_pair[]){__VA_ARGS__}) / sizeof(struct log_pair))

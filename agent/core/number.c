@@ -1,12 +1,12 @@
 /*
- * Reading: up to 19 digits fit a 64-bit integer, so the decimal is digits * 10^k with both factors
- * exact. With at most 53 bits and |k| <= 22 one operation of doubles rounds once and is right
- * (Clinger 1990). With more bits and |k| <= 19 a 128-bit product, or a quotient and whether a
- * remainder is left, holds all that rounding to nearest even needs. Everything else is handed to
- * strtod, cut to the digits that can matter.
+ * Reading: up to 19 digits fit a 64-bit integer, so the decimal is digits * 10^k with both
+ * factors exact. With at most 53 bits and |k| <= 22 one double operation rounds once and is
+ * correct (Clinger 1990). With more bits and |k| <= 19 a 128-bit product, or a quotient and
+ * whether there is a remainder, holds all that rounding to nearest even needs. Everything else
+ * goes to strtod, cut to the digits that can matter.
  *
- * Writing goes the same way back: the 53 bits times 10^k, shifted and rounded once, are 17 digits;
- * 15 or 16 of them are tried first, by reading them back.
+ * Writing is the reverse: the 53 bits times 10^k, shifted and rounded once, are 17 digits; 15 or
+ * 16 of them are tried first, by reading them back.
  */
 #include "agent/core/number.h"
 
@@ -24,13 +24,13 @@ _Static_assert(FLT_EVAL_METHOD == 0 && DBL_MANT_DIG == 53, "a product of doubles
 typedef unsigned __int128 wide;
 
 enum {
-	MAX_DIGITS = 19,       /* that fit 64 bits, whatever they are */
+	MAX_DIGITS = 19,       /* fit 64 bits, whatever the digits */
 	MAX_POWER = 19,        /* 10^19 < 2^64 */
 	MAX_EXACT_POWER = 22,  /* 10^22 is a double */
 	DECIDING_DIGITS = 800, /* more than the 767 that can decide how a double is rounded */
 };
 
-/* Beyond any double, however many digits stand before or behind the point. */
+/* Beyond any double, however many digits precede or follow the point. */
 static const int64_t exponent_limit = 1000000000000000;
 
 static const uint64_t powers[MAX_POWER + 1] = {
@@ -66,8 +66,7 @@ static double from_bits(uint64_t bits)
 	return value;
 }
 
-/* `high` * 2^`power`, and a bit more where `sticky`, rounded to nearest even. Normal doubles only.
- */
+/* `high` * 2^`power`, plus a bit more if `sticky`, rounded to nearest even. Normal doubles only. */
 static double round_bits(uint64_t high, bool sticky, int power)
 {
 	int zeros = __builtin_clzll(high);
@@ -92,8 +91,8 @@ static double multiply(uint64_t digits, uint64_t power)
 	return round_bits((uint64_t)(product >> 64), (uint64_t)product != 0, 64 - zeros);
 }
 
-/* The quotient of the shifted operands has 62 to 64 bits, so 53 and the one to round by are always
- * there. */
+/* The quotient of the shifted operands has 62 to 64 bits, so there are always the 53 and the one
+ * to round by. */
 static double divide(uint64_t digits, uint64_t power)
 {
 	int up = __builtin_clzll(digits);
@@ -105,7 +104,7 @@ static double divide(uint64_t digits, uint64_t power)
 	return round_bits(quotient, rest != 0, under - up - 63);
 }
 
-/* The exact value of digits * 10^exponent, if it is within reach of the fast ways. */
+/* Computes digits * 10^exponent exactly rounded; false if the fast paths cannot. */
 static bool compose(uint64_t digits, int64_t exponent, double *out)
 {
 	bool small = digits >> 53 == 0;
@@ -129,16 +128,16 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* A decimal, taken apart. */
+/* A parsed decimal. */
 struct decimal {
 	const char *whole,
-		*fraction; /* where their digits begin; fraction is NULL without a point */
+		*fraction; /* where their digits start; fraction is NULL without a point */
 	size_t whole_count, fraction_count;
 	uint64_t digits;  /* of both together, modulo 2^64 */
-	int64_t exponent; /* the one that is written, cut at exponent_limit */
+	int64_t exponent; /* as written, clamped to exponent_limit */
 };
 
-/* The value of eight digits, all in one register: pairs, then fours, then eight are added up. */
+/* The value of eight digits, within a register: sums of pairs, then fours, then eight. */
 static bool eight_digits(const char *at, uint64_t *value)
 {
 	uint64_t word;
@@ -182,8 +181,8 @@ static const char *scan_exponent(const char *at, const char *end, int64_t *out)
 	return at;
 }
 
-/* The decimal without sign at `at`, with digits on one side of the point at least; its end, or
- * NULL. */
+/* Parses the decimal without sign at `at`, with digits on at least one side of the point;
+ * returns its end, or NULL. */
 static const char *scan_decimal(const char *at, const char *end, struct decimal *out)
 {
 	*out = (struct decimal){.whole = at};
@@ -201,7 +200,7 @@ static const char *scan_decimal(const char *at, const char *end, struct decimal 
 	return at;
 }
 
-/* Are there at most MAX_DIGITS digits behind the leading zeros? */
+/* Whether there are at most MAX_DIGITS digits after the leading zeros. */
 static bool digits_fit(const struct decimal *decimal)
 {
 	size_t count = decimal->whole_count + decimal->fraction_count;
@@ -318,17 +317,16 @@ bool number_missing(const char *text, size_t length)
 {
 	trim(&text, &length);
 	return length == 0 || is_word(text, length, "nan") || is_word(text, length, "-nan") ||
-	       is_word(text, length, "null"); /* -nan: what printf makes of 0.0/0.0 on x86 */
+	       is_word(text, length, "null"); /* -nan: printf's output for 0.0/0.0 on x86 */
 }
 
-/* Can scale() do it? From 2^-9 up to 2^53 the 53 bits times 10^19 or less fit 128 bits. */
+/* Whether scale() applies: from 2^-9 to 2^53 the 53 bits times 10^19 or less fit 128 bits. */
 static bool in_reach(double value)
 {
 	return value >= 0x1p-9 && value < 0x1p53;
 }
 
-/* The decimal digits of a value, 17 of them, cut off: what follows them is `rest` of a power of
- * two. */
+/* The first 17 decimal digits of a value; the remainder is `rest` of a power of two. */
 struct scaled {
 	uint64_t digits;
 	wide rest, half;
@@ -353,7 +351,7 @@ static struct scaled scale(double value)
 	return scaled;
 }
 
-/* The nearest multiple of `unit` (1, 10, 100), divided by it; to even where two are as near. */
+/* The nearest multiple of `unit` (1, 10, 100), divided by it; ties to even. */
 static uint64_t round_digits(const struct scaled *scaled, uint64_t unit)
 {
 	uint64_t digits = scaled->digits / unit;
@@ -367,14 +365,14 @@ static uint64_t round_digits(const struct scaled *scaled, uint64_t unit)
 	       (scaled->half > 0 && (rest > scaled->half || (rest == scaled->half && odd)));
 }
 
-/* Does digits * 10^exponent read back as `value`? */
+/* Whether digits * 10^exponent reads back as `value`. */
 static bool reads_back(uint64_t digits, int exponent, double value)
 {
 	double again;
 	return compose(digits, exponent, &again) && again == value;
 }
 
-/* The shortest of 15, 16, 17 digits that reads back as `value`, without zeros at their end. */
+/* The shortest of 15, 16, 17 digits that reads back as `value`, without trailing zeros. */
 static int choose_digits(double value, uint64_t *digits, int *point)
 {
 	struct scaled scaled = scale(value);
@@ -394,7 +392,7 @@ static int choose_digits(double value, uint64_t *digits, int *point)
 	return count;
 }
 
-/* A value within reach, as JSON without an exponent. Returns the length. */
+/* Writes a value for which in_reach holds as JSON without an exponent. Returns the length. */
 static size_t write_scaled(double value, char *out)
 {
 	uint64_t digits;

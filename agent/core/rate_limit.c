@@ -1,9 +1,7 @@
-/*
- * Few things go wrong at a time, so the causes are simply looked through.
- */
+/* Few causes occur at a time, so a linear search does. */
 #include "agent/core/rate_limit.h"
 
-/* The cause's place, or that of the one told longest ago. */
+/* The cause's entry, or the one reported longest ago. */
 static struct repeat *place_of(struct rate_limit *repeats, uint64_t cause, bool *known)
 {
 	struct repeat *oldest = &repeats->items[0];

@@ -1,12 +1,12 @@
 /*
- * Repeats: of what happens again and again, which time is worth telling.
+ * Rate limit: decides which repetitions of an event to report.
  *
- * A cause is told at once, then at most once a period, with how often it happened meanwhile. Pure,
- * on a clock that the caller hands in; so many causes are remembered, the one told longest ago is
- * forgotten for a new one.
+ * A cause is reported at once, then at most once per period, with the number of times it was
+ * left out. Pure, on the caller's clock; keeps a fixed number of causes and replaces the one
+ * reported longest ago.
  */
-#ifndef CORE_REPEATS_H
-#define CORE_REPEATS_H
+#ifndef AGENT_CORE_RATE_LIMIT_H
+#define AGENT_CORE_RATE_LIMIT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,8 +24,8 @@ struct rate_limit {
 	size_t count;
 };
 
-/* True if the cause is to be told at `now`; *meanwhile is then how often it happened untold since
- * the last time. `now` and `period` are ms. */
+/* Whether to report the cause at `now`; *meanwhile is then the number of times it was left out
+ * since the last report. `now` and `period` are ms. */
 bool rate_limit_pass(struct rate_limit *repeats, uint64_t cause, int64_t now, int64_t period,
 	uint64_t *meanwhile);
 

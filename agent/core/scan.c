@@ -1,6 +1,6 @@
 /*
- * Nothing here recurses: scan_value keeps a bit for each open array or object, so depth costs a bit
- * and hostile nesting ends at SCAN_DEPTH, not at the end of the stack.
+ * No recursion: scan_value keeps one bit for each open array or object, so hostile nesting ends
+ * at SCAN_DEPTH, not at the end of the stack.
  */
 #include "agent/core/scan.h"
 
@@ -33,7 +33,7 @@ static int hex_digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* The four digits of \uXXXX; -1 if they are not. */
+/* The four digits of \uXXXX; -1: malformed. */
 static int hex_quad(const char *at, const char *end)
 {
 	int code = 0;
@@ -58,7 +58,7 @@ static bool is_low(int code)
 	return code >= 0xDC00 && code <= 0xDFFF;
 }
 
-/* What stands behind "\u"; with a pair of surrogates, both. */
+/* Skips what follows "\u", or both halves of a surrogate pair. */
 static bool scan_unicode(struct scan *scan)
 {
 	int code = hex_quad(scan->at, scan->end);
@@ -103,7 +103,7 @@ bool scan_string(struct scan *scan)
 	return scan_take(scan, '"') || scan_broken(scan, "the rest of a text");
 }
 
-/* Decodes what stands behind "\u" and returns how many bytes it has. */
+/* Decodes what follows "\u" and returns its length in bytes. */
 static size_t decode_unicode(const char *at, const char *end, struct buf *out)
 {
 	char text[4];
@@ -179,7 +179,7 @@ bool scan_item_first(struct scan *scan)
 	return !scan_sees(scan, ']') || scan_item_end(scan);
 }
 
-/* Over a key and its colon; *from and *to are where its quotes are. */
+/* Skips a key and its colon; *from and *to are the positions of its quotes. */
 static bool scan_member(struct scan *scan, const char **from, const char **to)
 {
 	scan_space(scan);
@@ -214,7 +214,7 @@ bool scan_key(struct scan *scan)
 	return true;
 }
 
-/* The arrays and objects that are open within a value: a bit each, set for an object. */
+/* The arrays and objects that are open within a value: one bit each, set for an object. */
 struct nest {
 	unsigned char objects[SCAN_DEPTH / CHAR_BIT + 1];
 	int open;
@@ -233,7 +233,7 @@ static bool nest_in_object(const struct nest *nest)
 	return nest->objects[top / CHAR_BIT] >> top % CHAR_BIT & 1;
 }
 
-/* Up to the next value within what is open: over the key, in an object. */
+/* Moves to the next value of the innermost array or object: in an object, past the key. */
 static bool scan_to_value(struct scan *scan, const struct nest *nest)
 {
 	const char *from, *to;
@@ -241,7 +241,7 @@ static bool scan_to_value(struct scan *scan, const struct nest *nest)
 	return !nest_in_object(nest) || scan_member(scan, &from, &to);
 }
 
-/* Behind a value: closes what ends here and goes to the next value; *done if the outermost was
+/* After a value: closes what ends here and moves to the next value; *done if the outermost was
  * closed. */
 static bool scan_onward(struct scan *scan, struct nest *nest, bool *done)
 {

@@ -1,5 +1,5 @@
 /*
- * The JSON reader: a cursor over text that is read in place and without a tree, value by value. It
+ * The JSON reader: a cursor that reads text in place, value by value, without building a tree. It
  * accepts exactly what jansson does: RFC 8259, valid UTF-8, surrogates in pairs, no \u0000, at most
  * SCAN_DEPTH deep. Numbers are read by number_scan, which takes any size.
  *
@@ -10,11 +10,11 @@
  *                     return false;
  *     return !scan.problem;
  *
- * Every function that fails leaves `at` where the trouble is, at most at `end`, and says in
- * `problem` what it is. Whoever ignores that may loop for ever, so the compiler warns.
+ * Every function that fails leaves `at` at the error, at most at `end`, and describes it in
+ * `problem`. A caller that ignores that may loop for ever, so the compiler warns.
  */
-#ifndef CORE_SCAN_H
-#define CORE_SCAN_H
+#ifndef AGENT_CORE_SCAN_H
+#define AGENT_CORE_SCAN_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,19 +23,19 @@
 #include "agent/core/error.h"
 #include "agent/core/number.h"
 
-enum { SCAN_DEPTH = 2048 }; /* levels of values within values, the outermost and a scalar counted */
+enum { SCAN_DEPTH = 2048 }; /* levels of nested values, including the outermost and scalars */
 
 struct scan {
 	const char *at, *end;
-	const char *problem; /* what is wrong, for people: the first that was seen; or NULL */
-	const char *wanted;  /* what should stand at `at` of what is no valid JSON; or NULL */
-	int depth;           /* arrays and objects that are open */
-	bool first;          /* nothing of the innermost was read yet */
-	bool words;          /* NaN, Infinity and -Infinity are values, too, as Python has them */
-	struct buf text;     /* the string or key that was decoded last; the owner frees it */
+	const char *problem; /* what is wrong, for the user: the first problem found; or NULL */
+	const char *wanted;  /* what is expected at `at`, if the text is not valid JSON; or NULL */
+	int depth;           /* open arrays and objects */
+	bool first;          /* at the start of the innermost array or object */
+	bool words;          /* accept NaN, Infinity and -Infinity, as Python writes them */
+	struct buf text;     /* the last decoded string or key; the owner frees it */
 };
 
-/* Remember what is wrong, if nothing was before; always false. */
+/* Records a problem, if it is the first; always false. */
 static inline bool scan_fail(struct scan *scan, const char *problem)
 {
 	if (!scan->problem)
@@ -53,7 +53,7 @@ static inline void scan_space(struct scan *scan)
 		scan->at++;
 }
 
-/* Is `c` next? */
+/* Whether `c` is next. */
 static inline bool scan_sees(const struct scan *scan, char c)
 {
 	return scan->at < scan->end && *scan->at == c;
@@ -67,17 +67,17 @@ MUST_USE static inline bool scan_take(struct scan *scan, char c)
 	return seen;
 }
 
-/* Steps over `c`, with blanks in front of it, which has to come. */
+/* Skips blanks and a mandatory `c`. */
 MUST_USE static inline bool scan_expect(struct scan *scan, char c)
 {
 	scan_space(scan);
 	return scan_take(scan, c) || scan_broken(scan, c == ':' ? "a colon" : "a comma or ]");
 }
 
-/* Steps over the word ("null") if it is next. */
+/* Skips the word ("null") if it is next. */
 bool scan_word(struct scan *scan, const char *word) MUST_USE;
 
-/* Steps over the number and gives it if one is next; says nothing if not. */
+/* Reads a number if one is next; no problem is recorded if not. */
 MUST_USE static inline bool scan_number(struct scan *scan, double *out)
 {
 	const char *after = number_scan(scan->at, scan->end, out);
@@ -86,7 +86,7 @@ MUST_USE static inline bool scan_number(struct scan *scan, double *out)
 	return after != NULL;
 }
 
-/* Is a number next, or a word that stands for one? */
+/* Whether a number is next, or a word that stands for one. */
 static inline bool scan_sees_number(const struct scan *scan)
 {
 	return scan->at < scan->end &&
@@ -94,21 +94,22 @@ static inline bool scan_sees_number(const struct scan *scan)
 		       (scan->words && (*scan->at == 'N' || *scan->at == 'I')));
 }
 
-/* Steps over a string with its quotes. */
+/* Skips a string with its quotes. */
 bool scan_string(struct scan *scan) MUST_USE;
 
-/* Appends what the string from its quote at `from` to behind its quote at `to`, stepped over
- * before, stands for. out->data is a string afterwards, even if that is nothing. */
+/* Appends the decoded string that lies between its opening quote at `from` and `to`, behind its
+ * closing quote; it must have been skipped before. out->data is a C string afterwards, even if
+ * empty. */
 void scan_decode(const char *from, const char *to, struct buf *out);
 
-/* Steps over a string and decodes it into scan->text. */
+/* Skips a string and decodes it into scan->text. */
 bool scan_text(struct scan *scan) MUST_USE;
 
-/* Steps over a value of any kind. */
+/* Skips a value of any kind. */
 bool scan_value(struct scan *scan) MUST_USE;
 
-/* Steps over the bracket ('[' or '{') if it is next; scan_item or scan_key then go through what it
- * opens, and behind its end. */
+/* Enters the array or object ('[' or '{') if one is next; scan_item or scan_key then iterate
+ * over it and leave it. */
 MUST_USE static inline bool scan_open(struct scan *scan, char bracket)
 {
 	if (!scan_take(scan, bracket))
@@ -118,12 +119,12 @@ MUST_USE static inline bool scan_open(struct scan *scan, char bracket)
 	return true;
 }
 
-/* The first item, or what stands behind the last one: see scan_item. */
+/* The first item, or what follows the last one: see scan_item. */
 bool scan_item_first(struct scan *scan);
 bool scan_item_end(struct scan *scan);
 
-/* Up to the next item of the array that is open. False at its end, which is stepped over, and
- * with a problem where neither comes. Inline for the commas: there is one for each point. */
+/* Moves to the next item of the open array. False at its end, which is skipped, and with a
+ * problem if neither comes. Inline for the commas: there is one for each point. */
 MUST_USE static inline bool scan_item(struct scan *scan)
 {
 	if (scan->first)
@@ -136,10 +137,10 @@ MUST_USE static inline bool scan_item(struct scan *scan)
 	return true;
 }
 
-/* The same for an object: decodes the key into scan->text and goes to its value. */
+/* The same for an object: decodes the key into scan->text and moves to its value. */
 bool scan_key(struct scan *scan) MUST_USE;
 
-/* Behind the outermost value: is that all? */
+/* Whether the text ends after the outermost value. */
 bool scan_end(struct scan *scan) MUST_USE;
 
 #endif

@@ -1,6 +1,7 @@
 /*
- * The bytes pass through the arena only, which is wiped with the job that needed them. The loop
- * may be the one who reads, so nothing is waited for: a pipe is refused and not opened to block.
+ * The bytes pass through the arena only, which is wiped with the job that needed them. The
+ * loop's thread may read, so nothing here may block: a pipe is refused, and opened without
+ * blocking.
  */
 #include "agent/core/secret.h"
 
@@ -19,11 +20,11 @@
 #include "agent/core/utf8.h"
 
 enum {
-	SECRET_BYTES = 16384, /* tokens are short, JSON web tokens some thousand bytes */
-	ESCAPED = 12          /* times as long, as others may write them: "&amp;#x002d;" */
+	SECRET_BYTES = 16384, /* tokens are short, JSON web tokens have some thousand bytes */
+	ESCAPED = 12          /* most bytes of one escaped character: "&amp;#x002d;" */
 };
 
-/* -1 and errno, which is 0 if it is no regular file. */
+/* -1 and errno, which is 0 if it is not a regular file. */
 static ssize_t read_file(int file, char *text)
 {
 	struct stat status;
@@ -42,7 +43,7 @@ static bool has_controls(const char *text, size_t length)
 	return false;
 }
 
-/* The limit alone does not count where core_pattern is a pipe; the flag is Linux's own. Neither
+/* The limit alone has no effect where core_pattern is a pipe; the flag is Linux's own. Neither
  * call can fail with these arguments. */
 void secret_forbid_dumps(void)
 {
@@ -144,12 +145,12 @@ static size_t entity_length(const char *text, size_t left, char c)
 	return *end == ';' && code == (unsigned char)c ? (size_t)(end - number) + 1 : 0;
 }
 
-/* The same for what was escaped twice, where that differs from once and again: the backslash, the
- * percent sign or the & of the first time is escaped itself. */
+/* The same for text that was escaped twice, where that differs from escaping once: the first
+ * escape's backslash, percent sign or & is escaped itself. */
 static size_t twice_length(const char *text, size_t left, char c)
 {
 	static const struct {
-		const char *text, *inner; /* as it is written, and what it stands for */
+		const char *text, *inner; /* as escaped, and the character that it stands for */
 	} marks[] = {{"\\\\\\", "\\"}, {"\\\\", "\\"}, {"%25", "%"}, {"&amp;", "&"}};
 	for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
 		size_t length = strlen(marks[i].text), size;
@@ -169,13 +170,13 @@ static size_t twice_length(const char *text, size_t left, char c)
 	return 0;
 }
 
-/* What begins an escaped character. */
+/* Characters that start an escape. */
 static bool is_escape(char c)
 {
 	return c == '\\' || c == '%' || c == '&' || c == '+';
 }
 
-/* Bytes of `text` that stand for `c`, as it is or as JSON, URLs and HTML write it; 0: none do. */
+/* Bytes of `text` that stand for `c`, plain or as JSON, URLs and HTML escape it; 0: no match. */
 static size_t match_char(const char *text, size_t left, char c)
 {
 	size_t escaped = 0;
@@ -202,7 +203,7 @@ static size_t match_escaped(const char *text, size_t left, const char *secret, b
 	return at;
 }
 
-/* Bytes of `text` that are the secret; 0: it does not begin here. */
+/* Bytes of `text` that match the secret; 0: no match. */
 static size_t match(const char *text, size_t left, const char *secret)
 {
 	size_t length = strlen(secret);
@@ -212,7 +213,7 @@ static size_t match(const char *text, size_t left, const char *secret)
 	return length ? length : match_escaped(text, left, secret, true);
 }
 
-/* -1: it is no hexadecimal digit. */
+/* -1: not a hexadecimal digit. */
 static int hex_value(char c)
 {
 	if (c >= '0' && c <= '9')
@@ -221,7 +222,7 @@ static int hex_value(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* The same for its bytes in hexadecimal digits. */
+/* The same for the secret in hexadecimal. */
 static size_t match_hex(const char *text, size_t left, const char *secret)
 {
 	size_t at = 0;
@@ -234,12 +235,12 @@ static size_t match_hex(const char *text, size_t left, const char *secret)
 	return at;
 }
 
-/* The digits of base64, and those that URLs and file names take for the last two. */
+/* The base64 digits, and the URL- and filename-safe variant. */
 static const char *const base64_digits[] = {
 	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/",
 	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"};
 
-/* The digit for the six bits of the secret from `bit` on; those behind its end are 0. */
+/* The digit for six bits of the secret from `bit` on; bits past its end are 0. */
 static char base64_digit(const char *secret, size_t bit, const char *digits)
 {
 	const unsigned char *byte = (const unsigned char *)secret + bit / 8;
@@ -247,7 +248,7 @@ static char base64_digit(const char *secret, size_t bit, const char *digits)
 	return digits[two >> (10 - bit % 8) & 63];
 }
 
-/* The same for the secret in base64, with or without the padding. */
+/* The same for the secret in base64, with or without padding. */
 static size_t match_base64(const char *text, size_t left, const char *secret, const char *digits)
 {
 	size_t bits = 8 * strlen(secret), at = 0, size;
@@ -279,11 +280,13 @@ static bool ends_word(const char *text, size_t length, size_t end)
 	return end == length || !isalnum((unsigned char)text[end]);
 }
 
-/* A byte is blanked once nothing that begins at it is looked for any more: secrets may overlap. */
+/* A byte is blanked only after all matches that start at it have been tried: secrets may
+ * overlap. */
 void secret_mask(char *text, size_t length, const struct strings *secrets)
 {
 	size_t until = 0;
-	bool word = true; /* whether one may begin here: the byte before may be blanked by now */
+	bool word =
+		true; /* whether a match may start here: the byte before may be blanked by now */
 	for (size_t at = 0; at < length; at++) {
 		for (size_t i = 0; i < secrets->count; i++) {
 			const char *secret = secrets->items[i];

@@ -1,9 +1,9 @@
 /*
- * What is done to whole datasets: sorting points and keeping a range of them.
+ * Operations on whole datasets: sorting points and keeping a range of them.
  *
- * An axis is shared by many series, so whatever moves on it moves in all of them. Points are sorted
- * through an array of positions (a bottom-up merge sort, hence stable), which is then applied to
- * one column after the other.
+ * An axis is shared by many series, so a change of the axis applies to all of them. Points are
+ * sorted through an array of positions (a bottom-up merge sort, hence stable), which is then
+ * applied to one column after the other.
  */
 #include "agent/core/series.h"
 
@@ -55,7 +55,7 @@ static void merge(
 			out[i] = in[right++];
 }
 
-/* The positions of the points in the order of their times. Both arrays hold n; one of them is
+/* The positions of the points in order of time. Both arrays hold n items; one of them is
  * returned. */
 static size_t *sorted_positions(const int64_t *times, size_t n, size_t *positions, size_t *other)
 {

@@ -1,12 +1,12 @@
 /*
- * Performance data in memory: what sources deliver, detectors read and reports print.
+ * Performance data in memory: sources produce it, detectors and reports read it.
  *
  * A dataset holds the series of one test. Each series has a value for each point of its axis;
- * series that were measured together share an axis (all columns of a CSV file), others have their
- * own (each label set of a Prometheus query). All of it lives in the job's arena.
+ * series that were measured together share an axis (all columns of a CSV file), others have
+ * their own (each label set of a Prometheus query). All of it lives in the job's arena.
  */
-#ifndef CORE_SERIES_H
-#define CORE_SERIES_H
+#ifndef AGENT_CORE_SERIES_H
+#define AGENT_CORE_SERIES_H
 
 #include <stdint.h>
 
@@ -15,7 +15,7 @@
 struct arena;
 struct deployments; /* agent/core/attribution.h */
 
-/* How one metric of a test is to be read and judged; from the configuration. */
+/* How to read and judge one metric of a test; from the configuration. */
 struct metric {
 	const char *name;
 	int direction;           /* 1: higher is better, -1: lower is better, 0: either way */
@@ -27,8 +27,7 @@ struct metric {
 	struct strings annotate; /* grafana tags */
 };
 
-/* A column of attributes (commit, version, branch, ...): one string a point, NULL where it has
- * none. */
+/* A column of attributes (commit, version, branch, ...): one string per point, NULL if missing. */
 struct column {
 	const char *name;
 	const char **values;
@@ -36,26 +35,26 @@ struct column {
 
 struct axis {
 	size_t n;
-	int64_t *times; /* ms, ascending; equal stamps keep the source's order */
+	int64_t *times; /* ms, ascending; equal times keep the source's order */
 	struct column *columns;
 	size_t column_count;
-	const struct deployments *deployments; /* with times of their own; NULL: all that is known
-						  of them are the points' attributes */
+	const struct deployments *deployments; /* with times of their own; NULL: only the points'
+						  attributes are known */
 };
 
-/* A point tells of what was from `back` before its time to `on` behind it; ms. */
+/* A point covers the time from `back` before it to `on` after it; ms. */
 struct window {
 	int64_t back, on;
 };
 
 struct series {
 	const struct metric *metric;
-	const char *name;     /* for people, unique in its dataset: "p99", "p99{region=\"eu\"}" */
-	const char *identity; /* for remembering: name and full sorted label set or target; stable
-				 over runs */
-	struct pairs labels;  /* prometheus: what tells it from the others of its metric */
+	const char *name;     /* display name, unique in its dataset: "p99", "p99{region=\"eu\"}" */
+	const char *identity; /* key for the state: name and full sorted label set or target; stable
+				 across runs */
+	struct pairs labels;  /* prometheus: labels that distinguish it from others of its metric */
 	struct axis *axis;
-	double *values; /* axis->n, scaled; NaN where missing */
+	double *values; /* axis->n values, scaled; NaN if missing */
 	struct window window;
 };
 
@@ -64,17 +63,17 @@ struct dataset {
 	size_t count;
 };
 
-/* The values of the attribute, or NULL. */
+/* The column of the attribute, or NULL. */
 const struct column *axis_column(const struct axis *axis, const char *name);
 
-/* Sorts points by time, stably, with all that hangs on them. Returns true if anything moved. */
+/* Sorts points by time, stably, with values and attributes. Returns true if anything moved. */
 bool dataset_sort(struct dataset *data, struct arena *scratch);
 
-/* Keeps the points of [from, to) of one axis, for all series on it; no copy, pointers move forward.
- */
+/* Keeps the points of [from, to) of one axis, for all series on it; copies nothing, moves
+ * pointers. */
 void dataset_keep(struct dataset *data, struct axis *axis, size_t from, size_t to);
 
-/* First index whose time is >= ms. */
+/* The first index whose time is >= ms. */
 size_t axis_lower_bound(const struct axis *axis, int64_t ms);
 
 #endif

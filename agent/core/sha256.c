@@ -1,6 +1,6 @@
 /*
- * See sha256.h. One of our own rather than a library's: libcurl comes with OpenSSL here and with
- * GnuTLS there, so linking either's would bind the program to one of them for a hundred lines.
+ * Our own implementation: libcurl comes with OpenSSL here and with GnuTLS there, so using
+ * either's would bind the program to one of them for a hundred lines.
  */
 #include "agent/core/sha256.h"
 

@@ -1,8 +1,6 @@
-/*
- * SHA-256 (FIPS 180-4) and HMAC with it (RFC 2104), for signatures of what we send.
- */
-#ifndef CORE_SHA256_H
-#define CORE_SHA256_H
+/* SHA-256 (FIPS 180-4) and HMAC with it (RFC 2104), for signing what we send. */
+#ifndef AGENT_CORE_SHA256_H
+#define AGENT_CORE_SHA256_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -19,7 +17,7 @@ void sha256_begin(struct sha256 *sum);
 void sha256_add(struct sha256 *sum, const void *data, size_t length);
 void sha256_end(struct sha256 *sum, unsigned char out[SHA256_BYTES]);
 
-/* A message authentication code over what is added, in pieces of any size. */
+/* The message authentication code of data added in pieces of any size. */
 struct hmac {
 	struct sha256 inner, outer;
 };

@@ -1,7 +1,7 @@
 /*
- * URLs are taken apart by hand here and only as far as messages and joining need it; what goes out
- * is parsed by libcurl. The user info ends at the last @ before the path, as a password may hold
- * one.
+ * URLs are split by hand here, only as far as messages and joining need; libcurl parses those
+ * that are requested. The user info ends at the last @ before the path, as a password may
+ * contain one.
  */
 #include "agent/core/transfer.h"
 
@@ -73,7 +73,7 @@ const struct field endpoint_fields[] = {
 	{.name = "proxy",
 		.type = FIELD_SECRET,
 		.offset = ENDPOINT(proxy),
-		.flags = FIELD_EMPTY, /* endpoint_check says what it must be */
+		.flags = FIELD_EMPTY, /* endpoint_check reports an empty one */
 		.metavar = "URL",
 		.help = "http://, https:// or socks5h:// proxy, or none; by default that of "
 			"https_proxy, http_proxy or all_proxy in the environment"},

@@ -1,12 +1,12 @@
 /*
- * One exchange with the outside, described as data.
+ * A request to a server, described as data.
  *
  * Sources and notifiers do no I/O: they yield a struct transfer and are called again with its
- * struct reply. The engine carries transfers out (HTTP by libcurl) with the limits and credentials
- * of the endpoint. The same shapes let a test or a fuzzer play the server.
+ * struct reply. The engine carries transfers out (HTTP by libcurl) with the limits and
+ * credentials of the endpoint. Tests and fuzzers play the server with the same structs.
  */
-#ifndef CORE_TRANSFER_H
-#define CORE_TRANSFER_H
+#ifndef AGENT_CORE_TRANSFER_H
+#define AGENT_CORE_TRANSFER_H
 
 #include <stdint.h>
 
@@ -16,10 +16,10 @@ enum step { STEP_TRANSFER, STEP_DONE, STEP_FAILED };
 
 enum transfer_kind { TRANSFER_HTTP, TRANSFER_SMTP, TRANSFER_STDOUT, TRANSFER_EXEC };
 
-/* Which redirects are followed; from https to http none ever is. */
+/* Which redirects are followed; never from https to http. */
 enum redirects { REDIRECTS_SAME_HOST, REDIRECTS_ANY, REDIRECTS_NONE };
 
-/* Where and how to reach a server: the options every HTTP source and notifier shares
+/* Where and how to reach a server: the options shared by all HTTP sources and notifiers
  * (endpoint_fields). */
 struct endpoint {
 	const char *url;
@@ -27,76 +27,76 @@ struct endpoint {
 	const char *bearer_token, *bearer_token_file;
 	struct pairs headers;
 	const char *ca_file, *cert_file, *key_file;
-	const char *server_name; /* that the certificate must hold, or NULL: the URL's host */
+	const char *server_name; /* expected in the certificate, or NULL: the URL's host */
 	bool insecure_skip_verify;
-	const char *proxy; /* its address, "none", or NULL: the environment says */
+	const char *proxy; /* its URL, "none", or NULL: from the environment */
 	struct strings no_proxy;
 	int redirects;                    /* enum redirects */
 	int64_t connect_timeout, timeout; /* ms */
 	int64_t retry_for;                /* ms after the first failure; see engine_submit */
 	int64_t max_concurrent;
-	int64_t max_body;   /* bytes an answer may have, unpacked */
-	int64_t max_points; /* that a source's series may have; 0: no limit */
+	int64_t max_body;   /* bytes of an answer, unpacked */
+	int64_t max_points; /* of one of a source's series; 0: no limit */
 };
 
 extern const struct field endpoint_fields[];
 
-/* What the fields cannot say one by one: options that exclude or need each other, and the forms of
- * addresses. The text names the option and no secret. */
+/* Checks what the fields cannot: options that exclude or need each other, and the syntax of
+ * URLs. The text names the option and contains no secret. */
 bool endpoint_check(const struct endpoint *endpoint, struct error *error) MUST_USE;
 
 struct transfer {
 	enum transfer_kind kind;
 	const struct endpoint *endpoint; /* borrowed from the configuration */
 	const char *method;              /* "GET", "POST" */
-	const char *url;                 /* whole, without credentials */
-	struct pairs headers;            /* besides the endpoint's */
+	const char *url;                 /* complete, without credentials */
+	struct pairs headers;            /* in addition to the endpoint's */
 	const char *body; /* POST body, or the text for stdout; borrowed from the job's arena */
 	size_t body_length;
 	const char *bearer; /* a secret for this transfer only (Slack's token), or NULL */
-	bool once;          /* the engine's: it may have an effect, so it must not leave twice */
-	int64_t timeout;    /* ms, the engine's: a repeated request has less time; 0: all */
+	bool once;          /* the engine's: it may have an effect, so it must not be sent twice */
+	int64_t timeout;    /* ms, the engine's: a retry has less time; 0: the endpoint's */
 };
 
 enum reply_kind {
 	REPLY_ANSWER,      /* the server answered: status, headers, body are set */
 	REPLY_UNREACHABLE, /* nothing was sent: no address, connection refused, TLS failed */
-	REPLY_AMBIGUOUS, /* sent, but the answer did not come whole: timeout or reset after sending
-			  */
-	REPLY_TOO_BIG,   /* the body passed endpoint.max_body */
+	REPLY_AMBIGUOUS,   /* sent, but no complete answer: timeout or reset after sending */
+	REPLY_TOO_BIG,     /* the body exceeds endpoint.max_body */
 };
 
 struct reply {
 	enum reply_kind kind;
 	int status;               /* HTTP status of an answer */
-	int cut_status;           /* of one that did not come whole, or is too big; 0: none came */
-	int64_t retry_after;      /* ms from Retry-After, -1 if absent or rubbish */
-	bool dated;               /* the answer says when it was made: */
+	int cut_status;           /* of an incomplete or oversized answer; 0: none received */
+	int64_t retry_after;      /* ms from Retry-After, -1 if missing or malformed */
+	bool dated;               /* the answer has a Date: */
 	int64_t ahead;            /* ms by which this machine's clock is ahead of the server's */
 	const char *content_type; /* or NULL */
 	const char *body;         /* NUL after length bytes; freed by the engine after the step */
 	size_t length;
-	bool open_ended; /* where the connection ended, as nothing else said where: it may be cut */
-	int64_t took;    /* microseconds on the wire */
-	struct strings secrets; /* that were sent: what is shown of the answer must not hold them */
-	/* The foreign host that answered, or NULL. It got no credentials, and what it says is not
-	 * shown: the engine sees to that. */
+	bool open_ended;        /* only the end of the connection marked its end: it may be cut */
+	int64_t took;           /* microseconds on the wire */
+	struct strings secrets; /* that were sent: must not appear in what is shown of the answer */
+	/* The unconfigured host that answered, or NULL. It got no credentials, and the engine
+	 * makes sure that its words are not shown. */
 	const char *redirected;
-	const char *barred;  /* the host of a redirect that endpoint.redirects forbids, or NULL */
-	const char *problem; /* what failed, for people, when it is no answer; no secrets */
+	const char *
+		barred; /* the host of a redirect that endpoint.redirects does not allow, or NULL */
+	const char *problem; /* what failed, for the user, if there is no answer; no secrets */
 };
 
-/* Whether what stands before an @ may be a password with a /, ? or # in it, which would have to be
- * percent-encoded there; such an @ may as well belong to the path. */
+/* Whether the text before an @ may be a password with an unencoded /, ? or #; such an @ may as
+ * well belong to the path. */
 bool transfer_url_ambiguous(const char *url);
 
 /* Whether it begins with http:// or https://, in any case. */
 bool transfer_url_is_http(const char *url);
 
-/* What keeps a text from being an http or https address, or NULL: "it must begin with ..." */
+/* Why a text is not a valid http or https URL, or NULL: "it must begin with ..." */
 const char *transfer_url_problem(const char *url);
 
-/* Whether a host, or that of a URL, is this machine by its name or address; whether a URL names a
+/* Whether a host, or that of a URL, is this machine by name or address; whether a URL contains a
  * user. */
 bool transfer_host_is_local(const char *host, size_t length);
 bool transfer_url_is_local(const char *url);
@@ -104,7 +104,7 @@ bool transfer_url_has_user(const char *url);
 
 /*
  * Scheme, host, port and path of `url` without user info, query and fragment, for messages; into
- * the arena. Of an ambiguous one only the scheme.
+ * the arena. Only the scheme if it is ambiguous.
  */
 const char *transfer_safe_url(struct arena *arena, const char *url);
 

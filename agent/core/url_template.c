@@ -11,8 +11,8 @@
 
 #define LABEL "{label."
 
-/* Whether a template names a value at `text`, which begins with a brace; `length` is that of the
- * name with its braces. The value, if it is known, is appended. */
+/* Whether a placeholder starts at `text`, which is a brace; `length` includes the braces.
+ * Appends its value, if that is known. */
 static bool value_at(
 	const char *text, const struct url_values *values, size_t *length, struct buf *out)
 {
@@ -46,7 +46,7 @@ static bool value_at(
 	return true;
 }
 
-/* A link is written between "<" and ">", with a "|" before its text, in messages. */
+/* In messages a link is written between "<" and ">", with a "|" before its text. */
 static bool harmless(const char *template)
 {
 	for (const char *at = template; *at; at++)

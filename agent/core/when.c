@@ -1,8 +1,8 @@
 /*
- * The calendar, time stamps in data, and dates as text. What people type is read in when_parse.c.
+ * The calendar, time stamps in data, and dates as text. when_parse.c reads what users type.
  *
- * Stamps are read in one pass over the bytes, without a copy, a table of formats or the C library's
- * notion of a time zone: a file of ten million rows has ten million of them.
+ * Stamps are read in one pass over the bytes, without a copy, a table of formats or the C
+ * library's time zone: a file of ten million rows has ten million of them.
  */
 #include "agent/core/when.h"
 
@@ -100,7 +100,7 @@ static bool take_fraction(struct cursor *cursor, int *ms)
 	return digits > 0;
 }
 
-/* 20260102 is a day: as seconds since the epoch it would lie in 1970, where nobody looks. */
+/* 20260102 is a day: as seconds since the epoch it would lie in 1970. */
 static bool is_compact(struct cursor cursor)
 {
 	int century, rest;
@@ -129,8 +129,8 @@ static bool take_date(struct cursor *cursor, int64_t *ms)
 	return when_from_date(date, ms);
 }
 
-/* H:MM[:SS[.fff]] or HHMM[SS]; second 60 is a leap second, which the count of milliseconds does
- * not know. */
+/* H:MM[:SS[.fff]] or HHMM[SS]; second 60 is a leap second, which the count of milliseconds
+ * ignores. */
 static bool take_clock(struct cursor *cursor, int64_t *ms)
 {
 	int hour, minute, second = 0, fraction = 0;
@@ -207,7 +207,7 @@ static bool parse_calendar(struct cursor cursor, int64_t *out)
 	return cursor.at == cursor.end;
 }
 
-/* Seconds may have a fraction and a sign; the longer counts have neither use for it. */
+/* Seconds may have a fraction and a sign; the finer units have neither. */
 static bool parse_epoch(struct cursor cursor, int64_t *out)
 {
 	bool negative = take(&cursor, '-');

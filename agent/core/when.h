@@ -2,13 +2,12 @@
  * Time: points in time are int64_t milliseconds since 1970-01-01 UTC, durations are int64_t
  * milliseconds.
  *
- * People write dates in many ways on a command line; data files write them in few. The two have
- * readers of their own: when_parse is forgiving and knows "6 weeks ago", when_parse_stamp is strict
- * and fast. Neither looks at a clock: the time of asking is an argument. A date without a zone is
- * UTC.
+ * Users write dates in many forms, data files in few, so there are two readers: when_parse is
+ * lenient and knows "6 weeks ago", when_parse_stamp is strict and fast. Neither reads a clock:
+ * the current time is an argument. A date without a zone is UTC.
  */
-#ifndef CORE_WHEN_H
-#define CORE_WHEN_H
+#ifndef AGENT_CORE_WHEN_H
+#define AGENT_CORE_WHEN_H
 
 #include <stdint.h>
 
@@ -29,15 +28,15 @@ bool when_from_date(struct date date, int64_t *out);
 struct date when_to_date(int64_t ms);
 
 /*
- * A date as people write it; upper and lower case are the same. Relative dates count back from
- * now_ms: "now", "today", "yesterday 14:00", "monday", "last week", "6 weeks", "10 weeks ago",
- * "-10m", "an hour ago", "1 day 2 hours ago"; "+2h" and "in 2 hours" lie ahead. Units are ms s m h
- * d w mo y, and their full names. Months and years are the calendar's, and a day past the end of
- * the month becomes its last. "2026-01-02", "2026-01-02 03:04[:05[.678]]", ISO 8601, "2 Jan 2026",
- * "Jan 2" (the latest that is not ahead), as Slack shows a time ("Nov 19, 2026 9:00 AM", "Nov 19th
- * at 9:00 AM", "9:00 AM", which like "08:00" is the last such time), seconds since the epoch (from
- * 1e11 on milliseconds). Fails (ERROR_USAGE) on all else, on days that do not exist, and outside
- * the years 1 to 9999.
+ * A date as users write it, in any case. Relative dates count back from now_ms: "now", "today",
+ * "yesterday 14:00", "monday", "last week", "6 weeks", "10 weeks ago", "-10m", "an hour ago", "1
+ * day 2 hours ago"; "+2h" and "in 2 hours" lie ahead. Units are ms s m h d w mo y, and their
+ * full names. Months and years are the calendar's, and a day past the end of the month becomes
+ * its last. "2026-01-02", "2026-01-02 03:04[:05[.678]]", ISO 8601, "2 Jan 2026", "Jan 2" (the
+ * latest that is not ahead), Slack's display ("Nov 19, 2026 9:00 AM", "Nov 19th at 9:00 AM",
+ * "9:00 AM", which like "08:00" is the last such time), seconds since the epoch (from 1e11 on
+ * milliseconds). Fails (ERROR_USAGE) on all else, on days that do not exist, and outside the
+ * years 1 to 9999.
  */
 bool when_parse(const char *text, int64_t now_ms, int64_t *out, struct error *error) MUST_USE;
 

@@ -1,10 +1,9 @@
 /*
- * Dates and durations as people type them.
+ * Dates and durations as users type them.
  *
- * The text is brought to lower case and tried as what it could be, from the strict to the loose: a
- * time stamp, a day with a name, a date with the name of its month, an amount of time. Whatever
- * ends in a time of day is rewritten as a stamp and read as one, so there is one reader of clocks
- * and zones.
+ * The text is lower-cased and tried from the strictest form to the loosest: a time stamp, a day
+ * by name, a date with the name of its month, an amount of time. Text that ends in a time of day
+ * is rewritten as a stamp and read as one, so there is one reader of times and zones.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -20,7 +19,7 @@ enum { TEXT_MAX = 80, MONTH_DAYS = 30 };
 #define HOUR (60 * MINUTE)
 #define DAY (24 * HOUR)
 
-/* An amount of time. Months have no length until they are counted from a date. */
+/* An amount of time. Months are kept apart, as their length depends on the date. */
 struct span {
 	int64_t months, ms;
 };
@@ -66,8 +65,8 @@ static void skip_blanks(const char **at)
 		(*at)++;
 }
 
-/* Takes the letters at *at, NUL-terminated; false where there are none, or more than any word we
- * know has. */
+/* Reads the letters at *at, NUL-terminated; false if there are none, or more than any known word
+ * has. */
 static bool take_letters(const char **at, char word[TEXT_MAX])
 {
 	size_t length = 0;
@@ -91,7 +90,7 @@ static bool take_word(const char **at, const char *word)
 	return true;
 }
 
-/* The index of the name that `word` is, whole or its first letters (three at least); -1 if none. */
+/* The index of the name that `word` is or abbreviates (three letters at least); -1: none. */
 static int find_name(const char *word, const char *const *names, int count)
 {
 	size_t length = strlen(word);
@@ -153,7 +152,8 @@ static bool span_add(struct span *span, const struct unit *unit, int64_t thousan
 	       !__builtin_add_overflow(span->ms, ms, &span->ms);
 }
 
-/* "6 weeks", "1h30m", "1 day and 2 hours": amounts with units up to the first that is none. */
+/* "6 weeks", "1h30m", "1 day and 2 hours": amounts with units, up to the first that is
+ * malformed. */
 static bool take_span(const char **at, struct span *span)
 {
 	char word[TEXT_MAX];
@@ -173,7 +173,7 @@ static bool take_span(const char **at, struct span *span)
 	return true;
 }
 
-/* now + sign * span, months first; the day is cut to the length of its month. */
+/* now + sign * span, months first; the day is clamped to the length of its month. */
 static bool shift(int64_t now, const struct span *span, int sign, int64_t *out)
 {
 	struct date date = when_to_date(now);
@@ -339,7 +339,7 @@ static bool parse_named_month(const char *at, int64_t now, int64_t *out)
 	return parse_clock(date, at, out);
 }
 
-/* The length of a blank at `text`, also of those that programs put before "AM"; 0: it is none. */
+/* The length of a blank at `text`, also of the special ones before "AM"; 0: none. */
 static size_t blank_at(const char *text)
 {
 	return isspace((unsigned char)*text)     ? 1
@@ -369,7 +369,7 @@ static bool lower(const char *text, char out[TEXT_MAX])
 	return length > 0;
 }
 
-/* "9:00 am" becomes "09:00", "12:30 pm" "12:30", wherever that stands. */
+/* Rewrites "9:00 am" to "09:00", "12:30 pm" to "12:30", anywhere in the text. */
 static void to_24_hours(char word[TEXT_MAX])
 {
 	char before = ' ', copy[TEXT_MAX];
@@ -394,7 +394,7 @@ static void to_24_hours(char word[TEXT_MAX])
 	}
 }
 
-/* A year by itself is its first day, not a moment of 1970. */
+/* A year alone is its first day, not a moment of 1970. */
 static bool parse_year(const char *word, int64_t *out)
 {
 	struct date date = {.month = 1, .day = 1};

@@ -1,7 +1,7 @@
 /*
- * A TZif file lists the moments at which a zone's offset changed, and in its last line a rule for
- * the time behind them ("CET-1CEST,M3.5.0,M10.5.0/3", as POSIX has it). Only the block of 64-bit
- * times is read, which every file since 2005 has.
+ * A TZif file lists the times at which a zone's offset changed, and in its last line a rule for
+ * later times ("CET-1CEST,M3.5.0,M10.5.0/3", as in POSIX). Only the block of 64-bit times is
+ * read, which every file since 2005 has.
  */
 #include "agent/core/zone.h"
 
@@ -18,7 +18,7 @@ enum { HEADER = 44, COUNTS = 20, NAME_MOST = 64, FILE_MOST = 1 << 20, TYPE_SIZE 
 #define SECOND INT64_C(1000)
 #define DAY (86400 * SECOND)
 
-/* When in a year a rule switches: on a day, so many ms after midnight. */
+/* The day of a year on which a rule switches, and how many ms after midnight. */
 struct turn {
 	enum { TURN_MONTH, TURN_JULIAN, TURN_DAY } kind;
 	int month, week, day;
@@ -28,7 +28,7 @@ struct turn {
 struct rule {
 	bool there, summer;
 	int64_t standard, daylight; /* offsets, ms east of Greenwich */
-	struct turn begin, end;     /* of daylight saving time */
+	struct turn begin, end;     /* start and end of daylight saving time */
 };
 
 struct zone {
@@ -36,8 +36,8 @@ struct zone {
 	size_t count;
 	const int64_t *times;   /* ms; from each on ... */
 	const int64_t *offsets; /* ... the offset is this one, ms */
-	int64_t first;          /* the offset before all of them */
-	struct rule rule;       /* behind them */
+	int64_t first;          /* the offset before the first of them */
+	struct rule rule;       /* after the last of them */
 };
 
 /* The file */
@@ -105,7 +105,7 @@ static bool read_times(struct arena *arena, const unsigned char *at, const struc
 	return true;
 }
 
-/* The rule: each reader moves *at behind what it has read, or returns false. */
+/* Reads the rule: each reader moves *at past what it has read, or returns false. */
 
 static bool read_name(const char **at)
 {
@@ -300,7 +300,7 @@ static bool is_leap(int64_t year)
 	return (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
 }
 
-/* The day of a month on which its turn is: its week'th such weekday, 5 for the last. */
+/* The day of the month of a switch: the week'th such weekday, 5 for the last. */
 static int64_t month_turn(int64_t year, const struct turn *turn)
 {
 	struct date date = {.year = year, .month = turn->month, .day = 1}, later = date;
@@ -317,7 +317,7 @@ static int64_t month_turn(int64_t year, const struct turn *turn)
 	return day;
 }
 
-/* When it is in that year, on a clock that has not been turned. */
+/* When the switch is in that year, on a clock without daylight saving. */
 static int64_t turn_time(int64_t year, const struct turn *turn)
 {
 	int64_t day;

@@ -1,11 +1,11 @@
 /*
- * A read works on a copy of the task's query, with an arena of its own, which the task takes over
- * when the read ends in time. If it does not, the task fails and the read is left behind: whatever
- * it does then, it does to itself. The task's memory, from which the query borrows, is kept for it,
- * and the test is not read again until it has ended, so that a test costs one thread at most.
+ * A read works on a copy of the task's query, with its own arena, which the task takes over when
+ * the read ends in time. Otherwise the task fails and the read is abandoned: from then on it
+ * touches nothing but its own memory. The task's memory, from which the query borrows, is kept
+ * until it ends, and the test is not read again before, so a test costs one thread at most.
  *
- * Sources notice by themselves that their time is over wherever they can; what is given up here is
- * stuck in the kernel.
+ * Sources observe their deadline themselves wherever they can; a read that is abandoned is stuck
+ * in the kernel.
  */
 #include "agent/engine/blocking_read.h"
 
@@ -15,19 +15,19 @@
 #include "agent/core/when.h"
 #include "agent/engine/pool.h"
 
-enum { MOST_GRACE = 5000 }; /* ms, for a read that notices by itself */
+enum { MOST_GRACE = 5000 }; /* ms, for a read that observes the deadline itself */
 
 struct blocking_read {
 	struct job job;
 	struct blocking_reads *owner;
 	struct task *task;
 	const struct source *source;
-	blocking_read_done *done; /* NULL: the read was given up */
+	blocking_read_done *done; /* NULL: the read was abandoned */
 	void *context;
-	struct query query; /* with an arena of its own */
+	struct query query; /* with its own arena */
 	struct error error;
 	bool good;
-	struct blocking_read *next; /* among those left */
+	struct blocking_read *next; /* in the list of abandoned reads */
 };
 
 static struct blocking_read *reading_of_job(struct job *job)
@@ -43,11 +43,11 @@ void blocking_read_free(struct blocking_read *reading)
 	free(reading);
 }
 
-/* Whoever owned the task may be done with it or not. */
-static void free_left(struct blocking_read *reading)
+/* Frees an abandoned read, and its task if the owner has let go of it. */
+static void free_abandoned(struct blocking_read *reading)
 {
 	struct task *task = reading->task;
-	task->lent = false;
+	task->abandoned = false;
 	if (task->freed)
 		task_free(task);
 	blocking_read_free(reading);
@@ -55,11 +55,12 @@ static void free_left(struct blocking_read *reading)
 
 void blocking_reads_free(struct blocking_reads *blocking_reads)
 {
-	for (struct blocking_read *reading = blocking_reads->left, *next; reading; reading = next) {
+	for (struct blocking_read *reading = blocking_reads->abandoned, *next; reading;
+		reading = next) {
 		next = reading->next;
-		free_left(reading);
+		free_abandoned(reading);
 	}
-	blocking_reads->left = NULL;
+	blocking_reads->abandoned = NULL;
 }
 
 static void run(struct job *job, struct scratch *scratch)
@@ -71,11 +72,11 @@ static void run(struct job *job, struct scratch *scratch)
 
 static void ended_after_all(struct blocking_read *reading)
 {
-	struct blocking_read **link = &reading->owner->left;
+	struct blocking_read **link = &reading->owner->abandoned;
 	while (*link != reading)
 		link = &(*link)->next;
 	*link = reading->next;
-	free_left(reading);
+	free_abandoned(reading);
 }
 
 static void ended(struct job *job)
@@ -111,9 +112,9 @@ static void overdue(struct job *job, bool running)
 			when_format_duration(job->limit, duration));
 		task->trouble = "timeout";
 		reading->done = NULL;
-		task->lent = true;
-		reading->next = owner->left;
-		owner->left = reading;
+		task->abandoned = true;
+		reading->next = owner->abandoned;
+		owner->abandoned = reading;
 	} else {
 		error_set(&task->error, ERROR_DATA,
 			"not read: %d reads do not end, so no more are begun", POOL_LOST);
@@ -122,14 +123,14 @@ static void overdue(struct job *job, bool running)
 	done(context, false);
 }
 
-/* Also after a reload that did not change the test. */
-static bool is_left(const struct blocking_reads *blocking_reads, const struct test *test)
+/* Whether a read of that test still hangs, also after a reload that did not change the test. */
+static bool is_abandoned(const struct blocking_reads *blocking_reads, const struct test *test)
 {
-	for (const struct blocking_read *reading = blocking_reads->left; reading;
+	for (const struct blocking_read *reading = blocking_reads->abandoned; reading;
 		reading = reading->next) {
-		const struct test *left = reading->task->test;
-		if (left == test || (left->fingerprint == test->fingerprint &&
-					    strcmp(left->name, test->name) == 0))
+		const struct test *other = reading->task->test;
+		if (other == test || (other->fingerprint == test->fingerprint &&
+					     strcmp(other->name, test->name) == 0))
 			return true;
 	}
 	return false;
@@ -148,8 +149,8 @@ struct blocking_read *blocking_read_begin(struct blocking_reads *blocking_reads,
 		.query = task->query};
 	reading->query.arena = arena_new();
 	reading->query.timeout = blocking_reads->timeout;
-	reading->query.server_flavor = NULL; /* the read may outlive where it is */
-	if (is_left(blocking_reads, task->test)) {
+	reading->query.server_flavor = NULL; /* the read may outlive the limiter's flag */
+	if (is_abandoned(blocking_reads, task->test)) {
 		error_set(&reading->error, ERROR_DATA,
 			"not read: the read that was given up has not ended yet");
 		pool_return(blocking_reads->pool, &reading->job);

@@ -1,17 +1,19 @@
 /*
  * A task with an HTTP source, and a delivery, run `step` on a worker until it is done, with a
- * transfer between two steps; a task's `work` follows its last step on the same worker. A task with
- * a reading source runs `read` in the lane for blocking calls (see blocking_read.h) and `work` in
- * the other one; what a task has to `settle` after its work blocks too.
+ * transfer between two steps; a task's `work` follows its last step on the same worker. A task
+ * with a reading source runs `read` in the lane for blocking calls (see blocking_read.h) and
+ * `work` in the lane for computation; `settle`, after the work, runs in the lane for blocking
+ * calls, too.
  *
- * Tasks that ask the same server are a crowd (agent/client/limiter.h), and so are those that read.
+ * The limiter (agent/client/limiter.h) bounds how many tasks per server, and how many reads, are
+ * in progress at once.
  *
- * A source's request that was answered by 429, 500 or 502 to 504, or not answered in full, is
- * repeated up to twice within the endpoint's retry_for: asking is harmless. A server that cannot be
- * reached is not asked again, as its next run comes soon enough. Deliveries are never repeated
- * here, since a notifier must look first whether the message has arrived.
+ * A source's request that is answered by 429, 500 or 502 to 504, or not answered in full, is
+ * repeated up to twice within the endpoint's retry_for, as reading is harmless. A server that
+ * cannot be reached is not retried, as the next run comes soon enough. Deliveries are never
+ * repeated here, since a notifier must first check whether the message has arrived.
  *
- * What a source asks has no end of its own: the requests of a task have a limit of time together.
+ * All requests of a task together have a time limit.
  */
 #include "agent/engine/driver.h"
 
@@ -26,9 +28,8 @@
 #include "agent/engine/pool.h"
 #include "detectors/random.h"
 
-/*
- * What a reply to a source's request is good for: whether to ask again, when, and what to call it.
- */
+/* How to handle a reply to a source's request: whether to retry, when, and how to classify a
+ * failure. */
 
 static bool reply_worth_repeating(const struct reply *reply)
 {
@@ -40,15 +41,15 @@ static bool reply_worth_repeating(const struct reply *reply)
 	       (reply->status >= 502 && reply->status <= 504);
 }
 
-/* Half to one and a half times the delay (ms), but not before the server wants to be asked. The
- * seed changes with each call. */
+/* Half to one and a half times the delay (ms), but not before the server's Retry-After. Each
+ * call changes the seed. */
 static int64_t reply_wait(const struct reply *reply, int64_t delay, uint64_t *seed)
 {
 	delay = delay / 2 + (int64_t)(random_next(seed) % (uint64_t)(delay + 1));
 	return delay > reply->retry_after ? delay : reply->retry_after;
 }
 
-/* For task.trouble; NULL: nothing about the reply itself. */
+/* For task.trouble; NULL: the reply itself is fine. */
 static const char *reply_trouble(const struct reply *reply)
 {
 	if (reply->kind == REPLY_UNREACHABLE)
@@ -67,23 +68,23 @@ static const char *reply_trouble(const struct reply *reply)
 
 enum {
 	RETRIES = 2,
-	TIMEOUTS_PER_TASK = 20, /* all requests of a task together may take so many timeouts */
+	TIMEOUTS_PER_TASK = 20, /* timeouts that all requests of a task together may take */
 	BEGUN_PER_REQUEST = 2,
 	BEGUN_LEAST = 32,
-	BEGUN_SPARE = 2 /* reads for whoever is free next */
+	BEGUN_SPARE = 2 /* extra reads, ready for the next idle thread */
 };
 
 struct driver {
 	struct job job;
 	struct client_request call;
 	struct drivers *owner;
-	struct driver *next, **link; /* among the live ones */
+	struct driver *next, **link; /* in the list of live drivers */
 
 	/* Either a task ... */
 	struct task *task;
 	const struct source *source;
 	struct blocking_read *reading;
-	struct limiter_slot member; /* of its crowd */
+	struct limiter_slot member; /* in the limiter */
 	/* ... or a delivery. */
 	const struct notifier *notifier;
 	struct attempt *attempt;
@@ -91,13 +92,13 @@ struct driver {
 	void *context;
 
 	struct transfer transfer;
-	const char *strayed;      /* the foreign host that answered a request, or NULL */
+	const char *strayed;      /* the unconfigured host that answered a request, or NULL */
 	struct printing printing; /* a transfer to standard output */
-	bool replied;             /* call.reply is for the next step */
-	bool uncounted;           /* by drivers_work, or a delivery: it reads no test */
+	bool replied;             /* call.reply is input of the next step */
+	bool uncounted;           /* it reads no test: started by drivers_work, or a delivery */
 	unsigned retries;
 	size_t requests;
-	int64_t spent;       /* microseconds, in the task's requests; waits do not count */
+	int64_t spent;       /* microseconds, in the task's requests without waits between them */
 	int64_t retry_until; /* engine_now's clock; set by the first failure */
 	enum step step;
 	struct error *error; /* the task's, or the delivery's own */
@@ -122,8 +123,8 @@ static void run_work(struct job *job, struct scratch *scratch)
 		driver->step = STEP_FAILED;
 }
 
-/* Keeps what was sent out of the words of an answer that are to be shown: those of an error and of
- * the notices after the first `told`. */
+/* Masks what was sent in words taken from an answer: the error's and those of the notices after
+ * the first `told`. */
 static void mask_words(struct driver *driver, size_t told)
 {
 	const struct strings *secrets = &driver->call.reply.secrets;
@@ -149,10 +150,8 @@ static struct arena *errand_arena(const struct driver *driver)
 	return driver->task ? driver->task->query.arena : driver->attempt->arena;
 }
 
-/*
- * Shows nothing of what a host says that nobody configured, in the step that got its answer and in
- * later ones, which may repeat it. `url` is what was asked; a notifier's may be a secret.
- */
+/* Shows nothing said by a host that was not configured, in the step that got its answer and in
+ * later ones, which may repeat it. `url` is what was requested; a notifier's may be a secret. */
 static void hide_foreign(struct driver *driver, const char *url, size_t told)
 {
 	const struct reply *reply = &driver->call.reply;
@@ -277,7 +276,7 @@ static void settle_done(struct job *job)
 	errand_end(errand_of_job(job));
 }
 
-/* What follows the last step or work: what the task has to settle, or the end. */
+/* What follows the last step or `work`: the task's `settle`, or the end. */
 static void settle_or_end(struct driver *driver)
 {
 	if (!driver->task || driver->step != STEP_DONE || !driver->task->settle) {
@@ -290,7 +289,7 @@ static void settle_or_end(struct driver *driver)
 
 static void start_call(void *context);
 
-/* What the last reply says goes before what was made of it. */
+/* The last reply's failure takes precedence over what was made of it. */
 static void note_trouble(struct driver *driver)
 {
 	struct task *task = driver->task;
@@ -313,7 +312,7 @@ static void call_release(struct driver *driver)
 	transfers_release(driver->owner->transfers, &driver->call);
 }
 
-/* A server that answers slowly, in pieces, must not keep a test for ever. */
+/* A server that answers slowly, in pieces, must not occupy a test for ever. */
 static bool spent_too_much(struct driver *driver)
 {
 	const struct endpoint *endpoint = driver->transfer.endpoint;
@@ -367,7 +366,7 @@ static void submit_read(struct driver *driver)
 		&driver->owner->blocking_reads, driver->task, driver->source, read_done, driver);
 }
 
-/* A task that is to go no further stays among the live ones. */
+/* Tasks that may go no further stay in the list. */
 static bool is_closed(const struct driver *driver)
 {
 	return driver->task && driver->owner->limiter.closed;
@@ -388,7 +387,7 @@ static void start_again(void *context)
 	start_call(driver);
 }
 
-/* Has the request made again later; false if it is not worth while or no time is left. */
+/* Schedules the request again; false if that is pointless or no time is left. */
 static bool retry(struct driver *driver)
 {
 	const struct reply *reply = &driver->call.reply;

@@ -1,11 +1,11 @@
 /*
  * The loop. It waits in one place, for transfers, finished jobs, signals and guests at once, and
- * never for long in any other: steps and work are the workers', queues are the transfers'. A turn
- * hands on what is finished, moves transfers, calls timers, and only when nothing is left to hand
- * on does it wait.
+ * never for long in any other: steps and work run on workers, the transfers keep the queues. A
+ * turn hands on what is finished, advances transfers, calls timers, and waits only if nothing
+ * was left to hand on.
  *
- * Posts travel through the pool as jobs that need no worker, so the pool's lock and its eventfd
- * serve them too.
+ * Posts travel through the pool as jobs that need no worker, so they share its lock and its
+ * eventfd.
  */
 #include "agent/engine/engine.h"
 
@@ -24,20 +24,18 @@
 #include "agent/engine/signals.h"
 #include "agent/engine/timers.h"
 
-/*
- * Chores: work that belongs to no task: calls that may block, such as loading the configuration
- * anew, and calculations, such as finding clusters.
+/* Background calls belong to no task: blocking calls, such as loading the configuration, and
+ * computations, such as finding clusters.
  *
  * All functions are for the loop's thread.
  *
- * Those that may block have the lane for that, so a folder on a disk that hangs costs one thread
- * there.
- */
+ * Blocking calls run in the lane for them, so a folder on a disk that hangs costs one thread
+ * there. */
 
 struct background {
 	struct pool *pool;
 	struct background_call *live;
-	size_t count; /* under way */
+	size_t count; /* in progress */
 };
 
 struct background_call {
@@ -90,7 +88,7 @@ static void background_begin(struct background *background, enum pool_lane lane,
 	pool_submit(background->pool, lane, &call->job);
 }
 
-/* Drops those that are under way; the pool must have stopped. */
+/* Drops the calls in progress; the pool must have stopped. */
 static void background_free(struct background *background)
 {
 	for (struct background_call *call = background->live, *next; call; call = next) {
@@ -125,7 +123,7 @@ struct engine {
 	struct guest guests[MOST_GUESTS];
 	size_t guest_count;
 	size_t holds;
-	int64_t time; /* of a clock that jumps */
+	int64_t time; /* of a simulated clock */
 	struct signals signals;
 	bool stopped, signalled;
 	int64_t progress_due;
@@ -163,7 +161,7 @@ void task_free(struct task *task)
 {
 	if (!task)
 		return;
-	if (task->lent) {
+	if (task->abandoned) {
 		task->freed = true;
 		return;
 	}
@@ -220,8 +218,8 @@ static void post_done(struct job *job)
 	free(post);
 }
 
-/* Workers have stopped. The jobs they handed back lie within errands, which are freed as such; what
- * was posted has no other owner than the post. */
+/* Workers have stopped. The jobs they handed back lie within drivers, which are freed as such; a
+ * post has no other owner. */
 static void drop_posts(struct pool *pool)
 {
 	struct job *job;
@@ -407,8 +405,7 @@ static void take_signals(struct engine *engine)
 			engine->signalled = true;
 }
 
-/* `fds` are those of the guests that were there when the waiting began; serving may add and remove
- * some. */
+/* `fds` are the guests' from before the wait; serving may add and remove guests. */
 static void serve_guests(struct engine *engine, const struct pollfd *fds, size_t count)
 {
 	int64_t now = clock_monotonic();
@@ -423,7 +420,7 @@ static void serve_guests(struct engine *engine, const struct pollfd *fds, size_t
 	}
 }
 
-/* Milliseconds until the next timer, guest, progress line or end of patience; -1: none. */
+/* Milliseconds until the next timer, guest, progress line or deadline of a job; -1: none. */
 static int next_wait(const struct engine *engine, int64_t now)
 {
 	int64_t due = INT64_MAX, other;
@@ -466,7 +463,7 @@ static bool engine_busy(const struct engine *engine)
 	       timers_next(&engine->timers, &due);
 }
 
-/* Moves a jumping clock to the next timer, unless something is under way that may yet add one. */
+/* Advances a simulated clock to the next timer, unless work in progress may add an earlier one. */
 static bool jump(struct engine *engine)
 {
 	int64_t due;

@@ -24,7 +24,7 @@ static void *work(void *context)
 	return NULL;
 }
 
-/* Threads that cannot be had are done without. */
+/* Threads that cannot be started are done without. */
 static void run(
 	void *context, void (*part)(void *argument, size_t index), void *argument, size_t count)
 {

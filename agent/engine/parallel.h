@@ -1,6 +1,4 @@
-/*
- * A team: threads for work that is done in parts (detectors/parallel.h).
- */
+/* A team: threads that share the parts of a computation (detectors/parallel.h). */
 #ifndef AGENT_ENGINE_PARALLEL_H
 #define AGENT_ENGINE_PARALLEL_H
 
@@ -8,12 +6,12 @@
 
 #include "detectors/parallel.h"
 
-/* `threads`, or 0: as many as there are processors. The caller's thread is one of them. */
+/* `threads`, the caller's included, or 0: as many as there are processors. */
 struct team {
 	size_t threads;
 };
 
-/* Its run starts the threads anew each time, which costs some 20 us each. */
+/* Each run starts the threads anew, at some 20 us each. */
 struct parallel team_parallel(struct team *team);
 
 #endif

@@ -1,19 +1,19 @@
 /*
- * One lock guards both lanes and the list of finished jobs; a condition variable for each lane
- * wakes one worker for one job. The eventfd is written only when the finished list was empty and
- * read only when it has been emptied, so a burst of small jobs costs the loop two system calls and
- * not two a job.
+ * One lock guards all lanes and the list of finished jobs; a condition variable per lane wakes
+ * one worker for one job. The eventfd is written only when the finished list was empty and read
+ * only when it has been emptied, so a burst of small jobs costs the loop two system calls and
+ * not two per job.
  *
- * Workers block all signals, which are the main thread's to handle. A thread that cannot be started
- * is no failure as long as its lane has another one; the first one must start, as the jobs would
- * wait for ever.
+ * Workers block all signals, which are for the main thread. Failing to start a thread is no
+ * error as long as its lane has another one; the first one must start, as the jobs would wait
+ * for ever.
  *
- * A job's time begins when a worker takes it, of which the loop hears nothing; so it looks in once
- * a second while jobs wait for a worker.
+ * A job's time starts when a worker takes it, which the loop is not notified of; so it checks
+ * once a second while jobs wait for a worker.
  *
- * Reads that hang are given up only after their time, which may be minutes. So that a few of them
- * do not hold up all others meanwhile, the lane gets some threads more whenever all it has are slow
- * and jobs wait, up to a bound.
+ * Reads that hang are given up only after their limit, which may be minutes. So that a few of
+ * them do not block all others until then, the lane gets extra threads whenever all it has are
+ * slow and jobs wait, up to a bound.
  */
 #include "agent/engine/pool.h"
 
@@ -37,9 +37,9 @@
 enum {
 	LANES = 3,
 	READERS = 4,
-	RELIEF = 4, /* threads more at a time, ... */
+	RELIEF = 4, /* extra threads at a time, ... */
 	MOST_RELIEF = POOL_READERS - READERS,
-	SLOW = 3000, /* ... where all others have been at their jobs for so long */
+	SLOW = 3000, /* ... once all others have been busy for so many ms */
 	WRITERS = 1,
 	MOST_THREADS = 256,
 	LOOK_IN = 1000,
@@ -54,16 +54,16 @@ struct worker_lane {
 	pthread_cond_t ready;
 	struct job_list waiting;
 	size_t waiting_count, idle, limit, relief;
-	size_t hasty;         /* of those that wait: have a limit */
-	size_t threads, lost; /* that count, and whose jobs were given up */
+	size_t with_limit;    /* waiting jobs that have a limit */
+	size_t threads, lost; /* that count, and those whose jobs were given up */
 };
 
 struct worker {
 	struct worker_lane *lane;
 	pthread_t thread;
-	struct job *job; /* that runs */
-	int64_t since;   /* when it began its job, or itself */
-	int64_t due;     /* when it is given up */
+	struct job *job; /* the running job */
+	int64_t since;   /* when it started its job, or itself */
+	int64_t due;     /* when the job is given up */
 	bool lost, ended;
 };
 
@@ -73,7 +73,7 @@ struct pool {
 	struct job_list finished;
 	int fd;
 	bool stopping;
-	pthread_cond_t ended; /* one of the workers */
+	pthread_cond_t ended; /* a worker has ended */
 	struct worker *workers;
 	size_t worker_count;
 };
@@ -107,13 +107,13 @@ static void finish(struct pool *pool, struct job *job)
 		abort(); /* the counter cannot overflow: it is written once between two reads */
 }
 
-/* Under the lock but while the job runs. */
+/* Under the lock except while the job runs. */
 static void run_job(struct worker *worker, struct job *job, struct scratch *scratch)
 {
 	struct worker_lane *lane = worker->lane;
 	struct pool *pool = lane->pool;
 	lane->waiting_count--;
-	lane->hasty -= job->overdue != NULL;
+	lane->with_limit -= job->overdue != NULL;
 	worker->job = job;
 	worker->since = clock_monotonic();
 	worker->due = job->overdue ? worker->since + job->limit : INT64_MAX;
@@ -176,8 +176,7 @@ static void start_thread(struct worker_lane *lane)
 	pool->worker_count++;
 }
 
-/* Whether the lane may have one more thread: those that were lost are replaced, but not for ever.
- */
+/* Whether the lane may have one more thread: lost ones are replaced, up to a bound. */
 static bool has_room(const struct worker_lane *lane)
 {
 	return lane->threads < lane->limit && lane->lost < POOL_LOST;
@@ -221,12 +220,12 @@ struct pool *pool_new(size_t threads, struct error *error)
 	return pool;
 }
 
-/* Workers that have not ended; with `hoped` only those whose jobs were not given up. */
-static size_t count_running(const struct pool *pool, bool hoped)
+/* Workers that have not ended; with `without_lost` only those whose jobs were not given up. */
+static size_t count_running(const struct pool *pool, bool without_lost)
 {
 	size_t count = 0;
 	for (size_t i = 0; i < pool->worker_count; i++)
-		count += !pool->workers[i].ended && !(hoped && pool->workers[i].lost);
+		count += !pool->workers[i].ended && !(without_lost && pool->workers[i].lost);
 	return count;
 }
 
@@ -272,7 +271,7 @@ void pool_submit(struct pool *pool, enum pool_lane which, struct job *job)
 	pthread_mutex_lock(&pool->lock);
 	list_add(&lane->waiting, job);
 	lane->waiting_count++;
-	lane->hasty += job->overdue != NULL;
+	lane->with_limit += job->overdue != NULL;
 	if (lane->waiting_count > lane->idle && has_room(lane))
 		start_thread(lane);
 	else
@@ -293,7 +292,7 @@ struct job *pool_take(struct pool *pool)
 	struct job *job = list_take(&pool->finished);
 	eventfd_t count;
 	if (job && !pool->finished.first && eventfd_read(pool->fd, &count) != 0)
-		abort(); /* it was written when the list got its first job */
+		abort(); /* it was written when the first job was added to the list */
 	pthread_mutex_unlock(&pool->lock);
 	return job;
 }
@@ -338,19 +337,19 @@ static struct job *give_up(struct pool *pool, int64_t now)
 	return NULL;
 }
 
-/* A job with a limit of a lane that has no thread and will get none; the others wait for a lost one
- * to come back. */
-static struct job *take_hopeless(struct pool *pool)
+/* A job with a limit, in a lane that has no thread and will get none; jobs without a limit wait
+ * for a lost thread to return. */
+static struct job *take_unrunnable(struct pool *pool)
 {
 	for (size_t i = 0; i < LANES; i++) {
 		struct worker_lane *lane = &pool->lanes[i];
 		struct job **link = &lane->waiting.first;
-		if (lane->hasty == 0 || lane->threads > 0 || has_room(lane))
+		if (lane->with_limit == 0 || lane->threads > 0 || has_room(lane))
 			continue;
 		while (!(*link)->overdue)
 			link = &(*link)->next;
 		lane->waiting_count--;
-		lane->hasty--;
+		lane->with_limit--;
 		return list_remove(&lane->waiting, link);
 	}
 	return NULL;
@@ -363,7 +362,7 @@ struct job *pool_overdue(struct pool *pool, int64_t now, bool *running)
 	struct job *job = give_up(pool, now);
 	*running = job != NULL;
 	if (!job)
-		job = take_hopeless(pool);
+		job = take_unrunnable(pool);
 	pthread_mutex_unlock(&pool->lock);
 	return job;
 }
@@ -378,7 +377,7 @@ bool pool_due(struct pool *pool, int64_t now, int64_t *due)
 			*due = worker->due;
 	}
 	for (size_t i = 0; i < LANES; i++)
-		if (now + LOOK_IN < *due && pool->lanes[i].hasty > 0)
+		if (now + LOOK_IN < *due && pool->lanes[i].with_limit > 0)
 			*due = now + LOOK_IN;
 	pthread_mutex_unlock(&pool->lock);
 	return *due < INT64_MAX;

@@ -1,6 +1,6 @@
 /*
- * The pool's lane for writing has one thread, which keeps the order and is the only one to touch
- * what is torn. The descriptor stays blocking, as it may be shared with the shell; should it be
+ * The pool's lane for writing has one thread, which keeps the order and alone touches the torn
+ * text. The descriptor stays blocking, as it may be shared with the shell; if it is
  * non-blocking, poll() waits.
  */
 #include "agent/engine/printing.h"
@@ -20,7 +20,7 @@ void printer_free(struct printer *printer)
 	*printer = (struct printer){0};
 }
 
-/* How much of the text is out already. */
+/* How much of the text has been written already. */
 static size_t take_torn(struct printer *printer, const struct transfer *transfer)
 {
 	size_t written = 0;
@@ -42,7 +42,7 @@ static void keep_torn(struct printer *printer, const struct transfer *transfer, 
 	printer->torn_written = written;
 }
 
-/* How much was written; less than all after an error, which is errno. */
+/* Returns the bytes written; fewer than all after an error, which is in errno. */
 static size_t write_all(const char *text, size_t written, size_t length)
 {
 	while (written < length) {

@@ -1,17 +1,17 @@
 /*
- * Printing: transfers to standard output, written by a thread of their own, so that a reader who
- * does not read holds up nothing else.
+ * Printing: transfers to standard output, written on a thread of their own, so that a reader who
+ * does not read blocks nothing else.
  */
-#ifndef AGENT_PRINTING_H
-#define AGENT_PRINTING_H
+#ifndef AGENT_ENGINE_PRINTING_H
+#define AGENT_ENGINE_PRINTING_H
 
 #include "agent/core/transfer.h"
 #include "agent/engine/pool.h"
 
-/* What all prints share; zeroed to begin with. */
+/* Shared by all prints; zeroed to begin with. */
 struct printer {
 	struct pool *pool;
-	/* The text that was cut off by an error, and how much of it was written. */
+	/* The text cut off by an error, and how much of it was written. */
 	char *torn;
 	size_t torn_length, torn_written;
 };
@@ -26,8 +26,8 @@ struct printing {
 	char problem[128];
 };
 
-/* Prints come out in the order of their beginning. One whose text is that of the print that failed
- * before goes on where that was cut off. */
+/* Prints appear in the order of these calls. A print with the same text as the one that failed
+ * before continues where that was cut off. */
 void printing_begin(struct printing *printing, struct printer *printer,
 	const struct transfer *transfer, void (*done)(struct printing *printing));
 

@@ -1,6 +1,6 @@
 /*
- * A signalfd; whoever writes to a pipe that nobody reads sees EPIPE instead of a signal, and who
- * writes beyond the largest size that a file may have (RLIMIT_FSIZE), EFBIG.
+ * Uses a signalfd. SIGPIPE and SIGXFSZ are ignored: a write to a pipe without a reader fails
+ * with EPIPE, one beyond RLIMIT_FSIZE with EFBIG.
  */
 #include "agent/engine/signals.h"
 

@@ -1,6 +1,6 @@
 /*
- * A binary heap by (due, order of adding). Nothing is ever taken out of its middle: a call that has
- * become pointless finds that out when it comes.
+ * A binary heap by (due, order of adding). Nothing is removed from its middle: a call that has
+ * become pointless must notice that itself.
  */
 #include "agent/engine/timers.h"
 

@@ -1,8 +1,6 @@
-/*
- * Timers: calls that are due at a time of the monotonic clock, in order of that time.
- */
-#ifndef AGENT_TIMERS_H
-#define AGENT_TIMERS_H
+/* Timers: calls that are due at a time of the monotonic clock, run in order of that time. */
+#ifndef AGENT_ENGINE_TIMERS_H
+#define AGENT_ENGINE_TIMERS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,32 +16,29 @@ struct timers {
 	int64_t now; /* of the last timers_run */
 };
 
-void timers_free(struct timers *timers); /* without calling any */
+void timers_free(struct timers *timers); /* drops all without calling them */
 
-/* Timers that are due at the same ms are called in the order they were added. */
+/* Timers due in the same ms are called in the order they were added. */
 void timers_add(struct timers *timers, int64_t due, timer_call *call, void *context);
 
-/* False if there is none. */
+/* False: no timers. */
 bool timers_next(const struct timers *timers, int64_t *due);
 
-/*
- * An alarm is a call that is wanted once, at a time that may be moved forward. Timers cannot be
- * taken back, so one that the alarm left behind still comes; it then does nothing. Moving it to a
- * later time does nothing either: whoever is called looks what is due. It must live as long as the
- * timers.
- */
+/* An alarm is a single call whose time may be moved forward. Timers cannot be removed, so the
+ * earlier timer of a moved alarm still fires, and does nothing. Moving an alarm to a later time
+ * does nothing either: the callee checks what is due. It must live as long as the timers. */
 struct alarm {
 	timer_call *call;
 	void *context;
-	struct timers *timers; /* from here on the timers' own */
+	struct timers *timers; /* private to the timers from here on */
 	int64_t due;
 	bool set;
 };
 
-/* Sees to it that the alarm's call comes at `due`, or earlier if that was wanted before. */
+/* Makes the alarm's call come at `due`, or earlier if an earlier time was set before. */
 void timers_set_alarm(struct timers *timers, struct alarm *alarm, int64_t due);
 
-/* Calls what is due at `now`; what those calls add is left for the next time. */
+/* Calls what is due at `now`; timers added by those calls wait for the next run. */
 void timers_run(struct timers *timers, int64_t now);
 
 #endif

@@ -2,8 +2,8 @@
  * Requests to the store that are asked again until it has taken them: one at a time and in order,
  * so that none overtakes one before it that has failed.
  */
-#ifndef AGENT_RUNTIME_BACKLOG_H
-#define AGENT_RUNTIME_BACKLOG_H
+#ifndef AGENT_RUNTIME_STORE_BACKLOG_H
+#define AGENT_RUNTIME_STORE_BACKLOG_H
 
 #include "agent/runtime/agent.h"
 

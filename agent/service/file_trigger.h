@@ -7,8 +7,8 @@
  * followed: what is written to their targets, or seen elsewhere as one on the way is moved (as
  * Kubernetes does with ..data), is not heard of. There, as for all tests, the schedule remains.
  */
-#ifndef AGENT_SERVICE_FILES_H
-#define AGENT_SERVICE_FILES_H
+#ifndef AGENT_SERVICE_FILE_TRIGGER_H
+#define AGENT_SERVICE_FILE_TRIGGER_H
 
 #include "agent/monitor/scheduler.h"
 

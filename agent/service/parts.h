@@ -2,8 +2,8 @@
  * The crew: the agent's parts, made in the order in which they need one another. `run` has more
  * around them, a replay has not.
  */
-#ifndef AGENT_SERVICE_CREW_H
-#define AGENT_SERVICE_CREW_H
+#ifndef AGENT_SERVICE_PARTS_H
+#define AGENT_SERVICE_PARTS_H
 
 #include "agent/monitor/cluster.h"
 #include "agent/monitor/scheduler.h"

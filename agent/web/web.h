@@ -2,8 +2,8 @@
  * What the agent shows: all pages on `agent.listen`, and those for machines that look after it once
  * more on `agent.metrics_listen`, which may be open to other hosts.
  */
-#ifndef AGENT_WEB_FACE_H
-#define AGENT_WEB_FACE_H
+#ifndef AGENT_WEB_WEB_H
+#define AGENT_WEB_WEB_H
 
 #include "agent/monitor/scheduler.h"
 #include "agent/web/pages.h"
