@@ -1,8 +1,8 @@
 /*
- * SIGHUP reloads the agent, and ends any other command. One that comes before the agent listens for
- * it must not end it: so where "run" is among the words it is blocked as soon as the loader has the
- * program in place, before the libraries' initializers, which take milliseconds. What the words
- * mean turns out later: who is not the agent lets it through again.
+ * SIGHUP reloads the agent, and ends any other command. One that arrives before the agent
+ * handles it must not end it: so if "run" is among the arguments it is blocked as soon as the
+ * program is loaded, before the libraries' initializers, which take milliseconds. The arguments
+ * are parsed later: any other command unblocks it.
  */
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /*
- * RFC 9110, 12.5.1. Ranges are told apart by commas and their parameters by semicolons, neither of
- * which counts within a quoted string.
+ * RFC 9110, 12.5.1. Ranges are separated by commas and their parameters by semicolons, except
+ * within a quoted string.
  */
 #include "agent/http/accept.h"
 
@@ -14,7 +14,7 @@ struct piece {
 	size_t length;
 };
 
-/* How closely a range fits, from not at all. */
+/* How specifically a range matches, from not at all. */
 enum fit { FIT_NONE, FIT_ANY, FIT_KIND, FIT_TYPE, FIT_VERSION };
 
 static bool is_blank(char c)
@@ -31,7 +31,7 @@ static struct piece trim(const char *text, size_t length)
 	return (struct piece){text, length};
 }
 
-/* Cuts the piece before the next separator off *rest; false when nothing is left. */
+/* Cuts the piece before the next separator off *rest; false at the end. */
 static bool cut(struct piece *rest, char separator, struct piece *out)
 {
 	size_t size = 0;
@@ -56,7 +56,7 @@ static bool equals(struct piece piece, const char *text)
 	return piece.length == strlen(text) && strncasecmp(piece.text, text, piece.length) == 0;
 }
 
-/* "0", "1", "0.75": up to three digits behind the point. */
+/* "0", "1", "0.75": up to three decimals. */
 static bool read_quality(struct piece piece, double *out)
 {
 	double unit = 1;
@@ -96,7 +96,7 @@ static enum fit fit_of(struct piece range, const char *type)
 	return FIT_NONE;
 }
 
-/* How the range with its parameters fits, and its quality. */
+/* How specifically the range with its parameters matches, and its quality. */
 static enum fit read_range(
 	struct piece rest, const char *type, const char *version, double *quality)
 {

@@ -1,6 +1,4 @@
-/*
- * Addresses in Host need no check: only a name can be made to lead elsewhere.
- */
+/* IP addresses in Host need no check: only a name can be made to resolve to another address. */
 #include "agent/http/guard.h"
 
 #include <arpa/inet.h>
@@ -10,7 +8,7 @@
 
 enum { NAME = 256 };
 
-/* Cuts off the port and an IPv6 address' brackets. False: that is not a host. */
+/* Cuts off the port and an IPv6 address' brackets. False: not a host. */
 static bool name_of(const char *host, char out[NAME])
 {
 	const char *end = *host == '[' ? strchr(host, ']') : strchrnul(host, ':');

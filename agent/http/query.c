@@ -1,6 +1,4 @@
-/*
- * Decoding never makes a text longer, so that each piece is decoded into a copy of its own size.
- */
+/* Decoding never makes text longer, so each piece is decoded into a copy of its own size. */
 #include "agent/http/query.h"
 
 #include <assert.h>
@@ -26,7 +24,8 @@ static bool is_text(const char *text, size_t length)
 	return length == 0;
 }
 
-/* NULL where a % is not followed by two digits, or the text is not UTF-8 without a NUL. */
+/* NULL if a % is not followed by two hexadecimal digits, or the text contains a NUL or invalid
+ * UTF-8. */
 static const char *decode(struct arena *arena, const char *text, size_t length)
 {
 	char *out = arena_alloc(arena, length + 1);

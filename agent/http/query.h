@@ -1,8 +1,8 @@
 /*
- * The parameters of a request, as they stand behind the ? of its address or in the body of a form.
+ * The parameters of a request, from its query string or the body of a form.
  *
- * A name that the page does not know, one that is there twice, and text that is not well formed are
- * errors: a slip in a name would otherwise silently answer another question.
+ * Unknown names, duplicates and malformed text are errors: a typo in a name would otherwise
+ * silently give the answer to another question.
  */
 #ifndef AGENT_HTTP_QUERY_H
 #define AGENT_HTTP_QUERY_H
@@ -21,9 +21,9 @@ struct http_query {
 };
 
 /*
- * Adds the parameters in `length` bytes of "a=b&c=d" to `out`. `names` are those that are known,
- * HTTP_PARAMETERS at most, and end with NULL; NULL: there are none. Values have up to HTTP_VALUE
- * bytes, decoded, are UTF-8 and hold no NUL; they live in the arena. Fails with ERROR_USAGE.
+ * Adds the parameters in `length` bytes of "a=b&c=d" to `out`. `names` lists the known ones, at
+ * most HTTP_PARAMETERS, and ends with NULL; NULL: none. Values have up to HTTP_VALUE bytes,
+ * decoded, are UTF-8 and contain no NUL; they live in the arena. Fails with ERROR_USAGE.
  */
 bool http_query_parse(struct arena *arena, const char *text, size_t length,
 	const char *const *names, struct http_query *out, struct error *error) MUST_USE;

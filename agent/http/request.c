@@ -1,6 +1,6 @@
 /*
- * A request lives from its first line until its connection is done with it and, where a route has
- * kept it, until it is answered: whichever is later.
+ * A request lives from its first line until its connection has finished with it and, if a route
+ * has kept it, until it is answered: whichever is later.
  */
 #include "agent/http/request.h"
 

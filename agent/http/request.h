@@ -1,6 +1,6 @@
 /*
- * A request's life: what server.c, which takes requests, and request.c, which answers them,
- * share.
+ * A request's life: shared by server.c, which receives requests, and request.c, which answers
+ * them.
  */
 #ifndef AGENT_HTTP_REQUEST_H
 #define AGENT_HTTP_REQUEST_H
@@ -22,42 +22,42 @@ struct http {
 	uint16_t port;
 	struct visits visits;
 	struct http_request *requests;
-	size_t kept;    /* by routes, not answered */
-	size_t waiting; /* connections that are suspended */
-	bool resumed;   /* a connection goes on when libmicrohttpd is run */
-	bool stopping;  /* no route is called any more */
+	size_t kept;    /* by routes, unanswered */
+	size_t waiting; /* suspended connections */
+	bool resumed;   /* a connection resumes when libmicrohttpd is run */
+	bool stopping;  /* routes are not called any more */
 };
 
 enum http_stage {
-	STAGE_HEAD,     /* nothing but the first line has come */
-	STAGE_BODY,     /* the body is coming */
-	STAGE_SERVING,  /* the route has it */
+	STAGE_HEAD,     /* only the first line has been received */
+	STAGE_BODY,     /* the body is being received */
+	STAGE_SERVING,  /* the route is running */
 	STAGE_WAITING,  /* the route has kept it, the client waits */
-	STAGE_ANSWERED, /* there is an answer to send */
+	STAGE_ANSWERED, /* an answer is ready to be sent */
 	STAGE_SENT,
 };
 
 struct http_request {
 	struct http *http;
 	struct arena *arena;
-	struct MHD_Connection *connection; /* NULL: it is done with the request */
+	struct MHD_Connection *connection; /* NULL: it has finished with the request */
 	struct http_request *next, **link;
 	const struct route *route;
 	const char *query; /* not decoded */
 	struct http_query parameters;
 	bool posted;
 	struct buf body, buffer;
-	size_t dropped; /* bytes of the body */
+	size_t dropped; /* body bytes */
 	enum http_stage stage;
 	bool kept; /* by its route */
 	int64_t deadline;
 	struct http_answer answer;
-	const char *allow; /* goes with 405 */
-	bool closes;       /* nothing after it on its connection is read */
+	const char *allow; /* sent with 405 */
+	bool closes;       /* the connection is closed afterwards */
 };
 
-/* For libmicrohttpd: called with the first line of a request; what it returns is the request's
- * state from then on. And called when a connection is done with a request. */
+/* For libmicrohttpd: called with the first line of a request, returns the request's state; and
+ * called when a connection has finished with a request. */
 void *http_request_begin(void *context, const char *uri, struct MHD_Connection *connection);
 void http_request_end(void *context, struct MHD_Connection *connection, void **state,
 	enum MHD_RequestTerminationCode code);

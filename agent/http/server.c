@@ -1,14 +1,14 @@
 /*
- * libmicrohttpd runs without threads, on an epoll descriptor that the engine's loop watches. After
- * each event it is run until it asks to wait (0.9.75 leaves work behind after one MHD_run), and the
- * loop is told how long it wants to wait.
+ * libmicrohttpd runs without threads, on an epoll descriptor that the engine's loop watches.
+ * After each event it is run until it asks to wait (0.9.75 leaves work behind after one
+ * MHD_run), and its timeout is passed to the loop.
  *
- * While a client waits, its connection is suspended, which libmicrohttpd does not watch: that it
- * has left is seen when it is answered, or when its place is needed. Whoever waits for longer than
- * the route's patience is told so, and the late answer is dropped.
+ * While a client waits, its connection is suspended, and libmicrohttpd does not watch it: that
+ * the client has left is noticed when it is answered, or when its place is needed. A client that
+ * waits longer than the route's patience gets an error, and the late answer is dropped.
  *
- * libmicrohttpd ends the process if it is stopped while a connection is suspended. So from the
- * moment the server stops, no route is called any more.
+ * libmicrohttpd aborts the process if it is stopped while a connection is suspended. So once the
+ * server stops, no route is called any more.
  */
 #include "agent/http/server.h"
 
@@ -33,13 +33,13 @@
 /*
  * The socket that the HTTP server listens on.
  *
- * An address is looked up once, and the first that is found is listened on. [::] takes IPv4 as
- * well, whatever the machine's default is.
+ * A host is resolved once, and its first address is used. [::] accepts IPv4 as well, whatever
+ * the system's default.
  */
 
 enum { BACKLOG = 64 };
 
-/* Cuts "host:port" or "[host]:port" in two. */
+/* Splits "host:port" or "[host]:port". */
 static bool http_listen_split(const char *listen, char host[256], char port[6], struct error *error)
 {
 	const char *colon = strrchr(listen, ':');
@@ -85,7 +85,7 @@ static uint16_t http_listen_port(int fd)
 	socklen_t size = sizeof address;
 	if (getsockname(fd, (struct sockaddr *)&address, &size) != 0)
 		return 0;
-	/* The port lies at the same place in both families. */
+	/* The port is at the same offset in both families. */
 	struct sockaddr_in v4;
 	memcpy(&v4, &address, sizeof v4);
 	return ntohs(v4.sin_port);
@@ -111,9 +111,9 @@ static int open_address(const char *listen_on, const struct addrinfo *found, str
 }
 
 /*
- * A socket that listens on "host:port"; the caller closes it. -1 and an error: of kind ERROR_USAGE
- * for an address that is wrong, or that other machines reach unless `open`; ERROR_STATE for one
- * that cannot be had.
+ * A socket that listens on "host:port"; the caller closes it. -1 and an error: ERROR_USAGE for
+ * an address that is invalid, or reachable from other machines unless `open`; ERROR_STATE if
+ * binding fails.
  */
 static int http_listen_open(const char *listen_on, bool open, struct error *error)
 {
@@ -141,17 +141,18 @@ static int http_listen_open(const char *listen_on, bool open, struct error *erro
 
 enum {
 	CONNECTIONS = 256,
-	CLOSING = 64, /* beyond them: those that made room, until libmicrohttpd sees it */
+	CLOSING = 64, /* extra: shut to make room, until libmicrohttpd notices */
 	OF_ONE_ADDRESS = 64,
-	MOST_WAITING = 32, /* so that those who wait leave connections for others */
-	URGENT_PLACES = 4, /* beyond them, for what must come through */
+	MOST_WAITING = 32, /* so that waiting clients leave connections for others */
+	URGENT_PLACES = 4, /* extra, for urgent routes */
 	MOST_KEPT = 512,   /* by routes, most of them for clients that have left */
 	IDLE_SECONDS = 15,
 	REQUEST_WITHIN = 30000,
 	MEMORY = 32 << 10,
 	RUNS = 100,
 	MOST_BODY = 64 << 10,
-	MOST_DROPPED = 1 << 20, /* of a body that is too large, so that its client reads why */
+	MOST_DROPPED =
+		1 << 20, /* of a body that is too large, so that its client can read the error */
 };
 
 static const char form[] = "application/x-www-form-urlencoded";
@@ -188,8 +189,8 @@ static bool check_method(struct http_request *request, const char *method)
 	return false;
 }
 
-/* Headers that say whose the request is and where it ends: if there are two, or both that say where
- * it ends, someone before the agent may have believed the other. */
+/* Headers that identify the host and delimit the request: if one is repeated, or both delimiters
+ * are present, a proxy before the agent may have used the other one. */
 struct single {
 	size_t hosts, ends;
 };
@@ -237,7 +238,7 @@ static bool check_guard(struct http_request *request)
 	return false;
 }
 
-/* Only forms have a body that means something here. */
+/* Only forms may have a body. */
 static bool check_body(struct http_request *request)
 {
 	const char *length = http_header(request, "Content-Length");
@@ -258,7 +259,7 @@ static bool check_body(struct http_request *request)
 	return false;
 }
 
-/* What can be said before the body has come. */
+/* Checks that need no body. */
 static void take_head(struct http_request *request, const char *path, const char *method)
 {
 	request->stage = STAGE_BODY;
@@ -271,7 +272,7 @@ static void take_head(struct http_request *request, const char *path, const char
 		(void)check_body(request);
 }
 
-/* MHD_NO, which ends the connection, for one that sends without end. */
+/* MHD_NO, which ends the connection, for a body without end. */
 static enum MHD_Result take_body(struct http_request *request, const char *body, size_t *size)
 {
 	if (request->posted && request->body.length + *size <= MOST_BODY)
@@ -293,7 +294,7 @@ static bool parse(struct http_request *request, struct error *error)
 			       names, &request->parameters, error));
 }
 
-/* A client that will send nothing more has most likely left. */
+/* A client that has shut its side has most likely left. */
 static bool has_left(const struct http_request *request)
 {
 	const union MHD_ConnectionInfo *info =
@@ -360,8 +361,7 @@ static void serve_request(struct http_request *request)
 		call_route(request);
 }
 
-/* Called with the headers, then with pieces of a body, at its end, and when it goes on after it was
- * suspended. */
+/* Called with the headers, then with pieces of a body, at its end, and when it is resumed. */
 static enum MHD_Result handle(void *context, struct MHD_Connection *connection, const char *path,
 	const char *method, const char *version, const char *body, size_t *body_size, void **state)
 {
@@ -377,8 +377,8 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
 	return request->stage == STAGE_ANSWERED ? http_request_send(request) : MHD_YES;
 }
 
-/* Answers those who have waited for too long (libmicrohttpd then wants to run); returns the ms
- * until the next one has, or -1. */
+/* Answers clients that have waited too long (libmicrohttpd then needs to run); returns the ms
+ * until the next one's time is over, or -1. */
 static int64_t give_up(struct http *http)
 {
 	int64_t now = clock_monotonic(), next = -1;
@@ -401,7 +401,7 @@ static unsigned connections(const struct http *http)
 		->num_connections;
 }
 
-/* The sooner of two waits, of which -1 is for ever. */
+/* The shorter of two timeouts, of which -1 is infinite. */
 static int64_t sooner(int64_t a, int64_t b)
 {
 	if (a < 0 || b < 0)
@@ -409,9 +409,9 @@ static int64_t sooner(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* Returns the ms until the next turn is wanted, -1: no sooner than something comes. When all places
- * were taken libmicrohttpd listens again only on the run after one of them became free, for which
- * it does not ask. */
+/* Returns the ms until the next turn is needed, -1: on the next event. If all places were taken,
+ * libmicrohttpd listens again only on the run after one became free, and does not ask for that
+ * run. */
 static int64_t turn(struct http *http)
 {
 	unsigned before = connections(http);
@@ -466,7 +466,7 @@ struct http *http_start(
 		return NULL;
 	struct http *http = memory_new(1, sizeof *http);
 	*http = (struct http){.engine = engine, .options = *options, .port = http_listen_port(fd)};
-	http->options.listen = NULL; /* a reload may take it away */
+	http->options.listen = NULL; /* a reload may free it */
 	http->visits = (struct visits){
 		.within = options->request_within ? options->request_within : REQUEST_WITHIN,
 		.most = CONNECTIONS,
@@ -494,7 +494,7 @@ void http_stop(struct http *http)
 	for (struct http_request *request = http->requests; request; request = request->next)
 		if (request->stage == STAGE_WAITING)
 			http_request_fail(request, MHD_HTTP_SERVICE_UNAVAILABLE, stopping);
-	(void)serve(http); /* resumes them all, and tells those who come meanwhile */
+	(void)serve(http); /* resumes them all, and refuses new ones */
 	engine_unhost(http->engine, http->epoll);
 	MHD_stop_daemon(http->daemon);
 	http->daemon = NULL;

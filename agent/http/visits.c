@@ -1,6 +1,4 @@
-/*
- * A list of open connections, each with the time by which its request must be complete.
- */
+/* A list of open connections, each with the deadline of its request. */
 #include "agent/http/visits.h"
 
 #include <netinet/in.h>
@@ -47,8 +45,8 @@ static bool is_same_address(const struct sockaddr *a, const struct sockaddr *b)
 	return memcmp(&v6[0].sin6_addr, &v6[1].sin6_addr, sizeof v6[0].sin6_addr) == 0;
 }
 
-/* Shuts the connection that has taken longest if there are more than `most`, of that address or,
- * with NULL, of all. */
+/* If there are more than `most` connections from that address or, with NULL, in total, shuts the
+ * one that has taken longest. */
 static void keep_to(struct visits *visits, size_t most, const struct sockaddr *address)
 {
 	struct visit *longest = NULL;
@@ -59,7 +57,7 @@ static void keep_to(struct visits *visits, size_t most, const struct sockaddr *a
 			continue;
 		count++;
 		if (!visit->held && (!longest || visit->since <= longest->since))
-			longest = visit; /* of those that began at one time, the first */
+			longest = visit; /* the first of those that started at the same time */
 	}
 	if (count > most && longest)
 		shut(longest);

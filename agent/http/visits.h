@@ -1,11 +1,11 @@
 /*
- * Connections and their time: a request must have come, to its end, within a while of its
- * connection's beginning or of the request before. libmicrohttpd only knows of connections that are
- * silent, so one that sends a byte now and then would keep its place for ever.
+ * Connections and their deadlines: a request must be complete within a while of its connection's
+ * start or of the request before. libmicrohttpd only times out silent connections, so one that
+ * sends a byte now and then would keep its place for ever.
  *
- * And their places: a new connection always finds one. Where all are taken, or all that one address
- * may have, the connection closes whose request, or whose reading of its answer, has taken longest.
- * So whoever asks at once, as probes of the agent's health do, is served whatever others hold.
+ * A new connection always finds a place: if all are taken, or all that one address may have, the
+ * connection whose request, or whose reading of the answer, has taken longest is closed. So a
+ * client that sends its request at once, such as a health probe, is served whatever others hold.
  */
 #ifndef AGENT_HTTP_VISITS_H
 #define AGENT_HTTP_VISITS_H
@@ -17,9 +17,10 @@
 
 struct visit {
 	struct MHD_Connection *connection;
-	int64_t since; /* the request or its answer is on its way; ms of the monotonic clock */
-	int64_t due;   /* when a request must have come */
-	bool held;     /* the agent is making the answer */
+	int64_t since; /* start of the request or the answer in transit; ms of the monotonic clock
+			*/
+	int64_t due;   /* deadline of the request */
+	bool held;     /* the agent is computing the answer */
 	bool shut;
 	struct visit *next, **link;
 };
@@ -34,20 +35,20 @@ struct visits {
 void http_visits_note(void *context, struct MHD_Connection *connection, void **visit,
 	enum MHD_ConnectionNotificationCode code);
 
-/* The request has come; its answer is being sent; and the connection is done with it, the next one
- * may come. */
+/* The request is complete; its answer is being sent; the connection has finished with it, and
+ * the next one may come. */
 void http_visits_complete(struct MHD_Connection *connection);
 void http_visits_answer(struct MHD_Connection *connection);
 void http_visits_again(const struct visits *visits, struct MHD_Connection *connection);
 
-/* Shuts the connections whose time is over, which libmicrohttpd sees when it is run; returns the ms
- * until the next one's is, or -1. */
+/* Shuts the connections whose time is over, which libmicrohttpd notices when it is run; returns
+ * the ms until the next deadline, or -1. */
 int64_t http_visits_sweep(struct visits *visits);
 
 /*
- * Shuts the connections that have ended within a request, or between two. To be called when
- * libmicrohttpd has done all it can: it reads what has come, but where the end has come with it, it
- * is not woken again (0.9.75, on epoll).
+ * Shuts the connections whose peers have closed within a request, or between two. To be called
+ * when libmicrohttpd has done all it can: it reads what has arrived, but is not woken again for
+ * an end that arrived with it (0.9.75, on epoll).
  */
 void http_visits_end(struct visits *visits);
 

@@ -1,7 +1,6 @@
 /*
- * Whether the date is right, as far as one can tell: every answer of a server says what it thinks.
- * A server may be the one that is wrong, so nothing is refused or moved; see news_oldest for what
- * is done with it.
+ * Compares the clock with the Date of every server's answer. The server's may be the wrong one,
+ * so nothing is refused or corrected; see news_oldest for its use.
  */
 #include <stdlib.h>
 

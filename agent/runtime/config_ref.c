@@ -1,6 +1,4 @@
-/*
- * A generation lies in the arena of its configuration, so both go at once.
- */
+/* The reference lies in the arena of its configuration, so both are freed at once. */
 #include <assert.h>
 #include <string.h>
 

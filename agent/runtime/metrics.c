@@ -1,6 +1,6 @@
 /*
- * Names follow Prometheus' conventions (`promtool check metrics` is among the tests). Sets of label
- * values are few, a source or a receiver each, so they are found by looking through them.
+ * Names follow Prometheus' conventions (the tests run `promtool check metrics`). Sets of label
+ * values are few, one per source or receiver, so a linear search does.
  */
 #include "agent/runtime/metrics.h"
 
@@ -14,7 +14,7 @@
 
 enum { MOST_CHILDREN = 200 };
 
-/* A run takes from a millisecond (a small file) to minutes (a slow server, asked in pieces). */
+/* A run takes from a millisecond (a small file) to minutes (a slow server, queried in pieces). */
 const double metric_bounds[METRIC_BUCKETS] = {
 	0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 10, 30, 60, 300};
 
@@ -160,7 +160,7 @@ static struct metric_child *find_by_two(
 	return find(metrics, id, (const char *[METRIC_LABELS]){first, second});
 }
 
-/* What has no labels is there from the start, as 0, but for what only the kernel knows. */
+/* Metrics without labels exist from the start, as 0, except those that only the kernel knows. */
 struct metrics *metrics_new(void)
 {
 	struct metrics *metrics = memory_new(1, sizeof *metrics);

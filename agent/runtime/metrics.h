@@ -1,11 +1,11 @@
 /*
- * The agent's own metrics: counters, gauges and histograms, declared once and printed for
+ * The agent's own metrics: counters, gauges and histograms, declared once and exposed for
  * Prometheus.
  *
- * A metric is a row of a const table in metrics.c: name, type, help, label names. Values are kept
- * for each set of label values. Of these a metric holds a bounded number; what comes after is
- * counted under the label value "other". A gauge, which cannot be summed up, has no such bound: it
- * is for who sets it to drop what is gone. All functions are for the loop's thread.
+ * A metric is a row of a const table in metrics.c: name, type, help, label names. There is a
+ * value for each set of label values, of which a metric has a bounded number; further ones are
+ * counted under the label value "other". A gauge, which cannot be summed, has no such bound:
+ * whoever sets it drops obsolete values. All functions are for the loop's thread.
  */
 #ifndef AGENT_RUNTIME_METRICS_H
 #define AGENT_RUNTIME_METRICS_H
@@ -15,25 +15,25 @@
 
 #include "agent/core/buf.h"
 
-/* Labels in parentheses, in the order in which their values are given. */
+/* Labels in parentheses, in the order in which their values are passed. */
 enum metric_id {
 	METRIC_BUILD_INFO,            /* info (version, revision, compiler) */
 	METRIC_READY,                 /* gauge: 1 or 0, as /-/ready says */
 	METRIC_CONFIG_HASH,           /* gauge: the first 48 bits of a hash of the configuration */
 	METRIC_RELOAD_SUCCESSFUL,     /* gauge: 1 or 0, of the last reload */
-	METRIC_RELOAD_TIME,           /* gauge: unix seconds of the last reload that went well */
-	METRIC_TESTS,                 /* gauge: tests that are watched */
+	METRIC_RELOAD_TIME,           /* gauge: unix seconds of the last successful reload */
+	METRIC_TESTS,                 /* gauge: monitored tests */
 	METRIC_RUNS,                  /* counter (source) */
-	METRIC_RUNS_SKIPPED,          /* counter (source): nothing new could be read */
+	METRIC_RUNS_SKIPPED,          /* counter (source): no new points were possible */
 	METRIC_RUN_FAILURES,          /* counter (source, reason) */
 	METRIC_FETCH_ERRORS,          /* counter (server or source, reason: see struct task) */
 	METRIC_SOURCE_UP,             /* gauge (server): 1 or 0 */
 	METRIC_STALE_TESTS,           /* gauge: without new points for stale_after */
-	METRIC_VANISHED_SERIES,       /* gauge: that were told to have ended */
+	METRIC_VANISHED_SERIES,       /* gauge: reported as ended */
 	METRIC_MISSED_RUNS,           /* counter */
 	METRIC_RUN_DURATION,          /* histogram (source), seconds */
 	METRIC_SCHEDULE_LAG,          /* histogram, seconds between due and started */
-	METRIC_LAST_PASS,             /* gauge, unix seconds of the last run that ended well */
+	METRIC_LAST_PASS,             /* gauge, unix seconds of the last successful run */
 	METRIC_POINTS_READ,           /* counter (source) */
 	METRIC_DETECTION_SECONDS,     /* counter */
 	METRIC_CHANGES,               /* gauge (state) */
@@ -42,11 +42,11 @@ enum metric_id {
 	METRIC_CHANGES_RECOVERED,     /* counter */
 	METRIC_DELIVERIES,            /* counter (receiver, result) */
 	METRIC_DELIVERY_QUEUE_LENGTH, /* gauge (receiver) */
-	METRIC_CLOCK_AHEAD,           /* gauge, seconds before the server that answered last */
+	METRIC_CLOCK_AHEAD,           /* gauge, seconds ahead of the server that answered last */
 	METRIC_STORE_SIZE,            /* gauge, bytes of the state file and its log */
 	METRIC_MEMORY_IN_FLIGHT,      /* gauge, bytes of answers */
-	METRIC_MEMORY_WAITS,          /* counter: times that reads began to wait for memory */
-	METRIC_PROCESS_CPU,           /* from here on as every Prometheus client has them */
+	METRIC_MEMORY_WAITS,          /* counter: how often reads began to wait for memory */
+	METRIC_PROCESS_CPU,           /* from here on as in every Prometheus client */
 	METRIC_PROCESS_RESIDENT,
 	METRIC_PROCESS_VIRTUAL,
 	METRIC_PROCESS_OPEN_FDS,
@@ -60,8 +60,7 @@ struct metrics;
 struct metrics *metrics_new(void);
 void metrics_free(struct metrics *metrics);
 
-/* Label values that the metric does not have are NULL. A counter is never decreased, a gauge may
- * be. */
+/* Pass NULL for labels that the metric does not have. Counters must not decrease, gauges may. */
 void metrics_add(struct metrics *metrics, enum metric_id id, double value, const char *first,
 	const char *second);
 void metrics_set(struct metrics *metrics, enum metric_id id, double value, const char *first,
@@ -73,14 +72,14 @@ void metrics_observe(struct metrics *metrics, enum metric_id id, double value, c
 typedef bool metrics_keep(void *context, const char *first);
 void metrics_retain(struct metrics *metrics, enum metric_id id, metrics_keep *keep, void *context);
 
-/* Sets what the kernel knows of the process; what it does not tell is left out. */
+/* Sets the process metrics from the kernel; leaves out what it does not provide. */
 void metrics_collect_process(struct metrics *metrics);
 
 enum metrics_format { METRICS_TEXT, METRICS_OPENMETRICS };
 
 extern const char *const metrics_content_types[]; /* by format */
 
-/* Appends everything: as Prometheus' text format 0.0.4, or as OpenMetrics 1.0.0. */
+/* Appends all metrics: as Prometheus' text format 0.0.4, or as OpenMetrics 1.0.0. */
 void metrics_print(const struct metrics *metrics, enum metrics_format format, struct buf *out);
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * The two text formats. They differ in the names of counters and infos (OpenMetrics names the
- * family without the ending), in units, in how whole numbers are written as bounds, and in the end,
- * by which OpenMetrics tells a whole answer from a cut one.
+ * family without the suffix), in units, in how integer bounds are written, and in the end
+ * marker, by which OpenMetrics detects a truncated answer.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -37,7 +37,7 @@ static void print_number(struct buf *out, double value)
 	buf_text(out, isnan(value) ? "NaN" : isinf(value) ? (value > 0 ? "+Inf" : "-Inf") : text);
 }
 
-/* With `quote`, a quotation mark needs its backslash, too. */
+/* With `quote`, quotation marks are escaped, too. */
 static void print_escaped(struct buf *out, const char *text, bool quote)
 {
 	for (; *text; text++) {
@@ -58,7 +58,7 @@ static void print_label(struct buf *out, const char *name, const char *value, bo
 	*first = false;
 }
 
-/* One line: name and suffix, labels with `le` behind them, value. */
+/* One line: name and suffix, labels followed by `le`, value. */
 static void print_sample(struct buf *out, const struct metric_row *row,
 	const struct metric_child *child, const char *suffix, const char *le, double value)
 {

@@ -1,6 +1,4 @@
-/*
- * What every Prometheus client tells of its process, from /proc.
- */
+/* The standard process metrics of Prometheus clients, from /proc. */
 #include <dirent.h>
 #include <math.h>
 #include <stdbool.h>
@@ -12,9 +10,9 @@
 
 #include "agent/runtime/metrics.h"
 
-/* What /proc/self/stat says. */
+/* Fields of /proc/self/stat. */
 struct process {
-	unsigned long long started; /* clock ticks after the machine's start */
+	unsigned long long started; /* clock ticks from boot to the process' start */
 	unsigned long long bytes, pages;
 };
 
@@ -34,7 +32,7 @@ static bool read_stat(struct process *process)
 
 	if (file)
 		fclose(file);
-	/* The name, in parentheses, is the second of the fields; 22 to 24 are wanted. */
+	/* The name, in parentheses, is the second field; fields 22 to 24 are needed. */
 	return at && sscanf(at,
 			     ") %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
 			     "%*s %*s %*s %llu %llu %llu",
@@ -48,7 +46,7 @@ static bool count_descriptors(double *count)
 
 	if (!folder)
 		return false;
-	*count = -1; /* the folder's own */
+	*count = -1; /* opendir's own */
 	while ((entry = readdir(folder)))
 		*count += entry->d_name[0] != '.';
 	closedir(folder);
@@ -66,7 +64,7 @@ void metrics_collect_process(struct metrics *metrics)
 		double age = seconds_of(CLOCK_BOOTTIME) -
 			     (double)process.started / (double)sysconf(_SC_CLK_TCK);
 
-		/* As exact as the ticks are, so that it stands still. */
+		/* Rounded to the ticks' precision, so that it stays constant. */
 		metrics_set(metrics, METRIC_PROCESS_START_TIME,
 			round((seconds_of(CLOCK_REALTIME) - age) * 10) / 10, NULL, NULL);
 		metrics_set(metrics, METRIC_PROCESS_VIRTUAL, (double)process.bytes, NULL, NULL);

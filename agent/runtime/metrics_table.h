@@ -1,6 +1,4 @@
-/*
- * How metrics are kept: what metrics.c and metrics_print.c share.
- */
+/* How metrics are stored: shared by metrics.c and metrics_print.c. */
 #ifndef AGENT_RUNTIME_METRICS_TABLE_H
 #define AGENT_RUNTIME_METRICS_TABLE_H
 
@@ -13,10 +11,10 @@ enum { METRIC_LABELS = 3, METRIC_BUCKETS = 14 };
 enum metric_type { TYPE_COUNTER, TYPE_GAUGE, TYPE_INFO, TYPE_HISTOGRAM };
 
 struct metric_row {
-	const char *name; /* a counter's ends with _total, an info's with _info */
+	const char *name; /* counters end with _total, infos with _info */
 	enum metric_type type;
 	const char *labels[METRIC_LABELS];
-	const char *unit; /* what the name ends with but for _total, or NULL */
+	const char *unit; /* the suffix of the name before _total, or NULL */
 	const char *help;
 };
 

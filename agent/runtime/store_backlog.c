@@ -1,6 +1,4 @@
-/*
- * A queue: the first request is with the store, or waits to be repeated after a failure.
- */
+/* A queue: the first request is with the store, or waits for a retry after a failure. */
 #include "agent/runtime/store_backlog.h"
 
 #include <stdlib.h>
@@ -9,11 +7,11 @@ enum { ASK_AGAIN = 30000 };
 
 struct store_backlog {
 	struct agent *agent;
-	struct store_request *first, **last; /* but for the one that is asked */
-	bool busy;                           /* one is asked, or will be again after a while */
+	struct store_request *first, **last; /* except the current one */
+	bool busy;                           /* a request is in progress or waits for its retry */
 };
 
-/* What the request was before it was wrapped. */
+/* The request's original reply and context. */
 struct wrapped {
 	struct store_backlog *backlog;
 	void (*reply)(struct store_request *request);

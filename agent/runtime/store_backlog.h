@@ -1,6 +1,6 @@
 /*
- * Requests to the store that are asked again until it has taken them: one at a time and in order,
- * so that none overtakes one before it that has failed.
+ * Requests to the store that are retried until it accepts them: one at a time and in order, so
+ * that none overtakes one that has failed.
  */
 #ifndef AGENT_RUNTIME_STORE_BACKLOG_H
 #define AGENT_RUNTIME_STORE_BACKLOG_H
@@ -13,8 +13,8 @@ struct store_backlog *store_backlog_new(struct agent *agent);
 void store_backlog_free(struct store_backlog *backlog);
 
 /*
- * Hands the request over. Its `reply` is called once it is stored; or with `failed`, where there is
- * no later: in a single pass, and when the agent is stopping.
+ * Queues the request. Its `reply` is called once it is stored; or with `failed` if there are no
+ * retries: with --once, and when the agent is stopping.
  */
 void store_backlog_add(struct store_backlog *backlog, struct store_request *request);
 

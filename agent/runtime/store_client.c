@@ -1,19 +1,19 @@
 /*
- * Requests to the store, as the loop sees them. A request on its way holds the engine, as the store
- * is another thread.
+ * Sends requests from the loop to the store. A pending request holds the engine, as the store
+ * runs on another thread.
  */
 #include "agent/runtime/agent.h"
 
 enum { PROBE_AGAIN = 5000 };
 
-/* What the request was before it was wrapped. */
+/* The request's original reply and context. */
 struct ticket {
 	struct agent *agent;
 	void (*reply)(struct store_request *request);
 	void *context;
 };
 
-/* Nothing else may need the store for a long time, and people wait for it to be well. */
+/* The store may otherwise not be used for a long time, while /-/ready waits for it to work. */
 static void probe(void *context)
 {
 	struct agent *agent = context;
@@ -30,7 +30,7 @@ static void probe_soon(struct agent *agent)
 		engine_alarm(agent->engine, &agent->probe, engine_now(agent->engine) + PROBE_AGAIN);
 }
 
-/* A store that can be read tells nothing of one that cannot be written. */
+/* A successful read does not prove that the store can be written. */
 static void note_state(struct agent *agent, const struct store_request *request)
 {
 	if (!request->failed && !store_writes(request->kind))

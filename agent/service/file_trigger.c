@@ -1,7 +1,7 @@
 /*
- * One inotify descriptor is a guest of the engine's loop. What is watched is a table that is made
- * anew when the configuration or the folders change; what was heard of and not acted on goes from
- * the one to the next. A folder that is not there, or is gone, is looked for again now and then.
+ * One inotify descriptor is a guest of the engine's loop. The table of watched files is rebuilt
+ * when the configuration or the folders change; pending writes are carried over. Missing folders
+ * are looked for periodically.
  */
 #include "agent/service/file_trigger.h"
 
@@ -16,10 +16,10 @@
 #include "agent/core/dict.h"
 
 enum {
-	QUIET = 100,    /* ms without a write, before the test is run */
-	LONGEST = 5000, /* ms that writes without a pause can put it off */
+	QUIET = 100,    /* ms without a write before the test is run */
+	LONGEST = 5000, /* ms for which continuous writes can delay it */
 	LOOK_AGAIN = 30000,
-	READS = 64 /* of a turn of the loop */
+	READS = 64 /* per turn of the loop */
 };
 
 #define EVENTS                                                                                     \
@@ -28,7 +28,7 @@ enum {
 
 struct folder {
 	const char *path;
-	int wd; /* -1: it cannot be watched */
+	int wd; /* -1: not watched */
 	const struct folder *next;
 };
 
@@ -36,9 +36,9 @@ struct folder {
 struct watched {
 	const char *test, *path;
 	const struct folder *folder;
-	int64_t first, last;        /* of the writes that no run has followed; 0: none */
+	int64_t first, last;        /* writes not yet followed by a run; 0: none */
 	const struct watched *same; /* another test of that file */
-	struct watched *next;       /* with writes */
+	struct watched *next;       /* with pending writes */
 };
 
 struct table {
@@ -112,13 +112,13 @@ static const char *key_of(struct arena *arena, int wd, const char *name)
 	return arena_printf(arena, "%d%s%s", wd, name ? "/" : "", name ? name : "");
 }
 
-/* The folder of that path in the table before, or NULL. */
+/* The folder of that path in the previous table, or NULL. */
 static const struct folder *folder_before(const struct file_trigger *files, const char *path)
 {
 	return files->table ? dict_get(&files->table->paths, path) : NULL;
 }
 
-/* The kernel gives a folder that it watches already the number that it has. */
+/* inotify returns the existing number for a folder that is already watched. */
 static const struct folder *add_folder(
 	const struct file_trigger *files, struct table *table, const char *path)
 {
@@ -186,14 +186,14 @@ static void mark(struct file_trigger *files, struct watched *item, int64_t now)
 	item->last = now;
 }
 
-/* What a dict holds is const. */
+/* Casts const away: a dict holds const pointers. */
 static struct watched *item_of(const struct table *table, const struct watched *item)
 {
 	return item ? &table->items[item - table->items] : NULL;
 }
 
-/* Goes on from the table before: writes that no run has followed, and folders that were not there,
- * or are others now, into which nobody saw anything written. */
+/* Takes over from the previous table: writes not yet followed by a run, and folders that have
+ * appeared or been replaced, where writes went unnoticed. */
 static void carry_over(struct file_trigger *files, struct table *table, int64_t now)
 {
 	struct watched *written = files->written;
@@ -293,7 +293,7 @@ static int64_t due(const struct watched *item)
 	return quiet < longest ? quiet : longest;
 }
 
-/* Runs those that are due; returns when the next one is, INT64_MAX: none is left. */
+/* Runs the tests that are due; returns when the next one is, INT64_MAX: none. */
 static int64_t run_due(struct file_trigger *files, int64_t now)
 {
 	struct watched **link = &files->written;
@@ -321,7 +321,7 @@ static int64_t serve(void *context)
 	struct file_trigger *files = context;
 	int64_t now = clock_monotonic(), next;
 
-	if (files->agent->stopping) /* what is written now is the next start's */
+	if (files->agent->stopping) /* later writes are for the next start */
 		engine_unhost(files->agent->engine, files->fd);
 	if (!files->table || files->agent->stopping)
 		return -1;

@@ -1,11 +1,11 @@
 /*
- * Files that are watched (`watch: true`): a test whose file has been written is run at once.
+ * Watches files (`watch: true`): a test runs as soon as its file has been written.
  *
- * The kernel is asked about the files' folders, since a file may be replaced by another of its name
- * and need not be there yet. A burst of writes is one run, when nothing was written for a moment. A
- * network file system tells nothing of what other machines write, and symbolic links are not
- * followed: what is written to their targets, or seen elsewhere as one on the way is moved (as
- * Kubernetes does with ..data), is not heard of. There, as for all tests, the schedule remains.
+ * inotify watches the files' folders, since a file may be replaced by another of its name and
+ * need not exist yet. A burst of writes causes one run, after a short quiet period. Not noticed:
+ * writes by other machines on a network file system, writes to the target of a symbolic link,
+ * and a link on the path being replaced (as Kubernetes does with ..data). There the schedule
+ * applies, as for all tests.
  */
 #ifndef AGENT_SERVICE_FILE_TRIGGER_H
 #define AGENT_SERVICE_FILE_TRIGGER_H
@@ -14,11 +14,11 @@
 
 struct file_trigger;
 
-/* NULL after a warning if the kernel has no room for it; all functions accept that. */
+/* NULL after a warning if inotify is exhausted; all functions accept that. */
 struct file_trigger *file_trigger_new(struct agent *agent, struct scheduler *watch);
 void file_trigger_free(struct file_trigger *files);
 
-/* Watches what the agent's generation says, and no longer what it does not. */
+/* Watches the files of the agent's current configuration, and no others. */
 void file_trigger_follow(struct file_trigger *files);
 
 #endif

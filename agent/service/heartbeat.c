@@ -1,6 +1,4 @@
-/*
- * The message and when it was made are stored in one transaction.
- */
+/* The message and its time are stored in one transaction. */
 #include "agent/service/heartbeat.h"
 
 #include <math.h>
@@ -13,11 +11,11 @@
 #include "agent/monitor/power.h"
 
 enum {
-	LOOK_AGAIN = 1000,     /* ms, while the first runs are waited for */
-	WAIT_MOST = 600000,    /* ms, for them */
-	LOOK_ANYWAY = 3600000, /* ms, as a wall clock may be set */
-	CHANGES_MOST = 1000,   /* that are counted */
-	NAMED = 5,             /* of what has no data */
+	LOOK_AGAIN = 1000,     /* ms, while waiting for the first runs */
+	WAIT_MOST = 600000,    /* ms to wait for them at most */
+	LOOK_ANYWAY = 3600000, /* ms, as the wall clock may be changed */
+	CHANGES_MOST = 1000,   /* counted at most */
+	NAMED = 5,             /* listed by name at most */
 	LONGEST = 100,
 };
 #define DAY INT64_C(86400000)
@@ -36,7 +34,7 @@ struct heartbeat {
 	struct beat *beats;
 	size_t count;
 	int64_t started; /* engine_now */
-	bool asking;     /* the store */
+	bool asking;     /* waiting for the store */
 	struct alarm alarm;
 };
 
@@ -79,8 +77,8 @@ static struct beat *beat_of(struct heartbeat *heartbeat, const char *receiver)
 	return &heartbeat->beats[heartbeat->count++];
 }
 
-/* The first receiver that is due, or NULL and ms until one is. What it will hear is measured
- * beforehand. */
+/* The first receiver that is due, or NULL and the ms until one is. The runs before it measure
+ * what the heartbeat reports. */
 static const char *find_due(struct heartbeat *heartbeat, int64_t *wait)
 {
 	const struct config *config = heartbeat->agent->config;
@@ -127,7 +125,7 @@ static bool tells(const struct strings *notify, const char *receiver)
 	return false;
 }
 
-/* What has no data, of one kind. */
+/* Tests or sources without data, of one kind. */
 struct lack {
 	struct buf names;
 	size_t count;
@@ -136,7 +134,7 @@ struct lack {
 struct survey {
 	const struct scheduler *watch;
 	const char *receiver;
-	struct dict sources; /* that were counted */
+	struct dict sources; /* already counted */
 	size_t tests, read, series, points;
 	bool all_ran;
 	struct lack down, failing, stale;
@@ -221,7 +219,7 @@ static void put_percent(struct buf *out, double percent)
 		isfinite(percent) ? percent : power_sizes[POWER_SIZES - 1]);
 }
 
-/* The smallest step that would have been told. */
+/* The smallest step that would have been announced. */
 static void put_smallest(struct buf *out, struct survey *survey)
 {
 	const double *sizes = survey->smallest;
@@ -246,7 +244,7 @@ static void put_smallest(struct buf *out, struct survey *survey)
 	free(survey->smallest);
 }
 
-/* Changes of the receiver's tests that were found in the last week. */
+/* Changes of the receiver's tests found in the last week. */
 static size_t count_changes(
 	const struct heartbeat *heartbeat, const struct store_request *list, const char *receiver)
 {
@@ -263,7 +261,7 @@ static size_t count_changes(
 	return count;
 }
 
-/* True if there is nothing to worry about. */
+/* True if all is well. */
 static bool describe(const struct heartbeat *heartbeat, const struct store_request *list,
 	const char *receiver, struct buf *out)
 {

@@ -1,6 +1,4 @@
-/*
- * Makes the parts in the order of their needs and frees them in the opposite one.
- */
+/* Creates the parts in the order of their dependencies and frees them in reverse. */
 #include "agent/service/parts.h"
 
 static void post(void *engine, store_call *call, store_call *drop, void *argument)

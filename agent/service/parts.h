@@ -1,6 +1,6 @@
 /*
- * The crew: the agent's parts, made in the order in which they need one another. `run` has more
- * around them, a replay has not.
+ * The agent's parts, created in the order of their dependencies. `run` adds more around them,
+ * replay does not.
  */
 #ifndef AGENT_SERVICE_PARTS_H
 #define AGENT_SERVICE_PARTS_H
@@ -9,24 +9,25 @@
 #include "agent/monitor/scheduler.h"
 
 struct agent_parts {
-	struct agent agent; /* stage, generation, config, schema, now and once are the caller's */
+	struct agent
+		agent; /* the caller sets simulation, config_ref, config, schema, now and once */
 	struct delivery_manager *delivery_manager;
 	struct dispatcher *dispatcher;
 	struct scheduler *watch;
 	struct clusters *clusters;
 };
 
-/* Makes engine, metrics, store and parts. False and an error: agent_stop and agent_close what
- * there is. */
+/* Creates engine, metrics, store and parts. False and an error: agent_stop and agent_close still
+ * apply. */
 bool agent_open(struct agent_parts *parts, const struct engine_options *options, const char *state,
 	struct error *error) MUST_USE;
 
-/* Takes up what the answer to STORE_RESTORE says was left over, and begins to watch; frees it. */
+/* Resumes what the answer to STORE_RESTORE holds, and starts the scheduler; frees the answer. */
 void agent_start(struct agent_parts *parts, struct store_request *restored);
 
 /*
- * In two moves, for those who have guests of the engine to free in between. What was asked of the
- * store is on the disk afterwards. False: a worker does not end; then free nothing.
+ * Two steps, so that guests of the engine can be freed in between. All store requests are on
+ * disk afterwards. False: a worker is stuck; then free nothing.
  */
 bool agent_stop(struct agent_parts *parts);
 void agent_close(struct agent_parts *parts);

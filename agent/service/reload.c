@@ -1,6 +1,6 @@
 /*
- * The worker loads and checks; the loop compares, and puts the new generation in the
- * old one's place between two of its turns, so that no part ever sees half of each.
+ * The worker loads and checks; the loop compares, and replaces the configuration reference
+ * between two of its turns, so that no part ever sees half of each.
  */
 #include "agent/service/reload.h"
 
@@ -17,26 +17,26 @@ struct waiter {
 	struct waiter *next;
 };
 
-/* One reading of the configuration. */
+/* One load of the configuration. */
 struct load {
 	struct reloader *reloader;
-	struct arena *arena; /* of the problems and the report */
+	struct arena *arena; /* holds the problems and the report */
 	const char *path;
 	struct problems problems;
 	struct config_ref *config_ref; /* NULL: it failed */
 	struct error error;
 	struct waiter *waiters;
-	int64_t due; /* engine_now, when it is given up */
+	int64_t due; /* engine_now's clock, when it is given up */
 };
 
 struct reloader {
 	struct agent *agent;
 	struct reloader_options options;
 	bool started;
-	struct load *load;      /* under way */
-	struct load *stuck;     /* was given up, but is a worker's still */
-	struct alarm alarm;     /* when the one under way is given up */
-	struct waiter *waiters; /* for the one after it */
+	struct load *load;      /* in progress */
+	struct load *stuck;     /* was given up, but its worker has not returned */
+	struct alarm alarm;     /* when the load in progress is given up */
+	struct waiter *waiters; /* waiting for the load after it */
 };
 
 static void give_up(void *context);
@@ -69,7 +69,7 @@ static void load_free(struct load *load)
 	free(load);
 }
 
-/* Forgets a reading, which must not be a worker's any more. */
+/* Frees a load, which no worker may use any more. */
 static void drop(struct load **place)
 {
 	struct load *load = *place;
@@ -92,7 +92,7 @@ void reloader_free(struct reloader *reloader)
 	free(reloader);
 }
 
-/* The first error, which is the one to begin with, and how many there are besides. */
+/* The first error, and the number of further ones. */
 static void set_error(struct load *load)
 {
 	const struct problems *problems = &load->problems;
@@ -118,8 +118,8 @@ static void read_configuration(void *context)
 		set_error(load);
 		return;
 	}
-	/* What is a warning at the start, when somebody looks, is none when the agent would be
-	 * worse off than before. */
+	/* Unreadable files are a warning at the start, when somebody looks, but an error here:
+	 * the agent would be worse off than before. */
 	if (config->unreadable) {
 		error_set(&load->error, ERROR_USAGE, "%s", config->unreadable);
 		config_free(config);
@@ -136,7 +136,7 @@ static void tell(struct waiter *waiters, const struct reload_report *report)
 	waiters_free(waiters);
 }
 
-/* Gives the new settings the old value of one that cannot change; true if they differed. */
+/* Restores the old value of a setting that cannot change; true if they differed. */
 static bool keep_setting(struct config *config, const struct agent_settings *old, const char *name)
 {
 	const struct field *field = field_find(agent_fields, name);
@@ -232,7 +232,7 @@ static void log_report(const struct reload_report *report)
 			LOG_TEXT("problem", report->problem));
 }
 
-/* The numbers that tell of the configuration in use and of the last reload. */
+/* The metrics of the configuration in use and of the last reload. */
 static void note_metrics(struct agent *agent, bool loaded)
 {
 	struct metrics *metrics = agent->metrics;
@@ -260,7 +260,7 @@ static void take_over(struct load *load)
 
 static void begin(struct reloader *reloader);
 
-/* Says how it ended to all who are to know. */
+/* Reports the result to all who wait. */
 static void conclude(
 	struct reloader *reloader, struct waiter *waiters, const struct reload_report *report)
 {
@@ -271,8 +271,8 @@ static void conclude(
 	tell(waiters, report);
 }
 
-/* The disk hangs on which the configuration is: the worker is left to it, and nobody is to wait for
- * that. Its load is its own until it comes back. */
+/* The disk that holds the configuration hangs: nobody waits for the worker any longer, which
+ * keeps its load until it returns. */
 static void give_up(void *context)
 {
 	struct reloader *reloader = context;

@@ -1,7 +1,7 @@
 /*
- * The protocol is one datagram of KEY=VALUE lines to the socket that the environment names; a name
- * that begins with @ is of the abstract kind. A datagram that cannot be sent is not sent again:
- * systemd is either there and takes it, or it is not there.
+ * The protocol is one datagram of KEY=VALUE lines to the socket named by NOTIFY_SOCKET; a
+ * leading @ stands for the abstract namespace. Datagrams are not retried: systemd either takes
+ * one or is not there.
  */
 #include "agent/service/systemd.h"
 
@@ -20,13 +20,13 @@ struct systemd {
 	int fd;
 	struct sockaddr_un address;
 	socklen_t size;
-	int64_t pulse; /* ms between signs of life, 0: none are wanted */
-	bool alive;    /* the signs have begun */
-	bool asked;    /* the store has not answered yet */
+	int64_t pulse; /* ms between watchdog notifications, 0: no watchdog */
+	bool alive;    /* watchdog notifications have started */
+	bool asked;    /* waiting for the store's answer */
 	char *problem; /* of the last reload, if it failed */
 };
 
-/* The sign that systemd waits for, in ms, if it waits for this process. */
+/* The watchdog's timeout in ms, if it is for this process. */
 static int64_t watchdog_of(config_env *env, void *env_context)
 {
 	const char *time = env(env_context, "WATCHDOG_USEC");
@@ -102,7 +102,7 @@ static size_t count_watched(const struct config_ref *config_ref)
 	return count;
 }
 
-/* A line; what `systemctl status` shows. */
+/* The status line of `systemctl status`. */
 static void put_status(const struct systemd *systemd, struct buf *text)
 {
 	const struct agent *agent = systemd->agent;
@@ -133,8 +133,8 @@ static void answered(struct store_request *request)
 }
 
 /*
- * The answer comes by the loop, so it proves that both are alive. It does not go through the
- * ledger: a store that can be read tells nothing of one that cannot be written.
+ * The answer comes through the loop, so it proves that loop and store are alive. It bypasses the
+ * store client: a successful read does not prove that the store can be written.
  */
 static void ask(void *context)
 {

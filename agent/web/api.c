@@ -1,6 +1,4 @@
-/*
- * The table of routes, and what their files share.
- */
+/* The table of routes, and helpers shared by their files. */
 #include "agent/web/api.h"
 
 #include <stdlib.h>

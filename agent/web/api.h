@@ -1,8 +1,8 @@
 /*
- * The API: what the agent knows and does, as JSON (docs/api.md).
+ * The API: the agent's state and actions, as JSON (docs/api.md).
  *
- * An answer is bounded in what it holds; where there is more, it says from where to go on. Nothing
- * here blocks: what has to be fetched or run is answered when it is there.
+ * The size of an answer is bounded; if there is more, the answer says where to continue. Nothing
+ * here blocks: requests that need a fetch or a run are answered when it is done.
  */
 #ifndef AGENT_WEB_API_H
 #define AGENT_WEB_API_H
@@ -14,46 +14,46 @@
 struct api {
 	struct agent *agent;
 	struct scheduler *watch;
-	/* Reads the configuration again; NULL: nobody can. */
+	/* Reads the configuration again; NULL: not supported. */
 	void (*reload)(struct agent *agent, reload_done *done, void *context);
-	size_t fetches; /* for /api/v1/series and /api/v1/why, under way */
+	size_t fetches; /* for /api/v1/series and /api/v1/why, in progress */
 };
 
 /* For http_start, whose context is a struct pages that has an api. */
 extern const struct route api_routes[];
 
-/* What the routes' files share. */
+/* Helpers shared by the routes' files. */
 
 struct api *api_of(void *context);
 
-/* A parameter that is a number from 1 to `most`, by default `initial`. */
+/* A parameter that is a number from 1 to `most`; `initial` if missing. */
 bool api_limit(const struct http_request *request, int64_t initial, int64_t most, int64_t *out,
 	struct error *error) MUST_USE;
 
-/* A parameter that is a date as people write it, by default `open`. */
+/* A parameter that is a date as users write it; `open` if missing. */
 bool api_date(const struct http_request *request, const char *name, int64_t now, int64_t open,
 	int64_t *out, struct error *error) MUST_USE;
 
-/* An answer for which a test's data is fetched; first in what the task's context points to. */
+/* A request that waits for a test's data; the first member of the task's context. */
 struct api_fetch {
 	struct api *api;
 	struct http_request *request;
 };
 
-/* The test of that name, if its data can be fetched now; else the request is answered. */
+/* The test of that name, if its data can be fetched now; otherwise answers with an error. */
 const struct test *api_fetch_test(
 	const struct api *api, struct http_request *request, const char *name);
 
-/* The task is its own from here on; api_fetch_end is to follow. */
+/* Takes over the task; api_fetch_end must follow. */
 void api_fetch_begin(struct api_fetch *fetch, struct task *task);
 
-/* Has the data read, that of companions first; task->done follows. */
+/* Reads the data, that of companions first; task->done follows. */
 void api_fetch_data(struct task *task);
 
-/* Answers with what http_buffer holds, or the error. */
+/* Answers with the content of http_buffer, or the error. */
 void api_fetch_end(struct api_fetch *fetch, const struct error *error);
 
-/* As those of json_put.h. */
+/* Like those of json_put.h. */
 void api_put_strings(struct buf *out, const char *key, const struct strings *values);
 
 /* The routes. */

@@ -1,6 +1,4 @@
-/*
- * /api/v1/changes: what the store knows, latest recorded first, a page at a time.
- */
+/* /api/v1/changes: the changes in the store, latest recorded first, in pages. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,7 +47,7 @@ static bool parse_before(const char *text, int64_t *out, struct error *error)
 	return *out > 0 || error_set(error, ERROR_USAGE, "before: the id of a change is needed");
 }
 
-/* An open side of the filter is 0. */
+/* 0 stands for an open end of the filter. */
 static bool parse(const struct http_request *request, int64_t now, struct arena *arena,
 	struct change_filter *filter, struct error *error)
 {
@@ -61,7 +59,7 @@ static bool parse(const struct http_request *request, int64_t now, struct arena 
 	       api_limit(request, LIMIT, MOST, &filter->limit, error);
 }
 
-/* A list that is asked for. */
+/* A list in progress. */
 struct listing {
 	struct agent *agent;
 	struct http_request *request;

@@ -1,6 +1,6 @@
 /*
- * Healthy means that the loop turns: this answer is the proof. Ready means that what is found will
- * be recorded, which the agent says by itself.
+ * Healthy means that the loop runs, which this answer proves. Ready means that changes will be
+ * recorded, as the agent reports.
  */
 #include "agent/web/pages.h"
 
@@ -11,7 +11,7 @@ static const char *why_unready(const struct pages *pages)
 	return pages->unready ? pages->unready(pages->context) : NULL;
 }
 
-/* OpenMetrics is for who asks for it by name and does not like the older format better. */
+/* OpenMetrics only for clients that name it and do not prefer the older format. */
 static enum metrics_format format_for(const char *accept)
 {
 	struct http_liking open = http_accept(accept, "application/openmetrics-text", "1.0.0");

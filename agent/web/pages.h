@@ -1,6 +1,4 @@
-/*
- * The pages for machines that look after the agent: /metrics, /-/healthy and /-/ready.
- */
+/* The pages for monitoring the agent: /metrics, /-/healthy and /-/ready. */
 #ifndef AGENT_WEB_PAGES_H
 #define AGENT_WEB_PAGES_H
 
@@ -9,8 +7,7 @@
 
 struct pages {
 	struct metrics *metrics;
-	/* Why the agent is not ready, as a sentence for people, or NULL if it is; NULL: always
-	 * ready. */
+	/* Why the agent is not ready, as a sentence, or NULL if it is; NULL: always ready. */
 	const char *(*unready)(void *context);
 	/* Called before /metrics is printed, to set gauges; may be NULL. */
 	void (*collect)(void *context);

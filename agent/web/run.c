@@ -1,7 +1,7 @@
 /*
- * /api/v1/run: tests are looked at now, and what was found is the answer. And /-/reload.
+ * /api/v1/run: runs tests now and answers with what was found. And /-/reload.
  *
- * Those who ask wait for the last of their tests; then the store is asked once for what those runs
+ * A request waits for the last of its tests; then the store is asked once for what those runs
  * have written.
  */
 #include <stdlib.h>
@@ -19,7 +19,7 @@ struct job {
 	struct agent *agent;
 	struct http_request *request;
 	size_t count, pending;
-	const char **written; /* names of the tests whose runs have written, and how many */
+	const char **written; /* names of the tests whose runs have written, and their number */
 	size_t written_count;
 	int64_t begun; /* engine_now */
 	size_t failed, reported;
@@ -150,7 +150,7 @@ static void run_and_wait(struct api *api, struct http_request *request,
 	*job = (struct job){.agent = api->agent,
 		.request = request,
 		.written = arena_array(arena, count, sizeof *job->written),
-		.pending = 1, /* this function */
+		.pending = 1, /* this function itself */
 		.begun = engine_now(api->agent->engine)};
 	for (size_t i = 0; i < count; i++) {
 		job->pending++;
@@ -197,7 +197,7 @@ static bool choose(const struct config *config, struct http_request *request,
 		http_fail(request, 400, "one of the parameters \"test\" and \"group\" is needed");
 	else if (group && !config_group(config, group))
 		http_fail(request, 404, "there is no group \"%.200s\"", group);
-	else if (test) { /* goes before a group of that name, as it was called a test */
+	else if (test) { /* takes precedence over a group of that name, as it is named as a test */
 		*one = test;
 		*tests = one;
 		*count = 1;

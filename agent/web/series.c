@@ -1,8 +1,8 @@
 /*
- * /api/v1/series: a test's points with its change points. The agent keeps no points, so that they
- * are fetched for the one who asks. A run looks from the anchor that it remembers of each series,
- * this only as far back as the test says, so the two may see the first change points otherwise. The
- * answer is made on the worker that has detected in them.
+ * /api/v1/series: a test's points with its change points. The agent keeps no points, so each
+ * request fetches them. A run starts at each series' stored anchor, this only as far back as the
+ * test's range, so their first change points may differ. The answer is built on the worker that
+ * ran the detection.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -17,15 +17,15 @@
 enum {
 	LIMIT = 100,
 	MOST = 1000,
-	MOST_POINTS = 50000,   /* of an answer; of its first series in any case some */
-	MOST_BYTES = 16 << 20, /* after which no other series is begun */
+	MOST_POINTS = 50000,   /* in an answer; its first series always has some */
+	MOST_BYTES = 16 << 20, /* after which no further series is started */
 };
 
 /* In the arena of its task. */
 struct fetch {
 	struct api_fetch fetch;
 	struct selection selection;
-	const char *after; /* identity of a series, or NULL */
+	const char *after; /* the identity of a series, or NULL */
 	int64_t limit;
 };
 
@@ -158,7 +158,7 @@ static void done(struct task *task)
 	task_free(task);
 }
 
-/* The points that the first run would look at, unless others are asked for. */
+/* The points that a first run would read, unless the request names others. */
 static void set_query(const struct fetch *fetch, struct task *task)
 {
 	const struct source *source = source_find(task->test->source->name);
@@ -180,7 +180,7 @@ static bool parse_last(const char *text, size_t *out, struct error *error)
 	return *out > 0 || error_set(error, ERROR_USAGE, "last: a number of points is needed");
 }
 
-/* Into the arena of the task, as the request may be gone before. */
+/* Into the arena of the task, as the request may be freed before. */
 static bool parse(const struct http_request *request, const struct test *test, int64_t now,
 	struct arena *arena, struct fetch *fetch, struct error *error)
 {

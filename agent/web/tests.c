@@ -1,6 +1,4 @@
-/*
- * /api/v1/tests: the tests that are watched, in order of their names, a page at a time.
- */
+/* /api/v1/tests: the monitored tests, in order of their names, in pages. */
 #include <fnmatch.h>
 #include <string.h>
 
@@ -13,7 +11,7 @@ struct listing {
 	const char *pattern, *after; /* or NULL */
 	int64_t limit;
 	size_t listed, matching;
-	const char *last, *next; /* names; next: of the last one listed if there are more */
+	const char *last, *next; /* names; next: the last one listed if there are more */
 	struct buf *out;
 };
 

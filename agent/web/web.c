@@ -1,6 +1,4 @@
-/*
- * The two servers share the pages' context. The second has no routes but those for reading.
- */
+/* The two servers share the pages' context. The second has only the read-only routes. */
 #include "agent/web/web.h"
 
 #include <stdlib.h>

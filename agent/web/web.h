@@ -1,6 +1,6 @@
 /*
- * What the agent shows: all pages on `agent.listen`, and those for machines that look after it once
- * more on `agent.metrics_listen`, which may be open to other hosts.
+ * The agent's web servers: all pages on `agent.listen`, and those for monitoring also on
+ * `agent.metrics_listen`, which may be open to other hosts.
  */
 #ifndef AGENT_WEB_WEB_H
 #define AGENT_WEB_WEB_H
@@ -18,15 +18,15 @@ struct web_options {
 	void *context;
 };
 
-/* Opens both; NULL and an error as http_start says. The caller owns it until web_free. */
+/* Opens both; NULL and an error as for http_start. The caller owns it until web_free. */
 struct web *web_open(struct agent *agent, struct scheduler *watch,
 	const struct web_options *options, struct error *error);
 
-/* web_stop closes; web_free is for when nothing calls back any more. Both accept NULL. */
+/* web_stop closes; web_free must wait until nothing calls back any more. Both accept NULL. */
 void web_stop(struct web *web);
 void web_free(struct web *web);
 
-/* The ports; 0: not listened on. */
+/* The ports; 0: not listening. */
 uint16_t web_port(const struct web *web);
 uint16_t web_metrics_port(const struct web *web);
 

@@ -1,7 +1,7 @@
 /*
- * /api/v1/why: what became of a change, or of the suspicion of one. The store is asked first, for
- * what it knows of the test; then the points are fetched, and a worker goes through them as
- * `hunter-c why` does.
+ * /api/v1/why: what became of a change or a candidate. The store is asked first for what it
+ * knows of the test; then the points are fetched, and a worker runs the same analysis as
+ * `hunter-c why`.
  */
 #include <string.h>
 
