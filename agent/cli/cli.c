@@ -1,6 +1,6 @@
 /*
- * What every command begins and ends with: parse the words, set up the log, answer --help and
- * --version, run, and see that the output was written.
+ * The frame of every command: parse the arguments, set up the log, answer --help and --version,
+ * run, and check that the output was written.
  */
 #include "agent/cli/cli.h"
 
@@ -104,7 +104,7 @@ static int run(struct cli *cli, int argc, char **argv)
 	return cli->command->run(cli);
 }
 
-/* Whether standard output is a pipe that nobody reads any more. */
+/* Whether standard output is a pipe whose reader has gone. */
 static bool reader_went_away(void)
 {
 	struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
@@ -112,8 +112,8 @@ static bool reader_went_away(void)
 }
 
 /*
- * What could not be written was not told; a reader that went away does not want to be told. If an
- * earlier write failed, errno is as it left it: nothing that fails comes between it and here.
+ * Output that could not be written is an error, unless the reader closed the pipe. If an earlier
+ * write failed, errno still has its value: nothing that can fail comes between it and here.
  */
 static int finish_output(int code)
 {
@@ -125,8 +125,8 @@ static int finish_output(int code)
 }
 
 /*
- * A descriptor that the caller closed would be given to the first file that is opened, and the log
- * be written into it. What stands in for it can not be used, so that a failure stays one.
+ * If the caller closed a standard descriptor, the first file opened would get its number, and
+ * the log be written into it. The placeholder cannot be read or written, so a failure stays one.
  */
 static void hold_standard_descriptors(void)
 {

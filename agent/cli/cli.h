@@ -15,13 +15,13 @@
 #include "agent/core/log.h"
 #include "conf/config.h"
 
-/* The contract with CI jobs; where several apply, 2 over 1 over 3. */
+/* The contract with CI jobs; if several apply, 2 takes precedence over 1 over 3. */
 enum exit_code {
-	EXIT_NOTHING = 0,     /* nothing found, all went well */
+	EXIT_NOTHING = 0,     /* nothing found, no errors */
 	EXIT_REGRESSIONS = 1, /* `regressions`, `analyze --fail-on-regression` */
 	EXIT_USAGE = 2,       /* wrong flags or configuration */
-	EXIT_DATA = 3,        /* some data could not be had */
-	EXIT_STATE = 4,       /* state file or port not to be had */
+	EXIT_DATA = 3,        /* some data unavailable */
+	EXIT_STATE = 4,       /* state file or port unavailable */
 };
 
 /* Options every command takes. */
@@ -33,22 +33,22 @@ struct common_options {
 
 extern const struct field common_fields[];
 
-/* The clock, the environment and the streams, handed in by main. */
+/* The clock, the environment and the streams, passed in by main. */
 struct cli {
 	struct arena *arena;                   /* lives as long as the command */
 	const struct command *const *commands; /* all, in the order of --help; ends with NULL */
 	const struct command *command;
 	struct common_options common;
 	void *options;            /* of command->options_size */
-	struct strings arguments; /* what is no flag */
+	struct strings arguments; /* non-flag arguments */
 	FILE *out;
 	int64_t now;    /* ms */
 	bool color;     /* out is a terminal and NO_COLOR is not set */
 	bool progress;  /* stderr is a terminal */
-	bool abandoned; /* a worker does not end and uses the configuration: free nothing */
+	bool abandoned; /* a worker is stuck and uses the configuration: free nothing */
 };
 
-/* A part of a command's options: a table and where its struct lies within the command's options. */
+/* A part of a command's options: a table and the offset of its struct in the command's options. */
 struct option_part {
 	const struct field *fields;
 	size_t offset;
@@ -61,14 +61,14 @@ struct command {
 	const char *details;             /* paragraphs for --help and the man page, or NULL */
 	const struct option_part *parts; /* ends with a part without fields */
 	size_t options_size;
-	bool reloads; /* SIGHUP is for it, and stays blocked until it listens */
+	bool reloads; /* handles SIGHUP, which stays blocked until then */
 	int (*run)(struct cli *cli);
 };
 
 /* Parses argv and runs one of the commands; returns the exit code. */
 int cli_main(int argc, char **argv, const struct command *const *commands);
 
-/* Writes what is to be written and ends the process, whatever its other threads do. */
+/* Flushes the output and ends the process, whatever its other threads do. */
 _Noreturn void cli_leave(int code);
 
 /* Prints "hunter-c: text" on stderr and returns the exit code of the error's kind. */
@@ -76,8 +76,8 @@ int cli_fail(const struct error *error);
 int exit_code(enum error_kind kind);
 
 /*
- * Finds and loads the configuration of --config and prints its problems. NULL after an error, which
- * was printed; the exit code is then EXIT_USAGE. The configuration belongs to the caller.
+ * Finds and loads the configuration of --config and prints its problems. NULL after an error,
+ * which was printed; the exit code is then EXIT_USAGE. The caller owns the configuration.
  */
 struct config *cli_config(struct cli *cli);
 struct config *cli_config_from(struct cli *cli, const struct config_source *source);

@@ -1,6 +1,6 @@
 /*
- * The ranges of these flags are the detector's, so their text goes through the detector's table and
- * its errors come back in the table's spelling; on the command line they are told as the flag.
+ * The ranges of these flags are the detector's, so their text goes through the detector's table;
+ * its errors are rewritten to name the flag.
  */
 #include "agent/cli/detection_flags.h"
 

@@ -1,7 +1,7 @@
 /*
- * The flags about detection, the same for every command that detects: -P, -M, --window, --detector,
- * --combine, --profile, --orig-edivisive, --season, --zone. They are laid as settings over the
- * detection of each metric.
+ * The detection flags, the same for every command that detects: -P, -M, --window, --detector,
+ * --combine, --profile, --orig-edivisive, --season, --zone. They override the detection settings
+ * of each metric.
  */
 #ifndef AGENT_CLI_DETECTION_FLAGS_H
 #define AGENT_CLI_DETECTION_FLAGS_H
@@ -21,7 +21,7 @@ bool detection_flags_check(const struct detection_flags *flags, struct error *er
 /* The flags that were given, as settings; `out` has room for 10. Returns their number. */
 size_t detection_flag_settings(const struct detection_flags *flags, struct setting *out);
 
-/* Where the error begins with the name of such an option ("p_value: "), puts the flag's
+/* If the error begins with the name of such an option ("p_value: "), replaces it by the flag's
  * ("--p-value: "). */
 void detection_flag_error(struct error *error);
 

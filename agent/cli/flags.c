@@ -1,6 +1,6 @@
 /*
- * Flags may stand before and behind the command's arguments; the common ones also before the
- * command. `--` ends them. A flag that takes a value takes the next word whatever it looks like, so
+ * Flags may precede and follow the command's arguments; the common ones also precede the
+ * command. `--` ends them. A flag with a value takes the next word whatever it looks like, so
  * that `--since -10m` works.
  */
 #include "agent/cli/flags.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A flag that was found: its field and the options struct it belongs to. */
+/* A flag's field and the options struct it belongs to. */
 struct target {
 	const struct field *field;
 	void *options;
@@ -35,7 +35,7 @@ static struct target find_flag(struct cli *cli, const char *name, char letter)
 	return (struct target){0};
 }
 
-/* What Hunter and Otava take and this version does not. */
+/* Flags of Hunter and Otava that this version does not support. */
 static bool is_hunters(const char *word)
 {
 	static const char *const flags[] = {
@@ -68,7 +68,7 @@ static bool unknown_flag(const struct cli *cli, const char *word, struct error *
 	return false;
 }
 
-/* Parses the value under the flag's own spelling, so that the message says --p-value. */
+/* Parses the value under the flag's own spelling, so that the error says --p-value. */
 static bool set_flag(struct cli *cli, const struct target *target, const char *spelling,
 	const char *value, struct error *error)
 {
@@ -84,8 +84,8 @@ static bool missing_value(const char *spelling, struct error *error)
 	return error_set(error, ERROR_USAGE, "%.80s needs a value", spelling);
 }
 
-/* "--name", "--name=value", "--no-name"; *used is set to how many of the words that follow are its
- * values. */
+/* "--name", "--name=value", "--no-name"; *used is set to the number of following words that are
+ * its values. */
 static bool long_flag(
 	struct cli *cli, const char *word, char *const *next, int *used, struct error *error)
 {
@@ -150,7 +150,7 @@ static const char *environment(void *context, const char *name)
 	return getenv(name);
 }
 
-/* "help" is no command of its own: `help analyze` is `analyze --help`. */
+/* "help" is not a command of its own: `help analyze` is `analyze --help`. */
 static bool choose_command(struct cli *cli, const char *name, struct error *error)
 {
 	const char *names[64];

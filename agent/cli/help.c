@@ -1,6 +1,4 @@
-/*
- * Two columns: the flag as it is written, then its sentence, folded to the width of a terminal.
- */
+/* Two columns: the flag, then its description, wrapped to the width of a terminal. */
 #include "agent/cli/help.h"
 
 #include <ctype.h>
@@ -50,7 +48,7 @@ void help_flag(struct buf *out, const struct field *field)
 	}
 }
 
-/* Appends text folded between `column` and WIDTH; the cursor stands at `at`. */
+/* Appends text wrapped between `column` and WIDTH; the cursor is at `at`. */
 static void fold(struct buf *out, const char *text, size_t column, size_t at)
 {
 	while (*text) {
@@ -101,8 +99,8 @@ static void put_fields(struct buf *out, const struct field *fields)
 	buf_free(&text);
 }
 
-/* Paragraphs are separated by empty lines; lines that begin with a blank are examples and stay as
- * they are. */
+/* Paragraphs are separated by empty lines; lines that begin with a blank are examples and are
+ * not wrapped. */
 static void put_details(struct buf *out, const char *details)
 {
 	struct buf paragraph = {0};

@@ -12,7 +12,7 @@ void help_overview(struct buf *out, const struct command *const *commands);
 void help_command(struct buf *out, const struct command *command);
 void help_version(struct buf *out);
 
-/* A flag as it is written, "-P, --p-value P" or "--once", without indentation. */
+/* A flag with its value, "-P, --p-value P" or "--once", without indentation. */
 void help_flag(struct buf *out, const struct field *field);
 
 #endif

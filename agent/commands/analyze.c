@@ -1,6 +1,6 @@
 /*
- * `analyze`: the results of tests with the change points in them. Reading and detection are the
- * engine's; this file connects its results to a report.
+ * `analyze`: the results of tests with their change points. The engine reads and detects; this
+ * file connects its results to a report.
  */
 #include <math.h>
 #include <string.h>
@@ -16,27 +16,27 @@
 #include "sources/postgres/postgres.h"
 
 /*
- * `analyze --update-postgres`: changes are written back to the database they were found in.
+ * `analyze --update-postgres`: writes changes back to the database that the data came from.
  *
- * What is wrong with a statement is told before any test is read; what the database says against it
- * costs the test its update, not its report.
+ * An invalid statement is reported before any test is read; an error of the database costs the
+ * test its update, not its report.
  */
 
-/* How the update of one test went. A zeroed struct: there was none. */
+/* The result of one test's update. A zeroed struct: no update. */
 struct update {
 	bool done, failed;
 	size_t changes, rows;
 	struct error error;
 };
 
-/* Is it a test that can be updated? */
+/* Whether the test can be updated. */
 static bool update_applies(const struct test *test)
 {
 	return test->source && strcmp(test->source->name, postgres_source.name) == 0;
 }
 
 /* Before anything is read: at least one of the tests can be updated, and all that can be have a
- * statement that is fit for it. Tests of other types are named in the log. */
+ * valid statement. Tests of other types are named in the log. */
 static bool update_check(const struct command_context *ask, struct error *error)
 {
 	size_t count = 0;
@@ -80,7 +80,7 @@ static void update_run(struct query *query, const struct analysis *analysis, str
 	out->failed = !postgres_update(query, changes, count, &out->rows, &out->error);
 }
 
-/* Logs how it went; false if it failed. */
+/* Logs the result; false if it failed. */
 static bool update_log(const struct test *test, const struct update *update)
 {
 	if (!update->done)
@@ -152,7 +152,7 @@ struct analyze {
 	struct surroundings surroundings;
 };
 
-/* What is made of a test. */
+/* The result of a test's work. */
 struct analyzed {
 	struct analysis analysis;
 	struct update update;
@@ -183,13 +183,13 @@ static void prepare(void *context, struct task *task, size_t part)
 	(void)part;
 	struct analyze *analyze = context;
 	selection_query(&analyze->ask.selection, task->test, &task->query);
-	task->result = &analyze->ask; /* until work has its own */
+	task->result = &analyze->ask; /* input of `work`, which replaces it by its own result */
 	task->work = work;
 	if (analyze->update && update_applies(task->test))
 		task->settle = settle;
 }
 
-/* An attribute of --attrs that no point can have is most likely a slip. */
+/* An attribute of --attrs that no point can have is probably a typo. */
 static void warn_unknown_attributes(const struct report *report, const struct analysis *analysis)
 {
 	for (size_t i = 0; i < report->attributes.count; i++) {
@@ -213,7 +213,7 @@ static bool has_values(const struct dataset *data)
 	return false;
 }
 
-/* Whoever lets a release wait for this must not take silence for a good sign. */
+/* A release gate must not take missing data for a good result. */
 static void judge(struct analyze *analyze, const struct task *task, const struct analysis *analysis)
 {
 	const char *branch = task->query.branch;

@@ -1,6 +1,6 @@
 /*
- * What follows the last line end of a block is carried over to the next batch. A block is what the
- * other side has written, not what fills a buffer.
+ * What follows the last line end of a block is carried over to the next batch. A block is one
+ * read(), as much as the other side has written, and need not fill the buffer.
  */
 #include "agent/commands/batch.h"
 
@@ -14,18 +14,18 @@
 
 enum {
 	BLOCK = 256 * 1024,
-	KEPT_OF_CUT = 4096,        /* bytes of a line that is too long: enough to see its id */
-	KEPT_CAPACITY = 4 * BLOCK, /* more than this is given back after use */
+	KEPT_OF_CUT = 4096,        /* bytes kept of a line that is too long: enough for its id */
+	KEPT_CAPACITY = 4 * BLOCK, /* memory beyond this is freed after use */
 };
 
 struct batch_reader {
 	struct strings files;
-	size_t next; /* file to open */
+	size_t next; /* next file to open */
 	size_t max_line;
 	struct input input; /* fd -1: none is open */
 	uint64_t line;
-	bool fresh;    /* nothing was read from the file yet */
-	bool skipping; /* within the rest of a line that was cut */
+	bool fresh;    /* nothing has been read from the file yet */
+	bool skipping; /* skipping the rest of a line that was cut */
 	struct buf carry;
 };
 
@@ -87,7 +87,7 @@ static bool open_next(struct batch_reader *reader, struct error *error)
 	return true;
 }
 
-/* What is there, at most a block, goes behind what the batch holds; *got is 0 at the end. */
+/* Reads at most a block and appends it to the batch; *got is 0 at the end. */
 static bool read_block(
 	struct batch_reader *reader, struct batch *batch, size_t *got, struct error *error)
 {
@@ -96,7 +96,7 @@ static bool read_block(
 	return input_read_some(&reader->input, batch->data + batch->length, BLOCK, got, error);
 }
 
-/* Drops a byte order mark at the beginning of a file. */
+/* Drops a byte order mark at the start of a file. */
 static void drop_mark(struct batch_reader *reader, struct batch *batch)
 {
 	if (!reader->fresh)
@@ -108,7 +108,7 @@ static void drop_mark(struct batch_reader *reader, struct batch *batch)
 	memmove(batch->data, batch->data + 3, batch->length);
 }
 
-/* Drops the rest of the line that was cut, as far as the batch holds it. */
+/* Drops what the batch holds of the rest of a cut line. */
 static void drop_rest(struct batch_reader *reader, struct batch *batch)
 {
 	const char *end = reader->skipping ? memchr(batch->data, '\n', batch->length) : NULL;
@@ -129,7 +129,7 @@ static uint64_t count_lines(const char *data, size_t length)
 	return count;
 }
 
-/* Keeps the whole lines in the batch, if there are any, and carries over what follows them. */
+/* Keeps the whole lines in the batch, if any, and carries over the rest. */
 static bool keep_lines(struct batch_reader *reader, struct batch *batch, size_t searched)
 {
 	const char *last = memrchr(batch->data + searched, '\n', batch->length - searched);
@@ -142,7 +142,7 @@ static bool keep_lines(struct batch_reader *reader, struct batch *batch, size_t 
 	return true;
 }
 
-/* The batch holds nothing but the beginning of a line that is too long. */
+/* The batch holds only the start of a line that is too long. */
 static enum batch_step cut_line(struct batch_reader *reader, struct batch *batch)
 {
 	batch->cut = true;
@@ -151,11 +151,11 @@ static enum batch_step cut_line(struct batch_reader *reader, struct batch *batch
 	return BATCH_LINES;
 }
 
-/* Reads until there is a whole line, or the end of the file. */
+/* Reads until there is a whole line, or the file ends. */
 static enum batch_step read_lines(
 	struct batch_reader *reader, struct batch *batch, struct error *error)
 {
-	if (batch->length > 0 && keep_lines(reader, batch, 0)) /* batch_peek's */
+	if (batch->length > 0 && keep_lines(reader, batch, 0)) /* read by batch_peek */
 		return BATCH_LINES;
 	for (;;) {
 		size_t searched = batch->length, got;

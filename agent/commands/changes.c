@@ -1,6 +1,4 @@
-/*
- * `changes`: what the agent knows. Reads the state file beside a running agent, or without one.
- */
+/* `changes`: lists recorded changes. Reads the state file while an agent runs, or without one. */
 #include "agent/commands/changes.h"
 
 #include <fnmatch.h>
@@ -113,8 +111,8 @@ static bool matches(const struct strings *names, const char *pattern)
 	return false;
 }
 
-/* Says so where nothing is listed because no test has that name: none that is configured, and none
- * that has left a change. */
+/* Warns if nothing is listed because no test has that name: neither a configured one nor one
+ * with recorded changes. */
 static void note_unknown(const struct config *config, const char *path, const char *name)
 {
 	struct store_request *request = store_request_new(STORE_LIST, NULL, NULL);

@@ -1,6 +1,4 @@
-/*
- * The table's columns are chosen for people; JSON has all that is known, with the history.
- */
+/* The table's columns are chosen for people; JSON has everything, with the history. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +23,7 @@ enum column {
 	COLUMN_COMMITS,
 	COLUMN_STATE,
 	COLUMN_ANNOUNCED,
-	COLUMN_PLACE, /* these are left out where there is nothing in them */
+	COLUMN_PLACE, /* optional columns, left out if empty */
 	COLUMN_ATTRIBUTES,
 	COLUMNS,
 };
@@ -37,7 +35,7 @@ struct row {
 struct rows {
 	const struct row *rows;
 	size_t count, *at;
-	const size_t *cells; /* by the columns that are shown */
+	const size_t *cells; /* for the columns shown */
 };
 
 static int compare(const void *a, const void *b)
@@ -81,7 +79,7 @@ static const char *percent(struct arena *arena, const struct change *change)
 	return taken(arena, &text);
 }
 
-/* "trend over 2026-03-01 .. 2026-03-09, +1.0 a point", or between when and when a step can lie. */
+/* "trend over 2026-03-01 .. 2026-03-09, +1.0 a point", or the interval in which a step may lie. */
 static const char *place(struct arena *arena, const struct announcement *item)
 {
 	struct buf text = {0};
@@ -121,7 +119,7 @@ static const char *time_text(struct arena *arena, int64_t time)
 	return arena_strdup(arena, when_format(time, text));
 }
 
-/* A change that was told long ago may be one whose messages are forgotten. */
+/* The messages of a change that was announced long ago may have been pruned. */
 static const char *announced(struct arena *arena, const struct change_record *record)
 {
 	int64_t time = record_announced(record);

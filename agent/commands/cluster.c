@@ -77,7 +77,7 @@ static void ready(void *context, struct task *const *tasks)
 		shapes_add(cluster->shapes, tasks[0]->test->name, &tasks[0]->query.data);
 }
 
-/* Names come from data: nothing in them may reach the terminal but text. */
+/* Names come from data: control characters in them must not reach the terminal. */
 static void put_name(struct buf *out, const char *name)
 {
 	text_clean(out, name, LONGEST_NAME);

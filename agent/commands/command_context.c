@@ -1,6 +1,6 @@
 /*
- * A wrong flag is reported once and before any work, not once a test: the detection flags are tried
- * on every detection the tests ask for, the metrics' names against all tests together.
+ * A wrong flag is reported once and before any work, not once per test: the detection flags are
+ * tried on every detection of the tests, the metrics' names against all tests together.
  */
 #include "agent/commands/command_context.h"
 
@@ -8,8 +8,8 @@
 
 #include "agent/analysis/analysis.h"
 
-/* Drops the tests that can have none of the metrics asked for; selection_check has seen that others
- * can. */
+/* Drops tests that can have none of the requested metrics; selection_check has made sure that
+ * others can. */
 static void drop_unasked(struct command_context *ask)
 {
 	const struct test **kept = arena_array(ask->cli->arena, ask->count, sizeof *kept);
@@ -36,7 +36,7 @@ static bool try_detection(const struct command_context *ask, const struct detect
 	return false;
 }
 
-/* Tries the settings on every detection; `arena` is for what only the trial needs. */
+/* Tries the settings on every detection; `arena` is for temporary data. */
 static bool check_settings(
 	const struct command_context *ask, struct arena *arena, struct error *error)
 {
@@ -86,7 +86,8 @@ bool command_context_prepare(struct command_context *ask, struct cli *cli,
 	ask->otava = detection->profile && strcmp(detection->profile, "otava") == 0;
 	struct detection_flags flags = *detection;
 	if (flags.orig_edivisive && ask->otava)
-		flags.profile = NULL; /* the output format is meant: the original has no profiles */
+		flags.profile = NULL; /* then only the output format applies: the original has no
+					 profiles */
 	ask->setting_count = detection_flag_settings(&flags, ask->settings);
 	ask->config = cli_config(cli);
 	if (!ask->config) {

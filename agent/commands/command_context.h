@@ -1,6 +1,6 @@
 /*
- * What a one-shot command is asked: which tests, which points of them, and with which detection.
- * All of it is checked before any data is read.
+ * The resolved options of a one-shot command: which tests, which of their points, and which
+ * detection. All of it is checked before any data is read.
  */
 #ifndef AGENT_COMMANDS_COMMAND_CONTEXT_H
 #define AGENT_COMMANDS_COMMAND_CONTEXT_H
@@ -13,10 +13,10 @@ struct command_context {
 	struct cli *cli;
 	const struct schema *schema;
 	struct config *config;
-	const struct test *const *tests; /* in the order asked, each once */
+	const struct test *const *tests; /* in the order requested, without duplicates */
 	size_t count;
 	struct selection selection;
-	struct setting settings[10]; /* of the command line, laid over every detection */
+	struct setting settings[10]; /* from the command line, overriding every detection */
 	size_t setting_count;
 	bool otava; /* --profile otava, which is also an output format */
 };

@@ -1,5 +1,6 @@
 /*
- * The commands, one file each or a few; the table in commands.c lists them in the order of --help.
+ * The commands, each in one file or a few; the table in commands.c lists them in the order of
+ * --help.
  */
 #ifndef AGENT_COMMANDS_COMMANDS_H
 #define AGENT_COMMANDS_COMMANDS_H

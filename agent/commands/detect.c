@@ -1,8 +1,8 @@
 /*
  * `hunter-c detect`, the plain filter: numbers in, change points out, no configuration.
  *
- * The files are done one after another, each in its own form. What is wrong with one costs that
- * file, or with JSON lines that line, and the exit code.
+ * Files are processed one after another, each in its own format. An error costs that file, or
+ * with JSON lines that line, and sets the exit code.
  */
 #include "agent/commands/detect.h"
 
@@ -25,7 +25,7 @@ struct detect_options {
 	int64_t jobs, max_line;
 };
 
-/* As in the other commands JSON is "json", too; it is the same lines. */
+/* As in the other commands JSON is called "json", too; it is the same lines. */
 static const char *const inputs[] = {"auto", "text", "csv", "jsonl", "json", NULL};
 static const char *const outputs[] = {"auto", "text", "jsonl", "json", NULL};
 static const enum detect_form input_forms[] = {
@@ -101,7 +101,7 @@ static enum detect_form input_form(const struct detect_options *options, const c
 	return options->column ? DETECT_CSV : DETECT_TEXT;
 }
 
-/* A column of what is no CSV: the numbers would be others than those asked for. */
+/* --column with other formats would read numbers other than those asked for. */
 static bool check_csv_flags(
 	const struct detect_options *options, const struct strings *files, struct error *error)
 {
@@ -116,7 +116,7 @@ static bool check_csv_flags(
 	return true;
 }
 
-/* Numbers alone have no days and weeks. */
+/* Plain numbers have no times, so no cycles. */
 static bool check_times(const struct detect_options *options, const struct detection *detection,
 	const struct strings *files, struct error *error)
 {
@@ -145,7 +145,7 @@ static bool read_delimiter(
 	return true;
 }
 
-/* The detection that the flags ask for, over the default of the first detector. */
+/* Builds the detection from the flags, over the default of the first detector. */
 static bool read_detection(struct cli *cli, const struct schema *schema,
 	const struct detect_options *options, struct detection *out, struct error *error)
 {
@@ -178,7 +178,7 @@ static int detect_file(struct detect_task *task, const struct detect_options *op
 	int code = !read_delimiter(options, task->file, &task->delimiter, &error) ? cli_fail(&error)
 		   : task->input == DETECT_JSONL ? detect_lines(task)
 						 : detect_values(task);
-	int problem = errno; /* that of a write, for who finds the stream's error */
+	int problem = errno; /* errno of a failed write, for the caller that checks the stream */
 	batch_reader_free(task->reader);
 	errno = problem;
 	return code;

@@ -1,8 +1,8 @@
 /*
- * JSON lines, by several threads that all do the same: take the next batch of whole lines, find the
- * change points of each line, lay the answer into the ring. Whoever lays down the answer that is
- * due writes it, and all that follow and are done. So the output is in the input's order whatever
- * the number of threads, and the ring bounds what is held.
+ * JSON lines, by several equal threads: each takes the next batch of whole lines, finds the
+ * change points of each line, and puts the answer into the ring. The thread that puts in the
+ * answer that is due writes it, and all finished ones that follow. So the output is in the
+ * input's order whatever the number of threads, and the ring bounds memory.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -28,7 +28,7 @@ struct slot {
 	size_t lines;
 };
 
-/* The line on stderr that says how far it is; whoever writes answers writes it. */
+/* The progress line on stderr; printed by the thread that writes answers. */
 struct progress {
 	int64_t due; /* ms */
 	size_t lines;
@@ -37,23 +37,23 @@ struct progress {
 
 struct ring {
 	const struct detect_task *task;
-	/* Held while a batch is read, so that batches get their places in the order of reading. */
+	/* Held while a batch is read, so that batches are numbered in the order of reading. */
 	pthread_mutex_t reading;
 	struct batch_reader *reader;
 	size_t taken;
-	/* Guards what follows, and the states of the slots. */
+	/* Guards the following, and the states of the slots. */
 	pthread_mutex_t lock;
 	pthread_cond_t freed;
 	struct slot *slots;
 	size_t slot_count;
-	size_t due;   /* place of the answer to be written next */
-	bool writing; /* some thread is at it, and has `progress` */
+	size_t due;   /* index of the answer to be written next */
+	bool writing; /* a thread is writing, and owns `progress` */
 	struct progress progress;
-	int failed; /* errno of a write that failed: nothing more is read or written */
+	int failed; /* errno of a failed write: nothing more is read or written */
 	bool bad_data;
 };
 
-/* What one thread works with. */
+/* The working memory of one thread. */
 struct worker {
 	const struct detect_task *task;
 	struct line_reader *reader;
@@ -61,7 +61,7 @@ struct worker {
 	struct change *changes;
 	double *adjusted; /* values without their cycles */
 	size_t capacity;  /* of both */
-	/* The detection for the options that came last, as they were written. */
+	/* The detection for the latest options, and their text. */
 	struct arena *arena;
 	struct detection detection;
 	struct buf options;
@@ -83,8 +83,7 @@ static bool lay_options(struct worker *worker, const struct line *line, struct e
 	return true;
 }
 
-/* The detection for the line's options, made anew only where they are not those of the line before.
- */
+/* The line's detection, rebuilt only if its options differ from those of the line before. */
 static bool choose_detection(struct worker *worker, const struct line *line,
 	const struct detection **out, struct error *error)
 {
@@ -109,7 +108,7 @@ static void make_room(struct worker *worker, size_t n)
 	worker->capacity = n;
 }
 
-/* Takes in the values without the cycles that the detection removes. */
+/* Copies the values without the cycles that the detection removes. */
 static bool adjust(struct worker *worker, const struct line *line,
 	const struct detection *detection, struct samples *out, struct error *error)
 {
@@ -162,8 +161,7 @@ static void put_answer(struct worker *worker, const struct line *line, uint64_t 
 	detect_put_text(out, prefix, length, worker->changes, count);
 }
 
-/* A bad line is answered as such; in text, where an answer has no room for it, it goes to stderr.
- */
+/* A bad line is answered with an error; in text output, which has no room for it, on stderr. */
 static void put_problem(struct worker *worker, const struct batch *batch, uint64_t number,
 	const struct line *line, struct error *error, struct buf *out)
 {
@@ -209,7 +207,7 @@ static size_t answer_batch(struct worker *worker, const struct batch *batch, str
 	return count;
 }
 
-/* Waits for room in the ring. NULL when a write has failed. */
+/* Waits for room in the ring. NULL after a failed write. */
 static struct slot *next_slot(struct ring *ring)
 {
 	struct slot *slot = &ring->slots[ring->taken % ring->slot_count];
@@ -270,7 +268,7 @@ static int write_answer(FILE *out, struct slot *slot)
 	return failure;
 }
 
-/* Lays the answer down and writes what is due. */
+/* Puts the answer into the ring and writes what is due. */
 static void return_slot(struct ring *ring, struct slot *slot)
 {
 	pthread_mutex_lock(&ring->lock);
@@ -319,7 +317,7 @@ static void *work(void *context)
 	return NULL;
 }
 
-/* This thread is one of the `jobs`; with fewer than asked for it is slower, not wrong. */
+/* This thread is one of the `jobs`; if threads cannot be started it is slower, not wrong. */
 static void run_threads(struct ring *ring)
 {
 	size_t wanted = ring->task->jobs - 1, started = 0;
@@ -350,6 +348,6 @@ int detect_lines(const struct detect_task *task)
 		buf_free(&ring.slots[i].answer);
 	}
 	free(ring.slots);
-	errno = ring.failed; /* for who finds the stream's error */
+	errno = ring.failed; /* for the caller that checks the stream */
 	return ring.bad_data ? EXIT_DATA : EXIT_NOTHING;
 }

@@ -1,6 +1,4 @@
-/*
- * Text is for people and awk, six digits; JSON holds every bit.
- */
+/* Text is for people and awk, with six digits; JSON numbers are exact. */
 #include "agent/commands/detect.h"
 
 #include <string.h>

@@ -1,6 +1,4 @@
-/*
- * One series from one file: numbers a line each, or a column of a CSV file.
- */
+/* One series from one file: one number per line, or a column of a CSV file. */
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
@@ -78,7 +76,7 @@ static bool cell_is(const struct cell *cell, const char *text)
 	return cell->length == strlen(text) && memcmp(cell->text, text, cell->length) == 0;
 }
 
-/* Which of them, for a message: "time, p50, p99", cut where it gets long. */
+/* The columns for an error message: "time, p50, p99", cut if too long. */
 static const char *list_columns(const struct row *header, struct buf *out)
 {
 	for (size_t i = 0; i < header->count && out->length < 400; i++) {
@@ -114,8 +112,8 @@ static bool is_number(const struct cell *cell)
 }
 
 /*
- * Which column of the first row is meant, and whether that row is a header: it is none if the
- * column was chosen by its number (or is the only one) and the row has a number there.
+ * Finds the column, and whether the first row is a header: it is not if the column was chosen by
+ * its number (or is the only one) and the row has a number there.
  */
 static bool find_column(const struct detect_task *task, const struct input *input,
 	const struct row *first, size_t *index, bool *header, struct error *error)

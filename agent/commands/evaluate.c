@@ -1,6 +1,4 @@
-/*
- * `evaluate`: detectors against series that people have labelled.
- */
+/* `evaluate`: scores detectors on labelled series. */
 #include "agent/commands/evaluate.h"
 
 #include <errno.h>
@@ -21,11 +19,10 @@
 #include "detectors/combine.h"
 
 /*
- * A file that a command was asked to write. It is there as a whole or as it was: it is written
- * under another name beside the target and renamed.
+ * An output file of a command, written as a whole or left as it was.
  *
- * The new content goes to a temporary file in the same folder; devices and pipes are written
- * directly.
+ * The new content goes to a temporary file in the same folder, which is then renamed; devices
+ * and pipes are written directly.
  */
 
 enum { PERMISSIONS = 0666, PERMISSION_BITS = 0777 };
@@ -48,7 +45,7 @@ static bool can_add_beside(const char *path)
 	return can;
 }
 
-/* Whether the file could be written now; for a command that works for long before it writes.
+/* Whether the file can be written now; for a command that computes for long before it writes.
  * Changes nothing. ERROR_USAGE. */
 static bool output_check(const char *path, struct error *error)
 {
@@ -81,7 +78,8 @@ static bool write_all(int fd, const char *data, size_t length)
 	return true;
 }
 
-/* Writes what open gives with these flags; it gets the permissions of `like`, if that is there. */
+/* Opens the file with these flags and writes it; it gets the permissions of `like`, if that
+ * exists. */
 static bool fill(const char *path, int flags, const char *like, const char *data, size_t length)
 {
 	struct stat at;
@@ -103,8 +101,8 @@ static bool is_special(const char *path)
 	return stat(path, &at) == 0 && !S_ISREG(at.st_mode) && !S_ISDIR(at.st_mode);
 }
 
-/* Writes it. What is there keeps its permissions; a link stays one; a pipe or a device is written
- * to as it is. ERROR_DATA. */
+/* Writes the file. An existing file keeps its permissions; a link stays one; a pipe or a device
+ * is written directly. ERROR_DATA. */
 static bool output_write(const char *path, const char *data, size_t length, struct error *error)
 {
 	if (is_special(path))
@@ -211,12 +209,12 @@ static const struct field evaluate_fields[] = {
 
 static const struct option_part evaluate_parts[] = {{evaluate_fields, 0}, {0}};
 
-/* What the command works on. */
+/* The state of the command. */
 struct work {
 	struct cli *cli;
 	const struct evaluate_options *options;
 	struct labelled_set set;
-	const struct labelled_series **series; /* those of the set, in the order they are used */
+	const struct labelled_series **series; /* those of the set, in order of use */
 	struct contender *contenders;
 	size_t contender_count;
 	struct evaluation evaluation;
@@ -249,7 +247,7 @@ static bool read_contender(const struct schema *schema, const char *text, struct
 	return true;
 }
 
-/* The cycles that the flags ask for, of all contenders. */
+/* Applies the flags for cycles to all contenders. */
 static bool read_season(struct work *work, struct error *error)
 {
 	const struct evaluate_options *options = work->options;
@@ -267,7 +265,7 @@ static bool read_season(struct work *work, struct error *error)
 	return true;
 }
 
-/* A cycle that is asked for by name can be removed only where times are known. */
+/* A cycle requested by name needs times. */
 static bool check_times(struct work *work, struct error *error)
 {
 	const struct contender *first = &work->contenders[0];
@@ -320,8 +318,8 @@ static bool check_flags(const struct work *work, struct error *error)
 }
 
 /*
- * Is it one of those that options are searched on? Its name says so, so that it stays one. The hash
- * has to spread names that differ in a digit; its key is a constant.
+ * Whether options are searched on this series. It depends on the name only, so that it is
+ * stable. The hash must spread names that differ in a digit; its key is a constant.
  */
 static bool is_searched(const struct work *work, size_t index)
 {
@@ -330,7 +328,8 @@ static bool is_searched(const struct work *work, size_t index)
 	return work->options->tune && hash % 2 == 0;
 }
 
-/* All of the set; with --tune, those first that options are searched on. Returns how many. */
+/* All series of the set; with --tune, those first on which options are searched. Returns their
+ * number. */
 static size_t arrange(struct work *work)
 {
 	size_t searched = 0, count = 0;
@@ -351,7 +350,7 @@ static void print(struct work *work, const struct buf *text)
 	fflush(work->cli->out);
 }
 
-/* Every contender on the series of the evaluation, put at the end of `text`. */
+/* Scores every contender on the series of the evaluation and appends the result to `text`. */
 static bool compare(struct work *work, struct buf *text, struct error *error)
 {
 	struct evaluation *evaluation = &work->evaluation;
@@ -404,7 +403,7 @@ static bool draw(struct work *work, const struct trials *trials, struct error *e
 	return good;
 }
 
-/* What was given and what was found to be the best, on the series not searched on. */
+/* Scores the given options and the best ones found, on the series not searched on. */
 static bool compare_best(
 	struct work *work, const struct trials *trials, struct buf *text, struct error *error)
 {
@@ -450,8 +449,7 @@ static bool tune(struct work *work, struct error *error)
 	return good && draw(work, &trials, error);
 }
 
-/* Whether the picture can be written is asked before the work is done, so that nothing is searched
- * in vain. */
+/* Checks that the picture can be written before the search, which would otherwise be in vain. */
 static bool prepare(struct work *work, struct error *error)
 {
 	const struct evaluate_options *options = work->options;

@@ -1,6 +1,6 @@
 /*
- * The parts of `hunter-c evaluate`: one that lets detectors loose on labelled series and counts,
- * one that searches for better options, and those that print.
+ * The parts of `hunter-c evaluate`: running detectors on labelled series and counting, searching
+ * for better options, and printing.
  */
 #ifndef AGENT_COMMANDS_EVALUATE_H
 #define AGENT_COMMANDS_EVALUATE_H
@@ -14,24 +14,24 @@
 #include "detectors/online_eval.h"
 #include "detectors/season.h"
 
-/* A detector with options, as it was written on the command line. */
+/* A detector with options, and its text on the command line. */
 struct contender {
 	const char *name;
 	const struct detector *detector;
 	const void *options;
-	enum season_mode season;   /* of series that have times */
+	enum season_mode season;   /* for series that have times */
 	struct season_clock clock; /* of cycles */
 };
 
 enum { MARGINS = 3, MARGIN_MAIN = 2 };
 extern const size_t evaluate_margins[MARGINS]; /* 0, 2, 5 */
 
-/* What the agent would have done, point by point. */
+/* What the agent would have announced, point by point. */
 struct live {
-	size_t points; /* that it saw coming */
+	size_t points; /* that arrived while it watched */
 	struct followed alarms;
 	size_t truth;   /* labelled places */
-	size_t *delays; /* of each that was seen */
+	size_t *delays; /* of each that was detected */
 	size_t seen, capacity;
 };
 
@@ -44,17 +44,17 @@ struct standing {
 	size_t points, found;
 	size_t seasonal;                     /* series of which a cycle was removed */
 	size_t flat_points, flat_found;      /* of series without labels */
-	struct score_tally margins[MARGINS]; /* of series with labels */
+	struct score_tally margins[MARGINS]; /* of labelled series */
 	struct score_tally all;              /* of all series, at the main margin */
 	double f1, cover, rand;              /* sums of each series' */
 	struct live live[LIVES];
 };
 
-/* How one contender did. */
+/* The result of one contender. */
 struct result {
 	const struct contender *contender;
 	struct standing whole;
-	struct standing *groups; /* in the order in which they came */
+	struct standing *groups; /* in order of first appearance */
 	size_t group_count;
 	double seconds; /* of all threads, in the detector */
 };
@@ -63,48 +63,47 @@ struct evaluation {
 	const struct labelled_series *const *series;
 	size_t count;
 	struct confirm_rule rule;
-	bool live;  /* point by point, too */
-	bool timed; /* some of the series have times, for those who print */
+	bool live;  /* evaluated point by point, too */
+	bool timed; /* some of the series have times; for the output */
 	size_t jobs;
-	size_t unlabelled; /* series that were left out, for those who print */
-	/* A line on stderr says how far it is: series done of `total`, which it adds up itself. */
+	size_t unlabelled; /* series that were left out; for the output */
+	/* Prints a progress line on stderr: series done of `total`, which it adds up itself. */
 	bool progress;
 	size_t done, total;
 };
 
-/* Fails where a series is too much work for the detector. Free with result_free whatever happens.
- */
+/* Fails if a series is too much work for the detector. Call result_free in any case. */
 bool evaluate_contender(struct evaluation *evaluation, const struct contender *contender,
 	struct result *out, struct error *error) MUST_USE;
 void result_free(struct result *result);
 
 double per_thousand(double part, size_t whole);
 
-/* That many of ten of the delays are no longer, which sorts them; of none it is 0. */
+/* The quantile of the delays at so many tenths, which sorts them; 0 if there are none. */
 size_t live_delay(struct live *live, size_t tenths);
 
-/* What was found that is not labelled, a 1,000 points of all series. */
+/* Points found that are not labelled, per 1,000 points of all series. */
 double retraction_wrong(const struct standing *standing);
 
 void evaluate_put_text(struct buf *out, struct result *results, size_t count,
 	const struct evaluation *evaluation, const char *rule, bool by_class);
 void evaluate_put_json(struct buf *out, struct result *results, size_t count, const char *rule);
 
-/* Options that were tried. */
+/* Options that were tried, and their scores. */
 struct trial {
 	struct contender contender;
-	double recall, precision, f1, wrong; /* over all series; wrong: a 1,000 points */
-	bool frontier; /* no other trial sees as much with fewer wrong points */
+	double recall, precision, f1, wrong; /* over all series; wrong: per 1,000 points */
+	bool frontier; /* no other trial finds as much with fewer wrong points */
 };
 
 struct trials {
-	struct trial *items; /* the first is the contender as it was given */
+	struct trial *items; /* the first is the contender as given */
 	size_t count;
 	size_t best; /* the highest F1; the nearest to the first on ties */
 };
 
-/* Tries options around the contender's. Fails where it has none of those that are searched, and as
- * evaluate_contender does. */
+/* Tries options around the contender's. Fails if it has none of those that are searched, and
+ * like evaluate_contender. */
 bool tune_search(struct evaluation *evaluation, const struct contender *contender,
 	struct arena *arena, struct trials *out, struct error *error) MUST_USE;
 void tune_put_text(struct buf *out, const struct trials *trials);

@@ -1,6 +1,6 @@
 /*
- * Text has a column for each detector, so that they stand side by side; JSON has every count, so
- * that others can add up.
+ * Text has a column per detector, for comparison; JSON has every count, so that others can add
+ * up.
  */
 #include <string.h>
 

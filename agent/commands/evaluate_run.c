@@ -1,6 +1,6 @@
 /*
- * The series are the parts of the work, done by a team; what they come to is added up in their
- * order, so that the sums do not depend on the number of threads.
+ * A team evaluates the series in parallel; results are added up in the order of the series, so
+ * that the sums do not depend on the number of threads.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -15,12 +15,12 @@ enum { RERUNS_MOST = 200, PROGRESS_EVERY = 250 }; /* ms */
 
 const size_t evaluate_margins[MARGINS] = {0, 2, 5};
 
-/* What came of one series; `group` is not used. */
+/* The result of one series; `group` is not used. */
 struct shift {
 	struct evaluation *evaluation;
 	const struct contender *contender;
 	struct standing *standings;
-	pthread_mutex_t lock; /* guards what follows, and evaluation->done */
+	pthread_mutex_t lock; /* guards the following, and evaluation->done */
 	int64_t next_word;
 	int64_t busy; /* ns in the detector, of all threads */
 	bool failed;
@@ -62,8 +62,8 @@ static void score_whole(const struct labelled_series *series, const struct chang
 	free(room);
 }
 
-/* How many more points are seen at the next look. Detectors without a stream look at all anew, so
- * they look at most RERUNS_MOST times. */
+/* How many more points are added before the next look. Detectors without a stream start over
+ * each time, so they look at most RERUNS_MOST times. */
 static size_t next_look(const struct detector *detector, size_t seen, size_t n)
 {
 	size_t step = detector->stream_new ? 1 : 1 + n / RERUNS_MOST;
@@ -80,11 +80,11 @@ struct arrival {
 	double *adjusted; /* the points seen, without their cycles */
 	struct stream *stream;
 	struct change *room;
-	const struct change *changes; /* what was found at the last look */
+	const struct change *changes; /* found at the last look */
 	size_t count;
 };
 
-/* The first `seen` points as others see them, `more` of which have come since the last look. */
+/* Detects in the first `seen` points, `more` of which have arrived since the last look. */
 static bool detect_first(struct arrival *arrival, size_t seen, size_t more, struct error *error)
 {
 	const struct contender *contender = arrival->contender;
@@ -128,8 +128,8 @@ static void renew_stream(struct arrival *arrival)
 				  : NULL;
 }
 
-/* Looks at the first `seen` points; the last look was at the first `before`. As in the agent, other
- * cycles change nothing in points that were seen. */
+/* Looks at the first `seen` points; the last look was at the first `before`. As in the agent, a
+ * different choice of cycles does not change points already seen. */
 static bool look(struct arrival *arrival, size_t before, size_t seen,
 	struct follower *const followers[static LIVES], struct error *error)
 {
@@ -196,7 +196,7 @@ static bool score_live(const struct shift *shift, const struct labelled_series *
 	return good;
 }
 
-/* The whole series without its cycles; `room` is for the values. */
+/* The whole series without its cycles; `room` holds the values. */
 static struct samples adjust(const struct contender *contender,
 	const struct labelled_series *series, struct scratch *scratch, double *room,
 	struct standing *out)
@@ -227,7 +227,7 @@ static void note_failure(
 	pthread_mutex_unlock(&shift->lock);
 }
 
-/* Says how far it is, now and then. */
+/* Prints progress at intervals. */
 static void note_done(struct shift *shift, int64_t took)
 {
 	struct evaluation *evaluation = shift->evaluation;
@@ -318,7 +318,8 @@ static void free_standing(struct standing *standing)
 		free(standing->live[i].delays);
 }
 
-/* The sums of the class; a file's classes come one after the other, so the last is tried first. */
+/* The sums of the class; classes in a file are usually contiguous, so the last one is tried
+ * first. */
 static struct standing *find_group(struct result *result, const char *group)
 {
 	for (size_t i = result->group_count; i > 0; i--)

@@ -1,6 +1,6 @@
 /*
- * Slots hold the tests between submission and their turn. Results that come early wait in their
- * slot; with each turn taken, the next test is submitted.
+ * Slots hold the tests from submission to their turn. Early results wait in their slot; with
+ * each turn taken, the next test is submitted.
  */
 #include "agent/commands/gather.h"
 #include "agent/analysis/companions.h"
@@ -25,7 +25,7 @@ struct run {
 	size_t submitted, handed;
 	const char **failed;
 	struct companions_way way;
-	bool submitting; /* what fails meanwhile is handed out afterwards */
+	bool submitting; /* tests that fail during submission are handed out afterwards */
 };
 
 enum exit_code exit_stronger(enum exit_code a, enum exit_code b)
@@ -46,7 +46,7 @@ static void submit_companion(void *context, struct task *task)
 	engine_submit(((struct run *)context)->engine, task);
 }
 
-/* The data of other tests that it needs is there, or could not be read. */
+/* Submits the task once the data of other tests has been read, or could not be. */
 static void submit(struct task *task)
 {
 	struct slot *slot = task->context;
@@ -85,7 +85,7 @@ static void submit_next(struct run *run)
 	run->submitting = false;
 }
 
-/* Notes a failure, whatever ready made of the tasks. */
+/* Records a failure, whatever `ready` made of the tasks. */
 static void take_result(struct run *run, const struct slot *slot)
 {
 	struct gather *gather = run->gather;
@@ -138,7 +138,7 @@ bool gather_run(struct gather *gather, struct cli *cli, struct error *error)
 	run->way = (struct companions_way){companions_pool_new(), submit_companion, run};
 	while (run->submitted < gather->count && run->submitted < WINDOW)
 		submit_next(run);
-	hand_out(run); /* tests that are not supported are done already */
+	hand_out(run); /* unsupported tests are finished already */
 	engine_run(run->engine);
 	cli->abandoned = !engine_free(run->engine);
 	if (!cli->abandoned)

@@ -1,8 +1,8 @@
 /*
- * Gather: runs tests once through the engine and hands the results back in the order asked.
+ * Gather: runs tests once through the engine and hands the results back in the order requested.
  *
- * It is what the one-shot commands share. Tests run in parallel; at most a window of them is under
- * way or waiting for its turn, so that memory does not depend on their number.
+ * Shared by the one-shot commands. Tests run in parallel; at most a window of them is in
+ * progress or waiting for its turn, so that memory does not depend on their number.
  */
 #ifndef AGENT_COMMANDS_GATHER_H
 #define AGENT_COMMANDS_GATHER_H
@@ -17,22 +17,22 @@ struct gather {
 	size_t count;
 	int64_t read_timeout, max_memory; /* ms, bytes; the configuration's */
 
-	/* The series are judged, so what explains them is read, too. */
+	/* Also read the series that explain others. */
 	bool judges;
 
 	/* Optional: tasks the test needs, at most GATHER_PARTS; by default one. */
 	size_t (*parts)(const void *context, const struct test *test);
 
-	/* Sets the query and the work of one of the test's tasks. Its context is taken. */
+	/* Sets the query and the work of one of the test's tasks, and takes its context. */
 	void (*prepare)(void *context, struct task *task, size_t part);
 
-	/* The test's tasks, NULL behind the last, when it is its turn; they are freed afterwards.
-	 * Called on the caller's thread. */
+	/* Called on the caller's thread with the test's tasks, ending with NULL, when it is its
+	 * turn; they are freed afterwards. */
 	void (*ready)(void *context, struct task *const *tasks);
 	void *context;
 
 	/* Filled as it goes. */
-	struct strings failed; /* names of the tests that failed; the configuration's */
+	struct strings failed; /* names of the tests that failed; borrowed from the configuration */
 	enum exit_code code;   /* EXIT_NOTHING, EXIT_DATA or EXIT_USAGE */
 };
 
@@ -46,7 +46,7 @@ bool gather_log(const struct task *task);
 /* On stderr, if any failed: "2 of 5 tests could not be analyzed: a, b". */
 void gather_print_failed(const struct gather *gather);
 
-/* The stronger of two exit codes: 2 over 1 over 3 over 0. */
+/* The more severe of two exit codes: 2 over 1 over 3 over 0. */
 enum exit_code exit_stronger(enum exit_code a, enum exit_code b);
 
 #endif

@@ -1,7 +1,6 @@
 /*
- * The reader of `detect` reads the line and says where the labels stand, which are few and made
- * into trees: no second reader decides what is JSON, as NaN in a series is for one and not for
- * another.
+ * The reader of `detect` reads the line and locates the labels, which are few and parsed into
+ * trees: there is no second reader with its own idea of JSON, such as whether NaN is allowed.
  */
 #include "agent/commands/labelled.h"
 
@@ -13,7 +12,7 @@
 
 enum { MOST_POINTS = 50 * 1000 * 1000 };
 
-/* The members of a line that are the labels; NULL where they are not there. */
+/* The members of a line that hold labels; NULL if missing. */
 struct parts {
 	json_t *points, *spans, *group, *name;
 };
@@ -26,7 +25,7 @@ static void parts_free(struct parts *parts)
 	json_decref(parts->name);
 }
 
-/* Where they stand in the line. */
+/* Their positions in the line. */
 struct places_of_parts {
 	struct line_part points, spans, group, name;
 };
@@ -70,7 +69,7 @@ static int by_size(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-/* Sorts, and drops what is there twice. */
+/* Sorts and removes duplicates. */
 static void arrange(size_t *at, size_t *count)
 {
 	size_t kept = 0;
@@ -95,7 +94,7 @@ static bool read_index(
 	return true;
 }
 
-/* The points of one annotator; the trivial one at 0 is left out. */
+/* The points of one annotator, without the trivial one at 0. */
 static bool read_places(
 	const json_t *list, size_t n, struct arena *arena, struct places *out, struct error *error)
 {

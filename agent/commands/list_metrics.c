@@ -1,7 +1,7 @@
 /*
- * `list-metrics`: what a test measures. The configuration is asked first, then the source without
- * reading data; where neither knows, as for the label sets of a Prometheus query, the data are
- * read. Graphite is asked always: what a path with wildcards stands for, it knows alone.
+ * `list-metrics`: the metrics of a test. From the configuration if it names them, else from the
+ * source's metadata; if neither knows, as for the label sets of a Prometheus query, the data is
+ * read. Graphite is always asked: only the server can resolve a path with wildcards.
  */
 #include <stdlib.h>
 
@@ -12,7 +12,7 @@
 
 #define AT(member) offsetof(struct selection_flags, member)
 
-/* What a server can be asked; files name their metrics whatever their points are. */
+/* Applies to servers; files list their metrics whatever the times of their points. */
 static const struct field list_fields[] = {
 	{.name = "since",
 		.type = FIELD_STRING,

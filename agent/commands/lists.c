@@ -1,6 +1,4 @@
-/*
- * list-tests and list-groups: names in alphabetic order, one a line, as Hunter prints them.
- */
+/* list-tests and list-groups: names in alphabetical order, one per line, as Hunter prints them. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /*
- * Each channel gets the message by itself, in as many posts as it takes, and up to
- * three attempts; what failed is not kept for later, as nobody would send it.
+ * Each channel gets the message separately, in as many posts as it takes, with up to three
+ * attempts; failed posts are not queued, as there is no agent to send them later.
  */
 #include "agent/commands/notify.h"
 
@@ -38,11 +38,11 @@ struct notify {
 	int64_t since, now; /* ms */
 	struct change_record *records;
 	size_t count, room, tests;
-	struct engine *engine; /* while it sends */
+	struct engine *engine; /* while sending */
 	enum exit_code code;
 };
 
-/* One channel's message on its way. */
+/* The message for one channel. */
 struct post {
 	struct notify *notify;
 	const char *channel, *key, *payload, *receipt;
@@ -230,7 +230,7 @@ static void carry(void *context)
 	engine_deliver(notify->engine, &slack_notifier, &post->attempt, carried, post);
 }
 
-/* The key names this run and this channel. */
+/* The key identifies this run and this channel. */
 static void begin(struct post *post, const struct message *message)
 {
 	struct notify *notify = post->notify;

@@ -1,9 +1,9 @@
 /*
- * `analyze --notify-slack`: the change points of the tests in one message to Slack channels, for
- * those who run it by a timer instead of the agent.
+ * `analyze --notify-slack`: posts the change points of the tests in one message to Slack
+ * channels, for use from a timer instead of the agent.
  *
- * Nothing is remembered: each run tells what it sees. By --cph-report-since a weekly report tells
- * the last week's, though more is analyzed.
+ * No state is kept: each run posts what it finds. With --cph-report-since a weekly report covers
+ * the last week only, though more is analyzed.
  */
 #ifndef AGENT_COMMANDS_NOTIFY_H
 #define AGENT_COMMANDS_NOTIFY_H
@@ -20,16 +20,16 @@ extern const struct field notify_fields[];
 
 struct notify;
 
-/* NULL without an error where no channel is asked for. ERROR_USAGE: Slack cannot be told by this
- * configuration, or the date is none. */
+/* NULL without an error if no channel is given. ERROR_USAGE: no usable Slack configuration, or
+ * an invalid date. */
 struct notify *notify_new(const struct notify_flags *flags, const struct config *config,
 	const struct cli *cli, struct error *error);
 void notify_free(struct notify *notify);
 
-/* Adds what was found in a test; its content is copied. `notify` may be NULL. */
+/* Adds the changes of a test; copies them. `notify` may be NULL. */
 void notify_add(struct notify *notify, const struct analysis *analysis);
 
-/* Posts to all channels and says on stderr where that failed: EXIT_DATA or EXIT_USAGE then. */
+/* Posts to all channels and reports failures on stderr: EXIT_DATA or EXIT_USAGE then. */
 enum exit_code notify_send(struct notify *notify);
 
 #endif

@@ -1,12 +1,12 @@
 /*
- * `regressions`: is the performance of now worse than at a baseline? Hunter's comparison, test by
- * test.
+ * `regressions`: is the current performance worse than at a baseline? Hunter's comparison, test
+ * by test.
  *
- * The baseline is the level around the point that --since names (the first at or after a date, the
- * last of a version or commit; without it the beginning). Points of 30 days before it are read too,
- * or there would be nothing to tell its level from. What it is compared with is the level at the
- * end; --last makes a series of its own of the last points, and --branch takes the end of another
- * branch. A branch without --since is compared with the end of the main branch.
+ * The baseline is the level around the point that --since selects (the first at or after a date,
+ * the last of a version or commit; by default the beginning). The 30 days before it are read
+ * too, as its level needs points. It is compared with the level at the end; --last treats the
+ * last points as a series of their own, and --branch uses the end of another branch. A branch
+ * without --since is compared with the end of the main branch.
  */
 #include <math.h>
 #include <stdio.h>
@@ -30,24 +30,24 @@
 /*
  * The report of `regressions`: what got worse in each test, as Hunter prints it or as JSON.
  *
- * The text is Hunter's, since scripts read it, but for units and "new"; the JSON is one document
- * over all tests.
+ * The text is Hunter's, since scripts parse it, except for units and "new"; the JSON is one
+ * document over all tests.
  */
 
-/* The threshold for p where a metric's detector has none. */
+/* The p threshold for metrics whose detector has none. */
 #define REGRESSION_P_VALUE 0.001
 
 struct regression {
 	const struct series *before, *after; /* the same one, unless branches are compared */
 	struct comparison comparison;
-	const struct change *trend; /* in whose course it got worse, or NULL */
-	struct announcement basis;  /* by which other series it was judged */
+	const struct change *trend; /* the trend that made it worse, or NULL */
+	struct announcement basis;  /* the other series that it was judged by */
 };
 
 struct regression_report {
 	FILE *out;
 	bool json;
-	size_t tests, regressed; /* told so far, and those with regressions */
+	size_t tests, regressed; /* reported so far, and those with regressions */
 	struct buf failed;       /* JSON: the tests that failed */
 };
 
@@ -133,7 +133,7 @@ static void print_json(const struct regression_report *report, const char *test,
 	buf_free(&out);
 }
 
-/* `compared`: how many metrics could be compared. */
+/* `compared`: the number of metrics that could be compared. */
 static void regression_report_test(struct regression_report *report, const char *test,
 	const struct regression *worse, size_t count, size_t compared)
 {
@@ -159,7 +159,7 @@ static void regression_report_end(struct regression_report *report)
 			report->tests ? "\n" : "", report->regressed,
 			report->failed.length ? report->failed.data : "");
 	else if (report->regressed == 0 && report->tests == 0 && report->failed.length > 0)
-		; /* nothing was read, so nothing can be said */
+		; /* nothing was read */
 	else if (report->regressed == 0)
 		fputs("No regressions found!\n", report->out);
 	else if (report->regressed == 1)
@@ -222,11 +222,12 @@ struct regressions {
 /* What one task found. */
 struct half {
 	const struct regressions *regressions;
-	bool compared;          /* a branch with the main one, each by a task of its own */
-	bool is_branch;         /* the branch's task of these two */
+	bool compared;          /* compares a branch with the main one, each in a task of its own */
+	bool is_branch;         /* the branch's task of the two */
 	struct analysis base;   /* of the main branch's task, or the only one */
-	struct analysis target; /* compared with it; of the branch's task, if there is one */
-	const size_t *points;   /* by series of the base: the baseline; its length is the end */
+	struct analysis target; /* compared with `base`; in the branch's task, if there is one */
+	const size_t *points; /* for each series of the base: the index of the baseline; the series'
+				 length means the end */
 };
 
 static bool any_points(const struct dataset *data)
@@ -251,8 +252,7 @@ static bool analyze(struct task *task, const struct half *half, const struct dat
 		ask->settings, ask->setting_count, scratch, out, error);
 }
 
-/* The point of each series at which the baseline is: an index, or the length for the level at the
- * end. */
+/* Finds the baseline of each series: an index, or the length for the level at the end. */
 static bool find_baseline(struct task *task, const struct half *half, const struct dataset *data,
 	const size_t **out, struct error *error)
 {
@@ -305,15 +305,15 @@ static bool work(struct task *task, struct scratch *scratch, struct error *error
 	       analyze(task, half, tail, scratch, &half->target, error);
 }
 
-/* The text that a test's source has for an option; NULL if it has none, or no such option. */
+/* The text of an option of a test's source; NULL if it is not set or there is no such option. */
 static const char *source_text(const struct test *test, const char *name)
 {
 	const struct field *field = test->options ? field_find(test->source->fields, name) : NULL;
 	return field ? *(const char *const *)((const char *)test->options + field->offset) : NULL;
 }
 
-/* A source with the option base_branch has the branches side by side, and needs the main one's name
- * where it is not configured. NULL: what the test has without a branch. */
+/* A source with the option base_branch holds all branches, and needs the main one's name, "main"
+ * by default. NULL: the test's data without a branch. */
 static const char *main_branch(const struct regressions *regressions, const struct test *test)
 {
 	const char *configured = source_text(test, "base_branch");
@@ -324,9 +324,8 @@ static const char *main_branch(const struct regressions *regressions, const stru
 	return test->options && field_find(test->source->fields, "base_branch") ? "main" : NULL;
 }
 
-/* The main branch cannot be compared with itself: it is asked about as a test without branches.
- * With a branch_prefix, what is asked for as "main" is at another place than the test's own data.
- */
+/* The main branch is not compared with itself: the request is handled as for a test without
+ * branches. With a branch_prefix, "main" is at another place than the test's own data. */
 static bool compares_branches(const struct regressions *regressions, const struct test *test)
 {
 	const char *branch = regressions->ask.selection.branch;
@@ -377,8 +376,7 @@ static double threshold_of(const struct command_context *ask, const struct test 
 	struct error error;
 	if (!analysis_detection(arena, ask->schema, test, metric, ask->settings, ask->setting_count,
 		    &detection, &error))
-		return REGRESSION_P_VALUE; /* cannot be: the same settings were laid over it before
-					    */
+		return REGRESSION_P_VALUE; /* impossible: the same settings were applied before */
 	const struct field *field = field_find(detection.detector->fields, "p_value");
 	if (!field || field->type != FIELD_DOUBLE)
 		return REGRESSION_P_VALUE;
@@ -388,7 +386,7 @@ static double threshold_of(const struct command_context *ask, const struct test 
 /* What the comparison of one test found. */
 struct comparisons {
 	struct regression *worse;
-	size_t count, compared; /* compared: metrics that have values on both sides */
+	size_t count, compared; /* compared: metrics with values on both sides */
 };
 
 static bool any_value(const struct series *series, size_t from)
@@ -399,7 +397,7 @@ static bool any_value(const struct series *series, size_t from)
 	return false;
 }
 
-/* A metric that has nothing new to compare with is told: its benchmark may be dead. */
+/* Warns about a metric without new points: its benchmark may be dead. */
 static bool has_both_sides(const struct task *task, const struct comparison *comparison,
 	const struct series *series, size_t from)
 {
@@ -412,7 +410,7 @@ static bool has_both_sides(const struct task *task, const struct comparison *com
 	return false;
 }
 
-/* The change that the span begins with, or NULL. */
+/* The change that the span starts with, or NULL. */
 static const struct change *change_to(const struct findings *found, struct compare_span span)
 {
 	for (size_t i = 0; i < found->count; i++)
@@ -459,7 +457,7 @@ static struct comparisons compare(const struct regressions *regressions, const s
 	return out;
 }
 
-/* Whether all points of a series are among those of another one. */
+/* Whether all points of a series are among those of another. */
 static bool is_part_of(const struct series *series, const struct series *whole)
 {
 	const struct axis *axis = series->axis, *other = whole->axis;
@@ -469,7 +467,7 @@ static bool is_part_of(const struct series *series, const struct series *whole)
 	       memcmp(series->values, whole->values + from, axis->n * sizeof *series->values) == 0;
 }
 
-/* A source that does not know branches gives the same data for each, which would always be "OK". */
+/* A source without branches gives the same data for each, which would always be "OK". */
 static bool is_same_data(const struct analysis *target, const struct analysis *base)
 {
 	for (size_t s = 0; s < target->data->count; s++) {

@@ -1,10 +1,10 @@
 /*
- * `replay`: what would I have been told, when?
+ * `replay`: what would the agent have announced, and when?
  *
- * The agent's own parts on another stage: an engine whose clock jumps from one thing to the next, a
- * wall clock that begins at --from, sources that give what had arrived by then, and one receiver,
- * the terminal. Each test's data are read once, for the whole time; a run that would see no new
- * point is left out. The state lies in a folder of its own, which is removed.
+ * Runs the agent's own parts in a simulation: an engine whose clock jumps from event to event, a
+ * wall clock that starts at --from, sources that return what had arrived by then, and one
+ * receiver, the terminal. Each test's data is read once, for the whole period; runs that would
+ * see no new point are skipped. The state lies in a folder of its own, which is removed.
  */
 #include <stddef.h>
 #include <stdlib.h>
@@ -58,23 +58,23 @@ static const struct field replay_fields[] = {
 	{0},
 };
 
-/* A page of the store's list, which begins with the latest. */
+/* A page of the store's list, latest change first. */
 struct page {
 	const struct change_record *records;
 	size_t count;
-	struct page *next; /* of later ones */
+	struct page *next; /* of later changes */
 };
 
 struct replay {
 	struct agent_parts parts;
 	struct cli *cli;
 	struct replay_data *past;
-	struct arena *arena; /* of the report */
+	struct arena *arena; /* holds the report */
 	struct replay_report report;
-	struct page *pages; /* the earliest first */
+	struct page *pages; /* earliest first */
 	struct replay_notice **last_notice;
 	int64_t progress_due; /* the machine's clock */
-	bool failed;          /* the state */
+	bool failed;          /* of the state */
 	bool listed;          /* the report is complete */
 };
 
@@ -120,8 +120,8 @@ static void show_progress(struct replay *replay, int64_t now)
 	fflush(stderr);
 }
 
-/* Until the next point may be seen: the agent looks at points before now, and at those of this very
- * moment, or with a delay at points before that. */
+/* The time of the next visible point: the agent reads points up to now, inclusive, or with a
+ * delay up to before that. */
 static int64_t rest(struct agent *agent, const struct test *test)
 {
 	struct replay *replay = replay_of(agent);
@@ -178,7 +178,7 @@ static void begin(struct store_request *restored)
 	agent_start(&replay->parts, restored);
 }
 
-/* Lays the pages' records in a row, the earliest first. */
+/* Joins the pages' records, earliest first. */
 static void join_pages(struct replay *replay)
 {
 	struct replay_report *report = &replay->report;
@@ -222,7 +222,7 @@ static void list_changes(struct replay *replay, int64_t before_id)
 	store_client_call(&replay->parts.agent, request);
 }
 
-/* The answer comes after all that the agent has written: a list would not wait for it. */
+/* The answer comes after all of the agent's writes; a list would not wait for them. */
 static void take_messages(struct store_request *request)
 {
 	struct replay *replay = request->context;
@@ -242,7 +242,7 @@ static void list_messages(struct replay *replay)
 	store_client_call(&replay->parts.agent, sent);
 }
 
-/* Lets the time pass, then asks the store what became of it. */
+/* Runs the simulation, then asks the store for the results. */
 static void play(struct replay *replay)
 {
 	struct agent *agent = &replay->parts.agent;
@@ -263,8 +263,7 @@ static void play(struct replay *replay)
 
 enum { FOLDER_ROOM = 512 };
 
-/* Makes the folder of the state: where TMPDIR says, else in memory if that can be had, as it will
- * be thrown away. */
+/* Creates the folder of the state: in TMPDIR, else in memory if possible, as it is temporary. */
 static bool make_folder(char folder[FOLDER_ROOM], struct error *error)
 {
 	const char *const places[] = {getenv("TMPDIR"), "/dev/shm", "/tmp"};
@@ -322,14 +321,14 @@ static int play_in(struct replay *replay, const char *folder)
 		print(replay, options->output);
 		code = replay->report.interrupted ? EXIT_DATA : EXIT_NOTHING;
 	}
-	remove_folder(folder); /* before signals that wait have their usual effect */
+	remove_folder(folder); /* before pending signals have their usual effect */
 	if (!agent_stop(parts))
 		cli_leave(code);
 	agent_close(parts);
 	return code;
 }
 
-/* The tests, and behind them those by which they are judged, each once. */
+/* The tests, followed by those whose data they need, without duplicates. */
 static const struct test **with_companions(
 	struct arena *arena, const struct test *const *tests, size_t count, size_t *out_count)
 {
@@ -357,7 +356,7 @@ static const struct test **with_companions(
 	return out;
 }
 
-/* Its own past and that of those by which it is judged. */
+/* Whether its data and that of the tests it needs could be read. */
 static bool has_all(const struct replay *replay, const struct test *test)
 {
 	const struct test **others =
@@ -370,7 +369,7 @@ static bool has_all(const struct replay *replay, const struct test *test)
 	return has;
 }
 
-/* Reads the past of the tests and keeps those that have one. */
+/* Reads the data of the tests and keeps those that have some. */
 static int gather_past(struct replay *replay, struct error *error)
 {
 	struct config_ref *config_ref = replay->parts.agent.config_ref;
@@ -401,7 +400,7 @@ static int replay_tests(struct replay *replay)
 
 	if (!replay->past)
 		return code;
-	if (replay->cli->common.log_level == LEVEL_INFO) /* nobody asked: the messages say it all */
+	if (replay->cli->common.log_level == LEVEL_INFO) /* by default: the messages say it all */
 		log_setup(LEVEL_ERROR, (enum log_format)replay->cli->common.log_format, stderr);
 	if (!make_folder(folder, &error))
 		return cli_fail(&error);
@@ -428,7 +427,7 @@ static bool read_times(struct replay *replay, struct error *error)
 	return true;
 }
 
-/* Its one receiver prints the messages with their times; for JSON, they are not printed. */
+/* The only receiver prints the messages with their times; with JSON it prints nothing. */
 static void set_receiver(struct config *config, bool quiet)
 {
 	struct receiver *receiver = arena_alloc(config->arena, sizeof *receiver);

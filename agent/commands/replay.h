@@ -1,6 +1,4 @@
-/*
- * What a replay has to tell in the end.
- */
+/* The result of a replay. */
 #ifndef AGENT_COMMANDS_REPLAY_H
 #define AGENT_COMMANDS_REPLAY_H
 
@@ -16,13 +14,13 @@ struct replay_notice {
 };
 
 struct replay_report {
-	int64_t from, until; /* ms; until: how far it came */
+	int64_t from, until; /* ms; until: how far it got */
 	bool interrupted;
 	size_t tests, runs;
-	struct replay_notice *notices; /* in the order told */
+	struct replay_notice *notices; /* in the order sent */
 	size_t notice_count;
 	const struct change_record *
-		*records; /* of the store, with their history, in the order recorded */
+		*records; /* from the store, with their history, in the order recorded */
 	size_t record_count;
 	size_t messages; /* about changes */
 	bool more;       /* there were more messages than could be counted */

@@ -1,9 +1,9 @@
 /*
- * A test's data stay in the arena they were read into. Of each test the times at which something
- * arrived are listed once, so that a replay can go from one to the next.
+ * A test's data stays in the arena it was read into. The times at which points of a test arrived
+ * are listed once, so that a replay can go from one to the next.
  *
- * Where a range slides, data are read from two ranges before the beginning, since the agent asks
- * from places that stand still for a while.
+ * For a sliding range, data is read from two ranges before the start, since the agent's anchors
+ * stay in place for a while.
  */
 #include "agent/commands/replay_data.h"
 
@@ -121,7 +121,7 @@ bool replay_data_has(const struct replay_data *past, const char *test)
 	return dict_get(&past->histories, test);
 }
 
-/* The points [first, last) of an axis as an axis of their own. */
+/* An axis of the points [first, last) of an axis. */
 static struct axis *cut(struct arena *arena, const struct axis *axis, size_t first, size_t last)
 {
 	struct axis *view = arena_alloc(arena, sizeof *view);
@@ -136,7 +136,7 @@ static struct axis *cut(struct arena *arena, const struct axis *axis, size_t fir
 	return view;
 }
 
-/* A server does not know a series of which it has no point; a file has its columns always. */
+/* A server does not know a series without points; a file always has its columns. */
 void replay_data_view(const struct replay_data *past, const char *test, int64_t since,
 	int64_t until, struct arena *arena, struct dataset *out)
 {

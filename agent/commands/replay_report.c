@@ -1,6 +1,6 @@
 /*
- * A change counts as told when a message about it arrived, which its history says. What was told
- * and withdrawn later would have been a false alarm, or one that later points took back.
+ * A change counts as announced if its history has the delivery of a message. Announced and later
+ * withdrawn means a false alarm, or a change that later points contradicted.
  */
 #include "agent/commands/replay.h"
 
@@ -14,7 +14,7 @@
 #include "agent/store/record_json.h"
 #include "notifiers/text.h"
 
-/* When it happened first, ms; WHEN_NEVER: it did not. */
+/* When it first happened, ms; WHEN_NEVER: it did not. */
 static int64_t happened(const struct change_record *record, enum event_kind kind)
 {
 	for (size_t i = 0; i < record->event_count; i++)
@@ -28,7 +28,7 @@ static bool was_told(const struct change_record *record)
 	return happened(record, EVENT_ANNOUNCED) != WHEN_NEVER;
 }
 
-/* When that happened last, if it is the state by now. */
+/* When it last happened, if it is still the state. */
 static int64_t ended(
 	const struct change_record *record, enum change_state state, enum event_kind kind)
 {
@@ -74,7 +74,7 @@ static int by_test(const void *a, const void *b)
 	return strcmp((*left)->item.test, (*right)->item.test);
 }
 
-/* A tally for each test that has changes, by name; the caller frees them. */
+/* A tally per test with changes, by name; the caller frees them. */
 static struct replay_tally *tallies(const struct replay_report *report, size_t *count)
 {
 	struct replay_tally *tallies = memory_new(report->record_count, sizeof *tallies);

@@ -1,9 +1,10 @@
 /*
- * `run`: the agent, and with --once a single pass of it.
+ * `run`: the agent, and with --once a single run of each test.
  *
- * The parts are made in the order in which they need one another, and the first that cannot be made
- * ends the command with its reason: configuration 2, state file or port 4. A signal stops what is
- * new at once and gives what is under way a grace, so that a message being sent is not sent twice.
+ * The parts are created in the order of their dependencies, and the first failure ends the
+ * command with its exit code: configuration 2, state file or port 4. A signal stops new work at
+ * once and gives work in progress a grace period, so that a message in transit is not sent
+ * twice.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,11 +22,10 @@
 #include "agent/web/web.h"
 
 /*
- * Tests and metrics that have another name now: what the store knows of the old one becomes the
- * new one's.
+ * Renamed tests and metrics: what the store has under the old name moves to the new one.
  *
- * Two histories of one name cannot be told apart later, so what is known of a name
- * that has changes of its own stays where it is, and somebody has to decide.
+ * Two histories under one name could not be separated later, so if the new name has changes of
+ * its own, the old ones stay where they are, and the user has to decide.
  */
 
 static void applied(struct store_request *request)
@@ -52,8 +52,8 @@ static void applied(struct store_request *request)
 	store_request_free(request);
 }
 
-/* Asks the store to do it, for all that the agent's configuration says, before it is asked for
- * anything of the new names. What has been done already is left alone. */
+/* Asks the store to apply the renames of the agent's configuration, before it is asked for
+ * anything of the new names. Renames that were applied before are skipped. */
 static void renames_apply(struct agent *agent)
 {
 	const struct config *config = agent->config;
@@ -74,13 +74,13 @@ static void renames_apply(struct agent *agent)
 }
 
 enum {
-	LOG_AGAIN = 600000, /* ms before a problem that goes on is told again */
-	LOG_PATIENCE = 200, /* ms with a log that nobody reads */
+	LOG_AGAIN = 600000, /* ms before a lasting problem is logged again */
+	LOG_PATIENCE = 200, /* ms to wait for a log that nobody reads */
 };
 
 #define DAY INT64_C(86400000)
 #define WEEK (7 * DAY)
-#define REMEMBERED (90 * DAY) /* what is settled or withdrawn */
+#define REMEMBERED (90 * DAY) /* for settled deliveries and withdrawn changes */
 
 struct run_options {
 	bool once, insecure;
@@ -162,7 +162,7 @@ static void reload_ended(void *context, const struct reload_report *report)
 	systemd_reloaded(run->systemd, report->problem);
 }
 
-/* What an agent has and a single pass has not. */
+/* The parts of an agent that --once does not need. */
 static bool open_service(struct run *run, struct error *error)
 {
 	struct agent *agent = &run->parts.agent;
@@ -214,8 +214,8 @@ static bool open_parts(struct run *run, struct error *error)
 	return agent->once || open_service(run, error);
 }
 
-/* What was asked of the store is on disk when it is closed; a worker in a call or a calculation
- * that does not end has nothing to save. */
+/* All store requests are on disk when it is closed; a worker stuck in a call or a computation
+ * has nothing to save. */
 static void close_parts(struct run *run, int code)
 {
 	web_stop(run->web);
@@ -231,7 +231,7 @@ static void close_parts(struct run *run, int code)
 	agent_close(&run->parts);
 }
 
-/* Every day, as an agent may run for years. */
+/* Daily, as an agent may run for years. */
 static void prune(void *context)
 {
 	struct run *run = context;
@@ -249,7 +249,7 @@ static void prune(void *context)
 		engine_after(agent->engine, DAY, prune, run);
 }
 
-/* What was left over is taken up again, then the watching begins. */
+/* Resumes pending work, then starts the scheduler. */
 static void restored(struct store_request *request)
 {
 	struct run *run = request->context;
@@ -277,7 +277,7 @@ static void stop(void *context)
 	engine_stop(context);
 }
 
-/* Ends what is under way. A second signal ends the waiting. */
+/* Finishes work in progress. A second signal ends the waiting. */
 static void wind_up(struct run *run)
 {
 	struct agent *agent = &run->parts.agent;
@@ -345,8 +345,8 @@ static enum exit_code run_agent(struct run *run)
 	return EXIT_NOTHING;
 }
 
-/* A week, or for as long as a thread may be open by the settings; by how far apart points are, it
- * may be longer, which is not known here. */
+/* A week, or as long as a thread may stay open by the settings; the spacing of points may extend
+ * it, which is not known here. */
 static int64_t remembered_for(const struct config *config)
 {
 	int64_t longest = config->agent.group_interval > WEEK ? config->agent.group_interval : WEEK;
@@ -387,8 +387,8 @@ static int run_command_run(struct cli *cli)
 	struct error error;
 	int code;
 
-	/* One that comes while the configuration is read waits until the loop takes it; one that
-	 * comes while the agent ends does nothing. */
+	/* A SIGHUP while the configuration is read waits for the loop; one while the agent stops
+	 * does nothing. */
 	signals_hold_hangup(!options->once);
 	config = cli_config(cli);
 	if (!config)

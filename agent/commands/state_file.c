@@ -1,6 +1,4 @@
-/*
- * Loads the configuration only where --state does not name the file.
- */
+/* Loads the configuration only if --state does not name the file. */
 #include "agent/commands/state_file.h"
 
 const char *state_file(struct cli *cli, const char *path)

@@ -1,6 +1,6 @@
 /*
- * `store`: care of the state file. What only looks works beside a running agent; what forgets needs
- * the file for itself.
+ * `store`: maintenance of the state file. Reading works while an agent runs; pruning needs
+ * exclusive access.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -1,5 +1,6 @@
 /*
- * Views of the tests are kept until all have been read, as the rule compares them with one another.
+ * Views of the tests are kept until all have been read, as the rule compares them with one
+ * another.
  */
 #include "agent/commands/surroundings.h"
 

@@ -1,6 +1,6 @@
 /*
- * What hit one environment alone, in the reports of commands that answer at once: a line of its own
- * at the end, with nothing taken from the lists and the exit code.
+ * Environment events in the reports of one-shot commands: a line of its own at the end for
+ * changes that hit one environment alone; lists and exit code are not affected.
  */
 #ifndef AGENT_COMMANDS_SURROUNDINGS_H
 #define AGENT_COMMANDS_SURROUNDINGS_H
@@ -15,10 +15,10 @@ struct surroundings {
 	size_t count;
 };
 
-/* Notes a test's changes; of one without an environment nothing. Copies. */
+/* Records a test's changes; ignores tests without an environment. Copies. */
 void surroundings_add(struct surroundings *surroundings, const struct analysis *analysis);
 
-/* Prints a line for each environment that alone changed at or after `since` (ms). */
+/* Prints a line for each environment with such an event at or after `since` (ms). */
 void surroundings_print(const struct surroundings *surroundings, int64_t since, FILE *out);
 
 void surroundings_free(struct surroundings *surroundings);

@@ -1,6 +1,7 @@
 /*
- * A search over a grid around what was given: significance, size and window, of those that the
- * detector has. A grid is enough: the scores are flat between its points, and it can be read.
+ * A search over a grid around the given options: significance, size and window, as far as the
+ * detector has them. A grid is enough, as scores are flat between its points, and it is easy to
+ * read.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -10,7 +11,7 @@
 
 enum { TUNED = 4, VALUES_MOST = 5, NUMBER_TEXT = 32, BAR = 40 };
 
-/* Values of an option; for `times` factors of what was given. */
+/* Values of an option; with `times`, factors of the given one. */
 struct range {
 	const char *option;
 	bool times;
@@ -25,7 +26,7 @@ static const struct range ranges[TUNED] = {
 	{"window", true, 3, {0.5, 1, 2}},
 };
 
-/* The values to be tried of one option, that which was given first. */
+/* The values to try for one option, the given one first. */
 struct axis_values {
 	const struct field *field;
 	char texts[VALUES_MOST + 1][NUMBER_TEXT];
@@ -45,7 +46,7 @@ static double number_of(const struct field *field, const void *options)
 	return number;
 }
 
-/* Adds a value, unless it is there; whole numbers for an option that is one. */
+/* Adds a value, unless present; rounded for an integer option. */
 static void add_value(struct axis_values *axis, double value)
 {
 	if (axis->field->type == FIELD_INT)
@@ -85,7 +86,7 @@ static void put_head(struct buf *name, const char *given)
 	buf_text(name, open ? ", " : "(");
 }
 
-/* Combination number `number` of the axes' values; false where the detector does not take it. */
+/* Combination `number` of the axes' values; false if the detector rejects it. */
 static bool make_trial(const struct contender *given, const struct axis_values *axes,
 	size_t axis_count, size_t number, struct arena *arena, struct contender *out)
 {
@@ -174,7 +175,7 @@ static int by_wrong(const void *a, const void *b)
 	return x->recall < y->recall ? -1 : x->recall > y->recall;
 }
 
-/* The trials of the frontier in order, as many as are returned; free it. */
+/* The trials of the frontier in order, as an array that the caller frees. */
 static const struct trial **frontier(const struct trials *trials, size_t *count)
 {
 	const struct trial **list = memory_new(trials->count, sizeof(const struct trial *));
@@ -244,7 +245,7 @@ void tune_put_json(struct buf *out, const struct trials *trials)
 	buf_char(out, ']');
 }
 
-/* The picture: recall upwards, false points a 1,000 to the right, in tenfolds from LEAST on. */
+/* The picture: recall upwards, false points per 1,000 to the right, logarithmic from LEAST on. */
 enum { LEFT = 70, TOP = 40, WIDE = 560, HIGH = 300 };
 #define LEAST 0.01
 

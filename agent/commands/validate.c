@@ -1,7 +1,7 @@
 /*
- * validate: all that is wrong with the configuration, and what it comes to. Nothing is fetched, but
- * with --power: then the tests' data are, and the smallest change is measured that each series
- * would show.
+ * `validate`: reports all problems of the configuration, and a summary. Nothing is fetched,
+ * except with --power: it reads the tests' data and measures the smallest change that each
+ * series would show.
  */
 #include <math.h>
 #include <string.h>
@@ -18,7 +18,7 @@
 
 enum { OUTPUT_TEXT, OUTPUT_JSON };
 
-enum { SERIES_MOST = 200 }; /* of a test that are measured */
+enum { SERIES_MOST = 200 }; /* series measured per test */
 
 struct validate_options {
 	int output;
@@ -44,19 +44,19 @@ static const struct field validate_fields[] = {
 
 static const struct option_part parts[] = {{validate_fields, 0}, {0}};
 
-/* What the configuration has, or why it cannot be used. */
+/* The configuration, or why it cannot be used. */
 struct verdict {
 	const char *path;
 	const struct config *config; /* NULL: there are errors */
 	const struct problems *problems;
 	size_t warnings, unsupported;
-	const struct buf *power; /* a list of JSON, or NULL */
+	const struct buf *power; /* a JSON list, or NULL */
 };
 
-/* What the series of a test would show. */
+/* The smallest changes measured for a test. */
 struct measured {
 	struct power power;
-	bool has; /* it has points enough */
+	bool has; /* it has enough points */
 };
 
 static const char *plural(size_t count)
@@ -64,7 +64,7 @@ static const char *plural(size_t count)
 	return count == 1 ? "" : "s";
 }
 
-/* Why tests cannot be run, each reason once. */
+/* Prints why tests cannot be run, each reason once. */
 static void print_reasons(const struct verdict *verdict, FILE *out)
 {
 	const struct config *config = verdict->config;

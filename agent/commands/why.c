@@ -1,6 +1,4 @@
-/*
- * `why`: reads a test's data and the agent's state, writes nothing.
- */
+/* `why`: reads a test's data and the agent's state, writes nothing. */
 #include <string.h>
 #include <unistd.h>
 
@@ -44,7 +42,7 @@ struct asking {
 	const struct test *test;
 	struct why_request ask;
 	struct strings topics;
-	struct store_request *list, *marks, *health; /* of the state, or NULL */
+	struct store_request *list, *marks, *health; /* from the state, or NULL */
 	bool lacks_data;
 };
 
@@ -59,7 +57,7 @@ static bool work(struct task *task, struct scratch *scratch, struct error *error
 		why, error);
 }
 
-/* As the agent asks. */
+/* Sets the query that the agent would use. */
 static void prepare(void *context, struct task *task, size_t part)
 {
 	struct asking *asking = context;
@@ -70,7 +68,7 @@ static void prepare(void *context, struct task *task, size_t part)
 	task->work = work;
 }
 
-/* The data cannot be read. What the agent knows of them may be told all the same. */
+/* If the data cannot be read, prints what the agent knows of it. */
 static void put_last(const struct asking *asking)
 {
 	const struct why_request *ask = &asking->ask;
@@ -151,7 +149,7 @@ static int explain(struct asking *asking, const struct config *config, struct er
 	return (int)exit_stronger(gather.code, asking->lacks_data ? EXIT_DATA : EXIT_NOTHING);
 }
 
-/* Under the name that it has now. */
+/* The name's present counterpart after renames. */
 static const char *renamed(
 	const struct config *config, const char *test, const char *metric, const char *name)
 {
@@ -166,7 +164,7 @@ static const char *renamed(
 	return name;
 }
 
-/* The one test of the name; NULL and an error if that is none or many. */
+/* The single test of that name; NULL and an error for none or several. */
 static const struct test *find_test(
 	struct asking *asking, const struct config *config, const char *asked, struct error *error)
 {
