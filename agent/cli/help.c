@@ -153,9 +153,8 @@ void help_overview(struct buf *out, const struct command *const *commands)
 	put_fields(out, common_fields);
 	buf_text(out,
 		"\n`hunter-c COMMAND --help` explains a command. Exit codes: 0 nothing found,\n"
-		"1 regressions found, 2 wrong usage or configuration, 3 some data could not be "
-		"had,\n"
-		"4 state file or port not to be had; where several apply, 2 over 1 over 3.\n");
+		"1 regressions found, 2 wrong usage or configuration, 3 some data unavailable,\n"
+		"4 state file or port unavailable; where several apply, 2 over 1 over 3.\n");
 }
 
 void help_version(struct buf *out)

@@ -180,18 +180,18 @@ static const char *hint(const struct problem *problem, const char *message)
 {
 	bool tls = strncmp(problem->here, "https:", 6) == 0;
 	if (strstr(message, "certificate required") || strstr(message, "bad certificate"))
-		return " (the server wants to see a certificate of ours: cert_file, key_file)";
+		return " (the server requires a client certificate: cert_file, key_file)";
 	if (strstr(message, "response 407"))
-		return " (the proxy wants a user and password within its address)";
+		return " (the proxy requires a user and password in its address)";
 	if (tls && !problem->sent && !problem->endpoint->cert_file &&
 		(problem->code == CURLE_RECV_ERROR || problem->code == CURLE_SEND_ERROR))
-		return " (perhaps it wants to see a certificate of ours: cert_file, key_file)";
+		return " (maybe it requires a client certificate: cert_file, key_file)";
 	if (problem->code == CURLE_SSL_CONNECT_ERROR && strstr(message, "wrong version number"))
-		return " (no TLS is spoken there: is it http:// ?)";
+		return " (the server does not speak TLS: is it http:// ?)";
 	if (problem->code == CURLE_UNSUPPORTED_PROTOCOL ||
 		problem->code == CURLE_WEIRD_SERVER_REPLY ||
 		(problem->code == CURLE_GOT_NOTHING && !tls))
-		return " (no HTTP is spoken there: is it https:// ?)";
+		return " (the server does not speak HTTP: is it https:// ?)";
 	if (problem->code == CURLE_PEER_FAILED_VERIFICATION)
 		return certificate_hint(message);
 	if (problem->code == CURLE_SSL_CERTPROBLEM)
@@ -220,7 +220,7 @@ static const char *timed_out(const struct problem *problem, struct arena *arena)
 	const struct endpoint *endpoint = problem->endpoint;
 	char duration[WHEN_TEXT];
 	if (problem->sent)
-		return arena_printf(arena, "%s: no whole answer within %s", problem->here,
+		return arena_printf(arena, "%s: no complete answer within %s", problem->here,
 			when_format_duration(endpoint->timeout, duration));
 	return arena_printf(arena, "cannot reach %s: no connection within %s", problem->here,
 		when_format_duration(endpoint->connect_timeout < endpoint->timeout
@@ -246,7 +246,7 @@ static const char *problem_explain(const struct problem *problem, struct arena *
 	curl_easy_getinfo(problem->easy, CURLINFO_OS_ERRNO, &number);
 	const char *message = problem->message, *proxy = NULL;
 	if (!*message || strstr(message, "Unsupported proxy"))
-		message = *message ? "the proxy's address in the environment is no URL"
+		message = *message ? "the proxy's address in the environment is not a URL"
 				   : curl_easy_strerror(problem->code);
 	if (problem->code == CURLE_COULDNT_CONNECT && number != 0) {
 		proxy = unreached_proxy(problem, arena);

@@ -269,8 +269,7 @@ static void note_wait(struct transfers *transfers)
 	if (transfers->said && now - transfers->said < SAY_AGAIN)
 		return;
 	transfers->said = now;
-	log_event(LEVEL_WARN,
-		"reads wait: the answers in flight need all of agent.max_memory_in_flight",
+	log_event(LEVEL_WARN, "reads are waiting: agent.max_memory_in_flight is used up",
 		LOG_INT("bytes", ANSWER_TIMES * transfers->held),
 		LOG_INT("limit", ANSWER_TIMES * transfers->budget),
 		LOG_INT("waiting", transfers->waiting));
@@ -324,7 +323,7 @@ static void enqueue(struct transfers *transfers, struct client_request *request)
 		transfers->waiting++;
 	} else {
 		/* The address itself may be a secret, as a webhook's is. */
-		fail(transfers, request, "the address is no http:// or https:// URL");
+		fail(transfers, request, "the address is not an http:// or https:// URL");
 	}
 	arena_free(arena);
 }

@@ -37,24 +37,24 @@ static const struct field replay_fields[] = {
 		.offset = offsetof(struct replay_options, from),
 		.flags = FIELD_REQUIRED,
 		.metavar = "DATE",
-		.help = "begin then; '6 weeks', yesterday, 2026-01-02, ISO 8601"},
+		.help = "start at that time: '6 weeks', yesterday, 2026-01-02, ISO 8601"},
 	{.name = "to",
 		.type = FIELD_STRING,
 		.offset = offsetof(struct replay_options, to),
 		.metavar = "DATE",
-		.help = "end then, by default now"},
+		.help = "end at that time, by default now"},
 	{.name = "interval",
 		.type = FIELD_DURATION,
 		.offset = offsetof(struct replay_options, interval),
 		.min = 1000,
 		.max = (double)INT64_MAX,
-		.help = "look at all tests in this interval instead of their own"},
+		.help = "run all tests at this interval instead of their own"},
 	{.name = "output",
 		.type = FIELD_CHOICE,
 		.offset = offsetof(struct replay_options, output),
 		.initial = "text",
 		.choices = output_names,
-		.help = "messages as they would come, or one JSON document about them"},
+		.help = "print messages as they would be sent, or one JSON document"},
 	{0},
 };
 
@@ -274,7 +274,7 @@ static bool make_folder(char folder[FOLDER_ROOM], struct error *error)
 				FOLDER_ROOM &&
 			mkdtemp(folder))
 			return true;
-	return error_set(error, ERROR_STATE, "no folder can be made in /tmp");
+	return error_set(error, ERROR_STATE, "cannot create a folder in /tmp");
 }
 
 static void remove_folder(const char *folder)
@@ -485,13 +485,13 @@ static const struct option_part parts[] = {{replay_fields, 0}, {0}};
 const struct command replay_command = {
 	.name = "replay",
 	.arguments = "[TEST|GROUP...]",
-	.summary = "Show what the agent would have told, and when",
+	.summary = "Show what the agent would have announced, and when",
 	.details = "Lets the agent run over past data as if they were arriving, and prints each "
 		   "message with the time at which it would have been sent, then a summary. Time "
 		   "passes as fast as the work takes. What was known at --from is not told. "
 		   "Nobody is told but the terminal, and no state file is used. Data are as they "
 		   "are today: what a source has corrected since then was always so.\n\n"
-		   "The exit code is 0, 2, 3 if some data could not be had or the replay was "
+		   "The exit code is 0, 2, 3 if some data was unavailable or the replay was "
 		   "interrupted, or 4.",
 	.parts = parts,
 	.options_size = sizeof(struct replay_options),

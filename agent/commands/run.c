@@ -101,7 +101,7 @@ static const struct field run_fields[] = {
 	{.name = "once",
 		.type = FIELD_BOOL,
 		.offset = offsetof(struct run_options, once),
-		.help = "look at all tests once, tell what is new and end"},
+		.help = "run all tests once, send what is new and exit"},
 	{.name = "insecure",
 		.type = FIELD_BOOL,
 		.offset = offsetof(struct run_options, insecure),
@@ -116,7 +116,7 @@ static const char *unready(void *context)
 
 	if (run->parts.agent.ledger.kind != ERROR_NONE)
 		return run->parts.agent.ledger.text;
-	return run->restored ? NULL : "the state file is being read";
+	return run->restored ? NULL : "reading the state file";
 }
 
 static void collect(void *context)
@@ -221,7 +221,7 @@ static void close_parts(struct run *run, int code)
 	web_stop(run->web);
 	file_trigger_free(run->files);
 	if (!agent_stop(&run->parts)) {
-		log_message(LEVEL_INFO, "left without waiting for a worker");
+		log_message(LEVEL_INFO, "exiting without waiting for a worker");
 		cli_leave(code);
 	}
 	reloader_free(run->parts.agent.reloader);
@@ -294,8 +294,8 @@ static void wind_up(struct run *run)
 	(void)engine_run(agent->engine);
 	if (agent->under_way > 0)
 		log_event(LEVEL_WARN,
-			"not waited for what is being sent; the next start looks "
-			"whether it arrived",
+			"exiting while messages are being sent; the next start checks whether they "
+			"arrived",
 			LOG_INT("messages", agent->under_way));
 }
 
@@ -424,7 +424,7 @@ const struct command run_command = {
 		   "on agent.listen.\n\n"
 		   "With --once all tests are looked at once, what is new is told, and the exit "
 		   "code is 0, 2 (a "
-		   "receiver or test is misconfigured), 3 (some data could not be had, or a "
+		   "receiver or test is misconfigured), 3 (some data unavailable, or a "
 		   "message could not "
 		   "be sent and stays queued) or 4 (no state file).",
 	.parts = parts,

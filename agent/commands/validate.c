@@ -80,7 +80,7 @@ static void print_reasons(const struct verdict *verdict, FILE *out)
 	}
 	for (size_t i = 0; i < config->test_count; i++)
 		if (counts[i] > 0)
-			fprintf(out, "%s: %zu test%s cannot be run: %s\n", verdict->path, counts[i],
+			fprintf(out, "%s: %zu test%s cannot run: %s\n", verdict->path, counts[i],
 				plural(counts[i]), config->tests[i].unsupported);
 }
 
@@ -102,7 +102,7 @@ static void print_text(const struct verdict *verdict, FILE *out)
 	else
 		fprintf(out, "%zu error%s", problems->errors, plural(problems->errors));
 	if (verdict->unsupported > 0)
-		fprintf(out, ", %zu of the tests cannot be run", verdict->unsupported);
+		fprintf(out, ", %zu of the tests cannot run", verdict->unsupported);
 	if (verdict->warnings > 0)
 		fprintf(out, ", %zu warning%s", verdict->warnings, plural(verdict->warnings));
 	fputc('\n', out);
@@ -331,7 +331,7 @@ const struct command validate_command = {
 		"there is an error; warnings alone give 0.\n\n"
 		"--power reads the tests' data and says for each series how small a change would "
 		"have been told within 24 points, up and down, as `why` does. The exit code is 3 "
-		"if some data could not be had.",
+		"if some data was unavailable.",
 	.parts = parts,
 	.options_size = sizeof(struct validate_options),
 	.run = validate,

@@ -87,7 +87,7 @@ static void put_last(const struct asking *asking)
 			(ask->conditions[i].kind == CONDITION_SOURCE &&
 				strcmp(condition_name(&ask->conditions[i]),
 					asking->test->source->name) == 0)) {
-			fputs("hunter-c: the agent has told: ", stderr);
+			fputs("hunter-c: the agent has announced: ", stderr);
 			text_print(ask->conditions[i].text, stderr);
 			putc('\n', stderr);
 		}
@@ -237,7 +237,7 @@ static int run(struct cli *cli)
 const struct command why_command = {
 	.name = "why",
 	.arguments = "TEST METRIC [TIME|COMMIT]",
-	.summary = "Explain why a change was told, or why nothing was",
+	.summary = "Explain why a change was announced, or why nothing was",
 	.details = "Reads the test's data and the agent's state, beside a running agent or "
 		   "without one, and goes the agent's way from the points to the message: what "
 		   "cycles are removed, which places the detector has tried near the time or the "

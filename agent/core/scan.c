@@ -13,7 +13,7 @@ bool scan_broken(struct scan *scan, const char *wanted)
 {
 	if (!scan->problem)
 		scan->wanted = wanted;
-	return scan_fail(scan, "it is no valid JSON");
+	return scan_fail(scan, "it is not valid JSON");
 }
 
 bool scan_word(struct scan *scan, const char *word)
@@ -97,10 +97,10 @@ bool scan_string(struct scan *scan)
 		size_t length =
 			c < 0x20 ? 0 : utf8_length(scan->at, (size_t)(scan->end - scan->at));
 		if (length == 0)
-			return scan_broken(scan, c < 0x80 ? "the rest of a text" : "valid UTF-8");
+			return scan_broken(scan, c < 0x80 ? "the rest of a string" : "valid UTF-8");
 		scan->at += length;
 	}
-	return scan_take(scan, '"') || scan_broken(scan, "the rest of a text");
+	return scan_take(scan, '"') || scan_broken(scan, "the rest of a string");
 }
 
 /* Decodes what follows "\u" and returns its length in bytes. */
@@ -144,7 +144,7 @@ bool scan_text(struct scan *scan)
 {
 	const char *from = scan->at;
 	if (!scan_sees(scan, '"'))
-		return scan_fail(scan, "a text is missing");
+		return scan_fail(scan, "a string is missing");
 	if (!scan_string(scan))
 		return false;
 	buf_clear(&scan->text);

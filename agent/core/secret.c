@@ -67,8 +67,8 @@ bool secret_read(struct arena *arena, const char *option, const char *path, cons
 			failure ? strerror_r(failure, reason, sizeof reason)
 				: "is no regular file");
 	if (length > SECRET_BYTES || memchr(text, '\0', (size_t)length))
-		return error_set(
-			error, ERROR_DATA, "%s %s: is no secret in a line of text", option, path);
+		return error_set(error, ERROR_DATA, "%s %s: does not hold a single line of text",
+			option, path);
 	text[length] = '\0';
 	length = (ssize_t)secret_length(text);
 	text[length] = '\0';

@@ -107,8 +107,7 @@ static void overdue(struct job *job, bool running)
 	char duration[WHEN_TEXT];
 	if (running) {
 		error_set(&task->error, ERROR_DATA,
-			"reading does not end within %s and is given up (a disk or server that "
-			"does not answer?)",
+			"reading timed out after %s (a disk or server that does not respond?)",
 			when_format_duration(job->limit, duration));
 		task->trouble = "timeout";
 		reading->done = NULL;
@@ -116,8 +115,8 @@ static void overdue(struct job *job, bool running)
 		reading->next = owner->abandoned;
 		owner->abandoned = reading;
 	} else {
-		error_set(&task->error, ERROR_DATA,
-			"not read: %d reads do not end, so no more are begun", POOL_LOST);
+		error_set(&task->error, ERROR_DATA, "not read: %d earlier reads still hang",
+			POOL_LOST);
 		blocking_read_free(reading);
 	}
 	done(context, false);
@@ -152,7 +151,7 @@ struct blocking_read *blocking_read_begin(struct blocking_reads *blocking_reads,
 	reading->query.server_flavor = NULL; /* the read may outlive the limiter's flag */
 	if (is_abandoned(blocking_reads, task->test)) {
 		error_set(&reading->error, ERROR_DATA,
-			"not read: the read that was given up has not ended yet");
+			"not read: the previous read, which timed out, still hangs");
 		pool_return(blocking_reads->pool, &reading->job);
 		return reading;
 	}

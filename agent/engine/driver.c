@@ -401,7 +401,7 @@ static bool retry(struct driver *driver)
 	int64_t left = driver->retry_until - now - wait;
 	if (left <= 0)
 		return false;
-	log_event(LEVEL_DEBUG, "a request failed and is repeated",
+	log_event(LEVEL_DEBUG, "request failed, retrying",
 		LOG_TEXT("test", driver->task->test->name), LOG_INT("status", reply->status),
 		LOG_TEXT("problem", reply->problem ? reply->problem : ""),
 		LOG_INT("wait_ms", wait));

@@ -66,7 +66,7 @@ bool http_guard(const struct http_claim *claim, struct error *error)
 
 	if (claim->host && !is_ours(claim))
 		return error_set(error, ERROR_USAGE,
-			"\"%.200s\" is not a name of this agent: ask by its address", claim->host);
+			"\"%.200s\" is not a name of this agent: use its address", claim->host);
 	if (claim->origin && !is_same_origin(claim->origin, claim->host))
 		return error_set(error, ERROR_USAGE, "requests from other sites are refused");
 	if (claim->site && !link && strcmp(claim->site, "same-origin") != 0 &&

@@ -61,7 +61,7 @@ static bool unknown(const char *const *names, const char *name, struct error *er
 
 	while (names && names[count])
 		count++;
-	error_set(error, ERROR_USAGE, "there is no parameter \"%.100s\"", name);
+	error_set(error, ERROR_USAGE, "unknown parameter \"%.100s\"", name);
 	return field_hint(error, name, names, count);
 }
 

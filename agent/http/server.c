@@ -55,8 +55,8 @@ static bool http_listen_split(const char *listen, char host[256], char port[6], 
 	if (length == 0 || length > 255 || digits == 0 || digits > 5 || colon[1 + digits] ||
 		atol(colon + 1) > 65535)
 		return error_set(error, ERROR_USAGE,
-			"\"%.200s\" is not of the form host:port, as 127.0.0.1:9469 or "
-			"[::1]:9469 are",
+			"\"%.200s\" is not of the form host:port, such as 127.0.0.1:9469 or "
+			"[::1]:9469",
 			listen);
 	memcpy(host, begin, length);
 	host[length] = '\0';
@@ -184,8 +184,8 @@ static bool check_method(struct http_request *request, const char *method)
 			 : methods == HTTP_POST ? "POST"
 						: "GET, HEAD, POST";
 	http_request_fail(request, MHD_HTTP_METHOD_NOT_ALLOWED,
-		methods == HTTP_READ ? "this page is for reading only"
-				     : "this page does not take this method");
+		methods == HTTP_READ ? "this page is read-only"
+				     : "this page does not support this method");
 	return false;
 }
 
@@ -216,9 +216,8 @@ static bool check_headers(struct http_request *request)
 		return true;
 	request->closes = true;
 	http_request_fail(request, MHD_HTTP_BAD_REQUEST,
-		single.hosts > 1 ? "there is more than one Host header"
-				 : "there is more than one Content-Length or Transfer-Encoding "
-				   "header");
+		single.hosts > 1 ? "more than one Host header"
+				 : "more than one Content-Length or Transfer-Encoding header");
 	return false;
 }
 
@@ -267,7 +266,7 @@ static void take_head(struct http_request *request, const char *path, const char
 		return;
 	request->route = find_route(request->http, path);
 	if (!request->route)
-		http_request_fail(request, MHD_HTTP_NOT_FOUND, "there is no such page");
+		http_request_fail(request, MHD_HTTP_NOT_FOUND, "no such page");
 	else if (check_method(request, method) && check_guard(request))
 		(void)check_body(request);
 }
@@ -324,8 +323,8 @@ static bool check_place(struct http_request *request)
 		clear_places(http);
 	if (http->waiting < places && (http->kept < MOST_KEPT || route->urgent))
 		return true;
-	http_request_fail(request, MHD_HTTP_SERVICE_UNAVAILABLE,
-		"too many requests wait for their answers already");
+	http_request_fail(
+		request, MHD_HTTP_SERVICE_UNAVAILABLE, "too many requests are waiting for answers");
 	return false;
 }
 

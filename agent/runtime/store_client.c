@@ -39,7 +39,7 @@ static void note_state(struct agent *agent, const struct store_request *request)
 		log_event(LEVEL_ERROR, "state store unavailable",
 			LOG_TEXT("problem", request->error.text));
 	else if (!request->failed && agent->ledger.kind != ERROR_NONE)
-		log_message(LEVEL_INFO, "state can be had again");
+		log_message(LEVEL_INFO, "state store available again");
 	if (request->failed) {
 		agent->ledger = request->error;
 		probe_soon(agent);

@@ -214,10 +214,10 @@ static void log_problems(const struct load *load, const struct reload_report *re
 		log_answer(problems->items[i].warning ? LEVEL_WARN : LEVEL_ERROR, "configuration",
 			LOG_TEXT("problem", problems->items[i].text));
 	if (problems->count > TOLD_IN_LOG)
-		log_answer(LEVEL_WARN, "configuration: more problems, `validate` tells all",
+		log_answer(LEVEL_WARN, "configuration: more problems, `validate` lists them all",
 			LOG_INT("problems", problems->count));
 	for (size_t i = 0; i < report->kept.count; i++)
-		log_answer(LEVEL_WARN, "setting needs a restart, its value stays",
+		log_answer(LEVEL_WARN, "setting keeps its value until a restart",
 			LOG_TEXT("setting", report->kept.items[i]));
 }
 
@@ -228,7 +228,7 @@ static void log_report(const struct reload_report *report)
 			LOG_INT("added", report->added), LOG_INT("removed", report->removed),
 			LOG_INT("changed", report->changed));
 	else
-		log_answer(LEVEL_ERROR, "configuration not reloaded, the one before stays",
+		log_answer(LEVEL_ERROR, "configuration not reloaded, the previous one stays in use",
 			LOG_TEXT("problem", report->problem));
 }
 
@@ -277,7 +277,7 @@ static void give_up(void *context)
 {
 	struct reloader *reloader = context;
 	struct load *load = reloader->load;
-	struct reload_report report = {.problem = "it takes too long to read it"};
+	struct reload_report report = {.problem = "timed out reading it"};
 	struct waiter *waiters;
 
 	if (!load || reloader->agent->stopping)

@@ -89,7 +89,7 @@ static void tell(const struct systemd *systemd, struct buf *text)
 	if (sendto(systemd->fd, text->data, text->length, MSG_NOSIGNAL,
 		    (const struct sockaddr *)&systemd->address, systemd->size) < 0)
 		log_event(
-			LEVEL_DEBUG, "systemd was not told", LOG_TEXT("problem", strerror(errno)));
+			LEVEL_DEBUG, "cannot notify systemd", LOG_TEXT("problem", strerror(errno)));
 	buf_free(text);
 }
 

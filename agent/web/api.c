@@ -54,7 +54,7 @@ const struct test *api_fetch_test(
 	else if (api->agent->stopping)
 		http_fail(request, 503, "the agent is stopping");
 	else if (api->fetches >= MOST_FETCHES)
-		http_fail(request, 503, "%d tests are being fetched for others already",
+		http_fail(request, 503, "%d tests are being fetched for other requests",
 			MOST_FETCHES);
 	else
 		return test;

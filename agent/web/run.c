@@ -161,7 +161,7 @@ static void run_and_wait(struct api *api, struct http_request *request,
 		job->count--;
 	}
 	if (job->count == 0)
-		http_fail(request, 404, "the agent does not watch what is asked for");
+		http_fail(request, 404, "the agent does not monitor the requested tests");
 	else if (--job->pending == 0)
 		all_done(job);
 }
@@ -175,7 +175,7 @@ static void run_and_leave(struct api *api, struct http_request *request,
 	for (size_t i = 0; i < count; i++)
 		begun += scheduler_run_now(api->watch, tests[i]->name, NULL, NULL);
 	if (begun == 0) {
-		http_fail(request, 404, "the agent does not watch what is asked for");
+		http_fail(request, 404, "the agent does not monitor the requested tests");
 		return;
 	}
 	buf_printf(&answer.body, "{\"count\": %zu}\n", begun);
@@ -253,5 +253,5 @@ void api_post_reload(void *context, struct http_request *request)
 	else
 		http_fail(request, 503, "%s",
 			agent->stopping ? "the agent is stopping"
-					: "the configuration is not read again");
+					: "this agent cannot reload its configuration");
 }

@@ -85,7 +85,7 @@ def test_unsupported_tests_are_named(hunter, tmp_path):
     (tmp_path / "hunter.yaml").write_text(GOOD.replace("test_groups:", "  d: {type: bigquery, query: q}\ntest_groups:"))
     document = json.loads(hunter("validate", "--output", "json").out)
     assert document["unsupported"] == [{"test": "d", "reason": "BigQuery is not supported"}]
-    assert "1 of the tests cannot be run" in hunter("validate").out
+    assert "1 of the tests cannot run" in hunter("validate").out
     assert hunter("list-tests").out == "a.read\nb.write\nc\nd\n"
     result = hunter("analyze", "d")
     assert result.code == 3
@@ -162,7 +162,7 @@ def test_references_in_flow_style(hunter, tmp_path):
     result = hunter("validate")
     assert result.code == 0
     assert "${BASE} is not set: the test cannot run" in result.out
-    assert "hunter.yaml: 1 test cannot be run: ${BASE} is not set" in result.out
+    assert "hunter.yaml: 1 test cannot run: ${BASE} is not set" in result.out
 
 
 def test_home(hunter, tmp_path):
@@ -357,7 +357,7 @@ def test_kinds_that_cannot_be_read(hunter, tmp_path):
     for command in (("list-tests",), ("list-groups",), ("list-metrics", "a"), ("analyze", "c")):
         result = hunter(*command)
         assert (result.code, result.err) == (0, ""), command
-    assert hunter("validate").out.startswith("hunter.yaml: 2 tests cannot be run: BigQuery is not supported\n")
+    assert hunter("validate").out.startswith("hunter.yaml: 2 tests cannot run: BigQuery is not supported\n")
     result = hunter("analyze", "a")
     assert result.code == 3 and "BigQuery is not supported" in result.err
 

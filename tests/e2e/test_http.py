@@ -193,7 +193,7 @@ def test_client_certificate(hunter, tmp_path, authority):
             assert found.code == 0 and levels(found) == EXPECTED, found.err
         config(tmp_path, f"prometheus: {{url: '{url}', {tls}}}")
         found = analyze(hunter)
-        assert found.code == 3 and "wants to see a certificate of ours: cert_file, key_file" in found.err, found.err
+        assert found.code == 3 and "requires a client certificate: cert_file, key_file" in found.err, found.err
         config(tmp_path, f"prometheus: {{url: '{url}', {tls}, cert_file: {authority}/client.pem, key_file: {authority}/ca.key}}")
         found = analyze(hunter)
         assert found.code == 3 and "(cert_file, key_file)" in found.err, found.err
@@ -391,7 +391,7 @@ def test_tls_through_a_proxy(hunter, tmp_path, authority, secured):
         assert "Authorization" not in headers and "X-Key" not in headers
         config(tmp_path, f"prometheus: {{url: 'https://prom.internal', {more}, proxy: 'http://{proxy.place}'}}")
         found = analyze(hunter)
-        assert found.code == 3 and "407" in found.err and "the proxy wants a user" in found.err, found.err
+        assert found.code == 3 and "407" in found.err and "the proxy requires a user" in found.err, found.err
 
 
 def test_max_points_and_max_body(hunter, tmp_path):

@@ -335,7 +335,7 @@ def test_wrong_path_and_tls(hunter, tmp_path, server):
     assert found.code == 3 and "status 404" in found.err and "path" in found.err
     config(tmp_path, server.url.replace("http:", "https:"), LATENCY)
     found = analyze(hunter, "shop")
-    assert found.code == 3 and "no TLS is spoken there" in found.err
+    assert found.code == 3 and "the server does not speak TLS" in found.err
 
 
 class Fault(socketserver.ThreadingTCPServer):
@@ -530,7 +530,7 @@ def test_an_https_port_asked_by_http(hunter, tmp_path, fault):
     config(tmp_path, server.url.replace("https:", "http:"), LATENCY, ", timeout: 5s")
     found = analyze(hunter, "shop")
     assert found.code == 3 and server.requests == []
-    assert re.search("is it https://|Recv failure|Empty reply|no whole answer", found.err), found.err
+    assert re.search("is it https://|Recv failure|Empty reply|no complete answer", found.err), found.err
 
 
 BROKEN = {
@@ -539,7 +539,7 @@ BROKEN = {
     "deep": (http(200, "[" * 100000), "not an answer of Prometheus' API"),
     "word": (http(200, GOOD.replace('"1"', '"one"', 1)), "a value is no number"),
     "huge": (b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000000\r\n\r\n", "larger than max_body"),
-    "alien": (b"garbage\r\n\r\n", "no HTTP is spoken there"),
+    "alien": (b"garbage\r\n\r\n", "the server does not speak HTTP"),
     "verbose": (http(500, "x" * 100000), "status 500: xxxx"),
 }
 

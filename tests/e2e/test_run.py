@@ -656,7 +656,7 @@ def test_the_end_waits_for_nothing_that_does_not_end(agents, tmp_path, what):
         agent.process.wait(1)  # until it is at it
     assert agent.metric("hunter_runs_total") == 0
     assert agent.end(timeout=5) == 0
-    assert "left without waiting" in "".join(agent.log)
+    assert "exiting without waiting" in "".join(agent.log)
 
 
 def test_nobody_reads_the_log(program, tmp_path):
@@ -762,7 +762,7 @@ def test_accepted_but_not_answered(agents, tmp_path, slack):
     write_csv(tmp_path / "read.csv", [(30, 1.2)])
     slack.accept_then_hang = True
     agent = agents(config(tmp_path, csv_test(tmp_path / "read.csv"), quick_bot(slack)))
-    agent.wait_log("will retry.*no whole answer.*wait_ms=3000")
+    agent.wait_log("will retry.*no complete answer.*wait_ms=3000")
     slack.accept_then_hang = False
     agent.wait_log("msg=sent")
     agent.pass_by(1)
@@ -923,7 +923,7 @@ def test_second_agent_on_the_same_state(agents, hunter, tmp_path):
 
 
 def test_state_that_is_locked_for_a_while(agents, tmp_path, slack):
-    """What cannot be recorded is not told; it is told once the state can be had again."""
+    """What cannot be recorded is not told; it is told once the state store available again."""
     write_csv(tmp_path / "read.csv", [])
     path = config(tmp_path, csv_test(tmp_path / "read.csv"), bot(slack))
     agent = agents(path)

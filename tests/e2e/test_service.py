@@ -143,7 +143,7 @@ def test_a_folder_as_configuration(agents, tmp_path):
     (folder / "2.yaml").write_text("tests:\n" + csv_test(tmp_path / "read.csv", "db.more"))
     assert "tests=2 added=1" in reload(agent)
     (folder / "3.yaml").write_text("tests:\n" + csv_test(tmp_path / "read.csv", "db.more"))
-    assert "is already at" in reload(agent, KEPT)
+    assert "is already defined at" in reload(agent, KEPT)
     assert agent.end() == 0
 
 
@@ -153,7 +153,7 @@ def test_what_cannot_change_while_it_runs(agents, tmp_path):
     agent = agents(path)
     path.write_text(path.read_text().replace("127.0.0.1:0", "127.0.0.1:1").replace("state.db", "other.db"))
     assert "tests=1" in reload(agent)
-    told = [re.search(r"setting=(\S+)", line)[1] for line in agent.log if "needs a restart" in line]
+    told = [re.search(r"setting=(\S+)", line)[1] for line in agent.log if "until a restart" in line]
     assert told == ["agent.listen", "agent.state"]
     agent.pass_by(1)
     assert agent.end() == 0
@@ -286,7 +286,7 @@ def test_grace_is_a_setting(agents, tmp_path, slack):
     agent = agents(path)
     slack.wait(lambda: slack.posts)
     assert agent.end(timeout=5) == 0
-    assert "not waited for what is being sent" in "".join(agent.log)
+    assert "exiting while messages are being sent" in "".join(agent.log)
     slack.accept_then_hang = False
     again = agents(path)
     again.wait_log("msg=sent")

@@ -262,7 +262,7 @@ def test_locked_state_comes_back_without_news(agents, tmp_path, slack):
         assert agent.get("/-/ready")[0] == 503
         other.execute("ROLLBACK")
     wait_ready(agent)
-    agent.wait_log("state can be had again")
+    agent.wait_log("state store available again")
     assert agent.end() == 0
     assert slack.posts == []
 

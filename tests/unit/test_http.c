@@ -309,11 +309,11 @@ static void test_other_requests(void **state)
 	run(world, get_nothing);
 	saw(world, "HTTP/1.1 404 ");
 	saw(world, "Content-Type: application/json\r\n");
-	saw(world, "\r\n\r\n{\"error\": \"there is no such page\"}\n");
+	saw(world, "\r\n\r\n{\"error\": \"no such page\"}\n");
 	run(world, post);
 	saw(world, "HTTP/1.1 405 ");
 	saw(world, "Allow: GET, HEAD\r\n");
-	saw(world, "{\"error\": \"this page is for reading only\"}\n");
+	saw(world, "{\"error\": \"this page is read-only\"}\n");
 	run(world, get_head);
 	saw(world, "HTTP/1.1 200 OK\r\n");
 	assert_string_equal(strstr(world->answer, "\r\n\r\n"), "\r\n\r\n");
@@ -339,11 +339,11 @@ static void ask_with_parameters(struct world *world)
 		"read a=x y& b=\xC3\xA4\n");
 	expect(world, HEAD("GET", "/say?&a&", ""), " 200 ", "read a= b=(null)\n");
 	expect(world, HEAD("GET", "/say?aa=1", ""), " 400 ",
-		"{\"error\": \"there is no parameter \\\"aa\\\"");
+		"{\"error\": \"unknown parameter \\\"aa\\\"");
 	expect(world, HEAD("GET", "/say?a=1&a=1", ""), " 400 ",
 		"parameter \\\"a\\\" is given more than once");
 	expect(world, HEAD("GET", "/say?a=%zz", ""), " 400 ", "\\\"a\\\" is not percent-encoded");
-	expect(world, HEAD("GET", "/metrics?a=1", ""), " 400 ", "there is no parameter");
+	expect(world, HEAD("GET", "/metrics?a=1", ""), " 400 ", "unknown parameter");
 	expect(world,
 		HEAD("POST", "/say?a=1",
 			"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 5\r\n") "b="

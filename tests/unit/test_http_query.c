@@ -36,9 +36,9 @@ static void test_wrong_parameters(void **state)
 	static const struct {
 		const char *text, *words;
 	} cases[] = {
-		{"tset=x", "there is no parameter \"tset\" (did you mean \"test\"?)"},
-		{"Test=x", "there is no parameter \"Test\""},
-		{"=x", "there is no parameter \"\""},
+		{"tset=x", "unknown parameter \"tset\" (did you mean \"test\"?)"},
+		{"Test=x", "unknown parameter \"Test\""},
+		{"=x", "unknown parameter \"\""},
 		{"test=1&since=2&test=3", "parameter \"test\" is given more than once"},
 		{"test=1&te%73t=3", "parameter \"test\" is given more than once"},
 		{"test=%", "parameter \"test\" is not percent-encoded UTF-8"},

@@ -159,13 +159,13 @@ static void broken_text(void **state)
 		{"[{\"a\":[}]", "data:1: '}' where a value should be"},
 		{"[{\"a\":+1}]", "data:1: '+' where a value should be"},
 		{"[{\"a\":nul}]", "data:1: 'n' where a value should be"},
-		{"[{\"a\":\"b\n\"}]", "data:1: byte 0x0a where the rest of a text should be"},
+		{"[{\"a\":\"b\n\"}]", "data:1: byte 0x0a where the rest of a string should be"},
 		{"[{\"a\":\"\\x\"}]", "data:1: '\\' where an escape of JSON should be"},
 		{"[{\"a\":\"\\u00g0\"}]", "data:1: '0' where an escape of JSON should be"},
 		{"[{\"a\":\"\\u0000\"}]", "data:1: '0' where an escape of JSON should be"},
 		{"[{\"a\":\"\\ud83d\"}]", "data:1: 'd' where an escape of JSON should be"},
 		{"[{\"a\":\"\xC0\x80\"}]", "data:1: byte 0xc0 where valid UTF-8 should be"},
-		{"[{\"a\":\"bc", "data:1: the file ends where the rest of a text should be"},
+		{"[{\"a\":\"bc", "data:1: the file ends where the rest of a string should be"},
 	};
 	struct filequery *f = *state;
 

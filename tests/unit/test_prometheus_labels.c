@@ -465,7 +465,7 @@ static void test_exports_that_fail(void **state)
 			"metricSelector (without step"},
 		{404, "404 page not found", "set flavor: prometheus"},
 		{200, "{\"metric\":{},\"values\":[1],\"timestamps\":[1,2]}", "not as many"},
-		{200, "{\"metric\":{},\"values\":[1],\"timestamps\":[1", "no valid JSON"},
+		{200, "{\"metric\":{},\"values\":[1],\"timestamps\":[1", "not valid JSON"},
 		{200, "{\"metric\":{},\"values\":[one],\"timestamps\":[1]}", "no number"},
 		{200, "{\"metric\":{},\"values\":[1,2],\"timestamps\":[2,1]}", "do not ascend"},
 		{200, "{\"metric\":{},\"values\":[1],\"timestamps\":[1e300]}", "time stamp"},

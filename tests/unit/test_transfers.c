@@ -544,11 +544,11 @@ static void test_no_whole_answer(void **state)
 	world->endpoint.timeout = 150;
 	const struct reply *reply = get_path(peer, "/hang");
 	assert_int_equal(reply->kind, REPLY_AMBIGUOUS);
-	assert_non_null(strstr(reply->problem, "no whole answer within 150ms"));
+	assert_non_null(strstr(reply->problem, "no complete answer within 150ms"));
 	assert_int_equal(get_path(peer, "/drip")->kind, REPLY_AMBIGUOUS);
 	reply = get_path(peer, "/alien");
 	assert_int_equal(reply->kind, REPLY_AMBIGUOUS);
-	assert_non_null(strstr(reply->problem, "no HTTP is spoken there"));
+	assert_non_null(strstr(reply->problem, "the server does not speak HTTP"));
 	peer_free(peer);
 }
 
@@ -567,7 +567,7 @@ static void test_tls_to_a_plain_port(void **state)
 	snprintf(url, sizeof url, "https://127.0.0.1:%d/", peer->port);
 	const struct reply *reply = get(url);
 	assert_int_equal(reply->kind, REPLY_UNREACHABLE);
-	assert_non_null(strstr(reply->problem, "no TLS is spoken there"));
+	assert_non_null(strstr(reply->problem, "the server does not speak TLS"));
 	peer_free(peer);
 }
 
