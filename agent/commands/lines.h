@@ -31,10 +31,9 @@ struct line_option {
 		*value; /* a number as it was written; "true", "false"; text without its quotes */
 };
 
-/* All of it points into the line's text or the reader's memory, until the next line is read. */
+/* Everything points into the line's text or the reader's memory, until the next line is read. */
 struct line {
-	const char *
-		id; /* the JSON as it was written, string or number; NULL without one or for null */
+	const char *id; /* the JSON string or number as written; NULL if missing or null */
 	size_t id_length;
 	const double *values; /* NaN where missing */
 	size_t n;

@@ -36,11 +36,10 @@ struct attribution {
 	bool known; /* builds are known; otherwise all else is empty */
 	bool timed; /* deployments have times of their own, not those of points */
 	size_t count;
-	const struct deployment
-		*list;        /* in order of time; if there are many, the first ones and the last */
-	size_t listed;        /* at most ATTRIBUTION_LISTED */
-	int64_t since, until; /* ms: from the start of the last certainly good point to the end of
-				 the first certainly bad one */
+	const struct deployment *list; /* by time; if there are many, the first ones and the last */
+	size_t listed;                 /* at most ATTRIBUTION_LISTED */
+	int64_t since, until;   /* ms: from the start of the last certainly good point to the end of
+				   the first certainly bad one */
 	struct deployment last; /* the one before them; time INT64_MIN: unknown */
 	int64_t corrections;    /* how often the suspects were corrected after the announcement */
 	double share; /* share of a cluster's members that have these suspects; 0: of a single

@@ -81,8 +81,7 @@ struct reply {
 	/* The unconfigured host that answered, or NULL. It got no credentials, and the engine
 	 * makes sure that its words are not shown. */
 	const char *redirected;
-	const char *
-		barred; /* the host of a redirect that endpoint.redirects does not allow, or NULL */
+	const char *barred;  /* the host of a forbidden redirect (endpoint.redirects), or NULL */
 	const char *problem; /* what failed, for the user, if there is no answer; no secrets */
 };
 

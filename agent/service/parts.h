@@ -9,8 +9,8 @@
 #include "agent/monitor/scheduler.h"
 
 struct agent_parts {
-	struct agent
-		agent; /* the caller sets simulation, config_ref, config, schema, now and once */
+	/* The caller sets simulation, config_ref, config, schema, now and once. */
+	struct agent agent;
 	struct delivery_manager *delivery_manager;
 	struct dispatcher *dispatcher;
 	struct scheduler *watch;
