@@ -1062,6 +1062,6 @@ tests:
     for _ in range(2):
         done = hunter("run", "--once", "--config", path)
         assert done.code == 0, done.err
-        assert "more than max_series (2): 1; those that are known already stay" in done.err
+        assert "1 series dropped: there are more than max_series (2); known ones are kept first" in done.err
         changes = json.loads(hunter("changes", "--config", path, "--output", "json").out)["changes"]
         assert sorted(c["metric"] for c in changes) == ["a", "b"]
