@@ -107,7 +107,9 @@ struct environment_event {
 	size_t told;                         /* `hit` at its last announcement; 0: not announced */
 	bool followed;                       /* another environment changed in the same way later */
 	int64_t created;                     /* ms, wall clock */
-	size_t standing; /* its changes that had not recovered when it was read from the store */
+	/* Its changes in the store when it was read: those not recovered, and those whose recovery
+	 * was reported. */
+	size_t standing, back;
 };
 
 /* Something other than a change that people should know, such as an unavailable server. */
@@ -138,7 +140,8 @@ struct message {
 	const char *thread;
 	const struct announcement *more_of;
 	const struct environment_event
-		*environment;        /* the event that all items are part of, or NULL */
+		*environment; /* the event that all items are part of, or NULL */
+	size_t early;         /* changes of that event that were reported before, on their own */
 	const struct notice *notice; /* of MESSAGE_NOTICE, which has no items */
 };
 

@@ -213,6 +213,7 @@ static void render_head(const struct message *message, struct buf *out)
 		text_environment(out, event, &text_plain);
 		buf_printf(out, " since %s, ", when_format(event->time, when));
 		text_elsewhere(out, event);
+		text_early(out, message);
 		buf_text(out, PLAIN "\n");
 		return;
 	}

@@ -141,6 +141,13 @@ void text_elsewhere(struct buf *out, const struct environment_event *event)
 			event->elsewhere_changed, event->elsewhere);
 }
 
+void text_early(struct buf *out, const struct message *message)
+{
+	if (message->early > 0)
+		buf_printf(out, "; %zu of them %s reported already", message->early,
+			message->early == 1 ? "was" : "were");
+}
+
 void text_followed(struct buf *out, const char *values)
 {
 	buf_text(out, "the same tests have changed on ");

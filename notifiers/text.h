@@ -31,6 +31,9 @@ void text_environment(
 /* "runner-7: 41 series back after 3 h", "38 of 41 series back ..." */
 void text_environment_back(struct buf *out, const struct message *message);
 
+/* "; 2 of them were reported already", if any were. */
+void text_early(struct buf *out, const struct message *message);
+
 /* "the same tests elsewhere unchanged: probably the environment" */
 void text_elsewhere(struct buf *out, const struct environment_event *event);
 

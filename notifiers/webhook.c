@@ -176,6 +176,7 @@ static void render_changes(struct buf *out, const struct message *message)
 		text_environment(&summary, message->environment, &text_plain);
 		buf_text(&summary, ", ");
 		text_elsewhere(&summary, message->environment);
+		text_early(&summary, message);
 	} else
 		text_tally(&summary, &tally);
 	text_member(out, "continues", message->thread);

@@ -55,6 +55,20 @@ static struct delivery_content content_of(
 		.now = agent_now(publisher->agent)};
 }
 
+/* Changes that an event says it has, and does not list as they were told before. */
+static size_t early_of(const struct publisher *publisher, const struct recipient *to,
+	const struct environment_event *event, const struct group_of *group)
+{
+	size_t most = event && event->hit > group->count ? event->hit - group->count : 0;
+	size_t count =
+		most == 0
+			? 0
+			: threads_early(delivery_manager_threads(publisher->delivery_manager),
+				  to->receiver->name, to->destination, group->items, group->count);
+
+	return count < most ? count : most;
+}
+
 /* Adds the group's message for each destination, in the thread of a recent message that it belongs
  * to. */
 static bool add_group(const struct publisher *publisher, struct store_request *request,
@@ -85,6 +99,7 @@ static bool add_group(const struct publisher *publisher, struct store_request *r
 
 		message.thread = thread ? thread->key : NULL;
 		message.more_of = thread ? &thread->first : NULL;
+		message.early = thread ? 0 : early_of(publisher, &to, message.environment, group);
 		written = deliveries_add(request, &to, &message, &content, error);
 	}
 	free(items);

@@ -13,7 +13,9 @@
 enum { TELL_AGAIN = 30000 };
 
 /* The recovery of an environment event is announced when this percentage of its changes has
- * recovered; otherwise, for those that have, after this many points, at most a day (ms). */
+ * recovered; otherwise, for those that have, after this many points, at most a day (ms). What
+ * recovers after that was announced waits for the last of them, or for as many as make an event, at
+ * most a day. */
 enum { RIPE_SHARE = ENVIRONMENT_SHARE, RIPE_POINTS = 2 };
 #define RIPE_MOST INT64_C(86400000)
 
@@ -81,6 +83,15 @@ static bool belong_together(const struct delivery *a, const struct delivery *b)
 	       strcmp(a->destination, b->destination) == 0 && is_same(thread_of(a), thread_of(b));
 }
 
+/* The event as the store knows it. */
+static const struct environment_event *stored_event(const struct store_request *found, int64_t id)
+{
+	for (size_t i = 0; i < found->environment_count; i++)
+		if (found->environments[i].id == id)
+			return &found->environments[i];
+	return NULL;
+}
+
 /* An event that no new change can belong to is known to the store only. */
 static const struct environment_event *event_of(
 	const struct recoveries *recoveries, const struct store_request *found, int64_t id)
@@ -88,10 +99,7 @@ static const struct environment_event *event_of(
 	const struct environment_event *event =
 		environments_event(recoveries->publisher->environments, id);
 
-	for (size_t i = 0; id != 0 && !event && i < found->environment_count; i++)
-		if (found->environments[i].id == id)
-			event = &found->environments[i];
-	return event;
+	return event || id == 0 ? event : stored_event(found, id);
 }
 
 /* The same, with the number of its changes that have not recovered. */
@@ -99,15 +107,14 @@ static const struct environment_event *current_event(const struct recoveries *re
 	const struct store_request *found, int64_t id, struct arena *arena)
 {
 	const struct environment_event *event = event_of(recoveries, found, id);
+	const struct environment_event *stored = stored_event(found, id);
 	struct environment_event *copy;
 
 	if (!event)
 		return NULL;
 	copy = arena_alloc(arena, sizeof *copy);
 	*copy = *event;
-	for (size_t i = 0; i < found->environment_count; i++)
-		if (found->environments[i].id == id)
-			copy->standing = found->environments[i].standing;
+	copy->standing = stored ? stored->standing : 0;
 	return copy;
 }
 
@@ -183,10 +190,12 @@ static void queued(struct store_request *request)
 }
 
 /* How long a recovered change of an event still waits for the others, ms; 0: no longer. */
-static int64_t left_of(const struct recoveries *recoveries, const struct change_record *record)
+static int64_t left_of(
+	const struct recoveries *recoveries, const struct change_record *record, bool straggler)
 {
 	int64_t now = agent_now(recoveries->publisher->agent);
-	int64_t most = record->spacing < RIPE_MOST ? RIPE_POINTS * record->spacing : RIPE_MOST;
+	int64_t most = record->spacing < RIPE_MOST && !straggler ? RIPE_POINTS * record->spacing
+								 : RIPE_MOST;
 	int64_t left = record->updated + (most < RIPE_MOST ? most : RIPE_MOST) - now;
 
 	return left > 0 ? left : 0;
@@ -198,19 +207,23 @@ static bool is_due(struct recoveries *recoveries, const struct store_request *fo
 {
 	const struct environment_event *event =
 		event_of(recoveries, found, record->environment_event);
+	const struct environment_event *stored = stored_event(found, record->environment_event);
+	bool straggler = stored && stored->back > 0;
 	int64_t least = RIPE_MOST;
 	size_t over = 0;
 
-	if (!event || recoveries->publisher->agent->once || found->record_count == STORE_RECOVERIES)
+	if (!event || (recoveries->publisher->agent->once && !straggler) ||
+		found->record_count == STORE_RECOVERIES)
 		return true;
 	for (size_t i = 0; i < found->record_count; i++)
 		if (found->records[i].environment_event == event->id) {
-			int64_t left = left_of(recoveries, &found->records[i]);
+			int64_t left = left_of(recoveries, &found->records[i], straggler);
 
 			least = left < least ? left : least;
 			over++;
 		}
-	if (least == 0 || 100 * over >= RIPE_SHARE * event->hit)
+	if (least == 0 || (straggler ? stored->standing == 0 || over >= ENVIRONMENT_LEAST
+				     : 100 * over >= RIPE_SHARE * event->hit))
 		return true;
 	if (recoveries->kept++ == 0 || least < recoveries->left)
 		recoveries->left = least;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/core/hash.h"
 #include "agent/notify/announce.h"
 #include "agent/notify/group.h"
 
@@ -15,10 +16,17 @@ enum { THREADS_MOST = 1000, COMMITS_MOST = 64, MOMENTS_MOST = 64 };
 /* A time that was announced, with the spacing of its series; both ms. */
 struct moment {
 	int64_t time, spacing;
+	uint64_t environment; /* where it was measured; 0: not said */
+	size_t count;         /* changes that it stands for */
+};
+
+struct commit {
+	const char *name;
+	struct moment moment; /* of a change that has it */
 };
 
 struct marks {
-	const char *commits[COMMITS_MOST];
+	struct commit commits[COMMITS_MOST];
 	struct moment moments[MOMENTS_MOST];
 	size_t commit_count, moment_count;
 };
@@ -67,41 +75,117 @@ static struct entry *find(const struct threads *threads, const char *key)
 static bool has_commit(const struct marks *marks, const char *commit)
 {
 	for (size_t i = 0; i < marks->commit_count; i++)
-		if (strcmp(marks->commits[i], commit) == 0)
+		if (strcmp(marks->commits[i].name, commit) == 0)
 			return true;
 	return false;
 }
 
-static bool has_moment(const struct marks *marks, struct moment moment)
+static bool is_near(const struct moment *a, const struct moment *b)
+{
+	return change_near(a->time, a->spacing, b->time, b->spacing);
+}
+
+static bool has_moment(const struct marks *marks, const struct moment *moment)
 {
 	for (size_t i = 0; i < marks->moment_count; i++)
-		if (change_near(marks->moments[i].time, marks->moments[i].spacing, moment.time,
-			    moment.spacing))
+		if (is_near(&marks->moments[i], moment))
 			return true;
 	return false;
+}
+
+static bool knows_commit(const struct marks *marks, const char *commit, const struct moment *moment)
+{
+	for (size_t i = 0; i < marks->commit_count; i++)
+		if (marks->commits[i].moment.environment == moment->environment &&
+			is_near(&marks->commits[i].moment, moment) &&
+			strcmp(marks->commits[i].name, commit) == 0)
+			return true;
+	return false;
+}
+
+static struct moment *find_moment(struct marks *marks, const struct moment *moment)
+{
+	for (size_t i = 0; i < marks->moment_count; i++)
+		if (marks->moments[i].environment == moment->environment &&
+			is_near(&marks->moments[i], moment))
+			return &marks->moments[i];
+	return NULL;
+}
+
+static uint64_t environment_of(const struct change_record *record)
+{
+	const char *value = record->item.environment;
+
+	return value ? hash_add(HASH_START, value, strlen(value)) : 0;
 }
 
 /* Adds marks that are missing; copies to the arena, or borrows without one. One moment stands for
- * all near it; a message may hold several groups. */
+ * all near it in one environment; a message may hold several groups. */
 static void marks_add(struct marks *marks, struct arena *arena, const struct change_record *record)
 {
 	const char *commit = record->item.commit_after;
-	struct moment moment = {record->item.time, record->spacing};
+	struct moment moment = {record->item.time, record->spacing, environment_of(record), 1};
+	struct moment *known = find_moment(marks, &moment);
 
-	if (commit && *commit && marks->commit_count < COMMITS_MOST && !has_commit(marks, commit))
+	if (commit && *commit && marks->commit_count < COMMITS_MOST &&
+		!knows_commit(marks, commit, &moment))
 		marks->commits[marks->commit_count++] =
-			arena ? arena_strdup(arena, commit) : commit;
-	if (marks->moment_count < MOMENTS_MOST && !has_moment(marks, moment))
+			(struct commit){arena ? arena_strdup(arena, commit) : commit, moment};
+	if (known)
+		known->count++;
+	else if (marks->moment_count < MOMENTS_MOST)
 		marks->moments[marks->moment_count++] = moment;
+}
+
+/* Whether the moment is one of those, in the same environment. */
+static bool is_of(const struct marks *event, const struct moment *moment)
+{
+	for (size_t i = 0; moment->environment != 0 && i < event->moment_count; i++)
+		if (event->moments[i].environment == moment->environment &&
+			is_near(&event->moments[i], moment))
+			return true;
+	return false;
+}
+
+/* What changed in several environments at once is not told early of one. */
+static size_t count_early(const struct marks *marks, const struct marks *event)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < marks->moment_count; i++) {
+		const struct moment *moment = &marks->moments[i];
+		bool alone = is_of(event, moment);
+
+		for (size_t j = 0; alone && j < marks->moment_count; j++)
+			alone = marks->moments[j].environment == moment->environment ||
+				!is_near(&marks->moments[j], moment);
+		count += alone ? moment->count : 0;
+	}
+	return count;
+}
+
+/* Takes away what belongs to the event of an environment: nothing else belongs to that. */
+static void marks_remove(struct marks *marks, const struct marks *event)
+{
+	size_t commits = 0, moments = 0;
+
+	for (size_t i = 0; i < marks->commit_count; i++)
+		if (!is_of(event, &marks->commits[i].moment))
+			marks->commits[commits++] = marks->commits[i];
+	for (size_t i = 0; i < marks->moment_count; i++)
+		if (!is_of(event, &marks->moments[i]))
+			marks->moments[moments++] = marks->moments[i];
+	marks->commit_count = commits;
+	marks->moment_count = moments;
 }
 
 static bool marks_meet(const struct marks *marks, const struct marks *others)
 {
 	for (size_t i = 0; i < others->commit_count; i++)
-		if (has_commit(marks, others->commits[i]))
+		if (has_commit(marks, others->commits[i].name))
 			return true;
 	for (size_t i = 0; i < others->moment_count; i++)
-		if (has_moment(marks, others->moments[i]))
+		if (has_moment(marks, &others->moments[i]))
 			return true;
 	return false;
 }
@@ -167,6 +251,20 @@ static struct entry *begin(struct threads *threads, const struct delivery *deliv
 	return entry;
 }
 
+static bool is_at(const struct entry *entry, const char *receiver, const char *destination)
+{
+	return strcmp(entry->receiver, receiver) == 0 &&
+	       strcmp(entry->destination, destination) == 0;
+}
+
+/* What was told before the event that it is part of is no parent of anything else. */
+static void close_early(struct threads *threads, const struct entry *event)
+{
+	for (struct entry *entry = threads->first; entry; entry = entry->next)
+		if (entry->environment == 0 && is_at(entry, event->receiver, event->destination))
+			marks_remove(&entry->marks, &event->marks);
+}
+
 void threads_add(struct threads *threads, const struct delivery *delivery, int64_t interval)
 {
 	struct entry *entry = find(threads, delivery->thread);
@@ -185,6 +283,22 @@ void threads_add(struct threads *threads, const struct delivery *delivery, int64
 		entry->receipt = arena_strdup(entry->arena, delivery->receipt);
 	for (size_t i = 0; i < delivery->record_count; i++)
 		marks_add(&entry->marks, entry->arena, &delivery->records[i]);
+	if (entry->environment != 0)
+		close_early(threads, entry);
+}
+
+size_t threads_early(const struct threads *threads, const char *receiver, const char *destination,
+	const struct change_record *const *records, size_t count)
+{
+	struct marks event = {0};
+	size_t early = 0;
+
+	for (size_t i = 0; i < count; i++)
+		marks_add(&event, NULL, records[i]);
+	for (const struct entry *entry = threads->first; entry; entry = entry->next)
+		if (entry->environment == 0 && is_at(entry, receiver, destination))
+			early += count_early(&entry->marks, &event);
+	return early;
 }
 
 const struct thread *threads_find(const struct threads *threads, const char *receiver,
@@ -200,9 +314,7 @@ const struct thread *threads_find(const struct threads *threads, const char *rec
 	for (const struct entry *entry = threads->first; entry; entry = entry->next) {
 		int64_t open = entry->interval > interval ? entry->interval : interval;
 
-		if (strcmp(entry->receiver, receiver) != 0 ||
-			strcmp(entry->destination, destination) != 0 ||
-			entry->environment != environment)
+		if (!is_at(entry, receiver, destination) || entry->environment != environment)
 			continue;
 		if (environment == 0 &&
 			(now - entry->updated > open || !marks_meet(&entry->marks, &marks)))
@@ -217,8 +329,7 @@ const struct thread *threads_of_environment(const struct threads *threads, const
 	const char *destination, int64_t environment)
 {
 	for (const struct entry *entry = threads->first; entry; entry = entry->next)
-		if (entry->environment == environment && strcmp(entry->receiver, receiver) == 0 &&
-			strcmp(entry->destination, destination) == 0)
+		if (entry->environment == environment && is_at(entry, receiver, destination))
 			return &entry->thread;
 	return NULL;
 }

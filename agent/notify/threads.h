@@ -5,7 +5,8 @@
  * thread of their message. It belongs there if it shares a commit with one of them, or a time
  * (within the tolerance of the finer of the two series), and if it comes soon enough after the
  * thread's last message. Changes of an environment event always belong to the event's thread, and
- * no others do.
+ * no others do. A message that reported one of
+ * its changes early, on its own, is no parent of later changes.
  *
  * No I/O and no clock. The number of threads is bounded; the oldest is dropped first.
  */
@@ -40,6 +41,11 @@ void threads_add(struct threads *threads, const struct delivery *delivery, int64
 const struct thread *threads_find(const struct threads *threads, const char *receiver,
 	const char *destination, const struct change_record *const *records, size_t count,
 	int64_t interval, int64_t now);
+
+/* How many changes near those of an event, in its environment, were reported at the destination
+ * before the event was. */
+size_t threads_early(const struct threads *threads, const char *receiver, const char *destination,
+	const struct change_record *const *records, size_t count);
 
 /* The thread of that environment event, or NULL; as above. */
 const struct thread *threads_of_environment(const struct threads *threads, const char *receiver,

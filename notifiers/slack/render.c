@@ -300,6 +300,7 @@ static void headline(struct buf *out, const struct rendering *rendering, const c
 		slack_date(out, event->time, false);
 		buf_text(out, ", ");
 		text_elsewhere(out, event);
+		text_early(out, rendering->message);
 		return;
 	}
 	buf_printf(out, "%s%s%s since ", mark, rendering->what.data, mark);

@@ -289,3 +289,32 @@ def test_the_way_back_of_one(hunter, tmp_path):
     assert done.code == 0, done.err
     told = [line for line in done.out.splitlines() if re.search(r" since \d{4}-| back after ", line)]
     assert told[0].startswith(HEAD) and all(re.match(r"runner-7: (all )?(\d+ of )?12 series back after ", line) for line in told[1:]), told
+
+
+def test_one_that_was_told_before(hunter, tmp_path):
+    """The message about the runner says so."""
+    def factor(r, m, i):
+        return 1.08 if r == 7 and i >= SLOW + 4 * (m > 0) else 1
+
+    path, told = config(tmp_path), []
+    for points in (SLOW + 5, SLOW + 12):
+        write(tmp_path, factor, points=points)
+        told += messages(hunter("run", "--once", "--config", path).out)
+    first, event = told
+    assert first.startswith("1 regression in fio.runner-7 since")
+    assert re.match(r"runner-7: 12 of 12 series \+.*: probably the environment; 1 of them was reported already$", event), event
+
+
+def test_the_last_ones_back(hunter, tmp_path):
+    """Two come back hours after the others, and not at once: one message says it of both."""
+    def factor(r, m, i):
+        return slow(r, m, i) if i < {3: 92, 5: 98}.get(m, 84) else 1
+
+    write(tmp_path, factor, points=120)
+    path = config(tmp_path, test="detection: {season: none},")
+    path.write_text(path.read_text().replace("interval: 1s", "interval: 1h"))
+    done = hunter("replay", "--config", path, "--from", "2024-03-03", "--to", "2024-03-05T23:00Z")
+    assert done.code == 0, done.err
+    told = [line for line in done.out.splitlines() if re.search(r" since \d{4}-| back after ", line)]
+    assert told[0].startswith(HEAD) and len(told) == 3, told
+    assert re.match(r"runner-7: (9|10) of 12 series back after ", told[1]) and re.match(r"runner-7: all 12 series back after ", told[2]), told

@@ -109,6 +109,65 @@ static void test_a_message_of_many_times(void **state)
 	threads_free(threads);
 }
 
+static struct change_record measured(int hour, const char *runner, int64_t event)
+{
+	struct change_record record = change(hour, NULL);
+
+	record.item.environment = runner;
+	record.environment_event = event;
+	return record;
+}
+
+static size_t early(const struct threads *threads, struct change_record record)
+{
+	const struct change_record *records[] = {&record};
+
+	return threads_early(threads, "slack", "#perf", records, 1);
+}
+
+/* What one runner's slowness showed first was told on its own: once the event is told, nothing that
+ * comes later continues that message; what else it told has its siblings all the same. */
+static void test_told_before_its_event(void **state)
+{
+	struct threads *threads = threads_new();
+	struct change_record alone = measured(0, "r7", 0), other = change(0, "c1");
+	struct change_record event = measured(1, "r7", 42), late = measured(2, "r8", 0);
+
+	(void)state;
+	alone.item.commit_after = "c1";
+	tell(threads, "k1", NULL, &alone, START);
+	tell(threads, "k1", "k1", &alone, START);
+	assert_int_equal(early(threads, event), 2);
+	assert_int_equal(early(threads, measured(1, "r8", 43)), 0);
+	assert_int_equal(early(threads, measured(9, "r7", 43)), 0);
+	assert_string_equal(find(threads, late, START), "k1");
+	tell(threads, "k2", NULL, &event, START);
+	assert_null(find(threads, late, START));
+	assert_null(find(threads, other, START));
+	assert_null(find(threads, measured(2, "r7", 0), START));
+	assert_string_equal(find(threads, measured(2, "r7", 42), START), "k2");
+	assert_int_equal(early(threads, event), 0);
+	tell(threads, "k1", "k1", &late, START);
+	assert_string_equal(find(threads, measured(3, "r9", 0), START), "k1");
+	threads_free(threads);
+}
+
+/* A change of all runners at the time is not one of the event. */
+static void test_told_everywhere_before_the_event(void **state)
+{
+	struct threads *threads = threads_new();
+	struct change_record told[] = {measured(0, "r7", 0), measured(0, "r8", 0)};
+	struct change_record event = measured(1, "r7", 42);
+
+	(void)state;
+	tell(threads, "k1", NULL, &told[0], START);
+	tell(threads, "k1", "k1", &told[1], START);
+	assert_int_equal(early(threads, event), 0);
+	tell(threads, "k2", NULL, &event, START);
+	assert_string_equal(find(threads, measured(2, "r9", 0), START), "k1");
+	threads_free(threads);
+}
+
 static void test_receipts(void **state)
 {
 	struct threads *threads = threads_new();
@@ -221,6 +280,8 @@ int main(void)
 		cmocka_unit_test(test_each_destination_has_its_own),
 		cmocka_unit_test(test_a_thread_goes_on),
 		cmocka_unit_test(test_a_message_of_many_times),
+		cmocka_unit_test(test_told_before_its_event),
+		cmocka_unit_test(test_told_everywhere_before_the_event),
 		cmocka_unit_test(test_receipts),
 		cmocka_unit_test(test_the_latest_wins),
 		cmocka_unit_test(test_memory_is_bounded),

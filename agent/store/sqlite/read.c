@@ -227,6 +227,7 @@ static bool load_environments(
 		event->followed = read_choice(&reader, 0, 1) == 1;
 		event->created = read_time(&reader);
 		event->standing = (size_t)read_count(&reader);
+		event->back = (size_t)read_count(&reader);
 	}
 	return !reader.failed;
 }

@@ -568,7 +568,9 @@ const char *const store_statements[STATEMENT_COUNT] = {
 		"SELECT id, label, value, time, spacing, hit, total, up, down, worse, better, size,"
 		" elsewhere, elsewhere_changed, told, followed, created, (SELECT count(*)"
 		" FROM changes WHERE environment_event = environments.id AND state = 1"
-		" AND recovered IS NULL) FROM environments ORDER BY id",
+		" AND recovered IS NULL), (SELECT count(*) FROM changes"
+		" WHERE environment_event = environments.id AND state = 5 AND news = 2)"
+		" FROM environments ORDER BY id",
 	[STATEMENT_ENVIRONMENT] =
 		"INSERT OR REPLACE INTO environments VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9,"
 		" ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
