@@ -162,7 +162,7 @@ def test_without_any_data_nothing_is_concluded(hunter, tmp_path):
     path = write_config(tmp_path)
     failed = hunter("run", "--once", "--config", path)
     assert failed.code == 3
-    assert "10 of 10 tests cannot be read" in failed.err
+    assert "10 of 10 tests failed; the first: " in failed.err
     assert changes(tmp_path, "true") == []
 
 
