@@ -1,8 +1,8 @@
 /*
  * Series as detectors work on them: without missing values, and brought to a common size.
  */
-#ifndef DETECTORS_EXISTING_H
-#define DETECTORS_EXISTING_H
+#ifndef DETECTORS_FINITE_H
+#define DETECTORS_FINITE_H
 
 #include <stddef.h>
 

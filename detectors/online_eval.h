@@ -7,8 +7,8 @@
  * stands while there is evidence of it (detectors/retraction.h). Untracked, alarms are matched at
  * the end by place alone, as other detectors have been measured.
  */
-#ifndef DETECTORS_FOLLOW_H
-#define DETECTORS_FOLLOW_H
+#ifndef DETECTORS_ONLINE_EVAL_H
+#define DETECTORS_ONLINE_EVAL_H
 
 #include "detectors/confirm.h"
 #include "detectors/score.h"

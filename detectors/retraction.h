@@ -5,8 +5,8 @@
  * decision flips. So an announced change is held to another standard than a new one: it may have
  * moved, and it is retracted only once the evidence is really gone.
  */
-#ifndef DETECTORS_STANDING_H
-#define DETECTORS_STANDING_H
+#ifndef DETECTORS_RETRACTION_H
+#define DETECTORS_RETRACTION_H
 
 #include <stdbool.h>
 #include <stddef.h>

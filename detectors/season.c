@@ -194,7 +194,7 @@ static double to_scale(enum season_scale scale, double value)
 {
 	switch (scale) {
 	case SCALE_LOG: return log(value);
-	case SCALE_ROOT: return sqrt(value + 0.375);
+	case SCALE_ROOT: return sqrt(value + ANSCOMBE);
 	case SCALE_RAW: break;
 	}
 	return value;

@@ -1,8 +1,8 @@
 /*
  * Sorting and medians. No value may be NaN.
  */
-#ifndef DETECTORS_ORDER_H
-#define DETECTORS_ORDER_H
+#ifndef DETECTORS_SORT_H
+#define DETECTORS_SORT_H
 
 #include <stddef.h>
 

@@ -1,8 +1,8 @@
 /*
  * Turns error responses of servers into errors that a user can act on.
  */
-#ifndef SOURCES_REFUSE_H
-#define SOURCES_REFUSE_H
+#ifndef SOURCES_HTTP_ERROR_H
+#define SOURCES_HTTP_ERROR_H
 
 #include "agent/core/arena.h"
 #include "agent/core/transfer.h"

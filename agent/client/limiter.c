@@ -14,27 +14,27 @@ struct server_limit {
 
 static struct server_limit *find(const struct limiter *limiter, const void *server)
 {
-	struct server_limit *limit_of = limiter->first;
-	while (limit_of && limit_of->server != server)
-		limit_of = limit_of->next;
-	return limit_of;
+	struct server_limit *queue = limiter->first;
+	while (queue && queue->server != server)
+		queue = queue->next;
+	return queue;
 }
 
 static struct server_limit *add(struct limiter *limiter, const void *server)
 {
-	struct server_limit *limit_of = memory_new(1, sizeof *limit_of);
-	limit_of->server = server;
-	limit_of->next = limiter->first;
-	limiter->first = limit_of;
-	return limit_of;
+	struct server_limit *queue = memory_new(1, sizeof *queue);
+	queue->server = server;
+	queue->next = limiter->first;
+	limiter->first = queue;
+	return queue;
 }
 
-static void begin(const struct limiter *limiter, struct server_limit *limit_of)
+static void begin(const struct limiter *limiter, struct server_limit *queue)
 {
-	while (!limiter->closed && limit_of->first && limit_of->begun < limit_of->limit) {
-		struct limiter_slot *member = limit_of->first;
-		limit_of->first = member->after;
-		limit_of->begun++;
+	while (!limiter->closed && queue->first && queue->begun < queue->limit) {
+		struct limiter_slot *member = queue->first;
+		queue->first = member->after;
+		queue->begun++;
 		member->begin(member);
 	}
 }
@@ -42,51 +42,51 @@ static void begin(const struct limiter *limiter, struct server_limit *limit_of)
 void limiter_join(
 	struct limiter *limiter, const void *server, size_t limit, struct limiter_slot *member)
 {
-	struct server_limit *limit_of = find(limiter, server);
-	if (!limit_of)
-		limit_of = add(limiter, server);
-	limit_of->limit = limit;
-	member->limit_of = limit_of;
-	*(limit_of->first ? &limit_of->last->after : &limit_of->first) = member;
-	limit_of->last = member;
-	begin(limiter, limit_of);
+	struct server_limit *queue = find(limiter, server);
+	if (!queue)
+		queue = add(limiter, server);
+	queue->limit = limit;
+	member->queue = queue;
+	*(queue->first ? &queue->last->after : &queue->first) = member;
+	queue->last = member;
+	begin(limiter, queue);
 }
 
 void limiter_widen(struct limiter *limiter, const void *server, size_t limit)
 {
-	struct server_limit *limit_of = find(limiter, server);
-	if (!limit_of || limit_of->limit == limit)
+	struct server_limit *queue = find(limiter, server);
+	if (!queue || queue->limit == limit)
 		return;
-	limit_of->limit = limit;
-	begin(limiter, limit_of);
+	queue->limit = limit;
+	begin(limiter, queue);
 }
 
-_Atomic int *limiter_flavor(struct server_limit *limit_of)
+_Atomic int *limiter_flavor(struct server_limit *queue)
 {
-	return &limit_of->server_flavor;
+	return &queue->server_flavor;
 }
 
 void limiter_leave(struct limiter *limiter, struct limiter_slot *member)
 {
-	struct server_limit *limit_of = member->limit_of;
-	if (!limit_of)
+	struct server_limit *queue = member->queue;
+	if (!queue)
 		return;
-	limit_of->begun--;
-	begin(limiter, limit_of);
-	if (limit_of->begun > 0)
+	queue->begun--;
+	begin(limiter, queue);
+	if (queue->begun > 0)
 		return;
 	struct server_limit **link = &limiter->first;
-	while (*link != limit_of)
+	while (*link != queue)
 		link = &(*link)->next;
-	*link = limit_of->next;
-	free(limit_of);
+	*link = queue->next;
+	free(queue);
 }
 
 void limiter_free(struct limiter *limiter)
 {
-	for (struct server_limit *limit_of = limiter->first, *next; limit_of; limit_of = next) {
-		next = limit_of->next;
-		free(limit_of);
+	for (struct server_limit *queue = limiter->first, *next; queue; queue = next) {
+		next = queue->next;
+		free(queue);
 	}
 	limiter->first = NULL;
 }

@@ -20,7 +20,7 @@ struct limiter {
 
 /* A member: in progress or waiting; embedded in the caller's struct. */
 struct limiter_slot {
-	struct server_limit *limit_of; /* NULL: unlimited */
+	struct server_limit *queue; /* NULL: unlimited */
 	struct limiter_slot *after;
 	void (*begin)(struct limiter_slot *);
 };
@@ -33,7 +33,7 @@ void limiter_join(
 void limiter_widen(struct limiter *limiter, const void *server, size_t limit);
 
 /* For query.server_flavor: valid while members of that server are in progress. */
-_Atomic int *limiter_flavor(struct server_limit *limit_of);
+_Atomic int *limiter_flavor(struct server_limit *queue);
 
 /* Ends a member that was started and starts the next. Members without a limit are ignored. */
 void limiter_leave(struct limiter *limiter, struct limiter_slot *member);

@@ -83,7 +83,7 @@ double per_thousand(double part, size_t whole);
 size_t live_delay(struct live *live, size_t tenths);
 
 /* Points found that are not labelled, per 1,000 points of all series. */
-double retraction_wrong(const struct standing *standing);
+double standing_wrong(const struct standing *standing);
 
 void evaluate_put_text(struct buf *out, struct result *results, size_t count,
 	const struct evaluation *evaluation, const char *rule, bool by_class);

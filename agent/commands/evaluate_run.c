@@ -373,7 +373,7 @@ double per_thousand(double part, size_t whole)
 	return whole > 0 ? 1000 * part / (double)whole : 0;
 }
 
-double retraction_wrong(const struct standing *standing)
+double standing_wrong(const struct standing *standing)
 {
 	return per_thousand(standing->all.found - standing->all.right, standing->points);
 }

@@ -124,7 +124,7 @@ static void collect(void *context)
 	struct run *run = context;
 
 	delivery_manager_collect(run->parts.delivery_manager);
-	scheduler_collect(run->parts.watch);
+	scheduler_collect(run->parts.scheduler);
 }
 
 static void hang_up(void *context)
@@ -141,7 +141,7 @@ static void adopt(void *context)
 	const struct config_ref *config_ref = run->parts.agent.config_ref;
 
 	renames_apply(&run->parts.agent);
-	scheduler_adopt(run->parts.watch, config_ref->tests, config_ref->test_count);
+	scheduler_adopt(run->parts.scheduler, config_ref->tests, config_ref->test_count);
 	clusters_adopt(run->parts.clusters);
 	delivery_manager_adopt(run->parts.delivery_manager);
 	file_trigger_follow(run->files);
@@ -168,7 +168,7 @@ static bool open_service(struct run *run, struct error *error)
 	struct agent *agent = &run->parts.agent;
 	struct config_source source = cli_config_source(run->cli);
 
-	run->web = web_open(agent, run->parts.watch,
+	run->web = web_open(agent, run->parts.scheduler,
 		&(struct web_options){.insecure = run->insecure,
 			.reload = agent_reload,
 			.unready = unready,
@@ -177,7 +177,7 @@ static bool open_service(struct run *run, struct error *error)
 		error);
 	if (!run->web)
 		return false;
-	run->files = file_trigger_new(agent, run->parts.watch);
+	run->files = file_trigger_new(agent, run->parts.scheduler);
 	run->systemd = systemd_new(agent, source.env, source.env_context);
 	reloader_new(agent, &(struct reloader_options){.source = source,
 				    .names = &run->cli->arguments,
@@ -210,7 +210,7 @@ static bool open_parts(struct run *run, struct error *error)
 
 	if (!agent_open(&run->parts, &options, settings->state, error))
 		return false;
-	run->heartbeat = heartbeat_new(agent, run->parts.dispatcher, run->parts.watch);
+	run->heartbeat = heartbeat_new(agent, run->parts.dispatcher, run->parts.scheduler);
 	return agent->once || open_service(run, error);
 }
 

@@ -118,7 +118,7 @@ static bool run_trial(struct evaluation *evaluation, struct trial *trial, struct
 	trial->precision = score_precision(&result.whole.all);
 	trial->recall = score_recall(&result.whole.all);
 	trial->f1 = score_f1(&result.whole.all);
-	trial->wrong = retraction_wrong(&result.whole);
+	trial->wrong = standing_wrong(&result.whole);
 	result_free(&result);
 	return good || error_prefix(error, "%.200s: ", trial->contender.name);
 }

@@ -65,8 +65,8 @@ static void skip_blanks(const char **at)
 		(*at)++;
 }
 
-/* Reads the letters at *at, NUL-terminated; false if there are none, or more than any known word
- * has. */
+/* Reads the letters at *at, NUL-terminated; false if there are none. The text is shorter than
+ * TEXT_MAX. */
 static bool take_letters(const char **at, char word[TEXT_MAX])
 {
 	size_t length = 0;
@@ -266,7 +266,7 @@ static bool take_clock(const char **at, int *hour, const char **rest, int *rest_
 {
 	const char *end = *at;
 
-	for (*hour = 0; isdigit((unsigned char)*end); end++)
+	for (*hour = 0; isdigit((unsigned char)*end) && end - *at < 3; end++)
 		*hour = *hour * 10 + (*end - '0');
 	if (end == *at || end - *at > 2)
 		return false;

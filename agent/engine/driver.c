@@ -210,7 +210,7 @@ static void submit_read(struct driver *driver);
 static void member_begin(struct limiter_slot *member)
 {
 	struct driver *driver = (struct driver *)((char *)member - offsetof(struct driver, member));
-	driver->task->query.server_flavor = limiter_flavor(member->limit_of);
+	driver->task->query.server_flavor = limiter_flavor(member->queue);
 	if (driver->source->read)
 		submit_read(driver);
 	else

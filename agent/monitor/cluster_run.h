@@ -6,8 +6,8 @@
  * of the others do not depend on them; if more than half cannot be read, the run fails and changes
  * nothing. A run holds a reference to the configuration that it began under.
  */
-#ifndef AGENT_MONITOR_CLUSTER_PASS_H
-#define AGENT_MONITOR_CLUSTER_PASS_H
+#ifndef AGENT_MONITOR_CLUSTER_RUN_H
+#define AGENT_MONITOR_CLUSTER_RUN_H
 
 #include "agent/monitor/cluster_news.h"
 #include "agent/notify/dispatcher.h"

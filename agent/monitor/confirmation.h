@@ -5,8 +5,8 @@
  * changes that all series of the run may have together (`fdr`), and is not held any more
  * (agent/monitor/hold.h). See docs/algorithms.md.
  */
-#ifndef AGENT_MONITOR_BELIEF_H
-#define AGENT_MONITOR_BELIEF_H
+#ifndef AGENT_MONITOR_CONFIRMATION_H
+#define AGENT_MONITOR_CONFIRMATION_H
 
 #include "agent/monitor/hold.h"
 #include "agent/monitor/news.h"

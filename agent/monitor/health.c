@@ -396,7 +396,7 @@ static void rename_metric(struct lost *lost, const struct rename *rename)
 	}
 }
 
-/* Applies the renames that the store applies to its rows (renames.h) to the state in memory. */
+/* Applies the renames that the store applies to its rows to the state in memory. */
 static void rename_tests(struct health *health)
 {
 	const struct config *config = health->agent->config;

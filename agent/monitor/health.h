@@ -6,8 +6,8 @@
  * goes to the receivers of the test, or of all tests of the source, and the condition is stored
  * with it, so that neither a restart nor hourly single runs report it again.
  */
-#ifndef AGENT_MONITOR_SENTINEL_H
-#define AGENT_MONITOR_SENTINEL_H
+#ifndef AGENT_MONITOR_HEALTH_H
+#define AGENT_MONITOR_HEALTH_H
 
 #include "agent/monitor/vanish.h"
 #include "agent/notify/dispatcher.h"

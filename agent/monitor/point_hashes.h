@@ -5,8 +5,8 @@
  * because the front of the range has moved on or more was queried, and may have other values where
  * history was corrected. The hashes take a few bytes for 64 points.
  */
-#ifndef AGENT_MONITOR_TRACE_H
-#define AGENT_MONITOR_TRACE_H
+#ifndef AGENT_MONITOR_POINT_HASHES_H
+#define AGENT_MONITOR_POINT_HASHES_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
  *
  * Several tests run at a time, but each test only once. The configuration may change during runs.
  */
-#ifndef AGENT_MONITOR_WATCH_H
-#define AGENT_MONITOR_WATCH_H
+#ifndef AGENT_MONITOR_SCHEDULER_H
+#define AGENT_MONITOR_SCHEDULER_H
 
 #include "agent/notify/dispatcher.h"
 

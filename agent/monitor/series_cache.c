@@ -26,7 +26,7 @@ struct series_cache {
 	struct series_state **states; /* sorted by series, except those new in this run */
 	size_t count, room, sorted;
 	bool restless;
-	int64_t held;             /* ms: end of the latest hold among the series of this run */
+	int64_t held;             /* ms: the earliest end of a hold in this run; WHEN_NEVER: none */
 	uint64_t found, recorded; /* hashes of findings; recorded: 0 if none */
 };
 
@@ -353,6 +353,7 @@ void series_cache_recorded(struct series_cache *cache, bool settled)
 		state->realignment.newer = state->realignment.revising = false;
 		free(state->realignment.before);
 		state->realignment.before = NULL;
+		state->realignment.before_count = 0;
 		if (state->offered) {
 			state->stored = true;
 			state->stored_anchor = state->anchor;

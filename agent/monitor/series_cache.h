@@ -10,8 +10,8 @@
  *
  * Owned by whoever holds the run: the loop or a worker.
  */
-#ifndef AGENT_MONITOR_MEMORY_H
-#define AGENT_MONITOR_MEMORY_H
+#ifndef AGENT_MONITOR_SERIES_CACHE_H
+#define AGENT_MONITOR_SERIES_CACHE_H
 
 #include "agent/monitor/news.h"
 

@@ -2,8 +2,8 @@
  * What is kept of one series: what earlier runs saw and found in it, and how the next answer is
  * examined. Part of the series cache; see series_cache.h.
  */
-#ifndef AGENT_MONITOR_RECALL_H
-#define AGENT_MONITOR_RECALL_H
+#ifndef AGENT_MONITOR_SERIES_STATE_H
+#define AGENT_MONITOR_SERIES_STATE_H
 
 #include "agent/monitor/news.h"
 #include "agent/monitor/point_hashes.h"
@@ -37,7 +37,7 @@ struct series_state {
 	int64_t recorded_last; /* ... with this last point */
 	bool stored, due, offered;
 	int64_t stored_anchor, stored_last;
-	int64_t revision, stored_revision; /* DETECTOR_REVISION; marked: as stored */
+	int64_t revision, stored_revision; /* DETECTOR_REVISION, now and as stored */
 };
 
 /* The examination of one answer. */

@@ -5,8 +5,8 @@
  * the difference, and passes new changes to the dispatcher. A run that fails changes nothing. It
  * holds a reference to the configuration that it began under.
  */
-#ifndef AGENT_MONITOR_PASS_H
-#define AGENT_MONITOR_PASS_H
+#ifndef AGENT_MONITOR_TEST_RUN_H
+#define AGENT_MONITOR_TEST_RUN_H
 
 #include "agent/monitor/health.h"
 #include "agent/monitor/scheduler.h"

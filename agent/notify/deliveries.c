@@ -18,11 +18,11 @@ static const char *key_of(struct arena *arena, const struct recipient *to, uint6
 	return arena_printf(arena, "%016" PRIx64, sum);
 }
 
-static struct delivery *next_parcel(struct store_request *request)
+static struct delivery *next_delivery(struct store_request *request)
 {
-	request->deliveries = arena_grow(request->arena, request->deliveries, request->parcel_count,
-		sizeof *request->deliveries);
-	return &request->deliveries[request->parcel_count++];
+	request->deliveries = arena_grow(request->arena, request->deliveries,
+		request->delivery_count, sizeof *request->deliveries);
+	return &request->deliveries[request->delivery_count++];
 }
 
 bool deliveries_add(struct store_request *request, const struct recipient *to,
@@ -37,7 +37,7 @@ bool deliveries_add(struct store_request *request, const struct recipient *to,
 	keyed.key = key_of(arena, to, content->hash);
 	written = notifier->render(&keyed, to->receiver->options, to->destination, &payload, error);
 	if (written)
-		*next_parcel(request) = (struct delivery){.key = keyed.key,
+		*next_delivery(request) = (struct delivery){.key = keyed.key,
 			.receiver = arena_strdup(arena, to->receiver->name),
 			.destination = arena_strdup(arena, to->destination),
 			.payload = arena_strndup(arena, payload.data, payload.length),

@@ -151,10 +151,11 @@ void delivery_manager_orphans(
 			LOG_TEXT("what", outgoing->what ? outgoing->what : ""));
 		metrics_add(delivery_manager->agent->metrics, METRIC_DELIVERIES, 1,
 			delivery->receiver, "rerouted");
-		request->deliveries[request->parcel_count++] = (struct delivery){.id = delivery->id,
-			.problem = "receiver is not configured",
-			.attempts = delivery->attempts,
-			.now = agent_now(delivery_manager->agent)};
+		request->deliveries[request->delivery_count++] =
+			(struct delivery){.id = delivery->id,
+				.problem = "receiver is not configured",
+				.attempts = delivery->attempts,
+				.now = agent_now(delivery_manager->agent)};
 	}
 	outgoing_free(delivery_manager->orphans);
 	delivery_manager->orphans = NULL;

@@ -186,7 +186,7 @@ static void retraction_send(struct publisher *publisher, struct store_backlog *b
 	for (size_t i = 0; i < told.count; i++)
 		if (is_first(&told, i))
 			add_answer(&told, i, request);
-	if (request->parcel_count > 0 && !publisher->agent->stopping)
+	if (request->delivery_count > 0 && !publisher->agent->stopping)
 		store_backlog_add(backlog, request);
 	else
 		store_request_free(request);
@@ -294,7 +294,7 @@ void dispatcher_restore(struct dispatcher *dispatcher, struct store_request *res
 {
 	for (size_t i = restored->recent_count; i > 0; i--)
 		publisher_remember(&dispatcher->publisher, &restored->recent[i - 1]);
-	for (size_t i = 0; i < restored->parcel_count; i++)
+	for (size_t i = 0; i < restored->delivery_count; i++)
 		publisher_remember(&dispatcher->publisher, &restored->deliveries[i]);
 	environments_restore(dispatcher->environments, restored);
 	dispatcher_add(dispatcher, restored);
@@ -582,7 +582,7 @@ void dispatcher_flush(struct dispatcher *dispatcher)
 	for (size_t i = 0; i < config->receiver_count; i++)
 		tell(dispatcher, request, &config->receivers[i]);
 	list_told(dispatcher, request);
-	if (request->parcel_count + request->told_count > 0) {
+	if (request->delivery_count + request->told_count > 0) {
 		list_members(dispatcher, request);
 		publish_followed(dispatcher, request);
 		store_client_call(dispatcher->agent, request);

@@ -125,7 +125,7 @@ static void write_later(void *context)
 	struct store_request *request = store_request_new(STORE_QUEUE, queued, notices);
 
 	write_unwritten(notices, request);
-	if (request->parcel_count > 0)
+	if (request->delivery_count > 0)
 		store_backlog_add(notices->backlog, request);
 	else
 		store_request_free(request);

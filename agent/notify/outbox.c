@@ -150,7 +150,7 @@ static void settle(struct outgoing *outgoing)
 	outbox->settling = outgoing;
 	outgoing->delivery.now = agent_now(outbox->agent);
 	request->deliveries = &outgoing->delivery;
-	request->parcel_count = 1;
+	request->delivery_count = 1;
 	store_client_call(outbox->agent, request);
 }
 
@@ -175,7 +175,7 @@ void outgoing_note(const struct outgoing *outgoing)
 		.receipt = arena_strdup(request->arena, delivery->receipt),
 		.problem = arena_strdup(request->arena, delivery->problem),
 		.now = agent_now(outgoing->outbox->agent)};
-	request->parcel_count = 1;
+	request->delivery_count = 1;
 	store_client_call(outgoing->outbox->agent, request);
 }
 
@@ -218,6 +218,6 @@ void outgoing_begin(struct outgoing *outgoing, outgoing_ready *done, void *conte
 	request->deliveries = arena_alloc(request->arena, sizeof *request->deliveries);
 	request->deliveries->id = outgoing->delivery.id;
 	request->deliveries->now = agent_now(outgoing->outbox->agent);
-	request->parcel_count = 1;
+	request->delivery_count = 1;
 	store_client_call(outgoing->outbox->agent, request);
 }

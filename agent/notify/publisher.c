@@ -144,7 +144,7 @@ bool publisher_changes(const struct publisher *publisher, struct store_request *
 	struct error *error)
 {
 	const struct notifier *notifier = notifier_find(receiver->notifier->name);
-	size_t before = request->parcel_count, group_count;
+	size_t before = request->delivery_count, group_count;
 	struct group_of *groups;
 	struct strings destinations;
 
@@ -153,7 +153,7 @@ bool publisher_changes(const struct publisher *publisher, struct store_request *
 	group_count = group_all(request->arena, records, count, &groups);
 	for (size_t i = 0; i < group_count; i++)
 		if (!add_group(publisher, request, receiver, &destinations, &groups[i], error)) {
-			request->parcel_count = before;
+			request->delivery_count = before;
 			return false;
 		}
 	return true;
@@ -174,7 +174,7 @@ bool publisher_notice(const struct publisher *publisher, struct store_request *r
 	struct message message = {.kind = MESSAGE_NOTICE, .notice = notice};
 	struct delivery_content content = {
 		.hash = notice_hash(notice), .now = agent_now(publisher->agent)};
-	size_t before = request->parcel_count;
+	size_t before = request->delivery_count;
 	struct strings destinations;
 
 	if (!notifier_find(receiver->notifier->name)
@@ -184,7 +184,7 @@ bool publisher_notice(const struct publisher *publisher, struct store_request *r
 		struct recipient to = {receiver, destinations.items[i]};
 
 		if (!deliveries_add(request, &to, &message, &content, error)) {
-			request->parcel_count = before;
+			request->delivery_count = before;
 			return false;
 		}
 	}
@@ -262,7 +262,7 @@ void publisher_remember(const struct publisher *publisher, const struct delivery
 
 void publisher_send(const struct publisher *publisher, const struct store_request *request)
 {
-	for (size_t i = 0; i < request->parcel_count; i++) {
+	for (size_t i = 0; i < request->delivery_count; i++) {
 		if (request->deliveries[i].state != DELIVERY_QUEUED) /* another delivery has it */
 			continue;
 		publisher_remember(publisher, &request->deliveries[i]);

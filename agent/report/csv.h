@@ -1,8 +1,8 @@
 /*
  * CSV fields, as printed by all commands.
  */
-#ifndef AGENT_CSV_H
-#define AGENT_CSV_H
+#ifndef AGENT_REPORT_CSV_H
+#define AGENT_REPORT_CSV_H
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -4,8 +4,8 @@
  * Begin a report once, add each test in the requested order, and end it. With `otava` set, each
  * form is identical to Apache Otava's output, except for trailing blanks; otherwise it is our own.
  */
-#ifndef AGENT_REPORT_H
-#define AGENT_REPORT_H
+#ifndef AGENT_REPORT_REPORT_H
+#define AGENT_REPORT_REPORT_H
 
 #include <stdio.h>
 

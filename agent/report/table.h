@@ -6,8 +6,8 @@
  * A table does not hold its cells. It iterates over the rows twice, to measure and to print, so a
  * long table needs no memory.
  */
-#ifndef AGENT_TABLE_H
-#define AGENT_TABLE_H
+#ifndef AGENT_REPORT_TABLE_H
+#define AGENT_REPORT_TABLE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -20,7 +20,7 @@ bool agent_open(struct agent_parts *parts, const struct engine_options *options,
 		return false;
 	parts->delivery_manager = delivery_manager_new(agent);
 	parts->dispatcher = dispatcher_new(agent, parts->delivery_manager);
-	parts->watch = scheduler_new(
+	parts->scheduler = scheduler_new(
 		agent, parts->dispatcher, agent->config_ref->tests, agent->config_ref->test_count);
 	parts->clusters = clusters_new(agent, parts->dispatcher);
 	return true;
@@ -28,12 +28,12 @@ bool agent_open(struct agent_parts *parts, const struct engine_options *options,
 
 void agent_start(struct agent_parts *parts, struct store_request *restored)
 {
-	for (size_t i = 0; i < restored->parcel_count; i++)
+	for (size_t i = 0; i < restored->delivery_count; i++)
 		delivery_manager_add(parts->delivery_manager, &restored->deliveries[i]);
-	if (restored->record_count + restored->parcel_count > 0)
+	if (restored->record_count + restored->delivery_count > 0)
 		log_event(LEVEL_INFO, "taken up again", LOG_INT("changes", restored->record_count),
-			LOG_INT("messages", restored->parcel_count));
-	scheduler_start(parts->watch, restored);
+			LOG_INT("messages", restored->delivery_count));
+	scheduler_start(parts->scheduler, restored);
 	dispatcher_restore(parts->dispatcher, restored);
 	clusters_start(parts->clusters);
 }
@@ -47,7 +47,7 @@ bool agent_stop(struct agent_parts *parts)
 void agent_close(struct agent_parts *parts)
 {
 	clusters_free(parts->clusters);
-	scheduler_free(parts->watch);
+	scheduler_free(parts->scheduler);
 	dispatcher_free(parts->dispatcher);
 	delivery_manager_free(parts->delivery_manager);
 	metrics_free(parts->agent.metrics);

@@ -13,7 +13,7 @@ struct agent_parts {
 	struct agent agent;
 	struct delivery_manager *delivery_manager;
 	struct dispatcher *dispatcher;
-	struct scheduler *watch;
+	struct scheduler *scheduler;
 	struct clusters *clusters;
 };
 

@@ -288,7 +288,7 @@ struct store_request {
 	struct series_checkpoint *marks;
 	size_t mark_count;
 	struct delivery *deliveries;
-	size_t parcel_count;
+	size_t delivery_count;
 	struct delivery *recent;
 	size_t recent_count;
 	struct delivery *retractions;

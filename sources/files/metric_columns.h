@@ -2,8 +2,8 @@
  * Metrics that a file lists by name, row by row, each with a column of numbers: all of them, or the
  * configured ones.
  */
-#ifndef SOURCES_FILES_FOUND_H
-#define SOURCES_FILES_FOUND_H
+#ifndef SOURCES_FILES_METRIC_COLUMNS_H
+#define SOURCES_FILES_METRIC_COLUMNS_H
 
 #include "agent/core/dict.h"
 #include "sources/files/rows.h"

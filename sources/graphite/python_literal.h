@@ -6,8 +6,8 @@
  *
  * One parser handles both, as no repr() has another meaning in JSON.
  */
-#ifndef SOURCES_GRAPHITE_PYTHON_H
-#define SOURCES_GRAPHITE_PYTHON_H
+#ifndef SOURCES_GRAPHITE_PYTHON_LITERAL_H
+#define SOURCES_GRAPHITE_PYTHON_LITERAL_H
 
 #include "agent/core/arena.h"
 #include "agent/core/field.h"

@@ -1,8 +1,8 @@
 /*
  * Names for the series of one target, by what differs between them.
  */
-#ifndef SOURCES_GRAPHITE_NAMES_H
-#define SOURCES_GRAPHITE_NAMES_H
+#ifndef SOURCES_GRAPHITE_STRING_INDEX_H
+#define SOURCES_GRAPHITE_STRING_INDEX_H
 
 #include "sources/graphite/target.h"
 

@@ -1,8 +1,8 @@
 /*
  * What the Prometheus source asks: pieces of a range, as requests to one of three addresses.
  */
-#ifndef SOURCES_PROMETHEUS_ASK_H
-#define SOURCES_PROMETHEUS_ASK_H
+#ifndef SOURCES_PROMETHEUS_REQUEST_H
+#define SOURCES_PROMETHEUS_REQUEST_H
 
 #include "sources/prometheus/prometheus.h"
 

@@ -2,8 +2,8 @@
  * The state that prometheus_set_take builds and prometheus_set_dataset turns into series; private
  * to them.
  */
-#ifndef SOURCES_PROMETHEUS_COLLECTION_H
-#define SOURCES_PROMETHEUS_COLLECTION_H
+#ifndef SOURCES_PROMETHEUS_SERIES_SET_H
+#define SOURCES_PROMETHEUS_SERIES_SET_H
 
 #include "agent/core/dict.h"
 #include "sources/prometheus/series.h"

@@ -245,7 +245,7 @@ static void check_record(const struct change_record *record)
 	check_time(record->updated);
 }
 
-static void check_parcel(const struct delivery *delivery)
+static void check_delivery(const struct delivery *delivery)
 {
 	require(delivery->id > 0 && delivery->key && delivery->receiver && delivery->destination);
 	require(delivery->state >= 1 && delivery->state <= DELIVERY_ABANDONED &&
@@ -261,11 +261,11 @@ static void check_answer(const struct store_request *request)
 	for (size_t i = 0; i < request->record_count; i++)
 		check_record(&request->records[i]);
 	for (size_t i = 0; i < request->recent_count; i++)
-		check_parcel(&request->recent[i]);
+		check_delivery(&request->recent[i]);
 	for (size_t i = 0; i < request->retraction_count; i++)
-		check_parcel(&request->retractions[i]);
-	for (size_t i = 0; i < request->parcel_count && request->kind == STORE_RESTORE; i++)
-		check_parcel(&request->deliveries[i]);
+		check_delivery(&request->retractions[i]);
+	for (size_t i = 0; i < request->delivery_count && request->kind == STORE_RESTORE; i++)
+		check_delivery(&request->deliveries[i]);
 	for (size_t i = 0; i < request->mark_count; i++) {
 		require(request->marks[i].series && request->marks[i].branch);
 		check_time(request->marks[i].anchor);
@@ -308,7 +308,7 @@ static struct store_request *ask(enum store_kind kind)
 		return request;
 	request->deliveries = arena_alloc(request->arena, sizeof *request->deliveries);
 	*request->deliveries = (struct delivery){.id = 1, .state = DELIVERY_SENT, .now = 7};
-	request->parcel_count = 1;
+	request->delivery_count = 1;
 	return request;
 }
 

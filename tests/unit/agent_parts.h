@@ -22,7 +22,7 @@ struct parts {
 	struct agent agent;
 	struct delivery_manager *delivery_manager;
 	struct dispatcher *dispatcher;
-	struct scheduler *watch;
+	struct scheduler *scheduler;
 };
 
 static inline const char *parts_env(void *context, const char *name)
@@ -95,7 +95,7 @@ static inline struct parts *parts_new_with(const char *yaml, bool jumping)
 	assert_non_null(parts->agent.store);
 	parts->delivery_manager = delivery_manager_new(&parts->agent);
 	parts->dispatcher = dispatcher_new(&parts->agent, parts->delivery_manager);
-	parts->watch = scheduler_new(
+	parts->scheduler = scheduler_new(
 		&parts->agent, parts->dispatcher, config_ref->tests, config_ref->test_count);
 	return parts;
 }
@@ -112,7 +112,7 @@ static inline void parts_free(struct parts *parts)
 
 	store_close(parts->agent.store);
 	assert_true(engine_free(parts->agent.engine));
-	scheduler_free(parts->watch);
+	scheduler_free(parts->scheduler);
 	dispatcher_free(parts->dispatcher);
 	delivery_manager_free(parts->delivery_manager);
 	metrics_free(parts->agent.metrics);

@@ -211,7 +211,7 @@ static inline int64_t queue_for(
 		.change_count = 1};
 
 	request->deliveries = &delivery;
-	request->parcel_count = 1;
+	request->delivery_count = 1;
 	request->told = &change;
 	request->told_count = complete;
 	request = ask(fixture, request);
@@ -250,7 +250,7 @@ static inline void settle_as(struct fixture *fixture, struct delivery *delivery)
 	struct store_request *request = store_request_new(STORE_SETTLE, answered, fixture);
 
 	request->deliveries = delivery;
-	request->parcel_count = 1;
+	request->delivery_count = 1;
 	request = ask(fixture, request);
 	assert_false(request->failed);
 	store_request_free(request);

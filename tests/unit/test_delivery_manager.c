@@ -198,7 +198,8 @@ static void answered(struct store_request *request)
 	engine_stop(f->agent.engine);
 }
 
-static struct delivery parcel_to(const char *receiver, const char *destination, const char *payload)
+static struct delivery delivery_to(
+	const char *receiver, const char *destination, const char *payload)
 {
 	return (struct delivery){.key = payload,
 		.receiver = receiver,
@@ -213,7 +214,7 @@ static void queue(struct fixture *f, struct delivery *delivery)
 	struct store_request *request = store_request_new(STORE_QUEUE, answered, f);
 
 	request->deliveries = delivery;
-	request->parcel_count = 1;
+	request->delivery_count = 1;
 	store_client_call(&f->agent, request);
 	(void)engine_run(f->agent.engine);
 	assert_false(f->answer->failed);
@@ -223,7 +224,7 @@ static void queue(struct fixture *f, struct delivery *delivery)
 static void send(
 	struct fixture *f, const char *receiver, const char *destination, const char *payload)
 {
-	struct delivery delivery = parcel_to(receiver, destination, payload);
+	struct delivery delivery = delivery_to(receiver, destination, payload);
 
 	queue(f, &delivery);
 	delivery_manager_add(f->delivery_manager, &delivery);
@@ -312,7 +313,7 @@ static void test_a_long_wait_is_obeyed_to_the_second(void **state)
 static void restore(struct fixture *f, const char *destination, const char *payload, bool begun,
 	int64_t not_before)
 {
-	struct delivery delivery = parcel_to("slack", destination, payload);
+	struct delivery delivery = delivery_to("slack", destination, payload);
 
 	queue(f, &delivery);
 	delivery.begun = begun;
@@ -468,7 +469,7 @@ static void queue_large(
 
 	snprintf(key, sizeof key, "%s-%d", receiver, number);
 	memset(payload, 'x', sizeof payload - 1);
-	struct delivery delivery = parcel_to(receiver, destination, payload);
+	struct delivery delivery = delivery_to(receiver, destination, payload);
 	delivery.key = key;
 	queue(f, &delivery);
 	delivery_manager_add(f->delivery_manager, &delivery);
@@ -542,7 +543,7 @@ static void test_continues_what_was_told(void **state)
 {
 	struct fixture *f = *state;
 	struct change_record record = {.item = {.test = "t", .metric = "m", .time = 5}};
-	struct delivery delivery = parcel_to("slack", "#a", "more");
+	struct delivery delivery = delivery_to("slack", "#a", "more");
 
 	send(f, "slack", "#a", "first");
 	threads_add(delivery_manager_threads(f->delivery_manager),
@@ -565,7 +566,7 @@ static void note_orphans(void *context)
 	struct store_request *request = store_request_new(STORE_REOPEN, answered, context);
 
 	delivery_manager_orphans(current->delivery_manager, request);
-	assert_int_equal(request->parcel_count, 2);
+	assert_int_equal(request->delivery_count, 2);
 	store_client_call(&current->agent, request);
 }
 

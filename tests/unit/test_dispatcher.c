@@ -400,8 +400,8 @@ static void test_siblings_of_what_still_waits(void **state)
 	change_state(f, "UPDATE deliveries SET state = 1, receipt = NULL, attempt_started = NULL");
 	begin(f);
 	request = ask(f, store_request_new(STORE_RESTORE, answered, f));
-	assert_int_equal(request->parcel_count, 4);
-	for (size_t i = 0; i < request->parcel_count; i++)
+	assert_int_equal(request->delivery_count, 4);
+	for (size_t i = 0; i < request->delivery_count; i++)
 		delivery_manager_add(f->delivery_manager, &request->deliveries[i]);
 	dispatcher_restore(f->dispatcher, request);
 	dispatcher_add(f->dispatcher, record_one(f, "p75"));
@@ -481,7 +481,7 @@ static void test_a_receiver_that_is_gone(void **state)
 		agent_receiver(&f->agent, "stdout");
 	((struct config *)(uintptr_t)f->agent.config)->receiver_count = 1;
 	request = ask(f, store_request_new(STORE_RESTORE, answered, f));
-	for (size_t i = 0; i < request->parcel_count; i++)
+	for (size_t i = 0; i < request->delivery_count; i++)
 		delivery_manager_add(f->delivery_manager, &request->deliveries[i]);
 	dispatcher_add(f->dispatcher, request);
 	assert_true(engine_run(f->agent.engine));

@@ -88,7 +88,7 @@ static void adopt(void *context)
 	struct fixture *f = context;
 	const struct config_ref *config_ref = f->parts->agent.config_ref;
 
-	scheduler_adopt(f->parts->watch, config_ref->tests, config_ref->test_count);
+	scheduler_adopt(f->parts->scheduler, config_ref->tests, config_ref->test_count);
 	file_trigger_follow(f->files);
 }
 
@@ -100,7 +100,7 @@ static int setup(void **state)
 	*state = f;
 	f->parts = parts_new(yaml);
 	parts_write(f->parts, "a.csv", rows);
-	f->files = file_trigger_new(&f->parts->agent, f->parts->watch);
+	f->files = file_trigger_new(&f->parts->agent, f->parts->scheduler);
 	assert_non_null(f->files);
 	f->reloader = reloader_new(
 		&f->parts->agent, &(struct reloader_options){.source = f->parts->source,
@@ -108,7 +108,7 @@ static int setup(void **state)
 					  .adopt = adopt,
 					  .context = f});
 	engine_hold(f->parts->agent.engine);
-	scheduler_start(f->parts->watch, &none);
+	scheduler_start(f->parts->scheduler, &none);
 	file_trigger_follow(f->files);
 	reloader_start(f->reloader);
 	expect_runs(f, 5); /* the schedule's first */

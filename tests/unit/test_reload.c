@@ -46,7 +46,7 @@ static void adopt(void *context)
 	struct fixture *f = context;
 	const struct config_ref *config_ref = f->parts->agent.config_ref;
 
-	scheduler_adopt(f->parts->watch, config_ref->tests, config_ref->test_count);
+	scheduler_adopt(f->parts->scheduler, config_ref->tests, config_ref->test_count);
 	f->adopted++;
 }
 

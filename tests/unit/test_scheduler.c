@@ -34,7 +34,7 @@ static int setup(void **state)
 	f->parts = parts_new(AGENT TEST("a", "a.csv") TEST("b", "none.csv"));
 	write_points(f, "a.csv", 60);
 	write_points(f, "c.csv", 40);
-	scheduler_start(f->parts->watch, restored);
+	scheduler_start(f->parts->scheduler, restored);
 	store_request_free(restored);
 	*state = f;
 	return 0;
@@ -62,7 +62,7 @@ static void done(void *context, const struct run_report *report)
 static void ask(struct fixture *f, const char *test)
 {
 	f->expected++;
-	assert_true(scheduler_run_now(f->parts->watch, test, done, f));
+	assert_true(scheduler_run_now(f->parts->scheduler, test, done, f));
 }
 
 static void wait_for_answers(struct fixture *f)
@@ -84,8 +84,8 @@ static void adopt(struct fixture *f, const char *yaml)
 	parts->agent.config_ref = config_ref_of(config, &parts->names, &error);
 	assert_non_null(parts->agent.config_ref);
 	parts->agent.config = config;
-	scheduler_adopt(
-		parts->watch, parts->agent.config_ref->tests, parts->agent.config_ref->test_count);
+	scheduler_adopt(parts->scheduler, parts->agent.config_ref->tests,
+		parts->agent.config_ref->test_count);
 	config_ref_release(before);
 }
 
@@ -107,7 +107,7 @@ static void test_run_now(void **state)
 	struct fixture *f = *state;
 	struct seen seen = {.names = ""};
 
-	assert_false(scheduler_run_now(f->parts->watch, "nothing", done, f));
+	assert_false(scheduler_run_now(f->parts->scheduler, "nothing", done, f));
 	ask(f, "a");
 	wait_for_answers(f);
 	assert_false(f->last.failed);
@@ -118,7 +118,7 @@ static void test_run_now(void **state)
 	assert_true(f->last.failed);
 	assert_non_null(strstr(f->problem, "none.csv"));
 
-	scheduler_each(f->parts->watch, see, &seen);
+	scheduler_each(f->parts->scheduler, see, &seen);
 	assert_string_equal(seen.names, "ab");
 	assert_true(seen.last.failing);
 	assert_non_null(strstr(seen.last.problem, "none.csv"));
@@ -163,9 +163,9 @@ static void test_many_at_once(void **state)
 	for (int i = 0; i < 300; i++) {
 		sprintf(name, "t%d", i);
 		ask(f, name);
-		assert_true(scheduler_run_now(f->parts->watch, name, NULL, NULL));
+		assert_true(scheduler_run_now(f->parts->scheduler, name, NULL, NULL));
 	}
-	scheduler_each(f->parts->watch, see_running, &running);
+	scheduler_each(f->parts->scheduler, see_running, &running);
 	assert_in_range(running, 1, 64);
 	adopt(f, AGENT TEST("t0", "a.csv") TEST("t299", "c.csv"));
 	assert_int_not_equal(f->answered, 0); /* of tests that were removed before their turn */
@@ -194,11 +194,11 @@ static void test_removed_while_it_runs(void **state)
 	ask(f, "a");
 	ask(f, "a");
 	adopt(f, AGENT TEST("b", "none.csv") TEST("c", "c.csv"));
-	assert_false(scheduler_run_now(f->parts->watch, "a", done, f));
+	assert_false(scheduler_run_now(f->parts->scheduler, "a", done, f));
 	wait_for_answers(f);
 	assert_true(f->last.failed);
 	assert_non_null(strstr(f->problem, "changed or removed"));
-	scheduler_each(f->parts->watch, see, &seen);
+	scheduler_each(f->parts->scheduler, see, &seen);
 	assert_string_equal(seen.names, "bc");
 	ask(f, "c");
 	wait_for_answers(f);

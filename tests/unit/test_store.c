@@ -29,7 +29,7 @@ static void test_pending_survives_reopen(void **state)
 	reopen(fixture);
 	request = restore(fixture);
 	assert_int_equal(request->record_count, 1);
-	assert_int_equal(request->parcel_count, 0);
+	assert_int_equal(request->delivery_count, 0);
 	record = &request->records[0];
 	assert_int_equal(record->item.id, id);
 	assert_string_equal(record->item.test, "db.read");
@@ -76,7 +76,7 @@ static struct store_request *parcels_request(
 	struct store_request *request = store_request_new(kind, answered, fixture);
 
 	request->deliveries = arena_array(request->arena, count, sizeof *request->deliveries);
-	request->parcel_count = count;
+	request->delivery_count = count;
 	for (size_t i = 0; i < count; i++)
 		request->deliveries[i] =
 			(struct delivery){.id = ids[i], .problem = "gone", .now = 7};
@@ -96,7 +96,7 @@ static void test_queue_tells_and_keeps_the_message(void **state)
 	reopen(fixture);
 	request = restore(fixture);
 	assert_int_equal(request->record_count, 0);
-	assert_int_equal(request->parcel_count, 1);
+	assert_int_equal(request->delivery_count, 1);
 	assert_int_equal(request->deliveries[0].id, attempt);
 	assert_string_equal(request->deliveries[0].key, "k1");
 	assert_string_equal(request->deliveries[0].receiver, "slack");
@@ -125,7 +125,7 @@ static struct delivery restored_parcel(struct fixture *fixture)
 
 	reopen(fixture);
 	request = restore(fixture);
-	assert_int_equal(request->parcel_count, 1);
+	assert_int_equal(request->delivery_count, 1);
 	delivery = request->deliveries[0];
 	store_request_free(request);
 	return delivery;
@@ -173,7 +173,7 @@ static void test_an_attempt_knows_its_thread(void **state)
 	open_fixture(fixture);
 	settle(fixture, queue_one(fixture, record_one(fixture, &example)), DELIVERY_SENT, 1);
 	request->deliveries = &delivery;
-	request->parcel_count = 1;
+	request->delivery_count = 1;
 	store_request_free(ask(fixture, request));
 	request = parcels_request(fixture, STORE_ATTEMPT, &delivery.id, 1);
 	assert_string_equal(request->deliveries[0].thread_receipt, "1503435956.000247");
@@ -245,7 +245,7 @@ static void test_what_has_begun_is_told_and_retracted(void **state)
 	request = store_request_new(STORE_SETTLE, answered, fixture);
 	request->deliveries = &(struct delivery){
 		.id = attempt, .state = DELIVERY_SENT, .key = "k1", .receipt = "15.2", .now = 9};
-	request->parcel_count = 1;
+	request->delivery_count = 1;
 	request = ask(fixture, request);
 	assert_int_equal(request->retraction_count, 1);
 	assert_string_equal(request->retractions[0].key, "k1");
@@ -330,7 +330,7 @@ static void test_what_nobody_can_deliver_is_told_again(void **state)
 	store_request_free(request);
 	reopen(fixture);
 	request = restore(fixture);
-	assert_int_equal(request->parcel_count, 2);
+	assert_int_equal(request->delivery_count, 2);
 	assert_int_equal(request->record_count, 2);
 	assert_int_equal(request->records[0].item.id, ids[0]);
 	assert_int_equal(request->records[0].told.count, 1);
@@ -354,7 +354,7 @@ static void test_half_told_is_pending(void **state)
 	queue_for(fixture, ids[2], "stdout", true);
 	reopen(fixture);
 	request = restore(fixture);
-	assert_int_equal(request->parcel_count, 3);
+	assert_int_equal(request->delivery_count, 3);
 	assert_int_equal(request->record_count, 2);
 	assert_int_equal(request->records[0].told.count, 0);
 	assert_int_equal(request->records[1].item.id, ids[1]);
@@ -376,14 +376,14 @@ static void test_settled_is_not_sent_again(void **state)
 	settle(fixture, attempt, DELIVERY_QUEUED, 3);
 	reopen(fixture);
 	request = restore(fixture);
-	assert_int_equal(request->parcel_count, 1);
+	assert_int_equal(request->delivery_count, 1);
 	assert_int_equal(request->deliveries[0].attempts, 3);
 	assert_string_equal(request->deliveries[0].receipt, "1503435956.000247");
 	store_request_free(request);
 	settle(fixture, attempt, DELIVERY_SENT, 4);
 	reopen(fixture);
 	request = restore(fixture);
-	assert_int_equal(request->parcel_count, 0);
+	assert_int_equal(request->delivery_count, 0);
 	store_request_free(request);
 }
 

@@ -706,12 +706,12 @@ static void test_recent_parcels(void **state)
 	reply.change_count = 1;
 	request = new_request(fixture, STORE_QUEUE);
 	request->deliveries = &reply;
-	request->parcel_count = 1;
+	request->delivery_count = 1;
 	done(fixture, request);
 	reopen(fixture);
 	request = restore(fixture);
 	assert_int_equal(request->recent_count, 0);
-	assert_int_equal(request->parcel_count, 1);
+	assert_int_equal(request->delivery_count, 1);
 	assert_string_equal(request->deliveries[0].thread, "k1");
 	store_request_free(request);
 	request = new_request(fixture, STORE_RESTORE);
@@ -745,7 +745,7 @@ static void test_receipt_is_kept(void **state)
 	settle(fixture, delivery.id, DELIVERY_QUEUED, 1);
 	request = new_request(fixture, STORE_SETTLE);
 	request->deliveries = &delivery;
-	request->parcel_count = 1;
+	request->delivery_count = 1;
 	done(fixture, request);
 	request = restore(fixture);
 	assert_string_equal(request->deliveries[0].receipt, "1503435956.000247");

@@ -102,7 +102,7 @@ static void queue_group(struct fixture *fixture, struct group *group)
 		.change_count = group->count};
 
 	request->deliveries = &delivery;
-	request->parcel_count = 1;
+	request->delivery_count = 1;
 	request->told = delivery.changes;
 	request->told_count = group->count;
 	begin_phase(group, QUEUED);
@@ -255,7 +255,7 @@ static void check_restored(struct fixture *fixture, size_t moment, const char *i
 			news += request->records[j].item.id >= story.ids[group->first] &&
 				request->records[j].item.id <
 					story.ids[group->first] + (int64_t)group->count;
-		for (size_t j = 0; j < request->parcel_count; j++)
+		for (size_t j = 0; j < request->delivery_count; j++)
 			queued += atoi(request->deliveries[j].key + strlen("key ")) == (int)i;
 		if (news > 0 && least >= QUEUED)
 			fail_msg("%s: what may have been told is news", image);

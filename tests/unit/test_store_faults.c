@@ -41,7 +41,7 @@ static void tell_queued(struct store_request *request)
 		.now = 5,
 		.changes = &first_change,
 		.change_count = 1};
-	request->parcel_count = 1;
+	request->delivery_count = 1;
 	request->told = &first_change;
 	request->told_count = 1;
 }
@@ -51,7 +51,7 @@ static void tell_sent(struct store_request *request)
 	request->deliveries = arena_alloc(request->arena, sizeof *request->deliveries);
 	*request->deliveries = (struct delivery){
 		.id = 1, .state = DELIVERY_SENT, .receipt = "15.2", .attempts = 1, .now = 9};
-	request->parcel_count = 1;
+	request->delivery_count = 1;
 }
 
 static void tell_withdrawn(struct store_request *request)

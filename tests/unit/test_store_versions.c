@@ -185,7 +185,7 @@ static void check_restored(struct fixture *fixture)
 	assert_int_equal(request->records[0].runs, 1);
 	assert_int_equal(request->records[0].item.members, 0);
 	assert_null(request->records[0].item.shared);
-	assert_int_equal(request->parcel_count, 1);
+	assert_int_equal(request->delivery_count, 1);
 	assert_string_equal(request->deliveries[0].key, "k3");
 	assert_null(request->deliveries[0].thread);
 	assert_int_equal(request->state_counts[CHANGE_CONFIRMED], 2);

@@ -48,7 +48,7 @@ static bool begin_attempt(struct store_file *file, struct store_request *request
 
 bool store_attempt(struct store_file *file, struct store_request *request, struct error *error)
 {
-	for (size_t i = 0; i < request->parcel_count; i++)
+	for (size_t i = 0; i < request->delivery_count; i++)
 		if (!begin_attempt(file, request, &request->deliveries[i], error))
 			return false;
 	return true;
@@ -82,7 +82,7 @@ static bool settle_delivery(struct store_file *file, struct store_request *reque
 bool store_settle(struct store_file *file, struct store_request *request, struct error *error)
 {
 	request->retraction_count = 0;
-	for (size_t i = 0; i < request->parcel_count; i++)
+	for (size_t i = 0; i < request->delivery_count; i++)
 		if (!settle_delivery(file, request, &request->deliveries[i], error))
 			return false;
 	return true;
@@ -133,7 +133,7 @@ static bool load_told(struct store_file *file, struct store_request *request,
 bool store_reopen(struct store_file *file, struct store_request *request, struct error *error)
 {
 	request->record_count = 0;
-	for (size_t i = 0; i < request->parcel_count; i++)
+	for (size_t i = 0; i < request->delivery_count; i++)
 		if (!write_outcome(file, &request->deliveries[i], DELIVERY_ABANDONED, error) ||
 			!reopen_changes(file, request, &request->deliveries[i], error))
 			return false;

@@ -104,9 +104,9 @@ static bool load_deliveries(
 	struct reader reader = open_reader(file, request, STATEMENT_PARCELS);
 	size_t first;
 
-	request->deliveries = read_deliveries(&reader, &request->parcel_count, error);
-	first = request->parcel_count > MOST_MEMBERS ? request->parcel_count - MOST_MEMBERS : 0;
-	for (size_t i = first; i < request->parcel_count && !reader.failed; i++)
+	request->deliveries = read_deliveries(&reader, &request->delivery_count, error);
+	first = request->delivery_count > MOST_MEMBERS ? request->delivery_count - MOST_MEMBERS : 0;
+	for (size_t i = first; i < request->delivery_count && !reader.failed; i++)
 		reader.failed = !store_members(file, request, &request->deliveries[i], error);
 	return !reader.failed;
 }
@@ -143,18 +143,18 @@ bool store_messages(
 	struct reader reader = open_reader(file, request, STATEMENT_MESSAGES);
 	struct delivery *deliveries;
 	struct change_record *records;
-	size_t parcel_count, record_count;
+	size_t delivery_count, record_count;
 
 	if (request->retraction_count >= STORE_RETRACTIONS)
 		return true;
 	bind_integer(&reader.binder, change);
-	deliveries = read_deliveries(&reader, &parcel_count, error);
-	if (reader.failed || parcel_count == 0)
+	deliveries = read_deliveries(&reader, &delivery_count, error);
+	if (reader.failed || delivery_count == 0)
 		return !reader.failed;
 	reader = open_reader(file, request, STATEMENT_RECORD_OF);
 	bind_integer(&reader.binder, change);
 	records = read_records(&reader, &record_count, error);
-	for (size_t i = 0; i < parcel_count && record_count > 0; i++)
+	for (size_t i = 0; i < delivery_count && record_count > 0; i++)
 		retract(request, &deliveries[i], &records[0]);
 	return !reader.failed;
 }

@@ -460,7 +460,7 @@ static bool write_rest(struct store_file *file, struct store_request *request, s
 
 static bool queue(struct store_file *file, struct store_request *request, struct error *error)
 {
-	for (size_t i = 0; i < request->parcel_count; i++)
+	for (size_t i = 0; i < request->delivery_count; i++)
 		if (!queue_delivery(file, &request->deliveries[i], error))
 			return false;
 	for (size_t i = 0; i < request->told_count; i++)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""check.py ROOT COMPILER [FLAG...]: each header stands alone, and any two can be included together.
+"""check.py ROOT COMPILER [FLAG...]: each header stands alone, any two can be included together, and guards follow paths.
 
 Two headers clash only if the file that includes all of them does, so one such file, and one in the opposite order, stand
 for all pairs.
@@ -28,6 +28,10 @@ def main():
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for alone in pool.map(lambda h: errors([h]), headers):
             found += alone
+    for header in headers:
+        guard = re.sub(r"\W", "_", header).upper()
+        if f"#ifndef {guard}\n#define {guard}\n" not in (root / header).read_text():
+            found.append(f"{header}: its guard is not {guard}")
     print("\n".join(found) or f"{len(headers)} headers, any two together")
     return bool(found) or len(headers) < 50
 
