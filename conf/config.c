@@ -317,7 +317,10 @@ static bool one_slip(const char *a, const char *b)
 	return a[i] == b[i + 1] && a[i + 1] == b[i] && strcmp(a + i + 2, b + i + 2) == 0;
 }
 
-/* A near miss of one of our sections is an error: all that it configures would be lost. */
+/*
+ * A near miss of one of our sections is an error: all that it configures would be lost. In Hunter's
+ * files any unknown section passes without a word, so a near miss of one of Hunter's is a warning.
+ */
 static void report_section(struct loader *loader, const struct yaml_node *key)
 {
 	enum { OURS = 9 };

@@ -18,7 +18,7 @@ const struct plugin *test_source_find(const struct loader *loader, const char *n
 static void report_type(struct loader *loader, const struct yaml_node *where,
 	const struct error_context *subject, const char *type)
 {
-	static const char *const hunters[] = {"graphite", "postgres", "bigquery", "influxdb"};
+	static const char *const hunters[] = {"bigquery", "influxdb"};
 	const char *names[64];
 	size_t count = 0;
 	const struct plugin *plugin = loader->source->schema->sources;

@@ -68,27 +68,26 @@ bool detection_flags_check(const struct detection_flags *flags, struct error *er
 		flags->detector);
 }
 
-size_t detection_flag_settings(const struct detection_flags *flags, struct setting *out)
+size_t detection_flag_settings(
+	const struct detection_flags *flags, struct setting out[DETECTION_FLAG_SETTINGS])
 {
+	const struct setting all[] = {
+		{"detector", flags->orig_edivisive ? original : NULL},
+		{"detector", flags->detector},
+		{"combine", flags->combine},
+		{"profile", flags->profile},
+		{"window", flags->window},
+		{"p_value", flags->p_value},
+		{"season", flags->season},
+		{"zone", flags->zone},
+		{"magnitude", flags->magnitude},
+	};
 	size_t count = 0;
-	if (flags->orig_edivisive)
-		out[count++] = (struct setting){"detector", original};
-	if (flags->detector)
-		out[count++] = (struct setting){"detector", flags->detector};
-	if (flags->combine)
-		out[count++] = (struct setting){"combine", flags->combine};
-	if (flags->profile)
-		out[count++] = (struct setting){"profile", flags->profile};
-	if (flags->window)
-		out[count++] = (struct setting){"window", flags->window};
-	if (flags->p_value)
-		out[count++] = (struct setting){"p_value", flags->p_value};
-	if (flags->season)
-		out[count++] = (struct setting){"season", flags->season};
-	if (flags->zone)
-		out[count++] = (struct setting){"zone", flags->zone};
-	if (flags->magnitude)
-		out[count++] = (struct setting){"magnitude", flags->magnitude};
+
+	_Static_assert(sizeof all / sizeof *all == DETECTION_FLAG_SETTINGS, "one for each flag");
+	for (size_t i = 0; i < DETECTION_FLAG_SETTINGS; i++)
+		if (all[i].value)
+			out[count++] = all[i];
 	return count;
 }
 

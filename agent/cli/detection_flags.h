@@ -18,8 +18,11 @@ extern const struct field detection_flag_fields[];
 /* Fails (ERROR_USAGE) on flags that contradict each other. */
 bool detection_flags_check(const struct detection_flags *flags, struct error *error) MUST_USE;
 
-/* The flags that were given, as settings; `out` has room for 10. Returns their number. */
-size_t detection_flag_settings(const struct detection_flags *flags, struct setting *out);
+enum { DETECTION_FLAG_SETTINGS = 9 }; /* at most, of all flags together */
+
+/* The flags that were given, as settings. Returns their number. */
+size_t detection_flag_settings(
+	const struct detection_flags *flags, struct setting out[DETECTION_FLAG_SETTINGS]);
 
 /* If the error begins with the name of such an option ("p_value: "), replaces it by the flag's
  * ("--p-value: "). */

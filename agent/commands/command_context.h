@@ -16,7 +16,8 @@ struct command_context {
 	const struct test *const *tests; /* in the order requested, without duplicates */
 	size_t count;
 	struct selection selection;
-	struct setting settings[10]; /* from the command line, overriding every detection */
+	struct setting settings[DETECTION_FLAG_SETTINGS]; /* from the command line, overriding every
+							     detection */
 	size_t setting_count;
 	bool otava; /* --profile otava, which is also an output format */
 };

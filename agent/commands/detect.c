@@ -149,7 +149,8 @@ static bool read_delimiter(
 static bool read_detection(struct cli *cli, const struct schema *schema,
 	const struct detect_options *options, struct detection *out, struct error *error)
 {
-	struct setting settings[11] = {{"detector", schema->detectors[0].name}};
+	struct setting settings[1 + DETECTION_FLAG_SETTINGS] = {
+		{"detector", schema->detectors[0].name}};
 	const struct detection none = {0};
 	struct detection base;
 	size_t count = detection_flag_settings(&options->detection, settings + 1);

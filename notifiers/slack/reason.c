@@ -35,12 +35,12 @@ enum slack_reason slack_reason(const char *word)
 	static const struct {
 		enum slack_reason reason;
 		const char *const *words;
-	} heaps[] = {{SLACK_PASSES, passes}, {SLACK_MEND, mend}, {SLACK_NEVER, never},
+	} classes[] = {{SLACK_PASSES, passes}, {SLACK_MEND, mend}, {SLACK_NEVER, never},
 		{SLACK_LAYOUT, layout}, {SLACK_THREAD, thread}};
 
-	for (size_t i = 0; i < sizeof heaps / sizeof *heaps; i++)
-		for (const char *const *at = heaps[i].words; *at; at++)
+	for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
+		for (const char *const *at = classes[i].words; *at; at++)
 			if (strcmp(word, *at) == 0)
-				return heaps[i].reason;
+				return classes[i].reason;
 	return SLACK_UNSURE;
 }

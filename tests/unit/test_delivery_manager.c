@@ -13,6 +13,7 @@
 #include "agent/cli/cli.h"
 #include "agent/notify/delivery_manager.h"
 #include "notifiers/slack/options.h"
+#include "tests/unit/state_count.h"
 
 #define HOUR INT64_C(3600000)
 #define WALL INT64_C(1700000000000)
@@ -230,23 +231,6 @@ static void send(
 	delivery_manager_add(f->delivery_manager, &delivery);
 }
 
-static int count(const struct fixture *f, const char *what)
-{
-	char sql[160];
-	sqlite3 *database;
-	sqlite3_stmt *statement;
-	int number;
-
-	snprintf(sql, sizeof sql, "SELECT count(*) FROM %s", what);
-	assert_int_equal(sqlite3_open(f->state, &database), SQLITE_OK);
-	assert_int_equal(sqlite3_prepare_v2(database, sql, -1, &statement, NULL), SQLITE_OK);
-	assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
-	number = sqlite3_column_int(statement, 0);
-	sqlite3_finalize(statement);
-	sqlite3_close(database);
-	return number;
-}
-
 /* The store knows that an attempt to send this one is under way. */
 static bool has_begun(const char *key)
 {
@@ -254,7 +238,7 @@ static bool has_begun(const char *key)
 
 	snprintf(what, sizeof what,
 		"deliveries WHERE key = '%s' AND attempt_started > 0 AND state = 1", key);
-	return count(current, what) == 1;
+	return state_count(current->state, what) == 1;
 }
 
 static void assert_metric(struct fixture *f, const char *line)
@@ -287,7 +271,7 @@ static void test_in_order_and_spaced(void **state)
 	assert_string_equal(f->slack.payloads[2], "two");
 	assert_true(f->slack.times[1] - f->slack.times[0] < 1100);
 	assert_true(f->slack.times[2] - f->slack.times[0] >= 1100);
-	assert_int_equal(count(f, "deliveries WHERE state = 2"), 3);
+	assert_int_equal(state_count(f->state, "deliveries WHERE state = 2"), 3);
 	assert_metric(f, "hunter_deliveries_total{receiver=\"slack\",result=\"sent\"} 3");
 }
 
@@ -355,8 +339,9 @@ static void test_a_long_wait_is_written_down(void **state)
 	send(f, "slack", "#a", "one");
 	engine_after(f->agent.engine, 1000, stop_the_engine, f);
 	assert_true(engine_run(f->agent.engine));
-	assert_int_equal(
-		count(f, "deliveries WHERE not_before > 0 AND attempt_started IS NULL"), 1);
+	assert_int_equal(state_count(f->state,
+				 "deliveries WHERE not_before > 0 AND attempt_started IS NULL"),
+		1);
 	assert_true(engine_run(f->agent.engine));
 	assert_in_range(f->slack.times[1] - f->slack.times[0], HOUR, HOUR + 100);
 }
@@ -371,7 +356,7 @@ static void test_a_single_pass_respects_a_long_wait(void **state)
 	assert_true(engine_run(f->agent.engine));
 	assert_int_equal(f->slack.attempts, 0);
 	assert_true(f->agent.incomplete);
-	assert_int_equal(count(f, "deliveries WHERE state = 1"), 1);
+	assert_int_equal(state_count(f->state, "deliveries WHERE state = 1"), 1);
 }
 
 /* A message that waits behind another that is tried for an hour is tried for one, too. */
@@ -400,7 +385,7 @@ static void test_given_up_after_a_day_and_said(void **state)
 	f->slack.last = (struct answer){.retry_after = -1};
 	send(f, "slack", "#a", "one");
 	assert_true(engine_run(f->agent.engine));
-	assert_int_equal(count(f, "deliveries WHERE state = 3 AND problem != ''"), 1);
+	assert_int_equal(state_count(f->state, "deliveries WHERE state = 3 AND problem != ''"), 1);
 	assert_in_range(f->slack.times[f->slack.attempts - 1], 24 * HOUR, 24 * HOUR + 300000);
 	assert_in_range(f->slack.attempts, 250, 350);
 	assert_metric(f, "hunter_deliveries_total{receiver=\"slack\",result=\"abandoned\"} 1");
@@ -416,7 +401,7 @@ static void test_give_up_after_is_a_setting(void **state)
 	send(f, "slack", "#a", "one");
 	assert_true(engine_run(f->agent.engine));
 	assert_in_range(f->slack.times[f->slack.attempts - 1], HOUR, HOUR + 300000);
-	assert_int_equal(count(f, "deliveries WHERE state = 3"), 1);
+	assert_int_equal(state_count(f->state, "deliveries WHERE state = 3"), 1);
 }
 
 /* A receiver that is dead takes no memory for what waits, bounded in number, and holds up nobody:
@@ -437,17 +422,23 @@ static void test_a_dead_receiver_costs_little(void **state)
 	engine_after(f->agent.engine, HOUR / 2, stop_the_engine, f);
 	assert_true(engine_run(f->agent.engine));
 	assert_int_equal(f->printed.attempts, 1);
-	assert_int_equal(count(f, "deliveries WHERE receiver = 'slack' AND state = 3"), 20);
-	assert_int_equal(count(f, "deliveries WHERE payload = 'p0000' AND state = 1"), 1);
-	assert_int_equal(count(f, "deliveries WHERE payload = 'p0001' AND state = 3"), 1);
-	assert_int_equal(count(f, "deliveries WHERE payload = 'p0020' AND state = 3"), 1);
-	assert_int_equal(count(f, "deliveries WHERE payload = 'p0021' AND state = 1"), 1);
+	assert_int_equal(
+		state_count(f->state, "deliveries WHERE receiver = 'slack' AND state = 3"), 20);
+	assert_int_equal(
+		state_count(f->state, "deliveries WHERE payload = 'p0000' AND state = 1"), 1);
+	assert_int_equal(
+		state_count(f->state, "deliveries WHERE payload = 'p0001' AND state = 3"), 1);
+	assert_int_equal(
+		state_count(f->state, "deliveries WHERE payload = 'p0020' AND state = 3"), 1);
+	assert_int_equal(
+		state_count(f->state, "deliveries WHERE payload = 'p0021' AND state = 1"), 1);
 	assert_metric(f, "hunter_deliveries_total{receiver=\"slack\",result=\"dropped\"} 20");
 	assert_metric(f, "hunter_delivery_queue_length{receiver=\"slack\"} 1000");
 	f->slack.dead = false;
 	f->slack.count = 0;
 	assert_true(engine_run(f->agent.engine));
-	assert_int_equal(count(f, "deliveries WHERE state = 2"), 1 + DELIVERY_MANAGER_QUEUE);
+	assert_int_equal(
+		state_count(f->state, "deliveries WHERE state = 2"), 1 + DELIVERY_MANAGER_QUEUE);
 	assert_string_equal(f->slack.payloads[f->slack.attempts - 1], "p1019");
 	assert_string_equal(
 		f->slack.payloads[f->slack.attempts - DELIVERY_MANAGER_QUEUE + 1], "p0021");
@@ -500,7 +491,8 @@ static void test_memory_while_a_receiver_is_dead(void **state)
 	assert_true(before - empty < WAITING * EACH);
 	assert_true(memory_used() - before < GROWTH);
 	assert_true(f->slack.attempts > 12 * (HOURS - 1));
-	assert_int_equal(count(f, "deliveries WHERE receiver = 'slack' AND state = 1"), WAITING);
+	assert_int_equal(state_count(f->state, "deliveries WHERE receiver = 'slack' AND state = 1"),
+		WAITING);
 }
 
 /* What somebody must mend is kept for as long as it takes. */
@@ -513,11 +505,11 @@ static void test_misconfigured_for_a_week(void **state)
 	send(f, "slack", "#a", "one");
 	engine_after(f->agent.engine, 7 * 24 * HOUR + 1000, stop_the_engine, f);
 	assert_true(engine_run(f->agent.engine));
-	assert_int_equal(count(f, "deliveries WHERE state = 1"), 1);
+	assert_int_equal(state_count(f->state, "deliveries WHERE state = 1"), 1);
 	f->slack.dead = false;
 	f->slack.count = 0;
 	assert_true(engine_run(f->agent.engine));
-	assert_int_equal(count(f, "deliveries WHERE state = 2"), 1);
+	assert_int_equal(state_count(f->state, "deliveries WHERE state = 2"), 1);
 }
 
 /* Rounds keep the spacing, and the receipt of each is in the store before the next could matter. */
@@ -531,12 +523,14 @@ static void test_several_posts(void **state)
 	send(f, "slack", "#a", "one");
 	engine_after(f->agent.engine, 1000, stop_the_engine, f);
 	assert_true(engine_run(f->agent.engine));
-	assert_int_equal(count(f, "deliveries WHERE state = 1 AND receipt = 'part0'"), 1);
+	assert_int_equal(
+		state_count(f->state, "deliveries WHERE state = 1 AND receipt = 'part0'"), 1);
 	assert_true(engine_run(f->agent.engine));
 	assert_int_equal(f->slack.attempts, 4);
 	assert_int_equal(f->slack.times[1] - f->slack.times[0], 1100);
 	assert_int_equal(f->slack.times[3] - f->slack.times[2], 5000);
-	assert_int_equal(count(f, "deliveries WHERE state = 2 AND receipt = 'ts3'"), 1);
+	assert_int_equal(
+		state_count(f->state, "deliveries WHERE state = 2 AND receipt = 'ts3'"), 1);
 }
 
 static void test_continues_what_was_told(void **state)
@@ -604,7 +598,7 @@ static void test_a_receiver_that_is_back_soon(void **state)
 	engine_after(f->agent.engine, 2000, find_receiver, f);
 	assert_true(engine_run(f->agent.engine));
 	assert_int_equal(f->slack.attempts, 2);
-	assert_int_equal(count(f, "deliveries WHERE state = 2"), 2);
+	assert_int_equal(state_count(f->state, "deliveries WHERE state = 2"), 2);
 }
 
 /* While one post is under way the configuration loses the receiver: that post is carried to its
@@ -624,7 +618,7 @@ static void test_a_receiver_that_goes_away(void **state)
 	(void)engine_run(f->agent.engine);
 	store_request_free(f->answer);
 	assert_int_equal(f->slack.attempts, 1);
-	assert_int_equal(count(f, "deliveries WHERE state = 3"), 2);
+	assert_int_equal(state_count(f->state, "deliveries WHERE state = 3"), 2);
 	assert_metric(f, "hunter_deliveries_total{receiver=\"slack\",result=\"rerouted\"} 2");
 }
 
@@ -659,7 +653,7 @@ static void test_a_channel_that_goes_away(void **state)
 	(void)engine_run(f->agent.engine); /* until the store has answered */
 	store_request_free(f->answer);
 	assert_int_equal(f->slack.attempts, 1);
-	assert_int_equal(count(f, "deliveries WHERE state = 3"), 2);
+	assert_int_equal(state_count(f->state, "deliveries WHERE state = 3"), 2);
 	f->slack.dead = false;
 	f->slack.count = 0;
 	send(f, "slack", "#b", "three");

@@ -9,6 +9,7 @@
 #include "agent/notify/dispatcher.h"
 #include "peer.h"
 #include "tests/unit/levels.h"
+#include "tests/unit/state_count.h"
 
 #define FIRST INT64_C(1699990000000)
 
@@ -191,29 +192,14 @@ static void flush(struct fixture *f)
 	assert_true(engine_run(f->agent.engine));
 }
 
-static int count(struct fixture *f, const char *what)
-{
-	char sql[160];
-	sqlite3 *database;
-	sqlite3_stmt *statement;
-	int number;
-
-	snprintf(sql, sizeof sql, "SELECT count(*) FROM %s", what);
-	assert_int_equal(sqlite3_open(f->state, &database), SQLITE_OK);
-	assert_int_equal(sqlite3_prepare_v2(database, sql, -1, &statement, NULL), SQLITE_OK);
-	assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
-	number = sqlite3_column_int(statement, 0);
-	sqlite3_finalize(statement);
-	sqlite3_close(database);
-	return number;
-}
-
 static void assert_told(struct fixture *f, int standard_output, int slack, int pending)
 {
 	assert_int_equal(
-		count(f, "deliveries WHERE receiver = 'stdout' AND state = 2"), standard_output);
-	assert_int_equal(count(f, "deliveries WHERE receiver = 'slack' AND state = 2"), slack);
-	assert_int_equal(count(f, "changes WHERE news = 1"), pending);
+		state_count(f->state, "deliveries WHERE receiver = 'stdout' AND state = 2"),
+		standard_output);
+	assert_int_equal(
+		state_count(f->state, "deliveries WHERE receiver = 'slack' AND state = 2"), slack);
+	assert_int_equal(state_count(f->state, "changes WHERE news = 1"), pending);
 	assert_int_equal(atomic_load(&f->slack->requests), slack);
 }
 
@@ -241,8 +227,8 @@ static void test_withdrawn_before_it_was_told(void **state)
 	dispatcher_add(f->dispatcher, update_one(f, update));
 	flush(f);
 	assert_told(f, 1, 1, 0);
-	assert_int_equal(count(f, "announced"), 2);
-	assert_int_equal(count(f, "changes WHERE state = 3 AND news = 3"), 1);
+	assert_int_equal(state_count(f->state, "announced"), 2);
+	assert_int_equal(state_count(f->state, "changes WHERE state = 3 AND news = 3"), 1);
 }
 
 /* A change that was seen otherwise while it waited is told as it is by now. */
@@ -268,8 +254,9 @@ static void test_told_as_it_is_by_now(void **state)
 	item = (struct announcement){0};
 	flush(f);
 	assert_told(f, 1, 1, 0);
-	assert_int_equal(count(f, "deliveries WHERE payload LIKE '%trend from 1 to 3 over %'"
-				  " AND payload LIKE '% .. c9%'"),
+	assert_int_equal(
+		state_count(f->state, "deliveries WHERE payload LIKE '%trend from 1 to 3 over %'"
+				      " AND payload LIKE '% .. c9%'"),
 		2);
 }
 
@@ -286,11 +273,11 @@ static void test_withdrawn_while_its_message_waits(void **state)
 	store_request_free(update_one(f, update));
 	flush(f);
 	assert_told(f, 0, 0, 0);
-	assert_int_equal(count(f, "deliveries WHERE state = 3"), 2);
-	assert_int_equal(count(f, "changes WHERE state = 3 AND news = 3"), 1);
+	assert_int_equal(state_count(f->state, "deliveries WHERE state = 3"), 2);
+	assert_int_equal(state_count(f->state, "changes WHERE state = 3 AND news = 3"), 1);
 	dispatcher_add(f->dispatcher, record_one(f, "p50"));
 	flush(f);
-	assert_int_equal(count(f, "deliveries WHERE thread IS NOT NULL"), 0);
+	assert_int_equal(state_count(f->state, "deliveries WHERE thread IS NOT NULL"), 0);
 }
 
 /* A message that has others to tell is sent, and then answered, where that is possible. */
@@ -307,7 +294,8 @@ static void test_told_after_it_was_withdrawn(void **state)
 	flush(f);
 	assert_told(f, 1, 2, 0);
 	assert_int_equal(atomic_load(&f->replies), 1);
-	assert_int_equal(count(f, "deliveries WHERE payload LIKE '%no longer found: p99%'"), 1);
+	assert_int_equal(
+		state_count(f->state, "deliveries WHERE payload LIKE '%no longer found: p99%'"), 1);
 }
 
 /* The one that can be told is told at once and once; the other when it can be. */
@@ -366,13 +354,14 @@ static void test_notice(void **state)
 	dispatcher_notice(f->dispatcher, &notice, &(struct strings){names, 2}, NULL);
 	assert_true(engine_run(f->agent.engine));
 	assert_told(f, 0, 1, 0);
-	assert_int_equal(count(f, "deliveries WHERE payload LIKE '%:warning: *prometheus*  "
-				  "<!date^1699990000^%|2023-11-14%'"),
+	assert_int_equal(
+		state_count(f->state, "deliveries WHERE payload LIKE '%:warning: *prometheus*  "
+				      "<!date^1699990000^%|2023-11-14%'"),
 		1);
 	notice.recovered = true;
 	dispatcher_notice(f->dispatcher, &notice, &(struct strings){names, 2}, NULL);
 	assert_true(engine_run(f->agent.engine));
-	assert_int_equal(count(f, "deliveries WHERE state = 2"), 2);
+	assert_int_equal(state_count(f->state, "deliveries WHERE state = 2"), 2);
 }
 
 static void change_state(struct fixture *f, const char *sql)
@@ -406,7 +395,8 @@ static void test_siblings_of_what_still_waits(void **state)
 	dispatcher_restore(f->dispatcher, request);
 	dispatcher_add(f->dispatcher, record_one(f, "p75"));
 	flush(f);
-	assert_int_equal(count(f, "deliveries WHERE receiver = 'slack' AND state = 2"), 3);
+	assert_int_equal(
+		state_count(f->state, "deliveries WHERE receiver = 'slack' AND state = 2"), 3);
 	assert_int_equal(atomic_load(&f->replies), 3);
 }
 
@@ -436,7 +426,7 @@ static void test_later_siblings_go_into_the_thread(void **state)
 	flush(f);
 	assert_told(f, 4, 4, 0);
 	assert_int_equal(atomic_load(&f->replies), 2);
-	assert_int_equal(count(f, "deliveries WHERE thread IS NOT NULL"), 4);
+	assert_int_equal(state_count(f->state, "deliveries WHERE thread IS NOT NULL"), 4);
 	f->agent.now = an_hour_later;
 	dispatcher_add(f->dispatcher, record_one(f, "p90"));
 	flush(f);
@@ -474,7 +464,7 @@ static void test_a_receiver_that_is_gone(void **state)
 	dispatcher_flush(f->dispatcher);
 	f->agent.stopping = true;
 	assert_true(engine_run(f->agent.engine));
-	assert_int_equal(count(f, "deliveries WHERE state = 1"), 2);
+	assert_int_equal(state_count(f->state, "deliveries WHERE state = 1"), 2);
 	end(f);
 	begin(f);
 	((struct config *)(uintptr_t)f->agent.config)->receivers =
@@ -486,10 +476,12 @@ static void test_a_receiver_that_is_gone(void **state)
 	dispatcher_add(f->dispatcher, request);
 	assert_true(engine_run(f->agent.engine));
 	flush(f);
-	assert_int_equal(count(f, "deliveries WHERE receiver = 'slack' AND state = 3"), 1);
-	assert_int_equal(count(f, "deliveries WHERE receiver = 'stdout' AND state = 2"), 1);
-	assert_int_equal(count(f, "deliveries WHERE state = 1"), 0);
-	assert_int_equal(count(f, "changes WHERE news = 1"), 0);
+	assert_int_equal(
+		state_count(f->state, "deliveries WHERE receiver = 'slack' AND state = 3"), 1);
+	assert_int_equal(
+		state_count(f->state, "deliveries WHERE receiver = 'stdout' AND state = 2"), 1);
+	assert_int_equal(state_count(f->state, "deliveries WHERE state = 1"), 0);
+	assert_int_equal(state_count(f->state, "changes WHERE news = 1"), 0);
 	assert_int_equal(atomic_load(&f->slack->requests), 0);
 }
 
@@ -569,7 +561,7 @@ static void test_growth_that_cannot_be_written_at_first(void **state)
 	for (size_t i = 0; i < FIRST_HIT; i++)
 		add_on_runner(f, i, FIRST);
 	flush(f);
-	assert_int_equal(count(f, "environments WHERE hit = 8 AND told = 8"), 1);
+	assert_int_equal(state_count(f->state, "environments WHERE hit = 8 AND told = 8"), 1);
 	assert_told(f, 1, 1, 0);
 	see_runners(f, RUNNER_SERIES);
 	add_on_runner(f, FIRST_HIT, FIRST);
@@ -580,7 +572,7 @@ static void test_growth_that_cannot_be_written_at_first(void **state)
 	change_state(f, "DROP TRIGGER full");
 	flush(f);
 	assert_told(f, 2, 2, 0);
-	assert_int_equal(count(f, "environments WHERE hit = 12 AND told = 12"), 1);
+	assert_int_equal(state_count(f->state, "environments WHERE hit = 12 AND told = 12"), 1);
 }
 
 static int64_t a_season_later(void)
@@ -601,7 +593,7 @@ static void test_old_events_are_forgotten(void **state)
 	for (size_t i = 0; i < FIRST_HIT; i++)
 		add_on_runner(f, i, FIRST);
 	flush(f);
-	assert_int_equal(count(f, "environments WHERE id = 8"), 1);
+	assert_int_equal(state_count(f->state, "environments WHERE id = 8"), 1);
 	f->agent.now = an_hour_later;
 	add_on_runner(f, FIRST_HIT, FIRST);
 	flush(f);
@@ -610,7 +602,7 @@ static void test_old_events_are_forgotten(void **state)
 	add_on_runner(f, FIRST_HIT, a_season_later());
 	flush(f);
 	assert_null(environments_event(environments, FIRST_HIT));
-	assert_int_equal(count(f, "environments"), 1);
+	assert_int_equal(state_count(f->state, "environments"), 1);
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

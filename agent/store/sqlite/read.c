@@ -342,13 +342,7 @@ static void read_known(
 	record->item.id = read_id(reader);
 	record->series = read_name_again(reader, last ? last->series : NULL);
 	record->branch = read_name_again(reader, last ? last->branch : NULL);
-	record->sign = (int)read_choice(reader, -1, 1);
-	record->item.time = read_time(reader);
-	record->state = (enum change_state)read_choice(reader, 1, CHANGE_STATES - 1);
-	record->news = (enum notify_state)read_choice(reader, 0, NOTIFY_COUNT - 1);
-	record->first_seen = read_time(reader);
-	record->spacing = read_count(reader);
-	record->runs = read_count(reader);
+	read_stage(reader, record);
 	record->item.change.count_after = (size_t)read_count(reader);
 	record->item.change.kind = read_kind(reader);
 	record->item.change.level_before = read_number(reader);

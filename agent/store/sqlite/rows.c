@@ -521,12 +521,8 @@ enum change_kind read_kind(struct reader *reader)
 	return (enum change_kind)read_choice(reader, CHANGE_STEP, CHANGE_TREND);
 }
 
-void read_record(struct reader *reader, struct change_record *record)
+void read_stage(struct reader *reader, struct change_record *record)
 {
-	record->item.id = read_id(reader);
-	record->item.test = read_name(reader);
-	record->series = read_name(reader);
-	record->branch = read_name(reader);
 	record->sign = (int)read_choice(reader, -1, 1);
 	record->item.time = read_time(reader);
 	record->state = (enum change_state)read_choice(reader, 1, CHANGE_STATES - 1);
@@ -534,6 +530,15 @@ void read_record(struct reader *reader, struct change_record *record)
 	record->first_seen = read_time(reader);
 	record->spacing = read_count(reader);
 	record->runs = read_count(reader);
+}
+
+void read_record(struct reader *reader, struct change_record *record)
+{
+	record->item.id = read_id(reader);
+	record->item.test = read_name(reader);
+	record->series = read_name(reader);
+	record->branch = read_name(reader);
+	read_stage(reader, record);
 	record->updated = read_time(reader);
 	record->item.over.time = read_time_or(reader, 0);
 	record->item.over.level = read_number(reader);

@@ -52,6 +52,9 @@ const char *read_name(struct reader *reader);                   /* required */
 /* Like read_name; returns `before` if the text is the same. */
 const char *read_name_again(struct reader *reader, const char *before);
 void read_suspects(struct reader *reader, struct attribution *suspects);
+/* The columns from sign to runs. */
+void read_stage(struct reader *reader, struct change_record *record);
+
 void read_record(struct reader *reader, struct change_record *record);
 
 /* Grows an array in the arena by one item of `size` bytes and returns the array. */

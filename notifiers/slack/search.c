@@ -1,0 +1,198 @@
+/*
+ * Reads a channel's history, or a thread first, for the metadata of a message.
+ *
+ * An error that is not known to be temporary counts as denied: the message is then posted again,
+ * since a second one is better than none.
+ */
+#include "notifiers/slack/search.h"
+
+#include <jansson.h>
+#include <string.h>
+
+#include "agent/core/arena.h"
+#include "agent/core/buf.h"
+#include "agent/core/secret.h"
+
+enum { MOST_PAGES = 50, REASON_MOST = 60 };
+
+#define CLOCKS_APART INT64_C(3600000) /* ms, how far our clock may be ahead of Slack's */
+
+/* An id; names of channels are in lower case. */
+static bool is_id(const char *channel)
+{
+	return *channel && strchr("CDG", *channel) && channel[1] &&
+	       strspn(channel, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") == strlen(channel);
+}
+
+static void ask(struct slack_search *search, const char *cursor)
+{
+	bool in_thread = search->thread && !search->thread_read;
+	struct buf out = {0};
+	int64_t oldest = search->since > CLOCKS_APART ? (search->since - CLOCKS_APART) / 1000 : 0;
+
+	if (search->id) {
+		buf_printf(&out, "conversations.%s?channel=", in_thread ? "replies" : "history");
+		transfer_encode(&out, search->id);
+		if (in_thread) {
+			buf_text(&out, "&ts=");
+			transfer_encode(&out, search->thread);
+		}
+		buf_printf(&out, "&include_all_metadata=true&limit=200&oldest=%lld",
+			(long long)oldest);
+	} else {
+		buf_printf(&out, "users.conversations?exclude_archived=true&limit=999&types=%s",
+			search->public_only ? "public_channel"
+					    : "public_channel%2Cprivate_channel");
+	}
+	if (cursor) {
+		buf_text(&out, "&cursor=");
+		transfer_encode(&out, cursor);
+	}
+	search->question = arena_strndup(search->arena, out.data, out.length);
+	buf_free(&out);
+}
+
+void slack_search_begin(struct slack_search *search)
+{
+	search->id = is_id(search->channel) ? search->channel : NULL;
+	ask(search, NULL);
+}
+
+static enum slack_found give_up(
+	struct slack_search *search, enum slack_found found, const char *reason)
+{
+	search->reason = reason;
+	return found;
+}
+
+static const char *text_of(const json_t *object, const char *name)
+{
+	const char *text = json_string_value(json_object_get(object, name));
+
+	return text ? text : "";
+}
+
+static bool passes(const char *reason)
+{
+	static const char *const passing[] = {"ratelimited", "rate_limited", "internal_error",
+		"fatal_error", "service_unavailable", "request_timeout", ""};
+
+	for (size_t i = 0; i < sizeof passing / sizeof *passing; i++)
+		if (strcmp(reason, passing[i]) == 0)
+			return true;
+	return false;
+}
+
+/* Not in the thread: continues with the channel. */
+static enum slack_found absent(struct slack_search *search)
+{
+	if (!search->thread || search->thread_read)
+		return SEARCH_ABSENT;
+	search->thread_read = true;
+	search->pages = 0;
+	ask(search, NULL);
+	return SEARCH_ON;
+}
+
+static enum slack_found refused(
+	struct slack_search *search, const struct reply *reply, const json_t *answer)
+{
+	const char *reason = text_of(answer, "error"), *needed = text_of(answer, "needed");
+	const char *words = secret_cut(search->arena, reason, REASON_MOST, &reply->secrets);
+
+	if (passes(reason))
+		return give_up(search, SEARCH_LATER, *reason ? words : "the answer is not Slack's");
+	if (strcmp(reason, "thread_not_found") == 0)
+		return absent(search);
+	if (strcmp(reason, "missing_scope") == 0 && !search->id && !search->public_only) {
+		search->public_only = true;
+		ask(search, NULL);
+		return SEARCH_ON;
+	}
+	if (*needed)
+		words = arena_printf(search->arena, "%s: %s", words,
+			secret_cut(search->arena, needed, REASON_MOST, &reply->secrets));
+	return give_up(search, SEARCH_DENIED, words);
+}
+
+static enum slack_found next_page(
+	struct slack_search *search, const json_t *answer, enum slack_found otherwise)
+{
+	const char *cursor = text_of(json_object_get(answer, "response_metadata"), "next_cursor");
+
+	if (!*cursor)
+		return otherwise;
+	if (++search->pages >= MOST_PAGES)
+		return give_up(search, SEARCH_DENIED, "the channel's history is too long");
+	ask(search, cursor);
+	return SEARCH_ON;
+}
+
+static enum slack_found take_channels(struct slack_search *search, const json_t *answer)
+{
+	const json_t *list = json_object_get(answer, "channels");
+	const char *name = search->channel + (*search->channel == '#');
+
+	search->reason = "the bot is not in the channel";
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const json_t *channel = json_array_get(list, i);
+
+		if (strcmp(text_of(channel, "name"), name) != 0 || !*text_of(channel, "id"))
+			continue;
+		search->id = arena_strdup(search->arena, text_of(channel, "id"));
+		search->pages = 0;
+		ask(search, NULL);
+		return SEARCH_ON;
+	}
+	return next_page(search, answer, SEARCH_DENIED);
+}
+
+/* Optional for messages of one part. */
+static json_int_t part_of(const json_t *payload)
+{
+	const json_t *part = json_object_get(payload, "part");
+
+	return part ? json_integer_value(part) : 1;
+}
+
+static enum slack_found take_messages(struct slack_search *search, const json_t *answer)
+{
+	const json_t *list = json_object_get(answer, "messages");
+	enum slack_found found;
+
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const json_t *message = json_array_get(list, i);
+		const json_t *metadata = json_object_get(message, "metadata");
+		const json_t *payload = json_object_get(metadata, "event_payload");
+
+		if (strcmp(text_of(payload, "key"), search->key) != 0 ||
+			part_of(payload) != (json_int_t)search->part)
+			continue;
+		search->stamp = arena_strdup(search->arena, text_of(message, "ts"));
+		return SEARCH_FOUND;
+	}
+	found = next_page(search, answer, SEARCH_ABSENT);
+	return found == SEARCH_ABSENT ? absent(search) : found;
+}
+
+enum slack_found slack_search_take(struct slack_search *search, const struct reply *reply)
+{
+	enum slack_found found;
+	json_t *answer;
+
+	if (reply->kind != REPLY_ANSWER)
+		return give_up(search, SEARCH_LATER, reply->problem ? reply->problem : "no answer");
+	if (reply->status != 200)
+		return give_up(search,
+			reply->status == 408 || reply->status == 429 || reply->status >= 500
+				? SEARCH_LATER
+				: SEARCH_DENIED,
+			arena_printf(search->arena, "HTTP status %d", reply->status));
+	answer = json_loadb(reply->body, reply->length, 0, NULL);
+	if (!json_is_true(json_object_get(answer, "ok")))
+		found = refused(search, reply, answer);
+	else
+		found = search->id ? take_messages(search, answer) : take_channels(search, answer);
+	json_decref(answer);
+	return found;
+}
