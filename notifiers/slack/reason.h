@@ -1,17 +1,16 @@
 /*
- * Classifies Slack's error codes.
+ * Classifies the error codes of Slack, the same for posting a message and searching for one.
  */
 #ifndef NOTIFIERS_SLACK_REASON_H
 #define NOTIFIERS_SLACK_REASON_H
 
 enum slack_reason {
-	SLACK_UNSURE, /* Slack has a problem, or the code is unknown: the message may have arrived
-		       */
-	SLACK_PASSES, /* temporary */
-	SLACK_MEND,   /* token, scope or channel has to be changed */
-	SLACK_NEVER,  /* permanent */
-	SLACK_LAYOUT, /* the blocks are rejected; the text alone may be accepted */
-	SLACK_THREAD, /* the thread cannot be replied to; the channel may accept it */
+	SLACK_UNKNOWN,   /* Slack has a problem, or the code is unknown: it may have been done */
+	SLACK_TEMPORARY, /* it was not done; a retry may help */
+	SLACK_CONFIG,    /* token, scope, channel or api_url has to be changed */
+	SLACK_PERMANENT,
+	SLACK_BLOCKS, /* the blocks are rejected; the text alone may be accepted */
+	SLACK_THREAD, /* the thread cannot be read or replied to; the channel may be */
 };
 
 enum slack_reason slack_reason(const char *word);

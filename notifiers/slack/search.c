@@ -1,8 +1,8 @@
 /*
  * Reads a channel's history, or a thread first, for the metadata of a message.
  *
- * An error that is not known to be temporary counts as denied: the message is then posted again,
- * since a second one is better than none.
+ * Where the bot may not look, the message is posted again, since a second one is better than none.
+ * A temporary error and one that is not known (reason.h) are retried.
  */
 #include "notifiers/slack/search.h"
 
@@ -12,6 +12,7 @@
 #include "agent/core/arena.h"
 #include "agent/core/buf.h"
 #include "agent/core/secret.h"
+#include "notifiers/slack/reason.h"
 
 enum { MOST_PAGES = 50, REASON_MOST = 60 };
 
@@ -72,17 +73,6 @@ static const char *text_of(const json_t *object, const char *name)
 	return text ? text : "";
 }
 
-static bool passes(const char *reason)
-{
-	static const char *const passing[] = {"ratelimited", "rate_limited", "internal_error",
-		"fatal_error", "service_unavailable", "request_timeout", ""};
-
-	for (size_t i = 0; i < sizeof passing / sizeof *passing; i++)
-		if (strcmp(reason, passing[i]) == 0)
-			return true;
-	return false;
-}
-
 /* Not in the thread: continues with the channel. */
 static enum slack_found absent(struct slack_search *search)
 {
@@ -100,10 +90,15 @@ static enum slack_found refused(
 	const char *reason = text_of(answer, "error"), *needed = text_of(answer, "needed");
 	const char *words = secret_cut(search->arena, reason, REASON_MOST, &reply->secrets);
 
-	if (passes(reason))
+	switch (slack_reason(reason)) {
+	case SLACK_UNKNOWN:
+	case SLACK_TEMPORARY:
 		return give_up(search, SEARCH_LATER, *reason ? words : "the answer is not Slack's");
-	if (strcmp(reason, "thread_not_found") == 0)
-		return absent(search);
+	case SLACK_THREAD: return absent(search);
+	case SLACK_CONFIG:
+	case SLACK_PERMANENT:
+	case SLACK_BLOCKS: break;
+	}
 	if (strcmp(reason, "missing_scope") == 0 && !search->id && !search->public_only) {
 		search->public_only = true;
 		ask(search, NULL);

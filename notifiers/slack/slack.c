@@ -7,8 +7,9 @@
  * up. If Slack rejects the blocks, the message is sent once more as plain text; if it rejects a
  * reply, as a message of its own.
  *
- * If an earlier attempt may have arrived, a bot first checks the channel for the message. A webhook
- * cannot check, nor can a bot without the scope for it: then the message is posted again.
+ * If an earlier attempt may have arrived, a bot first checks the channel for the message, and
+ * retries that as it would a post. A webhook cannot check, nor can a bot without the scope for it:
+ * then the message is posted again.
  *
  * A payload holds one body per line; each is sent in a round of its own. The receipt is the `ts` of
  * the message that starts the thread and the number of posts sent: "1503435956.000247 2".
@@ -39,6 +40,7 @@ struct state {
 	size_t part;        /* from 1 */
 	bool plain;         /* the blocks were rejected; sending the text alone */
 	bool looking;       /* a search is in progress */
+	bool unresolved;    /* the search was denied: an earlier attempt may have arrived */
 	struct slack_search search;
 };
 
@@ -79,31 +81,35 @@ static bool render(const struct message *message, const void *options, const cha
 static enum step fail(struct attempt *attempt, bool retry, enum error_kind kind, const char *what,
 	struct error *error)
 {
+	const struct state *state = attempt->state;
+
 	attempt->retry = retry;
+	if (state && state->unresolved)
+		attempt->maybe_delivered = MAYBE_DELIVERED_CHECK;
 	error_set(error, kind, "slack%s%s: %s", *attempt->destination ? " " : "",
 		attempt->destination, what);
 	return STEP_FAILED;
 }
 
-static enum step fail_for_now(struct attempt *attempt, const char *what, struct error *error)
+static enum step fail_temporarily(struct attempt *attempt, const char *what, struct error *error)
 {
 	return fail(attempt, true, ERROR_DATA, what, error);
 }
 
-/* Like fail_for_now, but the message may have arrived. */
+/* Like fail_temporarily, but the message may have arrived. */
 static enum step fail_in_doubt(struct attempt *attempt, const char *what, struct error *error)
 {
 	attempt->maybe_delivered =
 		slack_by_bot(attempt->options) ? MAYBE_DELIVERED_CHECK : MAYBE_DELIVERED_BLIND;
-	return fail_for_now(attempt, what, error);
+	return fail_temporarily(attempt, what, error);
 }
 
-static enum step fail_until_mended(struct attempt *attempt, const char *what, struct error *error)
+static enum step fail_by_config(struct attempt *attempt, const char *what, struct error *error)
 {
 	return fail(attempt, false, ERROR_USAGE, what, error);
 }
 
-static enum step fail_for_good(struct attempt *attempt, const char *what, struct error *error)
+static enum step fail_permanently(struct attempt *attempt, const char *what, struct error *error)
 {
 	return fail(attempt, false, ERROR_DATA, what, error);
 }
@@ -128,7 +134,7 @@ static bool bot_token(struct attempt *attempt, const char **token, struct error 
 	else if (secret(attempt->arena, options->bot_token, "bot_token_file",
 			 options->bot_token_file, token, &problem))
 		return true;
-	(void)fail_until_mended(attempt, problem.text, error);
+	(void)fail_by_config(attempt, problem.text, error);
 	return false;
 }
 
@@ -166,9 +172,9 @@ static enum step post(struct attempt *attempt, struct transfer *next, struct err
 	if (slack_by_webhook(options)) {
 		if (!secret(attempt->arena, options->webhook_url, "webhook_url_file",
 			    options->webhook_url_file, &next->url, &problem))
-			return fail_until_mended(attempt, problem.text, error);
+			return fail_by_config(attempt, problem.text, error);
 		if (transfer_url_problem(next->url))
-			return fail_until_mended(
+			return fail_by_config(
 				attempt, "webhook_url is not an https address", error);
 	} else {
 		next->url = transfer_join_url(attempt->arena, options->api_url, "chat.postMessage");
@@ -257,6 +263,7 @@ static enum step looked(struct attempt *attempt, const struct reply *reply, stru
 		return posted(attempt, search->stamp);
 	case SEARCH_LATER: return fail_in_doubt(attempt, search->reason, error);
 	case SEARCH_DENIED:
+		state->unresolved = true;
 		attempt->notice = arena_printf(attempt->arena,
 			"slack %s: cannot check whether a message has arrived (%s): it"
 			" is posted again and may be a duplicate",
@@ -293,7 +300,7 @@ static bool simpler(struct attempt *attempt, enum slack_reason reason)
 		state->thread = NULL;
 		return true;
 	}
-	if (reason != SLACK_LAYOUT || state->plain ||
+	if (reason != SLACK_BLOCKS || state->plain ||
 		!(plain = without_blocks(attempt->arena, state->body)))
 		return false;
 	state->plain = true;
@@ -307,14 +314,14 @@ static enum step refused(
 	enum slack_reason reason = slack_reason(word);
 
 	switch (reason) {
-	case SLACK_UNSURE: break;
-	case SLACK_PASSES: return fail_for_now(attempt, word, error);
-	case SLACK_MEND: return fail_until_mended(attempt, word, error);
-	case SLACK_NEVER: return fail_for_good(attempt, word, error);
-	case SLACK_LAYOUT:
+	case SLACK_UNKNOWN: break;
+	case SLACK_TEMPORARY: return fail_temporarily(attempt, word, error);
+	case SLACK_CONFIG: return fail_by_config(attempt, word, error);
+	case SLACK_PERMANENT: return fail_permanently(attempt, word, error);
+	case SLACK_BLOCKS:
 	case SLACK_THREAD:
 		return simpler(attempt, reason) ? post(attempt, next, error)
-						: fail_for_good(attempt, word, error);
+						: fail_permanently(attempt, word, error);
 	}
 	return fail_in_doubt(attempt, word, error);
 }
@@ -363,12 +370,12 @@ static enum step http_error(struct attempt *attempt, const struct reply *reply,
 	const char *what = arena_printf(attempt->arena, "HTTP status %d: %s", reply->status, words);
 
 	if (reply->status == 429)
-		return fail_for_now(attempt, "too many messages (HTTP status 429)", error);
+		return fail_temporarily(attempt, "too many messages (HTTP status 429)", error);
 	if (reply->status >= 500 || reply->status == 408 || reply->status < 300)
 		return fail_in_doubt(attempt, what, error);
 	if (reply->status == 400)
 		return refused(attempt, words, next, error);
-	return fail_until_mended(attempt, what, error);
+	return fail_by_config(attempt, what, error);
 }
 
 static enum step step(struct attempt *attempt, const struct reply *last, struct transfer *next,
@@ -383,7 +390,7 @@ static enum step step(struct attempt *attempt, const struct reply *last, struct 
 	if (((struct state *)attempt->state)->looking)
 		return looked(attempt, last, next, error);
 	if (last->kind == REPLY_UNREACHABLE)
-		return fail_for_now(
+		return fail_temporarily(
 			attempt, last->problem ? last->problem : "not reachable", error);
 	if (last->kind != REPLY_ANSWER)
 		return fail_in_doubt(attempt, last->problem ? last->problem : "no answer", error);

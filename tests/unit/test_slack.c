@@ -703,7 +703,9 @@ static void test_search_waits_until_slack_is_well(void **state)
 		int status;
 		const char *body;
 	} cases[] = {{503, ""}, {429, ""}, {200, "<html>"},
-		{200, "{\"ok\":false,\"error\":\"internal_error\"}"}, {200, ""}};
+		{200, "{\"ok\":false,\"error\":\"internal_error\"}"}, {200, ""},
+		{200, "{\"ok\":false,\"error\":\"ratelimited\"}"},
+		{200, "{\"ok\":false,\"error\":\"an_error_of_next_year\"}"}};
 	struct fixture *fixture = *state;
 
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -712,6 +714,21 @@ static void test_search_waits_until_slack_is_well(void **state)
 		assert_true(fixture->attempt.retry);
 		assert_int_equal(fixture->attempt.maybe_delivered, MAYBE_DELIVERED_CHECK);
 	}
+}
+
+/* A token that is revoked while a message is in doubt: the search and the post fail alike, and once
+ * there is a new one, the channel is searched before anything is posted. */
+static void test_doubt_outlives_a_denied_search(void **state)
+{
+	static const char revoked[] = "{\"ok\":false,\"error\":\"token_revoked\"}";
+	struct fixture *fixture = *state;
+
+	assert_int_equal(begin_in_doubt(fixture, "C77"), STEP_TRANSFER);
+	assert_int_equal(answer(fixture, 200, revoked), STEP_TRANSFER);
+	assert_posts(fixture);
+	assert_int_equal(answer(fixture, 200, revoked), STEP_FAILED);
+	assert_false(fixture->attempt.retry);
+	assert_int_equal(fixture->attempt.maybe_delivered, MAYBE_DELIVERED_CHECK);
 }
 
 /* A history that never ends is left in the end. */
@@ -994,6 +1011,7 @@ int main(void)
 		CASE(test_what_is_not_there_is_posted, setup_bot),
 		CASE(test_search_that_is_denied, setup_bot),
 		CASE(test_search_waits_until_slack_is_well, setup_bot),
+		CASE(test_doubt_outlives_a_denied_search, setup_bot),
 		CASE(test_search_ends, setup_bot),
 		CASE(test_webhook_cannot_look, setup),
 		CASE(test_refused_blocks_become_text, setup_bot),
