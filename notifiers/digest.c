@@ -512,7 +512,7 @@ static void add_test(struct lines *lines, const struct announcement **items, siz
 {
 	struct common *common = arena_alloc(lines->arena, sizeof *common);
 
-	if (kind == MESSAGE_CHANGES)
+	if (kind != MESSAGE_RECOVERED)
 		*common = common_of(lines->arena, items, count);
 	lines->shorter = lines->shorter || common->count > 0;
 	for (size_t at = 0, next; at < count; at = next) {

@@ -122,9 +122,11 @@ struct notice {
 };
 
 enum message_kind {
-	MESSAGE_CHANGES,
-	MESSAGE_NOTICE,
-	MESSAGE_RECOVERED, /* recoveries of announced changes, see their `over` */
+	MESSAGE_NEW,        /* changes */
+	MESSAGE_UPDATED,    /* more changes of what an earlier message is about */
+	MESSAGE_RETRACTION, /* an earlier message no longer holds, or not as it was written */
+	MESSAGE_RECOVERED,  /* recoveries of announced changes, see their `over` */
+	MESSAGE_NOTICE,     /* something other than a change */
 };
 
 /* The item's extras, never NULL. */
@@ -133,16 +135,16 @@ const struct extras *announcement_extras(const struct announcement *item);
 struct message {
 	const char *key; /* idempotency key of the delivery, stable across restarts */
 	enum message_kind kind;
-	/* A group of changes, sorted by time, test, worst first. */
+	/* A group of changes, sorted by time, test, worst first; none of retractions and notices.
+	 */
 	const struct announcement *items;
 	size_t count;
-	/* The earlier message that this one continues: its key and its first change; or NULL. */
-	const char *thread;
-	const struct announcement *more_of;
+	const char *thread; /* key of the earlier message that this one continues, or NULL */
+	const struct announcement *more_of; /* of MESSAGE_UPDATED: that one's first change */
 	const struct environment_event
 		*environment; /* the event that all items are part of, or NULL */
 	size_t early;         /* changes of that event that were reported before, on their own */
-	const struct notice *notice; /* of MESSAGE_NOTICE, which has no items */
+	const struct notice *notice; /* what a retraction or a notice says */
 };
 
 /* Whether an unconfirmed delivery may have arrived. */

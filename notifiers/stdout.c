@@ -219,7 +219,7 @@ static void render_head(const struct message *message, struct buf *out)
 	}
 	text_what(out, message, &text_plain);
 	buf_printf(out, " since %s" PLAIN "\n", when_format(message_since(message), when));
-	if (message->more_of)
+	if (message->kind == MESSAGE_UPDATED)
 		buf_printf(out, "more change points of %s\n",
 			when_format(message->more_of->time, when));
 }
@@ -338,9 +338,11 @@ static bool render(const struct message *message, const void *options, const cha
 {
 	(void)options, (void)destination, (void)error;
 	switch (message->kind) {
-	case MESSAGE_CHANGES: render_changes(message, payload); break;
-	case MESSAGE_NOTICE: render_notice(message->notice, payload); break;
+	case MESSAGE_NEW:
+	case MESSAGE_UPDATED: render_changes(message, payload); break;
 	case MESSAGE_RECOVERED: render_recovered(message, payload); break;
+	case MESSAGE_RETRACTION:
+	case MESSAGE_NOTICE: render_notice(message->notice, payload); break;
 	}
 	return true;
 }

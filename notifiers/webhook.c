@@ -213,14 +213,16 @@ static void render_notice(struct buf *out, const struct notice *notice)
 static bool render(const struct message *message, const void *options, const char *destination,
 	struct buf *payload, struct error *error)
 {
-	static const char *const kinds[] = {[MESSAGE_CHANGES] = "changes",
-		[MESSAGE_NOTICE] = "notice",
-		[MESSAGE_RECOVERED] = "recovered"};
+	static const char *const kinds[] = {[MESSAGE_NEW] = "changes",
+		[MESSAGE_UPDATED] = "changes",
+		[MESSAGE_RETRACTION] = "notice",
+		[MESSAGE_RECOVERED] = "recovered",
+		[MESSAGE_NOTICE] = "notice"};
 
 	(void)options, (void)destination, (void)error;
 	buf_printf(payload, "{\"version\":%d,\"kind\":\"%s\"", VERSION, kinds[message->kind]);
 	text_member(payload, "key", message->key);
-	if (message->kind == MESSAGE_NOTICE)
+	if (message->notice)
 		render_notice(payload, message->notice);
 	else
 		render_changes(payload, message);

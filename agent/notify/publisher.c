@@ -97,6 +97,7 @@ static bool add_group(const struct publisher *publisher, struct store_request *r
 			delivery_manager_threads(publisher->delivery_manager), receiver->name,
 			to.destination, group->items, group->count, interval, content.now);
 
+		message.kind = thread ? MESSAGE_UPDATED : MESSAGE_NEW;
 		message.thread = thread ? thread->key : NULL;
 		message.more_of = thread ? &thread->first : NULL;
 		message.early = thread ? 0 : early_of(publisher, &to, message.environment, group);

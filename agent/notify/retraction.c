@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "agent/core/hash.h"
-#include "agent/core/when.h"
 #include "agent/notify/deliveries.h"
 #include "notifiers/text.h"
 
@@ -45,11 +44,10 @@ static bool same_thread(const struct told *told, size_t a, size_t b)
 
 static void name_change(const struct announcement *item, struct buf *out)
 {
-	char time[WHEN_TEXT];
-
 	buf_printf(out, "%s ", item->metric);
 	text_percent(out, &item->change);
-	buf_printf(out, " of %s", when_format(item->time, time));
+	buf_text(out, " of ");
+	text_utc.time(out, item->time, false);
 }
 
 static bool is_withdrawn(const struct told *told, size_t index)
@@ -133,7 +131,7 @@ static void add_answer(const struct told *told, size_t index, struct store_reque
 		.text = text.data,
 		.time = now,
 		.recovered = true};
-	struct message message = {.kind = MESSAGE_NOTICE, .notice = &notice, .thread = thread};
+	struct message message = {.kind = MESSAGE_RETRACTION, .notice = &notice, .thread = thread};
 	content.hash = hash_add(content.hash, text.data, text.length);
 	content.hash = hash_add(content.hash, thread, strlen(thread));
 	content.hash = hash_add(content.hash, &now, sizeof now);

@@ -312,7 +312,7 @@ static void head_blocks(struct rendering *rendering)
 	const struct message *message = rendering->message;
 	struct buf text = {0};
 
-	if (message->more_of && !message->environment)
+	if (message->kind == MESSAGE_UPDATED && !message->environment)
 		more_line(&text, message->more_of);
 	headline(&text, rendering, "*");
 	rest_line(&text, rendering);
@@ -444,12 +444,15 @@ static size_t put_ids(struct buf *out, const struct announcement *item, size_t r
  * again. */
 static void metadata(struct buf *out, const struct message *message, const struct post *post)
 {
+	static const char *const types[] = {[MESSAGE_NEW] = "changes",
+		[MESSAGE_UPDATED] = "changes",
+		[MESSAGE_RETRACTION] = "notice",
+		[MESSAGE_RECOVERED] = "recovered",
+		[MESSAGE_NOTICE] = "notice"};
 	size_t named = 0;
 
-	buf_printf(out, ",\"metadata\":{\"event_type\":\"%s\",\"event_payload\":{\"key\":",
-		message->kind == MESSAGE_NOTICE      ? "hunter_c_notice"
-		: message->kind == MESSAGE_RECOVERED ? "hunter_c_recovered"
-						     : "hunter_c_changes");
+	buf_printf(out, ",\"metadata\":{\"event_type\":\"hunter_c_%s\",\"event_payload\":{\"key\":",
+		types[message->kind]);
 	buf_json_text(out, message->key);
 	buf_printf(out, ",\"part\":%zu,\"changes\":[", post->number + 1);
 	for (size_t i = 0; i < post->count && named < METADATA_CHANGES; i++)
@@ -574,9 +577,11 @@ void slack_render(const struct message *message, const char *channel, struct buf
 	struct rendering rendering = {.message = message, .channel = channel, .payload = payload};
 
 	switch (message->kind) {
-	case MESSAGE_CHANGES: render_changes(&rendering); break;
-	case MESSAGE_NOTICE: render_notice(&rendering); break;
+	case MESSAGE_NEW:
+	case MESSAGE_UPDATED: render_changes(&rendering); break;
 	case MESSAGE_RECOVERED: render_recovered(&rendering); break;
+	case MESSAGE_RETRACTION:
+	case MESSAGE_NOTICE: render_notice(&rendering); break;
 	}
 	slack_blocks_free(&rendering.blocks);
 }

@@ -500,7 +500,7 @@ static void test_a_crowd_that_is_over(void **state)
 		"role=render)\n"));
 	items[7].over.time += HOUR;
 	assert_non_null(strstr(terminal(*state, &message), ": recovered after 3 h to 4 h  ("));
-	message.kind = MESSAGE_CHANGES;
+	message.kind = MESSAGE_NEW;
 	assert_non_null(strstr(terminal(*state, &message),
 		"from +10% to +30%, 100% role=render, recovered after 3 h to 4 h  regression\n"));
 }

@@ -951,8 +951,12 @@ static void test_stdout_links_clusters_and_more(void **state)
 		.compare_url = "https://example.com/a1...b2",
 		.members = 1336,
 		.shared = "96% renderer=gpu"};
-	struct message message = {
-		.key = "key", .items = &item, .count = 1, .thread = "k0", .more_of = &item};
+	struct message message = {.key = "key",
+		.kind = MESSAGE_UPDATED,
+		.items = &item,
+		.count = 1,
+		.thread = "k0",
+		.more_of = &item};
 
 	assert_true(stdout_notifier.render(&message, NULL, "", &fixture->out, &fixture->error));
 	assert_non_null(

@@ -304,8 +304,12 @@ static void test_more_of(void **state)
 	struct announcement first = {.time = START, .commit_before = "<a>", .commit_after = "b"};
 	struct announcement item = {
 		.test = "db.read", .metric = "p99", .time = START, .change = {.level_after = 1}};
-	struct message message = {
-		.key = "key", .items = &item, .count = 1, .thread = "other", .more_of = &first};
+	struct message message = {.key = "key",
+		.kind = MESSAGE_UPDATED,
+		.items = &item,
+		.count = 1,
+		.thread = "other",
+		.more_of = &first};
 
 	slack_render(&message, "#perf", &fixture->out);
 	json_decref(slack_check(fixture->out.data, "#perf"));
