@@ -28,18 +28,16 @@ static void look_again(void *queue)
 }
 
 /* Assumes yes if the destinations cannot be read because of a configuration error. */
-static bool destination_is_known(const struct delivery_queue *queue)
+static bool has_destination(const struct receiver *receiver, const char *destination)
 {
-	const struct receiver *receiver = agent_receiver(queue->agent, queue->receiver);
 	struct arena *arena = arena_new();
 	struct strings destinations = {0};
 	struct error error;
-	bool known = receiver &&
-		     !notifier_find(receiver->notifier->name)
+	bool known = !notifier_find(receiver->notifier->name)
 			      ->destinations(receiver->options, arena, &destinations, &error);
 
-	for (size_t i = 0; receiver && !known && i < destinations.count; i++)
-		known = strcmp(destinations.items[i], queue->destination) == 0;
+	for (size_t i = 0; !known && i < destinations.count; i++)
+		known = strcmp(destinations.items[i], destination) == 0;
 	arena_free(arena);
 	return known;
 }
@@ -49,17 +47,18 @@ static void count(const struct delivery_queue *queue, const char *result)
 	metrics_add(queue->agent->metrics, METRIC_DELIVERIES, 1, queue->receiver, result);
 }
 
-static void leave_for_next_run(const struct delivery_queue *queue)
+static void leave_for_next_run(struct delivery_queue *queue)
 {
 	log_event(LEVEL_WARN, "messages stay queued for the next run",
 		LOG_TEXT("receiver", queue->receiver), LOG_TEXT("destination", queue->destination),
 		LOG_INT("messages", queue->count));
+	queue->state = QUEUE_DEFERRED;
 	queue->agent->incomplete = true;
 }
 
-static void queue_wait(struct delivery_queue *queue, int64_t wait)
+static void queue_wait(struct delivery_queue *queue, enum queue_state state, int64_t wait)
 {
-	queue->waits_for_config = queue->own_backoff = false;
+	queue->state = state;
 	queue->not_before = engine_now(queue->agent->engine) + wait;
 	queue_advance(queue);
 }
@@ -102,7 +101,7 @@ static void sent(struct delivery_queue *queue)
 	threads_sent(queue->threads, delivery->thread ? delivery->thread : delivery->key,
 		delivery->receipt);
 	outgoing_settle(take(queue, &queue->first), DELIVERY_SENT);
-	queue_wait(queue, queue->notifier->spacing);
+	queue_wait(queue, QUEUE_WAITING, queue->notifier->spacing);
 }
 
 /* One post of a message with several has arrived; the next one follows. */
@@ -115,7 +114,7 @@ static void continued(struct delivery_queue *queue)
 		outgoing->maybe_delivered != MAYBE_DELIVERED_NO;
 	outgoing->tries = 0;
 	outgoing_note(outgoing);
-	queue_wait(queue, queue->notifier->spacing);
+	queue_wait(queue, QUEUE_WAITING, queue->notifier->spacing);
 }
 
 static void abandon(struct delivery_queue *queue, struct outgoing **link, const char *result,
@@ -134,35 +133,47 @@ static void abandon(struct delivery_queue *queue, struct outgoing **link, const 
 	outgoing_settle(outgoing, DELIVERY_ABANDONED);
 }
 
-/* After a reload: retries at once what waits for the configuration or our own backoff. Keeps the
- * pause that the receiver asked for, and the delay before checking for a message that may have
- * arrived. */
+/* How soon an attempt may follow on one that failed by the configuration, ms. */
+static int64_t least_wait(const struct delivery_queue *queue)
+{
+	bool in_doubt = queue->first && queue->first->maybe_delivered != MAYBE_DELIVERED_NO;
+	int64_t spacing = queue->notifier->spacing;
+
+	return in_doubt && spacing < RETRY_POLICY_LOOK ? RETRY_POLICY_LOOK : spacing;
+}
+
+/* The configuration has changed: retries what waits for that. */
 static void retry_now(struct delivery_queue *queue)
 {
-	int64_t soon;
+	int64_t soon = engine_now(queue->agent->engine) + least_wait(queue);
 
-	if (!queue->own_backoff)
-		return;
-	soon = engine_now(queue->agent->engine) + queue->notifier->spacing;
 	if (soon < queue->not_before)
 		queue->not_before = soon;
 }
 
-/* Backs off after a failure; only briefly if the receiver's configuration has changed since the
- * attempt. */
-static void queue_back_off(
-	struct delivery_queue *queue, const struct attempt *attempt, int64_t wait, bool mend)
+static bool is_reconfigured(const struct delivery_queue *queue)
 {
 	const struct receiver *receiver = agent_receiver(queue->agent, queue->receiver);
 
-	queue_wait(queue, wait);
-	queue->own_backoff =
-		attempt->retry_after < 0 && attempt->maybe_delivered == MAYBE_DELIVERED_NO;
-	queue->waits_for_config = queue->own_backoff && mend;
-	if (receiver && receiver->fingerprint != queue->fingerprint) {
-		retry_now(queue);
-		queue_advance(queue);
-	}
+	return receiver && receiver->fingerprint != queue->fingerprint;
+}
+
+/* Backs off after a failure; only briefly if the receiver's configuration has changed since the
+ * attempt. Keeps the pause that the receiver asked for, and the delay before checking for a message
+ * that may have arrived. */
+static void queue_back_off(struct delivery_queue *queue, const struct attempt *attempt,
+	int64_t wait, bool config_error)
+{
+	bool ours = attempt->retry_after < 0 &&
+		    (config_error || attempt->maybe_delivered == MAYBE_DELIVERED_NO);
+
+	if (ours && is_reconfigured(queue) && least_wait(queue) < wait)
+		wait = least_wait(queue);
+	queue_wait(queue,
+		!ours          ? QUEUE_WAITING
+		: config_error ? QUEUE_MISCONFIGURED
+			       : QUEUE_BACKING_OFF,
+		wait);
 }
 
 static void failed(
@@ -180,7 +191,7 @@ static void failed(
 		.once = agent->once};
 	int64_t wait;
 	enum retry_policy policy = retry_policy_for(&failed, &wait);
-	bool mend = error->kind == ERROR_USAGE && !attempt->retry;
+	bool config_error = error->kind == ERROR_USAGE && !attempt->retry;
 
 	outgoing->maybe_delivered = attempt->maybe_delivered;
 	outgoing->begun = outgoing->delivery.begun = attempt->maybe_delivered != MAYBE_DELIVERED_NO;
@@ -192,22 +203,22 @@ static void failed(
 	outgoing->delivery.problem = outgoing->failure->text;
 	if (policy == RETRY_POLICY_GIVE_UP) {
 		abandon(queue, &queue->first, "abandoned", error->text);
-		queue_wait(queue, 0);
+		queue_wait(queue, QUEUE_WAITING, 0);
 		return;
 	}
-	if (mend)
+	if (config_error)
 		outgoing->since = engine_now(agent->engine);
-	log_event(mend ? LEVEL_ERROR : LEVEL_WARN, "delivery failed, will retry",
+	log_event(config_error ? LEVEL_ERROR : LEVEL_WARN, "delivery failed, will retry",
 		LOG_TEXT("receiver", queue->receiver), LOG_TEXT("destination", queue->destination),
 		LOG_TEXT("problem", error->text), LOG_INT("attempts", outgoing->delivery.attempts),
 		LOG_INT("wait_ms", wait));
-	count(queue, mend ? "misconfigured" : "retried");
-	agent->misconfigured |= mend && agent->once;
+	count(queue, config_error ? "misconfigured" : "retried");
+	agent->misconfigured |= config_error && agent->once;
 	outgoing_note(outgoing);
 	if (policy == RETRY_POLICY_NEXT_RUN)
 		leave_for_next_run(queue);
 	else
-		queue_back_off(queue, attempt, wait, mend);
+		queue_back_off(queue, attempt, wait, config_error);
 }
 
 /* Logs a receiver's notice once. */
@@ -228,7 +239,7 @@ static void attempt_ended(
 	struct attempt attempt = *finished;
 	struct config_ref *config_ref = queue->config_ref;
 
-	queue->busy = false;
+	queue->state = QUEUE_WAITING;
 	queue->attempt.arena = NULL;
 	queue->config_ref = NULL;
 	agent->under_way--;
@@ -260,6 +271,7 @@ static void begin(struct delivery_queue *queue, const struct receiver *receiver)
 	struct outgoing *outgoing = queue->first;
 	struct arena *arena = arena_new();
 
+	queue->state = QUEUE_SENDING;
 	agent->under_way++;
 	if (outgoing->tries == 0)
 		outgoing->since = engine_now(agent->engine);
@@ -287,13 +299,13 @@ static void ready(void *context, bool written)
 	struct delivery_queue *queue = context;
 	struct agent *agent = queue->agent;
 
-	queue->busy = false;
+	queue->state = QUEUE_WAITING;
 	if (!written) {
 		agent->stateless = true;
 		if (agent->once)
 			leave_for_next_run(queue);
 		else
-			queue_wait(queue, BEGIN_AGAIN);
+			queue_wait(queue, QUEUE_WAITING, BEGIN_AGAIN);
 		return;
 	}
 	if (queue->first->delivery.state == DELIVERY_ABANDONED)
@@ -311,19 +323,21 @@ static void queue_unroutable(struct delivery_queue *queue)
 	struct agent *agent = queue->agent;
 	int64_t now = engine_now(agent->engine);
 
-	if (!queue->unroutable) {
+	if (queue->state != QUEUE_UNROUTABLE) {
 		log_event(LEVEL_WARN, "messages queued for a receiver that is not configured",
 			LOG_TEXT("receiver", queue->receiver),
 			LOG_TEXT("destination", queue->destination),
 			LOG_INT("messages", queue->count));
-		queue->unroutable_since = now;
+		if (queue->state == QUEUE_BACKING_OFF || queue->state == QUEUE_MISCONFIGURED)
+			retry_now(queue);
+		queue->state = QUEUE_UNROUTABLE;
+		queue->orphan_at = now + (agent->once ? 0 : ORPHAN_AFTER);
 	}
-	queue->unroutable = true;
-	if (!agent->once && now - queue->unroutable_since < ORPHAN_AFTER) {
-		engine_alarm(agent->engine, &queue->alarm, queue->unroutable_since + ORPHAN_AFTER);
+	if (now < queue->orphan_at) {
+		engine_alarm(agent->engine, &queue->alarm, queue->orphan_at);
 		return;
 	}
-	queue->unroutable = false;
+	queue->state = QUEUE_WAITING;
 	while (queue->first)
 		queue->orphan(queue->context, take(queue, &queue->first));
 }
@@ -336,9 +350,8 @@ static bool may_begin(struct delivery_queue *queue)
 	int64_t now = engine_now(agent->engine), from = queue->first->not_before;
 
 	if (agent->once && from - now > RETRY_POLICY_ONCE) {
-		if (!queue->deferred)
+		if (queue->state != QUEUE_DEFERRED)
 			leave_for_next_run(queue);
-		queue->deferred = true;
 		return false;
 	}
 	from = from > queue->not_before ? from : queue->not_before;
@@ -354,28 +367,30 @@ static void queue_advance(struct delivery_queue *queue)
 	struct agent *agent = queue->agent;
 	const struct receiver *receiver;
 
-	if (queue->busy || !queue->first || agent->stopping)
+	if (queue->state == QUEUE_RECORDING || queue->state == QUEUE_SENDING || !queue->first ||
+		agent->stopping)
 		return;
 	receiver = agent_receiver(agent, queue->receiver);
-	if (!receiver || !queue->known) {
+	if (!receiver || !has_destination(receiver, queue->destination)) {
 		queue_unroutable(queue);
 		return;
 	}
-	queue->unroutable = false;
+	if (queue->state == QUEUE_UNROUTABLE)
+		queue->state = QUEUE_WAITING;
 	if (!may_begin(queue))
 		return;
-	queue->busy = true;
-	if (queue->first->begun)
+	if (queue->first->begun) {
 		begin(queue, receiver);
-	else
-		outgoing_begin(queue->first, ready, queue);
+		return;
+	}
+	queue->state = QUEUE_RECORDING;
+	outgoing_begin(queue->first, ready, queue);
 }
 
 void delivery_queue_open(struct delivery_queue *queue)
 {
 	queue->alarm = (struct alarm){.call = look_again, .context = queue};
 	queue->last = &queue->first;
-	queue->known = destination_is_known(queue);
 }
 
 void delivery_queue_close(struct delivery_queue *queue)
@@ -395,11 +410,9 @@ void delivery_queue_add(struct delivery_queue *queue, struct outgoing *outgoing)
 
 void delivery_queue_adopt(struct delivery_queue *queue)
 {
-	const struct receiver *receiver = agent_receiver(queue->agent, queue->receiver);
-
 	queue->noticed = false;
-	queue->known = destination_is_known(queue);
-	if (queue->waits_for_config || (receiver && receiver->fingerprint != queue->fingerprint))
+	if (queue->state == QUEUE_MISCONFIGURED ||
+		(queue->state == QUEUE_BACKING_OFF && is_reconfigured(queue)))
 		retry_now(queue);
 	queue_advance(queue);
 }

@@ -4,6 +4,16 @@
  * One delivery is in progress at a time, with the notifier's spacing in between. A failing queue
  * backs off as retry_policy.h says. A queue whose receiver or destination is no longer configured
  * keeps its deliveries for a while, then hands them back through `orphan`.
+ *
+ *   any that waits   its receiver or destination is gone      UNROUTABLE
+ *   UNROUTABLE       they are back, or nothing is left        WAITING
+ *   any that waits   there is a delivery, and it is time      RECORDING, the first time; SENDING
+ *   RECORDING        the store has the attempt                SENDING
+ *   RECORDING        it has not; nothing is left to send      WAITING
+ *   SENDING          sent; given up; the receiver says when   WAITING
+ *   SENDING          failed                                   BACKING_OFF
+ *   SENDING          failed, the configuration is wrong       MISCONFIGURED
+ *   any              a single pass would wait for too long    DEFERRED
  */
 #ifndef AGENT_NOTIFY_DELIVERY_QUEUE_H
 #define AGENT_NOTIFY_DELIVERY_QUEUE_H
@@ -12,6 +22,16 @@
 #include "agent/notify/outbox.h"
 #include "agent/notify/threads.h"
 #include "agent/runtime/agent.h"
+
+enum queue_state {
+	QUEUE_WAITING,       /* for a delivery, and for `not_before` */
+	QUEUE_BACKING_OFF,   /* the same, but no longer once its receiver is configured otherwise */
+	QUEUE_MISCONFIGURED, /* the same, but no longer once there is another configuration */
+	QUEUE_RECORDING,     /* the store records that the first delivery's attempt begins */
+	QUEUE_SENDING,       /* the attempt is in progress */
+	QUEUE_UNROUTABLE,    /* receiver or destination is not configured */
+	QUEUE_DEFERRED,      /* left to the next process; in a single pass only */
+};
 
 struct delivery_queue {
 	struct agent *agent;
@@ -22,20 +42,17 @@ struct delivery_queue {
 	const char *receiver, *destination;
 	struct outgoing *first, **last;
 	size_t count;
+	enum queue_state state;
+	int64_t not_before; /* engine_now, of the next attempt */
+	int64_t orphan_at;  /* engine_now, while QUEUE_UNROUTABLE */
+	struct alarm alarm; /* of whichever it waits for */
+	/* Of the attempt, while QUEUE_SENDING; the fingerprint is that of the last attempt's
+	 * receiver. */
 	const struct notifier *notifier;
-	struct config_ref *config_ref; /* of the attempt, while busy */
-	struct attempt attempt;        /* of the first delivery, while busy */
-	bool busy;                     /* the first delivery is being fetched or sent */
-	bool noticed;
-	bool deferred;            /* to the next process; in a single pass only */
-	bool known;               /* the receiver's configuration has this destination */
-	uint64_t fingerprint;     /* of the receiver's configuration at the last attempt */
-	bool waits_for_config;    /* waits for a change of the configuration, ... */
-	bool own_backoff;         /* ... or for our own backoff, not the receiver's */
-	bool unroutable;          /* receiver or destination is not configured, ... */
-	int64_t unroutable_since; /* ... since then, as far as its deliveries know */
-	int64_t not_before;       /* engine_now */
-	struct alarm alarm;       /* of the next attempt */
+	struct config_ref *config_ref;
+	struct attempt attempt;
+	uint64_t fingerprint;
+	bool noticed; /* the receiver's notice was logged */
 	struct delivery_queue *next;
 };
 
