@@ -112,8 +112,9 @@ static bool fail_ambiguous(
 	const char *names[NAMED_MOST];
 	struct buf text = {0};
 	size_t count = 0;
+	bool more = false;
 
-	for (size_t i = 0; i < deployments->count && count < NAMED_MOST; i++) {
+	for (size_t i = 0; i < deployments->count && !more; i++) {
 		const char *own = deployment_name(&deployments->items[i]);
 		size_t at = 0;
 
@@ -123,11 +124,14 @@ static bool fail_ambiguous(
 			at++;
 		if (at < count)
 			continue;
+		more = count == NAMED_MOST;
+		if (more)
+			break;
 		buf_printf(&text, "%s\"%.80s\"", count > 0 ? ", " : "", own);
 		names[count++] = own;
 	}
 	error_set(error, ERROR_USAGE, "commit \"%.80s\" is ambiguous: %s%s; give more digits", name,
-		text.data, count == NAMED_MOST ? ", ..." : "");
+		text.data, more ? ", ..." : "");
 	buf_free(&text);
 	return false;
 }

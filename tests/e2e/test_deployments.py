@@ -14,6 +14,7 @@ START = int(datetime.datetime(2024, 3, 1, tzinfo=datetime.timezone.utc).timestam
 DEPLOYED = START + 60 * HOUR  # and so many minutes later
 MINUTES = (3, 17, 33, 48, 55)
 HOURS = 90
+RELEASES = [f"v1.2.{i}" for i in range(8)] + ["v2.0.1", "v2.0.10"] + [f"v3.0.{i}" for i in range(6)]
 
 
 @pytest.fixture
@@ -31,7 +32,7 @@ def commit(minute, when):
 
 def history():
     """A service for each minute that is 10% slower from its deployment on, ten deviations of an hour; one is so without any."""
-    families = {"work_seconds": [], "shop_build_info": [], "deployed_time_seconds": []}
+    families = {"work_seconds": [], "shop_build_info": [], "deployed_time_seconds": [], "released_time_seconds": []}
     for minute in MINUTES + (None,):
         chance = random.Random(str(minute))
         labels = {"service": f"m{minute}"}
@@ -42,6 +43,9 @@ def history():
             families["shop_build_info"].append((labels | {"revision": build}, 1, when))
         for name, when in [("c1", START + DAY)] + ([("c2", DEPLOYED + minute * MINUTE)] if minute else []):
             families["deployed_time_seconds"].append((labels | {"commit": name}, when, START + (HOURS - 1) * HOUR))
+    for i, name in enumerate(RELEASES):
+        families["released_time_seconds"].append(
+            ({"service": "mNone", "commit": name}, START + DAY + i * HOUR, START + (HOURS - 1) * HOUR))
     return servers.openmetrics(families)
 
 
@@ -230,3 +234,27 @@ def test_a_late_event(hunter, tmp_path, graphite, slack):
     assert "c1 .. c2, deployed <!date^1709536620^" in json.dumps(answer)
     (change,) = json.loads(hunter("changes", "--config", path, "--output", "json").out)["changes"]
     assert [change["suspects"][k] for k in ("from", "to", "count")] == ["c1", "c2", 1]
+
+
+def test_a_part_of_several_deployments(hunter, tmp_path, prometheus):
+    """`why` names those that begin with what was asked for; a whole name is no part of another."""
+    path = config(tmp_path, f"prometheus: {{url: '{prometheus.url}'}}", f"""
+  shop: {{type: prometheus, query: "avg_over_time(work_seconds{{service=\\"mNone\\"}}[1h])", step: 1h, range: 3650d,
+    deployments: released_time_seconds, metrics: {{work: {{}}}}}}
+""")
+
+    def asked(name):
+        done = hunter("why", "--config", path, "shop", "work", name)
+        assert done.code == 0 or done.out == "", done.out
+        return done.code, done.err
+
+    def ambiguous(name, *releases, more=""):
+        names = ", ".join(f'"{one}"' for one in releases)
+        return 2, f'hunter-c: test "shop": commit "{name}" is ambiguous: {names}{more}; give more digits\n'
+
+    assert asked("v2.0") == ambiguous("v2.0", "v2.0.1", "v2.0.10")
+    assert asked("v1.2") == ambiguous("v1.2", *RELEASES[:6], more=", ...")
+    assert asked("v3.0") == ambiguous("v3.0", *(f"v3.0.{i}" for i in range(6)))
+    assert asked("v2.0.1")[0] == asked("v1.2.7")[0] == 0
+    code, err = asked("v1.")  # three characters are no abbreviation
+    assert code == 2 and '"v1." is neither a commit' in err

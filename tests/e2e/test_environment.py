@@ -291,6 +291,19 @@ def test_the_way_back_of_one(hunter, tmp_path):
     assert told[0].startswith(HEAD) and all(re.match(r"runner-7: (all )?(\d+ of )?12 series back after ", line) for line in told[1:]), told
 
 
+def test_some_that_stay(hunter, tmp_path):
+    """Two of the twelve do not come back: the message says how many of how many have."""
+    path = config(tmp_path, test="detection: {season: none},")
+    write(tmp_path, slow)
+    (head,) = messages(hunter("run", "--once", "--config", path).out)
+    write(tmp_path, lambda r, m, i: slow(r, m, i) if i < 84 or m in (3, 5) else 1, points=130)
+    done = hunter("run", "--once", "--config", path)
+    assert done.code == 0, done.err
+    back = re.findall(r"^runner-7: (\d+) of 12 series back after ", done.out, re.M)
+    recovered = rows(tmp_path, "SELECT count(*) FROM changes WHERE recovered > 0")
+    assert head.startswith(HEAD) and back == ["10"] and recovered == [(10,)], done.out
+
+
 def test_one_that_was_told_before(hunter, tmp_path):
     """The message about the runner says so."""
     def factor(r, m, i):

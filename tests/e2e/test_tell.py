@@ -379,6 +379,34 @@ tests:
     assert {change["metric"] for change in changes_of(hunter, path)} == names
 
 
+def test_the_metric_in_templates(hunter, tmp_path, many_series):
+    """It is the name without labels, whether the series has labels or not."""
+    path = tmp_path / "hunter.yaml"
+    path.write_text(f"""
+prometheus: {{url: '{many_series.url}'}}
+agent: {{state: {tmp_path}/state.db, listen: 127.0.0.1:0, max_age: never, group_wait: 0s,
+  dashboard: "https://graphs.test/?m={{metric}}", owner: "team {{metric}}", runbook: "https://wiki.test/{{metric}}/{{label.instance}}"}}
+tests:
+  labels: {{type: prometheus, query: latency, range: 2000d, metrics: {{p99: {{}}}}}}
+  selector: {{type: prometheus, query: 'latency{{instance=~"pay-.*"}}', range: 2000d}}
+  plain: {{type: prometheus, query: max(latency), range: 2000d, step: 1h, metrics: {{max_s: {{}}}}}}
+  unnamed: {{type: prometheus, query: max(latency), range: 2000d, step: 1h}}
+""")
+    result = hunter("run", "--once", "--config", path)
+    assert result.code == 0, result.err
+    found = sorted((c["test"], c["metric"], c["dashboard"], c["owner"], c["runbook"]) for c in changes_of(hunter, path))
+
+    def expected(test, metric, name, page=None):
+        return (test, metric, f"https://graphs.test/?m={name}", f"team {name}", page and f"https://wiki.test/{page}")
+
+    assert found == [
+        *(expected("labels", f'p99{{instance="pay-{i}:9090",region="eu"}}', "p99", f"p99/pay-{i}%3A9090") for i in (0, 3)),
+        expected("plain", "max_s", "max_s"),
+        *(expected("selector", f'latency{{instance="pay-{i}:9090",region="eu"}}', "latency", f"latency/pay-{i}%3A9090") for i in (0, 3)),
+        expected("unnamed", "value", "value"),
+    ]
+
+
 # How a change is said: by levels that outliers do not turn over, where it can lie, and trends as trends.
 
 

@@ -98,6 +98,8 @@ def test_a_query_that_gives_nothing(agents, tmp_path, server, exporter):
     assert 'hunter_source_up{source="prometheus"} 1' in agent.get("/metrics")[1]
     agent.end(signal.SIGKILL)
     assert count(agent, "has failed since") == 2 and count(agent, "is down") == 0
+    warned = [line for line in agent.log if re.match(r"\S+ (warn|error) ", line)]
+    assert any('msg="no data' in line and "test=gone" in line for line in warned) and not any("fine" in line for line in warned), warned
     agent = agents(path)
     agent.pass_by(12)
     assert count(agent, "has failed since") == 0

@@ -234,6 +234,28 @@ def test_what_cannot_be_asked(hunter, tmp_path):
     assert code == 4
 
 
+def test_a_part_of_several_commits(hunter, tmp_path):
+    """Those of the points that begin with what was asked for are named, each once; a whole one is no part of another."""
+    path = configured(tmp_path, flat(40))
+    rows = (tmp_path / "data.csv").read_text()
+
+    def asked(at, commits):
+        text = rows
+        for i, commit in enumerate(commits):
+            text = text.replace(f"c{i + 20:05d}", commit)
+        (tmp_path / "data.csv").write_text(text)
+        done = hunter("why", "--config", path, "db.read", "p99", at)
+        assert done.code == 0 or done.out == "", done.out
+        return done.code, done.err
+
+    some = ["abcd01", "abcd02", "abcd01", "abcd03"]
+    assert asked("abcd0", some) == (2, 'hunter-c: test "db.read": commit "abcd0" is ambiguous: '
+                                       '"abcd01", "abcd02" and "abcd03" begin with it; give more digits\n')
+    code, err = asked("abcd", [f"abcd{i}0" for i in range(8)])
+    assert code == 2 and 'ambiguous: "abcd00", "abcd10", "abcd20", "abcd30", "abcd40" and others begin with it' in err, err
+    assert asked("abcd02", some)[0] == asked("abcd", some + ["abcd"])[0] == 0
+
+
 def test_the_agent_says_the_same(hunter, agents, tmp_path):  # noqa: F811
     path = on_demand(configured(tmp_path, step(200, 8)))
     agent = agents(path)
