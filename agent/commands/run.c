@@ -138,11 +138,9 @@ static void hang_up(void *context)
 static void adopt(void *context)
 {
 	struct run *run = context;
-	const struct config_ref *config_ref = run->parts.agent.config_ref;
 
 	renames_apply(&run->parts.agent);
-	scheduler_adopt(run->parts.scheduler, config_ref->tests, config_ref->test_count);
-	clusters_adopt(run->parts.clusters);
+	scheduler_adopt(run->parts.scheduler);
 	delivery_manager_adopt(run->parts.delivery_manager);
 	file_trigger_follow(run->files);
 	heartbeat_look(run->heartbeat);

@@ -24,9 +24,10 @@ struct cluster_run {
 	struct cluster_begin given;
 	struct config_ref *config_ref;
 	struct arena *arena;
+	const struct test **tests;
+	size_t test_count;
 	struct slot *slots;
 	size_t submitted, waiting, failed;
-	bool dropped;
 	struct error error;          /* of the first test that failed */
 	struct store_request *known; /* what the store knows of the group */
 	struct store_request *news;  /* the records to write */
@@ -34,15 +35,14 @@ struct cluster_run {
 	struct shape_report report;
 	struct team team;
 	struct news_clock clock;
-	int64_t started; /* engine_now */
-	double seconds;  /* seconds spent clustering */
+	double seconds; /* seconds spent clustering */
 };
 
 void cluster_run_free(struct cluster_run *run)
 {
 	if (!run)
 		return;
-	for (size_t i = 0; i < run->given.test_count; i++)
+	for (size_t i = 0; i < run->test_count; i++)
 		shapes_free(run->slots[i].piece);
 	shapes_free(run->shapes);
 	if (run->known)
@@ -53,11 +53,6 @@ void cluster_run_free(struct cluster_run *run)
 	arena_free(run->arena);
 }
 
-void cluster_run_drop(struct cluster_run *run)
-{
-	run->dropped = true;
-}
-
 static void end(struct cluster_run *run, const char *problem)
 {
 	struct cluster_begin given = run->given;
@@ -66,7 +61,8 @@ static void end(struct cluster_run *run, const char *problem)
 
 	metrics_add(metrics, METRIC_RUNS, 1, "cluster", NULL);
 	metrics_observe(metrics, METRIC_RUN_DURATION,
-		(double)(engine_now(given.agent->engine) - run->started) / 1000, "cluster", NULL);
+		(double)(engine_now(given.agent->engine) - given.job->started) / 1000, "cluster",
+		NULL);
 	if (problem)
 		snprintf(text, sizeof text, "%s", problem);
 	cluster_run_free(run);
@@ -77,7 +73,7 @@ static void end(struct cluster_run *run, const char *problem)
 /* Ends the run if its results are not wanted any more; true if it has ended. */
 static bool end_unwanted(struct cluster_run *run)
 {
-	if (!run->given.agent->stopping && !run->dropped)
+	if (!run->given.agent->stopping && !scheduled_job_dropped(run->given.job))
 		return false;
 	end(run, run->given.agent->stopping ? "the agent is stopping" : "the cluster was changed");
 	return true;
@@ -118,7 +114,7 @@ static void recorded(struct store_request *request)
 static void join_pieces(struct cluster_run *run)
 {
 	run->shapes = shapes_new();
-	for (size_t i = 0; i < run->given.test_count; i++) {
+	for (size_t i = 0; i < run->test_count; i++) {
 		if (run->slots[i].piece)
 			shapes_join(run->shapes, run->slots[i].piece);
 		run->slots[i].piece = NULL;
@@ -190,9 +186,9 @@ static void complete(struct cluster_run *run)
 
 	if (end_unwanted(run))
 		return;
-	if (2 * run->failed > given->test_count) {
+	if (2 * run->failed > run->test_count) {
 		error_prefix(&run->error, "%zu of %zu tests failed; the first: ", run->failed,
-			given->test_count);
+			run->test_count);
 		fail(run, run->error.text, "data");
 		return;
 	}
@@ -226,7 +222,7 @@ static void fetched(struct task *task)
 			LOG_TEXT("test", task->test->name), LOG_TEXT("problem", task->error.text));
 	task_free(task);
 	run->waiting--;
-	if (!run->dropped && !run->given.agent->stopping)
+	if (!scheduled_job_dropped(run->given.job) && !run->given.agent->stopping)
 		submit_next(run);
 	if (run->waiting == 0)
 		complete(run);
@@ -239,9 +235,9 @@ static void submit_next(struct cluster_run *run)
 	struct task *task;
 	int64_t range;
 
-	if (run->submitted == run->given.test_count)
+	if (run->submitted == run->test_count)
 		return;
-	test = run->given.tests[run->submitted];
+	test = run->tests[run->submitted];
 	task = task_new(test, agent_now(agent));
 	range = source_range(source_find(test->source->name), test->options);
 	if (range > 0)
@@ -264,19 +260,19 @@ struct cluster_run *cluster_run_begin(const struct cluster_begin *begin)
 {
 	struct arena *arena = arena_new();
 	struct cluster_run *run = arena_alloc(arena, sizeof *run);
-	const struct test **tests = arena_array(arena, begin->test_count, sizeof *tests);
+	const struct test **tests = arena_array(arena, begin->job->test_count, sizeof *tests);
 
 	*run = (struct cluster_run){.given = *begin,
 		.config_ref = config_ref_hold(begin->agent->config_ref),
 		.arena = arena,
-		.slots = arena_array(arena, begin->test_count, sizeof *run->slots),
-		.started = engine_now(begin->agent->engine)};
-	run->given.tests = tests;
-	for (size_t i = 0; i < begin->test_count; i++) {
-		tests[i] = begin->tests[i];
+		.tests = tests,
+		.test_count = begin->job->test_count,
+		.slots = arena_array(arena, begin->job->test_count, sizeof *run->slots)};
+	for (size_t i = 0; i < run->test_count; i++) {
+		tests[i] = begin->job->tests[i];
 		run->slots[i].run = run;
 	}
-	while (run->submitted < begin->test_count && run->submitted < WINDOW)
+	while (run->submitted < run->test_count && run->submitted < WINDOW)
 		submit_next(run);
 	return run;
 }

@@ -10,16 +10,15 @@
 #define AGENT_MONITOR_CLUSTER_RUN_H
 
 #include "agent/monitor/cluster_news.h"
-#include "agent/notify/dispatcher.h"
+#include "agent/monitor/scheduled_job.h"
 
 struct cluster_run;
 
 struct cluster_begin {
 	struct agent *agent;
-	struct dispatcher *dispatcher; /* receives new clusters */
+	struct dispatcher *dispatcher;   /* receives new clusters */
+	const struct scheduled_job *job; /* its tests are copied */
 	const struct group *group;
-	const struct test *const *tests; /* the group's scheduled tests, at least one; copied */
-	size_t test_count;
 	bool silent;                   /* the findings are old: they are not announced */
 	struct cluster_memory *memory; /* owned by the run until its end */
 	/* Called at the end, on the loop's thread; the run is freed by then. `problem` says why it
@@ -29,9 +28,6 @@ struct cluster_begin {
 };
 
 struct cluster_run *cluster_run_begin(const struct cluster_begin *begin);
-
-/* Marks the results as unwanted. */
-void cluster_run_drop(struct cluster_run *run);
 
 /* Frees a run that has not ended; to be called after the engine was freed. NULL is allowed. */
 void cluster_run_free(struct cluster_run *run);

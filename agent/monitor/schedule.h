@@ -1,10 +1,10 @@
 /*
- * The schedule: when each test runs next.
+ * The schedule: when each job runs next.
  *
- * Pure bookkeeping on a monotonic clock that the caller passes in (ms). A test's runs lie on a
- * grid of its own: multiples of its interval, shifted by a stable hash of its name, so that tests
- * are spread and a restart does not bunch them. A late run is made up for once, never in a burst:
- * the next grid place is chosen when a run ends, so two runs of one test never overlap.
+ * Pure bookkeeping on a monotonic clock that the caller passes in (ms). A job's runs lie on a grid
+ * of its own: multiples of its interval, shifted by a stable hash of its name, so that jobs are
+ * spread and a restart does not bunch them. A late run is made up for once, never in a burst: the
+ * next grid place is chosen when a run ends, so two runs of one job never overlap.
  */
 #ifndef AGENT_MONITOR_SCHEDULE_H
 #define AGENT_MONITOR_SCHEDULE_H
@@ -13,41 +13,52 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct schedule;
+/* A job's place in the schedule; the caller's memory. */
+struct schedule_entry {
+	int64_t due; /* when it is due next or, if it is running, was due; INT64_MAX: never */
 
-struct schedule *schedule_new(void);
+	/* private to the schedule */
+	int64_t interval, phase;
+	uint64_t hash, missed, number;
+	size_t place; /* in the heap, if not running */
+};
+
+/* Zeroed: empty. */
+struct schedule {
+	struct schedule_entry **heap; /* those that are not running, by the time they are due */
+	size_t count, capacity;
+	uint64_t added;
+};
+
 void schedule_free(struct schedule *schedule);
 
 /*
- * Adds a test and returns its id: a removed test's, else the next of 0, 1, 2, ... It is first due
- * within `first_within` ms from now (0: at once), spread by the hash as well; with the interval
- * WHEN_NEVER it runs that once only.
+ * Adds a job. It is first due within `first_within` ms from now (0: at once), spread by the hash
+ * as well; with the interval WHEN_NEVER it runs that once only.
  */
-size_t schedule_add(struct schedule *schedule, const char *name, int64_t interval, int64_t now,
-	int64_t first_within);
+void schedule_add(struct schedule *schedule, struct schedule_entry *entry, const char *name,
+	int64_t interval, int64_t now, int64_t first_within);
 
-/* Takes the test that has been due longest; false if none is due. It counts as running until
+/* Takes the job that has been due longest; NULL if none is due. It counts as running until
  * schedule_done. */
-bool schedule_take(struct schedule *schedule, int64_t now, size_t *id);
-void schedule_done(struct schedule *schedule, size_t id, int64_t now);
+struct schedule_entry *schedule_take(struct schedule *schedule, int64_t now);
+void schedule_done(struct schedule *schedule, struct schedule_entry *entry, int64_t now);
 
-/* Takes a test that is not running, due or not. If it ends before its due time, that remains. */
-void schedule_pick(struct schedule *schedule, size_t id);
+/* Takes a job that is not running, due or not. If it ends before its due time, that remains. */
+void schedule_pick(struct schedule *schedule, struct schedule_entry *entry);
 
-/* Removes a test, running or not; its id may be reused. */
-void schedule_remove(struct schedule *schedule, size_t id);
+/* Removes a job, running or not. */
+void schedule_remove(struct schedule *schedule, struct schedule_entry *entry);
 
-/* Changes the test's interval: it is due at the next place of the new grid. */
-void schedule_change(struct schedule *schedule, size_t id, int64_t interval, int64_t now);
+/* Changes the job's interval: it is due at the next place of the new grid. */
+void schedule_change(
+	struct schedule *schedule, struct schedule_entry *entry, int64_t interval, int64_t now);
 
-/* When the test is due next or, if it is running, was due; INT64_MAX: never. */
-int64_t schedule_due(const struct schedule *schedule, size_t id);
-
-/* When the next test that is not running is due; INT64_MAX: none. */
+/* When the next job that is not running is due; INT64_MAX: none. */
 int64_t schedule_next(const struct schedule *schedule);
 
 /* Grid places that passed without a run of their own until now, including those during a run that
  * has not ended. */
-uint64_t schedule_missed(const struct schedule *schedule, size_t id, int64_t now);
+uint64_t schedule_missed(const struct schedule_entry *entry, int64_t now);
 
 #endif

@@ -1,21 +1,26 @@
 /*
- * Monitored tests are kept in order of their names, in which those of a new configuration are
- * merged with them. One that is removed during its run moves to a list until the run has ended.
- * Each has an id in the schedule, except in a single pass (`once`), which has no schedule.
+ * The jobs are kept in an array, tests before clusters and each in order of their names, in which
+ * those of a new configuration are merged with them. One that is removed during its run moves to a
+ * list until the run has ended.
+ *
+ * A job is due by its schedule, by which a single pass (`once`) runs each job at once and never
+ * again, or waits in a queue for an on-demand run. A run that is asked for during a run, or
+ * necessary since the job has changed, is queued at its end.
  */
 #include "agent/monitor/scheduler.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/core/dict.h"
+#include "agent/core/when.h"
 #include "agent/engine/timers.h"
-#include "agent/monitor/schedule.h"
-#include "agent/monitor/test_run.h"
+#include "agent/monitor/scheduled_job.h"
 
 enum {
 	FIRST_SPREAD = 20,   /* ms for each new test */
 	MOST_ON_DEMAND = 64, /* on-demand runs at a time */
-	MOST_WAITERS = 32,   /* for the next run of a test */
+	MOST_WAITERS = 32,   /* for the next run of a job */
 };
 
 /* A caller that waits for the end of a run. */
@@ -25,37 +30,37 @@ struct waiter {
 	struct waiter *next;
 };
 
+struct job_list {
+	struct scheduled_job *first, **end;
+};
+
 struct scheduler {
-	struct agent *agent;
-	struct run_context runs;
-	struct monitored_test **monitored_tests; /* sorted by name */
-	size_t count;
-	struct monitored_test *leaving;    /* removed, and still running */
-	struct monitored_test **scheduled; /* by id */
-	size_t scheduled_room;
-	struct schedule *schedule;
-	struct alarm alarm;                        /* for the next test that is due */
-	struct monitored_test *asked, **asked_end; /* queue of on-demand runs */
-	size_t on_demand;                          /* on-demand runs in progress */
+	struct run_context context;
+	struct scheduled_job **jobs;
+	size_t count, test_count; /* of all jobs; of those that are tests, which come first */
+	struct job_list removed;  /* and still running */
+	struct job_list queue;    /* of on-demand runs */
+	size_t on_demand;         /* on-demand runs in progress */
+	struct schedule schedule;
+	struct alarm alarm; /* for the next job that is due */
 	bool started;
 };
 
-static void tick(void *context);
-static void pass_done(
-	void *context, struct monitored_test *monitored, const struct run_report *report);
-
-struct scheduler *scheduler_new(struct agent *agent, struct dispatcher *dispatcher,
-	const struct test *const *tests, size_t count)
+static void list_add(struct job_list *list, struct scheduled_job *job)
 {
-	struct scheduler *scheduler = memory_new(1, sizeof *scheduler);
+	job->next = NULL;
+	job->place = list->end;
+	*list->end = job;
+	list->end = &job->next;
+}
 
-	*scheduler = (struct scheduler){.agent = agent,
-		.runs = {agent, dispatcher, health_new(agent, dispatcher), pass_done, scheduler},
-		.schedule = schedule_new(),
-		.alarm = {.call = tick, .context = scheduler}};
-	scheduler->asked_end = &scheduler->asked;
-	scheduler_adopt(scheduler, tests, count);
-	return scheduler;
+static void list_remove(struct job_list *list, struct scheduled_job *job)
+{
+	*job->place = job->next;
+	if (job->next)
+		job->next->place = job->place;
+	else
+		list->end = job->place;
 }
 
 static void free_waiters(struct waiter *waiter)
@@ -66,37 +71,19 @@ static void free_waiters(struct waiter *waiter)
 	}
 }
 
-static void free_subject(struct monitored_test *monitored)
+static void free_job(struct scheduled_job *job)
 {
-	free_waiters(monitored->waiting);
-	free_waiters(monitored->served);
-	test_run_clear(monitored);
-	free(monitored);
-}
-
-void scheduler_free(struct scheduler *scheduler)
-{
-	if (!scheduler)
-		return;
-	schedule_free(scheduler->schedule);
-	for (size_t i = 0; i < scheduler->count; i++)
-		free_subject(scheduler->monitored_tests[i]);
-	for (struct monitored_test *next, *at = scheduler->leaving; at; at = next) {
-		next = at->next;
-		free_subject(at);
-	}
-	health_free(scheduler->runs.health);
-	free(scheduler->monitored_tests);
-	free(scheduler->scheduled);
-	free(scheduler);
+	free_waiters(job->waiting);
+	free_waiters(job->served);
+	job->kind->free(job);
 }
 
 static void arm(struct scheduler *scheduler)
 {
-	int64_t due = schedule_next(scheduler->schedule);
+	int64_t due = schedule_next(&scheduler->schedule);
 
-	if (!scheduler->agent->stopping && due != INT64_MAX)
-		engine_alarm(scheduler->agent->engine, &scheduler->alarm, due);
+	if (!scheduler->context.agent->stopping && due != INT64_MAX)
+		engine_alarm(scheduler->context.agent->engine, &scheduler->alarm, due);
 }
 
 /* Calls everybody in the list, which is empty afterwards. */
@@ -112,320 +99,365 @@ static void answer(struct waiter **waiters, const struct run_report *report)
 	}
 }
 
-static void line_up(struct scheduler *scheduler, struct monitored_test *monitored)
+/* Has the job run out of schedule. */
+static void queue(struct scheduler *scheduler, struct scheduled_job *job)
 {
-	if (monitored->asked_at)
+	if (job->state == JOB_RUNNING)
+		job->state = JOB_RERUN;
+	if (job->state != JOB_WAITING)
 		return;
-	monitored->asked = NULL;
-	monitored->asked_at = scheduler->asked_end;
-	*scheduler->asked_end = monitored;
-	scheduler->asked_end = &monitored->asked;
+	job->state = JOB_QUEUED;
+	list_add(&scheduler->queue, job);
 }
 
-static void leave_line(struct scheduler *scheduler, struct monitored_test *monitored)
+static void begin(struct scheduler *scheduler, struct scheduled_job *job)
 {
-	if (!monitored->asked_at)
-		return;
-	*monitored->asked_at = monitored->asked;
-	if (monitored->asked)
-		monitored->asked->asked_at = monitored->asked_at;
-	else
-		scheduler->asked_end = monitored->asked_at;
-	monitored->asked_at = NULL;
+	if (job->state == JOB_QUEUED)
+		list_remove(&scheduler->queue, job);
+	job->served = job->waiting;
+	job->waiting = NULL;
+	job->state = JOB_RUNNING;
+	job->started = engine_now(scheduler->context.agent->engine);
+	job->kind->begin(job);
 }
 
-static void begin(struct scheduler *scheduler, struct monitored_test *monitored)
+static void begin_queued(struct scheduler *scheduler)
 {
-	leave_line(scheduler, monitored);
-	monitored->served = monitored->waiting;
-	monitored->waiting = NULL;
-	monitored->again = false;
-	test_run_begin(&scheduler->runs, monitored);
-}
+	while (scheduler->queue.first && scheduler->on_demand < MOST_ON_DEMAND &&
+		!scheduler->context.agent->stopping) {
+		struct scheduled_job *job = scheduler->queue.first;
 
-static void begin_asked(struct scheduler *scheduler)
-{
-	while (scheduler->asked && scheduler->on_demand < MOST_ON_DEMAND &&
-		!scheduler->agent->stopping) {
-		struct monitored_test *monitored = scheduler->asked;
-
-		monitored->on_demand = true;
+		job->on_demand = true;
 		scheduler->on_demand++;
-		schedule_pick(scheduler->schedule, monitored->id);
-		begin(scheduler, monitored);
+		schedule_pick(&scheduler->schedule, &job->entry);
+		begin(scheduler, job);
 	}
-}
-
-static void leave(struct scheduler *scheduler, struct monitored_test *monitored)
-{
-	struct monitored_test **at = &scheduler->leaving;
-
-	while (*at != monitored)
-		at = &(*at)->next;
-	*at = monitored->next;
-	free_subject(monitored);
-}
-
-static void note_missed(struct scheduler *scheduler, struct monitored_test *monitored)
-{
-	uint64_t missed = schedule_missed(
-		scheduler->schedule, monitored->id, engine_now(scheduler->agent->engine));
-
-	if (missed <= monitored->missed)
-		return; /* another interval means another grid */
-	metrics_add(scheduler->agent->metrics, METRIC_MISSED_RUNS,
-		(double)(missed - monitored->missed), NULL, NULL);
-	monitored->missed = missed;
-}
-
-/* When a run of the test counts as finished. */
-static int64_t rest_of(struct agent *agent, const struct test *test)
-{
-	return agent->simulation ? agent->simulation->rest(agent, test) : engine_now(agent->engine);
-}
-
-static void go_on(struct scheduler *scheduler, struct monitored_test *monitored)
-{
-	schedule_done(
-		scheduler->schedule, monitored->id, rest_of(scheduler->agent, monitored->test));
-	note_missed(scheduler, monitored);
-	if (monitored->again && !scheduler->agent->stopping) {
-		schedule_pick(scheduler->schedule, monitored->id);
-		begin(scheduler, monitored);
-	}
-	arm(scheduler);
-}
-
-static void pass_done(
-	void *context, struct monitored_test *monitored, const struct run_report *report)
-{
-	struct scheduler *scheduler = context;
-
-	scheduler->on_demand -= monitored->on_demand;
-	monitored->on_demand = false;
-	answer(&monitored->served, report);
-	if (monitored->removed) {
-		answer(&monitored->waiting, report);
-		leave(scheduler, monitored);
-	} else if (!scheduler->agent->once) {
-		go_on(scheduler, monitored);
-	}
-	begin_asked(scheduler);
 }
 
 static void tick(void *context)
 {
 	struct scheduler *scheduler = context;
-	int64_t now = engine_now(scheduler->agent->engine),
-		due = schedule_next(scheduler->schedule);
-	size_t id;
+	struct agent *agent = scheduler->context.agent;
+	int64_t now = engine_now(agent->engine), due = schedule_next(&scheduler->schedule);
+	struct schedule_entry *entry;
 
-	while (!scheduler->agent->stopping && schedule_take(scheduler->schedule, now, &id)) {
-		metrics_observe(scheduler->agent->metrics, METRIC_SCHEDULE_LAG,
-			(double)(now - due) / 1000, NULL, NULL);
-		begin(scheduler, scheduler->scheduled[id]);
-		due = schedule_next(scheduler->schedule);
+	while (!agent->stopping && (entry = schedule_take(&scheduler->schedule, now))) {
+		metrics_observe(agent->metrics, METRIC_SCHEDULE_LAG, (double)(now - due) / 1000,
+			NULL, NULL);
+		begin(scheduler, (struct scheduled_job *)entry);
+		due = schedule_next(&scheduler->schedule);
 	}
 	arm(scheduler);
 }
 
-static void schedule_subject(
-	struct scheduler *scheduler, struct monitored_test *monitored, int64_t within)
+static void note_missed(struct scheduler *scheduler, struct scheduled_job *job)
 {
-	const struct test *test = monitored->test;
+	struct agent *agent = scheduler->context.agent;
+	uint64_t missed = schedule_missed(&job->entry, engine_now(agent->engine));
 
-	monitored->id = schedule_add(scheduler->schedule, test->name, test->interval,
-		engine_now(scheduler->agent->engine), within);
-	scheduler->scheduled = memory_grow(scheduler->scheduled, &scheduler->scheduled_room,
-		monitored->id + 1, sizeof *scheduler->scheduled);
-	scheduler->scheduled[monitored->id] = monitored;
+	if (missed <= job->missed)
+		return; /* another interval means another grid */
+	metrics_add(agent->metrics, METRIC_MISSED_RUNS, (double)(missed - job->missed), NULL, NULL);
+	job->missed = missed;
 }
 
-/* Adds new tests to the schedule, spread over the first moments. */
-static void add_new_tests(struct scheduler *scheduler, size_t fresh)
+/* When a run of the job counts as finished; in a simulation not before there is new data. */
+static int64_t rest_of(struct agent *agent, const struct scheduled_job *job)
 {
-	metrics_set(scheduler->agent->metrics, METRIC_TESTS, (double)scheduler->count, NULL, NULL);
-	for (size_t i = 0; i < scheduler->count; i++) {
-		struct monitored_test *monitored = scheduler->monitored_tests[i];
+	int64_t least = INT64_MAX;
 
-		if (!monitored->fresh)
-			continue;
-		monitored->fresh = false;
-		if (scheduler->agent->once)
-			begin(scheduler, monitored);
-		else
-			schedule_subject(scheduler, monitored, FIRST_SPREAD * (int64_t)fresh);
+	for (size_t i = 0; agent->simulation && i < job->test_count; i++) {
+		int64_t rest = agent->simulation->rest(agent, job->tests[i]);
+
+		least = rest < least ? rest : least;
 	}
-	if (!scheduler->agent->once)
+	return least == INT64_MAX ? engine_now(agent->engine) : least;
+}
+
+void scheduled_job_ended(struct scheduled_job *job, const struct run_report *report)
+{
+	struct scheduler *scheduler = job->context->scheduler;
+	bool again = job->state == JOB_RERUN || job->state == JOB_CHANGED;
+
+	scheduler->on_demand -= job->on_demand;
+	job->on_demand = false;
+	if (job->state == JOB_REMOVED) {
+		answer(&job->served, report);
+		answer(&job->waiting, report);
+		list_remove(&scheduler->removed, job);
+		free_job(job);
+	} else {
+		if (job->state == JOB_CHANGED)
+			job->kind->clear(job);
+		job->state = JOB_WAITING;
+		schedule_done(
+			&scheduler->schedule, &job->entry, rest_of(scheduler->context.agent, job));
+		note_missed(scheduler, job);
+		answer(&job->served, report);
+		if (again)
+			queue(scheduler, job);
 		arm(scheduler);
+	}
+	begin_queued(scheduler);
+}
+
+/* Adds new jobs to the schedule, spread over the first moments. */
+static void add_new_jobs(struct scheduler *scheduler)
+{
+	struct agent *agent = scheduler->context.agent;
+	int64_t now = engine_now(agent->engine), spread = 0;
+
+	metrics_set(agent->metrics, METRIC_TESTS, (double)scheduler->test_count, NULL, NULL);
+	for (size_t i = 0; i < scheduler->test_count; i++)
+		spread += scheduler->jobs[i]->state == JOB_NEW ? FIRST_SPREAD : 0;
+	for (size_t i = 0; i < scheduler->count; i++) {
+		struct scheduled_job *job = scheduler->jobs[i];
+
+		if (job->state != JOB_NEW)
+			continue;
+		job->state = JOB_WAITING;
+		schedule_add(&scheduler->schedule, &job->entry, job->name,
+			agent->once ? WHEN_NEVER : job->interval, now,
+			agent->once ? 0 : job->kind->first_after + spread);
+	}
+	arm(scheduler);
 }
 
 void scheduler_start(struct scheduler *scheduler, const struct store_request *restored)
 {
-	health_restore(scheduler->runs.health, restored);
+	health_restore(scheduler->context.health, restored);
 	scheduler->started = true;
-	add_new_tests(scheduler, scheduler->count);
+	add_new_jobs(scheduler);
 }
 
-/* Whether the test means the same in the new configuration. */
-static bool same_meaning(const struct test *before, const struct test *now)
+static void remove_job(struct scheduler *scheduler, struct scheduled_job *job)
 {
-	return before->fingerprint == now->fingerprint;
-}
-
-static void remove_subject(struct scheduler *scheduler, struct monitored_test *monitored)
-{
-	if (scheduler->started)
-		schedule_remove(scheduler->schedule, monitored->id);
-	if (!monitored->running) {
-		leave_line(scheduler, monitored);
-		answer(&monitored->waiting, &(struct run_report){.test = monitored->test->name,
-						    .failed = true,
-						    .problem = "the test was removed"});
-		free_subject(monitored);
+	if (job->state != JOB_NEW)
+		schedule_remove(&scheduler->schedule, &job->entry);
+	if (job->state >= JOB_RUNNING) {
+		job->state = JOB_REMOVED;
+		list_add(&scheduler->removed, job);
 		return;
 	}
-	monitored->removed = monitored->dropped = true;
-	monitored->next = scheduler->leaving;
-	scheduler->leaving = monitored;
+	if (job->state == JOB_QUEUED)
+		list_remove(&scheduler->queue, job);
+	answer(&job->waiting,
+		&(struct run_report){
+			.test = job->name, .failed = true, .problem = "the test was removed"});
+	free_job(job);
 }
 
-/* The results of the current run are not wanted any more: another run, of the test as it is now,
+/* The results of the current run are not wanted any more: another run, of the job as it is now,
  * follows for those who wait, too. */
-static void rerun(struct monitored_test *monitored)
+static void rerun(struct scheduled_job *job)
 {
-	struct waiter **end = &monitored->served;
+	struct waiter **end = &job->served;
 
 	while (*end)
 		end = &(*end)->next;
-	*end = monitored->waiting;
-	monitored->waiting = monitored->served;
-	monitored->served = NULL;
-	monitored->dropped = monitored->again = true;
+	*end = job->waiting;
+	job->waiting = job->served;
+	job->served = NULL;
+	job->state = JOB_CHANGED;
 }
 
-static void adopt_test(
-	struct scheduler *scheduler, struct monitored_test *monitored, const struct test *test)
+/* `now` is the job in the new configuration. */
+static void adopt_job(
+	struct scheduler *scheduler, struct scheduled_job *job, struct scheduled_job *now)
 {
-	bool same = same_meaning(monitored->test, test);
+	bool same = job->fingerprint == now->fingerprint;
 
-	if (scheduler->started && monitored->test->interval != test->interval)
-		schedule_change(scheduler->schedule, monitored->id, test->interval,
-			engine_now(scheduler->agent->engine));
-	monitored->test = test;
+	if (job->state != JOB_NEW && job->interval != now->interval)
+		schedule_change(&scheduler->schedule, &job->entry, now->interval,
+			engine_now(scheduler->context.agent->engine));
+	job->name = now->name;
+	job->interval = now->interval;
+	job->fingerprint = now->fingerprint;
+	job->kind->adopt(job, now);
+	free_job(now);
 	if (same)
 		return;
-	if (monitored->running)
-		rerun(monitored);
+	if (job->state >= JOB_RUNNING)
+		rerun(job);
 	else
-		test_run_clear(monitored);
-	monitored->failing = false;
-	monitored->notices = 0;
+		job->kind->clear(job);
 }
 
-static int compare_tests(const void *a, const void *b)
+/* Appends a job for each test that can run; returns how many. */
+static size_t make_tests(const struct run_context *context, struct scheduled_job **jobs)
 {
-	const struct test *const *left = a, *const *right = b;
+	const struct config_ref *config_ref = context->agent->config_ref;
+	size_t count = 0;
+
+	for (size_t i = 0; i < config_ref->test_count; i++) {
+		const struct test *test = config_ref->tests[i];
+
+		if (!test->unsupported) {
+			jobs[count++] = test_job_new(context, test);
+			continue;
+		}
+		log_event(LEVEL_WARN, "test is not supported", LOG_TEXT("test", test->name),
+			LOG_TEXT("problem", test->unsupported));
+		context->agent->incomplete = true;
+	}
+	return count;
+}
+
+static size_t make_clusters(const struct run_context *context, struct scheduled_job **jobs,
+	struct scheduled_job *const *tests, size_t test_count)
+{
+	const struct config *config = context->agent->config_ref->config;
+	struct arena *arena = arena_new();
+	struct dict monitored = {.arena = arena};
+	size_t count = 0;
+
+	for (size_t i = 0; i < test_count; i++)
+		*dict_place(&monitored, tests[i]->name) = tests[i];
+	for (size_t i = 0; i < config->group_count; i++) {
+		struct scheduled_job *job = NULL;
+
+		if (config->groups[i].cluster)
+			job = cluster_job_new(context, &config->groups[i], &monitored);
+		if (job)
+			jobs[count++] = job;
+	}
+	arena_free(arena);
+	return count;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	const struct scheduled_job *const *left = a, *const *right = b;
 
 	return strcmp((*left)->name, (*right)->name);
 }
 
-/* The tests that can run, in order of their names. The caller frees the array. */
-static const struct test **order_tests(
-	struct agent *agent, const struct test *const *tests, size_t *count)
+/* Merges the jobs of a new configuration into those of the same kind, which stand in `before`. Both
+ * are in order of names. */
+static void merge(struct scheduler *scheduler, struct scheduled_job **before, size_t before_count,
+	struct scheduled_job **jobs, size_t count)
 {
-	const struct test **ordered = memory_new(*count, sizeof *ordered);
-	size_t kept = 0;
-
-	for (size_t i = 0; i < *count; i++) {
-		if (!tests[i]->unsupported) {
-			ordered[kept++] = tests[i];
-			continue;
-		}
-		log_event(LEVEL_WARN, "test is not supported", LOG_TEXT("test", tests[i]->name),
-			LOG_TEXT("problem", tests[i]->unsupported));
-		agent->incomplete = true;
-	}
-	qsort(ordered, kept, sizeof *ordered, compare_tests);
-	*count = kept;
-	return ordered;
-}
-
-/* Merges the tests into the monitored tests; both are in order of names. Returns how many are
- * new. */
-static size_t merge(struct scheduler *scheduler, const struct test *const *tests, size_t count)
-{
-	struct monitored_test **merged = memory_new(count, sizeof *merged);
-	size_t old = 0, fresh = 0;
+	size_t old = 0;
 
 	for (size_t i = 0; i < count; i++) {
 		int order = 1;
 
-		for (; old < scheduler->count; old++) {
-			order = strcmp(scheduler->monitored_tests[old]->test->name, tests[i]->name);
+		for (; old < before_count; old++) {
+			order = compare_names(&before[old], &jobs[i]);
 			if (order >= 0)
 				break;
-			remove_subject(scheduler, scheduler->monitored_tests[old]);
+			remove_job(scheduler, before[old]);
 		}
-		if (old < scheduler->count && order == 0) {
-			merged[i] = scheduler->monitored_tests[old++];
-			adopt_test(scheduler, merged[i], tests[i]);
+		if (order != 0)
 			continue;
-		}
-		merged[i] = memory_new(1, sizeof **merged);
-		merged[i]->test = tests[i];
-		merged[i]->fresh = true;
-		fresh++;
+		adopt_job(scheduler, before[old], jobs[i]);
+		jobs[i] = before[old++];
 	}
-	for (; old < scheduler->count; old++)
-		remove_subject(scheduler, scheduler->monitored_tests[old]);
-	free(scheduler->monitored_tests);
-	scheduler->monitored_tests = merged;
-	scheduler->count = count;
-	return fresh;
+	for (; old < before_count; old++)
+		remove_job(scheduler, before[old]);
 }
 
-void scheduler_adopt(struct scheduler *scheduler, const struct test *const *tests, size_t count)
+static void take_over(struct scheduler *scheduler)
 {
-	const struct test **ordered = order_tests(scheduler->agent, tests, &count);
-	size_t fresh = merge(scheduler, ordered, count);
+	const struct run_context *context = &scheduler->context;
+	const struct config_ref *config_ref = context->agent->config_ref;
+	struct scheduled_job **before = scheduler->jobs;
+	struct scheduled_job **jobs =
+		memory_new(config_ref->test_count + config_ref->config->group_count, sizeof *jobs);
+	size_t tests = make_tests(context, jobs);
+	size_t clusters = make_clusters(context, jobs + tests, jobs, tests);
 
-	free(ordered);
+	qsort(jobs, tests, sizeof *jobs, compare_names);
+	qsort(jobs + tests, clusters, sizeof *jobs, compare_names);
+	merge(scheduler, before, scheduler->test_count, jobs, tests);
+	if (before)
+		merge(scheduler, before + scheduler->test_count,
+			scheduler->count - scheduler->test_count, jobs + tests, clusters);
+	free(before);
+	scheduler->jobs = jobs;
+	scheduler->test_count = tests;
+	scheduler->count = tests + clusters;
+}
+
+void scheduler_adopt(struct scheduler *scheduler)
+{
+	take_over(scheduler);
 	if (!scheduler->started)
 		return;
-	health_adopt(scheduler->runs.health);
-	add_new_tests(scheduler, fresh);
+	health_adopt(scheduler->context.health);
+	add_new_jobs(scheduler);
 }
 
-static struct monitored_test *find_subject(const struct scheduler *scheduler, const char *name)
+/* The filter of the clusters. */
+static enum filter_verdict judge(void *context, struct change_record *record, const char **reason)
 {
-	size_t low = 0, high = scheduler->count;
+	const struct scheduler *scheduler = context;
+	enum filter_verdict verdict = FILTER_PASS;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		int order = strcmp(scheduler->monitored_tests[middle]->test->name, name);
+	for (size_t i = scheduler->test_count; i < scheduler->count; i++) {
+		enum filter_verdict next = cluster_judge(scheduler->jobs[i], record);
 
-		if (order == 0)
-			return scheduler->monitored_tests[middle];
-		if (order < 0)
-			low = middle + 1;
-		else
-			high = middle;
+		if (next == FILTER_PASS)
+			continue;
+		verdict = next;
+		*reason = next == FILTER_HOLD ? "waiting for the next run of its cluster"
+					      : "announced by its cluster";
+		if (next == FILTER_SUPPRESS)
+			break;
 	}
-	return NULL;
+	return verdict;
+}
+
+struct scheduler *scheduler_new(struct agent *agent, struct dispatcher *dispatcher)
+{
+	struct scheduler *scheduler = memory_new(1, sizeof *scheduler);
+
+	*scheduler = (struct scheduler){
+		.context = {agent, dispatcher, health_new(agent, dispatcher), scheduler},
+		.removed.end = &scheduler->removed.first,
+		.queue.end = &scheduler->queue.first,
+		.alarm = {.call = tick, .context = scheduler}};
+	dispatcher_filter(dispatcher, (struct filter){"cluster", NULL, judge, scheduler});
+	take_over(scheduler);
+	return scheduler;
+}
+
+void scheduler_free(struct scheduler *scheduler)
+{
+	if (!scheduler)
+		return;
+	schedule_free(&scheduler->schedule);
+	for (size_t i = 0; i < scheduler->count; i++)
+		free_job(scheduler->jobs[i]);
+	for (struct scheduled_job *next, *job = scheduler->removed.first; job; job = next) {
+		next = job->next;
+		free_job(job);
+	}
+	health_free(scheduler->context.health);
+	free(scheduler->jobs);
+	free(scheduler);
+}
+
+static struct scheduled_job *find_test(const struct scheduler *scheduler, const char *name)
+{
+	const struct scheduled_job key = {.name = name}, *sought = &key;
+	struct scheduled_job **found = bsearch(&sought, scheduler->jobs, scheduler->test_count,
+		sizeof *scheduler->jobs, compare_names);
+
+	return found ? *found : NULL;
 }
 
 /* Why an on-demand run is refused, or NULL. */
 static const char *refusal(
-	const struct scheduler *scheduler, const struct monitored_test *monitored, bool waits)
+	const struct scheduler *scheduler, const struct scheduled_job *job, bool waits)
 {
 	size_t waiting = 0;
 
-	if (scheduler->agent->stopping)
+	if (scheduler->context.agent->stopping)
 		return "the agent is stopping";
-	if (!scheduler->started || scheduler->agent->once)
+	if (job->state == JOB_NEW)
 		return "the agent is starting";
-	for (const struct waiter *at = monitored->waiting; waits && at; at = at->next)
+	for (const struct waiter *at = job->waiting; waits && at; at = at->next)
 		waiting++;
 	return waiting >= MOST_WAITERS ? "too many pending requests for this test" : NULL;
 }
@@ -433,62 +465,58 @@ static const char *refusal(
 bool scheduler_run_now(
 	struct scheduler *scheduler, const char *test, scheduler_run_done *done, void *context)
 {
-	struct monitored_test *monitored = find_subject(scheduler, test);
-	const char *problem = monitored ? refusal(scheduler, monitored, done != NULL) : NULL;
+	struct scheduled_job *job = find_test(scheduler, test);
+	const char *problem = job ? refusal(scheduler, job, done != NULL) : NULL;
 
-	if (!monitored)
+	if (!job)
 		return false;
 	if (problem) {
 		if (done)
-			done(context, &(struct run_report){.test = monitored->test->name,
-					      .failed = true,
-					      .problem = problem});
+			done(context,
+				&(struct run_report){
+					.test = job->name, .failed = true, .problem = problem});
 		return true;
 	}
 	if (done) {
 		struct waiter *waiter = memory_new(1, sizeof *waiter);
 
-		*waiter = (struct waiter){done, context, monitored->waiting};
-		monitored->waiting = waiter;
+		*waiter = (struct waiter){done, context, job->waiting};
+		job->waiting = waiter;
 	}
-	if (monitored->running)
-		monitored->again = true;
-	else
-		line_up(scheduler, monitored);
-	begin_asked(scheduler);
+	queue(scheduler, job);
+	begin_queued(scheduler);
 	return true;
 }
 
 bool scheduler_source_up(const struct scheduler *scheduler, const char *source)
 {
-	return health_up(scheduler->runs.health, source);
+	return health_up(scheduler->context.health, source);
 }
 
 bool scheduler_stale(const struct scheduler *scheduler, const char *test)
 {
-	return health_stale(scheduler->runs.health, test);
+	return health_stale(scheduler->context.health, test);
 }
 
 void scheduler_collect(struct scheduler *scheduler)
 {
-	for (size_t i = 0; scheduler->started && !scheduler->agent->once && i < scheduler->count;
-		i++)
-		note_missed(scheduler, scheduler->monitored_tests[i]);
+	for (size_t i = 0; scheduler->started && i < scheduler->count; i++)
+		note_missed(scheduler, scheduler->jobs[i]);
 }
 
 void scheduler_each(const struct scheduler *scheduler,
 	void (*call)(void *context, const struct scheduler_test *state), void *context)
 {
-	int64_t now = engine_now(scheduler->agent->engine), wall = agent_now(scheduler->agent);
+	struct agent *agent = scheduler->context.agent;
+	int64_t now = engine_now(agent->engine), wall = agent_now(agent);
 
-	for (size_t i = 0; i < scheduler->count; i++) {
-		const struct monitored_test *monitored = scheduler->monitored_tests[i];
-		int64_t due = scheduler->started && !scheduler->agent->once
-				      ? schedule_due(scheduler->schedule, monitored->id)
-				      : INT64_MAX;
+	for (size_t i = 0; i < scheduler->test_count; i++) {
+		const struct scheduled_job *job = scheduler->jobs[i];
+		const struct monitored_test *monitored = (const struct monitored_test *)job;
+		int64_t due = job->state == JOB_NEW ? INT64_MAX : job->entry.due;
 
 		call(context, &(struct scheduler_test){.test = monitored->test,
-				      .running = monitored->running,
+				      .running = job->state >= JOB_RUNNING,
 				      .failing = monitored->failing,
 				      .problem = monitored->problem,
 				      .last_run = monitored->last_run,

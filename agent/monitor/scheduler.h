@@ -1,7 +1,7 @@
 /*
- * The scheduler: runs each test at its interval, and on demand.
+ * The scheduler: runs each test and each cluster at its interval, and tests on demand.
  *
- * Several tests run at a time, but each test only once. The configuration may change during runs.
+ * Several jobs run at a time, but each only once. The configuration may change during runs.
  */
 #ifndef AGENT_MONITOR_SCHEDULER_H
 #define AGENT_MONITOR_SCHEDULER_H
@@ -10,22 +10,22 @@
 
 struct scheduler;
 
-/* The tests are those of the agent's configuration. */
-struct scheduler *scheduler_new(struct agent *agent, struct dispatcher *dispatcher,
-	const struct test *const *tests, size_t count);
+/* The jobs are the tests and clusters of the agent's configuration. The clusters are a filter of
+ * the dispatcher. */
+struct scheduler *scheduler_new(struct agent *agent, struct dispatcher *dispatcher);
 /* To be called after the engine was freed. Callbacks of waiting callers are not called any more. */
 void scheduler_free(struct scheduler *scheduler);
 
-/* Starts running: by schedule, or in a single pass all tests at once. `restored` is the answer to
- * STORE_RESTORE. */
+/* Starts running: by schedule, or if the agent runs `once` each job once. `restored` is the answer
+ * to STORE_RESTORE. */
 void scheduler_start(struct scheduler *scheduler, const struct store_request *restored);
 
 /*
- * Switches to the tests of the agent's new configuration. A test whose meaning has not changed
- * keeps its schedule and its cached series; a changed one starts over, at its place in the
- * schedule; results of the current run of a removed or changed test are dropped.
+ * Switches to the agent's new configuration. A job whose meaning has not changed keeps its schedule
+ * and what its runs left; a changed one starts over, at its place in the schedule; results of the
+ * current run of a removed or changed job are dropped.
  */
-void scheduler_adopt(struct scheduler *scheduler, const struct test *const *tests, size_t count);
+void scheduler_adopt(struct scheduler *scheduler);
 
 /* The result of a run. */
 struct run_report {

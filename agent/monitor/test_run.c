@@ -9,8 +9,6 @@
  * A failing test is logged once, and again when it has recovered; failures in between are only
  * counted.
  */
-#include "agent/monitor/test_run.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +19,8 @@
 #include "agent/monitor/news.h"
 #include "agent/monitor/power.h"
 #include "agent/monitor/rhythm.h"
+#include "agent/monitor/scheduled_job.h"
+#include "agent/monitor/series_cache.h"
 #include "detectors/scratch.h"
 
 /* For how long a measured smallest change is valid, ms; the fraction of POWER_STEPS that a run
@@ -50,7 +50,6 @@ struct test_run {
 	double smallest[RUN_MEASURED];
 	size_t measured;
 	int64_t max_age;
-	int64_t started;  /* engine_now */
 	double detection; /* seconds */
 	struct news_tally tally;
 };
@@ -68,17 +67,17 @@ static void keep_problem(struct monitored_test *monitored, const char *problem)
 	monitored->problem = problem ? memory_strdup(problem) : NULL;
 }
 
-void test_run_clear(struct monitored_test *monitored)
+static void clear(struct scheduled_job *job)
 {
-	drop_request(&monitored->known);
-	drop_request(&monitored->news);
-	task_free(monitored->task);
-	monitored->task = NULL;
+	struct monitored_test *monitored = (struct monitored_test *)job;
+
 	series_cache_free(monitored->memory);
 	monitored->memory = NULL;
 	monitored->read_to = 0;
 	monitored->measured = 0;
 	monitored->measured_at = 0;
+	monitored->failing = false;
+	monitored->notices = 0;
 	keep_problem(monitored, NULL);
 }
 
@@ -204,25 +203,17 @@ static bool detect(struct task *task, struct scratch *scratch, struct error *err
 /* Frees the run. */
 static void end_run(struct test_run *run, struct run_report *report)
 {
-	const struct run_context *runs = run->runs;
 	struct monitored_test *monitored = run->monitored;
 	struct agent *agent = run->agent;
 	struct task *task = run->task;
 
 	report->test = run->test->name;
-	report->duration = engine_now(agent->engine) - run->started;
+	report->duration = engine_now(agent->engine) - monitored->job.started;
 	monitored->task = NULL;
 	environment_view_free(run->view);
-	if (monitored->dropped) {
-		series_cache_free(monitored->memory);
-		monitored->memory = NULL;
-		monitored->measured = 0;
-		monitored->measured_at = 0;
-	}
-	monitored->running = monitored->dropped = false;
 	monitored->last_run = agent_now(agent);
 	monitored->duration = report->duration;
-	runs->done(runs->context, monitored, report);
+	scheduled_job_ended(&monitored->job, report);
 	task_free(task);
 	agent_ended(agent);
 }
@@ -231,7 +222,8 @@ static void end_run(struct test_run *run, struct run_report *report)
 static void finish_run(struct test_run *run, struct run_report *report)
 {
 	const char *source = run->test->source->name;
-	double duration = (double)(engine_now(run->agent->engine) - run->started) / 1000;
+	double duration =
+		(double)(engine_now(run->agent->engine) - run->monitored->job.started) / 1000;
 
 	metrics_add(run->agent->metrics, METRIC_RUNS, 1, source, NULL);
 	metrics_observe(run->agent->metrics, METRIC_RUN_DURATION, duration, source, NULL);
@@ -243,7 +235,7 @@ static bool end_unwanted(struct test_run *run)
 {
 	struct run_report report = {.failed = true, .problem = "the agent is stopping"};
 
-	if (!run->agent->stopping && !run->monitored->dropped)
+	if (!run->agent->stopping && !scheduled_job_dropped(&run->monitored->job))
 		return false;
 	if (!run->agent->stopping)
 		report.problem = "the test was changed or removed during the run";
@@ -277,7 +269,7 @@ static void fail_run(struct test_run *run, const struct error *error)
 	note_problem(run, error->text);
 	environments_seen(dispatcher_environments(run->runs->dispatcher), run->test, NULL);
 	if (error->kind != ERROR_STATE &&
-		!monitored->removed) /* a failure of our store, not of the source */
+		monitored->job.state != JOB_REMOVED) /* a failure of our store, not of the source */
 		health_note(run->runs->health, run->test,
 			&(struct run_outcome){.problem = error->text, .newest = WHEN_ALWAYS});
 	agent->misconfigured |= error->kind == ERROR_USAGE;
@@ -423,7 +415,7 @@ static void note_success(struct test_run *run, struct store_request *request)
 		note_emptiness(run);
 	else
 		note_well(monitored);
-	if (!monitored->removed)
+	if (monitored->job.state != JOB_REMOVED)
 		note_presence(run);
 	note_read(run);
 	monitored->series = report.series;
@@ -491,7 +483,7 @@ static void news_found(struct task *task)
 
 	monitored->task = task;
 	drop_request(&monitored->known);
-	if (monitored->dropped) {
+	if (scheduled_job_dropped(&monitored->job)) {
 		drop_request(&monitored->news);
 		(void)end_unwanted(run);
 		return;
@@ -570,7 +562,7 @@ static void submit(struct task *task)
 {
 	struct test_run *run = task->context;
 
-	if (task->failed || run->agent->stopping || run->monitored->dropped) {
+	if (task->failed || run->agent->stopping || scheduled_job_dropped(&run->monitored->job)) {
 		fetched(task);
 		return;
 	}
@@ -606,8 +598,9 @@ static void marks_read(struct store_request *marks)
 	store_request_free(marks);
 }
 
-static void begin_run(const struct run_context *runs, struct monitored_test *monitored)
+static void begin_run(struct monitored_test *monitored)
 {
+	const struct run_context *runs = monitored->job.context;
 	struct agent *agent = runs->agent;
 	struct task *task = task_new(monitored->test, agent_now(agent));
 	struct test_run *run = arena_alloc(task->query.arena, sizeof *run);
@@ -620,8 +613,7 @@ static void begin_run(const struct run_context *runs, struct monitored_test *mon
 		.task = task,
 		.measures = agent->measures &&
 			    agent_now(agent) - monitored->measured_at >= MEASURED_GOOD,
-		.max_age = agent->config->agent.max_age,
-		.started = engine_now(agent->engine)};
+		.max_age = agent->config->agent.max_age};
 	if (task->test->evaluation_delay > 0)
 		task->query.until = task->query.now - task->test->evaluation_delay;
 	run->vanish = health_vanish_rule(runs->health, run->test,
@@ -635,7 +627,6 @@ static void begin_run(const struct run_context *runs, struct monitored_test *mon
 	task->context = run;
 	task->release = config_ref_release_task;
 	task->holder = config_ref_hold(agent->config_ref);
-	monitored->running = true;
 	monitored->task = task;
 	if (!monitored->memory)
 		monitored->memory = series_cache_make();
@@ -650,16 +641,19 @@ static void begin_run(const struct run_context *runs, struct monitored_test *mon
 
 /* True if a run could only read what the last run has read. On-demand runs always read; a
  * simulation has its own time. */
-static bool has_nothing_new(const struct run_context *runs, const struct monitored_test *monitored)
+static bool has_nothing_new(const struct monitored_test *monitored)
 {
-	return monitored->read_to > 0 && !monitored->on_demand && !monitored->served &&
-	       !runs->agent->simulation && monitored->memory &&
-	       series_cache_done(monitored->memory) &&
-	       last_on_grid(monitored->test, agent_now(runs->agent)) == monitored->read_to;
+	const struct scheduled_job *job = &monitored->job;
+	const struct agent *agent = job->context->agent;
+
+	return monitored->read_to > 0 && !job->on_demand && !job->served && !agent->simulation &&
+	       monitored->memory && series_cache_done(monitored->memory) &&
+	       last_on_grid(monitored->test, agent_now(agent)) == monitored->read_to;
 }
 
-static void skip_run(const struct run_context *runs, struct monitored_test *monitored)
+static void skip_run(struct monitored_test *monitored)
 {
+	const struct run_context *runs = monitored->job.context;
 	struct agent *agent = runs->agent;
 	const char *source = monitored->test->source->name;
 
@@ -671,19 +665,54 @@ static void skip_run(const struct run_context *runs, struct monitored_test *moni
 			.unasked = true, .newest = monitored->read_to, .usual = monitored->usual});
 	monitored->last_run = agent_now(agent);
 	monitored->duration = 0;
-	runs->done(runs->context, monitored,
-		&(struct run_report){.test = monitored->test->name,
-			.series = monitored->series,
-			.points = monitored->points,
-			.recorded = monitored->last_run});
+	scheduled_job_ended(&monitored->job, &(struct run_report){.test = monitored->test->name,
+						     .series = monitored->series,
+						     .points = monitored->points,
+						     .recorded = monitored->last_run});
 }
 
-void test_run_begin(const struct run_context *runs, struct monitored_test *monitored)
+static void begin(struct scheduled_job *job)
 {
-	if (has_nothing_new(runs, monitored)) {
-		skip_run(runs, monitored);
+	struct monitored_test *monitored = (struct monitored_test *)job;
+
+	if (has_nothing_new(monitored)) {
+		skip_run(monitored);
 		return;
 	}
 	monitored->read_to = 0;
-	begin_run(runs, monitored);
+	begin_run(monitored);
+}
+
+static void adopt(struct scheduled_job *job, struct scheduled_job *now)
+{
+	((struct monitored_test *)job)->test = ((struct monitored_test *)now)->test;
+}
+
+static void free_test(struct scheduled_job *job)
+{
+	struct monitored_test *monitored = (struct monitored_test *)job;
+
+	drop_request(&monitored->known);
+	drop_request(&monitored->news);
+	task_free(monitored->task);
+	clear(job);
+	free(monitored);
+}
+
+static const struct job_kind test_job = {
+	.begin = begin, .adopt = adopt, .clear = clear, .free = free_test};
+
+struct scheduled_job *test_job_new(const struct run_context *context, const struct test *test)
+{
+	struct monitored_test *monitored = memory_new(1, sizeof *monitored);
+
+	*monitored = (struct monitored_test){.job = {.context = context,
+						     .kind = &test_job,
+						     .name = test->name,
+						     .interval = test->interval,
+						     .fingerprint = test->fingerprint,
+						     .tests = &monitored->test,
+						     .test_count = 1},
+		.test = test};
+	return &monitored->job;
 }

@@ -20,9 +20,7 @@ bool agent_open(struct agent_parts *parts, const struct engine_options *options,
 		return false;
 	parts->delivery_manager = delivery_manager_new(agent);
 	parts->dispatcher = dispatcher_new(agent, parts->delivery_manager);
-	parts->scheduler = scheduler_new(
-		agent, parts->dispatcher, agent->config_ref->tests, agent->config_ref->test_count);
-	parts->clusters = clusters_new(agent, parts->dispatcher);
+	parts->scheduler = scheduler_new(agent, parts->dispatcher);
 	return true;
 }
 
@@ -35,7 +33,6 @@ void agent_start(struct agent_parts *parts, struct store_request *restored)
 			LOG_INT("messages", restored->delivery_count));
 	scheduler_start(parts->scheduler, restored);
 	dispatcher_restore(parts->dispatcher, restored);
-	clusters_start(parts->clusters);
 }
 
 bool agent_stop(struct agent_parts *parts)
@@ -46,7 +43,6 @@ bool agent_stop(struct agent_parts *parts)
 
 void agent_close(struct agent_parts *parts)
 {
-	clusters_free(parts->clusters);
 	scheduler_free(parts->scheduler);
 	dispatcher_free(parts->dispatcher);
 	delivery_manager_free(parts->delivery_manager);

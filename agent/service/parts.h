@@ -5,7 +5,6 @@
 #ifndef AGENT_SERVICE_PARTS_H
 #define AGENT_SERVICE_PARTS_H
 
-#include "agent/monitor/cluster.h"
 #include "agent/monitor/scheduler.h"
 
 struct agent_parts {
@@ -14,7 +13,6 @@ struct agent_parts {
 	struct delivery_manager *delivery_manager;
 	struct dispatcher *dispatcher;
 	struct scheduler *scheduler;
-	struct clusters *clusters;
 };
 
 /* Creates engine, metrics, store and parts. False and an error: agent_stop and agent_close still

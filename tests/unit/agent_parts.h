@@ -95,8 +95,7 @@ static inline struct parts *parts_new_with(const char *yaml, bool jumping)
 	assert_non_null(parts->agent.store);
 	parts->delivery_manager = delivery_manager_new(&parts->agent);
 	parts->dispatcher = dispatcher_new(&parts->agent, parts->delivery_manager);
-	parts->scheduler = scheduler_new(
-		&parts->agent, parts->dispatcher, config_ref->tests, config_ref->test_count);
+	parts->scheduler = scheduler_new(&parts->agent, parts->dispatcher);
 	return parts;
 }
 

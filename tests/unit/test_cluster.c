@@ -99,7 +99,7 @@ static void configure(struct world *world, const char *agent, const char *group)
 	fclose(file);
 }
 
-/* Another configuration is taken over; the tests stay those of the first. */
+/* Another configuration is taken over, with the same tests. */
 static void reload(struct world *world, const char *group)
 {
 	struct config_source source = {.schema = cli_schema(world->arena), .env = no_environment};
@@ -114,7 +114,7 @@ static void reload(struct world *world, const char *group)
 		config_load(world->config, &source, &problems), &(struct strings){0}, &error);
 	assert_non_null(agent->config_ref);
 	agent->config = agent->config_ref->config;
-	clusters_adopt(world->parts.clusters);
+	scheduler_adopt(world->parts.scheduler);
 }
 
 static void change(void *world)

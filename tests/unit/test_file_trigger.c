@@ -86,9 +86,8 @@ static void expect_runs(struct fixture *f, int more)
 static void adopt(void *context)
 {
 	struct fixture *f = context;
-	const struct config_ref *config_ref = f->parts->agent.config_ref;
 
-	scheduler_adopt(f->parts->scheduler, config_ref->tests, config_ref->test_count);
+	scheduler_adopt(f->parts->scheduler);
 	file_trigger_follow(f->files);
 }
 

@@ -44,9 +44,8 @@ static void stop(void *engine)
 static void adopt(void *context)
 {
 	struct fixture *f = context;
-	const struct config_ref *config_ref = f->parts->agent.config_ref;
 
-	scheduler_adopt(f->parts->scheduler, config_ref->tests, config_ref->test_count);
+	scheduler_adopt(f->parts->scheduler);
 	f->adopted++;
 }
 

@@ -1,0 +1,132 @@
+/*
+ * Scheduled jobs: what the scheduler runs. There are two kinds, tests (test_run.c) and clusters
+ * (cluster.c).
+ *
+ * A job holds what the current configuration says of it and what one run keeps for the next. What
+ * a run needs beyond that it owns itself. Only the scheduler sets the state of a job.
+ */
+#ifndef AGENT_MONITOR_SCHEDULED_JOB_H
+#define AGENT_MONITOR_SCHEDULED_JOB_H
+
+#include "agent/core/dict.h"
+#include "agent/monitor/health.h"
+#include "agent/monitor/schedule.h"
+#include "agent/monitor/scheduler.h"
+
+enum scheduled_job_state {
+	JOB_NEW,     /* not in the schedule yet */
+	JOB_WAITING, /* until it is due */
+	JOB_QUEUED,  /* for an on-demand run */
+	JOB_RUNNING,
+	JOB_RERUN,   /* running, and queued again afterwards */
+	JOB_CHANGED, /* the same; it has changed, and the results of this run are dropped */
+	JOB_REMOVED, /* running; it is not configured any more: the results are dropped */
+};
+
+/* What all jobs use. */
+struct run_context {
+	struct agent *agent;
+	struct dispatcher *dispatcher;
+	struct health *health;
+	struct scheduler *scheduler;
+};
+
+/* The first member of struct monitored_test and struct cluster. */
+struct scheduled_job {
+	struct schedule_entry entry;
+	const struct run_context *context;
+
+	/* What the current configuration says of it. */
+	const struct job_kind *kind;
+	const char *name;
+	int64_t interval;
+	uint64_t fingerprint;            /* of its meaning */
+	const struct test *const *tests; /* that it reads */
+	size_t test_count;
+
+	/* The scheduler's. */
+	enum scheduled_job_state state;
+	bool on_demand;  /* the run was asked for */
+	int64_t started; /* engine_now at the start of the run */
+	uint64_t missed;
+	struct waiter *waiting, *served;     /* for the next run, and for the current one */
+	struct scheduled_job *next, **place; /* in the queue, or among those removed */
+};
+
+struct job_kind {
+	int64_t first_after; /* ms that its first run waits for those of others */
+	/* Begins a run, which ends by scheduled_job_ended. */
+	void (*begin)(struct scheduled_job *job);
+	/* Takes over what the configuration says from `now`, a job of the same name that is freed
+	 * afterwards. */
+	void (*adopt)(struct scheduled_job *job, struct scheduled_job *now);
+	/* Drops what runs left for the next one; the job has changed. None is in progress. */
+	void (*clear)(struct scheduled_job *job);
+	/* With a run that is in progress: after the engine was freed. */
+	void (*free)(struct scheduled_job *job);
+};
+
+/* Whether the results of the run in progress are not wanted any more. */
+static inline bool scheduled_job_dropped(const struct scheduled_job *job)
+{
+	return job->state == JOB_CHANGED || job->state == JOB_REMOVED;
+}
+
+/* To be called at the end of a run, which may free the job, begin its next run, or both. The
+ * report is passed to those who wait for it. */
+void scheduled_job_ended(struct scheduled_job *job, const struct run_report *report);
+
+/* Series of each test whose smallest detectable change is measured. */
+enum { RUN_MEASURED = 5 };
+
+/* A test with its schedule, and what one run keeps for the next. */
+struct monitored_test {
+	struct scheduled_job job;
+	const struct test *test; /* of the current configuration */
+
+	bool failing;
+	char *problem;                 /* why the last run failed; NULL: it did not; owned */
+	uint64_t notices;              /* hash of the last run's notices */
+	int64_t last_run;              /* wall clock, ms, of the last finished run; 0: none yet */
+	int64_t duration;              /* ms, of that run */
+	size_t series, points;         /* of the last successful run */
+	double smallest[RUN_MEASURED]; /* see struct scheduler_test */
+	size_t measured;
+	int64_t measured_at; /* wall clock, ms; 0: not measured */
+	/* For a test whose points lie on a grid, after a run that has read the last one possible:
+	 * its time, ms; 0: there may be more to read. */
+	int64_t read_to;
+	int64_t usual; /* struct run_outcome's */
+	struct series_cache
+		*memory; /* NULL: nothing is kept; owned by the run while one is in progress */
+
+	/* What a run with data owns between two steps. */
+	struct task *task;           /* while the engine does not have it */
+	struct store_request *known; /* what the store knows of the test */
+	struct store_request *news;  /* the records to write */
+};
+
+/*
+ * A run of a test goes from its source's answer to what the store has recorded: it fetches the
+ * data, detects on a worker, asks the store what is known, reconciles both, records the difference,
+ * and passes new changes to the dispatcher. A run that fails changes nothing.
+ */
+struct scheduled_job *test_job_new(const struct run_context *context, const struct test *test);
+
+/*
+ * A cluster is a group of `type: cluster`, which runs in addition to its tests, and whose findings
+ * are announced like changes. `monitored` are the tests that run, by name. NULL: none is in the
+ * group.
+ *
+ * A change of a test is held until the next cluster run that begins after the change was found: if
+ * it belongs to a cluster, the cluster's message covers it, otherwise it is announced as usual. If
+ * that run fails, the held changes are announced, too.
+ */
+struct scheduled_job *cluster_job_new(
+	const struct run_context *context, const struct group *group, const struct dict *monitored);
+
+/* What the cluster, as a filter of the dispatcher, decides. */
+enum filter_verdict cluster_judge(
+	const struct scheduled_job *job, const struct change_record *record);
+
+#endif
