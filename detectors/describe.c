@@ -13,11 +13,20 @@
 #include "detectors/stats.h"
 
 static const double REACH = 3, OUTLIER = 3.5, PRIOR = 40, MOST_CORRELATED = 0.9;
+/* The constant c of the set of places: -2 ln(1 - sqrt(level)). */
+static const double PLACE_95 = 7.352, PLACE_99 = 10.587;
 /* How far nine in ten normal values lie from their median at most, in deviations. */
 static const double NINE_IN_TEN = 1.645;
 
 /* What the constant of the place's set loses for each deviation of the step, and keeps. */
 static const double PER_DEVIATION = 0.9, LEAST_CONSTANT = 0.5;
+
+double describe_magnitude(double before, double after)
+{
+	double up = before == 0 ? 0 : fabs(after / before - 1);
+	double down = after == 0 ? 0 : fabs(before / after - 1);
+	return up > down ? up : down;
+}
 
 struct sides {
 	const double *values;
@@ -52,14 +61,6 @@ static void clip(double *values, size_t n)
 		values[i] = fmin(fmax(values[i], median - REACH * spread), median + REACH * spread);
 }
 
-static double lagged_products(const double *values, struct moments side)
-{
-	double sum = 0;
-	for (size_t i = 1; i < side.n; i++)
-		sum += (values[i - 1] - side.mean) * (values[i] - side.mean);
-	return sum;
-}
-
 static struct sides sides_of(const double *values, size_t n, size_t cut)
 {
 	struct sides sides = {
@@ -74,9 +75,9 @@ static struct sides sides_of(const double *values, size_t n, size_t cut)
 	if (sides.within <= 0)
 		return sides;
 	double total = (double)n;
-	double r = (lagged_products(values, sides.before) +
-			   lagged_products(values + cut, sides.after)) /
-		   sides.within;
+	double r =
+		(moments_lagged(values, sides.before) + moments_lagged(values + cut, sides.after)) /
+		sides.within;
 	r += (2 + 3 * fmax(r, 0)) / total - 0.25 / sqrt(total);
 	r = fmin(fmax(r, 0), MOST_CORRELATED);
 	sides.inflation = (1 + r) / (1 - r);
@@ -125,13 +126,6 @@ static void place_of(const struct sides *sides, double constant, size_t *from, s
 		*from = at < *from ? at : *from;
 		*to = at > *to ? at : *to;
 	}
-}
-
-void describe_place(
-	const double *values, size_t n, size_t cut, double constant, size_t *from, size_t *to)
-{
-	struct sides sides = sides_of(values, n, cut);
-	place_of(&sides, constant, from, to);
 }
 
 static double variance_of_mean(const struct sides *sides, struct moments side)

@@ -9,16 +9,8 @@
 
 enum { DESCRIBE_SIDE = 100 }; /* points to either side that are used at most */
 
-/* Constant c of the place's set: -2 ln(1 - sqrt(level)). */
-#define PLACE_95 7.352
-#define PLACE_99 10.587
-
-/*
- * The places that a step found at `cut` of n values can have: all whose two segments leave nearly
- * as small a sum of squares as the best. Writes the first and the last.
- */
-void describe_place(
-	const double *values, size_t n, size_t cut, double constant, size_t *from, size_t *to);
+/* max(|after/before - 1|, |before/after - 1|), a ratio over zero counting as 0. */
+double describe_magnitude(double before, double after);
 
 /* Two levels, the variances of their estimates, their covariance, and its degrees of freedom. */
 struct levels {

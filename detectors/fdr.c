@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "detectors/sort.h"
+
 const struct field fdr_fields[] = {
 	{.name = "fdr",
 		.type = FIELD_STRING,
@@ -26,19 +28,13 @@ bool fdr_parse(const char *text, double *share, struct error *error)
 	return true;
 }
 
-static int by_size(const void *a, const void *b)
-{
-	double p = *(const double *)a, q = *(const double *)b;
-	return (p > q) - (p < q);
-}
-
 double fdr_limit(double *pvalues, size_t count, size_t hypotheses, double share)
 {
 	if (share == 0)
 		return 1;
 	if (count == 0)
 		return -1;
-	qsort(pvalues, count, sizeof *pvalues, by_size);
+	sort_sort(pvalues, count);
 	for (size_t k = count; k > 0; k--)
 		if (pvalues[k - 1] <= share * (double)k / (double)hypotheses)
 			return pvalues[k - 1];

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 
 #include "detectors/describe.h"
-#include "detectors/edivisive/internal.h"
 #include "detectors/finite.h"
 #include "detectors/scratch.h"
 #include "detectors/stats.h"
@@ -77,7 +76,7 @@ static struct change change_at(
 		.count_before = before.n,
 		.count_after = after.n,
 	};
-	change.magnitude = change_magnitude(change.mean_before, change.mean_after);
+	change.magnitude = describe_magnitude(change.mean_before, change.mean_after);
 	return change;
 }
 
@@ -121,7 +120,7 @@ struct stretch {
 static void measure(struct stretch *stretches, size_t i)
 {
 	stretches[i].magnitude =
-		change_magnitude(stretches[i - 1].moments.mean, stretches[i].moments.mean);
+		describe_magnitude(stretches[i - 1].moments.mean, stretches[i].moments.mean);
 }
 
 static size_t smallest_of(const struct stretch *stretches, size_t count)

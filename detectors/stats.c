@@ -66,6 +66,14 @@ double moments_stddev(struct moments sample, size_t ddof)
 	return sqrt(moments_variance(sample, ddof));
 }
 
+double moments_lagged(const double *values, struct moments sample)
+{
+	double sum = 0;
+	for (size_t i = 1; i < sample.n; i++)
+		sum += (values[i - 1] - sample.mean) * (values[i] - sample.mean);
+	return sum;
+}
+
 /*
  * Gamma(a + 1/2) / Gamma(a): the asymptotic series where a >= 20, carried down from there by the
  * recurrence.

@@ -29,6 +29,10 @@ struct moments moments_join(struct moments a, struct moments b);
 double moments_variance(struct moments sample, size_t ddof);
 double moments_stddev(struct moments sample, size_t ddof);
 
+/* The sum of products of successive deviations from the mean of `sample`, which are its values'
+ * moments: over its squares, the autocorrelation at lag 1. */
+double moments_lagged(const double *values, struct moments sample);
+
 /* P(|T| > |t|) of Student's distribution with df > 0 degrees of freedom, to 1e-12 relative; NaN for
  * a NaN t. */
 double student_two_sided(double t, double df);

@@ -203,7 +203,7 @@ static size_t search_filled(struct chunk *chunk, size_t found, const struct chun
 			break;
 		chunk_spread(chunk, first);
 		size_t same = chunk_clip(chunk, first, chunk->n);
-		chunk_add_up(chunk, &room->prefix);
+		chunk_add_up(chunk);
 		found = chunk_passes(chunk, chunk_windows(chunk, same, room), room);
 	}
 	return found;
@@ -233,6 +233,7 @@ size_t chunk_evaluate(
 {
 	make_room(chunk, n);
 	chunk->x = room->x;
+	chunk->prefix = room->prefix;
 	struct scale scale = finite_scale(values, n, chunk->x);
 	bool equal = scale.exponent == chunk->exponent && scale.shift == chunk->shift;
 	size_t known = equal ? chunk->n : 0, kept = known;
@@ -245,7 +246,7 @@ size_t chunk_evaluate(
 	size_t same = chunk_clip(chunk, filled || chunk->filled ? 0 : known, kept);
 	note_clipped(chunk, scratch_tried(room->scratch));
 	chunk->filled = filled;
-	chunk_add_up(chunk, &room->prefix);
+	chunk_add_up(chunk);
 	size_t candidates = chunk_windows(chunk, same, room);
 	size_t found = chunk_passes(chunk, candidates, room);
 	if (room->excursions->count == 0)

@@ -43,13 +43,22 @@ struct chunk_window {
 	size_t start, end, found;
 };
 
+enum { LAGS = 2 };
+
+/* Of a chunk's y, before each point: their sum, that of their squares, and those of the products of
+ * values one and two apart. */
+struct prefix {
+	double *sum, *squares, *products[LAGS];
+};
+
 struct chunk {
 	struct edivisive_options options;
 	size_t excursion; /* as in struct samples */
 	size_t n, capacity;
 	size_t decided; /* candidates before it are ignored */
-	double *x;    /* scaled and shifted; belongs to the workspace, valid during an evaluation */
-	double shift; /* x = 2^exponent value - shift, of the last evaluation */
+	double *x; /* scaled and shifted; belongs to the workspace, valid during an evaluation */
+	struct prefix prefix; /* of y; likewise */
+	double shift;         /* x = 2^exponent value - shift, of the last evaluation */
 	int exponent;
 	double *y;          /* x clipped */
 	double *spread;     /* for each block of CLIP_BLOCK points the s of step 1 */
@@ -80,14 +89,6 @@ struct excursions {
 	struct excursion *items;
 	size_t *chosen;
 	size_t count;
-};
-
-enum { LAGS = 2 };
-
-/* Of a chunk's y, before each point: their sum, that of their squares, and those of the products of
- * values one and two apart. */
-struct prefix {
-	double *sum, *squares, *products[LAGS];
 };
 
 /* Buffers of an evaluation, which keep nothing between calls. They belong to a scratch. */
@@ -141,15 +142,13 @@ size_t chunk_clip(struct chunk *chunk, size_t known, size_t kept);
 size_t chunk_windows(struct chunk *chunk, size_t same, const struct chunk_workspace *room);
 
 /* Fills the prefix sums, which the tests need, from y. */
-void chunk_add_up(const struct chunk *chunk, const struct prefix *prefix);
+void chunk_add_up(const struct chunk *chunk);
 
 /* The test of step 2 on the interval [start, end) split at tau: is its p at most RELAXED_P? */
-bool relaxed_test(const struct chunk *chunk, const struct prefix *prefix, size_t start, size_t tau,
-	size_t end);
+bool relaxed_test(const struct chunk *chunk, size_t start, size_t tau, size_t end);
 
 /* Steps 3 and 4 for the segments [start, tau) and [tau, end). */
-struct chunk_step chunk_test(const struct chunk *chunk, const struct prefix *prefix, size_t start,
-	size_t tau, size_t end);
+struct chunk_step chunk_test(const struct chunk *chunk, size_t start, size_t tau, size_t end);
 
 /* The result of steps 3 and 4 for that split, for diagnostics: p without the limit up to which it
  * is computed, whether the ranks agree, and the means of the unclipped values. */
@@ -158,8 +157,7 @@ struct opinion {
 	bool agrees;
 };
 
-struct opinion chunk_opinion(const struct chunk *chunk, const struct prefix *prefix, size_t start,
-	size_t tau, size_t end);
+struct opinion chunk_opinion(const struct chunk *chunk, size_t start, size_t tau, size_t end);
 
 /* Step 7: the place within REFINE_REACH of tau that leaves the least sum of squares within the
  * sides that chunk_test would take, the first of equal ones. */
@@ -181,8 +179,7 @@ bool chunk_trend(const struct chunk *chunk, const struct chunk_workspace *room, 
 
 /* The weakest of the steps that are merely a change between two levels that the values hold for a
  * while and leave again; `count` if there is none. */
-size_t chunk_stays(const struct chunk *chunk, const struct prefix *prefix,
-	const struct chunk_step *steps, size_t count);
+size_t chunk_stays(const struct chunk *chunk, const struct chunk_step *steps, size_t count);
 
 /*
  * The weakest of the steps that are no more than the movements of a wandering level; `count` if

@@ -145,7 +145,7 @@ static void set_after(const struct run *run, struct change *change, struct momen
 	change->mean_after = ldexp(after.mean, -run->unit);
 	change->stddev_after = ldexp(moments_stddev(after, 1), -run->unit);
 	change->count_after = after.n;
-	change->magnitude = change_magnitude(change->mean_before, change->mean_after);
+	change->magnitude = describe_magnitude(change->mean_before, change->mean_after);
 }
 
 static struct change change_at(const struct run *run, size_t place, double p, struct moments before)

@@ -3,7 +3,6 @@
  */
 #include "detectors/edivisive/edivisive.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 #include "detectors/edivisive/internal.h"
@@ -55,13 +54,6 @@ struct stream {
 	struct otava_stream *otava; /* one of the two */
 	struct default_stream *ours;
 };
-
-double change_magnitude(double before, double after)
-{
-	double up = before == 0 ? 0 : fabs(after / before - 1);
-	double down = after == 0 ? 0 : fabs(before / after - 1);
-	return up > down ? up : down;
-}
 
 static size_t edivisive_detect(const struct samples *samples, const void *options,
 	struct scratch *scratch, struct change *out)

@@ -28,7 +28,4 @@ size_t default_stream_rest(struct default_stream *stream, size_t *fixed);
 size_t default_stream_chunk(const struct default_stream *stream, size_t at);
 void default_stream_free(struct default_stream *stream);
 
-/* max(|m2/m1 - 1|, |m1/m2 - 1|), a ratio over zero counting as 0. */
-double change_magnitude(double before, double after);
-
 #endif

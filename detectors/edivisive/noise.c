@@ -334,11 +334,11 @@ static bool goes_both_ways(const struct stays *stays)
 	       stays->apart <= EXACT * stays->jumps;
 }
 
-static bool is_stay(const struct chunk *chunk, const struct prefix *prefix,
-	const struct chunk_step *steps, size_t count, size_t k)
+static bool is_stay(
+	const struct chunk *chunk, const struct chunk_step *steps, size_t count, size_t k)
 {
 	struct reach reach = reach_of(chunk, steps, count, k);
-	const double *sum = prefix->sum;
+	const double *sum = chunk->prefix.sum;
 	double before = (sum[reach.tau] - sum[reach.start]) / (double)(reach.tau - reach.start);
 	double after = (sum[reach.end] - sum[reach.tau]) / (double)(reach.end - reach.tau);
 	double middle = 0.5 * (before + after), far = ELSEWHERE * fabs(after - before);
@@ -352,8 +352,7 @@ static bool is_stay(const struct chunk *chunk, const struct prefix *prefix,
 	return goes_both_ways(&stays) && is_usual(&stays, chunk->options.p_value);
 }
 
-size_t chunk_stays(const struct chunk *chunk, const struct prefix *prefix,
-	const struct chunk_step *steps, size_t count)
+size_t chunk_stays(const struct chunk *chunk, const struct chunk_step *steps, size_t count)
 {
 	size_t weakest = count;
 	if (!knows_noise(chunk))
@@ -361,7 +360,7 @@ size_t chunk_stays(const struct chunk *chunk, const struct prefix *prefix,
 	for (size_t k = 0; k < count; k++)
 		if (!steps[k].ramp &&
 			(weakest == count || steps[k].strength < steps[weakest].strength) &&
-			is_stay(chunk, prefix, steps, count, k))
+			is_stay(chunk, steps, count, k))
 			weakest = k;
 	return weakest;
 }

@@ -192,7 +192,7 @@ static void test_point(const double *values, size_t n, struct point *points, siz
 
 static double point_magnitude(const struct point *point)
 {
-	return change_magnitude(point->before.mean, point->after.mean);
+	return describe_magnitude(point->before.mean, point->after.mean);
 }
 
 /* The next point to remove, or `count`: the largest p, or where all are significant the smallest

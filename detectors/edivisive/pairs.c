@@ -113,7 +113,7 @@ ALWAYS_INLINE void end_rows(
 	*(vector *)right = (lane0 + lane1) + (lane2 + lane3);
 }
 
-ALWAYS_INLINE void sum_distances_here(const double *y, size_t n, double *left, double *right)
+ALWAYS_INLINE void sum_distances(const double *y, size_t n, double *left, double *right)
 {
 	struct last_columns last;
 	struct rows rows;
@@ -133,7 +133,7 @@ ALWAYS_INLINE void sum_distances_here(const double *y, size_t n, double *left, d
 	}
 }
 
-ALWAYS_INLINE double sum_signs_here(const double *before, size_t n1, const double *after, size_t n2)
+ALWAYS_INLINE double sum_signs(const double *before, size_t n1, const double *after, size_t n2)
 {
 	counts lanes = {0};
 	for (size_t i = 0; i < n1; i++) {
@@ -151,7 +151,7 @@ ALWAYS_INLINE double sum_signs_here(const double *before, size_t n1, const doubl
 
 /* Sum and largest are those of elements four apart, in four lanes; what fills no vector is the
  * first's. */
-ALWAYS_INLINE struct sizes distances_to_next_here(const double *x, size_t m, double *sizes)
+ALWAYS_INLINE struct sizes distances_to_next(const double *x, size_t m, double *sizes)
 {
 	double sums[LANES] = {0}, most[LANES] = {0};
 	size_t i = 0;
@@ -172,7 +172,7 @@ ALWAYS_INLINE struct sizes distances_to_next_here(const double *x, size_t m, dou
 	return (struct sizes){(sums[0] + sums[1]) + (sums[2] + sums[3]), most[0]};
 }
 
-ALWAYS_INLINE void count_below_here(
+ALWAYS_INLINE void count_below(
 	const double *values, size_t n, const double limits[LIMITS], size_t below[LIMITS])
 {
 	counts less[LIMITS] = {{0}};
@@ -202,7 +202,7 @@ ALWAYS_INLINE double median_of_five(const double *x)
 	return c;
 }
 
-ALWAYS_INLINE void clip_to_medians_here(const double *x, size_t n, double reach, double *clipped)
+ALWAYS_INLINE void clip_to_medians(const double *x, size_t n, double reach, double *clipped)
 {
 	for (size_t i = 0; i < n; i++) {
 		double median = median_of_five(x + i), value = x[i + 2];
@@ -212,7 +212,7 @@ ALWAYS_INLINE void clip_to_medians_here(const double *x, size_t n, double reach,
 	}
 }
 
-ALWAYS_INLINE double split_statistics_here(
+ALWAYS_INLINE double split_statistics(
 	double *before, const double *behind, size_t n, const struct split_terms *terms)
 {
 	const double *shares = terms->reciprocals;
@@ -234,109 +234,63 @@ ALWAYS_INLINE double split_statistics_here(
 	return lanes[0];
 }
 
-void sum_distances_plain(const double *y, size_t n, double *left, double *right)
-{
-	sum_distances_here(y, n, left, right);
-}
+/* Compiles all loops for a target and lists them as `name`. */
+#define BUILD(name, target)                                                                        \
+	target static void sum_distances_##name(                                                   \
+		const double *y, size_t n, double *left, double *right)                            \
+	{                                                                                          \
+		sum_distances(y, n, left, right);                                                  \
+	}                                                                                          \
+	target static double split_statistics_##name(                                              \
+		double *before, const double *behind, size_t n, const struct split_terms *terms)   \
+	{                                                                                          \
+		return split_statistics(before, behind, n, terms);                                 \
+	}                                                                                          \
+	target static double sum_signs_##name(                                                     \
+		const double *before, size_t n1, const double *after, size_t n2)                   \
+	{                                                                                          \
+		return sum_signs(before, n1, after, n2);                                           \
+	}                                                                                          \
+	target static struct sizes distances_to_next_##name(                                       \
+		const double *x, size_t m, double *sizes)                                          \
+	{                                                                                          \
+		return distances_to_next(x, m, sizes);                                             \
+	}                                                                                          \
+	target static void count_below_##name(                                                     \
+		const double *values, size_t n, const double limits[LIMITS], size_t below[LIMITS]) \
+	{                                                                                          \
+		count_below(values, n, limits, below);                                             \
+	}                                                                                          \
+	target static void clip_to_medians_##name(                                                 \
+		const double *x, size_t n, double reach, double *clipped)                          \
+	{                                                                                          \
+		clip_to_medians(x, n, reach, clipped);                                             \
+	}                                                                                          \
+	static const struct pair_loops name = {sum_distances_##name, split_statistics_##name,      \
+		sum_signs_##name, distances_to_next_##name, count_below_##name,                    \
+		clip_to_medians_##name}
 
-double split_statistics_plain(
-	double *before, const double *behind, size_t n, const struct split_terms *terms)
-{
-	return split_statistics_here(before, behind, n, terms);
-}
+BUILD(plain, );
 
-double sum_signs_plain(const double *before, size_t n1, const double *after, size_t n2)
+const struct pair_loops *pairs_plain(void)
 {
-	return sum_signs_here(before, n1, after, n2);
-}
-
-struct sizes distances_to_next_plain(const double *x, size_t m, double *sizes)
-{
-	return distances_to_next_here(x, m, sizes);
-}
-
-void count_below_plain(
-	const double *values, size_t n, const double limits[LIMITS], size_t below[LIMITS])
-{
-	count_below_here(values, n, limits, below);
-}
-
-void clip_to_medians_plain(const double *x, size_t n, double reach, double *clipped)
-{
-	clip_to_medians_here(x, n, reach, clipped);
+	return &plain;
 }
 
 #if defined(__x86_64__)
 
-#define AVX2 __attribute__((target("avx2"))) static
+BUILD(avx2, __attribute__((target("avx2"))));
 
-AVX2 void sum_distances_avx2(const double *y, size_t n, double *left, double *right)
+const struct pair_loops *pairs_best(void)
 {
-	sum_distances_here(y, n, left, right);
+	return __builtin_cpu_supports("avx2") ? &avx2 : &plain;
 }
-
-AVX2 double split_statistics_avx2(
-	double *before, const double *behind, size_t n, const struct split_terms *terms)
-{
-	return split_statistics_here(before, behind, n, terms);
-}
-
-AVX2 double sum_signs_avx2(const double *before, size_t n1, const double *after, size_t n2)
-{
-	return sum_signs_here(before, n1, after, n2);
-}
-
-AVX2 struct sizes distances_to_next_avx2(const double *x, size_t m, double *sizes)
-{
-	return distances_to_next_here(x, m, sizes);
-}
-
-AVX2 void count_below_avx2(
-	const double *values, size_t n, const double limits[LIMITS], size_t below[LIMITS])
-{
-	count_below_here(values, n, limits, below);
-}
-
-AVX2 void clip_to_medians_avx2(const double *x, size_t n, double reach, double *clipped)
-{
-	clip_to_medians_here(x, n, reach, clipped);
-}
-
-#define CHOOSE(function) (__builtin_cpu_supports("avx2") ? function##_avx2 : function##_plain)
 
 #else
 
-#define CHOOSE(function) function##_plain
+const struct pair_loops *pairs_best(void)
+{
+	return &plain;
+}
 
 #endif
-
-void sum_distances(const double *y, size_t n, double *left, double *right)
-{
-	CHOOSE(sum_distances)(y, n, left, right);
-}
-
-double split_statistics(
-	double *before, const double *behind, size_t n, const struct split_terms *terms)
-{
-	return CHOOSE(split_statistics)(before, behind, n, terms);
-}
-
-double sum_signs(const double *before, size_t n1, const double *after, size_t n2)
-{
-	return CHOOSE(sum_signs)(before, n1, after, n2);
-}
-
-struct sizes distances_to_next(const double *x, size_t m, double *sizes)
-{
-	return CHOOSE(distances_to_next)(x, m, sizes);
-}
-
-void count_below(const double *values, size_t n, const double limits[LIMITS], size_t below[LIMITS])
-{
-	CHOOSE(count_below)(values, n, limits, below);
-}
-
-void clip_to_medians(const double *x, size_t n, double reach, double *clipped)
-{
-	CHOOSE(clip_to_medians)(x, n, reach, clipped);
-}

@@ -50,8 +50,7 @@ static void test_at(struct list *list, size_t k)
 	struct chunk_step before = list->steps[k], *step = &list->steps[k];
 	if (!spend_test(list, k))
 		return;
-	*step = chunk_test(list->chunk, &list->room->prefix, segment_start(list, k), before.tau,
-		segment_end(list, k));
+	*step = chunk_test(list->chunk, segment_start(list, k), before.tau, segment_end(list, k));
 	if (before.ramp)
 		step->p = before.p;
 	step->ramp = before.ramp;
@@ -66,8 +65,8 @@ static void note(const struct list *list, size_t k, enum tried_fate fate)
 	size_t tau = list->steps[k].tau;
 	if (!tried)
 		return;
-	struct opinion opinion = chunk_opinion(
-		chunk, &list->room->prefix, segment_start(list, k), tau, segment_end(list, k));
+	struct opinion opinion =
+		chunk_opinion(chunk, segment_start(list, k), tau, segment_end(list, k));
 	struct tried one = {.index = tried->places[tau],
 		.fate = fate,
 		.pvalue = opinion.p,
@@ -349,8 +348,7 @@ static void drop_restless(struct list *list)
 	const struct chunk *chunk = list->chunk;
 	size_t n = chunk->n, k;
 	while (list->count > 0 && scratch_spend(list->room->scratch, 8 * list->count * n) &&
-		(k = chunk_stays(chunk, &list->room->prefix, list->steps, list->count)) <
-			list->count) {
+		(k = chunk_stays(chunk, list->steps, list->count)) < list->count) {
 		note(list, k, TRIED_MODE);
 		drop(list, k);
 		merge(list);

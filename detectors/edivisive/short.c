@@ -6,8 +6,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "detectors/describe.h"
 #include "detectors/edivisive/chunk.h"
-#include "detectors/edivisive/internal.h"
 #include "detectors/kernel.h"
 #include "detectors/modes.h"
 
@@ -34,14 +34,6 @@ static size_t agreed_places(const struct samples *samples, size_t places[SHORT])
 	return agreed;
 }
 
-static double lagged_products(const double *y, struct moments side)
-{
-	double sum = 0;
-	for (size_t i = 1; i < side.n; i++)
-		sum += (y[i] - side.mean) * (y[i - 1] - side.mean);
-	return sum;
-}
-
 /* Student's test with a common variance, inflated where the values remember the one before. */
 static double p_of(const double *y, size_t start, size_t tau, size_t end)
 {
@@ -51,7 +43,7 @@ static double p_of(const double *y, size_t start, size_t tau, size_t end)
 	double shares = 1 / (double)before.n + 1 / (double)after.n;
 	if (within <= 0)
 		return 1;
-	double r = (lagged_products(y + start, before) + lagged_products(y + tau, after)) / within;
+	double r = (moments_lagged(y + start, before) + moments_lagged(y + tau, after)) / within;
 	r = fmin(fmax(r, 0), MOST_CORRELATED);
 	double variance = within / df * shares * (1 + r) / (1 - r);
 	return student_two_sided((after.mean - before.mean) / sqrt(variance), df);
@@ -70,7 +62,7 @@ size_t chunk_short(const struct chunk *chunk, struct chunk_step *steps)
 	for (size_t i = 0; i < count; i++) {
 		size_t start = i > 0 ? places[i - 1] : 0, end = i + 1 < count ? places[i + 1] : n;
 		double p = p_of(chunk->y, start, places[i], end);
-		double magnitude = change_magnitude(
+		double magnitude = describe_magnitude(
 			moments_of(chunk->y + start, places[i] - start).mean + chunk->shift,
 			moments_of(chunk->y + places[i], end - places[i]).mean + chunk->shift);
 		if (p < chunk->options.p_value && magnitude > chunk->options.magnitude)

@@ -9,8 +9,8 @@
  */
 #include <math.h>
 
+#include "detectors/describe.h"
 #include "detectors/edivisive/chunk.h"
-#include "detectors/edivisive/internal.h"
 #include "detectors/edivisive/pairs.h"
 #include "detectors/stats.h"
 
@@ -28,15 +28,10 @@ static const double MUCH = 1e-5;
  * they are drawn from then. */
 static const double REPEATED = 0.6, KEPT = 0.05;
 
-/* Where the two sides begin. */
-struct place {
-	const struct chunk *chunk;
-	const struct prefix *prefix;
-	size_t start;
-};
-
 /* Summary of the two sides of a split. */
 struct sides {
+	const struct chunk *chunk;
+	size_t start;
 	struct moments before, after;
 	double total; /* points in both */
 	double delta;
@@ -44,8 +39,9 @@ struct sides {
 	double within;  /* sum of squares within both */
 };
 
-void chunk_add_up(const struct chunk *chunk, const struct prefix *prefix)
+void chunk_add_up(const struct chunk *chunk)
 {
+	const struct prefix *prefix = &chunk->prefix;
 	const double *y = chunk->y;
 	double sum = 0, squares = 0, products[LAGS] = {0};
 	for (size_t i = 0; i <= chunk->n; i++) {
@@ -64,9 +60,9 @@ void chunk_add_up(const struct chunk *chunk, const struct prefix *prefix)
 
 /* The moments of a side from the prefix sums, or where those have lost digits to other points of
  * the chunk, from its values. */
-static struct moments add_up(
-	const struct chunk *chunk, const struct prefix *prefix, size_t start, size_t end)
+static struct moments add_up(const struct chunk *chunk, size_t start, size_t end)
 {
+	const struct prefix *prefix = &chunk->prefix;
 	double sum = prefix->sum[end] - prefix->sum[start], n = (double)(end - start);
 	struct moments side = {.n = end - start, .mean = sum / n};
 	side.squares = prefix->squares[end] - prefix->squares[start] - sum * side.mean;
@@ -75,22 +71,22 @@ static struct moments add_up(
 	return moments_of(chunk->y + start, end - start);
 }
 
-static struct moments side_of(
-	const struct chunk *chunk, const struct prefix *prefix, size_t start, size_t end)
+static struct moments side_of(const struct chunk *chunk, size_t start, size_t end)
 {
-	struct moments side = add_up(chunk, prefix, start, end);
+	struct moments side = add_up(chunk, start, end);
 	double level = side.mean + chunk->shift;
 	if (side.squares <= ROUNDING * (side.squares + (double)side.n * level * level))
 		side.squares = 0;
 	return side;
 }
 
-static struct sides sides_of(const struct chunk *chunk, const struct prefix *prefix, size_t start,
-	size_t tau, size_t end)
+static struct sides sides_of(const struct chunk *chunk, size_t start, size_t tau, size_t end)
 {
 	struct sides sides = {
-		.before = side_of(chunk, prefix, start, tau),
-		.after = side_of(chunk, prefix, tau, end),
+		.chunk = chunk,
+		.start = start,
+		.before = side_of(chunk, start, tau),
+		.after = side_of(chunk, tau, end),
 		.total = (double)(end - start),
 	};
 	double n1 = (double)sides.before.n, n2 = (double)sides.after.n;
@@ -138,10 +134,9 @@ static double surely_relaxed(double df)
 	return 1.6449 + 1.53 / df + 2.5 / (df * df);
 }
 
-bool relaxed_test(const struct chunk *chunk, const struct prefix *prefix, size_t start, size_t tau,
-	size_t end)
+bool relaxed_test(const struct chunk *chunk, size_t start, size_t tau, size_t end)
 {
-	struct sides sides = sides_of(chunk, prefix, start, tau, end);
+	struct sides sides = sides_of(chunk, start, tau, end);
 	struct ttest test = plain_t(&sides);
 	return fabs(test.t) >= surely_relaxed(test.df) ||
 	       student_at_most(test.t, test.df, RELAXED_P);
@@ -174,16 +169,17 @@ static double products_of(
 }
 
 /* Autocorrelation within the sides at that lag. */
-static double correlation(const struct sides *sides, const struct place *place, size_t lag)
+static double correlation(const struct sides *sides, size_t lag)
 {
 	if (sides->within == 0)
 		return 0;
+	const struct prefix *prefix = &sides->chunk->prefix;
 	size_t n1 = sides->before.n, n2 = sides->after.n;
-	if (sides->within >= MUCH * place->prefix->squares[place->chunk->n])
-		return (products_of(place->prefix, place->start, &sides->before, lag) +
-			       products_of(place->prefix, place->start + n1, &sides->after, lag)) /
+	if (sides->within >= MUCH * prefix->squares[sides->chunk->n])
+		return (products_of(prefix, sides->start, &sides->before, lag) +
+			       products_of(prefix, sides->start + n1, &sides->after, lag)) /
 		       sides->within;
-	const double *y = place->chunk->y + place->start;
+	const double *y = sides->chunk->y + sides->start;
 	return (lagged_products(y, n1, sides->before.mean, lag) +
 		       lagged_products(y + n1, n2, sides->after.mean, lag)) /
 	       sides->within;
@@ -201,9 +197,9 @@ static double memory_of(const struct sides *sides, double r)
  * By how much the variance of a mean shrinks where values alternate, from one to the next or in
  * pairs: they even out. Only what stands out from chance counts, and less by a standard error.
  */
-static double evening(const struct sides *sides, const struct place *place, double r)
+static double evening(const struct sides *sides, double r)
 {
-	double error = 1 / sqrt(sides->total), least = fmin(r, correlation(sides, place, 2));
+	double error = 1 / sqrt(sides->total), least = fmin(r, correlation(sides, 2));
 	if (least > -3.5 * error)
 		return 1;
 	least = fmax(least + error, MOST_ALTERNATING);
@@ -221,18 +217,17 @@ static double inflation(double r, size_t n)
 
 /* p of the test, raised for the choice of the split; 1 where it is not below `limit`. What values
  * even out goes to *even. */
-static double calibrated_p(
-	const struct sides *sides, const struct place *place, double limit, double *even)
+static double calibrated_p(const struct sides *sides, double limit, double *even)
 {
 	double n = sides->total, most_df = n - 2, chosen_of = fmax(1, fmin(1 + 8 * log(n), n - 3));
 	*even = 1;
 	if (!student_can_be(MOST_GAIN * plain_t(sides).t, limit / chosen_of))
 		return 1;
-	double raw = correlation(sides, place, 1), r = memory_of(sides, raw);
+	double raw = correlation(sides, 1), r = memory_of(sides, raw);
 	double g1 = inflation(r, sides->before.n), g2 = inflation(r, sides->after.n);
 	if (g1 > 1 || g2 > 1)
 		most_df = fmin(most_df, fmax(2, n * (1 - r) / (1 + r) - 2));
-	*even = evening(sides, place, raw);
+	*even = evening(sides, raw);
 	double error1 = moderated_variance(sides, sides->before) * g1 / (double)sides->before.n;
 	double error2 = moderated_variance(sides, sides->after) * g2 / (double)sides->after.n;
 	struct ttest test = welch_t(sides, *even * error1, *even * error2, most_df);
@@ -242,15 +237,21 @@ static double calibrated_p(
 	return p < limit ? p : 1;
 }
 
+/* Leaves out what is farther than `reach` from tau. */
+static void cap_sides(size_t *start, size_t tau, size_t *end, size_t reach)
+{
+	*start = tau - *start > reach ? tau - reach : *start;
+	*end = *end - tau > reach ? tau + reach : *end;
+}
+
 /* Step 4, on the W points to either side of tau. */
 static bool ranks_agree(
 	const struct chunk *chunk, size_t start, size_t tau, size_t end, double even)
 {
-	size_t window = (size_t)chunk->options.window;
-	start = tau - start > window ? tau - window : start;
-	end = end - tau > window ? tau + window : end;
+	cap_sides(&start, tau, &end, (size_t)chunk->options.window);
 	double n1 = (double)(tau - start), n2 = (double)(end - tau), n = n1 + n2;
-	double sum = sum_signs(chunk->x + start, tau - start, chunk->x + tau, end - tau);
+	double sum =
+		pairs_best()->sum_signs(chunk->x + start, tau - start, chunk->x + tau, end - tau);
 	double z = fabs(sum) / sqrt(even * n1 * n2 * (n + 1) / 3);
 	double most = sqrt(3 * n1 * n2 / (n + 1));
 	double share = fmin(n1, n2) <= 3 && chunk->excursion == 0 ? 1
@@ -305,26 +306,22 @@ static double least_p(
 	return fmin(1, exp(odds));
 }
 
-struct chunk_step chunk_test(const struct chunk *chunk, const struct prefix *prefix, size_t start,
-	size_t tau, size_t end)
+struct chunk_step chunk_test(const struct chunk *chunk, size_t start, size_t tau, size_t end)
 {
-	size_t cap = 2 * (size_t)chunk->options.window;
-	start = tau - start > cap ? tau - cap : start;
-	end = end - tau > cap ? tau + cap : end;
-	struct sides sides = sides_of(chunk, prefix, start, tau, end);
+	cap_sides(&start, tau, &end, 2 * (size_t)chunk->options.window);
+	struct sides sides = sides_of(chunk, start, tau, end);
 	struct chunk_step step = {
 		.tau = tau,
 		.p = 1,
 		.delta = sides.delta,
 		.strength = sides.between,
-		.magnitude = change_magnitude(
+		.magnitude = describe_magnitude(
 			sides.before.mean + chunk->shift, sides.after.mean + chunk->shift),
 	};
 	if (sides.before.n < 2 || sides.after.n < 2)
 		return step;
 	double even, limit = chunk->options.p_value;
-	struct place place = {chunk, prefix, start};
-	double p = calibrated_p(&sides, &place, limit, &even);
+	double p = calibrated_p(&sides, limit, &even);
 	if (p < 1 && ranks_agree(chunk, start, tau, end, even)) {
 		p = fmax(p, least_p(chunk, start, tau, end, &sides));
 		step.p = p < limit ? p : 1;
@@ -332,14 +329,10 @@ struct chunk_step chunk_test(const struct chunk *chunk, const struct prefix *pre
 	return step;
 }
 
-struct opinion chunk_opinion(const struct chunk *chunk, const struct prefix *prefix, size_t start,
-	size_t tau, size_t end)
+struct opinion chunk_opinion(const struct chunk *chunk, size_t start, size_t tau, size_t end)
 {
-	size_t cap = 2 * (size_t)chunk->options.window;
-	start = tau - start > cap ? tau - cap : start;
-	end = end - tau > cap ? tau + cap : end;
-	struct sides sides = sides_of(chunk, prefix, start, tau, end);
-	struct place place = {chunk, prefix, start};
+	cap_sides(&start, tau, &end, 2 * (size_t)chunk->options.window);
+	struct sides sides = sides_of(chunk, start, tau, end);
 	struct opinion opinion = {
 		.p = 1,
 		.before = ldexp(sides.before.mean + chunk->shift, -chunk->exponent),
@@ -348,16 +341,14 @@ struct opinion chunk_opinion(const struct chunk *chunk, const struct prefix *pre
 	double even;
 	if (sides.before.n < 2 || sides.after.n < 2)
 		return opinion;
-	opinion.p = fmin(1, calibrated_p(&sides, &place, HUGE_VAL, &even));
+	opinion.p = fmin(1, calibrated_p(&sides, HUGE_VAL, &even));
 	opinion.agrees = ranks_agree(chunk, start, tau, end, even);
 	return opinion;
 }
 
 size_t chunk_best_place(const struct chunk *chunk, size_t start, size_t tau, size_t end)
 {
-	size_t cap = 2 * (size_t)chunk->options.window;
-	start = tau - start > cap ? tau - cap : start;
-	end = end - tau > cap ? tau + cap : end;
+	cap_sides(&start, tau, &end, 2 * (size_t)chunk->options.window);
 	size_t from =
 		tau - start > REFINE_REACH + LEAST_SIDE ? tau - REFINE_REACH : start + LEAST_SIDE;
 	size_t to = end - tau > REFINE_REACH + LEAST_SIDE ? tau + REFINE_REACH : end - LEAST_SIDE;

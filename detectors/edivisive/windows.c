@@ -24,7 +24,7 @@ static struct interval interval_of(
 	if (n < 2 * LEAST_SIDE || !scratch_spend(room->scratch, n * n / 2))
 		return interval;
 	double *before = room->left, *behind = room->right, m = (double)n;
-	sum_distances(y + start, n, before, behind);
+	pairs_best()->sum_distances(y + start, n, before, behind);
 	double sum = 0, rest = 0;
 	for (size_t tau = 0; tau < n; tau++) {
 		double distances = before[tau];
@@ -36,7 +36,7 @@ static struct interval interval_of(
 	double whole = 2 * sum / m;
 	struct split_terms terms = {
 		.whole = whole, .weight = 2 * (m - 1) / m, .reciprocals = room->reciprocals};
-	double best = split_statistics(before, behind, n, &terms);
+	double best = pairs_best()->split_statistics(before, behind, n, &terms);
 	interval.tie = TIE * whole;
 	size_t tau = LEAST_SIDE;
 	while (before[tau] < best - interval.tie)
@@ -68,8 +68,7 @@ static void note_weak(const struct chunk *chunk, const struct interval *interval
 	size_t tau = interval->start + interval->split.tau;
 	if (!tried || interval->split.tau == 0)
 		return;
-	struct opinion opinion =
-		chunk_opinion(chunk, &room->prefix, interval->start, tau, interval->end);
+	struct opinion opinion = chunk_opinion(chunk, interval->start, tau, interval->end);
 	struct tried one = {.index = tried->places[tau],
 		.fate = TRIED_WEAK,
 		.pvalue = opinion.p,
@@ -90,8 +89,7 @@ static size_t search_window(struct chunk *chunk, size_t start, size_t end, size_
 		scratch_spend(room->scratch, 2 * parts + end - start);
 		struct interval *cut = intervals + best_interval(intervals, parts);
 		size_t tau = cut->start + cut->split.tau;
-		if (cut->split.tau == 0 ||
-			!relaxed_test(chunk, &room->prefix, cut->start, tau, cut->end)) {
+		if (cut->split.tau == 0 || !relaxed_test(chunk, cut->start, tau, cut->end)) {
 			note_weak(chunk, cut, room);
 			break;
 		}

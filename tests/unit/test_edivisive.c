@@ -424,18 +424,20 @@ static void test_pair_sums_agree_to_the_bit(void **state)
 		size_t n = 4 + random_below(&random, N - 7), half = n / 2;
 		scaled_series(&random, values, n);
 		sum_by_definition(values, n, other_left, other_right);
-		sum_distances(values, n, left, right);
+		pairs_best()->sum_distances(values, n, left, right);
 		assert_memory_equal(left, other_left, n * sizeof(double));
 		assert_memory_equal(right, other_right, n * sizeof(double));
-		sum_distances_plain(values, n, left, right);
+		pairs_plain()->sum_distances(values, n, left, right);
 		assert_memory_equal(left, other_left, n * sizeof(double));
 		assert_memory_equal(right, other_right, n * sizeof(double));
 		double signs = 0;
 		for (size_t i = 0; i < half; i++)
 			for (size_t j = half; j < n; j++)
 				signs += (values[j] > values[i]) - (values[j] < values[i]);
-		assert_close(sum_signs(values, half, values + half, n - half), signs, 0);
-		assert_close(sum_signs_plain(values, half, values + half, n - half), signs, 0);
+		assert_close(
+			pairs_best()->sum_signs(values, half, values + half, n - half), signs, 0);
+		assert_close(
+			pairs_plain()->sum_signs(values, half, values + half, n - half), signs, 0);
 	}
 }
 
@@ -454,8 +456,9 @@ static void test_split_statistics_agree_to_the_bit(void **state)
 		scaled_series(&random, right, n);
 		memcpy(plain, left, n * sizeof(double));
 		memcpy(fast, left, n * sizeof(double));
-		double best = split_statistics_plain(plain, right, n, &terms), largest = -HUGE_VAL;
-		assert_true(split_statistics(fast, right, n, &terms) == best);
+		double best = pairs_plain()->split_statistics(plain, right, n, &terms),
+		       largest = -HUGE_VAL;
+		assert_true(pairs_best()->split_statistics(fast, right, n, &terms) == best);
 		assert_memory_equal(plain, fast, n * sizeof(double));
 		for (size_t i = 2; i <= n - 2; i++) {
 			double q =
@@ -477,12 +480,12 @@ static void test_sizes_and_medians_agree_to_the_bit(void **state)
 		size_t n = 5 + random_below(&random, N - 5);
 		double reach = 0.1 * random_unit(&random);
 		scaled_series(&random, values, n);
-		struct sizes one = distances_to_next(values, n - 1, fast);
-		struct sizes other = distances_to_next_plain(values, n - 1, plain);
+		struct sizes one = pairs_best()->distances_to_next(values, n - 1, fast);
+		struct sizes other = pairs_plain()->distances_to_next(values, n - 1, plain);
 		assert_memory_equal(plain, fast, (n - 1) * sizeof(double));
 		assert_true(one.sum == other.sum && one.largest == other.largest);
-		clip_to_medians(values, n - 4, reach, fast);
-		clip_to_medians_plain(values, n - 4, reach, plain);
+		pairs_best()->clip_to_medians(values, n - 4, reach, fast);
+		pairs_plain()->clip_to_medians(values, n - 4, reach, plain);
 		assert_memory_equal(plain, fast, (n - 4) * sizeof(double));
 	}
 }
