@@ -70,14 +70,11 @@ static size_t take_votes(const struct samples *samples, const struct combine_opt
 static void note_alone(const struct vote *vote, const struct vote *votes, size_t count,
 	const struct combine_options *options, struct tried_list *tried)
 {
-	struct tried one = {.index = vote->index,
-		.fate = TRIED_VOTES,
-		.pvalue = vote->p,
-		.mean_before = (double)NAN,
-		.mean_after = (double)NAN};
+	struct tried one = tried_untested(vote->index, TRIED_VOTES);
 	bool voted[COMBINE_MOST] = {0};
 	size_t members = 0, tolerance = (size_t)options->tolerance;
 
+	one.pvalue = vote->p;
 	for (size_t i = 0; i < count; i++)
 		voted[votes[i].member] |= votes[i].index + tolerance >= vote->index &&
 					  votes[i].index <= vote->index + tolerance;

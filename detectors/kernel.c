@@ -281,8 +281,6 @@ static void note_whole(const struct whole *whole, struct tried_list *tried, stru
 		saved -= cost_of(before, cut) + cost_of(behind, n - cut);
 		if (cut < whole->min_size || n - cut < whole->min_size)
 			continue;
-		one = (struct tried){.index = at, .fate = TRIED_COST, .pvalue = (double)NAN};
-		tried_limit(&one, "saving", saved, whole->penalty);
 		if (best.item.measure && best.block == at / TRIED_BLOCK &&
 			saved <= best.item.measured)
 			continue;

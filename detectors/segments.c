@@ -37,27 +37,6 @@ struct segments segments_of(const struct samples *samples, struct scratch *scrat
 	return segments;
 }
 
-/* Student's test for a side of one value: the other's variance is taken for both. */
-static double single_p(struct moments a, struct moments b)
-{
-	double n1 = (double)a.n, n2 = (double)b.n, df = n1 + n2 - 2;
-	double delta = a.mean - b.mean;
-	if (df < 1 || delta == 0)
-		return 1;
-	return student_two_sided(
-		delta / sqrt((a.squares + b.squares) / df * (1 / n1 + 1 / n2)), df);
-}
-
-static double moments_p(struct moments a, struct moments b)
-{
-	return a.n < 2 || b.n < 2 ? single_p(a, b) : ttest_welch(a, b).p;
-}
-
-double segments_test(const double *before, size_t n1, const double *after, size_t n2)
-{
-	return moments_p(moments_of(before, n1), moments_of(after, n2));
-}
-
 static struct moments moments_between(const struct segments *segments, size_t from, size_t to)
 {
 	return moments_of(segments->values + from, to - from);
@@ -68,7 +47,7 @@ static struct change change_at(
 {
 	struct change change = {
 		.index = segments->places[cut],
-		.pvalue = moments_p(before, after),
+		.pvalue = ttest_any(before, after),
 		.mean_before = ldexp(before.mean, -segments->unit),
 		.mean_after = ldexp(after.mean, -segments->unit),
 		.stddev_before = ldexp(moments_stddev(before, 1), -segments->unit),
@@ -105,7 +84,7 @@ struct tried segments_tried(
 
 	return (struct tried){.index = segments->places[cut],
 		.fate = fate,
-		.pvalue = moments_p(before, after),
+		.pvalue = ttest_any(before, after),
 		.mean_before = ldexp(before.mean, -segments->unit),
 		.mean_after = ldexp(after.mean, -segments->unit)};
 }

@@ -18,9 +18,6 @@ struct segments {
 
 struct segments segments_of(const struct samples *samples, struct scratch *scratch);
 
-/* What the changes below say of two neighbouring segments of segments.values. */
-double segments_test(const double *before, size_t n1, const double *after, size_t n2);
-
 /*
  * Writes a change for each of `count` cuts (numbers of existing values, ascending, within 1..n - 1)
  * with means, deviations (n - 1) and counts of its two neighbouring segments. The p-value is that

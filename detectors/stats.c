@@ -238,3 +238,19 @@ struct ttest ttest_welch(struct moments a, struct moments b)
 	double df = 1 / (w1 * w1 / (double)(a.n - 1) + w2 * w2 / (double)(b.n - 1));
 	return (struct ttest){.t = t, .df = df, .p = student_two_sided(t, df)};
 }
+
+static double ttest_single(struct moments a, struct moments b)
+{
+	double n1 = (double)a.n, n2 = (double)b.n, df = n1 + n2 - 2, delta = a.mean - b.mean;
+	if (df < 1 || delta == 0)
+		return 1;
+	return student_two_sided(
+		delta / sqrt((a.squares + b.squares) / df * (1 / n1 + 1 / n2)), df);
+}
+
+double ttest_any(struct moments a, struct moments b)
+{
+	if (a.n == 0 || b.n == 0)
+		return 1;
+	return a.n < 2 || b.n < 2 ? ttest_single(a, b) : ttest_welch(a, b).p;
+}

@@ -69,4 +69,10 @@ bool ttest_pooled_at_most(struct moments a, struct moments b, double p);
  */
 struct ttest ttest_welch(struct moments a, struct moments b);
 
+/*
+ * The p of Welch's test; where one sample has a single value, that of Student's test with the
+ * other's variance. 1 if a sample is empty, or if there are only two values.
+ */
+double ttest_any(struct moments a, struct moments b);
+
 #endif

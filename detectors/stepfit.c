@@ -229,7 +229,7 @@ static bool fit_at(const struct sliding *sliding, size_t cut, struct hit *hit)
 		return false;
 	hit->p = sliding->options.algorithm == STEPFIT_MANNWHITNEYU
 			 ? fabs(hit->fit.regression)
-			 : segments_test(values, r, values + r, r);
+			 : ttest_any(moments_of(values, r), moments_of(values + r, r));
 	return true;
 }
 

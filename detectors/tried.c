@@ -140,6 +140,15 @@ void tried_note(struct tried_list *list, const struct tried *one)
 	list->last = noted.index > list->last ? noted.index : list->last;
 }
 
+struct tried tried_untested(size_t index, enum tried_fate fate)
+{
+	return (struct tried){.index = index,
+		.fate = fate,
+		.pvalue = (double)NAN,
+		.mean_before = (double)NAN,
+		.mean_after = (double)NAN};
+}
+
 void tried_limit(struct tried *one, const char *measure, double measured, double limit)
 {
 	one->measure = measure;

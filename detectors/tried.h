@@ -75,6 +75,9 @@ extern const char *const tried_names[TRIED_FATES], *const tried_sentences[TRIED_
 /* Adds one; of two for the same place and member the more informative one is kept. */
 void tried_note(struct tried_list *list, const struct tried *one);
 
+/* A place without p-value and means, since it was not tested. */
+struct tried tried_untested(size_t index, enum tried_fate fate);
+
 /* Sets the quantity and the limit it was compared with. */
 void tried_limit(struct tried *one, const char *measure, double measured, double limit);
 

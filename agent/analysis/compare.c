@@ -49,26 +49,6 @@ static struct moments scaled_moments(const double *all, struct compare_span span
 	return moments;
 }
 
-/* Student's test of one value against a sample: p that both are from the same population. */
-static double single_pvalue(struct moments sample, double value)
-{
-	double n = (double)sample.n, distance = value - sample.mean;
-	if (distance == 0)
-		return 1;
-	return student_two_sided(distance / sqrt(moments_variance(sample, 1) * (1 + 1 / n)), n - 1);
-}
-
-static double pvalue_of(struct moments a, struct moments b)
-{
-	if (a.n == 0 || b.n == 0 || a.n + b.n < 3)
-		return 1;
-	if (a.n == 1)
-		return single_pvalue(b, a.mean);
-	if (b.n == 1)
-		return single_pvalue(a, b.mean);
-	return ttest_welch(a, b).p;
-}
-
 static struct level level_of(struct compare_span span, struct moments moments, int exponent)
 {
 	return (struct level){span, moments.n, ldexp(moments.mean, exponent),
@@ -117,7 +97,7 @@ struct comparison compare_spans(
 	struct comparison out = {
 		.before = level_of(before, first, exponent),
 		.after = level_of(after, second, exponent),
-		.pvalue = pvalue_of(first, second),
+		.pvalue = ttest_any(first, second),
 	};
 	if (first.mean != 0)
 		out.percent = 100 * (second.mean / first.mean - 1);

@@ -10,6 +10,7 @@
 
 #include "agent/core/hash.h"
 #include "agent/core/label.h"
+#include "detectors/sort.h"
 
 /* How many points a counterpart may be behind and still be compared; the fewest series and percent
  * that make a rollout. */
@@ -328,13 +329,6 @@ static size_t count_elsewhere(const struct environment_index *index, uint64_t ke
 	return count;
 }
 
-static int compare_sizes(const void *a, const void *b)
-{
-	const double *left = a, *right = b;
-
-	return (*left > *right) - (*left < *right);
-}
-
 static int compare_times(const void *a, const void *b)
 {
 	const int64_t *left = a, *right = b;
@@ -407,7 +401,7 @@ struct environment_tally environment_count(
 		.times = memory_new(end - first, sizeof *all.times)};
 	for (size_t i = first; i < end; i++)
 		count_series(index, index->by_environment[i], &moment, &tally, &all);
-	qsort(all.sizes, all.size_count, sizeof *all.sizes, compare_sizes);
+	sort_sort(all.sizes, all.size_count);
 	qsort(all.times, tally.hit, sizeof *all.times, compare_times);
 	if (all.size_count > 0)
 		tally.size = all.sizes[all.size_count / 2];
@@ -661,22 +655,15 @@ static bool rest_of(const struct environment_series *series, const struct enviro
 	return true;
 }
 
-static double median(double *numbers, size_t count)
-{
-	qsort(numbers, count, sizeof *numbers, compare_sizes);
-	return count % 2 == 1 ? numbers[count / 2]
-			      : (numbers[count / 2 - 1] + numbers[count / 2]) / 2;
-}
-
 /* Whether the median remainder is at the previous level, and this series' is as near to it as the
  * others'. */
 static bool is_back(double own, double *rests, size_t count)
 {
-	double middle = median(rests, count), spread, error;
+	double middle = sort_median(rests, count), spread, error;
 
 	for (size_t i = 0; i < count; i++)
 		rests[i] = fabs(rests[i] - middle);
-	spread = 1.4826 * median(rests, count);
+	spread = 1.4826 * sort_median(rests, count);
 	error = 1.2533 * spread / sqrt((double)count);
 	return fabs(middle) <= NOTHING_LEFT + 2 * error && fabs(own) < MOST_LEFT &&
 	       fabs(own - middle) <= fmax(OFF_MOST * spread, NOTHING_LEFT);

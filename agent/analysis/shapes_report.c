@@ -15,6 +15,7 @@
 #include "detectors/cluster.h"
 #include "detectors/describe.h"
 #include "detectors/distance.h"
+#include "detectors/sort.h"
 #include "detectors/stats.h"
 
 enum {
@@ -85,13 +86,6 @@ static void fill_rows(struct field_of *field)
 	free(values);
 }
 
-static int compare_numbers(const void *a, const void *b)
-{
-	double left = *(const double *)a, right = *(const double *)b;
-
-	return (left > right) - (left < right);
-}
-
 /* The moments of the existing values at times [from, to). `room` is scratch space for all of
  * them. */
 static struct moments moments_in(const struct shapes *shapes, const struct entry *entry,
@@ -115,14 +109,6 @@ static size_t index_at(const struct grid_times *axis, int64_t time)
 	return at;
 }
 
-static double magnitude(double before, double after)
-{
-	double up = before != 0 ? fabs(after / before - 1) : 0;
-	double down = after != 0 ? fabs(before / after - 1) : 0;
-
-	return up > down ? up : down;
-}
-
 /* The levels of one series. The place is the cluster's, which is more certain than the series'
  * own. */
 static struct change change_of(
@@ -139,7 +125,7 @@ static struct change change_of(
 		.stddev_after = moments_stddev(after, 0),
 		.count_before = before.n,
 		.count_after = after.n,
-		.magnitude = magnitude(before.mean, after.mean),
+		.magnitude = describe_magnitude(before.mean, after.mean),
 		.level_before = before.mean,
 		.level_after = after.mean,
 		.size = (double)NAN,
@@ -219,7 +205,7 @@ static double median_ratio(
 		if (change.count_before > 0 && change.count_after > 0 && isfinite(ratio))
 			ratios[found++] = ratio;
 	}
-	qsort(ratios, found, sizeof *ratios, compare_numbers);
+	sort_sort(ratios, found);
 	median = found > 0 ? ratios[found / 2] : (double)NAN;
 	free(ratios);
 	return median;

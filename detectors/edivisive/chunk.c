@@ -162,14 +162,10 @@ static int by_start(const void *a, const void *b)
 /* Notes pulses, which are removed before any test. */
 static void note_filled(struct tried_list *tried, const struct excursion *one)
 {
-	struct tried edge = {.index = tried->places[one->start],
-		.fate = TRIED_EXCURSION,
-		.pvalue = (double)NAN,
-		.mean_before = (double)NAN,
-		.mean_after = (double)NAN};
-	tried_note(tried, &edge);
-	edge.index = tried->places[one->end];
-	tried_note(tried, &edge);
+	struct tried edges[2] = {tried_untested(tried->places[one->start], TRIED_EXCURSION),
+		tried_untested(tried->places[one->end], TRIED_EXCURSION)};
+	tried_note(tried, &edges[0]);
+	tried_note(tried, &edges[1]);
 }
 
 /* Replaces excursions by the values around them, except those that turned out not to be any.
@@ -214,15 +210,13 @@ static void note_clipped(const struct chunk *chunk, struct tried_list *tried)
 {
 	for (size_t i = 0; tried && i < chunk->n; i++) {
 		double spread = chunk->spread[i / CLIP_BLOCK];
-		struct tried one = {.index = tried->places[i],
-			.fate = TRIED_OUTLIER,
-			.pvalue = (double)NAN,
-			.mean_before = ldexp(chunk->y[i] + chunk->shift, -chunk->exponent),
-			.mean_after = ldexp(chunk->x[i] + chunk->shift, -chunk->exponent)};
+		struct tried one = tried_untested(tried->places[i], TRIED_OUTLIER);
 		double beyond = fabs(chunk->x[i] - chunk->y[i]);
 
 		if (beyond < FAR_BEYOND * spread || beyond == 0)
 			continue;
+		one.mean_before = ldexp(chunk->y[i] + chunk->shift, -chunk->exponent);
+		one.mean_after = ldexp(chunk->x[i] + chunk->shift, -chunk->exponent);
 		tried_limit(&one, "deviations", CLIP_SPREADS + beyond / spread, CLIP_SPREADS);
 		tried_note(tried, &one);
 	}

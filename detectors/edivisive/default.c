@@ -254,14 +254,13 @@ static size_t drop_rest_of_ramp(
 		bool rises = steps[k].slope.to > steps[k].slope.from;
 		bool rest = steps[k].ramp && rises == run->ramp_rises &&
 			    run->chunk_start + steps[k].tau < run->ramp_end;
-		if (!rest)
+		if (!rest) {
 			steps[kept++] = steps[k];
-		else if (tried)
-			tried_note(tried, &(struct tried){.index = tried->places[steps[k].tau],
-						  .fate = TRIED_RAMP,
-						  .pvalue = steps[k].p,
-						  .mean_before = (double)NAN,
-						  .mean_after = (double)NAN});
+		} else if (tried) {
+			struct tried one = tried_untested(tried->places[steps[k].tau], TRIED_RAMP);
+			one.pvalue = steps[k].p;
+			tried_note(tried, &one);
+		}
 	}
 	return kept;
 }
