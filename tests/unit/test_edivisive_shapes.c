@@ -152,8 +152,8 @@ static void test_counts(void **state)
 			for (int k = 0; k < LIMITS; k++)
 				less[k] += values[i] < limits[k];
 		}
-		count_below(values, n, limits, below);
-		count_below_plain(values, n, limits, plain);
+		pairs_best()->count_below(values, n, limits, below);
+		pairs_plain()->count_below(values, n, limits, plain);
 		assert_memory_equal(below, less, sizeof less);
 		assert_memory_equal(plain, less, sizeof less);
 	}
