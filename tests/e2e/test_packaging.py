@@ -269,6 +269,12 @@ def test_the_examples_look_at_all_data():
     assert seen >= 6
 
 
+def headings(page):
+    """The names by which links lead to the headings of a page, as code hosting sites make them."""
+    text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.M | re.S)
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in re.findall(r"^#+ (.+)$", text, re.M)}
+
+
 @pytest.mark.parametrize("installed", [False, True])
 def test_the_links_between_the_documents_lead_somewhere(prefix, installed):
     top, seen = prefix / "share/doc/hunter-c" if installed else TOP, 0
@@ -277,5 +283,8 @@ def test_the_links_between_the_documents_lead_somewhere(prefix, installed):
             if installed and target.startswith("../tests/"):
                 continue  # how accuracy was measured: for those who have the source
             assert (page.parent / target).exists(), f"{page.relative_to(top)}: {target}"
+            seen += 1
+        for target, heading in re.findall(r"\]\((?!https?:)([^)#]*)#([^)]+)", page.read_text()):
+            assert heading in headings(page.parent / target if target else page), f"{page.relative_to(top)}: {target}#{heading}"
             seen += 1
     assert seen > 10

@@ -3,10 +3,12 @@ import datetime
 import glob
 import json
 import os
+import pathlib
 import re
 import signal
 import subprocess
 import sys
+import textwrap
 import time
 
 import faulty
@@ -214,3 +216,12 @@ def test_memory_is_in_proportion_to_the_changes(program, tmp_path):
     with open(program, "rb") as file:
         if not re.search(rb"__(asan|tsan)_init", file.read()):
             assert int((tmp_path / "memory").read_text()) < (30 << 10) + 2.6 * changes  # KiB
+
+
+def test_the_example_of_the_manual(program):
+    """docs/replay.md shows what its command prints."""
+    top = pathlib.Path(__file__).parents[2]
+    command, shown = re.search(r"^    \$ hunter-c (replay .*)\n((?:(?:    .*)?\n)+?)(?=\S)", (top / "docs/replay.md").read_text(), re.M).groups()
+    done = subprocess.run([program, *command.split()], cwd=top, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert textwrap.dedent(shown).strip() == done.stdout.strip()
