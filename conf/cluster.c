@@ -14,20 +14,11 @@ struct common {
 };
 
 const struct field group_fields[] = {
-	{.name = "type",
-		.type = FIELD_STRING,
-		.offset = offsetof(struct common, type),
-		.help = "cluster"},
-	{.name = "interval",
-		.type = FIELD_DURATION,
-		.offset = offsetof(struct common, interval),
-		.min = 1000,
-		.max = (double)INT64_MAX,
-		.help = "how often its series are clustered; by default agent.interval"},
-	{.name = "notify",
-		.type = FIELD_LIST,
-		.offset = offsetof(struct common, notify),
-		.help = "receivers to notify; by default all that are configured"},
+	OPTION_STRING(struct common, type, NULL, "cluster"),
+	OPTION_DURATION(struct common, interval, NULL, 1000, (double)INT64_MAX,
+		"how often its series are clustered; by default agent.interval"),
+	OPTION_LIST(
+		struct common, notify, "receivers to notify; by default all that are configured"),
 	{0},
 };
 

@@ -129,13 +129,8 @@ struct receiver_options {
 static const char *const heartbeats[] = {"off", "weekly", NULL};
 
 const struct field receiver_fields[] = {
-	{.name = "heartbeat",
-		.type = FIELD_CHOICE,
-		.offset = offsetof(struct receiver_options, heartbeat),
-		.initial = "off",
-		.choices = heartbeats,
-		.help = "send a sign of life once a week: what was read and found, and what has no "
-			"data"},
+	OPTION_CHOICE(struct receiver_options, heartbeat, "off", heartbeats,
+		"send a sign of life once a week: what was read and found, and what has no data"),
 	{0},
 };
 

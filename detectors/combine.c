@@ -16,14 +16,8 @@
 #include "detectors/tried.h"
 
 static const struct field combine_fields[] = {
-	{.name = "tolerance",
-		.type = FIELD_INT,
-		.offset = offsetof(struct combine_options, tolerance),
-		.initial = "5",
-		.min = 0,
-		.max = 1e6,
-		.metavar = "POINTS",
-		.help = "how far apart the detectors may place one change"},
+	OPTION_INT(struct combine_options, tolerance, "5", 0, 1e6,
+		"how far apart the detectors may place one change", .metavar = "POINTS"),
 	{0},
 };
 

@@ -11,13 +11,10 @@
 enum { MOST_POINTS = 1000, MORE = 4, ENOUGH = 24 };
 
 const struct field confirm_fields[] = {
-	{.name = "confirm",
-		.type = FIELD_STRING,
-		.offset = offsetof(struct confirm_options, confirm),
-		.initial = "auto",
-		.metavar = "RULE",
-		.help = "when a change is confirmed and announced: auto, off (at once), or after "
-			"so many points"},
+	OPTION_STRING(struct confirm_options, confirm, "auto",
+		"when a change is confirmed and announced: auto, off (at once), or after so many "
+		"points",
+		.metavar = "RULE"),
 	{0},
 };
 

@@ -6,12 +6,9 @@
 #include "detectors/sort.h"
 
 const struct field fdr_fields[] = {
-	{.name = "fdr",
-		.type = FIELD_STRING,
-		.offset = offsetof(struct fdr_options, fdr),
-		.initial = "off",
-		.metavar = "SHARE",
-		.help = "accepted share of false changes among those of a run, 0.05, or off"},
+	OPTION_STRING(struct fdr_options, fdr, "off",
+		"accepted share of false changes among those of a run, 0.05, or off",
+		.metavar = "SHARE"),
 	{0},
 };
 

@@ -76,20 +76,16 @@ static const char *const mode_names[] = {
 };
 
 const struct field season_fields[] = {
-	{.name = "season",
-		.type = FIELD_STRING,
-		.offset = offsetof(struct season_options, season),
-		.metavar = "auto|none|day|week",
-		.help = "daily and weekly cycles that are removed before detection; auto: those "
-			"that a series is seen to have (the default profile of edivisive), day and "
-			"week: also weak ones. Until it is decided which there are, the agent "
-			"holds what shows on weekends until Tuesday"},
-	{.name = "zone",
-		.type = FIELD_STRING,
-		.offset = offsetof(struct season_options, zone),
-		.metavar = "ZONE",
-		.help = "time zone whose days and weeks the cycles follow, as in Europe/Berlin; "
-			"UTC by default"},
+	OPTION_STRING(struct season_options, season, NULL,
+		"daily and weekly cycles that are removed before detection; auto: those that a "
+		"series is seen to have (the default profile of edivisive), day and week: also "
+		"weak ones. Until it is decided which there are, the agent holds what shows on "
+		"weekends until Tuesday",
+		.metavar = "auto|none|day|week"),
+	OPTION_STRING(struct season_options, zone, NULL,
+		"time zone whose days and weeks the cycles follow, as in Europe/Berlin; UTC by "
+		"default",
+		.metavar = "ZONE"),
 	{0},
 };
 

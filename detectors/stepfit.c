@@ -18,40 +18,18 @@ static const char *const algorithms[] = {
 	"original", "absolute", "const", "percent", "cohen", "mannwhitneyu", NULL};
 
 static const struct field stepfit_fields[] = {
-	{.name = "algorithm",
-		.type = FIELD_CHOICE,
-		.offset = offsetof(struct stepfit_options, algorithm),
-		.initial = "cohen",
-		.choices = algorithms,
-		.help = "what is asked of the values on both sides of a point"},
-	{.name = "threshold",
-		.type = FIELD_DOUBLE,
-		.offset = offsetof(struct stepfit_options, threshold),
-		.initial = "0",
-		.min = 0,
-		.max = 1e300,
-		.metavar = "X",
-		.help = "from where on a step is one, for mannwhitneyu the largest p-value; 0 is "
-			"the algorithm's own (original 50, percent 0.05, cohen 2, mannwhitneyu "
-			"0.001), which absolute and const have not"},
-	{.name = "radius",
-		.type = FIELD_INT,
-		.offset = offsetof(struct stepfit_options, radius),
-		.initial = "10",
-		.min = 2,
-		.max = 1000,
-		.metavar = "POINTS",
-		.help = "points that are looked at on each side"},
-	{.name = "min_stddev",
-		.alias = "stddev_threshold",
-		.type = FIELD_DOUBLE,
-		.offset = offsetof(struct stepfit_options, min_stddev),
-		.initial = "0.001",
-		.min = 0,
-		.max = 1e300,
-		.flags = FIELD_MIN_OPEN,
-		.metavar = "X",
-		.help = "original, cohen: a smaller deviation counts as this one"},
+	OPTION_CHOICE(struct stepfit_options, algorithm, "cohen", algorithms,
+		"what is asked of the values on both sides of a point"),
+	OPTION_DOUBLE(struct stepfit_options, threshold, "0", 0, 1e300,
+		"from where on a step is one, for mannwhitneyu the largest p-value; 0 is the "
+		"algorithm's own (original 50, percent 0.05, cohen 2, mannwhitneyu 0.001), which "
+		"absolute and const have not",
+		.metavar = "X"),
+	OPTION_INT(struct stepfit_options, radius, "10", 2, 1000,
+		"points that are looked at on each side", .metavar = "POINTS"),
+	OPTION_DOUBLE(struct stepfit_options, min_stddev, "0.001", 0, 1e300,
+		"original, cohen: a smaller deviation counts as this one",
+		.alias = "stddev_threshold", .flags = FIELD_MIN_OPEN, .metavar = "X"),
 	{0},
 };
 

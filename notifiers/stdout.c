@@ -30,18 +30,10 @@ static const char *const colors[] = {"auto", "always", "never", NULL};
 static const char *const prints[] = {"plain", "dated", "nothing", NULL};
 
 static const struct field stdout_fields[] = {
-	{.name = "color",
-		.type = FIELD_CHOICE,
-		.offset = offsetof(struct stdout_options, color),
-		.initial = "auto",
-		.choices = colors,
-		.help = "colour the text: auto does it on a terminal"},
-	{.name = "print",
-		.type = FIELD_CHOICE,
-		.offset = offsetof(struct stdout_options, print),
-		.initial = "plain",
-		.choices = prints,
-		.help = "print each message, or the time it was made before it, or nothing"},
+	OPTION_CHOICE(struct stdout_options, color, "auto", colors,
+		"colour the text: auto does it on a terminal"),
+	OPTION_CHOICE(struct stdout_options, print, "plain", prints,
+		"print each message, or the time it was made before it, or nothing"),
 	{0},
 };
 

@@ -25,18 +25,11 @@ struct webhook_options {
 	const char *secret, *secret_file;
 };
 
-#define OPTION(member) offsetof(struct webhook_options, member)
-
 static const struct field webhook_fields[] = {
-	{.name = "secret",
-		.type = FIELD_SECRET,
-		.offset = OPTION(secret),
-		.help = "key of the signature in X-Hunter-Signature; without one nothing is "
-			"signed"},
-	{.name = "secret_file",
-		.type = FIELD_STRING,
-		.offset = OPTION(secret_file),
-		.help = "file that holds the key, read at each use"},
+	OPTION_SECRET(struct webhook_options, secret,
+		"key of the signature in X-Hunter-Signature; without one nothing is signed"),
+	OPTION_STRING(struct webhook_options, secret_file, NULL,
+		"file that holds the key, read at each use"),
 	{0},
 };
 

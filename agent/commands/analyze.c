@@ -98,33 +98,18 @@ static bool update_log(const struct test *test, const struct update *update)
 
 struct output_flags {
 	int output; /* enum report_output */
-	bool formulas, verbose, fail_on_regression, update_postgres;
+	bool csv_formulas, verbose, fail_on_regression, update_postgres;
 };
 
 static const struct field output_fields[] = {
-	{.name = "output",
-		.type = FIELD_CHOICE,
-		.offset = offsetof(struct output_flags, output),
-		.initial = "text",
-		.choices = report_output_names,
-		.help = "how to print the results; log is another name for text"},
-	{.name = "csv_formulas",
-		.type = FIELD_BOOL,
-		.offset = offsetof(struct output_flags, formulas),
-		.help = CSV_FORMULAS_HELP},
-	{.name = "verbose",
-		.type = FIELD_BOOL,
-		.offset = offsetof(struct output_flags, verbose),
-		.letter = 'v',
-		.help = "show the p-value of each change"},
-	{.name = "fail_on_regression",
-		.type = FIELD_BOOL,
-		.offset = offsetof(struct output_flags, fail_on_regression),
-		.help = "exit with 1 if a metric got worse, with 3 if a test has no data"},
-	{.name = "update_postgres",
-		.type = FIELD_BOOL,
-		.offset = offsetof(struct output_flags, update_postgres),
-		.help = "write the changes back by the tests' update_statement"},
+	OPTION_CHOICE(struct output_flags, output, "text", report_output_names,
+		"how to print the results; log is another name for text"),
+	OPTION_BOOL(struct output_flags, csv_formulas, CSV_FORMULAS_HELP),
+	OPTION_BOOL(struct output_flags, verbose, "show the p-value of each change", .letter = 'v'),
+	OPTION_BOOL(struct output_flags, fail_on_regression,
+		"exit with 1 if a metric got worse, with 3 if a test has no data"),
+	OPTION_BOOL(struct output_flags, update_postgres,
+		"write the changes back by the tests' update_statement"),
 	{0},
 };
 
@@ -272,7 +257,7 @@ static int run(struct cli *cli)
 		.otava = analyze.ask.otava,
 		.verbose = options->output.verbose,
 		.color = cli->color,
-		.formulas = options->output.formulas,
+		.formulas = options->output.csv_formulas,
 		.attributes = options->selection.attrs};
 	struct gather gather = {.tests = analyze.ask.tests,
 		.count = analyze.ask.count,

@@ -12,60 +12,32 @@
 #include "agent/store/store.h"
 
 struct changes_options {
-	struct strings states;
+	struct strings state;
 	const char *since, *until, *test;
 	int64_t limit;
 	int output; /* enum changes_output */
-	bool formulas;
+	bool csv_formulas;
 	const char *state_file;
 };
 
-#define AT(member) offsetof(struct changes_options, member)
-
 static const struct field changes_fields[] = {
-	{.name = "state",
-		.type = FIELD_LIST,
-		.offset = AT(states),
-		.metavar = "STATE,...",
-		.help = "only changes that are confirmed, moved, withdrawn, candidate (seen, not "
-			"yet confirmed) or recovered (the previous level is back); all by default"},
-	{.name = "since",
-		.type = FIELD_STRING,
-		.offset = AT(since),
-		.metavar = "DATE",
-		.help = "only changes at or after that time, whenever they were found"},
-	{.name = "until",
-		.type = FIELD_STRING,
-		.offset = AT(until),
-		.metavar = "DATE",
-		.help = "only changes before that time"},
-	{.name = "test",
-		.type = FIELD_STRING,
-		.offset = AT(test),
-		.metavar = "NAME",
-		.help = "only changes of the test, or of tests whose names match a pattern"},
-	{.name = "limit",
-		.type = FIELD_INT,
-		.offset = AT(limit),
-		.initial = "1000",
-		.min = 1,
-		.max = 1000000,
-		.help = "at most this many, those found last"},
-	{.name = "output",
-		.type = FIELD_CHOICE,
-		.offset = AT(output),
-		.initial = "text",
-		.choices = changes_output_names,
-		.help = "how to print them; json has their history, too"},
-	{.name = "csv_formulas",
-		.type = FIELD_BOOL,
-		.offset = AT(formulas),
-		.help = CSV_FORMULAS_HELP},
-	{.name = "state_file",
-		.type = FIELD_STRING,
-		.offset = AT(state_file),
-		.metavar = "PATH",
-		.help = STATE_FILE_HELP},
+	OPTION_LIST(struct changes_options, state,
+		"only changes that are confirmed, moved, withdrawn, candidate (seen, not yet "
+		"confirmed) or recovered (the previous level is back); all by default",
+		.metavar = "STATE,..."),
+	OPTION_STRING(struct changes_options, since, NULL,
+		"only changes at or after that time, whenever they were found", .metavar = "DATE"),
+	OPTION_STRING(struct changes_options, until, NULL, "only changes before that time",
+		.metavar = "DATE"),
+	OPTION_STRING(struct changes_options, test, NULL,
+		"only changes of the test, or of tests whose names match a pattern",
+		.metavar = "NAME"),
+	OPTION_INT(struct changes_options, limit, "1000", 1, 1000000,
+		"at most this many, those found last"),
+	OPTION_CHOICE(struct changes_options, output, "text", changes_output_names,
+		"how to print them; json has their history, too"),
+	OPTION_BOOL(struct changes_options, csv_formulas, CSV_FORMULAS_HELP),
+	OPTION_STRING(struct changes_options, state_file, NULL, STATE_FILE_HELP, .metavar = "PATH"),
 	{0},
 };
 
@@ -95,8 +67,8 @@ static bool make_filter(const struct cli *cli, struct change_filter *filter, str
 	const struct changes_options *options = cli->options;
 
 	*filter = (struct change_filter){.test = options->test, .limit = options->limit};
-	for (size_t i = 0; i < options->states.count; i++)
-		if (!add_state(options->states.items[i], &filter->states, error))
+	for (size_t i = 0; i < options->state.count; i++)
+		if (!add_state(options->state.items[i], &filter->states, error))
 			return false;
 	return parse_time(cli, "since", options->since, &filter->since, error) &&
 	       parse_time(cli, "until", options->until, &filter->until, error);
@@ -160,8 +132,8 @@ static int run(struct cli *cli)
 	for (size_t i = 0; done && config && i < request->record_count; i++)
 		announce_links(request->arena, config, &request->records[i]);
 	if (done)
-		changes_print(
-			request, (enum changes_output)options->output, options->formulas, cli->out);
+		changes_print(request, (enum changes_output)options->output, options->csv_formulas,
+			cli->out);
 	if (done && request->record_count == 0 && filter.test)
 		note_unknown(config, path, filter.test);
 	if (done && request->more)

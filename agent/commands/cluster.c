@@ -23,12 +23,8 @@ struct cluster_flags {
 static const char *const output_names[] = {"text", "json", NULL};
 
 static const struct field cluster_fields[] = {
-	{.name = "output",
-		.type = FIELD_CHOICE,
-		.offset = offsetof(struct cluster_flags, output),
-		.initial = "text",
-		.choices = output_names,
-		.help = "how to print the results; json names all members"},
+	OPTION_CHOICE(struct cluster_flags, output, "text", output_names,
+		"how to print the results; json names all members"),
 	{0},
 };
 

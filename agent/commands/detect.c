@@ -34,47 +34,21 @@ static const enum detect_form output_forms[] = {
 	DETECT_AUTO, DETECT_TEXT, DETECT_JSONL, DETECT_JSONL};
 
 static const struct field detect_fields[] = {
-	{.name = "input",
-		.type = FIELD_CHOICE,
-		.offset = offsetof(struct detect_options, input),
-		.initial = "auto",
-		.choices = inputs,
-		.help = "what is read; auto goes by the file's extension (csv, tsv, jsonl, "
-			"ndjson), else csv with --column, jsonl where the first character is {, "
-			"else "
-			"text"},
-	{.name = "column",
-		.type = FIELD_STRING,
-		.offset = offsetof(struct detect_options, column),
-		.metavar = "NAME|INDEX",
-		.help = "the column of a CSV file, by its name or counted from 1"},
-	{.name = "delimiter",
-		.type = FIELD_STRING,
-		.offset = offsetof(struct detect_options, delimiter),
-		.metavar = "CHAR",
-		.help = "what is between the columns of a CSV file: a character or \"tab\" (by "
-			"default a "
-			"comma; a tab in .tsv files)"},
-	{.name = "output",
-		.type = FIELD_CHOICE,
-		.offset = offsetof(struct detect_options, output),
-		.initial = "auto",
-		.choices = outputs,
-		.help = "what is written; auto follows the input: jsonl for jsonl, else text"},
-	{.name = "jobs",
-		.type = FIELD_INT,
-		.offset = offsetof(struct detect_options, jobs),
-		.initial = "0",
-		.max = MAX_JOBS,
-		.letter = 'j',
-		.help = "threads in all, for jsonl; 0: one for each CPU it may use"},
-	{.name = "max_line",
-		.type = FIELD_BYTES,
-		.offset = offsetof(struct detect_options, max_line),
-		.initial = "16MiB",
-		.min = 1024,
-		.max = 1 << 30,
-		.help = "a line longer than this is a bad line"},
+	OPTION_CHOICE(struct detect_options, input, "auto", inputs,
+		"what is read; auto goes by the file's extension (csv, tsv, jsonl, ndjson), else "
+		"csv with --column, jsonl where the first character is {, else text"),
+	OPTION_STRING(struct detect_options, column, NULL,
+		"the column of a CSV file, by its name or counted from 1", .metavar = "NAME|INDEX"),
+	OPTION_STRING(struct detect_options, delimiter, NULL,
+		"what is between the columns of a CSV file: a character or \"tab\" (by default a "
+		"comma; a tab in .tsv files)",
+		.metavar = "CHAR"),
+	OPTION_CHOICE(struct detect_options, output, "auto", outputs,
+		"what is written; auto follows the input: jsonl for jsonl, else text"),
+	OPTION_INT(struct detect_options, jobs, "0", 0, MAX_JOBS,
+		"threads in all, for jsonl; 0: one for each CPU it may use", .letter = 'j'),
+	OPTION_BYTES(struct detect_options, max_line, "16MiB", 1024, 1 << 30,
+		"a line longer than this is a bad line"),
 	{0},
 };
 

@@ -125,85 +125,45 @@ static bool output_write(const char *path, const char *data, size_t length, stru
 enum { MAX_JOBS = 256, CONTENDERS_MOST = 32 };
 
 struct evaluate_options {
-	struct strings truth, detectors;
+	struct strings truth, detector;
 	int64_t jobs, max_line;
 	int output;
 	bool tune, by_class, whole;
 	const char *svg, *confirm, *season, *zone;
 };
 
-#define AT(member) offsetof(struct evaluate_options, member)
-
 static const char *const output_names[] = {"text", "json", NULL};
 
 static const struct field evaluate_fields[] = {
-	{.name = "truth",
-		.type = FIELD_LIST,
-		.offset = AT(truth),
-		.metavar = "FILE,...",
-		.help = "labelled series as JSON lines; - is the standard input"},
-	{.name = "detector",
-		.type = FIELD_LIST,
-		.offset = AT(detectors),
-		.metavar = "NAME,...",
-		.help = "what to compare, by default edivisive: \"kernel\", "
-			"\"edivisive(window=30, profile=otava)\", \"combine(all: edivisive, "
-			"kernel)\""},
-	{.name = "confirm",
-		.type = FIELD_STRING,
-		.offset = AT(confirm),
-		.initial = "auto",
-		.metavar = "RULE",
-		.help = "when a change that was found is announced, point by point: auto, off or a "
-			"number of points"},
-	{.name = "season",
-		.type = FIELD_STRING,
-		.offset = AT(season),
-		.metavar = "auto|none|day|week",
-		.help = "daily and weekly cycles to remove from series with times, by default "
-			"what each detector does by default"},
-	{.name = "zone",
-		.type = FIELD_STRING,
-		.offset = AT(zone),
-		.metavar = "ZONE",
-		.help = "time zone of these cycles, as in Europe/Berlin"},
-	{.name = "whole",
-		.type = FIELD_BOOL,
-		.offset = AT(whole),
-		.help = "look at whole series only, not point by point as well"},
-	{.name = "by_class",
-		.type = FIELD_BOOL,
-		.offset = AT(by_class),
-		.help = "a line for each class of series, too"},
-	{.name = "tune",
-		.type = FIELD_BOOL,
-		.offset = AT(tune),
-		.help = "search better options on half of the series, and try them on the rest"},
-	{.name = "svg",
-		.type = FIELD_STRING,
-		.offset = AT(svg),
-		.metavar = "FILE",
-		.help = "draw there what --tune has to choose from"},
-	{.name = "output",
-		.type = FIELD_CHOICE,
-		.offset = AT(output),
-		.initial = "text",
-		.choices = output_names,
-		.help = "how to print the results; json has all counts, of each class"},
-	{.name = "jobs",
-		.type = FIELD_INT,
-		.offset = AT(jobs),
-		.initial = "0",
-		.max = MAX_JOBS,
-		.letter = 'j',
-		.help = "threads in all; 0: one for each CPU it may use"},
-	{.name = "max_line",
-		.type = FIELD_BYTES,
-		.offset = AT(max_line),
-		.initial = "16MiB",
-		.min = 1024,
-		.max = 1 << 30,
-		.help = "a line longer than this is a bad line"},
+	OPTION_LIST(struct evaluate_options, truth,
+		"labelled series as JSON lines; - is the standard input", .metavar = "FILE,..."),
+	OPTION_LIST(struct evaluate_options, detector,
+		"what to compare, by default edivisive: \"kernel\", \"edivisive(window=30, "
+		"profile=otava)\", \"combine(all: edivisive, kernel)\"",
+		.metavar = "NAME,..."),
+	OPTION_STRING(struct evaluate_options, confirm, "auto",
+		"when a change that was found is announced, point by point: auto, off or a number "
+		"of points",
+		.metavar = "RULE"),
+	OPTION_STRING(struct evaluate_options, season, NULL,
+		"daily and weekly cycles to remove from series with times, by default what each "
+		"detector does by default",
+		.metavar = "auto|none|day|week"),
+	OPTION_STRING(struct evaluate_options, zone, NULL,
+		"time zone of these cycles, as in Europe/Berlin", .metavar = "ZONE"),
+	OPTION_BOOL(struct evaluate_options, whole,
+		"look at whole series only, not point by point as well"),
+	OPTION_BOOL(struct evaluate_options, by_class, "a line for each class of series, too"),
+	OPTION_BOOL(struct evaluate_options, tune,
+		"search better options on half of the series, and try them on the rest"),
+	OPTION_STRING(struct evaluate_options, svg, NULL,
+		"draw there what --tune has to choose from", .metavar = "FILE"),
+	OPTION_CHOICE(struct evaluate_options, output, "text", output_names,
+		"how to print the results; json has all counts, of each class"),
+	OPTION_INT(struct evaluate_options, jobs, "0", 0, MAX_JOBS,
+		"threads in all; 0: one for each CPU it may use", .letter = 'j'),
+	OPTION_BYTES(struct evaluate_options, max_line, "16MiB", 1024, 1 << 30,
+		"a line longer than this is a bad line"),
 	{0},
 };
 
@@ -287,7 +247,7 @@ static bool read_contenders(struct work *work, struct error *error)
 	static const char *const usual[] = {"edivisive"};
 	struct arena *arena = work->cli->arena;
 	const struct schema *schema = cli_schema(arena);
-	struct strings names = work->options->detectors;
+	struct strings names = work->options->detector;
 	if (names.count == 0)
 		names = (struct strings){usual, 1};
 	if (names.count > CONTENDERS_MOST)

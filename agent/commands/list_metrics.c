@@ -10,26 +10,15 @@
 #include "agent/commands/gather.h"
 #include "agent/report/table.h"
 
-#define AT(member) offsetof(struct selection_flags, member)
-
 /* Applies to servers; files list their metrics whatever the times of their points. */
 static const struct field list_fields[] = {
-	{.name = "since",
-		.type = FIELD_STRING,
-		.offset = AT(since),
-		.metavar = "DATE",
-		.help = "ask servers for metrics with points from then on"},
-	{.name = "until",
-		.type = FIELD_STRING,
-		.offset = AT(until),
-		.metavar = "DATE",
-		.help = "ask servers for metrics with points before then"},
-	{.name = "branch",
-		.type = FIELD_STRING,
-		.offset = AT(branch),
-		.variable = "BRANCH",
-		.metavar = "NAME",
-		.help = "ask servers for the metrics of that branch; by default $BRANCH"},
+	OPTION_STRING(struct selection_flags, since, NULL,
+		"ask servers for metrics with points from then on", .metavar = "DATE"),
+	OPTION_STRING(struct selection_flags, until, NULL,
+		"ask servers for metrics with points before then", .metavar = "DATE"),
+	OPTION_STRING(struct selection_flags, branch, NULL,
+		"ask servers for the metrics of that branch; by default $BRANCH",
+		.variable = "BRANCH", .metavar = "NAME"),
 	{0},
 };
 

@@ -16,17 +16,10 @@
 #include "agent/notify/retry_policy.h"
 
 const struct field notify_fields[] = {
-	{.name = "notify_slack",
-		.type = FIELD_LIST,
-		.offset = offsetof(struct notify_flags, notify_slack),
-		.flags = FIELD_MANY,
-		.metavar = "CHANNEL...",
-		.help = "post the changes to these Slack channels"},
-	{.name = "cph_report_since",
-		.type = FIELD_STRING,
-		.offset = offsetof(struct notify_flags, cph_report_since),
-		.metavar = "DATE",
-		.help = "post only changes from then on"},
+	OPTION_LIST(struct notify_flags, notify_slack, "post the changes to these Slack channels",
+		.flags = FIELD_MANY, .metavar = "CHANNEL..."),
+	OPTION_STRING(struct notify_flags, cph_report_since, NULL, "post only changes from then on",
+		.metavar = "DATE"),
 	{0},
 };
 

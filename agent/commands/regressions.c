@@ -180,22 +180,12 @@ struct regression_flags {
 static const char *const output_names[] = {"text", "json", "log", NULL};
 
 static const struct field regression_fields[] = {
-	{.name = "output",
-		.type = FIELD_CHOICE,
-		.offset = offsetof(struct regression_flags, output),
-		.initial = "text",
-		.choices = output_names,
-		.help = "how to print the results; log is another name for text"},
-	{.name = "ignore_direction",
-		.type = FIELD_BOOL,
-		.offset = offsetof(struct regression_flags, ignore_direction),
-		.help = "report improvements too"},
-	{.name = "base_branch",
-		.type = FIELD_STRING,
-		.offset = offsetof(struct regression_flags, base_branch),
-		.metavar = "NAME",
-		.help = "what --branch is compared with; by default the test's base_branch, else "
-			"\"main\""},
+	OPTION_CHOICE(struct regression_flags, output, "text", output_names,
+		"how to print the results; log is another name for text"),
+	OPTION_BOOL(struct regression_flags, ignore_direction, "report improvements too"),
+	OPTION_STRING(struct regression_flags, base_branch, NULL,
+		"what --branch is compared with; by default the test's base_branch, else \"main\"",
+		.metavar = "NAME"),
 	{0},
 };
 

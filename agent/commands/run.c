@@ -98,15 +98,10 @@ struct run {
 };
 
 static const struct field run_fields[] = {
-	{.name = "once",
-		.type = FIELD_BOOL,
-		.offset = offsetof(struct run_options, once),
-		.help = "run all tests once, send what is new and exit"},
-	{.name = "insecure",
-		.type = FIELD_BOOL,
-		.offset = offsetof(struct run_options, insecure),
-		.help = "let agent.listen be an address that other machines can reach, though "
-			"the API has no authentication"},
+	OPTION_BOOL(struct run_options, once, "run all tests once, send what is new and exit"),
+	OPTION_BOOL(struct run_options, insecure,
+		"let agent.listen be an address that other machines can reach, though the API has "
+		"no authentication"),
 	{0},
 };
 

@@ -19,28 +19,14 @@ struct store_options {
 	bool force, dry_run;
 };
 
-#define AT(member) offsetof(struct store_options, member)
 #define UNSET "never"
 
 static const struct field store_fields[] = {
-	{.name = "older_than",
-		.type = FIELD_DURATION,
-		.offset = AT(older_than),
-		.initial = UNSET,
-		.help = "prune: delete what was settled longer ago than this"},
-	{.name = "dry_run",
-		.type = FIELD_BOOL,
-		.offset = AT(dry_run),
-		.help = "prune: only report what would be deleted"},
-	{.name = "force",
-		.type = FIELD_BOOL,
-		.offset = AT(force),
-		.help = "backup: overwrite an existing file"},
-	{.name = "state_file",
-		.type = FIELD_STRING,
-		.offset = AT(state_file),
-		.metavar = "PATH",
-		.help = STATE_FILE_HELP},
+	OPTION_DURATION(struct store_options, older_than, UNSET, 0, 0,
+		"prune: delete what was settled longer ago than this"),
+	OPTION_BOOL(struct store_options, dry_run, "prune: only report what would be deleted"),
+	OPTION_BOOL(struct store_options, force, "backup: overwrite an existing file"),
+	OPTION_STRING(struct store_options, state_file, NULL, STATE_FILE_HELP, .metavar = "PATH"),
 	{0},
 };
 

@@ -28,17 +28,11 @@ struct validate_options {
 static const char *const outputs[] = {"text", "json", NULL};
 
 static const struct field validate_fields[] = {
-	{.name = "output",
-		.type = FIELD_CHOICE,
-		.offset = offsetof(struct validate_options, output),
-		.initial = "text",
-		.choices = outputs,
-		.help = "how to print what was found"},
-	{.name = "power",
-		.type = FIELD_BOOL,
-		.offset = offsetof(struct validate_options, power),
-		.help = "read the tests' data, and say how small a change of each series would be "
-			"told within 24 points"},
+	OPTION_CHOICE(
+		struct validate_options, output, "text", outputs, "how to print what was found"),
+	OPTION_BOOL(struct validate_options, power,
+		"read the tests' data, and say how small a change of each series would be told "
+		"within 24 points"),
 	{0},
 };
 

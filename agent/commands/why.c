@@ -21,17 +21,8 @@ struct why_options {
 static const char *const outputs[] = {"text", "json", NULL};
 
 static const struct field why_fields[] = {
-	{.name = "output",
-		.type = FIELD_CHOICE,
-		.offset = offsetof(struct why_options, output),
-		.initial = "text",
-		.choices = outputs,
-		.help = "how to print it"},
-	{.name = "state_file",
-		.type = FIELD_STRING,
-		.offset = offsetof(struct why_options, state_file),
-		.metavar = "PATH",
-		.help = STATE_FILE_HELP},
+	OPTION_CHOICE(struct why_options, output, "text", outputs, "how to print it"),
+	OPTION_STRING(struct why_options, state_file, NULL, STATE_FILE_HELP, .metavar = "PATH"),
 	{0},
 };
 

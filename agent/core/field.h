@@ -4,8 +4,9 @@
  *
  *     struct edivisive_options { int64_t window; double p_value; };
  *     static const struct field edivisive_fields[] = {
- *         {.name = "window", .type = FIELD_INT, .initial = "50", .min = 2, .max = 1e6,
- *          .offset = offsetof(struct edivisive_options, window), .help = "points a window has"},
+ *         OPTION_INT(struct edivisive_options, window, "50", 2, 1e6, "points a window has"),
+ *         OPTION_DOUBLE(struct edivisive_options, p_value, "0.001", 0, 1,
+ *             "a change point needs a p-value below it", .flags = FIELD_MIN_OPEN),
  *         {0}};
  *
  * A table ends with a field without a name. Values are parsed from text, checked against the range
@@ -76,6 +77,45 @@ struct field {
 	const char *metavar;        /* the value's name in --help, or NULL: by type */
 	const char *help;           /* one sentence without a full stop */
 };
+
+/*
+ * Rows of a table. A row's name is that of the struct's member; the compiler refuses a member of
+ * another type. `initial` is the default as text, or NULL. Last come the sentence of help and, as
+ * designated initialisers, what else the field has.
+ */
+#define OPTION_BOOL(of, member, ...) OPTION_ROW(BOOL, bool, #member, of, member, __VA_ARGS__)
+#define OPTION_SECRET(of, member, ...)                                                             \
+	OPTION_ROW(SECRET, const char *, #member, of, member, __VA_ARGS__)
+#define OPTION_LIST(of, member, ...)                                                               \
+	OPTION_ROW(LIST, struct strings, #member, of, member, __VA_ARGS__)
+#define OPTION_MAP(of, member, ...) OPTION_ROW(MAP, struct pairs, #member, of, member, __VA_ARGS__)
+#define OPTION_STRING(of, member, initial, ...)                                                    \
+	OPTION_STRING_AS(#member, of, member, initial, __VA_ARGS__)
+#define OPTION_STRING_AS(name, of, member, initial, ...)                                           \
+	OPTION_DEFAULT(STRING, const char *, name, of, member, initial, __VA_ARGS__)
+#define OPTION_INT(of, member, initial, min, max, ...)                                             \
+	OPTION_RANGE(INT, int64_t, of, member, initial, min, max, __VA_ARGS__)
+#define OPTION_DOUBLE(of, member, initial, min, max, ...)                                          \
+	OPTION_RANGE(DOUBLE, double, of, member, initial, min, max, __VA_ARGS__)
+#define OPTION_DURATION(of, member, initial, min, max, ...)                                        \
+	OPTION_RANGE(DURATION, int64_t, of, member, initial, min, max, __VA_ARGS__)
+#define OPTION_BYTES(of, member, initial, min, max, ...)                                           \
+	OPTION_RANGE(BYTES, int64_t, of, member, initial, min, max, __VA_ARGS__)
+#define OPTION_CHOICE(of, member, initial, choices_, ...)                                          \
+	OPTION_DEFAULT(                                                                            \
+		CHOICE, int, #member, of, member, initial, __VA_ARGS__, .choices = (choices_))
+
+#define OPTION_TYPED(of, member, c_type) _Generic(((of *)0)->member, c_type : offsetof(of, member))
+#define OPTION_ROW(type_, c_type, name_, of, member, ...)                                          \
+	{                                                                                          \
+		.name = (name_), .type = FIELD_##type_,                                            \
+		.offset = OPTION_TYPED(of, member, c_type), .help = __VA_ARGS__                    \
+	}
+#define OPTION_DEFAULT(type, c_type, name, of, member, initial_, ...)                              \
+	OPTION_ROW(type, c_type, name, of, member, __VA_ARGS__, .initial = (initial_))
+#define OPTION_RANGE(type, c_type, of, member, initial, min_, max_, ...)                           \
+	OPTION_DEFAULT(type, c_type, #member, of, member, initial, __VA_ARGS__, .min = (min_),     \
+		.max = (max_))
 
 /* Sets every field of the struct to its default. Strings point to the table's static text. */
 void field_defaults(const struct field *fields, void *options);

@@ -5,41 +5,23 @@
 
 #include "agent/core/secret.h"
 
-#define OPTION(member) offsetof(struct slack_options, member)
-
 const struct field slack_fields[] = {
-	{.name = "bot_token",
-		.alias = "token",
-		.type = FIELD_SECRET,
-		.offset = OPTION(bot_token),
-		.flags = FIELD_ENV,
-		.help = "token of the bot that posts (scopes chat:write, and channels:read and "
-			"channels:history to look before it posts again; for private channels "
-			"groups:read and groups:history)"},
-	{.name = "bot_token_file",
-		.type = FIELD_STRING,
-		.offset = OPTION(bot_token_file),
-		.help = "file that holds the token, read at each use"},
-	{.name = "channels",
-		.alias = "channel",
-		.type = FIELD_LIST,
-		.offset = OPTION(channels),
-		.flags = FIELD_ENV,
-		.help = "channels the bot posts to, by name (#perf) or id"},
-	{.name = "webhook_url",
-		.type = FIELD_SECRET,
-		.offset = OPTION(webhook_url),
-		.flags = FIELD_ENV,
-		.help = "incoming webhook, instead of a bot; its channel is fixed"},
-	{.name = "webhook_url_file",
-		.type = FIELD_STRING,
-		.offset = OPTION(webhook_url_file),
-		.help = "file that holds the webhook's address, read at each use"},
-	{.name = "api_url",
-		.type = FIELD_STRING,
-		.offset = OPTION(api_url),
-		.initial = "https://slack.com/api/",
-		.help = "address of Slack's API"},
+	OPTION_SECRET(struct slack_options, bot_token,
+		"token of the bot that posts (scopes chat:write, and channels:read and "
+		"channels:history to look before it posts again; for private channels groups:read "
+		"and groups:history)",
+		.alias = "token", .flags = FIELD_ENV),
+	OPTION_STRING(struct slack_options, bot_token_file, NULL,
+		"file that holds the token, read at each use"),
+	OPTION_LIST(struct slack_options, channels,
+		"channels the bot posts to, by name (#perf) or id", .alias = "channel",
+		.flags = FIELD_ENV),
+	OPTION_SECRET(struct slack_options, webhook_url,
+		"incoming webhook, instead of a bot; its channel is fixed", .flags = FIELD_ENV),
+	OPTION_STRING(struct slack_options, webhook_url_file, NULL,
+		"file that holds the webhook's address, read at each use"),
+	OPTION_STRING(
+		struct slack_options, api_url, "https://slack.com/api/", "address of Slack's API"),
 	{0},
 };
 

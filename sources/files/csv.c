@@ -272,46 +272,29 @@ static bool csv_plan_make(struct csv_plan *plan, const struct query *query, cons
 enum { LIST_ROWS = 1000 }; /* that are looked at to list metrics without configuration */
 
 static const struct field csv_fields[] = {
-	{.name = "file",
-		.type = FIELD_STRING,
-		.offset = offsetof(struct csv_options, file),
-		.flags = FIELD_REQUIRED,
-		.metavar = "FILE",
-		.help = "the CSV file, relative to the current folder"},
-	{.name = "time_column",
-		.type = FIELD_STRING,
-		.offset = offsetof(struct csv_options, time_column),
-		.initial = "time",
-		.metavar = "COLUMN",
-		.help = "the column of time stamps: ISO 8601 (UTC if it has no zone) or epoch "
-			"seconds, milliseconds"},
-	{.name = "commit_column",
-		.type = FIELD_STRING,
-		.offset = offsetof(struct csv_options, commit_column),
-		.metavar = "COLUMN",
-		.help = "the column that holds a point's commit, where it has another name than "
-			"commit"},
-	{.name = "version_column",
-		.type = FIELD_STRING,
-		.offset = offsetof(struct csv_options, version_column),
-		.metavar = "COLUMN",
-		.help = "the same for its version"},
-	{.name = "attributes",
-		.type = FIELD_LIST,
-		.offset = offsetof(struct csv_options, attributes),
-		.metavar = "COLUMNS",
-		.help = "columns that are shown with a change: commit, version, machine ..."},
-	{.name = "base_branch",
-		.type = FIELD_STRING,
-		.offset = offsetof(struct csv_options, base_branch),
-		.metavar = "BRANCH",
-		.help = "the branch that is read when none is asked for, in a file with a column "
-			"\"branch\" (needed if it holds several)"},
-	{.name = "csv_options",
-		.type = FIELD_MAP,
-		.offset = offsetof(struct csv_options, csv_options),
-		.help = "delimiter (default: a comma) and quote_char (default: a double quote)"},
-	{0}};
+	OPTION_STRING(struct csv_options, file, NULL,
+		"the CSV file, relative to the current folder", .flags = FIELD_REQUIRED,
+		.metavar = "FILE"),
+	OPTION_STRING(struct csv_options, time_column, "time",
+		"the column of time stamps: ISO 8601 (UTC if it has no zone) or epoch seconds, "
+		"milliseconds",
+		.metavar = "COLUMN"),
+	OPTION_STRING(struct csv_options, commit_column, NULL,
+		"the column that holds a point's commit, where it has another name than commit",
+		.metavar = "COLUMN"),
+	OPTION_STRING(struct csv_options, version_column, NULL, "the same for its version",
+		.metavar = "COLUMN"),
+	OPTION_LIST(struct csv_options, attributes,
+		"columns that are shown with a change: commit, version, machine ...",
+		.metavar = "COLUMNS"),
+	OPTION_STRING(struct csv_options, base_branch, NULL,
+		"the branch that is read when none is asked for, in a file with a column "
+		"\"branch\" (needed if it holds several)",
+		.metavar = "BRANCH"),
+	OPTION_MAP(struct csv_options, csv_options,
+		"delimiter (default: a comma) and quote_char (default: a double quote)"),
+	{0},
+};
 
 struct reader {
 	struct query *query;

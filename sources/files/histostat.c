@@ -27,13 +27,11 @@ static const char *const value_names[VALUES] = {
 	"count", "min", "p25", "p50", "p75", "p90", "p95", "p98", "p99", "p999", "p9999", "max"};
 
 static const struct field histostat_fields[] = {
-	{.name = "file",
-		.type = FIELD_STRING,
-		.offset = offsetof(struct histostat_options, file),
-		.flags = FIELD_REQUIRED,
-		.metavar = "FILE",
-		.help = "the log of HdrHistogram statistics, relative to the current folder"},
-	{0}};
+	OPTION_STRING(struct histostat_options, file, NULL,
+		"the log of HdrHistogram statistics, relative to the current folder",
+		.flags = FIELD_REQUIRED, .metavar = "FILE"),
+	{0},
+};
 
 struct tag {
 	size_t columns[VALUES];

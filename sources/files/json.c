@@ -51,34 +51,21 @@ struct json_result {
 };
 
 static const struct field json_fields[] = {
-	{.name = "file",
-		.type = FIELD_STRING,
-		.offset = offsetof(struct json_options, file),
-		.flags = FIELD_REQUIRED,
-		.metavar = "FILE",
-		.help = "the JSON file, relative to the current folder"},
-	{.name = "base_branch",
-		.type = FIELD_STRING,
-		.offset = offsetof(struct json_options, base_branch),
-		.metavar = "BRANCH",
-		.help = "the branch that is read when none is asked for (default: all results)"},
-	{.name = "commit_column",
-		.type = FIELD_STRING,
-		.offset = offsetof(struct json_options, commit_column),
-		.metavar = "NAME",
-		.help = "the attribute that holds a point's commit, where it has another name than "
-			"commit"},
-	{.name = "version_column",
-		.type = FIELD_STRING,
-		.offset = offsetof(struct json_options, version_column),
-		.metavar = "NAME",
-		.help = "the same for its version"},
-	{.name = "attributes",
-		.type = FIELD_LIST,
-		.offset = offsetof(struct json_options, attributes),
-		.metavar = "NAMES",
-		.help = "attributes that are shown with a change (default: all)"},
-	{0}};
+	OPTION_STRING(struct json_options, file, NULL,
+		"the JSON file, relative to the current folder", .flags = FIELD_REQUIRED,
+		.metavar = "FILE"),
+	OPTION_STRING(struct json_options, base_branch, NULL,
+		"the branch that is read when none is asked for (default: all results)",
+		.metavar = "BRANCH"),
+	OPTION_STRING(struct json_options, commit_column, NULL,
+		"the attribute that holds a point's commit, where it has another name than commit",
+		.metavar = "NAME"),
+	OPTION_STRING(struct json_options, version_column, NULL, "the same for its version",
+		.metavar = "NAME"),
+	OPTION_LIST(struct json_options, attributes,
+		"attributes that are shown with a change (default: all)", .metavar = "NAMES"),
+	{0},
+};
 
 struct reader {
 	struct query *query;

@@ -135,42 +135,24 @@ static const int64_t day = 86400000;
 static const int64_t deployed_before = INT64_C(31) * 86400000; /* ms */
 static const int64_t earliest = 100000000; /* s; of eight digits and fewer Graphite makes dates */
 
-#define OPTION(member) offsetof(struct graphite_options, member)
-
 static const char *const event_modes[] = {"deployments", "per_run", NULL};
 
 static const struct field graphite_fields[] = {
-	{.name = "prefix",
-		.type = FIELD_STRING,
-		.offset = OPTION(prefix),
-		.metavar = "PATH",
-		.help = "path before the suffixes of the metrics; may hold %{BRANCH}"},
-	{.name = "branch_prefix",
-		.type = FIELD_STRING,
-		.offset = OPTION(branch_prefix),
-		.metavar = "PATH",
-		.help = "the prefix where a branch is asked for"},
-	{.name = "target",
-		.type = FIELD_STRING,
-		.offset = OPTION(target),
-		.metavar = "TARGET",
-		.help = "any expression of Graphite instead of a prefix; each series it gives is a "
-			"metric of its own"},
-	{.name = "range",
-		.type = FIELD_DURATION,
-		.offset = OPTION(range),
-		.initial = "365d",
-		.min = 1000,
-		.max = 315360000e3,
-		.help = "how far back to look where no --since is given"},
-	{.name = "events",
-		.type = FIELD_CHOICE,
-		.offset = OPTION(events),
-		.initial = "deployments",
-		.choices = event_modes,
-		.help = "what events are: deployments, from which on all points are of that "
-			"commit, or one per_run, of which one point is the result"},
-	{0}};
+	OPTION_STRING(struct graphite_options, prefix, NULL,
+		"path before the suffixes of the metrics; may hold %{BRANCH}", .metavar = "PATH"),
+	OPTION_STRING(struct graphite_options, branch_prefix, NULL,
+		"the prefix where a branch is asked for", .metavar = "PATH"),
+	OPTION_STRING(struct graphite_options, target, NULL,
+		"any expression of Graphite instead of a prefix; each series it gives is a metric "
+		"of its own",
+		.metavar = "TARGET"),
+	OPTION_DURATION(struct graphite_options, range, "365d", 1000, 315360000e3,
+		"how far back to look where no --since is given"),
+	OPTION_CHOICE(struct graphite_options, events, "deployments", event_modes,
+		"what events are: deployments, from which on all points are of that commit, or one "
+		"per_run, of which one point is the result"),
+	{0},
+};
 
 enum phase { LEAVES, RENDER, INQUIRE, EVENTS, END };
 
