@@ -77,7 +77,7 @@ static size_t find_known(const struct follower *follower, const struct change *c
 	for (size_t i = 0; i < follower->count; i++) {
 		const struct known *known = &follower->known[i];
 		size_t away = distance(known->index, change->index);
-		if (known->there || known->sign != sign_of(change) || away > FOLLOW_SAME)
+		if (known->there || known->sign != sign_of(change) || away > ONLINE_SAME)
 			continue;
 		if (best == NOBODY || away < distance(follower->known[best].index, change->index))
 			best = i;
@@ -88,7 +88,7 @@ static size_t find_known(const struct follower *follower, const struct change *c
 static bool is_told(const struct follower *follower, size_t index)
 {
 	for (size_t i = 0; i < follower->alarm_count; i++)
-		if (distance(follower->alarms[i].at, index) <= FOLLOW_SAME)
+		if (distance(follower->alarms[i].at, index) <= ONLINE_SAME)
 			return true;
 	return false;
 }
@@ -208,7 +208,7 @@ void follower_accept(
 			follower->known[number].there = true;
 			continue;
 		}
-		if (changes[i].index + FOLLOW_SETTLED >= seen)
+		if (changes[i].index + ONLINE_SETTLED >= seen)
 			continue;
 		known = add_known(follower, &changes[i]);
 		known->index = changes[i].index;
@@ -220,7 +220,7 @@ void follower_accept(
 static bool is_near(struct places places, size_t index)
 {
 	for (size_t k = 0; k < places.count; k++)
-		if (distance(places.at[k], index) <= FOLLOW_SAME)
+		if (distance(places.at[k], index) <= ONLINE_SAME)
 			return true;
 	return false;
 }
@@ -232,7 +232,7 @@ static bool is_left(
 		if (follower->known[i].alarm == alarm + 1 && !follower->known[i].withdrawn)
 			return true;
 	for (size_t i = 0; i < count; i++)
-		if (distance(changes[i].index, follower->alarms[alarm].at) <= FOLLOW_SAME)
+		if (distance(changes[i].index, follower->alarms[alarm].at) <= ONLINE_SAME)
 			return true;
 	return false;
 }
@@ -256,7 +256,7 @@ bool follower_delay(const struct follower *follower, size_t place, size_t *delay
 {
 	for (size_t a = 0; a < follower->alarm_count; a++) {
 		const struct alarm *alarm = &follower->alarms[a];
-		if (distance(alarm->at, place) > FOLLOW_SAME || alarm->seen <= place)
+		if (distance(alarm->at, place) > ONLINE_SAME || alarm->seen <= place)
 			continue;
 		*delay = alarm->seen - place;
 		return true;

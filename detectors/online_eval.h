@@ -14,9 +14,9 @@
 #include "detectors/score.h"
 
 enum {
-	FOLLOW_FIRST = 10,   /* points of a series at its first run */
-	FOLLOW_SAME = 5,     /* alarms at most this many points apart are the same */
-	FOLLOW_SETTLED = 50, /* points after which a real change should have been found */
+	ONLINE_FIRST = 10,   /* points of a series at its first run */
+	ONLINE_SAME = 5,     /* alarms at most this many points apart are the same */
+	ONLINE_SETTLED = 50, /* points after which a real change should have been found */
 };
 
 struct follower;
@@ -30,7 +30,7 @@ void follower_take(struct follower *follower, const double *values, size_t seen,
 
 /*
  * Processes the changes found after the values themselves changed, because other cycles are
- * removed. A change that was not seen before and lies at least FOLLOW_SETTLED points back is not
+ * removed. A change that was not seen before and lies at least ONLINE_SETTLED points back is not
  * announced.
  */
 void follower_accept(

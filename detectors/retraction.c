@@ -25,7 +25,7 @@ static void bounds_of(
 static size_t take_before(const double *values, size_t start, size_t place, double *out)
 {
 	size_t count = 0;
-	for (size_t i = place; i > start && count < STANDING_REACH; i--)
+	for (size_t i = place; i > start && count < RETRACTION_REACH; i--)
 		if (isfinite(values[i - 1]))
 			out[count++] = values[i - 1];
 	return count;
@@ -34,7 +34,7 @@ static size_t take_before(const double *values, size_t start, size_t place, doub
 static size_t take_after(const double *values, size_t place, size_t end, double *out)
 {
 	size_t count = 0;
-	for (size_t i = place; i < end && count < STANDING_REACH; i++)
+	for (size_t i = place; i < end && count < RETRACTION_REACH; i++)
 		if (isfinite(values[i]))
 			out[count++] = values[i];
 	return count;
@@ -43,7 +43,7 @@ static size_t take_after(const double *values, size_t place, size_t end, double 
 bool retraction_holds(const double *values, size_t n, const struct change *changes, size_t count,
 	size_t place, int sign)
 {
-	double sides[2 * STANDING_REACH], scaled[2 * STANDING_REACH];
+	double sides[2 * RETRACTION_REACH], scaled[2 * RETRACTION_REACH];
 	size_t start = 0, end = n;
 	if (place >= n)
 		return false;
@@ -78,7 +78,7 @@ static double way_between(const struct mark *left, const struct mark *right)
 	double way = right->place - left->place;
 	if (left->found == right->found || found->known || left->sign != right->sign)
 		return HUGE_VAL;
-	if (way > STANDING_MOVE || (found == right && way >= known->followed))
+	if (way > RETRACTION_MOVE || (found == right && way >= known->followed))
 		return HUGE_VAL;
 	return way;
 }

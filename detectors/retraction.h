@@ -15,8 +15,8 @@
 #include "agent/core/change.h"
 
 enum {
-	STANDING_REACH = 100, /* points to either side that count as evidence at most */
-	STANDING_MOVE = 50    /* points that a change may move at once */
+	RETRACTION_REACH = 100, /* points to either side that count as evidence at most */
+	RETRACTION_MOVE = 50    /* points that a change may move at once */
 };
 
 /*

@@ -67,7 +67,7 @@ static void score_whole(const struct labelled_series *series, const struct chang
 static size_t next_look(const struct detector *detector, size_t seen, size_t n)
 {
 	size_t step = detector->stream_new ? 1 : 1 + n / RERUNS_MOST;
-	size_t more = seen > 0 ? step : FOLLOW_FIRST;
+	size_t more = seen > 0 ? step : ONLINE_FIRST;
 	return more < n - seen ? more : n - seen;
 }
 
@@ -153,7 +153,7 @@ static bool look(struct arrival *arrival, size_t before, size_t seen,
 static void judge_live(const struct follower *follower, const struct labels *labels,
 	const struct change *changes, size_t count, struct live *out)
 {
-	out->points = labels->n < FOLLOW_FIRST ? 1 : labels->n - FOLLOW_FIRST + 1;
+	out->points = labels->n < ONLINE_FIRST ? 1 : labels->n - ONLINE_FIRST + 1;
 	out->alarms = follower_judge(follower, labels, changes, count);
 	out->truth = labels->all.count;
 	out->delays = memory_new(out->truth + 1, sizeof *out->delays);

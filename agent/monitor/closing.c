@@ -60,7 +60,8 @@ static void judge_found(struct closing *closing)
 {
 	closing->ends = arena_array(closing->arena, closing->count, sizeof *closing->ends);
 	closing->covered = arena_array(closing->arena, closing->count, sizeof *closing->covered);
-	closing->held = arena_array(closing->arena, closing->count, sizeof *closing->held);
+	closing->undecided =
+		arena_array(closing->arena, closing->count, sizeof *closing->undecided);
 	for (size_t i = 0; i < closing->count; i++) {
 		int sign = change_sign(&closing->changes[i]);
 
@@ -131,7 +132,7 @@ static void judge_known(struct closing *closing, const struct change_record *kno
 		closure->ending = ENDING_WAIT;
 	if (end.way != SIZE_MAX && was_announced(known)) {
 		closing->covered[end.way] |= end.verdict == RECOVERY_OVER && !end.beyond;
-		closing->held[end.way] |= end.verdict == RECOVERY_WAIT && end.few;
+		closing->undecided[end.way] |= end.verdict == RECOVERY_WAIT && end.few;
 	}
 }
 
@@ -224,7 +225,7 @@ static void judge_unannounced(struct closing *closing, const struct change_recor
 		if (end->way == SIZE_MAX || (record != RECONCILE_NONE && is_open(&known[record])))
 			continue;
 		if (end->verdict == RECOVERY_WAIT && end->few)
-			closing->held[end->way] = true;
+			closing->undecided[end->way] = true;
 		else if (end->verdict == RECOVERY_OVER && !end->beyond &&
 			 record != RECONCILE_NONE && known[record].news != NOTIFY_SILENT)
 			closing->covered[end->way] = true;

@@ -54,9 +54,9 @@ struct closing {
 
 	/* Set by closing_judge: */
 	struct recovery *ends; /* by found change */
-	bool *covered; /* by found change: it brings a level back, and the end of the other change
-			  announces it */
-	bool *held;    /* by found change: it may bring a level back, and waits for more points */
+	bool *covered;   /* by found change: it brings a level back, and the end of the other change
+			    announces it */
+	bool *undecided; /* by found change: it may bring a level back, and waits for more points */
 	struct closure *closures; /* by known change */
 	bool waiting;             /* a change may be over; the next points will decide */
 };

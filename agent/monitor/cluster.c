@@ -18,7 +18,7 @@ struct cluster {
 	struct cluster_run *run;
 	int64_t begun; /* engine_now at the start of the last finished run */
 	bool failing;
-	struct cluster_memory memory; /* held by the run while one is in progress */
+	struct cluster_cache cache; /* held by the run while one is in progress */
 };
 
 static void note_end(struct cluster *cluster, const char *problem)
@@ -59,7 +59,7 @@ static void begin(struct scheduled_job *job)
 		.job = job,
 		.group = cluster->group,
 		.silent = agent->simulation && cluster->begun == NEVER_BEGUN,
-		.memory = &cluster->memory,
+		.cache = &cluster->cache,
 		.done = run_done,
 		.context = cluster});
 }
@@ -81,7 +81,7 @@ static void clear(struct scheduled_job *job)
 {
 	struct cluster *cluster = (struct cluster *)job;
 
-	cluster_memory_free(&cluster->memory);
+	cluster_cache_free(&cluster->cache);
 	cluster->begun = NEVER_BEGUN;
 }
 
@@ -90,7 +90,7 @@ static void free_cluster(struct scheduled_job *job)
 	struct cluster *cluster = (struct cluster *)job;
 
 	cluster_run_free(cluster->run);
-	cluster_memory_free(&cluster->memory);
+	cluster_cache_free(&cluster->cache);
 	arena_free(cluster->arena);
 	free(cluster);
 }
@@ -138,7 +138,7 @@ struct scheduled_job *cluster_job_new(
  * expected. */
 static bool too_early(const struct cluster *cluster, const struct change_record *record)
 {
-	return !cluster->failing && record->item.time > cluster->memory.reach &&
+	return !cluster->failing && record->item.time > cluster->cache.reach &&
 	       agent_now(cluster->job.context->agent) <
 		       record->item.time + PATIENCE * record->spacing;
 }
@@ -154,5 +154,5 @@ enum filter_verdict cluster_judge(
 		return FILTER_PASS;
 	if (cluster->run || cluster->begun < since || too_early(cluster, record))
 		return FILTER_HOLD;
-	return cluster_covers(&cluster->memory, record) ? FILTER_SUPPRESS : FILTER_PASS;
+	return cluster_covers(&cluster->cache, record) ? FILTER_SUPPRESS : FILTER_PASS;
 }

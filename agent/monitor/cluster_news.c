@@ -18,18 +18,18 @@
 
 enum { LABELS_TOLD = 3 };
 
-void cluster_memory_free(struct cluster_memory *memory)
+void cluster_cache_free(struct cluster_cache *cache)
 {
-	free(memory->keys);
-	free(memory->covered);
-	*memory = (struct cluster_memory){0};
+	free(cache->keys);
+	free(cache->covered);
+	*cache = (struct cluster_cache){0};
 }
 
-static struct cluster_change_key *find_key(const struct cluster_memory *memory, int64_t id)
+static struct cluster_change_key *find_key(const struct cluster_cache *cache, int64_t id)
 {
-	for (size_t i = 0; i < memory->key_count; i++)
-		if (memory->keys[i].id == id)
-			return &memory->keys[i];
+	for (size_t i = 0; i < cache->key_count; i++)
+		if (cache->keys[i].id == id)
+			return &cache->keys[i];
 	return NULL;
 }
 
@@ -47,42 +47,42 @@ static int compare_covered(const void *a, const void *b)
 	return (left->series > right->series) - (left->series < right->series);
 }
 
-static void set_covered(struct cluster_memory *memory, const struct shape_report *report)
+static void set_covered(struct cluster_cache *cache, const struct shape_report *report)
 {
 	size_t count = 0;
 
 	for (size_t i = 0; i < report->count; i++)
 		count += report->shapes[i].count;
-	free(memory->covered);
-	memory->reach = report->reach;
-	memory->covered = memory_new(count, sizeof *memory->covered);
-	memory->covered_count = 0;
+	free(cache->covered);
+	cache->reach = report->reach;
+	cache->covered = memory_new(count, sizeof *cache->covered);
+	cache->covered_count = 0;
 	for (size_t i = 0; i < report->count; i++) {
 		const struct shape *shape = &report->shapes[i];
 
 		for (size_t j = 0; j < shape->count; j++)
-			memory->covered[memory->covered_count++] = (struct covered){
+			cache->covered[cache->covered_count++] = (struct covered){
 				hash_series(shape->members[j].test, shape->members[j].identity),
 				shape->time, shape->spacing, shape->sign};
 	}
-	qsort(memory->covered, count, sizeof *memory->covered, compare_covered);
+	qsort(cache->covered, count, sizeof *cache->covered, compare_covered);
 }
 
-bool cluster_covers(const struct cluster_memory *memory, const struct change_record *record)
+bool cluster_covers(const struct cluster_cache *cache, const struct change_record *record)
 {
 	uint64_t series = hash_series(record->item.test, record->series);
-	size_t low = 0, high = memory->covered_count;
+	size_t low = 0, high = cache->covered_count;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (memory->covered[middle].series < series)
+		if (cache->covered[middle].series < series)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	for (; low < memory->covered_count && memory->covered[low].series == series; low++) {
-		const struct covered *at = &memory->covered[low];
+	for (; low < cache->covered_count && cache->covered[low].series == series; low++) {
+		const struct covered *at = &cache->covered[low];
 		int64_t spacing = at->spacing > record->spacing ? at->spacing : record->spacing;
 		int64_t apart = at->time - record->item.time;
 
@@ -158,13 +158,13 @@ static struct change_record record_of(
 		.spacing = shape->spacing};
 }
 
-static struct known_shape *list_known(struct arena *arena, const struct cluster_memory *memory,
+static struct known_shape *list_known(struct arena *arena, const struct cluster_cache *cache,
 	const struct change_record *known, size_t count)
 {
 	struct known_shape *list = arena_array(arena, count, sizeof *list);
 
 	for (size_t i = 0; i < count; i++) {
-		const struct cluster_change_key *last = find_key(memory, known[i].item.id);
+		const struct cluster_change_key *last = find_key(cache, known[i].item.id);
 
 		list[i] = (struct known_shape){.time = last ? last->time : known[i].item.time,
 			.spacing = known[i].spacing,
@@ -175,14 +175,13 @@ static struct known_shape *list_known(struct arena *arena, const struct cluster_
 }
 
 /* Notes that a known cluster was found again: true if it is clearer than ever since the start. */
-static bool note_seen(struct cluster_memory *memory, int64_t id, const struct shape *shape)
+static bool note_seen(struct cluster_cache *cache, int64_t id, const struct shape *shape)
 {
-	struct cluster_change_key *last = find_key(memory, id);
+	struct cluster_change_key *last = find_key(cache, id);
 
 	if (!last) {
-		memory->keys =
-			memory_resize(memory->keys, memory->key_count + 1, sizeof *memory->keys);
-		memory->keys[memory->key_count++] =
+		cache->keys = memory_resize(cache->keys, cache->key_count + 1, sizeof *cache->keys);
+		cache->keys[cache->key_count++] =
 			(struct cluster_change_key){id, shape->time, shape->regression};
 		return false;
 	}
@@ -209,9 +208,9 @@ static void add_update(struct store_request *request, const struct change_record
 
 void cluster_news(const char *group, const struct shape_report *report,
 	const struct change_record *known, size_t known_count, const struct news_clock *clock,
-	struct cluster_memory *memory, struct store_request *request)
+	struct cluster_cache *cache, struct store_request *request)
 {
-	bool newer = memory->reach > 0 && report->reach > memory->reach;
+	bool newer = cache->reach > 0 && report->reach > cache->reach;
 	int64_t now = clock->now, oldest = news_oldest(clock, report->reach, newer);
 	struct arena *arena = request->arena;
 	size_t *known_of = arena_array(arena, report->count, sizeof *known_of);
@@ -219,7 +218,7 @@ void cluster_news(const char *group, const struct shape_report *report,
 
 	request->records = arena_array(arena, report->count, sizeof *request->records);
 	request->updates = arena_array(arena, report->count, sizeof *request->updates);
-	coalesce(report->shapes, report->count, list_known(arena, memory, known, known_count),
+	coalesce(report->shapes, report->count, list_known(arena, cache, known, known_count),
 		known_count, known_of);
 	for (size_t i = 0; i < report->count; i++) {
 		const struct shape *shape = &report->shapes[i];
@@ -233,9 +232,9 @@ void cluster_news(const char *group, const struct shape_report *report,
 				record->news = NOTIFY_SILENT;
 		} else if (!seen[at]) {
 			seen[at] = true;
-			if (note_seen(memory, known[at].item.id, shape))
+			if (note_seen(cache, known[at].item.id, shape))
 				add_update(request, &known[at], shape, group, now);
 		}
 	}
-	set_covered(memory, report);
+	set_covered(cache, report);
 }

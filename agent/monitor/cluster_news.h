@@ -22,7 +22,7 @@ struct covered {
 };
 
 /* What one run of a cluster keeps for the next. All zero: nothing. */
-struct cluster_memory {
+struct cluster_cache {
 	struct cluster_change_key *keys;
 	size_t key_count;
 	struct covered *covered; /* by the last run, sorted by series */
@@ -30,18 +30,18 @@ struct cluster_memory {
 	int64_t reach; /* ms: changes up to then can be reported */
 };
 
-void cluster_memory_free(struct cluster_memory *memory);
+void cluster_cache_free(struct cluster_cache *cache);
 
 /*
  * Fills `request` (STORE_RECORD) with records of new clusters and updates of known ones that show
  * more clearly than before. `known` are the group's, as returned by STORE_KNOWN; a change that is
- * too old (see news_oldest) is recorded as NOTIFY_SILENT. Updates `memory`. Runs on a worker.
+ * too old (see news_oldest) is recorded as NOTIFY_SILENT. Updates `cache`. Runs on a worker.
  */
 void cluster_news(const char *group, const struct shape_report *report,
 	const struct change_record *known, size_t known_count, const struct news_clock *clock,
-	struct cluster_memory *memory, struct store_request *request);
+	struct cluster_cache *cache, struct store_request *request);
 
 /* Whether the change belongs to a cluster that contained its series in the last run. */
-bool cluster_covers(const struct cluster_memory *memory, const struct change_record *record);
+bool cluster_covers(const struct cluster_cache *cache, const struct change_record *record);
 
 #endif

@@ -133,7 +133,7 @@ static void find(void *context)
 	shapes_find(
 		run->shapes, given->group->cluster->options, &parallel, run->arena, &run->report);
 	cluster_news(given->group->name, &run->report, run->known->records,
-		run->known->record_count, &run->clock, given->memory, run->news);
+		run->known->record_count, &run->clock, given->cache, run->news);
 	run->seconds = 1e-9 * (double)(clock_monotonic_ns() - start);
 }
 

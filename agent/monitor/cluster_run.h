@@ -19,8 +19,8 @@ struct cluster_begin {
 	struct dispatcher *dispatcher;   /* receives new clusters */
 	const struct scheduled_job *job; /* its tests are copied */
 	const struct group *group;
-	bool silent;                   /* the findings are old: they are not announced */
-	struct cluster_memory *memory; /* owned by the run until its end */
+	bool silent;                 /* the findings are old: they are not announced */
+	struct cluster_cache *cache; /* owned by the run until its end */
 	/* Called at the end, on the loop's thread; the run is freed by then. `problem` says why it
 	 * failed; NULL: it succeeded. */
 	void (*done)(void *context, const char *problem);

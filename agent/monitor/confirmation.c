@@ -75,12 +75,12 @@ static int compare_times(const void *a, const void *b)
 	return x != y ? (x > y) - (x < y) : (*left > *right) - (*left < *right);
 }
 
-static struct held held_of(const struct candidate *candidate)
+static struct hold hold_of(const struct candidate *candidate)
 {
 	const struct change *change = &candidate->record->item.change;
 	double spread = 2 * change->stddev_after / sqrt(fmax(1, (double)change->count_after));
 	double percent = fabs(change->level_before) / 100;
-	struct held held = {.seen = candidate->seen,
+	struct hold hold = {.seen = candidate->seen,
 		.until = candidate->until,
 		.confirmed = candidate->confirmed,
 		.level_before = change->level_before,
@@ -89,22 +89,22 @@ static struct held held_of(const struct candidate *candidate)
 		.high = change->level_after + spread};
 
 	if (isfinite(change->size_low) && isfinite(change->size_high)) {
-		held.low = change->level_before + percent * change->size_low;
-		held.high = change->level_before + percent * change->size_high;
+		hold.low = change->level_before + percent * change->size_low;
+		hold.high = change->level_before + percent * change->size_high;
 	}
-	return held;
+	return hold;
 }
 
-static void hold_one(struct candidate *candidate, const struct held *judged)
+static void hold_one(struct candidate *candidate, const struct hold *judged)
 {
 	if (judged->verdict == HOLD_OVER)
 		candidate->record->news = NOTIFY_SILENT;
-	candidate->waiting = judged->verdict == HOLD_WAIT;
-	if (!candidate->waiting)
+	candidate->on_hold = judged->verdict == HOLD_WAIT;
+	if (!candidate->on_hold)
 		return;
 	if (candidate->confirmed && candidate->realignment &&
-		judged->until < candidate->realignment->held)
-		candidate->realignment->held = judged->until;
+		judged->until < candidate->realignment->hold_ends)
+		candidate->realignment->hold_ends = judged->until;
 	candidate->confirmed = false;
 }
 
@@ -113,7 +113,7 @@ static void hold_one(struct candidate *candidate, const struct held *judged)
 static void hold_series(struct candidate *candidates, size_t count)
 {
 	struct candidate **ordered = memory_new(count, sizeof *ordered);
-	struct held *held = memory_new(count, sizeof *held);
+	struct hold *holds = memory_new(count, sizeof *holds);
 	size_t n = 0;
 
 	for (size_t i = 0; i < count; i++)
@@ -121,11 +121,11 @@ static void hold_series(struct candidate *candidates, size_t count)
 			ordered[n++] = &candidates[i];
 	qsort(ordered, n, sizeof(struct candidate *), compare_times);
 	for (size_t i = 0; i < n; i++)
-		held[i] = held_of(ordered[i]);
-	hold_judge(held, n, candidates[0].clock);
+		holds[i] = hold_of(ordered[i]);
+	hold_judge(holds, n, candidates[0].clock);
 	for (size_t i = 0; i < n; i++)
-		hold_one(ordered[i], &held[i]);
-	free(held);
+		hold_one(ordered[i], &holds[i]);
+	free(holds);
 	free(ordered);
 }
 
@@ -162,7 +162,7 @@ static void write_candidate(const struct candidate *candidate, struct store_requ
 		*item = record->item; /* its place may be that of another change */
 		update.item = item;
 		update.runs = 1;
-	} else if (candidate->waiting) {
+	} else if (candidate->on_hold) {
 		struct announcement *item = arena_alloc(request->arena, sizeof *item);
 
 		if (update.time == known->item.time)

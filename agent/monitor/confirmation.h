@@ -20,8 +20,8 @@ struct candidate {
 	bool confirmed;      /* by the rule; after confirmation_share: by the share as well */
 	bool exempt;         /* not subject to the false discovery rate */
 	bool covered;        /* the end of the change that it undoes announces it */
-	bool waiting;        /* held, whether or not it is confirmed otherwise */
-	int64_t seen, until; /* as in struct held */
+	bool on_hold;        /* held, whether or not it is confirmed otherwise */
+	int64_t seen, until; /* as in struct hold */
 	int64_t clock;       /* ms, the series' own clock, which decides how long it is held */
 	size_t first_count;  /* points that followed its place when it was first seen */
 };

@@ -59,7 +59,7 @@ int64_t hold_until(const struct season *season, int64_t range, int64_t time, int
 }
 
 /* Whether the level after `last` is the one before `first`. */
-static bool is_back(const struct held *first, const struct held *last)
+static bool is_back(const struct hold *first, const struct hold *last)
 {
 	double step = fabs(first->level_after - first->level_before);
 	double left = fabs(last->level_after - first->level_before);
@@ -69,7 +69,7 @@ static bool is_back(const struct held *first, const struct held *last)
 		       (last->low <= first->level_before && first->level_before <= last->high));
 }
 
-static bool all_confirmed(const struct held *changes, size_t count)
+static bool all_confirmed(const struct hold *changes, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		if (!changes[i].confirmed)
@@ -78,7 +78,7 @@ static bool all_confirmed(const struct held *changes, size_t count)
 }
 
 /* How many changes, from the first on, cancel each other out; 0: none do. */
-static size_t count_over(const struct held *changes, size_t count)
+static size_t count_over(const struct hold *changes, size_t count)
 {
 	for (size_t i = count; i > 1; i--)
 		if (changes[i - 1].seen < changes[0].until && is_back(&changes[0], &changes[i - 1]))
@@ -86,7 +86,7 @@ static size_t count_over(const struct held *changes, size_t count)
 	return 0;
 }
 
-void hold_judge(struct held *changes, size_t count, int64_t now)
+void hold_judge(struct hold *changes, size_t count, int64_t now)
 {
 	int64_t until = INT64_MIN;
 

@@ -34,7 +34,7 @@ enum hold_verdict {
 };
 
 /* A change of a series that has not been announced. */
-struct held {
+struct hold {
 	int64_t seen, until; /* ms; until: from hold_until */
 	bool confirmed;
 	double level_before, level_after, low, high; /* low, high: 95% interval of level_after */
@@ -48,6 +48,6 @@ struct held {
  * step, and not distinguishable from it, all in between are over. If that later change is not
  * confirmed yet they wait for it, a day at most.
  */
-void hold_judge(struct held *changes, size_t count, int64_t now);
+void hold_judge(struct hold *changes, size_t count, int64_t now);
 
 #endif

@@ -179,7 +179,7 @@ static void add_end(
 	const struct recovery *end = &closing->ends[which];
 	struct change_record *record = candidate->record;
 
-	if (closing->held[which] && record->news == NOTIFY_PENDING)
+	if (closing->undecided[which] && record->news == NOTIFY_PENDING)
 		candidate->confirmed = false;
 	candidate->covered = closing->covered[which] && candidate->confirmed;
 	candidate->exempt |= candidate->covered;
@@ -761,7 +761,7 @@ struct news_tally news_find(const struct analysis *analysis,
 		subject.realignment = realignments ? realignments[i] : NULL;
 		if (subject.realignment) {
 			subject.realignment->candidates = 0;
-			subject.realignment->held = WHEN_NEVER;
+			subject.realignment->hold_ends = WHEN_NEVER;
 			subject.realignment->waiting = false;
 		}
 		subject.series = arena_strdup(arena, subject.findings->series->identity);

@@ -52,10 +52,10 @@ struct realignment {
 	bool grown;      /* there is something new in the series since it was last recorded */
 	int64_t recorded;  /* ms, if realigned: the last point when it was recorded */
 	size_t candidates; /* changes that are not confirmed yet; set by news_find */
-	int64_t held;  /* ms, series clock: end of the hold of a change that is confirmed otherwise;
-			  WHEN_NEVER: none; set by news_find */
-	int64_t range; /* ms that are queried; 0: everything */
-	bool waiting;  /* a change may be over, and the next points will decide; set by news_find */
+	int64_t hold_ends; /* ms, series clock: end of the hold of a change that is confirmed
+			  otherwise; WHEN_NEVER: none; set by news_find */
+	int64_t range;     /* ms that are queried; 0: everything */
+	bool waiting; /* a change may be over, and the next points will decide; set by news_find */
 };
 
 /* The clock by which ages are judged; ms. */

@@ -36,7 +36,7 @@ static const double NEAR_ZERO = 2;
 struct course {
 	const struct power_request *ask;
 	struct arena *arena;
-	struct series_cache *memory;
+	struct series_cache *cache;
 	struct dataset seen; /* the series, and the one that it is judged by */
 	struct dataset
 		all;      /* for fdr: the number of series counts; the first are those in `seen` */
@@ -44,7 +44,7 @@ struct course {
 	struct change_record *known; /* in order of id */
 	size_t known_count, known_room;
 	int64_t last_id;
-	int64_t held;               /* as in struct realignment */
+	int64_t hold_ends;          /* as in struct realignment */
 	const struct change *found; /* in the last run */
 	size_t found_count;
 };
@@ -87,8 +87,8 @@ static bool begin_course(struct course *course, const struct power_request *ask,
 	struct series *items;
 	size_t n = 0;
 
-	*course = (struct course){.ask = ask, .arena = arena_new(), .memory = series_cache_make()};
-	series_cache_restore(course->memory, NULL, 0);
+	*course = (struct course){.ask = ask, .arena = arena_new(), .cache = series_cache_make()};
+	series_cache_restore(course->cache, NULL, 0);
 	if (!find_other(ask, &other, error))
 		return false;
 	items = arena_array(course->arena, ask->data->count + 2, sizeof *items);
@@ -114,7 +114,7 @@ static bool begin_course(struct course *course, const struct power_request *ask,
 
 static void end_course(struct course *course)
 {
-	series_cache_free(course->memory);
+	series_cache_free(course->cache);
 	arena_free(course->arena);
 	free(course->known);
 }
@@ -180,8 +180,8 @@ static bool look(struct course *course, bool first, struct error *error)
 			  : ask->max_age == WHEN_NEVER ? WHEN_ALWAYS
 						       : now - ask->max_age};
 
-	series_cache_begin(course->memory, now, 0);
-	if (!series_cache_detect(course->memory, course->arena, ask->test, &course->seen,
+	series_cache_begin(course->cache, now, 0);
+	if (!series_cache_detect(course->cache, course->arena, ask->test, &course->seen,
 		    ask->companions, ask->scratch, &analysis, &realignments, error))
 		return false;
 	whole = (struct analysis){ask->test, &course->all,
@@ -203,11 +203,11 @@ static bool look(struct course *course, bool first, struct error *error)
 			course->known[i].news = NOTIFY_QUEUED;
 	course->found = analysis.findings[0].changes;
 	course->found_count = analysis.findings[0].count;
-	course->held = realignments[0] ? realignments[0]->held : WHEN_NEVER;
+	course->hold_ends = realignments[0] ? realignments[0]->hold_ends : WHEN_NEVER;
 	arena_join(course->arena, request->arena);
 	request->arena = arena_new();
 	store_request_free(request);
-	series_cache_recorded(course->memory, true);
+	series_cache_recorded(course->cache, true);
 	return true;
 }
 
@@ -235,9 +235,9 @@ static const struct change_record *near(
 /* Until when a candidate is held that is confirmed otherwise; 0: not held. */
 static int64_t held_until(const struct course *course, const struct change_record *record)
 {
-	bool held = record->state == CHANGE_CANDIDATE && course->held != WHEN_NEVER;
+	bool held = record->state == CHANGE_CANDIDATE && course->hold_ends != WHEN_NEVER;
 
-	return held ? course->held : 0;
+	return held ? course->hold_ends : 0;
 }
 
 /* The change as last found: the record of a candidate has it as first found. */
@@ -294,11 +294,11 @@ bool power_arrive(const struct power_request *ask, const double *values, size_t 
 	int64_t old;
 
 	*out = (struct arrival){.pvalue = (double)NAN};
-	if (place < ask->front + FOLLOW_FIRST)
+	if (place < ask->front + ONLINE_FIRST)
 		return true;
 	good = begin_course(&course, ask, values, error);
 	if (good) {
-		course.own->n = at >= FOLLOW_FIRST + POINTS_BEFORE ? at - POINTS_BEFORE : at;
+		course.own->n = at >= ONLINE_FIRST + POINTS_BEFORE ? at - POINTS_BEFORE : at;
 		good = look(&course, true, error);
 	}
 	old = course.last_id;
@@ -457,7 +457,7 @@ bool power_measure(const struct power_request *ask, size_t place, const struct c
 	error->kind = ERROR_NONE;
 	*out = (struct power){
 		.place = place < last ? place : last, .moved = place > last && place < n};
-	if (last == 0 || out->place < ask->front + FOLLOW_FIRST)
+	if (last == 0 || out->place < ask->front + ONLINE_FIRST)
 		return false;
 	near_ask.front = front_of(ask, out->place);
 	values = memory_new(n, sizeof *values);

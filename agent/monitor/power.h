@@ -54,7 +54,7 @@ struct arrival {
  * Replays the series point by point from the place on, up to `points` existing ones. `sign`:
  * direction of the change that is looked for near the place; the end of another change counts as
  * announced; 0: any. `values` replace the series' own. Fails if detection does; *out has no points
- * if fewer than FOLLOW_FIRST lie before the place.
+ * if fewer than ONLINE_FIRST lie before the place.
  */
 bool power_arrive(const struct power_request *ask, const double *values, size_t place,
 	size_t points, int sign, struct arrival *out, struct error *error) MUST_USE;

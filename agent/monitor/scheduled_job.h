@@ -98,7 +98,7 @@ struct monitored_test {
 	int64_t read_to;
 	int64_t usual; /* struct run_outcome's */
 	struct series_cache
-		*memory; /* NULL: nothing is kept; owned by the run while one is in progress */
+		*cache; /* NULL: nothing is kept; owned by the run while one is in progress */
 
 	/* What a run with data owns between two steps. */
 	struct task *task;           /* while the engine does not have it */

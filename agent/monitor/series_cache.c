@@ -21,12 +21,12 @@ enum {
 
 struct series_cache {
 	bool restored;
-	uint64_t pass;
+	uint64_t run;
 	int64_t range, front;         /* start of the range; WHEN_ALWAYS if there is none */
 	struct series_state **states; /* sorted by series, except those new in this run */
 	size_t count, room, sorted;
 	bool restless;
-	int64_t held;             /* ms: the earliest end of a hold in this run; WHEN_NEVER: none */
+	int64_t hold_ends;        /* ms: the earliest end of a hold in this run; WHEN_NEVER: none */
 	uint64_t found, recorded; /* hashes of findings; recorded: 0 if none */
 };
 
@@ -113,7 +113,7 @@ bool series_cache_restored(const struct series_cache *cache)
 
 static bool is_present(const struct series_cache *cache, const struct series_state *state)
 {
-	return cache->pass - state->pass < PRESENT;
+	return cache->run - state->run < PRESENT;
 }
 
 int64_t series_cache_begin(struct series_cache *cache, int64_t now, int64_t range)
@@ -139,14 +139,14 @@ static void hash_findings(
 
 	cache->found = hash_add(cache->found, series, strlen(series) + 1);
 	for (size_t i = 0; i < findings->count; i++) {
-		struct change_key sighting = {
+		struct change_key key = {
 			.time = findings->series->axis->times[findings->changes[i].index],
 			.sign = change_sign(&findings->changes[i])};
 		struct attribution suspects =
 			attribution_of(arena, findings->series, &findings->changes[i]);
 
-		cache->found = hash_add(cache->found, &sighting.time, sizeof sighting.time);
-		cache->found = hash_add(cache->found, &sighting.sign, sizeof sighting.sign);
+		cache->found = hash_add(cache->found, &key.time, sizeof key.time);
+		cache->found = hash_add(cache->found, &key.sign, sizeof key.sign);
 		cache->found = attribution_hash(&suspects, cache->found);
 	}
 }
@@ -161,8 +161,8 @@ static bool look_at(struct series_cache *cache, struct look *look, struct findin
 	if (series->axis->n == 0)
 		return true;
 	if (state &&
-		state->pass ==
-			cache->pass) { /* two series with one identity: the second has no state */
+		state->run ==
+			cache->run) { /* two series with one identity: the second has no state */
 		*out = analysis_adjust(look->arena, series, look->detection, look->rule,
 			look->other, look->scratch);
 		return analysis_detect(look->arena, look->sampling, look->detection, 0,
@@ -170,15 +170,15 @@ static bool look_at(struct series_cache *cache, struct look *look, struct findin
 	}
 	if (!state)
 		state = add_state(cache, series->identity);
-	state->pass = cache->pass;
+	state->run = cache->run;
 	look->state = state;
 	if (!series_state_look(look, error))
 		return false;
 	cache->restless |= state->realignment.restarted ||
 			   (state->realignment.grown && (state->realignment.candidates > 0 ||
 								state->realignment.waiting));
-	if (state->realignment.held < cache->held)
-		cache->held = state->realignment.held;
+	if (state->realignment.hold_ends < cache->hold_ends)
+		cache->hold_ends = state->realignment.hold_ends;
 	*realignment = &state->realignment;
 	*out = series_state_findings(look);
 	return true;
@@ -192,7 +192,7 @@ static void let_go(struct series_cache *cache)
 
 	for (size_t i = 0; i < cache->count; i++) {
 		struct series_state *state = cache->states[i];
-		uint64_t missing = cache->pass - state->pass;
+		uint64_t missing = cache->run - state->run;
 		bool useful = cache->range > 0 ? state->last >= cache->front : missing < REMEMBERED;
 
 		if (!is_present(cache, state) && !(state->seen && useful)) {
@@ -266,9 +266,9 @@ bool series_cache_detect(struct series_cache *cache, struct arena *arena, const 
 	bool done = true;
 
 	*realignments = arena_array(arena, data->count, sizeof **realignments);
-	cache->pass++;
+	cache->run++;
 	cache->restless = false;
-	cache->held = WHEN_NEVER;
+	cache->hold_ends = WHEN_NEVER;
 	cache->found = HASH_START;
 	for (size_t i = 0; i < data->count; i++) {
 		const struct series *series = &data->series[i];
@@ -298,7 +298,7 @@ bool series_cache_detect(struct series_cache *cache, struct arena *arena, const 
 bool series_cache_settled(const struct series_cache *cache, int64_t now)
 {
 	return !cache->restless && cache->found == cache->recorded &&
-	       now - HOLD_GRACE < cache->held;
+	       now - HOLD_GRACE < cache->hold_ends;
 }
 
 bool series_cache_done(const struct series_cache *cache)
@@ -311,7 +311,7 @@ size_t series_cache_candidates(const struct series_cache *cache)
 	size_t count = 0;
 
 	for (size_t i = 0; i < cache->count; i++)
-		if (cache->states[i]->pass == cache->pass)
+		if (cache->states[i]->run == cache->run)
 			count += cache->states[i]->realignment.candidates;
 	return count;
 }
@@ -324,7 +324,7 @@ size_t series_cache_checkpoints(struct series_cache *cache, struct store_request
 	for (size_t i = 0; i < cache->count; i++) {
 		struct series_state *state = cache->states[i];
 
-		state->offered = state->pass == cache->pass &&
+		state->offered = state->run == cache->run &&
 				 (state->due || (all && state->last != state->stored_last));
 		if (state->offered)
 			request->marks[count++] = (struct series_checkpoint){
@@ -345,7 +345,7 @@ void series_cache_recorded(struct series_cache *cache, bool settled)
 	for (size_t i = 0; i < cache->count; i++) {
 		struct series_state *state = cache->states[i];
 
-		if (state->pass != cache->pass)
+		if (state->run != cache->run)
 			continue;
 		state->seen = true;
 		state->recorded_last = state->last;

@@ -30,7 +30,7 @@ struct series_state *series_state_new(const char *series)
 	state->series = memory_strdup(series);
 	state->anchor = state->since = WHEN_NEVER;
 	state->revision = DETECTOR_REVISION;
-	state->realignment.held = WHEN_NEVER;
+	state->realignment.hold_ends = WHEN_NEVER;
 	return state;
 }
 
@@ -138,7 +138,7 @@ static bool detect_before(const struct look *look, size_t start, struct error *e
 	realignment->before = memory_new(state->count, sizeof *realignment->before);
 	realignment->before_count = state->count;
 	realignment->until =
-		end - start > FOLLOW_SETTLED ? times[end - FOLLOW_SETTLED] : WHEN_ALWAYS;
+		end - start > ONLINE_SETTLED ? times[end - ONLINE_SETTLED] : WHEN_ALWAYS;
 	realignment->settled =
 		end - start > CHANGE_TOLERANCE ? times[end - CHANGE_TOLERANCE] : WHEN_ALWAYS;
 	note_revision(state);

@@ -11,7 +11,7 @@
 
 struct series_state {
 	char *series;
-	uint64_t pass;  /* the last run that it was part of */
+	uint64_t run;   /* the last run that it was part of */
 	int64_t anchor; /* its points count from then on */
 	int64_t since;  /* the start of the points that it needs: those from the anchor, and those
 			   that the stream reads again */

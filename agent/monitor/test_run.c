@@ -71,8 +71,8 @@ static void clear(struct scheduled_job *job)
 {
 	struct monitored_test *monitored = (struct monitored_test *)job;
 
-	series_cache_free(monitored->memory);
-	monitored->memory = NULL;
+	series_cache_free(monitored->cache);
+	monitored->cache = NULL;
 	monitored->read_to = 0;
 	monitored->measured = 0;
 	monitored->measured_at = 0;
@@ -82,11 +82,11 @@ static void clear(struct scheduled_job *job)
 }
 
 /* Limits the number of series, so that a server cannot fill the disk. */
-static void cut_series(struct task *task, const struct series_cache *memory)
+static void cut_series(struct task *task, const struct series_cache *cache)
 {
 	size_t most = (size_t)task->test->max_series;
 	struct series_cache_cut cut =
-		series_cache_cut(memory, task->query.arena, &task->query.data, most);
+		series_cache_cut(cache, task->query.arena, &task->query.data, most);
 
 	if (cut.too_long > 0)
 		query_notice(&task->query,
@@ -180,8 +180,8 @@ static bool detect(struct task *task, struct scratch *scratch, struct error *err
 	int64_t start = clock_monotonic_ns();
 	bool done;
 
-	cut_series(task, run->monitored->memory);
-	done = series_cache_detect(run->monitored->memory, task->query.arena, task->test,
+	cut_series(task, run->monitored->cache);
+	done = series_cache_detect(run->monitored->cache, task->query.arena, task->test,
 		&task->query.data, task->companions, scratch, &run->analysis, &run->realignments,
 		error);
 
@@ -402,7 +402,7 @@ static void note_success(struct test_run *run, struct store_request *request)
 		.points = count_points(&run->task->query.data),
 		.fresh = run->tally.fresh,
 		.silent = run->tally.silent,
-		.candidates = series_cache_candidates(monitored->memory),
+		.candidates = series_cache_candidates(monitored->cache),
 		.moved = run->tally.moved,
 		.withdrawn = run->tally.withdrawn,
 		.returned = run->tally.returned,
@@ -421,7 +421,7 @@ static void note_success(struct test_run *run, struct store_request *request)
 	monitored->series = report.series;
 	monitored->points = report.points;
 	note_measured(run);
-	series_cache_recorded(monitored->memory, run->tally.beyond == 0);
+	series_cache_recorded(monitored->cache, run->tally.beyond == 0);
 	if (request)
 		note_news(run, request);
 	note_revision(run);
@@ -467,7 +467,7 @@ static void record(struct test_run *run, struct store_request *request)
 	bool news = request->record_count + request->update_count > 0;
 
 	request->test = run->test->name;
-	if (series_cache_checkpoints(run->monitored->memory, request, news) > 0 || news) {
+	if (series_cache_checkpoints(run->monitored->cache, request, news) > 0 || news) {
 		store_client_call(run->agent, request);
 		return;
 	}
@@ -534,7 +534,7 @@ static void fetched(struct task *task)
 		fail_run(run, &task->error);
 		return;
 	}
-	if (series_cache_settled(run->monitored->memory, agent_now(run->agent))) {
+	if (series_cache_settled(run->monitored->cache, agent_now(run->agent))) {
 		record(run, store_request_new(STORE_RECORD, recorded, run));
 		return;
 	}
@@ -577,7 +577,7 @@ static void fetch(struct test_run *run)
 {
 	struct task *task = run->task;
 	int64_t range = source_range(source_find(run->test->source->name), run->test->options);
-	int64_t since = series_cache_begin(run->monitored->memory, task->query.now, range);
+	int64_t since = series_cache_begin(run->monitored->cache, task->query.now, range);
 
 	if (range > 0)
 		task->query.since = since;
@@ -592,7 +592,7 @@ static void marks_read(struct store_request *marks)
 	if (marks->failed) {
 		fail_run(run, &marks->error);
 	} else if (!end_unwanted(run)) {
-		series_cache_restore(run->monitored->memory, marks->marks, marks->mark_count);
+		series_cache_restore(run->monitored->cache, marks->marks, marks->mark_count);
 		fetch(run);
 	}
 	store_request_free(marks);
@@ -628,9 +628,9 @@ static void begin_run(struct monitored_test *monitored)
 	task->release = config_ref_release_task;
 	task->holder = config_ref_hold(agent->config_ref);
 	monitored->task = task;
-	if (!monitored->memory)
-		monitored->memory = series_cache_make();
-	if (series_cache_restored(monitored->memory)) {
+	if (!monitored->cache)
+		monitored->cache = series_cache_make();
+	if (series_cache_restored(monitored->cache)) {
 		fetch(run);
 		return;
 	}
@@ -647,7 +647,7 @@ static bool has_nothing_new(const struct monitored_test *monitored)
 	const struct agent *agent = job->context->agent;
 
 	return monitored->read_to > 0 && !job->on_demand && !job->served && !agent->simulation &&
-	       monitored->memory && series_cache_done(monitored->memory) &&
+	       monitored->cache && series_cache_done(monitored->cache) &&
 	       last_on_grid(monitored->test, agent_now(agent)) == monitored->read_to;
 }
 

@@ -254,16 +254,16 @@ void why_query(const struct why_request *request, struct task *task)
 {
 	const struct test *test = task->test;
 	int64_t range = source_range(source_find(test->source->name), test->options);
-	struct series_cache *memory = series_cache_make();
+	struct series_cache *cache = series_cache_make();
 	int64_t since;
 
-	series_cache_restore(memory, request->marks, request->mark_count);
-	since = series_cache_begin(memory, task->query.now, range);
+	series_cache_restore(cache, request->marks, request->mark_count);
+	since = series_cache_begin(cache, task->query.now, range);
 	if (range > 0)
 		task->query.since = since;
 	if (test->evaluation_delay > 0)
 		task->query.until = task->query.now - test->evaluation_delay;
-	series_cache_free(memory);
+	series_cache_free(cache);
 }
 
 /* Examines the series as the agent does, and records what the detector tried. */

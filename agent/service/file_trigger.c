@@ -55,7 +55,7 @@ struct table {
 
 struct file_trigger {
 	struct agent *agent;
-	struct scheduler *watch;
+	struct scheduler *scheduler;
 	int fd;
 	struct table *table;
 	struct watched *written; /* linked by next */
@@ -65,7 +65,7 @@ struct file_trigger {
 
 static int64_t serve(void *context);
 
-struct file_trigger *file_trigger_new(struct agent *agent, struct scheduler *watch)
+struct file_trigger *file_trigger_new(struct agent *agent, struct scheduler *scheduler)
 {
 	int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	struct file_trigger *files;
@@ -76,7 +76,7 @@ struct file_trigger *file_trigger_new(struct agent *agent, struct scheduler *wat
 		return NULL;
 	}
 	files = memory_new(1, sizeof *files);
-	*files = (struct file_trigger){.agent = agent, .watch = watch, .fd = fd};
+	*files = (struct file_trigger){.agent = agent, .scheduler = scheduler, .fd = fd};
 	engine_host(agent->engine, fd, serve, files);
 	return files;
 }
@@ -311,7 +311,7 @@ static int64_t run_due(struct file_trigger *files, int64_t now)
 		item->first = item->last = 0;
 		log_event(LEVEL_DEBUG, "file was written", LOG_TEXT("test", item->test),
 			LOG_TEXT("file", item->path));
-		scheduler_run_now(files->watch, item->test, NULL, NULL);
+		scheduler_run_now(files->scheduler, item->test, NULL, NULL);
 	}
 	return next;
 }

@@ -15,7 +15,7 @@
 struct file_trigger;
 
 /* NULL after a warning if inotify is exhausted; all functions accept that. */
-struct file_trigger *file_trigger_new(struct agent *agent, struct scheduler *watch);
+struct file_trigger *file_trigger_new(struct agent *agent, struct scheduler *scheduler);
 void file_trigger_free(struct file_trigger *files);
 
 /* Watches the files of the agent's current configuration, and no others. */

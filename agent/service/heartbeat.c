@@ -30,7 +30,7 @@ struct beat {
 struct heartbeat {
 	struct agent *agent;
 	struct dispatcher *dispatcher;
-	const struct scheduler *watch;
+	const struct scheduler *scheduler;
 	struct beat *beats;
 	size_t count;
 	int64_t started; /* engine_now */
@@ -44,13 +44,13 @@ static void look(void *context)
 }
 
 struct heartbeat *heartbeat_new(
-	struct agent *agent, struct dispatcher *dispatcher, const struct scheduler *watch)
+	struct agent *agent, struct dispatcher *dispatcher, const struct scheduler *scheduler)
 {
 	struct heartbeat *heartbeat = memory_new(1, sizeof *heartbeat);
 
 	*heartbeat = (struct heartbeat){.agent = agent,
 		.dispatcher = dispatcher,
-		.watch = watch,
+		.scheduler = scheduler,
 		.started = engine_now(agent->engine),
 		.alarm = {.call = look, .context = heartbeat}};
 	return heartbeat;
@@ -132,7 +132,7 @@ struct lack {
 };
 
 struct survey {
-	const struct scheduler *watch;
+	const struct scheduler *scheduler;
 	const char *receiver;
 	struct dict sources; /* already counted */
 	size_t tests, read, series, points;
@@ -166,7 +166,7 @@ static void survey_test(void *context, const struct scheduler_test *state)
 	struct survey *survey = context;
 	const struct test *test = state->test;
 	const char *source = test->server ? test->server->name : test->source->name;
-	bool up = scheduler_source_up(survey->watch, source);
+	bool up = scheduler_source_up(survey->scheduler, source);
 
 	survey->all_ran &= state->last_run != 0;
 	if (!survey->receiver || !tells(&test->notify, survey->receiver))
@@ -182,15 +182,15 @@ static void survey_test(void *context, const struct scheduler_test *state)
 	} else if (up && state->failing) {
 		add_lack(&survey->failing, test->name);
 	}
-	if (up && !state->failing && scheduler_stale(survey->watch, test->name))
+	if (up && !state->failing && scheduler_stale(survey->scheduler, test->name))
 		add_lack(&survey->stale, test->name);
 }
 
 static bool have_run(const struct heartbeat *heartbeat)
 {
-	struct survey survey = {.watch = heartbeat->watch, .all_ran = true};
+	struct survey survey = {.scheduler = heartbeat->scheduler, .all_ran = true};
 
-	scheduler_each(heartbeat->watch, survey_test, &survey);
+	scheduler_each(heartbeat->scheduler, survey_test, &survey);
 	return survey.all_ran ||
 	       engine_now(heartbeat->agent->engine) - heartbeat->started >= WAIT_MOST;
 }
@@ -265,12 +265,13 @@ static size_t count_changes(
 static bool describe(const struct heartbeat *heartbeat, const struct store_request *list,
 	const char *receiver, struct buf *out)
 {
-	struct survey survey = {
-		.watch = heartbeat->watch, .receiver = receiver, .sources = {.arena = list->arena}};
+	struct survey survey = {.scheduler = heartbeat->scheduler,
+		.receiver = receiver,
+		.sources = {.arena = list->arena}};
 	size_t changes = count_changes(heartbeat, list, receiver);
 	bool well;
 
-	scheduler_each(heartbeat->watch, survey_test, &survey);
+	scheduler_each(heartbeat->scheduler, survey_test, &survey);
 	well = survey.down.count + survey.failing.count + survey.stale.count == 0;
 	buf_printf(out,
 		"hunter-c is at work: %zu of %zu tests were read (%zu series, %zu points), %s%zu "

@@ -14,7 +14,7 @@
 struct heartbeat;
 
 struct heartbeat *heartbeat_new(
-	struct agent *agent, struct dispatcher *dispatcher, const struct scheduler *watch);
+	struct agent *agent, struct dispatcher *dispatcher, const struct scheduler *scheduler);
 void heartbeat_free(struct heartbeat *heartbeat); /* after the engine */
 
 /* Takes the times of earlier ones from STORE_RESTORE; before heartbeat_look. */

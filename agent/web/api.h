@@ -13,7 +13,7 @@
 
 struct api {
 	struct agent *agent;
-	struct scheduler *watch;
+	struct scheduler *scheduler;
 	/* Reads the configuration again; NULL: not supported. */
 	void (*reload)(struct agent *agent, reload_done *done, void *context);
 	size_t fetches; /* for /api/v1/series and /api/v1/why, in progress */

@@ -155,7 +155,7 @@ static void run_and_wait(struct api *api, struct http_request *request,
 	for (size_t i = 0; i < count; i++) {
 		job->pending++;
 		job->count++;
-		if (scheduler_run_now(api->watch, tests[i]->name, one_done, job))
+		if (scheduler_run_now(api->scheduler, tests[i]->name, one_done, job))
 			continue;
 		job->pending--;
 		job->count--;
@@ -173,7 +173,7 @@ static void run_and_leave(struct api *api, struct http_request *request,
 	size_t begun = 0;
 
 	for (size_t i = 0; i < count; i++)
-		begun += scheduler_run_now(api->watch, tests[i]->name, NULL, NULL);
+		begun += scheduler_run_now(api->scheduler, tests[i]->name, NULL, NULL);
 	if (begun == 0) {
 		http_fail(request, 404, "the agent does not monitor the requested tests");
 		return;

@@ -84,7 +84,7 @@ void api_get_tests(void *context, struct http_request *request)
 		return;
 	}
 	buf_text(&answer.body, "{\"tests\": [");
-	scheduler_each(api_of(context)->watch, list_test, &listing);
+	scheduler_each(api_of(context)->scheduler, list_test, &listing);
 	buf_printf(&answer.body, "], \"total\": %zu", listing.matching);
 	json_put_text(&answer.body, "next", listing.next);
 	buf_text(&answer.body, "}\n");

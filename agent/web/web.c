@@ -58,14 +58,14 @@ static bool open_both(struct web *web, struct error *error)
 	return web->metrics || error_prefix(error, "agent.metrics_listen: ");
 }
 
-struct web *web_open(struct agent *agent, struct scheduler *watch,
+struct web *web_open(struct agent *agent, struct scheduler *scheduler,
 	const struct web_options *options, struct error *error)
 {
 	struct web *web = memory_new(1, sizeof *web);
 
 	*web = (struct web){.agent = agent,
 		.options = *options,
-		.api = {.agent = agent, .watch = watch, .reload = options->reload},
+		.api = {.agent = agent, .scheduler = scheduler, .reload = options->reload},
 		.pages = {.metrics = agent->metrics,
 			.unready = unready,
 			.collect = collect,

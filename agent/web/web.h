@@ -19,7 +19,7 @@ struct web_options {
 };
 
 /* Opens both; NULL and an error as for http_start. The caller owns it until web_free. */
-struct web *web_open(struct agent *agent, struct scheduler *watch,
+struct web *web_open(struct agent *agent, struct scheduler *scheduler,
 	const struct web_options *options, struct error *error);
 
 /* web_stop closes; web_free must wait until nothing calls back any more. Both accept NULL. */

@@ -57,7 +57,7 @@ struct watched score_stream(const struct labelled *series, const struct detector
 	const struct change *changes = NULL;
 	size_t count = 0;
 	for (size_t seen = 0; seen < series->n; out.points++) {
-		size_t more = seen > 0 ? 1 : FOLLOW_FIRST;
+		size_t more = seen > 0 ? 1 : ONLINE_FIRST;
 		more = more < series->n ? more : series->n;
 		changes = detector->stream_append(
 			stream, series->values + seen, more, scratch, &count);

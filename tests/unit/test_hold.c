@@ -108,9 +108,9 @@ static void test_zones(void **state)
 	arena_free(arena);
 }
 
-static struct held held(int64_t seen, int64_t until, double before, double after, double about)
+static struct hold held(int64_t seen, int64_t until, double before, double after, double about)
 {
-	return (struct held){.seen = seen,
+	return (struct hold){.seen = seen,
 		.until = until,
 		.confirmed = true,
 		.level_before = before,
@@ -119,7 +119,7 @@ static struct held held(int64_t seen, int64_t until, double before, double after
 		.high = after + about};
 }
 
-static void expect(struct held *changes, size_t count, int64_t now, const char *verdicts)
+static void expect(struct hold *changes, size_t count, int64_t now, const char *verdicts)
 {
 	hold_judge(changes, count, now);
 	for (size_t i = 0; i < count; i++)
@@ -129,10 +129,10 @@ static void expect(struct held *changes, size_t count, int64_t now, const char *
 /* Up on a Saturday and down on Monday comes to nothing, unless something is left of it. */
 static void test_pairs(void **state)
 {
-	struct held pair[] = {held(10, 40, 100, 150, 2), held(30, 30, 150, 101, 2)};
-	struct held left[] = {held(10, 40, 100, 150, 2), held(30, 30, 150, 110, 2)};
-	struct held hair[] = {held(10, 40, 100, 150, 2), held(30, 30, 150, 102, 1)};
-	struct held further[] = {held(10, 40, 100, 150, 2), held(30, 30, 150, 170, 2)};
+	struct hold pair[] = {held(10, 40, 100, 150, 2), held(30, 30, 150, 101, 2)};
+	struct hold left[] = {held(10, 40, 100, 150, 2), held(30, 30, 150, 110, 2)};
+	struct hold hair[] = {held(10, 40, 100, 150, 2), held(30, 30, 150, 102, 1)};
+	struct hold further[] = {held(10, 40, 100, 150, 2), held(30, 30, 150, 170, 2)};
 
 	(void)state;
 	expect(pair, 2, 39, "WW");
@@ -145,10 +145,10 @@ static void test_pairs(void **state)
 
 static void test_more_than_pairs(void **state)
 {
-	struct held three[] = {held(10, 40, 100, 150, 2), held(20, 40, 150, 180, 2),
+	struct hold three[] = {held(10, 40, 100, 150, 2), held(20, 40, 150, 180, 2),
 		held(30, 30, 180, 99, 2), held(45, 45, 99, 150, 2)};
-	struct held none[] = {held(10, 10, 100, 150, 2), held(30, 30, 150, 100, 2)};
-	struct held lasts[] = {held(10, 40, 100, 150, 2)};
+	struct hold none[] = {held(10, 10, 100, 150, 2), held(30, 30, 150, 100, 2)};
+	struct hold lasts[] = {held(10, 40, 100, 150, 2)};
 
 	(void)state;
 	expect(three, 4, 50, "OOON");
@@ -160,7 +160,7 @@ static void test_more_than_pairs(void **state)
 /* What might undo it has to be believed before it does. */
 static void test_unbelieved_partner(void **state)
 {
-	struct held pair[] = {held(10, 40, 100, 150, 2), held(30, 30, 150, 100, 2)};
+	struct hold pair[] = {held(10, 40, 100, 150, 2), held(30, 30, 150, 100, 2)};
 
 	(void)state;
 	pair[1].confirmed = false;

@@ -64,8 +64,8 @@ static void only_the_nearest(void **state)
 	double values[N] = {0};
 	for (size_t i = 0; i < 100; i++)
 		values[i] = -1;
-	assert_false(retraction_holds(values, N, NULL, 0, 100 + STANDING_REACH, 1));
-	assert_true(retraction_holds(values, N, NULL, 0, 90 + STANDING_REACH, 1));
+	assert_false(retraction_holds(values, N, NULL, 0, 100 + RETRACTION_REACH, 1));
+	assert_true(retraction_holds(values, N, NULL, 0, 90 + RETRACTION_REACH, 1));
 }
 
 static void missing_and_extreme_values(void **state)
@@ -146,7 +146,7 @@ static void news_is_no_move(void **state)
 	assert_int_equal(retraction_moves(later, 2, moves), 0);
 	struct mark back[] = {known_mark(0, 60, 1, 3), found_mark(0, 40, 1)};
 	assert_int_equal(retraction_moves(back, 2, moves), 1);
-	struct mark far[] = {known_mark(0, 40, 1, 200), found_mark(0, 41 + STANDING_MOVE, 1)};
+	struct mark far[] = {known_mark(0, 40, 1, 200), found_mark(0, 41 + RETRACTION_MOVE, 1)};
 	assert_int_equal(retraction_moves(far, 2, moves), 0);
 }
 
@@ -187,7 +187,7 @@ static void moves_are_sound(void **state)
 				right->index == moves[i].known || right->index == moves[i].found);
 			assert_int_equal(left->sign, right->sign);
 			assert_int_not_equal(left->found, right->found);
-			assert_true(right->place - left->place <= STANDING_MOVE);
+			assert_true(right->place - left->place <= RETRACTION_MOVE);
 			assert_true(left->found || right->place - left->place < left->followed);
 		}
 	}
